@@ -1,0 +1,74 @@
+#include "base/hash.h"
+
+#include <openssl/evp.h>
+#include <xxhash.h>
+
+#include <new>
+
+namespace pc {
+
+struct Sha256::State {
+  EVP_MD_CTX* context = EVP_MD_CTX_new();
+  State() {
+    // Both fail only when memory is exhausted.
+    if (!context || EVP_DigestInit_ex(context, EVP_sha256(), nullptr) != 1) throw std::bad_alloc();
+  }
+  ~State() { EVP_MD_CTX_free(context); }
+};
+
+Sha256::Sha256() : state_(std::make_unique<State>()) {}
+Sha256::~Sha256() = default;
+Sha256::Sha256(Sha256&&) noexcept = default;
+Sha256& Sha256::operator=(Sha256&&) noexcept = default;
+
+Sha256& Sha256::update(std::span<const std::byte> bytes) {
+  EVP_DigestUpdate(state_->context, bytes.data(), bytes.size());
+  return *this;
+}
+
+Sha256& Sha256::field(std::span<const std::byte> bytes) {
+  const std::uint64_t n = bytes.size();
+  update(std::as_bytes(std::span(&n, 1)));
+  return update(bytes);
+}
+
+Sha256& Sha256::field(std::uint64_t value) { return field(std::as_bytes(std::span(&value, 1))); }
+
+Digest Sha256::finish() {
+  Digest digest{};
+  EVP_DigestFinal_ex(state_->context, digest.data(), nullptr);
+  return digest;
+}
+
+Digest sha256(std::span<const std::byte> bytes) { return Sha256().update(bytes).finish(); }
+
+std::string to_hex(const Digest& digest) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string text;
+  text.reserve(2 * digest.size());
+  for (const std::uint8_t b : digest) {
+    text += kDigits[b >> 4];
+    text += kDigits[b & 15];
+  }
+  return text;
+}
+
+std::optional<Digest> from_hex(std::string_view text) {
+  Digest digest{};
+  if (text.size() != 2 * digest.size()) return std::nullopt;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    int nibble;
+    if (c >= '0' && c <= '9') nibble = c - '0';
+    else if (c >= 'a' && c <= 'f') nibble = c - 'a' + 10;
+    else return std::nullopt;
+    digest[i / 2] = static_cast<std::uint8_t>(digest[i / 2] << 4 | nibble);
+  }
+  return digest;
+}
+
+std::uint64_t checksum64(std::span<const std::byte> bytes) {
+  return XXH3_64bits(bytes.data(), bytes.size());
+}
+
+}  // namespace pc

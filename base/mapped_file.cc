@@ -1,0 +1,63 @@
+#include "base/mapped_file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace pc {
+namespace {
+
+Error system_error(const std::string& what, const std::string& path, int errno_value) {
+  const Code code = errno_value == ENOENT ? Code::kNotFound : Code::kIo;
+  return error(code, what + " " + path + ": " + std::strerror(errno_value));
+}
+
+}  // namespace
+
+MappedFile::~MappedFile() {
+  if (data_) ::munmap(const_cast<std::byte*>(data_), size_);
+}
+
+Result<MappedFile> MappedFile::open(const std::string& path) {
+  // O_NONBLOCK: opening a FIFO must not hang; regular files ignore it.
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return system_error("cannot open", path, errno);
+  struct stat st {};
+  if (::fstat(fd, &st) != 0) {
+    const int e = errno;
+    ::close(fd);
+    return system_error("cannot stat", path, e);
+  }
+  if (!S_ISREG(st.st_mode)) {
+    ::close(fd);
+    return error(Code::kIo, path + " is not a regular file");
+  }
+  auto mapped = map(fd, static_cast<std::uint64_t>(st.st_size), path);
+  ::close(fd);
+  return mapped;
+}
+
+Result<MappedFile> MappedFile::map(int fd, std::uint64_t size_bytes, const std::string& name) {
+  MappedFile file;
+  if (size_bytes == 0) return file;
+  void* p = ::mmap(nullptr, size_bytes, PROT_READ, MAP_SHARED, fd, 0);
+  if (p == MAP_FAILED) return system_error("cannot map", name, errno);
+  file.data_ = static_cast<const std::byte*>(p);
+  file.size_ = size_bytes;
+  return file;
+}
+
+void MappedFile::will_need(std::size_t offset, std::size_t n) const {
+  if (offset >= size_) return;
+  const std::size_t page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  const std::size_t begin = offset / page * page;
+  const std::size_t end = offset + std::min(n, size_ - offset);
+  ::madvise(const_cast<std::byte*>(data_) + begin, end - begin, MADV_WILLNEED);
+}
+
+}  // namespace pc

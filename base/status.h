@@ -1,0 +1,99 @@
+// Errors as values: Code, Error and Result<T>.
+//
+// Every call that the outside world can make fail returns a Result. An Error
+// names the thing, the place and the way out in one sentence; for PML it also
+// carries line and column (1-based; 0 = none). Nothing in the library throws,
+// aborts, exits or prints across a header.
+//
+// Threads: plain values, thread-compatible.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace pc {
+
+// Stable: the numbers are those of pc_status in include/promptcache/promptcache.h
+// (checked there by static_assert), and are only ever appended to.
+enum class Code : std::int32_t {
+  kOk = 0,
+  kInvalidArgument = 1,   // the caller's value cannot be meant (null, out of range)
+  kNotFound = 2,          // a named file, module or object does not exist
+  kIo = 3,                // the operating system refused: open, read, write, map
+  kCorrupt = 4,           // bytes that contradict themselves: truncated, bad checksum
+  kUnsupported = 5,       // understood, but not something this build can run
+  kMismatch = 6,          // two sound things that do not belong together
+  kPmlSyntax = 7,         // not well-formed XML, or over a limit of the reader
+  kPmlSemantic = 8,       // well-formed PML that breaks a rule of the language
+  kContextFull = 9,       // the prompt and its answer do not fit the context window
+  kOutOfMemory = 10,
+  kBudget = 11,           // an object is larger than the store may hold
+  kCancelled = 12,
+  kInternal = 13,         // a defect in promptcache itself
+};
+
+// The code's name as users see it in reports: "pml-syntax".
+std::string_view code_name(Code code);
+
+struct Error {
+  Code code = Code::kInternal;
+  std::string message;        // one sentence, no trailing newline
+  std::uint32_t line = 0;     // of the PML document, 1-based; 0 = not about a place
+  std::uint32_t column = 0;   // in bytes, 1-based
+};
+
+template <class T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : value_(std::move(value)) {}        // NOLINT: implicit by design
+  Result(Error error) : error_(std::move(error)) {}    // NOLINT: implicit by design
+
+  bool ok() const { return value_.has_value(); }
+  explicit operator bool() const { return ok(); }
+
+  // Precondition: ok().
+  T& value() & { return *value_; }
+  const T& value() const& { return *value_; }
+  T&& value() && { return std::move(*value_); }
+  T& operator*() & { return *value_; }
+  const T& operator*() const& { return *value_; }
+  T* operator->() { return &*value_; }
+  const T* operator->() const { return &*value_; }
+
+  // Precondition: !ok().
+  const Error& error() const& { return error_; }
+  Error&& error() && { return std::move(error_); }
+
+ private:
+  std::optional<T> value_;
+  Error error_;
+};
+
+struct Unit {};
+
+// A call that yields nothing but may fail. `return ok();` on success.
+using Status = Result<Unit>;
+inline Status ok() { return Unit{}; }
+
+inline Error error(Code code, std::string message) { return {code, std::move(message), 0, 0}; }
+
+}  // namespace pc
+
+// PC_TRY(auto x, f());  declares x from a Result, or returns its error.
+// PC_CHECK_OK(f());     the same for a Status.
+#define PC_CONCAT_(a, b) a##b
+#define PC_CONCAT(a, b) PC_CONCAT_(a, b)
+#define PC_TRY(declaration, expression) \
+  PC_TRY_(PC_CONCAT(pc_result_, __LINE__), declaration, expression)
+#define PC_TRY_(result, declaration, expression)                \
+  auto result = (expression);                                   \
+  if (!result.ok()) return std::move(result).error();           \
+  declaration = std::move(result).value()
+#define PC_CHECK_OK(expression)                                      \
+  do {                                                               \
+    if (auto pc_status_ = (expression); !pc_status_.ok())            \
+      return std::move(pc_status_).error();                          \
+  } while (0)

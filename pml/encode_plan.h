@@ -1,0 +1,46 @@
+// What has to be computed once so that prompts can reuse it: one EncodeJob
+// for each stored module (its own text, its nested modules excluded), one for
+// the schema's anonymous text, and one for each scaffold.
+//
+// A job is one causal pass over runs of tokens at increasing positions: a
+// token sees every token of the pass at a smaller position. Runs marked
+// `keep` go into the job's module file; the others are seen but not stored
+// (the text before the module, parameter placeholders, and, with
+// attend=schema, other modules).
+//
+// The local position of a kept row is its position in the pass less the
+// position of the first kept run: the first kept token is at local position 0.
+//
+// Pure and deterministic. Threads: values, thread-compatible.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "pml/layout.h"
+#include "pml/text_encoder.h"
+
+namespace pc::pml {
+
+// Tokens that are contiguous in position.
+struct JobRun {
+  Tokens tokens;
+  Position position = 0;       // of tokens[0] in this pass
+  bool keep = false;
+  std::uint32_t piece = 0;     // index into Layout::pieces; meaningful where keep
+};
+
+struct EncodeJob {
+  std::string name;            // "europe/paris"; "" is the anonymous text; "scaffold s"
+  Attend attend = Attend::kPrefix;
+  bool scaffold = false;
+  std::vector<JobRun> runs;    // positions strictly increase; no two overlap
+};
+
+// Jobs in an order in which neighbours share the longest beginnings, so that
+// an encoder which keeps its last pass need not compute them again.
+// Modules with cache="false" have no job.
+std::vector<EncodeJob> plan_encoding(const Layout& layout);
+
+}  // namespace pc::pml

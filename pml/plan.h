@@ -1,0 +1,53 @@
+// A prompt resolved against a layout: the runs of tokens that make it up, in
+// order of position, each either cached (a run of some encode job's file) or
+// fresh (to be computed now).
+//
+// Invariants (checked by plan_check.h):
+//   1. runs are sorted by position and do not overlap;
+//   2. a cached run's tokens are its piece's tokens, and its job keeps that piece;
+//   3. every piece of an imported module, and every piece of the schema's
+//      anonymous text, occurs exactly once;
+//   4. in the compact layout the positions have no gap and start at 0.
+//
+// Pure value. Threads: thread-compatible.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "pml/text_encoder.h"
+
+namespace pc::pml {
+
+enum class RunKind {
+  kCached,    // a kept run of jobs[job]
+  kText,      // the prompt's own text
+  kArgument,  // a parameter's value
+  kRole,      // the prompt's role wrappers and the opening of the answer
+  kUncached,  // text of a module with cache="false"
+};
+
+struct PlanRun {
+  RunKind kind = RunKind::kText;
+  Tokens tokens;               // never empty
+  Position position = 0;       // logical position of tokens[0]
+  std::string label;           // module path, parameter "trip-plan.duration", or "" for the prompt's text
+  std::uint32_t job = 0;       // kCached: index into the encode jobs
+  std::uint32_t job_run = 0;   // kCached: index among that job's *kept* runs
+  bool moved = false;          // schema layout: the text did not fit its gap and stands at the end
+};
+
+struct Plan {
+  std::string schema;
+  std::vector<PlanRun> runs;
+  Position end = 0;            // one past the last used position: where generation goes on
+
+  std::uint64_t n_tokens() const {
+    std::uint64_t n = 0;
+    for (const PlanRun& r : runs) n += r.tokens.size();
+    return n;
+  }
+};
+
+}  // namespace pc::pml

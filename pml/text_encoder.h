@@ -1,0 +1,56 @@
+// What PML asks of a model: how to turn text into tokens, and the strings of
+// its chat roles. The tokenizer itself reaches this folder only as functions.
+//
+// A value that borrows: the functions must outlive every call that uses them.
+// Threads: thread-compatible; the functions are called from the caller's thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+
+namespace pc {
+
+using TokenId = std::int32_t;
+using Position = std::int32_t;  // logical position in a prompt, 0-based; never an index
+using Tokens = std::vector<TokenId>;
+
+namespace pml {
+
+// The strings around a turn. They may spell control tokens ("<|im_start|>user\n").
+struct RoleStrings {
+  std::string prefix;
+  std::string suffix;
+};
+
+// A model family's chat format, reduced to what concatenation can express: the
+// strings around each role's text. Two families open the user's turn
+// differently after a system or an assistant turn (Llama 2 puts the system
+// text inside the first user turn), hence the two extra prefixes.
+struct ChatTemplate {
+  std::string name;                                     // "chatml"
+  RoleStrings system, user, assistant;
+  std::optional<std::string> user_prefix_after_system;  // instead of user.prefix
+  std::optional<std::string> user_prefix_after_assistant;
+  std::string generation_prefix;                        // opens the assistant's turn to be generated
+};
+
+struct TextEncoder {
+  // One text run, taken as plain text: strings that spell control tokens stay
+  // text. Every run is encoded on its own, so a module's tokens do not depend
+  // on its neighbours.
+  std::function<Result<Tokens>(std::string_view)> text;
+  // The strings of the chat template, in which control tokens are recognised.
+  std::function<Result<Tokens>(std::string_view)> markup;
+  std::optional<TokenId> bos;        // stands once, at the start of every prompt
+  TokenId placeholder = 0;           // stands in parameter slots while a module is encoded
+  std::optional<ChatTemplate> chat;  // none: role elements are an error
+};
+
+}  // namespace pml
+}  // namespace pc
