@@ -1,0 +1,78 @@
+// An encoded module: immutable bytes, validated before anything is handed out.
+//
+// A Module views the bytes of one module file and shares ownership of
+// whatever holds them: a mapping, or memory. It copies the header and the
+// table of runs, which bound every access, so that a file changed behind its
+// back cannot lead outside the mapping; K and V are never copied.
+// Segments and spans borrow from the Module: the handle pins them.
+// Threads: immutable, any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/status.h"
+#include "modules/format.h"
+#include "modules/kv.h"
+#include "modules/module_key.h"
+
+namespace pc {
+
+class Module;
+using ModuleHandle = std::shared_ptr<const Module>;
+
+enum class PayloadCheck {
+  kVerify,   // sum every chunk: reads all bytes
+  kTrusted,  // the caller has checked this very file, or has just made it
+};
+
+class Module {
+ public:
+  // Checks header, tables and padding always, the payload as asked. Errors:
+  // kCorrupt (bytes that contradict themselves), kUnsupported (another
+  // version of the format, which this one must leave alone),
+  // kInvalidArgument (bytes not on a cache line). `owner` keeps `bytes`
+  // alive; null where the caller does.
+  static Result<ModuleHandle> open(std::span<const std::byte> bytes, PayloadCheck check,
+                                   std::shared_ptr<const void> owner);
+
+  const ModuleKey& key() const { return header_.key; }
+  const ModuleHeader& header() const { return header_; }
+  const KvGeometry& geometry() const { return header_.causes.geometry; }
+  std::span<const std::byte> bytes() const { return bytes_; }  // the whole file
+
+  std::span<const std::int32_t> tokens() const;  // of all kept runs, run after run
+  std::span<const ModuleRun> runs() const { return runs_; }
+
+  // Run `run` placed at logical position `position`: a view into the file.
+  // Precondition: run < runs().size().
+  KvSegment segment(std::uint32_t run, std::int32_t position) const;
+
+  // Is this the module that `identity` means? Compares every cause, and the
+  // tokens and positions of the kept runs element by element.
+  // kMismatch names the first difference.
+  Status matches(const ModuleIdentity& identity) const;
+
+  // Sums every chunk of the payload; kCorrupt names the first that differs.
+  Status verify_payload() const;
+  // The same for one chunk whose bytes were read by other means.
+  // Precondition: chunk < header().n_chunks.
+  Status verify_chunk(std::uint64_t chunk, std::span<const std::byte> bytes) const;
+
+ private:
+  Module(std::span<const std::byte> bytes, std::shared_ptr<const void> owner);
+  Status check_header();
+  Status check_tables();
+
+  std::shared_ptr<const void> owner_;
+  std::span<const std::byte> bytes_;
+  ModuleHeader header_;
+  ModuleExtent extent_;
+  std::vector<ModuleRun> runs_;
+  std::vector<std::uint32_t> first_blocks_;  // [n_runs] block at which each run starts
+};
+
+}  // namespace pc

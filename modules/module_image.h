@@ -1,0 +1,58 @@
+// A module file being made in memory: the encoder writes K and V into its
+// planes, seal() completes it.
+//
+// A sealed image is a Module like any other: it can be used as it is (no
+// store), or handed to ModuleStore::publish. The same identity and the same
+// K and V give the same bytes, whoever makes them and when.
+//
+// Move-only owner. Threads: one thread; different runs may be filled by
+// different threads.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/aligned_buffer.h"
+#include "base/status.h"
+#include "modules/format.h"
+#include "modules/module.h"
+#include "modules/module_key.h"
+
+namespace pc {
+
+// Where one run's K and V go: KvSegment, writable.
+struct KvPlanes {
+  std::byte* data = nullptr;           // block 0 of layer 0, kv head 0, keys
+  std::size_t layer_stride_bytes = 0;
+  std::size_t head_stride_bytes = 0;
+  std::size_t value_offset_bytes = 0;  // from a plane of keys to its plane of values
+  std::uint32_t n_tokens = 0;
+};
+
+class ModuleImage {
+ public:
+  // kInvalidArgument for an identity that cannot be meant (check_identity),
+  // kOutOfMemory. All planes start as zeros.
+  static Result<ModuleImage> create(const ModuleIdentity& identity);
+
+  const ModuleKey& key() const { return header_.key; }
+  std::uint64_t file_bytes() const { return header_.file_bytes; }
+  std::uint32_t n_runs() const { return header_.n_runs; }
+
+  // The planes of kept run `run`. Precondition: run < n_runs().
+  KvPlanes planes(std::uint32_t run);
+
+  // Clears the rows past each run's end, sums the payload, seals the header.
+  Result<ModuleHandle> seal() &&;
+
+ private:
+  ModuleImage() = default;
+
+  AlignedBuffer<std::byte> bytes_;
+  ModuleHeader header_;
+  ModuleExtent extent_;
+  std::vector<ModuleRun> runs_;
+};
+
+}  // namespace pc

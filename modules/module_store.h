@@ -1,0 +1,138 @@
+// The directory of module files: shared by threads and processes, crash-safe,
+// never in the way.
+//
+//   <dir>/v1/objects/<64 hex>.module   immutable, 0400; the name is the key
+//   <dir>/v1/used/<64 hex>             mtime: last use; text: verified in which boot
+//   <dir>/v1/locks/<2 hex>, gc         advisory locks (flock), empty
+//   <dir>/v1/quarantine/               damaged files, set aside
+//   <dir>/v1/tmp/                      unfinished files where O_TMPFILE is missing
+//
+// There is no index: the directory is the truth, so a crash at any instant
+// leaves nothing to repair. A file is visible only once it is complete; it is
+// never changed afterwards, only unlinked, so whoever has mapped it keeps it.
+// Everything that goes wrong is a named miss or an error value; the engine
+// then computes. Names of users never reach the file system.
+//
+// Threads: all methods from any thread. Handles outlive the store.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "modules/module.h"
+#include "modules/module_key.h"
+
+namespace pc {
+
+enum class MissReason {
+  kNone,        // a hit
+  kNotEncoded,  // no such file
+  kCorrupt,     // damaged; set aside where the store is writable
+  kVersion,     // another version of the format; left alone
+  kMismatch,    // a sound file under the wrong name; set aside where writable
+  kUnreadable,  // the operating system refused, or its owner is a stranger
+  kDisabled,    // no store is in use (said by the engine)
+};
+
+// "not-encoded": as users see it in reports.
+std::string_view miss_name(MissReason reason);
+
+// The answer to a look-up: a module, or why there is none.
+struct Lookup {
+  ModuleHandle module;                     // null: a miss
+  MissReason miss = MissReason::kNone;
+  std::string why;                         // one sentence for a miss
+
+  explicit operator bool() const { return module != nullptr; }
+};
+
+enum class Durability {
+  kNone,  // a power failure may lose or damage new files (damage is detected)
+  kData,  // the data is on the disk before the file gets its name
+};
+
+struct StoreOptions {
+  std::string dir;                         // created, 0700, where missing and writable
+  bool read_only = false;                  // write nothing, not even the time of use
+  std::uint64_t budget_bytes = 8ull << 30; // objects and quarantine together
+  Durability durability = Durability::kData;
+};
+
+// Held while one process encodes a module that others wait for. Freed by the
+// destructor, and by the system when the process dies.
+class EncodeLock {
+ public:
+  EncodeLock() = default;
+  explicit EncodeLock(int fd) : fd_(fd) {}
+  EncodeLock(EncodeLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  EncodeLock& operator=(EncodeLock&& other) noexcept;
+  ~EncodeLock();
+
+  bool held() const { return fd_ >= 0; }
+
+ private:
+  int fd_ = -1;
+};
+
+// One file of the store, as `list` sees it: nothing but its size is checked.
+struct StoreEntry {
+  ModuleKey key;
+  std::uint64_t file_bytes = 0;
+  std::int64_t last_used_s = 0;            // seconds since 1970
+};
+
+struct GcReport {
+  std::uint64_t removed_files = 0;
+  std::uint64_t removed_bytes = 0;
+  std::uint64_t in_use_files = 0;          // wanted, but mapped by someone
+  std::uint64_t left_bytes = 0;
+};
+
+class ModuleStore {
+ public:
+  // A directory that cannot be written is served read-only. Errors: kNotFound
+  // (missing, and not to be created), kIo (not a directory, not readable).
+  static Result<std::unique_ptr<ModuleStore>> open(StoreOptions options);
+  ~ModuleStore();
+
+  const StoreOptions& options() const;
+  bool writable() const;
+
+  // A hit maps the file, or shares the mapping that this process already has.
+  Lookup find(const ModuleIdentity& identity);
+
+  // Writes a module and returns it mapped from its file; where another
+  // process was first, its file. Makes room under the budget before.
+  // Errors leave nothing visible; the module given stays usable: kBudget
+  // (larger than the whole budget), kIo (full, read-only, refused),
+  // kUnsupported (the name is taken by another version's file).
+  Result<ModuleHandle> publish(const ModuleHandle& module);
+
+  // Single flight: miss -> lock -> find again -> encode -> publish. Waits up
+  // to `timeout`; a lock not held() (timeout, read-only) means: encode
+  // anyway. A thread holds one at a time: keys share 256 locks.
+  EncodeLock lock(const ModuleKey& key, std::chrono::milliseconds timeout = std::chrono::seconds(30));
+
+  // Every module file, by key. Foreign names, links and pipes are ignored.
+  Result<std::vector<StoreEntry>> list() const;
+  // Opens by key alone and checks every byte. Sets nothing aside.
+  Result<ModuleHandle> verify(const ModuleKey& key) const;
+  // Unlinks, also where in use: mappings stay valid. kNotFound.
+  Status remove(const ModuleKey& key);
+  // Unlinks the least recently used until at most target_bytes are left;
+  // files mapped by any process stay. Sweeps what crashes have left.
+  Result<GcReport> gc(std::uint64_t target_bytes);
+
+ private:
+  struct State;
+  explicit ModuleStore(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace pc
