@@ -1,0 +1,104 @@
+// The hot loops, once per instruction set: a table of plain functions over
+// primitives, chosen once at start.
+//
+// Every entry is pure (no state, no threads, no allocation) and agrees with
+// the scalar table within the tolerance that its test derives. Pointers need
+// no alignment beyond their element's unless said; inputs and outputs do not
+// overlap unless said. Sizes of zero are allowed.
+//
+// Threads: all functions from any thread; selection is done once, on first use.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace pc::simd {
+
+// Element types of stored weights; the numbers are pc_dtype's.
+enum class Type : std::uint32_t { kF32 = 1, kF16 = 2, kBf16 = 3 };
+
+constexpr std::size_t type_bytes(Type type) { return type == Type::kF32 ? 4 : 2; }
+
+// y[i][j] (+)= sum_k x[i][k] * w[j][k], for j in [n_begin, n_end): the weights
+// are read once for up to four rows of x, straight from their stored type.
+struct MatmulArgs {
+  const float* x;        // [m, k], rows x_stride apart
+  const void* w;         // [n_end, k] row-major, `type`
+  float* y;              // [m, n_end], rows y_stride apart
+  std::size_t x_stride;  // elements
+  std::size_t y_stride;  // elements
+  std::size_t m, k;
+  std::size_t n_begin, n_end;
+  Type type;
+  bool accumulate;       // add to y instead of overwriting it
+};
+
+// Rows of queries against one run of packed keys and values (modules/kv.h),
+// folded into a running softmax (m, l, acc): Milakov & Gimelshein 2018
+// (arXiv 1805.02867); as in FlashAttention, scores never leave the cache.
+struct AttendArgs {
+  const float* q;              // [n_rows, head_dim], rotated and scaled
+  const void* keys;            // packed blocks, f32 or bf16
+  const void* values;          // packed blocks of the same type
+  const std::uint32_t* begin;  // [n_rows] first visible row of the run, counted from block 0
+  const std::uint32_t* end;    // [n_rows] one past the last; end <= begin: nothing visible
+  float* max;                  // [n_rows] running maximum, -inf at first
+  float* sum;                  // [n_rows] running sum of exponentials
+  float* acc;                  // [n_rows, head_dim] running weighted values
+  std::size_t n_rows;
+  std::size_t head_dim;        // even
+  bool bf16;                   // packed type: bf16 pairs, or f32
+};
+
+struct Kernels {
+  const char* name;  // "avx2": the value that PC_ISA takes
+
+  void (*matmul)(const MatmulArgs& args);
+  void (*attend)(const AttendArgs& args);
+
+  // y[i] = x[i] / sqrt(mean(x^2) + eps) * weight[i]; y may be x. [n]
+  void (*rms_norm)(const float* x, const float* weight, std::size_t n, float eps, float* y);
+
+  // Rotates pair (x[i], x[i + half]) by the angle whose cosine and sine are
+  // given, for i < half, times `scale`; y may be x. [2 * half]
+  void (*rotate)(const float* x, const float* cos, const float* sin, std::size_t half, float scale,
+                 float* y);
+
+  // gate[i] = silu(gate[i]) * up[i]. [n]
+  void (*silu_mul)(float* gate, const float* up, std::size_t n);
+
+  // y[i] += x[i]. [n]
+  void (*add)(const float* x, std::size_t n, float* y);
+
+  // Exact widening of stored elements; rounding to nearest even to bf16. [n]
+  void (*to_f32)(const void* src, Type type, std::size_t n, float* dst);
+  void (*to_bf16)(const float* src, std::size_t n, std::uint16_t* dst);
+};
+
+// Tables this CPU can run, best first; the scalar one is always last.
+std::span<const Kernels* const> supported_kernels();
+
+// The best table, or the one that the environment variable PC_ISA names.
+// A name that is unknown or not supported here selects nothing: nullptr.
+const Kernels* selected_kernels();
+
+// The plain C++ table: the reference for all others.
+extern const Kernels kScalarKernels;
+
+// Packing's inner function, shared by every writer of keys and values.
+inline std::uint16_t bf16_from_f32(float value) {
+  std::uint32_t bits;
+  __builtin_memcpy(&bits, &value, sizeof bits);
+  if ((bits & 0x7fffffffu) > 0x7f800000u) return static_cast<std::uint16_t>(bits >> 16 | 0x40u);  // NaN stays NaN
+  return static_cast<std::uint16_t>((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
+}
+
+inline float f32_from_bf16(std::uint16_t value) {
+  const std::uint32_t bits = std::uint32_t{value} << 16;
+  float result;
+  __builtin_memcpy(&result, &bits, sizeof result);
+  return result;
+}
+
+}  // namespace pc::simd

@@ -1,0 +1,246 @@
+// One suite over all instruction sets: every table this CPU runs against the
+// scalar one, with tolerances computed from the inputs. Prints what ran.
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "simd/kernels.h"
+#include "tests/support/random.h"
+
+namespace pc::simd {
+namespace {
+
+using test::Random;
+
+constexpr float kEps = std::numeric_limits<float>::epsilon();
+
+// Calls `body(table)` for every table but the scalar one.
+template <class Body>
+void for_each_table(Body body) {
+  for (const Kernels* table : supported_kernels()) {
+    if (table == &kScalarKernels) continue;
+    INFO("isa " << table->name);
+    body(*table);
+  }
+}
+
+// Stored weights of a type, made from random f32.
+std::vector<std::uint8_t> stored(Random& random, Type type, std::size_t n) {
+  std::vector<std::uint8_t> bytes(n * type_bytes(type));
+  for (std::size_t i = 0; i < n; ++i) {
+    const float x = random.symmetric();
+    if (type == Type::kF32) {
+      std::memcpy(bytes.data() + 4 * i, &x, 4);
+    } else if (type == Type::kBf16) {
+      const std::uint16_t h = bf16_from_f32(x);
+      std::memcpy(bytes.data() + 2 * i, &h, 2);
+    } else {  // any finite half: exponent below 31
+      std::uint16_t h = static_cast<std::uint16_t>(random.next());
+      if ((h >> 10 & 31) >= 16) h = static_cast<std::uint16_t>(h & ~(16u << 10));
+      std::memcpy(bytes.data() + 2 * i, &h, 2);
+    }
+  }
+  return bytes;
+}
+
+TEST_CASE("the tables that run here") {
+  std::string names;
+  for (const Kernels* table : supported_kernels()) names += std::string(" ") + table->name;
+  std::printf("instruction sets run natively:%s\n", names.c_str());
+  REQUIRE(supported_kernels().back() == &kScalarKernels);
+}
+
+TEST_CASE("PC_ISA selects a table by name and refuses an unknown one") {
+  for (const Kernels* table : supported_kernels()) {
+    ::setenv("PC_ISA", table->name, 1);
+    REQUIRE(selected_kernels() == table);
+  }
+  ::setenv("PC_ISA", "no-such-isa", 1);
+  REQUIRE(selected_kernels() == nullptr);
+  ::unsetenv("PC_ISA");
+  REQUIRE(selected_kernels() == supported_kernels().front());
+}
+
+TEST_CASE("matmul agrees with scalar") {
+  Random random(1);
+  for_each_table([&](const Kernels& isa) {
+    for (const Type type : {Type::kF32, Type::kF16, Type::kBf16}) {
+      for (int round = 0; round < 60; ++round) {
+        const std::size_t m = random.between(1, 9), k = random.between(1, 140), n = random.between(1, 13);
+        const std::size_t xs = k + random.below(3), ys = n + random.below(3);
+        const auto x = random.floats(m * xs);
+        const auto w = stored(random, type, n * k);
+        auto y = random.floats(m * ys), want = y;
+        MatmulArgs args{x.data(), w.data(), y.data(), xs, ys, m, k, random.below(static_cast<std::uint32_t>(n)), n, type, random.chance(0.5)};
+        isa.matmul(args);
+        args.y = want.data();
+        kScalarKernels.matmul(args);
+        // |x| <= 1 and |w| <= 2: k products, each rounded once, summed in any order.
+        const float tolerance = 2.0f * static_cast<float>(k * k + 2) * kEps;
+        for (std::size_t i = 0; i < y.size(); ++i) REQUIRE(std::fabs(y[i] - want[i]) <= tolerance);
+      }
+    }
+  });
+}
+
+// A packed run with its plain twin.
+struct Packed {
+  std::vector<std::uint8_t> keys, values;
+};
+
+Packed pack(const std::vector<float>& k, const std::vector<float>& v, std::size_t n, std::size_t hd, bool bf16) {
+  const std::size_t blocks = (n + 15) / 16, element = bf16 ? 2 : 4;
+  Packed p{std::vector<std::uint8_t>(blocks * 16 * hd * element), std::vector<std::uint8_t>(blocks * 16 * hd * element)};
+  const auto put = [&](std::vector<std::uint8_t>& plane, std::size_t index, float x) {
+    if (bf16) {
+      const std::uint16_t h = bf16_from_f32(x);
+      std::memcpy(plane.data() + 2 * index, &h, 2);
+    } else {
+      std::memcpy(plane.data() + 4 * index, &x, 4);
+    }
+  };
+  for (std::size_t t = 0; t < n; ++t) {
+    for (std::size_t d = 0; d < hd; ++d) {
+      const std::size_t block = t / 16 * 16 * hd;
+      put(p.keys, bf16 ? block + (d / 2 * 16 + t % 16) * 2 + d % 2 : block + d * 16 + t % 16, k[t * hd + d]);
+      put(p.values, bf16 ? (t / 2 * hd + d) * 2 + t % 2 : t * hd + d, v[t * hd + d]);
+    }
+  }
+  return p;
+}
+
+struct State {
+  std::vector<float> max, sum, acc;
+  State(std::size_t rows, std::size_t hd)
+      : max(rows, -std::numeric_limits<float>::infinity()), sum(rows, 0.0f), acc(rows * hd, 0.0f) {}
+  AttendArgs args(const Packed& p, const float* q, const std::vector<std::uint32_t>& begin,
+                  const std::vector<std::uint32_t>& end, std::size_t hd, bool bf16) {
+    return {q, p.keys.data(), p.values.data(), begin.data(), end.data(), max.data(), sum.data(), acc.data(), max.size(), hd, bf16};
+  }
+};
+
+TEST_CASE("attend agrees with scalar and with a plain softmax") {
+  Random random(2);
+  for (const Kernels* table : supported_kernels()) {
+    INFO("isa " << table->name);
+    for (int round = 0; round < 120; ++round) {
+      const bool bf16 = random.chance(0.5);
+      const std::size_t hd = 2 * random.between(1, 40);
+      const std::size_t n = random.between(1, 300), rows = random.between(1, 11);
+      auto k = random.floats(n * hd, 2.0f), v = random.floats(n * hd);
+      if (bf16) {
+        for (auto* plane : {&k, &v}) for (float& x : *plane) x = f32_from_bf16(bf16_from_f32(x));
+      }
+      const auto q = random.floats(rows * hd);
+      const Packed packed = pack(k, v, n, hd, bf16);
+      std::vector<std::uint32_t> begin(rows), end(rows);
+      for (std::size_t r = 0; r < rows; ++r) {
+        begin[r] = random.chance(0.5) ? 0 : random.below(static_cast<std::uint32_t>(n));
+        end[r] = random.between(0, static_cast<std::uint32_t>(n));
+      }
+      State state(rows, hd);
+      // In two calls, so that the running state is carried over a split.
+      const std::uint32_t cut = random.below(static_cast<std::uint32_t>(n + 1));
+      auto first_end = end, second_begin = begin;
+      for (auto& e : first_end) e = std::min(e, cut);
+      for (auto& b : second_begin) b = std::max(b, cut);
+      table->attend(state.args(packed, q.data(), begin, first_end, hd, bf16));
+      table->attend(state.args(packed, q.data(), second_begin, end, hd, bf16));
+      for (std::size_t r = 0; r < rows; ++r) {
+        double top = -std::numeric_limits<double>::infinity(), total = 0.0;
+        std::vector<double> score(n), out(hd, 0.0);
+        for (std::size_t t = begin[r]; t < end[r]; ++t) {
+          for (std::size_t d = 0; d < hd; ++d) score[t] += static_cast<double>(q[r * hd + d]) * k[t * hd + d];
+          top = std::max(top, score[t]);
+        }
+        for (std::size_t t = begin[r]; t < end[r]; ++t) total += std::exp(score[t] - top);
+        for (std::size_t t = begin[r]; t < end[r]; ++t)
+          for (std::size_t d = 0; d < hd; ++d) out[d] += std::exp(score[t] - top) / total * v[t * hd + d];
+        if (begin[r] >= end[r]) {
+          REQUIRE(state.sum[r] == 0.0f);
+          continue;
+        }
+        // A score's rounding (hd products of magnitude <= 2) scales a weight by
+        // exp of it; |v| <= 1; the sums of n terms add n roundings.
+        const double tolerance = kEps * (4.0 * static_cast<double>(hd) * 2.0 + static_cast<double>(n) + 16.0);
+        for (std::size_t d = 0; d < hd; ++d)
+          REQUIRE(std::fabs(state.acc[r * hd + d] / state.sum[r] - out[d]) <= tolerance);
+      }
+    }
+  }
+}
+
+TEST_CASE("element-wise kernels agree with scalar") {
+  Random random(3);
+  for_each_table([&](const Kernels& isa) {
+    for (int round = 0; round < 100; ++round) {
+      const std::size_t n = random.between(1, 150);
+      const auto x = random.floats(n, 4.0f), w = random.floats(n);
+      std::vector<float> got(n), want(n);
+      isa.rms_norm(x.data(), w.data(), n, 1e-5f, got.data());
+      kScalarKernels.rms_norm(x.data(), w.data(), n, 1e-5f, want.data());
+      for (std::size_t i = 0; i < n; ++i)
+        REQUIRE(std::fabs(got[i] - want[i]) <= kEps * (static_cast<float>(n) + 8) * (std::fabs(want[i]) + 1e-6f));
+
+      auto a = x, b = x;
+      isa.silu_mul(a.data(), w.data(), n);
+      kScalarKernels.silu_mul(b.data(), w.data(), n);
+      for (std::size_t i = 0; i < n; ++i) REQUIRE(std::fabs(a[i] - b[i]) <= 16 * kEps * (std::fabs(b[i]) + 1e-6f));
+
+      a = w, b = w;
+      isa.add(x.data(), n, a.data());
+      kScalarKernels.add(x.data(), n, b.data());
+      REQUIRE(a == b);
+
+      const std::size_t half = n / 2;
+      std::vector<float> c(half), s(half), r1(2 * half), r2(2 * half);
+      for (std::size_t i = 0; i < half; ++i) {
+        const double angle = 6.0 * random.uniform();
+        c[i] = static_cast<float>(std::cos(angle));
+        s[i] = static_cast<float>(std::sin(angle));
+      }
+      isa.rotate(x.data(), c.data(), s.data(), half, 1.25f, r1.data());
+      kScalarKernels.rotate(x.data(), c.data(), s.data(), half, 1.25f, r2.data());
+      for (std::size_t i = 0; i < 2 * half; ++i) REQUIRE(std::fabs(r1[i] - r2[i]) <= 8.0f * 1.25f * 4 * kEps);
+    }
+  });
+}
+
+TEST_CASE("every bf16 and f16 widens exactly, and rounding to bf16 is to nearest even") {
+  std::vector<std::uint16_t> all(65536);
+  for (std::uint32_t i = 0; i < all.size(); ++i) all[i] = static_cast<std::uint16_t>(i);
+  std::vector<float> want(all.size()), got(all.size());
+  Random random(4);
+  std::vector<float> values(4099);
+  for (float& x : values) {
+    const auto bits = static_cast<std::uint32_t>(random.next());
+    std::memcpy(&x, &bits, 4);
+  }
+  values.insert(values.end(), {0.0f, -0.0f, INFINITY, -INFINITY, NAN, 1.00390625f, 1.01171875f, 3.4e38f});
+  for_each_table([&](const Kernels& isa) {
+    for (const Type type : {Type::kF16, Type::kBf16}) {
+      kScalarKernels.to_f32(all.data(), type, all.size(), want.data());
+      isa.to_f32(all.data(), type, all.size(), got.data());
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        if (std::isnan(want[i])) REQUIRE(std::isnan(got[i]));
+        else REQUIRE(std::memcmp(&want[i], &got[i], 4) == 0);
+      }
+    }
+    std::vector<std::uint16_t> a(values.size()), b(values.size());
+    kScalarKernels.to_bf16(values.data(), values.size(), a.data());
+    isa.to_bf16(values.data(), values.size(), b.data());
+    REQUIRE(a == b);
+  });
+  // Halfway cases go to the even neighbour.
+  REQUIRE(bf16_from_f32(1.00390625f) == 0x3f80);  // 1 + 2^-8: half of an ulp above 1
+  REQUIRE(bf16_from_f32(1.01171875f) == 0x3f82);  // 1 + 3 * 2^-8
+}
+
+}  // namespace
+}  // namespace pc::simd
