@@ -35,6 +35,7 @@ struct EncodeJob {
   std::string name;            // "europe/paris"; "" is the anonymous text; "scaffold s"
   Attend attend = Attend::kPrefix;
   bool scaffold = false;
+  std::uint32_t subject = 0;   // index into Layout::modules, or Layout::scaffolds
   std::vector<JobRun> runs;    // positions strictly increase; no two overlap
 };
 

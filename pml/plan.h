@@ -35,6 +35,7 @@ struct PlanRun {
   std::string label;           // module path, parameter "trip-plan.duration", or "" for the prompt's text
   std::uint32_t job = 0;       // kCached: index into the encode jobs
   std::uint32_t job_run = 0;   // kCached: index among that job's *kept* runs
+  std::uint32_t piece = 0;     // kCached, kUncached: index into Layout::pieces
   bool moved = false;          // schema layout: the text did not fit its gap and stands at the end
 };
 

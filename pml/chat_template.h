@@ -1,0 +1,28 @@
+// The chat formats that promptcache knows by name, and how to tell from a
+// model's Jinja template which of them it is. Templates are never executed.
+//
+// Constant data. Threads: any.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "pml/text_encoder.h"  // ChatTemplate
+
+namespace pc::pml {
+
+// chatml, llama2, llama3, mistral, zephyr, gemma, phi3, city-guide.
+std::span<const ChatTemplate> chat_templates();
+
+std::optional<ChatTemplate> find_chat_template(std::string_view name);
+
+// Their names, for messages: "chatml, llama2, ...".
+std::string chat_template_names();
+
+// The format whose strings the template spells; nullopt when none or more than
+// one fits, since a guessed format gives plausible but wrong answers.
+std::optional<ChatTemplate> recognise_chat_template(std::string_view jinja);
+
+}  // namespace pc::pml

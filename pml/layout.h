@@ -1,0 +1,124 @@
+// The tokens and positions of a schema: its text encoded piece by piece, in
+// document order, with the place of every module, union and parameter.
+//
+// Every token belongs to one owner: the nearest enclosing module, or the
+// schema itself (module 0, the root, whose text is anonymous and part of every
+// prompt). A piece is a longest run of one owner's tokens with no parameter,
+// nested module or union between.
+//
+// Invariants:
+//   1. modules[0] is the root; a module comes after its parent, in document order;
+//   2. items hold every piece and slot once, opens and closes balanced;
+//   3. no piece is empty; a slot's filler has exactly `len` tokens;
+//   4. schema positions count from 0 in document order; members of a union
+//      start together, and what follows the union starts after the longest;
+//      a slot takes `len` positions whatever fills it.
+//
+// Immutable value. Threads: const, any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/status.h"
+#include "pml/schema.h"
+#include "pml/text_encoder.h"
+
+namespace pc::pml {
+
+inline constexpr std::uint32_t kNone = UINT32_MAX;  // no such module, union or member
+inline constexpr std::uint32_t kRoot = 0;           // the root's index in Layout::modules
+
+// Tokens and parameter room of one schema: 64 MiB of token ids.
+inline constexpr std::uint64_t kMaxLayoutTokens = std::uint64_t{1} << 24;
+
+struct Piece {
+  std::uint32_t module = kRoot;  // owner
+  Tokens tokens;
+  Position position = 0;         // schema position of tokens[0]
+};
+
+struct Slot {
+  std::uint32_t module = kRoot;  // owner; never the root
+  std::string name;
+  std::uint32_t len = 0;         // room in tokens
+  Tokens filler;                 // [len]: stands here while the module is encoded
+  Position position = 0;         // schema position of the room's first token
+};
+
+struct Module {
+  std::string name;                  // "paris"; "" for the root
+  std::string path;                  // "europe/paris"; "" for the root
+  std::uint32_t parent = kNone;      // index of the enclosing module; kNone for the root
+  std::uint32_t union_id = kNone;    // the union it is a member of
+  bool cache = true;
+  Position position = 0;             // schema position of its start
+  std::uint32_t extent = 0;          // schema positions from its start to its end, nested ones included
+  std::uint32_t n_tokens = 0;        // own tokens: no parameter room, no nested modules
+  std::uint32_t open_item = 0;       // of its kOpenModule in Layout::items
+  std::uint32_t close_item = 0;      // of its kCloseModule
+  std::vector<std::uint32_t> own;    // its own pieces and slots: indices into Layout::items
+  std::vector<std::uint32_t> slots;  // indices into Layout::slots
+};
+
+struct Union {
+  std::uint32_t parent = kRoot;           // enclosing module
+  std::uint32_t default_member = kNone;   // seen by what follows, with attend=schema
+  std::uint32_t close_item = 0;           // of its kCloseUnion in Layout::items
+  Position position = 0;                  // where all members start
+  std::uint32_t extent = 0;               // of the longest member
+};
+
+// Modules that are encoded together in addition.
+struct Scaffold {
+  std::string name;
+  std::vector<std::uint32_t> modules;  // in document order; every ancestor of one is one
+};
+
+enum class ItemKind : std::uint8_t {
+  kPiece,        // index into pieces
+  kSlot,         // index into slots
+  kOpenModule,   // index into modules; the root has no items of its own
+  kCloseModule,
+  kOpenUnion,    // index into unions
+  kCloseUnion,
+  kOpenRole,     // index is the Role; its tokens are in the pieces around
+  kCloseRole,    // index is the Role
+  kBareText,     // text outside of all roles stands here
+};
+
+struct Item {
+  ItemKind kind = ItemKind::kPiece;
+  std::uint32_t index = 0;
+};
+
+struct Layout {
+  std::string schema;
+  Positions positions = Positions::kCompact;
+  Attend attend = Attend::kPrefix;
+  std::vector<Item> items;  // document order
+  std::vector<Piece> pieces;
+  std::vector<Slot> slots;
+  std::vector<Module> modules;
+  std::vector<Union> unions;
+  std::vector<Scaffold> scaffolds;
+  std::uint32_t extent = 0;  // schema positions in all
+  std::unordered_map<std::string, std::uint32_t> by_path;  // modules but the root
+
+  std::optional<std::uint32_t> find_module(const std::string& path) const {
+    const auto it = by_path.find(path);
+    return it == by_path.end() ? std::nullopt : std::optional(it->second);
+  }
+};
+
+// Errors: kPmlSemantic with line:column (a parameter's scaffold longer than
+// its room, a role without a chat format, a scaffold that cannot be, a schema
+// over a limit), or what the encoder gave.
+Result<Layout> lay_out(const Schema& schema, const TextEncoder& encoder);
+
+}  // namespace pc::pml

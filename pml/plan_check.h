@@ -1,0 +1,21 @@
+// Pure validators of what plan.h and encode_plan.h promise. They share no
+// code with the makers, and serve the tests and the engine's own self-check.
+//
+// Threads: any; no state.
+#pragma once
+
+#include <vector>
+
+#include "base/status.h"
+#include "pml/encode_plan.h"
+#include "pml/layout.h"
+#include "pml/plan.h"
+
+namespace pc::pml {
+
+// kInternal with one sentence naming the first broken invariant.
+Status check_layout(const Layout& layout);
+Status check_jobs(const Layout& layout, const std::vector<EncodeJob>& jobs);
+Status check_plan(const Layout& layout, const std::vector<EncodeJob>& jobs, const Plan& plan);
+
+}  // namespace pc::pml

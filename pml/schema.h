@@ -1,0 +1,54 @@
+// A schema as it was written: the tree that schema_parser.h makes and
+// layout.h reads. Names are checked, text is folded, files are read in;
+// tokens and positions are not known yet.
+//
+// Immutable value that owns its text. Threads: thread-compatible.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "pml/place.h"
+
+namespace pc::pml {
+
+enum class Role : std::uint8_t { kSystem, kUser, kAssistant };
+
+// positions=: do imported pieces close up, or keep their schema's positions?
+enum class Positions : std::uint8_t { kCompact, kSchema };
+
+// attend=: what a module sees while it is encoded (docs/PML.md, "attend").
+enum class Attend : std::uint8_t { kPrefix, kSelf, kSchema };
+
+struct SchemaNode {
+  enum class Kind : std::uint8_t { kText, kParam, kModule, kUnion, kRole };
+
+  Kind kind = Kind::kText;
+  Role role = Role::kSystem;         // kRole
+  bool cache = true;                 // kModule
+  Place place;
+  std::string name;                  // kModule, kParam; kUnion: its default member, "" = none
+  std::string text;                  // kText; kParam: what stands in the slot while encoding
+  std::uint32_t len = 0;             // kParam: room in tokens
+  std::vector<SchemaNode> children;  // kModule, kUnion (modules only), kRole
+};
+
+struct SchemaScaffold {
+  std::string name;
+  Place place;
+  std::vector<std::string> modules;  // paths, "europe/paris"
+};
+
+struct Schema {
+  std::string name;
+  Positions positions = Positions::kCompact;
+  Attend attend = Attend::kPrefix;
+  Place place;
+  std::vector<SchemaNode> children;
+  std::vector<SchemaScaffold> scaffolds;
+};
+
+const char* role_name(Role role);  // "system"
+
+}  // namespace pc::pml

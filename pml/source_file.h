@@ -1,0 +1,20 @@
+// Reads the text files that a schema names with src=, from one folder only.
+//
+// The returned function owns its folder's name. Threads: any.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "pml/schema_parser.h"  // ReadFileFn
+
+namespace pc::pml {
+
+inline constexpr std::size_t kMaxSourceFileBytes = std::size_t{4} << 20;
+
+// Refuses absolute paths, "..", links that lead out of base_dir, anything but
+// a regular file, files over kMaxSourceFileBytes, and bytes that are not
+// UTF-8 (the error names the file and the byte's offset).
+ReadFileFn file_reader(std::string base_dir);
+
+}  // namespace pc::pml
