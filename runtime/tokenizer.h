@@ -1,0 +1,122 @@
+// Text to tokens and back: the interface that every kind of tokenizer meets,
+// and loading one from a model's folder.
+//
+// A Tokenizer is an owner, immutable after load; const methods from any thread.
+//
+// Three ways in, one per kind of text:
+//   encode         a whole text, as the model's publisher would encode it;
+//   encode_run     one text run of a PML document, which may continue a text;
+//   encode_markup  strings of a chat template, the only ones in which added
+//                  tokens ("<|im_start|>", "</s>") are recognised.
+// In encode and encode_run a string that spells an added token stays plain
+// text. (An added token of white space alone, which some models use to write
+// runs of spaces, is ordinary vocabulary.) None of the three adds BOS or EOS.
+//
+// The dummy prefix: sentencepiece models of the Llama kind put a space in front
+// of a text, so that "Hello" at its start is the token "▁Hello". A PML document
+// is encoded in runs, hence three rules, which together give the published
+// tokens of "[INST] Hello [/INST]" when it is cut into "[INST] ", "Hello", and
+// " [/INST]":
+//   a run is a text of its own and gets the prefix, but when it begins with a
+//   space, that space is the prefix;
+//   markup continues what stands before it and gets none, except behind an
+//   added token where the publisher's rule puts one;
+//   one space at the end of markup is left to the run that follows, whose
+//   prefix it is.
+//
+// Invariants: every id that encode* returns is in [0, vocab_size()); encoding
+// is a function of digest() and the text alone.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/hash.h"           // Digest
+#include "base/status.h"
+#include "pml/text_encoder.h"    // TokenId, Tokens
+#include "runtime/added_tokens.h"
+
+namespace pc {
+
+// Longest text that one call encodes: a PML document and a file it names have
+// at most 4 MiB each.
+inline constexpr std::size_t kMaxTextBytes = std::size_t{8} << 20;
+
+// What a tokenizer tells about itself.
+struct TokenizerFacts {
+  std::string description;        // "sentencepiece bpe, 32000 pieces"
+  std::uint32_t vocab_size = 0;   // highest id + 1; the model's own may be larger (padding), never smaller
+  std::optional<TokenId> bos, eos, unk;
+  bool add_bos = false;           // BOS stands at the start of every prompt; implies bos
+  TokenId placeholder = 0;        // unk, or the first token of a space where there is none of its own
+  bool adds_prefix_space = false; // a text gets a dummy prefix; so decoding a whole text, an answer
+                                  // included, begins with one space too many
+  std::string chat_template;      // Jinja text found beside the tokenizer; "" if none
+  Digest digest{};                // over all that decides which ids a text becomes
+};
+
+class Tokenizer {
+ public:
+  virtual ~Tokenizer();
+  Tokenizer(const Tokenizer&) = delete;
+  Tokenizer& operator=(const Tokenizer&) = delete;
+
+  // Errors of all three: kInvalidArgument for invalid UTF-8 (the byte is named)
+  // or more than kMaxTextBytes; kUnsupported for a character that the
+  // vocabulary cannot express, which no published model has.
+  Result<Tokens> encode(std::string_view text) const;
+  Result<Tokens> encode_run(std::string_view text) const;
+  Result<Tokens> encode_markup(std::string_view markup) const;
+
+  // Appends the bytes that a token stands for; half characters are possible
+  // (see Utf8Stream), and the leading space of an answer is the caller's to
+  // drop (see adds_prefix_space). Added and control tokens append nothing, or
+  // their spelling when asked. An id out of range appends nothing.
+  enum class Controls { kHide, kSpell };
+  void append_bytes(TokenId id, std::string* out, Controls controls = Controls::kHide) const;
+
+  // The id of a vocabulary entry or an added token, spelled as the model's files
+  // spell it ("▁the", "Ġthe", "</s>").
+  std::optional<TokenId> token_to_id(std::string_view piece) const;
+
+  const TokenizerFacts& facts() const { return facts_; }
+  std::uint32_t vocab_size() const { return facts_.vocab_size; }
+  std::optional<TokenId> bos() const { return facts_.bos; }
+  std::optional<TokenId> eos() const { return facts_.eos; }
+  std::optional<TokenId> unk() const { return facts_.unk; }
+  bool add_bos() const { return facts_.add_bos; }
+  TokenId placeholder() const { return facts_.placeholder; }
+  const Digest& digest() const { return facts_.digest; }
+
+ protected:
+  enum class Prefix { kNone, kPublished };  // is a dummy prefix due?
+
+  Tokenizer() = default;
+
+ private:
+  // One stretch of valid UTF-8 without added tokens, appended to *out.
+  virtual Status encode_stretch(std::string_view text, Prefix prefix, Tokens* out) const = 0;
+  virtual std::optional<TokenId> find_piece(std::string_view piece) const = 0;
+
+ protected:
+  // Filled by the kinds while loading.
+  TokenizerFacts facts_;
+  AddedTokens added_;                    // recognised in markup
+  AddedTokens text_added_;               // white space that is vocabulary: recognised in text too
+  bool prefix_after_added_ = false;      // the publisher puts a dummy prefix behind added tokens
+  bool keeps_leading_space_ = true;      // false: white space at a text's ends is removed
+  std::vector<std::string> bytes_;       // [vocab_size] what each token stands for
+  std::vector<bool> hidden_;             // [vocab_size] added and control tokens
+};
+
+// Loads the tokenizer of a Hugging Face folder: tokenizer.model (sentencepiece),
+// else tokenizer.json (BPE); with tokenizer_config.json, special_tokens_map.json,
+// added_tokens.json and chat_template.jinja where they exist. Errors name the
+// file and the field, and what is supported.
+Result<std::unique_ptr<Tokenizer>> load_tokenizer(const std::string& folder);
+
+}  // namespace pc
