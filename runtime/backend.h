@@ -102,9 +102,10 @@ typedef struct pc_backend_v1 {
   uint32_t struct_size; /* sizeof(pc_backend_v1) */
   const char* name;     /* "cpu" */
 
-  /* kv_type: KvType of modules/kv.h, for attached segments and the tail alike. */
-  int32_t (*model_open)(const pc_model_desc* desc, uint32_t kv_type, pc_backend_model** model,
-                        pc_backend_error* error);
+  /* kv_type: KvType of modules/kv.h, for attached segments and the tail alike.
+   * n_threads: 0 = as many as the process may use. */
+  int32_t (*model_open)(const pc_model_desc* desc, uint32_t kv_type, uint32_t n_threads,
+                        pc_backend_model** model, pc_backend_error* error);
   void (*model_close)(pc_backend_model* model);
 
   /* A session may compute up to tail_tokens tokens in up to tail_segments

@@ -1,0 +1,156 @@
+#include "runtime/cpu_backend.h"
+
+#include <cstdio>
+#include <exception>
+#include <memory>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "base/aligned_buffer.h"
+#include "base/status.h"
+#include "runtime/transformer.h"
+
+// The weights as the forward pass wants them: matrices where they lie, in
+// their stored type; norms and biases, which are small, as f32.
+struct pc_backend_model {
+  pc_model_desc desc;
+  std::vector<pc_layer> layers;
+  std::vector<pc::AlignedBuffer<float>> vectors;
+  pc::KvType kv_type;
+  pc::Parallel parallel;
+  const pc::simd::Kernels* kernels;
+};
+
+struct pc_backend_session {
+  pc::Transformer transformer;
+};
+
+namespace pc {
+namespace {
+
+static_assert(static_cast<int>(simd::Type::kF32) == PC_DTYPE_F32);
+static_assert(static_cast<int>(simd::Type::kF16) == PC_DTYPE_F16);
+static_assert(static_cast<int>(simd::Type::kBf16) == PC_DTYPE_BF16);
+
+std::int32_t fail(const Error& e, pc_backend_error* out) {
+  if (out) std::snprintf(out->message, sizeof out->message, "%s", e.message.c_str());
+  return static_cast<std::int32_t>(e.code);
+}
+
+// The one place of this backend where exceptions stop.
+template <class Body>
+std::int32_t guarded(pc_backend_error* out, Body body) {
+  try {
+    const Status status = body();
+    return status.ok() ? 0 : fail(status.error(), out);
+  } catch (const std::bad_alloc&) {
+    return fail(error(Code::kOutOfMemory, "not enough memory"), out);
+  } catch (const std::exception& e) {
+    return fail(error(Code::kInternal, e.what()), out);
+  }
+}
+
+void widen(const simd::Kernels& kernels, pc_tensor& t, std::vector<AlignedBuffer<float>>& owner) {
+  if (!t.data) return;
+  const std::size_t n = std::size_t{t.rows} * t.cols;
+  AlignedBuffer<float> wide(n);
+  kernels.to_f32(t.data, static_cast<simd::Type>(t.dtype), n, wide.data());
+  t.data = wide.data();
+  t.dtype = PC_DTYPE_F32;
+  owner.push_back(std::move(wide));
+}
+
+Status check_shape(const pc_model_desc& d) {
+  const bool sound = d.struct_size >= sizeof(pc_model_desc) && d.n_layers && d.d_model && d.n_heads &&
+                     d.n_kv_heads && d.n_heads % d.n_kv_heads == 0 && d.head_dim && d.head_dim % 2 == 0 &&
+                     d.head_dim <= 512 && d.rope_dims <= d.head_dim && d.rope_dims % 2 == 0 && d.d_ffn && d.vocab_size;
+  if (!sound) return error(Code::kUnsupported, "the CPU backend cannot run a model of this shape");
+  return ok();
+}
+
+std::int32_t model_open(const pc_model_desc* desc, std::uint32_t kv_type, std::uint32_t n_threads,
+                        pc_backend_model** out, pc_backend_error* e) {
+  return guarded(e, [&]() -> Status {
+    PC_CHECK_OK(check_shape(*desc));
+    const simd::Kernels* kernels = simd::selected_kernels();
+    if (!kernels) {
+      std::string names;
+      for (const simd::Kernels* k : simd::supported_kernels()) names += std::string(" ") + k->name;
+      return error(Code::kInvalidArgument, "PC_ISA names an instruction set that this CPU or build does not have; it may be one of:" + names);
+    }
+    auto model = std::make_unique<pc_backend_model>(pc_backend_model{
+        *desc, {desc->layers, desc->layers + desc->n_layers}, {}, static_cast<KvType>(kv_type), Parallel(n_threads), kernels});
+    widen(*kernels, model->desc.final_norm, model->vectors);
+    for (pc_layer& l : model->layers) {
+      for (pc_tensor* t : {&l.attn_norm, &l.ffn_norm, &l.q_norm, &l.k_norm, &l.bq, &l.bk, &l.bv, &l.bo, &l.b_gate, &l.b_up, &l.b_down}) {
+        widen(*kernels, *t, model->vectors);
+      }
+    }
+    model->desc.layers = model->layers.data();
+    *out = model.release();
+    return ok();
+  });
+}
+
+void model_close(pc_backend_model* model) { delete model; }
+
+std::int32_t session_open(pc_backend_model* model, std::uint32_t tail_tokens,
+                          std::uint32_t tail_segments, std::uint32_t max_segments,
+                          pc_backend_session** out, pc_backend_error* e) {
+  return guarded(e, [&]() -> Status {
+    *out = new pc_backend_session{Transformer(model->desc, model->kv_type, *model->kernels, model->parallel,
+                                              {tail_tokens, tail_segments, max_segments})};
+    return ok();
+  });
+}
+
+void session_close(pc_backend_session* session) { delete session; }
+
+std::int32_t attach(pc_backend_session* session, const pc_kv_segment* segments,
+                    std::uint32_t n_segments, pc_backend_error* e) {
+  return guarded(e, [&]() -> Status {
+    std::vector<KvSegment> views;
+    views.reserve(n_segments);
+    for (const pc_kv_segment& s : std::span(segments, n_segments)) {
+      views.push_back({static_cast<const std::byte*>(s.data), s.layer_stride_bytes, s.head_stride_bytes,
+                       s.value_offset_bytes, s.begin, s.n_tokens, s.position, s.key_position});
+    }
+    return session->transformer.attach(views);
+  });
+}
+
+std::int32_t forward(pc_backend_session* session, const pc_run* runs, std::uint32_t n_runs,
+                     const volatile std::int32_t* cancel, float* logits, pc_backend_error* e) {
+  return guarded(e, [&] { return session->transformer.forward({runs, n_runs}, cancel, logits); });
+}
+
+std::int32_t read_segment(pc_backend_session* session, std::uint32_t index, const pc_kv_segment* dst,
+                          pc_backend_error* e) {
+  return guarded(e, [&]() -> Status {
+    KvTail& tail = session->transformer.tail();
+    if (index >= tail.n_segments() || tail.segment(index).n_tokens != dst->n_tokens) {
+      return error(Code::kInvalidArgument, "no such tail segment");
+    }
+    tail.copy_segment(index, static_cast<std::byte*>(const_cast<void*>(dst->data)), dst->layer_stride_bytes,
+                      dst->head_stride_bytes, dst->value_offset_bytes);
+    return ok();
+  });
+}
+
+std::int32_t rewind(pc_backend_session* session, std::uint32_t n_segments, pc_backend_error* e) {
+  return guarded(e, [&]() -> Status {
+    session->transformer.tail().rewind(n_segments);
+    return ok();
+  });
+}
+
+constexpr pc_backend_v1 kCpu = {PC_BACKEND_ABI, sizeof(pc_backend_v1), "cpu",  model_open,
+                                model_close,    session_open,          session_close, attach,
+                                forward,        read_segment,          rewind};
+
+}  // namespace
+
+const pc_backend_v1* cpu_backend() { return &kCpu; }
+
+}  // namespace pc

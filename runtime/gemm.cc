@@ -1,0 +1,183 @@
+#include "runtime/gemm.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <tuple>
+
+#include "base/aligned_buffer.h"
+#include "base/bytes.h"  // align_up
+
+#ifdef PC_HAVE_ONEDNN
+#include <dnnl.hpp>
+#endif
+
+namespace pc {
+namespace {
+
+// Up to here the product is bound by reading W, which both paths do once, and
+// oneDNN's call overhead (about 1 us) and shape-specific primitives buy
+// nothing (bench/gemm_bench.cc).
+constexpr std::uint32_t kSmallRows = 8;
+
+// Weight rows a task of the small path takes: enough to amortise a task's
+// start (about 0.2 us) at 2 KiB a row, few enough to balance two threads.
+constexpr std::uint32_t kRowsPerTask = 64;
+
+simd::Type type_of(const pc_tensor& w) { return static_cast<simd::Type>(w.dtype); }
+
+}  // namespace
+
+#ifdef PC_HAVE_ONEDNN
+
+// Matmul primitives by shape; made on first use (0.3-2 ms), then kept.
+struct Gemm::OneDnn {
+  // Widened weight rows a panel: 4 MiB at k = 2048, so that a panel made by
+  // one pass stays in a shared L3 for the product that follows.
+  static constexpr std::uint32_t kPanelRows = 512;
+
+  struct Key {
+    std::uint32_t m, n, k, ldy;
+    bool bf16, accumulate;
+    auto tied() const { return std::tie(m, n, k, ldy, bf16, accumulate); }
+    bool operator<(const Key& other) const { return tied() < other.tied(); }
+  };
+
+  // Descriptions of x, W (stored [n, k], used as its transpose) and y.
+  struct Descs {
+    dnnl::memory::desc x, w, y;
+    explicit Descs(const Key& key) {
+      using dt = dnnl::memory::data_type;
+      using dims = dnnl::memory::dims;
+      const auto type = key.bf16 ? dt::bf16 : dt::f32;
+      const dnnl::memory::dim m = key.m, n = key.n, k = key.k, ldy = key.ldy;
+      x = {{m, k}, type, dims{k, 1}};
+      w = {{k, n}, type, dims{1, k}};
+      y = {{m, n}, dt::f32, dims{ldy, 1}};
+    }
+  };
+
+  dnnl::engine engine{dnnl::engine::kind::cpu, 0};
+  dnnl::stream stream{engine};
+  std::map<Key, dnnl::matmul> primitives;
+  AlignedBuffer<float> panel;                 // [kPanelRows, max_k]
+  AlignedBuffer<std::uint16_t> x_bf16;        // [max_rows, max_k]
+  bool multiplies_bf16 = false;
+
+  OneDnn(std::uint32_t max_rows, std::uint32_t max_k)
+      : panel(std::size_t{kPanelRows} * max_k), x_bf16(std::size_t{max_rows} * max_k) {
+#if defined(__x86_64__)
+    // Without the instruction oneDNN refuses such a product (AVX2) or emulates it.
+    multiplies_bf16 = __builtin_cpu_supports("avx512bf16");
+#endif
+  }
+
+  const dnnl::matmul& primitive(const Key& key) {
+    if (const auto found = primitives.find(key); found != primitives.end()) return found->second;
+    const Descs d(key);
+    dnnl::primitive_attr attributes;
+    if (key.accumulate) {
+      dnnl::post_ops sum;
+      sum.append_sum(1.0f);
+      attributes.set_post_ops(sum);
+    }
+#if DNNL_VERSION_MAJOR >= 3
+    const dnnl::matmul::primitive_desc pd(engine, d.x, d.w, d.y, attributes);
+#else
+    const dnnl::matmul::primitive_desc pd(dnnl::matmul::desc(d.x, d.w, d.y), attributes, engine);
+#endif
+    return primitives.emplace(key, dnnl::matmul(pd)).first->second;
+  }
+
+  void run(const Key& key, const void* x, const void* w, float* y) {
+    const Descs d(key);
+    primitive(key).execute(stream, {{DNNL_ARG_SRC, {d.x, engine, const_cast<void*>(x)}},
+                                    {DNNL_ARG_WEIGHTS, {d.w, engine, const_cast<void*>(w)}},
+                                    {DNNL_ARG_DST, {d.y, engine, y}}});
+    stream.wait();
+  }
+};
+
+Gemm::Gemm(const simd::Kernels& kernels, Parallel parallel, std::uint32_t max_rows,
+           std::uint32_t max_k)
+    : kernels_(&kernels), parallel_(parallel), onednn_(std::make_unique<OneDnn>(max_rows, max_k)) {}
+
+Status Gemm::linear(const float* x, std::uint32_t m, const pc_tensor& w, bool accumulate,
+                    float* y) {
+  if (m <= kSmallRows) {
+    small(x, m, w, accumulate, y);
+    return ok();
+  }
+  const bool bf16 = onednn_->multiplies_bf16 && type_of(w) == simd::Type::kBf16;
+  const bool in_place = bf16 || type_of(w) == simd::Type::kF32;
+  const auto rows = static_cast<std::uint32_t>(align_up(m, kGemmRowGranule));
+  const void* input = x;
+  if (bf16) {
+    kernels_->to_bf16(x, std::size_t{m} * w.cols, onednn_->x_bf16.data());
+    input = onednn_->x_bf16.data();
+  }
+  const std::uint32_t step = in_place ? w.rows : OneDnn::kPanelRows;
+  const std::size_t row_bytes = w.cols * simd::type_bytes(type_of(w));
+  try {
+    for (std::uint32_t n0 = 0; n0 < w.rows; n0 += step) {
+      const std::uint32_t n = std::min(step, w.rows - n0);
+      const auto* stored = static_cast<const std::byte*>(w.data) + n0 * row_bytes;
+      const void* panel = stored;
+      if (!in_place) {
+        parallel_.for_each((n + kRowsPerTask - 1) / kRowsPerTask, [&](std::uint32_t task, std::uint32_t) {
+          const std::uint32_t r = task * kRowsPerTask;
+          kernels_->to_f32(stored + r * row_bytes, type_of(w),
+                           std::size_t{std::min(kRowsPerTask, n - r)} * w.cols,
+                           onednn_->panel.data() + std::size_t{r} * w.cols);
+        });
+        panel = onednn_->panel.data();
+      }
+      onednn_->run({rows, n, w.cols, w.rows, bf16, accumulate}, input, panel, y + n0);
+    }
+  } catch (const std::exception& e) {
+    return error(Code::kInternal, std::string("oneDNN failed on a ") + std::to_string(rows) + "x" +
+                                      std::to_string(w.cols) + "x" + std::to_string(w.rows) +
+                                      " product: " + e.what());
+  }
+  return ok();
+}
+
+const char* gemm_description() {
+  static const std::string text = [] {
+    const dnnl_version_t* v = dnnl_version();
+    return "oneDNN " + std::to_string(v->major) + "." + std::to_string(v->minor) + "." +
+           std::to_string(v->patch);
+  }();
+  return text.c_str();
+}
+
+#else  // the project's own kernel for all sizes
+
+struct Gemm::OneDnn {};
+
+Gemm::Gemm(const simd::Kernels& kernels, Parallel parallel, std::uint32_t, std::uint32_t)
+    : kernels_(&kernels), parallel_(parallel) {}
+
+Status Gemm::linear(const float* x, std::uint32_t m, const pc_tensor& w, bool accumulate,
+                    float* y) {
+  small(x, m, w, accumulate, y);
+  return ok();
+}
+
+const char* gemm_description() { return "own kernels"; }
+
+#endif
+
+Gemm::~Gemm() = default;
+Gemm::Gemm(Gemm&&) noexcept = default;
+
+void Gemm::small(const float* x, std::uint32_t m, const pc_tensor& w, bool accumulate,
+                 float* y) const {
+  parallel_.for_each((w.rows + kRowsPerTask - 1) / kRowsPerTask, [&](std::uint32_t task, std::uint32_t) {
+    const std::size_t n0 = std::size_t{task} * kRowsPerTask;
+    kernels_->matmul({x, w.data, y, w.cols, w.rows, m, w.cols, n0,
+                      std::min<std::size_t>(n0 + kRowsPerTask, w.rows), type_of(w), accumulate});
+  });
+}
+
+}  // namespace pc

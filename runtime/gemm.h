@@ -1,0 +1,51 @@
+// y = x W^T (+ y): the one matrix product of the forward pass.
+//
+// Weights are used where they lie, in their stored type: nothing is packed or
+// expanded when a model opens. A few rows (decode, short fresh text) are
+// bound by the weights' bandwidth and go to the project's own kernel; many
+// rows go to oneDNN, bf16 x bf16 where the CPU multiplies bf16 and the weights
+// have that type, f32 otherwise, through a panel of widened rows where
+// needed. Without oneDNN the kernel does all.
+//
+// Home of oneDNN. Threads: one Gemm per session, one thread at a time. The
+// small-row path allocates nothing.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "base/status.h"
+#include "runtime/backend.h"   // pc_tensor
+#include "runtime/parallel.h"
+#include "simd/kernels.h"
+
+namespace pc {
+
+// Shapes are rounded up to this many rows, so that prompts of all lengths
+// share a few primitives: buffers of x and y have room for m rounded up, and
+// the rows past m hold nothing afterwards.
+inline constexpr std::uint32_t kGemmRowGranule = 16;
+
+class Gemm {
+ public:
+  // max_rows (a multiple of kGemmRowGranule), max_k: the largest x that will come.
+  Gemm(const simd::Kernels& kernels, Parallel parallel, std::uint32_t max_rows, std::uint32_t max_k);
+  ~Gemm();
+  Gemm(Gemm&&) noexcept;
+
+  // x [m, w.cols] f32 contiguous; y [m, w.rows] f32 contiguous; accumulate: add to y.
+  Status linear(const float* x, std::uint32_t m, const pc_tensor& w, bool accumulate, float* y);
+
+ private:
+  struct OneDnn;
+  void small(const float* x, std::uint32_t m, const pc_tensor& w, bool accumulate, float* y) const;
+
+  const simd::Kernels* kernels_;
+  Parallel parallel_;
+  std::unique_ptr<OneDnn> onednn_;  // null without oneDNN
+};
+
+// "oneDNN 2.6.3", or "own kernels".
+const char* gemm_description();
+
+}  // namespace pc

@@ -1,0 +1,39 @@
+// The only threads of the runtime: a loop over tasks on OpenMP's team.
+//
+// The team persists between loops; a loop allocates nothing. Loops do not
+// nest. Threads: a Parallel is a value; loops started by different host
+// threads each have a team of their own.
+#pragma once
+
+#include <cstdint>
+
+namespace pc {
+
+// Threads this process may use: its affinity mask, and its cgroup's CPU quota
+// rounded up. At least 1.
+std::uint32_t usable_threads();
+
+class Parallel {
+ public:
+  // 0 = usable_threads().
+  explicit Parallel(std::uint32_t n_threads = 0);
+
+  std::uint32_t n_threads() const { return n_threads_; }
+
+  // body(task, thread) for each task in [0, n_tasks), thread < n_threads().
+  // Tasks are handed out one by one, so uneven ones balance.
+  template <class Body>
+  void for_each(std::uint32_t n_tasks, const Body& body) const {
+    run(n_tasks, [](const void* context, std::uint32_t task, std::uint32_t thread) {
+      (*static_cast<const Body*>(context))(task, thread);
+    }, &body);
+  }
+
+ private:
+  using Function = void (*)(const void* context, std::uint32_t task, std::uint32_t thread);
+  void run(std::uint32_t n_tasks, Function function, const void* context) const;
+
+  std::uint32_t n_threads_;
+};
+
+}  // namespace pc

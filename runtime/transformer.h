@@ -1,0 +1,90 @@
+// The forward pass of one session: a decoder of the Llama shape (RMS norm,
+// rotary attention with grouped heads, SwiGLU) over fresh tokens, with
+// whatever states are attached (Touvron et al. 2023, arXiv 2302.13971; "Prompt
+// Cache", section 3.4, for the reuse).
+//
+// Owns all scratch of a step, sized at construction; forward() of one token
+// allocates nothing. The model is borrowed and outlives it.
+// Threads: one session's, one thread at a time.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/aligned_buffer.h"
+#include "base/status.h"
+#include "modules/kv.h"
+#include "runtime/attention.h"
+#include "runtime/backend.h"
+#include "runtime/gemm.h"
+#include "runtime/kv_tail.h"
+
+namespace pc {
+
+// Tokens computed in one sweep over the layers: enough rows to make matrix
+// products compute-bound, few enough that a chunk's activations (256 x 5632
+// f32: 5.8 MB at the 1.1B shape) stay near an L3.
+inline constexpr std::uint32_t kChunkTokens = 256;
+
+struct TransformerLimits {
+  std::uint32_t tail_tokens;    // fresh and generated tokens of the session's life
+  std::uint32_t tail_segments;  // their runs
+  std::uint32_t max_segments;   // attached runs
+};
+
+class Transformer {
+ public:
+  Transformer(const pc_model_desc& desc, KvType type, const simd::Kernels& kernels,
+              Parallel parallel, const TransformerLimits& limits);
+
+  // Makes cached runs visible to later tokens. Stores views only.
+  Status attach(std::span<const KvSegment> segments);
+
+  // Computes the runs' tokens; see pc_backend_v1::forward.
+  Status forward(std::span<const pc_run> runs, const volatile std::int32_t* cancel, float* logits);
+
+  KvTail& tail() { return tail_; }
+
+ private:
+  struct Token {
+    std::int32_t id;
+    std::uint32_t row;  // in the tail
+  };
+
+  Status admit(std::span<const pc_run> runs) const;
+  Status place(const pc_run& run, std::uint32_t first, std::uint32_t n_tokens);
+  Status compute_chunk(const volatile std::int32_t* cancel);
+  Status attention_block(std::uint32_t layer);
+  Status feed_forward_block(const pc_layer& layer);
+  Status linear(const float* x, const pc_tensor& w, const pc_tensor& bias, bool accumulate, float* y);
+  void embed();
+  void norm_rows(const pc_tensor& weight, const float* x, float* y);
+  void store_keys_and_values(std::uint32_t layer);
+  Status read_logits(float* logits);
+
+  const pc_model_desc& desc_;
+  const simd::Kernels& kernels_;
+  Parallel parallel_;
+  KvTail tail_;
+  Attention attention_;
+  RotationTable key_rotations_;         // by key_position, a row a token of the chunk
+  Gemm gemm_;
+
+  std::vector<KvSegment> segments_;     // attached, then the tail's
+  std::uint32_t n_attached_ = 0;
+
+  // The chunk: n_tokens() tokens in order of position.
+  std::vector<Token> tokens_;
+  std::vector<std::int32_t> positions_, key_positions_;
+  std::uint32_t n_tokens() const { return static_cast<std::uint32_t>(tokens_.size()); }
+
+  AlignedBuffer<float> x_;              // [kChunkTokens, d_model] residual stream
+  AlignedBuffer<float> h_;              // [kChunkTokens, d_model] normed
+  AlignedBuffer<float> q_;              // [kChunkTokens, n_heads, head_dim]
+  AlignedBuffer<float> k_, v_;          // [kChunkTokens, n_kv_heads, head_dim]
+  AlignedBuffer<float> mixed_;          // [kChunkTokens, n_heads, head_dim]
+  AlignedBuffer<float> gate_, up_;      // [kChunkTokens, d_ffn]
+};
+
+}  // namespace pc
