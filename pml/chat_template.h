@@ -9,6 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include "pml/place.h"
+#include "pml/schema.h"        // Role
 #include "pml/text_encoder.h"  // ChatTemplate
 
 namespace pc::pml {
@@ -20,6 +22,14 @@ std::optional<ChatTemplate> find_chat_template(std::string_view name);
 
 // Their names, for messages: "chatml, llama2, ...".
 std::string chat_template_names();
+
+// What opens and closes a turn of this role; `before` is the role of the turn
+// before it, if any.
+std::string role_prefix(const ChatTemplate& chat, Role role, std::optional<Role> before);
+std::string role_suffix(const ChatTemplate& chat, Role role);
+
+// The error of a role element where TextEncoder::chat is empty.
+Error missing_chat_template(Place place, Role role);
 
 // The format whose strings the template spells; nullopt when none or more than
 // one fits, since a guessed format gives plausible but wrong answers.

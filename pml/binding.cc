@@ -1,0 +1,164 @@
+#include "pml/binding.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "pml/names.h"
+
+namespace pc::pml {
+namespace {
+
+using Kind = PromptNode::Kind;
+using What = Written::What;
+
+class Binder {
+ public:
+  Binder(const Layout& layout, const TextEncoder& encoder) : layout_(layout), encoder_(encoder) {
+    binding_.modules.resize(layout.modules.size());
+    binding_.arguments.resize(layout.slots.size());
+    taken_.resize(layout.unions.size(), kNone);
+  }
+
+  Result<Binding> bind(const Prompt& prompt) {
+    PC_CHECK_OK(add_level(prompt.children, kRoot));
+    return std::move(binding_);
+  }
+
+ private:
+  // The imports that stand directly in one module, roles being transparent.
+  struct Level {
+    std::uint32_t module = kRoot;
+    std::vector<Written> pending;        // waits for the import that follows
+    std::vector<std::uint32_t> imports;  // in the prompt's order
+    bool wrapped = false;                // does a role element enclose an import?
+  };
+
+  Status add_level(const std::vector<PromptNode>& nodes, std::uint32_t module);
+  Status add_nodes(const std::vector<PromptNode>& nodes, Level& level, bool in_role);
+  Status add_import(const PromptNode& node, Level& level);
+  Status add_arguments(const PromptNode& node, const Module& module);
+  Status check_order(const Level& level) const;
+  Error unknown_module(const PromptNode& node, const Module& parent) const;
+
+  const Layout& layout_;
+  const TextEncoder& encoder_;
+  Binding binding_;
+  std::vector<std::uint32_t> taken_;  // the imported member of each union
+};
+
+Status Binder::add_level(const std::vector<PromptNode>& nodes, std::uint32_t module) {
+  Level level;
+  level.module = module;
+  PC_CHECK_OK(add_nodes(nodes, level, false));
+  if (level.wrapped) PC_CHECK_OK(check_order(level));
+  binding_.modules[module].at_end = std::move(level.pending);
+  return ok();
+}
+
+Status Binder::add_nodes(const std::vector<PromptNode>& nodes, Level& level, bool in_role) {
+  for (const PromptNode& node : nodes) {
+    switch (node.kind) {
+      case Kind::kText: level.pending.push_back({What::kText, &node}); break;
+      case Kind::kRole:
+        level.pending.push_back({What::kOpenRole, &node});
+        PC_CHECK_OK(add_nodes(node.children, level, true));
+        level.pending.push_back({What::kCloseRole, &node});
+        break;
+      case Kind::kImport:
+        level.wrapped |= in_role;
+        PC_CHECK_OK(add_import(node, level));
+        break;
+    }
+  }
+  return ok();
+}
+
+Status Binder::add_import(const PromptNode& node, Level& level) {
+  const Module& parent = layout_.modules[level.module];
+  const auto index = layout_.find_module(parent.path.empty() ? node.name : parent.path + "/" + node.name);
+  if (!index) return unknown_module(node, parent);
+  const Module& module = layout_.modules[*index];
+  Import& import = binding_.modules[*index];
+  if (import.node)
+    return broken_rule(node.place, "module " + quote(module.path) + " is imported twice, first at " +
+                                       to_string(import.node->place));
+  import.node = &node;
+  if (module.union_id != kNone) {
+    const std::uint32_t other = std::exchange(taken_[module.union_id], *index);
+    if (other != kNone)
+      return broken_rule(node.place, "module " + quote(module.path) + " and module " +
+                                         quote(layout_.modules[other].path) + ", imported at " +
+                                         to_string(binding_.modules[other].node->place) +
+                                         ", are members of one union; import one of them");
+  }
+  PC_CHECK_OK(add_arguments(node, module));
+  import.before = std::exchange(level.pending, {});
+  level.imports.push_back(*index);
+  return add_level(node.children, *index);
+}
+
+Status Binder::add_arguments(const PromptNode& node, const Module& module) {
+  for (const Argument& argument : node.arguments) {
+    const auto slot = std::find_if(module.slots.begin(), module.slots.end(), [&](std::uint32_t s) {
+      return layout_.slots[s].name == argument.name;
+    });
+    if (slot == module.slots.end()) {
+      std::vector<std::string_view> known;
+      for (const std::uint32_t s : module.slots) known.push_back(layout_.slots[s].name);
+      return broken_rule(node.place, "module " + quote(module.path) + " has no parameter " +
+                                         quote(argument.name) + name_hint(argument.name, known));
+    }
+    if (argument.value.empty()) continue;
+    auto tokens = encoder_.text(argument.value);
+    if (!tokens.ok()) return at(node.place, std::move(tokens).error());
+    if (tokens->size() > layout_.slots[*slot].len)
+      return broken_rule(node.place, "argument " + quote(argument.name) + " of module " + quote(module.path) +
+                                         " has " + std::to_string(tokens->size()) +
+                                         " tokens; its parameter has room for " +
+                                         std::to_string(layout_.slots[*slot].len));
+    binding_.arguments[*slot] = std::move(*tokens);
+  }
+  return ok();
+}
+
+// The tokens that open a turn stand before its first import and those that
+// close it after its last: in another order it would enclose other modules.
+Status Binder::check_order(const Level& level) const {
+  const auto late = std::adjacent_find(level.imports.begin(), level.imports.end(), std::greater<>());
+  if (late == level.imports.end()) return ok();
+  const Module& module = layout_.modules[late[1]];
+  return broken_rule(binding_.modules[late[1]].node->place,
+                     "module " + quote(module.path) + " stands before " + quote(layout_.modules[late[0]].path) +
+                         " in the schema; where a role element encloses imports they keep the schema's order");
+}
+
+Error Binder::unknown_module(const PromptNode& node, const Module& parent) const {
+  const std::string where = parent.path.empty() ? "schema " + quote(layout_.schema)
+                                                : "module " + quote(parent.path);
+  const std::string what = where + " has no module " + quote(node.name);
+  for (const Module& module : layout_.modules) {
+    if (module.name != node.name) continue;
+    if (module.parent == kRoot)
+      return broken_rule(node.place, what + " inside; it stands directly in the schema, so close <" +
+                                         parent.name + "> first");
+    return broken_rule(node.place, what + " at this level; " + quote(module.path) + " is imported inside <" +
+                                       layout_.modules[module.parent].name + ">");
+  }
+  std::vector<std::string_view> known;
+  for (std::size_t i = 1; i < layout_.modules.size(); ++i)
+    if (layout_.modules[i].parent == static_cast<std::uint32_t>(&parent - layout_.modules.data()))
+      known.push_back(layout_.modules[i].name);
+  return broken_rule(node.place, what + name_hint(node.name, known));
+}
+
+}  // namespace
+
+Result<Binding> bind(const Prompt& prompt, const Layout& layout, const TextEncoder& encoder) {
+  if (prompt.schema != layout.schema)
+    return broken_rule(prompt.place, "this prompt is for schema " + quote(prompt.schema) +
+                                         "; the schema given is " + quote(layout.schema));
+  return Binder(layout, encoder).bind(prompt);
+}
+
+}  // namespace pc::pml

@@ -1,0 +1,45 @@
+// What schema and prompt documents have in common: white space, role
+// elements, reserved names, and the attributes that an element may bear.
+//
+// Pure. Threads: any.
+#pragma once
+
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+#include "pml/schema.h"      // Role
+#include "pml/xml_reader.h"  // XmlNode
+
+namespace pc::pml {
+
+bool is_white_space(std::string_view text);
+
+// Leading and trailing white space become one space each, what is between
+// stays; a run of white space only becomes nothing. `preserve` (xml:space)
+// leaves all as it stands.
+std::string fold(std::string_view text, bool preserve);
+
+// xml:space of this element, or what its parent has.
+Result<bool> preserves_space(const XmlNode& element, bool inherited);
+
+std::optional<Role> role_of(std::string_view tag);
+
+// The tags of the language: no module may be called so.
+bool is_reserved(std::string_view name);
+
+// Every attribute of the element is one of these, or an error that names the nearest.
+Status check_attributes(const XmlNode& element, std::initializer_list<std::string_view> known);
+
+// The attribute's value, or an error that says it is missing.
+Result<std::string> required(const XmlNode& element, std::string_view attribute);
+
+// An XML name without colon of at most kMaxNameBytes.
+Status check_name(const XmlNode& element, std::string_view name);
+
+// One role element inside another: `outer` is the one around `element`.
+Error nested_role(const XmlNode& element, Role outer);
+
+}  // namespace pc::pml

@@ -1,0 +1,95 @@
+#include "pml/encode_cost.h"
+
+#include <vector>
+
+namespace pc::pml {
+namespace {
+
+std::uint64_t item_tokens(const Layout& layout, Item item) {
+  if (item.kind == ItemKind::kPiece) return layout.pieces[item.index].tokens.size();
+  if (item.kind == ItemKind::kSlot) return layout.slots[item.index].len;
+  return 0;
+}
+
+std::uint64_t own_cost(const Layout& layout, const Module& module) {
+  std::uint64_t cost = 0;
+  for (const std::uint32_t item : module.own) cost += kItemCost + item_tokens(layout, layout.items[item]);
+  return cost;
+}
+
+// prefix: a module's pass is its ancestors' own text before it, then its own.
+std::uint64_t prefix_cost(const Layout& layout) {
+  std::vector<std::uint64_t> before(layout.modules.size());  // of each module, at this item
+  std::uint64_t total = own_cost(layout, layout.modules[kRoot]);
+  std::uint32_t inside = kRoot;
+  for (const Item item : layout.items) {
+    if (item.kind == ItemKind::kOpenModule) {
+      before[item.index] = before[inside] + kItemCost;
+      inside = item.index;
+    } else if (item.kind == ItemKind::kCloseModule) {
+      total += before[inside];
+      inside = layout.modules[inside].parent;
+    } else if (item.kind == ItemKind::kPiece || item.kind == ItemKind::kSlot) {
+      before[inside] += kItemCost + item_tokens(layout, item);
+    }
+  }
+  return total;
+}
+
+// schema: a module's pass is everything before its end, one member a union.
+std::uint64_t schema_cost(const Layout& layout) {
+  struct Alternatives {
+    std::uint64_t start;
+    std::uint64_t end;  // after the default member; start if there is none
+  };
+  std::vector<Alternatives> open;
+  std::uint64_t total = 0, before = 0;
+  for (const Item item : layout.items) {
+    before += kItemCost + item_tokens(layout, item);
+    switch (item.kind) {
+      case ItemKind::kOpenUnion: open.push_back({before, before}); break;
+      case ItemKind::kCloseUnion:
+        before = open.back().end + kItemCost;
+        open.pop_back();
+        break;
+      case ItemKind::kOpenModule:
+        if (layout.modules[item.index].union_id != kNone) before = open.back().start + kItemCost;
+        break;
+      case ItemKind::kCloseModule: {
+        const Module& module = layout.modules[item.index];
+        total += before;
+        if (module.union_id != kNone && layout.unions[module.union_id].default_member == item.index)
+          open.back().end = before;
+        break;
+      }
+      default: break;
+    }
+  }
+  return total + before;
+}
+
+// A scaffold's pass is at most the root's text and that of the listed modules.
+std::uint64_t scaffold_cost(const Layout& layout) {
+  std::vector<std::uint64_t> own;
+  for (const Module& module : layout.modules) own.push_back(own_cost(layout, module));
+  std::uint64_t total = 0;
+  for (const Scaffold& scaffold : layout.scaffolds) {
+    total += own[kRoot];
+    for (const std::uint32_t module : scaffold.modules) total += own[module];
+  }
+  return total;
+}
+
+}  // namespace
+
+std::uint64_t encoding_cost(const Layout& layout) {
+  const std::uint64_t scaffolds = scaffold_cost(layout);
+  switch (layout.attend) {
+    case Attend::kPrefix: return scaffolds + prefix_cost(layout);
+    case Attend::kSchema: return scaffolds + schema_cost(layout);
+    case Attend::kSelf: break;  // every token once: kMaxLayoutTokens bounds it
+  }
+  return scaffolds;
+}
+
+}  // namespace pc::pml

@@ -1,0 +1,286 @@
+#include "pml/schema_parser.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+
+#include "pml/elements.h"
+#include "pml/names.h"
+#include "pml/xml_reader.h"
+
+namespace pc::pml {
+namespace {
+
+using Kind = SchemaNode::Kind;
+using Names = std::unordered_map<std::string, Place>;  // where each was defined
+
+// What an element inherits from those around it.
+struct Scope {
+  bool preserve = false;
+  std::optional<Role> role;       // of the role element around, through modules too
+  std::size_t path_bytes = 0;     // of the path of the module around
+  Names* modules = nullptr;       // siblings: shared through unions and roles
+  Names* params = nullptr;        // of the module around; nullptr directly in the schema
+};
+
+class SchemaReader {
+ public:
+  explicit SchemaReader(const ReadFileFn& read_file) : read_file_(read_file) {}
+
+  Result<Schema> read(const XmlNode& root);
+
+ private:
+  using Children = std::vector<SchemaNode>;
+
+  Result<Children> content(const XmlNode& element, Scope scope);
+  Status child(const XmlNode& element, const Scope& scope, Children& into);
+  Status add_text(const XmlNode& run, bool preserve, Children& into);
+  Status add_file(const XmlNode& element, Scope scope, Children& into);
+  Status add_scaffold(const XmlNode& element);
+  Status count_text(Place place, std::size_t bytes);
+  Result<SchemaNode> module(const XmlNode& element, Scope scope);
+  Result<SchemaNode> alternatives(const XmlNode& element, Scope scope);
+  Result<SchemaNode> param(const XmlNode& element, const Scope& scope);
+  Result<SchemaNode> role(const XmlNode& element, Role role, Scope scope);
+
+  const ReadFileFn& read_file_;
+  std::size_t text_bytes_ = 0;
+  Names scaffold_names_;
+  Schema schema_;
+};
+
+Status add_name(Names& names, const std::string& name, const XmlNode& element, const char* what) {
+  const auto [known, added] = names.emplace(name, element.place);
+  if (!added)
+    return broken_rule(element.place, std::string(what) + " " + quote(name) + " is already defined at " +
+                                          to_string(known->second));
+  return ok();
+}
+
+// The element may hold comments and white space only.
+Status check_empty(const XmlNode& element) {
+  for (const XmlNode& child : element.children)
+    if (!child.is_text() || !is_white_space(child.text))
+      return broken_rule(child.place, "<" + element.name + "> must be empty");
+  return ok();
+}
+
+template <class T>
+Result<T> choice(const XmlNode& element, std::string_view attribute, T otherwise,
+                 std::initializer_list<std::pair<std::string_view, T>> values) {
+  const std::string* given = element.attribute(attribute);
+  if (!given) return otherwise;
+  std::string known;
+  for (const auto& [name, value] : values) {
+    if (*given == name) return value;
+    known += (known.empty() ? "'" : " or '") + std::string(name) + "'";
+  }
+  return broken_rule(element.place, "attribute '" + std::string(attribute) + "' of <" + element.name +
+                                        "> is " + known + ", not " + quote(*given));
+}
+
+std::string unify_line_ends(std::string text) {
+  std::size_t n = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\r' && i + 1 < text.size() && text[i + 1] == '\n') continue;
+    text[n++] = text[i] == '\r' ? '\n' : text[i];
+  }
+  text.resize(n);
+  return text;
+}
+
+std::string_view without_byte_order_mark(std::string_view text) {
+  constexpr std::string_view kMark = "\xEF\xBB\xBF";
+  return text.starts_with(kMark) ? text.substr(kMark.size()) : text;
+}
+
+Result<Schema> SchemaReader::read(const XmlNode& root) {
+  if (root.name != "schema")
+    return broken_rule(root.place, "a schema is a <schema name=\"...\"> element, not <" + root.name + ">");
+  PC_CHECK_OK(check_attributes(root, {"name", "positions", "attend", "src", "xml:space"}));
+  schema_.place = root.place;
+  PC_TRY(schema_.name, required(root, "name"));
+  PC_CHECK_OK(check_name(root, schema_.name));
+  PC_TRY(schema_.positions, choice(root, "positions", Positions::kCompact,
+                                   {{"compact", Positions::kCompact}, {"schema", Positions::kSchema}}));
+  PC_TRY(schema_.attend, choice(root, "attend", Attend::kPrefix,
+                                {{"prefix", Attend::kPrefix}, {"self", Attend::kSelf}, {"schema", Attend::kSchema}}));
+  Names modules;
+  Scope scope;
+  scope.modules = &modules;
+  PC_TRY(schema_.children, content(root, scope));
+  return std::move(schema_);
+}
+
+Result<SchemaReader::Children> SchemaReader::content(const XmlNode& element, Scope scope) {
+  PC_TRY(scope.preserve, preserves_space(element, scope.preserve));
+  Children children;
+  PC_CHECK_OK(add_file(element, scope, children));
+  for (const XmlNode& node : element.children)
+    PC_CHECK_OK(node.is_text() ? add_text(node, scope.preserve, children) : child(node, scope, children));
+  return children;
+}
+
+Status SchemaReader::child(const XmlNode& element, const Scope& scope, Children& into) {
+  const auto add = [&](Result<SchemaNode> node) -> Status {
+    if (!node.ok()) return std::move(node).error();
+    into.push_back(std::move(node).value());
+    return ok();
+  };
+  if (element.name == "module") return add(module(element, scope));
+  if (element.name == "union") return add(alternatives(element, scope));
+  if (element.name == "param" || element.name == "parameter") return add(param(element, scope));
+  if (const auto known = role_of(element.name)) return add(role(element, *known, scope));
+  if (element.name == "scaffold") {
+    if (scope.params || scope.role)
+      return broken_rule(element.place, "<scaffold> stands directly in <schema>");
+    return add_scaffold(element);
+  }
+  constexpr std::string_view kTags[] = {"module", "union", "param", "system", "user", "assistant", "scaffold"};
+  return broken_rule(element.place, "no element <" + element.name + "> in a schema" +
+                                        name_hint(element.name, kTags));
+}
+
+Status SchemaReader::count_text(Place place, std::size_t bytes) {
+  text_bytes_ += bytes;  // each at most a document or a file: no overflow before the check
+  if (text_bytes_ <= kMaxSchemaTextBytes) return ok();
+  return broken_rule(place, "the schema's text exceeds " + std::to_string(kMaxSchemaTextBytes) +
+                                " bytes; split the schema");
+}
+
+Status SchemaReader::add_text(const XmlNode& run, bool preserve, Children& into) {
+  SchemaNode node;
+  node.place = run.place;
+  node.text = fold(run.text, preserve);
+  PC_CHECK_OK(count_text(run.place, node.text.size()));
+  if (!node.text.empty()) into.push_back(std::move(node));
+  return ok();
+}
+
+Status SchemaReader::add_file(const XmlNode& element, Scope scope, Children& into) {
+  const std::string* src = element.attribute("src");
+  if (!src) return ok();
+  if (!read_file_)
+    return broken_rule(element.place, "src=" + quote(*src) + " cannot be read: this schema came without a folder");
+  auto bytes = read_file_(*src);
+  if (!bytes.ok()) return at(element.place, std::move(bytes).error());
+  PC_CHECK_OK(count_text(element.place, bytes->size()));
+  SchemaNode node;
+  node.place = element.place;
+  node.text = fold(unify_line_ends(std::string(without_byte_order_mark(*bytes))), scope.preserve);
+  if (!node.text.empty()) into.push_back(std::move(node));
+  return ok();
+}
+
+Result<SchemaNode> SchemaReader::module(const XmlNode& element, Scope scope) {
+  PC_CHECK_OK(check_attributes(element, {"name", "src", "cache", "xml:space"}));
+  SchemaNode node;
+  node.kind = Kind::kModule;
+  node.place = element.place;
+  PC_TRY(node.name, required(element, "name"));
+  PC_CHECK_OK(check_name(element, node.name));
+  if (is_reserved(node.name))
+    return broken_rule(element.place, quote(node.name) + " is a tag of the language; choose another name");
+  PC_CHECK_OK(add_name(*scope.modules, node.name, element, "module"));
+  PC_TRY(node.cache, choice(element, "cache", true, {{"true", true}, {"false", false}}));
+  scope.path_bytes += node.name.size() + 1;
+  if (scope.path_bytes > kMaxPathBytes)
+    return broken_rule(element.place, "the path of module " + quote(node.name) + " is longer than " +
+                                          std::to_string(kMaxPathBytes) + " bytes");
+  Names modules, params;
+  scope.modules = &modules;
+  scope.params = &params;
+  PC_TRY(node.children, content(element, scope));
+  return node;
+}
+
+Result<SchemaNode> SchemaReader::alternatives(const XmlNode& element, Scope scope) {
+  PC_CHECK_OK(check_attributes(element, {"scaffold", "xml:space"}));
+  SchemaNode node;
+  node.kind = Kind::kUnion;
+  node.place = element.place;
+  PC_TRY(scope.preserve, preserves_space(element, scope.preserve));
+  for (const XmlNode& child : element.children) {
+    if (child.is_text() && is_white_space(child.text)) continue;
+    if (child.name != "module")
+      return broken_rule(child.place, (child.is_text() ? "text" : "<" + child.name + ">") +
+                                          " in a <union>, which holds modules only");
+    PC_TRY(SchemaNode member, module(child, scope));
+    node.children.push_back(std::move(member));
+  }
+  if (const std::string* preset = element.attribute("scaffold")) {
+    std::vector<std::string_view> members;
+    for (const SchemaNode& member : node.children) members.push_back(member.name);
+    if (std::find(members.begin(), members.end(), *preset) == members.end())
+      return broken_rule(element.place, "the union has no member " + quote(*preset) + name_hint(*preset, members));
+    node.name = *preset;
+  }
+  return node;
+}
+
+Result<SchemaNode> SchemaReader::param(const XmlNode& element, const Scope& scope) {
+  PC_CHECK_OK(check_attributes(element, {"name", "len", "length", "scaffold"}));
+  if (!scope.params)
+    return broken_rule(element.place, "<" + element.name + "> outside of a module; only modules have parameters");
+  PC_CHECK_OK(check_empty(element));
+  SchemaNode node;
+  node.kind = Kind::kParam;
+  node.place = element.place;
+  PC_TRY(node.name, required(element, "name"));
+  PC_CHECK_OK(check_name(element, node.name));
+  PC_CHECK_OK(add_name(*scope.params, node.name, element, "parameter"));
+  const std::string* length = element.attribute("length");
+  if (length && element.attribute("len"))
+    return broken_rule(element.place, "'len' and 'length' are the same attribute; give one of them");
+  PC_TRY(const std::string len, length ? *length : required(element, "len"));
+  const auto [end, failure] = std::from_chars(len.data(), len.data() + len.size(), node.len);
+  if (failure != std::errc() || end != len.data() + len.size() || node.len < 1 || node.len > kMaxParamTokens)
+    return broken_rule(element.place, "the length of parameter " + quote(node.name) +
+                                          " is a number of tokens from 1 to " +
+                                          std::to_string(kMaxParamTokens) + ", not " + quote(len));
+  if (const std::string* filler = element.attribute("scaffold")) node.text = *filler;
+  return node;
+}
+
+Result<SchemaNode> SchemaReader::role(const XmlNode& element, Role known, Scope scope) {
+  if (scope.role) return nested_role(element, *scope.role);
+  PC_CHECK_OK(check_attributes(element, {"xml:space"}));
+  SchemaNode node;
+  node.kind = Kind::kRole;
+  node.role = known;
+  node.place = element.place;
+  scope.role = known;
+  PC_TRY(node.children, content(element, scope));
+  return node;
+}
+
+Status SchemaReader::add_scaffold(const XmlNode& element) {
+  PC_CHECK_OK(check_attributes(element, {"name", "modules"}));
+  PC_CHECK_OK(check_empty(element));
+  SchemaScaffold scaffold;
+  scaffold.place = element.place;
+  PC_TRY(scaffold.name, required(element, "name"));
+  PC_CHECK_OK(check_name(element, scaffold.name));
+  PC_CHECK_OK(add_name(scaffold_names_, scaffold.name, element, "scaffold"));
+  PC_TRY(const std::string list, required(element, "modules"));
+  for (std::size_t begin = 0; begin < list.size();) {  // the reader has made all white space spaces
+    const std::size_t end = std::min(list.find(' ', begin), list.size());
+    if (end > begin) scaffold.modules.push_back(list.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  if (scaffold.modules.empty())
+    return broken_rule(element.place, "scaffold " + quote(scaffold.name) + " lists no modules");
+  schema_.scaffolds.push_back(std::move(scaffold));
+  return ok();
+}
+
+}  // namespace
+
+Result<Schema> parse_schema(std::string_view document, const ReadFileFn& read_file) {
+  PC_TRY(const XmlNode root, read_xml(document));
+  return SchemaReader(read_file).read(root);
+}
+
+}  // namespace pc::pml

@@ -1,0 +1,103 @@
+#include "pml/source_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "pml/names.h"
+#include "pml/utf8.h"
+
+namespace pc::pml {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+Error os_error(const std::string& shown, int number) {
+  return error(number == ENOENT || number == ENOTDIR ? Code::kNotFound : Code::kIo,
+               "cannot read file " + shown + ": " + std::strerror(number));
+}
+
+// The real path of a file below base_dir, all links followed.
+Result<fs::path> locate(const std::string& base_dir, const std::string& relative) {
+  const fs::path path(relative);
+  const std::string shown = quote(relative);
+  if (relative.empty()) return error(Code::kPmlSemantic, "src names no file");
+  if (path.is_absolute())
+    return error(Code::kPmlSemantic, "src=" + shown + " is absolute; give a path beside the schema");
+  for (const fs::path& part : path)
+    if (part == "..")
+      return error(Code::kPmlSemantic, "src=" + shown + " contains '..'; a schema reads files of its own folder only");
+  std::error_code failure;
+  const fs::path base = fs::canonical(base_dir, failure);
+  if (failure) return os_error(quote(base_dir), failure.value());
+  const fs::path real = fs::canonical(base / path, failure);
+  if (failure) return os_error(shown, failure.value());
+  const auto [base_end, unused] = std::mismatch(base.begin(), base.end(), real.begin(), real.end());
+  if (base_end != base.end())
+    return error(Code::kPmlSemantic, "src=" + shown + " is a link that leaves the schema's folder");
+  return real;
+}
+
+Result<std::string> read_whole(const fs::path& real, const std::string& shown) {
+  // O_NONBLOCK: a FIFO must not keep us waiting before it is refused.
+  const Descriptor file(::open(real.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  struct stat info{};
+  if (file.get() < 0 || ::fstat(file.get(), &info) != 0) return os_error(shown, errno);
+  if (!S_ISREG(info.st_mode)) return error(Code::kIo, "src=" + shown + " is not a regular file");
+  std::string bytes;
+  // One byte more than allowed, so that a file that grows is noticed too.
+  bytes.resize(std::min(static_cast<std::size_t>(info.st_size), kMaxSourceFileBytes) + 1);
+  std::size_t n = 0;
+  for (;;) {
+    const ssize_t got = ::read(file.get(), bytes.data() + n, bytes.size() - n);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return os_error(shown, errno);
+    n += static_cast<std::size_t>(got);
+    if (got == 0) break;
+    if (n == bytes.size()) {
+      if (n > kMaxSourceFileBytes)
+        return error(Code::kPmlSemantic, "file " + shown + " has more than " +
+                                             std::to_string(kMaxSourceFileBytes) + " bytes; split it");
+      bytes.resize(std::min(2 * n, kMaxSourceFileBytes + 1));
+    }
+  }
+  bytes.resize(n);
+  return bytes;
+}
+
+}  // namespace
+
+ReadFileFn file_reader(std::string base_dir) {
+  if (base_dir.empty()) base_dir = ".";
+  return [base = std::move(base_dir)](const std::string& relative) -> Result<std::string> {
+    PC_TRY(const fs::path real, locate(base, relative));
+    PC_TRY(std::string bytes, read_whole(real, quote(relative)));
+    if (const auto offset = find_invalid_utf8(bytes))
+      return error(Code::kPmlSemantic, "file " + quote(relative) + " is not UTF-8 at byte " +
+                                           std::to_string(*offset) + "; save it as UTF-8");
+    return bytes;
+  };
+}
+
+}  // namespace pc::pml
