@@ -1,0 +1,260 @@
+/* promptcache: modular attention reuse for transformer inference on the CPU.
+ *
+ * An engine is a loaded model with a store of encoded modules. A schema is a
+ * PML document laid out for that model; a prompt is a PML prompt resolved
+ * against a schema; a session is one generation.
+ *
+ * Conventions
+ *  - C99. Strings are UTF-8; where a length is asked for, PC_NUL_TERMINATED
+ *    means strlen. Paths are NUL-terminated.
+ *  - Calls that can fail return a pc_status and fill the caller's pc_error
+ *    (which may be NULL). Out-parameters come last before it and are untouched
+ *    on failure. No exception, abort, exit or print ever crosses this header.
+ *  - Option structs begin with struct_size: set them with their _init function,
+ *    then change what you need. Zero, NULL and 0.0 mean the default.
+ *  - Handles are opaque. Each *_close accepts NULL. Handles keep what they need
+ *    alive, so they may be closed in any order.
+ *  - Reports are JSON texts, owned by the caller and freed with pc_free: fields
+ *    are added over time, never renamed.
+ *  - Threads: pc_engine, pc_schema, pc_prompt and pc_store may be used by any
+ *    number of threads at once. A pc_session is used by one thread at a time;
+ *    only pc_session_cancel may be called from others (or a signal handler).
+ *    Many sessions of one engine run side by side. */
+#ifndef PROMPTCACHE_PROMPTCACHE_H_
+#define PROMPTCACHE_PROMPTCACHE_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define PC_API __attribute__((visibility("default")))
+#else
+#define PC_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define PC_NUL_TERMINATED SIZE_MAX
+
+/* Stable; only ever appended to. */
+typedef enum pc_status {
+  PC_OK = 0,
+  PC_INVALID_ARGUMENT = 1, /* the caller's value cannot be meant */
+  PC_NOT_FOUND = 2,        /* a named file, module or object does not exist */
+  PC_IO = 3,               /* the operating system refused */
+  PC_CORRUPT = 4,          /* bytes that contradict themselves */
+  PC_UNSUPPORTED = 5,      /* understood, but not something this build can run */
+  PC_MISMATCH = 6,         /* two sound things that do not belong together */
+  PC_PML_SYNTAX = 7,       /* not well-formed XML, or over a limit */
+  PC_PML_SEMANTIC = 8,     /* well-formed PML that breaks a rule of the language */
+  PC_CONTEXT_FULL = 9,     /* the prompt and its answer do not fit the context window */
+  PC_OUT_OF_MEMORY = 10,
+  PC_BUDGET = 11,          /* an object is larger than the store may hold */
+  PC_CANCELLED = 12,
+  PC_INTERNAL = 13,        /* a defect in promptcache itself */
+  PC_DONE = 100            /* pc_session_next: the generation is over */
+} pc_status;
+
+typedef struct pc_error {
+  int32_t status;    /* pc_status */
+  uint32_t line;     /* of the PML document, 1-based; 0 = not about a place */
+  uint32_t column;   /* in bytes, 1-based */
+  char message[500]; /* one sentence */
+} pc_error;
+
+typedef struct pc_engine pc_engine;
+typedef struct pc_schema pc_schema;
+typedef struct pc_prompt pc_prompt;
+typedef struct pc_session pc_session;
+typedef struct pc_store pc_store;
+
+/* ---- General */
+
+PC_API const char* pc_version(void);             /* "0.1.0" */
+PC_API const char* pc_status_name(int32_t status); /* "pml-syntax"; "unknown" for others */
+PC_API void pc_free(void* memory);
+/* JSON: version, compiler, instruction sets compiled, supported and selected,
+ * matrix library, threads. */
+PC_API pc_status pc_build_describe(char** json, pc_error* error);
+
+/* ---- Engine: a loaded model and a store */
+
+typedef enum pc_cache_mode {
+  PC_CACHE_READ_WRITE = 0,
+  PC_CACHE_READ_ONLY = 1, /* modules on disk are used, none is written */
+  PC_CACHE_OFF = 2        /* modules live in this process's memory only */
+} pc_cache_mode;
+
+typedef enum pc_kv_type { PC_KV_DEFAULT = 0, PC_KV_F32 = 1, PC_KV_BF16 = 2 } pc_kv_type;
+
+typedef struct pc_engine_options {
+  size_t struct_size;
+  const char* model_path;    /* a Hugging Face folder */
+  const char* cache_dir;     /* NULL: $XDG_CACHE_HOME/promptcache, else ~/.cache/promptcache */
+  uint32_t cache_mode;       /* pc_cache_mode */
+  uint32_t kv_type;          /* pc_kv_type; default bf16 */
+  uint64_t cache_bytes;      /* budget of the store; default 8 GiB */
+  const char* cache_namespace; /* modules of different namespaces are never shared */
+  const char* chat_template; /* a name ("chatml"); NULL: recognised from the model's files */
+  const char* backend;       /* NULL or "cpu", or the absolute path of a plug-in */
+  uint32_t n_threads;        /* default: as many as this process may use */
+  uint32_t context_tokens;   /* at most the model's own; default: the model's own */
+} pc_engine_options;
+
+PC_API void pc_engine_options_init(pc_engine_options* options);
+PC_API pc_status pc_engine_open(const pc_engine_options* options, pc_engine** engine, pc_error* error);
+PC_API void pc_engine_close(pc_engine* engine);
+
+/* JSON: architecture, shape, weight types and bytes, tokenizer, chat template,
+ * K/V bytes a token, context window, digests, backend, cache. */
+PC_API pc_status pc_engine_describe(const pc_engine* engine, char** json, pc_error* error);
+
+/* As the model's tokenizer encodes a whole text; no BOS is added. Writes up to
+ * `capacity` ids and always the full count. */
+PC_API pc_status pc_tokenize(const pc_engine* engine, const char* text, size_t bytes, int32_t* tokens,
+                             size_t capacity, size_t* n_tokens, pc_error* error);
+/* The text of tokens, control tokens spelled out. Free with pc_free. */
+PC_API pc_status pc_detokenize(const pc_engine* engine, const int32_t* tokens, size_t n_tokens,
+                               char** text, pc_error* error);
+
+/* ---- Schema */
+
+/* From a file; src= is read beside it. */
+PC_API pc_status pc_schema_load(pc_engine* engine, const char* path, pc_schema** schema, pc_error* error);
+/* From memory; base_dir is where src= is read, NULL: src= is an error. */
+PC_API pc_status pc_schema_parse(pc_engine* engine, const char* pml, size_t bytes, const char* base_dir,
+                                 pc_schema** schema, pc_error* error);
+PC_API void pc_schema_close(pc_schema* schema);
+
+/* JSON: name, modes, and for each module: path, tokens, bytes when stored,
+ * position, parameters, cache; scaffolds; remarks worth an author's look. */
+PC_API pc_status pc_schema_describe(const pc_schema* schema, char** json, pc_error* error);
+
+typedef struct pc_encode_stats {
+  size_t struct_size;
+  uint32_t modules;          /* modules and scaffolds of the schema */
+  uint32_t modules_encoded;  /* computed by this call; the others were there */
+  uint64_t tokens_computed;
+  uint64_t bytes_stored;
+  uint64_t microseconds;
+} pc_encode_stats;
+
+/* Called after each module on the caller's thread; non-zero cancels. */
+typedef int (*pc_encode_progress)(void* user, uint32_t done, uint32_t total, const char* module);
+
+/* Encodes every module that the store does not hold yet. progress and stats may be NULL. */
+PC_API pc_status pc_schema_encode(pc_schema* schema, pc_encode_progress progress, void* user,
+                                  pc_encode_stats* stats, pc_error* error);
+
+/* ---- Prompt */
+
+PC_API pc_status pc_prompt_parse(pc_schema* schema, const char* pml, size_t bytes, pc_prompt** prompt,
+                                 pc_error* error);
+PC_API void pc_prompt_close(pc_prompt* prompt);
+
+/* JSON: what a run would do now: for each run of tokens its place, source, hit
+ * or miss and why, tokens, bytes. Looks modules up; computes nothing. */
+PC_API pc_status pc_prompt_explain(const pc_prompt* prompt, char** json, pc_error* error);
+
+/* ---- Session: one generation */
+
+typedef struct pc_session_options {
+  size_t struct_size;
+  uint32_t max_tokens;        /* default 256 */
+  uint32_t no_reuse;          /* 1: compute every token of the prompt, use no module */
+  float temperature;          /* 0: greedy (the default) */
+  uint32_t top_k;             /* 0: all */
+  float top_p;                /* 0 or 1: all */
+  float min_p;                /* 0: all */
+  float repetition_penalty;   /* 0 or 1: none */
+  uint64_t seed;              /* of the sampler; the same seed gives the same tokens */
+  const char* const* stop;    /* strings that end the generation and are not part of it */
+  size_t n_stop;
+} pc_session_options;
+
+PC_API void pc_session_options_init(pc_session_options* options);
+
+/* Checks that prompt and answer fit the context window; no work is done yet.
+ * options may be NULL. */
+PC_API pc_status pc_session_open(const pc_prompt* prompt, const pc_session_options* options,
+                                 pc_session** session, pc_error* error);
+PC_API void pc_session_close(pc_session* session);
+
+/* Finds or encodes the modules and computes the prompt's fresh tokens. Called
+ * by the first pc_session_next where the caller has not. */
+PC_API pc_status pc_session_prefill(pc_session* session, pc_error* error);
+
+typedef struct pc_token {
+  int32_t id;
+  const char* text;  /* whole UTF-8 characters that became certain, maybe none;
+                        NUL-terminated, valid until the session's next call */
+  size_t text_bytes;
+} pc_token;
+
+/* The next token: PC_OK, or PC_DONE when the generation is over; the last text
+ * may come with PC_DONE (id is then -1). */
+PC_API pc_status pc_session_next(pc_session* session, pc_token* token, pc_error* error);
+
+/* The logits from which the latest token was drawn or, after
+ * pc_session_prefill, the first one will be: [n] f32, valid until the next call. */
+PC_API pc_status pc_session_logits(const pc_session* session, const float** logits, size_t* n,
+                                   pc_error* error);
+
+/* Asks the session to stop: its running or next call returns PC_CANCELLED. */
+PC_API void pc_session_cancel(pc_session* session);
+
+typedef enum pc_finish {
+  PC_FINISH_NONE = 0,   /* not over */
+  PC_FINISH_EOS = 1,    /* the model ended its turn */
+  PC_FINISH_STOP = 2,   /* a stop string */
+  PC_FINISH_LENGTH = 3, /* max_tokens */
+  PC_FINISH_CANCELLED = 4
+} pc_finish;
+
+typedef struct pc_session_stats {
+  size_t struct_size;
+  uint64_t prompt_tokens;      /* cached + computed */
+  uint64_t cached_tokens;      /* taken from modules */
+  uint64_t computed_tokens;    /* of the prompt, computed by this session */
+  uint64_t generated_tokens;
+  uint32_t modules_found;      /* files (or in-memory modules) used */
+  uint32_t modules_encoded;    /* of those, computed by this session first */
+  uint64_t cached_bytes;       /* K/V bytes used in place */
+  uint64_t copied_bytes;       /* K/V bytes of modules copied to be used */
+  uint64_t plan_us;            /* parsing, tokenising, resolving the prompt */
+  uint64_t lookup_us;          /* finding and mapping the modules */
+  uint64_t encode_us;          /* encoding those that were missing */
+  uint64_t prefill_us;         /* computing the fresh tokens */
+  uint64_t ttft_us;            /* all of these and the first sample */
+  uint64_t decode_us;          /* tokens after the first */
+  uint32_t finish;             /* pc_finish */
+} pc_session_stats;
+
+/* Fills what struct_size holds. */
+PC_API void pc_session_get_stats(const pc_session* session, pc_session_stats* stats);
+
+/* ---- Store: the directory of module files, without a model */
+
+/* dir NULL: the default directory. Must exist. */
+PC_API pc_status pc_store_open(const char* dir, uint32_t cache_mode, pc_store** store, pc_error* error);
+PC_API void pc_store_close(pc_store* store);
+/* JSON: directory, files (key, bytes, tokens, K/V type, model, last use), total bytes. */
+PC_API pc_status pc_store_describe(const pc_store* store, char** json, pc_error* error);
+/* `key`: 64 hexadecimal digits or a beginning that only one file has.
+ * JSON: every header field and the runs. */
+PC_API pc_status pc_store_show(const pc_store* store, const char* key, char** json, pc_error* error);
+/* Checks every byte of one file or, with NULL, of all. JSON: per file ok or why
+ * not. Damage is reported, not an error of the call. */
+PC_API pc_status pc_store_verify(const pc_store* store, const char* key, char** json, pc_error* error);
+/* Removes one file or, with NULL, all. Processes that have it mapped keep it. */
+PC_API pc_status pc_store_remove(pc_store* store, const char* key, uint64_t* removed, pc_error* error);
+/* Removes the least recently used files until at most target_bytes are left;
+ * files in use stay. JSON: removed, left, in use. */
+PC_API pc_status pc_store_gc(pc_store* store, uint64_t target_bytes, char** json, pc_error* error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* PROMPTCACHE_PROMPTCACHE_H_ */
