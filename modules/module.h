@@ -53,8 +53,8 @@ class Module {
 
   // Is this the module that `identity` means? Compares every cause, and the
   // tokens and positions of the kept runs element by element.
-  // kMismatch names the first difference.
-  Status matches(const ModuleIdentity& identity) const;
+  // kMismatch names the first difference. Precondition: causes == causes_of(identity).
+  Status matches(const ModuleIdentity& identity, const ModuleCauses& causes) const;
 
   // Sums every chunk of the payload; kCorrupt names the first that differs.
   Status verify_payload() const;
@@ -66,6 +66,7 @@ class Module {
   Module(std::span<const std::byte> bytes, std::shared_ptr<const void> owner);
   Status check_header();
   Status check_tables();
+  Status check_runs();
 
   std::shared_ptr<const void> owner_;
   std::span<const std::byte> bytes_;

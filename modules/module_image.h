@@ -48,6 +48,8 @@ class ModuleImage {
 
  private:
   ModuleImage() = default;
+  Status plan(const ModuleIdentity& identity);
+  void write_tables(const ModuleIdentity& identity);
 
   AlignedBuffer<std::byte> bytes_;
   ModuleHeader header_;

@@ -3,7 +3,7 @@
 //
 //   <dir>/v1/objects/<64 hex>.module   immutable, 0400; the name is the key
 //   <dir>/v1/used/<64 hex>             mtime: last use; text: verified in which boot
-//   <dir>/v1/locks/<2 hex>, gc         advisory locks (flock), empty
+//   <dir>/v1/locks/<2 hex>, gc         file locks, empty
 //   <dir>/v1/quarantine/               damaged files, set aside
 //   <dir>/v1/tmp/                      unfinished files where O_TMPFILE is missing
 //
@@ -21,10 +21,10 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "base/status.h"
+#include "modules/file_lock.h"
 #include "modules/module.h"
 #include "modules/module_key.h"
 
@@ -64,27 +64,11 @@ struct StoreOptions {
   Durability durability = Durability::kData;
 };
 
-// Held while one process encodes a module that others wait for. Freed by the
-// destructor, and by the system when the process dies.
-class EncodeLock {
- public:
-  EncodeLock() = default;
-  explicit EncodeLock(int fd) : fd_(fd) {}
-  EncodeLock(EncodeLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  EncodeLock& operator=(EncodeLock&& other) noexcept;
-  ~EncodeLock();
-
-  bool held() const { return fd_ >= 0; }
-
- private:
-  int fd_ = -1;
-};
-
 // One file of the store, as `list` sees it: nothing but its size is checked.
 struct StoreEntry {
   ModuleKey key;
   std::uint64_t file_bytes = 0;
-  std::int64_t last_used_s = 0;            // seconds since 1970
+  std::int64_t last_used_ns = 0;           // since 1970; to the minute
 };
 
 struct GcReport {
@@ -117,7 +101,7 @@ class ModuleStore {
   // Single flight: miss -> lock -> find again -> encode -> publish. Waits up
   // to `timeout`; a lock not held() (timeout, read-only) means: encode
   // anyway. A thread holds one at a time: keys share 256 locks.
-  EncodeLock lock(const ModuleKey& key, std::chrono::milliseconds timeout = std::chrono::seconds(30));
+  FileLock lock(const ModuleKey& key, std::chrono::milliseconds timeout);
 
   // Every module file, by key. Foreign names, links and pipes are ignored.
   Result<std::vector<StoreEntry>> list() const;
@@ -132,6 +116,7 @@ class ModuleStore {
  private:
   struct State;
   explicit ModuleStore(std::unique_ptr<State> state);
+  Error read_only_error() const;
   std::unique_ptr<State> state_;
 };
 

@@ -1,0 +1,63 @@
+#include "modules/format.h"
+
+#include <cstdint>  // PTRDIFF_MAX
+#include <string>
+
+#include "base/bytes.h"
+
+namespace pc {
+namespace {
+
+Error too_big(const std::string& what) {
+  return error(Code::kInvalidArgument, "module: " + what + " is zero or over its limit");
+}
+
+}  // namespace
+
+Status check_geometry(const KvGeometry& geometry) {
+  if (geometry.n_layers == 0 || geometry.n_layers > kMaxLayers) return too_big("n_layers");
+  if (geometry.n_kv_heads == 0 || geometry.n_kv_heads > kMaxKvHeads) return too_big("n_kv_heads");
+  if (geometry.head_dim == 0 || geometry.head_dim > kMaxHeadDim) return too_big("head_dim");
+  if (geometry.head_dim % 2 != 0) return error(Code::kInvalidArgument, "module: head_dim is odd");
+  if (geometry.type != KvType::kF32 && geometry.type != KvType::kBf16) {
+    return error(Code::kInvalidArgument, "module: unknown type of K and V");
+  }
+  return ok();
+}
+
+Result<ModuleExtent> module_extent(const KvGeometry& geometry, std::uint32_t n_tokens,
+                                   std::uint32_t n_runs, std::uint32_t n_blocks) {
+  PC_CHECK_OK(check_geometry(geometry));
+  if (n_tokens == 0 || n_tokens > kMaxModuleTokens) return too_big("n_tokens");
+  if (n_runs == 0 || n_runs > n_tokens) return too_big("n_runs");
+  if (n_blocks == 0 || n_blocks > n_tokens) return too_big("n_blocks");
+
+  // One layer of one head fits 64 bits by the limits above; all of them may not.
+  const std::uint64_t head_bytes = 2 * std::uint64_t{n_blocks} * geometry.block_bytes();
+  const auto payload_bytes =
+      checked_mul(head_bytes, std::uint64_t{geometry.n_layers} * geometry.n_kv_heads);
+  if (!payload_bytes) return too_big("payload_bytes");
+
+  ModuleExtent extent;
+  extent.payload_bytes = *payload_bytes;
+  extent.n_chunks = (*payload_bytes - 1) / kChunkBytes + 1;
+  extent.runs = extent.checksums + extent.n_chunks * sizeof(std::uint64_t);
+  extent.tokens = extent.runs + std::uint64_t{n_runs} * sizeof(ModuleRun);
+  extent.tables_end = extent.tokens + std::uint64_t{n_tokens} * sizeof(std::int32_t);
+  extent.payload = align_up(extent.tables_end, kPayloadAlign);
+  const auto file_bytes = checked_add(extent.payload, *payload_bytes);
+  // Sizes are also differences of pointers and off_t, both signed.
+  if (!file_bytes || *file_bytes > static_cast<std::uint64_t>(PTRDIFF_MAX)) return too_big("file_bytes");
+  extent.file_bytes = *file_bytes;
+  return extent;
+}
+
+Digest module_seal(std::span<const std::byte> head) {
+  constexpr std::size_t kSeal = offsetof(ModuleHeader, seal);
+  const Digest zeros{};
+  Sha256 hash;
+  hash.update(head.first(kSeal)).update(std::as_bytes(std::span(zeros)));
+  return hash.update(head.subspan(sizeof(ModuleHeader))).finish();
+}
+
+}  // namespace pc

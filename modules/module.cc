@@ -1,0 +1,162 @@
+#include "modules/module.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <string>
+
+#include "base/aligned_buffer.h"  // kCacheLine
+#include "base/bytes.h"
+
+namespace pc {
+namespace {
+
+Error corrupt(const std::string& what) {
+  return error(Code::kCorrupt, "damaged module file: " + what);
+}
+
+}  // namespace
+
+Module::Module(std::span<const std::byte> bytes, std::shared_ptr<const void> owner)
+    : owner_(std::move(owner)), bytes_(bytes) {}
+
+Result<ModuleHandle> Module::open(std::span<const std::byte> bytes, PayloadCheck check,
+                                  std::shared_ptr<const void> owner) {
+  if (reinterpret_cast<std::uintptr_t>(bytes.data()) % kCacheLine != 0) {
+    return error(Code::kInvalidArgument, "the bytes of a module do not start on a cache line");
+  }
+  std::shared_ptr<Module> module(new Module(bytes, std::move(owner)));
+  PC_CHECK_OK(module->check_header());
+  PC_CHECK_OK(module->check_tables());
+  PC_CHECK_OK(module->check_runs());
+  if (check == PayloadCheck::kVerify) PC_CHECK_OK(module->verify_payload());
+  return ModuleHandle(std::move(module));
+}
+
+// Everything that the sizes depend on, before anything they bound is read.
+Status Module::check_header() {
+  if (bytes_.size() < sizeof(ModuleHeader)) return corrupt("shorter than its header");
+  header_ = load_le<ModuleHeader>(bytes_, 0);
+  if (header_.magic != kModuleMagic) return corrupt("it does not start with the mark of a module");
+  if (header_.endian != kModuleEndianTag) {
+    return error(Code::kUnsupported, "module file of another byte order");
+  }
+  if (header_.version != kModuleVersion) {
+    return error(Code::kUnsupported, "module file of format " + std::to_string(header_.version) +
+                                         "; this build reads format " + std::to_string(kModuleVersion));
+  }
+  auto extent = module_extent(geometry(), header_.n_tokens, header_.n_runs, header_.n_blocks);
+  if (!extent.ok()) return corrupt(extent.error().message);
+  extent_ = *extent;
+  if (header_.header_bytes != sizeof(ModuleHeader) || header_.n_chunks != extent_.n_chunks ||
+      header_.payload_bytes != extent_.payload_bytes || header_.file_bytes != extent_.file_bytes) {
+    return corrupt("the sizes in its header contradict each other");
+  }
+  if (bytes_.size() != extent_.file_bytes) {
+    return corrupt("it has " + std::to_string(bytes_.size()) + " bytes, its header says " +
+                   std::to_string(extent_.file_bytes));
+  }
+  return ok();
+}
+
+// The seal, then what a seal cannot promise: that the writer was right.
+Status Module::check_tables() {
+  if (module_seal(bytes_.first(extent_.payload)) != header_.seal) {
+    return corrupt("its header or tables do not match their seal");
+  }
+  if (header_.key != key_of(header_.causes)) return corrupt("its key is not the key of its causes");
+  const auto is_zero = [](auto b) { return b == decltype(b){}; };
+  const auto padding = bytes_.subspan(extent_.tables_end, extent_.payload - extent_.tables_end);
+  if (!std::all_of(header_.zero.begin(), header_.zero.end(), is_zero) ||
+      !std::all_of(padding.begin(), padding.end(), is_zero)) {
+    return corrupt("reserved bytes are not zero");
+  }
+
+  return ok();
+}
+
+// Runs in order and disjoint, whose tokens and blocks add up to the header's.
+Status Module::check_runs() {
+  runs_.resize(header_.n_runs);
+  std::memcpy(runs_.data(), bytes_.data() + extent_.runs, runs_.size() * sizeof(ModuleRun));
+  first_blocks_.reserve(runs_.size());
+  std::uint64_t n_tokens = 0, n_blocks = 0;
+  std::int64_t end = 0;
+  for (const ModuleRun& run : runs_) {
+    const bool first = first_blocks_.empty();
+    if (run.n_tokens == 0 || run.n_tokens > header_.n_tokens || run.local_position < end ||
+        (first && run.local_position != 0)) {
+      return corrupt("its runs are empty, overlap, or do not start at 0");
+    }
+    first_blocks_.push_back(static_cast<std::uint32_t>(n_blocks));
+    end = std::int64_t{run.local_position} + run.n_tokens;
+    n_tokens += run.n_tokens;
+    n_blocks += kv_blocks(run.n_tokens);
+    // Also keeps the sums far from overflow.
+    if (n_tokens > header_.n_tokens || n_blocks > header_.n_blocks ||
+        end > std::numeric_limits<std::int32_t>::max()) {
+      return corrupt("its runs are longer than its header says");
+    }
+  }
+  if (n_tokens != header_.n_tokens || n_blocks != header_.n_blocks) {
+    return corrupt("its runs are shorter than its header says");
+  }
+  return ok();
+}
+
+Status Module::verify_payload() const {
+  for (std::uint64_t chunk = 0; chunk < extent_.n_chunks; ++chunk) {
+    const ChunkRange range = chunk_range(chunk, extent_.payload_bytes);
+    PC_CHECK_OK(verify_chunk(chunk, bytes_.subspan(extent_.payload + range.begin,
+                                                   range.end - range.begin)));
+  }
+  return ok();
+}
+
+Status Module::verify_chunk(std::uint64_t chunk, std::span<const std::byte> bytes) const {
+  const auto expected = load_le<std::uint64_t>(bytes_, extent_.checksums + chunk * sizeof(std::uint64_t));
+  if (checksum64(bytes) == expected) return ok();
+  return corrupt("chunk " + std::to_string(chunk) + " of its payload does not match its checksum");
+}
+
+std::span<const std::int32_t> Module::tokens() const {
+  return {reinterpret_cast<const std::int32_t*>(bytes_.data() + extent_.tokens), header_.n_tokens};
+}
+
+KvSegment Module::segment(std::uint32_t run, std::int32_t position) const {
+  const std::size_t block_bytes = geometry().block_bytes();
+  const std::size_t plane_bytes = header_.n_blocks * block_bytes;
+  KvSegment segment;
+  segment.data = bytes_.data() + extent_.payload + first_blocks_[run] * block_bytes;
+  segment.value_offset_bytes = plane_bytes;
+  segment.head_stride_bytes = 2 * plane_bytes;
+  segment.layer_stride_bytes = geometry().n_kv_heads * segment.head_stride_bytes;
+  segment.n_tokens = runs_[run].n_tokens;
+  segment.position = position;
+  segment.key_position = runs_[run].local_position;
+  return segment;
+}
+
+Status Module::matches(const ModuleIdentity& identity, const ModuleCauses& causes) const {
+  if (const char* field = first_difference(header_.causes, causes); *field) {
+    return error(Code::kMismatch, std::string("module of other causes: the ") + field + " differs");
+  }
+  // The digests agree, so this finds only a writer that stored what it did not hash.
+  std::size_t run = 0, token = 0;
+  for (const IdentityRun& wanted : identity.runs) {
+    if (!wanted.keep) continue;
+    if (run == runs_.size() || runs_[run].n_tokens != wanted.tokens.size() ||
+        runs_[run].local_position != wanted.position) {
+      return error(Code::kMismatch, "module of other runs: kept run " + std::to_string(run) + " differs");
+    }
+    if (!std::equal(wanted.tokens.begin(), wanted.tokens.end(), tokens().begin() + token)) {
+      return error(Code::kMismatch, "module of other tokens: kept run " + std::to_string(run) + " differs");
+    }
+    token += wanted.tokens.size();
+    ++run;
+  }
+  if (run != runs_.size()) return error(Code::kMismatch, "module with more runs than asked for");
+  return ok();
+}
+
+}  // namespace pc

@@ -1,0 +1,117 @@
+#include "modules/module_key.h"
+
+#include <limits>
+#include <span>
+
+#include "modules/format.h"  // check_geometry, limits
+
+namespace pc {
+namespace {
+
+// Every hash starts with its own tag: no digest of one kind can be taken for
+// one of another.
+Sha256 tagged(std::string_view tag) {
+  Sha256 hash;
+  hash.field(tag);
+  return hash;
+}
+
+Digest digest_of(std::string_view tag, std::string_view text) {
+  return tagged(tag).field(text).finish();
+}
+
+Digest pass_digest(const std::vector<IdentityRun>& runs) {
+  Sha256 hash = tagged("promptcache pass");
+  hash.field(runs.size());
+  for (const IdentityRun& run : runs) {
+    hash.field(std::uint64_t{run.keep});
+    hash.field(static_cast<std::uint64_t>(std::int64_t{run.position}));
+    hash.field(std::as_bytes(std::span(run.tokens)));
+  }
+  return hash.finish();
+}
+
+Error bad(const std::string& what) {
+  return error(Code::kInvalidArgument, "module identity: " + what);
+}
+
+// Runs in order, disjoint, inside the range of positions; the first kept one at 0.
+Status check_runs(const std::vector<IdentityRun>& runs) {
+  std::int64_t end = std::numeric_limits<std::int64_t>::min();
+  std::uint64_t n_kept = 0;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const IdentityRun& run = runs[i];
+    const std::string name = "run " + std::to_string(i);
+    if (run.tokens.empty()) return bad(name + " has no tokens");
+    if (run.position < end) return bad(name + " overlaps or precedes the run before it");
+    if (run.keep && n_kept == 0 && run.position != 0) {
+      return bad("the first kept run is at position " + std::to_string(run.position) +
+                 "; positions count from its first token");
+    }
+    if (run.tokens.size() > kMaxModuleTokens) {
+      return bad(name + " has more than " + std::to_string(kMaxModuleTokens) + " tokens");
+    }
+    end = std::int64_t{run.position} + static_cast<std::int64_t>(run.tokens.size());
+    if (end > std::numeric_limits<std::int32_t>::max()) return bad(name + " ends past the last position");
+    if (run.keep) n_kept += run.tokens.size();
+  }
+  if (n_kept == 0) return bad("no run is kept, so there is nothing to store");
+  if (n_kept > kMaxModuleTokens) {
+    return bad("more than " + std::to_string(kMaxModuleTokens) + " kept tokens");
+  }
+  return ok();
+}
+
+}  // namespace
+
+Status check_identity(const ModuleIdentity& identity) {
+  const Digest unset{};
+  if (identity.weights == unset) return bad("the digest of the weights is not set");
+  if (identity.tokenizer == unset) return bad("the digest of the tokenizer is not set");
+  if (identity.rope == unset) return bad("the digest of the rotary embedding is not set");
+  PC_CHECK_OK(check_geometry(identity.geometry));
+  return check_runs(identity.runs);
+}
+
+ModuleCauses causes_of(const ModuleIdentity& identity) {
+  ModuleCauses causes;
+  causes.weights = identity.weights;
+  causes.tokenizer = identity.tokenizer;
+  causes.rope = identity.rope;
+  causes.adapter = digest_of("promptcache adapter", identity.adapter);
+  causes.name_space = digest_of("promptcache namespace", identity.name_space);
+  causes.pass = pass_digest(identity.runs);
+  causes.geometry = identity.geometry;
+  causes.layout_version = identity.layout_version;
+  causes.numerics_version = identity.numerics_version;
+  causes.attend = identity.attend;
+  return causes;
+}
+
+ModuleKey key_of(const ModuleCauses& causes) {
+  const auto bytes = [](const Digest& digest) { return std::as_bytes(std::span(digest)); };
+  Sha256 hash = tagged("promptcache module");
+  hash.field(bytes(causes.weights)).field(bytes(causes.tokenizer)).field(bytes(causes.rope));
+  hash.field(bytes(causes.adapter)).field(bytes(causes.name_space)).field(bytes(causes.pass));
+  hash.field(causes.geometry.n_layers).field(causes.geometry.n_kv_heads);
+  hash.field(causes.geometry.head_dim);
+  hash.field(static_cast<std::uint64_t>(causes.geometry.type));
+  hash.field(causes.layout_version).field(causes.numerics_version).field(causes.attend);
+  return {hash.finish()};
+}
+
+const char* first_difference(const ModuleCauses& a, const ModuleCauses& b) {
+  if (a.weights != b.weights) return "weights";
+  if (a.adapter != b.adapter) return "adapter";
+  if (a.tokenizer != b.tokenizer) return "tokenizer";
+  if (a.rope != b.rope) return "rotary embedding";
+  if (a.geometry != b.geometry) return "shape or type of K and V";
+  if (a.layout_version != b.layout_version) return "layout of K and V";
+  if (a.numerics_version != b.numerics_version) return "version of the arithmetic";
+  if (a.attend != b.attend) return "attend mode";
+  if (a.name_space != b.name_space) return "namespace";
+  if (a.pass != b.pass) return "tokens or positions of the pass";
+  return "";
+}
+
+}  // namespace pc

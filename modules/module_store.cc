@@ -1,0 +1,194 @@
+#include "modules/module_store.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "modules/eviction.h"
+#include "modules/object_reader.h"
+#include "modules/publish.h"
+#include "modules/store_dir.h"
+#include "modules/use_stamp.h"
+
+namespace pc {
+namespace {
+
+// How long making room may wait for another process that is doing the same.
+constexpr std::chrono::milliseconds kGcPatience(2000);
+
+MissReason miss_reason(Code code) {
+  switch (code) {
+    case Code::kNotFound: return MissReason::kNotEncoded;
+    case Code::kCorrupt: return MissReason::kCorrupt;
+    case Code::kUnsupported: return MissReason::kVersion;
+    case Code::kMismatch: return MissReason::kMismatch;
+    default: return MissReason::kUnreadable;
+  }
+}
+
+Lookup miss(Error failure) {
+  const MissReason reason = miss_reason(failure.code);
+  if (reason == MissReason::kNotEncoded) failure.message = "not encoded yet";
+  return {nullptr, reason, std::move(failure.message)};
+}
+
+// Whoever was first must have stored what we would have.
+Status same_tokens(const Module& theirs, const Module& ours) {
+  if (std::ranges::equal(theirs.tokens(), ours.tokens()) && std::ranges::equal(theirs.runs(), ours.runs())) {
+    return ok();
+  }
+  return error(Code::kMismatch, "module file with the key of other tokens");
+}
+
+}  // namespace
+
+std::string_view miss_name(MissReason reason) {
+  switch (reason) {
+    case MissReason::kNone: return "hit";
+    case MissReason::kNotEncoded: return "not-encoded";
+    case MissReason::kCorrupt: return "corrupt";
+    case MissReason::kVersion: return "version";
+    case MissReason::kMismatch: return "mismatch";
+    case MissReason::kUnreadable: return "unreadable";
+    case MissReason::kDisabled: return "disabled";
+  }
+  return "unknown";
+}
+
+struct ModuleStore::State {
+  StoreOptions options;
+  StoreDir dir;
+
+  // The mappings that live in this process. Weak: sessions keep modules, not the store.
+  std::mutex mutex;
+  std::map<ModuleKey, std::weak_ptr<const Module>> mapped;
+
+  ModuleHandle find_mapped(const ModuleKey& key) {
+    const std::lock_guard guard(mutex);
+    const auto it = mapped.find(key);
+    return it == mapped.end() ? nullptr : it->second.lock();
+  }
+
+  // One mapping for each file: of two threads that opened it, the first one's.
+  ModuleHandle share(ModuleHandle module) {
+    const std::lock_guard guard(mutex);
+    std::erase_if(mapped, [](const auto& entry) { return entry.second.expired(); });
+    const auto [it, inserted] = mapped.try_emplace(module->key(), module);
+    if (inserted) return module;
+    ModuleHandle first = it->second.lock();
+    if (!first) it->second = module;
+    return first ? first : module;
+  }
+
+  Result<ModuleHandle> load(const ModuleKey& key, const std::function<Status(const Module&)>& accept) {
+    PC_TRY(ModuleHandle module, read_object(dir, key, ReadMode::kUse, accept));
+    return share(std::move(module));
+  }
+
+  // Leaves at most `limit` bytes after `more` are added. Best effort: files in
+  // use stay, and the disk has the last word.
+  void make_room(std::uint64_t more, std::uint64_t limit) {
+    const std::uint64_t target = limit > more ? limit - more : 0;
+    if (stored_bytes(dir) > target) (void)collect(dir, target, kGcPatience);
+  }
+
+  Result<Published> write(const Module& module) {
+    const auto attempt = [&] {
+      return publish_bytes(dir, module.key(), module.bytes(), options.durability, Staging::kAnonymous);
+    };
+    make_room(module.bytes().size(), options.budget_bytes);
+    PC_TRY(Published published, attempt());
+    if (published != Published::kNoSpace) return published;
+    // The disk is smaller than the budget: give up as much as is to come, once.
+    make_room(module.bytes().size(), stored_bytes(dir));
+    PC_TRY(published, attempt());
+    if (published != Published::kNoSpace) return published;
+    return error(Code::kIo, "no space for a module of " + std::to_string(module.bytes().size()) +
+                                " bytes on the disk of " + dir.path);
+  }
+};
+
+ModuleStore::ModuleStore(std::unique_ptr<State> state) : state_(std::move(state)) {}
+ModuleStore::~ModuleStore() = default;
+
+Result<std::unique_ptr<ModuleStore>> ModuleStore::open(StoreOptions options) {
+  auto state = std::make_unique<State>();
+  PC_TRY(state->dir, open_store_dir(options.dir, options.read_only));
+  state->options = std::move(options);
+  return std::unique_ptr<ModuleStore>(new ModuleStore(std::move(state)));
+}
+
+const StoreOptions& ModuleStore::options() const { return state_->options; }
+bool ModuleStore::writable() const { return state_->dir.writable; }
+
+Lookup ModuleStore::find(const ModuleIdentity& identity) {
+  const ModuleCauses causes = causes_of(identity);
+  const ModuleKey key = key_of(causes);
+  const auto matches = [&](const Module& module) { return module.matches(identity, causes); };
+  if (ModuleHandle module = state_->find_mapped(key)) {
+    if (auto status = matches(*module); !status.ok()) return miss(std::move(status).error());
+    mark_used(state_->dir, key);
+    return {std::move(module), MissReason::kNone, ""};
+  }
+  auto module = state_->load(key, matches);
+  if (!module.ok()) return miss(std::move(module).error());
+  return {std::move(module).value(), MissReason::kNone, ""};
+}
+
+Result<ModuleHandle> ModuleStore::publish(const ModuleHandle& module) {
+  const std::uint64_t bytes = module->bytes().size();
+  if (!writable()) return read_only_error();
+  if (bytes > options().budget_bytes) {
+    return error(Code::kBudget, "a module of " + std::to_string(bytes) + " bytes is larger than the " +
+                                    std::to_string(options().budget_bytes) + " bytes that the store may hold");
+  }
+  const auto accept = [&](const Module& theirs) { return same_tokens(theirs, *module); };
+  PC_TRY(Published published, state_->write(*module));
+  auto stored = state_->load(module->key(), accept);
+  if (stored.ok() || published == Published::kNew) return stored;
+  // The first writer's file was bad and is set aside, or is evicted by now:
+  // ours may take its place, once.
+  const Code code = stored.error().code;
+  if (code != Code::kCorrupt && code != Code::kMismatch && code != Code::kNotFound) return stored;
+  PC_TRY(published, state_->write(*module));
+  return state_->load(module->key(), accept);
+}
+
+FileLock ModuleStore::lock(const ModuleKey& key, std::chrono::milliseconds timeout) {
+  if (!writable()) return {};
+  return FileLock::acquire(state_->dir.locks.get(), key.hex().substr(0, 2).c_str(), timeout);
+}
+
+Result<std::vector<StoreEntry>> ModuleStore::list() const { return list_objects(state_->dir); }
+
+Result<ModuleHandle> ModuleStore::verify(const ModuleKey& key) const {
+  return read_object(state_->dir, key, ReadMode::kInspect, [](const Module&) { return ok(); });
+}
+
+Status ModuleStore::remove(const ModuleKey& key) {
+  if (!writable()) return read_only_error();
+  const StoreDir& dir = state_->dir;
+  if (::unlinkat(dir.objects.get(), object_name(key).c_str(), 0) != 0) {
+    return store_error("cannot remove", dir.path + "/objects/" + object_name(key), errno);
+  }
+  ::unlinkat(dir.used.get(), key.hex().c_str(), 0);
+  const std::lock_guard guard(state_->mutex);
+  state_->mapped.erase(key);
+  return ok();
+}
+
+Result<GcReport> ModuleStore::gc(std::uint64_t target_bytes) {
+  if (!writable()) return read_only_error();
+  return collect(state_->dir, target_bytes, kGcPatience);
+}
+
+Error ModuleStore::read_only_error() const {
+  return error(Code::kIo, "the store " + options().dir + " is read-only");
+}
+
+}  // namespace pc

@@ -1,0 +1,27 @@
+// How an object becomes a Module: opened without trust, locked as in use,
+// mapped, validated.
+//
+// The payload is verified unless its stamp says that it was, in this boot
+// (use_stamp.h); by reading, not through the mapping, so that a bad disk is an
+// error and not a signal. Internal to modules/. Threads: any.
+#pragma once
+
+#include <functional>
+
+#include "base/status.h"
+#include "modules/module.h"
+#include "modules/store_dir.h"
+
+namespace pc {
+
+enum class ReadMode {
+  kUse,      // trusts a stamp; marks the use; sets a bad file aside
+  kInspect,  // verifies every byte and changes nothing
+};
+
+// `accept` has the last word on a sound module. Errors: kNotFound, kIo,
+// kUnsupported (all left alone); kCorrupt, kMismatch (set aside in kUse).
+Result<ModuleHandle> read_object(const StoreDir& dir, const ModuleKey& key, ReadMode mode,
+                                 const std::function<Status(const Module&)>& accept);
+
+}  // namespace pc

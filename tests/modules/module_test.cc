@@ -1,0 +1,288 @@
+#include "modules/module.h"
+
+#include <catch2/catch.hpp>
+#include <limits>
+
+#include "tests/modules/support.h"
+
+namespace pc {
+namespace {
+
+using test::Bytes;
+using test::Plane;
+
+Code code_of(std::span<const std::byte> bytes, PayloadCheck check = PayloadCheck::kVerify) {
+  const auto module = Module::open(bytes, check, nullptr);
+  return module.ok() ? Code::kOk : module.error().code;
+}
+
+TEST_CASE("K and V come back where the kernel looks for them") {
+  for (const KvType type : {KvType::kF32, KvType::kBf16}) {
+    const ModuleIdentity id = test::identity(0, type);
+    const ModuleHandle module = test::make_module(id);
+    Bytes copy(module->bytes());
+    const ModuleHandle reread = Module::open(copy.span(), PayloadCheck::kVerify, nullptr).value();
+    REQUIRE(reread->runs().size() == 2);
+    std::size_t wrong = 0, dirty = 0;
+    for (std::uint32_t run = 0; run < 2; ++run) {
+      const KvSegment segment = reread->segment(run, 40);
+      CHECK(segment.position == 40);
+      CHECK(segment.key_position == (run == 0 ? 0 : 9));
+      CHECK(segment.n_tokens == (run == 0 ? 5 : 17));
+      CHECK(segment.begin == 0);
+      const auto get = [&](std::size_t offset) {
+        std::uint32_t v = 0;
+        std::memcpy(&v, segment.data + offset, kv_type_bytes(type));
+        return v;
+      };
+      test::for_each_value(id.geometry, segment, false, [&](Plane p, auto l, auto h, auto r, auto d, auto offset) {
+        wrong += get(offset) != test::value(p, run, l, h, r, d);
+      });
+      test::for_each_value(id.geometry, segment, true,
+                           [&](auto, auto, auto, auto, auto, auto offset) { dirty += get(offset) != 0; });
+    }
+    CHECK(wrong == 0);
+    CHECK(dirty == 0);
+  }
+}
+
+TEST_CASE("every length of a last block is cleared behind its rows") {
+  for (const KvType type : {KvType::kF32, KvType::kBf16}) {
+    for (std::size_t n = 1; n <= 33; ++n) {
+      ModuleIdentity id = test::identity(0, type);
+      id.runs = {{test::numbered(0, n), 0, true}};
+      const ModuleHandle module = test::make_module(id);
+      const KvSegment segment = module->segment(0, 0);
+      std::size_t wrong = 0;
+      const auto count = [&](std::size_t offset, std::uint32_t expected) {
+        std::uint32_t v = 0;
+        std::memcpy(&v, segment.data + offset, kv_type_bytes(type));
+        wrong += v != expected;
+      };
+      test::for_each_value(id.geometry, segment, false, [&](Plane p, auto l, auto h, auto r, auto d, auto offset) {
+        count(offset, test::value(p, 0, l, h, r, d));
+      });
+      test::for_each_value(id.geometry, segment, true, [&](auto, auto, auto, auto, auto, auto offset) { count(offset, 0); });
+      INFO(n << " tokens of " << kv_type_name(type));
+      CHECK(wrong == 0);
+    }
+  }
+}
+
+TEST_CASE("tokens, runs and key come back") {
+  const ModuleIdentity id = test::identity();
+  const ModuleHandle module = test::make_module(id);
+  CHECK(module->key() == key_of(id));
+  CHECK(module->geometry() == id.geometry);
+  std::vector<std::int32_t> kept = id.runs[1].tokens;
+  kept.insert(kept.end(), id.runs[3].tokens.begin(), id.runs[3].tokens.end());
+  CHECK(std::vector(module->tokens().begin(), module->tokens().end()) == kept);
+  CHECK(module->runs()[1] == ModuleRun{17, 9});
+  CHECK(module->matches(id, causes_of(id)).ok());
+}
+
+TEST_CASE("the same identity and values give the same bytes") {
+  const ModuleHandle a = test::make_module(test::identity());
+  const ModuleHandle b = test::make_module(test::identity());
+  CHECK(std::ranges::equal(a->bytes(), b->bytes()));
+}
+
+TEST_CASE("a segment points into the bytes it was opened on, on a cache line") {
+  const ModuleHandle module = test::make_module(test::identity());
+  Bytes copy(module->bytes());
+  const ModuleHandle reread = Module::open(copy.span(), PayloadCheck::kVerify, nullptr).value();
+  CHECK(reread->bytes().data() == copy.span().data());
+  const KvGeometry g = reread->geometry();
+  for (std::uint32_t run = 0; run < 2; ++run) {
+    const KvSegment s = reread->segment(run, 0);
+    CHECK(reinterpret_cast<std::uintptr_t>(s.data) % 64 == 0);
+    CHECK(s.data >= copy.span().data() + kPayloadAlign);
+    const std::byte* last = s.data + (g.n_layers - 1) * s.layer_stride_bytes +
+                            (g.n_kv_heads - 1) * s.head_stride_bytes + s.value_offset_bytes;
+    CHECK(last + kv_blocks(s.n_tokens) * g.block_bytes() <= copy.span().data() + copy.span().size());
+  }
+}
+
+TEST_CASE("every truncation and extension is refused") {
+  const ModuleHandle module = test::make_module(test::identity());
+  const std::size_t size = module->bytes().size();
+  REQUIRE(size > 8192);
+  Bytes copy(module->bytes());
+  CHECK(code_of(copy.span()) == Code::kOk);
+  std::size_t accepted = 0;
+  for (std::size_t n = 0; n < size; ++n) accepted += code_of(copy.span().first(n)) != Code::kCorrupt;
+  CHECK(accepted == 0);
+
+  AlignedBuffer<std::byte> longer(size + 4096);
+  std::memset(longer.data(), 0, longer.size());
+  std::memcpy(longer.data(), module->bytes().data(), size);
+  for (std::size_t n = 1; n <= 4096; ++n) accepted += code_of(longer.span().first(size + n)) != Code::kCorrupt;
+  CHECK(accepted == 0);
+}
+
+TEST_CASE("every flipped bit before the payload is refused, whatever the payload check") {
+  const ModuleHandle module = test::make_module(test::identity());
+  Bytes copy(module->bytes());
+  std::size_t accepted = 0;
+  for (std::size_t bit = 0; bit < 8 * kPayloadAlign; ++bit) {
+    const std::byte mask{static_cast<unsigned char>(1u << bit % 8)};
+    copy[bit / 8] ^= mask;
+    accepted += code_of(copy.span(), PayloadCheck::kTrusted) == Code::kOk;
+    copy[bit / 8] ^= mask;
+  }
+  CHECK(accepted == 0);
+  CHECK(code_of(copy.span()) == Code::kOk);
+}
+
+TEST_CASE("every changed byte of the payload is found") {
+  const ModuleHandle module = test::make_module(test::identity());
+  Bytes copy(module->bytes());
+  std::size_t accepted = 0;
+  for (std::size_t i = kPayloadAlign; i < copy.span().size(); ++i) {
+    for (const unsigned char mask : {0x01, 0x80, 0xff}) {
+      copy[i] ^= std::byte{mask};
+      accepted += code_of(copy.span()) != Code::kCorrupt;
+      copy[i] ^= std::byte{mask};
+    }
+  }
+  CHECK(accepted == 0);
+}
+
+TEST_CASE("a payload of several chunks is summed whole, to its last byte") {
+  ModuleIdentity id = test::identity();
+  id.geometry = {.n_layers = 3, .n_kv_heads = 2, .head_dim = 64, .type = KvType::kF32};
+  id.runs = {{test::numbered(0, 300), 0, true}};
+  auto image = ModuleImage::create(id).value();
+  const ModuleHandle module = std::move(image).seal().value();
+  REQUIRE(module->header().n_chunks > 3);
+  REQUIRE(module->header().payload_bytes % kChunkBytes != 0);
+  Bytes copy(module->bytes());
+  for (std::size_t i : {std::size_t{4096}, 4096 + kChunkBytes - 1, 4096 + kChunkBytes, copy.span().size() - 1}) {
+    copy[i] ^= std::byte{1};
+    CHECK(code_of(copy.span()) == Code::kCorrupt);
+    CHECK(code_of(copy.span(), PayloadCheck::kTrusted) == Code::kOk);
+    copy[i] ^= std::byte{1};
+  }
+}
+
+TEST_CASE("another version or byte order is unsupported, not corrupt") {
+  const ModuleHandle module = test::make_module(test::identity());
+  Bytes copy(module->bytes());
+  ModuleHeader header = copy.header();
+  header.version = kModuleVersion + 1;
+  copy.reseal(header);
+  CHECK(code_of(copy.span()) == Code::kUnsupported);
+  header = module->header();
+  header.endian = 0x04030201;
+  copy.reseal(header);
+  CHECK(code_of(copy.span()) == Code::kUnsupported);
+}
+
+// A seal proves that the bytes are those the author wrote, not that the author was right.
+TEST_CASE("a well-sealed lie is refused") {
+  const ModuleHandle module = test::make_module(test::identity());
+  using Lie = std::pair<const char*, std::function<void(ModuleHeader&)>>;
+  constexpr std::uint32_t kHuge = std::numeric_limits<std::uint32_t>::max();
+  const std::vector<Lie> lies = {
+      {"n_tokens 0", [](auto& h) { h.n_tokens = 0; }},
+      {"n_tokens huge", [](auto& h) { h.n_tokens = kHuge; }},
+      {"n_tokens + 1", [](auto& h) { ++h.n_tokens; }},
+      {"n_runs 0", [](auto& h) { h.n_runs = 0; }},
+      {"n_runs huge", [](auto& h) { h.n_runs = kHuge; }},
+      {"n_runs - 1", [](auto& h) { --h.n_runs; }},
+      {"n_blocks huge", [](auto& h) { h.n_blocks = kHuge; }},
+      {"n_blocks - 1", [](auto& h) { --h.n_blocks; }},
+      {"n_chunks huge", [](auto& h) { h.n_chunks = ~0ull; }},
+      {"payload_bytes huge", [](auto& h) { h.payload_bytes = ~0ull; }},
+      {"file_bytes huge", [](auto& h) { h.file_bytes = ~0ull; }},
+      {"header_bytes", [](auto& h) { h.header_bytes = 256; }},
+      {"n_layers huge", [](auto& h) { h.causes.geometry.n_layers = kHuge; }},
+      {"n_layers 0", [](auto& h) { h.causes.geometry.n_layers = 0; }},
+      {"n_kv_heads huge", [](auto& h) { h.causes.geometry.n_kv_heads = kHuge; }},
+      {"head_dim odd", [](auto& h) { h.causes.geometry.head_dim = 7; }},
+      {"head_dim huge", [](auto& h) { h.causes.geometry.head_dim = kHuge - 1; }},
+      {"type", [](auto& h) { h.causes.geometry.type = KvType{77}; }},
+      {"all at their limits",
+       [](auto& h) {
+         h.causes.geometry = {kMaxLayers, kMaxKvHeads, kMaxHeadDim, KvType::kF32};
+         h.n_tokens = h.n_blocks = kMaxModuleTokens;
+       }},
+      {"key", [](auto& h) { h.key.digest[0] ^= 1; }},
+      {"causes", [](auto& h) { h.causes.weights[0] ^= 1; }},
+      {"reserved", [](auto& h) { h.zero[171] = 1; }},
+  };
+  for (const auto& [name, lie] : lies) {
+    Bytes copy(module->bytes());
+    ModuleHeader header = copy.header();
+    lie(header);
+    copy.reseal(header);
+    INFO(name);
+    CHECK(code_of(copy.span()) == Code::kCorrupt);
+  }
+}
+
+TEST_CASE("a table of runs that contradicts the header is refused") {
+  const ModuleHandle module = test::make_module(test::identity());
+  const std::size_t at = sizeof(ModuleHeader) + module->header().n_chunks * 8;
+  const std::vector<std::array<ModuleRun, 2>> tables = {{
+      {{{5, 0}, {17, 4}}},    // overlap
+      {{{5, 9}, {17, 0}}},    // out of order
+      {{{5, 1}, {17, 9}}},    // does not start at 0
+      {{{5, -1}, {17, 9}}},   // before the start
+      {{{0, 0}, {22, 9}}},    // empty
+      {{{22, 0}, {0, 30}}},   // empty
+      {{{6, 0}, {17, 9}}},    // too many tokens
+      {{{5, 0}, {16, 9}}},    // too few
+      {{{16, 0}, {6, 30}}},   // as many tokens, fewer blocks
+      {{{0xffffffff, 0}, {23, 9}}},  // wraps around to the right sum
+      {{{5, 0}, {17, std::numeric_limits<std::int32_t>::max() - 16}}},  // leaves the positions
+  }};
+  for (const auto& table : tables) {
+    Bytes copy(module->bytes());
+    std::memcpy(&copy[at], table.data(), sizeof table);
+    copy.reseal(copy.header());
+    CHECK(code_of(copy.span()) == Code::kCorrupt);
+  }
+}
+
+TEST_CASE("bytes in the padding are refused even under a seal that fits") {
+  Bytes copy(test::make_module(test::identity())->bytes());
+  copy[kPayloadAlign - 1] = std::byte{1};
+  copy.reseal(copy.header());
+  CHECK(code_of(copy.span()) == Code::kCorrupt);
+}
+
+TEST_CASE("tokens are compared one by one, even where all digests agree") {
+  const ModuleIdentity id = test::identity();
+  Bytes copy(test::make_module(id)->bytes());
+  const ModuleHeader header = copy.header();
+  const std::size_t last = sizeof(ModuleHeader) + header.n_chunks * 8 + header.n_runs * 8 + (header.n_tokens - 1) * 4;
+  copy[last] ^= std::byte{1};
+  copy.reseal(header);
+  const ModuleHandle liar = Module::open(copy.span(), PayloadCheck::kVerify, nullptr).value();
+  const Status status = liar->matches(id, causes_of(id));
+  REQUIRE(!status.ok());
+  CHECK(status.error().code == Code::kMismatch);
+  CHECK_THAT(status.error().message, Catch::Contains("kept run 1"));
+}
+
+TEST_CASE("a module matches no identity but its own") {
+  const ModuleHandle module = test::make_module(test::identity());
+  for (const auto& [name, change] : test::every_change()) {
+    ModuleIdentity other = test::identity();
+    change(other);
+    const Status status = module->matches(other, causes_of(other));
+    INFO(name);
+    REQUIRE(!status.ok());
+    CHECK(status.error().code == Code::kMismatch);
+  }
+}
+
+TEST_CASE("an image of an identity that cannot be meant is refused") {
+  ModuleIdentity id = test::identity();
+  id.weights = {};
+  CHECK(ModuleImage::create(id).error().code == Code::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace pc

@@ -1,0 +1,180 @@
+// What the tests of modules/ share: small identities, images filled with
+// recognisable values, an independent statement of where each value lies, and
+// temporary directories.
+#pragma once
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "modules/module.h"
+#include "modules/module_image.h"
+#include "modules/module_key.h"
+#include "modules/store_dir.h"
+
+namespace pc::test {
+
+inline Digest digest(std::uint8_t fill) {
+  Digest d;
+  d.fill(fill);
+  return d;
+}
+
+inline std::vector<std::int32_t> numbered(std::int32_t first, std::size_t n) {
+  std::vector<std::int32_t> tokens(n);
+  for (std::size_t i = 0; i < n; ++i) tokens[i] = first + static_cast<std::int32_t>(i);
+  return tokens;
+}
+
+// Two kept runs with a gap between them, after text that is not kept. `salt`
+// makes it another module.
+inline ModuleIdentity identity(std::int32_t salt = 0, KvType type = KvType::kF32) {
+  ModuleIdentity id;
+  id.weights = digest(1);
+  id.tokenizer = digest(2);
+  id.rope = digest(3);
+  id.geometry = {.n_layers = 2, .n_kv_heads = 2, .head_dim = 8, .type = type};
+  id.runs.push_back({numbered(100, 3), -3, false});
+  id.runs.push_back({numbered(1000 + 50 * salt, 5), 0, true});
+  id.runs.push_back({numbered(7, 2), 5, false});
+  id.runs.push_back({numbered(2000, 17), 9, true});
+  return id;
+}
+
+using Change = std::pair<std::string, std::function<void(ModuleIdentity&)>>;
+
+// One change for each field of an identity, and for each part of a run.
+inline std::vector<Change> every_change() {
+  return {
+      {"weights", [](ModuleIdentity& id) { id.weights[31] ^= 1; }},
+      {"adapter", [](ModuleIdentity& id) { id.adapter = "lora"; }},
+      {"tokenizer", [](ModuleIdentity& id) { id.tokenizer[0] ^= 0x80; }},
+      {"rope", [](ModuleIdentity& id) { id.rope[16] ^= 1; }},
+      {"n_layers", [](ModuleIdentity& id) { id.geometry.n_layers = 3; }},
+      {"n_kv_heads", [](ModuleIdentity& id) { id.geometry.n_kv_heads = 1; }},
+      {"head_dim", [](ModuleIdentity& id) { id.geometry.head_dim = 10; }},
+      {"type", [](ModuleIdentity& id) { id.geometry.type = KvType::kBf16; }},
+      {"layout version", [](ModuleIdentity& id) { ++id.layout_version; }},
+      {"numerics version", [](ModuleIdentity& id) { ++id.numerics_version; }},
+      {"attend", [](ModuleIdentity& id) { id.attend = 1; }},
+      {"namespace", [](ModuleIdentity& id) { id.name_space = "alice"; }},
+      {"a kept token", [](ModuleIdentity& id) { id.runs[1].tokens[4] ^= 1; }},
+      {"a seen token", [](ModuleIdentity& id) { id.runs[0].tokens[0] ^= 1; }},
+      {"a kept position", [](ModuleIdentity& id) { ++id.runs[3].position; }},
+      {"a seen position", [](ModuleIdentity& id) { --id.runs[0].position; }},
+      {"keep", [](ModuleIdentity& id) { id.runs[2].keep = true; }},
+      {"a token more", [](ModuleIdentity& id) { id.runs[3].tokens.push_back(1); }},
+      {"a run less", [](ModuleIdentity& id) { id.runs.erase(id.runs.begin()); }},
+      {"a run split", [](ModuleIdentity& id) {
+         id.runs[3].tokens.resize(10);
+         id.runs.push_back({numbered(2010, 7), 19, true});
+       }},
+  };
+}
+
+// Where one value lies, in bytes from the start of its plane, written down
+// from the comment of modules/kv.h and sharing no code with modules/.
+enum class Plane { kKeys, kValues };
+inline std::size_t value_offset(const KvGeometry& g, Plane plane, std::size_t row, std::size_t dim) {
+  const std::size_t block = row / 16, t = row % 16, hd = g.head_dim;
+  std::size_t element;
+  if (g.type == KvType::kF32) {
+    element = plane == Plane::kKeys ? dim * 16 + t : t * hd + dim;
+  } else {
+    element = plane == Plane::kKeys ? (dim / 2 * 16 + t) * 2 + dim % 2 : (t / 2 * hd + dim) * 2 + t % 2;
+  }
+  return block * (16 * hd * kv_type_bytes(g.type)) + element * kv_type_bytes(g.type);
+}
+
+// Calls visit(plane, layer, head, row, dim, offset from segment.data) for each value of a run,
+// and, where `unused` is set, for the rows past its end instead.
+template <class Planes, class Visit>
+void for_each_value(const KvGeometry& g, const Planes& run, bool unused, Visit visit) {
+  const std::size_t begin = unused ? run.n_tokens : 0;
+  const std::size_t end = unused ? kv_blocks(run.n_tokens) * 16 : run.n_tokens;
+  for (const Plane plane : {Plane::kKeys, Plane::kValues})
+    for (std::size_t layer = 0; layer < g.n_layers; ++layer)
+      for (std::size_t head = 0; head < g.n_kv_heads; ++head)
+        for (std::size_t row = begin; row < end; ++row)
+          for (std::size_t dim = 0; dim < g.head_dim; ++dim)
+            visit(plane, layer, head, row, dim,
+                  layer * run.layer_stride_bytes + head * run.head_stride_bytes +
+                      (plane == Plane::kValues ? run.value_offset_bytes : 0) + value_offset(g, plane, row, dim));
+}
+
+// Never zero, and different for neighbours in every direction.
+inline std::uint16_t value(Plane plane, std::size_t run, std::size_t layer, std::size_t head,
+                           std::size_t row, std::size_t dim) {
+  std::size_t v = plane == Plane::kKeys ? 1 : 2;
+  for (const std::size_t part : {run, layer, head, row, dim}) v = v * 31 + part;
+  return static_cast<std::uint16_t>(v % 65521 + 1);
+}
+
+// Values in every row, and noise in the rows past the end, which seal() must clear.
+inline ModuleHandle make_module(const ModuleIdentity& id) {
+  auto image = ModuleImage::create(id).value();
+  for (std::uint32_t run = 0; run < image.n_runs(); ++run) {
+    const KvPlanes planes = image.planes(run);
+    const auto put = [&](std::size_t offset, std::uint32_t v) {
+      std::memcpy(planes.data + offset, &v, kv_type_bytes(id.geometry.type));
+    };
+    for_each_value(id.geometry, planes, false, [&](Plane p, auto layer, auto head, auto row, auto dim, auto offset) {
+      put(offset, value(p, run, layer, head, row, dim));
+    });
+    for_each_value(id.geometry, planes, true, [&](auto, auto, auto, auto, auto, auto offset) { put(offset, ~0u); });
+  }
+  return std::move(image).seal().value();
+}
+
+// A writable copy of a module's bytes that Module::open accepts.
+class Bytes {
+ public:
+  explicit Bytes(std::span<const std::byte> from) : buffer_(from.size()) {
+    std::memcpy(buffer_.data(), from.data(), from.size());
+  }
+  std::span<std::byte> span() { return buffer_.span(); }
+  std::byte& operator[](std::size_t i) { return buffer_[i]; }
+  ModuleHeader header() const {
+    ModuleHeader h;
+    std::memcpy(&h, buffer_.data(), sizeof h);
+    return h;
+  }
+  // Writes a header with a seal that fits: what a hostile author would do.
+  void reseal(ModuleHeader h, std::size_t payload_offset = kPayloadAlign) {
+    std::memcpy(buffer_.data(), &h, sizeof h);
+    h.seal = module_seal(std::span<const std::byte>(buffer_.span()).first(payload_offset));
+    std::memcpy(buffer_.data(), &h, sizeof h);
+  }
+
+ private:
+  AlignedBuffer<std::byte> buffer_;
+};
+
+class TempDir {
+ public:
+  TempDir() {
+    std::string name = (std::filesystem::temp_directory_path() / "pc-modules-XXXXXX").string();
+    path_ = ::mkdtemp(name.data());
+  }
+  ~TempDir() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+inline std::string object_path(const std::string& dir, const ModuleKey& key) {
+  return dir + "/v1/objects/" + object_name(key);
+}
+
+}  // namespace pc::test
