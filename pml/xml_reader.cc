@@ -78,13 +78,16 @@ class Reader {
   void close();
   void text(std::string_view data);
   void declaration(const char* version, const char* encoding);
+  void doctype();
   void flush_text();
   void fail(Code code, std::string message);
+  void fail(Code code, Place place, std::string message);
   void set_handlers();
   Error parser_error();
   std::string not_well_formed(XML_Error code) const;
 
-  Place here() { return places_.at(static_cast<std::size_t>(XML_GetCurrentByteIndex(parser_.get()))); }
+  std::size_t offset() const { return static_cast<std::size_t>(XML_GetCurrentByteIndex(parser_.get())); }
+  Place here() { return places_.at(offset()); }
 
   std::string_view document_;
   PlaceCursor places_;
@@ -96,8 +99,10 @@ class Reader {
   std::optional<Error> error_;
 };
 
-void Reader::fail(Code code, std::string message) {
-  error_ = error_at(code, here(), std::move(message));
+void Reader::fail(Code code, std::string message) { fail(code, here(), std::move(message)); }
+
+void Reader::fail(Code code, Place place, std::string message) {
+  error_ = error_at(code, place, std::move(message));
   XML_StopParser(parser_.get(), XML_FALSE);
 }
 
@@ -156,9 +161,7 @@ void Reader::set_handlers() {
     guarded(self, [&](Reader& r) { r.text({data, static_cast<std::size_t>(n)}); });
   });
   XML_SetStartDoctypeDeclHandler(p, [](void* self, const char*, const char*, const char*, int) {
-    guarded(self, [](Reader& r) {
-      r.fail(Code::kPmlSyntax, "DOCTYPE is not allowed in PML; remove the declaration");
-    });
+    guarded(self, [](Reader& r) { r.doctype(); });
   });
   XML_SetProcessingInstructionHandler(p, [](void* self, const char* target, const char*) {
     guarded(self, [&](Reader& r) {
@@ -177,6 +180,12 @@ void Reader::declaration(const char* version, const char* encoding) {
     return fail(Code::kPmlSyntax, "XML version " + quote(version) + "; PML is XML 1.0");
   if (encoding && !is_utf8_name(encoding))
     fail(Code::kPmlSyntax, "encoding " + quote(encoding) + "; save the document as UTF-8");
+}
+
+void Reader::doctype() {
+  // expat reports it where its name or identifiers end.
+  const std::size_t start = document_.rfind("<!DOCTYPE", offset());
+  fail(Code::kPmlSyntax, places_.at(start), "DOCTYPE is not allowed in PML; remove the declaration");
 }
 
 std::string Reader::not_well_formed(XML_Error code) const {
@@ -229,11 +238,11 @@ Result<XmlNode> read_xml(std::string_view document) {
   if (document.size() > kMaxDocumentBytes)
     return error(Code::kPmlSyntax, "the document has " + std::to_string(document.size()) +
                                        " bytes; the most is " + std::to_string(kMaxDocumentBytes));
-  if (const auto offset = find_invalid_utf8(document)) {
-    const Place place = PlaceCursor(document).at(*offset);
-    return error_at(Code::kPmlSyntax, place,
-                    "the bytes here are not UTF-8; save the document as UTF-8");
-  }
+  // UTF-16 is all zero bytes, and expat would read it in spite of what it is told.
+  const std::size_t bad = std::min(document.find('\0'), find_invalid_utf8(document).value_or(document.npos));
+  if (bad != document.npos)
+    return error_at(Code::kPmlSyntax, PlaceCursor(document).at(bad),
+                    "the bytes here are not UTF-8 text; save the document as UTF-8");
   return Reader(document).read();
 }
 

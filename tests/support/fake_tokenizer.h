@@ -1,0 +1,102 @@
+// A tokenizer for tests of the language: one token a word (with the white
+// space before it), any words at all. Text and markup never share a token, so
+// a test sees when one was taken for the other.
+#pragma once
+
+#include <cctype>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "pml/text_encoder.h"
+
+namespace pc::test {
+
+class FakeTokenizer {
+ public:
+  static constexpr TokenId kPlaceholder = 0;
+  static constexpr TokenId kBos = 1;
+
+  // "\s*\S+" again and again, and what white space is left at the end.
+  static std::vector<std::string> words(std::string_view text) {
+    const auto space = [&](std::size_t i) { return std::isspace(static_cast<unsigned char>(text[i])) != 0; };
+    std::vector<std::string> out;
+    for (std::size_t begin = 0, i = 0; begin < text.size(); begin = i) {
+      while (i < text.size() && space(i)) ++i;
+      while (i < text.size() && !space(i)) ++i;
+      out.emplace_back(text.substr(begin, i - begin));
+    }
+    return out;
+  }
+
+  Tokens text(std::string_view text) const {
+    Tokens tokens;
+    for (const std::string& word : words(text)) tokens.push_back(id('t', word));
+    return tokens;
+  }
+
+  // A string of the chat format is one token.
+  Tokens markup(std::string_view text) const { return {id('m', std::string(text))}; }
+
+  std::string decode(const Tokens& tokens) const {
+    std::string out;
+    for (const TokenId token : tokens) {
+      if (token == kPlaceholder) out += "_";
+      else if (token == kBos) out += "<s>";
+      else out += state_->words[static_cast<std::size_t>(token) - 2];
+    }
+    return out;
+  }
+
+  // Shares this tokenizer's dictionary.
+  pml::TextEncoder encoder(std::optional<pml::ChatTemplate> chat = {}, bool with_bos = false) const {
+    pml::TextEncoder encoder;
+    encoder.text = [self = *this](std::string_view s) -> Result<Tokens> { return self.text(s); };
+    encoder.markup = [self = *this](std::string_view s) -> Result<Tokens> { return self.markup(s); };
+    if (with_bos) encoder.bos = kBos;
+    encoder.placeholder = kPlaceholder;
+    encoder.chat = std::move(chat);
+    return encoder;
+  }
+
+ private:
+  struct State {
+    std::map<std::pair<char, std::string>, TokenId> ids;
+    std::vector<std::string> words;
+  };
+
+  TokenId id(char kind, const std::string& word) const {
+    const auto [it, added] = state_->ids.emplace(std::pair(kind, word), static_cast<TokenId>(state_->words.size()) + 2);
+    if (added) state_->words.push_back(word);
+    return it->second;
+  }
+
+  std::shared_ptr<State> state_ = std::make_shared<State>();
+};
+
+// A chat format whose strings show what they are.
+inline pml::ChatTemplate bracket_chat() {
+  return {"brackets", {"[sys:", ":sys]"}, {"[user:", ":user]"}, {"[asst:", ":asst]"},
+          "[user-after-sys:", "[user-after-asst:", "[answer:"};
+}
+
+// One token a byte, no dictionary: for hostile input.
+inline pml::TextEncoder byte_encoder() {
+  const auto bytes = [](std::string_view s, TokenId base) {
+    Tokens tokens;
+    for (const char c : s) tokens.push_back(base + static_cast<unsigned char>(c));
+    return tokens;
+  };
+  pml::TextEncoder encoder;
+  encoder.text = [=](std::string_view s) -> Result<Tokens> { return bytes(s, 256); };
+  encoder.markup = [=](std::string_view s) -> Result<Tokens> { return bytes(s, 512); };
+  encoder.bos = FakeTokenizer::kBos;
+  encoder.chat = bracket_chat();
+  return encoder;
+}
+
+}  // namespace pc::test
