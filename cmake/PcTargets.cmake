@@ -1,35 +1,74 @@
-# pc_library(name sources...): the folder's static library pc_<name>, with the
-# project's include root and warnings. Everything ends in one shared library.
+# pc_library(name sources...): the folder's static library pc_<name>. Everything
+# ends in one shared library, so none of these is installed.
 function(pc_library name)
   add_library(pc_${name} STATIC ${ARGN})
   pc_options(pc_${name})
 endfunction()
 
-# pc_options(target): language level, visibility, warnings, sanitizers.
+# pc_options(target): language level, include root, visibility, warnings,
+# sanitizers. Private throughout: each target of the project asks for itself, and
+# nothing reaches those who link the installed library.
 function(pc_options target)
-  target_compile_features(${target} PUBLIC cxx_std_20)
-  target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
-                                              $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
+  target_compile_features(${target} PRIVATE cxx_std_20 c_std_99)
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include)
   set_target_properties(${target} PROPERTIES
-    CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON
-    CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
-  target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wnon-virtual-dtor
+    CXX_EXTENSIONS OFF C_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON
+    C_VISIBILITY_PRESET hidden CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow
+                         $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor>
                          $<$<BOOL:${PC_WERROR}>:-Werror>)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+    # GCC 12 takes "literal" + std::string for overlapping memory (its bug 105651).
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
+  endif()
   if(PC_SANITIZE)
-    target_compile_options(${target} PUBLIC -fsanitize=${PC_SANITIZE} -fno-omit-frame-pointer)
-    target_link_options(${target} PUBLIC -fsanitize=${PC_SANITIZE})
+    # Without -fno-sanitize-recover, undefined behaviour is printed and the test passes.
+    target_compile_options(${target} PRIVATE -fsanitize=${PC_SANITIZE} -fno-sanitize-recover=all
+                           -fno-omit-frame-pointer)
+    target_link_options(${target} PRIVATE -fsanitize=${PC_SANITIZE})
+  endif()
+  if(PC_BUILD_FUZZ)
+    target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
   endif()
 endfunction()
 
 # pc_test(name sources... [LIBS libraries...]): one Catch2 program, one ctest entry.
-# Data beside the repository (../shared) is passed by environment; a test that
-# needs it and does not find it says so and is skipped.
 function(pc_test name)
   cmake_parse_arguments(ARG "" "" "LIBS" ${ARGN})
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
   pc_options(${name})
   target_link_libraries(${name} PRIVATE pc_test_main ${ARG_LIBS})
   add_test(NAME ${name} COMMAND ${name})
+  pc_test_environment(${name})
+endfunction()
+
+# pc_fuzz(name sources... [LIBS libraries...]): a program around
+# LLVMFuzzerTestOneInput. Plain builds link tests/support/fuzz_main.cc and run it
+# over the seeds and mutations of them, so that the target cannot rot; with
+# PC_BUILD_FUZZ (clang) it is a libFuzzer program that ctest runs for a minute.
+# Seeds: tests/fuzz/corpus/<name>/.
+function(pc_fuzz name)
+  cmake_parse_arguments(ARG "" "" "LIBS" ${ARGN})
+  set(seeds ${PROJECT_SOURCE_DIR}/tests/fuzz/corpus/${name})
+  add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
+  pc_options(${name})
+  target_link_libraries(${name} PRIVATE ${ARG_LIBS})
+  if(PC_BUILD_FUZZ)
+    target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+    set(found ${CMAKE_CURRENT_BINARY_DIR}/${name}.found)
+    file(MAKE_DIRECTORY ${found})
+    add_test(NAME ${name} COMMAND ${name} -max_total_time=60 -rss_limit_mb=4096 ${found} ${seeds})
+  else()
+    target_sources(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/fuzz_main.cc)
+    file(GLOB files CONFIGURE_DEPENDS ${seeds}/*)
+    add_test(NAME ${name} COMMAND ${name} ${files})
+  endif()
+  pc_test_environment(${name})
+endfunction()
+
+# Where a test finds its data. Data beside the repository (../shared) is optional:
+# a test that needs it and does not find it says so and is skipped.
+function(pc_test_environment name)
   set_tests_properties(${name} PROPERTIES TIMEOUT 600 ENVIRONMENT
     "PC_SHARED_DIR=${PROJECT_SOURCE_DIR}/../shared;PC_SOURCE_DIR=${PROJECT_SOURCE_DIR}")
 endfunction()
