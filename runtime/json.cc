@@ -232,6 +232,8 @@ Status JsonView::for_each_member(
   return ok();
 }
 
+std::string JsonView::dump() const { return as_node(node_).dump(); }
+
 void JsonDocument::FreeTree::operator()(const JsonTree* tree) const { delete tree; }
 
 Result<JsonDocument> JsonDocument::parse(std::string_view text, std::string name,

@@ -71,6 +71,8 @@ class JsonView {
   Status for_each_member(
       const std::function<Status(std::string_view key, JsonView value)>& visit) const;
 
+  // The value as compact JSON with sorted keys: equal values give equal text.
+  std::string dump() const;
   // "$.a.b[3]". Walks the document: for messages only.
   std::string path() const;
   // "<document>: <path>: <what>".

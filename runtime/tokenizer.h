@@ -42,6 +42,8 @@
 
 namespace pc {
 
+struct TokenizerConfig;
+
 // Longest text that one call encodes: a PML document and a file it names have
 // at most 4 MiB each.
 inline constexpr std::size_t kMaxTextBytes = std::size_t{8} << 20;
@@ -74,8 +76,8 @@ class Tokenizer {
 
   // Appends the bytes that a token stands for; half characters are possible
   // (see Utf8Stream), and the leading space of an answer is the caller's to
-  // drop (see adds_prefix_space). Added and control tokens append nothing, or
-  // their spelling when asked. An id out of range appends nothing.
+  // drop (see adds_prefix_space). Control tokens append nothing, or their
+  // spelling when asked. An id out of range appends nothing.
   enum class Controls { kHide, kSpell };
   void append_bytes(TokenId id, std::string* out, Controls controls = Controls::kHide) const;
 
@@ -97,20 +99,29 @@ class Tokenizer {
 
   Tokenizer() = default;
 
+  // For the kinds while they load: the vocabulary's own entries first (bytes_,
+  // hidden_), then added tokens, then complete(), to which they hand a hash of
+  // everything of theirs that decides about ids.
+  void add_token(const AddedToken& token);
+  Status complete(const TokenizerConfig& config, bool add_bos_by_default, Sha256 hash);
+
+  TokenizerFacts facts_;
+  bool prefix_after_added_ = false;   // the publisher puts a dummy prefix behind added tokens
+  bool keeps_leading_space_ = true;   // false: white space at a text's ends is removed
+  std::vector<std::string> bytes_;    // [vocab_size] what each token stands for
+  std::vector<bool> hidden_;          // [vocab_size] control tokens
+
  private:
   // One stretch of valid UTF-8 without added tokens, appended to *out.
   virtual Status encode_stretch(std::string_view text, Prefix prefix, Tokens* out) const = 0;
   virtual std::optional<TokenId> find_piece(std::string_view piece) const = 0;
 
- protected:
-  // Filled by the kinds while loading.
-  TokenizerFacts facts_;
-  AddedTokens added_;                    // recognised in markup
-  AddedTokens text_added_;               // white space that is vocabulary: recognised in text too
-  bool prefix_after_added_ = false;      // the publisher puts a dummy prefix behind added tokens
-  bool keeps_leading_space_ = true;      // false: white space at a text's ends is removed
-  std::vector<std::string> bytes_;       // [vocab_size] what each token stands for
-  std::vector<bool> hidden_;             // [vocab_size] added and control tokens
+  Status encode_around(const AddedTokens& added, std::string_view text, Prefix prefix,
+                       Tokens* out) const;
+  Status choose_placeholder();
+
+  AddedTokens added_;       // recognised in markup
+  AddedTokens text_added_;  // white space that is vocabulary: recognised in text too
 };
 
 // Loads the tokenizer of a Hugging Face folder: tokenizer.model (sentencepiece),

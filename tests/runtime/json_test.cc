@@ -65,6 +65,12 @@ TEST_CASE("views survive a move of the document") {
   CHECK(second.name() == "doc.json");
 }
 
+TEST_CASE("equal values dump alike") {
+  const auto a = parse(R"({"b": [1, "é"], "a": null})"), b = parse("{\"a\":null,\"b\":[1,\"\\u00e9\"]}");
+  CHECK(a.root().dump() == R"({"a":null,"b":[1,"é"]})");
+  CHECK(a.root().dump() == b.root().dump());
+}
+
 TEST_CASE("integers at the edges") {
   const auto document = parse("[9223372036854775807, 9223372036854775808, -9223372036854775808, 1e3]");
   CHECK(*document.root().at(0).integer() == INT64_MAX);

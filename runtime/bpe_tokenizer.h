@@ -1,0 +1,27 @@
+// Tokenizers of tokenizer.json with a byte-pair encoding: over bytes (GPT-2,
+// Llama 3, Qwen, SmolLM2) or over characters with byte fallback (Llama 2 and
+// TinyLlama as published in that form).
+//
+// What the file asks for and this does not know is an error that names the
+// field and its type; nothing is skipped silently.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/status.h"
+#include "runtime/json.h"
+#include "runtime/tokenizer.h"
+#include "runtime/tokenizer_config.h"
+
+namespace pc {
+
+// Errors: kNotFound, kIo, kCorrupt, kUnsupported, naming the file and the field.
+Result<std::unique_ptr<Tokenizer>> load_bpe_tokenizer(const std::string& path,
+                                                      const TokenizerConfig& config);
+
+// The same from a document in memory, which need not outlive the call.
+Result<std::unique_ptr<Tokenizer>> make_bpe_tokenizer(const JsonDocument& file,
+                                                      const TokenizerConfig& config);
+
+}  // namespace pc

@@ -1,0 +1,177 @@
+#include "runtime/sentencepiece_tokenizer.h"
+
+#include <sentencepiece_processor.h>
+
+#include <charconv>
+#include <cstring>
+#include <exception>
+#include <utility>
+
+#include "base/mapped_file.h"
+#include "runtime/sentencepiece_model.h"
+#include "runtime/text_normalizer.h"  // replace_all
+
+namespace pc {
+namespace {
+
+using Type = SentencepieceModel::Type;
+using Piece = SentencepieceModel::Piece;
+
+constexpr std::size_t kMaxFileBytes = std::size_t{64} << 20;
+constexpr std::string_view kSpaceMark = "▁";
+
+bool is_markup(const Piece& piece, const TokenizerConfig& config) {
+  if (config.specials.contains(piece.text)) {
+    return piece.type == Type::kNormal || piece.type == Type::kUserDefined;
+  }
+  return piece.type == Type::kUserDefined && piece.text.starts_with("<|") &&
+         piece.text.ends_with("|>");
+}
+
+// What a piece stands for in a text.
+std::string piece_bytes(const Piece& piece) {
+  if (piece.type == Type::kControl || piece.type == Type::kUnknown) return std::string(piece.text);
+  if (piece.type == Type::kByte && piece.text.size() == 6) {  // "<0x0A>"
+    unsigned byte = 0;
+    std::from_chars(piece.text.data() + 3, piece.text.data() + 5, byte, 16);
+    return std::string(1, static_cast<char>(byte));
+  }
+  std::string bytes(piece.text);
+  replace_all(kSpaceMark, " ", &bytes);
+  return bytes;
+}
+
+class SentencepieceTokenizer final : public Tokenizer {
+ public:
+  Status load(std::string file, const std::string& name, const TokenizerConfig& config) {
+    PC_TRY(SentencepieceModel model, parse_sentencepiece_model(file, name));
+    for (Piece& piece : model.pieces) {
+      if (!is_markup(piece, config)) continue;
+      if (piece.type_at == 0) {
+        return error(Code::kUnsupported, name + ": \"" + std::string(piece.text) +
+                                             "\" is declared special but is an ordinary piece");
+      }
+      piece.type = Type::kControl;
+      file[piece.type_at] = static_cast<char>(Type::kControl);
+    }
+    // The self-tests were written for the file as it was: tag 4 becomes an unknown one.
+    for (const std::size_t at : model.self_tests_at) file[at] = 15 << 3 | 2;
+    PC_CHECK_OK(load_library(&published_, file, name));
+    if (model.add_dummy_prefix) {
+      // A second normalizer section is merged into the first: add_dummy_prefix = false.
+      PC_CHECK_OK(load_library(&without_prefix_, file + "\x1A\x02\x18" + '\0', name));
+    }
+    return describe(model, config);
+  }
+
+ private:
+  Status load_library(sentencepiece::SentencePieceProcessor* processor, const std::string& file,
+                      const std::string& name) {
+    try {
+      const auto status = processor->LoadFromSerializedProto(file);
+      if (status.ok()) return ok();
+      return error(Code::kCorrupt, name + ": not a sound sentencepiece model: " +
+                                       std::string(status.message()));
+    } catch (const std::exception& e) {
+      return error(Code::kCorrupt, name + ": not a sound sentencepiece model: " + e.what());
+    }
+  }
+
+  Status describe(const SentencepieceModel& model, const TokenizerConfig& config) {
+    const bool is_bpe = model.kind == SentencepieceModel::Kind::kBpe;
+    facts_.description = std::string("sentencepiece ") + (is_bpe ? "bpe" : "unigram") + ", " +
+                         std::to_string(model.pieces.size()) + " pieces";
+    facts_.adds_prefix_space = prefix_after_added_ = model.add_dummy_prefix;
+    keeps_leading_space_ = !model.remove_extra_whitespaces;
+
+    Sha256 hash;
+    hash.field("sentencepiece").field(model.trainer).field(model.normalizer);
+    for (const Piece& piece : model.pieces) {
+      std::uint32_t score;
+      std::memcpy(&score, &piece.score, sizeof score);
+      hash.field(piece.text).field(score).field(static_cast<std::uint64_t>(piece.type));
+      bytes_.push_back(piece_bytes(piece));
+      hidden_.push_back(piece.type == Type::kControl || piece.type == Type::kUnknown);
+    }
+    n_pieces_ = model.pieces.size();
+    take_added(model, config);
+    take_ids();
+    return complete(config, /*add_bos_by_default=*/true, std::move(hash));
+  }
+
+  void take_added(const SentencepieceModel& model, const TokenizerConfig& config) {
+    for (AddedToken token : config.added) {
+      token.special = token.special || config.specials.contains(token.content);
+      add_token(token);
+    }
+    for (std::size_t i = 0; i < model.pieces.size(); ++i) {
+      if (!hidden_[i] || bytes_[i] != model.pieces[i].text) continue;
+      AddedToken token;
+      token.id = static_cast<TokenId>(i);
+      token.content = model.pieces[i].text;
+      token.special = true;
+      add_token(token);
+    }
+  }
+
+  void take_ids() {
+    const auto id = [](int library_id) {
+      return library_id < 0 ? std::optional<TokenId>() : std::optional<TokenId>(library_id);
+    };
+    facts_.bos = id(published_.bos_id());
+    facts_.eos = id(published_.eos_id());
+    facts_.unk = id(published_.unk_id());
+  }
+
+  Status encode_stretch(std::string_view text, Prefix prefix, Tokens* out) const override {
+    const bool plain = prefix == Prefix::kNone && facts_.adds_prefix_space;
+    std::vector<int> ids;
+    try {
+      const auto status = (plain ? without_prefix_ : published_).Encode(text, &ids);
+      if (!status.ok()) {
+        return error(Code::kInternal, "sentencepiece: " + std::string(status.message()));
+      }
+    } catch (const std::exception& e) {
+      return error(Code::kOutOfMemory, std::string("sentencepiece: ") + e.what());
+    }
+    for (const int id : ids) {
+      // A control token spelled with one character would be found in text.
+      const bool control = published_.IsControl(id);
+      out->push_back(control ? facts_.unk.value_or(id) : id);
+    }
+    return ok();
+  }
+
+  std::optional<TokenId> find_piece(std::string_view piece) const override {
+    const int id = published_.PieceToId(piece);
+    if (id < 0 || static_cast<std::size_t>(id) >= n_pieces_) return std::nullopt;
+    if (id == facts_.unk && piece != published_.IdToPiece(id)) return std::nullopt;
+    return id;
+  }
+
+  sentencepiece::SentencePieceProcessor published_, without_prefix_;
+  std::size_t n_pieces_ = 0;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Tokenizer>> make_sentencepiece_tokenizer(std::string_view bytes,
+                                                                const std::string& name,
+                                                                const TokenizerConfig& config) {
+  if (bytes.size() > kMaxFileBytes) {
+    return error(Code::kUnsupported, name + ": a tokenizer of more than 64 MiB");
+  }
+  auto tokenizer = std::make_unique<SentencepieceTokenizer>();
+  PC_CHECK_OK(tokenizer->load(std::string(bytes), name, config));
+  return std::unique_ptr<Tokenizer>(std::move(tokenizer));
+}
+
+Result<std::unique_ptr<Tokenizer>> load_sentencepiece_tokenizer(const std::string& path,
+                                                                const TokenizerConfig& config) {
+  PC_TRY(const MappedFile file, MappedFile::open(path));
+  const auto bytes = file.bytes();
+  return make_sentencepiece_tokenizer({reinterpret_cast<const char*>(bytes.data()), bytes.size()},
+                                      path, config);
+}
+
+}  // namespace pc

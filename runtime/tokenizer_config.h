@@ -1,0 +1,41 @@
+// What the small files beside a vocabulary say about it: tokenizer_config.json,
+// special_tokens_map.json, added_tokens.json and chat_template.jinja. Each may
+// be absent; what is there must be sound.
+//
+// A value, thread-compatible.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "runtime/added_tokens.h"
+#include "runtime/json.h"
+
+namespace pc {
+
+// Ids above it are refused: no published vocabulary is half as large.
+inline constexpr std::int64_t kMaxVocabSize = std::int64_t{1} << 20;
+inline constexpr std::size_t kMaxTokenBytes = 4096;  // of one added token or vocabulary entry
+
+struct TokenizerConfig {
+  std::optional<std::string> bos, eos, unk;      // as spelled, e.g. "<s>"
+  std::optional<bool> add_bos;
+  std::vector<AddedToken> added;                 // with ids, from both files that list them
+  std::set<std::string, std::less<>> specials;   // spellings that the files call special
+  std::string chat_template;                     // Jinja text; "" if none
+};
+
+// Precondition: the folder exists. Errors: kCorrupt, kIo, naming file and field.
+Result<TokenizerConfig> read_tokenizer_config(const std::string& folder);
+
+// One entry of a list of added tokens, in the form that tokenizer_config.json
+// (where the id is the key) and tokenizer.json share. Absent flags are false.
+Result<AddedToken> read_added_token(JsonView entry, std::int64_t id);
+
+}  // namespace pc

@@ -1,0 +1,206 @@
+#!/usr/bin/env python3
+"""Makes tests/golden/tokenizers/: small trained tokenizers of each supported kind,
+texts, and the ids that the `tokenizers` and `sentencepiece` packages give them.
+
+    pip install tokenizers sentencepiece && python3 make_tokenizer_fixtures.py
+
+Everything is seeded; what is written depends on the packages' versions alone
+(made with tokenizers 0.23.3 and sentencepiece 0.2.3). Each folder has the files
+that a published model has, and expected.json:
+  text    ids of texts.json's texts, special tokens' spellings taken as plain text
+  markup  [string, ids] where special tokens are recognised
+"""
+import json
+import pathlib
+import random
+import tempfile
+
+import sentencepiece
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers
+from tokenizers import pre_tokenizers, processors, trainers
+
+OUT = pathlib.Path(__file__).parent / "tokenizers"
+VOCAB = 700
+
+# The published patterns.
+LLAMA3 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
+          r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+")
+QWEN2 = LLAMA3.replace(r"\p{N}{1,3}", r"\p{N}")
+
+SPECIALS = {
+    "llama3": ["<|begin_of_text|>", "<|end_of_text|>", "<|start_header_id|>", "<|end_header_id|>",
+               "<|eot_id|>"],
+    "qwen2": ["<|endoftext|>", "<|im_start|>", "<|im_end|>"],
+    "smollm2": ["<|endoftext|>", "<|im_start|>", "<|im_end|>"],
+    "metaspace": ["<unk>", "<s>", "</s>"],
+}
+
+WORDS = """the a of and to in is that it was for on are with as they be at this have from or one
+had by word but not what all were we when your can said there use an each which she do how their
+if will up other about out many then them these so some her would make like him into time has look
+two more write go see number no way could people my than first water been call who oil its now find
+long down day did get come made may part tokens attention memory cache module prompt schema city
+museum harbour bridge market café naïve Straße Ärger größer señor façade œuvre Привет мир город
+музей вода το νερό πόλη 東京 博物館 你好 世界 서울 도시 مرحبا بالعالم שלום""".split()
+PIECES = (["'s", "'t", "'re", "'VE", "'Ll", "'D", "'ſ", "’s", "I'm", "don't", "x", "Ab", "éà", "ß", "ñ",
+           "Ω", "Ж", "日本", "한글", "ا", "ก", "0", "7", "42", "1234567", "٣", "Ⅷ", "½", "²", ".", ",",
+           "!?", "...", "—", "«", "»", "(", ")", "[x]", "{", "$", "€", "+", "<", ">", "|", "_", "`", "~",
+           "\\", "/", "▁", "\u00a0", "\u2003", "\u200b", "\u200d", "\ufeff", "\ufffd", "\u0301", "\u0323",
+           "e\u0301", "q\u0307\u0323", "\u1100\u1161\u11a8", "\u212b", "\ufb01", "\ufdfa", "😀", "👨‍👩‍👧", "🇩🇪",
+           "\t", "\n", "\n\n", "\r\n", "\r", "\v", "\f", "\x00", "\x1f", "\x7f", "\x85", "\u2028"]
+          + [" "] * 12 + ["  ", "    "])
+
+
+def training_lines(rng):
+    for _ in range(4000):
+        words = rng.choices(WORDS, k=rng.randint(3, 14))
+        if rng.random() < 0.4:
+            words.insert(rng.randrange(len(words)), str(rng.randint(0, 99999)))
+        if rng.random() < 0.3:
+            words[0] = words[0].capitalize() + rng.choice(["'s", "'re", ",", ":"])
+        yield " ".join(words) + rng.choice([".", "?", "!", "\n", "\n\n", "  ", ""])
+
+
+def texts(rng):
+    fixed = ["", " ", "  ", "   ", "\n", "\n\n", "\t", " \n ", "Hello", " Hello", "  Hello", "Hello world",
+             "Hello  world", "Hello ", "Hello   ", "a\nb", "a \n b", "a\n\n\nb", "The market's by the water, isn't it?",
+             "1234567890 12 3", "12.5% of 1,000", "don't DON'T Don'T", "東京の博物館。", "Привет, мир!", "naïve café",
+             "nai\u0308ve cafe\u0301", "😀😀 👨‍👩‍👧 🇩🇪", "مرحبا بالعالم", "x\u0323\u0307 x\u0307\u0323", "<0x0A>", "▁the ▁ the",
+             "<s>", "</s>", "<unk>", "a<s>b</s>", "<|im_start|>user\nHi<|im_end|>", "<|begin_of_text|>",
+             "<|eot_id|> x <|endoftext|>", "[INST] Hello [/INST]", "def f(x):\n    return x + 1\n",
+             " " * 40 + "x", "\n" * 9, "a" * 40, "!" * 20, "ab" * 30]
+    return fixed + ["".join(rng.choices(PIECES + WORDS, k=rng.randint(1, 14))) for _ in range(300)]
+
+
+RULES = "A0\t20\n9\t20\nA\t20\nFB01\t66 69\n212B\tC5\n65 301\tE9\n200B\t\n"
+
+MARKUP = {
+    "llama3": ["<|begin_of_text|>", "<|start_header_id|>user<|end_header_id|>\n\n", "<|eot_id|>",
+               "<|start_header_id|>assistant<|end_header_id|>\n\n", "x<|eot_id|>y <|not_one|>"],
+    "qwen2": ["<|im_start|>user\n", "<|im_end|>\n", "<|im_end|>\n<|im_start|>assistant\n"],
+    "smollm2": ["<|im_start|>system\n", "<|im_end|>\n<|im_start|>user\n"],
+    "metaspace": ["<s>[INST]", "</s><s>the city", "</s>\n<s>"],
+}
+
+
+def byte_level_trainer():
+    return trainers.BpeTrainer(vocab_size=VOCAB, show_progress=False,
+                               initial_alphabet=pre_tokenizers.ByteLevel.alphabet())
+
+
+def split_then_bytes(pattern):
+    return pre_tokenizers.Sequence([
+        pre_tokenizers.Split(Regex(pattern), behavior="isolated", invert=False),
+        pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
+
+
+def make_byte_level(name, lines):
+    tokenizer = Tokenizer(models.BPE(ignore_merges=name == "llama3"))
+    if name == "qwen2":
+        tokenizer.normalizer = normalizers.NFC()
+    if name == "smollm2":
+        tokenizer.pre_tokenizer = pre_tokenizers.Sequence([
+            pre_tokenizers.Digits(individual_digits=True),
+            pre_tokenizers.ByteLevel(add_prefix_space=False)])
+    else:
+        tokenizer.pre_tokenizer = split_then_bytes(LLAMA3 if name == "llama3" else QWEN2)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.train_from_iterator(lines, byte_level_trainer())
+    tokenizer.post_processor = processors.ByteLevel(trim_offsets=False)
+    return tokenizer
+
+
+def make_metaspace(lines):
+    """What sentencepiece models become when they are published as tokenizer.json today."""
+    tokenizer = Tokenizer(models.BPE(unk_token="<unk>", fuse_unk=True, byte_fallback=True))
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first", split=True)
+    bytes_ = [f"<0x{b:02X}>" for b in range(256)]
+    tokenizer.train_from_iterator(lines, trainers.BpeTrainer(
+        vocab_size=VOCAB, show_progress=False, special_tokens=SPECIALS["metaspace"] + bytes_,
+        limit_alphabet=200))
+    document = json.loads(tokenizer.to_str())
+    document["added_tokens"] = [t for t in document["added_tokens"] if t["content"] not in bytes_]
+    tokenizer = Tokenizer.from_str(json.dumps(document))
+    tokenizer.decoder = decoders.Sequence([
+        decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(),
+        decoders.Strip(content=" ", left=1, right=0)])
+    return tokenizer
+
+
+def add_bos(tokenizer, bos):
+    tokenizer.post_processor = processors.Sequence([
+        processors.ByteLevel(trim_offsets=False),
+        processors.TemplateProcessing(single=f"{bos} $A", pair=f"{bos} $A {bos}:1 $B:1",
+                                      special_tokens=[(bos, tokenizer.token_to_id(bos))])])
+
+
+def without_added(tokenizer):
+    document = json.loads(tokenizer.to_str())
+    document["added_tokens"] = []
+    document["post_processor"] = None
+    return Tokenizer.from_str(json.dumps(document))
+
+
+def dump(path, value):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(value, ensure_ascii=False, separators=(",", ":")) + "\n")
+
+
+def write_json_tokenizer(name, tokenizer, all_texts):
+    tokenizer.add_special_tokens([AddedToken(t, special=True, normalized=False) for t in SPECIALS[name]])
+    if name == "llama3":
+        add_bos(tokenizer, "<|begin_of_text|>")
+    config = {"llama3": {"bos_token": "<|begin_of_text|>", "eos_token": "<|eot_id|>"},
+              "qwen2": {"add_bos_token": False, "bos_token": None, "eos_token": "<|im_end|>",
+                        "chat_template": [{"name": "tool_use", "template": "t"},
+                                          {"name": "default", "template": "<|im_start|>"}]},
+              "smollm2": {"bos_token": "<|im_start|>", "eos_token": "<|im_end|>",
+                          "unk_token": "<|endoftext|>"},
+              "metaspace": {"add_bos_token": True, "bos_token": "<s>", "unk_token": "<unk>",
+                            "eos_token": {"content": "</s>", "lstrip": False}}}[name]
+    dump(OUT / name / "tokenizer.json", json.loads(tokenizer.to_str()))
+    dump(OUT / name / "tokenizer_config.json", config)
+    plain = without_added(tokenizer)
+    dump(OUT / name / "expected.json", {
+        "text": [plain.encode(t, add_special_tokens=False).ids for t in all_texts],
+        "markup": [[m, tokenizer.encode(m, add_special_tokens=False).ids] for m in MARKUP[name]]})
+
+
+def write_sentencepiece(name, lines, all_texts, model_type, **options):
+    folder = OUT / name
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as temporary:
+        text = pathlib.Path(temporary) / "text"
+        text.write_text("\n".join(line.strip() for line in lines))
+        rules = pathlib.Path(temporary) / "rules.tsv"
+        rules.write_text(RULES)
+        if model_type == "unigram":  # with a table of its own; the library's NFKC has 240 kB
+            options["normalization_rule_tsv"] = str(rules)
+        sentencepiece.SentencePieceTrainer.train(
+            input=str(text), model_prefix=temporary + "/m", vocab_size=VOCAB, byte_fallback=True,
+            num_threads=1, minloglevel=2,
+            model_type=model_type, **options)
+        model = (pathlib.Path(temporary) / "m.model").read_bytes()
+    # The trainer notes its temporary input's name in the model.
+    model = model.replace(temporary.encode(), b"/" * len(temporary.encode()))
+    (folder / "tokenizer.model").write_bytes(model)
+    processor = sentencepiece.SentencePieceProcessor(model_proto=model)
+    dump(folder / "expected.json", {"text": [processor.encode(t) for t in all_texts], "markup": []})
+
+
+def main():
+    rng = random.Random(20)
+    lines = list(training_lines(rng))
+    all_texts = texts(rng)
+    dump(OUT / "texts.json", all_texts)
+    for name in ("llama3", "qwen2", "smollm2"):
+        write_json_tokenizer(name, make_byte_level(name, lines), all_texts)
+    write_json_tokenizer("metaspace", make_metaspace(lines), all_texts)
+    write_sentencepiece("sentencepiece_bpe", lines, all_texts, model_type="bpe",
+                        normalization_rule_name="identity", remove_extra_whitespaces=False,
+                        split_digits=True, control_symbols=["<|user|>", "<|end|>"])
+    write_sentencepiece("sentencepiece_unigram", lines, all_texts, model_type="unigram")
+
+
+if __name__ == "__main__":
+    main()
