@@ -24,6 +24,15 @@ Result<JsonDocument> read_config(const std::string& folder) {
   return document;
 }
 
+// Says where, for errors that do not know it.
+template <class T>
+Result<T> in(const std::string& place, Result<T> result) {
+  if (result.ok()) return result;
+  Error error = std::move(result).error();
+  error.message = place + ": " + error.message;
+  return error;
+}
+
 // generation_config.json, where there is one, has the last word on what ends a generation.
 Status override_eos(const std::string& folder, std::uint32_t vocab_size, std::vector<std::int32_t>* eos) {
   const auto document = JsonDocument::read_file(folder + "/generation_config.json", kConfigLimits);
@@ -66,7 +75,7 @@ void count(const TensorMap& tensors, Model* model) {
 
 Status load_weights(const Family& family, const ModelConfig& config, Rope rope, Model* model) {
   PC_TRY(Checkpoint checkpoint, open_checkpoint(model->path));
-  TensorBinder binder(checkpoint);
+  TensorBinder binder(checkpoint, model->path);
   PC_CHECK_OK(family.bind(config, binder, model));
   PC_CHECK_OK(binder.check_nothing_left(family.architecture));
   model->inv_freq = std::move(rope.inv_freq);
@@ -86,11 +95,11 @@ Result<std::unique_ptr<Model>> load_model(const std::string& folder) {
   PC_TRY(const JsonDocument document, read_config(folder));
   const JsonView root = document.root();
   PC_TRY(const std::string architecture, read_architecture(root));
-  PC_TRY(const Family* family, find_family(architecture));
+  PC_TRY(const Family* family, in(document.name(), find_family(architecture)));
   PC_TRY(ModelConfig config, read_model_config(root, family->default_head_dim));
   PC_CHECK_OK(family->configure(root, &config));
   PC_CHECK_OK(override_eos(folder, config.vocab_size, &config.eos));
-  PC_TRY(Rope rope, compute_rope(config.rope, config.head_dim));
+  PC_TRY(Rope rope, in(document.name(), compute_rope(config.rope, config.head_dim)));
 
   auto model = std::make_unique<Model>();
   model->path = folder;

@@ -51,7 +51,7 @@ Status check_foreign(JsonView config) {
 Status check_activation(JsonView config) {
   PC_TRY(const std::string name, config.string_or("hidden_act", "silu"));
   if (name == "silu" || name == "swish") return ok();
-  return error(Code::kUnsupported, "config.json: hidden_act \"" + name + "\" is not supported; only silu is");
+  return config.error(Code::kUnsupported, "hidden_act \"" + name + "\" is not supported; only silu is");
 }
 
 Result<std::uint32_t> read_extent(JsonView config, std::string_view key, std::int64_t limit) {

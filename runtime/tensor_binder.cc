@@ -45,7 +45,8 @@ Result<pc_tensor> TensorBinder::take(const std::string& name, std::span<const st
                                      std::uint32_t rows, std::uint32_t cols) {
   const auto found = checkpoint_.tensors.find(name);
   if (found == checkpoint_.tensors.end()) {
-    return error(Code::kMismatch, "the checkpoint has no tensor \"" + name + "\" " + shape_text(shape));
+    return error(Code::kMismatch, folder_ + ": the checkpoint has no tensor \"" + name + "\" " +
+                                      shape_text(shape));
   }
   const TensorView& view = found->second;
   if (!std::equal(shape.begin(), shape.end(), view.shape.begin(), view.shape.end())) {

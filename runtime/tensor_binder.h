@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/status.h"
 #include "runtime/backend.h"      // pc_tensor
@@ -18,7 +19,9 @@ namespace pc {
 
 class TensorBinder {
  public:
-  explicit TensorBinder(const Checkpoint& checkpoint) : checkpoint_(checkpoint) {}
+  // `folder` is for messages.
+  TensorBinder(const Checkpoint& checkpoint, std::string folder)
+      : checkpoint_(checkpoint), folder_(std::move(folder)) {}
 
   // Errors: kMismatch (missing, wrong shape), kUnsupported (type, alignment).
   Result<pc_tensor> matrix(const std::string& name, std::uint32_t rows, std::uint32_t cols);
@@ -40,6 +43,7 @@ class TensorBinder {
                          std::uint32_t rows, std::uint32_t cols);
 
   const Checkpoint& checkpoint_;
+  std::string folder_;
   std::set<std::string, std::less<>> taken_;
   std::set<std::string, std::less<>> skipped_;
 };

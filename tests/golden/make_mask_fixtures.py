@@ -22,8 +22,10 @@ The JSON, at the level of tokens and positions:
      {"position": 9, "tokens": [...]}]}       fresh tokens
 
 A fresh token sees every row of the prompt, cached or fresh, at a logical
-position not larger than its own, and no row that was not placed; where the model has a
-sliding window, only the last positions of it, in jobs as well. The rows of a job are computed in their own pass only, and are not changed by the prompt.
+position not larger than its own, and no row that was not placed. Where the
+model has a sliding window, that narrows what a row sees further, in jobs as in
+the prompt. The rows of a job are computed in their own pass only, and are not
+changed by the prompt.
 
 The .bin: little-endian f32 [n_fresh][vocab_size], the logits of every fresh
 token in the order of the prompt.
