@@ -116,7 +116,7 @@ Status Transformer::compute_chunk(const volatile std::int32_t* cancel) {
 
   embed();
   for (std::uint32_t layer = 0; layer < desc_.n_layers; ++layer) {
-    if (cancel && *cancel) return error(Code::kCancelled, "cancelled");
+    if (cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED)) return error(Code::kCancelled, "cancelled");
     PC_CHECK_OK(attention_block(layer));
     PC_CHECK_OK(feed_forward_block(desc_.layers[layer]));
   }

@@ -222,7 +222,6 @@ typedef struct pc_session_stats {
   uint32_t modules_found;      /* files (or in-memory modules) used */
   uint32_t modules_encoded;    /* of those, computed by this session first */
   uint64_t cached_bytes;       /* K/V bytes used in place */
-  uint64_t copied_bytes;       /* K/V bytes of modules copied to be used */
   uint64_t plan_us;            /* parsing, tokenising, resolving the prompt */
   uint64_t lookup_us;          /* finding and mapping the modules */
   uint64_t encode_us;          /* encoding those that were missing */

@@ -1,0 +1,79 @@
+#include "runtime/backend_handle.h"
+
+#include <cstring>
+#include <string>
+
+namespace pc {
+namespace {
+
+// A backend's status number and sentence as an Error; numbers it must not use become kInternal.
+Error backend_error(const char* name, std::int32_t status, const pc_backend_error& e) {
+  const bool known = status > 0 && status <= static_cast<std::int32_t>(Code::kInternal);
+  std::string message(e.message, ::strnlen(e.message, sizeof e.message));
+  if (message.empty()) message = std::string("backend ") + name + " failed without a reason";
+  return error(known ? static_cast<Code>(status) : Code::kInternal, std::move(message));
+}
+
+}  // namespace
+
+Result<BackendModel> BackendModel::open(const pc_backend_v1* table, const pc_model_desc& desc,
+                                        KvType type, std::uint32_t n_threads) {
+  pc_backend_model* model = nullptr;
+  pc_backend_error e{};
+  const std::int32_t status =
+      table->model_open(&desc, static_cast<std::uint32_t>(type), n_threads, &model, &e);
+  if (status != 0) return backend_error(table->name, status, e);
+  return BackendModel(table, model);
+}
+
+Result<BackendSession> BackendModel::session(std::uint32_t tail_tokens, std::uint32_t tail_segments,
+                                             std::uint32_t max_segments) const {
+  const pc_backend_v1* table = model_.get_deleter().table;
+  pc_backend_session* session = nullptr;
+  pc_backend_error e{};
+  const std::int32_t status =
+      table->session_open(model_.get(), tail_tokens, tail_segments, max_segments, &session, &e);
+  if (status != 0) return backend_error(table->name, status, e);
+  return BackendSession(table, session);
+}
+
+Status BackendSession::attach(std::span<const KvSegment> segments) {
+  std::vector<pc_kv_segment> views;
+  views.reserve(segments.size());
+  for (const KvSegment& s : segments) {
+    views.push_back({s.data, s.layer_stride_bytes, s.head_stride_bytes, s.value_offset_bytes, s.begin,
+                     s.n_tokens, s.position, s.key_position});
+  }
+  pc_backend_error e{};
+  const std::int32_t status =
+      table()->attach(session_.get(), views.data(), static_cast<std::uint32_t>(views.size()), &e);
+  if (status != 0) return backend_error(table()->name, status, e);
+  return ok();
+}
+
+Status BackendSession::forward(std::span<const pc_run> runs, const volatile std::int32_t* cancel,
+                               float* logits) {
+  pc_backend_error e{};
+  const std::int32_t status = table()->forward(
+      session_.get(), runs.data(), static_cast<std::uint32_t>(runs.size()), cancel, logits, &e);
+  if (status != 0) return backend_error(table()->name, status, e);
+  return ok();
+}
+
+Status BackendSession::read_segment(std::uint32_t index, const KvPlanes& planes) {
+  const pc_kv_segment dst{planes.data, planes.layer_stride_bytes, planes.head_stride_bytes,
+                          planes.value_offset_bytes, 0, planes.n_tokens, 0, 0};
+  pc_backend_error e{};
+  const std::int32_t status = table()->read_segment(session_.get(), index, &dst, &e);
+  if (status != 0) return backend_error(table()->name, status, e);
+  return ok();
+}
+
+Status BackendSession::rewind(std::uint32_t n_segments) {
+  pc_backend_error e{};
+  const std::int32_t status = table()->rewind(session_.get(), n_segments, &e);
+  if (status != 0) return backend_error(table()->name, status, e);
+  return ok();
+}
+
+}  // namespace pc

@@ -1,0 +1,68 @@
+// Owners of what a backend made: a model on it, and a session of that model.
+//
+// Thin: every call is one call of the C table with its error turned into a
+// Result. BackendModel is thread-safe; a BackendSession belongs to one thread
+// at a time and must not outlive its model.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/status.h"
+#include "modules/kv.h"
+#include "modules/module_image.h"  // KvPlanes
+#include "runtime/backend.h"
+
+namespace pc {
+
+class BackendSession {
+ public:
+  Status attach(std::span<const KvSegment> segments);
+
+  // logits: null, or [vocab_size] of the last run's last token. Allocates
+  // nothing itself. See pc_backend_v1::forward.
+  Status forward(std::span<const pc_run> runs, const volatile std::int32_t* cancel, float* logits);
+
+  // Copies tail segment `index`, in the order of creation, into a module's planes.
+  Status read_segment(std::uint32_t index, const KvPlanes& planes);
+
+  Status rewind(std::uint32_t n_segments);
+
+ private:
+  friend class BackendModel;
+  struct Close {
+    const pc_backend_v1* table;
+    void operator()(pc_backend_session* session) const { table->session_close(session); }
+  };
+  BackendSession(const pc_backend_v1* table, pc_backend_session* session)
+      : session_(session, Close{table}) {}
+  const pc_backend_v1* table() const { return session_.get_deleter().table; }
+
+  std::unique_ptr<pc_backend_session, Close> session_;
+};
+
+class BackendModel {
+ public:
+  // `desc` is borrowed for the model's life. n_threads: 0 = as many as allowed.
+  static Result<BackendModel> open(const pc_backend_v1* table, const pc_model_desc& desc,
+                                   KvType type, std::uint32_t n_threads);
+
+  // Room for tail_tokens tokens in tail_segments runs, and for max_segments attached ones.
+  Result<BackendSession> session(std::uint32_t tail_tokens, std::uint32_t tail_segments,
+                                 std::uint32_t max_segments) const;
+
+  const char* name() const { return model_.get_deleter().table->name; }
+
+ private:
+  struct Close {
+    const pc_backend_v1* table;
+    void operator()(pc_backend_model* model) const { table->model_close(model); }
+  };
+  BackendModel(const pc_backend_v1* table, pc_backend_model* model) : model_(model, Close{table}) {}
+
+  std::unique_ptr<pc_backend_model, Close> model_;
+};
+
+}  // namespace pc

@@ -1,0 +1,123 @@
+#include "runtime/engine.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "pml/chat_template.h"
+#include "runtime/backend_loader.h"
+
+namespace pc {
+
+Result<std::string> default_cache_dir() {
+  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache && *cache == '/') {
+    return std::string(cache) + "/promptcache";
+  }
+  if (const char* home = std::getenv("HOME"); home && *home == '/') {
+    return std::string(home) + "/.cache/promptcache";
+  }
+  return error(Code::kInvalidArgument, "no directory for the module files: neither XDG_CACHE_HOME nor HOME is set; name one, or turn the cache off");
+}
+
+Result<std::shared_ptr<const Engine>> Engine::open(const EngineOptions& options) {
+  std::shared_ptr<Engine> engine(new Engine);
+  engine->options_ = options;
+  PC_TRY(engine->model_, load_model(options.model_path));
+  PC_CHECK_OK(engine->open_text(options));
+  PC_CHECK_OK(engine->open_backend(options));
+  PC_CHECK_OK(engine->open_store(options));
+  engine->find_turn_ends();
+
+  const std::uint32_t most = engine->model_->context_tokens;
+  if (options.context_tokens > most) {
+    return error(Code::kInvalidArgument, "a context of " + std::to_string(options.context_tokens) +
+                                             " tokens is beyond the model's own of " + std::to_string(most));
+  }
+  engine->context_tokens_ = options.context_tokens ? options.context_tokens : most;
+
+  ModuleIdentity& identity = engine->base_identity_;
+  identity.weights = engine->model_->weights_digest;
+  identity.tokenizer = engine->tokenizer_->digest();
+  identity.rope = engine->model_->rope_digest;
+  identity.geometry = engine->geometry();
+  identity.name_space = options.name_space;
+  return std::shared_ptr<const Engine>(std::move(engine));
+}
+
+KvGeometry Engine::geometry() const {
+  return {model_->desc.n_layers, model_->desc.n_kv_heads, model_->desc.head_dim, options_.kv_type};
+}
+
+// The tokenizer, and through it what PML asks of a model.
+Status Engine::open_text(const EngineOptions& options) {
+  PC_TRY(tokenizer_, load_tokenizer(options.model_path));
+  const std::uint32_t rows = model_->desc.vocab_size;
+  if (tokenizer_->vocab_size() > rows) {
+    return error(Code::kMismatch, "the tokenizer in " + options.model_path + " has " +
+                                      std::to_string(tokenizer_->vocab_size()) +
+                                      " tokens, the model only " + std::to_string(rows) +
+                                      ": they do not belong together");
+  }
+  const Tokenizer* tokenizer = tokenizer_.get();
+  text_encoder_.text = [tokenizer](std::string_view text) { return tokenizer->encode_run(text); };
+  text_encoder_.markup = [tokenizer](std::string_view text) { return tokenizer->encode_markup(text); };
+  if (tokenizer->add_bos()) text_encoder_.bos = tokenizer->bos();
+  text_encoder_.placeholder = tokenizer->placeholder();
+  if (options.chat_template.empty()) {
+    text_encoder_.chat = pml::recognise_chat_template(tokenizer->facts().chat_template);
+    return ok();
+  }
+  text_encoder_.chat = pml::find_chat_template(options.chat_template);
+  if (text_encoder_.chat) return ok();
+  return error(Code::kInvalidArgument, "unknown chat template \"" + options.chat_template +
+                                           "\"; known are " + pml::chat_template_names());
+}
+
+Status Engine::open_backend(const EngineOptions& options) {
+  const auto open = [&](const std::string& name) -> Result<BackendModel> {
+    PC_TRY(const pc_backend_v1* table, find_backend(name));
+    return BackendModel::open(table, model_->desc, options.kv_type, options.n_threads);
+  };
+  auto backend = open(options.backend);
+  if (!backend.ok() && !options.backend.empty() && options.backend != "cpu") {
+    remark_ = "using the CPU: " + backend.error().message;
+    backend = open("cpu");
+  }
+  if (!backend.ok()) return std::move(backend).error();
+  backend_ = std::make_unique<const BackendModel>(std::move(backend).value());
+  return ok();
+}
+
+Status Engine::open_store(const EngineOptions& options) {
+  if (options.cache_mode == CacheMode::kOff) return ok();
+  StoreOptions store;
+  store.dir = options.cache_dir;
+  if (store.dir.empty()) {
+    PC_TRY(store.dir, default_cache_dir());
+  }
+  store.read_only = options.cache_mode == CacheMode::kReadOnly;
+  store.budget_bytes = options.cache_bytes;
+  PC_TRY(store_, ModuleStore::open(std::move(store)));
+  return ok();
+}
+
+// The ids that the model's files name, and the control token with which the
+// chat format ends the assistant's turn, which some files forget.
+void Engine::find_turn_ends() {
+  turn_ends_ = model_->eos;
+  if (const auto eos = tokenizer_->eos()) turn_ends_.push_back(*eos);
+  if (text_encoder_.chat) {
+    const auto suffix = tokenizer_->encode_markup(text_encoder_.chat->assistant.suffix);
+    if (suffix.ok() && !suffix->empty()) {
+      std::string bytes;
+      tokenizer_->append_bytes(suffix->front(), &bytes);
+      if (bytes.empty()) turn_ends_.push_back(suffix->front());
+    }
+  }
+  std::sort(turn_ends_.begin(), turn_ends_.end());
+}
+
+bool Engine::ends_turn(TokenId token) const {
+  return std::binary_search(turn_ends_.begin(), turn_ends_.end(), token);
+}
+
+}  // namespace pc

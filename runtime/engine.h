@@ -1,0 +1,86 @@
+// A loaded model with its tokenizer, its backend and its store: what schemas,
+// prompts and sessions share.
+//
+// Immutable after open, shared by shared_ptr: everything made from an engine
+// keeps it alive. Threads: const methods from any thread; the store has its
+// own locks.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/status.h"
+#include "modules/module_key.h"
+#include "modules/module_store.h"
+#include "pml/text_encoder.h"
+#include "runtime/backend_handle.h"
+#include "runtime/model.h"
+#include "runtime/tokenizer.h"
+
+namespace pc {
+
+enum class CacheMode : std::uint32_t { kReadWrite = 0, kReadOnly = 1, kOff = 2 };
+
+struct EngineOptions {
+  std::string model_path;
+  std::string cache_dir;                    // "" = default_cache_dir()
+  CacheMode cache_mode = CacheMode::kReadWrite;
+  std::uint64_t cache_bytes = 8ull << 30;
+  std::string name_space;
+  KvType kv_type = KvType::kBf16;
+  std::string chat_template;                // a format's name; "" = recognised from the model's files
+  std::string backend;                      // "" = the CPU; else a plug-in's path
+  std::uint32_t n_threads = 0;
+  std::uint32_t context_tokens = 0;         // 0 = the model's own
+};
+
+// $XDG_CACHE_HOME/promptcache, else ~/.cache/promptcache; an error where
+// neither variable is set.
+Result<std::string> default_cache_dir();
+
+class Engine {
+ public:
+  // Errors name the file, the field or the option. A plug-in that cannot be
+  // used is not an error: the CPU takes over and remark() says why.
+  static Result<std::shared_ptr<const Engine>> open(const EngineOptions& options);
+
+  const EngineOptions& options() const { return options_; }
+  const Model& model() const { return *model_; }
+  const Tokenizer& tokenizer() const { return *tokenizer_; }
+  const pml::TextEncoder& text_encoder() const { return text_encoder_; }
+  const BackendModel& backend() const { return *backend_; }
+  ModuleStore* store() const { return store_.get(); }  // null: CacheMode::kOff
+
+  std::uint32_t context_tokens() const { return context_tokens_; }
+  KvGeometry geometry() const;
+
+  // Every cause of a module's bytes but its pass.
+  const ModuleIdentity& base_identity() const { return base_identity_; }
+
+  // Does this token end the model's turn?
+  bool ends_turn(TokenId token) const;
+
+  // What the user should know about how the engine opened; "" if nothing.
+  const std::string& remark() const { return remark_; }
+
+ private:
+  Engine() = default;
+  Status open_text(const EngineOptions& options);
+  Status open_backend(const EngineOptions& options);
+  Status open_store(const EngineOptions& options);
+  void find_turn_ends();
+
+  EngineOptions options_;
+  std::unique_ptr<const Model> model_;
+  std::unique_ptr<const Tokenizer> tokenizer_;
+  pml::TextEncoder text_encoder_;              // borrows tokenizer_
+  std::unique_ptr<const BackendModel> backend_;  // borrows model_
+  std::unique_ptr<ModuleStore> store_;
+  ModuleIdentity base_identity_;
+  std::vector<TokenId> turn_ends_;             // sorted
+  std::uint32_t context_tokens_ = 0;
+  std::string remark_;
+};
+
+}  // namespace pc

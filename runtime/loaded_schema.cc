@@ -1,0 +1,140 @@
+#include "runtime/loaded_schema.h"
+
+#include <chrono>
+#include <filesystem>
+#include <utility>
+
+#include "base/mapped_file.h"
+#include "pml/source_file.h"
+#include "pml/plan_check.h"
+#include "pml/prompt_parser.h"
+#include "pml/resolve.h"
+#include "pml/schema_parser.h"
+
+namespace pc {
+namespace {
+
+// How long to wait for another process that encodes the same module before
+// encoding it too: longer than any module takes that is worth storing.
+constexpr std::chrono::milliseconds kSingleFlightWait{120'000};
+
+// Turns the prompt's last token into a fresh one.
+void free_last_token(pml::Plan* plan) {
+  if (plan->runs.empty() || plan->runs.back().kind != pml::RunKind::kCached) return;
+  pml::PlanRun last = plan->runs.back();
+  const auto n = static_cast<Position>(last.tokens.size());
+  last.kind = pml::RunKind::kUncached;
+  last.position += n - 1;
+  last.tokens.erase(last.tokens.begin(), last.tokens.end() - 1);
+  plan->runs.back().tokens.pop_back();
+  if (plan->runs.back().tokens.empty()) plan->runs.pop_back();
+  plan->runs.push_back(std::move(last));
+}
+
+}  // namespace
+
+LoadedSchema::LoadedSchema(std::shared_ptr<const Engine> engine, pml::Layout layout)
+    : engine_(std::move(engine)), layout_(std::move(layout)), jobs_(pml::plan_encoding(layout_)), modules_(jobs_.size()) {
+  for (std::size_t i = 0; i < jobs_.size(); ++i) {
+    modules_[i].identity = identity_of(jobs_[i], engine_->base_identity());
+  }
+}
+
+Result<std::shared_ptr<LoadedSchema>> LoadedSchema::parse(std::shared_ptr<const Engine> engine,
+                                                          std::string_view text, const std::string& base_dir) {
+  const pml::ReadFileFn reader = base_dir.empty() ? pml::ReadFileFn() : pml::file_reader(base_dir);
+  PC_TRY(const pml::Schema schema, pml::parse_schema(text, reader));
+  PC_TRY(pml::Layout layout, pml::lay_out(schema, engine->text_encoder()));
+  std::shared_ptr<LoadedSchema> loaded(new LoadedSchema(std::move(engine), std::move(layout)));
+  PC_CHECK_OK(pml::check_jobs(loaded->layout_, loaded->jobs_));
+  return loaded;
+}
+
+Result<std::shared_ptr<LoadedSchema>> LoadedSchema::load(std::shared_ptr<const Engine> engine,
+                                                         const std::string& path) {
+  PC_TRY(const MappedFile file, MappedFile::open(path));
+  const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
+  std::string folder = std::filesystem::path(path).parent_path().string();
+  return parse(std::move(engine), text, folder.empty() ? "." : folder);
+}
+
+Result<pml::Plan> LoadedSchema::plan(std::string_view prompt_pml) const {
+  PC_TRY(const pml::Prompt prompt, pml::parse_prompt(prompt_pml));
+  PC_TRY(pml::Plan plan, pml::resolve(prompt, layout_, jobs_, engine_->text_encoder()));
+  PC_CHECK_OK(pml::check_plan(layout_, jobs_, plan));
+  if (plan.runs.empty()) {
+    return Error{Code::kPmlSemantic, "the prompt is empty: it imports no text and adds none", 1, 1};
+  }
+  free_last_token(&plan);
+  return plan;
+}
+
+Lookup LoadedSchema::peek(std::uint32_t job, bool* held) const {
+  const Slot& slot = modules_[job];
+  const std::lock_guard lock(*slot.mutex);
+  *held = slot.handle != nullptr;
+  if (*held) return {slot.handle, MissReason::kNone, ""};
+  if (!engine_->store()) return {nullptr, MissReason::kDisabled, "no store is in use"};
+  return engine_->store()->find(slot.identity);
+}
+
+Result<AcquiredModule> LoadedSchema::acquire(std::uint32_t job, LazyEncoder& encoder,
+                                             const volatile std::int32_t* cancel) {
+  Slot& slot = modules_[job];
+  const std::lock_guard lock(*slot.mutex);
+  if (slot.handle) return AcquiredModule{slot.handle, ModuleSource::kHeld, 0};
+  PC_TRY(AcquiredModule acquired, find_or_encode(job, encoder, cancel));
+  slot.handle = acquired.module;
+  return acquired;
+}
+
+// Miss, lock, look again, compute, publish: across processes mostly one
+// computes, and all end with one file.
+Result<AcquiredModule> LoadedSchema::find_or_encode(std::uint32_t job, LazyEncoder& lazy,
+                                                    const volatile std::int32_t* cancel) {
+  const pml::JobRun& last = jobs_[job].runs.back();
+  const auto end = static_cast<std::uint64_t>(last.position) + last.tokens.size();
+  if (end > engine_->context_tokens()) {
+    return error(Code::kContextFull, "module \"" + jobs_[job].name + "\" and what it sees take " + std::to_string(end) +
+                                         " positions, the context window has " + std::to_string(engine_->context_tokens()));
+  }
+  const ModuleIdentity& identity = modules_[job].identity;
+  FileLock flight;
+  if (ModuleStore* store = engine_->store()) {
+    if (Lookup found = store->find(identity)) return AcquiredModule{found.module, ModuleSource::kStore, 0};
+    flight = store->lock(key_of(identity), kSingleFlightWait);
+    if (Lookup found = store->find(identity)) return AcquiredModule{found.module, ModuleSource::kStore, 0};
+  }
+  PC_TRY(Encoder* const encoder, lazy.get());
+  const std::uint64_t before = encoder->tokens_computed();
+  PC_TRY(ModuleHandle module, encoder->encode(jobs_[job], identity, cancel));
+  return AcquiredModule{publish(module), ModuleSource::kEncoded, encoder->tokens_computed() - before};
+}
+
+// The published file's mapping or, where publishing failed, the module itself.
+ModuleHandle LoadedSchema::publish(const ModuleHandle& module) {
+  if (!engine_->store() || !engine_->store()->writable()) return module;
+  auto published = engine_->store()->publish(module);
+  if (published.ok()) return std::move(published).value();
+  const std::lock_guard lock(remark_mutex_);
+  publish_remark_ = published.error().message;
+  return module;
+}
+
+std::string LoadedSchema::publish_remark() const {
+  const std::lock_guard lock(remark_mutex_);
+  return publish_remark_;
+}
+
+Status LoadedSchema::encode_all(const Progress& done) {
+  std::vector<const pml::EncodeJob*> all;
+  for (const pml::EncodeJob& job : jobs_) all.push_back(&job);
+  LazyEncoder encoder(engine_->backend(), std::move(all));
+  for (std::uint32_t job = 0; job < jobs_.size(); ++job) {
+    PC_TRY(const AcquiredModule module, acquire(job, encoder, nullptr));
+    if (!done(job + 1, jobs_[job].name, module)) return error(Code::kCancelled, "cancelled");
+  }
+  return ok();
+}
+
+}  // namespace pc

@@ -1,0 +1,88 @@
+// A schema laid out for an engine's model, with the modules that prompts use.
+//
+// Owner; immutable but for the module handles it gathers: a module that was
+// found or encoded once stays pinned for the schema's life, so later prompts
+// attach it without a look-up. With the store off, or where publishing fails,
+// the handle is the only owner of the module.
+// Threads: all methods from any thread; one thread encodes a module, others
+// that need it wait.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "modules/module_store.h"
+#include "pml/encode_plan.h"
+#include "pml/layout.h"
+#include "pml/plan.h"
+#include "runtime/encoder.h"
+#include "runtime/engine.h"
+
+namespace pc {
+
+// Where a module came from.
+enum class ModuleSource { kHeld, kStore, kEncoded };
+
+struct AcquiredModule {
+  ModuleHandle module;
+  ModuleSource source = ModuleSource::kHeld;
+  std::uint64_t tokens_computed = 0;  // kEncoded
+};
+
+class LoadedSchema {
+ public:
+  // base_dir: where src= is read; "" makes every src= an error.
+  static Result<std::shared_ptr<LoadedSchema>> parse(std::shared_ptr<const Engine> engine,
+                                                     std::string_view pml, const std::string& base_dir);
+  static Result<std::shared_ptr<LoadedSchema>> load(std::shared_ptr<const Engine> engine,
+                                                    const std::string& path);
+
+  const Engine& engine() const { return *engine_; }
+  const pml::Layout& layout() const { return layout_; }
+  const std::vector<pml::EncodeJob>& jobs() const { return jobs_; }
+  const ModuleIdentity& identity(std::uint32_t job) const { return modules_[job].identity; }
+
+  // A prompt's plan. The last token is fresh, whatever the layout says: its
+  // logits are where the answer begins, and they are not stored.
+  Result<pml::Plan> plan(std::string_view prompt_pml) const;
+
+  // What acquire() would find now; computes and pins nothing.
+  Lookup peek(std::uint32_t job, bool* held) const;
+
+  // The module of a job: held, found in the store, or encoded now (by an
+  // encoder that knows the job) and, where there is a store, published.
+  Result<AcquiredModule> acquire(std::uint32_t job, LazyEncoder& encoder, const volatile std::int32_t* cancel);
+
+  // Acquires all. `done` is called after each module and may cancel by returning false.
+  using Progress = std::function<bool(std::uint32_t n_done, const std::string& name, const AcquiredModule&)>;
+  Status encode_all(const Progress& done);
+
+  // Why modules could not be published, the latest reason; "" if never.
+  std::string publish_remark() const;
+
+ private:
+  struct Slot {
+    ModuleIdentity identity;
+    ModuleHandle handle;              // guarded by mutex
+    std::unique_ptr<std::mutex> mutex = std::make_unique<std::mutex>();
+  };
+
+  LoadedSchema(std::shared_ptr<const Engine> engine, pml::Layout layout);
+  Result<AcquiredModule> find_or_encode(std::uint32_t job, LazyEncoder& encoder, const volatile std::int32_t* cancel);
+  ModuleHandle publish(const ModuleHandle& module);
+
+  std::shared_ptr<const Engine> engine_;
+  pml::Layout layout_;
+  std::vector<pml::EncodeJob> jobs_;
+  std::vector<Slot> modules_;         // [jobs_.size()]
+  mutable std::mutex remark_mutex_;
+  std::string publish_remark_;
+};
+
+}  // namespace pc

@@ -1,0 +1,346 @@
+#include "runtime/reports.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "modules/format.h"
+#include "runtime/gemm.h"  // gemm_description
+#include "runtime/json_writer.h"
+#include "runtime/parallel.h"
+#include "runtime/schema_remarks.h"
+#include "simd/kernels.h"
+
+#ifndef PC_VERSION
+#define PC_VERSION "unknown"
+#endif
+
+namespace pc {
+namespace {
+
+std::string hex(const Digest& digest) { return to_hex(digest); }
+
+void write_isa(JsonWriter& json) {
+  const simd::Kernels* selected = simd::selected_kernels();
+  json.key("isa").begin_object().key("selected").value(selected ? selected->name : "none");
+  json.key("supported").begin_array();
+  for (const simd::Kernels* table : simd::supported_kernels()) json.value(table->name);
+  json.end_array().end_object();
+}
+
+const char* dtype_name(std::uint32_t dtype) {
+  switch (dtype) {
+    case PC_DTYPE_F32: return "f32";
+    case PC_DTYPE_F16: return "f16";
+    case PC_DTYPE_BF16: return "bf16";
+  }
+  return "none";
+}
+
+std::set<std::string> weight_types(const pc_model_desc& desc) {
+  std::set<std::string> types = {dtype_name(desc.embedding.dtype), dtype_name(desc.lm_head.dtype)};
+  for (std::uint32_t l = 0; l < desc.n_layers; ++l) {
+    for (const pc_tensor* t : {&desc.layers[l].wq, &desc.layers[l].wo, &desc.layers[l].w_down}) {
+      types.insert(dtype_name(t->dtype));
+    }
+  }
+  return types;
+}
+
+const char* cache_mode_name(CacheMode mode) {
+  switch (mode) {
+    case CacheMode::kReadWrite: return "read-write";
+    case CacheMode::kReadOnly: return "read-only";
+    case CacheMode::kOff: return "off";
+  }
+  return "unknown";
+}
+
+const char* positions_name(pml::Positions p) { return p == pml::Positions::kCompact ? "compact" : "schema"; }
+
+const char* attend_name(pml::Attend attend) {
+  switch (attend) {
+    case pml::Attend::kPrefix: return "prefix";
+    case pml::Attend::kSelf: return "self";
+    case pml::Attend::kSchema: return "schema";
+  }
+  return "unknown";
+}
+
+const char* run_kind_name(pml::RunKind kind) {
+  switch (kind) {
+    case pml::RunKind::kCached: return "cached";
+    case pml::RunKind::kText: return "text";
+    case pml::RunKind::kArgument: return "argument";
+    case pml::RunKind::kRole: return "role";
+    case pml::RunKind::kUncached: return "uncached";
+  }
+  return "unknown";
+}
+
+// Size of the file that a job's module takes, and its kept tokens.
+struct StoredSize {
+  std::uint64_t bytes = 0, tokens = 0;
+};
+
+StoredSize stored_size(const ModuleIdentity& identity) {
+  StoredSize size;
+  std::uint64_t blocks = 0, runs = 0;
+  for (const IdentityRun& run : identity.runs) {
+    if (!run.keep) continue;
+    size.tokens += run.tokens.size();
+    blocks += kv_blocks(static_cast<std::uint32_t>(run.tokens.size()));
+    ++runs;
+  }
+  if (const auto extent = module_extent(identity.geometry, size.tokens, runs, blocks)) size.bytes = extent->file_bytes;
+  return size;
+}
+
+std::string text_of(const Tokenizer& tokenizer, const Tokens& tokens) {
+  std::string text;
+  for (const TokenId token : tokens) tokenizer.append_bytes(token, &text, Tokenizer::Controls::kSpell);
+  return text;
+}
+
+}  // namespace
+
+std::string describe_build() {
+  std::string text;
+  JsonWriter json(&text);
+  json.begin_object().key("version").value(PC_VERSION).key("compiler").value("C++ " __VERSION__);
+  write_isa(json);
+  json.key("matrix").value(gemm_description());
+  json.key("threads").value(usable_threads()).end_object();
+  return text;
+}
+
+std::string describe_engine(const Engine& engine) {
+  const Model& model = engine.model();
+  const pc_model_desc& desc = model.desc;
+  const auto& chat = engine.text_encoder().chat;
+  std::string text;
+  JsonWriter json(&text);
+  json.begin_object();
+  json.key("path").value(model.path).key("architecture").value(model.architecture).key("family").value(model.family);
+  json.key("layers").value(desc.n_layers).key("d_model").value(desc.d_model).key("heads").value(desc.n_heads);
+  json.key("kv_heads").value(desc.n_kv_heads).key("head_dim").value(desc.head_dim).key("d_ffn").value(desc.d_ffn);
+  json.key("vocab_size").value(desc.vocab_size).key("context_tokens").value(engine.context_tokens());
+  json.key("parameters").value(model.n_parameters).key("weight_bytes").value(model.weight_bytes);
+  json.key("weight_types").begin_array();
+  for (const std::string& type : weight_types(desc)) json.value(type);
+  json.end_array();
+  json.key("tokenizer").value(engine.tokenizer().facts().description);
+  json.key("chat_template");
+  chat ? json.value(chat->name) : json.null();
+  json.key("kv_type").value(kv_type_name(engine.options().kv_type));
+  json.key("kv_bytes_per_token").value(engine.geometry().state_bytes(1) / kKvBlockTokens);
+  json.key("weights_digest").value(hex(model.weights_digest));
+  json.key("tokenizer_digest").value(hex(engine.tokenizer().digest()));
+  json.key("backend").value(engine.backend().name());
+  write_isa(json);
+  json.key("matrix").value(gemm_description());
+  json.key("threads").value(engine.options().n_threads ? engine.options().n_threads : usable_threads());
+  json.key("cache").begin_object().key("mode").value(cache_mode_name(engine.options().cache_mode));
+  if (const ModuleStore* store = engine.store()) {
+    json.key("dir").value(store->options().dir).key("budget_bytes").value(store->options().budget_bytes);
+    json.key("writable").value(store->writable());
+  }
+  json.end_object();
+  json.key("remark").value(engine.remark()).end_object();
+  return text;
+}
+
+namespace {
+
+void write_module(JsonWriter& json, const LoadedSchema& schema, std::uint32_t index,
+                  const std::map<std::string, std::uint32_t>& job_by_name) {
+  const pml::Layout& layout = schema.layout();
+  const pml::Module& module = layout.modules[index];
+  const auto job = job_by_name.find(module.path);
+  json.begin_object().key("path").value(module.path).key("tokens").value(module.n_tokens);
+  json.key("position").value(module.position).key("extent").value(module.extent);
+  json.key("cache").value(module.cache);
+  json.key("union");
+  module.union_id == pml::kNone ? json.null() : json.value(module.union_id);
+  json.key("parameters").begin_array();
+  for (const std::uint32_t slot : module.slots) {
+    json.begin_object().key("name").value(layout.slots[slot].name).key("len").value(layout.slots[slot].len).end_object();
+  }
+  json.end_array();
+  if (job != job_by_name.end()) {
+    json.key("bytes").value(stored_size(schema.identity(job->second)).bytes);
+    json.key("key").value(key_of(schema.identity(job->second)).hex());
+  }
+  json.end_object();
+}
+
+}  // namespace
+
+std::string describe_schema(const LoadedSchema& schema) {
+  const pml::Layout& layout = schema.layout();
+  std::map<std::string, std::uint32_t> job_by_name;
+  std::uint64_t bytes = 0, tokens = 0;
+  for (std::uint32_t i = 0; i < schema.jobs().size(); ++i) {
+    if (!schema.jobs()[i].scaffold) job_by_name.emplace(schema.jobs()[i].name, i);
+    bytes += stored_size(schema.identity(i)).bytes;
+  }
+  for (const pml::Module& module : layout.modules) tokens += module.n_tokens;
+  std::string text;
+  JsonWriter json(&text);
+  json.begin_object().key("name").value(layout.schema);
+  json.key("positions").value(positions_name(layout.positions)).key("attend").value(attend_name(layout.attend));
+  json.key("tokens").value(tokens).key("extent").value(layout.extent).key("bytes").value(bytes);
+  json.key("modules").begin_array();
+  for (std::uint32_t i = 0; i < layout.modules.size(); ++i) write_module(json, schema, i, job_by_name);
+  json.end_array().key("scaffolds").begin_array();
+  for (std::uint32_t i = 0; i < schema.jobs().size(); ++i) {
+    if (!schema.jobs()[i].scaffold) continue;
+    const StoredSize size = stored_size(schema.identity(i));
+    json.begin_object().key("name").value(schema.jobs()[i].name).key("tokens").value(size.tokens);
+    json.key("bytes").value(size.bytes).key("key").value(key_of(schema.identity(i)).hex()).end_object();
+  }
+  json.end_array().key("remarks").begin_array();
+  for (const std::string& remark : schema_remarks(schema)) json.value(remark);
+  json.end_array().end_object();
+  return text;
+}
+
+namespace {
+
+// A job's look-up, once for all of its runs.
+struct Found {
+  Lookup lookup;
+  bool held = false;
+  const char* state() const { return held ? "memory" : lookup ? "hit" : "miss"; }
+};
+
+void write_lookup(JsonWriter& json, const Found& found) {
+  json.key("state").value(found.state());
+  if (found.lookup) return;
+  json.key("reason").value(miss_name(found.lookup.miss)).key("why").value(found.lookup.why);
+}
+
+void write_run(JsonWriter& json, const LoadedPrompt& prompt, const pml::PlanRun& run,
+               const std::map<std::uint32_t, Found>& found) {
+  const LoadedSchema& schema = *prompt.schema;
+  const auto n = static_cast<std::uint32_t>(run.tokens.size());
+  json.begin_object().key("position").value(run.position).key("tokens").value(n);
+  json.key("kind").value(run_kind_name(run.kind)).key("label").value(run.label);
+  if (run.kind == pml::RunKind::kCached) {
+    write_lookup(json, found.at(run.job));
+    json.key("bytes").value(schema.engine().geometry().state_bytes(kv_blocks(n)));
+    json.key("key").value(key_of(schema.identity(run.job)).hex());
+    json.key("scaffold").value(schema.jobs()[run.job].scaffold);
+  } else {
+    json.key("state").value("fresh").key("bytes").value(0).key("moved").value(run.moved);
+  }
+  json.key("text").value(text_of(schema.engine().tokenizer(), run.tokens)).end_object();
+}
+
+}  // namespace
+
+std::string explain_prompt(const LoadedPrompt& prompt) {
+  const LoadedSchema& schema = *prompt.schema;
+  std::map<std::uint32_t, Found> found;
+  std::uint64_t cached = 0;
+  for (const pml::PlanRun& run : prompt.plan.runs) {
+    if (run.kind != pml::RunKind::kCached) continue;
+    cached += run.tokens.size();
+    if (found.contains(run.job)) continue;
+    Found& f = found[run.job];
+    f.lookup = schema.peek(run.job, &f.held);
+  }
+  const std::uint64_t all = prompt.plan.n_tokens();
+  std::string text;
+  JsonWriter json(&text);
+  json.begin_object().key("schema").value(prompt.plan.schema);
+  json.key("positions").value(positions_name(schema.layout().positions));
+  json.key("attend").value(attend_name(schema.layout().attend));
+  json.key("prompt_tokens").value(all).key("cached_tokens").value(cached).key("computed_tokens").value(all - cached);
+  json.key("end").value(prompt.plan.end).key("context_tokens").value(schema.engine().context_tokens());
+  json.key("runs").begin_array();
+  for (const pml::PlanRun& run : prompt.plan.runs) write_run(json, prompt, run, found);
+  json.end_array().key("modules").begin_array();
+  for (const auto& [job, f] : found) {
+    const StoredSize size = stored_size(schema.identity(job));
+    json.begin_object().key("name").value(schema.jobs()[job].name).key("key").value(key_of(schema.identity(job)).hex());
+    write_lookup(json, f);
+    json.key("tokens").value(size.tokens).key("bytes").value(size.bytes).end_object();
+  }
+  json.end_array().end_object();
+  return text;
+}
+
+Result<std::string> describe_store(const ModuleStore& store) {
+  PC_TRY(const std::vector<StoreEntry> entries, store.list());
+  std::uint64_t bytes = 0;
+  std::string text;
+  JsonWriter json(&text);
+  json.begin_object().key("dir").value(store.options().dir).key("files").begin_array();
+  for (const StoreEntry& entry : entries) {
+    bytes += entry.file_bytes;
+    json.begin_object().key("key").value(entry.key.hex()).key("bytes").value(entry.file_bytes);
+    json.key("last_used_ms").value(entry.last_used_ns / 1'000'000);
+    if (const auto module = store.inspect(entry.key); module.ok()) {
+      const Module& m = **module;
+      json.key("tokens").value(m.tokens().size()).key("kv_type").value(kv_type_name(m.geometry().type));
+      json.key("layers").value(m.geometry().n_layers).key("model").value(hex(m.header().causes.weights));
+    } else {
+      json.key("why").value(module.error().message);
+    }
+    json.end_object();
+  }
+  json.end_array().key("bytes").value(bytes).end_object();
+  return text;
+}
+
+std::string show_module(const Module& module) {
+  const ModuleCauses& causes = module.header().causes;
+  std::string text;
+  JsonWriter json(&text);
+  json.begin_object().key("key").value(module.key().hex()).key("bytes").value(module.bytes().size());
+  json.key("version").value(module.header().version).key("tokens").value(module.tokens().size());
+  json.key("kv_type").value(kv_type_name(causes.geometry.type)).key("layers").value(causes.geometry.n_layers);
+  json.key("kv_heads").value(causes.geometry.n_kv_heads).key("head_dim").value(causes.geometry.head_dim);
+  json.key("runs").begin_array();
+  for (const ModuleRun& run : module.runs()) {
+    json.begin_object().key("tokens").value(run.n_tokens).key("local_position").value(run.local_position).end_object();
+  }
+  json.end_array().key("model").value(hex(causes.weights)).key("tokenizer").value(hex(causes.tokenizer));
+  json.key("rope").value(hex(causes.rope)).key("attend").value(causes.attend);
+  json.key("layout_version").value(causes.layout_version).key("numerics_version").value(causes.numerics_version);
+  json.end_object();
+  return text;
+}
+
+Result<std::string> verify_store(const ModuleStore& store, const std::optional<ModuleKey>& key) {
+  std::vector<ModuleKey> keys;
+  if (key) {
+    keys.push_back(*key);
+  } else {
+    PC_TRY(const std::vector<StoreEntry> entries, store.list());
+    for (const StoreEntry& entry : entries) keys.push_back(entry.key);
+  }
+  std::uint64_t bad = 0;
+  std::string text;
+  JsonWriter json(&text);
+  json.begin_object().key("files").begin_array();
+  for (const ModuleKey& k : keys) {
+    const auto module = store.verify(k);
+    bad += !module.ok();
+    json.begin_object().key("key").value(k.hex()).key("ok").value(module.ok());
+    json.key("why").value(module.ok() ? std::string() : module.error().message).end_object();
+  }
+  json.end_array().key("bad").value(bad).end_object();
+  return text;
+}
+
+std::string describe_gc(const GcReport& report) {
+  std::string text;
+  JsonWriter json(&text);
+  json.begin_object().key("removed_files").value(report.removed_files).key("removed_bytes").value(report.removed_bytes);
+  json.key("in_use_files").value(report.in_use_files).key("left_bytes").value(report.left_bytes).end_object();
+  return text;
+}
+
+}  // namespace pc

@@ -1,0 +1,31 @@
+// The JSON reports of the C API: what users see of an engine, a schema, a
+// prompt and a store. Fields are added over time, never renamed.
+//
+// Pure readers: they compute no states and pin nothing. Threads: any.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/status.h"
+#include "modules/module_store.h"
+#include "runtime/engine.h"
+#include "runtime/loaded_schema.h"
+#include "runtime/session.h"  // LoadedPrompt
+
+namespace pc {
+
+std::string describe_build();
+std::string describe_engine(const Engine& engine);
+std::string describe_schema(const LoadedSchema& schema);
+
+// What a run would do now, segment for segment.
+std::string explain_prompt(const LoadedPrompt& prompt);
+
+Result<std::string> describe_store(const ModuleStore& store);
+std::string show_module(const Module& module);
+// Every file, or one. Damage is part of the report.
+Result<std::string> verify_store(const ModuleStore& store, const std::optional<ModuleKey>& key);
+std::string describe_gc(const GcReport& report);
+
+}  // namespace pc

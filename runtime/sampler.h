@@ -1,0 +1,62 @@
+// From logits to the next token.
+//
+// In this order: repetition penalty (Keskar et al. 2019, arXiv 1909.05858,
+// over the prompt's and the answer's tokens), temperature, top-k, top-p
+// (Holtzman et al. 2020, arXiv 1904.09751), min-p (Nguyen et al. 2024,
+// arXiv 2407.01082), then one draw. Temperature 0 takes the largest logit,
+// the lower id at a tie. The same seed and logits give the same tokens on
+// every machine.
+//
+// Owns its scratch: sample() allocates nothing. Threads: one at a time.
+#pragma once
+
+#include <cstdint>
+#include <random>
+#include <span>
+#include <vector>
+
+#include "base/status.h"
+
+namespace pc {
+
+struct SamplerOptions {
+  float temperature = 0.0f;         // >= 0
+  std::uint32_t top_k = 0;          // 0 = all
+  float top_p = 1.0f;               // (0, 1]
+  float min_p = 0.0f;               // [0, 1)
+  float repetition_penalty = 1.0f;  // > 0; above 1 discourages
+  std::uint64_t seed = 0;
+};
+
+// kInvalidArgument names the option and its range.
+Status check_sampler_options(const SamplerOptions& options);
+
+class Sampler {
+ public:
+  Sampler(const SamplerOptions& options, std::uint32_t vocab_size);
+
+  // A token that the penalty counts as said.
+  void observe(std::int32_t token);
+
+  // logits: [vocab_size], not changed. The chosen token is observed.
+  std::int32_t sample(std::span<const float> logits);
+
+ private:
+  struct Candidate {
+    float logit;  // then probability, unnormalised
+    std::int32_t token;
+  };
+  std::int32_t greedy() const;
+  std::int32_t draw();
+  void keep_top_k();
+  void to_probabilities();
+  void keep_top_p();
+  void keep_min_p();
+
+  SamplerOptions options_;
+  std::mt19937_64 random_;
+  std::vector<std::uint8_t> said_;      // [vocab_size]
+  std::vector<Candidate> candidates_;   // capacity vocab_size
+};
+
+}  // namespace pc
