@@ -72,13 +72,13 @@ struct Signature {
 const std::vector<Signature>& signatures() {
   static const std::vector<Signature> all = {
       {"chatml", {"<|im_start|>", "<|im_end|>"}, {"<|im_sep|>", "<|im_middle|>", "<|im_user|>", "[INST]"}},
-      {"llama2", {"<<SYS>>\n", "[INST] ", " [/INST]"}, {"[AVAILABLE_TOOLS]"}},
+      {"llama2", {"<<SYS>>\n", "bos_token + [INST] ", " [/INST]"}, {"[AVAILABLE_TOOLS]"}},
       {"llama3", {"<|start_header_id|>", "<|end_header_id|>\n\n", "<|eot_id|>"}, {}},
       {"mistral", {"[INST] ", " [/INST]"}, {"<<SYS>>", "[AVAILABLE_TOOLS]", "[SYSTEM_PROMPT]", "<|im_start|>"}},
       {"zephyr", {"<|system|>\n", "<|user|>\n", "<|assistant|>", "eos_token"}, {"<|end|>", "<|im_start|>"}},
       {"gemma", {"<start_of_turn>", "<end_of_turn>\n", "model"}, {}},
-      {"phi3", {"<|user|>\n", "<|end|>\n", "<|assistant|>\n"}, {"<|im_start|>"}},
-      {"city-guide", {"<|system|>", "<|user|>", "<|assistant|>", "<|end|>"}, {"|>\n", "\\n", "eos_token"}},
+      {"phi3", {"<|end|>\n", "<|assistant|>\n"}, {"\n<|end|>", "<|im_start|>"}},
+      {"city-guide", {"<|system|>", "<|user|>", "<|assistant|>", "<|end|>"}, {"|>\n", "eos_token"}},
   };
   return all;
 }
