@@ -95,7 +95,7 @@ def randomize(model, seed):
             elif "embed_tokens" in name or "lm_head" in name:
                 p.copy_(noise / p.shape[1] ** 0.25)
             else:
-                gain = 2.0 if "q_proj" in name or "k_proj" in name else 1.0
+                gain = 1.5 if "q_proj" in name or "k_proj" in name else 1.0
                 p.copy_(gain * noise / p.shape[1] ** 0.5)
 
 
@@ -177,7 +177,7 @@ def make_model(out, name, seed):
     cases = [("prompt", list(range(N_TOKENS)))]
     if options.get("jump"):
         half = N_TOKENS // 2
-        cases.append(("jump", [i if i < half else i + 500 for i in range(N_TOKENS)]))
+        cases.append(("jump", [i if i < half else i + 300 for i in range(N_TOKENS)]))
     listing, blobs, begin = [], [], 0
     for case, positions in cases:
         logits = logits_of(reference, tokens, positions).contiguous()

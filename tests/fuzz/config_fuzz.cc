@@ -1,0 +1,40 @@
+// Fuzzes what reads config.json: the JSON reader, the common fields, every
+// family's own, and the frequencies that come of them.
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "runtime/families/registry.h"
+
+namespace {
+
+void require(bool promise) {
+  if (!promise) std::abort();
+}
+
+// As load_model goes about it; what comes out must be fit to compute with.
+pc::Status configure(pc::JsonView root) {
+  PC_TRY(const std::string architecture, pc::read_architecture(root));
+  PC_TRY(const pc::Family* family, pc::find_family(architecture));
+  PC_TRY(pc::ModelConfig config, pc::read_model_config(root, family->default_head_dim));
+  PC_CHECK_OK(family->configure(root, &config));
+  require(config.windows.size() == config.n_layers);
+  require(config.head_dim % 2 == 0 && config.n_heads % config.n_kv_heads == 0);
+  PC_TRY(const pc::Rope rope, pc::compute_rope(config.rope, config.head_dim));
+  require(rope.dims <= config.head_dim && rope.inv_freq.size() == rope.dims / 2);
+  for (const double f : rope.inv_freq) require(std::isfinite(f) && f > 0);
+  return pc::ok();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const auto document = pc::JsonDocument::parse(text, "fuzz");
+  const pc::Status status = document.ok() ? configure(document->root()) : pc::Status(document.error());
+  if (!status.ok()) require(!status.error().message.empty());
+  return 0;
+}
