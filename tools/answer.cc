@@ -1,0 +1,113 @@
+#include "tools/answer.h"
+
+#include <array>
+#include <cstdio>
+
+#include "tools/interrupt.h"
+#include "tools/sizes.h"
+#include "tools/table.h"
+
+namespace pc::cli {
+namespace {
+
+promptcache::SessionOptions session_options(const Options& options, bool reuse,
+                                            const std::vector<const char*>& stop) {
+  promptcache::SessionOptions session;
+  session.max_tokens = options.max_tokens;
+  session.no_reuse = reuse ? 0 : 1;
+  session.temperature = options.temperature;
+  session.top_k = options.top_k;
+  session.top_p = options.top_p;
+  session.min_p = options.min_p;
+  session.repetition_penalty = options.repeat_penalty;
+  session.seed = options.seed;
+  session.stop = stop.data();
+  session.n_stop = stop.size();
+  return session;
+}
+
+const char* finish_name(std::uint32_t finish) {
+  constexpr std::array kNames = {"none", "eos", "stop", "length", "cancelled"};
+  return finish < kNames.size() ? kNames[finish] : "unknown";
+}
+
+const char* finish_sentence(std::uint32_t finish) {
+  constexpr std::array kSentences = {"not over", "the model ended its turn", "a stop string", "the longest allowed",
+                                     "interrupted"};
+  return finish < kSentences.size() ? kSentences[finish] : "-";
+}
+
+std::string count(std::uint64_t n, const char* of_what) { return std::to_string(n) + " " + of_what; }
+
+std::string one_decimal(double x) {
+  std::array<char, 64> text;
+  std::snprintf(text.data(), text.size(), "%.1f", x);
+  return text.data();
+}
+
+}  // namespace
+
+Answer generate(const promptcache::Prompt& prompt, const Options& options, bool reuse,
+                const std::function<void(std::string_view)>& on_text) {
+  std::vector<const char*> stop;
+  for (const std::string& s : options.stop) stop.push_back(s.c_str());
+  promptcache::Session session(prompt, session_options(options, reuse, stop));
+  const Interruptible interruptible(session.get());
+  Answer answer;
+  session.generate([&](const pc_token& token) {
+    if (token.id >= 0) answer.tokens.push_back(token.id);
+    const std::string_view text(token.text, token.text_bytes);
+    answer.text += text;
+    if (!text.empty()) on_text(text);
+  });
+  answer.stats = session.stats();
+  return answer;
+}
+
+double decode_tokens_per_second(const pc_session_stats& stats) {
+  if (stats.generated_tokens < 2 || stats.decode_us == 0) return 0;
+  return static_cast<double>(stats.generated_tokens - 1) * 1e6 / static_cast<double>(stats.decode_us);
+}
+
+std::string describe(const pc_session_stats& s) {
+  const double share =
+      s.prompt_tokens == 0 ? 0 : 100.0 * static_cast<double>(s.cached_tokens) / static_cast<double>(s.prompt_tokens);
+  const double speed = decode_tokens_per_second(s);
+  Table table({{}, {}});
+  table.add_row({"prompt", count(s.prompt_tokens, "tokens: ") + count(s.cached_tokens, "from modules (") +
+                               one_decimal(share) + " %), " + count(s.computed_tokens, "computed")});
+  table.add_row({"modules", count(s.modules_found, "used, ") + count(s.modules_encoded, "of them encoded first; ") +
+                                format_size(s.cached_bytes) + " used in place"});
+  table.add_row({"TTFT", format_duration(s.ttft_us) + ": plan " + format_duration(s.plan_us) + ", look-up " +
+                             format_duration(s.lookup_us) + ", encode " + format_duration(s.encode_us) +
+                             ", prefill " + format_duration(s.prefill_us)});
+  table.add_row({"answer", count(s.generated_tokens, "tokens") +
+                               (speed > 0 ? ", then " + one_decimal(speed) + " a second" : "") + "; ended by: " +
+                               finish_sentence(s.finish)});
+  return table.text();
+}
+
+Json to_json(const Answer& answer) {
+  const pc_session_stats& s = answer.stats;
+  Json tokens = Json::array();
+  for (const std::int32_t token : answer.tokens) tokens.push(static_cast<std::uint32_t>(token));
+  Json stats = Json::object();
+  stats.set("prompt_tokens", s.prompt_tokens)
+      .set("cached_tokens", s.cached_tokens)
+      .set("computed_tokens", s.computed_tokens)
+      .set("generated_tokens", s.generated_tokens)
+      .set("modules_found", s.modules_found)
+      .set("modules_encoded", s.modules_encoded)
+      .set("cached_bytes", s.cached_bytes)
+      .set("plan_us", s.plan_us)
+      .set("lookup_us", s.lookup_us)
+      .set("encode_us", s.encode_us)
+      .set("prefill_us", s.prefill_us)
+      .set("ttft_us", s.ttft_us)
+      .set("decode_us", s.decode_us)
+      .set("decode_tokens_per_second", decode_tokens_per_second(s))
+      .set("finish", finish_name(s.finish));
+  return Json::object().set("text", answer.text).set("tokens", tokens).set("stats", stats);
+}
+
+}  // namespace pc::cli

@@ -1,0 +1,101 @@
+#include <array>
+#include <ctime>
+
+#include "tools/json.h"
+#include "tools/open.h"
+#include "tools/report_cells.h"
+#include "tools/table.h"
+#include "tools/verbs.h"
+
+namespace pc::cli {
+namespace {
+
+constexpr std::uint64_t kDefaultBudget = std::uint64_t{8} << 30;  // as pc_engine_options says
+
+// Local time to the minute.
+std::string time_cell(const Json& milliseconds) {
+  const auto ms = milliseconds.number();
+  const std::time_t seconds = static_cast<std::time_t>(ms.value_or(0) / 1000);
+  std::tm local{};
+  std::array<char, 32> text;
+  if (!ms || !localtime_r(&seconds, &local)) return "-";
+  return std::strftime(text.data(), text.size(), "%F %H:%M", &local) == 0 ? "-" : text.data();
+}
+
+std::string list_text(const Json& store) {
+  using Align = Table::Align;
+  Table table({{"key"}, {"bytes", Align::kRight}, {"tokens", Align::kRight}, {"type"}, {"layers", Align::kRight},
+               {"model"}, {"last used"}});
+  const auto files = store["files"].items();
+  for (const Json& f : files)
+    table.add_row({key_cell(f["key"]), size_cell(f["bytes"]), cell(f["tokens"]), cell(f["kv_type"]),
+                   cell(f["layers"]), cell(f["model"]).substr(0, 12), time_cell(f["last_used_ms"])});
+  return table.text() + "\n" + std::to_string(files.size()) + " files, " + size_cell(store["bytes"]) + " in " +
+         cell(store["dir"]) + "\n";
+}
+
+std::string show_text(const Json& file) {
+  Table fields({{}, {}});
+  for (const char* name : {"key", "bytes", "version", "kv_type", "layers", "kv_heads", "head_dim", "tokens", "model",
+                           "tokenizer", "rope", "attend", "layout_version", "numerics_version"})
+    fields.add_row({name, std::string_view(name) == "bytes" ? size_cell(file[name]) : cell(file[name])});
+  Table runs({{"run"}, {"tokens", Table::Align::kRight}, {"local position", Table::Align::kRight}});
+  std::size_t n = 0;
+  for (const Json& run : file["runs"].items())
+    runs.add_row({std::to_string(n++), cell(run["tokens"]), cell(run["local_position"])});
+  return fields.text() + "\n" + runs.text();
+}
+
+// The command's own report of what went: the count alone, as for `gc`.
+std::string removed_text(std::uint64_t files) { return std::to_string(files) + " files removed\n"; }
+
+std::string only_key(const Options& options) { return options.keys.empty() ? "" : options.keys.front(); }
+
+}  // namespace
+
+ExitCode cache_list(const Options& options) {
+  const std::string report = open_store(options, PC_CACHE_READ_ONLY).describe();
+  print(options.json ? report + "\n" : list_text(Json::parse(report)));
+  return kSuccess;
+}
+
+ExitCode cache_show(const Options& options) {
+  const std::string report = open_store(options, PC_CACHE_READ_ONLY).show(options.keys.front());
+  print(options.json ? report + "\n" : show_text(Json::parse(report)));
+  return kSuccess;
+}
+
+ExitCode cache_verify(const Options& options) {
+  const std::string report = open_store(options, PC_CACHE_READ_ONLY).verify(only_key(options));
+  const Json json = Json::parse(report);
+  const auto files = json["files"].items();
+  std::string text;
+  for (const Json& f : files)
+    if (!f["ok"].truth()) text += cell(f["key"]) + ": " + cell(f["why"]) + "\n";
+  text += std::to_string(files.size()) + " files checked, " + cell(json["bad"]) + " damaged\n";
+  print(options.json ? report + "\n" : text);
+  return json["bad"].number() == std::uint64_t{0} ? kSuccess : kModelOrStore;
+}
+
+ExitCode cache_remove(const Options& options) {
+  if (options.keys.empty() != options.all)
+    throw Failure(kUsage, "cache rm takes the keys of the files to remove, or --all");
+  promptcache::Store store = open_store(options, PC_CACHE_READ_WRITE);
+  std::uint64_t removed = options.all ? store.remove_all() : 0;
+  for (const std::string& key : options.keys) removed += store.remove(key);
+  print(options.json ? Json::object().set("removed_files", removed).dump() + "\n" : removed_text(removed));
+  return kSuccess;
+}
+
+ExitCode cache_collect(const Options& options) {
+  const std::uint64_t target = options.cache_bytes == 0 ? kDefaultBudget : options.cache_bytes;
+  const std::string report = open_store(options, PC_CACHE_READ_WRITE).gc(target);
+  const Json json = Json::parse(report);
+  print(options.json ? report + "\n"
+                     : cell(json["removed_files"]) + " files removed, " + size_cell(json["removed_bytes"]) + "; " +
+                           size_cell(json["left_bytes"]) + " left, " + cell(json["in_use_files"]) +
+                           " files in use\n");
+  return kSuccess;
+}
+
+}  // namespace pc::cli

@@ -1,0 +1,119 @@
+#include <cstdio>
+
+#include "tools/json.h"
+#include "tools/open.h"
+#include "tools/report_cells.h"
+#include "tools/table.h"
+#include "tools/verbs.h"
+
+namespace pc::cli {
+namespace {
+
+std::string parameters_cell(const Json& parameters) {
+  std::string out;
+  for (const Json& p : parameters.items()) out += (out.empty() ? "" : " ") + cell(p["name"]) + ":" + cell(p["len"]);
+  return out.empty() ? "-" : out;
+}
+
+std::string modules_table(const Json& schema) {
+  using Align = Table::Align;
+  Table table({{"module"}, {"position", Align::kRight}, {"tokens", Align::kRight}, {"bytes", Align::kRight},
+               {"stored"}, {"union"}, {"parameters"}});
+  for (const Json& m : schema["modules"].items())
+    table.add_row({m["path"].text() == "-" ? "(anonymous text)" : cell(m["path"]), cell(m["position"]),
+                   cell(m["tokens"]), size_cell(m["bytes"]), cell(m["cache"]), cell(m["union"]),
+                   parameters_cell(m["parameters"])});
+  return table.text();
+}
+
+std::string scaffolds_table(const Json& schema) {
+  using Align = Table::Align;
+  Table table({{"scaffold"}, {"tokens", Align::kRight}, {"bytes", Align::kRight}, {"modules"}});
+  const auto scaffolds = schema["scaffolds"].items();
+  for (const Json& s : scaffolds)
+    table.add_row({cell(s["name"]), cell(s["tokens"]), size_cell(s["bytes"]), cell(s["modules"])});
+  return scaffolds.empty() ? "" : "\n" + table.text();
+}
+
+std::string schema_text(const Json& schema) {
+  return "schema " + cell(schema["name"]) + ": positions " + cell(schema["positions"]) + ", attend " +
+         cell(schema["attend"]) + "; " + cell(schema["tokens"]) + " tokens, " + size_cell(schema["bytes"]) +
+         " when stored\n\n" + modules_table(schema) + scaffolds_table(schema);
+}
+
+Json error_json(const promptcache::Error& error, const std::string& file) {
+  return Json::object().set("file", file).set("line", error.line()).set("column", error.column()).set(
+      "message", error.what());
+}
+
+// Collects what is found, so that one wrong prompt does not hide the next.
+class Findings {
+ public:
+  // Prints what is wrong with the document; errors about anything else pass through.
+  void add(const promptcache::Error& error, const std::string& file) {
+    const Failure failure = document_failure(error, file);
+    if (failure.exit_code != kPml) throw failure;
+    print_failure(failure);
+    errors_.push(error_json(error, file));
+    exit_code_ = kPml;
+  }
+  const Json& errors() const { return errors_; }
+  ExitCode exit_code() const { return exit_code_; }
+
+ private:
+  Json errors_ = Json::array();
+  ExitCode exit_code_ = kSuccess;
+};
+
+std::string prompt_text(const std::string& name, const Json& plan) {
+  return printable(name) + ": " + cell(plan["prompt_tokens"]) + " tokens, " + cell(plan["cached_tokens"]) +
+         " of them from modules\n";
+}
+
+void print_remarks(const std::string& file, const Json& schema) {
+  for (const Json& remark : schema["remarks"].items())
+    std::fprintf(stderr, "%s: %s %s\n", printable(file).c_str(), paint("remark:", Colour::kYellow, stderr).c_str(),
+                 cell(remark).c_str());
+}
+
+// The prompts' part of the report: text, or one object each in *json.
+std::string check_prompts(const promptcache::Schema& schema, const Options& options, Findings* findings, Json* json) {
+  std::string text;
+  for (const std::string& path : options.prompts) {
+    const Document document = read_document(path);
+    try {
+      const Json plan = Json::parse(promptcache::Prompt(schema, document.text).explain());
+      text += prompt_text(document.name, plan);
+      json->push(Json::object()
+                     .set("file", document.name)
+                     .set("prompt_tokens", plan["prompt_tokens"])
+                     .set("cached_tokens", plan["cached_tokens"]));
+    } catch (const promptcache::Error& error) {
+      findings->add(error, document.name);
+    }
+  }
+  return text.empty() ? "" : "\n" + text;
+}
+
+}  // namespace
+
+ExitCode check(const Options& options) {
+  const promptcache::Engine engine = open_engine(options, PC_CACHE_OFF);
+  Findings findings;
+  Json report, prompts = Json::array();
+  std::string text;
+  try {
+    const promptcache::Schema schema = promptcache::Schema::load(engine, options.schema);
+    report = Json::parse(schema.describe());
+    text = schema_text(report) + check_prompts(schema, options, &findings, &prompts);
+  } catch (const promptcache::Error& error) {
+    findings.add(error, options.schema);
+  }
+  if (options.json)
+    text = Json::object().set("schema", report).set("prompts", prompts).set("errors", findings.errors()).dump() + "\n";
+  print(text);
+  print_remarks(options.schema, report);
+  return findings.exit_code();
+}
+
+}  // namespace pc::cli

@@ -1,0 +1,54 @@
+#include "tools/json.h"
+#include "tools/open.h"
+#include "tools/report_cells.h"
+#include "tools/table.h"
+#include "tools/verbs.h"
+
+namespace pc::cli {
+namespace {
+
+constexpr std::size_t kTextColumns = 28;
+
+std::string runs_table(const Json& plan) {
+  using Align = Table::Align;
+  Table table({{"position", Align::kRight}, {"tokens", Align::kRight}, {"kind"}, {"source"}, {"state"},
+               {"bytes", Align::kRight}, {"text"}});
+  for (const Json& run : plan["runs"].items()) {
+    const std::string scaffold = run["scaffold"].text();
+    const std::string moved = run["moved"].truth() ? " (moved)" : "";
+    table.add_row({cell(run["position"]), cell(run["tokens"]), cell(run["kind"]) + moved,
+                   cell(run["label"]) + (scaffold == "-" ? "" : " in " + printable(scaffold)), cell(run["state"]),
+                   size_cell(run["bytes"]), elide(cell(run["text"]), kTextColumns)});
+  }
+  return table.text();
+}
+
+std::string modules_table(const Json& plan) {
+  using Align = Table::Align;
+  Table table({{"module"}, {"state"}, {"tokens", Align::kRight}, {"bytes", Align::kRight}, {"key"}, {"why"}});
+  const auto modules = plan["modules"].items();
+  for (const Json& m : modules)
+    table.add_row({cell(m["name"]), cell(m["state"]), cell(m["tokens"]), size_cell(m["bytes"]), key_cell(m["key"]),
+                   cell(m["why"])});
+  return modules.empty() ? "" : "\n" + table.text();
+}
+
+std::string plan_text(const Json& plan) {
+  return "schema " + cell(plan["schema"]) + ": positions " + cell(plan["positions"]) + ", attend " +
+         cell(plan["attend"]) + "\n\n" + runs_table(plan) + modules_table(plan) + "\n" + cell(plan["prompt_tokens"]) +
+         " prompt tokens: " + cell(plan["cached_tokens"]) + " from modules, " + cell(plan["computed_tokens"]) +
+         " to compute; the answer starts at position " + cell(plan["end"]) + "\n";
+}
+
+}  // namespace
+
+ExitCode explain(const Options& options) {
+  const Document document = read_document(options.prompts.front());
+  const promptcache::Engine engine = open_engine(options, cache_mode(options));
+  const promptcache::Schema schema = load_schema(engine, options);
+  const std::string report = parse_prompt(schema, document).explain();
+  print(options.json ? report + "\n" : plan_text(Json::parse(report)));
+  return kSuccess;
+}
+
+}  // namespace pc::cli

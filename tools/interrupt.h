@@ -1,0 +1,29 @@
+// Ctrl-C: the first stops the work in hand so that it can be left tidily, the
+// second ends the process at once. Where there is nothing to stop tidily, the
+// first one ends it. Either way the process ends with kInterrupted.
+//
+// One Interruptible at a time; made and ended on one thread, while the signal
+// may arrive on any.
+#pragma once
+
+#include <promptcache/promptcache.h>
+
+namespace pc::cli {
+
+// Once, before anything else. A Ctrl-C that the parent process chose to ignore
+// stays ignored.
+void handle_interrupts();
+
+// While it lives, Ctrl-C cancels the session or, without one, only makes
+// requested() true.
+class Interruptible {
+ public:
+  explicit Interruptible(pc_session* session = nullptr);
+  ~Interruptible();
+  Interruptible(const Interruptible&) = delete;
+  Interruptible& operator=(const Interruptible&) = delete;
+
+  bool requested() const;
+};
+
+}  // namespace pc::cli

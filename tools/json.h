@@ -1,0 +1,64 @@
+// JSON for the command: reads the library's reports leniently and writes its
+// own. The home of nlohmann-json in tools/.
+//
+// A Json is a value: changing a copy changes nothing else. What is missing, or
+// of another type, reads as nothing ("-" in a table), because a report may come
+// from another version of the library. Thread-compatible.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace pc::cli {
+
+class Json {
+ public:
+  Json();                        // null
+  Json(std::string_view text);   // NOLINT: implicit by design, as are the next five
+  Json(const char* text);        // NOLINT
+  Json(const std::string& text); // NOLINT
+  Json(bool value);              // NOLINT
+  Json(double value);            // NOLINT
+  template <std::unsigned_integral T>
+    requires(!std::same_as<T, bool>)
+  Json(T value) : Json(Integer{value}) {}  // NOLINT
+
+  static Json object();
+  static Json array();
+  // A report of the library. Throws Failure: a report that is not JSON is a defect.
+  static Json parse(std::string_view text);
+
+  // Precondition: made by object(), by array().
+  Json& set(std::string_view key, const Json& value);
+  Json& push(const Json& value);
+
+  Json operator[](std::string_view key) const;  // null when absent
+  std::vector<Json> items() const;              // of an array; none for anything else
+  bool is_null() const;
+
+  // A string as it is, a number in digits, a truth value as yes or no, an array
+  // as its items with commas; "-" for null, objects and the empty string.
+  std::string text() const;
+  std::optional<std::uint64_t> number() const;
+  bool truth() const;  // true only for true
+
+  std::string dump() const;  // on one line; invalid UTF-8 is replaced
+
+ private:
+  struct Integer {
+    std::uint64_t value;
+  };
+  struct Value;
+  explicit Json(Integer integer);
+  explicit Json(Value value);
+  Value& own();  // cloned first when another Json shares it
+
+  std::shared_ptr<Value> value_;
+};
+
+}  // namespace pc::cli

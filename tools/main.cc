@@ -1,0 +1,35 @@
+// The promptcache command: parses the command line, runs a verb, and turns
+// what it throws into one line and an exit code.
+#include <new>
+
+#include "tools/failure.h"
+#include "tools/interrupt.h"
+#include "tools/options.h"
+
+namespace {
+
+using namespace pc::cli;
+
+ExitCode run_verb(const Options& options) {
+  try {
+    return options.verb(options);
+  } catch (const Failure& failure) {
+    print_failure(failure);
+    return failure.exit_code;
+  } catch (const promptcache::Error& error) {
+    print_failure(Failure(exit_code_of(error), error.what()));
+    return exit_code_of(error);
+  } catch (const std::bad_alloc&) {
+    print_failure(Failure(kFailure, "out of memory"));
+    return kFailure;
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  handle_interrupts();
+  const auto command = parse_command_line(argc, argv);
+  if (const auto* const exit_code = std::get_if<ExitCode>(&command)) return *exit_code;
+  return run_verb(std::get<Options>(command));
+}

@@ -1,0 +1,85 @@
+#include "tools/open.h"
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+
+namespace pc::cli {
+namespace {
+
+// More than any text the library takes; keeps an endless pipe out of memory.
+constexpr std::size_t kMaxDocumentBytes = std::size_t{64} << 20;
+
+struct CloseFile {
+  void operator()(std::FILE* file) const {
+    if (file != stdin) std::fclose(file);
+  }
+};
+
+const char* or_null(const std::string& s) { return s.empty() ? nullptr : s.c_str(); }
+
+Failure cannot_read(const std::string& name) {
+  return {kFailure, name + " cannot be read: " + std::strerror(errno)};
+}
+
+}  // namespace
+
+pc_cache_mode cache_mode(const Options& options) {
+  if (options.no_cache) return PC_CACHE_OFF;
+  return options.read_only_cache ? PC_CACHE_READ_ONLY : PC_CACHE_READ_WRITE;
+}
+
+promptcache::Engine open_engine(const Options& options, pc_cache_mode mode) {
+  promptcache::EngineOptions engine;
+  engine.model_path = options.model.c_str();
+  engine.cache_dir = or_null(options.cache_dir);
+  engine.cache_mode = mode;
+  engine.kv_type = options.kv_type.empty() ? PC_KV_DEFAULT : options.kv_type == "f32" ? PC_KV_F32 : PC_KV_BF16;
+  engine.cache_bytes = options.cache_bytes;
+  engine.cache_namespace = or_null(options.cache_namespace);
+  engine.chat_template = or_null(options.chat_template);
+  engine.backend = or_null(options.backend);
+  engine.n_threads = options.threads;
+  engine.context_tokens = options.context;
+  return promptcache::Engine(engine);
+}
+
+promptcache::Schema load_schema(const promptcache::Engine& engine, const Options& options) try {
+  return promptcache::Schema::load(engine, options.schema);
+} catch (const promptcache::Error& error) {
+  throw document_failure(error, options.schema);
+}
+
+promptcache::Store open_store(const Options& options, pc_cache_mode mode) {
+  return promptcache::Store(options.cache_dir, mode);
+}
+
+Document read_document(const std::string& path) {
+  const bool standard_input = path == "-";
+  Document document{standard_input ? "<stdin>" : path, ""};
+  const std::unique_ptr<std::FILE, CloseFile> file(standard_input ? stdin : std::fopen(path.c_str(), "rb"));
+  if (!file) throw cannot_read(document.name);
+  std::array<char, 1 << 16> chunk;
+  while (const std::size_t n = std::fread(chunk.data(), 1, chunk.size(), file.get())) {
+    if (n > kMaxDocumentBytes - document.text.size())
+      throw Failure(kFailure, document.name + " is longer than 64 MiB, more than any document may be");
+    document.text.append(chunk.data(), n);
+  }
+  if (std::ferror(file.get())) throw cannot_read(document.name);
+  return document;
+}
+
+promptcache::Prompt parse_prompt(const promptcache::Schema& schema, const Document& document) try {
+  return promptcache::Prompt(schema, document.text);
+} catch (const promptcache::Error& error) {
+  throw document_failure(error, document.name);
+}
+
+void print(const std::string& text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) return;
+  throw Failure(kFailure, std::string("the standard output cannot be written: ") + std::strerror(errno));
+}
+
+}  // namespace pc::cli

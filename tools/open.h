@@ -1,0 +1,33 @@
+// From what the command line names to what the library works with. Errors are
+// thrown as Failure where they are about a document, as promptcache::Error
+// otherwise.
+#pragma once
+
+#include <string>
+
+#include <promptcache/promptcache.hpp>
+
+#include "tools/options.h"
+
+namespace pc::cli {
+
+pc_cache_mode cache_mode(const Options& options);
+promptcache::Engine open_engine(const Options& options, pc_cache_mode mode);
+promptcache::Schema load_schema(const promptcache::Engine& engine, const Options& options);
+promptcache::Store open_store(const Options& options, pc_cache_mode mode);
+
+// A document and the name it has in messages.
+struct Document {
+  std::string name;  // "prompt.pml", "<stdin>"
+  std::string text;
+};
+
+// "-" is the standard input.
+Document read_document(const std::string& path);
+
+promptcache::Prompt parse_prompt(const promptcache::Schema& schema, const Document& document);
+
+// Writes a result to the standard output.
+void print(const std::string& text);
+
+}  // namespace pc::cli

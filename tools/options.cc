@@ -1,0 +1,286 @@
+#include "tools/options.h"
+
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+#include <limits>
+
+#include "tools/help_text.h"
+#include "tools/sizes.h"
+#include "tools/terminal.h"
+#include "tools/verbs.h"
+
+namespace pc::cli {
+namespace {
+
+class Formatter : public CLI::Formatter {
+ public:
+  std::string make_option(const CLI::Option* option, bool is_positional) const override {
+    std::string left = CLI::detail::find_and_replace(make_option_name(option, is_positional), ",", ", ");
+    if (!is_positional && option->get_type_size() != 0) left += " " + option->get_type_name();
+    std::string right = option->get_description();
+    if (option->get_required() && !is_positional) right += " (required)";
+    const bool repeats = option->get_expected_max() == CLI::detail::expected_max_vector_size;
+    if (repeats && !is_positional) right += " (repeatable)";
+    if (!option->get_envname().empty() && !is_positional) right += " [" + option->get_envname() + "]";
+    return help_entry(left, right);
+  }
+  std::string make_description(const CLI::App* verb) const override { return verb->get_description() + "\n\n"; }
+  std::string make_subcommand(const CLI::App* verb) const override {
+    return help_entry(verb->get_name(), verb->get_description());
+  }
+};
+
+// "--cache-dir" -> "PROMPTCACHE_CACHE_DIR".
+std::string environment_name(const CLI::Option& option) {
+  std::string name = "PROMPTCACHE_" + option.get_lnames().front();
+  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) {
+    return c == '-' ? '_' : static_cast<char>(std::toupper(c));
+  });
+  return name;
+}
+
+template <class T>
+CLI::Option* add(CLI::App* verb, const std::string& names, T& value, const std::string& type,
+                 const std::string& description) {
+  CLI::Option* const option = verb->add_option(names, value, description)->type_name(type);
+  return option->envname(environment_name(*option));
+}
+
+void add_switch(CLI::App* verb, const std::string& names, bool& value, const std::string& description) {
+  CLI::Option* const option = verb->add_flag(names, value, description);
+  option->envname(environment_name(*option));
+}
+
+void add_size(CLI::App* verb, const std::string& names, std::uint64_t& bytes, const std::string& description) {
+  CLI::Option* const option = verb->add_option_function<std::string>(
+      names,
+      [&bytes, names](const std::string& text) {
+        const auto size = parse_size(text);
+        if (!size) throw CLI::ValidationError(names, "\"" + text + "\" is not a size such as 512M or 4GiB");
+        bytes = *size;
+      },
+      description);
+  option->type_name("SIZE")->envname(environment_name(*option));
+}
+
+// A validator's description would stand in the help beside the type.
+CLI::Validator silent(CLI::Validator validator) { return validator.description(""); }
+
+CLI::Validator at_least_one() {
+  return silent(CLI::Range(std::uint32_t{1}, std::numeric_limits<std::uint32_t>::max()));
+}
+CLI::Validator share() { return silent(CLI::Range(0.0, 1.0)); }
+CLI::Validator not_negative() { return silent(CLI::NonNegativeNumber); }
+
+void add_output(CLI::App* verb, Options* o) {
+  add_switch(verb, "--json", o->json, "print one JSON object instead of text");
+}
+
+void add_quiet(CLI::App* verb, Options* o) {
+  add_switch(verb, "-q,--quiet", o->quiet, "no progress, no statistics");
+}
+
+void add_model(CLI::App* verb, Options* o) {
+  add(verb, "-m,--model", o->model, "DIR", "the model: a Hugging Face folder")->required();
+  add(verb, "-t,--threads", o->threads, "N", "threads; default: all this process may use")->check(at_least_one());
+  add(verb, "-c,--context", o->context, "N", "context window in tokens; default: the model's own")
+      ->check(at_least_one());
+  add(verb, "--kv-type", o->kv_type, "TYPE", "attention states as f32 or bf16; default: bf16")
+      ->check(silent(CLI::IsMember({"f32", "bf16"})));
+  add(verb, "--chat-template", o->chat_template, "NAME",
+      "e.g. chatml, llama3; default: recognised from the model's files");
+  add(verb, "--backend", o->backend, "PATH", "cpu, or the absolute path of a plug-in; default: cpu");
+}
+
+void add_cache_dir(CLI::App* verb, Options* o) {
+  add(verb, "--cache-dir", o->cache_dir, "DIR",
+      "where modules are stored; default: $XDG_CACHE_HOME/promptcache, else ~/.cache/promptcache");
+}
+
+void add_cache(CLI::App* verb, Options* o) {
+  add_cache_dir(verb, o);
+  add_size(verb, "--cache-size", o->cache_bytes, "most that the store may hold; default: 8GiB");
+  add(verb, "--namespace", o->cache_namespace, "NAME", "modules of different namespaces are never shared");
+}
+
+void add_read_only(CLI::App* verb, Options* o) {
+  add_switch(verb, "--read-only-cache", o->read_only_cache, "use stored modules, store none");
+}
+
+void add_schema(CLI::App* verb, Options* o) {
+  add(verb, "-s,--schema", o->schema, "FILE", "the PML schema")->required();
+}
+
+CLI::Option* add_prompt(CLI::App* verb, Options* o) {
+  return add(verb, "-p,--prompt,prompt", o->prompts, "FILE", "the PML prompt; - reads the standard input");
+}
+
+void add_sampling(CLI::App* verb, Options* o) {
+  add(verb, "-n,--max-tokens", o->max_tokens, "N", "longest answer; default: 256")->check(at_least_one());
+  add(verb, "--temp", o->temperature, "X", "temperature; default: 0, always the likeliest token")
+      ->check(not_negative());
+  add(verb, "--top-k", o->top_k, "N", "draw from the N likeliest tokens; default: all");
+  add(verb, "--top-p", o->top_p, "X", "draw from the likeliest tokens that make up X; default: all")->check(share());
+  add(verb, "--min-p", o->min_p, "X", "drop tokens less likely than X times the likeliest")->check(share());
+  add(verb, "--repeat-penalty", o->repeat_penalty, "X", "above 1: makes repetition less likely")
+      ->check(not_negative());
+  add(verb, "--seed", o->seed, "N", "of the sampler; the same seed gives the same answer");
+  add(verb, "--stop", o->stop, "TEXT", "ends the answer, and is not part of it")->allow_extra_args(false);
+}
+
+constexpr char kVerbs[] = "Verbs";
+
+CLI::App* add_verb(CLI::App* parent, const std::string& name, Options* o, Options::Verb verb,
+                   const std::string& description, const std::string& example) {
+  CLI::App* const app = parent->add_subcommand(name, description);
+  app->footer("Example:\n" + example)->group(kVerbs);
+  // Also keeps the environment of the other verbs' options out of this one.
+  app->parse_complete_callback([o, verb] { o->verb = verb; });
+  return app;
+}
+
+// A verb that only groups others.
+CLI::App* add_group(CLI::App* parent, const std::string& name, const std::string& description) {
+  CLI::App* const app = parent->add_subcommand(name, description);
+  app->group(kVerbs)->parse_complete_callback([] {});
+  return app;
+}
+
+void add_run(CLI::App* app, Options* o) {
+  CLI::App* const verb = add_verb(app, "run", o, &run, "answer a prompt, reusing the schema's modules",
+                                  "  promptcache run -m models/city-guide -s guide.pml prompt.pml");
+  add_schema(verb, o);
+  add_prompt(verb, o)->required()->expected(1);
+  add_switch(verb, "--compare", o->compare, "answer with and without reuse, side by side");
+  add_model(verb, o);
+  add_cache(verb, o);
+  add_read_only(verb, o);
+  add_switch(verb, "--no-cache", o->no_cache, "no store and no reuse: compute the whole prompt");
+  add_sampling(verb, o);
+  add_output(verb, o);
+  add_quiet(verb, o);
+}
+
+void add_encode(CLI::App* app, Options* o) {
+  CLI::App* const verb = add_verb(app, "encode", o, &encode, "store every module of a schema",
+                                  "  promptcache encode -m models/city-guide -s guide.pml");
+  add_schema(verb, o);
+  add_model(verb, o);
+  add_cache(verb, o);
+  add_output(verb, o);
+  add_quiet(verb, o);
+}
+
+void add_check(CLI::App* app, Options* o) {
+  CLI::App* const verb =
+      add_verb(app, "check", o, &check, "check a schema and prompts; show tokens and bytes of each module",
+               "  promptcache check -m models/city-guide -s guide.pml prompt.pml\n\n"
+               "Ends with 3 when a document is wrong, and says where:\n"
+               "  guide.pml:12:7: error: ...");
+  add_schema(verb, o);
+  add_prompt(verb, o);
+  add_model(verb, o);
+  add_output(verb, o);
+}
+
+void add_explain(CLI::App* app, Options* o) {
+  CLI::App* const verb = add_verb(app, "explain", o, &explain, "say what a run would reuse, and why not more",
+                                  "  promptcache explain -m models/city-guide -s guide.pml prompt.pml");
+  add_schema(verb, o);
+  add_prompt(verb, o)->required()->expected(1);
+  add_model(verb, o);
+  add_cache(verb, o);
+  add_read_only(verb, o);
+  add_output(verb, o);
+}
+
+void add_cache_verbs(CLI::App* app, Options* o) {
+  CLI::App* const cache = add_group(app, "cache", "look at the store and tidy it");
+  CLI::App* verb = add_verb(cache, "ls", o, &cache_list, "list the module files", "  promptcache cache ls");
+  add_cache_dir(verb, o);
+  add_output(verb, o);
+  verb = add_verb(cache, "show", o, &cache_show, "print the header of a file", "  promptcache cache show 3f2a");
+  verb->add_option("key", o->keys, "the file's key or its beginning")->required()->expected(1);
+  add_cache_dir(verb, o);
+  add_output(verb, o);
+  verb = add_verb(cache, "verify", o, &cache_verify, "check every byte of one file or of all",
+                  "  promptcache cache verify\n\nEnds with 4 when a file is damaged.");
+  verb->add_option("key", o->keys, "the file's key or its beginning; default: all files")->expected(0, 1);
+  add_cache_dir(verb, o);
+  add_output(verb, o);
+  verb = add_verb(cache, "rm", o, &cache_remove, "remove files", "  promptcache cache rm 3f2a 77b0");
+  verb->add_option("key", o->keys, "the files' keys or their beginnings");
+  verb->add_flag("--all", o->all, "remove every file");
+  add_cache_dir(verb, o);
+  add_output(verb, o);
+  verb = add_verb(cache, "gc", o, &cache_collect, "remove the files used longest ago",
+                  "  promptcache cache gc --cache-size 2GiB");
+  add_size(verb, "--cache-size", o->cache_bytes, "remove files until at most this is left; default: 8GiB");
+  add_cache_dir(verb, o);
+  add_output(verb, o);
+}
+
+void add_inspectors(CLI::App* app, Options* o) {
+  CLI::App* const model = add_group(app, "model", "look at a model");
+  CLI::App* verb = add_verb(model, "info", o, &model_info, "print architecture, shape, tokenizer and digests",
+                            "  promptcache model info -m models/city-guide");
+  add_model(verb, o);
+  add_output(verb, o);
+  verb = add_verb(app, "tokenize", o, &tokenize, "print the tokens of a text",
+                  "  promptcache tokenize -m models/city-guide \"Where is the harbour?\"");
+  verb->add_option("text", o->text, "default, and -: the standard input")->expected(0, 1);
+  add_model(verb, o);
+  add_output(verb, o);
+  verb = add_verb(app, "version", o, &version, "print version, instruction sets and libraries",
+                  "  promptcache version --json");
+  add_output(verb, o);
+}
+
+// A command line that stops short of a verb.
+ExitCode show_verbs(const CLI::App& app) {
+  const CLI::App* deepest = &app;
+  while (!deepest->get_subcommands().empty()) deepest = deepest->get_subcommands().front();
+  std::fputs((deepest == &app ? app.help() : deepest->help(app.get_name())).c_str(), stderr);
+  return kUsage;
+}
+
+ExitCode report(const CLI::App& app, const CLI::ParseError& problem) {
+  if (problem.get_exit_code() == 0) {  // --help, --version
+    app.exit(problem);
+    return kSuccess;
+  }
+  print_failure(Failure(kUsage, std::string(problem.what()) + "; see promptcache --help"));
+  return kUsage;
+}
+
+}  // namespace
+
+std::variant<Options, ExitCode> parse_command_line(int argc, const char* const* argv) {
+  Options options;
+  CLI::App app("Answers prompts written in PML with a language model on the CPU, and reuses the\n"
+               "attention states of the modules that prompts share.");
+  app.name("promptcache");
+  app.formatter(std::make_shared<Formatter>());
+  app.get_formatter()->label("SUBCOMMAND", "VERB");
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::Throw);
+  app.footer("promptcache VERB --help says more. Exit codes: 0 success, 1 failure,\n"
+             "2 command line, 3 PML document, 4 model or store, 130 interrupted.");
+  app.set_help_flag("-h,--help", "print this help");
+  app.set_version_flag("--version", pc_version(), "print the version; the verb says more");
+  add_run(&app, &options);
+  add_encode(&app, &options);
+  add_check(&app, &options);
+  add_explain(&app, &options);
+  add_cache_verbs(&app, &options);
+  add_inspectors(&app, &options);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& problem) {
+    return report(app, problem);
+  }
+  if (!options.verb) return show_verbs(app);
+  return options;
+}
+
+}  // namespace pc::cli

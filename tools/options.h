@@ -1,0 +1,52 @@
+// The command line: every option of every verb, parsed once. The home of CLI11.
+//
+// Each flag can also be given as an environment variable, PROMPTCACHE_ and its
+// long name in capitals (--cache-dir: PROMPTCACHE_CACHE_DIR); the flag wins.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "tools/failure.h"  // ExitCode
+
+namespace pc::cli {
+
+struct Options {
+  using Verb = ExitCode (*)(const Options&);
+  Verb verb = nullptr;
+
+  // The engine. Empty and 0 mean the library's default.
+  std::string model, kv_type, chat_template, backend;
+  std::uint32_t threads = 0, context = 0;
+
+  // The store.
+  std::string cache_dir, cache_namespace;
+  std::uint64_t cache_bytes = 0;
+  bool read_only_cache = false, no_cache = false;
+
+  // Documents: paths, "-" is the standard input.
+  std::string schema;
+  std::vector<std::string> prompts;
+
+  // The generation. 0 means the library's default.
+  std::uint32_t max_tokens = 0, top_k = 0;
+  float temperature = 0, top_p = 0, min_p = 0, repeat_penalty = 0;
+  std::uint64_t seed = 0;
+  std::vector<std::string> stop;
+
+  // What one verb alone takes.
+  bool compare = false;            // run
+  bool all = false;                // cache rm
+  std::vector<std::string> keys;   // cache show, verify, rm
+  std::vector<std::string> text;   // tokenize
+
+  bool json = false, quiet = false;
+};
+
+// Options with a verb to run, or the exit code of a command line that needs no
+// more work: help was printed, or what is wrong with it.
+std::variant<Options, ExitCode> parse_command_line(int argc, const char* const* argv);
+
+}  // namespace pc::cli

@@ -1,0 +1,22 @@
+// Values of a library report as cells of a table; "-" where there is none.
+#pragma once
+
+#include <string>
+
+#include "tools/json.h"
+#include "tools/sizes.h"
+#include "tools/terminal.h"
+
+namespace pc::cli {
+
+inline std::string cell(const Json& value) { return printable(value.text()); }
+
+inline std::string size_cell(const Json& value) {
+  const auto bytes = value.number();
+  return bytes ? format_size(*bytes) : "-";
+}
+
+// Enough of a digest to tell files apart by eye, and for `cache show`.
+inline std::string key_cell(const Json& value) { return cell(value).substr(0, 16); }
+
+}  // namespace pc::cli

@@ -1,0 +1,22 @@
+#include "tools/json.h"
+#include "tools/open.h"
+#include "tools/report_cells.h"
+#include "tools/table.h"
+#include "tools/verbs.h"
+
+namespace pc::cli {
+
+ExitCode version(const Options& options) {
+  const std::string report = promptcache::build_describe();
+  const Json json = Json::parse(report);
+  Table table({{}, {}});
+  table.add_row({"instruction set", cell(json["isa"]["selected"]) + " (this machine has: " +
+                                        cell(json["isa"]["supported"]) + ")"});
+  table.add_row({"matrix products", cell(json["matrix"])});
+  table.add_row({"threads", cell(json["threads"])});
+  table.add_row({"compiler", cell(json["compiler"])});
+  print(options.json ? report + "\n" : "promptcache " + std::string(pc_version()) + "\n" + table.text());
+  return kSuccess;
+}
+
+}  // namespace pc::cli
