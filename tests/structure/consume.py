@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+"""Uses the installed package as a stranger would.
+
+    consume.py BUILD SOURCE C_COMPILER
+
+Installs the build tree into a scratch prefix, looks at what came, builds
+examples/ there through find_package and once more through pkg-config, as strict
+C99, and runs the result; with the demo model, if it is in the tree, up to an answer.
+"""
+import glob
+import os
+import subprocess
+import sys
+import tempfile
+
+STRICT = "-std=c99 -pedantic -Wall -Wextra -Werror"
+
+
+def run(*command, status=0, **more):
+    print("+", " ".join(command), flush=True)
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **more)
+    print(done.stdout, flush=True)
+    if done.returncode != status:
+        sys.exit(f"{command[0]} ended with {done.returncode}, not {status}")
+    return done.stdout
+
+
+def check(true, sentence):
+    if not true:
+        sys.exit(sentence)
+
+
+def only(pattern):
+    found = glob.glob(pattern, recursive=True)
+    check(len(found) == 1, f"{pattern}: expected one file, found {found}")
+    return found[0]
+
+
+def inspect(prefix):
+    for name in ("include/promptcache/promptcache.h", "lib*/**/libpromptcache.so",
+                 "lib*/**/cmake/promptcache/promptcacheConfig.cmake", "lib*/**/pkgconfig/promptcache.pc"):
+        only(os.path.join(prefix, name))
+    targets = only(os.path.join(prefix, "lib*/**/promptcacheTargets.cmake"))
+    with open(targets, encoding="utf-8") as file:
+        check("INTERFACE_LINK_LIBRARIES" not in file.read(), f"{targets}: a private library leaks to users")
+    check(not glob.glob(os.path.join(prefix, "**/*.a"), recursive=True), "a static library is installed")
+
+
+def try_hello(hello, source, scratch):
+    environment = {**os.environ, "XDG_CACHE_HOME": scratch}
+    check("usage" in run(hello, status=2, env=environment), "no usage line")
+    prompt = os.path.join(source, "examples/hello.c")  # any file: the model is missed first
+    sentence = run(hello, os.path.join(scratch, "no-model"), "schema", prompt, status=1, env=environment)
+    check("no-model" in sentence, "the error does not name the missing model")
+    model = os.path.join(source, "models/city-guide")
+    example = os.path.join(source, "examples/city-guide")
+    if not os.path.exists(os.path.join(model, "config.json")):
+        return print("skipped: models/city-guide is not in this tree")
+    answers = {run(hello, model, only(os.path.join(example, "schema.*")),
+                   sorted(glob.glob(os.path.join(example, "prompt*")))[0], env=environment)
+               for _ in ("encodes", "maps")}
+    check(len(answers) == 1 and answers.pop().strip(), "the answers of two runs differ, or are empty")
+
+
+def main():
+    build, source, compiler = sys.argv[1:]
+    with open(os.path.join(source, "examples/hello.c"), encoding="utf-8") as file:
+        check(len(file.readlines()) <= 25, "examples/hello.c has more than 25 lines")
+    with tempfile.TemporaryDirectory() as scratch:
+        prefix, consumer = os.path.join(scratch, "prefix"), os.path.join(scratch, "consumer")
+        run("cmake", "--install", build, "--prefix", prefix)
+        inspect(prefix)
+        run("cmake", "-S", os.path.join(source, "examples"), "-B", consumer, f"-DCMAKE_PREFIX_PATH={prefix}",
+            f"-DCMAKE_C_COMPILER={compiler}", f"-DCMAKE_C_FLAGS={STRICT}")
+        run("cmake", "--build", consumer)
+        try_hello(os.path.join(consumer, "hello"), source, scratch)
+
+        found = os.path.dirname(only(os.path.join(prefix, "lib*/**/promptcache.pc")))
+        flags = run("pkg-config", "--cflags", "--libs", "promptcache", env={**os.environ, "PKG_CONFIG_PATH": found})
+        hello = os.path.join(scratch, "hello")
+        library = os.path.dirname(only(os.path.join(prefix, "lib*/**/libpromptcache.so")))
+        run(compiler, *STRICT.split(), os.path.join(source, "examples/hello.c"), *flags.split(),
+            f"-Wl,-rpath,{library}", "-o", hello)
+        run(hello, status=2)
+
+        command = os.path.join(prefix, "bin/promptcache")
+        if os.path.exists(command):  # finds its library wherever the prefix is moved
+            moved = os.path.join(scratch, "moved")
+            os.rename(prefix, moved)
+            run(os.path.join(moved, "bin/promptcache"), "version")
+
+
+if __name__ == "__main__":
+    main()

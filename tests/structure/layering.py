@@ -1,0 +1,283 @@
+#!/usr/bin/env python3
+"""The rules of the house that no compiler checks.
+
+    layering.py ROOT          prints each violation as FILE:LINE: sentence; status 1 if any
+    layering.py --self-test   plants every kind of violation in a scratch tree and
+                              fails unless each one, and nothing else, is reported
+
+Rules: who includes whom, one home file for each third-party header, at most ten
+headers in base/, no printing, aborting, exiting or throwing in the libraries, no
+file over 500 lines, no function over 70, a contract at the top of each header,
+no path of somebody's machine. The reasons: docs/ARCHITECTURE.md.
+"""
+import os
+import re
+import sys
+import tempfile
+
+LIBRARIES = ("base", "pml", "modules", "simd", "runtime", "cuda")
+CODE = LIBRARIES + ("include", "tools", "tests", "bench", "examples")
+SOURCE = (".h", ".hpp", ".c", ".cc", ".cu")
+TEXT = SOURCE + (".py", ".cmake", ".txt", ".md", ".json", ".in", "")  # "": scripts
+
+# Folder -> the folders, or single files, whose headers it may include. Folders
+# that are not here (tests, bench) may include anything of ours.
+ARROWS = {
+    "include": ("promptcache",),
+    "simd": ("simd",),
+    "base": ("base",),
+    "pml": ("pml", "base"),
+    "modules": ("modules", "base"),
+    "runtime": ("runtime", "base", "pml", "modules", "simd"),
+    "cuda": ("cuda", "runtime/backend.h"),
+    "tools": ("tools", "promptcache"),
+    "examples": ("promptcache",),
+}
+# Files that may include more than their folder.
+ARROWS_OF_FILES = {
+    "runtime/c_api.cc": ("promptcache",),
+    "tools/inspect.cc": ("pml", "modules", "base"),
+}
+
+# Third-party and system headers that one file wraps for everybody else.
+HOMES = {
+    r"expat\.h": ("pml/xml_reader.cc",),
+    r"sentencepiece.*": ("runtime/sentencepiece_tokenizer.cc",),
+    r"dnnl.*|oneapi/.*": ("runtime/gemm.cc",),
+    r"omp\.h": ("runtime/parallel.cc",),
+    r"hwy/.*": ("simd/hwy_kernels.cc",),
+    r"nlohmann/.*": ("runtime/json.cc", "tools/json.cc"),
+    r"openssl/.*|xxhash\.h": ("base/hash.cc",),
+    r"pcre2\.h": ("runtime/regex.cc",),
+    r"utf8proc\.h": ("runtime/text_normalizer.cc",),
+    r"dlfcn\.h": ("runtime/backend_loader.cc",),
+    r"sys/mman\.h": ("base/mapped_file.cc",),
+}
+# Headers without a single home, by folder. Tests and benches are free.
+CPP_STANDARD = r"[a-z_]+"
+C_STANDARD = r"(assert|errno|float|limits|math|signal|stddef|stdint|stdio|stdlib|string|time)\.h"
+POSIX = (r"(dirent|fcntl|poll|pthread|sched|unistd)\.h|linux/fs\.h"
+         r"|sys/(file|ioctl|resource|stat|syscall|time|types|wait)\.h")
+FREE = {
+    "simd": CPP_STANDARD + r"|[a-z0-9]*intrin\.h|arm_(neon|sve)\.h",
+    "tools": "|".join((CPP_STANDARD, C_STANDARD, POSIX, r"CLI/.*", r"promptcache/.*")),
+    "include": "|".join((CPP_STANDARD, C_STANDARD, r"promptcache/.*")),
+    "examples": "|".join((CPP_STANDARD, C_STANDARD, r"promptcache/.*")),
+}
+FREE_ELSEWHERE = "|".join((CPP_STANDARD, C_STANDARD, POSIX))
+
+FORBIDDEN = re.compile(
+    r"#\s*include\s*<(?P<stream>iostream|print)>"
+    r"|\b(?P<call>v?f?printf|puts|fputs|putchar|perror|abort|exit|_exit|quick_exit|terminate)\s*\("
+    r"|\b(?P<word>throw)\b|\bstd::(?P<out>cout|cerr|clog)\b")
+# (file, word): why it may stand there.
+ALLOWED = {
+    ("base/aligned_buffer.h", "throw"): "std::bad_alloc, as operator new does",
+    ("base/hash.cc", "throw"): "std::bad_alloc: OpenSSL's only way to fail here",
+}
+
+BASE_HEADERS = 10
+FILE_LINES = 500
+FUNCTION_LINES = 70
+MACHINE_PATH = re.compile(r"(?<![\w.$}~*/])/(home|Users|root|work|mnt)/[\w.-]+")
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)')
+TOKEN = re.compile(
+    r'R"(?P<tag>[^()\s]{0,16})\(.*?\)(?P=tag)"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\''
+    r"|//[^\n]*|/\*.*?\*/", re.S)
+
+
+def without_comments_and_strings(text):
+    """Same line structure; "" for strings, nothing for comments; includes stay."""
+    def blank(match):
+        token = match.group(0)
+        line_start = text.rfind("\n", 0, match.start()) + 1
+        if token[0] == '"' and text[line_start:match.start()].lstrip().startswith("#"):
+            return token
+        return ('""' if token[0] in "R\"'" else "") + "\n" * token.count("\n")
+    return TOKEN.sub(blank, text)
+
+
+def files(root, folders, endings):
+    for folder in folders:
+        for path, names, leaves in os.walk(os.path.join(root, folder)):
+            names[:] = sorted(n for n in names if n not in ("__pycache__", "golden", "corpus"))
+            for leaf in sorted(leaves):
+                if os.path.splitext(leaf)[1] in endings:
+                    yield os.path.relpath(os.path.join(path, leaf), root)
+
+
+def read(root, path):
+    with open(os.path.join(root, path), encoding="utf-8", errors="replace") as file:
+        return file.read()
+
+
+def check_own_include(path, target):
+    folder = path.split("/")[0]
+    if folder not in ARROWS:
+        return None
+    allowed = ARROWS[folder] + ARROWS_OF_FILES.get(path, ())
+    if "/" not in target:
+        return f'"{target}": include paths start at the root of the repository'
+    if target in allowed or target.split("/")[0] in allowed:
+        return None
+    return f'"{target}": {folder}/ may include only {", ".join(allowed)}'
+
+
+def check_foreign_include(path, target):
+    folder = path.split("/")[0]
+    for pattern, homes in HOMES.items():
+        if re.fullmatch(pattern, target):
+            if path in homes or folder in ("tests", "bench"):
+                return None
+            return f"<{target}>: its home is {' or '.join(homes)}; use what that file offers"
+    if folder in ("tests", "bench") or re.fullmatch(FREE.get(folder, FREE_ELSEWHERE), target):
+        return None
+    return f"<{target}>: no home known; wrap it in one file and name that in tests/structure/layering.py"
+
+
+def check_includes(path, lines):
+    for number, line in enumerate(lines, 1):
+        match = INCLUDE.match(line)
+        if match:
+            own, foreign = match.groups()
+            sentence = check_own_include(path, own) if own else check_foreign_include(path, foreign)
+            if sentence:
+                yield number, sentence
+
+
+def check_manners(path, lines):
+    if path.split("/")[0] not in LIBRARIES:
+        return
+    for number, line in enumerate(lines, 1):
+        for match in FORBIDDEN.finditer(line):
+            word = next(g for g in match.groups() if g)
+            if (path, word) not in ALLOWED:
+                yield number, f"{word}: a library does not print, abort, exit or throw; return a Status"
+
+
+def check_contract(path, text):
+    if path.endswith((".h", ".hpp")) and not text.lstrip().startswith(("//", "/*")):
+        yield 1, "a header opens with its contract, before the first line of code"
+
+
+def check_functions(path, lines):
+    """A body that closes in the first column began at the last line there before it."""
+    if path.split("/")[0] not in LIBRARIES + ("tools",):
+        return
+    start = None
+    for number, line in enumerate(lines, 1):
+        if re.match(r"[A-Za-z_\[]", line):
+            start = number
+        elif line.startswith("}") and start:
+            first = lines[start - 1]
+            if (number - start + 1 > FUNCTION_LINES
+                    and not re.match(r"(typedef )?(namespace|struct|class|enum|union|extern)\b", first)):
+                yield start, f"a function of {number - start + 1} lines; {FUNCTION_LINES} are the most"
+            start = None
+
+
+def check_length(lines):
+    if len(lines) > FILE_LINES:
+        yield len(lines), f"{len(lines)} lines; {FILE_LINES} are the most a file may have"
+
+
+def check_machine_paths(text):
+    for number, line in enumerate(text.split("\n"), 1):
+        match = MACHINE_PATH.search(line)
+        if match:
+            yield number, f"{match.group(0)}: a path of somebody's machine"
+
+
+def check_base_headers(root):
+    headers = [p for p in files(root, ("base",), (".h",))]
+    if len(headers) > BASE_HEADERS:
+        yield f"base/: {len(headers)} headers; {BASE_HEADERS} are the most"
+
+
+def violations(root):
+    found = list(check_base_headers(root))
+    for path in files(root, CODE, SOURCE):
+        text = read(root, path)
+        lines = without_comments_and_strings(text).split("\n")
+        for check in (check_includes(path, lines), check_manners(path, lines),
+                      check_contract(path, text), check_functions(path, lines),
+                      check_length(text.splitlines())):
+            found += [f"{path}:{number}: {sentence}" for number, sentence in check]
+    for path in files(root, CODE + ("cmake", "docs", "scripts", "models", ".ci"), TEXT):
+        found += [f"{path}:{number}: {sentence}"
+                  for number, sentence in check_machine_paths(read(root, path))]
+    return found
+
+
+# ---- self-test
+
+CONTRACT = "// What it is.\n"
+SOUND = {
+    "base/good.h": CONTRACT + '#include <vector>\n#include "base/status.h"\n',
+    "pml/good.cc": '#include "base/good.h"\n#include "pml/good.h"\n',
+    "pml/xml_reader.cc": "#include <expat.h>\n",
+    "runtime/good.cc": '#include "simd/kernels.h"\n#include "modules/kv.h"\n'
+                       '// printf("in a comment"); throw\nconst char* s = "throw abort() /*";\n'
+                       'std::snprintf(b, n, "%d", 1);\n',
+    "runtime/c_api.cc": '#include "promptcache/promptcache.h"\n',
+    "tools/good.cc": "#include <CLI/CLI.hpp>\n#include <promptcache/promptcache.h>\n#include <iostream>\n",
+    "tests/good_test.cc": '#include "runtime/model.h"\n#include <sys/mman.h>\n',
+    "runtime/wide.h": CONTRACT + "namespace pc {\n" + "\n" * 400 + "}  // namespace pc\n",
+}
+PLANTED = {
+    "simd/wrong.cc": '#include "base/status.h"\n',
+    "base/wrong.cc": '#include "pml/plan.h"\n',
+    "pml/wrong.cc": '\n#include "modules/kv.h"\n',
+    "modules/wrong.cc": '#include "runtime/model.h"\n',
+    "runtime/wrong.cc": '#include "promptcache/promptcache.h"\n',
+    "runtime/relative.cc": '#include "model.h"\n',
+    "cuda/wrong.cc": '#include "runtime/model.h"\n',
+    "tools/wrong.cc": '#include "runtime/engine.h"\n',
+    "examples/wrong.c": '#include "base/status.h"\n',
+    "modules/foreign.cc": "#include <expat.h>\n",
+    "runtime/second_home.cc": "#include <dnnl.hpp>\n",
+    "runtime/unknown.cc": "#include <curl/curl.h>\n",
+    "simd/posix.cc": "#include <unistd.h>\n",
+    "runtime/stream.cc": "#include <iostream>\n",
+    "runtime/print.cc": 'void f() { std::fprintf(stderr, "x"); }\n',
+    "pml/abort.cc": "void f() { std::abort(); }\n",
+    "modules/throw.cc": 'void f() { throw 1; }\n',
+    "base/bare.h": "#pragma once\n",
+    "runtime/long.cc": "// line\n" * (FILE_LINES + 1),
+    "runtime/tall.cc": "int f() {\n" + "  g();\n" * FUNCTION_LINES + "}\n",
+    "scripts/machine": "cd " + "/".join(("", "home", "somebody")) + "\n",
+}
+
+
+def report_of(tree):
+    with tempfile.TemporaryDirectory() as root:
+        for path, text in tree.items():
+            os.makedirs(os.path.dirname(os.path.join(root, path)), exist_ok=True)
+            with open(os.path.join(root, path), "w", encoding="utf-8") as file:
+                file.write(text)
+        return violations(root)
+
+
+def self_test():
+    wrong = [f"sound code is reported: {v}" for v in report_of(SOUND)]
+    for path, text in PLANTED.items():
+        found = report_of({**SOUND, path: text})
+        if len(found) != 1 or not found[0].startswith(path + ":"):
+            wrong.append(f"planted {path}: expected one report of it, got {found}")
+    headers = {f"base/h{i}.h": CONTRACT for i in range(BASE_HEADERS + 1)}
+    if not any(v.startswith("base/: ") for v in report_of(headers)):
+        wrong.append(f"{BASE_HEADERS + 1} headers in base/ are not reported")
+    return wrong
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    found = self_test() if sys.argv[1] == "--self-test" else violations(sys.argv[1])
+    print("\n".join(found) if found else "nothing to report")
+    sys.exit(1 if found else 0)
+
+
+if __name__ == "__main__":
+    main()
