@@ -101,13 +101,13 @@ class BpeTokenizer final : public Tokenizer {
     return vocab.for_each_member([this](std::string_view piece, JsonView value) -> Status {
       PC_TRY(const std::int64_t id, value.integer_in(0, kMaxVocabSize - 1));
       const auto i = static_cast<std::size_t>(id);
-      if (piece.empty() || piece.size() > kMaxTokenBytes) {
-        return value.error(Code::kCorrupt, "a token of no or more than 4096 bytes");
+      if (piece.size() > kMaxTokenBytes) {
+        return value.error(Code::kCorrupt, "a token of more than 4096 bytes");
       }
       if (i >= pieces_.size()) pieces_.resize(i + 1);
-      if (!pieces_[i].empty()) {
+      if (pieces_[i]) {
         return value.error(Code::kCorrupt, "its id " + std::to_string(id) + " is also that of \"" +
-                                               pieces_[i] + "\"");
+                                               *pieces_[i] + "\"");
       }
       pieces_[i] = piece;
       ids_.emplace(piece, static_cast<TokenId>(id));
@@ -150,7 +150,7 @@ class BpeTokenizer final : public Tokenizer {
     low_ids_.fill(kNone);
     byte_ids_.fill(kNone);
     for (std::size_t i = 0; i < pieces_.size(); ++i) {
-      const std::string_view piece = pieces_[i];
+      const std::string_view piece = pieces_[i] ? std::string_view(*pieces_[i]) : "";
       bytes_.push_back(pretokenizer_.is_byte_level() ? bytes_of_byte_level(piece)
                                                      : bytes_of_marked(piece, byte_fallback_));
       hidden_.push_back(piece.empty());
@@ -281,7 +281,7 @@ class BpeTokenizer final : public Tokenizer {
       hash.field(rules ? rules->dump() : "");
     }
     hash.field(model.find("merges")->dump());
-    for (const std::string& piece : pieces_) hash.field(piece);
+    for (const auto& piece : pieces_) hash.field(piece.has_value()).field(piece.value_or(""));
     return hash;
   }
 
@@ -359,7 +359,7 @@ class BpeTokenizer final : public Tokenizer {
   TextNormalizer normalizer_;
   Pretokenizer pretokenizer_;
   BpeMerges merges_;
-  std::vector<std::string> pieces_;  // [id] as spelled; "" where no entry has the id
+  std::vector<std::optional<std::string>> pieces_;  // [id] as spelled, if an entry has the id
   std::unordered_map<std::string, TokenId, StringHash, std::equal_to<>> ids_;
   std::vector<bool> is_special_;     // [id] never text
   std::array<TokenId, 0x400> low_ids_{};                 // characters below it: Latin to Greek,

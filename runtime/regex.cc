@@ -29,6 +29,22 @@ std::string reason(int code) {
   return reinterpret_cast<const char*>(text);
 }
 
+// \s as Unicode's White_Space: PCRE2's own meaning adds U+180E, which has not
+// been white space since Unicode 6.3, and which Mongolian texts use.
+std::string with_unicode_space(std::string_view pattern) {
+  std::string out;
+  for (std::size_t i = 0; i < pattern.size(); ++i) {
+    const char escaped = pattern[i] == '\\' && i + 1 < pattern.size() ? pattern[++i] : '\0';
+    if (escaped == 's' || escaped == 'S') {
+      out += escaped == 's' ? "\\p{White_Space}" : "\\P{White_Space}";
+    } else {
+      if (escaped != '\0') out += '\\';
+      out += pattern[i];
+    }
+  }
+  return out;
+}
+
 PCRE2_SPTR units(std::string_view text) { return reinterpret_cast<PCRE2_SPTR>(text.data()); }
 
 }  // namespace
@@ -43,15 +59,16 @@ Regex::Regex(Regex&&) noexcept = default;
 Regex& Regex::operator=(Regex&&) noexcept = default;
 
 Result<Regex> Regex::compile(std::string_view pattern, Syntax syntax) {
+  const bool literal = syntax == Syntax::kLiteral;
   const std::uint32_t options =
-      PCRE2_UTF | (syntax == Syntax::kLiteral ? PCRE2_LITERAL : PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C);
+      PCRE2_UTF | (literal ? PCRE2_LITERAL : PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C);
+  const std::string source = literal ? std::string(pattern) : with_unicode_space(pattern);
   int code = 0;
   PCRE2_SIZE at = 0;
   std::unique_ptr<pcre2_code, Free> compiled(
-      pcre2_compile(units(pattern), pattern.size(), options, &code, &at, nullptr));
+      pcre2_compile(units(source), source.size(), options, &code, &at, nullptr));
   if (!compiled) {
-    return error(Code::kCorrupt, "the pattern is wrong at byte " + std::to_string(at) + ": " +
-                                     reason(code));
+    return error(Code::kUnsupported, "the pattern cannot be compiled: " + reason(code));
   }
   pcre2_jit_compile(compiled.get(), PCRE2_JIT_COMPLETE);  // without it: slower, the same result
   return Regex(std::make_unique<const Compiled>(Compiled{std::move(compiled)}));

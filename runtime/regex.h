@@ -23,7 +23,7 @@ class Regex {
   };
   enum class Syntax { kPattern, kLiteral };
 
-  // Errors: kCorrupt, with the place in the pattern and what is wrong there.
+  // In a pattern \s is Unicode's White_Space. Errors: kUnsupported.
   static Result<Regex> compile(std::string_view pattern, Syntax syntax = Syntax::kPattern);
   ~Regex();
   Regex(Regex&&) noexcept;

@@ -4,6 +4,7 @@ texts, and the ids that the `tokenizers` and `sentencepiece` packages give them.
 
     pip install tokenizers sentencepiece && python3 make_tokenizer_fixtures.py
 
+Also writes the seeds of the fuzz targets that read tokenizers (tests/fuzz/corpus/).
 Everything is seeded; what is written depends on the packages' versions alone
 (made with tokenizers 0.23.3 and sentencepiece 0.2.3). Each folder has the files
 that a published model has, and expected.json:
@@ -20,6 +21,7 @@ from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalize
 from tokenizers import pre_tokenizers, processors, trainers
 
 OUT = pathlib.Path(__file__).parent / "tokenizers"
+SEEDS = pathlib.Path(__file__).parents[1] / "fuzz" / "corpus"
 VOCAB = 700
 
 # The published patterns.
@@ -166,9 +168,7 @@ def write_json_tokenizer(name, tokenizer, all_texts):
         "markup": [[m, tokenizer.encode(m, add_special_tokens=False).ids] for m in MARKUP[name]]})
 
 
-def write_sentencepiece(name, lines, all_texts, model_type, **options):
-    folder = OUT / name
-    folder.mkdir(parents=True, exist_ok=True)
+def train_sentencepiece(lines, model_type, vocab_size=VOCAB, **options):
     with tempfile.TemporaryDirectory() as temporary:
         text = pathlib.Path(temporary) / "text"
         text.write_text("\n".join(line.strip() for line in lines))
@@ -177,15 +177,44 @@ def write_sentencepiece(name, lines, all_texts, model_type, **options):
         if model_type == "unigram":  # with a table of its own; the library's NFKC has 240 kB
             options["normalization_rule_tsv"] = str(rules)
         sentencepiece.SentencePieceTrainer.train(
-            input=str(text), model_prefix=temporary + "/m", vocab_size=VOCAB, byte_fallback=True,
+            input=str(text), model_prefix=temporary + "/m", vocab_size=vocab_size, byte_fallback=True,
             num_threads=1, minloglevel=2,
             model_type=model_type, **options)
         model = (pathlib.Path(temporary) / "m.model").read_bytes()
     # The trainer notes its temporary input's name in the model.
-    model = model.replace(temporary.encode(), b"/" * len(temporary.encode()))
+    return model.replace(temporary.encode(), b"/" * len(temporary.encode()))
+
+
+def write_sentencepiece(name, lines, all_texts, **options):
+    folder = OUT / name
+    folder.mkdir(parents=True, exist_ok=True)
+    model = train_sentencepiece(lines, **options)
     (folder / "tokenizer.model").write_bytes(model)
     processor = sentencepiece.SentencePieceProcessor(model_proto=model)
     dump(folder / "expected.json", {"text": [processor.encode(t) for t in all_texts], "markup": []})
+
+
+def write_seeds(lines, all_texts):
+    """A few hundred tokens each: a mutation then hits something that matters."""
+    for kind in ("bpe", "unigram"):
+        options = {"user_defined_symbols": ["<|sep|>"], "self_test_sample_size": 2,
+                   "normalization_rule_name": "identity"}
+        path = SEEDS / "sentencepiece_fuzz" / f"{kind}.model"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(train_sentencepiece(lines, kind, 400, **options))
+    for name in ("llama3", "qwen2", "metaspace"):
+        document = json.loads((OUT / name / "tokenizer.json").read_text())
+        vocab = sorted(document["model"]["vocab"].items(), key=lambda item: item[1])
+        special = {t["content"] for t in document["added_tokens"]}
+        kept = {piece: i for piece, i in vocab if len(piece) == 1 or i > 690 or piece in special}
+        document["model"]["vocab"] = kept
+        document["model"]["merges"] = [m for m in document["model"]["merges"]
+                                       if {m[0], m[1], m[0] + m[1]} <= kept.keys()]
+        dump(SEEDS / "tokenizer_json_fuzz" / f"{name}.json", document)
+    folder = SEEDS / "tokenize_text_fuzz"
+    folder.mkdir(parents=True, exist_ok=True)
+    for i in range(8):
+        (folder / f"{i}.txt").write_bytes("".join(all_texts[i::8]).encode())
 
 
 def main():
@@ -199,7 +228,9 @@ def main():
     write_sentencepiece("sentencepiece_bpe", lines, all_texts, model_type="bpe",
                         normalization_rule_name="identity", remove_extra_whitespaces=False,
                         split_digits=True, control_symbols=["<|user|>", "<|end|>"])
-    write_sentencepiece("sentencepiece_unigram", lines, all_texts, model_type="unigram")
+    write_sentencepiece("sentencepiece_unigram", lines, all_texts, model_type="unigram",
+                        user_defined_symbols=["<|sep|>", "<keep>"])
+    write_seeds(lines, all_texts)
 
 
 if __name__ == "__main__":

@@ -2,18 +2,16 @@
 // the `tokenizers` and `sentencepiece` packages give (make_tokenizer_fixtures.py).
 #include <algorithm>
 #include <catch2/catch.hpp>
-#include <cstdlib>
 #include <string>
 #include <vector>
 
 #include "runtime/json.h"
 #include "runtime/tokenizer.h"
+#include "tests/support/temp_folder.h"  // golden
 
 using namespace pc;
 
 namespace {
-
-std::string golden() { return std::string(std::getenv("PC_SOURCE_DIR")) + "/tests/golden/tokenizers/"; }
 
 JsonDocument read(const std::string& path) {
   auto document = JsonDocument::read_file(path);
@@ -22,7 +20,7 @@ JsonDocument read(const std::string& path) {
 }
 
 std::unique_ptr<Tokenizer> load(const std::string& name) {
-  auto tokenizer = load_tokenizer(golden() + name);
+  auto tokenizer = load_tokenizer(test::golden("tokenizers/" + name));
   if (!tokenizer.ok()) FAIL(tokenizer.error().message);
   return std::move(tokenizer).value();
 }
@@ -36,7 +34,7 @@ Tokens ids(JsonView list) {
 }
 
 std::vector<std::string> texts() {
-  const auto document = read(golden() + "texts.json");
+  const auto document = read(test::golden("tokenizers/texts.json"));
   std::vector<std::string> out;
   for (std::size_t i = 0; i < document.root().size(); ++i) {
     out.emplace_back(*document.root().at(i).string());
@@ -60,7 +58,7 @@ TEST_CASE("the ids of every text are the reference's") {
   const auto all = texts();
   for (const std::string& name : kAll) {
     const auto tokenizer = load(name);
-    const auto expected = read(golden() + name + "/expected.json");
+    const auto expected = read(test::golden("tokenizers/" + name + "/expected.json"));
     const JsonView lists = *expected.root().member("text");
     REQUIRE(lists.size() == all.size());
     for (std::size_t i = 0; i < all.size(); ++i) {

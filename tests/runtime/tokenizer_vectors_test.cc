@@ -1,11 +1,10 @@
 // Published token ids: 47 texts with the ids that the models' own tokenizers
 // give them (PC_SHARED_DIR/assets/tokenizers).
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
-#include <iterator>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -13,6 +12,7 @@
 #include "runtime/bpe_tokenizer.h"
 #include "runtime/sentencepiece_tokenizer.h"
 #include "tests/support/gguf_vocab.h"
+#include "tests/support/temp_folder.h"  // read_whole
 
 using namespace pc;
 
@@ -26,26 +26,21 @@ std::string assets() {
   return "";
 }
 
-std::string read(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  REQUIRE(file.good());
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 struct Vector {
   std::string text;
   Tokens ids;
 };
 
 std::vector<Vector> read_vectors(const std::string& stem) {
-  const std::string texts = read(stem + ".inp"), separator = "\n__ggml_vocab_test__\n";
-  std::istringstream ids(read(stem + ".out"));
+  const std::string texts = test::read_whole(stem + ".inp"), separator = "\n__ggml_vocab_test__\n";
+  std::istringstream ids(test::read_whole(stem + ".out"));
   std::vector<Vector> out;
-  for (std::size_t at = 0; at < texts.size();) {
+  // The file ends with a separator: the last text is empty, and so is its line.
+  for (std::size_t at = 0; at <= texts.size();) {
     const std::size_t end = std::min(texts.find(separator, at), texts.size());
-    std::string line;
-    if (!std::getline(ids, line)) break;
     Vector vector{texts.substr(at, end - at), {}};
+    std::string line;
+    std::getline(ids, line);
     std::istringstream numbers(line);
     for (TokenId id; numbers >> id;) vector.ids.push_back(id);
     out.push_back(std::move(vector));
