@@ -68,13 +68,6 @@ void sweep_used(const StoreDir& dir) {
   });
 }
 
-// Was it used since it was listed?
-bool still_idle(const StoreDir& dir, const StoreEntry& entry) {
-  struct stat st {};
-  return stat_at(dir.objects.get(), object_name(entry.key).c_str(), &st) &&
-         last_use_ns(dir, entry.key, st) == entry.last_used_ns;
-}
-
 }  // namespace
 
 Result<std::vector<StoreEntry>> list_objects(const StoreDir& dir) {
@@ -116,7 +109,6 @@ Result<GcReport> collect(const StoreDir& dir, std::uint64_t target_bytes,
   });
   for (const StoreEntry& entry : entries) {
     if (report.left_bytes <= target_bytes) break;
-    if (!still_idle(dir, entry)) continue;
     const Unlinked done = unlink_if_unused(dir.objects.get(), object_name(entry.key).c_str());
     if (done == Unlinked::kInUse) ++report.in_use_files;
     if (done != Unlinked::kYes) continue;

@@ -84,8 +84,7 @@ Status Module::check_runs() {
   std::int64_t end = 0;
   for (const ModuleRun& run : runs_) {
     const bool first = first_blocks_.empty();
-    if (run.n_tokens == 0 || run.n_tokens > header_.n_tokens || run.local_position < end ||
-        (first && run.local_position != 0)) {
+    if (run.n_tokens == 0 || run.local_position < end || (first && run.local_position != 0)) {
       return corrupt("its runs are empty, overlap, or do not start at 0");
     }
     first_blocks_.push_back(static_cast<std::uint32_t>(n_blocks));

@@ -167,6 +167,10 @@ FileLock ModuleStore::lock(const ModuleKey& key, std::chrono::milliseconds timeo
 Result<std::vector<StoreEntry>> ModuleStore::list() const { return list_objects(state_->dir); }
 
 Result<ModuleHandle> ModuleStore::verify(const ModuleKey& key) const {
+  return read_object(state_->dir, key, ReadMode::kVerify, [](const Module&) { return ok(); });
+}
+
+Result<ModuleHandle> ModuleStore::inspect(const ModuleKey& key) const {
   return read_object(state_->dir, key, ReadMode::kInspect, [](const Module&) { return ok(); });
 }
 

@@ -105,7 +105,9 @@ class ModuleStore {
 
   // Every module file, by key. Foreign names, links and pipes are ignored.
   Result<std::vector<StoreEntry>> list() const;
-  // Opens by key alone and checks every byte. Sets nothing aside.
+  // Opens by key alone, for reports, and sets nothing aside. `inspect` checks
+  // header and tables, `verify` every byte.
+  Result<ModuleHandle> inspect(const ModuleKey& key) const;
   Result<ModuleHandle> verify(const ModuleKey& key) const;
   // Unlinks, also where in use: mappings stay valid. kNotFound.
   Status remove(const ModuleKey& key);

@@ -50,6 +50,7 @@ Result<ModuleHandle> map_and_check(const StoreDir& dir, const ModuleKey& key, co
   PC_TRY(ModuleHandle module, Module::open(file->bytes(), PayloadCheck::kTrusted, file));
   if (module->key() != key) return error(Code::kMismatch, "module file under the name of another");
   PC_CHECK_OK(accept(*module));
+  if (mode == ReadMode::kInspect) return module;
   if (mode == ReadMode::kUse && is_verified(dir, key, object.st)) {
     mark_used(dir, key);
     file->will_need(0, size);

@@ -16,7 +16,8 @@ namespace pc {
 
 enum class ReadMode {
   kUse,      // trusts a stamp; marks the use; sets a bad file aside
-  kInspect,  // verifies every byte and changes nothing
+  kVerify,   // verifies every byte; changes nothing
+  kInspect,  // all but the payload; changes nothing
 };
 
 // `accept` has the last word on a sound module. Errors: kNotFound, kIo,

@@ -137,6 +137,8 @@ TEST_CASE("a file under the name of another identity is a mismatch and set aside
     change(other);
     fs::rename(test::object_path(dir.path(), key), test::object_path(dir.path(), key_of(other)));
     INFO(name);
+    CHECK(store->verify(key_of(other)).error().code == Code::kMismatch);
+    CHECK(store->inspect(key_of(other)).error().code == Code::kMismatch);
     CHECK(miss_of(*store, other) == MissReason::kMismatch);
     CHECK(miss_of(*store, other) == MissReason::kNotEncoded);
     CHECK(fs::exists(dir.path() + "/v1/quarantine/" + object_name(key_of(other))));
@@ -302,22 +304,54 @@ TEST_CASE("a store that cannot be opened says why") {
 }
 
 TEST_CASE("eviction takes the least recently used, and stays within the budget") {
+  const int oldest = GENERATE(0, 1, 2);
   const TempDir dir;
   const std::uint64_t size = test::make_module(test::identity())->bytes().size();
   const auto store = open_store(dir.path(), 3 * size);
   std::vector<ModuleKey> keys;
   for (int i = 0; i < 3; ++i) {
     keys.push_back(put(*store, test::identity(i)));
-    set_used(dir.path(), keys.back(), 1'000'000 + i);
+    set_used(dir.path(), keys.back(), i == oldest ? 1'000'000 : 2'000'000);
   }
-  CHECK(store->find(test::identity(0)));  // now the youngest
   put(*store, test::identity(3));
-  CHECK(miss_of(*store, test::identity(1)) == MissReason::kNotEncoded);
-  CHECK(store->find(test::identity(0)));
-  CHECK(store->find(test::identity(2)));
-  CHECK(store->find(test::identity(3)));
+  for (int i = 0; i < 4; ++i) CHECK(static_cast<bool>(store->find(test::identity(i))) == (i != oldest));
   CHECK(stored_bytes(open_store_dir(dir.path(), true).value()) <= 3 * size);
-  CHECK(!fs::exists(dir.path() + "/v1/used/" + keys[1].hex()));
+  CHECK(!fs::exists(dir.path() + "/v1/used/" + keys[oldest].hex()));
+}
+
+TEST_CASE("a use makes a module the youngest") {
+  const TempDir dir;
+  const std::uint64_t size = test::make_module(test::identity())->bytes().size();
+  const auto store = open_store(dir.path(), 3 * size);
+  for (int i = 0; i < 3; ++i) set_used(dir.path(), put(*store, test::identity(i)), 1'000'000 + i);
+  CHECK(store->find(test::identity(0)));
+  put(*store, test::identity(3));
+  CHECK(store->find(test::identity(0)));
+  CHECK(miss_of(*store, test::identity(1)) == MissReason::kNotEncoded);
+}
+
+TEST_CASE("every way of being found is a use") {
+  const TempDir dir;
+  const ModuleIdentity id = test::identity();
+  const auto store = open_store(dir.path());
+  const ModuleKey key = put(*store, id);
+  set_used(dir.path(), key, 1);
+  const auto used_again = [&] {
+    const auto entries = open_store(dir.path())->list().value();
+    const bool again = entries.at(0).last_used_ns > 2'000'000'000;
+    const timespec old[2] = {{1, 0}, {1, 0}};
+    REQUIRE(::utimensat(AT_FDCWD, (dir.path() + "/v1/used/" + key.hex()).c_str(), old, 0) == 0);
+    return again;
+  };
+  CHECK(!used_again());
+  std::this_thread::sleep_for(std::chrono::milliseconds(150));
+  const Lookup verified = store->find(id);
+  REQUIRE(verified);
+  CHECK(used_again());
+  CHECK(store->find(id));  // from this process's mapping
+  CHECK(used_again());
+  CHECK(open_store(dir.path())->find(id));  // by its stamp
+  CHECK(used_again());
 }
 
 TEST_CASE("files in use are not evicted, in whichever process") {
@@ -446,10 +480,12 @@ TEST_CASE("verify reads every byte and changes nothing") {
     const char byte = static_cast<char>(file.get());
     overwrite(path, i, std::string(1, static_cast<char>(byte ^ 4)));
     missed += store->verify(key).ok();
+    missed += i < kPayloadAlign && store->inspect(key).ok();
     overwrite(path, i, std::string(1, byte));
   }
   CHECK(missed == 0);
   CHECK(store->verify(key).ok());
+  CHECK(store->inspect(key).value()->tokens().size() == 22);
 }
 
 TEST_CASE("publishing by a named temporary file keeps the same promises") {

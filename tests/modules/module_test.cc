@@ -87,6 +87,15 @@ TEST_CASE("the same identity and values give the same bytes") {
   CHECK(std::ranges::equal(a->bytes(), b->bytes()));
 }
 
+// Files outlive builds. Where this fails, kModuleVersion (or, for the key
+// alone, kKvLayoutVersion or kKvNumericsVersion) has to change as well.
+TEST_CASE("the bytes of format 1 are what they were") {
+  const ModuleHandle f32 = test::make_module(test::identity());
+  CHECK(f32->key().hex() == "8a2db3b5cdcea461b324d64925f4ee78dcc2fcadafd22de60a00ccf0c8b85ffb");
+  CHECK(to_hex(sha256(f32->bytes())) == "6465fe09aed97273896888f7bbbcf841b84754d3c2d9fdf4b3493dbda61ee4b1");
+  CHECK(to_hex(sha256(test::make_module(test::identity(0, KvType::kBf16))->bytes())) == "237340d59f6035b5ceab53c68673774a7b18ebc1d96b8594400ee36dfd1af81d");
+}
+
 TEST_CASE("a segment points into the bytes it was opened on, on a cache line") {
   const ModuleHandle module = test::make_module(test::identity());
   Bytes copy(module->bytes());

@@ -1,0 +1,106 @@
+// Fuzzes the reader of module files.
+//
+// The first byte of the input chooses what the rest is: a file; changes
+// (offset u16, byte) to a sound file; or such changes under a key and a seal that
+// fit, which is what a hostile author sends and the only way past SHA-256.
+// Whatever opens must keep its promises: everything handed out lies inside
+// the bytes given, and every byte of it can be read.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <span>
+#include <utility>
+
+#include "base/aligned_buffer.h"
+#include "modules/module.h"
+#include "modules/module_image.h"
+
+namespace {
+
+using pc::Module;
+using pc::ModuleHandle;
+
+pc::ModuleIdentity base_identity() {
+  pc::ModuleIdentity id;
+  id.weights.fill(1);
+  id.tokenizer.fill(2);
+  id.rope.fill(3);
+  id.geometry = {.n_layers = 2, .n_kv_heads = 1, .head_dim = 2, .type = pc::KvType::kBf16};
+  id.runs = {{{1, 2, 3}, -3, false}, {{4, 5, 6}, 0, true}, {std::vector<std::int32_t>(18, 7), 5, true}};
+  return id;
+}
+
+const ModuleHandle& base_module() {
+  static const ModuleHandle module = pc::ModuleImage::create(base_identity()).value().seal().value();
+  return module;
+}
+
+void require(bool promise) {
+  if (!promise) std::abort();
+}
+
+void use(const Module& module, std::span<const std::byte> bytes) {
+  std::int64_t sum = 0;
+  for (const std::int32_t token : module.tokens()) sum += token;
+  const pc::KvGeometry& g = module.geometry();
+  for (std::uint32_t run = 0; run < module.runs().size(); ++run) {
+    const pc::KvSegment s = module.segment(run, 0);
+    const std::byte* last = s.data + (g.n_layers - 1) * s.layer_stride_bytes + (g.n_kv_heads - 1) * s.head_stride_bytes +
+                            s.value_offset_bytes + pc::kv_blocks(s.n_tokens) * g.block_bytes() - 1;
+    require(s.data >= bytes.data() && last >= s.data && last < bytes.data() + bytes.size());
+    sum += static_cast<int>(*s.data) + static_cast<int>(*last);
+  }
+  const volatile std::int64_t read = sum;
+  (void)read;
+  const pc::ModuleIdentity identity = base_identity();
+  (void)module.matches(identity, pc::causes_of(identity));
+}
+
+void open_and_use(std::span<const std::byte> bytes) {
+  const auto trusted = Module::open(bytes, pc::PayloadCheck::kTrusted, nullptr);
+  const auto verified = Module::open(bytes, pc::PayloadCheck::kVerify, nullptr);
+  require(trusted.ok() || !verified.ok());
+  if (!trusted.ok()) return;
+  require(verified.ok() == (*trusted)->verify_payload().ok());
+  use(**trusted, bytes);
+}
+
+void open_raw(std::span<const std::byte> input) {
+  pc::AlignedBuffer<std::byte> file(input.size());
+  if (!input.empty()) std::memcpy(file.data(), input.data(), input.size());
+  open_and_use(file.span());
+}
+
+void open_changed(std::span<const std::byte> changes, bool reseal) {
+  const std::span<const std::byte> base = base_module()->bytes();
+  pc::AlignedBuffer<std::byte> file(base.size());
+  std::memcpy(file.data(), base.data(), base.size());
+  for (; changes.size() >= 3; changes = changes.subspan(3)) {
+    const std::size_t at = static_cast<std::size_t>(changes[0]) << 8 | static_cast<std::size_t>(changes[1]);
+    file[at % file.size()] = changes[2];
+  }
+  if (reseal) {
+    pc::ModuleHeader header;
+    std::memcpy(&header, file.data(), sizeof header);
+    header.key = pc::key_of(header.causes);
+    std::memcpy(file.data(), &header, sizeof header);
+    header.seal = pc::module_seal(std::span<const std::byte>(file.span()).first(pc::kPayloadAlign));
+    std::memcpy(file.data(), &header, sizeof header);
+  }
+  open_and_use(file.span());
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size == 0) return 0;
+  const auto rest = std::as_bytes(std::span(data, size)).subspan(1);
+  switch (data[0] % 3) {
+    case 0: open_raw(rest); break;
+    case 1: open_changed(rest, false); break;
+    case 2: open_changed(rest, true); break;
+  }
+  return 0;
+}
