@@ -195,8 +195,16 @@ def check_base_headers(root):
         yield f"base/: {len(headers)} headers; {BASE_HEADERS} are the most"
 
 
+def check_decisions(root):
+    folder = os.path.join(root, "docs/adr")
+    index = read(root, "docs/adr/README.md") if os.path.isdir(folder) else ""
+    for name in sorted(os.listdir(folder)) if index else ():
+        if re.match(r"\d{4}-", name) and f"]({name})" not in index:
+            yield f"docs/adr/{name}:1: not listed in docs/adr/README.md"
+
+
 def violations(root):
-    found = list(check_base_headers(root))
+    found = list(check_base_headers(root)) + list(check_decisions(root))
     for path in files(root, CODE, SOURCE):
         text = read(root, path)
         lines = without_comments_and_strings(text).split("\n")
@@ -223,6 +231,8 @@ SOUND = {
     "runtime/c_api.cc": '#include "promptcache/promptcache.h"\n',
     "tools/good.cc": "#include <CLI/CLI.hpp>\n#include <promptcache/promptcache.h>\n#include <iostream>\n",
     "tests/good_test.cc": '#include "runtime/model.h"\n#include <sys/mman.h>\n',
+    "docs/adr/README.md": "| [0001](0001-right.md) | right |\n",
+    "docs/adr/0001-right.md": "# Right\n",
     "runtime/wide.h": CONTRACT + "namespace pc {\n" + "\n" * 400 + "}  // namespace pc\n",
 }
 PLANTED = {
@@ -246,6 +256,7 @@ PLANTED = {
     "base/bare.h": "#pragma once\n",
     "runtime/long.cc": "// line\n" * (FILE_LINES + 1),
     "runtime/tall.cc": "int f() {\n" + "  g();\n" * FUNCTION_LINES + "}\n",
+    "docs/adr/0002-forgotten.md": "# Forgotten\n",
     "scripts/machine": "cd " + "/".join(("", "home", "somebody")) + "\n",
 }
 
