@@ -34,7 +34,8 @@ pc::Status configure(pc::JsonView root) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto document = pc::JsonDocument::parse(text, "fuzz");
-  const pc::Status status = document.ok() ? configure(document->root()) : pc::Status(document.error());
+  const pc::Status status =
+      document.ok() ? configure(document->root()) : pc::Status(document.error());
   if (!status.ok()) require(!status.error().message.empty());
   return 0;
 }

@@ -1,0 +1,45 @@
+// Any schema with any prompt: the input is a schema up to the first
+// "<prompt", and a prompt from there.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "pml/encode_plan.h"
+#include "pml/layout.h"
+#include "pml/plan_check.h"
+#include "pml/prompt_parser.h"
+#include "pml/resolve.h"
+#include "pml/schema_parser.h"
+#include "tests/support/fake_tokenizer.h"
+
+using namespace pc;
+using namespace pc::pml;
+
+namespace {
+
+void require(bool promise) {
+  if (!promise) std::abort();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const TextEncoder encoder = pc::test::byte_encoder();
+  const std::string_view input(reinterpret_cast<const char*>(data), size);
+  const std::size_t split = std::min(input.find("<prompt"), size);
+  const auto schema = parse_schema(input.substr(0, split));
+  const auto prompt = parse_prompt(input.substr(split));
+  if (!schema.ok() || !prompt.ok()) return 0;
+  const auto layout = lay_out(*schema, encoder);
+  if (!layout.ok()) return 0;
+  const auto jobs = plan_encoding(*layout);
+  require(check_jobs(*layout, jobs).ok());
+  const auto plan = resolve(*prompt, *layout, jobs, encoder);
+  if (plan.ok())
+    require(check_plan(*layout, jobs, *plan).ok());
+  else
+    require(plan.error().line > 0);
+  return 0;
+}
