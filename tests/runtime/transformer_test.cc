@@ -64,7 +64,7 @@ void require_plan(PlanRunner& runner, const DenseOracle& oracle, const RawPlan& 
   std::vector<DenseRow> rows;
   auto last = dense_rows(plan, &rows);
   if (at_once) last = {last.back()};
-  const auto want = oracle.forward(rows);
+  const auto want = oracle.forward(rows, last);
   const auto got = runner.run(plan, at_once);
   REQUIRE(got.size() == last.size());
   for (std::size_t i = 0; i < last.size(); ++i) REQUIRE(max_difference(got[i], want[last[i]]) <= tolerance);
@@ -132,7 +132,7 @@ TEST_CASE("one encoding serves a hundred offsets like an encoding made there") {
     const auto a = runner.run(moved), b = runner.run(there);
     std::vector<DenseRow> rows;
     const auto last = dense_rows(there, &rows);
-    REQUIRE(max_difference(a[0], DenseOracle(model.desc).forward(rows)[last[0]]) <= kF32Tolerance);
+    REQUIRE(max_difference(a[0], DenseOracle(model.desc).forward(rows, last)[last[0]]) <= kF32Tolerance);
     for (std::size_t v = 0; v < a[0].size(); ++v) REQUIRE(std::fabs(a[0][v] - b[0][v]) <= 5e-5f);
   }
 }
@@ -188,7 +188,7 @@ TEST_CASE("long prompts: chunks, shares and threads change nothing beyond roundi
   plan.prompt = {{0, 0, {}, 0}, {-1, 0, random_tokens(random, 600, 64), 700}, {-1, 0, random_tokens(random, 1, 64), 1300}};
   std::vector<DenseRow> rows;
   const auto last = dense_rows(plan, &rows);
-  const auto want = DenseOracle(model.desc).forward(rows);
+  const auto want = DenseOracle(model.desc).forward(rows, last);
   for (const std::uint32_t threads : {1u, 2u, 5u}) {
     PlanRunner runner(cpu_backend(), model.desc, KvType::kF32, threads);
     const auto got = runner.run(plan);
@@ -207,7 +207,7 @@ TEST_CASE("bf16 states and bf16 weights stay near the oracle") {
     const RawPlan plan = random_plan(random, shape.vocab_size);
     std::vector<DenseRow> rows;
     const auto last = dense_rows(plan, &rows);
-    const auto want = oracle.forward(rows);
+    const auto want = oracle.forward(rows, last);
     const auto got = runner.run(plan);
     for (std::size_t r = 0; r < last.size(); ++r) {
       double difference = 0, norm = 0;

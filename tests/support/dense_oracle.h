@@ -25,8 +25,8 @@ class DenseOracle {
  public:
   explicit DenseOracle(const pc_model_desc& desc) : d_(desc) {}
 
-  // Logits of every row: [rows][vocab_size].
-  std::vector<std::vector<double>> forward(const std::vector<DenseRow>& rows) const {
+  // Logits of the rows that are asked for: [rows][vocab_size], empty for the others.
+  std::vector<std::vector<double>> forward(const std::vector<DenseRow>& rows, const std::vector<std::uint32_t>& wanted) const {
     const std::size_t n = rows.size();
     std::vector<std::vector<double>> x(n);
     for (std::size_t i = 0; i < n; ++i) {
@@ -36,7 +36,7 @@ class DenseOracle {
     }
     for (std::uint32_t l = 0; l < d_.n_layers; ++l) layer(rows, d_.layers[l], x);
     std::vector<std::vector<double>> logits(n);
-    for (std::size_t i = 0; i < n; ++i) logits[i] = multiply(d_.lm_head, {}, norm(x[i], d_.final_norm));
+    for (const std::uint32_t i : wanted) logits[i] = multiply(d_.lm_head, {}, norm(x[i], d_.final_norm));
     return logits;
   }
 
