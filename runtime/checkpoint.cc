@@ -33,9 +33,10 @@ Result<std::string> find_only_file(const std::string& folder) {
   if (failed) return error(Code::kIo, folder + ": cannot be listed: " + failed.message());
   if (names.size() == 1) return *names.begin();
   if (names.empty()) {
-    return error(Code::kNotFound, folder + ": no *.safetensors there" +
-                                      (has_pickle ? "; convert the pickled weights to safetensors"
-                                                  : "; a checkpoint is config.json and *.safetensors"));
+    return error(Code::kNotFound,
+                 folder + ": no *.safetensors there" +
+                     (has_pickle ? "; convert the pickled weights to safetensors"
+                                 : "; a checkpoint is config.json and *.safetensors"));
   }
   return error(Code::kNotFound, folder + ": " + std::to_string(names.size()) +
                                     " *.safetensors but neither " + kSingle + " nor " + kIndex +
@@ -58,7 +59,8 @@ Status add_file(const std::string& folder, const std::string& name, Checkpoint* 
 Result<Checkpoint> open_shards(const std::string& folder) {
   const std::string index = folder + "/" + kIndex;
   PC_TRY(const MappedFile file, MappedFile::open(index));
-  const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
+  const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()),
+                              file.bytes().size());
   PC_TRY(const auto shard_of, parse_safetensors_index(text, index));
   std::set<std::string> shards;
   for (const auto& [tensor, shard] : shard_of) shards.insert(shard);
@@ -77,8 +79,7 @@ Result<Checkpoint> open_shards(const std::string& folder) {
   }
   for (const auto& [tensor, view] : checkpoint.tensors) {
     if (!shard_of.contains(tensor)) {
-      return error(Code::kMismatch,
-                   view.file + ": tensor \"" + tensor + "\" is not in " + kIndex);
+      return error(Code::kMismatch, view.file + ": tensor \"" + tensor + "\" is not in " + kIndex);
     }
   }
   return checkpoint;

@@ -18,8 +18,9 @@ constexpr JsonLimits kConfigLimits{.bytes = std::size_t{4} << 20, .values = 1u <
 Result<JsonDocument> read_config(const std::string& folder) {
   auto document = JsonDocument::read_file(folder + "/config.json", kConfigLimits);
   if (!document.ok() && document.error().code == Code::kNotFound) {
-    return error(Code::kNotFound, folder + ": no config.json there, so it is no checkpoint folder; "
-                                           "give the folder that holds config.json and *.safetensors");
+    return error(Code::kNotFound, folder +
+                                      ": no config.json there, so it is no checkpoint folder; "
+                                      "give the folder that holds config.json and *.safetensors");
   }
   return document;
 }
@@ -34,7 +35,8 @@ Result<T> in(const std::string& place, Result<T> result) {
 }
 
 // generation_config.json, where there is one, has the last word on what ends a generation.
-Status override_eos(const std::string& folder, std::uint32_t vocab_size, std::vector<std::int32_t>* eos) {
+Status override_eos(const std::string& folder, std::uint32_t vocab_size,
+                    std::vector<std::int32_t>* eos) {
   const auto document = JsonDocument::read_file(folder + "/generation_config.json", kConfigLimits);
   if (!document.ok()) {
     if (document.error().code == Code::kNotFound) return ok();

@@ -20,13 +20,26 @@ struct Foreign {
   double neutral;
 };
 constexpr std::array<Foreign, 20> kForeign{{
-    {"quantization_config", 0}, {"compression_config", 0}, {"rope_interleaved", 0},
-    {"alibi", 0}, {"clip_qkv", 0}, {"qk_layernorm", 0}, {"use_qk_norm", 0},
-    {"is_encoder_decoder", 0}, {"add_cross_attention", 0}, {"num_experts", 0},
-    {"num_local_experts", 0}, {"attn_logit_softcapping", 0}, {"final_logit_softcapping", 0},
-    {"use_bidirectional_attention", 0}, {"attention_chunk_size", 0},
-    {"logits_scaling", 1}, {"logit_scale", 1}, {"embedding_multiplier", 1},
-    {"residual_multiplier", 1}, {"no_rope_layer_interval", 0},
+    {"quantization_config", 0},
+    {"compression_config", 0},
+    {"rope_interleaved", 0},
+    {"alibi", 0},
+    {"clip_qkv", 0},
+    {"qk_layernorm", 0},
+    {"use_qk_norm", 0},
+    {"is_encoder_decoder", 0},
+    {"add_cross_attention", 0},
+    {"num_experts", 0},
+    {"num_local_experts", 0},
+    {"attn_logit_softcapping", 0},
+    {"final_logit_softcapping", 0},
+    {"use_bidirectional_attention", 0},
+    {"attention_chunk_size", 0},
+    {"logits_scaling", 1},
+    {"logit_scale", 1},
+    {"embedding_multiplier", 1},
+    {"residual_multiplier", 1},
+    {"no_rope_layer_interval", 0},
 }};
 
 Status check_foreign(JsonView config) {
@@ -42,7 +55,8 @@ Status check_foreign(JsonView config) {
       neutral = number == field.neutral;
     }
     if (!neutral) {
-      return value->error(Code::kUnsupported, "changes the computation in a way that is not supported");
+      return value->error(Code::kUnsupported,
+                          "changes the computation in a way that is not supported");
     }
   }
   return ok();
@@ -51,7 +65,8 @@ Status check_foreign(JsonView config) {
 Status check_activation(JsonView config) {
   PC_TRY(const std::string name, config.string_or("hidden_act", "silu"));
   if (name == "silu" || name == "swish") return ok();
-  return config.error(Code::kUnsupported, "hidden_act \"" + name + "\" is not supported; only silu is");
+  return config.error(Code::kUnsupported,
+                      "hidden_act \"" + name + "\" is not supported; only silu is");
 }
 
 Result<std::uint32_t> read_extent(JsonView config, std::string_view key, std::int64_t limit) {
@@ -60,7 +75,8 @@ Result<std::uint32_t> read_extent(JsonView config, std::string_view key, std::in
   return static_cast<std::uint32_t>(n);
 }
 
-Result<std::uint32_t> read_extent_or(JsonView config, std::string_view key, std::uint32_t fallback) {
+Result<std::uint32_t> read_extent_or(JsonView config, std::string_view key,
+                                     std::uint32_t fallback) {
   if (!config.find(key)) return fallback;
   return read_extent(config, key, kMaxExtent);
 }
@@ -79,7 +95,8 @@ Status read_shape(JsonView config, std::uint32_t default_head_dim, ModelConfig* 
   if (derived && out->d_model % out->n_heads != 0) {
     return config.error(Code::kUnsupported, "hidden_size " + std::to_string(out->d_model) +
                                                 " is not a multiple of num_attention_heads " +
-                                                std::to_string(out->n_heads) + ", and no head_dim is given");
+                                                std::to_string(out->n_heads) +
+                                                ", and no head_dim is given");
   }
   return ok();
 }
@@ -94,8 +111,8 @@ Status check_heads(JsonView config, const ModelConfig& c) {
     return config.error(Code::kUnsupported, "head_dim " + std::to_string(c.head_dim) + " is odd");
   }
   if (std::uint64_t{c.n_heads} * c.head_dim > static_cast<std::uint64_t>(kMaxExtent)) {
-    return config.error(Code::kUnsupported, "num_attention_heads times head_dim is over " +
-                                                std::to_string(kMaxExtent));
+    return config.error(Code::kUnsupported,
+                        "num_attention_heads times head_dim is over " + std::to_string(kMaxExtent));
   }
   return ok();
 }
@@ -173,7 +190,8 @@ Result<std::uint32_t> read_window(JsonView config, std::uint32_t absent) {
   return is_null ? 0 : absent;
 }
 
-Result<std::optional<std::vector<bool>>> read_sliding_layers(JsonView config, std::uint32_t n_layers) {
+Result<std::optional<std::vector<bool>>> read_sliding_layers(JsonView config,
+                                                             std::uint32_t n_layers) {
   const auto types = config.find("layer_types");
   if (!types) return std::optional<std::vector<bool>>();
   if (!types->is_array() || types->size() != n_layers) {
@@ -183,9 +201,9 @@ Result<std::optional<std::vector<bool>>> read_sliding_layers(JsonView config, st
   for (std::size_t i = 0; i < n_layers; ++i) {
     PC_TRY(const std::string_view type, types->at(i).string());
     if (type != "full_attention" && type != "sliding_attention") {
-      return types->at(i).error(Code::kUnsupported,
-                                "is \"" + std::string(type) +
-                                    "\"; supported are full_attention and sliding_attention");
+      return types->at(i).error(
+          Code::kUnsupported,
+          "is \"" + std::string(type) + "\"; supported are full_attention and sliding_attention");
     }
     sliding.push_back(type == "sliding_attention");
   }

@@ -19,7 +19,7 @@
 namespace pc {
 
 struct ModelConfig {
-  std::string architecture;          // "LlamaForCausalLM"
+  std::string architecture;  // "LlamaForCausalLM"
   std::uint32_t n_layers = 0, d_model = 0, n_heads = 0, n_kv_heads = 0, head_dim = 0;
   std::uint32_t d_ffn = 0, vocab_size = 0;
   std::uint32_t context_tokens = 0;  // max_position_embeddings
@@ -50,6 +50,7 @@ Result<std::uint32_t> read_window(JsonView config, std::uint32_t absent);
 
 // "layer_types" of transformers 5: true where a layer's attention slides;
 // nothing when the field is absent.
-Result<std::optional<std::vector<bool>>> read_sliding_layers(JsonView config, std::uint32_t n_layers);
+Result<std::optional<std::vector<bool>>> read_sliding_layers(JsonView config,
+                                                             std::uint32_t n_layers);
 
 }  // namespace pc

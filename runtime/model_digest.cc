@@ -35,8 +35,8 @@ std::vector<Digest> hash_all(const std::vector<Piece>& pieces) {
   };
   std::size_t n_bytes = 0;
   for (const Piece& piece : pieces) n_bytes += piece.size();
-  const std::size_t n_workers =
-      std::min<std::size_t>(std::max(1u, std::thread::hardware_concurrency()), n_bytes / kPieceBytes + 1);
+  const std::size_t n_workers = std::min<std::size_t>(
+      std::max(1u, std::thread::hardware_concurrency()), n_bytes / kPieceBytes + 1);
   std::vector<std::thread> helpers;
   helpers.reserve(n_workers);
   try {
@@ -50,7 +50,8 @@ std::vector<Digest> hash_all(const std::vector<Piece>& pieces) {
 }
 
 void hash_shape(const pc_model_desc& d, Sha256* hash) {
-  for (const std::uint64_t n : {d.n_layers, d.d_model, d.n_heads, d.n_kv_heads, d.head_dim, d.d_ffn, d.vocab_size}) {
+  for (const std::uint64_t n :
+       {d.n_layers, d.d_model, d.n_heads, d.n_kv_heads, d.head_dim, d.d_ffn, d.vocab_size}) {
     hash->field(n);
   }
   hash->field(std::uint64_t{std::bit_cast<std::uint32_t>(d.norm_eps)});

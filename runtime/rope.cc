@@ -87,7 +87,9 @@ Result<std::optional<JsonView>> find_scaling(JsonView config) {
 
 // ---- computing ----
 
-bool is_positive(double x) { return std::isfinite(x) && x > 0; }
+bool is_positive(double x) {
+  return std::isfinite(x) && x > 0;
+}
 
 double plain_inv_freq(double theta, std::size_t pair, std::uint32_t dims) {
   return std::pow(theta, -2.0 * static_cast<double>(pair) / dims);
@@ -148,21 +150,25 @@ Status check_numbers(const RopeConfig& c) {
   const char* bad = nullptr;
   if (!is_positive(c.theta) || (yarn && c.theta <= 1)) bad = "rope_theta";
   if (!is_positive(c.factor)) bad = "factor";
-  if ((yarn || llama3) && !is_positive(c.original_context)) bad = "original_max_position_embeddings";
-  if (yarn && (!is_positive(c.beta_fast) || !is_positive(c.beta_slow))) bad = "beta_fast or beta_slow";
+  if ((yarn || llama3) && !is_positive(c.original_context))
+    bad = "original_max_position_embeddings";
+  if (yarn && (!is_positive(c.beta_fast) || !is_positive(c.beta_slow)))
+    bad = "beta_fast or beta_slow";
   if (llama3 && !(is_positive(c.low_freq_factor) && c.high_freq_factor > c.low_freq_factor)) {
     bad = "low_freq_factor or high_freq_factor";
   }
   if (!bad) return ok();
-  return error(Code::kUnsupported, std::string(bad) + " of RoPE type \"" + c.type + "\" is out of range");
+  return error(Code::kUnsupported,
+               std::string(bad) + " of RoPE type \"" + c.type + "\" is out of range");
 }
 
 // int(head_dim * factor), which has to be even to make pairs.
 Result<std::uint32_t> rotated_dims(const RopeConfig& c, std::uint32_t head_dim) {
   const double dims = c.partial_rotary_factor * head_dim;
   if (!(dims >= 2 && dims <= head_dim) || static_cast<std::uint32_t>(dims) % 2 != 0) {
-    return error(Code::kUnsupported, "partial_rotary_factor " + std::to_string(c.partial_rotary_factor) +
-                                         " of head_dim " + std::to_string(head_dim) +
+    return error(Code::kUnsupported, "partial_rotary_factor " +
+                                         std::to_string(c.partial_rotary_factor) + " of head_dim " +
+                                         std::to_string(head_dim) +
                                          " is not a positive even number of dimensions");
   }
   return static_cast<std::uint32_t>(dims);
@@ -212,12 +218,14 @@ Result<Rope> compute_rope(const RopeConfig& config, std::uint32_t head_dim) {
     if (config.type == "llama3") f = llama3_inv_freq(config, f);
     if (yarn) f = yarn_inv_freq(config, ramp, i, f);
     if (!is_positive(f)) {
-      return error(Code::kUnsupported, "RoPE frequency " + std::to_string(i) + " is not a positive number");
+      return error(Code::kUnsupported,
+                   "RoPE frequency " + std::to_string(i) + " is not a positive number");
     }
     rope.inv_freq.push_back(f);
   }
   if (yarn) rope.scale = yarn_scale(config);
-  if (!is_positive(rope.scale)) return error(Code::kUnsupported, "YaRN's attention factor is not a positive number");
+  if (!is_positive(rope.scale))
+    return error(Code::kUnsupported, "YaRN's attention factor is not a positive number");
   return rope;
 }
 

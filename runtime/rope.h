@@ -16,16 +16,16 @@
 namespace pc {
 
 struct RopeConfig {
-  std::string type = "default";      // default, linear, llama3, yarn
+  std::string type = "default";  // default, linear, llama3, yarn
   double theta = 10000;
   double partial_rotary_factor = 1;  // share of a head's dimensions that is rotated
   double factor = 1;                 // of the context's length; linear, llama3, yarn
   double original_context = 0;       // tokens before the extension; llama3, yarn
-  double low_freq_factor = 0, high_freq_factor = 0;      // llama3
-  double beta_fast = 32, beta_slow = 1;                  // yarn: rotations within original_context
-  bool truncate = true;                                  // yarn: ramp between whole dimensions
-  std::optional<double> attention_factor;                // yarn: of cos and sin, where given
-  std::optional<double> mscale, mscale_all_dim;          // yarn: another way to say it
+  double low_freq_factor = 0, high_freq_factor = 0;  // llama3
+  double beta_fast = 32, beta_slow = 1;              // yarn: rotations within original_context
+  bool truncate = true;                              // yarn: ramp between whole dimensions
+  std::optional<double> attention_factor;            // yarn: of cos and sin, where given
+  std::optional<double> mscale, mscale_all_dim;      // yarn: another way to say it
 };
 
 struct Rope {

@@ -11,25 +11,28 @@
 namespace pc {
 namespace {
 
-constexpr std::uint64_t kPrefixBytes = 8;                          // the header's length
+constexpr std::uint64_t kPrefixBytes = 8;  // the header's length
 constexpr std::uint64_t kMaxHeaderBytes = std::uint64_t{16} << 20;
 constexpr std::size_t kMaxTensors = 65536;
 constexpr std::size_t kMaxDimensions = 8;
 // A tensor is an object of a string and two short arrays; depth 3 with the root.
-constexpr JsonLimits kHeaderLimits{.bytes = kMaxHeaderBytes, .values = std::size_t{2} << 20, .depth = 8};
+constexpr JsonLimits kHeaderLimits{
+    .bytes = kMaxHeaderBytes, .values = std::size_t{2} << 20, .depth = 8};
 
 struct DtypeBits {
   std::string_view name;
   std::uint32_t bits;
 };
 constexpr std::array<DtypeBits, 20> kDtypes{{
-    {"BF16", 16}, {"BOOL", 8},    {"C64", 64},     {"F16", 16},     {"F32", 32},
-    {"F4", 4},    {"F6_E2M3", 6}, {"F6_E3M2", 6},  {"F64", 64},     {"F8_E4M3", 8},
-    {"F8_E5M2", 8}, {"F8_E8M0", 8}, {"I16", 16},   {"I32", 32},     {"I64", 64},
-    {"I8", 8},    {"U16", 16},    {"U32", 32},     {"U64", 64},     {"U8", 8},
+    {"BF16", 16},   {"BOOL", 8},    {"C64", 64},    {"F16", 16}, {"F32", 32},
+    {"F4", 4},      {"F6_E2M3", 6}, {"F6_E3M2", 6}, {"F64", 64}, {"F8_E4M3", 8},
+    {"F8_E5M2", 8}, {"F8_E8M0", 8}, {"I16", 16},    {"I32", 32}, {"I64", 64},
+    {"I8", 8},      {"U16", 16},    {"U32", 32},    {"U64", 64}, {"U8", 8},
 }};
 
-std::string quoted(std::string_view name) { return "tensor \"" + std::string(name) + "\""; }
+std::string quoted(std::string_view name) {
+  return "tensor \"" + std::string(name) + "\"";
+}
 
 struct Placed {
   std::uint64_t begin = 0, end = 0;  // in the data part of the file
@@ -42,7 +45,8 @@ Result<const DtypeBits*> read_dtype(JsonView tensor) {
   for (const DtypeBits& dtype : kDtypes) {
     if (dtype.name == name) return &dtype;
   }
-  return member.error(Code::kUnsupported, "is \"" + std::string(name) + "\", a type this reader does not know");
+  return member.error(Code::kUnsupported,
+                      "is \"" + std::string(name) + "\", a type this reader does not know");
 }
 
 Result<std::vector<std::uint64_t>> read_shape(JsonView tensor) {
@@ -62,7 +66,8 @@ Result<std::vector<std::uint64_t>> read_shape(JsonView tensor) {
 }
 
 // Bytes of a tensor, or nothing where the number overflows or ends inside a byte.
-std::optional<std::uint64_t> tensor_bytes(std::span<const std::uint64_t> shape, std::uint32_t bits) {
+std::optional<std::uint64_t> tensor_bytes(std::span<const std::uint64_t> shape,
+                                          std::uint32_t bits) {
   std::uint64_t n = bits;
   for (const std::uint64_t extent : shape) {
     const auto product = checked_mul(n, extent);
@@ -73,7 +78,8 @@ std::optional<std::uint64_t> tensor_bytes(std::span<const std::uint64_t> shape, 
   return n / 8;
 }
 
-Result<std::pair<std::uint64_t, std::uint64_t>> read_offsets(JsonView tensor, std::uint64_t data_bytes) {
+Result<std::pair<std::uint64_t, std::uint64_t>> read_offsets(JsonView tensor,
+                                                             std::uint64_t data_bytes) {
   PC_TRY(const JsonView member, tensor.member("data_offsets"));
   if (!member.is_array() || member.size() != 2) {
     return member.error(Code::kCorrupt, "is not a pair of offsets");
@@ -114,7 +120,8 @@ Status check_metadata(JsonView metadata) {
 }
 
 // Every byte of the data belongs to exactly one tensor.
-Status check_coverage(std::vector<Placed> places, std::uint64_t data_bytes, const std::string& file) {
+Status check_coverage(std::vector<Placed> places, std::uint64_t data_bytes,
+                      const std::string& file) {
   std::sort(places.begin(), places.end(), [](const Placed& a, const Placed& b) {
     return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
   });

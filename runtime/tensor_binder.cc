@@ -37,7 +37,9 @@ bool is_aligned(const TensorView& view, std::uint32_t element_bytes) {
 }
 
 // Older writers saved the rotary frequencies; the configuration says them again.
-bool is_derived_buffer(std::string_view name) { return name.ends_with("rotary_emb.inv_freq"); }
+bool is_derived_buffer(std::string_view name) {
+  return name.ends_with("rotary_emb.inv_freq");
+}
 
 }  // namespace
 
@@ -45,8 +47,8 @@ Result<pc_tensor> TensorBinder::take(const std::string& name, std::span<const st
                                      std::uint32_t rows, std::uint32_t cols) {
   const auto found = checkpoint_.tensors.find(name);
   if (found == checkpoint_.tensors.end()) {
-    return error(Code::kMismatch, folder_ + ": the checkpoint has no tensor \"" + name + "\" " +
-                                      shape_text(shape));
+    return error(Code::kMismatch,
+                 folder_ + ": the checkpoint has no tensor \"" + name + "\" " + shape_text(shape));
   }
   const TensorView& view = found->second;
   if (!std::equal(shape.begin(), shape.end(), view.shape.begin(), view.shape.end())) {
@@ -55,15 +57,17 @@ Result<pc_tensor> TensorBinder::take(const std::string& name, std::span<const st
   }
   PC_TRY(const WeightType* type, weight_type(name, view));
   if (!is_aligned(view, type->bytes)) {
-    return error(Code::kUnsupported, where(name, view) + " does not lie at a multiple of " +
-                                         std::to_string(type->bytes) +
-                                         " bytes; save the file again with a current safetensors library");
+    return error(Code::kUnsupported,
+                 where(name, view) + " does not lie at a multiple of " +
+                     std::to_string(type->bytes) +
+                     " bytes; save the file again with a current safetensors library");
   }
   taken_.insert(name);
   return pc_tensor{view.bytes.data(), type->dtype, rows, cols};
 }
 
-Result<pc_tensor> TensorBinder::matrix(const std::string& name, std::uint32_t rows, std::uint32_t cols) {
+Result<pc_tensor> TensorBinder::matrix(const std::string& name, std::uint32_t rows,
+                                       std::uint32_t cols) {
   return take(name, std::array<std::uint64_t, 2>{rows, cols}, rows, cols);
 }
 
@@ -94,10 +98,10 @@ Status TensorBinder::check_nothing_left(std::string_view architecture) const {
     if (n_left++ == 0) first = &entry;
   }
   if (n_left == 0) return ok();
-  return error(Code::kMismatch, where(first->first, first->second) + " " +
-                                    shape_text(first->second.shape) + " is not part of " +
-                                    std::string(architecture) + " as config.json describes it" +
-                                    (n_left > 1 ? ", nor are " + std::to_string(n_left - 1) + " more" : ""));
+  return error(Code::kMismatch,
+               where(first->first, first->second) + " " + shape_text(first->second.shape) +
+                   " is not part of " + std::string(architecture) + " as config.json describes it" +
+                   (n_left > 1 ? ", nor are " + std::to_string(n_left - 1) + " more" : ""));
 }
 
 TensorMap TensorBinder::taken() const {

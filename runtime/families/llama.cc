@@ -15,7 +15,8 @@ Status check_no_window(JsonView config, const ModelConfig& c) {
     for (const bool layer : *sliding) slides = slides || layer;
   }
   if (!slides) return ok();
-  return config.error(Code::kUnsupported, "gives LlamaForCausalLM a sliding window, which it does not have");
+  return config.error(Code::kUnsupported,
+                      "gives LlamaForCausalLM a sliding window, which it does not have");
 }
 
 Status configure(JsonView config, ModelConfig* out) {

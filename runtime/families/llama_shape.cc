@@ -17,19 +17,24 @@ Status bind_linear(TensorBinder& tensors, const std::string& name, std::uint32_t
 Status bind_attention(const ModelConfig& c, TensorBinder& tensors, const std::string& prefix,
                       pc_layer* layer) {
   const std::uint32_t q = c.n_heads * c.head_dim, kv = c.n_kv_heads * c.head_dim;
-  PC_CHECK_OK(bind_linear(tensors, prefix + "q_proj", q, c.d_model, c.qkv_bias, &layer->wq, &layer->bq));
-  PC_CHECK_OK(bind_linear(tensors, prefix + "k_proj", kv, c.d_model, c.qkv_bias, &layer->wk, &layer->bk));
-  PC_CHECK_OK(bind_linear(tensors, prefix + "v_proj", kv, c.d_model, c.qkv_bias, &layer->wv, &layer->bv));
-  PC_CHECK_OK(bind_linear(tensors, prefix + "o_proj", c.d_model, q, c.o_bias, &layer->wo, &layer->bo));
+  PC_CHECK_OK(
+      bind_linear(tensors, prefix + "q_proj", q, c.d_model, c.qkv_bias, &layer->wq, &layer->bq));
+  PC_CHECK_OK(
+      bind_linear(tensors, prefix + "k_proj", kv, c.d_model, c.qkv_bias, &layer->wk, &layer->bk));
+  PC_CHECK_OK(
+      bind_linear(tensors, prefix + "v_proj", kv, c.d_model, c.qkv_bias, &layer->wv, &layer->bv));
+  PC_CHECK_OK(
+      bind_linear(tensors, prefix + "o_proj", c.d_model, q, c.o_bias, &layer->wo, &layer->bo));
   if (!c.qk_norm) return ok();
   PC_TRY(layer->q_norm, tensors.vector(prefix + "q_norm.weight", c.head_dim));
   PC_TRY(layer->k_norm, tensors.vector(prefix + "k_norm.weight", c.head_dim));
   return ok();
 }
 
-Status bind_ffn(const ModelConfig& c, TensorBinder& tensors, const std::string& prefix, pc_layer* layer) {
-  PC_CHECK_OK(bind_linear(tensors, prefix + "gate_proj", c.d_ffn, c.d_model, c.ffn_bias, &layer->w_gate,
-                          &layer->b_gate));
+Status bind_ffn(const ModelConfig& c, TensorBinder& tensors, const std::string& prefix,
+                pc_layer* layer) {
+  PC_CHECK_OK(bind_linear(tensors, prefix + "gate_proj", c.d_ffn, c.d_model, c.ffn_bias,
+                          &layer->w_gate, &layer->b_gate));
   PC_CHECK_OK(bind_linear(tensors, prefix + "up_proj", c.d_ffn, c.d_model, c.ffn_bias, &layer->w_up,
                           &layer->b_up));
   return bind_linear(tensors, prefix + "down_proj", c.d_model, c.d_ffn, c.ffn_bias, &layer->w_down,

@@ -13,7 +13,8 @@ Status configure_qwen_window(JsonView config, ModelConfig* out) {
   PC_TRY(const bool used, config.boolean_or("use_sliding_window", false));
   PC_TRY(const std::uint32_t configured, read_window(config, kDefaultWindow));
   const std::uint32_t window = used ? configured : 0;
-  PC_TRY(const std::int64_t full_layers, config.integer_or("max_window_layers", kDefaultFullLayers));
+  PC_TRY(const std::int64_t full_layers,
+         config.integer_or("max_window_layers", kDefaultFullLayers));
   PC_TRY(const auto sliding, read_sliding_layers(config, out->n_layers));
   for (std::uint32_t i = 0; i < out->n_layers; ++i) {
     const bool slides = sliding ? (*sliding)[i] : window != 0 && i >= full_layers;

@@ -22,16 +22,19 @@ Result<ModelConfig> configure(JsonView root) {
 
 // A small config.json of an architecture, with members added.
 Result<ModelConfig> config_of(const std::string& architecture, const std::string& members = "") {
-  const std::string text = R"({"architectures":[")" + architecture +
-                           R"("],"hidden_size":64,"intermediate_size":96,"num_hidden_layers":4,)"
-                           R"("num_attention_heads":4,"vocab_size":100,"max_position_embeddings":8192)" +
-                           (members.empty() ? "" : ",") + members + "}";
+  const std::string text =
+      R"({"architectures":[")" + architecture +
+      R"("],"hidden_size":64,"intermediate_size":96,"num_hidden_layers":4,)"
+      R"("num_attention_heads":4,"vocab_size":100,"max_position_embeddings":8192)" +
+      (members.empty() ? "" : ",") + members + "}";
   INFO(text);
   PC_TRY(const JsonDocument document, JsonDocument::parse(text, "config.json"));
   return configure(document.root());
 }
 
-Result<ModelConfig> llama(const std::string& members) { return config_of("LlamaForCausalLM", members); }
+Result<ModelConfig> llama(const std::string& members) {
+  return config_of("LlamaForCausalLM", members);
+}
 
 void refused(const Result<ModelConfig>& config, Code code, const std::string& part) {
   INFO(part);
@@ -62,8 +65,9 @@ TEST_CASE("what a file does not say has the architecture's default") {
 }
 
 TEST_CASE("what a file says counts") {
-  const auto c = llama(R"("num_key_value_heads":2,"head_dim":32,"rms_norm_eps":1e-5,"tie_word_embeddings":true,)"
-                       R"("attention_bias":true,"mlp_bias":true,"bos_token_id":1,"eos_token_id":[2,99])");
+  const auto c = llama(
+      R"("num_key_value_heads":2,"head_dim":32,"rms_norm_eps":1e-5,"tie_word_embeddings":true,)"
+      R"("attention_bias":true,"mlp_bias":true,"bos_token_id":1,"eos_token_id":[2,99])");
   REQUIRE(c.ok());
   CHECK(c->n_kv_heads == 2);
   CHECK(c->head_dim == 32);
@@ -82,7 +86,8 @@ TEST_CASE("the two dialects of one checkpoint read the same") {
     if (!config.ok()) FAIL(config.error().message);
     return *config;
   };
-  const ModelConfig v5 = read("llama_rope_llama3_tied_bf16"), v4 = read("llama_rope_llama3_tied_bf16_v4");
+  const ModelConfig v5 = read("llama_rope_llama3_tied_bf16"),
+                    v4 = read("llama_rope_llama3_tied_bf16_v4");
   CHECK(v5.rope.type == "llama3");
   CHECK(v4.rope.type == v5.rope.type);
   CHECK(v4.rope.theta == v5.rope.theta);
@@ -98,9 +103,12 @@ TEST_CASE("Mistral has one window for all layers") {
   CHECK(config_of(a, R"("sliding_window":null)")->windows == Windows(4, 0));
   CHECK(config_of(a)->windows == Windows(4, 4096));  // as the reference reads a silent file
   CHECK(config_of(a, R"("sliding_window":8,"layer_types":["sliding_attention","sliding_attention",)"
-                     R"("sliding_attention","sliding_attention"])").ok());
-  refused(config_of(a, R"("sliding_window":8,"layer_types":["sliding_attention","sliding_attention",)"
-                       R"("sliding_attention","full_attention"])"), Code::kUnsupported, "disagree");
+                     R"("sliding_attention","sliding_attention"])")
+            .ok());
+  refused(
+      config_of(a, R"("sliding_window":8,"layer_types":["sliding_attention","sliding_attention",)"
+                   R"("sliding_attention","full_attention"])"),
+      Code::kUnsupported, "disagree");
   refused(config_of(a, R"("sliding_window":0)"), Code::kCorrupt, "sliding_window");
 }
 
@@ -109,11 +117,14 @@ TEST_CASE("Qwen has a window in some layers, where it is switched on") {
     INFO(a);
     CHECK(config_of(a, R"("sliding_window":64,"max_window_layers":2)")->windows == Windows(4, 0));
     const std::string on = R"("use_sliding_window":true,)";
-    CHECK(config_of(a, on + R"("sliding_window":64,"max_window_layers":2)")->windows == Windows{0, 0, 64, 64});
+    CHECK(config_of(a, on + R"("sliding_window":64,"max_window_layers":2)")->windows ==
+          Windows{0, 0, 64, 64});
     CHECK(config_of(a, on + R"("sliding_window":64)")->windows == Windows(4, 0));
-    CHECK(config_of(a, on + R"("sliding_window":null,"max_window_layers":0)")->windows == Windows(4, 0));
+    CHECK(config_of(a, on + R"("sliding_window":null,"max_window_layers":0)")->windows ==
+          Windows(4, 0));
     CHECK(config_of(a, on + R"("max_window_layers":3)")->windows == Windows{0, 0, 0, 4096});
-    const std::string types = R"("layer_types":["sliding_attention","full_attention","full_attention","full_attention"])";
+    const std::string types =
+        R"("layer_types":["sliding_attention","full_attention","full_attention","full_attention"])";
     CHECK(config_of(a, on + R"("sliding_window":64,)" + types)->windows == Windows{64, 0, 0, 0});
     refused(config_of(a, types), Code::kUnsupported, "layer 0");
   }
@@ -127,29 +138,43 @@ TEST_CASE("Llama has no window") {
   CHECK(llama(R"("sliding_window":null)").ok());
   CHECK(llama(R"("sliding_window":8192)").ok());  // cannot act
   refused(llama(R"("sliding_window":4096)"), Code::kUnsupported, "sliding window");
-  refused(llama(R"("layer_types":["full_attention","full_attention","full_attention","sliding_attention"])"),
-          Code::kUnsupported, "sliding window");
+  refused(
+      llama(
+          R"("layer_types":["full_attention","full_attention","full_attention","sliding_attention"])"),
+      Code::kUnsupported, "sliding window");
 }
 
 TEST_CASE("layer types are known ones, one for each layer") {
   refused(llama(R"("layer_types":["full_attention"])"), Code::kCorrupt, "list of 4 layers");
-  refused(llama(R"("layer_types":["full_attention","chunked_attention","full_attention","full_attention"])"),
-          Code::kUnsupported, "layer_types[1]: is \"chunked_attention\"");
-  refused(llama(R"("layer_types":["full_attention","linear_attention","full_attention","full_attention"])"),
-          Code::kUnsupported, "linear_attention");
+  refused(
+      llama(
+          R"("layer_types":["full_attention","chunked_attention","full_attention","full_attention"])"),
+      Code::kUnsupported, "layer_types[1]: is \"chunked_attention\"");
+  refused(
+      llama(
+          R"("layer_types":["full_attention","linear_attention","full_attention","full_attention"])"),
+      Code::kUnsupported, "linear_attention");
 }
 
 TEST_CASE("a field that changes the computation is refused by its name") {
-  refused(llama(R"("quantization_config":{"quant_method":"gptq"})"), Code::kUnsupported, "quantization_config");
+  refused(llama(R"("quantization_config":{"quant_method":"gptq"})"), Code::kUnsupported,
+          "quantization_config");
   refused(llama(R"("rope_interleaved":true)"), Code::kUnsupported, "rope_interleaved");
   refused(llama(R"("logits_scaling":8.0)"), Code::kUnsupported, "logits_scaling");
   refused(llama(R"("final_logit_softcapping":30)"), Code::kUnsupported, "final_logit_softcapping");
   refused(llama(R"("num_local_experts":8)"), Code::kUnsupported, "num_local_experts");
   refused(llama(R"("hidden_act":"gelu")"), Code::kUnsupported, "hidden_act \"gelu\"");
-  refused(llama(R"("rope_scaling":{"type":"dynamic","factor":2})"), Code::kUnsupported, "\"dynamic\"");
-  CHECK(llama(R"("quantization_config":null,"rope_interleaved":false,"logits_scaling":1.0,"num_experts":0)").ok());
-  CHECK(llama(R"("pretraining_tp":4,"use_cache":true,"initializer_range":0.02,"torch_dtype":"float16",)"
-              R"("_name_or_path":"x","unheard_of":{"a":[1]})").ok());
+  refused(llama(R"("rope_scaling":{"type":"dynamic","factor":2})"), Code::kUnsupported,
+          "\"dynamic\"");
+  CHECK(
+      llama(
+          R"("quantization_config":null,"rope_interleaved":false,"logits_scaling":1.0,"num_experts":0)")
+          .ok());
+  CHECK(
+      llama(
+          R"("pretraining_tp":4,"use_cache":true,"initializer_range":0.02,"torch_dtype":"float16",)"
+          R"("_name_or_path":"x","unheard_of":{"a":[1]})")
+          .ok());
 }
 
 TEST_CASE("numbers out of range are refused before anything is allocated") {
@@ -165,15 +190,17 @@ TEST_CASE("numbers out of range are refused before anything is allocated") {
   CHECK(llama(R"("eos_token_id":-1,"bos_token_id":-1)")->eos.empty());
   const auto huge = JsonDocument::parse(
       R"({"architectures":["LlamaForCausalLM"],"hidden_size":64,"intermediate_size":96,)"
-      R"("num_hidden_layers":1000000000,"num_attention_heads":4,"vocab_size":100,"max_position_embeddings":64})", "c");
+      R"("num_hidden_layers":1000000000,"num_attention_heads":4,"vocab_size":100,"max_position_embeddings":64})",
+      "c");
   refused(configure(huge->root()), Code::kCorrupt, "num_hidden_layers");
 }
 
 TEST_CASE("a missing field is named") {
-  for (const char* field : {"hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads",
-                            "vocab_size", "max_position_embeddings"}) {
-    std::string text = R"({"architectures":["LlamaForCausalLM"],"hidden_size":64,"intermediate_size":96,)"
-                       R"("num_hidden_layers":4,"num_attention_heads":4,"vocab_size":100,"max_position_embeddings":64})";
+  for (const char* field : {"hidden_size", "intermediate_size", "num_hidden_layers",
+                            "num_attention_heads", "vocab_size", "max_position_embeddings"}) {
+    std::string text =
+        R"({"architectures":["LlamaForCausalLM"],"hidden_size":64,"intermediate_size":96,)"
+        R"("num_hidden_layers":4,"num_attention_heads":4,"vocab_size":100,"max_position_embeddings":64})";
     text.replace(text.find(field), 1, "_");
     refused(configure(JsonDocument::parse(text, "config.json")->root()), Code::kCorrupt, field);
   }
@@ -182,13 +209,18 @@ TEST_CASE("a missing field is named") {
 TEST_CASE("an unknown architecture is named, with its reason and what there is") {
   const auto c = config_of("MambaForCausalLM");
   refused(c, Code::kUnsupported, "\"MambaForCausalLM\" is not supported (its recurrent state");
-  CHECK_THAT(c.error().message, Catch::Contains("LlamaForCausalLM, MistralForCausalLM, Qwen2ForCausalLM, Qwen3ForCausalLM"));
+  CHECK_THAT(
+      c.error().message,
+      Catch::Contains("LlamaForCausalLM, MistralForCausalLM, Qwen2ForCausalLM, Qwen3ForCausalLM"));
   refused(config_of("MixtralForCausalLM"), Code::kUnsupported, "experts");
   refused(config_of("Qwen3MoeForCausalLM"), Code::kUnsupported, "experts");
   refused(config_of("T5ForConditionalGeneration"), Code::kUnsupported, "encoder");
   refused(config_of("GPT2LMHeadModel"), Code::kUnsupported, "absolute positions");
-  refused(config_of("NewForCausalLM"), Code::kUnsupported, "\"NewForCausalLM\" is not supported; supported are");
-  refused(configure(JsonDocument::parse(R"({"architectures":[]})", "c")->root()), Code::kUnsupported, "exactly one");
-  refused(configure(JsonDocument::parse("{}", "config.json")->root()), Code::kCorrupt, "architectures");
+  refused(config_of("NewForCausalLM"), Code::kUnsupported,
+          "\"NewForCausalLM\" is not supported; supported are");
+  refused(configure(JsonDocument::parse(R"({"architectures":[]})", "c")->root()),
+          Code::kUnsupported, "exactly one");
+  refused(configure(JsonDocument::parse("{}", "config.json")->root()), Code::kCorrupt,
+          "architectures");
   refused(configure(JsonDocument::parse("[]", "config.json")->root()), Code::kCorrupt, "object");
 }

@@ -2,8 +2,8 @@
 // oracle in double precision: what remains is the reference's own rounding.
 #include "runtime/model.h"
 
-#include <catch2/catch.hpp>
 #include <algorithm>
+#include <catch2/catch.hpp>
 #include <cstring>
 #include <numeric>
 
@@ -20,9 +20,18 @@ namespace {
 // Both sides see the same weights; the reference's f32 leaves at most this.
 constexpr double kTolerance = 1e-4;
 
-const char* const kModels[] = {"llama", "llama_bias", "llama_rope_linear", "llama_rope_llama3_tied_bf16",
-                               "llama_rope_llama3_tied_bf16_v4", "llama_rope_yarn", "llama_sharded_f16",
-                               "mistral_window8", "qwen2", "qwen2_window", "qwen3", "smollm2_v4"};
+const char* const kModels[] = {"llama",
+                               "llama_bias",
+                               "llama_rope_linear",
+                               "llama_rope_llama3_tied_bf16",
+                               "llama_rope_llama3_tied_bf16_v4",
+                               "llama_rope_yarn",
+                               "llama_sharded_f16",
+                               "mistral_window8",
+                               "qwen2",
+                               "qwen2_window",
+                               "qwen3",
+                               "smollm2_v4"};
 
 std::unique_ptr<Model> load(const std::string& folder) {
   auto model = load_model(folder);
@@ -32,7 +41,8 @@ std::unique_ptr<Model> load(const std::string& folder) {
 
 std::vector<std::int32_t> integers(JsonView list) {
   std::vector<std::int32_t> out;
-  for (std::size_t i = 0; i < list.size(); ++i) out.push_back(static_cast<std::int32_t>(*list.at(i).integer()));
+  for (std::size_t i = 0; i < list.size(); ++i)
+    out.push_back(static_cast<std::int32_t>(*list.at(i).integer()));
   return out;
 }
 
@@ -49,7 +59,8 @@ double largest_difference(const std::vector<double>& a, const float* b) {
   return largest;
 }
 
-std::vector<DenseRow> causal_rows(const std::vector<std::int32_t>& tokens, const std::vector<std::int32_t>& positions) {
+std::vector<DenseRow> causal_rows(const std::vector<std::int32_t>& tokens,
+                                  const std::vector<std::int32_t>& positions) {
   std::vector<DenseRow> rows;
   for (std::uint32_t i = 0; i < tokens.size(); ++i) {
     std::vector<std::uint32_t> sees(i + 1);
@@ -89,7 +100,8 @@ PlanRows rows_of(JsonView plan) {
     const auto job = prompt.at(p).find("job");
     if (!job) continue;
     auto position = static_cast<std::int32_t>(*prompt.at(p).member("position")->integer());
-    for (const std::uint32_t row : placed[*job->integer()][*prompt.at(p).member("run")->integer()]) {
+    for (const std::uint32_t row :
+         placed[*job->integer()][*prompt.at(p).member("run")->integer()]) {
       out.rows[row].placed = position++;
       visible.push_back(row);
     }
@@ -125,7 +137,8 @@ TEST_CASE("every family computes what transformers computes, at every position")
     const JsonView cases = *expected->root().member("cases");
     for (std::size_t c = 0; c < cases.size(); ++c) {
       INFO(name << " " << *cases.at(c).member("name")->string());
-      const auto rows = causal_rows(integers(*cases.at(c).member("tokens")), integers(*cases.at(c).member("positions")));
+      const auto rows = causal_rows(integers(*cases.at(c).member("tokens")),
+                                    integers(*cases.at(c).member("positions")));
       const auto mine = DenseOracle(model->desc).forward(rows);
       const float* theirs = logits.data() + *cases.at(c).member("logits_begin")->integer();
       double largest = 0;
@@ -146,10 +159,12 @@ TEST_CASE("the oracle for plans agrees with transformers under a block mask") {
     ++n_plans;
     const auto plan = JsonDocument::read_file(entry.path().string());
     REQUIRE(plan.ok());
-    const auto model = load(golden("models/" + std::string(*plan->root().member("model")->string())));
+    const auto model =
+        load(golden("models/" + std::string(*plan->root().member("model")->string())));
     const PlanRows rows = rows_of(plan->root());
     const auto mine = DenseOracle(model->desc).forward(rows.rows);
-    const std::vector<float> theirs = floats(std::filesystem::path(entry.path()).replace_extension(".bin").string());
+    const std::vector<float> theirs =
+        floats(std::filesystem::path(entry.path()).replace_extension(".bin").string());
     const std::size_t vocab = model->desc.vocab_size;
     REQUIRE(theirs.size() == rows.fresh.size() * vocab);
     for (std::size_t i = 0; i < rows.fresh.size(); ++i) {
@@ -174,11 +189,13 @@ TEST_CASE("a model says what it is") {
 }
 
 TEST_CASE("digests name weights and rotation, not files") {
-  const auto a = load(golden("models/llama_rope_llama3_tied_bf16")), b = load(golden("models/llama_rope_llama3_tied_bf16_v4"));
+  const auto a = load(golden("models/llama_rope_llama3_tied_bf16")),
+             b = load(golden("models/llama_rope_llama3_tied_bf16_v4"));
   CHECK(a->weights_digest == b->weights_digest);
   CHECK(a->rope_digest == b->rope_digest);
   std::vector<Digest> weights, ropes;
-  for (const char* name : {"llama", "llama_rope_linear", "llama_rope_yarn", "mistral_window8", "qwen2"}) {
+  for (const char* name :
+       {"llama", "llama_rope_linear", "llama_rope_yarn", "mistral_window8", "qwen2"}) {
     const auto model = load(golden("models/" + std::string(name)));
     CHECK(std::count(weights.begin(), weights.end(), model->weights_digest) == 0);
     weights.push_back(model->weights_digest);
@@ -202,25 +219,32 @@ class Spoiled {
     header_ = file.substr(sizeof n, n);
     data_ = file.substr(sizeof n + n);
   }
-  Spoiled& header(const std::string& from, const std::string& to) { return replace(&header_, from, to); }
-  Spoiled& config(const std::string& from, const std::string& to) { return replace(&config_, from, to); }
+  Spoiled& header(const std::string& from, const std::string& to) {
+    return replace(&header_, from, to);
+  }
+  Spoiled& config(const std::string& from, const std::string& to) {
+    return replace(&config_, from, to);
+  }
   Spoiled& data(std::size_t at) {
     data_[at] = static_cast<char>(data_[at] ^ 1);
     return *this;
   }
   // Adds a tensor of `n` bytes at the end.
-  Spoiled& add(const std::string& name, const std::string& dtype, const std::string& shape, std::size_t n) {
+  Spoiled& add(const std::string& name, const std::string& dtype, const std::string& shape,
+               std::size_t n) {
     const std::size_t end = data_.size();
     data_.append(n, '\0');
-    return header("{\"__metadata__\"", "{\"" + name + R"(":{"dtype":")" + dtype + R"(","shape":)" + shape +
-                                           R"(,"data_offsets":[)" + std::to_string(end) + "," +
-                                           std::to_string(end + n) + R"(]},"__metadata__")");
+    return header("{\"__metadata__\"", "{\"" + name + R"(":{"dtype":")" + dtype + R"(","shape":)" +
+                                           shape + R"(,"data_offsets":[)" + std::to_string(end) +
+                                           "," + std::to_string(end + n) + R"(]},"__metadata__")");
   }
   Result<std::unique_ptr<Model>> load() const {
     const TempFolder folder;
     folder.write("config.json", config_);
     // Padded as writers do, so that the tensors stay aligned.
-    folder.write("model.safetensors", safetensors_file(header_ + std::string((8 - header_.size() % 8) % 8 + shift_, ' '), data_));
+    folder.write(
+        "model.safetensors",
+        safetensors_file(header_ + std::string((8 - header_.size() % 8) % 8 + shift_, ' '), data_));
     return load_model(folder.path());
   }
   Spoiled& shift(std::size_t n) {
@@ -257,7 +281,8 @@ TEST_CASE("every weight and every number of the shape is in the digest") {
     CHECK(Spoiled().data(at).load().value()->weights_digest != before);
   }
   CHECK(Spoiled().config("1e-06", "1e-05").load().value()->weights_digest != before);
-  CHECK(Spoiled().config("1024", "2048").load().value()->weights_digest == before);  // the window is not
+  CHECK(Spoiled().config("1024", "2048").load().value()->weights_digest ==
+        before);  // the window is not
 }
 
 TEST_CASE("a missing, extra, misshapen or foreign tensor is named") {
@@ -266,21 +291,27 @@ TEST_CASE("a missing, extra, misshapen or foreign tensor is named") {
           "no tensor \"" + q + "\" [32, 32]");
   refused(Spoiled().add("model.layers.2.mlp.up_proj.weight", "F32", "[2,2]", 16), Code::kMismatch,
           "\"model.layers.2.mlp.up_proj.weight\" [2, 2] is not part of LlamaForCausalLM");
-  refused(Spoiled().config("\"num_hidden_layers\": 2", "\"num_hidden_layers\": 1"), Code::kMismatch, "nor are 8 more");
-  refused(Spoiled().config("\"num_hidden_layers\": 2", "\"num_hidden_layers\": 3"), Code::kMismatch, "model.layers.2.");
-  refused(Spoiled().config("\"intermediate_size\": 24", "\"intermediate_size\": 32"), Code::kMismatch,
-          "is [24, 32], but config.json asks for [32, 32]");
-  refused(Spoiled().config("\"vocab_size\": 64", "\"vocab_size\": 65"), Code::kMismatch, "[65, 32]");
-  refused(Spoiled().header(R"("model.norm.weight":{"dtype":"F32")", R"("model.norm.weight":{"dtype":"I32")"),
+  refused(Spoiled().config("\"num_hidden_layers\": 2", "\"num_hidden_layers\": 1"), Code::kMismatch,
+          "nor are 8 more");
+  refused(Spoiled().config("\"num_hidden_layers\": 2", "\"num_hidden_layers\": 3"), Code::kMismatch,
+          "model.layers.2.");
+  refused(Spoiled().config("\"intermediate_size\": 24", "\"intermediate_size\": 32"),
+          Code::kMismatch, "is [24, 32], but config.json asks for [32, 32]");
+  refused(Spoiled().config("\"vocab_size\": 64", "\"vocab_size\": 65"), Code::kMismatch,
+          "[65, 32]");
+  refused(Spoiled().header(R"("model.norm.weight":{"dtype":"F32")",
+                           R"("model.norm.weight":{"dtype":"I32")"),
           Code::kUnsupported, "\"model.norm.weight\" is I32");
-  refused(Spoiled().config("\"attention_bias\": false", "\"attention_bias\": true"), Code::kMismatch, "q_proj.bias");
-  refused(Spoiled().config("\"tie_word_embeddings\": false", "\"tie_word_embeddings\": true"), Code::kMismatch,
-          "\"lm_head.weight\" differs from \"model.embed_tokens.weight\"");
+  refused(Spoiled().config("\"attention_bias\": false", "\"attention_bias\": true"),
+          Code::kMismatch, "q_proj.bias");
+  refused(Spoiled().config("\"tie_word_embeddings\": false", "\"tie_word_embeddings\": true"),
+          Code::kMismatch, "\"lm_head.weight\" differs from \"model.embed_tokens.weight\"");
 }
 
 TEST_CASE("buffers that the configuration says again are passed over") {
   const Digest before = load(golden("models/llama"))->weights_digest;
-  const auto model = Spoiled().add("model.layers.0.self_attn.rotary_emb.inv_freq", "F64", "[8]", 64).load();
+  const auto model =
+      Spoiled().add("model.layers.0.self_attn.rotary_emb.inv_freq", "F64", "[8]", 64).load();
   REQUIRE(model.ok());
   CHECK((*model)->weights_digest == before);
 }
@@ -308,7 +339,8 @@ TEST_CASE("what is no checkpoint is said to be none") {
   CHECK_THAT(message(), Catch::Contains("no *.safetensors"));
   folder.write("model.safetensors", "<html>Not found</html>");
   CHECK_THAT(message(), Catch::Contains("is this a safetensors file?"));
-  folder.write("model.safetensors", read_whole(golden("models/llama/model.safetensors")).substr(0, 30000));
+  folder.write("model.safetensors",
+               read_whole(golden("models/llama/model.safetensors")).substr(0, 30000));
   CHECK_THAT(message(), Catch::Contains("truncated"));
 }
 

@@ -33,7 +33,8 @@ TEST_CASE("frequencies and attention factors are those of transformers") {
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const JsonView row = rows.at(i);
     INFO(i);
-    const auto context = static_cast<std::uint32_t>(*row.member("max_position_embeddings")->integer());
+    const auto context =
+        static_cast<std::uint32_t>(*row.member("max_position_embeddings")->integer());
     const auto head_dim = static_cast<std::uint32_t>(*row.member("head_dim")->integer());
     const auto config = read_rope_config(row, context);
     REQUIRE(config.ok());
@@ -62,7 +63,8 @@ TEST_CASE("both dialects say the same") {
   CHECK(old_dialect->inv_freq == new_dialect->inv_freq);
   CHECK(old_dialect->inv_freq == outside->inv_freq);
   CHECK(old_dialect->scale == outside->scale);
-  CHECK(rope_of("{}")->inv_freq == rope_of(R"({"rope_scaling": null, "rope_theta": 10000})")->inv_freq);
+  CHECK(rope_of("{}")->inv_freq ==
+        rope_of(R"({"rope_scaling": null, "rope_theta": 10000})")->inv_freq);
   CHECK(rope_of(R"({"rope_scaling": {"type": "default"}})")->inv_freq == rope_of("{}")->inv_freq);
 }
 
@@ -89,14 +91,20 @@ TEST_CASE("numbers that give no frequencies are refused") {
   refused(R"({"rope_theta": 0})", "rope_theta");
   refused(R"({"rope_theta": -1e4})", "rope_theta");
   refused(R"({"rope_theta": "10000"})", "number");
-  refused(R"({"rope_theta": 1e300, "partial_rotary_factor": 1, "rope_scaling": {"type": "linear", "factor": 1e300}})", "frequency");
+  refused(
+      R"({"rope_theta": 1e300, "partial_rotary_factor": 1, "rope_scaling": {"type": "linear", "factor": 1e300}})",
+      "frequency");
   refused(R"({"rope_scaling": {"type": "linear"}})", "factor");
   refused(R"({"rope_scaling": {"type": "linear", "factor": 0}})", "factor");
   refused(R"({"rope_scaling": []})", "object");
-  refused(R"({"rope_scaling": {"type": "yarn", "factor": 2, "original_max_position_embeddings": 0}})", "original");
-  refused(R"({"rope_scaling": {"type": "yarn", "factor": 2, "attention_factor": -1}})", "attention factor");
+  refused(
+      R"({"rope_scaling": {"type": "yarn", "factor": 2, "original_max_position_embeddings": 0}})",
+      "original");
+  refused(R"({"rope_scaling": {"type": "yarn", "factor": 2, "attention_factor": -1}})",
+          "attention factor");
   refused(R"({"rope_theta": 1, "rope_scaling": {"type": "yarn", "factor": 2}})", "rope_theta");
-  refused(R"({"rope_scaling": {"type": "llama3", "factor": 2, "low_freq_factor": 4, "high_freq_factor": 4}})",
-          "high_freq_factor");
+  refused(
+      R"({"rope_scaling": {"type": "llama3", "factor": 2, "low_freq_factor": 4, "high_freq_factor": 4}})",
+      "high_freq_factor");
   refused(R"({"rope_scaling": {"type": "llama3", "factor": 2}})", "low_freq_factor");
 }

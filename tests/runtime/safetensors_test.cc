@@ -10,10 +10,9 @@ using namespace pc::test;
 
 namespace {
 
-const std::string kGood =
-    R"({"__metadata__":{"format":"pt"},)"
-    R"("a":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]},)"
-    R"("b":{"dtype":"BF16","shape":[4],"data_offsets":[24,32]}})";
+const std::string kGood = R"({"__metadata__":{"format":"pt"},)"
+                          R"("a":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]},)"
+                          R"("b":{"dtype":"BF16","shape":[4],"data_offsets":[24,32]}})";
 
 Result<TensorMap> parse(const std::string& header, std::size_t n_data) {
   const std::string file = safetensors_file(header, std::string(n_data, 'x'));
@@ -30,7 +29,8 @@ void refused(const std::string& header, std::size_t n_data, Code code, const std
 }
 
 std::string one(const std::string& dtype, const std::string& shape, const std::string& offsets) {
-  return R"({"a":{"dtype":")" + dtype + R"(","shape":)" + shape + R"(,"data_offsets":)" + offsets + "}}";
+  return R"({"a":{"dtype":")" + dtype + R"(","shape":)" + shape + R"(,"data_offsets":)" + offsets +
+         "}}";
 }
 
 }  // namespace
@@ -98,8 +98,10 @@ TEST_CASE("the data is covered without overlap, hole or rest") {
 TEST_CASE("a tensor's bytes follow from its type and shape") {
   refused(one("F32", "[2]", "[0,4]"), 4, Code::kCorrupt, "takes another number");
   refused(one("F4", "[3]", "[0,1]"), 1, Code::kCorrupt, "takes another number");
-  refused(one("F32", "[4294967296,4294967296]", "[0,0]"), 0, Code::kCorrupt, "takes another number");
-  refused(one("F32", "[9223372036854775807,2]", "[0,8]"), 8, Code::kCorrupt, "takes another number");
+  refused(one("F32", "[4294967296,4294967296]", "[0,0]"), 0, Code::kCorrupt,
+          "takes another number");
+  refused(one("F32", "[9223372036854775807,2]", "[0,8]"), 8, Code::kCorrupt,
+          "takes another number");
   refused(one("F32", "[18446744073709551616]", "[0,8]"), 8, Code::kCorrupt, "shape");
   refused(one("F32", "[-1]", "[0,4]"), 4, Code::kCorrupt, "shape");
   refused(one("F32", "[1.0]", "[0,4]"), 4, Code::kCorrupt, "shape");
@@ -112,12 +114,14 @@ TEST_CASE("offsets out of range or out of order are refused") {
   refused(one("F32", "[1]", "[-4,0]"), 4, Code::kCorrupt, "data_offsets");
   refused(one("F32", "[1]", "[0]"), 4, Code::kCorrupt, "pair");
   refused(one("F32", "[1]", "[0,9223372036854775807]"), 4, Code::kCorrupt, "truncated");
-  refused(one("F32", "[1]", "[18446744073709551612,18446744073709551615]"), 4, Code::kCorrupt, "data_offsets");
+  refused(one("F32", "[1]", "[18446744073709551612,18446744073709551615]"), 4, Code::kCorrupt,
+          "data_offsets");
 }
 
 TEST_CASE("a header is JSON of the right form, each name once") {
   refused(R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},)"
-          R"("a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})", 1, Code::kCorrupt, "twice");
+          R"("a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})",
+          1, Code::kCorrupt, "twice");
   refused("[]", 0, Code::kCorrupt, "object");
   refused(R"({"a":[]})", 0, Code::kCorrupt, "object");
   refused(R"({"a":{"dtype":"U8","shape":[1]}})", 1, Code::kCorrupt, "data_offsets");
@@ -157,7 +161,8 @@ TEST_CASE("shards are plain names") {
 namespace {
 
 const std::string kA = safetensors_file(one("U8", "[1]", "[0,1]"), "x");
-const std::string kB = safetensors_file(R"({"b":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})", "y");
+const std::string kB =
+    safetensors_file(R"({"b":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})", "y");
 
 std::string index_of(const std::string& a, const std::string& b) {
   return R"({"weight_map":{"a":")" + a + R"(","b":")" + b + R"("}})";
@@ -215,6 +220,7 @@ TEST_CASE("an index may list no tensor that its shards lack, nor they one that i
   CHECK(open_checkpoint(folder.path())->tensors.size() == 1);
   folder.write("1.safetensors",
                safetensors_file(R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},)"
-                                R"("z":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}})", "xy"));
+                                R"("z":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}})",
+                                "xy"));
   CHECK_THAT(open_error(folder).message, Catch::Contains("\"z\" is not in"));
 }

@@ -28,7 +28,8 @@ class TempFolder {
   const std::string& path() const { return path_; }
 
   void write(const std::string& name, std::string_view content) const {
-    std::ofstream(path_ + "/" + name, std::ios::binary).write(content.data(), static_cast<std::streamsize>(content.size()));
+    std::ofstream(path_ + "/" + name, std::ios::binary)
+        .write(content.data(), static_cast<std::streamsize>(content.size()));
   }
 
  private:
