@@ -25,5 +25,5 @@ if(PC_BUILD_TOOLS)
   find_package(CLI11 REQUIRED)
 endif()
 if(PC_BUILD_TESTS)
-  find_package(Catch2 REQUIRED)       # 2.13
+  find_package(Catch2 2.13 REQUIRED)
 endif()
