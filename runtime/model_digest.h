@@ -1,5 +1,5 @@
-// What names a model's weights and its rotation in the keys of module files
-// (docs/adr and DESIGN: identity).
+// What names a model's weights and its rotation in the keys of module files:
+// modules that were encoded by other weights must never be found.
 //
 // The weights' digest is a tree: SHA-256 of each 8 MiB piece of a tensor, then
 // over the hyperparameters and, in the order of names, each tensor's name,
