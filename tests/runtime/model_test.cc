@@ -139,7 +139,7 @@ TEST_CASE("every family computes what transformers computes, at every position")
       INFO(name << " " << *cases.at(c).member("name")->string());
       const auto rows = causal_rows(integers(*cases.at(c).member("tokens")),
                                     integers(*cases.at(c).member("positions")));
-      const auto mine = DenseOracle(model->desc).forward(rows);
+      const auto mine = DenseOracle(model->desc).forward(rows, rows.back().sees);  // all of them
       const float* theirs = logits.data() + *cases.at(c).member("logits_begin")->integer();
       double largest = 0;
       for (const auto& row : mine) {
@@ -162,7 +162,7 @@ TEST_CASE("the oracle for plans agrees with transformers under a block mask") {
     const auto model =
         load(golden("models/" + std::string(*plan->root().member("model")->string())));
     const PlanRows rows = rows_of(plan->root());
-    const auto mine = DenseOracle(model->desc).forward(rows.rows);
+    const auto mine = DenseOracle(model->desc).forward(rows.rows, rows.fresh);
     const std::vector<float> theirs =
         floats(std::filesystem::path(entry.path()).replace_extension(".bin").string());
     const std::size_t vocab = model->desc.vocab_size;
