@@ -3,6 +3,7 @@
 #include <expat.h>
 
 #include <algorithm>
+#include <cctype>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -83,7 +84,7 @@ class Reader {
   void fail(Code code, std::string message);
   void fail(Code code, Place place, std::string message);
   void set_handlers();
-  Error parser_error();
+  std::size_t bare_mark(std::size_t offset) const;
   std::string not_well_formed(XML_Error code) const;
 
   std::size_t offset() const { return static_cast<std::size_t>(XML_GetCurrentByteIndex(parser_.get())); }
@@ -188,10 +189,20 @@ void Reader::doctype() {
   fail(Code::kPmlSyntax, places_.at(start), "DOCTYPE is not allowed in PML; remove the declaration");
 }
 
+// expat points at what may not follow a '<' or '&'; the writer looks for the
+// mark itself. Names after a '&' are stepped over.
+std::size_t Reader::bare_mark(std::size_t offset) const {
+  std::size_t at = offset;
+  while (at > 0 && (std::isalnum(static_cast<unsigned char>(document_[at - 1])) || document_[at - 1] == '#')) --at;
+  if (at > 0 && document_[at - 1] == '&') return at - 1;
+  return offset > 0 && document_[offset - 1] == '<' ? offset - 1 : offset;
+}
+
 std::string Reader::not_well_formed(XML_Error code) const {
   const XmlNode* open = depth_ > 0 ? &stack_.back() : nullptr;
   switch (code) {
     case XML_ERROR_INVALID_TOKEN:
+      if (!open) return "not well-formed XML; outside of the root element only comments may stand";
       return "not well-formed XML; in text and values '<' is written '&lt;' and '&' is written '&amp;'";
     case XML_ERROR_TAG_MISMATCH:
       return "this tag does not close <" + open->name + ">, opened at " + to_string(open->place);
@@ -221,7 +232,8 @@ Result<XmlNode> Reader::read() {
     const XML_Error code = XML_GetErrorCode(parser_.get());
     if (code == XML_ERROR_NO_MEMORY)
       return error(Code::kOutOfMemory, "not enough memory to read this document");
-    return error_at(Code::kPmlSyntax, here(), not_well_formed(code));
+    const std::size_t place = code == XML_ERROR_INVALID_TOKEN ? bare_mark(offset()) : offset();
+    return error_at(Code::kPmlSyntax, places_.at(place), not_well_formed(code));
   }
   return std::move(stack_.front());
 }

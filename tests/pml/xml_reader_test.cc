@@ -93,8 +93,10 @@ TEST_CASE("what is not well-formed is refused with its place") {
   refused("", 1, 1, "no element");
   refused("   \n ", 2, 2, "no element");
   refused("hello", 1, 1, "not well-formed");
-  refused("<a>x < 3</a>", 1, 7, "'&lt;'");
-  refused("<a>R&D</a>", 1, 7, "'&amp;'");
+  refused("<a>x < 3</a>", 1, 6, "'&lt;'");
+  refused("<a>R&D</a>", 1, 5, "'&amp;'");
+  refused("<a>R & D</a>", 1, 6, "'&amp;'");
+  refused("<a>AT&amp</a>", 1, 6, "'&amp;'");
   refused("<a x='1<2'/>", 1, 8, "'&lt;'");
   refused("<a>\n<b>\n</a>", 3, 3, "does not close <b>, opened at 2:1");
   refused("<a>\n  <b>text", 2, 10, "the document ends before <b>, opened at 2:3");
