@@ -22,11 +22,9 @@ constexpr std::size_t kMaxPieceBytes = 512;
 struct Field {
   std::uint64_t number = 0;
   std::uint64_t wire_type = 0;
-  std::size_t tag_at = 0;        // in the file
   std::uint64_t value = 0;       // of a varint or a fixed 32-bit field
   std::string_view bytes;        // of a length-delimited field
-  std::size_t value_at = 0;      // in the file
-  std::size_t value_bytes = 0;
+  std::size_t at = 0, end = 0;   // in the file
 
   // As for the library, a known number with another wire type is an unknown field.
   bool is(std::uint64_t wanted, std::uint64_t wire) const {
@@ -34,7 +32,7 @@ struct Field {
   }
 };
 
-constexpr std::uint64_t kVarint = 0, kBytes = 2, kFixed32 = 5;
+constexpr std::uint64_t kVarint = 0, kBytes = 2, kFixed32 = 5;  // wire types
 
 // Walks the fields of one message, a part of the file.
 class Fields {
@@ -47,14 +45,13 @@ class Fields {
 
   // False where the bytes are no field.
   bool next(Field* field) {
-    field->tag_at = at_;
+    field->at = at_;
     std::uint64_t tag = 0;
     if (!varint(&tag) || tag > UINT32_MAX) return false;
     field->number = tag >> 3;
     field->wire_type = tag & 7;
-    field->value_at = at_;
     if (!value(field)) return false;
-    field->value_bytes = at_ - field->value_at;
+    field->end = at_;
     return field->number != 0;
   }
 
@@ -106,10 +103,14 @@ class Parser {
 
   Result<SentencepieceModel> parse() {
     PC_CHECK_OK(each_field(file_, "the model", [this](const Field& field) -> Status {
-      if (field.is(1, kBytes)) return piece(field.bytes);
+      using Section = SentencepieceModel::Section;
+      const auto kind = field.is(1, kBytes)   ? Section::Kind::kPiece
+                        : field.is(4, kBytes) ? Section::Kind::kSelfTest
+                                              : Section::Kind::kOther;
+      model_.sections.push_back({kind, file_.substr(field.at, field.end - field.at)});
+      if (kind == Section::Kind::kPiece) return piece(field.bytes);
       if (field.is(2, kBytes)) return trainer(field.bytes);
       if (field.is(3, kBytes)) return normalizer(field.bytes);
-      if (field.is(4, kBytes)) return self_test(field);
       return ok();
     }));
     if (model_.pieces.empty()) return corrupt("holds no pieces; is it a sentencepiece model?");
@@ -122,21 +123,16 @@ class Parser {
   Status each_field(std::string_view message, const char* what, Visit visit) {
     Fields fields(file_, message);
     for (Field field; !fields.done(); field = {}) {
-      if (!fields.next(&field)) return corrupt(std::string("damaged in ") + what);
+      if (!fields.next(&field)) return corrupt(std::string("no sentencepiece model, or damaged in ") + what);
       PC_CHECK_OK(visit(field));
     }
-    return ok();
-  }
-
-  Status self_test(const Field& field) {
-    if (field.value_at != field.tag_at + 1) return corrupt("a self-test with a padded tag");
-    model_.self_tests_at.push_back(field.tag_at);
     return ok();
   }
 
   Status piece(std::string_view message) {
     const std::string what = "piece " + std::to_string(model_.pieces.size());
     Piece piece;
+    piece.message = message;
     PC_CHECK_OK(each_field(message, what.c_str(), [&](const Field& field) -> Status {
       if (field.is(1, kBytes)) piece.text = field.bytes;
       if (field.is(2, kFixed32)) {
@@ -144,11 +140,10 @@ class Parser {
         std::memcpy(&piece.score, &bits, sizeof piece.score);
       }
       if (field.is(3, kVarint)) {
-        if (field.value < 1 || field.value > 6 || field.value_bytes != 1) {
+        if (field.value < 1 || field.value > 6) {
           return corrupt(what + " has an unknown type");
         }
         piece.type = static_cast<Type>(field.value);
-        piece.type_at = field.value_at;
       }
       return ok();
     }));
@@ -226,6 +221,32 @@ class Parser {
 Result<SentencepieceModel> parse_sentencepiece_model(std::string_view bytes,
                                                      const std::string& name) {
   return Parser(bytes, name).parse();
+}
+
+std::string rewrite_sentencepiece_model(const SentencepieceModel& model, bool dummy_prefix) {
+  using Section = SentencepieceModel::Section;
+  constexpr char kPieceTag = 1 << 3 | kBytes, kTypeTag = 3 << 3 | kVarint;
+  constexpr char kNormalizerTag = 3 << 3 | kBytes, kDummyPrefixTag = 3 << 3 | kVarint;
+  std::string out;
+  std::size_t id = 0;
+  for (const Section& section : model.sections) {
+    if (section.kind == Section::Kind::kSelfTest) continue;
+    const bool is_piece = section.kind == Section::Kind::kPiece;
+    const Piece* piece = is_piece ? &model.pieces[id++] : nullptr;
+    if (piece == nullptr || piece->type != Type::kControl) {
+      out += section.bytes;
+      continue;
+    }
+    // Of two type fields the later counts.
+    out += kPieceTag;
+    std::size_t n = piece->message.size() + 2;
+    for (; n >= 0x80; n >>= 7) out += static_cast<char>(0x80 | (n & 0x7F));
+    out += static_cast<char>(n);
+    out.append(piece->message) += {kTypeTag, static_cast<char>(Type::kControl)};
+  }
+  // A second normalizer section is merged into the first.
+  if (!dummy_prefix) out += {kNormalizerTag, 2, kDummyPrefixTag, 0};
+  return out;
 }
 
 }  // namespace pc

@@ -25,7 +25,13 @@ struct SentencepieceModel {
     std::string_view text;
     float score = 0;
     Type type = Type::kNormal;
-    std::size_t type_at = 0;  // where in the file the type stands, one byte; 0: it does not
+    std::string_view message;  // the whole entry
+  };
+  // A top-level field as it stands, in the order of the file.
+  struct Section {
+    enum class Kind { kPiece, kSelfTest, kOther };
+    Kind kind;
+    std::string_view bytes;
   };
 
   Kind kind = Kind::kUnigram;
@@ -34,11 +40,16 @@ struct SentencepieceModel {
   std::string_view charsmap;                 // the normaliser's compiled table; may be empty
   bool add_dummy_prefix = true;
   bool remove_extra_whitespaces = true;
-  std::vector<std::size_t> self_tests_at;    // the tags of the self-test sections, one byte each
+  std::vector<Section> sections;
 };
 
 // `name` stands in messages. Errors: kCorrupt, kUnsupported.
 Result<SentencepieceModel> parse_sentencepiece_model(std::string_view bytes,
                                                      const std::string& name);
+
+// The file again with two changes: pieces whose type is now kControl are written
+// so, and without the self-tests, which were written for the file as it was.
+// `dummy_prefix` false also turns the dummy prefix off.
+std::string rewrite_sentencepiece_model(const SentencepieceModel& model, bool dummy_prefix);
 
 }  // namespace pc

@@ -43,23 +43,14 @@ std::string piece_bytes(const Piece& piece) {
 
 class SentencepieceTokenizer final : public Tokenizer {
  public:
-  Status load(std::string file, const std::string& name, const TokenizerConfig& config) {
+  Status load(std::string_view file, const std::string& name, const TokenizerConfig& config) {
     PC_TRY(SentencepieceModel model, parse_sentencepiece_model(file, name));
     for (Piece& piece : model.pieces) {
-      if (!is_markup(piece, config)) continue;
-      if (piece.type_at == 0) {
-        return error(Code::kUnsupported, name + ": \"" + std::string(piece.text) +
-                                             "\" is declared special but is an ordinary piece");
-      }
-      piece.type = Type::kControl;
-      file[piece.type_at] = static_cast<char>(Type::kControl);
+      if (is_markup(piece, config)) piece.type = Type::kControl;
     }
-    // The self-tests were written for the file as it was: tag 4 becomes an unknown one.
-    for (const std::size_t at : model.self_tests_at) file[at] = 15 << 3 | 2;
-    PC_CHECK_OK(load_library(&published_, file, name));
+    PC_CHECK_OK(load_library(&published_, rewrite_sentencepiece_model(model, true), name));
     if (model.add_dummy_prefix) {
-      // A second normalizer section is merged into the first: add_dummy_prefix = false.
-      PC_CHECK_OK(load_library(&without_prefix_, file + "\x1A\x02\x18" + '\0', name));
+      PC_CHECK_OK(load_library(&without_prefix_, rewrite_sentencepiece_model(model, false), name));
     }
     return describe(model, config);
   }
@@ -162,7 +153,7 @@ Result<std::unique_ptr<Tokenizer>> make_sentencepiece_tokenizer(std::string_view
     return error(Code::kUnsupported, name + ": a tokenizer of more than 64 MiB");
   }
   auto tokenizer = std::make_unique<SentencepieceTokenizer>();
-  PC_CHECK_OK(tokenizer->load(std::string(bytes), name, config));
+  PC_CHECK_OK(tokenizer->load(bytes, name, config));
   return std::unique_ptr<Tokenizer>(std::move(tokenizer));
 }
 

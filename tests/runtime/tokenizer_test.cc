@@ -150,10 +150,12 @@ TEST_CASE("user-defined pieces of a sentencepiece model: markup is not text") {
   CHECK(holds(*tokenizer->encode_markup("a <|sep|> b"), sep));
   CHECK(holds(*tokenizer->encode("a <keep> b"), keep));  // an ordinary word of the model
   TokenizerConfig config;
-  config.specials.insert("<keep>");
+  config.specials = {"<keep>", "▁the"};  // one user-defined, one ordinary
   const auto strict =
       take(load_sentencepiece_tokenizer(test::golden("tokenizers/sentencepiece_unigram/tokenizer.model"), config));
   CHECK_FALSE(holds(*strict->encode("a <keep> b"), keep));
+  CHECK(*tokenizer->encode("the") == Tokens{*tokenizer->token_to_id("▁the")});
+  CHECK_FALSE(holds(*strict->encode("the"), *strict->token_to_id("▁the")));
   CHECK(strict->digest() != tokenizer->digest());
 }
 
