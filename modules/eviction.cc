@@ -21,7 +21,9 @@ constexpr std::int64_t kTmpMaxAgeS = 3600;
 // Long enough for someone to ask why a module was set aside.
 constexpr std::int64_t kQuarantineMaxAgeS = 7 * 24 * 3600;
 
-std::int64_t seconds_since(const timespec& then) { return ::time(nullptr) - std::int64_t{then.tv_sec}; }
+std::int64_t seconds_since(const timespec& then) {
+  return ::time(nullptr) - std::int64_t{then.tv_sec};
+}
 
 bool stat_at(int dir_fd, const char* name, struct stat* st) {
   return ::fstatat(dir_fd, name, st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st->st_mode);
@@ -32,7 +34,8 @@ enum class Unlinked { kYes, kInUse, kNo };
 Unlinked unlink_if_unused(int dir_fd, const char* name) {
   const UniqueFd fd(::openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   // Held until fd closes: whoever opens the file now maps an orphan, soundly.
-  if (fd && ::flock(fd.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) return Unlinked::kInUse;
+  if (fd && ::flock(fd.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+    return Unlinked::kInUse;
   return ::unlinkat(dir_fd, name, 0) == 0 ? Unlinked::kYes : Unlinked::kNo;
 }
 
@@ -43,7 +46,8 @@ std::uint64_t quarantine_bytes(const StoreDir& dir, std::int64_t max_age_s) {
   (void)for_each_name(dir.quarantine.get(), [&](const char* name) {
     struct stat st {};
     if (!stat_at(dir.quarantine.get(), name, &st)) return;
-    if (seconds_since(st.st_ctim) >= max_age_s && ::unlinkat(dir.quarantine.get(), name, 0) == 0) return;
+    if (seconds_since(st.st_ctim) >= max_age_s && ::unlinkat(dir.quarantine.get(), name, 0) == 0)
+      return;
     bytes += static_cast<std::uint64_t>(st.st_size);
   });
   return bytes;

@@ -47,7 +47,8 @@ Result<ModuleExtent> module_extent(const KvGeometry& geometry, std::uint32_t n_t
   extent.payload = align_up(extent.tables_end, kPayloadAlign);
   const auto file_bytes = checked_add(extent.payload, *payload_bytes);
   // Sizes are also differences of pointers and off_t, both signed.
-  if (!file_bytes || *file_bytes > static_cast<std::uint64_t>(PTRDIFF_MAX)) return too_big("file_bytes");
+  if (!file_bytes || *file_bytes > static_cast<std::uint64_t>(PTRDIFF_MAX))
+    return too_big("file_bytes");
   extent.file_bytes = *file_bytes;
   return extent;
 }

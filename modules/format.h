@@ -30,7 +30,8 @@
 namespace pc {
 
 // Like PNG's: a byte above 127 and both line ends show a transfer as text.
-inline constexpr std::array<std::uint8_t, 8> kModuleMagic = {0x89, 'P', 'C', 'M', '\r', '\n', 0x1a, '\n'};
+inline constexpr std::array<std::uint8_t, 8> kModuleMagic = {0x89, 'P',  'C',  'M',
+                                                             '\r', '\n', 0x1a, '\n'};
 inline constexpr std::uint32_t kModuleEndianTag = 0x01020304;
 inline constexpr std::uint32_t kModuleVersion = 1;  // readers accept exactly this
 
@@ -58,20 +59,20 @@ struct ModuleRun {
 static_assert(sizeof(ModuleRun) == 8);
 
 struct ModuleHeader {
-  std::array<std::uint8_t, 8> magic{};  //   0
-  std::uint32_t endian = 0;             //   8  kModuleEndianTag
-  std::uint32_t version = 0;            //  12  kModuleVersion
-  std::uint32_t header_bytes = 0;       //  16  sizeof(ModuleHeader)
-  std::uint32_t n_tokens = 0;           //  20  kept tokens
-  std::uint32_t n_runs = 0;             //  24  kept runs
-  std::uint32_t n_blocks = 0;           //  28  sum of kv_blocks(run.n_tokens)
-  std::uint64_t n_chunks = 0;           //  32  of the payload
-  std::uint64_t payload_bytes = 0;      //  40  geometry.state_bytes(n_blocks)
-  std::uint64_t file_bytes = 0;         //  48  must be the size of the file
-  ModuleKey key;                        //  56  key_of(causes); also the file's name
-  ModuleCauses causes;                  //  88
-  std::array<std::uint8_t, 172> zero{}; // 308  reserved
-  Digest seal{};                        // 480  module_seal()
+  std::array<std::uint8_t, 8> magic{};   //   0
+  std::uint32_t endian = 0;              //   8  kModuleEndianTag
+  std::uint32_t version = 0;             //  12  kModuleVersion
+  std::uint32_t header_bytes = 0;        //  16  sizeof(ModuleHeader)
+  std::uint32_t n_tokens = 0;            //  20  kept tokens
+  std::uint32_t n_runs = 0;              //  24  kept runs
+  std::uint32_t n_blocks = 0;            //  28  sum of kv_blocks(run.n_tokens)
+  std::uint64_t n_chunks = 0;            //  32  of the payload
+  std::uint64_t payload_bytes = 0;       //  40  geometry.state_bytes(n_blocks)
+  std::uint64_t file_bytes = 0;          //  48  must be the size of the file
+  ModuleKey key;                         //  56  key_of(causes); also the file's name
+  ModuleCauses causes;                   //  88
+  std::array<std::uint8_t, 172> zero{};  // 308  reserved
+  Digest seal{};                         // 480  module_seal()
 };
 static_assert(sizeof(ModuleCauses) == 220 && offsetof(ModuleHeader, causes) == 88);
 static_assert(sizeof(ModuleHeader) == 512 && offsetof(ModuleHeader, seal) == 480);

@@ -43,7 +43,8 @@ Status Module::check_header() {
   }
   if (header_.version != kModuleVersion) {
     return error(Code::kUnsupported, "module file of format " + std::to_string(header_.version) +
-                                         "; this build reads format " + std::to_string(kModuleVersion));
+                                         "; this build reads format " +
+                                         std::to_string(kModuleVersion));
   }
   auto extent = module_extent(geometry(), header_.n_tokens, header_.n_runs, header_.n_blocks);
   if (!extent.ok()) return corrupt(extent.error().message);
@@ -106,14 +107,15 @@ Status Module::check_runs() {
 Status Module::verify_payload() const {
   for (std::uint64_t chunk = 0; chunk < extent_.n_chunks; ++chunk) {
     const ChunkRange range = chunk_range(chunk, extent_.payload_bytes);
-    PC_CHECK_OK(verify_chunk(chunk, bytes_.subspan(extent_.payload + range.begin,
-                                                   range.end - range.begin)));
+    PC_CHECK_OK(verify_chunk(
+        chunk, bytes_.subspan(extent_.payload + range.begin, range.end - range.begin)));
   }
   return ok();
 }
 
 Status Module::verify_chunk(std::uint64_t chunk, std::span<const std::byte> bytes) const {
-  const auto expected = load_le<std::uint64_t>(bytes_, extent_.checksums + chunk * sizeof(std::uint64_t));
+  const auto expected =
+      load_le<std::uint64_t>(bytes_, extent_.checksums + chunk * sizeof(std::uint64_t));
   if (checksum64(bytes) == expected) return ok();
   return corrupt("chunk " + std::to_string(chunk) + " of its payload does not match its checksum");
 }
@@ -146,10 +148,12 @@ Status Module::matches(const ModuleIdentity& identity, const ModuleCauses& cause
     if (!wanted.keep) continue;
     if (run == runs_.size() || runs_[run].n_tokens != wanted.tokens.size() ||
         runs_[run].local_position != wanted.position) {
-      return error(Code::kMismatch, "module of other runs: kept run " + std::to_string(run) + " differs");
+      return error(Code::kMismatch,
+                   "module of other runs: kept run " + std::to_string(run) + " differs");
     }
     if (!std::equal(wanted.tokens.begin(), wanted.tokens.end(), tokens().begin() + token)) {
-      return error(Code::kMismatch, "module of other tokens: kept run " + std::to_string(run) + " differs");
+      return error(Code::kMismatch,
+                   "module of other tokens: kept run " + std::to_string(run) + " differs");
     }
     token += wanted.tokens.size();
     ++run;

@@ -29,7 +29,8 @@ void clear_value_rows(std::byte* block, const KvGeometry& geometry, std::uint32_
     // The last token shares its words with the first that is not there.
     const std::size_t half = kWord / 2;
     std::byte* pair = block + (n_rows - 1) * row_bytes;
-    for (std::uint32_t d = 0; d < geometry.head_dim; ++d) std::memset(pair + d * kWord + half, 0, half);
+    for (std::uint32_t d = 0; d < geometry.head_dim; ++d)
+      std::memset(pair + d * kWord + half, 0, half);
     ++n_whole;
   }
   std::memset(block + n_whole * row_bytes, 0, (kKvBlockTokens - n_whole) * row_bytes);
@@ -59,7 +60,8 @@ Result<ModuleImage> ModuleImage::create(const ModuleIdentity& identity) {
   try {
     image.bytes_ = AlignedBuffer<std::byte>(image.file_bytes());
   } catch (const std::bad_alloc&) {
-    return error(Code::kOutOfMemory, "no memory for a module of " + std::to_string(image.file_bytes()) + " bytes");
+    return error(Code::kOutOfMemory,
+                 "no memory for a module of " + std::to_string(image.file_bytes()) + " bytes");
   }
   std::memset(image.bytes_.data(), 0, image.bytes_.size());
   image.write_tables(identity);
@@ -82,7 +84,8 @@ Status ModuleImage::plan(const ModuleIdentity& identity) {
     header_.n_blocks += kv_blocks(n_tokens);
   }
   header_.n_runs = static_cast<std::uint32_t>(runs_.size());
-  PC_TRY(extent_, module_extent(identity.geometry, header_.n_tokens, header_.n_runs, header_.n_blocks));
+  PC_TRY(extent_,
+         module_extent(identity.geometry, header_.n_tokens, header_.n_runs, header_.n_blocks));
   header_.n_chunks = extent_.n_chunks;
   header_.payload_bytes = extent_.payload_bytes;
   header_.file_bytes = extent_.file_bytes;

@@ -52,7 +52,8 @@ Status check_runs(const std::vector<IdentityRun>& runs) {
       return bad(name + " has more than " + std::to_string(kMaxModuleTokens) + " tokens");
     }
     end = std::int64_t{run.position} + static_cast<std::int64_t>(run.tokens.size());
-    if (end > std::numeric_limits<std::int32_t>::max()) return bad(name + " ends past the last position");
+    if (end > std::numeric_limits<std::int32_t>::max())
+      return bad(name + " ends past the last position");
     if (run.keep) n_kept += run.tokens.size();
   }
   if (n_kept == 0) return bad("no run is kept, so there is nothing to store");

@@ -15,9 +15,9 @@
 #include <string>
 #include <vector>
 
-#include "base/hash.h"    // Digest
+#include "base/hash.h"  // Digest
 #include "base/status.h"
-#include "modules/kv.h"   // KvGeometry
+#include "modules/kv.h"  // KvGeometry
 
 namespace pc {
 
@@ -42,16 +42,16 @@ struct IdentityRun {
 };
 
 struct ModuleIdentity {
-  Digest weights{};                  // Model::weights_digest
-  std::string adapter;               // "" = none
+  Digest weights{};     // Model::weights_digest
+  std::string adapter;  // "" = none
   Digest tokenizer{};
-  Digest rope{};                     // Model::rope_digest
+  Digest rope{};  // Model::rope_digest
   KvGeometry geometry;
   std::uint32_t layout_version = kKvLayoutVersion;
   std::uint32_t numerics_version = kKvNumericsVersion;
-  std::uint32_t attend = 0;          // what the pass let a module see; the runtime's number
-  std::string name_space;            // modules of different namespaces are never shared
-  std::vector<IdentityRun> runs;     // positions strictly increase; the first kept run is at 0
+  std::uint32_t attend = 0;       // what the pass let a module see; the runtime's number
+  std::string name_space;         // modules of different namespaces are never shared
+  std::vector<IdentityRun> runs;  // positions strictly increase; the first kept run is at 0
 };
 
 // Stored in files as it stands (modules/format.h): append-only, no padding.
@@ -59,9 +59,9 @@ struct ModuleCauses {
   Digest weights{};
   Digest tokenizer{};
   Digest rope{};
-  Digest adapter{};                  // SHA-256 of the string as a field
-  Digest name_space{};               // the same
-  Digest pass{};                     // over every run: tokens, position, keep
+  Digest adapter{};     // SHA-256 of the string as a field
+  Digest name_space{};  // the same
+  Digest pass{};        // over every run: tokens, position, keep
   KvGeometry geometry;
   std::uint32_t layout_version = 0;
   std::uint32_t numerics_version = 0;
@@ -76,7 +76,9 @@ Status check_identity(const ModuleIdentity& identity);
 
 ModuleCauses causes_of(const ModuleIdentity& identity);
 ModuleKey key_of(const ModuleCauses& causes);
-inline ModuleKey key_of(const ModuleIdentity& identity) { return key_of(causes_of(identity)); }
+inline ModuleKey key_of(const ModuleIdentity& identity) {
+  return key_of(causes_of(identity));
+}
 
 // "weights", "tokenizer", ...: the first field in which two causes differ; "" if none.
 const char* first_difference(const ModuleCauses& a, const ModuleCauses& b);

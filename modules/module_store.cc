@@ -23,11 +23,16 @@ constexpr std::chrono::milliseconds kGcPatience(2000);
 
 MissReason miss_reason(Code code) {
   switch (code) {
-    case Code::kNotFound: return MissReason::kNotEncoded;
-    case Code::kCorrupt: return MissReason::kCorrupt;
-    case Code::kUnsupported: return MissReason::kVersion;
-    case Code::kMismatch: return MissReason::kMismatch;
-    default: return MissReason::kUnreadable;
+    case Code::kNotFound:
+      return MissReason::kNotEncoded;
+    case Code::kCorrupt:
+      return MissReason::kCorrupt;
+    case Code::kUnsupported:
+      return MissReason::kVersion;
+    case Code::kMismatch:
+      return MissReason::kMismatch;
+    default:
+      return MissReason::kUnreadable;
   }
 }
 
@@ -39,7 +44,8 @@ Lookup miss(Error failure) {
 
 // Whoever was first must have stored what we would have.
 Status same_tokens(const Module& theirs, const Module& ours) {
-  if (std::ranges::equal(theirs.tokens(), ours.tokens()) && std::ranges::equal(theirs.runs(), ours.runs())) {
+  if (std::ranges::equal(theirs.tokens(), ours.tokens()) &&
+      std::ranges::equal(theirs.runs(), ours.runs())) {
     return ok();
   }
   return error(Code::kMismatch, "module file with the key of other tokens");
@@ -49,13 +55,20 @@ Status same_tokens(const Module& theirs, const Module& ours) {
 
 std::string_view miss_name(MissReason reason) {
   switch (reason) {
-    case MissReason::kNone: return "hit";
-    case MissReason::kNotEncoded: return "not-encoded";
-    case MissReason::kCorrupt: return "corrupt";
-    case MissReason::kVersion: return "version";
-    case MissReason::kMismatch: return "mismatch";
-    case MissReason::kUnreadable: return "unreadable";
-    case MissReason::kDisabled: return "disabled";
+    case MissReason::kNone:
+      return "hit";
+    case MissReason::kNotEncoded:
+      return "not-encoded";
+    case MissReason::kCorrupt:
+      return "corrupt";
+    case MissReason::kVersion:
+      return "version";
+    case MissReason::kMismatch:
+      return "mismatch";
+    case MissReason::kUnreadable:
+      return "unreadable";
+    case MissReason::kDisabled:
+      return "disabled";
   }
   return "unknown";
 }
@@ -85,7 +98,8 @@ struct ModuleStore::State {
     return first ? first : module;
   }
 
-  Result<ModuleHandle> load(const ModuleKey& key, const std::function<Status(const Module&)>& accept) {
+  Result<ModuleHandle> load(const ModuleKey& key,
+                            const std::function<Status(const Module&)>& accept) {
     PC_TRY(ModuleHandle module, read_object(dir, key, ReadMode::kUse, accept));
     return share(std::move(module));
   }
@@ -99,7 +113,8 @@ struct ModuleStore::State {
 
   Result<Published> write(const Module& module) {
     const auto attempt = [&] {
-      return publish_bytes(dir, module.key(), module.bytes(), options.durability, Staging::kAnonymous);
+      return publish_bytes(dir, module.key(), module.bytes(), options.durability,
+                           Staging::kAnonymous);
     };
     make_room(module.bytes().size(), options.budget_bytes);
     PC_TRY(Published published, attempt());
@@ -123,8 +138,12 @@ Result<std::unique_ptr<ModuleStore>> ModuleStore::open(StoreOptions options) {
   return std::unique_ptr<ModuleStore>(new ModuleStore(std::move(state)));
 }
 
-const StoreOptions& ModuleStore::options() const { return state_->options; }
-bool ModuleStore::writable() const { return state_->dir.writable; }
+const StoreOptions& ModuleStore::options() const {
+  return state_->options;
+}
+bool ModuleStore::writable() const {
+  return state_->dir.writable;
+}
 
 Lookup ModuleStore::find(const ModuleIdentity& identity) {
   const ModuleCauses causes = causes_of(identity);
@@ -144,8 +163,9 @@ Result<ModuleHandle> ModuleStore::publish(const ModuleHandle& module) {
   const std::uint64_t bytes = module->bytes().size();
   if (!writable()) return read_only_error();
   if (bytes > options().budget_bytes) {
-    return error(Code::kBudget, "a module of " + std::to_string(bytes) + " bytes is larger than the " +
-                                    std::to_string(options().budget_bytes) + " bytes that the store may hold");
+    return error(Code::kBudget,
+                 "a module of " + std::to_string(bytes) + " bytes is larger than the " +
+                     std::to_string(options().budget_bytes) + " bytes that the store may hold");
   }
   const auto accept = [&](const Module& theirs) { return same_tokens(theirs, *module); };
   PC_TRY(Published published, state_->write(*module));
@@ -164,7 +184,9 @@ FileLock ModuleStore::lock(const ModuleKey& key, std::chrono::milliseconds timeo
   return FileLock::acquire(state_->dir.locks.get(), key.hex().substr(0, 2).c_str(), timeout);
 }
 
-Result<std::vector<StoreEntry>> ModuleStore::list() const { return list_objects(state_->dir); }
+Result<std::vector<StoreEntry>> ModuleStore::list() const {
+  return list_objects(state_->dir);
+}
 
 Result<ModuleHandle> ModuleStore::verify(const ModuleKey& key) const {
   return read_object(state_->dir, key, ReadMode::kVerify, [](const Module&) { return ok(); });

@@ -45,9 +45,9 @@ std::string_view miss_name(MissReason reason);
 
 // The answer to a look-up: a module, or why there is none.
 struct Lookup {
-  ModuleHandle module;                     // null: a miss
+  ModuleHandle module;  // null: a miss
   MissReason miss = MissReason::kNone;
-  std::string why;                         // one sentence for a miss
+  std::string why;  // one sentence for a miss
 
   explicit operator bool() const { return module != nullptr; }
 };
@@ -58,9 +58,9 @@ enum class Durability {
 };
 
 struct StoreOptions {
-  std::string dir;                         // created, 0700, where missing and writable
-  bool read_only = false;                  // write nothing, not even the time of use
-  std::uint64_t budget_bytes = 8ull << 30; // objects and quarantine together
+  std::string dir;                          // created, 0700, where missing and writable
+  bool read_only = false;                   // write nothing, not even the time of use
+  std::uint64_t budget_bytes = 8ull << 30;  // objects and quarantine together
   Durability durability = Durability::kData;
 };
 
@@ -68,13 +68,13 @@ struct StoreOptions {
 struct StoreEntry {
   ModuleKey key;
   std::uint64_t file_bytes = 0;
-  std::int64_t last_used_ns = 0;           // since 1970; to the minute
+  std::int64_t last_used_ns = 0;  // since 1970; to the minute
 };
 
 struct GcReport {
   std::uint64_t removed_files = 0;
   std::uint64_t removed_bytes = 0;
-  std::uint64_t in_use_files = 0;          // wanted, but mapped by someone
+  std::uint64_t in_use_files = 0;  // wanted, but mapped by someone
   std::uint64_t left_bytes = 0;
 };
 

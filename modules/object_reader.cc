@@ -21,7 +21,8 @@ Status read_exactly(int fd, std::uint64_t offset, std::span<std::byte> buffer) {
   while (!buffer.empty()) {
     const ssize_t n = ::pread(fd, buffer.data(), buffer.size(), static_cast<off_t>(offset));
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return error(Code::kCorrupt, store_error("cannot read", "the payload", errno).message);
+    if (n < 0)
+      return error(Code::kCorrupt, store_error("cannot read", "the payload", errno).message);
     if (n == 0) return error(Code::kCorrupt, "damaged module file: it ends inside its payload");
     offset += static_cast<std::uint64_t>(n);
     buffer = buffer.subspan(static_cast<std::size_t>(n));
@@ -42,8 +43,9 @@ Status verify_by_reading(const Module& module, int fd) {
   return ok();
 }
 
-Result<ModuleHandle> map_and_check(const StoreDir& dir, const ModuleKey& key, const OpenObject& object,
-                                   ReadMode mode, const std::function<Status(const Module&)>& accept) {
+Result<ModuleHandle> map_and_check(const StoreDir& dir, const ModuleKey& key,
+                                   const OpenObject& object, ReadMode mode,
+                                   const std::function<Status(const Module&)>& accept) {
   const auto size = static_cast<std::uint64_t>(object.st.st_size);
   PC_TRY(MappedFile mapped, MappedFile::map(object.fd.get(), size, object_name(key)));
   const auto file = std::make_shared<MappedFile>(std::move(mapped));
@@ -67,7 +69,8 @@ Result<ModuleHandle> map_and_check(const StoreDir& dir, const ModuleKey& key, co
 void set_aside(const StoreDir& dir, const ModuleKey& key, const struct stat& bad) {
   const std::string name = object_name(key);
   struct stat now {};
-  if (!dir.writable || ::fstatat(dir.objects.get(), name.c_str(), &now, AT_SYMLINK_NOFOLLOW) != 0) return;
+  if (!dir.writable || ::fstatat(dir.objects.get(), name.c_str(), &now, AT_SYMLINK_NOFOLLOW) != 0)
+    return;
   if (now.st_ino != bad.st_ino || now.st_dev != bad.st_dev) return;
   ::renameat(dir.objects.get(), name.c_str(), dir.quarantine.get(), name.c_str());
 }

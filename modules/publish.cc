@@ -63,7 +63,8 @@ std::string temporary_name() {
   static std::atomic<std::uint64_t> count{0};
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return std::to_string(::getpid()) + "." + std::to_string(now.tv_nsec) + "." + std::to_string(count++);
+  return std::to_string(::getpid()) + "." + std::to_string(now.tv_nsec) + "." +
+         std::to_string(count++);
 }
 
 // 0 or an errno; ENOTSUP where the kernel or the file system has no anonymous files.
@@ -100,14 +101,20 @@ Result<Published> publish_bytes(const StoreDir& dir, const ModuleKey& key,
                                 Staging staging) {
   const std::string name = object_name(key);
   int failure = ENOTSUP;
-  if (staging == Staging::kAnonymous) failure = publish_anonymous(dir, name.c_str(), bytes, durability);
+  if (staging == Staging::kAnonymous)
+    failure = publish_anonymous(dir, name.c_str(), bytes, durability);
   if (failure == ENOTSUP) failure = publish_named(dir, name.c_str(), bytes, durability);
   switch (failure) {
-    case 0: return Published::kNew;
-    case EEXIST: return Published::kExists;
+    case 0:
+      return Published::kNew;
+    case EEXIST:
+      return Published::kExists;
     case ENOSPC:
-    case EDQUOT: return Published::kNoSpace;
-    default: return error(Code::kIo, store_error("cannot write", dir.path + "/objects/" + name, failure).message);
+    case EDQUOT:
+      return Published::kNoSpace;
+    default:
+      return error(Code::kIo,
+                   store_error("cannot write", dir.path + "/objects/" + name, failure).message);
   }
 }
 

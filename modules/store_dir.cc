@@ -27,7 +27,9 @@ UniqueFd open_subdirectory(int parent, const char* name, bool create) {
   return UniqueFd(::openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
 }
 
-bool may_write(int dir_fd) { return ::faccessat(dir_fd, ".", W_OK | X_OK, AT_EACCESS) == 0; }
+bool may_write(int dir_fd) {
+  return ::faccessat(dir_fd, ".", W_OK | X_OK, AT_EACCESS) == 0;
+}
 
 }  // namespace
 
@@ -55,11 +57,13 @@ Result<StoreDir> open_store_dir(const std::string& path, bool read_only) {
     return store_error("cannot open the store", dir.path, errno);
   }
   struct stat st {};
-  if (::fstat(version.get(), &st) != 0) return store_error("cannot read the store", dir.path, errno);
+  if (::fstat(version.get(), &st) != 0)
+    return store_error("cannot read the store", dir.path, errno);
   dir.owner = st.st_uid;
 
   dir.objects = open_subdirectory(version.get(), "objects", !read_only);
-  if (!dir.objects && errno != ENOENT) return store_error("cannot open", dir.path + "/objects", errno);
+  if (!dir.objects && errno != ENOENT)
+    return store_error("cannot open", dir.path + "/objects", errno);
   dir.used = open_subdirectory(version.get(), "used", !read_only);
   if (read_only || !dir.objects || !may_write(dir.objects.get())) return dir;
   dir.locks = open_subdirectory(version.get(), "locks", true);
@@ -69,7 +73,9 @@ Result<StoreDir> open_store_dir(const std::string& path, bool read_only) {
   return dir;
 }
 
-std::string object_name(const ModuleKey& key) { return key.hex().append(kSuffix); }
+std::string object_name(const ModuleKey& key) {
+  return key.hex().append(kSuffix);
+}
 
 std::optional<ModuleKey> key_of_object_name(std::string_view name) {
   if (!name.ends_with(kSuffix)) return std::nullopt;

@@ -23,10 +23,10 @@ namespace pc {
 struct StoreDir {
   std::string path;
   bool writable = false;
-  uid_t owner = 0;       // of the directory: may own files beside us and root
-  UniqueFd objects;      // closed where the directory does not exist (read-only, new)
-  UniqueFd used;         // the same
-  UniqueFd locks;        // the rest only where writable
+  uid_t owner = 0;   // of the directory: may own files beside us and root
+  UniqueFd objects;  // closed where the directory does not exist (read-only, new)
+  UniqueFd used;     // the same
+  UniqueFd locks;    // the rest only where writable
   UniqueFd quarantine;
   UniqueFd tmp;
 };

@@ -18,7 +18,9 @@ constexpr std::int64_t kSettledNs = 100'000'000;
 // a busy store writes next to nothing.
 constexpr std::int64_t kUseGrainNs = 60'000'000'000;
 
-std::int64_t to_ns(const timespec& t) { return std::int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec; }
+std::int64_t to_ns(const timespec& t) {
+  return std::int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
+}
 
 std::int64_t now_ns() {
   timespec now{};
@@ -44,11 +46,11 @@ const std::string& boot_id() {
 
 std::string stamp_text(const struct stat& object) {
   char text[160];
-  const int n = std::snprintf(text, sizeof text, "verified boot=%s dev=%llx ino=%llu size=%lld ctime=%lld\n",
-                              boot_id().c_str(), static_cast<unsigned long long>(object.st_dev),
-                              static_cast<unsigned long long>(object.st_ino),
-                              static_cast<long long>(object.st_size),
-                              static_cast<long long>(to_ns(object.st_ctim)));
+  const int n = std::snprintf(
+      text, sizeof text, "verified boot=%s dev=%llx ino=%llu size=%lld ctime=%lld\n",
+      boot_id().c_str(), static_cast<unsigned long long>(object.st_dev),
+      static_cast<unsigned long long>(object.st_ino), static_cast<long long>(object.st_size),
+      static_cast<long long>(to_ns(object.st_ctim)));
   return std::string(text, static_cast<std::size_t>(std::min<int>(n, sizeof text - 1)));
 }
 
@@ -67,7 +69,8 @@ bool is_verified(const StoreDir& dir, const ModuleKey& key, const struct stat& o
 
 void mark_verified(const StoreDir& dir, const ModuleKey& key, const struct stat& object) {
   if (!dir.writable) return;
-  if (boot_id().empty() || now_ns() - to_ns(object.st_ctim) < kSettledNs) return mark_used(dir, key);
+  if (boot_id().empty() || now_ns() - to_ns(object.st_ctim) < kSettledNs)
+    return mark_used(dir, key);
   const UniqueFd fd = open_stamp(dir, key);
   if (!fd || ::ftruncate(fd.get(), 0) != 0) return;
   const std::string text = stamp_text(object);
@@ -78,7 +81,8 @@ void mark_verified(const StoreDir& dir, const ModuleKey& key, const struct stat&
 void mark_used(const StoreDir& dir, const ModuleKey& key) {
   if (!dir.writable) return;
   struct stat used {};
-  const bool has_stamp = ::fstatat(dir.used.get(), key.hex().c_str(), &used, AT_SYMLINK_NOFOLLOW) == 0;
+  const bool has_stamp =
+      ::fstatat(dir.used.get(), key.hex().c_str(), &used, AT_SYMLINK_NOFOLLOW) == 0;
   if (has_stamp && std::abs(now_ns() - to_ns(used.st_mtim)) < kUseGrainNs) return;
   const UniqueFd fd = open_stamp(dir, key);
   if (fd) ::futimens(fd.get(), nullptr);
@@ -86,7 +90,8 @@ void mark_used(const StoreDir& dir, const ModuleKey& key) {
 
 std::int64_t last_use_ns(const StoreDir& dir, const ModuleKey& key, const struct stat& object) {
   struct stat used {};
-  const bool has_stamp = dir.used && ::fstatat(dir.used.get(), key.hex().c_str(), &used, AT_SYMLINK_NOFOLLOW) == 0;
+  const bool has_stamp =
+      dir.used && ::fstatat(dir.used.get(), key.hex().c_str(), &used, AT_SYMLINK_NOFOLLOW) == 0;
   return std::max(to_ns(object.st_mtim), has_stamp ? to_ns(used.st_mtim) : 0);
 }
 

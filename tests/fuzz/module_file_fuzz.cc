@@ -28,12 +28,14 @@ pc::ModuleIdentity base_identity() {
   id.tokenizer.fill(2);
   id.rope.fill(3);
   id.geometry = {.n_layers = 2, .n_kv_heads = 1, .head_dim = 2, .type = pc::KvType::kBf16};
-  id.runs = {{{1, 2, 3}, -3, false}, {{4, 5, 6}, 0, true}, {std::vector<std::int32_t>(18, 7), 5, true}};
+  id.runs = {
+      {{1, 2, 3}, -3, false}, {{4, 5, 6}, 0, true}, {std::vector<std::int32_t>(18, 7), 5, true}};
   return id;
 }
 
 const ModuleHandle& base_module() {
-  static const ModuleHandle module = pc::ModuleImage::create(base_identity()).value().seal().value();
+  static const ModuleHandle module =
+      pc::ModuleImage::create(base_identity()).value().seal().value();
   return module;
 }
 
@@ -47,8 +49,9 @@ void use(const Module& module, std::span<const std::byte> bytes) {
   const pc::KvGeometry& g = module.geometry();
   for (std::uint32_t run = 0; run < module.runs().size(); ++run) {
     const pc::KvSegment s = module.segment(run, 0);
-    const std::byte* last = s.data + (g.n_layers - 1) * s.layer_stride_bytes + (g.n_kv_heads - 1) * s.head_stride_bytes +
-                            s.value_offset_bytes + pc::kv_blocks(s.n_tokens) * g.block_bytes() - 1;
+    const std::byte* last = s.data + (g.n_layers - 1) * s.layer_stride_bytes +
+                            (g.n_kv_heads - 1) * s.head_stride_bytes + s.value_offset_bytes +
+                            pc::kv_blocks(s.n_tokens) * g.block_bytes() - 1;
     require(s.data >= bytes.data() && last >= s.data && last < bytes.data() + bytes.size());
     sum += static_cast<int>(*s.data) + static_cast<int>(*last);
   }
@@ -78,7 +81,8 @@ void open_changed(std::span<const std::byte> changes, bool reseal) {
   pc::AlignedBuffer<std::byte> file(base.size());
   std::memcpy(file.data(), base.data(), base.size());
   for (; changes.size() >= 3; changes = changes.subspan(3)) {
-    const std::size_t at = static_cast<std::size_t>(changes[0]) << 8 | static_cast<std::size_t>(changes[1]);
+    const std::size_t at =
+        static_cast<std::size_t>(changes[0]) << 8 | static_cast<std::size_t>(changes[1]);
     file[at % file.size()] = changes[2];
   }
   if (reseal) {
@@ -98,9 +102,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (size == 0) return 0;
   const auto rest = std::as_bytes(std::span(data, size)).subspan(1);
   switch (data[0] % 3) {
-    case 0: open_raw(rest); break;
-    case 1: open_changed(rest, false); break;
-    case 2: open_changed(rest, true); break;
+    case 0:
+      open_raw(rest);
+      break;
+    case 1:
+      open_changed(rest, false);
+      break;
+    case 2:
+      open_changed(rest, true);
+      break;
   }
   return 0;
 }

@@ -30,7 +30,8 @@ TEST_CASE("changing any one field changes the key, each in its own way") {
 
 TEST_CASE("every byte of every digest reaches the key") {
   std::set<std::string> keys;
-  for (const auto field : {&ModuleIdentity::weights, &ModuleIdentity::tokenizer, &ModuleIdentity::rope}) {
+  for (const auto field :
+       {&ModuleIdentity::weights, &ModuleIdentity::tokenizer, &ModuleIdentity::rope}) {
     for (std::size_t i = 0; i < 32; ++i) {
       ModuleIdentity changed = test::identity();
       (changed.*field)[i] ^= 0x10;
@@ -48,7 +49,8 @@ TEST_CASE("bytes that move between neighbouring fields change the key") {
     change(id);
     keys.insert(key_of(id).hex());
   };
-  const std::string texts[][2] = {{"ab", "c"}, {"a", "bc"}, {"abc", ""}, {"", "abc"}, {std::string("ab\0c", 4), ""}};
+  const std::string texts[][2] = {
+      {"ab", "c"}, {"a", "bc"}, {"abc", ""}, {"", "abc"}, {std::string("ab\0c", 4), ""}};
   for (const auto& [adapter, name_space] : texts) {
     with([&](auto& id) { id.adapter = adapter, id.name_space = name_space; });
   }
@@ -83,7 +85,9 @@ TEST_CASE("an identity that cannot be meant is refused, and the sentence names w
   CHECK_THAT(refusal([](auto& id) { id.runs[1].tokens.clear(); }), Contains("no tokens"));
   CHECK_THAT(refusal([](auto& id) { id.runs[3].position = 4; }), Contains("overlaps"));
   CHECK_THAT(refusal([](auto& id) { id.runs[1].position = 1; }), Contains("first kept run"));
-  CHECK_THAT(refusal([](auto& id) { id.runs[3].position = std::numeric_limits<std::int32_t>::max() - 16; }),
+  CHECK_THAT(refusal([](auto& id) {
+               id.runs[3].position = std::numeric_limits<std::int32_t>::max() - 16;
+             }),
              Contains("last position"));
 }
 

@@ -35,11 +35,13 @@ TEST_CASE("K and V come back where the kernel looks for them") {
         std::memcpy(&v, segment.data + offset, kv_type_bytes(type));
         return v;
       };
-      test::for_each_value(id.geometry, segment, false, [&](Plane p, auto l, auto h, auto r, auto d, auto offset) {
-        wrong += get(offset) != test::value(p, run, l, h, r, d);
-      });
-      test::for_each_value(id.geometry, segment, true,
-                           [&](auto, auto, auto, auto, auto, auto offset) { dirty += get(offset) != 0; });
+      test::for_each_value(id.geometry, segment, false,
+                           [&](Plane p, auto l, auto h, auto r, auto d, auto offset) {
+                             wrong += get(offset) != test::value(p, run, l, h, r, d);
+                           });
+      test::for_each_value(
+          id.geometry, segment, true,
+          [&](auto, auto, auto, auto, auto, auto offset) { dirty += get(offset) != 0; });
     }
     CHECK(wrong == 0);
     CHECK(dirty == 0);
@@ -59,10 +61,12 @@ TEST_CASE("every length of a last block is cleared behind its rows") {
         std::memcpy(&v, segment.data + offset, kv_type_bytes(type));
         wrong += v != expected;
       };
-      test::for_each_value(id.geometry, segment, false, [&](Plane p, auto l, auto h, auto r, auto d, auto offset) {
-        count(offset, test::value(p, 0, l, h, r, d));
-      });
-      test::for_each_value(id.geometry, segment, true, [&](auto, auto, auto, auto, auto, auto offset) { count(offset, 0); });
+      test::for_each_value(id.geometry, segment, false,
+                           [&](Plane p, auto l, auto h, auto r, auto d, auto offset) {
+                             count(offset, test::value(p, 0, l, h, r, d));
+                           });
+      test::for_each_value(id.geometry, segment, true,
+                           [&](auto, auto, auto, auto, auto, auto offset) { count(offset, 0); });
       INFO(n << " tokens of " << kv_type_name(type));
       CHECK(wrong == 0);
     }
@@ -92,8 +96,10 @@ TEST_CASE("the same identity and values give the same bytes") {
 TEST_CASE("the bytes of format 1 are what they were") {
   const ModuleHandle f32 = test::make_module(test::identity());
   CHECK(f32->key().hex() == "8a2db3b5cdcea461b324d64925f4ee78dcc2fcadafd22de60a00ccf0c8b85ffb");
-  CHECK(to_hex(sha256(f32->bytes())) == "6465fe09aed97273896888f7bbbcf841b84754d3c2d9fdf4b3493dbda61ee4b1");
-  CHECK(to_hex(sha256(test::make_module(test::identity(0, KvType::kBf16))->bytes())) == "237340d59f6035b5ceab53c68673774a7b18ebc1d96b8594400ee36dfd1af81d");
+  CHECK(to_hex(sha256(f32->bytes())) ==
+        "6465fe09aed97273896888f7bbbcf841b84754d3c2d9fdf4b3493dbda61ee4b1");
+  CHECK(to_hex(sha256(test::make_module(test::identity(0, KvType::kBf16))->bytes())) ==
+        "237340d59f6035b5ceab53c68673774a7b18ebc1d96b8594400ee36dfd1af81d");
 }
 
 TEST_CASE("a segment points into the bytes it was opened on, on a cache line") {
@@ -108,7 +114,8 @@ TEST_CASE("a segment points into the bytes it was opened on, on a cache line") {
     CHECK(s.data >= copy.span().data() + kPayloadAlign);
     const std::byte* last = s.data + (g.n_layers - 1) * s.layer_stride_bytes +
                             (g.n_kv_heads - 1) * s.head_stride_bytes + s.value_offset_bytes;
-    CHECK(last + kv_blocks(s.n_tokens) * g.block_bytes() <= copy.span().data() + copy.span().size());
+    CHECK(last + kv_blocks(s.n_tokens) * g.block_bytes() <=
+          copy.span().data() + copy.span().size());
   }
 }
 
@@ -119,13 +126,15 @@ TEST_CASE("every truncation and extension is refused") {
   Bytes copy(module->bytes());
   CHECK(code_of(copy.span()) == Code::kOk);
   std::size_t accepted = 0;
-  for (std::size_t n = 0; n < size; ++n) accepted += code_of(copy.span().first(n)) != Code::kCorrupt;
+  for (std::size_t n = 0; n < size; ++n)
+    accepted += code_of(copy.span().first(n)) != Code::kCorrupt;
   CHECK(accepted == 0);
 
   AlignedBuffer<std::byte> longer(size + 4096);
   std::memset(longer.data(), 0, longer.size());
   std::memcpy(longer.data(), module->bytes().data(), size);
-  for (std::size_t n = 1; n <= 4096; ++n) accepted += code_of(longer.span().first(size + n)) != Code::kCorrupt;
+  for (std::size_t n = 1; n <= 4096; ++n)
+    accepted += code_of(longer.span().first(size + n)) != Code::kCorrupt;
   CHECK(accepted == 0);
 }
 
@@ -166,7 +175,8 @@ TEST_CASE("a payload of several chunks is summed whole, to its last byte") {
   REQUIRE(module->header().n_chunks > 3);
   REQUIRE(module->header().payload_bytes % kChunkBytes != 0);
   Bytes copy(module->bytes());
-  for (std::size_t i : {std::size_t{4096}, 4096 + kChunkBytes - 1, 4096 + kChunkBytes, copy.span().size() - 1}) {
+  for (std::size_t i :
+       {std::size_t{4096}, 4096 + kChunkBytes - 1, 4096 + kChunkBytes, copy.span().size() - 1}) {
     copy[i] ^= std::byte{1};
     CHECK(code_of(copy.span()) == Code::kCorrupt);
     CHECK(code_of(copy.span(), PayloadCheck::kTrusted) == Code::kOk);
@@ -234,15 +244,15 @@ TEST_CASE("a table of runs that contradicts the header is refused") {
   const ModuleHandle module = test::make_module(test::identity());
   const std::size_t at = sizeof(ModuleHeader) + module->header().n_chunks * 8;
   const std::vector<std::array<ModuleRun, 2>> tables = {{
-      {{{5, 0}, {17, 4}}},    // overlap
-      {{{5, 9}, {17, 0}}},    // out of order
-      {{{5, 1}, {17, 9}}},    // does not start at 0
-      {{{5, -1}, {17, 9}}},   // before the start
-      {{{0, 0}, {22, 9}}},    // empty
-      {{{22, 0}, {0, 30}}},   // empty
-      {{{6, 0}, {17, 9}}},    // too many tokens
-      {{{5, 0}, {16, 9}}},    // too few
-      {{{16, 0}, {6, 30}}},   // as many tokens, fewer blocks
+      {{{5, 0}, {17, 4}}},           // overlap
+      {{{5, 9}, {17, 0}}},           // out of order
+      {{{5, 1}, {17, 9}}},           // does not start at 0
+      {{{5, -1}, {17, 9}}},          // before the start
+      {{{0, 0}, {22, 9}}},           // empty
+      {{{22, 0}, {0, 30}}},          // empty
+      {{{6, 0}, {17, 9}}},           // too many tokens
+      {{{5, 0}, {16, 9}}},           // too few
+      {{{16, 0}, {6, 30}}},          // as many tokens, fewer blocks
       {{{0xffffffff, 0}, {23, 9}}},  // wraps around to the right sum
       {{{5, 0}, {17, std::numeric_limits<std::int32_t>::max() - 16}}},  // leaves the positions
   }};
@@ -265,7 +275,8 @@ TEST_CASE("tokens are compared one by one, even where all digests agree") {
   const ModuleIdentity id = test::identity();
   Bytes copy(test::make_module(id)->bytes());
   const ModuleHeader header = copy.header();
-  const std::size_t last = sizeof(ModuleHeader) + header.n_chunks * 8 + header.n_runs * 8 + (header.n_tokens - 1) * 4;
+  const std::size_t last =
+      sizeof(ModuleHeader) + header.n_chunks * 8 + header.n_runs * 8 + (header.n_tokens - 1) * 4;
   copy[last] ^= std::byte{1};
   copy.reseal(header);
   const ModuleHandle liar = Module::open(copy.span(), PayloadCheck::kVerify, nullptr).value();

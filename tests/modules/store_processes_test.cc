@@ -2,34 +2,33 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <filesystem>
 #include <random>
 #include <thread>
 
-#include "modules/module_store.h"
 #include "modules/publish.h"
-#include "tests/modules/support.h"
+#include "tests/modules/store_support.h"
 
 namespace pc {
 namespace {
 
 namespace fs = std::filesystem;
-using test::TempDir;
+using test::open_store;
+using test::TempFolder;
 using namespace std::chrono_literals;
-
-std::unique_ptr<ModuleStore> open_store(const std::string& dir, std::uint64_t budget = 1ull << 30) {
-  return ModuleStore::open({.dir = dir, .budget_bytes = budget, .durability = Durability::kNone}).value();
-}
 
 // Memory that parent and children share.
 struct Shared {
   std::atomic<int> ready, encoded;
 };
 Shared* shared() {
-  void* p = ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  void* p =
+      ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   return new (p) Shared{};
 }
 
@@ -65,7 +64,7 @@ int run_together(Shared* state, Work work) {
 }
 
 TEST_CASE("sixteen processes that publish one key end with one file and equal bytes") {
-  const TempDir dir;
+  const TempFolder dir;
   const ModuleHandle made = test::make_module(test::identity());
   for (int round = 0; round < 5; ++round) {
     const std::string path = dir.path() + "/" + std::to_string(round);
@@ -82,7 +81,7 @@ TEST_CASE("sixteen processes that publish one key end with one file and equal by
 }
 
 TEST_CASE("sixteen processes that need one module encode it once") {
-  const TempDir dir;
+  const TempFolder dir;
   Shared* const state = shared();
   const int failed = run_together(state, [&] {
     const auto store = open_store(dir.path());
@@ -103,7 +102,7 @@ TEST_CASE("sixteen processes that need one module encode it once") {
 }
 
 TEST_CASE("a lock lasts as long as its holder lives, and no longer") {
-  const TempDir dir;
+  const TempFolder dir;
   Shared* const state = shared();
   const auto store = open_store(dir.path());
   const ModuleKey key = key_of(test::identity());
@@ -129,7 +128,8 @@ int write_forever(const std::string& path, unsigned seed, std::uint64_t budget) 
   const StoreDir dir = open_store_dir(path, false).value();
   std::mt19937 random(seed);
   while (true) {
-    const ModuleHandle module = test::make_module(test::identity(static_cast<std::int32_t>(random() % 8)));
+    const ModuleHandle module =
+        test::make_module(test::identity(static_cast<std::int32_t>(random() % 8)));
     if (random() % 3 == 0) {
       (void)publish_bytes(dir, module->key(), module->bytes(), Durability::kNone, Staging::kNamed);
     } else {
@@ -140,7 +140,7 @@ int write_forever(const std::string& path, unsigned seed, std::uint64_t budget) 
 }
 
 TEST_CASE("writers killed at any instant leave nothing that is wrong") {
-  const TempDir dir;
+  const TempFolder dir;
   const std::uint64_t size = test::make_module(test::identity())->bytes().size();
   const auto reader = open_store(dir.path(), 6 * size);
   std::mt19937 random(7);

@@ -1,19 +1,14 @@
 // What the tests of modules/ share: small identities, images filled with
-// recognisable values, an independent statement of where each value lies, and
-// temporary directories.
+// recognisable values, and an independent statement of where each value lies.
 #pragma once
 
-#include <fcntl.h>
-#include <stdlib.h>
-#include <unistd.h>
-
 #include <cstring>
-#include <filesystem>
 #include <functional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/aligned_buffer.h"
 #include "modules/module.h"
 #include "modules/module_image.h"
 #include "modules/module_key.h"
@@ -72,7 +67,8 @@ inline std::vector<Change> every_change() {
       {"keep", [](ModuleIdentity& id) { id.runs[2].keep = true; }},
       {"a token more", [](ModuleIdentity& id) { id.runs[3].tokens.push_back(1); }},
       {"a run less", [](ModuleIdentity& id) { id.runs.erase(id.runs.begin()); }},
-      {"a run split", [](ModuleIdentity& id) {
+      {"a run split",
+       [](ModuleIdentity& id) {
          id.runs[3].tokens.resize(10);
          id.runs.push_back({numbered(2010, 7), 19, true});
        }},
@@ -82,13 +78,15 @@ inline std::vector<Change> every_change() {
 // Where one value lies, in bytes from the start of its plane, written down
 // from the comment of modules/kv.h and sharing no code with modules/.
 enum class Plane { kKeys, kValues };
-inline std::size_t value_offset(const KvGeometry& g, Plane plane, std::size_t row, std::size_t dim) {
+inline std::size_t value_offset(const KvGeometry& g, Plane plane, std::size_t row,
+                                std::size_t dim) {
   const std::size_t block = row / 16, t = row % 16, hd = g.head_dim;
   std::size_t element;
   if (g.type == KvType::kF32) {
     element = plane == Plane::kKeys ? dim * 16 + t : t * hd + dim;
   } else {
-    element = plane == Plane::kKeys ? (dim / 2 * 16 + t) * 2 + dim % 2 : (t / 2 * hd + dim) * 2 + t % 2;
+    element =
+        plane == Plane::kKeys ? (dim / 2 * 16 + t) * 2 + dim % 2 : (t / 2 * hd + dim) * 2 + t % 2;
   }
   return block * (16 * hd * kv_type_bytes(g.type)) + element * kv_type_bytes(g.type);
 }
@@ -106,7 +104,8 @@ void for_each_value(const KvGeometry& g, const Planes& run, bool unused, Visit v
           for (std::size_t dim = 0; dim < g.head_dim; ++dim)
             visit(plane, layer, head, row, dim,
                   layer * run.layer_stride_bytes + head * run.head_stride_bytes +
-                      (plane == Plane::kValues ? run.value_offset_bytes : 0) + value_offset(g, plane, row, dim));
+                      (plane == Plane::kValues ? run.value_offset_bytes : 0) +
+                      value_offset(g, plane, row, dim));
 }
 
 // Never zero, and different for neighbours in every direction.
@@ -125,10 +124,12 @@ inline ModuleHandle make_module(const ModuleIdentity& id) {
     const auto put = [&](std::size_t offset, std::uint32_t v) {
       std::memcpy(planes.data + offset, &v, kv_type_bytes(id.geometry.type));
     };
-    for_each_value(id.geometry, planes, false, [&](Plane p, auto layer, auto head, auto row, auto dim, auto offset) {
-      put(offset, value(p, run, layer, head, row, dim));
-    });
-    for_each_value(id.geometry, planes, true, [&](auto, auto, auto, auto, auto, auto offset) { put(offset, ~0u); });
+    for_each_value(id.geometry, planes, false,
+                   [&](Plane p, auto layer, auto head, auto row, auto dim, auto offset) {
+                     put(offset, value(p, run, layer, head, row, dim));
+                   });
+    for_each_value(id.geometry, planes, true,
+                   [&](auto, auto, auto, auto, auto, auto offset) { put(offset, ~0u); });
   }
   return std::move(image).seal().value();
 }
@@ -155,22 +156,6 @@ class Bytes {
 
  private:
   AlignedBuffer<std::byte> buffer_;
-};
-
-class TempDir {
- public:
-  TempDir() {
-    std::string name = (std::filesystem::temp_directory_path() / "pc-modules-XXXXXX").string();
-    path_ = ::mkdtemp(name.data());
-  }
-  ~TempDir() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
 };
 
 inline std::string object_path(const std::string& dir, const ModuleKey& key) {
