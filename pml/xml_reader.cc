@@ -202,7 +202,8 @@ std::string Reader::not_well_formed(XML_Error code) const {
   const XmlNode* open = depth_ > 0 ? &stack_.back() : nullptr;
   switch (code) {
     case XML_ERROR_INVALID_TOKEN:
-      if (!open) return "not well-formed XML; outside of the root element only comments may stand";
+      if (!open) return "not well-formed XML; outside of the root element stand only comments, and in values "
+                        "'<' is written '&lt;' and '&' is written '&amp;'";
       return "not well-formed XML; in text and values '<' is written '&lt;' and '&' is written '&amp;'";
     case XML_ERROR_TAG_MISMATCH:
       return "this tag does not close <" + open->name + ">, opened at " + to_string(open->place);
