@@ -33,7 +33,8 @@ void BpeMerges::apply(Tokens* symbols, Workspace* workspace) const {
   const auto n = static_cast<std::uint32_t>(symbols->size());
   if (n < 2) return;
   Tokens& token = *symbols;
-  auto& [next, previous, queue] = *workspace;
+  std::vector<std::uint32_t>&next = workspace->next, &previous = workspace->previous;
+  std::vector<std::uint64_t>& queue = workspace->queue;
   next.resize(n);
   previous.resize(n);
   queue.clear();

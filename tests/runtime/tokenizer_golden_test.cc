@@ -7,7 +7,7 @@
 
 #include "runtime/json.h"
 #include "runtime/tokenizer.h"
-#include "tests/support/temp_folder.h"  // golden
+#include "tests/support/fixture.h"  // golden
 
 using namespace pc;
 

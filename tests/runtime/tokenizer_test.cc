@@ -6,28 +6,24 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
-#include <cstdlib>
-#include <filesystem>
 #include <functional>
-#include <iostream>
 #include <string>
 #include <vector>
 
 #include "runtime/bpe_tokenizer.h"
 #include "runtime/json.h"
 #include "runtime/sentencepiece_tokenizer.h"
+#include "tests/support/fixture.h"
 #include "tests/support/temp_folder.h"
 
 using namespace pc;
 
 namespace {
 
-std::string assets() { return std::string(std::getenv("PC_SHARED_DIR")) + "/assets/"; }
-
-bool have_assets() {
-  if (std::filesystem::exists(assets())) return true;
-  std::cout << "skipped: no " << assets() << '\n';
-  return false;
+// "" with a printed message when the data is absent.
+std::string assets() {
+  const auto shared = test::shared_dir();
+  return shared.empty() ? "" : (shared / "assets").string() + "/";
 }
 
 std::unique_ptr<Tokenizer> take(Result<std::unique_ptr<Tokenizer>> tokenizer) {
@@ -77,7 +73,7 @@ std::string replaced(std::string text, const std::string& from, const std::strin
 }  // namespace
 
 TEST_CASE("Llama 2's dialogue, cut as PML cuts it, has the published tokens") {
-  if (!have_assets()) return;
+  if (assets().empty()) return;
   const auto tokenizer =
       take(load_sentencepiece_tokenizer(assets() + "tokenizers/llama2-tokenizer.model", {}));
   const auto text = [&](const char* t) { return *tokenizer->encode(t); };
@@ -98,7 +94,7 @@ TEST_CASE("Llama 2's dialogue, cut as PML cuts it, has the published tokens") {
 }
 
 TEST_CASE("Llama 2's vocabulary gives the same ids from tokenizer.model and tokenizer.json") {
-  if (!have_assets()) return;
+  if (assets().empty()) return;
   const auto model = take(load_sentencepiece_tokenizer(assets() + "tokenizers/llama2-tokenizer.model", {}));
   const auto json = take(load_tokenizer(assets() + "tiny-random-llama"));
   CHECK(json->add_bos());
@@ -321,7 +317,7 @@ TEST_CASE("a folder's small files") {
 }
 
 TEST_CASE("a sentencepiece file that is cut off anywhere is refused or sound") {
-  const std::string whole = test::read_whole(test::golden("tokenizers/sentencepiece_unigram/tokenizer.model"));
+  const std::string whole = test::read_file(test::golden("tokenizers/sentencepiece_unigram/tokenizer.model"));
   std::size_t accepted = 0;
   for (std::size_t n = 0; n < whole.size(); n += 7) {
     const auto tokenizer = make_sentencepiece_tokenizer(whole.substr(0, n), "m", {});

@@ -2,28 +2,23 @@
 // give them (PC_SHARED_DIR/assets/tokenizers).
 #include <algorithm>
 #include <catch2/catch.hpp>
-#include <cstdlib>
-#include <filesystem>
-#include <iostream>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "runtime/bpe_tokenizer.h"
 #include "runtime/sentencepiece_tokenizer.h"
+#include "tests/support/fixture.h"
 #include "tests/support/gguf_vocab.h"
-#include "tests/support/temp_folder.h"  // read_whole
 
 using namespace pc;
 
 namespace {
 
+// "" with a printed message when the data is absent.
 std::string assets() {
-  const char* shared = std::getenv("PC_SHARED_DIR");
-  const std::string folder = std::string(shared != nullptr ? shared : "") + "/assets/tokenizers/";
-  if (std::filesystem::exists(folder)) return folder;
-  std::cout << "skipped: no " << folder << '\n';
-  return "";
+  const auto shared = test::shared_dir();
+  return shared.empty() ? "" : (shared / "assets/tokenizers").string() + "/";
 }
 
 struct Vector {
@@ -32,8 +27,8 @@ struct Vector {
 };
 
 std::vector<Vector> read_vectors(const std::string& stem) {
-  const std::string texts = test::read_whole(stem + ".inp"), separator = "\n__ggml_vocab_test__\n";
-  std::istringstream ids(test::read_whole(stem + ".out"));
+  const std::string texts = test::read_file(stem + ".inp"), separator = "\n__ggml_vocab_test__\n";
+  std::istringstream ids(test::read_file(stem + ".out"));
   std::vector<Vector> out;
   // The file ends with a separator: the last text is empty, and so is its line.
   for (std::size_t at = 0; at <= texts.size();) {
