@@ -37,8 +37,6 @@ const char* finish_sentence(std::uint32_t finish) {
   return finish < kSentences.size() ? kSentences[finish] : "-";
 }
 
-std::string count(std::uint64_t n, const char* of_what) { return std::to_string(n) + " " + of_what; }
-
 std::string one_decimal(double x) {
   std::array<char, 64> text;
   std::snprintf(text.data(), text.size(), "%.1f", x);
@@ -74,14 +72,15 @@ std::string describe(const pc_session_stats& s) {
       s.prompt_tokens == 0 ? 0 : 100.0 * static_cast<double>(s.cached_tokens) / static_cast<double>(s.prompt_tokens);
   const double speed = decode_tokens_per_second(s);
   Table table({{}, {}});
-  table.add_row({"prompt", count(s.prompt_tokens, "tokens: ") + count(s.cached_tokens, "from modules (") +
-                               one_decimal(share) + " %), " + count(s.computed_tokens, "computed")});
-  table.add_row({"modules", count(s.modules_found, "used, ") + count(s.modules_encoded, "of them encoded first; ") +
-                                format_size(s.cached_bytes) + " used in place"});
+  table.add_row({"prompt", format_count(s.prompt_tokens, "token") + ": " + std::to_string(s.cached_tokens) +
+                               " from modules (" + one_decimal(share) + " %), " +
+                               std::to_string(s.computed_tokens) + " computed"});
+  table.add_row({"modules", std::to_string(s.modules_found) + " used, " + std::to_string(s.modules_encoded) +
+                                " of them encoded first; " + format_size(s.cached_bytes) + " used in place"});
   table.add_row({"TTFT", format_duration(s.ttft_us) + ": plan " + format_duration(s.plan_us) + ", look-up " +
                              format_duration(s.lookup_us) + ", encode " + format_duration(s.encode_us) +
                              ", prefill " + format_duration(s.prefill_us)});
-  table.add_row({"answer", count(s.generated_tokens, "tokens") +
+  table.add_row({"answer", format_count(s.generated_tokens, "token") +
                                (speed > 0 ? ", then " + one_decimal(speed) + " a second" : "") + "; ended by: " +
                                finish_sentence(s.finish)});
   return table.text();

@@ -30,7 +30,7 @@ std::string list_text(const Json& store) {
   for (const Json& f : files)
     table.add_row({key_cell(f["key"]), size_cell(f["bytes"]), cell(f["tokens"]), cell(f["kv_type"]),
                    cell(f["layers"]), cell(f["model"]).substr(0, 12), time_cell(f["last_used_ms"])});
-  return table.text() + "\n" + std::to_string(files.size()) + " files, " + size_cell(store["bytes"]) + " in " +
+  return table.text() + "\n" + format_count(files.size(), "file") + ", " + size_cell(store["bytes"]) + " in " +
          cell(store["dir"]) + "\n";
 }
 
@@ -45,9 +45,6 @@ std::string show_text(const Json& file) {
     runs.add_row({std::to_string(n++), cell(run["tokens"]), cell(run["local_position"])});
   return fields.text() + "\n" + runs.text();
 }
-
-// The command's own report of what went: the count alone, as for `gc`.
-std::string removed_text(std::uint64_t files) { return std::to_string(files) + " files removed\n"; }
 
 std::string only_key(const Options& options) { return options.keys.empty() ? "" : options.keys.front(); }
 
@@ -72,7 +69,7 @@ ExitCode cache_verify(const Options& options) {
   std::string text;
   for (const Json& f : files)
     if (!f["ok"].truth()) text += cell(f["key"]) + ": " + cell(f["why"]) + "\n";
-  text += std::to_string(files.size()) + " files checked, " + cell(json["bad"]) + " damaged\n";
+  text += format_count(files.size(), "file") + " checked, " + cell(json["bad"]) + " damaged\n";
   print(options.json ? report + "\n" : text);
   return json["bad"].number() == std::uint64_t{0} ? kSuccess : kModelOrStore;
 }
@@ -83,18 +80,17 @@ ExitCode cache_remove(const Options& options) {
   promptcache::Store store = open_store(options, PC_CACHE_READ_WRITE);
   std::uint64_t removed = options.all ? store.remove_all() : 0;
   for (const std::string& key : options.keys) removed += store.remove(key);
-  print(options.json ? Json::object().set("removed_files", removed).dump() + "\n" : removed_text(removed));
+  print(options.json ? Json::object().set("removed_files", removed).dump() + "\n" : format_count(removed, "file") + " removed\n");
   return kSuccess;
 }
 
 ExitCode cache_collect(const Options& options) {
-  const std::uint64_t target = options.cache_bytes == 0 ? kDefaultBudget : options.cache_bytes;
-  const std::string report = open_store(options, PC_CACHE_READ_WRITE).gc(target);
+  const std::string report =
+      open_store(options, PC_CACHE_READ_WRITE).gc(options.cache_bytes.value_or(kDefaultBudget));
   const Json json = Json::parse(report);
   print(options.json ? report + "\n"
-                     : cell(json["removed_files"]) + " files removed, " + size_cell(json["removed_bytes"]) + "; " +
-                           size_cell(json["left_bytes"]) + " left, " + cell(json["in_use_files"]) +
-                           " files in use\n");
+                     : format_count(json["removed_files"].number().value_or(0), "file") + " removed, " + size_cell(json["removed_bytes"]) + "; " +
+                           size_cell(json["left_bytes"]) + " left, " + format_count(json["in_use_files"].number().value_or(0), "file") + " in use\n");
   return kSuccess;
 }
 

@@ -20,25 +20,17 @@ std::string modules_table(const Json& schema) {
   Table table({{"module"}, {"position", Align::kRight}, {"tokens", Align::kRight}, {"bytes", Align::kRight},
                {"stored"}, {"union"}, {"parameters"}});
   for (const Json& m : schema["modules"].items())
-    table.add_row({m["path"].text() == "-" ? "(anonymous text)" : cell(m["path"]), cell(m["position"]),
-                   cell(m["tokens"]), size_cell(m["bytes"]), cell(m["cache"]), cell(m["union"]),
-                   parameters_cell(m["parameters"])});
+    table.add_row({module_cell(m["path"]), cell(m["position"]), cell(m["tokens"]), size_cell(m["bytes"]), cell(m["cache"]),
+                   cell(m["union"]), parameters_cell(m["parameters"])});
+  for (const Json& s : schema["scaffolds"].items())
+    table.add_row({cell(s["name"]), "-", cell(s["tokens"]), size_cell(s["bytes"]), "yes", "-", "-"});
   return table.text();
-}
-
-std::string scaffolds_table(const Json& schema) {
-  using Align = Table::Align;
-  Table table({{"scaffold"}, {"tokens", Align::kRight}, {"bytes", Align::kRight}, {"modules"}});
-  const auto scaffolds = schema["scaffolds"].items();
-  for (const Json& s : scaffolds)
-    table.add_row({cell(s["name"]), cell(s["tokens"]), size_cell(s["bytes"]), cell(s["modules"])});
-  return scaffolds.empty() ? "" : "\n" + table.text();
 }
 
 std::string schema_text(const Json& schema) {
   return "schema " + cell(schema["name"]) + ": positions " + cell(schema["positions"]) + ", attend " +
          cell(schema["attend"]) + "; " + cell(schema["tokens"]) + " tokens, " + size_cell(schema["bytes"]) +
-         " when stored\n\n" + modules_table(schema) + scaffolds_table(schema);
+         " when stored\n\n" + modules_table(schema);
 }
 
 Json error_json(const promptcache::Error& error, const std::string& file) {

@@ -46,7 +46,7 @@ Table statistics(const Comparison& c) {
 
 std::string text_report(const Comparison& c) {
   std::array<char, 64> speed_up;
-  std::snprintf(speed_up.data(), speed_up.size(), "\nTTFT %.1f times shorter with reuse. ", c.speed_up());
+  std::snprintf(speed_up.data(), speed_up.size(), "\nSpeed-up of the first token by reuse: %.1f times. ", c.speed_up());
   std::string out = statistics(c).text() + speed_up.data();
   out += c.agrees() ? "The answers agree:\n" : "The answers differ.\nfull prefill:\n" + c.full.text + "\nreuse:\n";
   out += c.again.text + "\n";
@@ -69,7 +69,10 @@ Json json_report(const Comparison& c) {
 ExitCode compare(const promptcache::Prompt& prompt, const Options& options) {
   const auto silent = [](std::string_view) {};
   Comparison c;
+  Options one_token = options;
+  one_token.max_tokens = 1;
   c.first = generate(prompt, options, /*reuse=*/true, silent);
+  generate(prompt, one_token, /*reuse=*/false, silent);
   c.full = generate(prompt, options, /*reuse=*/false, silent);
   c.again = generate(prompt, options, /*reuse=*/true, silent);
   print(options.json ? json_report(c).dump() + "\n" : text_report(c));

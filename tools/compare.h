@@ -7,9 +7,11 @@
 
 namespace pc::cli {
 
-// Three generations. The first reuses, and encodes what is missing; it also
-// brings the weights into memory, so that neither of the next two, a full
-// prefill and a second reuse, pays for that. Prints them side by side.
+// Prints three generations side by side: a first with reuse, which encodes what
+// is missing; one with a full prefill; and a second with reuse. The last two
+// are the fair pair: a full prefill that is not counted goes before them, so
+// that neither pays for what a process pays once (pages of the weights, matrix
+// kernels made for a shape).
 ExitCode compare(const promptcache::Prompt& prompt, const Options& options);
 
 }  // namespace pc::cli

@@ -34,7 +34,7 @@ ExitCode encode(const Options& options) {
           "\n");
   } else if (!options.quiet) {
     print(std::to_string(stats.modules_encoded) + " of " + std::to_string(stats.modules) + " modules encoded: " +
-          std::to_string(stats.tokens_computed) + " tokens, " + format_size(stats.bytes_stored) + ", " +
+          format_count(stats.tokens_computed, "token") + ", " + format_size(stats.bytes_stored) + ", " +
           format_duration(stats.microseconds) + "\n");
   }
   return kSuccess;

@@ -9,16 +9,19 @@ namespace {
 
 constexpr std::size_t kTextColumns = 28;
 
+std::string source_cell(const Json& run) {
+  if (run["kind"].text() != "cached") return cell(run["label"]);
+  return module_cell(run["label"]) + (run["scaffold"].truth() ? " (scaffold)" : "");
+}
+
 std::string runs_table(const Json& plan) {
   using Align = Table::Align;
   Table table({{"position", Align::kRight}, {"tokens", Align::kRight}, {"kind"}, {"source"}, {"state"},
                {"bytes", Align::kRight}, {"text"}});
   for (const Json& run : plan["runs"].items()) {
-    const std::string scaffold = run["scaffold"].text();
     const std::string moved = run["moved"].truth() ? " (moved)" : "";
-    table.add_row({cell(run["position"]), cell(run["tokens"]), cell(run["kind"]) + moved,
-                   cell(run["label"]) + (scaffold == "-" ? "" : " in " + printable(scaffold)), cell(run["state"]),
-                   size_cell(run["bytes"]), elide(cell(run["text"]), kTextColumns)});
+    table.add_row({cell(run["position"]), cell(run["tokens"]), cell(run["kind"]) + moved, source_cell(run),
+                   cell(run["state"]), size_cell(run["bytes"]), elide(cell(run["text"]), kTextColumns)});
   }
   return table.text();
 }
@@ -28,7 +31,7 @@ std::string modules_table(const Json& plan) {
   Table table({{"module"}, {"state"}, {"tokens", Align::kRight}, {"bytes", Align::kRight}, {"key"}, {"why"}});
   const auto modules = plan["modules"].items();
   for (const Json& m : modules)
-    table.add_row({cell(m["name"]), cell(m["state"]), cell(m["tokens"]), size_cell(m["bytes"]), key_cell(m["key"]),
+    table.add_row({module_cell(m["name"]), cell(m["state"]), cell(m["tokens"]), size_cell(m["bytes"]), key_cell(m["key"]),
                    cell(m["why"])});
   return modules.empty() ? "" : "\n" + table.text();
 }

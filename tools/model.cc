@@ -15,6 +15,8 @@ struct Field {
   std::string (*as_cell)(const Json&);
 };
 
+std::string isa_cell(const Json& isa) { return cell(isa["selected"]); }
+
 constexpr std::array kFields = {
     Field{"path", "model", cell},
     Field{"architecture", "architecture", cell},
@@ -37,9 +39,10 @@ constexpr std::array kFields = {
     Field{"weights_digest", "weights digest", cell},
     Field{"tokenizer_digest", "tokenizer digest", cell},
     Field{"backend", "backend", cell},
-    Field{"isa", "instruction set", cell},
+    Field{"isa", "instruction set", isa_cell},
     Field{"matrix", "matrix products", cell},
     Field{"threads", "threads", cell},
+    Field{"remark", "remark", cell},
 };
 
 }  // namespace

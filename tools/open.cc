@@ -32,12 +32,14 @@ pc_cache_mode cache_mode(const Options& options) {
 }
 
 promptcache::Engine open_engine(const Options& options, pc_cache_mode mode) {
+  if (options.cache_bytes == std::uint64_t{0})
+    throw Failure(kUsage, "a store of --cache-size 0 can hold nothing: use --no-cache, or --read-only-cache");
   promptcache::EngineOptions engine;
   engine.model_path = options.model.c_str();
   engine.cache_dir = or_null(options.cache_dir);
   engine.cache_mode = mode;
   engine.kv_type = options.kv_type.empty() ? PC_KV_DEFAULT : options.kv_type == "f32" ? PC_KV_F32 : PC_KV_BF16;
-  engine.cache_bytes = options.cache_bytes;
+  engine.cache_bytes = options.cache_bytes.value_or(0);
   engine.cache_namespace = or_null(options.cache_namespace);
   engine.chat_template = or_null(options.chat_template);
   engine.backend = or_null(options.backend);

@@ -52,13 +52,12 @@ void add_switch(CLI::App* verb, const std::string& names, bool& value, const std
   option->envname(environment_name(*option));
 }
 
-void add_size(CLI::App* verb, const std::string& names, std::uint64_t& bytes, const std::string& description) {
+void add_size(CLI::App* verb, const std::string& names, std::optional<std::uint64_t>& bytes, const std::string& description) {
   CLI::Option* const option = verb->add_option_function<std::string>(
       names,
       [&bytes, names](const std::string& text) {
-        const auto size = parse_size(text);
-        if (!size) throw CLI::ValidationError(names, "\"" + text + "\" is not a size such as 512M or 4GiB");
-        bytes = *size;
+        bytes = parse_size(text);
+        if (!bytes) throw CLI::ValidationError(names, "\"" + text + "\" is not a size such as 512M or 4GiB");
       },
       description);
   option->type_name("SIZE")->envname(environment_name(*option));

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -23,7 +24,7 @@ struct Options {
 
   // The store.
   std::string cache_dir, cache_namespace;
-  std::uint64_t cache_bytes = 0;
+  std::optional<std::uint64_t> cache_bytes;
   bool read_only_cache = false, no_cache = false;
 
   // Documents: paths, "-" is the standard input.

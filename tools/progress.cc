@@ -23,9 +23,9 @@ Progress::~Progress() {
 
 void Progress::show(std::uint32_t done, std::uint32_t total, std::string_view module) {
   if (quiet_) return;
-  const std::string name = printable(module);
+  const std::string name = module.empty() ? "(anonymous text)" : printable(module);
   if (!bar_) {
-    std::fprintf(stderr, "encoded %u/%u %s\n", done, total, name.c_str());
+    std::fprintf(stderr, "%u/%u %s\n", done, total, name.c_str());
     return;
   }
   std::string bar(kBarColumns, '.');

@@ -59,4 +59,8 @@ std::string format_duration(std::uint64_t microseconds) {
   return print("%.2f %s", us / 1e6, "s");
 }
 
+std::string format_count(std::uint64_t n, std::string_view noun) {
+  return std::to_string(n) + " " + std::string(noun) + (n == 1 ? "" : "s");
+}
+
 }  // namespace pc::cli

@@ -1,4 +1,4 @@
-// Byte counts and durations as people write and read them.
+// Byte counts, durations and counts as people write and read them.
 // Pure functions; any thread.
 #pragma once
 
@@ -16,5 +16,6 @@ std::optional<std::uint64_t> parse_size(std::string_view text);
 
 std::string format_size(std::uint64_t bytes);             // "480.0 KiB"
 std::string format_duration(std::uint64_t microseconds);  // "12.4 ms", "1.93 s"
+std::string format_count(std::uint64_t n, std::string_view noun);  // "1 file", "2 files"
 
 }  // namespace pc::cli

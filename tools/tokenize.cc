@@ -19,7 +19,7 @@ ExitCode tokenize(const Options& options) {
     list.push(Json::object().set("id", static_cast<std::uint32_t>(token)).set("piece", piece));
   }
   print(options.json ? Json::object().set("count", tokens.size()).set("tokens", list).dump() + "\n"
-                     : table.text() + std::to_string(tokens.size()) + " tokens\n");
+                     : table.text() + format_count(tokens.size(), "token") + "\n");
   return kSuccess;
 }
 
