@@ -4,7 +4,7 @@
 #include <string>
 
 #include "runtime/families/registry.h"
-#include "tests/support/temp_folder.h"  // golden
+#include "tests/support/fixture.h"  // golden
 
 using namespace pc;
 using namespace pc::test;

@@ -9,6 +9,7 @@
 
 #include "runtime/json.h"
 #include "tests/support/dense_oracle.h"
+#include "tests/support/fixture.h"
 #include "tests/support/safetensors_bytes.h"
 #include "tests/support/temp_folder.h"
 
@@ -43,13 +44,6 @@ std::vector<std::int32_t> integers(JsonView list) {
   std::vector<std::int32_t> out;
   for (std::size_t i = 0; i < list.size(); ++i)
     out.push_back(static_cast<std::int32_t>(*list.at(i).integer()));
-  return out;
-}
-
-std::vector<float> floats(const std::string& path) {
-  const std::string bytes = read_whole(path);
-  std::vector<float> out(bytes.size() / sizeof(float));
-  std::memcpy(out.data(), bytes.data(), bytes.size());
   return out;
 }
 
@@ -133,7 +127,7 @@ TEST_CASE("every family computes what transformers computes, at every position")
     const std::string folder = golden("models/" + name);
     const auto model = load(folder);
     const auto expected = JsonDocument::read_file(folder + "/expected.json");
-    const std::vector<float> logits = floats(folder + "/expected.bin");
+    const std::vector<float> logits = read_floats(folder + "/expected.bin");
     const JsonView cases = *expected->root().member("cases");
     for (std::size_t c = 0; c < cases.size(); ++c) {
       INFO(name << " " << *cases.at(c).member("name")->string());
@@ -164,7 +158,7 @@ TEST_CASE("the oracle for plans agrees with transformers under a block mask") {
     const PlanRows rows = rows_of(plan->root());
     const auto mine = DenseOracle(model->desc).forward(rows.rows, rows.fresh);
     const std::vector<float> theirs =
-        floats(std::filesystem::path(entry.path()).replace_extension(".bin").string());
+        read_floats(std::filesystem::path(entry.path()).replace_extension(".bin").string());
     const std::size_t vocab = model->desc.vocab_size;
     REQUIRE(theirs.size() == rows.fresh.size() * vocab);
     for (std::size_t i = 0; i < rows.fresh.size(); ++i) {
@@ -212,8 +206,8 @@ namespace {
 // A copy of the fixture "llama" whose parts a test may spoil.
 class Spoiled {
  public:
-  Spoiled() : config_(read_whole(golden("models/llama/config.json"))) {
-    const std::string file = read_whole(golden("models/llama/model.safetensors"));
+  Spoiled() : config_(read_file(golden("models/llama/config.json"))) {
+    const std::string file = read_file(golden("models/llama/model.safetensors"));
     std::uint64_t n = 0;
     std::memcpy(&n, file.data(), sizeof n);
     header_ = file.substr(sizeof n, n);
@@ -276,7 +270,7 @@ void refused(const Spoiled& spoiled, Code code, const std::string& part) {
 TEST_CASE("every weight and every number of the shape is in the digest") {
   const Digest before = load(golden("models/llama"))->weights_digest;
   CHECK(Spoiled().load().value()->weights_digest == before);
-  const std::size_t n = read_whole(golden("models/llama/model.safetensors")).size();
+  const std::size_t n = read_file(golden("models/llama/model.safetensors")).size();
   for (std::size_t at = 0; at + 4096 < n; at += 4093) {
     CHECK(Spoiled().data(at).load().value()->weights_digest != before);
   }
@@ -335,23 +329,18 @@ TEST_CASE("what is no checkpoint is said to be none") {
   CHECK_THAT(message(), Catch::Contains("not valid JSON"));
   folder.write("config.json", R"({"architectures":["FalconMambaForCausalLM"]})");
   CHECK_THAT(message(), Catch::Contains("\"FalconMambaForCausalLM\" is not supported"));
-  folder.write("config.json", read_whole(golden("models/llama/config.json")));
+  folder.write("config.json", read_file(golden("models/llama/config.json")));
   CHECK_THAT(message(), Catch::Contains("no *.safetensors"));
   folder.write("model.safetensors", "<html>Not found</html>");
   CHECK_THAT(message(), Catch::Contains("is this a safetensors file?"));
   folder.write("model.safetensors",
-               read_whole(golden("models/llama/model.safetensors")).substr(0, 30000));
+               read_file(golden("models/llama/model.safetensors")).substr(0, 30000));
   CHECK_THAT(message(), Catch::Contains("truncated"));
 }
 
 TEST_CASE("the published small checkpoint loads") {
-  const char* shared = std::getenv("PC_SHARED_DIR");
-  const std::string folder = std::string(shared ? shared : "") + "/assets/tiny-random-llama";
-  if (!std::filesystem::exists(folder)) {
-    WARN("skipped: no " << folder);
-    return;
-  }
-  const auto model = load(folder);
+  if (shared_dir().empty()) return;
+  const auto model = load((shared_dir() / "assets/tiny-random-llama").string());
   CHECK(model->desc.head_dim == 16);
   CHECK(model->desc.embedding.dtype == PC_DTYPE_F16);
   CHECK(model->desc.rope_scale == 1.0f);

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <string>
 
-#include "tests/support/temp_folder.h"  // golden
+#include "tests/support/fixture.h"  // golden
 
 using namespace pc;
 using namespace pc::test;

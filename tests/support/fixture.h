@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -16,6 +17,11 @@ namespace pc::test {
 inline std::filesystem::path source_dir() {
   const char* dir = std::getenv("PC_SOURCE_DIR");
   return dir ? dir : ".";
+}
+
+// A fixture of tests/golden, made by a script there.
+inline std::string golden(const std::string& name) {
+  return (source_dir() / "tests/golden" / name).string();
 }
 
 // The outside data's folder, or "" with a printed message when it is absent.

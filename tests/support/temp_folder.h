@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <string>
 #include <string_view>
 
@@ -35,16 +34,5 @@ class TempFolder {
  private:
   std::string path_;
 };
-
-inline std::string read_whole(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  REQUIRE(in.good());
-  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-}
-
-// A fixture of tests/golden.
-inline std::string golden(const std::string& name) {
-  return std::string(std::getenv("PC_SOURCE_DIR")) + "/tests/golden/" + name;
-}
 
 }  // namespace pc::test
