@@ -76,12 +76,14 @@ Status Binder::add_nodes(const std::vector<PromptNode>& nodes, Level& level, boo
 
 Status Binder::add_import(const PromptNode& node, Level& level) {
   const Module& parent = layout_.modules[level.module];
-  const auto index = layout_.find_module(parent.path.empty() ? node.name : parent.path + "/" + node.name);
+  const auto index =
+      layout_.find_module(parent.path.empty() ? node.name : parent.path + "/" + node.name);
   if (!index) return unknown_module(node, parent);
   const Module& module = layout_.modules[*index];
   Import& import = binding_.modules[*index];
   if (import.node)
-    return broken_rule(node.place, "module " + quote(module.path) + " is imported twice, first at " +
+    return broken_rule(node.place, "module " + quote(module.path) +
+                                       " is imported twice, first at " +
                                        to_string(import.node->place));
   import.node = &node;
   if (module.union_id != kNone) {
@@ -113,8 +115,9 @@ Status Binder::add_arguments(const PromptNode& node, const Module& module) {
     auto tokens = encoder_.text(argument.value);
     if (!tokens.ok()) return at(node.place, std::move(tokens).error());
     if (tokens->size() > layout_.slots[*slot].len)
-      return broken_rule(node.place, "argument " + quote(argument.name) + " of module " + quote(module.path) +
-                                         " has " + std::to_string(tokens->size()) +
+      return broken_rule(node.place, "argument " + quote(argument.name) + " of module " +
+                                         quote(module.path) + " has " +
+                                         std::to_string(tokens->size()) +
                                          " tokens; its parameter has room for " +
                                          std::to_string(layout_.slots[*slot].len));
     binding_.arguments[*slot] = std::move(*tokens);
@@ -125,24 +128,28 @@ Status Binder::add_arguments(const PromptNode& node, const Module& module) {
 // The tokens that open a turn stand before its first import and those that
 // close it after its last: in another order it would enclose other modules.
 Status Binder::check_order(const Level& level) const {
-  const auto late = std::adjacent_find(level.imports.begin(), level.imports.end(), std::greater<>());
+  const auto late =
+      std::adjacent_find(level.imports.begin(), level.imports.end(), std::greater<>());
   if (late == level.imports.end()) return ok();
   const Module& module = layout_.modules[late[1]];
-  return broken_rule(binding_.modules[late[1]].node->place,
-                     "module " + quote(module.path) + " stands before " + quote(layout_.modules[late[0]].path) +
-                         " in the schema; where a role element encloses imports they keep the schema's order");
+  return broken_rule(
+      binding_.modules[late[1]].node->place,
+      "module " + quote(module.path) + " stands before " + quote(layout_.modules[late[0]].path) +
+          " in the schema; where a role element encloses imports they keep the schema's order");
 }
 
 Error Binder::unknown_module(const PromptNode& node, const Module& parent) const {
-  const std::string where = parent.path.empty() ? "schema " + quote(layout_.schema)
-                                                : "module " + quote(parent.path);
+  const std::string where =
+      parent.path.empty() ? "schema " + quote(layout_.schema) : "module " + quote(parent.path);
   const std::string what = where + " has no module " + quote(node.name);
   for (const Module& module : layout_.modules) {
     if (module.name != node.name) continue;
     if (module.parent == kRoot)
-      return broken_rule(node.place, what + " inside; it stands directly in the schema, so close <" +
-                                         parent.name + "> first");
-    return broken_rule(node.place, what + " at this level; " + quote(module.path) + " is imported inside <" +
+      return broken_rule(
+          node.place,
+          what + " inside; it stands directly in the schema, so close <" + parent.name + "> first");
+    return broken_rule(node.place, what + " at this level; " + quote(module.path) +
+                                       " is imported inside <" +
                                        layout_.modules[module.parent].name + ">");
   }
   std::vector<std::string_view> known;

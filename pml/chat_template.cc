@@ -15,49 +15,51 @@ const std::vector<ChatTemplate>& table() {
        {"<|im_start|>system\n", "<|im_end|>\n"},
        {"<|im_start|>user\n", "<|im_end|>\n"},
        {"<|im_start|>assistant\n", "<|im_end|>\n"},
-       {}, {},
+       {},
+       {},
        "<|im_start|>assistant\n"},
       {"llama2",
        {"[INST] <<SYS>>\n", "\n<</SYS>>\n\n"},
        {"[INST] ", " [/INST]"},
        {" ", " </s>"},
-       "", "<s>[INST] ",
+       "",
+       "<s>[INST] ",
        ""},
       {"llama3",
        {"<|start_header_id|>system<|end_header_id|>\n\n", "<|eot_id|>"},
        {"<|start_header_id|>user<|end_header_id|>\n\n", "<|eot_id|>"},
        {"<|start_header_id|>assistant<|end_header_id|>\n\n", "<|eot_id|>"},
-       {}, {},
+       {},
+       {},
        "<|start_header_id|>assistant<|end_header_id|>\n\n"},
-      {"mistral",
-       {"[INST] ", "\n\n"},
-       {"[INST] ", " [/INST]"},
-       {"", "</s>"},
-       "", {},
-       ""},
+      {"mistral", {"[INST] ", "\n\n"}, {"[INST] ", " [/INST]"}, {"", "</s>"}, "", {}, ""},
       {"zephyr",
        {"<|system|>\n", "</s>\n"},
        {"<|user|>\n", "</s>\n"},
        {"<|assistant|>\n", "</s>\n"},
-       {}, {},
+       {},
+       {},
        "<|assistant|>\n"},
       {"gemma",
        {"<start_of_turn>user\n", "\n\n"},
        {"<start_of_turn>user\n", "<end_of_turn>\n"},
        {"<start_of_turn>model\n", "<end_of_turn>\n"},
-       "", {},
+       "",
+       {},
        "<start_of_turn>model\n"},
       {"phi3",
        {"<|system|>\n", "<|end|>\n"},
        {"<|user|>\n", "<|end|>\n"},
        {"<|assistant|>\n", "<|end|>\n"},
-       {}, {},
+       {},
+       {},
        "<|assistant|>\n"},
       {"city-guide",
        {"<|system|>", "<|end|>"},
        {"<|user|>", "<|end|>"},
        {"<|assistant|>", "<|end|>"},
-       {}, {},
+       {},
+       {},
        "<|assistant|>"},
   };
   return templates;
@@ -71,11 +73,17 @@ struct Signature {
 
 const std::vector<Signature>& signatures() {
   static const std::vector<Signature> all = {
-      {"chatml", {"<|im_start|>", "<|im_end|>"}, {"<|im_sep|>", "<|im_middle|>", "<|im_user|>", "[INST]"}},
+      {"chatml",
+       {"<|im_start|>", "<|im_end|>"},
+       {"<|im_sep|>", "<|im_middle|>", "<|im_user|>", "[INST]"}},
       {"llama2", {"<<SYS>>\n", "bos_token + [INST] ", " [/INST]"}, {"[AVAILABLE_TOOLS]"}},
       {"llama3", {"<|start_header_id|>", "<|end_header_id|>\n\n", "<|eot_id|>"}, {}},
-      {"mistral", {"[INST] ", " [/INST]"}, {"<<SYS>>", "[AVAILABLE_TOOLS]", "[SYSTEM_PROMPT]", "<|im_start|>"}},
-      {"zephyr", {"<|system|>\n", "<|user|>\n", "<|assistant|>", "eos_token"}, {"<|end|>", "<|im_start|>"}},
+      {"mistral",
+       {"[INST] ", " [/INST]"},
+       {"<<SYS>>", "[AVAILABLE_TOOLS]", "[SYSTEM_PROMPT]", "<|im_start|>"}},
+      {"zephyr",
+       {"<|system|>\n", "<|user|>\n", "<|assistant|>", "eos_token"},
+       {"<|end|>", "<|im_start|>"}},
       {"gemma", {"<start_of_turn>", "<end_of_turn>\n", "model"}, {}},
       {"phi3", {"<|end|>\n", "<|assistant|>\n"}, {"\n<|end|>", "<|im_start|>"}},
       {"city-guide", {"<|system|>", "<|user|>", "<|assistant|>", "<|end|>"}, {"|>\n", "eos_token"}},
@@ -108,7 +116,9 @@ std::string spelled(std::string_view jinja) {
 
 }  // namespace
 
-std::span<const ChatTemplate> chat_templates() { return table(); }
+std::span<const ChatTemplate> chat_templates() {
+  return table();
+}
 
 std::optional<ChatTemplate> find_chat_template(std::string_view name) {
   for (const ChatTemplate& chat : table())
@@ -128,8 +138,10 @@ std::string role_prefix(const ChatTemplate& chat, Role role, std::optional<Role>
     case Role::kAssistant: return chat.assistant.prefix;
     case Role::kUser: break;
   }
-  if (before == Role::kSystem && chat.user_prefix_after_system) return *chat.user_prefix_after_system;
-  if (before == Role::kAssistant && chat.user_prefix_after_assistant) return *chat.user_prefix_after_assistant;
+  if (before == Role::kSystem && chat.user_prefix_after_system)
+    return *chat.user_prefix_after_system;
+  if (before == Role::kAssistant && chat.user_prefix_after_assistant)
+    return *chat.user_prefix_after_assistant;
   return chat.user.prefix;
 }
 
@@ -143,8 +155,10 @@ std::string role_suffix(const ChatTemplate& chat, Role role) {
 }
 
 Error missing_chat_template(Place place, Role role) {
-  return broken_rule(place, "<" + std::string(role_name(role)) + "> needs the model's chat format, which is "
-                            "not known; name it: " + chat_template_names());
+  return broken_rule(place, "<" + std::string(role_name(role)) +
+                                "> needs the model's chat format, which is "
+                                "not known; name it: " +
+                                chat_template_names());
 }
 
 std::optional<ChatTemplate> recognise_chat_template(std::string_view jinja) {

@@ -11,8 +11,9 @@ namespace pc::pml {
 namespace {
 
 constexpr std::string_view kWhiteSpace = " \t\r\n";
-constexpr std::array<std::string_view, 10> kReserved = {
-    "schema", "prompt", "module", "union", "param", "parameter", "system", "user", "assistant", "scaffold"};
+constexpr std::array<std::string_view, 10> kReserved = {"schema",    "prompt",    "module", "union",
+                                                        "param",     "parameter", "system", "user",
+                                                        "assistant", "scaffold"};
 
 }  // namespace
 
@@ -29,6 +30,18 @@ std::string fold(std::string_view text, bool preserve) {
   folded += text.substr(first, last + 1 - first);
   if (last + 1 < text.size()) folded += ' ';
   return folded;
+}
+
+std::string as_xml_text(std::string bytes) {
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  std::size_t n = 0;
+  for (std::size_t i = bytes.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0;
+       i < bytes.size(); ++i) {
+    if (bytes[i] == '\r' && i + 1 < bytes.size() && bytes[i + 1] == '\n') continue;
+    bytes[n++] = bytes[i] == '\r' ? '\n' : bytes[i];
+  }
+  bytes.resize(n);
+  return bytes;
 }
 
 Result<bool> preserves_space(const XmlNode& element, bool inherited) {
@@ -63,7 +76,15 @@ Status check_attributes(const XmlNode& element, std::initializer_list<std::strin
   for (const XmlAttribute& attribute : element.attributes)
     if (std::find(known.begin(), known.end(), attribute.name) == known.end())
       return broken_rule(element.place, "<" + element.name + "> has no attribute " +
-                                            quote(attribute.name) + name_hint(attribute.name, names));
+                                            quote(attribute.name) +
+                                            name_hint(attribute.name, names));
+  return ok();
+}
+
+Status check_empty(const XmlNode& element) {
+  for (const XmlNode& child : element.children)
+    if (!child.is_text() || !is_white_space(child.text))
+      return broken_rule(child.place, "<" + element.name + "> must be empty");
   return ok();
 }
 
@@ -80,8 +101,9 @@ Status check_name(const XmlNode& element, std::string_view name) {
     return broken_rule(element.place, "the name " + quote(name) + " is longer than " +
                                           std::to_string(kMaxNameBytes) + " bytes");
   if (!is_xml_name(name))
-    return broken_rule(element.place, quote(name) + " is not a name; start with a letter or '_', go on "
-                                                    "with letters, digits, '-', '_' or '.'");
+    return broken_rule(element.place, quote(name) +
+                                          " is not a name; start with a letter or '_', go on "
+                                          "with letters, digits, '-', '_' or '.'");
   return ok();
 }
 

@@ -22,6 +22,10 @@ bool is_white_space(std::string_view text);
 // leaves all as it stands.
 std::string fold(std::string_view text, bool preserve);
 
+// A file's text as XML would give it: line ends are line feeds, and a byte
+// order mark is no text.
+std::string as_xml_text(std::string bytes);
+
 // xml:space of this element, or what its parent has.
 Result<bool> preserves_space(const XmlNode& element, bool inherited);
 
@@ -32,6 +36,9 @@ bool is_reserved(std::string_view name);
 
 // Every attribute of the element is one of these, or an error that names the nearest.
 Status check_attributes(const XmlNode& element, std::initializer_list<std::string_view> known);
+
+// The element holds comments and white space only.
+Status check_empty(const XmlNode& element);
 
 // The attribute's value, or an error that says it is missing.
 Result<std::string> required(const XmlNode& element, std::string_view attribute);

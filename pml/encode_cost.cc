@@ -13,7 +13,8 @@ std::uint64_t item_tokens(const Layout& layout, Item item) {
 
 std::uint64_t own_cost(const Layout& layout, const Module& module) {
   std::uint64_t cost = 0;
-  for (const std::uint32_t item : module.own) cost += kItemCost + item_tokens(layout, layout.items[item]);
+  for (const std::uint32_t item : module.own)
+    cost += kItemCost + item_tokens(layout, layout.items[item]);
   return cost;
 }
 

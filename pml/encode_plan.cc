@@ -108,8 +108,10 @@ void Planner::take_schema(std::uint32_t index, Pass& pass) {
     const Item item = layout_.items[i];
     if (item.kind == ItemKind::kOpenUnion) {
       const std::uint32_t member = chosen_[item.index];
-      i = member == kNone ? layout_.unions[item.index].close_item : layout_.modules[member].open_item;
-    } else if (item.kind == ItemKind::kCloseModule && layout_.modules[item.index].union_id != kNone) {
+      i = member == kNone ? layout_.unions[item.index].close_item
+                          : layout_.modules[member].open_item;
+    } else if (item.kind == ItemKind::kCloseModule &&
+               layout_.modules[item.index].union_id != kNone) {
       i = layout_.unions[layout_.modules[item.index].union_id].close_item;
     } else {
       const bool own = item.kind == ItemKind::kPiece && layout_.pieces[item.index].module == index;
@@ -140,6 +142,8 @@ void Planner::add_scaffold(std::uint32_t index) {
 
 }  // namespace
 
-std::vector<EncodeJob> plan_encoding(const Layout& layout) { return Planner(layout).plan(); }
+std::vector<EncodeJob> plan_encoding(const Layout& layout) {
+  return Planner(layout).plan();
+}
 
 }  // namespace pc::pml

@@ -6,6 +6,7 @@
 #include "pml/chat_template.h"
 #include "pml/encode_cost.h"
 #include "pml/names.h"
+#include "pml/scaffold.h"
 
 namespace pc::pml {
 namespace {
@@ -45,7 +46,7 @@ class Builder {
   bool in_role_ = false;
   std::optional<Role> last_role_;  // of those that are present wherever this place is
   Position position_ = 0;
-  std::uint64_t n_tokens_ = 0;     // tokens and room so far; bounds position_
+  std::uint64_t n_tokens_ = 0;  // tokens and room so far; bounds position_
 };
 
 Result<Layout> Builder::build() {
@@ -162,7 +163,8 @@ Status Builder::add_module(const SchemaNode& node, std::uint32_t union_id) {
   end_piece();
   add_item(ItemKind::kCloseModule, index);
   layout_.modules[index].close_item = last_item();
-  layout_.modules[index].extent = static_cast<std::uint32_t>(position_ - layout_.modules[index].position);
+  layout_.modules[index].extent =
+      static_cast<std::uint32_t>(position_ - layout_.modules[index].position);
   return ok();
 }
 
@@ -203,53 +205,6 @@ Status Builder::add_role(const SchemaNode& node) {
   return ok();
 }
 
-Error scaffold_error(const SchemaScaffold& scaffold, const std::string& what) {
-  return broken_rule(scaffold.place, "scaffold " + quote(scaffold.name) + ": " + what);
-}
-
-// The index behind each path of the list, in document order.
-Result<std::vector<std::uint32_t>> scaffold_modules(const SchemaScaffold& scaffold, const Layout& layout) {
-  std::vector<std::uint32_t> modules;
-  for (const std::string& path : scaffold.modules) {
-    const auto index = layout.find_module(path);
-    if (!index) {
-      std::vector<std::string_view> known;
-      for (const Module& module : layout.modules)
-        if (!module.path.empty()) known.push_back(module.path);
-      return scaffold_error(scaffold, "there is no module " + quote(path) + name_hint(path, known));
-    }
-    if (!layout.modules[*index].cache)
-      return scaffold_error(scaffold, quote(path) + " has cache=\"false\" and cannot be encoded ahead");
-    modules.push_back(*index);
-  }
-  std::sort(modules.begin(), modules.end());
-  const auto twice = std::adjacent_find(modules.begin(), modules.end());
-  if (twice != modules.end())
-    return scaffold_error(scaffold, quote(layout.modules[*twice].path) + " is listed twice");
-  return modules;
-}
-
-Result<Scaffold> lay_out_scaffold(const SchemaScaffold& written, const Layout& layout) {
-  Scaffold scaffold;
-  scaffold.name = written.name;
-  PC_TRY(scaffold.modules, scaffold_modules(written, layout));
-  std::unordered_map<std::uint32_t, std::uint32_t> member_of;
-  for (const std::uint32_t index : scaffold.modules) {
-    const Module& module = layout.modules[index];
-    const std::string path = quote(module.path);
-    if (module.parent != kRoot &&
-        !std::binary_search(scaffold.modules.begin(), scaffold.modules.end(), module.parent))
-      return scaffold_error(written, path + " is inside " + quote(layout.modules[module.parent].path) +
-                                         ", which must be listed too");
-    if (module.union_id == kNone) continue;
-    const auto [other, first] = member_of.emplace(module.union_id, index);
-    if (!first)
-      return scaffold_error(written, quote(layout.modules[other->second].path) + " and " + path +
-                                         " are members of one union and never imported together");
-  }
-  return scaffold;
-}
-
 }  // namespace
 
 Result<Layout> lay_out(const Schema& schema, const TextEncoder& encoder) {
@@ -259,9 +214,11 @@ Result<Layout> lay_out(const Schema& schema, const TextEncoder& encoder) {
     layout.scaffolds.push_back(std::move(scaffold));
   }
   if (encoding_cost(layout) > kMaxEncodingCost)
-    return broken_rule(schema.place, "encoding schema " + quote(schema.name) + " would read more than " +
-                                         std::to_string(kMaxEncodingCost) +
-                                         " tokens over all modules; put less text before them, or use attend=\"self\"");
+    return broken_rule(
+        schema.place,
+        "encoding schema " + quote(schema.name) + " would read more than " +
+            std::to_string(kMaxEncodingCost) +
+            " tokens over all modules; put less text before them, or use attend=\"self\"");
   return layout;
 }
 

@@ -40,38 +40,38 @@ inline constexpr std::uint64_t kMaxLayoutTokens = std::uint64_t{1} << 24;
 struct Piece {
   std::uint32_t module = kRoot;  // owner
   Tokens tokens;
-  Position position = 0;         // schema position of tokens[0]
+  Position position = 0;  // schema position of tokens[0]
 };
 
 struct Slot {
   std::uint32_t module = kRoot;  // owner; never the root
   std::string name;
-  std::uint32_t len = 0;         // room in tokens
-  Tokens filler;                 // [len]: stands here while the module is encoded
-  Position position = 0;         // schema position of the room's first token
+  std::uint32_t len = 0;  // room in tokens
+  Tokens filler;          // [len]: stands here while the module is encoded
+  Position position = 0;  // schema position of the room's first token
 };
 
 struct Module {
-  std::string name;                  // "paris"; "" for the root
-  std::string path;                  // "europe/paris"; "" for the root
-  std::uint32_t parent = kNone;      // index of the enclosing module; kNone for the root
-  std::uint32_t union_id = kNone;    // the union it is a member of
+  std::string name;                // "paris"; "" for the root
+  std::string path;                // "europe/paris"; "" for the root
+  std::uint32_t parent = kNone;    // index of the enclosing module; kNone for the root
+  std::uint32_t union_id = kNone;  // the union it is a member of
   bool cache = true;
-  Position position = 0;             // schema position of its start
-  std::uint32_t extent = 0;          // schema positions from its start to its end, nested ones included
-  std::uint32_t n_tokens = 0;        // own tokens: no parameter room, no nested modules
-  std::uint32_t open_item = 0;       // of its kOpenModule in Layout::items
-  std::uint32_t close_item = 0;      // of its kCloseModule
+  Position position = 0;         // schema position of its start
+  std::uint32_t extent = 0;      // schema positions from its start to its end, nested ones included
+  std::uint32_t n_tokens = 0;    // own tokens: no parameter room, no nested modules
+  std::uint32_t open_item = 0;   // of its kOpenModule in Layout::items
+  std::uint32_t close_item = 0;  // of its kCloseModule
   std::vector<std::uint32_t> own;    // its own pieces and slots: indices into Layout::items
   std::vector<std::uint32_t> slots;  // indices into Layout::slots
 };
 
 struct Union {
-  std::uint32_t parent = kRoot;           // enclosing module
-  std::uint32_t default_member = kNone;   // seen by what follows, with attend=schema
-  std::uint32_t close_item = 0;           // of its kCloseUnion in Layout::items
-  Position position = 0;                  // where all members start
-  std::uint32_t extent = 0;               // of the longest member
+  std::uint32_t parent = kRoot;          // enclosing module
+  std::uint32_t default_member = kNone;  // seen by what follows, with attend=schema
+  std::uint32_t close_item = 0;          // of its kCloseUnion in Layout::items
+  Position position = 0;                 // where all members start
+  std::uint32_t extent = 0;              // of the longest member
 };
 
 // Modules that are encoded together in addition.
@@ -81,15 +81,15 @@ struct Scaffold {
 };
 
 enum class ItemKind : std::uint8_t {
-  kPiece,        // index into pieces
-  kSlot,         // index into slots
-  kOpenModule,   // index into modules; the root has no items of its own
+  kPiece,       // index into pieces
+  kSlot,        // index into slots
+  kOpenModule,  // index into modules; the root has no items of its own
   kCloseModule,
-  kOpenUnion,    // index into unions
+  kOpenUnion,  // index into unions
   kCloseUnion,
-  kOpenRole,     // index is the Role; its tokens are in the pieces around
-  kCloseRole,    // index is the Role
-  kBareText,     // text outside of all roles stands here
+  kOpenRole,   // index is the Role; its tokens are in the pieces around
+  kCloseRole,  // index is the Role
+  kBareText,   // text outside of all roles stands here
 };
 
 struct Item {
@@ -107,7 +107,7 @@ struct Layout {
   std::vector<Module> modules;
   std::vector<Union> unions;
   std::vector<Scaffold> scaffolds;
-  std::uint32_t extent = 0;  // schema positions in all
+  std::uint32_t extent = 0;                                // schema positions in all
   std::unordered_map<std::string, std::uint32_t> by_path;  // modules but the root
 
   std::optional<std::uint32_t> find_module(const std::string& path) const {

@@ -7,8 +7,8 @@
 namespace pc::pml {
 namespace {
 
-constexpr std::size_t kShownBytes = 64;   // of a name in a message
-constexpr std::size_t kShownNames = 8;    // of those known
+constexpr std::size_t kShownBytes = 64;  // of a name in a message
+constexpr std::size_t kShownNames = 8;   // of those known
 constexpr std::size_t kComparedBytes = 64;
 
 // Optimal string alignment distance: three rows of the table are kept.

@@ -7,7 +7,9 @@
 namespace pc::pml {
 namespace {
 
-Error broken(const std::string& what) { return error(Code::kInternal, "broken invariant: " + what); }
+Error broken(const std::string& what) {
+  return error(Code::kInternal, "broken invariant: " + what);
+}
 
 Position end_of(Position position, const Tokens& tokens) {
   return position + static_cast<Position>(tokens.size());
@@ -19,13 +21,15 @@ class LayoutChecker {
   explicit LayoutChecker(const Layout& layout) : layout_(layout) {}
 
   Status check() {
-    if (layout_.modules.empty() || layout_.modules[kRoot].parent != kNone) return broken("modules[0] is not the root");
+    if (layout_.modules.empty() || layout_.modules[kRoot].parent != kNone)
+      return broken("modules[0] is not the root");
     for (std::uint32_t i = 0; i < layout_.items.size(); ++i) PC_CHECK_OK(step(i));
     if (inside_ != kRoot || !open_.empty()) return broken("modules or unions are not balanced");
     if (n_pieces_ != layout_.pieces.size() || n_slots_ != layout_.slots.size() ||
         n_modules_ != layout_.modules.size() || n_unions_ != layout_.unions.size())
       return broken("items do not hold every piece, slot, module and union once");
-    if (position_ != static_cast<Position>(layout_.extent)) return broken("the layout's extent is wrong");
+    if (position_ != static_cast<Position>(layout_.extent))
+      return broken("the layout's extent is wrong");
     return ok();
   }
 
@@ -47,7 +51,8 @@ class LayoutChecker {
         open_.push_back({item.index, position_, position_});
         return ok();
       case ItemKind::kCloseUnion:
-        if (open_.empty() || open_.back().index != item.index || layout_.unions[item.index].close_item != i)
+        if (open_.empty() || open_.back().index != item.index ||
+            layout_.unions[item.index].close_item != i)
           return broken("a union is not balanced");
         position_ = open_.back().end;
         open_.pop_back();
@@ -57,18 +62,22 @@ class LayoutChecker {
   }
 
   Status piece(std::uint32_t index) {
-    if (index != n_pieces_++ || index >= layout_.pieces.size()) return broken("pieces are out of order");
+    if (index != n_pieces_++ || index >= layout_.pieces.size())
+      return broken("pieces are out of order");
     const Piece& piece = layout_.pieces[index];
     if (piece.tokens.empty()) return broken("a piece is empty");
-    if (piece.module != inside_ || piece.position != position_) return broken("a piece has the wrong owner or position");
+    if (piece.module != inside_ || piece.position != position_)
+      return broken("a piece has the wrong owner or position");
     position_ = end_of(position_, piece.tokens);
     return ok();
   }
 
   Status slot(std::uint32_t index) {
-    if (index != n_slots_++ || index >= layout_.slots.size()) return broken("slots are out of order");
+    if (index != n_slots_++ || index >= layout_.slots.size())
+      return broken("slots are out of order");
     const Slot& slot = layout_.slots[index];
-    if (slot.len == 0 || slot.filler.size() != slot.len) return broken("a slot's filler is not as long as its room");
+    if (slot.len == 0 || slot.filler.size() != slot.len)
+      return broken("a slot's filler is not as long as its room");
     if (slot.module != inside_ || slot.position != position_ || inside_ == kRoot)
       return broken("a slot has the wrong owner or position");
     position_ = end_of(position_, slot.filler);
@@ -76,10 +85,12 @@ class LayoutChecker {
   }
 
   Status open_module(std::uint32_t i, std::uint32_t index) {
-    if (index != n_modules_++ || index >= layout_.modules.size()) return broken("modules are out of order");
+    if (index != n_modules_++ || index >= layout_.modules.size())
+      return broken("modules are out of order");
     const Module& module = layout_.modules[index];
     if (module.union_id != kNone) {
-      if (open_.empty() || open_.back().index != module.union_id) return broken("a member is outside of its union");
+      if (open_.empty() || open_.back().index != module.union_id)
+        return broken("a member is outside of its union");
       position_ = open_.back().start;
     }
     if (module.open_item != i || module.parent != inside_ || module.position != position_)
@@ -91,7 +102,8 @@ class LayoutChecker {
   Status close_module(std::uint32_t i, std::uint32_t index) {
     const Module& module = layout_.modules[index];
     if (inside_ != index || module.close_item != i) return broken("a module is not balanced");
-    if (position_ != module.position + static_cast<Position>(module.extent)) return broken("a module's extent is wrong");
+    if (position_ != module.position + static_cast<Position>(module.extent))
+      return broken("a module's extent is wrong");
     if (module.union_id != kNone) open_.back().end = std::max(open_.back().end, position_);
     inside_ = module.parent;
     return ok();
@@ -107,13 +119,15 @@ class LayoutChecker {
 // Which pieces must a job keep?
 std::vector<std::uint32_t> pieces_to_keep(const Layout& layout, const EncodeJob& job) {
   std::vector<std::uint32_t> kept;
-  const auto& listed = job.scaffold ? layout.scaffolds[job.subject].modules : std::vector{job.subject};
+  const auto& listed =
+      job.scaffold ? layout.scaffolds[job.subject].modules : std::vector{job.subject};
   const auto is_listed = [&](const Piece& piece) {
     return std::find(listed.begin(), listed.end(), piece.module) != listed.end();
   };
   for (std::uint32_t i = 0; i < layout.pieces.size(); ++i) {
     const Piece& piece = layout.pieces[i];
-    if (is_listed(piece) || (job.scaffold && piece.module == kRoot && !kept.empty())) kept.push_back(i);
+    if (is_listed(piece) || (job.scaffold && piece.module == kRoot && !kept.empty()))
+      kept.push_back(i);
   }
   return kept;
 }
@@ -127,7 +141,8 @@ Status check_job(const Layout& layout, const EncodeJob& job) {
   for (const JobRun& run : job.runs) {
     if (run.tokens.empty()) return broken(name + "has an empty run");
     if (run.position < end) return broken(name + "has runs that overlap");
-    if (layout.positions == Positions::kCompact && run.position != end) return broken(name + "has a gap");
+    if (layout.positions == Positions::kCompact && run.position != end)
+      return broken(name + "has a gap");
     end = end_of(run.position, run.tokens);
     if (!run.keep) continue;
     if (run.piece >= layout.pieces.size() || run.tokens != layout.pieces[run.piece].tokens)
@@ -136,8 +151,10 @@ Status check_job(const Layout& layout, const EncodeJob& job) {
       return broken(name + "keeps a piece away from its schema position");
     kept.push_back(run.piece);
   }
-  if (job.runs.empty() || !job.runs.back().keep) return broken(name + "ends with tokens that nothing kept sees");
-  if (kept != pieces_to_keep(layout, job)) return broken(name + "does not keep the pieces it is for");
+  if (job.runs.empty() || !job.runs.back().keep)
+    return broken(name + "ends with tokens that nothing kept sees");
+  if (kept != pieces_to_keep(layout, job))
+    return broken(name + "does not keep the pieces it is for");
   return ok();
 }
 
@@ -170,19 +187,25 @@ Status check_presence(const Layout& layout, const Plan& plan) {
     if (run.kind == RunKind::kCached || run.kind == RunKind::kUncached) ++seen[run.piece];
   present[kRoot] = 1;
   for (std::size_t i = layout.pieces.size(); i-- > 0;)
-    for (std::uint32_t m = layout.pieces[i].module; seen[i] > 0 && m != kNone; m = layout.modules[m].parent) present[m] = 1;
+    for (std::uint32_t m = layout.pieces[i].module; seen[i] > 0 && m != kNone;
+         m = layout.modules[m].parent)
+      present[m] = 1;
   for (std::size_t i = 0; i < layout.pieces.size(); ++i)
-    if (seen[i] != present[layout.pieces[i].module]) return broken("a piece is missing or stands twice");
+    if (seen[i] != present[layout.pieces[i].module])
+      return broken("a piece is missing or stands twice");
   std::vector<std::uint32_t> members(layout.unions.size());
   for (std::size_t m = 0; m < layout.modules.size(); ++m)
-    if (present[m] && layout.modules[m].union_id != kNone && ++members[layout.modules[m].union_id] > 1)
+    if (present[m] && layout.modules[m].union_id != kNone &&
+        ++members[layout.modules[m].union_id] > 1)
       return broken("two members of one union are present");
   return ok();
 }
 
 }  // namespace
 
-Status check_layout(const Layout& layout) { return LayoutChecker(layout).check(); }
+Status check_layout(const Layout& layout) {
+  return LayoutChecker(layout).check();
+}
 
 Status check_jobs(const Layout& layout, const std::vector<EncodeJob>& jobs) {
   std::vector<std::uint32_t> n_jobs(layout.modules.size());

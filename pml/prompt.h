@@ -22,7 +22,7 @@ struct PromptNode {
   enum class Kind : std::uint8_t { kText, kImport, kRole };
 
   Kind kind = Kind::kText;
-  Role role = Role::kUser;           // kRole
+  Role role = Role::kUser;  // kRole
   Place place;
   std::string name;                  // kImport: the module's name among its siblings
   std::string text;                  // kText: folded

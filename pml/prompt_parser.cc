@@ -32,8 +32,9 @@ Result<PromptNode> read_role(const XmlNode& element, Role role, Scope scope) {
 
 Result<PromptNode> read_import(const XmlNode& element, Scope scope) {
   if (is_reserved(element.name))
-    return broken_rule(element.place, "<" + element.name + "> does not belong in a prompt, which imports "
-                                      "modules by their names as tags");
+    return broken_rule(element.place, "<" + element.name +
+                                          "> does not belong in a prompt, which imports "
+                                          "modules by their names as tags");
   PC_CHECK_OK(check_name(element, element.name));
   PromptNode node;
   node.kind = PromptNode::Kind::kImport;
@@ -70,7 +71,8 @@ Result<std::vector<PromptNode>> read_content(const XmlNode& element, Scope scope
 Result<Prompt> parse_prompt(std::string_view document) {
   PC_TRY(const XmlNode root, read_xml(document));
   if (root.name != "prompt")
-    return broken_rule(root.place, "a prompt is a <prompt schema=\"...\"> element, not <" + root.name + ">");
+    return broken_rule(root.place,
+                       "a prompt is a <prompt schema=\"...\"> element, not <" + root.name + ">");
   PC_CHECK_OK(check_attributes(root, {"schema", "xml:space"}));
   Prompt prompt;
   prompt.place = root.place;

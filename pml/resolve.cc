@@ -1,82 +1,22 @@
 #include "pml/resolve.h"
 
-#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "pml/binding.h"
 #include "pml/chat_template.h"
-#include "pml/names.h"
+#include "pml/placement.h"
+#include "pml/sources.h"
 
 namespace pc::pml {
 namespace {
 
-// Where a piece's states come from: kept run `run` of jobs[job].
-struct Source {
-  std::uint32_t job = kNone;
-  std::uint32_t run = 0;
-};
-using Sources = std::vector<Source>;  // one for each of Layout::pieces
-
-// A run in the prompt's order; its position comes last.
-struct Step {
-  PlanRun run;
-  std::optional<Position> anchor;  // schema position; none for the prompt's own text
-};
-
-Error foreign_jobs(const Layout& layout) {
-  return error(Code::kInvalidArgument, "the encode jobs are not those of schema " + quote(layout.schema));
-}
-
-// Points the pieces that a job keeps at the job; those already in `claimed` stay.
-Status claim(const Layout& layout, const std::vector<EncodeJob>& jobs, std::uint32_t job,
-             std::vector<bool>& claimed, Sources& sources) {
-  std::uint32_t kept = 0;
-  for (const JobRun& run : jobs[job].runs) {
-    if (!run.keep) continue;
-    if (run.piece >= layout.pieces.size()) return foreign_jobs(layout);
-    if (!claimed[run.piece]) sources[run.piece] = {job, kept};
-    claimed[run.piece] = true;
-    ++kept;
-  }
-  return ok();
-}
-
-// A scaffold serves when all its modules are imported and no larger one has
-// taken any of them. Returns the jobs of those that serve, in that order.
-std::vector<std::uint32_t> serving_scaffolds(const Layout& layout, const std::vector<EncodeJob>& jobs,
-                                             const Binding& binding) {
-  std::vector<std::uint32_t> order;
-  for (std::uint32_t j = 0; j < jobs.size(); ++j)
-    if (jobs[j].scaffold && jobs[j].subject < layout.scaffolds.size()) order.push_back(j);
-  const auto modules = [&](std::uint32_t j) -> auto& { return layout.scaffolds[jobs[j].subject].modules; };
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::uint32_t a, std::uint32_t b) { return modules(a).size() > modules(b).size(); });
-  std::vector<bool> taken(layout.modules.size());
-  std::erase_if(order, [&](std::uint32_t j) {
-    const auto free = [&](std::uint32_t m) { return binding.imported(m) && !taken[m]; };
-    if (!std::all_of(modules(j).begin(), modules(j).end(), free)) return true;
-    for (const std::uint32_t m : modules(j)) taken[m] = true;
-    return false;
-  });
-  return order;
-}
-
-Result<Sources> choose_sources(const Layout& layout, const std::vector<EncodeJob>& jobs, const Binding& binding) {
-  Sources sources(layout.pieces.size());
-  std::vector<bool> claimed(layout.pieces.size());
-  for (const std::uint32_t j : serving_scaffolds(layout, jobs, binding))
-    PC_CHECK_OK(claim(layout, jobs, j, claimed, sources));
-  for (std::uint32_t j = 0; j < jobs.size(); ++j)
-    if (!jobs[j].scaffold) PC_CHECK_OK(claim(layout, jobs, j, claimed, sources));
-  return sources;
-}
-
 // Walks the layout with the prompt's text in its places.
 class Flattener {
  public:
-  Flattener(const Layout& layout, const Binding& binding, const Sources& sources, const TextEncoder& encoder)
+  Flattener(const Layout& layout, const Binding& binding, const Sources& sources,
+            const TextEncoder& encoder)
       : layout_(layout), binding_(binding), sources_(sources), encoder_(encoder) {}
 
   Result<std::vector<Step>> flatten();
@@ -98,8 +38,8 @@ class Flattener {
   std::uint64_t n_fresh_ = 0;
   std::optional<Role> last_role_;
   bool in_role_ = false;
-  bool ended_ = false;                        // does the text so far end with last_role_'s turn?
-  const PromptNode* prompt_role_ = nullptr;   // the open role element of the prompt
+  bool ended_ = false;                       // does the text so far end with last_role_'s turn?
+  const PromptNode* prompt_role_ = nullptr;  // the open role element of the prompt
 };
 
 Result<std::vector<Step>> Flattener::flatten() {
@@ -124,7 +64,8 @@ Status Flattener::take(Item item) {
     case ItemKind::kCloseModule: return write(binding_.modules[item.index].at_end);
     case ItemKind::kOpenRole:
       if (prompt_role_)
-        return broken_rule(prompt_role_->place, std::string("this <") + role_name(prompt_role_->role) +
+        return broken_rule(prompt_role_->place, std::string("this <") +
+                                                    role_name(prompt_role_->role) +
                                                     "> would enclose the schema's <" +
                                                     role_name(static_cast<Role>(item.index)) +
                                                     ">; close it before the import that follows");
@@ -196,8 +137,10 @@ Status Flattener::write(const std::vector<Written>& all) {
 Status Flattener::open_role(const PromptNode& node) {
   if (!encoder_.chat) return missing_chat_template(node.place, node.role);
   if (in_role_)
-    return broken_rule(node.place, std::string("this <") + role_name(node.role) + "> would stand inside the schema's <" +
-                                       role_name(*last_role_) + ">; move it after the imports that are in it");
+    return broken_rule(node.place, std::string("this <") + role_name(node.role) +
+                                       "> would stand inside the schema's <" +
+                                       role_name(*last_role_) +
+                                       ">; move it after the imports that are in it");
   PC_CHECK_OK(add_markup(node.place, role_prefix(*encoder_.chat, node.role, last_role_)));
   last_role_ = node.role;
   in_role_ = true;
@@ -217,60 +160,13 @@ Status Flattener::add_fresh(RunKind kind, Place place, Tokens tokens) {
   if (tokens.empty()) return ok();
   n_fresh_ += tokens.size();
   if (n_fresh_ > kMaxLayoutTokens)
-    return broken_rule(place, "the prompt's own text has more than " + std::to_string(kMaxLayoutTokens) + " tokens");
+    return broken_rule(place, "the prompt's own text has more than " +
+                                  std::to_string(kMaxLayoutTokens) + " tokens");
   PlanRun run;
   run.kind = kind;
   run.tokens = std::move(tokens);
   steps_.push_back({std::move(run), std::nullopt});
   return ok();
-}
-
-Position length(const Step& step) { return static_cast<Position>(step.run.tokens.size()); }
-
-// No gaps: everything follows what is before it.
-Position place_compact(std::vector<Step>& steps) {
-  Position end = 0;
-  for (Step& step : steps) {
-    step.run.position = end;
-    end += length(step);
-  }
-  return end;
-}
-
-// Pieces and arguments at their schema positions. What the prompt writes
-// between two of them stays there if all of it fits, else it moves behind
-// everything; what it writes last follows.
-Position place_at_schema(std::vector<Step>& steps) {
-  const auto place = [](auto first, auto last, Position position, bool moved) {
-    for (; first != last; position += length(*first), ++first) {
-      first->run.position = position;
-      first->run.moved = moved;
-    }
-    return position;
-  };
-  const auto anchored = [](const Step& step) { return step.anchor.has_value(); };
-  std::vector<std::pair<std::size_t, std::size_t>> behind;  // [first, last) of steps
-  Position end = 0;
-  for (auto step = steps.begin(); step != steps.end();) {
-    if (step->anchor) {
-      end = place(step, step + 1, *step->anchor, false);
-      ++step;
-      continue;
-    }
-    const auto next = std::find_if(step, steps.end(), anchored);
-    Position size = 0;
-    for (auto s = step; s != next; ++s) size += length(*s);
-    if (next != steps.end() && size <= *next->anchor - end)
-      end = place(step, next, end, false);
-    else
-      behind.emplace_back(step - steps.begin(), next - steps.begin());
-    step = next;
-  }
-  for (const auto& [first, last] : behind)
-    end = place(steps.begin() + first, steps.begin() + last, end, last != steps.size());
-  std::stable_sort(steps.begin(), steps.end(),
-                   [](const Step& a, const Step& b) { return a.run.position < b.run.position; });
-  return end;
 }
 
 }  // namespace
@@ -282,7 +178,8 @@ Result<Plan> resolve(const Prompt& prompt, const Layout& layout, const std::vect
   PC_TRY(std::vector<Step> steps, Flattener(layout, binding, sources, encoder).flatten());
   Plan plan;
   plan.schema = layout.schema;
-  plan.end = layout.positions == Positions::kCompact ? place_compact(steps) : place_at_schema(steps);
+  plan.end =
+      layout.positions == Positions::kCompact ? place_compact(steps) : place_at_schema(steps);
   for (Step& step : steps) plan.runs.push_back(std::move(step.run));
   return plan;
 }

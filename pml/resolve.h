@@ -18,7 +18,7 @@ namespace pc::pml {
 
 // Errors: kPmlSemantic with line:column for every rule a prompt can break;
 // kInvalidArgument if the jobs are not of this layout; what the encoder gave.
-Result<Plan> resolve(const Prompt& prompt, const Layout& layout,
-                     const std::vector<EncodeJob>& jobs, const TextEncoder& encoder);
+Result<Plan> resolve(const Prompt& prompt, const Layout& layout, const std::vector<EncodeJob>& jobs,
+                     const TextEncoder& encoder);
 
 }  // namespace pc::pml

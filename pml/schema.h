@@ -25,8 +25,8 @@ struct SchemaNode {
   enum class Kind : std::uint8_t { kText, kParam, kModule, kUnion, kRole };
 
   Kind kind = Kind::kText;
-  Role role = Role::kSystem;         // kRole
-  bool cache = true;                 // kModule
+  Role role = Role::kSystem;  // kRole
+  bool cache = true;          // kModule
   Place place;
   std::string name;                  // kModule, kParam; kUnion: its default member, "" = none
   std::string text;                  // kText; kParam: what stands in the slot while encoding

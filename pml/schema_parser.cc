@@ -19,10 +19,10 @@ using Names = std::unordered_map<std::string, Place>;  // where each was defined
 // What an element inherits from those around it.
 struct Scope {
   bool preserve = false;
-  std::optional<Role> role;       // of the role element around, through modules too
-  std::size_t path_bytes = 0;     // of the path of the module around
-  Names* modules = nullptr;       // siblings: shared through unions and roles
-  Names* params = nullptr;        // of the module around; nullptr directly in the schema
+  std::optional<Role> role;    // of the role element around, through modules too
+  std::size_t path_bytes = 0;  // of the path of the module around
+  Names* modules = nullptr;    // siblings: shared through unions and roles
+  Names* params = nullptr;     // of the module around; nullptr directly in the schema
 };
 
 class SchemaReader {
@@ -54,16 +54,8 @@ class SchemaReader {
 Status add_name(Names& names, const std::string& name, const XmlNode& element, const char* what) {
   const auto [known, added] = names.emplace(name, element.place);
   if (!added)
-    return broken_rule(element.place, std::string(what) + " " + quote(name) + " is already defined at " +
-                                          to_string(known->second));
-  return ok();
-}
-
-// The element may hold comments and white space only.
-Status check_empty(const XmlNode& element) {
-  for (const XmlNode& child : element.children)
-    if (!child.is_text() || !is_white_space(child.text))
-      return broken_rule(child.place, "<" + element.name + "> must be empty");
+    return broken_rule(element.place, std::string(what) + " " + quote(name) +
+                                          " is already defined at " + to_string(known->second));
   return ok();
 }
 
@@ -77,36 +69,25 @@ Result<T> choice(const XmlNode& element, std::string_view attribute, T otherwise
     if (*given == name) return value;
     known += (known.empty() ? "'" : " or '") + std::string(name) + "'";
   }
-  return broken_rule(element.place, "attribute '" + std::string(attribute) + "' of <" + element.name +
-                                        "> is " + known + ", not " + quote(*given));
-}
-
-std::string unify_line_ends(std::string text) {
-  std::size_t n = 0;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '\r' && i + 1 < text.size() && text[i + 1] == '\n') continue;
-    text[n++] = text[i] == '\r' ? '\n' : text[i];
-  }
-  text.resize(n);
-  return text;
-}
-
-std::string_view without_byte_order_mark(std::string_view text) {
-  constexpr std::string_view kMark = "\xEF\xBB\xBF";
-  return text.starts_with(kMark) ? text.substr(kMark.size()) : text;
+  return broken_rule(element.place, "attribute '" + std::string(attribute) + "' of <" +
+                                        element.name + "> is " + known + ", not " + quote(*given));
 }
 
 Result<Schema> SchemaReader::read(const XmlNode& root) {
   if (root.name != "schema")
-    return broken_rule(root.place, "a schema is a <schema name=\"...\"> element, not <" + root.name + ">");
+    return broken_rule(root.place,
+                       "a schema is a <schema name=\"...\"> element, not <" + root.name + ">");
   PC_CHECK_OK(check_attributes(root, {"name", "positions", "attend", "src", "xml:space"}));
   schema_.place = root.place;
   PC_TRY(schema_.name, required(root, "name"));
   PC_CHECK_OK(check_name(root, schema_.name));
-  PC_TRY(schema_.positions, choice(root, "positions", Positions::kCompact,
-                                   {{"compact", Positions::kCompact}, {"schema", Positions::kSchema}}));
-  PC_TRY(schema_.attend, choice(root, "attend", Attend::kPrefix,
-                                {{"prefix", Attend::kPrefix}, {"self", Attend::kSelf}, {"schema", Attend::kSchema}}));
+  PC_TRY(schema_.positions,
+         choice(root, "positions", Positions::kCompact,
+                {{"compact", Positions::kCompact}, {"schema", Positions::kSchema}}));
+  PC_TRY(
+      schema_.attend,
+      choice(root, "attend", Attend::kPrefix,
+             {{"prefix", Attend::kPrefix}, {"self", Attend::kSelf}, {"schema", Attend::kSchema}}));
   Names modules;
   Scope scope;
   scope.modules = &modules;
@@ -119,7 +100,8 @@ Result<SchemaReader::Children> SchemaReader::content(const XmlNode& element, Sco
   Children children;
   PC_CHECK_OK(add_file(element, scope, children));
   for (const XmlNode& node : element.children)
-    PC_CHECK_OK(node.is_text() ? add_text(node, scope.preserve, children) : child(node, scope, children));
+    PC_CHECK_OK(node.is_text() ? add_text(node, scope.preserve, children)
+                               : child(node, scope, children));
   return children;
 }
 
@@ -138,7 +120,8 @@ Status SchemaReader::child(const XmlNode& element, const Scope& scope, Children&
       return broken_rule(element.place, "<scaffold> stands directly in <schema>");
     return add_scaffold(element);
   }
-  constexpr std::string_view kTags[] = {"module", "union", "param", "system", "user", "assistant", "scaffold"};
+  constexpr std::string_view kTags[] = {"module", "union",     "param",   "system",
+                                        "user",   "assistant", "scaffold"};
   return broken_rule(element.place, "no element <" + element.name + "> in a schema" +
                                         name_hint(element.name, kTags));
 }
@@ -163,13 +146,14 @@ Status SchemaReader::add_file(const XmlNode& element, Scope scope, Children& int
   const std::string* src = element.attribute("src");
   if (!src) return ok();
   if (!read_file_)
-    return broken_rule(element.place, "src=" + quote(*src) + " cannot be read: this schema came without a folder");
+    return broken_rule(element.place,
+                       "src=" + quote(*src) + " cannot be read: this schema came without a folder");
   auto bytes = read_file_(*src);
   if (!bytes.ok()) return at(element.place, std::move(bytes).error());
   PC_CHECK_OK(count_text(element.place, bytes->size()));
   SchemaNode node;
   node.place = element.place;
-  node.text = fold(unify_line_ends(std::string(without_byte_order_mark(*bytes))), scope.preserve);
+  node.text = fold(as_xml_text(*std::move(bytes)), scope.preserve);
   if (!node.text.empty()) into.push_back(std::move(node));
   return ok();
 }
@@ -182,13 +166,15 @@ Result<SchemaNode> SchemaReader::module(const XmlNode& element, Scope scope) {
   PC_TRY(node.name, required(element, "name"));
   PC_CHECK_OK(check_name(element, node.name));
   if (is_reserved(node.name))
-    return broken_rule(element.place, quote(node.name) + " is a tag of the language; choose another name");
+    return broken_rule(element.place,
+                       quote(node.name) + " is a tag of the language; choose another name");
   PC_CHECK_OK(add_name(*scope.modules, node.name, element, "module"));
   PC_TRY(node.cache, choice(element, "cache", true, {{"true", true}, {"false", false}}));
   scope.path_bytes += node.name.size() + 1;
   if (scope.path_bytes > kMaxPathBytes)
-    return broken_rule(element.place, "the path of module " + quote(node.name) + " is longer than " +
-                                          std::to_string(kMaxPathBytes) + " bytes");
+    return broken_rule(element.place, "the path of module " + quote(node.name) +
+                                          " is longer than " + std::to_string(kMaxPathBytes) +
+                                          " bytes");
   Names modules, params;
   scope.modules = &modules;
   scope.params = &params;
@@ -214,7 +200,8 @@ Result<SchemaNode> SchemaReader::alternatives(const XmlNode& element, Scope scop
     std::vector<std::string_view> members;
     for (const SchemaNode& member : node.children) members.push_back(member.name);
     if (std::find(members.begin(), members.end(), *preset) == members.end())
-      return broken_rule(element.place, "the union has no member " + quote(*preset) + name_hint(*preset, members));
+      return broken_rule(element.place,
+                         "the union has no member " + quote(*preset) + name_hint(*preset, members));
     node.name = *preset;
   }
   return node;
@@ -223,7 +210,8 @@ Result<SchemaNode> SchemaReader::alternatives(const XmlNode& element, Scope scop
 Result<SchemaNode> SchemaReader::param(const XmlNode& element, const Scope& scope) {
   PC_CHECK_OK(check_attributes(element, {"name", "len", "length", "scaffold"}));
   if (!scope.params)
-    return broken_rule(element.place, "<" + element.name + "> outside of a module; only modules have parameters");
+    return broken_rule(element.place,
+                       "<" + element.name + "> outside of a module; only modules have parameters");
   PC_CHECK_OK(check_empty(element));
   SchemaNode node;
   node.kind = Kind::kParam;
@@ -233,10 +221,12 @@ Result<SchemaNode> SchemaReader::param(const XmlNode& element, const Scope& scop
   PC_CHECK_OK(add_name(*scope.params, node.name, element, "parameter"));
   const std::string* length = element.attribute("length");
   if (length && element.attribute("len"))
-    return broken_rule(element.place, "'len' and 'length' are the same attribute; give one of them");
+    return broken_rule(element.place,
+                       "'len' and 'length' are the same attribute; give one of them");
   PC_TRY(const std::string len, length ? *length : required(element, "len"));
   const auto [end, failure] = std::from_chars(len.data(), len.data() + len.size(), node.len);
-  if (failure != std::errc() || end != len.data() + len.size() || node.len < 1 || node.len > kMaxParamTokens)
+  if (failure != std::errc() || end != len.data() + len.size() || node.len < 1 ||
+      node.len > kMaxParamTokens)
     return broken_rule(element.place, "the length of parameter " + quote(node.name) +
                                           " is a number of tokens from 1 to " +
                                           std::to_string(kMaxParamTokens) + ", not " + quote(len));

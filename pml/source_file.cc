@@ -44,10 +44,12 @@ Result<fs::path> locate(const std::string& base_dir, const std::string& relative
   const std::string shown = quote(relative);
   if (relative.empty()) return error(Code::kPmlSemantic, "src names no file");
   if (path.is_absolute())
-    return error(Code::kPmlSemantic, "src=" + shown + " is absolute; give a path beside the schema");
+    return error(Code::kPmlSemantic,
+                 "src=" + shown + " is absolute; give a path beside the schema");
   for (const fs::path& part : path)
     if (part == "..")
-      return error(Code::kPmlSemantic, "src=" + shown + " contains '..'; a schema reads files of its own folder only");
+      return error(Code::kPmlSemantic,
+                   "src=" + shown + " contains '..'; a schema reads files of its own folder only");
   std::error_code failure;
   const fs::path base = fs::canonical(base_dir, failure);
   if (failure) return os_error(quote(base_dir), failure.value());
@@ -62,7 +64,7 @@ Result<fs::path> locate(const std::string& base_dir, const std::string& relative
 Result<std::string> read_whole(const fs::path& real, const std::string& shown) {
   // O_NONBLOCK: a FIFO must not keep us waiting before it is refused.
   const Descriptor file(::open(real.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  struct stat info{};
+  struct stat info {};
   if (file.get() < 0 || ::fstat(file.get(), &info) != 0) return os_error(shown, errno);
   if (!S_ISREG(info.st_mode)) return error(Code::kIo, "src=" + shown + " is not a regular file");
   std::string bytes;
@@ -78,7 +80,8 @@ Result<std::string> read_whole(const fs::path& real, const std::string& shown) {
     if (n == bytes.size()) {
       if (n > kMaxSourceFileBytes)
         return error(Code::kPmlSemantic, "file " + shown + " has more than " +
-                                             std::to_string(kMaxSourceFileBytes) + " bytes; split it");
+                                             std::to_string(kMaxSourceFileBytes) +
+                                             " bytes; split it");
       bytes.resize(std::min(2 * n, kMaxSourceFileBytes + 1));
     }
   }

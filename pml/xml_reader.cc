@@ -10,38 +10,13 @@
 #include <utility>
 
 #include "pml/names.h"
+#include "pml/place_cursor.h"
 #include "pml/utf8.h"
 
 namespace pc::pml {
 namespace {
 
 constexpr std::string_view kWhiteSpace = " \t\r\n";
-
-// Line and column of byte offsets that only grow: the whole document is
-// scanned once, however many places are asked for.
-class PlaceCursor {
- public:
-  explicit PlaceCursor(std::string_view document) : document_(document) {}
-
-  Place at(std::size_t offset) {
-    for (; offset_ < offset && offset_ < document_.size(); ++offset_) {
-      const char c = document_[offset_];
-      const bool crlf = c == '\r' && offset_ + 1 < document_.size() && document_[offset_ + 1] == '\n';
-      if (c == '\n' || (c == '\r' && !crlf)) {
-        ++place_.line;
-        place_.column = 1;
-      } else {
-        ++place_.column;
-      }
-    }
-    return place_;
-  }
-
- private:
-  std::string_view document_;
-  std::size_t offset_ = 0;
-  Place place_{1, 1};
-};
 
 struct FreeParser {
   void operator()(XML_ParserStruct* p) const { XML_ParserFree(p); }
@@ -50,9 +25,8 @@ using Parser = std::unique_ptr<XML_ParserStruct, FreeParser>;
 
 bool is_utf8_name(std::string_view encoding) {
   constexpr std::string_view kName = "utf-8";
-  return std::equal(encoding.begin(), encoding.end(), kName.begin(), kName.end(), [](char a, char b) {
-    return (a >= 'A' && a <= 'Z' ? a - 'A' + 'a' : a) == b;
-  });
+  return std::equal(encoding.begin(), encoding.end(), kName.begin(), kName.end(),
+                    [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a - 'A' + 'a' : a) == b; });
 }
 
 class Reader {
@@ -87,7 +61,9 @@ class Reader {
   std::size_t bare_mark(std::size_t offset) const;
   std::string not_well_formed(XML_Error code) const;
 
-  std::size_t offset() const { return static_cast<std::size_t>(XML_GetCurrentByteIndex(parser_.get())); }
+  std::size_t offset() const {
+    return static_cast<std::size_t>(XML_GetCurrentByteIndex(parser_.get()));
+  }
   Place here() { return places_.at(offset()); }
 
   std::string_view document_;
@@ -96,11 +72,13 @@ class Reader {
   std::vector<XmlNode> stack_;  // open elements; the finished root at the end
   std::size_t depth_ = 0;
   std::size_t n_elements_ = 0;
-  XmlNode run_;                 // text since the last tag
+  XmlNode run_;  // text since the last tag
   std::optional<Error> error_;
 };
 
-void Reader::fail(Code code, std::string message) { fail(code, here(), std::move(message)); }
+void Reader::fail(Code code, std::string message) {
+  fail(code, here(), std::move(message));
+}
 
 void Reader::fail(Code code, Place place, std::string message) {
   error_ = error_at(code, place, std::move(message));
@@ -110,8 +88,8 @@ void Reader::fail(Code code, Place place, std::string message) {
 void Reader::open(const char* name, const char** attributes) {
   flush_text();
   if (++n_elements_ > kMaxElements)
-    return fail(Code::kPmlSyntax, "more than " + std::to_string(kMaxElements) +
-                                      " elements; split the document");
+    return fail(Code::kPmlSyntax,
+                "more than " + std::to_string(kMaxElements) + " elements; split the document");
   if (++depth_ > kMaxDepth)
     return fail(Code::kPmlSyntax, "elements nested deeper than " + std::to_string(kMaxDepth));
   XmlNode element;
@@ -186,14 +164,17 @@ void Reader::declaration(const char* version, const char* encoding) {
 void Reader::doctype() {
   // expat reports it where its name or identifiers end.
   const std::size_t start = document_.rfind("<!DOCTYPE", offset());
-  fail(Code::kPmlSyntax, places_.at(start), "DOCTYPE is not allowed in PML; remove the declaration");
+  fail(Code::kPmlSyntax, places_.at(start),
+       "DOCTYPE is not allowed in PML; remove the declaration");
 }
 
 // expat points at what may not follow a '<' or '&'; the writer looks for the
 // mark itself. Names after a '&' are stepped over.
 std::size_t Reader::bare_mark(std::size_t offset) const {
   std::size_t at = offset;
-  while (at > 0 && (std::isalnum(static_cast<unsigned char>(document_[at - 1])) || document_[at - 1] == '#')) --at;
+  while (at > 0 &&
+         (std::isalnum(static_cast<unsigned char>(document_[at - 1])) || document_[at - 1] == '#'))
+    --at;
   if (at > 0 && document_[at - 1] == '&') return at - 1;
   return offset > 0 && document_[offset - 1] == '<' ? offset - 1 : offset;
 }
@@ -202,16 +183,20 @@ std::string Reader::not_well_formed(XML_Error code) const {
   const XmlNode* open = depth_ > 0 ? &stack_.back() : nullptr;
   switch (code) {
     case XML_ERROR_INVALID_TOKEN:
-      if (!open) return "not well-formed XML; outside of the root element stand only comments, and in values "
-                        "'<' is written '&lt;' and '&' is written '&amp;'";
-      return "not well-formed XML; in text and values '<' is written '&lt;' and '&' is written '&amp;'";
+      if (!open)
+        return "not well-formed XML; outside of the root element stand only comments, and in "
+               "values "
+               "'<' is written '&lt;' and '&' is written '&amp;'";
+      return "not well-formed XML; in text and values '<' is written '&lt;' and '&' is written "
+             "'&amp;'";
     case XML_ERROR_TAG_MISMATCH:
       return "this tag does not close <" + open->name + ">, opened at " + to_string(open->place);
     case XML_ERROR_NO_ELEMENTS:
     case XML_ERROR_UNCLOSED_TOKEN:
     case XML_ERROR_PARTIAL_CHAR:
-      if (open) return "the document ends before <" + open->name + ">, opened at " +
-                       to_string(open->place) + ", is closed";
+      if (open)
+        return "the document ends before <" + open->name + ">, opened at " +
+               to_string(open->place) + ", is closed";
       return code == XML_ERROR_NO_ELEMENTS ? "the document holds no element"
                                            : "the document ends inside a tag";
     case XML_ERROR_DUPLICATE_ATTRIBUTE: return "an attribute is given twice in this tag";
@@ -240,8 +225,12 @@ Result<XmlNode> Reader::read() {
 }
 
 bool is_ascii_name(std::string_view name) {
-  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
-  const auto further = [&](char c) { return letter(c) || (c >= '0' && c <= '9') || c == '-' || c == '.'; };
+  const auto letter = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+  };
+  const auto further = [&](char c) {
+    return letter(c) || (c >= '0' && c <= '9') || c == '-' || c == '.';
+  };
   return !name.empty() && letter(name[0]) && std::all_of(name.begin(), name.end(), further);
 }
 
@@ -252,7 +241,8 @@ Result<XmlNode> read_xml(std::string_view document) {
     return error(Code::kPmlSyntax, "the document has " + std::to_string(document.size()) +
                                        " bytes; the most is " + std::to_string(kMaxDocumentBytes));
   // UTF-16 is all zero bytes, and expat would read it in spite of what it is told.
-  const std::size_t bad = std::min(document.find('\0'), find_invalid_utf8(document).value_or(document.npos));
+  const std::size_t bad =
+      std::min(document.find('\0'), find_invalid_utf8(document).value_or(document.npos));
   if (bad != document.npos)
     return error_at(Code::kPmlSyntax, PlaceCursor(document).at(bad),
                     "the bytes here are not UTF-8 text; save the document as UTF-8");

@@ -27,7 +27,10 @@ struct Subject {
       <union scaffold="b"><module name="a">A</module><module name="b" cache="false">BB</module></union>
       <user><module name="doc">D <module name="part">P</module> E</module></user>
       <module name="turn"><assistant>ok</assistant></module>
-      <scaffold name="f" modules="plan doc doc/part"/></schema>)").value(), encoder).value();
+      <scaffold name="f" modules="plan doc doc/part"/></schema>)")
+                         .value(),
+                     encoder)
+                 .value();
     jobs = plan_encoding(layout);
   }
   TextEncoder encoder = pc::test::byte_encoder();
@@ -45,7 +48,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static const Subject subjects[] = {Subject(""), Subject("positions='schema' attend='schema'")};
   const auto prompt = parse_prompt({reinterpret_cast<const char*>(data), size});
   if (!prompt.ok()) {
-    require(!prompt.error().message.empty() && (prompt.error().line > 0) == (prompt.error().column > 0));
+    require(!prompt.error().message.empty() &&
+            (prompt.error().line > 0) == (prompt.error().column > 0));
     return 0;
   }
   for (const Subject& s : subjects) {

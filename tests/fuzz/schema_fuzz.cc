@@ -32,7 +32,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static const TextEncoder encoder = pc::test::byte_encoder();
   const auto schema = parse_schema({reinterpret_cast<const char*>(data), size}, read_file);
   if (!schema.ok()) {
-    require(!schema.error().message.empty() && (schema.error().line > 0) == (schema.error().column > 0));
+    require(!schema.error().message.empty() &&
+            (schema.error().line > 0) == (schema.error().column > 0));
     return 0;
   }
   const auto layout = lay_out(*schema, encoder);

@@ -31,20 +31,28 @@ std::string recognised(const std::string& jinja) {
 TEST_CASE("a conversation in each of the formats") {
   const std::vector<std::pair<std::string, std::string>> expected = {
       {"chatml",
-       "<|im_start|>system\nS<|im_end|>\n<|im_start|>user\nU<|im_end|>\n<|im_start|>assistant\nA<|im_end|>\n"
+       "<|im_start|>system\nS<|im_end|>\n<|im_start|>user\nU<|im_end|>\n<|im_start|>assistant\nA<|"
+       "im_end|>\n"
        "<|im_start|>user\nV<|im_end|>\n<|im_start|>assistant\n"},
       {"llama2", "[INST] <<SYS>>\nS\n<</SYS>>\n\nU [/INST] A </s><s>[INST] V [/INST]"},
       {"llama3",
-       "<|start_header_id|>system<|end_header_id|>\n\nS<|eot_id|><|start_header_id|>user<|end_header_id|>\n\nU<|eot_id|>"
-       "<|start_header_id|>assistant<|end_header_id|>\n\nA<|eot_id|><|start_header_id|>user<|end_header_id|>\n\nV<|eot_id|>"
+       "<|start_header_id|>system<|end_header_id|>\n\nS<|eot_id|><|start_header_id|>user<|end_"
+       "header_id|>\n\nU<|eot_id|>"
+       "<|start_header_id|>assistant<|end_header_id|>\n\nA<|eot_id|><|start_header_id|>user<|end_"
+       "header_id|>\n\nV<|eot_id|>"
        "<|start_header_id|>assistant<|end_header_id|>\n\n"},
       {"mistral", "[INST] S\n\nU [/INST]A</s>[INST] V [/INST]"},
-      {"zephyr", "<|system|>\nS</s>\n<|user|>\nU</s>\n<|assistant|>\nA</s>\n<|user|>\nV</s>\n<|assistant|>\n"},
+      {"zephyr",
+       "<|system|>\nS</s>\n<|user|>\nU</s>\n<|assistant|>\nA</s>\n<|user|>\nV</"
+       "s>\n<|assistant|>\n"},
       {"gemma",
        "<start_of_turn>user\nS\n\nU<end_of_turn>\n<start_of_turn>model\nA<end_of_turn>\n"
        "<start_of_turn>user\nV<end_of_turn>\n<start_of_turn>model\n"},
-      {"phi3", "<|system|>\nS<|end|>\n<|user|>\nU<|end|>\n<|assistant|>\nA<|end|>\n<|user|>\nV<|end|>\n<|assistant|>\n"},
-      {"city-guide", "<|system|>S<|end|><|user|>U<|end|><|assistant|>A<|end|><|user|>V<|end|><|assistant|>"},
+      {"phi3",
+       "<|system|>\nS<|end|>\n<|user|>\nU<|end|>\n<|assistant|>\nA<|end|>\n<|user|>\nV<|end|>\n<|"
+       "assistant|>\n"},
+      {"city-guide",
+       "<|system|>S<|end|><|user|>U<|end|><|assistant|>A<|end|><|user|>V<|end|><|assistant|>"},
   };
   REQUIRE(chat_templates().size() == expected.size());
   for (const auto& [name, text] : expected) {
@@ -54,24 +62,58 @@ TEST_CASE("a conversation in each of the formats") {
     CHECK(conversation(*chat) == text);
   }
   CHECK_FALSE(find_chat_template("chat-ml"));
-  CHECK(chat_template_names() == "chatml, llama2, llama3, mistral, zephyr, gemma, phi3, city-guide");
+  CHECK(chat_template_names() ==
+        "chatml, llama2, llama3, mistral, zephyr, gemma, phi3, city-guide");
 }
 
 TEST_CASE("a template is recognised by the strings it spells, however it spells them") {
   const std::string each = "{% for m in messages %}", end = "{% endfor %}";
-  CHECK(recognised(each + R"({{'<|im_start|>' + m['role'] + '\n' + m['content'] + '<|im_end|>' + '\n'}})" + end) == "chatml");
-  CHECK(recognised(each + "<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n" + end) == "chatml");
-  CHECK(recognised(R"({% set c = '<<SYS>>\n' + s + '\n<</SYS>>\n\n' + m %}{{ bos_token + '[INST] ' + c.strip() + ' [/INST]' }})") == "llama2");
-  CHECK(recognised(each + R"({% set c = '<|start_header_id|>' + m['role'] + '<|end_header_id|>\n\n'+ m['content'] | trim + '<|eot_id|>' %})" + end) == "llama3");
-  CHECK(recognised(each + R"({{ '[INST] ' + m['content'] + ' [/INST]' }}{{ m['content'] + eos_token}})" + end) == "mistral");
-  CHECK(recognised(each + R"({{- ' [INST] ' + s + '\n\n' + m['content'] + ' [/INST]' }}{{- ' ' + m['content'] + eos_token}})" + end) == "mistral");
-  CHECK(recognised(each + "{{ '<|user|>\\n' + m['content'] + eos_token }}\n{{ '<|system|>\\n' + m['content'] + eos_token }}\n"
-                          "{{ '<|assistant|>\\n'  + m['content'] + eos_token }}{{ '<|assistant|>' }}" + end) == "zephyr");
-  CHECK(recognised(each + R"({% set r = 'model' %}{{ '<start_of_turn>' + r + '\n' + m | trim + '<end_of_turn>\n' }})" + end) == "gemma");
-  CHECK(recognised(each + R"({{'<|user|>' + '\n' + m['content'] + '<|end|>' + '\n' + '<|assistant|>' + '\n'}})" + end) == "phi3");
-  CHECK(recognised(each + "{{'<|' + m['role'] + '|>' + '\n' + m['content'] + '<|end|>\n' }}{{ '<|assistant|>\n' }}" + end) == "phi3");
-  CHECK(recognised(each + R"({% if m.role == "system" %}<|system|>{{ m.content }}<|end|>{% elif m.role == "user" %}<|user|>{{ m.content }}<|end|>)"
-                          "{% else %}<|assistant|>{{ m.content }}<|end|>{% endif %}" + end + "<|assistant|>") == "city-guide");
+  CHECK(recognised(each +
+                   R"({{'<|im_start|>' + m['role'] + '\n' + m['content'] + '<|im_end|>' + '\n'}})" +
+                   end) == "chatml");
+  CHECK(recognised(each + "<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n" + end) ==
+        "chatml");
+  CHECK(
+      recognised(
+          R"({% set c = '<<SYS>>\n' + s + '\n<</SYS>>\n\n' + m %}{{ bos_token + '[INST] ' + c.strip() + ' [/INST]' }})") ==
+      "llama2");
+  CHECK(
+      recognised(
+          each +
+          R"({% set c = '<|start_header_id|>' + m['role'] + '<|end_header_id|>\n\n'+ m['content'] | trim + '<|eot_id|>' %})" +
+          end) == "llama3");
+  CHECK(recognised(each +
+                   R"({{ '[INST] ' + m['content'] + ' [/INST]' }}{{ m['content'] + eos_token}})" +
+                   end) == "mistral");
+  CHECK(
+      recognised(
+          each +
+          R"({{- ' [INST] ' + s + '\n\n' + m['content'] + ' [/INST]' }}{{- ' ' + m['content'] + eos_token}})" +
+          end) == "mistral");
+  CHECK(recognised(each +
+                   "{{ '<|user|>\\n' + m['content'] + eos_token }}\n{{ '<|system|>\\n' + "
+                   "m['content'] + eos_token }}\n"
+                   "{{ '<|assistant|>\\n'  + m['content'] + eos_token }}{{ '<|assistant|>' }}" +
+                   end) == "zephyr");
+  CHECK(
+      recognised(
+          each +
+          R"({% set r = 'model' %}{{ '<start_of_turn>' + r + '\n' + m | trim + '<end_of_turn>\n' }})" +
+          end) == "gemma");
+  CHECK(recognised(
+            each +
+            R"({{'<|user|>' + '\n' + m['content'] + '<|end|>' + '\n' + '<|assistant|>' + '\n'}})" +
+            end) == "phi3");
+  CHECK(recognised(each +
+                   "{{'<|' + m['role'] + '|>' + '\n' + m['content'] + '<|end|>\n' }}{{ "
+                   "'<|assistant|>\n' }}" +
+                   end) == "phi3");
+  CHECK(
+      recognised(
+          each +
+          R"({% if m.role == "system" %}<|system|>{{ m.content }}<|end|>{% elif m.role == "user" %}<|user|>{{ m.content }}<|end|>)"
+          "{% else %}<|assistant|>{{ m.content }}<|end|>{% endif %}" +
+          end + "<|assistant|>") == "city-guide");
 }
 
 TEST_CASE("a template that is not one of them is not guessed") {
@@ -79,13 +121,18 @@ TEST_CASE("a template that is not one of them is not guessed") {
   CHECK(recognised("{{ messages }}") == "none");
   // chatml with another separator; a Mistral with tools; Llama 2 without the inner <s>
   CHECK(recognised("{{'<|im_start|>user<|im_sep|>' + m + '<|im_end|>'}}") == "none");
-  CHECK(recognised("{{ '[AVAILABLE_TOOLS] [' }}{{ '[INST] ' + m + '[/INST]' }}{{ ' [/INST]' }}") == "none");
+  CHECK(recognised("{{ '[AVAILABLE_TOOLS] [' }}{{ '[INST] ' + m + '[/INST]' }}{{ ' [/INST]' }}") ==
+        "none");
   CHECK(recognised("{{ bos_token }}{{ '<<SYS>>\\n' }}{{ '[INST] ' + c + ' [/INST]' }}") == "none");
   // turns that nothing ends; turns that end on a line of their own
   CHECK(recognised("<|system|>\n{{ c }}<|user|>\n{{ c }}<|assistant|>\n{{ c }}") == "none");
-  CHECK(recognised("{{'<|system|>\\n' + c + '\\n<|end|>\\n'}}{{'<|user|>\\n'}}{{'<|assistant|>\\n'}}") == "none");
+  CHECK(recognised(
+            "{{'<|system|>\\n' + c + '\\n<|end|>\\n'}}{{'<|user|>\\n'}}{{'<|assistant|>\\n'}}") ==
+        "none");
   // one message under a role that is not spelled
-  CHECK(recognised("{{'<|' + m['role'] + '|>' + m['content'] + '<|end|>'}}{{'<|assistant|>'}}") == "none");
+  CHECK(recognised("{{'<|' + m['role'] + '|>' + m['content'] + '<|end|>'}}{{'<|assistant|>'}}") ==
+        "none");
   // two at once
-  CHECK(recognised("{{'<start_of_turn>model<end_of_turn>\\n'}}{{'<|start_header_id|><|end_header_id|>\\n\\n<|eot_id|>'}}") == "none");
+  CHECK(recognised("{{'<start_of_turn>model<end_of_turn>\\n'}}{{'<|start_header_id|><|end_header_"
+                   "id|>\\n\\n<|eot_id|>'}}") == "none");
 }

@@ -34,16 +34,23 @@ struct SchemaFile {
 const SchemaFile kSchemas[] = {
     {"HEAD/benchmark/schema/test/empty.xml", 0, 0, 0, "a schema of anonymous text only"},
     {"HEAD/benchmark/schema/test/schema_code_generation.xml", 11, 3, 3,
-     "comments, roles inside of modules, a union's default member, <parameter length=>, cache=false: all are PML"},
-    {"HEAD/benchmark/schema/test/schema_long_task_1.xml", 11, 3, 3, "the same bytes under another name"},
-    {"HEAD/benchmark/schema/test/schema_mbti.xml", 12, 4, 0, "a turn around four unions, names of one letter, blank members"},
+     "comments, roles inside of modules, a union's default member, <parameter length=>, "
+     "cache=false: all are PML"},
+    {"HEAD/benchmark/schema/test/schema_long_task_1.xml", 11, 3, 3,
+     "the same bytes under another name"},
+    {"HEAD/benchmark/schema/test/schema_mbti.xml", 12, 4, 0,
+     "a turn around four unions, names of one letter, blank members"},
     {"HEAD/benchmark/schema/test/schema_mbti_short.xml", 12, 4, 0, "the same, shorter"},
-    {"HEAD/benchmark/schema/test/schema_persona.xml", 42, 6, 0, "unions in modules, equal names in different parents"},
+    {"HEAD/benchmark/schema/test/schema_persona.xml", 42, 6, 0,
+     "unions in modules, equal names in different parents"},
     {"HEAD/benchmark/schema/test/schema_persona_long.xml", 40, 6, 0, "the same, longer"},
-    {"HEAD/examples/code_generation_bookstore.xml", 5, 0, 0, "source files as modules, names with dots, well-formed"},
-    {"HEAD/examples/parameterized_prompts.xml", 11, 2, 2, "parameters and unions nested six deep, single quotes"},
+    {"HEAD/examples/code_generation_bookstore.xml", 5, 0, 0,
+     "source files as modules, names with dots, well-formed"},
+    {"HEAD/examples/parameterized_prompts.xml", 11, 2, 2,
+     "parameters and unions nested six deep, single quotes"},
     {"HEAD/examples/persona_generation.xml", 35, 6, 0, "a child with the name of its grandparent"},
-    {"HEAD/examples/personalization-education.xml", 30, 6, 0, "unions directly in a turn, text between, not only ASCII"},
+    {"HEAD/examples/personalization-education.xml", 30, 6, 0,
+     "unions directly in a turn, text between, not only ASCII"},
     {"embedded/readme_schema_default.xml", 11, 3, 3, "comments everywhere, also around the root"},
 };
 
@@ -55,11 +62,16 @@ struct PromptFile {
 };
 
 const PromptFile kPrompts[] = {
-    {"HEAD/benchmark/schema/test/prompt_mbti.xml", "HEAD/benchmark/schema/test/schema_mbti.xml", 4, "one member of each union"},
-    {"HEAD/benchmark/schema/test/prompt_mbti.xml", "HEAD/benchmark/schema/test/schema_mbti_short.xml", 4, "fits both schemas"},
-    {"embedded/main_mbti_prompt.xml", "HEAD/benchmark/schema/test/schema_mbti.xml", 4, "imports only: the schema ends with the model's turn"},
-    {"embedded/main_personalization_education_prompt.xml", "HEAD/examples/personalization-education.xml", 6, "imports, then a user's turn"},
-    {"embedded/main_travel_prompt.xml", "HEAD/examples/parameterized_prompts.xml", 3, "nested imports and an argument"},
+    {"HEAD/benchmark/schema/test/prompt_mbti.xml", "HEAD/benchmark/schema/test/schema_mbti.xml", 4,
+     "one member of each union"},
+    {"HEAD/benchmark/schema/test/prompt_mbti.xml",
+     "HEAD/benchmark/schema/test/schema_mbti_short.xml", 4, "fits both schemas"},
+    {"embedded/main_mbti_prompt.xml", "HEAD/benchmark/schema/test/schema_mbti.xml", 4,
+     "imports only: the schema ends with the model's turn"},
+    {"embedded/main_personalization_education_prompt.xml",
+     "HEAD/examples/personalization-education.xml", 6, "imports, then a user's turn"},
+    {"embedded/main_travel_prompt.xml", "HEAD/examples/parameterized_prompts.xml", 3,
+     "nested imports and an argument"},
     {"embedded/readme_persona_prompt.xml", "HEAD/examples/persona_generation.xml", 6,
      "six modules with a member each; the modules themselves hold unions only"},
 };
@@ -75,7 +87,8 @@ const BadFile kBadSchemas[] = {
     {"HEAD/examples/code_generation_game.xml", 167, 19, "in text and values '<' is written '&lt;'",
      "source code with a bare '<': a lenient reader would drop it from the program without a word"},
     {"embedded/longbench_harness_template.txt", 1, 2, "outside of the root element",
-     "not a document: a note, then a schema and a prompt whose turns open in one and close in the other"},
+     "not a document: a note, then a schema and a prompt whose turns open in one and close in the "
+     "other"},
 };
 
 struct BadPrompt {
@@ -87,12 +100,14 @@ struct BadPrompt {
 };
 
 const BadPrompt kBadPrompts[] = {
-    {"embedded/readme_prompt_default.xml", "embedded/readme_schema_default.xml", 7, 9, "module 'preface' has no module 'task2'",
+    {"embedded/readme_prompt_default.xml", "embedded/readme_schema_default.xml", 7, 9,
+     "module 'preface' has no module 'task2'",
      "it imports a module that its schema does not define"},
 };
 
 // Prompts whose only schema is broken: they are sound in themselves.
-const char* const kPromptsWithoutSchema[] = {"embedded/main_code_generation_game_prompt.xml", "embedded/readme_demo_prompt.xml"};
+const char* const kPromptsWithoutSchema[] = {"embedded/main_code_generation_game_prompt.xml",
+                                             "embedded/readme_demo_prompt.xml"};
 
 const char* const kNotPml[] = {"NOTICE.md", "LICENSE.prompt-cache"};
 
@@ -116,7 +131,9 @@ struct Laid {
   Layout layout;
   std::vector<EncodeJob> jobs;
 
-  explicit Laid(const fs::path& schema) : layout(must(lay_out(must(parse_schema(read(schema))), encoder))), jobs(plan_encoding(layout)) {
+  explicit Laid(const fs::path& schema)
+      : layout(must(lay_out(must(parse_schema(read(schema))), encoder))),
+        jobs(plan_encoding(layout)) {
     must(check_layout(layout));
     must(check_jobs(layout, jobs));
   }
@@ -136,7 +153,8 @@ TEST_CASE("schemas of the corpus") {
   }
   for (const BadFile& file : kBadSchemas) {
     INFO(file.path << ": " << file.why);
-    expect_error(parse_schema(read(root / file.path)), Code::kPmlSyntax, file.line, file.column, file.part);
+    expect_error(parse_schema(read(root / file.path)), Code::kPmlSyntax, file.line, file.column,
+                 file.part);
   }
 }
 
@@ -146,7 +164,8 @@ TEST_CASE("prompts of the corpus") {
   for (const PromptFile& file : kPrompts) {
     INFO(file.path << ": " << file.why);
     const Laid schema(root / file.schema);
-    const Plan plan = must(resolve(must(parse_prompt(read(root / file.path))), schema.layout, schema.jobs, schema.encoder));
+    const Plan plan = must(resolve(must(parse_prompt(read(root / file.path))), schema.layout,
+                                   schema.jobs, schema.encoder));
     must(check_plan(schema.layout, schema.jobs, plan));
     std::set<std::string> modules;
     for (const PlanRun& run : plan.runs)
@@ -156,10 +175,12 @@ TEST_CASE("prompts of the corpus") {
   for (const BadPrompt& file : kBadPrompts) {
     INFO(file.path << ": " << file.why);
     const Laid schema(root / file.schema);
-    expect_error(resolve(must(parse_prompt(read(root / file.path))), schema.layout, schema.jobs, schema.encoder),
+    expect_error(resolve(must(parse_prompt(read(root / file.path))), schema.layout, schema.jobs,
+                         schema.encoder),
                  Code::kPmlSemantic, file.line, file.column, file.part);
   }
-  for (const char* path : kPromptsWithoutSchema) CHECK(must(parse_prompt(read(root / path))).children.size() == 6);
+  for (const char* path : kPromptsWithoutSchema)
+    CHECK(must(parse_prompt(read(root / path))).children.size() == 6);
 }
 
 TEST_CASE("the halves of the LongBench template leave their turns open") {
@@ -171,8 +192,10 @@ TEST_CASE("the halves of the LongBench template leave their turns open") {
     REQUIRE(end != text.npos);
     return text.substr(begin, end + std::string(to).size() - begin);
   };
-  expect_error(parse_schema(cut("<schema", "</schema>")), Code::kPmlSyntax, 6, 3, "does not close <user>, opened at 3:1");
-  expect_error(parse_prompt(cut("<prompt", "</prompt>")), Code::kPmlSyntax, 3, 29, "does not close <prompt>, opened at 1:1");
+  expect_error(parse_schema(cut("<schema", "</schema>")), Code::kPmlSyntax, 6, 3,
+               "does not close <user>, opened at 3:1");
+  expect_error(parse_prompt(cut("<prompt", "</prompt>")), Code::kPmlSyntax, 3, 29,
+               "does not close <prompt>, opened at 1:1");
 }
 
 TEST_CASE("with the unknown import taken out, the README's prompt resolves") {
@@ -182,7 +205,9 @@ TEST_CASE("with the unknown import taken out, the README's prompt resolves") {
   std::string prompt = read(root / "embedded/readme_prompt_default.xml");
   const std::size_t begin = prompt.find("<task2"), end = prompt.find("/>", begin);
   prompt.erase(begin, end + 2 - begin);
-  must(check_plan(schema.layout, schema.jobs, must(resolve(must(parse_prompt(prompt)), schema.layout, schema.jobs, schema.encoder))));
+  must(check_plan(
+      schema.layout, schema.jobs,
+      must(resolve(must(parse_prompt(prompt)), schema.layout, schema.jobs, schema.encoder))));
 }
 
 TEST_CASE("no file of the corpus is left out") {

@@ -37,7 +37,8 @@ struct Fixture {
     return jobs_of("<schema name='s' " + attributes + ">" + content + "</schema>");
   }
   std::vector<EncodeJob> jobs_of(const std::string& document) const {
-    const Layout layout = must(lay_out(must(parse_schema(document)), tokenizer.encoder(bracket_chat(), true)));
+    const Layout layout =
+        must(lay_out(must(parse_schema(document)), tokenizer.encoder(bracket_chat(), true)));
     std::vector<EncodeJob> jobs = plan_encoding(layout);
     must(check_jobs(layout, jobs));
     return jobs;
@@ -66,13 +67,17 @@ std::vector<std::string> names(const std::vector<EncodeJob>& jobs) {
 
 }  // namespace
 
-TEST_CASE_METHOD(Fixture, "a job for the root, each cached module with text, and each scaffold, in document order") {
+TEST_CASE_METHOD(
+    Fixture,
+    "a job for the root, each cached module with text, and each scaffold, in document order") {
   const auto all = jobs("", "<scaffold name='f' modules='a x'/>");
-  CHECK(names(all) == std::vector<std::string>{"", "a", "a/n", "x", "y", "y/z", "b/c", "last", "scaffold f"});
+  CHECK(names(all) ==
+        std::vector<std::string>{"", "a", "a/n", "x", "y", "y/z", "b/c", "last", "scaffold f"});
   CHECK(all.back().scaffold);
   CHECK(all.back().subject == 0);
   CHECK(all[3].subject == 3);
-  CHECK(names(jobs_of("<schema name='s'><module name='e'/><module name='p'><param name='q' len='1'/></module></schema>")) ==
+  CHECK(names(jobs_of("<schema name='s'><module name='e'/><module name='p'><param name='q' "
+                      "len='1'/></module></schema>")) ==
         std::vector<std::string>{""});  // nothing but the begin-of-sequence token
 }
 
@@ -95,7 +100,8 @@ TEST_CASE_METHOD(Fixture, "attend=self: a module sees only itself") {
   CHECK(show(all, "y/z") == "{0:z1}");
 }
 
-TEST_CASE_METHOD(Fixture, "attend=schema: a module sees the whole schema before it, one member of each union") {
+TEST_CASE_METHOD(
+    Fixture, "attend=schema: a module sees the whole schema before it, one member of each union") {
   const auto all = jobs("attend='schema'", "", "scaffold='y'");
   CHECK(show(all, "") == "{0:<s>[sys:sys:sys]}(4:a1 fill_ a2 n1 a3){12: mid }(14:y1 z1){17: end }");
   CHECK(show(all, "a") == "(0:<s>[sys:sys:sys]){4:a1 }(6:fill_){8: a2 }(10:n1){11: a3}");
@@ -104,7 +110,8 @@ TEST_CASE_METHOD(Fixture, "attend=schema: a module sees the whole schema before 
   // A module without a cache is seen as it stands.
   CHECK(show(all, "last") == "(0:<s>[sys:sys:sys]a1 fill_ a2 n1 a3 mid y1 z1 end b1 c1){22:l1}");
   // Without a default member the union is as if it were not there.
-  CHECK(show(jobs("attend='schema'"), "last") == "(0:<s>[sys:sys:sys]a1 fill_ a2 n1 a3 mid  end b1 c1){19:l1}");
+  CHECK(show(jobs("attend='schema'"), "last") ==
+        "(0:<s>[sys:sys:sys]a1 fill_ a2 n1 a3 mid  end b1 c1){19:l1}");
 }
 
 TEST_CASE_METHOD(Fixture, "positions=schema keeps the schema's positions in every pass") {
@@ -117,7 +124,8 @@ TEST_CASE_METHOD(Fixture, "positions=schema keeps the schema's positions in ever
   CHECK(show(jobs("positions='schema' attend='self'"), "x") == "{14:x1 x2 x3}");
 }
 
-TEST_CASE_METHOD(Fixture, "a scaffold keeps its modules and what is always there after the first of them") {
+TEST_CASE_METHOD(Fixture,
+                 "a scaffold keeps its modules and what is always there after the first of them") {
   for (const char* attend : {"attend='prefix'", "attend='self'", "attend='schema'"}) {
     INFO(attend);
     CHECK(show(jobs(attend, "<scaffold name='f' modules='last a'/>"), "scaffold f") ==
@@ -128,6 +136,7 @@ TEST_CASE_METHOD(Fixture, "a scaffold keeps its modules and what is always there
 }
 
 TEST_CASE_METHOD(Fixture, "a scaffold whose modules have no text needs no job") {
-  CHECK(names(jobs_of("<schema name='s'><module name='e'/><scaffold name='f' modules='e'/></schema>")) ==
+  CHECK(names(jobs_of(
+            "<schema name='s'><module name='e'/><scaffold name='f' modules='e'/></schema>")) ==
         std::vector<std::string>{""});
 }

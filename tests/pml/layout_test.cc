@@ -19,7 +19,8 @@ struct Fixture {
 
   Result<Layout> try_layout(const std::string& document, bool bos = false, bool chat = true) const {
     const Schema schema = must(parse_schema(document));
-    return lay_out(schema, tokenizer.encoder(chat ? std::optional(bracket_chat()) : std::nullopt, bos));
+    return lay_out(schema,
+                   tokenizer.encoder(chat ? std::optional(bracket_chat()) : std::nullopt, bos));
   }
   Layout layout(const std::string& document, bool bos = false) const {
     Layout layout = must(try_layout(document, bos));
@@ -32,10 +33,12 @@ struct Fixture {
     for (const Item item : layout.items) {
       if (item.kind == ItemKind::kPiece) {
         const Piece& p = layout.pieces[item.index];
-        out += layout.modules[p.module].path + "@" + std::to_string(p.position) + ":" + tokenizer.decode(p.tokens) + "|";
+        out += layout.modules[p.module].path + "@" + std::to_string(p.position) + ":" +
+               tokenizer.decode(p.tokens) + "|";
       } else if (item.kind == ItemKind::kSlot) {
         const Slot& s = layout.slots[item.index];
-        out += layout.modules[s.module].path + "." + s.name + "@" + std::to_string(s.position) + ":" + tokenizer.decode(s.filler) + "|";
+        out += layout.modules[s.module].path + "." + s.name + "@" + std::to_string(s.position) +
+               ":" + tokenizer.decode(s.filler) + "|";
       }
     }
     return out;
@@ -49,41 +52,55 @@ struct Fixture {
 }  // namespace
 
 TEST_CASE_METHOD(Fixture, "text belongs to the nearest module, else to the root") {
-  CHECK(show(layout("<schema name='s'>a b<module name='m'>c<module name='n'>d</module> e</module> f</schema>")) ==
-        "@0:a b|m@2:c|m/n@3:d|m@4: e|@5: f|");
+  CHECK(show(layout("<schema name='s'>a b<module name='m'>c<module name='n'>d</module> e</module> "
+                    "f</schema>")) == "@0:a b|m@2:c|m/n@3:d|m@4: e|@5: f|");
 }
 
-TEST_CASE_METHOD(Fixture, "a begin-of-sequence token stands once, at the start of the root's first piece") {
-  CHECK(show(layout("<schema name='s'>a<module name='m'>b</module></schema>", true)) == "@0:<s>a|m@2:b|");
-  CHECK(show(layout("<schema name='s'><module name='m'>b</module>a</schema>", true)) == "@0:<s>|m@1:b|@2:a|");
+TEST_CASE_METHOD(Fixture,
+                 "a begin-of-sequence token stands once, at the start of the root's first piece") {
+  CHECK(show(layout("<schema name='s'>a<module name='m'>b</module></schema>", true)) ==
+        "@0:<s>a|m@2:b|");
+  CHECK(show(layout("<schema name='s'><module name='m'>b</module>a</schema>", true)) ==
+        "@0:<s>|m@1:b|@2:a|");
 }
 
-TEST_CASE_METHOD(Fixture, "runs and wrappers of one owner make one piece; parameters, modules and unions end it") {
+TEST_CASE_METHOD(
+    Fixture,
+    "runs and wrappers of one owner make one piece; parameters, modules and unions end it") {
   CHECK(show(layout("<schema name='s'>a<system>b</system><user>c</user>d</schema>")) ==
         "@0:a[sys:b:sys][user-after-sys:c:user]d|");
-  CHECK(show(layout("<schema name='s'>a<module name='m'/>b<union/>c</schema>")) == "@0:a|@1:b|@2:c|");
-  CHECK(show(layout("<schema name='s'><module name='m'>a<param name='p' len='2'/>b</module></schema>")) ==
+  CHECK(show(layout("<schema name='s'>a<module name='m'/>b<union/>c</schema>")) ==
+        "@0:a|@1:b|@2:c|");
+  CHECK(show(layout(
+            "<schema name='s'><module name='m'>a<param name='p' len='2'/>b</module></schema>")) ==
         "m@0:a|m.p@1:__|m@3:b|");
 }
 
 TEST_CASE_METHOD(Fixture, "a role's wrapper belongs to the owner around it") {
-  CHECK(show(layout("<schema name='s'><user>a<module name='m'>b</module>c</user></schema>")) == "@0:[user:a|m@2:b|@3:c:user]|");
-  CHECK(show(layout("<schema name='s'><module name='m'><user>b</user></module></schema>")) == "m@0:[user:b:user]|");
+  CHECK(show(layout("<schema name='s'><user>a<module name='m'>b</module>c</user></schema>")) ==
+        "@0:[user:a|m@2:b|@3:c:user]|");
+  CHECK(show(layout("<schema name='s'><module name='m'><user>b</user></module></schema>")) ==
+        "m@0:[user:b:user]|");
   CHECK(show(layout("<schema name='s'><user/></schema>")) == "@0:[user::user]|");
 }
 
 TEST_CASE_METHOD(Fixture, "the user's prefix follows the turn that is always there before") {
   // What is in a sibling module or a union need not be in the prompt.
-  CHECK(show(layout("<schema name='s'><system>a</system><module name='m'><assistant>b</assistant></module><user>c</user></schema>")) ==
+  CHECK(show(layout("<schema name='s'><system>a</system><module "
+                    "name='m'><assistant>b</assistant></module><user>c</user></schema>")) ==
         "@0:[sys:a:sys]|m@3:[asst:b:asst]|@6:[user-after-sys:c:user]|");
-  CHECK(show(layout("<schema name='s'><assistant>a</assistant><module name='m'><user>b</user></module><user>c</user></schema>")) ==
+  CHECK(show(layout("<schema name='s'><assistant>a</assistant><module "
+                    "name='m'><user>b</user></module><user>c</user></schema>")) ==
         "@0:[asst:a:asst]|m@3:[user-after-asst:b:user]|@6:[user-after-asst:c:user]|");
-  CHECK(show(layout("<schema name='s'><user>a</user><user>b</user></schema>")) == "@0:[user:a:user][user:b:user]|");
+  CHECK(show(layout("<schema name='s'><user>a</user><user>b</user></schema>")) ==
+        "@0:[user:a:user][user:b:user]|");
 }
 
 TEST_CASE_METHOD(Fixture, "members of a union start together, the rest follows the longest") {
-  const Layout l = layout("<schema name='s'>a<union scaffold='y'><module name='x'>b</module><module name='y'>c d e</module>"
-                          "<module name='z'/></union> f</schema>");
+  const Layout l = layout(
+      "<schema name='s'>a<union scaffold='y'><module name='x'>b</module><module name='y'>c d "
+      "e</module>"
+      "<module name='z'/></union> f</schema>");
   CHECK(show(l) == "@0:a|x@1:b|y@1:c d e|@4: f|");
   CHECK(l.unions[0].position == 1);
   CHECK(l.unions[0].extent == 3);
@@ -96,15 +113,20 @@ TEST_CASE_METHOD(Fixture, "members of a union start together, the rest follows t
   CHECK_FALSE(l.find_module("w"));
 }
 
-TEST_CASE_METHOD(Fixture, "a parameter's room is filled with its scaffold, then with the placeholder") {
-  CHECK(show(layout("<schema name='s'><module name='m'><param name='p' len='4' scaffold='two words'/></module></schema>")) ==
-        "m.p@0:two words__|");
-  refused("<schema name='s'><module name='m'><param name='p' len='2' scaffold='three more words'/></module></schema>", 35,
-          "the scaffold text of parameter 'p' has 3 tokens; its length is 2");
+TEST_CASE_METHOD(Fixture,
+                 "a parameter's room is filled with its scaffold, then with the placeholder") {
+  CHECK(show(layout("<schema name='s'><module name='m'><param name='p' len='4' scaffold='two "
+                    "words'/></module></schema>")) == "m.p@0:two words__|");
+  refused(
+      "<schema name='s'><module name='m'><param name='p' len='2' scaffold='three more "
+      "words'/></module></schema>",
+      35, "the scaffold text of parameter 'p' has 3 tokens; its length is 2");
 }
 
 TEST_CASE_METHOD(Fixture, "the counts that a report needs") {
-  const Layout l = layout("<schema name='s'>r<module name='m' cache='false'>a b<param name='p' len='3'/><module name='n'>c</module>d</module></schema>");
+  const Layout l = layout(
+      "<schema name='s'>r<module name='m' cache='false'>a b<param name='p' len='3'/><module "
+      "name='n'>c</module>d</module></schema>");
   const Module& m = l.modules[1];
   CHECK(m.position == 1);
   CHECK(m.extent == 7);
@@ -117,7 +139,8 @@ TEST_CASE_METHOD(Fixture, "the counts that a report needs") {
 }
 
 TEST_CASE_METHOD(Fixture, "role elements need a chat format") {
-  expect_error(try_layout("<schema name='s'>\n<user/></schema>", false, false), Code::kPmlSemantic, 2, 1,
+  expect_error(try_layout("<schema name='s'>\n<user/></schema>", false, false), Code::kPmlSemantic,
+               2, 1,
                "<user> needs the model's chat format, which is not known; name it: chatml, llama2");
 }
 
@@ -129,8 +152,9 @@ TEST_CASE_METHOD(Fixture, "the encoder's errors get the place of the text") {
 }
 
 TEST_CASE_METHOD(Fixture, "scaffolds list modules that can stand together, with their parents") {
-  const std::string modules = "<module name='a'><module name='b'/></module><module name='c' cache='false'/>"
-                              "<union><module name='x'/><module name='y'/></union></schema>";
+  const std::string modules =
+      "<module name='a'><module name='b'/></module><module name='c' cache='false'/>"
+      "<union><module name='x'/><module name='y'/></union></schema>";
   const auto with = [&](const std::string& list) {
     return "<schema name='s'><scaffold name='f' modules='" + list + "'/>" + modules;
   };
@@ -148,7 +172,8 @@ TEST_CASE_METHOD(Fixture, "scaffolds list modules that can stand together, with 
 TEST_CASE_METHOD(Fixture, "a schema has a limit of tokens, parameters' room included") {
   std::string params;
   for (int i = 0; i < 257; ++i) params += "<param name='p" + std::to_string(i) + "' len='65536'/>";
-  const auto result = try_layout("<schema name='s'><module name='m'>" + params + "</module></schema>");
+  const auto result =
+      try_layout("<schema name='s'><module name='m'>" + params + "</module></schema>");
   REQUIRE_FALSE(result.ok());
   CHECK_THAT(result.error().message, Catch::Matchers::Contains("more than 16777216 tokens"));
 }
@@ -156,16 +181,19 @@ TEST_CASE_METHOD(Fixture, "a schema has a limit of tokens, parameters' room incl
 TEST_CASE_METHOD(Fixture, "a schema whose passes repeat too much is refused, quickly") {
   const auto schema = [](const std::string& attend, int n, const std::string& content) {
     std::string document = "<schema name='s' attend='" + attend + "'>";
-    for (int i = 0; i < n; ++i) document += "t<module name='m" + std::to_string(i) + "'>" + content + "</module>";
+    for (int i = 0; i < n; ++i)
+      document += "t<module name='m" + std::to_string(i) + "'>" + content + "</module>";
     return document + "</schema>";
   };
   for (const char* attend : {"prefix", "schema"}) {
-    expect_error(try_layout(schema(attend, 30000, "x")), Code::kPmlSemantic, 1, 1, "use attend=\"self\"");
+    expect_error(try_layout(schema(attend, 30000, "x")), Code::kPmlSemantic, 1, 1,
+                 "use attend=\"self\"");
     CHECK(try_layout(schema(attend, 1000, "x")).ok());
   }
   CHECK(try_layout(schema("self", 30000, "x")).ok());
   // Ten thousand documents in a union see none of each other.
   std::string documents = "<schema name='s' attend='schema'>Intro.<union>";
-  for (int i = 0; i < 10000; ++i) documents += "<module name='m" + std::to_string(i) + "'>one two three</module>";
+  for (int i = 0; i < 10000; ++i)
+    documents += "<module name='m" + std::to_string(i) + "'>one two three</module>";
   CHECK(try_layout(documents + "</union></schema>").ok());
 }

@@ -9,11 +9,11 @@ using Names = std::vector<std::string_view>;
 
 TEST_CASE("the nearest name has the fewest slips") {
   const Names known = {"trip-plan", "miami", "tokyo", "paris"};
-  CHECK(nearest_name("miamy", known) == "miami");    // a letter wrong
+  CHECK(nearest_name("miamy", known) == "miami");  // a letter wrong
   CHECK(nearest_name("tokio", known) == "tokyo");
-  CHECK(nearest_name("pari", known) == "paris");     // missing
-  CHECK(nearest_name("parris", known) == "paris");   // too many
-  CHECK(nearest_name("imami", known) == "miami");    // swapped
+  CHECK(nearest_name("pari", known) == "paris");    // missing
+  CHECK(nearest_name("parris", known) == "paris");  // too many
+  CHECK(nearest_name("imami", known) == "miami");   // swapped
   CHECK(nearest_name("tripplan", known) == "trip-plan");
   CHECK_FALSE(nearest_name("london", known));
   CHECK_FALSE(nearest_name("", known));
@@ -29,7 +29,8 @@ TEST_CASE("the hint suggests the nearest name, else lists what is known") {
   CHECK(name_hint("x", Names{"red", "green"}) == "; known here: 'red', 'green'");
   CHECK(name_hint("x", Names{}).empty());
   const Names many = {"a1", "a2", "a3", "a4", "a5", "a6", "a7", "a8", "a9"};
-  CHECK(name_hint("zz", many) == "; known here: 'a1', 'a2', 'a3', 'a4', 'a5', 'a6', 'a7', 'a8', ...");
+  CHECK(name_hint("zz", many) ==
+        "; known here: 'a1', 'a2', 'a3', 'a4', 'a5', 'a6', 'a7', 'a8', ...");
 }
 
 TEST_CASE("long names are shortened at a character's start, and not compared") {

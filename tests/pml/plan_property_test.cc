@@ -35,8 +35,10 @@ Tokens tokens_of(const EncodeJob& job) {
 
 struct Case {
   explicit Case(std::uint64_t seed)
-      : pml(seed, tokenizer), encoder(tokenizer.encoder(bracket_chat(), pml.bos)),
-        layout(must(lay_out(must(parse_schema(pml.schema())), encoder))), jobs(plan_encoding(layout)) {}
+      : pml(seed, tokenizer),
+        encoder(tokenizer.encoder(bracket_chat(), pml.bos)),
+        layout(must(lay_out(must(parse_schema(pml.schema())), encoder))),
+        jobs(plan_encoding(layout)) {}
 
   FakeTokenizer tokenizer;
   RandomPml pml;
@@ -86,7 +88,8 @@ TEST_CASE("random plans are the flat prompt, whatever attends to what") {
     }
     ++n_resolved;
     must(check_plan(c.layout, c.jobs, must(plan)));
-    n_moved += std::any_of(plan->runs.begin(), plan->runs.end(), [](const PlanRun& r) { return r.moved; });
+    n_moved +=
+        std::any_of(plan->runs.begin(), plan->runs.end(), [](const PlanRun& r) { return r.moved; });
     if (c.pml.positions == "compact")
       CHECK(tokens_of(*plan) == *flat);
     else
@@ -105,7 +108,8 @@ TEST_CASE("a scaffold's pass is the flat prompt that imports what it lists") {
     for (const EncodeJob& job : c.jobs) {
       if (!job.scaffold) continue;
       INFO("seed " << seed << "\n" << c.pml.schema() << "\n" << c.pml.scaffold_prompt(job.subject));
-      const Plan plan = must(resolve(must(parse_prompt(c.pml.scaffold_prompt(job.subject))), c.layout, c.jobs, c.encoder));
+      const Plan plan = must(resolve(must(parse_prompt(c.pml.scaffold_prompt(job.subject))),
+                                     c.layout, c.jobs, c.encoder));
       const Tokens pass = tokens_of(job), flat = tokens_of(plan);
       REQUIRE(pass.size() <= flat.size());
       CHECK(std::equal(pass.begin(), pass.end(), flat.begin()));
@@ -118,5 +122,6 @@ TEST_CASE("a scaffold's pass is the flat prompt that imports what it lists") {
 TEST_CASE("planning is deterministic") {
   const Case a(7), b(7);
   REQUIRE(a.jobs.size() == b.jobs.size());
-  for (std::size_t i = 0; i < a.jobs.size(); ++i) CHECK(tokens_of(a.jobs[i]) == tokens_of(b.jobs[i]));
+  for (std::size_t i = 0; i < a.jobs.size(); ++i)
+    CHECK(tokens_of(a.jobs[i]) == tokens_of(b.jobs[i]));
 }

@@ -69,17 +69,25 @@ class Runner {
     INFO("docs/PML.md:" << block.line);
     if (block.kind == "schema") return schema(block.text);
     if (block.kind == "prompt") return prompt(block.text);
-    if (block.kind == "flat") CHECK(flat() == block.text);
-    else if (block.kind == "positions") CHECK(positions() == block.text);
-    else if (block.kind == "jobs") CHECK(show_jobs() == block.text);
-    else if (block.kind == "file") files_[block.rest] = block.text + "\n";
-    else if (block.kind == "error") fails(block);
-    else FAIL("a block of kind '" << block.kind << "'");
+    if (block.kind == "flat")
+      CHECK(flat() == block.text);
+    else if (block.kind == "positions")
+      CHECK(positions() == block.text);
+    else if (block.kind == "jobs")
+      CHECK(show_jobs() == block.text);
+    else if (block.kind == "file")
+      files_[block.rest] = block.text + "\n";
+    else if (block.kind == "error")
+      fails(block);
+    else
+      FAIL("a block of kind '" << block.kind << "'");
   }
 
  private:
   Result<Layout> try_schema(const std::string& text) {
-    const auto read = [&](const std::string& path) -> Result<std::string> { return files_.at(path); };
+    const auto read = [&](const std::string& path) -> Result<std::string> {
+      return files_.at(path);
+    };
     PC_TRY(const Schema schema, parse_schema(text, read));
     return lay_out(schema, encoder_);
   }
@@ -106,14 +114,16 @@ class Runner {
     std::string out;
     for (const PlanRun& run : plan_.runs)
       out += (out.empty() ? "" : "\n") + std::to_string(run.position) + " " +
-             (run.moved ? "moved" : kinds[static_cast<int>(run.kind)]) + " " + tokenizer_.decode(run.tokens);
+             (run.moved ? "moved" : kinds[static_cast<int>(run.kind)]) + " " +
+             tokenizer_.decode(run.tokens);
     return out;
   }
   std::string show_jobs() const {
     std::string out;
     for (const EncodeJob& job : jobs_) {
       out += (out.empty() ? "" : "\n") + (job.name.empty() ? "(root)" : job.name) + " ";
-      for (const JobRun& run : job.runs) out += (run.keep ? "{" : "(") + tokenizer_.decode(run.tokens) + (run.keep ? "}" : ")");
+      for (const JobRun& run : job.runs)
+        out += (run.keep ? "{" : "(") + tokenizer_.decode(run.tokens) + (run.keep ? "}" : ")");
     }
     return out;
   }
@@ -125,7 +135,8 @@ class Runner {
     words >> line >> colon >> column >> std::ws;
     std::getline(words, message);
     const bool is_schema = block.text.rfind("<schema", 0) == 0;
-    const auto result = is_schema ? error_of(try_schema(block.text)) : error_of(try_prompt(block.text));
+    const auto result =
+        is_schema ? error_of(try_schema(block.text)) : error_of(try_prompt(block.text));
     INFO("the error is " << result.line << ":" << result.column << " " << result.message);
     CHECK(result.line == line);
     CHECK(result.column == column);

@@ -23,7 +23,8 @@ std::string text_of(const std::string& document) {
   return schema.children.empty() ? "(nothing)" : only(schema).text;
 }
 
-void refused(const std::string& document, std::uint32_t line, std::uint32_t column, const std::string& part) {
+void refused(const std::string& document, std::uint32_t line, std::uint32_t column,
+             const std::string& part) {
   INFO(document);
   expect_error(parse_schema(document), Code::kPmlSemantic, line, column, part);
 }
@@ -35,7 +36,10 @@ void refused_inside(const std::string& content, std::uint32_t column, const std:
 
 Result<std::string> one_file(const std::string& path) {
   if (path == "a.txt") return std::string("\n  from the file \r\n");
-  if (path == "crlf.txt") return std::string("\xEF\xBB\xBF" "one\r\ntwo\rthree\n\n");
+  if (path == "crlf.txt")
+    return std::string(
+        "\xEF\xBB\xBF"
+        "one\r\ntwo\rthree\n\n");
   if (path == "empty.txt") return std::string();
   return error(Code::kNotFound, "no file '" + path + "'");
 }
@@ -97,7 +101,10 @@ TEST_CASE("white space at the ends of a text run becomes one space, inside it st
   CHECK(text_of("<schema name='s'>a  b\n c</schema>") == "a  b\n c");
   CHECK(text_of("<schema name='s'>\n\t a \r\n </schema>") == " a ");
   CHECK(text_of("<schema name='s'> \n\t </schema>") == "(nothing)");
-  CHECK(text_of("<schema name='s'>\xC2\xA0" "a</schema>") == "\xC2\xA0" "a");  // a no-break space is text
+  CHECK(text_of("<schema name='s'>\xC2\xA0"
+                "a</schema>") ==
+        "\xC2\xA0"
+        "a");  // a no-break space is text
   CHECK(text_of("<schema name='s'>a <!-- x --> b<![CDATA[ <c/> ]]></schema>") == "a  b <c/> ");
   CHECK(text_of("<schema name='s'>&lt;b&gt; &amp; &#65;</schema>") == "<b> & A");
   CHECK(text_of("<schema name='s'>&#32;a</schema>") == " a");
@@ -106,27 +113,37 @@ TEST_CASE("white space at the ends of a text run becomes one space, inside it st
 TEST_CASE("xml:space is inherited and can be reset") {
   CHECK(text_of("<schema name='s' xml:space='preserve'>\n a \n</schema>") == "\n a \n");
   CHECK(text_of("<schema name='s' xml:space='preserve'> </schema>") == " ");
-  const Schema schema = must(parse_schema(
-      "<schema name='s' xml:space='preserve'><module name='m'>  a  <module name='n' xml:space='default'>  b  "
-      "</module></module></schema>"));
+  const Schema schema =
+      must(parse_schema("<schema name='s' xml:space='preserve'><module name='m'>  a  <module "
+                        "name='n' xml:space='default'>  b  "
+                        "</module></module></schema>"));
   CHECK(only(schema).children.at(0).text == "  a  ");
   CHECK(only(schema).children.at(1).children.at(0).text == " b ");
-  CHECK(must(parse_schema("<schema name='s'><union xml:space='preserve'> <module name='m'>  a</module> </union></schema>"))
-            .children.at(0).children.at(0).children.at(0).text == "  a");
+  CHECK(must(parse_schema("<schema name='s'><union xml:space='preserve'> <module name='m'>  "
+                          "a</module> </union></schema>"))
+            .children.at(0)
+            .children.at(0)
+            .children.at(0)
+            .text == "  a");
 }
 
 TEST_CASE("src= puts a file's text in front, as a run of its own") {
-  const auto parse = [](const std::string& document) { return must(parse_schema(document, one_file)); };
+  const auto parse = [](const std::string& document) {
+    return must(parse_schema(document, one_file));
+  };
   const Schema schema = parse("<schema name='s' src='a.txt'>inline</schema>");
   REQUIRE(schema.children.size() == 2);
   CHECK(schema.children[0].text == " from the file ");
   CHECK(schema.children[1].text == "inline");
-  CHECK(only(parse("<schema name='s'><module name='m' src='a.txt'/></schema>")).children.at(0).text == " from the file ");
+  CHECK(
+      only(parse("<schema name='s'><module name='m' src='a.txt'/></schema>")).children.at(0).text ==
+      " from the file ");
   CHECK(parse("<schema name='s' src='crlf.txt'/>").children.at(0).text == "one\ntwo\nthree ");
-  CHECK(parse("<schema name='s' src='crlf.txt' xml:space='preserve'/>").children.at(0).text == "one\ntwo\nthree\n\n");
+  CHECK(parse("<schema name='s' src='crlf.txt' xml:space='preserve'/>").children.at(0).text ==
+        "one\ntwo\nthree\n\n");
   CHECK(parse("<schema name='s' src='empty.txt'/>").children.empty());
-  expect_error(parse_schema("<schema name='s'>\n<module name='m' src='b.txt'/></schema>", one_file), Code::kNotFound, 2, 1,
-               "no file 'b.txt'");
+  expect_error(parse_schema("<schema name='s'>\n<module name='m' src='b.txt'/></schema>", one_file),
+               Code::kNotFound, 2, 1, "no file 'b.txt'");
   refused_inside("<module name='m' src='a.txt'/>", 1, "without a folder");
 }
 
@@ -155,7 +172,8 @@ TEST_CASE("unknown elements and attributes are named with the nearest known one"
   refused_inside("<prompt/>", 1, "no element <prompt>");
   refused_inside("<schema name='t'/>", 1, "no element <schema>");
   refused("<schema nmae='s'/>", 1, 1, "<schema> has no attribute 'nmae'; did you mean 'name'?");
-  refused("<schema name='s' version='1'/>", 1, 1, "has no attribute 'version'; known here: 'name', 'positions'");
+  refused("<schema name='s' version='1'/>", 1, 1,
+          "has no attribute 'version'; known here: 'name', 'positions'");
   refused_inside("<module name='m' cached='true'/>", 1, "did you mean 'cache'?");
   refused_inside("<union scafold='m'/>", 1, "did you mean 'scaffold'?");
   refused_inside("<module name='m'><param name='p' le='1'/></module>", 18, "did you mean 'len'?");
@@ -172,30 +190,41 @@ TEST_CASE("attributes have few values") {
 
 TEST_CASE("names of modules") {
   refused_inside("<module/>", 1, "<module> needs the attribute 'name'");
-  for (const char* tag : {"schema", "prompt", "module", "union", "param", "parameter", "system", "user", "assistant", "scaffold"})
+  for (const char* tag : {"schema", "prompt", "module", "union", "param", "parameter", "system",
+                          "user", "assistant", "scaffold"})
     refused_inside("<module name='" + std::string(tag) + "'/>", 1, "is a tag of the language");
   refused_inside("<module name='a:b'/>", 1, "is not a name");
   refused_inside("<module name='1a'/>", 1, "is not a name");
   refused_inside("<module name='" + std::string(129, 'x') + "'/>", 1, "longer than 128 bytes");
-  CHECK(parse_schema("<schema name='s'><module name='" + std::string(128, 'x') + "'/></schema>").ok());
-  CHECK(parse_schema("<schema name='s'><module name='\xC3\xA9t\xC3\xA9'/><module name='unit.py'/></schema>").ok());
+  CHECK(parse_schema("<schema name='s'><module name='" + std::string(128, 'x') + "'/></schema>")
+            .ok());
+  CHECK(parse_schema(
+            "<schema name='s'><module name='\xC3\xA9t\xC3\xA9'/><module name='unit.py'/></schema>")
+            .ok());
 }
 
 TEST_CASE("a path has a limit too") {
   std::string open, close;
-  for (int i = 0; i < 8; ++i) open += "<module name='" + std::string(128, 'x') + "'>", close += "</module>";
-  refused("<schema name='s'>" + open + close + "</schema>", 1, 18 + 7 * 144, "longer than 1024 bytes");
+  for (int i = 0; i < 8; ++i)
+    open += "<module name='" + std::string(128, 'x') + "'>", close += "</module>";
+  refused("<schema name='s'>" + open + close + "</schema>", 1, 18 + 7 * 144,
+          "longer than 1024 bytes");
 }
 
 TEST_CASE("names are unique among siblings; unions and roles are transparent") {
-  refused("<schema name='s'>\n <module name='a'/>\n <module name='a'/></schema>", 3, 2, "module 'a' is already defined at 2:2");
+  refused("<schema name='s'>\n <module name='a'/>\n <module name='a'/></schema>", 3, 2,
+          "module 'a' is already defined at 2:2");
   refused_inside("<union><module name='a'/><module name='a'/></union>", 26, "already defined");
   refused_inside("<module name='a'/><union><module name='a'/></union>", 26, "already defined");
-  refused_inside("<union><module name='a'/></union><union><module name='a'/></union>", 41, "already defined");
+  refused_inside("<union><module name='a'/></union><union><module name='a'/></union>", 41,
+                 "already defined");
   refused_inside("<module name='a'/><system><module name='a'/></system>", 27, "already defined");
-  CHECK(parse_schema("<schema name='s'><module name='a'><module name='a'/></module></schema>").ok());
-  CHECK(parse_schema("<schema name='s'><module name='a'><module name='x'/></module><module name='b'><module name='x'/></module>"
-                     "</schema>").ok());
+  CHECK(
+      parse_schema("<schema name='s'><module name='a'><module name='a'/></module></schema>").ok());
+  CHECK(parse_schema("<schema name='s'><module name='a'><module name='x'/></module><module "
+                     "name='b'><module name='x'/></module>"
+                     "</schema>")
+            .ok());
 }
 
 TEST_CASE("unions hold modules only") {
@@ -203,42 +232,56 @@ TEST_CASE("unions hold modules only") {
   refused_inside("<union><system/></union>", 8, "<system> in a <union>");
   refused_inside("<union><union/></union>", 8, "<union> in a <union>");
   refused_inside("<union><scaffold name='x' modules='a'/></union>", 8, "<scaffold> in a <union>");
-  refused_inside("<union scaffold='mimai'><module name='miami'/></union>", 1, "the union has no member 'mimai'; did you mean 'miami'?");
+  refused_inside("<union scaffold='mimai'><module name='miami'/></union>", 1,
+                 "the union has no member 'mimai'; did you mean 'miami'?");
   CHECK(parse_schema("<schema name='s'><union/><union><!-- none --></union></schema>").ok());
 }
 
 TEST_CASE("parameters") {
-  const auto in_module = [](const std::string& param, std::uint32_t column, const std::string& part) {
+  const auto in_module = [](const std::string& param, std::uint32_t column,
+                            const std::string& part) {
     refused_inside("<module name='m'>" + param + "</module>", 17 + column, part);
   };
   refused_inside("<param name='p' len='1'/>", 1, "<param> outside of a module");
-  refused_inside("<system><parameter name='p' len='1'/></system>", 9, "<parameter> outside of a module");
+  refused_inside("<system><parameter name='p' len='1'/></system>", 9,
+                 "<parameter> outside of a module");
   in_module("<param len='1'/>", 1, "needs the attribute 'name'");
   in_module("<param name='p'/>", 1, "needs the attribute 'len'");
   in_module("<param name='p' len='1' length='1'/>", 1, "same attribute");
-  for (const char* len : {"0", "-2", "65537", "99999999999999999999", "1.5", "", " 1", "1 ", "x", "0x10", "+1"})
-    in_module("<param name='p' len='" + std::string(len) + "'/>", 1, "a number of tokens from 1 to 65536");
+  for (const char* len :
+       {"0", "-2", "65537", "99999999999999999999", "1.5", "", " 1", "1 ", "x", "0x10", "+1"})
+    in_module("<param name='p' len='" + std::string(len) + "'/>", 1,
+              "a number of tokens from 1 to 65536");
   in_module("<param name='p' len='1'> x</param>", 26, "<param> must be empty");
   in_module("<param name='p' len='1'><module name='n'/></param>", 25, "<param> must be empty");
   in_module("<param name='1p' len='1'/>", 1, "is not a name");
-  in_module("<param name='p' len='1'/><param name='p' len='1'/>", 26, "parameter 'p' is already defined");
-  CHECK(parse_schema("<schema name='s'><module name='m'><user><param name='user' len='65536'> </param></user>"
-                     "<module name='n'><param name='user' len='1'/></module></module></schema>").ok());
+  in_module("<param name='p' len='1'/><param name='p' len='1'/>", 26,
+            "parameter 'p' is already defined");
+  CHECK(
+      parse_schema(
+          "<schema name='s'><module name='m'><user><param name='user' len='65536'> </param></user>"
+          "<module name='n'><param name='user' len='1'/></module></module></schema>")
+          .ok());
 }
 
 TEST_CASE("role elements do not stand in one another") {
   refused_inside("<system><user/></system>", 9, "<user> inside <system>");
   refused_inside("<user><module name='m'><user/></module></user>", 24, "<user> inside <user>");
-  refused_inside("<user><union><module name='m'><assistant/></module></union></user>", 31, "<assistant> inside <user>");
-  CHECK(parse_schema("<schema name='s'><module name='m'><user/><assistant/></module><user/></schema>").ok());
+  refused_inside("<user><union><module name='m'><assistant/></module></union></user>", 31,
+                 "<assistant> inside <user>");
+  CHECK(
+      parse_schema("<schema name='s'><module name='m'><user/><assistant/></module><user/></schema>")
+          .ok());
 }
 
 TEST_CASE("scaffolds stand in the schema, with a name and a list") {
-  refused_inside("<module name='m'><scaffold name='x' modules='m'/></module>", 18, "stands directly in <schema>");
+  refused_inside("<module name='m'><scaffold name='x' modules='m'/></module>", 18,
+                 "stands directly in <schema>");
   refused_inside("<user><scaffold name='x' modules='m'/></user>", 7, "stands directly in <schema>");
   refused_inside("<scaffold modules='m'/>", 1, "needs the attribute 'name'");
   refused_inside("<scaffold name='x'/>", 1, "needs the attribute 'modules'");
   refused_inside("<scaffold name='x' modules='  '/>", 1, "lists no modules");
   refused_inside("<scaffold name='x' modules='m'>text</scaffold>", 32, "must be empty");
-  refused_inside("<scaffold name='x' modules='a'/><scaffold name='x' modules='b'/>", 33, "scaffold 'x' is already defined");
+  refused_inside("<scaffold name='x' modules='a'/><scaffold name='x' modules='b'/>", 33,
+                 "scaffold 'x' is already defined");
 }

@@ -31,8 +31,12 @@ struct Folder {
   }
   ~Folder() { fs::remove_all(root); }
   fs::path schema() const { return root / "schema"; }
-  static void write(const fs::path& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
-  Result<std::string> read(const std::string& path) const { return file_reader(schema().string())(path); }
+  static void write(const fs::path& path, const std::string& text) {
+    std::ofstream(path, std::ios::binary) << text;
+  }
+  Result<std::string> read(const std::string& path) const {
+    return file_reader(schema().string())(path);
+  }
 
   fs::path root;
 };
@@ -80,7 +84,8 @@ TEST_CASE("what cannot be text is an error that names the file") {
   REQUIRE(mkfifo((folder.schema() / "fifo").c_str(), 0600) == 0);
   expect_error(folder.read("fifo"), Code::kIo, 0, 0, "not a regular file");
   Folder::write(folder.schema() / "latin.txt", "caf\xE9");
-  expect_error(folder.read("latin.txt"), Code::kPmlSemantic, 0, 0, "'latin.txt' is not UTF-8 at byte 3");
+  expect_error(folder.read("latin.txt"), Code::kPmlSemantic, 0, 0,
+               "'latin.txt' is not UTF-8 at byte 3");
   fs::create_symlink("loop", folder.schema() / "loop");
   expect_error(folder.read("loop"), Code::kIo, 0, 0, "'loop'");
   expect_error(file_reader((folder.root / "gone").string())("a"), Code::kNotFound, 0, 0, "gone");

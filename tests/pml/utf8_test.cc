@@ -22,13 +22,14 @@ TEST_CASE("every character but the surrogates is UTF-8, cut off it is not") {
     const std::string s = encode(c);
     const bool surrogate = c >= 0xD800 && c <= 0xDFFF;
     if (find_invalid_utf8(s).has_value() != surrogate) FAIL("character " << c);
-    if (s.size() > 1 && find_invalid_utf8("a" + s.substr(0, s.size() - 1)) != 1u) FAIL("cut off character " << c);
+    if (s.size() > 1 && find_invalid_utf8("a" + s.substr(0, s.size() - 1)) != 1u)
+      FAIL("cut off character " << c);
   }
 }
 
 TEST_CASE("overlong forms, strays and what lies beyond Unicode are not UTF-8") {
-  for (const char* bad : {"\x80", "\xC0\x80", "\xC1\xBF", "\xE0\x9F\xBF", "\xF0\x8F\xBF\xBF", "\xF4\x90\x80\x80",
-                          "\xF5\x80\x80\x80", "\xFF", "\xFE", "\xED\xA0\x80"}) {
+  for (const char* bad : {"\x80", "\xC0\x80", "\xC1\xBF", "\xE0\x9F\xBF", "\xF0\x8F\xBF\xBF",
+                          "\xF4\x90\x80\x80", "\xF5\x80\x80\x80", "\xFF", "\xFE", "\xED\xA0\x80"}) {
     CHECK(find_invalid_utf8(bad) == 0u);
     CHECK(find_invalid_utf8("ok \xC3\xA9 " + std::string(bad)) == 6u);
   }

@@ -12,7 +12,8 @@ using pc::test::must;
 
 namespace {
 
-void refused(const std::string& document, std::uint32_t line, std::uint32_t column, const std::string& part) {
+void refused(const std::string& document, std::uint32_t line, std::uint32_t column,
+             const std::string& part) {
   INFO(document.substr(0, 200));
   expect_error(read_xml(document), Code::kPmlSyntax, line, column, part);
 }
@@ -26,7 +27,8 @@ std::string nested(std::size_t depth) {
 }  // namespace
 
 TEST_CASE("elements, attributes and text runs with their places") {
-  const XmlNode root = must(read_xml("<a x='1' y=\"two\">\n  one\n  <b/>two<!-- c -->three<![CDATA[ <4> ]]>&lt;&#x41;</a>"));
+  const XmlNode root = must(read_xml(
+      "<a x='1' y=\"two\">\n  one\n  <b/>two<!-- c -->three<![CDATA[ <4> ]]>&lt;&#x41;</a>"));
   CHECK(root.name == "a");
   CHECK(root.place == Place{1, 1});
   REQUIRE(root.attributes.size() == 2);
@@ -76,9 +78,10 @@ TEST_CASE("other encodings and versions are refused") {
 
 TEST_CASE("DOCTYPE is refused, and with it every entity bomb") {
   refused("<!DOCTYPE a><a/>", 1, 1, "DOCTYPE");
-  refused("<?xml version='1.0'?>\n<!DOCTYPE lolz [\n <!ENTITY lol \"lol\">\n"
-          " <!ENTITY lol2 \"&lol;&lol;&lol;&lol;&lol;&lol;&lol;&lol;&lol;&lol;\">\n]>\n<a>&lol2;</a>",
-          2, 1, "DOCTYPE");
+  refused(
+      "<?xml version='1.0'?>\n<!DOCTYPE lolz [\n <!ENTITY lol \"lol\">\n"
+      " <!ENTITY lol2 \"&lol;&lol;&lol;&lol;&lol;&lol;&lol;&lol;&lol;&lol;\">\n]>\n<a>&lol2;</a>",
+      2, 1, "DOCTYPE");
   refused("<!DOCTYPE a SYSTEM \"file:///etc/passwd\"><a/>", 1, 1, "DOCTYPE");
   refused("<!DOCTYPE a [<!ENTITY x SYSTEM \"http://example.org/\">]><a>&x;</a>", 1, 1, "DOCTYPE");
   refused("<a>&nbsp;</a>", 1, 4, "undefined entity");
@@ -118,7 +121,8 @@ TEST_CASE("depth, number of elements and size have limits") {
   std::string many = "<a>";
   for (std::size_t i = 1; i < kMaxElements; ++i) many += "<b/>";
   CHECK(read_xml(many + "</a>").ok());
-  refused(many + "<b/></a>", 1, static_cast<std::uint32_t>(many.size() + 1), "more than 65536 elements");
+  refused(many + "<b/></a>", 1, static_cast<std::uint32_t>(many.size() + 1),
+          "more than 65536 elements");
 
   const std::string full = "<a>" + std::string(kMaxDocumentBytes - 7, 'x') + "</a>";
   CHECK(must(read_xml(full)).children[0].text.size() == kMaxDocumentBytes - 7);
@@ -137,12 +141,14 @@ TEST_CASE("hostile shapes take time in proportion to their size") {
 }
 
 TEST_CASE("a name is what could be a tag, without colon") {
-  for (const char* name : {"a", "_", "trip-plan", "unit.py", "a1", "\xC3\xA9t\xC3\xA9", "\xE6\x9D\xB1\xE4\xBA\xAC"}) {
+  for (const char* name :
+       {"a", "_", "trip-plan", "unit.py", "a1", "\xC3\xA9t\xC3\xA9", "\xE6\x9D\xB1\xE4\xBA\xAC"}) {
     INFO(name);
     CHECK(is_xml_name(name));
   }
-  for (const char* name : {"", "1a", "-a", ".a", "a b", "a:b", ":a", "a/", "a>", "a<", "a&", "a\"", "a\n", "\xC3\x97",
-                           "a\xFF", "a x='1'", "a'", "!a", "?a", "a="}) {
+  for (const char* name :
+       {"",   "1a",  "-a",  ".a",       "a b",   "a:b",     ":a", "a/", "a>", "a<",
+        "a&", "a\"", "a\n", "\xC3\x97", "a\xFF", "a x='1'", "a'", "!a", "?a", "a="}) {
     INFO(name);
     CHECK_FALSE(is_xml_name(name));
   }

@@ -23,7 +23,9 @@ class FakeTokenizer {
 
   // "\s*\S+" again and again, and what white space is left at the end.
   static std::vector<std::string> words(std::string_view text) {
-    const auto space = [&](std::size_t i) { return std::isspace(static_cast<unsigned char>(text[i])) != 0; };
+    const auto space = [&](std::size_t i) {
+      return std::isspace(static_cast<unsigned char>(text[i])) != 0;
+    };
     std::vector<std::string> out;
     for (std::size_t begin = 0, i = 0; begin < text.size(); begin = i) {
       while (i < text.size() && space(i)) ++i;
@@ -45,18 +47,24 @@ class FakeTokenizer {
   std::string decode(const Tokens& tokens) const {
     std::string out;
     for (const TokenId token : tokens) {
-      if (token == kPlaceholder) out += "_";
-      else if (token == kBos) out += "<s>";
-      else out += state_->words[static_cast<std::size_t>(token) - 2];
+      if (token == kPlaceholder)
+        out += "_";
+      else if (token == kBos)
+        out += "<s>";
+      else
+        out += state_->words[static_cast<std::size_t>(token) - 2];
     }
     return out;
   }
 
   // Shares this tokenizer's dictionary.
-  pml::TextEncoder encoder(std::optional<pml::ChatTemplate> chat = {}, bool with_bos = false) const {
+  pml::TextEncoder encoder(std::optional<pml::ChatTemplate> chat = {},
+                           bool with_bos = false) const {
     pml::TextEncoder encoder;
     encoder.text = [self = *this](std::string_view s) -> Result<Tokens> { return self.text(s); };
-    encoder.markup = [self = *this](std::string_view s) -> Result<Tokens> { return self.markup(s); };
+    encoder.markup = [self = *this](std::string_view s) -> Result<Tokens> {
+      return self.markup(s);
+    };
     if (with_bos) encoder.bos = kBos;
     encoder.placeholder = kPlaceholder;
     encoder.chat = std::move(chat);
@@ -70,7 +78,8 @@ class FakeTokenizer {
   };
 
   TokenId id(char kind, const std::string& word) const {
-    const auto [it, added] = state_->ids.emplace(std::pair(kind, word), static_cast<TokenId>(state_->words.size()) + 2);
+    const auto [it, added] =
+        state_->ids.emplace(std::pair(kind, word), static_cast<TokenId>(state_->words.size()) + 2);
     if (added) state_->words.push_back(word);
     return it->second;
   }
@@ -80,8 +89,13 @@ class FakeTokenizer {
 
 // A chat format whose strings show what they are.
 inline pml::ChatTemplate bracket_chat() {
-  return {"brackets", {"[sys:", ":sys]"}, {"[user:", ":user]"}, {"[asst:", ":asst]"},
-          "[user-after-sys:", "[user-after-asst:", "[answer:"};
+  return {"brackets",
+          {"[sys:", ":sys]"},
+          {"[user:", ":user]"},
+          {"[asst:", ":asst]"},
+          "[user-after-sys:",
+          "[user-after-asst:",
+          "[answer:"};
 }
 
 // One token a byte, no dictionary: for hostile input.

@@ -18,7 +18,7 @@ namespace {
 
 using Bytes = std::vector<std::uint8_t>;
 
-constexpr int kMutations = 200;       // of each file: seconds in all
+constexpr int kMutations = 200;  // of each file: seconds in all
 constexpr std::size_t kMaxBytes = 1 << 16;
 
 // Copies, so that a sanitizer sees reads past the end.

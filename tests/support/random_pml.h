@@ -32,14 +32,15 @@ struct PmlNode {
 struct PromptItem {
   enum class Kind { kText, kOpen, kClose, kImport };
   Kind kind = Kind::kText;
-  std::string name, text, written;                // role or module; text
-  std::map<std::string, std::string> arguments;   // kImport
-  std::vector<PromptItem> level;                  // kImport
+  std::string name, text, written;               // role or module; text
+  std::map<std::string, std::string> arguments;  // kImport
+  std::vector<PromptItem> level;                 // kImport
 };
 
 class RandomPml {
  public:
-  RandomPml(std::uint64_t seed, FakeTokenizer tokenizer) : random_(seed), tokenizer_(std::move(tokenizer)) {
+  RandomPml(std::uint64_t seed, FakeTokenizer tokenizer)
+      : random_(seed), tokenizer_(std::move(tokenizer)) {
     positions = random_.chance(0.5) ? "compact" : "schema";
     attend = std::vector<std::string>{"prefix", "self", "schema"}[random_.below(3)];
     bos = random_.chance(0.5);
@@ -53,7 +54,8 @@ class RandomPml {
   bool bos = false;
 
   std::string schema() const {
-    std::string out = "<schema name=\"s\" positions=\"" + positions + "\" attend=\"" + attend + "\">" + write(root_);
+    std::string out = "<schema name=\"s\" positions=\"" + positions + "\" attend=\"" + attend +
+                      "\">" + write(root_);
     for (std::size_t i = 0; i < scaffolds_.size(); ++i) {
       out += "<scaffold name=\"f" + std::to_string(i) + "\" modules=\"";
       for (const std::string& path : scaffolds_[i]) out += path + " ";
@@ -63,7 +65,9 @@ class RandomPml {
   }
   std::string prompt() const { return "<prompt schema=\"s\">" + write(prompt_) + "</prompt>"; }
   // The prompt that imports what scaffold i lists and says nothing itself.
-  std::string scaffold_prompt(std::size_t i) const { return "<prompt schema=\"s\">" + write_paths(scaffolds_[i], "") + "</prompt>"; }
+  std::string scaffold_prompt(std::size_t i) const {
+    return "<prompt schema=\"s\">" + write_paths(scaffolds_[i], "") + "</prompt>";
+  }
   std::size_t n_scaffolds() const { return scaffolds_.size(); }
   bool has_params() const { return with_params_; }
 
@@ -87,10 +91,12 @@ class RandomPml {
   std::pair<std::string, std::string> text() {
     static const std::vector<std::string> pads = {"", " ", "\n  ", "\t\r\n"};
     std::string core = word();
-    for (std::uint32_t n = random_.below(4); n > 0; --n) core += (random_.chance(0.2) ? "\n " : " ") + word();
+    for (std::uint32_t n = random_.below(4); n > 0; --n)
+      core += (random_.chance(0.2) ? "\n " : " ") + word();
     const std::string before = pads[random_.below(4)], after = pads[random_.below(4)];
     const std::string comment = random_.chance(0.2) ? "<!-- no text -->" : "";
-    return {(before.empty() ? "" : " ") + core + (after.empty() ? "" : " "), before + comment + core + after};
+    return {(before.empty() ? "" : " ") + core + (after.empty() ? "" : " "),
+            before + comment + core + after};
   }
 
   std::vector<PmlNode> content(int depth, bool root, bool in_role) {
@@ -110,9 +116,11 @@ class RandomPml {
         node = module(depth, in_role);
       } else if (kind < 9 && depth < 3) {
         node.kind = Kind::kUnion;
-        for (std::uint32_t m = random_.below(4); m > 0; --m) node.children.push_back(module(depth, in_role));
+        for (std::uint32_t m = random_.below(4); m > 0; --m)
+          node.children.push_back(module(depth, in_role));
         if (!node.children.empty() && random_.chance(0.5))
-          node.name = node.children[random_.below(static_cast<std::uint32_t>(node.children.size()))].name;
+          node.name =
+              node.children[random_.below(static_cast<std::uint32_t>(node.children.size()))].name;
       } else if (!in_role) {
         node.kind = Kind::kRole;
         node.name = role();
@@ -135,10 +143,13 @@ class RandomPml {
     return node;
   }
 
-  std::string role() { return std::vector<std::string>{"system", "user", "assistant"}[random_.below(3)]; }
+  std::string role() {
+    return std::vector<std::string>{"system", "user", "assistant"}[random_.below(3)];
+  }
 
   // Unions and roles do not count as levels.
-  static void collect(const std::vector<PmlNode>& nodes, std::vector<std::vector<const PmlNode*>>& groups) {
+  static void collect(const std::vector<PmlNode>& nodes,
+                      std::vector<std::vector<const PmlNode*>>& groups) {
     for (const PmlNode& node : nodes) {
       if (node.kind == Kind::kModule) groups.push_back({&node});
       if (node.kind == Kind::kRole) collect(node.children, groups);
@@ -156,23 +167,28 @@ class RandomPml {
     const bool wrap = !in_role && random_.chance(0.3);
     for (const auto& group : groups) {
       if (group.empty() || random_.chance(0.4)) continue;
-      imports.push_back(import(*group[random_.below(static_cast<std::uint32_t>(group.size()))], in_role || wrap));
+      imports.push_back(
+          import(*group[random_.below(static_cast<std::uint32_t>(group.size()))], in_role || wrap));
     }
     if (!wrap)
-      for (std::size_t i = imports.size(); i > 1; --i) std::swap(imports[i - 1], imports[random_.below(static_cast<std::uint32_t>(i))]);
+      for (std::size_t i = imports.size(); i > 1; --i)
+        std::swap(imports[i - 1], imports[random_.below(static_cast<std::uint32_t>(i))]);
 
     std::vector<PromptItem> items;
     const auto maybe_text = [&] {
-      if (random_.chance(0.4) && (items.empty() || items.back().kind != PromptItem::Kind::kText)) items.push_back(text_item());
+      if (random_.chance(0.4) && (items.empty() || items.back().kind != PromptItem::Kind::kText))
+        items.push_back(text_item());
     };
     std::string open;
     for (PromptItem& item : imports) {
       maybe_text();
-      if (wrap && open.empty() && random_.chance(0.6)) items.push_back(mark(PromptItem::Kind::kOpen, open = role()));
+      if (wrap && open.empty() && random_.chance(0.6))
+        items.push_back(mark(PromptItem::Kind::kOpen, open = role()));
       maybe_text();
       items.push_back(std::move(item));
       maybe_text();
-      if (!open.empty() && random_.chance(0.4)) items.push_back(mark(PromptItem::Kind::kClose, std::exchange(open, "")));
+      if (!open.empty() && random_.chance(0.4))
+        items.push_back(mark(PromptItem::Kind::kClose, std::exchange(open, "")));
     }
     if (!open.empty()) items.push_back(mark(PromptItem::Kind::kClose, open));
     maybe_text();
@@ -207,7 +223,8 @@ class RandomPml {
       if (node.kind == Kind::kRole) add_arguments(node.children, item);
       if (node.kind != Kind::kParam || random_.chance(0.3)) continue;
       std::string value;
-      for (std::uint32_t n = random_.below(node.len + 1); n > 0; --n) value += (value.empty() ? "" : " ") + word();
+      for (std::uint32_t n = random_.below(node.len + 1); n > 0; --n)
+        value += (value.empty() ? "" : " ") + word();
       item.arguments[node.name] = value;
     }
   }
@@ -218,7 +235,8 @@ class RandomPml {
     if (!paths.empty()) scaffolds_.push_back(std::move(paths));
   }
   // Modules that may be imported together, each with its parents.
-  void list(const std::vector<PmlNode>& nodes, const std::string& around, std::vector<std::string>& paths) {
+  void list(const std::vector<PmlNode>& nodes, const std::string& around,
+            std::vector<std::string>& paths) {
     std::vector<std::vector<const PmlNode*>> groups;
     collect(nodes, groups);
     for (const auto& group : groups) {
@@ -235,14 +253,20 @@ class RandomPml {
     for (const PmlNode& node : nodes) {
       switch (node.kind) {
         case Kind::kText: out += node.written; break;
-        case Kind::kParam: out += "<param name=\"" + node.name + "\" len=\"" + std::to_string(node.len) + "\"/>"; break;
+        case Kind::kParam:
+          out += "<param name=\"" + node.name + "\" len=\"" + std::to_string(node.len) + "\"/>";
+          break;
         case Kind::kModule:
-          out += "<module name=\"" + node.name + (node.cache ? "\">" : "\" cache=\"false\">") + write(node.children) + "</module>";
+          out += "<module name=\"" + node.name + (node.cache ? "\">" : "\" cache=\"false\">") +
+                 write(node.children) + "</module>";
           break;
         case Kind::kUnion:
-          out += (node.name.empty() ? "<union>\n" : "<union scaffold=\"" + node.name + "\">\n") + write(node.children) + "</union>";
+          out += (node.name.empty() ? "<union>\n" : "<union scaffold=\"" + node.name + "\">\n") +
+                 write(node.children) + "</union>";
           break;
-        case Kind::kRole: out += "<" + node.name + ">" + write(node.children) + "</" + node.name + ">"; break;
+        case Kind::kRole:
+          out += "<" + node.name + ">" + write(node.children) + "</" + node.name + ">";
+          break;
       }
     }
     return out;
@@ -292,11 +316,14 @@ class RandomPml {
     void open(const std::string& role, const std::string& before) {
       if (role == "system") return markup(chat.system.prefix);
       if (role == "assistant") return markup(chat.assistant.prefix);
-      markup(before == "system" ? *chat.user_prefix_after_system
-                                : before == "assistant" ? *chat.user_prefix_after_assistant : chat.user.prefix);
+      markup(before == "system"      ? *chat.user_prefix_after_system
+             : before == "assistant" ? *chat.user_prefix_after_assistant
+                                     : chat.user.prefix);
     }
     void close(const std::string& role) {
-      markup(role == "system" ? chat.system.suffix : role == "user" ? chat.user.suffix : chat.assistant.suffix);
+      markup(role == "system" ? chat.system.suffix
+             : role == "user" ? chat.user.suffix
+                              : chat.assistant.suffix);
       ended = true;
     }
 
@@ -319,9 +346,10 @@ class RandomPml {
       for (; i < level.size(); ++i) say(level[i]);
     }
 
-    // `always`: the role of the turn that is before this place in every prompt. Returns it for what follows.
-    std::string add(const std::vector<PmlNode>& nodes, const std::vector<PromptItem>& level, std::string always,
-                    const PromptItem* owner = nullptr) {
+    // `always`: the role of the turn that is before this place in every prompt. Returns it for what
+    // follows.
+    std::string add(const std::vector<PmlNode>& nodes, const std::vector<PromptItem>& level,
+                    std::string always, const PromptItem* owner = nullptr) {
       for (const PmlNode& node : nodes) {
         switch (node.kind) {
           case Kind::kText: append(tokenizer.text(node.text)); break;
@@ -348,7 +376,8 @@ class RandomPml {
       }
       return always;
     }
-    void add_module(const PmlNode& module, const std::vector<PromptItem>& level, const std::string& always) {
+    void add_module(const PmlNode& module, const std::vector<PromptItem>& level,
+                    const std::string& always) {
       for (std::size_t i = 0; i < level.size(); ++i) {
         if (level[i].kind != PromptItem::Kind::kImport || level[i].name != module.name) continue;
         std::size_t first = i;
