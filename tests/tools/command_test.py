@@ -9,6 +9,7 @@ The shipped model and its example are tried too where they exist.
 import json
 import os
 import pathlib
+import pty
 import re
 import shutil
 import signal
@@ -211,8 +212,7 @@ class Run(CommandTest):
         self.assertRegex(text, "answers (agree|differ)")
 
     def test_one_module_behind_the_prefix_answers_as_a_full_prefill_does(self):
-        prompt = self.write("one.pml", '<prompt schema="guide"><trip days="3"/><user>Where?</user></prompt>')
-        schema = self.write("f32.pml", SCHEMA.replace(' <param name="days" len="8"/>', ""))
+        schema = self.write("no-parameter.pml", SCHEMA.replace(' <param name="days" len="8"/>', ""))
         one = self.write("one.pml", '<prompt schema="guide"><trip/><user>Where?</user></prompt>')
         report = json.loads(self.engine("run", "-s", schema, one, "--kv-type", "f32", "-n", "20", "--compare", "--json"))
         self.assertTrue(report["agree"], report)
@@ -423,6 +423,43 @@ class Failures(CommandTest):
         self.assertIn("standard output", done.stderr)
 
 
+class Terminal(CommandTest):
+    def on_a_terminal(self, *line, expect=0, **environment):
+        """What the command writes when both its outputs are one terminal."""
+        outside, inside = pty.openpty()
+        process = subprocess.Popen([COMMAND, *line], env=self.environment | environment, cwd=self.dir,
+                                   stdin=subprocess.DEVNULL, stdout=inside, stderr=inside)
+        os.close(inside)
+        text = b""
+        try:
+            while chunk := os.read(outside, 1 << 16):
+                text += chunk
+        except OSError:  # Linux says EIO where the last writer has gone
+            pass
+        os.close(outside)
+        self.assertEqual(process.wait(), expect, text)
+        return text.decode()
+
+    def test_encode_draws_a_bar_and_takes_it_away(self):
+        text = self.on_a_terminal("encode", "-m", MODEL, "-s", self.schema, "-t", "1")
+        self.assertIn("[####", text)
+        self.assertRegex(text, r"\r\x1b\[K\d+ of \d+ modules encoded")
+        quiet = self.on_a_terminal("encode", "-m", MODEL, "-s", self.schema, "-t", "1", "-q")
+        self.assertEqual(quiet, "")
+
+    def test_colour_is_only_for_terminals_without_no_color(self):
+        line = ["run", "-m", MODEL, "-s", self.schema, "missing.pml"]
+        self.assertIn("\x1b[31merror:", self.on_a_terminal(*line, expect=1))
+        self.assertNotIn("\x1b", self.on_a_terminal(*line, expect=1, NO_COLOR="1"))
+        self.command(*line, expect=1)
+        self.assertNotIn("\x1b", self.err)
+
+    def test_an_answer_sends_no_control_characters_to_a_terminal(self):
+        line = ["run", "-m", MODEL, "-s", self.schema, self.prompt, "-t", "1", "-n", "2000", "--temp", "3", "--seed", "1"]
+        self.assertRegex(self.command(*line), r"[\x00-\x08\x0b-\x1f]")  # there are some to be kept away
+        self.assertNotRegex(self.on_a_terminal(*line), r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
+
+
 class Interrupts(CommandTest):
     def finish(self, process):
         out, err = process.communicate(timeout=60)
@@ -430,14 +467,14 @@ class Interrupts(CommandTest):
         return out, err
 
     def test_in_the_middle_of_encode_a_sound_store_is_left(self):
-        many = "".join(f'<module name="m{i}">Module number {i}: {"words " * 50}</module>' for i in range(300))
+        many = "".join(f'<module name="m{i}">Module number {i}: {"words " * 50}</module>' for i in range(120))
         self.schema = self.write("many.pml", f'<schema name="many">{many}</schema>')
         process = self.start("encode", "-m", MODEL, "-s", self.schema, "-t", "1")
         process.stderr.readline()  # the first module is stored
         process.send_signal(signal.SIGINT)
         self.finish(process)
         stored = len(self.json("cache", "ls")["files"])
-        self.assertTrue(0 < stored < 300, stored)
+        self.assertTrue(0 < stored < 120, stored)
         self.assertEqual(self.json("cache", "verify")["bad"], 0)
         rest = self.verb_json("encode", "-q")
         self.assertEqual(rest["modules_encoded"], rest["modules"] - stored)
@@ -451,8 +488,6 @@ class Interrupts(CommandTest):
 
     def test_where_nothing_can_be_stopped_tidily_at_once(self):
         process = self.start("tokenize", "-m", MODEL, stdin=subprocess.PIPE)
-        while b"promptcache" not in pathlib.Path(f"/proc/{process.pid}/cmdline").read_bytes():
-            pass
         self.wait_for_handler(process.pid)
         process.send_signal(signal.SIGINT)
         self.finish(process)
