@@ -41,11 +41,13 @@ class AddedTokens {
   std::vector<AddedToken> tokens_;
   struct Hash {
     using is_transparent = void;
-    std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
+    std::size_t operator()(std::string_view text) const {
+      return std::hash<std::string_view>()(text);
+    }
   };
   std::unordered_map<std::string, std::size_t, Hash, std::equal_to<>> index_;  // -> tokens_
-  std::vector<std::size_t> lengths_;     // of the contents, longest first, no repeats
-  std::array<bool, 256> starts_{};       // does a content start with this byte?
+  std::vector<std::size_t> lengths_;  // of the contents, longest first, no repeats
+  std::array<bool, 256> starts_{};    // does a content start with this byte?
 };
 
 }  // namespace pc

@@ -25,6 +25,8 @@ class BpeMerges {
   // are in [0, vocab_size).
   BpeMerges(std::vector<Merge> merges, std::size_t vocab_size);
 
+  const std::vector<Merge>& all() const { return merges_; }  // by left, then right
+
   // nullptr when the two do not merge.
   const Merge* find(TokenId left, TokenId right) const;
 
@@ -40,8 +42,8 @@ class BpeMerges {
   void apply(Tokens* symbols, Workspace* workspace) const;
 
  private:
-  std::vector<Merge> merges_;             // by left, then right
-  std::vector<std::uint32_t> first_;      // [vocab_size + 1] first_[left]: where left's merges begin
+  std::vector<Merge> merges_;
+  std::vector<std::uint32_t> first_;  // [vocab_size + 1] first_[left]: where left's merges begin
 };
 
 }  // namespace pc

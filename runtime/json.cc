@@ -18,7 +18,9 @@ struct JsonTree {
 
 namespace {
 
-const Node& as_node(const void* node) { return *static_cast<const Node*>(node); }
+const Node& as_node(const void* node) {
+  return *static_cast<const Node*>(node);
+}
 
 // Builds the tree from the parser's events and stops it at a limit or at a
 // repeated key. Invariant: open_ holds the arrays and objects that are open,
@@ -41,12 +43,14 @@ class Builder final : public nlohmann::json_sax<Node> {
 
   bool key(string_t& name) override {
     auto [member, is_new] = open_.back()->get_ref<Node::object_t&>().try_emplace(name);
-    if (!is_new) return fail(Code::kCorrupt, "the key \"" + name + "\" appears twice in one object");
+    if (!is_new)
+      return fail(Code::kCorrupt, "the key \"" + name + "\" appears twice in one object");
     slot_ = &member->second;
     return true;
   }
 
-  bool parse_error(std::size_t at, const std::string&, const nlohmann::detail::exception&) override {
+  bool parse_error(std::size_t at, const std::string&,
+                   const nlohmann::detail::exception&) override {
     return fail(Code::kCorrupt, "not valid JSON at byte " + std::to_string(at));
   }
 
@@ -126,12 +130,24 @@ bool find_path(const Node& node, const Node* wanted, std::string* path) {
 
 }  // namespace
 
-bool JsonView::is_null() const { return as_node(node_).is_null(); }
-bool JsonView::is_object() const { return as_node(node_).is_object(); }
-bool JsonView::is_array() const { return as_node(node_).is_array(); }
-bool JsonView::is_string() const { return as_node(node_).is_string(); }
-bool JsonView::is_number() const { return as_node(node_).is_number(); }
-bool JsonView::is_boolean() const { return as_node(node_).is_boolean(); }
+bool JsonView::is_null() const {
+  return as_node(node_).is_null();
+}
+bool JsonView::is_object() const {
+  return as_node(node_).is_object();
+}
+bool JsonView::is_array() const {
+  return as_node(node_).is_array();
+}
+bool JsonView::is_string() const {
+  return as_node(node_).is_string();
+}
+bool JsonView::is_number() const {
+  return as_node(node_).is_number();
+}
+bool JsonView::is_boolean() const {
+  return as_node(node_).is_boolean();
+}
 
 std::string JsonView::path() const {
   std::string path = "$";
@@ -185,7 +201,9 @@ std::size_t JsonView::size() const {
   return is_object() || is_array() ? as_node(node_).size() : 0;
 }
 
-JsonView JsonView::at(std::size_t i) const { return {tree_, &as_node(node_)[i]}; }
+JsonView JsonView::at(std::size_t i) const {
+  return {tree_, &as_node(node_)[i]};
+}
 
 std::optional<JsonView> JsonView::find(std::string_view key) const {
   if (!is_object()) return std::nullopt;
@@ -232,9 +250,13 @@ Status JsonView::for_each_member(
   return ok();
 }
 
-std::string JsonView::dump() const { return as_node(node_).dump(); }
+std::string JsonView::dump() const {
+  return as_node(node_).dump();
+}
 
-void JsonDocument::FreeTree::operator()(const JsonTree* tree) const { delete tree; }
+void JsonDocument::FreeTree::operator()(const JsonTree* tree) const {
+  delete tree;
+}
 
 Result<JsonDocument> JsonDocument::parse(std::string_view text, std::string name,
                                          const JsonLimits& limits) {
@@ -256,7 +278,8 @@ Result<JsonDocument> JsonDocument::parse(std::string_view text, std::string name
 
 Result<JsonDocument> JsonDocument::parse(std::span<const std::byte> bytes, std::string name,
                                          const JsonLimits& limits) {
-  return parse({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, std::move(name), limits);
+  return parse({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, std::move(name),
+               limits);
 }
 
 Result<JsonDocument> JsonDocument::read_file(const std::string& path, const JsonLimits& limits) {
@@ -264,7 +287,11 @@ Result<JsonDocument> JsonDocument::read_file(const std::string& path, const Json
   return parse(file.bytes(), path, limits);
 }
 
-JsonView JsonDocument::root() const { return {tree_.get(), &tree_->root}; }
-const std::string& JsonDocument::name() const { return tree_->name; }
+JsonView JsonDocument::root() const {
+  return {tree_.get(), &tree_->root};
+}
+const std::string& JsonDocument::name() const {
+  return tree_->name;
+}
 
 }  // namespace pc

@@ -44,7 +44,7 @@ class JsonView {
   // The value itself, or an error that names its path and the type wanted.
   Result<std::string_view> string() const;  // lives as long as the document
   Result<double> number() const;
-  Result<std::int64_t> integer() const;     // a number written without fraction or exponent
+  Result<std::int64_t> integer() const;  // a number written without fraction or exponent
   Result<bool> boolean() const;
   // An integer in [low, high].
   Result<std::int64_t> integer_in(std::int64_t low, std::int64_t high) const;

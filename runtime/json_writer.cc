@@ -10,12 +10,23 @@ namespace {
 
 void append_escaped(char c, std::string* out) {
   switch (c) {
-    case '"': out->append("\\\""); return;
-    case '\\': out->append("\\\\"); return;
-    case '\n': out->append("\\n"); return;
-    case '\t': out->append("\\t"); return;
-    case '\r': out->append("\\r"); return;
-    default: break;
+    case '"':
+      out->append("\\\"");
+      return;
+    case '\\':
+      out->append("\\\\");
+      return;
+    case '\n':
+      out->append("\\n");
+      return;
+    case '\t':
+      out->append("\\t");
+      return;
+    case '\r':
+      out->append("\\r");
+      return;
+    default:
+      break;
   }
   if (static_cast<unsigned char>(c) >= 0x20) {
     out->push_back(c);

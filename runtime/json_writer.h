@@ -33,8 +33,7 @@ class JsonWriter {
   JsonWriter& value(bool b) { return literal(b ? "true" : "false"); }
   JsonWriter& value(double number);  // the shortest text that reads back as the same number
   template <std::integral T>
-    requires(!std::same_as<T, bool>)
-  JsonWriter& value(T number) {
+  requires(!std::same_as<T, bool>) JsonWriter& value(T number) {
     return literal(std::to_string(number));
   }
   JsonWriter& null() { return literal("null"); }

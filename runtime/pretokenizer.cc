@@ -182,9 +182,11 @@ Status Pretokenizer::add_punctuation(JsonView rule) {
 Status Pretokenizer::add_metaspace(JsonView rule) {
   PC_TRY(const std::string mark, rule.string_or("replacement", "▁"));
   PC_TRY(const bool old_prefix, rule.boolean_or("add_prefix_space", true));
-  PC_TRY(const std::string scheme, rule.string_or("prepend_scheme", old_prefix ? "always" : "never"));
+  PC_TRY(const std::string scheme,
+         rule.string_or("prepend_scheme", old_prefix ? "always" : "never"));
   PC_TRY(const bool split, rule.boolean_or("split", true));
-  if (mark.empty() || mark.size() > 4) return rule.error(Code::kCorrupt, "replacement is no character");
+  if (mark.empty() || mark.size() > 4)
+    return rule.error(Code::kCorrupt, "replacement is no character");
   if (!steps_.empty()) return rule.error(Code::kUnsupported, "Metaspace behind another rule");
   if (scheme != "always" && scheme != "first" && scheme != "never") {
     return unsupported(rule, "prepend_scheme", scheme, "always, first or never");
@@ -226,11 +228,19 @@ Result<Words> Pretokenizer::split(std::string text, bool with_prefix) const {
 
 Status Pretokenizer::apply(const Step& step, Words* words) {
   switch (step.kind) {
-    case Step::Kind::kIsolate: return split_words(*step.regex, true, words);
-    case Step::Kind::kKeepMatches: return split_words(*step.regex, false, words);
-    case Step::Kind::kByteLevel: map_to_bytes(words); break;
-    case Step::Kind::kMetaspace: mark_spaces(step.mark, false, words); break;
-    case Step::Kind::kMetaspaceSplit: mark_spaces(step.mark, true, words); break;
+    case Step::Kind::kIsolate:
+      return split_words(*step.regex, true, words);
+    case Step::Kind::kKeepMatches:
+      return split_words(*step.regex, false, words);
+    case Step::Kind::kByteLevel:
+      map_to_bytes(words);
+      break;
+    case Step::Kind::kMetaspace:
+      mark_spaces(step.mark, false, words);
+      break;
+    case Step::Kind::kMetaspaceSplit:
+      mark_spaces(step.mark, true, words);
+      break;
   }
   return ok();
 }

@@ -34,7 +34,7 @@ class Pretokenizer {
   // Precondition: valid UTF-8. Errors: kUnsupported from a pattern over its limits.
   Result<Words> split(std::string text, bool with_prefix) const;
 
-  bool is_byte_level() const { return byte_level_; }      // words are in that alphabet
+  bool is_byte_level() const { return byte_level_; }  // words are in that alphabet
   bool adds_prefix() const { return adds_prefix_; }
   bool prefix_after_added() const { return prefix_after_added_; }
 

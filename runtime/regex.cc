@@ -45,7 +45,9 @@ std::string with_unicode_space(std::string_view pattern) {
   return out;
 }
 
-PCRE2_SPTR units(std::string_view text) { return reinterpret_cast<PCRE2_SPTR>(text.data()); }
+PCRE2_SPTR units(std::string_view text) {
+  return reinterpret_cast<PCRE2_SPTR>(text.data());
+}
 
 }  // namespace
 

@@ -22,9 +22,9 @@ constexpr std::size_t kMaxPieceBytes = 512;
 struct Field {
   std::uint64_t number = 0;
   std::uint64_t wire_type = 0;
-  std::uint64_t value = 0;       // of a varint or a fixed 32-bit field
-  std::string_view bytes;        // of a length-delimited field
-  std::size_t at = 0, end = 0;   // in the file
+  std::uint64_t value = 0;      // of a varint or a fixed 32-bit field
+  std::string_view bytes;       // of a length-delimited field
+  std::size_t at = 0, end = 0;  // in the file
 
   // As for the library, a known number with another wire type is an unknown field.
   bool is(std::uint64_t wanted, std::uint64_t wire) const {
@@ -38,7 +38,8 @@ constexpr std::uint64_t kVarint = 0, kBytes = 2, kFixed32 = 5;  // wire types
 class Fields {
  public:
   Fields(std::string_view file, std::string_view message)
-      : file_(file), at_(static_cast<std::size_t>(message.data() - file.data())),
+      : file_(file),
+        at_(static_cast<std::size_t>(message.data() - file.data())),
         end_(at_ + message.size()) {}
 
   bool done() const { return at_ == end_; }
@@ -58,8 +59,10 @@ class Fields {
  private:
   bool value(Field* field) {
     switch (field->wire_type) {
-      case kVarint: return varint(&field->value);
-      case 1: return skip(8);
+      case kVarint:
+        return varint(&field->value);
+      case 1:
+        return skip(8);
       case kBytes: {
         std::uint64_t n = 0;
         if (!varint(&n) || n > end_ - at_) return false;
@@ -71,7 +74,8 @@ class Fields {
         field->value = load_le<std::uint32_t>(std::as_bytes(std::span(file_)), at_);
         return skip(4);
       }
-      default: return false;  // groups: no sentencepiece model has them
+      default:
+        return false;  // groups: no sentencepiece model has them
     }
   }
 
@@ -123,7 +127,8 @@ class Parser {
   Status each_field(std::string_view message, const char* what, Visit visit) {
     Fields fields(file_, message);
     for (Field field; !fields.done(); field = {}) {
-      if (!fields.next(&field)) return corrupt(std::string("no sentencepiece model, or damaged in ") + what);
+      if (!fields.next(&field))
+        return corrupt(std::string("no sentencepiece model, or damaged in ") + what);
       PC_CHECK_OK(visit(field));
     }
     return ok();
@@ -164,8 +169,9 @@ class Parser {
       if (!field.is(3, kVarint)) return ok();
       model_.kind = static_cast<SentencepieceModel::Kind>(field.value);
       if (field.value == 1 || field.value == 2) return ok();
-      return error(Code::kUnsupported, name_ + ": sentencepiece models of type word and char are "
-                                               "not supported; unigram and bpe are");
+      return error(Code::kUnsupported, name_ +
+                                           ": sentencepiece models of type word and char are "
+                                           "not supported; unigram and bpe are");
     });
   }
 

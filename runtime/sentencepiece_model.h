@@ -19,7 +19,12 @@ struct SentencepieceModel {
   enum class Kind : std::uint64_t { kUnigram = 1, kBpe = 2 };
   // The numbers of the file.
   enum class Type : std::uint64_t {
-    kNormal = 1, kUnknown = 2, kControl = 3, kUserDefined = 4, kUnused = 5, kByte = 6
+    kNormal = 1,
+    kUnknown = 2,
+    kControl = 3,
+    kUserDefined = 4,
+    kUnused = 5,
+    kByte = 6
   };
   struct Piece {
     std::string_view text;
@@ -35,9 +40,9 @@ struct SentencepieceModel {
   };
 
   Kind kind = Kind::kUnigram;
-  std::vector<Piece> pieces;                 // [id]
-  std::string_view trainer, normalizer;      // the two sections, as they stand
-  std::string_view charsmap;                 // the normaliser's compiled table; may be empty
+  std::vector<Piece> pieces;             // [id]
+  std::string_view trainer, normalizer;  // the two sections, as they stand
+  std::string_view charsmap;             // the normaliser's compiled table; may be empty
   bool add_dummy_prefix = true;
   bool remove_extra_whitespaces = true;
   std::vector<Section> sections;

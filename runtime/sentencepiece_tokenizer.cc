@@ -61,8 +61,8 @@ class SentencepieceTokenizer final : public Tokenizer {
     try {
       const auto status = processor->LoadFromSerializedProto(file);
       if (status.ok()) return ok();
-      return error(Code::kCorrupt, name + ": not a sound sentencepiece model: " +
-                                       std::string(status.message()));
+      return error(Code::kCorrupt,
+                   name + ": not a sound sentencepiece model: " + std::string(status.message()));
     } catch (const std::exception& e) {
       return error(Code::kCorrupt, name + ": not a sound sentencepiece model: " + e.what());
     }

@@ -13,7 +13,9 @@ namespace {
 constexpr std::size_t kMaxSteps = 16;
 constexpr std::size_t kMaxReplacementBytes = 16;  // bounds how far a text can grow
 
-utf8proc_option_t options(int bits) { return static_cast<utf8proc_option_t>(bits); }
+utf8proc_option_t options(int bits) {
+  return static_cast<utf8proc_option_t>(bits);
+}
 
 int combining_class(utf8proc_int32_t code_point) {
   return utf8proc_get_property(code_point)->combining_class;
@@ -69,9 +71,9 @@ std::string to_nfc(std::string_view text) {
   if (std::all_of(text.begin(), text.end(), below_marks)) return std::string(text);
   std::vector<utf8proc_int32_t> characters = decompose(text);
   sort_marks(&characters);
-  const auto n = utf8proc_normalize_utf32(characters.data(),
-                                          static_cast<utf8proc_ssize_t>(characters.size()),
-                                          options(UTF8PROC_COMPOSE | UTF8PROC_STABLE));
+  const auto n =
+      utf8proc_normalize_utf32(characters.data(), static_cast<utf8proc_ssize_t>(characters.size()),
+                               options(UTF8PROC_COMPOSE | UTF8PROC_STABLE));
   std::string out;
   out.reserve(text.size());
   for (utf8proc_ssize_t i = 0; i < n; ++i) {
@@ -121,7 +123,8 @@ Status TextNormalizer::add_replace(JsonView rule) {
   PC_TRY(const JsonView pattern, rule.member("pattern"));
   const auto literal = pattern.find("String");
   if (!literal) {
-    return pattern.error(Code::kUnsupported, "only a String is supported as the pattern to replace");
+    return pattern.error(Code::kUnsupported,
+                         "only a String is supported as the pattern to replace");
   }
   PC_TRY(const std::string_view from, literal->string());
   PC_TRY(const JsonView content, rule.member("content"));
@@ -137,11 +140,15 @@ std::string TextNormalizer::apply(std::string_view text, bool with_prefix) const
   std::string out(text);
   for (const Step& step : steps_) {
     switch (step.kind) {
-      case Step::Kind::kNfc: out = to_nfc(out); break;
+      case Step::Kind::kNfc:
+        out = to_nfc(out);
+        break;
       case Step::Kind::kPrepend:
         if (with_prefix && !out.empty()) out.insert(0, step.to);
         break;
-      case Step::Kind::kReplace: replace_all(step.from, step.to, &out); break;
+      case Step::Kind::kReplace:
+        replace_all(step.from, step.to, &out);
+        break;
     }
   }
   return out;

@@ -47,8 +47,7 @@ Result<Tokens> Tokenizer::encode_run(std::string_view text) const {
   PC_CHECK_OK(check_text(text));
   const bool has_own = keeps_leading_space_ && text.starts_with(' ');
   Tokens out;
-  PC_CHECK_OK(
-      encode_around(text_added_, text, has_own ? Prefix::kNone : Prefix::kPublished, &out));
+  PC_CHECK_OK(encode_around(text_added_, text, has_own ? Prefix::kNone : Prefix::kPublished, &out));
   return out;
 }
 
@@ -75,7 +74,8 @@ Status Tokenizer::encode_around(const AddedTokens& added, std::string_view text,
     if (token == nullptr) break;
     out->push_back(token->id);
     text.remove_prefix(token->content.size());
-    if (token->rstrip) text.remove_prefix(std::min(text.find_first_not_of(kWhiteSpace), text.size()));
+    if (token->rstrip)
+      text.remove_prefix(std::min(text.find_first_not_of(kWhiteSpace), text.size()));
     prefix = prefix_after_added_ ? Prefix::kPublished : Prefix::kNone;
   }
   return ok();
@@ -151,8 +151,9 @@ Result<std::unique_ptr<Tokenizer>> load_tokenizer(const std::string& folder) {
   if (std::filesystem::exists(model, ignored)) return load_sentencepiece_tokenizer(model, config);
   const std::string json = folder + "/tokenizer.json";
   if (std::filesystem::exists(json, ignored)) return load_bpe_tokenizer(json, config);
-  return error(Code::kNotFound, folder + ": no tokenizer.model and no tokenizer.json; one of them "
-                                         "must stand in the model's folder");
+  return error(Code::kNotFound, folder +
+                                    ": no tokenizer.model and no tokenizer.json; one of them "
+                                    "must stand in the model's folder");
 }
 
 }  // namespace pc

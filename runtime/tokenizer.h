@@ -35,9 +35,9 @@
 #include <string_view>
 #include <vector>
 
-#include "base/hash.h"           // Digest
+#include "base/hash.h"  // Digest
 #include "base/status.h"
-#include "pml/text_encoder.h"    // TokenId, Tokens
+#include "pml/text_encoder.h"  // TokenId, Tokens
 #include "runtime/added_tokens.h"
 
 namespace pc {
@@ -50,15 +50,16 @@ inline constexpr std::size_t kMaxTextBytes = std::size_t{8} << 20;
 
 // What a tokenizer tells about itself.
 struct TokenizerFacts {
-  std::string description;        // "sentencepiece bpe, 32000 pieces"
-  std::uint32_t vocab_size = 0;   // highest id + 1; the model's own may be larger (padding), never smaller
+  std::string description;  // "sentencepiece bpe, 32000 pieces"
+  std::uint32_t vocab_size =
+      0;  // highest id + 1; the model's own may be larger (padding), never smaller
   std::optional<TokenId> bos, eos, unk;
-  bool add_bos = false;           // BOS stands at the start of every prompt; implies bos
-  TokenId placeholder = 0;        // unk, or the first token of a space where there is none of its own
-  bool adds_prefix_space = false; // a text gets a dummy prefix; so decoding a whole text, an answer
-                                  // included, begins with one space too many
-  std::string chat_template;      // Jinja text found beside the tokenizer; "" if none
-  Digest digest{};                // over all that decides which ids a text becomes
+  bool add_bos = false;     // BOS stands at the start of every prompt; implies bos
+  TokenId placeholder = 0;  // unk, or the first token of a space where there is none of its own
+  bool adds_prefix_space = false;  // a text gets a dummy prefix; so decoding a whole text, an
+                                   // answer included, begins with one space too many
+  std::string chat_template;  // Jinja text found beside the tokenizer; "" if none
+  Digest digest{};            // over all that decides which ids a text becomes
 };
 
 class Tokenizer {
@@ -106,10 +107,10 @@ class Tokenizer {
   Status complete(const TokenizerConfig& config, bool add_bos_by_default, Sha256 hash);
 
   TokenizerFacts facts_;
-  bool prefix_after_added_ = false;   // the publisher puts a dummy prefix behind added tokens
-  bool keeps_leading_space_ = true;   // false: white space at a text's ends is removed
-  std::vector<std::string> bytes_;    // [vocab_size] what each token stands for
-  std::vector<bool> hidden_;          // [vocab_size] control tokens
+  bool prefix_after_added_ = false;  // the publisher puts a dummy prefix behind added tokens
+  bool keeps_leading_space_ = true;  // false: white space at a text's ends is removed
+  std::vector<std::string> bytes_;   // [vocab_size] what each token stands for
+  std::vector<bool> hidden_;         // [vocab_size] control tokens
 
  private:
   // One stretch of valid UTF-8 without added tokens, appended to *out.

@@ -24,11 +24,11 @@ inline constexpr std::int64_t kMaxVocabSize = std::int64_t{1} << 20;
 inline constexpr std::size_t kMaxTokenBytes = 4096;  // of one added token or vocabulary entry
 
 struct TokenizerConfig {
-  std::optional<std::string> bos, eos, unk;      // as spelled, e.g. "<s>"
+  std::optional<std::string> bos, eos, unk;  // as spelled, e.g. "<s>"
   std::optional<bool> add_bos;
-  std::vector<AddedToken> added;                 // with ids, from both files that list them
-  std::set<std::string, std::less<>> specials;   // spellings that the files call special
-  std::string chat_template;                     // Jinja text; "" if none
+  std::vector<AddedToken> added;                // with ids, from both files that list them
+  std::set<std::string, std::less<>> specials;  // spellings that the files call special
+  std::string chat_template;                    // Jinja text; "" if none
 };
 
 // Precondition: the folder exists. Errors: kCorrupt, kIo, naming file and field.

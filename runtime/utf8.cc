@@ -17,10 +17,12 @@ Lead lead_of(unsigned char byte) {
   if (byte < 0x80) return {1, 0, 0};
   if (byte < 0xC2) return {0, 0, 0};
   if (byte < 0xE0) return {2, 0x80, 0xBF};
-  if (byte < 0xF0) return {3, static_cast<unsigned char>(byte == 0xE0 ? 0xA0 : 0x80),
-                           static_cast<unsigned char>(byte == 0xED ? 0x9F : 0xBF)};
-  if (byte < 0xF5) return {4, static_cast<unsigned char>(byte == 0xF0 ? 0x90 : 0x80),
-                           static_cast<unsigned char>(byte == 0xF4 ? 0x8F : 0xBF)};
+  if (byte < 0xF0)
+    return {3, static_cast<unsigned char>(byte == 0xE0 ? 0xA0 : 0x80),
+            static_cast<unsigned char>(byte == 0xED ? 0x9F : 0xBF)};
+  if (byte < 0xF5)
+    return {4, static_cast<unsigned char>(byte == 0xF0 ? 0x90 : 0x80),
+            static_cast<unsigned char>(byte == 0xF4 ? 0x8F : 0xBF)};
   return {0, 0, 0};
 }
 

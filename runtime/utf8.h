@@ -16,7 +16,9 @@ namespace pc {
 // text.size() when there is none.
 std::size_t utf8_valid_prefix(std::string_view text);
 
-inline bool is_utf8(std::string_view text) { return utf8_valid_prefix(text) == text.size(); }
+inline bool is_utf8(std::string_view text) {
+  return utf8_valid_prefix(text) == text.size();
+}
 
 // Length in bytes of the character that starts with `lead`. Precondition: the
 // byte starts a character of valid UTF-8.

@@ -48,7 +48,8 @@ void write(pc::JsonView value, pc::JsonWriter* json) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  const auto document = pc::JsonDocument::parse(text, "fuzz", {.bytes = 1 << 16, .values = 4096, .depth = 64});
+  const auto document =
+      pc::JsonDocument::parse(text, "fuzz", {.bytes = 1 << 16, .values = 4096, .depth = 64});
   if (!document.ok()) {
     require(document.error().message.starts_with("fuzz: "));
     return 0;

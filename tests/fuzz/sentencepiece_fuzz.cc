@@ -12,8 +12,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   const auto tokenizer = pc::make_sentencepiece_tokenizer(bytes, "fuzz", {});
   if (!tokenizer.ok()) return 0;
-  for (const char* sample : {"", " ", "The city's  harbour, 1234!\n", " ▁é日😀<s><|sep|>ﬁ e\u0301"}) {
-    for (const auto encode : {&pc::Tokenizer::encode, &pc::Tokenizer::encode_run, &pc::Tokenizer::encode_markup}) {
+  for (const char* sample :
+       {"", " ", "The city's  harbour, 1234!\n", " ▁é日😀<s><|sep|>ﬁ e\u0301"}) {
+    for (const auto encode :
+         {&pc::Tokenizer::encode, &pc::Tokenizer::encode_run, &pc::Tokenizer::encode_markup}) {
       const auto tokens = ((**tokenizer).*encode)(sample);
       if (!tokens.ok()) continue;
       std::string out;

@@ -26,8 +26,8 @@ struct Case {
 const std::vector<Case>& cases() {
   static const std::vector<Case> all = [] {
     std::vector<Case> out;
-    for (const std::string name :
-         {"llama3", "smollm2", "qwen2", "metaspace", "sentencepiece_bpe", "sentencepiece_unigram"}) {
+    for (const std::string name : {"llama3", "smollm2", "qwen2", "metaspace", "sentencepiece_bpe",
+                                   "sentencepiece_unigram"}) {
       auto tokenizer = pc::load_tokenizer(std::string(std::getenv("PC_SOURCE_DIR")) +
                                           "/tests/golden/tokenizers/" + name);
       require(tokenizer.ok());
@@ -53,13 +53,15 @@ std::string in_pieces(std::string_view bytes, std::size_t n) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const std::string_view text(reinterpret_cast<const char*>(data), std::min<std::size_t>(size, 4096));
+  const std::string_view text(reinterpret_cast<const char*>(data),
+                              std::min<std::size_t>(size, 4096));
   const bool valid = pc::is_utf8(text);
   const std::string whole = in_pieces(text, 4096);
   require(in_pieces(text, 1) == whole && in_pieces(text, 3) == whole);
   require(!valid || whole == text);
   for (const Case& c : cases()) {
-    for (const auto encode : {&pc::Tokenizer::encode, &pc::Tokenizer::encode_run, &pc::Tokenizer::encode_markup}) {
+    for (const auto encode :
+         {&pc::Tokenizer::encode, &pc::Tokenizer::encode_run, &pc::Tokenizer::encode_markup}) {
       const auto tokens = (*c.tokenizer.*encode)(text);
       require(tokens.ok() == valid);
       if (!valid) continue;

@@ -38,7 +38,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     require(!tokenizer.error().message.empty());
     return 0;
   }
-  for (const char* sample : {"", " ", "The city's  harbour, 1234!\n\n", " ▁é日😀<s><|im_end|>", "aaaaaaaaaaaaaaaaaaaaaaaa"}) {
+  for (const char* sample : {"", " ", "The city's  harbour, 1234!\n\n", " ▁é日😀<s><|im_end|>",
+                             "aaaaaaaaaaaaaaaaaaaaaaaa"}) {
     check(**tokenizer, (*tokenizer)->encode(sample));
     check(**tokenizer, (*tokenizer)->encode_run(sample));
     check(**tokenizer, (*tokenizer)->encode_markup(sample));

@@ -42,7 +42,8 @@ TEST_CASE("merging equals the definition on random tables and words") {
       // Pairs may repeat, and several pairs may give one token.
       const auto left = static_cast<TokenId>(random.below(n_tokens));
       const auto right = static_cast<TokenId>(random.below(n_tokens));
-      const auto merged = static_cast<TokenId>(random.chance(0.8) ? n_tokens++ : random.below(n_tokens));
+      const auto merged =
+          static_cast<TokenId>(random.chance(0.8) ? n_tokens++ : random.below(n_tokens));
       merges.push_back({left, right, merged, rank});
       table[{left, right}] = merges.back();  // the later counts
     }

@@ -66,13 +66,15 @@ TEST_CASE("views survive a move of the document") {
 }
 
 TEST_CASE("equal values dump alike") {
-  const auto a = parse(R"({"b": [1, "é"], "a": null})"), b = parse("{\"a\":null,\"b\":[1,\"\\u00e9\"]}");
+  const auto a = parse(R"({"b": [1, "é"], "a": null})"),
+             b = parse("{\"a\":null,\"b\":[1,\"\\u00e9\"]}");
   CHECK(a.root().dump() == R"({"a":null,"b":[1,"é"]})");
   CHECK(a.root().dump() == b.root().dump());
 }
 
 TEST_CASE("integers at the edges") {
-  const auto document = parse("[9223372036854775807, 9223372036854775808, -9223372036854775808, 1e3]");
+  const auto document =
+      parse("[9223372036854775807, 9223372036854775808, -9223372036854775808, 1e3]");
   CHECK(*document.root().at(0).integer() == INT64_MAX);
   CHECK_FALSE(document.root().at(1).integer().ok());
   CHECK(*document.root().at(2).integer() == INT64_MIN);
@@ -81,8 +83,9 @@ TEST_CASE("integers at the edges") {
 }
 
 TEST_CASE("what is not strict JSON is refused") {
-  for (const char* text : {"", "{", "[1,]", "{\"a\":1,}", "nul", "NaN", "[1] x", "{a:1}", "'a'", "01",
-                           "// c\n1", "\"\x80\"", "\"\xED\xA0\x80\"", "\"\\ud800\"", "\"a\nb\"", "1e999"}) {
+  for (const char* text :
+       {"", "{", "[1,]", "{\"a\":1,}", "nul", "NaN", "[1] x", "{a:1}", "'a'", "01", "// c\n1",
+        "\"\x80\"", "\"\xED\xA0\x80\"", "\"\\ud800\"", "\"a\nb\"", "1e999"}) {
     CHECK(refusal(text).code == Code::kCorrupt);
   }
   CHECK(refusal("[1,]").message == "doc.json: not valid JSON at byte 4");

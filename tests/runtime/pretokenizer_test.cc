@@ -68,9 +68,11 @@ TEST_CASE("white space is Unicode's") {
   for (const char* other : {"\u180e", "\u200b", "\ufeff", "\x1f"}) {
     CHECK(split(spaces, std::string("a") + other + "b").size() == 1);
   }
-  CHECK(split(R"({"type":"Split","pattern":{"Regex":"\\S+"},"behavior":"Isolated"})", "a\u180e b").size() == 3);
+  CHECK(split(R"({"type":"Split","pattern":{"Regex":"\\S+"},"behavior":"Isolated"})", "a\u180e b")
+            .size() == 3);
   // An escaped backslash is not the start of \s.
-  CHECK(split(R"({"type":"Split","pattern":{"Regex":"\\\\s"},"behavior":"Isolated"})", "a\\sb s").size() == 3);
+  CHECK(split(R"({"type":"Split","pattern":{"Regex":"\\\\s"},"behavior":"Isolated"})", "a\\sb s")
+            .size() == 3);
 }
 
 TEST_CASE("a rule that is not known is an error that names field and type") {
@@ -79,9 +81,10 @@ TEST_CASE("a rule that is not known is an error that names field and type") {
     REQUIRE_FALSE(pretokenizer.ok());
     return pretokenizer.error().message;
   };
-  CHECK(message(R"({"type":"Sequence","pretokenizers":[{"type":"Digits"},{"type":"Whitespace"}]})") ==
-        "t.json: $.p.pretokenizers[1]: type \"Whitespace\" is not supported; ByteLevel, Split, "
-        "Digits, Punctuation, Metaspace or a Sequence of them is");
+  CHECK(
+      message(R"({"type":"Sequence","pretokenizers":[{"type":"Digits"},{"type":"Whitespace"}]})") ==
+      "t.json: $.p.pretokenizers[1]: type \"Whitespace\" is not supported; ByteLevel, Split, "
+      "Digits, Punctuation, Metaspace or a Sequence of them is");
   CHECK(message(R"({"type":"Split","pattern":{"String":"x"},"behavior":"MergedWithNext"})") ==
         "t.json: $.p: behavior \"MergedWithNext\" is not supported; Isolated, or Removed with "
         "invert, is");
@@ -94,7 +97,8 @@ TEST_CASE("a rule that is not known is an error that names field and type") {
   for (const char* json :
        {R"({"type":"Sequence","pretokenizers":[{"type":"Digits"},{"type":"ByteLevel"}]})",
         R"({"type":"Sequence","pretokenizers":[{"type":"Digits"},{"type":"Metaspace"}]})",
-        R"({"type":"Split","pattern":{"Regex":""},"behavior":"Isolated"})", R"({})", R"([])", "7"}) {
+        R"({"type":"Split","pattern":{"Regex":""},"behavior":"Isolated"})", R"({})", R"([])",
+        "7"}) {
     CHECK_FALSE(make(json).ok());
   }
 }

@@ -18,13 +18,13 @@ Result<TextNormalizer> make(const std::string& json) {
 TEST_CASE("NFC: the examples of Unicode's annex 15 and the hard corners") {
   const std::pair<const char*, const char*> cases[] = {
       {"plain", "plain"},
-      {"\u212b", "\u00c5"},                          // a singleton: the Angstrom sign
+      {"\u212b", "\u00c5"},  // a singleton: the Angstrom sign
       {"A\u030a", "\u00c5"},
-      {"q\u0307\u0323", "q\u0323\u0307"},            // order of marks
+      {"q\u0307\u0323", "q\u0323\u0307"},  // order of marks
       {"\u1e0a\u0323", "\u1e0c\u0307"},
-      {"\u1100\u1161\u11a8", "\uac01"},              // Hangul
+      {"\u1100\u1161\u11a8", "\uac01"},  // Hangul
       {"\uac00\u11a8", "\uac01"},
-      {"\u0958", "\u0915\u093c"},                    // excluded from composition
+      {"\u0958", "\u0915\u093c"},  // excluded from composition
       {"\u0344", "\u0308\u0301"},
       {"\u0301a", "\u0301a"},
       {"a\u0315\u0300\u05ae\u0300", "\u00e0\u05ae\u0300\u0315"},
@@ -57,9 +57,10 @@ TEST_CASE("rules apply in their order, and a prefix only when it is due") {
 }
 
 TEST_CASE("a rule that is not known is an error that names field and type") {
-  CHECK(make(R"({"type":"Sequence","normalizers":[{"type":"Lowercase"}]})").error().message ==
-        "t.json: $.n.normalizers[0]: type \"Lowercase\" is not supported; NFC, Prepend, Replace or a "
-        "Sequence of them is");
+  CHECK(
+      make(R"({"type":"Sequence","normalizers":[{"type":"Lowercase"}]})").error().message ==
+      "t.json: $.n.normalizers[0]: type \"Lowercase\" is not supported; NFC, Prepend, Replace or a "
+      "Sequence of them is");
   CHECK(make(R"({"type":"Replace","pattern":{"Regex":"a"},"content":""})").error().message ==
         "t.json: $.n.pattern: only a String is supported as the pattern to replace");
   CHECK_FALSE(make(R"({"type":"Replace","pattern":{"String":""},"content":"x"})").ok());

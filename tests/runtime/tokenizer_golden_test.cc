@@ -49,8 +49,8 @@ std::string decode(const Tokenizer& tokenizer, const Tokens& tokens) {
   return out;
 }
 
-const std::vector<std::string> kAll = {"llama3", "qwen2", "smollm2", "metaspace",
-                                       "sentencepiece_bpe", "sentencepiece_unigram"};
+const std::vector<std::string> kAll = {
+    "llama3", "qwen2", "smollm2", "metaspace", "sentencepiece_bpe", "sentencepiece_unigram"};
 
 }  // namespace
 
@@ -104,15 +104,16 @@ TEST_CASE("a run's own space stands for the dummy prefix") {
   }
   for (const std::string name : {"llama3", "qwen2", "smollm2", "sentencepiece_unigram"}) {
     const auto tokenizer = load(name);
-    for (const std::string& text : texts()) CHECK(*tokenizer->encode_run(text) == *tokenizer->encode(text));
+    for (const std::string& text : texts())
+      CHECK(*tokenizer->encode_run(text) == *tokenizer->encode(text));
   }
 }
 
 TEST_CASE("special tokens never come out of text, and always out of markup") {
   for (const std::string& name : kAll) {
     const auto tokenizer = load(name);
-    for (const std::string special :
-         {"<|begin_of_text|>", "<|eot_id|>", "<|im_start|>", "<|endoftext|>", "<s>", "</s>", "<|user|>"}) {
+    for (const std::string special : {"<|begin_of_text|>", "<|eot_id|>", "<|im_start|>",
+                                      "<|endoftext|>", "<s>", "</s>", "<|user|>"}) {
       const auto id = tokenizer->token_to_id(special);
       if (!id) continue;
       INFO(name << " " << special);

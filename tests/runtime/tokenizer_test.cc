@@ -31,9 +31,12 @@ std::unique_ptr<Tokenizer> take(Result<std::unique_ptr<Tokenizer>> tokenizer) {
   return std::move(tokenizer).value();
 }
 
-std::unique_ptr<Tokenizer> load(const std::string& name) { return take(load_tokenizer(test::golden("tokenizers/" + name))); }
+std::unique_ptr<Tokenizer> load(const std::string& name) {
+  return take(load_tokenizer(test::golden("tokenizers/" + name)));
+}
 
-Result<std::unique_ptr<Tokenizer>> from_json(const std::string& text, const TokenizerConfig& config = {}) {
+Result<std::unique_ptr<Tokenizer>> from_json(const std::string& text,
+                                             const TokenizerConfig& config = {}) {
   const auto document = JsonDocument::parse(text, "t.json");
   if (!document.ok()) FAIL(document.error().message);
   return make_bpe_tokenizer(*document, config);
@@ -50,10 +53,13 @@ void on_small_stack(std::function<void()> work) {
   pthread_attr_init(&attributes);
   pthread_attr_setstacksize(&attributes, 256 << 10);
   pthread_t thread;
-  REQUIRE(pthread_create(&thread, &attributes, [](void* argument) -> void* {
-            (*static_cast<std::function<void()>*>(argument))();
-            return nullptr;
-          }, &work) == 0);
+  REQUIRE(pthread_create(
+              &thread, &attributes,
+              [](void* argument) -> void* {
+                (*static_cast<std::function<void()>*>(argument))();
+                return nullptr;
+              },
+              &work) == 0);
   pthread_join(thread, nullptr);
   pthread_attr_destroy(&attributes);
 }
@@ -81,8 +87,8 @@ TEST_CASE("Llama 2's dialogue, cut as PML cuts it, has the published tokens") {
   const auto markup = [&](const char* t) { return *tokenizer->encode_markup(t); };
   // As the model was trained: each turn is one text, with BOS before and EOS behind it.
   const Tokens bos = {1}, eos = {2};
-  const Tokens published = bos + text("[INST] Hello [/INST] Hi there. ") + eos + bos +
-                           text("[INST] And now? [/INST]");
+  const Tokens published =
+      bos + text("[INST] Hello [/INST] Hi there. ") + eos + bos + text("[INST] And now? [/INST]");
   CHECK(bos + run(" [INST]") + run("Hello") + markup(" [/INST]") + markup(" ") + run("Hi there.") +
             markup(" </s>") + markup("<s>[INST] ") + run("And now?") + markup(" [/INST]") ==
         published);
@@ -95,7 +101,8 @@ TEST_CASE("Llama 2's dialogue, cut as PML cuts it, has the published tokens") {
 
 TEST_CASE("Llama 2's vocabulary gives the same ids from tokenizer.model and tokenizer.json") {
   if (assets().empty()) return;
-  const auto model = take(load_sentencepiece_tokenizer(assets() + "tokenizers/llama2-tokenizer.model", {}));
+  const auto model =
+      take(load_sentencepiece_tokenizer(assets() + "tokenizers/llama2-tokenizer.model", {}));
   const auto json = take(load_tokenizer(assets() + "tiny-random-llama"));
   CHECK(json->add_bos());
   CHECK(json->bos() == 1);
@@ -147,8 +154,8 @@ TEST_CASE("user-defined pieces of a sentencepiece model: markup is not text") {
   CHECK(holds(*tokenizer->encode("a <keep> b"), keep));  // an ordinary word of the model
   TokenizerConfig config;
   config.specials = {"<keep>", "▁the"};  // one user-defined, one ordinary
-  const auto strict =
-      take(load_sentencepiece_tokenizer(test::golden("tokenizers/sentencepiece_unigram/tokenizer.model"), config));
+  const auto strict = take(load_sentencepiece_tokenizer(
+      test::golden("tokenizers/sentencepiece_unigram/tokenizer.model"), config));
   CHECK_FALSE(holds(*strict->encode("a <keep> b"), keep));
   CHECK(*tokenizer->encode("the") == Tokens{*tokenizer->token_to_id("▁the")});
   CHECK_FALSE(holds(*strict->encode("the"), *strict->token_to_id("▁the")));
@@ -158,7 +165,8 @@ TEST_CASE("user-defined pieces of a sentencepiece model: markup is not text") {
 TEST_CASE("bad text is refused with its place") {
   for (const char* name : {"llama3", "sentencepiece_bpe"}) {
     const auto tokenizer = load(name);
-    for (const auto encode : {&Tokenizer::encode, &Tokenizer::encode_run, &Tokenizer::encode_markup}) {
+    for (const auto encode :
+         {&Tokenizer::encode, &Tokenizer::encode_run, &Tokenizer::encode_markup}) {
       const auto bad = ((*tokenizer).*encode)("abc\xFFz");
       REQUIRE_FALSE(bad.ok());
       CHECK(bad.error().code == Code::kInvalidArgument);
@@ -174,9 +182,11 @@ TEST_CASE("a long text of anything is encoded in linear time on a small stack") 
 #else
   constexpr std::size_t kSlower = 1;
 #endif
-  const std::vector<std::string> units = {"a", " ", "\n", "1", "!", "\xF0\x9F\x98\x80", "\u0301", "é", "日", "▁",
-                                          " \n", "ab", "'", "\t ", "<", "<|", "\u200d", "A a", "\r", "\u0323\u0301"};
-  const auto seconds_for = [](const Tokenizer& tokenizer, const std::string& unit, std::size_t bytes) {
+  const std::vector<std::string> units = {
+      "a",  " ", "\n",  "1", "!",  "\xF0\x9F\x98\x80", "\u0301", "é",  "日",          "▁", " \n",
+      "ab", "'", "\t ", "<", "<|", "\u200d",           "A a",    "\r", "\u0323\u0301"};
+  const auto seconds_for = [](const Tokenizer& tokenizer, const std::string& unit,
+                              std::size_t bytes) {
     std::string text;
     while (text.size() < bytes) text += unit;
     bool ok = false;
@@ -219,7 +229,8 @@ TEST_CASE("tokenizer.json with one thing wrong") {
   CHECK(message("\"BPE\"", "\"Unigram\"") ==
         "t.json: $.model: type \"Unigram\" is not supported; BPE is");
   CHECK(message("\"ab\":3", "\"ab\":-3") == "t.json: $.model.vocab.ab: is -3, wanted 0 to 1048575");
-  CHECK(message("\"ab\":3", "\"ab\":1e3") == "t.json: $.model.vocab.ab: is number, wanted an integer");
+  CHECK(message("\"ab\":3", "\"ab\":1e3") ==
+        "t.json: $.model.vocab.ab: is number, wanted an integer");
   CHECK(message("\"ab\":3", "\"ab\":2000000") ==
         "t.json: $.model.vocab.ab: is 2000000, wanted 0 to 1048575");
   CHECK(message("\"c\":2", "\"c\":1") == "t.json: $.model.vocab.c: its id 1 is also that of \"b\"");
@@ -227,11 +238,13 @@ TEST_CASE("tokenizer.json with one thing wrong") {
         "t.json: $.model.merges[0]: merges tokens that the vocabulary does not have");
   CHECK(message("\"a b\"", "\"ab\"") ==
         "t.json: $.model.merges[0]: is not two tokens with a space between");
-  CHECK(message("\"a b\"", "[\"a\",\"b\",\"c\"]") == "t.json: $.model.merges[0]: is array, wanted a string");
+  CHECK(message("\"a b\"", "[\"a\",\"b\",\"c\"]") ==
+        "t.json: $.model.merges[0]: is array, wanted a string");
   CHECK(message("\"merges\"", "\"merge\"") == "t.json: $.model: has no \"merges\"");
   CHECK(message("\"id\":5", "\"id\":-5") ==
         "t.json: $.added_tokens[0]: the token id -5 is out of range");
-  CHECK(message("<y>", "ab").find("\"ab\" has the id 6, but 3 in the vocabulary") != std::string::npos);
+  CHECK(message("<y>", "ab").find("\"ab\" has the id 6, but 3 in the vocabulary") !=
+        std::string::npos);
   CHECK(message("\"type\":\"BPE\"", "\"type\":\"BPE\",\"dropout\":0.1") ==
         "t.json: $.model: dropout other than 0");
   CHECK(message("\"type\":\"BPE\"", "\"type\":\"BPE\",\"end_of_word_suffix\":\"</w>\"") ==
@@ -239,7 +252,8 @@ TEST_CASE("tokenizer.json with one thing wrong") {
   CHECK(message("\"type\":\"BPE\"", "\"type\":\"BPE\",\"unk_token\":\"?\"") ==
         "t.json: $.model: unk_token is not in the vocabulary");
   CHECK(message("{\"model\"", "{\"decoder\":{\"type\":\"WordPiece\"},\"model\"") ==
-        "t.json: $.decoder: type \"WordPiece\" does not fit the pre_tokenizer; Replace, ByteFallback, "
+        "t.json: $.decoder: type \"WordPiece\" does not fit the pre_tokenizer; Replace, "
+        "ByteFallback, "
         "Fuse, Strip and Metaspace do");
   CHECK(message("{\"model\"", "{\"post_processor\":{\"type\":\"BertProcessing\"},\"model\"") ==
         "t.json: $.post_processor: type \"BertProcessing\" is not supported; ByteLevel, "
@@ -249,7 +263,10 @@ TEST_CASE("tokenizer.json with one thing wrong") {
 TEST_CASE("whatever decides about ids is in the digest") {
   const Digest digest = take(from_json(kSmall))->digest();
   const std::pair<const char*, const char*> changes[] = {
-      {"\"c\":2", "\"d\":2"}, {"[\"a b\"]", "[]"}, {"\"<x>\"", "\"<z>\""}, {"\"id\":6", "\"id\":9"},
+      {"\"c\":2", "\"d\":2"},
+      {"[\"a b\"]", "[]"},
+      {"\"<x>\"", "\"<z>\""},
+      {"\"id\":6", "\"id\":9"},
       {"{\"model\"", R"({"normalizer":{"type":"NFC"},"model")"},
       {"{\"model\"", R"({"pre_tokenizer":{"type":"Digits"},"model")"},
       {"\"type\":\"BPE\"", "\"type\":\"BPE\",\"ignore_merges\":true"},
@@ -265,13 +282,15 @@ TEST_CASE("whatever decides about ids is in the digest") {
   CHECK(with_bos != digest);
   config.add_bos = true;
   CHECK(take(from_json(kSmall, config))->digest() != with_bos);
-  CHECK(take(from_json(replaced(kSmall, "\"type\":\"BPE\"", "\"type\": \"BPE\"")))->digest() == digest);
+  CHECK(take(from_json(replaced(kSmall, "\"type\":\"BPE\"", "\"type\": \"BPE\"")))->digest() ==
+        digest);
 }
 
 TEST_CASE("special tokens stay out of text even where the vocabulary could spell them") {
   // "ab" is a word, a merge and a special token at once.
-  const std::string json = replaced(replaced(kSmall, "\"id\":5,\"content\":\"<x>\"", "\"id\":3,\"content\":\"ab\""),
-                                    "\"type\":\"BPE\"", "\"type\":\"BPE\",\"ignore_merges\":true");
+  const std::string json =
+      replaced(replaced(kSmall, "\"id\":5,\"content\":\"<x>\"", "\"id\":3,\"content\":\"ab\""),
+               "\"type\":\"BPE\"", "\"type\":\"BPE\",\"ignore_merges\":true");
   const auto tokenizer = take(from_json(json));
   CHECK(*tokenizer->encode("ab") == Tokens{0, 1});
   CHECK(*tokenizer->encode_markup("abc") == Tokens{3, 2});
@@ -283,10 +302,12 @@ TEST_CASE("a folder's small files") {
   folder.write("tokenizer.json", kSmall);
   CHECK(take(load_tokenizer(folder.path()))->facts().chat_template.empty());
 
-  folder.write("tokenizer_config.json", R"({"bos_token":{"content":"<x>"},"eos_token":"<y>","add_bos_token":true,
+  folder.write("tokenizer_config.json",
+               R"({"bos_token":{"content":"<x>"},"eos_token":"<y>","add_bos_token":true,
       "added_tokens_decoder":{"9":{"content":"<new>","special":true}},"chat_template":"from the config"})");
   folder.write("added_tokens.json", R"({"<newer>":11})");
-  folder.write("special_tokens_map.json", R"({"bos_token":"<y>","unk_token":"c","additional_special_tokens":["<y>"]})");
+  folder.write("special_tokens_map.json",
+               R"({"bos_token":"<y>","unk_token":"c","additional_special_tokens":["<y>"]})");
   auto tokenizer = take(load_tokenizer(folder.path()));
   CHECK(tokenizer->bos() == 5);  // tokenizer_config.json wins
   CHECK(tokenizer->eos() == 6);
@@ -308,16 +329,19 @@ TEST_CASE("a folder's small files") {
   const std::string name = folder.path() + "/tokenizer_config.json: ";
   CHECK(error("{") == name + "not valid JSON at byte 2");
   CHECK(error(R"({"bos_token":7})") == name + "$.bos_token: is number, wanted a string");
-  CHECK(error(R"({"add_bos_token":"yes"})") == name + "$.add_bos_token: is string, wanted true or false");
+  CHECK(error(R"({"add_bos_token":"yes"})") ==
+        name + "$.add_bos_token: is string, wanted true or false");
   CHECK(error(R"({"added_tokens_decoder":{"1x":{"content":"a"}}})") ==
         name + "$.added_tokens_decoder.1x: its key is not a token id");
   folder.write("tokenizer_config.json", "{}");
   folder.write("tokenizer.model", "this is no sentencepiece model");
-  CHECK(load_tokenizer(folder.path()).error().code == Code::kCorrupt);  // and it wins over tokenizer.json
+  CHECK(load_tokenizer(folder.path()).error().code ==
+        Code::kCorrupt);  // and it wins over tokenizer.json
 }
 
 TEST_CASE("a sentencepiece file that is cut off anywhere is refused or sound") {
-  const std::string whole = test::read_file(test::golden("tokenizers/sentencepiece_unigram/tokenizer.model"));
+  const std::string whole =
+      test::read_file(test::golden("tokenizers/sentencepiece_unigram/tokenizer.model"));
   std::size_t accepted = 0;
   for (std::size_t n = 0; n < whole.size(); n += 7) {
     const auto tokenizer = make_sentencepiece_tokenizer(whole.substr(0, n), "m", {});

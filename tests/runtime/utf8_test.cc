@@ -10,7 +10,9 @@ using namespace pc;
 namespace {
 
 constexpr char32_t kLast = 0x10FFFF;
-bool is_surrogate(char32_t c) { return c >= 0xD800 && c <= 0xDFFF; }
+bool is_surrogate(char32_t c) {
+  return c >= 0xD800 && c <= 0xDFFF;
+}
 
 // Decodes in pieces of the given sizes (the last one repeats).
 std::string stream(std::string_view bytes, std::size_t piece) {
@@ -44,8 +46,11 @@ TEST_CASE("every code point round-trips, and nothing else is valid") {
 }
 
 TEST_CASE("ill-formed sequences stop the valid prefix where they start") {
-  for (const char* bad : {"\x80", "\xC0\x80", "\xC1\xBF", "\xE0\x9F\xBF", "\xED\xA0\x80", "\xF0\x8F\xBF\xBF",
-                          "\xF4\x90\x80\x80", "\xF5\x80\x80\x80", "\xFF", "\xE2\x96", "\xE2" "a"}) {
+  for (const char* bad :
+       {"\x80", "\xC0\x80", "\xC1\xBF", "\xE0\x9F\xBF", "\xED\xA0\x80", "\xF0\x8F\xBF\xBF",
+        "\xF4\x90\x80\x80", "\xF5\x80\x80\x80", "\xFF", "\xE2\x96",
+        "\xE2"
+        "a"}) {
     CHECK(utf8_valid_prefix(std::string("aé") + bad) == 3);
   }
 }
