@@ -228,7 +228,7 @@ TEST_CASE("modules are used in place: no byte of K/V is copied, and no token all
     const auto session = session_for(schema, kPrompts[2]);
     REQUIRE(must(session->next()).has_value());
     // The segments that attention reads lie inside a mapping of the module's file.
-    std::string maps = read_whole("/proc/self/maps");
+    std::string maps = read_file("/proc/self/maps");
     for (std::uint32_t job = 0; job < schema->jobs().size(); ++job) {
       bool held = false;
       const Lookup found = schema->peek(job, &held);
@@ -365,7 +365,7 @@ TEST_CASE("sixteen processes encode one schema: one file a module, equal answers
     REQUIRE(WEXITSTATUS(status) == 0);
   }
   std::set<std::string> different;
-  for (int i = 0; i < 16; ++i) different.insert(read_whole(answers.path() + "/" + std::to_string(i)));
+  for (int i = 0; i < 16; ++i) different.insert(read_file(answers.path() + "/" + std::to_string(i)));
   REQUIRE(different.size() == 1);
   REQUIRE_FALSE(different.begin()->empty());
   const auto schema = schema_for(must(Engine::open(options_for(checkpoint, cache.path()))), kTravel);

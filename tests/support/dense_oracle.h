@@ -25,6 +25,13 @@ class DenseOracle {
  public:
   explicit DenseOracle(const pc_model_desc& desc) : d_(desc) {}
 
+  // Logits of all rows: [rows][vocab_size].
+  std::vector<std::vector<double>> forward(const std::vector<DenseRow>& rows) const {
+    std::vector<std::uint32_t> all(rows.size());
+    for (std::uint32_t i = 0; i < all.size(); ++i) all[i] = i;
+    return forward(rows, all);
+  }
+
   // Logits of the rows that are asked for: [rows][vocab_size], empty for the others.
   std::vector<std::vector<double>> forward(const std::vector<DenseRow>& rows, const std::vector<std::uint32_t>& wanted) const {
     const std::size_t n = rows.size();

@@ -7,6 +7,7 @@
 #include <map>
 #include <string>
 
+#include "tests/support/fixture.h"
 #include "tests/support/safetensors_bytes.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/tiny_model.h"

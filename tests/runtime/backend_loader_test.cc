@@ -1,0 +1,71 @@
+// The plug-in seam with a fake plug-in: found by path, used through the same
+// calls as the CPU, refused when it could not be trusted or understood.
+
+#include "runtime/backend_loader.h"
+
+#include <catch2/catch.hpp>
+#include <sys/stat.h>
+
+#include <filesystem>
+
+#include "runtime/engine.h"
+#include "runtime/loaded_schema.h"
+#include "runtime/session.h"
+#include "tests/support/tiny_checkpoint.h"
+
+namespace pc::test {
+namespace {
+
+EngineOptions fake_options(const TinyCheckpoint& checkpoint, const std::string& backend) {
+  EngineOptions o;
+  o.model_path = checkpoint.path();
+  o.cache_mode = CacheMode::kOff;
+  o.chat_template = "llama2";
+  o.backend = backend;
+  return o;
+}
+
+TEST_CASE("a plug-in computes through the same seam") {
+  const TinyCheckpoint checkpoint(1);
+  const auto engine = Engine::open(fake_options(checkpoint, PC_FAKE_BACKEND));
+  REQUIRE(engine.ok());
+  REQUIRE((*engine)->remark().empty());
+  REQUIRE(std::string((*engine)->backend().name()) == "fake");
+  const auto schema = LoadedSchema::parse(*engine, R"(<schema name="s">Some text. <module name="m">A module.</module></schema>)", "");
+  REQUIRE(schema.ok());
+  const auto prompt = LoadedPrompt::parse(*schema, R"(<prompt schema="s"><m/>Question?</prompt>)");
+  REQUIRE(prompt.ok());
+  SessionOptions o;
+  o.max_tokens = 3;
+  const auto session = Session::open(*prompt, o);
+  REQUIRE(session.ok());
+  // Its "logits" point at the number of tokens seen: cached and fresh ones.
+  const auto n = static_cast<TokenId>((*prompt)->plan.n_tokens());
+  for (TokenId i = 0; i < 3; ++i) {
+    const auto token = (*session)->next();
+    REQUIRE(token.ok());
+    REQUIRE(**token == n + i);
+  }
+}
+
+TEST_CASE("a plug-in that cannot be used leaves the CPU at work, and says why") {
+  const TinyCheckpoint checkpoint(2);
+  const TempFolder folder;
+  const std::string loose = folder.path() + "/loose.so", text = folder.path() + "/text.so";
+  std::filesystem::copy(PC_FAKE_BACKEND, loose);
+  ::chmod(loose.c_str(), 0777);
+  folder.write("text.so", "not a library");
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {folder.path() + "/missing.so", "No such file"}, {"relative.so", "absolute path"},
+      {loose, "another user"}, {text, "cannot load"}, {PC_FAKE_BACKEND_OLD, "interface version"}, {folder.path(), "regular file"}};
+  for (const auto& [backend, why] : cases) {
+    INFO(backend);
+    const auto engine = Engine::open(fake_options(checkpoint, backend));
+    REQUIRE(engine.ok());
+    REQUIRE(std::string((*engine)->backend().name()) == "cpu");
+    REQUIRE((*engine)->remark().find(why) != std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace pc::test

@@ -1,0 +1,179 @@
+/* The C API from C: compiled as C99 and linked to the shared library alone.
+ * Arguments: a model's folder and a fresh folder for the cache. */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "promptcache/promptcache.h"
+
+static int failures = 0;
+
+#define CHECK(condition)                                                       \
+  do {                                                                         \
+    if (!(condition)) {                                                        \
+      ++failures;                                                              \
+      fprintf(stderr, "%s:%d: %s is not so; last error: %s\n", __FILE__, __LINE__, #condition, error.message); \
+    }                                                                          \
+  } while (0)
+
+static const char* schema_pml =
+    "<schema name=\"s\"><system>Be short.</system>\n"
+    "<module name=\"a\">A page about <param name=\"x\" len=\"4\"/>.</module>\n"
+    "<module name=\"b\">Another page.</module></schema>";
+static const char* prompt_pml =
+    "<prompt schema=\"s\"><a x=\"it\"/><user>And now?</user></prompt>";
+
+static pc_error error;
+
+static pc_engine* open_engine(const char* model, const char* cache) {
+  pc_engine_options options;
+  pc_engine* engine = NULL;
+  pc_engine_options_init(&options);
+  options.model_path = model;
+  options.cache_dir = cache;
+  options.chat_template = "llama2";
+  CHECK(pc_engine_open(&options, &engine, &error) == PC_OK);
+  return engine;
+}
+
+static void bad_arguments(pc_engine* engine) {
+  pc_engine* other = (pc_engine*)8;
+  pc_schema* schema = (pc_schema*)8;
+  pc_engine_options options;
+  memset(&options, 0, sizeof options);
+  CHECK(pc_engine_open(&options, &other, &error) == PC_INVALID_ARGUMENT); /* struct_size */
+  pc_engine_options_init(&options);
+  CHECK(pc_engine_open(&options, &other, &error) == PC_INVALID_ARGUMENT); /* no model */
+  options.model_path = "/nonexistent";
+  CHECK(pc_engine_open(&options, &other, NULL) == PC_NOT_FOUND);
+  CHECK(pc_engine_open(NULL, &other, &error) == PC_INVALID_ARGUMENT);
+  CHECK(other == (pc_engine*)8); /* untouched on failure */
+  CHECK(pc_schema_parse(engine, NULL, 0, NULL, &schema, &error) == PC_INVALID_ARGUMENT);
+  CHECK(pc_schema_parse(engine, "<schema name='s'>\n  <modul/></schema>", PC_NUL_TERMINATED, NULL, &schema, &error) == PC_PML_SEMANTIC);
+  CHECK(error.line == 2 && error.column == 3);
+  CHECK(strstr(error.message, "module") != NULL); /* the nearest known name */
+  CHECK(pc_schema_parse(engine, "<schema", PC_NUL_TERMINATED, NULL, &schema, &error) == PC_PML_SYNTAX);
+  CHECK(schema == (pc_schema*)8);
+  CHECK(strcmp(pc_status_name(PC_PML_SEMANTIC), "pml-semantic") == 0);
+  CHECK(strcmp(pc_status_name(4711), "unknown") == 0);
+  pc_engine_close(NULL);
+  pc_schema_close(NULL);
+  pc_prompt_close(NULL);
+  pc_session_close(NULL);
+  pc_store_close(NULL);
+  pc_free(NULL);
+}
+
+static int count_modules(void* user, uint32_t done, uint32_t total, const char* module) {
+  CHECK(done <= total && module != NULL);
+  ++*(int*)user;
+  return 0;
+}
+
+static int stop_at_once(void* user, uint32_t done, uint32_t total, const char* module) {
+  (void)user, (void)done, (void)total, (void)module;
+  return 1;
+}
+
+/* One answer; returns its tokens' hash. */
+static unsigned answer(const pc_prompt* prompt, int no_reuse, pc_session_stats* stats) {
+  pc_session_options options;
+  pc_session* session = NULL;
+  pc_token token;
+  const float* logits = NULL;
+  size_t n = 0;
+  unsigned hash = 0;
+  pc_status status;
+  pc_session_options_init(&options);
+  options.max_tokens = 6;
+  options.no_reuse = (uint32_t)no_reuse;
+  CHECK(pc_session_open(prompt, &options, &session, &error) == PC_OK);
+  CHECK(pc_session_logits(session, &logits, &n, &error) == PC_INVALID_ARGUMENT);
+  CHECK(pc_session_prefill(session, &error) == PC_OK);
+  CHECK(pc_session_logits(session, &logits, &n, &error) == PC_OK && n == 700);
+  while ((status = pc_session_next(session, &token, &error)) == PC_OK) {
+    hash = hash * 31 + (unsigned)token.id;
+    CHECK(strlen(token.text) == token.text_bytes);
+  }
+  CHECK(status == PC_DONE);
+  CHECK(pc_session_next(session, &token, &error) == PC_DONE && token.id == -1 && token.text_bytes == 0);
+  stats->struct_size = sizeof *stats;
+  pc_session_get_stats(session, stats);
+  CHECK(stats->finish != PC_FINISH_NONE);
+  pc_session_close(session);
+  return hash;
+}
+
+static void generate(pc_engine* engine) {
+  pc_schema* schema = NULL;
+  pc_prompt* prompt = NULL;
+  pc_session_stats cached, full;
+  pc_encode_stats encoded;
+  int modules = 0;
+  char* json = NULL;
+  unsigned first;
+  CHECK(pc_schema_parse(engine, schema_pml, PC_NUL_TERMINATED, NULL, &schema, &error) == PC_OK);
+  CHECK(pc_schema_encode(schema, stop_at_once, NULL, NULL, &error) == PC_CANCELLED);
+  encoded.struct_size = sizeof encoded;
+  CHECK(pc_schema_encode(schema, count_modules, &modules, &encoded, &error) == PC_OK);
+  CHECK(modules == 3 && encoded.modules == 3 && encoded.modules_encoded == 2); /* one was done before the stop */
+  CHECK(pc_schema_describe(schema, &json, &error) == PC_OK && strstr(json, "\"path\":\"b\"") != NULL);
+  pc_free(json);
+  CHECK(pc_prompt_parse(schema, prompt_pml, strlen(prompt_pml), &prompt, &error) == PC_OK);
+  CHECK(pc_prompt_explain(prompt, &json, &error) == PC_OK && strstr(json, "\"state\":\"memory\"") != NULL);
+  pc_free(json);
+  pc_schema_close(schema); /* the prompt keeps what it needs */
+  first = answer(prompt, 0, &cached);
+  CHECK(answer(prompt, 0, &cached) == first);
+  CHECK(cached.cached_tokens > 0 && cached.modules_found == 2 && cached.modules_encoded == 0);
+  answer(prompt, 1, &full);
+  CHECK(full.cached_tokens == 0 && full.computed_tokens == cached.prompt_tokens);
+  pc_prompt_close(prompt);
+}
+
+static void tokens(pc_engine* engine) {
+  int32_t ids[64];
+  size_t n = 0;
+  char* text = NULL;
+  CHECK(pc_tokenize(engine, "A short text", PC_NUL_TERMINATED, ids, 64, &n, &error) == PC_OK && n > 0 && n < 64);
+  CHECK(pc_detokenize(engine, ids, n, &text, &error) == PC_OK && strstr(text, "A short text") != NULL);
+  pc_free(text);
+  CHECK(pc_tokenize(engine, "A short text", PC_NUL_TERMINATED, NULL, 0, &n, &error) == PC_OK && n > 0);
+}
+
+static void store(const char* cache) {
+  pc_store* s = NULL;
+  char* json = NULL;
+  uint64_t removed = 0;
+  CHECK(pc_store_open(cache, PC_CACHE_READ_WRITE, &s, &error) == PC_OK);
+  CHECK(pc_store_describe(s, &json, &error) == PC_OK && strstr(json, "\"tokens\"") != NULL);
+  pc_free(json);
+  CHECK(pc_store_verify(s, NULL, &json, &error) == PC_OK && strstr(json, "\"bad\":0") != NULL);
+  pc_free(json);
+  CHECK(pc_store_show(s, "zz", &json, &error) == PC_NOT_FOUND);
+  CHECK(pc_store_remove(s, NULL, &removed, &error) == PC_OK && removed == 3);
+  CHECK(pc_store_gc(s, 0, &json, &error) == PC_OK);
+  pc_free(json);
+  pc_store_close(s);
+}
+
+int main(int argc, char** argv) {
+  char* json = NULL;
+  pc_engine* engine;
+  if (argc != 3) return 2;
+  CHECK(pc_version()[0] != '\0');
+  CHECK(pc_build_describe(&json, &error) == PC_OK && strstr(json, "\"isa\"") != NULL);
+  pc_free(json);
+  engine = open_engine(argv[1], argv[2]);
+  if (!engine) return 1;
+  CHECK(pc_engine_describe(engine, &json, &error) == PC_OK && strstr(json, "\"kv_bytes_per_token\"") != NULL);
+  pc_free(json);
+  bad_arguments(engine);
+  tokens(engine);
+  generate(engine);
+  pc_engine_close(engine);
+  store(argv[2]);
+  if (failures == 0) printf("all checks of the C API passed\n");
+  return failures != 0;
+}

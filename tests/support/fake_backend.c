@@ -1,0 +1,84 @@
+/* A plug-in that computes nothing: the logits of a token are the number of
+ * tokens it can see, and its state is that token's id. Shows that the seam is
+ * C and enough. Built as a shared object; with FAKE_ABI another version. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/backend.h"
+
+#ifndef FAKE_ABI
+#define FAKE_ABI PC_BACKEND_ABI
+#endif
+
+struct pc_backend_model {
+  pc_model_desc desc;
+};
+
+struct pc_backend_session {
+  uint32_t vocab_size;
+  uint32_t n_seen; /* attached and own tokens */
+};
+
+static int32_t model_open(const pc_model_desc* desc, uint32_t kv_type, uint32_t n_threads,
+                          pc_backend_model** model, pc_backend_error* error) {
+  (void)kv_type, (void)n_threads, (void)error;
+  *model = malloc(sizeof **model);
+  (*model)->desc = *desc;
+  return 0;
+}
+
+static void model_close(pc_backend_model* model) { free(model); }
+
+static int32_t session_open(pc_backend_model* model, uint32_t tail_tokens, uint32_t tail_segments,
+                            uint32_t max_segments, pc_backend_session** session,
+                            pc_backend_error* error) {
+  (void)tail_tokens, (void)tail_segments, (void)max_segments, (void)error;
+  *session = malloc(sizeof **session);
+  (*session)->vocab_size = model->desc.vocab_size;
+  (*session)->n_seen = 0;
+  return 0;
+}
+
+static void session_close(pc_backend_session* session) { free(session); }
+
+static int32_t attach(pc_backend_session* session, const pc_kv_segment* segments,
+                      uint32_t n_segments, pc_backend_error* error) {
+  (void)error;
+  for (uint32_t i = 0; i < n_segments; ++i) session->n_seen += segments[i].n_tokens;
+  return 0;
+}
+
+static int32_t forward(pc_backend_session* session, const pc_run* runs, uint32_t n_runs,
+                       const volatile int32_t* cancel, float* logits, pc_backend_error* error) {
+  (void)cancel;
+  for (uint32_t i = 0; i < n_runs; ++i) session->n_seen += runs[i].n_tokens;
+  if (session->n_seen >= session->vocab_size) {
+    strcpy(error->message, "the fake backend counts no further");
+    return 9; /* PC_CONTEXT_FULL */
+  }
+  if (logits) {
+    memset(logits, 0, session->vocab_size * sizeof *logits);
+    logits[session->n_seen] = 1.0f;
+  }
+  return 0;
+}
+
+static int32_t read_segment(pc_backend_session* session, uint32_t index, const pc_kv_segment* dst,
+                            pc_backend_error* error) {
+  (void)session, (void)index, (void)dst, (void)error;
+  return 0;
+}
+
+static int32_t rewind_to(pc_backend_session* session, uint32_t n_segments, pc_backend_error* error) {
+  (void)session, (void)n_segments, (void)error;
+  return 0;
+}
+
+static const pc_backend_v1 table = {
+    FAKE_ABI, sizeof(pc_backend_v1), "fake",  model_open,   model_close, session_open,
+    session_close, attach,           forward, read_segment, rewind_to};
+
+#if defined(__GNUC__)
+__attribute__((visibility("default")))
+#endif
+const pc_backend_v1* pc_backend_entry_v1(void) { return &table; }
