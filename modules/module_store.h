@@ -95,7 +95,8 @@ class ModuleStore {
   // process was first, its file. Makes room under the budget before.
   // Errors leave nothing visible; the module given stays usable: kBudget
   // (larger than the whole budget), kIo (full, read-only, refused),
-  // kUnsupported (the name is taken by another version's file).
+  // kUnsupported (the name is taken by another version's file), kNotFound
+  // (evicted by another process before it could be opened).
   Result<ModuleHandle> publish(const ModuleHandle& module);
 
   // Single flight: miss -> lock -> find again -> encode -> publish. Waits up

@@ -2,10 +2,11 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -43,23 +44,46 @@ Status verify_by_reading(const Module& module, int fd) {
   return ok();
 }
 
-Result<ModuleHandle> map_and_check(const StoreDir& dir, const ModuleKey& key,
-                                   const OpenObject& object, ReadMode mode,
-                                   const std::function<Status(const Module&)>& accept) {
-  const auto size = static_cast<std::uint64_t>(object.st.st_size);
-  PC_TRY(MappedFile mapped, MappedFile::map(object.fd.get(), size, object_name(key)));
-  const auto file = std::make_shared<MappedFile>(std::move(mapped));
-  PC_TRY(ModuleHandle module, Module::open(file->bytes(), PayloadCheck::kTrusted, file));
-  if (module->key() != key) return error(Code::kMismatch, "module file under the name of another");
-  PC_CHECK_OK(accept(*module));
-  if (mode == ReadMode::kInspect) return module;
+// What a Module of the store owns. The lock that says "in use" belongs to the
+// open file, which a mapping keeps open without its descriptor, but not on
+// every file system (overlayfs). So the descriptor stays, while the process
+// has plenty: descriptors are given lowest first, so a small one says so.
+struct MappedObject {
+  MappedFile file;
+  UniqueFd lease;
+
+  void keep(UniqueFd fd) {
+    rlimit limit{};
+    const bool plenty = ::getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
+                        static_cast<rlim_t>(fd.get()) < limit.rlim_cur / 4;
+    if (plenty) lease = std::move(fd);
+  }
+};
+
+Status check_payload(const StoreDir& dir, const ModuleKey& key, const OpenObject& object,
+                     ReadMode mode, const Module& module) {
+  if (mode == ReadMode::kInspect) return ok();
   if (mode == ReadMode::kUse && is_verified(dir, key, object.st)) {
     mark_used(dir, key);
-    file->will_need(0, size);
-    return module;
+    return ok();
   }
-  PC_CHECK_OK(verify_by_reading(*module, object.fd.get()));
+  PC_CHECK_OK(verify_by_reading(module, object.fd.get()));
   if (mode == ReadMode::kUse) mark_verified(dir, key, object.st);
+  return ok();
+}
+
+Result<ModuleHandle> map_and_check(const StoreDir& dir, const ModuleKey& key, OpenObject& object,
+                                   ReadMode mode,
+                                   const std::function<Status(const Module&)>& accept) {
+  const auto size = static_cast<std::uint64_t>(object.st.st_size);
+  const auto owner = std::make_shared<MappedObject>();
+  PC_TRY(owner->file, MappedFile::map(object.fd.get(), size, object_name(key)));
+  PC_TRY(ModuleHandle module, Module::open(owner->file.bytes(), PayloadCheck::kTrusted, owner));
+  if (module->key() != key) return error(Code::kMismatch, "module file under the name of another");
+  PC_CHECK_OK(accept(*module));
+  if (mode != ReadMode::kInspect) owner->file.will_need(0, size);
+  PC_CHECK_OK(check_payload(dir, key, object, mode, *module));
+  owner->keep(std::move(object.fd));
   return module;
 }
 
@@ -79,11 +103,9 @@ void set_aside(const StoreDir& dir, const ModuleKey& key, const struct stat& bad
 
 Result<ModuleHandle> read_object(const StoreDir& dir, const ModuleKey& key, ReadMode mode,
                                  const std::function<Status(const Module&)>& accept) {
-  PC_TRY(const OpenObject object, open_object(dir, key));
-  // Says "in use" to eviction. The lock belongs to the open file, which the
-  // mapping keeps open when the descriptor closes: a process may map
-  // thousands of modules. Without it a file in use may lose its name, which
-  // harms nobody, so failure is no error.
+  PC_TRY(OpenObject object, open_object(dir, key));
+  // Says "in use" to eviction. Without it a file in use may lose its name,
+  // which harms nobody, so failure is no error.
   ::flock(object.fd.get(), LOCK_SH | LOCK_NB);
   auto module = map_and_check(dir, key, object, mode, accept);
   if (module.ok()) return module;

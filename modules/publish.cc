@@ -58,7 +58,7 @@ int rename_no_replace(int from_dir, const char* from, int to_dir, const char* to
   return failure;
 }
 
-// Unique among the living: two processes with one number cannot both hold it.
+// Two writers with one name are next to impossible, and O_EXCL tells.
 std::string temporary_name() {
   static std::atomic<std::uint64_t> count{0};
   timespec now{};
@@ -82,7 +82,7 @@ int publish_named(const StoreDir& dir, const char* name, std::span<const std::by
   const std::string temporary = temporary_name();
   const UniqueFd fd(::openat(dir.tmp.get(), temporary.c_str(),
                              O_CREAT | O_EXCL | O_RDWR | O_NOFOLLOW | O_CLOEXEC, kObjectMode));
-  if (!fd) return errno;
+  if (!fd) return errno == EEXIST ? EAGAIN : errno;
   ::flock(fd.get(), LOCK_EX | LOCK_NB);  // "still being written", to gc
   int failure = fill(fd.get(), bytes, durability);
   if (failure == 0) {

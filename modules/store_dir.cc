@@ -14,21 +14,34 @@ namespace {
 
 constexpr std::string_view kSuffix = ".module";
 
-// mkdir -p. Failures show when the directory is opened.
-void make_directories(const std::string& path) {
+void make_parents(const std::string& path) {
   for (std::size_t at = path.find('/', 1); at != std::string::npos; at = path.find('/', at + 1)) {
     ::mkdir(path.substr(0, at).c_str(), 0700);
   }
-  ::mkdir(path.c_str(), 0700);
 }
 
-UniqueFd open_subdirectory(int parent, const char* name, bool create) {
-  if (create) ::mkdirat(parent, name, 0700);
-  return UniqueFd(::openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+// Where this fails, errno says why; for a directory that is missing because
+// it could not be made, why that was.
+UniqueFd open_directory(int parent, const char* name, bool create, int flags) {
+  const int not_made = create && ::mkdirat(parent, name, 0700) != 0 ? errno : 0;
+  UniqueFd fd(::openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags));
+  if (!fd && errno == ENOENT && not_made != 0) errno = not_made;
+  return fd;
 }
 
-bool may_write(int dir_fd) {
-  return ::faccessat(dir_fd, ".", W_OK | X_OK, AT_EACCESS) == 0;
+// Inside the store no link is followed; its own path may be one.
+UniqueFd open_subdirectory(const UniqueFd& parent, const char* name, bool create) {
+  return open_directory(parent.get(), name, create, O_NOFOLLOW);
+}
+
+Error cannot_open(const std::string& path, int errno_value) {
+  Error failure = store_error("cannot open the store", path, errno_value);
+  failure.message += "; choose another directory, or run without a store";
+  return failure;
+}
+
+bool may_write(const UniqueFd& dir) {
+  return ::faccessat(dir.get(), ".", W_OK | X_OK, AT_EACCESS) == 0;
 }
 
 }  // namespace
@@ -41,9 +54,9 @@ Error store_error(const std::string& what, const std::string& path, int errno_va
 
 Result<StoreDir> open_store_dir(const std::string& path, bool read_only) {
   if (path.empty()) return error(Code::kInvalidArgument, "the store needs a directory");
-  if (!read_only) make_directories(path);
-  const UniqueFd root(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!root) return store_error("cannot open the store", path, errno);
+  if (!read_only) make_parents(path);
+  const UniqueFd root = open_directory(AT_FDCWD, path.c_str(), !read_only, 0);
+  if (!root) return cannot_open(path, errno);
 
   // The format's version is part of the path, so that builds of two versions
   // can share one directory.
@@ -51,24 +64,20 @@ Result<StoreDir> open_store_dir(const std::string& path, bool read_only) {
   name += std::to_string(kModuleVersion);
   StoreDir dir;
   dir.path = path + "/" + name;
-  const UniqueFd version = open_subdirectory(root.get(), name.c_str(), !read_only);
-  if (!version) {
-    if (read_only && errno == ENOENT) return dir;
-    return store_error("cannot open the store", dir.path, errno);
-  }
+  const UniqueFd version = open_subdirectory(root, name.c_str(), !read_only);
+  if (!version && read_only && errno == ENOENT) return dir;
   struct stat st {};
-  if (::fstat(version.get(), &st) != 0)
-    return store_error("cannot read the store", dir.path, errno);
+  if (!version || ::fstat(version.get(), &st) != 0) return cannot_open(dir.path, errno);
   dir.owner = st.st_uid;
 
-  dir.objects = open_subdirectory(version.get(), "objects", !read_only);
-  if (!dir.objects && errno != ENOENT)
-    return store_error("cannot open", dir.path + "/objects", errno);
-  dir.used = open_subdirectory(version.get(), "used", !read_only);
-  if (read_only || !dir.objects || !may_write(dir.objects.get())) return dir;
-  dir.locks = open_subdirectory(version.get(), "locks", true);
-  dir.quarantine = open_subdirectory(version.get(), "quarantine", true);
-  dir.tmp = open_subdirectory(version.get(), "tmp", true);
+  dir.objects = open_subdirectory(version, "objects", !read_only);
+  if (!dir.objects && read_only && errno == ENOENT) return dir;
+  if (!dir.objects) return cannot_open(dir.path + "/objects", errno);
+  dir.used = open_subdirectory(version, "used", !read_only);
+  if (read_only || !may_write(dir.objects)) return dir;
+  dir.locks = open_subdirectory(version, "locks", true);
+  dir.quarantine = open_subdirectory(version, "quarantine", true);
+  dir.tmp = open_subdirectory(version, "tmp", true);
   dir.writable = dir.used && dir.locks && dir.quarantine && dir.tmp;
   return dir;
 }

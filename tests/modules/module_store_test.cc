@@ -290,6 +290,8 @@ TEST_CASE("a store that cannot be opened says why") {
   std::ofstream(dir.path() + "/file") << "x";
   CHECK(ModuleStore::open({.dir = dir.path() + "/file"}).error().code == Code::kIo);
   CHECK(ModuleStore::open({.dir = dir.path() + "/file/below"}).error().code == Code::kIo);
+  const auto impossible = ModuleStore::open({.dir = "/proc/none/store"});
+  CHECK_THAT(impossible.error().message, Catch::Contains("choose another directory"));
   fs::create_directory(dir.path() + "/empty");
   const auto empty = open_read_only(dir.path() + "/empty");
   CHECK(miss_of(*empty, test::identity()) == MissReason::kNotEncoded);

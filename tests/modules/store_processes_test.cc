@@ -1,9 +1,11 @@
 // Several processes on one directory, some of which are killed.
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
@@ -120,6 +122,24 @@ TEST_CASE("a lock lasts as long as its holder lives, and no longer") {
   ::kill(holder, SIGKILL);
   CHECK(store->lock(key, 5s).held());
   exit_code(holder);
+}
+
+TEST_CASE("a process may use more modules than it may open files") {
+  const TempFolder dir;
+  constexpr int kModules = 100;
+  {
+    const auto store = open_store(dir.path());
+    for (int i = 0; i < kModules; ++i) test::put(*store, test::identity(i));
+  }
+  const pid_t child = spawn([&] {
+    const rlimit few{40, 40};
+    if (::setrlimit(RLIMIT_NOFILE, &few) != 0) return 1;
+    const auto store = open_store(dir.path());
+    std::vector<ModuleHandle> held;
+    for (int i = 0; i < kModules; ++i) held.push_back(store->find(test::identity(i)).module);
+    return std::count(held.begin(), held.end(), nullptr) == 0 ? 0 : 2;
+  });
+  CHECK(exit_code(child) == 0);
 }
 
 // Writes modules by both ways of staging and collects, until it is killed.
