@@ -1,7 +1,9 @@
 #include "pml/binding.h"
 
 #include <algorithm>
+#include <functional>
 #include <string>
+#include <unordered_map>
 #include <utility>
 
 #include "pml/names.h"
@@ -40,6 +42,8 @@ class Binder {
   Status add_arguments(const PromptNode& node, const Module& module);
   Status check_order(const Level& level) const;
   Error unknown_module(const PromptNode& node, const Module& parent) const;
+  Error unknown_parameter(const PromptNode& node, const Argument& argument,
+                          const Module& module) const;
 
   const Layout& layout_;
   const TextEncoder& encoder_;
@@ -101,26 +105,22 @@ Status Binder::add_import(const PromptNode& node, Level& level) {
 }
 
 Status Binder::add_arguments(const PromptNode& node, const Module& module) {
+  if (node.arguments.empty()) return ok();
+  std::unordered_map<std::string_view, std::uint32_t> slots;
+  for (const std::uint32_t s : module.slots) slots.emplace(layout_.slots[s].name, s);
   for (const Argument& argument : node.arguments) {
-    const auto slot = std::find_if(module.slots.begin(), module.slots.end(), [&](std::uint32_t s) {
-      return layout_.slots[s].name == argument.name;
-    });
-    if (slot == module.slots.end()) {
-      std::vector<std::string_view> known;
-      for (const std::uint32_t s : module.slots) known.push_back(layout_.slots[s].name);
-      return broken_rule(node.place, "module " + quote(module.path) + " has no parameter " +
-                                         quote(argument.name) + name_hint(argument.name, known));
-    }
+    const auto slot = slots.find(argument.name);
+    if (slot == slots.end()) return unknown_parameter(node, argument, module);
+    const std::uint32_t len = layout_.slots[slot->second].len;
     if (argument.value.empty()) continue;
     auto tokens = encoder_.text(argument.value);
     if (!tokens.ok()) return at(node.place, std::move(tokens).error());
-    if (tokens->size() > layout_.slots[*slot].len)
-      return broken_rule(node.place, "argument " + quote(argument.name) + " of module " +
-                                         quote(module.path) + " has " +
-                                         std::to_string(tokens->size()) +
-                                         " tokens; its parameter has room for " +
-                                         std::to_string(layout_.slots[*slot].len));
-    binding_.arguments[*slot] = std::move(*tokens);
+    if (tokens->size() > len)
+      return broken_rule(node.place,
+                         "argument " + quote(argument.name) + " of module " + quote(module.path) +
+                             " has " + std::to_string(tokens->size()) +
+                             " tokens; its parameter has room for " + std::to_string(len));
+    binding_.arguments[slot->second] = std::move(*tokens);
   }
   return ok();
 }
@@ -136,6 +136,14 @@ Status Binder::check_order(const Level& level) const {
       binding_.modules[late[1]].node->place,
       "module " + quote(module.path) + " stands before " + quote(layout_.modules[late[0]].path) +
           " in the schema; where a role element encloses imports they keep the schema's order");
+}
+
+Error Binder::unknown_parameter(const PromptNode& node, const Argument& argument,
+                                const Module& module) const {
+  std::vector<std::string_view> known;
+  for (const std::uint32_t s : module.slots) known.push_back(layout_.slots[s].name);
+  return broken_rule(node.place, "module " + quote(module.path) + " has no parameter " +
+                                     quote(argument.name) + name_hint(argument.name, known));
 }
 
 Error Binder::unknown_module(const PromptNode& node, const Module& parent) const {

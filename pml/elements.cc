@@ -75,7 +75,7 @@ Status check_attributes(const XmlNode& element, std::initializer_list<std::strin
   const std::span<const std::string_view> names(known.begin(), known.size());
   for (const XmlAttribute& attribute : element.attributes)
     if (std::find(known.begin(), known.end(), attribute.name) == known.end())
-      return broken_rule(element.place, "<" + element.name + "> has no attribute " +
+      return broken_rule(element.place, tag(element.name) + " has no attribute " +
                                             quote(attribute.name) +
                                             name_hint(attribute.name, names));
   return ok();
@@ -84,15 +84,15 @@ Status check_attributes(const XmlNode& element, std::initializer_list<std::strin
 Status check_empty(const XmlNode& element) {
   for (const XmlNode& child : element.children)
     if (!child.is_text() || !is_white_space(child.text))
-      return broken_rule(child.place, "<" + element.name + "> must be empty");
+      return broken_rule(child.place, tag(element.name) + " must be empty");
   return ok();
 }
 
 Result<std::string> required(const XmlNode& element, std::string_view attribute) {
   const std::string* value = element.attribute(attribute);
   if (!value)
-    return broken_rule(element.place, "<" + element.name + "> needs the attribute '" +
-                                          std::string(attribute) + "'");
+    return broken_rule(element.place,
+                       tag(element.name) + " needs the attribute '" + std::string(attribute) + "'");
   return *value;
 }
 
@@ -108,7 +108,7 @@ Status check_name(const XmlNode& element, std::string_view name) {
 }
 
 Error nested_role(const XmlNode& element, Role outer) {
-  return broken_rule(element.place, "<" + element.name + "> inside <" + role_name(outer) +
+  return broken_rule(element.place, tag(element.name) + " inside <" + role_name(outer) +
                                         ">; close the outer turn first");
 }
 

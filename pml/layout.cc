@@ -105,7 +105,7 @@ Status Builder::add_text(const SchemaNode& node) {
   auto tokens = encoder_.text(node.text);
   if (!tokens.ok()) return at(node.place, std::move(tokens).error());
   PC_CHECK_OK(add_tokens(node.place, *tokens));
-  if (!in_role_) add_item(ItemKind::kBareText, 0);
+  if (!in_role_ && !tokens->empty()) add_item(ItemKind::kBareText, 0);
   return ok();
 }
 

@@ -30,13 +30,22 @@ std::size_t slips(std::string_view a, std::string_view b) {
   return last[b.size()];
 }
 
+// Cut at the start of a character.
+std::string shortened(std::string_view name) {
+  if (name.size() <= kShownBytes) return std::string(name);
+  std::size_t n = kShownBytes;
+  while (n > 0 && (static_cast<unsigned char>(name[n]) & 0xC0) == 0x80) --n;
+  return std::string(name.substr(0, n)) + "...";
+}
+
 }  // namespace
 
 std::string quote(std::string_view name) {
-  if (name.size() <= kShownBytes) return "'" + std::string(name) + "'";
-  std::size_t n = kShownBytes;
-  while (n > 0 && (static_cast<unsigned char>(name[n]) & 0xC0) == 0x80) --n;
-  return "'" + std::string(name.substr(0, n)) + "...'";
+  return "'" + shortened(name) + "'";
+}
+
+std::string tag(std::string_view name) {
+  return "<" + shortened(name) + ">";
 }
 
 std::optional<std::string_view> nearest_name(std::string_view name,

@@ -14,6 +14,9 @@ namespace pc::pml {
 // 'name', cut to a length that a message can bear.
 std::string quote(std::string_view name);
 
+// <name>, shortened in the same way.
+std::string tag(std::string_view name);
+
 // The known name with the fewest slips (a letter wrong, missing, too many, or
 // two swapped), if that is at most a third of its letters.
 std::optional<std::string_view> nearest_name(std::string_view name,

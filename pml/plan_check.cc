@@ -23,7 +23,12 @@ class LayoutChecker {
   Status check() {
     if (layout_.modules.empty() || layout_.modules[kRoot].parent != kNone)
       return broken("modules[0] is not the root");
+    n_own_.resize(layout_.modules.size());
+    n_tokens_.resize(layout_.modules.size());
     for (std::uint32_t i = 0; i < layout_.items.size(); ++i) PC_CHECK_OK(step(i));
+    for (std::size_t m = 0; m < layout_.modules.size(); ++m)
+      if (n_own_[m] != layout_.modules[m].own.size() || n_tokens_[m] != layout_.modules[m].n_tokens)
+        return broken("a module's own items or tokens are miscounted");
     if (inside_ != kRoot || !open_.empty()) return broken("modules or unions are not balanced");
     if (n_pieces_ != layout_.pieces.size() || n_slots_ != layout_.slots.size() ||
         n_modules_ != layout_.modules.size() || n_unions_ != layout_.unions.size())
@@ -42,8 +47,8 @@ class LayoutChecker {
   Status step(std::uint32_t i) {
     const Item item = layout_.items[i];
     switch (item.kind) {
-      case ItemKind::kPiece: return piece(item.index);
-      case ItemKind::kSlot: return slot(item.index);
+      case ItemKind::kPiece: return piece(i, item.index);
+      case ItemKind::kSlot: return slot(i, item.index);
       case ItemKind::kOpenModule: return open_module(i, item.index);
       case ItemKind::kCloseModule: return close_module(i, item.index);
       case ItemKind::kOpenUnion:
@@ -61,18 +66,29 @@ class LayoutChecker {
     }
   }
 
-  Status piece(std::uint32_t index) {
+  // A piece or slot must be the next of its owner's own items.
+  Status own_item(std::uint32_t i) {
+    const std::vector<std::uint32_t>& own = layout_.modules[inside_].own;
+    if (n_own_[inside_] >= own.size() || own[n_own_[inside_]++] != i)
+      return broken("a module's own items are not those it holds");
+    return ok();
+  }
+
+  Status piece(std::uint32_t i, std::uint32_t index) {
+    PC_CHECK_OK(own_item(i));
     if (index != n_pieces_++ || index >= layout_.pieces.size())
       return broken("pieces are out of order");
     const Piece& piece = layout_.pieces[index];
     if (piece.tokens.empty()) return broken("a piece is empty");
     if (piece.module != inside_ || piece.position != position_)
       return broken("a piece has the wrong owner or position");
+    n_tokens_[inside_] += piece.tokens.size();
     position_ = end_of(position_, piece.tokens);
     return ok();
   }
 
-  Status slot(std::uint32_t index) {
+  Status slot(std::uint32_t i, std::uint32_t index) {
+    PC_CHECK_OK(own_item(i));
     if (index != n_slots_++ || index >= layout_.slots.size())
       return broken("slots are out of order");
     const Slot& slot = layout_.slots[index];
@@ -111,28 +127,37 @@ class LayoutChecker {
 
   const Layout& layout_;
   std::uint32_t inside_ = kRoot;
+  std::vector<std::size_t> n_own_, n_tokens_;  // of each module, so far
   std::size_t n_pieces_ = 0, n_slots_ = 0, n_modules_ = 1, n_unions_ = 0;
   Position position_ = 0;
   std::vector<OpenUnion> open_;
 };
 
+using PiecesOf = std::vector<std::vector<std::uint32_t>>;  // of each module, in order
+
+PiecesOf pieces_by_module(const Layout& layout) {
+  PiecesOf pieces(layout.modules.size());
+  for (std::uint32_t i = 0; i < layout.pieces.size(); ++i)
+    pieces[layout.pieces[i].module].push_back(i);
+  return pieces;
+}
+
 // Which pieces must a job keep?
-std::vector<std::uint32_t> pieces_to_keep(const Layout& layout, const EncodeJob& job) {
+std::vector<std::uint32_t> pieces_to_keep(const Layout& layout, const PiecesOf& pieces,
+                                          const EncodeJob& job) {
+  if (!job.scaffold) return pieces[job.subject];
   std::vector<std::uint32_t> kept;
-  const auto& listed =
-      job.scaffold ? layout.scaffolds[job.subject].modules : std::vector{job.subject};
-  const auto is_listed = [&](const Piece& piece) {
-    return std::find(listed.begin(), listed.end(), piece.module) != listed.end();
-  };
-  for (std::uint32_t i = 0; i < layout.pieces.size(); ++i) {
-    const Piece& piece = layout.pieces[i];
-    if (is_listed(piece) || (job.scaffold && piece.module == kRoot && !kept.empty()))
-      kept.push_back(i);
-  }
+  for (const std::uint32_t m : layout.scaffolds[job.subject].modules)
+    kept.insert(kept.end(), pieces[m].begin(), pieces[m].end());
+  if (kept.empty()) return kept;
+  const std::uint32_t first = *std::min_element(kept.begin(), kept.end());
+  for (const std::uint32_t i : pieces[kRoot])
+    if (i > first) kept.push_back(i);
+  std::sort(kept.begin(), kept.end());
   return kept;
 }
 
-Status check_job(const Layout& layout, const EncodeJob& job) {
+Status check_job(const Layout& layout, const PiecesOf& pieces, const EncodeJob& job) {
   const std::string name = "job '" + job.name + "' ";
   if (job.subject >= (job.scaffold ? layout.scaffolds.size() : layout.modules.size()))
     return broken(name + "is about nothing");
@@ -153,7 +178,7 @@ Status check_job(const Layout& layout, const EncodeJob& job) {
   }
   if (job.runs.empty() || !job.runs.back().keep)
     return broken(name + "ends with tokens that nothing kept sees");
-  if (kept != pieces_to_keep(layout, job))
+  if (kept != pieces_to_keep(layout, pieces, job))
     return broken(name + "does not keep the pieces it is for");
   return ok();
 }
@@ -209,8 +234,9 @@ Status check_layout(const Layout& layout) {
 
 Status check_jobs(const Layout& layout, const std::vector<EncodeJob>& jobs) {
   std::vector<std::uint32_t> n_jobs(layout.modules.size());
+  const PiecesOf pieces = pieces_by_module(layout);
   for (const EncodeJob& job : jobs) {
-    PC_CHECK_OK(check_job(layout, job));
+    PC_CHECK_OK(check_job(layout, pieces, job));
     if (!job.scaffold) ++n_jobs[job.subject];
   }
   for (std::size_t m = 0; m < layout.modules.size(); ++m)

@@ -72,7 +72,7 @@ Result<Prompt> parse_prompt(std::string_view document) {
   PC_TRY(const XmlNode root, read_xml(document));
   if (root.name != "prompt")
     return broken_rule(root.place,
-                       "a prompt is a <prompt schema=\"...\"> element, not <" + root.name + ">");
+                       "a prompt is a <prompt schema=\"...\"> element, not " + tag(root.name));
   PC_CHECK_OK(check_attributes(root, {"schema", "xml:space"}));
   Prompt prompt;
   prompt.place = root.place;

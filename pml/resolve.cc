@@ -118,8 +118,8 @@ Status Flattener::write(const std::vector<Written>& all) {
       case Written::What::kText: {
         auto tokens = encoder_.text(node.text);
         if (!tokens.ok()) return at(node.place, std::move(tokens).error());
+        if (!tokens->empty()) ended_ = false;
         PC_CHECK_OK(add_fresh(RunKind::kText, node.place, std::move(*tokens)));
-        ended_ = false;
         break;
       }
       case Written::What::kOpenRole: PC_CHECK_OK(open_role(node)); break;

@@ -8,6 +8,7 @@
 
 #include "pml/elements.h"
 #include "pml/names.h"
+#include "pml/utf8.h"
 #include "pml/xml_reader.h"
 
 namespace pc::pml {
@@ -76,7 +77,7 @@ Result<T> choice(const XmlNode& element, std::string_view attribute, T otherwise
 Result<Schema> SchemaReader::read(const XmlNode& root) {
   if (root.name != "schema")
     return broken_rule(root.place,
-                       "a schema is a <schema name=\"...\"> element, not <" + root.name + ">");
+                       "a schema is a <schema name=\"...\"> element, not " + tag(root.name));
   PC_CHECK_OK(check_attributes(root, {"name", "positions", "attend", "src", "xml:space"}));
   schema_.place = root.place;
   PC_TRY(schema_.name, required(root, "name"));
@@ -122,7 +123,7 @@ Status SchemaReader::child(const XmlNode& element, const Scope& scope, Children&
   }
   constexpr std::string_view kTags[] = {"module", "union",     "param",   "system",
                                         "user",   "assistant", "scaffold"};
-  return broken_rule(element.place, "no element <" + element.name + "> in a schema" +
+  return broken_rule(element.place, "no element " + tag(element.name) + " in a schema" +
                                         name_hint(element.name, kTags));
 }
 
@@ -150,6 +151,9 @@ Status SchemaReader::add_file(const XmlNode& element, Scope scope, Children& int
                        "src=" + quote(*src) + " cannot be read: this schema came without a folder");
   auto bytes = read_file_(*src);
   if (!bytes.ok()) return at(element.place, std::move(bytes).error());
+  if (const auto offset = find_invalid_utf8(*bytes))
+    return broken_rule(element.place, "file " + quote(*src) + " is not UTF-8 at byte " +
+                                          std::to_string(*offset) + "; save it as UTF-8");
   PC_CHECK_OK(count_text(element.place, bytes->size()));
   SchemaNode node;
   node.place = element.place;
@@ -191,7 +195,7 @@ Result<SchemaNode> SchemaReader::alternatives(const XmlNode& element, Scope scop
   for (const XmlNode& child : element.children) {
     if (child.is_text() && is_white_space(child.text)) continue;
     if (child.name != "module")
-      return broken_rule(child.place, (child.is_text() ? "text" : "<" + child.name + ">") +
+      return broken_rule(child.place, (child.is_text() ? "text" : tag(child.name)) +
                                           " in a <union>, which holds modules only");
     PC_TRY(SchemaNode member, module(child, scope));
     node.children.push_back(std::move(member));
@@ -211,7 +215,7 @@ Result<SchemaNode> SchemaReader::param(const XmlNode& element, const Scope& scop
   PC_CHECK_OK(check_attributes(element, {"name", "len", "length", "scaffold"}));
   if (!scope.params)
     return broken_rule(element.place,
-                       "<" + element.name + "> outside of a module; only modules have parameters");
+                       tag(element.name) + " outside of a module; only modules have parameters");
   PC_CHECK_OK(check_empty(element));
   SchemaNode node;
   node.kind = Kind::kParam;

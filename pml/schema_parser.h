@@ -15,7 +15,8 @@
 
 namespace pc::pml {
 
-// Gives the bytes of a file named by src=, or an error that names it.
+// Gives the bytes of a file named by src=, or an error that names it. Whether
+// they are UTF-8 is checked by the parser.
 using ReadFileFn = std::function<Result<std::string>(const std::string& relative_path)>;
 
 // A schema's text in all, src= files included: 16 million tokens of four bytes.

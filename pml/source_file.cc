@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "pml/names.h"
-#include "pml/utf8.h"
 
 namespace pc::pml {
 namespace {
@@ -95,11 +94,7 @@ ReadFileFn file_reader(std::string base_dir) {
   if (base_dir.empty()) base_dir = ".";
   return [base = std::move(base_dir)](const std::string& relative) -> Result<std::string> {
     PC_TRY(const fs::path real, locate(base, relative));
-    PC_TRY(std::string bytes, read_whole(real, quote(relative)));
-    if (const auto offset = find_invalid_utf8(bytes))
-      return error(Code::kPmlSemantic, "file " + quote(relative) + " is not UTF-8 at byte " +
-                                           std::to_string(*offset) + "; save it as UTF-8");
-    return bytes;
+    return read_whole(real, quote(relative));
   };
 }
 

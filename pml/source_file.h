@@ -13,8 +13,7 @@ namespace pc::pml {
 inline constexpr std::size_t kMaxSourceFileBytes = std::size_t{4} << 20;
 
 // Refuses absolute paths, "..", links that lead out of base_dir, anything but
-// a regular file, files over kMaxSourceFileBytes, and bytes that are not
-// UTF-8 (the error names the file and the byte's offset).
+// a regular file, and files over kMaxSourceFileBytes.
 ReadFileFn file_reader(std::string base_dir);
 
 }  // namespace pc::pml

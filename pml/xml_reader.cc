@@ -62,7 +62,8 @@ class Reader {
   std::string not_well_formed(XML_Error code) const;
 
   std::size_t offset() const {
-    return static_cast<std::size_t>(XML_GetCurrentByteIndex(parser_.get()));
+    const XML_Index index = XML_GetCurrentByteIndex(parser_.get());  // -1: none
+    return std::min(static_cast<std::size_t>(index), document_.size());
   }
   Place here() { return places_.at(offset()); }
 
@@ -190,18 +191,18 @@ std::string Reader::not_well_formed(XML_Error code) const {
       return "not well-formed XML; in text and values '<' is written '&lt;' and '&' is written "
              "'&amp;'";
     case XML_ERROR_TAG_MISMATCH:
-      return "this tag does not close <" + open->name + ">, opened at " + to_string(open->place);
+      return "this tag does not close " + tag(open->name) + ", opened at " + to_string(open->place);
     case XML_ERROR_NO_ELEMENTS:
     case XML_ERROR_UNCLOSED_TOKEN:
     case XML_ERROR_PARTIAL_CHAR:
       if (open)
-        return "the document ends before <" + open->name + ">, opened at " +
+        return "the document ends before " + tag(open->name) + ", opened at " +
                to_string(open->place) + ", is closed";
       return code == XML_ERROR_NO_ELEMENTS ? "the document holds no element"
                                            : "the document ends inside a tag";
     case XML_ERROR_DUPLICATE_ATTRIBUTE: return "an attribute is given twice in this tag";
     case XML_ERROR_JUNK_AFTER_DOC_ELEMENT:
-      return "text or a tag after the end of <" + stack_.front().name + ">";
+      return "text or a tag after the end of " + tag(stack_.front().name);
     case XML_ERROR_UNDEFINED_ENTITY:
       return "undefined entity; XML knows &lt; &gt; &amp; &quot; &apos; and &#N;";
     default: return std::string("not well-formed XML: ") + XML_ErrorString(code);

@@ -41,6 +41,7 @@ Result<std::string> one_file(const std::string& path) {
         "\xEF\xBB\xBF"
         "one\r\ntwo\rthree\n\n");
   if (path == "empty.txt") return std::string();
+  if (path == "latin.txt") return std::string("caf\xE9");
   return error(Code::kNotFound, "no file '" + path + "'");
 }
 
@@ -144,6 +145,9 @@ TEST_CASE("src= puts a file's text in front, as a run of its own") {
   CHECK(parse("<schema name='s' src='empty.txt'/>").children.empty());
   expect_error(parse_schema("<schema name='s'>\n<module name='m' src='b.txt'/></schema>", one_file),
                Code::kNotFound, 2, 1, "no file 'b.txt'");
+  expect_error(
+      parse_schema("<schema name='s'>\n<module name='m' src='latin.txt'/></schema>", one_file),
+      Code::kPmlSemantic, 2, 1, "file 'latin.txt' is not UTF-8 at byte 3");
   refused_inside("<module name='m' src='a.txt'/>", 1, "without a folder");
 }
 
