@@ -93,6 +93,7 @@ JsonWriter& JsonWriter::value(std::string_view text) {
 
 JsonWriter& JsonWriter::value(double number) {
   if (!std::isfinite(number)) return null();
+  if (number == 0 && std::signbit(number)) return literal("-0.0");  // readers take -0 for 0
   char digits[32];  // the longest shortest form of a double has 24 characters
   const auto end = std::to_chars(digits, digits + sizeof digits, number).ptr;
   return literal({digits, static_cast<std::size_t>(end - digits)});

@@ -188,9 +188,10 @@ class Parser {
 
   // A double-array trie (32-bit units, little-endian, its size in bytes in front)
   // and the zero-terminated texts that its values point to. The library follows
-  // the trie without looking at its size. A step goes to unit ^ offset ^ label
-  // with label < 256: inside, when unit ^ offset is and the number of units is a
-  // multiple of 256.
+  // the trie without looking at its size. From unit i a step goes to
+  // (i ^ offset) ^ label with label < 256: inside when i ^ offset is, since the
+  // number of units is a multiple of 256; and a unit with a leaf has its value at
+  // i ^ offset. Units that are values have bit 31 set, and no step leads to them.
   Status check_charsmap() {
     const std::string_view map = model_.charsmap;
     if (map.empty()) return ok();
@@ -204,11 +205,15 @@ class Parser {
       return corrupt("the normalizer's texts do not end");
     }
     const std::uint32_t n_units = trie_bytes / 4;
+    const auto unit = [&](std::uint32_t i) {
+      return load_le<std::uint32_t>(bytes, 4 + std::size_t{i} * 4);
+    };
     for (std::uint32_t i = 0; i < n_units; ++i) {
-      const auto unit = load_le<std::uint32_t>(bytes, 4 + std::size_t{i} * 4);
-      const bool is_value = unit >> 31 != 0;
-      const std::uint32_t offset = (unit >> 10) << ((unit & (1u << 9)) >> 6);
-      if (is_value ? (unit & 0x7FFFFFFFu) >= texts.size() : (i ^ offset) >= n_units) {
+      const std::uint32_t u = unit(i);
+      if (i != 0 && u >> 31 != 0) continue;  // a value; the root is taken without a look
+      const std::uint32_t next = i ^ (u >> 10) << ((u & (1u << 9)) >> 6);
+      const bool has_leaf = (u & (1u << 8)) != 0;
+      if (next >= n_units || (has_leaf && (unit(next) & 0x7FFFFFFFu) >= texts.size())) {
         return corrupt("the normalizer's table points outside itself");
       }
     }

@@ -122,6 +122,9 @@ TEST_CASE("what the writer writes, the reader reads back") {
   CHECK(*root.member("bad")->string() == "a\uFFFD\uFFFD");
   const JsonView numbers = *root.member("numbers");
   CHECK(*numbers.at(1).number() == -0.1);
+  std::string zero;
+  JsonWriter(&zero).value(-0.0);
+  CHECK(std::signbit(*parse(zero).root().number()));
   CHECK(*numbers.at(3).number() == 5e-324);
   CHECK(*numbers.at(4).number() == 1.0 / 3);
   CHECK(numbers.at(5).is_null());
