@@ -25,13 +25,11 @@ struct Model {
   std::uint32_t context_tokens = 0;   // max_position_embeddings: the context window
   std::vector<std::int32_t> eos;      // ids that end a generation
   std::optional<std::int32_t> bos;    // from config.json; the tokenizer decides whether it is used
-  std::string chat_template;          // Jinja text found beside the model; "" if none
 
   pc_model_desc desc{};               // views into the members below
   std::vector<pc_layer> layers;       // [n_layers]
   std::vector<double> inv_freq;       // [rope_dims / 2]
   std::vector<MappedFile> files;      // keep the weights alive
-  std::vector<std::vector<float>> owned;  // tensors that a family had to compute (rare, small)
 
   Digest weights_digest{};            // over every tensor's name, type, shape and bytes, and the hyperparameters
   Digest rope_digest{};               // over inv_freq, rope_dims and rope_scale

@@ -1,0 +1,21 @@
+// What this machine can do, measured in the run that uses it as a floor:
+// the bandwidth of reading memory, and the peak of multiply-adds in registers.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace pc::bench {
+
+struct Machine {
+  std::string cpu;               // as /proc/cpuinfo names it
+  std::uint32_t threads = 1;
+  double read_gb_per_s = 0;      // one array of 512 MiB, all threads
+  double f32_gflops = 0;         // FMA chains in registers, all threads
+  double bf16_gflops = 0;        // AVX512_BF16 likewise; 0 where it is missing
+};
+
+// Takes about a second; the best of several tries, since others use the machine too.
+Machine measure_machine(std::uint32_t threads);
+
+}  // namespace pc::bench
