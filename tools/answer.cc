@@ -32,8 +32,8 @@ const char* finish_name(std::uint32_t finish) {
 }
 
 const char* finish_sentence(std::uint32_t finish) {
-  constexpr std::array kSentences = {"not over", "the model ended its turn", "a stop string", "the longest allowed",
-                                     "interrupted"};
+  constexpr std::array kSentences = {"not over", "the model ended its turn", "a stop string",
+                                     "the longest allowed", "interrupted"};
   return finish < kSentences.size() ? kSentences[finish] : "-";
 }
 
@@ -64,25 +64,30 @@ Answer generate(const promptcache::Prompt& prompt, const Options& options, bool 
 
 double decode_tokens_per_second(const pc_session_stats& stats) {
   if (stats.generated_tokens < 2 || stats.decode_us == 0) return 0;
-  return static_cast<double>(stats.generated_tokens - 1) * 1e6 / static_cast<double>(stats.decode_us);
+  return static_cast<double>(stats.generated_tokens - 1) * 1e6 /
+         static_cast<double>(stats.decode_us);
 }
 
 std::string describe(const pc_session_stats& s) {
-  const double share =
-      s.prompt_tokens == 0 ? 0 : 100.0 * static_cast<double>(s.cached_tokens) / static_cast<double>(s.prompt_tokens);
+  const double share = s.prompt_tokens == 0 ? 0
+                                            : 100.0 * static_cast<double>(s.cached_tokens) /
+                                                  static_cast<double>(s.prompt_tokens);
   const double speed = decode_tokens_per_second(s);
   Table table({{}, {}});
-  table.add_row({"prompt", format_count(s.prompt_tokens, "token") + ": " + std::to_string(s.cached_tokens) +
-                               " from modules (" + one_decimal(share) + " %), " +
-                               std::to_string(s.computed_tokens) + " computed"});
-  table.add_row({"modules", std::to_string(s.modules_found) + " used, " + std::to_string(s.modules_encoded) +
-                                " of them encoded first; " + format_size(s.cached_bytes) + " used in place"});
-  table.add_row({"TTFT", format_duration(s.ttft_us) + ": plan " + format_duration(s.plan_us) + ", look-up " +
-                             format_duration(s.lookup_us) + ", encode " + format_duration(s.encode_us) +
-                             ", prefill " + format_duration(s.prefill_us)});
+  table.add_row({"prompt", format_count(s.prompt_tokens, "token") + ": " +
+                               std::to_string(s.cached_tokens) + " from modules (" +
+                               one_decimal(share) + " %), " + std::to_string(s.computed_tokens) +
+                               " computed"});
+  table.add_row({"modules", std::to_string(s.modules_found) + " used, " +
+                                std::to_string(s.modules_encoded) + " of them encoded first; " +
+                                format_size(s.cached_bytes) + " used in place"});
+  table.add_row({"TTFT", format_duration(s.ttft_us) + ": plan " + format_duration(s.plan_us) +
+                             ", look-up " + format_duration(s.lookup_us) + ", encode " +
+                             format_duration(s.encode_us) + ", prefill " +
+                             format_duration(s.prefill_us)});
   table.add_row({"answer", format_count(s.generated_tokens, "token") +
-                               (speed > 0 ? ", then " + one_decimal(speed) + " a second" : "") + "; ended by: " +
-                               finish_sentence(s.finish)});
+                               (speed > 0 ? ", then " + one_decimal(speed) + " a second" : "") +
+                               "; ended by: " + finish_sentence(s.finish)});
   return table.text();
 }
 

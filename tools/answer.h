@@ -2,11 +2,10 @@
 #pragma once
 
 #include <functional>
+#include <promptcache/promptcache.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include <promptcache/promptcache.hpp>
 
 #include "tools/json.h"
 #include "tools/options.h"

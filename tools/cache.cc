@@ -24,29 +24,35 @@ std::string time_cell(const Json& milliseconds) {
 
 std::string list_text(const Json& store) {
   using Align = Table::Align;
-  Table table({{"key"}, {"bytes", Align::kRight}, {"tokens", Align::kRight}, {"type"}, {"layers", Align::kRight},
-               {"model"}, {"last used"}});
+  Table table({{"key"},
+               {"bytes", Align::kRight},
+               {"tokens", Align::kRight},
+               {"type"},
+               {"layers", Align::kRight},
+               {"model"},
+               {"last used"}});
   const auto files = store["files"].items();
   for (const Json& f : files)
     table.add_row({key_cell(f["key"]), size_cell(f["bytes"]), cell(f["tokens"]), cell(f["kv_type"]),
-                   cell(f["layers"]), cell(f["model"]).substr(0, 12), time_cell(f["last_used_ms"])});
-  return table.text() + "\n" + format_count(files.size(), "file") + ", " + size_cell(store["bytes"]) + " in " +
-         cell(store["dir"]) + "\n";
+                   cell(f["layers"]), cell(f["model"]).substr(0, 12),
+                   time_cell(f["last_used_ms"])});
+  return table.text() + "\n" + format_count(files.size(), "file") + ", " +
+         size_cell(store["bytes"]) + " in " + cell(store["dir"]) + "\n";
 }
 
 std::string show_text(const Json& file) {
   Table fields({{}, {}});
-  for (const char* name : {"key", "bytes", "version", "kv_type", "layers", "kv_heads", "head_dim", "tokens", "model",
-                           "tokenizer", "rope", "attend", "layout_version", "numerics_version"})
-    fields.add_row({name, std::string_view(name) == "bytes" ? size_cell(file[name]) : cell(file[name])});
+  for (const char* name :
+       {"key", "bytes", "version", "kv_type", "layers", "kv_heads", "head_dim", "tokens", "model",
+        "tokenizer", "rope", "attend", "layout_version", "numerics_version"})
+    fields.add_row(
+        {name, std::string_view(name) == "bytes" ? size_cell(file[name]) : cell(file[name])});
   Table runs({{"run"}, {"tokens", Table::Align::kRight}, {"local position", Table::Align::kRight}});
   std::size_t n = 0;
   for (const Json& run : file["runs"].items())
     runs.add_row({std::to_string(n++), cell(run["tokens"]), cell(run["local_position"])});
   return fields.text() + "\n" + runs.text();
 }
-
-std::string only_key(const Options& options) { return options.keys.empty() ? "" : options.keys.front(); }
 
 }  // namespace
 
@@ -63,7 +69,9 @@ ExitCode cache_show(const Options& options) {
 }
 
 ExitCode cache_verify(const Options& options) {
-  const std::string report = open_store(options, PC_CACHE_READ_ONLY).verify(only_key(options));
+  const promptcache::Store store = open_store(options, PC_CACHE_READ_ONLY);
+  const std::string report =
+      options.keys.empty() ? store.verify_all() : store.verify(options.keys.front());
   const Json json = Json::parse(report);
   const auto files = json["files"].items();
   std::string text;
@@ -80,7 +88,8 @@ ExitCode cache_remove(const Options& options) {
   promptcache::Store store = open_store(options, PC_CACHE_READ_WRITE);
   std::uint64_t removed = options.all ? store.remove_all() : 0;
   for (const std::string& key : options.keys) removed += store.remove(key);
-  print(options.json ? Json::object().set("removed_files", removed).dump() + "\n" : format_count(removed, "file") + " removed\n");
+  print(options.json ? Json::object().set("removed_files", removed).dump() + "\n"
+                     : format_count(removed, "file") + " removed\n");
   return kSuccess;
 }
 
@@ -88,9 +97,12 @@ ExitCode cache_collect(const Options& options) {
   const std::string report =
       open_store(options, PC_CACHE_READ_WRITE).gc(options.cache_bytes.value_or(kDefaultBudget));
   const Json json = Json::parse(report);
-  print(options.json ? report + "\n"
-                     : format_count(json["removed_files"].number().value_or(0), "file") + " removed, " + size_cell(json["removed_bytes"]) + "; " +
-                           size_cell(json["left_bytes"]) + " left, " + format_count(json["in_use_files"].number().value_or(0), "file") + " in use\n");
+  print(options.json
+            ? report + "\n"
+            : format_count(json["removed_files"].number().value_or(0), "file") + " removed, " +
+                  size_cell(json["removed_bytes"]) + "; " + size_cell(json["left_bytes"]) +
+                  " left, " + format_count(json["in_use_files"].number().value_or(0), "file") +
+                  " in use\n");
   return kSuccess;
 }
 

@@ -11,31 +11,42 @@ namespace {
 
 std::string parameters_cell(const Json& parameters) {
   std::string out;
-  for (const Json& p : parameters.items()) out += (out.empty() ? "" : " ") + cell(p["name"]) + ":" + cell(p["len"]);
+  for (const Json& p : parameters.items())
+    out += (out.empty() ? "" : " ") + cell(p["name"]) + ":" + cell(p["len"]);
   return out.empty() ? "-" : out;
 }
 
 std::string modules_table(const Json& schema) {
   using Align = Table::Align;
-  Table table({{"module"}, {"position", Align::kRight}, {"tokens", Align::kRight}, {"bytes", Align::kRight},
-               {"stored"}, {"union"}, {"parameters"}});
+  Table table({{"module"},
+               {"position", Align::kRight},
+               {"tokens", Align::kRight},
+               {"bytes", Align::kRight},
+               {"stored"},
+               {"union"},
+               {"parameters"}});
   for (const Json& m : schema["modules"].items())
-    table.add_row({module_cell(m["path"]), cell(m["position"]), cell(m["tokens"]), size_cell(m["bytes"]), cell(m["cache"]),
-                   cell(m["union"]), parameters_cell(m["parameters"])});
+    table.add_row({module_cell(m["path"]), cell(m["position"]), cell(m["tokens"]),
+                   size_cell(m["bytes"]), cell(m["cache"]), cell(m["union"]),
+                   parameters_cell(m["parameters"])});
   for (const Json& s : schema["scaffolds"].items())
-    table.add_row({cell(s["name"]), "-", cell(s["tokens"]), size_cell(s["bytes"]), "yes", "-", "-"});
+    table.add_row(
+        {cell(s["name"]), "-", cell(s["tokens"]), size_cell(s["bytes"]), "yes", "-", "-"});
   return table.text();
 }
 
 std::string schema_text(const Json& schema) {
-  return "schema " + cell(schema["name"]) + ": positions " + cell(schema["positions"]) + ", attend " +
-         cell(schema["attend"]) + "; " + cell(schema["tokens"]) + " tokens, " + size_cell(schema["bytes"]) +
-         " when stored\n\n" + modules_table(schema);
+  return "schema " + cell(schema["name"]) + ": positions " + cell(schema["positions"]) +
+         ", attend " + cell(schema["attend"]) + "; " + cell(schema["tokens"]) + " tokens, " +
+         size_cell(schema["bytes"]) + " when stored\n\n" + modules_table(schema);
 }
 
 Json error_json(const promptcache::Error& error, const std::string& file) {
-  return Json::object().set("file", file).set("line", error.line()).set("column", error.column()).set(
-      "message", error.what());
+  return Json::object()
+      .set("file", file)
+      .set("line", error.line())
+      .set("column", error.column())
+      .set("message", error.what());
 }
 
 // Collects what is found, so that one wrong prompt does not hide the next.
@@ -58,18 +69,19 @@ class Findings {
 };
 
 std::string prompt_text(const std::string& name, const Json& plan) {
-  return printable(name) + ": " + cell(plan["prompt_tokens"]) + " tokens, " + cell(plan["cached_tokens"]) +
-         " of them from modules\n";
+  return printable(name) + ": " + cell(plan["prompt_tokens"]) + " tokens, " +
+         cell(plan["cached_tokens"]) + " of them from modules\n";
 }
 
 void print_remarks(const std::string& file, const Json& schema) {
   for (const Json& remark : schema["remarks"].items())
-    std::fprintf(stderr, "%s: %s %s\n", printable(file).c_str(), paint("remark:", Colour::kYellow, stderr).c_str(),
-                 cell(remark).c_str());
+    std::fprintf(stderr, "%s: %s %s\n", printable(file).c_str(),
+                 paint("remark:", Colour::kYellow, stderr).c_str(), cell(remark).c_str());
 }
 
 // The prompts' part of the report: text, or one object each in *json.
-std::string check_prompts(const promptcache::Schema& schema, const Options& options, Findings* findings, Json* json) {
+std::string check_prompts(const promptcache::Schema& schema, const Options& options,
+                          Findings* findings, Json* json) {
   std::string text;
   for (const std::string& path : options.prompts) {
     const Document document = read_document(path);
@@ -102,7 +114,12 @@ ExitCode check(const Options& options) {
     findings.add(error, options.schema);
   }
   if (options.json)
-    text = Json::object().set("schema", report).set("prompts", prompts).set("errors", findings.errors()).dump() + "\n";
+    text = Json::object()
+               .set("schema", report)
+               .set("prompts", prompts)
+               .set("errors", findings.errors())
+               .dump() +
+           "\n";
   print(text);
   print_remarks(options.schema, report);
   return findings.exit_code();

@@ -28,7 +28,10 @@ struct Comparison {
 
 Table statistics(const Comparison& c) {
   using Align = Table::Align;
-  Table table({{""}, {"full prefill", Align::kRight}, {"first reuse", Align::kRight}, {"next reuse", Align::kRight}});
+  Table table({{""},
+               {"full prefill", Align::kRight},
+               {"first reuse", Align::kRight},
+               {"next reuse", Align::kRight}});
   const auto row = [&](const char* title, auto&& cell) {
     table.add_row({title, cell(c.full.stats), cell(c.first.stats), cell(c.again.stats)});
   };
@@ -46,11 +49,15 @@ Table statistics(const Comparison& c) {
 
 std::string text_report(const Comparison& c) {
   std::array<char, 64> speed_up;
-  std::snprintf(speed_up.data(), speed_up.size(), "\nSpeed-up of the first token by reuse: %.1f times. ", c.speed_up());
+  std::snprintf(speed_up.data(), speed_up.size(),
+                "\nSpeed-up of the first token by reuse: %.1f times. ", c.speed_up());
   std::string out = statistics(c).text() + speed_up.data();
-  out += c.agrees() ? "The answers agree:\n" : "The answers differ.\nfull prefill:\n" + c.full.text + "\nreuse:\n";
+  out += c.agrees() ? "The answers agree:\n"
+                    : "The answers differ.\nfull prefill:\n" + c.full.text + "\nreuse:\n";
   out += c.again.text + "\n";
-  if (!c.repeats()) out += "The two answers with reuse differ from each other; the first was:\n" + c.first.text + "\n";
+  if (!c.repeats())
+    out +=
+        "The two answers with reuse differ from each other; the first was:\n" + c.first.text + "\n";
   return is_terminal(stdout) ? printable_lines(out) : out;
 }
 

@@ -33,9 +33,9 @@ ExitCode encode(const Options& options) {
               .dump() +
           "\n");
   } else if (!options.quiet) {
-    print(std::to_string(stats.modules_encoded) + " of " + std::to_string(stats.modules) + " modules encoded: " +
-          format_count(stats.tokens_computed, "token") + ", " + format_size(stats.bytes_stored) + ", " +
-          format_duration(stats.microseconds) + "\n");
+    print(std::to_string(stats.modules_encoded) + " of " + std::to_string(stats.modules) +
+          " modules encoded: " + format_count(stats.tokens_computed, "token") + ", " +
+          format_size(stats.bytes_stored) + ", " + format_duration(stats.microseconds) + "\n");
   }
   return kSuccess;
 }

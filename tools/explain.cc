@@ -16,30 +16,42 @@ std::string source_cell(const Json& run) {
 
 std::string runs_table(const Json& plan) {
   using Align = Table::Align;
-  Table table({{"position", Align::kRight}, {"tokens", Align::kRight}, {"kind"}, {"source"}, {"state"},
-               {"bytes", Align::kRight}, {"text"}});
+  Table table({{"position", Align::kRight},
+               {"tokens", Align::kRight},
+               {"kind"},
+               {"source"},
+               {"state"},
+               {"bytes", Align::kRight},
+               {"text"}});
   for (const Json& run : plan["runs"].items()) {
     const std::string moved = run["moved"].truth() ? " (moved)" : "";
-    table.add_row({cell(run["position"]), cell(run["tokens"]), cell(run["kind"]) + moved, source_cell(run),
-                   cell(run["state"]), size_cell(run["bytes"]), elide(cell(run["text"]), kTextColumns)});
+    table.add_row({cell(run["position"]), cell(run["tokens"]), cell(run["kind"]) + moved,
+                   source_cell(run), cell(run["state"]), size_cell(run["bytes"]),
+                   elide(cell(run["text"]), kTextColumns)});
   }
   return table.text();
 }
 
 std::string modules_table(const Json& plan) {
   using Align = Table::Align;
-  Table table({{"module"}, {"state"}, {"tokens", Align::kRight}, {"bytes", Align::kRight}, {"key"}, {"why"}});
+  Table table({{"module"},
+               {"state"},
+               {"tokens", Align::kRight},
+               {"bytes", Align::kRight},
+               {"key"},
+               {"why"}});
   const auto modules = plan["modules"].items();
   for (const Json& m : modules)
-    table.add_row({module_cell(m["name"]), cell(m["state"]), cell(m["tokens"]), size_cell(m["bytes"]), key_cell(m["key"]),
-                   cell(m["why"])});
+    table.add_row({module_cell(m["name"]), cell(m["state"]), cell(m["tokens"]),
+                   size_cell(m["bytes"]), key_cell(m["key"]), cell(m["why"])});
   return modules.empty() ? "" : "\n" + table.text();
 }
 
 std::string plan_text(const Json& plan) {
   return "schema " + cell(plan["schema"]) + ": positions " + cell(plan["positions"]) + ", attend " +
-         cell(plan["attend"]) + "\n\n" + runs_table(plan) + modules_table(plan) + "\n" + cell(plan["prompt_tokens"]) +
-         " prompt tokens: " + cell(plan["cached_tokens"]) + " from modules, " + cell(plan["computed_tokens"]) +
+         cell(plan["attend"]) + "\n\n" + runs_table(plan) + modules_table(plan) + "\n" +
+         cell(plan["prompt_tokens"]) + " prompt tokens: " + cell(plan["cached_tokens"]) +
+         " from modules, " + cell(plan["computed_tokens"]) +
          " to compute; the answer starts at position " + cell(plan["end"]) + "\n";
 }
 

@@ -8,17 +8,22 @@ namespace pc::cli {
 
 ExitCode exit_code_of(const promptcache::Error& error) {
   switch (error.status()) {
-    case PC_INVALID_ARGUMENT: return kUsage;
+    case PC_INVALID_ARGUMENT:
+      return kUsage;
     case PC_PML_SYNTAX:
-    case PC_PML_SEMANTIC: return kPml;
+    case PC_PML_SEMANTIC:
+      return kPml;
     case PC_NOT_FOUND:
     case PC_IO:
     case PC_CORRUPT:
     case PC_UNSUPPORTED:
     case PC_MISMATCH:
-    case PC_BUDGET: return kModelOrStore;
-    case PC_CANCELLED: return kInterrupted;
-    default: return kFailure;
+    case PC_BUDGET:
+      return kModelOrStore;
+    case PC_CANCELLED:
+      return kInterrupted;
+    default:
+      return kFailure;
   }
 }
 

@@ -1,20 +1,19 @@
 // How the command ends: its exit codes, and a failure on the way to one of them.
 #pragma once
 
+#include <promptcache/promptcache.hpp>
 #include <stdexcept>
 #include <string>
-
-#include <promptcache/promptcache.hpp>
 
 namespace pc::cli {
 
 enum ExitCode {
   kSuccess = 0,
   kFailure = 1,
-  kUsage = 2,         // the command line
-  kPml = 3,           // a schema or a prompt
-  kModelOrStore = 4,  // a checkpoint, or the directory of modules
-  kInterrupted = 130, // 128 + SIGINT
+  kUsage = 2,          // the command line
+  kPml = 3,            // a schema or a prompt
+  kModelOrStore = 4,   // a checkpoint, or the directory of modules
+  kInterrupted = 130,  // 128 + SIGINT
 };
 
 // what() is the whole line for the user, without "error:" in front of it unless

@@ -16,7 +16,8 @@ std::atomic<bool> work_in_hand{false};
 std::atomic<bool> stop_requested{false};
 std::atomic<pc_session*> session_to_cancel{nullptr};
 std::atomic<int> handlers_running{0};
-static_assert(std::atomic<pc_session*>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
+static_assert(std::atomic<pc_session*>::is_always_lock_free &&
+              std::atomic<int>::is_always_lock_free);
 
 void on_interrupt(int) {
   if (!work_in_hand || stop_requested.exchange(true)) _exit(kInterrupted);
@@ -46,9 +47,12 @@ Interruptible::Interruptible(pc_session* session) {
 Interruptible::~Interruptible() {
   work_in_hand = false;
   session_to_cancel = nullptr;
-  while (handlers_running != 0) {}  // on another thread, about to cancel: the session must outlive that
+  while (handlers_running != 0) {
+  }  // on another thread, about to cancel: the session must outlive that
 }
 
-bool Interruptible::requested() const { return stop_requested; }
+bool Interruptible::requested() const {
+  return stop_requested;
+}
 
 }  // namespace pc::cli

@@ -19,12 +19,17 @@ Json::Json(bool value) : Json(Value{value}) {}
 Json::Json(double value) : Json(Value{value}) {}
 Json::Json(Integer integer) : Json(Value{integer.value}) {}
 
-Json Json::object() { return Json(Value{nlohmann::ordered_json::object()}); }
-Json Json::array() { return Json(Value{nlohmann::ordered_json::array()}); }
+Json Json::object() {
+  return Json(Value{nlohmann::ordered_json::object()});
+}
+Json Json::array() {
+  return Json(Value{nlohmann::ordered_json::array()});
+}
 
 Json Json::parse(std::string_view text) {
   auto json = nlohmann::ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (json.is_discarded()) throw Failure(kFailure, "the library's report is not JSON; please report this defect");
+  if (json.is_discarded())
+    throw Failure(kFailure, "the library's report is not JSON; please report this defect");
   return Json(Value{std::move(json)});
 }
 
@@ -56,7 +61,9 @@ std::vector<Json> Json::items() const {
   return items;
 }
 
-bool Json::is_null() const { return value_->json.is_null(); }
+bool Json::is_null() const {
+  return value_->json.is_null();
+}
 
 std::string Json::text() const {
   const auto& json = value_->json;
@@ -74,7 +81,9 @@ std::optional<std::uint64_t> Json::number() const {
   return json.get<std::uint64_t>();
 }
 
-bool Json::truth() const { return value_->json.is_boolean() && value_->json.get<bool>(); }
+bool Json::truth() const {
+  return value_->json.is_boolean() && value_->json.get<bool>();
+}
 
 std::string Json::dump() const {
   return value_->json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);

@@ -18,15 +18,14 @@ namespace pc::cli {
 
 class Json {
  public:
-  Json();                        // null
-  Json(std::string_view text);   // NOLINT: implicit by design, as are the next five
-  Json(const char* text);        // NOLINT
-  Json(const std::string& text); // NOLINT
-  Json(bool value);              // NOLINT
-  Json(double value);            // NOLINT
+  Json();                         // null
+  Json(std::string_view text);    // NOLINT: implicit by design, as are the next five
+  Json(const char* text);         // NOLINT
+  Json(const std::string& text);  // NOLINT
+  Json(bool value);               // NOLINT
+  Json(double value);             // NOLINT
   template <std::unsigned_integral T>
-    requires(!std::same_as<T, bool>)
-  Json(T value) : Json(Integer{value}) {}  // NOLINT
+  requires(!std::same_as<T, bool>) Json(T value) : Json(Integer{value}) {}  // NOLINT
 
   static Json object();
   static Json array();

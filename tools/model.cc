@@ -15,7 +15,9 @@ struct Field {
   std::string (*as_cell)(const Json&);
 };
 
-std::string isa_cell(const Json& isa) { return cell(isa["selected"]); }
+std::string isa_cell(const Json& isa) {
+  return cell(isa["selected"]);
+}
 
 constexpr std::array kFields = {
     Field{"path", "model", cell},

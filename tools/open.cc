@@ -18,7 +18,9 @@ struct CloseFile {
   }
 };
 
-const char* or_null(const std::string& s) { return s.empty() ? nullptr : s.c_str(); }
+const char* or_null(const std::string& s) {
+  return s.empty() ? nullptr : s.c_str();
+}
 
 Failure cannot_read(const std::string& name) {
   return {kFailure, name + " cannot be read: " + std::strerror(errno)};
@@ -33,12 +35,15 @@ pc_cache_mode cache_mode(const Options& options) {
 
 promptcache::Engine open_engine(const Options& options, pc_cache_mode mode) {
   if (options.cache_bytes == std::uint64_t{0})
-    throw Failure(kUsage, "a store of --cache-size 0 can hold nothing: use --no-cache, or --read-only-cache");
+    throw Failure(
+        kUsage, "a store of --cache-size 0 can hold nothing: use --no-cache, or --read-only-cache");
   promptcache::EngineOptions engine;
   engine.model_path = options.model.c_str();
   engine.cache_dir = or_null(options.cache_dir);
   engine.cache_mode = mode;
-  engine.kv_type = options.kv_type.empty() ? PC_KV_DEFAULT : options.kv_type == "f32" ? PC_KV_F32 : PC_KV_BF16;
+  engine.kv_type = options.kv_type.empty()    ? PC_KV_DEFAULT
+                   : options.kv_type == "f32" ? PC_KV_F32
+                                              : PC_KV_BF16;
   engine.cache_bytes = options.cache_bytes.value_or(0);
   engine.cache_namespace = or_null(options.cache_namespace);
   engine.chat_template = or_null(options.chat_template);
@@ -61,12 +66,14 @@ promptcache::Store open_store(const Options& options, pc_cache_mode mode) {
 Document read_document(const std::string& path) {
   const bool standard_input = path == "-";
   Document document{standard_input ? "<stdin>" : path, ""};
-  const std::unique_ptr<std::FILE, CloseFile> file(standard_input ? stdin : std::fopen(path.c_str(), "rb"));
+  const std::unique_ptr<std::FILE, CloseFile> file(standard_input ? stdin
+                                                                  : std::fopen(path.c_str(), "rb"));
   if (!file) throw cannot_read(document.name);
   std::array<char, 1 << 16> chunk;
   while (const std::size_t n = std::fread(chunk.data(), 1, chunk.size(), file.get())) {
     if (n > kMaxDocumentBytes - document.text.size())
-      throw Failure(kFailure, document.name + " is longer than 64 MiB, more than any document may be");
+      throw Failure(kFailure,
+                    document.name + " is longer than 64 MiB, more than any document may be");
     document.text.append(chunk.data(), n);
   }
   if (std::ferror(file.get())) throw cannot_read(document.name);
@@ -80,8 +87,10 @@ promptcache::Prompt parse_prompt(const promptcache::Schema& schema, const Docume
 }
 
 void print(const std::string& text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) return;
-  throw Failure(kFailure, std::string("the standard output cannot be written: ") + std::strerror(errno));
+  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0)
+    return;
+  throw Failure(kFailure,
+                std::string("the standard output cannot be written: ") + std::strerror(errno));
 }
 
 }  // namespace pc::cli

@@ -3,9 +3,8 @@
 // otherwise.
 #pragma once
 
-#include <string>
-
 #include <promptcache/promptcache.hpp>
+#include <string>
 
 #include "tools/options.h"
 

@@ -1,7 +1,6 @@
 #include "tools/options.h"
 
 #include <CLI/CLI.hpp>
-
 #include <cstdio>
 #include <limits>
 
@@ -16,16 +15,20 @@ namespace {
 class Formatter : public CLI::Formatter {
  public:
   std::string make_option(const CLI::Option* option, bool is_positional) const override {
-    std::string left = CLI::detail::find_and_replace(make_option_name(option, is_positional), ",", ", ");
+    std::string left =
+        CLI::detail::find_and_replace(make_option_name(option, is_positional), ",", ", ");
     if (!is_positional && option->get_type_size() != 0) left += " " + option->get_type_name();
     std::string right = option->get_description();
     if (option->get_required() && !is_positional) right += " (required)";
     const bool repeats = option->get_expected_max() == CLI::detail::expected_max_vector_size;
     if (repeats && !is_positional) right += " (repeatable)";
-    if (!option->get_envname().empty() && !is_positional) right += " [" + option->get_envname() + "]";
+    if (!option->get_envname().empty() && !is_positional)
+      right += " [" + option->get_envname() + "]";
     return help_entry(left, right);
   }
-  std::string make_description(const CLI::App* verb) const override { return verb->get_description() + "\n\n"; }
+  std::string make_description(const CLI::App* verb) const override {
+    return verb->get_description() + "\n\n";
+  }
   std::string make_subcommand(const CLI::App* verb) const override {
     return help_entry(verb->get_name(), verb->get_description());
   }
@@ -47,30 +50,39 @@ CLI::Option* add(CLI::App* verb, const std::string& names, T& value, const std::
   return option->envname(environment_name(*option));
 }
 
-void add_switch(CLI::App* verb, const std::string& names, bool& value, const std::string& description) {
+void add_switch(CLI::App* verb, const std::string& names, bool& value,
+                const std::string& description) {
   CLI::Option* const option = verb->add_flag(names, value, description);
   option->envname(environment_name(*option));
 }
 
-void add_size(CLI::App* verb, const std::string& names, std::optional<std::uint64_t>& bytes, const std::string& description) {
+void add_size(CLI::App* verb, const std::string& names, std::optional<std::uint64_t>& bytes,
+              const std::string& description) {
   CLI::Option* const option = verb->add_option_function<std::string>(
       names,
       [&bytes, names](const std::string& text) {
         bytes = parse_size(text);
-        if (!bytes) throw CLI::ValidationError(names, "\"" + text + "\" is not a size such as 512M or 4GiB");
+        if (!bytes)
+          throw CLI::ValidationError(names, "\"" + text + "\" is not a size such as 512M or 4GiB");
       },
       description);
   option->type_name("SIZE")->envname(environment_name(*option));
 }
 
 // A validator's description would stand in the help beside the type.
-CLI::Validator silent(CLI::Validator validator) { return validator.description(""); }
+CLI::Validator silent(CLI::Validator validator) {
+  return validator.description("");
+}
 
 CLI::Validator at_least_one() {
   return silent(CLI::Range(std::uint32_t{1}, std::numeric_limits<std::uint32_t>::max()));
 }
-CLI::Validator share() { return silent(CLI::Range(0.0, 1.0)); }
-CLI::Validator not_negative() { return silent(CLI::NonNegativeNumber); }
+CLI::Validator share() {
+  return silent(CLI::Range(0.0, 1.0));
+}
+CLI::Validator not_negative() {
+  return silent(CLI::NonNegativeNumber);
+}
 
 void add_output(CLI::App* verb, Options* o) {
   add_switch(verb, "--json", o->json, "print one JSON object instead of text");
@@ -82,14 +94,16 @@ void add_quiet(CLI::App* verb, Options* o) {
 
 void add_model(CLI::App* verb, Options* o) {
   add(verb, "-m,--model", o->model, "DIR", "the model: a Hugging Face folder")->required();
-  add(verb, "-t,--threads", o->threads, "N", "threads; default: all this process may use")->check(at_least_one());
+  add(verb, "-t,--threads", o->threads, "N", "threads; default: all this process may use")
+      ->check(at_least_one());
   add(verb, "-c,--context", o->context, "N", "context window in tokens; default: the model's own")
       ->check(at_least_one());
   add(verb, "--kv-type", o->kv_type, "TYPE", "attention states as f32 or bf16; default: bf16")
       ->check(silent(CLI::IsMember({"f32", "bf16"})));
   add(verb, "--chat-template", o->chat_template, "NAME",
       "e.g. chatml, llama3; default: recognised from the model's files");
-  add(verb, "--backend", o->backend, "PATH", "cpu, or the absolute path of a plug-in; default: cpu");
+  add(verb, "--backend", o->backend, "PATH",
+      "cpu, or the absolute path of a plug-in; default: cpu");
 }
 
 void add_cache_dir(CLI::App* verb, Options* o) {
@@ -100,7 +114,8 @@ void add_cache_dir(CLI::App* verb, Options* o) {
 void add_cache(CLI::App* verb, Options* o) {
   add_cache_dir(verb, o);
   add_size(verb, "--cache-size", o->cache_bytes, "most that the store may hold; default: 8GiB");
-  add(verb, "--namespace", o->cache_namespace, "NAME", "modules of different namespaces are never shared");
+  add(verb, "--namespace", o->cache_namespace, "NAME",
+      "modules of different namespaces are never shared");
 }
 
 void add_read_only(CLI::App* verb, Options* o) {
@@ -112,20 +127,25 @@ void add_schema(CLI::App* verb, Options* o) {
 }
 
 CLI::Option* add_prompt(CLI::App* verb, Options* o) {
-  return add(verb, "-p,--prompt,prompt", o->prompts, "FILE", "the PML prompt; - reads the standard input");
+  return add(verb, "-p,--prompt,prompt", o->prompts, "FILE",
+             "the PML prompt; - reads the standard input");
 }
 
 void add_sampling(CLI::App* verb, Options* o) {
-  add(verb, "-n,--max-tokens", o->max_tokens, "N", "longest answer; default: 256")->check(at_least_one());
+  add(verb, "-n,--max-tokens", o->max_tokens, "N", "longest answer; default: 256")
+      ->check(at_least_one());
   add(verb, "--temp", o->temperature, "X", "temperature; default: 0, always the likeliest token")
       ->check(not_negative());
   add(verb, "--top-k", o->top_k, "N", "draw from the N likeliest tokens; default: all");
-  add(verb, "--top-p", o->top_p, "X", "draw from the likeliest tokens that make up X; default: all")->check(share());
-  add(verb, "--min-p", o->min_p, "X", "drop tokens less likely than X times the likeliest")->check(share());
+  add(verb, "--top-p", o->top_p, "X", "draw from the likeliest tokens that make up X; default: all")
+      ->check(share());
+  add(verb, "--min-p", o->min_p, "X", "drop tokens less likely than X times the likeliest")
+      ->check(share());
   add(verb, "--repeat-penalty", o->repeat_penalty, "X", "above 1: makes repetition less likely")
       ->check(not_negative());
   add(verb, "--seed", o->seed, "N", "of the sampler; the same seed gives the same answer");
-  add(verb, "--stop", o->stop, "TEXT", "ends the answer, and is not part of it")->allow_extra_args(false);
+  add(verb, "--stop", o->stop, "TEXT", "ends the answer, and is not part of it")
+      ->allow_extra_args(false);
 }
 
 constexpr char kVerbs[] = "Verbs";
@@ -147,8 +167,9 @@ CLI::App* add_group(CLI::App* parent, const std::string& name, const std::string
 }
 
 void add_run(CLI::App* app, Options* o) {
-  CLI::App* const verb = add_verb(app, "run", o, &run, "answer a prompt, reusing the schema's modules",
-                                  "  promptcache run -m models/city-guide -s guide.pml prompt.pml");
+  CLI::App* const verb =
+      add_verb(app, "run", o, &run, "answer a prompt, reusing the schema's modules",
+               "  promptcache run -m models/city-guide -s guide.pml prompt.pml");
   add_schema(verb, o);
   add_prompt(verb, o)->required()->expected(1);
   add_switch(verb, "--compare", o->compare, "answer with and without reuse, side by side");
@@ -172,11 +193,11 @@ void add_encode(CLI::App* app, Options* o) {
 }
 
 void add_check(CLI::App* app, Options* o) {
-  CLI::App* const verb =
-      add_verb(app, "check", o, &check, "check a schema and prompts; show tokens and bytes of each module",
-               "  promptcache check -m models/city-guide -s guide.pml prompt.pml\n\n"
-               "Ends with 3 when a document is wrong, and says where:\n"
-               "  guide.pml:12:7: error: ...");
+  CLI::App* const verb = add_verb(
+      app, "check", o, &check, "check a schema and prompts; show tokens and bytes of each module",
+      "  promptcache check -m models/city-guide -s guide.pml prompt.pml\n\n"
+      "Ends with 3 when a document is wrong, and says where:\n"
+      "  guide.pml:12:7: error: ...");
   add_schema(verb, o);
   add_prompt(verb, o);
   add_model(verb, o);
@@ -184,8 +205,9 @@ void add_check(CLI::App* app, Options* o) {
 }
 
 void add_explain(CLI::App* app, Options* o) {
-  CLI::App* const verb = add_verb(app, "explain", o, &explain, "say what a run would reuse, and why not more",
-                                  "  promptcache explain -m models/city-guide -s guide.pml prompt.pml");
+  CLI::App* const verb =
+      add_verb(app, "explain", o, &explain, "say what a run would reuse, and why not more",
+               "  promptcache explain -m models/city-guide -s guide.pml prompt.pml");
   add_schema(verb, o);
   add_prompt(verb, o)->required()->expected(1);
   add_model(verb, o);
@@ -196,34 +218,40 @@ void add_explain(CLI::App* app, Options* o) {
 
 void add_cache_verbs(CLI::App* app, Options* o) {
   CLI::App* const cache = add_group(app, "cache", "look at the store and tidy it");
-  CLI::App* verb = add_verb(cache, "ls", o, &cache_list, "list the module files", "  promptcache cache ls");
+  CLI::App* verb =
+      add_verb(cache, "ls", o, &cache_list, "list the module files", "  promptcache cache ls");
   add_cache_dir(verb, o);
   add_output(verb, o);
-  verb = add_verb(cache, "show", o, &cache_show, "print the header of a file", "  promptcache cache show 3f2a");
+  verb = add_verb(cache, "show", o, &cache_show, "print the header of a file",
+                  "  promptcache cache show 3f2a");
   verb->add_option("key", o->keys, "the file's key or its beginning")->required()->expected(1);
   add_cache_dir(verb, o);
   add_output(verb, o);
   verb = add_verb(cache, "verify", o, &cache_verify, "check every byte of one file or of all",
                   "  promptcache cache verify\n\nEnds with 4 when a file is damaged.");
-  verb->add_option("key", o->keys, "the file's key or its beginning; default: all files")->expected(0, 1);
+  verb->add_option("key", o->keys, "the file's key or its beginning; default: all files")
+      ->expected(0, 1);
   add_cache_dir(verb, o);
   add_output(verb, o);
-  verb = add_verb(cache, "rm", o, &cache_remove, "remove files", "  promptcache cache rm 3f2a 77b0");
+  verb =
+      add_verb(cache, "rm", o, &cache_remove, "remove files", "  promptcache cache rm 3f2a 77b0");
   verb->add_option("key", o->keys, "the files' keys or their beginnings");
   verb->add_flag("--all", o->all, "remove every file");
   add_cache_dir(verb, o);
   add_output(verb, o);
   verb = add_verb(cache, "gc", o, &cache_collect, "remove the files used longest ago",
                   "  promptcache cache gc --cache-size 2GiB");
-  add_size(verb, "--cache-size", o->cache_bytes, "remove files until at most this is left; default: 8GiB");
+  add_size(verb, "--cache-size", o->cache_bytes,
+           "remove files until at most this is left; default: 8GiB");
   add_cache_dir(verb, o);
   add_output(verb, o);
 }
 
 void add_inspectors(CLI::App* app, Options* o) {
   CLI::App* const model = add_group(app, "model", "look at a model");
-  CLI::App* verb = add_verb(model, "info", o, &model_info, "print architecture, shape, tokenizer and digests",
-                            "  promptcache model info -m models/city-guide");
+  CLI::App* verb =
+      add_verb(model, "info", o, &model_info, "print architecture, shape, tokenizer and digests",
+               "  promptcache model info -m models/city-guide");
   add_model(verb, o);
   add_output(verb, o);
   verb = add_verb(app, "tokenize", o, &tokenize, "print the tokens of a text",
@@ -257,14 +285,16 @@ ExitCode report(const CLI::App& app, const CLI::ParseError& problem) {
 
 std::variant<Options, ExitCode> parse_command_line(int argc, const char* const* argv) {
   Options options;
-  CLI::App app("Answers prompts written in PML with a language model on the CPU, and reuses the\n"
-               "attention states of the modules that prompts share.");
+  CLI::App app(
+      "Answers prompts written in PML with a language model on the CPU, and reuses the\n"
+      "attention states of the modules that prompts share.");
   app.name("promptcache");
   app.formatter(std::make_shared<Formatter>());
   app.get_formatter()->label("SUBCOMMAND", "VERB");
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::Throw);
-  app.footer("promptcache VERB --help says more. Exit codes: 0 success, 1 failure,\n"
-             "2 command line, 3 PML document, 4 model or store, 130 interrupted.");
+  app.footer(
+      "promptcache VERB --help says more. Exit codes: 0 success, 1 failure,\n"
+      "2 command line, 3 PML document, 4 model or store, 130 interrupted.");
   app.set_help_flag("-h,--help", "print this help");
   app.set_version_flag("--version", pc_version(), "print the version; the verb says more");
   add_run(&app, &options);

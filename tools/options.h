@@ -38,10 +38,10 @@ struct Options {
   std::vector<std::string> stop;
 
   // What one verb alone takes.
-  bool compare = false;            // run
-  bool all = false;                // cache rm
-  std::vector<std::string> keys;   // cache show, verify, rm
-  std::vector<std::string> text;   // tokenize
+  bool compare = false;           // run
+  bool all = false;               // cache rm
+  std::vector<std::string> keys;  // cache show, verify, rm
+  std::vector<std::string> text;  // tokenize
 
   bool json = false, quiet = false;
 };

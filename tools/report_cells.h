@@ -9,7 +9,9 @@
 
 namespace pc::cli {
 
-inline std::string cell(const Json& value) { return printable(value.text()); }
+inline std::string cell(const Json& value) {
+  return printable(value.text());
+}
 
 inline std::string size_cell(const Json& value) {
   const auto bytes = value.number();
@@ -23,6 +25,8 @@ inline std::string module_cell(const Json& path) {
 }
 
 // Enough of a digest to tell files apart by eye, and for `cache show`.
-inline std::string key_cell(const Json& value) { return cell(value).substr(0, 16); }
+inline std::string key_cell(const Json& value) {
+  return cell(value).substr(0, 16);
+}
 
 }  // namespace pc::cli

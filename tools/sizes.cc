@@ -36,8 +36,9 @@ std::optional<std::uint64_t> parse_size(std::string_view text) {
   const auto [rest, problem] = std::from_chars(text.data(), end, number, std::chars_format::fixed);
   if (problem != std::errc() || !std::isfinite(number) || number < 0) return std::nullopt;
   std::string suffix(rest, end);
-  std::transform(suffix.begin(), suffix.end(), suffix.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  std::transform(suffix.begin(), suffix.end(), suffix.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
   const auto factor = factor_of(suffix);
   if (!factor || number * *factor >= 0x1p64) return std::nullopt;
   return static_cast<std::uint64_t>(number * *factor);
@@ -48,13 +49,15 @@ std::string format_size(std::uint64_t bytes) {
   if (bytes < 1024) return std::to_string(bytes) + " B";
   double value = static_cast<double>(bytes) / 1024;
   std::size_t unit = 0;
-  for (; value >= 1023.95 && unit + 1 < kUnits.size(); ++unit) value /= 1024;  // 1023.95 prints as 1024.0
+  for (; value >= 1023.95 && unit + 1 < kUnits.size(); ++unit)
+    value /= 1024;  // 1023.95 prints as 1024.0
   return print("%.1f %s", value, kUnits[unit]);
 }
 
 std::string format_duration(std::uint64_t microseconds) {
   const auto us = static_cast<double>(microseconds);
-  if (us < 99'950) return print("%.1f %s", us / 1e3, "ms");  // where %.1f would begin to print 100.0
+  if (us < 99'950)
+    return print("%.1f %s", us / 1e3, "ms");  // where %.1f would begin to print 100.0
   if (us < 999'500) return print("%.0f %s", us / 1e3, "ms");
   return print("%.2f %s", us / 1e6, "s");
 }

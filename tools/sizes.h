@@ -14,8 +14,8 @@ namespace pc::cli {
 // anything else, and for more than 2^64 - 1 bytes.
 std::optional<std::uint64_t> parse_size(std::string_view text);
 
-std::string format_size(std::uint64_t bytes);             // "480.0 KiB"
-std::string format_duration(std::uint64_t microseconds);  // "12.4 ms", "1.93 s"
+std::string format_size(std::uint64_t bytes);                      // "480.0 KiB"
+std::string format_duration(std::uint64_t microseconds);           // "12.4 ms", "1.93 s"
 std::string format_count(std::uint64_t n, std::string_view noun);  // "1 file", "2 files"
 
 }  // namespace pc::cli

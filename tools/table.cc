@@ -12,7 +12,8 @@ Table::Table(std::vector<Column> columns) : columns_(std::move(columns)) {
 
 void Table::add_row(std::vector<std::string> cells) {
   cells.resize(columns_.size());
-  for (std::size_t i = 0; i < cells.size(); ++i) widths_[i] = std::max(widths_[i], display_width(cells[i]));
+  for (std::size_t i = 0; i < cells.size(); ++i)
+    widths_[i] = std::max(widths_[i], display_width(cells[i]));
   rows_.push_back(std::move(cells));
 }
 

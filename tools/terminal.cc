@@ -8,7 +8,9 @@
 namespace pc::cli {
 namespace {
 
-bool continues_character(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }
+bool continues_character(char c) {
+  return (static_cast<unsigned char>(c) & 0xc0) == 0x80;
+}
 
 // A C0 control, DEL, or the two bytes U+0080..U+009F, the C1 controls, at i: their length.
 std::size_t control_bytes(std::string_view text, std::size_t i) {
@@ -31,7 +33,8 @@ void append_escaped(char c, std::string* out) {
 std::string escape(std::string_view text, std::string_view kept) {
   std::string out;
   for (std::size_t i = 0; i < text.size();) {
-    const std::size_t control = kept.find(text[i]) == std::string_view::npos ? control_bytes(text, i) : 0;
+    const std::size_t control =
+        kept.find(text[i]) == std::string_view::npos ? control_bytes(text, i) : 0;
     if (control == 0) out += text[i++];
     for (std::size_t n = 0; n < control; ++n) append_escaped(text[i++], &out);
   }
@@ -40,7 +43,9 @@ std::string escape(std::string_view text, std::string_view kept) {
 
 }  // namespace
 
-bool is_terminal(std::FILE* file) { return isatty(fileno(file)) == 1; }
+bool is_terminal(std::FILE* file) {
+  return isatty(fileno(file)) == 1;
+}
 
 std::string paint(std::string_view text, Colour colour, std::FILE* file) {
   const char* const no_colour = std::getenv("NO_COLOR");
@@ -49,9 +54,13 @@ std::string paint(std::string_view text, Colour colour, std::FILE* file) {
   return kCodes[static_cast<std::size_t>(colour)] + std::string(text) + "\033[0m";
 }
 
-std::string printable(std::string_view text) { return escape(text, ""); }
+std::string printable(std::string_view text) {
+  return escape(text, "");
+}
 
-std::string printable_lines(std::string_view text) { return escape(text, "\n\t"); }
+std::string printable_lines(std::string_view text) {
+  return escape(text, "\n\t");
+}
 
 std::size_t display_width(std::string_view text) {
   std::size_t width = 0;

@@ -15,7 +15,8 @@ ExitCode version(const Options& options) {
   table.add_row({"matrix products", cell(json["matrix"])});
   table.add_row({"threads", cell(json["threads"])});
   table.add_row({"compiler", cell(json["compiler"])});
-  print(options.json ? report + "\n" : "promptcache " + std::string(pc_version()) + "\n" + table.text());
+  print(options.json ? report + "\n"
+                     : "promptcache " + std::string(pc_version()) + "\n" + table.text());
   return kSuccess;
 }
 

@@ -26,17 +26,21 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace promptcache {
 
 class Error : public std::runtime_error {
  public:
-  explicit Error(const pc_error& e)
-      : std::runtime_error(e.message), status_(static_cast<pc_status>(e.status)), line_(e.line), column_(e.column) {}
+  Error(pc_status status, const pc_error& error)
+      : std::runtime_error(error.message),
+        status_(status),
+        line_(error.line),
+        column_(error.column) {}
 
   pc_status status() const noexcept { return status_; }
-  std::uint32_t line() const noexcept { return line_; }      // of the PML document; 0 = not about a place
+  std::uint32_t line() const noexcept { return line_; }      // of the PML; 0: not about a place
   std::uint32_t column() const noexcept { return column_; }  // in bytes, 1-based
 
  private:
@@ -46,6 +50,25 @@ class Error : public std::runtime_error {
 
 namespace detail {
 
+inline void check(pc_status status, const pc_error& error) {
+  if (status != PC_OK) throw Error(status, error);
+}
+
+// function(args..., &error), which may fail.
+template <auto function, class... Args>
+void call(Args... args) {
+  pc_error error{};
+  check(function(args..., &error), error);
+}
+
+// function(args..., &out, &error): what it puts out.
+template <class Out, auto function, class... Args>
+Out make(Args... args) {
+  Out out{};
+  call<function>(args..., &out);
+  return out;
+}
+
 template <auto close>
 struct Closer {
   template <class T>
@@ -54,230 +77,194 @@ struct Closer {
   }
 };
 
-// Runs a call that fills a pc_error, and throws what it reports.
-template <class Call>
-void check(Call&& call) {
-  pc_error error{};
-  const pc_status status = call(&error);
-  if (status == PC_OK) return;
-  error.status = status;
-  throw Error(error);
+// The same for a text that the caller frees.
+template <auto function, class... Args>
+std::string text(Args... args) {
+  return std::unique_ptr<char, Closer<pc_free>>(make<char*, function>(args...)).get();
 }
 
-template <class T, class Call>
-T* make(Call&& call) {
-  T* made = nullptr;
-  check([&](pc_error* error) { return call(&made, error); });
-  return made;
-}
+template <class Handle, auto close>
+class Owner {
+ public:
+  explicit Owner(Handle* handle) : handle_(handle) {}
+  Handle* get() const noexcept { return handle_.get(); }
 
-template <class Call>
-std::string text(Call&& call) {
-  const std::unique_ptr<char, Closer<pc_free>> owned(make<char>(call));
-  return owned.get();
-}
+ private:
+  std::unique_ptr<Handle, Closer<close>> handle_;
+};
 
-inline const char* or_null(const std::string& s) { return s.empty() ? nullptr : s.c_str(); }
+template <class Options, auto init>
+struct Initialised : Options {
+  Initialised() { init(this); }
+};
+
+inline const char* or_null(const std::string& s) {
+  return s.empty() ? nullptr : s.c_str();
+}
+inline const char* data(std::string_view s) {
+  return s.empty() ? "" : s.data();
+}
 
 }  // namespace detail
 
 // JSON: version, compiler, instruction sets, matrix library, threads.
 inline std::string build_describe() {
-  return detail::text([](char** json, pc_error* error) { return pc_build_describe(json, error); });
+  return detail::text<pc_build_describe>();
 }
 
-// The strings they point to must live until the engine or session is open.
-struct EngineOptions : pc_engine_options {
-  EngineOptions() { pc_engine_options_init(this); }
-};
-struct SessionOptions : pc_session_options {
-  SessionOptions() { pc_session_options_init(this); }
-};
+// The strings they point to must live until the engine or the session is open.
+using EngineOptions = detail::Initialised<pc_engine_options, pc_engine_options_init>;
+using SessionOptions = detail::Initialised<pc_session_options, pc_session_options_init>;
 
-class Engine {
+class Engine : public detail::Owner<pc_engine, pc_engine_close> {
  public:
   explicit Engine(const pc_engine_options& options)
-      : handle_(detail::make<pc_engine>(
-            [&](pc_engine** engine, pc_error* error) { return pc_engine_open(&options, engine, error); })) {}
+      : Owner(detail::make<pc_engine*, pc_engine_open>(&options)) {}
 
-  std::string describe() const {  // JSON
-    return detail::text([&](char** json, pc_error* error) { return pc_engine_describe(get(), json, error); });
-  }
+  std::string describe() const { return detail::text<pc_engine_describe>(get()); }  // JSON
+
   std::vector<std::int32_t> tokenize(std::string_view text) const {
-    std::vector<std::int32_t> tokens(text.size() + 1);  // a guess; asked again when it is short
-    std::size_t n = 0;
-    const auto encode = [&](pc_error* error) {
-      return pc_tokenize(get(), text.empty() ? "" : text.data(), text.size(), tokens.data(), tokens.size(), &n,
-                         error);
-    };
-    detail::check(encode);
-    const bool short_of_room = n > tokens.size();
-    tokens.resize(n);
-    if (short_of_room) detail::check(encode);
-    return tokens;
+    std::vector<std::int32_t> tokens(text.size() + 1);  // a guess; asked again where it is short
+    for (std::size_t n = 0;;) {
+      detail::call<pc_tokenize>(get(), detail::data(text), text.size(), tokens.data(),
+                                tokens.size(), &n);
+      const bool complete = n <= tokens.size();
+      tokens.resize(n);
+      if (complete) return tokens;
+    }
   }
   std::string detokenize(const std::int32_t* tokens, std::size_t n) const {
-    return detail::text(
-        [&](char** text, pc_error* error) { return pc_detokenize(get(), tokens, n, text, error); });
+    return detail::text<pc_detokenize>(get(), tokens, n);
   }
-  pc_engine* get() const noexcept { return handle_.get(); }
-
- private:
-  std::unique_ptr<pc_engine, detail::Closer<pc_engine_close>> handle_;
 };
 
-class Schema {
+class Schema : public detail::Owner<pc_schema, pc_schema_close> {
  public:
   // done, total, module; false cancels, and encode() throws PC_CANCELLED.
   using Progress = std::function<bool(std::uint32_t, std::uint32_t, const char*)>;
 
   static Schema load(const Engine& engine, const std::string& path) {
-    return Schema(detail::make<pc_schema>([&](pc_schema** schema, pc_error* error) {
-      return pc_schema_load(engine.get(), path.c_str(), schema, error);
-    }));
+    return Schema(detail::make<pc_schema*, pc_schema_load>(engine.get(), path.c_str()));
   }
   // base_dir is where src= is read; empty: src= is an error.
-  static Schema parse(const Engine& engine, std::string_view pml, const std::string& base_dir = {}) {
-    return Schema(detail::make<pc_schema>([&](pc_schema** schema, pc_error* error) {
-      return pc_schema_parse(engine.get(), pml.data(), pml.size(), detail::or_null(base_dir), schema, error);
-    }));
+  static Schema parse(const Engine& engine, std::string_view pml,
+                      const std::string& base_dir = {}) {
+    return Schema(detail::make<pc_schema*, pc_schema_parse>(engine.get(), detail::data(pml),
+                                                            pml.size(), detail::or_null(base_dir)));
   }
 
-  std::string describe() const {  // JSON
-    return detail::text([&](char** json, pc_error* error) { return pc_schema_describe(get(), json, error); });
-  }
+  std::string describe() const { return detail::text<pc_schema_describe>(get()); }  // JSON
 
   // What progress throws, encode throws.
   pc_encode_stats encode(Progress progress = nullptr) {
-    struct Call {
-      Progress progress;
-      std::exception_ptr thrown;
-    } call{std::move(progress), nullptr};
-    const pc_encode_progress relay = [](void* user, std::uint32_t done, std::uint32_t total, const char* module) {
-      auto* c = static_cast<Call*>(user);
-      try {
-        return c->progress(done, total, module) ? 0 : 1;
-      } catch (...) {
-        c->thrown = std::current_exception();
-        return 1;
-      }
-    };
+    Relay relay{std::move(progress), nullptr};
     pc_encode_stats stats{};
     stats.struct_size = sizeof stats;
     pc_error error{};
-    const pc_status status = pc_schema_encode(get(), call.progress ? relay : nullptr, &call, &stats, &error);
-    if (call.thrown) std::rethrow_exception(call.thrown);
-    detail::check([&](pc_error* e) { return *e = error, status; });
+    const pc_status status =
+        pc_schema_encode(get(), relay.progress ? Relay::show : nullptr, &relay, &stats, &error);
+    if (relay.thrown) std::rethrow_exception(relay.thrown);
+    detail::check(status, error);
     return stats;
   }
-  pc_schema* get() const noexcept { return handle_.get(); }
 
  private:
-  explicit Schema(pc_schema* schema) : handle_(schema) {}
-  std::unique_ptr<pc_schema, detail::Closer<pc_schema_close>> handle_;
+  using Owner::Owner;
+
+  // Keeps exceptions on this side of the C calls.
+  struct Relay {
+    Progress progress;
+    std::exception_ptr thrown;
+
+    static int show(void* user, std::uint32_t done, std::uint32_t total, const char* module) {
+      auto* const relay = static_cast<Relay*>(user);
+      try {
+        return relay->progress(done, total, module) ? 0 : 1;
+      } catch (...) {
+        relay->thrown = std::current_exception();
+        return 1;
+      }
+    }
+  };
 };
 
-class Prompt {
+class Prompt : public detail::Owner<pc_prompt, pc_prompt_close> {
  public:
   Prompt(const Schema& schema, std::string_view pml)
-      : handle_(detail::make<pc_prompt>([&](pc_prompt** prompt, pc_error* error) {
-          return pc_prompt_parse(schema.get(), pml.data(), pml.size(), prompt, error);
-        })) {}
+      : Owner(detail::make<pc_prompt*, pc_prompt_parse>(schema.get(), detail::data(pml),
+                                                        pml.size())) {}
 
-  std::string explain() const {  // JSON
-    return detail::text([&](char** json, pc_error* error) { return pc_prompt_explain(get(), json, error); });
-  }
-  pc_prompt* get() const noexcept { return handle_.get(); }
-
- private:
-  std::unique_ptr<pc_prompt, detail::Closer<pc_prompt_close>> handle_;
+  std::string explain() const { return detail::text<pc_prompt_explain>(get()); }  // JSON
 };
 
-class Session {
+class Session : public detail::Owner<pc_session, pc_session_close> {
  public:
   explicit Session(const Prompt& prompt, const pc_session_options& options = SessionOptions())
-      : handle_(detail::make<pc_session>([&](pc_session** session, pc_error* error) {
-          return pc_session_open(prompt.get(), &options, session, error);
-        })) {}
+      : Owner(detail::make<pc_session*, pc_session_open>(prompt.get(), &options)) {}
 
-  void prefill() {
-    detail::check([&](pc_error* error) { return pc_session_prefill(get(), error); });
-  }
+  void prefill() { detail::call<pc_session_prefill>(get()); }
+
   // False when the generation is over; the last text may come with it, with id -1.
   // token.text is valid until the next call.
   bool next(pc_token& token) {
-    bool over = false;
-    detail::check([&](pc_error* error) {
-      const pc_status status = pc_session_next(get(), &token, error);
-      over = status == PC_DONE;
-      return over ? PC_OK : status;
-    });
-    return !over;
+    pc_error error{};
+    const pc_status status = pc_session_next(get(), &token, &error);
+    if (status == PC_DONE) return false;
+    detail::check(status, error);
+    return true;
   }
   // Calls on_token(const pc_token&) for each token, and once more with id -1 at the end.
   template <class OnToken>
   void generate(OnToken&& on_token) {
-    bool more = true;
-    while (more) {
+    for (bool more = true; more;) {
       pc_token token{-1, "", 0};
       more = next(token);
       on_token(static_cast<const pc_token&>(token));
     }
   }
-  // A copy of the logits behind the latest token, or the first one after prefill().
+  void cancel() noexcept { pc_session_cancel(get()); }
+
+  // A copy of those behind the latest token or, after prefill(), the first one.
   std::vector<float> logits() const {
     const float* data = nullptr;
     std::size_t n = 0;
-    detail::check([&](pc_error* error) { return pc_session_logits(get(), &data, &n, error); });
+    detail::call<pc_session_logits>(get(), &data, &n);
     return std::vector<float>(data, data + n);
   }
-  void cancel() noexcept { pc_session_cancel(get()); }
   pc_session_stats stats() const {
     pc_session_stats stats{};
     stats.struct_size = sizeof stats;
     pc_session_get_stats(get(), &stats);
     return stats;
   }
-  pc_session* get() const noexcept { return handle_.get(); }
-
- private:
-  std::unique_ptr<pc_session, detail::Closer<pc_session_close>> handle_;
 };
 
-// The directory of module files, without a model. An empty dir is the default
-// one.
-class Store {
+// The directory of module files, without a model; reports are JSON. An empty
+// dir is the default one.
+class Store : public detail::Owner<pc_store, pc_store_close> {
  public:
   explicit Store(const std::string& dir = {}, pc_cache_mode mode = PC_CACHE_READ_WRITE)
-      : handle_(detail::make<pc_store>([&](pc_store** store, pc_error* error) {
-          return pc_store_open(detail::or_null(dir), mode, store, error);
-        })) {}
+      : Owner(detail::make<pc_store*, pc_store_open>(detail::or_null(dir), mode)) {}
 
-  std::string describe() const {  // JSON
-    return detail::text([&](char** json, pc_error* error) { return pc_store_describe(get(), json, error); });
+  std::string describe() const { return detail::text<pc_store_describe>(get()); }
+  std::string show(const std::string& key) const {
+    return detail::text<pc_store_show>(get(), key.c_str());
   }
-  std::string show(const std::string& key) const {  // JSON
-    return detail::text([&](char** json, pc_error* error) { return pc_store_show(get(), key.c_str(), json, error); });
+  std::string verify(const std::string& key) const {
+    return detail::text<pc_store_verify>(get(), key.c_str());
   }
-  std::string verify(const std::string& key = {}) const {  // JSON; empty: all files
-    return detail::text(
-        [&](char** json, pc_error* error) { return pc_store_verify(get(), detail::or_null(key), json, error); });
+  std::string verify_all() const { return detail::text<pc_store_verify>(get(), nullptr); }
+  std::string gc(std::uint64_t target_bytes) {
+    return detail::text<pc_store_gc>(get(), target_bytes);
   }
+
   // Both return the number of files removed.
-  std::uint64_t remove(const std::string& key) { return remove_files(key.c_str()); }
-  std::uint64_t remove_all() { return remove_files(nullptr); }
-  std::string gc(std::uint64_t target_bytes) {  // JSON
-    return detail::text([&](char** json, pc_error* error) { return pc_store_gc(get(), target_bytes, json, error); });
+  std::uint64_t remove(const std::string& key) {
+    return detail::make<std::uint64_t, pc_store_remove>(get(), key.c_str());
   }
-  pc_store* get() const noexcept { return handle_.get(); }
-
- private:
-  std::uint64_t remove_files(const char* key) {
-    std::uint64_t removed = 0;
-    detail::check([&](pc_error* error) { return pc_store_remove(get(), key, &removed, error); });
-    return removed;
+  std::uint64_t remove_all() {
+    return detail::make<std::uint64_t, pc_store_remove>(get(), nullptr);
   }
-  std::unique_ptr<pc_store, detail::Closer<pc_store_close>> handle_;
 };
 
 }  // namespace promptcache

@@ -1,7 +1,6 @@
 #include "tools/help_text.h"
 
 #include <catch2/catch.hpp>
-
 #include <sstream>
 
 using namespace pc::cli;
@@ -14,7 +13,8 @@ TEST_CASE("an entry has its right side in one column, folded between words") {
 
 TEST_CASE("no line is wider than a terminal and no word is lost") {
   std::string right, word;
-  for (int i = 1; i < 60; ++i) right += (i > 1 ? " " : "") + std::string(static_cast<std::size_t>(i * 7 % 20 + 1), 'x');
+  for (int i = 1; i < 60; ++i)
+    right += (i > 1 ? " " : "") + std::string(static_cast<std::size_t>(i * 7 % 20 + 1), 'x');
   std::istringstream lines(help_entry("--left", right)), words(right);
   std::string joined;
   for (std::string line; std::getline(lines, line);) {

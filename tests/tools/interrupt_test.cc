@@ -1,11 +1,11 @@
 // Each case runs in a child process, because a Ctrl-C may end it.
 #include "tools/interrupt.h"
 
-#include <catch2/catch.hpp>
-
-#include <csignal>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <csignal>
 
 #include "tools/failure.h"
 

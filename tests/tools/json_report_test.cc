@@ -1,13 +1,13 @@
-#include "tools/json.h"
-
 #include <catch2/catch.hpp>
 
 #include "tools/failure.h"
+#include "tools/json.h"
 
 using namespace pc::cli;
 
 TEST_CASE("a report is read leniently") {
-  const Json report = Json::parse(R"({"name":"x","n":18446744073709551615,"yes":true,"list":[1,"two",false],
+  const Json report =
+      Json::parse(R"({"name":"x","n":18446744073709551615,"yes":true,"list":[1,"two",false],
                                       "none":null,"neg":-1,"empty":"","object":{"a":1}})");
   CHECK(report["name"].text() == "x");
   CHECK(report["n"].number() == 18446744073709551615u);
@@ -25,7 +25,8 @@ TEST_CASE("a report is read leniently") {
 }
 
 TEST_CASE("a report that is not JSON is a failure, not a crash") {
-  for (const char* text : {"", "{", "nonsense", "{\"a\":1}}"}) CHECK_THROWS_AS(Json::parse(text), Failure);
+  for (const char* text : {"", "{", "nonsense", "{\"a\":1}}"})
+    CHECK_THROWS_AS(Json::parse(text), Failure);
 }
 
 TEST_CASE("values are independent of their copies") {

@@ -1,9 +1,7 @@
-#include <promptcache/promptcache.hpp>
-
 #include <catch2/catch.hpp>
-
 #include <cstdlib>
 #include <filesystem>
+#include <promptcache/promptcache.hpp>
 #include <type_traits>
 
 namespace {
@@ -11,14 +9,19 @@ namespace {
 using namespace promptcache;
 
 template <class... Owners>
-constexpr bool kMoveOnly = ((std::is_nothrow_move_constructible_v<Owners> && std::is_nothrow_move_assignable_v<Owners> &&
-                             !std::is_copy_constructible_v<Owners> && !std::is_copy_assignable_v<Owners>) && ...);
+constexpr bool kMoveOnly = ((std::is_nothrow_move_constructible_v<Owners> &&
+                             std::is_nothrow_move_assignable_v<Owners> &&
+                             !std::is_copy_constructible_v<Owners> &&
+                             !std::is_copy_assignable_v<Owners>)&&...);
 static_assert(kMoveOnly<Engine, Schema, Prompt, Session, Store>);
 
-constexpr char kSchema[] = R"(<schema name="s"><module name="a">Some text.</module><module name="b">More.</module></schema>)";
+constexpr char kSchema[] =
+    R"(<schema name="s"><module name="a">Some text.</module><module name="b">More.</module></schema>)";
 constexpr char kPrompt[] = R"(<prompt schema="s"><a/><b/>And a question?</prompt>)";
 
-std::string model_path() { return std::getenv("PC_TINY_MODEL"); }
+std::string model_path() {
+  return std::getenv("PC_TINY_MODEL");
+}
 
 // A store of this process's own, removed at the end.
 struct TemporaryDir {
@@ -65,7 +68,8 @@ TEST_CASE("handles may end in any order, and a session outlives what made it") {
   session.generate([&](const pc_token& token) { ++(token.id < 0 ? ends : tokens); });
   CHECK(ends == 1);
   CHECK(tokens == session.stats().generated_tokens);
-  CHECK(session.stats().prompt_tokens == session.stats().cached_tokens + session.stats().computed_tokens);
+  CHECK(session.stats().prompt_tokens ==
+        session.stats().cached_tokens + session.stats().computed_tokens);
 }
 
 TEST_CASE("an error carries its status, its place and its sentence") {
@@ -90,20 +94,23 @@ TEST_CASE("encoding reports, is cancelled by false, and hands on what the callba
   const TemporaryDir dir;
   const Engine engine = open(dir.path);
   Schema schema = Schema::parse(engine, kSchema);
-  CHECK(error_of([&] { schema.encode([](std::uint32_t, std::uint32_t, const char*) { return false; }); }).status() ==
-        PC_CANCELLED);
-  CHECK_THROWS_AS(schema.encode([](std::uint32_t, std::uint32_t, const char*) -> bool { throw 42; }), int);
+  CHECK(error_of([&] {
+          schema.encode([](std::uint32_t, std::uint32_t, const char*) { return false; });
+        }).status() == PC_CANCELLED);
+  CHECK_THROWS_AS(
+      schema.encode([](std::uint32_t, std::uint32_t, const char*) -> bool { throw 42; }), int);
   std::uint32_t calls = 0, all = 0;
-  const pc_encode_stats stats = schema.encode([&](std::uint32_t done, std::uint32_t total, const char*) {
-    all = total;
-    return done == ++calls;
-  });
+  const pc_encode_stats stats =
+      schema.encode([&](std::uint32_t done, std::uint32_t total, const char*) {
+        all = total;
+        return done == ++calls;
+      });
   CHECK(calls == all);
   CHECK(stats.modules == all);
   CHECK(schema.encode().modules_encoded == 0);
 
   Store store(dir.path);
-  CHECK(store.verify().find("\"bad\":0") != std::string::npos);
+  CHECK(store.verify_all().find("\"bad\":0") != std::string::npos);
   CHECK(store.remove_all() == all);
   CHECK(error_of([&] { store.remove(""); }).status() == PC_NOT_FOUND);
 }

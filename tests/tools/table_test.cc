@@ -28,4 +28,6 @@ TEST_CASE("UTF-8 counts in characters") {
   CHECK(table.text() == "Zürich  1\nKyoto   2\n");
 }
 
-TEST_CASE("a table of titles alone is its title line") { CHECK(Table({{"a"}, {"b"}}).text() == "a  b\n"); }
+TEST_CASE("a table of titles alone is its title line") {
+  CHECK(Table({{"a"}, {"b"}}).text() == "a  b\n");
+}

@@ -8,7 +8,10 @@ TEST_CASE("no control character reaches the terminal") {
   CHECK(printable("plain ünïcode 漢字 🙂") == "plain ünïcode 漢字 🙂");
   CHECK(printable("a\nb\tc") == "a\\nb\\tc");
   CHECK(printable("\x1b[31mred\x7f") == "\\x1b[31mred\\x7f");
-  CHECK(printable("\xc2\x9b" "1m") == "\\xc2\\x9b" "1m");  // C1: the one-character form of ESC [
+  CHECK(printable("\xc2\x9b"
+                  "1m") ==
+        "\\xc2\\x9b"
+        "1m");  // C1: the one-character form of ESC [
   CHECK(printable("\xc2\xa0") == "\xc2\xa0");
   CHECK(printable("cut \xc2") == "cut \xc2");
   CHECK(printable_lines("a\nb\tc\r\x1b") == "a\nb\tc\\x0d\\x1b");
