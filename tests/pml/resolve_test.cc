@@ -313,3 +313,16 @@ TEST_CASE_METHOD(Fixture, "jobs of another layout are refused") {
   expect_error(resolve(prompt, layout, foreign, encoder), Code::kInvalidArgument, 0, 0,
                "not those of schema 's'");
 }
+
+TEST_CASE_METHOD(Fixture, "many parameters and imports take time in proportion to their number") {
+  std::string params, arguments, modules, imports;
+  for (int i = 0; i < 30000; ++i) {
+    const std::string name = "n" + std::to_string(i);
+    params += "<param name='" + name + "' len='1'/>";
+    arguments += " " + name + "='x'";
+    modules += "<module name='" + name + "'/>";
+    imports += "<" + name + "/>";
+  }
+  schema("<module name='m'>" + params + "</module>" + modules);
+  CHECK(plan("<m" + arguments + "/>" + imports).runs.size() == 30000);
+}

@@ -289,3 +289,17 @@ TEST_CASE("scaffolds stand in the schema, with a name and a list") {
   refused_inside("<scaffold name='x' modules='a'/><scaffold name='x' modules='b'/>", 33,
                  "scaffold 'x' is already defined");
 }
+
+TEST_CASE("messages stay short whatever the names") {
+  const std::string name(100000, 'x');
+  for (const std::string& document :
+       {"<" + name + "/>", "<schema name='s'><" + name + "/></schema>",
+        "<schema name='s' " + name + "=''/>", "<schema name='" + name + "'/>",
+        "<schema name='s'><" + name + "></schema>", "<schema name='s' attend='" + name + "'/>",
+        "<schema name='s'><module name='m' src='" + name + "'/></schema>"}) {
+    const auto result = parse_schema(document);
+    REQUIRE_FALSE(result.ok());
+    INFO(result.error().message.substr(0, 400));
+    CHECK(result.error().message.size() < 240);
+  }
+}
