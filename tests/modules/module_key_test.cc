@@ -51,8 +51,8 @@ TEST_CASE("bytes that move between neighbouring fields change the key") {
   };
   const std::string texts[][2] = {
       {"ab", "c"}, {"a", "bc"}, {"abc", ""}, {"", "abc"}, {std::string("ab\0c", 4), ""}};
-  for (const auto& [adapter, name_space] : texts) {
-    with([&](auto& id) { id.adapter = adapter, id.name_space = name_space; });
+  for (const auto& pair : texts) {
+    with([&](auto& id) { id.adapter = pair[0], id.name_space = pair[1]; });
   }
   with([](auto& id) { id.weights = test::digest(2), id.tokenizer = test::digest(1); });
   with([](auto& id) { id.attend = 2, id.numerics_version = 1; });
