@@ -18,6 +18,10 @@ constexpr std::uint64_t kTokenizerCodeVersion = 1;
 
 constexpr std::string_view kWhiteSpace = " \t\n\r\v\f";
 
+// Longest token of white space that text is searched for; published models have
+// up to 31 spaces. Bounds what a hostile file can make of each byte of a text.
+constexpr std::size_t kMaxSpaceBytes = 128;
+
 Status check_text(std::string_view text) {
   if (text.size() > kMaxTextBytes) {
     return error(Code::kInvalidArgument, "the text has " + std::to_string(text.size()) +
@@ -98,8 +102,8 @@ void Tokenizer::add_token(const AddedToken& token) {
     bytes_.resize(i + 1);
     hidden_.resize(i + 1, true);  // ids that nothing names have nothing to show
   }
-  const bool is_text =
-      !token.special && token.content.find_first_not_of(kWhiteSpace) == std::string::npos;
+  const bool is_text = !token.special && token.content.size() <= kMaxSpaceBytes &&
+                       token.content.find_first_not_of(kWhiteSpace) == std::string::npos;
   bytes_[i] = token.content;
   hidden_[i] = token.special;
   added_.add(token);
@@ -127,6 +131,7 @@ Status Tokenizer::complete(const TokenizerConfig& config, bool add_bos_by_defaul
   }
   hash.field(facts_.bos ? static_cast<std::uint64_t>(*facts_.bos) : UINT64_MAX);
   hash.field(std::uint64_t{facts_.add_bos});
+  hash.field(static_cast<std::uint64_t>(facts_.placeholder));
   facts_.digest = hash.finish();
   return ok();
 }

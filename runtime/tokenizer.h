@@ -15,14 +15,16 @@
 // The dummy prefix: sentencepiece models of the Llama kind put a space in front
 // of a text, so that "Hello" at its start is the token "▁Hello". A PML document
 // is encoded in runs, hence three rules, which together give the published
-// tokens of "[INST] Hello [/INST]" when it is cut into "[INST] ", "Hello", and
-// " [/INST]":
+// tokens of "<s>[INST] Hello [/INST]" when it is cut into "<s>[INST] ", "Hello"
+// and " [/INST]":
 //   a run is a text of its own and gets the prefix, but when it begins with a
 //   space, that space is the prefix;
 //   markup continues what stands before it and gets none, except behind an
 //   added token where the publisher's rule puts one;
 //   one space at the end of markup is left to the run that follows, whose
 //   prefix it is.
+// That nothing stands before it, markup cannot know: "[INST] " alone gives "[",
+// where a text that starts so gives "▁[".
 //
 // Invariants: every id that encode* returns is in [0, vocab_size()); encoding
 // is a function of digest() and the text alone.
@@ -51,13 +53,14 @@ inline constexpr std::size_t kMaxTextBytes = std::size_t{8} << 20;
 // What a tokenizer tells about itself.
 struct TokenizerFacts {
   std::string description;  // "sentencepiece bpe, 32000 pieces"
-  std::uint32_t vocab_size =
-      0;  // highest id + 1; the model's own may be larger (padding), never smaller
+  // Highest id + 1. The model's own may be larger (padding), never smaller.
+  std::uint32_t vocab_size = 0;
   std::optional<TokenId> bos, eos, unk;
   bool add_bos = false;     // BOS stands at the start of every prompt; implies bos
   TokenId placeholder = 0;  // unk, or the first token of a space where there is none of its own
-  bool adds_prefix_space = false;  // a text gets a dummy prefix; so decoding a whole text, an
-                                   // answer included, begins with one space too many
+  // A text gets a dummy prefix; so decoding a whole text, an answer included,
+  // begins with one space too many.
+  bool adds_prefix_space = false;
   std::string chat_template;  // Jinja text found beside the tokenizer; "" if none
   Digest digest{};            // over all that decides which ids a text becomes
 };
