@@ -57,7 +57,7 @@ class [[nodiscard]] Result {
   // Precondition: ok().
   T& value() & { return *value_; }
   const T& value() const& { return *value_; }
-  T&& value() && { return std::move(*value_); }
+  T value() && { return std::move(*value_); }  // by value: a loop over it must not dangle
   T& operator*() & { return *value_; }
   const T& operator*() const& { return *value_; }
   T* operator->() { return &*value_; }

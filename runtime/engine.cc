@@ -96,7 +96,14 @@ Status Engine::open_store(const EngineOptions& options) {
   }
   store.read_only = options.cache_mode == CacheMode::kReadOnly;
   store.budget_bytes = options.cache_bytes;
-  PC_TRY(store_, ModuleStore::open(std::move(store)));
+  auto opened = ModuleStore::open(std::move(store));
+  if (opened.ok()) {
+    store_ = std::move(opened).value();
+    return ok();
+  }
+  // A directory that the user named must work; without the usual one, computing does.
+  if (!options.cache_dir.empty()) return std::move(opened).error();
+  remark_ += (remark_.empty() ? "" : "; ") + ("modules are not kept on disk: " + opened.error().message);
   return ok();
 }
 

@@ -41,8 +41,9 @@ Result<std::string> default_cache_dir();
 
 class Engine {
  public:
-  // Errors name the file, the field or the option. A plug-in that cannot be
-  // used is not an error: the CPU takes over and remark() says why.
+  // Errors name the file, the field or the option. Two things are not errors,
+  // and remark() says why: a plug-in that cannot be used (the CPU takes over),
+  // and a default cache directory that cannot (modules stay in memory).
   static Result<std::shared_ptr<const Engine>> open(const EngineOptions& options);
 
   const EngineOptions& options() const { return options_; }
@@ -50,7 +51,7 @@ class Engine {
   const Tokenizer& tokenizer() const { return *tokenizer_; }
   const pml::TextEncoder& text_encoder() const { return text_encoder_; }
   const BackendModel& backend() const { return *backend_; }
-  ModuleStore* store() const { return store_.get(); }  // null: CacheMode::kOff
+  ModuleStore* store() const { return store_.get(); }  // null: modules stay in memory
 
   std::uint32_t context_tokens() const { return context_tokens_; }
   KvGeometry geometry() const;
