@@ -121,7 +121,7 @@ ExitCode check(const Options& options) {
                .dump() +
            "\n";
   print(text);
-  print_remarks(options.schema, report);
+  if (!options.quiet) print_remarks(options.schema, report);
   return findings.exit_code();
 }
 

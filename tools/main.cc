@@ -17,6 +17,7 @@ ExitCode run_verb(const Options& options) {
     print_failure(failure);
     return failure.exit_code;
   } catch (const promptcache::Error& error) {
+    if (error.status() == PC_CANCELLED) return kInterrupted;  // said when it was asked for
     print_failure(Failure(exit_code_of(error), error.what()));
     return exit_code_of(error);
   } catch (const std::bad_alloc&) {

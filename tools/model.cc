@@ -44,7 +44,6 @@ constexpr std::array kFields = {
     Field{"isa", "instruction set", isa_cell},
     Field{"matrix", "matrix products", cell},
     Field{"threads", "threads", cell},
-    Field{"remark", "remark", cell},
 };
 
 }  // namespace

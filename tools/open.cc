@@ -6,6 +6,9 @@
 #include <cstring>
 #include <memory>
 
+#include "tools/json.h"
+#include "tools/terminal.h"
+
 namespace pc::cli {
 namespace {
 
@@ -24,6 +27,21 @@ const char* or_null(const std::string& s) {
 
 Failure cannot_read(const std::string& name) {
   return {kFailure, name + " cannot be read: " + std::strerror(errno)};
+}
+
+// What the user should know of how the engine opened: a plug-in it does without,
+// a store it cannot write.
+void print_remark(const promptcache::Engine& engine, const Options& options) {
+  if (options.quiet) return;
+  const Json report = Json::parse(engine.describe());
+  const auto print = [](const std::string& remark) {
+    std::fprintf(stderr, "%s %s\n", paint("remark:", Colour::kYellow, stderr).c_str(),
+                 printable(remark).c_str());
+  };
+  if (const Json remark = report["remark"]; remark.text() != "-") print(remark.text());
+  const Json cache = report["cache"];
+  if (cache["mode"].text() == "read-write" && cache["writable"].text() == "no")
+    print("the store " + cache["dir"].text() + " cannot be written: new modules are not kept");
 }
 
 }  // namespace
@@ -50,7 +68,9 @@ promptcache::Engine open_engine(const Options& options, pc_cache_mode mode) {
   engine.backend = or_null(options.backend);
   engine.n_threads = options.threads;
   engine.context_tokens = options.context;
-  return promptcache::Engine(engine);
+  promptcache::Engine opened(engine);
+  print_remark(opened, options);
+  return opened;
 }
 
 promptcache::Schema load_schema(const promptcache::Engine& engine, const Options& options) try {

@@ -88,10 +88,6 @@ void add_output(CLI::App* verb, Options* o) {
   add_switch(verb, "--json", o->json, "print one JSON object instead of text");
 }
 
-void add_quiet(CLI::App* verb, Options* o) {
-  add_switch(verb, "-q,--quiet", o->quiet, "no progress, no statistics");
-}
-
 void add_model(CLI::App* verb, Options* o) {
   add(verb, "-m,--model", o->model, "DIR", "the model: a Hugging Face folder")->required();
   add(verb, "-t,--threads", o->threads, "N", "threads; default: all this process may use")
@@ -104,6 +100,7 @@ void add_model(CLI::App* verb, Options* o) {
       "e.g. chatml, llama3; default: recognised from the model's files");
   add(verb, "--backend", o->backend, "PATH",
       "cpu, or the absolute path of a plug-in; default: cpu");
+  add_switch(verb, "-q,--quiet", o->quiet, "no progress, statistics or remarks");
 }
 
 void add_cache_dir(CLI::App* verb, Options* o) {
@@ -179,7 +176,6 @@ void add_run(CLI::App* app, Options* o) {
   add_switch(verb, "--no-cache", o->no_cache, "no store and no reuse: compute the whole prompt");
   add_sampling(verb, o);
   add_output(verb, o);
-  add_quiet(verb, o);
 }
 
 void add_encode(CLI::App* app, Options* o) {
@@ -189,7 +185,6 @@ void add_encode(CLI::App* app, Options* o) {
   add_model(verb, o);
   add_cache(verb, o);
   add_output(verb, o);
-  add_quiet(verb, o);
 }
 
 void add_check(CLI::App* app, Options* o) {

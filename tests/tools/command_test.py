@@ -320,6 +320,11 @@ class Encode(CommandTest):
         self.assertEqual(second["modules_encoded"], 0)
         self.assertEqual(len(self.json("cache", "ls")["files"]), first["modules"])
 
+    def test_modules_that_the_store_cannot_keep_are_a_failure(self):
+        self.verb("encode", "--cache-size", "20KiB", expect=4)
+        self.assertIn("--cache-size", self.err)
+        self.assertEqual(self.out, "")
+
     def test_progress_is_a_line_a_module_on_stderr(self):
         report = self.verb_json("encode")
         self.assertEqual(len(self.err.splitlines()), report["modules"])
@@ -458,6 +463,16 @@ class Terminal(CommandTest):
         line = ["run", "-m", MODEL, "-s", self.schema, self.prompt, "-t", "1", "-n", "2000", "--temp", "3", "--seed", "1"]
         self.assertRegex(self.command(*line), r"[\x00-\x08\x0b-\x1f]")  # there are some to be kept away
         self.assertNotRegex(self.on_a_terminal(*line), r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
+
+
+class Remarks(CommandTest):
+    def test_a_plug_in_that_is_missing_is_named_and_the_cpu_answers(self):
+        line = ["run", self.prompt, "-n", "3", "--backend", "/nonexistent/plug-in.so"]
+        without = self.verb("run", self.prompt, "-n", "3")
+        self.assertEqual(self.verb(*line), without)
+        self.assertRegex(self.err, r"^remark: .*/nonexistent/plug-in\.so")
+        self.verb(*line, "-q")
+        self.assertEqual(self.err, "")
 
 
 class Interrupts(CommandTest):
