@@ -321,7 +321,7 @@ class Encode(CommandTest):
         self.assertEqual(len(self.json("cache", "ls")["files"]), first["modules"])
 
     def test_modules_that_the_store_cannot_keep_are_a_failure(self):
-        self.verb("encode", "--cache-size", "20KiB", expect=4)
+        self.verb("encode", "--cache-size", "10KiB", expect=4)
         self.assertIn("--cache-size", self.err)
         self.assertEqual(self.out, "")
 
