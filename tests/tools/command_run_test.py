@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""run, and the shipped example where its model exists."""
+import json
+import sys
+import unittest
+
+from command import CommandTest, PROMPTS, SCHEMA, SOURCE
+
+
+class Run(CommandTest):
+    def test_the_answer_is_on_stdout_and_the_statistics_on_stderr(self):
+        text = self.verb_json("run", self.prompt, "-n", "8", "--no-cache")["text"]
+        self.assertEqual(self.verb("run", self.prompt, "-n", "8", "--no-cache"), text + "\n" * (text[-1:] != "\n"))
+        self.assertIn("TTFT", self.err)
+        self.verb("run", self.prompt, "-n", "8", "-q")
+        self.assertEqual(self.err, "")
+
+    def test_the_prompt_may_be_a_flag_a_positional_or_the_standard_input(self):
+        answers = {self.verb("run", "-n", "4", *how, stdin=PROMPTS["all"])
+                   for how in ([self.prompt], ["-p", self.prompt], ["-"], ["-p", "-"])}
+        self.assertEqual(len(answers), 1)
+
+    def test_no_cache_computes_everything_and_touches_no_store(self):
+        stats = self.verb_json("run", self.prompt, "-n", "2", "--no-cache")["stats"]
+        self.assertEqual((stats["cached_tokens"], stats["modules_found"]), (0, 0))
+        self.assertEqual(stats["computed_tokens"], stats["prompt_tokens"])
+        self.assertFalse(self.cache.exists())
+
+    def test_the_second_run_uses_what_the_first_stored_and_answers_the_same(self):
+        first = self.verb_json("run", self.prompt, "-n", "16")
+        second = self.verb_json("run", self.prompt, "-n", "16")
+        self.assertGreater(first["stats"]["modules_encoded"], 0)
+        self.assertEqual(second["stats"]["modules_encoded"], 0)
+        self.assertEqual(first["tokens"], second["tokens"])
+        self.assertEqual(first["text"], second["text"])
+
+    def test_a_read_only_cache_gets_no_file(self):
+        self.verb("encode")
+        self.json("cache", "rm", "--all")
+        stats = self.verb_json("run", self.prompt, "-n", "2", "--read-only-cache")["stats"]
+        self.assertGreater(stats["modules_encoded"], 0)
+        self.assertEqual(self.json("cache", "ls")["files"], [])
+
+    def test_namespaces_share_nothing(self):
+        self.verb("encode", "--namespace", "one")
+        self.assertGreater(self.verb_json("encode", "--namespace", "two")["modules_encoded"], 0)
+        self.assertEqual(self.verb_json("encode", "--namespace", "one")["modules_encoded"], 0)
+
+    def test_a_seed_gives_the_same_answer_again(self):
+        sampled = ["run", self.prompt, "-n", "12", "--temp", "1.5", "--top-k", "50", "--top-p", "0.95", "--min-p",
+                   "0.01", "--repeat-penalty", "1.1", "--seed"]
+        one, same, other = (self.verb_json(*sampled, seed)["tokens"] for seed in ("1", "1", "2"))
+        self.assertEqual(one, same)
+        self.assertNotEqual(one, other)
+
+    def test_a_stop_string_ends_the_answer_and_is_not_in_it(self):
+        whole = self.verb_json("run", self.prompt, "-n", "40")["text"]
+        stop = whole[len(whole) // 2]
+        answer = self.verb_json("run", self.prompt, "-n", "40", "--stop", "never this", "--stop", stop)
+        self.assertEqual(answer["stats"]["finish"], "stop")
+        self.assertEqual(answer["text"], whole[:whole.index(stop)])
+
+    def test_compare_shows_both_answers(self):
+        report = self.verb_json("run", self.prompt, "-n", "6", "--compare")
+        full, first, again = (report[k] for k in ("full_prefill", "first_reuse", "next_reuse"))
+        self.assertEqual(full["stats"]["cached_tokens"], 0)
+        self.assertGreater(again["stats"]["cached_tokens"], 0)
+        self.assertGreater(first["stats"]["modules_encoded"], 0)
+        self.assertEqual(again["stats"]["modules_encoded"], 0)
+        self.assertTrue(report["reuse_repeats"])
+        self.assertEqual(report["agree"], full["text"] == again["text"])
+        text = self.verb("run", self.prompt, "-n", "6", "--compare")
+        self.assertIn("full prefill", text)
+        self.assertRegex(text, "answers (agree|differ)")
+
+    def test_one_module_behind_the_prefix_answers_as_a_full_prefill_does(self):
+        schema = self.write("no-parameter.pml", SCHEMA.replace(' <param name="days" len="8"/>', ""))
+        one = self.write("one.pml", '<prompt schema="guide"><trip/><user>Where?</user></prompt>')
+        report = json.loads(self.engine("run", "-s", schema, one, "--kv-type", "f32", "-n", "20", "--compare", "--json"))
+        self.assertTrue(report["agree"], report)
+
+
+class Remarks(CommandTest):
+    def test_a_plug_in_that_is_missing_is_named_and_the_cpu_answers(self):
+        line = ["run", self.prompt, "-n", "3", "--backend", "/nonexistent/plug-in.so"]
+        without = self.verb("run", self.prompt, "-n", "3")
+        self.assertEqual(self.verb(*line), without)
+        self.assertRegex(self.err, r"^remark: .*/nonexistent/plug-in\.so")
+        self.verb(*line, "-q")
+        self.assertEqual(self.err, "")
+
+
+@unittest.skipUnless((SOURCE / "models/city-guide/model.safetensors").exists(), "the demo model is not there yet")
+class CityGuide(CommandTest):
+    def test_every_example_prompt_repeats_itself_from_stored_modules(self):
+        folder = SOURCE / "examples/city-guide"
+        for prompt in sorted(folder.glob("*.pml")):
+            if prompt.name == "city-guide.pml":
+                continue
+            line = ["run", "-m", str(SOURCE / "models/city-guide"), "-s", str(folder / "city-guide.pml"), str(prompt)]
+            first, second = self.json(*line), self.json(*line)
+            self.assertEqual(first["tokens"], second["tokens"], prompt)
+            self.assertEqual(second["stats"]["modules_encoded"], 0)
+            self.assertGreater(second["stats"]["cached_tokens"], 0)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=1)
