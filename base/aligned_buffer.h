@@ -18,7 +18,7 @@ namespace pc {
 inline constexpr std::size_t kCacheLine = 64;
 
 template <class T>
-  requires std::is_trivial_v<T>
+requires std::is_trivial_v<T>
 class AlignedBuffer {
  public:
   AlignedBuffer() = default;

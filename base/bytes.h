@@ -43,8 +43,8 @@ constexpr std::uint64_t align_up(std::uint64_t value, std::uint64_t alignment) {
 
 // Unaligned little-endian load. Precondition: in_range(offset, sizeof(T), bytes.size()).
 template <class T>
-  requires std::is_trivially_copyable_v<T>
-T load_le(std::span<const std::byte> bytes, std::size_t offset) {
+requires std::is_trivially_copyable_v<T> T load_le(std::span<const std::byte> bytes,
+                                                   std::size_t offset) {
   T value;
   std::memcpy(&value, bytes.data() + offset, sizeof value);
   return value;

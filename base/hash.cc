@@ -32,7 +32,9 @@ Sha256& Sha256::field(std::span<const std::byte> bytes) {
   return update(bytes);
 }
 
-Sha256& Sha256::field(std::uint64_t value) { return field(std::as_bytes(std::span(&value, 1))); }
+Sha256& Sha256::field(std::uint64_t value) {
+  return field(std::as_bytes(std::span(&value, 1)));
+}
 
 Digest Sha256::finish() {
   Digest digest{};
@@ -40,7 +42,9 @@ Digest Sha256::finish() {
   return digest;
 }
 
-Digest sha256(std::span<const std::byte> bytes) { return Sha256().update(bytes).finish(); }
+Digest sha256(std::span<const std::byte> bytes) {
+  return Sha256().update(bytes).finish();
+}
 
 std::string to_hex(const Digest& digest) {
   constexpr char kDigits[] = "0123456789abcdef";
@@ -59,9 +63,12 @@ std::optional<Digest> from_hex(std::string_view text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
     int nibble;
-    if (c >= '0' && c <= '9') nibble = c - '0';
-    else if (c >= 'a' && c <= 'f') nibble = c - 'a' + 10;
-    else return std::nullopt;
+    if (c >= '0' && c <= '9')
+      nibble = c - '0';
+    else if (c >= 'a' && c <= 'f')
+      nibble = c - 'a' + 10;
+    else
+      return std::nullopt;
     digest[i / 2] = static_cast<std::uint8_t>(digest[i / 2] << 4 | nibble);
   }
   return digest;

@@ -20,19 +20,19 @@ namespace pc {
 // (checked there by static_assert), and are only ever appended to.
 enum class Code : std::int32_t {
   kOk = 0,
-  kInvalidArgument = 1,   // the caller's value cannot be meant (null, out of range)
-  kNotFound = 2,          // a named file, module or object does not exist
-  kIo = 3,                // the operating system refused: open, read, write, map
-  kCorrupt = 4,           // bytes that contradict themselves: truncated, bad checksum
-  kUnsupported = 5,       // understood, but not something this build can run
-  kMismatch = 6,          // two sound things that do not belong together
-  kPmlSyntax = 7,         // not well-formed XML, or over a limit of the reader
-  kPmlSemantic = 8,       // well-formed PML that breaks a rule of the language
-  kContextFull = 9,       // the prompt and its answer do not fit the context window
+  kInvalidArgument = 1,  // the caller's value cannot be meant (null, out of range)
+  kNotFound = 2,         // a named file, module or object does not exist
+  kIo = 3,               // the operating system refused: open, read, write, map
+  kCorrupt = 4,          // bytes that contradict themselves: truncated, bad checksum
+  kUnsupported = 5,      // understood, but not something this build can run
+  kMismatch = 6,         // two sound things that do not belong together
+  kPmlSyntax = 7,        // not well-formed XML, or over a limit of the reader
+  kPmlSemantic = 8,      // well-formed PML that breaks a rule of the language
+  kContextFull = 9,      // the prompt and its answer do not fit the context window
   kOutOfMemory = 10,
-  kBudget = 11,           // an object is larger than the store may hold
+  kBudget = 11,  // an object is larger than the store may hold
   kCancelled = 12,
-  kInternal = 13,         // a defect in promptcache itself
+  kInternal = 13,  // a defect in promptcache itself
 };
 
 // The code's name as users see it in reports: "pml-syntax".
@@ -40,16 +40,16 @@ std::string_view code_name(Code code);
 
 struct Error {
   Code code = Code::kInternal;
-  std::string message;        // one sentence, no trailing newline
-  std::uint32_t line = 0;     // of the PML document, 1-based; 0 = not about a place
-  std::uint32_t column = 0;   // in bytes, 1-based
+  std::string message;       // one sentence, no trailing newline
+  std::uint32_t line = 0;    // of the PML document, 1-based; 0 = not about a place
+  std::uint32_t column = 0;  // in bytes, 1-based
 };
 
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::move(value)) {}        // NOLINT: implicit by design
-  Result(Error error) : error_(std::move(error)) {}    // NOLINT: implicit by design
+  Result(T value) : value_(std::move(value)) {}      // NOLINT: implicit by design
+  Result(Error error) : error_(std::move(error)) {}  // NOLINT: implicit by design
 
   bool ok() const { return value_.has_value(); }
   explicit operator bool() const { return ok(); }
@@ -76,9 +76,13 @@ struct Unit {};
 
 // A call that yields nothing but may fail. `return ok();` on success.
 using Status = Result<Unit>;
-inline Status ok() { return Unit{}; }
+inline Status ok() {
+  return Unit{};
+}
 
-inline Error error(Code code, std::string message) { return {code, std::move(message), 0, 0}; }
+inline Error error(Code code, std::string message) {
+  return {code, std::move(message), 0, 0};
+}
 
 }  // namespace pc
 
@@ -88,12 +92,11 @@ inline Error error(Code code, std::string message) { return {code, std::move(mes
 #define PC_CONCAT(a, b) PC_CONCAT_(a, b)
 #define PC_TRY(declaration, expression) \
   PC_TRY_(PC_CONCAT(pc_result_, __LINE__), declaration, expression)
-#define PC_TRY_(result, declaration, expression)                \
-  auto result = (expression);                                   \
-  if (!result.ok()) return std::move(result).error();           \
+#define PC_TRY_(result, declaration, expression)      \
+  auto result = (expression);                         \
+  if (!result.ok()) return std::move(result).error(); \
   declaration = std::move(result).value()
-#define PC_CHECK_OK(expression)                                      \
-  do {                                                               \
-    if (auto pc_status_ = (expression); !pc_status_.ok())            \
-      return std::move(pc_status_).error();                          \
+#define PC_CHECK_OK(expression)                                                                 \
+  do {                                                                                          \
+    if (auto pc_status_ = (expression); !pc_status_.ok()) return std::move(pc_status_).error(); \
   } while (0)

@@ -100,7 +100,8 @@ Machine measure_machine(std::uint32_t threads) {
   m.threads = threads;
   std::vector<float> data(std::size_t{128} << 20, 1.0f);  // 512 MiB
   const std::size_t share = data.size() / threads;
-  const double read = best_seconds(threads, 5, [&](std::uint32_t t) { sink = read_all(data.data() + t * share, share); });
+  const double read = best_seconds(
+      threads, 5, [&](std::uint32_t t) { sink = read_all(data.data() + t * share, share); });
   m.read_gb_per_s = static_cast<double>(share * threads * sizeof(float)) / read / 1e9;
   const double fma = best_seconds(threads, 3, [](std::uint32_t) { sink = fma_chains(); });
   m.f32_gflops = threads * 12.0 * 16.0 * 2.0 * kFmaRounds / fma / 1e9;

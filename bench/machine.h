@@ -8,11 +8,11 @@
 namespace pc::bench {
 
 struct Machine {
-  std::string cpu;               // as /proc/cpuinfo names it
+  std::string cpu;  // as /proc/cpuinfo names it
   std::uint32_t threads = 1;
-  double read_gb_per_s = 0;      // one array of 512 MiB, all threads
-  double f32_gflops = 0;         // FMA chains in registers, all threads
-  double bf16_gflops = 0;        // AVX512_BF16 likewise; 0 where it is missing
+  double read_gb_per_s = 0;  // one array of 512 MiB, all threads
+  double f32_gflops = 0;     // FMA chains in registers, all threads
+  double bf16_gflops = 0;    // AVX512_BF16 likewise; 0 where it is missing
 };
 
 // Takes about a second; the best of several tries, since others use the machine too.

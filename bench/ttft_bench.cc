@@ -63,16 +63,27 @@ Arguments parse(int argc, char** argv) {
   Arguments a;
   for (int i = 1; i < argc; ++i) {
     const std::string arg = argv[i];
-    const auto number = [&] { return i + 1 < argc ? static_cast<std::uint32_t>(std::atoi(argv[++i])) : 0u; };
-    if (arg == "--cached") a.cached = number();
-    else if (arg == "--new") a.fresh = number();
-    else if (arg == "--repeat") a.repeat = std::max(1u, number());
-    else if (arg == "--threads") a.threads = number();
-    else if (arg == "--json") a.json = true;
-    else if (a.model.empty() && arg[0] != '-') a.model = arg;
-    else die("unknown argument " + arg);
+    const auto number = [&] {
+      return i + 1 < argc ? static_cast<std::uint32_t>(std::atoi(argv[++i])) : 0u;
+    };
+    if (arg == "--cached")
+      a.cached = number();
+    else if (arg == "--new")
+      a.fresh = number();
+    else if (arg == "--repeat")
+      a.repeat = std::max(1u, number());
+    else if (arg == "--threads")
+      a.threads = number();
+    else if (arg == "--json")
+      a.json = true;
+    else if (a.model.empty() && arg[0] != '-')
+      a.model = arg;
+    else
+      die("unknown argument " + arg);
   }
-  if (a.model.empty()) die("which model? usage: ttft_bench MODEL [--cached N] [--new N] [--repeat N] [--threads N] [--json]");
+  if (a.model.empty())
+    die("which model? usage: ttft_bench MODEL [--cached N] [--new N] [--repeat N] [--threads N] "
+        "[--json]");
   return a;
 }
 
@@ -81,7 +92,8 @@ std::string text_of_tokens(const Tokenizer& tokenizer, std::uint32_t n) {
   std::string text;
   for (std::uint32_t word = 0, step = n; step != 0;) {
     std::string longer = text;
-    for (std::uint32_t i = 0; i < step; ++i) longer += (longer.empty() ? "w" : " w") + std::to_string((word + i) * 7919 % 1000);
+    for (std::uint32_t i = 0; i < step; ++i)
+      longer += (longer.empty() ? "w" : " w") + std::to_string((word + i) * 7919 % 1000);
     if (must(tokenizer.encode_run(longer)).size() <= n) {
       text = longer;
       word += step;
@@ -93,7 +105,8 @@ std::string text_of_tokens(const Tokenizer& tokenizer, std::uint32_t n) {
 }
 
 // One generation of `tokens` tokens; stats by value.
-SessionStats run(const std::shared_ptr<LoadedSchema>& schema, const std::string& prompt, bool no_reuse, std::uint32_t tokens) {
+SessionStats run(const std::shared_ptr<LoadedSchema>& schema, const std::string& prompt,
+                 bool no_reuse, std::uint32_t tokens) {
   SessionOptions o;
   o.max_tokens = tokens;
   o.no_reuse = no_reuse;
@@ -104,7 +117,8 @@ SessionStats run(const std::shared_ptr<LoadedSchema>& schema, const std::string&
 }
 
 struct Work {
-  double weight_bytes = 0, linear_macs_per_token = 0, kv_bytes_per_token = 0, attention_macs_per_pair = 0;
+  double weight_bytes = 0, linear_macs_per_token = 0, kv_bytes_per_token = 0,
+         attention_macs_per_pair = 0;
   bool bf16 = false;
 };
 
@@ -117,7 +131,9 @@ Work work_of(const Engine& engine) {
     w.weight_bytes += static_cast<double>(t.rows) * t.cols * (t.dtype == PC_DTYPE_F32 ? 4 : 2);
   };
   for (std::uint32_t l = 0; l < d.n_layers; ++l) {
-    for (const pc_tensor* t : {&d.layers[l].wq, &d.layers[l].wk, &d.layers[l].wv, &d.layers[l].wo, &d.layers[l].w_gate, &d.layers[l].w_up, &d.layers[l].w_down}) add(*t);
+    for (const pc_tensor* t : {&d.layers[l].wq, &d.layers[l].wk, &d.layers[l].wv, &d.layers[l].wo,
+                               &d.layers[l].w_gate, &d.layers[l].w_up, &d.layers[l].w_down})
+      add(*t);
   }
   const double body = w.linear_macs_per_token;
   add(d.lm_head);  // once a step, not once a token
@@ -131,8 +147,11 @@ Work work_of(const Engine& engine) {
 // Milliseconds of n new tokens over `depth` present ones, memory and compute perfectly overlapped.
 double floor_ms(const Work& w, const Machine& m, double n, double depth) {
   const double bytes = w.weight_bytes + w.kv_bytes_per_token * depth;
-  const double linear = 2.0 * w.linear_macs_per_token * n / ((w.bf16 && m.bf16_gflops > 0 && n > 8 ? m.bf16_gflops : m.f32_gflops) * 1e9);
-  const double attention = 2.0 * w.attention_macs_per_pair * n * (depth + n / 2) / (m.f32_gflops * 1e9);
+  const double linear =
+      2.0 * w.linear_macs_per_token * n /
+      ((w.bf16 && m.bf16_gflops > 0 && n > 8 ? m.bf16_gflops : m.f32_gflops) * 1e9);
+  const double attention =
+      2.0 * w.attention_macs_per_pair * n * (depth + n / 2) / (m.f32_gflops * 1e9);
   return 1e3 * std::max(bytes / (m.read_gb_per_s * 1e9), linear + attention);
 }
 
@@ -143,25 +162,31 @@ double peak_memory_mib() {
 }
 
 void row(const char* what, const Series& s, double floor, const char* unit) {
-  std::printf("%-34s %9.2f %s   %9.2f .. %-9.2f", what, s.median(), unit, s.quantile(0), s.quantile(1));
-  if (floor > 0) std::printf("  floor %9.2f  (%.1fx)", floor, std::strcmp(unit, "t/s") == 0 ? floor / s.median() : s.median() / floor);
+  std::printf("%-34s %9.2f %s   %9.2f .. %-9.2f", what, s.median(), unit, s.quantile(0),
+              s.quantile(1));
+  if (floor > 0)
+    std::printf("  floor %9.2f  (%.1fx)", floor,
+                std::strcmp(unit, "t/s") == 0 ? floor / s.median() : s.median() / floor);
   std::printf("\n");
 }
 
 int main_checked(const Arguments& a) {
   const std::uint32_t threads = a.threads ? a.threads : usable_threads();
   const Machine machine = measure_machine(threads);
-  const std::filesystem::path cache = std::filesystem::temp_directory_path() / ("ttft_bench_" + std::to_string(::getpid()));
+  const std::filesystem::path cache =
+      std::filesystem::temp_directory_path() / ("ttft_bench_" + std::to_string(::getpid()));
   EngineOptions options;
   options.model_path = a.model;
   options.cache_dir = cache.string();
   options.n_threads = a.threads;
   const auto engine = must(Engine::open(options));
-  const std::string document = text_of_tokens(engine->tokenizer(), a.cached - (engine->text_encoder().bos ? 1 : 0));
+  const std::string document =
+      text_of_tokens(engine->tokenizer(), a.cached - (engine->text_encoder().bos ? 1 : 0));
   const std::string question = text_of_tokens(engine->tokenizer(), a.fresh);
   const std::string pml = "<schema name=\"b\">" + document + "</schema>";
   const std::string prompt = "<prompt schema=\"b\">" + question + "</prompt>";
-  const auto empty = must(LoadedSchema::parse(engine, "<schema name=\"e\"><module name=\"none\"/></schema>", ""));
+  const auto empty =
+      must(LoadedSchema::parse(engine, "<schema name=\"e\"><module name=\"none\"/></schema>", ""));
   const auto schema = must(LoadedSchema::parse(engine, pml, ""));
   constexpr std::uint32_t kDecoded = 17;
 
@@ -173,32 +198,56 @@ int main_checked(const Arguments& a) {
     last = run(schema, prompt, false, kDecoded);
     cached.add(static_cast<double>(last.ttft_us) / 1e3);
     ratio.add(full.values.back() / cached.values.back());
-    decode_deep.add(1e6 * (kDecoded - 1) / static_cast<double>(std::max<std::uint64_t>(last.decode_us, 1)));
+    decode_deep.add(1e6 * (kDecoded - 1) /
+                    static_cast<double>(std::max<std::uint64_t>(last.decode_us, 1)));
     const SessionStats shallow = run(empty, "<prompt schema=\"e\">Go</prompt>", false, kDecoded);
-    decode_0.add(1e6 * (kDecoded - 1) / static_cast<double>(std::max<std::uint64_t>(shallow.decode_us, 1)));
-    const auto again = must(LoadedSchema::parse(engine, pml, ""));  // pins nothing yet: its look-up is the attach
+    decode_0.add(1e6 * (kDecoded - 1) /
+                 static_cast<double>(std::max<std::uint64_t>(shallow.decode_us, 1)));
+    const auto again =
+        must(LoadedSchema::parse(engine, pml, ""));  // pins nothing yet: its look-up is the attach
     attach.add(static_cast<double>(run(again, prompt, false, 1).lookup_us) / 1e3);
   }
 
   const Work w = work_of(*engine);
-  const double n_cached = static_cast<double>(last.cached_tokens), n_new = static_cast<double>(last.computed_tokens);
-  std::printf("%s, %u threads; read %.1f GB/s, f32 %.0f GFLOP/s, bf16 %.0f GFLOP/s\n", machine.cpu.c_str(), threads,
-              machine.read_gb_per_s, machine.f32_gflops, machine.bf16_gflops);
-  std::printf("%s: %.0f cached + %.0f new tokens, %u repetitions: median, range, floor\n\n", a.model.c_str(), n_cached, n_new, a.repeat);
-  std::printf("full prefill / cached TTFT         %9.1f x     %9.1f .. %.1f\n", ratio.median(), ratio.quantile(0), ratio.quantile(1));
+  const double n_cached = static_cast<double>(last.cached_tokens),
+               n_new = static_cast<double>(last.computed_tokens);
+  std::printf("%s, %u threads; read %.1f GB/s, f32 %.0f GFLOP/s, bf16 %.0f GFLOP/s\n",
+              machine.cpu.c_str(), threads, machine.read_gb_per_s, machine.f32_gflops,
+              machine.bf16_gflops);
+  std::printf("%s: %.0f cached + %.0f new tokens, %u repetitions: median, range, floor\n\n",
+              a.model.c_str(), n_cached, n_new, a.repeat);
+  std::printf("full prefill / cached TTFT         %9.1f x     %9.1f .. %.1f\n", ratio.median(),
+              ratio.quantile(0), ratio.quantile(1));
   row("full prefill, TTFT", full, floor_ms(w, machine, n_cached + n_new, 0), "ms ");
   row("cached, TTFT", cached, floor_ms(w, machine, n_new, n_cached), "ms ");
   row("attach of the stored module", attach, 0, "ms ");
   row("decode at depth 0", decode_0, 1e3 / floor_ms(w, machine, 1, 8), "t/s");
-  row("decode after the prompt", decode_deep, 1e3 / floor_ms(w, machine, 1, n_cached + n_new), "t/s");
+  row("decode after the prompt", decode_deep, 1e3 / floor_ms(w, machine, 1, n_cached + n_new),
+      "t/s");
   std::printf("peak memory, mapped files included %9.0f MiB\n", peak_memory_mib());
   if (a.json) {
     std::string text;
     JsonWriter json(&text);
-    json.begin_object().key("cpu").value(machine.cpu).key("threads").value(threads).key("read_gb_per_s").value(machine.read_gb_per_s);
+    json.begin_object()
+        .key("cpu")
+        .value(machine.cpu)
+        .key("threads")
+        .value(threads)
+        .key("read_gb_per_s")
+        .value(machine.read_gb_per_s);
     json.key("f32_gflops").value(machine.f32_gflops).key("bf16_gflops").value(machine.bf16_gflops);
-    json.key("cached_tokens").value(n_cached).key("new_tokens").value(n_new).key("ratio").value(ratio.median());
-    json.key("full_ms").value(full.median()).key("cached_ms").value(cached.median()).key("attach_ms").value(attach.median());
+    json.key("cached_tokens")
+        .value(n_cached)
+        .key("new_tokens")
+        .value(n_new)
+        .key("ratio")
+        .value(ratio.median());
+    json.key("full_ms")
+        .value(full.median())
+        .key("cached_ms")
+        .value(cached.median())
+        .key("attach_ms")
+        .value(attach.median());
     json.key("decode_0").value(decode_0.median()).key("decode_deep").value(decode_deep.median());
     json.key("peak_mib").value(peak_memory_mib()).end_object();
     std::printf("%s\n", text.c_str());
@@ -211,4 +260,6 @@ int main_checked(const Arguments& a) {
 }  // namespace
 }  // namespace pc::bench
 
-int main(int argc, char** argv) { return pc::bench::main_checked(pc::bench::parse(argc, argv)); }
+int main(int argc, char** argv) {
+  return pc::bench::main_checked(pc::bench::parse(argc, argv));
+}

@@ -33,13 +33,18 @@ struct Attention::Task {
 
 Attention::Attention(const pc_model_desc& desc, KvType type, const simd::Kernels& kernels,
                      Parallel parallel, std::uint32_t max_tokens, std::uint32_t max_segments)
-    : desc_(desc), type_(type), kernels_(kernels), parallel_(parallel),
+    : desc_(desc),
+      type_(type),
+      kernels_(kernels),
+      parallel_(parallel),
       group_(desc.n_heads / desc.n_kv_heads),
       geometry_{desc.n_layers, desc.n_kv_heads, desc.head_dim, type},
       token_rotations_({desc.inv_freq, desc.rope_dims / 2}, max_tokens),
       segment_rotations_({desc.inv_freq, desc.rope_dims / 2}, max_segments),
       state_rows_(std::size_t{std::max(max_tokens, kMaxShares * kTileTokens)} * desc.n_heads),
-      max_(state_rows_), sum_(state_rows_), acc_(state_rows_ * desc.head_dim),
+      max_(state_rows_),
+      sum_(state_rows_),
+      acc_(state_rows_ * desc.head_dim),
       queries_(std::size_t{parallel.n_threads()} * kTileTokens * group_ * desc.head_dim),
       rows_(std::size_t{parallel.n_threads()} * 2 * kTileTokens * group_) {
   first_block_.reserve(max_segments + 1);
@@ -68,7 +73,8 @@ void Attention::plan(std::span<const std::int32_t> positions, std::span<const Kv
   n_shares_ = static_cast<std::uint32_t>(std::max<std::uint64_t>(shares, 1));
 }
 
-std::size_t Attention::state_row(std::uint32_t share, std::uint32_t kv_head, std::uint32_t token) const {
+std::size_t Attention::state_row(std::uint32_t share, std::uint32_t kv_head,
+                                 std::uint32_t token) const {
   return ((std::size_t{share} * desc_.n_kv_heads + kv_head) * positions_.size() + token) * group_;
 }
 
@@ -90,7 +96,8 @@ void Attention::attend_task(std::uint32_t layer, const float* q, std::uint32_t i
   task.share = index % n_shares_;
   task.kv_head = index / n_shares_ % desc_.n_kv_heads;
   task.first_token = index / n_shares_ / desc_.n_kv_heads * kTileTokens;
-  task.n_tokens = std::min<std::uint32_t>(kTileTokens, static_cast<std::uint32_t>(positions_.size()) - task.first_token);
+  task.n_tokens = std::min<std::uint32_t>(
+      kTileTokens, static_cast<std::uint32_t>(positions_.size()) - task.first_token);
 
   const std::size_t row = state_row(task.share, task.kv_head, task.first_token);
   const std::size_t n_rows = std::size_t{task.n_tokens} * group_;
@@ -119,7 +126,8 @@ void Attention::attend_segment(const Task& task, std::uint32_t index, std::uint3
   std::uint32_t* end = begin + std::size_t{kTileTokens} * group_;
   if (!visible_rows(task, segment, first_row, end_row, begin, end)) return;
 
-  float* rotated = queries_.data() + std::size_t{task.thread} * kTileTokens * group_ * desc_.head_dim;
+  float* rotated =
+      queries_.data() + std::size_t{task.thread} * kTileTokens * group_ * desc_.head_dim;
   rotate_queries(task, index, rotated);
   const std::byte* keys = segment.data + task.layer * segment.layer_stride_bytes +
                           task.kv_head * segment.head_stride_bytes;
@@ -132,7 +140,8 @@ void Attention::attend_segment(const Task& task, std::uint32_t index, std::uint3
 // The rows each query may see; false if none sees any. The only place where
 // causality and windows are decided, by logical position alone.
 bool Attention::visible_rows(const Task& task, const KvSegment& segment, std::uint32_t first_row,
-                             std::uint32_t end_row, std::uint32_t* begin, std::uint32_t* end) const {
+                             std::uint32_t end_row, std::uint32_t* begin,
+                             std::uint32_t* end) const {
   const std::int64_t window = desc_.layers[task.layer].window;
   const std::int64_t low = std::max(first_row, segment.begin);
   const std::int64_t high = std::min(end_row, segment.begin + segment.n_tokens);
@@ -163,12 +172,14 @@ void Attention::rotate_queries(const Task& task, std::uint32_t index, float* rot
     const float* c = token_rotations_.cos(token);
     const float* s = token_rotations_.sin(token);
     if (moved) {
-      subtract_rotation(c, s, segment_rotations_.cos(index), segment_rotations_.sin(index), half, cos, sin);
+      subtract_rotation(c, s, segment_rotations_.cos(index), segment_rotations_.sin(index), half,
+                        cos, sin);
       c = cos;
       s = sin;
     }
     for (std::uint32_t g = 0; g < group_; ++g) {
-      const float* q = task.q + (std::size_t{token} * desc_.n_heads + task.kv_head * group_ + g) * hd;
+      const float* q =
+          task.q + (std::size_t{token} * desc_.n_heads + task.kv_head * group_ + g) * hd;
       float* r = rotated + (std::size_t{t} * group_ + g) * hd;
       kernels_.rotate(q, c, s, half, desc_.rope_scale * desc_.attn_scale, r);
       for (std::size_t d = 2 * half; d < hd; ++d) r[d] = q[d] * desc_.attn_scale;
@@ -180,12 +191,14 @@ void Attention::rotate_queries(const Task& task, std::uint32_t index, float* rot
 void Attention::merge_task(std::uint32_t index, float* out) {
   const std::uint32_t kv_head = index % desc_.n_kv_heads;
   const std::uint32_t first = index / desc_.n_kv_heads * kTileTokens;
-  const std::uint32_t last = std::min<std::uint32_t>(first + kTileTokens, static_cast<std::uint32_t>(positions_.size()));
+  const std::uint32_t last =
+      std::min<std::uint32_t>(first + kTileTokens, static_cast<std::uint32_t>(positions_.size()));
   const std::size_t hd = desc_.head_dim;
   for (std::uint32_t token = first; token < last; ++token) {
     for (std::uint32_t g = 0; g < group_; ++g) {
       float top = -std::numeric_limits<float>::infinity();
-      for (std::uint32_t s = 0; s < n_shares_; ++s) top = std::max(top, max_[state_row(s, kv_head, token) + g]);
+      for (std::uint32_t s = 0; s < n_shares_; ++s)
+        top = std::max(top, max_[state_row(s, kv_head, token) + g]);
       float* o = out + (std::size_t{token} * desc_.n_heads + kv_head * group_ + g) * hd;
       std::fill_n(o, hd, 0.0f);
       float total = 0.0f;

@@ -18,7 +18,7 @@
 
 #include "base/aligned_buffer.h"
 #include "modules/kv.h"
-#include "runtime/backend.h"    // pc_model_desc
+#include "runtime/backend.h"  // pc_model_desc
 #include "runtime/parallel.h"
 #include "runtime/rotation.h"
 #include "simd/kernels.h"
@@ -28,8 +28,8 @@ namespace pc {
 class Attention {
  public:
   // `desc` is borrowed. max_tokens: of one chunk of fresh tokens.
-  Attention(const pc_model_desc& desc, KvType type, const simd::Kernels& kernels,
-            Parallel parallel, std::uint32_t max_tokens, std::uint32_t max_segments);
+  Attention(const pc_model_desc& desc, KvType type, const simd::Kernels& kernels, Parallel parallel,
+            std::uint32_t max_tokens, std::uint32_t max_segments);
 
   // Once a chunk, before its layers: the tokens' logical positions, and all
   // segments that any of them may see, their own rows in the tail included.
@@ -57,7 +57,7 @@ class Attention {
   KvType type_;
   const simd::Kernels& kernels_;
   Parallel parallel_;
-  std::uint32_t group_;               // query heads that share one kv head
+  std::uint32_t group_;  // query heads that share one kv head
   KvGeometry geometry_;
 
   // This chunk's plan.
@@ -65,15 +65,15 @@ class Attention {
   std::span<const KvSegment> segments_;
   std::vector<std::uint64_t> first_block_;  // [n_segments + 1] running count of blocks
   std::uint32_t n_tiles_ = 0, n_shares_ = 1;
-  RotationTable token_rotations_;     // by position, a row a token
-  RotationTable segment_rotations_;   // by position - key_position, a row a segment
+  RotationTable token_rotations_;    // by position, a row a token
+  RotationTable segment_rotations_;  // by position - key_position, a row a segment
 
   // Scratch.
-  std::size_t state_rows_;            // capacity of the running states
-  AlignedBuffer<float> max_, sum_;    // [shares, n_kv_heads, n_tokens, group]
-  AlignedBuffer<float> acc_;          // [shares, n_kv_heads, n_tokens, group, head_dim]
-  AlignedBuffer<float> queries_;      // [threads, tile, group, head_dim]
-  AlignedBuffer<std::uint32_t> rows_; // [threads, 2, tile, group]
+  std::size_t state_rows_;             // capacity of the running states
+  AlignedBuffer<float> max_, sum_;     // [shares, n_kv_heads, n_tokens, group]
+  AlignedBuffer<float> acc_;           // [shares, n_kv_heads, n_tokens, group, head_dim]
+  AlignedBuffer<float> queries_;       // [threads, tile, group, head_dim]
+  AlignedBuffer<std::uint32_t> rows_;  // [threads, 2, tile, group]
 };
 
 }  // namespace pc

@@ -41,8 +41,8 @@ Status BackendSession::attach(std::span<const KvSegment> segments) {
   std::vector<pc_kv_segment> views;
   views.reserve(segments.size());
   for (const KvSegment& s : segments) {
-    views.push_back({s.data, s.layer_stride_bytes, s.head_stride_bytes, s.value_offset_bytes, s.begin,
-                     s.n_tokens, s.position, s.key_position});
+    views.push_back({s.data, s.layer_stride_bytes, s.head_stride_bytes, s.value_offset_bytes,
+                     s.begin, s.n_tokens, s.position, s.key_position});
   }
   pc_backend_error e{};
   const std::int32_t status =
@@ -61,8 +61,14 @@ Status BackendSession::forward(std::span<const pc_run> runs, const volatile std:
 }
 
 Status BackendSession::read_segment(std::uint32_t index, const KvPlanes& planes) {
-  const pc_kv_segment dst{planes.data, planes.layer_stride_bytes, planes.head_stride_bytes,
-                          planes.value_offset_bytes, 0, planes.n_tokens, 0, 0};
+  const pc_kv_segment dst{planes.data,
+                          planes.layer_stride_bytes,
+                          planes.head_stride_bytes,
+                          planes.value_offset_bytes,
+                          0,
+                          planes.n_tokens,
+                          0,
+                          0};
   pc_backend_error e{};
   const std::int32_t status = table()->read_segment(session_.get(), index, &dst, &e);
   if (status != 0) return backend_error(table()->name, status, e);

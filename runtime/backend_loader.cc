@@ -18,12 +18,14 @@ Status check_file(const std::string& path) {
     return error(errno == ENOENT ? Code::kNotFound : Code::kIo,
                  "cannot load the backend " + path + ": " + std::strerror(errno));
   }
-  if (!S_ISREG(st.st_mode)) return error(Code::kIo, "the backend " + path + " is not a regular file");
+  if (!S_ISREG(st.st_mode))
+    return error(Code::kIo, "the backend " + path + " is not a regular file");
   const bool ours = st.st_uid == 0 || st.st_uid == ::geteuid();
   if (!ours || (st.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-    return error(Code::kIo, "the backend " + path +
-                                " could have been changed by another user; it must belong to root or "
-                                "to you and be writable by its owner only");
+    return error(Code::kIo,
+                 "the backend " + path +
+                     " could have been changed by another user; it must belong to root or "
+                     "to you and be writable by its owner only");
   }
   return ok();
 }
@@ -38,13 +40,18 @@ Result<const pc_backend_v1*> find_backend(const std::string& name) {
   }
   PC_CHECK_OK(check_file(name));
   void* library = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!library) return error(Code::kUnsupported, std::string("cannot load the backend: ") + ::dlerror());
-  const auto entry = reinterpret_cast<pc_backend_entry_v1_fn>(::dlsym(library, "pc_backend_entry_v1"));
+  if (!library)
+    return error(Code::kUnsupported, std::string("cannot load the backend: ") + ::dlerror());
+  const auto entry =
+      reinterpret_cast<pc_backend_entry_v1_fn>(::dlsym(library, "pc_backend_entry_v1"));
   const pc_backend_v1* table = entry ? entry() : nullptr;
-  if (!table) return error(Code::kUnsupported, name + " is not a promptcache backend: it has no pc_backend_entry_v1");
+  if (!table)
+    return error(Code::kUnsupported,
+                 name + " is not a promptcache backend: it has no pc_backend_entry_v1");
   if (table->abi != PC_BACKEND_ABI || table->struct_size < sizeof(pc_backend_v1)) {
-    return error(Code::kUnsupported, "the backend " + name + " has interface version " + std::to_string(table->abi) +
-                                         ", this library has " + std::to_string(PC_BACKEND_ABI));
+    return error(Code::kUnsupported, "the backend " + name + " has interface version " +
+                                         std::to_string(table->abi) + ", this library has " +
+                                         std::to_string(PC_BACKEND_ABI));
   }
   return table;
 }

@@ -1,17 +1,15 @@
-// The C API: a shim that wraps, checks and translates. The one place of the
-// library where exceptions stop.
+// The C API: a shim that wraps, checks and translates (c_api_store.cc has the
+// calls on a store).
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
-#include <new>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "promptcache/promptcache.h"
+#include "runtime/c_api_support.h"
 #include "runtime/engine.h"
 #include "runtime/loaded_schema.h"
 #include "runtime/reports.h"
@@ -43,66 +41,13 @@ struct pc_prompt {
 struct pc_session {
   std::unique_ptr<pc::Session> session;
 };
-struct pc_store {
-  std::unique_ptr<pc::ModuleStore> store;
-};
 
 namespace {
 
 using pc::Code;
-using pc::Error;
 using pc::Result;
 using pc::Status;
-
-pc_status fail(const Error& e, pc_error* out) {
-  if (out) {
-    out->status = static_cast<std::int32_t>(e.code);
-    out->line = e.line;
-    out->column = e.column;
-    // Cut at a character's start where the sentence is too long.
-    std::size_t n = std::min(e.message.size(), sizeof out->message - 1);
-    while (n > 0 && n < e.message.size() && (static_cast<unsigned char>(e.message[n]) & 0xc0) == 0x80) --n;
-    std::memcpy(out->message, e.message.data(), n);
-    out->message[n] = '\0';
-  }
-  return static_cast<pc_status>(e.code);
-}
-
-template <class Body>
-pc_status guarded(pc_error* out, Body body) noexcept {
-  try {
-    const Status status = body();
-    return status.ok() ? PC_OK : fail(status.error(), out);
-  } catch (const std::bad_alloc&) {
-    return fail({Code::kOutOfMemory, "not enough memory", 0, 0}, out);
-  } catch (const std::exception& e) {
-    return fail({Code::kInternal, e.what(), 0, 0}, out);
-  } catch (...) {
-    return fail({Code::kInternal, "an unknown exception", 0, 0}, out);
-  }
-}
-
-Error null_argument(const char* name) {
-  return pc::error(Code::kInvalidArgument, std::string(name) + " must not be NULL");
-}
-
-#define PC_REQUIRE(pointer) \
-  if (!(pointer)) return null_argument(#pointer)
-
-std::string string_or_empty(const char* text) { return text ? text : ""; }
-
-std::string_view view_of(const char* text, std::size_t bytes) {
-  return {text, bytes == PC_NUL_TERMINATED ? std::strlen(text) : bytes};
-}
-
-// Hands a text to the caller, who frees it with pc_free.
-Status give(const std::string& text, char** out) {
-  char* copy = static_cast<char*>(std::malloc(text.size() + 1));
-  if (!copy) return pc::error(Code::kOutOfMemory, "not enough memory");
-  std::memcpy(copy, text.c_str(), text.size() + 1);
-  *out = copy;
-  return pc::ok();
-}
+using namespace pc::capi;
 
 // Reads an option struct of any past or present size: what the caller's lacks is zero.
 template <class T>
@@ -110,7 +55,8 @@ Result<T> read_options(const T* given) {
   T options{};
   if (!given) return options;
   if (given->struct_size < sizeof(std::size_t) || given->struct_size > 4096) {
-    return pc::error(Code::kInvalidArgument, "struct_size is not set: use the options' _init function");
+    return pc::error(Code::kInvalidArgument,
+                     "struct_size is not set: use the options' _init function");
   }
   std::memcpy(&options, given, std::min(given->struct_size, sizeof(T)));
   return options;
@@ -121,18 +67,6 @@ template <class T>
 void write_stats(T stats, T* out) {
   stats.struct_size = out->struct_size;
   std::memcpy(out, &stats, std::min(out->struct_size, sizeof(T)));
-}
-
-Result<pc::ModuleKey> find_key(const pc::ModuleStore& store, std::string_view prefix) {
-  PC_TRY(const std::vector<pc::StoreEntry> entries, store.list());
-  std::optional<pc::ModuleKey> found;
-  for (const pc::StoreEntry& entry : entries) {
-    if (prefix.empty() || !entry.key.hex().starts_with(prefix)) continue;
-    if (found) return pc::error(Code::kInvalidArgument, "more than one module file begins with \"" + std::string(prefix) + "\"");
-    found = entry.key;
-  }
-  if (!found) return pc::error(Code::kNotFound, "no module file begins with \"" + std::string(prefix) + "\"");
-  return *found;
 }
 
 pc::EngineOptions engine_options(const pc_engine_options& o) {
@@ -187,14 +121,18 @@ pc_session_stats session_stats(const pc::SessionStats& s) {
 
 extern "C" {
 
-const char* pc_version(void) { return PC_VERSION; }
+const char* pc_version(void) {
+  return PC_VERSION;
+}
 
 const char* pc_status_name(std::int32_t status) {
   if (status == PC_DONE) return "done";
   return pc::code_name(static_cast<Code>(status)).data();
 }
 
-void pc_free(void* memory) { std::free(memory); }
+void pc_free(void* memory) {
+  std::free(memory);
+}
 
 pc_status pc_build_describe(char** json, pc_error* error) {
   return guarded(error, [&]() -> Status {
@@ -216,7 +154,8 @@ pc_status pc_engine_open(const pc_engine_options* options, pc_engine** engine, p
     PC_REQUIRE(options);
     PC_REQUIRE(engine);
     PC_TRY(const pc_engine_options o, read_options(options));
-    if (!o.model_path || !*o.model_path) return pc::error(Code::kInvalidArgument, "model_path is missing: name a model's folder");
+    if (!o.model_path || !*o.model_path)
+      return pc::error(Code::kInvalidArgument, "model_path is missing: name a model's folder");
     if (o.cache_mode > PC_CACHE_OFF) return pc::error(Code::kInvalidArgument, "unknown cache_mode");
     if (o.kv_type > PC_KV_BF16) return pc::error(Code::kInvalidArgument, "unknown kv_type");
     PC_TRY(auto opened, pc::Engine::open(engine_options(o)));
@@ -225,7 +164,9 @@ pc_status pc_engine_open(const pc_engine_options* options, pc_engine** engine, p
   });
 }
 
-void pc_engine_close(pc_engine* engine) { delete engine; }
+void pc_engine_close(pc_engine* engine) {
+  delete engine;
+}
 
 pc_status pc_engine_describe(const pc_engine* engine, char** json, pc_error* error) {
   return guarded(error, [&]() -> Status {
@@ -235,8 +176,9 @@ pc_status pc_engine_describe(const pc_engine* engine, char** json, pc_error* err
   });
 }
 
-pc_status pc_tokenize(const pc_engine* engine, const char* text, std::size_t bytes, std::int32_t* tokens,
-                      std::size_t capacity, std::size_t* n_tokens, pc_error* error) {
+pc_status pc_tokenize(const pc_engine* engine, const char* text, std::size_t bytes,
+                      std::int32_t* tokens, std::size_t capacity, std::size_t* n_tokens,
+                      pc_error* error) {
   return guarded(error, [&]() -> Status {
     PC_REQUIRE(engine);
     PC_REQUIRE(text);
@@ -249,8 +191,8 @@ pc_status pc_tokenize(const pc_engine* engine, const char* text, std::size_t byt
   });
 }
 
-pc_status pc_detokenize(const pc_engine* engine, const std::int32_t* tokens, std::size_t n_tokens, char** text,
-                        pc_error* error) {
+pc_status pc_detokenize(const pc_engine* engine, const std::int32_t* tokens, std::size_t n_tokens,
+                        char** text, pc_error* error) {
   return guarded(error, [&]() -> Status {
     PC_REQUIRE(engine);
     PC_REQUIRE(text);
@@ -280,19 +222,22 @@ pc_status pc_schema_load(pc_engine* engine, const char* path, pc_schema** schema
   });
 }
 
-pc_status pc_schema_parse(pc_engine* engine, const char* pml, std::size_t bytes, const char* base_dir,
-                          pc_schema** schema, pc_error* error) {
+pc_status pc_schema_parse(pc_engine* engine, const char* pml, std::size_t bytes,
+                          const char* base_dir, pc_schema** schema, pc_error* error) {
   return guarded(error, [&]() -> Status {
     PC_REQUIRE(engine);
     PC_REQUIRE(pml);
     PC_REQUIRE(schema);
-    PC_TRY(auto loaded, pc::LoadedSchema::parse(engine->engine, view_of(pml, bytes), string_or_empty(base_dir)));
+    PC_TRY(auto loaded,
+           pc::LoadedSchema::parse(engine->engine, view_of(pml, bytes), string_or_empty(base_dir)));
     *schema = new pc_schema{std::move(loaded)};
     return pc::ok();
   });
 }
 
-void pc_schema_close(pc_schema* schema) { delete schema; }
+void pc_schema_close(pc_schema* schema) {
+  delete schema;
+}
 
 pc_status pc_schema_describe(const pc_schema* schema, char** json, pc_error* error) {
   return guarded(error, [&]() -> Status {
@@ -302,15 +247,16 @@ pc_status pc_schema_describe(const pc_schema* schema, char** json, pc_error* err
   });
 }
 
-pc_status pc_schema_encode(pc_schema* schema, pc_encode_progress progress, void* user, pc_encode_stats* stats,
-                           pc_error* error) {
+pc_status pc_schema_encode(pc_schema* schema, pc_encode_progress progress, void* user,
+                           pc_encode_stats* stats, pc_error* error) {
   return guarded(error, [&]() -> Status {
     PC_REQUIRE(schema);
     const pc::Stopwatch watch;
     const auto total = static_cast<std::uint32_t>(schema->schema->jobs().size());
     pc_encode_stats sum{};
     sum.modules = total;
-    const auto done = [&](std::uint32_t n_done, const std::string& name, const pc::AcquiredModule& module) {
+    const auto done = [&](std::uint32_t n_done, const std::string& name,
+                          const pc::AcquiredModule& module) {
       if (module.source == pc::ModuleSource::kEncoded) {
         ++sum.modules_encoded;
         sum.tokens_computed += module.tokens_computed;
@@ -339,7 +285,9 @@ pc_status pc_prompt_parse(pc_schema* schema, const char* pml, std::size_t bytes,
   });
 }
 
-void pc_prompt_close(pc_prompt* prompt) { delete prompt; }
+void pc_prompt_close(pc_prompt* prompt) {
+  delete prompt;
+}
 
 pc_status pc_prompt_explain(const pc_prompt* prompt, char** json, pc_error* error) {
   return guarded(error, [&]() -> Status {
@@ -357,8 +305,8 @@ void pc_session_options_init(pc_session_options* options) {
   options->struct_size = sizeof *options;
 }
 
-pc_status pc_session_open(const pc_prompt* prompt, const pc_session_options* options, pc_session** session,
-                          pc_error* error) {
+pc_status pc_session_open(const pc_prompt* prompt, const pc_session_options* options,
+                          pc_session** session, pc_error* error) {
   return guarded(error, [&]() -> Status {
     PC_REQUIRE(prompt);
     PC_REQUIRE(session);
@@ -370,7 +318,9 @@ pc_status pc_session_open(const pc_prompt* prompt, const pc_session_options* opt
   });
 }
 
-void pc_session_close(pc_session* session) { delete session; }
+void pc_session_close(pc_session* session) {
+  delete session;
+}
 
 pc_status pc_session_prefill(pc_session* session, pc_error* error) {
   return guarded(error, [&]() -> Status {
@@ -393,13 +343,16 @@ pc_status pc_session_next(pc_session* session, pc_token* token, pc_error* error)
   return status == PC_OK && over ? PC_DONE : status;
 }
 
-pc_status pc_session_logits(const pc_session* session, const float** logits, std::size_t* n, pc_error* error) {
+pc_status pc_session_logits(const pc_session* session, const float** logits, std::size_t* n,
+                            pc_error* error) {
   return guarded(error, [&]() -> Status {
     PC_REQUIRE(session);
     PC_REQUIRE(logits);
     PC_REQUIRE(n);
     const auto values = session->session->logits();
-    if (values.empty()) return pc::error(Code::kInvalidArgument, "there are no logits before pc_session_prefill or pc_session_next");
+    if (values.empty())
+      return pc::error(Code::kInvalidArgument,
+                       "there are no logits before pc_session_prefill or pc_session_next");
     *logits = values.data();
     *n = values.size();
     return pc::ok();
@@ -412,85 +365,6 @@ void pc_session_cancel(pc_session* session) {
 
 void pc_session_get_stats(const pc_session* session, pc_session_stats* stats) {
   if (session && stats) write_stats(session_stats(session->session->stats()), stats);
-}
-
-// ----------------------------------------------------------------- store
-
-pc_status pc_store_open(const char* dir, std::uint32_t cache_mode, pc_store** store, pc_error* error) {
-  return guarded(error, [&]() -> Status {
-    PC_REQUIRE(store);
-    if (cache_mode > PC_CACHE_READ_ONLY) return pc::error(Code::kInvalidArgument, "a store is opened read-write or read-only");
-    pc::StoreOptions options;
-    options.dir = string_or_empty(dir);
-    if (options.dir.empty()) {
-      PC_TRY(options.dir, pc::default_cache_dir());
-    }
-    options.read_only = cache_mode == PC_CACHE_READ_ONLY;
-    PC_TRY(auto opened, pc::ModuleStore::open(std::move(options)));
-    *store = new pc_store{std::move(opened)};
-    return pc::ok();
-  });
-}
-
-void pc_store_close(pc_store* store) { delete store; }
-
-pc_status pc_store_describe(const pc_store* store, char** json, pc_error* error) {
-  return guarded(error, [&]() -> Status {
-    PC_REQUIRE(store);
-    PC_REQUIRE(json);
-    PC_TRY(const std::string text, pc::describe_store(*store->store));
-    return give(text, json);
-  });
-}
-
-pc_status pc_store_show(const pc_store* store, const char* key, char** json, pc_error* error) {
-  return guarded(error, [&]() -> Status {
-    PC_REQUIRE(store);
-    PC_REQUIRE(key);
-    PC_REQUIRE(json);
-    PC_TRY(const pc::ModuleKey found, find_key(*store->store, key));
-    PC_TRY(const pc::ModuleHandle module, store->store->inspect(found));
-    return give(pc::show_module(*module), json);
-  });
-}
-
-pc_status pc_store_verify(const pc_store* store, const char* key, char** json, pc_error* error) {
-  return guarded(error, [&]() -> Status {
-    PC_REQUIRE(store);
-    PC_REQUIRE(json);
-    std::optional<pc::ModuleKey> only;
-    if (key) {
-      PC_TRY(only, find_key(*store->store, key));
-    }
-    PC_TRY(const std::string text, pc::verify_store(*store->store, only));
-    return give(text, json);
-  });
-}
-
-pc_status pc_store_remove(pc_store* store, const char* key, std::uint64_t* removed, pc_error* error) {
-  return guarded(error, [&]() -> Status {
-    PC_REQUIRE(store);
-    std::vector<pc::ModuleKey> keys;
-    if (key) {
-      PC_TRY(const pc::ModuleKey found, find_key(*store->store, key));
-      keys.push_back(found);
-    } else {
-      PC_TRY(const std::vector<pc::StoreEntry> entries, store->store->list());
-      for (const pc::StoreEntry& entry : entries) keys.push_back(entry.key);
-    }
-    for (const pc::ModuleKey& k : keys) PC_CHECK_OK(store->store->remove(k));
-    if (removed) *removed = keys.size();
-    return pc::ok();
-  });
-}
-
-pc_status pc_store_gc(pc_store* store, std::uint64_t target_bytes, char** json, pc_error* error) {
-  return guarded(error, [&]() -> Status {
-    PC_REQUIRE(store);
-    PC_REQUIRE(json);
-    PC_TRY(const pc::GcReport report, store->store->gc(target_bytes));
-    return give(pc::describe_gc(report), json);
-  });
 }
 
 }  // extern "C"

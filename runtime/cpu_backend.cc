@@ -62,9 +62,10 @@ void widen(const simd::Kernels& kernels, pc_tensor& t, std::vector<AlignedBuffer
 }
 
 Status check_shape(const pc_model_desc& d) {
-  const bool sound = d.struct_size >= sizeof(pc_model_desc) && d.n_layers && d.d_model && d.n_heads &&
-                     d.n_kv_heads && d.n_heads % d.n_kv_heads == 0 && d.head_dim && d.head_dim % 2 == 0 &&
-                     d.head_dim <= 512 && d.rope_dims <= d.head_dim && d.rope_dims % 2 == 0 && d.d_ffn && d.vocab_size;
+  const bool sound = d.struct_size >= sizeof(pc_model_desc) && d.n_layers && d.d_model &&
+                     d.n_heads && d.n_kv_heads && d.n_heads % d.n_kv_heads == 0 && d.head_dim &&
+                     d.head_dim % 2 == 0 && d.head_dim <= 512 && d.rope_dims <= d.head_dim &&
+                     d.rope_dims % 2 == 0 && d.d_ffn && d.vocab_size;
   if (!sound) return error(Code::kUnsupported, "the CPU backend cannot run a model of this shape");
   return ok();
 }
@@ -77,13 +78,22 @@ std::int32_t model_open(const pc_model_desc* desc, std::uint32_t kv_type, std::u
     if (!kernels) {
       std::string names;
       for (const simd::Kernels* k : simd::supported_kernels()) names += std::string(" ") + k->name;
-      return error(Code::kInvalidArgument, "PC_ISA names an instruction set that this CPU or build does not have; it may be one of:" + names);
+      return error(Code::kInvalidArgument,
+                   "PC_ISA names an instruction set that this CPU or build does not have; it may "
+                   "be one of:" +
+                       names);
     }
-    auto model = std::make_unique<pc_backend_model>(pc_backend_model{
-        *desc, {desc->layers, desc->layers + desc->n_layers}, {}, static_cast<KvType>(kv_type), Parallel(n_threads), kernels});
+    auto model = std::make_unique<pc_backend_model>(
+        pc_backend_model{*desc,
+                         {desc->layers, desc->layers + desc->n_layers},
+                         {},
+                         static_cast<KvType>(kv_type),
+                         Parallel(n_threads),
+                         kernels});
     widen(*kernels, model->desc.final_norm, model->vectors);
     for (pc_layer& l : model->layers) {
-      for (pc_tensor* t : {&l.attn_norm, &l.ffn_norm, &l.q_norm, &l.k_norm, &l.bq, &l.bk, &l.bv, &l.bo, &l.b_gate, &l.b_up, &l.b_down}) {
+      for (pc_tensor* t : {&l.attn_norm, &l.ffn_norm, &l.q_norm, &l.k_norm, &l.bq, &l.bk, &l.bv,
+                           &l.bo, &l.b_gate, &l.b_up, &l.b_down}) {
         widen(*kernels, *t, model->vectors);
       }
     }
@@ -93,19 +103,24 @@ std::int32_t model_open(const pc_model_desc* desc, std::uint32_t kv_type, std::u
   });
 }
 
-void model_close(pc_backend_model* model) { delete model; }
+void model_close(pc_backend_model* model) {
+  delete model;
+}
 
 std::int32_t session_open(pc_backend_model* model, std::uint32_t tail_tokens,
                           std::uint32_t tail_segments, std::uint32_t max_segments,
                           pc_backend_session** out, pc_backend_error* e) {
   return guarded(e, [&]() -> Status {
-    *out = new pc_backend_session{Transformer(model->desc, model->kv_type, *model->kernels, model->parallel,
+    *out = new pc_backend_session{Transformer(model->desc, model->kv_type, *model->kernels,
+                                              model->parallel,
                                               {tail_tokens, tail_segments, max_segments})};
     return ok();
   });
 }
 
-void session_close(pc_backend_session* session) { delete session; }
+void session_close(pc_backend_session* session) {
+  delete session;
+}
 
 std::int32_t attach(pc_backend_session* session, const pc_kv_segment* segments,
                     std::uint32_t n_segments, pc_backend_error* e) {
@@ -113,8 +128,9 @@ std::int32_t attach(pc_backend_session* session, const pc_kv_segment* segments,
     std::vector<KvSegment> views;
     views.reserve(n_segments);
     for (const pc_kv_segment& s : std::span(segments, n_segments)) {
-      views.push_back({static_cast<const std::byte*>(s.data), s.layer_stride_bytes, s.head_stride_bytes,
-                       s.value_offset_bytes, s.begin, s.n_tokens, s.position, s.key_position});
+      views.push_back({static_cast<const std::byte*>(s.data), s.layer_stride_bytes,
+                       s.head_stride_bytes, s.value_offset_bytes, s.begin, s.n_tokens, s.position,
+                       s.key_position});
     }
     return session->transformer.attach(views);
   });
@@ -125,15 +141,15 @@ std::int32_t forward(pc_backend_session* session, const pc_run* runs, std::uint3
   return guarded(e, [&] { return session->transformer.forward({runs, n_runs}, cancel, logits); });
 }
 
-std::int32_t read_segment(pc_backend_session* session, std::uint32_t index, const pc_kv_segment* dst,
-                          pc_backend_error* e) {
+std::int32_t read_segment(pc_backend_session* session, std::uint32_t index,
+                          const pc_kv_segment* dst, pc_backend_error* e) {
   return guarded(e, [&]() -> Status {
     KvTail& tail = session->transformer.tail();
     if (index >= tail.n_segments() || tail.segment(index).n_tokens != dst->n_tokens) {
       return error(Code::kInvalidArgument, "no such tail segment");
     }
-    tail.copy_segment(index, static_cast<std::byte*>(const_cast<void*>(dst->data)), dst->layer_stride_bytes,
-                      dst->head_stride_bytes, dst->value_offset_bytes);
+    tail.copy_segment(index, static_cast<std::byte*>(const_cast<void*>(dst->data)),
+                      dst->layer_stride_bytes, dst->head_stride_bytes, dst->value_offset_bytes);
     return ok();
   });
 }
@@ -145,12 +161,14 @@ std::int32_t rewind(pc_backend_session* session, std::uint32_t n_segments, pc_ba
   });
 }
 
-constexpr pc_backend_v1 kCpu = {PC_BACKEND_ABI, sizeof(pc_backend_v1), "cpu",  model_open,
+constexpr pc_backend_v1 kCpu = {PC_BACKEND_ABI, sizeof(pc_backend_v1), "cpu",         model_open,
                                 model_close,    session_open,          session_close, attach,
                                 forward,        read_segment,          rewind};
 
 }  // namespace
 
-const pc_backend_v1* cpu_backend() { return &kCpu; }
+const pc_backend_v1* cpu_backend() {
+  return &kCpu;
+}
 
 }  // namespace pc

@@ -31,7 +31,8 @@ std::uint32_t pass_tokens(const pml::EncodeJob& job) {
   return static_cast<std::uint32_t>(n);
 }
 
-Result<Encoder> Encoder::open(const BackendModel& model, const std::vector<const pml::EncodeJob*>& jobs) {
+Result<Encoder> Encoder::open(const BackendModel& model,
+                              const std::vector<const pml::EncodeJob*>& jobs) {
   std::uint32_t tokens = 0, runs = 0;
   for (const pml::EncodeJob* job : jobs) {
     tokens = std::max(tokens, pass_tokens(*job));
@@ -72,12 +73,14 @@ Result<ModuleHandle> Encoder::encode(const pml::EncodeJob& job, const ModuleIden
 // needed: the same tokens at the same positions, after the same beginning.
 // Where a run's keys are rotated matters only if they are kept: attention
 // reads any segment through its own offset.
-std::uint32_t Encoder::shared_runs(const pml::EncodeJob& job, const std::vector<pc_run>& runs) const {
+std::uint32_t Encoder::shared_runs(const pml::EncodeJob& job,
+                                   const std::vector<pc_run>& runs) const {
   std::uint32_t n = 0;
   while (n < runs.size() && n < held_.size()) {
     const HeldRun& held = held_[n];
     const bool rotated_alike = held.key_position == runs[n].key_position || !job.runs[n].keep;
-    if (held.position != runs[n].position || !rotated_alike || held.tokens != job.runs[n].tokens) break;
+    if (held.position != runs[n].position || !rotated_alike || held.tokens != job.runs[n].tokens)
+      break;
     ++n;
   }
   return n;

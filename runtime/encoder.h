@@ -33,7 +33,8 @@ std::uint32_t pass_tokens(const pml::EncodeJob& job);
 class Encoder {
  public:
   // Large enough for every one of `jobs`, which are the only ones to come.
-  static Result<Encoder> open(const BackendModel& model, const std::vector<const pml::EncodeJob*>& jobs);
+  static Result<Encoder> open(const BackendModel& model,
+                              const std::vector<const pml::EncodeJob*>& jobs);
 
   // The sealed module of `identity`, which is identity_of(job). `cancel` as in forward().
   Result<ModuleHandle> encode(const pml::EncodeJob& job, const ModuleIdentity& identity,

@@ -15,7 +15,9 @@ Result<std::string> default_cache_dir() {
   if (const char* home = std::getenv("HOME"); home && *home == '/') {
     return std::string(home) + "/.cache/promptcache";
   }
-  return error(Code::kInvalidArgument, "no directory for the module files: neither XDG_CACHE_HOME nor HOME is set; name one, or turn the cache off");
+  return error(Code::kInvalidArgument,
+               "no directory for the module files: neither XDG_CACHE_HOME nor HOME is set; name "
+               "one, or turn the cache off");
 }
 
 Result<std::shared_ptr<const Engine>> Engine::open(const EngineOptions& options) {
@@ -30,7 +32,8 @@ Result<std::shared_ptr<const Engine>> Engine::open(const EngineOptions& options)
   const std::uint32_t most = engine->model_->context_tokens;
   if (options.context_tokens > most) {
     return error(Code::kInvalidArgument, "a context of " + std::to_string(options.context_tokens) +
-                                             " tokens is beyond the model's own of " + std::to_string(most));
+                                             " tokens is beyond the model's own of " +
+                                             std::to_string(most));
   }
   engine->context_tokens_ = options.context_tokens ? options.context_tokens : most;
 
@@ -59,7 +62,9 @@ Status Engine::open_text(const EngineOptions& options) {
   }
   const Tokenizer* tokenizer = tokenizer_.get();
   text_encoder_.text = [tokenizer](std::string_view text) { return tokenizer->encode_run(text); };
-  text_encoder_.markup = [tokenizer](std::string_view text) { return tokenizer->encode_markup(text); };
+  text_encoder_.markup = [tokenizer](std::string_view text) {
+    return tokenizer->encode_markup(text);
+  };
   if (tokenizer->add_bos()) text_encoder_.bos = tokenizer->bos();
   text_encoder_.placeholder = tokenizer->placeholder();
   if (options.chat_template.empty()) {
@@ -103,7 +108,8 @@ Status Engine::open_store(const EngineOptions& options) {
   }
   // A directory that the user named must work; without the usual one, computing does.
   if (!options.cache_dir.empty()) return std::move(opened).error();
-  remark_ += (remark_.empty() ? "" : "; ") + ("modules are not kept on disk: " + opened.error().message);
+  remark_ +=
+      (remark_.empty() ? "" : "; ") + ("modules are not kept on disk: " + opened.error().message);
   return ok();
 }
 

@@ -24,15 +24,15 @@ enum class CacheMode : std::uint32_t { kReadWrite = 0, kReadOnly = 1, kOff = 2 }
 
 struct EngineOptions {
   std::string model_path;
-  std::string cache_dir;                    // "" = default_cache_dir()
+  std::string cache_dir;  // "" = default_cache_dir()
   CacheMode cache_mode = CacheMode::kReadWrite;
   std::uint64_t cache_bytes = 8ull << 30;
   std::string name_space;
   KvType kv_type = KvType::kBf16;
-  std::string chat_template;                // a format's name; "" = recognised from the model's files
-  std::string backend;                      // "" = the CPU; else a plug-in's path
+  std::string chat_template;  // a format's name; "" = recognised from the model's files
+  std::string backend;        // "" = the CPU; else a plug-in's path
   std::uint32_t n_threads = 0;
-  std::uint32_t context_tokens = 0;         // 0 = the model's own
+  std::uint32_t context_tokens = 0;  // 0 = the model's own
 };
 
 // $XDG_CACHE_HOME/promptcache, else ~/.cache/promptcache; an error where
@@ -75,11 +75,11 @@ class Engine {
   EngineOptions options_;
   std::unique_ptr<const Model> model_;
   std::unique_ptr<const Tokenizer> tokenizer_;
-  pml::TextEncoder text_encoder_;              // borrows tokenizer_
+  pml::TextEncoder text_encoder_;                // borrows tokenizer_
   std::unique_ptr<const BackendModel> backend_;  // borrows model_
   std::unique_ptr<ModuleStore> store_;
   ModuleIdentity base_identity_;
-  std::vector<TokenId> turn_ends_;             // sorted
+  std::vector<TokenId> turn_ends_;  // sorted
   std::uint32_t context_tokens_ = 0;
   std::string remark_;
 };

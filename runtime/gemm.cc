@@ -24,7 +24,9 @@ constexpr std::uint32_t kSmallRows = 8;
 // start (about 0.2 us) at 2 KiB a row, few enough to balance two threads.
 constexpr std::uint32_t kRowsPerTask = 64;
 
-simd::Type type_of(const pc_tensor& w) { return static_cast<simd::Type>(w.dtype); }
+simd::Type type_of(const pc_tensor& w) {
+  return static_cast<simd::Type>(w.dtype);
+}
 
 }  // namespace
 
@@ -60,8 +62,8 @@ struct Gemm::OneDnn {
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream{engine};
   std::map<Key, dnnl::matmul> primitives;
-  AlignedBuffer<float> panel;                 // [kPanelRows, max_k]
-  AlignedBuffer<std::uint16_t> x_bf16;        // [max_rows, max_k]
+  AlignedBuffer<float> panel;           // [kPanelRows, max_k]
+  AlignedBuffer<std::uint16_t> x_bf16;  // [max_rows, max_k]
   bool multiplies_bf16 = false;
 
   OneDnn(std::uint32_t max_rows, std::uint32_t max_k)
@@ -124,12 +126,13 @@ Status Gemm::linear(const float* x, std::uint32_t m, const pc_tensor& w, bool ac
       const auto* stored = static_cast<const std::byte*>(w.data) + n0 * row_bytes;
       const void* panel = stored;
       if (!in_place) {
-        parallel_.for_each((n + kRowsPerTask - 1) / kRowsPerTask, [&](std::uint32_t task, std::uint32_t) {
-          const std::uint32_t r = task * kRowsPerTask;
-          kernels_->to_f32(stored + r * row_bytes, type_of(w),
-                           std::size_t{std::min(kRowsPerTask, n - r)} * w.cols,
-                           onednn_->panel.data() + std::size_t{r} * w.cols);
-        });
+        parallel_.for_each((n + kRowsPerTask - 1) / kRowsPerTask,
+                           [&](std::uint32_t task, std::uint32_t) {
+                             const std::uint32_t r = task * kRowsPerTask;
+                             kernels_->to_f32(stored + r * row_bytes, type_of(w),
+                                              std::size_t{std::min(kRowsPerTask, n - r)} * w.cols,
+                                              onednn_->panel.data() + std::size_t{r} * w.cols);
+                           });
         panel = onednn_->panel.data();
       }
       onednn_->run({rows, n, w.cols, w.rows, bf16, accumulate}, input, panel, y + n0);
@@ -164,7 +167,9 @@ Status Gemm::linear(const float* x, std::uint32_t m, const pc_tensor& w, bool ac
   return ok();
 }
 
-const char* gemm_description() { return "own kernels"; }
+const char* gemm_description() {
+  return "own kernels";
+}
 
 #endif
 
@@ -173,7 +178,8 @@ Gemm::Gemm(Gemm&&) noexcept = default;
 
 void Gemm::small(const float* x, std::uint32_t m, const pc_tensor& w, bool accumulate,
                  float* y) const {
-  parallel_.for_each((w.rows + kRowsPerTask - 1) / kRowsPerTask, [&](std::uint32_t task, std::uint32_t) {
+  parallel_.for_each((w.rows + kRowsPerTask - 1) / kRowsPerTask, [&](std::uint32_t task,
+                                                                     std::uint32_t) {
     const std::size_t n0 = std::size_t{task} * kRowsPerTask;
     kernels_->matmul({x, w.data, y, w.cols, w.rows, m, w.cols, n0,
                       std::min<std::size_t>(n0 + kRowsPerTask, w.rows), type_of(w), accumulate});

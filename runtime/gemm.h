@@ -15,7 +15,7 @@
 #include <memory>
 
 #include "base/status.h"
-#include "runtime/backend.h"   // pc_tensor
+#include "runtime/backend.h"  // pc_tensor
 #include "runtime/parallel.h"
 #include "simd/kernels.h"
 
@@ -29,7 +29,8 @@ inline constexpr std::uint32_t kGemmRowGranule = 16;
 class Gemm {
  public:
   // max_rows (a multiple of kGemmRowGranule), max_k: the largest x that will come.
-  Gemm(const simd::Kernels& kernels, Parallel parallel, std::uint32_t max_rows, std::uint32_t max_k);
+  Gemm(const simd::Kernels& kernels, Parallel parallel, std::uint32_t max_rows,
+       std::uint32_t max_k);
   ~Gemm();
   Gemm(Gemm&&) noexcept;
 

@@ -17,7 +17,8 @@ KvTail::KvTail(const KvGeometry& geometry, std::uint32_t n_tokens, std::uint32_t
 
 bool KvTail::fits(std::uint32_t n_tokens, bool new_segment) const {
   if (new_segment) {
-    return segments_.size() < segments_.capacity() && kv_blocks(n_tokens) <= n_blocks_ - used_blocks_;
+    return segments_.size() < segments_.capacity() &&
+           kv_blocks(n_tokens) <= n_blocks_ - used_blocks_;
   }
   if (segments_.empty()) return false;
   const std::uint32_t blocks = kv_blocks(segments_.back().n_tokens + n_tokens);
@@ -71,7 +72,8 @@ void KvTail::write(std::uint32_t layer, std::uint32_t head, std::uint32_t row, c
   if (geometry_.type == KvType::kF32) {
     float* k = reinterpret_cast<float*>(keys) + block + t;
     for (std::uint32_t d = 0; d < hd; ++d) k[std::size_t{d} * kKvBlockTokens] = key[d];
-    std::memcpy(reinterpret_cast<float*>(values) + block + std::size_t{t} * hd, value, hd * sizeof(float));
+    std::memcpy(reinterpret_cast<float*>(values) + block + std::size_t{t} * hd, value,
+                hd * sizeof(float));
     return;
   }
   auto* k = reinterpret_cast<std::uint16_t*>(keys) + block + 2 * t;
@@ -89,7 +91,8 @@ void KvTail::copy_segment(std::uint32_t index, std::byte* dst, std::size_t layer
   const std::size_t bytes = kv_blocks(segment.n_tokens) * geometry_.block_bytes();
   for (std::uint32_t layer = 0; layer < geometry_.n_layers; ++layer) {
     for (std::uint32_t head = 0; head < geometry_.n_kv_heads; ++head) {
-      const std::byte* from = segment.data + layer * segment.layer_stride_bytes + head * segment.head_stride_bytes;
+      const std::byte* from =
+          segment.data + layer * segment.layer_stride_bytes + head * segment.head_stride_bytes;
       std::byte* to = dst + layer * layer_stride_bytes + head * head_stride_bytes;
       std::memcpy(to, from, bytes);
       std::memcpy(to + value_offset_bytes, from + segment.value_offset_bytes, bytes);

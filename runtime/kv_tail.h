@@ -53,11 +53,11 @@ class KvTail {
   void zero_block(std::uint32_t block);
 
   KvGeometry geometry_;
-  std::uint32_t n_blocks_;              // capacity
+  std::uint32_t n_blocks_;  // capacity
   std::uint32_t used_blocks_ = 0;
   std::uint32_t n_tokens_ = 0;
-  AlignedBuffer<std::byte> data_;       // [n_layers][n_kv_heads]{keys, values}[n_blocks]
-  std::vector<KvSegment> segments_;     // capacity reserved at the start
+  AlignedBuffer<std::byte> data_;    // [n_layers][n_kv_heads]{keys, values}[n_blocks]
+  std::vector<KvSegment> segments_;  // capacity reserved at the start
   std::vector<std::uint32_t> first_block_;
 };
 

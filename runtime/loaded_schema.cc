@@ -5,11 +5,11 @@
 #include <utility>
 
 #include "base/mapped_file.h"
-#include "pml/source_file.h"
 #include "pml/plan_check.h"
 #include "pml/prompt_parser.h"
 #include "pml/resolve.h"
 #include "pml/schema_parser.h"
+#include "pml/source_file.h"
 
 namespace pc {
 namespace {
@@ -34,14 +34,18 @@ void free_last_token(pml::Plan* plan) {
 }  // namespace
 
 LoadedSchema::LoadedSchema(std::shared_ptr<const Engine> engine, pml::Layout layout)
-    : engine_(std::move(engine)), layout_(std::move(layout)), jobs_(pml::plan_encoding(layout_)), modules_(jobs_.size()) {
+    : engine_(std::move(engine)),
+      layout_(std::move(layout)),
+      jobs_(pml::plan_encoding(layout_)),
+      modules_(jobs_.size()) {
   for (std::size_t i = 0; i < jobs_.size(); ++i) {
     modules_[i].identity = identity_of(jobs_[i], engine_->base_identity());
   }
 }
 
 Result<std::shared_ptr<LoadedSchema>> LoadedSchema::parse(std::shared_ptr<const Engine> engine,
-                                                          std::string_view text, const std::string& base_dir) {
+                                                          std::string_view text,
+                                                          const std::string& base_dir) {
   const pml::ReadFileFn reader = base_dir.empty() ? pml::ReadFileFn() : pml::file_reader(base_dir);
   PC_TRY(const pml::Schema schema, pml::parse_schema(text, reader));
   PC_TRY(pml::Layout layout, pml::lay_out(schema, engine->text_encoder()));
@@ -53,7 +57,8 @@ Result<std::shared_ptr<LoadedSchema>> LoadedSchema::parse(std::shared_ptr<const 
 Result<std::shared_ptr<LoadedSchema>> LoadedSchema::load(std::shared_ptr<const Engine> engine,
                                                          const std::string& path) {
   PC_TRY(const MappedFile file, MappedFile::open(path));
-  const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
+  const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()),
+                              file.bytes().size());
   std::string folder = std::filesystem::path(path).parent_path().string();
   return parse(std::move(engine), text, folder.empty() ? "." : folder);
 }
@@ -95,20 +100,25 @@ Result<AcquiredModule> LoadedSchema::find_or_encode(std::uint32_t job, LazyEncod
   const pml::JobRun& last = jobs_[job].runs.back();
   const auto end = static_cast<std::uint64_t>(last.position) + last.tokens.size();
   if (end > engine_->context_tokens()) {
-    return error(Code::kContextFull, "module \"" + jobs_[job].name + "\" and what it sees take " + std::to_string(end) +
-                                         " positions, the context window has " + std::to_string(engine_->context_tokens()));
+    return error(Code::kContextFull, "module \"" + jobs_[job].name + "\" and what it sees take " +
+                                         std::to_string(end) +
+                                         " positions, the context window has " +
+                                         std::to_string(engine_->context_tokens()));
   }
   const ModuleIdentity& identity = modules_[job].identity;
   FileLock flight;
   if (ModuleStore* store = engine_->store()) {
-    if (Lookup found = store->find(identity)) return AcquiredModule{found.module, ModuleSource::kStore, 0};
+    if (Lookup found = store->find(identity))
+      return AcquiredModule{found.module, ModuleSource::kStore, 0};
     flight = store->lock(key_of(identity), kSingleFlightWait);
-    if (Lookup found = store->find(identity)) return AcquiredModule{found.module, ModuleSource::kStore, 0};
+    if (Lookup found = store->find(identity))
+      return AcquiredModule{found.module, ModuleSource::kStore, 0};
   }
   PC_TRY(Encoder* const encoder, lazy.get());
   const std::uint64_t before = encoder->tokens_computed();
   PC_TRY(ModuleHandle module, encoder->encode(jobs_[job], identity, cancel));
-  return AcquiredModule{publish(module), ModuleSource::kEncoded, encoder->tokens_computed() - before};
+  return AcquiredModule{publish(module), ModuleSource::kEncoded,
+                        encoder->tokens_computed() - before};
 }
 
 // The published file's mapping or, where publishing failed, the module itself.

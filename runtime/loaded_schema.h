@@ -39,7 +39,8 @@ class LoadedSchema {
  public:
   // base_dir: where src= is read; "" makes every src= an error.
   static Result<std::shared_ptr<LoadedSchema>> parse(std::shared_ptr<const Engine> engine,
-                                                     std::string_view pml, const std::string& base_dir);
+                                                     std::string_view pml,
+                                                     const std::string& base_dir);
   static Result<std::shared_ptr<LoadedSchema>> load(std::shared_ptr<const Engine> engine,
                                                     const std::string& path);
 
@@ -57,10 +58,12 @@ class LoadedSchema {
 
   // The module of a job: held, found in the store, or encoded now (by an
   // encoder that knows the job) and, where there is a store, published.
-  Result<AcquiredModule> acquire(std::uint32_t job, LazyEncoder& encoder, const volatile std::int32_t* cancel);
+  Result<AcquiredModule> acquire(std::uint32_t job, LazyEncoder& encoder,
+                                 const volatile std::int32_t* cancel);
 
   // Acquires all. `done` is called after each module and may cancel by returning false.
-  using Progress = std::function<bool(std::uint32_t n_done, const std::string& name, const AcquiredModule&)>;
+  using Progress =
+      std::function<bool(std::uint32_t n_done, const std::string& name, const AcquiredModule&)>;
   Status encode_all(const Progress& done);
 
   // Why modules could not be published, the latest reason; "" if never.
@@ -69,18 +72,19 @@ class LoadedSchema {
  private:
   struct Slot {
     ModuleIdentity identity;
-    ModuleHandle handle;              // guarded by mutex
+    ModuleHandle handle;  // guarded by mutex
     std::unique_ptr<std::mutex> mutex = std::make_unique<std::mutex>();
   };
 
   LoadedSchema(std::shared_ptr<const Engine> engine, pml::Layout layout);
-  Result<AcquiredModule> find_or_encode(std::uint32_t job, LazyEncoder& encoder, const volatile std::int32_t* cancel);
+  Result<AcquiredModule> find_or_encode(std::uint32_t job, LazyEncoder& encoder,
+                                        const volatile std::int32_t* cancel);
   ModuleHandle publish(const ModuleHandle& module);
 
   std::shared_ptr<const Engine> engine_;
   pml::Layout layout_;
   std::vector<pml::EncodeJob> jobs_;
-  std::vector<Slot> modules_;         // [jobs_.size()]
+  std::vector<Slot> modules_;  // [jobs_.size()]
   mutable std::mutex remark_mutex_;
   std::string publish_remark_;
 };

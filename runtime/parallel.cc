@@ -45,7 +45,7 @@ Parallel::Parallel(std::uint32_t n_threads) : n_threads_(n_threads ? n_threads :
 void Parallel::run(std::uint32_t n_tasks, Function function, const void* context) const {
 #ifdef _OPENMP
   if (n_threads_ > 1 && n_tasks > 1) {
-#pragma omp parallel for schedule(dynamic, 1) num_threads(static_cast<int>(n_threads_))
+#pragma omp parallel for schedule(dynamic, 1) num_threads(static_cast <int>(n_threads_))
     for (std::uint32_t task = 0; task < n_tasks; ++task) {
       function(context, task, static_cast<std::uint32_t>(omp_get_thread_num()));
     }

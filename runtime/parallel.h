@@ -24,9 +24,12 @@ class Parallel {
   // Tasks are handed out one by one, so uneven ones balance.
   template <class Body>
   void for_each(std::uint32_t n_tasks, const Body& body) const {
-    run(n_tasks, [](const void* context, std::uint32_t task, std::uint32_t thread) {
-      (*static_cast<const Body*>(context))(task, thread);
-    }, &body);
+    run(
+        n_tasks,
+        [](const void* context, std::uint32_t task, std::uint32_t thread) {
+          (*static_cast<const Body*>(context))(task, thread);
+        },
+        &body);
   }
 
  private:

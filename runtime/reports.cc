@@ -18,7 +18,9 @@
 namespace pc {
 namespace {
 
-std::string hex(const Digest& digest) { return to_hex(digest); }
+std::string hex(const Digest& digest) {
+  return to_hex(digest);
+}
 
 void write_isa(JsonWriter& json) {
   const simd::Kernels* selected = simd::selected_kernels();
@@ -30,9 +32,12 @@ void write_isa(JsonWriter& json) {
 
 const char* dtype_name(std::uint32_t dtype) {
   switch (dtype) {
-    case PC_DTYPE_F32: return "f32";
-    case PC_DTYPE_F16: return "f16";
-    case PC_DTYPE_BF16: return "bf16";
+    case PC_DTYPE_F32:
+      return "f32";
+    case PC_DTYPE_F16:
+      return "f16";
+    case PC_DTYPE_BF16:
+      return "bf16";
   }
   return "none";
 }
@@ -49,31 +54,44 @@ std::set<std::string> weight_types(const pc_model_desc& desc) {
 
 const char* cache_mode_name(CacheMode mode) {
   switch (mode) {
-    case CacheMode::kReadWrite: return "read-write";
-    case CacheMode::kReadOnly: return "read-only";
-    case CacheMode::kOff: return "off";
+    case CacheMode::kReadWrite:
+      return "read-write";
+    case CacheMode::kReadOnly:
+      return "read-only";
+    case CacheMode::kOff:
+      return "off";
   }
   return "unknown";
 }
 
-const char* positions_name(pml::Positions p) { return p == pml::Positions::kCompact ? "compact" : "schema"; }
+const char* positions_name(pml::Positions p) {
+  return p == pml::Positions::kCompact ? "compact" : "schema";
+}
 
 const char* attend_name(pml::Attend attend) {
   switch (attend) {
-    case pml::Attend::kPrefix: return "prefix";
-    case pml::Attend::kSelf: return "self";
-    case pml::Attend::kSchema: return "schema";
+    case pml::Attend::kPrefix:
+      return "prefix";
+    case pml::Attend::kSelf:
+      return "self";
+    case pml::Attend::kSchema:
+      return "schema";
   }
   return "unknown";
 }
 
 const char* run_kind_name(pml::RunKind kind) {
   switch (kind) {
-    case pml::RunKind::kCached: return "cached";
-    case pml::RunKind::kText: return "text";
-    case pml::RunKind::kArgument: return "argument";
-    case pml::RunKind::kRole: return "role";
-    case pml::RunKind::kUncached: return "uncached";
+    case pml::RunKind::kCached:
+      return "cached";
+    case pml::RunKind::kText:
+      return "text";
+    case pml::RunKind::kArgument:
+      return "argument";
+    case pml::RunKind::kRole:
+      return "role";
+    case pml::RunKind::kUncached:
+      return "uncached";
   }
   return "unknown";
 }
@@ -92,13 +110,15 @@ StoredSize stored_size(const ModuleIdentity& identity) {
     blocks += kv_blocks(static_cast<std::uint32_t>(run.tokens.size()));
     ++runs;
   }
-  if (const auto extent = module_extent(identity.geometry, size.tokens, runs, blocks)) size.bytes = extent->file_bytes;
+  if (const auto extent = module_extent(identity.geometry, size.tokens, runs, blocks))
+    size.bytes = extent->file_bytes;
   return size;
 }
 
 std::string text_of(const Tokenizer& tokenizer, const Tokens& tokens) {
   std::string text;
-  for (const TokenId token : tokens) tokenizer.append_bytes(token, &text, Tokenizer::Controls::kSpell);
+  for (const TokenId token : tokens)
+    tokenizer.append_bytes(token, &text, Tokenizer::Controls::kSpell);
   return text;
 }
 
@@ -121,10 +141,28 @@ std::string describe_engine(const Engine& engine) {
   std::string text;
   JsonWriter json(&text);
   json.begin_object();
-  json.key("path").value(model.path).key("architecture").value(model.architecture).key("family").value(model.family);
-  json.key("layers").value(desc.n_layers).key("d_model").value(desc.d_model).key("heads").value(desc.n_heads);
-  json.key("kv_heads").value(desc.n_kv_heads).key("head_dim").value(desc.head_dim).key("d_ffn").value(desc.d_ffn);
-  json.key("vocab_size").value(desc.vocab_size).key("context_tokens").value(engine.context_tokens());
+  json.key("path")
+      .value(model.path)
+      .key("architecture")
+      .value(model.architecture)
+      .key("family")
+      .value(model.family);
+  json.key("layers")
+      .value(desc.n_layers)
+      .key("d_model")
+      .value(desc.d_model)
+      .key("heads")
+      .value(desc.n_heads);
+  json.key("kv_heads")
+      .value(desc.n_kv_heads)
+      .key("head_dim")
+      .value(desc.head_dim)
+      .key("d_ffn")
+      .value(desc.d_ffn);
+  json.key("vocab_size")
+      .value(desc.vocab_size)
+      .key("context_tokens")
+      .value(engine.context_tokens());
   json.key("parameters").value(model.n_parameters).key("weight_bytes").value(model.weight_bytes);
   json.key("weight_types").begin_array();
   for (const std::string& type : weight_types(desc)) json.value(type);
@@ -139,10 +177,14 @@ std::string describe_engine(const Engine& engine) {
   json.key("backend").value(engine.backend().name());
   write_isa(json);
   json.key("matrix").value(gemm_description());
-  json.key("threads").value(engine.options().n_threads ? engine.options().n_threads : usable_threads());
+  json.key("threads").value(engine.options().n_threads ? engine.options().n_threads
+                                                       : usable_threads());
   json.key("cache").begin_object().key("mode").value(cache_mode_name(engine.options().cache_mode));
   if (const ModuleStore* store = engine.store()) {
-    json.key("dir").value(store->options().dir).key("budget_bytes").value(store->options().budget_bytes);
+    json.key("dir")
+        .value(store->options().dir)
+        .key("budget_bytes")
+        .value(store->options().budget_bytes);
     json.key("writable").value(store->writable());
   }
   json.end_object();
@@ -164,7 +206,12 @@ void write_module(JsonWriter& json, const LoadedSchema& schema, std::uint32_t in
   module.union_id == pml::kNone ? json.null() : json.value(module.union_id);
   json.key("parameters").begin_array();
   for (const std::uint32_t slot : module.slots) {
-    json.begin_object().key("name").value(layout.slots[slot].name).key("len").value(layout.slots[slot].len).end_object();
+    json.begin_object()
+        .key("name")
+        .value(layout.slots[slot].name)
+        .key("len")
+        .value(layout.slots[slot].len)
+        .end_object();
   }
   json.end_array();
   if (job != job_by_name.end()) {
@@ -188,16 +235,24 @@ std::string describe_schema(const LoadedSchema& schema) {
   std::string text;
   JsonWriter json(&text);
   json.begin_object().key("name").value(layout.schema);
-  json.key("positions").value(positions_name(layout.positions)).key("attend").value(attend_name(layout.attend));
+  json.key("positions")
+      .value(positions_name(layout.positions))
+      .key("attend")
+      .value(attend_name(layout.attend));
   json.key("tokens").value(tokens).key("extent").value(layout.extent).key("bytes").value(bytes);
   json.key("modules").begin_array();
-  for (std::uint32_t i = 0; i < layout.modules.size(); ++i) write_module(json, schema, i, job_by_name);
+  for (std::uint32_t i = 0; i < layout.modules.size(); ++i)
+    write_module(json, schema, i, job_by_name);
   json.end_array().key("scaffolds").begin_array();
   for (std::uint32_t i = 0; i < schema.jobs().size(); ++i) {
     if (!schema.jobs()[i].scaffold) continue;
     const StoredSize size = stored_size(schema.identity(i));
     json.begin_object().key("name").value(schema.jobs()[i].name).key("tokens").value(size.tokens);
-    json.key("bytes").value(size.bytes).key("key").value(key_of(schema.identity(i)).hex()).end_object();
+    json.key("bytes")
+        .value(size.bytes)
+        .key("key")
+        .value(key_of(schema.identity(i)).hex())
+        .end_object();
   }
   json.end_array().key("remarks").begin_array();
   for (const std::string& remark : schema_remarks(schema)) json.value(remark);
@@ -256,14 +311,26 @@ std::string explain_prompt(const LoadedPrompt& prompt) {
   json.begin_object().key("schema").value(prompt.plan.schema);
   json.key("positions").value(positions_name(schema.layout().positions));
   json.key("attend").value(attend_name(schema.layout().attend));
-  json.key("prompt_tokens").value(all).key("cached_tokens").value(cached).key("computed_tokens").value(all - cached);
-  json.key("end").value(prompt.plan.end).key("context_tokens").value(schema.engine().context_tokens());
+  json.key("prompt_tokens")
+      .value(all)
+      .key("cached_tokens")
+      .value(cached)
+      .key("computed_tokens")
+      .value(all - cached);
+  json.key("end")
+      .value(prompt.plan.end)
+      .key("context_tokens")
+      .value(schema.engine().context_tokens());
   json.key("runs").begin_array();
   for (const pml::PlanRun& run : prompt.plan.runs) write_run(json, prompt, run, found);
   json.end_array().key("modules").begin_array();
   for (const auto& [job, f] : found) {
     const StoredSize size = stored_size(schema.identity(job));
-    json.begin_object().key("name").value(schema.jobs()[job].name).key("key").value(key_of(schema.identity(job)).hex());
+    json.begin_object()
+        .key("name")
+        .value(schema.jobs()[job].name)
+        .key("key")
+        .value(key_of(schema.identity(job)).hex());
     write_lookup(json, f);
     json.key("tokens").value(size.tokens).key("bytes").value(size.bytes).end_object();
   }
@@ -283,8 +350,14 @@ Result<std::string> describe_store(const ModuleStore& store) {
     json.key("last_used_ms").value(entry.last_used_ns / 1'000'000);
     if (const auto module = store.inspect(entry.key); module.ok()) {
       const Module& m = **module;
-      json.key("tokens").value(m.tokens().size()).key("kv_type").value(kv_type_name(m.geometry().type));
-      json.key("layers").value(m.geometry().n_layers).key("model").value(hex(m.header().causes.weights));
+      json.key("tokens")
+          .value(m.tokens().size())
+          .key("kv_type")
+          .value(kv_type_name(m.geometry().type));
+      json.key("layers")
+          .value(m.geometry().n_layers)
+          .key("model")
+          .value(hex(m.header().causes.weights));
     } else {
       json.key("why").value(module.error().message);
     }
@@ -298,17 +371,39 @@ std::string show_module(const Module& module) {
   const ModuleCauses& causes = module.header().causes;
   std::string text;
   JsonWriter json(&text);
-  json.begin_object().key("key").value(module.key().hex()).key("bytes").value(module.bytes().size());
+  json.begin_object()
+      .key("key")
+      .value(module.key().hex())
+      .key("bytes")
+      .value(module.bytes().size());
   json.key("version").value(module.header().version).key("tokens").value(module.tokens().size());
-  json.key("kv_type").value(kv_type_name(causes.geometry.type)).key("layers").value(causes.geometry.n_layers);
-  json.key("kv_heads").value(causes.geometry.n_kv_heads).key("head_dim").value(causes.geometry.head_dim);
+  json.key("kv_type")
+      .value(kv_type_name(causes.geometry.type))
+      .key("layers")
+      .value(causes.geometry.n_layers);
+  json.key("kv_heads")
+      .value(causes.geometry.n_kv_heads)
+      .key("head_dim")
+      .value(causes.geometry.head_dim);
   json.key("runs").begin_array();
   for (const ModuleRun& run : module.runs()) {
-    json.begin_object().key("tokens").value(run.n_tokens).key("local_position").value(run.local_position).end_object();
+    json.begin_object()
+        .key("tokens")
+        .value(run.n_tokens)
+        .key("local_position")
+        .value(run.local_position)
+        .end_object();
   }
-  json.end_array().key("model").value(hex(causes.weights)).key("tokenizer").value(hex(causes.tokenizer));
+  json.end_array()
+      .key("model")
+      .value(hex(causes.weights))
+      .key("tokenizer")
+      .value(hex(causes.tokenizer));
   json.key("rope").value(hex(causes.rope)).key("attend").value(causes.attend);
-  json.key("layout_version").value(causes.layout_version).key("numerics_version").value(causes.numerics_version);
+  json.key("layout_version")
+      .value(causes.layout_version)
+      .key("numerics_version")
+      .value(causes.numerics_version);
   json.end_object();
   return text;
 }
@@ -338,8 +433,16 @@ Result<std::string> verify_store(const ModuleStore& store, const std::optional<M
 std::string describe_gc(const GcReport& report) {
   std::string text;
   JsonWriter json(&text);
-  json.begin_object().key("removed_files").value(report.removed_files).key("removed_bytes").value(report.removed_bytes);
-  json.key("in_use_files").value(report.in_use_files).key("left_bytes").value(report.left_bytes).end_object();
+  json.begin_object()
+      .key("removed_files")
+      .value(report.removed_files)
+      .key("removed_bytes")
+      .value(report.removed_bytes);
+  json.key("in_use_files")
+      .value(report.in_use_files)
+      .key("left_bytes")
+      .value(report.left_bytes)
+      .end_object();
   return text;
 }
 

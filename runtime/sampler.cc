@@ -7,10 +7,12 @@ namespace pc {
 
 Status check_sampler_options(const SamplerOptions& o) {
   const auto bad = [](const char* what) { return error(Code::kInvalidArgument, what); };
-  if (!(o.temperature >= 0.0f) || std::isinf(o.temperature)) return bad("the temperature must be 0 or more");
+  if (!(o.temperature >= 0.0f) || std::isinf(o.temperature))
+    return bad("the temperature must be 0 or more");
   if (!(o.top_p > 0.0f && o.top_p <= 1.0f)) return bad("top-p must be above 0 and at most 1");
   if (!(o.min_p >= 0.0f && o.min_p < 1.0f)) return bad("min-p must be at least 0 and below 1");
-  if (!(o.repetition_penalty > 0.0f) || std::isinf(o.repetition_penalty)) return bad("the repetition penalty must be above 0");
+  if (!(o.repetition_penalty > 0.0f) || std::isinf(o.repetition_penalty))
+    return bad("the repetition penalty must be above 0");
   return ok();
 }
 
@@ -20,7 +22,8 @@ Sampler::Sampler(const SamplerOptions& options, std::uint32_t vocab_size)
 }
 
 void Sampler::observe(std::int32_t token) {
-  if (token >= 0 && static_cast<std::size_t>(token) < said_.size()) said_[static_cast<std::size_t>(token)] = 1;
+  if (token >= 0 && static_cast<std::size_t>(token) < said_.size())
+    said_[static_cast<std::size_t>(token)] = 1;
 }
 
 std::int32_t Sampler::sample(std::span<const float> logits) {
@@ -28,7 +31,8 @@ std::int32_t Sampler::sample(std::span<const float> logits) {
   for (std::size_t i = 0; i < logits.size(); ++i) {
     float logit = logits[i];
     if (said_[i] && options_.repetition_penalty != 1.0f) {
-      logit = logit > 0.0f ? logit / options_.repetition_penalty : logit * options_.repetition_penalty;
+      logit =
+          logit > 0.0f ? logit / options_.repetition_penalty : logit * options_.repetition_penalty;
     }
     candidates_.push_back({logit, static_cast<std::int32_t>(i)});
   }
@@ -50,7 +54,8 @@ std::int32_t Sampler::draw() {
   keep_min_p();
   double total = 0.0;
   for (const Candidate& c : candidates_) total += c.logit;
-  // 53 random bits as a number in [0, 1): the same everywhere, unlike std::uniform_real_distribution.
+  // 53 random bits as a number in [0, 1): the same everywhere, unlike
+  // std::uniform_real_distribution.
   double at = static_cast<double>(random_() >> 11) * 0x1p-53 * total;
   for (const Candidate& c : candidates_) {
     at -= c.logit;
@@ -64,8 +69,11 @@ void Sampler::keep_top_k() {
   const auto before = [](const Candidate& a, const Candidate& b) {
     return a.logit != b.logit ? a.logit > b.logit : a.token < b.token;
   };
-  const std::size_t k = options_.top_k == 0 ? candidates_.size() : std::min<std::size_t>(options_.top_k, candidates_.size());
-  std::partial_sort(candidates_.begin(), candidates_.begin() + static_cast<std::ptrdiff_t>(k), candidates_.end(), before);
+  const std::size_t k = options_.top_k == 0
+                            ? candidates_.size()
+                            : std::min<std::size_t>(options_.top_k, candidates_.size());
+  std::partial_sort(candidates_.begin(), candidates_.begin() + static_cast<std::ptrdiff_t>(k),
+                    candidates_.end(), before);
   candidates_.resize(k);
 }
 

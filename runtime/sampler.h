@@ -55,8 +55,8 @@ class Sampler {
 
   SamplerOptions options_;
   std::mt19937_64 random_;
-  std::vector<std::uint8_t> said_;      // [vocab_size]
-  std::vector<Candidate> candidates_;   // capacity vocab_size
+  std::vector<std::uint8_t> said_;     // [vocab_size]
+  std::vector<Candidate> candidates_;  // capacity vocab_size
 };
 
 }  // namespace pc

@@ -44,11 +44,14 @@ std::vector<std::string> schema_remarks(const LoadedSchema& schema) {
     const bool empty = module.n_tokens == 0 && module.slots.empty() && module.extent == 0;
     if (empty && i != pml::kRoot) remarks.push_back(name_of(module) + " is empty");
     if (has_date(own_text(schema, i))) {
-      remarks.push_back(name_of(module) + " holds a date: when it changes, the module is encoded anew; a parameter would not be");
+      remarks.push_back(
+          name_of(module) +
+          " holds a date: when it changes, the module is encoded anew; a parameter would not be");
     }
   }
   for (const pml::EncodeJob& job : schema.jobs()) {
-    const std::uint64_t end = static_cast<std::uint64_t>(job.runs.back().position) + job.runs.back().tokens.size();
+    const std::uint64_t end =
+        static_cast<std::uint64_t>(job.runs.back().position) + job.runs.back().tokens.size();
     if (end > window) {
       remarks.push_back("\"" + job.name + "\" and what it sees take " + std::to_string(end) +
                         " positions: more than the context window of " + std::to_string(window));
@@ -56,7 +59,8 @@ std::vector<std::string> schema_remarks(const LoadedSchema& schema) {
   }
   if (layout.positions == pml::Positions::kSchema && layout.extent > window) {
     remarks.push_back("the schema's positions reach " + std::to_string(layout.extent) +
-                      ", beyond the context window of " + std::to_string(window) + "; positions=\"compact\" has no such limit");
+                      ", beyond the context window of " + std::to_string(window) +
+                      "; positions=\"compact\" has no such limit");
   }
   return remarks;
 }

@@ -12,8 +12,8 @@ constexpr std::uint32_t kDefaultMaxTokens = 256;
 
 }  // namespace
 
-Result<std::shared_ptr<const LoadedPrompt>> LoadedPrompt::parse(std::shared_ptr<LoadedSchema> schema,
-                                                                std::string_view pml) {
+Result<std::shared_ptr<const LoadedPrompt>> LoadedPrompt::parse(
+    std::shared_ptr<LoadedSchema> schema, std::string_view pml) {
   const Stopwatch watch;
   auto prompt = std::make_shared<LoadedPrompt>();
   PC_TRY(prompt->plan, schema->plan(pml));
@@ -29,19 +29,26 @@ Result<std::unique_ptr<Session>> Session::open(std::shared_ptr<const LoadedPromp
   const auto end = static_cast<std::uint64_t>(prompt->plan.end);
   const std::uint64_t wanted = end + std::max(options.max_tokens, 1u);
   if (wanted > window) {
-    return error(Code::kContextFull,
-                 "the prompt ends at position " + std::to_string(end) + " and its answer may take " +
-                     std::to_string(std::max(options.max_tokens, 1u)) + " tokens, but the context window has " +
-                     std::to_string(window) + ": import fewer modules, or ask for a shorter answer");
+    return error(Code::kContextFull, "the prompt ends at position " + std::to_string(end) +
+                                         " and its answer may take " +
+                                         std::to_string(std::max(options.max_tokens, 1u)) +
+                                         " tokens, but the context window has " +
+                                         std::to_string(window) +
+                                         ": import fewer modules, or ask for a shorter answer");
   }
   const std::uint64_t room = window - end;
-  const auto max_tokens = options.max_tokens ? options.max_tokens : static_cast<std::uint32_t>(std::min<std::uint64_t>(kDefaultMaxTokens, room));
+  const auto max_tokens =
+      options.max_tokens
+          ? options.max_tokens
+          : static_cast<std::uint32_t>(std::min<std::uint64_t>(kDefaultMaxTokens, room));
   return std::unique_ptr<Session>(new Session(std::move(prompt), options, max_tokens));
 }
 
 Session::Session(std::shared_ptr<const LoadedPrompt> prompt, const SessionOptions& options,
                  std::uint32_t max_tokens)
-    : prompt_(std::move(prompt)), options_(options), max_tokens_(max_tokens),
+    : prompt_(std::move(prompt)),
+      options_(options),
+      max_tokens_(max_tokens),
       pins_(prompt_->schema->jobs().size()),
       sampler_(options.sampler, prompt_->schema->engine().model().desc.vocab_size),
       text_(prompt_->schema->engine().tokenizer(), options.stop),
@@ -88,7 +95,8 @@ Status Session::pin_modules() {
 }
 
 // A run becomes a view into its module's file, or tokens to compute.
-void Session::use_run(const pml::PlanRun& run, std::vector<KvSegment>* segments, std::vector<pc_run>* fresh) {
+void Session::use_run(const pml::PlanRun& run, std::vector<KvSegment>* segments,
+                      std::vector<pc_run>* fresh) {
   const auto n = static_cast<std::uint32_t>(run.tokens.size());
   for (const TokenId token : run.tokens) sampler_.observe(token);
   stats_.prompt_tokens += n;
@@ -107,8 +115,9 @@ void Session::use_run(const pml::PlanRun& run, std::vector<KvSegment>* segments,
 Status Session::compute(std::span<const KvSegment> segments, std::span<const pc_run> fresh) {
   const Engine& engine = prompt_->schema->engine();
   const auto tail_tokens = static_cast<std::uint32_t>(stats_.computed_tokens + max_tokens_);
-  PC_TRY(BackendSession backend, engine.backend().session(tail_tokens, static_cast<std::uint32_t>(fresh.size()) + 1,
-                                                          static_cast<std::uint32_t>(segments.size())));
+  PC_TRY(BackendSession backend,
+         engine.backend().session(tail_tokens, static_cast<std::uint32_t>(fresh.size()) + 1,
+                                  static_cast<std::uint32_t>(segments.size())));
   PC_CHECK_OK(backend.attach(segments));
   logits_.resize(engine.model().desc.vocab_size);
   PC_CHECK_OK(backend.forward(fresh, &cancel_, logits_.data()));

@@ -43,7 +43,8 @@ struct SessionStats {
   std::uint64_t prompt_tokens = 0, cached_tokens = 0, computed_tokens = 0, generated_tokens = 0;
   std::uint32_t modules_found = 0, modules_encoded = 0;
   std::uint64_t cached_bytes = 0;  // K/V of modules, used where it lies
-  std::uint64_t plan_us = 0, lookup_us = 0, encode_us = 0, prefill_us = 0, ttft_us = 0, decode_us = 0;
+  std::uint64_t plan_us = 0, lookup_us = 0, encode_us = 0, prefill_us = 0, ttft_us = 0,
+                decode_us = 0;
   Finish finish = Finish::kNone;
 };
 
@@ -70,9 +71,11 @@ class Session {
   const SessionStats& stats() const { return stats_; }
 
  private:
-  Session(std::shared_ptr<const LoadedPrompt> prompt, const SessionOptions& options, std::uint32_t max_tokens);
+  Session(std::shared_ptr<const LoadedPrompt> prompt, const SessionOptions& options,
+          std::uint32_t max_tokens);
   Status pin_modules();
-  void use_run(const pml::PlanRun& run, std::vector<KvSegment>* segments, std::vector<pc_run>* fresh);
+  void use_run(const pml::PlanRun& run, std::vector<KvSegment>* segments,
+               std::vector<pc_run>* fresh);
   Status compute(std::span<const KvSegment> segments, std::span<const pc_run> fresh);
   Result<std::optional<TokenId>> advance();
   Status step();
@@ -81,14 +84,14 @@ class Session {
   std::shared_ptr<const LoadedPrompt> prompt_;
   SessionOptions options_;
   std::uint32_t max_tokens_;
-  std::vector<ModuleHandle> pins_;             // [jobs]; null where the plan uses none
+  std::vector<ModuleHandle> pins_;  // [jobs]; null where the plan uses none
   std::optional<BackendSession> backend_;
   Sampler sampler_;
   TextStream text_;
-  std::vector<float> logits_;                  // [vocab_size]
-  TokenId token_ = -1;                         // drawn, not yet computed
-  Position position_;                          // of the next token
-  std::int32_t cancel_ = 0;                    // by __atomic_* only: it crosses the C seam
+  std::vector<float> logits_;  // [vocab_size]
+  TokenId token_ = -1;         // drawn, not yet computed
+  Position position_;          // of the next token
+  std::int32_t cancel_ = 0;    // by __atomic_* only: it crosses the C seam
 
   SessionStats stats_;
 };

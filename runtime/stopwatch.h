@@ -10,7 +10,8 @@ class Stopwatch {
  public:
   std::uint64_t microseconds() const {
     const auto elapsed = std::chrono::steady_clock::now() - start_;
-    return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(elapsed).count());
+    return static_cast<std::uint64_t>(
+        std::chrono::duration_cast<std::chrono::microseconds>(elapsed).count());
   }
 
  private:

@@ -21,7 +21,9 @@ std::size_t partial_match(std::string_view text, std::string_view stop) {
 }  // namespace
 
 TextStream::TextStream(const Tokenizer& tokenizer, std::vector<std::string> stop)
-    : tokenizer_(tokenizer), stop_(std::move(stop)), drop_space_(tokenizer.facts().adds_prefix_space) {
+    : tokenizer_(tokenizer),
+      stop_(std::move(stop)),
+      drop_space_(tokenizer.facts().adds_prefix_space) {
   std::erase(stop_, std::string());
   for (std::string* s : {&bytes_, &pending_, &text_}) s->reserve(kRoomBytes);
 }

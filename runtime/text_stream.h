@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "pml/text_encoder.h"   // TokenId
+#include "pml/text_encoder.h"  // TokenId
 #include "runtime/tokenizer.h"
 #include "runtime/utf8.h"
 
@@ -42,7 +42,7 @@ class TextStream {
   std::string bytes_;    // of one token
   std::string pending_;  // whole characters not yet certain
   std::string text_;
-  bool drop_space_;      // the answer's leading space is still to be dropped
+  bool drop_space_;  // the answer's leading space is still to be dropped
 };
 
 }  // namespace pc

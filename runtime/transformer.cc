@@ -6,7 +6,9 @@
 namespace pc {
 namespace {
 
-const float* vector_of(const pc_tensor& t) { return static_cast<const float*>(t.data); }
+const float* vector_of(const pc_tensor& t) {
+  return static_cast<const float*>(t.data);
+}
 
 std::uint32_t widest_input(const pc_model_desc& d) {
   return std::max({d.d_model, d.d_ffn, d.n_heads * d.head_dim});
@@ -20,16 +22,22 @@ KvGeometry geometry_of(const pc_model_desc& d, KvType type) {
 
 Transformer::Transformer(const pc_model_desc& desc, KvType type, const simd::Kernels& kernels,
                          Parallel parallel, const TransformerLimits& limits)
-    : desc_(desc), kernels_(kernels), parallel_(parallel),
+    : desc_(desc),
+      kernels_(kernels),
+      parallel_(parallel),
       tail_(geometry_of(desc, type), limits.tail_tokens, limits.tail_segments),
-      attention_(desc, type, kernels, parallel, kChunkTokens, limits.max_segments + limits.tail_segments),
+      attention_(desc, type, kernels, parallel, kChunkTokens,
+                 limits.max_segments + limits.tail_segments),
       key_rotations_({desc.inv_freq, desc.rope_dims / 2}, kChunkTokens),
       gemm_(kernels, parallel, kChunkTokens, widest_input(desc)),
-      x_(std::size_t{kChunkTokens} * desc.d_model), h_(x_.size()),
+      x_(std::size_t{kChunkTokens} * desc.d_model),
+      h_(x_.size()),
       q_(std::size_t{kChunkTokens} * desc.n_heads * desc.head_dim),
-      k_(std::size_t{kChunkTokens} * desc.n_kv_heads * desc.head_dim), v_(k_.size()),
+      k_(std::size_t{kChunkTokens} * desc.n_kv_heads * desc.head_dim),
+      v_(k_.size()),
       mixed_(q_.size()),
-      gate_(std::size_t{kChunkTokens} * desc.d_ffn), up_(gate_.size()) {
+      gate_(std::size_t{kChunkTokens} * desc.d_ffn),
+      up_(gate_.size()) {
   segments_.reserve(limits.max_segments + limits.tail_segments);
   tokens_.reserve(kChunkTokens);
   positions_.reserve(kChunkTokens);
@@ -39,7 +47,8 @@ Transformer::Transformer(const pc_model_desc& desc, KvType type, const simd::Ker
 Status Transformer::attach(std::span<const KvSegment> segments) {
   const std::size_t room = segments_.capacity() - n_attached_;
   if (tail_.n_segments() != 0 || segments.size() > room) {
-    return error(Code::kInvalidArgument, "segments are attached before the first token, and no more than announced");
+    return error(Code::kInvalidArgument,
+                 "segments are attached before the first token, and no more than announced");
   }
   segments_.resize(n_attached_);
   segments_.insert(segments_.end(), segments.begin(), segments.end());
@@ -52,9 +61,9 @@ Status Transformer::admit(std::span<const pc_run> runs) const {
   for (const pc_run& run : runs) {
     for (std::uint32_t i = 0; i < run.n_tokens; ++i) {
       if (run.tokens[i] < 0 || static_cast<std::uint32_t>(run.tokens[i]) >= desc_.vocab_size) {
-        return error(Code::kInvalidArgument,
-                     "token " + std::to_string(run.tokens[i]) + " is outside the model's vocabulary of " +
-                         std::to_string(desc_.vocab_size));
+        return error(Code::kInvalidArgument, "token " + std::to_string(run.tokens[i]) +
+                                                 " is outside the model's vocabulary of " +
+                                                 std::to_string(desc_.vocab_size));
       }
     }
   }
@@ -116,7 +125,8 @@ Status Transformer::compute_chunk(const volatile std::int32_t* cancel) {
 
   embed();
   for (std::uint32_t layer = 0; layer < desc_.n_layers; ++layer) {
-    if (cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED)) return error(Code::kCancelled, "cancelled");
+    if (cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED))
+      return error(Code::kCancelled, "cancelled");
     PC_CHECK_OK(attention_block(layer));
     PC_CHECK_OK(feed_forward_block(desc_.layers[layer]));
   }
@@ -133,7 +143,8 @@ void Transformer::embed() {
   const auto type = static_cast<simd::Type>(e.dtype);
   const std::size_t row_bytes = e.cols * simd::type_bytes(type);
   for (std::uint32_t i = 0; i < n_tokens(); ++i) {
-    const auto* row = static_cast<const std::byte*>(e.data) + static_cast<std::size_t>(tokens_[i].id) * row_bytes;
+    const auto* row =
+        static_cast<const std::byte*>(e.data) + static_cast<std::size_t>(tokens_[i].id) * row_bytes;
     kernels_.to_f32(row, type, e.cols, x_.data() + std::size_t{i} * desc_.d_model);
   }
 }
@@ -197,14 +208,16 @@ void Transformer::store_keys_and_values(std::uint32_t index) {
       float* k = k_.data() + (std::size_t{i} * desc_.n_kv_heads + head) * hd;
       if (layer.k_norm.data) kernels_.rms_norm(k, vector_of(layer.k_norm), hd, desc_.norm_eps, k);
       kernels_.rotate(k, key_rotations_.cos(i), key_rotations_.sin(i), half, desc_.rope_scale, k);
-      tail_.write(index, head, tokens_[i].row, k, v_.data() + (std::size_t{i} * desc_.n_kv_heads + head) * hd);
+      tail_.write(index, head, tokens_[i].row, k,
+                  v_.data() + (std::size_t{i} * desc_.n_kv_heads + head) * hd);
     }
   });
 }
 
 // logits = Whead norm(x of the last computed token), which compute_chunk left in h_.
 Status Transformer::read_logits(float* logits) {
-  kernels_.rms_norm(h_.data(), vector_of(desc_.final_norm), desc_.d_model, desc_.norm_eps, h_.data());
+  kernels_.rms_norm(h_.data(), vector_of(desc_.final_norm), desc_.d_model, desc_.norm_eps,
+                    h_.data());
   return gemm_.linear(h_.data(), 1, desc_.lm_head, false, logits);
 }
 

@@ -57,7 +57,8 @@ class Transformer {
   Status compute_chunk(const volatile std::int32_t* cancel);
   Status attention_block(std::uint32_t layer);
   Status feed_forward_block(const pc_layer& layer);
-  Status linear(const float* x, const pc_tensor& w, const pc_tensor& bias, bool accumulate, float* y);
+  Status linear(const float* x, const pc_tensor& w, const pc_tensor& bias, bool accumulate,
+                float* y);
   void embed();
   void norm_rows(const pc_tensor& weight, const float* x, float* y);
   void store_keys_and_values(std::uint32_t layer);
@@ -68,10 +69,10 @@ class Transformer {
   Parallel parallel_;
   KvTail tail_;
   Attention attention_;
-  RotationTable key_rotations_;         // by key_position, a row a token of the chunk
+  RotationTable key_rotations_;  // by key_position, a row a token of the chunk
   Gemm gemm_;
 
-  std::vector<KvSegment> segments_;     // attached, then the tail's
+  std::vector<KvSegment> segments_;  // attached, then the tail's
   std::uint32_t n_attached_ = 0;
 
   // The chunk: n_tokens() tokens in order of position.
@@ -79,12 +80,12 @@ class Transformer {
   std::vector<std::int32_t> positions_, key_positions_;
   std::uint32_t n_tokens() const { return static_cast<std::uint32_t>(tokens_.size()); }
 
-  AlignedBuffer<float> x_;              // [kChunkTokens, d_model] residual stream
-  AlignedBuffer<float> h_;              // [kChunkTokens, d_model] normed
-  AlignedBuffer<float> q_;              // [kChunkTokens, n_heads, head_dim]
-  AlignedBuffer<float> k_, v_;          // [kChunkTokens, n_kv_heads, head_dim]
-  AlignedBuffer<float> mixed_;          // [kChunkTokens, n_heads, head_dim]
-  AlignedBuffer<float> gate_, up_;      // [kChunkTokens, d_ffn]
+  AlignedBuffer<float> x_;          // [kChunkTokens, d_model] residual stream
+  AlignedBuffer<float> h_;          // [kChunkTokens, d_model] normed
+  AlignedBuffer<float> q_;          // [kChunkTokens, n_heads, head_dim]
+  AlignedBuffer<float> k_, v_;      // [kChunkTokens, n_kv_heads, head_dim]
+  AlignedBuffer<float> mixed_;      // [kChunkTokens, n_heads, head_dim]
+  AlignedBuffer<float> gate_, up_;  // [kChunkTokens, d_ffn]
 };
 
 }  // namespace pc

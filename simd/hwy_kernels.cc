@@ -10,10 +10,12 @@
 // SSE4, AVX2 and AVX-512 cover the x86 machines in use; the step between the
 // baseline and SSE4 would only make the library larger.
 #define HWY_DISABLED_TARGETS HWY_SSSE3
+// clang-format off: foreach_target.h comes first
 #include <hwy/foreach_target.h>
 
 #include <hwy/highway.h>
 #include <hwy/contrib/math/math-inl.h>
+// clang-format on
 
 #include "simd/kernels.h"
 
@@ -29,13 +31,16 @@ using VF = hn::Vec<DF>;
 constexpr DF kF;
 constexpr DU kU;
 constexpr std::size_t kN = hn::MaxLanes(DF());
-constexpr std::size_t kBlock = 16;         // tokens a packed block: modules/kv.h
+constexpr std::size_t kBlock = 16;           // tokens a packed block: modules/kv.h
 constexpr std::size_t kParts = kBlock / kN;  // vectors a block of tokens
 
 // ---------------------------------------------------------------- elements
 
-HWY_INLINE VF load_f32(const float* p) { return hn::LoadU(kF, p); }
-#if HWY_ARCH_X86 && HWY_TARGET >= HWY_SSE4  // no F16C, and Highway's stand-in maps infinities to numbers
+HWY_INLINE VF load_f32(const float* p) {
+  return hn::LoadU(kF, p);
+}
+#if HWY_ARCH_X86 && \
+    HWY_TARGET >= HWY_SSE4  // no F16C, and Highway's stand-in maps infinities to numbers
 HWY_INLINE VF load_f16(const std::uint16_t* p) {
   const hn::Rebind<std::uint16_t, DF> d16;
   const auto half = hn::PromoteTo(kU, hn::LoadU(d16, p));
@@ -43,8 +48,8 @@ HWY_INLINE VF load_f16(const std::uint16_t* p) {
   // Exponents differ by 127 - 15: one exact product rights them, subnormals too.
   const VF scaled = hn::Mul(hn::BitCast(kF, magnitude), hn::Set(kF, 0x1p112f));
   const auto special = hn::Gt(hn::BitCast(kF, magnitude), hn::Set(kF, 0x1.ffcp-97f));
-  const VF finite_or_not = hn::IfThenElse(
-      special, hn::BitCast(kF, hn::Or(magnitude, hn::Set(kU, 0x7f800000u))), scaled);
+  const VF finite_or_not =
+      hn::IfThenElse(special, hn::BitCast(kF, hn::Or(magnitude, hn::Set(kU, 0x7f800000u))), scaled);
   const auto sign = hn::ShiftLeft<16>(hn::And(half, hn::Set(kU, 0x8000u)));
   return hn::Or(finite_or_not, hn::BitCast(kF, sign));
 }
@@ -128,17 +133,26 @@ HWY_INLINE void matmul_typed(const MatmulArgs& a) {
   std::size_t i = 0;
   for (; i + 4 <= a.m; i += 4) matmul_rows<E, 4>(a, i);
   switch (a.m - i) {
-    case 3: matmul_rows<E, 3>(a, i); break;
-    case 2: matmul_rows<E, 2>(a, i); break;
-    case 1: matmul_rows<E, 1>(a, i); break;
+    case 3:
+      matmul_rows<E, 3>(a, i);
+      break;
+    case 2:
+      matmul_rows<E, 2>(a, i);
+      break;
+    case 1:
+      matmul_rows<E, 1>(a, i);
+      break;
   }
 }
 
 void matmul(const MatmulArgs& a) {
   switch (a.type) {
-    case Type::kF32: return matmul_typed<F32>(a);
-    case Type::kF16: return matmul_typed<F16>(a);
-    case Type::kBf16: return matmul_typed<Bf16>(a);
+    case Type::kF32:
+      return matmul_typed<F32>(a);
+    case Type::kF16:
+      return matmul_typed<F16>(a);
+    case Type::kBf16:
+      return matmul_typed<Bf16>(a);
   }
 }
 
@@ -189,8 +203,7 @@ HWY_INLINE void score_block(const AttendArgs& a, std::size_t row, std::size_t bl
     }
   }
   for (std::size_t r = 0; r < kR; ++r)
-    for (std::size_t v = 0; v < kParts; ++v)
-      hn::StoreU(sum[r][v], kF, scores[r] + column + v * kN);
+    for (std::size_t v = 0; v < kParts; ++v) hn::StoreU(sum[r][v], kF, scores[r] + column + v * kN);
 }
 
 // scores -> exp(scores - new maximum), in place; rows not visible become 0.
@@ -198,7 +211,8 @@ HWY_INLINE void score_block(const AttendArgs& a, std::size_t row, std::size_t bl
 HWY_INLINE float soften(const AttendArgs& a, std::size_t row, float* scores, std::size_t first,
                         std::size_t n) {
   const std::size_t begin = a.begin[row] > first ? a.begin[row] - first : 0;
-  const std::size_t end = a.end[row] < first + n ? (a.end[row] > first ? a.end[row] - first : 0) : n;
+  const std::size_t end =
+      a.end[row] < first + n ? (a.end[row] > first ? a.end[row] - first : 0) : n;
   const float lowest = -HUGE_VALF;
   for (std::size_t t = 0; t < n && t < begin; ++t) scores[t] = lowest;
   for (std::size_t t = end; t < n; ++t) scores[t] = lowest;
@@ -220,8 +234,7 @@ HWY_INLINE float soften(const AttendArgs& a, std::size_t row, float* scores, std
     hn::StoreU(p, kF, scores + t);
   }
   const float old = a.max[row];
-  const float correction =
-      old == lowest ? 0.0f : hn::GetLane(hn::Exp(kF, hn::Set(kF, old - m)));
+  const float correction = old == lowest ? 0.0f : hn::GetLane(hn::Exp(kF, hn::Set(kF, old - m)));
   a.max[row] = m;
   a.sum[row] = a.sum[row] * correction + hn::GetLane(hn::SumOfLanes(kF, sum));
   return correction;
@@ -388,9 +401,12 @@ HWY_INLINE void widen(const void* src, std::size_t n, float* dst) {
 
 void to_f32(const void* src, Type type, std::size_t n, float* dst) {
   switch (type) {
-    case Type::kF32: return widen<F32>(src, n, dst);
-    case Type::kF16: return widen<F16>(src, n, dst);
-    case Type::kBf16: return widen<Bf16>(src, n, dst);
+    case Type::kF32:
+      return widen<F32>(src, n, dst);
+    case Type::kF16:
+      return widen<F16>(src, n, dst);
+    case Type::kBf16:
+      return widen<Bf16>(src, n, dst);
   }
 }
 
@@ -402,8 +418,7 @@ void to_bf16(const float* src, std::size_t n, std::uint16_t* dst) {
     const auto bits = hn::BitCast(kU, x);
     const auto high = hn::ShiftRight<16>(bits);
     const auto odd = hn::And(high, hn::Set(kU, 1u));
-    const auto rounded =
-        hn::ShiftRight<16>(hn::Add(bits, hn::Add(odd, hn::Set(kU, 0x7fffu))));
+    const auto rounded = hn::ShiftRight<16>(hn::Add(bits, hn::Add(odd, hn::Set(kU, 0x7fffu))));
     const auto nan = hn::Or(high, hn::Set(kU, 0x40u));
     const auto is_nan = hn::RebindMask(kU, hn::IsNaN(x));
     hn::StoreU(hn::DemoteTo(d16, hn::BitCast(hn::RebindToSigned<DU>(),
@@ -416,14 +431,19 @@ void to_bf16(const float* src, std::size_t n, std::uint16_t* dst) {
 constexpr const char* isa_name() {
   switch (HWY_TARGET) {
 #if HWY_ARCH_X86
-    case HWY_SSE4: return "sse4";
-    case HWY_AVX2: return "avx2";
-    case HWY_AVX3: return "avx512";
+    case HWY_SSE4:
+      return "sse4";
+    case HWY_AVX2:
+      return "avx2";
+    case HWY_AVX3:
+      return "avx512";
 #endif
 #if HWY_ARCH_ARM
-    case HWY_NEON: return "neon";
+    case HWY_NEON:
+      return "neon";
 #endif
-    default: return "baseline";
+    default:
+      return "baseline";
   }
 }
 
@@ -432,7 +452,9 @@ constexpr Kernels kTable = {isa_name(), matmul, attend, rms_norm, rotate,
 
 }  // namespace
 
-const Kernels* table() { return &kTable; }
+const Kernels* table() {
+  return &kTable;
+}
 
 }  // namespace pc::simd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -18,7 +18,9 @@ namespace pc::simd {
 // Element types of stored weights; the numbers are pc_dtype's.
 enum class Type : std::uint32_t { kF32 = 1, kF16 = 2, kBf16 = 3 };
 
-constexpr std::size_t type_bytes(Type type) { return type == Type::kF32 ? 4 : 2; }
+constexpr std::size_t type_bytes(Type type) {
+  return type == Type::kF32 ? 4 : 2;
+}
 
 // y[i][j] (+)= sum_k x[i][k] * w[j][k], for j in [n_begin, n_end): the weights
 // are read once for up to four rows of x, straight from their stored type.
@@ -31,7 +33,7 @@ struct MatmulArgs {
   std::size_t m, k;
   std::size_t n_begin, n_end;
   Type type;
-  bool accumulate;       // add to y instead of overwriting it
+  bool accumulate;  // add to y instead of overwriting it
 };
 
 // Rows of queries against one run of packed keys and values (modules/kv.h),
@@ -47,8 +49,8 @@ struct AttendArgs {
   float* sum;                  // [n_rows] running sum of exponentials
   float* acc;                  // [n_rows, head_dim] running weighted values
   std::size_t n_rows;
-  std::size_t head_dim;        // even
-  bool bf16;                   // packed type: bf16 pairs, or f32
+  std::size_t head_dim;  // even
+  bool bf16;             // packed type: bf16 pairs, or f32
 };
 
 struct Kernels {
@@ -90,7 +92,8 @@ extern const Kernels kScalarKernels;
 inline std::uint16_t bf16_from_f32(float value) {
   std::uint32_t bits;
   __builtin_memcpy(&bits, &value, sizeof bits);
-  if ((bits & 0x7fffffffu) > 0x7f800000u) return static_cast<std::uint16_t>(bits >> 16 | 0x40u);  // NaN stays NaN
+  if ((bits & 0x7fffffffu) > 0x7f800000u)
+    return static_cast<std::uint16_t>(bits >> 16 | 0x40u);  // NaN stays NaN
   return static_cast<std::uint16_t>((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
 }
 

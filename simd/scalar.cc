@@ -15,19 +15,24 @@ float f32_from_f16(std::uint16_t h) {
   const int exponent = h >> 10 & 31;
   const int mantissa = h & 1023;
   float magnitude;
-  if (exponent == 0) magnitude = std::ldexp(static_cast<float>(mantissa), -24);
+  if (exponent == 0)
+    magnitude = std::ldexp(static_cast<float>(mantissa), -24);
   else if (exponent == 31)
-    magnitude = mantissa ? std::numeric_limits<float>::quiet_NaN()
-                         : std::numeric_limits<float>::infinity();
-  else magnitude = std::ldexp(static_cast<float>(mantissa + 1024), exponent - 25);
+    magnitude =
+        mantissa ? std::numeric_limits<float>::quiet_NaN() : std::numeric_limits<float>::infinity();
+  else
+    magnitude = std::ldexp(static_cast<float>(mantissa + 1024), exponent - 25);
   return h & 0x8000 ? -magnitude : magnitude;
 }
 
 float element(const void* data, Type type, std::size_t i) {
   switch (type) {
-    case Type::kF32: return static_cast<const float*>(data)[i];
-    case Type::kF16: return f32_from_f16(static_cast<const std::uint16_t*>(data)[i]);
-    case Type::kBf16: return f32_from_bf16(static_cast<const std::uint16_t*>(data)[i]);
+    case Type::kF32:
+      return static_cast<const float*>(data)[i];
+    case Type::kF16:
+      return f32_from_f16(static_cast<const std::uint16_t*>(data)[i]);
+    case Type::kBf16:
+      return f32_from_bf16(static_cast<const std::uint16_t*>(data)[i]);
   }
   return 0.0f;
 }
@@ -73,7 +78,8 @@ void attend(const AttendArgs& a) {
       const float p = std::exp(s - m);
       a.max[r] = m;
       a.sum[r] = a.sum[r] * correction + p;
-      for (std::size_t d = 0; d < a.head_dim; ++d) acc[d] = acc[d] * correction + p * value(a, t, d);
+      for (std::size_t d = 0; d < a.head_dim; ++d)
+        acc[d] = acc[d] * correction + p * value(a, t, d);
     }
   }
 }
@@ -112,7 +118,7 @@ void to_bf16(const float* src, std::size_t n, std::uint16_t* dst) {
 
 }  // namespace
 
-const Kernels kScalarKernels = {"scalar", matmul,   attend, rms_norm, rotate,
-                                silu_mul, add,      to_f32, to_bf16};
+const Kernels kScalarKernels = {"scalar", matmul, attend, rms_norm, rotate,
+                                silu_mul, add,    to_f32, to_bf16};
 
 }  // namespace pc::simd

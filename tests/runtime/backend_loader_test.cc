@@ -3,9 +3,9 @@
 
 #include "runtime/backend_loader.h"
 
-#include <catch2/catch.hpp>
 #include <sys/stat.h>
 
+#include <catch2/catch.hpp>
 #include <filesystem>
 
 #include "runtime/engine.h"
@@ -31,7 +31,8 @@ TEST_CASE("a plug-in computes through the same seam") {
   REQUIRE(engine.ok());
   REQUIRE((*engine)->remark().empty());
   REQUIRE(std::string((*engine)->backend().name()) == "fake");
-  const auto schema = LoadedSchema::parse(*engine, R"(<schema name="s">Some text. <module name="m">A module.</module></schema>)", "");
+  const auto schema = LoadedSchema::parse(
+      *engine, R"(<schema name="s">Some text. <module name="m">A module.</module></schema>)", "");
   REQUIRE(schema.ok());
   const auto prompt = LoadedPrompt::parse(*schema, R"(<prompt schema="s"><m/>Question?</prompt>)");
   REQUIRE(prompt.ok());
@@ -56,8 +57,12 @@ TEST_CASE("a plug-in that cannot be used leaves the CPU at work, and says why") 
   ::chmod(loose.c_str(), 0777);
   folder.write("text.so", "not a library");
   const std::vector<std::pair<std::string, std::string>> cases = {
-      {folder.path() + "/missing.so", "No such file"}, {"relative.so", "absolute path"},
-      {loose, "another user"}, {text, "cannot load"}, {PC_FAKE_BACKEND_OLD, "interface version"}, {folder.path(), "regular file"}};
+      {folder.path() + "/missing.so", "No such file"},
+      {"relative.so", "absolute path"},
+      {loose, "another user"},
+      {text, "cannot load"},
+      {PC_FAKE_BACKEND_OLD, "interface version"},
+      {folder.path(), "regular file"}};
   for (const auto& [backend, why] : cases) {
     INFO(backend);
     const auto engine = Engine::open(fake_options(checkpoint, backend));

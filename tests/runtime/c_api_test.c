@@ -9,20 +9,20 @@
 
 static int failures = 0;
 
-#define CHECK(condition)                                                       \
-  do {                                                                         \
-    if (!(condition)) {                                                        \
-      ++failures;                                                              \
-      fprintf(stderr, "%s:%d: %s is not so; last error: %s\n", __FILE__, __LINE__, #condition, error.message); \
-    }                                                                          \
+#define CHECK(condition)                                                                       \
+  do {                                                                                         \
+    if (!(condition)) {                                                                        \
+      ++failures;                                                                              \
+      fprintf(stderr, "%s:%d: %s is not so; last error: %s\n", __FILE__, __LINE__, #condition, \
+              error.message);                                                                  \
+    }                                                                                          \
   } while (0)
 
 static const char* schema_pml =
     "<schema name=\"s\"><system>Be short.</system>\n"
     "<module name=\"a\">A page about <param name=\"x\" len=\"4\"/>.</module>\n"
     "<module name=\"b\">Another page.</module></schema>";
-static const char* prompt_pml =
-    "<prompt schema=\"s\"><a x=\"it\"/><user>And now?</user></prompt>";
+static const char* prompt_pml = "<prompt schema=\"s\"><a x=\"it\"/><user>And now?</user></prompt>";
 
 static pc_error error;
 
@@ -50,10 +50,12 @@ static void bad_arguments(pc_engine* engine) {
   CHECK(pc_engine_open(NULL, &other, &error) == PC_INVALID_ARGUMENT);
   CHECK(other == (pc_engine*)8); /* untouched on failure */
   CHECK(pc_schema_parse(engine, NULL, 0, NULL, &schema, &error) == PC_INVALID_ARGUMENT);
-  CHECK(pc_schema_parse(engine, "<schema name='s'>\n  <modul/></schema>", PC_NUL_TERMINATED, NULL, &schema, &error) == PC_PML_SEMANTIC);
+  CHECK(pc_schema_parse(engine, "<schema name='s'>\n  <modul/></schema>", PC_NUL_TERMINATED, NULL,
+                        &schema, &error) == PC_PML_SEMANTIC);
   CHECK(error.line == 2 && error.column == 3);
   CHECK(strstr(error.message, "module") != NULL); /* the nearest known name */
-  CHECK(pc_schema_parse(engine, "<schema", PC_NUL_TERMINATED, NULL, &schema, &error) == PC_PML_SYNTAX);
+  CHECK(pc_schema_parse(engine, "<schema", PC_NUL_TERMINATED, NULL, &schema, &error) ==
+        PC_PML_SYNTAX);
   CHECK(schema == (pc_schema*)8);
   CHECK(strcmp(pc_status_name(PC_PML_SEMANTIC), "pml-semantic") == 0);
   CHECK(strcmp(pc_status_name(4711), "unknown") == 0);
@@ -97,7 +99,8 @@ static unsigned answer(const pc_prompt* prompt, int no_reuse, pc_session_stats* 
     CHECK(strlen(token.text) == token.text_bytes);
   }
   CHECK(status == PC_DONE);
-  CHECK(pc_session_next(session, &token, &error) == PC_DONE && token.id == -1 && token.text_bytes == 0);
+  CHECK(pc_session_next(session, &token, &error) == PC_DONE && token.id == -1 &&
+        token.text_bytes == 0);
   stats->struct_size = sizeof *stats;
   pc_session_get_stats(session, stats);
   CHECK(stats->finish != PC_FINISH_NONE);
@@ -117,11 +120,14 @@ static void generate(pc_engine* engine) {
   CHECK(pc_schema_encode(schema, stop_at_once, NULL, NULL, &error) == PC_CANCELLED);
   encoded.struct_size = sizeof encoded;
   CHECK(pc_schema_encode(schema, count_modules, &modules, &encoded, &error) == PC_OK);
-  CHECK(modules == 3 && encoded.modules == 3 && encoded.modules_encoded == 2); /* one was done before the stop */
-  CHECK(pc_schema_describe(schema, &json, &error) == PC_OK && strstr(json, "\"path\":\"b\"") != NULL);
+  CHECK(modules == 3 && encoded.modules == 3 &&
+        encoded.modules_encoded == 2); /* one was done before the stop */
+  CHECK(pc_schema_describe(schema, &json, &error) == PC_OK &&
+        strstr(json, "\"path\":\"b\"") != NULL);
   pc_free(json);
   CHECK(pc_prompt_parse(schema, prompt_pml, strlen(prompt_pml), &prompt, &error) == PC_OK);
-  CHECK(pc_prompt_explain(prompt, &json, &error) == PC_OK && strstr(json, "\"state\":\"memory\"") != NULL);
+  CHECK(pc_prompt_explain(prompt, &json, &error) == PC_OK &&
+        strstr(json, "\"state\":\"memory\"") != NULL);
   pc_free(json);
   pc_schema_close(schema); /* the prompt keeps what it needs */
   first = answer(prompt, 0, &cached);
@@ -136,10 +142,13 @@ static void tokens(pc_engine* engine) {
   int32_t ids[64];
   size_t n = 0;
   char* text = NULL;
-  CHECK(pc_tokenize(engine, "A short text", PC_NUL_TERMINATED, ids, 64, &n, &error) == PC_OK && n > 0 && n < 64);
-  CHECK(pc_detokenize(engine, ids, n, &text, &error) == PC_OK && strstr(text, "A short text") != NULL);
+  CHECK(pc_tokenize(engine, "A short text", PC_NUL_TERMINATED, ids, 64, &n, &error) == PC_OK &&
+        n > 0 && n < 64);
+  CHECK(pc_detokenize(engine, ids, n, &text, &error) == PC_OK &&
+        strstr(text, "A short text") != NULL);
   pc_free(text);
-  CHECK(pc_tokenize(engine, "A short text", PC_NUL_TERMINATED, NULL, 0, &n, &error) == PC_OK && n > 0);
+  CHECK(pc_tokenize(engine, "A short text", PC_NUL_TERMINATED, NULL, 0, &n, &error) == PC_OK &&
+        n > 0);
 }
 
 static void store(const char* cache) {
@@ -167,7 +176,8 @@ int main(int argc, char** argv) {
   pc_free(json);
   engine = open_engine(argv[1], argv[2]);
   if (!engine) return 1;
-  CHECK(pc_engine_describe(engine, &json, &error) == PC_OK && strstr(json, "\"kv_bytes_per_token\"") != NULL);
+  CHECK(pc_engine_describe(engine, &json, &error) == PC_OK &&
+        strstr(json, "\"kv_bytes_per_token\"") != NULL);
   pc_free(json);
   bad_arguments(engine);
   tokens(engine);

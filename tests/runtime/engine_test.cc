@@ -1,17 +1,18 @@
 // The whole path: PML text, modules in files, sessions. The dense oracle sees
 // only tokens, positions and who may see whom; everything else is the engine's.
 
-#include <catch2/catch.hpp>
+#include "runtime/engine.h"
+
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <catch2/catch.hpp>
 #include <cstdlib>
 #include <fstream>
 #include <set>
 #include <thread>
 
-#include "runtime/engine.h"
 #include "runtime/json.h"
 #include "runtime/loaded_schema.h"
 #include "runtime/reports.h"
@@ -47,7 +48,8 @@ const std::vector<std::string> kPrompts = {
     R"(<prompt schema="travel"><miami/><europe/></prompt>)",
 };
 
-EngineOptions options_for(const TinyCheckpoint& checkpoint, const std::string& cache, KvType type = KvType::kF32) {
+EngineOptions options_for(const TinyCheckpoint& checkpoint, const std::string& cache,
+                          KvType type = KvType::kF32) {
   EngineOptions o;
   o.model_path = checkpoint.path();
   o.cache_dir = cache;
@@ -64,12 +66,14 @@ T must(Result<T> result) {
   return std::move(result).value();
 }
 
-std::shared_ptr<LoadedSchema> schema_for(const std::shared_ptr<const Engine>& engine, std::string text, const std::string& modes = "") {
+std::shared_ptr<LoadedSchema> schema_for(const std::shared_ptr<const Engine>& engine,
+                                         std::string text, const std::string& modes = "") {
   if (!modes.empty()) text.replace(text.find("name=\"travel\""), 13, "name=\"travel\" " + modes);
   return must(LoadedSchema::parse(engine, text, ""));
 }
 
-std::unique_ptr<Session> session_for(const std::shared_ptr<LoadedSchema>& schema, const std::string& prompt, bool no_reuse = false) {
+std::unique_ptr<Session> session_for(const std::shared_ptr<LoadedSchema>& schema,
+                                     const std::string& prompt, bool no_reuse = false) {
   SessionOptions o;
   o.max_tokens = 8;
   o.no_reuse = no_reuse;
@@ -94,14 +98,18 @@ RawPlan raw_plan(const LoadedSchema& schema, const pml::Plan& plan) {
     raw.jobs.push_back(job);
   }
   for (const pml::PlanRun& run : plan.runs) {
-    if (run.kind == pml::RunKind::kCached) raw.prompt.push_back({static_cast<int>(run.job), kept[run.job][run.job_run], run.tokens, run.position});
-    else raw.prompt.push_back({-1, 0, run.tokens, run.position});
+    if (run.kind == pml::RunKind::kCached)
+      raw.prompt.push_back(
+          {static_cast<int>(run.job), kept[run.job][run.job_run], run.tokens, run.position});
+    else
+      raw.prompt.push_back({-1, 0, run.tokens, run.position});
   }
   return raw;
 }
 
 // dense_rows() takes whole runs; a plan's last cached run may lack its last token.
-std::vector<double> oracle_logits(const TinyCheckpoint& checkpoint, const LoadedSchema& schema, const pml::Plan& plan) {
+std::vector<double> oracle_logits(const TinyCheckpoint& checkpoint, const LoadedSchema& schema,
+                                  const pml::Plan& plan) {
   RawPlan raw = raw_plan(schema, plan);
   for (RawPlanRun& run : raw.prompt) {
     if (run.job < 0) continue;
@@ -121,8 +129,12 @@ double worst(std::span<const float> got, const std::vector<double>& want) {
   return max_difference({got.begin(), got.end()}, want);
 }
 
-const std::vector<std::string> kModes = {"", "positions=\"schema\"", "attend=\"self\"", "attend=\"schema\"",
-                                         "attend=\"self\" positions=\"schema\"", "attend=\"schema\" positions=\"schema\""};
+const std::vector<std::string> kModes = {"",
+                                         "positions=\"schema\"",
+                                         "attend=\"self\"",
+                                         "attend=\"schema\"",
+                                         "attend=\"self\" positions=\"schema\"",
+                                         "attend=\"schema\" positions=\"schema\""};
 
 TEST_CASE("every prompt in every mode equals the dense oracle, encoded and mapped") {
   const TinyCheckpoint checkpoint(1);
@@ -135,7 +147,8 @@ TEST_CASE("every prompt in every mode equals the dense oracle, encoded and mappe
         INFO(modes << " " << process << " " << prompt);
         const auto session = session_for(schema, prompt);
         REQUIRE(session->prefill().ok());
-        REQUIRE(worst(session->logits(), oracle_logits(checkpoint, *schema, must(schema->plan(prompt)))) <= 1e-4);
+        REQUIRE(worst(session->logits(),
+                      oracle_logits(checkpoint, *schema, must(schema->plan(prompt)))) <= 1e-4);
         if (process == 1) REQUIRE(session->stats().modules_encoded == 0);
       }
     }
@@ -147,7 +160,8 @@ TEST_CASE("a scaffold over all imports, and one module after its prefix, equal t
   const TempFolder cache;
   const auto engine = must(Engine::open(options_for(checkpoint, cache.path())));
   // An empty slot is seen by no one in the flat prompt: the scaffold's text has none.
-  const std::string scaffold = R"(<schema name="travel">Start. <module name="a">Alpha and beta.</module> Middle.
+  const std::string scaffold =
+      R"(<schema name="travel">Start. <module name="a">Alpha and beta.</module> Middle.
       <module name="b">Gamma, delta. <module name="c">Nested text.</module> More.</module> End.
       <scaffold name="all" modules="a b b/c"/></schema>)";
   for (const std::string& modes : {std::string(), std::string("attend=\"self\"")}) {
@@ -158,23 +172,32 @@ TEST_CASE("a scaffold over all imports, and one module after its prefix, equal t
     REQUIRE(full->prefill().ok());
     REQUIRE(cached->stats().cached_tokens > 0);
     REQUIRE(full->stats().cached_tokens == 0);
-    for (std::size_t v = 0; v < full->logits().size(); ++v) REQUIRE(std::fabs(cached->logits()[v] - full->logits()[v]) <= 1e-4f);
+    for (std::size_t v = 0; v < full->logits().size(); ++v)
+      REQUIRE(std::fabs(cached->logits()[v] - full->logits()[v]) <= 1e-4f);
   }
-  const auto schema = schema_for(engine, R"(<schema name="travel">Start here. <module name="a">Alpha and beta.</module></schema>)");
+  const auto schema = schema_for(
+      engine,
+      R"(<schema name="travel">Start here. <module name="a">Alpha and beta.</module></schema>)");
   const std::string prompt = R"(<prompt schema="travel"><a/> Question?</prompt>)";
   const auto cached = session_for(schema, prompt), full = session_for(schema, prompt, true);
   REQUIRE(generate(*cached) == generate(*full));
-  for (std::size_t v = 0; v < full->logits().size(); ++v) REQUIRE(std::fabs(cached->logits()[v] - full->logits()[v]) <= 1e-4f);
+  for (std::size_t v = 0; v < full->logits().size(); ++v)
+    REQUIRE(std::fabs(cached->logits()[v] - full->logits()[v]) <= 1e-4f);
 }
 
 TEST_CASE("one file serves two schemas at two offsets") {
   const TinyCheckpoint checkpoint(3);
   const TempFolder cache;
   const auto engine = must(Engine::open(options_for(checkpoint, cache.path())));
-  const auto near = schema_for(engine, R"(<schema name="travel" attend="self"><module name="x">The same page of text.</module></schema>)");
-  const auto far = schema_for(engine, R"(<schema name="travel" attend="self">Much text stands before it here, and more of it. <module name="page">The same page of text.</module></schema>)");
+  const auto near = schema_for(
+      engine,
+      R"(<schema name="travel" attend="self"><module name="x">The same page of text.</module></schema>)");
+  const auto far = schema_for(
+      engine,
+      R"(<schema name="travel" attend="self">Much text stands before it here, and more of it. <module name="page">The same page of text.</module></schema>)");
   const auto find = [](const LoadedSchema& schema, const std::string& name) -> std::uint32_t {
-    for (std::uint32_t j = 0; j < schema.jobs().size(); ++j) if (schema.jobs()[j].name == name) return j;
+    for (std::uint32_t j = 0; j < schema.jobs().size(); ++j)
+      if (schema.jobs()[j].name == name) return j;
     FAIL("no job " << name);
     return 0;
   };
@@ -185,7 +208,8 @@ TEST_CASE("one file serves two schemas at two offsets") {
   const auto second = session_for(far, prompt);
   REQUIRE(second->prefill().ok());
   REQUIRE(second->stats().modules_encoded == 1);  // only the anonymous text
-  REQUIRE(worst(second->logits(), oracle_logits(checkpoint, *far, must(far->plan(prompt)))) <= 1e-4);
+  REQUIRE(worst(second->logits(), oracle_logits(checkpoint, *far, must(far->plan(prompt)))) <=
+          1e-4);
 }
 
 TEST_CASE("explain is what the run then does, and answers repeat token for token") {
@@ -203,14 +227,17 @@ TEST_CASE("explain is what the run then does, and answers repeat token for token
       const auto session = must(Session::open(prompt, o));
       const auto answer = generate(*session);
       const SessionStats& stats = session->stats();
-      const auto number = [&](const char* key) { return static_cast<std::uint64_t>(report.root().member(key)->integer().value()); };
+      const auto number = [&](const char* key) {
+        return static_cast<std::uint64_t>(report.root().member(key)->integer().value());
+      };
       REQUIRE(number("prompt_tokens") == stats.prompt_tokens);
       REQUIRE(number("cached_tokens") == stats.cached_tokens);
       REQUIRE(number("computed_tokens") == stats.computed_tokens);
       REQUIRE(stats.cached_tokens + stats.computed_tokens == stats.prompt_tokens);
       const JsonView modules = report.root().member("modules").value();
       std::uint32_t misses = 0;
-      for (std::size_t m = 0; m < modules.size(); ++m) misses += modules.at(m).member("state")->string().value() == "miss";
+      for (std::size_t m = 0; m < modules.size(); ++m)
+        misses += modules.at(m).member("state")->string().value() == "miss";
       REQUIRE(misses == stats.modules_encoded);
       REQUIRE(modules.size() == stats.modules_found);
       if (process == 0) answers.push_back(answer);
@@ -238,8 +265,11 @@ TEST_CASE("modules are used in place: no byte of K/V is copied, and no token all
       for (std::size_t line = 0; line < maps.size(); line = maps.find('\n', line) + 1) {
         const std::string text = maps.substr(line, maps.find('\n', line) - line);
         char* end = nullptr;
-        const auto low = std::strtoull(text.c_str(), &end, 16), high = std::strtoull(end + 1, nullptr, 16);
-        if (at >= low && at < high) inside = text.find(key_of(schema->identity(job)).hex()) != std::string::npos && text.find(" r--s ") != std::string::npos;
+        const auto low = std::strtoull(text.c_str(), &end, 16),
+                   high = std::strtoull(end + 1, nullptr, 16);
+        if (at >= low && at < high)
+          inside = text.find(key_of(schema->identity(job)).hex()) != std::string::npos &&
+                   text.find(" r--s ") != std::string::npos;
       }
       REQUIRE(inside);
     }
@@ -318,7 +348,8 @@ TEST_CASE("what does not fit the context is an error before any work, with the n
 TEST_CASE("cancelling stops before the next layer and the session stays usable for reading") {
   const TinyCheckpoint checkpoint(9);
   const TempFolder cache;
-  const auto schema = schema_for(must(Engine::open(options_for(checkpoint, cache.path()))), kTravel);
+  const auto schema =
+      schema_for(must(Engine::open(options_for(checkpoint, cache.path()))), kTravel);
   const auto session = session_for(schema, kPrompts[2]);
   session->cancel();
   const auto token = session->next();
@@ -353,7 +384,8 @@ TEST_CASE("sixteen processes encode one schema: one file a module, equal answers
     ::setenv("PC_TEST_ANSWER", (answers.path() + "/" + std::to_string(i)).c_str(), 1);
     const pid_t pid = ::fork();
     if (pid == 0) {
-      ::execl("/proc/self/exe", "engine_test", "[.process]", "-o", "/dev/null", static_cast<char*>(nullptr));
+      ::execl("/proc/self/exe", "engine_test", "[.process]", "-o", "/dev/null",
+              static_cast<char*>(nullptr));
       ::_exit(127);
     }
     children.push_back(pid);
@@ -365,12 +397,16 @@ TEST_CASE("sixteen processes encode one schema: one file a module, equal answers
     REQUIRE(WEXITSTATUS(status) == 0);
   }
   std::set<std::string> different;
-  for (int i = 0; i < 16; ++i) different.insert(read_file(answers.path() + "/" + std::to_string(i)));
+  for (int i = 0; i < 16; ++i)
+    different.insert(read_file(answers.path() + "/" + std::to_string(i)));
   REQUIRE(different.size() == 1);
   REQUIRE_FALSE(different.begin()->empty());
-  const auto schema = schema_for(must(Engine::open(options_for(checkpoint, cache.path()))), kTravel);
+  const auto schema =
+      schema_for(must(Engine::open(options_for(checkpoint, cache.path()))), kTravel);
   std::size_t files = 0;
-  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(cache.path() + "/v1/objects")) ++files;
+  for ([[maybe_unused]] const auto& entry :
+       std::filesystem::directory_iterator(cache.path() + "/v1/objects"))
+    ++files;
   REQUIRE(files == schema->jobs().size());
 }
 
@@ -389,7 +425,8 @@ TEST_CASE("threads share one engine and one schema") {
       s.max_tokens = 8;
       const auto prompt = LoadedPrompt::parse(schema, kPrompts[3]);
       auto session = Session::open(*prompt, s);
-      for (auto token = (*session)->next(); token.ok() && *token; token = (*session)->next()) answer.push_back(**token);
+      for (auto token = (*session)->next(); token.ok() && *token; token = (*session)->next())
+        answer.push_back(**token);
     });
   }
   for (std::thread& t : threads) t.join();

@@ -10,7 +10,8 @@
 namespace pc {
 namespace {
 
-std::map<std::int32_t, int> histogram(SamplerOptions options, const std::vector<float>& logits, int n) {
+std::map<std::int32_t, int> histogram(SamplerOptions options, const std::vector<float>& logits,
+                                      int n) {
   std::map<std::int32_t, int> counts;
   Sampler sampler(options, static_cast<std::uint32_t>(logits.size()));
   for (int i = 0; i < n; ++i) ++counts[sampler.sample(logits)];
@@ -43,7 +44,8 @@ TEST_CASE("frequencies follow the softmax at the temperature") {
 
 TEST_CASE("top-k, top-p and min-p keep exactly the sets they name") {
   // Probabilities 0.5, 0.25, 0.125, 0.125 up to a constant.
-  const std::vector<float> logits = {std::log(8.0f), std::log(4.0f), std::log(2.0f), std::log(2.0f)};
+  const std::vector<float> logits = {std::log(8.0f), std::log(4.0f), std::log(2.0f),
+                                     std::log(2.0f)};
   const auto kept = [&](SamplerOptions o) {
     o.temperature = 1.0f;
     std::set<std::int32_t> tokens;
@@ -70,10 +72,10 @@ TEST_CASE("the repetition penalty lowers what was said, whatever its sign") {
   o.repetition_penalty = 2.0f;
   Sampler sampler(o, 3);
   sampler.observe(0);
-  REQUIRE(sampler.sample(std::vector<float>{3.0f, 2.0f, 0.0f}) == 1);   // 1.5 against 2
+  REQUIRE(sampler.sample(std::vector<float>{3.0f, 2.0f, 0.0f}) == 1);  // 1.5 against 2
   Sampler negative(o, 2);
   negative.observe(0);
-  REQUIRE(negative.sample(std::vector<float>{-1.0f, -1.5f}) == 1);      // -2 against -1.5
+  REQUIRE(negative.sample(std::vector<float>{-1.0f, -1.5f}) == 1);  // -2 against -1.5
 }
 
 TEST_CASE("a seed repeats its tokens, another does not") {

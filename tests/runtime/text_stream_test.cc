@@ -2,8 +2,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "tests/support/random.h"
 #include "tests/support/fixture.h"
+#include "tests/support/random.h"
 
 namespace pc {
 namespace {
@@ -19,7 +19,8 @@ struct Streamed {
   bool stopped = false;
 };
 
-Streamed stream(const Tokenizer& tokenizer, const Tokens& tokens, const std::vector<std::string>& stop) {
+Streamed stream(const Tokenizer& tokenizer, const Tokens& tokens,
+                const std::vector<std::string>& stop) {
   TextStream text(tokenizer, stop);
   Streamed out;
   for (const TokenId token : tokens) {
@@ -72,7 +73,8 @@ TEST_CASE("random bytes as tokens come out as valid text") {
   test::Random random(5);
   for (int round = 0; round < 200; ++round) {
     Tokens tokens;
-    for (int i = 0; i < 12; ++i) tokens.push_back(static_cast<TokenId>(random.below(t->vocab_size())));
+    for (int i = 0; i < 12; ++i)
+      tokens.push_back(static_cast<TokenId>(random.below(t->vocab_size())));
     stream(*t, tokens, {"ab"});
   }
 }

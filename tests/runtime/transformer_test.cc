@@ -1,8 +1,8 @@
 // The forward pass against the dense oracle: random plans, relocation,
 // permuted and split segments, windows, chunks, threads and K/V types.
 
-#include <catch2/catch.hpp>
 #include <algorithm>
+#include <catch2/catch.hpp>
 #include <numeric>
 
 #include "base/status.h"
@@ -31,8 +31,10 @@ RawPlan random_plan(Random& random, std::uint32_t vocab) {
     std::int32_t position = static_cast<std::int32_t>(random.below(5));
     const std::uint32_t n_runs = random.between(1, 4), kept = random.below(n_runs);
     for (std::uint32_t r = 0; r < n_runs; ++r) {
-      RawRun run{random_tokens(random, random.between(1, 20), vocab), position, r == kept || random.chance(0.4)};
-      position += static_cast<std::int32_t>(run.tokens.size() + (random.chance(0.3) ? random.below(7) : 0));
+      RawRun run{random_tokens(random, random.between(1, 20), vocab), position,
+                 r == kept || random.chance(0.4)};
+      position +=
+          static_cast<std::int32_t>(run.tokens.size() + (random.chance(0.3) ? random.below(7) : 0));
       job.runs.push_back(run);
     }
     plan.jobs.push_back(job);
@@ -60,14 +62,16 @@ RawPlan random_plan(Random& random, std::uint32_t vocab) {
 // f32 rounding through a few layers of width 32; the activations are of order one.
 constexpr double kF32Tolerance = 1e-4;
 
-void require_plan(PlanRunner& runner, const DenseOracle& oracle, const RawPlan& plan, double tolerance, bool at_once = false) {
+void require_plan(PlanRunner& runner, const DenseOracle& oracle, const RawPlan& plan,
+                  double tolerance, bool at_once = false) {
   std::vector<DenseRow> rows;
   auto last = dense_rows(plan, &rows);
   if (at_once) last = {last.back()};
   const auto want = oracle.forward(rows, last);
   const auto got = runner.run(plan, at_once);
   REQUIRE(got.size() == last.size());
-  for (std::size_t i = 0; i < last.size(); ++i) REQUIRE(max_difference(got[i], want[last[i]]) <= tolerance);
+  for (std::size_t i = 0; i < last.size(); ++i)
+    REQUIRE(max_difference(got[i], want[last[i]]) <= tolerance);
 }
 
 TEST_CASE("a thousand random plans equal the dense oracle") {
@@ -89,7 +93,8 @@ TEST_CASE("a thousand random plans equal the dense oracle") {
     PlanRunner runner(cpu_backend(), model.desc, KvType::kF32, shape_index % 2 + 1);
     for (int i = 0; i < 100; ++i) {
       INFO("shape " << shape_index << " plan " << i);
-      require_plan(runner, oracle, random_plan(random, shape.vocab_size), kF32Tolerance, i % 3 == 0);
+      require_plan(runner, oracle, random_plan(random, shape.vocab_size), kF32Tolerance,
+                   i % 3 == 0);
     }
   }
 }
@@ -99,9 +104,11 @@ TEST_CASE("one module right after its prefix equals the full prefill") {
   const TinyModel model(7);
   PlanRunner runner(cpu_backend(), model.desc, KvType::kF32, 0);
   for (int i = 0; i < 20; ++i) {
-    const auto prefix = random_tokens(random, random.between(1, 30), 64), module = random_tokens(random, random.between(1, 60), 64),
+    const auto prefix = random_tokens(random, random.between(1, 30), 64),
+               module = random_tokens(random, random.between(1, 60), 64),
                text = random_tokens(random, random.between(1, 20), 64);
-    const auto p = static_cast<std::int32_t>(prefix.size()), m = static_cast<std::int32_t>(module.size());
+    const auto p = static_cast<std::int32_t>(prefix.size()),
+               m = static_cast<std::int32_t>(module.size());
     RawPlan cached;
     cached.jobs = {{{{prefix, 0, true}}}, {{{prefix, 0, false}, {module, p, true}}}};
     cached.prompt = {{0, 0, {}, 0}, {1, 1, {}, p}, {-1, 0, text, p + m}};
@@ -132,7 +139,8 @@ TEST_CASE("one encoding serves a hundred offsets like an encoding made there") {
     const auto a = runner.run(moved), b = runner.run(there);
     std::vector<DenseRow> rows;
     const auto last = dense_rows(there, &rows);
-    REQUIRE(max_difference(a[0], DenseOracle(model.desc).forward(rows, last)[last[0]]) <= kF32Tolerance);
+    REQUIRE(max_difference(a[0], DenseOracle(model.desc).forward(rows, last)[last[0]]) <=
+            kF32Tolerance);
     for (std::size_t v = 0; v < a[0].size(); ++v) REQUIRE(std::fabs(a[0][v] - b[0][v]) <= 5e-5f);
   }
 }
@@ -149,7 +157,8 @@ TEST_CASE("permuting and splitting segments changes nothing beyond rounding") {
       const auto n = random.between(3, 70);
       encoded.push_back(runner.encode({{{random_tokens(random, n, 64), 0, true}}}));
       const KvSegment& s = encoded.back().at(0).segment;
-      segments.push_back({s.data, s.layer_stride_bytes, s.head_stride_bytes, s.value_offset_bytes, 0, n, position, 0});
+      segments.push_back({s.data, s.layer_stride_bytes, s.head_stride_bytes, s.value_offset_bytes,
+                          0, n, position, 0});
       position += static_cast<std::int32_t>(n);
     }
     const auto text = random_tokens(random, 12, 64);
@@ -168,12 +177,14 @@ TEST_CASE("permuting and splitting segments changes nothing beyond rounding") {
         cut.push_back(low);
         cut.push_back(high);
       }
-      for (std::size_t i = cut.size(); i > 1; --i) std::swap(cut[i - 1], cut[random.below(static_cast<std::uint32_t>(i))]);
+      for (std::size_t i = cut.size(); i > 1; --i)
+        std::swap(cut[i - 1], cut[random.below(static_cast<std::uint32_t>(i))]);
       const auto got = runner.compute(cut, fresh, 12, true);
       // In bf16 the rounding of a fresh key or value may fall the other way:
       // 2^-8 of one element in one row of many.
       const float tolerance = type == KvType::kF32 ? 5e-5f : 4e-3f;
-      for (std::size_t v = 0; v < got[0].size(); ++v) REQUIRE(std::fabs(got[0][v] - want[0][v]) <= tolerance);
+      for (std::size_t v = 0; v < got[0].size(); ++v)
+        REQUIRE(std::fabs(got[0][v] - want[0][v]) <= tolerance);
     }
   }
 }
@@ -185,14 +196,17 @@ TEST_CASE("long prompts: chunks, shares and threads change nothing beyond roundi
   const TinyModel model(10, shape);
   RawPlan plan;
   plan.jobs = {{{{random_tokens(random, 700, 64), 0, true}}}};
-  plan.prompt = {{0, 0, {}, 0}, {-1, 0, random_tokens(random, 600, 64), 700}, {-1, 0, random_tokens(random, 1, 64), 1300}};
+  plan.prompt = {{0, 0, {}, 0},
+                 {-1, 0, random_tokens(random, 600, 64), 700},
+                 {-1, 0, random_tokens(random, 1, 64), 1300}};
   std::vector<DenseRow> rows;
   const auto last = dense_rows(plan, &rows);
   const auto want = DenseOracle(model.desc).forward(rows, last);
   for (const std::uint32_t threads : {1u, 2u, 5u}) {
     PlanRunner runner(cpu_backend(), model.desc, KvType::kF32, threads);
     const auto got = runner.run(plan);
-    for (std::size_t i = 0; i < last.size(); ++i) REQUIRE(max_difference(got[i], want[last[i]]) <= kF32Tolerance);
+    for (std::size_t i = 0; i < last.size(); ++i)
+      REQUIRE(max_difference(got[i], want[last[i]]) <= kF32Tolerance);
   }
 }
 
@@ -232,8 +246,10 @@ TEST_CASE("a session refuses what it has no room for, and tokens outside the voc
   REQUIRE(cpu->session_open(m, 20, 1, 0, &s, &e) == 0);
   const std::vector<std::int32_t> tokens(60, 1), bad = {3, 64};
   const pc_run too_long{tokens.data(), 60, 0, 0, 0}, foreign{bad.data(), 2, 0, 0, 0};
-  REQUIRE(cpu->forward(s, &too_long, 1, nullptr, nullptr, &e) == static_cast<int>(Code::kContextFull));
-  REQUIRE(cpu->forward(s, &foreign, 1, nullptr, nullptr, &e) == static_cast<int>(Code::kInvalidArgument));
+  REQUIRE(cpu->forward(s, &too_long, 1, nullptr, nullptr, &e) ==
+          static_cast<int>(Code::kContextFull));
+  REQUIRE(cpu->forward(s, &foreign, 1, nullptr, nullptr, &e) ==
+          static_cast<int>(Code::kInvalidArgument));
   REQUIRE(std::string(e.message).find("64") != std::string::npos);
   const std::int32_t cancel = 1;
   const pc_run fine{tokens.data(), 4, 0, 0, 0};

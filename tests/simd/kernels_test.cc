@@ -1,6 +1,8 @@
 // One suite over all instruction sets: every table this CPU runs against the
 // scalar one, with tolerances computed from the inputs. Prints what ran.
 
+#include "simd/kernels.h"
+
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstdio>
@@ -10,7 +12,6 @@
 #include <string>
 #include <vector>
 
-#include "simd/kernels.h"
 #include "tests/support/random.h"
 
 namespace pc::simd {
@@ -72,12 +73,23 @@ TEST_CASE("matmul agrees with scalar") {
   for_each_table([&](const Kernels& isa) {
     for (const Type type : {Type::kF32, Type::kF16, Type::kBf16}) {
       for (int round = 0; round < 60; ++round) {
-        const std::size_t m = random.between(1, 9), k = random.between(1, 140), n = random.between(1, 13);
+        const std::size_t m = random.between(1, 9), k = random.between(1, 140),
+                          n = random.between(1, 13);
         const std::size_t xs = k + random.below(3), ys = n + random.below(3);
         const auto x = random.floats(m * xs);
         const auto w = stored(random, type, n * k);
         auto y = random.floats(m * ys), want = y;
-        MatmulArgs args{x.data(), w.data(), y.data(), xs, ys, m, k, random.below(static_cast<std::uint32_t>(n)), n, type, random.chance(0.5)};
+        MatmulArgs args{x.data(),
+                        w.data(),
+                        y.data(),
+                        xs,
+                        ys,
+                        m,
+                        k,
+                        random.below(static_cast<std::uint32_t>(n)),
+                        n,
+                        type,
+                        random.chance(0.5)};
         isa.matmul(args);
         args.y = want.data();
         kScalarKernels.matmul(args);
@@ -94,9 +106,11 @@ struct Packed {
   std::vector<std::uint8_t> keys, values;
 };
 
-Packed pack(const std::vector<float>& k, const std::vector<float>& v, std::size_t n, std::size_t hd, bool bf16) {
+Packed pack(const std::vector<float>& k, const std::vector<float>& v, std::size_t n, std::size_t hd,
+            bool bf16) {
   const std::size_t blocks = (n + 15) / 16, element = bf16 ? 2 : 4;
-  Packed p{std::vector<std::uint8_t>(blocks * 16 * hd * element), std::vector<std::uint8_t>(blocks * 16 * hd * element)};
+  Packed p{std::vector<std::uint8_t>(blocks * 16 * hd * element),
+           std::vector<std::uint8_t>(blocks * 16 * hd * element)};
   const auto put = [&](std::vector<std::uint8_t>& plane, std::size_t index, float x) {
     if (bf16) {
       const std::uint16_t h = bf16_from_f32(x);
@@ -108,7 +122,8 @@ Packed pack(const std::vector<float>& k, const std::vector<float>& v, std::size_
   for (std::size_t t = 0; t < n; ++t) {
     for (std::size_t d = 0; d < hd; ++d) {
       const std::size_t block = t / 16 * 16 * hd;
-      put(p.keys, bf16 ? block + (d / 2 * 16 + t % 16) * 2 + d % 2 : block + d * 16 + t % 16, k[t * hd + d]);
+      put(p.keys, bf16 ? block + (d / 2 * 16 + t % 16) * 2 + d % 2 : block + d * 16 + t % 16,
+          k[t * hd + d]);
       put(p.values, bf16 ? (t / 2 * hd + d) * 2 + t % 2 : t * hd + d, v[t * hd + d]);
     }
   }
@@ -121,7 +136,8 @@ struct State {
       : max(rows, -std::numeric_limits<float>::infinity()), sum(rows, 0.0f), acc(rows * hd, 0.0f) {}
   AttendArgs args(const Packed& p, const float* q, const std::vector<std::uint32_t>& begin,
                   const std::vector<std::uint32_t>& end, std::size_t hd, bool bf16) {
-    return {q, p.keys.data(), p.values.data(), begin.data(), end.data(), max.data(), sum.data(), acc.data(), max.size(), hd, bf16};
+    return {q,          p.keys.data(), p.values.data(), begin.data(), end.data(), max.data(),
+            sum.data(), acc.data(),    max.size(),      hd,           bf16};
   }
 };
 
@@ -135,7 +151,8 @@ TEST_CASE("attend agrees with scalar and with a plain softmax") {
       const std::size_t n = random.between(1, 300), rows = random.between(1, 11);
       auto k = random.floats(n * hd, 2.0f), v = random.floats(n * hd);
       if (bf16) {
-        for (auto* plane : {&k, &v}) for (float& x : *plane) x = f32_from_bf16(bf16_from_f32(x));
+        for (auto* plane : {&k, &v})
+          for (float& x : *plane) x = f32_from_bf16(bf16_from_f32(x));
       }
       const auto q = random.floats(rows * hd);
       const Packed packed = pack(k, v, n, hd, bf16);
@@ -156,19 +173,22 @@ TEST_CASE("attend agrees with scalar and with a plain softmax") {
         double top = -std::numeric_limits<double>::infinity(), total = 0.0;
         std::vector<double> score(n), out(hd, 0.0);
         for (std::size_t t = begin[r]; t < end[r]; ++t) {
-          for (std::size_t d = 0; d < hd; ++d) score[t] += static_cast<double>(q[r * hd + d]) * k[t * hd + d];
+          for (std::size_t d = 0; d < hd; ++d)
+            score[t] += static_cast<double>(q[r * hd + d]) * k[t * hd + d];
           top = std::max(top, score[t]);
         }
         for (std::size_t t = begin[r]; t < end[r]; ++t) total += std::exp(score[t] - top);
         for (std::size_t t = begin[r]; t < end[r]; ++t)
-          for (std::size_t d = 0; d < hd; ++d) out[d] += std::exp(score[t] - top) / total * v[t * hd + d];
+          for (std::size_t d = 0; d < hd; ++d)
+            out[d] += std::exp(score[t] - top) / total * v[t * hd + d];
         if (begin[r] >= end[r]) {
           REQUIRE(state.sum[r] == 0.0f);
           continue;
         }
         // A score's rounding (hd products of magnitude <= 2) scales a weight by
         // exp of it; |v| <= 1; the sums of n terms add n roundings.
-        const double tolerance = kEps * (4.0 * static_cast<double>(hd) * 2.0 + static_cast<double>(n) + 16.0);
+        const double tolerance =
+            kEps * (4.0 * static_cast<double>(hd) * 2.0 + static_cast<double>(n) + 16.0);
         for (std::size_t d = 0; d < hd; ++d)
           REQUIRE(std::fabs(state.acc[r * hd + d] / state.sum[r] - out[d]) <= tolerance);
       }
@@ -186,12 +206,14 @@ TEST_CASE("element-wise kernels agree with scalar") {
       isa.rms_norm(x.data(), w.data(), n, 1e-5f, got.data());
       kScalarKernels.rms_norm(x.data(), w.data(), n, 1e-5f, want.data());
       for (std::size_t i = 0; i < n; ++i)
-        REQUIRE(std::fabs(got[i] - want[i]) <= kEps * (static_cast<float>(n) + 8) * (std::fabs(want[i]) + 1e-6f));
+        REQUIRE(std::fabs(got[i] - want[i]) <=
+                kEps * (static_cast<float>(n) + 8) * (std::fabs(want[i]) + 1e-6f));
 
       auto a = x, b = x;
       isa.silu_mul(a.data(), w.data(), n);
       kScalarKernels.silu_mul(b.data(), w.data(), n);
-      for (std::size_t i = 0; i < n; ++i) REQUIRE(std::fabs(a[i] - b[i]) <= 16 * kEps * (std::fabs(b[i]) + 1e-6f));
+      for (std::size_t i = 0; i < n; ++i)
+        REQUIRE(std::fabs(a[i] - b[i]) <= 16 * kEps * (std::fabs(b[i]) + 1e-6f));
 
       a = w, b = w;
       isa.add(x.data(), n, a.data());
@@ -207,7 +229,8 @@ TEST_CASE("element-wise kernels agree with scalar") {
       }
       isa.rotate(x.data(), c.data(), s.data(), half, 1.25f, r1.data());
       kScalarKernels.rotate(x.data(), c.data(), s.data(), half, 1.25f, r2.data());
-      for (std::size_t i = 0; i < 2 * half; ++i) REQUIRE(std::fabs(r1[i] - r2[i]) <= 8.0f * 1.25f * 4 * kEps);
+      for (std::size_t i = 0; i < 2 * half; ++i)
+        REQUIRE(std::fabs(r1[i] - r2[i]) <= 8.0f * 1.25f * 4 * kEps);
     }
   });
 }
@@ -222,14 +245,17 @@ TEST_CASE("every bf16 and f16 widens exactly, and rounding to bf16 is to nearest
     const auto bits = static_cast<std::uint32_t>(random.next());
     std::memcpy(&x, &bits, 4);
   }
-  values.insert(values.end(), {0.0f, -0.0f, INFINITY, -INFINITY, NAN, 1.00390625f, 1.01171875f, 3.4e38f});
+  values.insert(values.end(),
+                {0.0f, -0.0f, INFINITY, -INFINITY, NAN, 1.00390625f, 1.01171875f, 3.4e38f});
   for_each_table([&](const Kernels& isa) {
     for (const Type type : {Type::kF16, Type::kBf16}) {
       kScalarKernels.to_f32(all.data(), type, all.size(), want.data());
       isa.to_f32(all.data(), type, all.size(), got.data());
       for (std::size_t i = 0; i < all.size(); ++i) {
-        if (std::isnan(want[i])) REQUIRE(std::isnan(got[i]));
-        else REQUIRE(std::memcmp(&want[i], &got[i], 4) == 0);
+        if (std::isnan(want[i]))
+          REQUIRE(std::isnan(got[i]));
+        else
+          REQUIRE(std::memcmp(&want[i], &got[i], 4) == 0);
       }
     }
     std::vector<std::uint16_t> a(values.size()), b(values.size());

@@ -36,6 +36,7 @@ ARROWS = {
 # Files that may include more than their folder.
 ARROWS_OF_FILES = {
     "runtime/c_api.cc": ("promptcache",),
+    "runtime/c_api_support.h": ("promptcache",),
     "tools/inspect.cc": ("pml", "modules", "base"),
 }
 

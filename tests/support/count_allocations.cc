@@ -9,7 +9,9 @@ std::atomic<long> n_allocations{0};
 }
 
 namespace pc::test {
-long allocations() { return n_allocations; }
+long allocations() {
+  return n_allocations;
+}
 }  // namespace pc::test
 
 void* operator new(std::size_t n) {
@@ -17,5 +19,9 @@ void* operator new(std::size_t n) {
   if (void* p = std::malloc(n ? n : 1)) return p;
   throw std::bad_alloc();
 }
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+void operator delete(void* p) noexcept {
+  std::free(p);
+}
+void operator delete(void* p, std::size_t) noexcept {
+  std::free(p);
+}

@@ -15,9 +15,9 @@ namespace pc::test {
 
 struct DenseRow {
   std::int32_t token = 0;
-  std::uint32_t pass = 0;          // rows of one pass see each other at `position`
-  std::int32_t position = 0;       // in its own pass
-  std::int32_t placed = 0;         // as rows of another pass see it
+  std::uint32_t pass = 0;           // rows of one pass see each other at `position`
+  std::int32_t position = 0;        // in its own pass
+  std::int32_t placed = 0;          // as rows of another pass see it
   std::vector<std::uint32_t> sees;  // rows, itself included; windows are applied on top
 };
 
@@ -33,17 +33,20 @@ class DenseOracle {
   }
 
   // Logits of the rows that are asked for: [rows][vocab_size], empty for the others.
-  std::vector<std::vector<double>> forward(const std::vector<DenseRow>& rows, const std::vector<std::uint32_t>& wanted) const {
+  std::vector<std::vector<double>> forward(const std::vector<DenseRow>& rows,
+                                           const std::vector<std::uint32_t>& wanted) const {
     const std::size_t n = rows.size();
     std::vector<std::vector<double>> x(n);
     for (std::size_t i = 0; i < n; ++i) {
       x[i].resize(d_.d_model);
       for (std::uint32_t c = 0; c < d_.d_model; ++c)
-        x[i][c] = TinyModel::at(d_.embedding, static_cast<std::size_t>(rows[i].token) * d_.d_model + c);
+        x[i][c] =
+            TinyModel::at(d_.embedding, static_cast<std::size_t>(rows[i].token) * d_.d_model + c);
     }
     for (std::uint32_t l = 0; l < d_.n_layers; ++l) layer(rows, d_.layers[l], x);
     std::vector<std::vector<double>> logits(n);
-    for (const std::uint32_t i : wanted) logits[i] = multiply(d_.lm_head, {}, norm(x[i], d_.final_norm));
+    for (const std::uint32_t i : wanted)
+      logits[i] = multiply(d_.lm_head, {}, norm(x[i], d_.final_norm));
     return logits;
   }
 
@@ -65,14 +68,16 @@ class DenseOracle {
     for (std::uint32_t r = 0; r < w.rows; ++r) {
       y[r] = bias.data ? TinyModel::at(bias, r) : 0.0;
       const std::size_t bytes = std::size_t{r} * w.cols * (w.dtype == PC_DTYPE_F32 ? 4 : 2);
-      simd::kScalarKernels.to_f32(static_cast<const std::byte*>(w.data) + bytes, static_cast<simd::Type>(w.dtype), w.cols, row.data());
+      simd::kScalarKernels.to_f32(static_cast<const std::byte*>(w.data) + bytes,
+                                  static_cast<simd::Type>(w.dtype), w.cols, row.data());
       for (std::uint32_t c = 0; c < w.cols; ++c) y[r] += static_cast<double>(row[c]) * x[c];
     }
     return y;
   }
 
   // Heads of `x`, normed where the model does and rotated to `position`.
-  void rotate(Vector& x, std::uint32_t n_heads, const pc_tensor& head_norm, std::int32_t position) const {
+  void rotate(Vector& x, std::uint32_t n_heads, const pc_tensor& head_norm,
+              std::int32_t position) const {
     for (std::uint32_t h = 0; h < n_heads; ++h) {
       Vector head(x.begin() + h * d_.head_dim, x.begin() + (h + 1) * d_.head_dim);
       if (head_norm.data) head = norm(head, head_norm);
@@ -109,14 +114,16 @@ class DenseOracle {
       const Vector h = norm(x[i], w.ffn_norm);
       Vector gate = multiply(w.w_gate, w.b_gate, h);
       const Vector up = multiply(w.w_up, w.b_up, h);
-      for (std::size_t c = 0; c < gate.size(); ++c) gate[c] = gate[c] / (1.0 + std::exp(-gate[c])) * up[c];
+      for (std::size_t c = 0; c < gate.size(); ++c)
+        gate[c] = gate[c] / (1.0 + std::exp(-gate[c])) * up[c];
       const Vector o = multiply(w.w_down, w.b_down, gate);
       for (std::size_t c = 0; c < o.size(); ++c) x[i][c] += o[c];
     }
   }
 
-  Vector attend(const std::vector<DenseRow>& rows, std::size_t i, std::uint32_t window, const Vector& q,
-                const std::vector<Vector>& k, const std::vector<Vector>& placed, const std::vector<Vector>& v) const {
+  Vector attend(const std::vector<DenseRow>& rows, std::size_t i, std::uint32_t window,
+                const Vector& q, const std::vector<Vector>& k, const std::vector<Vector>& placed,
+                const std::vector<Vector>& v) const {
     const std::uint32_t group = d_.n_heads / d_.n_kv_heads, hd = d_.head_dim;
     Vector out(std::size_t{d_.n_heads} * hd, 0.0);
     for (std::uint32_t h = 0; h < d_.n_heads; ++h) {
@@ -137,7 +144,8 @@ class DenseOracle {
       for (const double s : score) top = std::max(top, s);
       for (double& s : score) total += s = std::exp(s - top);
       for (std::size_t j = 0; j < seen.size(); ++j)
-        for (std::uint32_t c = 0; c < hd; ++c) out[h * hd + c] += score[j] / total * v[seen[j]][kv * hd + c];
+        for (std::uint32_t c = 0; c < hd; ++c)
+          out[h * hd + c] += score[j] / total * v[seen[j]][kv * hd + c];
     }
     return out;
   }

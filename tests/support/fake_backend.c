@@ -27,7 +27,9 @@ static int32_t model_open(const pc_model_desc* desc, uint32_t kv_type, uint32_t 
   return 0;
 }
 
-static void model_close(pc_backend_model* model) { free(model); }
+static void model_close(pc_backend_model* model) {
+  free(model);
+}
 
 static int32_t session_open(pc_backend_model* model, uint32_t tail_tokens, uint32_t tail_segments,
                             uint32_t max_segments, pc_backend_session** session,
@@ -39,7 +41,9 @@ static int32_t session_open(pc_backend_model* model, uint32_t tail_tokens, uint3
   return 0;
 }
 
-static void session_close(pc_backend_session* session) { free(session); }
+static void session_close(pc_backend_session* session) {
+  free(session);
+}
 
 static int32_t attach(pc_backend_session* session, const pc_kv_segment* segments,
                       uint32_t n_segments, pc_backend_error* error) {
@@ -69,16 +73,20 @@ static int32_t read_segment(pc_backend_session* session, uint32_t index, const p
   return 0;
 }
 
-static int32_t rewind_to(pc_backend_session* session, uint32_t n_segments, pc_backend_error* error) {
+static int32_t rewind_to(pc_backend_session* session, uint32_t n_segments,
+                         pc_backend_error* error) {
   (void)session, (void)n_segments, (void)error;
   return 0;
 }
 
-static const pc_backend_v1 table = {
-    FAKE_ABI, sizeof(pc_backend_v1), "fake",  model_open,   model_close, session_open,
-    session_close, attach,           forward, read_segment, rewind_to};
+static const pc_backend_v1 table = {FAKE_ABI,    sizeof(pc_backend_v1), "fake",        model_open,
+                                    model_close, session_open,          session_close, attach,
+                                    forward,     read_segment,          rewind_to};
 
 #if defined(__GNUC__)
 __attribute__((visibility("default")))
 #endif
-const pc_backend_v1* pc_backend_entry_v1(void) { return &table; }
+const pc_backend_v1*
+pc_backend_entry_v1(void) {
+  return &table;
+}

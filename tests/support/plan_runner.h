@@ -28,14 +28,14 @@ struct RawJob {
 // A cached run (job >= 0) or fresh tokens, at a prompt position.
 struct RawPlanRun {
   int job = -1;
-  std::uint32_t run = 0;              // index into the job's runs; a kept one
-  std::vector<std::int32_t> tokens;   // fresh only
+  std::uint32_t run = 0;             // index into the job's runs; a kept one
+  std::vector<std::int32_t> tokens;  // fresh only
   std::int32_t position = 0;
 };
 
 struct RawPlan {
   std::vector<RawJob> jobs;
-  std::vector<RawPlanRun> prompt;     // in order of position
+  std::vector<RawPlanRun> prompt;  // in order of position
 };
 
 inline std::int32_t first_kept_position(const RawJob& job) {
@@ -52,8 +52,11 @@ struct EncodedRun {
 
 class PlanRunner {
  public:
-  PlanRunner(const pc_backend_v1* backend, const pc_model_desc& desc, KvType type, std::uint32_t threads)
-      : backend_(backend), geometry_{desc.n_layers, desc.n_kv_heads, desc.head_dim, type}, vocab_(desc.vocab_size) {
+  PlanRunner(const pc_backend_v1* backend, const pc_model_desc& desc, KvType type,
+             std::uint32_t threads)
+      : backend_(backend),
+        geometry_{desc.n_layers, desc.n_kv_heads, desc.head_dim, type},
+        vocab_(desc.vocab_size) {
     check(backend->model_open(&desc, static_cast<std::uint32_t>(type), threads, &model_, &error_));
   }
   ~PlanRunner() { backend_->model_close(model_); }
@@ -69,7 +72,8 @@ class PlanRunner {
                       r.position - first_kept_position(job), 0});
     }
     pc_backend_session* session = open(n_tokens, static_cast<std::uint32_t>(runs.size()), 0);
-    check(backend_->forward(session, runs.data(), static_cast<std::uint32_t>(runs.size()), nullptr, nullptr, &error_));
+    check(backend_->forward(session, runs.data(), static_cast<std::uint32_t>(runs.size()), nullptr,
+                            nullptr, &error_));
     std::map<std::uint32_t, EncodedRun> kept;
     for (std::uint32_t i = 0; i < runs.size(); ++i) {
       if (job.runs[i].keep) kept[i] = read(session, i, runs[i]);
@@ -88,30 +92,38 @@ class PlanRunner {
     for (const RawPlanRun& r : plan.prompt) {
       if (r.job >= 0) {
         KvSegment s = encoded[static_cast<std::size_t>(r.job)].at(r.run).segment;
-        segments.push_back({s.data, s.layer_stride_bytes, s.head_stride_bytes, s.value_offset_bytes, s.begin, s.n_tokens, r.position, s.key_position});
+        segments.push_back({s.data, s.layer_stride_bytes, s.head_stride_bytes, s.value_offset_bytes,
+                            s.begin, s.n_tokens, r.position, s.key_position});
       } else {
-        fresh.push_back({r.tokens.data(), static_cast<std::uint32_t>(r.tokens.size()), r.position, r.position, 1});
+        fresh.push_back({r.tokens.data(), static_cast<std::uint32_t>(r.tokens.size()), r.position,
+                         r.position, 1});
         n_fresh += fresh.back().n_tokens;
       }
     }
     return compute(segments, fresh, n_fresh, at_once);
   }
 
-  std::vector<std::vector<float>> compute(const std::vector<pc_kv_segment>& segments, const std::vector<pc_run>& fresh,
-                                          std::uint32_t n_fresh, bool at_once) {
-    pc_backend_session* session = open(n_fresh, static_cast<std::uint32_t>(fresh.size()), static_cast<std::uint32_t>(segments.size()));
-    check(backend_->attach(session, segments.data(), static_cast<std::uint32_t>(segments.size()), &error_));
+  std::vector<std::vector<float>> compute(const std::vector<pc_kv_segment>& segments,
+                                          const std::vector<pc_run>& fresh, std::uint32_t n_fresh,
+                                          bool at_once) {
+    pc_backend_session* session = open(n_fresh, static_cast<std::uint32_t>(fresh.size()),
+                                       static_cast<std::uint32_t>(segments.size()));
+    check(backend_->attach(session, segments.data(), static_cast<std::uint32_t>(segments.size()),
+                           &error_));
     std::vector<std::vector<float>> logits;
     for (std::size_t i = 0; i < fresh.size(); i += at_once ? fresh.size() : 1) {
       logits.emplace_back(vocab_);
-      check(backend_->forward(session, &fresh[i], at_once ? static_cast<std::uint32_t>(fresh.size()) : 1, nullptr, logits.back().data(), &error_));
+      check(backend_->forward(session, &fresh[i],
+                              at_once ? static_cast<std::uint32_t>(fresh.size()) : 1, nullptr,
+                              logits.back().data(), &error_));
     }
     backend_->session_close(session);
     return logits;
   }
 
  private:
-  pc_backend_session* open(std::uint32_t tokens, std::uint32_t tail_segments, std::uint32_t segments) {
+  pc_backend_session* open(std::uint32_t tokens, std::uint32_t tail_segments,
+                           std::uint32_t segments) {
     pc_backend_session* session = nullptr;
     check(backend_->session_open(model_, tokens, tail_segments, segments, &session, &error_));
     return session;
@@ -127,8 +139,14 @@ class PlanRunner {
     e.segment.layer_stride_bytes = 2 * plane * geometry_.n_kv_heads;
     e.segment.n_tokens = run.n_tokens;
     e.segment.key_position = run.key_position;
-    const pc_kv_segment dst{e.planes.data(), e.segment.layer_stride_bytes, e.segment.head_stride_bytes,
-                            e.segment.value_offset_bytes, 0, run.n_tokens, 0, run.key_position};
+    const pc_kv_segment dst{e.planes.data(),
+                            e.segment.layer_stride_bytes,
+                            e.segment.head_stride_bytes,
+                            e.segment.value_offset_bytes,
+                            0,
+                            run.n_tokens,
+                            0,
+                            run.key_position};
     check(backend_->read_segment(session, index, &dst, &error_));
     return e;
   }
@@ -154,8 +172,13 @@ inline std::vector<std::uint32_t> dense_rows(const RawPlan& plan, std::vector<De
       const RawRun& run = plan.jobs[j].runs[r];
       first_row[{static_cast<int>(j), r}] = static_cast<std::uint32_t>(rows->size());
       for (std::size_t i = 0; i < run.tokens.size(); ++i) {
-        DenseRow row{run.tokens[i], static_cast<std::uint32_t>(j + 1), run.position + static_cast<std::int32_t>(i), 0, {}};
-        for (std::uint32_t seen = pass_begin; seen <= rows->size(); ++seen) row.sees.push_back(seen);
+        DenseRow row{run.tokens[i],
+                     static_cast<std::uint32_t>(j + 1),
+                     run.position + static_cast<std::int32_t>(i),
+                     0,
+                     {}};
+        for (std::uint32_t seen = pass_begin; seen <= rows->size(); ++seen)
+          row.sees.push_back(seen);
         rows->push_back(row);
       }
     }

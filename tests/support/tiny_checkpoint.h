@@ -23,16 +23,21 @@ class TinyCheckpoint {
     return s;
   }
 
-  explicit TinyCheckpoint(std::uint64_t seed, std::uint32_t context = 1024) : model_(seed, shape()) {
+  explicit TinyCheckpoint(std::uint64_t seed, std::uint32_t context = 1024)
+      : model_(seed, shape()) {
     const pc_model_desc& d = model_.desc;
-    folder_.write("config.json",
-                  "{\"architectures\": [\"LlamaForCausalLM\"], \"model_type\": \"llama\", \"hidden_size\": " + std::to_string(d.d_model) +
-                      ", \"intermediate_size\": " + std::to_string(d.d_ffn) + ", \"num_hidden_layers\": " + std::to_string(d.n_layers) +
-                      ", \"num_attention_heads\": " + std::to_string(d.n_heads) + ", \"num_key_value_heads\": " + std::to_string(d.n_kv_heads) +
-                      ", \"head_dim\": " + std::to_string(d.head_dim) + ", \"vocab_size\": " + std::to_string(d.vocab_size) +
-                      ", \"max_position_embeddings\": " + std::to_string(context) +
-                      ", \"rms_norm_eps\": 1e-05, \"rope_theta\": 10000.0, \"hidden_act\": \"silu\", \"tie_word_embeddings\": false,"
-                      " \"bos_token_id\": 1, \"eos_token_id\": 2, \"torch_dtype\": \"float32\"}");
+    folder_.write(
+        "config.json",
+        "{\"architectures\": [\"LlamaForCausalLM\"], \"model_type\": \"llama\", \"hidden_size\": " +
+            std::to_string(d.d_model) + ", \"intermediate_size\": " + std::to_string(d.d_ffn) +
+            ", \"num_hidden_layers\": " + std::to_string(d.n_layers) +
+            ", \"num_attention_heads\": " + std::to_string(d.n_heads) +
+            ", \"num_key_value_heads\": " + std::to_string(d.n_kv_heads) + ", \"head_dim\": " +
+            std::to_string(d.head_dim) + ", \"vocab_size\": " + std::to_string(d.vocab_size) +
+            ", \"max_position_embeddings\": " + std::to_string(context) +
+            ", \"rms_norm_eps\": 1e-05, \"rope_theta\": 10000.0, \"hidden_act\": \"silu\", "
+            "\"tie_word_embeddings\": false,"
+            " \"bos_token_id\": 1, \"eos_token_id\": 2, \"torch_dtype\": \"float32\"}");
     add("model.embed_tokens.weight", d.embedding, false);
     add("model.norm.weight", d.final_norm, true);
     add("lm_head.weight", d.lm_head, false);
@@ -52,7 +57,8 @@ class TinyCheckpoint {
     std::string header = "{" + header_ + "}";
     header.resize((header.size() + 7) / 8 * 8, ' ');  // as the format's own library pads it
     folder_.write("model.safetensors", safetensors_file(header, data_));
-    std::filesystem::copy(golden("tokenizers/sentencepiece_bpe/tokenizer.model"), folder_.path() + "/tokenizer.model");
+    std::filesystem::copy(golden("tokenizers/sentencepiece_bpe/tokenizer.model"),
+                          folder_.path() + "/tokenizer.model");
   }
 
   const std::string& path() const { return folder_.path(); }
@@ -61,9 +67,11 @@ class TinyCheckpoint {
  private:
   void add(const std::string& name, const pc_tensor& t, bool vector) {
     const std::size_t bytes = std::size_t{t.rows} * t.cols * sizeof(float);
-    const std::string dims = vector ? std::to_string(t.cols) : std::to_string(t.rows) + "," + std::to_string(t.cols);
-    header_ += (header_.empty() ? "" : ",") + ("\"" + name + "\":{\"dtype\":\"F32\",\"shape\":[" + dims + "],\"data_offsets\":[" +
-               std::to_string(data_.size()) + "," + std::to_string(data_.size() + bytes) + "]}");
+    const std::string dims =
+        vector ? std::to_string(t.cols) : std::to_string(t.rows) + "," + std::to_string(t.cols);
+    header_ += (header_.empty() ? "" : ",") +
+               ("\"" + name + "\":{\"dtype\":\"F32\",\"shape\":[" + dims + "],\"data_offsets\":[" +
+                std::to_string(data_.size()) + "," + std::to_string(data_.size() + bytes) + "]}");
     data_.append(static_cast<const char*>(t.data), bytes);
   }
 

@@ -75,8 +75,9 @@ class TinyModel {
   // Element i of a tensor, in double.
   static double at(const pc_tensor& t, std::size_t i) {
     float x = 0;
-    simd::kScalarKernels.to_f32(static_cast<const std::byte*>(t.data) + i * (t.dtype == PC_DTYPE_F32 ? 4 : 2),
-                                static_cast<simd::Type>(t.dtype), 1, &x);
+    simd::kScalarKernels.to_f32(
+        static_cast<const std::byte*>(t.data) + i * (t.dtype == PC_DTYPE_F32 ? 4 : 2),
+        static_cast<simd::Type>(t.dtype), 1, &x);
     return x;
   }
 
@@ -89,8 +90,11 @@ class TinyModel {
     return {v.data(), PC_DTYPE_F32, 1, n};
   }
   // Deviation near 1/sqrt(cols) keeps activations of order one.
-  pc_tensor matrix(std::uint32_t rows, std::uint32_t cols, std::uint32_t dtype, float scale = 0.0f) {
-    auto& v = f32_.emplace_back(random_.floats(std::size_t{rows} * cols, scale != 0.0f ? scale : 1.7f / std::sqrt(static_cast<float>(cols))));
+  pc_tensor matrix(std::uint32_t rows, std::uint32_t cols, std::uint32_t dtype,
+                   float scale = 0.0f) {
+    auto& v = f32_.emplace_back(
+        random_.floats(std::size_t{rows} * cols,
+                       scale != 0.0f ? scale : 1.7f / std::sqrt(static_cast<float>(cols))));
     if (dtype == PC_DTYPE_F32) return {v.data(), dtype, rows, cols};
     auto& h = u16_.emplace_back(v.size());
     simd::kScalarKernels.to_bf16(v.data(), v.size(), h.data());
