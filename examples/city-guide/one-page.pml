@@ -1,0 +1,3 @@
+<prompt schema="city-guide">
+  <user><oslo/>When does the museum of Oslo open?</user>
+</prompt>

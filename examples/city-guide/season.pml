@@ -1,0 +1,3 @@
+<prompt schema="city-guide">
+  <user><traveller name="Felix"/><autumn/><vienna/><prague/>Which season is it?</user>
+</prompt>
