@@ -8,7 +8,6 @@ examples/ there through find_package and once more through pkg-config, as strict
 C99, and runs the result; with the demo model, if it is in the tree, up to an answer.
 """
 import glob
-import json
 import os
 import subprocess
 import sys
@@ -57,12 +56,9 @@ def try_hello(hello, source, scratch):
     example = os.path.join(source, "examples/city-guide")
     if not os.path.exists(os.path.join(model, "config.json")):
         return print("skipped: models/city-guide is not in this tree")
-    with open(os.path.join(example, "expected.json"), encoding="utf-8") as file:
-        expected = json.load(file)["one-page.pml"]
-    for _ in ("encodes", "maps"):
-        answer = run(hello, model, os.path.join(example, "city-guide.pml"), os.path.join(example, "one-page.pml"),
-                     env=environment)
-        check(answer.strip() == expected, f"expected: {expected}")
+    schema, prompt = (os.path.join(example, name) for name in ("city-guide.pml", "one-page.pml"))
+    encodes, maps = (run(hello, model, schema, prompt, env=environment) for _ in range(2))
+    check(encodes.strip() and encodes == maps, "the answer is empty, or another once the modules are on disk")
 
 
 def main():
