@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <memory>
 #include <new>
@@ -25,6 +26,7 @@ class AlignedBuffer {
 
   // Throws std::bad_alloc, like any container; the C API turns it into a status.
   explicit AlignedBuffer(std::size_t count) : size_(count) {
+    if (count > (SIZE_MAX - kCacheLine) / sizeof(T)) throw std::bad_alloc();
     const std::size_t bytes = (count * sizeof(T) + kCacheLine - 1) / kCacheLine * kCacheLine;
     if (bytes == 0) return;
     data_.reset(static_cast<T*>(std::aligned_alloc(kCacheLine, bytes)));

@@ -154,8 +154,8 @@ bool Attention::visible_rows(const Task& task, const KvSegment& segment, std::ui
     const bool visible = from < to;
     any |= visible;
     for (std::uint32_t g = 0; g < group_; ++g) {
-      begin[t * group_ + g] = visible ? static_cast<std::uint32_t>(from) : 0;
-      end[t * group_ + g] = visible ? static_cast<std::uint32_t>(to) : 0;
+      begin[t * group_ + g] = visible ? static_cast<std::uint32_t>(from) : end_row;
+      end[t * group_ + g] = visible ? static_cast<std::uint32_t>(to) : first_row;
     }
   }
   return any;

@@ -23,7 +23,12 @@ extern "C" {
 
 #define PC_BACKEND_ABI 1u
 
-typedef enum pc_dtype { PC_DTYPE_NONE = 0, PC_DTYPE_F32 = 1, PC_DTYPE_F16 = 2, PC_DTYPE_BF16 = 3 } pc_dtype;
+typedef enum pc_dtype {
+  PC_DTYPE_NONE = 0,
+  PC_DTYPE_F32 = 1,
+  PC_DTYPE_F16 = 2,
+  PC_DTYPE_BF16 = 3
+} pc_dtype;
 
 /* A matrix in row-major order, or a vector (rows == 1). data == NULL: absent. */
 typedef struct pc_tensor {
@@ -35,35 +40,36 @@ typedef struct pc_tensor {
 
 /* One block of the Llama shape: x += attention(norm(x)); x += ffn(norm(x)). */
 typedef struct pc_layer {
-  pc_tensor attn_norm;  /* [d_model] */
-  pc_tensor wq;         /* [n_heads * head_dim, d_model] */
-  pc_tensor wk;         /* [n_kv_heads * head_dim, d_model] */
-  pc_tensor wv;         /* [n_kv_heads * head_dim, d_model] */
-  pc_tensor bq, bk, bv; /* absent, or [rows of their matrix] */
-  pc_tensor q_norm;     /* absent, or [head_dim]: RMS norm of each head before rotation */
-  pc_tensor k_norm;     /* the same */
-  pc_tensor wo;         /* [d_model, n_heads * head_dim] */
-  pc_tensor bo;         /* absent, or [d_model] */
-  pc_tensor ffn_norm;   /* [d_model] */
-  pc_tensor w_gate;     /* [d_ffn, d_model] */
-  pc_tensor w_up;       /* [d_ffn, d_model] */
-  pc_tensor w_down;     /* [d_model, d_ffn] */
+  pc_tensor attn_norm;            /* [d_model] */
+  pc_tensor wq;                   /* [n_heads * head_dim, d_model] */
+  pc_tensor wk;                   /* [n_kv_heads * head_dim, d_model] */
+  pc_tensor wv;                   /* [n_kv_heads * head_dim, d_model] */
+  pc_tensor bq, bk, bv;           /* absent, or [rows of their matrix] */
+  pc_tensor q_norm;               /* absent, or [head_dim]: RMS norm of each head before rotation */
+  pc_tensor k_norm;               /* the same */
+  pc_tensor wo;                   /* [d_model, n_heads * head_dim] */
+  pc_tensor bo;                   /* absent, or [d_model] */
+  pc_tensor ffn_norm;             /* [d_model] */
+  pc_tensor w_gate;               /* [d_ffn, d_model] */
+  pc_tensor w_up;                 /* [d_ffn, d_model] */
+  pc_tensor w_down;               /* [d_model, d_ffn] */
   pc_tensor b_gate, b_up, b_down; /* absent, or [rows of their matrix] */
-  uint32_t window;      /* keys a query sees, itself included, by logical position; 0 = all */
+  uint32_t window; /* keys a query sees, itself included, by logical position; 0 = all */
 } pc_layer;
 
 typedef struct pc_model_desc {
   size_t struct_size;
   uint32_t n_layers, d_model, n_heads, n_kv_heads, head_dim, d_ffn, vocab_size;
   float norm_eps;
-  float attn_scale;         /* of q.k; usually 1/sqrt(head_dim) */
-  uint32_t rope_dims;       /* rotated leading dimensions of a head, even, <= head_dim */
-  float rope_scale;         /* factor of cos and sin (YaRN's attention factor); 1 otherwise */
-  const double* inv_freq;   /* [rope_dims / 2] radians a position; pair i is (x[i], x[i + rope_dims/2]) */
-  pc_tensor embedding;      /* [vocab_size, d_model] */
-  pc_tensor final_norm;     /* [d_model] */
-  pc_tensor lm_head;        /* [vocab_size, d_model]; the embedding itself where tied */
-  const pc_layer* layers;   /* [n_layers] */
+  float attn_scale;   /* of q.k; usually 1/sqrt(head_dim) */
+  uint32_t rope_dims; /* rotated leading dimensions of a head, even, <= head_dim */
+  float rope_scale;   /* factor of cos and sin (YaRN's attention factor); 1 otherwise */
+  const double*
+      inv_freq; /* [rope_dims / 2] radians a position; pair i is (x[i], x[i + rope_dims/2]) */
+  pc_tensor embedding;    /* [vocab_size, d_model] */
+  pc_tensor final_norm;   /* [d_model] */
+  pc_tensor lm_head;      /* [vocab_size, d_model]; the embedding itself where tied */
+  const pc_layer* layers; /* [n_layers] */
 } pc_model_desc;
 
 /* KvSegment of modules/kv.h, field by field. */
@@ -119,7 +125,8 @@ typedef struct pc_backend_v1 {
   int32_t (*attach)(pc_backend_session* session, const pc_kv_segment* segments, uint32_t n_segments,
                     pc_backend_error* error);
 
-  /* Computes the runs' tokens and appends their states to the tail. A token
+  /* After a failure only rewind() and session_close() may follow.
+   * Computes the runs' tokens and appends their states to the tail. A token
    * sees every row, attached or in the tail, at a logical position not larger
    * than its own. Runs come in order of position. `cancel`, if not NULL, is
    * polled between layers: non-zero ends the call with PC_CANCELLED.

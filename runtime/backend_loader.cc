@@ -48,7 +48,14 @@ Result<const pc_backend_v1*> find_backend(const std::string& name) {
   if (!table)
     return error(Code::kUnsupported,
                  name + " is not a promptcache backend: it has no pc_backend_entry_v1");
-  if (table->abi != PC_BACKEND_ABI || table->struct_size < sizeof(pc_backend_v1)) {
+  const bool complete =
+      table->abi == PC_BACKEND_ABI && table->struct_size >= sizeof(pc_backend_v1) && table->name &&
+      table->model_open && table->model_close && table->session_open && table->session_close &&
+      table->attach && table->forward && table->read_segment && table->rewind;
+  if (table->abi == PC_BACKEND_ABI && !complete) {
+    return error(Code::kUnsupported, "the table of the backend " + name + " is incomplete");
+  }
+  if (!complete) {
     return error(Code::kUnsupported, "the backend " + name + " has interface version " +
                                          std::to_string(table->abi) + ", this library has " +
                                          std::to_string(PC_BACKEND_ABI));

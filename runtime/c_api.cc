@@ -199,7 +199,13 @@ pc_status pc_detokenize(const pc_engine* engine, const std::int32_t* tokens, std
     if (!tokens && n_tokens != 0) return null_argument("tokens");
     std::string bytes, out;
     pc::Utf8Stream utf8;
+    const std::uint32_t vocab_size = engine->engine->model().desc.vocab_size;
     for (std::size_t i = 0; i < n_tokens; ++i) {
+      if (tokens[i] < 0 || static_cast<std::uint32_t>(tokens[i]) >= vocab_size) {
+        return pc::error(Code::kInvalidArgument, "token " + std::to_string(tokens[i]) +
+                                                     " is outside the model's vocabulary of " +
+                                                     std::to_string(vocab_size));
+      }
       bytes.clear();
       engine->engine->tokenizer().append_bytes(tokens[i], &bytes, pc::Tokenizer::Controls::kSpell);
       utf8.append(bytes, &out);
@@ -260,7 +266,7 @@ pc_status pc_schema_encode(pc_schema* schema, pc_encode_progress progress, void*
       if (module.source == pc::ModuleSource::kEncoded) {
         ++sum.modules_encoded;
         sum.tokens_computed += module.tokens_computed;
-        sum.bytes_stored += module.module->bytes().size();
+        if (module.stored) sum.bytes_stored += module.module->bytes().size();
       }
       return !progress || progress(user, n_done, total, name.c_str()) == 0;
     };

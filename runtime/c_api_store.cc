@@ -50,6 +50,9 @@ pc_status pc_store_open(const char* dir, std::uint32_t cache_mode, pc_store** st
     if (options.dir.empty()) {
       PC_TRY(options.dir, pc::default_cache_dir());
     }
+    // Looked for first: opening to write would create what a typing error names.
+    options.read_only = true;
+    PC_TRY(auto found, pc::ModuleStore::open(options));
     options.read_only = cache_mode == PC_CACHE_READ_ONLY;
     PC_TRY(auto opened, pc::ModuleStore::open(std::move(options)));
     *store = new pc_store{std::move(opened)};
@@ -106,8 +109,14 @@ pc_status pc_store_remove(pc_store* store, const char* key, std::uint64_t* remov
       PC_TRY(const std::vector<pc::StoreEntry> entries, store->store->list());
       for (const pc::StoreEntry& entry : entries) keys.push_back(entry.key);
     }
-    for (const pc::ModuleKey& k : keys) PC_CHECK_OK(store->store->remove(k));
-    if (removed) *removed = keys.size();
+    std::uint64_t n = 0;
+    for (const pc::ModuleKey& k : keys) {
+      const Status gone = store->store->remove(k);
+      // Of all files, one may be removed by another process meanwhile.
+      if (!gone.ok() && (key || gone.error().code != Code::kNotFound)) return gone;
+      n += gone.ok();
+    }
+    if (removed) *removed = n;
     return pc::ok();
   });
 }

@@ -48,6 +48,8 @@ std::int32_t guarded(pc_backend_error* out, Body body) {
     return fail(error(Code::kOutOfMemory, "not enough memory"), out);
   } catch (const std::exception& e) {
     return fail(error(Code::kInternal, e.what()), out);
+  } catch (...) {
+    return fail(error(Code::kInternal, "an unknown exception"), out);
   }
 }
 
@@ -61,19 +63,34 @@ void widen(const simd::Kernels& kernels, pc_tensor& t, std::vector<AlignedBuffer
   owner.push_back(std::move(wide));
 }
 
-Status check_shape(const pc_model_desc& d) {
-  const bool sound = d.struct_size >= sizeof(pc_model_desc) && d.n_layers && d.d_model &&
-                     d.n_heads && d.n_kv_heads && d.n_heads % d.n_kv_heads == 0 && d.head_dim &&
-                     d.head_dim % 2 == 0 && d.head_dim <= 512 && d.rope_dims <= d.head_dim &&
-                     d.rope_dims % 2 == 0 && d.d_ffn && d.vocab_size;
-  if (!sound) return error(Code::kUnsupported, "the CPU backend cannot run a model of this shape");
+Status check_shape(const pc_model_desc& d, std::uint32_t kv_type) {
+  const auto refuse = [](const std::string& what) {
+    return error(Code::kUnsupported, "the CPU backend cannot run this model: " + what);
+  };
+  if (d.struct_size < sizeof(pc_model_desc)) return refuse("its description is of another version");
+  if (kv_type != static_cast<std::uint32_t>(KvType::kF32) &&
+      kv_type != static_cast<std::uint32_t>(KvType::kBf16)) {
+    return refuse("K/V type " + std::to_string(kv_type) + " is unknown");
+  }
+  if (!d.n_layers || !d.d_model || !d.d_ffn || !d.vocab_size) return refuse("a size is zero");
+  if (!d.n_kv_heads || !d.n_heads || d.n_heads % d.n_kv_heads != 0) {
+    return refuse(std::to_string(d.n_heads) + " heads do not share " +
+                  std::to_string(d.n_kv_heads) + " key/value heads evenly");
+  }
+  if (!d.head_dim || d.head_dim % 2 != 0 || d.head_dim > 512) {
+    return refuse("head_dim is " + std::to_string(d.head_dim) + "; it may be even and at most 512");
+  }
+  if (d.rope_dims > d.head_dim || d.rope_dims % 2 != 0) {
+    return refuse(std::to_string(d.rope_dims) + " rotated dimensions do not fit a head of " +
+                  std::to_string(d.head_dim));
+  }
   return ok();
 }
 
 std::int32_t model_open(const pc_model_desc* desc, std::uint32_t kv_type, std::uint32_t n_threads,
                         pc_backend_model** out, pc_backend_error* e) {
   return guarded(e, [&]() -> Status {
-    PC_CHECK_OK(check_shape(*desc));
+    PC_CHECK_OK(check_shape(*desc, kv_type));
     const simd::Kernels* kernels = simd::selected_kernels();
     if (!kernels) {
       std::string names;

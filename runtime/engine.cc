@@ -7,6 +7,13 @@
 #include "runtime/backend_loader.h"
 
 namespace pc {
+namespace {
+
+// Beyond any machine this runs on; OpenMP ends the process when it cannot
+// start the threads it is asked for.
+constexpr std::uint32_t kMaxThreads = 512;
+
+}  // namespace
 
 Result<std::string> default_cache_dir() {
   if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache && *cache == '/') {
@@ -21,6 +28,11 @@ Result<std::string> default_cache_dir() {
 }
 
 Result<std::shared_ptr<const Engine>> Engine::open(const EngineOptions& options) {
+  if (options.n_threads > kMaxThreads) {
+    return error(Code::kInvalidArgument, "n_threads is " + std::to_string(options.n_threads) +
+                                             "; it may be 1 to " + std::to_string(kMaxThreads) +
+                                             ", or 0 for as many as this process may use");
+  }
   std::shared_ptr<Engine> engine(new Engine);
   engine->options_ = options;
   PC_TRY(engine->model_, load_model(options.model_path));
@@ -83,7 +95,8 @@ Status Engine::open_backend(const EngineOptions& options) {
     return BackendModel::open(table, model_->desc, options.kv_type, options.n_threads);
   };
   auto backend = open(options.backend);
-  if (!backend.ok() && !options.backend.empty() && options.backend != "cpu") {
+  const bool plug_in = !options.backend.empty() && options.backend != "cpu";
+  if (!backend.ok() && plug_in && backend.error().code != Code::kInvalidArgument) {
     remark_ = "using the CPU: " + backend.error().message;
     backend = open("cpu");
   }

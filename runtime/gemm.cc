@@ -15,11 +15,6 @@
 namespace pc {
 namespace {
 
-// Up to here the product is bound by reading W, which both paths do once, and
-// oneDNN's call overhead (about 1 us) and shape-specific primitives buy
-// nothing (bench/gemm_bench.cc).
-constexpr std::uint32_t kSmallRows = 8;
-
 // Weight rows a task of the small path takes: enough to amortise a task's
 // start (about 0.2 us) at 2 KiB a row, few enough to balance two threads.
 constexpr std::uint32_t kRowsPerTask = 64;
@@ -31,6 +26,15 @@ simd::Type type_of(const pc_tensor& w) {
 }  // namespace
 
 #ifdef PC_HAVE_ONEDNN
+
+namespace {
+
+// Up to here the product is bound by reading W, which both paths do once, and
+// oneDNN's call overhead (about 1 us) and shape-specific primitives buy
+// nothing (bench/gemm_bench.cc).
+constexpr std::uint32_t kSmallRows = 8;
+
+}  // namespace
 
 // Matmul primitives by shape; made on first use (0.3-2 ms), then kept.
 struct Gemm::OneDnn {
@@ -69,8 +73,11 @@ struct Gemm::OneDnn {
   OneDnn(std::uint32_t max_rows, std::uint32_t max_k)
       : panel(std::size_t{kPanelRows} * max_k), x_bf16(std::size_t{max_rows} * max_k) {
 #if defined(__x86_64__)
-    // Without the instruction oneDNN refuses such a product (AVX2) or emulates it.
-    multiplies_bf16 = __builtin_cpu_supports("avx512bf16");
+    // Without the instruction oneDNN refuses such a product (AVX2) or emulates
+    // it; and it can be told to use less than the CPU has (ONEDNN_MAX_CPU_ISA).
+    constexpr auto kNeeded = static_cast<unsigned>(dnnl::cpu_isa::avx512_core_bf16);
+    const auto have = static_cast<unsigned>(dnnl::get_effective_cpu_isa());  // a set of bits
+    multiplies_bf16 = (have & kNeeded) == kNeeded;
 #endif
   }
 
@@ -120,6 +127,7 @@ Status Gemm::linear(const float* x, std::uint32_t m, const pc_tensor& w, bool ac
   }
   const std::uint32_t step = in_place ? w.rows : OneDnn::kPanelRows;
   const std::size_t row_bytes = w.cols * simd::type_bytes(type_of(w));
+  const Parallel::Scope threads(parallel_);
   try {
     for (std::uint32_t n0 = 0; n0 < w.rows; n0 += step) {
       const std::uint32_t n = std::min(step, w.rows - n0);
@@ -137,6 +145,8 @@ Status Gemm::linear(const float* x, std::uint32_t m, const pc_tensor& w, bool ac
       }
       onednn_->run({rows, n, w.cols, w.rows, bf16, accumulate}, input, panel, y + n0);
     }
+  } catch (const std::bad_alloc&) {
+    throw;
   } catch (const std::exception& e) {
     return error(Code::kInternal, std::string("oneDNN failed on a ") + std::to_string(rows) + "x" +
                                       std::to_string(w.cols) + "x" + std::to_string(w.rows) +

@@ -10,6 +10,7 @@ KvTail::KvTail(const KvGeometry& geometry, std::uint32_t n_tokens, std::uint32_t
     : geometry_(geometry),
       // Every segment may leave its last block partly empty.
       n_blocks_(kv_blocks(n_tokens) + n_segments),
+      max_segments_(n_segments),
       data_(geometry.state_bytes(n_blocks_)) {
   segments_.reserve(n_segments);
   first_block_.reserve(n_segments);
@@ -17,8 +18,7 @@ KvTail::KvTail(const KvGeometry& geometry, std::uint32_t n_tokens, std::uint32_t
 
 bool KvTail::fits(std::uint32_t n_tokens, bool new_segment) const {
   if (new_segment) {
-    return segments_.size() < segments_.capacity() &&
-           kv_blocks(n_tokens) <= n_blocks_ - used_blocks_;
+    return free_segments() != 0 && kv_blocks(n_tokens) <= free_blocks();
   }
   if (segments_.empty()) return false;
   const std::uint32_t blocks = kv_blocks(segments_.back().n_tokens + n_tokens);

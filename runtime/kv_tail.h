@@ -21,9 +21,10 @@ class KvTail {
   // Room for n_tokens tokens in at most n_segments segments.
   KvTail(const KvGeometry& geometry, std::uint32_t n_tokens, std::uint32_t n_segments);
 
-  // Rows that can still be appended to the last segment or to new ones is a
-  // matter of blocks: false if the run does not fit.
+  // Is there room for n_tokens more rows in a new segment, or in the last one?
   bool fits(std::uint32_t n_tokens, bool new_segment) const;
+  std::uint32_t free_blocks() const { return n_blocks_ - used_blocks_; }
+  std::uint32_t free_segments() const { return max_segments_ - n_segments(); }
 
   // Opens a segment. Precondition: fits(1, true).
   void start_segment(std::int32_t position, std::int32_t key_position);
@@ -53,7 +54,7 @@ class KvTail {
   void zero_block(std::uint32_t block);
 
   KvGeometry geometry_;
-  std::uint32_t n_blocks_;  // capacity
+  std::uint32_t n_blocks_, max_segments_;  // capacity
   std::uint32_t used_blocks_ = 0;
   std::uint32_t n_tokens_ = 0;
   AlignedBuffer<std::byte> data_;    // [n_layers][n_kv_heads]{keys, values}[n_blocks]

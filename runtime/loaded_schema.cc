@@ -76,11 +76,30 @@ Result<pml::Plan> LoadedSchema::plan(std::string_view prompt_pml) const {
 
 Lookup LoadedSchema::peek(std::uint32_t job, bool* held) const {
   const Slot& slot = modules_[job];
-  const std::lock_guard lock(*slot.mutex);
-  *held = slot.handle != nullptr;
-  if (*held) return {slot.handle, MissReason::kNone, ""};
+  {
+    const std::unique_lock lock(*slot.mutex, std::try_to_lock);
+    *held = lock.owns_lock() && slot.handle != nullptr;
+    if (*held) return {slot.handle, MissReason::kNone, ""};
+  }
   if (!engine_->store()) return {nullptr, MissReason::kDisabled, "no store is in use"};
   return engine_->store()->find(slot.identity);
+}
+
+std::string LoadedSchema::job_title(std::uint32_t job) const {
+  const pml::EncodeJob& j = jobs_[job];
+  if (j.scaffold) return j.name;
+  return j.name.empty() ? "the schema's anonymous text" : "module \"" + j.name + "\"";
+}
+
+Status LoadedSchema::check_window(std::uint32_t job) const {
+  const pml::JobRun& last = jobs_[job].runs.back();
+  const auto end = static_cast<std::uint64_t>(last.position) + last.tokens.size();
+  if (end <= engine_->context_tokens()) return ok();
+  return error(Code::kContextFull,
+               job_title(job) + " and what it sees take " + std::to_string(end) +
+                   " positions, the context window has " +
+                   std::to_string(engine_->context_tokens()) +
+                   ": shorten it or the text before it, or let it see less (attend=)");
 }
 
 Result<AcquiredModule> LoadedSchema::acquire(std::uint32_t job, LazyEncoder& encoder,
@@ -97,14 +116,6 @@ Result<AcquiredModule> LoadedSchema::acquire(std::uint32_t job, LazyEncoder& enc
 // computes, and all end with one file.
 Result<AcquiredModule> LoadedSchema::find_or_encode(std::uint32_t job, LazyEncoder& lazy,
                                                     const volatile std::int32_t* cancel) {
-  const pml::JobRun& last = jobs_[job].runs.back();
-  const auto end = static_cast<std::uint64_t>(last.position) + last.tokens.size();
-  if (end > engine_->context_tokens()) {
-    return error(Code::kContextFull, "module \"" + jobs_[job].name + "\" and what it sees take " +
-                                         std::to_string(end) +
-                                         " positions, the context window has " +
-                                         std::to_string(engine_->context_tokens()));
-  }
   const ModuleIdentity& identity = modules_[job].identity;
   FileLock flight;
   if (ModuleStore* store = engine_->store()) {
@@ -117,18 +128,24 @@ Result<AcquiredModule> LoadedSchema::find_or_encode(std::uint32_t job, LazyEncod
   PC_TRY(Encoder* const encoder, lazy.get());
   const std::uint64_t before = encoder->tokens_computed();
   PC_TRY(ModuleHandle module, encoder->encode(jobs_[job], identity, cancel));
-  return AcquiredModule{publish(module), ModuleSource::kEncoded,
-                        encoder->tokens_computed() - before};
+  AcquiredModule acquired = publish(module);
+  acquired.tokens_computed = encoder->tokens_computed() - before;
+  return acquired;
 }
 
 // The published file's mapping or, where publishing failed, the module itself.
-ModuleHandle LoadedSchema::publish(const ModuleHandle& module) {
-  if (!engine_->store() || !engine_->store()->writable()) return module;
+AcquiredModule LoadedSchema::publish(const ModuleHandle& module) {
+  AcquiredModule acquired{module, ModuleSource::kEncoded};
+  if (!engine_->store() || !engine_->store()->writable()) return acquired;
   auto published = engine_->store()->publish(module);
-  if (published.ok()) return std::move(published).value();
+  if (published.ok()) {
+    acquired.module = std::move(published).value();
+    acquired.stored = true;
+    return acquired;
+  }
   const std::lock_guard lock(remark_mutex_);
   publish_remark_ = published.error().message;
-  return module;
+  return acquired;
 }
 
 std::string LoadedSchema::publish_remark() const {
@@ -138,7 +155,10 @@ std::string LoadedSchema::publish_remark() const {
 
 Status LoadedSchema::encode_all(const Progress& done) {
   std::vector<const pml::EncodeJob*> all;
-  for (const pml::EncodeJob& job : jobs_) all.push_back(&job);
+  for (std::uint32_t job = 0; job < jobs_.size(); ++job) {
+    PC_CHECK_OK(check_window(job));
+    all.push_back(&jobs_[job]);
+  }
   LazyEncoder encoder(engine_->backend(), std::move(all));
   for (std::uint32_t job = 0; job < jobs_.size(); ++job) {
     PC_TRY(const AcquiredModule module, acquire(job, encoder, nullptr));

@@ -33,6 +33,7 @@ struct AcquiredModule {
   ModuleHandle module;
   ModuleSource source = ModuleSource::kHeld;
   std::uint64_t tokens_computed = 0;  // kEncoded
+  bool stored = false;                // kEncoded: published, so that others find it
 };
 
 class LoadedSchema {
@@ -53,8 +54,16 @@ class LoadedSchema {
   // logits are where the answer begins, and they are not stored.
   Result<pml::Plan> plan(std::string_view prompt_pml) const;
 
-  // What acquire() would find now; computes and pins nothing.
+  // What acquire() would find now; computes and pins nothing, and does not wait
+  // for a thread that is encoding the module.
   Lookup peek(std::uint32_t job, bool* held) const;
+
+  // kContextFull, naming the module and both numbers, where its encoding pass
+  // is longer than the context window: asked before any work.
+  Status check_window(std::uint32_t job) const;
+
+  // "module \"europe/paris\"", or what the anonymous text is called.
+  std::string job_title(std::uint32_t job) const;
 
   // The module of a job: held, found in the store, or encoded now (by an
   // encoder that knows the job) and, where there is a store, published.
@@ -66,7 +75,8 @@ class LoadedSchema {
       std::function<bool(std::uint32_t n_done, const std::string& name, const AcquiredModule&)>;
   Status encode_all(const Progress& done);
 
-  // Why modules could not be published, the latest reason; "" if never.
+  // Why modules are not kept on disk although there is a store: the latest
+  // failure to publish one; "" if none.
   std::string publish_remark() const;
 
  private:
@@ -79,7 +89,7 @@ class LoadedSchema {
   LoadedSchema(std::shared_ptr<const Engine> engine, pml::Layout layout);
   Result<AcquiredModule> find_or_encode(std::uint32_t job, LazyEncoder& encoder,
                                         const volatile std::int32_t* cancel);
-  ModuleHandle publish(const ModuleHandle& module);
+  AcquiredModule publish(const ModuleHandle& module);
 
   std::shared_ptr<const Engine> engine_;
   pml::Layout layout_;

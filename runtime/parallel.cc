@@ -42,6 +42,19 @@ Parallel::Parallel(std::uint32_t n_threads) : n_threads_(n_threads ? n_threads :
 #endif
 }
 
+Parallel::Scope::Scope([[maybe_unused]] const Parallel& parallel) {
+#ifdef _OPENMP
+  before_ = omp_get_max_threads();
+  omp_set_num_threads(static_cast<int>(parallel.n_threads()));
+#endif
+}
+
+Parallel::Scope::~Scope() {
+#ifdef _OPENMP
+  omp_set_num_threads(before_);
+#endif
+}
+
 void Parallel::run(std::uint32_t n_tasks, Function function, const void* context) const {
 #ifdef _OPENMP
   if (n_threads_ > 1 && n_tasks > 1) {

@@ -20,6 +20,19 @@ class Parallel {
 
   std::uint32_t n_threads() const { return n_threads_; }
 
+  // While it lives, libraries that use OpenMP themselves take as many threads
+  // as this Parallel. Set for the calling thread only.
+  class Scope {
+   public:
+    explicit Scope(const Parallel& parallel);
+    ~Scope();
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+
+   private:
+    int before_ = 0;
+  };
+
   // body(task, thread) for each task in [0, n_tasks), thread < n_threads().
   // Tasks are handed out one by one, so uneven ones balance.
   template <class Body>

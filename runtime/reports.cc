@@ -130,7 +130,7 @@ std::string describe_build() {
   json.begin_object().key("version").value(PC_VERSION).key("compiler").value("C++ " __VERSION__);
   write_isa(json);
   json.key("matrix").value(gemm_description());
-  json.key("threads").value(usable_threads()).end_object();
+  json.key("threads").value(Parallel().n_threads()).end_object();
   return text;
 }
 
@@ -177,8 +177,7 @@ std::string describe_engine(const Engine& engine) {
   json.key("backend").value(engine.backend().name());
   write_isa(json);
   json.key("matrix").value(gemm_description());
-  json.key("threads").value(engine.options().n_threads ? engine.options().n_threads
-                                                       : usable_threads());
+  json.key("threads").value(Parallel(engine.options().n_threads).n_threads());
   json.key("cache").begin_object().key("mode").value(cache_mode_name(engine.options().cache_mode));
   if (const ModuleStore* store = engine.store()) {
     json.key("dir")
@@ -256,6 +255,9 @@ std::string describe_schema(const LoadedSchema& schema) {
   }
   json.end_array().key("remarks").begin_array();
   for (const std::string& remark : schema_remarks(schema)) json.value(remark);
+  if (const std::string why = schema.publish_remark(); !why.empty()) {
+    json.value("modules are not kept on disk: " + why);
+  }
   json.end_array().end_object();
   return text;
 }

@@ -47,7 +47,10 @@ std::int32_t Sampler::greedy() const {
 }
 
 std::int32_t Sampler::draw() {
-  for (Candidate& c : candidates_) c.logit /= options_.temperature;
+  // Less the largest, so that no temperature is too small to divide by.
+  float top = candidates_.front().logit;
+  for (const Candidate& c : candidates_) top = std::max(top, c.logit);
+  for (Candidate& c : candidates_) c.logit = (c.logit - top) / options_.temperature;
   keep_top_k();
   to_probabilities();
   keep_top_p();

@@ -4,8 +4,8 @@
 // over the prompt's and the answer's tokens), temperature, top-k, top-p
 // (Holtzman et al. 2020, arXiv 1904.09751), min-p (Nguyen et al. 2024,
 // arXiv 2407.01082), then one draw. Temperature 0 takes the largest logit,
-// the lower id at a tie. The same seed and logits give the same tokens on
-// every machine.
+// the lower id at a tie. The same seed and logits give the same tokens, up to
+// the rounding of exp.
 //
 // Owns its scratch: sample() allocates nothing. Threads: one at a time.
 #pragma once

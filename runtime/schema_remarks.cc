@@ -24,11 +24,15 @@ bool has_date(const std::string& text) {
   return false;
 }
 
-std::string own_text(const LoadedSchema& schema, std::uint32_t module) {
+std::string own_text(const LoadedSchema& schema, const pml::Module& module) {
+  const pml::Layout& layout = schema.layout();
   std::string text;
-  for (const pml::Piece& piece : schema.layout().pieces) {
-    if (piece.module != module) continue;
-    for (const TokenId token : piece.tokens) schema.engine().tokenizer().append_bytes(token, &text);
+  for (const std::uint32_t index : module.own) {
+    const pml::Item& item = layout.items[index];
+    if (item.kind != pml::ItemKind::kPiece) continue;
+    for (const TokenId token : layout.pieces[item.index].tokens) {
+      schema.engine().tokenizer().append_bytes(token, &text);
+    }
   }
   return text;
 }
@@ -43,19 +47,15 @@ std::vector<std::string> schema_remarks(const LoadedSchema& schema) {
     const pml::Module& module = layout.modules[i];
     const bool empty = module.n_tokens == 0 && module.slots.empty() && module.extent == 0;
     if (empty && i != pml::kRoot) remarks.push_back(name_of(module) + " is empty");
-    if (has_date(own_text(schema, i))) {
+    if (has_date(own_text(schema, module))) {
       remarks.push_back(
           name_of(module) +
           " holds a date: when it changes, the module is encoded anew; a parameter would not be");
     }
   }
-  for (const pml::EncodeJob& job : schema.jobs()) {
-    const std::uint64_t end =
-        static_cast<std::uint64_t>(job.runs.back().position) + job.runs.back().tokens.size();
-    if (end > window) {
-      remarks.push_back("\"" + job.name + "\" and what it sees take " + std::to_string(end) +
-                        " positions: more than the context window of " + std::to_string(window));
-    }
+  for (std::uint32_t job = 0; job < schema.jobs().size(); ++job) {
+    const Status fits = schema.check_window(job);
+    if (!fits.ok()) remarks.push_back(fits.error().message);
   }
   if (layout.positions == pml::Positions::kSchema && layout.extent > window) {
     remarks.push_back("the schema's positions reach " + std::to_string(layout.extent) +

@@ -36,6 +36,11 @@ Result<std::unique_ptr<Session>> Session::open(std::shared_ptr<const LoadedPromp
                                          std::to_string(window) +
                                          ": import fewer modules, or ask for a shorter answer");
   }
+  if (!options.no_reuse) {
+    for (const pml::PlanRun& run : prompt->plan.runs) {
+      if (run.kind == pml::RunKind::kCached) PC_CHECK_OK(prompt->schema->check_window(run.job));
+    }
+  }
   const std::uint64_t room = window - end;
   const auto max_tokens =
       options.max_tokens
@@ -58,7 +63,16 @@ Session::Session(std::shared_ptr<const LoadedPrompt> prompt, const SessionOption
 
 Status Session::prefill() {
   if (backend_) return ok();
+  if (stats_.finish == Finish::kCancelled) return error(Code::kCancelled, "cancelled");
+  const Status done = find_and_compute();
+  if (!done.ok() && done.error().code == Code::kCancelled) stats_.finish = Finish::kCancelled;
+  return done;
+}
+
+Status Session::find_and_compute() {
   const Stopwatch watch;
+  stats_ = {};
+  stats_.plan_us = prompt_->plan_us;
   if (!options_.no_reuse) PC_CHECK_OK(pin_modules());
   stats_.lookup_us = watch.microseconds() - stats_.encode_us;
 
@@ -80,8 +94,10 @@ Status Session::pin_modules() {
     if (run.kind == pml::RunKind::kCached) jobs.push_back(&schema.jobs()[run.job]);
   }
   LazyEncoder encoder(schema.engine().backend(), std::move(jobs));
+  std::vector<bool> seen(schema.jobs().size());
   for (const pml::PlanRun& run : prompt_->plan.runs) {
-    if (run.kind != pml::RunKind::kCached || pins_[run.job]) continue;
+    if (run.kind != pml::RunKind::kCached || seen[run.job]) continue;
+    seen[run.job] = true;
     const Stopwatch watch;
     PC_TRY(AcquiredModule module, schema.acquire(run.job, encoder, &cancel_));
     pins_[run.job] = std::move(module.module);
@@ -130,8 +146,13 @@ Result<std::optional<TokenId>> Session::next() {
     text_.clear();
     return std::optional<TokenId>();
   }
+  if (broken_) return *broken_;
   auto token = advance();
-  if (!token.ok() && token.error().code == Code::kCancelled) stats_.finish = Finish::kCancelled;
+  if (token.ok()) return token;
+  if (token.error().code == Code::kCancelled)
+    stats_.finish = Finish::kCancelled;
+  else if (backend_)
+    broken_ = token.error();
   return token;
 }
 

@@ -54,17 +54,21 @@ class Session {
   static Result<std::unique_ptr<Session>> open(std::shared_ptr<const LoadedPrompt> prompt,
                                                const SessionOptions& options);
 
-  // Modules, then the fresh tokens. Does nothing the second time.
+  // Modules, then the fresh tokens. Does nothing the second time; after a
+  // failure it starts anew, except after cancel().
   Status prefill();
 
   // The next token, or nothing when the generation is over. text() is what
-  // became certain by it, or at the end.
+  // became certain by it, or at the end. A failed step ends the session: every
+  // later call returns the same error.
   Result<std::optional<TokenId>> next();
   const std::string& text() const { return text_.text(); }
 
   // [vocab_size] from which the latest token was drawn, or the first will be.
   // Empty before prefill().
-  std::span<const float> logits() const { return logits_; }
+  std::span<const float> logits() const {
+    return backend_ ? std::span<const float>(logits_) : std::span<const float>();
+  }
 
   // Safe in a signal handler.
   void cancel() { __atomic_store_n(&cancel_, 1, __ATOMIC_RELAXED); }
@@ -73,6 +77,7 @@ class Session {
  private:
   Session(std::shared_ptr<const LoadedPrompt> prompt, const SessionOptions& options,
           std::uint32_t max_tokens);
+  Status find_and_compute();
   Status pin_modules();
   void use_run(const pml::PlanRun& run, std::vector<KvSegment>* segments,
                std::vector<pc_run>* fresh);
@@ -88,10 +93,11 @@ class Session {
   std::optional<BackendSession> backend_;
   Sampler sampler_;
   TextStream text_;
-  std::vector<float> logits_;  // [vocab_size]
-  TokenId token_ = -1;         // drawn, not yet computed
-  Position position_;          // of the next token
-  std::int32_t cancel_ = 0;    // by __atomic_* only: it crosses the C seam
+  std::vector<float> logits_;    // [vocab_size]
+  TokenId token_ = -1;           // drawn, not yet computed
+  Position position_;            // of the next token
+  std::optional<Error> broken_;  // a step failed: the tail holds half a token
+  std::int32_t cancel_ = 0;      // by __atomic_* only: it crosses the C seam
 
   SessionStats stats_;
 };

@@ -30,6 +30,7 @@ Transformer::Transformer(const pc_model_desc& desc, KvType type, const simd::Ker
                  limits.max_segments + limits.tail_segments),
       key_rotations_({desc.inv_freq, desc.rope_dims / 2}, kChunkTokens),
       gemm_(kernels, parallel, kChunkTokens, widest_input(desc)),
+      max_attached_(limits.max_segments),
       x_(std::size_t{kChunkTokens} * desc.d_model),
       h_(x_.size()),
       q_(std::size_t{kChunkTokens} * desc.n_heads * desc.head_dim),
@@ -45,8 +46,7 @@ Transformer::Transformer(const pc_model_desc& desc, KvType type, const simd::Ker
 }
 
 Status Transformer::attach(std::span<const KvSegment> segments) {
-  const std::size_t room = segments_.capacity() - n_attached_;
-  if (tail_.n_segments() != 0 || segments.size() > room) {
+  if (tail_.n_segments() != 0 || segments.size() > max_attached_ - n_attached_) {
     return error(Code::kInvalidArgument,
                  "segments are attached before the first token, and no more than announced");
   }
@@ -58,7 +58,10 @@ Status Transformer::attach(std::span<const KvSegment> segments) {
 
 // Everything that could fail on the caller's side fails here, before any work.
 Status Transformer::admit(std::span<const pc_run> runs) const {
+  std::uint64_t blocks = 0, n_tokens = 0;
   for (const pc_run& run : runs) {
+    n_tokens += run.n_tokens;
+    blocks += kv_blocks(run.n_tokens);
     for (std::uint32_t i = 0; i < run.n_tokens; ++i) {
       if (run.tokens[i] < 0 || static_cast<std::uint32_t>(run.tokens[i]) >= desc_.vocab_size) {
         return error(Code::kInvalidArgument, "token " + std::to_string(run.tokens[i]) +
@@ -66,6 +69,15 @@ Status Transformer::admit(std::span<const pc_run> runs) const {
                                                  std::to_string(desc_.vocab_size));
       }
     }
+  }
+  if (n_tokens == 0) return error(Code::kInvalidArgument, "there is no token to compute");
+  // A run that continues the last segment takes no more than a new one would.
+  const bool one_step = runs.size() == 1 && runs[0].extend && tail_.n_segments() != 0 &&
+                        tail_.fits(runs[0].n_tokens, false);
+  if (!one_step && (blocks > tail_.free_blocks() || runs.size() > tail_.free_segments())) {
+    return error(Code::kContextFull, "the session has no room for " + std::to_string(n_tokens) +
+                                         " more tokens in " + std::to_string(runs.size()) +
+                                         " runs; it was opened for fewer");
   }
   return ok();
 }

@@ -73,7 +73,7 @@ class Transformer {
   Gemm gemm_;
 
   std::vector<KvSegment> segments_;  // attached, then the tail's
-  std::uint32_t n_attached_ = 0;
+  std::uint32_t n_attached_ = 0, max_attached_;
 
   // The chunk: n_tokens() tokens in order of position.
   std::vector<Token> tokens_;

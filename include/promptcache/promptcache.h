@@ -11,7 +11,8 @@
  *    (which may be NULL). Out-parameters come last before it and are untouched
  *    on failure. No exception, abort, exit or print ever crosses this header.
  *  - Option structs begin with struct_size: set them with their _init function,
- *    then change what you need. Zero, NULL and 0.0 mean the default.
+ *    then change what you need. Zero, NULL and 0.0 mean the default. Structs of
+ *    statistics begin with it, too: set it to sizeof, the call fills that much.
  *  - Handles are opaque. Each *_close accepts NULL. Handles keep what they need
  *    alive, so they may be closed in any order.
  *  - Reports are JSON texts, owned by the caller and freed with pc_free: fields
@@ -19,7 +20,9 @@
  *  - Threads: pc_engine, pc_schema, pc_prompt and pc_store may be used by any
  *    number of threads at once. A pc_session is used by one thread at a time;
  *    only pc_session_cancel may be called from others (or a signal handler).
- *    Many sessions of one engine run side by side. */
+ *    Many sessions of one engine run side by side. A process that has computed
+ *    must not compute in a child made by fork alone (OpenMP's threads are gone
+ *    there); exec gives the child its own. */
 #ifndef PROMPTCACHE_PROMPTCACHE_H_
 #define PROMPTCACHE_PROMPTCACHE_H_
 
@@ -162,7 +165,7 @@ PC_API pc_status pc_prompt_explain(const pc_prompt* prompt, char** json, pc_erro
 
 typedef struct pc_session_options {
   size_t struct_size;
-  uint32_t max_tokens;        /* default 256 */
+  uint32_t max_tokens;        /* default 256, or less where the context ends before */
   uint32_t no_reuse;          /* 1: compute every token of the prompt, use no module */
   float temperature;          /* 0: greedy (the default) */
   uint32_t top_k;             /* 0: all */

@@ -58,7 +58,6 @@ TEST_CASE("a plug-in that cannot be used leaves the CPU at work, and says why") 
   folder.write("text.so", "not a library");
   const std::vector<std::pair<std::string, std::string>> cases = {
       {folder.path() + "/missing.so", "No such file"},
-      {"relative.so", "absolute path"},
       {loose, "another user"},
       {text, "cannot load"},
       {PC_FAKE_BACKEND_OLD, "interface version"},
@@ -69,6 +68,16 @@ TEST_CASE("a plug-in that cannot be used leaves the CPU at work, and says why") 
     REQUIRE(engine.ok());
     REQUIRE(std::string((*engine)->backend().name()) == "cpu");
     REQUIRE((*engine)->remark().find(why) != std::string::npos);
+  }
+}
+
+TEST_CASE("a backend's name that cannot be meant is an error") {
+  const TinyCheckpoint checkpoint(3);
+  for (const char* name : {"cdua", "relative.so"}) {
+    const auto engine = Engine::open(fake_options(checkpoint, name));
+    REQUIRE_FALSE(engine.ok());
+    REQUIRE(engine.error().code == Code::kInvalidArgument);
+    REQUIRE(engine.error().message.find("absolute path") != std::string::npos);
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include "runtime/engine.h"
 
+#include <malloc.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -73,9 +74,10 @@ std::shared_ptr<LoadedSchema> schema_for(const std::shared_ptr<const Engine>& en
 }
 
 std::unique_ptr<Session> session_for(const std::shared_ptr<LoadedSchema>& schema,
-                                     const std::string& prompt, bool no_reuse = false) {
+                                     const std::string& prompt, bool no_reuse = false,
+                                     std::uint32_t max_tokens = 8) {
   SessionOptions o;
-  o.max_tokens = 8;
+  o.max_tokens = max_tokens;
   o.no_reuse = no_reuse;
   return must(Session::open(must(LoadedPrompt::parse(schema, prompt)), o));
 }
@@ -252,7 +254,7 @@ TEST_CASE("modules are used in place: no byte of K/V is copied, and no token all
   for (int process = 0; process < 2; ++process) {
     const auto engine = must(Engine::open(options_for(checkpoint, cache.path(), KvType::kBf16)));
     const auto schema = schema_for(engine, kTravel);
-    const auto session = session_for(schema, kPrompts[2]);
+    const auto session = session_for(schema, kPrompts[2], false, 48);
     REQUIRE(must(session->next()).has_value());
     // The segments that attention reads lie inside a mapping of the module's file.
     std::string maps = read_file("/proc/self/maps");
@@ -274,9 +276,14 @@ TEST_CASE("modules are used in place: no byte of K/V is copied, and no token all
       REQUIRE(inside);
     }
     REQUIRE(must(session->next()).has_value());  // the first step opens the tail's segment
+    // Far enough to open new blocks of 16 rows.
     const long before = allocations();
-    for (int i = 0; i < 4; ++i) REQUIRE(session->next().ok());
+    const auto heap = ::mallinfo2().uordblks;
+    int steps = 0;
+    while (steps < 40 && session->next().value().has_value()) ++steps;
     REQUIRE(allocations() - before == 0);
+    REQUIRE(::mallinfo2().uordblks == heap);
+    REQUIRE(steps >= 20);
   }
 }
 
@@ -357,6 +364,56 @@ TEST_CASE("cancelling stops before the next layer and the session stays usable f
   REQUIRE(token.error().code == Code::kCancelled);
   REQUIRE(session->stats().finish == Finish::kCancelled);
   REQUIRE(std::filesystem::is_empty(cache.path() + "/v1/objects"));
+}
+
+TEST_CASE("an encoding pass beyond the context is an error before any work") {
+  const TinyCheckpoint checkpoint(12);
+  const TempFolder cache;
+  EngineOptions o = options_for(checkpoint, cache.path());
+  const std::string long_text(600, 'x');
+  const std::string pml =
+      "<schema name=\"travel\" attend=\"schema\"><module name=\"a\">One.</module>"
+      "<module name=\"b\">" +
+      long_text + "</module><module name=\"c\">Three.</module></schema>";
+  o.context_tokens = 100;
+  const auto schema = schema_for(must(Engine::open(o)), pml);
+  const auto prompt =
+      must(LoadedPrompt::parse(schema, R"(<prompt schema="travel"><a/><c/>Question?</prompt>)"));
+  SessionOptions options;
+  const auto session = Session::open(prompt, options);
+  REQUIRE_FALSE(session.ok());
+  REQUIRE(session.error().code == Code::kContextFull);
+  REQUIRE(session.error().message.find("module \"c\"") != std::string::npos);
+  REQUIRE_FALSE(schema->encode_all([](auto&&...) { return true; }).ok());
+  REQUIRE(std::filesystem::is_empty(cache.path() + "/v1/objects"));
+  options.no_reuse = true;  // needs no pass
+  REQUIRE(Session::open(prompt, options).ok());
+}
+
+TEST_CASE("a cancelled prefill stays cancelled and counts nothing twice") {
+  const TinyCheckpoint checkpoint(13);
+  const TempFolder cache;
+  const auto schema =
+      schema_for(must(Engine::open(options_for(checkpoint, cache.path()))), kTravel);
+  const auto session = session_for(schema, kPrompts[2]);
+  session->cancel();
+  for (int i = 0; i < 3; ++i) {
+    const Status prefilled = session->prefill();
+    REQUIRE_FALSE(prefilled.ok());
+    REQUIRE(prefilled.error().code == Code::kCancelled);
+    REQUIRE(session->logits().empty());
+    REQUIRE(session->stats().prompt_tokens == 0);
+    REQUIRE(session->stats().finish == Finish::kCancelled);
+  }
+}
+
+TEST_CASE("options that cannot be meant are refused before the model is read") {
+  EngineOptions o;
+  o.model_path = "/nonexistent";
+  o.n_threads = 3000;
+  const auto engine = Engine::open(o);
+  REQUIRE_FALSE(engine.ok());
+  REQUIRE(engine.error().message.find("n_threads") != std::string::npos);
 }
 
 // One process of the test below: encodes everything, answers, and tells its

@@ -94,6 +94,16 @@ TEST_CASE("a seed repeats its tokens, another does not") {
   REQUIRE(draw(3) != draw(4));
 }
 
+TEST_CASE("the smallest temperatures are greedy, not nonsense") {
+  for (const float temperature : {1e-3f, 1e-30f, 1e-44f}) {
+    SamplerOptions o;
+    o.temperature = temperature;
+    Sampler sampler(o, 3);
+    for (int i = 0; i < 20; ++i)
+      REQUIRE(sampler.sample(std::vector<float>{-20.0f, 25.0f, 24.0f}) == 1);
+  }
+}
+
 TEST_CASE("options out of range are refused") {
   const auto bad = [](auto set) {
     SamplerOptions o;

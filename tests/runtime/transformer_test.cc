@@ -210,6 +210,29 @@ TEST_CASE("long prompts: chunks, shares and threads change nothing beyond roundi
   }
 }
 
+TEST_CASE("several runs of one call across the chunks' boundaries, with gaps and windows") {
+  Random random(17);
+  for (int i = 0; i < 6; ++i) {
+    TinyShape shape;
+    shape.n_layers = 1 + static_cast<std::uint32_t>(i % 2);
+    shape.window = std::vector<std::uint32_t>{0, 300, 17}[static_cast<std::size_t>(i % 3)];
+    const TinyModel model(60 + static_cast<std::uint64_t>(i), shape);
+    RawPlan plan;
+    plan.jobs = {{{{random_tokens(random, random.between(1, 300), 64), 0, i % 2 == 0},
+                   {random_tokens(random, random.between(1, 300), 64), 400, true}}}};
+    plan.prompt = {{0, 1, {}, 0}};
+    auto position = static_cast<std::int32_t>(plan.jobs[0].runs[1].tokens.size());
+    for (const std::uint32_t n :
+         {256 - static_cast<std::uint32_t>(i % 3), random.between(1, 5), random.between(1, 280)}) {
+      position += static_cast<std::int32_t>(random.below(50));
+      plan.prompt.push_back({-1, 0, random_tokens(random, n, 64), position});
+      position += static_cast<std::int32_t>(n);
+    }
+    PlanRunner runner(cpu_backend(), model.desc, KvType::kF32, 2);
+    require_plan(runner, DenseOracle(model.desc), plan, kF32Tolerance, true);
+  }
+}
+
 TEST_CASE("bf16 states and bf16 weights stay near the oracle") {
   Random random(16);
   TinyShape shape;
@@ -251,6 +274,14 @@ TEST_CASE("a session refuses what it has no room for, and tokens outside the voc
   REQUIRE(cpu->forward(s, &foreign, 1, nullptr, nullptr, &e) ==
           static_cast<int>(Code::kInvalidArgument));
   REQUIRE(std::string(e.message).find("64") != std::string::npos);
+  const pc_run nothing{tokens.data(), 0, 0, 0, 0};
+  std::vector<float> logits(64);
+  REQUIRE(cpu->forward(s, &nothing, 1, nullptr, logits.data(), &e) ==
+          static_cast<int>(Code::kInvalidArgument));
+  const std::vector<pc_kv_segment> many(3);  // none was announced
+  REQUIRE(cpu->attach(s, many.data(), 3, &e) == static_cast<int>(Code::kInvalidArgument));
+  pc_backend_model* other = nullptr;
+  REQUIRE(cpu->model_open(&model.desc, 7, 1, &other, &e) == static_cast<int>(Code::kUnsupported));
   const std::int32_t cancel = 1;
   const pc_run fine{tokens.data(), 4, 0, 0, 0};
   REQUIRE(cpu->forward(s, &fine, 1, &cancel, nullptr, &e) == static_cast<int>(Code::kCancelled));
