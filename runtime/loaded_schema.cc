@@ -10,13 +10,25 @@
 #include "pml/resolve.h"
 #include "pml/schema_parser.h"
 #include "pml/source_file.h"
+#include "runtime/stopwatch.h"
 
 namespace pc {
 namespace {
 
 // How long to wait for another process that encodes the same module before
 // encoding it too: longer than any module takes that is worth storing.
-constexpr std::chrono::milliseconds kSingleFlightWait{120'000};
+constexpr std::uint64_t kSingleFlightMicroseconds = 120'000'000;
+
+// How often a wait for another thread or process looks at its own cancel flag.
+constexpr std::chrono::milliseconds kCancelPoll{50};
+
+bool is_set(const volatile std::int32_t* cancel) {
+  return cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED) != 0;
+}
+
+Error cancelled() {
+  return error(Code::kCancelled, "cancelled");
+}
 
 // Turns the prompt's last token into a fresh one.
 void free_last_token(pml::Plan* plan) {
@@ -105,7 +117,10 @@ Status LoadedSchema::check_window(std::uint32_t job) const {
 Result<AcquiredModule> LoadedSchema::acquire(std::uint32_t job, LazyEncoder& encoder,
                                              const volatile std::int32_t* cancel) {
   Slot& slot = modules_[job];
-  const std::lock_guard lock(*slot.mutex);
+  std::unique_lock lock(*slot.mutex, std::defer_lock);
+  while (!lock.try_lock_for(kCancelPoll)) {
+    if (is_set(cancel)) return cancelled();
+  }
   if (slot.handle) return AcquiredModule{slot.handle, ModuleSource::kHeld, 0};
   PC_TRY(AcquiredModule acquired, find_or_encode(job, encoder, cancel));
   slot.handle = acquired.module;
@@ -121,7 +136,13 @@ Result<AcquiredModule> LoadedSchema::find_or_encode(std::uint32_t job, LazyEncod
   if (ModuleStore* store = engine_->store()) {
     if (Lookup found = store->find(identity))
       return AcquiredModule{found.module, ModuleSource::kStore, 0};
-    flight = store->lock(key_of(identity), kSingleFlightWait);
+    const Stopwatch waited;
+    for (;;) {
+      flight = store->lock(key_of(identity), kCancelPoll);
+      if (flight.held() || !store->writable()) break;
+      if (is_set(cancel)) return cancelled();
+      if (waited.microseconds() > kSingleFlightMicroseconds) break;  // then encode it, too
+    }
     if (Lookup found = store->find(identity))
       return AcquiredModule{found.module, ModuleSource::kStore, 0};
   }
