@@ -38,6 +38,7 @@ class Help(CommandTest):
                      ["run", "-m", MODEL, "-s", self.schema, "--cache-size", "0", self.prompt],
                      ["run", "-m", MODEL, "-s", self.schema, "--chat-template", "bogus", self.prompt],
                      ["run", "-m", MODEL, "-s", self.schema, "-c", "1000000", self.prompt],
+                     ["run", "-m", MODEL, "-s", self.schema, "-t", "100000", self.prompt],
                      ["run", "-m", MODEL, "-s", self.schema, "--no-cache", "--compare", self.prompt],
                      ["cache", "rm"], ["cache", "rm", "--all", "00"]):
             self.assertEqual(self.command(*line, expect=2), "", line)

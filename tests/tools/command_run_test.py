@@ -97,7 +97,7 @@ class CityGuide(CommandTest):
         for prompt in sorted(folder.glob("*.pml")):
             if prompt.name == "city-guide.pml":
                 continue
-            line = ["run", "-m", str(SOURCE / "models/city-guide"), "-s", str(folder / "city-guide.pml"), str(prompt)]
+            line = ["run", "-t", "1", "-m", str(SOURCE / "models/city-guide"), "-s", str(folder / "city-guide.pml"), str(prompt)]
             first, second = self.json(*line), self.json(*line)
             self.assertEqual(first["tokens"], second["tokens"], prompt)
             self.assertEqual(second["stats"]["modules_encoded"], 0)

@@ -20,7 +20,10 @@ constexpr char kSchema[] =
 constexpr char kPrompt[] = R"(<prompt schema="s"><a/><b/>And a question?</prompt>)";
 
 std::string model_path() {
-  return std::getenv("PC_TINY_MODEL");
+  const char* const path = std::getenv("PC_TINY_MODEL");
+  INFO("PC_TINY_MODEL names a folder made by tests/tools/tiny_model.py");
+  REQUIRE(path);
+  return path;
 }
 
 // A store of this process's own, removed at the end.
