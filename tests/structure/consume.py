@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Uses the installed package as a stranger would.
 
-    consume.py BUILD SOURCE C_COMPILER
+    consume.py BUILD SOURCE GENERATOR C_COMPILER
 
 Installs the build tree into a scratch prefix, looks at what came, builds
 examples/ there through find_package and once more through pkg-config, as strict
@@ -62,15 +62,15 @@ def try_hello(hello, source, scratch):
 
 
 def main():
-    build, source, compiler = sys.argv[1:]
+    build, source, generator, compiler = sys.argv[1:]
     with open(os.path.join(source, "examples/hello.c"), encoding="utf-8") as file:
         check(len(file.readlines()) <= 25, "examples/hello.c has more than 25 lines")
     with tempfile.TemporaryDirectory() as scratch:
         prefix, consumer = os.path.join(scratch, "prefix"), os.path.join(scratch, "consumer")
         run("cmake", "--install", build, "--prefix", prefix)
         inspect(prefix)
-        run("cmake", "-S", os.path.join(source, "examples"), "-B", consumer, f"-DCMAKE_PREFIX_PATH={prefix}",
-            f"-DCMAKE_C_COMPILER={compiler}", f"-DCMAKE_C_FLAGS={STRICT}")
+        run("cmake", "-S", os.path.join(source, "examples"), "-B", consumer, "-G", generator,
+            f"-DCMAKE_PREFIX_PATH={prefix}", f"-DCMAKE_C_COMPILER={compiler}", f"-DCMAKE_C_FLAGS={STRICT}")
         run("cmake", "--build", consumer)
         try_hello(os.path.join(consumer, "hello"), source, scratch)
 
