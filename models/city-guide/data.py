@@ -14,8 +14,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import sentencepiece
-
 BOS, SYSTEM, USER, ASSISTANT, END = "<s>", "<|system|>", "<|user|>", "<|assistant|>", "<|end|>"
 CONTROL = (BOS, SYSTEM, USER, ASSISTANT, END)
 SYSTEM_TEXT = "You are a city guide. You answer from the pages."
@@ -47,7 +45,10 @@ BREADS = "bagels biscuits buns cakes cookies muffins pancakes pies pretzels roll
 DRINKS = "beer chocolate cider cocoa coffee juice lemonade milk tea water wine".split()
 SEASONS = "spring summer autumn winter".split()
 HOURS = "one two three four five six seven eight nine ten eleven twelve".split()
-NUMBERS = (HOURS[1:] + "thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety".split())
+NUMBERS = (
+    "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
+    "seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety"
+).split()
 
 
 @dataclass(frozen=True)
@@ -105,6 +106,8 @@ class Tokenizer:
     """The sentencepiece model, run by run; control tokens exist only as ids."""
 
     def __init__(self, path: Path) -> None:
+        import sentencepiece
+
         self._sp = sentencepiece.SentencePieceProcessor(model_file=str(path))
         self.control = {piece: self._sp.piece_to_id(piece) for piece in CONTROL}
         self.vocab_size: int = self._sp.vocab_size()
@@ -130,6 +133,8 @@ class Tokenizer:
 
 def train_tokenizer(path: Path, vocab_size: int = 1408) -> None:
     """Writes a BPE model in which the words of the language are single pieces where possible."""
+    import sentencepiece
+
     rng = random.Random(1)
     frame = " ".join(
         [SYSTEM_TEXT, *FILLER, *TRAVELLER, *SEASON]
@@ -357,7 +362,7 @@ LARGEST = (  # pages: the most facts on each, by stage
 
 
 def shapes(rng: random.Random, stage: int) -> Shape:
-    """A shape for one batch; later stages know more pages and more facts, up to 1500 tokens."""
+    """A shape for one batch; later stages know more pages and more facts, up to 1100 tokens."""
     largest = LARGEST[max(0, stage - 1)]
     pages = rng.choice((1, 2, 4, *largest))
     facts = rng.randint(1 if pages > 1 else 2, largest[pages])

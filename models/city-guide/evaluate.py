@@ -34,6 +34,8 @@ SHAPES = {
     "4 pages of 6 facts": Shape(4, 6, 1),
     "6 pages of 6 facts": Shape(6, 6, 1),
     "8 pages of 5 facts": Shape(8, 5, 1),
+    "12 pages of 8 facts": Shape(12, 8, 1),
+    "4 pages, asked about the trip": Shape(4, 6, 0),  # who travels, or which season it is
 }
 SEED = 1 << 41  # the training seeds and those of train.py's own evaluations stay below
 
@@ -69,17 +71,21 @@ def is_right(model: LlamaForCausalLM, tokenizer: Tokenizer, sample: Sample, modu
 
 def evaluate(model: LlamaForCausalLM, tokenizer: Tokenizer, modules: str, count: int) -> None:
     """Prints one line of the table a shape; all pages of a world tell of the same things."""
-    print(f"| {'context':20} | mean tokens | right | n | 95 % interval |\n|---|---|---|---|---|")
+    print("| context | mean tokens | right | n | 95 % interval |\n|---|---|---|---|---|")
     for name, shape in SHAPES.items():
         rng = random.Random(SEED + shape.pages)
-        right = tokens = 0
-        for _ in range(count):
-            world = World(rng, shape, shared=1.0, ask_about_trip=False)
+        right = tokens = done = 0
+        while done < count:
+            world = World(rng, shape, shared=1.0, ask_about_trip=not shape.questions)
             sample = write(rng, tokenizer, world)
+            if not world.questions:
+                continue
+            done += 1
             tokens += sample.first[0]
             right += is_right(model, tokenizer, sample, modules)
         low, high = interval(right, count)
-        print(f"| {name:20} | {tokens / count:.0f} | {right / count:.1%} | {count} | {low:.1%} to {high:.1%} |", flush=True)
+        share = f"{right / count:.1%} | {count} | {low:.1%} to {high:.1%}"
+        print(f"| {name} | {tokens / count:.0f} | {share} |", flush=True)
 
 
 def fold(text: str | None) -> str:
