@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <thread>
 #include <utility>
 
 #include "base/mapped_file.h"
@@ -21,6 +22,10 @@ constexpr std::uint64_t kSingleFlightMicroseconds = 120'000'000;
 
 // How often a wait for another thread or process looks at its own cancel flag.
 constexpr std::chrono::milliseconds kCancelPoll{50};
+
+// How long a thread sleeps while another encodes the module that it needs:
+// nothing against an encoding, which takes milliseconds at least.
+constexpr std::chrono::milliseconds kSlotPoll{1};
 
 bool is_set(const volatile std::int32_t* cancel) {
   return cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED) != 0;
@@ -118,8 +123,9 @@ Result<AcquiredModule> LoadedSchema::acquire(std::uint32_t job, LazyEncoder& enc
                                              const volatile std::int32_t* cancel) {
   Slot& slot = modules_[job];
   std::unique_lock lock(*slot.mutex, std::defer_lock);
-  while (!lock.try_lock_for(kCancelPoll)) {
+  while (!lock.try_lock()) {
     if (is_set(cancel)) return cancelled();
+    std::this_thread::sleep_for(kSlotPoll);
   }
   if (slot.handle) return AcquiredModule{slot.handle, ModuleSource::kHeld, 0};
   PC_TRY(AcquiredModule acquired, find_or_encode(job, encoder, cancel));

@@ -83,7 +83,7 @@ class LoadedSchema {
   struct Slot {
     ModuleIdentity identity;
     ModuleHandle handle;  // guarded by mutex
-    std::unique_ptr<std::timed_mutex> mutex = std::make_unique<std::timed_mutex>();
+    std::unique_ptr<std::mutex> mutex = std::make_unique<std::mutex>();
   };
 
   LoadedSchema(std::shared_ptr<const Engine> engine, pml::Layout layout);
