@@ -1,7 +1,8 @@
 // The JSON reports of the C API: what users see of an engine, a schema, a
 // prompt and a store. Fields are added over time, never renamed.
 //
-// Pure readers: they compute no states and pin nothing. Threads: any.
+// They compute no states and pin nothing; a look-up in the store marks a
+// file's use and sets a damaged one aside, as a run would. Threads: any.
 #pragma once
 
 #include <optional>
