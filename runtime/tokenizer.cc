@@ -56,10 +56,20 @@ Result<Tokens> Tokenizer::encode_run(std::string_view text) const {
 }
 
 Result<Tokens> Tokenizer::encode_markup(std::string_view markup) const {
+  return encode_template(markup, Prefix::kNone);
+}
+
+// Behind BOS the publisher's rule for what follows an added token counts.
+Result<Tokens> Tokenizer::encode_opening_markup(std::string_view markup) const {
+  const bool due = !facts_.add_bos || prefix_after_added_;
+  return encode_template(markup, due ? Prefix::kPublished : Prefix::kNone);
+}
+
+Result<Tokens> Tokenizer::encode_template(std::string_view markup, Prefix prefix) const {
   PC_CHECK_OK(check_text(markup));
   if (facts_.adds_prefix_space && markup.ends_with(' ')) markup.remove_suffix(1);
   Tokens out;
-  PC_CHECK_OK(encode_around(added_, markup, Prefix::kNone, &out));
+  PC_CHECK_OK(encode_around(added_, markup, prefix, &out));
   return out;
 }
 

@@ -3,14 +3,16 @@
 //
 // A Tokenizer is an owner, immutable after load; const methods from any thread.
 //
-// Three ways in, one per kind of text:
+// Four ways in, one per kind of text:
 //   encode         a whole text, as the model's publisher would encode it;
 //   encode_run     one text run of a PML document, which may continue a text;
 //   encode_markup  strings of a chat template, the only ones in which added
-//                  tokens ("<|im_start|>", "</s>") are recognised.
+//                  tokens ("<|im_start|>", "</s>") are recognised;
+//   encode_opening_markup  the same for markup that opens a prompt: behind BOS,
+//                  or at the very start where the model has none.
 // In encode and encode_run a string that spells an added token stays plain
 // text. (An added token of white space alone, which some models use to write
-// runs of spaces, is ordinary vocabulary.) None of the three adds BOS or EOS.
+// runs of spaces, is ordinary vocabulary.) None of the four adds BOS or EOS.
 //
 // The dummy prefix: sentencepiece models of the Llama kind put a space in front
 // of a text, so that "Hello" at its start is the token "▁Hello". A PML document
@@ -24,7 +26,7 @@
 //   one space at the end of markup is left to the run that follows, whose
 //   prefix it is.
 // That nothing stands before it, markup cannot know: "[INST] " alone gives "[",
-// where a text that starts so gives "▁[".
+// and as opening markup "▁[", the published token behind "<s>".
 //
 // Invariants: every id that encode* returns is in [0, vocab_size()); encoding
 // is a function of digest() and the text alone.
@@ -71,12 +73,13 @@ class Tokenizer {
   Tokenizer(const Tokenizer&) = delete;
   Tokenizer& operator=(const Tokenizer&) = delete;
 
-  // Errors of all three: kInvalidArgument for invalid UTF-8 (the byte is named)
+  // Errors of all four: kInvalidArgument for invalid UTF-8 (the byte is named)
   // or more than kMaxTextBytes; kUnsupported for a character that the
   // vocabulary cannot express, which no published model has.
   Result<Tokens> encode(std::string_view text) const;
   Result<Tokens> encode_run(std::string_view text) const;
   Result<Tokens> encode_markup(std::string_view markup) const;
+  Result<Tokens> encode_opening_markup(std::string_view markup) const;
 
   // Appends the bytes that a token stands for; half characters are possible
   // (see Utf8Stream), and the leading space of an answer is the caller's to
@@ -119,6 +122,8 @@ class Tokenizer {
   // One stretch of valid UTF-8 without added tokens, appended to *out.
   virtual Status encode_stretch(std::string_view text, Prefix prefix, Tokens* out) const = 0;
   virtual std::optional<TokenId> find_piece(std::string_view piece) const = 0;
+
+  Result<Tokens> encode_template(std::string_view markup, Prefix prefix) const;
 
   Status encode_around(const AddedTokens& added, std::string_view text, Prefix prefix,
                        Tokens* out) const;

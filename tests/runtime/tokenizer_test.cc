@@ -94,6 +94,14 @@ TEST_CASE("Llama 2's dialogue, cut as PML cuts it, has the published tokens") {
                      markup(" [/INST]");
   CHECK(cut == published);
   CHECK(markup("[INST] ") == markup("[INST]"));
+  // Opening markup stands behind BOS: its tokens are those behind "<s>".
+  const auto opening = [&](const char* t) { return *tokenizer->encode_opening_markup(t); };
+  CHECK(bos + opening("[INST] ") + run("Hello") + markup(" [/INST]") ==
+        bos + text("[INST] Hello [/INST]"));
+  CHECK(bos + opening("[INST] ") == markup("<s>[INST] "));
+  CHECK(opening("<s>[INST] ") == markup("<s>[INST] "));
+  CHECK(opening("[INST] ").front() == 518);  // "▁[", as transformers has it
+  CHECK(markup("[INST] ").front() != 518);
   CHECK(run(" ") == Tokens{29871});
   CHECK(text(" ") == Tokens{259});
   CHECK(tokenizer->add_bos());
