@@ -1,0 +1,174 @@
+"""The tiny checkpoints of make_model_fixtures.py: what each exercises, and how
+transformers 4 wrote its config.json (folder names that end in `_v4`)."""
+
+import torch
+from transformers import (FalconConfig, GPT2Config, Gemma2Config, Gemma3TextConfig, GraniteConfig,
+                          LlamaConfig, MistralConfig, MptConfig, Olmo2Config, Phi3Config,
+                          Qwen2Config, Qwen3Config, SmolLM3Config)
+
+VOCAB = 64
+SHAPE = dict(
+    vocab_size=VOCAB, hidden_size=32, intermediate_size=24, num_hidden_layers=2,
+    num_attention_heads=2, num_key_value_heads=1, max_position_embeddings=1024,
+    bos_token_id=1, eos_token_id=2, attn_implementation="eager",
+)
+# For families that came later: smaller, and without the default padding token, which is out of range.
+SMALL = dict(SHAPE, hidden_size=24, intermediate_size=16, num_attention_heads=3, pad_token_id=None)
+LLAMA3 = dict(rope_type="llama3", rope_theta=10000.0, factor=16.0, low_freq_factor=1.0,
+              high_freq_factor=4.0, original_max_position_embeddings=64)
+YARN = dict(rope_type="yarn", rope_theta=10000.0, factor=4.0, original_max_position_embeddings=256)
+LINEAR = dict(rope_type="linear", rope_theta=10000.0, factor=4.0)
+SMOLLM = dict(SHAPE, hidden_size=48, num_attention_heads=3, intermediate_size=40,
+              tie_word_embeddings=True, rms_norm_eps=1e-5,
+              rope_parameters=dict(rope_type="default", rope_theta=100000.0))
+FALCON = dict(vocab_size=VOCAB, num_hidden_layers=2, bos_token_id=1, eos_token_id=2,
+              alibi=False, bias=False, attn_implementation="eager")
+MPT = dict(vocab_size=VOCAB, max_seq_len=128, bos_token_id=1, eos_token_id=2,
+           attn_implementation="eager")
+GPT2 = dict(vocab_size=VOCAB, n_embd=16, n_head=2, n_positions=48, bos_token_id=1, eos_token_id=2,
+            attn_implementation="eager")
+# Soft-caps of the size of what they cap.
+GEMMA2 = dict(SMALL, num_attention_heads=2, head_dim=16, sliding_window=8, attn_logit_softcapping=3.0,
+              final_logit_softcapping=4.0)
+# Five layers with a window and one without, as the default is.
+GEMMA3 = dict(SMALL, hidden_size=16, intermediate_size=12, num_hidden_layers=6,
+              num_attention_heads=2, head_dim=8, query_pre_attn_scalar=8, sliding_window=8)
+GEMMA3_LOCAL = dict(rope_type="default", rope_theta=10000.0)
+GEMMA3_GLOBAL = dict(rope_type="linear", rope_theta=1000000.0, factor=8.0)
+GRANITE = dict(SMALL, embedding_multiplier=6.0, attention_multiplier=0.35, residual_multiplier=0.4,
+               logits_scaling=2.5, tie_word_embeddings=True)
+
+
+def longrope(n_factors, **others):
+    """Factors of n_factors frequencies; trained at 64 positions, stretched to 256."""
+    short = [round(1.0 + 0.15 * i / n_factors, 4) for i in range(n_factors)]
+    long = [round(1.1 + 6.0 * (i / (n_factors - 1)) ** 2, 4) for i in range(n_factors)]
+    return dict(SMALL, hidden_size=32, num_attention_heads=2, intermediate_size=12,
+                max_position_embeddings=256, original_max_position_embeddings=64,
+                tie_word_embeddings=True,
+                rope_parameters=dict(rope_type="longrope", rope_theta=10000.0, short_factor=short,
+                                     long_factor=long, **others))
+
+
+def v4_plain(config):
+    rope = dict(config.pop("rope_parameters"))
+    config["rope_theta"] = rope.pop("rope_theta")
+    config["rope_scaling"] = None if rope["rope_type"] == "default" else rope
+    return config
+
+
+def v4_smollm(config):
+    """Also what a checkpoint of the SmolLM2 family says to no effect."""
+    return dict(v4_plain(config), is_llama_config=True, rope_interleaved=False, pretraining_tp=1,
+                **{"transformers.js_config": {"kv_cache_dtype": {"fp16": "float16"}}})
+
+
+def v4_gemma2(config):
+    """Which layers have a window went without saying."""
+    config.pop("layer_types")
+    return dict(v4_plain(config), hidden_act="gelu_pytorch_tanh", cache_implementation="hybrid")
+
+
+def v4_gemma3(config):
+    rope = config.pop("rope_parameters")
+    scaling = dict(rope["full_attention"])
+    config.pop("layer_types")
+    return dict(config, sliding_window_pattern=6, rope_theta=scaling.pop("rope_theta"),
+                rope_local_base_freq=rope["sliding_attention"]["rope_theta"],
+                rope_scaling=None if scaling["rope_type"] == "default" else scaling)
+
+
+def v4_phi3(config):
+    rope = config.pop("rope_parameters")
+    return dict(config, rope_theta=rope["rope_theta"],
+                partial_rotary_factor=rope["partial_rotary_factor"],
+                rope_scaling=dict(type="longrope", short_factor=rope["short_factor"],
+                                  long_factor=rope["long_factor"]))
+
+
+# name: (config class, fields, stored type, options). The order gives the seeds: append.
+#   v4: how the old config.json says the same    drop: fields that config.json leaves out
+#   jump, longrope: more expected sets, see make_model_fixtures.py
+#   rope_type: a name of the first checkpoints, which transformers 5 no longer reads
+MODELS = {
+    "llama": (LlamaConfig, dict(SHAPE), torch.float32, {}),
+    "llama_bias": (LlamaConfig, dict(SHAPE, attention_bias=True, mlp_bias=True), torch.float32, {}),
+    "llama_rope_llama3_tied_bf16": (
+        LlamaConfig, dict(SHAPE, tie_word_embeddings=True, rope_parameters=LLAMA3), torch.bfloat16,
+        dict(jump=True, generation=dict(bos_token_id=1, eos_token_id=[2, 7]))),
+    "llama_rope_llama3_tied_bf16_v4": (
+        LlamaConfig, dict(SHAPE, tie_word_embeddings=True, rope_parameters=LLAMA3), torch.bfloat16,
+        dict(jump=True, v4=v4_plain)),
+    "llama_rope_linear": (LlamaConfig, dict(SHAPE, rope_parameters=LINEAR), torch.float32,
+                          dict(jump=True)),
+    "llama_rope_yarn": (LlamaConfig, dict(SHAPE, rope_parameters=YARN), torch.float32,
+                        dict(jump=True)),
+    "llama_sharded_f16": (LlamaConfig, dict(SHAPE), torch.float16, dict(shards=2)),
+    "mistral_window8": (MistralConfig, dict(SHAPE, sliding_window=8), torch.float32, {}),
+    "qwen2": (Qwen2Config, dict(SHAPE, tie_word_embeddings=True,
+                                rope_parameters=dict(rope_type="default", rope_theta=1000000.0)),
+              torch.float32, {}),
+    "qwen2_window": (Qwen2Config, dict(SHAPE, tie_word_embeddings=True, use_sliding_window=True,
+                                       sliding_window=6, max_window_layers=1), torch.bfloat16, {}),
+    "qwen3": (Qwen3Config, dict(SHAPE, intermediate_size=16, head_dim=16, num_attention_heads=4,
+                                num_key_value_heads=2, tie_word_embeddings=True), torch.float32, {}),
+    "smollm2_v4": (LlamaConfig, SMOLLM, torch.bfloat16, dict(v4=v4_smollm)),
+
+    # The old layout: one K/V head (num_kv_heads says otherwise, to no effect), one norm a block.
+    "falcon_7b": (FalconConfig, dict(FALCON, hidden_size=16, num_attention_heads=2,
+                                     multi_query=True, parallel_attn=True), torch.float32, {}),
+    # The new layout: K/V heads interleaved with the queries of their group, two norms a block.
+    "falcon_40b": (FalconConfig, dict(FALCON, hidden_size=32, num_attention_heads=4,
+                                      ffn_hidden_size=24, new_decoder_architecture=True,
+                                      num_kv_heads=2), torch.float32, {}),
+    "mpt": (MptConfig, dict(MPT, d_model=16, n_heads=4, n_layers=2), torch.float32, {}),
+    # Slopes of a number of heads that is no power of two; q, k and v cut.
+    "mpt_6heads": (MptConfig, dict(MPT, d_model=24, n_heads=6, n_layers=1,
+                                   attn_config=dict(clip_qkv=1.0)), torch.float32, {}),
+    # Named as openai-community/gpt2 names its tensors, mask buffer included.
+    "gpt2": (GPT2Config, dict(GPT2, n_layer=2), torch.float32, dict(bare_gpt2=True)),
+    "gpt2_prefixed": (GPT2Config, dict(GPT2, n_layer=1), torch.float32, {}),
+    "smollm3": (SmolLM3Config, dict(SMALL, hidden_size=16, num_attention_heads=2,
+                                    intermediate_size=12, num_hidden_layers=4,
+                                    rope_parameters=dict(rope_type="default", rope_theta=50000.0)),
+                torch.float32, dict(drop=("no_rope_layers", "layer_types"))),
+    "smollm3_listed": (SmolLM3Config, dict(SMALL, no_rope_layers=[0, 1]), torch.float32,
+                       dict(jump=True)),
+    "gemma2": (Gemma2Config, dict(GEMMA2, query_pre_attn_scalar=24), torch.float32, {}),
+    "gemma2_v4": (Gemma2Config, dict(GEMMA2, query_pre_attn_scalar=16), torch.float32,
+                  dict(v4=v4_gemma2, own_seed=True)),
+    "gemma3": (Gemma3TextConfig, dict(GEMMA3, rope_parameters=dict(
+        sliding_attention=GEMMA3_LOCAL,
+        full_attention=dict(rope_type="default", rope_theta=1000000.0))), torch.float32, {}),
+    "gemma3_linear_v4": (Gemma3TextConfig, dict(GEMMA3, rope_parameters=dict(
+        sliding_attention=GEMMA3_LOCAL, full_attention=GEMMA3_GLOBAL)), torch.float32,
+        dict(v4=v4_gemma3)),
+    "gemma3_listed": (Gemma3TextConfig, dict(
+        GEMMA3, hidden_size=24, num_hidden_layers=2, query_pre_attn_scalar=12,
+        layer_types=["full_attention", "sliding_attention"], final_logit_softcapping=4.0,
+        rope_parameters=dict(sliding_attention=GEMMA3_LOCAL, full_attention=GEMMA3_GLOBAL)),
+        torch.float32, dict(jump=True)),
+    "phi3": (Phi3Config, dict(SMALL, sliding_window=8), torch.float32, {}),
+    "phi3_longrope": (Phi3Config, longrope(8), torch.float32, dict(longrope=True)),
+    "phi3_longrope_v4": (Phi3Config, longrope(8), torch.float32,
+                         dict(longrope=True, v4=v4_phi3, rope_type="su")),
+    "phi4mini_v4": (Phi3Config, longrope(6, partial_rotary_factor=0.75), torch.float32,
+                    dict(longrope=True, v4=v4_phi3)),
+    "olmo2": (Olmo2Config, dict(SMALL, num_key_value_heads=3, rope_parameters=dict(
+        rope_type="default", rope_theta=500000.0)), torch.float32, {}),
+    "granite": (GraniteConfig, dict(GRANITE), torch.float32, {}),
+    "codellama": (LlamaConfig, dict(SMALL, num_key_value_heads=3,
+                                    rope_parameters=dict(rope_type="default",
+                                                         rope_theta=1000000.0)),
+                  torch.float32, dict(jump=True)),
+    "mistral": (MistralConfig, dict(SMALL, sliding_window=None), torch.float32, {}),
+}
+
+
+def seed_of(name):
+    """The two dialects of one checkpoint share their weights."""
+    def shares(n):
+        return (n.endswith("_v4") and n.removesuffix("_v4") in MODELS
+                and not MODELS[n][3].get("own_seed"))
+    own = [n for n in MODELS if not shares(n)]
+    return 20 + own.index(name.removesuffix("_v4") if shares(name) else name)
