@@ -1,0 +1,119 @@
+// Products of a few rows of x with stored weights.
+// Per target: included again for each instruction set (see hwy_kernels.cc).
+#if defined(PROMPTCACHE_SIMD_MATMUL_) == defined(HWY_TARGET_TOGGLE)
+#ifdef PROMPTCACHE_SIMD_MATMUL_
+#undef PROMPTCACHE_SIMD_MATMUL_
+#else
+#define PROMPTCACHE_SIMD_MATMUL_
+#endif
+
+#include <hwy/highway.h>
+
+#include "simd/elements-inl.h"
+#include "simd/kernels.h"
+#include "simd/quant-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace pc::simd::HWY_NAMESPACE {
+namespace {
+
+// kM rows of x times kW rows of w. kM * kW independent sums hide the FMA's
+// latency (4 cycles x 2 ports = 8 in flight) from 2 x 4 on.
+template <class E, std::size_t kM, std::size_t kW>
+HWY_INLINE void matmul_tile(const MatmulArgs& a, std::size_t i0, std::size_t j0) {
+  const auto* w = static_cast<const typename E::T*>(a.w) + j0 * a.k;
+  const float* x = a.x + i0 * a.x_stride;
+  VF sum[kM][kW];
+  for (std::size_t i = 0; i < kM; ++i)
+    for (std::size_t j = 0; j < kW; ++j) sum[i][j] = hn::Zero(kF);
+  std::size_t k = 0;
+  for (; k + kN <= a.k; k += kN) {
+    VF wv[kW];
+    for (std::size_t j = 0; j < kW; ++j) wv[j] = E::load(w + j * a.k + k);
+    for (std::size_t i = 0; i < kM; ++i) {
+      const VF xv = load_f32(x + i * a.x_stride + k);
+      for (std::size_t j = 0; j < kW; ++j) sum[i][j] = hn::MulAdd(xv, wv[j], sum[i][j]);
+    }
+  }
+  if (const std::size_t rest = a.k - k; rest != 0) {
+    for (std::size_t i = 0; i < kM; ++i) {
+      const VF xv = load_tail<F32>(x + i * a.x_stride + k, rest);
+      for (std::size_t j = 0; j < kW; ++j)
+        sum[i][j] = hn::MulAdd(xv, load_tail<E>(w + j * a.k + k, rest), sum[i][j]);
+    }
+  }
+  for (std::size_t i = 0; i < kM; ++i) {
+    float* y = a.y + (i0 + i) * a.y_stride + j0;
+    for (std::size_t j = 0; j < kW; ++j) {
+      const float s = hn::GetLane(hn::SumOfLanes(kF, sum[i][j]));
+      y[j] = a.accumulate ? y[j] + s : s;
+    }
+  }
+}
+
+template <class E, std::size_t kM>
+HWY_INLINE void matmul_rows(const MatmulArgs& a, std::size_t i) {
+  std::size_t j = a.n_begin;
+  for (; j + 4 <= a.n_end; j += 4) matmul_tile<E, kM, 4>(a, i, j);
+  for (; j < a.n_end; ++j) matmul_tile<E, kM, 1>(a, i, j);
+}
+
+template <class E>
+void matmul_typed(const MatmulArgs& a) {
+  std::size_t i = 0;
+  for (; i + 4 <= a.m; i += 4) matmul_rows<E, 4>(a, i);
+  switch (a.m - i) {
+    case 3:
+      matmul_rows<E, 3>(a, i);
+      break;
+    case 2:
+      matmul_rows<E, 2>(a, i);
+      break;
+    case 1:
+      matmul_rows<E, 1>(a, i);
+      break;
+  }
+}
+
+// Blocks are widened a stretch at a time for four rows of w, and each stretch is
+// used by all rows of x while it lies in the L1 cache: 8 KiB, beside the same
+// of four rows of x. A stretch is whole blocks of every type.
+constexpr std::size_t kStretch = 512;
+
+void matmul_blocks(const MatmulArgs& a) {
+  alignas(64) float wide[4 * kStretch];
+  const std::size_t row_bytes = bytes_of(a.type, a.k);
+  for (std::size_t j = a.n_begin; j < a.n_end; j += 4) {
+    const std::size_t rows = a.n_end - j < 4 ? a.n_end - j : 4;
+    bool accumulate = a.accumulate;
+    std::size_t k = 0;
+    do {
+      const std::size_t n = a.k - k < kStretch ? a.k - k : kStretch;
+      const auto* w = static_cast<const std::uint8_t*>(a.w) + j * row_bytes + bytes_of(a.type, k);
+      for (std::size_t r = 0; r < rows; ++r) to_f32(w + r * row_bytes, a.type, n, wide + r * n);
+      matmul_typed<F32>({a.x + k, wide, a.y + j, a.x_stride, a.y_stride, a.m, n, 0, rows,
+                         Type::kF32, accumulate});
+      accumulate = true;
+      k += n;
+    } while (k < a.k);
+  }
+}
+
+void matmul(const MatmulArgs& a) {
+  switch (a.type) {
+    case Type::kF32:
+      return matmul_typed<F32>(a);
+    case Type::kF16:
+      return matmul_typed<F16>(a);
+    case Type::kBf16:
+      return matmul_typed<Bf16>(a);
+    default:
+      return matmul_blocks(a);
+  }
+}
+
+}  // namespace
+}  // namespace pc::simd::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard
