@@ -17,9 +17,19 @@ Error system_error(const std::string& what, const std::string& path, int errno_v
   return error(code, what + " " + path + ": " + std::strerror(errno_value));
 }
 
+std::int64_t to_ns(const timespec& t) {
+  return std::int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
+}
+
+FileIdentity identity_of(const struct stat& st) {
+  return {st.st_dev, st.st_ino, static_cast<std::uint64_t>(st.st_size), to_ns(st.st_mtim),
+          to_ns(st.st_ctim)};
+}
+
 }  // namespace
 
 MappedFile::~MappedFile() {
+  if (fd_ >= 0) ::close(fd_);
   if (data_) ::munmap(const_cast<std::byte*>(data_), size_);
 }
 
@@ -38,8 +48,18 @@ Result<MappedFile> MappedFile::open(const std::string& path) {
     return error(Code::kIo, path + " is not a regular file");
   }
   auto mapped = map(fd, static_cast<std::uint64_t>(st.st_size), path);
-  ::close(fd);
+  if (!mapped.ok()) {
+    ::close(fd);
+    return mapped;
+  }
+  mapped->fd_ = fd;
+  mapped->identity_ = identity_of(st);
   return mapped;
+}
+
+bool MappedFile::is_unchanged() const {
+  struct stat st {};
+  return fd_ >= 0 && ::fstat(fd_, &st) == 0 && identity_of(st) == identity_;
 }
 
 Result<MappedFile> MappedFile::map(int fd, std::uint64_t size_bytes, const std::string& name) {

@@ -3,7 +3,9 @@
 //
 // Move-only owner. The mapping outlives the descriptor and survives the
 // file's unlink or replacement by rename; it does not survive truncation in
-// place (SIGBUS), so the project never truncates a published file.
+// place (SIGBUS), so the project never truncates a published file. A file that
+// was opened by path keeps its descriptor, so that it can be asked whether it
+// changed, whatever its path names by then.
 // Threads: const methods from any thread.
 #pragma once
 
@@ -16,6 +18,15 @@
 #include "base/status.h"
 
 namespace pc {
+
+// Two equal ones, taken at two times, say that nobody wrote to the file between
+// them through its descriptors or set its times: any of that moves ctime_ns.
+struct FileIdentity {
+  std::uint64_t device = 0, inode = 0, size_bytes = 0;
+  std::int64_t mtime_ns = 0, ctime_ns = 0;  // since 1970: of the bytes; of anything at all
+
+  friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
+};
 
 class MappedFile {
  public:
@@ -36,6 +47,10 @@ class MappedFile {
 
   std::span<const std::byte> bytes() const { return {data_, size_}; }
 
+  // Of a file that was opened by path: what it was then, and whether it still is.
+  const FileIdentity& identity() const { return identity_; }
+  bool is_unchanged() const;
+
   // Asks the kernel to read [offset, offset + n) ahead. A hint: never fails.
   void will_need(std::size_t offset, std::size_t n) const;
 
@@ -43,9 +58,13 @@ class MappedFile {
   void swap(MappedFile& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(size_, other.size_);
+    std::swap(fd_, other.fd_);
+    std::swap(identity_, other.identity_);
   }
   const std::byte* data_ = nullptr;
   std::size_t size_ = 0;
+  int fd_ = -1;  // of open(), not of map()
+  FileIdentity identity_;
 };
 
 }  // namespace pc
