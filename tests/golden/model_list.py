@@ -72,7 +72,7 @@ def v4_gemma2(config):
 def v4_gemma3(config):
     rope = config.pop("rope_parameters")
     scaling = dict(rope["full_attention"])
-    config.pop("layer_types")
+    del config["layer_types"], config["_sliding_window_pattern"]
     return dict(config, sliding_window_pattern=6, rope_theta=scaling.pop("rope_theta"),
                 rope_local_base_freq=rope["sliding_attention"]["rope_theta"],
                 rope_scaling=None if scaling["rope_type"] == "default" else scaling)

@@ -1,0 +1,365 @@
+#!/usr/bin/env python3
+"""The tiny checkpoints of make_model_fixtures.py as GGUF files, and quantised ones.
+
+    python tests/golden/make_gguf_fixtures.py [--models tests/golden/models] [--out tests/golden/gguf]
+
+Needs torch 2.15, transformers 5.23, gguf 0.19 and, for the K-quants,
+llama-cpp-python 0.3.36 (its ggml quantises them); deterministic for one version
+of each. Names of keys and tensors, and how weights are rearranged, are those of
+llama.cpp's own converter; check_gguf_fixtures.py lets llama.cpp judge. <out>/ holds
+
+  index.json   [{"file", "expected"}]: a model (of a split one the first file), and
+               the folder, relative to <out>, of the expected.json and expected.bin
+               that its logits must equal (make_model_fixtures.py describes them)
+  *.gguf       f32, f16 or bf16 as the checkpoint of that name; llama_v2 has
+               version 2, llama_split two files
+  llama_q*.gguf, llama_q*/   weights of one type (vectors are f32); the logits
+               were computed in f32 from the dequantised weights. Rows of K-quants
+               are multiples of 256; attn_output of those files, whose rows are
+               shorter, is Q8_0
+"""
+
+import argparse
+import ctypes
+import json
+import math
+import pathlib
+import re
+import shutil
+
+import gguf
+import numpy as np
+import torch
+from gguf import GGMLQuantizationType as Type
+from gguf import MODEL_ARCH as ARCH
+from gguf import TokenType
+from safetensors.torch import load_file
+from transformers import AutoConfig, AutoModelForCausalLM, LlamaConfig
+from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
+from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
+from transformers.utils import logging
+
+from make_model_fixtures import N_TOKENS, randomize, write_expected, write_json
+from model_list import SHAPE, VOCAB
+
+# architectures: (GGUF's, pre-tokenizer; None: a sentencepiece vocabulary)
+FAMILIES = {
+    "LlamaForCausalLM": (ARCH.LLAMA, None),
+    "MistralForCausalLM": (ARCH.LLAMA, None),
+    "Qwen2ForCausalLM": (ARCH.QWEN2, "qwen2"),
+    "Qwen3ForCausalLM": (ARCH.QWEN3, "qwen2"),
+    "FalconForCausalLM": (ARCH.FALCON, "falcon"),
+    "MptForCausalLM": (ARCH.MPT, "mpt"),
+    "GPT2LMHeadModel": (ARCH.GPT2, "gpt-2"),
+    "SmolLM3ForCausalLM": (ARCH.SMOLLM3, "smaug-bpe"),
+    "Gemma2ForCausalLM": (ARCH.GEMMA2, None),
+    "Gemma3ForCausalLM": (ARCH.GEMMA3, None),
+    "Phi3ForCausalLM": (ARCH.PHI3, None),
+    "Olmo2ForCausalLM": (ARCH.OLMO2, "dbrx"),
+    "GraniteForCausalLM": (ARCH.GRANITE, "refact"),
+}
+INTERLEAVED_ROPE = (ARCH.LLAMA, ARCH.SMOLLM3, ARCH.GRANITE)
+
+# Left out is what the format cannot say: windows of Mistral and Qwen2, Gemma's
+# query_pre_attn_scalar, lists of layers.
+NAMES = ["llama", "llama_bias", "llama_rope_llama3_tied_bf16", "llama_rope_linear",
+         "llama_rope_yarn", "llama_sharded_f16", "codellama", "mistral", "qwen2", "qwen3",
+         "smollm2_v4", "falcon_7b", "falcon_40b", "mpt", "mpt_6heads", "gpt2", "smollm3",
+         "gemma2_v4", "gemma3", "gemma3_linear_v4", "phi3", "phi3_longrope", "phi4mini_v4",
+         "olmo2", "granite"]
+
+SIMPLE = [Type.Q4_0, Type.Q4_1, Type.Q5_0, Type.Q5_1, Type.Q8_0]
+K_QUANTS = [Type.Q2_K, Type.Q3_K, Type.Q4_K, Type.Q5_K, Type.Q6_K]
+
+
+def add_vocabulary(writer, pre):
+    """As little as a tokenizer can be: three special tokens, letters, and a merge."""
+    letters = [chr(c) for c in range(ord("A"), ord("Z") + 1)] + [chr(c) for c in range(97, 123)]
+    if pre is None:
+        tokens = ["<unk>", "<s>", "</s>", "<0x0A>", "▁", *letters]
+        kinds = [TokenType.UNKNOWN, TokenType.CONTROL, TokenType.CONTROL, TokenType.BYTE]
+    else:
+        tokens = ["<unk>", "<s>", "</s>", "Ċ", "Ġ", *letters]
+        kinds = [TokenType.CONTROL] * 3
+    tokens += ["ab", "abc"][:VOCAB - len(tokens)]
+    tokens += [f"<unused{i}>" for i in range(VOCAB - len(tokens))]
+    kinds += [TokenType.UNUSED if t.startswith("<unused") else TokenType.NORMAL
+              for t in tokens[len(kinds):]]
+    writer.add_tokenizer_model("llama" if pre is None else "gpt2")
+    writer.add_tokenizer_pre("default" if pre is None else pre)
+    writer.add_token_list(tokens)
+    if pre is None:
+        writer.add_token_scores([-float(i) for i in range(VOCAB)])
+    writer.add_token_types([int(k) for k in kinds])
+    if pre is not None:
+        writer.add_token_merges(["a b", "ab c"])
+    writer.add_bos_token_id(1)
+    writer.add_eos_token_id(2)
+
+
+def add_shape(writer, arch, c):
+    """Sizes. A configuration without num_key_value_heads has a name of its own for them."""
+    ffn = getattr(c, "intermediate_size", None) or getattr(c, "ffn_hidden_size", None)
+    writer.add_block_count(c.num_hidden_layers)
+    writer.add_context_length(c.max_seq_len if arch == ARCH.MPT else c.max_position_embeddings)
+    writer.add_embedding_length(c.hidden_size)
+    writer.add_feed_forward_length(ffn or 4 * c.hidden_size)
+    writer.add_head_count(c.num_attention_heads)
+    if arch == ARCH.FALCON:
+        writer.add_head_count_kv(c.num_kv_heads if c.new_decoder_architecture else 1)
+    elif hasattr(c, "num_key_value_heads"):
+        writer.add_head_count_kv(c.num_key_value_heads)
+    if arch not in (ARCH.FALCON, ARCH.GRANITE) and getattr(c, "head_dim", None):
+        writer.add_key_length(c.head_dim)
+        writer.add_value_length(c.head_dim)
+    if hasattr(c, "rms_norm_eps"):
+        writer.add_layer_norm_rms_eps(c.rms_norm_eps)
+    else:
+        writer.add_layer_norm_eps(c.layer_norm_epsilon)
+
+
+def add_rope(writer, arch, c):
+    rope = getattr(c, "rope_parameters", None)
+    # Neither Falcon's converter nor Gemma 2's writes a base; llama.cpp's is 10000.
+    if not rope or arch in (ARCH.FALCON, ARCH.GEMMA2):
+        return
+    if arch == ARCH.GEMMA3:
+        writer.add_rope_freq_base_swa(rope["sliding_attention"]["rope_theta"])
+        rope = rope["full_attention"]
+    writer.add_rope_freq_base(rope["rope_theta"])
+    head_dim = getattr(c, "head_dim", None) or c.hidden_size // c.num_attention_heads
+    if arch == ARCH.PHI3:
+        writer.add_rope_dimension_count(int(head_dim * rope.get("partial_rotary_factor", 1.0)))
+        writer.add_rope_scaling_orig_ctx_len(c.original_max_position_embeddings)
+    elif arch in INTERLEAVED_ROPE:
+        writer.add_rope_dimension_count(head_dim)
+    if rope["rope_type"] in ("linear", "yarn"):
+        kinds = {"linear": gguf.RopeScalingType.LINEAR, "yarn": gguf.RopeScalingType.YARN}
+        writer.add_rope_scaling_type(kinds[rope["rope_type"]])
+        writer.add_rope_scaling_factor(rope["factor"])
+    if rope["rope_type"] == "yarn":
+        writer.add_rope_scaling_orig_ctx_len(rope["original_max_position_embeddings"])
+    if rope["rope_type"] == "longrope":
+        stretch = c.max_position_embeddings / c.original_max_position_embeddings
+        writer.add_rope_scaling_attn_factors(
+            math.sqrt(1 + math.log(stretch) / math.log(c.original_max_position_embeddings)))
+
+
+def add_special(writer, arch, c):
+    """What only one family has."""
+    if arch == ARCH.FALCON:
+        writer.add_tensor_data_layout("jploski")
+    elif arch == ARCH.MPT:
+        writer.add_max_alibi_bias(float(c.attn_config.alibi_bias_max))
+        if c.attn_config.clip_qkv:
+            writer.add_clamp_kqv(c.attn_config.clip_qkv)
+    elif arch == ARCH.GEMMA2:
+        writer.add_attn_logit_softcapping(c.attn_logit_softcapping)
+        writer.add_final_logit_softcapping(c.final_logit_softcapping)
+        writer.add_sliding_window(c.sliding_window)
+    elif arch == ARCH.GEMMA3:
+        writer.add_sliding_window(c.sliding_window)
+    elif arch == ARCH.PHI3:
+        writer.add_sliding_window(c.sliding_window or 0)
+    elif arch == ARCH.GRANITE:
+        writer.add_attention_scale(c.attention_multiplier)
+        writer.add_embedding_scale(c.embedding_multiplier)
+        writer.add_residual_scale(c.residual_multiplier)
+        writer.add_logit_scale(c.logits_scaling)
+    if arch in (ARCH.LLAMA, ARCH.SMOLLM3, ARCH.GRANITE):
+        writer.add_vocab_size(c.vocab_size)
+
+
+def interleave(t, n_heads):
+    """Rows of a head from halves, (x[i], x[i + n/2]), to pairs, (x[2i], x[2i + 1])."""
+    return t.unflatten(0, (n_heads, 2, -1)).transpose(1, 2).reshape(t.shape)
+
+
+def halve(t, n_heads):
+    """The reverse of interleave."""
+    return t.unflatten(0, (n_heads, -1, 2)).transpose(1, 2).reshape(t.shape)
+
+
+def ungroup_qkv(t, c):
+    """Falcon: rows (queries of a group, its key, its value) a group -> all q, all k, all v."""
+    n_kv = c.num_kv_heads if c.new_decoder_architecture else 1
+    groups = t.unflatten(0, (n_kv, -1, c.head_dim))
+    return torch.cat([part.flatten(0, 2) for part in groups.split(
+        [groups.shape[1] - 2, 1, 1], dim=1)])
+
+
+def rearranged(name, t, arch, c):
+    """A tensor as GGUF holds it."""
+    if arch in INTERLEAVED_ROPE and "q_proj" in name:
+        return interleave(t, c.num_attention_heads)
+    if arch in INTERLEAVED_ROPE and "k_proj" in name:
+        return interleave(t, c.num_key_value_heads)
+    if arch in (ARCH.GEMMA2, ARCH.GEMMA3) and name.endswith("norm.weight"):
+        return t + 1  # so that norms need no offset
+    if arch == ARCH.FALCON and "query_key_value" in name:
+        return ungroup_qkv(t, c)
+    if arch == ARCH.GPT2 and re.search(r"\.(c_attn|c_proj|c_fc)\.weight$", name):
+        return t.T  # these are stored [in, out]
+    return t
+
+
+def rope_tensors(arch, c):
+    """What no number says: divisors of the frequencies, one a frequency."""
+    rope = getattr(c, "rope_parameters", None) or {}
+    if rope.get("rope_type") == "llama3":
+        scaled, _ = ROPE_INIT_FUNCTIONS["llama3"](c)
+        plain, _ = LlamaRotaryEmbedding.compute_default_rope_parameters(c)
+        return {"rope_freqs.weight": plain / scaled}
+    if rope.get("rope_type") == "longrope":
+        return {"rope_factors_long.weight": torch.tensor(rope["long_factor"]),
+                "rope_factors_short.weight": torch.tensor(rope["short_factor"])}
+    return {}
+
+
+def gguf_tensors(tensors, arch, c):
+    names = gguf.get_tensor_name_map(arch, c.num_hidden_layers)
+    result = {}
+    for name, t in tensors.items():
+        if arch == ARCH.GPT2:
+            if re.search(r"\.attn\.bias$", name):
+                continue  # the mask
+            name = "transformer." + name.removeprefix("transformer.")
+        t = rearranged(name, t, arch, c).contiguous()
+        own = names.get_name(name, try_suffixes=(".weight", ".bias"))
+        result[own] = t if t.dim() > 1 else t.float()
+    result.update(rope_tensors(arch, c))
+    return result
+
+
+FILE_TYPES = {torch.float32: gguf.LlamaFileType.ALL_F32, torch.float16: gguf.LlamaFileType.MOSTLY_F16,
+              torch.bfloat16: gguf.LlamaFileType.MOSTLY_BF16}
+
+
+def add_tensor(writer, name, t):
+    if t.dtype == torch.bfloat16:
+        bits = t.view(torch.uint16).numpy()
+        writer.add_tensor(name, bits.view(np.uint8), raw_dtype=Type.BF16)
+    else:
+        writer.add_tensor(name, t.numpy())
+
+
+def new_writer(path, arch, pre, config, file_type, **options):
+    writer = gguf.GGUFWriter(path, gguf.MODEL_ARCH_NAMES[arch], **options)
+    writer.add_type(gguf.GGUFType.MODEL)
+    add_shape(writer, arch, config)
+    add_rope(writer, arch, config)
+    add_special(writer, arch, config)
+    writer.add_file_type(file_type)
+    add_vocabulary(writer, pre)
+    return writer
+
+
+def finish(writer):
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def convert(folder, path, **options):
+    config = AutoConfig.from_pretrained(folder)
+    arch, pre = FAMILIES[config.architectures[0]]
+    tensors = {}
+    for file in sorted(folder.glob("*.safetensors")):
+        tensors.update(load_file(file))
+    dtype = next(t.dtype for name, t in tensors.items() if "embed" in name or "wte" in name)
+    writer = new_writer(path, arch, pre, config, FILE_TYPES[dtype], **options)
+    for name, t in gguf_tensors(tensors, arch, config).items():
+        add_tensor(writer, name, t)
+    finish(writer)
+
+
+def quantize(t, kind):
+    """Rows of blocks, as bytes."""
+    if kind not in K_QUANTS:
+        return gguf.quants.quantize(t.numpy(), kind)
+    import llama_cpp
+    folder = pathlib.Path(llama_cpp.__file__).parent / "lib"
+    call = ctypes.CDLL(str(folder / "libggml-base.so")).ggml_quantize_chunk
+    call.restype = ctypes.c_size_t
+    call.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64,
+                     ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p]
+    n_rows, n_cols = t.shape
+    block, size = gguf.GGML_QUANT_SIZES[kind]
+    rows = np.empty((n_rows, n_cols // block * size), np.uint8)
+    source = np.ascontiguousarray(t.numpy())
+    written = call(int(kind), source.ctypes.data, rows.ctypes.data, 0, n_rows, n_cols, None)
+    assert written == rows.nbytes
+    return rows
+
+
+def quantized_llama(out, kind, seed):
+    """A file of one type, and the logits of what it holds."""
+    if kind in K_QUANTS:
+        shape = dict(SHAPE, hidden_size=256, head_dim=32, intermediate_size=256,
+                     num_hidden_layers=1, tie_word_embeddings=True)
+    else:
+        shape = dict(SHAPE, intermediate_size=64)
+    config = LlamaConfig(**shape)
+    model = AutoModelForCausalLM.from_config(config, dtype=torch.float32).eval()
+    randomize(model, seed)
+    with torch.no_grad():  # logits of order one whatever the width
+        model.get_output_embeddings().weight.mul_((SHAPE["hidden_size"] / config.hidden_size) ** 0.5)
+    name = f"llama_{kind.name.lower()}"
+    file_type = {Type.Q2_K: "MOSTLY_Q2_K", Type.Q3_K: "MOSTLY_Q3_K_S", Type.Q4_K: "MOSTLY_Q4_K_S",
+                 Type.Q5_K: "MOSTLY_Q5_K_S"}.get(kind, f"MOSTLY_{kind.name}")
+    writer = new_writer(out / f"{name}.gguf", ARCH.LLAMA, None, config,
+                        gguf.LlamaFileType[file_type])
+    writer.add_quantization_version(gguf.GGML_QUANT_VERSION)
+    names = gguf.get_tensor_name_map(ARCH.LLAMA, config.num_hidden_layers)
+    with torch.no_grad():
+        for own, p in model.named_parameters():
+            stored = rearranged(own, p.detach(), ARCH.LLAMA, config).contiguous()
+            other = names.get_name(own, try_suffixes=(".weight",))
+            if p.dim() == 1:
+                writer.add_tensor(other, stored.numpy())
+                continue
+            mine = kind if stored.shape[1] % gguf.GGML_QUANT_SIZES[kind][0] == 0 else Type.Q8_0
+            rows = quantize(stored, mine)
+            writer.add_tensor(other, rows, raw_dtype=mine)
+            read = torch.from_numpy(gguf.quants.dequantize(rows, mine))
+            heads = {"q_proj": config.num_attention_heads, "k_proj": config.num_key_value_heads}
+            turned = [n for part, n in heads.items() if part in own]
+            p.copy_(halve(read, turned[0]) if turned else read)
+    finish(writer)
+    (out / name).mkdir()
+    write_expected(out / name, model, [("prompt", list(range(N_TOKENS // 2)), None)], seed)
+    return name
+
+
+def main():
+    here = pathlib.Path(__file__).resolve().parent
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--models", type=pathlib.Path, default=here / "models")
+    parser.add_argument("--out", type=pathlib.Path, default=here / "gguf")
+    args = parser.parse_args()
+    torch.set_num_threads(1)
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    shutil.rmtree(args.out, ignore_errors=True)
+    args.out.mkdir(parents=True)
+    index = []
+    for name in NAMES:
+        convert(args.models / name, args.out / f"{name}.gguf")
+        index.append({"file": f"{name}.gguf", "expected": f"../models/{name}"})
+
+    convert(args.models / "llama", args.out / "llama_split.gguf", split_max_tensors=11)
+    index.append({"file": "llama_split-00001-of-00002.gguf", "expected": "../models/llama"})
+    image = bytearray((args.out / "llama.gguf").read_bytes())
+    image[4:8] = (2).to_bytes(4, "little")  # nothing else differs
+    (args.out / "llama_v2.gguf").write_bytes(image)
+    index.append({"file": "llama_v2.gguf", "expected": "../models/llama"})
+
+    for seed, kind in enumerate(SIMPLE + K_QUANTS):
+        name = quantized_llama(args.out, kind, 200 + seed)
+        index.append({"file": f"{name}.gguf", "expected": name})
+    write_json(args.out / "index.json", index)
+
+
+if __name__ == "__main__":
+    main()
