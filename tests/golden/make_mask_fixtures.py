@@ -35,7 +35,9 @@ the rows of all passes, one after the other, context copies included, and then
 the fresh rows; a 4-D additive mask says who sees whom. Rotations are relative,
 so a whole pass is shifted until its kept rows lie at their places in the
 prompt; a job whose runs would need different shifts cannot be said this way
-and is refused by an assertion.
+and is refused by an assertion. MPT builds its bias from row numbers: it is given
+one built from positions. GPT-2's positions are learned, so that nothing shifts:
+it has only the plans that place every pass where it was computed.
 """
 
 import argparse
@@ -45,9 +47,11 @@ import random
 
 import torch
 from transformers import AutoModelForCausalLM
+from transformers.models.mpt.modeling_mpt import build_mpt_alibi_tensor
 from transformers.utils import logging
 
-MODELS = ["llama", "qwen3", "mistral_window8"]
+MODELS = ["llama", "qwen3", "mistral_window8", "falcon_7b", "falcon_40b", "mpt_6heads", "gpt2",
+          "smollm3", "gemma2", "gemma3", "gemma3_listed", "phi3", "olmo2", "granite"]
 
 
 def run(tokens, position, keep=True):
@@ -211,16 +215,46 @@ def lay_rows(plan):
     return rows, fresh_rows
 
 
-def forward(model, rows):
+def block_mask(rows, window):
+    """Additive; `window` positions, the row's own included, or all."""
     n = len(rows.tokens)
-    window = getattr(model.config, "sliding_window", None) or n + max(rows.positions)
     mask = torch.full((1, 1, n, n), torch.finfo(torch.float32).min)
     for i, sees in enumerate(rows.sees):
-        mask[0, 0, i, [j for j in sees if rows.positions[i] - rows.positions[j] < window]] = 0.0
+        mask[0, 0, i, [j for j in sees
+                       if window is None or rows.positions[i] - rows.positions[j] < window]] = 0.0
+    return mask
+
+
+def alibi_of(model, positions):
+    """MPT's bias between any two rows, of the slopes it has itself: [heads, n, n]."""
+    last = build_mpt_alibi_tensor(model.config.n_heads, 2)  # of keys 1 and 0 positions back
+    distances = torch.tensor(positions)[:, None] - torch.tensor(positions)[None]
+    return last[:, :, :1] * distances
+
+
+def forward(model, rows):
+    inputs = {"position_ids": torch.tensor([rows.positions])}
+    mask = block_mask(rows, getattr(model.config, "sliding_window", None))
+    if model.config.model_type in ("gemma2", "gemma3_text", "smollm3"):
+        # Kinds of layers: each takes its own mask.
+        mask = {"full_attention": block_mask(rows, None), "sliding_attention": mask}
+    if model.config.model_type == "mpt":
+        inputs = {}
+        bias = alibi_of(model, rows.positions)
+        model.transformer.build_mpt_alibi_tensor = lambda *_, **__: bias
     with torch.no_grad():
-        return model(input_ids=torch.tensor([rows.tokens]),
-                     position_ids=torch.tensor([rows.positions]),
-                     attention_mask=mask, use_cache=False).logits[0]
+        logits = model(input_ids=torch.tensor([rows.tokens]), attention_mask=mask,
+                       use_cache=False, **inputs).logits[0]
+    if model.config.model_type == "mpt":
+        del model.transformer.build_mpt_alibi_tensor  # the class's own again
+    return logits
+
+
+def can_be_said(model, plan, rows):
+    """Positions within the model's context; learned ones cannot be shifted."""
+    context = getattr(model.config, "max_seq_len", None) or model.config.max_position_embeddings
+    moves = any(shift_of(plan, j) for j in range(len(plan["jobs"])))
+    return max(rows.positions) < context and not (moves and model.config.model_type == "gpt2")
 
 
 def check_scaffold(model, plan, logits):
@@ -249,6 +283,8 @@ def main():
         for seed, make in enumerate(PLANS):
             plan = {"model": name, "vocab_size": model.config.vocab_size, **make(Words(seed))}
             rows, fresh_rows = lay_rows(plan)
+            if not can_be_said(model, plan, rows):
+                continue
             logits = forward(model, rows)[fresh_rows].contiguous()
             if make is scaffold:
                 check_scaffold(model, plan, logits)
