@@ -40,11 +40,13 @@ HWY_INLINE VI load_i8(Bytes p) {
   const hn::Rebind<std::int8_t, DI> d8;
   return hn::PromoteTo(kI, hn::LoadU(d8, reinterpret_cast<const std::int8_t*>(p)));
 }
-HWY_INLINE VI low_bits(VI v, int mask) {
-  return hn::And(v, hn::Set(kI, mask));
+template <class V>
+HWY_INLINE V low_bits(V v, int mask) {
+  return hn::And(v, hn::Set(hn::DFromV<V>(), mask));
 }
-HWY_INLINE VI centred(VI v, int middle) {
-  return hn::Sub(v, hn::Set(kI, middle));
+template <class V>
+HWY_INLINE V centred(V v, int middle) {
+  return hn::Sub(v, hn::Set(hn::DFromV<V>(), middle));
 }
 
 // In every lane, or once.
@@ -137,14 +139,29 @@ struct Q5_1 {
   }
 };
 
+// Four bytes as integers: what 6-bit scales are packed in.
+using D4 = hn::CappedTag<float, 4>;
+using DI4 = hn::RebindToSigned<D4>;
+using VI4 = hn::Vec<DI4>;
+constexpr std::size_t kN4 = hn::MaxLanes(D4());
+
+HWY_INLINE VI4 load4(Bytes p) {
+  const DI4 d;
+  return hn::PromoteTo(d, hn::LoadU(hn::Rebind<std::uint8_t, DI4>(), p));
+}
+
 // The scales of a block of 256, as floats. kN <= 16 divides each group of 16
 // elements, so that a vector of elements has one scale.
 struct Scales {
   alignas(64) float of[16];
 
   HWY_INLINE VF operator[](std::size_t group) const { return hn::Set(kF, of[group]); }
-  HWY_INLINE void put16(std::size_t i, VI scales, VF factor) {
+  HWY_INLINE void put(std::size_t i, VI scales, VF factor) {
     hn::Store(hn::Mul(factor, hn::ConvertTo(kF, scales)), kF, of + i);
+  }
+  HWY_INLINE void put4(std::size_t i, VI4 scales, float factor) {
+    const D4 d;
+    hn::Store(hn::Mul(hn::Set(d, factor), hn::ConvertTo(d, scales)), d, of + i);
   }
 };
 
@@ -154,8 +171,8 @@ struct Q2_K {
     Scales scale, minimum;
     for (std::size_t i = 0; i < 16; i += kN) {
       const VI s = load_u8(b + i);
-      scale.put16(i, low_bits(s, 15), d);
-      minimum.put16(i, hn::ShiftRight<4>(s), d_min);
+      scale.put(i, low_bits(s, 15), d);
+      minimum.put(i, hn::ShiftRight<4>(s), d_min);
     }
     for (std::size_t half = 0; half < 2; ++half) {
       for (std::size_t i = 0; i < 32; i += kN) {
@@ -172,20 +189,17 @@ struct Q2_K {
 
 struct Q3_K {
   static HWY_INLINE void widen(Bytes b, float* dst) {
-    std::uint64_t low;
-    std::uint32_t high;
-    __builtin_memcpy(&low, b + 96, 8);
-    __builtin_memcpy(&high, b + 104, 4);
-    const auto four = [high](int shift) {  // the high bits of four scales, at bit 4
-      return std::uint64_t{high >> shift & 0x03030303u} << 4;
-    };
-    constexpr std::uint64_t kLow = 0x0f0f0f0f0f0f0f0fu;
-    const std::uint64_t bytes[2] = {(low & kLow) | four(0) | four(2) << 32,
-                                    (low >> 4 & kLow) | four(4) | four(6) << 32};
-    const VF d = scale_lanes(b + 108);
+    const float d = scale_of(b + 108);
     Scales scale;
-    for (std::size_t i = 0; i < 16; i += kN)
-      scale.put16(i, centred(load_u8(reinterpret_cast<Bytes>(bytes) + i), 32), d);
+    for (std::size_t i = 0; i < 4; i += kN4) {
+      const VI4 low0 = load4(b + 96 + i), low1 = load4(b + 100 + i), high = load4(b + 104 + i);
+      const VI4 s[4] = {hn::Or(low_bits(low0, 15), low_bits(hn::ShiftLeft<4>(high), 48)),
+                        hn::Or(low_bits(low1, 15), low_bits(hn::ShiftLeft<2>(high), 48)),
+                        hn::Or(hn::ShiftRight<4>(low0), low_bits(high, 48)),
+                        hn::Or(hn::ShiftRight<4>(low1), low_bits(hn::ShiftRight<2>(high), 48))};
+      for (std::size_t four = 0; four < 4; ++four)
+        scale.put4(4 * four + i, centred(s[four], 32), d);
+    }
 
     for (std::size_t i = 0; i < 32; i += kN) {
       VI plus4 = hn::ShiftLeft<2>(load_u8(b + i));  // bit 2: not 4 less
@@ -207,17 +221,14 @@ struct ScalesAndMinima {
   Scales scale, minimum;
 
   HWY_INLINE explicit ScalesAndMinima(Bytes b) {
-    std::uint32_t first, second, rest;
-    __builtin_memcpy(&first, b + 4, 4);
-    __builtin_memcpy(&second, b + 8, 4);
-    __builtin_memcpy(&rest, b + 12, 4);
-    const std::uint32_t bytes[2][4] = {
-        {first & 0x3f3f3f3fu, (rest & 0x0f0f0f0fu) | (first >> 2 & 0x30303030u), 0, 0},
-        {second & 0x3f3f3f3fu, (rest >> 4 & 0x0f0f0f0fu) | (second >> 2 & 0x30303030u), 0, 0}};
-    const VF d = scale_lanes(b), d_min = hn::Neg(scale_lanes(b + 2));
-    for (std::size_t i = 0; i < 8; i += kN) {
-      scale.put16(i, load_u8(reinterpret_cast<Bytes>(bytes[0]) + i), d);
-      minimum.put16(i, load_u8(reinterpret_cast<Bytes>(bytes[1]) + i), d_min);
+    const float d = scale_of(b), d_min = -scale_of(b + 2);
+    for (std::size_t i = 0; i < 4; i += kN4) {
+      const VI4 first = load4(b + 4 + i), second = load4(b + 8 + i), rest = load4(b + 12 + i);
+      scale.put4(i, low_bits(first, 63), d);
+      minimum.put4(i, low_bits(second, 63), d_min);
+      scale.put4(4 + i, hn::Or(low_bits(rest, 15), low_bits(hn::ShiftRight<2>(first), 48)), d);
+      minimum.put4(4 + i, hn::Or(hn::ShiftRight<4>(rest), low_bits(hn::ShiftRight<2>(second), 48)),
+                   d_min);
     }
   }
 };
@@ -258,7 +269,7 @@ struct Q6_K {
   static HWY_INLINE void widen(Bytes b, float* dst) {
     const VF d = scale_lanes(b + 208);
     Scales scale;
-    for (std::size_t i = 0; i < 16; i += kN) scale.put16(i, load_i8(b + 192 + i), d);
+    for (std::size_t i = 0; i < 16; i += kN) scale.put(i, load_i8(b + 192 + i), d);
     for (std::size_t half = 0; half < 2; ++half) {
       for (std::size_t i = 0; i < 32; i += kN) {
         const VI low0 = load_u8(b + 64 * half + i), low1 = load_u8(b + 64 * half + 32 + i);

@@ -2,7 +2,9 @@
 // every other table against the scalar one, all bit for bit.
 
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,6 +20,8 @@ namespace {
 using test::kQuantisedTypes;
 using test::Random;
 using test::random_blocks;
+
+constexpr double kEps = std::numeric_limits<float>::epsilon();
 
 bool same_bits(const float* a, const float* b, std::size_t n) {
   return std::memcmp(a, b, n * sizeof(float)) == 0;
@@ -65,6 +69,46 @@ TEST_CASE("all tables widen 1 to 8 random blocks at any address alike") {
         const std::unique_ptr<float[]> got(new float[behind + n]);
         table->to_f32(src.get() + shift, type, n, got.get() + behind);
         REQUIRE(same_bits(got.get() + behind, want.data(), n));
+      }
+    }
+  }
+}
+
+TEST_CASE("matmul from blocks is the product with the widened weights") {
+  Random random(3);
+  for (const Type type : kQuantisedTypes) {
+    for (int round = 0; round < 24; ++round) {
+      const std::size_t block = shape_of(type).elements;
+      const std::size_t k = block * random.between(1, static_cast<std::uint32_t>(1600 / block));
+      const std::size_t m = random.between(1, 9), n = random.between(1, 11);
+      const std::size_t begin = random.below(static_cast<std::uint32_t>(n + 1));
+      const std::size_t xs = k + random.below(3), ys = n + random.below(3);
+      const bool accumulate = random.chance(0.5);
+      const auto x = random.floats(m * xs), y = random.floats(m * ys);
+      const auto w = random_blocks(random, type, n * k, 0.1f);
+      std::vector<float> wide(n * k);
+      kScalarKernels.to_f32(w.data(), type, n * k, wide.data());
+      for (const Kernels* table : supported_kernels()) {
+        INFO(shape_of(type).name << " " << table->name << " m " << m << " k " << k << " n " << n);
+        auto got = y;
+        table->matmul({x.data(), w.data(), got.data(), xs, ys, m, k, begin, n, type, accumulate});
+        for (std::size_t i = 0; i < m; ++i) {
+          for (std::size_t j = 0; j < ys; ++j) {
+            const float result = got[i * ys + j], before = y[i * ys + j];
+            if (j < begin || j >= n) {
+              REQUIRE(result == before);
+              continue;
+            }
+            double want = accumulate ? before : 0.0, magnitude = std::fabs(want);
+            for (std::size_t e = 0; e < k; ++e) {
+              const double product = double{x[i * xs + e]} * wide[j * k + e];
+              want += product;
+              magnitude += std::fabs(product);
+            }
+            // k products and sums in any order, each rounded by half an epsilon at most.
+            REQUIRE(std::fabs(result - want) <= static_cast<double>(k + 2) * kEps * magnitude);
+          }
+        }
       }
     }
   }
