@@ -20,7 +20,7 @@ constexpr std::uint32_t kMaxShares = 16;
 constexpr std::uint64_t kMinShareBlocks = 16;
 
 // Largest rope_dims / 2 of a head we accept (checked when a model opens).
-constexpr std::size_t kMaxHalf = 256;
+constexpr std::size_t kMaxHalf = 256;  // kMaxHeadDim / 2
 
 }  // namespace
 
@@ -39,25 +39,29 @@ Attention::Attention(const pc_model_desc& desc, KvType type, const simd::Kernels
       parallel_(parallel),
       group_(desc.n_heads / desc.n_kv_heads),
       geometry_{desc.n_layers, desc.n_kv_heads, desc.head_dim, type},
-      token_rotations_({desc.inv_freq, desc.rope_dims / 2}, max_tokens),
-      segment_rotations_({desc.inv_freq, desc.rope_dims / 2}, max_segments),
       state_rows_(std::size_t{std::max(max_tokens, kMaxShares * kTileTokens)} * desc.n_heads),
       max_(state_rows_),
       sum_(state_rows_),
       acc_(state_rows_ * desc.head_dim),
       queries_(std::size_t{parallel.n_threads()} * kTileTokens * group_ * desc.head_dim),
-      rows_(std::size_t{parallel.n_threads()} * 2 * kTileTokens * group_) {
+      rows_(std::size_t{parallel.n_threads()} * 2 * kTileTokens * group_),
+      biases_(desc.alibi_slopes ? rows_.size() : 0) {
+  for (const pc_rope& rope : std::span(desc.ropes, desc.n_ropes)) {
+    const std::span inv_freq(rope.inv_freq, rope.dims / 2);
+    rotations_.push_back({{inv_freq, max_tokens}, {inv_freq, max_segments}});
+  }
   first_block_.reserve(max_segments + 1);
 }
 
 void Attention::plan(std::span<const std::int32_t> positions, std::span<const KvSegment> segments) {
   positions_ = positions;
   segments_ = segments;
-  token_rotations_.fill(positions);
+  for (Rotations& r : rotations_) r.tokens.fill(positions);
   first_block_.clear();
   std::uint64_t blocks = 0;
   for (std::uint32_t s = 0; s < segments.size(); ++s) {
-    segment_rotations_.set(s, segments[s].position - segments[s].key_position);
+    for (Rotations& r : rotations_)
+      r.segments.set(s, segments[s].position - segments[s].key_position);
     first_block_.push_back(blocks);
     blocks += kv_blocks(segments[s].begin + segments[s].n_tokens);
   }
@@ -129,12 +133,31 @@ void Attention::attend_segment(const Task& task, std::uint32_t index, std::uint3
   float* rotated =
       queries_.data() + std::size_t{task.thread} * kTileTokens * group_ * desc_.head_dim;
   rotate_queries(task, index, rotated);
+  float *slope = nullptr, *origin = nullptr;
+  if (desc_.alibi_slopes) {
+    slope = biases_.data() + std::size_t{task.thread} * 2 * kTileTokens * group_;
+    origin = slope + std::size_t{kTileTokens} * group_;
+    fill_biases(task, segment, slope, origin);
+  }
   const std::byte* keys = segment.data + task.layer * segment.layer_stride_bytes +
                           task.kv_head * segment.head_stride_bytes;
   const std::size_t row = state_row(task.share, task.kv_head, task.first_token);
   kernels_.attend({rotated, keys, keys + segment.value_offset_bytes, begin, end, max_.data() + row,
                    sum_.data() + row, acc_.data() + row * desc_.head_dim,
-                   std::size_t{task.n_tokens} * group_, desc_.head_dim, type_ == KvType::kBf16});
+                   std::size_t{task.n_tokens} * group_, desc_.head_dim, type_ == KvType::kBf16,
+                   desc_.attn_softcap, slope, origin});
+}
+
+// score += slope * (key position - query position), as the kernel wants it.
+void Attention::fill_biases(const Task& task, const KvSegment& segment, float* slope,
+                            float* origin) const {
+  const std::int32_t base = segment.position - static_cast<std::int32_t>(segment.begin);
+  for (std::uint32_t t = 0; t < task.n_tokens; ++t) {
+    for (std::uint32_t g = 0; g < group_; ++g) {
+      slope[t * group_ + g] = desc_.alibi_slopes[task.kv_head * group_ + g];
+      origin[t * group_ + g] = static_cast<float>(base - positions_[task.first_token + t]);
+    }
+  }
 }
 
 // The rows each query may see; false if none sees any. The only place where
@@ -163,25 +186,29 @@ bool Attention::visible_rows(const Task& task, const KvSegment& segment, std::ui
 
 // rotated: [n_tokens, group, head_dim], scaled for the softmax.
 void Attention::rotate_queries(const Task& task, std::uint32_t index, float* rotated) const {
-  const std::size_t hd = desc_.head_dim, half = desc_.rope_dims / 2;
-  const KvSegment& segment = segments_[index];
-  const bool moved = segment.position != segment.key_position;
+  const std::uint32_t rope = desc_.layers[task.layer].rope;
+  const std::size_t hd = desc_.head_dim;
+  const std::size_t half = rope == PC_NO_ROPE ? 0 : desc_.ropes[rope].dims / 2;
+  const bool moved = segments_[index].position != segments_[index].key_position;
   float cos[kMaxHalf], sin[kMaxHalf];
   for (std::uint32_t t = 0; t < task.n_tokens; ++t) {
     const std::uint32_t token = task.first_token + t;
-    const float* c = token_rotations_.cos(token);
-    const float* s = token_rotations_.sin(token);
-    if (moved) {
-      subtract_rotation(c, s, segment_rotations_.cos(index), segment_rotations_.sin(index), half,
-                        cos, sin);
-      c = cos;
-      s = sin;
+    const float *c = nullptr, *s = nullptr;
+    if (half != 0) {
+      c = rotations_[rope].tokens.cos(token);
+      s = rotations_[rope].tokens.sin(token);
+      if (moved) {
+        subtract_rotation(c, s, rotations_[rope].segments.cos(index),
+                          rotations_[rope].segments.sin(index), half, cos, sin);
+        c = cos;
+        s = sin;
+      }
     }
     for (std::uint32_t g = 0; g < group_; ++g) {
       const float* q =
           task.q + (std::size_t{token} * desc_.n_heads + task.kv_head * group_ + g) * hd;
       float* r = rotated + (std::size_t{t} * group_ + g) * hd;
-      kernels_.rotate(q, c, s, half, desc_.rope_scale * desc_.attn_scale, r);
+      if (half != 0) kernels_.rotate(q, c, s, half, desc_.ropes[rope].scale * desc_.attn_scale, r);
       for (std::size_t d = 2 * half; d < hd; ++d) r[d] = q[d] * desc_.attn_scale;
     }
   }

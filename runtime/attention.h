@@ -4,7 +4,9 @@
 // sliding window w, > p - w) of every segment, wherever its bytes lie: mapped
 // module files and the session's tail alike. Keys are stored rotated at
 // module-local positions, so for a segment placed at offset D the *query* is
-// rotated by p - D. Each (tile of tokens, kv head, share of the segments) is
+// rotated by p - D; ALiBi's bias is formed from logical positions and touches no
+// key (Press et al. 2022, arXiv 2108.12409). A segment that no query sees is
+// not read. Each (tile of tokens, kv head, share of the segments) is
 // a task of its own with a running softmax; shares are merged by their
 // log-sum-exp, so segments may come in any order and be split anywhere.
 //
@@ -39,9 +41,6 @@ class Attention {
   // q: [n_tokens, n_heads, head_dim], not rotated. out: the same shape.
   void run(std::uint32_t layer, const float* q, float* out);
 
-  // The rotations of the planned positions, for keys that are stored there.
-  const RotationTable& rotations() const { return token_rotations_; }
-
  private:
   struct Task;
   void attend_task(std::uint32_t layer, const float* q, std::uint32_t task, std::uint32_t thread);
@@ -50,6 +49,7 @@ class Attention {
   bool visible_rows(const Task& task, const KvSegment& segment, std::uint32_t first_row,
                     std::uint32_t end_row, std::uint32_t* begin, std::uint32_t* end) const;
   void rotate_queries(const Task& task, std::uint32_t segment, float* rotated) const;
+  void fill_biases(const Task& task, const KvSegment& segment, float* slope, float* origin) const;
   void merge_task(std::uint32_t task, float* out);
   std::size_t state_row(std::uint32_t share, std::uint32_t kv_head, std::uint32_t token) const;
 
@@ -65,8 +65,11 @@ class Attention {
   std::span<const KvSegment> segments_;
   std::vector<std::uint64_t> first_block_;  // [n_segments + 1] running count of blocks
   std::uint32_t n_tiles_ = 0, n_shares_ = 1;
-  RotationTable token_rotations_;    // by position, a row a token
-  RotationTable segment_rotations_;  // by position - key_position, a row a segment
+  struct Rotations {
+    RotationTable tokens;    // by position, a row a token
+    RotationTable segments;  // by position - key_position, a row a segment
+  };
+  std::vector<Rotations> rotations_;  // [n_ropes]
 
   // Scratch.
   std::size_t state_rows_;             // capacity of the running states
@@ -74,6 +77,7 @@ class Attention {
   AlignedBuffer<float> acc_;           // [shares, n_kv_heads, n_tokens, group, head_dim]
   AlignedBuffer<float> queries_;       // [threads, tile, group, head_dim]
   AlignedBuffer<std::uint32_t> rows_;  // [threads, 2, tile, group]
+  AlignedBuffer<float> biases_;        // [threads, 2, tile, group]: ALiBi's slopes and origins
 };
 
 }  // namespace pc

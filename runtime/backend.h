@@ -21,16 +21,28 @@
 extern "C" {
 #endif
 
-#define PC_BACKEND_ABI 1u
+#define PC_BACKEND_ABI 2u
 
 typedef enum pc_dtype {
   PC_DTYPE_NONE = 0,
   PC_DTYPE_F32 = 1,
   PC_DTYPE_F16 = 2,
-  PC_DTYPE_BF16 = 3
+  PC_DTYPE_BF16 = 3,
+  /* GGUF's quantised types: rows of blocks (simd/types.h). */
+  PC_DTYPE_Q8_0 = 4,
+  PC_DTYPE_Q4_0 = 5,
+  PC_DTYPE_Q4_1 = 6,
+  PC_DTYPE_Q5_0 = 7,
+  PC_DTYPE_Q5_1 = 8,
+  PC_DTYPE_Q2_K = 9,
+  PC_DTYPE_Q3_K = 10,
+  PC_DTYPE_Q4_K = 11,
+  PC_DTYPE_Q5_K = 12,
+  PC_DTYPE_Q6_K = 13
 } pc_dtype;
 
-/* A matrix in row-major order, or a vector (rows == 1). data == NULL: absent. */
+/* A matrix in row-major order, or a vector (rows == 1). data == NULL: absent.
+ * Quantised rows are whole blocks. */
 typedef struct pc_tensor {
   const void* data;
   uint32_t dtype; /* pc_dtype */
@@ -38,36 +50,78 @@ typedef struct pc_tensor {
   uint32_t cols;
 } pc_tensor;
 
-/* One block of the Llama shape: x += attention(norm(x)); x += ffn(norm(x)). */
+typedef enum pc_norm {
+  PC_NORM_RMS = 0,  /* x / sqrt(mean(x^2) + eps) * w */
+  PC_NORM_LAYER = 1 /* (x - mean) / sqrt(variance + eps) * w + b */
+} pc_norm;
+
+/* The numbers of simd::Activation. */
+typedef enum pc_activation {
+  PC_ACTIVATION_SILU = 0,
+  PC_ACTIVATION_GELU = 1,
+  PC_ACTIVATION_GELU_TANH = 2
+} pc_activation;
+
+/* A rotary embedding: pair i of a head's first `dims` dimensions turns by
+ * inv_freq[i] radians a position. */
+typedef struct pc_rope {
+  uint32_t dims;          /* even, <= head_dim */
+  uint32_t interleaved;   /* pair i is (x[2i], x[2i+1]); else (x[i], x[i + dims/2]) */
+  float scale;            /* factor of cos and sin (YaRN's and LongRoPE's attention factor) */
+  const double* inv_freq; /* [dims / 2] */
+} pc_rope;
+
+#define PC_NO_ROPE UINT32_MAX
+
+/* One block:
+ *   a = attention(norm(x)); x += residual_scale * norm'(a)
+ *   f = ffn(norm(x));       x += residual_scale * norm'(f)
+ * or, where the model is `parallel`, both from the x before it. Norms that are
+ * absent leave their input as it is; a parallel block without ffn_norm feeds
+ * both halves from attn_norm. */
 typedef struct pc_layer {
-  pc_tensor attn_norm;            /* [d_model] */
-  pc_tensor wq;                   /* [n_heads * head_dim, d_model] */
-  pc_tensor wk;                   /* [n_kv_heads * head_dim, d_model] */
-  pc_tensor wv;                   /* [n_kv_heads * head_dim, d_model] */
-  pc_tensor bq, bk, bv;           /* absent, or [rows of their matrix] */
-  pc_tensor q_norm;               /* absent, or [head_dim]: RMS norm of each head before rotation */
-  pc_tensor k_norm;               /* the same */
-  pc_tensor wo;                   /* [d_model, n_heads * head_dim] */
-  pc_tensor bo;                   /* absent, or [d_model] */
-  pc_tensor ffn_norm;             /* [d_model] */
-  pc_tensor w_gate;               /* [d_ffn, d_model] */
-  pc_tensor w_up;                 /* [d_ffn, d_model] */
-  pc_tensor w_down;               /* [d_model, d_ffn] */
+  pc_tensor attn_norm, attn_norm_bias; /* absent, or [d_model] */
+  pc_tensor wq;                        /* [n_heads * head_dim, d_model] */
+  pc_tensor wk;                        /* [n_kv_heads * head_dim, d_model] */
+  pc_tensor wv;                        /* [n_kv_heads * head_dim, d_model] */
+  pc_tensor bq, bk, bv;                /* absent, or [rows of their matrix] */
+  pc_tensor q_norm, k_norm;            /* absent; or RMS norms before rotation: [head_dim] of each
+                                          head, or [rows of the matrix] of all heads at once */
+  pc_tensor wo;                        /* [d_model, n_heads * head_dim] */
+  pc_tensor bo;                        /* absent, or [d_model] */
+  pc_tensor attn_post_norm;            /* absent, or [d_model] */
+  pc_tensor ffn_norm, ffn_norm_bias;   /* absent, or [d_model] */
+  pc_tensor w_gate; /* [d_ffn, d_model]: down(act(gate) * up); absent: down(act(up)) */
+  pc_tensor w_up;   /* [d_ffn, d_model] */
+  pc_tensor w_down; /* [d_model, d_ffn] */
   pc_tensor b_gate, b_up, b_down; /* absent, or [rows of their matrix] */
+  pc_tensor ffn_post_norm;        /* absent, or [d_model] */
   uint32_t window; /* keys a query sees, itself included, by logical position; 0 = all */
+  uint32_t rope;   /* index into ropes, or PC_NO_ROPE */
 } pc_layer;
 
+/* Factors of 0 or 1 where they change nothing: see each. */
 typedef struct pc_model_desc {
   size_t struct_size;
   uint32_t n_layers, d_model, n_heads, n_kv_heads, head_dim, d_ffn, vocab_size;
+  uint32_t norm;       /* pc_norm, of all but q_norm and k_norm */
+  uint32_t activation; /* pc_activation */
+  uint32_t parallel;   /* attention and feed-forward both from the block's input */
   float norm_eps;
-  float attn_scale;   /* of q.k; usually 1/sqrt(head_dim) */
-  uint32_t rope_dims; /* rotated leading dimensions of a head, even, <= head_dim */
-  float rope_scale;   /* factor of cos and sin (YaRN's attention factor); 1 otherwise */
-  const double*
-      inv_freq; /* [rope_dims / 2] radians a position; pair i is (x[i], x[i + rope_dims/2]) */
-  pc_tensor embedding;    /* [vocab_size, d_model] */
-  pc_tensor final_norm;   /* [d_model] */
+  float norm_offset;         /* added to every norm's stored weight; Gemma's 1, otherwise 0 */
+  float embedding_scale;     /* of the token's row; 1 */
+  float residual_scale;      /* of what a block adds; 1 */
+  float attn_scale;          /* of q.k; usually 1/sqrt(head_dim) */
+  float attn_softcap;        /* score = cap * tanh(score / cap); 0 = none */
+  float qkv_clamp;           /* q, k and v are cut to [-clamp, clamp]; 0 = none */
+  float logit_scale;         /* 1 */
+  float logit_softcap;       /* after the scale; 0 = none */
+  const float* alibi_slopes; /* NULL, or [n_heads]: score -= slope * (p_query - p_key) */
+  uint32_t n_ropes;
+  const pc_rope* ropes;         /* [n_ropes] */
+  pc_tensor embedding;          /* [vocab_size, d_model] */
+  pc_tensor position_embedding; /* absent, or [positions, d_model]: added by logical position */
+  pc_tensor final_norm, final_norm_bias; /* [d_model]; the bias may be absent */
   pc_tensor lm_head;      /* [vocab_size, d_model]; the embedding itself where tied */
   const pc_layer* layers; /* [n_layers] */
 } pc_model_desc;

@@ -1,4 +1,5 @@
-// Which files of a folder are its weights: open_checkpoint of safetensors.h.
+#include "runtime/checkpoint.h"
+
 #include <filesystem>
 #include <set>
 #include <system_error>
@@ -86,6 +87,14 @@ Result<Checkpoint> open_shards(const std::string& folder) {
 }
 
 }  // namespace
+
+std::string shape_text(std::span<const std::uint64_t> shape) {
+  std::string text = "[";
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    text += (i ? ", " : "") + std::to_string(shape[i]);
+  }
+  return text + "]";
+}
 
 Result<Checkpoint> open_checkpoint(const std::string& folder) {
   std::string name = kSingle;

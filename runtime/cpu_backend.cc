@@ -53,20 +53,46 @@ std::int32_t guarded(pc_backend_error* out, Body body) {
   }
 }
 
-void widen(const simd::Kernels& kernels, pc_tensor& t, std::vector<AlignedBuffer<float>>& owner) {
+// As f32, plus `offset`.
+void widen(const simd::Kernels& kernels, float offset, pc_tensor& t,
+           std::vector<AlignedBuffer<float>>& owner) {
   if (!t.data) return;
   const std::size_t n = std::size_t{t.rows} * t.cols;
   AlignedBuffer<float> wide(n);
   kernels.to_f32(t.data, static_cast<simd::Type>(t.dtype), n, wide.data());
+  for (std::size_t i = 0; offset != 0.0f && i < n; ++i) wide.data()[i] += offset;
   t.data = wide.data();
   t.dtype = PC_DTYPE_F32;
   owner.push_back(std::move(wide));
 }
 
-Status check_shape(const pc_model_desc& d, std::uint32_t kv_type) {
-  const auto refuse = [](const std::string& what) {
-    return error(Code::kUnsupported, "the CPU backend cannot run this model: " + what);
+Error refuse(const std::string& what) {
+  return error(Code::kUnsupported, "the CPU backend cannot run this model: " + what);
+}
+
+Status check_rope(const pc_rope& rope, std::uint32_t head_dim) {
+  if (rope.dims == 0 || rope.dims > head_dim || rope.dims % 2 != 0) {
+    return refuse(std::to_string(rope.dims) + " rotated dimensions do not fit a head of " +
+                  std::to_string(head_dim));
+  }
+  return ok();
+}
+
+Status check_layer(const pc_model_desc& d, const pc_layer& layer) {
+  if (layer.rope != PC_NO_ROPE && layer.rope >= d.n_ropes)
+    return refuse("a layer names a rotary embedding that is not there");
+  const std::uint32_t q = d.n_heads * d.head_dim, kv = d.n_kv_heads * d.head_dim;
+  const auto fits = [&](const pc_tensor& norm, std::uint32_t width) {
+    return !norm.data || norm.cols == d.head_dim || norm.cols == width;
   };
+  if (!fits(layer.q_norm, q) || !fits(layer.k_norm, kv))
+    return refuse("a norm of queries or keys is neither of one head nor of all");
+  if (d.parallel && (layer.attn_post_norm.data || layer.ffn_post_norm.data))
+    return refuse("its parallel blocks norm what they add");
+  return ok();
+}
+
+Status check_shape(const pc_model_desc& d, std::uint32_t kv_type) {
   if (d.struct_size < sizeof(pc_model_desc)) return refuse("its description is of another version");
   if (kv_type != static_cast<std::uint32_t>(KvType::kF32) &&
       kv_type != static_cast<std::uint32_t>(KvType::kBf16)) {
@@ -77,13 +103,16 @@ Status check_shape(const pc_model_desc& d, std::uint32_t kv_type) {
     return refuse(std::to_string(d.n_heads) + " heads do not share " +
                   std::to_string(d.n_kv_heads) + " key/value heads evenly");
   }
-  if (!d.head_dim || d.head_dim % 2 != 0 || d.head_dim > 512) {
-    return refuse("head_dim is " + std::to_string(d.head_dim) + "; it may be even and at most 512");
+  if (!d.head_dim || d.head_dim % 2 != 0 || d.head_dim > kMaxHeadDim) {
+    return refuse("head_dim is " + std::to_string(d.head_dim) + "; it may be even and at most " +
+                  std::to_string(kMaxHeadDim));
   }
-  if (d.rope_dims > d.head_dim || d.rope_dims % 2 != 0) {
-    return refuse(std::to_string(d.rope_dims) + " rotated dimensions do not fit a head of " +
-                  std::to_string(d.head_dim));
-  }
+  if (d.norm > PC_NORM_LAYER || d.activation > PC_ACTIVATION_GELU_TANH)
+    return refuse("its norm or activation is unknown");
+  if (d.parallel && d.residual_scale != 1.0f)
+    return refuse("its parallel blocks scale what they add");
+  for (std::uint32_t i = 0; i < d.n_ropes; ++i) PC_CHECK_OK(check_rope(d.ropes[i], d.head_dim));
+  for (std::uint32_t i = 0; i < d.n_layers; ++i) PC_CHECK_OK(check_layer(d, d.layers[i]));
   return ok();
 }
 
@@ -107,11 +136,17 @@ std::int32_t model_open(const pc_model_desc* desc, std::uint32_t kv_type, std::u
                          static_cast<KvType>(kv_type),
                          Parallel(n_threads),
                          kernels});
-    widen(*kernels, model->desc.final_norm, model->vectors);
+    const float offset = desc->norm_offset;
+    widen(*kernels, offset, model->desc.final_norm, model->vectors);
+    widen(*kernels, 0.0f, model->desc.final_norm_bias, model->vectors);
     for (pc_layer& l : model->layers) {
-      for (pc_tensor* t : {&l.attn_norm, &l.ffn_norm, &l.q_norm, &l.k_norm, &l.bq, &l.bk, &l.bv,
-                           &l.bo, &l.b_gate, &l.b_up, &l.b_down}) {
-        widen(*kernels, *t, model->vectors);
+      for (pc_tensor* t :
+           {&l.attn_norm, &l.q_norm, &l.k_norm, &l.attn_post_norm, &l.ffn_norm, &l.ffn_post_norm}) {
+        widen(*kernels, offset, *t, model->vectors);
+      }
+      for (pc_tensor* t : {&l.attn_norm_bias, &l.ffn_norm_bias, &l.bq, &l.bk, &l.bv, &l.bo,
+                           &l.b_gate, &l.b_up, &l.b_down}) {
+        widen(*kernels, 0.0f, *t, model->vectors);
       }
     }
     model->desc.layers = model->layers.data();

@@ -1,5 +1,6 @@
 #include "runtime/model_config.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <string_view>
@@ -42,8 +43,9 @@ constexpr std::array<Foreign, 20> kForeign{{
     {"no_rope_layer_interval", 0},
 }};
 
-Status check_foreign(JsonView config) {
+Status check_foreign(JsonView config, std::span<const std::string_view> honoured) {
   for (const Foreign& field : kForeign) {
+    if (std::find(honoured.begin(), honoured.end(), field.key) != honoured.end()) continue;
     const auto value = config.find(field.key);
     if (!value) continue;
     bool neutral = false;
@@ -62,11 +64,18 @@ Status check_foreign(JsonView config) {
   return ok();
 }
 
-Status check_activation(JsonView config) {
-  PC_TRY(const std::string name, config.string_or("hidden_act", "silu"));
-  if (name == "silu" || name == "swish") return ok();
-  return config.error(Code::kUnsupported,
-                      "hidden_act \"" + name + "\" is not supported; only silu is");
+Status read_activation(JsonView config, const ConfigFields& fields, ModelConfig* out) {
+  out->activation = fields.default_activation;
+  PC_TRY(const std::string name, config.string_or(fields.activation, ""));
+  if (name.empty()) return ok();
+  const auto known = find_activation(name);
+  if (!known) {
+    return config.error(Code::kUnsupported,
+                        std::string(fields.activation) + " \"" + name +
+                            "\" is not supported; silu, gelu and gelu_pytorch_tanh are");
+  }
+  out->activation = *known;
+  return ok();
 }
 
 Result<std::uint32_t> read_extent(JsonView config, std::string_view key, std::int64_t limit) {
@@ -81,38 +90,30 @@ Result<std::uint32_t> read_extent_or(JsonView config, std::string_view key,
   return read_extent(config, key, kMaxExtent);
 }
 
-Status read_shape(JsonView config, std::uint32_t default_head_dim, ModelConfig* out) {
-  PC_TRY(out->n_layers, read_extent(config, "num_hidden_layers", kMaxLayers));
-  PC_TRY(out->d_model, read_extent(config, "hidden_size", kMaxExtent));
-  PC_TRY(out->n_heads, read_extent(config, "num_attention_heads", kMaxExtent));
-  PC_TRY(out->n_kv_heads, read_extent_or(config, "num_key_value_heads", out->n_heads));
-  PC_TRY(out->d_ffn, read_extent(config, "intermediate_size", kMaxExtent));
+Status read_shape(JsonView config, const ConfigFields& f, ModelConfig* out) {
+  PC_TRY(out->n_layers, read_extent(config, f.layers, kMaxLayers));
+  PC_TRY(out->d_model, read_extent(config, f.d_model, kMaxExtent));
+  PC_TRY(out->n_heads, read_extent(config, f.heads, kMaxExtent));
+  PC_TRY(out->n_kv_heads, read_extent_or(config, f.kv_heads, out->n_heads));
+  if (f.d_ffn_optional && !config.find(f.d_ffn)) {
+    out->d_ffn = 4 * out->d_model;
+  } else {
+    PC_TRY(out->d_ffn, read_extent(config, f.d_ffn, kMaxExtent));
+  }
   PC_TRY(out->vocab_size, read_extent(config, "vocab_size", kMaxExtent));
-  PC_TRY(out->context_tokens, read_extent(config, "max_position_embeddings", kMaxContext));
-  const bool derived = default_head_dim == 0 && !config.find("head_dim");
+  if (f.default_context != 0 && !config.find(f.context)) {
+    out->context_tokens = f.default_context;
+  } else {
+    PC_TRY(out->context_tokens, read_extent(config, f.context, kMaxContext));
+  }
+  const bool derived = f.default_head_dim == 0 && !config.find("head_dim");
   PC_TRY(out->head_dim, read_extent_or(config, "head_dim",
-                                       derived ? out->d_model / out->n_heads : default_head_dim));
+                                       derived ? out->d_model / out->n_heads : f.default_head_dim));
   if (derived && out->d_model % out->n_heads != 0) {
-    return config.error(Code::kUnsupported, "hidden_size " + std::to_string(out->d_model) +
-                                                " is not a multiple of num_attention_heads " +
-                                                std::to_string(out->n_heads) +
-                                                ", and no head_dim is given");
-  }
-  return ok();
-}
-
-Status check_heads(JsonView config, const ModelConfig& c) {
-  if (c.n_heads % c.n_kv_heads != 0) {
-    return config.error(Code::kUnsupported, "num_attention_heads " + std::to_string(c.n_heads) +
-                                                " is not a multiple of num_key_value_heads " +
-                                                std::to_string(c.n_kv_heads));
-  }
-  if (c.head_dim % 2 != 0) {
-    return config.error(Code::kUnsupported, "head_dim " + std::to_string(c.head_dim) + " is odd");
-  }
-  if (std::uint64_t{c.n_heads} * c.head_dim > static_cast<std::uint64_t>(kMaxExtent)) {
     return config.error(Code::kUnsupported,
-                        "num_attention_heads times head_dim is over " + std::to_string(kMaxExtent));
+                        std::string(f.d_model) + " " + std::to_string(out->d_model) +
+                            " is not a multiple of " + std::string(f.heads) + " " +
+                            std::to_string(out->n_heads) + ", and no head_dim is given");
   }
   return ok();
 }
@@ -145,24 +146,48 @@ Result<std::string> read_architecture(JsonView config) {
   return std::string(name);
 }
 
-Result<ModelConfig> read_model_config(JsonView config, std::uint32_t default_head_dim) {
+Status check_shape(const std::string& where, const ModelConfig& c) {
+  const auto refuse = [&](const std::string& what) {
+    return error(Code::kUnsupported, where + ": " + what);
+  };
+  if (c.n_heads % c.n_kv_heads != 0) {
+    return refuse(std::to_string(c.n_heads) + " attention heads are not a multiple of " +
+                  std::to_string(c.n_kv_heads) + " key/value heads");
+  }
+  if (c.head_dim % 2 != 0) return refuse("head_dim " + std::to_string(c.head_dim) + " is odd");
+  if (std::uint64_t{c.n_heads} * c.head_dim > static_cast<std::uint64_t>(kMaxExtent)) {
+    return refuse("heads times head_dim are over " + std::to_string(kMaxExtent));
+  }
+  if (!(c.norm_eps > 0 && c.norm_eps < 1))
+    return refuse("the norms' epsilon is not between 0 and 1");
+  return ok();
+}
+
+std::optional<pc_activation> find_activation(std::string_view name) {
+  if (name == "silu" || name == "swish") return PC_ACTIVATION_SILU;
+  if (name == "gelu") return PC_ACTIVATION_GELU;
+  if (name == "gelu_new" || name == "gelu_pytorch_tanh") return PC_ACTIVATION_GELU_TANH;
+  return std::nullopt;
+}
+
+Result<ModelConfig> read_model_config(JsonView config, const ConfigFields& fields) {
   ModelConfig out;
   PC_TRY(out.architecture, read_architecture(config));
-  PC_CHECK_OK(check_foreign(config));
-  PC_CHECK_OK(check_activation(config));
-  PC_CHECK_OK(read_shape(config, default_head_dim, &out));
-  PC_CHECK_OK(check_heads(config, out));
-  PC_TRY(out.norm_eps, config.number_or("rms_norm_eps", out.norm_eps));
-  if (!(out.norm_eps > 0 && out.norm_eps < 1)) {
-    return config.error(Code::kUnsupported, "rms_norm_eps is not between 0 and 1");
-  }
-  PC_TRY(out.tied_embeddings, config.boolean_or("tie_word_embeddings", false));
-  PC_TRY(out.rope, read_rope_config(config, out.context_tokens));
+  PC_CHECK_OK(check_foreign(config, fields.honoured));
+  PC_CHECK_OK(read_activation(config, fields, &out));
+  PC_CHECK_OK(read_shape(config, fields, &out));
+  PC_TRY(out.norm_eps, config.number_or(fields.norm_eps, fields.default_norm_eps));
+  PC_TRY(out.tied_embeddings, config.boolean_or("tie_word_embeddings", fields.default_tied));
   PC_TRY(out.eos, read_eos(config, out.vocab_size));
   if (const auto bos = config.find("bos_token_id")) {
     PC_TRY(out.bos, read_token(*bos, out.vocab_size));
   }
   out.windows.assign(out.n_layers, 0);
+  out.layer_ropes.assign(out.n_layers, PC_NO_ROPE);
+  if (!fields.one_rope) return out;
+  PC_TRY(RopeConfig rope, read_rope_config(config, out.context_tokens, fields.default_theta));
+  out.ropes.push_back(std::move(rope));
+  out.layer_ropes.assign(out.n_layers, 0);
   return out;
 }
 
@@ -208,6 +233,23 @@ Result<std::optional<std::vector<bool>>> read_sliding_layers(JsonView config,
     sliding.push_back(type == "sliding_attention");
   }
   return std::optional(std::move(sliding));
+}
+
+std::vector<float> alibi_slopes(std::uint32_t n_heads, double max_bias) {
+  std::uint32_t power = 1;
+  while (power < n_heads) power *= 2;
+  const auto slope = [&](std::uint32_t i) {
+    return static_cast<float>(std::exp2(-max_bias * (i + 1) / power));
+  };
+  std::vector<float> slopes;
+  if (power == n_heads) {
+    for (std::uint32_t i = 0; i < power; ++i) slopes.push_back(slope(i));
+    return slopes;
+  }
+  for (std::uint32_t i = 1; i < power; i += 2) slopes.push_back(slope(i));
+  for (std::uint32_t i = 0; i < power; i += 2) slopes.push_back(slope(i));
+  slopes.resize(n_heads);
+  return slopes;
 }
 
 }  // namespace pc

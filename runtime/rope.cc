@@ -16,13 +16,11 @@ struct Refusal {
   std::string_view type;
   std::string_view reason;
 };
-constexpr std::array<Refusal, 6> kRefusals{{
+constexpr std::array<Refusal, 4> kRefusals{{
     {"dynamic", "its frequencies depend on the prompt's length, so cached keys would go stale"},
-    {"longrope", "its frequencies depend on the prompt's length, so cached keys would go stale"},
     {"mrope", "it takes positions of several dimensions"},
     {"ntk", "it is not one of the schemes of the reference"},
     {"proportional", "no supported architecture uses it"},
-    {"su", "its frequencies depend on the prompt's length, so cached keys would go stale"},
 }};
 
 Error refuse_type(JsonView where, std::string_view type) {
@@ -30,7 +28,8 @@ Error refuse_type(JsonView where, std::string_view type) {
   for (const Refusal& refusal : kRefusals) {
     if (refusal.type == type) what += " (" + std::string(refusal.reason) + ")";
   }
-  return where.error(Code::kUnsupported, what + "; supported are default, linear, llama3 and yarn");
+  return where.error(Code::kUnsupported,
+                     what + "; supported are default, linear, llama3, yarn and longrope");
 }
 
 Result<std::optional<double>> optional_number(JsonView object, std::string_view key) {
@@ -70,14 +69,34 @@ Status read_yarn(JsonView scaling, double context_tokens, RopeConfig* rope) {
   return ok();
 }
 
+Result<std::vector<double>> read_factors(JsonView scaling, std::string_view key) {
+  PC_TRY(const JsonView list, scaling.member(key));
+  if (!list.is_array()) return list.error(Code::kCorrupt, "is no list of numbers");
+  std::vector<double> factors;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    PC_TRY(const double factor, list.at(i).number());
+    factors.push_back(factor);
+  }
+  return factors;
+}
+
+Status read_longrope(JsonView scaling, double context_tokens, RopeConfig* rope) {
+  PC_TRY(rope->factor, scaling.number_or("factor", context_tokens / rope->original_context));
+  PC_TRY(rope->attention_factor, optional_number(scaling, "attention_factor"));
+  PC_TRY(rope->short_factors, read_factors(scaling, "short_factor"));
+  PC_TRY(rope->long_factors, read_factors(scaling, "long_factor"));
+  return ok();
+}
+
 // The object that describes the scheme, in whichever dialect; nothing for the default.
-Result<std::optional<JsonView>> find_scaling(JsonView config) {
+Result<std::optional<JsonView>> find_scaling(JsonView config, std::string_view layer_kind) {
   for (const std::string_view key : {"rope_scaling", "rope_parameters"}) {
     const auto found = config.find(key);
     if (!found) continue;
     if (!found->is_object()) return found->error(Code::kCorrupt, "is not an object");
     if (found->size() == 0) continue;
     if (found->find("full_attention") || found->find("sliding_attention")) {
+      if (!layer_kind.empty()) return found->find(layer_kind);
       return found->error(Code::kUnsupported, "gives each kind of layer a RoPE of its own");
     }
     return found;
@@ -145,8 +164,13 @@ double yarn_scale(const RopeConfig& c) {
   return yarn_mscale(c.factor, 1);
 }
 
+double longrope_scale(const RopeConfig& c) {
+  if (c.attention_factor) return *c.attention_factor;
+  return c.factor <= 1 ? 1.0 : std::sqrt(1 + std::log(c.factor) / std::log(c.original_context));
+}
+
 Status check_numbers(const RopeConfig& c) {
-  const bool yarn = c.type == "yarn", llama3 = c.type == "llama3";
+  const bool yarn = c.type == "yarn" || c.type == "longrope", llama3 = c.type == "llama3";
   const char* bad = nullptr;
   if (!is_positive(c.theta) || (yarn && c.theta <= 1)) bad = "rope_theta";
   if (!is_positive(c.factor)) bad = "factor";
@@ -160,6 +184,14 @@ Status check_numbers(const RopeConfig& c) {
   if (!bad) return ok();
   return error(Code::kUnsupported,
                std::string(bad) + " of RoPE type \"" + c.type + "\" is out of range");
+}
+
+// One divisor for each pair, where there are any.
+Status check_factors(const std::vector<double>& factors, std::uint32_t dims, bool required) {
+  if ((factors.empty() && !required) || factors.size() == dims / 2) return ok();
+  return error(Code::kUnsupported, "RoPE has " + std::to_string(factors.size()) +
+                                       " frequency factors for " + std::to_string(dims / 2) +
+                                       " pairs of dimensions");
 }
 
 // int(head_dim * factor), which has to be even to make pairs.
@@ -176,11 +208,13 @@ Result<std::uint32_t> rotated_dims(const RopeConfig& c, std::uint32_t head_dim) 
 
 }  // namespace
 
-Result<RopeConfig> read_rope_config(JsonView config, std::uint32_t context_tokens) {
+Result<RopeConfig> read_rope_config(JsonView config, std::uint32_t context_tokens,
+                                    double default_theta, std::string_view layer_kind) {
   RopeConfig rope;
+  rope.theta = default_theta;
   PC_TRY(rope.theta, config.number_or("rope_theta", rope.theta));
   PC_TRY(rope.partial_rotary_factor, config.number_or("partial_rotary_factor", 1));
-  PC_TRY(const auto scaling, find_scaling(config));
+  PC_TRY(const auto scaling, find_scaling(config, layer_kind));
   if (!scaling) return rope;
 
   PC_TRY(const std::string old_name, scaling->string_or("type", rope.type));
@@ -193,6 +227,7 @@ Result<RopeConfig> read_rope_config(JsonView config, std::uint32_t context_token
          scaling->number_or("original_max_position_embeddings", context_tokens));
   PC_TRY(rope.original_context,
          config.number_or("original_max_position_embeddings", rope.original_context));
+  if (rope.type == "su") rope.type = "longrope";  // its name in the first files
   if (rope.type == "default") return rope;
   if (rope.type == "linear") {
     PC_CHECK_OK(read_linear(*scaling, &rope));
@@ -200,23 +235,32 @@ Result<RopeConfig> read_rope_config(JsonView config, std::uint32_t context_token
     PC_CHECK_OK(read_llama3(*scaling, &rope));
   } else if (rope.type == "yarn") {
     PC_CHECK_OK(read_yarn(*scaling, context_tokens, &rope));
+  } else if (rope.type == "longrope") {
+    PC_CHECK_OK(read_longrope(*scaling, context_tokens, &rope));
   } else {
     return refuse_type(*scaling, rope.type);
   }
   return rope;
 }
 
-Result<Rope> compute_rope(const RopeConfig& config, std::uint32_t head_dim) {
+Result<Rope> compute_rope(const RopeConfig& config, std::uint32_t head_dim,
+                          std::uint32_t opened_context) {
   PC_CHECK_OK(check_numbers(config));
   Rope rope;
   PC_TRY(rope.dims, rotated_dims(config, head_dim));
-  const bool yarn = config.type == "yarn";
+  const bool yarn = config.type == "yarn", longrope = config.type == "longrope";
   const YarnRamp ramp = yarn ? yarn_ramp(config, rope.dims) : YarnRamp{};
+  const std::vector<double>& table =
+      opened_context > config.original_context ? config.long_factors : config.short_factors;
+  PC_CHECK_OK(check_factors(config.frequency_factors, rope.dims, false));
+  PC_CHECK_OK(check_factors(table, rope.dims, longrope));
   for (std::size_t i = 0; i < rope.dims / 2; ++i) {
     double f = plain_inv_freq(config.theta, i, rope.dims);
     if (config.type == "linear") f /= config.factor;
     if (config.type == "llama3") f = llama3_inv_freq(config, f);
     if (yarn) f = yarn_inv_freq(config, ramp, i, f);
+    if (longrope) f /= table[i];
+    if (!config.frequency_factors.empty()) f /= config.frequency_factors[i];
     if (!is_positive(f)) {
       return error(Code::kUnsupported,
                    "RoPE frequency " + std::to_string(i) + " is not a positive number");
@@ -224,8 +268,9 @@ Result<Rope> compute_rope(const RopeConfig& config, std::uint32_t head_dim) {
     rope.inv_freq.push_back(f);
   }
   if (yarn) rope.scale = yarn_scale(config);
+  if (longrope) rope.scale = longrope_scale(config);
   if (!is_positive(rope.scale))
-    return error(Code::kUnsupported, "YaRN's attention factor is not a positive number");
+    return error(Code::kUnsupported, "RoPE's attention factor is not a positive number");
   return rope;
 }
 

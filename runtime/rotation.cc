@@ -1,13 +1,19 @@
 #include "runtime/rotation.h"
 
 #include <cmath>
+#include <limits>
 
 namespace pc {
 
 RotationTable::RotationTable(std::span<const double> inv_freq, std::uint32_t capacity)
-    : inv_freq_(inv_freq), cos_(capacity * inv_freq.size()), sin_(capacity * inv_freq.size()) {}
+    : inv_freq_(inv_freq),
+      held_(capacity, std::numeric_limits<std::int64_t>::max()),
+      cos_(capacity * inv_freq.size()),
+      sin_(capacity * inv_freq.size()) {}
 
 void RotationTable::set(std::uint32_t row, std::int32_t position) {
+  if (held_[row] == position) return;
+  held_[row] = position;
   float* c = cos_.data() + row * half();
   float* s = sin_.data() + row * half();
   for (std::size_t i = 0; i < half(); ++i) {

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "base/aligned_buffer.h"
 
@@ -21,7 +22,8 @@ class RotationTable {
   // inv_freq: [half] radians a position, borrowed for the table's life.
   RotationTable(std::span<const double> inv_freq, std::uint32_t capacity);
 
-  // Row i becomes the rotation by positions[i]. Precondition: size <= capacity.
+  // Row i becomes the rotation by positions[i]; a row that is already so costs
+  // nothing. Precondition: size <= capacity.
   void fill(std::span<const std::int32_t> positions);
   void set(std::uint32_t row, std::int32_t position);
 
@@ -31,6 +33,7 @@ class RotationTable {
 
  private:
   std::span<const double> inv_freq_;
+  std::vector<std::int64_t> held_;  // [capacity] the position of each row; none at first
   AlignedBuffer<float> cos_, sin_;  // [capacity, half]
 };
 

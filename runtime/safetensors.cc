@@ -169,14 +169,6 @@ bool is_plain_name(std::string_view name) {
 
 }  // namespace
 
-std::string shape_text(std::span<const std::uint64_t> shape) {
-  std::string text = "[";
-  for (std::size_t i = 0; i < shape.size(); ++i) {
-    text += (i ? ", " : "") + std::to_string(shape[i]);
-  }
-  return text + "]";
-}
-
 Result<TensorMap> parse_safetensors(std::span<const std::byte> file, const std::string& name) {
   PC_TRY(const std::string_view header, read_header(file, name));
   const auto data = file.subspan(kPrefixBytes + header.size());

@@ -1,6 +1,7 @@
 #include "runtime/transformer.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 namespace pc {
@@ -12,6 +13,28 @@ const float* vector_of(const pc_tensor& t) {
 
 std::uint32_t widest_input(const pc_model_desc& d) {
   return std::max({d.d_model, d.d_ffn, d.n_heads * d.head_dim});
+}
+
+// Does any block norm or scale what it adds, or norm its input twice?
+bool needs_branch(const pc_model_desc& d) {
+  if (d.residual_scale != 1.0f) return true;
+  for (const pc_layer& layer : std::span(d.layers, d.n_layers)) {
+    if (layer.attn_post_norm.data || layer.ffn_post_norm.data) return true;
+    if (d.parallel && layer.ffn_norm.data) return true;
+  }
+  return false;
+}
+
+// x[0..n) of interleaved pairs -> first halves, then second halves: the order in
+// which rotations are computed here. Queries and keys alike, so products stay.
+void split_pairs(float* x, std::size_t n) {
+  float first[kMaxHeadDim / 2], second[kMaxHeadDim / 2];
+  for (std::size_t i = 0; i < n / 2; ++i) {
+    first[i] = x[2 * i];
+    second[i] = x[2 * i + 1];
+  }
+  std::copy_n(first, n / 2, x);
+  std::copy_n(second, n / 2, x + n / 2);
 }
 
 KvGeometry geometry_of(const pc_model_desc& d, KvType type) {
@@ -28,17 +51,19 @@ Transformer::Transformer(const pc_model_desc& desc, KvType type, const simd::Ker
       tail_(geometry_of(desc, type), limits.tail_tokens, limits.tail_segments),
       attention_(desc, type, kernels, parallel, kChunkTokens,
                  limits.max_segments + limits.tail_segments),
-      key_rotations_({desc.inv_freq, desc.rope_dims / 2}, kChunkTokens),
       gemm_(kernels, parallel, kChunkTokens, widest_input(desc)),
       max_attached_(limits.max_segments),
       x_(std::size_t{kChunkTokens} * desc.d_model),
       h_(x_.size()),
+      branch_(needs_branch(desc) ? x_.size() : 0),
       q_(std::size_t{kChunkTokens} * desc.n_heads * desc.head_dim),
       k_(std::size_t{kChunkTokens} * desc.n_kv_heads * desc.head_dim),
       v_(k_.size()),
       mixed_(q_.size()),
       gate_(std::size_t{kChunkTokens} * desc.d_ffn),
       up_(gate_.size()) {
+  for (const pc_rope& rope : std::span(desc.ropes, desc.n_ropes))
+    key_rotations_.emplace_back(std::span(rope.inv_freq, rope.dims / 2), kChunkTokens);
   segments_.reserve(limits.max_segments + limits.tail_segments);
   tokens_.reserve(kChunkTokens);
   positions_.reserve(kChunkTokens);
@@ -62,6 +87,15 @@ Status Transformer::admit(std::span<const pc_run> runs) const {
   for (const pc_run& run : runs) {
     n_tokens += run.n_tokens;
     blocks += kv_blocks(run.n_tokens);
+    if (desc_.position_embedding.data &&
+        (run.position < 0 ||
+         std::uint64_t{run.n_tokens} + static_cast<std::uint32_t>(run.position) >
+             desc_.position_embedding.rows)) {
+      return error(Code::kContextFull,
+                   "position " + std::to_string(run.position + std::int64_t{run.n_tokens} - 1) +
+                       " is beyond the " + std::to_string(desc_.position_embedding.rows) +
+                       " positions that the model learned");
+    }
     for (std::uint32_t i = 0; i < run.n_tokens; ++i) {
       if (run.tokens[i] < 0 || static_cast<std::uint32_t>(run.tokens[i]) >= desc_.vocab_size) {
         return error(Code::kInvalidArgument, "token " + std::to_string(run.tokens[i]) +
@@ -133,14 +167,13 @@ Status Transformer::compute_chunk(const volatile std::int32_t* cancel) {
   segments_.resize(n_attached_);
   for (std::uint32_t i = 0; i < tail_.n_segments(); ++i) segments_.push_back(tail_.segment(i));
   attention_.plan(positions_, segments_);
-  key_rotations_.fill(key_positions_);
+  for (RotationTable& table : key_rotations_) table.fill(key_positions_);
 
   embed();
   for (std::uint32_t layer = 0; layer < desc_.n_layers; ++layer) {
     if (cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED))
       return error(Code::kCancelled, "cancelled");
-    PC_CHECK_OK(attention_block(layer));
-    PC_CHECK_OK(feed_forward_block(desc_.layers[layer]));
+    PC_CHECK_OK(block(layer));
   }
   const float* last = x_.data() + (n_tokens() - std::size_t{1}) * desc_.d_model;
   std::copy_n(last, desc_.d_model, h_.data());
@@ -150,39 +183,76 @@ Status Transformer::compute_chunk(const volatile std::int32_t* cancel) {
   return ok();
 }
 
+// x = scale * E[token] (+ P[position])
 void Transformer::embed() {
-  const pc_tensor& e = desc_.embedding;
-  const auto type = static_cast<simd::Type>(e.dtype);
-  const std::size_t row_bytes = e.cols * simd::type_bytes(type);
+  const auto read_row = [this](const pc_tensor& table, std::size_t row, float* out) {
+    const auto type = static_cast<simd::Type>(table.dtype);
+    const auto* data = static_cast<const std::byte*>(table.data);
+    kernels_.to_f32(data + row * simd::bytes_of(type, table.cols), type, table.cols, out);
+  };
   for (std::uint32_t i = 0; i < n_tokens(); ++i) {
-    const auto* row =
-        static_cast<const std::byte*>(e.data) + static_cast<std::size_t>(tokens_[i].id) * row_bytes;
-    kernels_.to_f32(row, type, e.cols, x_.data() + std::size_t{i} * desc_.d_model);
+    float* x = x_.data() + std::size_t{i} * desc_.d_model;
+    read_row(desc_.embedding, static_cast<std::size_t>(tokens_[i].id), x);
+    if (desc_.embedding_scale != 1.0f) {
+      for (std::uint32_t c = 0; c < desc_.d_model; ++c) x[c] *= desc_.embedding_scale;
+    }
+    if (desc_.position_embedding.data) {
+      read_row(desc_.position_embedding, static_cast<std::size_t>(positions_[i]), h_.data());
+      kernels_.add(h_.data(), 1.0f, desc_.d_model, x);
+    }
   }
 }
 
-// x += Wo attention(rotate(Wq norm(x)), rotate(Wk norm(x)), Wv norm(x))
-Status Transformer::attention_block(std::uint32_t index) {
+// x += attention(norm(x)); x += ffn(norm(x)); or both from the x before.
+Status Transformer::block(std::uint32_t index) {
   const pc_layer& layer = desc_.layers[index];
-  norm_rows(layer.attn_norm, x_.data(), h_.data());
-  PC_CHECK_OK(linear(h_.data(), layer.wq, layer.bq, false, q_.data()));
-  PC_CHECK_OK(linear(h_.data(), layer.wk, layer.bk, false, k_.data()));
-  PC_CHECK_OK(linear(h_.data(), layer.wv, layer.bv, false, v_.data()));
-  store_keys_and_values(index);
-  attention_.run(index, q_.data(), mixed_.data());
-  return linear(mixed_.data(), layer.wo, layer.bo, true, x_.data());
+  const float* h = normed(layer.attn_norm, layer.attn_norm_bias, h_.data());
+  if (!desc_.parallel) {
+    PC_CHECK_OK(attention(index, h));
+    return feed_forward(layer, normed(layer.ffn_norm, layer.ffn_norm_bias, h_.data()));
+  }
+  const float* h2 =
+      layer.ffn_norm.data ? normed(layer.ffn_norm, layer.ffn_norm_bias, branch_.data()) : h;
+  PC_CHECK_OK(attention(index, h));
+  return feed_forward(layer, h2);
 }
 
-// x += Wdown (silu(Wgate norm(x)) * Wup norm(x))
-Status Transformer::feed_forward_block(const pc_layer& layer) {
-  norm_rows(layer.ffn_norm, x_.data(), h_.data());
-  PC_CHECK_OK(linear(h_.data(), layer.w_gate, layer.b_gate, false, gate_.data()));
-  PC_CHECK_OK(linear(h_.data(), layer.w_up, layer.b_up, false, up_.data()));
+// x += Wo attention(rotate(Wq h), rotate(Wk h), Wv h)
+Status Transformer::attention(std::uint32_t index, const float* h) {
+  const pc_layer& layer = desc_.layers[index];
+  PC_CHECK_OK(linear(h, layer.wq, layer.bq, false, q_.data()));
+  PC_CHECK_OK(linear(h, layer.wk, layer.bk, false, k_.data()));
+  PC_CHECK_OK(linear(h, layer.wv, layer.bv, false, v_.data()));
+  store_keys_and_values(index);
+  attention_.run(index, q_.data(), mixed_.data());
+  return add_branch(mixed_.data(), layer.wo, layer.bo, layer.attn_post_norm);
+}
+
+// x += Wdown (act(Wgate h) * Wup h), or Wdown act(Wup h)
+Status Transformer::feed_forward(const pc_layer& layer, const float* h) {
+  const bool gated = layer.w_gate.data != nullptr;
+  const auto activation = static_cast<simd::Activation>(desc_.activation);
+  PC_CHECK_OK(linear(h, layer.w_up, layer.b_up, false, up_.data()));
+  if (gated) PC_CHECK_OK(linear(h, layer.w_gate, layer.b_gate, false, gate_.data()));
+  float* inner = gated ? gate_.data() : up_.data();
   parallel_.for_each(n_tokens(), [&](std::uint32_t i, std::uint32_t) {
     const std::size_t row = std::size_t{i} * desc_.d_ffn;
-    kernels_.silu_mul(gate_.data() + row, up_.data() + row, desc_.d_ffn);
+    kernels_.activate(activation, inner + row, gated ? up_.data() + row : nullptr, desc_.d_ffn);
   });
-  return linear(gate_.data(), layer.w_down, layer.b_down, true, x_.data());
+  return add_branch(inner, layer.w_down, layer.b_down, layer.ffn_post_norm);
+}
+
+// x += residual_scale * norm(W h + b)
+Status Transformer::add_branch(const float* h, const pc_tensor& w, const pc_tensor& bias,
+                               const pc_tensor& post_norm) {
+  if (!post_norm.data && desc_.residual_scale == 1.0f) return linear(h, w, bias, true, x_.data());
+  PC_CHECK_OK(linear(h, w, bias, false, branch_.data()));
+  parallel_.for_each(n_tokens(), [&](std::uint32_t i, std::uint32_t) {
+    const std::size_t row = std::size_t{i} * desc_.d_model;
+    if (post_norm.data) norm_row(post_norm, {}, branch_.data() + row, branch_.data() + row);
+    kernels_.add(branch_.data() + row, desc_.residual_scale, desc_.d_model, x_.data() + row);
+  });
+  return ok();
 }
 
 Status Transformer::linear(const float* x, const pc_tensor& w, const pc_tensor& bias,
@@ -190,47 +260,88 @@ Status Transformer::linear(const float* x, const pc_tensor& w, const pc_tensor& 
   PC_CHECK_OK(gemm_.linear(x, n_tokens(), w, accumulate, y));
   if (bias.data) {
     for (std::uint32_t i = 0; i < n_tokens(); ++i) {
-      kernels_.add(vector_of(bias), w.rows, y + std::size_t{i} * w.rows);
+      kernels_.add(vector_of(bias), 1.0f, w.rows, y + std::size_t{i} * w.rows);
     }
   }
   return ok();
 }
 
-void Transformer::norm_rows(const pc_tensor& weight, const float* x, float* y) {
+// The residual stream's rows normed into y; where the model has no norm there, x itself.
+const float* Transformer::normed(const pc_tensor& weight, const pc_tensor& bias, float* y) {
+  if (!weight.data) return x_.data();
   parallel_.for_each(n_tokens(), [&](std::uint32_t i, std::uint32_t) {
     const std::size_t row = std::size_t{i} * desc_.d_model;
-    kernels_.rms_norm(x + row, vector_of(weight), desc_.d_model, desc_.norm_eps, y + row);
+    norm_row(weight, bias, x_.data() + row, y + row);
+  });
+  return y;
+}
+
+// y may be x. [weight.cols]
+void Transformer::norm_row(const pc_tensor& weight, const pc_tensor& bias, const float* x,
+                           float* y) const {
+  if (desc_.norm == PC_NORM_LAYER) {
+    kernels_.layer_norm(x, vector_of(weight), vector_of(bias), weight.cols, desc_.norm_eps, y);
+  } else {
+    kernels_.rms_norm(x, vector_of(weight), weight.cols, desc_.norm_eps, y);
+  }
+}
+
+// Norms heads where the model does, rotates keys to their local positions, and
+// packs keys and values into the tail. Queries are rotated per segment, in
+// attention.
+void Transformer::store_keys_and_values(std::uint32_t index) {
+  const pc_layer& layer = desc_.layers[index];
+  const pc_rope* rope = layer.rope == PC_NO_ROPE ? nullptr : &desc_.ropes[layer.rope];
+  const std::size_t hd = desc_.head_dim;
+  const std::size_t q_width = desc_.n_heads * hd, kv_width = desc_.n_kv_heads * hd;
+  parallel_.for_each(n_tokens(), [&](std::uint32_t i, std::uint32_t) {
+    float* q = q_.data() + i * q_width;
+    float* k = k_.data() + i * kv_width;
+    float* v = v_.data() + i * kv_width;
+    if (desc_.qkv_clamp != 0.0f) {
+      for (const std::span<float> part :
+           {std::span(q, q_width), std::span(k, kv_width), std::span(v, kv_width)}) {
+        for (float& x : part) x = std::clamp(x, -desc_.qkv_clamp, desc_.qkv_clamp);
+      }
+    }
+    prepare_heads(layer.q_norm, rope, desc_.n_heads, q);
+    prepare_heads(layer.k_norm, rope, desc_.n_kv_heads, k);
+    for (std::uint32_t head = 0; head < desc_.n_kv_heads; ++head) {
+      if (rope) {
+        const RotationTable& table = key_rotations_[layer.rope];
+        kernels_.rotate(k + head * hd, table.cos(i), table.sin(i), rope->dims / 2, rope->scale,
+                        k + head * hd);
+      }
+      tail_.write(index, head, tokens_[i].row, k + head * hd, v + head * hd);
+    }
   });
 }
 
-// Norms each head where the model does, rotates keys to their local
-// positions, and packs both into the tail. Queries are normed here and
-// rotated per segment, in attention.
-void Transformer::store_keys_and_values(std::uint32_t index) {
-  const pc_layer& layer = desc_.layers[index];
-  const std::size_t hd = desc_.head_dim, half = desc_.rope_dims / 2;
-  parallel_.for_each(n_tokens(), [&](std::uint32_t i, std::uint32_t) {
-    if (layer.q_norm.data) {
-      for (std::uint32_t head = 0; head < desc_.n_heads; ++head) {
-        float* q = q_.data() + (std::size_t{i} * desc_.n_heads + head) * hd;
-        kernels_.rms_norm(q, vector_of(layer.q_norm), hd, desc_.norm_eps, q);
-      }
+// heads: [n_heads, head_dim] of one token.
+void Transformer::prepare_heads(const pc_tensor& norm, const pc_rope* rope, std::uint32_t n_heads,
+                                float* heads) const {
+  const std::size_t hd = desc_.head_dim, width = n_heads * hd;
+  if (norm.data) {  // of each head, or of all at once
+    for (std::size_t at = 0; at < width; at += norm.cols) {
+      kernels_.rms_norm(heads + at, vector_of(norm), norm.cols, desc_.norm_eps, heads + at);
     }
-    for (std::uint32_t head = 0; head < desc_.n_kv_heads; ++head) {
-      float* k = k_.data() + (std::size_t{i} * desc_.n_kv_heads + head) * hd;
-      if (layer.k_norm.data) kernels_.rms_norm(k, vector_of(layer.k_norm), hd, desc_.norm_eps, k);
-      kernels_.rotate(k, key_rotations_.cos(i), key_rotations_.sin(i), half, desc_.rope_scale, k);
-      tail_.write(index, head, tokens_[i].row, k,
-                  v_.data() + (std::size_t{i} * desc_.n_kv_heads + head) * hd);
-    }
-  });
+  }
+  if (rope && rope->interleaved) {
+    for (std::uint32_t head = 0; head < n_heads; ++head) split_pairs(heads + head * hd, rope->dims);
+  }
 }
 
 // logits = Whead norm(x of the last computed token), which compute_chunk left in h_.
 Status Transformer::read_logits(float* logits) {
-  kernels_.rms_norm(h_.data(), vector_of(desc_.final_norm), desc_.d_model, desc_.norm_eps,
-                    h_.data());
-  return gemm_.linear(h_.data(), 1, desc_.lm_head, false, logits);
+  norm_row(desc_.final_norm, desc_.final_norm_bias, h_.data(), h_.data());
+  PC_CHECK_OK(gemm_.linear(h_.data(), 1, desc_.lm_head, false, logits));
+  if (desc_.logit_scale == 1.0f && desc_.logit_softcap == 0.0f) return ok();
+  const float cap = desc_.logit_softcap;
+  for (std::uint32_t v = 0; v < desc_.vocab_size; ++v) {
+    logits[v] *= desc_.logit_scale;
+    if (cap != 0.0f) logits[v] = cap * std::tanh(logits[v] / cap);
+  }
+  return ok();
 }
 
 }  // namespace pc

@@ -1,7 +1,7 @@
-// The forward pass of one session: a decoder of the Llama shape (RMS norm,
-// rotary attention with grouped heads, SwiGLU) over fresh tokens, with
-// whatever states are attached (Touvron et al. 2023, arXiv 2302.13971; "Prompt
-// Cache", section 3.4, for the reuse).
+// The forward pass of one session: a decoder as pc_model_desc describes it (of
+// the Llama kind: Touvron et al. 2023, arXiv 2302.13971; the other families'
+// parts stand in runtime/backend.h) over fresh tokens, with whatever states are
+// attached ("Prompt Cache", section 3.4, for the reuse).
 //
 // Owns all scratch of a step, sized at construction; forward() of one token
 // allocates nothing. The model is borrowed and outlives it.
@@ -26,6 +26,9 @@ namespace pc {
 // products compute-bound, few enough that a chunk's activations (256 x 5632
 // f32: 5.8 MB at the 1.1B shape) stay near an L3.
 inline constexpr std::uint32_t kChunkTokens = 256;
+
+// Larger heads are refused when a model opens.
+inline constexpr std::uint32_t kMaxHeadDim = 512;
 
 struct TransformerLimits {
   std::uint32_t tail_tokens;    // fresh and generated tokens of the session's life
@@ -55,13 +58,19 @@ class Transformer {
   Status admit(std::span<const pc_run> runs) const;
   Status place(const pc_run& run, std::uint32_t first, std::uint32_t n_tokens);
   Status compute_chunk(const volatile std::int32_t* cancel);
-  Status attention_block(std::uint32_t layer);
-  Status feed_forward_block(const pc_layer& layer);
+  Status block(std::uint32_t layer);
+  Status attention(std::uint32_t layer, const float* h);
+  Status feed_forward(const pc_layer& layer, const float* h);
+  Status add_branch(const float* h, const pc_tensor& w, const pc_tensor& bias,
+                    const pc_tensor& post_norm);
   Status linear(const float* x, const pc_tensor& w, const pc_tensor& bias, bool accumulate,
                 float* y);
   void embed();
-  void norm_rows(const pc_tensor& weight, const float* x, float* y);
+  const float* normed(const pc_tensor& weight, const pc_tensor& bias, float* y);
+  void norm_row(const pc_tensor& weight, const pc_tensor& bias, const float* x, float* y) const;
   void store_keys_and_values(std::uint32_t layer);
+  void prepare_heads(const pc_tensor& norm, const pc_rope* rope, std::uint32_t n_heads,
+                     float* heads) const;
   Status read_logits(float* logits);
 
   const pc_model_desc& desc_;
@@ -69,7 +78,7 @@ class Transformer {
   Parallel parallel_;
   KvTail tail_;
   Attention attention_;
-  RotationTable key_rotations_;  // by key_position, a row a token of the chunk
+  std::vector<RotationTable> key_rotations_;  // [n_ropes] by key_position, a row a token
   Gemm gemm_;
 
   std::vector<KvSegment> segments_;  // attached, then the tail's
@@ -80,11 +89,12 @@ class Transformer {
   std::vector<std::int32_t> positions_, key_positions_;
   std::uint32_t n_tokens() const { return static_cast<std::uint32_t>(tokens_.size()); }
 
-  AlignedBuffer<float> x_;          // [kChunkTokens, d_model] residual stream
-  AlignedBuffer<float> h_;          // [kChunkTokens, d_model] normed
-  AlignedBuffer<float> q_;          // [kChunkTokens, n_heads, head_dim]
-  AlignedBuffer<float> k_, v_;      // [kChunkTokens, n_kv_heads, head_dim]
-  AlignedBuffer<float> mixed_;      // [kChunkTokens, n_heads, head_dim]
+  AlignedBuffer<float> x_;       // [kChunkTokens, d_model] residual stream
+  AlignedBuffer<float> h_;       // [kChunkTokens, d_model] normed
+  AlignedBuffer<float> branch_;  // the same: what a block adds, or a parallel block's second norm
+  AlignedBuffer<float> q_;       // [kChunkTokens, n_heads, head_dim]
+  AlignedBuffer<float> k_, v_;   // [kChunkTokens, n_kv_heads, head_dim]
+  AlignedBuffer<float> mixed_;   // [kChunkTokens, n_heads, head_dim]
   AlignedBuffer<float> gate_, up_;  // [kChunkTokens, d_ffn]
 };
 

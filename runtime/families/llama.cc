@@ -1,5 +1,5 @@
-// Llama 2 and 3, and what was trained in their shape: TinyLlama, SmolLM2.
-#include "runtime/families/llama_shape.h"
+// Llama 2 and 3, Code Llama, and what was trained in their shape: TinyLlama,
+// SmolLM2; in GGUF also Mistral.
 #include "runtime/families/registry.h"
 
 namespace pc {
@@ -20,14 +20,28 @@ Status check_no_window(JsonView config, const ModelConfig& c) {
 }
 
 Status configure(JsonView config, ModelConfig* out) {
-  PC_TRY(out->qkv_bias, config.boolean_or("attention_bias", false));
-  out->o_bias = out->qkv_bias;
+  PC_TRY(const bool bias, config.boolean_or("attention_bias", false));
+  out->set_qkv_bias(bias);
+  out->o_bias = bias;
   PC_TRY(out->ffn_bias, config.boolean_or("mlp_bias", false));
   return check_no_window(config, *out);
 }
 
+// Converters to GGUF reorder the rows of queries and keys so that pairs are neighbours.
+Status configure_gguf(const GgufKeys&, ModelConfig* out) {
+  out->rope_interleaved = true;
+  return ok();
+}
+
 }  // namespace
 
-extern const Family kLlama{"LlamaForCausalLM", "llama", 0, configure, bind_llama_shape};
+extern const Family kLlama{.name = "llama",
+                           .architecture = "LlamaForCausalLM",
+                           .fields = {},
+                           .configure = configure,
+                           .names = llama_names,
+                           .gguf_architecture = "llama",
+                           .configure_gguf = configure_gguf,
+                           .gguf_names = gguf_names};
 
 }  // namespace pc

@@ -1,5 +1,5 @@
-// Mistral 7B and kin: Llama with one sliding window for all layers, or none.
-#include "runtime/families/llama_shape.h"
+// Mistral 7B and kin: Llama with one sliding window for all layers, or none. In
+// GGUF it is written as a Llama, without the window.
 #include "runtime/families/registry.h"
 
 namespace pc {
@@ -23,6 +23,11 @@ Status configure(JsonView config, ModelConfig* out) {
 
 }  // namespace
 
-extern const Family kMistral{"MistralForCausalLM", "mistral", 0, configure, bind_llama_shape};
+extern const Family kMistral{.name = "mistral",
+                             .architecture = "MistralForCausalLM",
+                             .fields = {},
+                             .configure = configure,
+                             .names = llama_names,
+                             .gguf_architecture = ""};
 
 }  // namespace pc

@@ -1,5 +1,4 @@
 // Qwen2 and Qwen2.5: Llama with biases on queries, keys and values.
-#include "runtime/families/llama_shape.h"
 #include "runtime/families/qwen_window.h"
 #include "runtime/families/registry.h"
 
@@ -7,12 +6,23 @@ namespace pc {
 namespace {
 
 Status configure(JsonView config, ModelConfig* out) {
-  out->qkv_bias = true;
+  out->set_qkv_bias(true);
   return configure_qwen_window(config, out);
+}
+
+Status configure_gguf(const GgufKeys&, ModelConfig*) {
+  return ok();
 }
 
 }  // namespace
 
-extern const Family kQwen2{"Qwen2ForCausalLM", "qwen2", 0, configure, bind_llama_shape};
+extern const Family kQwen2{.name = "qwen2",
+                           .architecture = "Qwen2ForCausalLM",
+                           .fields = {},
+                           .configure = configure,
+                           .names = llama_names,
+                           .gguf_architecture = "qwen2",
+                           .configure_gguf = configure_gguf,
+                           .gguf_names = gguf_names};
 
 }  // namespace pc

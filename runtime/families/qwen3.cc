@@ -1,5 +1,4 @@
 // Qwen3: Llama with an RMS norm on each head's query and key.
-#include "runtime/families/llama_shape.h"
 #include "runtime/families/qwen_window.h"
 #include "runtime/families/registry.h"
 
@@ -7,14 +6,27 @@ namespace pc {
 namespace {
 
 Status configure(JsonView config, ModelConfig* out) {
-  out->qk_norm = true;
-  PC_TRY(out->qkv_bias, config.boolean_or("attention_bias", false));
-  out->o_bias = out->qkv_bias;
+  out->head_norm = HeadNorm::kEach;
+  PC_TRY(const bool bias, config.boolean_or("attention_bias", false));
+  out->set_qkv_bias(bias);
+  out->o_bias = bias;
   return configure_qwen_window(config, out);
+}
+
+Status configure_gguf(const GgufKeys&, ModelConfig* out) {
+  out->head_norm = HeadNorm::kEach;
+  return ok();
 }
 
 }  // namespace
 
-extern const Family kQwen3{"Qwen3ForCausalLM", "qwen3", 128, configure, bind_llama_shape};
+extern const Family kQwen3{.name = "qwen3",
+                           .architecture = "Qwen3ForCausalLM",
+                           .fields = {.default_head_dim = 128},
+                           .configure = configure,
+                           .names = llama_names,
+                           .gguf_architecture = "qwen3",
+                           .configure_gguf = configure_gguf,
+                           .gguf_names = gguf_names};
 
 }  // namespace pc
