@@ -13,6 +13,18 @@ constexpr TokenId kNone = -1;
 
 using MergeParts = std::pair<std::string_view, std::string_view>;
 
+constexpr const char* kNotTwo = "is not two tokens with a space between";
+constexpr const char* kNoSuchTokens = "merges tokens that the vocabulary does not have";
+
+// "a b".
+std::optional<MergeParts> split_merge(std::string_view text) {
+  const std::size_t space = text.find(' ');
+  if (space == std::string_view::npos || text.find(' ', space + 1) != std::string_view::npos) {
+    return std::nullopt;
+  }
+  return MergeParts(text.substr(0, space), text.substr(space + 1));
+}
+
 // "a b" or ["a", "b"].
 Result<MergeParts> read_merge(JsonView merge) {
   if (merge.is_array() && merge.size() == 2) {
@@ -21,11 +33,14 @@ Result<MergeParts> read_merge(JsonView merge) {
     return MergeParts(left, right);
   }
   PC_TRY(const std::string_view text, merge.string());
-  const std::size_t space = text.find(' ');
-  if (space == std::string_view::npos || text.find(' ', space + 1) != std::string_view::npos) {
-    return merge.error(Code::kCorrupt, "is not two tokens with a space between");
-  }
-  return MergeParts(text.substr(0, space), text.substr(space + 1));
+  const auto parts = split_merge(text);
+  if (!parts) return merge.error(Code::kCorrupt, kNotTwo);
+  return *parts;
+}
+
+Error list_error(const char* list, std::size_t i, std::string_view text, std::string_view what) {
+  return error(Code::kCorrupt, std::string(list) + "[" + std::to_string(i) + "], \"" +
+                                   std::string(text.substr(0, 64)) + "\": " + std::string(what));
 }
 
 }  // namespace
@@ -42,6 +57,32 @@ Result<BpeModel> BpeModel::from_json(JsonView model, const std::vector<AddedToke
   if (unk.empty()) return out;
   out.unknown_ = out.find(unk);
   if (!out.unknown_) return model.error(Code::kCorrupt, "unk_token is not in the vocabulary");
+  return out;
+}
+
+Result<BpeModel> BpeModel::from_lists(std::vector<std::optional<std::string>> pieces,
+                                      std::span<const std::string_view> merges, bool ignore_merges,
+                                      const std::vector<AddedToken>& added) {
+  BpeModel out;
+  out.ignore_merges_ = ignore_merges;
+  out.pieces_ = std::move(pieces);
+  for (std::size_t i = 0; i < out.pieces_.size(); ++i) {
+    if (!out.pieces_[i]) continue;
+    const auto [other, is_new] = out.ids_.emplace(*out.pieces_[i], static_cast<TokenId>(i));
+    if (is_new) continue;
+    return list_error("tokens", i, *out.pieces_[i],
+                      "is also tokens[" + std::to_string(other->second) + "]");
+  }
+  out.name_characters(added);
+  if (merges.size() > kMaxMerges) return error(Code::kUnsupported, "more than 2,097,152 merges");
+  std::vector<BpeMerges::Merge> found;
+  found.reserve(merges.size());
+  for (std::size_t i = 0; i < merges.size(); ++i) {
+    const auto parts = split_merge(merges[i]);
+    if (!parts) return list_error("merges", i, merges[i], kNotTwo);
+    if (!out.add_merge(*parts, &found, i)) return list_error("merges", i, merges[i], kNoSuchTokens);
+  }
+  out.merges_ = BpeMerges(std::move(found), out.pieces_.size());
   return out;
 }
 
@@ -110,16 +151,21 @@ Status BpeModel::read_merges(JsonView list) {
   merges.reserve(list.size());
   for (std::size_t i = 0; i < list.size(); ++i) {
     PC_TRY(const auto parts, read_merge(list.at(i)));
-    const auto left = ids_.find(parts.first), right = ids_.find(parts.second);
-    const auto merged = ids_.find(std::string(parts.first).append(parts.second));
-    if (left == ids_.end() || right == ids_.end() || merged == ids_.end()) {
-      return list.at(i).error(Code::kCorrupt, "merges tokens that the vocabulary does not have");
-    }
-    if (is_special(merged->second)) continue;
-    merges.push_back({left->second, right->second, merged->second, static_cast<std::uint32_t>(i)});
+    if (!add_merge(parts, &merges, i)) return list.at(i).error(Code::kCorrupt, kNoSuchTokens);
   }
   merges_ = BpeMerges(std::move(merges), pieces_.size());
   return ok();
+}
+
+bool BpeModel::add_merge(MergeParts parts, std::vector<BpeMerges::Merge>* merges,
+                         std::size_t rank) const {
+  const auto left = ids_.find(parts.first), right = ids_.find(parts.second);
+  const auto merged = ids_.find(std::string(parts.first).append(parts.second));
+  if (left == ids_.end() || right == ids_.end() || merged == ids_.end()) return false;
+  if (is_special(merged->second)) return true;  // text never becomes it
+  merges->push_back(
+      {left->second, right->second, merged->second, static_cast<std::uint32_t>(rank)});
+  return true;
 }
 
 Status BpeModel::encode_word(std::string_view word, Workspace* workspace, Tokens* out) const {

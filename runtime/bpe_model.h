@@ -1,5 +1,5 @@
-// The "model" of a tokenizer.json of type BPE: its vocabulary and merges, and
-// the tokens of one word.
+// A byte-pair encoding: its vocabulary and merges, as tokenizer.json ("model" of
+// type BPE) or a GGUF file has them, and the tokens of one word.
 //
 // An owner, immutable after load; threads: const methods from any thread, with
 // a workspace for each.
@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -28,6 +29,13 @@ class BpeModel {
   // The special ones of `added` are never the result of encoding a word.
   // Errors: kUnsupported, kCorrupt, naming the field.
   static Result<BpeModel> from_json(JsonView model, const std::vector<AddedToken>& added);
+
+  // The same from lists: [id] entries, nothing where no entry has the id, and
+  // merges, "a b", the first the earliest. Errors: kCorrupt, naming the entry as
+  // "tokens[7]" or "merges[7]".
+  static Result<BpeModel> from_lists(std::vector<std::optional<std::string>> pieces,
+                                     std::span<const std::string_view> merges, bool ignore_merges,
+                                     const std::vector<AddedToken>& added);
 
   // Appends the tokens of a word of valid UTF-8. Errors: kUnsupported for a
   // character that the vocabulary cannot express.
@@ -54,6 +62,9 @@ class BpeModel {
   Status read_vocab(JsonView vocab);
   void name_characters(const std::vector<AddedToken>& added);
   Status read_merges(JsonView list);
+  using MergeParts = std::pair<std::string_view, std::string_view>;
+  // False where the vocabulary does not have the three tokens.
+  bool add_merge(MergeParts parts, std::vector<BpeMerges::Merge>* merges, std::size_t rank) const;
   Status append_symbols(std::string_view word, Tokens* symbols) const;
   bool append_bytes_of(std::string_view bytes, Tokens* symbols) const;
   TokenId id_of(char32_t character) const;

@@ -36,33 +36,52 @@ std::string bytes_of_marked(std::string_view piece, bool byte_fallback) {
 class BpeTokenizer final : public Tokenizer {
  public:
   Status load(JsonView root, const TokenizerConfig& config) {
-    PC_TRY(normalizer_, TextNormalizer::from_json(root.find("normalizer")));
-    PC_TRY(pretokenizer_, Pretokenizer::from_json(root.find("pre_tokenizer")));
-    PC_TRY(const std::vector<AddedToken> added, read_added(root, config));
+    BpeParts parts{root.find("normalizer"), root.find("pre_tokenizer"), {}, {}};
+    PC_TRY(parts.added, read_added(root, config));
     PC_TRY(const JsonView model, root.member("model"));
-    PC_TRY(model_, BpeModel::from_json(model, added));
-    PC_CHECK_OK(check_added(root, added));
+    PC_TRY(parts.model, BpeModel::from_json(model, parts.added));
+    PC_CHECK_OK(check_added(root, parts));
+    PC_TRY(Sha256 hash, take(std::move(parts)));
     if (const auto decoder = root.find("decoder")) PC_CHECK_OK(check_decoder(*decoder));
+    bool add_bos = false;
+    if (const auto rules = root.find("post_processor"))
+      PC_CHECK_OK(read_template(*rules, &add_bos));
+    return complete(config, add_bos, std::move(hash));
+  }
+
+  Status load(BpeParts parts, const TokenizerConfig& config) {
+    PC_TRY(Sha256 hash, take(std::move(parts)));
+    return complete(config, /*add_bos_by_default=*/false, std::move(hash));
+  }
+
+ private:
+  // Returns a hash of all that decides about ids.
+  Result<Sha256> take(BpeParts parts) {
+    PC_TRY(normalizer_, TextNormalizer::from_json(parts.normalizer));
+    PC_TRY(pretokenizer_, Pretokenizer::from_json(parts.pre_tokenizer));
+    model_ = std::move(parts.model);
     for (const auto& piece : model_.pieces()) {
       bytes_.push_back(piece ? bytes_of(*piece) : "");
       hidden_.push_back(!piece.has_value());
     }
-    for (const AddedToken& token : added) add_token(token);
+    for (const AddedToken& token : parts.added) add_token(token);
     facts_.unk = model_.unknown();
 
     facts_.adds_prefix_space = normalizer_.adds_prefix() || pretokenizer_.adds_prefix();
     prefix_after_added_ = normalizer_.adds_prefix() || pretokenizer_.prefix_after_added();
     facts_.description = std::string(pretokenizer_.is_byte_level() ? "byte-level bpe, " : "bpe, ") +
                          std::to_string(bytes_.size()) + " tokens";
-    bool add_bos = false;
-    if (const auto rules = root.find("post_processor"))
-      PC_CHECK_OK(read_template(*rules, &add_bos));
-    return complete(config, add_bos, hash_of(root));
+    Sha256 hash;
+    hash.field("bpe");
+    for (const auto& rules : {parts.normalizer, parts.pre_tokenizer}) {
+      hash.field(rules ? rules->dump() : "");
+    }
+    model_.hash_into(&hash);
+    return hash;
   }
 
- private:
   // Those of tokenizer.json first; tokenizer_config.json may name more.
-  Result<std::vector<AddedToken>> read_added(JsonView root, const TokenizerConfig& config) {
+  static Result<std::vector<AddedToken>> read_added(JsonView root, const TokenizerConfig& config) {
     std::vector<AddedToken> added;
     const auto list = root.find("added_tokens");
     for (std::size_t i = 0; list && i < list->size(); ++i) {
@@ -79,9 +98,9 @@ class BpeTokenizer final : public Tokenizer {
     return added;
   }
 
-  Status check_added(JsonView root, const std::vector<AddedToken>& added) const {
-    for (const AddedToken& token : added) {
-      const auto known = model_.find(token.content);
+  static Status check_added(JsonView root, const BpeParts& parts) {
+    for (const AddedToken& token : parts.added) {
+      const auto known = parts.model.find(token.content);
       if (!known || *known == token.id) continue;
       return root.error(Code::kMismatch, "the added token \"" + token.content + "\" has the id " +
                                              std::to_string(token.id) + ", but " +
@@ -161,17 +180,6 @@ class BpeTokenizer final : public Tokenizer {
     return ok();
   }
 
-  Sha256 hash_of(JsonView root) const {
-    Sha256 hash;
-    hash.field("bpe");
-    for (const char* field : {"normalizer", "pre_tokenizer"}) {
-      const auto rules = root.find(field);
-      hash.field(rules ? rules->dump() : "");
-    }
-    model_.hash_into(&hash);
-    return hash;
-  }
-
   Status encode_stretch(std::string_view text, Prefix prefix, Tokens* out) const override {
     const bool with_prefix = prefix == Prefix::kPublished;
     PC_TRY(const Words words,
@@ -196,6 +204,13 @@ class BpeTokenizer final : public Tokenizer {
 };
 
 }  // namespace
+
+Result<std::unique_ptr<Tokenizer>> make_bpe_tokenizer(BpeParts parts,
+                                                      const TokenizerConfig& config) {
+  auto tokenizer = std::make_unique<BpeTokenizer>();
+  PC_CHECK_OK(tokenizer->load(std::move(parts), config));
+  return std::unique_ptr<Tokenizer>(std::move(tokenizer));
+}
 
 Result<std::unique_ptr<Tokenizer>> make_bpe_tokenizer(const JsonDocument& file,
                                                       const TokenizerConfig& config) {

@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "runtime/bpe_tokenizer.h"
+#include "runtime/gguf.h"
+#include "runtime/gguf_tokenizer.h"
 #include "runtime/sentencepiece_tokenizer.h"
 #include "runtime/tokenizer_config.h"
 #include "runtime/utf8.h"
@@ -129,6 +131,7 @@ Status Tokenizer::complete(const TokenizerConfig& config, bool add_bos_by_defaul
   resolve(config.eos, &facts_.eos);
   resolve(config.unk, &facts_.unk);
   facts_.add_bos = facts_.bos.has_value() && config.add_bos.value_or(add_bos_by_default);
+  facts_.turn_ends = config.turn_ends;
   facts_.chat_template = config.chat_template;
   facts_.vocab_size = static_cast<std::uint32_t>(bytes_.size());
   PC_CHECK_OK(choose_placeholder());
@@ -159,16 +162,20 @@ Status Tokenizer::choose_placeholder() {
   return ok();
 }
 
-Result<std::unique_ptr<Tokenizer>> load_tokenizer(const std::string& folder) {
-  PC_TRY(const TokenizerConfig config, read_tokenizer_config(folder));
+Result<std::unique_ptr<Tokenizer>> load_tokenizer(const std::string& path) {
+  if (is_gguf(path)) {
+    PC_TRY(const GgufModel model, open_gguf(path));
+    return make_gguf_tokenizer(model.metadata);
+  }
+  PC_TRY(const TokenizerConfig config, read_tokenizer_config(path));
   std::error_code ignored;
-  const std::string model = folder + "/tokenizer.model";
+  const std::string model = path + "/tokenizer.model";
   if (std::filesystem::exists(model, ignored)) return load_sentencepiece_tokenizer(model, config);
-  const std::string json = folder + "/tokenizer.json";
+  const std::string json = path + "/tokenizer.json";
   if (std::filesystem::exists(json, ignored)) return load_bpe_tokenizer(json, config);
-  return error(Code::kNotFound, folder +
-                                    ": no tokenizer.model and no tokenizer.json; one of them "
-                                    "must stand in the model's folder");
+  return error(Code::kNotFound, path +
+                                    ": no GGUF file, and no folder with tokenizer.model or "
+                                    "tokenizer.json");
 }
 
 }  // namespace pc

@@ -1,5 +1,5 @@
 // Text to tokens and back: the interface that every kind of tokenizer meets,
-// and loading one from a model's folder.
+// and loading one from a model's folder or GGUF file.
 //
 // A Tokenizer is an owner, immutable after load; const methods from any thread.
 //
@@ -58,7 +58,8 @@ struct TokenizerFacts {
   // Highest id + 1. The model's own may be larger (padding), never smaller.
   std::uint32_t vocab_size = 0;
   std::optional<TokenId> bos, eos, unk;
-  bool add_bos = false;     // BOS stands at the start of every prompt; implies bos
+  std::vector<TokenId> turn_ends;  // tokens beside eos that end an answer, as far as the file says
+  bool add_bos = false;            // BOS stands at the start of every prompt; implies bos
   TokenId placeholder = 0;  // unk, or the first token of a space where there is none of its own
   // A text gets a dummy prefix; so decoding a whole text, an answer included,
   // begins with one space too many.
@@ -133,10 +134,11 @@ class Tokenizer {
   AddedTokens text_added_;  // white space that is vocabulary: recognised in text too
 };
 
-// Loads the tokenizer of a Hugging Face folder: tokenizer.model (sentencepiece),
-// else tokenizer.json (BPE); with tokenizer_config.json, special_tokens_map.json,
-// added_tokens.json and chat_template.jinja where they exist. Errors name the
-// file and the field, and what is supported.
-Result<std::unique_ptr<Tokenizer>> load_tokenizer(const std::string& folder);
+// Loads the tokenizer of a GGUF file, or that of a Hugging Face folder:
+// tokenizer.model (sentencepiece), else tokenizer.json (BPE); with
+// tokenizer_config.json, special_tokens_map.json, added_tokens.json and
+// chat_template.jinja where they exist. Errors name the file and the field, and
+// what is supported.
+Result<std::unique_ptr<Tokenizer>> load_tokenizer(const std::string& path);
 
 }  // namespace pc

@@ -26,6 +26,7 @@ inline constexpr std::size_t kMaxTokenBytes = 4096;  // of one added token or vo
 struct TokenizerConfig {
   std::optional<std::string> bos, eos, unk;  // as spelled, e.g. "<s>"
   std::optional<bool> add_bos;
+  std::vector<TokenId> turn_ends;               // beside eos
   std::vector<AddedToken> added;                // with ids, from both files that list them
   std::set<std::string, std::less<>> specials;  // spellings that the files call special
   std::string chat_template;                    // Jinja text; "" if none

@@ -4,12 +4,14 @@
 #include <catch2/catch.hpp>
 #include <sstream>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
-#include "runtime/bpe_tokenizer.h"
+#include "runtime/json.h"
 #include "runtime/sentencepiece_tokenizer.h"
+#include "runtime/tokenizer.h"
 #include "tests/support/fixture.h"
-#include "tests/support/gguf_vocab.h"
 
 using namespace pc;
 
@@ -58,16 +60,18 @@ void check_vectors(const Tokenizer& tokenizer, const std::string& stem) {
   }
 }
 
-void check_byte_level(const std::string& model, const std::string& pre_tokenizer) {
+std::unique_ptr<Tokenizer> take(Result<std::unique_ptr<Tokenizer>> tokenizer) {
+  if (!tokenizer.ok()) FAIL(tokenizer.error().message);
+  return std::move(tokenizer).value();
+}
+
+void check_gguf(const std::string& model, const std::string& description) {
   const std::string folder = assets();
   if (folder.empty()) return;
   const std::string stem = folder + "ggml-vocab-" + model + ".gguf";
-  const auto json = JsonDocument::parse(
-      test::to_tokenizer_json(test::GgufReader(stem).read(), pre_tokenizer), model);
-  REQUIRE(json.ok());
-  const auto tokenizer = make_bpe_tokenizer(*json, {});
-  if (!tokenizer.ok()) FAIL(tokenizer.error().message);
-  check_vectors(**tokenizer, stem);
+  const auto tokenizer = take(load_tokenizer(stem));
+  CHECK(tokenizer->facts().description == description);
+  check_vectors(*tokenizer, stem);
 }
 
 }  // namespace
@@ -75,24 +79,47 @@ void check_byte_level(const std::string& model, const std::string& pre_tokenizer
 TEST_CASE("Llama 2: sentencepiece") {
   const std::string folder = assets();
   if (folder.empty()) return;
-  const auto tokenizer = load_sentencepiece_tokenizer(folder + "llama2-tokenizer.model", {});
-  if (!tokenizer.ok()) FAIL(tokenizer.error().message);
-  CHECK((*tokenizer)->facts().description == "sentencepiece bpe, 32000 pieces");
-  check_vectors(**tokenizer, folder + "ggml-vocab-llama-spm.gguf");
+  const auto tokenizer = take(load_sentencepiece_tokenizer(folder + "llama2-tokenizer.model", {}));
+  CHECK(tokenizer->facts().description == "sentencepiece bpe, 32000 pieces");
+  check_vectors(*tokenizer, folder + "ggml-vocab-llama-spm.gguf");
+}
+
+TEST_CASE("Llama 2: GGUF") {
+  check_gguf("llama-spm", "sentencepiece bpe, 32000 pieces");
 }
 
 TEST_CASE("GPT-2: byte-level BPE") {
-  check_byte_level("gpt-2", R"({"type":"ByteLevel","add_prefix_space":false})");
+  check_gguf("gpt-2", "byte-level bpe, 50257 tokens");
 }
 
 TEST_CASE("MPT: GPT-2's pattern, and runs of spaces as added tokens") {
-  check_byte_level("mpt", R"({"type":"ByteLevel","add_prefix_space":false})");
+  check_gguf("mpt", "byte-level bpe, 50432 tokens");
 }
 
 TEST_CASE("Falcon: punctuation, bytes, then digits by three") {
-  check_byte_level("falcon", R"({"type":"Sequence","pretokenizers":[
-    {"type":"Punctuation","behavior":"Contiguous"},
-    {"type":"ByteLevel","add_prefix_space":false},
-    {"type":"Digits","individual_digits":false},
-    {"type":"Split","pattern":{"Regex":"[0-9][0-9][0-9]"},"behavior":"Isolated","invert":false}]})");
+  check_gguf("falcon", "byte-level bpe, 65024 tokens");
+}
+
+TEST_CASE("Llama 2's GGUF gives the ids of its tokenizer.model") {
+  const std::string folder = assets();
+  if (folder.empty()) return;
+  const auto gguf = take(load_tokenizer(folder + "ggml-vocab-llama-spm.gguf"));
+  const auto model = take(load_sentencepiece_tokenizer(folder + "llama2-tokenizer.model", {}));
+  const auto same = [&](const std::string& text) {
+    INFO("\"" << text << "\"");
+    CHECK(*gguf->encode(text) == *model->encode(text));
+    CHECK(*gguf->encode_run(text) == *model->encode_run(text));
+    CHECK(*gguf->encode_markup(text) == *model->encode_markup(text));
+    CHECK(*gguf->encode_opening_markup(text) == *model->encode_opening_markup(text));
+  };
+  for (const Vector& vector : read_vectors(folder + "ggml-vocab-llama-spm.gguf")) same(vector.text);
+  const auto texts = JsonDocument::read_file(test::golden("tokenizers/texts.json"));
+  REQUIRE(texts.ok());
+  for (std::size_t i = 0; i < texts->root().size(); ++i) {
+    same(std::string(*texts->root().at(i).string()));
+  }
+  const auto facts = [](const Tokenizer& t) {
+    return std::tuple(t.bos(), t.eos(), t.unk(), t.add_bos(), t.placeholder(), t.vocab_size());
+  };
+  CHECK(facts(*gguf) == facts(*model));
 }

@@ -1,0 +1,29 @@
+// The tokenizer that a GGUF file carries, under keys "tokenizer.*".
+//
+// tokenizer.ggml.model "llama" is sentencepiece's BPE, and "gpt2" a byte-level
+// BPE whose splitting rules tokenizer.ggml.pre names. Both become what the
+// publisher's own files would give, with the same ids:
+//   control tokens (type 3) and unknown ones (2) are never found in text;
+//   user-defined ones (4) of "gpt2" are added tokens, as in tokenizer.json;
+//   those of "llama" are words of the vocabulary, as in tokenizer.model;
+//   unused ones (5) are never found and show nothing.
+// Where a file does not say, BOS stands in front of "llama"'s texts, and of
+// those pre-tokenisers' whose publishers do so. add_eos_token is not heeded:
+// no prompt ends with EOS.
+//
+// Threads: any.
+#pragma once
+
+#include <memory>
+
+#include "base/status.h"
+#include "runtime/gguf.h"
+#include "runtime/tokenizer.h"
+
+namespace pc {
+
+// The metadata need not outlive the call. Errors: kCorrupt, kUnsupported, naming
+// file and key.
+Result<std::unique_ptr<Tokenizer>> make_gguf_tokenizer(const GgufMetadata& metadata);
+
+}  // namespace pc
