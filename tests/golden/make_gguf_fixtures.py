@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The tiny checkpoints of make_model_fixtures.py as GGUF files, and quantised ones.
 
-    python tests/golden/make_gguf_fixtures.py [--models tests/golden/models] [--out tests/golden/gguf]
+    python tests/golden/make_gguf_fixtures.py [--models DIR] [--out tests/golden/gguf]
 
 Needs torch 2.15, transformers 5.23, gguf 0.19 and, for the K-quants,
 llama-cpp-python 0.3.36 (its ggml quantises them); deterministic for one version
@@ -231,7 +231,8 @@ def gguf_tensors(tensors, arch, c):
     return result
 
 
-FILE_TYPES = {torch.float32: gguf.LlamaFileType.ALL_F32, torch.float16: gguf.LlamaFileType.MOSTLY_F16,
+FILE_TYPES = {torch.float32: gguf.LlamaFileType.ALL_F32,
+              torch.float16: gguf.LlamaFileType.MOSTLY_F16,
               torch.bfloat16: gguf.LlamaFileType.MOSTLY_BF16}
 
 
@@ -304,7 +305,7 @@ def quantized_llama(out, kind, seed):
     model = AutoModelForCausalLM.from_config(config, dtype=torch.float32).eval()
     randomize(model, seed)
     with torch.no_grad():  # logits of order one whatever the width
-        model.get_output_embeddings().weight.mul_((SHAPE["hidden_size"] / config.hidden_size) ** 0.5)
+        model.get_output_embeddings().weight.mul_((32 / config.hidden_size) ** 0.5)
     name = f"llama_{kind.name.lower()}"
     file_type = {Type.Q2_K: "MOSTLY_Q2_K", Type.Q3_K: "MOSTLY_Q3_K_S", Type.Q4_K: "MOSTLY_Q4_K_S",
                  Type.Q5_K: "MOSTLY_Q5_K_S"}.get(kind, f"MOSTLY_{kind.name}")
