@@ -4,6 +4,7 @@
 // what any plan must equal (DESIGN 6, oracle 2).
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <vector>
@@ -39,27 +40,62 @@ class DenseOracle {
     std::vector<std::vector<double>> x(n);
     for (std::size_t i = 0; i < n; ++i) {
       x[i].resize(d_.d_model);
-      for (std::uint32_t c = 0; c < d_.d_model; ++c)
-        x[i][c] =
-            TinyModel::at(d_.embedding, static_cast<std::size_t>(rows[i].token) * d_.d_model + c);
+      for (std::uint32_t c = 0; c < d_.d_model; ++c) {
+        const auto cell = [&](const pc_tensor& table, std::int32_t row) {
+          return TinyModel::at(table, static_cast<std::size_t>(row) * d_.d_model + c);
+        };
+        x[i][c] = d_.embedding_scale * cell(d_.embedding, rows[i].token);
+        if (d_.position_embedding.data) x[i][c] += cell(d_.position_embedding, rows[i].position);
+      }
     }
     for (std::uint32_t l = 0; l < d_.n_layers; ++l) layer(rows, d_.layers[l], x);
     std::vector<std::vector<double>> logits(n);
-    for (const std::uint32_t i : wanted)
-      logits[i] = multiply(d_.lm_head, {}, norm(x[i], d_.final_norm));
+    for (const std::uint32_t i : wanted) {
+      logits[i] = multiply(d_.lm_head, {}, norm(x[i], d_.final_norm, d_.final_norm_bias));
+      for (double& v : logits[i]) v = cap(d_.logit_scale * v, d_.logit_softcap);
+    }
     return logits;
   }
 
  private:
   using Vector = std::vector<double>;
 
-  Vector norm(const Vector& x, const pc_tensor& w) const {
+  static double cap(double x, double limit) {
+    return limit == 0 ? x : limit * std::tanh(x / limit);
+  }
+
+  Vector rms_norm(const Vector& x, const pc_tensor& w) const {
     double sum = 0;
     for (const double v : x) sum += v * v;
     const double scale = 1.0 / std::sqrt(sum / static_cast<double>(x.size()) + d_.norm_eps);
     Vector y(x.size());
-    for (std::size_t i = 0; i < x.size(); ++i) y[i] = x[i] * scale * TinyModel::at(w, i);
+    for (std::size_t i = 0; i < x.size(); ++i)
+      y[i] = x[i] * scale * (TinyModel::at(w, i) + d_.norm_offset);
     return y;
+  }
+
+  // Of a whole row, by the model's kind; a norm that is absent changes nothing.
+  Vector norm(const Vector& x, const pc_tensor& w, const pc_tensor& bias) const {
+    if (!w.data) return x;
+    if (d_.norm == PC_NORM_RMS) return rms_norm(x, w);
+    const double n = static_cast<double>(x.size());
+    double mean = 0, square = 0;
+    for (const double v : x) mean += v / n;
+    for (const double v : x) square += (v - mean) * (v - mean) / n;
+    Vector y(x.size());
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      y[i] =
+          (x[i] - mean) / std::sqrt(square + d_.norm_eps) * (TinyModel::at(w, i) + d_.norm_offset);
+      if (bias.data) y[i] += TinyModel::at(bias, i);
+    }
+    return y;
+  }
+
+  double activate(double x) const {
+    if (d_.activation == PC_ACTIVATION_GELU) return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0)));
+    if (d_.activation == PC_ACTIVATION_GELU_TANH)
+      return 0.5 * x * (1 + std::tanh(std::sqrt(2 / std::acos(-1.0)) * (x + 0.044715 * x * x * x)));
+    return x / (1 + std::exp(-x));
   }
 
   static Vector multiply(const pc_tensor& w, const pc_tensor& bias, const Vector& x) {
@@ -76,49 +112,65 @@ class DenseOracle {
   }
 
   // Heads of `x`, normed where the model does and rotated to `position`.
-  void rotate(Vector& x, std::uint32_t n_heads, const pc_tensor& head_norm,
+  void rotate(Vector& x, std::uint32_t n_heads, const pc_tensor& head_norm, std::uint32_t rope,
               std::int32_t position) const {
+    if (d_.qkv_clamp != 0)
+      for (double& v : x) v = std::min<double>(std::max<double>(v, -d_.qkv_clamp), d_.qkv_clamp);
+    if (head_norm.data && head_norm.cols == x.size()) x = rms_norm(x, head_norm);
     for (std::uint32_t h = 0; h < n_heads; ++h) {
       Vector head(x.begin() + h * d_.head_dim, x.begin() + (h + 1) * d_.head_dim);
-      if (head_norm.data) head = norm(head, head_norm);
-      const std::uint32_t half = d_.rope_dims / 2;
-      for (std::uint32_t i = 0; i < half; ++i) {
-        const double angle = position * d_.inv_freq[i];
-        const double a = head[i], b = head[i + half];
-        head[i] = (a * std::cos(angle) - b * std::sin(angle)) * d_.rope_scale;
-        head[i + half] = (b * std::cos(angle) + a * std::sin(angle)) * d_.rope_scale;
-      }
+      if (head_norm.data && head_norm.cols != x.size()) head = rms_norm(head, head_norm);
+      if (rope != PC_NO_ROPE) rotate_head(head, d_.ropes[rope], position);
       std::copy(head.begin(), head.end(), x.begin() + h * d_.head_dim);
+    }
+  }
+
+  static void rotate_head(Vector& head, const pc_rope& rope, std::int32_t position) {
+    const std::uint32_t half = rope.dims / 2;
+    for (std::uint32_t i = 0; i < half; ++i) {
+      const double angle = position * rope.inv_freq[i];
+      const std::uint32_t first = rope.interleaved ? 2 * i : i;
+      const std::uint32_t second = rope.interleaved ? 2 * i + 1 : i + half;
+      const double a = head[first], b = head[second];
+      head[first] = (a * std::cos(angle) - b * std::sin(angle)) * rope.scale;
+      head[second] = (b * std::cos(angle) + a * std::sin(angle)) * rope.scale;
     }
   }
 
   void layer(const std::vector<DenseRow>& rows, const pc_layer& w, std::vector<Vector>& x) const {
     const std::size_t n = rows.size();
+    const std::vector<Vector> before = x;
     std::vector<Vector> q(n), k(n), placed(n), v(n);
     for (std::size_t i = 0; i < n; ++i) {
-      const Vector h = norm(x[i], w.attn_norm);
+      const Vector h = norm(x[i], w.attn_norm, w.attn_norm_bias);
       q[i] = multiply(w.wq, w.bq, h);
       k[i] = multiply(w.wk, w.bk, h);
       v[i] = multiply(w.wv, w.bv, h);
+      if (d_.qkv_clamp != 0) rotate(v[i], 0, {}, PC_NO_ROPE, 0);
       placed[i] = k[i];
-      rotate(q[i], d_.n_heads, w.q_norm, rows[i].position);
-      rotate(k[i], d_.n_kv_heads, w.k_norm, rows[i].position);
-      rotate(placed[i], d_.n_kv_heads, w.k_norm, rows[i].placed);
+      rotate(q[i], d_.n_heads, w.q_norm, w.rope, rows[i].position);
+      rotate(k[i], d_.n_kv_heads, w.k_norm, w.rope, rows[i].position);
+      rotate(placed[i], d_.n_kv_heads, w.k_norm, w.rope, rows[i].placed);
     }
     for (std::size_t i = 0; i < n; ++i) {
       const Vector mixed = attend(rows, i, w.window, q[i], k, placed, v);
-      const Vector o = multiply(w.wo, w.bo, mixed);
-      for (std::size_t c = 0; c < o.size(); ++c) x[i][c] += o[c];
+      add(norm(multiply(w.wo, w.bo, mixed), w.attn_post_norm, {}), x[i]);
     }
     for (std::size_t i = 0; i < n; ++i) {
-      const Vector h = norm(x[i], w.ffn_norm);
-      Vector gate = multiply(w.w_gate, w.b_gate, h);
-      const Vector up = multiply(w.w_up, w.b_up, h);
-      for (std::size_t c = 0; c < gate.size(); ++c)
-        gate[c] = gate[c] / (1.0 + std::exp(-gate[c])) * up[c];
-      const Vector o = multiply(w.w_down, w.b_down, gate);
-      for (std::size_t c = 0; c < o.size(); ++c) x[i][c] += o[c];
+      const bool shared = d_.parallel && !w.ffn_norm.data;
+      const Vector& input = d_.parallel ? before[i] : x[i];
+      const Vector h = shared ? norm(input, w.attn_norm, w.attn_norm_bias)
+                              : norm(input, w.ffn_norm, w.ffn_norm_bias);
+      Vector inner = multiply(w.w_up, w.b_up, h);
+      const Vector gate = w.w_gate.data ? multiply(w.w_gate, w.b_gate, h) : Vector();
+      for (std::size_t c = 0; c < inner.size(); ++c)
+        inner[c] = gate.empty() ? activate(inner[c]) : activate(gate[c]) * inner[c];
+      add(norm(multiply(w.w_down, w.b_down, inner), w.ffn_post_norm, {}), x[i]);
     }
+  }
+
+  void add(const Vector& branch, Vector& x) const {
+    for (std::size_t c = 0; c < x.size(); ++c) x[c] += d_.residual_scale * branch[c];
   }
 
   Vector attend(const std::vector<DenseRow>& rows, std::size_t i, std::uint32_t window,
@@ -137,7 +189,9 @@ class DenseOracle {
         if (window != 0 && rows[i].position - at >= static_cast<std::int32_t>(window)) continue;
         double s = 0;
         for (std::uint32_t c = 0; c < hd; ++c) s += q[h * hd + c] * key[kv * hd + c];
-        score.push_back(s * d_.attn_scale);
+        s = cap(s * d_.attn_scale, d_.attn_softcap);
+        if (d_.alibi_slopes) s -= d_.alibi_slopes[h] * (rows[i].position - at);
+        score.push_back(s);
         seen.push_back(j);
       }
       double top = -INFINITY, total = 0;

@@ -1,5 +1,6 @@
-// A small seeded random model of the Llama shape, in memory: what the oracles
-// run on. Weights are exact f32 whatever type they are stored in.
+// A small seeded random model in memory, with any mixture of the families'
+// parts: what the oracles run on. Weights are exact f32 whatever type they are
+// stored in.
 #pragma once
 
 #include <cmath>
@@ -20,6 +21,52 @@ struct TinyShape {
   std::uint32_t window = 0;  // of every second layer
   bool biases = false, head_norms = false;
   std::uint32_t dtype = PC_DTYPE_F32;
+
+  // What other families have (runtime/backend.h).
+  std::uint32_t n_ropes = 1;      // layer i takes number i % (n_ropes + 1); the last is none
+  bool all_layers_rotate = true;  // else every (n_ropes + 1)-th has no rotation
+  bool interleaved = false;
+  bool layer_norm = false, norm_offset = false, pre_norms = true, post_norms = false;
+  bool whole_head_norms = false, gated = true, parallel = false, parallel_norms = false;
+  std::uint32_t activation = PC_ACTIVATION_SILU;
+  bool factors = false;  // of embeddings, what blocks add, logits
+  float attn_softcap = 0, logit_softcap = 0, clamp = 0;
+  bool alibi = false;
+  std::uint32_t positions = 0;  // learned ones
+
+  // Any parts that may stand together.
+  static TinyShape random(Random& random) {
+    TinyShape s;
+    s.n_heads = 2 * random.between(1, 2);
+    s.n_kv_heads = s.n_heads / random.between(1, 2);
+    s.head_dim = 4 * random.between(1, 5);
+    s.d_model = 24;
+    s.d_ffn = 20;
+    s.vocab_size = 32;
+    s.biases = random.chance(0.5);
+    s.head_norms = random.chance(0.5);
+    s.whole_head_norms = random.chance(0.3);
+    s.window = random.chance(0.4) ? random.between(1, 30) : 0;
+    s.n_ropes = random.between(0, 2);
+    s.all_layers_rotate = s.n_ropes != 0 && random.chance(0.6);
+    s.rope_dims = random.chance(0.3) ? s.head_dim / 2 : s.head_dim;
+    s.interleaved = random.chance(0.4);
+    s.layer_norm = random.chance(0.4);
+    s.norm_offset = random.chance(0.3);
+    s.gated = random.chance(0.6);
+    s.activation = random.below(3);
+    s.parallel = random.chance(0.3);
+    s.parallel_norms = random.chance(0.5);
+    s.pre_norms = s.parallel || random.chance(0.8);
+    s.post_norms = !s.parallel && (!s.pre_norms || random.chance(0.3));
+    s.factors = !s.parallel && random.chance(0.3);
+    s.attn_softcap = random.chance(0.3) ? 1.5f : 0.0f;
+    s.logit_softcap = random.chance(0.3) ? 2.0f : 0.0f;
+    s.clamp = random.chance(0.2) ? 0.8f : 0.0f;
+    s.alibi = random.chance(0.3);
+    s.positions = random.chance(0.2) ? 4096 : 0;
+    return s;
+  }
 };
 
 class TinyModel {
@@ -34,40 +81,25 @@ class TinyModel {
     desc.d_ffn = shape.d_ffn;
     desc.vocab_size = shape.vocab_size;
     desc.norm_eps = 1e-5f;
+    desc.norm = shape.layer_norm ? PC_NORM_LAYER : PC_NORM_RMS;
+    desc.norm_offset = shape.norm_offset ? 0.5f : 0.0f;
+    desc.activation = shape.activation;
+    desc.parallel = shape.parallel;
     desc.attn_scale = 1.0f / std::sqrt(static_cast<float>(shape.head_dim));
-    desc.rope_dims = shape.rope_dims;
-    desc.rope_scale = 1.0f;
-    for (std::uint32_t i = 0; i < shape.rope_dims / 2; ++i)
-      inv_freq_.push_back(std::pow(10000.0, -2.0 * i / shape.rope_dims));
-    desc.inv_freq = inv_freq_.data();
-    const std::uint32_t q = shape.n_heads * shape.head_dim, kv = shape.n_kv_heads * shape.head_dim;
-    for (std::uint32_t l = 0; l < shape.n_layers; ++l) {
-      pc_layer layer{};
-      layer.attn_norm = norm(shape.d_model);
-      layer.ffn_norm = norm(shape.d_model);
-      layer.wq = matrix(q, shape.d_model, shape.dtype);
-      layer.wk = matrix(kv, shape.d_model, shape.dtype);
-      layer.wv = matrix(kv, shape.d_model, shape.dtype);
-      layer.wo = matrix(shape.d_model, q, shape.dtype);
-      layer.w_gate = matrix(shape.d_ffn, shape.d_model, shape.dtype);
-      layer.w_up = matrix(shape.d_ffn, shape.d_model, shape.dtype);
-      layer.w_down = matrix(shape.d_model, shape.d_ffn, shape.dtype);
-      if (shape.biases) {
-        layer.bq = matrix(1, q, shape.dtype);
-        layer.bk = matrix(1, kv, shape.dtype);
-        layer.bv = matrix(1, kv, shape.dtype);
-        layer.b_down = matrix(1, shape.d_model, shape.dtype);
-      }
-      if (shape.head_norms) {
-        layer.q_norm = norm(shape.head_dim);
-        layer.k_norm = norm(shape.head_dim);
-      }
-      layer.window = l % 2 ? shape.window : 0;
-      layers_.push_back(layer);
-    }
+    desc.attn_softcap = shape.attn_softcap;
+    desc.logit_softcap = shape.logit_softcap;
+    desc.qkv_clamp = shape.clamp;
+    desc.embedding_scale = shape.factors ? 1.75f : 1.0f;
+    desc.residual_scale = shape.factors ? 0.6f : 1.0f;
+    desc.logit_scale = shape.factors ? 0.4f : 1.0f;
+    add_positions(shape);
+    for (std::uint32_t l = 0; l < shape.n_layers; ++l) layers_.push_back(make_layer(shape, l));
     desc.layers = layers_.data();
     desc.embedding = matrix(shape.vocab_size, shape.d_model, shape.dtype, 1.0f);
+    if (shape.positions)
+      desc.position_embedding = matrix(shape.positions, shape.d_model, shape.dtype, 0.5f);
     desc.final_norm = norm(shape.d_model);
+    if (shape.layer_norm) desc.final_norm_bias = matrix(1, shape.d_model, shape.dtype);
     desc.lm_head = matrix(shape.vocab_size, shape.d_model, shape.dtype);
   }
   TinyModel(const TinyModel&) = delete;
@@ -84,6 +116,64 @@ class TinyModel {
   pc_model_desc desc{};
 
  private:
+  void add_positions(const TinyShape& shape) {
+    for (std::uint32_t r = 0; r < shape.n_ropes; ++r) {
+      auto& freqs = f64_.emplace_back();
+      for (std::uint32_t i = 0; i < shape.rope_dims / 2; ++i)
+        freqs.push_back(std::pow(r == 0 ? 10000.0 : 300.0, -2.0 * i / shape.rope_dims));
+      ropes_.push_back({shape.rope_dims, shape.interleaved, r == 0 ? 1.0f : 1.1f, freqs.data()});
+    }
+    desc.n_ropes = shape.n_ropes;
+    desc.ropes = ropes_.data();
+    if (!shape.alibi) return;
+    auto& slopes = f32_.emplace_back();
+    for (std::uint32_t h = 0; h < shape.n_heads; ++h)
+      slopes.push_back(std::exp2(-static_cast<float>(h + 1)));
+    desc.alibi_slopes = slopes.data();
+  }
+
+  pc_layer make_layer(const TinyShape& shape, std::uint32_t l) {
+    const std::uint32_t q = shape.n_heads * shape.head_dim, kv = shape.n_kv_heads * shape.head_dim;
+    const std::uint32_t d = shape.d_model, type = shape.dtype;
+    pc_layer layer{};
+    layer.wq = matrix(q, d, type);
+    layer.wk = matrix(kv, d, type);
+    layer.wv = matrix(kv, d, type);
+    layer.wo = matrix(d, q, type);
+    if (shape.gated) layer.w_gate = matrix(shape.d_ffn, d, type);
+    layer.w_up = matrix(shape.d_ffn, d, type);
+    layer.w_down = matrix(d, shape.d_ffn, type);
+    if (shape.pre_norms) {
+      layer.attn_norm = norm(d);
+      if (shape.layer_norm) layer.attn_norm_bias = matrix(1, d, type);
+      if (!shape.parallel || shape.parallel_norms) {
+        layer.ffn_norm = norm(d);
+        if (shape.layer_norm) layer.ffn_norm_bias = matrix(1, d, type);
+      }
+    }
+    if (shape.post_norms) {
+      layer.attn_post_norm = norm(d);
+      layer.ffn_post_norm = norm(d);
+    }
+    if (shape.biases) {
+      layer.bq = matrix(1, q, type);
+      layer.bk = matrix(1, kv, type);
+      layer.bv = matrix(1, kv, type);
+      layer.b_down = matrix(1, d, type);
+      if (shape.gated) layer.b_gate = matrix(1, shape.d_ffn, type);
+    }
+    if (shape.head_norms) {
+      layer.q_norm = norm(shape.whole_head_norms ? q : shape.head_dim);
+      layer.k_norm = norm(shape.whole_head_norms ? kv : shape.head_dim);
+    }
+    layer.window = l % 2 ? shape.window : 0;
+    layer.rope = shape.n_ropes == 0                         ? PC_NO_ROPE
+                 : shape.all_layers_rotate                  ? l % shape.n_ropes
+                 : l % (shape.n_ropes + 1) == shape.n_ropes ? PC_NO_ROPE
+                                                            : l % (shape.n_ropes + 1);
+    return layer;
+  }
+
   pc_tensor norm(std::uint32_t n) {
     auto& v = f32_.emplace_back(random_.floats(n, 0.2f));
     for (float& x : v) x += 1.0f;
@@ -102,7 +192,8 @@ class TinyModel {
   }
 
   Random random_;
-  std::vector<double> inv_freq_;
+  std::deque<std::vector<double>> f64_;
+  std::vector<pc_rope> ropes_;
   std::vector<pc_layer> layers_;
   std::deque<std::vector<float>> f32_;
   std::deque<std::vector<std::uint16_t>> u16_;
