@@ -3,10 +3,14 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
+#include <concepts>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <system_error>
 #include <thread>
-#include <vector>
+
+#include "simd/kernels.h"
 
 namespace pc {
 namespace {
@@ -15,26 +19,53 @@ namespace {
 // big tensor of a model (its embedding) keeps all processors busy.
 constexpr std::size_t kPieceBytes = std::size_t{8} << 20;
 
-using Piece = std::span<const std::byte>;
-
-std::vector<Piece> cut(const TensorMap& tensors) {
-  std::vector<Piece> pieces;
-  for (const auto& [name, view] : tensors) {
-    for (std::size_t at = 0; at < view.bytes.size(); at += kPieceBytes) {
-      pieces.push_back(view.bytes.subspan(at, std::min(kPieceBytes, view.bytes.size() - at)));
-    }
+std::optional<simd::Type> find_type(std::string_view dtype) {
+  for (std::uint32_t i = 1; i < simd::kTypeShapes.size(); ++i) {
+    if (simd::kTypeShapes[i].name == dtype) return static_cast<simd::Type>(i);
   }
-  return pieces;
+  return std::nullopt;
 }
 
-std::vector<Digest> hash_all(const std::vector<Piece>& pieces) {
-  std::vector<Digest> digests(pieces.size());
+bool is_aligned(std::span<const std::byte> bytes, simd::Type type) {
+  return reinterpret_cast<std::uintptr_t>(bytes.data()) % simd::shape_of(type).alignment == 0;
+}
+
+struct Piece {
+  std::span<const std::byte> bytes;
+  std::optional<simd::Type> type;  // whole blocks of it; absent: bytes that are only hashed
+  Digest digest{};
+  bool finite = true;
+};
+
+void cut(const TensorView& view, std::vector<Piece>* pieces) {
+  std::optional<simd::Type> type = find_type(view.dtype);
+  if (type && !is_aligned(view.bytes, *type)) type.reset();  // the binder refuses what it takes
+  const std::size_t unit = type ? simd::shape_of(*type).bytes : 1;
+  const std::size_t most = kPieceBytes / unit * unit;
+  for (std::size_t at = 0; at < view.bytes.size(); at += most) {
+    pieces->push_back({view.bytes.subspan(at, std::min(most, view.bytes.size() - at)), type});
+  }
+}
+
+void scan(const simd::Kernels& kernels, Piece* piece) {
+  // Looked at first: what the hash then reads lies in the processor's cache.
+  if (piece->type) {
+    const simd::TypeShape& shape = simd::shape_of(*piece->type);
+    const std::size_t n = piece->bytes.size() / shape.bytes * shape.elements;
+    piece->finite = kernels.all_finite(piece->bytes.data(), *piece->type, n);
+  }
+  piece->digest = sha256(piece->bytes);
+}
+
+void scan_all(std::vector<Piece>* pieces) {
+  const simd::Kernels* selected = simd::selected_kernels();
+  const simd::Kernels& kernels = selected ? *selected : simd::kScalarKernels;
   std::atomic<std::size_t> next{0};
   const auto work = [&] {
-    for (std::size_t i = next++; i < pieces.size(); i = next++) digests[i] = sha256(pieces[i]);
+    for (std::size_t i = next++; i < pieces->size(); i = next++) scan(kernels, &(*pieces)[i]);
   };
   std::size_t n_bytes = 0;
-  for (const Piece& piece : pieces) n_bytes += piece.size();
+  for (const Piece& piece : *pieces) n_bytes += piece.bytes.size();
   const std::size_t n_workers = std::min<std::size_t>(
       std::max(1u, std::thread::hardware_concurrency()), n_bytes / kPieceBytes + 1);
   std::vector<std::thread> helpers;
@@ -46,43 +77,105 @@ std::vector<Digest> hash_all(const std::vector<Piece>& pieces) {
   }
   work();
   for (std::thread& helper : helpers) helper.join();
-  return digests;
 }
 
-void hash_shape(const pc_model_desc& d, Sha256* hash) {
-  for (const std::uint64_t n :
-       {d.n_layers, d.d_model, d.n_heads, d.n_kv_heads, d.head_dim, d.d_ffn, d.vocab_size}) {
-    hash->field(n);
-  }
-  hash->field(std::uint64_t{std::bit_cast<std::uint32_t>(d.norm_eps)});
-  hash->field(std::uint64_t{std::bit_cast<std::uint32_t>(d.attn_scale)});
-  hash->field(std::uint64_t{d.lm_head.data == d.embedding.data});
-  for (std::uint32_t i = 0; i < d.n_layers; ++i) hash->field(std::uint64_t{d.layers[i].window});
+void hash_number(std::integral auto value, Sha256* hash) {
+  hash->field(std::uint64_t{value});
+}
+void hash_number(float value, Sha256* hash) {
+  hash->field(std::uint64_t{std::bit_cast<std::uint32_t>(value)});
+}
+
+template <class... Numbers>
+void hash_numbers(Sha256* hash, Numbers... numbers) {
+  (hash_number(numbers, hash), ...);
+}
+
+void hash_tensor(const pc_tensor& tensor, Sha256* hash) {
+  const auto& [data, dtype, rows, cols] = tensor;
+  hash_numbers(hash, std::uint64_t{data != nullptr}, dtype, rows, cols);
+}
+
+template <class... Tensors>
+void hash_tensors(Sha256* hash, const Tensors&... tensors) {
+  (hash_tensor(tensors, hash), ...);
+}
+
+// Here and below every field is bound by name, so that a new one does not
+// compile before somebody has decided what it means for the digest.
+void hash_layer(const pc_layer& layer, Sha256* hash) {
+  const auto& [attn_norm, attn_norm_bias, wq, wk, wv, bq, bk, bv, q_norm, k_norm, wo, bo,
+               attn_post_norm, ffn_norm, ffn_norm_bias, w_gate, w_up, w_down, b_gate, b_up, b_down,
+               ffn_post_norm, window, rope] = layer;
+  hash_tensors(hash, attn_norm, attn_norm_bias, wq, wk, wv, bq, bk, bv, q_norm, k_norm, wo, bo,
+               attn_post_norm, ffn_norm, ffn_norm_bias, w_gate, w_up, w_down, b_gate, b_up, b_down,
+               ffn_post_norm);
+  hash_numbers(hash, window, rope);
+}
+
+void hash_desc(const pc_model_desc& desc, Sha256* hash) {
+  const auto& [struct_size, n_layers, d_model, n_heads, n_kv_heads, head_dim, d_ffn, vocab_size,
+               norm, activation, parallel, norm_eps, norm_offset, embedding_scale, residual_scale,
+               attn_scale, attn_softcap, qkv_clamp, logit_scale, logit_softcap, alibi_slopes,
+               n_ropes, ropes, embedding, position_embedding, final_norm, final_norm_bias, lm_head,
+               layers] = desc;
+  static_cast<void>(struct_size);  // of the seam, not of the model
+  static_cast<void>(ropes);        // have their own digest
+  hash_numbers(hash, n_layers, d_model, n_heads, n_kv_heads, head_dim, d_ffn, vocab_size, norm,
+               activation, parallel, norm_eps, norm_offset, embedding_scale, residual_scale,
+               attn_scale, attn_softcap, qkv_clamp, logit_scale, logit_softcap, n_ropes);
+  hash->field(std::as_bytes(std::span(alibi_slopes, alibi_slopes ? n_heads : 0)));
+  hash_tensors(hash, embedding, position_embedding, final_norm, final_norm_bias, lm_head);
+  hash_number(std::uint64_t{lm_head.data == embedding.data}, hash);
+  for (const pc_layer& layer : std::span(layers, n_layers)) hash_layer(layer, hash);
 }
 
 }  // namespace
 
-Digest weights_digest(const pc_model_desc& desc, const TensorMap& tensors) {
-  const std::vector<Digest> digests = hash_all(cut(tensors));
+TensorScan scan_tensors(const TensorMap& tensors) {
+  std::vector<Piece> pieces;
+  std::vector<std::size_t> ends;  // of each tensor's pieces
+  for (const auto& [name, view] : tensors) {
+    cut(view, &pieces);
+    ends.push_back(pieces.size());
+  }
+  scan_all(&pieces);
+
+  TensorScan scanned;
   Sha256 hash;
-  hash.field("promptcache weights 1");
-  hash_shape(desc, &hash);
-  std::size_t piece = 0;
+  hash.field("promptcache tensors").field(kTensorScanVersion);
+  std::size_t i = 0, tensor = 0;
   for (const auto& [name, view] : tensors) {
     hash.field(name).field(view.dtype).field(std::uint64_t{view.shape.size()});
     for (const std::uint64_t extent : view.shape) hash.field(extent);
-    for (std::size_t at = 0; at < view.bytes.size(); at += kPieceBytes) {
-      hash.field(std::as_bytes(std::span(digests[piece++])));
+    hash.field(std::uint64_t{view.bytes.size()});
+    bool finite = true;
+    for (; i < ends[tensor]; ++i) {
+      hash.field(std::as_bytes(std::span(pieces[i].digest)));
+      finite = finite && pieces[i].finite;
     }
+    if (!finite) scanned.not_finite.push_back(name);
+    ++tensor;
   }
+  scanned.digest = hash.finish();
+  return scanned;
+}
+
+Digest weights_digest(const pc_model_desc& desc, const Digest& tensors) {
+  Sha256 hash;
+  hash.field("promptcache weights 2").field(std::as_bytes(std::span(tensors)));
+  hash_desc(desc, &hash);
   return hash.finish();
 }
 
 Digest rope_digest(const pc_model_desc& desc) {
   Sha256 hash;
-  hash.field("promptcache rope 1").field(std::uint64_t{desc.rope_dims});
-  hash.field(std::uint64_t{std::bit_cast<std::uint32_t>(desc.rope_scale)});
-  hash.field(std::as_bytes(std::span(desc.inv_freq, desc.rope_dims / 2)));
+  hash.field("promptcache rope 2").field(std::uint64_t{desc.n_ropes});
+  for (const pc_rope& rope : std::span(desc.ropes, desc.n_ropes)) {
+    const auto& [dims, interleaved, scale, inv_freq] = rope;
+    hash_numbers(&hash, dims, interleaved, scale);
+    hash.field(std::as_bytes(std::span(inv_freq, dims / 2)));
+  }
   return hash.finish();
 }
 

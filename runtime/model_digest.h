@@ -1,21 +1,42 @@
 // What names a model's weights and its rotation in the keys of module files:
 // modules that were encoded by other weights must never be found.
 //
-// The weights' digest is a tree: SHA-256 of each 8 MiB piece of a tensor, then
-// over the hyperparameters and, in the order of names, each tensor's name,
-// type, shape and pieces. Pieces are hashed on all processors. How the tensors
-// are spread over files does not count, nor does what the model does not use.
+// The bytes are scanned once, in pieces of about 8 MiB, on all processors of
+// this process: SHA-256 of each piece, and a look at every element and scale.
+// Their digest is a tree: over, in the order of names, each tensor's name, type,
+// shape and pieces; how the tensors are spread over files does not count.
+// The weights' digest joins it with everything else that the computation
+// depends on, but for the rotation, which has a digest of its own.
+// Pure. Threads: any.
 #pragma once
 
-#include "base/hash.h"
-#include "runtime/backend.h"      // pc_model_desc
-#include "runtime/safetensors.h"  // TensorMap
+#include <string>
+#include <vector>
+
+#include "base/hash.h"           // Digest
+#include "runtime/backend.h"     // pc_model_desc
+#include "runtime/checkpoint.h"  // TensorMap
 
 namespace pc {
 
-Digest weights_digest(const pc_model_desc& desc, const TensorMap& tensors);
+// To be raised when the scan's digest or its checks change: remembered digests
+// of other versions do not count.
+inline constexpr std::uint64_t kTensorScanVersion = 1;
 
-// Over inv_freq, rope_dims and rope_scale.
+struct TensorScan {
+  Digest digest{};
+  // Names of tensors with a NaN or an infinity among their elements or scales,
+  // in order. Tensors of types that are not computed with are not looked at.
+  std::vector<std::string> not_finite;
+};
+
+TensorScan scan_tensors(const TensorMap& tensors);
+
+// Over every field of desc and its layers that is not a rotation: numbers as
+// they are, of tensors whether they are there, their type and shape.
+Digest weights_digest(const pc_model_desc& desc, const Digest& tensors);
+
+// Over all ropes.
 Digest rope_digest(const pc_model_desc& desc);
 
 }  // namespace pc
