@@ -12,6 +12,8 @@
 #include "runtime/c_api_support.h"
 #include "runtime/engine.h"
 #include "runtime/loaded_schema.h"
+#include "runtime/model_report.h"
+#include "runtime/model_verify.h"
 #include "runtime/reports.h"
 #include "runtime/session.h"
 #include "runtime/stopwatch.h"
@@ -69,19 +71,26 @@ void write_stats(T stats, T* out) {
   std::memcpy(out, &stats, std::min(out->struct_size, sizeof(T)));
 }
 
-pc::EngineOptions engine_options(const pc_engine_options& o) {
-  pc::EngineOptions options;
-  options.model_path = o.model_path;
-  options.cache_dir = string_or_empty(o.cache_dir);
-  options.cache_mode = static_cast<pc::CacheMode>(o.cache_mode);
-  if (o.kv_type != PC_KV_DEFAULT) options.kv_type = static_cast<pc::KvType>(o.kv_type);
-  if (o.cache_bytes) options.cache_bytes = o.cache_bytes;
-  options.name_space = string_or_empty(o.cache_namespace);
-  options.chat_template = string_or_empty(o.chat_template);
-  options.backend = string_or_empty(o.backend);
-  options.n_threads = o.n_threads;
-  options.context_tokens = o.context_tokens;
-  return options;
+Result<pc::EngineOptions> engine_options(const pc_engine_options* options) {
+  PC_REQUIRE(options);
+  PC_TRY(const pc_engine_options o, read_options(options));
+  if (!o.model_path || !*o.model_path)
+    return pc::error(Code::kInvalidArgument,
+                     "model_path is missing: name a model's folder or file");
+  if (o.cache_mode > PC_CACHE_OFF) return pc::error(Code::kInvalidArgument, "unknown cache_mode");
+  if (o.kv_type > PC_KV_BF16) return pc::error(Code::kInvalidArgument, "unknown kv_type");
+  pc::EngineOptions engine;
+  engine.model_path = o.model_path;
+  engine.cache_dir = string_or_empty(o.cache_dir);
+  engine.cache_mode = static_cast<pc::CacheMode>(o.cache_mode);
+  if (o.kv_type != PC_KV_DEFAULT) engine.kv_type = static_cast<pc::KvType>(o.kv_type);
+  if (o.cache_bytes) engine.cache_bytes = o.cache_bytes;
+  engine.name_space = string_or_empty(o.cache_namespace);
+  engine.chat_template = string_or_empty(o.chat_template);
+  engine.backend = string_or_empty(o.backend);
+  engine.n_threads = o.n_threads;
+  engine.context_tokens = o.context_tokens;
+  return engine;
 }
 
 pc::SessionOptions session_options(const pc_session_options& o) {
@@ -151,14 +160,9 @@ void pc_engine_options_init(pc_engine_options* options) {
 
 pc_status pc_engine_open(const pc_engine_options* options, pc_engine** engine, pc_error* error) {
   return guarded(error, [&]() -> Status {
-    PC_REQUIRE(options);
     PC_REQUIRE(engine);
-    PC_TRY(const pc_engine_options o, read_options(options));
-    if (!o.model_path || !*o.model_path)
-      return pc::error(Code::kInvalidArgument, "model_path is missing: name a model's folder");
-    if (o.cache_mode > PC_CACHE_OFF) return pc::error(Code::kInvalidArgument, "unknown cache_mode");
-    if (o.kv_type > PC_KV_BF16) return pc::error(Code::kInvalidArgument, "unknown kv_type");
-    PC_TRY(auto opened, pc::Engine::open(engine_options(o)));
+    PC_TRY(const pc::EngineOptions o, engine_options(options));
+    PC_TRY(auto opened, pc::Engine::open(o));
     *engine = new pc_engine{std::move(opened)};
     return pc::ok();
   });
@@ -173,6 +177,24 @@ pc_status pc_engine_describe(const pc_engine* engine, char** json, pc_error* err
     PC_REQUIRE(engine);
     PC_REQUIRE(json);
     return give(pc::describe_engine(*engine->engine), json);
+  });
+}
+
+pc_status pc_model_inspect(const pc_engine_options* options, char** json, pc_error* error) {
+  return guarded(error, [&]() -> Status {
+    PC_REQUIRE(json);
+    PC_TRY(const pc::EngineOptions o, engine_options(options));
+    PC_TRY(const std::string text, pc::describe_model(o));
+    return give(text, json);
+  });
+}
+
+pc_status pc_model_verify(const pc_engine_options* options, char** json, pc_error* error) {
+  return guarded(error, [&]() -> Status {
+    PC_REQUIRE(json);
+    PC_TRY(const pc::EngineOptions o, engine_options(options));
+    PC_TRY(const std::string text, pc::verify_model(o));
+    return give(text, json);
   });
 }
 

@@ -27,6 +27,25 @@ Result<std::string> default_cache_dir() {
                "one, or turn the cache off");
 }
 
+DigestMemory digest_memory(const EngineOptions& options) {
+  DigestMemory memory;
+  memory.cache_dir = options.cache_dir;
+  if (memory.cache_dir.empty()) {
+    if (auto dir = default_cache_dir(); dir.ok()) memory.cache_dir = std::move(dir).value();
+  }
+  memory.writable = options.cache_mode == CacheMode::kReadWrite;
+  return memory;
+}
+
+Status check_vocabulary(const Tokenizer& tokenizer, const Model& model) {
+  const std::uint32_t rows = model.desc.vocab_size;
+  if (tokenizer.vocab_size() <= rows) return ok();
+  return error(Code::kMismatch, "the tokenizer in " + model.path + " has " +
+                                    std::to_string(tokenizer.vocab_size()) +
+                                    " tokens, the model only " + std::to_string(rows) +
+                                    ": they do not belong together");
+}
+
 Result<std::shared_ptr<const Engine>> Engine::open(const EngineOptions& options) {
   if (options.n_threads > kMaxThreads) {
     return error(Code::kInvalidArgument, "n_threads is " + std::to_string(options.n_threads) +
@@ -35,7 +54,9 @@ Result<std::shared_ptr<const Engine>> Engine::open(const EngineOptions& options)
   }
   std::shared_ptr<Engine> engine(new Engine);
   engine->options_ = options;
-  PC_TRY(engine->model_, load_model(options.model_path));
+  PC_TRY(engine->model_, load_model({.path = options.model_path,
+                                     .context_tokens = options.context_tokens,
+                                     .memory = digest_memory(options)}));
   PC_CHECK_OK(engine->open_text(options));
   PC_CHECK_OK(engine->open_backend(options));
   PC_CHECK_OK(engine->open_store(options));
@@ -65,13 +86,7 @@ KvGeometry Engine::geometry() const {
 // The tokenizer, and through it what PML asks of a model.
 Status Engine::open_text(const EngineOptions& options) {
   PC_TRY(tokenizer_, load_tokenizer(options.model_path));
-  const std::uint32_t rows = model_->desc.vocab_size;
-  if (tokenizer_->vocab_size() > rows) {
-    return error(Code::kMismatch, "the tokenizer in " + options.model_path + " has " +
-                                      std::to_string(tokenizer_->vocab_size()) +
-                                      " tokens, the model only " + std::to_string(rows) +
-                                      ": they do not belong together");
-  }
+  PC_CHECK_OK(check_vocabulary(*tokenizer_, *model_));
   const Tokenizer* tokenizer = tokenizer_.get();
   text_encoder_.text = [tokenizer](std::string_view text) { return tokenizer->encode_run(text); };
   text_encoder_.markup = [tokenizer](std::string_view text) {

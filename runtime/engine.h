@@ -39,6 +39,12 @@ struct EngineOptions {
 // neither variable is set.
 Result<std::string> default_cache_dir();
 
+// Where these options remember digests: written in a store that may be written only.
+DigestMemory digest_memory(const EngineOptions& options);
+
+// kMismatch where the tokenizer has ids that the model has no row for.
+Status check_vocabulary(const Tokenizer& tokenizer, const Model& model);
+
 class Engine {
  public:
   // Errors name the file, the field or the option. Two things are not errors,

@@ -164,7 +164,12 @@ Result<AcquiredModule> LoadedSchema::find_or_encode(std::uint32_t job, LazyEncod
 AcquiredModule LoadedSchema::publish(const ModuleHandle& module) {
   AcquiredModule acquired{module, ModuleSource::kEncoded};
   if (!engine_->store() || !engine_->store()->writable()) return acquired;
-  auto published = engine_->store()->publish(module);
+  // States of weights that changed under us must not get the old ones' name.
+  auto published =
+      engine_->model().files_unchanged()
+          ? engine_->store()->publish(module)
+          : error(Code::kMismatch, "the files of " + engine_->model().path +
+                                       " changed since they were opened; open the model again");
   if (published.ok()) {
     acquired.module = std::move(published).value();
     acquired.stored = true;

@@ -1,5 +1,6 @@
 #include "runtime/model.h"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <utility>
@@ -168,6 +169,10 @@ const char* position_scheme_name(PositionScheme scheme) {
       break;
   }
   return "none";
+}
+
+bool Model::files_unchanged() const {
+  return std::ranges::all_of(files, [](const MappedFile& file) { return file.is_unchanged(); });
 }
 
 PositionScheme Model::positions() const {

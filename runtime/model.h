@@ -49,6 +49,10 @@ struct Model {
   std::uint64_t weight_bytes = 0;
   std::uint64_t n_parameters = 0;
 
+  // Are the files still those that were opened? Where one was written to, what is
+  // mapped no longer is what the digest names.
+  bool files_unchanged() const;
+
   PositionScheme positions() const;
   // May a module's states be used at another position than where they were
   // computed? Not where positions were learned: they are in every state.

@@ -7,6 +7,7 @@
 #include "modules/format.h"
 #include "runtime/gemm.h"  // gemm_description
 #include "runtime/json_writer.h"
+#include "runtime/model_report.h"  // dtype_name
 #include "runtime/parallel.h"
 #include "runtime/schema_remarks.h"
 #include "simd/kernels.h"
@@ -28,18 +29,6 @@ void write_isa(JsonWriter& json) {
   json.key("supported").begin_array();
   for (const simd::Kernels* table : simd::supported_kernels()) json.value(table->name);
   json.end_array().end_object();
-}
-
-const char* dtype_name(std::uint32_t dtype) {
-  switch (dtype) {
-    case PC_DTYPE_F32:
-      return "f32";
-    case PC_DTYPE_F16:
-      return "f16";
-    case PC_DTYPE_BF16:
-      return "bf16";
-  }
-  return "none";
 }
 
 std::set<std::string> weight_types(const pc_model_desc& desc) {

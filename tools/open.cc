@@ -51,14 +51,10 @@ pc_cache_mode cache_mode(const Options& options) {
   return options.read_only_cache ? PC_CACHE_READ_ONLY : PC_CACHE_READ_WRITE;
 }
 
-promptcache::Engine open_engine(const Options& options, pc_cache_mode mode) {
-  if (options.cache_bytes == std::uint64_t{0})
-    throw Failure(
-        kUsage, "a store of --cache-size 0 can hold nothing: use --no-cache, or --read-only-cache");
+promptcache::EngineOptions engine_options(const Options& options) {
   promptcache::EngineOptions engine;
   engine.model_path = options.model.c_str();
   engine.cache_dir = or_null(options.cache_dir);
-  engine.cache_mode = mode;
   engine.kv_type = options.kv_type.empty()    ? PC_KV_DEFAULT
                    : options.kv_type == "f32" ? PC_KV_F32
                                               : PC_KV_BF16;
@@ -68,6 +64,15 @@ promptcache::Engine open_engine(const Options& options, pc_cache_mode mode) {
   engine.backend = or_null(options.backend);
   engine.n_threads = options.threads;
   engine.context_tokens = options.context;
+  return engine;
+}
+
+promptcache::Engine open_engine(const Options& options, pc_cache_mode mode) {
+  if (options.cache_bytes == std::uint64_t{0})
+    throw Failure(
+        kUsage, "a store of --cache-size 0 can hold nothing: use --no-cache, or --read-only-cache");
+  promptcache::EngineOptions engine = engine_options(options);
+  engine.cache_mode = mode;
   promptcache::Engine opened(engine);
   print_remark(opened, options);
   return opened;

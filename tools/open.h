@@ -11,6 +11,8 @@
 namespace pc::cli {
 
 pc_cache_mode cache_mode(const Options& options);
+// Borrows the strings of options.
+promptcache::EngineOptions engine_options(const Options& options);
 promptcache::Engine open_engine(const Options& options, pc_cache_mode mode);
 promptcache::Schema load_schema(const promptcache::Engine& engine, const Options& options);
 promptcache::Store open_store(const Options& options, pc_cache_mode mode);

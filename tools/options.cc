@@ -88,14 +88,27 @@ void add_output(CLI::App* verb, Options* o) {
   add_switch(verb, "--json", o->json, "print one JSON object instead of text");
 }
 
-void add_model(CLI::App* verb, Options* o) {
-  add(verb, "-m,--model", o->model, "DIR", "the model: a Hugging Face folder")->required();
-  add(verb, "-t,--threads", o->threads, "N", "threads; default: all this process may use")
-      ->check(at_least_one());
+CLI::Option* add_model_path(CLI::App* verb, Options* o, const std::string& names) {
+  return add(verb, names, o->model, "PATH", "the model: a Hugging Face folder or a GGUF file")
+      ->required();
+}
+
+void add_context(CLI::App* verb, Options* o) {
   add(verb, "-c,--context", o->context, "N", "context window in tokens; default: the model's own")
       ->check(at_least_one());
+}
+
+void add_kv_type(CLI::App* verb, Options* o) {
   add(verb, "--kv-type", o->kv_type, "TYPE", "attention states as f32 or bf16; default: bf16")
       ->check(silent(CLI::IsMember({"f32", "bf16"})));
+}
+
+void add_model(CLI::App* verb, Options* o) {
+  add_model_path(verb, o, "-m,--model");
+  add(verb, "-t,--threads", o->threads, "N", "threads; default: all this process may use")
+      ->check(at_least_one());
+  add_context(verb, o);
+  add_kv_type(verb, o);
   add(verb, "--chat-template", o->chat_template, "NAME",
       "e.g. chatml, llama3; default: recognised from the model's files");
   add(verb, "--backend", o->backend, "PATH",
@@ -243,11 +256,20 @@ void add_cache_verbs(CLI::App* app, Options* o) {
 }
 
 void add_inspectors(CLI::App* app, Options* o) {
+  constexpr char kModelNames[] = "-m,--model,model";
   CLI::App* const model = add_group(app, "model", "look at a model");
   CLI::App* verb =
-      add_verb(model, "info", o, &model_info, "print architecture, shape, tokenizer and digests",
-               "  promptcache model info -m models/city-guide");
-  add_model(verb, o);
+      add_verb(model, "info", o, &model_info, "print what a model is, and whether it can be run",
+               "  promptcache model info models/city-guide");
+  add_model_path(verb, o, kModelNames)->expected(1);
+  add_context(verb, o);
+  add_kv_type(verb, o);
+  add_cache_dir(verb, o);
+  add_output(verb, o);
+  verb = add_verb(model, "verify", o, &model_verify, "check every byte of a model's files",
+                  "  promptcache model verify models/city-guide\n\n"
+                  "Names every problem that it finds, and ends with 4 when there is one.");
+  add_model_path(verb, o, kModelNames)->expected(1);
   add_output(verb, o);
   verb = add_verb(app, "tokenize", o, &tokenize, "print the tokens of a text",
                   "  promptcache tokenize -m models/city-guide \"Where is the harbour?\"");

@@ -94,7 +94,7 @@ typedef enum pc_kv_type { PC_KV_DEFAULT = 0, PC_KV_F32 = 1, PC_KV_BF16 = 2 } pc_
 
 typedef struct pc_engine_options {
   size_t struct_size;
-  const char* model_path;    /* a Hugging Face folder */
+  const char* model_path;    /* a Hugging Face folder, or a GGUF file */
   const char* cache_dir;     /* NULL: $XDG_CACHE_HOME/promptcache, else ~/.cache/promptcache */
   uint32_t cache_mode;       /* pc_cache_mode */
   uint32_t kv_type;          /* pc_kv_type; default bf16 */
@@ -113,6 +113,19 @@ PC_API void pc_engine_close(pc_engine* engine);
 /* JSON: architecture, shape, weight types and bytes, tokenizer, chat template,
  * K/V bytes a token, context window, digests, backend, cache. */
 PC_API pc_status pc_engine_describe(const pc_engine* engine, char** json, pc_error* error);
+
+/* The same of a model's files, without an engine: no weight is read, nothing is
+ * written. Of options, model_path, context_tokens, kv_type and cache_dir count.
+ * JSON: architecture, family, shape, types of each group of weights, tokenizer,
+ * chat template, position scheme, whether modules can be used at another
+ * position, K/V bytes a token, digests (that of the weights only where it is
+ * remembered), and `refused`: why an engine would not open, or null. Fails only
+ * where there is no model to look at. */
+PC_API pc_status pc_model_inspect(const pc_engine_options* options, char** json, pc_error* error);
+/* Reads every byte of a model's files. JSON: ok, a list of all problems found
+ * (parsing, tensors, numbers that are not finite, tokenizer), digests. Damage is
+ * reported, not an error of the call. */
+PC_API pc_status pc_model_verify(const pc_engine_options* options, char** json, pc_error* error);
 
 /* As the model's tokenizer encodes a whole text; no BOS is added. Writes up to
  * `capacity` ids and always the full count. */

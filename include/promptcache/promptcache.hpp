@@ -116,6 +116,14 @@ inline std::string build_describe() {
 using EngineOptions = detail::Initialised<pc_engine_options, pc_engine_options_init>;
 using SessionOptions = detail::Initialised<pc_session_options, pc_session_options_init>;
 
+// Reports on a model's files, without an engine: what it is, and whether it is whole.
+inline std::string model_inspect(const pc_engine_options& options) {
+  return detail::text<pc_model_inspect>(&options);
+}
+inline std::string model_verify(const pc_engine_options& options) {
+  return detail::text<pc_model_verify>(&options);
+}
+
 class Engine : public detail::Owner<pc_engine, pc_engine_close> {
  public:
   explicit Engine(const pc_engine_options& options)
