@@ -126,7 +126,7 @@ Status Gemm::linear(const float* x, std::uint32_t m, const pc_tensor& w, bool ac
     input = onednn_->x_bf16.data();
   }
   const std::uint32_t step = in_place ? w.rows : OneDnn::kPanelRows;
-  const std::size_t row_bytes = w.cols * simd::type_bytes(type_of(w));
+  const std::size_t row_bytes = simd::bytes_of(type_of(w), w.cols);
   const Parallel::Scope threads(parallel_);
   try {
     for (std::uint32_t n0 = 0; n0 < w.rows; n0 += step) {

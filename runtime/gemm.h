@@ -5,7 +5,8 @@
 // bound by the weights' bandwidth and go to the project's own kernel; many
 // rows go to oneDNN, bf16 x bf16 where the CPU multiplies bf16 and the weights
 // have that type, f32 otherwise, through a panel of widened rows where
-// needed. Without oneDNN the kernel does all.
+// needed: the product of quantised weights is that of f32 arithmetic on what
+// they widen to, for any number of rows. Without oneDNN the kernel does all.
 //
 // Home of oneDNN. Threads: one Gemm per session, one thread at a time. The
 // small-row path allocates nothing.

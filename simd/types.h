@@ -1,7 +1,7 @@
 // The element types that weights are stored in, and how many bytes they take.
 //
 // Quantised types are GGUF's: rows of blocks, each with scales of its own
-// (layouts: simd/quant-inl.h). Constant data.
+// (their bits: simd/scalar_quant.cc). Constant data.
 #pragma once
 
 #include <array>

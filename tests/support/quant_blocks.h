@@ -15,8 +15,7 @@ inline constexpr simd::Type kQuantisedTypes[] = {
     simd::Type::kQ8_0, simd::Type::kQ4_0, simd::Type::kQ4_1, simd::Type::kQ5_0, simd::Type::kQ5_1,
     simd::Type::kQ2_K, simd::Type::kQ3_K, simd::Type::kQ4_K, simd::Type::kQ5_K, simd::Type::kQ6_K};
 
-// The largest f16 not above `limit` in magnitude, as bits; limit: a positive
-// finite f16's range.
+// The largest f16 that is at most `limit`, as bits. 0 < limit < 65536.
 inline std::uint16_t f16_below(float limit) {
   int exponent;
   const float mantissa = std::frexp(limit, &exponent);  // [0.5, 1)
