@@ -193,6 +193,11 @@ Result<std::string> describe_model(const EngineOptions& options) {
   std::string text;
   JsonWriter json(&text);
   json.begin_object().key("path").value(found.path);
+  json.key("format");
+  found.model      ? json.value(found.model->format)
+  : found.metadata ? json.value("gguf")
+  : found.config   ? json.value("safetensors")
+                   : json.null();
   json.key("architecture").value(found.architecture).key("family");
   found.model ? json.value(found.model->family) : json.null();
   json.key("refused");

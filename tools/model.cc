@@ -12,19 +12,12 @@ namespace {
 struct Field {
   const char* key;
   const char* title;
-  std::string (*as_cell)(const Json&);
+  std::string (*as_cell)(const Json& value);
 };
-
-std::string template_cell(const Json& name) {
-  return name.is_null() ? "unknown" : cell(name);
-}
-
-std::string digest_cell(const Json& digest) {
-  return digest.is_null() ? "not known before the first run" : cell(digest);
-}
 
 constexpr std::array kFields = {
     Field{"path", "model", cell},
+    Field{"format", "format", cell},
     Field{"architecture", "architecture", cell},
     Field{"family", "family", cell},
     Field{"parameters", "parameters", cell},
@@ -38,48 +31,59 @@ constexpr std::array kFields = {
     Field{"d_ffn", "feed-forward", cell},
     Field{"vocab_size", "vocabulary", cell},
     Field{"context_tokens", "context window", cell},
-    Field{"positions", "positions", cell},
     Field{"relocates", "modules relocate", cell},
     Field{"tokenizer", "tokenizer", cell},
-    Field{"chat_template", "chat template", template_cell},
     Field{"kv_type", "K/V type", cell},
     Field{"kv_bytes_per_token", "K/V a token", size_cell},
-    Field{"weights_digest", "weights digest", digest_cell},
     Field{"tokenizer_digest", "tokenizer digest", cell},
 };
 
-// "rotary, not in 9 layers", "rotary, windows of 512 tokens in 5 layers".
+std::string text_or(const Json& value, const char* absent) {
+  return value.is_null() ? absent : cell(value);
+}
+
+std::string layers_text(const Json& n) {
+  return format_count(n.number().value_or(0), "layer");
+}
+
+// "rotary, not in 9 layers; windows of 512 tokens in 5 layers"
 std::string positions_text(const Json& model) {
   std::string text = cell(model["positions"]);
   if (model["layers_without_positions"].number().value_or(0) != 0)
-    text += ", not in " + cell(model["layers_without_positions"]) + " layers";
+    text += ", not in " + layers_text(model["layers_without_positions"]);
   if (model["window_layers"].number().value_or(0) != 0)
-    text += ", windows of " + cell(model["window_tokens"]) + " tokens in " +
-            cell(model["window_layers"]) + " layers";
+    text += "; windows of " + cell(model["window_tokens"]) + " tokens in " +
+            layers_text(model["window_layers"]);
   return text;
 }
 
+std::string groups_text(const Json& model) {
+  constexpr auto kRight = Table::Align::kRight;
+  Table table({{"weights"}, {"types"}, {"parameters", kRight}, {"bytes", kRight}});
+  for (const Json& group : model["weights"].items()) {
+    const bool tied = group["parameters"].number() == std::uint64_t{0};  // the output
+    table.add_row({cell(group["group"]), tied ? "the embedding" : cell(group["types"]),
+                   cell(group["parameters"]), size_cell(group["bytes"])});
+  }
+  return table.text();
+}
+
 std::string info_text(const Json& model) {
-  Table fields({{}, {}});
+  Table table({{}, {}});
   for (const Field& field : kFields) {
-    const Json value = model[field.key];
-    fields.add_row({field.title, field.key == std::string_view("positions")
-                                     ? positions_text(model)
-                                     : field.as_cell(value)});
+    const std::string value = field.as_cell(model[field.key]);
+    if (value != "-") table.add_row({field.title, value});
   }
-  std::string text = fields.text();
-  const auto groups = model["weights"].items();
-  if (!groups.empty()) {
-    Table weights({{"weights"},
-                   {"types"},
-                   {"parameters", Table::Align::kRight},
-                   {"bytes", Table::Align::kRight}});
-    for (const Json& group : groups)
-      weights.add_row({cell(group["group"]), cell(group["types"]), cell(group["parameters"]),
-                       size_cell(group["bytes"])});
-    text += "\n" + weights.text();
+  const bool refused = !model["refused"].is_null();
+  if (!refused || model["family"].text() != "-") {
+    table.add_row({"positions", positions_text(model)});
+    table.add_row({"chat template", text_or(model["chat_template"], "unknown")});
+    table.add_row(
+        {"weights digest", text_or(model["weights_digest"], "not known before the first run")});
   }
-  if (!model["refused"].is_null()) text += "\nrefused: " + cell(model["refused"]) + "\n";
+  std::string text = table.text();
+  if (!model["weights"].items().empty()) text += "\n" + groups_text(model);
+  if (refused) text += "\nrefused: " + cell(model["refused"]) + "\n";
   return text;
 }
 

@@ -12,7 +12,7 @@ from command import COMMAND, CommandTest, MODEL
 
 class Help(CommandTest):
     VERBS = ["run", "encode", "check", "explain", "cache", "cache ls", "cache show", "cache verify", "cache rm",
-             "cache gc", "model", "model info", "tokenize", "version"]
+             "cache gc", "model", "model info", "model verify", "tokenize", "version"]
 
     def test_every_verb_has_help_of_80_columns_with_an_example(self):
         for verb in self.VERBS:
@@ -83,12 +83,6 @@ class Inspect(CommandTest):
         self.assertIn('"H"', self.command("tokenize", "-m", MODEL, "Hi!"))
         self.assertEqual(self.json("tokenize", "-m", MODEL)["count"], 0)
 
-    def test_model_info(self):
-        report = self.json("model", "info", "-m", MODEL)
-        self.assertEqual((report["architecture"], report["layers"], report["kv_heads"]), ("LlamaForCausalLM", 2, 2))
-        self.assertRegex(self.command("model", "info", "-m", MODEL), r"architecture +LlamaForCausalLM")
-        self.assertFalse(self.cache.exists())
-
     def test_version(self):
         report = self.json("version")
         self.assertTrue(self.command("version").startswith("promptcache " + report["version"] + "\n"))
@@ -104,13 +98,13 @@ class Failures(CommandTest):
         self.assertIn("missing.pml", self.err)
 
     def test_a_model_that_is_none_ends_with_4(self):
-        self.command("model", "info", "-m", str(self.dir / "missing"), expect=4)
-        self.command("model", "info", "-m", str(self.dir), expect=4)
+        self.command("tokenize", "-m", str(self.dir / "missing"), expect=4)
+        self.command("tokenize", "-m", str(self.dir), expect=4)
         broken = self.dir / "broken"
         shutil.copytree(MODEL, broken)
         with open(broken / "model.safetensors", "r+b") as weights:
             weights.truncate(1000)
-        self.command("model", "info", "-m", str(broken), expect=4)
+        self.command("tokenize", "-m", str(broken), expect=4)
         self.assertIn("model.safetensors", self.err)
 
     def test_a_prompt_beyond_the_context_ends_with_1(self):
