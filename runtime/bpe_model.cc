@@ -40,7 +40,7 @@ Result<MergeParts> read_merge(JsonView merge) {
 
 Error list_error(const char* list, std::size_t i, std::string_view text, std::string_view what) {
   return error(Code::kCorrupt, std::string(list) + "[" + std::to_string(i) + "], \"" +
-                                   std::string(text.substr(0, 64)) + "\": " + std::string(what));
+                                   one_line(text.substr(0, 64)) + "\": " + std::string(what));
 }
 
 }  // namespace

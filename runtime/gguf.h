@@ -78,7 +78,7 @@ class GgufMetadata {
   Result<bool> boolean_or(std::string_view key, bool absent) const;
 
   Result<std::span<const std::string_view>> strings(std::string_view key) const;
-  // An array of any integer type (booleans count as 0 and 1).
+  // Copies, of at most 2 Mi elements. An array of any integer type (booleans count as 0 and 1).
   Result<std::vector<std::int64_t>> integers(std::string_view key) const;
   Result<std::vector<float>> floats(std::string_view key) const;  // an array of f32; finite
 
@@ -91,6 +91,8 @@ class GgufMetadata {
   friend class GgufParser;
   Result<const GgufValue*> get(std::string_view key, std::string_view wanted,
                                bool (*is_wanted)(const GgufValue&)) const;
+  Result<const GgufValue*> get_array(std::string_view key, std::string_view wanted,
+                                     bool (*is_wanted)(const GgufValue&)) const;
 
   std::map<std::string_view, GgufValue> pairs_;
   std::string file_;

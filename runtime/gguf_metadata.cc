@@ -4,9 +4,13 @@
 
 #include "base/bytes.h"
 #include "runtime/gguf.h"
+#include "runtime/utf8.h"  // one_line
 
 namespace pc {
 namespace {
+
+// Of an array that is copied: a file's own may be larger than anybody wants.
+constexpr std::uint64_t kMaxElements = std::uint64_t{2} << 20;
 
 // By GgufType.
 constexpr std::array<const char*, 13> kTypeNames{"u8",  "i8",  "u16",     "i16",    "u32",
@@ -55,18 +59,27 @@ const GgufValue* GgufMetadata::find(std::string_view key) const {
 }
 
 Error GgufMetadata::error(Code code, std::string_view key, std::string_view what) const {
-  return pc::error(code, file_ + ": key \"" + std::string(key) + "\": " + std::string(what));
+  return pc::error(code, file_ + ": key \"" + std::string(key) + "\": " + one_line(what));
 }
 
 Result<const GgufValue*> GgufMetadata::get(std::string_view key, std::string_view wanted,
                                            bool (*is_wanted)(const GgufValue&)) const {
   const GgufValue* value = find(key);
-  if (!value) return error(Code::kCorrupt, key, "missing, wanted " + std::string(wanted));
+  if (!value) return error(Code::kCorrupt, key, "is missing, wanted " + std::string(wanted));
   if (!is_wanted(*value)) {
     return error(Code::kCorrupt, key,
                  "is " + description(*value) + ", wanted " + std::string(wanted));
   }
   return value;
+}
+
+Result<const GgufValue*> GgufMetadata::get_array(std::string_view key, std::string_view wanted,
+                                                 bool (*is_wanted)(const GgufValue&)) const {
+  PC_TRY(const GgufValue* value, get(key, wanted, is_wanted));
+  if (value->n <= kMaxElements) return value;
+  return error(Code::kUnsupported, key,
+               "has " + std::to_string(value->n) + " elements, the limit is " +
+                   std::to_string(kMaxElements));
 }
 
 Result<std::string_view> GgufMetadata::string(std::string_view key) const {
@@ -132,7 +145,7 @@ Result<std::span<const std::string_view>> GgufMetadata::strings(std::string_view
 }
 
 Result<std::vector<std::int64_t>> GgufMetadata::integers(std::string_view key) const {
-  PC_TRY(const GgufValue* value, get(key, "an array of integers", [](const GgufValue& v) {
+  PC_TRY(const GgufValue* value, get_array(key, "an array of integers", [](const GgufValue& v) {
            return (is_integer(v.type) || v.type == GgufType::kBool) && v.is_array;
          }));
   std::vector<std::int64_t> out(value->n);
@@ -149,7 +162,7 @@ Result<std::vector<std::int64_t>> GgufMetadata::integers(std::string_view key) c
 }
 
 Result<std::vector<float>> GgufMetadata::floats(std::string_view key) const {
-  PC_TRY(const GgufValue* value, get(key, "an array of f32", [](const GgufValue& v) {
+  PC_TRY(const GgufValue* value, get_array(key, "an array of f32", [](const GgufValue& v) {
            return v.type == GgufType::kF32 && v.is_array;
          }));
   std::vector<float> out(value->n);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/mapped_file.h"
+#include "runtime/utf8.h"  // one_line
 
 namespace pc {
 
@@ -44,7 +45,7 @@ class Builder final : public nlohmann::json_sax<Node> {
   bool key(string_t& name) override {
     auto [member, is_new] = open_.back()->get_ref<Node::object_t&>().try_emplace(name);
     if (!is_new)
-      return fail(Code::kCorrupt, "the key \"" + name + "\" appears twice in one object");
+      return fail(Code::kCorrupt, "the key \"" + one_line(name) + "\" appears twice in one object");
     slot_ = &member->second;
     return true;
   }
@@ -156,7 +157,7 @@ std::string JsonView::path() const {
 }
 
 Error JsonView::error(Code code, std::string_view what) const {
-  return pc::error(code, tree_->name + ": " + path() + ": " + std::string(what));
+  return pc::error(code, tree_->name + ": " + one_line(path()) + ": " + one_line(what));
 }
 
 Error JsonView::wrong_type(std::string_view wanted) const {

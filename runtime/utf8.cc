@@ -91,6 +91,16 @@ void utf8_append(char32_t c, std::string* out) {
   }
 }
 
+std::string one_line(std::string_view text) {
+  Utf8Stream stream;
+  std::string line;
+  stream.append(text, &line);
+  stream.finish(&line);
+  const auto is_control = [](unsigned char c) { return c < ' ' || c == 0x7F; };
+  std::replace_if(line.begin(), line.end(), is_control, '?');
+  return line;
+}
+
 void Utf8Stream::append(std::string_view bytes, std::string* out) {
   for (const char byte : bytes) {
     pending_[n_pending_++] = byte;

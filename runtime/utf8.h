@@ -32,6 +32,9 @@ char32_t utf8_next(std::string_view text, std::size_t* at);
 
 void utf8_append(char32_t code_point, std::string* out);
 
+// Text of somebody's file as a message may quote it: valid, and one line.
+std::string one_line(std::string_view text);
+
 // Bytes in, whole characters out. A sequence that can no longer become valid is
 // replaced by U+FFFD, one for each maximal prefix of a valid sequence or single
 // stray byte (the practice that Unicode recommends), so that the result does

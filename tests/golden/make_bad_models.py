@@ -6,8 +6,9 @@
 Into bad_models/ beside this file: one small file or folder a class, and
 index.json, which maps its name to a part of the sentence that refuses it.
 NAME.gguf is opened as a model, a folder as what lies in it: weights
-(model.safetensors) or a tokenizer (tokenizer.json, tokenizer.model). The output
-is the same on every run. Also the seeds of gguf_fuzz.
+(model.safetensors) or a tokenizer (tokenizer.json, tokenizer.model). Where the
+sentence is empty the file is sound: the models from which the others are made.
+The output is the same on every run. Also the seeds of gguf_fuzz.
 """
 import json
 import os
@@ -22,7 +23,7 @@ LARGEST = 4096
 U8, I8, U16, I16, U32, I32, F32, BOOL, STRING, ARRAY, U64, I64, F64 = range(13)
 FORMATS = {U8: "B", I8: "b", U16: "H", I16: "h", U32: "I", I32: "i", F32: "f", BOOL: "B",
            U64: "Q", I64: "q", F64: "d"}
-TYPE_F32, TYPE_Q4_0, TYPE_Q4_K, TYPE_I8 = 0, 2, 12, 24
+TYPE_F32, TYPE_F16, TYPE_Q4_0, TYPE_Q4_K, TYPE_IQ4_NL, TYPE_I8 = 0, 1, 2, 12, 20, 24
 HUGE = 2**64 - 1
 
 
@@ -110,8 +111,9 @@ CONTAINERS = {
                            "truncated"),
     "tensors_2_64": (gguf([ARCHITECTURE], n_tensors=HUGE), "tensors"),
     "tensors_2_58": (gguf([ARCHITECTURE], n_tensors=2**58), "tensors"),
-    "tensors_one_too_many": (gguf([ARCHITECTURE], [tensor("a.weight")], n_tensors=2), "truncated"),
-    "key_empty": (gguf([pair("", U8, 1)]), "has a name that is not printable"),
+    "tensors_one_too_many": (gguf([ARCHITECTURE], [tensor("a.weight")], bytes(64), n_tensors=2),
+                             "has a name that is not printable"),
+    "key_empty": (gguf([pair("", U64, 1)]), "has a name that is not printable"),
     "key_of_2_40_bytes": (gguf([string("general", 2**40) + u32(U8) + b"1"]), "truncated"),
     "key_of_2_64_bytes": (gguf([string("general", HUGE) + u32(U8) + b"1"]), "truncated"),
     "key_too_long": (gguf([pair("k" * 257, U8, 1)]), "the limit is 256"),
@@ -185,6 +187,178 @@ CONTAINERS = {
 }
 
 
+# ---- whole models, each with one thing changed
+
+TOKENS = ["<unk>", "<s>", "</s>", "c", "a", "b", "ab", "\u2581"]
+LLAMA = {
+    "general.architecture": (STRING, "llama"),
+    "llama.context_length": (U32, 64),
+    "llama.embedding_length": (U32, 8),
+    "llama.block_count": (U32, 1),
+    "llama.feed_forward_length": (U32, 8),
+    "llama.attention.head_count": (U32, 2),
+    "llama.attention.head_count_kv": (U32, 1),
+    "llama.attention.layer_norm_rms_epsilon": (F32, 1e-5),
+    "llama.rope.freq_base": (F32, 10000.0),
+    "tokenizer.ggml.model": (STRING, "llama"),
+    "tokenizer.ggml.tokens": (STRING, TOKENS),
+    "tokenizer.ggml.scores": (F32, [0, 0, 0, 0, -1, -2, -3, -4]),
+    "tokenizer.ggml.token_type": (I32, [2, 3, 3, 1, 1, 1, 1, 1]),
+    "tokenizer.ggml.bos_token_id": (U32, 1),
+    "tokenizer.ggml.eos_token_id": (U32, 2),
+}
+GPT2 = {
+    "tokenizer.ggml.model": (STRING, "gpt2"),
+    "tokenizer.ggml.pre": (STRING, "gpt-2"),
+    "tokenizer.ggml.tokens": (STRING, ["\u0120", "<s>", "</s>", "c", "a", "b", "ab", "abc"]),
+    "tokenizer.ggml.token_type": (I32, [1, 3, 3, 1, 1, 1, 1, 1]),
+    "tokenizer.ggml.merges": (STRING, ["a b", "ab c"]),
+    "tokenizer.ggml.scores": None,
+}
+TENSORS = {
+    "token_embd.weight": ((8, 8), TYPE_F32),
+    "output_norm.weight": ((8,), TYPE_F32),
+    "blk.0.attn_norm.weight": ((8,), TYPE_F32),
+    "blk.0.attn_q.weight": ((8, 8), TYPE_F32),
+    "blk.0.attn_k.weight": ((8, 4), TYPE_F32),
+    "blk.0.attn_v.weight": ((8, 4), TYPE_F32),
+    "blk.0.attn_output.weight": ((8, 8), TYPE_F32),
+    "blk.0.ffn_norm.weight": ((8,), TYPE_F32),
+    "blk.0.ffn_gate.weight": ((8, 8), TYPE_F32),
+    "blk.0.ffn_up.weight": ((8, 8), TYPE_F32),
+    "blk.0.ffn_down.weight": ((8, 8), TYPE_F32),
+}
+BLOCKS = {TYPE_F32: (1, 4), TYPE_F16: (1, 2), TYPE_I8: (1, 1), TYPE_IQ4_NL: (32, 18)}  # elements, bytes
+
+
+def model(pairs=None, tensors=None, fill=bytes):
+    """The sound model with these pairs and tensors instead; None takes one away."""
+    merged = {**LLAMA, **(pairs or {})}
+    written = [array(k, *v) if isinstance(v[1], (list, tuple)) else pair(k, *v)
+               for k, v in merged.items() if v is not None]
+    infos, data = [], b""
+    for name, shape in {**TENSORS, **(tensors or {})}.items():
+        if shape is None:
+            continue
+        extents, kind = shape
+        elements = 1
+        for n in extents:
+            elements *= n
+        block, size = BLOCKS[kind]
+        data += bytes(-len(data) % 32)
+        infos.append(tensor(name, extents, kind, len(data)))
+        data += fill(elements // block * size)
+    return gguf(written, infos, data)
+
+
+def gpt2(pairs=None):
+    return model({**GPT2, **(pairs or {})})
+
+
+def with_byte(text):
+    return model({"tokenizer.ggml.tokens": (STRING, TOKENS[:-1] + [text]),
+                  "tokenizer.ggml.token_type": (I32, [2, 3, 3, 1, 1, 1, 1, 6])})
+
+
+NAN, INFINITY = float("nan"), float("inf")
+TOKEN_KEY, SCORE_KEY = "tokenizer.ggml.tokens", "tokenizer.ggml.scores"
+TYPE_KEY, MERGE_KEY = "tokenizer.ggml.token_type", "tokenizer.ggml.merges"
+SCORES = LLAMA[SCORE_KEY][1]
+MODELS = {
+    "sound_llama": (model(), ""),
+    "sound_gpt2": (gpt2(), ""),
+    "model_architecture_absent": (model({"general.architecture": None}), "general.architecture"),
+    "model_architecture_u32": (model({"general.architecture": (U32, 1)}), "general.architecture"),
+    "model_architecture_unknown": (model({"general.architecture": (STRING, "nobody")}), "nobody"),
+    "model_layers_absent": (model({"llama.block_count": None}), "llama.block_count"),
+    "model_layers_0": (model({"llama.block_count": (U32, 0)}), "llama.block_count"),
+    "model_layers_negative": (model({"llama.block_count": (I32, -1)}), "llama.block_count"),
+    "model_layers_2_64": (model({"llama.block_count": (U64, HUGE)}), "llama.block_count"),
+    "model_layers_string": (model({"llama.block_count": (STRING, "1")}), "llama.block_count"),
+    "model_layers_float": (model({"llama.block_count": (F32, 1.0)}), "llama.block_count"),
+    "model_layers_more_than_tensors": (model({"llama.block_count": (U32, 2)}), "blk.1."),
+    "model_width_0": (model({"llama.embedding_length": (U32, 0)}), "llama.embedding_length"),
+    "model_width_2_32": (model({"llama.embedding_length": (U64, 2**32)}),
+                         "llama.embedding_length"),
+    "model_width_disagrees": (model({"llama.embedding_length": (U32, 16)}), "token_embd.weight"),
+    "model_heads_0": (model({"llama.attention.head_count": (U32, 0)}), "attention.head_count"),
+    "model_heads_2_31": (model({"llama.attention.head_count": (U32, 2**31)}),
+                         "attention.head_count"),
+    "model_heads_uneven": (model({"llama.attention.head_count": (U32, 3)}), "heads"),
+    "model_kv_heads_uneven": (model({"llama.attention.head_count": (U32, 4),
+                                     "llama.attention.head_count_kv": (U32, 3)}), "heads"),
+    "model_kv_heads_by_layer": (model({"llama.attention.head_count_kv": (U32, [1, 2])}),
+                                "head_count_kv"),
+    "model_context_0": (model({"llama.context_length": (U32, 0)}), "llama.context_length"),
+    "model_epsilon_nan": (model({"llama.attention.layer_norm_rms_epsilon": (F32, NAN)}),
+                          "layer_norm_rms_epsilon"),
+    "model_rope_base_infinite": (model({"llama.rope.freq_base": (F32, INFINITY)}),
+                                 "llama.rope.freq_base"),
+    "model_rope_base_0": (model({"llama.rope.freq_base": (F32, 0.0)}), "rope"),
+    "model_tensor_absent": (model(tensors={"blk.0.attn_q.weight": None}), "blk.0.attn_q.weight"),
+    "model_tensor_surplus": (model(tensors={"blk.0.what.weight": ((8,), TYPE_F32)}),
+                             "blk.0.what.weight"),
+    "model_tensor_misshapen": (model(tensors={"blk.0.attn_q.weight": ((4, 8), TYPE_F32)}),
+                               "blk.0.attn_q.weight"),
+    "model_tensor_iq4_nl": (model({"llama.feed_forward_length": (U32, 32)},
+                                  {"blk.0.ffn_gate.weight": ((8, 32), TYPE_F16),
+                                   "blk.0.ffn_up.weight": ((8, 32), TYPE_F16),
+                                   "blk.0.ffn_down.weight": ((32, 8), TYPE_IQ4_NL)}), "IQ4_NL"),
+    "model_tensor_i8": (model(tensors={"blk.0.attn_q.weight": ((8, 8), TYPE_I8)}), "I8"),
+    "model_weights_not_finite": (model(fill=lambda n: b"\xff" * n), "NaN or infinite"),
+    "model_vocabulary_disagrees": (model({TOKEN_KEY: (STRING, TOKENS + ["x"]),
+                                          SCORE_KEY: (F32, SCORES + [0]),
+                                          TYPE_KEY: (I32, [2, 3, 3, 1, 1, 1, 1, 1, 1])}),
+                                   "9 tokens"),
+    "model_end_out_of_range": (model({"tokenizer.ggml.eos_token_id": (U32, 8)}),
+                               "tokenizer.ggml.eos_token_id"),
+    "tokenizer_absent": (model({"tokenizer.ggml.model": None}), "tokenizer.ggml.model"),
+    "tokenizer_unknown": (model({"tokenizer.ggml.model": (STRING, "plamo2")}), "plamo2"),
+    "tokenizer_tokens_absent": (model({TOKEN_KEY: None}), TOKEN_KEY),
+    "tokenizer_tokens_empty": (model({TOKEN_KEY: (STRING, [])}), TOKEN_KEY),
+    "tokenizer_tokens_numbers": (model({TOKEN_KEY: (I32, [1] * 8)}), TOKEN_KEY),
+    "tokenizer_tokens_one_string": (model({TOKEN_KEY: (STRING, "a")}), TOKEN_KEY),
+    "tokenizer_token_empty": (model({TOKEN_KEY: (STRING, TOKENS[:-1] + [""])}), "token 7"),
+    "tokenizer_token_not_utf8": (model({TOKEN_KEY: (STRING, TOKENS[:-1] + [b"\xff\xfe"])}),
+                                 "token 7"),
+    "tokenizer_token_twice": (model({TOKEN_KEY: (STRING, TOKENS[:-1] + ["ab"])}), "ab"),
+    "tokenizer_bytes_too_few": (with_byte("<0x41>"), "256 byte pieces"),
+    "tokenizer_byte_not_hexadecimal": (with_byte("<0xZZ>"), "<0xZZ>"),
+    "tokenizer_scores_absent": (model({SCORE_KEY: None}), SCORE_KEY),
+    "tokenizer_scores_nan": (model({SCORE_KEY: (F32, SCORES[:-1] + [NAN])}), SCORE_KEY),
+    "tokenizer_scores_infinite": (model({SCORE_KEY: (F32, SCORES[:-1] + [-INFINITY])}), SCORE_KEY),
+    "tokenizer_scores_too_few": (model({SCORE_KEY: (F32, SCORES[:-1])}), SCORE_KEY),
+    "tokenizer_scores_integers": (model({SCORE_KEY: (I32, [0] * 8)}), SCORE_KEY),
+    "tokenizer_types_absent": (model({TYPE_KEY: None}), TYPE_KEY),
+    "tokenizer_types_too_many": (model({TYPE_KEY: (I32, [1] * 9)}), TYPE_KEY),
+    "tokenizer_types_floats": (model({TYPE_KEY: (F32, [1] * 8)}), TYPE_KEY),
+    "tokenizer_type_7": (model({TYPE_KEY: (I32, [2, 3, 3, 1, 1, 1, 1, 7])}), TYPE_KEY),
+    "tokenizer_type_7_of_line_break": (model({TOKEN_KEY: (STRING, TOKENS[:-1] + ["\n"]),
+                                              TYPE_KEY: (I32, [2, 3, 3, 1, 1, 1, 1, 7])}),
+                                       TYPE_KEY),
+    "tokenizer_start_out_of_range": (model({"tokenizer.ggml.bos_token_id": (U32, 2**31)}),
+                                     "tokenizer.ggml.bos_token_id"),
+    "tokenizer_start_negative": (model({"tokenizer.ggml.bos_token_id": (I32, -1)}),
+                                 "tokenizer.ggml.bos_token_id"),
+    "tokenizer_add_bos_number": (model({"tokenizer.ggml.add_bos_token": (U32, 1)}),
+                                 "tokenizer.ggml.add_bos_token"),
+    "tokenizer_template_not_utf8": (model({"tokenizer.chat_template": (STRING, b"{{\xff}}")}),
+                                    "tokenizer.chat_template"),
+    "tokenizer_charsmap_cut": (model({"tokenizer.ggml.precompiled_charsmap": (U8, [0, 4, 0, 0])}),
+                               "normalizer"),
+    "tokenizer_pre_unknown": (gpt2({"tokenizer.ggml.pre": (STRING, "nobody")}), "nobody"),
+    "tokenizer_merges_absent": (gpt2({MERGE_KEY: None}), MERGE_KEY),
+    "tokenizer_merges_numbers": (gpt2({MERGE_KEY: (U32, [1])}), MERGE_KEY),
+    "tokenizer_merge_names_no_token": (gpt2({MERGE_KEY: (STRING, ["a b", "b c"])}), "merges[1]"),
+    "tokenizer_merge_makes_no_token": (gpt2({MERGE_KEY: (STRING, ["b a"])}), "merges[0]"),
+    "tokenizer_merge_of_one": (gpt2({MERGE_KEY: (STRING, ["ab"])}), "merges[0]"),
+    "tokenizer_merge_with_line_break": (gpt2({MERGE_KEY: (STRING, ["a\nb"])}), "merges[0]"),
+    "tokenizer_merge_empty": (gpt2({MERGE_KEY: (STRING, [""])}), "merges[0]"),
+    "tokenizer_gpt2_token_twice": (gpt2({TOKEN_KEY: (STRING, ["\u0120", "<s>", "</s>", "a", "a", "b",
+                                                              "ab", "abc"])}), "tokens[4]"),
+}
+
+
 def safetensors(header, n_data=0, length=None):
     text = header if isinstance(header, str) else json.dumps(header, separators=(",", ":"))
     return u64(len(text) if length is None else length) + text.encode() + bytes(n_data)
@@ -217,6 +391,63 @@ WEIGHTS = {
 }
 
 
+def bpe(**model_fields):
+    fields = {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2, "\u0120": 3},
+              "merges": ["a b"], **model_fields}
+    return json.dumps({"pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False},
+                       "model": fields}).encode()
+
+
+TOKENIZERS = {
+    "json_sound": (bpe(), ""),
+    "json_empty": (b"", "JSON"),
+    "json_cut": (bpe()[:-1], "JSON"),
+    "json_deep": (b"[" * 100, "deeper"),
+    "json_nan": (b'{"model":{"type":"BPE","dropout":NaN}}', "JSON"),
+    "json_key_twice": (b'{"model":{},"model":{}}', "twice"),
+    "json_key_of_line_break_twice": (b'{"a\\nb":1,"a\\nb":1}', "twice"),
+    "json_not_utf8": (b'{"model":"\xff"}', "JSON"),
+    "json_model_absent": (b"{}", "model"),
+    "json_unigram": (bpe(type="Unigram"), "Unigram"),
+    "json_vocabulary_empty": (bpe(vocab={}), "vocab"),
+    "json_id_negative": (bpe(vocab={"a": -1}), "vocab"),
+    "json_id_of_line_break": (bpe(vocab={"a\nb": -1}), "vocab"),
+    "json_id_2_63": (bpe(vocab={"a": 2**63}), "vocab"),
+    "json_id_too_large": (bpe(vocab={"a": 2**20}), "vocab"),
+    "json_id_twice": (bpe(vocab={"a": 0, "b": 0}), "also that of"),
+    "json_merge_names_no_token": (bpe(merges=["a c"]), "merges"),
+    "json_merge_of_three": (bpe(merges=["a b ab"]), "merges"),
+    "json_merges_no_list": (bpe(merges="a b"), "merges"),
+    "json_expression_broken": (
+        b'{"pre_tokenizer":{"type":"Split","pattern":{"Regex":"("},"behavior":"Isolated"},'
+        b'"model":{"type":"BPE","vocab":{"a":0},"merges":[]}}', "pre_tokenizer"),
+}
+
+
+def piece(text, score=0.0, kind=1):
+    message = (b"\x0a" + bytes([len(text)]) + text + b"\x15" + struct.pack("<f", score) + b"\x18"
+               + bytes([kind]))
+    return b"\x0a" + bytes([len(message)]) + message
+
+
+def sentencepiece(*pieces, kind=2):
+    trainer = bytes([0x18, kind])
+    return (piece(b"<unk>", 0.0, 2) + b"".join(pieces) + b"\x12" + bytes([len(trainer)]) + trainer)
+
+
+SENTENCEPIECES = {
+    "model_sound": (sentencepiece(piece(b"a"), piece(b"b")), ""),
+    "model_empty": (b"", "tokenizer.model"),
+    "model_cut": (sentencepiece(piece(b"a"))[:-1], "damaged"),
+    "model_length_2_64": (b"\x0a" + b"\xff" * 9 + b"\x01", "damaged"),
+    "model_score_nan": (sentencepiece(piece(b"a", NAN)), "a score that is no number"),
+    "model_type_7": (sentencepiece(piece(b"a", 0.0, 7)), "unknown type"),
+    "model_text_empty": (sentencepiece(piece(b"")), "has no text"),
+    "model_piece_twice": (sentencepiece(piece(b"a"), piece(b"a")), "tokenizer.model"),
+    "model_of_words": (sentencepiece(piece(b"a"), kind=3), "word and char"),
+}
+
+
 def write(path, data):
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path, "wb") as file:
@@ -226,13 +457,16 @@ def write(path, data):
 def main():
     shutil.rmtree(OUT, ignore_errors=True)
     index = {}
-    for name, (data, sentence) in CONTAINERS.items():
+    for name, (data, sentence) in {**CONTAINERS, **MODELS}.items():
         assert len(data) <= LARGEST, name
         write(os.path.join(OUT, name + ".gguf"), data)
         index[name + ".gguf"] = sentence
-    for name, (data, sentence) in WEIGHTS.items():
-        write(os.path.join(OUT, "weights_" + name, "model.safetensors"), data)
-        index["weights_" + name] = sentence
+    for kind, leaf, classes in (("weights_", "model.safetensors", WEIGHTS),
+                                ("tokenizer_", "tokenizer.json", TOKENIZERS),
+                                ("tokenizer_", "tokenizer.model", SENTENCEPIECES)):
+        for name, (data, sentence) in classes.items():
+            write(os.path.join(OUT, kind + name, leaf), data)
+            index[kind + name] = sentence
     write(os.path.join(OUT, "index.json"),
           (json.dumps(index, indent=1, sort_keys=True) + "\n").encode())
     write(os.path.join(SEEDS, "sound.gguf"), SOUND)

@@ -110,7 +110,7 @@ TEST_CASE("a getter's error names the file, the key and what was wanted") {
   const auto parsed = parse(file);
   REQUIRE(parsed.ok());
   const GgufMetadata& m = parsed->metadata;
-  CHECK(m.integer("x").error().message == "m.gguf: key \"x\": missing, wanted an integer");
+  CHECK(m.integer("x").error().message == "m.gguf: key \"x\": is missing, wanted an integer");
   CHECK(m.integer("f32").error().message == "m.gguf: key \"f32\": is f32, wanted an integer");
   CHECK(m.integer("i8").error().message == "m.gguf: key \"i8\": is -3, which is negative");
   CHECK(m.string("tokens").error().message ==
@@ -336,6 +336,12 @@ TEST_CASE("limits: at them, and one over") {
   CHECK(parse(strings(n).file()).ok());
   refused(strings(n + 1), Code::kUnsupported, "the limit is 3145728 in a file");
   refused(strings(n).string("one.more", ""), Code::kUnsupported, "\"one.more\"");
+  const std::string large =
+      GgufBytes().array("k", std::vector<std::uint8_t>((std::size_t{2} << 20) + 1)).file();
+  const auto parsed = parse(large);
+  REQUIRE(parsed.ok());
+  CHECK_THAT(parsed->metadata.integers("k").error().message,
+             Catch::Contains("the limit is 2097152"));
 }
 
 TEST_CASE("names are printable, and stand once") {

@@ -92,3 +92,11 @@ TEST_CASE("the stream holds back at most three bytes, and a whole character at o
   CHECK(out == "x😀y");
   CHECK(decoder.pending() == 0);
 }
+
+TEST_CASE("a file's text is quoted in one line") {
+  CHECK(one_line("") == "");
+  CHECK(one_line("é ▁ 😀") == "é ▁ 😀");
+  CHECK(one_line("a\nb\tc\x7F") == "a?b?c?");
+  CHECK(one_line("a\xFF"
+                 "b\xE2\x96") == "a\uFFFDb\uFFFD");
+}

@@ -7,9 +7,11 @@
 namespace {
 
 std::atomic<long> n_allocations{0};
+std::atomic<long> n_bytes{0};
 
 void* counted(std::size_t n) {
   ++n_allocations;
+  n_bytes += static_cast<long>(n);
   return std::malloc(n ? n : 1);
 }
 
@@ -21,7 +23,12 @@ void* counted_or_throw(std::size_t n) {
 }  // namespace
 
 namespace pc::test {
-long allocations() { return n_allocations; }
+long allocations() {
+  return n_allocations;
+}
+long allocated_bytes() {
+  return n_bytes;
+}
 }  // namespace pc::test
 
 // The whole set, so that nothing allocated by one family is freed by another.

@@ -5,5 +5,6 @@
 namespace pc::test {
 
 long allocations();
+long allocated_bytes();  // what all of them asked for, freed or not
 
 }  // namespace pc::test
