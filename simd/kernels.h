@@ -13,17 +13,13 @@
 #include <cstdint>
 #include <span>
 
+#include "simd/types.h"
+
 namespace pc::simd {
 
-// Element types of stored weights; the numbers are pc_dtype's.
-enum class Type : std::uint32_t { kF32 = 1, kF16 = 2, kBf16 = 3 };
-
-constexpr std::size_t type_bytes(Type type) {
-  return type == Type::kF32 ? 4 : 2;
-}
-
 // y[i][j] (+)= sum_k x[i][k] * w[j][k], for j in [n_begin, n_end): the weights
-// are read once for up to four rows of x, straight from their stored type.
+// are read once for up to four rows of x (quantised ones: for all), straight
+// from their stored type.
 struct MatmulArgs {
   const float* x;        // [m, k], rows x_stride apart
   const void* w;         // [n_end, k] row-major, `type`
@@ -51,6 +47,17 @@ struct AttendArgs {
   std::size_t n_rows;
   std::size_t head_dim;  // even
   bool bf16;             // packed type: bf16 pairs, or f32
+  // What may change a score s of row r against the key at block row t:
+  float softcap;        // s -> softcap * tanh(s / softcap), unless 0; first
+  const float* slope;   // null, or [n_rows] ALiBi: s += slope[r] * (origin[r] + t)
+  const float* origin;  // [n_rows] logical position of block row 0 less the query's
+};
+
+// What a feed-forward layer does to its gate (or to its only input).
+enum class Activation : std::uint32_t {
+  kSilu = 0,      // x / (1 + exp(-x))
+  kGelu = 1,      // x/2 (1 + erf(x / sqrt 2)), to 3e-7 of |x|
+  kGeluTanh = 2,  // x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
 };
 
 struct Kernels {
@@ -67,15 +74,24 @@ struct Kernels {
   void (*rotate)(const float* x, const float* cos, const float* sin, std::size_t half, float scale,
                  float* y);
 
-  // gate[i] = silu(gate[i]) * up[i]. [n]
-  void (*silu_mul)(float* gate, const float* up, std::size_t n);
+  // y[i] = (x[i] - mean(x)) / sqrt(variance(x) + eps) * weight[i] + bias[i];
+  // bias may be null; y may be x. [n]
+  void (*layer_norm)(const float* x, const float* weight, const float* bias, std::size_t n,
+                     float eps, float* y);
 
-  // y[i] += x[i]. [n]
-  void (*add)(const float* x, std::size_t n, float* y);
+  // x[i] = activation(x[i]) * up[i]; up null: no factor. [n]
+  void (*activate)(Activation activation, float* x, const float* up, std::size_t n);
 
-  // Exact widening of stored elements; rounding to nearest even to bf16. [n]
+  // y[i] += scale * x[i]. [n]
+  void (*add)(const float* x, float scale, std::size_t n, float* y);
+
+  // Widening of stored elements, n of quantised types a multiple of the block:
+  // equal bit for bit in all tables. Rounding to nearest even to bf16. [n]
   void (*to_f32)(const void* src, Type type, std::size_t n, float* dst);
   void (*to_bf16)(const float* src, std::size_t n, std::uint16_t* dst);
+
+  // No element is infinite or NaN (n as for to_f32); one pass, as fast as memory.
+  bool (*all_finite)(const void* src, Type type, std::size_t n);
 };
 
 // Tables this CPU can run, best first; the scalar one is always last.

@@ -2,28 +2,15 @@
 // are taken in double, so that a disagreement is the other side's rounding.
 
 #include <cmath>
-#include <limits>
+#include <numbers>
 
 #include "simd/kernels.h"
+#include "simd/scalar_quant.h"
 
 namespace pc::simd {
 namespace {
 
 constexpr std::size_t kBlock = 16;  // tokens a packed block: modules/kv.h
-
-float f32_from_f16(std::uint16_t h) {
-  const int exponent = h >> 10 & 31;
-  const int mantissa = h & 1023;
-  float magnitude;
-  if (exponent == 0)
-    magnitude = std::ldexp(static_cast<float>(mantissa), -24);
-  else if (exponent == 31)
-    magnitude =
-        mantissa ? std::numeric_limits<float>::quiet_NaN() : std::numeric_limits<float>::infinity();
-  else
-    magnitude = std::ldexp(static_cast<float>(mantissa + 1024), exponent - 25);
-  return h & 0x8000 ? -magnitude : magnitude;
-}
 
 float element(const void* data, Type type, std::size_t i) {
   switch (type) {
@@ -33,8 +20,9 @@ float element(const void* data, Type type, std::size_t i) {
       return f32_from_f16(static_cast<const std::uint16_t*>(data)[i]);
     case Type::kBf16:
       return f32_from_bf16(static_cast<const std::uint16_t*>(data)[i]);
+    default:
+      return quantised_element(data, type, i);
   }
-  return 0.0f;
 }
 
 void matmul(const MatmulArgs& a) {
@@ -72,6 +60,9 @@ void attend(const AttendArgs& a) {
       for (std::size_t d = 0; d < a.head_dim; ++d) {
         score += static_cast<double>(a.q[r * a.head_dim + d]) * key(a, t, d);
       }
+      if (a.softcap != 0.0f) score = a.softcap * std::tanh(score / a.softcap);
+      if (a.slope)
+        score += static_cast<double>(a.slope[r]) * (a.origin[r] + static_cast<double>(t));
       const float s = static_cast<float>(score);
       const float m = std::max(a.max[r], s);
       const float correction = std::exp(a.max[r] - m);
@@ -100,12 +91,37 @@ void rotate(const float* x, const float* cos, const float* sin, std::size_t half
   }
 }
 
-void silu_mul(float* gate, const float* up, std::size_t n) {
-  for (std::size_t i = 0; i < n; ++i) gate[i] = gate[i] / (1.0f + std::exp(-gate[i])) * up[i];
+void layer_norm(const float* x, const float* weight, const float* bias, std::size_t n, float eps,
+                float* y) {
+  double mean = 0.0, square = 0.0;
+  for (std::size_t i = 0; i < n; ++i) mean += x[i];
+  mean /= static_cast<double>(n);
+  for (std::size_t i = 0; i < n; ++i) square += (x[i] - mean) * (x[i] - mean);
+  const double scale = 1.0 / std::sqrt(square / static_cast<double>(n) + eps);
+  for (std::size_t i = 0; i < n; ++i)
+    y[i] = static_cast<float>((x[i] - mean) * scale * weight[i] + (bias ? bias[i] : 0.0f));
 }
 
-void add(const float* x, std::size_t n, float* y) {
-  for (std::size_t i = 0; i < n; ++i) y[i] += x[i];
+double activated(Activation activation, double x) {
+  switch (activation) {
+    case Activation::kSilu:
+      return x / (1.0 + std::exp(-x));
+    case Activation::kGelu:
+      return x / 2 * (1.0 + std::erf(x / std::sqrt(2.0)));
+    case Activation::kGeluTanh:
+      return x / 2 *
+             (1.0 + std::tanh(std::sqrt(2.0 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
+  }
+  return 0.0;
+}
+
+void activate(Activation activation, float* x, const float* up, std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i)
+    x[i] = static_cast<float>(activated(activation, x[i]) * (up ? up[i] : 1.0f));
+}
+
+void add(const float* x, float scale, std::size_t n, float* y) {
+  for (std::size_t i = 0; i < n; ++i) y[i] += scale * x[i];
 }
 
 void to_f32(const void* src, Type type, std::size_t n, float* dst) {
@@ -116,9 +132,16 @@ void to_bf16(const float* src, std::size_t n, std::uint16_t* dst) {
   for (std::size_t i = 0; i < n; ++i) dst[i] = bf16_from_f32(src[i]);
 }
 
+bool all_finite(const void* src, Type type, std::size_t n) {
+  if (is_quantised(type)) return scales_finite(src, type, n);
+  for (std::size_t i = 0; i < n; ++i)
+    if (!std::isfinite(element(src, type, i))) return false;
+  return true;
+}
+
 }  // namespace
 
-const Kernels kScalarKernels = {"scalar", matmul, attend, rms_norm, rotate,
-                                silu_mul, add,    to_f32, to_bf16};
+const Kernels kScalarKernels = {"scalar", matmul, attend, rms_norm, rotate,    layer_norm,
+                                activate, add,    to_f32, to_bf16,  all_finite};
 
 }  // namespace pc::simd

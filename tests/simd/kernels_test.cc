@@ -33,7 +33,7 @@ void for_each_table(Body body) {
 
 // Stored weights of a type, made from random f32.
 std::vector<std::uint8_t> stored(Random& random, Type type, std::size_t n) {
-  std::vector<std::uint8_t> bytes(n * type_bytes(type));
+  std::vector<std::uint8_t> bytes(bytes_of(type, n));
   for (std::size_t i = 0; i < n; ++i) {
     const float x = random.symmetric();
     if (type == Type::kF32) {
@@ -131,13 +131,15 @@ Packed pack(const std::vector<float>& k, const std::vector<float>& v, std::size_
 }
 
 struct State {
-  std::vector<float> max, sum, acc;
+  std::vector<float> max, sum, acc, slope, origin;
+  float softcap = 0.0f;
   State(std::size_t rows, std::size_t hd)
       : max(rows, -std::numeric_limits<float>::infinity()), sum(rows, 0.0f), acc(rows * hd, 0.0f) {}
   AttendArgs args(const Packed& p, const float* q, const std::vector<std::uint32_t>& begin,
                   const std::vector<std::uint32_t>& end, std::size_t hd, bool bf16) {
     return {q,          p.keys.data(), p.values.data(), begin.data(), end.data(), max.data(),
-            sum.data(), acc.data(),    max.size(),      hd,           bf16};
+            sum.data(), acc.data(),    max.size(),      hd,           bf16,       softcap,
+            slope.empty() ? nullptr : slope.data(),     origin.data()};
   }
 };
 
@@ -162,6 +164,12 @@ TEST_CASE("attend agrees with scalar and with a plain softmax") {
         end[r] = random.between(0, static_cast<std::uint32_t>(n));
       }
       State state(rows, hd);
+      state.softcap = random.chance(0.5) ? 0.0f : 1.5f;
+      if (random.chance(0.5)) {
+        state.slope = random.floats(rows, 0.5f);
+        for (std::size_t r = 0; r < rows; ++r)
+          state.origin.push_back(-static_cast<float>(random.below(400)));
+      }
       // In two calls, so that the running state is carried over a split.
       const std::uint32_t cut = random.below(static_cast<std::uint32_t>(n + 1));
       auto first_end = end, second_begin = begin;
@@ -175,6 +183,10 @@ TEST_CASE("attend agrees with scalar and with a plain softmax") {
         for (std::size_t t = begin[r]; t < end[r]; ++t) {
           for (std::size_t d = 0; d < hd; ++d)
             score[t] += static_cast<double>(q[r * hd + d]) * k[t * hd + d];
+          if (state.softcap != 0.0f)
+            score[t] = state.softcap * std::tanh(score[t] / state.softcap);
+          if (!state.slope.empty())
+            score[t] += state.slope[r] * (static_cast<double>(state.origin[r]) + t);
           top = std::max(top, score[t]);
         }
         for (std::size_t t = begin[r]; t < end[r]; ++t) total += std::exp(score[t] - top);
@@ -185,10 +197,12 @@ TEST_CASE("attend agrees with scalar and with a plain softmax") {
           REQUIRE(state.sum[r] == 0.0f);
           continue;
         }
-        // A score's rounding (hd products of magnitude <= 2) scales a weight by
-        // exp of it; |v| <= 1; the sums of n terms add n roundings.
+        // A score's rounding (hd products of magnitude <= 2, a bias of at most
+        // 0.5 * 700) scales a weight by exp of it; |v| <= 1; the sums of n terms
+        // add n roundings.
+        const double bias = state.slope.empty() ? 0.0 : 4.0 * 350.0;
         const double tolerance =
-            kEps * (4.0 * static_cast<double>(hd) * 2.0 + static_cast<double>(n) + 16.0);
+            kEps * (4.0 * static_cast<double>(hd) * 2.0 + bias + static_cast<double>(n) + 16.0);
         for (std::size_t d = 0; d < hd; ++d)
           REQUIRE(std::fabs(state.acc[r * hd + d] / state.sum[r] - out[d]) <= tolerance);
       }
@@ -209,16 +223,39 @@ TEST_CASE("element-wise kernels agree with scalar") {
         REQUIRE(std::fabs(got[i] - want[i]) <=
                 kEps * (static_cast<float>(n) + 8) * (std::fabs(want[i]) + 1e-6f));
 
-      auto a = x, b = x;
-      isa.silu_mul(a.data(), w.data(), n);
-      kScalarKernels.silu_mul(b.data(), w.data(), n);
+      // The mean of n values of magnitude <= 4 is off by some of their roundings,
+      // which the division by a deviation near 2.3 passes on; n = 1 divides by sqrt(eps).
+      const float deviation = n == 1 ? 3e-3f : 0.1f;
+      isa.layer_norm(x.data(), w.data(), nullptr, n, 1e-5f, got.data());
+      kScalarKernels.layer_norm(x.data(), w.data(), nullptr, n, 1e-5f, want.data());
       for (std::size_t i = 0; i < n; ++i)
-        REQUIRE(std::fabs(a[i] - b[i]) <= 16 * kEps * (std::fabs(b[i]) + 1e-6f));
+        REQUIRE(std::fabs(got[i] - want[i]) <=
+                kEps * (static_cast<float>(n) + 16) * (4.0f / deviation + std::fabs(want[i])));
+      isa.layer_norm(x.data(), w.data(), x.data(), n, 1e-5f, got.data());
+      for (std::size_t i = 0; i < n; ++i)
+        REQUIRE(std::fabs(got[i] - want[i] - x[i]) <=
+                kEps * (static_cast<float>(n) + 16) * (8.0f / deviation + std::fabs(want[i])));
+
+      auto a = x, b = x;
+      for (const Activation kind : {Activation::kSilu, Activation::kGelu, Activation::kGeluTanh}) {
+        for (const float* up : {w.data(), static_cast<const float*>(nullptr)}) {
+          a = x, b = x;
+          isa.activate(kind, a.data(), up, n);
+          kScalarKernels.activate(kind, b.data(), up, n);
+          // erf is good to 1.5e-7 absolute, and 1 + erf to another rounding, times
+          // |x| / 2: within the promised 3e-7 of |x|.
+          for (std::size_t i = 0; i < n; ++i)
+            REQUIRE(std::fabs(a[i] - b[i]) <= 16 * kEps * std::fabs(b[i]) + 3e-7f * std::fabs(x[i]));
+        }
+      }
 
       a = w, b = w;
-      isa.add(x.data(), n, a.data());
-      kScalarKernels.add(x.data(), n, b.data());
+      isa.add(x.data(), 1.0f, n, a.data());
+      kScalarKernels.add(x.data(), 1.0f, n, b.data());
       REQUIRE(a == b);
+      isa.add(x.data(), -0.37f, n, a.data());
+      kScalarKernels.add(x.data(), -0.37f, n, b.data());
+      for (std::size_t i = 0; i < n; ++i) REQUIRE(std::fabs(a[i] - b[i]) <= 8 * kEps);
 
       const std::size_t half = n / 2;
       std::vector<float> c(half), s(half), r1(2 * half), r2(2 * half);
