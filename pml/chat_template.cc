@@ -1,117 +1,145 @@
 #include "pml/chat_template.h"
 
-#include <algorithm>
-#include <initializer_list>
 #include <vector>
 
 namespace pc::pml {
 namespace {
 
-// Families without a turn for the system text put it in front of the first
-// user's: their system turn opens the user's, which then has no prefix left.
-const std::vector<ChatTemplate>& table() {
-  static const std::vector<ChatTemplate> templates = {
-      {"chatml",
-       {"<|im_start|>system\n", "<|im_end|>\n"},
-       {"<|im_start|>user\n", "<|im_end|>\n"},
-       {"<|im_start|>assistant\n", "<|im_end|>\n"},
-       {},
-       {},
-       "<|im_start|>assistant\n"},
+// A turn of every role opened and closed by the same strings around its name.
+ChatTemplate uniform(std::string name, const std::string& before, const std::string& after,
+                     const std::string& suffix) {
+  const auto turn = [&](const char* role) { return RoleStrings{before + role + after, suffix}; };
+  return {std::move(name),
+          turn("system"),
+          turn("user"),
+          turn("assistant"),
+          {},
+          {},
+          before + "assistant" + after};
+}
+
+// Mistral's formats. The system text has no turn of its own in the older ones:
+// its turn opens the user's that follows, which then has no prefix left.
+ChatTemplate mistral(std::string name, const std::string& open, const std::string& close,
+                     const std::string& answer) {
+  return {
+      std::move(name), {open, "\n\n"}, {open, close}, {answer, "</s>"}, "", {}, "", "</s>", true};
+}
+
+ChatTemplate mistral_v7(std::string name, const std::string& space) {
+  return {std::move(name),
+          {"[SYSTEM_PROMPT]" + space, "[/SYSTEM_PROMPT]"},
+          {"[INST]" + space, "[/INST]"},
+          {space, "</s>"},
+          {},
+          {},
+          "",
+          "</s>",
+          true};
+}
+
+// Tulu's format: only the assistant's turn is ended by a token.
+ChatTemplate tulu(std::string name, bool bos) {
+  return {std::move(name),
+          {"<|system|>\n", "\n"},
+          {"<|user|>\n", "\n"},
+          {"<|assistant|>\n", "<|endoftext|>\n"},
+          {},
+          {},
+          "<|assistant|>\n",
+          "<|endoftext|>",
+          bos};
+}
+
+std::vector<ChatTemplate> one_prefix_families() {
+  ChatTemplate llama3 =
+      uniform("llama3", "<|start_header_id|>", "<|end_header_id|>\n\n", "<|eot_id|>");
+  llama3.bos = true;
+  ChatTemplate zephyr = uniform("zephyr", "<|", "|>\n", "</s>\n");
+  zephyr.eos = "</s>";
+  ChatTemplate smollm3_no_think = uniform("smollm3-no-think", "<|im_start|>", "\n", "<|im_end|>\n");
+  smollm3_no_think.assistant.prefix += "<think>\n\n</think>\n";
+  smollm3_no_think.generation_prefix += "<think>\n\n</think>\n";
+  return {
+      uniform("chatml", "<|im_start|>", "\n", "<|im_end|>\n"),
+      std::move(llama3),
+      std::move(zephyr),
+      uniform("phi3", "<|", "|>\n", "<|end|>\n"),
+      uniform("phi4", "<|im_start|>", "<|im_sep|>", "<|im_end|>"),
+      uniform("phi4-mini", "<|", "|>", "<|end|>"),
+      uniform("granite", "<|start_of_role|>", "<|end_of_role|>", "<|end_of_text|>\n"),
+      uniform("smollm3", "<|im_start|>", "\n", "<|im_end|>\n"),
+      std::move(smollm3_no_think),
+      uniform("city-guide", "<|", "|>", "<|end|>"),
+  };
+}
+
+std::vector<ChatTemplate> other_families() {
+  return {
       {"llama2",
        {"[INST] <<SYS>>\n", "\n<</SYS>>\n\n"},
        {"[INST] ", " [/INST]"},
        {" ", " </s>"},
        "",
        "<s>[INST] ",
-       ""},
-      {"llama3",
-       {"<|start_header_id|>system<|end_header_id|>\n\n", "<|eot_id|>"},
-       {"<|start_header_id|>user<|end_header_id|>\n\n", "<|eot_id|>"},
-       {"<|start_header_id|>assistant<|end_header_id|>\n\n", "<|eot_id|>"},
-       {},
-       {},
-       "<|start_header_id|>assistant<|end_header_id|>\n\n"},
-      {"mistral", {"[INST] ", "\n\n"}, {"[INST] ", " [/INST]"}, {"", "</s>"}, "", {}, ""},
-      {"zephyr",
-       {"<|system|>\n", "</s>\n"},
-       {"<|user|>\n", "</s>\n"},
-       {"<|assistant|>\n", "</s>\n"},
-       {},
-       {},
-       "<|assistant|>\n"},
+       "",
+       "</s>",
+       true},
+      mistral("mistral-v1", " [INST] ", " [/INST]", " "),
+      mistral("mistral-v3", "[INST] ", "[/INST]", " "),
+      mistral("mistral-tekken", "[INST]", "[/INST]", ""),
+      mistral_v7("mistral-v7", " "),
+      mistral_v7("mistral-v7-tekken", ""),
       {"gemma",
        {"<start_of_turn>user\n", "\n\n"},
        {"<start_of_turn>user\n", "<end_of_turn>\n"},
        {"<start_of_turn>model\n", "<end_of_turn>\n"},
        "",
        {},
-       "<start_of_turn>model\n"},
-      {"phi3",
-       {"<|system|>\n", "<|end|>\n"},
-       {"<|user|>\n", "<|end|>\n"},
-       {"<|assistant|>\n", "<|end|>\n"},
+       "<start_of_turn>model\n",
+       "",
+       true},
+      tulu("olmo", true),
+      tulu("falcon3", false),
+      {"falcon", {}, {"\n\nUser: ", ""}, {"\n\nAssistant: ", ""}, {}, {}, "\n\nAssistant:"},
+      {"vicuna",
+       {"", " "},
+       {"USER: ", " "},
+       {"ASSISTANT: ", "</s>"},
        {},
        {},
-       "<|assistant|>\n"},
-      {"city-guide",
-       {"<|system|>", "<|end|>"},
-       {"<|user|>", "<|end|>"},
-       {"<|assistant|>", "<|end|>"},
+       "ASSISTANT:",
+       "</s>",
+       true},
+      {"alpaca",
+       {"", "\n\n"},
+       {"### Instruction:\n", "\n\n"},
+       {"### Response:\n", "</s>\n\n"},
        {},
        {},
-       "<|assistant|>"},
+       "### Response:\n",
+       "</s>",
+       true},
   };
+}
+
+const std::vector<ChatTemplate>& table() {
+  static const std::vector<ChatTemplate> templates = [] {
+    std::vector<ChatTemplate> all = one_prefix_families();
+    for (ChatTemplate& chat : other_families()) all.push_back(std::move(chat));
+    return all;
+  }();
   return templates;
 }
 
-// A template is known by strings that it must and must not spell.
-struct Signature {
-  std::string_view name;
-  std::vector<std::string_view> has, lacks;
+struct Alias {
+  std::string_view other, name;
 };
+constexpr Alias kAliases[] = {{"mistral", "mistral-v1"}, {"mpt", "chatml"}};
 
-const std::vector<Signature>& signatures() {
-  static const std::vector<Signature> all = {
-      {"chatml",
-       {"<|im_start|>", "<|im_end|>"},
-       {"<|im_sep|>", "<|im_middle|>", "<|im_user|>", "[INST]"}},
-      {"llama2", {"<<SYS>>\n", "bos_token + [INST] ", " [/INST]"}, {"[AVAILABLE_TOOLS]"}},
-      {"llama3", {"<|start_header_id|>", "<|end_header_id|>\n\n", "<|eot_id|>"}, {}},
-      {"mistral",
-       {"[INST] ", " [/INST]"},
-       {"<<SYS>>", "[AVAILABLE_TOOLS]", "[SYSTEM_PROMPT]", "<|im_start|>"}},
-      {"zephyr",
-       {"<|system|>\n", "<|user|>\n", "<|assistant|>", "eos_token"},
-       {"<|end|>", "<|im_start|>"}},
-      {"gemma", {"<start_of_turn>", "<end_of_turn>\n", "model"}, {}},
-      {"phi3", {"<|end|>\n", "<|assistant|>\n"}, {"\n<|end|>", "<|im_start|>"}},
-      {"city-guide", {"<|system|>", "<|user|>", "<|assistant|>", "<|end|>"}, {"|>\n", "eos_token"}},
-  };
-  return all;
-}
-
-// Jinja spells line ends as '\n' inside its strings, and glues strings with
-// '+'. Without the quotes and the glue what is written together stands together.
-std::string spelled(std::string_view jinja) {
-  std::string out;
-  for (std::size_t i = 0; i < jinja.size(); ++i) {
-    const char c = jinja[i];
-    if (c == '\\' && i + 1 < jinja.size() && jinja[i + 1] == 'n') {
-      out += '\n';
-      ++i;
-    } else if (c == '\'' || c == '"') {
-      // A string that ends here and goes on after ` + `: one string.
-      std::size_t next = jinja.find_first_not_of(' ', i + 1);
-      if (next != jinja.npos && jinja[next] == '+') {
-        next = jinja.find_first_not_of(' ', next + 1);
-        if (next != jinja.npos && (jinja[next] == '\'' || jinja[next] == '"')) i = next;
-      }
-    } else {
-      out += c;
-    }
-  }
-  return out;
+void replace_all(std::string& text, std::string_view from, std::string_view to) {
+  for (std::size_t at = 0; (at = text.find(from, at)) != text.npos; at += to.size())
+    text.replace(at, from.size(), to);
 }
 
 }  // namespace
@@ -121,6 +149,8 @@ std::span<const ChatTemplate> chat_templates() {
 }
 
 std::optional<ChatTemplate> find_chat_template(std::string_view name) {
+  for (const Alias& alias : kAliases)
+    if (alias.other == name) name = alias.name;
   for (const ChatTemplate& chat : table())
     if (chat.name == name) return chat;
   return std::nullopt;
@@ -130,6 +160,14 @@ std::string chat_template_names() {
   std::string names;
   for (const ChatTemplate& chat : table()) names += (names.empty() ? "" : ", ") + chat.name;
   return names;
+}
+
+ChatTemplate with_eos(ChatTemplate chat, std::string_view eos) {
+  if (chat.eos.empty() || eos.empty()) return chat;
+  for (std::string* text : {&chat.system.suffix, &chat.user.suffix, &chat.assistant.suffix})
+    replace_all(*text, chat.eos, eos);
+  chat.eos = eos;
+  return chat;
 }
 
 std::string role_prefix(const ChatTemplate& chat, Role role, std::optional<Role> before) {
@@ -156,22 +194,10 @@ std::string role_suffix(const ChatTemplate& chat, Role role) {
 
 Error missing_chat_template(Place place, Role role) {
   return broken_rule(place, "<" + std::string(role_name(role)) +
-                                "> needs the model's chat format, which is "
-                                "not known; name it: " +
-                                chat_template_names());
-}
-
-std::optional<ChatTemplate> recognise_chat_template(std::string_view jinja) {
-  const std::string text = spelled(jinja);
-  const auto spells = [&](std::string_view s) { return text.find(s) != text.npos; };
-  std::optional<ChatTemplate> found;
-  for (const Signature& signature : signatures()) {
-    if (!std::all_of(signature.has.begin(), signature.has.end(), spells)) continue;
-    if (std::any_of(signature.lacks.begin(), signature.lacks.end(), spells)) continue;
-    if (found) return std::nullopt;
-    found = find_chat_template(signature.name);
-  }
-  return found;
+                                "> needs the model's chat format, which its files do not tell; "
+                                "name it (--chat-template NAME: " +
+                                chat_template_names() +
+                                "), or give its strings in a file (--chat-template FILE.json)");
 }
 
 }  // namespace pc::pml

@@ -1,5 +1,7 @@
 // The chat formats that promptcache knows by name, and how to tell from a
 // model's Jinja template which of them it is. Templates are never executed.
+// docs/CHAT_TEMPLATES.md lists the formats, and what a publisher's template
+// does that strings around turns cannot.
 //
 // Constant data. Threads: any.
 #pragma once
@@ -15,13 +17,17 @@
 
 namespace pc::pml {
 
-// chatml, llama2, llama3, mistral, zephyr, gemma, phi3, city-guide.
 std::span<const ChatTemplate> chat_templates();
 
+// By the format's name, or by another name of it ("mistral", "mpt").
 std::optional<ChatTemplate> find_chat_template(std::string_view name);
 
 // Their names, for messages: "chatml, llama2, ...".
 std::string chat_template_names();
+
+// The format with the model's own end-of-sequence token, as its tokenizer
+// spells it, in place of the family's. "" leaves the format as it is.
+ChatTemplate with_eos(ChatTemplate chat, std::string_view eos);
 
 // What opens and closes a turn of this role; `before` is the role of the turn
 // before it, if any.

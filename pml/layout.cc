@@ -29,6 +29,7 @@ class Builder {
   Status add_union(const SchemaNode& node);
   Status add_role(const SchemaNode& node);
   Status add_markup(Place place, const std::string& text);
+  bool opening() const;
   Status add_tokens(Place place, const Tokens& tokens);
   Status take_room(Place place, std::uint64_t n_tokens);
   void add_item(ItemKind kind, std::size_t index) {
@@ -109,9 +110,17 @@ Status Builder::add_text(const SchemaNode& node) {
   return ok();
 }
 
+// Does nothing but BOS stand before this place, in any prompt? A module in front
+// may be imported, and a prompt's text goes before a module that is imported, so
+// the strings of a module are never the opening: its tokens are the same anywhere.
+bool Builder::opening() const {
+  if (owner_ != kRoot || layout_.modules.size() > 1) return false;
+  return n_tokens_ == (encoder_.bos ? 1 : 0);
+}
+
 Status Builder::add_markup(Place place, const std::string& text) {
   if (text.empty()) return ok();
-  auto tokens = encoder_.markup(text);
+  auto tokens = opening() ? encoder_.opening_markup(text) : encoder_.markup(text);
   if (!tokens.ok()) return at(place, std::move(tokens).error());
   return add_tokens(place, *tokens);
 }

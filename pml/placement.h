@@ -14,6 +14,7 @@ namespace pc::pml {
 struct Step {
   PlanRun run;
   std::optional<Position> anchor;  // schema position; none for the prompt's own text
+  bool opening = false;            // markup whose tokens are those behind BOS
 };
 
 // Both set every run's position and give the position after the last.

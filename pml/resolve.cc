@@ -1,5 +1,6 @@
 #include "pml/resolve.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -15,9 +16,14 @@ namespace {
 // Walks the layout with the prompt's text in its places.
 class Flattener {
  public:
+  // `may_open`: the prompt's markup may be what opens the text.
   Flattener(const Layout& layout, const Binding& binding, const Sources& sources,
-            const TextEncoder& encoder)
-      : layout_(layout), binding_(binding), sources_(sources), encoder_(encoder) {}
+            const TextEncoder& encoder, bool may_open)
+      : layout_(layout),
+        binding_(binding),
+        sources_(sources),
+        encoder_(encoder),
+        may_open_(may_open) {}
 
   Result<std::vector<Step>> flatten();
 
@@ -28,12 +34,14 @@ class Flattener {
   Status write(const std::vector<Written>& all);
   Status open_role(const PromptNode& node);
   Status add_markup(Place place, const std::string& text);
+  bool opening() const;
   Status add_fresh(RunKind kind, Place place, Tokens tokens);
 
   const Layout& layout_;
   const Binding& binding_;
   const Sources& sources_;
   const TextEncoder& encoder_;
+  const bool may_open_;
   std::vector<Step> steps_;
   std::uint64_t n_fresh_ = 0;
   std::optional<Role> last_role_;
@@ -149,11 +157,21 @@ Status Flattener::open_role(const PromptNode& node) {
   return ok();
 }
 
+// Does nothing but BOS stand before this place?
+bool Flattener::opening() const {
+  if (!may_open_) return false;
+  if (!encoder_.bos) return steps_.empty();
+  return steps_.size() == 1 && steps_[0].run.tokens == Tokens{*encoder_.bos};
+}
+
 Status Flattener::add_markup(Place place, const std::string& text) {
   if (text.empty()) return ok();
-  auto tokens = encoder_.markup(text);
+  const bool opens = opening();
+  auto tokens = opens ? encoder_.opening_markup(text) : encoder_.markup(text);
   if (!tokens.ok()) return at(place, std::move(tokens).error());
-  return add_fresh(RunKind::kRole, place, std::move(*tokens));
+  PC_CHECK_OK(add_fresh(RunKind::kRole, place, std::move(*tokens)));
+  if (opens && !steps_.empty()) steps_.back().opening = true;
+  return ok();
 }
 
 Status Flattener::add_fresh(RunKind kind, Place place, Tokens tokens) {
@@ -175,11 +193,17 @@ Result<Plan> resolve(const Prompt& prompt, const Layout& layout, const std::vect
                      const TextEncoder& encoder) {
   PC_TRY(const Binding binding, bind(prompt, layout, encoder));
   PC_TRY(const Sources sources, choose_sources(layout, jobs, binding));
-  PC_TRY(std::vector<Step> steps, Flattener(layout, binding, sources, encoder).flatten());
+  const auto place = layout.positions == Positions::kCompact ? place_compact : place_at_schema;
   Plan plan;
   plan.schema = layout.schema;
-  plan.end =
-      layout.positions == Positions::kCompact ? place_compact(steps) : place_at_schema(steps);
+  PC_TRY(std::vector<Step> steps, Flattener(layout, binding, sources, encoder, true).flatten());
+  plan.end = place(steps);
+  // What did not fit where it stands no longer opens the text.
+  const auto lost_opening = [](const Step& step) { return step.opening && step.run.moved; };
+  if (std::any_of(steps.begin(), steps.end(), lost_opening)) {
+    PC_TRY(steps, Flattener(layout, binding, sources, encoder, false).flatten());
+    plan.end = place(steps);
+  }
   for (Step& step : steps) plan.runs.push_back(std::move(step.run));
   return plan;
 }

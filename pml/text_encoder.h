@@ -33,11 +33,15 @@ struct RoleStrings {
 // differently after a system or an assistant turn (Llama 2 puts the system
 // text inside the first user turn), hence the two extra prefixes.
 struct ChatTemplate {
-  std::string name;                                     // "chatml"
+  std::string name;  // "chatml"
   RoleStrings system, user, assistant;
   std::optional<std::string> user_prefix_after_system;  // instead of user.prefix
   std::optional<std::string> user_prefix_after_assistant;
-  std::string generation_prefix;                        // opens the assistant's turn to be generated
+  std::string generation_prefix;  // opens the assistant's turn to be generated
+  // The model's end-of-sequence token, where the suffixes spell it.
+  std::string eos = {};
+  // A chat begins with BOS, also where the tokenizer adds none to a text.
+  bool bos = false;
 };
 
 struct TextEncoder {
@@ -47,6 +51,9 @@ struct TextEncoder {
   std::function<Result<Tokens>(std::string_view)> text;
   // The strings of the chat template, in which control tokens are recognised.
   std::function<Result<Tokens>(std::string_view)> markup;
+  // The same where nothing but BOS stands before the string in any prompt: some
+  // tokenizers put a space in front of a text, and give "[INST]" other tokens there.
+  std::function<Result<Tokens>(std::string_view)> opening_markup;
   std::optional<TokenId> bos;        // stands once, at the start of every prompt
   TokenId placeholder = 0;           // stands in parameter slots while a module is encoded
   std::optional<ChatTemplate> chat;  // none: role elements are an error

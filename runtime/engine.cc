@@ -5,6 +5,7 @@
 
 #include "pml/chat_template.h"
 #include "runtime/backend_loader.h"
+#include "runtime/chat_template_file.h"
 
 namespace pc {
 namespace {
@@ -92,16 +93,30 @@ Status Engine::open_text(const EngineOptions& options) {
   text_encoder_.markup = [tokenizer](std::string_view text) {
     return tokenizer->encode_markup(text);
   };
-  if (tokenizer->add_bos()) text_encoder_.bos = tokenizer->bos();
+  text_encoder_.opening_markup = [tokenizer](std::string_view text) {
+    return tokenizer->encode_opening_markup(text);
+  };
   text_encoder_.placeholder = tokenizer->placeholder();
-  if (options.chat_template.empty()) {
-    text_encoder_.chat = pml::recognise_chat_template(tokenizer->facts().chat_template);
-    return ok();
+  PC_CHECK_OK(open_chat(options.chat_template));
+  const bool chat_has_bos = text_encoder_.chat && text_encoder_.chat->bos;
+  if (tokenizer->add_bos() || chat_has_bos) text_encoder_.bos = tokenizer->bos();
+  return ok();
+}
+
+// The chat format that the user asks for, else that of the model's files, with
+// the model's own end-of-sequence token.
+Status Engine::open_chat(const std::string& asked) {
+  if (asked.empty()) {
+    text_encoder_.chat = pml::recognise_chat_template(tokenizer_->facts().chat_template);
+  } else {
+    PC_TRY(text_encoder_.chat, choose_chat_template(asked));
   }
-  text_encoder_.chat = pml::find_chat_template(options.chat_template);
-  if (text_encoder_.chat) return ok();
-  return error(Code::kInvalidArgument, "unknown chat template \"" + options.chat_template +
-                                           "\"; known are " + pml::chat_template_names());
+  const auto eos = tokenizer_->eos();
+  if (!text_encoder_.chat || !eos) return ok();
+  std::string spelled;
+  tokenizer_->append_bytes(*eos, &spelled, Tokenizer::Controls::kSpell);
+  text_encoder_.chat = pml::with_eos(*std::move(text_encoder_.chat), spelled);
+  return ok();
 }
 
 Status Engine::open_backend(const EngineOptions& options) {

@@ -29,7 +29,8 @@ struct EngineOptions {
   std::uint64_t cache_bytes = 8ull << 30;
   std::string name_space;
   KvType kv_type = KvType::kBf16;
-  std::string chat_template;  // a format's name; "" = recognised from the model's files
+  // A format's name, or the path of a JSON file; "" = recognised from the model's files.
+  std::string chat_template;
   std::string backend;        // "" = the CPU; else a plug-in's path
   std::uint32_t n_threads = 0;
   std::uint32_t context_tokens = 0;  // 0 = the model's own
@@ -74,6 +75,7 @@ class Engine {
  private:
   Engine() = default;
   Status open_text(const EngineOptions& options);
+  Status open_chat(const std::string& asked);
   Status open_backend(const EngineOptions& options);
   Status open_store(const EngineOptions& options);
   void find_turn_ends();

@@ -28,7 +28,8 @@ std::string recognised(const std::string& jinja) {
 
 }  // namespace
 
-TEST_CASE("a conversation in each of the formats") {
+// All formats: tests/runtime/chat_template_golden_test.cc.
+TEST_CASE("a conversation in some of the formats") {
   const std::vector<std::pair<std::string, std::string>> expected = {
       {"chatml",
        "<|im_start|>system\nS<|im_end|>\n<|im_start|>user\nU<|im_end|>\n<|im_start|>assistant\nA<|"
@@ -41,7 +42,7 @@ TEST_CASE("a conversation in each of the formats") {
        "<|start_header_id|>assistant<|end_header_id|>\n\nA<|eot_id|><|start_header_id|>user<|end_"
        "header_id|>\n\nV<|eot_id|>"
        "<|start_header_id|>assistant<|end_header_id|>\n\n"},
-      {"mistral", "[INST] S\n\nU [/INST]A</s>[INST] V [/INST]"},
+      {"mistral-v1", " [INST] S\n\nU [/INST] A</s> [INST] V [/INST]"},
       {"zephyr",
        "<|system|>\nS</s>\n<|user|>\nU</s>\n<|assistant|>\nA</s>\n<|user|>\nV</"
        "s>\n<|assistant|>\n"},
@@ -54,7 +55,6 @@ TEST_CASE("a conversation in each of the formats") {
       {"city-guide",
        "<|system|>S<|end|><|user|>U<|end|><|assistant|>A<|end|><|user|>V<|end|><|assistant|>"},
   };
-  REQUIRE(chat_templates().size() == expected.size());
   for (const auto& [name, text] : expected) {
     INFO(name);
     const auto chat = find_chat_template(name);
@@ -62,8 +62,40 @@ TEST_CASE("a conversation in each of the formats") {
     CHECK(conversation(*chat) == text);
   }
   CHECK_FALSE(find_chat_template("chat-ml"));
-  CHECK(chat_template_names() ==
-        "chatml, llama2, llama3, mistral, zephyr, gemma, phi3, city-guide");
+  CHECK_FALSE(find_chat_template(""));
+}
+
+TEST_CASE("every format has one name, and some have another") {
+  std::string names;
+  for (const ChatTemplate& chat : chat_templates()) {
+    INFO(chat.name);
+    const auto found = find_chat_template(chat.name);
+    REQUIRE(found);
+    CHECK(found->user.prefix == chat.user.prefix);
+    CHECK(found->generation_prefix == chat.generation_prefix);
+    names += (names.empty() ? "" : ", ") + chat.name;
+  }
+  CHECK(chat_template_names() == names);
+  CHECK(find_chat_template("mistral")->name == "mistral-v1");
+  CHECK(find_chat_template("mpt")->name == "chatml");
+}
+
+TEST_CASE("a model's own end-of-sequence token stands in for the family's") {
+  const ChatTemplate zephyr = *find_chat_template("zephyr");
+  CHECK(with_eos(zephyr, "<|endoftext|>").user.suffix == "<|endoftext|>\n");
+  CHECK(with_eos(zephyr, "<|endoftext|>").user.prefix == zephyr.user.prefix);
+  CHECK(with_eos(zephyr, "").user.suffix == "</s>\n");
+  CHECK(with_eos(with_eos(zephyr, "<e>"), "<f>").assistant.suffix == "<f>\n");
+  // Formats that end a turn with a token of their own keep it.
+  CHECK(with_eos(*find_chat_template("chatml"), "</s>").user.suffix == "<|im_end|>\n");
+}
+
+TEST_CASE("a role without a format: the error says what to pass") {
+  const pc::Error error = missing_chat_template({}, Role::kUser);
+  CHECK_THAT(error.message, Catch::Matchers::Contains("<user> needs the model's chat format"));
+  CHECK_THAT(error.message, Catch::Matchers::Contains("--chat-template NAME"));
+  CHECK_THAT(error.message, Catch::Matchers::Contains(chat_template_names()));
+  CHECK_THAT(error.message, Catch::Matchers::Contains("--chat-template FILE.json"));
 }
 
 TEST_CASE("a template is recognised by the strings it spells, however it spells them") {
@@ -75,7 +107,7 @@ TEST_CASE("a template is recognised by the strings it spells, however it spells 
         "chatml");
   CHECK(
       recognised(
-          R"({% set c = '<<SYS>>\n' + s + '\n<</SYS>>\n\n' + m %}{{ bos_token + '[INST] ' + c.strip() + ' [/INST]' }})") ==
+          R"({% set c = '<<SYS>>\n' + s + '\n<</SYS>>\n\n' + m %}{{ bos_token + '[INST] ' + c.strip() + ' [/INST]' }}{{ ' ' + m + ' ' + eos_token }})") ==
       "llama2");
   CHECK(
       recognised(
@@ -84,12 +116,12 @@ TEST_CASE("a template is recognised by the strings it spells, however it spells 
           end) == "llama3");
   CHECK(recognised(each +
                    R"({{ '[INST] ' + m['content'] + ' [/INST]' }}{{ m['content'] + eos_token}})" +
-                   end) == "mistral");
+                   end) == "mistral-v1");
   CHECK(
       recognised(
           each +
           R"({{- ' [INST] ' + s + '\n\n' + m['content'] + ' [/INST]' }}{{- ' ' + m['content'] + eos_token}})" +
-          end) == "mistral");
+          end) == "mistral-v1");
   CHECK(recognised(each +
                    "{{ '<|user|>\\n' + m['content'] + eos_token }}\n{{ '<|system|>\\n' + "
                    "m['content'] + eos_token }}\n"
@@ -120,7 +152,7 @@ TEST_CASE("a template that is not one of them is not guessed") {
   CHECK(recognised("") == "none");
   CHECK(recognised("{{ messages }}") == "none");
   // chatml with another separator; a Mistral with tools; Llama 2 without the inner <s>
-  CHECK(recognised("{{'<|im_start|>user<|im_sep|>' + m + '<|im_end|>'}}") == "none");
+  CHECK(recognised("{{'<|im_start|>user<|im_middle|>' + m + '<|im_end|>\\n'}}") == "none");
   CHECK(recognised("{{ '[AVAILABLE_TOOLS] [' }}{{ '[INST] ' + m + '[/INST]' }}{{ ' [/INST]' }}") ==
         "none");
   CHECK(recognised("{{ bos_token }}{{ '<<SYS>>\\n' }}{{ '[INST] ' + c + ' [/INST]' }}") == "none");
@@ -129,10 +161,9 @@ TEST_CASE("a template that is not one of them is not guessed") {
   CHECK(recognised(
             "{{'<|system|>\\n' + c + '\\n<|end|>\\n'}}{{'<|user|>\\n'}}{{'<|assistant|>\\n'}}") ==
         "none");
-  // one message under a role that is not spelled
-  CHECK(recognised("{{'<|' + m['role'] + '|>' + m['content'] + '<|end|>'}}{{'<|assistant|>'}}") ==
-        "none");
   // two at once
   CHECK(recognised("{{'<start_of_turn>model<end_of_turn>\\n'}}{{'<|start_header_id|><|end_header_"
                    "id|>\\n\\n<|eot_id|>'}}") == "none");
+  // markers that only a comment spells
+  CHECK(recognised("{# <|im_start|>assistant\n<|im_end|>\n #}{{ messages }}") == "none");
 }

@@ -141,7 +141,28 @@ TEST_CASE_METHOD(Fixture, "the counts that a report needs") {
 TEST_CASE_METHOD(Fixture, "role elements need a chat format") {
   expect_error(try_layout("<schema name='s'>\n<user/></schema>", false, false), Code::kPmlSemantic,
                2, 1,
-               "<user> needs the model's chat format, which is not known; name it: chatml, llama2");
+               "<user> needs the model's chat format, which its files do not tell; name it "
+               "(--chat-template NAME: chatml, llama3, ");
+}
+
+TEST_CASE_METHOD(Fixture, "the schema's markup opens the text where nothing can stand before it") {
+  const auto opens = [&](const std::string& content, bool bos) {
+    const Layout l = layout("<schema name='s'>" + content + "</schema>", bos);
+    std::string out;
+    for (const Piece& piece : l.pieces)
+      for (const TokenId token : piece.tokens)
+        if (tokenizer.is_opening(token)) out += tokenizer.decode({token});
+    return out;
+  };
+  for (const bool bos : {false, true}) {
+    CHECK(opens("<system>S</system><user>U</user>", bos) == "[sys:");
+    CHECK(opens("<user>U<module name='m'>M</module></user>", bos) == "[user:");
+    CHECK(opens("text <user>U</user>", bos).empty());
+    // A module in front may be imported; a module's own tokens depend on no place.
+    CHECK(opens("<module name='m'>M</module><user>U</user>", bos).empty());
+    CHECK(opens("<module name='m'><user>U</user></module>", bos).empty());
+    CHECK(opens("<union><module name='m'/></union><user>U</user>", bos).empty());
+  }
 }
 
 TEST_CASE_METHOD(Fixture, "the encoder's errors get the place of the text") {

@@ -48,7 +48,7 @@ struct Case {
 };
 
 // Text that did not fit stands behind every run of the schema, in the order written.
-void check_moved(const Plan& plan, Tokens flat) {
+void check_moved(const FakeTokenizer& tokenizer, const Plan& plan, Tokens flat) {
   bool behind = false;
   for (const PlanRun& run : plan.runs) {
     behind |= run.moved;
@@ -56,10 +56,22 @@ void check_moved(const Plan& plan, Tokens flat) {
   }
   Tokens all = tokens_of(plan);
   if (behind) {
+    // What was to open the text may have moved, and then is plain markup.
+    all = tokenizer.without_opening(std::move(all));
+    flat = tokenizer.without_opening(std::move(flat));
     std::sort(all.begin(), all.end());
     std::sort(flat.begin(), flat.end());
   }
   CHECK(all == flat);
+}
+
+// Opening markup stands behind BOS or at the very start, nowhere else.
+bool check_opening(const Case& c, const Plan& plan) {
+  const Tokens all = tokens_of(plan);
+  const std::size_t place = c.pml.bos ? 1 : 0;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (i != place) CHECK_FALSE(c.tokenizer.is_opening(all[i]));
+  return all.size() > place && c.tokenizer.is_opening(all[place]);
 }
 
 }  // namespace
@@ -74,7 +86,7 @@ TEST_CASE("random layouts and encode plans keep their invariants") {
 }
 
 TEST_CASE("random plans are the flat prompt, whatever attends to what") {
-  std::size_t n_resolved = 0, n_moved = 0;
+  std::size_t n_resolved = 0, n_moved = 0, n_opened = 0;
   for (std::uint64_t seed = 0; seed < kCases; ++seed) {
     const Case c(seed);
     INFO("seed " << seed << "\n" << c.pml.schema() << "\n" << c.pml.prompt());
@@ -93,11 +105,13 @@ TEST_CASE("random plans are the flat prompt, whatever attends to what") {
     if (c.pml.positions == "compact")
       CHECK(tokens_of(*plan) == *flat);
     else
-      check_moved(*plan, *flat);
+      check_moved(c.tokenizer, *plan, *flat);
+    n_opened += check_opening(c, *plan);
   }
   // The generator must not have gone blind.
   CHECK(n_resolved > kCases * 3 / 4);
   CHECK(n_moved > kCases / 50);
+  CHECK(n_opened > kCases / 20);
 }
 
 TEST_CASE("a scaffold's pass is the flat prompt that imports what it lists") {

@@ -288,6 +288,39 @@ TEST_CASE_METHOD(Fixture, "arguments") {
   CHECK(flat("<m duration='one two'/>") == "one two");
 }
 
+TEST_CASE_METHOD(Fixture, "the prompt's markup opens the text where only BOS stands before it") {
+  const auto opens = [&](const std::string& content) {
+    std::string out;
+    for (const PlanRun& run : plan(content).runs)
+      for (const TokenId token : run.tokens)
+        if (tokenizer.is_opening(token))
+          out += tokenizer.decode({token}) + std::to_string(run.position);
+    return out;
+  };
+  for (const bool bos : {false, true}) {
+    encoder = tokenizer.encoder(bracket_chat(), bos);
+    const std::string first = bos ? "1" : "0";
+    schema("<module name='a'>A</module><module name='b'>B</module>");
+    CHECK(opens("<user>q</user>") == "[user:" + first);
+    CHECK(opens("<user><b/>q</user>") == "[user:" + first);  // 'a' is not there
+    CHECK(opens("<a/><user>q</user>").empty());
+    CHECK(opens("hello <user>q</user>").empty());
+    schema("r1<module name='a'>A</module>");
+    CHECK(opens("<user>q</user>").empty());
+    schema("<system>S</system><module name='a'>A</module>");
+    CHECK(opens("<user>q</user>") == "[sys:0");  // in the run that BOS begins
+  }
+}
+
+TEST_CASE_METHOD(Fixture, "markup that moves behind everything does not open the text") {
+  schema("<module name='a'>A</module><module name='b'>B</module>", "positions='schema'");
+  CHECK(show("<user><a/></user>") == "c0:A|r1!:[user:|r2::user]|r3:[answer:|end 4");
+  for (const PlanRun& run : plan("<user><a/></user>").runs)
+    for (const TokenId token : run.tokens) CHECK_FALSE(tokenizer.is_opening(token));
+  CHECK(show("<user><b/></user>") == "r0:[user:|c1:B|r2::user]|r3:[answer:|end 4");
+  CHECK(tokenizer.is_opening(plan("<user><b/></user>").runs[0].tokens[0]));
+}
+
 TEST_CASE_METHOD(Fixture, "strings that spell control tokens stay text") {
   schema("<module name='m'>A<param name='p' len='1'/></module>");
   encoder.markup = [](std::string_view) -> Result<Tokens> {

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -43,6 +44,20 @@ class FakeTokenizer {
 
   // A string of the chat format is one token.
   Tokens markup(std::string_view text) const { return {id('m', std::string(text))}; }
+  // Another token, which decodes the same, where it opens the text.
+  Tokens opening_markup(std::string_view text) const {
+    const TokenId token = id('o', std::string(text));
+    state_->openings.insert(token);
+    return {token};
+  }
+
+  bool is_opening(TokenId token) const { return state_->openings.count(token) != 0; }
+  // The same tokens with plain markup where opening markup stands.
+  Tokens without_opening(Tokens tokens) const {
+    for (TokenId& token : tokens)
+      if (is_opening(token)) token = id('m', decode({token}));
+    return tokens;
+  }
 
   std::string decode(const Tokens& tokens) const {
     std::string out;
@@ -65,6 +80,9 @@ class FakeTokenizer {
     encoder.markup = [self = *this](std::string_view s) -> Result<Tokens> {
       return self.markup(s);
     };
+    encoder.opening_markup = [self = *this](std::string_view s) -> Result<Tokens> {
+      return self.opening_markup(s);
+    };
     if (with_bos) encoder.bos = kBos;
     encoder.placeholder = kPlaceholder;
     encoder.chat = std::move(chat);
@@ -75,6 +93,7 @@ class FakeTokenizer {
   struct State {
     std::map<std::pair<char, std::string>, TokenId> ids;
     std::vector<std::string> words;
+    std::set<TokenId> openings;
   };
 
   TokenId id(char kind, const std::string& word) const {
@@ -108,6 +127,7 @@ inline pml::TextEncoder byte_encoder() {
   pml::TextEncoder encoder;
   encoder.text = [=](std::string_view s) -> Result<Tokens> { return bytes(s, 256); };
   encoder.markup = [=](std::string_view s) -> Result<Tokens> { return bytes(s, 512); };
+  encoder.opening_markup = [=](std::string_view s) -> Result<Tokens> { return bytes(s, 768); };
   encoder.bos = FakeTokenizer::kBos;
   encoder.chat = bracket_chat();
   return encoder;

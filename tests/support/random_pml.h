@@ -73,7 +73,7 @@ class RandomPml {
 
   // The flat prompt; nothing where a turn would stand in another turn.
   std::optional<Tokens> flat() const {
-    Flat flat{tokenizer_, bracket_chat(), {}, {}, false, false, false, false};
+    Flat flat{tokenizer_, bracket_chat(), {}, {}, bos, false, false, false, false, false};
     if (bos) flat.tokens.push_back(FakeTokenizer::kBos);
     flat.add(root_, prompt_, {});
     flat.add_tail(prompt_);
@@ -304,21 +304,29 @@ class RandomPml {
     pml::ChatTemplate chat;
     Tokens tokens;
     std::string last;  // role
-    bool ended, in_schema_role, in_prompt_role, broken;
+    bool bos, module_before, ended, in_schema_role, in_prompt_role, broken;
 
     void append(const Tokens& more) {
       if (more.empty()) return;
       tokens.insert(tokens.end(), more.begin(), more.end());
       ended = false;
     }
-    void markup(const std::string& s) { append(tokenizer.markup(s)); }
+    // Who writes a turn's strings decides what can stand before them: before a
+    // module's own, anything.
+    enum class By { kPrompt, kSchema, kModule };
+    void markup(const std::string& s, By by = By::kPrompt) {
+      const bool opens = tokens.size() == (bos ? 1u : 0u) &&
+                         (by == By::kPrompt || (by == By::kSchema && !module_before));
+      append(opens ? tokenizer.opening_markup(s) : tokenizer.markup(s));
+    }
 
-    void open(const std::string& role, const std::string& before) {
-      if (role == "system") return markup(chat.system.prefix);
-      if (role == "assistant") return markup(chat.assistant.prefix);
+    void open(const std::string& role, const std::string& before, By by = By::kPrompt) {
+      if (role == "system") return markup(chat.system.prefix, by);
+      if (role == "assistant") return markup(chat.assistant.prefix, by);
       markup(before == "system"      ? *chat.user_prefix_after_system
              : before == "assistant" ? *chat.user_prefix_after_assistant
-                                     : chat.user.prefix);
+                                     : chat.user.prefix,
+             by);
     }
     void close(const std::string& role) {
       markup(role == "system" ? chat.system.suffix
@@ -364,7 +372,7 @@ class RandomPml {
             break;
           case Kind::kRole:
             broken |= in_prompt_role;
-            open(node.name, always);
+            open(node.name, always, owner ? By::kModule : By::kSchema);
             last = always = node.name;
             in_schema_role = true;
             ended = false;
@@ -378,6 +386,7 @@ class RandomPml {
     }
     void add_module(const PmlNode& module, const std::vector<PromptItem>& level,
                     const std::string& always) {
+      module_before = true;
       for (std::size_t i = 0; i < level.size(); ++i) {
         if (level[i].kind != PromptItem::Kind::kImport || level[i].name != module.name) continue;
         std::size_t first = i;
