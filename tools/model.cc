@@ -9,37 +9,12 @@
 namespace pc::cli {
 namespace {
 
-struct Field {
-  const char* key;
-  const char* title;
-  std::string (*as_cell)(const Json& value);
-};
+std::string plain(const Json& model, const char* key) {
+  return cell(model[key]);
+}
 
-constexpr std::array kFields = {
-    Field{"path", "model", cell},
-    Field{"format", "format", cell},
-    Field{"architecture", "architecture", cell},
-    Field{"family", "family", cell},
-    Field{"parameters", "parameters", cell},
-    Field{"weight_bytes", "weights", size_cell},
-    Field{"weight_types", "weight types", cell},
-    Field{"layers", "layers", cell},
-    Field{"d_model", "d_model", cell},
-    Field{"heads", "heads", cell},
-    Field{"kv_heads", "K/V heads", cell},
-    Field{"head_dim", "head size", cell},
-    Field{"d_ffn", "feed-forward", cell},
-    Field{"vocab_size", "vocabulary", cell},
-    Field{"context_tokens", "context window", cell},
-    Field{"relocates", "modules relocate", cell},
-    Field{"tokenizer", "tokenizer", cell},
-    Field{"kv_type", "K/V type", cell},
-    Field{"kv_bytes_per_token", "K/V a token", size_cell},
-    Field{"tokenizer_digest", "tokenizer digest", cell},
-};
-
-std::string text_or(const Json& value, const char* absent) {
-  return value.is_null() ? absent : cell(value);
+std::string size(const Json& model, const char* key) {
+  return size_cell(model[key]);
 }
 
 std::string layers_text(const Json& n) {
@@ -47,8 +22,8 @@ std::string layers_text(const Json& n) {
 }
 
 // "rotary, not in 9 layers; windows of 512 tokens in 5 layers"
-std::string positions_text(const Json& model) {
-  std::string text = cell(model["positions"]);
+std::string positions(const Json& model, const char* key) {
+  std::string text = cell(model[key]);
   if (model["layers_without_positions"].number().value_or(0) != 0)
     text += ", not in " + layers_text(model["layers_without_positions"]);
   if (model["window_layers"].number().value_or(0) != 0)
@@ -56,6 +31,47 @@ std::string positions_text(const Json& model) {
             layers_text(model["window_layers"]);
   return text;
 }
+
+std::string chat_template(const Json& model, const char* key) {
+  return model["tokenizer"].is_null() || !model[key].is_null() ? cell(model[key]) : "unknown";
+}
+
+std::string digest(const Json& model, const char* key) {
+  const bool known = model["family"].is_null() || !model[key].is_null();
+  return known ? cell(model[key]) : "not known before the first run";
+}
+
+struct Field {
+  const char* key;
+  const char* title;
+  std::string (*text)(const Json& model, const char* key);  // "-": left out
+};
+
+constexpr std::array kFields = {
+    Field{"path", "model", plain},
+    Field{"format", "format", plain},
+    Field{"architecture", "architecture", plain},
+    Field{"family", "family", plain},
+    Field{"parameters", "parameters", plain},
+    Field{"weight_bytes", "weights", size},
+    Field{"weight_types", "weight types", plain},
+    Field{"layers", "layers", plain},
+    Field{"d_model", "d_model", plain},
+    Field{"heads", "heads", plain},
+    Field{"kv_heads", "K/V heads", plain},
+    Field{"head_dim", "head size", plain},
+    Field{"d_ffn", "feed-forward", plain},
+    Field{"vocab_size", "vocabulary", plain},
+    Field{"context_tokens", "context window", plain},
+    Field{"positions", "positions", positions},
+    Field{"relocates", "modules relocate", plain},
+    Field{"tokenizer", "tokenizer", plain},
+    Field{"chat_template", "chat template", chat_template},
+    Field{"kv_type", "K/V type", plain},
+    Field{"kv_bytes_per_token", "K/V a token", size},
+    Field{"weights_digest", "weights digest", digest},
+    Field{"tokenizer_digest", "tokenizer digest", plain},
+};
 
 std::string groups_text(const Json& model) {
   constexpr auto kRight = Table::Align::kRight;
@@ -71,19 +87,12 @@ std::string groups_text(const Json& model) {
 std::string info_text(const Json& model) {
   Table table({{}, {}});
   for (const Field& field : kFields) {
-    const std::string value = field.as_cell(model[field.key]);
-    if (value != "-") table.add_row({field.title, value});
-  }
-  const bool refused = !model["refused"].is_null();
-  if (!refused || model["family"].text() != "-") {
-    table.add_row({"positions", positions_text(model)});
-    table.add_row({"chat template", text_or(model["chat_template"], "unknown")});
-    table.add_row(
-        {"weights digest", text_or(model["weights_digest"], "not known before the first run")});
+    const std::string text = field.text(model, field.key);
+    if (text != "-") table.add_row({field.title, text});
   }
   std::string text = table.text();
   if (!model["weights"].items().empty()) text += "\n" + groups_text(model);
-  if (refused) text += "\nrefused: " + cell(model["refused"]) + "\n";
+  if (!model["refused"].is_null()) text += "\nrefused: " + cell(model["refused"]) + "\n";
   return text;
 }
 
