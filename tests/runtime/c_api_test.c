@@ -167,6 +167,23 @@ static void store(const char* cache) {
   pc_store_close(s);
 }
 
+static void model(const char* path) {
+  pc_engine_options options;
+  char* json = NULL;
+  pc_engine_options_init(&options);
+  CHECK(pc_model_inspect(&options, &json, &error) == PC_INVALID_ARGUMENT);
+  CHECK(pc_model_verify(NULL, &json, &error) == PC_INVALID_ARGUMENT && json == NULL);
+  options.model_path = path;
+  CHECK(pc_model_inspect(&options, &json, &error) == PC_OK &&
+        strstr(json, "\"refused\":null") != NULL);
+  pc_free(json);
+  CHECK(pc_model_verify(&options, &json, &error) == PC_OK && strstr(json, "\"ok\":true") != NULL);
+  pc_free(json);
+  options.model_path = "/nonexistent";
+  CHECK(pc_model_inspect(&options, &json, &error) == PC_NOT_FOUND);
+  CHECK(pc_model_verify(&options, &json, &error) == PC_NOT_FOUND);
+}
+
 int main(int argc, char** argv) {
   char* json = NULL;
   pc_engine* engine;
@@ -174,6 +191,7 @@ int main(int argc, char** argv) {
   CHECK(pc_version()[0] != '\0');
   CHECK(pc_build_describe(&json, &error) == PC_OK && strstr(json, "\"isa\"") != NULL);
   pc_free(json);
+  model(argv[1]);
   engine = open_engine(argv[1], argv[2]);
   if (!engine) return 1;
   CHECK(pc_engine_describe(engine, &json, &error) == PC_OK &&

@@ -139,3 +139,14 @@ TEST_CASE("a cancelled session says so") {
   CHECK(error_of([&] { session.next(token); }).status() == PC_CANCELLED);
   CHECK(session.stats().finish == PC_FINISH_CANCELLED);
 }
+
+TEST_CASE("a model's files are looked at without an engine") {
+  const std::string model = model_path();
+  EngineOptions options;
+  options.model_path = model.c_str();
+  CHECK(model_inspect(options).find("\"refused\":null") != std::string::npos);
+  CHECK(model_verify(options).find("\"ok\":true") != std::string::npos);
+  options.model_path = "/nonexistent";
+  CHECK(error_of([&] { model_inspect(options); }).status() == PC_NOT_FOUND);
+  CHECK(error_of([&] { model_verify(options); }).status() == PC_NOT_FOUND);
+}
