@@ -20,10 +20,11 @@ Digest digest_of(std::string_view tag, std::string_view text) {
   return tagged(tag).field(text).finish();
 }
 
-Digest pass_digest(const std::vector<IdentityRun>& runs) {
+Digest pass_digest(const ModuleIdentity& identity) {
   Sha256 hash = tagged("promptcache pass");
-  hash.field(runs.size());
-  for (const IdentityRun& run : runs) {
+  hash.field(static_cast<std::uint64_t>(std::int64_t{identity.origin}));
+  hash.field(identity.runs.size());
+  for (const IdentityRun& run : identity.runs) {
     hash.field(std::uint64_t{run.keep});
     hash.field(static_cast<std::uint64_t>(std::int64_t{run.position}));
     hash.field(std::as_bytes(std::span(run.tokens)));
@@ -81,7 +82,7 @@ ModuleCauses causes_of(const ModuleIdentity& identity) {
   causes.rope = identity.rope;
   causes.adapter = digest_of("promptcache adapter", identity.adapter);
   causes.name_space = digest_of("promptcache namespace", identity.name_space);
-  causes.pass = pass_digest(identity.runs);
+  causes.pass = pass_digest(identity);
   causes.geometry = identity.geometry;
   causes.layout_version = identity.layout_version;
   causes.numerics_version = identity.numerics_version;

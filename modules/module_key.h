@@ -49,8 +49,11 @@ struct ModuleIdentity {
   KvGeometry geometry;
   std::uint32_t layout_version = kKvLayoutVersion;
   std::uint32_t numerics_version = kKvNumericsVersion;
-  std::uint32_t attend = 0;       // what the pass let a module see; the runtime's number
-  std::string name_space;         // modules of different namespaces are never shared
+  std::uint32_t attend = 0;  // what the pass let a module see; the runtime's number
+  std::string name_space;    // modules of different namespaces are never shared
+  // Where states depend on the place (learned positions): the logical position
+  // of the first kept token. 0 for all models whose modules may be moved.
+  std::int32_t origin = 0;
   std::vector<IdentityRun> runs;  // positions strictly increase; the first kept run is at 0
 };
 

@@ -14,10 +14,11 @@ Position base_position(const pml::EncodeJob& job) {
 
 }  // namespace
 
-ModuleIdentity identity_of(const pml::EncodeJob& job, const ModuleIdentity& base) {
+ModuleIdentity identity_of(const pml::EncodeJob& job, const ModuleIdentity& base, bool relocates) {
   ModuleIdentity identity = base;
   // A scaffold's pass is its own kind of attention: three modes, with or without.
   identity.attend = static_cast<std::uint32_t>(job.attend) + (job.scaffold ? 16u : 0u);
+  identity.origin = relocates ? 0 : base_position(job);
   identity.runs.clear();
   for (const pml::JobRun& run : job.runs) {
     identity.runs.push_back({run.tokens, run.position - base_position(job), run.keep});

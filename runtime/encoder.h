@@ -24,8 +24,8 @@
 namespace pc {
 
 // The job as causes of a file: runs counted from the first kept token.
-// `base` holds everything that the job does not say.
-ModuleIdentity identity_of(const pml::EncodeJob& job, const ModuleIdentity& base);
+// `base` holds everything that the job does not say. `relocates`: see Model.
+ModuleIdentity identity_of(const pml::EncodeJob& job, const ModuleIdentity& base, bool relocates);
 
 // Tokens of the whole pass.
 std::uint32_t pass_tokens(const pml::EncodeJob& job);

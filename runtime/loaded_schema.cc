@@ -56,7 +56,7 @@ LoadedSchema::LoadedSchema(std::shared_ptr<const Engine> engine, pml::Layout lay
       jobs_(pml::plan_encoding(layout_)),
       modules_(jobs_.size()) {
   for (std::size_t i = 0; i < jobs_.size(); ++i) {
-    modules_[i].identity = identity_of(jobs_[i], engine_->base_identity());
+    modules_[i].identity = identity_of(jobs_[i], engine_->base_identity(), engine_->model().relocates());
   }
 }
 
@@ -64,7 +64,9 @@ Result<std::shared_ptr<LoadedSchema>> LoadedSchema::parse(std::shared_ptr<const 
                                                           std::string_view text,
                                                           const std::string& base_dir) {
   const pml::ReadFileFn reader = base_dir.empty() ? pml::ReadFileFn() : pml::file_reader(base_dir);
-  PC_TRY(const pml::Schema schema, pml::parse_schema(text, reader));
+  PC_TRY(pml::Schema schema, pml::parse_schema(text, reader));
+  // Learned positions are in every state: each module keeps the schema's place.
+  if (!engine->model().relocates()) schema.positions = pml::Positions::kSchema;
   PC_TRY(pml::Layout layout, pml::lay_out(schema, engine->text_encoder()));
   std::shared_ptr<LoadedSchema> loaded(new LoadedSchema(std::move(engine), std::move(layout)));
   PC_CHECK_OK(pml::check_jobs(loaded->layout_, loaded->jobs_));

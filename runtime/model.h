@@ -73,8 +73,4 @@ Result<std::unique_ptr<Model>> bind_model(const std::string& path, std::uint32_t
 // Loads a Hugging Face folder (config.json and *.safetensors) or a GGUF file
 // (any of its splits). Errors also: kCorrupt where a weight is not finite.
 Result<std::unique_ptr<Model>> load_model(const ModelOptions& options);
-inline Result<std::unique_ptr<Model>> load_model(const std::string& path) {
-  return load_model(ModelOptions{.path = path});
-}
-
 }  // namespace pc

@@ -227,6 +227,7 @@ std::string describe_schema(const LoadedSchema& schema) {
       .value(positions_name(layout.positions))
       .key("attend")
       .value(attend_name(layout.attend));
+  json.key("relocates").value(schema.engine().model().relocates());
   json.key("tokens").value(tokens).key("extent").value(layout.extent).key("bytes").value(bytes);
   json.key("modules").begin_array();
   for (std::uint32_t i = 0; i < layout.modules.size(); ++i)
@@ -301,6 +302,7 @@ std::string explain_prompt(const LoadedPrompt& prompt) {
   JsonWriter json(&text);
   json.begin_object().key("schema").value(prompt.plan.schema);
   json.key("positions").value(positions_name(schema.layout().positions));
+  json.key("relocates").value(schema.engine().model().relocates());
   json.key("attend").value(attend_name(schema.layout().attend));
   json.key("prompt_tokens")
       .value(all)

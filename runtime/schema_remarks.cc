@@ -60,7 +60,9 @@ std::vector<std::string> schema_remarks(const LoadedSchema& schema) {
   if (layout.positions == pml::Positions::kSchema && layout.extent > window) {
     remarks.push_back("the schema's positions reach " + std::to_string(layout.extent) +
                       ", beyond the context window of " + std::to_string(window) +
-                      "; positions=\"compact\" has no such limit");
+                      (schema.engine().model().relocates()
+                           ? "; positions=\"compact\" has no such limit"
+                           : "; the model's learned positions allow no other places"));
   }
   return remarks;
 }

@@ -38,7 +38,11 @@ std::string modules_table(const Json& schema) {
 std::string schema_text(const Json& schema) {
   return "schema " + cell(schema["name"]) + ": positions " + cell(schema["positions"]) +
          ", attend " + cell(schema["attend"]) + "; " + cell(schema["tokens"]) + " tokens, " +
-         size_cell(schema["bytes"]) + " when stored\n\n" + modules_table(schema);
+         size_cell(schema["bytes"]) + " when stored\n" +
+         (schema["relocates"].truth() ? ""
+                                      : "The model learned its positions: a module is found again "
+                                        "only where the schema places it.\n") +
+         "\n" + modules_table(schema);
 }
 
 Json error_json(const promptcache::Error& error, const std::string& file) {

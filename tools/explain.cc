@@ -49,10 +49,14 @@ std::string modules_table(const Json& plan) {
 
 std::string plan_text(const Json& plan) {
   return "schema " + cell(plan["schema"]) + ": positions " + cell(plan["positions"]) + ", attend " +
-         cell(plan["attend"]) + "\n\n" + runs_table(plan) + modules_table(plan) + "\n" +
-         cell(plan["prompt_tokens"]) + " prompt tokens: " + cell(plan["cached_tokens"]) +
-         " from modules, " + cell(plan["computed_tokens"]) +
-         " to compute; the answer starts at position " + cell(plan["end"]) + "\n";
+         cell(plan["attend"]) + "\n" +
+         (plan["relocates"].truth() ? ""
+                                    : "The model learned its positions: a module is found again "
+                                      "only where the schema places it.\n") +
+         "\n" + runs_table(plan) + modules_table(plan) + "\n" + cell(plan["prompt_tokens"]) +
+         " prompt tokens: " + cell(plan["cached_tokens"]) + " from modules, " +
+         cell(plan["computed_tokens"]) + " to compute; the answer starts at position " +
+         cell(plan["end"]) + "\n";
 }
 
 }  // namespace

@@ -9,6 +9,7 @@ namespace {
 constexpr std::array<std::string_view, 2> kHonoured{"attn_logit_softcapping",
                                                     "final_logit_softcapping"};
 constexpr std::uint32_t kDefaultWindow = 4096;
+constexpr std::uint32_t kMaxPattern = 4096;  // layers that a model may have
 
 void slide(std::uint32_t window, std::uint32_t full_every, ModelConfig* out) {
   for (std::uint32_t i = 0; i < out->n_layers; ++i)
@@ -56,7 +57,9 @@ Status configure_gemma_gguf(const GgufKeys& keys, std::uint32_t full_every,
     out->attn_scale = 1 / std::sqrt(static_cast<double>(out->d_model) / out->n_heads);
   }
   PC_TRY(const std::uint32_t window, read_gguf_window(keys));
-  slide(window, full_every, out);
+  PC_TRY(const std::uint32_t pattern,
+         keys.extent_or("attention.sliding_window_pattern", kMaxPattern, full_every));
+  slide(window, pattern, out);
   return ok();
 }
 

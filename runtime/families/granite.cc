@@ -25,6 +25,11 @@ Status configure(JsonView config, ModelConfig* out) {
 }
 
 Status configure_gguf(const GgufKeys& keys, ModelConfig* out) {
+  PC_TRY(const bool rotates, keys.metadata().boolean_or(keys.full("rope.scaling.finetuned"), true));
+  if (!rotates) {
+    return keys.error(Code::kUnsupported, "rope.scaling.finetuned",
+                      "says that the model has no positions, which is not computed for Granite");
+  }
   out->rope_interleaved = true;
   PC_TRY(out->embedding_scale, keys.number_or("embedding_scale", 1));
   PC_TRY(out->residual_scale, keys.number_or("residual_scale", 1));

@@ -19,7 +19,11 @@ Status configure(JsonView config, ModelConfig* out) {
   return ok();
 }
 
-Status configure_gguf(const GgufKeys&, ModelConfig* out) {
+Status configure_gguf(const GgufKeys& keys, ModelConfig* out) {
+  if (keys.has("attention.sliding_window")) {
+    return keys.error(Code::kUnsupported, "attention.sliding_window",
+                      "says that it is OLMo 3, which is not computed");
+  }
   set_common(out);
   return ok();
 }

@@ -19,13 +19,19 @@ void require(bool promise) {
 pc::Status configure(pc::JsonView root) {
   PC_TRY(const std::string architecture, pc::read_architecture(root));
   PC_TRY(const pc::Family* family, pc::find_family(architecture));
-  PC_TRY(pc::ModelConfig config, pc::read_model_config(root, family->default_head_dim));
+  PC_TRY(pc::ModelConfig config, pc::read_model_config(root, family->fields));
   PC_CHECK_OK(family->configure(root, &config));
+  PC_CHECK_OK(pc::check_shape("fuzz", config));
   require(config.windows.size() == config.n_layers);
+  require(config.layer_ropes.size() == config.n_layers);
+  for (const std::uint32_t rope : config.layer_ropes)
+    require(rope == PC_NO_ROPE || rope < config.ropes.size());
   require(config.head_dim % 2 == 0 && config.n_heads % config.n_kv_heads == 0);
-  PC_TRY(const pc::Rope rope, pc::compute_rope(config.rope, config.head_dim));
-  require(rope.dims <= config.head_dim && rope.inv_freq.size() == rope.dims / 2);
-  for (const double f : rope.inv_freq) require(std::isfinite(f) && f > 0);
+  for (const pc::RopeConfig& each : config.ropes) {
+    PC_TRY(const pc::Rope rope, pc::compute_rope(each, config.head_dim, config.context_tokens));
+    require(rope.dims <= config.head_dim && rope.inv_freq.size() == rope.dims / 2);
+    for (const double f : rope.inv_freq) require(std::isfinite(f) && f > 0);
+  }
   return pc::ok();
 }
 

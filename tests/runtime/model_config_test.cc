@@ -15,8 +15,9 @@ namespace {
 Result<ModelConfig> configure(JsonView root) {
   PC_TRY(const std::string architecture, read_architecture(root));
   PC_TRY(const Family* family, find_family(architecture));
-  PC_TRY(ModelConfig config, read_model_config(root, family->default_head_dim));
+  PC_TRY(ModelConfig config, read_model_config(root, family->fields));
   PC_CHECK_OK(family->configure(root, &config));
+  PC_CHECK_OK(check_shape("config.json", config));
   return config;
 }
 
@@ -55,12 +56,12 @@ TEST_CASE("what a file does not say has the architecture's default") {
   CHECK(c->head_dim == 16);
   CHECK(c->norm_eps == 1e-6);
   CHECK_FALSE(c->tied_embeddings);
-  CHECK(c->rope.type == "default");
-  CHECK(c->rope.theta == 10000);
+  CHECK(c->ropes[0].type == "default");
+  CHECK(c->ropes[0].theta == 10000);
   CHECK(c->windows == Windows(4, 0));
   CHECK(c->eos.empty());
   CHECK_FALSE(c->bos);
-  CHECK_FALSE((c->qkv_bias || c->o_bias || c->ffn_bias || c->qk_norm));
+  CHECK_FALSE((c->q_bias || c->o_bias || c->ffn_bias || c->head_norm != HeadNorm::kNone));
   CHECK(config_of("Qwen3ForCausalLM")->head_dim == 128);
 }
 
@@ -73,7 +74,7 @@ TEST_CASE("what a file says counts") {
   CHECK(c->head_dim == 32);
   CHECK(c->norm_eps == 1e-5);
   CHECK(c->tied_embeddings);
-  CHECK((c->qkv_bias && c->o_bias && c->ffn_bias));
+  CHECK((c->q_bias && c->o_bias && c->ffn_bias));
   CHECK(c->bos == 1);
   CHECK(c->eos == std::vector<std::int32_t>{2, 99});
 }
@@ -88,11 +89,11 @@ TEST_CASE("the two dialects of one checkpoint read the same") {
   };
   const ModelConfig v5 = read("llama_rope_llama3_tied_bf16"),
                     v4 = read("llama_rope_llama3_tied_bf16_v4");
-  CHECK(v5.rope.type == "llama3");
-  CHECK(v4.rope.type == v5.rope.type);
-  CHECK(v4.rope.theta == v5.rope.theta);
-  CHECK(v4.rope.factor == v5.rope.factor);
-  CHECK(v4.rope.original_context == v5.rope.original_context);
+  CHECK(v5.ropes[0].type == "llama3");
+  CHECK(v4.ropes[0].type == v5.ropes[0].type);
+  CHECK(v4.ropes[0].theta == v5.ropes[0].theta);
+  CHECK(v4.ropes[0].factor == v5.ropes[0].factor);
+  CHECK(v4.ropes[0].original_context == v5.ropes[0].original_context);
   CHECK(v4.head_dim == v5.head_dim);
   CHECK(v4.eos == v5.eos);
 }
@@ -128,10 +129,10 @@ TEST_CASE("Qwen has a window in some layers, where it is switched on") {
     CHECK(config_of(a, on + R"("sliding_window":64,)" + types)->windows == Windows{64, 0, 0, 0});
     refused(config_of(a, types), Code::kUnsupported, "layer 0");
   }
-  CHECK(config_of("Qwen2ForCausalLM")->qkv_bias);
+  CHECK(config_of("Qwen2ForCausalLM")->q_bias);
   CHECK_FALSE(config_of("Qwen2ForCausalLM")->o_bias);
-  CHECK(config_of("Qwen3ForCausalLM")->qk_norm);
-  CHECK_FALSE(config_of("Qwen3ForCausalLM")->qkv_bias);
+  CHECK(config_of("Qwen3ForCausalLM")->head_norm == HeadNorm::kEach);
+  CHECK_FALSE(config_of("Qwen3ForCausalLM")->q_bias);
 }
 
 TEST_CASE("Llama has no window") {
@@ -163,7 +164,8 @@ TEST_CASE("a field that changes the computation is refused by its name") {
   refused(llama(R"("logits_scaling":8.0)"), Code::kUnsupported, "logits_scaling");
   refused(llama(R"("final_logit_softcapping":30)"), Code::kUnsupported, "final_logit_softcapping");
   refused(llama(R"("num_local_experts":8)"), Code::kUnsupported, "num_local_experts");
-  refused(llama(R"("hidden_act":"gelu")"), Code::kUnsupported, "hidden_act \"gelu\"");
+  refused(llama(R"("hidden_act":"relu2")"), Code::kUnsupported, "hidden_act \"relu2\"");
+  CHECK(llama(R"("hidden_act":"gelu")")->activation == PC_ACTIVATION_GELU);
   refused(llama(R"("rope_scaling":{"type":"dynamic","factor":2})"), Code::kUnsupported,
           "\"dynamic\"");
   CHECK(
@@ -184,7 +186,7 @@ TEST_CASE("numbers out of range are refused before anything is allocated") {
   refused(llama(R"("head_dim":16777216)"), Code::kUnsupported, "times head_dim");
   refused(llama(R"("head_dim":99999999999)"), Code::kCorrupt, "head_dim");
   refused(llama(R"("head_dim":"16")"), Code::kCorrupt, "head_dim");
-  refused(llama(R"("rms_norm_eps":-1)"), Code::kUnsupported, "rms_norm_eps");
+  refused(llama(R"("rms_norm_eps":-1)"), Code::kUnsupported, "epsilon");
   refused(llama(R"("eos_token_id":100)"), Code::kMismatch, "eos_token_id");
   refused(llama(R"("bos_token_id":1.5)"), Code::kCorrupt, "bos_token_id");
   CHECK(llama(R"("eos_token_id":-1,"bos_token_id":-1)")->eos.empty());
@@ -215,7 +217,7 @@ TEST_CASE("an unknown architecture is named, with its reason and what there is")
   refused(config_of("MixtralForCausalLM"), Code::kUnsupported, "experts");
   refused(config_of("Qwen3MoeForCausalLM"), Code::kUnsupported, "experts");
   refused(config_of("T5ForConditionalGeneration"), Code::kUnsupported, "encoder");
-  refused(config_of("GPT2LMHeadModel"), Code::kUnsupported, "absolute positions");
+  refused(config_of("DeepseekV3ForCausalLM"), Code::kUnsupported, "latent attention");
   refused(config_of("NewForCausalLM"), Code::kUnsupported,
           "\"NewForCausalLM\" is not supported; supported are");
   refused(configure(JsonDocument::parse(R"({"architectures":[]})", "c")->root()),

@@ -35,7 +35,7 @@ const char* const kModels[] = {"llama",
                                "smollm2_v4"};
 
 std::unique_ptr<Model> load(const std::string& folder) {
-  auto model = load_model(folder);
+  auto model = load_model({.path = folder});
   if (!model.ok()) FAIL(model.error().message);
   return std::move(model).value();
 }
@@ -239,7 +239,7 @@ class Spoiled {
     folder.write(
         "model.safetensors",
         safetensors_file(header_ + std::string((8 - header_.size() % 8) % 8 + shift_, ' '), data_));
-    return load_model(folder.path());
+    return load_model({.path = folder.path()});
   }
   Spoiled& shift(std::size_t n) {
     shift_ = n;
@@ -318,12 +318,12 @@ TEST_CASE("weights that lie at odd addresses are refused") {
 TEST_CASE("what is no checkpoint is said to be none") {
   const TempFolder folder;
   const auto message = [&] {
-    const auto model = load_model(folder.path());
+    const auto model = load_model({.path = folder.path()});
     REQUIRE_FALSE(model.ok());
     CHECK_THAT(model.error().message, Catch::Contains(folder.path()));
     return model.error().message;
   };
-  CHECK_FALSE(load_model(folder.path() + "/absent").ok());
+  CHECK_FALSE(load_model({.path = folder.path() + "/absent"}).ok());
   CHECK_THAT(message(), Catch::Contains("no config.json"));
   folder.write("config.json", "{");
   CHECK_THAT(message(), Catch::Contains("not valid JSON"));
@@ -343,5 +343,5 @@ TEST_CASE("the published small checkpoint loads") {
   const auto model = load((shared_dir() / "assets/tiny-random-llama").string());
   CHECK(model->desc.head_dim == 16);
   CHECK(model->desc.embedding.dtype == PC_DTYPE_F16);
-  CHECK(model->desc.rope_scale == 1.0f);
+  CHECK(model->desc.ropes[0].scale == 1.0f);
 }

@@ -4,7 +4,8 @@
 
 #include <catch2/catch.hpp>
 #include <cmath>
-#include <cstring>
+#include <cstdlib>
+#include <fstream>
 
 #include "runtime/cpu_backend.h"
 #include "runtime/json.h"
@@ -21,9 +22,9 @@ constexpr double kTolerance = 1e-4;  // of logits of order one, f32 against f32
 // activations to 8 bits: relative, in L2. Step by step they go through f32.
 constexpr double kBf16Tolerance = 0.02;
 
-std::unique_ptr<Model> load(const std::string& name) {
-  auto model = load_model((source_dir() / "tests/golden/models" / name).string());
-  INFO(name << ": " << (model.ok() ? "" : model.error().message));
+std::unique_ptr<Model> load(const std::string& path, std::uint32_t context = 0) {
+  auto model = load_model({.path = path, .context_tokens = context});
+  INFO(path << ": " << (model.ok() ? "" : model.error().message));
   REQUIRE(model.ok());
   return std::move(model).value();
 }
@@ -57,47 +58,90 @@ double relative_error(const std::vector<float>& got, const float* want) {
   return std::sqrt(difference / norm);
 }
 
+// One line of what was measured, for scripts/models-table.
+void report(const std::string& kind, const std::string& name, const Model& model, double worst) {
+  const char* path = std::getenv("PC_PARITY_REPORT");
+  if (!path) return;
+  std::ofstream(path, std::ios::app)
+      << "{\"kind\": \"" << kind << "\", \"name\": \"" << name << "\", \"family\": \""
+      << model.family << "\", \"format\": \"" << model.format << "\", \"positions\": \""
+      << position_scheme_name(model.positions())
+      << "\", \"relocates\": " << (model.relocates() ? "true" : "false") << ", \"worst\": " << worst
+      << "}\n";
+}
+
+// The first matrix of a block says how the weights are stored.
+bool has_type(const Model& model, pc_dtype type) {
+  return model.desc.layers[0].wq.dtype == static_cast<std::uint32_t>(type);
+}
+
+// One case of a fixture: token by token, then as one prompt. `want` is [n][vocab].
+double check_case(const Model& model, JsonView sample, const float* want) {
+  const auto tokens = integers(sample.member("tokens").value());
+  const auto positions = integers(sample.member("positions").value());
+  const std::uint32_t vocab = model.desc.vocab_size;
+  const auto n = static_cast<std::uint32_t>(tokens.size());
+  std::vector<pc_run> one_by_one, whole;  // whole: a run for each stretch without a jump
+  for (std::size_t i = 0; i < n; ++i) {
+    one_by_one.push_back({&tokens[i], 1, positions[i], positions[i], 1});
+    if (i == 0 || positions[i] != positions[i - 1] + 1)
+      whole.push_back({&tokens[i], 0, positions[i], positions[i], 1});
+    ++whole.back().n_tokens;
+  }
+  PlanRunner runner(cpu_backend(), model.desc, KvType::kF32, 2);
+  const auto steps = runner.compute({}, one_by_one, n, false);
+  const auto prefill = runner.compute({}, whole, n, true);
+  double worst = 0;
+  for (std::size_t i = 0; i < n; ++i)
+    worst = std::max(worst, worst_row(steps[i], want + i * vocab));
+  REQUIRE(worst <= kTolerance);
+  const float* last = want + (n - 1) * std::size_t{vocab};
+  if (has_type(model, PC_DTYPE_BF16)) {
+    REQUIRE(relative_error(prefill[0], last) <= kBf16Tolerance);
+    return worst;
+  }
+  REQUIRE(worst_row(prefill[0], last) <= kTolerance);
+  return std::max(worst, worst_row(prefill[0], last));
+}
+
+void check_model(const std::string& path, const std::filesystem::path& expected_folder) {
+  const std::string name = std::filesystem::path(path).filename().string();
+  INFO(name);
+  const JsonDocument expected = read_json(expected_folder / "expected.json");
+  const std::vector<float> logits = read_floats(expected_folder / "expected.bin");
+  const JsonView cases = expected.root().member("cases").value();
+  std::size_t read = 0;
+  double worst = 0;
+  for (std::size_t c = 0; c < cases.size(); ++c) {
+    const auto context = static_cast<std::uint32_t>(cases.at(c).integer_or("context", 0).value());
+    const auto model = load(path, context);
+    INFO("case " << c);
+    worst = std::max(worst, check_case(*model, cases.at(c), logits.data() + read));
+    read += cases.at(c).member("tokens")->size() * model->desc.vocab_size;
+    if (c + 1 == cases.size()) report("logits", name, *model, worst);
+  }
+  REQUIRE(read == logits.size());
+}
+
 TEST_CASE("every family's logits equal transformers' at every position") {
   std::size_t n_models = 0;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(source_dir() / "tests/golden/models")) {
+  for (const auto& entry : std::filesystem::directory_iterator(golden("models"))) {
     if (!std::filesystem::exists(entry.path() / "expected.json")) continue;
-    const std::string name = entry.path().filename().string();
-    INFO(name);
-    const auto model = load(name);
-    PlanRunner runner(cpu_backend(), model->desc, KvType::kF32, 2);
-    const JsonDocument expected = read_json(entry.path() / "expected.json");
-    const std::vector<float> logits = read_floats(entry.path() / "expected.bin");
-    const JsonView cases = expected.root().member("cases").value();
-    const float* want = logits.data();
-    for (std::size_t c = 0; c < cases.size(); ++c) {
-      const auto tokens = integers(cases.at(c).member("tokens").value());
-      const auto positions = integers(cases.at(c).member("positions").value());
-      std::vector<pc_run> one_by_one;
-      for (std::size_t i = 0; i < tokens.size(); ++i)
-        one_by_one.push_back({&tokens[i], 1, positions[i], positions[i], 1});
-      const auto n = static_cast<std::uint32_t>(tokens.size());
-      const auto steps = runner.compute({}, one_by_one, n, false);
-      std::vector<pc_run> whole;  // a run for each stretch without a jump
-      for (std::size_t i = 0; i < tokens.size(); ++i) {
-        if (i == 0 || positions[i] != positions[i - 1] + 1)
-          whole.push_back({&tokens[i], 0, positions[i], positions[i], 1});
-        ++whole.back().n_tokens;
-      }
-      const auto prefill = runner.compute({}, whole, n, true);
-      for (std::size_t i = 0; i < tokens.size(); ++i)
-        REQUIRE(worst_row(steps[i], want + i * model->desc.vocab_size) <= kTolerance);
-      const float* last = want + (tokens.size() - 1) * model->desc.vocab_size;
-      if (model->desc.layers[0].wq.dtype == PC_DTYPE_BF16)
-        REQUIRE(relative_error(prefill[0], last) <= kBf16Tolerance);
-      else
-        REQUIRE(worst_row(prefill[0], last) <= kTolerance);
-      want += tokens.size() * model->desc.vocab_size;
-    }
-    REQUIRE(want == logits.data() + logits.size());
+    check_model(entry.path().string(), entry.path());
     ++n_models;
   }
-  REQUIRE(n_models >= 9);
+  REQUIRE(n_models >= 30);
+}
+
+TEST_CASE("the same models as GGUF files, and quantised ones, equal transformers") {
+  const JsonDocument index = read_json(golden("gguf/index.json"));
+  const std::filesystem::path folder = golden("gguf");
+  REQUIRE(index.root().size() >= 35);
+  for (std::size_t i = 0; i < index.root().size(); ++i) {
+    const JsonView entry = index.root().at(i);
+    const std::string file(entry.member("file")->string().value());
+    check_model((folder / file).string(), folder / entry.member("expected")->string().value());
+  }
 }
 
 RawPlan read_plan(JsonView root) {
@@ -135,29 +179,32 @@ RawPlan read_plan(JsonView root) {
 
 TEST_CASE("plans equal transformers with a block mask and position ids") {
   std::size_t n_plans = 0;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(source_dir() / "tests/golden/plans")) {
+  for (const auto& entry : std::filesystem::directory_iterator(golden("plans"))) {
     if (entry.path().extension() != ".json") continue;
     INFO(entry.path().filename().string());
     const JsonDocument document = read_json(entry.path());
-    const auto model = load(std::string(document.root().member("model")->string().value()));
+    const auto model =
+        load(golden("models/" + std::string(document.root().member("model")->string().value())));
     const RawPlan plan = read_plan(document.root());
     auto bin = entry.path();
     const std::vector<float> want = read_floats(bin.replace_extension(".bin"));
     PlanRunner runner(cpu_backend(), model->desc, KvType::kF32, 2);
     const auto got = runner.run(plan);
     REQUIRE(got.size() * model->desc.vocab_size == want.size());
+    double worst = 0;
     for (std::size_t i = 0; i < got.size(); ++i)
-      REQUIRE(worst_row(got[i], want.data() + i * model->desc.vocab_size) <= kTolerance);
+      worst = std::max(worst, worst_row(got[i], want.data() + i * model->desc.vocab_size));
+    REQUIRE(worst <= kTolerance);
+    report("plan", entry.path().stem().string(), *model, worst);
     ++n_plans;
   }
-  REQUIRE(n_plans >= 6);
+  REQUIRE(n_plans >= 100);
 }
 
 TEST_CASE("the published greedy tokens of tiny-random-llama") {
   if (shared_dir().empty()) return;
   const auto folder = shared_dir() / "assets/tiny-random-llama";
-  auto model = load_model(folder.string());
+  auto model = load_model({.path = folder.string()});
   INFO((model.ok() ? "" : model.error().message));
   REQUIRE(model.ok());
   const JsonDocument expected = read_json(folder / "expected.json");

@@ -1,6 +1,7 @@
 #include "runtime/rope.h"
 
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <string>
 
 #include "tests/support/fixture.h"  // golden
@@ -13,7 +14,7 @@ namespace {
 Result<Rope> rope_of(const std::string& config, std::uint32_t head_dim = 64) {
   PC_TRY(const JsonDocument document, JsonDocument::parse(config, "config.json"));
   PC_TRY(const RopeConfig rope, read_rope_config(document.root(), 4096));
-  return compute_rope(rope, head_dim);
+  return compute_rope(rope, head_dim, 4096);
 }
 
 void refused(const std::string& config, const std::string& part) {
@@ -38,7 +39,9 @@ TEST_CASE("frequencies and attention factors are those of transformers") {
     const auto head_dim = static_cast<std::uint32_t>(*row.member("head_dim")->integer());
     const auto config = read_rope_config(row, context);
     REQUIRE(config.ok());
-    const auto rope = compute_rope(*config, head_dim);
+    // The context that is opened, where a scheme asks for it.
+    const auto opened = static_cast<std::uint32_t>(*row.integer_or("seq_len", context));
+    const auto rope = compute_rope(*config, head_dim, opened);
     REQUIRE(rope.ok());
 
     const JsonView expected = *row.member("inv_freq");
@@ -78,8 +81,24 @@ TEST_CASE("a part of the head may be rotated") {
   refused(R"({"partial_rotary_factor": 0.05})", "even");
 }
 
+TEST_CASE("LongRoPE's table is chosen by the context that is opened") {
+  const std::string text = R"({"rope_scaling": {"type": "su", "short_factor": [1, 2], )"
+                           R"("long_factor": [4, 8], "original_max_position_embeddings": 1024}})";
+  const auto document = JsonDocument::parse(text, "config.json");
+  const auto config = read_rope_config(document->root(), 4096);
+  REQUIRE(config.ok());
+  const auto at_most = compute_rope(*config, 4, 1024), beyond = compute_rope(*config, 4, 1025);
+  REQUIRE(at_most.ok());
+  REQUIRE(beyond.ok());
+  CHECK(at_most->inv_freq == std::vector<double>{1, 0.01 / 2});
+  CHECK(beyond->inv_freq == std::vector<double>{0.25, 0.01 / 8});
+  CHECK(at_most->scale == beyond->scale);
+  CHECK(at_most->scale == Approx(std::sqrt(1 + std::log(4.0) / std::log(1024.0))));
+  CHECK_FALSE(compute_rope(*config, 8, 1024).ok());  // four pairs, two factors
+}
+
 TEST_CASE("other schemes are refused by their names") {
-  for (const char* type : {"dynamic", "longrope", "su", "mrope", "proportional", "axial", ""}) {
+  for (const char* type : {"dynamic", "mrope", "proportional", "axial", ""}) {
     refused(R"({"rope_scaling": {"type": ")" + std::string(type) + R"(", "factor": 2}})",
             "RoPE type \"" + std::string(type) + "\"");
   }
