@@ -114,10 +114,15 @@ def logits_of(model, tokens, positions):
         if positions == list(range(len(tokens))):
             return model(input_ids=ids, use_cache=False).logits[0]
         # An explicit mask: positions that jump would otherwise be read as packed sequences.
-        n = len(tokens)
-        mask = torch.full((n, n), torch.finfo(torch.float32).min).triu(1)[None, None]
-        return model(input_ids=ids, position_ids=torch.tensor([positions]),
-                     attention_mask=mask, use_cache=False).logits[0]
+        low, at = torch.finfo(torch.float32).min, torch.tensor(positions)
+        distance = at[:, None] - at[None, :]
+        mask = torch.where(distance < 0, low, 0.0)[None, None]
+        window = getattr(model.config, "sliding_window", None)
+        if window and "sliding_attention" in (getattr(model.config, "layer_types", None) or []):
+            near = torch.where(distance >= window, low, 0.0)[None, None] + mask
+            mask = {"full_attention": mask, "sliding_attention": near.clamp(min=low)}
+        return model(input_ids=ids, position_ids=at[None], attention_mask=mask,
+                     use_cache=False).logits[0]
 
 
 def cases_of(options):
