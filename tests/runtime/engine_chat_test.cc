@@ -1,0 +1,118 @@
+// What the engine gives PML to write turns with: the model's format, one that
+// the user names or writes down, and tokens as the publisher's.
+#include <catch2/catch.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "pml/chat_template.h"
+#include "pml/encode_plan.h"
+#include "pml/layout.h"
+#include "pml/prompt_parser.h"
+#include "pml/resolve.h"
+#include "pml/schema_parser.h"
+#include "runtime/engine.h"
+#include "tests/support/temp_folder.h"
+#include "tests/support/tiny_checkpoint.h"
+
+namespace pc::test {
+namespace {
+
+template <class T>
+T must(Result<T> result) {
+  INFO((result.ok() ? "" : result.error().message));
+  REQUIRE(result.ok());
+  return std::move(result).value();
+}
+
+EngineOptions options_for(const std::string& model, const std::string& chat = "") {
+  EngineOptions o;
+  o.model_path = model;
+  o.cache_mode = CacheMode::kOff;
+  o.chat_template = chat;
+  o.n_threads = 1;
+  return o;
+}
+
+// The tokens of the flat prompt.
+Result<Tokens> flat(const Engine& engine, const std::string& schema, const std::string& prompt) {
+  const pml::TextEncoder& encoder = engine.text_encoder();
+  PC_TRY(const pml::Schema parsed, pml::parse_schema("<schema name='s'>" + schema + "</schema>"));
+  PC_TRY(const pml::Layout layout, pml::lay_out(parsed, encoder));
+  PC_TRY(const pml::Prompt asked, pml::parse_prompt("<prompt schema='s'>" + prompt + "</prompt>"));
+  PC_TRY(const pml::Plan plan, pml::resolve(asked, layout, pml::plan_encoding(layout), encoder));
+  Tokens all;
+  for (const pml::PlanRun& run : plan.runs)
+    all.insert(all.end(), run.tokens.begin(), run.tokens.end());
+  return all;
+}
+
+// BOS and the tokens of a whole text, as the publisher encodes it.
+Tokens published(const Engine& engine, const std::string& text) {
+  Tokens all = must(engine.tokenizer().encode(text));
+  all.insert(all.begin(), *engine.tokenizer().bos());
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("Llama 2's vocabulary: a chat's tokens are the published ones from the first on") {
+  const char* shared = std::getenv("PC_SHARED_DIR");
+  const std::string model = std::string(shared ? shared : "") + "/assets/tiny-random-llama";
+  if (!std::filesystem::exists(model)) {
+    std::puts("skipped: there is no $PC_SHARED_DIR/assets/tiny-random-llama");
+    return;
+  }
+  const auto engine = must(Engine::open(options_for(model)));
+  REQUIRE(engine->text_encoder().chat);
+  CHECK(engine->text_encoder().chat->name == "llama2");  // recognised from its files
+  const std::string doc = "<module name='doc'>Read this.</module>";
+  CHECK(must(flat(*engine, doc, "<user>Hello</user>")) ==
+        published(*engine, "[INST] Hello [/INST]"));
+  // A run is a text of its own, hence the spaces behind the line ends.
+  CHECK(must(flat(*engine, "<system>Be kind.</system>" + doc, "<user>Hello</user>")) ==
+        published(*engine, "[INST] <<SYS>>\n Be kind.\n<</SYS>>\n\n Hello [/INST]"));
+
+  const auto vicuna = must(Engine::open(options_for(model, "vicuna")));
+  CHECK(must(flat(*vicuna, doc, "<user>Hello</user>")) ==
+        published(*vicuna, "USER: Hello ASSISTANT:"));
+}
+
+TEST_CASE("a format out of a file, and what is wrong with one") {
+  const TinyCheckpoint checkpoint(3);
+  const TempFolder folder;
+  const std::string path = folder.path() + "/mine.json";
+  folder.write("mine.json", R"({"system":{"prefix":"","suffix":"\n"},
+      "user":{"prefix":"Q: ","suffix":"\n"}, "assistant":{"prefix":"A: ","suffix":"\n"},
+      "generation_prefix":"A:"})");
+  const auto engine = must(Engine::open(options_for(checkpoint.path(), path)));
+  CHECK(engine->text_encoder().chat->name == path);
+  const auto error = flat(*engine, "<module name='m'>text</module>", "<user>Hello</user>");
+  CHECK(error.ok());
+
+  folder.write("mine.json", R"({"roles":{}})");
+  const auto wrong = Engine::open(options_for(checkpoint.path(), path));
+  REQUIRE_FALSE(wrong.ok());
+  CHECK_THAT(wrong.error().message, Catch::Matchers::Contains(path) &&
+                                        Catch::Matchers::Contains("no field \"roles\" here"));
+  CHECK(Engine::open(options_for(checkpoint.path(), "./none.json")).error().code ==
+        Code::kNotFound);
+  CHECK(Engine::open(options_for(checkpoint.path(), "bogus")).error().code ==
+        Code::kInvalidArgument);
+}
+
+TEST_CASE("without a format plain text works, and a role's error says what to pass") {
+  const TinyCheckpoint checkpoint(3);
+  const auto engine = must(Engine::open(options_for(checkpoint.path())));
+  REQUIRE_FALSE(engine->text_encoder().chat);
+  CHECK(
+      must(flat(*engine, "Some text.<module name='m'>A document.</module>", "<m/>And a question?"))
+          .size() > 3);
+  const auto refused = flat(*engine, "<module name='m'>text</module>", "<m/><user>Hello</user>");
+  REQUIRE_FALSE(refused.ok());
+  CHECK(refused.error().line == 1);
+  CHECK_THAT(refused.error().message, Catch::Matchers::Contains("--chat-template NAME") &&
+                                          Catch::Matchers::Contains("--chat-template FILE.json"));
+}
+
+}  // namespace pc::test
