@@ -1,5 +1,6 @@
 #include "runtime/bpe_model.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "runtime/tokenizer_config.h"  // kMaxVocabSize, kMaxTokenBytes
@@ -9,6 +10,9 @@ namespace pc {
 namespace {
 
 constexpr std::size_t kMaxMerges = std::size_t{2} << 20;
+// Ids may have holes, where added tokens stand; a table over all of them must
+// not be far larger than the file that asks for it.
+constexpr std::size_t kMaxHoles = 65536;
 constexpr TokenId kNone = -1;
 
 using MergeParts = std::pair<std::string_view, std::string_view>;
@@ -105,8 +109,9 @@ Status BpeModel::read_flags(JsonView model) {
 
 Status BpeModel::read_vocab(JsonView vocab) {
   if (vocab.size() == 0) return vocab.error(Code::kCorrupt, "holds no tokens");
-  return vocab.for_each_member([this](std::string_view piece, JsonView value) -> Status {
-    PC_TRY(const std::int64_t id, value.integer_in(0, kMaxVocabSize - 1));
+  const auto end = std::min<std::size_t>(kMaxVocabSize, 2 * vocab.size() + kMaxHoles);
+  return vocab.for_each_member([&](std::string_view piece, JsonView value) -> Status {
+    PC_TRY(const std::int64_t id, value.integer_in(0, static_cast<std::int64_t>(end) - 1));
     const auto i = static_cast<std::size_t>(id);
     if (piece.size() > kMaxTokenBytes) {
       return value.error(Code::kCorrupt, "a token of more than 4096 bytes");
