@@ -110,7 +110,7 @@ void add_model(CLI::App* verb, Options* o) {
   add_context(verb, o);
   add_kv_type(verb, o);
   add(verb, "--chat-template", o->chat_template, "NAME",
-      "e.g. chatml, llama3; default: recognised from the model's files");
+      "e.g. chatml, llama3, or FILE.json; default: recognised from the model's files");
   add(verb, "--backend", o->backend, "PATH",
       "cpu, or the absolute path of a plug-in; default: cpu");
   add_switch(verb, "-q,--quiet", o->quiet, "no progress, statistics or remarks");

@@ -100,7 +100,9 @@ typedef struct pc_engine_options {
   uint32_t kv_type;          /* pc_kv_type; default bf16 */
   uint64_t cache_bytes;      /* budget of the store; default 8 GiB */
   const char* cache_namespace; /* modules of different namespaces are never shared */
-  const char* chat_template; /* a name ("chatml"); NULL: recognised from the model's files */
+  /* A name ("chatml"), or the path of a JSON file: with a '/', or ending in ".json"
+     (docs/CHAT_TEMPLATES.md). NULL: recognised from the model's files. */
+  const char* chat_template;
   const char* backend;       /* NULL or "cpu", or the absolute path of a plug-in */
   uint32_t n_threads;        /* default: as many as this process may use */
   uint32_t context_tokens;   /* at most the model's own; default: the model's own */

@@ -10,7 +10,9 @@ Deterministic. Writes <out>:
     {"family":   "chatml",      the format that must be recognised
      "of":       "Qwen2.5",     models whose template puts out the same
      "template": "{% for ...",
-     "bos": "<s>", "eos": "</s>",
+     "strings":  "chatml",      the format whose strings it puts out; another than the family
+                              where a user's switch chooses between them
+   "bos": "<s>", "eos": "</s>",
      "loose":    false,         true: equal but for spaces next to the markers
      "conversations": [
        {"turns":    [["user", "Hello"], ...],   as a PML document has them
@@ -100,7 +102,7 @@ def named(before, after, end, name_is_value=True):
 
 
 def template(family, of, text, bos="<s>", eos="</s>", conversations=CONVERSATIONS, written=None,
-             given=None, not_ours=None, loose=False):
+             given=None, not_ours=None, loose=False, strings=None):
     """`written`: the order in which a PML document has the turns; `given`: what the template
     gets for a message; `not_ours`: what it adds to a conversation."""
     done = []
@@ -114,7 +116,7 @@ def template(family, of, text, bos="<s>", eos="</s>", conversations=CONVERSATION
         assert not extra or rendered.count(extra) == 1, (of, rendered)
         done.append({"turns": written(turns) if written else turns, "rendered": rendered,
                      "not_ours": extra})
-    return {"family": family, "of": of, "template": text, "bos": bos, "eos": eos, "loose": loose,
+    return {"family": family, "of": of, "template": text, "strings": strings or family, "bos": bos, "eos": eos, "loose": loose,
             "conversations": done}
 
 
@@ -188,7 +190,10 @@ def smollm3():
     def injects(m):
         return "" if has_system(m) else "<|im_start|>system\n" + header + "<|im_end|>\n"
     return [template("smollm3", "SmolLM3, its system text with /system_override", text("", ""),
-                     given=given, not_ours=injects)]
+                     given=given, not_ours=injects),
+            template("smollm3", "SmolLM3 with thinking turned off",
+                     text("<think>\\n\\n</think>\\n", "<think>\\n\\n</think>\\n"),
+                     given=given, not_ours=injects, strings="smollm3-no-think")]
 
 
 def llama():
