@@ -46,12 +46,14 @@ class BpeTokenizer final : public Tokenizer {
     bool add_bos = false;
     if (const auto rules = root.find("post_processor"))
       PC_CHECK_OK(read_template(*rules, &add_bos));
-    return complete(config, add_bos, std::move(hash));
+    complete(config, add_bos, std::move(hash));
+    return ok();
   }
 
   Status load(BpeParts parts, const TokenizerConfig& config) {
     PC_TRY(Sha256 hash, take(std::move(parts)));
-    return complete(config, /*add_bos_by_default=*/false, std::move(hash));
+    complete(config, /*add_bos_by_default=*/false, std::move(hash));
+    return ok();
   }
 
  private:

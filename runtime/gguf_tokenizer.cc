@@ -1,7 +1,6 @@
 #include "runtime/gguf_tokenizer.h"
 
 #include <algorithm>
-#include <cmath>
 #include <span>
 #include <string>
 #include <string_view>
@@ -174,10 +173,6 @@ Result<SentencepieceParts> read_pieces(const GgufMetadata& metadata, const Vocab
   PC_CHECK_OK(check_length(metadata, kScores, vocabulary.tokens.size()));
   PC_TRY(const std::vector<float> scores, metadata.floats(kScores));
   for (std::size_t i = 0; i < scores.size(); ++i) {
-    if (!std::isfinite(scores[i])) {
-      return metadata.error(Code::kCorrupt, kScores,
-                            quoted(i, vocabulary.tokens[i]) + "has a score that is no number");
-    }
     std::string text(vocabulary.tokens[i]);
     // The format spells these as text, tokenizer.model as the vocabulary does.
     if (vocabulary.types[i] == Type::kUserDefined) replace_all(" ", "▁", &text);

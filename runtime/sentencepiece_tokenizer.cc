@@ -10,6 +10,7 @@
 #include "base/mapped_file.h"
 #include "runtime/sentencepiece_model.h"
 #include "runtime/text_normalizer.h"  // replace_all
+#include "runtime/utf8.h"             // one_line
 
 namespace pc {
 namespace {
@@ -52,7 +53,8 @@ class SentencepieceTokenizer final : public Tokenizer {
     if (model.add_dummy_prefix) {
       PC_CHECK_OK(load_library(&without_prefix_, rewrite_sentencepiece_model(model, false), name));
     }
-    return describe(model, config);
+    describe(model, config);
+    return ok();
   }
 
  private:
@@ -62,13 +64,13 @@ class SentencepieceTokenizer final : public Tokenizer {
       const auto status = processor->LoadFromSerializedProto(file);
       if (status.ok()) return ok();
       return error(Code::kCorrupt,
-                   name + ": not a sound sentencepiece model: " + std::string(status.message()));
+                   name + ": not a sound sentencepiece model: " + one_line(status.message()));
     } catch (const std::exception& e) {
       return error(Code::kCorrupt, name + ": not a sound sentencepiece model: " + e.what());
     }
   }
 
-  Status describe(const SentencepieceModel& model, const TokenizerConfig& config) {
+  void describe(const SentencepieceModel& model, const TokenizerConfig& config) {
     const bool is_bpe = model.kind == SentencepieceModel::Kind::kBpe;
     facts_.description = std::string("sentencepiece ") + (is_bpe ? "bpe" : "unigram") + ", " +
                          std::to_string(model.pieces.size()) + " pieces";
@@ -87,7 +89,7 @@ class SentencepieceTokenizer final : public Tokenizer {
     n_pieces_ = model.pieces.size();
     take_added(model, config);
     take_ids();
-    return complete(config, /*add_bos_by_default=*/true, std::move(hash));
+    complete(config, /*add_bos_by_default=*/true, std::move(hash));
   }
 
   void take_added(const SentencepieceModel& model, const TokenizerConfig& config) {

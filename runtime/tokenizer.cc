@@ -122,7 +122,7 @@ void Tokenizer::add_token(const AddedToken& token) {
   if (is_text) text_added_.add(token);
 }
 
-Status Tokenizer::complete(const TokenizerConfig& config, bool add_bos_by_default, Sha256 hash) {
+void Tokenizer::complete(const TokenizerConfig& config, bool add_bos_by_default, Sha256 hash) {
   const auto resolve = [this](const std::optional<std::string>& spelling,
                               std::optional<TokenId>* id) {
     if (spelling) *id = token_to_id(*spelling);
@@ -134,7 +134,7 @@ Status Tokenizer::complete(const TokenizerConfig& config, bool add_bos_by_defaul
   facts_.turn_ends = config.turn_ends;
   facts_.chat_template = config.chat_template;
   facts_.vocab_size = static_cast<std::uint32_t>(bytes_.size());
-  PC_CHECK_OK(choose_placeholder());
+  choose_placeholder();
 
   hash.field(kTokenizerCodeVersion);
   for (const AddedToken& token : added_.all()) {
@@ -146,20 +146,18 @@ Status Tokenizer::complete(const TokenizerConfig& config, bool add_bos_by_defaul
   hash.field(std::uint64_t{facts_.add_bos});
   hash.field(static_cast<std::uint64_t>(facts_.placeholder));
   facts_.digest = hash.finish();
-  return ok();
 }
 
 // unk, unless the model uses one token for several jobs (GPT-2 ends texts with
 // it): text after a slot must not look as if it began a new document. Then a
-// space, which every text may hold.
-Status Tokenizer::choose_placeholder() {
+// space, which every text may hold; a vocabulary without one has no such texts.
+void Tokenizer::choose_placeholder() {
   if (facts_.unk && facts_.unk != facts_.bos && facts_.unk != facts_.eos) {
     facts_.placeholder = *facts_.unk;
-    return ok();
+    return;
   }
-  PC_TRY(const Tokens space, encode_run(" "));
-  facts_.placeholder = space.empty() ? 0 : space.front();
-  return ok();
+  const auto space = encode_run(" ");
+  facts_.placeholder = space.ok() && !space->empty() ? space->front() : 0;
 }
 
 Result<std::unique_ptr<Tokenizer>> load_tokenizer(const std::string& path) {

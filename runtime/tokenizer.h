@@ -111,7 +111,7 @@ class Tokenizer {
   // hidden_), then added tokens, then complete(), to which they hand a hash of
   // everything of theirs that decides about ids.
   void add_token(const AddedToken& token);
-  Status complete(const TokenizerConfig& config, bool add_bos_by_default, Sha256 hash);
+  void complete(const TokenizerConfig& config, bool add_bos_by_default, Sha256 hash);
 
   TokenizerFacts facts_;
   bool prefix_after_added_ = false;  // the publisher puts a dummy prefix behind added tokens
@@ -128,7 +128,7 @@ class Tokenizer {
 
   Status encode_around(const AddedTokens& added, std::string_view text, Prefix prefix,
                        Tokens* out) const;
-  Status choose_placeholder();
+  void choose_placeholder();
 
   AddedTokens added_;       // recognised in markup
   AddedTokens text_added_;  // white space that is vocabulary: recognised in text too

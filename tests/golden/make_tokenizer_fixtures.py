@@ -2,20 +2,25 @@
 """Makes tests/golden/tokenizers/: small trained tokenizers of each supported kind,
 texts, and the ids that the `tokenizers` and `sentencepiece` packages give them.
 
-    pip install tokenizers sentencepiece && python3 make_tokenizer_fixtures.py
+    pip install tokenizers sentencepiece gguf && python3 make_tokenizer_fixtures.py
 
 Also writes the seeds of the fuzz targets that read tokenizers (tests/fuzz/corpus/).
 Everything is seeded; what is written depends on the packages' versions alone
-(made with tokenizers 0.23.3 and sentencepiece 0.2.3). Each folder has the files
-that a published model has, and expected.json:
+(made with tokenizers 0.23.3, sentencepiece 0.2.3 and gguf 0.19.0). Each folder has
+the files that a published model has, and expected.json:
   text    ids of texts.json's texts, special tokens' spellings taken as plain text
   markup  [string, ids] where special tokens are recognised
+vocab.gguf is the same tokenizer as the usual converters write it. splits.json has
+the words that each pre-tokeniser of tokenizer.ggml.pre cuts texts into:
+  texts   more texts, behind those of texts.json
+  rules   [{names, words: for each text, the words' lengths in characters}]
 """
 import json
 import pathlib
 import random
 import tempfile
 
+import gguf
 import sentencepiece
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers
 from tokenizers import pre_tokenizers, processors, trainers
@@ -28,6 +33,17 @@ VOCAB = 700
 LLAMA3 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
           r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+")
 QWEN2 = LLAMA3.replace(r"\p{N}{1,3}", r"\p{N}")
+TEKKEN = (r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+"
+          r"|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*"
+          r"|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+")
+CONTRACTION = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
+GPT4O = (TEKKEN.replace(r"\p{M}]+|", r"\p{M}]+" + CONTRACTION + "|")
+         .replace(r"\p{M}]*|\p{N}|", r"\p{M}]*" + CONTRACTION + r"|\p{N}{1,3}|"))
+CASED = ("A-Za-zµÀ-ÖØ-öø-ƺƼ-ƿǄ-ʓʕ-ʯͰ-ͳͶͷͻ-ͽͿΆΈ-ΊΌΎ-ΡΣ-ϵϷ-ҁҊ-ԯԱ-ՖႠ-ჅᎠ-Ᏽᏸ-ᏽᲐ-ᲺᲽ-Ჿᴀ-ᴫᵫ-ᵷᵹ-ᶚ"
+         "Ḁ-ἕἘ-Ἕἠ-ὅὈ-Ὅὐ-ὗὙὛὝὟ-\u1f7dᾀ-ᾴᾶ-ᾼ\u1fbeῂ-ῄῆ-ῌῐ-\u1fd3ῖ-\u1fdbῠ-Ῥῲ-ῴῶ-ῼℂℇℊ-ℓℕℙ-ℝℤ\u2126ℨ\u212a-ℭ"
+         "ℯ-ℴℹℼ-ℿⅅ-ⅉⅎↃↄⰀ-ⱻⱾ-ⳤⳫ-ⳮⳲⳳꙀ-ꙭꚀ-ꚛꜢ-ꝯꝱ-ꞇꞋ-ꞎꭰ-ꮿﬀ-ﬆﬓ-ﬗＡ-Ｚａ-ｚ"
+         "𐐀-𐑏𐒰-𐓓𐓘-𐓻𐲀-𐲲𐳀-𐳲𑢠-𑣟𞤀-𞥃")
+EAST_ASIAN = "[一-龥ࠀ-一가-\ud7ff]+"
 
 SPECIALS = {
     "llama3": ["<|begin_of_text|>", "<|end_of_text|>", "<|start_header_id|>", "<|end_header_id|>",
@@ -36,6 +52,7 @@ SPECIALS = {
     "smollm2": ["<|endoftext|>", "<|im_start|>", "<|im_end|>"],
     "metaspace": ["<unk>", "<s>", "</s>"],
 }
+GGUF_PRE = {"llama3": "llama-bpe", "qwen2": "qwen2", "smollm2": "smollm"}
 
 WORDS = """the a of and to in is that it was for on are with as they be at this have from or one
 had by word but not what all were we when your can said there use an each which she do how their
@@ -129,6 +146,57 @@ def make_metaspace(lines):
     return tokenizer
 
 
+def split(pattern):
+    return pre_tokenizers.Split(Regex(pattern), behavior="isolated", invert=False)
+
+
+def byte_level(**options):
+    return pre_tokenizers.ByteLevel(add_prefix_space=False, **options)
+
+
+def published_splits():
+    """names, normalizer, pre_tokenizer: as in the publishers' tokenizer.json."""
+    digits = pre_tokenizers.Digits(individual_digits=True)
+    plain = byte_level(use_regex=False)
+    every = pre_tokenizers.Sequence
+    yield ["gpt-2", "phi-2"], None, byte_level()
+    yield ["mpt", "olmo"], normalizers.NFC(), byte_level()
+    yield ["starcoder", "refact", "smollm"], None, every([digits, byte_level()])
+    yield ["falcon"], None, every([
+        pre_tokenizers.Punctuation("contiguous"), byte_level(),
+        pre_tokenizers.Digits(individual_digits=False), split("[0-9][0-9][0-9]")])
+    yield ["llama-bpe", "llama-v3", "llama3", "smaug-bpe", "dbrx"], None, every([split(LLAMA3), plain])
+    yield ["qwen2", "deepseek-r1-qwen"], normalizers.NFC(), every([split(QWEN2), plain])
+    yield ["tekken"], None, every([split(TEKKEN), plain])
+    yield ["gpt-4o"], None, every([split(GPT4O), plain])
+    yield ["deepseek-coder"], None, every([
+        split("[\r\n]"), split(r"\s?\p{L}+"), split(r"\s?\p{P}+"), split(EAST_ASIAN), digits, plain])
+    yield ["deepseek-llm"], None, every([
+        split("[\r\n]"), split(f"\\s?[{CASED}]+"), split("\\s?[!-/:-~！-／：-～‘-‟\u3000-。]+"),
+        split(r"\s+$"), split(EAST_ASIAN), digits, plain])
+
+
+def split_texts(rng):
+    pieces = ["UPPER", "lower", "Title", "camelCase", "XMLHttp", "ǅ", "ʰ", "ª", "I'LL", "we'Ve", "'", "/", "//",
+              "\n", "\r\n", " ", "  ", "\t", "\v", "\u3000", "\u2028", "\u0085", "12", "3456", "٣٤", "½", "²", "Ⅷ",
+              "東京", "かな", "カナ", "한글", "ก", "๑", "é", "e\u0301", "\u0301", "Ω", "\u2126", "\u212a", "\u1fbe", "Ж",
+              "...", "!?", "。", "，", "“", "~", "$", "+", "<|", "|>", "😀", "\u200d", "\ufeff", "_", "`"]
+    return ["".join(rng.choices(pieces, k=rng.randint(2, 12))) for _ in range(200)]
+
+
+def write_splits(all_texts):
+    more = split_texts(random.Random(4))
+    rules = []
+    for names, normalizer, pre_tokenizer in published_splits():
+        words = []
+        for text in all_texts + more:
+            if normalizer:
+                text = normalizer.normalize_str(text)
+            words.append([len(word) for word, _ in pre_tokenizer.pre_tokenize_str(text)])
+        rules.append({"names": names, "words": words})
+    dump(OUT / "splits.json", {"texts": more, "rules": rules})
+
+
 def add_bos(tokenizer, bos):
     tokenizer.post_processor = processors.Sequence([
         processors.ByteLevel(trim_offsets=False),
@@ -168,13 +236,78 @@ def write_json_tokenizer(name, tokenizer, all_texts):
         "markup": [[m, tokenizer.encode(m, add_special_tokens=False).ids] for m in MARKUP[name]]})
 
 
+def new_gguf(path, model):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    writer = gguf.GGUFWriter(path, "llama")
+    writer.add_tokenizer_model(model)
+    return writer
+
+
+def finish_gguf(writer, bos, eos, unk, add_bos):
+    for value, add in ((bos, writer.add_bos_token_id), (eos, writer.add_eos_token_id),
+                       (unk, writer.add_unk_token_id), (add_bos, writer.add_add_bos_token)):
+        if value is not None:
+            add(value)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.close()
+
+
+def write_byte_level_gguf(name):
+    document = json.loads((OUT / name / "tokenizer.json").read_text())
+    config = json.loads((OUT / name / "tokenizer_config.json").read_text())
+    ids = dict(document["model"]["vocab"])
+    types = dict.fromkeys(ids, gguf.TokenType.NORMAL)
+    for token in document["added_tokens"]:
+        ids[token["content"]] = token["id"]
+        types[token["content"]] = gguf.TokenType.CONTROL if token["special"] else gguf.TokenType.USER_DEFINED
+    tokens = sorted(ids, key=ids.get)
+    assert [ids[t] for t in tokens] == list(range(len(tokens)))
+    writer = new_gguf(OUT / name / "vocab.gguf", "gpt2")
+    writer.add_tokenizer_pre(GGUF_PRE[name])
+    writer.add_token_list(tokens)
+    writer.add_token_types([types[t] for t in tokens])
+    writer.add_token_merges([" ".join(m) for m in document["model"]["merges"]])
+    if "chat_template" in config:
+        writer.add_chat_template(config["chat_template"])
+    finish_gguf(writer, *(ids.get(config.get(f"{t}_token")) for t in ("bos", "eos", "unk")),
+                config.get("add_bos_token"))
+
+
+def write_sentencepiece_gguf(name, path=None, n_words=None):
+    """Whole, or without byte pieces and with the first few words alone."""
+    from sentencepiece import sentencepiece_model_pb2
+    model = sentencepiece_model_pb2.ModelProto()
+    model.ParseFromString((OUT / name / "tokenizer.model").read_bytes())
+    if n_words:
+        words = [p for p in model.pieces if p.type != p.BYTE]
+        del model.pieces[:]
+        model.pieces.extend(words[:n_words])
+    normalizer = model.normalizer_spec
+    # The converters write the spaces of user-defined pieces as spaces.
+    spelled = [p.piece.replace("▁", " ") if p.type == p.USER_DEFINED else p.piece for p in model.pieces]
+    writer = new_gguf(path or OUT / name / "vocab.gguf", "llama")
+    writer.add_tokenizer_pre("default")
+    writer.add_token_list(spelled)
+    writer.add_token_scores([p.score for p in model.pieces])
+    writer.add_token_types([p.type for p in model.pieces])
+    if not normalizer.add_dummy_prefix:
+        writer.add_add_space_prefix(False)
+    if normalizer.remove_extra_whitespaces:
+        writer.add_remove_extra_whitespaces(True)
+    if normalizer.precompiled_charsmap:
+        writer.add_precompiled_charsmap(normalizer.precompiled_charsmap)
+    finish_gguf(writer, 1, 2, 0, True)
+
+
 def train_sentencepiece(lines, model_type, vocab_size=VOCAB, **options):
     with tempfile.TemporaryDirectory() as temporary:
         text = pathlib.Path(temporary) / "text"
         text.write_text("\n".join(line.strip() for line in lines))
         rules = pathlib.Path(temporary) / "rules.tsv"
         rules.write_text(RULES)
-        if model_type == "unigram":  # with a table of its own; the library's NFKC has 240 kB
+        # With a table of its own; the library's NFKC has 240 kB.
+        if model_type == "unigram" or options.pop("own_rules", False):
             options["normalization_rule_tsv"] = str(rules)
         sentencepiece.SentencePieceTrainer.train(
             input=str(text), model_prefix=temporary + "/m", vocab_size=vocab_size, byte_fallback=True,
@@ -211,6 +344,23 @@ def write_seeds(lines, all_texts):
         document["model"]["merges"] = [m for m in document["model"]["merges"]
                                        if {m[0], m[1], m[0] + m[1]} <= kept.keys()]
         dump(SEEDS / "tokenizer_json_fuzz" / f"{name}.json", document)
+        if name in GGUF_PRE:
+            tokens = sorted(kept, key=kept.get) + sorted(special - kept.keys())
+            writer = new_gguf(SEEDS / "gguf_tokenizer_fuzz" / f"{name}.gguf", "gpt2")
+            writer.add_tokenizer_pre(GGUF_PRE[name])
+            writer.add_token_list(tokens)
+            writer.add_token_types([gguf.TokenType.CONTROL if t in special else gguf.TokenType.NORMAL
+                                    for t in tokens])
+            writer.add_token_merges([" ".join(m) for m in document["model"]["merges"]])
+            finish_gguf(writer, len(tokens) - 1, len(tokens) - 2, None, True)
+    for name in ("sentencepiece_bpe", "sentencepiece_defined"):
+        write_sentencepiece_gguf(name, SEEDS / "gguf_tokenizer_fuzz" / f"{name}.gguf", 60)
+    # Z is the type of a word, \\ of a control token, ] of a user-defined one.
+    entries = [f"Z{chr(33 + i)}{w}" for i, w in enumerate(["▁", "t", "h", "e", "th", "the", "▁the", "▁t"])]
+    entries += ["\\0<s>", "\\0<|eot_id|>", "]0<|sep|>", "]0  "]
+    entries += [f"ZZ{chr(c)}" for c in range(0x21, 0x7F) if chr(c) not in "the"]
+    entries += ["ZZĠ", "ZYci", "ZXty", "ZWcity"]
+    (SEEDS / "gguf_tokenizer_fuzz" / "lines.txt").write_text("\n".join(entries))
     folder = SEEDS / "tokenize_text_fuzz"
     folder.mkdir(parents=True, exist_ok=True)
     for i in range(8):
@@ -230,6 +380,15 @@ def main():
                         split_digits=True, control_symbols=["<|user|>", "<|end|>"])
     write_sentencepiece("sentencepiece_unigram", lines, all_texts, model_type="unigram",
                         user_defined_symbols=["<|sep|>", "<keep>"])
+    # As Gemma has it: runs of spaces and tags are words, and no prefix is added.
+    write_sentencepiece("sentencepiece_defined", lines, all_texts, model_type="bpe",
+                        own_rules=True, add_dummy_prefix=False,
+                        user_defined_symbols=["▁▁", "▁▁▁", "\n\n", "<keep>", "<|sep|>"])
+    for name in GGUF_PRE:
+        write_byte_level_gguf(name)
+    for name in ("sentencepiece_bpe", "sentencepiece_defined"):
+        write_sentencepiece_gguf(name)
+    write_splits(all_texts)
     write_seeds(lines, all_texts)
 
 

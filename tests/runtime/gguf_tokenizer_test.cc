@@ -1,0 +1,415 @@
+// Tokenizers out of GGUF files: against the publishers' own files, the splits of
+// each pre-tokeniser against the `tokenizers` package (make_tokenizer_fixtures.py),
+// wrong files, and hostile texts.
+#include "runtime/gguf_tokenizer.h"
+
+#include <pthread.h>
+#include <time.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <set>
+#include <sstream>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "runtime/gguf_pretokenizers.h"
+#include "runtime/json.h"
+#include "runtime/pretokenizer.h"
+#include "runtime/text_normalizer.h"
+#include "runtime/utf8.h"
+#include "tests/support/fixture.h"
+#include "tests/support/gguf_bytes.h"
+#include "tests/support/temp_folder.h"
+
+using namespace pc;
+
+namespace {
+
+using test::GgufBytes;
+
+std::unique_ptr<Tokenizer> take(Result<std::unique_ptr<Tokenizer>> tokenizer) {
+  if (!tokenizer.ok()) FAIL(tokenizer.error().message);
+  return std::move(tokenizer).value();
+}
+
+Result<std::unique_ptr<Tokenizer>> from_bytes(const GgufBytes& bytes) {
+  const std::string file = bytes.file();
+  const auto parsed = parse_gguf(std::as_bytes(std::span(file)), "t.gguf");
+  if (!parsed.ok()) FAIL(parsed.error().message);
+  return make_gguf_tokenizer(parsed->metadata);
+}
+
+JsonDocument read_golden(const std::string& name) {
+  auto document = JsonDocument::read_file(test::golden("tokenizers/" + name));
+  if (!document.ok()) FAIL(document.error().message);
+  return std::move(document).value();
+}
+
+std::vector<std::string> strings(JsonView list) {
+  std::vector<std::string> out;
+  for (std::size_t i = 0; i < list.size(); ++i) out.emplace_back(*list.at(i).string());
+  return out;
+}
+
+// ---- small files, with what a test changes
+
+constexpr const char* kBlank = "▁";
+
+struct Small {
+  std::string model = "gpt2", pre = "gpt-2";
+  std::vector<std::string> tokens = {"a",   "b",   "c",      "ab",        "Ġ",
+                                     "<x>", "<y>", "[PAD7]", "<|eot_id|>"};
+  std::vector<std::int32_t> types = {1, 1, 1, 1, 1, 3, 4, 5, 3};
+  std::vector<std::string> merges = {"a b"};
+  std::vector<float> scores;
+  std::function<void(GgufBytes&)> more = [](GgufBytes&) {};
+
+  GgufBytes bytes() const {
+    GgufBytes out;
+    out.string("tokenizer.ggml.model", model).string("tokenizer.ggml.pre", pre);
+    out.strings("tokenizer.ggml.tokens", tokens).array("tokenizer.ggml.token_type", types);
+    if (model == "gpt2") out.strings("tokenizer.ggml.merges", merges);
+    if (!scores.empty()) out.array("tokenizer.ggml.scores", scores);
+    more(out);
+    return out;
+  }
+};
+
+Small small_llama() {
+  Small small;
+  small.model = "llama";
+  small.tokens = {"<unk>", "<s>", "</s>", "a", "b", "ab", kBlank, "▁a", "\n", "<|user|>"};
+  small.types = {2, 3, 3, 1, 1, 1, 1, 1, 1, 3};
+  small.scores = {0, 0, 0, -9, -9, -1, -9, -2, -9, 0};
+  return small;
+}
+
+std::string message(const Small& small) {
+  const auto tokenizer = from_bytes(small.bytes());
+  REQUIRE_FALSE(tokenizer.ok());
+  CHECK(tokenizer.error().message.find('\n') == std::string::npos);
+  return tokenizer.error().message;
+}
+
+// ---- hostile texts
+
+// Processor seconds of the work, on a thread with a stack of 256 KiB.
+double seconds_on_small_stack(std::function<void()> work) {
+  struct Job {
+    std::function<void()> work;
+    double seconds = 0;
+  } job{std::move(work)};
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, 256 << 10);
+  pthread_t thread;
+  REQUIRE(pthread_create(
+              &thread, &attributes,
+              [](void* argument) -> void* {
+                auto* j = static_cast<Job*>(argument);
+                j->work();
+                timespec spent;  // of this thread: the machine may be busy
+                clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);
+                j->seconds =
+                    static_cast<double>(spent.tv_sec) + static_cast<double>(spent.tv_nsec) * 1e-9;
+                return nullptr;
+              },
+              &job) == 0);
+  pthread_join(thread, nullptr);
+  pthread_attr_destroy(&attributes);
+  return job.seconds;
+}
+
+std::string repeated(const std::string& unit, std::size_t bytes) {
+  std::string text;
+  while (text.size() + unit.size() <= bytes) text += unit;
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("a GGUF file gives the ids of the publisher's own files") {
+  const auto texts = strings(read_golden("texts.json").root());
+  for (const std::string name :
+       {"llama3", "qwen2", "smollm2", "sentencepiece_bpe", "sentencepiece_defined"}) {
+    const auto folder = take(load_tokenizer(test::golden("tokenizers/" + name)));
+    const auto gguf = take(load_tokenizer(test::golden("tokenizers/" + name + "/vocab.gguf")));
+    const auto facts = [](const Tokenizer& t) {
+      return std::tuple(t.bos(), t.eos(), t.unk(), t.add_bos(), t.placeholder(), t.vocab_size(),
+                        t.facts().adds_prefix_space, t.facts().chat_template,
+                        t.facts().description);
+    };
+    CHECK(facts(*gguf) == facts(*folder));
+    for (const std::string& text : texts) {
+      INFO(name << " \"" << text << "\"");
+      for (const auto encode : {&Tokenizer::encode, &Tokenizer::encode_run,
+                                &Tokenizer::encode_markup, &Tokenizer::encode_opening_markup}) {
+        CHECK(*((*gguf).*encode)(text) == *((*folder).*encode)(text));
+      }
+    }
+    for (std::size_t id = 0; id < gguf->vocab_size(); ++id) {
+      for (const auto controls : {Tokenizer::Controls::kHide, Tokenizer::Controls::kSpell}) {
+        std::string a, b;
+        gguf->append_bytes(static_cast<TokenId>(id), &a, controls);
+        folder->append_bytes(static_cast<TokenId>(id), &b, controls);
+        INFO(name << " " << id);
+        CHECK(a == b);
+      }
+    }
+  }
+}
+
+TEST_CASE("each pre-tokeniser cuts texts as its publisher's rules do") {
+  const auto golden = read_golden("splits.json");
+  auto texts = strings(read_golden("texts.json").root());
+  for (const std::string& text : strings(*golden.root().member("texts"))) texts.push_back(text);
+  const JsonView rules = *golden.root().member("rules");
+  std::set<std::string> tested;
+  for (std::size_t r = 0; r < rules.size(); ++r) {
+    const JsonView words = *rules.at(r).member("words");
+    REQUIRE(words.size() == texts.size());
+    for (const std::string& name : strings(*rules.at(r).member("names"))) {
+      tested.insert(name);
+      const auto* row = find_gguf_pretokenizer(name);
+      REQUIRE(row != nullptr);
+      const auto json = JsonDocument::parse(row->rules, name);
+      if (!json.ok()) FAIL(json.error().message);
+      const auto normalizer = TextNormalizer::from_json(json->root().find("normalizer"));
+      const auto pretokenizer = Pretokenizer::from_json(json->root().find("pre_tokenizer"));
+      REQUIRE((normalizer.ok() && pretokenizer.ok()));
+      CHECK(pretokenizer->is_byte_level());
+      for (std::size_t i = 0; i < texts.size(); ++i) {
+        INFO(name << ", text " << i << ": \"" << texts[i] << "\"");
+        const auto split = pretokenizer->split(normalizer->apply(texts[i], true), true);
+        REQUIRE(split.ok());
+        std::vector<std::int64_t> lengths, expected;
+        std::size_t at = 0;
+        for (const std::uint32_t end : split->ends) {
+          lengths.push_back(0);
+          for (; at < end; ++lengths.back()) utf8_next(split->text, &at);
+        }
+        for (std::size_t w = 0; w < words.at(i).size(); ++w) {
+          expected.push_back(*words.at(i).at(w).integer());
+        }
+        CHECK(lengths == expected);
+      }
+    }
+  }
+  std::istringstream names(gguf_pretokenizer_names());
+  for (std::string name; std::getline(names >> std::ws, name, ',');) {
+    INFO(name);
+    CHECK(tested.contains(name));
+  }
+}
+
+TEST_CASE("types, ids and flags of a byte-level file") {
+  Small small;
+  small.more = [](GgufBytes& out) {
+    out.value("tokenizer.ggml.bos_token_id", std::uint32_t{5});
+    out.value("tokenizer.ggml.eos_token_id", std::uint32_t{5});
+    out.string("tokenizer.chat_template", "jinja");
+  };
+  auto tokenizer = take(from_bytes(small.bytes()));
+  CHECK(tokenizer->vocab_size() == 9);
+  CHECK(*tokenizer->encode("ab c") == Tokens{3, 4, 2});
+  CHECK_FALSE(tokenizer->encode("<x>").ok());  // no "<" in this vocabulary
+  CHECK(*tokenizer->encode_markup("ab<x>c<y>") == Tokens{3, 5, 2, 6});
+  CHECK_FALSE(tokenizer->encode_markup("[PAD7]").ok());
+  std::string shown;
+  for (const TokenId id : {5, 6, 7, 8, 4}) tokenizer->append_bytes(id, &shown);
+  CHECK(shown == "<y> ");
+  CHECK(tokenizer->bos() == 5);
+  CHECK(tokenizer->facts().turn_ends == Tokens{8});  // eos is no further end
+  CHECK(tokenizer->facts().chat_template == "jinja");
+  CHECK_FALSE(tokenizer->add_bos());
+
+  small.pre = "llama-bpe";
+  tokenizer = take(from_bytes(small.bytes()));
+  CHECK(tokenizer->add_bos());
+  const auto base = small.more;
+  small.more = [&](GgufBytes& out) {
+    base(out);
+    out.value("tokenizer.ggml.add_bos_token", false);
+    out.value("tokenizer.ggml.eot_token_id", std::int32_t{6});
+  };
+  tokenizer = take(from_bytes(small.bytes()));
+  CHECK_FALSE(tokenizer->add_bos());
+  CHECK(tokenizer->facts().turn_ends == Tokens{6, 8});
+  shown.clear();
+  tokenizer->append_bytes(6, &shown);
+  CHECK(shown.empty());  // a token that ends a turn is a control token
+}
+
+TEST_CASE("words that are in the vocabulary whole, where the publisher looks there first") {
+  Small small;
+  small.merges = {};
+  for (const char* pre : {"llama-bpe", "tekken", "smaug-bpe"}) {
+    small.pre = pre;
+    CHECK(*take(from_bytes(small.bytes()))->encode("ab") == Tokens{3});
+  }
+  for (const char* pre : {"gpt-2", "qwen2", "dbrx", "gpt-4o"}) {
+    small.pre = pre;
+    CHECK(*take(from_bytes(small.bytes()))->encode("ab") == Tokens{0, 1});
+  }
+}
+
+TEST_CASE("a sentencepiece vocabulary: prefix, unknown token, and Phi-3's white space") {
+  Small small = small_llama();
+  auto tokenizer = take(from_bytes(small.bytes()));
+  CHECK(*tokenizer->encode("ab") == Tokens{6, 5});  // "ab" has the better score
+  CHECK(*tokenizer->encode("aa") == Tokens{7, 3});
+  CHECK(*tokenizer->encode("?") == Tokens{6, 0});
+  CHECK(tokenizer->add_bos());
+  CHECK(tokenizer->bos() == 1);
+  CHECK(tokenizer->unk() == 0);
+  CHECK(*tokenizer->encode_markup("<|user|>\n") == Tokens{9, 6, 8});
+
+  small.more = [](GgufBytes& out) { out.string("general.architecture", "phi3"); };
+  tokenizer = take(from_bytes(small.bytes()));
+  CHECK(*tokenizer->encode_markup("<|user|>\nab") == Tokens{9, 6, 5});
+  CHECK(*tokenizer->encode_markup("<s>\n") == Tokens{1, 6, 8});
+
+  small.more = [](GgufBytes& out) { out.value("tokenizer.ggml.add_space_prefix", false); };
+  tokenizer = take(from_bytes(small.bytes()));
+  CHECK(*tokenizer->encode("a  b") == Tokens{3, 6, 6, 4});
+
+  small.more = [](GgufBytes& out) { out.value("tokenizer.ggml.remove_extra_whitespaces", true); };
+  tokenizer = take(from_bytes(small.bytes()));
+  CHECK(*tokenizer->encode("a  b ") == Tokens{7, 6, 4});
+
+  small.types[0] = 1;  // no type says so: the key does, else the first token is it
+  CHECK(take(from_bytes(small.bytes()))->unk() == 0);
+  small.more = [](GgufBytes& out) {
+    out.value("tokenizer.ggml.unknown_token_id", std::uint32_t{2});
+  };
+  CHECK(take(from_bytes(small.bytes()))->unk() == 2);
+}
+
+TEST_CASE("a file with one thing wrong is refused by its key") {
+  const auto wrong = [](auto change) {
+    Small small;
+    change(small);
+    return message(small);
+  };
+  const auto with = [&](auto change) { return wrong([&](Small& s) { s.more = change; }); };
+  const std::string key = "t.gguf: key \"tokenizer.ggml.";
+  CHECK(wrong([](Small& s) { s.model = "bert"; }) ==
+        key +
+            "model\": \"bert\" is not supported; llama (sentencepiece) and gpt2 (byte-level "
+            "BPE) are");
+  const std::string no_pre = wrong([](Small& s) { s.pre = "default"; });
+  CHECK(no_pre.starts_with(key + "pre\": \"default\" is not known, so how the publisher splits"));
+  CHECK(no_pre.find("llama-bpe") != std::string::npos);
+  CHECK(wrong([](Small& s) { s.types.pop_back(); }) ==
+        key + "token_type\": is no list of one number for each of the 9 tokens");
+  CHECK(wrong([](Small& s) { s.types[2] = 7; }) ==
+        key + "token_type\": token 2, \"c\", has the type 7, wanted 1 to 6");
+  CHECK(wrong([](Small& s) { s.tokens[2] = "a"; }) ==
+        "t.gguf: tokenizer.ggml.tokens[2], \"a\": is also tokens[0]");
+  CHECK(wrong([](Small& s) { s.merges[0] = "a d"; }) ==
+        "t.gguf: tokenizer.ggml.merges[0], \"a d\": merges tokens that the vocabulary does not "
+        "have");
+  CHECK(wrong([](Small& s) { s.merges[0] = "b\na"; }) ==
+        "t.gguf: tokenizer.ggml.merges[0], \"b?a\": is not two tokens with a space between");
+  CHECK(wrong([](Small& s) { s.tokens[1] = "\xFF"; }).starts_with(key + "tokens\": token 1, "));
+  CHECK(wrong([](Small& s) {
+          s.tokens[1] = std::string(5000, 'a');
+        }).starts_with(key + "tokens\": token 1, \"aaaa"));
+  CHECK(with([](GgufBytes& out) { out.value("tokenizer.ggml.bos_token_id", std::uint32_t{9}); }) ==
+        key + "bos_token_id\": is 9, but there are 9 tokens");
+  CHECK(with([](GgufBytes& out) {
+          out.value("tokenizer.ggml.eos_token_id", 1.5f);
+        }).starts_with(key + "eos_token_id\": is f32"));
+  CHECK(with([](GgufBytes& out) {
+          out.value("tokenizer.ggml.add_bos_token", std::uint32_t{1});
+        }).starts_with(key + "add_bos_token\": is u32"));
+  CHECK(with([](GgufBytes& out) { out.string("tokenizer.chat_template", "\xFF"); }) ==
+        "t.gguf: key \"tokenizer.chat_template\": is not UTF-8");
+
+  const auto llama = [](auto change) {
+    Small small = small_llama();
+    change(small);
+    return message(small);
+  };
+  CHECK(llama([](Small& s) { s.scores[3] = std::numeric_limits<float>::quiet_NaN(); }) ==
+        key + "scores\": element 3 is infinite or not a number");
+  CHECK(llama([](Small& s) { s.scores.clear(); }) == key + "scores\": is missing");
+  CHECK(llama([](Small& s) { s.scores.pop_back(); }) ==
+        key + "scores\": is no list of one number for each of the 10 tokens");
+  CHECK(llama([](Small& s) { s.tokens[4] = "a"; }).starts_with("t.gguf: tokenizer.ggml: "));
+  CHECK(llama([](Small& s) { s.types[4] = 6; }).starts_with("t.gguf: tokenizer.ggml: "));
+  CHECK(llama([](Small& s) {
+          s.more = [](GgufBytes& out) {
+            out.array("tokenizer.ggml.precompiled_charsmap", std::vector<std::uint8_t>{1, 2, 3});
+          };
+        }).starts_with("t.gguf: tokenizer.ggml: the normalizer's table"));
+}
+
+TEST_CASE("a file that is no GGUF and no folder") {
+  const test::TempFolder folder;
+  folder.write("x.gguf", "GGUF");
+  CHECK(load_tokenizer(folder.path() + "/x.gguf").error().message.find("x.gguf") !=
+        std::string::npos);
+  CHECK(load_tokenizer(folder.path() + "/none.gguf").error().code == Code::kNotFound);
+}
+
+// A 32nd of a mebibyte for all kinds and units, and the whole for one unit of
+// each kind in turn, shows that the work is linear.
+TEST_CASE("1 MiB of any kind of text takes under two seconds on a small stack") {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(NDEBUG)
+  constexpr std::size_t kSlower = 16;
+#else
+  constexpr std::size_t kSlower = 1;
+#endif
+  const std::vector<std::string> units = {
+      "a",      "A", "1",  " ",      "\n",           "\t",
+      "!",      "'", "日", "\u0301", "\u0323\u0301", "😀",
+      "\u200d", "½", "<|", "\r\n",   " 1",           "aB1 !\n日\u0301😀",
+      "A\u0301"};
+  const auto check = [](const std::string& kind, const Tokenizer& tokenizer,
+                        const std::string& text, double limit) {
+    bool ok = false;
+    const double seconds = seconds_on_small_stack([&] { ok = tokenizer.encode(text).ok(); });
+    INFO(kind << ", " << text.size() << " bytes of \"" << text.substr(0, 8) << "\"");
+    CHECK(ok);
+    CHECK(seconds < limit);
+  };
+  std::size_t turn = 0;
+  const auto check_all = [&](const std::string& kind, const Tokenizer& tokenizer) {
+    for (const std::string& unit : units) {
+      check(kind, tokenizer, repeated(unit, (1 << 15) / kSlower), 0.25);
+    }
+    // Runs that end in something else: what a look ahead has gone over once more.
+    for (const char* unit : {" ", "\t", "A", "!", "\u0301"}) {
+      for (const char* tail : {"1", "x", "!"}) {
+        check(kind, tokenizer, repeated(unit, (1 << 15) / kSlower) + tail, 0.25);
+      }
+    }
+    const std::string& unit = units[turn++ % units.size()];
+    check(kind, tokenizer, repeated(unit, (1 << 20) / kSlower) + "1", 2.0);
+  };
+  const auto golden = read_golden("splits.json");
+  const JsonView rules = *golden.root().member("rules");
+  // The words of one vocabulary, cut by every rule.
+  const auto file = open_gguf(test::golden("tokenizers/llama3/vocab.gguf"));
+  REQUIRE(file.ok());
+  const auto tokens = *file->metadata.strings("tokenizer.ggml.tokens");
+  const auto merges = *file->metadata.strings("tokenizer.ggml.merges");
+  Small small;
+  small.tokens.assign(tokens.begin(), tokens.end());
+  small.types.assign(tokens.size(), 1);
+  small.merges.assign(merges.begin(), merges.end());
+  for (std::size_t r = 0; r < rules.size(); ++r) {
+    small.pre = strings(*rules.at(r).member("names")).front();
+    const auto tokenizer = take(from_bytes(small.bytes()));
+    check_all(small.pre, *tokenizer);
+  }
+  const auto llama = take(load_tokenizer(test::golden("tokenizers/sentencepiece_bpe/vocab.gguf")));
+  check_all("llama", *llama);
+}
