@@ -1,6 +1,5 @@
 #include "runtime/bpe_model.h"
 
-#include <algorithm>
 #include <charconv>
 
 #include "runtime/tokenizer_config.h"  // kMaxVocabSize, kMaxTokenBytes
@@ -109,10 +108,14 @@ Status BpeModel::read_flags(JsonView model) {
 
 Status BpeModel::read_vocab(JsonView vocab) {
   if (vocab.size() == 0) return vocab.error(Code::kCorrupt, "holds no tokens");
-  const auto end = std::min<std::size_t>(kMaxVocabSize, 2 * vocab.size() + kMaxHoles);
+  const std::size_t end = 2 * vocab.size() + kMaxHoles;
   return vocab.for_each_member([&](std::string_view piece, JsonView value) -> Status {
-    PC_TRY(const std::int64_t id, value.integer_in(0, static_cast<std::int64_t>(end) - 1));
+    PC_TRY(const std::int64_t id, value.integer_in(0, kMaxVocabSize - 1));
     const auto i = static_cast<std::size_t>(id);
+    if (i >= end) {
+      return value.error(Code::kCorrupt, "its id " + std::to_string(id) +
+                                             " is far above the number of tokens");
+    }
     if (piece.size() > kMaxTokenBytes) {
       return value.error(Code::kCorrupt, "a token of more than 4096 bytes");
     }

@@ -440,7 +440,7 @@ TOKENIZERS = {
     "json_id_2_63": (bpe(vocab={"a": 2**63}), "vocab"),
     "json_id_too_large": (bpe(vocab={"a": 2**20}), "vocab"),
     "json_id_twice": (bpe(vocab={"a": 0, "b": 0}), "also that of"),
-    "json_ids_far_apart": (bpe(vocab={"a": 2**20 - 1}, merges=[]), "vocab"),
+    "json_ids_far_apart": (bpe(vocab={"a": 2**20 - 1}, merges=[]), "far above"),
     "json_added_id_far": (
         b'{"pre_tokenizer":{"type":"ByteLevel","add_prefix_space":false},"decoder":{"type":"x"},'
         b'"added_tokens":[{"id":1048575,"content":"x"}],'
