@@ -113,8 +113,8 @@ Status BpeModel::read_vocab(JsonView vocab) {
     PC_TRY(const std::int64_t id, value.integer_in(0, kMaxVocabSize - 1));
     const auto i = static_cast<std::size_t>(id);
     if (i >= end) {
-      return value.error(Code::kCorrupt, "its id " + std::to_string(id) +
-                                             " is far above the number of tokens");
+      return value.error(Code::kCorrupt,
+                         "its id " + std::to_string(id) + " is far above the number of tokens");
     }
     if (piece.size() > kMaxTokenBytes) {
       return value.error(Code::kCorrupt, "a token of more than 4096 bytes");
