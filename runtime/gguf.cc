@@ -3,16 +3,15 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <optional>
 #include <utility>
 
 #include "base/bytes.h"
-#include "simd/types.h"
+#include "runtime/gguf_types.h"
 
 namespace pc {
 namespace {
-
-using simd::Type;
 
 constexpr std::uint64_t kPrefixBytes = 24;  // magic, version, the two counts
 constexpr std::uint64_t kMaxEntries = 65536;
@@ -31,59 +30,6 @@ constexpr std::uint64_t kMinTensorBytes = 8 + 1 + 4 + 4 + 8;
 
 // By GgufType; 0 where the length is the value's own.
 constexpr std::array<std::uint8_t, 13> kElementBytes{1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
-
-struct TensorType {
-  std::uint32_t id;
-  const char* name;
-  std::uint32_t elements, bytes;  // of a block
-};
-
-constexpr TensorType computed(std::uint32_t id, Type type) {
-  const simd::TypeShape& shape = simd::shape_of(type);
-  return {id, shape.name, shape.elements, shape.bytes};
-}
-
-// The types that are computed, and those that are only known by name, so that
-// the tensor in which one stands can be named.
-constexpr std::array kTensorTypes{
-    computed(0, Type::kF32),
-    computed(1, Type::kF16),
-    computed(2, Type::kQ4_0),
-    computed(3, Type::kQ4_1),
-    computed(6, Type::kQ5_0),
-    computed(7, Type::kQ5_1),
-    computed(8, Type::kQ8_0),
-    TensorType{9, "Q8_1", 32, 36},
-    computed(10, Type::kQ2_K),
-    computed(11, Type::kQ3_K),
-    computed(12, Type::kQ4_K),
-    computed(13, Type::kQ5_K),
-    computed(14, Type::kQ6_K),
-    TensorType{15, "Q8_K", 256, 292},
-    TensorType{16, "IQ2_XXS", 256, 66},
-    TensorType{17, "IQ2_XS", 256, 74},
-    TensorType{18, "IQ3_XXS", 256, 98},
-    TensorType{19, "IQ1_S", 256, 50},
-    TensorType{20, "IQ4_NL", 32, 18},
-    TensorType{21, "IQ3_S", 256, 110},
-    TensorType{22, "IQ2_S", 256, 82},
-    TensorType{23, "IQ4_XS", 256, 136},
-    TensorType{24, "I8", 1, 1},
-    TensorType{25, "I16", 1, 2},
-    TensorType{26, "I32", 1, 4},
-    TensorType{27, "I64", 1, 8},
-    TensorType{28, "F64", 1, 8},
-    TensorType{29, "IQ1_M", 256, 56},
-    computed(30, Type::kBf16),
-    TensorType{31, "Q4_0_4_4", 32, 18},
-    TensorType{32, "Q4_0_4_8", 32, 18},
-    TensorType{33, "Q4_0_8_8", 32, 18},
-    TensorType{34, "TQ1_0", 256, 54},
-    TensorType{35, "TQ2_0", 256, 66},
-    TensorType{39, "MXFP4", 32, 17},
-    TensorType{40, "NVFP4", 64, 36},
-    TensorType{41, "Q1_0", 128, 18},
-};
 
 // What people have under this name and is something else.
 struct OtherFile {
@@ -338,7 +284,7 @@ class GgufParser {
     place_ = {.kind = "tensor", .number = i + 1};
     PC_CHECK_OK(name_place());
     PC_TRY(auto shape, read_shape());
-    PC_TRY(const TensorType* type, tensor_type());
+    PC_TRY(const GgufTensorType* type, tensor_type());
     PC_TRY(const std::uint64_t n_bytes, tensor_bytes(*type, shape));
     PC_TRY(const auto offset, number<std::uint64_t>());
     if (offset % alignment_ != 0) {
@@ -369,16 +315,14 @@ class GgufParser {
     return shape;
   }
 
-  Result<const TensorType*> tensor_type() {
+  Result<const GgufTensorType*> tensor_type() {
     PC_TRY(const auto id, number<std::uint32_t>());
-    for (const TensorType& type : kTensorTypes) {
-      if (type.id == id) return &type;
-    }
+    if (const GgufTensorType* type = find_gguf_tensor_type(id)) return type;
     return fail(Code::kUnsupported,
                 "is of type " + std::to_string(id) + ", which this reader does not know");
   }
 
-  Result<std::uint64_t> tensor_bytes(const TensorType& type,
+  Result<std::uint64_t> tensor_bytes(const GgufTensorType& type,
                                      std::span<const std::uint64_t> shape) const {
     const std::uint64_t row = shape.empty() ? 1 : shape.back();
     if (row % type.elements != 0) {

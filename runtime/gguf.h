@@ -114,7 +114,8 @@ struct GgufModel {
 
 // Opens one file, or all splits of a model, "NAME-00001-of-0000N.gguf" (any of
 // them may be given), which must be complete and agree.
-// Errors: kNotFound (a missing split is named), kIo, and those of the parser.
+// Errors: kNotFound (a missing split is named), kMismatch (splits that do not
+// agree), kIo, and those of the parser.
 Result<GgufModel> open_gguf(const std::string& path);
 
 // Do the first bytes say GGUF? False also where the file cannot be read.
