@@ -15,7 +15,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const char* sample :
        {"", " ", "The city's  harbour, 1234!\n", " ▁é日😀<s><|sep|>ﬁ e\u0301"}) {
     for (const auto encode :
-         {&pc::Tokenizer::encode, &pc::Tokenizer::encode_run, &pc::Tokenizer::encode_markup}) {
+         {&pc::Tokenizer::encode, &pc::Tokenizer::encode_run, &pc::Tokenizer::encode_markup,
+          &pc::Tokenizer::encode_opening_markup}) {
       const auto tokens = ((**tokenizer).*encode)(sample);
       if (!tokens.ok()) continue;
       std::string out;

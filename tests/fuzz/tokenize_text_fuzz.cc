@@ -61,7 +61,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   require(!valid || whole == text);
   for (const Case& c : cases()) {
     for (const auto encode :
-         {&pc::Tokenizer::encode, &pc::Tokenizer::encode_run, &pc::Tokenizer::encode_markup}) {
+         {&pc::Tokenizer::encode, &pc::Tokenizer::encode_run, &pc::Tokenizer::encode_markup,
+          &pc::Tokenizer::encode_opening_markup}) {
       const auto tokens = (*c.tokenizer.*encode)(text);
       require(tokens.ok() == valid);
       if (!valid) continue;

@@ -49,8 +49,13 @@ std::string decode(const Tokenizer& tokenizer, const Tokens& tokens) {
   return out;
 }
 
-const std::vector<std::string> kAll = {
-    "llama3", "qwen2", "smollm2", "metaspace", "sentencepiece_bpe", "sentencepiece_unigram"};
+const std::vector<std::string> kAll = {"llama3",
+                                       "qwen2",
+                                       "smollm2",
+                                       "metaspace",
+                                       "sentencepiece_bpe",
+                                       "sentencepiece_unigram",
+                                       "sentencepiece_defined"};
 
 }  // namespace
 

@@ -174,8 +174,8 @@ TEST_CASE("user-defined pieces of a sentencepiece model: markup is not text") {
 TEST_CASE("bad text is refused with its place") {
   for (const char* name : {"llama3", "sentencepiece_bpe"}) {
     const auto tokenizer = load(name);
-    for (const auto encode :
-         {&Tokenizer::encode, &Tokenizer::encode_run, &Tokenizer::encode_markup}) {
+    for (const auto encode : {&Tokenizer::encode, &Tokenizer::encode_run, &Tokenizer::encode_markup,
+                              &Tokenizer::encode_opening_markup}) {
       const auto bad = ((*tokenizer).*encode)("abc\xFFz");
       REQUIRE_FALSE(bad.ok());
       CHECK(bad.error().code == Code::kInvalidArgument);
