@@ -88,7 +88,11 @@ Result<pml::ChatTemplate> read_chat_template_file(const std::string& path) {
 }
 
 Result<pml::ChatTemplate> choose_chat_template(const std::string& name_or_path) {
-  if (is_chat_template_file(name_or_path)) return read_chat_template_file(name_or_path);
+  if (is_chat_template_file(name_or_path)) {
+    auto chat = read_chat_template_file(name_or_path);
+    if (chat.ok()) return chat;
+    return error(Code::kInvalidArgument, "chat template: " + chat.error().message);
+  }
   if (auto chat = pml::find_chat_template(name_or_path)) return *std::move(chat);
   return error(Code::kInvalidArgument,
                "unknown chat template \"" + name_or_path + "\"; known are " +

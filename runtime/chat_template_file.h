@@ -35,7 +35,7 @@ Result<pml::ChatTemplate> parse_chat_template(std::string_view json, const std::
 Result<pml::ChatTemplate> read_chat_template_file(const std::string& path);
 
 // What the user asked for: the path of such a file, or a name of the table.
-// Errors also: kInvalidArgument for a name that is not there.
+// Error: kInvalidArgument, whatever is wrong with it: the option has to change.
 Result<pml::ChatTemplate> choose_chat_template(const std::string& name_or_path);
 
 }  // namespace pc

@@ -91,7 +91,8 @@ TEST_CASE("a path or a name") {
   CHECK_THAT(unknown.error().message,
              Catch::Matchers::Contains("unknown chat template \"chat-ml\"; "
                                        "known are chatml, "));
-  CHECK(choose_chat_template("no/such.json").error().code == Code::kNotFound);
+  CHECK(read_chat_template_file("no/such.json").error().code == Code::kNotFound);
+  CHECK(choose_chat_template("no/such.json").error().code == Code::kInvalidArgument);
 
   const test::TempFolder folder;
   folder.write("my.json", "{" + kTurns + R"(,"generation_prefix":"<a>"})");

@@ -96,7 +96,7 @@ TEST_CASE("a format out of a file, and what is wrong with one") {
   CHECK_THAT(wrong.error().message, Catch::Matchers::Contains(path) &&
                                         Catch::Matchers::Contains("no field \"roles\" here"));
   CHECK(Engine::open(options_for(checkpoint.path(), "./none.json")).error().code ==
-        Code::kNotFound);
+        Code::kInvalidArgument);
   CHECK(Engine::open(options_for(checkpoint.path(), "bogus")).error().code ==
         Code::kInvalidArgument);
 }

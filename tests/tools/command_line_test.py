@@ -37,6 +37,7 @@ class Help(CommandTest):
                      ["run", "-m", MODEL, "-s", self.schema, "--cache-size", "5Q", self.prompt],
                      ["run", "-m", MODEL, "-s", self.schema, "--cache-size", "0", self.prompt],
                      ["run", "-m", MODEL, "-s", self.schema, "--chat-template", "bogus", self.prompt],
+                     ["run", "-m", MODEL, "-s", self.schema, "--chat-template", "no.json", self.prompt],
                      ["run", "-m", MODEL, "-s", self.schema, "-c", "1000000", self.prompt],
                      ["run", "-m", MODEL, "-s", self.schema, "-t", "100000", self.prompt],
                      ["run", "-m", MODEL, "-s", self.schema, "--no-cache", "--compare", self.prompt],
