@@ -21,8 +21,9 @@ Digest digest_of(std::string_view tag, std::string_view text) {
 }
 
 Digest pass_digest(const ModuleIdentity& identity) {
-  Sha256 hash = tagged("promptcache pass");
-  hash.field(static_cast<std::uint64_t>(std::int64_t{identity.origin}));
+  // A tag of its own: the keys of modules that can be moved are as they were.
+  Sha256 hash = tagged(identity.origin == 0 ? "promptcache pass" : "promptcache placed pass");
+  if (identity.origin != 0) hash.field(static_cast<std::uint64_t>(std::int64_t{identity.origin}));
   hash.field(identity.runs.size());
   for (const IdentityRun& run : identity.runs) {
     hash.field(std::uint64_t{run.keep});

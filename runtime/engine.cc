@@ -160,7 +160,9 @@ Status Engine::open_store(const EngineOptions& options) {
 // chat format ends the assistant's turn, which some files forget.
 void Engine::find_turn_ends() {
   turn_ends_ = model_->eos;
-  if (const auto eos = tokenizer_->eos()) turn_ends_.push_back(*eos);
+  const TokenizerFacts& facts = tokenizer_->facts();
+  if (facts.eos) turn_ends_.push_back(*facts.eos);
+  turn_ends_.insert(turn_ends_.end(), facts.turn_ends.begin(), facts.turn_ends.end());
   if (text_encoder_.chat) {
     const auto suffix = tokenizer_->encode_markup(text_encoder_.chat->assistant.suffix);
     if (suffix.ok() && !suffix->empty()) {

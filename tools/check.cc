@@ -106,7 +106,7 @@ std::string check_prompts(const promptcache::Schema& schema, const Options& opti
 }  // namespace
 
 ExitCode check(const Options& options) {
-  const promptcache::Engine engine = open_engine(options, PC_CACHE_OFF);
+  const promptcache::Engine engine = open_engine(options, cache_mode(options));
   Findings findings;
   Json report, prompts = Json::array();
   std::string text;

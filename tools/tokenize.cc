@@ -9,7 +9,7 @@ namespace pc::cli {
 ExitCode tokenize(const Options& options) {
   const bool from_input = options.text.empty() || options.text.front() == "-";
   const std::string text = from_input ? read_document("-").text : options.text.front();
-  const promptcache::Engine engine = open_engine(options, PC_CACHE_OFF);
+  const promptcache::Engine engine = open_engine(options, cache_mode(options));
   Json list = Json::array();
   Table table({{"id", Table::Align::kRight}, {"piece"}});
   const auto tokens = engine.tokenize(text);

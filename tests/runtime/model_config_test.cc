@@ -180,7 +180,7 @@ TEST_CASE("a field that changes the computation is refused by its name") {
 }
 
 TEST_CASE("numbers out of range are refused before anything is allocated") {
-  refused(llama(R"("num_key_value_heads":3)"), Code::kUnsupported, "num_key_value_heads 3");
+  refused(llama(R"("num_key_value_heads":3)"), Code::kUnsupported, "3 key/value heads");
   refused(llama(R"("num_key_value_heads":0)"), Code::kCorrupt, "num_key_value_heads");
   refused(llama(R"("head_dim":15)"), Code::kUnsupported, "odd");
   refused(llama(R"("head_dim":16777216)"), Code::kUnsupported, "times head_dim");

@@ -290,7 +290,7 @@ TEST_CASE("a missing, extra, misshapen or foreign tensor is named") {
   refused(Spoiled().config("\"num_hidden_layers\": 2", "\"num_hidden_layers\": 3"), Code::kMismatch,
           "model.layers.2.");
   refused(Spoiled().config("\"intermediate_size\": 24", "\"intermediate_size\": 32"),
-          Code::kMismatch, "is [24, 32], but config.json asks for [32, 32]");
+          Code::kMismatch, "is [24, 32], but the model's configuration asks for [32, 32]");
   refused(Spoiled().config("\"vocab_size\": 64", "\"vocab_size\": 65"), Code::kMismatch,
           "[65, 32]");
   refused(Spoiled().header(R"("model.norm.weight":{"dtype":"F32")",
