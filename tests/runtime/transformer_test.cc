@@ -1,6 +1,8 @@
 // The forward pass against the dense oracle: random plans, relocation,
 // permuted and split segments, windows, chunks, threads and K/V types.
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <numeric>
@@ -124,6 +126,37 @@ TEST_CASE("one module right after its prefix equals the full prefill") {
     const auto a = runner.run(cached), b = runner.run(full);
     for (std::size_t v = 0; v < a[0].size(); ++v) REQUIRE(std::fabs(a[0][v] - b[0][v]) <= 5e-5f);
   }
+}
+
+TEST_CASE("a segment that no token sees is not read") {
+  Random random(14);
+  TinyShape shape;
+  shape.n_layers = 4;
+  const TinyModel windowed(9, shape);
+  std::vector<pc_layer> layers(windowed.desc.layers, windowed.desc.layers + 4);
+  for (pc_layer& layer : layers) layer.window = 12;
+  pc_model_desc desc = windowed.desc;
+  desc.layers = layers.data();
+  PlanRunner runner(cpu_backend(), desc, KvType::kF32, 2);
+
+  // An address that faults: reading one byte of it would end the test.
+  const std::size_t page = 1 << 16;
+  void* forbidden = mmap(nullptr, page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  REQUIRE(forbidden != MAP_FAILED);
+  pc_kv_segment hidden{};
+  hidden.data = forbidden;
+  hidden.n_tokens = 20;
+  hidden.value_offset_bytes = 2048;
+  hidden.head_stride_bytes = 4096;
+  hidden.layer_stride_bytes = 8192;
+  const auto tokens = random_tokens(random, 30, 64);
+  // Rows 0..19 are hidden behind the window of a prompt that starts at 31.
+  const auto n = static_cast<std::uint32_t>(tokens.size());
+  const std::vector<pc_run> fresh{{tokens.data(), n, 31, 31, 1}};
+  const auto with = runner.compute({hidden}, fresh, n, true);
+  const auto without = runner.compute({}, fresh, n, true);
+  REQUIRE(with == without);
+  munmap(forbidden, page);
 }
 
 TEST_CASE("one encoding serves a hundred offsets like an encoding made there") {
