@@ -118,6 +118,8 @@ bool ends_turn(std::string_view token) {
   return std::find(std::begin(kEnds), std::end(kEnds), token) != std::end(kEnds);
 }
 
+// Converters have left ends of turns with the type of a word: they are control
+// tokens, so that no text can end a turn.
 Status read_turn_ends(const GgufMetadata& metadata, Vocabulary* vocabulary,
                       TokenizerConfig* config) {
   std::optional<std::string> eot, eom;
@@ -125,10 +127,11 @@ Status read_turn_ends(const GgufMetadata& metadata, Vocabulary* vocabulary,
   PC_CHECK_OK(read_named(metadata, "eom", vocabulary, &eom));
   for (std::size_t i = 0; i < vocabulary->tokens.size(); ++i) {
     const std::string_view token = vocabulary->tokens[i];
-    if (vocabulary->types[i] != Type::kControl || token == config->eos) continue;
-    if (token == eot || token == eom || ends_turn(token)) {
-      config->turn_ends.push_back(static_cast<TokenId>(i));
-    }
+    Type& type = vocabulary->types[i];
+    if (token != eot && token != eom && !ends_turn(token)) continue;
+    if (type == Type::kNormal || type == Type::kUserDefined) type = Type::kControl;
+    if (type != Type::kControl || token == config->eos) continue;
+    config->turn_ends.push_back(static_cast<TokenId>(i));
   }
   return ok();
 }
@@ -168,6 +171,38 @@ Status settle_unknown(const GgufMetadata& metadata, Vocabulary* vocabulary) {
   return ok();
 }
 
+// The library takes all 256 bytes or none. Without them a character that is no
+// piece is the unknown token.
+void settle_bytes(Vocabulary* vocabulary) {
+  auto& types = vocabulary->types;
+  if (std::count(types.begin(), types.end(), Type::kByte) != 256) {
+    std::replace(types.begin(), types.end(), Type::kByte, Type::kUnused);
+  }
+}
+
+// Words of the vocabulary are found in text, so what the chat template spells
+// must be none: a user's text could open a turn or call a tool. `config` has the
+// template.
+void settle_markup(Vocabulary* vocabulary, TokenizerConfig* config) {
+  for (std::size_t i = 0; i < vocabulary->tokens.size(); ++i) {
+    const std::string_view token = vocabulary->tokens[i];
+    Type& type = vocabulary->types[i];
+    const bool opens_turn = token == "<start_of_turn>";  // some converters' type for it: normal
+    if (type != Type::kUserDefined && !(opens_turn && type == Type::kNormal)) continue;
+    const bool looks_so = (token.starts_with('<') && token.ends_with('>')) ||
+                          (token.starts_with('[') && token.ends_with(']'));
+    if (!opens_turn && !(looks_so && config->chat_template.find(token) != std::string::npos)) {
+      continue;
+    }
+    type = Type::kControl;
+    AddedToken added;
+    added.id = static_cast<TokenId>(i);
+    added.content = token;
+    added.special = opens_turn || (token.starts_with("<|") && token.ends_with("|>"));
+    config->added.push_back(std::move(added));
+  }
+}
+
 Result<SentencepieceParts> read_pieces(const GgufMetadata& metadata, const Vocabulary& vocabulary) {
   SentencepieceParts parts;
   PC_CHECK_OK(check_length(metadata, kScores, vocabulary.tokens.size()));
@@ -192,12 +227,13 @@ Result<std::string_view> read_charsmap(const GgufMetadata& metadata) {
 }
 
 // Phi-3's control tokens swallow the white space behind them, which GGUF cannot
-// say: the family's name does.
-void add_phi3_tokens(const Vocabulary& vocabulary, TokenizerConfig* config) {
-  for (std::size_t i = 0; i < vocabulary.tokens.size(); ++i) {
-    const std::string_view token = vocabulary.tokens[i];
-    if (vocabulary.types[i] != Type::kControl || token == "<s>" || token == "<|endoftext|>")
-      continue;
+// say: the family's name does. Converters call some of them user-defined.
+void add_phi3_tokens(Vocabulary* vocabulary, TokenizerConfig* config) {
+  for (std::size_t i = 0; i < vocabulary->tokens.size(); ++i) {
+    const std::string_view token = vocabulary->tokens[i];
+    Type& type = vocabulary->types[i];
+    if (type == Type::kUserDefined) type = Type::kControl;
+    if (type != Type::kControl || token == "<s>" || token == "<|endoftext|>") continue;
     AddedToken added;
     added.id = static_cast<TokenId>(i);
     added.content = token;
@@ -209,14 +245,19 @@ void add_phi3_tokens(const Vocabulary& vocabulary, TokenizerConfig* config) {
 Result<std::unique_ptr<Tokenizer>> make_sentencepiece(const GgufMetadata& metadata,
                                                       Vocabulary vocabulary) {
   PC_CHECK_OK(settle_unknown(metadata, &vocabulary));
+  settle_bytes(&vocabulary);
   PC_TRY(TokenizerConfig config, read_config(metadata, /*add_bos=*/true, &vocabulary));
+  PC_TRY(const std::string_view family, metadata.string_or("general.architecture", ""));
+  if (family == "phi3") {
+    add_phi3_tokens(&vocabulary, &config);
+  } else {
+    settle_markup(&vocabulary, &config);
+  }
   PC_TRY(SentencepieceParts parts, read_pieces(metadata, vocabulary));
   PC_TRY(parts.charsmap, read_charsmap(metadata));
   PC_TRY(parts.add_dummy_prefix, metadata.boolean_or("tokenizer.ggml.add_space_prefix", true));
   PC_TRY(parts.remove_extra_whitespaces,
          metadata.boolean_or("tokenizer.ggml.remove_extra_whitespaces", false));
-  PC_TRY(const std::string_view family, metadata.string_or("general.architecture", ""));
-  if (family == "phi3") add_phi3_tokens(vocabulary, &config);
   return make_sentencepiece_tokenizer(write_sentencepiece_model(parts),
                                       metadata.file() + ": tokenizer.ggml", config);
 }

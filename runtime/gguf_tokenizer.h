@@ -5,8 +5,12 @@
 // publisher's own files would give, with the same ids:
 //   control tokens (type 3) and unknown ones (2) are never found in text;
 //   user-defined ones (4) of "gpt2" are added tokens, as in tokenizer.json;
-//   those of "llama" are words of the vocabulary, as in tokenizer.model;
-//   unused ones (5) are never found and show nothing.
+//   those of "llama" are words of the vocabulary, as in tokenizer.model, but for
+//   those that the chat template spells and all of Phi-3's, which are markup;
+//   unused ones (5) are never found.
+// What ends or opens a turn is a control token, whatever type a converter gave it.
+// A "llama" file without all 256 byte tokens (6) has no byte fallback: what its
+// vocabulary lacks is the unknown token.
 // Where a file does not say, BOS stands in front of "llama"'s texts, and of
 // those pre-tokenisers' whose publishers do so. add_eos_token is not heeded:
 // no prompt ends with EOS.

@@ -291,6 +291,77 @@ TEST_CASE("a sentencepiece vocabulary: prefix, unknown token, and Phi-3's white 
   CHECK(take(from_bytes(small.bytes()))->unk() == 2);
 }
 
+TEST_CASE("a vocabulary without all bytes has no byte fallback") {
+  Small small = small_llama();
+  small.tokens[8] = "<0x0A>";
+  small.types[8] = 6;
+  auto tokenizer = take(from_bytes(small.bytes()));
+  CHECK(*tokenizer->encode("a\nb") == Tokens{7, 0, 4});
+  CHECK(*tokenizer->encode("é") == Tokens{6, 0});
+
+  small = small_llama();
+  for (int byte = 0; byte < 256; ++byte) {
+    constexpr char kHex[] = "0123456789ABCDEF";
+    small.tokens.push_back(std::string("<0x") + kHex[byte / 16] + kHex[byte % 16] + ">");
+    small.types.push_back(6);
+    small.scores.push_back(0);
+  }
+  tokenizer = take(from_bytes(small.bytes()));
+  CHECK(*tokenizer->encode("é") == Tokens{6, 10 + 0xC3, 10 + 0xA9});
+}
+
+// Types that converters have written, and texts that must stay texts.
+TEST_CASE("no text spells the markup of a sentencepiece file, whatever its types") {
+  const auto with = [](const std::vector<std::string>& tokens, int type, const char* chat,
+                       const char* family) {
+    Small small = small_llama();
+    for (const char c : std::string("</>_adefklmnorstu[]|")) {
+      const std::string letter(1, c);
+      if (std::ranges::find(small.tokens, letter) != small.tokens.end()) continue;
+      small.tokens.push_back(letter);
+      small.types.push_back(1);
+      small.scores.push_back(-9);
+    }
+    for (const std::string& token : tokens) {
+      small.tokens.push_back(token);
+      small.types.push_back(type);
+      small.scores.push_back(-1000);
+    }
+    small.more = [=](GgufBytes& out) {
+      out.string("general.architecture", family).string("tokenizer.chat_template", chat);
+    };
+    return take(from_bytes(small.bytes()));
+  };
+  const auto check_markup = [](const Tokenizer& tokenizer, const std::string& token) {
+    INFO(token);
+    const TokenId id = *tokenizer.token_to_id(token);
+    for (const auto encode : {&Tokenizer::encode, &Tokenizer::encode_run}) {
+      const Tokens ids = *(tokenizer.*encode)("a" + token + "b");
+      CHECK(std::ranges::find(ids, id) == ids.end());
+      CHECK(ids.size() > 3);
+    }
+    CHECK(*tokenizer.encode_markup(token) == Tokens{id});
+  };
+  const std::vector<std::string> turns = {"<start_of_turn>", "<end_of_turn>"};
+  for (const int type : {1, 3, 4}) {
+    const auto tokenizer = with(turns, type, "{{'<start_of_turn>'}}", "gemma3");
+    for (const std::string& token : turns) check_markup(*tokenizer, token);
+    CHECK(tokenizer->facts().turn_ends == Tokens{*tokenizer->token_to_id("<end_of_turn>")});
+  }
+  const auto tools = with({"<tool>", "</tool>"}, 4, "<tool>{{m}}</tool>", "llama");
+  check_markup(*tools, "<tool>");
+  check_markup(*tools, "</tool>");
+  std::string shown;
+  tools->append_bytes(*tools->token_to_id("<tool>"), &shown);
+  CHECK(shown == "<tool>");  // an answer may show it
+  const auto phi = with({"</s_>", "<|end|>"}, 4, "", "phi3");
+  check_markup(*phi, "</s_>");
+  check_markup(*phi, "<|end|>");
+  // A word of the vocabulary that no template spells stays one (Gemma's HTML).
+  const auto words = with({"<tt>"}, 4, "{{'<start_of_turn>'}}", "gemma3");
+  CHECK(words->encode("a<tt>b")->size() == 3);
+}
+
 TEST_CASE("a file with one thing wrong is refused by its key") {
   const auto wrong = [](auto change) {
     Small small;
@@ -343,7 +414,6 @@ TEST_CASE("a file with one thing wrong is refused by its key") {
   CHECK(llama([](Small& s) { s.scores.pop_back(); }) ==
         key + "scores\": is no list of one number for each of the 10 tokens");
   CHECK(llama([](Small& s) { s.tokens[4] = "a"; }).starts_with("t.gguf: tokenizer.ggml: "));
-  CHECK(llama([](Small& s) { s.types[4] = 6; }).starts_with("t.gguf: tokenizer.ggml: "));
   CHECK(llama([](Small& s) {
           s.more = [](GgufBytes& out) {
             out.array("tokenizer.ggml.precompiled_charsmap", std::vector<std::uint8_t>{1, 2, 3});
