@@ -10,6 +10,7 @@ make_model_fixtures.py. Deterministic. For each plan and each model it writes
 The JSON, at the level of tokens and positions:
 
   {"model":  "llama",               a folder of tests/golden/models
+   "context": 64,                   LongRoPE only: the context window to open with
    "vocab_size": 64,
    "jobs":   [{"name": "a",         one causal pass: a token sees the tokens of
                "runs": [             its pass at smaller positions, and itself
@@ -50,8 +51,9 @@ from transformers import AutoModelForCausalLM
 from transformers.models.mpt.modeling_mpt import build_mpt_alibi_tensor
 from transformers.utils import logging
 
-MODELS = ["llama", "qwen3", "mistral_window8", "falcon_7b", "falcon_40b", "mpt_6heads", "gpt2",
-          "smollm3", "gemma2", "gemma3", "gemma3_listed", "phi3", "olmo2", "granite"]
+MODELS = ["llama", "codellama", "mistral", "mistral_window8", "qwen2", "qwen3", "falcon_7b",
+          "falcon_40b", "mpt_6heads", "gpt2", "smollm3", "gemma2", "gemma3", "gemma3_listed",
+          "phi3", "phi4mini_v4", "olmo2", "granite"]
 
 
 def run(tokens, position, keep=True):
@@ -257,6 +259,13 @@ def can_be_said(model, plan, rows):
     return max(rows.positions) < context and not (moves and model.config.model_type == "gpt2")
 
 
+def longrope_context(model, rows):
+    """The context to open with, so that the table is the one that transformers takes here."""
+    original = model.config.rope_parameters["original_max_position_embeddings"]
+    fits = max(rows.positions) + 1 <= original
+    return original if fits else model.config.max_position_embeddings
+
+
 def check_scaffold(model, plan, logits):
     """A scaffold over all imports is the full prefill, which needs no mask of ours."""
     tokens = [t for p in plan["prompt"]
@@ -285,6 +294,9 @@ def main():
             rows, fresh_rows = lay_rows(plan)
             if not can_be_said(model, plan, rows):
                 continue
+            rope = getattr(model.config, "rope_parameters", None) or {}
+            if rope.get("rope_type") == "longrope":
+                plan["context"] = longrope_context(model, rows)
             logits = forward(model, rows)[fresh_rows].contiguous()
             if make is scaffold:
                 check_scaffold(model, plan, logits)

@@ -34,8 +34,8 @@ const char* const kModels[] = {"llama",
                                "qwen3",
                                "smollm2_v4"};
 
-std::unique_ptr<Model> load(const std::string& folder) {
-  auto model = load_model({.path = folder});
+std::unique_ptr<Model> load(const std::string& folder, std::uint32_t context = 0) {
+  auto model = load_model({.path = folder, .context_tokens = context});
   if (!model.ok()) FAIL(model.error().message);
   return std::move(model).value();
 }
@@ -153,8 +153,9 @@ TEST_CASE("the oracle for plans agrees with transformers under a block mask") {
     ++n_plans;
     const auto plan = JsonDocument::read_file(entry.path().string());
     REQUIRE(plan.ok());
+    const auto context = static_cast<std::uint32_t>(*plan->root().integer_or("context", 0));
     const auto model =
-        load(golden("models/" + std::string(*plan->root().member("model")->string())));
+        load(golden("models/" + std::string(*plan->root().member("model")->string())), context);
     const PlanRows rows = rows_of(plan->root());
     const auto mine = DenseOracle(model->desc).forward(rows.rows, rows.fresh);
     const std::vector<float> theirs =

@@ -177,25 +177,34 @@ RawPlan read_plan(JsonView root) {
   return plan;
 }
 
+void check_plan(const std::string& name, const std::string& path, std::uint32_t context,
+                const RawPlan& plan, const std::vector<float>& want) {
+  INFO(name << " on " << path);
+  const auto model = load(path, context);
+  PlanRunner runner(cpu_backend(), model->desc, KvType::kF32, 2);
+  const auto got = runner.run(plan);
+  REQUIRE(got.size() * model->desc.vocab_size == want.size());
+  double worst = 0;
+  for (std::size_t i = 0; i < got.size(); ++i)
+    worst = std::max(worst, worst_row(got[i], want.data() + i * model->desc.vocab_size));
+  REQUIRE(worst <= kTolerance);
+  report("plan", name, *model, worst);
+}
+
 TEST_CASE("plans equal transformers with a block mask and position ids") {
   std::size_t n_plans = 0;
   for (const auto& entry : std::filesystem::directory_iterator(golden("plans"))) {
     if (entry.path().extension() != ".json") continue;
-    INFO(entry.path().filename().string());
+    const std::string name = entry.path().stem().string();
     const JsonDocument document = read_json(entry.path());
-    const auto model =
-        load(golden("models/" + std::string(document.root().member("model")->string().value())));
+    const std::string model(document.root().member("model")->string().value());
+    const auto context =
+        static_cast<std::uint32_t>(document.root().integer_or("context", 0).value());
     const RawPlan plan = read_plan(document.root());
-    auto bin = entry.path();
-    const std::vector<float> want = read_floats(bin.replace_extension(".bin"));
-    PlanRunner runner(cpu_backend(), model->desc, KvType::kF32, 2);
-    const auto got = runner.run(plan);
-    REQUIRE(got.size() * model->desc.vocab_size == want.size());
-    double worst = 0;
-    for (std::size_t i = 0; i < got.size(); ++i)
-      worst = std::max(worst, worst_row(got[i], want.data() + i * model->desc.vocab_size));
-    REQUIRE(worst <= kTolerance);
-    report("plan", entry.path().stem().string(), *model, worst);
+    const std::vector<float> want = read_floats(golden("plans/" + name + ".bin"));
+    check_plan(name, golden("models/" + model), context, plan, want);
+    const std::string gguf = golden("gguf/" + model + ".gguf");
+    if (std::filesystem::exists(gguf)) check_plan(name, gguf, context, plan, want);
     ++n_plans;
   }
   REQUIRE(n_plans >= 100);
