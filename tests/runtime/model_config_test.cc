@@ -226,3 +226,50 @@ TEST_CASE("an unknown architecture is named, with its reason and what there is")
           "architectures");
   refused(configure(JsonDocument::parse("[]", "config.json")->root()), Code::kCorrupt, "object");
 }
+
+TEST_CASE("architectures that cannot be computed are refused by name with the reason") {
+  const struct {
+    const char *folder, *gguf, *reason;
+  } cases[] = {
+      {"MambaForCausalLM", "mamba", "recurrent state"},
+      {"Mamba2ForCausalLM", "mamba2", "recurrent state"},
+      {"FalconMambaForCausalLM", "", "recurrent state"},
+      {"RwkvForCausalLM", "rwkv7", "recurrent state"},
+      {"Qwen3NextForCausalLM", "qwen3next", "recurrent state"},
+      {"Qwen3_5ForCausalLM", "qwen35", "recurrent state"},
+      {"Qwen3_5MoeForCausalLM", "qwen35moe", "recurrent state"},
+      {"Lfm2ForCausalLM", "lfm2", "recurrent state"},
+      {"Lfm2MoeForCausalLM", "lfm2moe", "recurrent state"},
+      {"FalconH1ForCausalLM", "falcon-h1", "recurrent state"},
+      {"GraniteMoeHybridForCausalLM", "granitehybrid", "recurrent state"},
+      {"NemotronHForCausalLM", "nemotron_h", "recurrent state"},
+      {"JambaForCausalLM", "jamba", "recurrent state"},
+      {"DeepseekV2ForCausalLM", "deepseek2", "latent attention"},
+      {"DeepseekV3ForCausalLM", "", "latent attention"},
+      {"MiniCPM3ForCausalLM", "minicpm3", "latent attention"},
+      {"Qwen2MoeForCausalLM", "qwen2moe", "experts"},
+      {"Qwen3MoeForCausalLM", "qwen3moe", "experts"},
+      {"MixtralForCausalLM", "", "experts"},
+      {"GptOssForCausalLM", "gpt-oss", "experts"},
+      {"Llama4ForCausalLM", "llama4", "experts"},
+      {"GraniteMoeForCausalLM", "granitemoe", "experts"},
+      {"OlmoeForCausalLM", "olmoe", "experts"},
+      {"T5ForConditionalGeneration", "t5", "encoder"},
+      {"BartForConditionalGeneration", "", "encoder"},
+      {"BertForMaskedLM", "bert", "encoder"},
+      {"Gemma3ForConditionalGeneration", "", "several media"},
+      {"GemmaForCausalLM", "gemma", "supported are"},
+      {"PhiForCausalLM", "phi2", "supported are"},
+  };
+  for (const auto& c : cases) {
+    INFO(c.folder << " " << c.gguf);
+    const auto folder = find_family(c.folder);
+    REQUIRE_FALSE(folder.ok());
+    CHECK(folder.error().code == Code::kUnsupported);
+    CHECK_THAT(folder.error().message, Catch::Contains(c.reason) && Catch::Contains(c.folder));
+    if (*c.gguf == '\0') continue;
+    const auto gguf = find_gguf_family(c.gguf);
+    REQUIRE_FALSE(gguf.ok());
+    CHECK_THAT(gguf.error().message, Catch::Contains(c.reason) && Catch::Contains(c.gguf));
+  }
+}
