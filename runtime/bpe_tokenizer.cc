@@ -91,7 +91,7 @@ class BpeTokenizer final : public Tokenizer {
       PC_TRY(const JsonView id_field, list->at(i).member("id"));
       PC_TRY(const std::int64_t id, id_field.integer());
       PC_TRY(AddedToken token, read_added_token(list->at(i), id));
-      added.push_back(std::move(token));
+      if (id < config.n_rows) added.push_back(std::move(token));
     }
     added.insert(added.end(), config.added.begin(), config.added.end());
     for (AddedToken& token : added) {

@@ -96,6 +96,15 @@ Status read_added_map(JsonView root, TokenizerConfig* config) {
   });
 }
 
+std::int64_t read_n_rows(const std::string& folder) {
+  const auto file = read_optional(folder, "config.json");
+  if (!file.ok() || !*file) return kMaxVocabSize;
+  const auto root = (*file)->root();
+  const auto n = root.find("text_config").value_or(root).find("vocab_size");
+  const auto value = n ? n->integer_in(1, kMaxVocabSize) : Result<std::int64_t>(kMaxVocabSize);
+  return value.ok() ? *value : kMaxVocabSize;
+}
+
 // One template, or a list of named ones: then the one named "default", else the first.
 Result<std::string> read_chat_template(JsonView root) {
   const auto found = root.find("chat_template");
@@ -160,6 +169,8 @@ Result<TokenizerConfig> read_tokenizer_config(const std::string& folder) {
   PC_TRY(const auto added, read_optional(folder, "added_tokens.json"));
   if (added) PC_CHECK_OK(read_added_map(added->root(), &config));
   PC_CHECK_OK(read_template_file(folder, &config));
+  config.n_rows = read_n_rows(folder);
+  std::erase_if(config.added, [&](const AddedToken& token) { return token.id >= config.n_rows; });
   return config;
 }
 

@@ -1,6 +1,7 @@
 // What the small files beside a vocabulary say about it: tokenizer_config.json,
 // special_tokens_map.json, added_tokens.json and chat_template.jinja. Each may
-// be absent; what is there must be sound.
+// be absent; what is there must be sound. Of config.json only the model's
+// vocab_size is read, and its faults are left to who reads the model.
 //
 // A value, thread-compatible.
 #pragma once
@@ -27,11 +28,14 @@ struct TokenizerConfig {
   std::optional<std::string> bos, eos, unk;  // as spelled, e.g. "<s>"
   std::optional<bool> add_bos;
   std::vector<TokenId> turn_ends;               // beside eos
+  std::int64_t n_rows = kMaxVocabSize;          // of the model's embedding
   std::vector<AddedToken> added;                // with ids, from both files that list them
   std::set<std::string, std::less<>> specials;  // spellings that the files call special
   std::string chat_template;                    // Jinja text; "" if none
 };
 
+// Added tokens from n_rows on are left out: Gemma 3's text models have one, for
+// images, which only the larger models can take.
 // Precondition: the folder exists. Errors: kCorrupt, kIo, naming file and field.
 Result<TokenizerConfig> read_tokenizer_config(const std::string& folder);
 

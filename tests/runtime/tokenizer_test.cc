@@ -326,6 +326,22 @@ TEST_CASE("a folder's small files") {
   folder.write("chat_template.jinja", "from the file");
   CHECK(take(load_tokenizer(folder.path()))->facts().chat_template == "from the file");
 
+  // Added tokens that the model has no row for are none, in whichever file.
+  for (const std::string config :
+       {R"({"vocab_size":9})", R"({"vocab_size":99,"text_config":{"vocab_size":9}})"}) {
+    folder.write("config.json", config);
+    const auto cut = take(load_tokenizer(folder.path()));
+    CHECK(cut->vocab_size() == 9);
+    CHECK_FALSE(cut->token_to_id("<new>"));
+    CHECK(cut->token_to_id("<y>") == 6);
+  }
+  folder.write("config.json", R"({"vocab_size":6})");
+  CHECK_FALSE(take(load_tokenizer(folder.path()))->token_to_id("<y>"));  // of tokenizer.json
+  for (const std::string config : {"{", R"({"vocab_size":"9"})", R"({"vocab_size":0})", "{}"}) {
+    folder.write("config.json", config);
+    CHECK(take(load_tokenizer(folder.path()))->vocab_size() == 12);
+  }
+
   const auto error = [&](const std::string& config) {
     folder.write("tokenizer_config.json", config);
     const auto result = load_tokenizer(folder.path());
