@@ -12,6 +12,14 @@ constexpr std::uint64_t kMaxExtent = std::uint64_t{1} << 24;
 constexpr std::uint64_t kMaxLayers = 4096;
 constexpr std::uint64_t kMaxContext = std::uint64_t{1} << 30;
 
+// Embedding models come under the names of the decoders that they were made from.
+Status check_causal(const GgufKeys& keys) {
+  PC_TRY(const bool causal, keys.metadata().boolean_or(keys.full("attention.causal"), true));
+  if (causal) return ok();
+  return keys.error(Code::kUnsupported, "attention.causal",
+                    "says that tokens see those after them; only decoders are computed");
+}
+
 // One number for all layers; files may list it by layer.
 Result<std::uint32_t> read_uniform(const GgufKeys& keys, std::string_view key,
                                    std::uint32_t absent) {
@@ -91,10 +99,16 @@ Status read_ends(const GgufKeys& keys, ModelConfig* out) {
 Status read_yarn(const GgufKeys& keys, RopeConfig* rope) {
   PC_TRY(rope->beta_fast, keys.number_or("rope.scaling.yarn_beta_fast", 32));
   PC_TRY(rope->beta_slow, keys.number_or("rope.scaling.yarn_beta_slow", 1));
-  // The format's factor is what remains to be multiplied by YaRN's own.
+  PC_TRY(const double blend, keys.number_or("rope.scaling.yarn_ext_factor", 1));
+  if (blend >= 0 && blend != 1) {  // negative: not said
+    return keys.error(Code::kUnsupported, "rope.scaling.yarn_ext_factor",
+                      "is " + std::to_string(blend) + "; only YaRN's own 1 is computed");
+  }
+  // The format's factors are what remains to be multiplied by YaRN's own.
   PC_TRY(const double factor, keys.number_or("rope.scaling.attn_factor", 1));
+  PC_TRY(const double yarn_factor, keys.number_or("rope.scaling.yarn_attn_factor", 1));
   const double own = rope->factor <= 1 ? 1.0 : 0.1 * std::log(rope->factor) + 1.0;
-  rope->attention_factor = factor * own;
+  rope->attention_factor = factor * yarn_factor * own;
   return ok();
 }
 
@@ -180,6 +194,7 @@ Result<std::vector<double>> GgufKeys::factors(std::string_view tensor, std::uint
 
 Result<ModelConfig> read_gguf_config(const GgufKeys& keys, bool rotates) {
   ModelConfig out;
+  PC_CHECK_OK(check_causal(keys));
   PC_CHECK_OK(read_shape(keys, &out));
   PC_CHECK_OK(read_vocabulary(keys, &out));
   PC_CHECK_OK(read_ends(keys, &out));
@@ -200,9 +215,9 @@ Result<ModelConfig> read_gguf_config(const GgufKeys& keys, bool rotates) {
   return out;
 }
 
-Result<std::uint32_t> read_gguf_window(const GgufKeys& keys) {
+Result<std::uint32_t> read_gguf_window(const GgufKeys& keys, std::uint32_t absent) {
   const GgufMetadata& m = keys.metadata();
-  PC_TRY(const std::uint64_t window, m.integer_or(keys.full("attention.sliding_window"), 0));
+  PC_TRY(const std::uint64_t window, m.integer_or(keys.full("attention.sliding_window"), absent));
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(window, INT32_MAX));
 }
 

@@ -53,7 +53,7 @@ class GgufKeys {
 // `rotates`, and biases as the first block's tensors show them.
 Result<ModelConfig> read_gguf_config(const GgufKeys& keys, bool rotates);
 
-// The number of keys a query sees; 0 = all, where the key is absent, too.
-Result<std::uint32_t> read_gguf_window(const GgufKeys& keys);
+// The number of keys a query sees; 0 = all.
+Result<std::uint32_t> read_gguf_window(const GgufKeys& keys, std::uint32_t absent = 0);
 
 }  // namespace pc

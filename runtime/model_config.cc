@@ -207,12 +207,17 @@ Result<std::vector<std::int32_t>> read_eos(JsonView config, std::uint32_t vocab_
 
 Result<std::uint32_t> read_window(JsonView config, std::uint32_t absent) {
   if (config.find("sliding_window")) return read_extent(config, "sliding_window", kMaxContext);
-  bool is_null = false;  // find() takes null for absent, but the architectures' defaults do not
-  PC_CHECK_OK(config.for_each_member([&](std::string_view key, JsonView) -> Status {
-    is_null = is_null || key == "sliding_window";
+  PC_TRY(const bool none, says_null(config, "sliding_window"));
+  return none ? 0 : absent;
+}
+
+Result<bool> says_null(JsonView config, std::string_view key) {
+  bool found = false;
+  PC_CHECK_OK(config.for_each_member([&](std::string_view member, JsonView value) -> Status {
+    found = found || (member == key && value.is_null());
     return ok();
   }));
-  return is_null ? 0 : absent;
+  return found;
 }
 
 Result<std::optional<std::vector<bool>>> read_sliding_layers(JsonView config,

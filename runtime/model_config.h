@@ -104,6 +104,10 @@ Result<std::vector<std::int32_t>> read_eos(JsonView config, std::uint32_t vocab_
 // says null, `absent` where it says nothing.
 Result<std::uint32_t> read_window(JsonView config, std::uint32_t absent);
 
+// Is the member there, and null? find() takes that for absent, but the
+// architectures' defaults do not.
+Result<bool> says_null(JsonView config, std::string_view key);
+
 // "layer_types" of transformers 5: true where a layer's attention slides;
 // nothing when the field is absent.
 Result<std::optional<std::vector<bool>>> read_sliding_layers(JsonView config,

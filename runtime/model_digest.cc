@@ -1,6 +1,7 @@
 #include "runtime/model_digest.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <bit>
 #include <concepts>
@@ -38,8 +39,7 @@ struct Piece {
 };
 
 void cut(const TensorView& view, std::vector<Piece>* pieces) {
-  std::optional<simd::Type> type = find_type(view.dtype);
-  if (type && !is_aligned(view.bytes, *type)) type.reset();  // the binder refuses what it takes
+  const std::optional<simd::Type> type = find_type(view.dtype);
   const std::size_t unit = type ? simd::shape_of(*type).bytes : 1;
   const std::size_t most = kPieceBytes / unit * unit;
   for (std::size_t at = 0; at < view.bytes.size(); at += most) {
@@ -47,13 +47,22 @@ void cut(const TensorView& view, std::vector<Piece>* pieces) {
   }
 }
 
+bool all_finite(const simd::Kernels& kernels, std::span<const std::byte> bytes, simd::Type type) {
+  const simd::TypeShape& shape = simd::shape_of(type);
+  if (is_aligned(bytes, type))
+    return kernels.all_finite(bytes.data(), type, bytes.size() / shape.bytes * shape.elements);
+  alignas(64) std::array<std::byte, 4096> window;  // whole elements of every type that needs it
+  for (std::size_t at = 0; at < bytes.size(); at += window.size()) {
+    const auto part = bytes.subspan(at, std::min(window.size(), bytes.size() - at));
+    std::copy(part.begin(), part.end(), window.begin());
+    if (!all_finite(kernels, std::span(window).first(part.size()), type)) return false;
+  }
+  return true;
+}
+
 void scan(const simd::Kernels& kernels, Piece* piece) {
   // Looked at first: what the hash then reads lies in the processor's cache.
-  if (piece->type) {
-    const simd::TypeShape& shape = simd::shape_of(*piece->type);
-    const std::size_t n = piece->bytes.size() / shape.bytes * shape.elements;
-    piece->finite = kernels.all_finite(piece->bytes.data(), *piece->type, n);
-  }
+  if (piece->type) piece->finite = all_finite(kernels, piece->bytes, *piece->type);
   piece->digest = sha256(piece->bytes);
 }
 

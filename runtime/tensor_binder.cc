@@ -23,12 +23,6 @@ Result<simd::Type> weight_type(const std::string& name, const TensorView& view) 
                                        ", which is not computed; weights may be " + known);
 }
 
-// Kernels load whole elements. Files of every current writer are aligned; to
-// copy the others would double their memory, so they are refused.
-bool is_aligned(const TensorView& view, simd::Type type) {
-  return reinterpret_cast<std::uintptr_t>(view.bytes.data()) % simd::shape_of(type).alignment == 0;
-}
-
 // Older writers saved the rotary frequencies and GPT-2's causal masks; the
 // configuration says them again.
 bool is_derived_buffer(std::string_view name) {
@@ -59,26 +53,39 @@ Result<pc_tensor> TensorBinder::take(const std::string& name, std::span<const st
                                       shape_text(shape));
   }
   PC_TRY(const simd::Type type, weight_type(name, view));
-  if (!is_aligned(view, type)) {
-    return error(Code::kUnsupported, where(name, view) + " does not lie at a multiple of " +
-                                         std::to_string(simd::shape_of(type).alignment) +
-                                         " bytes; save the file again with a current library");
-  }
   taken_.insert(found->first);
   return pc_tensor{view.bytes.data(), static_cast<std::uint32_t>(type), rows, cols};
 }
 
 Result<pc_tensor> TensorBinder::matrix(const std::string& name, std::uint32_t rows,
                                        std::uint32_t cols) {
-  return take(name, std::array<std::uint64_t, 2>{rows, cols}, rows, cols);
+  PC_TRY(const pc_tensor stored, take(name, std::array<std::uint64_t, 2>{rows, cols}, rows, cols));
+  return aligned(stored);
 }
 
 Result<pc_tensor> TensorBinder::vector(const std::string& name, std::uint32_t n) {
-  return take(name, std::array<std::uint64_t, 1>{n}, 1, n);
+  PC_TRY(const pc_tensor stored, take(name, std::array<std::uint64_t, 1>{n}, 1, n));
+  if (simd::is_quantised(static_cast<simd::Type>(stored.dtype))) {
+    return error(Code::kUnsupported,
+                 folder_ + ": tensor \"" + name + "\" is a vector in quantised blocks");
+  }
+  return aligned(stored);
 }
 
 std::byte* TensorBinder::new_copy(std::size_t n_bytes) {
   return copies_.emplace_back(n_bytes).data();
+}
+
+// Kernels load whole elements. Writers of today align them; published files of
+// before that, openai-community/gpt2 among them, begin their data anywhere.
+pc_tensor TensorBinder::aligned(const pc_tensor& stored) {
+  const auto type = static_cast<simd::Type>(stored.dtype);
+  if (reinterpret_cast<std::uintptr_t>(stored.data) % simd::shape_of(type).alignment == 0)
+    return stored;
+  const std::size_t n_bytes = simd::bytes_of(type, std::size_t{stored.rows} * stored.cols);
+  std::byte* copy = new_copy(n_bytes);
+  std::memcpy(copy, stored.data, n_bytes);
+  return pc_tensor{copy, stored.dtype, stored.rows, stored.cols};
 }
 
 Result<pc_tensor> TensorBinder::transposed(const std::string& name, std::uint32_t rows,

@@ -2,8 +2,8 @@
 // what is missing, misshapen, of a type that is not computed with, or left over.
 //
 // Borrows the checkpoint; the pc_tensor views it hands out live as long as the
-// checkpoint's mappings, and those of rearranged matrices as long as what
-// release_copies() gives. Threads: thread-compatible.
+// checkpoint's mappings, and those of copies as long as what release_copies() gives. Threads:
+// thread-compatible.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,9 @@ class TensorBinder {
   // From now on a name that begins with `prefix` is also found without it.
   void allow_missing(std::string_view prefix) { optional_prefix_ = prefix; }
 
-  // Errors: kMismatch (missing, wrong shape), kUnsupported (type, alignment).
+  // Where it lies in the file; a copy where it lies at an address that kernels
+  // cannot load from. Errors: kMismatch (missing, wrong shape), kUnsupported
+  // (type; vectors in quantised blocks, which could not be cut anywhere).
   Result<pc_tensor> matrix(const std::string& name, std::uint32_t rows, std::uint32_t cols);
   Result<pc_tensor> vector(const std::string& name, std::uint32_t n);
 
@@ -54,7 +56,7 @@ class TensorBinder {
   // asked for, beyond buffers that can be computed from the configuration.
   Status check_nothing_left(std::string_view architecture) const;
 
-  // The memory of the rearranged copies; the binder forgets it.
+  // The memory of the copies; the binder forgets it.
   std::vector<AlignedBuffer<std::byte>> release_copies() { return std::move(copies_); }
 
  private:
@@ -63,6 +65,7 @@ class TensorBinder {
 
   const TensorMap::value_type* find(const std::string& name) const;
   std::byte* new_copy(std::size_t n_bytes);
+  pc_tensor aligned(const pc_tensor& stored);
 
   const TensorMap& tensors_;
   std::string folder_, optional_prefix_;

@@ -16,6 +16,13 @@ void slide(std::uint32_t window, std::uint32_t full_every, ModelConfig* out) {
     out->windows[i] = (i + 1) % full_every == 0 ? 0 : window;
 }
 
+// 0, which is none, where the file says null.
+Result<double> read_cap(JsonView config, std::string_view key, double absent) {
+  PC_TRY(const bool none, says_null(config, key));
+  if (none) return 0.0;
+  return config.number_or(key, absent);
+}
+
 }  // namespace
 
 const std::span<const std::string_view> kGemmaHonoured = kHonoured;
@@ -36,8 +43,8 @@ Status configure_gemma(JsonView config, std::uint32_t full_every, double attn_so
   PC_TRY(const double scalar, config.number_or("query_pre_attn_scalar", 256));
   if (!(scalar > 0)) return config.error(Code::kCorrupt, "query_pre_attn_scalar is not positive");
   out->attn_scale = 1 / std::sqrt(scalar);
-  PC_TRY(out->attn_softcap, config.number_or("attn_logit_softcapping", attn_softcap));
-  PC_TRY(out->logit_softcap, config.number_or("final_logit_softcapping", logit_softcap));
+  PC_TRY(out->attn_softcap, read_cap(config, "attn_logit_softcapping", attn_softcap));
+  PC_TRY(out->logit_softcap, read_cap(config, "final_logit_softcapping", logit_softcap));
   PC_TRY(const std::uint32_t window, read_window(config, kDefaultWindow));
   PC_TRY(const std::int64_t pattern, config.integer_or("sliding_window_pattern", full_every));
   if (pattern < 1) return config.error(Code::kCorrupt, "sliding_window_pattern is not positive");
@@ -49,14 +56,15 @@ Status configure_gemma(JsonView config, std::uint32_t full_every, double attn_so
 }
 
 Status configure_gemma_gguf(const GgufKeys& keys, std::uint32_t full_every,
-                            std::uint32_t layers_of_largest, ModelConfig* out) {
+                            std::uint32_t layers_of_largest, const GemmaDefaults& absent,
+                            ModelConfig* out) {
   set_gemma(out);
-  PC_TRY(out->attn_softcap, keys.number_or("attn_logit_softcapping", 0));
-  PC_TRY(out->logit_softcap, keys.number_or("final_logit_softcapping", 0));
+  PC_TRY(out->attn_softcap, keys.number_or("attn_logit_softcapping", absent.attn_softcap));
+  PC_TRY(out->logit_softcap, keys.number_or("final_logit_softcapping", absent.logit_softcap));
   if (out->n_layers == layers_of_largest) {
     out->attn_scale = 1 / std::sqrt(static_cast<double>(out->d_model) / out->n_heads);
   }
-  PC_TRY(const std::uint32_t window, read_gguf_window(keys));
+  PC_TRY(const std::uint32_t window, read_gguf_window(keys, absent.window));
   PC_TRY(const std::uint32_t pattern,
          keys.extent_or("attention.sliding_window_pattern", kMaxPattern, full_every));
   slide(window, pattern, out);

@@ -16,8 +16,14 @@ Status configure_gemma(JsonView config, std::uint32_t full_every, double attn_so
 
 // GGUF: the same; norms are stored with their offset added, and the scale of
 // attention follows from the size: the largest model's is 1/sqrt(d_model / n_heads).
+// Caps and window where the file gives none are `absent`'s.
+struct GemmaDefaults {
+  double attn_softcap = 0, logit_softcap = 0;
+  std::uint32_t window = 0;
+};
 Status configure_gemma_gguf(const GgufKeys& keys, std::uint32_t full_every,
-                            std::uint32_t layers_of_largest, ModelConfig* out);
+                            std::uint32_t layers_of_largest, const GemmaDefaults& absent,
+                            ModelConfig* out);
 
 // transformers' names: the second norm of a block has the feed-forward's name.
 TensorNames gemma_names(const ModelConfig& config);

@@ -8,12 +8,15 @@ namespace {
 constexpr std::uint32_t kFullEvery = 2;
 constexpr std::uint32_t kLayersOf27B = 46;
 
+// Converters of the first days did not write them.
+constexpr GemmaDefaults kAbsent{.attn_softcap = 50, .logit_softcap = 30, .window = 4096};
+
 Status configure(JsonView config, ModelConfig* out) {
-  return configure_gemma(config, kFullEvery, 50, 30, out);
+  return configure_gemma(config, kFullEvery, kAbsent.attn_softcap, kAbsent.logit_softcap, out);
 }
 
 Status configure_gguf(const GgufKeys& keys, ModelConfig* out) {
-  return configure_gemma_gguf(keys, kFullEvery, kLayersOf27B, out);
+  return configure_gemma_gguf(keys, kFullEvery, kLayersOf27B, kAbsent, out);
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ Status configure(JsonView config, ModelConfig* out) {
 }
 
 Status configure_gguf(const GgufKeys& keys, ModelConfig* out) {
-  PC_CHECK_OK(configure_gemma_gguf(keys, kFullEvery, kLayersOf27B, out));
+  PC_CHECK_OK(configure_gemma_gguf(keys, kFullEvery, kLayersOf27B, {}, out));
   out->head_norm = HeadNorm::kEach;
   RopeConfig sliding;
   PC_TRY(sliding.theta, keys.number_or("rope.freq_base_swa", kLocalTheta));

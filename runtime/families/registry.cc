@@ -85,7 +85,8 @@ Result<const Family*> find(std::string_view wanted, std::string_view Family::*na
   for (const Family* family : kFamilies) {
     const std::string_view known = family->*name;
     if (known.empty()) continue;
-    if (known == wanted) return family;
+    const std::string_view old = family->old_architecture;
+    if (known == wanted || (!old.empty() && old == wanted)) return family;
     supported += (supported.empty() ? "" : ", ") + std::string(known);
   }
   std::string what = "architecture \"" + std::string(wanted) + "\" is not supported";

@@ -135,6 +135,27 @@ TEST_CASE("Qwen has a window in some layers, where it is switched on") {
   CHECK_FALSE(config_of("Qwen3ForCausalLM")->q_bias);
 }
 
+TEST_CASE("MPT has the name that MosaicML gave it, and transformers'") {
+  const std::string shape = R"("d_model":64,"n_heads":4,"n_layers":4,"max_seq_len":128)";
+  const auto published = config_of("MPTForCausalLM", shape),
+             later = config_of("MptForCausalLM", shape);
+  REQUIRE(published.ok());
+  REQUIRE(later.ok());
+  CHECK(published->alibi_slopes == later->alibi_slopes);
+  CHECK(published->alibi_slopes.size() == 4);
+}
+
+TEST_CASE("Gemma 2 has caps unless the file says null") {
+  const std::string a = "Gemma2ForCausalLM";
+  CHECK(config_of(a)->attn_softcap == 50);
+  CHECK(config_of(a)->logit_softcap == 30);
+  CHECK(config_of(a, R"("attn_logit_softcapping":20.0)")->attn_softcap == 20);
+  const auto none = config_of(a, R"("attn_logit_softcapping":null,"final_logit_softcapping":null)");
+  REQUIRE(none.ok());
+  CHECK(none->attn_softcap == 0);
+  CHECK(none->logit_softcap == 0);
+}
+
 TEST_CASE("Llama has no window") {
   CHECK(llama(R"("sliding_window":null)").ok());
   CHECK(llama(R"("sliding_window":8192)").ok());  // cannot act
