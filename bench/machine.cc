@@ -4,7 +4,7 @@
 #include "bench/machine.h"
 
 #include <algorithm>
-#include <chrono>
+#include <ctime>
 #include <fstream>
 #include <thread>
 #include <vector>
@@ -16,21 +16,15 @@
 namespace pc::bench {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
 // Runs body(thread) on all threads at once; the time until the last is done.
 template <class Body>
 double timed(std::uint32_t threads, const Body& body) {
   std::vector<std::thread> team;
-  const auto start = Clock::now();
+  const double start = now_seconds(threads);
   for (std::uint32_t t = 1; t < threads; ++t) team.emplace_back(body, t);
   body(0);
   for (std::thread& t : team) t.join();
-  return seconds_since(start);
+  return now_seconds(threads) - start;
 }
 
 using Vec = float __attribute__((vector_size(64), aligned(4)));
@@ -93,6 +87,12 @@ std::string cpu_name() {
 }
 
 }  // namespace
+
+double now_seconds(std::uint32_t threads) {
+  timespec now{};
+  ::clock_gettime(threads == 1 ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
 
 Machine measure_machine(std::uint32_t threads) {
   Machine m;

@@ -7,6 +7,10 @@
 
 namespace pc::bench {
 
+// Seconds since some start: of the wall clock; or, for work of one thread, of
+// the process's CPU time, which the load of others does not enter.
+double now_seconds(std::uint32_t threads);
+
 struct Machine {
   std::string cpu;  // as /proc/cpuinfo names it
   std::uint32_t threads = 1;
