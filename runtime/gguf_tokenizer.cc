@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -30,6 +31,7 @@ constexpr const char* kCharsmap = "tokenizer.ggml.precompiled_charsmap";
 constexpr const char* kTemplate = "tokenizer.chat_template";
 
 constexpr std::size_t kMaxVocabularyBytes = std::size_t{32} << 20;
+constexpr std::size_t kMaxMarkupBytes = 64;  // of a token that a template spells
 
 struct Vocabulary {
   Strings tokens;           // [id]
@@ -180,20 +182,30 @@ void settle_bytes(Vocabulary* vocabulary) {
   }
 }
 
+// What a template spells in <...> and [...]. Bounded, because vocabulary and
+// template may both be large.
+std::unordered_set<std::string_view> markup_of(std::string_view chat_template) {
+  std::unordered_set<std::string_view> found;
+  for (std::size_t i = 0; i < chat_template.size(); ++i) {
+    if (chat_template[i] != '<' && chat_template[i] != '[') continue;
+    const std::string_view from = chat_template.substr(i, kMaxMarkupBytes);
+    const std::size_t end = from.find(from[0] == '<' ? '>' : ']');
+    if (end != from.npos) found.insert(from.substr(0, end + 1));
+  }
+  return found;
+}
+
 // Words of the vocabulary are found in text, so what the chat template spells
 // must be none: a user's text could open a turn or call a tool. `config` has the
-// template.
+// template, of at most the reader's 1 MiB.
 void settle_markup(Vocabulary* vocabulary, TokenizerConfig* config) {
+  const auto spelled = markup_of(config->chat_template);
   for (std::size_t i = 0; i < vocabulary->tokens.size(); ++i) {
     const std::string_view token = vocabulary->tokens[i];
     Type& type = vocabulary->types[i];
     const bool opens_turn = token == "<start_of_turn>";  // some converters' type for it: normal
     if (type != Type::kUserDefined && !(opens_turn && type == Type::kNormal)) continue;
-    const bool looks_so = (token.starts_with('<') && token.ends_with('>')) ||
-                          (token.starts_with('[') && token.ends_with(']'));
-    if (!opens_turn && !(looks_so && config->chat_template.find(token) != std::string::npos)) {
-      continue;
-    }
+    if (!opens_turn && !spelled.contains(token)) continue;
     type = Type::kControl;
     AddedToken added;
     added.id = static_cast<TokenId>(i);

@@ -429,6 +429,23 @@ TEST_CASE("a file that is no GGUF and no folder") {
   CHECK(load_tokenizer(folder.path() + "/none.gguf").error().code == Code::kNotFound);
 }
 
+TEST_CASE("a large template over a large vocabulary of markup") {
+  Small small = small_llama();
+  for (std::size_t i = 0; i < 30000; ++i) {
+    small.tokens.push_back("<" + std::to_string(i) + ">");
+    small.types.push_back(4);
+    small.scores.push_back(-1);
+  }
+  small.more = [](GgufBytes& out) {
+    out.string("tokenizer.chat_template", "<29999>" + std::string((1 << 20) - 7, '<'));
+  };
+  const GgufBytes bytes = small.bytes();
+  std::unique_ptr<Tokenizer> tokenizer;
+  CHECK(seconds_on_small_stack([&] { tokenizer = take(from_bytes(bytes)); }) < 2.0);
+  CHECK(*tokenizer->encode_markup("<29999>") == Tokens{30009});
+  CHECK(*tokenizer->encode("<29998>") == Tokens{6, 30008});
+}
+
 // A 32nd of a mebibyte for all kinds and units, and the whole for one unit of
 // each kind in turn, shows that the work is linear.
 TEST_CASE("1 MiB of any kind of text takes under two seconds on a small stack") {
