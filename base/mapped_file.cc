@@ -80,4 +80,8 @@ void MappedFile::will_need(std::size_t offset, std::size_t n) const {
   ::madvise(const_cast<std::byte*>(data_) + begin, end - begin, MADV_WILLNEED);
 }
 
+void MappedFile::let_go() const {
+  if (data_) ::madvise(const_cast<std::byte*>(data_), size_, MADV_DONTNEED);
+}
+
 }  // namespace pc

@@ -51,6 +51,10 @@ class MappedFile {
   const FileIdentity& identity() const { return identity_; }
   bool is_unchanged() const;
 
+  // Takes the mapping's pages from this process. Touched again they come back, from
+  // the page cache if they still are there.
+  void let_go() const;
+
   // Asks the kernel to read [offset, offset + n) ahead. A hint: never fails.
   void will_need(std::size_t offset, std::size_t n) const;
 

@@ -29,16 +29,6 @@ bool stat_at(int dir_fd, const char* name, struct stat* st) {
   return ::fstatat(dir_fd, name, st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st->st_mode);
 }
 
-// Unlinks unless someone holds a lock on the file.
-enum class Unlinked { kYes, kInUse, kNo };
-Unlinked unlink_if_unused(int dir_fd, const char* name) {
-  const UniqueFd fd(::openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-  // Held until fd closes: whoever opens the file now maps an orphan, soundly.
-  if (fd && ::flock(fd.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-    return Unlinked::kInUse;
-  return ::unlinkat(dir_fd, name, 0) == 0 ? Unlinked::kYes : Unlinked::kNo;
-}
-
 // Bytes of the files in quarantine, without those that it removes: set aside
 // (a rename is a change of status) max_age_s ago or earlier.
 std::uint64_t quarantine_bytes(const StoreDir& dir, std::int64_t max_age_s) {
@@ -73,6 +63,14 @@ void sweep_used(const StoreDir& dir) {
 }
 
 }  // namespace
+
+Unlinked unlink_if_unused(int dir_fd, const char* name) {
+  const UniqueFd fd(::openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  // Held until fd closes: whoever opens the file now maps an orphan, soundly.
+  if (fd && ::flock(fd.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+    return Unlinked::kInUse;
+  return ::unlinkat(dir_fd, name, 0) == 0 ? Unlinked::kYes : Unlinked::kNo;
+}
 
 Result<std::vector<StoreEntry>> list_objects(const StoreDir& dir) {
   std::vector<StoreEntry> entries;

@@ -3,7 +3,8 @@
 // Least recently used first; a file that any process has mapped holds a
 // shared lock (object_reader.h) and is passed over; nothing is ever
 // truncated, so even a reader without a lock keeps its mapping. Stopping at
-// any instant leaves nothing to repair. Internal to modules/. Threads: any.
+// any instant leaves nothing to repair. Internal to modules/, but for
+// unlink_if_unused. Threads: any.
 #pragma once
 
 #include <chrono>
@@ -15,6 +16,10 @@
 #include "modules/store_dir.h"
 
 namespace pc {
+
+// Unlinks a name in an open directory unless someone holds a lock on its file.
+enum class Unlinked { kYes, kInUse, kNo };
+Unlinked unlink_if_unused(int dir_fd, const char* name);
 
 // Sorted by key.
 Result<std::vector<StoreEntry>> list_objects(const StoreDir& dir);

@@ -97,15 +97,20 @@ std::optional<ModuleKey> key_of_object_name(std::string_view name) {
 Result<OpenObject> open_object(const StoreDir& dir, const ModuleKey& key) {
   const std::string path = dir.path + "/objects/" + object_name(key);
   if (!dir.objects) return store_error("cannot open", path, ENOENT);
+  return open_trusted(dir.objects.get(), object_name(key), path, dir.owner);
+}
+
+Result<OpenObject> open_trusted(int dir_fd, const std::string& name, const std::string& path,
+                                uid_t owner) {
   OpenObject object;
   // O_NONBLOCK: a FIFO under this name must not hang us; files ignore it.
-  object.fd = UniqueFd(::openat(dir.objects.get(), object_name(key).c_str(),
-                                O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  object.fd =
+      UniqueFd(::openat(dir_fd, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   if (!object.fd) return store_error("cannot open", path, errno);
   if (::fstat(object.fd.get(), &object.st) != 0) return store_error("cannot stat", path, errno);
   if (!S_ISREG(object.st.st_mode)) return error(Code::kIo, path + " is not a regular file");
   const uid_t uid = object.st.st_uid;
-  if (uid != ::geteuid() && uid != dir.owner && uid != 0) {
+  if (uid != ::geteuid() && uid != owner && uid != 0) {
     return error(Code::kIo, path + " belongs to another user");
   }
   if ((object.st.st_mode & (S_IWGRP | S_IWOTH)) != 0) {

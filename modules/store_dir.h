@@ -49,6 +49,11 @@ struct OpenObject {
 // or to the directory's owner and that nobody else may write.
 Result<OpenObject> open_object(const StoreDir& dir, const ModuleKey& key);
 
+// The same for any name in an open directory; `owner` may own files beside us
+// and root, `path` is for messages.
+Result<OpenObject> open_trusted(int dir_fd, const std::string& name, const std::string& path,
+                                uid_t owner);
+
 // Calls `visit` with each name in an open directory, "." and ".." excepted.
 Status for_each_name(int dir_fd, const std::function<void(const char*)>& visit);
 

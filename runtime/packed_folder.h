@@ -1,0 +1,47 @@
+// Where files of packed weights lie: beside the module store.
+//
+//   <cache dir>/packed/<64 hex>        0400, immutable; the name is the key
+//   <cache dir>/packed/used/<64 hex>   mtime: last use; text: verified in which boot
+//   <cache dir>/packed/lock            held while a file is made
+//
+// The manners are the store's (modules/module_store.h): no index, complete files
+// only, changed by nobody, unlinked and never truncated, so whoever has mapped one
+// keeps it. They do not count for the store's budget: one is made for each model,
+// of about the model's own size, and it goes when nobody used it for 30 days.
+// Threads and processes: any.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/hash.h"
+#include "base/status.h"
+#include "modules/module_store.h"  // GcReport
+#include "modules/store_dir.h"
+
+namespace pc {
+
+// `cache_dir` must exist; the rest is made where missing and `create`. Without it
+// a folder that is missing opens with closed descriptors. objects is the folder
+// itself; used, as a store's; the others are closed.
+Result<StoreDir> open_packed_folder(const std::string& cache_dir, bool create);
+
+struct PackedEntry {
+  Digest key{};
+  std::uint64_t file_bytes = 0;
+  std::int64_t last_used_ns = 0;  // since 1970
+  Digest weights{};               // zeros where the header is not this version's
+};
+
+// Sorted by key. Foreign names, links and pipes are ignored.
+std::vector<PackedEntry> list_packed(const StoreDir& folder);
+
+// Unlinks what nobody used for 30 days and what an older version wrote, but
+// nothing in use; and what crashes have left.
+GcReport collect_packed(const StoreDir& folder);
+
+// Unlinks all, also where in use: mappings stay valid. The number of files.
+std::uint64_t remove_packed(const StoreDir& folder);
+
+}  // namespace pc

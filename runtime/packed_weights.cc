@@ -1,0 +1,175 @@
+#include "runtime/packed_weights.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <span>
+#include <thread>
+
+#include "base/aligned_buffer.h"
+#include "modules/file_lock.h"
+#include "modules/publish.h"
+#include "modules/use_stamp.h"
+#include "runtime/packed_folder.h"
+#include "simd/packed.h"
+
+namespace pc {
+namespace {
+
+// A 1B model is packed in about a second: longer than this, and computing from
+// the weights as they are answers earlier.
+constexpr std::chrono::seconds kPatience(5);
+// From then on the times of a new file say whether it changed, so that its
+// first use is the last one that sums it (modules/use_stamp.cc). Beside the
+// packing it is nothing.
+constexpr std::chrono::milliseconds kSettle(120);
+// Far above any model, far below what offsets can hold.
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 46;
+
+// One file, of one model.
+struct Target {
+  const StoreDir& folder;
+  ModuleKey key;  // its name, for what is shared with the store
+  Digest weights;
+  std::string path() const { return folder.path + "/" + key.hex(); }
+};
+
+bool read_exactly(int fd, std::uint64_t offset, std::span<std::byte> buffer) {
+  while (!buffer.empty()) {
+    const ssize_t n = ::pread(fd, buffer.data(), buffer.size(), static_cast<off_t>(offset));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    offset += static_cast<std::uint64_t>(n);
+    buffer = buffer.subspan(static_cast<std::size_t>(n));
+  }
+  return true;
+}
+
+// Read, not through the mapping: a disk that fails answers with an error.
+bool payload_is_sound(const PackedFile& file, int fd, const Parallel& parallel) {
+  const PackedExtent& extent = file.extent();
+  std::vector<AlignedBuffer<std::byte>> buffers;
+  for (std::uint32_t i = 0; i < parallel.n_threads(); ++i)
+    buffers.emplace_back(static_cast<std::size_t>(extent.largest_chunk));
+  std::atomic<bool> sound{true};
+  parallel.for_each(static_cast<std::uint32_t>(extent.chunks.size()),
+                    [&](std::uint32_t task, std::uint32_t thread) {
+                      if (!sound.load(std::memory_order_relaxed)) return;
+                      const PackedChunk& chunk = extent.chunks[task];
+                      const auto bytes = buffers[thread].span().first(chunk.bytes);
+                      if (!read_exactly(fd, extent.payload + chunk.offset, bytes) ||
+                          !file.chunk_is_sound(task, bytes)) {
+                        sound = false;
+                      }
+                    });
+  return sound;
+}
+
+struct Opened {
+  MappedFile mapping;
+  PackedFile file;
+  UniqueFd lease;
+};
+
+// Errors: kNotFound; kIo (not to be trusted, cannot be mapped); kCorrupt, kUnsupported, kMismatch.
+Result<Opened> open_file(const Target& target, const Parallel& parallel) {
+  const StoreDir& folder = target.folder;
+  if (!folder.objects) return store_error("cannot open", target.path(), ENOENT);
+  PC_TRY(OpenObject object,
+         open_trusted(folder.objects.get(), target.key.hex(), target.path(), folder.owner));
+  // Says "in use" to gc; without it the file may lose its name, which harms nobody.
+  ::flock(object.fd.get(), LOCK_SH | LOCK_NB);
+  Opened opened;
+  PC_TRY(opened.mapping,
+         MappedFile::map(object.fd.get(), static_cast<std::uint64_t>(object.st.st_size),
+                         target.path()));
+  PC_TRY(opened.file, PackedFile::open(opened.mapping.bytes()));
+  if (opened.file.header().key != target.key.digest)
+    return error(Code::kMismatch, "a file of packed weights under the name of another");
+  if (is_verified(folder, target.key, object.st)) {
+    mark_used(folder, target.key);
+  } else {
+    if (!payload_is_sound(opened.file, object.fd.get(), parallel))
+      return error(Code::kCorrupt, "damaged file of packed weights: a checksum is wrong");
+    mark_verified(folder, target.key, object.st);
+  }
+  opened.lease = std::move(object.fd);
+  return opened;
+}
+
+bool is_bad(const Error& e) {
+  return e.code == Code::kCorrupt || e.code == Code::kUnsupported || e.code == Code::kMismatch;
+}
+
+// Precondition: the folder's lock is held.
+Status make_file(const Target& target, const std::vector<pc_tensor>& tensors,
+                 const PackedExtent& extent, const Parallel& parallel) {
+  const int dir = target.folder.objects.get();
+  const NewFile file{dir, dir, target.key.hex(), extent.file_bytes, [&](int fd) {
+                       return write_packed(fd, tensors, extent, target.weights, parallel);
+                     }};
+  const int failure = publish_file(file, Durability::kData, Staging::kAnonymous);
+  if (failure != 0 && failure != EEXIST) return store_error("cannot write", target.path(), failure);
+  std::this_thread::sleep_for(kSettle);
+  return ok();
+}
+
+Result<Opened> open_or_make(const Target& target, const std::vector<pc_tensor>& tensors,
+                            const PackedExtent& extent, const Parallel& parallel) {
+  auto opened = open_file(target, parallel);
+  if (opened.ok() || !target.folder.writable) return opened;
+  const FileLock lock = FileLock::acquire(target.folder.objects.get(), "lock", kPatience);
+  if (!lock.held())
+    return error(Code::kBudget, "another process is packing weights in " + target.folder.path);
+  opened = open_file(target, parallel);
+  if (opened.ok()) return opened;
+  if (is_bad(opened.error())) ::unlinkat(target.folder.objects.get(), target.key.hex().c_str(), 0);
+  PC_CHECK_OK(make_file(target, tensors, extent, parallel));
+  return open_file(target, parallel);
+}
+
+}  // namespace
+
+std::vector<pc_tensor> packable_matrices(const pc_model_desc& desc) {
+  std::vector<pc_tensor> tensors;
+  const auto add = [&](const pc_tensor& w) {
+    if (!w.data || !simd::packs(static_cast<simd::Type>(w.dtype))) return;
+    const auto same = std::ranges::find(tensors, w.data, &pc_tensor::data);
+    if (same == tensors.end()) tensors.push_back(w);
+  };
+  for (const pc_layer& l : std::span(desc.layers, desc.n_layers)) {
+    for (const pc_tensor* w : {&l.wq, &l.wk, &l.wv, &l.wo, &l.w_up, &l.w_gate, &l.w_down}) add(*w);
+  }
+  add(desc.lm_head);
+  return tensors;
+}
+
+std::vector<PackedMatrix> packed_shapes(const std::vector<pc_tensor>& tensors) {
+  std::vector<PackedMatrix> shapes;
+  for (const pc_tensor& w : tensors) shapes.push_back({w.rows, w.cols, w.dtype, 0});
+  return shapes;
+}
+
+Result<PackedWeights> PackedWeights::open(const pc_model_desc& desc, const PackPlace& place,
+                                          const Parallel& parallel) {
+  PackedWeights weights;
+  const std::vector<pc_tensor> tensors = packable_matrices(desc);
+  if (tensors.empty()) return weights;
+  const std::vector<PackedMatrix> shapes = packed_shapes(tensors);
+  PC_TRY(const PackedExtent extent, packed_extent(shapes, kMostBytes));
+  PC_TRY(const StoreDir folder, open_packed_folder(place.cache_dir, place.writable));
+  const Target target{folder, {packed_key(place.weights, shapes)}, place.weights};
+  PC_TRY(Opened opened, open_or_make(target, tensors, extent, parallel));
+  for (std::size_t i = 0; i < tensors.size(); ++i)
+    weights.matrices_.emplace(tensors[i].data, opened.file.matrix(i));
+  weights.file_ = std::move(opened.mapping);
+  weights.lease_ = std::move(opened.lease);
+  return weights;
+}
+
+}  // namespace pc

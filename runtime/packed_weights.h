@@ -1,0 +1,73 @@
+// A model's quantised matrices as the integer kernels read them: packed once
+// into a file beside the store, mapped by every process from then on.
+//
+// A file that is missing, damaged, torn or another's is made anew where the
+// place may be written, by one process at a time: the others wait a little. It
+// is written matrix by matrix through small buffers, so that no second copy of
+// the weights is ever in anonymous memory. As with modules, the payload is
+// summed at the first use after each start of the machine, then trusted while
+// the file system says that the file is the same (modules/use_stamp.h).
+// Owner of the mapping; borrows nothing. Threads: const methods from any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/hash.h"
+#include "base/mapped_file.h"
+#include "base/status.h"
+#include "modules/unique_fd.h"
+#include "runtime/backend.h"
+#include "runtime/packed_file.h"
+#include "runtime/parallel.h"
+
+namespace pc {
+
+struct PackPlace {
+  std::string cache_dir;  // must exist
+  bool writable = false;  // else a file is used, and none is made
+  Digest weights{};       // of every byte of the model's tensors
+};
+
+class PackedWeights {
+ public:
+  PackedWeights() = default;  // nothing is packed
+
+  // Errors, with which the model computes from the weights as they are: kIo
+  // (full disk, no permission), kNotFound and kCorrupt (nothing that could be
+  // used, and nothing may be written), kBudget (another process is at it).
+  static Result<PackedWeights> open(const pc_model_desc& desc, const PackPlace& place,
+                                    const Parallel& parallel);
+
+  // The packed form of the matrix whose first byte in the model is `w_data`
+  // (simd/packed.h); nullptr: it is not packed.
+  const std::byte* find(const void* w_data) const {
+    const auto it = matrices_.find(w_data);
+    return it == matrices_.end() ? nullptr : it->second;
+  }
+
+  bool empty() const { return matrices_.empty(); }
+
+ private:
+  MappedFile file_;
+  UniqueFd lease_;  // its shared lock says "in use"
+  std::map<const void*, const std::byte*> matrices_;
+};
+
+// The matrices that are worth packing, in the order in which a token needs them:
+// those of the products, of types that are packed.
+std::vector<pc_tensor> packable_matrices(const pc_model_desc& desc);
+
+// Their shapes, as the file names them.
+std::vector<PackedMatrix> packed_shapes(const std::vector<pc_tensor>& tensors);
+
+// Writes the file of these matrices, `extent` of its shapes, to a descriptor.
+// 0 or an errno.
+int write_packed(int fd, const std::vector<pc_tensor>& tensors, const PackedExtent& extent,
+                 const Digest& weights, const Parallel& parallel);
+
+}  // namespace pc

@@ -1,0 +1,75 @@
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+#include "base/aligned_buffer.h"
+#include "modules/publish.h"  // write_all
+#include "runtime/packed_weights.h"
+#include "simd/packed.h"
+
+namespace pc {
+namespace {
+
+// Header and tables, up to the payload.
+AlignedBuffer<std::byte> head_of(const std::vector<PackedMatrix>& shapes,
+                                 const PackedExtent& extent, const Digest& weights,
+                                 const std::vector<std::uint64_t>& checksums) {
+  AlignedBuffer<std::byte> head(static_cast<std::size_t>(extent.payload));
+  std::memset(head.data(), 0, head.size());
+  std::memcpy(head.data() + sizeof(PackedHeader), shapes.data(),
+              shapes.size() * sizeof(PackedMatrix));
+  std::memcpy(head.data() + extent.checksums, checksums.data(),
+              checksums.size() * sizeof(std::uint64_t));
+  PackedHeader header;
+  header.magic = kPackedMagic;
+  header.endian = kPackedEndianTag;
+  header.version = kPackedFileVersion;
+  header.header_bytes = sizeof header;
+  header.pack_version = simd::kPackVersion;
+  header.n_matrices = static_cast<std::uint32_t>(shapes.size());
+  header.n_chunks = checksums.size();
+  header.payload_bytes = extent.payload_bytes;
+  header.file_bytes = extent.file_bytes;
+  header.key = packed_key(weights, shapes);
+  header.weights = weights;
+  std::memcpy(head.data(), &header, sizeof header);
+  header.seal = packed_seal(head.span());
+  std::memcpy(head.data(), &header, sizeof header);
+  return head;
+}
+
+// One chunk into its buffer.
+void pack_chunk(const pc_tensor& w, const PackedChunk& chunk, std::byte* out) {
+  const auto type = static_cast<simd::Type>(w.dtype);
+  const std::size_t panel_bytes = simd::packed_panel_bytes(type, w.cols);
+  for (std::uint64_t i = 0; i < chunk.n_panels; ++i) {
+    simd::pack_panel(type, w.data, w.rows, w.cols, static_cast<std::size_t>(chunk.first_panel + i),
+                     out + i * panel_bytes);
+  }
+}
+
+}  // namespace
+
+int write_packed(int fd, const std::vector<pc_tensor>& tensors, const PackedExtent& extent,
+                 const Digest& weights, const Parallel& parallel) {
+  std::vector<AlignedBuffer<std::byte>> buffers;
+  for (std::uint32_t i = 0; i < parallel.n_threads(); ++i)
+    buffers.emplace_back(static_cast<std::size_t>(extent.largest_chunk));
+  std::vector<std::uint64_t> checksums(extent.chunks.size());
+  std::atomic<int> failure{0};
+  parallel.for_each(static_cast<std::uint32_t>(extent.chunks.size()),
+                    [&](std::uint32_t task, std::uint32_t thread) {
+                      if (failure.load(std::memory_order_relaxed) != 0) return;
+                      const PackedChunk& chunk = extent.chunks[task];
+                      const auto bytes = buffers[thread].span().first(chunk.bytes);
+                      pack_chunk(tensors[chunk.matrix], chunk, bytes.data());
+                      checksums[task] = checksum64(bytes);
+                      if (const int e = write_all(fd, extent.payload + chunk.offset, bytes))
+                        failure = e;
+                    });
+  if (failure != 0) return failure;
+  // What says that the file is whole comes last.
+  return write_all(fd, 0, head_of(packed_shapes(tensors), extent, weights, checksums).span());
+}
+
+}  // namespace pc
