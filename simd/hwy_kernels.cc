@@ -23,6 +23,7 @@
 #include "simd/kernels.h"
 #include "simd/matmul-inl.h"
 #include "simd/quant-inl.h"
+#include "simd/quantise-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace pc::simd::HWY_NAMESPACE {
@@ -192,8 +193,9 @@ constexpr const char* isa_name() {
   }
 }
 
-constexpr Kernels kTable = {isa_name(), matmul, attend, rms_norm, rotate,    layer_norm,
-                            activate,   add,    to_f32, to_bf16,  all_finite};
+constexpr Kernels kTable = {isa_name(), matmul,       attend, rms_norm, rotate,
+                            layer_norm, activate,     add,    to_f32,   to_bf16,
+                            all_finite, quantise_row, nullptr};
 
 }  // namespace
 

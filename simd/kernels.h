@@ -60,6 +60,28 @@ enum class Activation : std::uint32_t {
   kGeluTanh = 2,  // x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
 };
 
+// One row of activations to 8 bits (simd/quantised_rows.h).
+struct QuantiseArgs {
+  const float* x;      // [k], a multiple of 32
+  std::byte* dst;      // all m rows: quantised_bytes(m, k)
+  std::size_t m, row;  // row < m
+  std::size_t k;
+};
+
+// y[i][j] (+)= sum_k x[i][k] * w[j][k] for the rows j of packed panels
+// [panel_begin, panel_end), 16 rows each (simd/packed.h): x in 8 bits, sums of
+// 32 columns in integers, the rest in f32. Weights are read once for few rows.
+struct PackedMatmulArgs {
+  const std::byte* x;    // [m, k] of simd/quantised_rows.h
+  const std::byte* w;    // [n, k] of simd/packed.h
+  float* y;              // [m, n], rows y_stride apart
+  std::size_t y_stride;  // elements
+  std::size_t m, k, n;
+  std::size_t panel_begin, panel_end;
+  Type type;
+  bool accumulate;  // add to y instead of overwriting it
+};
+
 struct Kernels {
   const char* name;  // "avx2": the value that PC_ISA takes
 
@@ -92,6 +114,10 @@ struct Kernels {
 
   // No element is infinite or NaN (n as for to_f32); one pass, as fast as memory.
   bool (*all_finite)(const void* src, Type type, std::size_t n);
+
+  void (*quantise_row)(const QuantiseArgs& args);  // equal bit for bit in all tables
+  // Null where the instruction set has no integer products here.
+  void (*matmul_packed)(const PackedMatmulArgs& args);
 };
 
 // Tables this CPU can run, best first; the scalar one is always last.

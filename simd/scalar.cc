@@ -5,6 +5,7 @@
 #include <numbers>
 
 #include "simd/kernels.h"
+#include "simd/packed_kernels.h"
 #include "simd/scalar_quant.h"
 
 namespace pc::simd {
@@ -141,7 +142,18 @@ bool all_finite(const void* src, Type type, std::size_t n) {
 
 }  // namespace
 
-const Kernels kScalarKernels = {"scalar", matmul, attend, rms_norm, rotate,    layer_norm,
-                                activate, add,    to_f32, to_bf16,  all_finite};
+const Kernels kScalarKernels = {"scalar",
+                                matmul,
+                                attend,
+                                rms_norm,
+                                rotate,
+                                layer_norm,
+                                activate,
+                                add,
+                                to_f32,
+                                to_bf16,
+                                all_finite,
+                                quantise_row_scalar,
+                                matmul_packed_scalar};
 
 }  // namespace pc::simd

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "simd/kernels.h"
+#include "simd/packed_kernels.h"
 
 namespace pc::simd {
 
@@ -12,11 +13,29 @@ std::size_t hwy_tables(const Kernels** out, std::size_t capacity);  // hwy_kerne
 
 namespace {
 
+// Integer products for a table of Highway's: those of its own instruction set
+// or a lower one, as far as this CPU has them (AVX-512 came before VNNI).
+auto packed_product([[maybe_unused]] const char* name) -> decltype(Kernels::matmul_packed) {
+#if defined(__x86_64__)
+  const bool avx512 = std::strcmp(name, "avx512") == 0;
+  if (avx512 && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vnni"))
+    return matmul_packed_vnni;
+  if (avx512 || std::strcmp(name, "avx2") == 0) return matmul_packed_avx2;
+#endif
+  return nullptr;
+}
+
 struct Supported {
+  std::array<Kernels, 7> completed{};  // Highway's tables and what Highway lacks
   std::array<const Kernels*, 8> tables{};
   std::size_t n = 0;
   Supported() {
-    n = hwy_tables(tables.data(), tables.size() - 1);
+    n = hwy_tables(tables.data(), completed.size());
+    for (std::size_t i = 0; i < n; ++i) {
+      completed[i] = *tables[i];
+      completed[i].matmul_packed = packed_product(completed[i].name);
+      tables[i] = &completed[i];
+    }
     tables[n++] = &kScalarKernels;
   }
 };

@@ -47,7 +47,7 @@ HOMES = {
     r"dnnl.*|oneapi/.*": ("runtime/gemm.cc",),
     r"omp\.h": ("runtime/parallel.cc",),
     r"hwy/.*": ("simd/hwy_kernels.cc", "simd/attend-inl.h", "simd/elements-inl.h",
-                 "simd/matmul-inl.h", "simd/quant-inl.h"),
+                 "simd/matmul-inl.h", "simd/quant-inl.h", "simd/quantise-inl.h"),
     r"nlohmann/.*": ("runtime/json.cc", "tools/json.cc"),
     r"openssl/.*|xxhash\.h": ("base/hash.cc",),
     r"pcre2\.h": ("runtime/regex.cc",),

@@ -1,0 +1,229 @@
+// Products of 8-bit activations with packed weights: the algorithm, over the
+// few primitives of an instruction set (`Isa`) that the including file defines
+// before this, everything in its own unnamed namespace.
+//
+// A panel's sums for a tile of rows of x stay in registers over all of k. For
+// each 32 columns the codes are widened to bytes once, then multiplied with
+// each row's; the integer sums begin at -zero * (sum of the row's codes), so
+// that a zero costs nothing, and are scaled once. Integers are exact: a dot
+// product of 32 columns is at most 32 * 255 * 127.
+//
+// Few rows: the weights come from memory once, panel by panel. Many rows:
+// blocks of rows that stay in the L2 cache meet all panels of the task in turn.
+
+namespace pc::simd {
+namespace {
+
+#if defined(__clang__)
+#define PC_UNROLL _Pragma("unroll")
+#else
+#define PC_UNROLL _Pragma("GCC unroll 16")
+#endif
+#define PC_INLINE inline __attribute__((always_inline))
+
+using I = Isa::I;
+using F = Isa::F;
+using Bytes = const std::uint8_t*;
+
+// Bytes of x that a block of rows may take: half of a small L2 cache.
+constexpr std::size_t kRowsInCache = std::size_t{256} << 10;
+
+// How far ahead of their use weights are asked for.
+constexpr std::size_t kAhead = 4096;
+
+// A panel's part for this call: its rows [lane, lane + Isa::kLanes).
+struct Weights {
+  Bytes heads, codes;
+  std::size_t lane;
+};
+
+// Rows of one tile of x, from its first group.
+struct Rows {
+  Bytes codes, notes;
+  std::size_t step;
+};
+
+// Codes of 32 columns, a byte each.
+template <std::uint32_t kBits>
+PC_INLINE void widen_codes(Bytes p, I* w) {
+  if constexpr (kBits == 8) {
+    PC_UNROLL for (int q = 0; q < 8; ++q) w[q] = Isa::bytes(p + 64 * q);
+  } else {
+    PC_UNROLL for (int q = 0; q < 4; ++q) {
+      const I both = Isa::load(p + 64 * q);
+      w[q] = Isa::low4(both);
+      w[q + 4] = Isa::high4(both);
+    }
+  }
+  if constexpr (kBits == 6) {
+    PC_UNROLL for (int h = 0; h < 2; ++h) {
+      const I high = Isa::load(p + 64 * (4 + h));
+      w[4 * h] = Isa::or_bits45(w[4 * h], Isa::template left<4>(high));
+      w[4 * h + 1] = Isa::or_bits45(w[4 * h + 1], Isa::template left<2>(high));
+      w[4 * h + 2] = Isa::or_bits45(w[4 * h + 2], high);
+      w[4 * h + 3] = Isa::or_bits45(w[4 * h + 3], Isa::template right<2>(high));
+    }
+  }
+}
+
+// 32 columns of a panel: what is loaded once for all rows.
+template <Type kType>
+struct Group {
+  static constexpr PackedShape kShape = packed_shape_of(kType);
+  static constexpr int kScales = 32 / kShape.group;
+  I w[8];
+  F scale[kScales], minimum[kScales];
+};
+
+// One group's contribution to a row: x's scale * sum over its scales of
+// scale * integer sum + minimum * sum of x's codes.
+template <Type kType>
+PC_INLINE F group_sum(const Group<kType>& g, Bytes codes, Bytes note, F sum) {
+  constexpr PackedShape kShape = packed_shape_of(kType);
+  constexpr int kScales = Group<kType>::kScales, kQuads = 8 / kScales;
+  F total = Isa::zero();
+  PC_UNROLL for (int s = 0; s < kScales; ++s) {
+    Bytes negated = note + 4 + (kScales == 1 ? 0 : 4 + 4 * s);
+    I dots = kShape.minima || (kShape.bits == 8 && Isa::kSignedBytes)
+                 ? Isa::izero()
+                 : Isa::template left32<kShape.zero>(Isa::set1_i32(negated));
+    dots = Isa::template dot<kShape.bits, kQuads>(dots, g.w + kQuads * s, codes + 16 * s);
+    total = s == 0 ? Isa::mul(g.scale[s], Isa::to_f(dots))
+                   : Isa::fma(g.scale[s], Isa::to_f(dots), total);
+    if constexpr (kShape.minima)
+      total = Isa::fnma(g.minimum[s], Isa::to_f(Isa::set1_i32(negated)), total);
+  }
+  return Isa::fma(Isa::set1_f32(note), total, sum);
+}
+
+// All of k for kRows rows and one panel.
+template <Type kType, int kRows>
+PC_INLINE void panel_times_rows(const Weights& w, const Rows& x, std::size_t k, F* sum) {
+  constexpr PackedShape kShape = packed_shape_of(kType);
+  constexpr std::size_t kStreams = kShape.minima ? 2 : 1;
+  constexpr std::size_t kHead = packed_head_bytes(kShape), kCode = packed_code_bytes(kShape);
+  Bytes head = w.heads, codes = w.codes + 4 * w.lane, row_codes = x.codes, notes = x.notes;
+  PC_UNROLL for (int t = 0; t < kRows; ++t) sum[t] = Isa::zero();
+  for (std::size_t b = 0; b < k; b += kShape.block, head += kHead) {
+    const F d = Isa::f16(head + 2 * w.lane);
+    F d_min = d;
+    if constexpr (kShape.minima) d_min = Isa::f16(head + 32 + 2 * w.lane);
+    Bytes factors = head + 32 * kStreams + w.lane;
+    for (std::size_t c = 0; c < kShape.block; c += 32) {
+      Group<kType> g;
+      PC_UNROLL for (int s = 0; s < Group<kType>::kScales; ++s) {
+        g.scale[s] = d;
+        g.minimum[s] = d_min;
+        if constexpr (kShape.block == 256) {
+          g.scale[s] = Isa::mul(d, Isa::i8(factors));
+          if constexpr (kShape.minima) g.minimum[s] = Isa::mul(d_min, Isa::i8(factors + 16));
+          factors += 16 * kStreams;
+        }
+      }
+      Isa::prefetch<kCode>(codes + kAhead);
+      widen_codes<kShape.bits>(codes, g.w);
+      PC_UNROLL for (int t = 0; t < kRows; ++t) sum[t] =
+          group_sum<kType>(g, row_codes + 32 * t, notes + sizeof(RowNote) * t, sum[t]);
+      codes += kCode;
+      row_codes += x.step;
+      notes += x.step;
+    }
+  }
+}
+
+// Rows [i, i + kRows) of y in the columns of one panel.
+template <Type kType, int kRows>
+void times_rows(const PackedMatmulArgs& a, Weights w, std::size_t column, const Rows& x,
+                std::size_t i) {
+  for (; w.lane < kPanelRows && column + w.lane < a.n; w.lane += Isa::kLanes) {
+    F sum[kRows];
+    panel_times_rows<kType, kRows>(w, x, a.k, sum);
+    const std::size_t valid = a.n - column - w.lane;
+    float* y = a.y + i * a.y_stride + column + w.lane;
+    PC_UNROLL for (int t = 0; t < kRows; ++t) {
+      float* row = y + static_cast<std::size_t>(t) * a.y_stride;
+      Isa::store(row, a.accumulate ? Isa::add(Isa::load_f32(row, valid), sum[t]) : sum[t], valid);
+    }
+  }
+}
+
+// Rows of one tile, as many at once as the registers hold.
+template <Type kType>
+void times_tile(const PackedMatmulArgs& a, const Weights& w, std::size_t column, std::size_t i) {
+  const std::size_t tile = tile_rows(a.m, i);
+  const auto* x = reinterpret_cast<Bytes>(a.x) + quantised_bytes(i, a.k);
+  Rows rows{x, x + 32 * tile, tile * kQuantisedGroupBytes};
+  const std::size_t step = tile < Isa::kRows ? tile : Isa::kRows;
+  for (std::size_t t = 0; t < tile; t += step) {
+    switch (step) {
+      case 16:
+        if constexpr (Isa::kRows >= 16) times_rows<kType, 16>(a, w, column, rows, i + t);
+        break;
+      case 8:
+        if constexpr (Isa::kRows >= 8) times_rows<kType, 8>(a, w, column, rows, i + t);
+        break;
+      case 4:
+        times_rows<kType, 4>(a, w, column, rows, i + t);
+        break;
+      case 2:
+        times_rows<kType, 2>(a, w, column, rows, i + t);
+        break;
+      default:
+        times_rows<kType, 1>(a, w, column, rows, i + t);
+    }
+    rows.codes += 32 * step;
+    rows.notes += sizeof(RowNote) * step;
+  }
+}
+
+template <Type kType>
+void matmul_type(const PackedMatmulArgs& a) {
+  constexpr PackedShape kShape = packed_shape_of(kType);
+  constexpr std::size_t kHead = packed_head_bytes(kShape), kCode = packed_code_bytes(kShape);
+  const std::size_t codes_at = (a.k / kShape.block * kHead + 63) / 64 * 64;
+  const std::size_t panel_bytes = codes_at + a.k / 32 * kCode;
+  std::size_t block = kRowsInCache / quantised_bytes(1, a.k) / kMaxTileRows * kMaxTileRows;
+  if (block < kMaxTileRows) block = kMaxTileRows;
+  for (std::size_t i0 = 0; i0 < a.m; i0 += block) {
+    const std::size_t i1 = a.m - i0 < block ? a.m : i0 + block;
+    for (std::size_t p = a.panel_begin; p < a.panel_end; ++p) {
+      const auto* heads = reinterpret_cast<Bytes>(a.w) + p * panel_bytes;
+      const Weights w{heads, heads + codes_at, 0};
+      for (std::size_t i = i0; i < i1; i += tile_rows(a.m, i))
+        times_tile<kType>(a, w, p * kPanelRows, i);
+    }
+  }
+}
+
+void matmul_packed(const PackedMatmulArgs& a) {
+  switch (a.type) {
+    case Type::kQ8_0:
+      return matmul_type<Type::kQ8_0>(a);
+    case Type::kQ4_0:
+      return matmul_type<Type::kQ4_0>(a);
+    case Type::kQ4_1:
+      return matmul_type<Type::kQ4_1>(a);
+    case Type::kQ5_0:
+      return matmul_type<Type::kQ5_0>(a);
+    case Type::kQ5_1:
+      return matmul_type<Type::kQ5_1>(a);
+    case Type::kQ2_K:
+      return matmul_type<Type::kQ2_K>(a);
+    case Type::kQ3_K:
+      return matmul_type<Type::kQ3_K>(a);
+    case Type::kQ4_K:
+      return matmul_type<Type::kQ4_K>(a);
+    case Type::kQ5_K:
+      return matmul_type<Type::kQ5_K>(a);
+    case Type::kQ6_K:
+      return matmul_type<Type::kQ6_K>(a);
+    default:
+      return;
+  }
+}
+
+#undef PC_INLINE
+#undef PC_UNROLL
+
+}  // namespace
+}  // namespace pc::simd

@@ -1,0 +1,17 @@
+// Products from packed weights, an object an instruction set: hwy_kernels.cc's
+// tables get the one that this CPU has (select.cc). Pure functions.
+#pragma once
+
+#include "simd/kernels.h"
+
+namespace pc::simd {
+
+void matmul_packed_scalar(const PackedMatmulArgs& args);
+void quantise_row_scalar(const QuantiseArgs& args);
+
+#if defined(__x86_64__)
+void matmul_packed_avx2(const PackedMatmulArgs& args);  // AVX2, FMA, F16C
+void matmul_packed_vnni(const PackedMatmulArgs& args);  // AVX-512 F, BW and VNNI
+#endif
+
+}  // namespace pc::simd

@@ -1,0 +1,167 @@
+// Products of 8-bit activations with packed weights: activations equal bit for
+// bit in all tables, products against the scalar table within the rounding of
+// f32 sums; what 8 bits cost against f32.
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "simd/kernels.h"
+#include "simd/packed.h"
+#include "simd/quantised_rows.h"
+#include "tests/support/quant_blocks.h"
+#include "tests/support/random.h"
+
+namespace pc::simd {
+namespace {
+
+using test::kQuantisedTypes;
+using test::Random;
+
+constexpr double kEps = std::numeric_limits<float>::epsilon();
+
+std::vector<std::byte> quantised(const Kernels& table, const std::vector<float>& x, std::size_t m,
+                                 std::size_t k) {
+  std::vector<std::byte> bytes(quantised_bytes(m, k), std::byte{0x5a});
+  for (std::size_t i = 0; i < m; ++i) table.quantise_row({x.data() + i * k, bytes.data(), m, i, k});
+  return bytes;
+}
+
+// What the bytes say of x, element by element.
+std::vector<double> widened(const std::vector<std::byte>& bytes, std::size_t m, std::size_t k) {
+  std::vector<double> x(m * k);
+  for (std::size_t i = 0; i < m; ++i) {
+    const RowPlace place = place_of_row(m, i, k);
+    for (std::size_t c = 0; c < k; ++c) {
+      const std::size_t group = c / 32 * place.step;
+      RowNote note;
+      std::memcpy(&note, bytes.data() + place.notes + group, sizeof note);
+      const auto code = static_cast<std::int8_t>(bytes[place.codes + group + c % 32]);
+      x[i * k + c] = static_cast<double>(note.scale) * code;
+    }
+  }
+  return x;
+}
+
+std::vector<std::byte> packed(Type type, const std::vector<std::uint8_t>& w, std::size_t n,
+                              std::size_t k) {
+  std::vector<std::byte> bytes(packed_bytes(type, n, k));
+  for (std::size_t p = 0; p < (n + 15) / 16; ++p) pack_panel(type, w.data(), n, k, p, bytes.data());
+  return bytes;
+}
+
+TEST_CASE("which instruction sets multiply packed weights") {
+  for (const Kernels* table : supported_kernels())
+    std::printf("%s: %s\n", table->name, table->matmul_packed ? "own product" : "none");
+}
+
+TEST_CASE("rows lie in tiles without gaps") {
+  for (std::size_t m = 1; m <= 50; ++m) {
+    std::vector<int> used(quantised_bytes(m, 64));
+    for (std::size_t i = 0; i < m; ++i) {
+      const RowPlace place = place_of_row(m, i, 64);
+      for (std::size_t g = 0; g < 2; ++g) {
+        for (std::size_t b = 0; b < 32; ++b) ++used[place.codes + g * place.step + b];
+        for (std::size_t b = 0; b < sizeof(RowNote); ++b) ++used[place.notes + g * place.step + b];
+      }
+    }
+    REQUIRE(used == std::vector<int>(used.size(), 1));
+  }
+}
+
+TEST_CASE("activations in 8 bits: nearest codes, the same in all tables") {
+  Random random(1);
+  for (int round = 0; round < 100; ++round) {
+    const std::size_t m = random.between(1, 40), k = 32 * random.between(1, 6);
+    auto x = random.floats(m * k);
+    for (float& v : x) {
+      if (random.chance(0.02)) v *= 1e4f;
+      if (random.chance(0.01)) v = 0.0f;
+    }
+    for (std::size_t c = 0; c < 32; ++c) x[c] *= round % 2 ? 0.0f : 1e-38f;  // below the floor
+    const auto want = quantised(kScalarKernels, x, m, k);
+    for (const Kernels* table : supported_kernels()) {
+      INFO(table->name << " " << m << "x" << k);
+      REQUIRE(quantised(*table, x, m, k) == want);
+    }
+    const auto back = widened(want, m, k);
+    for (std::size_t g = 0; g < m * k; g += 32) {
+      double largest = 0.0;
+      for (std::size_t c = g; c < g + 32; ++c) largest = std::fmax(largest, std::fabs(x[c]));
+      // Half a step, and the rounding of what is rounded.
+      const double most = largest < kQuantisedFloor ? largest : largest * (1 / 254.0 + 2 * kEps);
+      for (std::size_t c = g; c < g + 32; ++c) REQUIRE(std::fabs(back[c] - x[c]) <= most);
+    }
+  }
+}
+
+TEST_CASE("an activation that is not finite makes NaN") {
+  constexpr std::size_t m = 3, k = 64, n = 16;
+  Random random(2);
+  const auto w = packed(Type::kQ8_0, test::random_blocks(random, Type::kQ8_0, n * k, 1.0f), n, k);
+  const float inf = std::numeric_limits<float>::infinity();
+  for (const float bad : {inf, -inf, std::nanf("")}) {
+    auto x = random.floats(m * k);
+    x[k + 37] = bad;
+    for (const Kernels* table : supported_kernels()) {
+      if (!table->matmul_packed) continue;
+      const auto q = quantised(*table, x, m, k);
+      std::vector<float> y(m * n);
+      table->matmul_packed({q.data(), w.data(), y.data(), n, m, k, n, 0, 1, Type::kQ8_0, false});
+      for (std::size_t i = 0; i < m * n; ++i) REQUIRE(std::isnan(y[i]) == (i / n == 1));
+    }
+  }
+}
+
+TEST_CASE("matmul_packed agrees with the scalar table") {
+  Random random(3);
+  for (const Type type : kQuantisedTypes) {
+    for (int round = 0; round < 20; ++round) {
+      const std::size_t k = shape_of(type).elements * random.between(1, round % 5 ? 2 : 5);
+      const std::size_t m = random.between(1, 35), n = random.between(1, 50);
+      const std::size_t panels = (n + 15) / 16,
+                        begin = random.below(static_cast<std::uint32_t>(panels));
+      const std::size_t ys = n + random.below(3);
+      const bool accumulate = random.chance(0.5);
+      auto x = random.floats(m * k);
+      if (round % 3 == 0)  // codes of the largest magnitude, where 16 bits might saturate
+        for (float& v : x) v = v < 0 ? -1.0f : 1.0f;
+      auto blocks = test::random_blocks(random, type, n * k, 0.1f);
+      const auto w = packed(type, blocks, n, k);
+      const auto y = random.floats(m * ys);
+      const auto q = quantised(kScalarKernels, x, m, k);
+      const auto wide = widened(q, m, k);
+      for (const Kernels* table : supported_kernels()) {
+        if (!table->matmul_packed) continue;
+        INFO(shape_of(type).name << " " << table->name << " m " << m << " k " << k << " n " << n);
+        auto got = y;
+        table->matmul_packed(
+            {q.data(), w.data(), got.data(), ys, m, k, n, begin, panels, type, accumulate});
+        for (std::size_t i = 0; i < m; ++i) {
+          for (std::size_t j = 0; j < ys; ++j) {
+            if (j < begin * 16 || j >= n) {
+              REQUIRE(got[i * ys + j] == y[i * ys + j]);
+              continue;
+            }
+            // |scale * code| <= |element| + |minimum|, which are summed apart.
+            const double minima = packed_shape_of(type).minima ? 2 * 0.1 * 63 : 0.0;
+            double want = accumulate ? y[i * ys + j] : 0.0, magnitude = std::fabs(want);
+            for (std::size_t c = 0; c < k; ++c) {
+              const double element = packed_element(type, w.data(), k, j, c);
+              want += wide[i * k + c] * element;
+              magnitude += std::fabs(wide[i * k + c]) * (std::fabs(element) + minima);
+            }
+            const double roundings = 4.0 + static_cast<double>(k / 32) * 6.0;
+            REQUIRE(std::fabs(got[i * ys + j] - want) <= roundings * kEps * magnitude);
+          }
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace pc::simd
