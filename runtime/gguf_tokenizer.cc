@@ -102,14 +102,19 @@ Result<std::optional<TokenId>> read_id(const GgufMetadata& metadata, const Vocab
                             std::to_string(vocabulary.tokens.size()) + " tokens");
 }
 
-// A token with a job of its own is a control token, whatever its type.
+// A token with a job of its own is a control token, whatever its type; but not
+// one character, without which texts could not be written: some files name any
+// id where the model has no such token.
 Status read_named(const GgufMetadata& metadata, const char* name, Vocabulary* vocabulary,
                   std::optional<std::string>* spelling) {
   PC_TRY(const auto id, read_id(metadata, *vocabulary, name));
   if (!id) return ok();
   const auto i = static_cast<std::size_t>(*id);
-  if (vocabulary->types[i] != Type::kUnknown) vocabulary->types[i] = Type::kControl;
-  *spelling = vocabulary->tokens[i];
+  const std::string_view token = vocabulary->tokens[i];
+  Type& type = vocabulary->types[i];
+  const bool is_letter = type == Type::kNormal && token.size() == utf8_length(token[0]);
+  if (type != Type::kUnknown && !is_letter) type = Type::kControl;
+  *spelling = token;
   return ok();
 }
 

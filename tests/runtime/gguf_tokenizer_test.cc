@@ -215,6 +215,7 @@ TEST_CASE("types, ids and flags of a byte-level file") {
     out.value("tokenizer.ggml.eos_token_id", std::uint32_t{5});
     out.string("tokenizer.chat_template", "jinja");
   };
+  const auto base = small.more;
   auto tokenizer = take(from_bytes(small.bytes()));
   CHECK(tokenizer->vocab_size() == 9);
   CHECK(*tokenizer->encode("ab c") == Tokens{3, 4, 2});
@@ -229,10 +230,20 @@ TEST_CASE("types, ids and flags of a byte-level file") {
   CHECK(tokenizer->facts().chat_template == "jinja");
   CHECK_FALSE(tokenizer->add_bos());
 
+  // "c" stays a letter where a file calls it BOS; a longer word does not.
+  small.more = [](GgufBytes& out) {
+    out.value("tokenizer.ggml.bos_token_id", std::uint32_t{2});
+    out.value("tokenizer.ggml.eos_token_id", std::uint32_t{3});
+  };
+  tokenizer = take(from_bytes(small.bytes()));
+  CHECK(*tokenizer->encode("abc") == Tokens{0, 1, 2});
+  CHECK(tokenizer->bos() == 2);
+  CHECK(tokenizer->eos() == 3);
+  small.more = base;
+
   small.pre = "llama-bpe";
   tokenizer = take(from_bytes(small.bytes()));
   CHECK(tokenizer->add_bos());
-  const auto base = small.more;
   small.more = [&](GgufBytes& out) {
     base(out);
     out.value("tokenizer.ggml.add_bos_token", false);
