@@ -12,6 +12,7 @@ namespace {
 // Far above every published model; keeps all products of two within 64 bits.
 constexpr std::int64_t kMaxExtent = std::int64_t{1} << 24;
 constexpr std::int64_t kMaxLayers = 4096;
+constexpr std::uint32_t kMaxHeadDim = 8192;  // so that tables of frequencies stay small
 constexpr std::int64_t kMaxContext = std::int64_t{1} << 30;  // positions are int32
 
 // Fields of other or derived architectures that change the computation. They
@@ -157,6 +158,10 @@ Status check_shape(const std::string& where, const ModelConfig& c) {
   if (c.head_dim % 2 != 0) return refuse("head_dim " + std::to_string(c.head_dim) + " is odd");
   if (std::uint64_t{c.n_heads} * c.head_dim > static_cast<std::uint64_t>(kMaxExtent)) {
     return refuse("heads times head_dim are over " + std::to_string(kMaxExtent));
+  }
+  if (c.head_dim > kMaxHeadDim) {
+    return refuse("head_dim " + std::to_string(c.head_dim) + " is over " +
+                  std::to_string(kMaxHeadDim));
   }
   if (!(c.norm_eps > 0 && c.norm_eps < 1))
     return refuse("the norms' epsilon is not between 0 and 1");

@@ -47,7 +47,10 @@ Status configure_gemma(JsonView config, std::uint32_t full_every, double attn_so
   PC_TRY(out->logit_softcap, read_cap(config, "final_logit_softcapping", logit_softcap));
   PC_TRY(const std::uint32_t window, read_window(config, kDefaultWindow));
   PC_TRY(const std::int64_t pattern, config.integer_or("sliding_window_pattern", full_every));
-  if (pattern < 1) return config.error(Code::kCorrupt, "sliding_window_pattern is not positive");
+  if (pattern < 1 || pattern > kMaxPattern) {
+    return config.error(Code::kCorrupt, "sliding_window_pattern is not between 1 and " +
+                                            std::to_string(kMaxPattern));
+  }
   PC_TRY(const auto sliding, read_sliding_layers(config, out->n_layers));
   slide(window, static_cast<std::uint32_t>(pattern), out);
   for (std::uint32_t i = 0; sliding && i < out->n_layers; ++i)

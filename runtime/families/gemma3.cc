@@ -34,6 +34,11 @@ Status configure(JsonView config, ModelConfig* out) {
 Status configure_gguf(const GgufKeys& keys, ModelConfig* out) {
   PC_CHECK_OK(configure_gemma_gguf(keys, kFullEvery, kLayersOf27B, {}, out));
   out->head_norm = HeadNorm::kEach;
+  // Ollama's files have other keys for both bases, with the usual values, and name
+  // a cap of logits that the models do not have. As in llama.cpp, only those
+  // of the architecture that have no windows are capped.
+  if (keys.has("attention.sliding_window")) out->logit_softcap = 0;
+  if (!keys.has("rope.freq_base")) out->ropes[0].theta = kGlobalTheta;
   RopeConfig sliding;
   PC_TRY(sliding.theta, keys.number_or("rope.freq_base_swa", kLocalTheta));
   choose_ropes(out->ropes[0], std::move(sliding), out);

@@ -42,6 +42,7 @@ Status configure(JsonView config, ModelConfig* out) {
       PC_TRY(out->attn_scale, attention->number_or("softmax_scale", 0));
     }
   }
+  if (!(max_bias > 0)) return config.error(Code::kCorrupt, "alibi_bias_max is not positive");
   out->alibi_slopes = alibi_slopes(out->n_heads, max_bias);
   return ok();
 }

@@ -73,6 +73,29 @@ TEST_CASE("Gemma's caps and windows") {
   CHECK(said->windows == Windows{16, 0, 16, 0});
 }
 
+TEST_CASE("Gemma 3 as Ollama writes it") {
+  const auto silent = config_of("gemma3", [](GgufBytes& b) {
+    b.value<std::uint32_t>("gemma3.attention.sliding_window", 16);
+    b.value("gemma3.rope.global.freq_base", 1000000.0f);
+    b.value("gemma3.rope.local.freq_base", 10000.0f);
+    b.value("gemma3.final_logit_softcapping", 30.0f);
+  });
+  REQUIRE(silent.ok());
+  CHECK(silent->ropes[0].theta == 1000000);
+  CHECK(silent->ropes[1].theta == 10000);
+  CHECK(silent->logit_softcap == 0);
+  CHECK(silent->layer_ropes == std::vector<std::uint32_t>(4, 1));  // the sixth would see all
+  const auto said = config_of("gemma3", [](GgufBytes& b) {
+    b.value("gemma3.rope.freq_base", 500000.0f);
+    b.value("gemma3.rope.freq_base_swa", 20000.0f);
+    b.value("gemma3.final_logit_softcapping", 30.0f);
+  });
+  REQUIRE(said.ok());
+  CHECK(said->ropes[0].theta == 500000);
+  CHECK(said->ropes[1].theta == 20000);
+  CHECK(said->logit_softcap == 30);  // nothing slides
+}
+
 TEST_CASE("YaRN's factors") {
   const auto yarn = [](const std::function<void(GgufBytes&)>& add) {
     return config_of("qwen3", [&](GgufBytes& b) {

@@ -143,6 +143,16 @@ TEST_CASE("MPT has the name that MosaicML gave it, and transformers'") {
   REQUIRE(later.ok());
   CHECK(published->alibi_slopes == later->alibi_slopes);
   CHECK(published->alibi_slopes.size() == 4);
+  refused(config_of("MptForCausalLM", shape + R"(,"attn_config":{"alibi_bias_max":-8})"),
+          Code::kCorrupt, "alibi_bias_max");
+}
+
+TEST_CASE("Gemma's pattern of windows is a number of layers") {
+  const std::string a = "Gemma3ForCausalLM", of = R"("sliding_window":8,"sliding_window_pattern":)";
+  CHECK(config_of(a, of + "2")->windows == Windows{8, 0, 8, 0});
+  CHECK(config_of(a, of + "4096")->windows == Windows(4, 8));
+  for (const char* bad : {"0", "-1", "4097", "4294967296"})  // the last is 0 in 32 bits
+    refused(config_of(a, of + bad), Code::kCorrupt, "sliding_window_pattern");
 }
 
 TEST_CASE("Gemma 2 has caps unless the file says null") {
@@ -206,6 +216,7 @@ TEST_CASE("numbers out of range are refused before anything is allocated") {
   refused(llama(R"("head_dim":15)"), Code::kUnsupported, "odd");
   refused(llama(R"("head_dim":16777216)"), Code::kUnsupported, "times head_dim");
   refused(llama(R"("head_dim":99999999999)"), Code::kCorrupt, "head_dim");
+  refused(llama(R"("head_dim":4194304)"), Code::kUnsupported, "head_dim 4194304 is over");
   refused(llama(R"("head_dim":"16")"), Code::kCorrupt, "head_dim");
   refused(llama(R"("rms_norm_eps":-1)"), Code::kUnsupported, "epsilon");
   refused(llama(R"("eos_token_id":100)"), Code::kMismatch, "eos_token_id");
