@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""Seeds of gguf_model_fuzz: the smallest model of each kind of binding.
+
+    python tests/golden/make_model_seeds.py
+
+Needs gguf 0.19 and, for llama.gguf, the output of make_bad_models.py.
+"""
+
+import pathlib
+import shutil
+
+import gguf
+import numpy as np
+
+TESTS = pathlib.Path(__file__).resolve().parent.parent
+OUT = TESTS / "fuzz" / "corpus" / "gguf_model_fuzz"
+D = 8
+BLOCK = "blk.0."
+NORMS = (BLOCK + "attn_norm", BLOCK + "ffn_norm")
+FUSED = (("attn_qkv", 16, D), ("attn_output", D, D), ("ffn_up", 8, D), ("ffn_down", D, 8))
+
+
+class Seed:
+    def __init__(self, name, kv_heads, rms=True):
+        w = self.writer = gguf.GGUFWriter(str(OUT / f"{name}.gguf"), name)
+        w.add_block_count(1)
+        w.add_context_length(16)
+        w.add_embedding_length(D)
+        w.add_feed_forward_length(8)
+        w.add_head_count(2)
+        w.add_head_count_kv(kv_heads)
+        (w.add_layer_norm_rms_eps if rms else w.add_layer_norm_eps)(1e-5)
+        self.tensor("token_embd.weight", 4, D)
+
+    def tensor(self, name, *shape):
+        self.writer.add_tensor(name, np.ones(shape, np.float32))
+
+    def norms(self, *names, bias=False):
+        for name in names:
+            self.tensor(name + ".weight", D)
+            if bias:
+                self.tensor(name + ".bias", D)
+
+    def matrices(self, *shapes, bias=False):
+        for name, rows, cols in shapes:
+            self.tensor(f"{BLOCK}{name}.weight", rows, cols)
+            if bias:
+                self.tensor(f"{BLOCK}{name}.bias", rows)
+
+    def write(self):
+        self.writer.write_header_to_file()
+        self.writer.write_kv_data_to_file()
+        self.writer.write_tensors_to_file()
+        self.writer.close()
+
+
+def gpt2():
+    """Fused projections with biases, cut between heads."""
+    seed = Seed("gpt2", 1, rms=False)
+    seed.tensor("position_embd.weight", 16, D)
+    seed.norms("output_norm", *NORMS, bias=True)
+    seed.matrices(*FUSED, bias=True)
+    seed.write()
+
+
+def phi3():
+    """Two fused matrices, LongRoPE."""
+    seed = Seed("phi3", 1)
+    seed.writer.add_rope_dimension_count(4)
+    seed.writer.add_rope_scaling_orig_ctx_len(8)
+    seed.writer.add_rope_scaling_attn_factors(1.25)
+    seed.writer.add_sliding_window(4)
+    seed.tensor("rope_factors_long.weight", 2)
+    seed.tensor("rope_factors_short.weight", 2)
+    seed.norms("output_norm", *NORMS)
+    seed.matrices(*((name, 2 * rows if name == "ffn_up" else rows, cols)
+                    for name, rows, cols in FUSED))
+    seed.write()
+
+
+def gemma3():
+    """Norms of heads and behind blocks, two RoPEs, windows."""
+    seed = Seed("gemma3", 1)
+    seed.writer.add_key_length(4)
+    seed.writer.add_value_length(4)
+    seed.writer.add_sliding_window(4)
+    seed.writer.add_rope_freq_base(1e6)
+    seed.norms("output_norm", *NORMS, BLOCK + "post_attention_norm", BLOCK + "post_ffw_norm")
+    for name in ("attn_q_norm", "attn_k_norm"):
+        seed.tensor(f"{BLOCK}{name}.weight", 4)
+    seed.matrices(("attn_q", 8, D), ("attn_k", 4, D), ("attn_v", 4, D), ("attn_output", D, 8),
+                  ("ffn_gate", 8, D), ("ffn_up", 8, D), ("ffn_down", D, 8))
+    seed.write()
+
+
+def mpt():
+    """ALiBi, no biases."""
+    seed = Seed("mpt", 2, rms=False)
+    seed.writer.add_max_alibi_bias(8.0)
+    seed.writer.add_clamp_kqv(6.0)
+    seed.norms("output_norm", *NORMS)
+    seed.matrices(("attn_qkv", 24, D), *FUSED[1:])
+    seed.write()
+
+
+def main():
+    OUT.mkdir(parents=True, exist_ok=True)
+    shutil.copy(TESTS / "golden" / "bad_models" / "sound_llama.gguf", OUT / "llama.gguf")
+    for seed in (gpt2, phi3, gemma3, mpt):
+        seed()
+
+
+if __name__ == "__main__":
+    main()
