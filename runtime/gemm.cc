@@ -7,6 +7,9 @@
 
 #include "base/aligned_buffer.h"
 #include "base/bytes.h"  // align_up
+#include "runtime/packed_weights.h"
+#include "simd/packed.h"
+#include "simd/quantised_rows.h"
 
 #ifdef PC_HAVE_ONEDNN
 #include <dnnl.hpp>
@@ -19,8 +22,16 @@ namespace {
 // start (about 0.2 us) at 2 KiB a row, few enough to balance two threads.
 constexpr std::uint32_t kRowsPerTask = 64;
 
+// Panels that a task of the packed path takes at most: its share of x comes
+// from a cache once for all of them.
+constexpr std::uint32_t kPanelsPerTask = 16;
+
 simd::Type type_of(const pc_tensor& w) {
   return static_cast<simd::Type>(w.dtype);
+}
+
+const PackedWeights* usable(const PackedWeights* packed, const simd::Kernels& kernels) {
+  return packed && !packed->empty() && kernels.matmul_packed ? packed : nullptr;
 }
 
 }  // namespace
@@ -107,12 +118,12 @@ struct Gemm::OneDnn {
   }
 };
 
-Gemm::Gemm(const simd::Kernels& kernels, Parallel parallel, std::uint32_t max_rows,
-           std::uint32_t max_k)
-    : kernels_(&kernels), parallel_(parallel), onednn_(std::make_unique<OneDnn>(max_rows, max_k)) {}
+std::unique_ptr<Gemm::OneDnn> Gemm::make_onednn(std::uint32_t max_rows, std::uint32_t max_k) {
+  return std::make_unique<OneDnn>(max_rows, max_k);
+}
 
-Status Gemm::linear(const float* x, std::uint32_t m, const pc_tensor& w, bool accumulate,
-                    float* y) {
+Status Gemm::widened(const float* x, std::uint32_t m, const pc_tensor& w, bool accumulate,
+                     float* y) {
   if (m <= kSmallRows) {
     small(x, m, w, accumulate, y);
     return ok();
@@ -168,11 +179,12 @@ const char* gemm_description() {
 
 struct Gemm::OneDnn {};
 
-Gemm::Gemm(const simd::Kernels& kernels, Parallel parallel, std::uint32_t, std::uint32_t)
-    : kernels_(&kernels), parallel_(parallel) {}
+std::unique_ptr<Gemm::OneDnn> Gemm::make_onednn(std::uint32_t, std::uint32_t) {
+  return nullptr;
+}
 
-Status Gemm::linear(const float* x, std::uint32_t m, const pc_tensor& w, bool accumulate,
-                    float* y) {
+Status Gemm::widened(const float* x, std::uint32_t m, const pc_tensor& w, bool accumulate,
+                     float* y) {
   small(x, m, w, accumulate, y);
   return ok();
 }
@@ -183,8 +195,38 @@ const char* gemm_description() {
 
 #endif
 
+Gemm::Gemm(const simd::Kernels& kernels, Parallel parallel, std::uint32_t max_rows,
+           std::uint32_t max_k, const PackedWeights* packed)
+    : kernels_(&kernels),
+      parallel_(parallel),
+      packed_(usable(packed, kernels)),
+      x_int8_(packed_ ? simd::quantised_bytes(max_rows, max_k) : 0),
+      onednn_(make_onednn(max_rows, max_k)) {}
+
 Gemm::~Gemm() = default;
 Gemm::Gemm(Gemm&&) noexcept = default;
+
+Status Gemm::linear(const float* x, std::uint32_t m, const pc_tensor& w, bool accumulate,
+                    float* y) {
+  const std::byte* panels = packed_ ? packed_->find(w.data) : nullptr;
+  if (!panels) return widened(x, m, w, accumulate, y);
+  integers(x, m, w, panels, accumulate, y);
+  return ok();
+}
+
+void Gemm::integers(const float* x, std::uint32_t m, const pc_tensor& w, const std::byte* panels,
+                    bool accumulate, float* y) {
+  parallel_.for_each(m, [&](std::uint32_t row, std::uint32_t) {
+    kernels_->quantise_row({x + std::size_t{row} * w.cols, x_int8_.data(), m, row, w.cols});
+  });
+  const std::uint32_t n = (w.rows - 1) / simd::kPanelRows + 1;
+  const std::uint32_t each = std::clamp(n / (4 * parallel_.n_threads()), 1u, kPanelsPerTask);
+  parallel_.for_each((n - 1) / each + 1, [&](std::uint32_t task, std::uint32_t) {
+    const std::size_t first = std::size_t{task} * each;
+    kernels_->matmul_packed({x_int8_.data(), panels, y, w.rows, m, w.cols, w.rows, first,
+                             std::min<std::size_t>(first + each, n), type_of(w), accumulate});
+  });
+}
 
 void Gemm::small(const float* x, std::uint32_t m, const pc_tensor& w, bool accumulate,
                  float* y) const {

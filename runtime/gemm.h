@@ -1,6 +1,9 @@
 // y = x W^T (+ y): the one matrix product of the forward pass.
 //
-// Weights are used where they lie, in their stored type: nothing is packed or
+// Quantised weights that have a packed form (runtime/packed_weights.h) are
+// multiplied in integers, x in 8 bits, for any number of rows: simd/packed.h.
+//
+// All others are used where they lie, in their stored type: nothing is packed or
 // expanded when a model opens. A few rows (decode, short fresh text) are
 // bound by the weights' bandwidth and go to the project's own kernel; many
 // rows go to oneDNN, bf16 x bf16 where the CPU multiplies bf16 and the weights
@@ -9,12 +12,13 @@
 // they widen to, for any number of rows. Without oneDNN the kernel does all.
 //
 // Home of oneDNN. Threads: one Gemm per session, one thread at a time. The
-// small-row path allocates nothing.
+// small-row path and the packed one allocate nothing.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 
+#include "base/aligned_buffer.h"
 #include "base/status.h"
 #include "runtime/backend.h"  // pc_tensor
 #include "runtime/parallel.h"
@@ -27,11 +31,14 @@ namespace pc {
 // the rows past m hold nothing afterwards.
 inline constexpr std::uint32_t kGemmRowGranule = 16;
 
+class PackedWeights;
+
 class Gemm {
  public:
-  // max_rows (a multiple of kGemmRowGranule), max_k: the largest x that will come.
-  Gemm(const simd::Kernels& kernels, Parallel parallel, std::uint32_t max_rows,
-       std::uint32_t max_k);
+  // max_rows (a multiple of kGemmRowGranule), max_k: the largest x that will
+  // come. packed: borrowed; null: nothing is packed.
+  Gemm(const simd::Kernels& kernels, Parallel parallel, std::uint32_t max_rows, std::uint32_t max_k,
+       const PackedWeights* packed = nullptr);
   ~Gemm();
   Gemm(Gemm&&) noexcept;
 
@@ -40,11 +47,17 @@ class Gemm {
 
  private:
   struct OneDnn;
+  static std::unique_ptr<OneDnn> make_onednn(std::uint32_t max_rows, std::uint32_t max_k);
+  void integers(const float* x, std::uint32_t m, const pc_tensor& w, const std::byte* panels,
+                bool accumulate, float* y);
+  Status widened(const float* x, std::uint32_t m, const pc_tensor& w, bool accumulate, float* y);
   void small(const float* x, std::uint32_t m, const pc_tensor& w, bool accumulate, float* y) const;
 
   const simd::Kernels* kernels_;
   Parallel parallel_;
-  std::unique_ptr<OneDnn> onednn_;  // null without oneDNN
+  const PackedWeights* packed_;      // null where there are none, or no kernel for them
+  AlignedBuffer<std::byte> x_int8_;  // [max_rows, max_k] of simd/quantised_rows.h
+  std::unique_ptr<OneDnn> onednn_;   // null without oneDNN
 };
 
 // "oneDNN 2.6.3", or "own kernels".

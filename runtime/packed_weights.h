@@ -10,6 +10,7 @@
 // Owner of the mapping; borrows nothing. Threads: const methods from any thread.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -31,11 +32,18 @@ struct PackPlace {
   std::string cache_dir;  // must exist
   bool writable = false;  // else a file is used, and none is made
   Digest weights{};       // of every byte of the model's tensors
+  // From then on the times of a new file say whether it changed, so that its first
+  // use is the last one that sums it (modules/use_stamp.cc). Little beside the packing.
+  std::chrono::milliseconds settle{120};
 };
 
 class PackedWeights {
  public:
   PackedWeights() = default;  // nothing is packed
+
+  // By the first byte in the model; the packed bytes are the caller's.
+  explicit PackedWeights(std::map<const void*, const std::byte*> matrices)
+      : matrices_(std::move(matrices)) {}
 
   // Errors, with which the model computes from the weights as they are: kIo
   // (full disk, no permission), kNotFound and kCorrupt (nothing that could be
