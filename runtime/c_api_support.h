@@ -17,20 +17,25 @@
 
 namespace pc::capi {
 
-inline pc_status fail(const Error& e, pc_error* out) {
+// Allocates nothing: it serves where memory has run out.
+inline pc_status fail(Code code, std::string_view message, std::uint32_t line, std::uint32_t column,
+                      pc_error* out) noexcept {
   if (out) {
-    out->status = static_cast<std::int32_t>(e.code);
-    out->line = e.line;
-    out->column = e.column;
+    out->status = static_cast<std::int32_t>(code);
+    out->line = line;
+    out->column = column;
     // Cut at a character's start where the sentence is too long.
-    std::size_t n = std::min(e.message.size(), sizeof out->message - 1);
-    while (n > 0 && n < e.message.size() &&
-           (static_cast<unsigned char>(e.message[n]) & 0xc0) == 0x80)
+    std::size_t n = std::min(message.size(), sizeof out->message - 1);
+    while (n > 0 && n < message.size() && (static_cast<unsigned char>(message[n]) & 0xc0) == 0x80)
       --n;
-    std::memcpy(out->message, e.message.data(), n);
+    std::memcpy(out->message, message.data(), n);
     out->message[n] = '\0';
   }
-  return static_cast<pc_status>(e.code);
+  return static_cast<pc_status>(code);
+}
+
+inline pc_status fail(const Error& e, pc_error* out) noexcept {
+  return fail(e.code, e.message, e.line, e.column, out);
 }
 
 template <class Body>
@@ -39,11 +44,11 @@ pc_status guarded(pc_error* out, Body body) noexcept {
     const Status status = body();
     return status.ok() ? PC_OK : fail(status.error(), out);
   } catch (const std::bad_alloc&) {
-    return fail({Code::kOutOfMemory, "not enough memory", 0, 0}, out);
+    return fail(Code::kOutOfMemory, "not enough memory", 0, 0, out);
   } catch (const std::exception& e) {
-    return fail({Code::kInternal, e.what(), 0, 0}, out);
+    return fail(Code::kInternal, e.what(), 0, 0, out);
   } catch (...) {
-    return fail({Code::kInternal, "an unknown exception", 0, 0}, out);
+    return fail(Code::kInternal, "an unknown exception", 0, 0, out);
   }
 }
 

@@ -1,6 +1,7 @@
 #include "runtime/gguf_tokenizer.h"
 
 #include <algorithm>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -8,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/bpe_model.h"
 #include "runtime/bpe_tokenizer.h"
 #include "runtime/gguf_pretokenizers.h"
 #include "runtime/sentencepiece_tokenizer.h"
@@ -180,11 +182,19 @@ Status settle_unknown(const GgufMetadata& metadata, Vocabulary* vocabulary) {
 
 // The library takes all 256 bytes or none. Without them a character that is no
 // piece is the unknown token.
-void settle_bytes(Vocabulary* vocabulary) {
+Status settle_bytes(const GgufMetadata& metadata, Vocabulary* vocabulary) {
   auto& types = vocabulary->types;
+  for (std::size_t i = 0; i < types.size(); ++i) {
+    const std::string_view token = vocabulary->tokens[i];
+    if (types[i] != Type::kByte || BpeModel::fallback_byte(token)) continue;
+    return metadata.error(Code::kCorrupt, kTypes,
+                          "calls token " + std::to_string(i) + ", \"" + std::string(token) +
+                              "\", a byte; wanted a name such as <0x0A>");
+  }
   if (std::count(types.begin(), types.end(), Type::kByte) != 256) {
     std::replace(types.begin(), types.end(), Type::kByte, Type::kUnused);
   }
+  return ok();
 }
 
 // What a template spells in <...> and [...]. Bounded, because vocabulary and
@@ -220,10 +230,30 @@ void settle_markup(Vocabulary* vocabulary, TokenizerConfig* config) {
   }
 }
 
+// Scores order the merges. Converters that had no tokenizer.model write the same
+// for all words: then no text has its published tokens.
+Status check_scores(const GgufMetadata& metadata, const Vocabulary& vocabulary,
+                    const std::vector<float>& scores) {
+  std::optional<float> first;
+  std::size_t n_words = 0;
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    const std::string_view word = vocabulary.tokens[i];  // of one character: no merge makes it
+    if (vocabulary.types[i] != Type::kNormal || word.size() <= utf8_length(word.front())) continue;
+    if (first && scores[i] != *first) return ok();
+    first = scores[i];
+    ++n_words;
+  }
+  if (n_words < 2) return ok();
+  return metadata.error(Code::kUnsupported, kScores,
+                        "is the same for all words, so that the order of merges is lost; convert "
+                        "the model again, with its tokenizer.model");
+}
+
 Result<SentencepieceParts> read_pieces(const GgufMetadata& metadata, const Vocabulary& vocabulary) {
   SentencepieceParts parts;
   PC_CHECK_OK(check_length(metadata, kScores, vocabulary.tokens.size()));
   PC_TRY(const std::vector<float> scores, metadata.floats(kScores));
+  PC_CHECK_OK(check_scores(metadata, vocabulary, scores));
   for (std::size_t i = 0; i < scores.size(); ++i) {
     std::string text(vocabulary.tokens[i]);
     // The format spells these as text, tokenizer.model as the vocabulary does.
@@ -262,7 +292,7 @@ void add_phi3_tokens(Vocabulary* vocabulary, TokenizerConfig* config) {
 Result<std::unique_ptr<Tokenizer>> make_sentencepiece(const GgufMetadata& metadata,
                                                       Vocabulary vocabulary) {
   PC_CHECK_OK(settle_unknown(metadata, &vocabulary));
-  settle_bytes(&vocabulary);
+  PC_CHECK_OK(settle_bytes(metadata, &vocabulary));
   PC_TRY(TokenizerConfig config, read_config(metadata, /*add_bos=*/true, &vocabulary));
   PC_TRY(const std::string_view family, metadata.string_or("general.architecture", ""));
   if (family == "phi3") {

@@ -45,6 +45,12 @@ constexpr std::array<Foreign, 20> kForeign{{
 }};
 
 Status check_foreign(JsonView config, std::span<const std::string_view> honoured) {
+  PC_TRY(const bool causal, config.boolean_or("is_causal", true));
+  if (!causal) {
+    return config.error(Code::kUnsupported,
+                        "is_causal is false: every token sees the whole text, as in models that "
+                        "embed it; only causal attention is computed");
+  }
   for (const Foreign& field : kForeign) {
     if (std::find(honoured.begin(), honoured.end(), field.key) != honoured.end()) continue;
     const auto value = config.find(field.key);

@@ -46,7 +46,11 @@ void push_word(const std::string& text, std::size_t begin, std::size_t end, Word
   out->ends.push_back(static_cast<std::uint32_t>(out->text.size()));
 }
 
-Status split_words(const Regex& regex, bool keep_between, Words* words) {
+// What becomes of the text between matches: words of its own, nothing, or the
+// beginning of the match's word.
+enum class Between { kWord, kNothing, kPrevious };
+
+Status split_words(const Regex& regex, Between between, Words* words) {
   Words out;
   std::vector<Regex::Span> matches;
   std::size_t begin = 0;
@@ -55,11 +59,12 @@ Status split_words(const Regex& regex, bool keep_between, Words* words) {
     PC_CHECK_OK(regex.find_all(std::string_view(words->text).substr(begin, end - begin), &matches));
     std::size_t at = begin;
     for (const Regex::Span match : matches) {
-      if (keep_between) push_word(words->text, at, begin + match.begin, &out);
-      push_word(words->text, begin + match.begin, begin + match.end, &out);
+      if (between == Between::kWord) push_word(words->text, at, begin + match.begin, &out);
+      const std::size_t first = between == Between::kPrevious ? at : begin + match.begin;
+      push_word(words->text, first, begin + match.end, &out);
       at = begin + match.end;
     }
-    if (keep_between) push_word(words->text, at, end, &out);
+    if (between != Between::kNothing) push_word(words->text, at, end, &out);
     begin = end;
   }
   *words = std::move(out);
@@ -156,8 +161,11 @@ Status Pretokenizer::add_split(JsonView rule) {
   Step::Kind kind = Step::Kind::kIsolate;
   if (behavior == "Removed" && invert) {
     kind = Step::Kind::kKeepMatches;
+  } else if (behavior == "MergedWithPrevious" && !invert) {
+    kind = Step::Kind::kMergePrevious;
   } else if (behavior != "Isolated") {
-    return unsupported(rule, "behavior", behavior, "Isolated, or Removed with invert,");
+    return unsupported(rule, "behavior", behavior,
+                       "Isolated, MergedWithPrevious, or Removed with invert,");
   }
   if (const auto regex = pattern.find("Regex")) {
     PC_TRY(const std::string_view text, regex->string());
@@ -233,9 +241,11 @@ Result<Words> Pretokenizer::split(std::string text, bool with_prefix) const {
 Status Pretokenizer::apply(const Step& step, Words* words) {
   switch (step.kind) {
     case Step::Kind::kIsolate:
-      return split_words(*step.regex, true, words);
+      return split_words(*step.regex, Between::kWord, words);
     case Step::Kind::kKeepMatches:
-      return split_words(*step.regex, false, words);
+      return split_words(*step.regex, Between::kNothing, words);
+    case Step::Kind::kMergePrevious:
+      return split_words(*step.regex, Between::kPrevious, words);
     case Step::Kind::kByteLevel:
       map_to_bytes(words);
       break;

@@ -1,7 +1,7 @@
 // Splits a text into the words that BPE merges within, by the rules under
 // "pre_tokenizer" in tokenizer.json.
 //
-// Supported: ByteLevel, Split (behavior Isolated, or Removed with invert),
+// Supported: ByteLevel, Split (behavior Isolated, MergedWithPrevious, or Removed with invert),
 // Digits, Punctuation (Contiguous, Isolated), Metaspace, and Sequence of these.
 // Move-only owner, immutable after load; threads: const methods from any thread.
 #pragma once
@@ -40,9 +40,16 @@ class Pretokenizer {
 
  private:
   struct Step {
-    enum class Kind { kIsolate, kKeepMatches, kByteLevel, kMetaspace, kMetaspaceSplit };
+    enum class Kind {
+      kIsolate,
+      kKeepMatches,
+      kMergePrevious,
+      kByteLevel,
+      kMetaspace,
+      kMetaspaceSplit
+    };
     Kind kind;
-    std::optional<Regex> regex = {};  // of kIsolate and kKeepMatches
+    std::optional<Regex> regex = {};  // of the first three
     std::string prefix = {};          // put in front of a text that does not start with it
     std::string mark = {};            // of kMetaspace*: stands for a space
   };

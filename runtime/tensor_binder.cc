@@ -88,6 +88,27 @@ pc_tensor TensorBinder::aligned(const pc_tensor& stored) {
   return pc_tensor{copy, stored.dtype, stored.rows, stored.cols};
 }
 
+namespace {
+
+// to[r][c] = from[c][r], in tiles that a cache holds: read by columns alone, each
+// element would cost a line.
+template <class Element>
+void transpose(const std::byte* from, std::size_t rows, std::size_t cols, std::byte* to) {
+  constexpr std::size_t kTile = 32;
+  for (std::size_t r0 = 0; r0 < rows; r0 += kTile) {
+    for (std::size_t c0 = 0; c0 < cols; c0 += kTile) {
+      for (std::size_t r = r0; r < std::min(r0 + kTile, rows); ++r) {
+        for (std::size_t c = c0; c < std::min(c0 + kTile, cols); ++c) {
+          std::memcpy(to + (r * cols + c) * sizeof(Element),
+                      from + (c * rows + r) * sizeof(Element), sizeof(Element));
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
 Result<pc_tensor> TensorBinder::transposed(const std::string& name, std::uint32_t rows,
                                            std::uint32_t cols) {
   PC_TRY(pc_tensor stored, take(name, std::array<std::uint64_t, 2>{cols, rows}, cols, rows));
@@ -99,10 +120,8 @@ Result<pc_tensor> TensorBinder::transposed(const std::string& name, std::uint32_
   const std::size_t size = simd::bytes_of(type, 1);
   std::byte* copy = new_copy(std::size_t{rows} * cols * size);
   const auto* from = static_cast<const std::byte*>(stored.data);
-  for (std::size_t r = 0; r < rows; ++r) {
-    for (std::size_t c = 0; c < cols; ++c)
-      std::memcpy(copy + (r * cols + c) * size, from + (c * rows + r) * size, size);
-  }
+  size == 4 ? transpose<std::uint32_t>(from, rows, cols, copy)
+            : transpose<std::uint16_t>(from, rows, cols, copy);
   return pc_tensor{copy, stored.dtype, rows, cols};
 }
 

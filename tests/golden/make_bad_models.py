@@ -347,7 +347,6 @@ MODELS = {
     "tokenizer_token_not_utf8": (model({TOKEN_KEY: (STRING, TOKENS[:-1] + [b"\xff\xfe"])}),
                                  "token 7"),
     "tokenizer_token_twice": (model({TOKEN_KEY: (STRING, TOKENS[:-1] + ["ab"])}), "ab"),
-    "tokenizer_bytes_too_few": (with_byte("<0x41>"), "256 byte pieces"),
     "tokenizer_byte_not_hexadecimal": (with_byte("<0xZZ>"), "<0xZZ>"),
     "tokenizer_scores_absent": (model({SCORE_KEY: None}), SCORE_KEY),
     "tokenizer_scores_nan": (model({SCORE_KEY: (F32, SCORES[:-1] + [NAN])}), SCORE_KEY),

@@ -1,10 +1,7 @@
 // Tokenizers out of GGUF files: against the publishers' own files, the splits of
-// each pre-tokeniser against the `tokenizers` package (make_tokenizer_fixtures.py),
-// wrong files, and hostile texts.
+// each pre-tokeniser against the `tokenizers` package (make_tokenizer_fixtures.py), and
+// wrong files.
 #include "runtime/gguf_tokenizer.h"
-
-#include <pthread.h>
-#include <time.h>
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -24,71 +21,13 @@
 #include "runtime/text_normalizer.h"
 #include "runtime/utf8.h"
 #include "tests/support/fixture.h"
-#include "tests/support/gguf_bytes.h"
+#include "tests/support/small_vocabulary.h"
 #include "tests/support/temp_folder.h"
 
 using namespace pc;
+using namespace pc::test;
 
 namespace {
-
-using test::GgufBytes;
-
-std::unique_ptr<Tokenizer> take(Result<std::unique_ptr<Tokenizer>> tokenizer) {
-  if (!tokenizer.ok()) FAIL(tokenizer.error().message);
-  return std::move(tokenizer).value();
-}
-
-Result<std::unique_ptr<Tokenizer>> from_bytes(const GgufBytes& bytes) {
-  const std::string file = bytes.file();
-  const auto parsed = parse_gguf(std::as_bytes(std::span(file)), "t.gguf");
-  if (!parsed.ok()) FAIL(parsed.error().message);
-  return make_gguf_tokenizer(parsed->metadata);
-}
-
-JsonDocument read_golden(const std::string& name) {
-  auto document = JsonDocument::read_file(test::golden("tokenizers/" + name));
-  if (!document.ok()) FAIL(document.error().message);
-  return std::move(document).value();
-}
-
-std::vector<std::string> strings(JsonView list) {
-  std::vector<std::string> out;
-  for (std::size_t i = 0; i < list.size(); ++i) out.emplace_back(*list.at(i).string());
-  return out;
-}
-
-// ---- small files, with what a test changes
-
-constexpr const char* kBlank = "▁";
-
-struct Small {
-  std::string model = "gpt2", pre = "gpt-2";
-  std::vector<std::string> tokens = {"a",   "b",   "c",      "ab",        "Ġ",
-                                     "<x>", "<y>", "[PAD7]", "<|eot_id|>"};
-  std::vector<std::int32_t> types = {1, 1, 1, 1, 1, 3, 4, 5, 3};
-  std::vector<std::string> merges = {"a b"};
-  std::vector<float> scores;
-  std::function<void(GgufBytes&)> more = [](GgufBytes&) {};
-
-  GgufBytes bytes() const {
-    GgufBytes out;
-    out.string("tokenizer.ggml.model", model).string("tokenizer.ggml.pre", pre);
-    out.strings("tokenizer.ggml.tokens", tokens).array("tokenizer.ggml.token_type", types);
-    if (model == "gpt2") out.strings("tokenizer.ggml.merges", merges);
-    if (!scores.empty()) out.array("tokenizer.ggml.scores", scores);
-    more(out);
-    return out;
-  }
-};
-
-Small small_llama() {
-  Small small;
-  small.model = "llama";
-  small.tokens = {"<unk>", "<s>", "</s>", "a", "b", "ab", kBlank, "▁a", "\n", "<|user|>"};
-  small.types = {2, 3, 3, 1, 1, 1, 1, 1, 1, 3};
-  small.scores = {0, 0, 0, -9, -9, -1, -9, -2, -9, 0};
-  return small;
-}
 
 std::string message(const Small& small) {
   const auto tokenizer = from_bytes(small.bytes());
@@ -98,39 +37,6 @@ std::string message(const Small& small) {
 }
 
 // ---- hostile texts
-
-// Processor seconds of the work, on a thread with a stack of 256 KiB.
-double seconds_on_small_stack(std::function<void()> work) {
-  struct Job {
-    std::function<void()> work;
-    double seconds = 0;
-  } job{std::move(work)};
-  pthread_attr_t attributes;
-  pthread_attr_init(&attributes);
-  pthread_attr_setstacksize(&attributes, 256 << 10);
-  pthread_t thread;
-  REQUIRE(pthread_create(
-              &thread, &attributes,
-              [](void* argument) -> void* {
-                auto* j = static_cast<Job*>(argument);
-                j->work();
-                timespec spent;  // of this thread: the machine may be busy
-                clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);
-                j->seconds =
-                    static_cast<double>(spent.tv_sec) + static_cast<double>(spent.tv_nsec) * 1e-9;
-                return nullptr;
-              },
-              &job) == 0);
-  pthread_join(thread, nullptr);
-  pthread_attr_destroy(&attributes);
-  return job.seconds;
-}
-
-std::string repeated(const std::string& unit, std::size_t bytes) {
-  std::string text;
-  while (text.size() + unit.size() <= bytes) text += unit;
-  return text;
-}
 
 }  // namespace
 
@@ -309,6 +215,8 @@ TEST_CASE("a vocabulary without all bytes has no byte fallback") {
   auto tokenizer = take(from_bytes(small.bytes()));
   CHECK(*tokenizer->encode("a\nb") == Tokens{7, 0, 4});
   CHECK(*tokenizer->encode("é") == Tokens{6, 0});
+  small.tokens[8] = "<0xZZ>";
+  CHECK(message(small).find("calls token 8, \"<0xZZ>\", a byte") != std::string::npos);
 
   small = small_llama();
   for (int byte = 0; byte < 256; ++byte) {
@@ -421,6 +329,8 @@ TEST_CASE("a file with one thing wrong is refused by its key") {
   };
   CHECK(llama([](Small& s) { s.scores[3] = std::numeric_limits<float>::quiet_NaN(); }) ==
         key + "scores\": element 3 is infinite or not a number");
+  CHECK(llama([](Small& s) { s.scores.assign(10, -1000); }).find("order of merges is lost") !=
+        std::string::npos);
   CHECK(llama([](Small& s) { s.scores.clear(); }) == key + "scores\": is missing");
   CHECK(llama([](Small& s) { s.scores.pop_back(); }) ==
         key + "scores\": is no list of one number for each of the 10 tokens");
@@ -438,76 +348,4 @@ TEST_CASE("a file that is no GGUF and no folder") {
   CHECK(load_tokenizer(folder.path() + "/x.gguf").error().message.find("x.gguf") !=
         std::string::npos);
   CHECK(load_tokenizer(folder.path() + "/none.gguf").error().code == Code::kNotFound);
-}
-
-TEST_CASE("a large template over a large vocabulary of markup") {
-  Small small = small_llama();
-  for (std::size_t i = 0; i < 30000; ++i) {
-    small.tokens.push_back("<" + std::to_string(i) + ">");
-    small.types.push_back(4);
-    small.scores.push_back(-1);
-  }
-  small.more = [](GgufBytes& out) {
-    out.string("tokenizer.chat_template", "<29999>" + std::string((1 << 20) - 7, '<'));
-  };
-  const GgufBytes bytes = small.bytes();
-  std::unique_ptr<Tokenizer> tokenizer;
-  CHECK(seconds_on_small_stack([&] { tokenizer = take(from_bytes(bytes)); }) < 2.0);
-  CHECK(*tokenizer->encode_markup("<29999>") == Tokens{30009});
-  CHECK(*tokenizer->encode("<29998>") == Tokens{6, 30008});
-}
-
-// A 32nd of a mebibyte for all kinds and units, and the whole for one unit of
-// each kind in turn, shows that the work is linear.
-TEST_CASE("1 MiB of any kind of text takes under two seconds on a small stack") {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(NDEBUG)
-  constexpr std::size_t kSlower = 16;
-#else
-  constexpr std::size_t kSlower = 1;
-#endif
-  const std::vector<std::string> units = {
-      "a",      "A", "1",  " ",      "\n",           "\t",
-      "!",      "'", "日", "\u0301", "\u0323\u0301", "😀",
-      "\u200d", "½", "<|", "\r\n",   " 1",           "aB1 !\n日\u0301😀",
-      "A\u0301"};
-  const auto check = [](const std::string& kind, const Tokenizer& tokenizer,
-                        const std::string& text, double limit) {
-    bool ok = false;
-    const double seconds = seconds_on_small_stack([&] { ok = tokenizer.encode(text).ok(); });
-    INFO(kind << ", " << text.size() << " bytes of \"" << text.substr(0, 8) << "\"");
-    CHECK(ok);
-    CHECK(seconds < limit);
-  };
-  std::size_t turn = 0;
-  const auto check_all = [&](const std::string& kind, const Tokenizer& tokenizer) {
-    for (const std::string& unit : units) {
-      check(kind, tokenizer, repeated(unit, (1 << 15) / kSlower), 0.25);
-    }
-    // Runs that end in something else: what a look ahead has gone over once more.
-    for (const char* unit : {" ", "\t", "A", "!", "\u0301"}) {
-      for (const char* tail : {"1", "x", "!"}) {
-        check(kind, tokenizer, repeated(unit, (1 << 15) / kSlower) + tail, 0.25);
-      }
-    }
-    const std::string& unit = units[turn++ % units.size()];
-    check(kind, tokenizer, repeated(unit, (1 << 20) / kSlower) + "1", 2.0);
-  };
-  const auto golden = read_golden("splits.json");
-  const JsonView rules = *golden.root().member("rules");
-  // The words of one vocabulary, cut by every rule.
-  const auto file = open_gguf(test::golden("tokenizers/llama3/vocab.gguf"));
-  REQUIRE(file.ok());
-  const auto tokens = *file->metadata.strings("tokenizer.ggml.tokens");
-  const auto merges = *file->metadata.strings("tokenizer.ggml.merges");
-  Small small;
-  small.tokens.assign(tokens.begin(), tokens.end());
-  small.types.assign(tokens.size(), 1);
-  small.merges.assign(merges.begin(), merges.end());
-  for (std::size_t r = 0; r < rules.size(); ++r) {
-    small.pre = strings(*rules.at(r).member("names")).front();
-    const auto tokenizer = take(from_bytes(small.bytes()));
-    check_all(small.pre, *tokenizer);
-  }
-  const auto llama = take(load_tokenizer(test::golden("tokenizers/sentencepiece_bpe/vocab.gguf")));
-  check_all("llama", *llama);
 }

@@ -210,6 +210,11 @@ TEST_CASE("a field that changes the computation is refused by its name") {
           .ok());
 }
 
+TEST_CASE("a model that is not causal is refused") {
+  refused(config_of("Qwen2ForCausalLM", R"("is_causal":false)"), Code::kUnsupported, "is_causal");
+  CHECK(config_of("Qwen2ForCausalLM", R"("is_causal":true)").ok());
+}
+
 TEST_CASE("numbers out of range are refused before anything is allocated") {
   refused(llama(R"("num_key_value_heads":3)"), Code::kUnsupported, "3 key/value heads");
   refused(llama(R"("num_key_value_heads":0)"), Code::kCorrupt, "num_key_value_heads");

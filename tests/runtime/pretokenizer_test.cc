@@ -51,6 +51,8 @@ TEST_CASE("each rule splits as its publisher says") {
         List{"abc", "a.c", "x"});
   CHECK(split(R"({"type":"Split","pattern":{"Regex":"[a-c]+"},"behavior":"Removed","invert":true})",
               "ab-c") == List{"ab", "c"});
+  CHECK(split(R"({"type":"Split","pattern":{"String":" "},"behavior":"MergedWithPrevious"})",
+              "a b  c") == List{"a ", "b ", " ", "c"});
   CHECK(split(R"({"type":"Metaspace"})", "a b  c") == List{"▁a", "▁b", "▁", "▁c"});
   CHECK(split(R"({"type":"Metaspace","split":false})", "a b") == List{"▁a▁b"});
   CHECK(split(R"({"type":"Metaspace"})", " a") == List{"▁a"});
@@ -86,8 +88,8 @@ TEST_CASE("a rule that is not known is an error that names field and type") {
       "t.json: $.p.pretokenizers[1]: type \"Whitespace\" is not supported; ByteLevel, Split, "
       "Digits, Punctuation, Metaspace or a Sequence of them is");
   CHECK(message(R"({"type":"Split","pattern":{"String":"x"},"behavior":"MergedWithNext"})") ==
-        "t.json: $.p: behavior \"MergedWithNext\" is not supported; Isolated, or Removed with "
-        "invert, is");
+        "t.json: $.p: behavior \"MergedWithNext\" is not supported; Isolated, "
+        "MergedWithPrevious, or Removed with invert, is");
   CHECK(message(R"({"type":"Split","pattern":{"Regex":"("},"behavior":"Isolated"})") ==
         "t.json: $.p.pattern.Regex: the pattern cannot be compiled: missing closing parenthesis");
   CHECK(message(R"({"type":"Split","pattern":"x","behavior":"Isolated"})") ==
