@@ -21,7 +21,7 @@
 extern "C" {
 #endif
 
-#define PC_BACKEND_ABI 2u
+#define PC_BACKEND_ABI 3u
 
 typedef enum pc_dtype {
   PC_DTYPE_NONE = 0,
@@ -150,6 +150,14 @@ typedef struct pc_run {
   uint32_t extend;
 } pc_run;
 
+/* Where a backend may keep the weights as its kernels want them, in a file of its own. */
+typedef struct pc_pack_place {
+  const char* cache_dir; /* exists; files go into a folder of theirs in it */
+  uint32_t writable;     /* 0: a file that is there may be used, none is made */
+  uint8_t weights[32]; /* SHA-256 over all that desc describes, every byte of its tensors included:
+                          what tells the files of two models apart */
+} pc_pack_place;
+
 typedef struct pc_backend_error {
   char message[244];
 } pc_backend_error;
@@ -163,9 +171,12 @@ typedef struct pc_backend_v1 {
   const char* name;     /* "cpu" */
 
   /* kv_type: KvType of modules/kv.h, for attached segments and the tail alike.
-   * n_threads: 0 = as many as the process may use. */
+   * n_threads: 0 = as many as the process may use. place: NULL = none; borrowed
+   * for the call. That a model cannot be packed is no failure: a sentence in
+   * `error` beside the result 0 says why it computes from the weights as they are. */
   int32_t (*model_open)(const pc_model_desc* desc, uint32_t kv_type, uint32_t n_threads,
-                        pc_backend_model** model, pc_backend_error* error);
+                        const pc_pack_place* place, pc_backend_model** model,
+                        pc_backend_error* error);
   void (*model_close)(pc_backend_model* model);
 
   /* A session may compute up to tail_tokens tokens in up to tail_segments

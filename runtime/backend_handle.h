@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
@@ -46,8 +48,10 @@ class BackendSession {
 class BackendModel {
  public:
   // `desc` is borrowed for the model's life. n_threads: 0 = as many as allowed.
+  // place: null = none; borrowed for the call.
   static Result<BackendModel> open(const pc_backend_v1* table, const pc_model_desc& desc,
-                                   KvType type, std::uint32_t n_threads);
+                                   KvType type, std::uint32_t n_threads,
+                                   const pc_pack_place* place);
 
   // Room for tail_tokens tokens in tail_segments runs, and for max_segments attached ones.
   Result<BackendSession> session(std::uint32_t tail_tokens, std::uint32_t tail_segments,
@@ -55,14 +59,19 @@ class BackendModel {
 
   const char* name() const { return model_.get_deleter().table->name; }
 
+  // Why it is slower than it could be; "" if it is not.
+  const std::string& remark() const { return remark_; }
+
  private:
   struct Close {
     const pc_backend_v1* table;
     void operator()(pc_backend_model* model) const { table->model_close(model); }
   };
-  BackendModel(const pc_backend_v1* table, pc_backend_model* model) : model_(model, Close{table}) {}
+  BackendModel(const pc_backend_v1* table, pc_backend_model* model, std::string remark)
+      : model_(model, Close{table}), remark_(std::move(remark)) {}
 
   std::unique_ptr<pc_backend_model, Close> model_;
+  std::string remark_;
 };
 
 }  // namespace pc

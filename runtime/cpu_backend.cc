@@ -1,7 +1,9 @@
 #include "runtime/cpu_backend.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <iterator>
 #include <memory>
 #include <new>
 #include <string>
@@ -9,6 +11,7 @@
 
 #include "base/aligned_buffer.h"
 #include "base/status.h"
+#include "runtime/packed_weights.h"
 #include "runtime/transformer.h"
 
 // The weights as the forward pass wants them: matrices where they lie, in
@@ -20,6 +23,7 @@ struct pc_backend_model {
   pc::KvType kv_type;
   pc::Parallel parallel;
   const pc::simd::Kernels* kernels;
+  pc::PackedWeights packed;
 };
 
 struct pc_backend_session {
@@ -116,8 +120,18 @@ Status check_shape(const pc_model_desc& d, std::uint32_t kv_type) {
   return ok();
 }
 
+// The packed form where this CPU multiplies it; without it, why.
+std::string open_packed(pc_backend_model* model, const pc_pack_place& place) {
+  PackPlace where{.cache_dir = place.cache_dir, .writable = place.writable != 0};
+  std::copy(std::begin(place.weights), std::end(place.weights), where.weights.begin());
+  auto packed = PackedWeights::open(model->desc, where, model->parallel);
+  if (!packed.ok()) return "weights are used unpacked: " + packed.error().message;
+  model->packed = std::move(packed).value();
+  return {};
+}
+
 std::int32_t model_open(const pc_model_desc* desc, std::uint32_t kv_type, std::uint32_t n_threads,
-                        pc_backend_model** out, pc_backend_error* e) {
+                        const pc_pack_place* place, pc_backend_model** out, pc_backend_error* e) {
   return guarded(e, [&]() -> Status {
     PC_CHECK_OK(check_shape(*desc, kv_type));
     const simd::Kernels* kernels = simd::selected_kernels();
@@ -135,7 +149,8 @@ std::int32_t model_open(const pc_model_desc* desc, std::uint32_t kv_type, std::u
                          {},
                          static_cast<KvType>(kv_type),
                          Parallel(n_threads),
-                         kernels});
+                         kernels,
+                         {}});
     const float offset = desc->norm_offset;
     widen(*kernels, offset, model->desc.final_norm, model->vectors);
     widen(*kernels, 0.0f, model->desc.final_norm_bias, model->vectors);
@@ -150,6 +165,9 @@ std::int32_t model_open(const pc_model_desc* desc, std::uint32_t kv_type, std::u
       }
     }
     model->desc.layers = model->layers.data();
+    const std::string remark =
+        place && kernels->matmul_packed ? open_packed(model.get(), *place) : std::string();
+    if (e) std::snprintf(e->message, sizeof e->message, "%s", remark.c_str());
     *out = model.release();
     return ok();
   });
@@ -163,9 +181,9 @@ std::int32_t session_open(pc_backend_model* model, std::uint32_t tail_tokens,
                           std::uint32_t tail_segments, std::uint32_t max_segments,
                           pc_backend_session** out, pc_backend_error* e) {
   return guarded(e, [&]() -> Status {
-    *out = new pc_backend_session{Transformer(model->desc, model->kv_type, *model->kernels,
-                                              model->parallel,
-                                              {tail_tokens, tail_segments, max_segments})};
+    *out = new pc_backend_session{
+        Transformer(model->desc, model->kv_type, *model->kernels, model->parallel,
+                    {tail_tokens, tail_segments, max_segments}, model->packed)};
     return ok();
   });
 }

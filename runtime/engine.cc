@@ -59,8 +59,8 @@ Result<std::shared_ptr<const Engine>> Engine::open(const EngineOptions& options)
                                      .context_tokens = options.context_tokens,
                                      .memory = digest_memory(options)}));
   PC_CHECK_OK(engine->open_text(options));
-  PC_CHECK_OK(engine->open_backend(options));
   PC_CHECK_OK(engine->open_store(options));
+  PC_CHECK_OK(engine->open_backend(options));
   engine->find_turn_ends();
 
   const std::uint32_t most = engine->model_->context_tokens;
@@ -120,18 +120,28 @@ Status Engine::open_chat(const std::string& asked) {
 }
 
 Status Engine::open_backend(const EngineOptions& options) {
+  pc_pack_place place{};
+  if (store_) {
+    place.cache_dir = store_->options().dir.c_str();
+    place.writable = store_->writable();
+    std::ranges::copy(model_->weights_digest, place.weights);
+  }
   const auto open = [&](const std::string& name) -> Result<BackendModel> {
     PC_TRY(const pc_backend_v1* table, find_backend(name));
-    return BackendModel::open(table, model_->desc, options.kv_type, options.n_threads);
+    return BackendModel::open(table, model_->desc, options.kv_type, options.n_threads,
+                              store_ ? &place : nullptr);
   };
   auto backend = open(options.backend);
   const bool plug_in = !options.backend.empty() && options.backend != "cpu";
   if (!backend.ok() && plug_in && backend.error().code != Code::kInvalidArgument) {
-    remark_ = "using the CPU: " + backend.error().message;
+    add_remark("using the CPU: " + backend.error().message);
     backend = open("cpu");
   }
   if (!backend.ok()) return std::move(backend).error();
   backend_ = std::make_unique<const BackendModel>(std::move(backend).value());
+  add_remark(backend_->remark());
+  // A model that is read for the first time was touched all over; what is needed comes back.
+  for (const MappedFile& file : model_->files) file.let_go();
   return ok();
 }
 
@@ -151,9 +161,12 @@ Status Engine::open_store(const EngineOptions& options) {
   }
   // A directory that the user named must work; without the usual one, computing does.
   if (!options.cache_dir.empty()) return std::move(opened).error();
-  remark_ +=
-      (remark_.empty() ? "" : "; ") + ("modules are not kept on disk: " + opened.error().message);
+  add_remark("modules are not kept on disk: " + opened.error().message);
   return ok();
+}
+
+void Engine::add_remark(const std::string& remark) {
+  if (!remark.empty()) remark_ += (remark_.empty() ? "" : "; ") + remark;
 }
 
 // The ids that the model's files name, and the control token with which the

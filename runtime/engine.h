@@ -31,7 +31,7 @@ struct EngineOptions {
   KvType kv_type = KvType::kBf16;
   // A format's name, or the path of a JSON file; "" = recognised from the model's files.
   std::string chat_template;
-  std::string backend;        // "" = the CPU; else a plug-in's path
+  std::string backend;  // "" = the CPU; else a plug-in's path
   std::uint32_t n_threads = 0;
   std::uint32_t context_tokens = 0;  // 0 = the model's own
 };
@@ -48,9 +48,10 @@ Status check_vocabulary(const Tokenizer& tokenizer, const Model& model);
 
 class Engine {
  public:
-  // Errors name the file, the field or the option. Two things are not errors,
-  // and remark() says why: a plug-in that cannot be used (the CPU takes over),
-  // and a default cache directory that cannot (modules stay in memory).
+  // Errors name the file, the field or the option. Three things are not errors,
+  // and remark() says why: a plug-in that cannot be used (the CPU takes over), a
+  // default cache directory that cannot (modules stay in memory), and weights that
+  // cannot be packed beside the store (they are used as they are).
   static Result<std::shared_ptr<const Engine>> open(const EngineOptions& options);
 
   const EngineOptions& options() const { return options_; }
@@ -79,6 +80,7 @@ class Engine {
   Status open_backend(const EngineOptions& options);
   Status open_store(const EngineOptions& options);
   void find_turn_ends();
+  void add_remark(const std::string& remark);
 
   EngineOptions options_;
   std::unique_ptr<const Model> model_;

@@ -24,10 +24,6 @@ namespace {
 // A 1B model is packed in about a second: longer than this, and computing from
 // the weights as they are answers earlier.
 constexpr std::chrono::seconds kPatience(5);
-// From then on the times of a new file say whether it changed, so that its
-// first use is the last one that sums it (modules/use_stamp.cc). Beside the
-// packing it is nothing.
-constexpr std::chrono::milliseconds kSettle(120);
 // Far above any model, far below what offsets can hold.
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 46;
 
@@ -108,28 +104,35 @@ bool is_bad(const Error& e) {
 
 // Precondition: the folder's lock is held.
 Status make_file(const Target& target, const std::vector<pc_tensor>& tensors,
-                 const PackedExtent& extent, const Parallel& parallel) {
+                 const PackedExtent& extent, std::chrono::milliseconds settle,
+                 const Parallel& parallel) {
   const int dir = target.folder.objects.get();
   const NewFile file{dir, dir, target.key.hex(), extent.file_bytes, [&](int fd) {
                        return write_packed(fd, tensors, extent, target.weights, parallel);
                      }};
   const int failure = publish_file(file, Durability::kData, Staging::kAnonymous);
   if (failure != 0 && failure != EEXIST) return store_error("cannot write", target.path(), failure);
-  std::this_thread::sleep_for(kSettle);
+  std::this_thread::sleep_for(settle);
   return ok();
 }
 
 Result<Opened> open_or_make(const Target& target, const std::vector<pc_tensor>& tensors,
-                            const PackedExtent& extent, const Parallel& parallel) {
+                            const PackedExtent& extent, std::chrono::milliseconds settle,
+                            const Parallel& parallel) {
   auto opened = open_file(target, parallel);
-  if (opened.ok() || !target.folder.writable) return opened;
+  if (opened.ok()) return opened;
+  if (!target.folder.writable) {
+    Error failure = std::move(opened).error();
+    failure.message += "; the store is read-only, so none is made";
+    return failure;
+  }
   const FileLock lock = FileLock::acquire(target.folder.objects.get(), "lock", kPatience);
   if (!lock.held())
     return error(Code::kBudget, "another process is packing weights in " + target.folder.path);
   opened = open_file(target, parallel);
   if (opened.ok()) return opened;
   if (is_bad(opened.error())) ::unlinkat(target.folder.objects.get(), target.key.hex().c_str(), 0);
-  PC_CHECK_OK(make_file(target, tensors, extent, parallel));
+  PC_CHECK_OK(make_file(target, tensors, extent, settle, parallel));
   return open_file(target, parallel);
 }
 
@@ -164,7 +167,7 @@ Result<PackedWeights> PackedWeights::open(const pc_model_desc& desc, const PackP
   PC_TRY(const PackedExtent extent, packed_extent(shapes, kMostBytes));
   PC_TRY(const StoreDir folder, open_packed_folder(place.cache_dir, place.writable));
   const Target target{folder, {packed_key(place.weights, shapes)}, place.weights};
-  PC_TRY(Opened opened, open_or_make(target, tensors, extent, parallel));
+  PC_TRY(Opened opened, open_or_make(target, tensors, extent, place.settle, parallel));
   for (std::size_t i = 0; i < tensors.size(); ++i)
     weights.matrices_.emplace(tensors[i].data, opened.file.matrix(i));
   weights.file_ = std::move(opened.mapping);

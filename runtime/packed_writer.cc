@@ -38,14 +38,14 @@ AlignedBuffer<std::byte> head_of(const std::vector<PackedMatrix>& shapes,
   return head;
 }
 
-// One chunk into its buffer.
+// One chunk into its buffer: the rows from its first panel on are a matrix, too.
 void pack_chunk(const pc_tensor& w, const PackedChunk& chunk, std::byte* out) {
   const auto type = static_cast<simd::Type>(w.dtype);
-  const std::size_t panel_bytes = simd::packed_panel_bytes(type, w.cols);
-  for (std::uint64_t i = 0; i < chunk.n_panels; ++i) {
-    simd::pack_panel(type, w.data, w.rows, w.cols, static_cast<std::size_t>(chunk.first_panel + i),
-                     out + i * panel_bytes);
-  }
+  const auto first_row = static_cast<std::size_t>(chunk.first_panel) * simd::kPanelRows;
+  const auto* rows =
+      static_cast<const std::byte*>(w.data) + first_row * simd::bytes_of(type, w.cols);
+  for (std::size_t panel = 0; panel < chunk.n_panels; ++panel)
+    simd::pack_panel(type, rows, w.rows - first_row, w.cols, panel, out);
 }
 
 }  // namespace

@@ -44,14 +44,15 @@ KvGeometry geometry_of(const pc_model_desc& d, KvType type) {
 }  // namespace
 
 Transformer::Transformer(const pc_model_desc& desc, KvType type, const simd::Kernels& kernels,
-                         Parallel parallel, const TransformerLimits& limits)
+                         Parallel parallel, const TransformerLimits& limits,
+                         const PackedWeights& packed)
     : desc_(desc),
       kernels_(kernels),
       parallel_(parallel),
       tail_(geometry_of(desc, type), limits.tail_tokens, limits.tail_segments),
       attention_(desc, type, kernels, parallel, kChunkTokens,
                  limits.max_segments + limits.tail_segments),
-      gemm_(kernels, parallel, kChunkTokens, widest_input(desc)),
+      gemm_(kernels, parallel, kChunkTokens, widest_input(desc), &packed),
       max_attached_(limits.max_segments),
       x_(std::size_t{kChunkTokens} * desc.d_model),
       h_(x_.size()),

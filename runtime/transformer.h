@@ -19,6 +19,7 @@
 #include "runtime/backend.h"
 #include "runtime/gemm.h"
 #include "runtime/kv_tail.h"
+#include "runtime/packed_weights.h"
 
 namespace pc {
 
@@ -38,8 +39,9 @@ struct TransformerLimits {
 
 class Transformer {
  public:
+  // packed: borrowed like the model; empty where nothing is.
   Transformer(const pc_model_desc& desc, KvType type, const simd::Kernels& kernels,
-              Parallel parallel, const TransformerLimits& limits);
+              Parallel parallel, const TransformerLimits& limits, const PackedWeights& packed);
 
   // Makes cached runs visible to later tokens. Stores views only.
   Status attach(std::span<const KvSegment> segments);

@@ -40,8 +40,14 @@ struct Weights {
 // Rows of one tile of x, from its first group.
 struct Rows {
   Bytes codes, notes;
-  std::size_t step;
+  std::size_t step, second_parts;
 };
+
+PC_INLINE bool is_finer(Bytes note) {
+  std::int32_t finer;
+  __builtin_memcpy(&finer, note + offsetof(RowNote, finer), sizeof finer);
+  return finer != 0;
+}
 
 // Codes of 32 columns, a byte each.
 template <std::uint32_t kBits>
@@ -122,8 +128,12 @@ PC_INLINE void panel_times_rows(const Weights& w, const Rows& x, std::size_t k, 
       }
       Isa::prefetch<kCode>(codes + kAhead);
       widen_codes<kShape.bits>(codes, g.w);
-      PC_UNROLL for (int t = 0; t < kRows; ++t) sum[t] =
-          group_sum<kType>(g, row_codes + 32 * t, notes + sizeof(RowNote) * t, sum[t]);
+      PC_UNROLL for (int t = 0; t < kRows; ++t) {
+        Bytes row = row_codes + 32 * t, note = notes + sizeof(RowNote) * t;
+        sum[t] = group_sum<kType>(g, row, note, sum[t]);
+        if (__builtin_expect(is_finer(note), 0))
+          sum[t] = group_sum<kType>(g, row + x.second_parts, note + x.second_parts, sum[t]);
+      }
       codes += kCode;
       row_codes += x.step;
       notes += x.step;
@@ -151,8 +161,8 @@ void times_rows(const PackedMatmulArgs& a, Weights w, std::size_t column, const 
 template <Type kType>
 void times_tile(const PackedMatmulArgs& a, const Weights& w, std::size_t column, std::size_t i) {
   const std::size_t tile = tile_rows(a.m, i);
-  const auto* x = reinterpret_cast<Bytes>(a.x) + quantised_bytes(i, a.k);
-  Rows rows{x, x + 32 * tile, tile * kQuantisedGroupBytes};
+  const auto* x = reinterpret_cast<Bytes>(a.x) + first_parts_bytes(i, a.k);
+  Rows rows{x, x + 32 * tile, tile * kQuantisedGroupBytes, first_parts_bytes(a.m, a.k)};
   const std::size_t step = tile < Isa::kRows ? tile : Isa::kRows;
   for (std::size_t t = 0; t < tile; t += step) {
     switch (step) {
@@ -182,7 +192,7 @@ void matmul_type(const PackedMatmulArgs& a) {
   constexpr std::size_t kHead = packed_head_bytes(kShape), kCode = packed_code_bytes(kShape);
   const std::size_t codes_at = (a.k / kShape.block * kHead + 63) / 64 * 64;
   const std::size_t panel_bytes = codes_at + a.k / 32 * kCode;
-  std::size_t block = kRowsInCache / quantised_bytes(1, a.k) / kMaxTileRows * kMaxTileRows;
+  std::size_t block = kRowsInCache / first_parts_bytes(1, a.k) / kMaxTileRows * kMaxTileRows;
   if (block < kMaxTileRows) block = kMaxTileRows;
   for (std::size_t i0 = 0; i0 < a.m; i0 += block) {
     const std::size_t i1 = a.m - i0 < block ? a.m : i0 + block;

@@ -17,17 +17,39 @@ HWY_BEFORE_NAMESPACE();
 namespace pc::simd::HWY_NAMESPACE {
 namespace {
 
-// Codes of 16 columns; the negated sum of them.
-HWY_INLINE std::int32_t quantise16(const float* x, VF inverse, std::int8_t* codes) {
-  const hn::RebindToSigned<DF> d32;
-  auto sums = hn::Zero(d32);
+using D32 = hn::RebindToSigned<DF>;
+
+// Codes of 16 columns, and the negated sum of them, which is returned.
+template <class Scaled>
+HWY_INLINE std::int32_t round16(const Scaled& scaled, std::byte* codes) {
+  const hn::Rebind<std::int8_t, DF> d8;
+  auto sums = hn::Zero(D32());
   for (std::size_t i = 0; i < 16; i += kN) {
-    const auto rounded = hn::NearestInt(hn::Mul(load_f32(x + i), inverse));
+    const auto rounded = hn::NearestInt(scaled(i));
     sums = hn::Sub(sums, rounded);
-    const hn::Rebind<std::int8_t, DF> d8;
-    hn::StoreU(hn::DemoteTo(d8, rounded), d8, codes + i);
+    hn::StoreU(hn::DemoteTo(d8, rounded), d8, reinterpret_cast<std::int8_t*>(codes + i));
   }
-  return hn::GetLane(hn::SumOfLanes(d32, sums));
+  return hn::GetLane(hn::SumOfLanes(D32(), sums));
+}
+
+// All 32 columns of a part.
+template <class Scaled>
+HWY_INLINE RowNote round32(const Scaled& scaled, float scale, std::byte* codes) {
+  RowNote note{scale, 0, 0, 0, 0};
+  note.first = round16(scaled, codes);
+  note.second = round16([&](std::size_t i) { return scaled(16 + i); }, codes + 16);
+  note.sum = note.first + note.second;
+  return note;
+}
+
+// The sum of the squared codes: exact, integers below 2^24.
+HWY_INLINE float energy32(const float* x, VF inverse) {
+  VF energy = hn::Zero(kF);
+  for (std::size_t i = 0; i < 32; i += kN) {
+    const VF rounded = hn::Round(hn::Mul(load_f32(x + i), inverse));
+    energy = hn::MulAdd(rounded, rounded, energy);
+  }
+  return hn::GetLane(hn::SumOfLanes(kF, energy));
 }
 
 // The largest magnitude's bits: they order as the magnitudes do, NaN above infinity.
@@ -44,19 +66,27 @@ HWY_INLINE float magnitude32(const float* x) {
 
 void quantise_row(const QuantiseArgs& a) {
   const RowPlace place = place_of_row(a.m, a.row, a.k);
+  const std::size_t second_parts = first_parts_bytes(a.m, a.k);
   std::byte* codes = a.dst + place.codes;
   std::byte* notes = a.dst + place.notes;
   for (std::size_t c = 0; c < a.k; c += 32, codes += place.step, notes += place.step) {
-    const float largest = magnitude32(a.x + c);
+    const float* x = a.x + c;
+    const float largest = magnitude32(x);
     const bool finite = largest < __builtin_inff();
-    RowNote note{finite ? 0.0f : __builtin_nanf(""), 0, 0, 0};
+    RowNote note{finite ? 0.0f : __builtin_nanf(""), 0, 0, 0, 0};
     if (finite && largest >= kQuantisedFloor) {
-      auto* out = reinterpret_cast<std::int8_t*>(codes);
       const VF inverse = hn::Set(kF, 127.0f / largest);
-      note.scale = largest / 127.0f;
-      note.first = quantise16(a.x + c, inverse, out);
-      note.second = quantise16(a.x + c + 16, inverse, out + 16);
-      note.sum = note.first + note.second;
+      const auto scaled = [=](std::size_t i) { return hn::Mul(load_f32(x + i), inverse); };
+      note = round32(scaled, largest / 127.0f, codes);
+      if (energy32(x, inverse) < kFineEnough) {
+        note.finer = 1;
+        const auto left = [=](std::size_t i) {
+          const VF v = scaled(i);
+          return hn::Mul(hn::Sub(v, hn::Round(v)), hn::Set(kF, kFiner));
+        };
+        const RowNote second = round32(left, note.scale / kFiner, codes + second_parts);
+        __builtin_memcpy(notes + second_parts, &second, sizeof second);
+      }
     } else {
       __builtin_memset(codes, 0, 32);
     }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "simd/packed.h"
 #include "simd/packed_kernels.h"
@@ -21,45 +22,77 @@ float magnitude_of(const float* x) {
   return largest;
 }
 
-RowNote quantise_group(const float* x, std::int8_t* codes) {
-  const float largest = magnitude_of(x);
-  RowNote note{};
-  std::memset(codes, 0, kPackGroup);
-  if (!std::isfinite(largest)) note.scale = std::numeric_limits<float>::quiet_NaN();
-  if (!std::isfinite(largest) || largest < kQuantisedFloor) return note;
-  note.scale = largest / 127.0f;
-  const float inverse = 127.0f / largest;
-  for (std::size_t i = 0; i < kPackGroup; ++i) {
-    codes[i] = static_cast<std::int8_t>(std::nearbyint(x[i] * inverse));
-    (i < 16 ? note.first : note.second) -= codes[i];
-  }
+void sum_codes(const std::int8_t* codes, RowNote& note) {
+  for (std::size_t i = 0; i < kPackGroup; ++i) (i < 16 ? note.first : note.second) -= codes[i];
   note.sum = note.first + note.second;
-  return note;
+}
+
+struct Part {
+  std::int8_t codes[kPackGroup] = {};
+  RowNote note{};
+};
+
+// The first part of a group and, where it is announced, the second.
+void quantise_group(const float* x, Part& first, Part& second) {
+  const float largest = magnitude_of(x);
+  if (!std::isfinite(largest)) first.note.scale = std::numeric_limits<float>::quiet_NaN();
+  if (!std::isfinite(largest) || largest < kQuantisedFloor) return;
+  first.note.scale = largest / 127.0f;
+  second.note.scale = first.note.scale / kFiner;
+  const float inverse = 127.0f / largest;
+  float energy = 0.0f;  // exact: integers below 2^24
+  for (std::size_t i = 0; i < kPackGroup; ++i) {
+    const float scaled = x[i] * inverse, rounded = std::nearbyint(scaled);
+    first.codes[i] = static_cast<std::int8_t>(rounded);
+    second.codes[i] = static_cast<std::int8_t>(std::nearbyint((scaled - rounded) * kFiner));
+    energy += rounded * rounded;
+  }
+  first.note.finer = energy < kFineEnough;
+  sum_codes(first.codes, first.note);
+  sum_codes(second.codes, second.note);
+}
+
+void put_part(const Part& part, std::byte* codes, std::byte* note) {
+  std::memcpy(codes, part.codes, sizeof part.codes);
+  std::memcpy(note, &part.note, sizeof part.note);
 }
 
 }  // namespace
 
 void quantise_row_scalar(const QuantiseArgs& a) {
   const RowPlace place = place_of_row(a.m, a.row, a.k);
+  const std::size_t second_parts = first_parts_bytes(a.m, a.k);
   for (std::size_t g = 0; g < a.k / kPackGroup; ++g) {
-    auto* codes = reinterpret_cast<std::int8_t*>(a.dst + place.codes + g * place.step);
-    const RowNote note = quantise_group(a.x + g * kPackGroup, codes);
-    std::memcpy(a.dst + place.notes + g * place.step, &note, sizeof note);
+    std::byte* codes = a.dst + place.codes + g * place.step;
+    std::byte* note = a.dst + place.notes + g * place.step;
+    Part first, second;
+    quantise_group(a.x + g * kPackGroup, first, second);
+    put_part(first, codes, note);
+    if (first.note.finer) put_part(second, codes + second_parts, note + second_parts);
   }
+}
+
+float quantised_element(const std::byte* x, std::size_t m, std::size_t k, std::size_t row,
+                        std::size_t col) {
+  const RowPlace place = place_of_row(m, row, k);
+  const std::size_t group = col / kPackGroup * place.step;
+  const auto part = [&](std::size_t at) {
+    RowNote note;
+    std::memcpy(&note, x + at + place.notes + group, sizeof note);
+    const auto code = static_cast<std::int8_t>(x[at + place.codes + group + col % kPackGroup]);
+    return std::pair(note.scale * static_cast<float>(code), note.finer);
+  };
+  const auto [first, finer] = part(0);
+  return finer ? first + part(first_parts_bytes(m, k)).first : first;
 }
 
 void matmul_packed_scalar(const PackedMatmulArgs& a) {
   for (std::size_t i = 0; i < a.m; ++i) {
-    const RowPlace place = place_of_row(a.m, i, a.k);
     for (std::size_t j = a.panel_begin * kPanelRows; j < a.panel_end * kPanelRows && j < a.n; ++j) {
       double sum = 0.0;
-      for (std::size_t c = 0; c < a.k; ++c) {
-        const std::size_t group = c / kPackGroup * place.step;
-        RowNote note;
-        std::memcpy(&note, a.x + place.notes + group, sizeof note);
-        const auto code = static_cast<std::int8_t>(a.x[place.codes + group + c % kPackGroup]);
-        sum += static_cast<double>(note.scale) * code * packed_element(a.type, a.w, a.k, j, c);
-      }
+      for (std::size_t c = 0; c < a.k; ++c)
+        sum += static_cast<double>(quantised_element(a.x, a.m, a.k, i, c)) *
+               packed_element(a.type, a.w, a.k, j, c);
       float& y = a.y[i * a.y_stride + j];
       y = static_cast<float>(a.accumulate ? y + sum : sum);
     }

@@ -302,7 +302,7 @@ TEST_CASE("a session refuses what it has no room for, and tokens outside the voc
   pc_backend_error e{};
   pc_backend_model* m = nullptr;
   pc_backend_session* s = nullptr;
-  REQUIRE(cpu->model_open(&model.desc, 1, 1, &m, &e) == 0);
+  REQUIRE(cpu->model_open(&model.desc, 1, 1, nullptr, &m, &e) == 0);
   REQUIRE(cpu->session_open(m, 20, 1, 0, &s, &e) == 0);
   const std::vector<std::int32_t> tokens(60, 1), bad = {3, 64};
   const pc_run too_long{tokens.data(), 60, 0, 0, 0}, foreign{bad.data(), 2, 0, 0, 0};
@@ -318,7 +318,8 @@ TEST_CASE("a session refuses what it has no room for, and tokens outside the voc
   const std::vector<pc_kv_segment> many(3);  // none was announced
   REQUIRE(cpu->attach(s, many.data(), 3, &e) == static_cast<int>(Code::kInvalidArgument));
   pc_backend_model* other = nullptr;
-  REQUIRE(cpu->model_open(&model.desc, 7, 1, &other, &e) == static_cast<int>(Code::kUnsupported));
+  REQUIRE(cpu->model_open(&model.desc, 7, 1, nullptr, &other, &e) ==
+          static_cast<int>(Code::kUnsupported));
   const std::int32_t cancel = 1;
   const pc_run fine{tokens.data(), 4, 0, 0, 0};
   REQUIRE(cpu->forward(s, &fine, 1, &cancel, nullptr, &e) == static_cast<int>(Code::kCancelled));

@@ -57,7 +57,8 @@ class PlanRunner {
       : backend_(backend),
         geometry_{desc.n_layers, desc.n_kv_heads, desc.head_dim, type},
         vocab_(desc.vocab_size) {
-    check(backend->model_open(&desc, static_cast<std::uint32_t>(type), threads, &model_, &error_));
+    check(backend->model_open(&desc, static_cast<std::uint32_t>(type), threads, nullptr, &model_,
+                              &error_));
   }
   ~PlanRunner() { backend_->model_close(model_); }
   PlanRunner(const PlanRunner&) = delete;
