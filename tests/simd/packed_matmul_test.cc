@@ -12,6 +12,7 @@
 #include "simd/kernels.h"
 #include "simd/packed.h"
 #include "simd/quantised_rows.h"
+#include "tests/simd/packed_variants.h"
 #include "tests/support/quant_blocks.h"
 #include "tests/support/random.h"
 
@@ -45,8 +46,13 @@ std::vector<std::byte> packed(Type type, const std::vector<std::uint8_t>& w, std
 }
 
 TEST_CASE("which instruction sets multiply packed weights") {
+  for (const PackedVariant& variant : packed_variants())
+    std::printf("packed product: %s\n", variant.name.c_str());
   for (const Kernels* table : supported_kernels())
-    std::printf("%s: %s\n", table->name, table->matmul_packed ? "own product" : "none");
+    if (!table->matmul_packed) std::printf("packed product: %s, none\n", table->name);
+#ifndef PC_HAVE_SIMDE
+  std::printf("skipped: x86 variants beyond this CPU's, which need SIMDe (libsimde-dev)\n");
+#endif
 }
 
 TEST_CASE("rows lie in tiles without gaps") {
@@ -97,11 +103,10 @@ TEST_CASE("an activation that is not finite makes NaN") {
   for (const float bad : {inf, -inf, std::nanf("")}) {
     auto x = random.floats(m * k);
     x[k + 37] = bad;
-    for (const Kernels* table : supported_kernels()) {
-      if (!table->matmul_packed) continue;
-      const auto q = quantised(*table, x, m, k);
+    for (const PackedVariant& variant : packed_variants()) {
+      const auto q = quantised(kScalarKernels, x, m, k);
       std::vector<float> y(m * n);
-      table->matmul_packed({q.data(), w.data(), y.data(), n, m, k, n, 0, 1, Type::kQ8_0, false});
+      variant.product({q.data(), w.data(), y.data(), n, m, k, n, 0, 1, Type::kQ8_0, false});
       for (std::size_t i = 0; i < m * n; ++i) REQUIRE(std::isnan(y[i]) == (i / n == 1));
     }
   }
@@ -109,6 +114,7 @@ TEST_CASE("an activation that is not finite makes NaN") {
 
 TEST_CASE("matmul_packed agrees with the scalar table") {
   Random random(3);
+  const auto variants = packed_variants();
   for (const Type type : kQuantisedTypes) {
     for (int round = 0; round < 20; ++round) {
       const std::size_t k = shape_of(type).elements * random.between(1, round % 5 ? 2 : 5);
@@ -125,11 +131,10 @@ TEST_CASE("matmul_packed agrees with the scalar table") {
       const auto y = random.floats(m * ys);
       const auto q = quantised(kScalarKernels, x, m, k);
       const auto wide = widened(q, m, k);
-      for (const Kernels* table : supported_kernels()) {
-        if (!table->matmul_packed) continue;
-        INFO(shape_of(type).name << " " << table->name << " m " << m << " k " << k << " n " << n);
+      for (const PackedVariant& variant : variants) {
+        INFO(shape_of(type).name << " " << variant.name << " m " << m << " k " << k << " n " << n);
         auto got = y;
-        table->matmul_packed(
+        variant.product(
             {q.data(), w.data(), got.data(), ys, m, k, n, begin, panels, type, accumulate});
         for (std::size_t i = 0; i < m; ++i) {
           for (std::size_t j = 0; j < ys; ++j) {
