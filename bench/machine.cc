@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#if defined(__AVX512BF16__)
+#if defined(__AVX2__)
 #include <immintrin.h>
 #endif
 
@@ -69,6 +69,37 @@ float bf16_chains() {
 }
 #endif
 
+#if defined(__AVX512VNNI__)
+constexpr double kInt8Width = 64;
+float int8_chains() {
+  __m512i acc[12];
+  for (int j = 0; j < 12; ++j) acc[j] = _mm512_set1_epi32(j);
+  __m512i a = _mm512_set1_epi8(3), b = _mm512_set1_epi8(1);
+  asm volatile("" : "+v"(a), "+v"(b));
+  for (long i = 0; i < kFmaRounds; ++i)
+    for (int j = 0; j < 12; ++j) acc[j] = _mm512_dpbusd_epi32(acc[j], a, b);
+  long long total = 0;
+  for (const __m512i& v : acc) total += v[0];
+  return static_cast<float>(total);
+}
+#elif defined(__AVX2__)
+// The product of bytes, the sum of pairs, the sum.
+constexpr double kInt8Width = 32;
+float int8_chains() {
+  __m256i acc[12];
+  for (int j = 0; j < 12; ++j) acc[j] = _mm256_set1_epi32(j);
+  __m256i a = _mm256_set1_epi8(3), b = _mm256_set1_epi8(1), ones = _mm256_set1_epi16(1);
+  for (long i = 0; i < kFmaRounds; ++i)
+    for (int j = 0; j < 12; ++j) {
+      asm volatile("" : "+x"(a));
+      acc[j] = _mm256_add_epi32(acc[j], _mm256_madd_epi16(_mm256_maddubs_epi16(a, b), ones));
+    }
+  long long total = 0;
+  for (const __m256i& v : acc) total += v[0];
+  return static_cast<float>(total);
+}
+#endif
+
 volatile float sink;
 
 template <class Body>
@@ -108,6 +139,10 @@ Machine measure_machine(std::uint32_t threads) {
 #if defined(__AVX512BF16__)
   const double bf16 = best_seconds(threads, 3, [](std::uint32_t) { sink = bf16_chains(); });
   m.bf16_gflops = threads * 12.0 * 32.0 * 2.0 * kFmaRounds / bf16 / 1e9;
+#endif
+#if defined(__AVX2__)
+  const double int8 = best_seconds(threads, 3, [](std::uint32_t) { sink = int8_chains(); });
+  m.int8_gops = threads * 12.0 * kInt8Width * 2.0 * kFmaRounds / int8 / 1e9;
 #endif
   return m;
 }

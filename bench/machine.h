@@ -17,6 +17,7 @@ struct Machine {
   double read_gb_per_s = 0;  // one array of 512 MiB, all threads
   double f32_gflops = 0;     // FMA chains in registers, all threads
   double bf16_gflops = 0;    // AVX512_BF16 likewise; 0 where it is missing
+  double int8_gops = 0;      // dot products of bytes likewise, by VNNI or else AVX2; or 0
 };
 
 // Takes about a second; the best of several tries, since others use the machine too.

@@ -1,0 +1,223 @@
+// How fast are matrix products with each weight type, and how far is that from the floor?
+//
+//   gemm_bench [--shape KxN] [--rows 1,8,64,512] [--types Q4_0,...] [--isa a,b]
+//              [--threads 0] [--repeat 7] [--json]
+//
+// For each type and number of rows: y = x W^T as runtime/gemm.h does it, packed
+// where the kernels multiply packed weights, over as many matrices as fill
+// 512 MiB, so that weights come from memory, as in a model. With several
+// instruction sets (--isa, values of PC_ISA) runs alternate. The floor is the
+// larger of bytes over bandwidth and operations over peak, of the multiplier that
+// the type's path uses (8-bit integers, bf16 or f32), measured in this run.
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/aligned_buffer.h"
+#include "bench/machine.h"
+#include "runtime/gemm.h"
+#include "runtime/json_writer.h"
+#include "runtime/packed_weights.h"
+#include "simd/packed.h"
+
+namespace pc::bench {
+namespace {
+
+using simd::Type;
+
+constexpr std::size_t kBytes = std::size_t{512} << 20;
+
+struct Arguments {
+  std::uint32_t k = 2048, n = 5632;  // TinyLlama-1.1B's feed-forward
+  std::vector<std::uint32_t> rows{1, 8, 64, 512};
+  std::vector<Type> types{Type::kQ4_0, Type::kQ4_K, Type::kQ6_K, Type::kQ8_0, Type::kBf16};
+  std::vector<const simd::Kernels*> tables;
+  std::uint32_t threads = 0, repeat = 7;
+  bool json = false;
+};
+
+[[noreturn]] void die(const std::string& message) {
+  std::fprintf(stderr, "gemm_bench: %s\n", message.c_str());
+  std::exit(1);
+}
+
+std::vector<std::string> split(const std::string& list) {
+  std::vector<std::string> parts;
+  for (std::size_t at = 0; at <= list.size();) {
+    const std::size_t comma = std::min(list.find(',', at), list.size());
+    parts.push_back(list.substr(at, comma - at));
+    at = comma + 1;
+  }
+  return parts;
+}
+
+const simd::Kernels* table_of(const std::string& name) {
+  ::setenv("PC_ISA", name.c_str(), 1);
+  const simd::Kernels* found = simd::selected_kernels();
+  return found ? found : (die(name + " does not run here"), nullptr);
+}
+
+Type type_of(const std::string& name) {
+  for (std::uint32_t t = 1; t < simd::kTypeShapes.size(); ++t) {
+    if (simd::kTypeShapes[t].name == name) return static_cast<Type>(t);
+  }
+  die("unknown type " + name);
+}
+
+Arguments parse(int argc, char** argv) {
+  Arguments a;
+  for (int i = 1; i < argc; ++i) {
+    const std::string arg = argv[i];
+    if (arg == "--json") {
+      a.json = true;
+      continue;
+    }
+    if (i + 1 == argc) die(arg + " wants a value, or is unknown");
+    const std::string value = argv[++i];
+    if (arg == "--shape") {
+      if (std::sscanf(value.c_str(), "%ux%u", &a.k, &a.n) != 2 || !a.n || !a.k || a.k % 256)
+        die("--shape wants KxN, K a multiple of 256");
+    } else if (arg == "--rows") {
+      a.rows.clear();
+      for (const auto& part : split(value))
+        a.rows.push_back(static_cast<std::uint32_t>(std::max(1, std::atoi(part.c_str()))));
+    } else if (arg == "--types") {
+      a.types.clear();
+      for (const auto& part : split(value)) a.types.push_back(type_of(part));
+    } else if (arg == "--isa") {
+      for (const auto& part : split(value)) a.tables.push_back(table_of(part));
+    } else if (arg == "--threads") {
+      a.threads = static_cast<std::uint32_t>(std::atoi(value.c_str()));
+    } else if (arg == "--repeat") {
+      a.repeat = static_cast<std::uint32_t>(std::max(1, std::atoi(value.c_str())));
+    } else {
+      die("unknown argument " + arg);
+    }
+  }
+  if (a.tables.empty()) a.tables.push_back(simd::selected_kernels());
+  if (!a.tables[0]) die("PC_ISA names an instruction set that does not run here");
+  return a;
+}
+
+// Matrices of one type, as stored and packed: random codes, sound scales.
+struct Weights {
+  std::vector<AlignedBuffer<std::byte>> stored, panels;
+  std::vector<pc_tensor> tensors;
+  std::map<const void*, const std::byte*> packed;
+  double bytes = 0;  // of one, as the product reads it
+
+  Weights(Type type, std::uint32_t k, std::uint32_t n) {
+    const std::size_t size = simd::bytes_of(type, std::size_t{n} * k);
+    const bool packs = simd::packs(type);
+    bytes = static_cast<double>(packs ? simd::packed_bytes(type, n, k) : size);
+    const auto count = static_cast<std::size_t>(static_cast<double>(kBytes) / bytes) + 1;
+    std::uint32_t state = 1;
+    for (std::size_t i = 0; i < count; ++i) {
+      auto& w = stored.emplace_back(size);
+      for (std::byte& b : w.span()) {
+        state = state * 1664525u + 1013904223u;
+        b = static_cast<std::byte>(state >> 24 & 0x3b);  // as halves: finite, and below 1
+      }
+      tensors.push_back({w.data(), static_cast<std::uint32_t>(type), n, k});
+      if (!packs) continue;
+      auto& p = panels.emplace_back(simd::packed_bytes(type, n, k));
+      for (std::size_t panel = 0; panel * simd::kPanelRows < n; ++panel)
+        simd::pack_panel(type, w.data(), n, k, panel, p.data());
+      packed[w.data()] = p.data();
+    }
+  }
+};
+
+struct Series {
+  std::vector<double> values;
+  double quantile(double q) const {
+    std::vector<double> sorted = values;
+    std::sort(sorted.begin(), sorted.end());
+    return sorted[static_cast<std::size_t>(q * static_cast<double>(sorted.size() - 1) + 0.5)];
+  }
+};
+
+// Microseconds a product, for each table; runs alternate.
+std::vector<Series> measure(const Arguments& a, const Weights& weights, std::uint32_t m) {
+  const PackedWeights packed(weights.packed);
+  const std::uint32_t threads = Parallel(a.threads).n_threads();
+  const std::uint32_t room = (m + kGemmRowGranule - 1) / kGemmRowGranule * kGemmRowGranule;
+  AlignedBuffer<float> x(std::size_t{room} * a.k), y(std::size_t{room} * a.n);
+  for (std::size_t i = 0; i < x.size(); ++i)
+    x.data()[i] = static_cast<float>(i * 2654435761u % 1999) / 1000.0f - 1.0f;
+  std::vector<std::unique_ptr<Gemm>> gemms;
+  for (const simd::Kernels* table : a.tables)
+    gemms.push_back(std::make_unique<Gemm>(*table, Parallel(a.threads), room, a.k, &packed));
+  // Few rows: all matrices. Many rows: as many as take about as long as 64 rows.
+  const std::size_t count = std::max<std::size_t>(
+      1, std::min<std::size_t>(weights.tensors.size(), 64 * weights.tensors.size() / m));
+  std::vector<Series> result(gemms.size());
+  for (std::uint32_t round = 0; round <= a.repeat; ++round) {
+    for (std::size_t i = 0; i < gemms.size(); ++i) {
+      const double start = now_seconds(threads);
+      for (std::size_t t = 0; t < count; ++t) {
+        const Status done = gemms[i]->linear(x.data(), m, weights.tensors[t], false, y.data());
+        if (!done.ok()) die(done.error().message);
+      }
+      const double us = 1e6 * (now_seconds(threads) - start) / static_cast<double>(count);
+      if (round != 0) result[i].values.push_back(us);  // the first warms up
+    }
+  }
+  return result;
+}
+
+double peak_of(const Machine& machine, Type type) {
+  if (simd::packs(type) && machine.int8_gops > 0) return machine.int8_gops;
+  if (type == Type::kBf16 && machine.bf16_gflops > 0) return machine.bf16_gflops;
+  return machine.f32_gflops;
+}
+
+int run(const Arguments& a) {
+  const Machine machine = measure_machine(Parallel(a.threads).n_threads());
+  std::printf(
+      "%s, %u threads; read %.1f GB/s, f32 %.0f, bf16 %.0f GFLOP/s, int8 %.0f Gop/s\n"
+      "W [%u, %u]\n\n",
+      machine.cpu.c_str(), machine.threads, machine.read_gb_per_s, machine.f32_gflops,
+      machine.bf16_gflops, machine.int8_gops, a.n, a.k);
+  std::printf("%-5s %5s  %-13s %6s %22s %7s %7s %14s\n", "type", "rows", "isa", "ratio",
+              "us a product (range)", "GB/s", "Gop/s", "floor us");
+  std::string text;
+  JsonWriter json(&text);
+  json.begin_array();
+  for (const Type type : a.types) {
+    const Weights weights(type, a.k, a.n);
+    for (const std::uint32_t m : a.rows) {
+      const double ops = 2.0 * m * a.k * a.n;
+      const double floor =
+          std::max(weights.bytes / machine.read_gb_per_s, ops / peak_of(machine, type)) / 1e3;
+      const auto series = measure(a, weights, m);
+      for (std::size_t i = 0; i < series.size(); ++i) {
+        const double us = series[i].quantile(0.5);
+        std::printf("%-5s %5u  %-13s %6.2f %9.0f (%.0f..%.0f) %7.1f %7.0f %8.0f (%.1fx)\n",
+                    simd::shape_of(type).name, m, a.tables[i]->name, series[0].quantile(0.5) / us,
+                    us, series[i].quantile(0), series[i].quantile(1), weights.bytes / us / 1e3,
+                    ops / us / 1e3, floor, us / floor);
+        json.begin_object().key("type").value(simd::shape_of(type).name).key("rows").value(m);
+        json.key("isa").value(a.tables[i]->name).key("us").value(us);
+        json.key("floor_us").value(floor).end_object();
+      }
+      std::fflush(stdout);
+    }
+  }
+  json.end_array();
+  if (a.json) std::printf("%s\n", text.c_str());
+  return 0;
+}
+
+}  // namespace
+}  // namespace pc::bench
+
+int main(int argc, char** argv) {
+  return pc::bench::run(pc::bench::parse(argc, argv));
+}
