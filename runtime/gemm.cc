@@ -8,6 +8,7 @@
 #include "base/aligned_buffer.h"
 #include "base/bytes.h"  // align_up
 #include "runtime/packed_weights.h"
+#include "simd/amx_rows.h"
 #include "simd/packed.h"
 #include "simd/quantised_rows.h"
 
@@ -201,6 +202,8 @@ Gemm::Gemm(const simd::Kernels& kernels, Parallel parallel, std::uint32_t max_ro
       parallel_(parallel),
       packed_(usable(packed, kernels)),
       x_int8_(packed_ ? simd::quantised_bytes(max_rows, max_k) : 0),
+      x_tiles_(kernels.amx ? simd::amx_elements(max_rows, max_k) : 0),
+      tile_scratch_(kernels.amx ? parallel.n_threads() * simd::kAmxScratchBytes : 0),
       onednn_(make_onednn(max_rows, max_k)) {}
 
 Gemm::~Gemm() = default;
@@ -209,6 +212,10 @@ Gemm::Gemm(Gemm&&) noexcept = default;
 Status Gemm::linear(const float* x, std::uint32_t m, const pc_tensor& w, bool accumulate,
                     float* y) {
   const std::byte* panels = packed_ ? packed_->find(w.data) : nullptr;
+  if (kernels_->amx && m >= simd::kAmxFewestRows && (panels || type_of(w) == simd::Type::kBf16)) {
+    tiles(x, m, w, panels ? panels : static_cast<const std::byte*>(w.data), accumulate, y);
+    return ok();
+  }
   if (!panels) return widened(x, m, w, accumulate, y);
   integers(x, m, w, panels, accumulate, y);
   return ok();
@@ -225,6 +232,22 @@ void Gemm::integers(const float* x, std::uint32_t m, const pc_tensor& w, const s
     const std::size_t first = std::size_t{task} * each;
     kernels_->matmul_packed({x_int8_.data(), panels, y, w.rows, m, w.cols, w.rows, first,
                              std::min<std::size_t>(first + each, n), type_of(w), accumulate});
+  });
+}
+
+void Gemm::tiles(const float* x, std::uint32_t m, const pc_tensor& w, const std::byte* data,
+                 bool accumulate, float* y) {
+  parallel_.for_each(m, [&](std::uint32_t row, std::uint32_t) {
+    kernels_->amx->tile_row({x + std::size_t{row} * w.cols, x_tiles_.data(), row, w.cols});
+  });
+  constexpr std::uint32_t kMost = simd::kAmxPanels;
+  const std::uint32_t n = (w.rows - 1) / simd::kPanelRows + 1;
+  const std::uint32_t each = std::clamp(n / (4 * parallel_.n_threads()), 1u, kMost);
+  parallel_.for_each((n - 1) / each + 1, [&](std::uint32_t task, std::uint32_t thread) {
+    const std::size_t first = std::size_t{task} * each;
+    kernels_->amx->matmul({x_tiles_.data(), data, y, w.rows, m, w.cols, w.rows, first,
+                           std::min<std::size_t>(first + each, n), type_of(w), accumulate,
+                           tile_scratch_.data() + thread * simd::kAmxScratchBytes});
   });
 }
 

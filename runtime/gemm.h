@@ -2,6 +2,8 @@
 //
 // Quantised weights that have a packed form (runtime/packed_weights.h) are
 // multiplied in integers, x in 8 bits, for any number of rows: simd/packed.h.
+// Where the CPU multiplies tiles of bf16 (AMX) and rows are many, these and bf16
+// weights are multiplied there, x and weights in bf16: simd/amx_rows.h.
 //
 // All others are used where they lie, in their stored type: nothing is packed or
 // expanded when a model opens. A few rows (decode, short fresh text) are
@@ -50,6 +52,8 @@ class Gemm {
   static std::unique_ptr<OneDnn> make_onednn(std::uint32_t max_rows, std::uint32_t max_k);
   void integers(const float* x, std::uint32_t m, const pc_tensor& w, const std::byte* panels,
                 bool accumulate, float* y);
+  void tiles(const float* x, std::uint32_t m, const pc_tensor& w, const std::byte* data,
+             bool accumulate, float* y);
   Status widened(const float* x, std::uint32_t m, const pc_tensor& w, bool accumulate, float* y);
   void small(const float* x, std::uint32_t m, const pc_tensor& w, bool accumulate, float* y) const;
 
@@ -57,7 +61,10 @@ class Gemm {
   Parallel parallel_;
   const PackedWeights* packed_;      // null where there are none, or no kernel for them
   AlignedBuffer<std::byte> x_int8_;  // [max_rows, max_k] of simd/quantised_rows.h
-  std::unique_ptr<OneDnn> onednn_;   // null without oneDNN
+  AlignedBuffer<std::uint16_t>
+      x_tiles_;  // [max_rows, max_k] of simd/amx_rows.h, where there is AMX
+  AlignedBuffer<std::byte> tile_scratch_;  // [n_threads][kAmxScratchBytes]
+  std::unique_ptr<OneDnn> onednn_;         // null without oneDNN
 };
 
 // "oneDNN 2.6.3", or "own kernels".

@@ -28,7 +28,8 @@ void write_isa(JsonWriter& json) {
   json.key("isa").begin_object().key("selected").value(selected ? selected->name : "none");
   json.key("supported").begin_array();
   for (const simd::Kernels* table : simd::supported_kernels()) json.value(table->name);
-  json.end_array().end_object();
+  json.end_array().key("timed_on");
+  (selected && selected->timed_on ? json.value(selected->timed_on) : json.null()).end_object();
 }
 
 std::set<std::string> weight_types(const pc_model_desc& desc) {

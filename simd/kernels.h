@@ -82,6 +82,33 @@ struct PackedMatmulArgs {
   bool accumulate;  // add to y instead of overwriting it
 };
 
+// One row of activations to bf16 in tiles (simd/amx_rows.h).
+struct AmxRowArgs {
+  const float* x;      // [k]
+  std::uint16_t* dst;  // all rows: amx_elements(m, k)
+  std::size_t row, k;
+};
+
+// y[i][j] (+)= sum_k x[i][k] * w[j][k] for the rows j of panels
+// [panel_begin, panel_end), at most kAmxPanels of 16 rows: x and w in bf16, sums in
+// f32. Weights are widened once, so that rows should be many.
+struct AmxMatmulArgs {
+  const std::uint16_t* x;  // [m, k] of simd/amx_rows.h
+  const std::byte* w;      // [n, k] of simd/packed.h, or bf16 row-major
+  float* y;                // [m, n], rows y_stride apart
+  std::size_t y_stride;    // elements
+  std::size_t m, k, n;
+  std::size_t panel_begin, panel_end;
+  Type type;
+  bool accumulate;     // add to y instead of overwriting it
+  std::byte* scratch;  // kAmxScratchBytes that no other thread uses, on 64 bytes
+};
+
+struct AmxKernels {
+  void (*tile_row)(const AmxRowArgs& args);
+  void (*matmul)(const AmxMatmulArgs& args);
+};
+
 struct Kernels {
   const char* name;  // "avx2": the value that PC_ISA takes
 
@@ -118,6 +145,9 @@ struct Kernels {
   void (*quantise_row)(const QuantiseArgs& args);  // equal bit for bit in all tables
   // Null where the instruction set has no integer products here.
   void (*matmul_packed)(const PackedMatmulArgs& args);
+  const AmxKernels* amx = nullptr;  // null: no tiles of bf16
+  // A CPU on which this table's speed was measured; null: none, it was only tested.
+  const char* timed_on = nullptr;
 };
 
 // Tables this CPU can run, best first; the scalar one is always last.

@@ -12,6 +12,11 @@ void quantise_row_scalar(const QuantiseArgs& args);
 #if defined(__x86_64__)
 void matmul_packed_avx2(const PackedMatmulArgs& args);  // AVX2, FMA, F16C
 void matmul_packed_vnni(const PackedMatmulArgs& args);  // AVX-512 F, BW and VNNI
+
+// Where the CPU has AMX for bf16 and AVX-512 BW.
+extern const AmxKernels kAmxKernels;
+// The CPU has the tiles, and Linux grants this process their use: asked for here.
+bool amx_available();
 #endif
 
 }  // namespace pc::simd

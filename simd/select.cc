@@ -25,17 +25,41 @@ auto packed_product([[maybe_unused]] const char* name) -> decltype(Kernels::matm
   return nullptr;
 }
 
+const char* timed_on([[maybe_unused]] const Kernels& table) {
+#if defined(__x86_64__)
+  if (table.matmul_packed == matmul_packed_vnni) return "AMD Zen 4";
+#endif
+  return nullptr;
+}
+
+// The tiles of AMX are a table of their own, so that PC_ISA can do without them.
+bool add_amx([[maybe_unused]] const Kernels& best, [[maybe_unused]] Kernels& amx) {
+#if defined(__x86_64__)
+  if (best.matmul_packed != matmul_packed_vnni || !amx_available()) return false;
+  amx = best;
+  amx.name = "amx";
+  amx.amx = &kAmxKernels;
+  amx.timed_on = nullptr;
+  return true;
+#else
+  return false;
+#endif
+}
+
 struct Supported {
-  std::array<Kernels, 7> completed{};  // Highway's tables and what Highway lacks
-  std::array<const Kernels*, 8> tables{};
+  std::array<Kernels, 8> completed{};  // [0] for AMX; Highway's tables and what Highway lacks
+  std::array<const Kernels*, 9> tables{};
   std::size_t n = 0;
   Supported() {
-    n = hwy_tables(tables.data(), completed.size());
-    for (std::size_t i = 0; i < n; ++i) {
-      completed[i] = *tables[i];
+    std::array<const Kernels*, 7> found{};
+    const std::size_t n_found = hwy_tables(found.data(), found.size());
+    for (std::size_t i = 1; i <= n_found; ++i) {
+      completed[i] = *found[i - 1];
       completed[i].matmul_packed = packed_product(completed[i].name);
-      tables[i] = &completed[i];
+      completed[i].timed_on = timed_on(completed[i]);
     }
+    if (add_amx(completed[1], completed[0])) tables[n++] = &completed[0];
+    for (std::size_t i = 1; i <= n_found; ++i) tables[n++] = &completed[i];
     tables[n++] = &kScalarKernels;
   }
 };

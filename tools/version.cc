@@ -12,6 +12,8 @@ ExitCode version(const Options& options) {
   Table table({{}, {}});
   table.add_row({"instruction set", cell(json["isa"]["selected"]) + " (this machine has: " +
                                         cell(json["isa"]["supported"]) + ")"});
+  const std::string timed_on = cell(json["isa"]["timed_on"]);
+  table.add_row({"timed on", timed_on == "-" ? "none yet: tested only" : timed_on});
   table.add_row({"matrix products", cell(json["matrix"])});
   table.add_row({"threads", cell(json["threads"])});
   table.add_row({"compiler", cell(json["compiler"])});

@@ -54,6 +54,7 @@ HOMES = {
     r"utf8proc\.h": ("runtime/text_normalizer.cc",),
     r"dlfcn\.h": ("runtime/backend_loader.cc",),
     r"sys/mman\.h": ("base/mapped_file.cc",),
+    r"cpuid\.h": ("simd/packed_amx.cc",),
 }
 # Headers without a single home, by folder. Tests and benches are free.
 CPP_STANDARD = r"[a-z_]+"

@@ -1,0 +1,192 @@
+// Weights to tiles of bf16, with AVX-512 F and BW: 32 columns of a panel's 16 rows
+// become [16 pairs of columns][16 rows][2], the right operand of tdpbf16ps.
+//
+// A code is moved to the top of an f32's mantissa under the exponent of 1, so
+// that one fma makes the weight of it without a conversion:
+//
+//   1 + code / 2^bits;  weight = that * (scale * 2^bits) + (minimum - scale * (2^bits + zero))
+//
+// Scales have at most 19 bits, so the factors are exact, and where there are no
+// minima the weight is. Rounded to nearest bf16, ties away from zero: an
+// addition, where ties to even would take four instructions a weight.
+// Weights are finite (the models that are loaded have no others).
+
+namespace pc::simd {
+namespace {
+
+#define PC_INLINE inline __attribute__((always_inline))
+
+using I = __m512i;
+using F = __m512;
+using Bytes = const std::uint8_t*;
+
+PC_INLINE I load(const void* p) {
+  return _mm512_loadu_si512(p);
+}
+
+PC_INLINE I mask32(std::uint32_t bits) {
+  return _mm512_set1_epi32(static_cast<int>(bits));
+}
+
+// (v & mask) | rest
+PC_INLINE I merge(I v, std::uint32_t mask, I rest) {
+  return _mm512_ternarylogic_epi32(v, mask32(mask), rest, 0xea);
+}
+
+template <int kLeft>
+PC_INLINE I shift(I v) {
+  if constexpr (kLeft > 0) return _mm512_slli_epi32(v, kLeft);
+  if constexpr (kLeft < 0) return _mm512_srli_epi32(v, -kLeft);
+  return v;
+}
+
+// 1 + code / 2^bits of column kColumn of 32, all 16 rows. raw: as they are stored.
+template <std::uint32_t kBits, int kColumn>
+PC_INLINE F unit_of(const I* raw) {
+  constexpr int kQuad = kColumn / 4, kByte = 8 * (kColumn % 4);
+  const I one = mask32(0x3f800000);
+  if constexpr (kBits == 8) {
+    return _mm512_castsi512_ps(merge(shift<15 - kByte>(raw[kQuad]), 0xffu << 15, one));
+  } else {
+    constexpr int kTop = kBits == 4 ? 19 : 17;  // bit of the mantissa where a nibble goes
+    const I low = shift<kTop - kByte - 4 * (kQuad / 4)>(raw[kQuad % 4]);
+    I unit = merge(low, 15u << kTop, one);
+    if constexpr (kBits == 6) {
+      const I high = shift<21 - kByte - 2 * (kQuad % 4)>(raw[4 + kQuad / 4]);
+      unit = merge(high, 3u << 21, unit);
+    }
+    return _mm512_castsi512_ps(unit);
+  }
+}
+
+struct Line {
+  F factor, offset;
+  PC_INLINE I of(F unit) const {
+    const I bits = _mm512_castps_si512(_mm512_fmadd_ps(unit, factor, offset));
+    return _mm512_add_epi32(bits, mask32(0x8000));  // bf16 is the upper half
+  }
+};
+
+// Pairs kPair.. of 16.
+template <std::uint32_t kBits, int kScales, int kPair = 0>
+PC_INLINE void widen_pairs(const I* raw, const Line* line, std::uint8_t* dst) {
+  const Line& l = line[kPair * kScales / 16];
+  const I even = l.of(unit_of<kBits, 2 * kPair>(raw));
+  const I odd = l.of(unit_of<kBits, 2 * kPair + 1>(raw));
+  _mm512_storeu_si512(dst + 64 * kPair, merge(odd, 0xffff0000, _mm512_srli_epi32(even, 16)));
+  if constexpr (kPair < 15) widen_pairs<kBits, kScales, kPair + 1>(raw, line, dst);
+}
+
+PC_INLINE F f16_of_rows(Bytes p) {
+  return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+}
+PC_INLINE F i8_of_rows(Bytes p) {
+  return _mm512_cvtepi32_ps(
+      _mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
+}
+
+// Columns [k0, k0 + n) of a panel to n / 32 tiles. k0 and n: multiples of the type's block.
+template <Type kType>
+void widen_panel(Bytes panel, std::size_t k, std::size_t k0, std::size_t n, std::uint8_t* dst) {
+  constexpr PackedShape kShape = packed_shape_of(kType);
+  constexpr std::size_t kStreams = kShape.minima ? 2 : 1;
+  constexpr std::size_t kHead = packed_head_bytes(kShape), kCode = packed_code_bytes(kShape);
+  constexpr int kScales = 32 / kShape.group;
+  constexpr float kUnits = 1u << kShape.bits;  // codes in the unit
+  constexpr float kZero = kUnits + (kShape.minima ? 0 : 1u << kShape.zero);
+  Bytes head = panel + k0 / kShape.block * kHead;
+  Bytes codes = panel + (k / kShape.block * kHead + 63) / 64 * 64 + k0 / 32 * kCode;
+  for (std::size_t b = 0; b < n; b += kShape.block, head += kHead) {
+    const F d = f16_of_rows(head);
+    F d_min = _mm512_setzero_ps();
+    if constexpr (kShape.minima) d_min = f16_of_rows(head + 32);
+    Bytes factors = head + 32 * kStreams;
+    for (std::size_t c = 0; c < kShape.block; c += 32, codes += kCode, dst += 1024) {
+      Line line[kScales];
+      for (Line& l : line) {
+        F scale = d, minimum = d_min;
+        if constexpr (kShape.block == 256) {
+          scale = _mm512_mul_ps(d, i8_of_rows(factors));
+          if constexpr (kShape.minima) minimum = _mm512_mul_ps(d_min, i8_of_rows(factors + 16));
+          factors += 16 * kStreams;
+        }
+        l.factor = _mm512_mul_ps(scale, _mm512_set1_ps(kUnits));
+        l.offset = _mm512_fnmadd_ps(scale, _mm512_set1_ps(kZero), minimum);
+      }
+      I raw[kCode / 64];
+      for (std::size_t v = 0; v < kCode / 64; ++v) raw[v] = load(codes + 64 * v);
+      widen_pairs<kShape.bits, kScales>(raw, line, dst);
+    }
+  }
+}
+
+// 16 rows of 16 pairs to 16 pairs of 16 rows, in place.
+PC_INLINE void transpose_pairs(I* r) {
+  I t[16];
+  for (int i = 0; i < 16; i += 2) {
+    t[i] = _mm512_unpacklo_epi32(r[i], r[i + 1]);
+    t[i + 1] = _mm512_unpackhi_epi32(r[i], r[i + 1]);
+  }
+  for (int i = 0; i < 16; i += 4) {  // r[i + j]: pair 4 * lane + j of rows i..i+3
+    r[i] = _mm512_unpacklo_epi64(t[i], t[i + 2]);
+    r[i + 1] = _mm512_unpackhi_epi64(t[i], t[i + 2]);
+    r[i + 2] = _mm512_unpacklo_epi64(t[i + 1], t[i + 3]);
+    r[i + 3] = _mm512_unpackhi_epi64(t[i + 1], t[i + 3]);
+  }
+  for (int j = 0; j < 4; ++j) {  // lanes: 4 x 4 of them
+    const I low0 = _mm512_shuffle_i32x4(r[j], r[4 + j], 0x88);
+    const I low1 = _mm512_shuffle_i32x4(r[8 + j], r[12 + j], 0x88);
+    const I high0 = _mm512_shuffle_i32x4(r[j], r[4 + j], 0xdd);
+    const I high1 = _mm512_shuffle_i32x4(r[8 + j], r[12 + j], 0xdd);
+    t[j] = _mm512_shuffle_i32x4(low0, low1, 0x88);
+    t[4 + j] = _mm512_shuffle_i32x4(high0, high1, 0x88);
+    t[8 + j] = _mm512_shuffle_i32x4(low0, low1, 0xdd);
+    t[12 + j] = _mm512_shuffle_i32x4(high0, high1, 0xdd);
+  }
+  for (int i = 0; i < 16; ++i) r[i] = t[i];
+}
+
+// Columns [k0, k0 + n) of `rows` rows of bf16, up to 16, to tiles; zeros beyond.
+void arrange_panel(Bytes w, std::size_t rows, std::size_t k, std::size_t k0, std::size_t n,
+                   std::uint8_t* dst) {
+  for (std::size_t c = 0; c < n; c += 32, dst += 1024) {
+    const std::size_t bytes = 2 * (n - c < 32 ? n - c : 32);
+    I r[16];
+    for (std::size_t i = 0; i < 16; ++i) {
+      alignas(64) std::uint8_t part[64] = {};
+      Bytes at = w + 2 * (i * k + k0 + c);
+      if (i < rows && bytes < 64) __builtin_memcpy(part, at, bytes);
+      r[i] = load(i < rows && bytes == 64 ? at : part);
+    }
+    transpose_pairs(r);
+    for (int i = 0; i < 16; ++i) _mm512_storeu_si512(dst + 64 * i, r[i]);
+  }
+}
+
+// 16 floats to bf16 in the upper halves, to nearest even; NaN stays NaN.
+PC_INLINE I upper_bf16(const float* p) {
+  const F v = _mm512_loadu_ps(p);
+  const I bits = _mm512_castps_si512(v);
+  const I tie = merge(_mm512_srli_epi32(bits, 16), 1, _mm512_setzero_si512());
+  const I rounded = _mm512_add_epi32(_mm512_add_epi32(bits, mask32(0x7fff)), tie);
+  return _mm512_mask_mov_epi32(rounded, _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q), mask32(0x7fc00000));
+}
+
+void tile_row(const AmxRowArgs& a) {
+  alignas(64) std::uint16_t odd_words[32];
+  for (std::uint16_t i = 0; i < 32; ++i) odd_words[i] = static_cast<std::uint16_t>(2 * i + 1);
+  const I words = load(odd_words);
+  std::uint16_t* dst = a.dst + amx_row_at(a.row, a.k);
+  for (std::size_t c = 0; c < a.k; c += 32, dst += kAmxTileBytes / 2) {
+    float part[32] = {};
+    const float* x = a.x + c;
+    if (a.k - c < 32) {
+      __builtin_memcpy(part, x, sizeof(float) * (a.k - c));
+      x = part;
+    }
+    _mm512_storeu_si512(dst, _mm512_permutex2var_epi16(upper_bf16(x), words, upper_bf16(x + 16)));
+  }
+}
+
+}  // namespace
+}  // namespace pc::simd

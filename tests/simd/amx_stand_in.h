@@ -1,0 +1,81 @@
+// Tile registers in plain C++: what AMX's instructions do, as Intel documents it.
+//
+// tdpbf16ps: for each sum, products of the even and of the odd elements are added
+// apart, one fma after another in order of k, the two are added, then that to
+// the tile; each step rounded to nearest even, denormals zero on the way in and
+// out, MXCSR ignored. Idealised: which NaN comes of several; timing; faults other
+// than those of use without configure(), which leaves all as it was. Tiles
+// always have 16 rows of 64 bytes.
+// A thread has tiles of its own.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace pc::simd::stand_in {
+
+struct State {
+  unsigned char tile[8][16][64];
+  bool configured;
+};
+inline thread_local State state;
+
+inline float flushed(float x) {
+  return std::fpclassify(x) == FP_SUBNORMAL ? std::copysign(0.0f, x) : x;
+}
+
+inline float element(const unsigned char* row, int i) {
+  std::uint16_t half;
+  std::memcpy(&half, row + 2 * i, 2);
+  const std::uint32_t bits = std::uint32_t{half} << 16;
+  float x;
+  std::memcpy(&x, &bits, 4);
+  return flushed(x);
+}
+
+// What ldtilecfg reads must be what the others assume.
+inline void configure(const unsigned char* config) {
+  bool whole = config[0] == 1 && config[1] == 0;
+  for (int t = 0; t < 8; ++t)
+    whole = whole && config[16 + 2 * t] == 64 && config[17 + 2 * t] == 0 && config[48 + t] == 16;
+  std::memset(state.tile, 0, sizeof state.tile);
+  state.configured = whole;
+}
+
+inline void release() {
+  state.configured = false;
+}
+
+inline void zero(int t) {
+  if (state.configured) std::memset(state.tile[t], 0, sizeof state.tile[t]);
+}
+
+inline void load(int t, const void* p, std::size_t stride) {
+  for (std::size_t r = 0; state.configured && r < 16; ++r)
+    std::memcpy(state.tile[t][r], static_cast<const unsigned char*>(p) + r * stride, 64);
+}
+
+inline void store(int t, void* p, std::size_t stride) {
+  for (std::size_t r = 0; state.configured && r < 16; ++r)
+    std::memcpy(static_cast<unsigned char*>(p) + r * stride, state.tile[t][r], 64);
+}
+
+inline void dot_bf16(int sum, int a, int b) {
+  const auto& s = state;
+  for (int m = 0; s.configured && m < 16; ++m) {
+    for (int n = 0; n < 16; ++n) {
+      float part[2] = {0.0f, 0.0f}, total;
+      for (int k = 0; k < 16; ++k)
+        for (int h = 0; h < 2; ++h)
+          part[h] = flushed(std::fma(element(s.tile[a][m], 2 * k + h),
+                                     element(s.tile[b][k], 2 * n + h), part[h]));
+      std::memcpy(&total, s.tile[sum][m] + 4 * n, 4);
+      total = flushed(flushed(total) + flushed(part[0] + part[1]));
+      std::memcpy(state.tile[sum][m] + 4 * n, &total, 4);
+    }
+  }
+}
+
+}  // namespace pc::simd::stand_in
