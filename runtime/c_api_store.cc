@@ -1,13 +1,15 @@
-// The C API's calls on a store: the directory of module files, without a model.
+// The C API's calls on a store: the directory of module files and of the packed
+// weights beside them, without a model.
 
-#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "modules/module_store.h"
 #include "runtime/c_api_support.h"
 #include "runtime/engine.h"  // default_cache_dir
-#include "runtime/reports.h"
+#include "runtime/packed_folder.h"
+#include "runtime/store_report.h"
 
 struct pc_store {
   std::unique_ptr<pc::ModuleStore> store;
@@ -20,19 +22,29 @@ using pc::Result;
 using pc::Status;
 using namespace pc::capi;
 
-Result<pc::ModuleKey> find_key(const pc::ModuleStore& store, std::string_view prefix) {
-  PC_TRY(const std::vector<pc::StoreEntry> entries, store.list());
-  std::optional<pc::ModuleKey> found;
-  for (const pc::StoreEntry& entry : entries) {
-    if (prefix.empty() || !entry.key.hex().starts_with(prefix)) continue;
-    if (found)
-      return pc::error(Code::kInvalidArgument,
-                       "more than one module file begins with \"" + std::string(prefix) + "\"");
-    found = entry.key;
-  }
-  if (!found)
-    return pc::error(Code::kNotFound, "no module file begins with \"" + std::string(prefix) + "\"");
-  return *found;
+Result<pc::StoreDir> packed_of(const pc::ModuleStore& store) {
+  return pc::open_packed_folder(store.options().dir, store.writable());
+}
+
+// Of all files, or of the one whose name begins with `prefix`.
+Result<pc::StoreKeys> keys_of(const pc::ModuleStore& store, const pc::StoreDir& packed,
+                              const char* prefix) {
+  PC_TRY(const std::vector<pc::StoreEntry> modules, store.list());
+  const auto wanted = [&](const pc::ModuleKey& key) {
+    return !prefix || (*prefix && key.hex().starts_with(prefix));
+  };
+  pc::StoreKeys keys;
+  for (const pc::StoreEntry& entry : modules)
+    if (wanted(entry.key)) keys.modules.push_back(entry.key);
+  for (const pc::PackedEntry& entry : pc::list_packed(packed))
+    if (wanted(entry.key)) keys.packed.push_back(entry.key);
+  const std::size_t n = keys.modules.size() + keys.packed.size();
+  if (!prefix || n == 1) return keys;
+  return n == 0
+             ? pc::error(Code::kNotFound,
+                         "no file of the store begins with \"" + std::string(prefix) + "\"")
+             : pc::error(Code::kInvalidArgument, "more than one file of the store begins with \"" +
+                                                     std::string(prefix) + "\"");
 }
 
 }  // namespace
@@ -68,7 +80,8 @@ pc_status pc_store_describe(const pc_store* store, char** json, pc_error* error)
   return guarded(error, [&]() -> Status {
     PC_REQUIRE(store);
     PC_REQUIRE(json);
-    PC_TRY(const std::string text, pc::describe_store(*store->store));
+    PC_TRY(const pc::StoreDir packed, packed_of(*store->store));
+    PC_TRY(const std::string text, pc::describe_store(*store->store, packed));
     return give(text, json);
   });
 }
@@ -78,8 +91,12 @@ pc_status pc_store_show(const pc_store* store, const char* key, char** json, pc_
     PC_REQUIRE(store);
     PC_REQUIRE(key);
     PC_REQUIRE(json);
-    PC_TRY(const pc::ModuleKey found, find_key(*store->store, key));
-    PC_TRY(const pc::ModuleHandle module, store->store->inspect(found));
+    PC_TRY(const pc::StoreDir packed, packed_of(*store->store));
+    PC_TRY(const pc::StoreKeys found, keys_of(*store->store, packed, key));
+    if (found.modules.empty())
+      return pc::error(Code::kInvalidArgument,
+                       found.packed.front().hex() + " is no module but packed weights");
+    PC_TRY(const pc::ModuleHandle module, store->store->inspect(found.modules.front()));
     return give(pc::show_module(*module), json);
   });
 }
@@ -88,12 +105,9 @@ pc_status pc_store_verify(const pc_store* store, const char* key, char** json, p
   return guarded(error, [&]() -> Status {
     PC_REQUIRE(store);
     PC_REQUIRE(json);
-    std::optional<pc::ModuleKey> only;
-    if (key) {
-      PC_TRY(only, find_key(*store->store, key));
-    }
-    PC_TRY(const std::string text, pc::verify_store(*store->store, only));
-    return give(text, json);
+    PC_TRY(const pc::StoreDir packed, packed_of(*store->store));
+    PC_TRY(const pc::StoreKeys keys, keys_of(*store->store, packed, key));
+    return give(pc::verify_store(*store->store, packed, keys), json);
   });
 }
 
@@ -101,21 +115,18 @@ pc_status pc_store_remove(pc_store* store, const char* key, std::uint64_t* remov
                           pc_error* error) {
   return guarded(error, [&]() -> Status {
     PC_REQUIRE(store);
-    std::vector<pc::ModuleKey> keys;
-    if (key) {
-      PC_TRY(const pc::ModuleKey found, find_key(*store->store, key));
-      keys.push_back(found);
-    } else {
-      PC_TRY(const std::vector<pc::StoreEntry> entries, store->store->list());
-      for (const pc::StoreEntry& entry : entries) keys.push_back(entry.key);
-    }
+    PC_TRY(const pc::StoreDir packed, packed_of(*store->store));
+    PC_TRY(const pc::StoreKeys keys, keys_of(*store->store, packed, key));
     std::uint64_t n = 0;
-    for (const pc::ModuleKey& k : keys) {
-      const Status gone = store->store->remove(k);
-      // Of all files, one may be removed by another process meanwhile.
-      if (!gone.ok() && (key || gone.error().code != Code::kNotFound)) return gone;
+    // Of all files, one may be removed by another process meanwhile.
+    const auto fails = [&](const Status& gone) {
       n += gone.ok();
-    }
+      return !gone.ok() && (key || gone.error().code != Code::kNotFound);
+    };
+    for (const pc::ModuleKey& k : keys.modules)
+      if (const Status gone = store->store->remove(k); fails(gone)) return gone;
+    for (const pc::ModuleKey& k : keys.packed)
+      if (const Status gone = pc::remove_packed(packed, k); fails(gone)) return gone;
     if (removed) *removed = n;
     return pc::ok();
   });
@@ -126,7 +137,8 @@ pc_status pc_store_gc(pc_store* store, std::uint64_t target_bytes, char** json, 
     PC_REQUIRE(store);
     PC_REQUIRE(json);
     PC_TRY(const pc::GcReport report, store->store->gc(target_bytes));
-    return give(pc::describe_gc(report), json);
+    PC_TRY(const pc::StoreDir packed, packed_of(*store->store));
+    return give(pc::describe_gc(report, pc::collect_packed(packed)), json);
   });
 }
 

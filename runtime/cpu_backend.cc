@@ -121,9 +121,11 @@ Status check_shape(const pc_model_desc& d, std::uint32_t kv_type) {
 }
 
 // The packed form where this CPU multiplies it; without it, why.
-std::string open_packed(pc_backend_model* model, const pc_pack_place& place) {
-  PackPlace where{.cache_dir = place.cache_dir, .writable = place.writable != 0};
-  std::copy(std::begin(place.weights), std::end(place.weights), where.weights.begin());
+std::string open_packed(pc_backend_model* model, const pc_pack_place* place) {
+  if (!model->kernels->matmul_packed || packable_matrices(model->desc).empty()) return {};
+  if (!place) return "weights are used unpacked: there is no store to keep packed ones beside";
+  PackPlace where{.cache_dir = place->cache_dir, .writable = place->writable != 0};
+  std::copy(std::begin(place->weights), std::end(place->weights), where.weights.begin());
   auto packed = PackedWeights::open(model->desc, where, model->parallel);
   if (!packed.ok()) return "weights are used unpacked: " + packed.error().message;
   model->packed = std::move(packed).value();
@@ -165,8 +167,7 @@ std::int32_t model_open(const pc_model_desc* desc, std::uint32_t kv_type, std::u
       }
     }
     model->desc.layers = model->layers.data();
-    const std::string remark =
-        place && kernels->matmul_packed ? open_packed(model.get(), *place) : std::string();
+    const std::string remark = open_packed(model.get(), place);
     if (e) std::snprintf(e->message, sizeof e->message, "%s", remark.c_str());
     *out = model.release();
     return ok();

@@ -1,5 +1,5 @@
 // The file of packed weights: one header, two tables, one payload.
-// docs/PACKED_FORMAT.md has the byte diagram; packed_builder.cc writes it.
+// docs/PACKED_FORMAT.md has the byte diagram; packed_writer.cc writes it.
 //
 //   PackedHeader                    192 bytes
 //   matrices   PackedMatrix[n]      shapes and types, in the order of the payload

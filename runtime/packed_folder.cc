@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "modules/eviction.h"  // unlink_if_unused
 #include "modules/use_stamp.h"
@@ -17,8 +18,6 @@ namespace pc {
 namespace {
 
 constexpr std::int64_t kUnusedNs = std::int64_t{30} * 24 * 3600 * 1'000'000'000;
-// Longer than any writer takes; a live one also holds a lock.
-constexpr std::int64_t kUnfinishedS = 3600;
 
 std::int64_t now_ns() {
   timespec now{};
@@ -38,14 +37,12 @@ PackedHeader read_header(const StoreDir& folder, const std::string& name) {
   return header;
 }
 
-bool is_ours(const PackedHeader& h) {
-  return h.magic == kPackedMagic && h.endian == kPackedEndianTag;
-}
-
-bool is_older(const PackedHeader& h) {
-  if (!is_ours(h)) return false;
-  return h.version < kPackedFileVersion ||
-         (h.version == kPackedFileVersion && h.pack_version < simd::kPackVersion);
+PackedState state_of(const PackedHeader& h) {
+  const bool ours = h.magic == kPackedMagic && h.endian == kPackedEndianTag;
+  const auto versions = std::pair(h.version, h.pack_version);
+  constexpr std::pair kOurs(kPackedFileVersion, simd::kPackVersion);
+  if (!ours || versions > kOurs) return PackedState::kOther;
+  return versions < kOurs ? PackedState::kOlder : PackedState::kCurrent;
 }
 
 // publish_file's temporary names.
@@ -53,14 +50,9 @@ bool is_unfinished(std::string_view name) {
   return name.find('.') != name.npos && name.find_first_not_of("0123456789.") == name.npos;
 }
 
-void sweep(const StoreDir& folder) {
+// Stamps whose files are gone.
+void sweep_used(const StoreDir& folder) {
   struct stat st {};
-  (void)for_each_name(folder.objects.get(), [&](const char* name) {
-    if (is_unfinished(name) && stat_at(folder.objects.get(), name, &st) &&
-        ::time(nullptr) - st.st_mtim.tv_sec >= kUnfinishedS) {
-      unlink_if_unused(folder.objects.get(), name);
-    }
-  });
   (void)for_each_name(folder.used.get(), [&](const char* name) {
     if (from_hex(name) && !stat_at(folder.objects.get(), name, &st))
       ::unlinkat(folder.used.get(), name, 0);
@@ -96,9 +88,12 @@ std::vector<PackedEntry> list_packed(const StoreDir& folder) {
     struct stat st {};
     if (!key || !stat_at(folder.objects.get(), name, &st)) return;
     const PackedHeader header = read_header(folder, name);
-    const bool known = is_ours(header) && header.version == kPackedFileVersion;
-    entries.push_back({*key, static_cast<std::uint64_t>(st.st_size),
-                       last_use_ns(folder, {*key}, st), known ? header.weights : Digest{}});
+    const PackedState state = state_of(header);
+    entries.push_back({{*key},
+                       static_cast<std::uint64_t>(st.st_size),
+                       last_use_ns(folder, {*key}, st),
+                       state,
+                       state == PackedState::kCurrent ? header.weights : Digest{}});
   });
   std::ranges::sort(entries, {}, &PackedEntry::key);
   return entries;
@@ -108,26 +103,36 @@ GcReport collect_packed(const StoreDir& folder) {
   GcReport report;
   if (!folder.writable) return report;
   for (const PackedEntry& entry : list_packed(folder)) {
-    const std::string name = to_hex(entry.key);
     const bool wanted =
-        now_ns() - entry.last_used_ns >= kUnusedNs || is_older(read_header(folder, name));
+        now_ns() - entry.last_used_ns >= kUnusedNs || entry.state == PackedState::kOlder;
     const Unlinked done =
-        wanted ? unlink_if_unused(folder.objects.get(), name.c_str()) : Unlinked::kNo;
+        wanted ? unlink_if_unused(folder.objects.get(), entry.key.hex().c_str()) : Unlinked::kNo;
     report.in_use_files += done == Unlinked::kInUse;
     report.removed_files += done == Unlinked::kYes;
     (done == Unlinked::kYes ? report.removed_bytes : report.left_bytes) += entry.file_bytes;
   }
-  sweep(folder);
+  if (lock_packed(folder, {}).held()) sweep_unfinished(folder);
+  sweep_used(folder);
   return report;
 }
 
-std::uint64_t remove_packed(const StoreDir& folder) {
-  std::uint64_t n = 0;
-  if (!folder.writable) return n;
-  for (const PackedEntry& entry : list_packed(folder))
-    n += ::unlinkat(folder.objects.get(), to_hex(entry.key).c_str(), 0) == 0;
-  sweep(folder);
-  return n;
+Status remove_packed(const StoreDir& folder, const ModuleKey& key) {
+  const std::string name = key.hex();
+  if (!folder.objects) return store_error("cannot remove", folder.path + "/" + name, ENOENT);
+  if (::unlinkat(folder.objects.get(), name.c_str(), 0) != 0)
+    return store_error("cannot remove", folder.path + "/" + name, errno);
+  if (folder.used) ::unlinkat(folder.used.get(), name.c_str(), 0);
+  return ok();
+}
+
+FileLock lock_packed(const StoreDir& folder, std::chrono::milliseconds patience) {
+  return FileLock::acquire(folder.objects.get(), "lock", patience);
+}
+
+void sweep_unfinished(const StoreDir& folder) {
+  (void)for_each_name(folder.objects.get(), [&](const char* name) {
+    if (is_unfinished(name)) unlink_if_unused(folder.objects.get(), name);
+  });
 }
 
 }  // namespace pc

@@ -11,12 +11,15 @@
 // Threads and processes: any.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "base/hash.h"
 #include "base/status.h"
+#include "modules/file_lock.h"
+#include "modules/module_key.h"
 #include "modules/module_store.h"  // GcReport
 #include "modules/store_dir.h"
 
@@ -27,11 +30,18 @@ namespace pc {
 // itself; used, as a store's; the others are closed.
 Result<StoreDir> open_packed_folder(const std::string& cache_dir, bool create);
 
+enum class PackedState {
+  kCurrent,  // the header is of this version
+  kOlder,    // of an earlier one
+  kOther,    // of a later one; damaged; not to be trusted
+};
+
 struct PackedEntry {
-  Digest key{};
+  ModuleKey key;  // the file's name, which is a key as modules have them
   std::uint64_t file_bytes = 0;
   std::int64_t last_used_ns = 0;  // since 1970
-  Digest weights{};               // zeros where the header is not this version's
+  PackedState state = PackedState::kOther;
+  Digest weights{};  // of the model; where kCurrent
 };
 
 // Sorted by key. Foreign names, links and pipes are ignored.
@@ -41,7 +51,14 @@ std::vector<PackedEntry> list_packed(const StoreDir& folder);
 // nothing in use; and what crashes have left.
 GcReport collect_packed(const StoreDir& folder);
 
-// Unlinks all, also where in use: mappings stay valid. The number of files.
-std::uint64_t remove_packed(const StoreDir& folder);
+// Unlinks one, also where in use: mappings stay valid. kNotFound; kIo.
+Status remove_packed(const StoreDir& folder, const ModuleKey& key);
+
+// Waits up to `patience` for the right to make a file here: one process at a time.
+FileLock lock_packed(const StoreDir& folder, std::chrono::milliseconds patience);
+
+// What a writer that was killed has left where the file system has no anonymous
+// files. Precondition: the lock is held, so that nobody is writing.
+void sweep_unfinished(const StoreDir& folder);
 
 }  // namespace pc

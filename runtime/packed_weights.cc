@@ -12,7 +12,6 @@
 #include <thread>
 
 #include "base/aligned_buffer.h"
-#include "modules/file_lock.h"
 #include "modules/publish.h"
 #include "modules/use_stamp.h"
 #include "runtime/packed_folder.h"
@@ -21,9 +20,6 @@
 namespace pc {
 namespace {
 
-// A 1B model is packed in about a second: longer than this, and computing from
-// the weights as they are answers earlier.
-constexpr std::chrono::seconds kPatience(5);
 // Far above any model, far below what offsets can hold.
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 46;
 
@@ -32,8 +28,11 @@ struct Target {
   const StoreDir& folder;
   ModuleKey key;  // its name, for what is shared with the store
   Digest weights;
-  std::string path() const { return folder.path + "/" + key.hex(); }
 };
+
+std::string path_of(const StoreDir& folder, const ModuleKey& key) {
+  return folder.path + "/" + key.hex();
+}
 
 bool read_exactly(int fd, std::uint64_t offset, std::span<std::byte> buffer) {
   while (!buffer.empty()) {
@@ -69,37 +68,51 @@ bool payload_is_sound(const PackedFile& file, int fd, const Parallel& parallel) 
 struct Opened {
   MappedFile mapping;
   PackedFile file;
-  UniqueFd lease;
+  OpenObject object;  // its descriptor is the lease
 };
 
-// Errors: kNotFound; kIo (not to be trusted, cannot be mapped); kCorrupt, kUnsupported, kMismatch.
-Result<Opened> open_file(const Target& target, const Parallel& parallel) {
-  const StoreDir& folder = target.folder;
-  if (!folder.objects) return store_error("cannot open", target.path(), ENOENT);
-  PC_TRY(OpenObject object,
-         open_trusted(folder.objects.get(), target.key.hex(), target.path(), folder.owner));
-  // Says "in use" to gc; without it the file may lose its name, which harms nobody.
-  ::flock(object.fd.get(), LOCK_SH | LOCK_NB);
+// All but the payload is checked. Errors: kNotFound; kIo (not to be trusted, cannot
+// be mapped); kCorrupt, kUnsupported, kMismatch.
+Result<Opened> open_head(const StoreDir& folder, const ModuleKey& key) {
+  const std::string path = path_of(folder, key);
+  if (!folder.objects) return store_error("cannot open", path, ENOENT);
   Opened opened;
-  PC_TRY(opened.mapping,
-         MappedFile::map(object.fd.get(), static_cast<std::uint64_t>(object.st.st_size),
-                         target.path()));
+  PC_TRY(opened.object, open_trusted(folder.objects.get(), key.hex(), path, folder.owner));
+  const int fd = opened.object.fd.get();
+  // Says "in use" to gc; without it the file may lose its name, which harms nobody.
+  ::flock(fd, LOCK_SH | LOCK_NB);
+  const auto size = static_cast<std::uint64_t>(opened.object.st.st_size);
+  PC_TRY(opened.mapping, MappedFile::map(fd, size, path));
   PC_TRY(opened.file, PackedFile::open(opened.mapping.bytes()));
-  if (opened.file.header().key != target.key.digest)
+  if (opened.file.header().key != key.digest)
     return error(Code::kMismatch, "a file of packed weights under the name of another");
-  if (is_verified(folder, target.key, object.st)) {
-    mark_used(folder, target.key);
+  return opened;
+}
+
+Status check_payload(const Opened& opened, const Parallel& parallel) {
+  if (payload_is_sound(opened.file, opened.object.fd.get(), parallel)) return ok();
+  return error(Code::kCorrupt, "damaged file of packed weights: a checksum is wrong");
+}
+
+Result<Opened> open_file(const Target& target, const Parallel& parallel) {
+  PC_TRY(Opened opened, open_head(target.folder, target.key));
+  if (is_verified(target.folder, target.key, opened.object.st)) {
+    mark_used(target.folder, target.key);
   } else {
-    if (!payload_is_sound(opened.file, object.fd.get(), parallel))
-      return error(Code::kCorrupt, "damaged file of packed weights: a checksum is wrong");
-    mark_verified(folder, target.key, object.st);
+    PC_CHECK_OK(check_payload(opened, parallel));
+    mark_verified(target.folder, target.key, opened.object.st);
   }
-  opened.lease = std::move(object.fd);
   return opened;
 }
 
 bool is_bad(const Error& e) {
   return e.code == Code::kCorrupt || e.code == Code::kUnsupported || e.code == Code::kMismatch;
+}
+
+// May a file be made where this one was not opened? One of a stranger, or that the
+// system does not let us read, keeps its name.
+bool can_be_replaced(const Error& e) {
+  return e.code == Code::kNotFound || is_bad(e);
 }
 
 // Precondition: the folder's lock is held.
@@ -110,29 +123,33 @@ Status make_file(const Target& target, const std::vector<pc_tensor>& tensors,
   const NewFile file{dir, dir, target.key.hex(), extent.file_bytes, [&](int fd) {
                        return write_packed(fd, tensors, extent, target.weights, parallel);
                      }};
+  sweep_unfinished(target.folder);
   const int failure = publish_file(file, Durability::kData, Staging::kAnonymous);
-  if (failure != 0 && failure != EEXIST) return store_error("cannot write", target.path(), failure);
+  if (failure != 0 && failure != EEXIST)
+    return store_error("cannot write", path_of(target.folder, target.key), failure);
   std::this_thread::sleep_for(settle);
   return ok();
 }
 
 Result<Opened> open_or_make(const Target& target, const std::vector<pc_tensor>& tensors,
-                            const PackedExtent& extent, std::chrono::milliseconds settle,
+                            const PackedExtent& extent, const PackPlace& place,
                             const Parallel& parallel) {
   auto opened = open_file(target, parallel);
-  if (opened.ok()) return opened;
+  if (opened.ok() || !can_be_replaced(opened.error())) return opened;
   if (!target.folder.writable) {
     Error failure = std::move(opened).error();
     failure.message += "; the store is read-only, so none is made";
     return failure;
   }
-  const FileLock lock = FileLock::acquire(target.folder.objects.get(), "lock", kPatience);
-  if (!lock.held())
-    return error(Code::kBudget, "another process is packing weights in " + target.folder.path);
+  const FileLock lock = lock_packed(target.folder, place.patience);
+  if (!lock.held()) {
+    return error(Code::kBudget, "another process is packing weights in " + target.folder.path +
+                                    ", or files cannot be locked there");
+  }
   opened = open_file(target, parallel);
-  if (opened.ok()) return opened;
+  if (opened.ok() || !can_be_replaced(opened.error())) return opened;
   if (is_bad(opened.error())) ::unlinkat(target.folder.objects.get(), target.key.hex().c_str(), 0);
-  PC_CHECK_OK(make_file(target, tensors, extent, settle, parallel));
+  PC_CHECK_OK(make_file(target, tensors, extent, place.settle, parallel));
   return open_file(target, parallel);
 }
 
@@ -158,6 +175,11 @@ std::vector<PackedMatrix> packed_shapes(const std::vector<pc_tensor>& tensors) {
   return shapes;
 }
 
+Status verify_packed(const StoreDir& folder, const ModuleKey& key, const Parallel& parallel) {
+  PC_TRY(const Opened opened, open_head(folder, key));
+  return check_payload(opened, parallel);
+}
+
 Result<PackedWeights> PackedWeights::open(const pc_model_desc& desc, const PackPlace& place,
                                           const Parallel& parallel) {
   PackedWeights weights;
@@ -167,11 +189,11 @@ Result<PackedWeights> PackedWeights::open(const pc_model_desc& desc, const PackP
   PC_TRY(const PackedExtent extent, packed_extent(shapes, kMostBytes));
   PC_TRY(const StoreDir folder, open_packed_folder(place.cache_dir, place.writable));
   const Target target{folder, {packed_key(place.weights, shapes)}, place.weights};
-  PC_TRY(Opened opened, open_or_make(target, tensors, extent, place.settle, parallel));
+  PC_TRY(Opened opened, open_or_make(target, tensors, extent, place, parallel));
   for (std::size_t i = 0; i < tensors.size(); ++i)
     weights.matrices_.emplace(tensors[i].data, opened.file.matrix(i));
   weights.file_ = std::move(opened.mapping);
-  weights.lease_ = std::move(opened.lease);
+  weights.lease_ = std::move(opened.object.fd);
   return weights;
 }
 

@@ -21,6 +21,8 @@
 #include "base/hash.h"
 #include "base/mapped_file.h"
 #include "base/status.h"
+#include "modules/module_key.h"
+#include "modules/store_dir.h"
 #include "modules/unique_fd.h"
 #include "runtime/backend.h"
 #include "runtime/packed_file.h"
@@ -35,6 +37,9 @@ struct PackPlace {
   // From then on the times of a new file say whether it changed, so that its first
   // use is the last one that sums it (modules/use_stamp.cc). Little beside the packing.
   std::chrono::milliseconds settle{120};
+  // For another process that packs. A 1B model takes about a second: longer than
+  // this, and computing from the weights as they are answers earlier.
+  std::chrono::milliseconds patience{5000};
 };
 
 class PackedWeights {
@@ -72,6 +77,10 @@ std::vector<pc_tensor> packable_matrices(const pc_model_desc& desc);
 
 // Their shapes, as the file names them.
 std::vector<PackedMatrix> packed_shapes(const std::vector<pc_tensor>& tensors);
+
+// Every byte of one file. Errors: kNotFound, kIo (not to be trusted), kUnsupported
+// (another version), kCorrupt, kMismatch.
+Status verify_packed(const StoreDir& folder, const ModuleKey& key, const Parallel& parallel);
 
 // Writes the file of these matrices, `extent` of its shapes, to a descriptor.
 // 0 or an errno.

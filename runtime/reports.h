@@ -1,15 +1,13 @@
-// The JSON reports of the C API: what users see of an engine, a schema, a
-// prompt and a store. Fields are added over time, never renamed.
+// The JSON reports of the C API: what users see of an engine, a schema and
+// a prompt (runtime/store_report.h: of a store). Fields are added over time, never renamed.
 //
 // They compute no states and pin nothing; a look-up in the store marks a
 // file's use and sets a damaged one aside, as a run would. Threads: any.
 #pragma once
 
-#include <optional>
 #include <string>
 
 #include "base/status.h"
-#include "modules/module_store.h"
 #include "runtime/engine.h"
 #include "runtime/loaded_schema.h"
 #include "runtime/session.h"  // LoadedPrompt
@@ -22,11 +20,5 @@ std::string describe_schema(const LoadedSchema& schema);
 
 // What a run would do now, segment for segment.
 std::string explain_prompt(const LoadedPrompt& prompt);
-
-Result<std::string> describe_store(const ModuleStore& store);
-std::string show_module(const Module& module);
-// Every file, or one. Damage is part of the report.
-Result<std::string> verify_store(const ModuleStore& store, const std::optional<ModuleKey>& key);
-std::string describe_gc(const GcReport& report);
 
 }  // namespace pc

@@ -22,6 +22,18 @@ std::string time_cell(const Json& milliseconds) {
   return std::strftime(text.data(), text.size(), "%F %H:%M", &local) == 0 ? "-" : text.data();
 }
 
+// The second table of `cache ls`; nothing where there is none.
+std::string packed_text(const Json& store) {
+  const auto files = store["packed"].items();
+  if (files.empty()) return {};
+  Table table({{"packed weights"}, {"bytes", Table::Align::kRight}, {"model"}, {"last used"}});
+  for (const Json& f : files)
+    table.add_row({key_cell(f["key"]), size_cell(f["bytes"]), cell(f["model"]).substr(0, 12),
+                   time_cell(f["last_used_ms"])});
+  return "\n" + table.text() + "\n" + format_count(files.size(), "file") + " of packed weights, " +
+         size_cell(store["packed_bytes"]) + "\n";
+}
+
 std::string list_text(const Json& store) {
   using Align = Table::Align;
   Table table({{"key"},
@@ -37,7 +49,7 @@ std::string list_text(const Json& store) {
                    cell(f["layers"]), cell(f["model"]).substr(0, 12),
                    time_cell(f["last_used_ms"])});
   return table.text() + "\n" + format_count(files.size(), "file") + ", " +
-         size_cell(store["bytes"]) + " in " + cell(store["dir"]) + "\n";
+         size_cell(store["bytes"]) + " in " + cell(store["dir"]) + "\n" + packed_text(store);
 }
 
 std::string show_text(const Json& file) {
@@ -52,6 +64,19 @@ std::string show_text(const Json& file) {
   for (const Json& run : file["runs"].items())
     runs.add_row({std::to_string(n++), cell(run["tokens"]), cell(run["local_position"])});
   return fields.text() + "\n" + runs.text();
+}
+
+std::string collected_text(const Json& report) {
+  const auto count = [&](const char* field) {
+    return format_count(report[field].number().value_or(0), "file");
+  };
+  return count("removed_files") + " removed, " + size_cell(report["removed_bytes"]) + "; " +
+         size_cell(report["left_bytes"]) + " left, " + count("in_use_files") + " in use\n";
+}
+
+bool is_empty(const Json& collected) {
+  return collected["removed_files"].number() == std::uint64_t{0} &&
+         collected["left_bytes"].number() == std::uint64_t{0};
 }
 
 }  // namespace
@@ -97,12 +122,10 @@ ExitCode cache_collect(const Options& options) {
   const std::string report =
       open_store(options, PC_CACHE_READ_WRITE).gc(options.cache_bytes.value_or(kDefaultBudget));
   const Json json = Json::parse(report);
-  print(options.json
-            ? report + "\n"
-            : format_count(json["removed_files"].number().value_or(0), "file") + " removed, " +
-                  size_cell(json["removed_bytes"]) + "; " + size_cell(json["left_bytes"]) +
-                  " left, " + format_count(json["in_use_files"].number().value_or(0), "file") +
-                  " in use\n");
+  const Json packed = json["packed"];
+  std::string text = collected_text(json);
+  if (!is_empty(packed)) text += "packed weights: " + collected_text(packed);
+  print(options.json ? report + "\n" : text);
   return kSuccess;
 }
 

@@ -227,10 +227,11 @@ void add_explain(CLI::App* app, Options* o) {
 void add_cache_verbs(CLI::App* app, Options* o) {
   CLI::App* const cache = add_group(app, "cache", "look at the store and tidy it");
   CLI::App* verb =
-      add_verb(cache, "ls", o, &cache_list, "list the module files", "  promptcache cache ls");
+      add_verb(cache, "ls", o, &cache_list, "list the files of modules and of packed weights",
+               "  promptcache cache ls");
   add_cache_dir(verb, o);
   add_output(verb, o);
-  verb = add_verb(cache, "show", o, &cache_show, "print the header of a file",
+  verb = add_verb(cache, "show", o, &cache_show, "print the header of a module's file",
                   "  promptcache cache show 3f2a");
   verb->add_option("key", o->keys, "the file's key or its beginning")->required()->expected(1);
   add_cache_dir(verb, o);
@@ -244,13 +245,15 @@ void add_cache_verbs(CLI::App* app, Options* o) {
   verb =
       add_verb(cache, "rm", o, &cache_remove, "remove files", "  promptcache cache rm 3f2a 77b0");
   verb->add_option("key", o->keys, "the files' keys or their beginnings");
-  verb->add_flag("--all", o->all, "remove every file");
+  verb->add_flag("--all", o->all, "remove every file, packed weights too");
   add_cache_dir(verb, o);
   add_output(verb, o);
-  verb = add_verb(cache, "gc", o, &cache_collect, "remove the files used longest ago",
-                  "  promptcache cache gc --cache-size 2GiB");
+  verb = add_verb(
+      cache, "gc", o, &cache_collect, "remove the files used longest ago",
+      "  promptcache cache gc --cache-size 2GiB\n\n"
+      "Packed weights do not count for the size; they go when nobody used them for 30 days.");
   add_size(verb, "--cache-size", o->cache_bytes,
-           "remove files until at most this is left; default: 8GiB");
+           "remove modules until at most this is left; default: 8GiB");
   add_cache_dir(verb, o);
   add_output(verb, o);
 }

@@ -257,7 +257,8 @@ PC_API void pc_session_get_stats(const pc_session* session, pc_session_stats* st
 /* dir NULL: the default directory. Must exist. */
 PC_API pc_status pc_store_open(const char* dir, uint32_t cache_mode, pc_store** store, pc_error* error);
 PC_API void pc_store_close(pc_store* store);
-/* JSON: directory, files (key, bytes, tokens, K/V type, model, last use), total bytes. */
+/* JSON: directory, files (key, bytes, tokens, K/V type, model, last use), total bytes;
+ * files of packed weights (key, bytes, model, last use), their total bytes. */
 PC_API pc_status pc_store_describe(const pc_store* store, char** json, pc_error* error);
 /* `key`: 64 hexadecimal digits or a beginning that only one file has.
  * JSON: every header field and the runs. */
@@ -265,10 +266,11 @@ PC_API pc_status pc_store_show(const pc_store* store, const char* key, char** js
 /* Checks every byte of one file or, with NULL, of all. JSON: per file ok or why
  * not. Damage is reported, not an error of the call. */
 PC_API pc_status pc_store_verify(const pc_store* store, const char* key, char** json, pc_error* error);
-/* Removes one file or, with NULL, all. Processes that have it mapped keep it. */
+/* Removes one file or, with NULL, all, packed weights too. Processes that have it mapped keep it. */
 PC_API pc_status pc_store_remove(pc_store* store, const char* key, uint64_t* removed, pc_error* error);
 /* Removes the least recently used files until at most target_bytes are left;
- * files in use stay. JSON: removed, left, in use. */
+ * files in use stay. target_bytes counts modules alone: packed weights go when they
+ * were not used for 30 days. JSON: removed, left, in use, of both. */
 PC_API pc_status pc_store_gc(pc_store* store, uint64_t target_bytes, char** json, pc_error* error);
 
 #ifdef __cplusplus

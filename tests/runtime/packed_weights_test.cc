@@ -333,6 +333,35 @@ TEST_CASE("what stands in the way is an error, and nothing is left behind") {
     ::chmod(cache.file().c_str(), 0422);
     CHECK_FALSE(opens(model, cache.place));
   }
+  SECTION("of a stranger: neither used nor removed, sound or not") {
+    (void)open(model, cache.place);
+    const fs::path path = cache.file();
+    if (::chown(path.c_str(), 12345, 12345) != 0) {
+      std::puts("skipped: needs the right to give files away");
+      return;
+    }
+    const ino_t theirs = inode(path);
+    CHECK_FALSE(opens(model, cache.place));
+    rewrite(path, "damaged");
+    const auto packed = PackedWeights::open(model.desc, cache.place, Parallel(1));
+    REQUIRE_FALSE(packed.ok());
+    CHECK(packed.error().message.find("belongs to another user") != std::string::npos);
+    CHECK(inode(path) == theirs);
+    CHECK(cache.is_tidy());
+  }
+  SECTION("another process packs for longer than anybody waits") {
+    (void)open(model, cache.place);
+    fs::remove(cache.file());
+    auto folder = open_packed_folder(cache.folder.path(), true);
+    REQUIRE(folder.ok());
+    const FileLock theirs = lock_packed(*folder, {});
+    REQUIRE(theirs.held());
+    cache.place.patience = std::chrono::milliseconds(20);
+    const auto packed = PackedWeights::open(model.desc, cache.place, Parallel(1));
+    REQUIRE_FALSE(packed.ok());
+    CHECK(packed.error().code == Code::kBudget);
+    CHECK(cache.files().empty());
+  }
 }
 
 TEST_CASE("a full disk leaves no file") {
@@ -347,6 +376,15 @@ TEST_CASE("a full disk leaves no file") {
   CHECK(packed.error().message.find("No space left") != std::string::npos);
   CHECK(cache.files().empty());
   REQUIRE(::umount(cache.folder.path().c_str()) == 0);
+}
+
+TEST_CASE("what a killed packer left where files have no anonymous form goes with the next") {
+  const QuantisedModel model(16);
+  const Cache cache;
+  fs::create_directories(cache.folder.path() + "/packed");
+  cache.folder.write("packed/12.34.5", "unfinished");
+  CHECK(holds(open(model, cache.place), model.desc));
+  CHECK(cache.is_tidy());
 }
 
 TEST_CASE("of four processes one makes the file, all use it") {
@@ -421,9 +459,27 @@ TEST_CASE("files that nobody uses go, and those in use stay") {
     CHECK_FALSE(fs::exists(packed + "12.34.5"));
     CHECK(fs::exists(packed + "README"));
   }
+  SECTION("every byte can be checked, also of what nobody uses") {
+    for (const PackedEntry& entry : listed)
+      CHECK(verify_packed(*folder, entry.key, Parallel(1)).ok());
+    std::string wrong = read(in_use);
+    wrong.back() = static_cast<char>(wrong.back() ^ 1);
+    const std::string other = packed + std::string(64, 'b');
+    rewrite(other, wrong);
+    const auto verdict = [&] {
+      return verify_packed(*folder, {*from_hex(std::string(64, 'b'))}, Parallel(1)).error().code;
+    };
+    CHECK(verdict() == Code::kMismatch);
+    rewrite(other, wrong.substr(0, 8000));
+    CHECK(verdict() == Code::kCorrupt);
+    fs::remove(other);
+    CHECK(verdict() == Code::kNotFound);
+  }
   SECTION("all are removed, and who has one mapped keeps it") {
-    CHECK(remove_packed(*folder) == 2);
+    for (const PackedEntry& entry : listed) CHECK(remove_packed(*folder, entry.key).ok());
     CHECK(cache.files().empty());
+    const Status again = remove_packed(*folder, listed[0].key);
+    CHECK((!again.ok() && again.error().code == Code::kNotFound));
     CHECK(fs::is_empty(packed + "used"));
   }
   CHECK(holds(used, model.desc));
