@@ -3,9 +3,11 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
-#include <fstream>
-#include <string>
+#include <memory>
+
+#include "runtime/cpu_quota.h"
 
 #ifdef _OPENMP
 #include <omp.h>
@@ -14,26 +16,29 @@
 namespace pc {
 namespace {
 
-// cgroup v2: "max 100000" or "<quota> <period>", in microseconds.
-double cgroup_cpus() {
-  std::ifstream file("/sys/fs/cgroup/cpu.max");
-  std::string quota;
-  double period = 0.0;
-  if (!(file >> quota >> period) || quota == "max" || period <= 0.0) return HUGE_VAL;
-  char* end = nullptr;
-  const double value = std::strtod(quota.c_str(), &end);
-  return end != quota.c_str() && value > 0.0 ? value / period : HUGE_VAL;
+struct FreeSet {
+  void operator()(cpu_set_t* set) const { CPU_FREE(set); }
+};
+
+// Of the affinity mask, which on machines of more than 1024 CPUs is longer than
+// the C library's own type. At least 1.
+int affinity_cpus() {
+  for (int room = CPU_SETSIZE; room <= 1 << 20; room *= 4) {
+    const std::unique_ptr<cpu_set_t, FreeSet> set(CPU_ALLOC(room));
+    const std::size_t bytes = CPU_ALLOC_SIZE(room);
+    if (!set) return 1;
+    if (::sched_getaffinity(0, bytes, set.get()) == 0)
+      return std::max(1, CPU_COUNT_S(bytes, set.get()));
+    if (errno != EINVAL) return 1;
+  }
+  return 1;
 }
 
 }  // namespace
 
 std::uint32_t usable_threads() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  int cpus = 1;
-  if (::sched_getaffinity(0, sizeof set, &set) == 0) cpus = std::max(1, CPU_COUNT(&set));
-  const double limit = std::ceil(std::min<double>(cpus, cgroup_cpus()));
-  return std::max(1u, static_cast<std::uint32_t>(limit));
+  const double cpus = std::min<double>(affinity_cpus(), cgroup_cpus(""));
+  return std::max(1u, static_cast<std::uint32_t>(std::ceil(cpus)));
 }
 
 Parallel::Parallel(std::uint32_t n_threads) : n_threads_(n_threads ? n_threads : usable_threads()) {

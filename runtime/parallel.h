@@ -9,8 +9,8 @@
 
 namespace pc {
 
-// Threads this process may use: its affinity mask, and its cgroup's CPU quota
-// rounded up. At least 1.
+// Threads this process may use: its affinity mask, and the CPU quota of its control
+// groups (runtime/cpu_quota.h) rounded up. At least 1.
 std::uint32_t usable_threads();
 
 class Parallel {
