@@ -248,10 +248,9 @@ void add_cache_verbs(CLI::App* app, Options* o) {
   verb->add_flag("--all", o->all, "remove every file, packed weights too");
   add_cache_dir(verb, o);
   add_output(verb, o);
-  verb = add_verb(
-      cache, "gc", o, &cache_collect, "remove the files used longest ago",
-      "  promptcache cache gc --cache-size 2GiB\n\n"
-      "Packed weights do not count for the size; they go when nobody used them for 30 days.");
+  verb = add_verb(cache, "gc", o, &cache_collect, "remove the files used longest ago",
+                  "  promptcache cache gc --cache-size 2GiB\n\n"
+                  "Packed weights do not count for the size; they go after 30 days without use.");
   add_size(verb, "--cache-size", o->cache_bytes,
            "remove modules until at most this is left; default: 8GiB");
   add_cache_dir(verb, o);
