@@ -38,6 +38,9 @@ function(pc_test name)
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
   pc_options(${name})
   target_link_libraries(${name} PRIVATE pc_test_main ${ARG_LIBS})
+  if(CMAKE_CROSSCOMPILING_EMULATOR)  # what takes a second takes ten
+    target_compile_definitions(${name} PRIVATE PC_EMULATED)
+  endif()
   add_test(NAME ${name} COMMAND ${name})
   pc_test_environment(${name})
 endfunction()
@@ -64,6 +67,20 @@ function(pc_fuzz name)
     add_test(NAME ${name} COMMAND ${name} ${files})
   endif()
   pc_test_environment(${name})
+endfunction()
+
+# pc_launcher(variable target): what a test that starts the target itself is to
+# start: its file or, in a cross build, a script that hands it to the emulator.
+function(pc_launcher variable target)
+  set(launcher $<TARGET_FILE:${target}>)
+  if(CMAKE_CROSSCOMPILING_EMULATOR)
+    list(JOIN CMAKE_CROSSCOMPILING_EMULATOR " " emulator)
+    set(launcher ${CMAKE_CURRENT_BINARY_DIR}/${target}.sh)
+    file(GENERATE OUTPUT ${launcher}
+      CONTENT "#!/bin/sh\nexec ${emulator} $<TARGET_FILE:${target}> \"$@\"\n"
+      FILE_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE)
+  endif()
+  set(${variable} ${launcher} PARENT_SCOPE)
 endfunction()
 
 # Where a test finds its data. Data beside the repository (../shared) is optional:

@@ -8,8 +8,13 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "simd/hwy_kernels.cc"
 // SSE4, AVX2 and AVX-512 cover the x86 machines in use; the step between the
-// baseline and SSE4 would only make the library larger.
-#define HWY_DISABLED_TARGETS HWY_SSSE3
+// baseline and SSE4 would only make the library larger. The kernels keep vectors
+// in arrays, which SVE's cannot be: all of 64-bit Arm runs NEON, which is its
+// baseline. (Left to choose, Highway would ask for AES, which a Raspberry Pi 4 lacks.)
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
+#if defined(__aarch64__)
+#define HWY_COMPILE_ONLY_STATIC
+#endif
 // foreach_target.h comes first.
 // clang-format off
 #include <hwy/foreach_target.h>
@@ -184,12 +189,8 @@ constexpr const char* isa_name() {
     case HWY_AVX3:
       return "avx512";
 #endif
-#if HWY_ARCH_ARM
-    case HWY_NEON:
-      return "neon";
-#endif
     default:
-      return "baseline";
+      return HWY_ARCH_ARM ? "neon" : "baseline";
   }
 }
 
@@ -217,8 +218,8 @@ std::size_t hwy_tables(const Kernels** out, std::size_t capacity);
 std::size_t hwy_tables(const Kernels** out, std::size_t capacity) {
   std::size_t n = 0;
   // A lower bit is a better target; what is compiled and supported is offered.
-  for (std::int64_t targets = hwy::SupportedTargets() & HWY_TARGETS; targets != 0 && n < capacity;
-       targets &= targets - 1) {
+  for (std::int64_t targets = (hwy::SupportedTargets() | HWY_STATIC_TARGET) & HWY_TARGETS;
+       targets != 0 && n < capacity; targets &= targets - 1) {
     const std::int64_t target = targets & -targets;
     hwy::SetSupportedTargetsForTest(target);
     hwy::GetChosenTarget().Update(target);

@@ -441,7 +441,7 @@ TEST_CASE("sixteen processes encode one schema: one file a module, equal answers
     ::setenv("PC_TEST_ANSWER", (answers.path() + "/" + std::to_string(i)).c_str(), 1);
     const pid_t pid = ::fork();
     if (pid == 0) {
-      ::execl("/proc/self/exe", "engine_test", "[.process]", "-o", "/dev/null",
+      ::execl(PC_ENGINE_TEST, "engine_test", "[.process]", "-o", "/dev/null",
               static_cast<char*>(nullptr));
       ::_exit(127);
     }

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Uses the installed package as a stranger would.
 
-    consume.py BUILD SOURCE GENERATOR C_COMPILER
+    consume.py BUILD SOURCE GENERATOR C_COMPILER [TOOLCHAIN_FILE SYSROOT EMULATOR...]
 
 Installs the build tree into a scratch prefix, looks at what came, builds
 examples/ there through find_package and once more through pkg-config, as strict
 C99, and runs the result; with the demo model, if it is in the tree, up to an answer.
+The last operands are those of a cross build.
 """
 import glob
 import os
@@ -46,23 +47,25 @@ def inspect(prefix):
     check(not glob.glob(os.path.join(prefix, "**/*.a"), recursive=True), "a static library is installed")
 
 
-def try_hello(hello, source, scratch):
+def try_hello(hello, source, scratch):  # hello: a command line
     environment = {**os.environ, "XDG_CACHE_HOME": scratch}
-    check("usage" in run(hello, status=2, env=environment), "no usage line")
+    check("usage" in run(*hello, status=2, env=environment), "no usage line")
     prompt = os.path.join(source, "examples/hello.c")  # any file: the model is missed first
-    sentence = run(hello, os.path.join(scratch, "no-model"), "schema", prompt, status=1, env=environment)
+    sentence = run(*hello, os.path.join(scratch, "no-model"), "schema", prompt, status=1, env=environment)
     check("no-model" in sentence, "the error does not name the missing model")
     model = os.path.join(source, "models/city-guide")
     example = os.path.join(source, "examples/city-guide")
     if not os.path.exists(os.path.join(model, "config.json")):
         return print("skipped: models/city-guide is not in this tree")
     schema, prompt = (os.path.join(example, name) for name in ("city-guide.pml", "one-page.pml"))
-    encodes, maps = (run(hello, model, schema, prompt, env=environment) for _ in range(2))
+    encodes, maps = (run(*hello, model, schema, prompt, env=environment) for _ in range(2))
     check(encodes.strip() and encodes == maps, "the answer is empty, or another once the modules are on disk")
 
 
 def main():
-    build, source, generator, compiler = sys.argv[1:]
+    build, source, generator, compiler, *cross = sys.argv[1:]
+    toolchain, sysroot, *emulator = cross or ("", "")
+    root = [f"--sysroot={sysroot}"] if cross else []
     with open(os.path.join(source, "examples/hello.c"), encoding="utf-8") as file:
         check(len(file.readlines()) <= 25, "examples/hello.c has more than 25 lines")
     with tempfile.TemporaryDirectory() as scratch:
@@ -70,23 +73,25 @@ def main():
         run("cmake", "--install", build, "--prefix", prefix)
         inspect(prefix)
         run("cmake", "-S", os.path.join(source, "examples"), "-B", consumer, "-G", generator,
-            f"-DCMAKE_PREFIX_PATH={prefix}", f"-DCMAKE_C_COMPILER={compiler}", f"-DCMAKE_C_FLAGS={STRICT}")
+            f"-DCMAKE_PREFIX_PATH={prefix}", f"-DCMAKE_C_COMPILER={compiler}", f"-DCMAKE_C_FLAGS={STRICT}",
+            *([f"-DCMAKE_TOOLCHAIN_FILE={toolchain}", f"-DPC_SYSROOT={sysroot}",
+               "-DCMAKE_FIND_ROOT_PATH_MODE_PACKAGE=BOTH"] if cross else []))
         run("cmake", "--build", consumer)
-        try_hello(os.path.join(consumer, "hello"), source, scratch)
+        try_hello([*emulator, os.path.join(consumer, "hello")], source, scratch)
 
         found = os.path.dirname(only(os.path.join(prefix, "lib*/**/promptcache.pc")))
         flags = run("pkg-config", "--cflags", "--libs", "promptcache", env={**os.environ, "PKG_CONFIG_PATH": found})
         hello = os.path.join(scratch, "hello")
         library = os.path.dirname(only(os.path.join(prefix, "lib*/**/libpromptcache.so")))
-        run(compiler, *STRICT.split(), os.path.join(source, "examples/hello.c"), *flags.split(),
+        run(compiler, *STRICT.split(), *root, os.path.join(source, "examples/hello.c"), *flags.split(),
             f"-Wl,-rpath,{library}", "-o", hello)
-        run(hello, status=2)
+        run(*emulator, hello, status=2)
 
         command = os.path.join(prefix, "bin/promptcache")
         if os.path.exists(command):  # finds its library wherever the prefix is moved
             moved = os.path.join(scratch, "moved")
             os.rename(prefix, moved)
-            run(os.path.join(moved, "bin/promptcache"), "version")
+            run(*emulator, os.path.join(moved, "bin/promptcache"), "version")
 
 
 if __name__ == "__main__":
