@@ -2,7 +2,7 @@
 // with this folder before the system's run through SIMDe's portable C, so that
 // their tests run anywhere. No instruction that SIMDe replaces is used natively.
 //
-// SIMDe 0.7.4 lacks some that simd/ needs; they are added here, lane by lane.
+// SIMDe 0.7.4 lacks some that simd/ needs, or reads too much; they are here, lane by lane.
 // Tests only. Home of SIMDe.
 #pragma once
 
@@ -59,6 +59,15 @@ inline __m512 cvtepi32_ps(__m512i v) {
   return from_bits<__m512>(r);
 }
 
+// SIMDe's own reads all eight.
+inline __m256 maskload_ps(const float* p, __m256i mask) {
+  int lanes[8];
+  float r[8];
+  __builtin_memcpy(lanes, &mask, sizeof lanes);
+  for (int i = 0; i < 8; ++i) r[i] = lanes[i] < 0 ? p[i] : 0.0f;
+  return from_bits<__m256>(r);
+}
+
 inline __m512 maskz_loadu_ps(unsigned mask, const float* p) {
   Floats r;
   for (int i = 0; i < 16; ++i) r.f[i] = mask >> i & 1 ? p[i] : 0.0f;
@@ -73,6 +82,8 @@ inline void mask_storeu_ps(float* p, unsigned mask, __m512 v) {
 
 }  // namespace pc::simde
 
+#undef _mm256_maskload_ps
+#define _mm256_maskload_ps(p, mask) pc::simde::maskload_ps(p, mask)
 #define _mm512_cvtph_ps(a) pc::simde::cvtph_ps(a)
 #define _mm512_cvtepi8_epi32(a) pc::simde::cvtepi8_epi32(a)
 #define _mm512_cvtepi32_ps(a) pc::simde::cvtepi32_ps(a)
