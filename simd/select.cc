@@ -27,7 +27,8 @@ auto packed_product([[maybe_unused]] const char* name) -> decltype(Kernels::matm
 
 const char* timed_on([[maybe_unused]] const Kernels& table) {
 #if defined(__x86_64__)
-  if (table.matmul_packed == matmul_packed_vnni) return "AMD Zen 4";
+  if (table.matmul_packed == matmul_packed_vnni || std::strcmp(table.name, "avx2") == 0)
+    return "AMD Zen 4";
 #endif
   return nullptr;
 }
