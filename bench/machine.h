@@ -18,6 +18,10 @@ struct Machine {
   double f32_gflops = 0;     // FMA chains in registers, all threads
   double bf16_gflops = 0;    // AVX512_BF16 likewise; 0 where it is missing
   double int8_gops = 0;      // dot products of bytes likewise, by VNNI or else AVX2; or 0
+
+  // What multiplies weights of these types fastest here.
+  double best_bf16() const { return bf16_gflops > f32_gflops ? bf16_gflops : f32_gflops; }
+  double best_int8() const { return int8_gops > best_bf16() ? int8_gops : best_bf16(); }
 };
 
 // Takes about a second; the best of several tries, since others use the machine too.

@@ -1,6 +1,7 @@
 """What the comparison asks of promptcache, through its C API: the calls, timed from outside."""
 
 import ctypes as c
+import json
 import sys
 import time
 
@@ -91,7 +92,18 @@ class PromptCache:
         self.lib.pc_session_get_stats(session, c.byref(stats))
         self.lib.pc_session_close(session)
         self.lib.pc_prompt_close(prompt)
+        if abs(stats.prompt_tokens - n_cached - n_new) > 8:
+            sys.exit(f"{n_cached + n_new} words are {stats.prompt_tokens} tokens of this vocabulary: "
+                     "use one that has each of promptcache_runs.WORDS")
         return first, stats
+
+    def describe(self):
+        """What pc_engine_describe says: shape, types, threads, instruction set."""
+        text = c.c_void_p()
+        self.call("pc_engine_describe", self.engine, c.byref(text))
+        facts = json.loads(c.string_at(text))
+        self.lib.pc_free(text)
+        return facts
 
     def prefill_s(self, n):
         return self.run(0, n, reuse=False)[0]

@@ -1,123 +1,210 @@
 #!/usr/bin/env python3
 """How fast is promptcache beside llama.cpp, on the same file, machine and minute?
 
-    python3 bench/peers/side_by_side.py FILE.gguf ... [--repeat 5] [--json OUT] [--quick]
+    python3 bench/peers/side_by_side.py FILE.gguf ... [--rows short long] [--repeat 5]
+                                        [--quick] [--json OUT] [--build build]
 
-Both engines run in this process, with as many threads as it may use, and take turns: A, B, C,
-A, B, C, ...; llama.cpp (PyPI's llama-cpp-python, built for this machine) with and without flash
-attention, and the better of the two counts. Files come from bench/make_random_gguf.py: speed
-does not depend on what weights say. Medians; the ratio first, then the range.
+Each engine is a process of its own with as many threads as it may use, and they take turns: A, B,
+C, A, B, C, ...; llama.cpp (PyPI's llama-cpp-python, built for this machine) in several settings,
+flash attention on and off among them, and the fastest of a row is the mark. Files come from
+bench/make_random_gguf.py: speed does not depend on what weights say. The ratio of medians first,
+then its range; the floor is bench/floors.py's, measured in this run.
 
-  prefill 512, 4096       every token computed, tokens a second
-  cached 4096 + 64        to the first token: llama.cpp's prefix in its own memory, promptcache's in
-                          a mapped file; parsing, tokenising and planning counted for promptcache
-  cached 4096 + 1         the same with one new token
-  decode 0, 2048          tokens a second at that depth
-  attach 4096             promptcache: look-up and mapping of a stored module; llama.cpp: its state
-                          file read back
+  short
+    prefill 512             every token computed, tokens a second
+    decode, depth 0         tokens a second
+  long
+    prefill 4096
+    cached 4096 + 64        to the first token: llama.cpp's prefix lies in its own memory,
+                            promptcache's in a mapped file; parsing, tokenising, planning and
+                            sampling are counted for promptcache, only computing for llama.cpp
+    cached 4096 + 1         the same with one new token
+    decode, depth 2048
+    attach 4096             promptcache: look-up and mapping of a stored module; llama.cpp: its
+                            state file read back
 
-Exact token counts of promptcache are one or two higher (BOS). Needs llama-cpp-python.
+Token counts of promptcache are one or two higher (BOS). Without llama-cpp-python the rows have
+our figures alone.
 """
 
 import argparse
+import importlib.util
 import json
 import os
 import statistics
+import subprocess
+import sys
 import tempfile
+import time
 from pathlib import Path
 
-from llama_cpp_runs import LlamaCpp
-from promptcache_runs import PromptCache
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+import floors  # noqa: E402
 
-ROOT = Path(__file__).resolve().parents[2]
-
-
-def cases(quick):
-    """(title, what is counted, function of an engine giving seconds)."""
-    cached = 1024 if quick else 4096
-    yield "prefill 512", 512, lambda e: e.prefill_s(512)
-    if not quick:
-        yield "prefill 4096", 4096, lambda e: e.prefill_s(4096)
-    yield f"cached {cached} + 64", 0, lambda e: e.cached_s(cached, 64)
-    yield f"cached {cached} + 1", 0, lambda e: e.cached_s(cached, 1)
-    yield "decode, depth 0", 1, lambda e: e.decode_s(1, 16)
-    yield f"decode, depth {cached // 2}", 1, lambda e: e.decode_s(cached // 2, 16)
+FLASH, PLAIN = "flash attention, 512 at once", "512 at once"
+SETTINGS = (FLASH, PLAIN, "flash attention, 128 at once", "128 at once")
+NO_PEER = ("llama-cpp-python is missing, so promptcache is measured alone; to compare: "
+           "python3 -m venv VENV && VENV/bin/pip install llama-cpp-python gguf numpy "
+           "sentencepiece, then run this with VENV/bin/python")
 
 
-def alternate(engines, run, repeat):
-    """name -> seconds of each repetition; one round before the clock counts."""
-    times = {e.name: [] for e in engines}
-    for turn in range(repeat + 1):
-        for engine in engines:
-            seconds = run(engine)
-            if turn > 0:
-                times[engine.name].append(seconds)
-    return times
+def has_peer():
+    return importlib.util.find_spec("llama_cpp") is not None
 
 
-def summary(title, count, times):
-    """Peers are all but the first; the best median of them is the mark."""
-    medians = {name: statistics.median(t) for name, t in times.items()}
-    ours, *peers = medians
-    best = min(peers, key=medians.get)
-    low = min(times[best]) / max(times[ours])
-    high = max(times[best]) / min(times[ours])
-    return {"case": title, "tokens": count, "ratio": medians[best] / medians[ours],
-            "ratio_range": [low, high], "ours_s": times[ours], "best_peer": best,
-            "peer_s": times[best]}
+class Worker:
+    def __init__(self, engine, options):
+        self.process = subprocess.Popen(
+            [sys.executable, str(HERE / "worker.py"), engine, json.dumps(options)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.answer()
+
+    def answer(self):
+        line = self.process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"the process of an engine ended with {self.process.wait()}")
+        return json.loads(line)
+
+    def call(self, method, *arguments):
+        self.process.stdin.write(json.dumps([method, *arguments]) + "\n")
+        self.process.stdin.flush()
+        return self.answer()
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
 
 
-def compare(file, a, folder):
-    threads = len(os.sched_getaffinity(0))
-    context = 8192 if not a.quick else 2048
-    ours = PromptCache(a.library, file, folder, threads, 0)
-    peers = [LlamaCpp(file, threads, context, flash) for flash in (False, True)]
-    rows = [summary(title, count, alternate([ours, *peers], run, a.repeat))
-            for title, count, run in cases(a.quick)]
-    n = 1024 if a.quick else 4096
-    state = Path(folder) / "state"
-    peers[1].save(n, state)
-    times = {"promptcache": [], "llama.cpp": []}
-    for _ in range(a.repeat):
-        times["promptcache"].append(max(ours.attach_s(n), 1e-6))
-        times["llama.cpp"].append(peers[1].restore_s(n, state))
-    rows.append(summary(f"attach {n}", 0, times))
-    return {"file": Path(file).name, "bytes": Path(file).stat().st_size, "rows": rows}
+class Comparison:
+    """The engines of one file, and the rows measured so far."""
+
+    def __init__(self, file, a, folder):
+        self.folder, self.repeat, self.rows = Path(folder), a.repeat, []
+        options = {"file": str(file), "threads": len(os.sched_getaffinity(0)), "cache": folder,
+                   "context": 4096 + 256, "library": str(a.build / "runtime/libpromptcache.so")}
+        self.ours = Worker("promptcache", options)
+        self.peer = Worker("llama.cpp", options) if has_peer() else None
+        self.model = self.ours.call("describe")
+
+    def ask_peer(self, setting, method, *arguments):
+        self.peer.call("use", setting)
+        return self.peer.call(method, *arguments)
+
+    def row(self, title, method, *arguments, settings=(FLASH, PLAIN), repeat=None, warm=True,
+            count=0, floor=None):
+        """Turns of both engines. The peer's slower settings sit out after the first two."""
+        times, best = {"promptcache": []}, list(settings) if self.peer else []
+        for turn in range((repeat or self.repeat) + warm):
+            seconds = {"promptcache": self.ours.call(method, *arguments)}
+            for setting in best:
+                seconds[setting] = self.ask_peer(setting, method, *arguments)
+                time.sleep(0.02)  # until its threads sleep
+            if turn >= warm:
+                for name, value in seconds.items():
+                    times.setdefault(name, []).append(value)
+                best = sorted(best, key=lambda s: statistics.median(times[s]))
+                best = best[:1] if turn > warm or not warm else best[:2]
+        self.add(title, times, best, count, floor)
+
+    def add(self, title, times, best, count=0, floor=None):
+        row = {"row": title, "tokens": count, "floor_s": floor, "ours_s": times["promptcache"]}
+        if best:
+            row.update(setting=best[0], peer_s=times[best[0]], all_s=times)
+        self.rows.append(row)
+        print(line_of(row), flush=True)
+
+    def close(self):
+        self.ours.close()
+        if self.peer:
+            self.peer.close()
+
+
+def short_rows(c, machine):
+    floor = floors.floor_s(machine, c.model, 512, 0)
+    c.row("prefill 512", "prefill_s", 512, settings=SETTINGS, count=512, floor=floor)
+    floor = floors.floor_s(machine, c.model, 1, 8)
+    c.row("decode, depth 0", "decode_s", 1, 16, count=1, floor=floor)
+
+
+def long_rows(c, machine, n):
+    floor = floors.floor_s(machine, c.model, n, 0)
+    c.row(f"prefill {n}", "prefill_s", n, repeat=min(c.repeat, 3), warm=False, count=n, floor=floor)
+    for new in (64, 1):
+        floor = floors.floor_s(machine, c.model, new, n)
+        c.row(f"cached {n} + {new}", "cached_s", n, new, floor=floor)
+    times = {"promptcache": [], FLASH: []}
+    state = str(c.folder / "state")
+    if c.peer:
+        c.ask_peer(FLASH, "save", n, state)
+    for _ in range(c.repeat):
+        times["promptcache"].append(max(c.ours.call("attach_s", n), 1e-6))
+        if c.peer:
+            times[FLASH].append(c.ask_peer(FLASH, "attach_s", n, state))
+    c.add(f"attach {n}", times, [FLASH] if c.peer else [])
+    floor = floors.floor_s(machine, c.model, 1, n // 2)
+    c.row(f"decode, depth {n // 2}", "decode_s", n // 2, 16, count=1, floor=floor)
 
 
 def shown(count, seconds):
     value = statistics.median(seconds)
     if count:
         return f"{count / value:.1f} t/s"
-    return f"{value * 1e3:.0f} ms" if value >= 0.01 else f"{value * 1e3:.2f} ms"
+    return f"{value * 1e3:.0f} ms" if value >= 0.1 else f"{value * 1e3:.2f} ms"
 
 
-def table(result):
-    lines = [f"{result['file']} ({result['bytes'] / 2**20:.0f} MiB)", "",
-             "| | llama.cpp's time / ours | promptcache | llama.cpp, its better setting |",
-             "|--|--|--|--|"]
-    for r in result["rows"]:
-        low, high = r["ratio_range"]
-        lines.append(f"| {r['case']} | **{r['ratio']:.2f}x** ({low:.2f}..{high:.2f}) | "
-                     f"{shown(r['tokens'], r['ours_s'])} | {shown(r['tokens'], r['peer_s'])} |")
-    return "\n".join(lines)
+def ratio_of(row):
+    """llama.cpp's time over ours: of the medians, lowest, highest. None without a peer."""
+    if "peer_s" not in row:
+        return None
+    ours, peer = row["ours_s"], row["peer_s"]
+    return (statistics.median(peer) / statistics.median(ours), min(peer) / max(ours),
+            max(peer) / min(ours))
+
+
+def line_of(row):
+    ratio, floor = ratio_of(row), row["floor_s"]
+    first = "no peer" if ratio is None else f"**{ratio[0]:.2f}x** ({ratio[1]:.2f}..{ratio[2]:.2f})"
+    peer = "" if ratio is None else f"{shown(row['tokens'], row['peer_s'])} ({row['setting']})"
+    times = "" if not floor else (f"{shown(row['tokens'], [floor])} "
+                                  f"({statistics.median(row['ours_s']) / floor:.2f}x)")
+    return f"| {row['row']} | {first} | {shown(row['tokens'], row['ours_s'])} | {peer} | {times} |"
+
+
+HEAD = ("| | llama.cpp's time / ours | promptcache | llama.cpp, its best setting | floor "
+        "(our time / floor) |\n|--|--|--|--|--|")
+
+
+def compare(file, a, machine):
+    print(f"\n{Path(file).name}\n\n{HEAD}", flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        c = Comparison(file, a, folder)
+        try:
+            if "short" in a.rows:
+                short_rows(c, machine)
+            if "long" in a.rows:
+                long_rows(c, machine, 1024 if a.quick else 4096)
+        finally:
+            c.close()
+    return {"file": Path(file).name, "bytes": Path(file).stat().st_size, "rows": c.rows,
+            "isa": c.model["isa"]}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("files", nargs="+")
-    parser.add_argument("--library", default=str(ROOT / "build/runtime/libpromptcache.so"))
+    parser.add_argument("files", nargs="+", type=Path)
+    parser.add_argument("--rows", nargs="+", choices=["short", "long"], default=["short", "long"])
+    parser.add_argument("--build", type=Path, default=HERE.parents[1] / "build")
     parser.add_argument("--repeat", type=int, default=5)
-    parser.add_argument("--quick", action="store_true", help="1024 cached tokens, no long prefill")
+    parser.add_argument("--quick", action="store_true", help="1024 tokens in the place of 4096")
     parser.add_argument("--json", type=Path)
     a = parser.parse_args()
-    results = []
-    for file in a.files:
-        with tempfile.TemporaryDirectory() as folder:
-            results.append(compare(file, a, folder))
-        print(table(results[-1]) + "\n", flush=True)
+    if not has_peer():
+        print(NO_PEER, file=sys.stderr)
+    machine = floors.machine(a.build)
+    results = [compare(file, a, machine) for file in a.files]
     if a.json:
-        a.json.write_text(json.dumps(results, indent=1) + "\n")
+        a.json.write_text(json.dumps({"machine": machine, "files": results}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

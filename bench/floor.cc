@@ -1,0 +1,47 @@
+#include "bench/floor.h"
+
+#include "simd/types.h"
+
+namespace pc::bench {
+namespace {
+
+double elements(const pc_tensor& t) {
+  return static_cast<double>(t.rows) * t.cols;
+}
+
+double bytes(const pc_tensor& t) {
+  const auto n = static_cast<std::size_t>(t.rows) * t.cols;
+  return static_cast<double>(simd::bytes_of(static_cast<simd::Type>(t.dtype), n));
+}
+
+}  // namespace
+
+Work work_of(const Engine& engine) {
+  const pc_model_desc& d = engine.model().desc;
+  Work w;
+  for (std::uint32_t i = 0; i < d.n_layers; ++i) {
+    const pc_layer& l = d.layers[i];
+    for (const pc_tensor* t : {&l.wq, &l.wk, &l.wv, &l.wo, &l.w_gate, &l.w_up, &l.w_down}) {
+      if (!t->data) continue;
+      w.layer_macs += elements(*t);
+      w.layer_bytes += bytes(*t);
+    }
+  }
+  w.head_macs = elements(d.lm_head);
+  w.head_bytes = bytes(d.lm_head);
+  w.kv_bytes = static_cast<double>(engine.geometry().state_bytes(1)) / kKvBlockTokens;
+  w.attention_macs = 2.0 * d.n_layers * d.n_heads * d.head_dim;
+  w.quantised = simd::is_quantised(static_cast<simd::Type>(d.layers[0].wq.dtype));
+  return w;
+}
+
+Floor floor_of(const Work& w, const Machine& m, double n, double depth) {
+  const double linear_peak = w.quantised ? m.best_int8() : m.best_bf16();
+  Floor f;
+  f.memory_ms = (w.layer_bytes + w.head_bytes + w.kv_bytes * depth) / m.read_gb_per_s / 1e6;
+  f.compute_ms = 2 * (w.layer_macs * n + w.head_macs) / linear_peak / 1e6 +
+                 2 * w.attention_macs * n * (depth + n / 2) / m.best_bf16() / 1e6;
+  return f;
+}
+
+}  // namespace pc::bench

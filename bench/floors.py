@@ -1,0 +1,33 @@
+"""What a step costs at least: bench/floor.h's sum, for the programs in Python.
+
+`machine` is what machine_bench prints, `model` what pc_engine_describe says.
+"""
+
+import json
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PEAKS = ("f32_gflops", "bf16_gflops", "int8_gops")
+
+
+def machine(build=ROOT / "build"):
+    out = subprocess.run([str(Path(build) / "bench/machine_bench")], check=True,
+                         capture_output=True, text=True)
+    return json.loads(out.stdout)
+
+
+def floor_s(machine, model, n_new, depth):
+    """Seconds of n_new tokens after `depth` present ones, memory and arithmetic overlapped."""
+    embedding = model["vocab_size"] * model["d_model"]
+    head = embedding  # its matrix is read once, multiplied for one token
+    layers = model["parameters"] - embedding - head
+    read = model["weight_bytes"] * (1 - embedding / model["parameters"])
+    read += model["kv_bytes_per_token"] * depth
+    wide = max(machine["f32_gflops"], machine["bf16_gflops"])
+    quantised = not {"F32", "F16", "BF16"} >= set(model["weight_types"])
+    peak = max(wide, machine["int8_gops"]) if quantised else wide
+    pairs = n_new * (depth + n_new / 2)
+    attention = 4 * model["layers"] * model["heads"] * model["head_dim"] * pairs
+    compute = 2 * (layers * n_new + head) / peak + attention / wide
+    return max(read / machine["read_gb_per_s"], compute) / 1e9
