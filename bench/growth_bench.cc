@@ -15,6 +15,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <random>
 #include <sstream>
@@ -188,7 +189,11 @@ void print(const Points& points) {
 std::string as_json(const Arguments& a, const Machine& m, const Points& points) {
   std::string text;
   JsonWriter json(&text);
-  json.begin_object().key("model").value(a.model).key("threads").value(m.threads);
+  json.begin_object()
+      .key("model")
+      .value(std::filesystem::path(a.model).filename().string())
+      .key("threads")
+      .value(m.threads);
   json.key("read_gb_per_s").value(m.read_gb_per_s).key("f32_gflops").value(m.f32_gflops);
   json.key("bf16_gflops").value(m.bf16_gflops).key("int8_gops").value(m.int8_gops);
   json.key("lines").begin_array();

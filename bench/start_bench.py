@@ -1,25 +1,26 @@
 #!/usr/bin/env python3
-"""How long does a model file take to be ready, and how much memory does it need, beside llama.cpp?
+"""How soon is a fresh process ready, and how soon does it answer from stored states, beside llama.cpp?
 
-    python3 bench/start_bench.py FILE.gguf ... [--library build/runtime/libpromptcache.so]
-                                 [--repeat 5] [--json OUT]
+    python3 bench/start_bench.py FILE.gguf ... [--cached 4096] [--new 64] [--repeat 5] [--json OUT]
+                                 [--build build]
 
 For each GGUF file, in fresh processes that alternate between the two:
 
-  start    opening the file until a prompt could be given (context 2048); the libraries are
-           loaded before the clock starts. promptcache remembers the digest of the weights:
-           its first start ever, which hashes them, is a line of its own
-  text     then a prompt of 30 words until its first token
-  memory   the process's largest resident set after a prompt of 512 words and 16 tokens;
-           mapped weights count in it
+  start    opening the file until a prompt could be given; the libraries are loaded before the
+           clock starts. promptcache remembers the digest of the weights and their packed form:
+           its first start ever, which makes both, is a line of its own
+  stored   from the same beginning to the first token of a prompt of --cached stored tokens and
+           --new new ones. promptcache: start, parsing of schema and prompt, mapping, computing,
+           sampling; llama.cpp: start, its state file read back, computing
+  memory   the process's largest resident set then; mapped weights count in it
 
-The page cache is warm. Medians, and the range. llama.cpp is PyPI's llama-cpp-python, built for
-this machine, with as many threads as the process may use, flash attention, mapped weights.
-Needs no package but that.
+The page cache is warm. Medians, and the range; llama.cpp's best setting of flash attention and of
+rearranging its weights (which slows its start and speeds its computing) is the mark of each
+column. llama.cpp is PyPI's llama-cpp-python, built for this machine, with as many threads as the
+process may use.
 """
 
 import argparse
-import ctypes as c
 import json
 import os
 import resource
@@ -30,84 +31,78 @@ import tempfile
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "models/city-guide"))
-CONTEXT, SHORT, LONG, ANSWER = 2048, 30, 512, 16
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE / "peers"))
+from side_by_side import FLASH, NO_PEER, PLAIN, has_peer  # noqa: E402
+
+PEERS = {"flash attention": (FLASH, True), "no flash attention": (PLAIN, True),
+         "flash attention, weights as they are": (FLASH, False)}
 
 
-def words(n):
-    return " ".join(("river", "stone", "light", "house", "garden")[i % 5] for i in range(n))
-
-
-def peak_mib():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
-def run_ours(file, library, cache):
-    from measure import EngineOptions, Error, SessionOptions, Token
-    lib, error = c.CDLL(library), Error()
-
-    def call(name, *arguments):
-        status = getattr(lib, name)(*arguments, c.byref(error))
-        if status not in (0, 100):
-            sys.exit(f"{name}: {error.message.decode()}")
-        return status
-
-    def ask(engine, text, n):
-        handles = [c.c_void_p() for _ in range(3)]
-        schema, prompt, session = handles
-        source = b'<schema name="s"/>'
-        call("pc_schema_parse", engine, source, c.c_size_t(len(source)), None, c.byref(schema))
-        source = f'<prompt schema="s">{text}</prompt>'.encode()
-        call("pc_prompt_parse", schema, source, c.c_size_t(len(source)), c.byref(prompt))
-        options = SessionOptions(struct_size=c.sizeof(SessionOptions), max_tokens=n)
-        call("pc_session_open", prompt, c.byref(options), c.byref(session))
-        token = Token()
-        while call("pc_session_next", session, c.byref(token)) == 0:
-            pass
-
-    options = EngineOptions(struct_size=c.sizeof(EngineOptions), model_path=file.encode(),
-                            cache_dir=cache.encode(), context_tokens=CONTEXT)
-    engine = c.c_void_p()
-    begin = time.perf_counter()
-    call("pc_engine_open", c.byref(options), c.byref(engine))
+def run_ours(o):
+    from promptcache_runs import PromptCache
+    engine = PromptCache(o["library"], o["file"], o["cache"], o["threads"], o["context"])
     ready = time.perf_counter()
-    ask(engine, words(SHORT), 1)
-    first = time.perf_counter()
-    ask(engine, words(LONG), ANSWER)
-    return ready - begin, first - ready, peak_mib()
+    engine.run(o["cached"], o["new"])
+    return [ready - engine.library_loaded, time.perf_counter() - engine.library_loaded]
 
 
-def run_llama(file):
-    import llama_cpp
-    n = len(os.sched_getaffinity(0))
-    begin = time.perf_counter()
-    model = llama_cpp.Llama(file, n_ctx=CONTEXT, n_threads=n, n_threads_batch=n, flash_attn=True,
-                            verbose=False)
+def run_peer(o):
+    from llama_cpp_runs import LlamaCpp
+    setting, repack = PEERS[o["peer"]]
+    engine = LlamaCpp(o["file"], o["threads"], o["context"], repack)
+    engine.use(setting)
     ready = time.perf_counter()
-    model.create_completion(words(SHORT), max_tokens=1, temperature=0)
-    first = time.perf_counter()
-    model.reset()
-    model.create_completion(words(LONG), max_tokens=ANSWER, temperature=0)
-    return ready - begin, first - ready, peak_mib()
+    if o["save"]:
+        engine.save(o["cached"], o["state"])
+    else:
+        engine.attach_s(o["cached"], o["state"])
+        engine.timed(engine.tokens[o["cached"]:o["cached"] + o["new"]])
+    return [ready - engine.library_loaded, time.perf_counter() - engine.library_loaded]
 
 
-def child(engine, file, library, cache):
-    """One measurement in a process of its own."""
-    out = subprocess.run([sys.executable, __file__, "--child", engine, "--library", library,
-                          "--cache", cache, file], check=True, capture_output=True, text=True)
+def child(options, **more):
+    """One measurement in a process of its own: seconds to ready, to the first token; MiB."""
+    out = subprocess.run([sys.executable, __file__, "--child", json.dumps({**options, **more})],
+                         check=True, capture_output=True, text=True)
     return json.loads(out.stdout.splitlines()[-1])
 
 
-def measure(file, a, cache):
-    first = child("ours", file, a.library, cache)[0]
-    time.sleep(0.1)
-    runs = {"ours": [], "llama.cpp": []}
-    for _ in range(a.repeat):
-        for engine in runs:
-            runs[engine].append(child(engine, file, a.library, cache))
+def measure(file, a, folder):
+    options = {"file": str(file), "threads": len(os.sched_getaffinity(0)), "cached": a.cached,
+               "new": a.new, "context": a.cached + 256, "cache": folder, "save": False,
+               "library": str(a.build / "runtime/libpromptcache.so")}
+    first = child(options, peer="")[0]
+    variants = {"promptcache": {"peer": ""}}
+    for name in PEERS if has_peer() else ():
+        # A state is laid out for its setting of flash attention.
+        state = f"{folder}/state {PEERS[name][0]}"
+        variants[name] = {"peer": name, "state": state}
+        if not os.path.exists(state):
+            child(options, **variants[name], save=True)
+    runs = {name: [] for name in variants}
+    for turn in range(a.repeat + 1):  # the first warms the page cache
+        for name, more in variants.items():
+            result = child(options, **more)
+            if turn > 0:
+                runs[name].append(result)
     return {"file": Path(file).name, "bytes": Path(file).stat().st_size, "first_start_s": first,
-            **{engine: [list(column) for column in zip(*rows)] for engine, rows in runs.items()}}
+            "cached": a.cached, "new": a.new,
+            "runs": {name: [list(column) for column in zip(*rows)] for name, rows in runs.items()}}
+
+
+def best_peer(result, column):
+    """Name of the setting with the smallest median in that column; None without a peer."""
+    names = [n for n in result["runs"] if n != "promptcache"]
+    return min(names, key=lambda n: statistics.median(result["runs"][n][column]), default=None)
+
+
+def ratio_of(result, column):
+    """llama.cpp's median over ours, lowest, highest."""
+    ours = result["runs"]["promptcache"][column]
+    peer = result["runs"][best_peer(result, column)][column]
+    return (statistics.median(peer) / statistics.median(ours), min(peer) / max(ours),
+            max(peer) / min(ours))
 
 
 def cell(values, scale, unit):
@@ -115,37 +110,50 @@ def cell(values, scale, unit):
     return f"{statistics.median(values) * scale:.0f} {unit} ({low:.0f}..{high:.0f})"
 
 
-def print_table(results):
-    print("| file | | start | 30 words to the first token | memory |\n|--|--|--|--|--|")
-    for r in results:
-        for engine in ("ours", "llama.cpp"):
-            start, text, memory = r[engine]
-            print(f"| {r['file']} ({r['bytes'] / 2**20:.0f} MiB) | {engine} | "
-                  f"{cell(start, 1e3, 'ms')} | {cell(text, 1e3, 'ms')} | {cell(memory, 1, 'MiB')} |")
-        median = [statistics.median(r["llama.cpp"][i]) / statistics.median(r["ours"][i])
-                  for i in range(3)]
-        print(f"| | llama.cpp / ours | {median[0]:.2f}x | {median[1]:.2f}x | {median[2]:.2f}x |")
-        print(f"| | ours, first start ever | {r['first_start_s'] * 1e3:.0f} ms | | |")
+COLUMNS = (("start", 1e3, "ms"), ("stored", 1e3, "ms"), ("memory", 1, "MiB"))
+
+
+def lines_of(result):
+    title = {"start": "start to the model ready", "memory": "memory",
+             "stored": f"fresh process, {result['cached']} stored + {result['new']}"}
+    for column, (name, scale, unit) in enumerate(COLUMNS):
+        peer, first, other = best_peer(result, column), "no peer", ""
+        if peer:
+            first = "**{:.2f}x** ({:.2f}..{:.2f})".format(*ratio_of(result, column))
+            other = f"{cell(result['runs'][peer][column], scale, unit)}, {peer}"
+        ours = cell(result["runs"]["promptcache"][column], scale, unit)
+        yield f"| {title[name]} | {first} | {ours} | {other} |"
+    yield f"| promptcache's first start ever | | {result['first_start_s'] * 1e3:.0f} ms | |"
+
+
+HEAD = "| | llama.cpp / ours | promptcache | llama.cpp, its best setting |\n|--|--|--|--|"
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("files", nargs="+")
-    parser.add_argument("--library", default=str(ROOT / "build/runtime/libpromptcache.so"))
+    parser.add_argument("files", nargs="*", type=Path)
+    parser.add_argument("--build", type=Path, default=HERE.parent / "build")
+    parser.add_argument("--cached", type=int, default=4096)
+    parser.add_argument("--new", type=int, default=64)
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--child", choices=["ours", "llama.cpp"], help=argparse.SUPPRESS)
-    parser.add_argument("--cache", help=argparse.SUPPRESS)
+    parser.add_argument("--child", help=argparse.SUPPRESS)
     a = parser.parse_args()
     if a.child:
-        run = run_ours(a.files[0], a.library, a.cache) if a.child == "ours" else run_llama(a.files[0])
-        print(json.dumps(run))
+        options = json.loads(a.child)
+        seconds = run_peer(options) if options["peer"] else run_ours(options)
+        peak_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        print(json.dumps([*seconds, peak_mib]))
         return
-    with tempfile.TemporaryDirectory() as cache:
-        results = [measure(file, a, cache) for file in a.files]
-    print_table(results)
+    if not has_peer():
+        print(NO_PEER, file=sys.stderr)
+    results = []
+    for file in a.files:
+        with tempfile.TemporaryDirectory() as folder:
+            results.append(measure(file, a, folder))
+        print(f"\n{Path(file).name}\n\n{HEAD}", *lines_of(results[-1]), sep="\n", flush=True)
     if a.json:
-        a.json.write_text(json.dumps(results, indent=1) + "\n")
+        a.json.write_text(json.dumps({"files": results}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <string>
 
@@ -133,7 +134,11 @@ int main_checked(const Arguments& a) {
   if (!a.json.empty()) {
     std::string text;
     JsonWriter json(&text);
-    json.begin_object().key("model").value(a.model).key("threads").value(threads);
+    json.begin_object()
+        .key("model")
+        .value(std::filesystem::path(a.model).filename().string())
+        .key("threads")
+        .value(threads);
     json.key("read_gb_per_s").value(machine.read_gb_per_s);
     json.key("f32_gflops").value(machine.f32_gflops);
     json.key("bf16_gflops").value(machine.bf16_gflops).key("int8_gops").value(machine.int8_gops);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How fast is promptcache beside llama.cpp, on the same file, machine and minute?
 
-    python3 bench/peers/side_by_side.py FILE.gguf ... [--rows short long] [--repeat 5]
+    python3 bench/peers/side_by_side.py FILE.gguf ... [--rows short prefill stored] [--repeat 5]
                                         [--quick] [--json OUT] [--build build]
 
 Each engine is a process of its own with as many threads as it may use, and they take turns: A, B,
@@ -13,8 +13,9 @@ then its range; the floor is bench/floors.py's, measured in this run.
   short
     prefill 512             every token computed, tokens a second
     decode, depth 0         tokens a second
-  long
-    prefill 4096
+  prefill
+    prefill 4096            twice only: it takes long
+  stored
     cached 4096 + 64        to the first token: llama.cpp's prefix lies in its own memory,
                             promptcache's in a mapped file; parsing, tokenising, planning and
                             sampling are counted for promptcache, only computing for llama.cpp
@@ -43,6 +44,7 @@ sys.path.insert(0, str(HERE.parent))
 import floors  # noqa: E402
 
 FLASH, PLAIN = "flash attention, 512 at once", "512 at once"
+ROWS = ["short", "prefill", "stored"]
 SETTINGS = (FLASH, PLAIN, "flash attention, 128 at once", "128 at once")
 NO_PEER = ("llama-cpp-python is missing, so promptcache is measured alone; to compare: "
            "python3 -m venv VENV && VENV/bin/pip install llama-cpp-python gguf numpy "
@@ -79,10 +81,10 @@ class Worker:
 class Comparison:
     """The engines of one file, and the rows measured so far."""
 
-    def __init__(self, file, a, folder):
+    def __init__(self, file, a, context, folder):
         self.folder, self.repeat, self.rows = Path(folder), a.repeat, []
         options = {"file": str(file), "threads": len(os.sched_getaffinity(0)), "cache": folder,
-                   "context": 4096 + 256, "library": str(a.build / "runtime/libpromptcache.so")}
+                   "context": context, "library": str(a.build / "runtime/libpromptcache.so")}
         self.ours = Worker("promptcache", options)
         self.peer = Worker("llama.cpp", options) if has_peer() else None
         self.model = self.ours.call("describe")
@@ -127,14 +129,22 @@ def short_rows(c, machine):
     c.row("decode, depth 0", "decode_s", 1, 16, count=1, floor=floor)
 
 
-def long_rows(c, machine, n):
+def prefill_row(c, machine, n):
     floor = floors.floor_s(machine, c.model, n, 0)
-    c.row(f"prefill {n}", "prefill_s", n, repeat=min(c.repeat, 3), warm=False, count=n, floor=floor)
+    c.row(f"prefill {n}", "prefill_s", n, repeat=min(c.repeat, 2), warm=False, count=n, floor=floor)
+
+
+def stored_rows(c, machine, n):
     for new in (64, 1):
         floor = floors.floor_s(machine, c.model, new, n)
         c.row(f"cached {n} + {new}", "cached_s", n, new, floor=floor)
-    times = {"promptcache": [], FLASH: []}
-    state = str(c.folder / "state")
+    attach_row(c, n)
+    floor = floors.floor_s(machine, c.model, 1, n // 2)
+    c.row(f"decode, depth {n // 2}", "decode_s", n // 2, 16, count=1, floor=floor)
+
+
+def attach_row(c, n):
+    times, state = {"promptcache": [], FLASH: []}, str(c.folder / "state")
     if c.peer:
         c.ask_peer(FLASH, "save", n, state)
     for _ in range(c.repeat):
@@ -142,8 +152,6 @@ def long_rows(c, machine, n):
         if c.peer:
             times[FLASH].append(c.ask_peer(FLASH, "attach_s", n, state))
     c.add(f"attach {n}", times, [FLASH] if c.peer else [])
-    floor = floors.floor_s(machine, c.model, 1, n // 2)
-    c.row(f"decode, depth {n // 2}", "decode_s", n // 2, 16, count=1, floor=floor)
 
 
 def shown(count, seconds):
@@ -177,13 +185,16 @@ HEAD = ("| | llama.cpp's time / ours | promptcache | llama.cpp, its best setting
 
 def compare(file, a, machine):
     print(f"\n{Path(file).name}\n\n{HEAD}", flush=True)
+    n = 1024 if a.quick else 4096
     with tempfile.TemporaryDirectory() as folder:
-        c = Comparison(file, a, folder)
+        c = Comparison(file, a, 1024 if a.rows == ["short"] else n + 256, folder)
         try:
             if "short" in a.rows:
                 short_rows(c, machine)
-            if "long" in a.rows:
-                long_rows(c, machine, 1024 if a.quick else 4096)
+            if "prefill" in a.rows:
+                prefill_row(c, machine, n)
+            if "stored" in a.rows:
+                stored_rows(c, machine, n)
         finally:
             c.close()
     return {"file": Path(file).name, "bytes": Path(file).stat().st_size, "rows": c.rows,
@@ -193,7 +204,7 @@ def compare(file, a, machine):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("files", nargs="+", type=Path)
-    parser.add_argument("--rows", nargs="+", choices=["short", "long"], default=["short", "long"])
+    parser.add_argument("--rows", nargs="+", choices=ROWS, default=ROWS)
     parser.add_argument("--build", type=Path, default=HERE.parents[1] / "build")
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--quick", action="store_true", help="1024 tokens in the place of 4096")
