@@ -23,8 +23,12 @@ namespace pc {
 
 // Version of the arithmetic that makes K and V. Raised when a kernel changes
 // them beyond the tolerance stated in its tests, so that no run mixes states
-// of two arithmetics.
-inline constexpr std::uint32_t kKvNumericsVersion = 1;
+// of two arithmetics. Instruction sets share a version: they differ by rounding,
+// as bf16 states themselves do (docs/adr/0015-attention-kernels.md).
+//   1  products and attention in f32
+//   2  activations in 8 bits against quantised weights; attention's queries and
+//      weights in bf16 where pairs of bf16 are multiplied
+inline constexpr std::uint32_t kKvNumericsVersion = 2;
 
 // SHA-256 of the causes; in hexadecimal, the name of the file.
 struct ModuleKey {

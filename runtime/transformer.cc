@@ -7,6 +7,8 @@
 namespace pc {
 namespace {
 
+static_assert(kMaxHeadDim <= simd::kMaxAttendHeadDim);
+
 const float* vector_of(const pc_tensor& t) {
   return static_cast<const float*>(t.data);
 }

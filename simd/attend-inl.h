@@ -1,4 +1,4 @@
-// Attention over packed keys and values.
+// Attention over packed keys and values: the walk, shared by all multipliers.
 // Per target: included again for each instruction set (see hwy_kernels.cc).
 #if defined(PROMPTCACHE_SIMD_ATTEND_) == defined(HWY_TARGET_TOGGLE)
 #ifdef PROMPTCACHE_SIMD_ATTEND_
@@ -7,9 +7,10 @@
 #define PROMPTCACHE_SIMD_ATTEND_
 #endif
 
-#include <hwy/highway.h>
 #include <hwy/contrib/math/math-inl.h>
+#include <hwy/highway.h>
 
+#include "simd/attend_multiply-inl.h"
 #include "simd/elements-inl.h"
 #include "simd/kernels.h"
 
@@ -20,49 +21,67 @@ namespace {
 // Tokens scored before the accumulator is rescaled once: the scores of a tile
 // of 8 rows (4 KiB) and the values of 128 tokens (16 KiB of bf16 at head_dim
 // 64) stay in a 32 KiB L1 cache.
-constexpr std::size_t kChunkBlocks = 8;
+constexpr std::size_t kChunkBlocks = 16;
 constexpr std::size_t kChunk = kChunkBlocks * kBlock;
 
-// A pair of bf16 in each 32-bit lane, as two vectors of f32: the low half is
-// shifted up, the high half already is an f32 once the low bits are cleared.
-HWY_INLINE void split_pairs(const std::uint16_t* p, VF& low, VF& high) {
-  const auto pairs = hn::LoadU(kU, reinterpret_cast<const std::uint32_t*>(p));
-  low = hn::BitCast(kF, hn::ShiftLeft<16>(pairs));
-  high = hn::BitCast(kF, hn::And(pairs, hn::Set(kU, 0xffff0000u)));
+// Keys and values that all tiles of rows use before the walk goes on: they come
+// from memory once, and to the other tiles from a 512 KiB L2.
+constexpr std::size_t kPassBytes = 256 * 1024;
+
+constexpr std::size_t kAhead = 16 * 1024;
+
+// Vectors a tile of kR rows works on at once, so that sums, operands and one
+// broadcast fit the registers: 32 of AVX-512, 16 of the others.
+constexpr std::size_t kMaxRows = kN == 16 ? 8 : 4;
+template <std::size_t kR>
+constexpr std::size_t kVectors = kR == kMaxRows ? 2 : 4;
+
+// exp(x) for x <= 0, within 2 ulp; 0 below -87. The powers of f are a least
+// maximum fit over |f| <= ln(2)/2 (3e-9 relative), the rest is rounding.
+HWY_INLINE VF exp_negative(VF x) {
+  const VF magic = hn::Set(kF, 0x1.8p23f);  // its last bit is worth 1: adding rounds
+  const VF shifted = hn::MulAdd(x, hn::Set(kF, 0x1.715476p+0f), magic);
+  const VF n = hn::Sub(shifted, magic);
+  VF f = hn::NegMulAdd(n, hn::Set(kF, 0x1.62e4p-1f), x);  // ln 2 in two parts
+  f = hn::NegMulAdd(n, hn::Set(kF, 0x1.7f7d1cp-20f), f);
+  VF p = hn::Set(kF, 0.0013814599f);
+  for (const float c : {0.008368717f, 0.04166839f, 0.16666521f, 0.49999994f, 1.0f, 1.0f})
+    p = hn::MulAdd(p, f, hn::Set(kF, c));
+  const VF scaled =
+      hn::BitCast(kF, hn::Add(hn::BitCast(kU, p), hn::ShiftLeft<23>(hn::BitCast(kU, shifted))));
+  return hn::IfThenElseZero(hn::Ge(x, hn::Set(kF, -87.0f)), scaled);
 }
 
-// scores[r][0..16) = q[r] . keys of one block.
-template <std::size_t kR>
-HWY_INLINE void score_block(const AttendArgs& a, std::size_t row, std::size_t block,
-                            float (*scores)[kChunk], std::size_t column) {
-  VF sum[kR][kParts];
+// Loads, and asks for what is kAhead bytes on: chunks of keys and of values take
+// turns, too short for the hardware's prefetchers to be ahead of both streams.
+template <class M>
+HWY_INLINE typename M::Operands load_ahead(const std::uint32_t* p) {
+  __builtin_prefetch(reinterpret_cast<const char*>(p) + kAhead, 0, 2);
+  return M::load(p);
+}
+
+// sums[r] += q[r] . keys, for the tokens of kV vectors from vector `index` of the plane on.
+template <class M, std::size_t kR, std::size_t kV>
+HWY_INLINE void score(const float* q, const std::uint32_t* plane, std::size_t index,
+                      std::size_t head_dim, float (*scores)[kChunk], std::size_t column) {
+  const std::size_t steps = head_dim / M::kPerWord;
+  const std::uint32_t* keys = plane + index / kParts * steps * kBlock + index % kParts * kN;
+  VF sum[kR][kV];
   for (std::size_t r = 0; r < kR; ++r)
-    for (std::size_t v = 0; v < kParts; ++v) sum[r][v] = hn::Zero(kF);
-  const float* q = a.q + row * a.head_dim;
-  if (a.bf16) {
-    const auto* keys = static_cast<const std::uint16_t*>(a.keys) + block * kBlock * a.head_dim;
-    for (std::size_t d = 0; d < a.head_dim; d += 2) {
-      for (std::size_t v = 0; v < kParts; ++v) {
-        VF low, high;
-        split_pairs(keys + d * kBlock + 2 * v * kN, low, high);
-        for (std::size_t r = 0; r < kR; ++r) {
-          sum[r][v] = hn::MulAdd(hn::Set(kF, q[r * a.head_dim + d]), low, sum[r][v]);
-          sum[r][v] = hn::MulAdd(hn::Set(kF, q[r * a.head_dim + d + 1]), high, sum[r][v]);
-        }
+    for (std::size_t v = 0; v < kV; ++v) sum[r][v] = hn::Zero(kF);
+  for (std::size_t s = 0; s < steps; ++s, keys += kBlock) {
+    typename M::Operands k[kV];
+    for (std::size_t v = 0; v < kV; ++v)
+      k[v] = load_ahead<M>(keys + v / kParts * steps * kBlock + v % kParts * kN);
+    for (std::size_t o = 0; o < M::kOperands; ++o, q += kR)
+      for (std::size_t r = 0; r < kR; ++r) {
+        const auto factor = M::broadcast(q + r);
+        for (std::size_t v = 0; v < kV; ++v)
+          sum[r][v] = M::multiply_add(factor, k[v].of[o], sum[r][v]);
       }
-    }
-  } else {
-    const auto* keys = static_cast<const float*>(a.keys) + block * kBlock * a.head_dim;
-    for (std::size_t d = 0; d < a.head_dim; ++d) {
-      for (std::size_t v = 0; v < kParts; ++v) {
-        const VF k = load_f32(keys + d * kBlock + v * kN);
-        for (std::size_t r = 0; r < kR; ++r)
-          sum[r][v] = hn::MulAdd(hn::Set(kF, q[r * a.head_dim + d]), k, sum[r][v]);
-      }
-    }
   }
   for (std::size_t r = 0; r < kR; ++r)
-    for (std::size_t v = 0; v < kParts; ++v) hn::StoreU(sum[r][v], kF, scores[r] + column + v * kN);
+    for (std::size_t v = 0; v < kV; ++v) hn::StoreU(sum[r][v], kF, scores[r] + column + v * kN);
 }
 
 // What the model does to scores before the softmax.
@@ -83,71 +102,68 @@ HWY_INLINE void adjust(const AttendArgs& a, std::size_t row, float* scores, std:
   }
 }
 
-// scores -> exp(scores - new maximum), in place; rows not visible become 0.
-// Returns the factor by which what was summed so far must be scaled.
-HWY_INLINE float soften(const AttendArgs& a, std::size_t row, float* scores, std::size_t first,
-                        std::size_t n) {
+// Tokens that this row does not see.
+HWY_INLINE void hide(const AttendArgs& a, std::size_t row, float* scores, std::size_t first,
+                     std::size_t n) {
   const std::size_t begin = a.begin[row] > first ? a.begin[row] - first : 0;
-  const std::size_t end =
-      a.end[row] < first + n ? (a.end[row] > first ? a.end[row] - first : 0) : n;
-  const float lowest = -HUGE_VALF;
-  for (std::size_t t = 0; t < n && t < begin; ++t) scores[t] = lowest;
-  for (std::size_t t = end; t < n; ++t) scores[t] = lowest;
-
-  VF top = hn::Set(kF, a.max[row]);
-  for (std::size_t t = 0; t < n; t += kN) top = hn::Max(top, load_f32(scores + t));
-  const float m = hn::GetLane(hn::MaxOfLanes(kF, top));
-  if (m == lowest) {  // nothing seen yet, nothing visible here
-    for (std::size_t t = 0; t < n; ++t) scores[t] = 0.0f;
-    return 1.0f;
-  }
-  const VF shift = hn::Set(kF, m);
-  const VF floor = hn::Set(kF, lowest);
-  VF sum = hn::Zero(kF);
+  const std::size_t end = a.end[row] > first ? a.end[row] - first : 0;
+  const VF from = hn::Set(kF, static_cast<float>(begin));
+  const VF to = hn::Set(kF, static_cast<float>(end < n ? end : n));
   for (std::size_t t = 0; t < n; t += kN) {
-    const VF s = load_f32(scores + t);
-    const VF p = hn::IfThenElseZero(hn::Gt(s, floor), hn::Exp(kF, hn::Sub(s, shift)));
-    sum = hn::Add(sum, p);
-    hn::StoreU(p, kF, scores + t);
+    const VF index = hn::Iota(kF, static_cast<float>(t));
+    const auto seen = hn::And(hn::Ge(index, from), hn::Lt(index, to));
+    hn::StoreU(hn::IfThenElse(seen, load_f32(scores + t), hn::Set(kF, -HUGE_VALF)), kF, scores + t);
   }
-  const float old = a.max[row];
-  const float correction = old == lowest ? 0.0f : hn::GetLane(hn::Exp(kF, hn::Set(kF, old - m)));
-  a.max[row] = m;
-  a.sum[row] = a.sum[row] * correction + hn::GetLane(hn::SumOfLanes(kF, sum));
-  return correction;
+}
+
+// scores -> weights exp(score - new maximum), in place, as M multiplies them.
+// correction[r]: the factor by which what was summed so far must be scaled.
+template <class M, std::size_t kR>
+HWY_INLINE void soften(const AttendArgs& a, std::size_t row, float (*scores)[kChunk], std::size_t n,
+                       float* correction) {
+  alignas(64) float shift[16] = {}, change[16] = {};
+  for (std::size_t r = 0; r < kR; ++r) {
+    const float old = a.max[row + r];
+    VF top = hn::Set(kF, old);
+    for (std::size_t t = 0; t < n; t += kN) top = hn::Max(top, load_f32(scores[r] + t));
+    const float m = hn::GetLane(hn::MaxOfLanes(kF, top));
+    a.max[row + r] = m;
+    shift[r] = m == -HUGE_VALF ? 0.0f : m;  // nothing seen yet: every weight is 0
+    change[r] = old - shift[r];
+  }
+  for (std::size_t r = 0; r < kR; r += kN)
+    hn::StoreU(exp_negative(load_f32(change + r)), kF, correction + r);
+  for (std::size_t r = 0; r < kR; ++r) {
+    const VF s = hn::Set(kF, shift[r]);
+    VF sum = hn::Zero(kF);
+    for (std::size_t t = 0; t < n; t += kN) {
+      const VF weight = exp_negative(hn::Sub(load_f32(scores[r] + t), s));
+      sum = hn::Add(sum, M::store_weights(weight, scores[r] + t * M::kOperands / M::kPerWord));
+    }
+    a.sum[row + r] = a.sum[row + r] * correction[r] + hn::GetLane(hn::SumOfLanes(kF, sum));
+  }
 }
 
 // acc[r][d .. d + kV vectors) = acc * correction[r] + sum_t p[r][t] value[t][d ..].
-template <std::size_t kR, std::size_t kV>
-HWY_INLINE void weigh_values(const AttendArgs& a, std::size_t row, std::size_t d,
-                             const float (*p)[kChunk], const float* correction, std::size_t first,
-                             std::size_t n) {
+template <class M, std::size_t kR, std::size_t kV>
+HWY_INLINE void weigh(const AttendArgs& a, std::size_t row, std::size_t d, const float (*p)[kChunk],
+                      const float* correction, const std::uint32_t* values, std::size_t n) {
   VF acc[kR][kV];
   for (std::size_t r = 0; r < kR; ++r)
     for (std::size_t v = 0; v < kV; ++v)
       acc[r][v] = hn::Mul(load_f32(a.acc + (row + r) * a.head_dim + d + v * kN),
                           hn::Set(kF, correction[r]));
-  if (a.bf16) {
-    const auto* values = static_cast<const std::uint16_t*>(a.values) + first * a.head_dim + 2 * d;
-    for (std::size_t t = 0; t < n; t += 2, values += 2 * a.head_dim) {
-      for (std::size_t v = 0; v < kV; ++v) {
-        VF even, odd;
-        split_pairs(values + 2 * v * kN, even, odd);
-        for (std::size_t r = 0; r < kR; ++r) {
-          acc[r][v] = hn::MulAdd(hn::Set(kF, p[r][t]), even, acc[r][v]);
-          acc[r][v] = hn::MulAdd(hn::Set(kF, p[r][t + 1]), odd, acc[r][v]);
-        }
+  const float* factors = p[0];
+  values += d;
+  for (std::size_t s = 0; s < n / M::kPerWord; ++s, values += a.head_dim) {
+    typename M::Operands value[kV];
+    for (std::size_t v = 0; v < kV; ++v) value[v] = load_ahead<M>(values + v * kN);
+    for (std::size_t o = 0; o < M::kOperands; ++o, ++factors)
+      for (std::size_t r = 0; r < kR; ++r) {
+        const auto factor = M::broadcast(factors + r * kChunk);
+        for (std::size_t v = 0; v < kV; ++v)
+          acc[r][v] = M::multiply_add(factor, value[v].of[o], acc[r][v]);
       }
-    }
-  } else {
-    const auto* values = static_cast<const float*>(a.values) + first * a.head_dim + d;
-    for (std::size_t t = 0; t < n; ++t, values += a.head_dim) {
-      for (std::size_t v = 0; v < kV; ++v) {
-        const VF value = load_f32(values + v * kN);
-        for (std::size_t r = 0; r < kR; ++r)
-          acc[r][v] = hn::MulAdd(hn::Set(kF, p[r][t]), value, acc[r][v]);
-      }
-    }
   }
   for (std::size_t r = 0; r < kR; ++r)
     for (std::size_t v = 0; v < kV; ++v)
@@ -167,45 +183,77 @@ HWY_INLINE void weigh_one(const AttendArgs& a, std::size_t row, std::size_t d, c
   a.acc[row * a.head_dim + d] = acc;
 }
 
-template <std::size_t kR>
-HWY_INLINE void attend_tile(const AttendArgs& a, std::size_t row) {
-  std::size_t low = a.begin[row], high = a.end[row];
+// Blocks [block, end) against the rows [row, row + kR).
+template <class M, std::size_t kR>
+HWY_INLINE void attend_tile(const AttendArgs& a, std::size_t row, std::size_t block,
+                            std::size_t end) {
+  std::size_t low = a.begin[row], high = a.end[row], inner_low = low, inner_high = high;
   for (std::size_t r = 1; r < kR; ++r) {
     low = a.begin[row + r] < low ? a.begin[row + r] : low;
     high = a.end[row + r] > high ? a.end[row + r] : high;
+    inner_low = a.begin[row + r] > inner_low ? a.begin[row + r] : inner_low;
+    inner_high = a.end[row + r] < inner_high ? a.end[row + r] : inner_high;
   }
-  if (low >= high) return;
-  const std::size_t blocks_end = (high + kBlock - 1) / kBlock;
-  alignas(64) float scores[kR][kChunk];
-  for (std::size_t b = low / kBlock; b < blocks_end; b += kChunkBlocks) {
-    const std::size_t blocks = blocks_end - b < kChunkBlocks ? blocks_end - b : kChunkBlocks;
+  block = low / kBlock > block ? low / kBlock : block;
+  end = (high + kBlock - 1) / kBlock < end ? (high + kBlock - 1) / kBlock : end;
+  if (block >= end) return;
+
+  alignas(64) float q[kMaxAttendHeadDim * kR];
+  alignas(64) float scores[kR][kChunk], correction[16];
+  M::template store_queries<kR>(a.q + row * a.head_dim, a.head_dim, q);
+  const auto* keys = static_cast<const std::uint32_t*>(a.keys);
+  const auto* values = static_cast<const std::uint32_t*>(a.values);
+  constexpr std::size_t kV = kVectors<kR>;
+  for (std::size_t b = block; b < end; b += kChunkBlocks) {
+    const std::size_t blocks = end - b < kChunkBlocks ? end - b : kChunkBlocks;
     const std::size_t first = b * kBlock, n = blocks * kBlock;
-    for (std::size_t i = 0; i < blocks; ++i) score_block<kR>(a, row, b + i, scores, i * kBlock);
-    float correction[kR];
+    std::size_t t = 0;
+    for (; t + kV * kN <= n; t += kV * kN)
+      score<M, kR, kV>(q, keys, (first + t) / kN, a.head_dim, scores, t);
+    for (; t < n; t += kN) score<M, kR, 1>(q, keys, (first + t) / kN, a.head_dim, scores, t);
     for (std::size_t r = 0; r < kR; ++r) {
       adjust(a, row + r, scores[r], first, n);
-      correction[r] = soften(a, row + r, scores[r], first, n);
+      if (inner_low > first || inner_high < first + n) hide(a, row + r, scores[r], first, n);
     }
+    soften<M, kR>(a, row, scores, n, correction);
+    const std::uint32_t* from = values + first / M::kPerWord * a.head_dim;
     std::size_t d = 0;
-    for (; d + 2 * kN <= a.head_dim; d += 2 * kN)
-      weigh_values<kR, 2>(a, row, d, scores, correction, first, n);
-    for (; d + kN <= a.head_dim; d += kN)
-      weigh_values<kR, 1>(a, row, d, scores, correction, first, n);
+    for (; d + kV * kN <= a.head_dim; d += kV * kN)
+      weigh<M, kR, kV>(a, row, d, scores, correction, from, n);
+    for (; d + kN <= a.head_dim; d += kN) weigh<M, kR, 1>(a, row, d, scores, correction, from, n);
     for (; d < a.head_dim; ++d)
       for (std::size_t r = 0; r < kR; ++r)
         weigh_one(a, row + r, d, scores[r], correction[r], first, n);
   }
 }
 
-void attend(const AttendArgs& a) {
-  std::size_t row = 0;
-  // Eight rows share each load of a block where the registers hold them.
-  if constexpr (kParts == 1) {
-    for (; row + 8 <= a.n_rows; row += 8) attend_tile<8>(a, row);
+template <class M>
+HWY_INLINE void attend_with(const AttendArgs& a) {
+  std::size_t low = ~std::size_t{0}, high = 0;
+  for (std::size_t r = 0; r < a.n_rows; ++r) {
+    if (a.begin[r] >= a.end[r]) continue;
+    low = a.begin[r] < low ? a.begin[r] : low;
+    high = a.end[r] > high ? a.end[r] : high;
   }
-  for (; row + 4 <= a.n_rows; row += 4) attend_tile<4>(a, row);
-  for (; row + 2 <= a.n_rows; row += 2) attend_tile<2>(a, row);
-  for (; row < a.n_rows; ++row) attend_tile<1>(a, row);
+  const std::size_t pass = kPassBytes / (2 * 4 / M::kPerWord * kBlock * a.head_dim) + 1;
+  for (std::size_t b = low / kBlock; b * kBlock < high; b += pass) {
+    std::size_t row = 0;
+    if constexpr (kMaxRows == 8)
+      for (; row + 8 <= a.n_rows; row += 8) attend_tile<M, 8>(a, row, b, b + pass);
+    for (; row + 4 <= a.n_rows; row += 4) attend_tile<M, 4>(a, row, b, b + pass);
+    for (; row + 2 <= a.n_rows; row += 2) attend_tile<M, 2>(a, row, b, b + pass);
+    for (; row < a.n_rows; ++row) attend_tile<M, 1>(a, row, b, b + pass);
+  }
+}
+
+void attend(const AttendArgs& a) {
+  a.bf16 ? attend_with<MultiplyBf16>(a) : attend_with<MultiplyF32>(a);
+}
+
+// A dot product of pairs takes whole vectors of dimensions.
+template <class Dot>
+HWY_INLINE void attend_pairs(const AttendArgs& a) {
+  a.bf16&& a.head_dim % kN == 0 ? attend_with<MultiplyPairs<Dot>>(a) : attend(a);
 }
 
 }  // namespace

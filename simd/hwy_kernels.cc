@@ -198,11 +198,31 @@ constexpr Kernels kTable = {isa_name(), matmul,       attend, rms_norm, rotate,
                             layer_norm, activate,     add,    to_f32,   to_bf16,
                             all_finite, quantise_row, nullptr};
 
+#if HWY_TARGET == HWY_AVX3
+void attend_bf16(const AttendArgs& a) {
+  attend_pairs<DotAvx512>(a);
+}
+
+constexpr Kernels with_bf16() {
+  Kernels t = kTable;
+  t.name = "avx512_bf16";
+  t.attend = attend_bf16;
+  return t;
+}
+constexpr Kernels kBf16Table = with_bf16();
+#endif
+
 }  // namespace
 
 const Kernels* table() {
   return &kTable;
 }
+
+#if HWY_TARGET == HWY_AVX3
+const Kernels* bf16_table() {
+  return &kBf16Table;
+}
+#endif
 
 }  // namespace pc::simd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -211,6 +231,19 @@ HWY_AFTER_NAMESPACE();
 namespace pc::simd {
 
 HWY_EXPORT(table);
+
+// AVX512_BF16's dot product of pairs. AMD's multiplies twice what FMA does in a
+// cycle; on Intel's (Sapphire Rapids) one takes longer than to widen and FMA,
+// so there it runs only when asked for (docs/adr/0015-attention-kernels.md).
+enum class Bf16Dot { kNone, kSlow, kFast };
+
+static Bf16Dot bf16_dot() {
+#if HWY_TARGETS & HWY_AVX3
+  if (__builtin_cpu_supports("avx512bf16"))
+    return __builtin_cpu_is("amd") ? Bf16Dot::kFast : Bf16Dot::kSlow;
+#endif
+  return Bf16Dot::kNone;
+}
 
 // Fills `out` with the tables this CPU runs, best first; returns how many.
 std::size_t hwy_tables(const Kernels** out, std::size_t capacity);
@@ -223,7 +256,16 @@ std::size_t hwy_tables(const Kernels** out, std::size_t capacity) {
     const std::int64_t target = targets & -targets;
     hwy::SetSupportedTargetsForTest(target);
     hwy::GetChosenTarget().Update(target);
-    out[n++] = HWY_DYNAMIC_DISPATCH(table)();
+    const Kernels* table = HWY_DYNAMIC_DISPATCH(table)();
+#if HWY_TARGETS & HWY_AVX3
+    if (target == HWY_AVX3 && bf16_dot() == Bf16Dot::kFast && n + 1 < capacity)
+      out[n++] = N_AVX3::bf16_table();
+#endif
+    out[n++] = table;
+#if HWY_TARGETS & HWY_AVX3
+    if (target == HWY_AVX3 && bf16_dot() == Bf16Dot::kSlow && n < capacity)
+      out[n++] = N_AVX3::bf16_table();
+#endif
   }
   hwy::SetSupportedTargetsForTest(0);
   hwy::GetChosenTarget().Update(hwy::SupportedTargets());

@@ -32,6 +32,9 @@ struct MatmulArgs {
   bool accumulate;  // add to y instead of overwriting it
 };
 
+// Bounds a kernel's scratch on the stack.
+inline constexpr std::size_t kMaxAttendHeadDim = 512;
+
 // Rows of queries against one run of packed keys and values (modules/kv.h),
 // folded into a running softmax (m, l, acc): Milakov & Gimelshein 2018
 // (arXiv 1805.02867); as in FlashAttention, scores never leave the cache.
@@ -45,7 +48,7 @@ struct AttendArgs {
   float* sum;                  // [n_rows] running sum of exponentials
   float* acc;                  // [n_rows, head_dim] running weighted values
   std::size_t n_rows;
-  std::size_t head_dim;  // even
+  std::size_t head_dim;  // even, at most kMaxAttendHeadDim
   bool bf16;             // packed type: bf16 pairs, or f32
   // What may change a score s of row r against the key at block row t:
   float softcap;        // s -> softcap * tanh(s / softcap), unless 0; first
@@ -113,6 +116,7 @@ struct Kernels {
   const char* name;  // "avx2": the value that PC_ISA takes
 
   void (*matmul)(const MatmulArgs& args);
+  // "avx512_bf16" rounds q and the softmax's weights to bf16 where the planes are bf16.
   void (*attend)(const AttendArgs& args);
 
   // y[i] = x[i] / sqrt(mean(x^2) + eps) * weight[i]; y may be x. [n]

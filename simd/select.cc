@@ -17,7 +17,7 @@ namespace {
 // or a lower one, as far as this CPU has them (AVX-512 came before VNNI).
 auto packed_product([[maybe_unused]] const char* name) -> decltype(Kernels::matmul_packed) {
 #if defined(__x86_64__)
-  const bool avx512 = std::strcmp(name, "avx512") == 0;
+  const bool avx512 = std::strncmp(name, "avx512", 6) == 0;
   if (avx512 && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vnni"))
     return matmul_packed_vnni;
   if (avx512 || std::strcmp(name, "avx2") == 0) return matmul_packed_avx2;

@@ -101,115 +101,6 @@ TEST_CASE("matmul agrees with scalar") {
   });
 }
 
-// A packed run with its plain twin.
-struct Packed {
-  std::vector<std::uint8_t> keys, values;
-};
-
-Packed pack(const std::vector<float>& k, const std::vector<float>& v, std::size_t n, std::size_t hd,
-            bool bf16) {
-  const std::size_t blocks = (n + 15) / 16, element = bf16 ? 2 : 4;
-  Packed p{std::vector<std::uint8_t>(blocks * 16 * hd * element),
-           std::vector<std::uint8_t>(blocks * 16 * hd * element)};
-  const auto put = [&](std::vector<std::uint8_t>& plane, std::size_t index, float x) {
-    if (bf16) {
-      const std::uint16_t h = bf16_from_f32(x);
-      std::memcpy(plane.data() + 2 * index, &h, 2);
-    } else {
-      std::memcpy(plane.data() + 4 * index, &x, 4);
-    }
-  };
-  for (std::size_t t = 0; t < n; ++t) {
-    for (std::size_t d = 0; d < hd; ++d) {
-      const std::size_t block = t / 16 * 16 * hd;
-      put(p.keys, bf16 ? block + (d / 2 * 16 + t % 16) * 2 + d % 2 : block + d * 16 + t % 16,
-          k[t * hd + d]);
-      put(p.values, bf16 ? (t / 2 * hd + d) * 2 + t % 2 : t * hd + d, v[t * hd + d]);
-    }
-  }
-  return p;
-}
-
-struct State {
-  std::vector<float> max, sum, acc, slope, origin;
-  float softcap = 0.0f;
-  State(std::size_t rows, std::size_t hd)
-      : max(rows, -std::numeric_limits<float>::infinity()), sum(rows, 0.0f), acc(rows * hd, 0.0f) {}
-  AttendArgs args(const Packed& p, const float* q, const std::vector<std::uint32_t>& begin,
-                  const std::vector<std::uint32_t>& end, std::size_t hd, bool bf16) {
-    return {q,          p.keys.data(), p.values.data(), begin.data(), end.data(), max.data(),
-            sum.data(), acc.data(),    max.size(),      hd,           bf16,       softcap,
-            slope.empty() ? nullptr : slope.data(),     origin.data()};
-  }
-};
-
-TEST_CASE("attend agrees with scalar and with a plain softmax") {
-  Random random(2);
-  for (const Kernels* table : supported_kernels()) {
-    INFO("isa " << table->name);
-    for (int round = 0; round < 120; ++round) {
-      const bool bf16 = random.chance(0.5);
-      const std::size_t hd = 2 * random.between(1, 40);
-      const std::size_t n = random.between(1, 300), rows = random.between(1, 11);
-      auto k = random.floats(n * hd, 2.0f), v = random.floats(n * hd);
-      if (bf16) {
-        for (auto* plane : {&k, &v})
-          for (float& x : *plane) x = f32_from_bf16(bf16_from_f32(x));
-      }
-      const auto q = random.floats(rows * hd);
-      const Packed packed = pack(k, v, n, hd, bf16);
-      std::vector<std::uint32_t> begin(rows), end(rows);
-      for (std::size_t r = 0; r < rows; ++r) {
-        begin[r] = random.chance(0.5) ? 0 : random.below(static_cast<std::uint32_t>(n));
-        end[r] = random.between(0, static_cast<std::uint32_t>(n));
-      }
-      State state(rows, hd);
-      state.softcap = random.chance(0.5) ? 0.0f : 1.5f;
-      if (random.chance(0.5)) {
-        state.slope = random.floats(rows, 0.5f);
-        for (std::size_t r = 0; r < rows; ++r)
-          state.origin.push_back(-static_cast<float>(random.below(400)));
-      }
-      // In two calls, so that the running state is carried over a split.
-      const std::uint32_t cut = random.below(static_cast<std::uint32_t>(n + 1));
-      auto first_end = end, second_begin = begin;
-      for (auto& e : first_end) e = std::min(e, cut);
-      for (auto& b : second_begin) b = std::max(b, cut);
-      table->attend(state.args(packed, q.data(), begin, first_end, hd, bf16));
-      table->attend(state.args(packed, q.data(), second_begin, end, hd, bf16));
-      for (std::size_t r = 0; r < rows; ++r) {
-        double top = -std::numeric_limits<double>::infinity(), total = 0.0;
-        std::vector<double> score(n), out(hd, 0.0);
-        for (std::size_t t = begin[r]; t < end[r]; ++t) {
-          for (std::size_t d = 0; d < hd; ++d)
-            score[t] += static_cast<double>(q[r * hd + d]) * k[t * hd + d];
-          if (state.softcap != 0.0f)
-            score[t] = state.softcap * std::tanh(score[t] / state.softcap);
-          if (!state.slope.empty())
-            score[t] += state.slope[r] * (static_cast<double>(state.origin[r]) + t);
-          top = std::max(top, score[t]);
-        }
-        for (std::size_t t = begin[r]; t < end[r]; ++t) total += std::exp(score[t] - top);
-        for (std::size_t t = begin[r]; t < end[r]; ++t)
-          for (std::size_t d = 0; d < hd; ++d)
-            out[d] += std::exp(score[t] - top) / total * v[t * hd + d];
-        if (begin[r] >= end[r]) {
-          REQUIRE(state.sum[r] == 0.0f);
-          continue;
-        }
-        // A score's rounding (hd products of magnitude <= 2, a bias of at most
-        // 0.5 * 700) scales a weight by exp of it; |v| <= 1; the sums of n terms
-        // add n roundings.
-        const double bias = state.slope.empty() ? 0.0 : 4.0 * 350.0;
-        const double tolerance =
-            kEps * (4.0 * static_cast<double>(hd) * 2.0 + bias + static_cast<double>(n) + 16.0);
-        for (std::size_t d = 0; d < hd; ++d)
-          REQUIRE(std::fabs(state.acc[r * hd + d] / state.sum[r] - out[d]) <= tolerance);
-      }
-    }
-  }
-}
-
 TEST_CASE("element-wise kernels agree with scalar") {
   Random random(3);
   for_each_table([&](const Kernels& isa) {
@@ -245,7 +136,8 @@ TEST_CASE("element-wise kernels agree with scalar") {
           // erf is good to 1.5e-7 absolute, and 1 + erf to another rounding, times
           // |x| / 2: within the promised 3e-7 of |x|.
           for (std::size_t i = 0; i < n; ++i)
-            REQUIRE(std::fabs(a[i] - b[i]) <= 16 * kEps * std::fabs(b[i]) + 3e-7f * std::fabs(x[i]));
+            REQUIRE(std::fabs(a[i] - b[i]) <=
+                    16 * kEps * std::fabs(b[i]) + 3e-7f * std::fabs(x[i]));
         }
       }
 

@@ -1,0 +1,78 @@
+#include "tests/simd/attend_stand_in.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "tests/simd/attend_stand_in.cc"
+// foreach_target.h comes first.
+// clang-format off
+#include <hwy/foreach_target.h>
+
+#include <hwy/highway.h>
+// clang-format on
+
+#include "simd/attend-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace pc::simd::HWY_NAMESPACE {
+namespace {
+
+struct DotOfParts {
+  static HWY_INLINE VF add(VF sum, VU a, VU b) {
+    const VU high = hn::Set(kU, 0xffff0000u);
+    sum = hn::MulAdd(hn::BitCast(kF, hn::ShiftLeft<16>(a)), hn::BitCast(kF, hn::ShiftLeft<16>(b)),
+                     sum);
+    return hn::MulAdd(hn::BitCast(kF, hn::And(a, high)), hn::BitCast(kF, hn::And(b, high)), sum);
+  }
+  static HWY_INLINE V16 round(VF x) {
+    const VU bits = hn::BitCast(kU, x), odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(kU, 1u));
+    const VU rounded = hn::ShiftRight<16>(hn::Add(bits, hn::Add(odd, hn::Set(kU, 0x7fffu))));
+    return hn::DemoteTo(k16, hn::BitCast(hn::RebindToSigned<DU>(), rounded));
+  }
+};
+
+#if HWY_TARGET == HWY_SCALAR  // vectors of one hold no pairs
+constexpr std::size_t kPairLanes = 0;
+void attend_parts(const AttendArgs& a) {
+  attend(a);
+}
+#else
+constexpr std::size_t kPairLanes = kN;
+void attend_parts(const AttendArgs& a) {
+  attend_pairs<DotOfParts>(a);
+}
+#endif
+
+void exp_all(const float* x, std::size_t n, float* y) {
+  for (std::size_t i = 0; i < n; i += kN) hn::StoreU(exp_negative(load_f32(x + i)), kF, y + i);
+}
+
+}  // namespace
+
+const AttendStandIn* attend_stand_in() {
+  static const AttendStandIn kStandIn = {hwy::TargetName(HWY_TARGET), kPairLanes, attend_parts,
+                                         exp_all};
+  return &kStandIn;
+}
+
+}  // namespace pc::simd::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace pc::simd {
+
+HWY_EXPORT(attend_stand_in);
+
+std::vector<AttendStandIn> attend_stand_ins() {
+  std::vector<AttendStandIn> all;
+  for (std::int64_t targets = hwy::SupportedTargets() & HWY_TARGETS; targets != 0;
+       targets &= targets - 1) {
+    hwy::SetSupportedTargetsForTest(targets & -targets);
+    hwy::GetChosenTarget().Update(targets & -targets);
+    all.push_back(*HWY_DYNAMIC_DISPATCH(attend_stand_in)());
+  }
+  hwy::SetSupportedTargetsForTest(0);
+  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  return all;
+}
+
+}  // namespace pc::simd
+#endif
