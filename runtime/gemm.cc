@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 #include <tuple>
+#include <utility>
 
 #include "base/aligned_buffer.h"
 #include "base/bytes.h"  // align_up
@@ -26,6 +27,10 @@ constexpr std::uint32_t kRowsPerTask = 64;
 // Panels that a task of the packed path takes at most: its share of x comes
 // from a cache once for all of them.
 constexpr std::uint32_t kPanelsPerTask = 16;
+
+// Groups of 32 activations, of all rows, that a task rounds to 8 bits: about
+// 10 us. One row of less than twice that is not worth waking a thread.
+constexpr std::uint32_t kGroupsPerTask = 512;
 
 simd::Type type_of(const pc_tensor& w) {
   return static_cast<simd::Type>(w.dtype);
@@ -211,21 +216,41 @@ Gemm::Gemm(Gemm&&) noexcept = default;
 
 Status Gemm::linear(const float* x, std::uint32_t m, const pc_tensor& w, bool accumulate,
                     float* y) {
-  const std::byte* panels = packed_ ? packed_->find(w.data) : nullptr;
-  if (kernels_->amx && m >= simd::kAmxFewestRows && (panels || type_of(w) == simd::Type::kBf16)) {
-    tiles(x, m, w, panels ? panels : static_cast<const std::byte*>(w.data), accumulate, y);
-    return ok();
+  const Product one{&w, y};
+  return linear(x, m, {&one, 1}, accumulate);
+}
+
+Status Gemm::linear(const float* x, std::uint32_t m, std::span<const Product> products,
+                    bool accumulate) {
+  bool quantised = false, arranged = false;
+  for (const auto& [w, y] : products) {
+    const std::byte* panels = packed_ ? packed_->find(w->data) : nullptr;
+    if (kernels_->amx && m >= simd::kAmxFewestRows &&
+        (panels || type_of(*w) == simd::Type::kBf16)) {
+      if (!std::exchange(arranged, true)) arrange(x, m, w->cols);
+      tiles(m, *w, panels ? panels : static_cast<const std::byte*>(w->data), accumulate, y);
+    } else if (panels) {
+      if (!std::exchange(quantised, true)) quantise(x, m, w->cols);
+      integers(m, *w, panels, accumulate, y);
+    } else {
+      PC_CHECK_OK(widened(x, m, *w, accumulate, y));
+    }
   }
-  if (!panels) return widened(x, m, w, accumulate, y);
-  integers(x, m, w, panels, accumulate, y);
   return ok();
 }
 
-void Gemm::integers(const float* x, std::uint32_t m, const pc_tensor& w, const std::byte* panels,
-                    bool accumulate, float* y) {
-  parallel_.for_each(m, [&](std::uint32_t row, std::uint32_t) {
-    kernels_->quantise_row({x + std::size_t{row} * w.cols, x_int8_.data(), m, row, w.cols});
+// Tasks are runs of columns: rows next to each other share cache lines of a tile.
+void Gemm::quantise(const float* x, std::uint32_t m, std::uint32_t k) {
+  const std::uint32_t n = k / simd::kPackGroup;
+  const std::uint32_t each = std::clamp(kGroupsPerTask / m, 4u, n);
+  parallel_.for_each((n - 1) / each + 1, [&](std::uint32_t task, std::uint32_t) {
+    const std::uint32_t first = task * each;
+    kernels_->quantise({x, x_int8_.data(), m, k, first, std::min(first + each, n)});
   });
+}
+
+void Gemm::integers(std::uint32_t m, const pc_tensor& w, const std::byte* panels, bool accumulate,
+                    float* y) {
   const std::uint32_t n = (w.rows - 1) / simd::kPanelRows + 1;
   const std::uint32_t each = std::clamp(n / (4 * parallel_.n_threads()), 1u, kPanelsPerTask);
   parallel_.for_each((n - 1) / each + 1, [&](std::uint32_t task, std::uint32_t) {
@@ -235,11 +260,14 @@ void Gemm::integers(const float* x, std::uint32_t m, const pc_tensor& w, const s
   });
 }
 
-void Gemm::tiles(const float* x, std::uint32_t m, const pc_tensor& w, const std::byte* data,
-                 bool accumulate, float* y) {
+void Gemm::arrange(const float* x, std::uint32_t m, std::uint32_t k) {
   parallel_.for_each(m, [&](std::uint32_t row, std::uint32_t) {
-    kernels_->amx->tile_row({x + std::size_t{row} * w.cols, x_tiles_.data(), row, w.cols});
+    kernels_->amx->tile_row({x + std::size_t{row} * k, x_tiles_.data(), row, k});
   });
+}
+
+void Gemm::tiles(std::uint32_t m, const pc_tensor& w, const std::byte* data, bool accumulate,
+                 float* y) {
   constexpr std::uint32_t kMost = simd::kAmxPanels;
   const std::uint32_t n = (w.rows - 1) / simd::kPanelRows + 1;
   const std::uint32_t each = std::clamp(n / (4 * parallel_.n_threads()), 1u, kMost);

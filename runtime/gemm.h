@@ -19,6 +19,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 
 #include "base/aligned_buffer.h"
 #include "base/status.h"
@@ -47,13 +48,22 @@ class Gemm {
   // x [m, w.cols] f32 contiguous; y [m, w.rows] f32 contiguous; accumulate: add to y.
   Status linear(const float* x, std::uint32_t m, const pc_tensor& w, bool accumulate, float* y);
 
+  // Several products of the same x, which is rounded for the kernels but once.
+  struct Product {
+    const pc_tensor* w;
+    float* y;
+  };
+  Status linear(const float* x, std::uint32_t m, std::span<const Product> products,
+                bool accumulate);
+
  private:
   struct OneDnn;
   static std::unique_ptr<OneDnn> make_onednn(std::uint32_t max_rows, std::uint32_t max_k);
-  void integers(const float* x, std::uint32_t m, const pc_tensor& w, const std::byte* panels,
-                bool accumulate, float* y);
-  void tiles(const float* x, std::uint32_t m, const pc_tensor& w, const std::byte* data,
-             bool accumulate, float* y);
+  void quantise(const float* x, std::uint32_t m, std::uint32_t k);
+  void integers(std::uint32_t m, const pc_tensor& w, const std::byte* panels, bool accumulate,
+                float* y);
+  void arrange(const float* x, std::uint32_t m, std::uint32_t k);
+  void tiles(std::uint32_t m, const pc_tensor& w, const std::byte* data, bool accumulate, float* y);
   Status widened(const float* x, std::uint32_t m, const pc_tensor& w, bool accumulate, float* y);
   void small(const float* x, std::uint32_t m, const pc_tensor& w, bool accumulate, float* y) const;
 

@@ -223,9 +223,12 @@ Status Transformer::block(std::uint32_t index) {
 // x += Wo attention(rotate(Wq h), rotate(Wk h), Wv h)
 Status Transformer::attention(std::uint32_t index, const float* h) {
   const pc_layer& layer = desc_.layers[index];
-  PC_CHECK_OK(linear(h, layer.wq, layer.bq, false, q_.data()));
-  PC_CHECK_OK(linear(h, layer.wk, layer.bk, false, k_.data()));
-  PC_CHECK_OK(linear(h, layer.wv, layer.bv, false, v_.data()));
+  const Gemm::Product products[] = {
+      {&layer.wq, q_.data()}, {&layer.wk, k_.data()}, {&layer.wv, v_.data()}};
+  PC_CHECK_OK(gemm_.linear(h, n_tokens(), products, false));
+  add_bias(layer.bq, q_.data());
+  add_bias(layer.bk, k_.data());
+  add_bias(layer.bv, v_.data());
   store_keys_and_values(index);
   attention_.run(index, q_.data(), mixed_.data());
   return add_branch(mixed_.data(), layer.wo, layer.bo, layer.attn_post_norm);
@@ -235,8 +238,10 @@ Status Transformer::attention(std::uint32_t index, const float* h) {
 Status Transformer::feed_forward(const pc_layer& layer, const float* h) {
   const bool gated = layer.w_gate.data != nullptr;
   const auto activation = static_cast<simd::Activation>(desc_.activation);
-  PC_CHECK_OK(linear(h, layer.w_up, layer.b_up, false, up_.data()));
-  if (gated) PC_CHECK_OK(linear(h, layer.w_gate, layer.b_gate, false, gate_.data()));
+  const Gemm::Product products[] = {{&layer.w_up, up_.data()}, {&layer.w_gate, gate_.data()}};
+  PC_CHECK_OK(gemm_.linear(h, n_tokens(), std::span(products, gated ? 2 : 1), false));
+  add_bias(layer.b_up, up_.data());
+  if (gated) add_bias(layer.b_gate, gate_.data());
   float* inner = gated ? gate_.data() : up_.data();
   parallel_.for_each(n_tokens(), [&](std::uint32_t i, std::uint32_t) {
     const std::size_t row = std::size_t{i} * desc_.d_ffn;
@@ -248,8 +253,11 @@ Status Transformer::feed_forward(const pc_layer& layer, const float* h) {
 // x += residual_scale * norm(W h + b)
 Status Transformer::add_branch(const float* h, const pc_tensor& w, const pc_tensor& bias,
                                const pc_tensor& post_norm) {
-  if (!post_norm.data && desc_.residual_scale == 1.0f) return linear(h, w, bias, true, x_.data());
-  PC_CHECK_OK(linear(h, w, bias, false, branch_.data()));
+  const bool direct = !post_norm.data && desc_.residual_scale == 1.0f;
+  float* y = direct ? x_.data() : branch_.data();
+  PC_CHECK_OK(gemm_.linear(h, n_tokens(), w, direct, y));
+  add_bias(bias, y);
+  if (direct) return ok();
   parallel_.for_each(n_tokens(), [&](std::uint32_t i, std::uint32_t) {
     const std::size_t row = std::size_t{i} * desc_.d_model;
     if (post_norm.data) norm_row(post_norm, {}, branch_.data() + row, branch_.data() + row);
@@ -258,15 +266,11 @@ Status Transformer::add_branch(const float* h, const pc_tensor& w, const pc_tens
   return ok();
 }
 
-Status Transformer::linear(const float* x, const pc_tensor& w, const pc_tensor& bias,
-                           bool accumulate, float* y) {
-  PC_CHECK_OK(gemm_.linear(x, n_tokens(), w, accumulate, y));
-  if (bias.data) {
-    for (std::uint32_t i = 0; i < n_tokens(); ++i) {
-      kernels_.add(vector_of(bias), 1.0f, w.rows, y + std::size_t{i} * w.rows);
-    }
-  }
-  return ok();
+// bias [n], y [n_tokens, n]; a bias that is not there is none.
+void Transformer::add_bias(const pc_tensor& bias, float* y) const {
+  if (!bias.data) return;
+  for (std::uint32_t i = 0; i < n_tokens(); ++i)
+    kernels_.add(vector_of(bias), 1.0f, bias.cols, y + std::size_t{i} * bias.cols);
 }
 
 // The residual stream's rows normed into y; where the model has no norm there, x itself.

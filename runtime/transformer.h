@@ -65,8 +65,7 @@ class Transformer {
   Status feed_forward(const pc_layer& layer, const float* h);
   Status add_branch(const float* h, const pc_tensor& w, const pc_tensor& bias,
                     const pc_tensor& post_norm);
-  Status linear(const float* x, const pc_tensor& w, const pc_tensor& bias, bool accumulate,
-                float* y);
+  void add_bias(const pc_tensor& bias, float* y) const;
   void embed();
   const float* normed(const pc_tensor& weight, const pc_tensor& bias, float* y);
   void norm_row(const pc_tensor& weight, const pc_tensor& bias, const float* x, float* y) const;

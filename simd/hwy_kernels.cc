@@ -194,9 +194,8 @@ constexpr const char* isa_name() {
   }
 }
 
-constexpr Kernels kTable = {isa_name(), matmul,       attend, rms_norm, rotate,
-                            layer_norm, activate,     add,    to_f32,   to_bf16,
-                            all_finite, quantise_row, nullptr};
+constexpr Kernels kTable = {isa_name(), matmul, attend,  rms_norm,   rotate,   layer_norm, activate,
+                            add,        to_f32, to_bf16, all_finite, quantise, nullptr};
 
 #if HWY_TARGET == HWY_AVX3
 void attend_bf16(const AttendArgs& a) {

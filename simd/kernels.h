@@ -63,12 +63,14 @@ enum class Activation : std::uint32_t {
   kGeluTanh = 2,  // x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
 };
 
-// One row of activations to 8 bits (simd/quantised_rows.h).
+// The columns [32 * group_begin, 32 * group_end) of activations to 8 bits
+// (simd/quantised_rows.h). Calls for other columns write other cache lines, but
+// for the first and last.
 struct QuantiseArgs {
-  const float* x;      // [k], a multiple of 32
-  std::byte* dst;      // all m rows: quantised_bytes(m, k)
-  std::size_t m, row;  // row < m
-  std::size_t k;
+  const float* x;    // [m, k]
+  std::byte* dst;    // quantised_bytes(m, k)
+  std::size_t m, k;  // k a multiple of 32
+  std::size_t group_begin, group_end;
 };
 
 // y[i][j] (+)= sum_k x[i][k] * w[j][k] for the rows j of packed panels
@@ -146,7 +148,7 @@ struct Kernels {
   // No element is infinite or NaN (n as for to_f32); one pass, as fast as memory.
   bool (*all_finite)(const void* src, Type type, std::size_t n);
 
-  void (*quantise_row)(const QuantiseArgs& args);  // equal bit for bit in all tables
+  void (*quantise)(const QuantiseArgs& args);  // equal bit for bit in all tables
   // Null where the instruction set has no integer products here.
   void (*matmul_packed)(const PackedMatmulArgs& args);
   const AmxKernels* amx = nullptr;  // null: no tiles of bf16

@@ -7,7 +7,7 @@
 namespace pc::simd {
 
 void matmul_packed_scalar(const PackedMatmulArgs& args);
-void quantise_row_scalar(const QuantiseArgs& args);
+void quantise_scalar(const QuantiseArgs& args);
 
 #if defined(__x86_64__)
 void matmul_packed_avx2(const PackedMatmulArgs& args);  // AVX2, FMA, F16C

@@ -64,33 +64,38 @@ HWY_INLINE float magnitude32(const float* x) {
   return magnitude;
 }
 
-void quantise_row(const QuantiseArgs& a) {
-  const RowPlace place = place_of_row(a.m, a.row, a.k);
-  const std::size_t second_parts = first_parts_bytes(a.m, a.k);
-  std::byte* codes = a.dst + place.codes;
-  std::byte* notes = a.dst + place.notes;
-  for (std::size_t c = 0; c < a.k; c += 32, codes += place.step, notes += place.step) {
-    const float* x = a.x + c;
-    const float largest = magnitude32(x);
-    const bool finite = largest < __builtin_inff();
-    RowNote note{finite ? 0.0f : __builtin_nanf(""), 0, 0, 0, 0};
-    if (finite && largest >= kQuantisedFloor) {
-      const VF inverse = hn::Set(kF, 127.0f / largest);
-      const auto scaled = [=](std::size_t i) { return hn::Mul(load_f32(x + i), inverse); };
-      note = round32(scaled, largest / 127.0f, codes);
-      if (energy32(x, inverse) < kFineEnough) {
-        note.finer = 1;
-        const auto left = [=](std::size_t i) {
-          const VF v = scaled(i);
-          return hn::Mul(hn::Sub(v, hn::Round(v)), hn::Set(kF, kFiner));
-        };
-        const RowNote second = round32(left, note.scale / kFiner, codes + second_parts);
-        __builtin_memcpy(notes + second_parts, &second, sizeof second);
-      }
-    } else {
-      __builtin_memset(codes, 0, 32);
+// One group of one row, and its second part where it needs one.
+HWY_INLINE void quantise32(const float* x, std::byte* codes, std::byte* notes,
+                           std::size_t second_parts) {
+  const float largest = magnitude32(x);
+  const bool finite = largest < __builtin_inff();
+  RowNote note{finite ? 0.0f : __builtin_nanf(""), 0, 0, 0, 0};
+  if (finite && largest >= kQuantisedFloor) {
+    const VF inverse = hn::Set(kF, 127.0f / largest);
+    const auto scaled = [=](std::size_t i) { return hn::Mul(load_f32(x + i), inverse); };
+    note = round32(scaled, largest / 127.0f, codes);
+    if (energy32(x, inverse) < kFineEnough) {
+      note.finer = 1;
+      const auto left = [=](std::size_t i) {
+        const VF v = scaled(i);
+        return hn::Mul(hn::Sub(v, hn::Round(v)), hn::Set(kF, kFiner));
+      };
+      const RowNote second = round32(left, note.scale / kFiner, codes + second_parts);
+      __builtin_memcpy(notes + second_parts, &second, sizeof second);
     }
-    __builtin_memcpy(notes, &note, sizeof note);
+  } else {
+    __builtin_memset(codes, 0, 32);
+  }
+  __builtin_memcpy(notes, &note, sizeof note);
+}
+
+void quantise(const QuantiseArgs& a) {
+  const std::size_t second_parts = first_parts_bytes(a.m, a.k);
+  for (std::size_t i = 0; i < a.m; ++i) {
+    const RowPlace place = place_of_row(a.m, i, a.k);
+    for (std::size_t g = a.group_begin; g < a.group_end; ++g)
+      quantise32(a.x + i * a.k + 32 * g, a.dst + place.codes + g * place.step,
+                 a.dst + place.notes + g * place.step, second_parts);
   }
 }
 

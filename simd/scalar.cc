@@ -153,7 +153,7 @@ const Kernels kScalarKernels = {"scalar",
                                 to_f32,
                                 to_bf16,
                                 all_finite,
-                                quantise_row_scalar,
+                                quantise_scalar,
                                 matmul_packed_scalar};
 
 }  // namespace pc::simd

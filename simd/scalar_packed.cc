@@ -59,16 +59,18 @@ void put_part(const Part& part, std::byte* codes, std::byte* note) {
 
 }  // namespace
 
-void quantise_row_scalar(const QuantiseArgs& a) {
-  const RowPlace place = place_of_row(a.m, a.row, a.k);
+void quantise_scalar(const QuantiseArgs& a) {
   const std::size_t second_parts = first_parts_bytes(a.m, a.k);
-  for (std::size_t g = 0; g < a.k / kPackGroup; ++g) {
-    std::byte* codes = a.dst + place.codes + g * place.step;
-    std::byte* note = a.dst + place.notes + g * place.step;
-    Part first, second;
-    quantise_group(a.x + g * kPackGroup, first, second);
-    put_part(first, codes, note);
-    if (first.note.finer) put_part(second, codes + second_parts, note + second_parts);
+  for (std::size_t i = 0; i < a.m; ++i) {
+    const RowPlace place = place_of_row(a.m, i, a.k);
+    for (std::size_t g = a.group_begin; g < a.group_end; ++g) {
+      std::byte* codes = a.dst + place.codes + g * place.step;
+      std::byte* note = a.dst + place.notes + g * place.step;
+      Part first, second;
+      quantise_group(a.x + i * a.k + g * kPackGroup, first, second);
+      put_part(first, codes, note);
+      if (first.note.finer) put_part(second, codes + second_parts, note + second_parts);
+    }
   }
 }
 
