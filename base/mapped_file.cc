@@ -26,6 +26,15 @@ FileIdentity identity_of(const struct stat& st) {
           to_ns(st.st_ctim)};
 }
 
+// Whole pages around the bytes.
+void advise(std::span<const std::byte> bytes, int advice) {
+  if (bytes.empty()) return;
+  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<std::uintptr_t>(bytes.data());
+  const std::uintptr_t skipped = begin % page;
+  ::madvise(const_cast<std::byte*>(bytes.data() - skipped), bytes.size() + skipped, advice);
+}
+
 }  // namespace
 
 MappedFile::~MappedFile() {
@@ -73,15 +82,35 @@ Result<MappedFile> MappedFile::map(int fd, std::uint64_t size_bytes, const std::
 }
 
 void MappedFile::will_need(std::size_t offset, std::size_t n) const {
-  if (offset >= size_) return;
-  const std::size_t page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-  const std::size_t begin = offset / page * page;
-  const std::size_t end = offset + std::min(n, size_ - offset);
-  ::madvise(const_cast<std::byte*>(data_) + begin, end - begin, MADV_WILLNEED);
+  if (offset < size_) pc::will_need(bytes().subspan(offset, std::min(n, size_ - offset)));
 }
 
 void MappedFile::let_go() const {
   if (data_) ::madvise(const_cast<std::byte*>(data_), size_, MADV_DONTNEED);
+}
+
+void will_need(std::span<const std::byte> bytes) {
+  // The smallest that a kernel takes at once is its read-ahead, 128 KiB where
+  // nobody set it; asked for more it reads that much and forgets the rest.
+  constexpr std::size_t kPiece = 128 << 10;
+  for (; bytes.size() > kPiece; bytes = bytes.subspan(kPiece))
+    advise(bytes.first(kPiece), MADV_WILLNEED);
+  advise(bytes, MADV_WILLNEED);
+}
+
+void populate(std::span<const std::byte> bytes) {
+#ifdef MADV_POPULATE_READ
+  advise(bytes, MADV_POPULATE_READ);
+#else
+  will_need(bytes);
+#endif
+}
+
+bool is_resident(const std::byte* byte) {
+  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  unsigned char resident = 1;
+  const std::byte* begin = byte - reinterpret_cast<std::uintptr_t>(byte) % page;
+  return ::mincore(const_cast<std::byte*>(begin), 1, &resident) != 0 || (resident & 1) != 0;
 }
 
 }  // namespace pc

@@ -71,4 +71,15 @@ class MappedFile {
   FileIdentity identity_;
 };
 
+// Both take the pages that hold some of these bytes, of a mapping or not, and are
+// hints: a failure changes nothing. will_need() has them read without waiting for
+// it, in pieces of at most what the kernel takes at once (it drops the rest);
+// populate() waits, and maps them, so that touching them faults no more.
+void will_need(std::span<const std::byte> bytes);
+
+void populate(std::span<const std::byte> bytes);
+
+// Does the page that holds this byte lie in memory? True where it cannot be known.
+bool is_resident(const std::byte* byte);
+
 }  // namespace pc

@@ -2,7 +2,7 @@
 """How soon is a fresh process ready, and how soon does it answer from stored states, beside llama.cpp?
 
     python3 bench/start_bench.py FILE.gguf ... [--cached 4096] [--new 64] [--repeat 5] [--json OUT]
-                                 [--build build]
+                                 [--build build] [--cold]
 
 For each GGUF file, in fresh processes that alternate between the two:
 
@@ -14,7 +14,8 @@ For each GGUF file, in fresh processes that alternate between the two:
            sampling; llama.cpp: start, its state file read back, computing
   memory   the process's largest resident set then; mapped weights count in it
 
-The page cache is warm. Medians, and the range; llama.cpp's best setting of flash attention and of
+The page cache is warm; with --cold the model's file, and what either keeps, are driven out of it
+before each process. Medians, and the range; llama.cpp's best setting of flash attention and of
 rearranging its weights (which slows its start and speeds its computing) is the mark of each
 column. llama.cpp is PyPI's llama-cpp-python, built for this machine, with as many threads as the
 process may use.
@@ -61,6 +62,13 @@ def run_peer(o):
     return [ready - engine.library_loaded, time.perf_counter() - engine.library_loaded]
 
 
+def evict(path):
+    fd = os.open(path, os.O_RDONLY)
+    os.fdatasync(fd)
+    os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+    os.close(fd)
+
+
 def child(options, **more):
     """One measurement in a process of its own: seconds to ready, to the first token; MiB."""
     out = subprocess.run([sys.executable, __file__, "--child", json.dumps({**options, **more})],
@@ -83,6 +91,9 @@ def measure(file, a, folder):
     runs = {name: [] for name in variants}
     for turn in range(a.repeat + 1):  # the first warms the page cache
         for name, more in variants.items():
+            for path in [file, *Path(folder).rglob("*")] if a.cold else []:
+                if path.is_file():
+                    evict(path)
             result = child(options, **more)
             if turn > 0:
                 runs[name].append(result)
@@ -136,6 +147,7 @@ def main():
     parser.add_argument("--cached", type=int, default=4096)
     parser.add_argument("--new", type=int, default=64)
     parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--cold", action="store_true")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--child", help=argparse.SUPPRESS)
     a = parser.parse_args()

@@ -12,6 +12,7 @@
 #include "base/aligned_buffer.h"
 #include "base/status.h"
 #include "runtime/packed_weights.h"
+#include "runtime/read_ahead.h"
 #include "runtime/transformer.h"
 
 // The weights as the forward pass wants them: matrices where they lie, in
@@ -24,6 +25,7 @@ struct pc_backend_model {
   pc::Parallel parallel;
   const pc::simd::Kernels* kernels;
   pc::PackedWeights packed;
+  pc::ReadAhead read_ahead;  // of the matrices; its thread ends before them
 };
 
 struct pc_backend_session {
@@ -152,6 +154,7 @@ std::int32_t model_open(const pc_model_desc* desc, std::uint32_t kv_type, std::u
                          static_cast<KvType>(kv_type),
                          Parallel(n_threads),
                          kernels,
+                         {},
                          {}});
     const float offset = desc->norm_offset;
     widen(*kernels, offset, model->desc.final_norm, model->vectors);
@@ -168,6 +171,7 @@ std::int32_t model_open(const pc_model_desc* desc, std::uint32_t kv_type, std::u
     }
     model->desc.layers = model->layers.data();
     const std::string remark = open_packed(model.get(), place);
+    model->read_ahead = ReadAhead(weights_in_order(model->desc, model->packed));
     if (e) std::snprintf(e->message, sizeof e->message, "%s", remark.c_str());
     *out = model.release();
     return ok();
