@@ -287,26 +287,6 @@ TEST_CASE("modules are used in place: no byte of K/V is copied, and no token all
   }
 }
 
-TEST_CASE("no token allocates where weights are packed") {
-  const char* source = std::getenv("PC_SOURCE_DIR");
-  REQUIRE(source != nullptr);
-  const TempFolder cache;
-  EngineOptions options;
-  options.model_path = std::string(source) + "/tests/golden/gguf/llama_q8_0.gguf";
-  options.cache_dir = cache.path();
-  options.n_threads = 2;
-  const auto engine = must(Engine::open(options));
-  REQUIRE(engine->remark() == "");  // else it would say why they are not
-  const auto schema = must(LoadedSchema::parse(engine, "<schema name=\"s\"/>", ""));
-  const auto session = session_for(schema, "<prompt schema=\"s\">abc</prompt>", false, 64);
-  for (int i = 0; i < 2; ++i) REQUIRE(must(session->next()).has_value());
-  const long before = allocations();
-  int steps = 0;
-  while (steps < 40 && session->next().value().has_value()) ++steps;
-  CHECK(allocations() - before == 0);
-  CHECK(steps >= 20);
-}
-
 TEST_CASE("a damaged file is a miss: set aside, computed anew, the answer unchanged") {
   const TinyCheckpoint checkpoint(6);
   const TempFolder cache;
