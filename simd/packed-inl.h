@@ -8,6 +8,9 @@
 // that a zero costs nothing, and are scaled once. Integers are exact: a dot
 // product of 32 columns is at most 32 * 255 * 127.
 //
+// Where instructions multiply two rows of x at once, Isa says how in pair_columns
+// (its own order of the codes in a group's vectors) and dot_pair.
+//
 // Few rows: the weights come from memory once, panel by panel. Many rows:
 // blocks of rows that stay in the L2 cache meet all panels of the task in turn.
 
@@ -24,6 +27,16 @@ namespace {
 using I = Isa::I;
 using F = Isa::F;
 using Bytes = const std::uint8_t*;
+
+template <class T>
+constexpr bool kMultipliesPairs = requires(I* codes) {
+  T::pair_columns(codes);
+};
+
+template <class T>
+PC_INLINE void order_columns(I* codes) {
+  if constexpr (kMultipliesPairs<T>) T::pair_columns(codes);
+}
 
 // Bytes of x that a block of rows may take: half of a small L2 cache.
 constexpr std::size_t kRowsInCache = std::size_t{256} << 10;
@@ -81,25 +94,73 @@ struct Group {
   F scale[kScales], minimum[kScales];
 };
 
+// The negated sum of x's codes that belongs to scale s.
+template <Type kType>
+PC_INLINE I negated_sum(Bytes note, int s) {
+  return Isa::set1_i32(note + 4 + (Group<kType>::kScales == 1 ? 0 : 4 + 4 * s));
+}
+
+// What a row's integer sum for scale s begins with.
+template <Type kType>
+PC_INLINE I first_dots(Bytes note, int s) {
+  constexpr PackedShape kShape = packed_shape_of(kType);
+  return kShape.minima || (kShape.bits == 8 && Isa::kSignedBytes)
+             ? Isa::izero()
+             : Isa::template left32<kShape.zero>(negated_sum<kType>(note, s));
+}
+
 // One group's contribution to a row: x's scale * sum over its scales of
 // scale * integer sum + minimum * sum of x's codes.
 template <Type kType>
-PC_INLINE F group_sum(const Group<kType>& g, Bytes codes, Bytes note, F sum) {
-  constexpr PackedShape kShape = packed_shape_of(kType);
-  constexpr int kScales = Group<kType>::kScales, kQuads = 8 / kScales;
+PC_INLINE F scaled(const Group<kType>& g, const I* dots, Bytes note, F sum) {
   F total = Isa::zero();
-  PC_UNROLL for (int s = 0; s < kScales; ++s) {
-    Bytes negated = note + 4 + (kScales == 1 ? 0 : 4 + 4 * s);
-    I dots = kShape.minima || (kShape.bits == 8 && Isa::kSignedBytes)
-                 ? Isa::izero()
-                 : Isa::template left32<kShape.zero>(Isa::set1_i32(negated));
-    dots = Isa::template dot<kShape.bits, kQuads>(dots, g.w + kQuads * s, codes + 16 * s);
-    total = s == 0 ? Isa::mul(g.scale[s], Isa::to_f(dots))
-                   : Isa::fma(g.scale[s], Isa::to_f(dots), total);
-    if constexpr (kShape.minima)
-      total = Isa::fnma(g.minimum[s], Isa::to_f(Isa::set1_i32(negated)), total);
+  PC_UNROLL for (int s = 0; s < Group<kType>::kScales; ++s) {
+    total = s == 0 ? Isa::mul(g.scale[s], Isa::to_f(dots[s]))
+                   : Isa::fma(g.scale[s], Isa::to_f(dots[s]), total);
+    if constexpr (packed_shape_of(kType).minima)
+      total = Isa::fnma(g.minimum[s], Isa::to_f(negated_sum<kType>(note, s)), total);
   }
   return Isa::fma(Isa::set1_f32(note), total, sum);
+}
+
+template <Type kType>
+PC_INLINE F group_sum(const Group<kType>& g, Bytes codes, Bytes note, F sum) {
+  constexpr int kScales = Group<kType>::kScales, kQuads = 8 / kScales;
+  I dots[kScales];
+  PC_UNROLL for (int s = 0; s < kScales; ++s) {
+    dots[s] = Isa::template dot<packed_shape_of(kType).bits, kQuads>(
+        first_dots<kType>(note, s), g.w + kQuads * s, codes + 16 * s);
+  }
+  return scaled<kType>(g, dots, note, sum);
+}
+
+// The same for a row and the next.
+template <Type kType, class Two>
+PC_INLINE void add_pair(const Group<kType>& g, Bytes codes, Bytes note, F* sum) {
+  constexpr int kScales = Group<kType>::kScales, kQuads = 8 / kScales;
+  I dots[kScales], next[kScales];
+  PC_UNROLL for (int s = 0; s < kScales; ++s) {
+    dots[s] = first_dots<kType>(note, s);
+    next[s] = first_dots<kType>(note + sizeof(RowNote), s);
+    Two::template dot_pair<kQuads>(dots[s], next[s], g.w + kQuads * s, codes + 16 * s);
+  }
+  sum[0] = scaled<kType>(g, dots, note, sum[0]);
+  sum[1] = scaled<kType>(g, next, note + sizeof(RowNote), sum[1]);
+}
+
+// Adds one group's contributions to kRows rows.
+template <Type kType, int kRows>
+PC_INLINE void add_group(const Group<kType>& g, const Rows& x, Bytes codes, Bytes notes, F* sum) {
+  PC_UNROLL for (int t = 0; t < kRows; ++t) {
+    Bytes row = codes + 32 * t, note = notes + sizeof(RowNote) * t;
+    if constexpr (kRows == 1 || !kMultipliesPairs<Isa>) {
+      sum[t] = group_sum<kType>(g, row, note, sum[t]);
+    } else if (t % 2 == 0) {
+      add_pair<kType, Isa>(g, row, note, sum + t);
+    }
+    if (__builtin_expect(is_finer(note), 0))
+      sum[t] = group_sum<kType>(g, row + x.second_parts, note + x.second_parts, sum[t]);
+  }
 }
 
 // All of k for kRows rows and one panel.
@@ -128,12 +189,8 @@ PC_INLINE void panel_times_rows(const Weights& w, const Rows& x, std::size_t k, 
       }
       Isa::prefetch<kCode>(codes + kAhead);
       widen_codes<kShape.bits>(codes, g.w);
-      PC_UNROLL for (int t = 0; t < kRows; ++t) {
-        Bytes row = row_codes + 32 * t, note = notes + sizeof(RowNote) * t;
-        sum[t] = group_sum<kType>(g, row, note, sum[t]);
-        if (__builtin_expect(is_finer(note), 0))
-          sum[t] = group_sum<kType>(g, row + x.second_parts, note + x.second_parts, sum[t]);
-      }
+      order_columns<Isa>(g.w);
+      add_group<kType, kRows>(g, x, row_codes, notes, sum);
       codes += kCode;
       row_codes += x.step;
       notes += x.step;

@@ -17,6 +17,10 @@ void matmul_packed_vnni(const PackedMatmulArgs& args);  // AVX-512 F, BW and VNN
 extern const AmxKernels kAmxKernels;
 // The CPU has the tiles, and Linux grants this process their use: asked for here.
 bool amx_available();
+#elif defined(__aarch64__)
+void matmul_packed_neon(const PackedMatmulArgs& args);
+void matmul_packed_neon_dot(const PackedMatmulArgs& args);   // FEAT_DotProd
+void matmul_packed_neon_i8mm(const PackedMatmulArgs& args);  // FEAT_I8MM and FEAT_DotProd
 #endif
 
 }  // namespace pc::simd

@@ -7,63 +7,80 @@
 #include "simd/kernels.h"
 #include "simd/packed_kernels.h"
 
+#if defined(__aarch64__)
+#include <sys/auxv.h>
+#endif
+
 namespace pc::simd {
 
 std::size_t hwy_tables(const Kernels** out, std::size_t capacity);  // hwy_kernels.cc
 
 namespace {
 
-// Integer products for a table of Highway's: those of its own instruction set
-// or a lower one, as far as this CPU has them (AVX-512 came before VNNI).
-auto packed_product([[maybe_unused]] const char* name) -> decltype(Kernels::matmul_packed) {
-#if defined(__x86_64__)
-  const bool avx512 = std::strncmp(name, "avx512", 6) == 0;
-  if (avx512 && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vnni"))
-    return matmul_packed_vnni;
-  if (avx512 || std::strcmp(name, "avx2") == 0) return matmul_packed_avx2;
-#endif
-  return nullptr;
-}
-
-const char* timed_on([[maybe_unused]] const Kernels& table) {
-#if defined(__x86_64__)
-  if (table.matmul_packed == matmul_packed_vnni || std::strcmp(table.name, "avx2") == 0)
-    return "AMD Zen 4";
-#endif
-  return nullptr;
-}
-
-// The tiles of AMX are a table of their own, so that PC_ISA can do without them.
-bool add_amx([[maybe_unused]] const Kernels& best, [[maybe_unused]] Kernels& amx) {
-#if defined(__x86_64__)
-  if (best.matmul_packed != matmul_packed_vnni || !amx_available()) return false;
-  amx = best;
-  amx.name = "amx";
-  amx.amx = &kAmxKernels;
-  amx.timed_on = nullptr;
-  return true;
-#else
-  return false;
-#endif
-}
-
 struct Supported {
-  std::array<Kernels, 8> completed{};  // [0] for AMX; Highway's tables and what Highway lacks
+  std::array<Kernels, 8> completed{};  // Highway's tables and what Highway lacks
   std::array<const Kernels*, 9> tables{};
   std::size_t n = 0;
-  Supported() {
-    std::array<const Kernels*, 7> found{};
-    const std::size_t n_found = hwy_tables(found.data(), found.size());
-    for (std::size_t i = 1; i <= n_found; ++i) {
-      completed[i] = *found[i - 1];
-      completed[i].matmul_packed = packed_product(completed[i].name);
-      completed[i].timed_on = timed_on(completed[i]);
-    }
-    if (add_amx(completed[1], completed[0])) tables[n++] = &completed[0];
-    for (std::size_t i = 1; i <= n_found; ++i) tables[n++] = &completed[i];
-    tables[n++] = &kScalarKernels;
+  Supported();
+  void add(const Kernels& table) {
+    completed[n] = table;
+    tables[n] = &completed[n];
+    ++n;
   }
 };
+
+#if defined(__x86_64__)
+
+// Integer products of the table's own instruction set or a lower one, as far
+// as this CPU has them (AVX-512 came before VNNI). The tiles of AMX are a table
+// of their own, so that PC_ISA can do without them.
+void add_completed(Kernels table, Supported& supported) {
+  const bool avx512 = std::strncmp(table.name, "avx512", 6) == 0;  // with or without bf16
+  if (avx512 && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vnni")) {
+    table.matmul_packed = matmul_packed_vnni;
+    if (supported.n == 0 && amx_available()) {
+      Kernels amx = table;
+      amx.name = "amx";
+      amx.amx = &kAmxKernels;
+      supported.add(amx);
+    }
+    table.timed_on = "AMD Zen 4";
+  } else if (avx512 || std::strcmp(table.name, "avx2") == 0) {
+    table.matmul_packed = matmul_packed_avx2;
+    if (!avx512) table.timed_on = "AMD Zen 4";
+  }
+  supported.add(table);
+}
+
+#elif defined(__aarch64__)
+
+// A table for each of the integer products that this CPU has, best first.
+void add_completed(Kernels table, Supported& supported) {
+  const auto add = [&](const char* name, decltype(Kernels::matmul_packed) product) {
+    table.name = name;
+    table.matmul_packed = product;
+    supported.add(table);
+  };
+  const bool dot = getauxval(AT_HWCAP) & HWCAP_ASIMDDP;
+  if (dot && (getauxval(AT_HWCAP2) & HWCAP2_I8MM)) add("neon_i8mm", matmul_packed_neon_i8mm);
+  if (dot) add("neon_dot", matmul_packed_neon_dot);
+  add("neon", matmul_packed_neon);
+}
+
+#else
+
+void add_completed(const Kernels& table, Supported& supported) {
+  supported.add(table);
+}
+
+#endif
+
+Supported::Supported() {
+  std::array<const Kernels*, 7> found{};
+  const std::size_t n_found = hwy_tables(found.data(), found.size());
+  for (std::size_t i = 0; i < n_found; ++i) add_completed(*found[i], *this);
+  tables[n++] = &kScalarKernels;
+}
 
 }  // namespace
 

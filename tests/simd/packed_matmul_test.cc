@@ -47,11 +47,21 @@ std::vector<std::byte> packed(Type type, const std::vector<std::uint8_t>& w, std
   return bytes;
 }
 
+bool any_named(const std::string& name) {
+  for (const Kernels* table : supported_kernels())
+    if (table->name == name) return true;
+  return false;
+}
+
 TEST_CASE("which instruction sets multiply packed weights") {
   for (const PackedVariant& variant : packed_variants())
     std::printf("packed product: %s\n", variant.name.c_str());
   for (const Kernels* table : supported_kernels())
     if (!table->matmul_packed) std::printf("packed product: %s, none\n", table->name);
+  for (const std::string neon : {"neon_i8mm", "neon_dot", "neon"}) {
+    if (!any_named(neon))
+      std::printf("skipped: %s, which this CPU lacks; scripts/test-arm64 runs it\n", neon.c_str());
+  }
 #ifndef PC_HAVE_SIMDE
   std::printf("skipped: x86 variants beyond this CPU's, which need SIMDe (libsimde-dev)\n");
 #endif

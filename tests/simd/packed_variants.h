@@ -1,8 +1,9 @@
-// The packed products that can run here: natively where the CPU has the
-// instruction set, and hand-written x86 intrinsics through SIMDe's portable C
+// The packed products that can run here: natively (or as qemu-user's CPU) where the
+// CPU has the instruction set, and hand-written x86 intrinsics through SIMDe's portable C
 // (tests/simd/simde/immintrin.h) where SIMDe is installed, whatever the CPU.
 #pragma once
 
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -20,10 +21,11 @@ struct PackedVariant {
 };
 
 inline std::vector<PackedVariant> packed_variants() {
+  const char* where = std::getenv("QEMU_CPU") ? ", under qemu-user" : ", natively";
   std::vector<PackedVariant> variants;
   for (const Kernels* table : supported_kernels())
     if (table->matmul_packed)
-      variants.push_back({table->name + std::string(", natively"), table->matmul_packed});
+      variants.push_back({table->name + std::string(where), table->matmul_packed});
 #ifdef PC_HAVE_SIMDE
   variants.push_back({"avx512 with VNNI, through SIMDe", matmul_packed_vnni_simde});
   variants.push_back({"avx2, through SIMDe", matmul_packed_avx2_simde});
