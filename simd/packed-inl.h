@@ -109,43 +109,43 @@ PC_INLINE I first_dots(Bytes note, int s) {
              : Isa::template left32<kShape.zero>(negated_sum<kType>(note, s));
 }
 
-// One group's contribution to a row: x's scale * sum over its scales of
-// scale * integer sum + minimum * sum of x's codes.
+// What scale s adds to `total`: scale * integer sum + minimum * sum of x's codes.
 template <Type kType>
-PC_INLINE F scaled(const Group<kType>& g, const I* dots, Bytes note, F sum) {
+PC_INLINE F add_scaled(const Group<kType>& g, int s, I dots, Bytes note, F total) {
+  total =
+      s == 0 ? Isa::mul(g.scale[s], Isa::to_f(dots)) : Isa::fma(g.scale[s], Isa::to_f(dots), total);
+  if constexpr (packed_shape_of(kType).minima)
+    total = Isa::fnma(g.minimum[s], Isa::to_f(negated_sum<kType>(note, s)), total);
+  return total;
+}
+
+// One group's contribution to a row: x's scale * the sum over the group's scales.
+template <Type kType>
+PC_INLINE F group_sum(const Group<kType>& g, Bytes codes, Bytes note, F sum) {
+  constexpr int kScales = Group<kType>::kScales, kQuads = 8 / kScales;
   F total = Isa::zero();
-  PC_UNROLL for (int s = 0; s < Group<kType>::kScales; ++s) {
-    total = s == 0 ? Isa::mul(g.scale[s], Isa::to_f(dots[s]))
-                   : Isa::fma(g.scale[s], Isa::to_f(dots[s]), total);
-    if constexpr (packed_shape_of(kType).minima)
-      total = Isa::fnma(g.minimum[s], Isa::to_f(negated_sum<kType>(note, s)), total);
+  PC_UNROLL for (int s = 0; s < kScales; ++s) {
+    const I dots = Isa::template dot<packed_shape_of(kType).bits, kQuads>(
+        first_dots<kType>(note, s), g.w + kQuads * s, codes + 16 * s);
+    total = add_scaled<kType>(g, s, dots, note, total);
   }
   return Isa::fma(Isa::set1_f32(note), total, sum);
 }
 
-template <Type kType>
-PC_INLINE F group_sum(const Group<kType>& g, Bytes codes, Bytes note, F sum) {
-  constexpr int kScales = Group<kType>::kScales, kQuads = 8 / kScales;
-  I dots[kScales];
-  PC_UNROLL for (int s = 0; s < kScales; ++s) {
-    dots[s] = Isa::template dot<packed_shape_of(kType).bits, kQuads>(
-        first_dots<kType>(note, s), g.w + kQuads * s, codes + 16 * s);
-  }
-  return scaled<kType>(g, dots, note, sum);
-}
-
-// The same for a row and the next.
-template <Type kType, class Two>
+// The same for a row and the next. Pairs is Isa.
+template <Type kType, class Pairs>
 PC_INLINE void add_pair(const Group<kType>& g, Bytes codes, Bytes note, F* sum) {
   constexpr int kScales = Group<kType>::kScales, kQuads = 8 / kScales;
-  I dots[kScales], next[kScales];
+  Bytes next_note = note + sizeof(RowNote);
+  F total = Isa::zero(), next_total = total;
   PC_UNROLL for (int s = 0; s < kScales; ++s) {
-    dots[s] = first_dots<kType>(note, s);
-    next[s] = first_dots<kType>(note + sizeof(RowNote), s);
-    Two::template dot_pair<kQuads>(dots[s], next[s], g.w + kQuads * s, codes + 16 * s);
+    I dots = first_dots<kType>(note, s), next = first_dots<kType>(next_note, s);
+    Pairs::template dot_pair<kQuads>(dots, next, g.w + kQuads * s, codes + 16 * s);
+    total = add_scaled<kType>(g, s, dots, note, total);
+    next_total = add_scaled<kType>(g, s, next, next_note, next_total);
   }
-  sum[0] = scaled<kType>(g, dots, note, sum[0]);
-  sum[1] = scaled<kType>(g, next, note + sizeof(RowNote), sum[1]);
+  sum[0] = Isa::fma(Isa::set1_f32(note), total, sum[0]);
+  sum[1] = Isa::fma(Isa::set1_f32(next_note), next_total, sum[1]);
 }
 
 // Adds one group's contributions to kRows rows.
