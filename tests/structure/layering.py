@@ -55,6 +55,7 @@ HOMES = {
     r"dlfcn\.h": ("runtime/backend_loader.cc",),
     r"sys/mman\.h": ("base/mapped_file.cc",),
     r"cpuid\.h": ("simd/packed_amx.cc",),
+    r"sys/auxv\.h": ("simd/select.cc",),
 }
 # Headers without a single home, by folder. Tests and benches are free.
 CPP_STANDARD = r"[a-z_]+"
