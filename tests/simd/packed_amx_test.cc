@@ -14,6 +14,7 @@
 #include "simd/kernels.h"
 #include "simd/packed.h"
 #include "simd/packed_kernels.h"
+#include "tests/simd/amx_stand_in.h"
 #include "tests/support/quant_blocks.h"
 #include "tests/support/random.h"
 #if defined(__x86_64__) && defined(__linux__)
