@@ -53,7 +53,8 @@ std::vector<std::uint8_t> stored(Random& random, Type type, std::size_t n) {
 TEST_CASE("the tables that run here") {
   std::string names;
   for (const Kernels* table : supported_kernels()) names += std::string(" ") + table->name;
-  std::printf("instruction sets run natively:%s\n", names.c_str());
+  std::printf("instruction sets run %s:%s\n",
+              std::getenv("QEMU_CPU") ? "under qemu-user" : "natively", names.c_str());
   REQUIRE(supported_kernels().back() == &kScalarKernels);
 }
 
