@@ -231,18 +231,17 @@ namespace pc::simd {
 
 HWY_EXPORT(table);
 
+#if HWY_TARGETS & HWY_AVX3
 // AVX512_BF16's dot product of pairs. AMD's multiplies twice what FMA does in a
 // cycle; on Intel's (Sapphire Rapids) one takes longer than to widen and FMA,
 // so there it runs only when asked for (docs/adr/0015-attention-kernels.md).
 enum class Bf16Dot { kNone, kSlow, kFast };
 
 static Bf16Dot bf16_dot() {
-#if HWY_TARGETS & HWY_AVX3
-  if (__builtin_cpu_supports("avx512bf16"))
-    return __builtin_cpu_is("amd") ? Bf16Dot::kFast : Bf16Dot::kSlow;
-#endif
-  return Bf16Dot::kNone;
+  if (!__builtin_cpu_supports("avx512bf16")) return Bf16Dot::kNone;
+  return __builtin_cpu_is("amd") ? Bf16Dot::kFast : Bf16Dot::kSlow;
 }
+#endif
 
 // Fills `out` with the tables this CPU runs, best first; returns how many.
 std::size_t hwy_tables(const Kernels** out, std::size_t capacity);
