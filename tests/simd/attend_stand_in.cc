@@ -2,6 +2,11 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tests/simd/attend_stand_in.cc"
+// As in simd/hwy_kernels.cc: no vectors that arrays cannot hold, no AES on Arm.
+#define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
+#if defined(__aarch64__)
+#define HWY_COMPILE_ONLY_STATIC
+#endif
 // foreach_target.h comes first.
 // clang-format off
 #include <hwy/foreach_target.h>
@@ -63,8 +68,8 @@ HWY_EXPORT(attend_stand_in);
 
 std::vector<AttendStandIn> attend_stand_ins() {
   std::vector<AttendStandIn> all;
-  for (std::int64_t targets = hwy::SupportedTargets() & HWY_TARGETS; targets != 0;
-       targets &= targets - 1) {
+  for (std::int64_t targets = (hwy::SupportedTargets() | HWY_STATIC_TARGET) & HWY_TARGETS;
+       targets != 0; targets &= targets - 1) {
     hwy::SetSupportedTargetsForTest(targets & -targets);
     hwy::GetChosenTarget().Update(targets & -targets);
     all.push_back(*HWY_DYNAMIC_DISPATCH(attend_stand_in)());
