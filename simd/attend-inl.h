@@ -55,9 +55,9 @@ HWY_INLINE VF exp_negative(VF x) {
 // Loads, and asks for what is kAhead bytes on: chunks of keys and of values take
 // turns, too short for the hardware's prefetchers to be ahead of both streams.
 template <class M>
-HWY_INLINE typename M::Operands load_ahead(const std::uint32_t* p) {
+HWY_INLINE void load_ahead(const std::uint32_t* p, typename M::Operand (&of)[M::kOperands]) {
   __builtin_prefetch(reinterpret_cast<const char*>(p) + kAhead, 0, 2);
-  return M::load(p);
+  M::load(p, of);
 }
 
 // sums[r] += q[r] . keys, for the tokens of kV vectors from vector `index` of the plane on.
@@ -70,14 +70,14 @@ HWY_INLINE void score(const float* q, const std::uint32_t* plane, std::size_t in
   for (std::size_t r = 0; r < kR; ++r)
     for (std::size_t v = 0; v < kV; ++v) sum[r][v] = hn::Zero(kF);
   for (std::size_t s = 0; s < steps; ++s, keys += kBlock) {
-    typename M::Operands k[kV];
+    typename M::Operand k[kV][M::kOperands];
     for (std::size_t v = 0; v < kV; ++v)
-      k[v] = load_ahead<M>(keys + v / kParts * steps * kBlock + v % kParts * kN);
+      load_ahead<M>(keys + v / kParts * steps * kBlock + v % kParts * kN, k[v]);
     for (std::size_t o = 0; o < M::kOperands; ++o, q += kR)
       for (std::size_t r = 0; r < kR; ++r) {
         const auto factor = M::broadcast(q + r);
         for (std::size_t v = 0; v < kV; ++v)
-          sum[r][v] = M::multiply_add(factor, k[v].of[o], sum[r][v]);
+          sum[r][v] = M::multiply_add(factor, k[v][o], sum[r][v]);
       }
   }
   for (std::size_t r = 0; r < kR; ++r)
@@ -156,13 +156,13 @@ HWY_INLINE void weigh(const AttendArgs& a, std::size_t row, std::size_t d, const
   const float* factors = p[0];
   values += d;
   for (std::size_t s = 0; s < n / M::kPerWord; ++s, values += a.head_dim) {
-    typename M::Operands value[kV];
-    for (std::size_t v = 0; v < kV; ++v) value[v] = load_ahead<M>(values + v * kN);
+    typename M::Operand value[kV][M::kOperands];
+    for (std::size_t v = 0; v < kV; ++v) load_ahead<M>(values + v * kN, value[v]);
     for (std::size_t o = 0; o < M::kOperands; ++o, ++factors)
       for (std::size_t r = 0; r < kR; ++r) {
         const auto factor = M::broadcast(factors + r * kChunk);
         for (std::size_t v = 0; v < kV; ++v)
-          acc[r][v] = M::multiply_add(factor, value[v].of[o], acc[r][v]);
+          acc[r][v] = M::multiply_add(factor, value[v][o], acc[r][v]);
       }
   }
   for (std::size_t r = 0; r < kR; ++r)

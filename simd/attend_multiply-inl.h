@@ -22,17 +22,15 @@ constexpr hn::Rebind<std::uint16_t, DF> k16;
 
 // Each has:
 //   kPerWord   elements a packed word; kOperands multiplications for them
-//   load       the operands of a vector of words
+//   load       the operands (of type Operand) of a vector of words
 //   broadcast  the factor of one of them; stored as a float, whatever it means
 //   store_queries  [kR][head_dim] -> factors [head_dim / kPerWord * kOperands][kR]
 //   store_weights  a vector of weights -> factors; returns the weights it multiplies by
 struct MultiplyF32 {
   static constexpr std::size_t kPerWord = 1, kOperands = 1;
-  struct Operands {
-    VF of[1];
-  };
-  static HWY_INLINE Operands load(const std::uint32_t* p) {
-    return {{hn::BitCast(kF, hn::LoadU(kU, p))}};
+  using Operand = VF;
+  static HWY_INLINE void load(const std::uint32_t* p, VF (&of)[1]) {
+    of[0] = hn::BitCast(kF, hn::LoadU(kU, p));
   }
   static HWY_INLINE VF broadcast(const float* p) { return hn::Set(kF, *p); }
   static HWY_INLINE VF multiply_add(VF factor, VF operand, VF sum) {
@@ -53,13 +51,10 @@ struct MultiplyF32 {
 // the low bits are cleared.
 struct MultiplyBf16 : MultiplyF32 {
   static constexpr std::size_t kPerWord = 2, kOperands = 2;
-  struct Operands {
-    VF of[2];
-  };
-  static HWY_INLINE Operands load(const std::uint32_t* p) {
+  static HWY_INLINE void load(const std::uint32_t* p, VF (&of)[2]) {
     const VU pairs = hn::LoadU(kU, p);
-    return {{hn::BitCast(kF, hn::ShiftLeft<16>(pairs)),
-             hn::BitCast(kF, hn::And(pairs, hn::Set(kU, 0xffff0000u)))}};
+    of[0] = hn::BitCast(kF, hn::ShiftLeft<16>(pairs));
+    of[1] = hn::BitCast(kF, hn::And(pairs, hn::Set(kU, 0xffff0000u)));
   }
 };
 
@@ -70,10 +65,8 @@ struct MultiplyBf16 : MultiplyF32 {
 template <class Dot>
 struct MultiplyPairs {
   static constexpr std::size_t kPerWord = 2, kOperands = 1;
-  struct Operands {
-    VU of[1];
-  };
-  static HWY_INLINE Operands load(const std::uint32_t* p) { return {{hn::LoadU(kU, p)}}; }
+  using Operand = VU;
+  static HWY_INLINE void load(const std::uint32_t* p, VU (&of)[1]) { of[0] = hn::LoadU(kU, p); }
   static HWY_INLINE VU broadcast(const float* p) {
     std::uint32_t pair;
     __builtin_memcpy(&pair, p, sizeof pair);
