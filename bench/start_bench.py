@@ -70,34 +70,40 @@ def evict(path):
 
 
 def child(options, **more):
-    """One measurement in a process of its own: seconds to ready, to the first token; MiB."""
+    """One measurement in a process of its own: seconds to ready, to the first token; MiB.
+
+    None where the process failed; its last line says why.
+    """
     out = subprocess.run([sys.executable, __file__, "--child", json.dumps({**options, **more})],
-                         check=True, capture_output=True, text=True)
-    return json.loads(out.stdout.splitlines()[-1])
+                         capture_output=True, text=True)
+    if out.returncode == 0:
+        return json.loads(out.stdout.splitlines()[-1])
+    why = (out.stderr.splitlines() or [f"ended with {out.returncode}"])[-1]
+    print(f"{more['peer'] or 'promptcache'}: {why}", file=sys.stderr)
 
 
 def measure(file, a, folder):
     options = {"file": str(file), "threads": len(os.sched_getaffinity(0)), "cached": a.cached,
                "new": a.new, "context": a.cached + 256, "cache": folder, "save": False,
                "library": str(a.build / "runtime/libpromptcache.so")}
-    first = child(options, peer="")[0]
+    first = child(options, peer="") or sys.exit(1)
     variants = {"promptcache": {"peer": ""}}
     for name in PEERS if has_peer() else ():
         # A state is laid out for its setting of flash attention.
         state = f"{folder}/state {PEERS[name][0]}"
         variants[name] = {"peer": name, "state": state}
-        if not os.path.exists(state):
-            child(options, **variants[name], save=True)
+        if not os.path.exists(state) and not child(options, **variants[name], save=True):
+            del variants[name]
     runs = {name: [] for name in variants}
     for turn in range(a.repeat + 1):  # the first warms the page cache
         for name, more in variants.items():
             for path in [file, *Path(folder).rglob("*")] if a.cold else []:
                 if path.is_file():
                     evict(path)
-            result = child(options, **more)
+            result = child(options, **more) or sys.exit(1)
             if turn > 0:
                 runs[name].append(result)
-    return {"file": Path(file).name, "bytes": Path(file).stat().st_size, "first_start_s": first,
+    return {"file": Path(file).name, "bytes": Path(file).stat().st_size, "first_start_s": first[0],
             "cached": a.cached, "new": a.new,
             "runs": {name: [list(column) for column in zip(*rows)] for name, rows in runs.items()}}
 

@@ -2,7 +2,7 @@
 """How fast is promptcache beside llama.cpp, on the same file, machine and minute?
 
     python3 bench/peers/side_by_side.py FILE.gguf ... [--rows short prefill stored] [--repeat 5]
-                                        [--quick] [--json OUT] [--build build]
+                                        [--flash on|off] [--quick] [--json OUT] [--build build]
 
 Each engine is a process of its own with as many threads as it may use, and they take turns: A, B,
 C, A, B, C, ...; llama.cpp (PyPI's llama-cpp-python, built for this machine) in several settings,
@@ -55,6 +55,10 @@ def has_peer():
     return importlib.util.find_spec("llama_cpp") is not None
 
 
+class Ended(Exception):
+    """An engine's process ended before it answered."""
+
+
 class Worker:
     def __init__(self, engine, options):
         self.process = subprocess.Popen(
@@ -65,12 +69,16 @@ class Worker:
     def answer(self):
         line = self.process.stdout.readline()
         if not line:
-            raise RuntimeError(f"the process of an engine ended with {self.process.wait()}")
+            raise Ended(f"its process ended with {self.process.wait()}")
         return json.loads(line)
 
     def call(self, method, *arguments):
-        self.process.stdin.write(json.dumps([method, *arguments]) + "\n")
-        self.process.stdin.flush()
+        time.sleep(0.02)  # until the other engine's threads sleep
+        try:
+            self.process.stdin.write(json.dumps([method, *arguments]) + "\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            pass  # answer() says how it ended
         return self.answer()
 
     def close(self):
@@ -83,28 +91,47 @@ class Comparison:
 
     def __init__(self, file, a, context, folder):
         self.folder, self.repeat, self.rows = Path(folder), a.repeat, []
+        self.flash = a.flash
         options = {"file": str(file), "threads": len(os.sched_getaffinity(0)), "cache": folder,
                    "context": context, "library": str(a.build / "runtime/libpromptcache.so")}
         self.ours = Worker("promptcache", options)
-        self.peer = Worker("llama.cpp", options) if has_peer() else None
+        self.peer = self.started("llama.cpp", options) if has_peer() else None
         self.model = self.ours.call("describe")
 
+    def started(self, engine, options):
+        try:
+            return Worker(engine, options)
+        except Ended as error:
+            self.without_peer(error)
+
+    def without_peer(self, error):
+        print(f"llama.cpp: {error}; the following rows are promptcache alone", file=sys.stderr)
+        self.peer = None
+
     def ask_peer(self, setting, method, *arguments):
-        self.peer.call("use", setting)
-        return self.peer.call(method, *arguments)
+        """None, from then on, where llama.cpp's process has ended."""
+        try:
+            if self.peer:
+                self.peer.call("use", setting)
+                return self.peer.call(method, *arguments)
+        except Ended as error:
+            self.without_peer(error)
 
     def row(self, title, method, *arguments, settings=(FLASH, PLAIN), repeat=None, warm=True,
             count=0, floor=None):
         """Turns of both engines. The peer's slower settings sit out after the first two."""
-        times, best = {"promptcache": []}, list(settings) if self.peer else []
+        times, best = {"promptcache": []}, []
+        if self.peer:
+            best = [s for s in settings
+                    if self.flash is None or s.startswith("flash") == (self.flash == "on")]
         for turn in range((repeat or self.repeat) + warm):
             seconds = {"promptcache": self.ours.call(method, *arguments)}
             for setting in best:
                 seconds[setting] = self.ask_peer(setting, method, *arguments)
-                time.sleep(0.02)  # until its threads sleep
+            best = best if self.peer else []
             if turn >= warm:
-                for name, value in seconds.items():
-                    times.setdefault(name, []).append(value)
+                for name in ("promptcache", *best):
+                    times.setdefault(name, []).append(seconds[name])
                 best = sorted(best, key=lambda s: statistics.median(times[s]))
                 best = best[:1] if turn > warm or not warm else best[:2]
         self.add(title, times, best, count, floor)
@@ -145,12 +172,10 @@ def stored_rows(c, machine, n):
 
 def attach_row(c, n):
     times, state = {"promptcache": [], FLASH: []}, str(c.folder / "state")
-    if c.peer:
-        c.ask_peer(FLASH, "save", n, state)
+    c.ask_peer(FLASH, "save", n, state)
     for _ in range(c.repeat):
         times["promptcache"].append(max(c.ours.call("attach_s", n), 1e-6))
-        if c.peer:
-            times[FLASH].append(c.ask_peer(FLASH, "attach_s", n, state))
+        times[FLASH].append(c.ask_peer(FLASH, "attach_s", n, state))
     c.add(f"attach {n}", times, [FLASH] if c.peer else [])
 
 
@@ -208,6 +233,7 @@ def main():
     parser.add_argument("--build", type=Path, default=HERE.parents[1] / "build")
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--quick", action="store_true", help="1024 tokens in the place of 4096")
+    parser.add_argument("--flash", choices=["on", "off"], help="llama.cpp with this setting only")
     parser.add_argument("--json", type=Path)
     a = parser.parse_args()
     if not has_peer():
