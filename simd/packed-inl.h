@@ -42,7 +42,7 @@ PC_INLINE void order_columns(I* codes) {
 constexpr std::size_t kRowsInCache = std::size_t{256} << 10;
 
 // How far ahead of their use weights are asked for.
-constexpr std::size_t kAhead = 4096;
+constexpr std::size_t kAhead = 2048;
 
 // A panel's part for this call: its rows [lane, lane + Isa::kLanes).
 struct Weights {
