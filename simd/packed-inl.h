@@ -41,8 +41,9 @@ PC_INLINE void order_columns(I* codes) {
 // Bytes of x that a block of rows may take: half of a small L2 cache.
 constexpr std::size_t kRowsInCache = std::size_t{256} << 10;
 
-// How far ahead of their use weights are asked for.
-constexpr std::size_t kAhead = 2048;
+// How far ahead of their use weights are asked for, in the order of addresses: a page
+// of the hardware prefetchers, which do not look beyond one.
+constexpr std::size_t kAhead = 4096;
 
 // A panel's part for this call: its rows [lane, lane + Isa::kLanes).
 struct Weights {
@@ -170,6 +171,7 @@ PC_INLINE void panel_times_rows(const Weights& w, const Rows& x, std::size_t k, 
   constexpr std::size_t kStreams = kShape.minima ? 2 : 1;
   constexpr std::size_t kHead = packed_head_bytes(kShape), kCode = packed_code_bytes(kShape);
   Bytes head = w.heads, codes = w.codes + 4 * w.lane, row_codes = x.codes, notes = x.notes;
+  Bytes ahead = w.heads + kAhead;
   PC_UNROLL for (int t = 0; t < kRows; ++t) sum[t] = Isa::zero();
   for (std::size_t b = 0; b < k; b += kShape.block, head += kHead) {
     const F d = Isa::f16(head + 2 * w.lane);
@@ -187,7 +189,8 @@ PC_INLINE void panel_times_rows(const Weights& w, const Rows& x, std::size_t k, 
           factors += 16 * kStreams;
         }
       }
-      Isa::prefetch<kCode>(codes + kAhead);
+      Isa::prefetch<kCode + kHead * 32 / kShape.block>(ahead);
+      ahead += kCode + kHead * 32 / kShape.block;
       widen_codes<kShape.bits>(codes, g.w);
       order_columns<Isa>(g.w);
       add_group<kType, kRows>(g, x, row_codes, notes, sum);
