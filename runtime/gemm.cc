@@ -239,13 +239,22 @@ Status Gemm::linear(const float* x, std::uint32_t m, std::span<const Product> pr
   return ok();
 }
 
-// Tasks are runs of columns: rows next to each other share cache lines of a tile.
+// Tasks are tiles of rows where there are enough of them, which the thread that
+// wrote a row may find in its cache; else runs of columns.
 void Gemm::quantise(const float* x, std::uint32_t m, std::uint32_t k) {
+  constexpr std::uint32_t kTile = simd::kMaxTileRows;
   const std::uint32_t n = k / simd::kPackGroup;
+  if (m >= 2 * kTile * parallel_.n_threads()) {
+    parallel_.for_each((m - 1) / kTile + 1, [&](std::uint32_t task, std::uint32_t) {
+      const std::uint32_t first = task * kTile;
+      kernels_->quantise({x, x_int8_.data(), m, k, first, std::min(first + kTile, m), 0, n});
+    });
+    return;
+  }
   const std::uint32_t each = std::clamp(kGroupsPerTask / m, 4u, n);
   parallel_.for_each((n - 1) / each + 1, [&](std::uint32_t task, std::uint32_t) {
     const std::uint32_t first = task * each;
-    kernels_->quantise({x, x_int8_.data(), m, k, first, std::min(first + each, n)});
+    kernels_->quantise({x, x_int8_.data(), m, k, 0, m, first, std::min(first + each, n)});
   });
 }
 

@@ -63,13 +63,14 @@ enum class Activation : std::uint32_t {
   kGeluTanh = 2,  // x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
 };
 
-// The columns [32 * group_begin, 32 * group_end) of activations to 8 bits
-// (simd/quantised_rows.h). Calls for other columns write other cache lines, but
-// for the first and last.
+// The rows [row_begin, row_end) of activations, in the columns [32 * group_begin,
+// 32 * group_end), to 8 bits (simd/quantised_rows.h). Calls for other columns, or
+// for rows of other tiles, write other cache lines, but for the first and last.
 struct QuantiseArgs {
   const float* x;    // [m, k]
   std::byte* dst;    // quantised_bytes(m, k)
   std::size_t m, k;  // k a multiple of 32
+  std::size_t row_begin, row_end;
   std::size_t group_begin, group_end;
 };
 

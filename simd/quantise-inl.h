@@ -89,13 +89,20 @@ HWY_INLINE void quantise32(const float* x, std::byte* codes, std::byte* notes,
   __builtin_memcpy(notes, &note, sizeof note);
 }
 
+constexpr std::size_t kGroupsAtOnce = 8;
+
 void quantise(const QuantiseArgs& a) {
   const std::size_t second_parts = first_parts_bytes(a.m, a.k);
-  for (std::size_t i = 0; i < a.m; ++i) {
-    const RowPlace place = place_of_row(a.m, i, a.k);
-    for (std::size_t g = a.group_begin; g < a.group_end; ++g)
-      quantise32(a.x + i * a.k + 32 * g, a.dst + place.codes + g * place.step,
-                 a.dst + place.notes + g * place.step, second_parts);
+  // All rows of a few groups, then of the next: rows of a tile share cache lines.
+  for (std::size_t first = a.group_begin; first < a.group_end; first += kGroupsAtOnce) {
+    const std::size_t end =
+        a.group_end - first < kGroupsAtOnce ? a.group_end : first + kGroupsAtOnce;
+    for (std::size_t i = a.row_begin; i < a.row_end; ++i) {
+      const RowPlace place = place_of_row(a.m, i, a.k);
+      for (std::size_t g = first; g < end; ++g)
+        quantise32(a.x + i * a.k + 32 * g, a.dst + place.codes + g * place.step,
+                   a.dst + place.notes + g * place.step, second_parts);
+    }
   }
 }
 

@@ -61,7 +61,7 @@ void put_part(const Part& part, std::byte* codes, std::byte* note) {
 
 void quantise_scalar(const QuantiseArgs& a) {
   const std::size_t second_parts = first_parts_bytes(a.m, a.k);
-  for (std::size_t i = 0; i < a.m; ++i) {
+  for (std::size_t i = a.row_begin; i < a.row_end; ++i) {
     const RowPlace place = place_of_row(a.m, i, a.k);
     for (std::size_t g = a.group_begin; g < a.group_end; ++g) {
       std::byte* codes = a.dst + place.codes + g * place.step;

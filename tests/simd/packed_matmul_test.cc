@@ -27,9 +27,11 @@ constexpr double kEps = std::numeric_limits<float>::epsilon();
 std::vector<std::byte> quantised(const Kernels& table, const std::vector<float>& x, std::size_t m,
                                  std::size_t k) {
   std::vector<std::byte> bytes(quantised_bytes(m, k), std::byte{0x5a});
-  const std::size_t half = k / 64;  // in two calls: they must not disturb each other
-  table.quantise({x.data(), bytes.data(), m, k, half, k / 32});
-  table.quantise({x.data(), bytes.data(), m, k, 0, half});
+  // In calls for other columns and for other tiles: they must not disturb each other.
+  const std::size_t half = k / 64, tile = std::min(m, kMaxTileRows);
+  table.quantise({x.data(), bytes.data(), m, k, tile, m, 0, k / 32});
+  table.quantise({x.data(), bytes.data(), m, k, 0, tile, half, k / 32});
+  table.quantise({x.data(), bytes.data(), m, k, 0, tile, 0, half});
   return bytes;
 }
 
