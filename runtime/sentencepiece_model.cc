@@ -166,6 +166,7 @@ class Parser {
     if (!model_.trainer.empty()) return corrupt("has two trainer sections");
     model_.trainer = message;
     return each_field(message, "the trainer section", [this](const Field& field) -> Status {
+      if (field.is(24, kVarint)) model_.whitespace_is_suffix = field.value != 0;
       if (!field.is(3, kVarint)) return ok();
       model_.kind = static_cast<SentencepieceModel::Kind>(field.value);
       if (field.value == 1 || field.value == 2) return ok();

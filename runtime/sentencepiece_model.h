@@ -45,6 +45,7 @@ struct SentencepieceModel {
   std::string_view charsmap;             // the normaliser's compiled table; may be empty
   bool add_dummy_prefix = true;
   bool remove_extra_whitespaces = true;
+  bool whitespace_is_suffix = false;
   std::vector<Section> sections;
 };
 

@@ -10,10 +10,14 @@
 #include <string>
 #include <vector>
 
+#include "base/mapped_file.h"
 #include "runtime/bpe_tokenizer.h"
 #include "runtime/json.h"
+#include "runtime/sentencepiece_model.h"
 #include "runtime/sentencepiece_tokenizer.h"
+#include "runtime/sentencepiece_writer.h"
 #include "tests/support/fixture.h"
+#include "tests/support/random.h"
 #include "tests/support/temp_folder.h"
 
 using namespace pc;
@@ -169,6 +173,41 @@ TEST_CASE("user-defined pieces of a sentencepiece model: markup is not text") {
   CHECK(*tokenizer->encode("the") == Tokens{*tokenizer->token_to_id("▁the")});
   CHECK_FALSE(holds(*strict->encode("the"), *strict->token_to_id("▁the")));
   CHECK(strict->digest() != tokenizer->digest());
+}
+
+// The library adds the dummy prefix itself where a user-defined piece begins with a
+// space, and is given a space for it elsewhere.
+TEST_CASE("a dummy prefix is the same however the library is told of it") {
+  const auto mapped =
+      MappedFile::open(test::golden("tokenizers/sentencepiece_bpe/tokenizer.model"));
+  REQUIRE(mapped.ok());
+  const std::string_view file(reinterpret_cast<const char*>(mapped->bytes().data()),
+                              mapped->bytes().size());
+  const auto model = parse_sentencepiece_model(file, "tokenizer.model");
+  REQUIRE(model.ok());
+  SentencepieceParts parts;
+  for (const auto& piece : model->pieces)
+    parts.pieces.push_back({std::string(piece.text), piece.score, piece.type});
+  parts.pieces.push_back({"ab", 0, SentencepieceModel::Type::kUserDefined});
+  parts.pieces.push_back({"\x01\x01", 0, SentencepieceModel::Type::kUserDefined});
+  const auto spelled =
+      take(make_sentencepiece_tokenizer(write_sentencepiece_model(parts), "spelled", {}));
+  parts.pieces.back().text = " \x01";  // in no text
+  const auto added =
+      take(make_sentencepiece_tokenizer(write_sentencepiece_model(parts), "added", {}));
+  const char* const units[] = {" ", "  ", "a", "ab", "the ", "\n", "▁", "é", "日", "1", "\t"};
+  test::Random random(3);
+  for (int i = 0; i < 3000; ++i) {
+    std::string text;
+    for (std::uint32_t n = random.below(8); n > 0; --n)
+      text += units[random.below(std::size(units))];
+    INFO("\"" << text << "\"");
+    const auto want = added->encode(text);
+    REQUIRE(want.ok());
+    REQUIRE(*spelled->encode(text) == *want);
+    REQUIRE(*spelled->encode_run(text) == *added->encode_run(text));
+    REQUIRE(*spelled->encode_markup(text) == *added->encode_markup(text));
+  }
 }
 
 TEST_CASE("bad text is refused with its place") {
