@@ -12,6 +12,7 @@
 
 #include "simd/attend_multiply-inl.h"
 #include "simd/elements-inl.h"
+#include "simd/exp-inl.h"
 #include "simd/kernels.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -35,22 +36,6 @@ constexpr std::size_t kAhead = 16 * 1024;
 constexpr std::size_t kMaxRows = kN == 16 ? 8 : 4;
 template <std::size_t kR>
 constexpr std::size_t kVectors = kR == kMaxRows ? 2 : 4;
-
-// exp(x) for x <= 0, within 2 ulp; 0 below -87. The powers of f are a least
-// maximum fit over |f| <= ln(2)/2 (3e-9 relative), the rest is rounding.
-HWY_INLINE VF exp_negative(VF x) {
-  const VF magic = hn::Set(kF, 0x1.8p23f);  // its last bit is worth 1: adding rounds
-  const VF shifted = hn::MulAdd(x, hn::Set(kF, 0x1.715476p+0f), magic);
-  const VF n = hn::Sub(shifted, magic);
-  VF f = hn::NegMulAdd(n, hn::Set(kF, 0x1.62e4p-1f), x);  // ln 2 in two parts
-  f = hn::NegMulAdd(n, hn::Set(kF, 0x1.7f7d1cp-20f), f);
-  VF p = hn::Set(kF, 0.0013814599f);
-  for (const float c : {0.008368717f, 0.04166839f, 0.16666521f, 0.49999994f, 1.0f, 1.0f})
-    p = hn::MulAdd(p, f, hn::Set(kF, c));
-  const VF scaled =
-      hn::BitCast(kF, hn::Add(hn::BitCast(kU, p), hn::ShiftLeft<23>(hn::BitCast(kU, shifted))));
-  return hn::IfThenElseZero(hn::Ge(x, hn::Set(kF, -87.0f)), scaled);
-}
 
 // Loads, and asks for what is kAhead bytes on: chunks of keys and of values take
 // turns, too short for the hardware's prefetchers to be ahead of both streams.
@@ -137,7 +122,7 @@ HWY_INLINE void soften(const AttendArgs& a, std::size_t row, float (*scores)[kCh
     const VF s = hn::Set(kF, shift[r]);
     VF sum = hn::Zero(kF);
     for (std::size_t t = 0; t < n; t += kN) {
-      const VF weight = exp_negative(hn::Sub(load_f32(scores[r] + t), s));
+      const VF weight = M::exp(hn::Sub(load_f32(scores[r] + t), s));
       sum = hn::Add(sum, M::store_weights(weight, scores[r] + t * M::kOperands / M::kPerWord));
     }
     a.sum[row + r] = a.sum[row + r] * correction[r] + hn::GetLane(hn::SumOfLanes(kF, sum));

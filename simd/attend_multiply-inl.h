@@ -11,6 +11,7 @@
 #include <hwy/highway.h>
 
 #include "simd/elements-inl.h"
+#include "simd/exp-inl.h"
 #include "simd/kernels.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -25,6 +26,7 @@ constexpr hn::Rebind<std::uint16_t, DF> k16;
 //   load       the operands (of type Operand) of a vector of words
 //   broadcast  the factor of one of them; stored as a float, whatever it means
 //   store_queries  [kR][head_dim] -> factors [head_dim / kPerWord * kOperands][kR]
+//   exp        of a score less the largest: a weight
 //   store_weights  a vector of weights -> factors; returns the weights it multiplies by
 struct MultiplyF32 {
   static constexpr std::size_t kPerWord = 1, kOperands = 1;
@@ -41,6 +43,7 @@ struct MultiplyF32 {
     for (std::size_t d = 0; d < head_dim; ++d)
       for (std::size_t r = 0; r < kR; ++r) *to++ = q[r * head_dim + d];
   }
+  static HWY_INLINE VF exp(VF x) { return exp_negative(x); }
   static HWY_INLINE VF store_weights(VF weights, float* to) {
     hn::StoreU(weights, kF, to);
     return weights;
@@ -85,6 +88,7 @@ struct MultiplyPairs {
           __builtin_memcpy(to + (d / 2 + i) * kR + r, rounded + 2 * i, 4);
       }
   }
+  static HWY_INLINE VF exp(VF x) { return exp_coarse(x); }
   static HWY_INLINE VF store_weights(VF weights, float* to) {
     const V16 rounded = Dot::round(weights);
     hn::StoreU(rounded, k16, reinterpret_cast<std::uint16_t*>(to));

@@ -50,11 +50,15 @@ void exp_all(const float* x, std::size_t n, float* y) {
   for (std::size_t i = 0; i < n; i += kN) hn::StoreU(exp_negative(load_f32(x + i)), kF, y + i);
 }
 
+void exp_coarse_all(const float* x, std::size_t n, float* y) {
+  for (std::size_t i = 0; i < n; i += kN) hn::StoreU(exp_coarse(load_f32(x + i)), kF, y + i);
+}
+
 }  // namespace
 
 const AttendStandIn* attend_stand_in() {
   static const AttendStandIn kStandIn = {hwy::TargetName(HWY_TARGET), kPairLanes, attend_parts,
-                                         exp_all};
+                                         exp_all, exp_coarse_all};
   return &kStandIn;
 }
 

@@ -14,7 +14,9 @@ struct AttendStandIn {
   const char* name;
   std::size_t lanes;  // pairs are multiplied where these divide head_dim; 0: never
   void (*attend)(const AttendArgs& args);
-  void (*exp_negative)(const float* x, std::size_t n, float* y);  // n a multiple of 16
+  // n a multiple of 16
+  void (*exp_negative)(const float* x, std::size_t n, float* y);
+  void (*exp_coarse)(const float* x, std::size_t n, float* y);
 };
 
 std::vector<AttendStandIn> attend_stand_ins();

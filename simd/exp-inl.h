@@ -1,0 +1,57 @@
+// exp of what is not positive: the softmax's weights.
+// Per target: included again for each instruction set (see hwy_kernels.cc).
+#if defined(PROMPTCACHE_SIMD_EXP_) == defined(HWY_TARGET_TOGGLE)
+#ifdef PROMPTCACHE_SIMD_EXP_
+#undef PROMPTCACHE_SIMD_EXP_
+#else
+#define PROMPTCACHE_SIMD_EXP_
+#endif
+
+#include <hwy/highway.h>
+
+#include "simd/elements-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace pc::simd::HWY_NAMESPACE {
+namespace {
+
+inline constexpr float kMagic = 0x1.8p23f;  // its last bit is worth 1: adding rounds
+
+// y * 2^n where shifted = n + kMagic; 0 where x, the argument, is below -87.
+HWY_INLINE VF scale_exp(VF x, VF y, VF shifted) {
+  const VF scaled =
+      hn::BitCast(kF, hn::Add(hn::BitCast(kU, y), hn::ShiftLeft<23>(hn::BitCast(kU, shifted))));
+  return hn::IfThenElseZero(hn::Ge(x, hn::Set(kF, -87.0f)), scaled);
+}
+
+// exp(x) for x <= 0, within 2 ulp; 0 below -87. The powers of f are a least
+// maximum fit over |f| <= ln(2)/2 (3e-9 relative), the rest is rounding.
+HWY_INLINE VF exp_negative(VF x) {
+  const VF shifted = hn::MulAdd(x, hn::Set(kF, 0x1.715476p+0f), hn::Set(kF, kMagic));
+  const VF n = hn::Sub(shifted, hn::Set(kF, kMagic));
+  VF f = hn::NegMulAdd(n, hn::Set(kF, 0x1.62e4p-1f), x);  // ln 2 in two parts
+  f = hn::NegMulAdd(n, hn::Set(kF, 0x1.7f7d1cp-20f), f);
+  VF p = hn::Set(kF, 0.0013814599f);
+  for (const float c : {0.008368717f, 0.04166839f, 0.16666521f, 0.49999994f, 1.0f, 1.0f})
+    p = hn::MulAdd(p, f, hn::Set(kF, c));
+  return scale_exp(x, p, shifted);
+}
+
+// The same within 1e-4 relative, of which the polynomial's are 7.5e-5 (a least
+// maximum fit of 2^f over |f| <= 1/2) and the rest |x| 2^-23: for weights that are
+// rounded to the 8 bits of bf16, to 2e-3. It takes 5 multiplications instead of 9.
+HWY_INLINE VF exp_coarse(VF x) {
+  const VF log2_e = hn::Set(kF, 0x1.715476p+0f);
+  const VF shifted = hn::MulAdd(x, log2_e, hn::Set(kF, kMagic));
+  const VF f = hn::MulSub(x, log2_e, hn::Sub(shifted, hn::Set(kF, kMagic)));
+  VF p = hn::Set(kF, 0.05517167f);
+  for (const float c : {0.24261113f, 0.69326097f, 0.99992806f})
+    p = hn::MulAdd(p, f, hn::Set(kF, c));
+  return scale_exp(x, p, shifted);
+}
+
+}  // namespace
+}  // namespace pc::simd::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard
