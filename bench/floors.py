@@ -25,7 +25,7 @@ def floor_s(machine, model, n_new, depth):
     read = model["weight_bytes"] * (1 - embedding / model["parameters"])
     read += model["kv_bytes_per_token"] * depth
     wide = max(machine["f32_gflops"], machine["bf16_gflops"])
-    quantised = not {"F32", "F16", "BF16"} >= set(model["weight_types"])
+    quantised = not {"F32", "F16", "BF16"} >= {t.upper() for t in model["weight_types"]}
     peak = max(wide, machine["int8_gops"]) if quantised else wide
     pairs = n_new * (depth + n_new / 2)
     attention = 4 * model["layers"] * model["heads"] * model["head_dim"] * pairs

@@ -54,6 +54,13 @@ def facts(build, shape, quick):
             "shape": shape, "quick": quick}
 
 
+def stamp(step, kept):
+    """Notes in a step's JSON which commit it measured: later runs may measure other steps alone."""
+    data = json.loads(step.read_text())
+    data["commit"] = json.loads((kept / "facts.json").read_text())["commit"]
+    step.write_text(json.dumps(data, indent=1) + "\n")
+
+
 # ---- tables
 
 def count(n, what):
@@ -179,12 +186,23 @@ def peer_sections(steps):
         yield from start_bench.lines_of(result)
 
 
-def head(f):
+def earlier(f, steps):
+    """commit -> the steps that were measured at it, for other commits than the last run's."""
+    found = {}
+    for name, data in steps.items():
+        if data.get("commit", f["commit"]) != f["commit"]:
+            found.setdefault(data["commit"], []).append(name)
+    return found
+
+
+def head(f, steps):
     ours = f["promptcache"]
     yield f"# {f['cpu']}, {f['shape']} shape{', quick run' if f['quick'] else ''}\n"
     yield f"{f['threads']} threads, {f['memory_gib']:.0f} GiB of memory.\n"
     yield f"* promptcache {ours['version']} at {f['commit']}; {ours['compiler']}; "\
           f"{isa_of(ours)}; {ours['matrix']}"
+    for commit, names in earlier(f, steps).items():
+        yield f"* measured at {commit}: {', '.join(names)}"
     yield f"* {f['peer'] or 'llama.cpp: ' + side_by_side.NO_PEER}"
     yield ("* random weights in files of the true shape; medians, with the lowest and the highest "
            "value; the method: bench/README.md\n")
@@ -203,7 +221,7 @@ def write(kept, results):
     name += ("" if f["shape"] == "1.1B" else "-" + f["shape"].lower()) + \
             ("-quick" if f["quick"] else "")
     results.mkdir(exist_ok=True)
-    parts = [*head(f), *marks_section(steps), *alone_section(steps),
+    parts = [*head(f, steps), *marks_section(steps), *alone_section(steps),
              *longbench_section(steps, f"{name}.svg"), *peer_sections(steps)]
     (results / f"{name}.md").write_text("\n".join(parts) + "\n")
     (results / f"{name}.json").write_text(json.dumps({"facts": f, "steps": steps}, indent=1) + "\n")

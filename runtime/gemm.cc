@@ -51,6 +51,9 @@ namespace {
 // nothing (bench/gemm_bench.cc).
 constexpr std::uint32_t kSmallRows = 8;
 
+// From here on widening weights for oneDNN pays, where it pays at all.
+constexpr std::uint32_t kWidenedRows = 64;
+
 }  // namespace
 
 // Matmul primitives by shape; made on first use (0.3-2 ms), then kept.
@@ -86,6 +89,9 @@ struct Gemm::OneDnn {
   AlignedBuffer<float> panel;           // [kPanelRows, max_k]
   AlignedBuffer<std::uint16_t> x_bf16;  // [max_rows, max_k]
   bool multiplies_bf16 = false;
+  // Not with AVX-512, where the project's kernel is 1.2 to 8 times faster on types that
+  // oneDNN does not take as they are (docs/adr/0009-onednn.md).
+  bool widening_pays = true;
 
   OneDnn(std::uint32_t max_rows, std::uint32_t max_k)
       : panel(std::size_t{kPanelRows} * max_k), x_bf16(std::size_t{max_rows} * max_k) {
@@ -94,7 +100,9 @@ struct Gemm::OneDnn {
     // it; and it can be told to use less than the CPU has (ONEDNN_MAX_CPU_ISA).
     constexpr auto kNeeded = static_cast<unsigned>(dnnl::cpu_isa::avx512_core_bf16);
     const auto have = static_cast<unsigned>(dnnl::get_effective_cpu_isa());  // a set of bits
+    constexpr auto kAvx512 = static_cast<unsigned>(dnnl::cpu_isa::avx512_core);
     multiplies_bf16 = (have & kNeeded) == kNeeded;
+    widening_pays = (have & kAvx512) != kAvx512;
 #endif
   }
 
@@ -130,12 +138,12 @@ std::unique_ptr<Gemm::OneDnn> Gemm::make_onednn(std::uint32_t max_rows, std::uin
 
 Status Gemm::widened(const float* x, std::uint32_t m, const pc_tensor& w, bool accumulate,
                      float* y) {
-  if (m <= kSmallRows) {
+  const bool bf16 = onednn_->multiplies_bf16 && type_of(w) == simd::Type::kBf16;
+  const bool in_place = bf16 || type_of(w) == simd::Type::kF32;
+  if (m <= kSmallRows || (!in_place && (m < kWidenedRows || !onednn_->widening_pays))) {
     small(x, m, w, accumulate, y);
     return ok();
   }
-  const bool bf16 = onednn_->multiplies_bf16 && type_of(w) == simd::Type::kBf16;
-  const bool in_place = bf16 || type_of(w) == simd::Type::kF32;
   const auto rows = static_cast<std::uint32_t>(align_up(m, kGemmRowGranule));
   const void* input = x;
   if (bf16) {

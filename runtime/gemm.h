@@ -8,10 +8,11 @@
 // All others are used where they lie, in their stored type: nothing is packed or
 // expanded when a model opens. A few rows (decode, short fresh text) are
 // bound by the weights' bandwidth and go to the project's own kernel; many
-// rows go to oneDNN, bf16 x bf16 where the CPU multiplies bf16 and the weights
-// have that type, f32 otherwise, through a panel of widened rows where
-// needed: the product of quantised weights is that of f32 arithmetic on what
-// they widen to, for any number of rows. Without oneDNN the kernel does all.
+// rows go to oneDNN where it is the faster one (docs/adr/0009-onednn.md): f32 weights,
+// bf16 x bf16 where the CPU multiplies bf16, and without AVX-512 all others, through
+// a panel of widened rows. The product of quantised weights is that of f32
+// arithmetic on what they widen to, for any number of rows. Without oneDNN the
+// kernel does all.
 //
 // Home of oneDNN. Threads: one Gemm per session, one thread at a time. The
 // small-row path and the packed one allocate nothing.

@@ -51,6 +51,33 @@ HWY_INLINE void matmul_tile(const MatmulArgs& a, std::size_t i0, std::size_t j0)
   }
 }
 
+// One row of x: rows of w one after another, in the order of addresses, so that
+// what is read is one stream; it is asked for kAhead bytes before its use.
+template <class E>
+HWY_INLINE void matmul_row(const MatmulArgs& a, std::size_t i) {
+  constexpr std::size_t kAheadBytes = 8192, kUnroll = 8;
+  const float* x = a.x + i * a.x_stride;
+  for (std::size_t j = a.n_begin; j < a.n_end; ++j) {
+    const auto* w = static_cast<const typename E::T*>(a.w) + j * a.k;
+    VF sum[kUnroll];
+    for (VF& s : sum) s = hn::Zero(kF);
+    std::size_t k = 0;
+    for (; k + kUnroll * kN <= a.k; k += kUnroll * kN) {
+      for (std::size_t at = 0; at < kUnroll * kN * sizeof(*w); at += 64)
+        __builtin_prefetch(reinterpret_cast<const char*>(w + k) + kAheadBytes + at, 0, 2);
+      for (std::size_t u = 0; u < kUnroll; ++u)
+        sum[u] = hn::MulAdd(load_f32(x + k + u * kN), E::load(w + k + u * kN), sum[u]);
+    }
+    for (; k + kN <= a.k; k += kN) sum[0] = hn::MulAdd(load_f32(x + k), E::load(w + k), sum[0]);
+    if (const std::size_t rest = a.k - k; rest != 0)
+      sum[1] = hn::MulAdd(load_tail<F32>(x + k, rest), load_tail<E>(w + k, rest), sum[1]);
+    for (std::size_t u = 1; u < kUnroll; ++u) sum[0] = hn::Add(sum[0], sum[u]);
+    const float s = hn::GetLane(hn::SumOfLanes(kF, sum[0]));
+    float* y = a.y + i * a.y_stride + j;
+    *y = a.accumulate ? *y + s : s;
+  }
+}
+
 template <class E, std::size_t kM>
 HWY_INLINE void matmul_rows(const MatmulArgs& a, std::size_t i) {
   std::size_t j = a.n_begin;
@@ -70,7 +97,7 @@ void matmul_typed(const MatmulArgs& a) {
       matmul_rows<E, 2>(a, i);
       break;
     case 1:
-      matmul_rows<E, 1>(a, i);
+      matmul_row<E>(a, i);
       break;
   }
 }

@@ -47,7 +47,7 @@ std::vector<Type> all_types() {
 }
 
 TEST_CASE("linear is the product with the widened weights") {
-  constexpr std::uint32_t k = 256, n = 530, max_rows = 48;  // n: one panel and a bit
+  constexpr std::uint32_t k = 256, n = 530, max_rows = 80;  // n: one panel and a bit
   Random random(1);
   const simd::Kernels& kernels = *simd::selected_kernels();
   Gemm gemm(kernels, Parallel(2), max_rows, k);
@@ -56,7 +56,7 @@ TEST_CASE("linear is the product with the widened weights") {
     std::vector<float> wide(std::size_t{n} * k);
     simd::kScalarKernels.to_f32(stored.data(), type, wide.size(), wide.data());
     const pc_tensor w{stored.data(), static_cast<std::uint32_t>(type), n, k};
-    for (const std::uint32_t m : {1u, 8u, 9u, 33u}) {
+    for (const std::uint32_t m : {1u, 8u, 9u, 33u, 67u}) {
       INFO(simd::shape_of(type).name << ", " << m << " rows");
       const std::size_t rows = align_up(m, kGemmRowGranule);
       const auto x = random.floats(rows * k), y = random.floats(rows * n);
