@@ -73,8 +73,9 @@ class MappedFile {
 
 // Both take the pages that hold some of these bytes, of a mapping or not, and are
 // hints: a failure changes nothing. will_need() has them read without waiting for
-// it, in pieces of at most what the kernel takes at once (it drops the rest);
-// populate() waits, and maps them, so that touching them faults no more.
+// it, in pieces of at most what the kernel takes at once (it drops the rest), unless
+// the kernel reads large pages ahead anyway; populate() waits, and maps them, so
+// that touching them faults no more.
 void will_need(std::span<const std::byte> bytes);
 
 void populate(std::span<const std::byte> bytes);

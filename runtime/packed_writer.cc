@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <mutex>
 
 #include "base/aligned_buffer.h"
 #include "modules/publish.h"  // write_all
@@ -38,6 +39,37 @@ AlignedBuffer<std::byte> head_of(const std::vector<PackedMatrix>& shapes,
   return head;
 }
 
+// Fills the page cache of a new file with zeros, 2 MiB at a time, each right before
+// anything else is written there: the kernel then keeps it in pages of 2 MiB, which it
+// also maps as such, where the file system can. Chunks alone would leave pages of the
+// size of what each of them writes.
+class LargePages {
+ public:
+  LargePages(int fd, std::uint64_t file_bytes)
+      : fd_(fd), file_bytes_(file_bytes), begun_(file_bytes / kBytes + 1), zeros_(kBytes) {
+    std::memset(zeros_.data(), 0, zeros_.size());
+  }
+
+  // Of all pages that [offset, offset + n) touches. 0 or an errno.
+  int begin(std::uint64_t offset, std::uint64_t n) {
+    int failure = 0;
+    for (std::uint64_t page = offset / kBytes; page * kBytes < offset + n; ++page) {
+      std::call_once(begun_[page], [&] {
+        const std::uint64_t at = page * kBytes, size = std::min(kBytes, file_bytes_ - at);
+        failure = write_all(fd_, at, zeros_.span().first(static_cast<std::size_t>(size)));
+      });
+    }
+    return failure;
+  }
+
+ private:
+  static constexpr std::uint64_t kBytes = std::uint64_t{2} << 20;
+  int fd_;
+  std::uint64_t file_bytes_;
+  std::vector<std::once_flag> begun_;
+  AlignedBuffer<std::byte> zeros_;
+};
+
 // One chunk into its buffer: the rows from its first panel on are a matrix, too.
 void pack_chunk(const pc_tensor& w, const PackedChunk& chunk, std::byte* out) {
   const auto type = static_cast<simd::Type>(w.dtype);
@@ -56,6 +88,7 @@ int write_packed(int fd, const std::vector<pc_tensor>& tensors, const PackedExte
   for (std::uint32_t i = 0; i < parallel.n_threads(); ++i)
     buffers.emplace_back(static_cast<std::size_t>(extent.largest_chunk));
   std::vector<std::uint64_t> checksums(extent.chunks.size());
+  LargePages pages(fd, extent.file_bytes);
   std::atomic<int> failure{0};
   parallel.for_each(static_cast<std::uint32_t>(extent.chunks.size()),
                     [&](std::uint32_t task, std::uint32_t thread) {
@@ -64,11 +97,14 @@ int write_packed(int fd, const std::vector<pc_tensor>& tensors, const PackedExte
                       const auto bytes = buffers[thread].span().first(chunk.bytes);
                       pack_chunk(tensors[chunk.matrix], chunk, bytes.data());
                       checksums[task] = checksum64(bytes);
-                      if (const int e = write_all(fd, extent.payload + chunk.offset, bytes))
-                        failure = e;
+                      const std::uint64_t at = extent.payload + chunk.offset;
+                      int e = pages.begin(at, chunk.bytes);
+                      if (e == 0) e = write_all(fd, at, bytes);
+                      if (e != 0) failure = e;
                     });
   if (failure != 0) return failure;
   // What says that the file is whole comes last.
+  if (const int e = pages.begin(0, extent.payload)) return e;
   return write_all(fd, 0, head_of(packed_shapes(tensors), extent, weights, checksums).span());
 }
 
