@@ -156,8 +156,8 @@ class SentencepieceTokenizer final : public Tokenizer {
     return id;
   }
 
-  // A library's tables for 32,000 pieces take 10 ms and 8 MiB: with_prefix_ is loaded only
-  // where the model adds a prefix that is more than a space in front.
+  // The library's tables for 32,000 pieces take 8 ms to build: with_prefix_ is loaded
+  // only where the model adds a prefix that is more than a space in front.
   sentencepiece::SentencePieceProcessor plain_, with_prefix_;
   bool spells_prefix_ = false;
   std::size_t n_pieces_ = 0;
