@@ -46,6 +46,16 @@ bool want_large_pages(std::span<const std::byte> bytes) {
 #endif
 }
 
+// Has the pages read without waiting for it.
+void ask_for(std::span<const std::byte> bytes) {
+  // The smallest that a kernel takes at once is its read-ahead, 128 KiB where
+  // nobody set it; asked for more it reads that much and forgets the rest.
+  constexpr std::size_t kPiece = 128 << 10;
+  for (; bytes.size() > kPiece; bytes = bytes.subspan(kPiece))
+    advise(bytes.first(kPiece), MADV_WILLNEED);
+  advise(bytes, MADV_WILLNEED);
+}
+
 }  // namespace
 
 MappedFile::~MappedFile() {
@@ -102,23 +112,16 @@ void MappedFile::let_go() const {
 }
 
 void will_need(std::span<const std::byte> bytes) {
-  // A kernel that takes the advice reads 2 MiB and more at a fault by itself; asked for
-  // pages one by one it would read small ones, which stay small.
-  if (want_large_pages(bytes)) return;
-  // The smallest that a kernel takes at once is its read-ahead, 128 KiB where
-  // nobody set it; asked for more it reads that much and forgets the rest.
-  constexpr std::size_t kPiece = 128 << 10;
-  for (; bytes.size() > kPiece; bytes = bytes.subspan(kPiece))
-    advise(bytes.first(kPiece), MADV_WILLNEED);
-  advise(bytes, MADV_WILLNEED);
+  // A kernel that takes the advice reads 2 MiB and more at a fault by itself (Linux 5.18
+  // and later); asked for pages one by one it would read small ones, which stay small.
+  if (!want_large_pages(bytes)) ask_for(bytes);
 }
 
 void populate(std::span<const std::byte> bytes) {
 #ifdef MADV_POPULATE_READ
-  advise(bytes, MADV_POPULATE_READ);
-#else
-  will_need(bytes);
+  if (advise(bytes, MADV_POPULATE_READ)) return;  // Linux 5.14 and later
 #endif
+  ask_for(bytes);
 }
 
 bool is_resident(const std::byte* byte) {

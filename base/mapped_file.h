@@ -75,7 +75,7 @@ class MappedFile {
 // hints: a failure changes nothing. will_need() has them read without waiting for
 // it, in pieces of at most what the kernel takes at once (it drops the rest), unless
 // the kernel reads large pages ahead anyway; populate() waits, and maps them, so
-// that touching them faults no more.
+// that touching them faults no more (an old kernel reads them without waiting).
 void will_need(std::span<const std::byte> bytes);
 
 void populate(std::span<const std::byte> bytes);

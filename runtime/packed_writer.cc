@@ -42,7 +42,7 @@ AlignedBuffer<std::byte> head_of(const std::vector<PackedMatrix>& shapes,
 // Fills the page cache of a new file with zeros, 2 MiB at a time, each right before
 // anything else is written there: the kernel then keeps it in pages of 2 MiB, which it
 // also maps as such, where the file system can. Chunks alone would leave pages of the
-// size of what each of them writes.
+// size of what each of them writes. begin() from any thread: who comes second waits.
 class LargePages {
  public:
   LargePages(int fd, std::uint64_t file_bytes)

@@ -52,7 +52,7 @@ HWY_INLINE void matmul_tile(const MatmulArgs& a, std::size_t i0, std::size_t j0)
 }
 
 // One row of x: rows of w one after another, in the order of addresses, so that
-// what is read is one stream; it is asked for kAhead bytes before its use.
+// what is read is one stream; it is asked for kAheadBytes before its use.
 template <class E>
 HWY_INLINE void matmul_row(const MatmulArgs& a, std::size_t i) {
   constexpr std::size_t kAheadBytes = 8192, kUnroll = 8;
