@@ -1,15 +1,16 @@
 // How fast does attention read cached keys and values, and how far is that from the floor?
 //
 //   attention_bench [--shape 1.1B|Llama-3.2-1B|7B] [--new N] [--cached N] [--isa a,b]
-//                   [--threads 0] [--repeat 7] [--json]
+//                   [--kv bf16,q8] [--threads 0] [--repeat 7] [--json]
 //
-// For each shape, number of new tokens and number of cached tokens (bf16): one
-// layer's attention of the new tokens over a cached segment and over themselves,
-// as runtime/attention.h does it. Layers are as many as fill 256 MiB, so that
-// states come from memory, as in a model. With several instruction sets (--isa,
-// values of PC_ISA) their runs alternate and ratios to the first are shown. The
-// floor is the larger of bytes over bandwidth and operations over the peak of
-// the multiplier that is best at bf16 here, both measured in this run. With
+// For each shape, number of new tokens and number of cached tokens: one layer's
+// attention of the new tokens over a cached segment and over themselves, as
+// runtime/attention.h does it. Layers are as many as fill 256 MiB, so that states
+// come from memory, as in a model. With several instruction sets (--isa, values
+// of PC_ISA) or types of states (--kv; default bf16) their runs alternate and
+// ratios to the first are shown. The floor is the larger of bytes over bandwidth
+// and operations over the peak of the multiplier that is best at the states'
+// type here, both measured in this run. With
 // --threads 1 it is CPU time that is measured: what others run does not enter.
 
 #include <algorithm>
@@ -25,6 +26,7 @@
 #include "bench/machine.h"
 #include "runtime/attention.h"
 #include "runtime/json_writer.h"
+#include "runtime/kv_row.h"
 
 namespace pc::bench {
 namespace {
@@ -40,6 +42,7 @@ struct Arguments {
   std::vector<Shape> shapes{std::begin(kShapes), std::end(kShapes)};
   std::vector<std::uint32_t> fresh{1, 16, 64, 256}, cached{1024, 4096, 16384};
   std::vector<const simd::Kernels*> tables;
+  std::vector<KvType> types{KvType::kBf16};
   std::uint32_t threads = 0, repeat = 7;
   bool json = false;
 };
@@ -58,6 +61,18 @@ std::vector<const simd::Kernels*> tables_of(const std::string& names) {
     if (!found.back()) die(names.substr(at, comma - at) + " does not run here");
     at = comma + 1;
   }
+  return found;
+}
+
+std::vector<KvType> types_of(const std::string& names) {
+  std::vector<KvType> found;
+  for (std::size_t at = 0; at <= names.size();) {
+    const std::size_t comma = std::min(names.find(',', at), names.size());
+    for (const KvType type : {KvType::kF32, KvType::kBf16, KvType::kQ8})
+      if (names.substr(at, comma - at) == kv_type_name(type)) found.push_back(type);
+    at = comma + 1;
+  }
+  if (found.empty()) die("--kv takes f32, bf16 and q8");
   return found;
 }
 
@@ -80,6 +95,8 @@ Arguments parse(int argc, char** argv) {
       a.cached = {std::max(1u, number)};
     else if (arg == "--isa")
       a.tables = tables_of(value);
+    else if (arg == "--kv")
+      a.types = types_of(value);
     else if (arg == "--threads")
       a.threads = number;
     else if (arg == "--repeat")
@@ -95,35 +112,57 @@ Arguments parse(int argc, char** argv) {
 
 // Keys and values of all layers: one cached segment and the new tokens' own.
 struct States {
-  AlignedBuffer<std::uint16_t> data;
+  AlignedBuffer<std::byte> data;
   KvSegment segments[2];
   std::uint32_t n_layers;
+  double layer_bytes;
 
-  States(const Shape& shape, std::uint32_t cached, std::uint32_t fresh) {
-    KvGeometry one{1, shape.n_kv_heads, shape.head_dim, KvType::kBf16};
+  States(const Shape& shape, KvType type, std::uint32_t cached, std::uint32_t fresh) {
+    const KvGeometry one{1, shape.n_kv_heads, shape.head_dim, type};
     const std::size_t blocks[2] = {kv_blocks(cached), kv_blocks(fresh)};
     const std::size_t layer = one.state_bytes(blocks[0] + blocks[1]);
+    layer_bytes = static_cast<double>(layer);
     n_layers = static_cast<std::uint32_t>(
         std::clamp<std::size_t>((std::size_t{256} << 20) / layer, 1, shape.n_layers));
-    data = AlignedBuffer<std::uint16_t>(layer * n_layers / 2);
-    std::uint32_t state = 1;
-    for (std::uint16_t& x : data.span()) {  // magnitudes of 2^-6 to 2, either sign
-      state = state * 1664525u + 1013904223u;
-      x = static_cast<std::uint16_t>((state >> 16 & 0x83ffu) + 0x3c80u);
-    }
-    auto* bytes = reinterpret_cast<const std::byte*>(data.data());
+    data = AlignedBuffer<std::byte>(layer * n_layers);
+    fill(one);
+    const std::byte* bytes = data.data();
     for (int s = 0; s < 2; ++s) {
       const std::size_t plane = blocks[s] * one.block_bytes();
-      segments[s] = {bytes, 2 * plane * shape.n_kv_heads, 2 * plane, plane, 0,
-                     s ? fresh : cached, s ? static_cast<std::int32_t>(cached) : 0, 0};
+      segments[s] = {bytes,
+                     2 * plane * shape.n_kv_heads,
+                     2 * plane,
+                     plane,
+                     0,
+                     s ? fresh : cached,
+                     s ? static_cast<std::int32_t>(cached) : 0,
+                     0};
       segments[s].key_position = segments[s].position;
       bytes += one.state_bytes(blocks[s]) * n_layers;
     }
+  }
+
+  // Pairs of a block of keys and one of values, one after the other: which is which
+  // matters to nobody here, as long as both are sound.
+  void fill(const KvGeometry& one) {
+    std::uint32_t state = 1;
+    std::vector<float> row(std::size_t{2} * one.head_dim);
+    const std::size_t block = one.block_bytes();
+    for (std::size_t at = 0; at + 2 * block <= data.size(); at += 2 * block)
+      for (std::uint32_t t = 0; t < kKvBlockTokens; ++t) {
+        for (float& x : row) {  // up to 2, either sign
+          state = state * 1664525u + 1013904223u;
+          x = static_cast<float>(static_cast<std::int32_t>(state)) * 0x1p-30f;
+        }
+        write_kv_row(one, t, row.data(), row.data() + one.head_dim, data.data() + at,
+                     data.data() + at + block);
+      }
   }
 };
 
 struct Series {
   std::vector<double> values;
+  double layer_bytes = 0;
   double quantile(double q) const {
     std::vector<double> sorted = values;
     std::sort(sorted.begin(), sorted.end());
@@ -131,18 +170,22 @@ struct Series {
   }
 };
 
-// Microseconds a layer, for each table; runs alternate.
+// Microseconds a layer, for each type and table; runs alternate.
 std::vector<Series> measure(const Arguments& a, const Shape& shape, std::uint32_t cached,
                             std::uint32_t fresh) {
   const std::uint32_t threads = Parallel(a.threads).n_threads();
-  const States states(shape, cached, fresh);
+  std::vector<std::unique_ptr<States>> states;
+  for (const KvType type : a.types)
+    states.push_back(std::make_unique<States>(shape, type, cached, fresh));
   std::vector<double> inv_freq(shape.head_dim / 2);
   for (std::size_t i = 0; i < inv_freq.size(); ++i)
     inv_freq[i] = std::pow(1e4, -2.0 * static_cast<double>(i) / shape.head_dim);
   const pc_rope rope{shape.head_dim, 0, 1.0f, inv_freq.data()};
-  const std::vector<pc_layer> layers(states.n_layers);
+  std::uint32_t most_layers = 0;
+  for (const auto& s : states) most_layers = std::max(most_layers, s->n_layers);
+  const std::vector<pc_layer> layers(most_layers);
   pc_model_desc desc{};
-  desc.n_layers = states.n_layers;
+  desc.n_layers = most_layers;
   desc.n_heads = shape.n_heads;
   desc.n_kv_heads = shape.n_kv_heads;
   desc.head_dim = shape.head_dim;
@@ -155,21 +198,23 @@ std::vector<Series> measure(const Arguments& a, const Shape& shape, std::uint32_
   for (std::uint32_t i = 0; i < fresh; ++i) positions[i] = static_cast<std::int32_t>(cached + i);
   const std::size_t width = std::size_t{shape.n_heads} * shape.head_dim;
   std::vector<float> q(fresh * width), out(q.size());
-  for (std::size_t i = 0; i < q.size(); ++i)
-    q[i] = std::sin(static_cast<float>(i % 7919)) * 2.0f;
+  for (std::size_t i = 0; i < q.size(); ++i) q[i] = std::sin(static_cast<float>(i % 7919)) * 2.0f;
 
   std::vector<std::unique_ptr<Attention>> attention;
-  for (const simd::Kernels* table : a.tables)
-    attention.push_back(std::make_unique<Attention>(desc, KvType::kBf16, *table,
-                                                    Parallel(a.threads), fresh, 2));
-  std::vector<Series> result(a.tables.size());
+  for (const KvType type : a.types)
+    for (const simd::Kernels* table : a.tables)
+      attention.push_back(
+          std::make_unique<Attention>(desc, type, *table, Parallel(a.threads), fresh, 2));
+  std::vector<Series> result(attention.size());
   for (std::uint32_t round = 0; round <= a.repeat; ++round) {
     for (std::size_t i = 0; i < attention.size(); ++i) {
+      const States& s = *states[i / a.tables.size()];
       const double start = now_seconds(threads);
-      attention[i]->plan(positions, states.segments);
-      for (std::uint32_t l = 0; l < states.n_layers; ++l) attention[i]->run(l, q.data(), out.data());
+      attention[i]->plan(positions, s.segments);
+      for (std::uint32_t l = 0; l < s.n_layers; ++l) attention[i]->run(l, q.data(), out.data());
       const double us = 1e6 * (now_seconds(threads) - start);
-      if (round != 0) result[i].values.push_back(us / states.n_layers);  // the first warms up
+      result[i].layer_bytes = s.layer_bytes;
+      if (round != 0) result[i].values.push_back(us / s.n_layers);  // the first warms up
     }
   }
   return result;
@@ -180,12 +225,12 @@ std::vector<Series> measure(const Arguments& a, const Shape& shape, std::uint32_
 int main_checked(const Arguments& a) {
   const std::uint32_t threads = Parallel(a.threads).n_threads();
   const Machine machine = measure_machine(threads);
-  const double peak = std::max(machine.f32_gflops, machine.bf16_gflops);
-  std::printf("%s, %u threads; read %.1f GB/s, f32 %.0f GFLOP/s, bf16 %.0f GFLOP/s\n\n",
-              machine.cpu.c_str(), threads, machine.read_gb_per_s, machine.f32_gflops,
-              machine.bf16_gflops);
-  std::printf("%-13s %5s %7s  %-13s %6s %20s %8s %8s %10s\n", "shape", "new", "cached", "isa",
-              "ratio", "us a layer (range)", "GB/s", "GFLOP/s", "floor us");
+  std::printf(
+      "%s, %u threads; read %.1f GB/s, f32 %.0f GFLOP/s, bf16 %.0f GFLOP/s, int8 %.0f GOP/s\n\n",
+      machine.cpu.c_str(), threads, machine.read_gb_per_s, machine.f32_gflops, machine.bf16_gflops,
+      machine.int8_gops);
+  std::printf("%-13s %5s %7s  %-4s %-13s %6s %20s %8s %8s %10s\n", "shape", "new", "cached", "kv",
+              "isa", "ratio", "us a layer (range)", "GB/s", "GFLOP/s", "floor us");
   std::string text;
   JsonWriter json(&text);
   json.begin_array();
@@ -194,17 +239,25 @@ int main_checked(const Arguments& a) {
       for (const std::uint32_t cached : a.cached) {
         const double pairs = fresh * (cached + (fresh + 1) / 2.0);
         const double flop = 4.0 * pairs * shape.n_heads * shape.head_dim;
-        const double bytes = 4.0 * (cached + fresh) * shape.n_kv_heads * shape.head_dim;
-        const double floor = std::max(bytes / machine.read_gb_per_s, flop / peak) / 1e3;
         const std::vector<Series> series = measure(a, shape, cached, fresh);
         for (std::size_t i = 0; i < series.size(); ++i) {
-          const double us = series[i].quantile(0.5);
-          std::printf("%-13s %5u %7u  %-13s %6.2f %8.0f (%.0f..%.0f) %8.1f %8.0f %7.0f (%.1fx)\n",
-                      shape.name, fresh, cached, a.tables[i]->name, series[0].quantile(0.5) / us,
-                      us, series[i].quantile(0), series[i].quantile(1), bytes / us / 1e3,
-                      flop / us / 1e3, floor, us / floor);
+          const KvType type = a.types[i / a.tables.size()];
+          const char* isa = a.tables[i % a.tables.size()]->name;
+          const double us = series[i].quantile(0.5), bytes = series[i].layer_bytes;
+          const double peak = type == KvType::kQ8 ? machine.best_int8() : machine.best_bf16();
+          const double floor = std::max(bytes / machine.read_gb_per_s, flop / peak) / 1e3;
+          std::printf(
+              "%-13s %5u %7u  %-4s %-13s %6.2f %8.0f (%.0f..%.0f) %8.1f %8.0f %7.0f (%.1fx)\n",
+              shape.name, fresh, cached, kv_type_name(type), isa, series[0].quantile(0.5) / us, us,
+              series[i].quantile(0), series[i].quantile(1), bytes / us / 1e3, flop / us / 1e3,
+              floor, us / floor);
           json.begin_object().key("shape").value(shape.name).key("new").value(fresh);
-          json.key("cached").value(cached).key("isa").value(a.tables[i]->name);
+          json.key("cached")
+              .value(cached)
+              .key("kv")
+              .value(kv_type_name(type))
+              .key("isa")
+              .value(isa);
           json.key("us").value(us).key("floor_us").value(floor).end_object();
         }
         std::fflush(stdout);

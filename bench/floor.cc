@@ -30,6 +30,7 @@ Work work_of(const Engine& engine) {
   w.head_macs = elements(d.lm_head);
   w.head_bytes = bytes(d.lm_head);
   w.kv_bytes = static_cast<double>(engine.geometry().state_bytes(1)) / kKvBlockTokens;
+  w.kv_int8 = engine.geometry().type == KvType::kQ8;
   w.attention_macs = 2.0 * d.n_layers * d.n_heads * d.head_dim;
   w.quantised = simd::is_quantised(static_cast<simd::Type>(d.layers[0].wq.dtype));
   return w;
@@ -37,10 +38,11 @@ Work work_of(const Engine& engine) {
 
 Floor floor_of(const Work& w, const Machine& m, double n, double depth) {
   const double linear_peak = w.quantised ? m.best_int8() : m.best_bf16();
+  const double attention_peak = w.kv_int8 ? m.best_int8() : m.best_bf16();
   Floor f;
   f.memory_ms = (w.layer_bytes + w.head_bytes + w.kv_bytes * depth) / m.read_gb_per_s / 1e6;
   f.compute_ms = 2 * (w.layer_macs * n + w.head_macs) / linear_peak / 1e6 +
-                 2 * w.attention_macs * n * (depth + n / 2) / m.best_bf16() / 1e6;
+                 2 * w.attention_macs * n * (depth + n / 2) / attention_peak / 1e6;
   return f;
 }
 

@@ -14,7 +14,8 @@ struct Work {
   double layer_macs = 0, head_macs = 0;    // a token; the head's only for the last one
   double kv_bytes = 0;                     // a cached token
   double attention_macs = 0;               // a pair of a query and a key, all layers and heads
-  bool quantised = false;                  // so that integers may multiply
+  bool quantised = false;                  // weights, so that integers may multiply
+  bool kv_int8 = false;                    // cached states likewise
 };
 
 Work work_of(const Engine& engine);

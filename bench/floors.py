@@ -29,5 +29,6 @@ def floor_s(machine, model, n_new, depth):
     peak = max(wide, machine["int8_gops"]) if quantised else wide
     pairs = n_new * (depth + n_new / 2)
     attention = 4 * model["layers"] * model["heads"] * model["head_dim"] * pairs
-    compute = 2 * (layers * n_new + head) / peak + attention / wide
+    states_peak = max(wide, machine["int8_gops"]) if model["kv_type"] == "q8" else wide
+    compute = 2 * (layers * n_new + head) / peak + attention / states_peak
     return max(read / machine["read_gb_per_s"], compute) / 1e9

@@ -178,7 +178,8 @@ def peer_sections(steps):
     yield "\n## Beside llama.cpp, in full"
     for name, data in steps.items():
         if name.startswith("peers-"):
-            yield (f"\n{data['files'][0]['file']}; {machine_line(data['machine'])}\n\n"
+            states = ", states in 8 bits in both" if data.get("kv") == "q8" else ""
+            yield (f"\n{data['files'][0]['file']}{states}; {machine_line(data['machine'])}\n\n"
                    f"{side_by_side.HEAD}")
             yield from map(side_by_side.line_of, data["files"][0]["rows"])
     for kind, result in files_of(steps, "start-").items():

@@ -19,9 +19,10 @@ Status check_geometry(const KvGeometry& geometry) {
   if (geometry.n_kv_heads == 0 || geometry.n_kv_heads > kMaxKvHeads) return too_big("n_kv_heads");
   if (geometry.head_dim == 0 || geometry.head_dim > kMaxHeadDim) return too_big("head_dim");
   if (geometry.head_dim % 2 != 0) return error(Code::kInvalidArgument, "module: head_dim is odd");
-  if (geometry.type != KvType::kF32 && geometry.type != KvType::kBf16) {
+  if (!kv_type_known(geometry.type))
     return error(Code::kInvalidArgument, "module: unknown type of K and V");
-  }
+  if (geometry.type == KvType::kQ8 && geometry.head_dim % 4 != 0)
+    return error(Code::kInvalidArgument, "module: q8 wants a head_dim that is a multiple of 4");
   return ok();
 }
 

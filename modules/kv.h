@@ -9,11 +9,15 @@
 //         values [n_blocks][16 tokens][head_dim]          f32
 //   bf16  keys   [n_blocks][head_dim/2][16 tokens][2]     bf16, pairs of dimensions
 //         values [n_blocks][8 pairs][head_dim][2 tokens]  bf16, pairs of tokens
+//   q8    keys   [n_blocks]{[16 tokens] f32, [head_dim/4][16 tokens][4] u8}
+//         values [n_blocks]{[16 tokens] f32, [4 quads][head_dim][4 tokens] i8}
 //
 // The pairs are what AMX tiles and AVX512_BF16 multiply; other instruction
-// sets split a pair with one shift and one mask. Rows past the end of a run
-// in its last block are zero. Keys are stored rotated at module-local
-// positions (docs/adr/0001-positions.md).
+// sets split a pair with one shift and one mask. The quads are what integer
+// dot products multiply (docs/adr/0011-q8-states.md): a token's scale, then its
+// codes, -127 to 127, those of keys plus 128; a number is scale * code. Rows
+// past the end of a run in its last block are zero, scales and codes. Keys are
+// stored rotated at module-local positions (docs/adr/0001-positions.md).
 //
 // A KvSegment borrows. What keeps the bytes alive is a ModuleHandle (a mapped
 // file) or a session's tail; both outlive the step that reads the view.
@@ -24,10 +28,21 @@
 
 namespace pc {
 
-enum class KvType : std::uint32_t { kF32 = 1, kBf16 = 2 };  // stored in files: append only
+enum class KvType : std::uint32_t { kF32 = 1, kBf16 = 2, kQ8 = 3 };  // stored in files: append only
 
-constexpr std::size_t kv_type_bytes(KvType type) { return type == KvType::kF32 ? 4 : 2; }
-constexpr const char* kv_type_name(KvType type) { return type == KvType::kF32 ? "f32" : "bf16"; }
+constexpr bool kv_type_known(KvType type) {
+  return type >= KvType::kF32 && type <= KvType::kQ8;
+}
+
+constexpr const char* kv_type_name(KvType type) {
+  return type == KvType::kF32 ? "f32" : type == KvType::kBf16 ? "bf16" : "q8";
+}
+
+// Blocks are made of words of four bytes: so many elements each.
+inline constexpr std::size_t kKvWordBytes = 4;
+constexpr std::uint32_t kv_word_elements(KvType type) {
+  return type == KvType::kF32 ? 1 : type == KvType::kBf16 ? 2 : 4;
+}
 
 // One AVX-512 register of f32 lanes, and the columns of an AMX tile.
 inline constexpr std::uint32_t kKvBlockTokens = 16;
@@ -42,14 +57,19 @@ constexpr std::uint32_t kv_blocks(std::uint32_t n_tokens) {
 struct KvGeometry {
   std::uint32_t n_layers = 0;
   std::uint32_t n_kv_heads = 0;
-  std::uint32_t head_dim = 0;  // even
+  std::uint32_t head_dim = 0;  // even; for q8 a multiple of 4
   KvType type = KvType::kF32;
 
   friend bool operator==(const KvGeometry&, const KvGeometry&) = default;
 
+  // Bytes of the scales that a block begins with.
+  constexpr std::size_t scale_bytes() const {
+    return type == KvType::kQ8 ? kKvBlockTokens * sizeof(float) : 0;
+  }
   // Bytes of one block of keys (or of values) of one layer and head.
   constexpr std::size_t block_bytes() const {
-    return std::size_t{kKvBlockTokens} * head_dim * kv_type_bytes(type);
+    return scale_bytes() +
+           std::size_t{kKvBlockTokens} * head_dim / kv_word_elements(type) * kKvWordBytes;
   }
   // Bytes of all layers, heads, keys and values of n_blocks blocks.
   constexpr std::size_t state_bytes(std::uint64_t n_blocks) const {
@@ -60,14 +80,14 @@ struct KvGeometry {
 // A run of rows that is contiguous in memory and in position. Planes: for
 // each layer, for each kv head: keys, then values at value_offset_bytes.
 struct KvSegment {
-  const std::byte* data = nullptr;       // block 0 of layer 0, kv head 0, keys
+  const std::byte* data = nullptr;  // block 0 of layer 0, kv head 0, keys
   std::size_t layer_stride_bytes = 0;
   std::size_t head_stride_bytes = 0;
-  std::size_t value_offset_bytes = 0;    // from a plane of keys to its plane of values
-  std::uint32_t begin = 0;               // first row of the segment, counted from block 0
+  std::size_t value_offset_bytes = 0;  // from a plane of keys to its plane of values
+  std::uint32_t begin = 0;             // first row of the segment, counted from block 0
   std::uint32_t n_tokens = 0;
-  std::int32_t position = 0;             // logical position of row `begin`
-  std::int32_t key_position = 0;         // position at which that row's key was rotated
+  std::int32_t position = 0;      // logical position of row `begin`
+  std::int32_t key_position = 0;  // position at which that row's key was rotated
 };
 
 }  // namespace pc

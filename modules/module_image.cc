@@ -10,30 +10,28 @@
 namespace pc {
 namespace {
 
-// A block is made of words of four bytes: one f32, or a pair of bf16. In keys
-// a word holds one token: [words][16 tokens]. In values of bf16 it holds a
-// pair of tokens: [8 pairs][head_dim][2].
-constexpr std::size_t kWord = 4;
-
+// In keys every word, scales included, belongs to one token: [words][16 tokens].
 void clear_key_rows(std::byte* block, const KvGeometry& geometry, std::uint32_t n_rows) {
-  const std::size_t row_of_words = kKvBlockTokens * kWord;
+  const std::size_t row_of_words = kKvBlockTokens * kKvWordBytes;
   for (std::size_t at = 0; at < geometry.block_bytes(); at += row_of_words) {
-    std::memset(block + at + n_rows * kWord, 0, row_of_words - n_rows * kWord);
+    std::memset(block + at + n_rows * kKvWordBytes, 0, row_of_words - n_rows * kKvWordBytes);
   }
 }
 
+// In values a word holds one dimension of 1, 2 or 4 neighbours: [words of tokens][head_dim].
 void clear_value_rows(std::byte* block, const KvGeometry& geometry, std::uint32_t n_rows) {
-  const std::size_t row_bytes = geometry.head_dim * kv_type_bytes(geometry.type);
-  std::uint32_t n_whole = n_rows;
-  if (geometry.type == KvType::kBf16 && n_rows % 2 != 0) {
-    // The last token shares its words with the first that is not there.
-    const std::size_t half = kWord / 2;
-    std::byte* pair = block + (n_rows - 1) * row_bytes;
-    for (std::uint32_t d = 0; d < geometry.head_dim; ++d)
-      std::memset(pair + d * kWord + half, 0, half);
-    ++n_whole;
+  const std::uint32_t a_word = kv_word_elements(geometry.type);
+  const std::size_t element = kKvWordBytes / a_word, used = n_rows % a_word * element;
+  if (geometry.scale_bytes() != 0)
+    std::memset(block + n_rows * sizeof(float), 0, (kKvBlockTokens - n_rows) * sizeof(float));
+  std::byte* row =
+      block + geometry.scale_bytes() + n_rows / a_word * geometry.head_dim * kKvWordBytes;
+  std::byte* end = block + geometry.block_bytes();
+  if (used != 0) {  // tokens that are there share words with the first that are not
+    for (std::uint32_t d = 0; d < geometry.head_dim; ++d, row += kKvWordBytes)
+      std::memset(row + used, 0, kKvWordBytes - used);
   }
-  std::memset(block + n_whole * row_bytes, 0, (kKvBlockTokens - n_whole) * row_bytes);
+  std::memset(row, 0, static_cast<std::size_t>(end - row));
 }
 
 // Makes the bytes of a run depend on its rows alone, whatever the encoder

@@ -19,6 +19,10 @@ constexpr std::uint32_t kTasksPerThread = 4;
 constexpr std::uint32_t kMaxShares = 16;
 constexpr std::uint64_t kMinShareBlocks = 16;
 
+static_assert(static_cast<int>(simd::KvFormat::kF32) == static_cast<int>(KvType::kF32));
+static_assert(static_cast<int>(simd::KvFormat::kBf16) == static_cast<int>(KvType::kBf16));
+static_assert(static_cast<int>(simd::KvFormat::kQ8) == static_cast<int>(KvType::kQ8));
+
 // Largest rope_dims / 2 of a head we accept (checked when a model opens).
 constexpr std::size_t kMaxHalf = 256;  // kMaxHeadDim / 2
 
@@ -144,8 +148,8 @@ void Attention::attend_segment(const Task& task, std::uint32_t index, std::uint3
   const std::size_t row = state_row(task.share, task.kv_head, task.first_token);
   kernels_.attend({rotated, keys, keys + segment.value_offset_bytes, begin, end, max_.data() + row,
                    sum_.data() + row, acc_.data() + row * desc_.head_dim,
-                   std::size_t{task.n_tokens} * group_, desc_.head_dim, type_ == KvType::kBf16,
-                   desc_.attn_softcap, slope, origin});
+                   std::size_t{task.n_tokens} * group_, desc_.head_dim,
+                   static_cast<simd::KvFormat>(type_), desc_.attn_softcap, slope, origin});
 }
 
 // score += slope * (key position - query position), as the kernel wants it.

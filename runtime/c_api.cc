@@ -29,6 +29,7 @@ static_assert(PC_FINISH_CANCELLED == static_cast<int>(pc::Finish::kCancelled));
 static_assert(PC_CACHE_OFF == static_cast<int>(pc::CacheMode::kOff));
 static_assert(PC_KV_F32 == static_cast<int>(pc::KvType::kF32));
 static_assert(PC_KV_BF16 == static_cast<int>(pc::KvType::kBf16));
+static_assert(PC_KV_Q8 == static_cast<int>(pc::KvType::kQ8));
 
 // Handles wrap; they never inherit.
 struct pc_engine {
@@ -78,7 +79,7 @@ Result<pc::EngineOptions> engine_options(const pc_engine_options* options) {
     return pc::error(Code::kInvalidArgument,
                      "model_path is missing: name a model's folder or file");
   if (o.cache_mode > PC_CACHE_OFF) return pc::error(Code::kInvalidArgument, "unknown cache_mode");
-  if (o.kv_type > PC_KV_BF16) return pc::error(Code::kInvalidArgument, "unknown kv_type");
+  if (o.kv_type > PC_KV_Q8) return pc::error(Code::kInvalidArgument, "unknown kv_type");
   pc::EngineOptions engine;
   engine.model_path = o.model_path;
   engine.cache_dir = string_or_empty(o.cache_dir);

@@ -100,10 +100,8 @@ Status check_layer(const pc_model_desc& d, const pc_layer& layer) {
 
 Status check_shape(const pc_model_desc& d, std::uint32_t kv_type) {
   if (d.struct_size < sizeof(pc_model_desc)) return refuse("its description is of another version");
-  if (kv_type != static_cast<std::uint32_t>(KvType::kF32) &&
-      kv_type != static_cast<std::uint32_t>(KvType::kBf16)) {
+  if (!kv_type_known(static_cast<KvType>(kv_type)))
     return refuse("K/V type " + std::to_string(kv_type) + " is unknown");
-  }
   if (!d.n_layers || !d.d_model || !d.d_ffn || !d.vocab_size) return refuse("a size is zero");
   if (!d.n_kv_heads || !d.n_heads || d.n_heads % d.n_kv_heads != 0) {
     return refuse(std::to_string(d.n_heads) + " heads do not share " +
@@ -112,6 +110,10 @@ Status check_shape(const pc_model_desc& d, std::uint32_t kv_type) {
   if (!d.head_dim || d.head_dim % 2 != 0 || d.head_dim > kMaxHeadDim) {
     return refuse("head_dim is " + std::to_string(d.head_dim) + "; it may be even and at most " +
                   std::to_string(kMaxHeadDim));
+  }
+  if (static_cast<KvType>(kv_type) == KvType::kQ8 && d.head_dim % 4 != 0) {
+    return refuse("head_dim is " + std::to_string(d.head_dim) +
+                  ", and states of type q8 want a multiple of 4; bf16 takes it");
   }
   if (d.norm > PC_NORM_LAYER || d.activation > PC_ACTIVATION_GELU_TANH)
     return refuse("its norm or activation is unknown");

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "simd/kernels.h"  // bf16_from_f32
+#include "runtime/kv_row.h"
 
 namespace pc {
 
@@ -64,25 +64,9 @@ void KvTail::zero_block(std::uint32_t block) {
 
 void KvTail::write(std::uint32_t layer, std::uint32_t head, std::uint32_t row, const float* key,
                    const float* value) {
-  const std::uint32_t hd = geometry_.head_dim;
-  const std::size_t block = std::size_t{row / kKvBlockTokens} * kKvBlockTokens * hd;
-  const std::uint32_t t = row % kKvBlockTokens;
-  std::byte* keys = plane(layer, head, false);
-  std::byte* values = plane(layer, head, true);
-  if (geometry_.type == KvType::kF32) {
-    float* k = reinterpret_cast<float*>(keys) + block + t;
-    for (std::uint32_t d = 0; d < hd; ++d) k[std::size_t{d} * kKvBlockTokens] = key[d];
-    std::memcpy(reinterpret_cast<float*>(values) + block + std::size_t{t} * hd, value,
-                hd * sizeof(float));
-    return;
-  }
-  auto* k = reinterpret_cast<std::uint16_t*>(keys) + block + 2 * t;
-  for (std::uint32_t d = 0; d < hd; d += 2) {
-    k[std::size_t{d} * kKvBlockTokens] = simd::bf16_from_f32(key[d]);
-    k[std::size_t{d} * kKvBlockTokens + 1] = simd::bf16_from_f32(key[d + 1]);
-  }
-  auto* v = reinterpret_cast<std::uint16_t*>(values) + block + std::size_t{t / 2} * 2 * hd + t % 2;
-  for (std::uint32_t d = 0; d < hd; ++d) v[2 * std::size_t{d}] = simd::bf16_from_f32(value[d]);
+  const std::size_t block = row / kKvBlockTokens * geometry_.block_bytes();
+  write_kv_row(geometry_, row % kKvBlockTokens, key, value, plane(layer, head, false) + block,
+               plane(layer, head, true) + block);
 }
 
 void KvTail::copy_segment(std::uint32_t index, std::byte* dst, std::size_t layer_stride_bytes,

@@ -11,6 +11,7 @@
 #include <hwy/highway.h>
 
 #include "simd/attend_multiply-inl.h"
+#include "simd/attend_quads-inl.h"
 #include "simd/elements-inl.h"
 #include "simd/exp-inl.h"
 #include "simd/kernels.h"
@@ -18,12 +19,6 @@
 HWY_BEFORE_NAMESPACE();
 namespace pc::simd::HWY_NAMESPACE {
 namespace {
-
-// Tokens scored before the accumulator is rescaled once: the scores of a tile
-// of 8 rows (4 KiB) and the values of 128 tokens (16 KiB of bf16 at head_dim
-// 64) stay in a 32 KiB L1 cache.
-constexpr std::size_t kChunkBlocks = 16;
-constexpr std::size_t kChunk = kChunkBlocks * kBlock;
 
 // Keys and values that all tiles of rows use before the walk goes on: they come
 // from memory once, and to the other tiles from a 512 KiB L2.
@@ -37,27 +32,35 @@ constexpr std::size_t kMaxRows = kN == 16 ? 8 : 4;
 template <std::size_t kR>
 constexpr std::size_t kVectors = kR == kMaxRows ? 2 : 4;
 
-// Loads, and asks for what is kAhead bytes on: chunks of keys and of values take
-// turns, too short for the hardware's prefetchers to be ahead of both streams.
-template <class M>
-HWY_INLINE void load_ahead(const std::uint32_t* p, typename M::Operand (&of)[M::kOperands]) {
+// Asks for what is kAhead bytes on: chunks of keys and of values take turns, too
+// short for the hardware's prefetchers to be ahead of both streams.
+HWY_INLINE void look_ahead(const std::uint32_t* p) {
   __builtin_prefetch(reinterpret_cast<const char*>(p) + kAhead, 0, 2);
-  M::load(p, of);
 }
 
-// sums[r] += q[r] . keys, for the tokens of kV vectors from vector `index` of the plane on.
+// Words of a block of keys, or of values.
+template <class M>
+HWY_INLINE std::size_t block_words(std::size_t head_dim) {
+  return M::kHeadWords + head_dim / M::kPerWord * kBlock;
+}
+
+// scores[r] = q[r] . keys, for the tokens of kV vectors from vector `index` of the plane on.
 template <class M, std::size_t kR, std::size_t kV>
-HWY_INLINE void score(const float* q, const std::uint32_t* plane, std::size_t index,
+HWY_INLINE void score(const float* notes, const std::uint32_t* plane, std::size_t index,
                       std::size_t head_dim, float (*scores)[kChunk], std::size_t column) {
-  const std::size_t steps = head_dim / M::kPerWord;
-  const std::uint32_t* keys = plane + index / kParts * steps * kBlock + index % kParts * kN;
-  VF sum[kR][kV];
+  const std::size_t block = block_words<M>(head_dim);
+  const std::uint32_t* scales = plane + index / kParts * block + index % kParts * kN;
+  const std::uint32_t* keys = scales + M::kHeadWords;
+  const float* q = notes + M::kNotes * kR;
+  typename M::Sum sum[kR][kV];
   for (std::size_t r = 0; r < kR; ++r)
-    for (std::size_t v = 0; v < kV; ++v) sum[r][v] = hn::Zero(kF);
-  for (std::size_t s = 0; s < steps; ++s, keys += kBlock) {
+    for (std::size_t v = 0; v < kV; ++v) sum[r][v] = M::template first_sum<kR>(notes, r);
+  for (std::size_t s = 0; s < head_dim / M::kPerWord; ++s, keys += kBlock) {
     typename M::Operand k[kV][M::kOperands];
-    for (std::size_t v = 0; v < kV; ++v)
-      load_ahead<M>(keys + v / kParts * steps * kBlock + v % kParts * kN, k[v]);
+    for (std::size_t v = 0; v < kV; ++v) {
+      look_ahead(keys + v / kParts * block + v % kParts * kN);
+      M::load_keys(keys + v / kParts * block + v % kParts * kN, k[v]);
+    }
     for (std::size_t o = 0; o < M::kOperands; ++o, q += kR)
       for (std::size_t r = 0; r < kR; ++r) {
         const auto factor = M::broadcast(q + r);
@@ -65,8 +68,12 @@ HWY_INLINE void score(const float* q, const std::uint32_t* plane, std::size_t in
           sum[r][v] = M::multiply_add(factor, k[v][o], sum[r][v]);
       }
   }
-  for (std::size_t r = 0; r < kR; ++r)
-    for (std::size_t v = 0; v < kV; ++v) hn::StoreU(sum[r][v], kF, scores[r] + column + v * kN);
+  for (std::size_t v = 0; v < kV; ++v) {
+    const std::uint32_t* scale = scales + v / kParts * block + v % kParts * kN;
+    for (std::size_t r = 0; r < kR; ++r)
+      hn::StoreU(M::template score<kR>(sum[r][v], scale, notes, r), kF,
+                 scores[r] + column + v * kN);
+  }
 }
 
 // What the model does to scores before the softmax.
@@ -101,11 +108,11 @@ HWY_INLINE void hide(const AttendArgs& a, std::size_t row, float* scores, std::s
   }
 }
 
-// scores -> weights exp(score - new maximum), in place, as M multiplies them.
-// correction[r]: the factor by which what was summed so far must be scaled.
+// scores -> weights exp(score - new maximum), in place, as M multiplies the blocks at
+// `values`. correction[r]: the factor by which what was summed so far must be scaled.
 template <class M, std::size_t kR>
 HWY_INLINE void soften(const AttendArgs& a, std::size_t row, float (*scores)[kChunk], std::size_t n,
-                       float* correction) {
+                       const std::uint32_t* values, float* correction) {
   alignas(64) float shift[16] = {}, change[16] = {};
   for (std::size_t r = 0; r < kR; ++r) {
     const float old = a.max[row + r];
@@ -119,17 +126,49 @@ HWY_INLINE void soften(const AttendArgs& a, std::size_t row, float (*scores)[kCh
   for (std::size_t r = 0; r < kR; r += kN)
     hn::StoreU(exp_negative(load_f32(change + r)), kF, correction + r);
   for (std::size_t r = 0; r < kR; ++r) {
-    const VF s = hn::Set(kF, shift[r]);
-    VF sum = hn::Zero(kF);
-    for (std::size_t t = 0; t < n; t += kN) {
-      const VF weight = M::exp(hn::Sub(load_f32(scores[r] + t), s));
-      sum = hn::Add(sum, M::store_weights(weight, scores[r] + t * M::kOperands / M::kPerWord));
-    }
+    // The first tile waits for memory, and weights of bytes take long enough to ask for the
+    // next values meanwhile: each row, its share.
+    const std::size_t blocks = n / kBlock, words = blocks * block_words<M>(a.head_dim) / kR;
+    if (M::kSumsBlocks && row == 0)
+      for (std::size_t w = 0; w < words; w += 16) look_ahead(values + r * words + w);
+    const VF sum = M::store_weights(scores[r], blocks, hn::Set(kF, shift[r]), values,
+                                    block_words<M>(a.head_dim));
     a.sum[row + r] = a.sum[row + r] * correction[r] + hn::GetLane(hn::SumOfLanes(kF, sum));
   }
 }
 
-// acc[r][d .. d + kV vectors) = acc * correction[r] + sum_t p[r][t] value[t][d ..].
+// acc[r][v] += the sum over a block's tokens of factor[r] * value[d ..].
+template <class M, std::size_t kR, std::size_t kV>
+HWY_INLINE void weigh_block(const float* factors, const std::uint32_t* values, std::size_t head_dim,
+                            VF (&acc)[kR][kV]) {
+  constexpr std::size_t kSteps = kBlock / M::kPerWord;
+  if constexpr (M::kSumsBlocks) {
+    typename M::Operand value[kSteps][kV];
+    for (std::size_t s = 0; s < kSteps; ++s, values += head_dim)
+      for (std::size_t v = 0; v < kV; ++v) {
+        look_ahead(values + v * kN);
+        value[s][v] = hn::LoadU(kU, values + v * kN);
+      }
+    M::template add_values<kR, kV>(factors, kChunk, value, acc);
+  } else {
+    for (std::size_t s = 0; s < kSteps; ++s, values += head_dim) {
+      typename M::Operand value[kV][M::kOperands];
+      for (std::size_t v = 0; v < kV; ++v) {
+        look_ahead(values + v * kN);
+        M::load_values(values + v * kN, value[v]);
+      }
+      for (std::size_t o = 0; o < M::kOperands; ++o, ++factors)
+        for (std::size_t r = 0; r < kR; ++r) {
+          const auto factor = M::broadcast(factors + r * kChunk);
+          for (std::size_t v = 0; v < kV; ++v)
+            acc[r][v] = M::multiply_add(factor, value[v][o], acc[r][v]);
+        }
+    }
+  }
+}
+
+// acc[r][d .. d + kV vectors) = acc * correction[r] + sum_t p[r][t] value[t][d ..], for the
+// blocks of n tokens at `values`.
 template <class M, std::size_t kR, std::size_t kV>
 HWY_INLINE void weigh(const AttendArgs& a, std::size_t row, std::size_t d, const float (*p)[kChunk],
                       const float* correction, const std::uint32_t* values, std::size_t n) {
@@ -138,33 +177,33 @@ HWY_INLINE void weigh(const AttendArgs& a, std::size_t row, std::size_t d, const
     for (std::size_t v = 0; v < kV; ++v)
       acc[r][v] = hn::Mul(load_f32(a.acc + (row + r) * a.head_dim + d + v * kN),
                           hn::Set(kF, correction[r]));
-  const float* factors = p[0];
-  values += d;
-  for (std::size_t s = 0; s < n / M::kPerWord; ++s, values += a.head_dim) {
-    typename M::Operand value[kV][M::kOperands];
-    for (std::size_t v = 0; v < kV; ++v) load_ahead<M>(values + v * kN, value[v]);
-    for (std::size_t o = 0; o < M::kOperands; ++o, ++factors)
-      for (std::size_t r = 0; r < kR; ++r) {
-        const auto factor = M::broadcast(factors + r * kChunk);
-        for (std::size_t v = 0; v < kV; ++v)
-          acc[r][v] = M::multiply_add(factor, value[v][o], acc[r][v]);
-      }
-  }
+  values += M::kHeadWords + d;
+  for (std::size_t b = 0; b < n / kBlock; ++b, values += block_words<M>(a.head_dim))
+    weigh_block<M, kR, kV>(p[0] + b * M::kFactors, values, a.head_dim, acc);
   for (std::size_t r = 0; r < kR; ++r)
     for (std::size_t v = 0; v < kV; ++v)
       hn::StoreU(acc[r][v], kF, a.acc + (row + r) * a.head_dim + d + v * kN);
 }
 
+// Value d of token t of a block, of q8 its code.
+HWY_INLINE float value_at(const AttendArgs& a, const std::uint32_t* block, std::size_t t,
+                          std::size_t d) {
+  if (a.format == KvFormat::kQ8)
+    return reinterpret_cast<const std::int8_t*>(
+        block + MultiplyQ8::kHeadWords)[(t / 4 * a.head_dim + d) * 4 + t % 4];
+  if (a.format == KvFormat::kBf16)
+    return f32_from_bf16(
+        reinterpret_cast<const std::uint16_t*>(block)[(t / 2 * a.head_dim + d) * 2 + t % 2]);
+  return reinterpret_cast<const float*>(block)[t * a.head_dim + d];
+}
+
 // The dimensions that do not fill a vector.
+template <class M>
 HWY_INLINE void weigh_one(const AttendArgs& a, std::size_t row, std::size_t d, const float* p,
-                          float correction, std::size_t first, std::size_t n) {
+                          float correction, const std::uint32_t* values, std::size_t n) {
   float acc = a.acc[row * a.head_dim + d] * correction;
-  for (std::size_t t = 0; t < n; ++t) {
-    const std::size_t token = first + t;
-    acc += p[t] * (a.bf16 ? f32_from_bf16(static_cast<const std::uint16_t*>(
-                                a.values)[(token / 2 * a.head_dim + d) * 2 + token % 2])
-                          : static_cast<const float*>(a.values)[token * a.head_dim + d]);
-  }
+  for (std::size_t t = 0; t < n; ++t)
+    acc += p[t] * value_at(a, values + t / kBlock * block_words<M>(a.head_dim), t % kBlock, d);
   a.acc[row * a.head_dim + d] = acc;
 }
 
@@ -183,7 +222,7 @@ HWY_INLINE void attend_tile(const AttendArgs& a, std::size_t row, std::size_t bl
   end = (high + kBlock - 1) / kBlock < end ? (high + kBlock - 1) / kBlock : end;
   if (block >= end) return;
 
-  alignas(64) float q[kMaxAttendHeadDim * kR];
+  alignas(64) float q[(kMaxAttendHeadDim + M::kNotes) * kR];
   alignas(64) float scores[kR][kChunk], correction[16];
   M::template store_queries<kR>(a.q + row * a.head_dim, a.head_dim, q);
   const auto* keys = static_cast<const std::uint32_t*>(a.keys);
@@ -200,15 +239,15 @@ HWY_INLINE void attend_tile(const AttendArgs& a, std::size_t row, std::size_t bl
       adjust(a, row + r, scores[r], first, n);
       if (inner_low > first || inner_high < first + n) hide(a, row + r, scores[r], first, n);
     }
-    soften<M, kR>(a, row, scores, n, correction);
-    const std::uint32_t* from = values + first / M::kPerWord * a.head_dim;
+    const std::uint32_t* from = values + b * block_words<M>(a.head_dim);
+    soften<M, kR>(a, row, scores, n, from, correction);
     std::size_t d = 0;
     for (; d + kV * kN <= a.head_dim; d += kV * kN)
       weigh<M, kR, kV>(a, row, d, scores, correction, from, n);
     for (; d + kN <= a.head_dim; d += kN) weigh<M, kR, 1>(a, row, d, scores, correction, from, n);
     for (; d < a.head_dim; ++d)
       for (std::size_t r = 0; r < kR; ++r)
-        weigh_one(a, row + r, d, scores[r], correction[r], first, n);
+        weigh_one<M>(a, row + r, d, scores[r], correction[r], from, n);
   }
 }
 
@@ -220,7 +259,7 @@ HWY_INLINE void attend_with(const AttendArgs& a) {
     low = a.begin[r] < low ? a.begin[r] : low;
     high = a.end[r] > high ? a.end[r] : high;
   }
-  const std::size_t pass = kPassBytes / (2 * 4 / M::kPerWord * kBlock * a.head_dim) + 1;
+  const std::size_t pass = kPassBytes / (2 * 4 * block_words<M>(a.head_dim)) + 1;
   for (std::size_t b = low / kBlock; b * kBlock < high; b += pass) {
     std::size_t row = 0;
     if constexpr (kMaxRows == 8)
@@ -232,14 +271,31 @@ HWY_INLINE void attend_with(const AttendArgs& a) {
 }
 
 void attend(const AttendArgs& a) {
-  a.bf16 ? attend_with<MultiplyBf16>(a) : attend_with<MultiplyF32>(a);
+  switch (a.format) {
+    case KvFormat::kF32:
+      return attend_with<MultiplyF32>(a);
+    case KvFormat::kBf16:
+      return attend_with<MultiplyBf16>(a);
+    case KvFormat::kQ8:
+      return attend_with<MultiplyQ8>(a);
+  }
 }
 
-// A dot product of pairs takes whole vectors of dimensions.
+// Dot products of pairs and of quads take whole vectors of dimensions.
 template <class Dot>
-HWY_INLINE void attend_pairs(const AttendArgs& a) {
-  a.bf16&& a.head_dim % kN == 0 ? attend_with<MultiplyPairs<Dot>>(a) : attend(a);
+HWY_INLINE bool attend_pairs(const AttendArgs& a) {
+  if (a.format != KvFormat::kBf16 || a.head_dim % kN != 0) return false;
+  attend_with<MultiplyPairs<Dot>>(a);
+  return true;
 }
+#if HWY_TARGET != HWY_SCALAR
+template <class Dot>
+HWY_INLINE bool attend_quads(const AttendArgs& a) {
+  if (a.format != KvFormat::kQ8 || a.head_dim % kN != 0) return false;
+  attend_with<MultiplyQuads<Dot>>(a);
+  return true;
+}
+#endif
 
 }  // namespace
 }  // namespace pc::simd::HWY_NAMESPACE

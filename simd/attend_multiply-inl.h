@@ -1,5 +1,5 @@
-// What multiplies in attention: f32, bf16 widened to f32, or pairs of bf16 by a
-// dot product. A packed word of 32 bits holds one element or a pair of them.
+// What multiplies in attention: f32, bf16 or q8 widened to f32, or pairs of bf16
+// and quads of q8 by a dot product. A packed word of 32 bits holds 1, 2 or 4 elements.
 // Per target: included again for each instruction set (see hwy_kernels.cc).
 #if defined(PROMPTCACHE_SIMD_ATTEND_MULTIPLY_) == defined(HWY_TARGET_TOGGLE)
 #ifdef PROMPTCACHE_SIMD_ATTEND_MULTIPLY_
@@ -20,20 +20,38 @@ namespace {
 
 using VU = hn::Vec<DU>;
 constexpr hn::Rebind<std::uint16_t, DF> k16;
+constexpr hn::Rebind<std::int8_t, DF> kI8;
+constexpr hn::Rebind<std::uint8_t, DF> kU8;
 
-// Each has:
-//   kPerWord   elements a packed word; kOperands multiplications for them
-//   load       the operands (of type Operand) of a vector of words
+// Tokens scored before the accumulator is rescaled once: the scores of a tile
+// of 8 rows (4 KiB) and the values of 128 tokens (16 KiB of bf16 at head_dim
+// 64) stay in a 32 KiB L1 cache.
+constexpr std::size_t kChunkBlocks = 16;
+constexpr std::size_t kChunk = kChunkBlocks * kBlock;
+
+// Each multiplier has:
+//   kPerWord    elements a packed word; kOperands multiplications for them
+//   kHeadWords  words of scales, a token each, that a packed block begins with
+//   load_keys, load_values  the operands (of type Operand) of a vector of words
 //   broadcast  the factor of one of them; stored as a float, whatever it means
-//   store_queries  [kR][head_dim] -> factors [head_dim / kPerWord * kOperands][kR]
-//   exp        of a score less the largest: a weight
-//   store_weights  a vector of weights -> factors; returns the weights it multiplies by
+//   kNotes     floats a row of queries before the factors of all rows
+//   store_queries  [kR][head_dim] -> [kNotes][kR], [head_dim / kPerWord * kOperands][kR]
+//   first_sum  what the Sum of products of row r begins with; score: what it means
+//   kFactors   floats from one block's factors of values to the next's
+//   store_weights  a row of scores -> exp(score - shift), in place as the factors of the
+//              n blocks (at most kChunkBlocks) at `values`; returns the sum of the weights that
+//              they stand for
+//   add_values (where kSumsBlocks) a block of values, weighted, to the sums of all rows
 struct MultiplyF32 {
-  static constexpr std::size_t kPerWord = 1, kOperands = 1;
+  static constexpr std::size_t kPerWord = 1, kOperands = 1, kHeadWords = 0, kNotes = 0;
+  static constexpr std::size_t kFactors = kBlock;
+  static constexpr bool kSumsBlocks = false;
   using Operand = VF;
-  static HWY_INLINE void load(const std::uint32_t* p, VF (&of)[1]) {
+  using Sum = VF;
+  static HWY_INLINE void load_keys(const std::uint32_t* p, VF (&of)[1]) {
     of[0] = hn::BitCast(kF, hn::LoadU(kU, p));
   }
+  static HWY_INLINE void load_values(const std::uint32_t* p, VF (&of)[1]) { load_keys(p, of); }
   static HWY_INLINE VF broadcast(const float* p) { return hn::Set(kF, *p); }
   static HWY_INLINE VF multiply_add(VF factor, VF operand, VF sum) {
     return hn::MulAdd(factor, operand, sum);
@@ -43,10 +61,23 @@ struct MultiplyF32 {
     for (std::size_t d = 0; d < head_dim; ++d)
       for (std::size_t r = 0; r < kR; ++r) *to++ = q[r * head_dim + d];
   }
-  static HWY_INLINE VF exp(VF x) { return exp_negative(x); }
-  static HWY_INLINE VF store_weights(VF weights, float* to) {
-    hn::StoreU(weights, kF, to);
-    return weights;
+  template <std::size_t kR>
+  static HWY_INLINE VF first_sum(const float*, std::size_t) {
+    return hn::Zero(kF);
+  }
+  template <std::size_t kR>
+  static HWY_INLINE VF score(VF sum, const std::uint32_t*, const float*, std::size_t) {
+    return sum;
+  }
+  static HWY_INLINE VF store_weights(float* row, std::size_t n, VF shift, const std::uint32_t*,
+                                     std::size_t) {
+    VF sum = hn::Zero(kF);
+    for (std::size_t t = 0; t < n * kBlock; t += kN) {
+      const VF weight = exp_negative(hn::Sub(load_f32(row + t), shift));
+      hn::StoreU(weight, kF, row + t);
+      sum = hn::Add(sum, weight);
+    }
+    return sum;
   }
 };
 
@@ -54,10 +85,63 @@ struct MultiplyF32 {
 // the low bits are cleared.
 struct MultiplyBf16 : MultiplyF32 {
   static constexpr std::size_t kPerWord = 2, kOperands = 2;
-  static HWY_INLINE void load(const std::uint32_t* p, VF (&of)[2]) {
+  static HWY_INLINE void load_keys(const std::uint32_t* p, VF (&of)[2]) {
     const VU pairs = hn::LoadU(kU, p);
     of[0] = hn::BitCast(kF, hn::ShiftLeft<16>(pairs));
     of[1] = hn::BitCast(kF, hn::And(pairs, hn::Set(kU, 0xffff0000u)));
+  }
+  static HWY_INLINE void load_values(const std::uint32_t* p, VF (&of)[2]) { load_keys(p, of); }
+};
+
+HWY_INLINE VF load_scales(const std::uint32_t* p) {
+  return hn::BitCast(kF, hn::LoadU(kU, p));
+}
+
+// Codes widen to f32; a token's scale multiplies its score, or its weight.
+struct MultiplyQ8 : MultiplyF32 {
+  static constexpr std::size_t kPerWord = 4, kOperands = 4, kHeadWords = kBlock;
+  static HWY_INLINE void widen(VU quads, VF (&of)[4]) {
+    const VI codes = hn::BitCast(kI, quads);
+    of[0] = hn::ConvertTo(kF, hn::ShiftRight<24>(hn::ShiftLeft<24>(codes)));
+    of[1] = hn::ConvertTo(kF, hn::ShiftRight<24>(hn::ShiftLeft<16>(codes)));
+    of[2] = hn::ConvertTo(kF, hn::ShiftRight<24>(hn::ShiftLeft<8>(codes)));
+    of[3] = hn::ConvertTo(kF, hn::ShiftRight<24>(codes));
+  }
+  static HWY_INLINE void load_keys(const std::uint32_t* p, VF (&of)[4]) {
+    widen(hn::Xor(hn::LoadU(kU, p), hn::Set(kU, 0x80808080u)), of);  // less 128
+  }
+  static HWY_INLINE void load_values(const std::uint32_t* p, VF (&of)[4]) {
+    widen(hn::LoadU(kU, p), of);
+  }
+  template <std::size_t kR>
+  static HWY_INLINE VF score(VF sum, const std::uint32_t* scales, const float*, std::size_t) {
+    return hn::Mul(sum, load_scales(scales));
+  }
+  static HWY_INLINE VF store_weights(float* row, std::size_t n, VF shift,
+                                     const std::uint32_t* values, std::size_t block_words) {
+    VF sum = hn::Zero(kF);
+    for (std::size_t b = 0; b < n; ++b, row += kBlock, values += block_words)
+      for (std::size_t i = 0; i < kBlock; i += kN) {
+        const VF weight = exp_negative(hn::Sub(load_f32(row + i), shift));
+        hn::StoreU(hn::Mul(weight, load_scales(values + i)), kF, row + i);
+        sum = hn::Add(sum, weight);
+      }
+    return sum;
+  }
+};
+
+// What the multipliers by dot products share: operands and factors are whole words.
+struct MultiplyWords : MultiplyF32 {
+  static constexpr std::size_t kOperands = 1;
+  using Operand = VU;
+  static HWY_INLINE void load_keys(const std::uint32_t* p, VU (&of)[1]) {
+    of[0] = hn::LoadU(kU, p);
+  }
+  static HWY_INLINE void load_values(const std::uint32_t* p, VU (&of)[1]) { load_keys(p, of); }
+  static HWY_INLINE VU broadcast(const float* p) {
+    std::uint32_t word;
+    __builtin_memcpy(&word, p, sizeof word);
+    return hn::Set(kU, word);
   }
 };
 
@@ -66,15 +150,8 @@ struct MultiplyBf16 : MultiplyF32 {
 //   round(x)        a vector of f32 -> bf16 to nearest even
 // The rounded weights are what is summed, so that they add up to one.
 template <class Dot>
-struct MultiplyPairs {
-  static constexpr std::size_t kPerWord = 2, kOperands = 1;
-  using Operand = VU;
-  static HWY_INLINE void load(const std::uint32_t* p, VU (&of)[1]) { of[0] = hn::LoadU(kU, p); }
-  static HWY_INLINE VU broadcast(const float* p) {
-    std::uint32_t pair;
-    __builtin_memcpy(&pair, p, sizeof pair);
-    return hn::Set(kU, pair);
-  }
+struct MultiplyPairs : MultiplyWords {
+  static constexpr std::size_t kPerWord = 2, kFactors = kBlock / 2;
   static HWY_INLINE VF multiply_add(VU factor, VU operand, VF sum) {
     return Dot::add(sum, factor, operand);
   }
@@ -88,11 +165,16 @@ struct MultiplyPairs {
           __builtin_memcpy(to + (d / 2 + i) * kR + r, rounded + 2 * i, 4);
       }
   }
-  static HWY_INLINE VF exp(VF x) { return exp_coarse(x); }
-  static HWY_INLINE VF store_weights(VF weights, float* to) {
-    const V16 rounded = Dot::round(weights);
-    hn::StoreU(rounded, k16, reinterpret_cast<std::uint16_t*>(to));
-    return hn::BitCast(kF, hn::ShiftLeft<16>(hn::PromoteTo(kU, rounded)));
+  static HWY_INLINE VF store_weights(float* row, std::size_t n, VF shift, const std::uint32_t*,
+                                     std::size_t) {
+    VF sum = hn::Zero(kF);
+    auto* to = reinterpret_cast<std::uint16_t*>(row);
+    for (std::size_t t = 0; t < n * kBlock; t += kN) {
+      const V16 rounded = Dot::round(exp_coarse(hn::Sub(load_f32(row + t), shift)));
+      hn::StoreU(rounded, k16, to + t);
+      sum = hn::Add(sum, hn::BitCast(kF, hn::ShiftLeft<16>(hn::PromoteTo(kU, rounded))));
+    }
+    return sum;
   }
 };
 

@@ -19,9 +19,12 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 using DF = hn::CappedTag<float, 16>;  // at most one block of tokens
 using DU = hn::RebindToUnsigned<DF>;
+using DI = hn::RebindToSigned<DF>;
 using VF = hn::Vec<DF>;
+using VI = hn::Vec<DI>;
 constexpr DF kF;
 constexpr DU kU;
+constexpr DI kI;
 constexpr std::size_t kN = hn::MaxLanes(DF());
 constexpr std::size_t kBlock = 16;           // tokens a packed block: modules/kv.h
 constexpr std::size_t kParts = kBlock / kN;  // vectors a block of tokens

@@ -17,11 +17,11 @@ namespace {
 
 inline constexpr float kMagic = 0x1.8p23f;  // its last bit is worth 1: adding rounds
 
-// y * 2^n where shifted = n + kMagic; 0 where x, the argument, is below -87.
+// y * 2^n where shifted = n + kMagic; 0 where x, the argument, is below -87; NaN stays NaN.
 HWY_INLINE VF scale_exp(VF x, VF y, VF shifted) {
   const VF scaled =
       hn::BitCast(kF, hn::Add(hn::BitCast(kU, y), hn::ShiftLeft<23>(hn::BitCast(kU, shifted))));
-  return hn::IfThenElseZero(hn::Ge(x, hn::Set(kF, -87.0f)), scaled);
+  return hn::IfThenElse(hn::Lt(x, hn::Set(kF, -87.0f)), hn::Zero(kF), scaled);
 }
 
 // exp(x) for x <= 0, within 2 ulp; 0 below -87. The powers of f are a least

@@ -194,21 +194,34 @@ constexpr const char* isa_name() {
   }
 }
 
-constexpr Kernels kTable = {isa_name(), matmul, attend,  rms_norm,   rotate,   layer_norm, activate,
-                            add,        to_f32, to_bf16, all_finite, quantise, nullptr};
+#if HWY_TARGET == HWY_AVX2
+void attend_best(const AttendArgs& a) {
+  if (!attend_quads<DotAvx2>(a)) attend(a);
+}
+#else
+constexpr auto attend_best = attend;
+#endif
+
+constexpr Kernels kTable = {isa_name(), matmul,   attend_best, rms_norm, rotate,
+                            layer_norm, activate, add,         to_f32,   to_bf16,
+                            all_finite, quantise, nullptr};
 
 #if HWY_TARGET == HWY_AVX3
+void attend_vnni(const AttendArgs& a) {
+  if (!attend_quads<DotVnni>(a)) attend(a);
+}
 void attend_bf16(const AttendArgs& a) {
-  attend_pairs<DotAvx512>(a);
+  if (!attend_pairs<DotAvx512>(a)) attend_vnni(a);
 }
 
-constexpr Kernels with_bf16() {
+constexpr Kernels with_attend(const char* name, void (*attend)(const AttendArgs&)) {
   Kernels t = kTable;
-  t.name = "avx512_bf16";
-  t.attend = attend_bf16;
+  t.name = name;
+  t.attend = attend;
   return t;
 }
-constexpr Kernels kBf16Table = with_bf16();
+constexpr Kernels kVnniTable = with_attend(kTable.name, attend_vnni);
+constexpr Kernels kBf16Table = with_attend("avx512_bf16", attend_bf16);
 #endif
 
 }  // namespace
@@ -217,7 +230,16 @@ const Kernels* table() {
   return &kTable;
 }
 
+#if HWY_TARGET == HWY_NEON
+void attend_dot(const AttendArgs& a) {
+  if (!attend_quads<DotNeon>(a)) attend(a);
+}
+#endif
+
 #if HWY_TARGET == HWY_AVX3
+const Kernels* vnni_table() {
+  return &kVnniTable;
+}
 const Kernels* bf16_table() {
   return &kBf16Table;
 }
@@ -231,14 +253,22 @@ namespace pc::simd {
 
 HWY_EXPORT(table);
 
+#if HWY_TARGET == HWY_NEON
+void attend_neon_dot(const AttendArgs& args);
+void attend_neon_dot(const AttendArgs& args) {
+  N_NEON::attend_dot(args);
+}
+#endif
+
 #if HWY_TARGETS & HWY_AVX3
-// AVX512_BF16's dot product of pairs. AMD's multiplies twice what FMA does in a
-// cycle; on Intel's (Sapphire Rapids) one takes longer than to widen and FMA,
-// so there it runs only when asked for (docs/adr/0015-attention-kernels.md).
+// AVX512_BF16's dot product of pairs; CPUs that have it have VNNI's of bytes too. AMD's multiplies
+// twice what FMA does in a cycle; on Intel's (Sapphire Rapids) one takes longer than to widen and
+// FMA, so there it runs only when asked for (docs/adr/0015-attention-kernels.md).
 enum class Bf16Dot { kNone, kSlow, kFast };
 
 static Bf16Dot bf16_dot() {
-  if (!__builtin_cpu_supports("avx512bf16")) return Bf16Dot::kNone;
+  if (!__builtin_cpu_supports("avx512bf16") || !__builtin_cpu_supports("avx512vnni"))
+    return Bf16Dot::kNone;
   return __builtin_cpu_is("amd") ? Bf16Dot::kFast : Bf16Dot::kSlow;
 }
 #endif
@@ -256,6 +286,7 @@ std::size_t hwy_tables(const Kernels** out, std::size_t capacity) {
     hwy::GetChosenTarget().Update(target);
     const Kernels* table = HWY_DYNAMIC_DISPATCH(table)();
 #if HWY_TARGETS & HWY_AVX3
+    if (target == HWY_AVX3 && __builtin_cpu_supports("avx512vnni")) table = N_AVX3::vnni_table();
     if (target == HWY_AVX3 && bf16_dot() == Bf16Dot::kFast && n + 1 < capacity)
       out[n++] = N_AVX3::bf16_table();
 #endif

@@ -35,21 +35,27 @@ struct MatmulArgs {
 // Bounds a kernel's scratch on the stack.
 inline constexpr std::size_t kMaxAttendHeadDim = 512;
 
+// How keys and values are packed; the numbers are KvType's (modules/kv.h).
+enum class KvFormat : std::uint32_t { kF32 = 1, kBf16 = 2, kQ8 = 3 };
+
+// What is scaled to 8 bits counts as zero below this, so that 255 / scale is finite.
+inline constexpr float kLeastScale = 0x1p-100f;
+
 // Rows of queries against one run of packed keys and values (modules/kv.h),
 // folded into a running softmax (m, l, acc): Milakov & Gimelshein 2018
 // (arXiv 1805.02867); as in FlashAttention, scores never leave the cache.
 struct AttendArgs {
   const float* q;              // [n_rows, head_dim], rotated and scaled
-  const void* keys;            // packed blocks, f32 or bf16
-  const void* values;          // packed blocks of the same type
+  const void* keys;            // packed blocks, aligned for f32
+  const void* values;          // the same
   const std::uint32_t* begin;  // [n_rows] first visible row of the run, counted from block 0
   const std::uint32_t* end;    // [n_rows] one past the last; end <= begin: nothing visible
   float* max;                  // [n_rows] running maximum, -inf at first
   float* sum;                  // [n_rows] running sum of exponentials
   float* acc;                  // [n_rows, head_dim] running weighted values
   std::size_t n_rows;
-  std::size_t head_dim;  // even, at most kMaxAttendHeadDim
-  bool bf16;             // packed type: bf16 pairs, or f32
+  std::size_t head_dim;  // even, for kQ8 a multiple of 4, at most kMaxAttendHeadDim
+  KvFormat format;
   // What may change a score s of row r against the key at block row t:
   float softcap;        // s -> softcap * tanh(s / softcap), unless 0; first
   const float* slope;   // null, or [n_rows] ALiBi: s += slope[r] * (origin[r] + t)
@@ -119,7 +125,9 @@ struct Kernels {
   const char* name;  // "avx2": the value that PC_ISA takes
 
   void (*matmul)(const MatmulArgs& args);
-  // "avx512_bf16" rounds q and the softmax's weights to bf16 where the planes are bf16.
+  // Where head_dim is a multiple of 16, "avx512_bf16" rounds q and the softmax's weights
+  // to bf16 if the planes are bf16; "avx2", "neon_dot" and "neon_i8mm", and the avx512
+  // tables where the CPU has VNNI, round them to 8 bits if the planes are q8.
   void (*attend)(const AttendArgs& args);
 
   // y[i] = x[i] / sqrt(mean(x^2) + eps) * weight[i]; y may be x. [n]

@@ -26,10 +26,6 @@ HWY_BEFORE_NAMESPACE();
 namespace pc::simd::HWY_NAMESPACE {
 namespace {
 
-using DI = hn::RebindToSigned<DF>;
-using VI = hn::Vec<DI>;
-constexpr DI kI;
-
 using Bytes = const std::uint8_t*;
 
 // kN bytes, one in each lane of 32 bits.

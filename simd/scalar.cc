@@ -40,17 +40,36 @@ void matmul(const MatmulArgs& a) {
 }
 
 // Element (token t, dimension d) of packed keys and values: modules/kv.h.
+struct Q8Block {
+  const float* scales;        // [16]
+  const std::uint8_t* codes;  // [16 * head_dim]
+  Q8Block(const void* plane, std::size_t block, std::size_t head_dim)
+      : scales(reinterpret_cast<const float*>(static_cast<const std::uint8_t*>(plane) +
+                                              block * kBlock * (sizeof(float) + head_dim))),
+        codes(reinterpret_cast<const std::uint8_t*>(scales + kBlock)) {}
+};
+
 float key(const AttendArgs& a, std::size_t t, std::size_t d) {
-  const std::size_t block = t / kBlock * kBlock * a.head_dim;
-  if (!a.bf16) return static_cast<const float*>(a.keys)[block + d * kBlock + t % kBlock];
-  return f32_from_bf16(
-      static_cast<const std::uint16_t*>(a.keys)[block + (d / 2 * kBlock + t % kBlock) * 2 + d % 2]);
+  const std::size_t block = t / kBlock * kBlock * a.head_dim, row = t % kBlock;
+  if (a.format == KvFormat::kF32)
+    return static_cast<const float*>(a.keys)[block + d * kBlock + row];
+  if (a.format == KvFormat::kBf16)
+    return f32_from_bf16(
+        static_cast<const std::uint16_t*>(a.keys)[block + (d / 2 * kBlock + row) * 2 + d % 2]);
+  const Q8Block q8(a.keys, t / kBlock, a.head_dim);
+  const int code = q8.codes[(d / 4 * kBlock + row) * 4 + d % 4] - 128;
+  return q8.scales[row] * static_cast<float>(code);
 }
 
 float value(const AttendArgs& a, std::size_t t, std::size_t d) {
-  if (!a.bf16) return static_cast<const float*>(a.values)[t * a.head_dim + d];
-  return f32_from_bf16(
-      static_cast<const std::uint16_t*>(a.values)[(t / 2 * a.head_dim + d) * 2 + t % 2]);
+  const std::size_t row = t % kBlock;
+  if (a.format == KvFormat::kF32) return static_cast<const float*>(a.values)[t * a.head_dim + d];
+  if (a.format == KvFormat::kBf16)
+    return f32_from_bf16(
+        static_cast<const std::uint16_t*>(a.values)[(t / 2 * a.head_dim + d) * 2 + t % 2]);
+  const Q8Block q8(a.values, t / kBlock, a.head_dim);
+  const auto code = static_cast<std::int8_t>(q8.codes[(row / 4 * a.head_dim + d) * 4 + row % 4]);
+  return q8.scales[row] * static_cast<float>(code);
 }
 
 void attend(const AttendArgs& a) {
@@ -142,18 +161,8 @@ bool all_finite(const void* src, Type type, std::size_t n) {
 
 }  // namespace
 
-const Kernels kScalarKernels = {"scalar",
-                                matmul,
-                                attend,
-                                rms_norm,
-                                rotate,
-                                layer_norm,
-                                activate,
-                                add,
-                                to_f32,
-                                to_bf16,
-                                all_finite,
-                                quantise_scalar,
-                                matmul_packed_scalar};
+const Kernels kScalarKernels = {
+    "scalar", matmul, attend,  rms_norm,   rotate,          layer_norm,          activate,
+    add,      to_f32, to_bf16, all_finite, quantise_scalar, matmul_packed_scalar};
 
 }  // namespace pc::simd

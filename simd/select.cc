@@ -13,7 +13,9 @@
 
 namespace pc::simd {
 
-std::size_t hwy_tables(const Kernels** out, std::size_t capacity);  // hwy_kernels.cc
+// hwy_kernels.cc
+std::size_t hwy_tables(const Kernels** out, std::size_t capacity);
+void attend_neon_dot(const AttendArgs& args);
 
 namespace {
 
@@ -61,9 +63,12 @@ void add_completed(Kernels table, Supported& supported) {
     table.matmul_packed = product;
     supported.add(table);
   };
+  const auto attend = table.attend;
   const bool dot = getauxval(AT_HWCAP) & HWCAP_ASIMDDP;
+  if (dot) table.attend = attend_neon_dot;
   if (dot && (getauxval(AT_HWCAP2) & HWCAP2_I8MM)) add("neon_i8mm", matmul_packed_neon_i8mm);
   if (dot) add("neon_dot", matmul_packed_neon_dot);
+  table.attend = attend;
   add("neon", matmul_packed_neon);
 }
 

@@ -57,6 +57,7 @@ promptcache::EngineOptions engine_options(const Options& options) {
   engine.cache_dir = or_null(options.cache_dir);
   engine.kv_type = options.kv_type.empty()    ? PC_KV_DEFAULT
                    : options.kv_type == "f32" ? PC_KV_F32
+                   : options.kv_type == "q8"  ? PC_KV_Q8
                                               : PC_KV_BF16;
   engine.cache_bytes = options.cache_bytes.value_or(0);
   engine.cache_namespace = or_null(options.cache_namespace);

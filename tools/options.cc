@@ -99,8 +99,8 @@ void add_context(CLI::App* verb, Options* o) {
 }
 
 void add_kv_type(CLI::App* verb, Options* o) {
-  add(verb, "--kv-type", o->kv_type, "TYPE", "attention states as f32 or bf16; default: bf16")
-      ->check(silent(CLI::IsMember({"f32", "bf16"})));
+  add(verb, "--kv-type", o->kv_type, "TYPE", "attention states as f32, bf16 or q8; default: bf16")
+      ->check(silent(CLI::IsMember({"f32", "bf16", "q8"})));
 }
 
 void add_model(CLI::App* verb, Options* o) {

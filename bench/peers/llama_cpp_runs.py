@@ -19,10 +19,10 @@ class LlamaCpp:
     faster and the start slower. It is llama.cpp's default.
     """
 
-    def __init__(self, file, threads, context, repack=True):
+    def __init__(self, file, threads, context, repack=True, kv="bf16"):
         lc.llama_backend_init()
         lc.llama_log_set(self.quiet, c.c_void_p())
-        self.threads, self.context_tokens = threads, context
+        self.threads, self.context_tokens, self.kv = threads, context, kv
         self.library_loaded = time.perf_counter()
         params = lc.llama_model_default_params()
         params.use_extra_bufts = repack
@@ -43,6 +43,8 @@ class LlamaCpp:
             params.n_ctx, params.n_batch, params.n_ubatch = self.context_tokens, 512, at_once
             params.n_threads = params.n_threads_batch = self.threads
             params.flash_attn_type = 1 if flash else 0
+            if self.kv == "q8":
+                params.type_k = params.type_v = 8  # GGML_TYPE_Q8_0
             context = lc.llama_init_from_model(self.model, params)
             assert context, "llama.cpp cannot make a context"
             self.contexts[setting], self.held[setting] = context, 0

@@ -7,6 +7,7 @@ import time
 
 WORDS = ("river", "stone", "light", "house", "garden")  # each one token of Llama's vocabulary
 DONE = 100
+KV_TYPES = {"bf16": 2, "q8": 3}  # pc_kv_type
 
 
 def words(n):
@@ -45,12 +46,12 @@ class Stats(c.Structure):  # the beginning, up to what is read
 class PromptCache:
     name = "promptcache"
 
-    def __init__(self, library, file, cache, threads, context):
+    def __init__(self, library, file, cache, threads, context, kv="bf16"):
         self.lib, self.error = c.CDLL(str(library)), Error()
         self.library_loaded = time.perf_counter()
         options = EngineOptions(struct_size=c.sizeof(EngineOptions), model_path=str(file).encode(),
                                 cache_dir=str(cache).encode(), n_threads=threads,
-                                context_tokens=context)
+                                context_tokens=context, kv_type=KV_TYPES[kv])
         self.engine = c.c_void_p()
         self.call("pc_engine_open", c.byref(options), c.byref(self.engine))
         self.schemas = {}

@@ -2,7 +2,8 @@
 """How fast is promptcache beside llama.cpp, on the same file, machine and minute?
 
     python3 bench/peers/side_by_side.py FILE.gguf ... [--rows short prefill stored] [--repeat 5]
-                                        [--flash on|off] [--quick] [--json OUT] [--build build]
+                                        [--flash on|off] [--kv bf16|q8] [--quick] [--json OUT]
+                                        [--build build]
 
 Each engine is a process of its own with as many threads as it may use, and they take turns: A, B,
 C, A, B, C, ...; llama.cpp (PyPI's llama-cpp-python, built for this machine) in several settings,
@@ -23,6 +24,9 @@ then its range; the floor is bench/floors.py's, measured in this run.
     decode, depth 2048
     attach 4096             promptcache: look-up and mapping of a stored module; llama.cpp: its
                             state file read back
+
+With --kv q8 both keep their states in 8 bits (llama.cpp: q8_0 for K and V, which it does with
+flash attention alone); else ours are bf16 and llama.cpp's f16.
 
 Token counts of promptcache are one or two higher (BOS). Without llama-cpp-python the rows have
 our figures alone.
@@ -91,9 +95,9 @@ class Comparison:
 
     def __init__(self, file, a, context, folder):
         self.folder, self.repeat, self.rows = Path(folder), a.repeat, []
-        self.flash = a.flash
+        self.flash = "on" if a.kv == "q8" else a.flash
         options = {"file": str(file), "threads": len(os.sched_getaffinity(0)), "cache": folder,
-                   "context": context, "library": str(a.build / "runtime/libpromptcache.so")}
+                   "context": context, "kv": a.kv, "library": str(a.build / "runtime/libpromptcache.so")}
         self.ours = Worker("promptcache", options)
         self.peer = self.started("llama.cpp", options) if has_peer() else None
         self.model = self.ours.call("describe")
@@ -234,6 +238,7 @@ def main():
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--quick", action="store_true", help="1024 tokens in the place of 4096")
     parser.add_argument("--flash", choices=["on", "off"], help="llama.cpp with this setting only")
+    parser.add_argument("--kv", choices=["bf16", "q8"], default="bf16", help="type of the states")
     parser.add_argument("--json", type=Path)
     a = parser.parse_args()
     if not has_peer():
@@ -241,7 +246,7 @@ def main():
     machine = floors.machine(a.build)
     results = [compare(file, a, machine) for file in a.files]
     if a.json:
-        a.json.write_text(json.dumps({"machine": machine, "files": results}, indent=1) + "\n")
+        a.json.write_text(json.dumps({"machine": machine, "kv": a.kv, "files": results}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

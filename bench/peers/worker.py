@@ -15,9 +15,9 @@ def opened(engine, options):
     if engine == "promptcache":
         from promptcache_runs import PromptCache
         return PromptCache(options["library"], options["file"], options["cache"],
-                           options["threads"], options["context"])
+                           options["threads"], options["context"], options["kv"])
     from llama_cpp_runs import LlamaCpp
-    return LlamaCpp(options["file"], options["threads"], options["context"])
+    return LlamaCpp(options["file"], options["threads"], options["context"], kv=options["kv"])
 
 
 def main():

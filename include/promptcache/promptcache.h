@@ -90,7 +90,12 @@ typedef enum pc_cache_mode {
   PC_CACHE_OFF = 2        /* modules live in this process's memory only */
 } pc_cache_mode;
 
-typedef enum pc_kv_type { PC_KV_DEFAULT = 0, PC_KV_F32 = 1, PC_KV_BF16 = 2 } pc_kv_type;
+typedef enum pc_kv_type {
+  PC_KV_DEFAULT = 0,
+  PC_KV_F32 = 1,
+  PC_KV_BF16 = 2,
+  PC_KV_Q8 = 3 /* 8 bits and a scale for each token and head: half the size of bf16; not exact */
+} pc_kv_type;
 
 typedef struct pc_engine_options {
   size_t struct_size;

@@ -2,6 +2,7 @@
 """Asks the city guide about held-out worlds through the runtime itself: the C API.
 
     python3 models/city-guide/measure.py [--library build/runtime/libpromptcache.so] [--count 500]
+                                          [--kv-type bf16]
 
 Each world's pages become modules of a schema; one question about them is answered
 greedily three times: by full prefill, with the pages as modules that have seen the
@@ -32,7 +33,8 @@ SHAPES = {
     "8 pages of 5 facts": Shape(8, 5, 1),
 }
 SEED = 1 << 42  # beyond the seeds of training and of evaluate.py
-DONE, CACHE_OFF, KV_BF16 = 100, 2, 2  # pc_status, pc_cache_mode, pc_kv_type
+DONE, CACHE_OFF = 100, 2  # pc_status, pc_cache_mode
+KV_TYPES = {"f32": 1, "bf16": 2, "q8": 3}  # pc_kv_type
 
 
 class Error(c.Structure):
@@ -63,11 +65,11 @@ class Stats(c.Structure):  # the beginning of pc_session_stats
 class Runtime:
     """The few calls of promptcache.h that a measurement needs."""
 
-    def __init__(self, library: Path, model: Path) -> None:
+    def __init__(self, library: Path, model: Path, kv_type: str) -> None:
         self.lib = c.CDLL(str(library))
         self.error = Error()
         options = EngineOptions(struct_size=c.sizeof(EngineOptions), model_path=str(model).encode(),
-                                cache_mode=CACHE_OFF, kv_type=KV_BF16)
+                                cache_mode=CACHE_OFF, kv_type=KV_TYPES[kv_type])
         self.engine = c.c_void_p()
         self.call("pc_engine_open", c.byref(options), c.byref(self.engine))
 
@@ -144,9 +146,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--library", type=Path, default=HERE.parents[1] / "build/runtime/libpromptcache.so")
     parser.add_argument("--model", type=Path, default=HERE, help="the checkpoint's folder")
+    parser.add_argument("--kv-type", choices=KV_TYPES, default="bf16", help="of the attention states")
     parser.add_argument("--count", type=int, default=500, help="worlds a line of the table")
     args = parser.parse_args()
-    runtime = Runtime(args.library, args.model)
+    runtime = Runtime(args.library, args.model, args.kv_type)
     print("| context | way | right | 95 % interval | like full prefill | cached tokens | n |\n|---|---|---|---|---|---|---|")
     for name, shape in SHAPES.items():
         for way, right, same, cached in measure(runtime, shape, args.count):

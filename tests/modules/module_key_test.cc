@@ -80,6 +80,11 @@ TEST_CASE("an identity that cannot be meant is refused, and the sentence names w
   CHECK_THAT(refusal([](auto& id) { id.rope = {}; }), Contains("rotary"));
   CHECK_THAT(refusal([](auto& id) { id.geometry.n_layers = 0; }), Contains("n_layers"));
   CHECK_THAT(refusal([](auto& id) { id.geometry.head_dim = 7; }), Contains("odd"));
+  CHECK_THAT(refusal([](auto& id) {
+               id.geometry.type = KvType::kQ8;
+               id.geometry.head_dim = 10;
+             }),
+             Contains("multiple of 4"));
   CHECK_THAT(refusal([](auto& id) { id.geometry.type = KvType{9}; }), Contains("type"));
   CHECK_THAT(refusal([](auto& id) { id.runs.clear(); }), Contains("no run is kept"));
   CHECK_THAT(refusal([](auto& id) { id.runs[1].tokens.clear(); }), Contains("no tokens"));

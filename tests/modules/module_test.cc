@@ -17,7 +17,7 @@ Code code_of(std::span<const std::byte> bytes, PayloadCheck check = PayloadCheck
 }
 
 TEST_CASE("K and V come back where the kernel looks for them") {
-  for (const KvType type : {KvType::kF32, KvType::kBf16}) {
+  for (const KvType type : {KvType::kF32, KvType::kBf16, KvType::kQ8}) {
     const ModuleIdentity id = test::identity(0, type);
     const ModuleHandle module = test::make_module(id);
     Bytes copy(module->bytes());
@@ -30,18 +30,18 @@ TEST_CASE("K and V come back where the kernel looks for them") {
       CHECK(segment.key_position == (run == 0 ? 0 : 9));
       CHECK(segment.n_tokens == (run == 0 ? 5 : 17));
       CHECK(segment.begin == 0);
-      const auto get = [&](std::size_t offset) {
+      const auto get = [&](std::size_t dim, std::size_t offset) {
         std::uint32_t v = 0;
-        std::memcpy(&v, segment.data + offset, kv_type_bytes(type));
+        std::memcpy(&v, segment.data + offset, test::element_bytes(id.geometry, dim));
         return v;
       };
-      test::for_each_value(id.geometry, segment, false,
-                           [&](Plane p, auto l, auto h, auto r, auto d, auto offset) {
-                             wrong += get(offset) != test::value(p, run, l, h, r, d);
-                           });
+      test::for_each_value(
+          id.geometry, segment, false, [&](Plane p, auto l, auto h, auto r, auto d, auto offset) {
+            wrong += get(d, offset) != test::stored_value(id.geometry, p, run, l, h, r, d);
+          });
       test::for_each_value(
           id.geometry, segment, true,
-          [&](auto, auto, auto, auto, auto, auto offset) { dirty += get(offset) != 0; });
+          [&](auto, auto, auto, auto, auto d, auto offset) { dirty += get(d, offset) != 0; });
     }
     CHECK(wrong == 0);
     CHECK(dirty == 0);
@@ -49,24 +49,25 @@ TEST_CASE("K and V come back where the kernel looks for them") {
 }
 
 TEST_CASE("every length of a last block is cleared behind its rows") {
-  for (const KvType type : {KvType::kF32, KvType::kBf16}) {
+  for (const KvType type : {KvType::kF32, KvType::kBf16, KvType::kQ8}) {
     for (std::size_t n = 1; n <= 33; ++n) {
       ModuleIdentity id = test::identity(0, type);
       id.runs = {{test::numbered(0, n), 0, true}};
       const ModuleHandle module = test::make_module(id);
       const KvSegment segment = module->segment(0, 0);
       std::size_t wrong = 0;
-      const auto count = [&](std::size_t offset, std::uint32_t expected) {
+      const auto count = [&](std::size_t dim, std::size_t offset, std::uint32_t expected) {
         std::uint32_t v = 0;
-        std::memcpy(&v, segment.data + offset, kv_type_bytes(type));
+        std::memcpy(&v, segment.data + offset, test::element_bytes(id.geometry, dim));
         wrong += v != expected;
       };
       test::for_each_value(id.geometry, segment, false,
                            [&](Plane p, auto l, auto h, auto r, auto d, auto offset) {
-                             count(offset, test::value(p, 0, l, h, r, d));
+                             count(d, offset, test::stored_value(id.geometry, p, 0, l, h, r, d));
                            });
-      test::for_each_value(id.geometry, segment, true,
-                           [&](auto, auto, auto, auto, auto, auto offset) { count(offset, 0); });
+      test::for_each_value(
+          id.geometry, segment, true,
+          [&](auto, auto, auto, auto, auto d, auto offset) { count(d, offset, 0); });
       INFO(n << " tokens of " << kv_type_name(type));
       CHECK(wrong == 0);
     }
@@ -100,6 +101,8 @@ TEST_CASE("the bytes of format 1 are what they were") {
         "4f2b82b1b49c7d4aae9f220c36a1025f0886f785fa1bd92a75789ed9b73426a9");
   CHECK(to_hex(sha256(test::make_module(test::identity(0, KvType::kBf16))->bytes())) ==
         "f011f7ac914c268680e7ddaedcef79f1d661385f7fedc8c45828d14cef2d67dd");
+  CHECK(to_hex(sha256(test::make_module(test::identity(0, KvType::kQ8))->bytes())) ==
+        "5bd6f13e2f9224206dd265ac78b67fa78979e6f2fe7c0b1517dcadab1e273a35");
 }
 
 TEST_CASE("a segment points into the bytes it was opened on, on a cache line") {
@@ -220,6 +223,11 @@ TEST_CASE("a well-sealed lie is refused") {
       {"head_dim odd", [](auto& h) { h.causes.geometry.head_dim = 7; }},
       {"head_dim huge", [](auto& h) { h.causes.geometry.head_dim = kHuge - 1; }},
       {"type", [](auto& h) { h.causes.geometry.type = KvType{77}; }},
+      {"q8 in threes",
+       [](auto& h) {
+         h.causes.geometry.type = KvType::kQ8;
+         h.causes.geometry.head_dim = 6;
+       }},
       {"all at their limits",
        [](auto& h) {
          h.causes.geometry = {kMaxLayers, kMaxKvHeads, kMaxHeadDim, KvType::kF32};

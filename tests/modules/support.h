@@ -77,19 +77,32 @@ inline std::vector<Change> every_change() {
 }
 
 // Where one value lies, in bytes from the start of its plane, written down
-// from the comment of modules/kv.h and sharing no code with modules/.
+// from the comment of modules/kv.h and sharing no code with modules/. A row's scale,
+// where it has one, goes by the dimension head_dim.
 enum class Plane { kKeys, kValues };
+inline std::size_t n_elements(const KvGeometry& g) {
+  return g.head_dim + (g.type == KvType::kQ8 ? 1 : 0);
+}
+inline std::size_t element_bytes(const KvGeometry& g, std::size_t dim) {
+  if (g.type == KvType::kQ8) return dim == g.head_dim ? 4 : 1;
+  return g.type == KvType::kF32 ? 4 : 2;
+}
 inline std::size_t value_offset(const KvGeometry& g, Plane plane, std::size_t row,
                                 std::size_t dim) {
   const std::size_t block = row / 16, t = row % 16, hd = g.head_dim;
-  std::size_t element;
-  if (g.type == KvType::kF32) {
-    element = plane == Plane::kKeys ? dim * 16 + t : t * hd + dim;
-  } else {
-    element =
-        plane == Plane::kKeys ? (dim / 2 * 16 + t) * 2 + dim % 2 : (t / 2 * hd + dim) * 2 + t % 2;
+  const bool keys = plane == Plane::kKeys;
+  switch (g.type) {
+    case KvType::kF32:
+      return block * 64 * hd + 4 * (keys ? dim * 16 + t : t * hd + dim);
+    case KvType::kBf16:
+      return block * 32 * hd +
+             2 * (keys ? (dim / 2 * 16 + t) * 2 + dim % 2 : (t / 2 * hd + dim) * 2 + t % 2);
+    case KvType::kQ8:
+      return block * (64 + 16 * hd) + (dim == hd ? 4 * t
+                                       : keys    ? 64 + (dim / 4 * 16 + t) * 4 + dim % 4
+                                                 : 64 + (t / 4 * hd + dim) * 4 + t % 4);
   }
-  return block * (16 * hd * kv_type_bytes(g.type)) + element * kv_type_bytes(g.type);
+  return 0;
 }
 
 // Calls visit(plane, layer, head, row, dim, offset from segment.data) for each value of a run,
@@ -102,19 +115,25 @@ void for_each_value(const KvGeometry& g, const Planes& run, bool unused, Visit v
     for (std::size_t layer = 0; layer < g.n_layers; ++layer)
       for (std::size_t head = 0; head < g.n_kv_heads; ++head)
         for (std::size_t row = begin; row < end; ++row)
-          for (std::size_t dim = 0; dim < g.head_dim; ++dim)
+          for (std::size_t dim = 0; dim < n_elements(g); ++dim)
             visit(plane, layer, head, row, dim,
                   layer * run.layer_stride_bytes + head * run.head_stride_bytes +
                       (plane == Plane::kValues ? run.value_offset_bytes : 0) +
                       value_offset(g, plane, row, dim));
 }
 
-// Never zero, and different for neighbours in every direction.
+// Never zero, and different for neighbours in every direction; of q8's codes the low byte.
 inline std::uint16_t value(Plane plane, std::size_t run, std::size_t layer, std::size_t head,
                            std::size_t row, std::size_t dim) {
   std::size_t v = plane == Plane::kKeys ? 1 : 2;
   for (const std::size_t part : {run, layer, head, row, dim}) v = v * 31 + part;
   return static_cast<std::uint16_t>(v % 65521 + 1);
+}
+inline std::uint32_t stored_value(const KvGeometry& g, Plane plane, std::size_t run,
+                                  std::size_t layer, std::size_t head, std::size_t row,
+                                  std::size_t dim) {
+  const std::uint32_t v = value(plane, run, layer, head, row, dim);
+  return element_bytes(g, dim) == 1 ? v % 255 + 1 : v;
 }
 
 // Values in every row, and noise in the rows past the end, which seal() must clear.
@@ -122,15 +141,15 @@ inline ModuleHandle make_module(const ModuleIdentity& id) {
   auto image = ModuleImage::create(id).value();
   for (std::uint32_t run = 0; run < image.n_runs(); ++run) {
     const KvPlanes planes = image.planes(run);
-    const auto put = [&](std::size_t offset, std::uint32_t v) {
-      std::memcpy(planes.data + offset, &v, kv_type_bytes(id.geometry.type));
+    const auto put = [&](std::size_t dim, std::size_t offset, std::uint32_t v) {
+      std::memcpy(planes.data + offset, &v, element_bytes(id.geometry, dim));
     };
     for_each_value(id.geometry, planes, false,
                    [&](Plane p, auto layer, auto head, auto row, auto dim, auto offset) {
-                     put(offset, value(p, run, layer, head, row, dim));
+                     put(dim, offset, stored_value(id.geometry, p, run, layer, head, row, dim));
                    });
     for_each_value(id.geometry, planes, true,
-                   [&](auto, auto, auto, auto, auto, auto offset) { put(offset, ~0u); });
+                   [&](auto, auto, auto, auto, auto dim, auto offset) { put(dim, offset, ~0u); });
   }
   return std::move(image).seal().value();
 }

@@ -216,10 +216,11 @@ TEST_CASE("one file serves two schemas at two offsets") {
 
 TEST_CASE("explain is what the run then does, and answers repeat token for token") {
   const TinyCheckpoint checkpoint(4);
-  const TempFolder cache;
+  const TempFolder cache;  // of both types: a module of one is none for the other
+  const KvType type = GENERATE(KvType::kBf16, KvType::kQ8);
   std::vector<std::vector<TokenId>> answers;
   for (int process = 0; process < 3; ++process) {
-    const auto engine = must(Engine::open(options_for(checkpoint, cache.path(), KvType::kBf16)));
+    const auto engine = must(Engine::open(options_for(checkpoint, cache.path(), type)));
     const auto schema = schema_for(engine, kTravel);
     for (std::size_t i = 0; i < kPrompts.size(); ++i) {
       const auto prompt = must(LoadedPrompt::parse(schema, kPrompts[i]));
@@ -251,8 +252,9 @@ TEST_CASE("explain is what the run then does, and answers repeat token for token
 TEST_CASE("modules are used in place: no byte of K/V is copied, and no token allocates") {
   const TinyCheckpoint checkpoint(5);
   const TempFolder cache;
+  const KvType type = GENERATE(KvType::kBf16, KvType::kQ8);
   for (int process = 0; process < 2; ++process) {
-    const auto engine = must(Engine::open(options_for(checkpoint, cache.path(), KvType::kBf16)));
+    const auto engine = must(Engine::open(options_for(checkpoint, cache.path(), type)));
     const auto schema = schema_for(engine, kTravel);
     const auto session = session_for(schema, kPrompts[2], false, 48);
     REQUIRE(must(session->next()).has_value());

@@ -275,13 +275,17 @@ TEST_CASE("several runs of one call across the chunks' boundaries, with gaps and
   }
 }
 
-TEST_CASE("bf16 states and bf16 weights stay near the oracle") {
+// Relative errors of logits in L2 over random plans: their root mean square, and the largest.
+struct Errors {
+  double rms = 0.0, worst = 0.0;
+};
+Errors errors_of(const TinyShape& shape, KvType type) {
   Random random(16);
-  TinyShape shape;
-  shape.dtype = PC_DTYPE_BF16;
   const TinyModel model(11, shape);
   const DenseOracle oracle(model.desc);
-  PlanRunner runner(cpu_backend(), model.desc, KvType::kBf16, 2);
+  PlanRunner runner(cpu_backend(), model.desc, type, 2);
+  Errors errors;
+  std::size_t n = 0;
   for (int i = 0; i < 40; ++i) {
     const RawPlan plan = random_plan(random, shape.vocab_size);
     std::vector<DenseRow> rows;
@@ -294,42 +298,37 @@ TEST_CASE("bf16 states and bf16 weights stay near the oracle") {
         difference += std::pow(got[r][v] - want[last[r]][v], 2);
         norm += std::pow(want[last[r]][v], 2);
       }
-      // K, V and (where the CPU has it) activations carry 8 bits: 2^-9 a rounding,
-      // a handful of independent roundings a layer.
-      REQUIRE(std::sqrt(difference / norm) <= 0.02);
+      errors.rms += difference / norm;
+      errors.worst = std::max(errors.worst, std::sqrt(difference / norm));
+      ++n;
     }
   }
+  errors.rms = std::sqrt(errors.rms / static_cast<double>(n));
+  return errors;
 }
 
-TEST_CASE("a session refuses what it has no room for, and tokens outside the vocabulary") {
-  const TinyModel model(12);
-  const pc_backend_v1* cpu = cpu_backend();
-  pc_backend_error e{};
-  pc_backend_model* m = nullptr;
-  pc_backend_session* s = nullptr;
-  REQUIRE(cpu->model_open(&model.desc, 1, 1, nullptr, &m, &e) == 0);
-  REQUIRE(cpu->session_open(m, 20, 1, 0, &s, &e) == 0);
-  const std::vector<std::int32_t> tokens(60, 1), bad = {3, 64};
-  const pc_run too_long{tokens.data(), 60, 0, 0, 0}, foreign{bad.data(), 2, 0, 0, 0};
-  REQUIRE(cpu->forward(s, &too_long, 1, nullptr, nullptr, &e) ==
-          static_cast<int>(Code::kContextFull));
-  REQUIRE(cpu->forward(s, &foreign, 1, nullptr, nullptr, &e) ==
-          static_cast<int>(Code::kInvalidArgument));
-  REQUIRE(std::string(e.message).find("64") != std::string::npos);
-  const pc_run nothing{tokens.data(), 0, 0, 0, 0};
-  std::vector<float> logits(64);
-  REQUIRE(cpu->forward(s, &nothing, 1, nullptr, logits.data(), &e) ==
-          static_cast<int>(Code::kInvalidArgument));
-  const std::vector<pc_kv_segment> many(3);  // none was announced
-  REQUIRE(cpu->attach(s, many.data(), 3, &e) == static_cast<int>(Code::kInvalidArgument));
-  pc_backend_model* other = nullptr;
-  REQUIRE(cpu->model_open(&model.desc, 7, 1, nullptr, &other, &e) ==
-          static_cast<int>(Code::kUnsupported));
-  const std::int32_t cancel = 1;
-  const pc_run fine{tokens.data(), 4, 0, 0, 0};
-  REQUIRE(cpu->forward(s, &fine, 1, &cancel, nullptr, &e) == static_cast<int>(Code::kCancelled));
-  cpu->session_close(s);
-  cpu->model_close(m);
+TEST_CASE("bf16 states and bf16 weights stay near the oracle") {
+  TinyShape shape;
+  shape.dtype = PC_DTYPE_BF16;
+  // K, V and (where the CPU has it) activations carry 8 bits: 2^-9 a rounding,
+  // a handful of independent roundings a layer.
+  REQUIRE(errors_of(shape, KvType::kBf16).worst <= 0.02);
+}
+
+TEST_CASE("q8 states stay near the oracle") {
+  // A number of K, V or (where the CPU multiplies bytes) q is off by 1/254 of its row's
+  // largest at most and 1/440 on the average, which is half a percent of numbers whose
+  // largest is twice their root mean square; weights add as much. Four such roundings
+  // in each of two layers make 1.4 %, and a row in thousands four times that.
+  for (const std::uint32_t head_dim : {8u, 16u, 20u, 32u}) {
+    TinyShape shape;
+    shape.head_dim = shape.rope_dims = head_dim;
+    const Errors errors = errors_of(shape, KvType::kQ8);
+    INFO("head_dim " << head_dim);
+    CHECK(errors.rms <= 0.014);
+    CHECK(errors.worst <= 0.056);
+    CHECK(errors.rms >= 1e-4);  // they are not kept as anything finer
+  }
 }
 
 }  // namespace

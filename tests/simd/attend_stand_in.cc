@@ -34,15 +34,39 @@ struct DotOfParts {
   }
 };
 
+template <bool kSignedBytes>
+struct DotOfBytes {
+  static constexpr bool kSigned = kSignedBytes;
+  template <int kShift>
+  static HWY_INLINE VI byte(VU quad, bool is_signed) {
+    const VU up = hn::ShiftLeft<kShift>(quad);
+    return is_signed ? hn::ShiftRight<24>(hn::BitCast(kI, up))
+                     : hn::BitCast(kI, hn::ShiftRight<24>(up));
+  }
+  static HWY_INLINE VI keys(VI sum, VU a, VU b) {
+    sum = hn::Add(sum, hn::Mul(byte<0>(a, kSigned), byte<0>(b, true)));
+    sum = hn::Add(sum, hn::Mul(byte<8>(a, kSigned), byte<8>(b, true)));
+    sum = hn::Add(sum, hn::Mul(byte<16>(a, kSigned), byte<16>(b, true)));
+    return hn::Add(sum, hn::Mul(byte<24>(a, kSigned), byte<24>(b, true)));
+  }
+  static HWY_INLINE VI values(VI sum, VU a, VU b) { return keys(sum, a, b); }
+};
+
 #if HWY_TARGET == HWY_SCALAR  // vectors of one hold no pairs
-constexpr std::size_t kPairLanes = 0;
+constexpr std::size_t kDotLanes = 0;
 void attend_parts(const AttendArgs& a) {
   attend(a);
 }
+void attend_signed_parts(const AttendArgs& a) {
+  attend(a);
+}
 #else
-constexpr std::size_t kPairLanes = kN;
+constexpr std::size_t kDotLanes = kN;
 void attend_parts(const AttendArgs& a) {
-  attend_pairs<DotOfParts>(a);
+  if (!attend_pairs<DotOfParts>(a) && !attend_quads<DotOfBytes<false> >(a)) attend(a);
+}
+void attend_signed_parts(const AttendArgs& a) {
+  if (!attend_quads<DotOfBytes<true> >(a)) attend(a);
 }
 #endif
 
@@ -57,8 +81,13 @@ void exp_coarse_all(const float* x, std::size_t n, float* y) {
 }  // namespace
 
 const AttendStandIn* attend_stand_in() {
-  static const AttendStandIn kStandIn = {hwy::TargetName(HWY_TARGET), kPairLanes, attend_parts,
-                                         exp_all, exp_coarse_all};
+  static const AttendStandIn kStandIn = {hwy::TargetName(HWY_TARGET),
+                                         kDotLanes,
+                                         attend_parts,
+                                         attend_signed_parts,
+                                         attend,
+                                         exp_all,
+                                         exp_coarse_all};
   return &kStandIn;
 }
 

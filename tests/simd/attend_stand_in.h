@@ -1,6 +1,6 @@
-// The bf16 path of attention with AVX512_BF16's dot product spelled out, and the
-// walk's exponential, for each instruction set that this CPU runs: what a machine
-// without the instruction can test of the code around it.
+// Attention with AVX512_BF16's and VNNI's dot products spelled out, without them, and
+// the walk's exponential, for each instruction set that this CPU runs: what a machine
+// without the instructions can test of the code around them.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,10 @@ namespace pc::simd {
 
 struct AttendStandIn {
   const char* name;
-  std::size_t lanes;  // pairs are multiplied where these divide head_dim; 0: never
+  std::size_t lanes;  // pairs and quads are multiplied where these divide head_dim; 0: never
   void (*attend)(const AttendArgs& args);
+  void (*attend_signed)(const AttendArgs& args);  // quads of signed bytes alone
+  void (*attend_widened)(const AttendArgs& args);
   // n a multiple of 16
   void (*exp_negative)(const float* x, std::size_t n, float* y);
   void (*exp_coarse)(const float* x, std::size_t n, float* y);

@@ -33,7 +33,7 @@ class Help(CommandTest):
                      ["run", "-m", MODEL, "-s", self.schema],
                      ["run", "-m", MODEL, "-s", self.schema, "-n", "0", self.prompt],
                      ["run", "-m", MODEL, "-s", self.schema, "--top-p", "2", self.prompt],
-                     ["run", "-m", MODEL, "-s", self.schema, "--kv-type", "q8", self.prompt],
+                     ["run", "-m", MODEL, "-s", self.schema, "--kv-type", "q3", self.prompt],
                      ["run", "-m", MODEL, "-s", self.schema, "--cache-size", "5Q", self.prompt],
                      ["run", "-m", MODEL, "-s", self.schema, "--cache-size", "0", self.prompt],
                      ["run", "-m", MODEL, "-s", self.schema, "--chat-template", "bogus", self.prompt],

@@ -1,0 +1,22 @@
+// Packing: one token's key and value into their places in a block (modules/kv.h).
+//
+// To bf16 numbers are rounded to nearest even. To q8 with the scale max |x| / 127 of
+// the key, or of the value, codes to the nearest: no number is off by more than half
+// a scale. Rows of numbers below 2^-100 count as zeros. Where a number of either is not finite
+// the key's scale becomes NaN: a broken state breaks what reads it.
+//
+// Threads: pure; different tokens of a block may be written at once.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "modules/kv.h"
+
+namespace pc {
+
+// key, value: [geometry.head_dim]. token < kKvBlockTokens. Blocks: geometry.block_bytes().
+void write_kv_row(const KvGeometry& geometry, std::uint32_t token, const float* key,
+                  const float* value, std::byte* key_block, std::byte* value_block);
+
+}  // namespace pc
