@@ -68,11 +68,13 @@ std::vector<KvType> types_of(const std::string& names) {
   std::vector<KvType> found;
   for (std::size_t at = 0; at <= names.size();) {
     const std::size_t comma = std::min(names.find(',', at), names.size());
+    const std::string name = names.substr(at, comma - at);
+    const std::size_t known = found.size();
     for (const KvType type : {KvType::kF32, KvType::kBf16, KvType::kQ8})
-      if (names.substr(at, comma - at) == kv_type_name(type)) found.push_back(type);
+      if (name == kv_type_name(type)) found.push_back(type);
+    if (found.size() == known) die("--kv takes f32, bf16 and q8, not '" + name + "'");
     at = comma + 1;
   }
-  if (found.empty()) die("--kv takes f32, bf16 and q8");
   return found;
 }
 

@@ -21,7 +21,7 @@ Status check_geometry(const KvGeometry& geometry) {
   if (geometry.head_dim % 2 != 0) return error(Code::kInvalidArgument, "module: head_dim is odd");
   if (!kv_type_known(geometry.type))
     return error(Code::kInvalidArgument, "module: unknown type of K and V");
-  if (geometry.type == KvType::kQ8 && geometry.head_dim % 4 != 0)
+  if (!kv_type_fits(geometry.type, geometry.head_dim))
     return error(Code::kInvalidArgument, "module: q8 wants a head_dim that is a multiple of 4");
   return ok();
 }

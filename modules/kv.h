@@ -38,6 +38,11 @@ constexpr const char* kv_type_name(KvType type) {
   return type == KvType::kF32 ? "f32" : type == KvType::kBf16 ? "bf16" : "q8";
 }
 
+// Quads of dimensions must come out even.
+constexpr bool kv_type_fits(KvType type, std::uint32_t head_dim) {
+  return type != KvType::kQ8 || head_dim % 4 == 0;
+}
+
 // Blocks are made of words of four bytes: so many elements each.
 inline constexpr std::size_t kKvWordBytes = 4;
 constexpr std::uint32_t kv_word_elements(KvType type) {

@@ -27,7 +27,8 @@ namespace pc {
 // as bf16 states themselves do (docs/adr/0015-attention-kernels.md).
 //   1  products and attention in f32
 //   2  activations in 8 bits against quantised weights; attention's queries and
-//      weights in bf16 where pairs of bf16 are multiplied
+//      weights in bf16 where pairs of bf16 are multiplied, in 8 bits (weights in 7
+//      without VNNI) where bytes of q8 states are
 inline constexpr std::uint32_t kKvNumericsVersion = 2;
 
 // SHA-256 of the causes; in hexadecimal, the name of the file.

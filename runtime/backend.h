@@ -170,7 +170,8 @@ typedef struct pc_backend_v1 {
   uint32_t struct_size; /* sizeof(pc_backend_v1) */
   const char* name;     /* "cpu" */
 
-  /* kv_type: KvType of modules/kv.h, for attached segments and the tail alike.
+  /* kv_type: KvType of modules/kv.h, for attached segments and the tail alike; one
+   * that the backend does not know must be refused (new ones come without a new ABI).
    * n_threads: 0 = as many as the process may use. place: NULL = none; borrowed
    * for the call. That a model cannot be packed is no failure: a sentence in
    * `error` beside the result 0 says why it computes from the weights as they are. */

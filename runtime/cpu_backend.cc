@@ -111,7 +111,7 @@ Status check_shape(const pc_model_desc& d, std::uint32_t kv_type) {
     return refuse("head_dim is " + std::to_string(d.head_dim) + "; it may be even and at most " +
                   std::to_string(kMaxHeadDim));
   }
-  if (static_cast<KvType>(kv_type) == KvType::kQ8 && d.head_dim % 4 != 0) {
+  if (!kv_type_fits(static_cast<KvType>(kv_type), d.head_dim)) {
     return refuse("head_dim is " + std::to_string(d.head_dim) +
                   ", and states of type q8 want a multiple of 4; bf16 takes it");
   }

@@ -47,6 +47,14 @@ Status check_vocabulary(const Tokenizer& tokenizer, const Model& model) {
                                     ": they do not belong together");
 }
 
+Status check_states(const Model& model, KvType type) {
+  if (kv_type_fits(type, model.desc.head_dim)) return ok();
+  return error(Code::kUnsupported, std::string("states of type ") + kv_type_name(type) +
+                                       " want a head_dim that is a multiple of 4, and that of " +
+                                       model.path + " is " + std::to_string(model.desc.head_dim) +
+                                       "; bf16 takes it");
+}
+
 Result<std::shared_ptr<const Engine>> Engine::open(const EngineOptions& options) {
   if (options.n_threads > kMaxThreads) {
     return error(Code::kInvalidArgument, "n_threads is " + std::to_string(options.n_threads) +
@@ -58,6 +66,7 @@ Result<std::shared_ptr<const Engine>> Engine::open(const EngineOptions& options)
   PC_TRY(engine->model_, load_model({.path = options.model_path,
                                      .context_tokens = options.context_tokens,
                                      .memory = digest_memory(options)}));
+  PC_CHECK_OK(check_states(*engine->model_, options.kv_type));
   PC_CHECK_OK(engine->open_text(options));
   PC_CHECK_OK(engine->open_store(options));
   PC_CHECK_OK(engine->open_backend(options));

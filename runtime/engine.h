@@ -46,6 +46,9 @@ DigestMemory digest_memory(const EngineOptions& options);
 // kMismatch where the tokenizer has ids that the model has no row for.
 Status check_vocabulary(const Tokenizer& tokenizer, const Model& model);
 
+// kUnsupported where the model's heads do not fit states of this type.
+Status check_states(const Model& model, KvType type);
+
 class Engine {
  public:
   // Errors name the file, the field or the option. Three things are not errors,

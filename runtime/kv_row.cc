@@ -30,7 +30,8 @@ void write_bf16(std::uint32_t hd, std::uint32_t t, const float* key, const float
 }
 
 struct Q8Scale {
-  float scale = 0.0f, inverse = 0.0f;  // NaN, 0: a number is not finite
+  float scale = 0.0f, inverse = 0.0f;
+  bool finite = true;
 
   Q8Scale(const float* x, std::size_t n) {
     float top = 0.0f, broken = 0.0f;
@@ -38,9 +39,8 @@ struct Q8Scale {
       top = std::max(top, std::fabs(x[i]));
       broken += x[i] * 0.0f;  // NaN for NaN and for infinity
     }
-    if (broken != 0.0f) {
-      scale = std::numeric_limits<float>::quiet_NaN();
-    } else if (top >= simd::kLeastScale) {
+    finite = broken == 0.0f;
+    if (finite && top >= simd::kLeastScale) {
       scale = top / 127.0f;
       inverse = 127.0f / top;
     }
@@ -59,7 +59,7 @@ void write_q8(std::uint32_t hd, std::uint32_t t, const float* key, const float* 
               std::byte* key_block, std::byte* value_block) {
   Q8Scale of_key(key, hd);
   const Q8Scale of_value(value, hd);
-  if (std::isnan(of_value.scale)) of_key.scale = of_value.scale;
+  if (!of_key.finite || !of_value.finite) of_key.scale = std::numeric_limits<float>::quiet_NaN();
   reinterpret_cast<float*>(key_block)[t] = of_key.scale;
   reinterpret_cast<float*>(value_block)[t] = of_value.scale;
   constexpr std::size_t kScaleBytes = kKvBlockTokens * sizeof(float);

@@ -3,7 +3,8 @@
 // To bf16 numbers are rounded to nearest even. To q8 with the scale max |x| / 127 of
 // the key, or of the value, codes to the nearest: no number is off by more than half
 // a scale. Rows of numbers below 2^-100 count as zeros. Where a number of either is not finite
-// the key's scale becomes NaN: a broken state breaks what reads it.
+// the key's scale becomes NaN, and the row with it zeros: a broken state breaks what
+// sees it, and nothing that does not.
 //
 // Threads: pure; different tokens of a block may be written at once.
 #pragma once

@@ -189,7 +189,11 @@ std::string dtype_name(std::uint32_t dtype) {
 }
 
 Result<std::string> describe_model(const EngineOptions& options) {
-  PC_TRY(const Inspection found, inspect_model(options.model_path, options.context_tokens));
+  PC_TRY(Inspection found, inspect_model(options.model_path, options.context_tokens));
+  if (found.model) {
+    if (const Status states = check_states(*found.model, options.kv_type); !states.ok())
+      found.problems.push_back(states.error());
+  }
   std::string text;
   JsonWriter json(&text);
   json.begin_object().key("path").value(found.path);

@@ -26,8 +26,9 @@ constexpr std::size_t kPassBytes = 256 * 1024;
 
 constexpr std::size_t kAhead = 16 * 1024;
 
-// Vectors a tile of kR rows works on at once, so that sums, operands and one
-// broadcast fit the registers: 32 of AVX-512, 16 of the others.
+// Vectors a tile of kR rows works on at once, so that sums, operands and one broadcast
+// fit the registers: 32 of AVX-512, 16 of the others. (Values of quads are 4 operands a
+// vector: where that is too much, some are loaded again.)
 constexpr std::size_t kMaxRows = kN == 16 ? 8 : 4;
 template <std::size_t kR>
 constexpr std::size_t kVectors = kR == kMaxRows ? 2 : 4;

@@ -23,9 +23,9 @@ constexpr hn::Rebind<std::uint16_t, DF> k16;
 constexpr hn::Rebind<std::int8_t, DF> kI8;
 constexpr hn::Rebind<std::uint8_t, DF> kU8;
 
-// Tokens scored before the accumulator is rescaled once: the scores of a tile
-// of 8 rows (4 KiB) and the values of 128 tokens (16 KiB of bf16 at head_dim
-// 64) stay in a 32 KiB L1 cache.
+// Tokens scored before the accumulator is rescaled once: the scores of a tile of 8
+// rows take 8 KiB of a 32 KiB L1 cache; keys and values, 32 KiB each of bf16 at
+// head_dim 64, stream through it from the L2.
 constexpr std::size_t kChunkBlocks = 16;
 constexpr std::size_t kChunk = kChunkBlocks * kBlock;
 

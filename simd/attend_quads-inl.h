@@ -91,7 +91,9 @@ struct MultiplyQuads : MultiplyWords {
         for (std::size_t i = 0; i < kN / 4; ++i)
           __builtin_memcpy(to + (kNotes + d / 4 + i) * kR + r, codes + 4 * i, 4);
       }
-      const std::int32_t first = Dot::kSigned ? 0 : -128 * hn::GetLane(hn::SumOfLanes(kI, sum));
+      // In vectors, whose sums wrap: a query that is not finite has any codes.
+      const VI first_sum = hn::Neg(hn::ShiftLeft<7>(hn::SumOfLanes(kI, sum)));
+      const std::int32_t first = Dot::kSigned ? 0 : hn::GetLane(first_sum);
       __builtin_memcpy(to + r, &first, sizeof first);
       to[kR + r] = most / 127.0f + hn::GetLane(hn::SumOfLanes(kF, broken));
     }
@@ -188,17 +190,24 @@ struct DotAvx2 {
     return add(sum, weight.raw, value.raw);
   }
 };
-#elif HWY_TARGET == HWY_NEON
-// Armv8.2's dot product; .arch lets the assembler know it.
+#elif HWY_ARCH_ARM_A64
+// Armv8.2's dot product. Where the compiler does not take the CPU to have it, .arch
+// lets the assembler know it.
 struct DotNeon {
   static constexpr bool kSigned = true;
   static HWY_INLINE VI keys(VI sum, VU a, VU b) {
+#if defined(__ARM_FEATURE_DOTPROD)
+    return VI(vdotq_s32(sum.raw, vreinterpretq_s8_u32(a.raw), vreinterpretq_s8_u32(b.raw)));
+#else
     asm(".arch armv8.2-a+crypto+dotprod\n\tsdot %0.4s, %1.16b, %2.16b"
         : "+w"(sum.raw)
         : "w"(a.raw), "w"(b.raw));
     return sum;
+#endif
   }
-  static HWY_INLINE VI values(VI sum, VU a, VU b) { return keys(sum, a, b); }
+  static HWY_INLINE VI values(VI sum, VU a, VU b) {
+    return keys(sum, a, b);
+  }
 };
 #endif  // which target
 

@@ -15,13 +15,14 @@ HWY_BEFORE_NAMESPACE();
 namespace pc::simd::HWY_NAMESPACE {
 namespace {
 
-inline constexpr float kMagic = 0x1.8p23f;  // its last bit is worth 1: adding rounds
+// Its last bit is worth 1, so that adding it rounds, and the low bits of n + kMagic
+// are the biased exponent of 2^n.
+inline constexpr float kMagic = 0x1.8p23f + 127.0f;
 
-// y * 2^n where shifted = n + kMagic; 0 where x, the argument, is below -87; NaN stays NaN.
+// y * 2^n where shifted = n + kMagic; 0 where x, the argument, is below -87; NaN where it is.
 HWY_INLINE VF scale_exp(VF x, VF y, VF shifted) {
-  const VF scaled =
-      hn::BitCast(kF, hn::Add(hn::BitCast(kU, y), hn::ShiftLeft<23>(hn::BitCast(kU, shifted))));
-  return hn::IfThenElse(hn::Lt(x, hn::Set(kF, -87.0f)), hn::Zero(kF), scaled);
+  const VF power = hn::BitCast(kF, hn::ShiftLeft<23>(hn::BitCast(kU, shifted)));
+  return hn::IfThenElse(hn::Lt(x, hn::Set(kF, -87.0f)), hn::Zero(kF), hn::Mul(y, power));
 }
 
 // exp(x) for x <= 0, within 2 ulp; 0 below -87. The powers of f are a least
@@ -39,7 +40,7 @@ HWY_INLINE VF exp_negative(VF x) {
 
 // The same within 1e-4 relative, of which the polynomial's are 7.5e-5 (a least
 // maximum fit of 2^f over |f| <= 1/2) and the rest |x| 2^-23: for weights that are
-// rounded to the 8 bits of bf16, to 2e-3. It takes 5 multiplications instead of 9.
+// rounded to 8 bits, of bf16 to 2e-3 or of integers. It takes 5 multiplications instead of 9.
 HWY_INLINE VF exp_coarse(VF x) {
   const VF log2_e = hn::Set(kF, 0x1.715476p+0f);
   const VF shifted = hn::MulAdd(x, log2_e, hn::Set(kF, kMagic));

@@ -230,7 +230,7 @@ const Kernels* table() {
   return &kTable;
 }
 
-#if HWY_TARGET == HWY_NEON
+#if HWY_ARCH_ARM_A64
 void attend_dot(const AttendArgs& a) {
   if (!attend_quads<DotNeon>(a)) attend(a);
 }
@@ -253,10 +253,10 @@ namespace pc::simd {
 
 HWY_EXPORT(table);
 
-#if HWY_TARGET == HWY_NEON
+#if HWY_ARCH_ARM_A64
 void attend_neon_dot(const AttendArgs& args);
 void attend_neon_dot(const AttendArgs& args) {
-  N_NEON::attend_dot(args);
+  HWY_NAMESPACE::attend_dot(args);
 }
 #endif
 

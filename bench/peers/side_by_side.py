@@ -241,6 +241,8 @@ def main():
     parser.add_argument("--kv", choices=["bf16", "q8"], default="bf16", help="type of the states")
     parser.add_argument("--json", type=Path)
     a = parser.parse_args()
+    if a.kv == "q8" and a.flash == "off":
+        parser.error("llama.cpp has states in 8 bits with flash attention alone")
     if not has_peer():
         print(NO_PEER, file=sys.stderr)
     machine = floors.machine(a.build)

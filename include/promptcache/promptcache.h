@@ -94,7 +94,7 @@ typedef enum pc_kv_type {
   PC_KV_DEFAULT = 0,
   PC_KV_F32 = 1,
   PC_KV_BF16 = 2,
-  PC_KV_Q8 = 3 /* 8 bits and a scale for each token and head: half the size of bf16; not exact */
+  PC_KV_Q8 = 3 /* 8 bits and a scale for each token and head; little more than half of bf16 */
 } pc_kv_type;
 
 typedef struct pc_engine_options {

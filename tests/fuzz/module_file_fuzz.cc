@@ -1,8 +1,9 @@
 // Fuzzes the reader of module files.
 //
 // The first byte of the input chooses what the rest is: a file; changes
-// (offset u16, byte) to a sound file; or such changes under a key and a seal that
-// fit, which is what a hostile author sends and the only way past SHA-256.
+// (offset u16, byte) to a sound file, of states of bf16 or of q8; or such changes under
+// a key and a seal that fit, which is what a hostile author sends and the only way past
+// SHA-256.
 // Whatever opens must keep its promises: everything handed out lies inside
 // the bytes given, and every byte of it can be read.
 #include <algorithm>
@@ -22,21 +23,23 @@ namespace {
 using pc::Module;
 using pc::ModuleHandle;
 
-pc::ModuleIdentity base_identity() {
+pc::ModuleIdentity base_identity(bool q8) {
   pc::ModuleIdentity id;
   id.weights.fill(1);
   id.tokenizer.fill(2);
   id.rope.fill(3);
   id.geometry = {.n_layers = 2, .n_kv_heads = 1, .head_dim = 2, .type = pc::KvType::kBf16};
+  if (q8) id.geometry = {.n_layers = 2, .n_kv_heads = 1, .head_dim = 4, .type = pc::KvType::kQ8};
   id.runs = {
       {{1, 2, 3}, -3, false}, {{4, 5, 6}, 0, true}, {std::vector<std::int32_t>(18, 7), 5, true}};
   return id;
 }
 
-const ModuleHandle& base_module() {
-  static const ModuleHandle module =
-      pc::ModuleImage::create(base_identity()).value().seal().value();
-  return module;
+const ModuleHandle& base_module(bool q8) {
+  static const ModuleHandle modules[] = {
+      pc::ModuleImage::create(base_identity(false)).value().seal().value(),
+      pc::ModuleImage::create(base_identity(true)).value().seal().value()};
+  return modules[q8];
 }
 
 void require(bool promise) {
@@ -57,7 +60,7 @@ void use(const Module& module, std::span<const std::byte> bytes) {
   }
   const volatile std::int64_t read = sum;
   (void)read;
-  const pc::ModuleIdentity identity = base_identity();
+  const pc::ModuleIdentity identity = base_identity(g.type == pc::KvType::kQ8);
   (void)module.matches(identity, pc::causes_of(identity));
 }
 
@@ -76,8 +79,8 @@ void open_raw(std::span<const std::byte> input) {
   open_and_use(file.span());
 }
 
-void open_changed(std::span<const std::byte> changes, bool reseal) {
-  const std::span<const std::byte> base = base_module()->bytes();
+void open_changed(std::span<const std::byte> changes, bool q8, bool reseal) {
+  const std::span<const std::byte> base = base_module(q8)->bytes();
   pc::AlignedBuffer<std::byte> file(base.size());
   std::memcpy(file.data(), base.data(), base.size());
   for (; changes.size() >= 3; changes = changes.subspan(3)) {
@@ -106,10 +109,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       open_raw(rest);
       break;
     case 1:
-      open_changed(rest, false);
+      open_changed(rest, data[0] / 3 % 2 == 1, false);
       break;
     case 2:
-      open_changed(rest, true);
+      open_changed(rest, data[0] / 3 % 2 == 1, true);
       break;
   }
   return 0;

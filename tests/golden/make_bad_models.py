@@ -8,7 +8,8 @@ index.json, which maps its name to a part of the sentence that refuses it.
 NAME.gguf is opened as a model, a folder as what lies in it: weights
 (model.safetensors) or a tokenizer (tokenizer.json, tokenizer.model). Where the
 sentence is empty the file is sound: the models from which the others are made.
-The output is the same on every run. Also the seeds of gguf_fuzz.
+The output is the same on every run. Also the seeds of gguf_fuzz. One file,
+though a long one: most of it is a list, a defect a line or a few.
 """
 import json
 import os

@@ -5,8 +5,8 @@
 
 #include "pml/plan_check.h"
 #include "pml/schema_parser.h"
+#include "tests/support/expect.h"
 #include "tests/support/fake_tokenizer.h"
-#include "tests/support/pml_expect.h"
 
 using namespace pc;
 using namespace pc::pml;

@@ -9,8 +9,8 @@
 #include "pml/prompt_parser.h"
 #include "pml/resolve.h"
 #include "pml/schema_parser.h"
+#include "tests/support/expect.h"
 #include "tests/support/fake_tokenizer.h"
-#include "tests/support/pml_expect.h"
 #include "tests/support/random_pml.h"
 
 using namespace pc;

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <string>
 
-#include "tests/support/pml_expect.h"
+#include "tests/support/expect.h"
 
 using namespace pc;
 using namespace pc::pml;

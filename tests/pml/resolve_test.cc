@@ -6,8 +6,8 @@
 #include "pml/plan_check.h"
 #include "pml/prompt_parser.h"
 #include "pml/schema_parser.h"
+#include "tests/support/expect.h"
 #include "tests/support/fake_tokenizer.h"
-#include "tests/support/pml_expect.h"
 
 using namespace pc;
 using namespace pc::pml;
@@ -54,11 +54,16 @@ struct Fixture {
   }
   static std::string kind(RunKind kind) {
     switch (kind) {
-      case RunKind::kCached: return "c";
-      case RunKind::kText: return "t";
-      case RunKind::kArgument: return "a";
-      case RunKind::kRole: return "r";
-      case RunKind::kUncached: return "u";
+      case RunKind::kCached:
+        return "c";
+      case RunKind::kText:
+        return "t";
+      case RunKind::kArgument:
+        return "a";
+      case RunKind::kRole:
+        return "r";
+      case RunKind::kUncached:
+        return "u";
     }
     return "?";
   }

@@ -9,7 +9,7 @@
 #include <fstream>
 #include <string>
 
-#include "tests/support/pml_expect.h"
+#include "tests/support/expect.h"
 
 using namespace pc;
 using namespace pc::pml;

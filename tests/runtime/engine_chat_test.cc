@@ -12,18 +12,12 @@
 #include "pml/resolve.h"
 #include "pml/schema_parser.h"
 #include "runtime/engine.h"
+#include "tests/support/expect.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/tiny_checkpoint.h"
 
 namespace pc::test {
 namespace {
-
-template <class T>
-T must(Result<T> result) {
-  INFO((result.ok() ? "" : result.error().message));
-  REQUIRE(result.ok());
-  return std::move(result).value();
-}
 
 EngineOptions options_for(const std::string& model, const std::string& chat = "") {
   EngineOptions o;

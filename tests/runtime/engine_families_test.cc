@@ -10,18 +10,12 @@
 #include "runtime/loaded_schema.h"
 #include "runtime/reports.h"
 #include "runtime/session.h"
+#include "tests/support/expect.h"
 #include "tests/support/fixture.h"
 #include "tests/support/temp_folder.h"
 
 namespace pc::test {
 namespace {
-
-template <class T>
-T must(Result<T> result) {
-  INFO((result.ok() ? "" : result.error().message));
-  REQUIRE(result.ok());
-  return std::move(result).value();
-}
 
 std::shared_ptr<const Engine> open(const std::string& path, const std::string& cache) {
   EngineOptions o;

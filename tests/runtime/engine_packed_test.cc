@@ -8,17 +8,11 @@
 #include "runtime/loaded_schema.h"
 #include "runtime/session.h"
 #include "tests/support/count_allocations.h"
+#include "tests/support/expect.h"
 #include "tests/support/temp_folder.h"
 
 namespace pc::test {
 namespace {
-
-template <class T>
-T must(Result<T> result) {
-  INFO((result.ok() ? "" : result.error().message));
-  REQUIRE(result.ok());
-  return std::move(result).value();
-}
 
 TEST_CASE("no token allocates where weights are packed") {
   const char* source = std::getenv("PC_SOURCE_DIR");

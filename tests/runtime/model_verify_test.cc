@@ -155,6 +155,19 @@ TEST_CASE("verify and info say why a model is refused") {
   CHECK(engine.error().message == reason);
 }
 
+TEST_CASE("info says that heads do not fit a type of states, as the engine does") {
+  const TinyCheckpoint sixes(5, 1024, 6);
+  Files files;
+  files.options.model_path = sixes.path();
+  CHECK_FALSE(parse(describe_model(files.options)).root().member("refused").ok());
+  files.options.kv_type = KvType::kQ8;
+  const auto engine = Engine::open(files.options);
+  REQUIRE_FALSE(engine.ok());
+  CHECK(engine.error().code == Code::kUnsupported);
+  CHECK(mentions(engine.error().message, "multiple of 4"));
+  CHECK(text(parse(describe_model(files.options)), "refused") == engine.error().message);
+}
+
 TEST_CASE("where there is no model to look at, that is the error") {
   EngineOptions options;
   const TempFolder empty;

@@ -29,7 +29,9 @@ struct DotOfParts {
   }
   static HWY_INLINE V16 round(VF x) {
     const VU bits = hn::BitCast(kU, x), odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(kU, 1u));
-    const VU rounded = hn::ShiftRight<16>(hn::Add(bits, hn::Add(odd, hn::Set(kU, 0x7fffu))));
+    const VU numbers = hn::ShiftRight<16>(hn::Add(bits, hn::Add(odd, hn::Set(kU, 0x7fffu))));
+    const VU rounded =
+        hn::IfThenElse(hn::RebindMask(kU, hn::IsNaN(x)), hn::Set(kU, 0x7fc0u), numbers);
     return hn::DemoteTo(k16, hn::BitCast(hn::RebindToSigned<DU>(), rounded));
   }
 };

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "simd/kernels.h"
+#include "tests/modules/support.h"
 #include "tests/simd/attend_stand_in.h"
 #include "tests/support/random.h"
 
@@ -145,45 +146,31 @@ struct Problem {
     }
   }
 
-  void put(std::vector<std::uint8_t>& plane, std::size_t index, float x) const {
-    const std::uint16_t half = bf16_from_f32(x);
-    if (format == KvFormat::kBf16)
-      std::memcpy(plane.data() + 2 * index, &half, 2);
-    else
-      std::memcpy(plane.data() + 4 * index, &x, 4);
-  }
-
+  // What lies where: tests/modules/support.h.
   void pack() {
-    if (format == KvFormat::kQ8) return pack_q8();
-    const bool bf16 = format == KvFormat::kBf16;
-    keys.assign((n + 15) / 16 * 16 * hd * (bf16 ? 2 : 4), 0);
+    const KvGeometry g{1, 1, static_cast<std::uint32_t>(hd),
+                       KvType{static_cast<std::uint32_t>(format)}};
+    keys.assign((n + 15) / 16 * g.block_bytes(), 0);
     values = keys;
-    for (std::size_t t = 0; t < n; ++t) {
-      for (std::size_t d = 0; d < hd; ++d) {
-        const std::size_t block = t / 16 * 16 * hd;
-        put(keys, bf16 ? block + (d / 2 * 16 + t % 16) * 2 + d % 2 : block + d * 16 + t % 16,
-            k[t * hd + d]);
-        put(values, bf16 ? (t / 2 * hd + d) * 2 + t % 2 : t * hd + d, v[t * hd + d]);
+    for (std::size_t t = 0; t < n; ++t)
+      for (std::size_t d = 0; d < test::n_elements(g); ++d) {
+        put(keys.data() + test::value_offset(g, test::Plane::kKeys, t, d), k, k_scale, t, d, 128);
+        put(values.data() + test::value_offset(g, test::Plane::kValues, t, d), v, v_scale, t, d, 0);
       }
-    }
   }
 
-  void pack_q8() {
-    keys.assign((n + 15) / 16 * 16 * (hd + 4), 0);
-    values = keys;
-    const auto code = [](float x, float scale) {
-      return scale == 0.0f ? 0 : static_cast<int>(std::nearbyint(x / scale));
-    };
-    for (std::size_t t = 0; t < n; ++t) {
-      const std::size_t block = t / 16 * 16 * (hd + 4), row = t % 16;
-      std::memcpy(keys.data() + block + 4 * row, &k_scale[t], 4);
-      std::memcpy(values.data() + block + 4 * row, &v_scale[t], 4);
-      for (std::size_t d = 0; d < hd; ++d) {
-        keys[block + 64 + (d / 4 * 16 + row) * 4 + d % 4] =
-            static_cast<std::uint8_t>(code(k[t * hd + d], k_scale[t]) + 128);
-        values[block + 64 + (row / 4 * hd + d) * 4 + row % 4] =
-            static_cast<std::uint8_t>(code(v[t * hd + d], v_scale[t]));
-      }
+  void put(std::uint8_t* to, const std::vector<float>& plane, const std::vector<float>& scales,
+           std::size_t t, std::size_t d, int zero) const {
+    if (d == hd) {
+      std::memcpy(to, &scales[t], 4);
+    } else if (format == KvFormat::kF32) {
+      std::memcpy(to, &plane[t * hd + d], 4);
+    } else if (format == KvFormat::kBf16) {
+      const std::uint16_t half = bf16_from_f32(plane[t * hd + d]);
+      std::memcpy(to, &half, 2);
+    } else {
+      const float code = scales[t] > 0.0f ? plane[t * hd + d] / scales[t] : 0.0f;
+      *to = static_cast<std::uint8_t>(static_cast<int>(std::nearbyint(code)) + zero);
     }
   }
 
@@ -354,33 +341,46 @@ TEST_CASE("attend takes the longest head") {
   }
 }
 
-// A number that is none must not vanish: whoever sees it, sees it.
-TEST_CASE("a key that is not a number shows in what sees it, and in nothing else") {
+// A number that is none must not vanish, whatever its bits; nor reach who does not see it.
+TEST_CASE("a key or a query that is not a number shows in what sees it, and in nothing else") {
   Random random(7);
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  std::vector<float> bad = {kInf, -kInf};
+  for (const std::uint32_t bits : {0x7fc00000u, 0x7fc00001u, 0xffffffffu, 0x7fc12345u}) {
+    bad.emplace_back();
+    std::memcpy(&bad.back(), &bits, 4);
+  }
   for (const Subject& subject : subjects()) {
     for (const KvFormat format : {KvFormat::kF32, KvFormat::kBf16, KvFormat::kQ8}) {
-      INFO(subject.name << ", format " << static_cast<int>(format));
-      Problem p(random);
-      p.format = format;
-      p.hd = 16;
-      p.n = 40;
-      p.rows = 2;
-      p.softcap = 0.0f;
-      p.slope.clear();
-      p.q = random.floats(p.rows * p.hd);
-      p.k = random.floats(p.n * p.hd);
-      p.v = random.floats(p.n * p.hd);
-      p.round(random);
-      p.begin = {0, 0};
-      p.end = {20, 40};
-      constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-      (format == KvFormat::kQ8 ? p.k_scale[25] : p.k[25 * p.hd]) = kNan;
-      p.pack();
-      State state(p);
-      state.run(p, subject, 0);
-      for (std::size_t d = 0; d < p.hd; ++d) {
-        REQUIRE(std::isfinite(state.acc[d] / state.sum[0]));
-        REQUIRE(std::isnan(state.acc[p.hd + d] / state.sum[1]));
+      for (const float x : bad) {
+        for (const bool in_key : {true, false}) {
+          if (in_key && std::isinf(x)) continue;  // a score that is -inf weighs nothing
+          INFO(subject.name << ", format " << static_cast<int>(format)
+                            << (in_key ? ", key " : ", query ") << x);
+          Problem p(random);
+          p.format = format;
+          p.hd = 16;
+          p.n = 40;
+          p.rows = 2;
+          p.softcap = 0.0f;
+          p.slope.clear();
+          p.q = random.floats(p.rows * p.hd);
+          p.k = random.floats(p.n * p.hd);
+          p.v = random.floats(p.n * p.hd);
+          p.round(random);
+          for (float& scale : p.k_scale) scale += 1e-3f;  // infinite times zero is another thing
+          p.begin = {0, 0};
+          p.end = {20, 40};
+          float& key = format == KvFormat::kQ8 ? p.k_scale[25] : p.k[25 * p.hd];
+          (in_key ? key : p.q[p.hd + 3]) = x;
+          p.pack();
+          State state(p);
+          state.run(p, subject, 0);
+          for (std::size_t d = 0; d < p.hd; ++d) {
+            REQUIRE(std::isfinite(state.acc[d] / state.sum[0]));
+            REQUIRE(!std::isfinite(state.acc[p.hd + d] / state.sum[1]));
+          }
+        }
       }
     }
   }

@@ -17,14 +17,16 @@ namespace pc::test {
 class TinyCheckpoint {
  public:
   // tests/golden/tokenizers/sentencepiece_bpe has 700 pieces.
-  static TinyShape shape() {
+  static TinyShape shape(std::uint32_t head_dim) {
     TinyShape s;
     s.vocab_size = 700;
+    s.head_dim = s.rope_dims = head_dim;
     return s;
   }
 
-  explicit TinyCheckpoint(std::uint64_t seed, std::uint32_t context = 1024)
-      : model_(seed, shape()) {
+  explicit TinyCheckpoint(std::uint64_t seed, std::uint32_t context = 1024,
+                          std::uint32_t head_dim = 8)
+      : model_(seed, shape(head_dim)) {
     const pc_model_desc& d = model_.desc;
     folder_.write(
         "config.json",

@@ -47,8 +47,9 @@ class Info(ModelTest):
         self.assertNotIn("refused", text)
 
     def test_states_take_the_bytes_of_their_type(self):
-        half, full = (self.json("model", "info", MODEL, "--kv-type", t)["kv_bytes_per_token"] for t in ("bf16", "f32"))
-        self.assertEqual((half, full), (2 * 2 * 2 * 2 * 16, 4 * 2 * 2 * 2 * 16))
+        of = {t: self.json("model", "info", MODEL, "--kv-type", t)["kv_bytes_per_token"] for t in ("f32", "bf16", "q8")}
+        numbers = 2 * 2 * 2  # layers, heads, a key and a value: 16 each, in q8 with a scale
+        self.assertEqual(of, {"f32": numbers * 4 * 16, "bf16": numbers * 2 * 16, "q8": numbers * (16 + 4)})
 
     def test_learned_positions_do_not_relocate(self):
         report = self.json("model", "info", str(GGUF / "gpt2.gguf"))
