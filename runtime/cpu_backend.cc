@@ -11,6 +11,7 @@
 
 #include "base/aligned_buffer.h"
 #include "base/status.h"
+#include "runtime/chunk_size.h"
 #include "runtime/packed_weights.h"
 #include "runtime/read_ahead.h"
 #include "runtime/transformer.h"
@@ -24,6 +25,7 @@ struct pc_backend_model {
   pc::KvType kv_type;
   pc::Parallel parallel;
   const pc::simd::Kernels* kernels;
+  std::uint32_t chunk_tokens;
   pc::PackedWeights packed;
   pc::ReadAhead read_ahead;  // of the matrices; its thread ends before them
 };
@@ -70,6 +72,11 @@ void widen(const simd::Kernels& kernels, float offset, pc_tensor& t,
   t.data = wide.data();
   t.dtype = PC_DTYPE_F32;
   owner.push_back(std::move(wide));
+}
+
+// Bytes of a token's gate and up, or of what comes in their place.
+std::size_t widest_row(const pc_model_desc& d) {
+  return 2 * sizeof(float) * std::size_t{std::max(d.d_ffn, d.n_heads * d.head_dim)};
 }
 
 Error refuse(const std::string& what) {
@@ -156,6 +163,7 @@ std::int32_t model_open(const pc_model_desc* desc, std::uint32_t kv_type, std::u
                          static_cast<KvType>(kv_type),
                          Parallel(n_threads),
                          kernels,
+                         chunk_tokens(widest_row(*desc), last_cache_bytes("")),
                          {},
                          {}});
     const float offset = desc->norm_offset;
@@ -188,9 +196,9 @@ std::int32_t session_open(pc_backend_model* model, std::uint32_t tail_tokens,
                           std::uint32_t tail_segments, std::uint32_t max_segments,
                           pc_backend_session** out, pc_backend_error* e) {
   return guarded(e, [&]() -> Status {
-    *out = new pc_backend_session{
-        Transformer(model->desc, model->kv_type, *model->kernels, model->parallel,
-                    {tail_tokens, tail_segments, max_segments}, model->packed)};
+    *out = new pc_backend_session{Transformer(
+        model->desc, model->kv_type, *model->kernels, model->parallel,
+        {tail_tokens, tail_segments, max_segments, model->chunk_tokens}, model->packed)};
     return ok();
   });
 }

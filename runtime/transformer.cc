@@ -52,25 +52,26 @@ Transformer::Transformer(const pc_model_desc& desc, KvType type, const simd::Ker
       kernels_(kernels),
       parallel_(parallel),
       tail_(geometry_of(desc, type), limits.tail_tokens, limits.tail_segments),
-      attention_(desc, type, kernels, parallel, kChunkTokens,
+      attention_(desc, type, kernels, parallel, limits.chunk_tokens,
                  limits.max_segments + limits.tail_segments),
-      gemm_(kernels, parallel, kChunkTokens, widest_input(desc), &packed),
+      gemm_(kernels, parallel, limits.chunk_tokens, widest_input(desc), &packed),
       max_attached_(limits.max_segments),
-      x_(std::size_t{kChunkTokens} * desc.d_model),
+      chunk_(limits.chunk_tokens),
+      x_(std::size_t{chunk_} * desc.d_model),
       h_(x_.size()),
       branch_(needs_branch(desc) ? x_.size() : 0),
-      q_(std::size_t{kChunkTokens} * desc.n_heads * desc.head_dim),
-      k_(std::size_t{kChunkTokens} * desc.n_kv_heads * desc.head_dim),
+      q_(std::size_t{chunk_} * desc.n_heads * desc.head_dim),
+      k_(std::size_t{chunk_} * desc.n_kv_heads * desc.head_dim),
       v_(k_.size()),
       mixed_(q_.size()),
-      gate_(std::size_t{kChunkTokens} * desc.d_ffn),
+      gate_(std::size_t{chunk_} * desc.d_ffn),
       up_(gate_.size()) {
   for (const pc_rope& rope : std::span(desc.ropes, desc.n_ropes))
-    key_rotations_.emplace_back(std::span(rope.inv_freq, rope.dims / 2), kChunkTokens);
+    key_rotations_.emplace_back(std::span(rope.inv_freq, rope.dims / 2), chunk_);
   segments_.reserve(limits.max_segments + limits.tail_segments);
-  tokens_.reserve(kChunkTokens);
-  positions_.reserve(kChunkTokens);
-  key_positions_.reserve(kChunkTokens);
+  tokens_.reserve(chunk_);
+  positions_.reserve(chunk_);
+  key_positions_.reserve(chunk_);
 }
 
 Status Transformer::attach(std::span<const KvSegment> segments) {
@@ -127,8 +128,8 @@ Status Transformer::forward(std::span<const pc_run> runs, const volatile std::in
   key_positions_.clear();
   for (const pc_run& run : runs) {
     for (std::uint32_t done = 0; done < run.n_tokens;) {
-      if (n_tokens() == kChunkTokens) PC_CHECK_OK(compute_chunk(cancel));
-      const std::uint32_t n = std::min(run.n_tokens - done, kChunkTokens - n_tokens());
+      if (n_tokens() == chunk_) PC_CHECK_OK(compute_chunk(cancel));
+      const std::uint32_t n = std::min(run.n_tokens - done, chunk_ - n_tokens());
       PC_CHECK_OK(place(run, done, n));
       done += n;
     }

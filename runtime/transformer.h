@@ -23,11 +23,6 @@
 
 namespace pc {
 
-// Tokens computed in one sweep over the layers: enough rows to make matrix
-// products compute-bound, few enough that a chunk's activations (256 x 5632
-// f32: 5.8 MB at the 1.1B shape) stay near an L3.
-inline constexpr std::uint32_t kChunkTokens = 256;
-
 // Larger heads are refused when a model opens.
 inline constexpr std::uint32_t kMaxHeadDim = 512;
 
@@ -35,6 +30,7 @@ struct TransformerLimits {
   std::uint32_t tail_tokens;    // fresh and generated tokens of the session's life
   std::uint32_t tail_segments;  // their runs
   std::uint32_t max_segments;   // attached runs
+  std::uint32_t chunk_tokens;   // computed in one sweep over the layers (runtime/chunk_size.h)
 };
 
 class Transformer {
@@ -85,18 +81,20 @@ class Transformer {
   std::vector<KvSegment> segments_;  // attached, then the tail's
   std::uint32_t n_attached_ = 0, max_attached_;
 
+  std::uint32_t chunk_;  // the most tokens of one
+
   // The chunk: n_tokens() tokens in order of position.
   std::vector<Token> tokens_;
   std::vector<std::int32_t> positions_, key_positions_;
   std::uint32_t n_tokens() const { return static_cast<std::uint32_t>(tokens_.size()); }
 
-  AlignedBuffer<float> x_;       // [kChunkTokens, d_model] residual stream
-  AlignedBuffer<float> h_;       // [kChunkTokens, d_model] normed
+  AlignedBuffer<float> x_;       // [chunk, d_model] residual stream
+  AlignedBuffer<float> h_;       // [chunk, d_model] normed
   AlignedBuffer<float> branch_;  // the same: what a block adds, or a parallel block's second norm
-  AlignedBuffer<float> q_;       // [kChunkTokens, n_heads, head_dim]
-  AlignedBuffer<float> k_, v_;   // [kChunkTokens, n_kv_heads, head_dim]
-  AlignedBuffer<float> mixed_;   // [kChunkTokens, n_heads, head_dim]
-  AlignedBuffer<float> gate_, up_;  // [kChunkTokens, d_ffn]
+  AlignedBuffer<float> q_;       // [chunk, n_heads, head_dim]
+  AlignedBuffer<float> k_, v_;   // [chunk, n_kv_heads, head_dim]
+  AlignedBuffer<float> mixed_;   // [chunk, n_heads, head_dim]
+  AlignedBuffer<float> gate_, up_;  // [chunk, d_ffn]
 };
 
 }  // namespace pc
