@@ -192,6 +192,31 @@ struct DotAvx512 {
     return half;
   }
 };
+#elif HWY_ARCH_ARM_A64
+// Armv8.6's. Where the compiler does not take the CPU to have them, .arch lets the
+// assembler know them. Each pair's products are added before they are rounded (to odd),
+// then added to the sum.
+struct DotNeonBf16 {
+  static HWY_INLINE VF add(VF sum, VU a, VU b) {
+#if defined(__ARM_FEATURE_BF16_VECTOR_ARITHMETIC)
+    return VF(vbfdotq_f32(sum.raw, vreinterpretq_bf16_u32(a.raw), vreinterpretq_bf16_u32(b.raw)));
+#else
+    asm(".arch armv8.6-a+crypto\n\tbfdot %0.4s, %1.8h, %2.8h"
+        : "+w"(sum.raw)
+        : "w"(a.raw), "w"(b.raw));
+    return sum;
+#endif
+  }
+  static HWY_INLINE V16 round(VF x) {
+#if defined(__ARM_FEATURE_BF16_VECTOR_ARITHMETIC)
+    return V16(vreinterpret_u16_bf16(vcvt_bf16_f32(x.raw)));
+#else
+    V16 half;
+    asm(".arch armv8.6-a+crypto\n\tbfcvtn %0.4h, %1.4s" : "=w"(half.raw) : "w"(x.raw));
+    return half;
+#endif
+  }
+};
 #endif
 
 }  // namespace

@@ -234,6 +234,9 @@ const Kernels* table() {
 void attend_dot(const AttendArgs& a) {
   if (!attend_quads<DotNeon>(a)) attend(a);
 }
+void attend_bf16(const AttendArgs& a) {
+  if (!attend_pairs<DotNeonBf16>(a)) attend_dot(a);
+}
 #endif
 
 #if HWY_TARGET == HWY_AVX3
@@ -257,6 +260,10 @@ HWY_EXPORT(table);
 void attend_neon_dot(const AttendArgs& args);
 void attend_neon_dot(const AttendArgs& args) {
   HWY_NAMESPACE::attend_dot(args);
+}
+void attend_neon_bf16(const AttendArgs& args);
+void attend_neon_bf16(const AttendArgs& args) {
+  HWY_NAMESPACE::attend_bf16(args);
 }
 #endif
 

@@ -16,6 +16,7 @@ namespace pc::simd {
 // hwy_kernels.cc
 std::size_t hwy_tables(const Kernels** out, std::size_t capacity);
 void attend_neon_dot(const AttendArgs& args);
+void attend_neon_bf16(const AttendArgs& args);
 
 namespace {
 
@@ -56,20 +57,24 @@ void add_completed(Kernels table, Supported& supported) {
 
 #elif defined(__aarch64__)
 
-// A table for each of the integer products that this CPU has, best first.
+// A table for each of the products that this CPU has, best first: pairs of bf16 in
+// attention over the best integer ones, then those alone.
 void add_completed(Kernels table, Supported& supported) {
-  const auto add = [&](const char* name, decltype(Kernels::matmul_packed) product) {
-    table.name = name;
-    table.matmul_packed = product;
-    supported.add(table);
+  const auto add = [&](const char* name, decltype(Kernels::attend) attend,
+                       decltype(Kernels::matmul_packed) product) {
+    Kernels completed = table;
+    completed.name = name;
+    completed.attend = attend;
+    completed.matmul_packed = product;
+    supported.add(completed);
   };
-  const auto attend = table.attend;
   const bool dot = getauxval(AT_HWCAP) & HWCAP_ASIMDDP;
-  if (dot) table.attend = attend_neon_dot;
-  if (dot && (getauxval(AT_HWCAP2) & HWCAP2_I8MM)) add("neon_i8mm", matmul_packed_neon_i8mm);
-  if (dot) add("neon_dot", matmul_packed_neon_dot);
-  table.attend = attend;
-  add("neon", matmul_packed_neon);
+  const bool i8mm = dot && (getauxval(AT_HWCAP2) & HWCAP2_I8MM);
+  const auto best = i8mm ? matmul_packed_neon_i8mm : matmul_packed_neon_dot;
+  if (dot && (getauxval(AT_HWCAP2) & HWCAP2_BF16)) add("neon_bf16", attend_neon_bf16, best);
+  if (i8mm) add("neon_i8mm", attend_neon_dot, matmul_packed_neon_i8mm);
+  if (dot) add("neon_dot", attend_neon_dot, matmul_packed_neon_dot);
+  add("neon", table.attend, matmul_packed_neon);
 }
 
 #else

@@ -63,6 +63,7 @@ Subject subject_of(const Kernels& table) {
   if (is("avx512_bf16")) return {name, table.attend, 16, 16};
   if (is("avx512")) return {name, table.attend, 0, has_vnni() ? std::size_t{16} : 0};
   if (is("avx2")) return {name, table.attend, 0, 8, Rounds::kSignedQuads};
+  if (is("neon_bf16")) return {name, table.attend, 4, 4, Rounds::kSignedQuads};
   if (is("neon_dot")) return {name, table.attend, 0, 4, Rounds::kSignedQuads};
   return {name, table.attend, 0, 0};
 }
