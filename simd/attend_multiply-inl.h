@@ -39,8 +39,8 @@ constexpr std::size_t kChunk = kChunkBlocks * kBlock;
 //   first_sum  what the Sum of products of row r begins with; score: what it means
 //   kFactors   floats from one block's factors of values to the next's
 //   store_weights  a row of scores -> exp(score - shift), in place as the factors of the
-//              n blocks (at most kChunkBlocks) at `values`; returns the sum of the weights that
-//              they stand for
+//              n blocks (at most kChunkBlocks) at `values`; returns the sum of the
+//              weights: as rounded to bf16, but of quads before they are cut
 //   add_values (where kSumsBlocks) a block of values, weighted, to the sums of all rows
 struct MultiplyF32 {
   static constexpr std::size_t kPerWord = 1, kOperands = 1, kHeadWords = 0, kNotes = 0;
