@@ -3,14 +3,22 @@
 
 #include "bench/machine.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
+#include <cstdlib>
 #include <ctime>
 #include <fstream>
+#include <memory>
 #include <thread>
 #include <vector>
 
 #if defined(__AVX2__)
 #include <immintrin.h>
+#endif
+#if defined(__x86_64__)
+#include "simd/amx_tiles.h"
+#include "simd/packed_kernels.h"
 #endif
 
 namespace pc::bench {
@@ -29,11 +37,17 @@ double timed(std::uint32_t threads, const Body& body) {
 
 using Vec = float __attribute__((vector_size(64), aligned(4)));
 
+// As far ahead as the library's own one-row products ask (simd/packed-inl.h).
+constexpr std::size_t kAheadFloats = 1024;
+
 // Eight sums hide the latency of adding; the result keeps the loop alive.
 float read_all(const float* p, std::size_t n) {
   Vec sum[8] = {};
   for (std::size_t i = 0; i + 128 <= n; i += 128) {
-    for (int j = 0; j < 8; ++j) sum[j] += *reinterpret_cast<const Vec*>(p + i + 16 * j);
+    for (int j = 0; j < 8; ++j) {
+      __builtin_prefetch(p + i + 16 * j + kAheadFloats);
+      sum[j] += *reinterpret_cast<const Vec*>(p + i + 16 * j);
+    }
   }
   float total = 0;
   for (const Vec& v : sum)
@@ -100,6 +114,38 @@ float int8_chains() {
 }
 #endif
 
+#if defined(__x86_64__)
+// Four products of tiles that stay where they are, a round.
+constexpr long kTileRounds = 2'000'000;
+
+template <class Product>
+float tile_chains(Product product) {
+  using simd::AmxTiles;
+  AmxTiles::configure();  // to zeros
+  for (long i = 0; i < kTileRounds; ++i) product();
+  AmxTiles::release();
+  return 0;
+}
+
+float bf16_tile_chains() {
+  using simd::AmxTiles;
+  return tile_chains([] {
+    AmxTiles::dot_bf16<0, 4, 6>();
+    AmxTiles::dot_bf16<1, 4, 7>();
+    AmxTiles::dot_bf16<2, 5, 6>();
+    AmxTiles::dot_bf16<3, 5, 7>();
+  });
+}
+
+float int8_tile_chains() {
+  return tile_chains([] {
+    asm volatile(
+        "tdpbssd %tmm6, %tmm4, %tmm0\n\ttdpbssd %tmm7, %tmm4, %tmm1\n\t"
+        "tdpbssd %tmm6, %tmm5, %tmm2\n\ttdpbssd %tmm7, %tmm5, %tmm3");
+  });
+}
+#endif
+
 volatile float sink;
 
 template <class Body>
@@ -129,10 +175,15 @@ Machine measure_machine(std::uint32_t threads) {
   Machine m;
   m.cpu = cpu_name();
   m.threads = threads;
-  std::vector<float> data(std::size_t{128} << 20, 1.0f);  // 512 MiB
-  const std::size_t share = data.size() / threads;
+  // In large pages where there are some, as the library has its files.
+  constexpr std::size_t kFloats = std::size_t{128} << 20, kPage = std::size_t{2} << 20;
+  const std::unique_ptr<float, decltype(&std::free)> data(
+      static_cast<float*>(std::aligned_alloc(kPage, kFloats * sizeof(float))), &std::free);
+  ::madvise(data.get(), kFloats * sizeof(float), MADV_HUGEPAGE);
+  std::fill_n(data.get(), kFloats, 1.0f);
+  const std::size_t share = kFloats / threads;
   const double read = best_seconds(
-      threads, 5, [&](std::uint32_t t) { sink = read_all(data.data() + t * share, share); });
+      threads, 5, [&](std::uint32_t t) { sink = read_all(data.get() + t * share, share); });
   m.read_gb_per_s = static_cast<double>(share * threads * sizeof(float)) / read / 1e9;
   const double fma = best_seconds(threads, 3, [](std::uint32_t) { sink = fma_chains(); });
   m.f32_gflops = threads * 12.0 * 16.0 * 2.0 * kFmaRounds / fma / 1e9;
@@ -143,6 +194,18 @@ Machine measure_machine(std::uint32_t threads) {
 #if defined(__AVX2__)
   const double int8 = best_seconds(threads, 3, [](std::uint32_t) { sink = int8_chains(); });
   m.int8_gops = threads * 12.0 * kInt8Width * 2.0 * kFmaRounds / int8 / 1e9;
+#endif
+#if defined(__x86_64__)
+  if (simd::amx_available()) {
+    const double bf16_tiles =
+        best_seconds(threads, 3, [](std::uint32_t) { sink = bf16_tile_chains(); });
+    const double int8_tiles =
+        best_seconds(threads, 3, [](std::uint32_t) { sink = int8_tile_chains(); });
+    // Of 16 rows by 16 columns, 32 bf16 or 64 bytes deep.
+    const double products = threads * 4.0 * kTileRounds * 16 * 16 * 2 / 1e9;
+    m.bf16_gflops = std::max(m.bf16_gflops, 32 * products / bf16_tiles);
+    m.int8_gops = std::max(m.int8_gops, 64 * products / int8_tiles);
+  }
 #endif
   return m;
 }

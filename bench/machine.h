@@ -14,10 +14,10 @@ double now_seconds(std::uint32_t threads);
 struct Machine {
   std::string cpu;  // as /proc/cpuinfo names it
   std::uint32_t threads = 1;
-  double read_gb_per_s = 0;  // one array of 512 MiB, all threads
+  double read_gb_per_s = 0;  // one array of 512 MiB in large pages, all threads
   double f32_gflops = 0;     // FMA chains in registers, all threads
-  double bf16_gflops = 0;    // AVX512_BF16 likewise; 0 where it is missing
-  double int8_gops = 0;      // dot products of bytes likewise, by VNNI or else AVX2; or 0
+  double bf16_gflops = 0;    // AVX512_BF16 or AMX likewise; 0 where both are missing
+  double int8_gops = 0;      // products of bytes likewise, by AMX, VNNI or else AVX2; or 0
 
   // What multiplies weights of these types fastest here.
   double best_bf16() const { return bf16_gflops > f32_gflops ? bf16_gflops : f32_gflops; }

@@ -110,12 +110,14 @@ HWY_INLINE void hide(const AttendArgs& a, std::size_t row, float* scores, std::s
 }
 
 // scores -> weights exp(score - new maximum), in place, as M multiplies the blocks at
-// `values`. correction[r]: the factor by which what was summed so far must be scaled.
-template <class M, std::size_t kR>
-HWY_INLINE void soften(const AttendArgs& a, std::size_t row, float (*scores)[kChunk], std::size_t n,
-                       const std::uint32_t* values, float* correction) {
+// `values`, for at most 16 rows. correction[r]: the factor by which what was summed so
+// far must be scaled. ask: meanwhile, for the values that come next.
+template <class M>
+HWY_INLINE void soften(const AttendArgs& a, std::size_t row, std::size_t rows,
+                       float (*scores)[kChunk], std::size_t n, const std::uint32_t* values,
+                       bool ask, float* correction) {
   alignas(64) float shift[16] = {}, change[16] = {};
-  for (std::size_t r = 0; r < kR; ++r) {
+  for (std::size_t r = 0; r < rows; ++r) {
     const float old = a.max[row + r];
     VF top = hn::Set(kF, old);
     for (std::size_t t = 0; t < n; t += kN) top = hn::Max(top, load_f32(scores[r] + t));
@@ -124,14 +126,14 @@ HWY_INLINE void soften(const AttendArgs& a, std::size_t row, float (*scores)[kCh
     shift[r] = m == -HUGE_VALF ? 0.0f : m;  // nothing seen yet: every weight is 0
     change[r] = old - shift[r];
   }
-  for (std::size_t r = 0; r < kR; r += kN)
+  for (std::size_t r = 0; r < rows; r += kN)
     hn::StoreU(exp_negative(load_f32(change + r)), kF, correction + r);
-  for (std::size_t r = 0; r < kR; ++r) {
-    // The first tile waits for memory, and weights of bytes take long enough to ask for the
-    // next values meanwhile: each row, its share.
-    const std::size_t blocks = n / kBlock, words = blocks * block_words<M>(a.head_dim) / kR;
-    if (M::kSumsBlocks && row == 0)
+  const std::size_t blocks = n / kBlock;
+  for (std::size_t r = 0; r < rows; ++r) {
+    if (ask) {  // each row, its share
+      const std::size_t words = blocks * block_words<M>(a.head_dim) / rows;
       for (std::size_t w = 0; w < words; w += 16) look_ahead(values + r * words + w);
+    }
     const VF sum = M::store_weights(scores[r], blocks, hn::Set(kF, shift[r]), values,
                                     block_words<M>(a.head_dim));
     a.sum[row + r] = a.sum[row + r] * correction[r] + hn::GetLane(hn::SumOfLanes(kF, sum));
@@ -208,20 +210,33 @@ HWY_INLINE void weigh_one(const AttendArgs& a, std::size_t row, std::size_t d, c
   a.acc[row * a.head_dim + d] = acc;
 }
 
+// Of the blocks [block, end) those that any of some rows sees, and the tokens [low, high)
+// that all of them see.
+struct Visible {
+  std::size_t block, end, low, high;
+  bool all(std::size_t first, std::size_t n) const { return low <= first && first + n <= high; }
+};
+HWY_INLINE Visible visible(const AttendArgs& a, std::size_t row, std::size_t rows,
+                           std::size_t block, std::size_t end) {
+  std::size_t low = a.begin[row], high = a.end[row];
+  Visible v{block, end, low, high};
+  for (std::size_t r = row + 1; r < row + rows; ++r) {
+    low = a.begin[r] < low ? a.begin[r] : low;
+    high = a.end[r] > high ? a.end[r] : high;
+    v.low = a.begin[r] > v.low ? a.begin[r] : v.low;
+    v.high = a.end[r] < v.high ? a.end[r] : v.high;
+  }
+  v.block = low / kBlock > block ? low / kBlock : block;
+  v.end = (high + kBlock - 1) / kBlock < end ? (high + kBlock - 1) / kBlock : end;
+  return v;
+}
+
 // Blocks [block, end) against the rows [row, row + kR).
 template <class M, std::size_t kR>
 HWY_INLINE void attend_tile(const AttendArgs& a, std::size_t row, std::size_t block,
                             std::size_t end) {
-  std::size_t low = a.begin[row], high = a.end[row], inner_low = low, inner_high = high;
-  for (std::size_t r = 1; r < kR; ++r) {
-    low = a.begin[row + r] < low ? a.begin[row + r] : low;
-    high = a.end[row + r] > high ? a.end[row + r] : high;
-    inner_low = a.begin[row + r] > inner_low ? a.begin[row + r] : inner_low;
-    inner_high = a.end[row + r] < inner_high ? a.end[row + r] : inner_high;
-  }
-  block = low / kBlock > block ? low / kBlock : block;
-  end = (high + kBlock - 1) / kBlock < end ? (high + kBlock - 1) / kBlock : end;
-  if (block >= end) return;
+  const Visible seen = visible(a, row, kR, block, end);
+  if (seen.block >= seen.end) return;
 
   alignas(64) float q[(kMaxAttendHeadDim + M::kNotes) * kR];
   alignas(64) float scores[kR][kChunk], correction[16];
@@ -229,8 +244,8 @@ HWY_INLINE void attend_tile(const AttendArgs& a, std::size_t row, std::size_t bl
   const auto* keys = static_cast<const std::uint32_t*>(a.keys);
   const auto* values = static_cast<const std::uint32_t*>(a.values);
   constexpr std::size_t kV = kVectors<kR>;
-  for (std::size_t b = block; b < end; b += kChunkBlocks) {
-    const std::size_t blocks = end - b < kChunkBlocks ? end - b : kChunkBlocks;
+  for (std::size_t b = seen.block; b < seen.end; b += kChunkBlocks) {
+    const std::size_t blocks = seen.end - b < kChunkBlocks ? seen.end - b : kChunkBlocks;
     const std::size_t first = b * kBlock, n = blocks * kBlock;
     std::size_t t = 0;
     for (; t + kV * kN <= n; t += kV * kN)
@@ -238,10 +253,11 @@ HWY_INLINE void attend_tile(const AttendArgs& a, std::size_t row, std::size_t bl
     for (; t < n; t += kN) score<M, kR, 1>(q, keys, (first + t) / kN, a.head_dim, scores, t);
     for (std::size_t r = 0; r < kR; ++r) {
       adjust(a, row + r, scores[r], first, n);
-      if (inner_low > first || inner_high < first + n) hide(a, row + r, scores[r], first, n);
+      if (!seen.all(first, n)) hide(a, row + r, scores[r], first, n);
     }
     const std::uint32_t* from = values + b * block_words<M>(a.head_dim);
-    soften<M, kR>(a, row, scores, n, from, correction);
+    // The first tile waits for memory, and weights of bytes take long enough to ask meanwhile.
+    soften<M>(a, row, kR, scores, n, from, M::kSumsBlocks && row == 0, correction);
     std::size_t d = 0;
     for (; d + kV * kN <= a.head_dim; d += kV * kN)
       weigh<M, kR, kV>(a, row, d, scores, correction, from, n);
@@ -252,23 +268,29 @@ HWY_INLINE void attend_tile(const AttendArgs& a, std::size_t row, std::size_t bl
   }
 }
 
-template <class M>
-HWY_INLINE void attend_with(const AttendArgs& a) {
+// Calls pass(block, end) for runs of at most kPassBytes of the blocks that any row sees.
+template <class M, class Pass>
+HWY_INLINE void in_passes(const AttendArgs& a, Pass pass) {
   std::size_t low = ~std::size_t{0}, high = 0;
   for (std::size_t r = 0; r < a.n_rows; ++r) {
     if (a.begin[r] >= a.end[r]) continue;
     low = a.begin[r] < low ? a.begin[r] : low;
     high = a.end[r] > high ? a.end[r] : high;
   }
-  const std::size_t pass = kPassBytes / (2 * 4 * block_words<M>(a.head_dim)) + 1;
-  for (std::size_t b = low / kBlock; b * kBlock < high; b += pass) {
+  const std::size_t blocks = kPassBytes / (2 * 4 * block_words<M>(a.head_dim)) + 1;
+  for (std::size_t b = low / kBlock; b * kBlock < high; b += blocks) pass(b, b + blocks);
+}
+
+template <class M>
+HWY_INLINE void attend_with(const AttendArgs& a) {
+  in_passes<M>(a, [&](std::size_t block, std::size_t end) HWY_ATTR {
     std::size_t row = 0;
     if constexpr (kMaxRows == 8)
-      for (; row + 8 <= a.n_rows; row += 8) attend_tile<M, 8>(a, row, b, b + pass);
-    for (; row + 4 <= a.n_rows; row += 4) attend_tile<M, 4>(a, row, b, b + pass);
-    for (; row + 2 <= a.n_rows; row += 2) attend_tile<M, 2>(a, row, b, b + pass);
-    for (; row < a.n_rows; ++row) attend_tile<M, 1>(a, row, b, b + pass);
-  }
+      for (; row + 8 <= a.n_rows; row += 8) attend_tile<M, 8>(a, row, block, end);
+    for (; row + 4 <= a.n_rows; row += 4) attend_tile<M, 4>(a, row, block, end);
+    for (; row + 2 <= a.n_rows; row += 2) attend_tile<M, 2>(a, row, block, end);
+    for (; row < a.n_rows; ++row) attend_tile<M, 1>(a, row, block, end);
+  });
 }
 
 void attend(const AttendArgs& a) {

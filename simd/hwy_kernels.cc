@@ -23,10 +23,13 @@
 #include <hwy/contrib/math/math-inl.h>
 // clang-format on
 
+#include "simd/amx_tiles.h"
 #include "simd/attend-inl.h"
+#include "simd/attend_tiles-inl.h"
 #include "simd/elements-inl.h"
 #include "simd/kernels.h"
 #include "simd/matmul-inl.h"
+#include "simd/packed_kernels.h"
 #include "simd/quant-inl.h"
 #include "simd/quantise-inl.h"
 
@@ -246,6 +249,9 @@ const Kernels* vnni_table() {
 const Kernels* bf16_table() {
   return &kBf16Table;
 }
+void attend_tiled(const AttendArgs& a) {
+  if (!attend_tiles<AmxTiles, DotAvx512>(a)) attend_vnni(a);
+}
 #endif
 
 }  // namespace pc::simd::HWY_NAMESPACE
@@ -257,17 +263,19 @@ namespace pc::simd {
 HWY_EXPORT(table);
 
 #if HWY_ARCH_ARM_A64
-void attend_neon_dot(const AttendArgs& args);
 void attend_neon_dot(const AttendArgs& args) {
   HWY_NAMESPACE::attend_dot(args);
 }
-void attend_neon_bf16(const AttendArgs& args);
 void attend_neon_bf16(const AttendArgs& args) {
   HWY_NAMESPACE::attend_bf16(args);
 }
 #endif
 
 #if HWY_TARGETS & HWY_AVX3
+void attend_amx(const AttendArgs& args) {
+  N_AVX3::attend_tiled(args);
+}
+
 // AVX512_BF16's dot product of pairs; CPUs that have it have VNNI's of bytes too. AMD's multiplies
 // twice what FMA does in a cycle; on Intel's (Sapphire Rapids) one takes longer than to widen and
 // FMA, so there it runs only when asked for (docs/adr/0015-attention-kernels.md).

@@ -7,70 +7,11 @@
 // between one depth and the next. The sums are f32, and need no scaling, as
 // integers of 32 columns would: simd/amx_widen-inl.h puts the scales into the weights.
 
+#include "simd/amx_block-inl.h"
 #include "simd/amx_widen-inl.h"
 
 namespace pc::simd {
 namespace {
-
-// Where a tile's sums begin and end: in y, or in `copy` where y has no room for 16 x 16.
-struct Place {
-  float* y;
-  std::size_t stride;  // elements
-  std::size_t rows, columns;
-};
-
-struct Block {
-  const std::uint8_t *x, *w;   // first tiles
-  std::size_t x_step, w_step;  // bytes to the next 16 rows, to the next panel
-  std::size_t depth;           // tiles
-  bool add;                    // to what is in y
-};
-
-template <int kTile>
-PC_INLINE void begin_sum(const Place& p, bool add, float (*copy)[16]) {
-  if (!add) return Tiles::zero<kTile>();
-  if (p.rows == 16 && p.columns == 16) return Tiles::load<kTile>(p.y, 4 * p.stride);
-  for (std::size_t i = 0; i < p.rows; ++i)
-    __builtin_memcpy(copy[i], p.y + i * p.stride, 4 * p.columns);
-  Tiles::load<kTile>(copy, 64);
-}
-
-template <int kTile>
-PC_INLINE void end_sum(const Place& p, float (*copy)[16]) {
-  if (p.rows == 16 && p.columns == 16) return Tiles::store<kTile>(p.y, 4 * p.stride);
-  Tiles::store<kTile>(copy, 64);
-  for (std::size_t i = 0; i < p.rows; ++i)
-    __builtin_memcpy(p.y + i * p.stride, copy[i], 4 * p.columns);
-}
-
-// Sums in tiles 0..3 (2 * row tile + panel), x in 4 and 5, weights in 6 and 7.
-template <int kRows, int kPanels>
-void times_block(const Block& b, const Place (*place)[2]) {
-  alignas(64) float copy[16][16] = {};
-  begin_sum<0>(place[0][0], b.add, copy);
-  if constexpr (kPanels == 2) begin_sum<1>(place[0][1], b.add, copy);
-  if constexpr (kRows == 2) begin_sum<2>(place[1][0], b.add, copy);
-  if constexpr (kRows == 2 && kPanels == 2) begin_sum<3>(place[1][1], b.add, copy);
-  const std::uint8_t *x = b.x, *w = b.w;
-  for (std::size_t s = 0; s < b.depth; ++s, x += kAmxTileBytes, w += kAmxTileBytes) {
-    Tiles::load<4>(x, 64);
-    Tiles::load<6>(w, 64);
-    Tiles::dot_bf16<0, 4, 6>();
-    if constexpr (kPanels == 2) {
-      Tiles::load<7>(w + b.w_step, 64);
-      Tiles::dot_bf16<1, 4, 7>();
-    }
-    if constexpr (kRows == 2) {
-      Tiles::load<5>(x + b.x_step, 64);
-      Tiles::dot_bf16<2, 5, 6>();
-    }
-    if constexpr (kRows == 2 && kPanels == 2) Tiles::dot_bf16<3, 5, 7>();
-  }
-  end_sum<0>(place[0][0], copy);
-  if constexpr (kPanels == 2) end_sum<1>(place[0][1], copy);
-  if constexpr (kRows == 2) end_sum<2>(place[1][0], copy);
-  if constexpr (kRows == 2 && kPanels == 2) end_sum<3>(place[1][1], copy);
-}
 
 // Columns [k0, k0 + n) of panel p, into tiles.
 void widen(const AmxMatmulArgs& a, std::size_t p, std::size_t k0, std::size_t n,
@@ -115,18 +56,15 @@ void widen(const AmxMatmulArgs& a, std::size_t p, std::size_t k0, std::size_t n,
 // All rows of x with the widened columns from k0 on, `tiles` tiles of them.
 void times_widened(const AmxMatmulArgs& a, std::size_t k0, std::size_t tiles) {
   const std::size_t panels = a.panel_end - a.panel_begin, across = amx_tiles_across(a.k);
-  Block b{nullptr,
-          nullptr,
-          across * kAmxTileBytes,
-          tiles * kAmxTileBytes,
-          tiles,
-          a.accumulate || k0 != 0};
+  const bool add = a.accumulate || k0 != 0;
+  TileOperand x{nullptr, 64, kAmxTileBytes, across * kAmxTileBytes};
+  TileOperand w{nullptr, 64, kAmxTileBytes, tiles * kAmxTileBytes};
   for (std::size_t i = 0; i < a.m; i += 32) {
-    b.x = reinterpret_cast<const std::uint8_t*>(a.x) +
-          (i / 16 * across + k0 / kAmxColumns) * kAmxTileBytes;
+    x.at = reinterpret_cast<const std::uint8_t*>(a.x) +
+           (i / 16 * across + k0 / kAmxColumns) * kAmxTileBytes;
     for (std::size_t p = 0; p < panels; p += 2) {
-      b.w = reinterpret_cast<const std::uint8_t*>(a.scratch) + p * b.w_step;
-      Place place[2][2];
+      w.at = reinterpret_cast<const std::uint8_t*>(a.scratch) + p * w.other;
+      TilePlace place[2][2];
       for (std::size_t r = 0; r < 2; ++r) {
         for (std::size_t c = 0; c < 2; ++c) {
           const std::size_t row = i + 16 * r, column = 16 * (a.panel_begin + p + c);
@@ -137,9 +75,11 @@ void times_widened(const AmxMatmulArgs& a, std::size_t k0, std::size_t tiles) {
       }
       const bool rows = a.m - i > 16, both = panels - p > 1;
       if (rows) {
-        both ? times_block<2, 2>(b, place) : times_block<2, 1>(b, place);
+        both ? times_block<Tiles, 2, 2>(x, w, tiles, add, place)
+             : times_block<Tiles, 2, 1>(x, w, tiles, add, place);
       } else {
-        both ? times_block<1, 2>(b, place) : times_block<1, 1>(b, place);
+        both ? times_block<Tiles, 1, 2>(x, w, tiles, add, place)
+             : times_block<Tiles, 1, 1>(x, w, tiles, add, place);
       }
     }
   }

@@ -15,8 +15,6 @@ namespace pc::simd {
 
 // hwy_kernels.cc
 std::size_t hwy_tables(const Kernels** out, std::size_t capacity);
-void attend_neon_dot(const AttendArgs& args);
-void attend_neon_bf16(const AttendArgs& args);
 
 namespace {
 
@@ -45,6 +43,7 @@ void add_completed(Kernels table, Supported& supported) {
       Kernels amx = table;
       amx.name = "amx";
       amx.amx = &kAmxKernels;
+      if (__builtin_cpu_supports("avx512bf16")) amx.attend = attend_amx;
       supported.add(amx);
     }
     table.timed_on = "AMD Zen 4";

@@ -11,36 +11,8 @@
 
 namespace pc::simd {
 namespace {
-
-struct Tiles {
-  static void configure() {
-    unsigned char config[64] = {1};
-    for (int t = 0; t < 8; ++t) {
-      config[16 + 2 * t] = 64;
-      config[48 + t] = 16;
-    }
-    stand_in::configure(config);
-  }
-  static void release() { stand_in::release(); }
-  template <int kTile>
-  static void zero() {
-    stand_in::zero(kTile);
-  }
-  template <int kTile>
-  static void load(const void* p, std::size_t stride) {
-    stand_in::load(kTile, p, stride);
-  }
-  template <int kTile>
-  static void store(void* p, std::size_t stride) {
-    stand_in::store(kTile, p, stride);
-  }
-  template <int kSum, int kA, int kB>
-  static void dot_bf16() {
-    stand_in::dot_bf16(kSum, kA, kB);
-  }
-};
-
-}  // namespace
+using Tiles = stand_in::Tiles;
+}
 }  // namespace pc::simd
 
 #include "simd/packed_amx-inl.h"

@@ -15,6 +15,8 @@
 // clang-format on
 
 #include "simd/attend-inl.h"
+#include "simd/attend_tiles-inl.h"
+#include "tests/simd/amx_stand_in.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace pc::simd::HWY_NAMESPACE {
@@ -62,6 +64,9 @@ void attend_parts(const AttendArgs& a) {
 void attend_signed_parts(const AttendArgs& a) {
   attend(a);
 }
+void attend_tiled_parts(const AttendArgs& a) {
+  attend(a);
+}
 #else
 constexpr std::size_t kDotLanes = kN;
 void attend_parts(const AttendArgs& a) {
@@ -69,6 +74,9 @@ void attend_parts(const AttendArgs& a) {
 }
 void attend_signed_parts(const AttendArgs& a) {
   if (!attend_quads<DotOfBytes<true> >(a)) attend(a);
+}
+void attend_tiled_parts(const AttendArgs& a) {
+  if (!attend_tiles<stand_in::Tiles, DotOfParts>(a)) attend(a);
 }
 #endif
 
@@ -83,13 +91,9 @@ void exp_coarse_all(const float* x, std::size_t n, float* y) {
 }  // namespace
 
 const AttendStandIn* attend_stand_in() {
-  static const AttendStandIn kStandIn = {hwy::TargetName(HWY_TARGET),
-                                         kDotLanes,
-                                         attend_parts,
-                                         attend_signed_parts,
-                                         attend,
-                                         exp_all,
-                                         exp_coarse_all};
+  static const AttendStandIn kStandIn = {
+      hwy::TargetName(HWY_TARGET), kDotLanes, attend_parts, attend_signed_parts,
+      attend_tiled_parts,          attend,    exp_all,      exp_coarse_all};
   return &kStandIn;
 }
 

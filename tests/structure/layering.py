@@ -47,7 +47,7 @@ HOMES = {
     r"dnnl.*|oneapi/.*": ("runtime/gemm.cc",),
     r"omp\.h": ("runtime/parallel.cc",),
     r"hwy/.*": ("simd/hwy_kernels.cc", "simd/attend-inl.h", "simd/attend_multiply-inl.h", "simd/attend_quads-inl.h",
-                 "simd/elements-inl.h", "simd/exp-inl.h", "simd/matmul-inl.h", "simd/quant-inl.h",
+                 "simd/attend_tiles-inl.h", "simd/elements-inl.h", "simd/exp-inl.h", "simd/matmul-inl.h", "simd/quant-inl.h",
                  "simd/quantise-inl.h"),
     r"nlohmann/.*": ("runtime/json.cc", "tools/json.cc"),
     r"openssl/.*|xxhash\.h": ("base/hash.cc",),
