@@ -55,7 +55,7 @@ HWY_INLINE void matmul_tile(const MatmulArgs& a, std::size_t i0, std::size_t j0)
 // what is read is one stream; it is asked for kAheadBytes before its use.
 template <class E>
 HWY_INLINE void matmul_row(const MatmulArgs& a, std::size_t i) {
-  constexpr std::size_t kAheadBytes = 8192, kUnroll = 8;
+  constexpr std::size_t kAheadBytes = 8192, kUnroll = 4;
   const float* x = a.x + i * a.x_stride;
   for (std::size_t j = a.n_begin; j < a.n_end; ++j) {
     const auto* w = static_cast<const typename E::T*>(a.w) + j * a.k;
@@ -78,6 +78,76 @@ HWY_INLINE void matmul_row(const MatmulArgs& a, std::size_t i) {
   }
 }
 
+#if HWY_TARGET != HWY_SCALAR  // vectors of one hold no pairs
+// Elements of x that are parted at once: 64 KiB on the stack.
+constexpr std::size_t kParted = 16384;
+
+// The columns [k0, k0 + n) for matmul_row_of_pairs; parted: x's, those of even and of odd
+// columns by turns, a vector each.
+HWY_INLINE void add_pairs(const MatmulArgs& a, std::size_t i, std::size_t k0, std::size_t n,
+                          const float* parted) {
+  constexpr std::size_t kUnroll = 4, kPairs = 2 * kN;
+  const float* x = a.x + i * a.x_stride + k0;
+  for (std::size_t j = a.n_begin; j < a.n_end; ++j) {
+    const auto* w = static_cast<const std::uint16_t*>(a.w) + j * a.k + k0;
+    VF even[kUnroll], odd[kUnroll];
+    for (std::size_t u = 0; u < kUnroll; ++u) even[u] = odd[u] = hn::Zero(kF);
+    const auto add = [&](std::size_t k, std::size_t u) HWY_ATTR {
+      const auto pairs = hn::BitCast(kU, hn::LoadU(hn::Repartition<std::uint16_t, DF>(), w + k));
+      const VF low = hn::BitCast(kF, hn::ShiftLeft<16>(pairs));
+      const VF high = hn::BitCast(kF, hn::And(pairs, hn::Set(kU, 0xffff0000u)));
+      even[u] = hn::MulAdd(load_f32(parted + k), low, even[u]);
+      odd[u] = hn::MulAdd(load_f32(parted + k + kN), high, odd[u]);
+    };
+    std::size_t k = 0;
+    for (; k + kUnroll * kPairs <= n; k += kUnroll * kPairs) {
+      for (std::size_t u = 0; u < kUnroll; ++u) add(k + u * kPairs, u);
+    }
+    for (; k + kPairs <= n; k += kPairs) add(k, 0);
+    for (; k < n; k += kN) {
+      const std::size_t rest = n - k < kN ? n - k : kN;
+      odd[0] = hn::MulAdd(load_tail<F32>(x + k, rest), load_tail<Bf16>(w + k, rest), odd[0]);
+    }
+    for (std::size_t u = 1; u < kUnroll; ++u) {
+      even[0] = hn::Add(even[0], even[u]);
+      odd[0] = hn::Add(odd[0], odd[u]);
+    }
+    const float s = hn::GetLane(hn::SumOfLanes(kF, hn::Add(even[0], odd[0])));
+    float* y = a.y + i * a.y_stride + j;
+    *y = a.accumulate || k0 != 0 ? *y + s : s;
+  }
+}
+
+// matmul_row for bf16: a vector of pairs is one load of weights, not two that widen, so
+// that the CPU looks further ahead; exact all the same.
+HWY_INLINE void matmul_row_of_pairs(const MatmulArgs& a, std::size_t i) {
+  alignas(64) float parted[kParted];
+  std::size_t k0 = 0;
+  do {
+    const std::size_t n = a.k - k0 < kParted ? a.k - k0 : kParted;
+    const float* x = a.x + i * a.x_stride + k0;
+    for (std::size_t k = 0; k + 2 * kN <= n; k += 2 * kN) {
+      VF even, odd;
+      hn::LoadInterleaved2(kF, x + k, even, odd);
+      hn::Store(even, kF, parted + k);
+      hn::Store(odd, kF, parted + k + kN);
+    }
+    add_pairs(a, i, k0, n, parted);
+    k0 += n;
+  } while (k0 < a.k);
+}
+#endif
+
+template <class E>
+HWY_INLINE void one_row(E, const MatmulArgs& a, std::size_t i) {
+  matmul_row<E>(a, i);
+}
+#if HWY_TARGET != HWY_SCALAR
+HWY_INLINE void one_row(Bf16, const MatmulArgs& a, std::size_t i) {
+  matmul_row_of_pairs(a, i);
+}
+#endif
+
 template <class E, std::size_t kM>
 HWY_INLINE void matmul_rows(const MatmulArgs& a, std::size_t i) {
   std::size_t j = a.n_begin;
@@ -97,7 +167,7 @@ void matmul_typed(const MatmulArgs& a) {
       matmul_rows<E, 2>(a, i);
       break;
     case 1:
-      matmul_row<E>(a, i);
+      one_row(E(), a, i);
       break;
   }
 }

@@ -102,6 +102,29 @@ TEST_CASE("matmul agrees with scalar") {
   });
 }
 
+// Small integers, whose sums are exact in any order; more of them than are parted at once.
+TEST_CASE("one row times long rows of bf16") {
+  Random random(8);
+  for_each_table([&](const Kernels& isa) {
+    for (const std::size_t k : {0u, 16384u, 16385u, 40003u}) {
+      std::vector<float> x(k), w(2 * k);
+      for (auto* values : {&x, &w})
+        for (float& v : *values) v = static_cast<float>(random.between(0, 4)) - 2.0f;
+      std::vector<std::uint16_t> stored;
+      for (const float v : w) stored.push_back(bf16_from_f32(v));
+      for (const bool accumulate : {false, true}) {
+        float y[2] = {5.0f, 7.0f};
+        float want[2] = {accumulate ? 5.0f : 0.0f, accumulate ? 7.0f : 0.0f};
+        for (std::size_t i = 0; i < 2 * k; ++i) want[i / k] += x[i % k] * w[i];
+        isa.matmul({x.data(), stored.data(), y, k, 2, 1, k, 0, 2, Type::kBf16, accumulate});
+        INFO("k " << k);
+        REQUIRE(y[0] == want[0]);
+        REQUIRE(y[1] == want[1]);
+      }
+    }
+  });
+}
+
 TEST_CASE("element-wise kernels agree with scalar") {
   Random random(3);
   for_each_table([&](const Kernels& isa) {
