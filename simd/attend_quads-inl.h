@@ -85,15 +85,13 @@ struct MultiplyQuads : MultiplyWords {
       VI sum = hn::Zero(kI);
       alignas(64) std::int8_t codes[kN];
       for (std::size_t d = 0; d < head_dim; d += kN) {
-        const VI code = hn::NearestInt(hn::Mul(load_f32(q + d), inverse));
-        sum = hn::Add(sum, code);
-        hn::StoreU(hn::DemoteTo(kI8, code), kI8, codes);
+        const auto code = hn::DemoteTo(kI8, hn::NearestInt(hn::Mul(load_f32(q + d), inverse)));
+        sum = hn::Add(sum, hn::PromoteTo(kI, code));  // of a query that is not finite too
+        hn::StoreU(code, kI8, codes);
         for (std::size_t i = 0; i < kN / 4; ++i)
           __builtin_memcpy(to + (kNotes + d / 4 + i) * kR + r, codes + 4 * i, 4);
       }
-      // In vectors, whose sums wrap: a query that is not finite has any codes.
-      const VI first_sum = hn::Neg(hn::ShiftLeft<7>(hn::SumOfLanes(kI, sum)));
-      const std::int32_t first = Dot::kSigned ? 0 : hn::GetLane(first_sum);
+      const std::int32_t first = Dot::kSigned ? 0 : -128 * hn::GetLane(hn::SumOfLanes(kI, sum));
       __builtin_memcpy(to + r, &first, sizeof first);
       to[kR + r] = most / 127.0f + hn::GetLane(hn::SumOfLanes(kF, broken));
     }
