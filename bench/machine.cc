@@ -10,6 +10,7 @@
 #include <ctime>
 #include <fstream>
 #include <memory>
+#include <new>
 #include <thread>
 #include <vector>
 
@@ -179,6 +180,7 @@ Machine measure_machine(std::uint32_t threads) {
   constexpr std::size_t kFloats = std::size_t{128} << 20, kPage = std::size_t{2} << 20;
   const std::unique_ptr<float, decltype(&std::free)> data(
       static_cast<float*>(std::aligned_alloc(kPage, kFloats * sizeof(float))), &std::free);
+  if (!data) throw std::bad_alloc();
   ::madvise(data.get(), kFloats * sizeof(float), MADV_HUGEPAGE);
   std::fill_n(data.get(), kFloats, 1.0f);
   const std::size_t share = kFloats / threads;

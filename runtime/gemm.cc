@@ -1,6 +1,7 @@
 #include "runtime/gemm.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <string>
 #include <tuple>
@@ -20,13 +21,14 @@
 namespace pc {
 namespace {
 
-// Weight rows a task of the small path takes: enough to amortise a task's
-// start (about 0.2 us) at 2 KiB a row, few enough to balance two threads.
-constexpr std::uint32_t kRowsPerTask = 64;
+// Tasks a thread should find in a product, so that one that is held up is helped out. Not
+// more: a task reads weights in one stream, and what is asked for beyond its end is wasted
+// (decoding was 4 % slower with tasks of 300 KB).
+constexpr std::uint32_t kTasksPerThread = 4;
 
-// Panels that a task of the packed path takes at most: its share of x comes
-// from a cache once for all of them.
-constexpr std::uint32_t kPanelsPerTask = 16;
+// Weight rows that a task which multiplies stored weights takes at least: enough to
+// amortise its start (about 0.2 us) at 2 KiB a row.
+constexpr std::uint32_t kRowsPerTask = 64;
 
 // Groups of 32 activations, of all rows, that a task rounds to 8 bits: about
 // 10 us. One row of less than twice that is not worth waking a thread.
@@ -41,6 +43,41 @@ const PackedWeights* usable(const PackedWeights* packed, const simd::Kernels& ke
 }
 
 }  // namespace
+
+// Products of one x that are multiplied alike, as the tasks of one loop: threads that are
+// done with one product go on with the next, and wait once for all of them. A product's
+// units are its panels, or its rows as they are stored.
+class Gemm::Tasks {
+ public:
+  struct Item {
+    Product product;
+    const std::byte* data;
+    std::uint32_t units, each, first_task;  // `each`: units a task
+  };
+
+  void add(const Product& product, const std::byte* data, std::uint32_t units, std::uint32_t each) {
+    items_[n_++] = {product, data, units, each, n_tasks_};
+    n_tasks_ += (units - 1) / each + 1;
+  }
+
+  bool empty() const { return n_ == 0; }
+
+  // body(item, first unit, end, thread)
+  template <class Body>
+  void run(const Parallel& parallel, const Body& body) const {
+    parallel.for_each(n_tasks_, [&](std::uint32_t task, std::uint32_t thread) {
+      std::size_t i = n_ - 1;
+      while (task < items_[i].first_task) --i;
+      const std::uint32_t first = (task - items_[i].first_task) * items_[i].each;
+      body(items_[i], first, std::min(first + items_[i].each, items_[i].units), thread);
+    });
+  }
+
+ private:
+  std::array<Item, kMaxProducts> items_{};
+  std::size_t n_ = 0;
+  std::uint32_t n_tasks_ = 0;
+};
 
 #ifdef PC_HAVE_ONEDNN
 
@@ -136,14 +173,16 @@ std::unique_ptr<Gemm::OneDnn> Gemm::make_onednn(std::uint32_t max_rows, std::uin
   return std::make_unique<OneDnn>(max_rows, max_k);
 }
 
+bool Gemm::many_rows(std::uint32_t m, const pc_tensor& w) const {
+  const bool bf16 = onednn_->multiplies_bf16 && type_of(w) == simd::Type::kBf16;
+  const bool in_place = bf16 || type_of(w) == simd::Type::kF32;
+  return m > kSmallRows && (in_place || (m >= kWidenedRows && onednn_->widening_pays));
+}
+
 Status Gemm::widened(const float* x, std::uint32_t m, const pc_tensor& w, bool accumulate,
                      float* y) {
   const bool bf16 = onednn_->multiplies_bf16 && type_of(w) == simd::Type::kBf16;
   const bool in_place = bf16 || type_of(w) == simd::Type::kF32;
-  if (m <= kSmallRows || (!in_place && (m < kWidenedRows || !onednn_->widening_pays))) {
-    small(x, m, w, accumulate, y);
-    return ok();
-  }
   const auto rows = static_cast<std::uint32_t>(align_up(m, kGemmRowGranule));
   const void* input = x;
   if (bf16) {
@@ -197,10 +236,12 @@ std::unique_ptr<Gemm::OneDnn> Gemm::make_onednn(std::uint32_t, std::uint32_t) {
   return nullptr;
 }
 
-Status Gemm::widened(const float* x, std::uint32_t m, const pc_tensor& w, bool accumulate,
-                     float* y) {
-  small(x, m, w, accumulate, y);
-  return ok();
+bool Gemm::many_rows(std::uint32_t, const pc_tensor&) const {
+  return false;
+}
+
+Status Gemm::widened(const float*, std::uint32_t, const pc_tensor&, bool, float*) {
+  return error(Code::kInternal, "a product for oneDNN without oneDNN");
 }
 
 const char* gemm_description() {
@@ -230,20 +271,28 @@ Status Gemm::linear(const float* x, std::uint32_t m, const pc_tensor& w, bool ac
 
 Status Gemm::linear(const float* x, std::uint32_t m, std::span<const Product> products,
                     bool accumulate) {
-  bool quantised = false, arranged = false;
-  for (const auto& [w, y] : products) {
-    const std::byte* panels = packed_ ? packed_->find(w->data) : nullptr;
-    if (kernels_->amx && m >= simd::kAmxFewestRows &&
-        (panels || type_of(*w) == simd::Type::kBf16)) {
-      if (!std::exchange(arranged, true)) arrange(x, m, w->cols);
-      tiles(m, *w, panels ? panels : static_cast<const std::byte*>(w->data), accumulate, y);
+  const std::uint32_t wanted = kTasksPerThread * parallel_.n_threads();
+  Tasks tiled, packed, stored;
+  for (const Product& product : products) {
+    const pc_tensor& w = *product.w;
+    const auto* data = static_cast<const std::byte*>(w.data);
+    const std::byte* panels = packed_ ? packed_->find(w.data) : nullptr;
+    const std::uint32_t n = (w.rows - 1) / simd::kPanelRows + 1;
+    if (kernels_->amx && m >= simd::kAmxFewestRows && (panels || type_of(w) == simd::Type::kBf16)) {
+      tiled.add(product, panels ? panels : data, n,
+                std::clamp<std::uint32_t>(n / wanted, 1, simd::kAmxPanels));
     } else if (panels) {
-      if (!std::exchange(quantised, true)) quantise(x, m, w->cols);
-      integers(m, *w, panels, accumulate, y);
+      packed.add(product, panels, n, std::max(n / wanted, 1u));
+    } else if (!many_rows(m, w)) {
+      stored.add(product, data, w.rows, std::max(w.rows / wanted, kRowsPerTask));
     } else {
-      PC_CHECK_OK(widened(x, m, *w, accumulate, y));
+      PC_CHECK_OK(widened(x, m, w, accumulate, product.y));
     }
   }
+  const std::uint32_t k = products[0].w->cols;
+  if (!tiled.empty()) multiply_tiled(x, m, k, tiled, accumulate);
+  if (!packed.empty()) multiply_packed(x, m, k, packed, accumulate);
+  if (!stored.empty()) multiply_stored(x, m, k, stored, accumulate);
   return ok();
 }
 
@@ -266,43 +315,41 @@ void Gemm::quantise(const float* x, std::uint32_t m, std::uint32_t k) {
   });
 }
 
-void Gemm::integers(std::uint32_t m, const pc_tensor& w, const std::byte* panels, bool accumulate,
-                    float* y) {
-  const std::uint32_t n = (w.rows - 1) / simd::kPanelRows + 1;
-  const std::uint32_t each = std::clamp(n / (4 * parallel_.n_threads()), 1u, kPanelsPerTask);
-  parallel_.for_each((n - 1) / each + 1, [&](std::uint32_t task, std::uint32_t) {
-    const std::size_t first = std::size_t{task} * each;
-    kernels_->matmul_packed({x_int8_.data(), panels, y, w.rows, m, w.cols, w.rows, first,
-                             std::min<std::size_t>(first + each, n), type_of(w), accumulate});
-  });
-}
-
 void Gemm::arrange(const float* x, std::uint32_t m, std::uint32_t k) {
   parallel_.for_each(m, [&](std::uint32_t row, std::uint32_t) {
     kernels_->amx->tile_row({x + std::size_t{row} * k, x_tiles_.data(), row, k});
   });
 }
 
-void Gemm::tiles(std::uint32_t m, const pc_tensor& w, const std::byte* data, bool accumulate,
-                 float* y) {
-  constexpr std::uint32_t kMost = simd::kAmxPanels;
-  const std::uint32_t n = (w.rows - 1) / simd::kPanelRows + 1;
-  const std::uint32_t each = std::clamp(n / (4 * parallel_.n_threads()), 1u, kMost);
-  parallel_.for_each((n - 1) / each + 1, [&](std::uint32_t task, std::uint32_t thread) {
-    const std::size_t first = std::size_t{task} * each;
-    kernels_->amx->matmul({x_tiles_.data(), data, y, w.rows, m, w.cols, w.rows, first,
-                           std::min<std::size_t>(first + each, n), type_of(w), accumulate,
+void Gemm::multiply_tiled(const float* x, std::uint32_t m, std::uint32_t k, const Tasks& tasks,
+                          bool accumulate) {
+  arrange(x, m, k);
+  tasks.run(parallel_, [&](const Tasks::Item& item, std::uint32_t first, std::uint32_t end,
+                           std::uint32_t thread) {
+    const auto& [w, y] = item.product;
+    kernels_->amx->matmul({x_tiles_.data(), item.data, y, w->rows, m, k, w->rows, first, end,
+                           type_of(*w), accumulate,
                            tile_scratch_.data() + thread * simd::kAmxScratchBytes});
   });
 }
 
-void Gemm::small(const float* x, std::uint32_t m, const pc_tensor& w, bool accumulate,
-                 float* y) const {
-  parallel_.for_each((w.rows + kRowsPerTask - 1) / kRowsPerTask, [&](std::uint32_t task,
-                                                                     std::uint32_t) {
-    const std::size_t n0 = std::size_t{task} * kRowsPerTask;
-    kernels_->matmul({x, w.data, y, w.cols, w.rows, m, w.cols, n0,
-                      std::min<std::size_t>(n0 + kRowsPerTask, w.rows), type_of(w), accumulate});
+void Gemm::multiply_packed(const float* x, std::uint32_t m, std::uint32_t k, const Tasks& tasks,
+                           bool accumulate) {
+  quantise(x, m, k);
+  tasks.run(parallel_,
+            [&](const Tasks::Item& item, std::uint32_t first, std::uint32_t end, std::uint32_t) {
+              const auto& [w, y] = item.product;
+              kernels_->matmul_packed({x_int8_.data(), item.data, y, w->rows, m, k, w->rows, first,
+                                       end, type_of(*w), accumulate});
+            });
+}
+
+void Gemm::multiply_stored(const float* x, std::uint32_t m, std::uint32_t k, const Tasks& tasks,
+                           bool accumulate) const {
+  tasks.run(parallel_, [&](const Tasks::Item& item, std::uint32_t first, std::uint32_t end,
+                           std::uint32_t) {
+    const auto& [w, y] = item.product;
+    kernels_->matmul({x, item.data, y, k, w->rows, m, k, first, end, type_of(*w), accumulate});
   });
 }
 

@@ -49,7 +49,8 @@ class Gemm {
   // x [m, w.cols] f32 contiguous; y [m, w.rows] f32 contiguous; accumulate: add to y.
   Status linear(const float* x, std::uint32_t m, const pc_tensor& w, bool accumulate, float* y);
 
-  // Several products of the same x, which is rounded for the kernels but once.
+  // Up to kMaxProducts products of the same x, which is rounded for the kernels but once.
+  static constexpr std::size_t kMaxProducts = 3;  // queries, keys and values
   struct Product {
     const pc_tensor* w;
     float* y;
@@ -60,13 +61,17 @@ class Gemm {
  private:
   struct OneDnn;
   static std::unique_ptr<OneDnn> make_onednn(std::uint32_t max_rows, std::uint32_t max_k);
-  void quantise(const float* x, std::uint32_t m, std::uint32_t k);
-  void integers(std::uint32_t m, const pc_tensor& w, const std::byte* panels, bool accumulate,
-                float* y);
-  void arrange(const float* x, std::uint32_t m, std::uint32_t k);
-  void tiles(std::uint32_t m, const pc_tensor& w, const std::byte* data, bool accumulate, float* y);
+  bool many_rows(std::uint32_t m, const pc_tensor& w) const;  // oneDNN's
   Status widened(const float* x, std::uint32_t m, const pc_tensor& w, bool accumulate, float* y);
-  void small(const float* x, std::uint32_t m, const pc_tensor& w, bool accumulate, float* y) const;
+  void quantise(const float* x, std::uint32_t m, std::uint32_t k);
+  void arrange(const float* x, std::uint32_t m, std::uint32_t k);
+  class Tasks;
+  void multiply_tiled(const float* x, std::uint32_t m, std::uint32_t k, const Tasks& tasks,
+                      bool accumulate);
+  void multiply_packed(const float* x, std::uint32_t m, std::uint32_t k, const Tasks& tasks,
+                       bool accumulate);
+  void multiply_stored(const float* x, std::uint32_t m, std::uint32_t k, const Tasks& tasks,
+                       bool accumulate) const;
 
   const simd::Kernels* kernels_;
   Parallel parallel_;

@@ -1,4 +1,4 @@
-// AMX's tile registers: the primitives of packed_amx-inl.h, an instruction each.
+// AMX's tile registers: the primitives of amx_block-inl.h, an instruction each.
 //
 // All eight tiles have 16 rows of 64 bytes. Between configure() and release() the
 // thread must have been allowed their use (amx_available in packed_kernels.h).

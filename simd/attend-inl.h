@@ -277,7 +277,8 @@ HWY_INLINE void in_passes(const AttendArgs& a, Pass pass) {
     low = a.begin[r] < low ? a.begin[r] : low;
     high = a.end[r] > high ? a.end[r] : high;
   }
-  const std::size_t blocks = kPassBytes / (2 * 4 * block_words<M>(a.head_dim)) + 1;
+  std::size_t blocks = kPassBytes / (2 * 4 * block_words<M>(a.head_dim)) + 1;
+  if (blocks > kChunkBlocks) blocks -= blocks % kChunkBlocks;  // no short chunk at the end
   for (std::size_t b = low / kBlock; b * kBlock < high; b += blocks) pass(b, b + blocks);
 }
 

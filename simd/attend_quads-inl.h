@@ -86,7 +86,7 @@ struct MultiplyQuads : MultiplyWords {
       alignas(64) std::int8_t codes[kN];
       for (std::size_t d = 0; d < head_dim; d += kN) {
         const auto code = hn::DemoteTo(kI8, hn::NearestInt(hn::Mul(load_f32(q + d), inverse)));
-        sum = hn::Add(sum, hn::PromoteTo(kI, code));  // of a query that is not finite too
+        sum = hn::Add(sum, hn::PromoteTo(kI, code));  // as stored: others may overflow
         hn::StoreU(code, kI8, codes);
         for (std::size_t i = 0; i < kN / 4; ++i)
           __builtin_memcpy(to + (kNotes + d / 4 + i) * kR + r, codes + 4 * i, 4);

@@ -67,6 +67,7 @@ HWY_INLINE void weigh_on_tiles(float* acc, std::size_t rows, std::size_t head_di
   const bool odd = blocks % 2 != 0;
   for (std::size_t r = 0; odd && r < kTileRows * kTiles; ++r)
     __builtin_memset(last_weights + r * kChunk + pairs, 0, 2 * kBlock);
+  alignas(64) std::uint32_t padded[2][kTileRows][16] = {};  // the last block and zeros
   TileOperand left{p, 4 * kChunk, 64, kTileRows * 4 * kChunk};
   for (std::size_t d = 0; d < head_dim; d += kTileDims) {
     TilePlace place[2][2] = {};
@@ -78,7 +79,6 @@ HWY_INLINE void weigh_on_tiles(float* acc, std::size_t rows, std::size_t head_di
     left.at = p;
     if (blocks > 1) times_block<Tiles, kTiles, 2>(left, right, blocks / 2, true, place);
     if (!odd) continue;
-    alignas(64) std::uint32_t padded[2][kTileRows][16] = {};
     for (std::size_t s = 0; s < pairs; ++s)
       for (std::size_t j = 0; j < 2; ++j)
         __builtin_memcpy(padded[j][s], last + s * head_dim + d + 16 * j, 64);

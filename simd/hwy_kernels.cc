@@ -23,7 +23,6 @@
 #include <hwy/contrib/math/math-inl.h>
 // clang-format on
 
-#include "simd/amx_tiles.h"
 #include "simd/attend-inl.h"
 #include "simd/attend_tiles-inl.h"
 #include "simd/elements-inl.h"
@@ -32,6 +31,9 @@
 #include "simd/packed_kernels.h"
 #include "simd/quant-inl.h"
 #include "simd/quantise-inl.h"
+#if HWY_ARCH_X86
+#include "simd/amx_tiles.h"
+#endif
 
 HWY_BEFORE_NAMESPACE();
 namespace pc::simd::HWY_NAMESPACE {
@@ -271,11 +273,17 @@ void attend_neon_bf16(const AttendArgs& args) {
 }
 #endif
 
-#if HWY_TARGETS & HWY_AVX3
+#if HWY_ARCH_X86
 void attend_amx(const AttendArgs& args) {
+#if HWY_TARGETS & HWY_AVX3
   N_AVX3::attend_tiled(args);
+#else
+  HWY_STATIC_DISPATCH(table)()->attend(args);
+#endif
 }
+#endif
 
+#if HWY_TARGETS & HWY_AVX3
 // AVX512_BF16's dot product of pairs; CPUs that have it have VNNI's of bytes too. AMD's multiplies
 // twice what FMA does in a cycle; on Intel's (Sapphire Rapids) one takes longer than to widen and
 // FMA, so there it runs only when asked for (docs/adr/0015-attention-kernels.md).

@@ -126,9 +126,10 @@ struct Kernels {
 
   void (*matmul)(const MatmulArgs& args);
   // Where head_dim is a multiple of the vector's lanes (16 of AVX-512, 8 of AVX2, 4 of
-  // NEON; 32 of "amx"), "amx", "avx512_bf16" and "neon_bf16" round q and the softmax's
-  // weights to bf16 if the planes are bf16; they, "avx512" on a CPU with VNNI, "avx2",
-  // "neon_dot" and "neon_i8mm" round them to 8 bits if the planes are q8.
+  // NEON), "avx512_bf16" and "neon_bf16" round q and the softmax's weights to bf16 if the
+  // planes are bf16, as "amx" does for multiples of 32 where the CPU has AVX512_BF16 too;
+  // they, "avx512" on a CPU with VNNI, "avx2", "neon_dot" and "neon_i8mm" round them to 8
+  // bits if the planes are q8.
   void (*attend)(const AttendArgs& args);
 
   // y[i] = x[i] / sqrt(mean(x^2) + eps) * weight[i]; y may be x. [n]

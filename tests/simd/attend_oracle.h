@@ -84,6 +84,24 @@ struct Problem {
     pack();
   }
 
+  // Takes another shape, with new numbers; every row sees every token, and nothing changes scores.
+  void reshape(Random& random, KvFormat of, std::size_t head_dim, std::size_t n_tokens,
+               std::size_t n_rows, float largest_query = 1.0f) {
+    format = of;
+    hd = head_dim;
+    n = n_tokens;
+    rows = n_rows;
+    softcap = 0.0f;
+    slope.clear();
+    q = random.floats(rows * hd, largest_query);
+    k = random.floats(n * hd);
+    v = random.floats(n * hd);
+    round(random);
+    begin.assign(rows, 0);
+    end.assign(rows, static_cast<std::uint32_t>(n));
+    pack();
+  }
+
   // Makes k and v what their format can say.
   void round(Random& random) {
     if (format == KvFormat::kBf16)
@@ -215,6 +233,15 @@ struct Expected {
     if (rounds == Rounds::kQuads) add_steps(p, r, weight, total, 255);
     if (rounds == Rounds::kSignedQuads) add_steps(p, r, weight, total, 127);
     for (double& x : tolerance) x += f32;
+  }
+
+  // Every number of row r is near enough; one that is not a number never is.
+  bool allows(const State& state, const Problem& p, std::size_t r) const {
+    for (std::size_t d = 0; d < p.hd; ++d) {
+      const double got = state.acc[r * p.hd + d] / state.sum[r];
+      if (!(std::fabs(got - out[d]) <= tolerance[d])) return false;
+    }
+    return true;
   }
 
   // A weight times its value's scale is off by at most a step of the largest of its
