@@ -33,9 +33,11 @@ bool has_vnni() {
 #endif
 }
 
+#if defined(__x86_64__)
 Subject amx_subject(std::string name, void (*attend)(const AttendArgs& args)) {
   return {std::move(name), attend, 32, 16};
 }
+#endif
 
 // A table by its name: where two attend alike, by the one that says how.
 Subject subject_of(const Kernels& table) {
