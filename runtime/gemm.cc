@@ -57,7 +57,7 @@ class Gemm::Tasks {
 
   void add(const Product& product, const std::byte* data, std::uint32_t units, std::uint32_t each) {
     items_[n_++] = {product, data, units, each, n_tasks_};
-    n_tasks_ += (units - 1) / each + 1;
+    n_tasks_ += (units + each - 1) / each;
   }
 
   bool empty() const { return n_ == 0; }
@@ -277,7 +277,7 @@ Status Gemm::linear(const float* x, std::uint32_t m, std::span<const Product> pr
     const pc_tensor& w = *product.w;
     const auto* data = static_cast<const std::byte*>(w.data);
     const std::byte* panels = packed_ ? packed_->find(w.data) : nullptr;
-    const std::uint32_t n = (w.rows - 1) / simd::kPanelRows + 1;
+    const std::uint32_t n = (w.rows + simd::kPanelRows - 1) / simd::kPanelRows;
     if (kernels_->amx && m >= simd::kAmxFewestRows && (panels || type_of(w) == simd::Type::kBf16)) {
       tiled.add(product, panels ? panels : data, n,
                 std::clamp<std::uint32_t>(n / wanted, 1, simd::kAmxPanels));

@@ -49,7 +49,7 @@ class Gemm {
   // x [m, w.cols] f32 contiguous; y [m, w.rows] f32 contiguous; accumulate: add to y.
   Status linear(const float* x, std::uint32_t m, const pc_tensor& w, bool accumulate, float* y);
 
-  // Up to kMaxProducts products of the same x, which is rounded for the kernels but once.
+  // One to kMaxProducts products of the same x, which is rounded for the kernels but once.
   static constexpr std::size_t kMaxProducts = 3;  // queries, keys and values
   struct Product {
     const pc_tensor* w;

@@ -55,7 +55,7 @@ HWY_INLINE void matmul_tile(const MatmulArgs& a, std::size_t i0, std::size_t j0)
 // what is read is one stream; it is asked for kAheadBytes before its use.
 template <class E>
 HWY_INLINE void matmul_row(const MatmulArgs& a, std::size_t i) {
-  constexpr std::size_t kAheadBytes = 8192, kUnroll = 4;
+  constexpr std::size_t kAheadBytes = 8192, kUnroll = 8;
   const float* x = a.x + i * a.x_stride;
   for (std::size_t j = a.n_begin; j < a.n_end; ++j) {
     const auto* w = static_cast<const typename E::T*>(a.w) + j * a.k;
