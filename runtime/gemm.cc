@@ -5,7 +5,6 @@
 #include <map>
 #include <string>
 #include <tuple>
-#include <utility>
 
 #include "base/aligned_buffer.h"
 #include "base/bytes.h"  // align_up
