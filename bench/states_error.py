@@ -51,10 +51,15 @@ def worlds(count):
             yield measure.to_pml(measure.World(rng, shape, shared=1.0, ask_about_trip=False), "self")
 
 
-def words(count):
+def texts(count):
+    """What to cache and what to ask."""
     rng = random.Random(3)
     for _ in range(count):
-        text, question = (" ".join(rng.choice(WORDS) for _ in range(n)) for n in (400, 30))
+        yield [" ".join(rng.choice(WORDS) for _ in range(n)) for n in (400, 30)]
+
+
+def words(count):
+    for text, question in texts(count):
         yield (f'<schema name="s"><module name="m">{text}</module></schema>',
                f'<prompt schema="s"><m/>{question}</prompt>')
 

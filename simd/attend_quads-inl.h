@@ -37,17 +37,9 @@ constexpr D4 k4;
 
 // The largest lane of each of four vectors.
 HWY_INLINE hn::Vec<D4> largest_of_four(const VF (&v)[4]) {
-  const VF ab = hn::Max(hn::InterleaveLower(kF, v[0], v[1]), hn::InterleaveUpper(kF, v[0], v[1]));
-  const VF cd = hn::Max(hn::InterleaveLower(kF, v[2], v[3]), hn::InterleaveUpper(kF, v[2], v[3]));
-  const hn::Repartition<std::uint64_t, DF> k64;  // ab: a b a b in each 128 bits
-  const auto ab64 = hn::BitCast(k64, ab), cd64 = hn::BitCast(k64, cd);
-  alignas(64) float abcd[kN];
-  hn::StoreU(hn::Max(hn::BitCast(kF, hn::InterleaveLower(k64, ab64, cd64)),
-                     hn::BitCast(kF, hn::InterleaveUpper(k64, ab64, cd64))),
-             kF, abcd);
-  auto top = hn::LoadU(k4, abcd);
-  for (std::size_t i = 4; i < kN; i += 4) top = hn::Max(top, hn::LoadU(k4, abcd + i));
-  return top;
+  alignas(16) float largest[4];
+  fold_four<Largest>(v[0], v[1], v[2], v[3], largest);
+  return hn::LoadU(k4, largest);
 }
 
 // Queries are rounded to 8 bits with a scale a row, and weights, times the scales of

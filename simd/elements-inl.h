@@ -72,6 +72,41 @@ struct Bf16 {
   static HWY_INLINE VF load(const T* p) { return load_bf16(p); }
 };
 
+// All lanes of each of four vectors folded into one, by an operation that is associative
+// and commutative to the last bit.
+#if HWY_TARGET != HWY_SCALAR
+template <class Op, class V, class T>
+HWY_INLINE void fold_four(V a, V b, V c, V d, T* folded) {
+  const hn::DFromV<V> all;
+  const hn::Repartition<std::uint64_t, decltype(all)> k64;
+  const auto fold = [&](V x, V y) HWY_ATTR {
+    return Op::of(hn::InterleaveLower(all, x, y), hn::InterleaveUpper(all, x, y));
+  };
+  // In each 128 bits: a b a b, c d c d.
+  const auto ab = hn::BitCast(k64, fold(a, b)), cd = hn::BitCast(k64, fold(c, d));
+  alignas(64) T abcd[kN];
+  hn::StoreU(Op::of(hn::BitCast(all, hn::InterleaveLower(k64, ab, cd)),
+                    hn::BitCast(all, hn::InterleaveUpper(k64, ab, cd))),
+             all, abcd);
+  const hn::CappedTag<T, 4> four;
+  auto of_all = hn::LoadU(four, abcd);
+  for (std::size_t i = 4; i < kN; i += 4) of_all = Op::of(of_all, hn::LoadU(four, abcd + i));
+  hn::StoreU(of_all, four, folded);
+}
+#endif
+struct Sum {
+  template <class V>
+  static HWY_INLINE V of(V x, V y) {
+    return hn::Add(x, y);
+  }
+};
+struct Largest {
+  template <class V>
+  static HWY_INLINE V of(V x, V y) {
+    return hn::Max(x, y);
+  }
+};
+
 // The last n < kN elements, the rest zero.
 template <class E>
 HWY_INLINE VF load_tail(const typename E::T* p, std::size_t n) {

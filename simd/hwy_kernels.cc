@@ -207,6 +207,10 @@ void attend_best(const AttendArgs& a) {
 constexpr auto attend_best = attend;
 #endif
 
+#if HWY_TARGET == HWY_SCALAR
+constexpr auto quantise = quantise_scalar;
+#endif
+
 constexpr Kernels kTable = {isa_name(), matmul,   attend_best, rms_norm, rotate,
                             layer_norm, activate, add,         to_f32,   to_bf16,
                             all_finite, quantise, nullptr};

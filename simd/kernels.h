@@ -69,7 +69,7 @@ enum class Activation : std::uint32_t {
   kGeluTanh = 2,  // x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
 };
 
-// The rows [row_begin, row_end) of activations, in the columns [32 * group_begin,
+// The rows [row_begin, row_end) of activations, whole tiles, in the columns [32 * group_begin,
 // 32 * group_end), to 8 bits (simd/quantised_rows.h). Calls for other columns, or
 // for rows of other tiles, write other cache lines, but for the first and last.
 struct QuantiseArgs {

@@ -54,13 +54,21 @@ struct Weights {
 // Rows of one tile of x, from its first group.
 struct Rows {
   Bytes codes, notes;
-  std::size_t step, second_parts;
+  std::size_t step;
+  std::size_t first;  // the place of the first of them in the tile
 };
 
-PC_INLINE bool is_finer(Bytes note) {
-  std::int32_t finer;
-  __builtin_memcpy(&finer, note + offsetof(RowNote, finer), sizeof finer);
-  return finer != 0;
+PC_INLINE std::uint16_t u16(Bytes p) {
+  std::uint16_t value;
+  __builtin_memcpy(&value, p, sizeof value);
+  return value;
+}
+
+// Has any of kRows rows, from the one whose note is given, second codes in this group?
+template <int kRows>
+PC_INLINE bool any_finer(const Rows& x, Bytes note) {
+  const unsigned rows = u16(note - x.first * sizeof(RowNote) + offsetof(RowNote, rows));
+  return (rows >> x.first & ((1u << kRows) - 1)) != 0;
 }
 
 // Codes of 32 columns, a byte each.
@@ -120,47 +128,102 @@ PC_INLINE F add_scaled(const Group<kType>& g, int s, I dots, Bytes note, F total
   return total;
 }
 
+// What rows with second codes read by their quad: a group's codes as they were widened, and
+// its scales.
+template <Type kType>
+struct Columns {
+  I w[8];
+  F scale[Group<kType>::kScales];
+};
+
+// The sum of a row's second codes times the weights.
+template <Type kType>
+PC_INLINE I beyond_dots(I sum, const Columns<kType>& columns, Bytes note) {
+  const std::size_t quad = u16(note + offsetof(RowNote, quad));
+  return Isa::template dot<packed_shape_of(kType).bits, 1>(sum, columns.w + quad,
+                                                           note + offsetof(RowNote, beyond));
+}
+
+// What a row's integer sum for scale s becomes with its second codes. columns: null where
+// it has none.
+template <Type kType>
+PC_INLINE I with_beyond(I dots, const Columns<kType>* columns, Bytes note) {
+  if (!columns || Group<kType>::kScales == 2) return dots;
+  return beyond_dots<kType>(dots, *columns, note);
+}
+
+// The same where a group has two scales: to the total.
+template <Type kType>
+PC_INLINE F add_beyond(F total, const Columns<kType>* columns, Bytes note) {
+  if (!columns || Group<kType>::kScales == 1) return total;
+  const I dots = beyond_dots<kType>(Isa::izero(), *columns, note);
+  const std::size_t s = u16(note + offsetof(RowNote, quad)) / 4;
+  return Isa::fma(columns->scale[s], Isa::to_f(dots), total);
+}
+
 // One group's contribution to a row: x's scale * the sum over the group's scales.
 template <Type kType>
-PC_INLINE F group_sum(const Group<kType>& g, Bytes codes, Bytes note, F sum) {
+PC_INLINE F group_sum(const Group<kType>& g, const Columns<kType>* columns, Bytes codes, Bytes note,
+                      F sum) {
   constexpr int kScales = Group<kType>::kScales, kQuads = 8 / kScales;
   F total = Isa::zero();
   PC_UNROLL for (int s = 0; s < kScales; ++s) {
     const I dots = Isa::template dot<packed_shape_of(kType).bits, kQuads>(
         first_dots<kType>(note, s), g.w + kQuads * s, codes + 16 * s);
-    total = add_scaled<kType>(g, s, dots, note, total);
+    total = add_scaled<kType>(g, s, with_beyond<kType>(dots, columns, note), note, total);
   }
+  total = add_beyond<kType>(total, columns, note);
   return Isa::fma(Isa::set1_f32(note), total, sum);
 }
 
 // The same for a row and the next. Pairs is Isa.
 template <Type kType, class Pairs>
-PC_INLINE void add_pair(const Group<kType>& g, Bytes codes, Bytes note, F* sum) {
+PC_INLINE void add_pair(const Group<kType>& g, const Columns<kType>* columns, Bytes codes,
+                        Bytes note, F* sum) {
   constexpr int kScales = Group<kType>::kScales, kQuads = 8 / kScales;
   Bytes next_note = note + sizeof(RowNote);
   F total = Isa::zero(), next_total = total;
   PC_UNROLL for (int s = 0; s < kScales; ++s) {
     I dots = first_dots<kType>(note, s), next = first_dots<kType>(next_note, s);
     Pairs::template dot_pair<kQuads>(dots, next, g.w + kQuads * s, codes + 16 * s);
+    dots = with_beyond<kType>(dots, columns, note);
+    next = with_beyond<kType>(next, columns, next_note);
     total = add_scaled<kType>(g, s, dots, note, total);
     next_total = add_scaled<kType>(g, s, next, next_note, next_total);
   }
+  total = add_beyond<kType>(total, columns, note);
+  next_total = add_beyond<kType>(next_total, columns, next_note);
   sum[0] = Isa::fma(Isa::set1_f32(note), total, sum[0]);
   sum[1] = Isa::fma(Isa::set1_f32(next_note), next_total, sum[1]);
 }
 
 // Adds one group's contributions to kRows rows.
 template <Type kType, int kRows>
-PC_INLINE void add_group(const Group<kType>& g, const Rows& x, Bytes codes, Bytes notes, F* sum) {
+PC_INLINE void add_rows(const Group<kType>& g, const Columns<kType>* columns, Bytes codes,
+                        Bytes notes, F* sum) {
   PC_UNROLL for (int t = 0; t < kRows; ++t) {
     Bytes row = codes + 32 * t, note = notes + sizeof(RowNote) * t;
     if constexpr (kRows == 1 || !kMultipliesPairs<Isa>) {
-      sum[t] = group_sum<kType>(g, row, note, sum[t]);
+      sum[t] = group_sum<kType>(g, columns, row, note, sum[t]);
     } else if (t % 2 == 0) {
-      add_pair<kType, Isa>(g, row, note, sum + t);
+      add_pair<kType, Isa>(g, columns, row, note, sum + t);
     }
-    if (__builtin_expect(is_finer(note), 0))
-      sum[t] = group_sum<kType>(g, row + x.second_parts, note + x.second_parts, sum[t]);
+  }
+}
+
+// The same, second codes looked at only where a row has any: mostly all groups of a
+// product have such rows, or hardly one.
+template <Type kType, int kRows>
+PC_INLINE void add_group(Group<kType>& g, const Rows& x, Bytes codes, Bytes notes, F* sum) {
+  if (any_finer<kRows>(x, notes)) {
+    Columns<kType> columns;
+    PC_UNROLL for (int q = 0; q < 8; ++q) columns.w[q] = g.w[q];
+    PC_UNROLL for (int s = 0; s < Group<kType>::kScales; ++s) columns.scale[s] = g.scale[s];
+    order_columns<Isa>(g.w);
+    add_rows<kType, kRows>(g, &columns, codes, notes, sum);
+  } else {
+    order_columns<Isa>(g.w);
+    add_rows<kType, kRows>(g, nullptr, codes, notes, sum);
   }
 }
 
@@ -192,7 +255,6 @@ PC_INLINE void panel_times_rows(const Weights& w, const Rows& x, std::size_t k, 
       Isa::prefetch<kCode + kHead * 32 / kShape.block>(ahead);
       ahead += kCode + kHead * 32 / kShape.block;
       widen_codes<kShape.bits>(codes, g.w);
-      order_columns<Isa>(g.w);
       add_group<kType, kRows>(g, x, row_codes, notes, sum);
       codes += kCode;
       row_codes += x.step;
@@ -221,8 +283,8 @@ void times_rows(const PackedMatmulArgs& a, Weights w, std::size_t column, const 
 template <Type kType>
 void times_tile(const PackedMatmulArgs& a, const Weights& w, std::size_t column, std::size_t i) {
   const std::size_t tile = tile_rows(a.m, i);
-  const auto* x = reinterpret_cast<Bytes>(a.x) + first_parts_bytes(i, a.k);
-  Rows rows{x, x + 32 * tile, tile * kQuantisedGroupBytes, first_parts_bytes(a.m, a.k)};
+  const auto* x = reinterpret_cast<Bytes>(a.x) + quantised_bytes(i, a.k);
+  Rows rows{x, x + 32 * tile, tile * kQuantisedGroupBytes, 0};
   const std::size_t step = tile < Isa::kRows ? tile : Isa::kRows;
   for (std::size_t t = 0; t < tile; t += step) {
     switch (step) {
@@ -243,6 +305,7 @@ void times_tile(const PackedMatmulArgs& a, const Weights& w, std::size_t column,
     }
     rows.codes += 32 * step;
     rows.notes += sizeof(RowNote) * step;
+    rows.first += step;
   }
 }
 
@@ -252,7 +315,7 @@ void matmul_type(const PackedMatmulArgs& a) {
   constexpr std::size_t kHead = packed_head_bytes(kShape), kCode = packed_code_bytes(kShape);
   const std::size_t codes_at = (a.k / kShape.block * kHead + 63) / 64 * 64;
   const std::size_t panel_bytes = codes_at + a.k / 32 * kCode;
-  std::size_t block = kRowsInCache / first_parts_bytes(1, a.k) / kMaxTileRows * kMaxTileRows;
+  std::size_t block = kRowsInCache / quantised_bytes(1, a.k) / kMaxTileRows * kMaxTileRows;
   if (block < kMaxTileRows) block = kMaxTileRows;
   for (std::size_t i0 = 0; i0 < a.m; i0 += block) {
     const std::size_t i1 = a.m - i0 < block ? a.m : i0 + block;

@@ -61,7 +61,8 @@ struct Isa {
   }
   template <int kBits, int kQuads>
   static inline __attribute__((always_inline)) I dot(I sum, const I* w, const std::uint8_t* x) {
-    constexpr int kAtOnce = kBits == 4 ? kQuads : kBits == 6 ? 2 : 1;  // summed in 16 bits
+    constexpr int kFit = kBits == 4 ? 8 : kBits == 6 ? 2 : 1;  // summed in 16 bits
+    constexpr int kAtOnce = kFit < kQuads ? kFit : kQuads;
 #pragma GCC unroll 8
     for (int q = 0; q < kQuads; q += kAtOnce) {
       if constexpr (kBits == 8) {

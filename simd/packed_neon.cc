@@ -16,8 +16,9 @@ namespace {
 struct Isa : Neon {
   template <int kBits, int kQuads>
   static inline __attribute__((always_inline)) I dot(I sum, const I* w, const std::uint8_t* x) {
-    constexpr int kAtOnce = kBits == 4 ? kQuads : kBits == 6 ? 4 : 2;  // summed in 16 bits
-    I low = izero(), high = izero();                                   // rows 0, 1 and 2, 3, twice
+    constexpr int kFit = kBits == 4 ? 8 : kBits == 6 ? 4 : 2;  // summed in 16 bits
+    constexpr int kAtOnce = kFit < kQuads ? kFit : kQuads;
+    I low = izero(), high = izero();  // rows 0, 1 and 2, 3, twice
 #pragma GCC unroll 8
     for (int q = 0; q < kQuads; q += kAtOnce) {
       int16x8_t low16 = vdupq_n_s16(0), high16 = vdupq_n_s16(0);

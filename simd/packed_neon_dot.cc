@@ -19,6 +19,7 @@ struct Isa : Neon {
   }
   template <int kBits, int kQuads>
   static inline __attribute__((always_inline)) I dot(I sum, const I* w, const std::uint8_t* x) {
+    if constexpr (kQuads == 1) return vdotq_s32(sum, s8(w[0]), s8(set1_i32(x)));
     sum = four_quads(sum, w, row(x));
     if constexpr (kQuads == 8) sum = four_quads(sum, w + 4, row(x + 16));
     return sum;

@@ -55,6 +55,7 @@ struct Isa : Neon {
 
   template <int kBits, int kQuads>
   static inline __attribute__((always_inline)) I dot(I sum, const I* w, const std::uint8_t* x) {
+    if constexpr (kQuads == 1) return vdotq_s32(sum, s8(w[0]), s8(set1_i32(x)));
     Products products;
 #pragma GCC unroll 2
     for (int q = 0; q < kQuads; q += 4) {

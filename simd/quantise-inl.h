@@ -17,94 +17,191 @@ HWY_BEFORE_NAMESPACE();
 namespace pc::simd::HWY_NAMESPACE {
 namespace {
 
-using D32 = hn::RebindToSigned<DF>;
+#if HWY_TARGET != HWY_SCALAR  // whose vectors hold no quads: quantise_scalar serves
 
-// Codes of 16 columns, and the negated sum of them, which is returned.
-template <class Scaled>
-HWY_INLINE std::int32_t round16(const Scaled& scaled, std::byte* codes) {
+constexpr int kOfGroup = 32 / kN;  // vectors
+constexpr int kOfHalf = 16 / kN;
+constexpr std::size_t kAtOnce = 4;       // groups whose lanes are folded together
+constexpr std::size_t kGroupsOfRow = 8;  // of a row before the tile's next: 1 KiB of x
+
+// The magnitudes' bits: they order as magnitudes do, NaN above infinity.
+HWY_INLINE VI magnitudes(const float* x) {
+  return hn::BitCast(kI, hn::Abs(load_f32(x)));
+}
+
+HWY_INLINE float float_of(std::int32_t bits) {
+  float value;
+  __builtin_memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+// A group's place.
+struct GroupPlace {
+  std::byte *codes, *note;
+  std::size_t row;  // in its tile
+};
+HWY_INLINE GroupPlace at(const GroupPlace& place, std::size_t bytes) {
+  return {place.codes + bytes, place.note + bytes, place.row};
+}
+
+// Codes of a group with the scale steps / 127. Those beyond 127, of one quad, are split.
+HWY_INLINE void put_finer(const float* x, float steps, std::size_t quad, const GroupPlace& to) {
   const hn::Rebind<std::int8_t, DF> d8;
-  auto sums = hn::Zero(D32());
-  for (std::size_t i = 0; i < 16; i += kN) {
-    const auto rounded = hn::NearestInt(scaled(i));
-    sums = hn::Sub(sums, rounded);
-    hn::StoreU(hn::DemoteTo(d8, rounded), d8, reinterpret_cast<std::int8_t*>(codes + i));
+  const VF inverse = hn::Set(kF, 127.0f / steps);
+  const VI most = hn::Set(kI, 127), least = hn::Set(kI, -127);
+  VI sums[2] = {hn::Zero(kI), hn::Zero(kI)};
+  std::int8_t beyond[32];
+  for (int v = 0; v < kOfGroup; ++v) {
+    const VI rounded = hn::NearestInt(hn::Mul(load_f32(x + v * kN), inverse));
+    const VI within = hn::Min(hn::Max(rounded, least), most);
+    sums[v / kOfHalf] = hn::Add(sums[v / kOfHalf], rounded);
+    hn::StoreU(hn::DemoteTo(d8, within), d8, reinterpret_cast<std::int8_t*>(to.codes) + v * kN);
+    hn::StoreU(hn::DemoteTo(d8, hn::Sub(rounded, within)), d8, beyond + v * kN);
   }
-  return hn::GetLane(hn::SumOfLanes(D32(), sums));
+  std::int32_t folded[4];
+  fold_four<Sum>(sums[0], sums[1], sums[0], sums[1], folded);
+  RowNote note{steps / 127.0f, -folded[0] - folded[1], -folded[0], -folded[1], {}, 0, 0};
+  note.quad = static_cast<std::uint16_t>(quad);
+  __builtin_memcpy(note.beyond, beyond + 4 * quad, sizeof note.beyond);
+  __builtin_memcpy(to.note, &note, sizeof note);
+  note_finer_row(to.note, to.row);
 }
 
-// All 32 columns of a part.
-template <class Scaled>
-HWY_INLINE RowNote round32(const Scaled& scaled, float scale, std::byte* codes) {
-  RowNote note{scale, 0, 0, 0, 0};
-  note.first = round16(scaled, codes);
-  note.second = round16([&](std::size_t i) { return scaled(16 + i); }, codes + 16);
-  note.sum = note.first + note.second;
-  return note;
-}
-
-// The sum of the squared codes: exact, integers below 2^24.
-HWY_INLINE float energy32(const float* x, VF inverse) {
-  VF energy = hn::Zero(kF);
-  for (std::size_t i = 0; i < 32; i += kN) {
-    const VF rounded = hn::Round(hn::Mul(load_f32(x + i), inverse));
-    energy = hn::MulAdd(rounded, rounded, energy);
+// A group whose largest magnitude may have the code 254. A quad fills 128 bits.
+HWY_INLINE void quantise_finer(const float* x, std::int32_t largest, const GroupPlace& to) {
+  const VI top = hn::Set(kI, largest);
+  std::int32_t of_quad[32];
+  VI rest = hn::Zero(kI);
+  std::size_t quad = 8, ties = 0;
+  for (int v = 0; v < kOfGroup; ++v) {
+    VI m = magnitudes(x + v * kN);
+    m = hn::Max(m, hn::Shuffle2301(m));
+    m = hn::Max(m, hn::Shuffle1032(m));
+    rest = hn::Max(rest, hn::IfThenZeroElse(hn::Eq(m, top), m));
+    hn::StoreU(m, kI, of_quad + v * kN);
   }
-  return hn::GetLane(hn::SumOfLanes(kF, energy));
+  for (std::size_t q = 8; q-- > 0;) {
+    const bool is_top = of_quad[4 * q] == largest;
+    quad = is_top ? q : quad;
+    ties += is_top;
+  }
+  const std::int32_t next = ties > 1 ? largest : hn::GetLane(hn::MaxOfLanes(kI, rest));
+  const float half = float_of(largest) / 2, others = float_of(next);
+  put_finer(x, others > half ? others : half, quad, to);
 }
 
-// The largest magnitude's bits: they order as the magnitudes do, NaN above infinity.
-HWY_INLINE float magnitude32(const float* x) {
-  const hn::RebindToSigned<DF> d32;
-  auto largest = hn::Zero(d32);
-  for (std::size_t i = 0; i < 32; i += kN)
-    largest = hn::Max(largest, hn::BitCast(d32, hn::Abs(load_f32(x + i))));
-  const std::int32_t bits = hn::GetLane(hn::MaxOfLanes(d32, largest));
-  float magnitude;
-  __builtin_memcpy(&magnitude, &bits, sizeof magnitude);
-  return magnitude;
+// Nothing but zeros, or something that is not finite.
+void put_special(std::int32_t largest, const GroupPlace& to) {
+  const bool finite = float_of(largest) < __builtin_inff();
+  const RowNote note{finite ? 0.0f : __builtin_nanf(""), 0, 0, 0, {}, 0, 0};
+  __builtin_memset(to.codes, 0, 32);
+  __builtin_memcpy(to.note, &note, sizeof note);
 }
 
-// One group of one row, and its second part where it needs one.
-HWY_INLINE void quantise32(const float* x, std::byte* codes, std::byte* notes,
-                           std::size_t second_parts) {
-  const float largest = magnitude32(x);
-  const bool finite = largest < __builtin_inff();
-  RowNote note{finite ? 0.0f : __builtin_nanf(""), 0, 0, 0, 0};
-  if (finite && largest >= kQuantisedFloor) {
-    const VF inverse = hn::Set(kF, 127.0f / largest);
-    const auto scaled = [=](std::size_t i) { return hn::Mul(load_f32(x + i), inverse); };
-    note = round32(scaled, largest / 127.0f, codes);
-    if (energy32(x, inverse) < kFineEnough) {
-      note.finer = 1;
-      const auto left = [=](std::size_t i) {
-        const VF v = scaled(i);
-        return hn::Mul(hn::Sub(v, hn::Round(v)), hn::Set(kF, kFiner));
-      };
-      const RowNote second = round32(left, note.scale / kFiner, codes + second_parts);
-      __builtin_memcpy(notes + second_parts, &second, sizeof second);
+HWY_INLINE bool is_special(std::int32_t largest) {
+  return !(float_of(largest) >= kQuantisedFloor && float_of(largest) < __builtin_inff());
+}
+
+// What is known of kAtOnce groups once their lanes are folded.
+struct Folded {
+  alignas(16) std::int32_t largest[kAtOnce];  // bits
+  alignas(16) float inverse[kAtOnce], scale[kAtOnce];
+  alignas(16) std::int32_t first[kAtOnce], second[kAtOnce];  // sums of codes
+  alignas(16) std::int32_t energy[kAtOnce];                  // sums of their squares
+};
+
+// x: the groups, kGroups neighbours; where they are fewer than kAtOnce, some twice.
+template <std::size_t kGroups>
+HWY_INLINE void find_scales(const float* x, Folded& of) {
+  VI largest[kAtOnce];
+  for (std::size_t g = 0; g < kAtOnce; ++g) {
+    const float* group = x + 32 * (g % kGroups);
+    largest[g] = magnitudes(group);
+    for (int v = 1; v < kOfGroup; ++v) largest[g] = hn::Max(largest[g], magnitudes(group + v * kN));
+  }
+  fold_four<Largest>(largest[0], largest[1], largest[2], largest[3], of.largest);
+  const hn::CappedTag<float, 4> four;
+  const hn::RebindToSigned<decltype(four)> four_bits;
+  const auto top = hn::BitCast(four, hn::Load(four_bits, of.largest));
+  hn::Store(hn::Div(hn::Set(four, 127.0f), top), four, of.inverse);
+  hn::Store(hn::Div(top, hn::Set(four, 127.0f)), four, of.scale);
+}
+
+template <std::size_t kGroups>
+HWY_INLINE void round_groups(const float* x, std::byte* codes, std::size_t step, Folded& of) {
+  const hn::Rebind<std::int8_t, DF> d8;
+  VI sums[2][kAtOnce], energy[kAtOnce];
+  for (std::size_t g = 0; g < kAtOnce; ++g) {
+    auto* to = reinterpret_cast<std::int8_t*>(codes + step * (g % kGroups));
+    const VF inverse = hn::Set(kF, of.inverse[g]);
+    sums[0][g] = sums[1][g] = energy[g] = hn::Zero(kI);
+    for (int v = 0; v < kOfGroup; ++v) {
+      const VF scaled = hn::Mul(load_f32(x + 32 * (g % kGroups) + v * kN), inverse);
+      const VI rounded = hn::NearestInt(scaled);
+      sums[v / kOfHalf][g] = hn::Add(sums[v / kOfHalf][g], rounded);
+      energy[g] = hn::Add(energy[g], hn::Mul(rounded, rounded));
+      hn::StoreU(hn::DemoteTo(d8, rounded), d8, to + v * kN);
     }
-  } else {
-    __builtin_memset(codes, 0, 32);
   }
-  __builtin_memcpy(notes, &note, sizeof note);
+  fold_four<Sum>(sums[0][0], sums[0][1], sums[0][2], sums[0][3], of.first);
+  fold_four<Sum>(sums[1][0], sums[1][1], sums[1][2], sums[1][3], of.second);
+  fold_four<Sum>(energy[0], energy[1], energy[2], energy[3], of.energy);
 }
 
-constexpr std::size_t kGroupsAtOnce = 8;
+// kGroups neighbours of one row, at most kAtOnce; `step` bytes from one to the next.
+template <std::size_t kGroups>
+HWY_INLINE void quantise_groups(const float* x, GroupPlace to, std::size_t step) {
+  Folded of;
+  find_scales<kGroups>(x, of);
+  round_groups<kGroups>(x, to.codes, step, of);
+  for (std::size_t g = 0; g < kGroups; ++g, to = at(to, step)) {
+    if (HWY_UNLIKELY(is_special(of.largest[g]))) {
+      put_special(of.largest[g], to);
+    } else if (of.energy[g] < kFineEnough) {
+      quantise_finer(x + 32 * g, of.largest[g], to);
+    } else {
+      const std::int32_t first = -of.first[g], second = -of.second[g];
+      const RowNote note{of.scale[g], first + second, first, second, {}, 0, 0};
+      __builtin_memcpy(to.note, &note, sizeof note);
+    }
+  }
+}
 
+// Asks for what row i + 2 will read and for this row's share of the lines that its tile will
+// write next. Rows are far apart, and the hardware sees no stream in a KiB of each: without
+// this most of the time went by waiting for the cache of all cores.
+HWY_INLINE void ask_ahead(const QuantiseArgs& a, std::size_t i, std::size_t begin,
+                          const RowPlace& place) {
+  const std::size_t next = begin + kGroupsOfRow;
+  if (next > a.group_end) return;  // the last groups are few
+  const bool more = next + kGroupsOfRow <= a.group_end;
+  const std::size_t row = i + 2 < a.row_end ? i + 2 : i;
+  const float* x = a.x + row * a.k + 32 * (row == i && more ? next : begin);
+  for (std::size_t c = 0; c < 32 * kGroupsOfRow; c += 16) __builtin_prefetch(x + c);
+  constexpr std::size_t kShare = kGroupsOfRow * kQuantisedGroupBytes;
+  std::byte* share = a.dst + place.codes - 32 * place.row + next * place.step + kShare * place.row;
+  for (std::size_t b = 0; more && b < kShare; b += 64) __builtin_prefetch(share + b, 1);
+}
+
+// All rows of a few groups, then of the next: rows of a tile share cache lines.
 void quantise(const QuantiseArgs& a) {
-  const std::size_t second_parts = first_parts_bytes(a.m, a.k);
-  // All rows of a few groups, then of the next: rows of a tile share cache lines.
-  for (std::size_t first = a.group_begin; first < a.group_end; first += kGroupsAtOnce) {
-    const std::size_t end =
-        a.group_end - first < kGroupsAtOnce ? a.group_end : first + kGroupsAtOnce;
+  for (std::size_t begin = a.group_begin; begin < a.group_end; begin += kGroupsOfRow) {
+    const std::size_t left = a.group_end - begin;
+    const std::size_t n = left < kGroupsOfRow ? left : kGroupsOfRow;
     for (std::size_t i = a.row_begin; i < a.row_end; ++i) {
       const RowPlace place = place_of_row(a.m, i, a.k);
-      for (std::size_t g = first; g < end; ++g)
-        quantise32(a.x + i * a.k + 32 * g, a.dst + place.codes + g * place.step,
-                   a.dst + place.notes + g * place.step, second_parts);
+      ask_ahead(a, i, begin, place);
+      const float* x = a.x + i * a.k + 32 * begin;
+      std::byte* groups = a.dst + begin * place.step;
+      const GroupPlace to{groups + place.codes, groups + place.note, place.row};
+      std::size_t g = 0;
+      for (; g + kAtOnce <= n; g += kAtOnce)
+        quantise_groups<kAtOnce>(x + 32 * g, at(to, g * place.step), place.step);
+      for (; g < n; ++g) quantise_groups<1>(x + 32 * g, at(to, g * place.step), place.step);
     }
   }
 }
+#endif
 
 }  // namespace
 }  // namespace pc::simd::HWY_NAMESPACE

@@ -1,9 +1,11 @@
 // The reference for products from packed weights: integers in integers, the
 // rest in double.
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <tuple>
 #include <utility>
 
 #include "simd/packed.h"
@@ -13,63 +15,76 @@
 namespace pc::simd {
 namespace {
 
-float magnitude_of(const float* x) {
+// Of columns [begin, end); infinity where one is not finite.
+float magnitude_of(const float* x, std::size_t begin, std::size_t end) {
   float largest = 0.0f;
-  for (std::size_t i = 0; i < kPackGroup; ++i) {
+  for (std::size_t i = begin; i < end; ++i) {
     if (!std::isfinite(x[i])) return std::numeric_limits<float>::infinity();
     largest = std::fmax(largest, std::fabs(x[i]));
   }
   return largest;
 }
 
-void sum_codes(const std::int8_t* codes, RowNote& note) {
-  for (std::size_t i = 0; i < kPackGroup; ++i) (i < 16 ? note.first : note.second) -= codes[i];
-  note.sum = note.first + note.second;
-}
-
-struct Part {
+struct QuantisedGroup {
   std::int8_t codes[kPackGroup] = {};
   RowNote note{};
 };
 
-// The first part of a group and, where it is announced, the second.
-void quantise_group(const float* x, Part& first, Part& second) {
-  const float largest = magnitude_of(x);
-  if (!std::isfinite(largest)) first.note.scale = std::numeric_limits<float>::quiet_NaN();
-  if (!std::isfinite(largest) || largest < kQuantisedFloor) return;
-  first.note.scale = largest / 127.0f;
-  second.note.scale = first.note.scale / kFiner;
-  const float inverse = 127.0f / largest;
-  float energy = 0.0f;  // exact: integers below 2^24
+// All codes with one scale, `steps` being the magnitude of 127; the sum of their squares.
+int round_group(const float* x, float steps, int* codes) {
+  int energy = 0;
   for (std::size_t i = 0; i < kPackGroup; ++i) {
-    const float scaled = x[i] * inverse, rounded = std::nearbyint(scaled);
-    first.codes[i] = static_cast<std::int8_t>(rounded);
-    second.codes[i] = static_cast<std::int8_t>(std::nearbyint((scaled - rounded) * kFiner));
-    energy += rounded * rounded;
+    codes[i] = static_cast<int>(std::nearbyint(x[i] * (127.0f / steps)));
+    energy += codes[i] * codes[i];
   }
-  first.note.finer = energy < kFineEnough;
-  sum_codes(first.codes, first.note);
-  sum_codes(second.codes, second.note);
+  return energy;
 }
 
-void put_part(const Part& part, std::byte* codes, std::byte* note) {
-  std::memcpy(codes, part.codes, sizeof part.codes);
-  std::memcpy(note, &part.note, sizeof part.note);
+// The quad of the largest magnitude, and the magnitude of 127 if its codes go to 254.
+std::pair<std::size_t, float> finer_steps(const float* x, float largest) {
+  std::size_t quad = 0;
+  while (magnitude_of(x, 4 * quad, 4 * quad + 4) != largest) ++quad;
+  const float before = magnitude_of(x, 0, 4 * quad), after = magnitude_of(x, 4 * quad + 4, 32);
+  return {quad, std::fmax(largest / 2, std::fmax(before, after))};
+}
+
+bool quantise_group(const float* x, QuantisedGroup& group) {
+  const float largest = magnitude_of(x, 0, kPackGroup);
+  RowNote& note = group.note;
+  if (!std::isfinite(largest)) note.scale = std::numeric_limits<float>::quiet_NaN();
+  if (!std::isfinite(largest) || largest < kQuantisedFloor) return false;
+  int codes[kPackGroup];
+  float steps = largest;
+  const bool finer = round_group(x, steps, codes) < kFineEnough;
+  if (finer) {
+    std::size_t quad;
+    std::tie(quad, steps) = finer_steps(x, largest);
+    round_group(x, steps, codes);
+    note.quad = static_cast<std::uint16_t>(quad);
+  }
+  note.scale = steps / 127.0f;
+  for (std::size_t i = 0; i < kPackGroup; ++i) {
+    const int within = std::clamp(codes[i], -127, 127);
+    group.codes[i] = static_cast<std::int8_t>(within);
+    if (within != codes[i]) note.beyond[i % 4] = static_cast<std::int8_t>(codes[i] - within);
+    (i < 16 ? note.first : note.second) -= codes[i];
+  }
+  note.sum = note.first + note.second;
+  return finer;
 }
 
 }  // namespace
 
 void quantise_scalar(const QuantiseArgs& a) {
-  const std::size_t second_parts = first_parts_bytes(a.m, a.k);
   for (std::size_t i = a.row_begin; i < a.row_end; ++i) {
     const RowPlace place = place_of_row(a.m, i, a.k);
     for (std::size_t g = a.group_begin; g < a.group_end; ++g) {
-      std::byte* codes = a.dst + place.codes + g * place.step;
-      std::byte* note = a.dst + place.notes + g * place.step;
-      Part first, second;
-      quantise_group(a.x + i * a.k + g * kPackGroup, first, second);
-      put_part(first, codes, note);
-      if (first.note.finer) put_part(second, codes + second_parts, note + second_parts);
+      QuantisedGroup group;
+      const bool finer = quantise_group(a.x + i * a.k + g * kPackGroup, group);
+      std::byte* note = a.dst + place.note + g * place.step;
+      std::memcpy(a.dst + place.codes + g * place.step, group.codes, sizeof group.codes);
+      std::memcpy(note, &group.note, sizeof group.note);
+      if (finer) note_finer_row(note, place.row);
     }
   }
 }
@@ -77,15 +92,12 @@ void quantise_scalar(const QuantiseArgs& a) {
 float quantised_element(const std::byte* x, std::size_t m, std::size_t k, std::size_t row,
                         std::size_t col) {
   const RowPlace place = place_of_row(m, row, k);
-  const std::size_t group = col / kPackGroup * place.step;
-  const auto part = [&](std::size_t at) {
-    RowNote note;
-    std::memcpy(&note, x + at + place.notes + group, sizeof note);
-    const auto code = static_cast<std::int8_t>(x[at + place.codes + group + col % kPackGroup]);
-    return std::pair(note.scale * static_cast<float>(code), note.finer);
-  };
-  const auto [first, finer] = part(0);
-  return finer ? first + part(first_parts_bytes(m, k)).first : first;
+  const std::size_t group = col / kPackGroup * place.step, in_group = col % kPackGroup;
+  RowNote note;
+  std::memcpy(&note, x + place.note + group, sizeof note);
+  int code = static_cast<std::int8_t>(x[place.codes + group + in_group]);
+  if (in_group / 4 == note.quad) code += note.beyond[in_group % 4];
+  return note.scale * static_cast<float>(code);
 }
 
 void matmul_packed_scalar(const PackedMatmulArgs& a) {

@@ -8,7 +8,7 @@
 Each engine is a process of its own with as many threads as it may use, and they take turns: A, B,
 C, A, B, C, ...; llama.cpp (PyPI's llama-cpp-python, built for this machine) in several settings,
 flash attention on and off among them, and the fastest of a row is the mark. Files come from
-bench/make_random_gguf.py: speed does not depend on what weights say. The ratio of medians first,
+bench/make_gguf.py: speed does not depend on what weights say. The ratio of medians first,
 then its range; the floor is bench/floors.py's, measured in this run.
 
   short

@@ -2,7 +2,7 @@
 """Asks the city guide about held-out worlds through the runtime itself: the C API.
 
     python3 models/city-guide/measure.py [--library build/runtime/libpromptcache.so] [--count 500]
-                                          [--kv-type bf16]
+                                          [--kv-type bf16] [--model FILE.gguf --cache-dir FOLDER]
 
 Each world's pages become modules of a schema; one question about them is answered
 greedily three times: by full prefill, with the pages as modules that have seen the
@@ -65,11 +65,16 @@ class Stats(c.Structure):  # the beginning of pc_session_stats
 class Runtime:
     """The few calls of promptcache.h that a measurement needs."""
 
-    def __init__(self, library: Path, model: Path, kv_type: str) -> None:
+    def __init__(self, library: Path, model: Path, kv_type: str, cache_dir: Path | None = None) -> None:
+        """Without a cache_dir nothing is written, and quantised weights are used unpacked."""
         self.lib = c.CDLL(str(library))
         self.error = Error()
         options = EngineOptions(struct_size=c.sizeof(EngineOptions), model_path=str(model).encode(),
-                                cache_mode=CACHE_OFF, kv_type=KV_TYPES[kv_type])
+                                kv_type=KV_TYPES[kv_type])
+        if cache_dir:
+            options.cache_dir = str(cache_dir).encode()
+        else:
+            options.cache_mode = CACHE_OFF
         self.engine = c.c_void_p()
         self.call("pc_engine_open", c.byref(options), c.byref(self.engine))
 
@@ -145,11 +150,12 @@ def measure(runtime: Runtime, shape: Shape, count: int) -> list[tuple[str, int, 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--library", type=Path, default=HERE.parents[1] / "build/runtime/libpromptcache.so")
-    parser.add_argument("--model", type=Path, default=HERE, help="the checkpoint's folder")
+    parser.add_argument("--model", type=Path, default=HERE, help="the checkpoint's folder, or a GGUF file of it")
     parser.add_argument("--kv-type", choices=KV_TYPES, default="bf16", help="of the attention states")
+    parser.add_argument("--cache-dir", type=Path, help="for modules and packed weights; default: none is kept")
     parser.add_argument("--count", type=int, default=500, help="worlds a line of the table")
     args = parser.parse_args()
-    runtime = Runtime(args.library, args.model, args.kv_type)
+    runtime = Runtime(args.library, args.model, args.kv_type, args.cache_dir)
     print("| context | way | right | 95 % interval | like full prefill | cached tokens | n |\n|---|---|---|---|---|---|---|")
     for name, shape in SHAPES.items():
         for way, right, same, cached in measure(runtime, shape, args.count):

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Turns a checkpoint of make_random_checkpoint.py into GGUF files.
+"""Turns a checkpoint of make_random_checkpoint.py, or the demo model, into GGUF files.
 
-    python bench/make_random_gguf.py CHECKPOINT OUT [--types BF16 Q8_0 Q4_K_M Q4_0]
+    python bench/make_gguf.py CHECKPOINT OUT [--types Q8_0 Q4_K_M Q4_0]
 
-Writes OUT/model-TYPE.gguf for each type. Needs numpy, sentencepiece and PyPI's
-gguf; every type but BF16 is made by llama.cpp's own quantiser out of PyPI's
-llama-cpp-python, so that the files are what people download, but for their
-values. The checkpoint is of the Llama shape in BF16 and has a tokenizer.model.
+Writes OUT/model-TYPE.gguf for the checkpoint's own type and for each of --types. Needs
+numpy, sentencepiece and PyPI's gguf; the others are made by llama.cpp's own quantiser
+out of PyPI's llama-cpp-python, so that the files are what people download, but for
+their values. The checkpoint is of the Llama shape in BF16 or F16 and has a
+tokenizer.model.
 """
 
 import argparse
@@ -20,7 +21,7 @@ import sentencepiece
 
 
 def read_safetensors(path):
-    """name -> array of u16 (bf16 as stored), mapped."""
+    """name, "BF16" or "F16", array of u16 as stored, mapped."""
     with open(path, "rb") as file:
         size = struct.unpack("<Q", file.read(8))[0]
         header = json.loads(file.read(size))
@@ -28,9 +29,10 @@ def read_safetensors(path):
     for name, entry in header.items():
         if name == "__metadata__":
             continue
-        assert entry["dtype"] == "BF16", f"{name} is {entry['dtype']}; this script turns BF16"
+        kind = entry["dtype"]
+        assert kind in ("BF16", "F16"), f"{name} is {kind}; this script turns BF16 and F16"
         begin, end = entry["data_offsets"]
-        yield name, data[begin:end].view(np.uint16).reshape(entry["shape"])
+        yield name, kind, data[begin:end].view(np.uint16).reshape(entry["shape"])
 
 
 PARTS = {"input_layernorm": "attn_norm", "self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k",
@@ -55,22 +57,26 @@ def interleave(rows, heads):
     return halves.swapaxes(1, 2).reshape(rows.shape)
 
 
+def widened(values, kind):
+    if kind == "F16":
+        return values.view(np.float16).astype(np.float32)
+    return (values.astype(np.uint32) << 16).view(np.float32)
+
+
 def add_tensors(writer, folder, config):
-    for name, values in read_safetensors(folder / "model.safetensors"):
+    for name, kind, values in read_safetensors(folder / "model.safetensors"):
         if "q_proj" in name:
             values = interleave(values, config["num_attention_heads"])
         elif "k_proj" in name:
             values = interleave(values, config["num_key_value_heads"])
         if values.ndim == 1:  # norms are f32 in this format
-            widened = (values.astype(np.uint32) << 16).view(np.float32)
-            writer.add_tensor(gguf_name(name), widened)
+            writer.add_tensor(gguf_name(name), widened(values, kind))
         else:
             writer.add_tensor(gguf_name(name), np.ascontiguousarray(values).view(np.uint8),
-                              raw_dtype=gguf.GGMLQuantizationType.BF16)
+                              raw_dtype=gguf.GGMLQuantizationType[kind])
 
 
 def add_metadata(writer, config):
-    writer.add_name("random weights")
     writer.add_context_length(config["max_position_embeddings"])
     writer.add_embedding_length(config["hidden_size"])
     writer.add_block_count(config["num_hidden_layers"])
@@ -78,13 +84,17 @@ def add_metadata(writer, config):
     writer.add_head_count(config["num_attention_heads"])
     writer.add_head_count_kv(config["num_key_value_heads"])
     writer.add_rope_dimension_count(config["head_dim"])
-    writer.add_rope_freq_base(config["rope_theta"])
+    writer.add_rope_freq_base(config.get("rope_parameters", config)["rope_theta"])
+    writer.add_key_length(config["head_dim"])
+    writer.add_value_length(config["head_dim"])
     writer.add_layer_norm_rms_eps(config["rms_norm_eps"])
     writer.add_vocab_size(config["vocab_size"])
 
 
-def add_tokenizer(writer, path):
-    model = sentencepiece.SentencePieceProcessor(model_file=str(path))
+def add_tokenizer(writer, folder):
+    model = sentencepiece.SentencePieceProcessor(model_file=str(folder / "tokenizer.model"))
+    path = folder / "tokenizer_config.json"
+    config = json.loads(path.read_text()) if path.exists() else {}
     kind = gguf.TokenType
     types = [kind.UNKNOWN if model.IsUnknown(i) else kind.CONTROL if model.IsControl(i)
              else kind.BYTE if model.IsByte(i) else kind.NORMAL for i in range(len(model))]
@@ -94,16 +104,18 @@ def add_tokenizer(writer, path):
     writer.add_token_scores([model.GetScore(i) for i in range(len(model))])
     writer.add_token_types(types)
     writer.add_bos_token_id(model.bos_id())
-    writer.add_eos_token_id(model.eos_id())
+    writer.add_eos_token_id(model.piece_to_id(config["eos_token"]) if config else model.eos_id())
     writer.add_unk_token_id(model.unk_id())
     writer.add_add_bos_token(True)
+    writer.add_add_space_prefix(config.get("add_prefix_space", True))
+    if "chat_template" in config:
+        writer.add_chat_template(config["chat_template"])
 
 
-def write_bf16(folder, out):
-    config = json.loads((folder / "config.json").read_text())
+def write_unchanged(folder, config, out):
     writer = gguf.GGUFWriter(out, "llama")
     add_metadata(writer, config)
-    add_tokenizer(writer, folder / "tokenizer.model")
+    add_tokenizer(writer, folder)
     add_tensors(writer, folder, config)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
@@ -123,13 +135,15 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("checkpoint", type=pathlib.Path)
     parser.add_argument("out", type=pathlib.Path)
-    parser.add_argument("--types", nargs="+", default=["BF16", "Q8_0", "Q4_K_M", "Q4_0"])
+    parser.add_argument("--types", nargs="+", default=["Q8_0", "Q4_K_M", "Q4_0"])
     a = parser.parse_args()
     a.out.mkdir(parents=True, exist_ok=True)
-    source = a.out / "model-BF16.gguf"
-    write_bf16(a.checkpoint, source)
+    config = json.loads((a.checkpoint / "config.json").read_text())
+    own = {"bfloat16": "BF16", "float16": "F16"}[config.get("dtype") or config["torch_dtype"]]
+    source = a.out / f"model-{own}.gguf"
+    write_unchanged(a.checkpoint, config, source)
     for kind in a.types:
-        if kind != "BF16":
+        if kind != own:
             quantise(source, a.out / f"model-{kind}.gguf", kind)
     for path in sorted(a.out.glob("model-*.gguf")):
         print(f"{path}: {path.stat().st_size / 1e9:.2f} GB")
