@@ -33,7 +33,8 @@ SHAPES = {
     "8 pages of 5 facts": Shape(8, 5, 1),
 }
 SEED = 1 << 42  # beyond the seeds of training and of evaluate.py
-DONE, CACHE_OFF = 100, 2  # pc_status, pc_cache_mode
+DONE = 100  # pc_status
+CACHE_READ_WRITE, CACHE_READ_ONLY, CACHE_OFF = 0, 1, 2  # pc_cache_mode
 KV_TYPES = {"f32": 1, "bf16": 2, "q8": 3}  # pc_kv_type
 
 
@@ -66,16 +67,18 @@ class Runtime:
     """The few calls of promptcache.h that a measurement needs."""
 
     def __init__(self, library: Path, model: Path, kv_type: str, cache_dir: Path | None = None) -> None:
-        """Without a cache_dir nothing is written, and quantised weights are used unpacked."""
+        """Without a cache_dir quantised weights are used unpacked; modules stay in memory."""
         self.lib = c.CDLL(str(library))
         self.error = Error()
         options = EngineOptions(struct_size=c.sizeof(EngineOptions), model_path=str(model).encode(),
                                 kv_type=KV_TYPES[kv_type])
-        if cache_dir:
-            options.cache_dir = str(cache_dir).encode()
-        else:
-            options.cache_mode = CACHE_OFF
         self.engine = c.c_void_p()
+        options.cache_mode = CACHE_OFF
+        if cache_dir:
+            options.cache_dir, options.cache_mode = str(cache_dir).encode(), CACHE_READ_WRITE
+            self.call("pc_engine_open", c.byref(options), c.byref(self.engine))
+            self.lib.pc_engine_close(self.engine)
+            options.cache_mode = CACHE_READ_ONLY  # the packed weights are there now
         self.call("pc_engine_open", c.byref(options), c.byref(self.engine))
 
     def call(self, name: str, *arguments: object, also: tuple[int, ...] = ()) -> int:
@@ -152,7 +155,7 @@ def main() -> None:
     parser.add_argument("--library", type=Path, default=HERE.parents[1] / "build/runtime/libpromptcache.so")
     parser.add_argument("--model", type=Path, default=HERE, help="the checkpoint's folder, or a GGUF file of it")
     parser.add_argument("--kv-type", choices=KV_TYPES, default="bf16", help="of the attention states")
-    parser.add_argument("--cache-dir", type=Path, help="for modules and packed weights; default: none is kept")
+    parser.add_argument("--cache-dir", type=Path, help="for packed weights; default: they are used unpacked")
     parser.add_argument("--count", type=int, default=500, help="worlds a line of the table")
     args = parser.parse_args()
     runtime = Runtime(args.library, args.model, args.kv_type, args.cache_dir)
