@@ -6,7 +6,10 @@
 // each 32 columns the codes are widened to bytes once, then multiplied with
 // each row's; the integer sums begin at -zero * (sum of the row's codes), so
 // that a zero costs nothing, and are scaled once. Integers are exact: a dot
-// product of 32 columns is at most 32 * 255 * 127.
+// product of 32 columns, and of a quad again, is at most 36 * 255 * 127.
+//
+// Second codes of a row (simd/quantised_rows.h) are one more dot product, of one quad: Isa's
+// dot<kBits, 1>, which gets the quad's vector of codes as they were widened.
 //
 // Where instructions multiply two rows of x at once, Isa says how in pair_columns
 // (its own order of the codes in a group's vectors) and dot_pair.
