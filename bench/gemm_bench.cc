@@ -1,7 +1,7 @@
 // How fast are matrix products with each weight type, and how far is that from the floor?
 //
 //   gemm_bench [--shape KxN] [--rows 1,8,64,512] [--types Q4_0,...] [--isa a,b]
-//              [--threads 0] [--repeat 7] [--json]
+//              [--threads 0] [--repeat 7] [--gated] [--json]
 //
 // For each type and number of rows: y = x W^T as runtime/gemm.h does it, packed
 // where the kernels multiply packed weights, over as many matrices as fill
@@ -9,13 +9,17 @@
 // instruction sets (--isa, values of PC_ISA) runs alternate. The floor is the
 // larger of bytes over bandwidth and operations over peak, of the multiplier that
 // the type's path uses (8-bit integers, bf16 or f32), measured in this run.
+// x is uniform, or with --gated what a feed-forward layer's last matrix gets,
+// silu(normal) * normal, where outliers rule half of the groups of 32.
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -39,7 +43,7 @@ struct Arguments {
   std::vector<Type> types{Type::kQ4_0, Type::kQ4_K, Type::kQ6_K, Type::kQ8_0, Type::kBf16};
   std::vector<const simd::Kernels*> tables;
   std::uint32_t threads = 0, repeat = 7;
-  bool json = false;
+  bool json = false, gated = false;
 };
 
 [[noreturn]] void die(const std::string& message) {
@@ -76,6 +80,10 @@ Arguments parse(int argc, char** argv) {
     const std::string arg = argv[i];
     if (arg == "--json") {
       a.json = true;
+      continue;
+    }
+    if (arg == "--gated") {
+      a.gated = true;
       continue;
     }
     if (i + 1 == argc) die(arg + " wants a value, or is unknown");
@@ -134,6 +142,23 @@ struct Weights {
   }
 };
 
+void fill(std::span<float> x, bool gated) {
+  std::uint32_t state = 1;
+  const auto uniform = [&] {
+    state = state * 1664525u + 1013904223u;
+    return static_cast<float>(state >> 8) * 0x1p-23f - 1.0f;
+  };
+  const auto normal = [&] {  // six terms of variance 1/3
+    float sum = 0.0f;
+    for (int term = 0; term < 6; ++term) sum += uniform();
+    return sum * 0.70710678f;
+  };
+  for (float& v : x) {
+    const float gate = gated ? normal() : 0.0f;
+    v = gated ? gate / (1.0f + std::exp(-gate)) * normal() : uniform();
+  }
+}
+
 struct Series {
   std::vector<double> values;
   double quantile(double q) const {
@@ -149,8 +174,7 @@ std::vector<Series> measure(const Arguments& a, const Weights& weights, std::uin
   const std::uint32_t threads = Parallel(a.threads).n_threads();
   const std::uint32_t room = (m + kGemmRowGranule - 1) / kGemmRowGranule * kGemmRowGranule;
   AlignedBuffer<float> x(std::size_t{room} * a.k), y(std::size_t{room} * a.n);
-  for (std::size_t i = 0; i < x.size(); ++i)
-    x.data()[i] = static_cast<float>(i * 2654435761u % 1999) / 1000.0f - 1.0f;
+  fill(x.span(), a.gated);
   std::vector<std::unique_ptr<Gemm>> gemms;
   for (const simd::Kernels* table : a.tables)
     gemms.push_back(std::make_unique<Gemm>(*table, Parallel(a.threads), room, a.k, &packed));

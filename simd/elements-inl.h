@@ -73,7 +73,7 @@ struct Bf16 {
 };
 
 // All lanes of each of four vectors folded into one, by an operation that is associative
-// and commutative to the last bit.
+// and commutative to the last bit. folded: [4], of a, b, c and d.
 #if HWY_TARGET != HWY_SCALAR
 template <class Op, class V, class T>
 HWY_INLINE void fold_four(V a, V b, V c, V d, T* folded) {

@@ -167,9 +167,9 @@ HWY_INLINE void quantise_groups(const float* x, GroupPlace to, std::size_t step)
   }
 }
 
-// Asks for what row i + 2 will read and for this row's share of the lines that its tile will
-// write next. Rows are far apart, and the hardware sees no stream in a KiB of each: without
-// this most of the time went by waiting for the cache of all cores.
+// Asks for what row i + 2 will read, or the last rows next, and for this row's share of the lines
+// that its tile will write next. Rows are far apart, and the hardware sees no stream in a KiB of
+// each: without this most of the time went by waiting for the cache of all cores.
 HWY_INLINE void ask_ahead(const QuantiseArgs& a, std::size_t i, std::size_t begin,
                           const RowPlace& place) {
   const std::size_t next = begin + kGroupsOfRow;
@@ -178,9 +178,10 @@ HWY_INLINE void ask_ahead(const QuantiseArgs& a, std::size_t i, std::size_t begi
   const std::size_t row = i + 2 < a.row_end ? i + 2 : i;
   const float* x = a.x + row * a.k + 32 * (row == i && more ? next : begin);
   for (std::size_t c = 0; c < 32 * kGroupsOfRow; c += 16) __builtin_prefetch(x + c);
+  if (!more) return;
   constexpr std::size_t kShare = kGroupsOfRow * kQuantisedGroupBytes;
   std::byte* share = a.dst + place.codes - 32 * place.row + next * place.step + kShare * place.row;
-  for (std::size_t b = 0; more && b < kShare; b += 64) __builtin_prefetch(share + b, 1);
+  for (std::size_t b = 0; b < kShare; b += 64) __builtin_prefetch(share + b, 1);
 }
 
 // All rows of a few groups, then of the next: rows of a tile share cache lines.
