@@ -4,6 +4,7 @@
 
 #include "runtime/gguf.h"
 #include "runtime/tokenizer.h"
+#include "tests/support/cpu_seconds.h"
 #include "tests/support/small_vocabulary.h"
 
 using namespace pc;

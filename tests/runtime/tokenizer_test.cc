@@ -1,12 +1,8 @@
 // The rules that all kinds of tokenizers share, bad files, and hostile texts.
 #include "runtime/tokenizer.h"
 
-#include <pthread.h>
-#include <time.h>
-
 #include <algorithm>
 #include <catch2/catch.hpp>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -16,6 +12,7 @@
 #include "runtime/sentencepiece_model.h"
 #include "runtime/sentencepiece_tokenizer.h"
 #include "runtime/sentencepiece_writer.h"
+#include "tests/support/cpu_seconds.h"
 #include "tests/support/fixture.h"
 #include "tests/support/random.h"
 #include "tests/support/temp_folder.h"
@@ -52,22 +49,6 @@ Tokens operator+(Tokens a, const Tokens& b) {
 }
 
 // Runs on a thread with a stack of 256 KiB.
-void on_small_stack(std::function<void()> work) {
-  pthread_attr_t attributes;
-  pthread_attr_init(&attributes);
-  pthread_attr_setstacksize(&attributes, 256 << 10);
-  pthread_t thread;
-  REQUIRE(pthread_create(
-              &thread, &attributes,
-              [](void* argument) -> void* {
-                (*static_cast<std::function<void()>*>(argument))();
-                return nullptr;
-              },
-              &work) == 0);
-  pthread_join(thread, nullptr);
-  pthread_attr_destroy(&attributes);
-}
-
 // Four letters, one merge, the usual alphabet of a byte-level model not needed.
 const std::string kSmall = R"({"model":{"type":"BPE","vocab":{"a":0,"b":1,"c":2,"ab":3," ":4},
     "merges":["a b"]},"added_tokens":[{"id":5,"content":"<x>","special":true},
@@ -239,13 +220,7 @@ TEST_CASE("a long text of anything is encoded in linear time on a small stack") 
     std::string text;
     while (text.size() < bytes) text += unit;
     bool ok = false;
-    double seconds = 0;
-    on_small_stack([&] {
-      ok = tokenizer.encode(text).ok();
-      timespec spent;  // of this thread: the machine may be busy
-      clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);
-      seconds = static_cast<double>(spent.tv_sec) + static_cast<double>(spent.tv_nsec) * 1e-9;
-    });
+    const double seconds = test::seconds_on_small_stack([&] { ok = tokenizer.encode(text).ok(); });
     CHECK(ok);
     return seconds;
   };

@@ -1,8 +1,5 @@
-// Small GGUF vocabularies in memory, and the time that work takes on a small stack.
+// Small GGUF vocabularies in memory.
 #pragma once
-
-#include <pthread.h>
-#include <time.h>
 
 #include <catch2/catch.hpp>
 #include <functional>
@@ -73,33 +70,6 @@ inline Small small_llama() {
   small.types = {2, 3, 3, 1, 1, 1, 1, 1, 1, 3};
   small.scores = {0, 0, 0, -9, -9, -1, -9, -2, -9, 0};
   return small;
-}
-
-// Processor seconds of the work, on a thread with a stack of 256 KiB.
-inline double seconds_on_small_stack(std::function<void()> work) {
-  struct Job {
-    std::function<void()> work;
-    double seconds = 0;
-  } job{std::move(work)};
-  pthread_attr_t attributes;
-  pthread_attr_init(&attributes);
-  pthread_attr_setstacksize(&attributes, 256 << 10);
-  pthread_t thread;
-  REQUIRE(pthread_create(
-              &thread, &attributes,
-              [](void* argument) -> void* {
-                auto* j = static_cast<Job*>(argument);
-                j->work();
-                timespec spent;  // of this thread: the machine may be busy
-                clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);
-                j->seconds =
-                    static_cast<double>(spent.tv_sec) + static_cast<double>(spent.tv_nsec) * 1e-9;
-                return nullptr;
-              },
-              &job) == 0);
-  pthread_join(thread, nullptr);
-  pthread_attr_destroy(&attributes);
-  return job.seconds;
 }
 
 inline std::string repeated(const std::string& unit, std::size_t bytes) {
