@@ -186,7 +186,7 @@ std::vector<Series> measure(const Arguments& a, const Weights& weights, std::uin
     for (std::size_t i = 0; i < gemms.size(); ++i) {
       const double start = now_seconds(threads);
       for (std::size_t t = 0; t < count; ++t) {
-        const Status done = gemms[i]->linear(x.data(), m, weights.tensors[t], false, y.data());
+        const Status done = gemms[i]->linear({x.data(), m}, weights.tensors[t], false, y.data());
         if (!done.ok()) die(done.error().message);
       }
       const double us = 1e6 * (now_seconds(threads) - start) / static_cast<double>(count);

@@ -14,8 +14,9 @@ For each GGUF file, in fresh processes that alternate between the two:
            sampling; llama.cpp: start, its state file read back, computing
   memory   the process's largest resident set then; mapped weights count in it
 
-The page cache is warm; with --cold the model's file, and what either keeps, are driven out of it
-before each process. Medians, and the range; llama.cpp's best setting of flash attention and of
+The files are in memory: this program holds them mapped, since a virtual machine may drive what
+nobody maps out of its page cache within seconds. With --cold the model's file, and what either
+keeps, are driven out before each process. Medians, and the range; llama.cpp's best setting of flash attention and of
 rearranging its weights (which slows its start and speeds its computing) is the mark of each
 column. llama.cpp is PyPI's llama-cpp-python, built for this machine, with as many threads as the
 process may use.
@@ -23,8 +24,8 @@ process may use.
 
 import argparse
 import json
+import mmap
 import os
-import resource
 import statistics
 import subprocess
 import sys
@@ -62,11 +63,29 @@ def run_peer(o):
     return [ready - engine.library_loaded, time.perf_counter() - engine.library_loaded]
 
 
+def kept_files(file, folder):
+    """The model's file, and what either program keeps of it."""
+    return [path for path in (Path(file), *Path(folder).rglob("*"))
+            if path.is_file() and path.stat().st_size]
+
+
+def hold(path):
+    """A mapping of the whole file; while it lives, the file is in memory."""
+    with open(path, "rb") as opened:
+        return mmap.mmap(opened.fileno(), 0, mmap.MAP_SHARED | mmap.MAP_POPULATE, mmap.PROT_READ)
+
+
 def evict(path):
     fd = os.open(path, os.O_RDONLY)
     os.fdatasync(fd)
     os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
     os.close(fd)
+
+
+def peak_mib():
+    """Largest resident set of this program; getrusage's is never below that of what started it."""
+    status = Path("/proc/self/status").read_text()
+    return int(status.split("VmHWM:")[1].split()[0]) / 1024
 
 
 def child(options, **more):
@@ -95,14 +114,16 @@ def measure(file, a, folder):
         if not os.path.exists(state) and not child(options, **variants[name], save=True):
             del variants[name]
     runs = {name: [] for name in variants}
-    for turn in range(a.repeat + 1):  # the first warms the page cache
+    held = [] if a.cold else [hold(path) for path in kept_files(file, folder)]
+    for turn in range(a.repeat + 1):  # the first warms up
         for name, more in variants.items():
-            for path in [file, *Path(folder).rglob("*")] if a.cold else []:
-                if path.is_file():
-                    evict(path)
+            for path in kept_files(file, folder) if a.cold else []:
+                evict(path)
             result = child(options, **more) or sys.exit(1)
             if turn > 0:
                 runs[name].append(result)
+    for mapping in held:
+        mapping.close()
     return {"file": Path(file).name, "bytes": Path(file).stat().st_size, "first_start_s": first[0],
             "cached": a.cached, "new": a.new,
             "runs": {name: [list(column) for column in zip(*rows)] for name, rows in runs.items()}}
@@ -160,8 +181,7 @@ def main():
     if a.child:
         options = json.loads(a.child)
         seconds = run_peer(options) if options["peer"] else run_ours(options)
-        peak_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        print(json.dumps([*seconds, peak_mib]))
+        print(json.dumps([*seconds, peak_mib()]))
         return
     if not has_peer():
         print(NO_PEER, file=sys.stderr)

@@ -142,6 +142,11 @@ struct Gemm::OneDnn {
 #endif
   }
 
+  // Weights that it multiplies as they lie.
+  bool takes(simd::Type type) const {
+    return type == simd::Type::kF32 || (type == simd::Type::kBf16 && multiplies_bf16);
+  }
+
   const dnnl::matmul& primitive(const Key& key) {
     if (const auto found = primitives.find(key); found != primitives.end()) return found->second;
     const Descs d(key);
@@ -173,19 +178,18 @@ std::unique_ptr<Gemm::OneDnn> Gemm::make_onednn(std::uint32_t max_rows, std::uin
 }
 
 bool Gemm::many_rows(std::uint32_t m, const pc_tensor& w) const {
-  const bool bf16 = onednn_->multiplies_bf16 && type_of(w) == simd::Type::kBf16;
-  const bool in_place = bf16 || type_of(w) == simd::Type::kF32;
-  return m > kSmallRows && (in_place || (m >= kWidenedRows && onednn_->widening_pays));
+  return m > kSmallRows &&
+         (onednn_->takes(type_of(w)) || (m >= kWidenedRows && onednn_->widening_pays));
 }
 
-Status Gemm::widened(const float* x, std::uint32_t m, const pc_tensor& w, bool accumulate,
-                     float* y) {
-  const bool bf16 = onednn_->multiplies_bf16 && type_of(w) == simd::Type::kBf16;
-  const bool in_place = bf16 || type_of(w) == simd::Type::kF32;
-  const auto rows = static_cast<std::uint32_t>(align_up(m, kGemmRowGranule));
-  const void* input = x;
+Status Gemm::widened(Input& x, const pc_tensor& w, bool accumulate, float* y) {
+  make_rows(x);
+  const bool in_place = onednn_->takes(type_of(w));
+  const bool bf16 = in_place && type_of(w) == simd::Type::kBf16;
+  const auto rows = static_cast<std::uint32_t>(align_up(x.m, kGemmRowGranule));
+  const void* input = x.x;
   if (bf16) {
-    kernels_->to_bf16(x, std::size_t{m} * w.cols, onednn_->x_bf16.data());
+    kernels_->to_bf16(x.x, std::size_t{x.m} * w.cols, onednn_->x_bf16.data());
     input = onednn_->x_bf16.data();
   }
   const std::uint32_t step = in_place ? w.rows : OneDnn::kPanelRows;
@@ -239,7 +243,7 @@ bool Gemm::many_rows(std::uint32_t, const pc_tensor&) const {
   return false;
 }
 
-Status Gemm::widened(const float*, std::uint32_t, const pc_tensor&, bool, float*) {
+Status Gemm::widened(Input&, const pc_tensor&, bool, float*) {
   return error(Code::kInternal, "a product for oneDNN without oneDNN");
 }
 
@@ -262,14 +266,12 @@ Gemm::Gemm(const simd::Kernels& kernels, Parallel parallel, std::uint32_t max_ro
 Gemm::~Gemm() = default;
 Gemm::Gemm(Gemm&&) noexcept = default;
 
-Status Gemm::linear(const float* x, std::uint32_t m, const pc_tensor& w, bool accumulate,
-                    float* y) {
+Status Gemm::linear(const Input& x, const pc_tensor& w, bool accumulate, float* y) {
   const Product one{&w, y};
-  return linear(x, m, {&one, 1}, accumulate);
+  return linear(x, {&one, 1}, accumulate);
 }
 
-Status Gemm::linear(const float* x, std::uint32_t m, std::span<const Product> products,
-                    bool accumulate) {
+Status Gemm::linear(Input x, std::span<const Product> products, bool accumulate) {
   const std::uint32_t wanted = kTasksPerThread * parallel_.n_threads();
   Tasks tiled, packed, stored;
   for (const Product& product : products) {
@@ -277,78 +279,87 @@ Status Gemm::linear(const float* x, std::uint32_t m, std::span<const Product> pr
     const auto* data = static_cast<const std::byte*>(w.data);
     const std::byte* panels = packed_ ? packed_->find(w.data) : nullptr;
     const std::uint32_t n = (w.rows + simd::kPanelRows - 1) / simd::kPanelRows;
-    if (kernels_->amx && m >= simd::kAmxFewestRows && (panels || type_of(w) == simd::Type::kBf16)) {
+    if (kernels_->amx && x.m >= simd::kAmxFewestRows &&
+        (panels || type_of(w) == simd::Type::kBf16)) {
       tiled.add(product, panels ? panels : data, n,
                 std::clamp<std::uint32_t>(n / wanted, 1, simd::kAmxPanels));
     } else if (panels) {
       packed.add(product, panels, n, std::max(n / wanted, 1u));
-    } else if (!many_rows(m, w)) {
+    } else if (!many_rows(x.m, w)) {
       stored.add(product, data, w.rows, std::max(w.rows / wanted, kRowsPerTask));
     } else {
-      PC_CHECK_OK(widened(x, m, w, accumulate, product.y));
+      PC_CHECK_OK(widened(x, w, accumulate, product.y));
     }
   }
   const std::uint32_t k = products[0].w->cols;
-  if (!tiled.empty()) multiply_tiled(x, m, k, tiled, accumulate);
-  if (!packed.empty()) multiply_packed(x, m, k, packed, accumulate);
-  if (!stored.empty()) multiply_stored(x, m, k, stored, accumulate);
+  if (!tiled.empty()) multiply_tiled(x, k, tiled, accumulate);
+  if (!packed.empty()) multiply_packed(x, k, packed, accumulate);
+  if (!stored.empty()) multiply_stored(x, k, stored, accumulate);
   return ok();
 }
 
-// Tasks are tiles of rows where there are enough of them, which the thread that
-// wrote a row may find in its cache; else runs of columns.
-void Gemm::quantise(const float* x, std::uint32_t m, std::uint32_t k) {
+void Gemm::make_rows(Input& x) const {
+  if (x.make_row) parallel_.for_each(x.m, [&](std::uint32_t i, std::uint32_t) { x.make_row(i); });
+  x.make_row = {};
+}
+
+// Tasks are tiles of rows where there are enough of them, made and rounded by one
+// thread; else runs of columns.
+void Gemm::quantise(Input& x, std::uint32_t k) {
   constexpr std::uint32_t kTile = simd::kMaxTileRows;
   const std::uint32_t n = k / simd::kPackGroup;
-  if (m >= 2 * kTile * parallel_.n_threads()) {
-    parallel_.for_each((m - 1) / kTile + 1, [&](std::uint32_t task, std::uint32_t) {
-      const std::uint32_t first = task * kTile;
-      kernels_->quantise({x, x_int8_.data(), m, k, first, std::min(first + kTile, m), 0, n});
+  if (x.m >= 2 * kTile * parallel_.n_threads()) {
+    parallel_.for_each((x.m - 1) / kTile + 1, [&](std::uint32_t task, std::uint32_t) {
+      const std::uint32_t first = task * kTile, end = std::min(first + kTile, x.m);
+      for (std::uint32_t i = first; x.make_row && i < end; ++i) x.make_row(i);
+      kernels_->quantise({x.x, x_int8_.data(), x.m, k, first, end, 0, n});
     });
+    x.make_row = {};
     return;
   }
-  const std::uint32_t each = std::clamp(kGroupsPerTask / m, 4u, n);
+  make_rows(x);
+  const std::uint32_t each = std::clamp(kGroupsPerTask / x.m, 4u, n);
   parallel_.for_each((n - 1) / each + 1, [&](std::uint32_t task, std::uint32_t) {
     const std::uint32_t first = task * each;
-    kernels_->quantise({x, x_int8_.data(), m, k, 0, m, first, std::min(first + each, n)});
+    kernels_->quantise({x.x, x_int8_.data(), x.m, k, 0, x.m, first, std::min(first + each, n)});
   });
 }
 
-void Gemm::arrange(const float* x, std::uint32_t m, std::uint32_t k) {
-  parallel_.for_each(m, [&](std::uint32_t row, std::uint32_t) {
-    kernels_->amx->tile_row({x + std::size_t{row} * k, x_tiles_.data(), row, k});
+void Gemm::arrange(Input& x, std::uint32_t k) {
+  parallel_.for_each(x.m, [&](std::uint32_t row, std::uint32_t) {
+    if (x.make_row) x.make_row(row);
+    kernels_->amx->tile_row({x.x + std::size_t{row} * k, x_tiles_.data(), row, k});
   });
+  x.make_row = {};
 }
 
-void Gemm::multiply_tiled(const float* x, std::uint32_t m, std::uint32_t k, const Tasks& tasks,
-                          bool accumulate) {
-  arrange(x, m, k);
+void Gemm::multiply_tiled(Input& x, std::uint32_t k, const Tasks& tasks, bool accumulate) {
+  arrange(x, k);
   tasks.run(parallel_, [&](const Tasks::Item& item, std::uint32_t first, std::uint32_t end,
                            std::uint32_t thread) {
     const auto& [w, y] = item.product;
-    kernels_->amx->matmul({x_tiles_.data(), item.data, y, w->rows, m, k, w->rows, first, end,
+    kernels_->amx->matmul({x_tiles_.data(), item.data, y, w->rows, x.m, k, w->rows, first, end,
                            type_of(*w), accumulate,
                            tile_scratch_.data() + thread * simd::kAmxScratchBytes});
   });
 }
 
-void Gemm::multiply_packed(const float* x, std::uint32_t m, std::uint32_t k, const Tasks& tasks,
-                           bool accumulate) {
-  quantise(x, m, k);
+void Gemm::multiply_packed(Input& x, std::uint32_t k, const Tasks& tasks, bool accumulate) {
+  quantise(x, k);
   tasks.run(parallel_,
             [&](const Tasks::Item& item, std::uint32_t first, std::uint32_t end, std::uint32_t) {
               const auto& [w, y] = item.product;
-              kernels_->matmul_packed({x_int8_.data(), item.data, y, w->rows, m, k, w->rows, first,
-                                       end, type_of(*w), accumulate});
+              kernels_->matmul_packed({x_int8_.data(), item.data, y, w->rows, x.m, k, w->rows,
+                                       first, end, type_of(*w), accumulate});
             });
 }
 
-void Gemm::multiply_stored(const float* x, std::uint32_t m, std::uint32_t k, const Tasks& tasks,
-                           bool accumulate) const {
+void Gemm::multiply_stored(Input& x, std::uint32_t k, const Tasks& tasks, bool accumulate) const {
+  make_rows(x);
   tasks.run(parallel_, [&](const Tasks::Item& item, std::uint32_t first, std::uint32_t end,
                            std::uint32_t) {
     const auto& [w, y] = item.product;
-    kernels_->matmul({x, item.data, y, k, w->rows, m, k, first, end, type_of(*w), accumulate});
+    kernels_->matmul({x.x, item.data, y, k, w->rows, x.m, k, first, end, type_of(*w), accumulate});
   });
 }
 

@@ -23,6 +23,7 @@
 #include <span>
 
 #include "base/aligned_buffer.h"
+#include "base/function_ref.h"
 #include "base/status.h"
 #include "runtime/backend.h"  // pc_tensor
 #include "runtime/parallel.h"
@@ -46,8 +47,17 @@ class Gemm {
   ~Gemm();
   Gemm(Gemm&&) noexcept;
 
-  // x [m, w.cols] f32 contiguous; y [m, w.rows] f32 contiguous; accumulate: add to y.
-  Status linear(const float* x, std::uint32_t m, const pc_tensor& w, bool accumulate, float* y);
+  // The x of products: rows that are there, or that are made on the way.
+  struct Input {
+    const float* x;  // [m, k] f32 contiguous
+    std::uint32_t m;
+    // Where set, makes row i of x: called once for each, on any thread, before any is
+    // multiplied. Kernels that round x do so while the row that was made is in the cache.
+    FunctionRef<void(std::uint32_t i)> make_row = {};
+  };
+
+  // y [x.m, w.rows] f32 contiguous; accumulate: add to y.
+  Status linear(const Input& x, const pc_tensor& w, bool accumulate, float* y);
 
   // One to kMaxProducts products of the same x, which is rounded for the kernels but once.
   static constexpr std::size_t kMaxProducts = 3;  // queries, keys and values
@@ -55,23 +65,21 @@ class Gemm {
     const pc_tensor* w;
     float* y;
   };
-  Status linear(const float* x, std::uint32_t m, std::span<const Product> products,
-                bool accumulate);
+  Status linear(Input x, std::span<const Product> products, bool accumulate);
 
  private:
   struct OneDnn;
   static std::unique_ptr<OneDnn> make_onednn(std::uint32_t max_rows, std::uint32_t max_k);
   bool many_rows(std::uint32_t m, const pc_tensor& w) const;  // oneDNN's
-  Status widened(const float* x, std::uint32_t m, const pc_tensor& w, bool accumulate, float* y);
-  void quantise(const float* x, std::uint32_t m, std::uint32_t k);
-  void arrange(const float* x, std::uint32_t m, std::uint32_t k);
+  Status widened(Input& x, const pc_tensor& w, bool accumulate, float* y);
+  // What follows makes x's rows where they are still to be made, and clears make_row.
+  void make_rows(Input& x) const;
+  void quantise(Input& x, std::uint32_t k);
+  void arrange(Input& x, std::uint32_t k);
   class Tasks;
-  void multiply_tiled(const float* x, std::uint32_t m, std::uint32_t k, const Tasks& tasks,
-                      bool accumulate);
-  void multiply_packed(const float* x, std::uint32_t m, std::uint32_t k, const Tasks& tasks,
-                       bool accumulate);
-  void multiply_stored(const float* x, std::uint32_t m, std::uint32_t k, const Tasks& tasks,
-                       bool accumulate) const;
+  void multiply_tiled(Input& x, std::uint32_t k, const Tasks& tasks, bool accumulate);
+  void multiply_packed(Input& x, std::uint32_t k, const Tasks& tasks, bool accumulate);
+  void multiply_stored(Input& x, std::uint32_t k, const Tasks& tasks, bool accumulate) const;
 
   const simd::Kernels* kernels_;
   Parallel parallel_;

@@ -60,17 +60,18 @@ Parallel::Scope::~Scope() {
 #endif
 }
 
-void Parallel::run(std::uint32_t n_tasks, Function function, const void* context) const {
+void Parallel::for_each(std::uint32_t n_tasks,
+                        FunctionRef<void(std::uint32_t, std::uint32_t)> body) const {
 #ifdef _OPENMP
   if (n_threads_ > 1 && n_tasks > 1) {
 #pragma omp parallel for schedule(dynamic, 1) num_threads(static_cast <int>(n_threads_))
     for (std::uint32_t task = 0; task < n_tasks; ++task) {
-      function(context, task, static_cast<std::uint32_t>(omp_get_thread_num()));
+      body(task, static_cast<std::uint32_t>(omp_get_thread_num()));
     }
     return;
   }
 #endif
-  for (std::uint32_t task = 0; task < n_tasks; ++task) function(context, task, 0);
+  for (std::uint32_t task = 0; task < n_tasks; ++task) body(task, 0);
 }
 
 }  // namespace pc

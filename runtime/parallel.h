@@ -8,6 +8,8 @@
 
 #include <cstdint>
 
+#include "base/function_ref.h"
+
 namespace pc {
 
 // Threads this process may use: its affinity mask, and the CPU quota of its control
@@ -36,20 +38,10 @@ class Parallel {
 
   // body(task, thread) for each task in [0, n_tasks), thread < n_threads().
   // Tasks are handed out one by one, so uneven ones balance.
-  template <class Body>
-  void for_each(std::uint32_t n_tasks, const Body& body) const {
-    run(
-        n_tasks,
-        [](const void* context, std::uint32_t task, std::uint32_t thread) {
-          (*static_cast<const Body*>(context))(task, thread);
-        },
-        &body);
-  }
+  void for_each(std::uint32_t n_tasks,
+                FunctionRef<void(std::uint32_t task, std::uint32_t thread)> body) const;
 
  private:
-  using Function = void (*)(const void* context, std::uint32_t task, std::uint32_t thread);
-  void run(std::uint32_t n_tasks, Function function, const void* context) const;
-
   std::uint32_t n_threads_;
 };
 

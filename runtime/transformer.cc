@@ -207,81 +207,100 @@ void Transformer::embed() {
   }
 }
 
+// The residual stream normed into y, or itself where the model has no norm there.
+class Transformer::Normed {
+ public:
+  Normed(const Transformer& t, const pc_tensor& weight, const pc_tensor& bias, float* y)
+      : t_(t), weight_(weight), bias_(bias), y_(y) {}
+
+  void operator()(std::uint32_t i) const {
+    const std::size_t row = std::size_t{i} * t_.desc_.d_model;
+    t_.norm_row(weight_, bias_, t_.x_.data() + row, y_ + row);
+  }
+
+  // Rows to be made by the product that reads them. Borrows this.
+  Gemm::Input rows() const {
+    if (!weight_.data) return {t_.x_.data(), t_.n_tokens()};
+    return {y_, t_.n_tokens(), *this};
+  }
+
+  // Rows made now.
+  Gemm::Input made() const {
+    if (!weight_.data) return {t_.x_.data(), t_.n_tokens()};
+    t_.parallel_.for_each(t_.n_tokens(), [this](std::uint32_t i, std::uint32_t) { (*this)(i); });
+    return {y_, t_.n_tokens()};
+  }
+
+ private:
+  const Transformer& t_;
+  const pc_tensor &weight_, &bias_;
+  float* y_;
+};
+
 // x += attention(norm(x)); x += ffn(norm(x)); or both from the x before.
 Status Transformer::block(std::uint32_t index) {
   const pc_layer& layer = desc_.layers[index];
-  const float* h = normed(layer.attn_norm, layer.attn_norm_bias, h_.data());
+  const Normed attn(*this, layer.attn_norm, layer.attn_norm_bias, h_.data());
   if (!desc_.parallel) {
-    PC_CHECK_OK(attention(index, h));
-    return feed_forward(layer, normed(layer.ffn_norm, layer.ffn_norm_bias, h_.data()));
+    PC_CHECK_OK(attention(index, attn.rows()));
+    const Normed ffn(*this, layer.ffn_norm, layer.ffn_norm_bias, h_.data());
+    return feed_forward(layer, ffn.rows());
   }
-  const float* h2 =
-      layer.ffn_norm.data ? normed(layer.ffn_norm, layer.ffn_norm_bias, branch_.data()) : h;
+  const Normed ffn(*this, layer.ffn_norm, layer.ffn_norm_bias, branch_.data());
+  const Gemm::Input h = attn.made();  // attention adds to x before the other product reads it
+  const Gemm::Input h2 = layer.ffn_norm.data ? ffn.made() : h;
   PC_CHECK_OK(attention(index, h));
   return feed_forward(layer, h2);
 }
 
 // x += Wo attention(rotate(Wq h), rotate(Wk h), Wv h)
-Status Transformer::attention(std::uint32_t index, const float* h) {
+Status Transformer::attention(std::uint32_t index, const Gemm::Input& h) {
   const pc_layer& layer = desc_.layers[index];
   const Gemm::Product products[] = {
       {&layer.wq, q_.data()}, {&layer.wk, k_.data()}, {&layer.wv, v_.data()}};
-  PC_CHECK_OK(gemm_.linear(h, n_tokens(), products, false));
-  add_bias(layer.bq, q_.data());
-  add_bias(layer.bk, k_.data());
-  add_bias(layer.bv, v_.data());
+  PC_CHECK_OK(gemm_.linear(h, products, false));
   store_keys_and_values(index);
   attention_.run(index, q_.data(), mixed_.data());
-  return add_branch(mixed_.data(), layer.wo, layer.bo, layer.attn_post_norm);
+  return add_branch({mixed_.data(), n_tokens()}, layer.wo, layer.bo, layer.attn_post_norm);
 }
 
 // x += Wdown (act(Wgate h) * Wup h), or Wdown act(Wup h)
-Status Transformer::feed_forward(const pc_layer& layer, const float* h) {
+Status Transformer::feed_forward(const pc_layer& layer, const Gemm::Input& h) {
   const bool gated = layer.w_gate.data != nullptr;
   const auto activation = static_cast<simd::Activation>(desc_.activation);
   const Gemm::Product products[] = {{&layer.w_up, up_.data()}, {&layer.w_gate, gate_.data()}};
-  PC_CHECK_OK(gemm_.linear(h, n_tokens(), std::span(products, gated ? 2 : 1), false));
-  add_bias(layer.b_up, up_.data());
-  if (gated) add_bias(layer.b_gate, gate_.data());
-  float* inner = gated ? gate_.data() : up_.data();
-  parallel_.for_each(n_tokens(), [&](std::uint32_t i, std::uint32_t) {
-    const std::size_t row = std::size_t{i} * desc_.d_ffn;
-    kernels_.activate(activation, inner + row, gated ? up_.data() + row : nullptr, desc_.d_ffn);
-  });
-  return add_branch(inner, layer.w_down, layer.b_down, layer.ffn_post_norm);
+  PC_CHECK_OK(gemm_.linear(h, std::span(products, gated ? 2 : 1), false));
+  const auto activate = [&](std::uint32_t i) {
+    float* up = up_.data() + std::size_t{i} * desc_.d_ffn;
+    float* gate = gate_.data() + std::size_t{i} * desc_.d_ffn;
+    add_bias(layer.b_up, up);
+    if (gated) add_bias(layer.b_gate, gate);
+    kernels_.activate(activation, gated ? gate : up, gated ? up : nullptr, desc_.d_ffn);
+  };
+  return add_branch({gated ? gate_.data() : up_.data(), n_tokens(), activate}, layer.w_down,
+                    layer.b_down, layer.ffn_post_norm);
 }
 
 // x += residual_scale * norm(W h + b)
-Status Transformer::add_branch(const float* h, const pc_tensor& w, const pc_tensor& bias,
+Status Transformer::add_branch(const Gemm::Input& h, const pc_tensor& w, const pc_tensor& bias,
                                const pc_tensor& post_norm) {
   const bool direct = !post_norm.data && desc_.residual_scale == 1.0f;
   float* y = direct ? x_.data() : branch_.data();
-  PC_CHECK_OK(gemm_.linear(h, n_tokens(), w, direct, y));
-  add_bias(bias, y);
-  if (direct) return ok();
+  PC_CHECK_OK(gemm_.linear(h, w, direct, y));
+  if (direct && !bias.data) return ok();
   parallel_.for_each(n_tokens(), [&](std::uint32_t i, std::uint32_t) {
     const std::size_t row = std::size_t{i} * desc_.d_model;
-    if (post_norm.data) norm_row(post_norm, {}, branch_.data() + row, branch_.data() + row);
-    kernels_.add(branch_.data() + row, desc_.residual_scale, desc_.d_model, x_.data() + row);
+    add_bias(bias, y + row);
+    if (direct) return;
+    if (post_norm.data) norm_row(post_norm, {}, y + row, y + row);
+    kernels_.add(y + row, desc_.residual_scale, desc_.d_model, x_.data() + row);
   });
   return ok();
 }
 
-// bias [n], y [n_tokens, n]; a bias that is not there is none.
-void Transformer::add_bias(const pc_tensor& bias, float* y) const {
-  if (!bias.data) return;
-  for (std::uint32_t i = 0; i < n_tokens(); ++i)
-    kernels_.add(vector_of(bias), 1.0f, bias.cols, y + std::size_t{i} * bias.cols);
-}
-
-// The residual stream's rows normed into y; where the model has no norm there, x itself.
-const float* Transformer::normed(const pc_tensor& weight, const pc_tensor& bias, float* y) {
-  if (!weight.data) return x_.data();
-  parallel_.for_each(n_tokens(), [&](std::uint32_t i, std::uint32_t) {
-    const std::size_t row = std::size_t{i} * desc_.d_model;
-    norm_row(weight, bias, x_.data() + row, y + row);
-  });
-  return y;
+// bias and row: [n]; a bias that is not there is none.
+void Transformer::add_bias(const pc_tensor& bias, float* row) const {
+  if (bias.data) kernels_.add(vector_of(bias), 1.0f, bias.cols, row);
 }
 
 // y may be x. [weight.cols]
@@ -294,7 +313,7 @@ void Transformer::norm_row(const pc_tensor& weight, const pc_tensor& bias, const
   }
 }
 
-// Norms heads where the model does, rotates keys to their local positions, and
+// Adds biases, norms heads where the model does, rotates keys to their local positions, and
 // packs keys and values into the tail. Queries are rotated per segment, in
 // attention.
 void Transformer::store_keys_and_values(std::uint32_t index) {
@@ -306,6 +325,9 @@ void Transformer::store_keys_and_values(std::uint32_t index) {
     float* q = q_.data() + i * q_width;
     float* k = k_.data() + i * kv_width;
     float* v = v_.data() + i * kv_width;
+    add_bias(layer.bq, q);
+    add_bias(layer.bk, k);
+    add_bias(layer.bv, v);
     if (desc_.qkv_clamp != 0.0f) {
       for (const std::span<float> part :
            {std::span(q, q_width), std::span(k, kv_width), std::span(v, kv_width)}) {
@@ -342,7 +364,7 @@ void Transformer::prepare_heads(const pc_tensor& norm, const pc_rope* rope, std:
 // logits = Whead norm(x of the last computed token), which compute_chunk left in h_.
 Status Transformer::read_logits(float* logits) {
   norm_row(desc_.final_norm, desc_.final_norm_bias, h_.data(), h_.data());
-  PC_CHECK_OK(gemm_.linear(h_.data(), 1, desc_.lm_head, false, logits));
+  PC_CHECK_OK(gemm_.linear({h_.data(), 1}, desc_.lm_head, false, logits));
   if (desc_.logit_scale == 1.0f && desc_.logit_softcap == 0.0f) return ok();
   const float cap = desc_.logit_softcap;
   for (std::uint32_t v = 0; v < desc_.vocab_size; ++v) {

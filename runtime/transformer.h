@@ -57,13 +57,13 @@ class Transformer {
   Status place(const pc_run& run, std::uint32_t first, std::uint32_t n_tokens);
   Status compute_chunk(const volatile std::int32_t* cancel);
   Status block(std::uint32_t layer);
-  Status attention(std::uint32_t layer, const float* h);
-  Status feed_forward(const pc_layer& layer, const float* h);
-  Status add_branch(const float* h, const pc_tensor& w, const pc_tensor& bias,
+  class Normed;
+  Status attention(std::uint32_t layer, const Gemm::Input& h);
+  Status feed_forward(const pc_layer& layer, const Gemm::Input& h);
+  Status add_branch(const Gemm::Input& h, const pc_tensor& w, const pc_tensor& bias,
                     const pc_tensor& post_norm);
-  void add_bias(const pc_tensor& bias, float* y) const;
+  void add_bias(const pc_tensor& bias, float* row) const;
   void embed();
-  const float* normed(const pc_tensor& weight, const pc_tensor& bias, float* y);
   void norm_row(const pc_tensor& weight, const pc_tensor& bias, const float* x, float* y) const;
   void store_keys_and_values(std::uint32_t layer);
   void prepare_heads(const pc_tensor& norm, const pc_rope* rope, std::uint32_t n_heads,

@@ -44,6 +44,14 @@ HWY_INLINE GroupPlace at(const GroupPlace& place, std::size_t bytes) {
   return {place.codes + bytes, place.note + bytes, place.row};
 }
 
+// A note is written field by field or in whole vectors, never put together in memory and
+// copied: a load of what several stores wrote waits until these, and all that were before them,
+// are in the cache, and rows are written to lines that the other cores hold.
+template <class T>
+HWY_INLINE void put_field(T value, std::size_t offset, const GroupPlace& to) {
+  __builtin_memcpy(to.note + offset, &value, sizeof value);
+}
+
 // Codes of a group with the scale steps / 127. Those beyond 127, of one quad, are split.
 HWY_INLINE void put_finer(const float* x, float steps, std::size_t quad, const GroupPlace& to) {
   const hn::Rebind<std::int8_t, DF> d8;
@@ -60,10 +68,13 @@ HWY_INLINE void put_finer(const float* x, float steps, std::size_t quad, const G
   }
   std::int32_t folded[4];
   fold_four<Sum>(sums[0], sums[1], sums[0], sums[1], folded);
-  RowNote note{steps / 127.0f, -folded[0] - folded[1], -folded[0], -folded[1], {}, 0, 0};
-  note.quad = static_cast<std::uint16_t>(quad);
-  __builtin_memcpy(note.beyond, beyond + 4 * quad, sizeof note.beyond);
-  __builtin_memcpy(to.note, &note, sizeof note);
+  put_field(steps / 127.0f, offsetof(RowNote, scale), to);
+  put_field(-folded[0] - folded[1], offsetof(RowNote, sum), to);
+  put_field(-folded[0], offsetof(RowNote, first), to);
+  put_field(-folded[1], offsetof(RowNote, second), to);
+  __builtin_memcpy(to.note + offsetof(RowNote, beyond), beyond + 4 * quad, sizeof RowNote::beyond);
+  put_field(static_cast<std::uint16_t>(quad), offsetof(RowNote, quad), to);
+  put_field(std::uint16_t{0}, offsetof(RowNote, rows), to);
   note_finer_row(to.note, to.row);
 }
 
@@ -108,7 +119,25 @@ struct Folded {
   alignas(16) float inverse[kAtOnce], scale[kAtOnce];
   alignas(16) std::int32_t first[kAtOnce], second[kAtOnce];  // sums of codes
   alignas(16) std::int32_t energy[kAtOnce];                  // sums of their squares
+  alignas(16) std::int32_t notes[kAtOnce][4];                // of ordinary groups: scale to second
 };
+
+// Scales and sums, by group.
+HWY_INLINE void make_notes(Folded& of) {
+  const hn::CappedTag<std::int32_t, 4> four;
+  const auto scale = hn::BitCast(four, hn::Load(hn::CappedTag<float, 4>(), of.scale));
+  const auto first = hn::Neg(hn::Load(four, of.first));
+  const auto second = hn::Neg(hn::Load(four, of.second));
+  const auto sum = hn::Add(first, second);
+  const auto left = hn::InterleaveLower(four, scale, sum);  // of the first two groups
+  const auto right = hn::InterleaveLower(four, first, second);
+  hn::Store(hn::ConcatLowerLower(four, right, left), four, of.notes[0]);
+  hn::Store(hn::ConcatUpperUpper(four, right, left), four, of.notes[1]);
+  const auto left2 = hn::InterleaveUpper(four, scale, sum);
+  const auto right2 = hn::InterleaveUpper(four, first, second);
+  hn::Store(hn::ConcatLowerLower(four, right2, left2), four, of.notes[2]);
+  hn::Store(hn::ConcatUpperUpper(four, right2, left2), four, of.notes[3]);
+}
 
 // x: the groups, kGroups neighbours; where they are fewer than kAtOnce, some twice.
 template <std::size_t kGroups>
@@ -154,15 +183,15 @@ HWY_INLINE void quantise_groups(const float* x, GroupPlace to, std::size_t step)
   Folded of;
   find_scales<kGroups>(x, of);
   round_groups<kGroups>(x, to.codes, step, of);
+  make_notes(of);
   for (std::size_t g = 0; g < kGroups; ++g, to = at(to, step)) {
     if (HWY_UNLIKELY(is_special(of.largest[g]))) {
       put_special(of.largest[g], to);
     } else if (of.energy[g] < kFineEnough) {
       quantise_finer(x + 32 * g, of.largest[g], to);
     } else {
-      const std::int32_t first = -of.first[g], second = -of.second[g];
-      const RowNote note{of.scale[g], first + second, first, second, {}, 0, 0};
-      __builtin_memcpy(to.note, &note, sizeof note);
+      __builtin_memcpy(to.note, of.notes[g], sizeof of.notes[g]);
+      __builtin_memset(to.note + sizeof of.notes[g], 0, sizeof(RowNote) - sizeof of.notes[g]);
     }
   }
 }

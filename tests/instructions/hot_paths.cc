@@ -6,6 +6,7 @@
 // MODEL is tests/tools/tiny_model.py's GGUF file: one byte of text is one token,
 // matrices are quantised. One thread, so that nothing is counted but work. Exits
 // with 77 where this machine lacks the instruction set that PC_ISA names.
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -56,7 +57,8 @@ void step(promptcache::Session& session, int n) {
   }
 }
 
-// A product as the forward pass makes it: m rows with packed weights [256, 512].
+// A product as the forward pass makes it: m rows with packed weights [256, 512], of
+// activations with outliers in many groups, as they enter a feed-forward layer's last matrix.
 class Product {
  public:
   Product(pc::simd::Type type, std::uint32_t m)
@@ -67,7 +69,7 @@ class Product {
         gemm_(*pc::simd::selected_kernels(), pc::Parallel(1), 16, kCols, &packed_),
         w_{blocks_.data(), static_cast<std::uint32_t>(type), kRows, kCols} {}
 
-  void run() { (void)gemm_.linear(x_.data(), m_, w_, false, y_.data()); }
+  void run() { (void)gemm_.linear({x_.data(), m_}, w_, false, y_.data()); }
 
  private:
   static constexpr std::uint32_t kRows = 256, kCols = 512;
@@ -89,8 +91,17 @@ class Product {
   pc::PackedWeights packed_;
   pc::Gemm gemm_;
   pc_tensor w_;
-  std::vector<float> x_ = std::vector<float>(16 * kCols, 0.25f),
-                     y_ = std::vector<float>(16 * kRows);
+  static std::vector<float> gated(std::size_t n) {
+    pc::test::Random random(2);
+    std::vector<float> x(n);
+    for (float& value : x) {
+      const float gate = 3.0f * random.symmetric(), up = 3.0f * random.symmetric();
+      value = gate / (1.0f + std::exp(-gate)) * up;
+    }
+    return x;
+  }
+
+  std::vector<float> x_ = gated(16 * kCols), y_ = std::vector<float>(16 * kRows);
 };
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "runtime/packed_weights.h"
 #include "simd/packed.h"
 #include "simd/packed_kernels.h"
+#include "tests/support/made_rows.h"
 #include "tests/support/quant_blocks.h"
 #include "tests/support/random.h"
 #if defined(__x86_64__) && defined(__linux__)
@@ -76,7 +77,7 @@ TEST_CASE("many rows go through tiles, few do not") {
       const auto x = random.floats(std::size_t{max_rows} * k);
       const auto y = random.floats(std::size_t{max_rows} * n);
       auto got = y;
-      REQUIRE(gemm.linear(x.data(), m, w, accumulate, got.data()).ok());
+      REQUIRE(gemm.linear({x.data(), m}, w, accumulate, got.data()).ok());
       double error = 0.0, norm = 0.0;
       for (std::size_t i = 0; i < m; ++i) {
         for (std::size_t j = 0; j < n; ++j) {
@@ -92,6 +93,7 @@ TEST_CASE("many rows go through tiles, few do not") {
       if (m > 8) REQUIRE(relative < 0x1p-8 * std::sqrt(2.0 / 3.0));
       if (m == 8 && type != Type::kBf16) REQUIRE(relative > 0.0035);
       if (m > 8) std::printf("tiles, %s: %.2f %%\n", simd::shape_of(type).name, 100 * relative);
+      test::check_made_rows(gemm, x, m, {w});
     }
   }
 }

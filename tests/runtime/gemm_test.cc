@@ -14,6 +14,7 @@
 #include "base/bytes.h"  // align_up
 #include "runtime/packed_weights.h"
 #include "simd/packed.h"
+#include "tests/support/made_rows.h"
 #include "tests/support/quant_blocks.h"
 #include "tests/support/random.h"
 
@@ -62,7 +63,7 @@ TEST_CASE("linear is the product with the widened weights") {
       const auto x = random.floats(rows * k), y = random.floats(rows * n);
       auto got = y;
       const bool accumulate = random.chance(0.5);
-      REQUIRE(gemm.linear(x.data(), m, w, accumulate, got.data()).ok());
+      REQUIRE(gemm.linear({x.data(), m}, w, accumulate, got.data()).ok());
       // Sums of k + 1 products in any order; x itself may be rounded to bf16
       // where the weights are bf16.
       const double unit = (k + 2) * kEps + (type == Type::kBf16 ? 0x1p-8 : 0.0);
@@ -114,7 +115,7 @@ TEST_CASE("packed weights: as near the product with the widened weights as 8 bit
         const auto x = activations(random, max_rows, k);
         std::vector<float> y(std::size_t{max_rows} * n);
         const pc_tensor w{stored.data(), static_cast<std::uint32_t>(type), n, k};
-        REQUIRE(gemm.linear(x.data(), m, w, false, y.data()).ok());
+        REQUIRE(gemm.linear({x.data(), m}, w, false, y.data()).ok());
         double error = 0.0, norm = 0.0;
         for (std::size_t i = 0; i < m; ++i) {
           for (std::size_t j = 0; j < n; ++j) {
@@ -131,6 +132,32 @@ TEST_CASE("packed weights: as near the product with the widened weights as 8 bit
         REQUIRE(relative < 0.0091);  // what simd/quantised_rows.h allows a group
         REQUIRE(relative > 0.0005);  // it is the integer path
       }
+    }
+  }
+}
+
+TEST_CASE("rows that are made on the way are made once, whatever multiplies them") {
+  constexpr std::uint32_t k = 256, n = 530, max_rows = 80;
+  Random random(3);
+  const auto packed_bytes = random_weights(random, Type::kQ4_0, std::size_t{n} * k);
+  std::vector<std::byte> panels(simd::packed_bytes(Type::kQ4_0, n, k));
+  for (std::size_t p = 0; p < (n + 15) / 16; ++p)
+    simd::pack_panel(Type::kQ4_0, packed_bytes.data(), n, k, p, panels.data());
+  const PackedWeights packed({{packed_bytes.data(), panels.data()}});
+  Gemm gemm(*simd::selected_kernels(), Parallel(2), max_rows, k, &packed);
+  const auto tensor = [](const std::vector<std::uint8_t>& bytes, Type type) {
+    return pc_tensor{bytes.data(), static_cast<std::uint32_t>(type), n, k};
+  };
+  const auto f32 = random_weights(random, Type::kF32, std::size_t{n} * k);
+  const auto f16 = random_weights(random, Type::kF16, std::size_t{n} * k);
+  const pc_tensor a = tensor(packed_bytes, Type::kQ4_0), b = tensor(f32, Type::kF32),
+                  c = tensor(f16, Type::kF16);
+  for (const std::uint32_t m : {1u, 9u, 33u, 64u, 80u}) {
+    const auto x = random.floats(std::size_t{max_rows} * k);
+    for (const auto& ws :
+         std::vector<std::vector<pc_tensor>>{{a}, {b}, {c}, {a, b, c}, {c, a, a}}) {
+      INFO(m << " rows, " << ws.size() << " products, the first of type " << ws[0].dtype);
+      test::check_made_rows(gemm, x, m, ws);
     }
   }
 }
