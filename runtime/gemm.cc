@@ -142,9 +142,13 @@ struct Gemm::OneDnn {
 #endif
   }
 
-  // Weights that it multiplies as they lie.
-  bool takes(simd::Type type) const {
-    return type == simd::Type::kF32 || (type == simd::Type::kBf16 && multiplies_bf16);
+  // With x in bf16.
+  bool rounds(const pc_tensor& w) const {
+    return type_of(w) == simd::Type::kBf16 && multiplies_bf16;
+  }
+  // As they lie.
+  bool takes(const pc_tensor& w) const {
+    return type_of(w) == simd::Type::kF32 || rounds(w);
   }
 
   const dnnl::matmul& primitive(const Key& key) {
@@ -178,20 +182,29 @@ std::unique_ptr<Gemm::OneDnn> Gemm::make_onednn(std::uint32_t max_rows, std::uin
 }
 
 bool Gemm::many_rows(std::uint32_t m, const pc_tensor& w) const {
-  return m > kSmallRows &&
-         (onednn_->takes(type_of(w)) || (m >= kWidenedRows && onednn_->widening_pays));
+  return m > kSmallRows && (onednn_->takes(w) || (m >= kWidenedRows && onednn_->widening_pays));
 }
 
-Status Gemm::widened(Input& x, const pc_tensor& w, bool accumulate, float* y) {
-  make_rows(x);
-  const bool in_place = onednn_->takes(type_of(w));
-  const bool bf16 = in_place && type_of(w) == simd::Type::kBf16;
-  const auto rows = static_cast<std::uint32_t>(align_up(x.m, kGemmRowGranule));
-  const void* input = x.x;
-  if (bf16) {
-    kernels_->to_bf16(x.x, std::size_t{x.m} * w.cols, onednn_->x_bf16.data());
-    input = onednn_->x_bf16.data();
+Status Gemm::multiply_onednn(Input& x, std::uint32_t k, std::span<const Product> products,
+                             bool accumulate) {
+  if (std::ranges::any_of(products, [&](const Product& p) { return onednn_->rounds(*p.w); })) {
+    std::uint16_t* rounded = onednn_->x_bf16.data();
+    parallel_.for_each(x.m, [&](std::uint32_t i, std::uint32_t) {
+      if (x.make_row) x.make_row(i);
+      kernels_->to_bf16(x.x + std::size_t{i} * k, k, rounded + std::size_t{i} * k);
+    });
+    x.make_row = {};
   }
+  make_rows(x);
+  for (const auto& [w, y] : products) PC_CHECK_OK(multiply_onednn(x, *w, accumulate, y));
+  return ok();
+}
+
+// x is there, and in bf16 where w is.
+Status Gemm::multiply_onednn(const Input& x, const pc_tensor& w, bool accumulate, float* y) const {
+  const bool in_place = onednn_->takes(w), bf16 = onednn_->rounds(w);
+  const auto rows = static_cast<std::uint32_t>(align_up(x.m, kGemmRowGranule));
+  const void* input = bf16 ? static_cast<const void*>(onednn_->x_bf16.data()) : x.x;
   const std::uint32_t step = in_place ? w.rows : OneDnn::kPanelRows;
   const std::size_t row_bytes = simd::bytes_of(type_of(w), w.cols);
   const Parallel::Scope threads(parallel_);
@@ -243,7 +256,7 @@ bool Gemm::many_rows(std::uint32_t, const pc_tensor&) const {
   return false;
 }
 
-Status Gemm::widened(Input&, const pc_tensor&, bool, float*) {
+Status Gemm::multiply_onednn(Input&, std::uint32_t, std::span<const Product>, bool) {
   return error(Code::kInternal, "a product for oneDNN without oneDNN");
 }
 
@@ -274,6 +287,8 @@ Status Gemm::linear(const Input& x, const pc_tensor& w, bool accumulate, float* 
 Status Gemm::linear(Input x, std::span<const Product> products, bool accumulate) {
   const std::uint32_t wanted = kTasksPerThread * parallel_.n_threads();
   Tasks tiled, packed, stored;
+  std::array<Product, kMaxProducts> others{};  // oneDNN's
+  std::size_t n_others = 0;
   for (const Product& product : products) {
     const pc_tensor& w = *product.w;
     const auto* data = static_cast<const std::byte*>(w.data);
@@ -288,14 +303,14 @@ Status Gemm::linear(Input x, std::span<const Product> products, bool accumulate)
     } else if (!many_rows(x.m, w)) {
       stored.add(product, data, w.rows, std::max(w.rows / wanted, kRowsPerTask));
     } else {
-      PC_CHECK_OK(widened(x, w, accumulate, product.y));
+      others[n_others++] = product;
     }
   }
   const std::uint32_t k = products[0].w->cols;
   if (!tiled.empty()) multiply_tiled(x, k, tiled, accumulate);
   if (!packed.empty()) multiply_packed(x, k, packed, accumulate);
   if (!stored.empty()) multiply_stored(x, k, stored, accumulate);
-  return ok();
+  return n_others ? multiply_onednn(x, k, std::span(others).first(n_others), accumulate) : ok();
 }
 
 void Gemm::make_rows(Input& x) const {

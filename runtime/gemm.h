@@ -71,7 +71,6 @@ class Gemm {
   struct OneDnn;
   static std::unique_ptr<OneDnn> make_onednn(std::uint32_t max_rows, std::uint32_t max_k);
   bool many_rows(std::uint32_t m, const pc_tensor& w) const;  // oneDNN's
-  Status widened(Input& x, const pc_tensor& w, bool accumulate, float* y);
   // What follows makes x's rows where they are still to be made, and clears make_row.
   void make_rows(Input& x) const;
   void quantise(Input& x, std::uint32_t k);
@@ -80,6 +79,9 @@ class Gemm {
   void multiply_tiled(Input& x, std::uint32_t k, const Tasks& tasks, bool accumulate);
   void multiply_packed(Input& x, std::uint32_t k, const Tasks& tasks, bool accumulate);
   void multiply_stored(Input& x, std::uint32_t k, const Tasks& tasks, bool accumulate) const;
+  Status multiply_onednn(Input& x, std::uint32_t k, std::span<const Product> products,
+                         bool accumulate);
+  Status multiply_onednn(const Input& x, const pc_tensor& w, bool accumulate, float* y) const;
 
   const simd::Kernels* kernels_;
   Parallel parallel_;
