@@ -8,8 +8,9 @@
 // published under the right keys: computing 65,536 tokens would take minutes,
 // and speed does not depend on what states say. The new tokens' own cost is
 // the same at all sizes, so the slope says what a cached token costs. Its
-// floor is the larger of bytes over bandwidth and operations over peak, both
-// measured in this run. Medians and ranges; sizes take turns.
+// floor is the larger of bytes over bandwidth and operations over peak. Medians
+// and ranges; sizes take turns. Bandwidth is measured at the beginning of every turn, and
+// its median taken: on a shared machine it doubles and halves within a minute.
 
 #include <algorithm>
 #include <cmath>
@@ -76,6 +77,10 @@ Arguments parse(int argc, char** argv) {
   return a;
 }
 
+std::uint32_t threads_of(const Arguments& a) {
+  return a.threads ? a.threads : usable_threads();
+}
+
 // Values of bf16 between 0.5 and 1, of either sign.
 void fill_plane(std::byte* plane, std::size_t n_bytes) {
   static const std::vector<std::uint16_t> drawn = [] {
@@ -139,11 +144,15 @@ struct Point {
 
 using Points = std::vector<std::vector<Point>>;  // [new][size]
 
-Points measure(const std::shared_ptr<const Engine>& engine, const Arguments& a) {
+// read: gets the bandwidth of every turn.
+Points measure(const std::shared_ptr<const Engine>& engine, const Arguments& a, Series& read) {
+  const ReadProbe probe(threads_of(a));
   std::vector<Cached> cached;
   for (const std::uint32_t size : a.sizes) cached.push_back(cached_modules(engine, size));
   Points points(a.fresh.size(), std::vector<Point>(a.sizes.size()));
   for (std::uint32_t turn = 0; turn <= a.repeat; ++turn) {  // the first warms up
+    const double gb_per_s = probe.gb_per_s(3);
+    if (turn > 0) read.add(gb_per_s);
     for (std::size_t f = 0; f < a.fresh.size(); ++f) {
       const std::string text = text_of_tokens(engine->tokenizer(), a.fresh[f]);
       for (std::size_t s = 0; s < a.sizes.size(); ++s) {
@@ -225,14 +234,18 @@ int main_checked(const Arguments& a) {
   if (engine->context_tokens() < a.sizes.back() + a.fresh.back() + 8)
     die(a.model + " has a context of " + std::to_string(engine->context_tokens()) +
         " tokens: make a file of a longer one with make_random_checkpoint.py --context");
-  Points points = measure(engine, a);
-  const Machine machine = measure_machine(a.threads ? a.threads : usable_threads());
+  Series read;
+  Points points = measure(engine, a, read);
+  Machine machine = measure_machine(threads_of(a));
+  machine.read_gb_per_s = read.median();
   const Work work = work_of(*engine);
   for (std::vector<Point>& line : points)
     for (Point& p : line) p.floor = floor_of(work, machine, p.fresh, p.cached);
-  std::printf("%s, %u threads; read %.1f GB/s, f32 %.0f, bf16 %.0f GFLOP/s, int8 %.0f GOP/s\n",
-              machine.cpu.c_str(), machine.threads, machine.read_gb_per_s, machine.f32_gflops,
-              machine.bf16_gflops, machine.int8_gops);
+  std::printf(
+      "%s, %u threads; read %.1f (%.1f .. %.1f) GB/s, f32 %.0f, bf16 %.0f GFLOP/s, int8 %.0f "
+      "GOP/s\n",
+      machine.cpu.c_str(), machine.threads, machine.read_gb_per_s, read.quantile(0),
+      read.quantile(1), machine.f32_gflops, machine.bf16_gflops, machine.int8_gops);
   print(points);
   if (!a.json.empty()) std::ofstream(a.json) << as_json(a, machine, points) << "\n";
   return 0;

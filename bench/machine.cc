@@ -56,6 +56,8 @@ float read_all(const float* p, std::size_t n) {
   return total;
 }
 
+constexpr std::size_t kProbeFloats = std::size_t{128} << 20, kProbePage = std::size_t{2} << 20;
+
 constexpr long kFmaRounds = 20'000'000;
 
 float fma_chains() {
@@ -172,21 +174,26 @@ double now_seconds(std::uint32_t threads) {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
+ReadProbe::ReadProbe(std::uint32_t threads)
+    : threads_(threads),
+      data_(static_cast<float*>(std::aligned_alloc(kProbePage, kProbeFloats * sizeof(float)))) {
+  if (!data_) throw std::bad_alloc();
+  ::madvise(data_.get(), kProbeFloats * sizeof(float), MADV_HUGEPAGE);
+  std::fill_n(data_.get(), kProbeFloats, 1.0f);
+}
+
+double ReadProbe::gb_per_s(int tries) const {
+  const std::size_t share = kProbeFloats / threads_;
+  const double seconds = best_seconds(
+      threads_, tries, [&](std::uint32_t t) { sink = read_all(data_.get() + t * share, share); });
+  return static_cast<double>(share * threads_ * sizeof(float)) / seconds / 1e9;
+}
+
 Machine measure_machine(std::uint32_t threads) {
   Machine m;
   m.cpu = cpu_name();
   m.threads = threads;
-  // In large pages where there are some, as the library has its files.
-  constexpr std::size_t kFloats = std::size_t{128} << 20, kPage = std::size_t{2} << 20;
-  const std::unique_ptr<float, decltype(&std::free)> data(
-      static_cast<float*>(std::aligned_alloc(kPage, kFloats * sizeof(float))), &std::free);
-  if (!data) throw std::bad_alloc();
-  ::madvise(data.get(), kFloats * sizeof(float), MADV_HUGEPAGE);
-  std::fill_n(data.get(), kFloats, 1.0f);
-  const std::size_t share = kFloats / threads;
-  const double read = best_seconds(
-      threads, 5, [&](std::uint32_t t) { sink = read_all(data.get() + t * share, share); });
-  m.read_gb_per_s = static_cast<double>(share * threads * sizeof(float)) / read / 1e9;
+  m.read_gb_per_s = ReadProbe(threads).gb_per_s(5);
   const double fma = best_seconds(threads, 3, [](std::uint32_t) { sink = fma_chains(); });
   m.f32_gflops = threads * 12.0 * 16.0 * 2.0 * kFmaRounds / fma / 1e9;
 #if defined(__AVX512BF16__)
