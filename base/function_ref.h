@@ -2,7 +2,7 @@
 // allocated. A value of two pointers; one that refers to nothing is false.
 #pragma once
 
-#include <concepts>
+#include <type_traits>
 
 namespace pc {
 
@@ -14,8 +14,9 @@ class FunctionRef<Result(Arguments...)> {
  public:
   FunctionRef() = default;
 
-  template <std::invocable<Arguments...> F>
-  FunctionRef(const F& f)  // NOLINT: a lambda converts, as to any parameter of its type
+  template <class F>
+  requires std::is_invocable_r_v<Result, const F&, Arguments...> FunctionRef(
+      const F& f)  // NOLINT: a lambda converts, as to any parameter of its type
       : object_(&f), call_([](const void* object, Arguments... arguments) -> Result {
           return (*static_cast<const F*>(object))(arguments...);
         }) {}

@@ -52,7 +52,8 @@ class Gemm {
     const float* x;  // [m, k] f32 contiguous
     std::uint32_t m;
     // Where set, makes row i of x: called once for each, on any thread, before any is
-    // multiplied. Kernels that round x do so while the row that was made is in the cache.
+    // multiplied. Many rows are rounded for the kernels by the thread that made them, while
+    // they are in its cache.
     FunctionRef<void(std::uint32_t i)> make_row = {};
   };
 
@@ -71,6 +72,7 @@ class Gemm {
   struct OneDnn;
   static std::unique_ptr<OneDnn> make_onednn(std::uint32_t max_rows, std::uint32_t max_k);
   bool many_rows(std::uint32_t m, const pc_tensor& w) const;  // oneDNN's
+  Status multiply_onednn(const Input& x, const pc_tensor& w, bool accumulate, float* y) const;
   // What follows makes x's rows where they are still to be made, and clears make_row.
   void make_rows(Input& x) const;
   void quantise(Input& x, std::uint32_t k);
@@ -81,7 +83,6 @@ class Gemm {
   void multiply_stored(Input& x, std::uint32_t k, const Tasks& tasks, bool accumulate) const;
   Status multiply_onednn(Input& x, std::uint32_t k, std::span<const Product> products,
                          bool accumulate);
-  Status multiply_onednn(const Input& x, const pc_tensor& w, bool accumulate, float* y) const;
 
   const simd::Kernels* kernels_;
   Parallel parallel_;

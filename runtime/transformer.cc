@@ -224,10 +224,13 @@ class Transformer::Normed {
     return {y_, t_.n_tokens(), *this};
   }
 
-  // Rows made now.
+  // Rows made now, in y in any case: what is added to the stream later does not change them.
   Gemm::Input made() const {
-    if (!weight_.data) return {t_.x_.data(), t_.n_tokens()};
-    t_.parallel_.for_each(t_.n_tokens(), [this](std::uint32_t i, std::uint32_t) { (*this)(i); });
+    t_.parallel_.for_each(t_.n_tokens(), [this](std::uint32_t i, std::uint32_t) {
+      const std::size_t n = t_.desc_.d_model, row = i * n;
+      if (!weight_.data) return void(std::copy_n(t_.x_.data() + row, n, y_ + row));
+      (*this)(i);
+    });
     return {y_, t_.n_tokens()};
   }
 

@@ -104,9 +104,9 @@ HWY_INLINE void quantise_finer(const float* x, std::int32_t largest, const Group
 // Nothing but zeros, or something that is not finite.
 void put_special(std::int32_t largest, const GroupPlace& to) {
   const bool finite = float_of(largest) < __builtin_inff();
-  const RowNote note{finite ? 0.0f : __builtin_nanf(""), 0, 0, 0, {}, 0, 0};
   __builtin_memset(to.codes, 0, 32);
-  __builtin_memcpy(to.note, &note, sizeof note);
+  __builtin_memset(to.note, 0, sizeof(RowNote));
+  put_field(finite ? 0.0f : __builtin_nanf(""), offsetof(RowNote, scale), to);
 }
 
 HWY_INLINE bool is_special(std::int32_t largest) {

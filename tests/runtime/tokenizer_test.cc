@@ -48,7 +48,6 @@ Tokens operator+(Tokens a, const Tokens& b) {
   return a;
 }
 
-// Runs on a thread with a stack of 256 KiB.
 // Four letters, one merge, the usual alphabet of a byte-level model not needed.
 const std::string kSmall = R"({"model":{"type":"BPE","vocab":{"a":0,"b":1,"c":2,"ab":3," ":4},
     "merges":["a b"]},"added_tokens":[{"id":5,"content":"<x>","special":true},

@@ -57,7 +57,7 @@ struct TinyShape {
     s.activation = random.below(3);
     s.parallel = random.chance(0.3);
     s.parallel_norms = random.chance(0.5);
-    s.pre_norms = s.parallel || random.chance(0.8);
+    s.pre_norms = random.chance(0.8);
     s.post_norms = !s.parallel && (!s.pre_norms || random.chance(0.3));
     s.factors = !s.parallel && random.chance(0.3);
     s.attn_softcap = random.chance(0.3) ? 1.5f : 0.0f;
