@@ -1,4 +1,4 @@
-// exp of what is not positive: the softmax's weights.
+// exp of what is not positive: the softmax's weights, and the logistic function's tail.
 // Per target: included again for each instruction set (see hwy_kernels.cc).
 #if defined(PROMPTCACHE_SIMD_EXP_) == defined(HWY_TARGET_TOGGLE)
 #ifdef PROMPTCACHE_SIMD_EXP_
@@ -25,17 +25,37 @@ HWY_INLINE VF scale_exp(VF x, VF y, VF shifted) {
   return hn::IfThenElse(hn::Lt(x, hn::Set(kF, -87.0f)), hn::Zero(kF), hn::Mul(y, power));
 }
 
-// exp(x) for x <= 0, within 2 ulp; 0 below -87. The powers of f are a least
-// maximum fit over |f| <= ln(2)/2 (3e-9 relative), the rest is rounding.
-HWY_INLINE VF exp_negative(VF x) {
-  const VF shifted = hn::MulAdd(x, hn::Set(kF, 0x1.715476p+0f), hn::Set(kF, kMagic));
-  const VF n = hn::Sub(shifted, hn::Set(kF, kMagic));
+// exp(x) = p * 2^n, where shifted = n + kMagic + up. The powers of f are a least maximum
+// fit over |f| <= ln(2)/2 (3e-9 relative), the rest is rounding.
+struct ExpParts {
+  VF p, shifted;
+};
+HWY_INLINE ExpParts exp_parts(VF x, float up) {
+  const VF magic = hn::Set(kF, kMagic + up);
+  const VF shifted = hn::MulAdd(x, hn::Set(kF, 0x1.715476p+0f), magic);
+  const VF n = hn::Sub(shifted, magic);
   VF f = hn::NegMulAdd(n, hn::Set(kF, 0x1.62e4p-1f), x);  // ln 2 in two parts
   f = hn::NegMulAdd(n, hn::Set(kF, 0x1.7f7d1cp-20f), f);
   VF p = hn::Set(kF, 0.0013814599f);
   for (const float c : {0.008368717f, 0.04166839f, 0.16666521f, 0.49999994f, 1.0f, 1.0f})
     p = hn::MulAdd(p, f, hn::Set(kF, c));
-  return scale_exp(x, p, shifted);
+  return {p, shifted};
+}
+
+// exp(x) for x <= 0, within 2 ulp; 0 below -87.
+HWY_INLINE VF exp_negative(VF x) {
+  const ExpParts e = exp_parts(x, 0.0f);
+  return scale_exp(x, e.p, e.shifted);
+}
+
+// exp(x) * 2^64 for x <= 0, within 2 ulp, so that a product with it underflows only
+// where 2^-64 scales it back; 0 below -110, of which the product with 110 is less than half
+// of the least float, 2^-150, and where x is not a number.
+inline constexpr float kScaleBack = 0x1p-64f;
+HWY_INLINE VF exp_scaled_up(VF x) {
+  const ExpParts e = exp_parts(x, 64.0f);
+  const VF power = hn::BitCast(kF, hn::ShiftLeft<23>(hn::BitCast(kU, e.shifted)));
+  return hn::IfThenElseZero(hn::Ge(x, hn::Set(kF, -110.0f)), hn::Mul(e.p, power));
 }
 
 // The same within 1e-4 relative, of which the polynomial's are 7.5e-5 (a least

@@ -26,6 +26,7 @@
 #include "simd/attend-inl.h"
 #include "simd/attend_tiles-inl.h"
 #include "simd/elements-inl.h"
+#include "simd/exp-inl.h"
 #include "simd/kernels.h"
 #include "simd/matmul-inl.h"
 #include "simd/packed_kernels.h"
@@ -100,9 +101,14 @@ void layer_norm(const float* x, const float* weight, const float* bias, std::siz
   for (; i < n; ++i) y[i] = (x[i] - mean) * scale * weight[i] + (bias ? bias[i] : 0.0f);
 }
 
-// x / (1 + exp(-a)), which is x times the logistic function of a.
+// x / (1 + exp(-a)), which is x times the logistic function of a; |x| <= |a| where a is
+// less than -1. Only exp of what is not positive is taken, so that nothing overflows.
 HWY_INLINE VF times_logistic(VF x, VF a) {
-  return hn::Div(x, hn::Add(hn::Set(kF, 1.0f), hn::Exp(kF, hn::Neg(a))));
+  const VF back = hn::Set(kF, kScaleBack);
+  const VF tail = exp_scaled_up(hn::Neg(hn::Abs(a)));
+  const VF negative = hn::Mul(hn::Mul(x, tail), back);
+  const VF factor = hn::IfThenElse(hn::Lt(a, hn::Zero(kF)), negative, x);
+  return hn::Div(factor, hn::MulAdd(tail, back, hn::Set(kF, 1.0f)));
 }
 
 // erf to 1.5e-7: Abramowitz and Stegun, Handbook of Mathematical Functions, 7.1.26.
