@@ -44,6 +44,13 @@ struct ChatTemplate {
   bool bos = false;
 };
 
+// A part of a text that is encoded as one: what a user wrote, or a string of the
+// chat template, in which control tokens are recognised.
+struct TextSpan {
+  std::string_view text;
+  bool markup = false;
+};
+
 struct TextEncoder {
   // One text run, taken as plain text: strings that spell control tokens stay
   // text. Every run is encoded on its own, so a module's tokens do not depend

@@ -1,5 +1,6 @@
 #include "runtime/bpe_model.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "runtime/tokenizer_config.h"  // kMaxVocabSize, kMaxTokenBytes
@@ -130,17 +131,17 @@ Status BpeModel::read_vocab(JsonView vocab) {
   });
 }
 
-// What text may become: everything but special tokens.
+// What text may become: everything but control tokens.
 void BpeModel::name_characters(const std::vector<AddedToken>& added) {
-  is_special_.assign(pieces_.size(), false);
+  is_control_.assign(pieces_.size(), false);
   for (const AddedToken& token : added) {
     const auto i = static_cast<std::size_t>(token.id);
-    if (token.special && i < pieces_.size()) is_special_[i] = true;
+    if (token.control && i < pieces_.size()) is_control_[i] = true;
   }
   low_ids_.fill(kNone);
   byte_ids_.fill(kNone);
   for (std::size_t i = 0; i < pieces_.size(); ++i) {
-    if (!pieces_[i] || pieces_[i]->empty() || is_special_[i]) continue;
+    if (!pieces_[i] || pieces_[i]->empty() || is_control_[i]) continue;
     const std::string_view piece = *pieces_[i];
     const auto id = static_cast<TokenId>(i);
     if (const auto byte = fallback_byte(piece)) byte_ids_[static_cast<unsigned char>(*byte)] = id;
@@ -170,7 +171,7 @@ bool BpeModel::add_merge(MergeParts parts, std::vector<BpeMerges::Merge>* merges
   const auto left = ids_.find(parts.first), right = ids_.find(parts.second);
   const auto merged = ids_.find(std::string(parts.first).append(parts.second));
   if (left == ids_.end() || right == ids_.end() || merged == ids_.end()) return false;
-  if (is_special(merged->second)) return true;  // text never becomes it
+  if (is_control(merged->second)) return true;  // text never becomes it
   merges->push_back(
       {left->second, right->second, merged->second, static_cast<std::uint32_t>(rank)});
   return true;
@@ -179,7 +180,7 @@ bool BpeModel::add_merge(MergeParts parts, std::vector<BpeMerges::Merge>* merges
 Status BpeModel::encode_word(std::string_view word, Workspace* workspace, Tokens* out) const {
   if (ignore_merges_) {
     const auto whole = find(word);
-    if (whole && !is_special(*whole)) {
+    if (whole && !is_control(*whole)) {
       out->push_back(*whole);
       return ok();
     }
@@ -226,6 +227,22 @@ bool BpeModel::append_bytes_of(std::string_view bytes, Tokens* symbols) const {
     symbols->push_back(id);
   }
   return true;
+}
+
+// A byte of a character that the vocabulary lacks, or the unknown token for one or,
+// fused, for several; else the entry as spelled.
+std::size_t BpeModel::extent(TokenId id, std::string_view rest) const {
+  if (rest.empty()) return 0;
+  const std::string& piece = *pieces_[static_cast<std::size_t>(id)];
+  if (rest.starts_with(piece)) return piece.size();
+  if (id != unknown_) return 1;
+  std::size_t end = utf8_length(rest[0]);
+  while (fuse_unk_ && end < rest.size()) {
+    std::size_t next = end;
+    if (id_of(utf8_next(rest, &next)) != kNone) break;
+    end = next;
+  }
+  return std::min(end, rest.size());
 }
 
 TokenId BpeModel::id_of(char32_t character) const {

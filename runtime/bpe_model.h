@@ -26,7 +26,7 @@ namespace pc {
 
 class BpeModel {
  public:
-  // The special ones of `added` are never the result of encoding a word.
+  // The control tokens of `added` are never the result of encoding a word.
   // Errors: kUnsupported, kCorrupt, naming the field.
   static Result<BpeModel> from_json(JsonView model, const std::vector<AddedToken>& added);
 
@@ -44,6 +44,10 @@ class BpeModel {
     Tokens symbols;
   };
   Status encode_word(std::string_view word, Workspace* workspace, Tokens* out) const;
+
+  // How many bytes of a word one of its tokens stands for, where `rest` is the word
+  // from the token's first byte on. More than 0, unless rest is empty.
+  std::size_t extent(TokenId id, std::string_view rest) const;
 
   // [id] entries as spelled; nothing where no entry has the id.
   const std::vector<std::optional<std::string>>& pieces() const { return pieces_; }
@@ -68,7 +72,7 @@ class BpeModel {
   Status append_symbols(std::string_view word, Tokens* symbols) const;
   bool append_bytes_of(std::string_view bytes, Tokens* symbols) const;
   TokenId id_of(char32_t character) const;
-  bool is_special(TokenId id) const { return is_special_[static_cast<std::size_t>(id)]; }
+  bool is_control(TokenId id) const { return is_control_[static_cast<std::size_t>(id)]; }
 
   struct Hash {
     using is_transparent = void;
@@ -78,7 +82,7 @@ class BpeModel {
   };
   std::vector<std::optional<std::string>> pieces_;
   std::unordered_map<std::string, TokenId, Hash, std::equal_to<>> ids_;
-  std::vector<bool> is_special_;  // [id] never text
+  std::vector<bool> is_control_;  // [id] never text
   BpeMerges merges_;
   std::array<TokenId, 0x400> low_ids_{};            // of characters up to Greek, among them the
                                                     // whole byte-level alphabet; -1: none

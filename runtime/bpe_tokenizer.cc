@@ -1,5 +1,7 @@
 #include "runtime/bpe_tokenizer.h"
 
+#include <algorithm>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -96,6 +98,7 @@ class BpeTokenizer final : public Tokenizer {
     added.insert(added.end(), config.added.begin(), config.added.end());
     for (AddedToken& token : added) {
       token.special = token.special || config.specials.contains(token.content);
+      token.control = is_control(token.special, token.content);
     }
     return added;
   }
@@ -182,18 +185,36 @@ class BpeTokenizer final : public Tokenizer {
     return ok();
   }
 
-  Status encode_stretch(std::string_view text, Prefix prefix, Tokens* out) const override {
+  Status encode_stretch(std::string_view text, Prefix prefix, Cuts cuts,
+                        Tokens* out) const override {
     const bool with_prefix = prefix == Prefix::kPublished;
     PC_TRY(const Words words,
-           pretokenizer_.split(normalizer_.apply(text, with_prefix), with_prefix));
+           pretokenizer_.split(normalizer_.apply(text, with_prefix, cuts), with_prefix, cuts));
     BpeModel::Workspace workspace;
+    const std::size_t n_before = out->size();
     std::size_t begin = 0;
     for (const std::uint32_t end : words.ends) {
       const auto word = std::string_view(words.text).substr(begin, end - begin);
+      const std::size_t first = out->size();
       PC_CHECK_OK(model_.encode_word(word, &workspace, out));
+      cuts = count_before_cuts(word, begin, std::span(*out).subspan(first), first - n_before, cuts);
       begin = end;
     }
+    for (std::size_t& cut : cuts) cut = out->size() - n_before;
     return ok();
+  }
+
+  // The cuts before the end of a word become numbers of tokens. The word starts at
+  // `begin` and is `tokens`, behind n_before others. Returns the cuts that are left.
+  Cuts count_before_cuts(std::string_view word, std::size_t begin, std::span<const TokenId> tokens,
+                         std::size_t n_before, Cuts cuts) const {
+    std::size_t n = 0, at = 0;  // tokens before a cut, and where the next begins
+    for (; !cuts.empty() && cuts.front() < begin + word.size(); cuts = cuts.subspan(1)) {
+      for (; n < tokens.size() && begin + at < cuts.front(); ++n)
+        at += model_.extent(tokens[n], word.substr(std::min(at, word.size())));
+      cuts.front() = n_before + n;
+    }
+    return cuts;
   }
 
   std::optional<TokenId> find_piece(std::string_view piece) const override {

@@ -225,7 +225,8 @@ void settle_markup(Vocabulary* vocabulary, TokenizerConfig* config) {
     AddedToken added;
     added.id = static_cast<TokenId>(i);
     added.content = token;
-    added.special = opens_turn || (token.starts_with("<|") && token.ends_with("|>"));
+    added.special = is_control(false, token);
+    added.control = true;
     config->added.push_back(std::move(added));
   }
 }
@@ -284,7 +285,7 @@ void add_phi3_tokens(Vocabulary* vocabulary, TokenizerConfig* config) {
     AddedToken added;
     added.id = static_cast<TokenId>(i);
     added.content = token;
-    added.special = added.rstrip = true;
+    added.special = added.control = added.rstrip = true;
     config->added.push_back(std::move(added));
   }
 }
@@ -332,6 +333,7 @@ std::vector<AddedToken> added_tokens(const Vocabulary& vocabulary) {
     token.id = static_cast<TokenId>(i);
     token.content = vocabulary.tokens[i];
     token.special = type != Type::kUserDefined;
+    token.control = is_control(token.special, token.content);
     added.push_back(std::move(token));
   }
   return added;

@@ -50,8 +50,9 @@ void push_word(const std::string& text, std::size_t begin, std::size_t end, Word
 // beginning of the match's word.
 enum class Between { kWord, kNothing, kPrevious };
 
-Status split_words(const Regex& regex, Between between, Words* words) {
+Status split_words(const Regex& regex, Between between, Cuts cuts, Words* words) {
   Words out;
+  MovingCuts moving(cuts);
   std::vector<Regex::Span> matches;
   std::size_t begin = 0;
   for (const std::uint32_t end : words->ends) {
@@ -60,21 +61,29 @@ Status split_words(const Regex& regex, Between between, Words* words) {
     std::size_t at = begin;
     for (const Regex::Span match : matches) {
       if (between == Between::kWord) push_word(words->text, at, begin + match.begin, &out);
+      if (between == Between::kNothing) moving.move(begin + match.begin, out.text.size());
       const std::size_t first = between == Between::kPrevious ? at : begin + match.begin;
       push_word(words->text, first, begin + match.end, &out);
       at = begin + match.end;
+      moving.move(at, out.text.size());
     }
     if (between != Between::kNothing) push_word(words->text, at, end, &out);
+    moving.move(end, out.text.size());
     begin = end;
   }
   *words = std::move(out);
   return ok();
 }
 
-void map_to_bytes(Words* words) {
+void map_to_bytes(Cuts cuts, Words* words) {
   Words out;
   out.text.reserve(words->text.size() * 2);
   each_word(*words, [&](std::size_t begin, std::size_t end) {
+    for (; !cuts.empty() && cuts.front() <= end; cuts = cuts.subspan(1)) {
+      to_byte_level(std::string_view(words->text).substr(begin, cuts.front() - begin), &out.text);
+      begin = cuts.front();
+      cuts.front() = out.text.size();
+    }
     to_byte_level(std::string_view(words->text).substr(begin, end - begin), &out.text);
     out.ends.push_back(static_cast<std::uint32_t>(out.text.size()));
   });
@@ -82,8 +91,9 @@ void map_to_bytes(Words* words) {
 }
 
 // Spaces become marks; where words are split, each mark begins one.
-void mark_spaces(const std::string& mark, bool split, Words* words) {
+void mark_spaces(const std::string& mark, bool split, Cuts cuts, Words* words) {
   Words out;
+  MovingCuts moving(cuts);
   each_word(*words, [&](std::size_t begin, std::size_t end) {
     std::size_t word_begin = out.text.size();
     const auto end_word = [&] {
@@ -95,13 +105,16 @@ void mark_spaces(const std::string& mark, bool split, Words* words) {
       const bool is_mark = words->text.compare(i, mark.size(), mark) == 0;
       if (is_mark || words->text[i] == ' ') {
         if (split) end_word();
+        moving.move(i, out.text.size());
         out.text += mark;
         i += is_mark ? mark.size() : 1;
+        moving.move(i, out.text.size());
       } else {
         out.text += words->text[i++];
       }
     }
     end_word();
+    moving.move(end, out.text.size());
   });
   *words = std::move(out);
 }
@@ -223,7 +236,7 @@ Status Pretokenizer::add_regex(JsonView rule, Step::Kind kind, std::string_view 
   return ok();
 }
 
-Result<Words> Pretokenizer::split(std::string text, bool with_prefix) const {
+Result<Words> Pretokenizer::split(std::string text, bool with_prefix, Cuts cuts) const {
   Words words;
   words.text = std::move(text);
   if (words.text.empty()) return words;
@@ -231,29 +244,32 @@ Result<Words> Pretokenizer::split(std::string text, bool with_prefix) const {
     const Step& first = steps_.front();
     const bool has_own = words.text.starts_with(first.prefix) ||
                          (!first.mark.empty() && words.text.starts_with(' '));
-    if (!has_own) words.text.insert(0, first.prefix);
+    if (!has_own) {
+      words.text.insert(0, first.prefix);
+      for (std::size_t& cut : cuts) cut += first.prefix.size();
+    }
   }
   words.ends.push_back(static_cast<std::uint32_t>(words.text.size()));
-  for (const Step& step : steps_) PC_CHECK_OK(apply(step, &words));
+  for (const Step& step : steps_) PC_CHECK_OK(apply(step, cuts, &words));
   return words;
 }
 
-Status Pretokenizer::apply(const Step& step, Words* words) {
+Status Pretokenizer::apply(const Step& step, Cuts cuts, Words* words) {
   switch (step.kind) {
     case Step::Kind::kIsolate:
-      return split_words(*step.regex, Between::kWord, words);
+      return split_words(*step.regex, Between::kWord, cuts, words);
     case Step::Kind::kKeepMatches:
-      return split_words(*step.regex, Between::kNothing, words);
+      return split_words(*step.regex, Between::kNothing, cuts, words);
     case Step::Kind::kMergePrevious:
-      return split_words(*step.regex, Between::kPrevious, words);
+      return split_words(*step.regex, Between::kPrevious, cuts, words);
     case Step::Kind::kByteLevel:
-      map_to_bytes(words);
+      map_to_bytes(cuts, words);
       break;
     case Step::Kind::kMetaspace:
-      mark_spaces(step.mark, false, words);
+      mark_spaces(step.mark, false, cuts, words);
       break;
     case Step::Kind::kMetaspaceSplit:
-      mark_spaces(step.mark, true, words);
+      mark_spaces(step.mark, true, cuts, words);
       break;
   }
   return ok();

@@ -15,6 +15,7 @@
 #include "base/status.h"
 #include "runtime/json.h"
 #include "runtime/regex.h"
+#include "runtime/text_cuts.h"
 
 namespace pc {
 
@@ -30,9 +31,10 @@ class Pretokenizer {
   // Absent: every text is one word. Errors: kUnsupported, kCorrupt, naming the field.
   static Result<Pretokenizer> from_json(std::optional<JsonView> rules);
 
-  // Splits a text; `with_prefix`: its start may get the dummy prefix.
+  // Splits a text; `with_prefix`: its start may get the dummy prefix, before all
+  // cuts. The cuts in the text become those in the words' text.
   // Precondition: valid UTF-8. Errors: kUnsupported from a pattern over its limits.
-  Result<Words> split(std::string text, bool with_prefix) const;
+  Result<Words> split(std::string text, bool with_prefix, Cuts cuts = {}) const;
 
   bool is_byte_level() const { return byte_level_; }  // words are in that alphabet
   bool adds_prefix() const { return adds_prefix_; }
@@ -62,7 +64,7 @@ class Pretokenizer {
   Status add_punctuation(JsonView rule);
   Status add_metaspace(JsonView rule);
   Status add_regex(JsonView rule, Step::Kind kind, std::string_view pattern, Regex::Syntax syntax);
-  static Status apply(const Step& step, Words* words);
+  static Status apply(const Step& step, Cuts cuts, Words* words);
 
   std::vector<Step> steps_;
   bool byte_level_ = false;

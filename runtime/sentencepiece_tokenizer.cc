@@ -26,8 +26,7 @@ bool is_markup(const Piece& piece, const TokenizerConfig& config) {
   if (config.specials.contains(piece.text)) {
     return piece.type == Type::kNormal || piece.type == Type::kUserDefined;
   }
-  return piece.type == Type::kUserDefined && piece.text.starts_with("<|") &&
-         piece.text.ends_with("|>");
+  return piece.type == Type::kUserDefined && is_control(false, piece.text);
 }
 
 // What a piece stands for in a text.
@@ -86,7 +85,8 @@ class SentencepieceTokenizer final : public Tokenizer {
     const bool is_bpe = model.kind == SentencepieceModel::Kind::kBpe;
     facts_.description = std::string("sentencepiece ") + (is_bpe ? "bpe" : "unigram") + ", " +
                          std::to_string(model.pieces.size()) + " pieces";
-    facts_.adds_prefix_space = prefix_after_added_ = model.add_dummy_prefix;
+    facts_.adds_prefix_space = model.add_dummy_prefix;
+    prefix_after_added_ = model.add_dummy_prefix && config.legacy.value_or(true);
     keeps_leading_space_ = !model.remove_extra_whitespaces;
 
     Sha256 hash;
@@ -107,6 +107,7 @@ class SentencepieceTokenizer final : public Tokenizer {
   void take_added(const SentencepieceModel& model, const TokenizerConfig& config) {
     for (AddedToken token : config.added) {
       token.special = token.special || config.specials.contains(token.content);
+      token.control = token.control || is_control(token.special, token.content);
       add_token(token);
     }
     for (std::size_t i = 0; i < model.pieces.size(); ++i) {
@@ -114,7 +115,7 @@ class SentencepieceTokenizer final : public Tokenizer {
       AddedToken token;
       token.id = static_cast<TokenId>(i);
       token.content = model.pieces[i].text;
-      token.special = true;
+      token.special = token.control = true;
       add_token(token);
     }
   }
@@ -128,25 +129,38 @@ class SentencepieceTokenizer final : public Tokenizer {
     facts_.unk = id(plain_.unk_id());
   }
 
-  Status encode_stretch(std::string_view text, Prefix prefix, Tokens* out) const override {
+  Status encode_stretch(std::string_view text, Prefix prefix, Cuts cuts,
+                        Tokens* out) const override {
     const bool wanted = prefix != Prefix::kNone && facts_.adds_prefix_space && !text.empty();
-    std::vector<int> ids;
+    const bool spelled = wanted && spells_prefix_;
     try {
-      const auto status = !wanted          ? plain_.Encode(text, &ids)
-                          : spells_prefix_ ? plain_.Encode(" " + std::string(text), &ids)
-                                           : with_prefix_.Encode(text, &ids);
+      sentencepiece::ImmutableSentencePieceText pieces;
+      const auto status = spelled  ? plain_.Encode(" " + std::string(text), pieces.mutable_proto())
+                          : wanted ? with_prefix_.Encode(text, pieces.mutable_proto())
+                                   : plain_.Encode(text, pieces.mutable_proto());
       if (!status.ok()) {
         return error(Code::kInternal, "sentencepiece: " + std::string(status.message()));
       }
+      take(pieces, /*shift=*/spelled ? 1 : 0, cuts, out);
     } catch (const std::exception& e) {
       return error(Code::kOutOfMemory, std::string("sentencepiece: ") + e.what());
     }
-    for (const int id : ids) {
-      // A control token spelled with one character would be found in text.
-      const bool control = plain_.IsControl(id);
-      out->push_back(control ? facts_.unk.value_or(id) : id);
-    }
     return ok();
+  }
+
+  // `shift`: how far behind their places in the text the pieces' places are.
+  void take(const sentencepiece::ImmutableSentencePieceText& pieces, std::size_t shift, Cuts cuts,
+            Tokens* out) const {
+    const std::size_t n = pieces.pieces_size();
+    for (std::size_t i = 0; i < n; ++i) {
+      const auto piece = pieces.pieces(static_cast<int>(i));
+      for (; !cuts.empty() && piece.begin() >= cuts.front() + shift; cuts = cuts.subspan(1))
+        cuts.front() = i;
+      const auto id = static_cast<TokenId>(piece.id());
+      // A control token spelled with one character would be found in text.
+      out->push_back(plain_.IsControl(id) ? facts_.unk.value_or(id) : id);
+    }
+    for (std::size_t& cut : cuts) cut = n;
   }
 
   std::optional<TokenId> find_piece(std::string_view piece) const override {

@@ -21,6 +21,16 @@ int combining_class(utf8proc_int32_t code_point) {
   return utf8proc_get_property(code_point)->combining_class;
 }
 
+// Characters of its canonical decomposition.
+std::size_t n_decomposed(char32_t character) {
+  if (character < 0xC0) return 1;
+  utf8proc_int32_t parts[16];
+  int boundary = 0;
+  const auto n = utf8proc_decompose_char(static_cast<utf8proc_int32_t>(character), parts, 16,
+                                         options(UTF8PROC_DECOMPOSE | UTF8PROC_STABLE), &boundary);
+  return n > 0 ? static_cast<std::size_t>(n) : 1;
+}
+
 std::vector<utf8proc_int32_t> decompose(std::string_view text) {
   std::vector<utf8proc_int32_t> out;
   out.reserve(text.size());
@@ -55,13 +65,18 @@ void sort_marks(std::vector<utf8proc_int32_t>* text) {
 
 }  // namespace
 
-void replace_all(std::string_view from, std::string_view to, std::string* text) {
+void replace_all(std::string_view from, std::string_view to, std::string* text, Cuts cuts) {
   std::string out;
   std::size_t at = 0;
+  MovingCuts moving(cuts);
   for (std::size_t hit; (hit = text->find(from, at)) != std::string::npos; at = hit + from.size()) {
-    out.append(*text, at, hit - at).append(to);
+    out.append(*text, at, hit - at);
+    moving.move(hit, out.size());
+    out.append(to);
+    moving.move(hit + from.size(), out.size());
   }
   out.append(*text, at);
+  moving.move(text->size(), out.size());
   *text = std::move(out);
 }
 
@@ -80,6 +95,18 @@ std::string to_nfc(std::string_view text) {
     utf8_append(static_cast<char32_t>(characters[static_cast<std::size_t>(i)]), &out);
   }
   return out;
+}
+
+// A text and its NFC have the same canonical decomposition, but for the order of
+// marks: a cut has as many of its characters before it in both.
+void move_cuts_to_nfc(std::string_view text, std::string_view nfc, Cuts cuts) {
+  std::size_t at = 0, to = 0, n_before = 0, n_before_in_nfc = 0;
+  for (std::size_t& cut : cuts) {
+    while (at < cut) n_before += n_decomposed(utf8_next(text, &at));
+    while (n_before_in_nfc < n_before && to < nfc.size())
+      n_before_in_nfc += n_decomposed(utf8_next(nfc, &to));
+    cut = to;
+  }
 }
 
 Result<TextNormalizer> TextNormalizer::from_json(std::optional<JsonView> rules) {
@@ -136,18 +163,23 @@ Status TextNormalizer::add_replace(JsonView rule) {
   return ok();
 }
 
-std::string TextNormalizer::apply(std::string_view text, bool with_prefix) const {
+std::string TextNormalizer::apply(std::string_view text, bool with_prefix, Cuts cuts) const {
   std::string out(text);
   for (const Step& step : steps_) {
     switch (step.kind) {
-      case Step::Kind::kNfc:
-        out = to_nfc(out);
+      case Step::Kind::kNfc: {
+        std::string nfc = to_nfc(out);
+        if (!cuts.empty() && nfc != out) move_cuts_to_nfc(out, nfc, cuts);
+        out = std::move(nfc);
         break;
+      }
       case Step::Kind::kPrepend:
-        if (with_prefix && !out.empty()) out.insert(0, step.to);
+        if (!with_prefix || out.empty()) break;
+        out.insert(0, step.to);
+        for (std::size_t& cut : cuts) cut += step.to.size();
         break;
       case Step::Kind::kReplace:
-        replace_all(step.from, step.to, &out);
+        replace_all(step.from, step.to, &out, cuts);
         break;
     }
   }

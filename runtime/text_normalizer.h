@@ -12,6 +12,7 @@
 
 #include "base/status.h"
 #include "runtime/json.h"
+#include "runtime/text_cuts.h"
 
 namespace pc {
 
@@ -20,15 +21,20 @@ namespace pc {
 std::string to_nfc(std::string_view text);
 
 // Precondition: `from` is not empty.
-void replace_all(std::string_view from, std::string_view to, std::string* text);
+void replace_all(std::string_view from, std::string_view to, std::string* text, Cuts cuts = {});
+
+// Cuts in a text become those in its NFC. A character that is composed over a cut
+// lies before it.
+void move_cuts_to_nfc(std::string_view text, std::string_view nfc, Cuts cuts);
 
 class TextNormalizer {
  public:
   // Absent: a text stays as it is. Errors: kUnsupported, kCorrupt, naming the field.
   static Result<TextNormalizer> from_json(std::optional<JsonView> rules);
 
-  // `with_prefix`: what Prepend puts in front of a text is due.
-  std::string apply(std::string_view text, bool with_prefix) const;
+  // `with_prefix`: what Prepend puts in front of a text is due, before all cuts.
+  // The cuts in the text become those in the result.
+  std::string apply(std::string_view text, bool with_prefix, Cuts cuts = {}) const;
 
   bool adds_prefix() const;
 

@@ -16,45 +16,19 @@ namespace {
 
 // Raised when the same files would become other ids than before, so that stored
 // modules of the older code are misses.
-constexpr std::uint64_t kTokenizerCodeVersion = 1;
-
-constexpr std::string_view kWhiteSpace = " \t\n\r\v\f";
-
-// Longest token of white space that text is searched for; published models have
-// up to 31 spaces. Bounds what a hostile file can make of each byte of a text.
-constexpr std::size_t kMaxSpaceBytes = 128;
-
-Status check_text(std::string_view text) {
-  if (text.size() > kMaxTextBytes) {
-    return error(Code::kInvalidArgument, "the text has " + std::to_string(text.size()) +
-                                             " bytes; one run may have at most " +
-                                             std::to_string(kMaxTextBytes));
-  }
-  const std::size_t valid = utf8_valid_prefix(text);
-  if (valid != text.size()) {
-    return error(Code::kInvalidArgument,
-                 "the text is not valid UTF-8 at byte " + std::to_string(valid));
-  }
-  return ok();
-}
+constexpr std::uint64_t kTokenizerCodeVersion = 2;
 
 }  // namespace
 
 Tokenizer::~Tokenizer() = default;
 
 Result<Tokens> Tokenizer::encode(std::string_view text) const {
-  PC_CHECK_OK(check_text(text));
-  Tokens out;
-  PC_CHECK_OK(encode_around(text_added_, text, Prefix::kPublished, &out));
-  return out;
+  return encode_alone({text}, Prefix::kPublished);
 }
 
 Result<Tokens> Tokenizer::encode_run(std::string_view text) const {
-  PC_CHECK_OK(check_text(text));
   const bool has_own = keeps_leading_space_ && text.starts_with(' ');
-  Tokens out;
-  PC_CHECK_OK(encode_around(text_added_, text, has_own ? Prefix::kNone : Prefix::kPublished, &out));
-  return out;
+  return encode_alone({text}, has_own ? Prefix::kNone : Prefix::kPublished);
 }
 
 Result<Tokens> Tokenizer::encode_markup(std::string_view markup) const {
@@ -68,33 +42,81 @@ Result<Tokens> Tokenizer::encode_opening_markup(std::string_view markup) const {
 }
 
 Result<Tokens> Tokenizer::encode_template(std::string_view markup, Prefix prefix) const {
-  PC_CHECK_OK(check_text(markup));
   if (facts_.adds_prefix_space && markup.ends_with(' ')) markup.remove_suffix(1);
-  Tokens out;
-  PC_CHECK_OK(encode_around(added_, markup, prefix, &out));
-  return out;
+  return encode_alone({markup, true}, prefix);
 }
 
-// Added tokens become their ids, the stretches between them are encoded.
-Status Tokenizer::encode_around(const AddedTokens& added, std::string_view text, Prefix prefix,
-                                Tokens* out) const {
-  while (!text.empty()) {
-    std::size_t at = text.size();
-    const AddedToken* token = added.next(text, 0, &at);
-    std::string_view stretch = text.substr(0, at);
-    text.remove_prefix(at);
-    if (token != nullptr && token->lstrip) {
-      stretch = stretch.substr(0, stretch.find_last_not_of(kWhiteSpace) + 1);
-    }
-    if (!stretch.empty()) PC_CHECK_OK(encode_stretch(stretch, prefix, out));
+Result<Tokens> Tokenizer::encode_alone(pml::TextSpan span, Prefix prefix) const {
+  PC_TRY(std::vector<Tokens> tokens, encode_joint(std::span(&span, 1), prefix));
+  return std::move(tokens[0]);
+}
+
+// A chat is published as one string with BOS in it, so markup behind BOS stands
+// behind an added token; in front of a text BOS is put without being in it.
+Result<std::vector<Tokens>> Tokenizer::encode_spans(std::span<const pml::TextSpan> spans,
+                                                    bool opens) const {
+  const auto first =
+      std::ranges::find_if(spans, [](const auto& span) { return !span.text.empty(); });
+  const bool behind_bos = first != spans.end() && first->markup && facts_.add_bos;
+  const bool due = opens && (!behind_bos || prefix_after_added_);
+  return encode_joint(spans, due ? Prefix::kPublished : Prefix::kNone);
+}
+
+// Added tokens become their ids, the stretches between them are encoded. White
+// space that a token swallows is still searched for added tokens, as the
+// publishers' tokenizers do.
+Result<std::vector<Tokens>> Tokenizer::encode_joint(std::span<const pml::TextSpan> spans,
+                                                    Prefix prefix) const {
+  PC_TRY(JointText joint, JointText::join(spans));
+  const std::string_view text = joint.text();
+  std::size_t begin = 0;  // of the stretch
+  for (std::size_t at = 0; at < text.size();) {
+    std::size_t found = text.size();
+    const AddedToken* token = next_added(joint, at, &found);
+    std::string_view stretch = text.substr(begin, std::max(begin, found) - begin);
+    if (token != nullptr && token->lstrip) stretch = trim_end(stretch);
+    PC_CHECK_OK(encode_part(stretch, begin, prefix, &joint));
     if (token == nullptr) break;
-    out->push_back(token->id);
-    text.remove_prefix(token->content.size());
-    if (token->rstrip)
-      text.remove_prefix(std::min(text.find_first_not_of(kWhiteSpace), text.size()));
+    joint.add(token->id, found);
+    begin = at = found + token->content.size();
+    if (token->rstrip) begin = text.size() - trim_begin(text.substr(at)).size();
     prefix = prefix_after_added_ ? Prefix::kPublished : Prefix::kNone;
   }
+  return std::move(joint).take_tokens();
+}
+
+// The first added token from `from` on. A control token lies in markup with all of
+// its bytes; another may begin in one span and end in the next.
+const AddedToken* Tokenizer::next_added(const JointText& joint, std::size_t from,
+                                        std::size_t* at) const {
+  const auto& runs = joint.runs();
+  auto run = std::ranges::upper_bound(runs, from, {}, &JointText::Run::end);
+  for (; run != runs.end(); ++run) {
+    const AddedTokens& added = run->markup ? added_ : text_added_;
+    const AddedToken* token =
+        added.next(joint.text(), std::max(from, run->begin), run->end, run->end, at);
+    if (token != nullptr) return token;
+  }
+  return nullptr;
+}
+
+// A stretch that stands at `begin`.
+Status Tokenizer::encode_part(std::string_view stretch, std::size_t begin, Prefix prefix,
+                              JointText* joint) const {
+  if (stretch.empty()) return ok();
+  std::vector<std::size_t> cuts = joint->borders_inside(begin, begin + stretch.size());
+  Tokens tokens;
+  PC_CHECK_OK(encode_stretch(stretch, adjusted(prefix, stretch), cuts, &tokens));
+  joint->add(tokens, begin, cuts);
   return ok();
+}
+
+// A space of the stretch's own may be the prefix; where a model drops white space
+// at the start of a text, it is not dropped from a text that goes on.
+Tokenizer::Prefix Tokenizer::adjusted(Prefix prefix, std::string_view stretch) const {
+  const bool own = stretch.starts_with(' ');
+  if (own && !keeps_leading_space_) return Prefix::kPublished;
+  return own_space_is_prefix_ && (own || stretch.starts_with("▁")) ? Prefix::kNone : prefix;
 }
 
 void Tokenizer::append_bytes(TokenId id, std::string* out, Controls controls) const {
@@ -114,12 +136,10 @@ void Tokenizer::add_token(const AddedToken& token) {
     bytes_.resize(i + 1);
     hidden_.resize(i + 1, true);  // ids that nothing names have nothing to show
   }
-  const bool is_text = !token.special && token.content.size() <= kMaxSpaceBytes &&
-                       token.content.find_first_not_of(kWhiteSpace) == std::string::npos;
   bytes_[i] = token.content;
   hidden_[i] = token.special;
   added_.add(token);
-  if (is_text) text_added_.add(token);
+  if (!token.control) text_added_.add(token);
 }
 
 void Tokenizer::complete(const TokenizerConfig& config, bool add_bos_by_default, Sha256 hash) {
@@ -134,14 +154,21 @@ void Tokenizer::complete(const TokenizerConfig& config, bool add_bos_by_default,
   facts_.turn_ends = config.turn_ends;
   facts_.chat_template = config.chat_template;
   facts_.vocab_size = static_cast<std::uint32_t>(bytes_.size());
+  if (config.llama_class) {
+    prefix_after_added_ = facts_.adds_prefix_space && config.legacy.value_or(false);
+    own_space_is_prefix_ = true;
+  }
+  added_.seal();
+  text_added_.seal();
   choose_placeholder();
 
   hash.field(kTokenizerCodeVersion);
   for (const AddedToken& token : added_.all()) {
     hash.field(static_cast<std::uint64_t>(token.id)).field(token.content);
     hash.field(std::uint64_t{token.special} | std::uint64_t{token.lstrip} << 1 |
-               std::uint64_t{token.rstrip} << 2);
+               std::uint64_t{token.rstrip} << 2 | std::uint64_t{token.control} << 3);
   }
+  hash.field(prefix_after_added_).field(own_space_is_prefix_);
   hash.field(facts_.bos ? static_cast<std::uint64_t>(*facts_.bos) : UINT64_MAX);
   hash.field(std::uint64_t{facts_.add_bos});
   hash.field(static_cast<std::uint64_t>(facts_.placeholder));

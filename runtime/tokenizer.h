@@ -3,30 +3,29 @@
 //
 // A Tokenizer is an owner, immutable after load; const methods from any thread.
 //
-// Four ways in, one per kind of text:
-//   encode         a whole text, as the model's publisher would encode it;
-//   encode_run     one text run of a PML document, which may continue a text;
-//   encode_markup  strings of a chat template, the only ones in which added
-//                  tokens ("<|im_start|>", "</s>") are recognised;
-//   encode_opening_markup  the same for markup that opens a prompt: behind BOS,
-//                  or at the very start where the model has none.
-// In encode and encode_run a string that spells an added token stays plain
-// text. (An added token of white space alone, which some models use to write
-// runs of spaces, is ordinary vocabulary.) None of the four adds BOS or EOS.
+// A text is encoded whole, as the model's publisher would encode it, or as spans:
+// parts that stand side by side, some written by users, some strings of a chat
+// template. Spans are tokenised as the one text that they are, so that the tokens
+// of a conversation are those of the whole rendered string, and then dealt back.
+//
+// What the publisher's files call a control token ("<|im_start|>", "</s>") is
+// recognised in markup alone: in text its spelling stays plain text. Added tokens
+// that the files call no control tokens are vocabulary, in text too (the runs of
+// spaces of some models, the "<think>" of others); is_control() draws the line.
+// Nothing here adds BOS or EOS.
 //
 // The dummy prefix: sentencepiece models of the Llama kind put a space in front
-// of a text, so that "Hello" at its start is the token "▁Hello". A PML document
-// is encoded in runs, hence three rules, which together give the published
-// tokens of "<s>[INST] Hello [/INST]" when it is cut into "<s>[INST] ", "Hello"
-// and " [/INST]":
+// of a text, so that "Hello" at its start is the token "▁Hello"; some do so behind
+// every control token, some at the start alone. A text that goes on gets none.
+//
+// encode_run, encode_markup and encode_opening_markup encode each part on its own:
 //   a run is a text of its own and gets the prefix, but when it begins with a
 //   space, that space is the prefix;
 //   markup continues what stands before it and gets none, except behind an
 //   added token where the publisher's rule puts one;
 //   one space at the end of markup is left to the run that follows, whose
-//   prefix it is.
-// That nothing stands before it, markup cannot know: "[INST] " alone gives "[",
-// and as opening markup "▁[", the published token behind "<s>".
+//   prefix it is;
+//   opening markup stands behind BOS, or at the very start where there is none.
 //
 // Invariants: every id that encode* returns is in [0, vocab_size()); encoding
 // is a function of digest() and the text alone.
@@ -35,6 +34,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,14 +43,12 @@
 #include "base/status.h"
 #include "pml/text_encoder.h"  // TokenId, Tokens
 #include "runtime/added_tokens.h"
+#include "runtime/joint_text.h"  // kMaxTextBytes
+#include "runtime/text_cuts.h"
 
 namespace pc {
 
 struct TokenizerConfig;
-
-// Longest text that one call encodes: a PML document and a file it names have
-// at most 4 MiB each.
-inline constexpr std::size_t kMaxTextBytes = std::size_t{8} << 20;
 
 // What a tokenizer tells about itself.
 struct TokenizerFacts {
@@ -74,13 +72,21 @@ class Tokenizer {
   Tokenizer(const Tokenizer&) = delete;
   Tokenizer& operator=(const Tokenizer&) = delete;
 
-  // Errors of all four: kInvalidArgument for invalid UTF-8 (the byte is named)
+  // Errors of all: kInvalidArgument for invalid UTF-8 (the byte is named)
   // or more than kMaxTextBytes; kUnsupported for a character that the
   // vocabulary cannot express, which no published model has.
   Result<Tokens> encode(std::string_view text) const;
   Result<Tokens> encode_run(std::string_view text) const;
   Result<Tokens> encode_markup(std::string_view markup) const;
   Result<Tokens> encode_opening_markup(std::string_view markup) const;
+
+  // The tokens of each span, [spans.size()]. A token that crosses a border belongs
+  // to the span in which it begins (a character that a normaliser composes over a
+  // border: to the first), white space that a control token swallows to none.
+  // `opens`: nothing but BOS stands before the spans; else they continue a text.
+  // Cost and memory are linear in the text. Errors as above, the byte being that
+  // of all spans together.
+  Result<std::vector<Tokens>> encode_spans(std::span<const pml::TextSpan> spans, bool opens) const;
 
   // Appends the bytes that a token stands for; half characters are possible
   // (see Utf8Stream), and the leading space of an answer is the caller's to
@@ -120,18 +126,25 @@ class Tokenizer {
   std::vector<bool> hidden_;         // [vocab_size] control tokens
 
  private:
-  // One stretch of valid UTF-8 without added tokens, appended to *out.
-  virtual Status encode_stretch(std::string_view text, Prefix prefix, Tokens* out) const = 0;
+  // One stretch of valid UTF-8 without added tokens, appended to *out. `cuts` lie
+  // inside the text; each becomes the number of appended tokens that begin before it.
+  virtual Status encode_stretch(std::string_view text, Prefix prefix, Cuts cuts,
+                                Tokens* out) const = 0;
   virtual std::optional<TokenId> find_piece(std::string_view piece) const = 0;
 
   Result<Tokens> encode_template(std::string_view markup, Prefix prefix) const;
-
-  Status encode_around(const AddedTokens& added, std::string_view text, Prefix prefix,
-                       Tokens* out) const;
+  Result<std::vector<Tokens>> encode_joint(std::span<const pml::TextSpan> spans,
+                                           Prefix prefix) const;
+  Result<Tokens> encode_alone(pml::TextSpan span, Prefix prefix) const;
+  const AddedToken* next_added(const JointText& joint, std::size_t from, std::size_t* at) const;
+  Status encode_part(std::string_view stretch, std::size_t begin, Prefix prefix,
+                     JointText* joint) const;
+  Prefix adjusted(Prefix prefix, std::string_view stretch) const;
   void choose_placeholder();
 
-  AddedTokens added_;       // recognised in markup
-  AddedTokens text_added_;  // white space that is vocabulary: recognised in text too
+  bool own_space_is_prefix_ = false;  // a text's own first space stands for the dummy prefix
+  AddedTokens added_;                 // recognised in markup
+  AddedTokens text_added_;            // those that are no control tokens: in text too
 };
 
 // Loads the tokenizer of a GGUF file, or that of a Hugging Face folder:

@@ -96,13 +96,23 @@ Status read_added_map(JsonView root, TokenizerConfig* config) {
   });
 }
 
-std::int64_t read_n_rows(const std::string& folder) {
+// Phi-3's files are read as they are, and so are Mistral's tokenizer.json; Phi-3's
+// says `legacy` false where its tokenizer.json puts the prefix behind added tokens.
+void read_family(const JsonView root, TokenizerConfig* config) {
+  const auto family = root.string_or("model_type", "");
+  if (!family.ok()) return;
+  if (*family == "phi3") config->legacy.reset();
+  if (*family == "phi3" || *family == "mistral") config->llama_class = false;
+}
+
+void read_model_config(const std::string& folder, TokenizerConfig* config) {
   const auto file = read_optional(folder, "config.json");
-  if (!file.ok() || !*file) return kMaxVocabSize;
+  if (!file.ok() || !*file) return;
   const auto root = (*file)->root();
+  read_family(root, config);
   const auto n = root.find("text_config").value_or(root).find("vocab_size");
   const auto value = n ? n->integer_in(1, kMaxVocabSize) : Result<std::int64_t>(kMaxVocabSize);
-  return value.ok() ? *value : kMaxVocabSize;
+  if (value.ok()) config->n_rows = *value;
 }
 
 // One template, or a list of named ones: then the one named "default", else the first.
@@ -164,12 +174,17 @@ Result<TokenizerConfig> read_tokenizer_config(const std::string& folder) {
     if (const auto add_bos = root.find("add_bos_token")) {
       PC_TRY(config.add_bos, add_bos->boolean());
     }
+    if (const auto legacy = root.find("legacy")) {
+      PC_TRY(config.legacy, legacy->boolean());
+    }
+    PC_TRY(const std::string type, root.string_or("tokenizer_class", ""));
+    config.llama_class = type == "LlamaTokenizer" || type == "LlamaTokenizerFast";
     PC_TRY(config.chat_template, read_chat_template(root));
   }
   PC_TRY(const auto added, read_optional(folder, "added_tokens.json"));
   if (added) PC_CHECK_OK(read_added_map(added->root(), &config));
   PC_CHECK_OK(read_template_file(folder, &config));
-  config.n_rows = read_n_rows(folder);
+  read_model_config(folder, &config);
   std::erase_if(config.added, [&](const AddedToken& token) { return token.id >= config.n_rows; });
   return config;
 }

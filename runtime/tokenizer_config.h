@@ -27,6 +27,12 @@ inline constexpr std::size_t kMaxTokenBytes = 4096;  // of one added token or vo
 struct TokenizerConfig {
   std::optional<std::string> bos, eos, unk;  // as spelled, e.g. "<s>"
   std::optional<bool> add_bos;
+  // Is a dummy prefix put behind added tokens too? Of sentencepiece's models.
+  std::optional<bool> legacy;
+  // transformers' own class LlamaTokenizer reads the files: it puts a dummy prefix by
+  // `legacy` (absent: false), whatever tokenizer.json says, and none where the text
+  // begins with a space.
+  bool llama_class = false;
   std::vector<TokenId> turn_ends;               // beside eos
   std::int64_t n_rows = kMaxVocabSize;          // of the model's embedding
   std::vector<AddedToken> added;                // with ids, from both files that list them

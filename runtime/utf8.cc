@@ -47,6 +47,17 @@ Scan scan(std::string_view text) {
   return {n, n == lead.length, true};
 }
 
+// Unicode's White_Space.
+bool is_white_space(char32_t c) {
+  return (c >= 9 && c <= 13) || c == ' ' || c == 0x85 || c == 0xA0 || c == 0x1680 ||
+         (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F ||
+         c == 0x3000;
+}
+
+bool continues_character(char byte) {
+  return (static_cast<unsigned char>(byte) & 0xC0) == 0x80;
+}
+
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 
 }  // namespace
@@ -70,6 +81,25 @@ char32_t utf8_next(std::string_view text, std::size_t* at) {
   }
   *at += n;
   return code_point;
+}
+
+std::string_view trim_begin(std::string_view text) {
+  for (std::size_t at = 0; !text.empty(); at = 0) {
+    if (!is_white_space(utf8_next(text, &at))) break;
+    text.remove_prefix(at);
+  }
+  return text;
+}
+
+std::string_view trim_end(std::string_view text) {
+  while (!text.empty()) {
+    std::size_t last = text.size() - 1;
+    while (last > 0 && continues_character(text[last])) --last;
+    std::size_t at = last;
+    if (!is_white_space(utf8_next(text, &at))) break;
+    text.remove_suffix(text.size() - last);
+  }
+  return text;
 }
 
 void utf8_append(char32_t c, std::string* out) {

@@ -32,6 +32,11 @@ char32_t utf8_next(std::string_view text, std::size_t* at);
 
 void utf8_append(char32_t code_point, std::string* out);
 
+// Without the white space (as Unicode has it) at its beginning, or at its end.
+// Precondition: valid UTF-8.
+std::string_view trim_begin(std::string_view text);
+std::string_view trim_end(std::string_view text);
+
 // Text of somebody's file as a message may quote it: valid, and one line.
 std::string one_line(std::string_view text);
 

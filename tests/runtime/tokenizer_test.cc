@@ -94,8 +94,11 @@ TEST_CASE("Llama 2's dialogue, cut as PML cuts it, has the published tokens") {
 
 TEST_CASE("Llama 2's vocabulary gives the same ids from tokenizer.model and tokenizer.json") {
   if (assets().empty()) return;
+  const auto config = read_tokenizer_config(assets() + "tiny-random-llama");
+  REQUIRE(config.ok());
+  CHECK((config->llama_class && config->legacy == true));
   const auto model =
-      take(load_sentencepiece_tokenizer(assets() + "tokenizers/llama2-tokenizer.model", {}));
+      take(load_sentencepiece_tokenizer(assets() + "tokenizers/llama2-tokenizer.model", *config));
   const auto json = take(load_tokenizer(assets() + "tiny-random-llama"));
   CHECK(json->add_bos());
   CHECK(json->bos() == 1);
