@@ -23,12 +23,13 @@
 #include <hwy/contrib/math/math-inl.h>
 // clang-format on
 
+#include "simd/activate-inl.h"
 #include "simd/attend-inl.h"
 #include "simd/attend_tiles-inl.h"
 #include "simd/elements-inl.h"
-#include "simd/exp-inl.h"
 #include "simd/kernels.h"
 #include "simd/matmul-inl.h"
+#include "simd/norm-inl.h"
 #include "simd/packed_kernels.h"
 #include "simd/quant-inl.h"
 #include "simd/quantise-inl.h"
@@ -40,127 +41,21 @@ HWY_BEFORE_NAMESPACE();
 namespace pc::simd::HWY_NAMESPACE {
 namespace {
 
-void rms_norm(const float* x, const float* weight, std::size_t n, float eps, float* y) {
-  VF sum0 = hn::Zero(kF), sum1 = hn::Zero(kF);
-  std::size_t i = 0;
-  for (; i + 2 * kN <= n; i += 2 * kN) {
-    const VF a = load_f32(x + i), b = load_f32(x + i + kN);
-    sum0 = hn::MulAdd(a, a, sum0);
-    sum1 = hn::MulAdd(b, b, sum1);
-  }
-  float sum = hn::GetLane(hn::SumOfLanes(kF, hn::Add(sum0, sum1)));
-  for (; i < n; ++i) sum += x[i] * x[i];
-  const float scale = 1.0f / __builtin_sqrtf(sum / static_cast<float>(n) + eps);
-  const VF factor = hn::Set(kF, scale);
-  for (i = 0; i + kN <= n; i += kN)
-    hn::StoreU(hn::Mul(hn::Mul(load_f32(x + i), factor), load_f32(weight + i)), kF, y + i);
-  for (; i < n; ++i) y[i] = x[i] * scale * weight[i];
-}
-
+// The scale goes into cosine and sine: what it makes small does not overflow on the way.
 void rotate(const float* x, const float* cos, const float* sin, std::size_t half, float scale,
             float* y) {
   const VF factor = hn::Set(kF, scale);
   std::size_t i = 0;
   for (; i + kN <= half; i += kN) {
     const VF a = load_f32(x + i), b = load_f32(x + i + half);
-    const VF c = load_f32(cos + i), s = load_f32(sin + i);
-    hn::StoreU(hn::Mul(hn::NegMulAdd(b, s, hn::Mul(a, c)), factor), kF, y + i);
-    hn::StoreU(hn::Mul(hn::MulAdd(a, s, hn::Mul(b, c)), factor), kF, y + i + half);
+    const VF c = hn::Mul(load_f32(cos + i), factor), s = hn::Mul(load_f32(sin + i), factor);
+    hn::StoreU(hn::NegMulAdd(b, s, hn::Mul(a, c)), kF, y + i);
+    hn::StoreU(hn::MulAdd(a, s, hn::Mul(b, c)), kF, y + i + half);
   }
   for (; i < half; ++i) {
-    const float a = x[i], b = x[i + half];
-    y[i] = (a * cos[i] - b * sin[i]) * scale;
-    y[i + half] = (b * cos[i] + a * sin[i]) * scale;
-  }
-}
-
-void layer_norm(const float* x, const float* weight, const float* bias, std::size_t n, float eps,
-                float* y) {
-  VF sums = hn::Zero(kF);
-  std::size_t i = 0;
-  for (; i + kN <= n; i += kN) sums = hn::Add(sums, load_f32(x + i));
-  float sum = hn::GetLane(hn::SumOfLanes(kF, sums));
-  for (; i < n; ++i) sum += x[i];
-  const float mean = sum / static_cast<float>(n);
-  // Squares of differences, not difference of squares: no cancellation.
-  VF squares = hn::Zero(kF);
-  const VF center = hn::Set(kF, mean);
-  for (i = 0; i + kN <= n; i += kN) {
-    const VF d = hn::Sub(load_f32(x + i), center);
-    squares = hn::MulAdd(d, d, squares);
-  }
-  float square = hn::GetLane(hn::SumOfLanes(kF, squares));
-  for (; i < n; ++i) square += (x[i] - mean) * (x[i] - mean);
-  const float scale = 1.0f / __builtin_sqrtf(square / static_cast<float>(n) + eps);
-  const VF factor = hn::Set(kF, scale);
-  for (i = 0; i + kN <= n; i += kN) {
-    const VF scaled =
-        hn::Mul(hn::Mul(hn::Sub(load_f32(x + i), center), factor), load_f32(weight + i));
-    hn::StoreU(bias ? hn::Add(scaled, load_f32(bias + i)) : scaled, kF, y + i);
-  }
-  for (; i < n; ++i) y[i] = (x[i] - mean) * scale * weight[i] + (bias ? bias[i] : 0.0f);
-}
-
-// x / (1 + exp(-a)), which is x times the logistic function of a; |x| <= |a| where a is
-// less than -1. Only exp of what is not positive is taken, so that nothing overflows.
-HWY_INLINE VF times_logistic(VF x, VF a) {
-  const VF back = hn::Set(kF, kScaleBack);
-  const VF tail = exp_scaled_up(hn::Neg(hn::Abs(a)));
-  const VF negative = hn::Mul(hn::Mul(x, tail), back);
-  const VF factor = hn::IfThenElse(hn::Lt(a, hn::Zero(kF)), negative, x);
-  return hn::Div(factor, hn::MulAdd(tail, back, hn::Set(kF, 1.0f)));
-}
-
-// erf to 1.5e-7: Abramowitz and Stegun, Handbook of Mathematical Functions, 7.1.26.
-HWY_INLINE VF erf(VF x) {
-  const VF one = hn::Set(kF, 1.0f), magnitude = hn::Abs(x);
-  const VF t = hn::Div(one, hn::MulAdd(hn::Set(kF, 0.3275911f), magnitude, one));
-  VF poly = hn::Set(kF, 1.061405429f);
-  for (const float c : {-1.453152027f, 1.421413741f, -0.284496736f, 0.254829592f})
-    poly = hn::MulAdd(poly, t, hn::Set(kF, c));
-  const VF tail = hn::Exp(kF, hn::Neg(hn::Mul(magnitude, magnitude)));
-  return hn::CopySign(hn::NegMulAdd(hn::Mul(poly, t), tail, one), x);
-}
-
-struct Silu {
-  static HWY_INLINE VF of(VF x) { return times_logistic(x, x); }
-};
-struct Gelu {
-  static HWY_INLINE VF of(VF x) {
-    const VF half = hn::Mul(x, hn::Set(kF, 0.5f));
-    return hn::MulAdd(half, erf(hn::Mul(x, hn::Set(kF, 0x1.6a09e6p-1f))), half);  // x / sqrt(2)
-  }
-};
-struct GeluTanh {  // 1 + tanh(u) = 2 / (1 + exp(-2u))
-  static HWY_INLINE VF of(VF x) {
-    const VF cubic = hn::MulAdd(hn::Mul(x, x), hn::Set(kF, 0.044715f), hn::Set(kF, 1.0f));
-    return times_logistic(x,
-                          hn::Mul(hn::Mul(x, cubic), hn::Set(kF, 1.5957691216f)));  // 2 sqrt(2/pi)
-  }
-};
-
-template <class A>
-HWY_INLINE void activate_all(float* x, const float* up, std::size_t n) {
-  std::size_t i = 0;
-  for (; i + kN <= n; i += kN) {
-    const VF y = A::of(load_f32(x + i));
-    hn::StoreU(up ? hn::Mul(y, load_f32(up + i)) : y, kF, x + i);
-  }
-  if (const std::size_t rest = n - i; rest != 0) {
-    alignas(64) float padded[kN];
-    hn::Store(A::of(load_tail<F32>(x + i, rest)), kF, padded);
-    for (std::size_t j = 0; j < rest; ++j) x[i + j] = up ? padded[j] * up[i + j] : padded[j];
-  }
-}
-
-void activate(Activation activation, float* x, const float* up, std::size_t n) {
-  switch (activation) {
-    case Activation::kSilu:
-      return activate_all<Silu>(x, up, n);
-    case Activation::kGelu:
-      return activate_all<Gelu>(x, up, n);
-    case Activation::kGeluTanh:
-      return activate_all<GeluTanh>(x, up, n);
+    const float a = x[i], b = x[i + half], c = cos[i] * scale, s = sin[i] * scale;
+    y[i] = a * c - b * s;
+    y[i + half] = b * c + a * s;
   }
 }
 

@@ -98,16 +98,16 @@ void attend(const AttendArgs& a) {
 void rms_norm(const float* x, const float* weight, std::size_t n, float eps, float* y) {
   double sum = 0.0;
   for (std::size_t i = 0; i < n; ++i) sum += static_cast<double>(x[i]) * x[i];
-  const float scale = static_cast<float>(1.0 / std::sqrt(sum / static_cast<double>(n) + eps));
-  for (std::size_t i = 0; i < n; ++i) y[i] = x[i] * scale * weight[i];
+  const double scale = 1.0 / std::sqrt(sum / static_cast<double>(n) + eps);
+  for (std::size_t i = 0; i < n; ++i) y[i] = static_cast<float>(x[i] * scale * weight[i]);
 }
 
 void rotate(const float* x, const float* cos, const float* sin, std::size_t half, float scale,
             float* y) {
   for (std::size_t i = 0; i < half; ++i) {
-    const float a = x[i], b = x[i + half];
-    y[i] = (a * cos[i] - b * sin[i]) * scale;
-    y[i + half] = (b * cos[i] + a * sin[i]) * scale;
+    const double a = x[i], b = x[i + half];
+    y[i] = static_cast<float>((a * cos[i] - b * sin[i]) * scale);
+    y[i + half] = static_cast<float>((b * cos[i] + a * sin[i]) * scale);
   }
 }
 
@@ -142,7 +142,8 @@ void activate(Activation activation, float* x, const float* up, std::size_t n) {
 }
 
 void add(const float* x, float scale, std::size_t n, float* y) {
-  for (std::size_t i = 0; i < n; ++i) y[i] += scale * x[i];
+  for (std::size_t i = 0; i < n; ++i)
+    y[i] = static_cast<float>(y[i] + static_cast<double>(scale) * x[i]);
 }
 
 void to_f32(const void* src, Type type, std::size_t n, float* dst) {
