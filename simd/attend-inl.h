@@ -77,14 +77,17 @@ HWY_INLINE void score(const float* notes, const std::uint32_t* plane, std::size_
   }
 }
 
-// What the model does to scores before the softmax.
+// What the model does to scores before the softmax. One that is not finite becomes NaN: a cap
+// would make a number of it.
 HWY_INLINE void adjust(const AttendArgs& a, std::size_t row, float* scores, std::size_t first,
                        std::size_t n) {
   if (a.softcap != 0.0f) {
     const VF cap = hn::Set(kF, a.softcap), inverse = hn::Set(kF, 1.0f / a.softcap);
-    for (std::size_t t = 0; t < n; t += kN)
-      hn::StoreU(hn::Mul(cap, hn::Tanh(kF, hn::Mul(load_f32(scores + t), inverse))), kF,
-                 scores + t);
+    for (std::size_t t = 0; t < n; t += kN) {
+      const VF score = load_f32(scores + t);
+      const VF capped = hn::Mul(cap, hn::Tanh(kF, hn::Mul(score, inverse)));
+      hn::StoreU(hn::MulAdd(score, hn::Zero(kF), capped), kF, scores + t);
+    }
   }
   if (a.slope) {
     const VF slope = hn::Set(kF, a.slope[row]);
@@ -95,7 +98,9 @@ HWY_INLINE void adjust(const AttendArgs& a, std::size_t row, float* scores, std:
   }
 }
 
-// Tokens that this row does not see.
+// The score of a token that a row does not see: finite, so that an infinite one is a fault.
+constexpr float kHidden = -0x1.fffffep127f;
+
 HWY_INLINE void hide(const AttendArgs& a, std::size_t row, float* scores, std::size_t first,
                      std::size_t n) {
   const std::size_t begin = a.begin[row] > first ? a.begin[row] - first : 0;
@@ -105,23 +110,30 @@ HWY_INLINE void hide(const AttendArgs& a, std::size_t row, float* scores, std::s
   for (std::size_t t = 0; t < n; t += kN) {
     const VF index = hn::Iota(kF, static_cast<float>(t));
     const auto seen = hn::And(hn::Ge(index, from), hn::Lt(index, to));
-    hn::StoreU(hn::IfThenElse(seen, load_f32(scores + t), hn::Set(kF, -HUGE_VALF)), kF, scores + t);
+    hn::StoreU(hn::IfThenElse(seen, load_f32(scores + t), hn::Set(kF, kHidden)), kF, scores + t);
   }
 }
 
 // scores -> weights exp(score - new maximum), in place, as M multiplies the blocks at
 // `values`, for at most 16 rows. correction[r]: the factor by which what was summed so
-// far must be scaled. ask: meanwhile, for the values that come next.
+// far must be scaled. ask: meanwhile, for the values that come next. A score that is not
+// finite makes the sum NaN, minus infinity too, which weighs nothing but is no score.
 template <class M>
 HWY_INLINE void soften(const AttendArgs& a, std::size_t row, std::size_t rows,
                        float (*scores)[kChunk], std::size_t n, const std::uint32_t* values,
                        bool ask, float* correction) {
-  alignas(64) float shift[16] = {}, change[16] = {};
+  alignas(64) float shift[16] = {}, change[16] = {}, broken[16];
   for (std::size_t r = 0; r < rows; ++r) {
     const float old = a.max[row + r];
-    VF top = hn::Set(kF, old);
-    for (std::size_t t = 0; t < n; t += kN) top = hn::Max(top, load_f32(scores[r] + t));
-    const float m = hn::GetLane(hn::MaxOfLanes(kF, top));
+    VF top = hn::Set(kF, old), zeros = hn::Zero(kF);  // NaN where a score is not finite
+    for (std::size_t t = 0; t < n; t += kN) {
+      const VF score = load_f32(scores[r] + t);
+      top = hn::Max(top, score);
+      zeros = hn::MulAdd(score, hn::Zero(kF), zeros);
+    }
+    broken[r] = hn::AllTrue(kF, hn::Eq(zeros, zeros)) ? 0.0f : __builtin_nanf("");
+    float m = hn::GetLane(hn::MaxOfLanes(kF, top));
+    if (m <= kHidden) m = old;
     a.max[row + r] = m;
     shift[r] = m == -HUGE_VALF ? 0.0f : m;  // nothing seen yet: every weight is 0
     change[r] = old - shift[r];
@@ -136,7 +148,8 @@ HWY_INLINE void soften(const AttendArgs& a, std::size_t row, std::size_t rows,
     }
     const VF sum = M::store_weights(scores[r], blocks, hn::Set(kF, shift[r]), values,
                                     block_words<M>(a.head_dim));
-    a.sum[row + r] = a.sum[row + r] * correction[r] + hn::GetLane(hn::SumOfLanes(kF, sum));
+    a.sum[row + r] =
+        a.sum[row + r] * correction[r] + (hn::GetLane(hn::SumOfLanes(kF, sum)) + broken[r]);
   }
 }
 

@@ -1,7 +1,9 @@
 // The reference table: what each kernel means, in plain loops. The wide sums
 // are taken in double, so that a disagreement is the other side's rounding.
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 #include "simd/kernels.h"
@@ -80,10 +82,14 @@ void attend(const AttendArgs& a) {
       for (std::size_t d = 0; d < a.head_dim; ++d) {
         score += static_cast<double>(a.q[r * a.head_dim + d]) * key(a, t, d);
       }
+      const bool finite = std::isfinite(static_cast<float>(score));
       if (a.softcap != 0.0f) score = a.softcap * std::tanh(score / a.softcap);
       if (a.slope)
         score += static_cast<double>(a.slope[r]) * (a.origin[r] + static_cast<double>(t));
-      const float s = static_cast<float>(score);
+      // Minus infinity would weigh nothing, and a cap would hide any: both are faults.
+      const float s = finite && std::isfinite(static_cast<float>(score))
+                          ? static_cast<float>(score)
+                          : std::numeric_limits<float>::quiet_NaN();
       const float m = std::max(a.max[r], s);
       const float correction = std::exp(a.max[r] - m);
       const float p = std::exp(s - m);
