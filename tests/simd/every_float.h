@@ -57,10 +57,10 @@ inline std::vector<float> special_floats() {
   return all;
 }
 
-// Calls use(inputs) for blocks of them, all of one length: 4096.
+// Calls use(inputs) for blocks of them, 4096 each. Strides: other primes, for what takes longer.
 template <class Use>
-void for_float_blocks(Use use) {
-  const std::uint64_t stride = std::getenv("PC_EVERY_FLOAT") ? 1 : kInputStride;
+void for_float_blocks(Use use, std::uint64_t usual = kInputStride, std::uint64_t on_demand = 1) {
+  const std::uint64_t stride = std::getenv("PC_EVERY_FLOAT") ? on_demand : usual;
   std::vector<float> block = special_floats();
   block.reserve(4096);
   std::uint64_t bits = 0;
