@@ -83,8 +83,9 @@ inline void note_finer_row(std::byte* note, std::size_t row) {
   __builtin_memcpy(first, &rows, sizeof rows);
 }
 
-// What the bytes say of x [m, k], element by element.
-float quantised_element(const std::byte* x, std::size_t m, std::size_t k, std::size_t row,
-                        std::size_t col);
+// What the bytes say of x [m, k], element by element, exactly: 127 of a 127th of the
+// largest float can be more than it.
+double quantised_element(const std::byte* x, std::size_t m, std::size_t k, std::size_t row,
+                         std::size_t col);
 
 }  // namespace pc::simd

@@ -89,15 +89,15 @@ void quantise_scalar(const QuantiseArgs& a) {
   }
 }
 
-float quantised_element(const std::byte* x, std::size_t m, std::size_t k, std::size_t row,
-                        std::size_t col) {
+double quantised_element(const std::byte* x, std::size_t m, std::size_t k, std::size_t row,
+                         std::size_t col) {
   const RowPlace place = place_of_row(m, row, k);
   const std::size_t group = col / kPackGroup * place.step, in_group = col % kPackGroup;
   RowNote note;
   std::memcpy(&note, x + place.note + group, sizeof note);
   int code = static_cast<std::int8_t>(x[place.codes + group + in_group]);
   if (in_group / 4 == note.quad) code += note.beyond[in_group % 4];
-  return note.scale * static_cast<float>(code);
+  return static_cast<double>(note.scale) * code;
 }
 
 void matmul_packed_scalar(const PackedMatmulArgs& a) {
@@ -105,8 +105,7 @@ void matmul_packed_scalar(const PackedMatmulArgs& a) {
     for (std::size_t j = a.panel_begin * kPanelRows; j < a.panel_end * kPanelRows && j < a.n; ++j) {
       double sum = 0.0;
       for (std::size_t c = 0; c < a.k; ++c)
-        sum += static_cast<double>(quantised_element(a.x, a.m, a.k, i, c)) *
-               packed_element(a.type, a.w, a.k, j, c);
+        sum += quantised_element(a.x, a.m, a.k, i, c) * packed_element(a.type, a.w, a.k, j, c);
       float& y = a.y[i * a.y_stride + j];
       y = static_cast<float>(a.accumulate ? y + sum : sum);
     }

@@ -39,7 +39,7 @@ std::vector<std::byte> quantised(const Kernels& table, const std::vector<float>&
 std::vector<double> widened(const std::vector<std::byte>& bytes, std::size_t m, std::size_t k) {
   std::vector<double> x(m * k);
   for (std::size_t i = 0; i < m * k; ++i)
-    x[i] = static_cast<double>(quantised_element(bytes.data(), m, k, i / k, i % k));
+    x[i] = quantised_element(bytes.data(), m, k, i / k, i % k);
   return x;
 }
 
