@@ -16,6 +16,7 @@
 #include "simd/packed_kernels.h"
 #include "tests/simd/attend_oracle.h"
 #include "tests/simd/attend_stand_in.h"
+#include "tests/simd/hard_rows.h"
 #include "tests/support/random.h"
 #if defined(__x86_64__) && defined(__linux__)
 #include "tests/simd/amx_trap.h"
@@ -186,6 +187,87 @@ TEST_CASE("a key or a query that is not a number shows in what sees it, and in n
           state.run(p, subject, 0);
           for (std::size_t i = 0; i < p.rows * p.hd; ++i)
             REQUIRE(std::isfinite(state.acc[i] / state.sum[i / p.hd]) == (i / p.hd != 20));
+        }
+      }
+    }
+  }
+}
+
+// What a weighted mean may miss, in parts of the largest value: roundings of n weights and their
+// sum, and of quads, whose weights are cut to steps of the largest in each block of 16, a step of
+// each.
+double mean_tolerance(const Problem& p, Rounds rounds) {
+  const double steps = rounds == Rounds::kQuads ? 255 : 127;
+  const bool cut = rounds == Rounds::kQuads || rounds == Rounds::kSignedQuads;
+  return kEps * static_cast<double>(p.n + 16) + (cut ? 16 / steps * (1 + 2 * kCoarseExp) : 0.0);
+}
+
+TEST_CASE("whatever the scores, attention is a weighted mean of the values") {
+  Random random(11);
+  for (const Subject& subject : subjects()) {
+    for (const KvFormat format : {KvFormat::kF32, KvFormat::kBf16, KvFormat::kQ8}) {
+      Problem p(random);
+      const auto rows = finite_rows(random, 32);
+      p.reshape(random, format, 32, 40, rows.size());
+      for (std::size_t r = 0; r < rows.size(); ++r)
+        std::copy(rows[r].x.begin(), rows[r].x.end(),
+                  p.q.begin() + static_cast<std::ptrdiff_t>(32 * r));
+      State state(p);
+      state.run(p, subject, 24);
+      for (std::size_t r = 0; r < p.rows; ++r) {
+        double largest = 0.0;  // of what a score is summed from, bf16's rounding included
+        for (std::size_t d = 0; d < p.hd; ++d) largest += std::fabs(double{rows[r].x[d]}) * 1.01;
+        for (std::size_t d = 0; d < p.hd; ++d) {
+          double low = 2.0, high = -2.0;
+          for (std::size_t t = 0; t < p.n; ++t) {
+            low = std::min(low, double{p.v[t * p.hd + d]});
+            high = std::max(high, double{p.v[t * p.hd + d]});
+          }
+          const double got = state.acc[r * p.hd + d] / state.sum[r];
+          const double off = mean_tolerance(p, subject.rounds(format, p.hd));
+          INFO(subject.name << ", format " << static_cast<int>(format) << ", " << rows[r].name);
+          const bool overflows = largest > std::numeric_limits<float>::max();
+          if (!std::isfinite(got) && overflows) continue;
+          if (!(got >= low - off && got <= high + off))
+            FAIL(got << " of " << low << " to " << high);
+        }
+      }
+    }
+  }
+}
+
+// Equal weights: the mean of values that are hard.
+TEST_CASE("attention's mean of values that are hard") {
+  Random random(12);
+  for (const Subject& subject : subjects()) {
+    for (const KvFormat format : {KvFormat::kF32, KvFormat::kBf16, KvFormat::kQ8}) {
+      Problem p(random);
+      p.reshape(random, format, 32, 40, 5);
+      for (const HardRow& row : finite_rows(random, p.n * p.hd)) {
+        const float most = *std::max_element(row.x.begin(), row.x.end());
+        // Rounded to bf16 or summed, the largest floats are none; q8 here wants a largest value.
+        const float least_value = *std::min_element(row.x.begin(), row.x.end());
+        if (std::max(most, -least_value) > 1e35f) continue;
+        if (format == KvFormat::kQ8 && most <= 0.0f) continue;
+        std::fill(p.q.begin(), p.q.end(), 0.0f);
+        p.v = row.x;
+        p.round(random);
+        p.pack();
+        State state(p);
+        state.run(p, subject, 24);
+        double largest = 0.0;
+        for (const float v : p.v) largest = std::max(largest, std::fabs(double{v}));
+        const Rounds rounds = subject.rounds(format, p.hd);
+        // Below kLeastScale 8 bits are zeros; pairs of bf16 are multiplied without denormals.
+        const double least = static_cast<double>(p.n) * (127.0 * kLeastScale + 0x1p-126);
+        for (std::size_t d = 0; d < p.hd; ++d) {
+          double mean = 0.0;
+          for (std::size_t t = 0; t < p.n; ++t)
+            mean += double{p.v[t * p.hd + d]} / static_cast<double>(p.n);
+          const double got = state.acc[2 * p.hd + d] / state.sum[2];
+          INFO(subject.name << ", format " << static_cast<int>(format) << ", " << row.name);
+          const double off = mean_tolerance(p, rounds) * largest + least;
+          if (!(std::fabs(got - mean) <= off)) FAIL(got << " for " << mean << ", off " << off);
         }
       }
     }

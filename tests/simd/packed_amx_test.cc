@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,6 +16,8 @@
 #include "simd/packed.h"
 #include "simd/packed_kernels.h"
 #include "tests/simd/amx_stand_in.h"
+#include "tests/simd/every_float.h"
+#include "tests/simd/hard_rows.h"
 #include "tests/support/quant_blocks.h"
 #include "tests/support/random.h"
 #if defined(__x86_64__) && defined(__linux__)
@@ -167,6 +170,59 @@ TEST_CASE("rows in tiles: nearest bf16, zeros past k") {
           else
             REQUIRE(got == (c < k ? bf16_from_f32(x[i * k + c]) : 0));
         }
+      }
+    }
+  }
+}
+
+TEST_CASE("rows of any float in tiles: nearest bf16, NaN for NaN") {
+  for (const Variant& variant : variants()) {
+    INFO(variant.name);
+    std::size_t wrong = 0;
+    for_float_blocks([&](const std::vector<float>& x) {
+      const auto tiles = tiled(variant, x, 1, x.size());
+      for (std::size_t c = 0; c < x.size(); ++c) {
+        const std::uint16_t got = tiles[amx_row_at(0, x.size()) + c / 32 * 512 + c % 32];
+        wrong += std::isnan(x[c]) ? !std::isnan(f32_from_bf16(got)) : got != bf16_from_f32(x[c]);
+      }
+    });
+    CHECK(wrong == 0);
+  }
+}
+
+// The tiles read denormals as zeros and write zeros for them.
+TEST_CASE("products on tiles of rows that are hard") {
+  constexpr std::size_t n = 18, k = 512;
+  Random random(5);
+  auto rows = finite_rows(random, k);
+  for (HardRow& row : broken_rows(random, k)) rows.push_back(std::move(row));
+  std::vector<float> x;
+  for (const HardRow& row : rows) x.insert(x.end(), row.x.begin(), row.x.end());
+  for (const Variant& variant : variants()) {
+    for (const Type type : types()) {
+      const Weights w(random, type, n, k);
+      const double minima = type != Type::kBf16 && packed_shape_of(type).minima ? 0.1 * 128 : 0.0;
+      std::vector<float> y(rows.size() * n);
+      multiply(variant, x, rows.size(), w, false, y, n);
+      for (std::size_t i = 0; i < y.size(); ++i) {
+        double want = 0.0, magnitude = 0.0, coarse = 0.0;
+        for (std::size_t c = 0; c < k; ++c) {
+          const double a = bf16(x[i / n * k + c]), element = w.at(i % n, c);
+          want += a * element;
+          magnitude += std::fabs(a * element);
+          coarse += std::fabs(a) * (std::fabs(element) * kHalfStep + minima * 256 * kEps);
+        }
+        INFO(variant.name << ", " << shape_of(type).name << ", " << rows[i / n].name << ": " << y[i]
+                          << " for " << want);
+        const double widened = type == Type::kBf16 ? 0.0 : coarse * 1.01;
+        const double most = static_cast<double>(k + k / 32 + 3) * kEps * magnitude * 1.01 +
+                            widened + 2 * k * 0x1p-126;
+        bool right = std::fabs(y[i] - want) <= most;
+        if (!std::isfinite(want)) right = !std::isfinite(y[i]);
+        // Where magnitudes add up to no float, sums may overflow on their way, and show it.
+        if (std::isfinite(want) && !std::isfinite(y[i]))
+          right = magnitude + most > std::numeric_limits<float>::max();
+        if (!right) FAIL("not near enough");
       }
     }
   }
