@@ -8,8 +8,6 @@
 #define PROMPTCACHE_SIMD_ACTIVATE_
 #endif
 
-#include <hwy/highway.h>
-
 #include "simd/elements-inl.h"
 #include "simd/exp-inl.h"
 #include "simd/kernels.h"

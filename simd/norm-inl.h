@@ -7,8 +7,6 @@
 #define PROMPTCACHE_SIMD_NORM_
 #endif
 
-#include <hwy/highway.h>
-
 #include "simd/elements-inl.h"
 #include "simd/kernels.h"
 
