@@ -31,6 +31,7 @@
 // Numbers that are none: an infinite or NaN input makes a result that depends on it NaN or
 // infinite: silu(-inf) is NaN (0 times infinity), as is a score that is infinite, under a
 // softcap too, and what is added up with one such number. They never turn into numbers.
+// Products of pairs of bf16 (AMX, AVX512_BF16) take denormals for zeros.
 //
 // Threads: all functions from any thread; selection is done once, on first use.
 #pragma once
