@@ -46,8 +46,9 @@ std::string text_of_tokens(const Tokenizer& tokenizer, std::uint32_t n, std::uin
 }
 
 SessionStats run(const std::shared_ptr<LoadedSchema>& schema, const std::string& prompt,
-                 bool no_reuse, std::uint32_t tokens) {
+                 bool no_reuse, std::uint32_t tokens, const SamplerOptions& sampler) {
   SessionOptions o;
+  o.sampler = sampler;
   o.max_tokens = tokens;
   o.no_reuse = no_reuse;
   const auto session = must(Session::open(must(LoadedPrompt::parse(schema, prompt)), o));

@@ -35,9 +35,9 @@ void write(JsonWriter& json, const Series& series);
 // Words of at most n tokens and as near as possible; other words for another `seed`.
 std::string text_of_tokens(const Tokenizer& tokenizer, std::uint32_t n, std::uint32_t seed = 0);
 
-// One generation of `tokens` tokens.
+// One generation of `tokens` tokens, greedy unless the sampler says otherwise.
 SessionStats run(const std::shared_ptr<LoadedSchema>& schema, const std::string& prompt,
-                 bool no_reuse, std::uint32_t tokens);
+                 bool no_reuse, std::uint32_t tokens, const SamplerOptions& sampler = {});
 
 // A directory of this process, removed with all that is in it.
 class ScratchDir {

@@ -4,7 +4,7 @@
 //
 // For one model: full prefill of the cached + new tokens; TTFT with the cached
 // tokens in a mapped module; the attach alone (finding and mapping the file);
-// decoding at depth 0 and after the prompt; peak memory. Full and cached runs
+// decoding at depth 0, greedy and drawn, and after the prompt; peak memory. Full and cached runs
 // alternate, so that both meet the same noise; medians and ranges are shown,
 // ratios first. The floors come from bandwidth and peak measured in this run:
 // each step at least reads its weights and states once and does its
@@ -75,6 +75,12 @@ void row(const char* what, const Series& s, double floor, const char* unit) {
   std::printf("\n");
 }
 
+// After the first; a drawn answer may end early.
+double tokens_per_s(const SessionStats& s) {
+  return 1e6 * (static_cast<double>(s.generated_tokens) - 1.0) /
+         static_cast<double>(std::max<std::uint64_t>(s.decode_us, 1));
+}
+
 int main_checked(const Arguments& a) {
   const std::uint32_t threads = a.threads ? a.threads : usable_threads();
   const ScratchDir scratch;
@@ -94,18 +100,20 @@ int main_checked(const Arguments& a) {
   constexpr std::uint32_t kDecoded = 17;
 
   run(schema, prompt, false, 2);  // encodes; warms all paths
-  Series full, cached, attach, ratio, decode_0, decode_deep;
+  SamplerOptions drawn;
+  drawn.temperature = 0.8f;
+  drawn.top_p = 0.95f;
+  Series full, cached, attach, ratio, decode_0, decode_drawn, decode_deep;
   SessionStats last;
   for (std::uint32_t i = 0; i < a.repeat; ++i) {
     full.add(static_cast<double>(run(schema, prompt, true, 1).ttft_us) / 1e3);
     last = run(schema, prompt, false, kDecoded);
     cached.add(static_cast<double>(last.ttft_us) / 1e3);
     ratio.add(full.values.back() / cached.values.back());
-    decode_deep.add(1e6 * (kDecoded - 1) /
-                    static_cast<double>(std::max<std::uint64_t>(last.decode_us, 1)));
-    const SessionStats shallow = run(empty, "<prompt schema=\"e\">Go</prompt>", false, kDecoded);
-    decode_0.add(1e6 * (kDecoded - 1) /
-                 static_cast<double>(std::max<std::uint64_t>(shallow.decode_us, 1)));
+    decode_deep.add(tokens_per_s(last));
+    const std::string go = "<prompt schema=\"e\">Go</prompt>";
+    decode_0.add(tokens_per_s(run(empty, go, false, kDecoded)));
+    decode_drawn.add(tokens_per_s(run(empty, go, false, kDecoded, drawn)));
     const auto again =
         must(LoadedSchema::parse(engine, pml, ""));  // pins nothing yet: its look-up is the attach
     attach.add(static_cast<double>(run(again, prompt, false, 1).lookup_us) / 1e3);
@@ -128,6 +136,7 @@ int main_checked(const Arguments& a) {
   row("cached, TTFT", cached, floor_of(w, machine, n_new, n_cached).ms(), "ms ");
   row("attach of the stored module", attach, 0, "ms ");
   row("decode at depth 0", decode_0, 1e3 / floor_of(w, machine, 1, 8).ms(), "t/s");
+  row("decode at depth 0, drawn", decode_drawn, 1e3 / floor_of(w, machine, 1, 8).ms(), "t/s");
   row("decode after the prompt", decode_deep, 1e3 / floor_of(w, machine, 1, n_cached + n_new).ms(),
       "t/s");
   std::printf("peak memory, mapped files included %9.0f MiB\n", peak_mib);
@@ -150,6 +159,7 @@ int main_checked(const Arguments& a) {
     write(json.key("cached_ms"), cached);
     write(json.key("attach_ms"), attach);
     write(json.key("decode_0"), decode_0);
+    write(json.key("decode_drawn"), decode_drawn);
     write(json.key("decode_deep"), decode_deep);
     json.key("peak_mib").value(peak_mib).end_object();
     std::ofstream(a.json) << text << "\n";

@@ -4,10 +4,12 @@
 // over the prompt's and the answer's tokens), temperature, top-k, top-p
 // (Holtzman et al. 2020, arXiv 1904.09751), min-p (Nguyen et al. 2024,
 // arXiv 2407.01082), then one draw. Temperature 0 takes the largest logit,
-// the lower id at a tie. The same seed and logits give the same tokens, up to
-// the rounding of exp.
+// the lower id at a tie. A logit that is NaN counts as -infinity, whose tokens
+// are never drawn while there is another. The same seed and logits give the same
+// tokens, up to the rounding of exp.
 //
-// Owns its scratch: sample() allocates nothing. Threads: one at a time.
+// Owns its scratch: sample() allocates nothing and takes time in proportion to the
+// vocabulary: nothing is sorted. Threads: one at a time.
 #pragma once
 
 #include <cstdint>
@@ -42,21 +44,30 @@ class Sampler {
   std::int32_t sample(std::span<const float> logits);
 
  private:
+  // Of lower rank is likelier, of equal rank the lower id comes first.
   struct Candidate {
-    float logit;  // then probability, unnormalised
+    std::uint32_t rank;  // bits of (largest logit - logit) / temperature: in its order
+    float weight;        // probability, unnormalised; of the likeliest 1
     std::int32_t token;
   };
-  std::int32_t greedy() const;
-  std::int32_t draw();
+  float penalised(std::span<const float> logits, std::size_t token) const;
+  std::int32_t likeliest(std::span<const float> logits) const;
+  void rank_all(std::span<const float> logits, float top);
   void keep_top_k();
-  void to_probabilities();
+  void weigh();
   void keep_top_p();
   void keep_min_p();
+  std::int32_t draw();
+
+  template <class Measure, class Enough>
+  Candidate walk(Measure measure, Enough enough) const;
+  void drop_behind(const Candidate& last);
+  double total_weight() const;
 
   SamplerOptions options_;
   std::mt19937_64 random_;
   std::vector<std::uint8_t> said_;     // [vocab_size]
-  std::vector<Candidate> candidates_;  // capacity vocab_size
+  std::vector<Candidate> candidates_;  // in the order of ids; capacity vocab_size
 };
 
 }  // namespace pc

@@ -17,6 +17,7 @@
 
 #include "runtime/gemm.h"
 #include "runtime/packed_weights.h"
+#include "runtime/sampler.h"
 #include "simd/kernels.h"
 #include "simd/packed.h"
 #include "tests/support/quant_blocks.h"
@@ -140,6 +141,11 @@ PC_COUNTED counted_decode_deep(promptcache::Session& session) {
   step(session, kSteps);
 }
 
+// One token from the vocabulary of a large model, with every filter.
+PC_COUNTED counted_sample(pc::Sampler& sampler, const std::vector<float>& logits) {
+  sampler.sample(logits);
+}
+
 PC_COUNTED counted_product_q8_0(Product& one, Product& many) {
   one.run(), many.run();
 }
@@ -168,6 +174,20 @@ void count_products() {
   run(counted_product_q4_0, Type::kQ4_0);
   run(counted_product_q4_k, Type::kQ4_K);
   run(counted_product_q6_k, Type::kQ6_K);
+}
+
+void count_sample() {
+  constexpr std::uint32_t kVocabulary = 152064;
+  pc::test::Random random(3);
+  const std::vector<float> logits = random.floats(kVocabulary, 12.0f);
+  pc::SamplerOptions options;
+  options.temperature = 0.8f;
+  options.top_k = kVocabulary / 2;
+  options.top_p = 0.95f;
+  options.min_p = 1e-6f;
+  options.repetition_penalty = 1.1f;
+  pc::Sampler sampler(options, kVocabulary);
+  counted_sample(sampler, logits);
 }
 
 void count_model(const char* model, const char* cache_dir) {
@@ -200,6 +220,7 @@ int main(int argc, char** argv) try {
   if (argc != 3) return 2;
   if (!pc::simd::selected_kernels()) return 77;
   count_products();
+  count_sample();
   count_model(argv[1], argv[2]);
   return 0;
 } catch (const std::exception& e) {

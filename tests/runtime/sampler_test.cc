@@ -1,8 +1,12 @@
 #include "runtime/sampler.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <limits>
 #include <map>
+#include <numeric>
+#include <random>
 #include <set>
 
 #include "tests/support/random.h"
@@ -101,6 +105,132 @@ TEST_CASE("the smallest temperatures are greedy, not nonsense") {
     Sampler sampler(o, 3);
     for (int i = 0; i < 20; ++i)
       REQUIRE(sampler.sample(std::vector<float>{-20.0f, 25.0f, 24.0f}) == 1);
+  }
+}
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+// The same choice by the book: everything sorted, then one filter after the other. Shares
+// the random bits with the sampler and nothing else.
+std::vector<std::int32_t> draws_by_sorting(const SamplerOptions& o, const std::vector<float>& given,
+                                           int n) {
+  std::vector<float> logits = given;
+  for (float& l : logits)
+    if (std::isnan(l)) l = -kInfinity;
+  const float top = *std::max_element(logits.begin(), logits.end());
+  std::vector<float> below(logits.size());
+  for (std::size_t i = 0; i < logits.size(); ++i)
+    below[i] = logits[i] == top ? 0.0f : (top - logits[i]) / o.temperature;
+  std::vector<std::size_t> order(logits.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return below[a] < below[b]; });
+  if (o.top_k != 0 && o.top_k < order.size()) order.resize(o.top_k);
+  const auto weight = [&](std::size_t i) { return double{std::exp(-below[i])}; };
+  const auto total = [&] {
+    double sum = 0.0;
+    for (const std::size_t i : order) sum += weight(i);
+    return sum;
+  };
+  double sum = 0.0;
+  std::size_t kept = 0;
+  for (const double all = total(); kept < order.size() && sum < o.top_p * all;)
+    sum += weight(order[kept++]);
+  if (o.top_p < 1.0f) order.resize(std::max<std::size_t>(kept, 1));
+  while (order.size() > 1 && weight(order.back()) < o.min_p) order.pop_back();
+
+  std::mt19937_64 random(o.seed);
+  std::vector<std::int32_t> tokens;
+  for (int i = 0; i < n; ++i) {
+    double left = static_cast<double>(random() >> 11) * 0x1p-53 * total();
+    std::size_t at = 0;
+    while (at + 1 < order.size() && (left -= weight(order[at])) >= 0.0) ++at;
+    tokens.push_back(static_cast<std::int32_t>(order[at]));
+  }
+  return tokens;
+}
+
+void check_draws(const SamplerOptions& o, const std::vector<float>& logits) {
+  constexpr int kDraws = 10;
+  Sampler sampler(o, static_cast<std::uint32_t>(logits.size()));
+  std::vector<std::int32_t> tokens;
+  for (int i = 0; i < kDraws; ++i) tokens.push_back(sampler.sample(logits));
+  INFO("temperature " << o.temperature << ", top-k " << o.top_k << ", top-p " << o.top_p
+                      << ", min-p " << o.min_p << ", " << logits.size() << " logits");
+  REQUIRE(tokens == draws_by_sorting(o, logits, kDraws));
+}
+
+// Of every kind that a model or a defect may hand over.
+std::vector<std::vector<float>> odd_logits(test::Random& random, std::size_t n) {
+  std::vector<std::vector<float>> all;
+  const std::vector<float> plain = random.floats(n, 6.0f);
+  all.push_back(plain);
+  all.push_back(std::vector<float>(n, 1.5f));  // one tie
+  auto changed = [&](auto change) {
+    std::vector<float> logits = plain;
+    for (std::size_t i = 0; i < n; ++i) change(i, logits[i]);
+    all.push_back(std::move(logits));
+  };
+  changed([](std::size_t, float& l) { l = std::round(l); });  // many ties
+  changed([](std::size_t, float& l) { l = std::round(l / 4); });
+  changed([](std::size_t i, float& l) { l = i % 3 == 0 ? l : -kInfinity; });
+  changed([](std::size_t i, float& l) { l = i % 5 == 0 ? NAN : l; });
+  changed([](std::size_t i, float& l) { l = i == 0 ? NAN : -kInfinity; });
+  changed([](std::size_t i, float& l) { l = i % 7 == 2 ? kInfinity : l; });
+  changed([](std::size_t, float& l) { l *= 1e-30f; });
+  changed([](std::size_t, float& l) { l *= 5e37f; });  // their differences overflow
+  changed([](std::size_t i, float& l) { l = i == 3 ? 1e4f : l; });
+  changed(
+      [](std::size_t i, float& l) { l = static_cast<float>(i) * 1e-7f; });  // in one narrow band
+  return all;
+}
+
+TEST_CASE("draws are those of sorting everything, whatever the logits and the options") {
+  test::Random random(11);
+  for (const std::size_t n : {1, 2, 400}) {
+    for (const std::vector<float>& logits : odd_logits(random, n)) {
+      for (const float temperature : {1e-44f, 1e-3f, 0.7f, 1.0f, 3.0f, 1e6f, 3e38f}) {
+        SamplerOptions o;
+        o.temperature = temperature;
+        o.seed = random.next();
+        for (const std::uint32_t top_k : {0u, 1u, 7u, 399u, 400u, 5000u}) {
+          o = {temperature, top_k, 1.0f, 0.0f, 1.0f, o.seed};
+          check_draws(o, logits);
+          for (const float top_p : {1e-30f, 0.1f, 0.5f, 0.95f, 0.99999994f}) {
+            o.top_p = top_p;
+            o.min_p = 0.0f;
+            check_draws(o, logits);
+            o.min_p = 0.3f;
+            check_draws(o, logits);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("a vocabulary of the largest models draws as sorting does") {
+  test::Random random(12);
+  std::vector<float> logits = random.floats(152064, 9.0f);
+  for (std::size_t i = 0; i < logits.size(); i += 3) logits[i] = std::round(logits[i]);
+  for (const float top_p : {0.9f, 1.0f}) {
+    for (const std::uint32_t top_k : {0u, 50u, 100000u}) {
+      SamplerOptions o;
+      o.temperature = 0.9f;
+      o.top_k = top_k;
+      o.top_p = top_p;
+      o.seed = top_k;
+      check_draws(o, logits);
+    }
+  }
+}
+
+TEST_CASE("what is not a number, or -infinity, is never chosen while there is another") {
+  const std::vector<float> logits = {NAN, -kInfinity, -50.0f, NAN};
+  for (const float temperature : {0.0f, 1.0f, 1e9f}) {
+    SamplerOptions o;
+    o.temperature = temperature;
+    REQUIRE(histogram(o, logits, 100) == std::map<std::int32_t, int>{{2, 100}});
   }
 }
 
