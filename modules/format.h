@@ -33,7 +33,7 @@ namespace pc {
 inline constexpr std::array<std::uint8_t, 8> kModuleMagic = {0x89, 'P',  'C',  'M',
                                                              '\r', '\n', 0x1a, '\n'};
 inline constexpr std::uint32_t kModuleEndianTag = 0x01020304;
-inline constexpr std::uint32_t kModuleVersion = 1;  // readers accept exactly this
+inline constexpr std::uint32_t kModuleVersion = 2;  // readers accept exactly this
 
 // One page of most machines: the payload of a file mapped from its start
 // begins on a page, and so on a cache line.
@@ -71,10 +71,10 @@ struct ModuleHeader {
   std::uint64_t file_bytes = 0;          //  48  must be the size of the file
   ModuleKey key;                         //  56  key_of(causes); also the file's name
   ModuleCauses causes;                   //  88
-  std::array<std::uint8_t, 172> zero{};  // 308  reserved
+  std::array<std::uint8_t, 140> zero{};  // 340  reserved
   Digest seal{};                         // 480  module_seal()
 };
-static_assert(sizeof(ModuleCauses) == 220 && offsetof(ModuleHeader, causes) == 88);
+static_assert(sizeof(ModuleCauses) == 252 && offsetof(ModuleHeader, causes) == 88);
 static_assert(sizeof(ModuleHeader) == 512 && offsetof(ModuleHeader, seal) == 480);
 static_assert(std::is_trivially_copyable_v<ModuleHeader>);
 

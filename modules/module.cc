@@ -66,6 +66,7 @@ Status Module::check_tables() {
     return corrupt("its header or tables do not match their seal");
   }
   if (header_.key != key_of(header_.causes)) return corrupt("its key is not the key of its causes");
+  if (backend_of(header_.causes).empty()) return corrupt("it does not say which backend made it");
   const auto is_zero = [](auto b) { return b == decltype(b){}; };
   const auto padding = bytes_.subspan(extent_.tables_end, extent_.payload - extent_.tables_end);
   if (!std::all_of(header_.zero.begin(), header_.zero.end(), is_zero) ||

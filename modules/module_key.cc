@@ -1,5 +1,6 @@
 #include "modules/module_key.h"
 
+#include <algorithm>
 #include <limits>
 #include <span>
 
@@ -67,11 +68,22 @@ Status check_runs(const std::vector<IdentityRun>& runs) {
 
 }  // namespace
 
+bool is_backend_name(std::string_view name) {
+  const auto may_be_in = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
+  };
+  return !name.empty() && name.size() <= kMaxBackendName && std::ranges::all_of(name, may_be_in);
+}
+
 Status check_identity(const ModuleIdentity& identity) {
   const Digest unset{};
   if (identity.weights == unset) return bad("the digest of the weights is not set");
   if (identity.tokenizer == unset) return bad("the digest of the tokenizer is not set");
   if (identity.rope == unset) return bad("the digest of the rotary embedding is not set");
+  if (!is_backend_name(identity.backend)) {
+    return bad("\"" + identity.backend + "\" cannot be the name of a backend");
+  }
+  if (identity.numerics_version == 0) return bad("the version of the arithmetic is not set");
   PC_CHECK_OK(check_geometry(identity.geometry));
   return check_runs(identity.runs);
 }
@@ -88,6 +100,7 @@ ModuleCauses causes_of(const ModuleIdentity& identity) {
   causes.layout_version = identity.layout_version;
   causes.numerics_version = identity.numerics_version;
   causes.attend = identity.attend;
+  identity.backend.copy(causes.backend.data(), kMaxBackendName);
   return causes;
 }
 
@@ -100,7 +113,15 @@ ModuleKey key_of(const ModuleCauses& causes) {
   hash.field(causes.geometry.head_dim);
   hash.field(static_cast<std::uint64_t>(causes.geometry.type));
   hash.field(causes.layout_version).field(causes.numerics_version).field(causes.attend);
+  hash.field(std::as_bytes(std::span(causes.backend)));
   return {hash.finish()};
+}
+
+std::string_view backend_of(const ModuleCauses& causes) {
+  const std::string_view bytes(causes.backend.data(), causes.backend.size());
+  const std::string_view name = bytes.substr(0, bytes.find('\0'));
+  const bool ends = bytes.find_first_not_of('\0', name.size()) == bytes.npos;
+  return ends && is_backend_name(name) ? name : std::string_view();
 }
 
 const char* first_difference(const ModuleCauses& a, const ModuleCauses& b) {
@@ -110,6 +131,7 @@ const char* first_difference(const ModuleCauses& a, const ModuleCauses& b) {
   if (a.rope != b.rope) return "rotary embedding";
   if (a.geometry != b.geometry) return "shape or type of K and V";
   if (a.layout_version != b.layout_version) return "layout of K and V";
+  if (a.backend != b.backend) return "backend";
   if (a.numerics_version != b.numerics_version) return "version of the arithmetic";
   if (a.attend != b.attend) return "attend mode";
   if (a.name_space != b.name_space) return "namespace";

@@ -10,9 +10,12 @@
 // Threads: values, thread-compatible.
 #pragma once
 
+#include <array>
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/hash.h"  // Digest
@@ -21,16 +24,11 @@
 
 namespace pc {
 
-// Version of the arithmetic that makes K and V. Raised when a kernel changes
-// them beyond the tolerance stated in its tests, so that no run mixes states
-// of two arithmetics. Instruction sets share a version: they differ by rounding,
-// as bf16 states themselves do (docs/adr/0015-attention-kernels.md).
-//   1  products and attention in f32
-//   2  activations in 8 bits against quantised weights; attention's queries and
-//      weights in bf16 where pairs of bf16 are multiplied, in 8 bits (weights in 7
-//      without VNNI) where bytes of q8 states are
-//   3  activations of arguments beyond 88 are numbers, and the right ones
-inline constexpr std::uint32_t kKvNumericsVersion = 3;
+// Of a backend's name: a longest one ends with the zero byte that ends it in a file.
+inline constexpr std::size_t kMaxBackendName = 31;
+
+// 1 to 31 of a-z, 0-9, '.', '_' and '-'.
+bool is_backend_name(std::string_view name);
 
 // SHA-256 of the causes; in hexadecimal, the name of the file.
 struct ModuleKey {
@@ -54,9 +52,10 @@ struct ModuleIdentity {
   Digest rope{};  // Model::rope_digest
   KvGeometry geometry;
   std::uint32_t layout_version = kKvLayoutVersion;
-  std::uint32_t numerics_version = kKvNumericsVersion;
-  std::uint32_t attend = 0;  // what the pass let a module see; the runtime's number
-  std::string name_space;    // modules of different namespaces are never shared
+  std::string backend;                 // who computes: pc_backend_v1::name
+  std::uint32_t numerics_version = 0;  // of that backend's arithmetic, from 1
+  std::uint32_t attend = 0;            // what the pass let a module see; the runtime's number
+  std::string name_space;              // modules of different namespaces are never shared
   // Where states depend on the place (learned positions): the logical position
   // of the first kept token. 0 for all models whose modules may be moved.
   std::int32_t origin = 0;
@@ -75,19 +74,25 @@ struct ModuleCauses {
   std::uint32_t layout_version = 0;
   std::uint32_t numerics_version = 0;
   std::uint32_t attend = 0;
+  std::array<char, kMaxBackendName + 1> backend{};  // the name, then zeros
 
   friend bool operator==(const ModuleCauses&, const ModuleCauses&) = default;
 };
 
-// kInvalidArgument, naming the field: a zero digest, no kept run, an empty run,
-// runs that overlap or leave the range of positions, a geometry out of limits.
+// kInvalidArgument, naming the field: a zero digest, no backend or none that could be
+// one, no kept run, an empty run, runs that overlap or leave the range of positions, a
+// geometry out of limits.
 Status check_identity(const ModuleIdentity& identity);
 
+// Precondition: is_backend_name(identity.backend), or no module of it is ever found.
 ModuleCauses causes_of(const ModuleIdentity& identity);
 ModuleKey key_of(const ModuleCauses& causes);
 inline ModuleKey key_of(const ModuleIdentity& identity) {
   return key_of(causes_of(identity));
 }
+
+// The name in the causes of a file; "" where these bytes are none.
+std::string_view backend_of(const ModuleCauses& causes);
 
 // "weights", "tokenizer", ...: the first field in which two causes differ; "" if none.
 const char* first_difference(const ModuleCauses& a, const ModuleCauses& b);

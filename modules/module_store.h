@@ -1,11 +1,11 @@
 // The directory of module files: shared by threads and processes, crash-safe,
 // never in the way.
 //
-//   <dir>/v1/objects/<64 hex>.module   immutable, 0400; the name is the key
-//   <dir>/v1/used/<64 hex>             mtime: last use; text: verified in which boot
-//   <dir>/v1/locks/<2 hex>, gc         file locks, empty
-//   <dir>/v1/quarantine/               damaged files, set aside
-//   <dir>/v1/tmp/                      unfinished files where O_TMPFILE is missing
+//   <dir>/v2/objects/<64 hex>.module   immutable, 0400; the name is the key
+//   <dir>/v2/used/<64 hex>             mtime: last use; text: verified in which boot
+//   <dir>/v2/locks/<2 hex>, gc         file locks, empty
+//   <dir>/v2/quarantine/               damaged files, set aside
+//   <dir>/v2/tmp/                      unfinished files where O_TMPFILE is missing
 //
 // There is no index: the directory is the truth, so a crash at any instant
 // leaves nothing to repair. A file is visible only once it is complete; it is

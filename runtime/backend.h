@@ -21,7 +21,7 @@
 extern "C" {
 #endif
 
-#define PC_BACKEND_ABI 3u
+#define PC_BACKEND_ABI 4u
 
 typedef enum pc_dtype {
   PC_DTYPE_NONE = 0,
@@ -168,7 +168,11 @@ typedef struct pc_backend_session pc_backend_session;
 typedef struct pc_backend_v1 {
   uint32_t abi;         /* PC_BACKEND_ABI */
   uint32_t struct_size; /* sizeof(pc_backend_v1) */
-  const char* name;     /* "cpu" */
+
+  /* Who computes, and by which arithmetic: both are in the key of every module that is
+   * stored, so that no backend is ever given the states of another. */
+  const char* name;          /* "cpu"; 1 to 31 of a-z, 0-9, '.', '_' and '-', and nobody else's */
+  uint32_t numerics_version; /* from 1; raised when states change by more than rounding */
 
   /* kv_type: KvType of modules/kv.h, for attached segments and the tail alike; one
    * that the backend does not know must be refused (new ones come without a new ABI).

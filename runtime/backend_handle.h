@@ -58,6 +58,7 @@ class BackendModel {
                                  std::uint32_t max_segments) const;
 
   const char* name() const { return model_.get_deleter().table->name; }
+  std::uint32_t numerics_version() const { return model_.get_deleter().table->numerics_version; }
 
   // Why it is slower than it could be; "" if it is not.
   const std::string& remark() const { return remark_; }

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "modules/module_key.h"  // is_backend_name
 #include "runtime/cpu_backend.h"
 
 namespace pc {
@@ -50,8 +51,9 @@ Result<const pc_backend_v1*> find_backend(const std::string& name) {
                  name + " is not a promptcache backend: it has no pc_backend_entry_v1");
   const bool complete =
       table->abi == PC_BACKEND_ABI && table->struct_size >= sizeof(pc_backend_v1) && table->name &&
-      table->model_open && table->model_close && table->session_open && table->session_close &&
-      table->attach && table->forward && table->read_segment && table->rewind;
+      is_backend_name(table->name) && table->numerics_version != 0 && table->model_open &&
+      table->model_close && table->session_open && table->session_close && table->attach &&
+      table->forward && table->read_segment && table->rewind;
   if (table->abi == PC_BACKEND_ABI && !complete) {
     return error(Code::kUnsupported, "the table of the backend " + name + " is incomplete");
   }
@@ -59,6 +61,11 @@ Result<const pc_backend_v1*> find_backend(const std::string& name) {
     return error(Code::kUnsupported, "the backend " + name + " has interface version " +
                                          std::to_string(table->abi) + ", this library has " +
                                          std::to_string(PC_BACKEND_ABI));
+  }
+  if (std::strcmp(table->name, cpu_backend()->name) == 0) {
+    return error(Code::kUnsupported, "the backend " + name + " calls itself " + table->name +
+                                         ", as this library's own does: their states would be "
+                                         "taken for each other's");
   }
   return table;
 }

@@ -2,7 +2,7 @@
 //
 // A plug-in is loaded by absolute path only, from a regular file that neither
 // group nor others can write and that root or this user owns; its table must
-// carry our ABI number and be at least as large as ours. A loaded plug-in is
+// carry our ABI number, be at least as large as ours and name a backend that is not the CPU. A loaded plug-in is
 // never unloaded, since its tables are used until the process ends.
 // Home of dlopen. Threads: any.
 #pragma once

@@ -246,9 +246,12 @@ std::int32_t rewind(pc_backend_session* session, std::uint32_t n_segments, pc_ba
   });
 }
 
-constexpr pc_backend_v1 kCpu = {PC_BACKEND_ABI, sizeof(pc_backend_v1), "cpu",         model_open,
-                                model_close,    session_open,          session_close, attach,
-                                forward,        read_segment,          rewind};
+constexpr pc_backend_v1 kCpu = {PC_BACKEND_ABI, sizeof(pc_backend_v1),
+                                "cpu",          kCpuNumericsVersion,
+                                model_open,     model_close,
+                                session_open,   session_close,
+                                attach,         forward,
+                                read_segment,   rewind};
 
 }  // namespace
 

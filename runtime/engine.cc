@@ -84,6 +84,8 @@ Result<std::shared_ptr<const Engine>> Engine::open(const EngineOptions& options)
   identity.weights = engine->model_->weights_digest;
   identity.tokenizer = engine->tokenizer_->digest();
   identity.rope = engine->model_->rope_digest;
+  identity.backend = engine->backend_->name();
+  identity.numerics_version = engine->backend_->numerics_version();
   identity.geometry = engine->geometry();
   identity.name_space = options.name_space;
   return std::shared_ptr<const Engine>(std::move(engine));

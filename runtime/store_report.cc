@@ -17,6 +17,7 @@ void write_module(JsonWriter& json, const ModuleStore& store, const StoreEntry& 
     json.key("kv_type").value(kv_type_name(m.geometry().type));
     json.key("layers").value(m.geometry().n_layers);
     json.key("model").value(to_hex(m.header().causes.weights));
+    json.key("backend").value(backend_of(m.header().causes));
   } else {
     json.key("why").value(module.error().message);
   }
@@ -98,6 +99,8 @@ std::string show_module(const Module& module) {
   json.key("rope").value(to_hex(causes.rope)).key("attend").value(causes.attend);
   json.key("layout_version")
       .value(causes.layout_version)
+      .key("backend")
+      .value(backend_of(causes))
       .key("numerics_version")
       .value(causes.numerics_version);
   json.end_object();

@@ -42,11 +42,12 @@ std::string list_text(const Json& store) {
                {"type"},
                {"layers", Align::kRight},
                {"model"},
+               {"backend"},
                {"last used"}});
   const auto files = store["files"].items();
   for (const Json& f : files)
     table.add_row({key_cell(f["key"]), size_cell(f["bytes"]), cell(f["tokens"]), cell(f["kv_type"]),
-                   cell(f["layers"]), cell(f["model"]).substr(0, 12),
+                   cell(f["layers"]), cell(f["model"]).substr(0, 12), cell(f["backend"]),
                    time_cell(f["last_used_ms"])});
   return table.text() + "\n" + format_count(files.size(), "file") + ", " +
          size_cell(store["bytes"]) + " in " + cell(store["dir"]) + "\n" + packed_text(store);
@@ -56,7 +57,7 @@ std::string show_text(const Json& file) {
   Table fields({{}, {}});
   for (const char* name :
        {"key", "bytes", "version", "kv_type", "layers", "kv_heads", "head_dim", "tokens", "model",
-        "tokenizer", "rope", "attend", "layout_version", "numerics_version"})
+        "tokenizer", "rope", "attend", "layout_version", "backend", "numerics_version"})
     fields.add_row(
         {name, std::string_view(name) == "bytes" ? size_cell(file[name]) : cell(file[name])});
   Table runs({{"run"}, {"tokens", Table::Align::kRight}, {"local position", Table::Align::kRight}});

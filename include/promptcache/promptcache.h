@@ -262,7 +262,7 @@ PC_API void pc_session_get_stats(const pc_session* session, pc_session_stats* st
 /* dir NULL: the default directory. Must exist. */
 PC_API pc_status pc_store_open(const char* dir, uint32_t cache_mode, pc_store** store, pc_error* error);
 PC_API void pc_store_close(pc_store* store);
-/* JSON: directory, files (key, bytes, tokens, K/V type, model, last use), total bytes;
+/* JSON: directory, files (key, bytes, tokens, K/V type, model, backend, last use), total bytes;
  * files of packed weights (key, bytes, model, last use), their total bytes. */
 PC_API pc_status pc_store_describe(const pc_store* store, char** json, pc_error* error);
 /* `key`: 64 hexadecimal digits or a beginning that only one file has.

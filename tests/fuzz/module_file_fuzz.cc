@@ -28,6 +28,8 @@ pc::ModuleIdentity base_identity(bool q8) {
   id.weights.fill(1);
   id.tokenizer.fill(2);
   id.rope.fill(3);
+  id.backend = "cpu";
+  id.numerics_version = 1;
   id.geometry = {.n_layers = 2, .n_kv_heads = 1, .head_dim = 2, .type = pc::KvType::kBf16};
   if (q8) id.geometry = {.n_layers = 2, .n_kv_heads = 1, .head_dim = 4, .type = pc::KvType::kQ8};
   id.runs = {

@@ -39,7 +39,7 @@ TEST_CASE("eviction takes the least recently used, and stays within the budget")
   for (int i = 0; i < 4; ++i)
     CHECK(static_cast<bool>(store->find(test::identity(i))) == (i != oldest));
   CHECK(stored_bytes(open_store_dir(dir.path(), true).value()) <= 3 * size);
-  CHECK(!fs::exists(dir.path() + "/v1/used/" + keys[oldest].hex()));
+  CHECK(!fs::exists(dir.path() + "/v2/used/" + keys[oldest].hex()));
 }
 
 TEST_CASE("a use makes a module the youngest") {
@@ -63,7 +63,7 @@ TEST_CASE("every way of being found is a use") {
     const auto entries = open_store(dir.path())->list().value();
     const bool again = entries.at(0).last_used_ns > 2'000'000'000;
     const timespec old[2] = {{1, 0}, {1, 0}};
-    REQUIRE(::utimensat(AT_FDCWD, (dir.path() + "/v1/used/" + key.hex()).c_str(), old, 0) == 0);
+    REQUIRE(::utimensat(AT_FDCWD, (dir.path() + "/v2/used/" + key.hex()).c_str(), old, 0) == 0);
     return again;
   };
   CHECK(!used_again());
@@ -118,7 +118,7 @@ TEST_CASE("a module larger than the budget is refused by name") {
 TEST_CASE("gc removes what crashes have left") {
   const TempFolder dir;
   const auto store = open_store(dir.path());
-  const std::string tmp = dir.path() + "/v1/tmp/";
+  const std::string tmp = dir.path() + "/v2/tmp/";
   for (const char* name : {"old", "young", "old-but-locked"}) std::ofstream(tmp + name) << "x";
   const timespec old[2] = {{1, 0}, {1, 0}};
   for (const char* name : {"old", "old-but-locked"})
@@ -173,7 +173,7 @@ TEST_CASE("a full disk is an error value: nothing partial, nothing broken") {
     CHECK(store->list().value().size() == held.size());
     const auto entries = store->list().value();
     for (const StoreEntry& entry : entries) CHECK(store->verify(entry.key).ok());
-    CHECK(fs::is_empty(dir.path() + "/v1/tmp"));
+    CHECK(fs::is_empty(dir.path() + "/v2/tmp"));
     held.clear();
     put(*store, test::identity(99));  // what nobody uses makes room
     CHECK(store->find(test::identity(99)));

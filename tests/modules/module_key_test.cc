@@ -78,6 +78,10 @@ TEST_CASE("an identity that cannot be meant is refused, and the sentence names w
   CHECK_THAT(refusal([](auto& id) { id.weights = {}; }), Contains("weights"));
   CHECK_THAT(refusal([](auto& id) { id.tokenizer = {}; }), Contains("tokenizer"));
   CHECK_THAT(refusal([](auto& id) { id.rope = {}; }), Contains("rotary"));
+  for (const std::string& name : {std::string(), std::string("CPU"), std::string("a b"),
+                                  std::string("cpu\0", 4), std::string(32, 'a')})
+    CHECK_THAT(refusal([&](auto& id) { id.backend = name; }), Contains("name of a backend"));
+  CHECK_THAT(refusal([](auto& id) { id.numerics_version = 0; }), Contains("arithmetic"));
   CHECK_THAT(refusal([](auto& id) { id.geometry.n_layers = 0; }), Contains("n_layers"));
   CHECK_THAT(refusal([](auto& id) { id.geometry.head_dim = 7; }), Contains("odd"));
   CHECK_THAT(refusal([](auto& id) {

@@ -116,7 +116,7 @@ TEST_CASE("a file under the name of another identity is a mismatch and set aside
     CHECK(store->inspect(key_of(other)).error().code == Code::kMismatch);
     CHECK(miss_of(*store, other) == MissReason::kMismatch);
     CHECK(miss_of(*store, other) == MissReason::kNotEncoded);
-    CHECK(fs::exists(dir.path() + "/v1/quarantine/" + object_name(key_of(other))));
+    CHECK(fs::exists(dir.path() + "/v2/quarantine/" + object_name(key_of(other))));
   }
 }
 
@@ -149,7 +149,7 @@ TEST_CASE("a damaged file is a named miss, set aside, and can be made anew") {
       break;
   }
   CHECK(miss_of(*store, id) == MissReason::kCorrupt);
-  CHECK(fs::exists(dir.path() + "/v1/quarantine/" + object_name(key_of(id))));
+  CHECK(fs::exists(dir.path() + "/v2/quarantine/" + object_name(key_of(id))));
   CHECK(miss_of(*store, id) == MissReason::kNotEncoded);
   put(*store, id);
   CHECK(store->find(id));
@@ -215,7 +215,7 @@ TEST_CASE("foreign names in the directory are ignored") {
   const TempFolder dir;
   const auto store = open_store(dir.path());
   const ModuleKey key = put(*store, test::identity());
-  const std::string objects = dir.path() + "/v1/objects/";
+  const std::string objects = dir.path() + "/v2/objects/";
   for (const std::string& name :
        {std::string("README"), std::string(".hidden"), key.hex(), key.hex() + ".module~",
         "A" + key.hex().substr(1) + ".module", std::string(64, 'g') + ".module",
@@ -297,7 +297,7 @@ TEST_CASE("a store that cannot be opened says why") {
   CHECK(miss_of(*empty, test::identity()) == MissReason::kNotEncoded);
   CHECK(empty->list().value().empty());
   fs::create_directory(dir.path() + "/linked");
-  fs::create_directory_symlink("/tmp", dir.path() + "/linked/v1");
+  fs::create_directory_symlink("/tmp", dir.path() + "/linked/v2");
   CHECK(ModuleStore::open({.dir = dir.path() + "/linked"}).error().code == Code::kIo);
 }
 
@@ -306,7 +306,7 @@ TEST_CASE("a stamp saves the second check in one boot, and no change escapes it"
   const ModuleIdentity id = test::identity();
   const ModuleKey key = put(*open_store(dir.path()), id);
   const std::string path = test::object_path(dir.path(), key);
-  const std::string stamp_path = dir.path() + "/v1/used/" + key.hex();
+  const std::string stamp_path = dir.path() + "/v2/used/" + key.hex();
   const auto stamp = [&] {
     std::ifstream file(stamp_path);
     return std::string(std::istreambuf_iterator<char>(file), {});
@@ -375,7 +375,7 @@ TEST_CASE("publishing by a named temporary file keeps the same promises") {
   };
   CHECK(publish(module->bytes()) == Published::kNew);
   CHECK(publish(module->bytes().first(100)) == Published::kExists);
-  CHECK(fs::is_empty(path.path() + "/v1/tmp"));
+  CHECK(fs::is_empty(path.path() + "/v2/tmp"));
   CHECK(open_store(path.path())->find(test::identity()));
 }
 

@@ -77,8 +77,8 @@ TEST_CASE("sixteen processes that publish one key end with one file and equal by
     });
     CHECK(failed == 0);
     CHECK(open_store(path)->list().value().size() == 1);
-    CHECK(fs::is_empty(path + "/v1/tmp"));
-    CHECK(fs::is_empty(path + "/v1/quarantine"));
+    CHECK(fs::is_empty(path + "/v2/tmp"));
+    CHECK(fs::is_empty(path + "/v2/quarantine"));
   }
 }
 
@@ -184,7 +184,7 @@ TEST_CASE("writers killed at any instant leave nothing that is wrong") {
   }
   CHECK(wrong == 0);
   CHECK(seen > 0);
-  CHECK(fs::is_empty(dir.path() + "/v1/quarantine"));
+  CHECK(fs::is_empty(dir.path() + "/v2/quarantine"));
   // Afterwards everything still works.
   CHECK(reader->gc(0).ok());
   CHECK(reader->publish(test::make_module(test::identity())).ok());

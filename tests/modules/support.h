@@ -35,6 +35,8 @@ inline ModuleIdentity identity(std::int32_t salt = 0, KvType type = KvType::kF32
   id.weights = digest(1);
   id.tokenizer = digest(2);
   id.rope = digest(3);
+  id.backend = "cpu";
+  id.numerics_version = 2;
   id.geometry = {.n_layers = 2, .n_kv_heads = 2, .head_dim = 8, .type = type};
   id.runs.push_back({numbered(100, 3), -3, false});
   id.runs.push_back({numbered(1000 + 50 * salt, 5), 0, true});
@@ -58,6 +60,7 @@ inline std::vector<Change> every_change() {
       {"type", [](ModuleIdentity& id) { id.geometry.type = KvType::kBf16; }},
       {"layout version", [](ModuleIdentity& id) { ++id.layout_version; }},
       {"numerics version", [](ModuleIdentity& id) { ++id.numerics_version; }},
+      {"backend", [](ModuleIdentity& id) { id.backend = "cuda"; }},
       {"attend", [](ModuleIdentity& id) { id.attend = 1; }},
       {"namespace", [](ModuleIdentity& id) { id.name_space = "alice"; }},
       {"origin", [](ModuleIdentity& id) { id.origin = 7; }},
@@ -179,7 +182,7 @@ class Bytes {
 };
 
 inline std::string object_path(const std::string& dir, const ModuleKey& key) {
-  return dir + "/v1/objects/" + object_name(key);
+  return dir + "/v2/objects/" + object_name(key);
 }
 
 }  // namespace pc::test

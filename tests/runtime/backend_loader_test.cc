@@ -27,7 +27,7 @@ EngineOptions fake_options(const TinyCheckpoint& checkpoint, const std::string& 
 
 TEST_CASE("a plug-in computes through the same seam") {
   const TinyCheckpoint checkpoint(1);
-  const auto engine = Engine::open(fake_options(checkpoint, PC_FAKE_BACKEND));
+  const auto engine = Engine::open(fake_options(checkpoint, PC_FAKE_BACKEND_PLAIN));
   REQUIRE(engine.ok());
   REQUIRE((*engine)->remark().empty());
   REQUIRE(std::string((*engine)->backend().name()) == "fake");
@@ -53,7 +53,7 @@ TEST_CASE("a plug-in that cannot be used leaves the CPU at work, and says why") 
   const TinyCheckpoint checkpoint(2);
   const TempFolder folder;
   const std::string loose = folder.path() + "/loose.so", text = folder.path() + "/text.so";
-  std::filesystem::copy(PC_FAKE_BACKEND, loose);
+  std::filesystem::copy(PC_FAKE_BACKEND_PLAIN, loose);
   ::chmod(loose.c_str(), 0777);
   folder.write("text.so", "not a library");
   const std::vector<std::pair<std::string, std::string>> cases = {
@@ -61,6 +61,8 @@ TEST_CASE("a plug-in that cannot be used leaves the CPU at work, and says why") 
       {loose, "another user"},
       {text, "cannot load"},
       {PC_FAKE_BACKEND_OLD, "interface version"},
+      {PC_FAKE_BACKEND_CPU, "calls itself cpu"},
+      {PC_FAKE_BACKEND_NAMELESS, "incomplete"},
       {folder.path(), "regular file"}};
   for (const auto& [backend, why] : cases) {
     INFO(backend);
@@ -69,6 +71,36 @@ TEST_CASE("a plug-in that cannot be used leaves the CPU at work, and says why") 
     REQUIRE(std::string((*engine)->backend().name()) == "cpu");
     REQUIRE((*engine)->remark().find(why) != std::string::npos);
   }
+}
+
+// What the CPU would answer from a plug-in's states is nonsense, and no checksum shows it.
+TEST_CASE("states of one backend, or of one version of it, are never found by another") {
+  const TinyCheckpoint checkpoint(4);
+  const TempFolder cache;
+  std::vector<ModuleIdentity> identities;
+  for (const char* backend : {"cpu", PC_FAKE_BACKEND_PLAIN, PC_FAKE_BACKEND_RENEWED}) {
+    INFO(backend);
+    EngineOptions o = fake_options(checkpoint, backend);
+    o.cache_mode = CacheMode::kReadWrite;
+    o.cache_dir = cache.path();
+    const auto engine = Engine::open(o);
+    REQUIRE(engine.ok());
+    const auto schema = LoadedSchema::parse(
+        *engine, R"(<schema name="s"><module name="m">A module.</module></schema>)", "");
+    REQUIRE(schema.ok());
+    bool held = false;
+    REQUIRE((*schema)->peek(0, &held).miss == MissReason::kNotEncoded);
+    REQUIRE((*schema)->encode_all([](auto, auto&, auto& module) { return module.stored; }).ok());
+    REQUIRE((*engine)->store()->find((*schema)->identity(0)));
+    identities.push_back((*schema)->identity(0));
+  }
+  REQUIRE(identities[0].backend == "cpu");
+  REQUIRE(identities[1].backend == "fake");
+  const auto difference = [&](std::size_t a, std::size_t b) {
+    return std::string(first_difference(causes_of(identities[a]), causes_of(identities[b])));
+  };
+  REQUIRE(difference(0, 1) == "backend");
+  REQUIRE(difference(1, 2) == "version of the arithmetic");
 }
 
 TEST_CASE("a backend's name that cannot be meant is an error") {

@@ -1,6 +1,7 @@
 /* A plug-in that computes nothing: the logits of a token are the number of
  * tokens it can see, and its state is that token's id. Shows that the seam is
- * C and enough. Built as a shared object; with FAKE_ABI another version. */
+ * C and enough. Built as a shared object; with FAKE_ABI for another interface, with
+ * FAKE_NAME and FAKE_NUMERICS as another backend or another version of this one. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +9,14 @@
 
 #ifndef FAKE_ABI
 #define FAKE_ABI PC_BACKEND_ABI
+#endif
+
+#ifndef FAKE_NAME
+#define FAKE_NAME "fake"
+#endif
+
+#ifndef FAKE_NUMERICS
+#define FAKE_NUMERICS 1
 #endif
 
 struct pc_backend_model {
@@ -80,9 +89,9 @@ static int32_t rewind_to(pc_backend_session* session, uint32_t n_segments,
   return 0;
 }
 
-static const pc_backend_v1 table = {FAKE_ABI,    sizeof(pc_backend_v1), "fake",        model_open,
-                                    model_close, session_open,          session_close, attach,
-                                    forward,     read_segment,          rewind_to};
+static const pc_backend_v1 table = {
+    FAKE_ABI,     sizeof(pc_backend_v1), FAKE_NAME, FAKE_NUMERICS, model_open,   model_close,
+    session_open, session_close,         attach,    forward,       read_segment, rewind_to};
 
 #if defined(__GNUC__)
 __attribute__((visibility("default")))
