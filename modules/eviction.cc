@@ -97,6 +97,8 @@ std::uint64_t stored_bytes(const StoreDir& dir) {
 Result<GcReport> collect(const StoreDir& dir, std::uint64_t target_bytes,
                          std::chrono::milliseconds patience) {
   const FileLock lock = FileLock::acquire(dir.locks.get(), "gc", patience);
+  if (lock.state() == LockState::kUnusable)
+    return error(Code::kIo, "files cannot be locked in " + dir.path + "/locks");
   if (!lock.held()) return error(Code::kIo, "another process is collecting in " + dir.path);
   PC_TRY(std::vector<StoreEntry> entries, list_objects(dir));
   std::uint64_t objects_bytes = 0;

@@ -8,25 +8,40 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "modules/unique_fd.h"
 
 namespace pc {
 
+enum class LockState {
+  kHeld,
+  kBusy,      // somebody else holds it
+  kUnusable,  // nobody can: the file cannot be opened, or files are not locked here
+};
+
 class FileLock {
  public:
-  FileLock() = default;
+  FileLock() = default;  // kUnusable
 
-  // Waits up to `timeout` for the lock on `name` (created if missing) in an
-  // open directory. Not held() on a timeout, and where files cannot be locked.
+  // Waits asleep, up to `timeout`, for the lock on `name` (created if missing) in
+  // an open directory. What waiting cannot mend is kUnusable at once: another
+  // owner's file, too many open files, a file system without locks or without room.
   static FileLock acquire(int dir_fd, const char* name, std::chrono::milliseconds timeout);
 
+  LockState state() const { return state_; }
   bool held() const { return static_cast<bool>(fd_); }
 
+  // kBusy: processor time of the holder, in ticks, where it can be seen
+  // (modules/lock_holder.h). While it grows, the holder goes on.
+  std::optional<std::uint64_t> holder_ticks() const { return holder_ticks_; }
+
  private:
-  explicit FileLock(UniqueFd fd) : fd_(std::move(fd)) {}
-  UniqueFd fd_;
+  LockState state_ = LockState::kUnusable;
+  UniqueFd fd_;  // open where kHeld
+  std::optional<std::uint64_t> holder_ticks_;
 };
 
 }  // namespace pc

@@ -100,8 +100,9 @@ class ModuleStore {
   Result<ModuleHandle> publish(const ModuleHandle& module);
 
   // Single flight: miss -> lock -> find again -> encode -> publish. Waits up
-  // to `timeout`; a lock not held() (timeout, read-only) means: encode
-  // anyway. A thread holds one at a time: keys share 256 locks.
+  // to `timeout`; kBusy means: wait on, while the holder goes on; kUnusable (a
+  // read-only store, too): encode at once. A thread holds one at a time: keys
+  // share 256 locks.
   FileLock lock(const ModuleKey& key, std::chrono::milliseconds timeout);
 
   // Every module file, by key. Foreign names, links and pipes are ignored.

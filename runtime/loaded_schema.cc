@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -16,9 +17,10 @@
 namespace pc {
 namespace {
 
-// How long to wait for another process that encodes the same module before
-// encoding it too: longer than any module takes that is worth storing.
-constexpr std::uint64_t kSingleFlightMicroseconds = 120'000'000;
+// How long to wait for another process that encodes the same module and is not seen to
+// go on, before encoding it too: one that is stopped or frozen, or that cannot be seen from
+// here, as in another container. One that computes is waited for as long as it lives.
+constexpr std::uint64_t kStillMicroseconds = 120'000'000;
 
 // How often a wait for another thread or process looks at its own cancel flag.
 constexpr std::chrono::milliseconds kCancelPoll{50};
@@ -48,6 +50,21 @@ void free_last_token(pml::Plan* plan) {
   plan->runs.push_back(std::move(last));
 }
 
+// The right to encode a module, where others use it too. Not held where there is none to
+// be had: then it is encoded without. kCancelled.
+Result<FileLock> wait_for_flight(ModuleStore& store, const ModuleKey& key,
+                                 const volatile std::int32_t* cancel) {
+  Stopwatch still;
+  for (std::optional<std::uint64_t> ticks;;) {
+    FileLock flight = store.lock(key, kCancelPoll);
+    if (flight.state() != LockState::kBusy) return flight;
+    if (is_set(cancel)) return cancelled();
+    if (flight.holder_ticks() != ticks) still = Stopwatch();
+    if (still.microseconds() > kStillMicroseconds) return flight;
+    ticks = flight.holder_ticks();
+  }
+}
+
 }  // namespace
 
 LoadedSchema::LoadedSchema(std::shared_ptr<const Engine> engine, pml::Layout layout)
@@ -56,7 +73,8 @@ LoadedSchema::LoadedSchema(std::shared_ptr<const Engine> engine, pml::Layout lay
       jobs_(pml::plan_encoding(layout_)),
       modules_(jobs_.size()) {
   for (std::size_t i = 0; i < jobs_.size(); ++i) {
-    modules_[i].identity = identity_of(jobs_[i], engine_->base_identity(), engine_->model().relocates());
+    modules_[i].identity =
+        identity_of(jobs_[i], engine_->base_identity(), engine_->model().relocates());
   }
 }
 
@@ -144,13 +162,7 @@ Result<AcquiredModule> LoadedSchema::find_or_encode(std::uint32_t job, LazyEncod
   if (ModuleStore* store = engine_->store()) {
     if (Lookup found = store->find(identity))
       return AcquiredModule{found.module, ModuleSource::kStore, 0};
-    const Stopwatch waited;
-    for (;;) {
-      flight = store->lock(key_of(identity), kCancelPoll);
-      if (flight.held() || !store->writable()) break;
-      if (is_set(cancel)) return cancelled();
-      if (waited.microseconds() > kSingleFlightMicroseconds) break;  // then encode it, too
-    }
+    PC_TRY(flight, wait_for_flight(*store, key_of(identity), cancel));
     if (Lookup found = store->find(identity))
       return AcquiredModule{found.module, ModuleSource::kStore, 0};
   }

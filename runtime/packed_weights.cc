@@ -142,10 +142,10 @@ Result<Opened> open_or_make(const Target& target, const std::vector<pc_tensor>& 
     return failure;
   }
   const FileLock lock = lock_packed(target.folder, place.patience);
-  if (!lock.held()) {
-    return error(Code::kBudget, "another process is packing weights in " + target.folder.path +
-                                    ", or files cannot be locked there");
-  }
+  if (lock.state() == LockState::kUnusable)
+    return error(Code::kIo, "files cannot be locked in " + target.folder.path);
+  if (!lock.held())
+    return error(Code::kBudget, "another process is packing weights in " + target.folder.path);
   opened = open_file(target, parallel);
   if (opened.ok() || !can_be_replaced(opened.error())) return opened;
   if (is_bad(opened.error())) ::unlinkat(target.folder.objects.get(), target.key.hex().c_str(), 0);

@@ -51,7 +51,7 @@ class PackedWeights {
       : matrices_(std::move(matrices)) {}
 
   // Errors, with which the model computes from the weights as they are: kIo
-  // (full disk, no permission), kNotFound and kCorrupt (nothing that could be
+  // (full disk, no permission, no locks), kNotFound and kCorrupt (nothing that could be
   // used, and nothing may be written), kBudget (another process is at it).
   static Result<PackedWeights> open(const pc_model_desc& desc, const PackPlace& place,
                                     const Parallel& parallel);

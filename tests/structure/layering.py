@@ -57,6 +57,7 @@ HOMES = {
     r"sys/mman\.h": ("base/mapped_file.cc",),
     r"cpuid\.h": ("simd/packed_amx.cc",),
     r"sys/auxv\.h": ("simd/select.cc",),
+    r"sys/sysmacros\.h": ("modules/lock_holder.cc",),
 }
 # Headers without a single home, by folder. Tests and benches are free.
 CPP_STANDARD = r"[a-z_]+"
