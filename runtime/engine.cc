@@ -65,7 +65,8 @@ Result<std::shared_ptr<const Engine>> Engine::open(const EngineOptions& options)
   engine->options_ = options;
   PC_TRY(engine->model_, load_model({.path = options.model_path,
                                      .context_tokens = options.context_tokens,
-                                     .memory = digest_memory(options)}));
+                                     .memory = digest_memory(options),
+                                     .scan = {.n_threads = options.n_threads}}));
   PC_CHECK_OK(check_states(*engine->model_, options.kv_type));
   PC_CHECK_OK(engine->open_text(options));
   PC_CHECK_OK(engine->open_store(options));

@@ -222,7 +222,7 @@ Result<std::unique_ptr<Model>> load_model(const ModelOptions& options) {
   Checkpoint checkpoint;
   PC_TRY(auto model, bind_model(options.path, options.context_tokens, &checkpoint.tensors));
   checkpoint.files = std::move(model->files);
-  PC_TRY(const Digest tensors, tensor_digest(checkpoint, options.memory));
+  PC_TRY(const Digest tensors, tensor_digest(checkpoint, options.memory, options.scan));
   model->files = std::move(checkpoint.files);
   model->weights_digest = weights_digest(model->desc, tensors);
   model->rope_digest = rope_digest(model->desc);

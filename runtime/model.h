@@ -63,6 +63,7 @@ struct ModelOptions {
   std::string path;
   std::uint32_t context_tokens = 0;  // that will be used; 0 = the model's own. Decides LongRoPE
   DigestMemory memory = {};
+  ScanOptions scan = {};  // where the digest is not remembered
 };
 
 // Everything but the digests: nothing but headers is read. Errors name the

@@ -6,11 +6,12 @@
 #include <bit>
 #include <concepts>
 #include <cstdint>
+#include <exception>
 #include <optional>
 #include <span>
-#include <system_error>
 #include <thread>
 
+#include "runtime/parallel.h"  // usable_threads
 #include "simd/kernels.h"
 
 namespace pc {
@@ -66,26 +67,43 @@ void scan(const simd::Kernels& kernels, Piece* piece) {
   piece->digest = sha256(piece->bytes);
 }
 
-void scan_all(std::vector<Piece>* pieces) {
-  const simd::Kernels* selected = simd::selected_kernels();
-  const simd::Kernels& kernels = selected ? *selected : simd::kScalarKernels;
+// What the threads of one scan share. Each takes the next piece until none is left.
+struct Scan {
+  std::span<Piece> pieces;
+  const simd::Kernels& kernels;
   std::atomic<std::size_t> next{0};
-  const auto work = [&] {
-    for (std::size_t i = next++; i < pieces->size(); i = next++) scan(kernels, &(*pieces)[i]);
-  };
+  std::atomic<bool> failed{false};
+
+  // An exception that left a thread would end the process.
+  void work() noexcept try {
+    for (std::size_t i = next++; i < pieces.size() && !failed; i = next++)
+      scan(kernels, &pieces[i]);
+  } catch (...) {
+    failed = true;  // hashing throws for want of memory alone
+  }
+};
+
+std::size_t count_workers(std::span<const Piece> pieces, std::uint32_t n_threads) {
   std::size_t n_bytes = 0;
-  for (const Piece& piece : *pieces) n_bytes += piece.bytes.size();
-  const std::size_t n_workers = std::min<std::size_t>(
-      std::max(1u, std::thread::hardware_concurrency()), n_bytes / kPieceBytes + 1);
-  std::vector<std::thread> helpers;
-  helpers.reserve(n_workers);
+  for (const Piece& piece : pieces) n_bytes += piece.bytes.size();
+  return std::min<std::size_t>(n_threads ? n_threads : usable_threads(), n_bytes / kPieceBytes + 1);
+}
+
+Status scan_all(std::span<Piece> pieces, const ScanOptions& options) {
+  const simd::Kernels* selected = simd::selected_kernels();
+  Scan scan{pieces, selected ? *selected : simd::kScalarKernels};
+  const std::size_t n_workers = count_workers(pieces, options.n_threads);
+  std::vector<std::jthread> helpers;
   try {
-    while (helpers.size() + 1 < n_workers) helpers.emplace_back(work);
-  } catch (const std::system_error&) {
+    while (helpers.size() + 1 < n_workers) helpers.emplace_back([&scan] { scan.work(); });
+  } catch (const std::exception&) {
     // No more threads to be had: those that run, and this one, do the work.
   }
-  work();
-  for (std::thread& helper : helpers) helper.join();
+  scan.work();
+  helpers.clear();  // joins them
+  if (scan.failed)
+    return error(Code::kOutOfMemory, "not enough memory to read the model's weights");
+  return ok();
 }
 
 void hash_number(std::integral auto value, Sha256* hash) {
@@ -141,14 +159,14 @@ void hash_desc(const pc_model_desc& desc, Sha256* hash) {
 
 }  // namespace
 
-TensorScan scan_tensors(const TensorMap& tensors) {
+Result<TensorScan> scan_tensors(const TensorMap& tensors, const ScanOptions& options) {
   std::vector<Piece> pieces;
   std::vector<std::size_t> ends;  // of each tensor's pieces
   for (const auto& [name, view] : tensors) {
     cut(view, &pieces);
     ends.push_back(pieces.size());
   }
-  scan_all(&pieces);
+  PC_CHECK_OK(scan_all(pieces, options));
 
   TensorScan scanned;
   Sha256 hash;

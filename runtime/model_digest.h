@@ -1,8 +1,8 @@
 // What names a model's weights and its rotation in the keys of module files:
 // modules that were encoded by other weights must never be found.
 //
-// The bytes are scanned once, in pieces of about 8 MiB, on all processors of
-// this process: SHA-256 of each piece, and a look at every element and scale.
+// The bytes are scanned once, in pieces of about 8 MiB, by as many threads as are
+// asked for and to be had: SHA-256 of each piece, and a look at every element and scale.
 // Their digest is a tree: over, in the order of names, each tensor's name, type,
 // shape and pieces; how the tensors are spread over files does not count.
 // The weights' digest joins it with everything else that the computation
@@ -10,10 +10,12 @@
 // Pure. Threads: any.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
-#include "base/hash.h"           // Digest
+#include "base/hash.h"  // Digest
+#include "base/status.h"
 #include "runtime/backend.h"     // pc_model_desc
 #include "runtime/checkpoint.h"  // TensorMap
 
@@ -30,7 +32,12 @@ struct TensorScan {
   std::vector<std::string> not_finite;
 };
 
-TensorScan scan_tensors(const TensorMap& tensors);
+struct ScanOptions {
+  std::uint32_t n_threads = 0;  // 0 = usable_threads()
+};
+
+// Errors: kOutOfMemory.
+Result<TensorScan> scan_tensors(const TensorMap& tensors, const ScanOptions& options = {});
 
 // Over every field of desc and its layers that is not a rotation: numbers as
 // they are, of tensors whether they are there, their type and shape.

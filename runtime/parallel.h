@@ -1,5 +1,5 @@
-// The only threads that compute: a loop over tasks on OpenMP's team. (One more may
-// read ahead while a model opens: runtime/read_ahead.h.)
+// The only threads that compute: a loop over tasks on OpenMP's team. (Others read while
+// a model opens: runtime/model_digest.h, runtime/read_ahead.h.)
 //
 // The team persists between loops; a loop allocates nothing. Loops do not
 // nest. Threads: a Parallel is a value; loops started by different host

@@ -10,7 +10,6 @@
 #include <system_error>
 
 #include "modules/unique_fd.h"
-#include "runtime/model_digest.h"
 
 namespace pc {
 namespace {
@@ -151,10 +150,11 @@ std::optional<Digest> recall_digest(std::span<const MappedFile> files, const Dig
   return digest;
 }
 
-Result<Digest> tensor_digest(const Checkpoint& checkpoint, const DigestMemory& memory) {
+Result<Digest> tensor_digest(const Checkpoint& checkpoint, const DigestMemory& memory,
+                             const ScanOptions& options) {
   if (const auto known = recall_digest(checkpoint.files, memory)) return *known;
   const std::int64_t settled_ns = now_ns() - memory.settle_ns;
-  const TensorScan scanned = scan_tensors(checkpoint.tensors);
+  PC_TRY(const TensorScan scanned, scan_tensors(checkpoint.tensors, options));
   if (!scanned.not_finite.empty()) {
     const std::string& name = scanned.not_finite.front();
     return error(Code::kCorrupt, not_finite_sentence(name, checkpoint.tensors.at(name),

@@ -30,6 +30,7 @@
 #include "base/mapped_file.h"
 #include "base/status.h"
 #include "runtime/checkpoint.h"
+#include "runtime/model_digest.h"  // ScanOptions
 
 namespace pc {
 
@@ -43,8 +44,9 @@ struct DigestMemory {
 std::optional<Digest> recall_digest(std::span<const MappedFile> files, const DigestMemory& memory);
 
 // Recalled, or computed and remembered. Errors: kCorrupt, with the tensor's name,
-// where an element or a scale is NaN or infinite.
-Result<Digest> tensor_digest(const Checkpoint& checkpoint, const DigestMemory& memory);
+// where an element or a scale is NaN or infinite; those of the scan.
+Result<Digest> tensor_digest(const Checkpoint& checkpoint, const DigestMemory& memory,
+                             const ScanOptions& options = {});
 
 // The sentence of that error: about this tensor, and how many more.
 std::string not_finite_sentence(const std::string& name, const TensorView& view,

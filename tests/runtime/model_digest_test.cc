@@ -8,6 +8,7 @@
 
 #include "simd/types.h"
 #include "tests/support/random.h"
+#include "tests/support/thread_faults.h"
 
 using namespace pc;
 using namespace pc::test;
@@ -27,7 +28,7 @@ TensorView view_of(const Bytes& bytes, const char* dtype, std::vector<std::uint6
 }
 
 Digest digest_of(const TensorMap& tensors) {
-  return scan_tensors(tensors).digest;
+  return scan_tensors(tensors)->digest;
 }
 
 template <class T>
@@ -35,8 +36,14 @@ std::vector<std::string> not_finite(const char* dtype, const std::vector<T>& val
   Bytes bytes(values.size() * sizeof(T));
   std::memcpy(bytes.data(), values.data(), bytes.size());
   const TensorMap tensors = {{"t", view_of(bytes, dtype, {values.size()})}};
-  return scan_tensors(tensors).not_finite;
+  return scan_tensors(tensors)->not_finite;
 }
+
+// So many pieces that every thread of a few has one.
+struct Large {
+  Bytes bytes = Bytes(std::size_t{64} << 20);
+  TensorMap tensors = {{"t", view_of(bytes, "U8", {bytes.size()})}};
+};
 
 // A layer is so many tensors, then two numbers.
 constexpr std::size_t kTensors = 22;
@@ -60,8 +67,7 @@ struct Described {
 
   Described() {
     pc_layer layer{};
-    for (std::size_t i = 0; i < kTensors; ++i)
-      reinterpret_cast<pc_tensor*>(&layer)[i] = tensor(8);
+    for (std::size_t i = 0; i < kTensors; ++i) reinterpret_cast<pc_tensor*>(&layer)[i] = tensor(8);
     layers.assign(kLayers + 1, layer);
     ropes.assign(kRopes, pc_rope{8, 0, 1, inv_freq.data()});
     desc.n_layers = kLayers;
@@ -129,12 +135,12 @@ TEST_CASE("the scan names the tensors that are not finite") {
         {"z", view_of(blocks, "Q8_0", {blocks.size() / q8.bytes * q8.elements})},
         {"b", view_of(floats, "F32", {2})},
         {"a", view_of(floats, "F16", {4})}};
-    CHECK(scan_tensors(tensors).not_finite == none);
+    CHECK(scan_tensors(tensors)->not_finite == none);
     blocks[blocks.size() - q8.bytes + 1] = std::byte{0x7e};  // the scale is NaN
-    CHECK(scan_tensors(tensors).not_finite == std::vector<std::string>{"z"});
+    CHECK(scan_tensors(tensors)->not_finite == std::vector<std::string>{"z"});
     const float bad = -inf;
     std::memcpy(floats.data() + 4, &bad, 4);  // as f16: zero and -inf
-    CHECK(scan_tensors(tensors).not_finite == std::vector<std::string>{"a", "b", "z"});
+    CHECK(scan_tensors(tensors)->not_finite == std::vector<std::string>{"a", "b", "z"});
   }
 }
 
@@ -214,4 +220,33 @@ TEST_CASE("the rotation's digest sees every field of every rope") {
   CHECK(is_new());
   d.desc.logit_scale = 3;
   CHECK_FALSE(is_new());
+}
+
+TEST_CASE("as many threads read as are asked for, and the digest is theirs all the same") {
+  const Large large;
+  const auto started = [&](std::uint32_t n_threads, Digest* digest) {
+    const int before = threads_started();
+    *digest = scan_tensors(large.tensors, {.n_threads = n_threads})->digest;
+    return threads_started() - before;
+  };
+  Digest one, three;
+  CHECK(started(1, &one) == 0);
+  CHECK(started(3, &three) == 2);
+  CHECK(one == three);
+}
+
+TEST_CASE("threads that cannot be had, or that have no memory, end nothing but the call") {
+  const Large large;
+  const Digest want = digest_of(large.tensors);
+  fail_threads(ThreadFault::kNotStarted);
+  const auto alone = scan_tensors(large.tensors, {.n_threads = 4});
+  fail_threads(ThreadFault::kNoMemory);
+  const auto starved = scan_tensors(large.tensors, {.n_threads = 4});
+  fail_threads(ThreadFault::kNone);
+  CHECK(alone->digest == want);
+  // Where this thread took every piece before another began, nothing was missing.
+  if (starved.ok())
+    CHECK(starved->digest == want);
+  else
+    CHECK(starved.error().code == Code::kOutOfMemory);
 }
