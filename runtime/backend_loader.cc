@@ -33,12 +33,15 @@ Status check_file(const std::string& path) {
 
 }  // namespace
 
+Status check_backend_name(const std::string& name) {
+  if (name.empty() || name == "cpu" || name.front() == '/') return ok();
+  return error(Code::kInvalidArgument,
+               "unknown backend \"" + name + "\": say cpu, or the absolute path of a plug-in");
+}
+
 Result<const pc_backend_v1*> find_backend(const std::string& name) {
+  PC_CHECK_OK(check_backend_name(name));
   if (name.empty() || name == "cpu") return cpu_backend();
-  if (name.front() != '/') {
-    return error(Code::kInvalidArgument,
-                 "unknown backend \"" + name + "\": say cpu, or the absolute path of a plug-in");
-  }
   PC_CHECK_OK(check_file(name));
   void* library = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library)

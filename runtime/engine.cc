@@ -55,6 +55,13 @@ Status check_states(const Model& model, KvType type) {
                                        "; bf16 takes it");
 }
 
+Status check_context(const Model& model, std::uint32_t context_tokens) {
+  if (context_tokens <= model.context_tokens) return ok();
+  return error(Code::kInvalidArgument, "a context of " + std::to_string(context_tokens) +
+                                           " tokens is beyond the model's own of " +
+                                           std::to_string(model.context_tokens));
+}
+
 Result<std::shared_ptr<const Engine>> Engine::open(const EngineOptions& options) {
   if (options.n_threads > kMaxThreads) {
     return error(Code::kInvalidArgument, "n_threads is " + std::to_string(options.n_threads) +
@@ -63,23 +70,20 @@ Result<std::shared_ptr<const Engine>> Engine::open(const EngineOptions& options)
   }
   std::shared_ptr<Engine> engine(new Engine);
   engine->options_ = options;
-  PC_TRY(engine->model_, load_model({.path = options.model_path,
-                                     .context_tokens = options.context_tokens,
-                                     .memory = digest_memory(options),
-                                     .scan = {.n_threads = options.n_threads}}));
+  // First whatever may refuse: the weights may take seconds to read and to pack.
+  TensorMap tensors;
+  PC_TRY(engine->model_, bind_model(options.model_path, options.context_tokens, &tensors));
+  PC_CHECK_OK(check_context(*engine->model_, options.context_tokens));
   PC_CHECK_OK(check_states(*engine->model_, options.kv_type));
   PC_CHECK_OK(engine->open_text(options));
   PC_CHECK_OK(engine->open_store(options));
+  PC_CHECK_OK(check_backend_name(options.backend));
+  PC_CHECK_OK(digest_model(std::move(tensors), digest_memory(options),
+                           {.n_threads = options.n_threads}, engine->model_.get()));
   PC_CHECK_OK(engine->open_backend(options));
   engine->find_turn_ends();
-
-  const std::uint32_t most = engine->model_->context_tokens;
-  if (options.context_tokens > most) {
-    return error(Code::kInvalidArgument, "a context of " + std::to_string(options.context_tokens) +
-                                             " tokens is beyond the model's own of " +
-                                             std::to_string(most));
-  }
-  engine->context_tokens_ = options.context_tokens ? options.context_tokens : most;
+  engine->context_tokens_ =
+      options.context_tokens ? options.context_tokens : engine->model_->context_tokens;
 
   ModuleIdentity& identity = engine->base_identity_;
   identity.weights = engine->model_->weights_digest;

@@ -49,9 +49,13 @@ Status check_vocabulary(const Tokenizer& tokenizer, const Model& model);
 // kUnsupported where the model's heads do not fit states of this type.
 Status check_states(const Model& model, KvType type);
 
+// kInvalidArgument where the model was not made for so many tokens.
+Status check_context(const Model& model, std::uint32_t context_tokens);
+
 class Engine {
  public:
-  // Errors name the file, the field or the option. Three things are not errors,
+  // Errors name the file, the field or the option, and come before any weight is read
+  // where they can. Three things are not errors,
   // and remark() says why: a plug-in that cannot be used (the CPU takes over), a
   // default cache directory that cannot (modules stay in memory), and weights that
   // cannot be packed beside the store (they are used as they are).
@@ -86,7 +90,7 @@ class Engine {
   void add_remark(const std::string& remark);
 
   EngineOptions options_;
-  std::unique_ptr<const Model> model_;
+  std::unique_ptr<Model> model_;
   std::unique_ptr<const Tokenizer> tokenizer_;
   pml::TextEncoder text_encoder_;                // borrows tokenizer_
   std::unique_ptr<const BackendModel> backend_;  // borrows model_

@@ -218,14 +218,21 @@ Result<std::unique_ptr<Model>> bind_model(const std::string& path, std::uint32_t
   return model;
 }
 
-Result<std::unique_ptr<Model>> load_model(const ModelOptions& options) {
-  Checkpoint checkpoint;
-  PC_TRY(auto model, bind_model(options.path, options.context_tokens, &checkpoint.tensors));
-  checkpoint.files = std::move(model->files);
-  PC_TRY(const Digest tensors, tensor_digest(checkpoint, options.memory, options.scan));
+Status digest_model(TensorMap tensors, const DigestMemory& memory, const ScanOptions& scan,
+                    Model* model) {
+  Checkpoint checkpoint{std::move(model->files), std::move(tensors)};
+  const auto digest = tensor_digest(checkpoint, memory, scan);
   model->files = std::move(checkpoint.files);
-  model->weights_digest = weights_digest(model->desc, tensors);
+  if (!digest.ok()) return digest.error();
+  model->weights_digest = weights_digest(model->desc, *digest);
   model->rope_digest = rope_digest(model->desc);
+  return ok();
+}
+
+Result<std::unique_ptr<Model>> load_model(const ModelOptions& options) {
+  TensorMap tensors;
+  PC_TRY(auto model, bind_model(options.path, options.context_tokens, &tensors));
+  PC_CHECK_OK(digest_model(std::move(tensors), options.memory, {}, model.get()));
   return model;
 }
 

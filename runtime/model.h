@@ -63,7 +63,6 @@ struct ModelOptions {
   std::string path;
   std::uint32_t context_tokens = 0;  // that will be used; 0 = the model's own. Decides LongRoPE
   DigestMemory memory = {};
-  ScanOptions scan = {};  // where the digest is not remembered
 };
 
 // Everything but the digests: nothing but headers is read. Errors name the
@@ -71,7 +70,12 @@ struct ModelOptions {
 Result<std::unique_ptr<Model>> bind_model(const std::string& path, std::uint32_t context_tokens,
                                           TensorMap* tensors);
 
-// Loads a Hugging Face folder (config.json and *.safetensors) or a GGUF file
+// The digests of what bind_model opened: remembered, or by reading every weight.
+// Errors: kCorrupt where one is not finite, with its name.
+Status digest_model(TensorMap tensors, const DigestMemory& memory, const ScanOptions& scan,
+                    Model* model);
+
+// Both. Loads a Hugging Face folder (config.json and *.safetensors) or a GGUF file
 // (any of its splits). Errors also: kCorrupt where a weight is not finite.
 Result<std::unique_ptr<Model>> load_model(const ModelOptions& options);
 }  // namespace pc

@@ -191,6 +191,8 @@ std::string dtype_name(std::uint32_t dtype) {
 Result<std::string> describe_model(const EngineOptions& options) {
   PC_TRY(Inspection found, inspect_model(options.model_path, options.context_tokens));
   if (found.model) {
+    if (const Status context = check_context(*found.model, options.context_tokens); !context.ok())
+      found.problems.push_back(context.error());
     if (const Status states = check_states(*found.model, options.kv_type); !states.ok())
       found.problems.push_back(states.error());
   }
