@@ -150,12 +150,22 @@ typedef struct pc_run {
   uint32_t extend;
 } pc_run;
 
+/* What takes long while packed weights are opened. */
+typedef enum pc_pack_step {
+  PC_PACK_WRITE = 0, /* making the file */
+  PC_PACK_SUM = 1    /* verifying its checksums */
+} pc_pack_step;
+
 /* Where a backend may keep the weights as its kernels want them, in a file of its own. */
 typedef struct pc_pack_place {
   const char* cache_dir; /* exists; files go into a folder of theirs in it */
   uint32_t writable;     /* 0: a file that is there may be used, none is made */
   uint8_t weights[32]; /* SHA-256 over all that desc describes, every byte of its tensors included:
                           what tells the files of two models apart */
+  /* NULL, or to be called on the calling thread as the work goes on, a few times a second at
+     least; non-zero: stop, leave nothing half made, and return PC_CANCELLED. step: pc_pack_step. */
+  int32_t (*progress)(void* user, uint32_t step, uint64_t done_bytes, uint64_t total_bytes);
+  void* user;
 } pc_pack_place;
 
 typedef struct pc_backend_error {

@@ -26,6 +26,9 @@ static_assert(PC_INTERNAL == static_cast<int>(pc::Code::kInternal));
 static_assert(PC_CONTEXT_FULL == static_cast<int>(pc::Code::kContextFull));
 static_assert(PC_PML_SYNTAX == static_cast<int>(pc::Code::kPmlSyntax));
 static_assert(PC_FINISH_CANCELLED == static_cast<int>(pc::Finish::kCancelled));
+static_assert(PC_OPEN_READ_WEIGHTS == static_cast<int>(pc::OpenStep::kReadWeights));
+static_assert(PC_OPEN_PACK_WEIGHTS == static_cast<int>(pc::OpenStep::kPackWeights));
+static_assert(PC_OPEN_CHECK_PACKED == static_cast<int>(pc::OpenStep::kCheckPacked));
 static_assert(PC_CACHE_OFF == static_cast<int>(pc::CacheMode::kOff));
 static_assert(PC_KV_F32 == static_cast<int>(pc::KvType::kF32));
 static_assert(PC_KV_BF16 == static_cast<int>(pc::KvType::kBf16));
@@ -91,6 +94,12 @@ Result<pc::EngineOptions> engine_options(const pc_engine_options* options) {
   engine.backend = string_or_empty(o.backend);
   engine.n_threads = o.n_threads;
   engine.context_tokens = o.context_tokens;
+  if (o.progress) {
+    engine.progress = [call = o.progress, user = o.progress_user](
+                          pc::OpenStep step, std::uint64_t done, std::uint64_t total) {
+      return call(user, static_cast<std::uint32_t>(step), done, total) == 0;
+    };
+  }
   return engine;
 }
 

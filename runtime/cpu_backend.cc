@@ -131,16 +131,28 @@ Status check_shape(const pc_model_desc& d, std::uint32_t kv_type) {
   return ok();
 }
 
-// The packed form where this CPU multiplies it; without it, why.
-std::string open_packed(pc_backend_model* model, const pc_pack_place* place) {
-  if (!model->kernels->matmul_packed || packable_matrices(model->desc).empty()) return {};
-  if (!place) return "weights are used unpacked: there is no store to keep packed ones beside";
-  PackPlace where{.cache_dir = place->cache_dir, .writable = place->writable != 0};
+// The packed form where this CPU multiplies it; without it, why. Errors: kCancelled.
+Result<std::string> open_packed(pc_backend_model* model, const pc_pack_place* place) {
+  if (!model->kernels->matmul_packed || packable_matrices(model->desc).empty())
+    return std::string();
+  if (!place)
+    return std::string("weights are used unpacked: there is no store to keep packed ones beside");
+  const auto told = [place](std::uint32_t step) {
+    return [place, step](std::uint64_t done, std::uint64_t total) {
+      return !place->progress || place->progress(place->user, step, done, total) == 0;
+    };
+  };
+  const auto packing = told(PC_PACK_WRITE), summing = told(PC_PACK_SUM);
+  PackPlace where{.cache_dir = place->cache_dir,
+                  .writable = place->writable != 0,
+                  .packing = packing,
+                  .summing = summing};
   std::copy(std::begin(place->weights), std::end(place->weights), where.weights.begin());
   auto packed = PackedWeights::open(model->desc, where, model->parallel);
+  if (!packed.ok() && packed.error().code == Code::kCancelled) return packed.error();
   if (!packed.ok()) return "weights are used unpacked: " + packed.error().message;
   model->packed = std::move(packed).value();
-  return {};
+  return std::string();
 }
 
 std::int32_t model_open(const pc_model_desc* desc, std::uint32_t kv_type, std::uint32_t n_threads,
@@ -180,7 +192,7 @@ std::int32_t model_open(const pc_model_desc* desc, std::uint32_t kv_type, std::u
       }
     }
     model->desc.layers = model->layers.data();
-    const std::string remark = open_packed(model.get(), place);
+    PC_TRY(const std::string remark, open_packed(model.get(), place));
     model->read_ahead = ReadAhead(weights_in_order(model->desc, model->packed));
     if (e) std::snprintf(e->message, sizeof e->message, "%s", remark.c_str());
     *out = model.release();

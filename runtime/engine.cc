@@ -14,6 +14,12 @@ namespace {
 // start the threads it is asked for.
 constexpr std::uint32_t kMaxThreads = 512;
 
+// pc_pack_place::progress for an OpenProgress.
+std::int32_t tell(void* user, std::uint32_t step, std::uint64_t done, std::uint64_t total) {
+  const OpenStep named = step == PC_PACK_SUM ? OpenStep::kCheckPacked : OpenStep::kPackWeights;
+  return (*static_cast<const OpenProgress*>(user))(named, done, total) ? 0 : 1;
+}
+
 }  // namespace
 
 Result<std::string> default_cache_dir() {
@@ -70,6 +76,7 @@ Result<std::shared_ptr<const Engine>> Engine::open(const EngineOptions& options)
   }
   std::shared_ptr<Engine> engine(new Engine);
   engine->options_ = options;
+  engine->options_.progress = nullptr;
   // First whatever may refuse: the weights may take seconds to read and to pack.
   TensorMap tensors;
   PC_TRY(engine->model_, bind_model(options.model_path, options.context_tokens, &tensors));
@@ -78,8 +85,12 @@ Result<std::shared_ptr<const Engine>> Engine::open(const EngineOptions& options)
   PC_CHECK_OK(engine->open_text(options));
   PC_CHECK_OK(engine->open_store(options));
   PC_CHECK_OK(check_backend_name(options.backend));
+  const auto reading = [&](std::uint64_t done, std::uint64_t total) {
+    return !options.progress || options.progress(OpenStep::kReadWeights, done, total);
+  };
   PC_CHECK_OK(digest_model(std::move(tensors), digest_memory(options),
-                           {.n_threads = options.n_threads}, engine->model_.get()));
+                           {.n_threads = options.n_threads, .progress = reading},
+                           engine->model_.get()));
   PC_CHECK_OK(engine->open_backend(options));
   engine->find_turn_ends();
   engine->context_tokens_ =
@@ -141,6 +152,8 @@ Status Engine::open_backend(const EngineOptions& options) {
     place.cache_dir = store_->options().dir.c_str();
     place.writable = store_->writable();
     std::ranges::copy(model_->weights_digest, place.weights);
+    place.progress = options.progress ? tell : nullptr;
+    place.user = const_cast<OpenProgress*>(&options.progress);
   }
   const auto open = [&](const std::string& name) -> Result<BackendModel> {
     PC_TRY(const pc_backend_v1* table, find_backend(name));
@@ -149,7 +162,8 @@ Status Engine::open_backend(const EngineOptions& options) {
   };
   auto backend = open(options.backend);
   const bool plug_in = !options.backend.empty() && options.backend != "cpu";
-  if (!backend.ok() && plug_in && backend.error().code != Code::kInvalidArgument) {
+  const auto is = [&](Code code) { return !backend.ok() && backend.error().code == code; };
+  if (!backend.ok() && plug_in && !is(Code::kInvalidArgument) && !is(Code::kCancelled)) {
     add_remark("using the CPU: " + backend.error().message);
     backend = open("cpu");
   }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -22,6 +23,16 @@ namespace pc {
 
 enum class CacheMode : std::uint32_t { kReadWrite = 0, kReadOnly = 1, kOff = 2 };
 
+// What takes long when a model is opened.
+enum class OpenStep : std::uint32_t {
+  kReadWeights = 1,  // the first time: hashing and checking every byte of them
+  kPackWeights = 2,  // the first time, where they are quantised
+  kCheckPacked = 3,  // the first time since the machine started
+};
+
+// Bytes done, of so many; false asks to stop. Called while Engine::open runs, on its thread.
+using OpenProgress = std::function<bool(OpenStep step, std::uint64_t done, std::uint64_t total)>;
+
 struct EngineOptions {
   std::string model_path;
   std::string cache_dir;  // "" = default_cache_dir()
@@ -34,6 +45,7 @@ struct EngineOptions {
   std::string backend;  // "" = the CPU; else a plug-in's path
   std::uint32_t n_threads = 0;
   std::uint32_t context_tokens = 0;  // 0 = the model's own
+  OpenProgress progress = nullptr;
 };
 
 // $XDG_CACHE_HOME/promptcache, else ~/.cache/promptcache; an error where
@@ -55,12 +67,14 @@ Status check_context(const Model& model, std::uint32_t context_tokens);
 class Engine {
  public:
   // Errors name the file, the field or the option, and come before any weight is read
-  // where they can. Three things are not errors,
+  // where they can; kCancelled where progress asked to stop, and then nothing half made
+  // is left. Three things are not errors,
   // and remark() says why: a plug-in that cannot be used (the CPU takes over), a
   // default cache directory that cannot (modules stay in memory), and weights that
   // cannot be packed beside the store (they are used as they are).
   static Result<std::shared_ptr<const Engine>> open(const EngineOptions& options);
 
+  // Without progress: the engine is open.
   const EngineOptions& options() const { return options_; }
   const Model& model() const { return *model_; }
   const Tokenizer& tokenizer() const { return *tokenizer_; }

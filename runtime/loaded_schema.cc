@@ -12,6 +12,7 @@
 #include "pml/resolve.h"
 #include "pml/schema_parser.h"
 #include "pml/source_file.h"
+#include "runtime/progress.h"  // cancelled
 #include "runtime/stopwatch.h"
 
 namespace pc {
@@ -31,10 +32,6 @@ constexpr std::chrono::milliseconds kSlotPoll{1};
 
 bool is_set(const volatile std::int32_t* cancel) {
   return cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED) != 0;
-}
-
-Error cancelled() {
-  return error(Code::kCancelled, "cancelled");
 }
 
 // Turns the prompt's last token into a fresh one.

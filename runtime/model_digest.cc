@@ -71,38 +71,39 @@ void scan(const simd::Kernels& kernels, Piece* piece) {
 struct Scan {
   std::span<Piece> pieces;
   const simd::Kernels& kernels;
+  ProgressCount count;
   std::atomic<std::size_t> next{0};
   std::atomic<bool> failed{false};
 
-  // An exception that left a thread would end the process.
-  void work() noexcept try {
-    for (std::size_t i = next++; i < pieces.size() && !failed; i = next++)
+  // An exception that left a thread would end the process. `tells`: see ProgressCount.
+  void work(bool tells) noexcept try {
+    for (std::size_t i = next++; i < pieces.size() && !failed && !count.stopped(); i = next++) {
       scan(kernels, &pieces[i]);
+      count.add(pieces[i].bytes.size(), tells);
+    }
   } catch (...) {
     failed = true;  // hashing throws for want of memory alone
   }
 };
 
-std::size_t count_workers(std::span<const Piece> pieces, std::uint32_t n_threads) {
-  std::size_t n_bytes = 0;
-  for (const Piece& piece : pieces) n_bytes += piece.bytes.size();
-  return std::min<std::size_t>(n_threads ? n_threads : usable_threads(), n_bytes / kPieceBytes + 1);
-}
-
 Status scan_all(std::span<Piece> pieces, const ScanOptions& options) {
+  std::uint64_t n_bytes = 0;
+  for (const Piece& piece : pieces) n_bytes += piece.bytes.size();
+  const std::uint32_t most = options.n_threads ? options.n_threads : usable_threads();
+  const auto n_workers = std::min<std::uint64_t>(most, n_bytes / kPieceBytes + 1);
   const simd::Kernels* selected = simd::selected_kernels();
-  Scan scan{pieces, selected ? *selected : simd::kScalarKernels};
-  const std::size_t n_workers = count_workers(pieces, options.n_threads);
+  Scan scan{pieces, selected ? *selected : simd::kScalarKernels, {options.progress, n_bytes}};
   std::vector<std::jthread> helpers;
   try {
-    while (helpers.size() + 1 < n_workers) helpers.emplace_back([&scan] { scan.work(); });
+    while (helpers.size() + 1 < n_workers) helpers.emplace_back([&scan] { scan.work(false); });
   } catch (const std::exception&) {
     // No more threads to be had: those that run, and this one, do the work.
   }
-  scan.work();
+  scan.work(true);
   helpers.clear();  // joins them
   if (scan.failed)
     return error(Code::kOutOfMemory, "not enough memory to read the model's weights");
+  if (scan.count.stopped()) return cancelled();
   return ok();
 }
 

@@ -18,6 +18,7 @@
 #include "base/status.h"
 #include "runtime/backend.h"     // pc_model_desc
 #include "runtime/checkpoint.h"  // TensorMap
+#include "runtime/progress.h"
 
 namespace pc {
 
@@ -34,9 +35,10 @@ struct TensorScan {
 
 struct ScanOptions {
   std::uint32_t n_threads = 0;  // 0 = usable_threads()
+  Progress progress = {};
 };
 
-// Errors: kOutOfMemory.
+// Errors: kOutOfMemory; kCancelled, where its progress asked it to stop.
 Result<TensorScan> scan_tensors(const TensorMap& tensors, const ScanOptions& options = {});
 
 // Over every field of desc and its layers that is not a rotation: numbers as

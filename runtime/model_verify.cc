@@ -17,7 +17,11 @@ void write_digest(JsonWriter& json, const char* key, const Digest* digest) {
 
 Result<std::string> verify_model(const EngineOptions& options) {
   PC_TRY(Inspection found, inspect_model(options.model_path, options.context_tokens));
-  PC_TRY(const TensorScan scanned, scan_tensors(found.tensors, {.n_threads = options.n_threads}));
+  const auto reading = [&](std::uint64_t done, std::uint64_t total) {
+    return !options.progress || options.progress(OpenStep::kReadWeights, done, total);
+  };
+  PC_TRY(const TensorScan scanned,
+         scan_tensors(found.tensors, {.n_threads = options.n_threads, .progress = reading}));
   for (const std::string& name : scanned.not_finite) {
     found.problems.push_back(
         error(Code::kCorrupt, not_finite_sentence(name, found.tensors.at(name))));

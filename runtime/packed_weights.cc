@@ -46,23 +46,29 @@ bool read_exactly(int fd, std::uint64_t offset, std::span<std::byte> buffer) {
 }
 
 // Read, not through the mapping: a disk that fails answers with an error.
-bool payload_is_sound(const PackedFile& file, int fd, const Parallel& parallel) {
+// Errors: kCorrupt, kCancelled.
+Status sum_payload(const PackedFile& file, int fd, const Parallel& parallel,
+                   const Progress& progress) {
   const PackedExtent& extent = file.extent();
   std::vector<AlignedBuffer<std::byte>> buffers;
   for (std::uint32_t i = 0; i < parallel.n_threads(); ++i)
     buffers.emplace_back(static_cast<std::size_t>(extent.largest_chunk));
   std::atomic<bool> sound{true};
+  ProgressCount count(progress, extent.payload_bytes);
   parallel.for_each(static_cast<std::uint32_t>(extent.chunks.size()),
                     [&](std::uint32_t task, std::uint32_t thread) {
-                      if (!sound.load(std::memory_order_relaxed)) return;
+                      if (!sound.load(std::memory_order_relaxed) || count.stopped()) return;
                       const PackedChunk& chunk = extent.chunks[task];
                       const auto bytes = buffers[thread].span().first(chunk.bytes);
                       if (!read_exactly(fd, extent.payload + chunk.offset, bytes) ||
                           !file.chunk_is_sound(task, bytes)) {
                         sound = false;
                       }
+                      count.add(chunk.bytes, thread == 0);
                     });
-  return sound;
+  if (!sound) return error(Code::kCorrupt, "damaged file of packed weights: a checksum is wrong");
+  if (count.stopped()) return cancelled();
+  return ok();
 }
 
 struct Opened {
@@ -89,17 +95,12 @@ Result<Opened> open_head(const StoreDir& folder, const ModuleKey& key) {
   return opened;
 }
 
-Status check_payload(const Opened& opened, const Parallel& parallel) {
-  if (payload_is_sound(opened.file, opened.object.fd.get(), parallel)) return ok();
-  return error(Code::kCorrupt, "damaged file of packed weights: a checksum is wrong");
-}
-
-Result<Opened> open_file(const Target& target, const Parallel& parallel) {
+Result<Opened> open_file(const Target& target, const Progress& summing, const Parallel& parallel) {
   PC_TRY(Opened opened, open_head(target.folder, target.key));
   if (is_verified(target.folder, target.key, opened.object.st)) {
     mark_used(target.folder, target.key);
   } else {
-    PC_CHECK_OK(check_payload(opened, parallel));
+    PC_CHECK_OK(sum_payload(opened.file, opened.object.fd.get(), parallel, summing));
     mark_verified(target.folder, target.key, opened.object.st);
   }
   return opened;
@@ -117,24 +118,25 @@ bool can_be_replaced(const Error& e) {
 
 // Precondition: the folder's lock is held.
 Status make_file(const Target& target, const std::vector<pc_tensor>& tensors,
-                 const PackedExtent& extent, std::chrono::milliseconds settle,
-                 const Parallel& parallel) {
+                 const PackedExtent& extent, const PackPlace& place, const Parallel& parallel) {
   const int dir = target.folder.objects.get();
   const NewFile file{dir, dir, target.key.hex(), extent.file_bytes, [&](int fd) {
-                       return write_packed(fd, tensors, extent, target.weights, parallel);
+                       return write_packed(fd, tensors, extent, target.weights, parallel,
+                                           place.packing);
                      }};
   sweep_unfinished(target.folder);
   const int failure = publish_file(file, Durability::kData, Staging::kAnonymous);
+  if (failure == ECANCELED) return cancelled();
   if (failure != 0 && failure != EEXIST)
     return store_error("cannot write", path_of(target.folder, target.key), failure);
-  std::this_thread::sleep_for(settle);
+  std::this_thread::sleep_for(place.settle);
   return ok();
 }
 
 Result<Opened> open_or_make(const Target& target, const std::vector<pc_tensor>& tensors,
                             const PackedExtent& extent, const PackPlace& place,
                             const Parallel& parallel) {
-  auto opened = open_file(target, parallel);
+  auto opened = open_file(target, place.summing, parallel);
   if (opened.ok() || !can_be_replaced(opened.error())) return opened;
   if (!target.folder.writable) {
     Error failure = std::move(opened).error();
@@ -146,11 +148,11 @@ Result<Opened> open_or_make(const Target& target, const std::vector<pc_tensor>& 
     return error(Code::kIo, "files cannot be locked in " + target.folder.path);
   if (!lock.held())
     return error(Code::kBudget, "another process is packing weights in " + target.folder.path);
-  opened = open_file(target, parallel);
+  opened = open_file(target, place.summing, parallel);
   if (opened.ok() || !can_be_replaced(opened.error())) return opened;
   if (is_bad(opened.error())) ::unlinkat(target.folder.objects.get(), target.key.hex().c_str(), 0);
-  PC_CHECK_OK(make_file(target, tensors, extent, place.settle, parallel));
-  return open_file(target, parallel);
+  PC_CHECK_OK(make_file(target, tensors, extent, place, parallel));
+  return open_file(target, place.summing, parallel);
 }
 
 }  // namespace
@@ -177,7 +179,7 @@ std::vector<PackedMatrix> packed_shapes(const std::vector<pc_tensor>& tensors) {
 
 Status verify_packed(const StoreDir& folder, const ModuleKey& key, const Parallel& parallel) {
   PC_TRY(const Opened opened, open_head(folder, key));
-  return check_payload(opened, parallel);
+  return sum_payload(opened.file, opened.object.fd.get(), parallel, {});
 }
 
 Result<PackedWeights> PackedWeights::open(const pc_model_desc& desc, const PackPlace& place,

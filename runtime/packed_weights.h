@@ -27,6 +27,7 @@
 #include "runtime/backend.h"
 #include "runtime/packed_file.h"
 #include "runtime/parallel.h"
+#include "runtime/progress.h"
 
 namespace pc {
 
@@ -40,6 +41,8 @@ struct PackPlace {
   // For another process that packs. A 1B model takes about a second: longer than
   // this, and computing from the weights as they are answers earlier.
   std::chrono::milliseconds patience{5000};
+  Progress packing = {};  // of bytes that are written
+  Progress summing = {};  // of bytes whose checksums are verified
 };
 
 class PackedWeights {
@@ -52,7 +55,8 @@ class PackedWeights {
 
   // Errors, with which the model computes from the weights as they are: kIo
   // (full disk, no permission, no locks), kNotFound and kCorrupt (nothing that could be
-  // used, and nothing may be written), kBudget (another process is at it).
+  // used, and nothing may be written), kBudget (another process is at it). One with
+  // which it must not: kCancelled, where progress asked to stop; no file is left behind.
   static Result<PackedWeights> open(const pc_model_desc& desc, const PackPlace& place,
                                     const Parallel& parallel);
 
@@ -83,8 +87,8 @@ std::vector<PackedMatrix> packed_shapes(const std::vector<pc_tensor>& tensors);
 Status verify_packed(const StoreDir& folder, const ModuleKey& key, const Parallel& parallel);
 
 // Writes the file of these matrices, `extent` of its shapes, to a descriptor.
-// 0 or an errno.
+// 0 or an errno: ECANCELED where progress asked to stop.
 int write_packed(int fd, const std::vector<pc_tensor>& tensors, const PackedExtent& extent,
-                 const Digest& weights, const Parallel& parallel);
+                 const Digest& weights, const Parallel& parallel, const Progress& progress = {});
 
 }  // namespace pc

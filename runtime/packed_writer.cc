@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <cstring>
 #include <mutex>
 
@@ -83,16 +84,17 @@ void pack_chunk(const pc_tensor& w, const PackedChunk& chunk, std::byte* out) {
 }  // namespace
 
 int write_packed(int fd, const std::vector<pc_tensor>& tensors, const PackedExtent& extent,
-                 const Digest& weights, const Parallel& parallel) {
+                 const Digest& weights, const Parallel& parallel, const Progress& progress) {
   std::vector<AlignedBuffer<std::byte>> buffers;
   for (std::uint32_t i = 0; i < parallel.n_threads(); ++i)
     buffers.emplace_back(static_cast<std::size_t>(extent.largest_chunk));
   std::vector<std::uint64_t> checksums(extent.chunks.size());
   LargePages pages(fd, extent.file_bytes);
   std::atomic<int> failure{0};
+  ProgressCount count(progress, extent.payload_bytes);
   parallel.for_each(static_cast<std::uint32_t>(extent.chunks.size()),
                     [&](std::uint32_t task, std::uint32_t thread) {
-                      if (failure.load(std::memory_order_relaxed) != 0) return;
+                      if (failure.load(std::memory_order_relaxed) != 0 || count.stopped()) return;
                       const PackedChunk& chunk = extent.chunks[task];
                       const auto bytes = buffers[thread].span().first(chunk.bytes);
                       pack_chunk(tensors[chunk.matrix], chunk, bytes.data());
@@ -101,8 +103,10 @@ int write_packed(int fd, const std::vector<pc_tensor>& tensors, const PackedExte
                       int e = pages.begin(at, chunk.bytes);
                       if (e == 0) e = write_all(fd, at, bytes);
                       if (e != 0) failure = e;
+                      count.add(chunk.bytes, thread == 0);
                     });
   if (failure != 0) return failure;
+  if (count.stopped()) return ECANCELED;
   // What says that the file is whole comes last.
   if (const int e = pages.begin(0, extent.payload)) return e;
   return write_all(fd, 0, head_of(packed_shapes(tensors), extent, weights, checksums).span());

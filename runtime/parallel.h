@@ -36,7 +36,7 @@ class Parallel {
     int before_ = 0;
   };
 
-  // body(task, thread) for each task in [0, n_tasks), thread < n_threads().
+  // body(task, thread) for each task in [0, n_tasks), thread < n_threads(), 0 the caller's.
   // Tasks are handed out one by one, so uneven ones balance.
   void for_each(std::uint32_t n_tasks,
                 FunctionRef<void(std::uint32_t task, std::uint32_t thread)> body) const;

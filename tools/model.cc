@@ -2,6 +2,7 @@
 
 #include "tools/json.h"
 #include "tools/open.h"
+#include "tools/opening.h"
 #include "tools/report_cells.h"
 #include "tools/table.h"
 #include "tools/verbs.h"
@@ -105,7 +106,14 @@ ExitCode model_info(const Options& options) {
 }
 
 ExitCode model_verify(const Options& options) {
-  const std::string report = promptcache::model_verify(engine_options(options));
+  promptcache::EngineOptions engine = engine_options(options);
+  const std::string report = [&] {
+    Opening opening(options.quiet);
+    opening.attach(&engine);
+    std::string text = promptcache::model_verify(engine);
+    opening.end();
+    return text;
+  }();
   const Json json = Json::parse(report);
   const auto problems = json["problems"].items();
   std::string text;

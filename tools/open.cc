@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "tools/json.h"
+#include "tools/opening.h"
 #include "tools/terminal.h"
 
 namespace pc::cli {
@@ -74,7 +75,13 @@ promptcache::Engine open_engine(const Options& options, pc_cache_mode mode) {
         kUsage, "a store of --cache-size 0 can hold nothing: use --no-cache, or --read-only-cache");
   promptcache::EngineOptions engine = engine_options(options);
   engine.cache_mode = mode;
-  promptcache::Engine opened(engine);
+  promptcache::Engine opened = [&] {
+    Opening opening(options.quiet);
+    opening.attach(&engine);
+    promptcache::Engine ready(engine);
+    opening.end();
+    return ready;
+  }();
   print_remark(opened, options);
   return opened;
 }

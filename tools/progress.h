@@ -1,9 +1,11 @@
-// How far encoding has come, on the standard error: a bar that redraws itself
-// on a terminal, a line a module elsewhere, nothing when quiet.
+// How far encoding, or the opening of a model, has come, on the standard error: a
+// bar that redraws itself on a terminal; elsewhere a line a module, and nothing of
+// the opening; nothing when quiet.
 // Thread-compatible.
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace pc::cli {
@@ -18,8 +20,14 @@ class Progress {
   // `done` of `total` modules are stored; `module` is the latest.
   void show(std::uint32_t done, std::uint32_t total, std::string_view module);
 
+  // `done` of `total` bytes of a step ("reading the weights") are done.
+  void show_bytes(std::string_view step, std::uint64_t done, std::uint64_t total);
+
  private:
-  bool quiet_, bar_, drawn_ = false;
+  void draw(std::string_view line);
+
+  bool quiet_, bar_;
+  std::string drawn_;  // the line on the screen; "" = none
 };
 
 }  // namespace pc::cli

@@ -97,6 +97,18 @@ typedef enum pc_kv_type {
   PC_KV_Q8 = 3 /* 8 bits and a scale for each token and head; little more than half of bf16 */
 } pc_kv_type;
 
+/* What takes long when a model is opened: seconds for gigabytes. */
+typedef enum pc_open_step {
+  PC_OPEN_READ_WEIGHTS = 1, /* the first time: all are hashed and checked */
+  PC_OPEN_PACK_WEIGHTS = 2, /* the first time, where they are quantised and a store is in use */
+  PC_OPEN_CHECK_PACKED = 3  /* the first time since the machine started */
+} pc_open_step;
+
+/* Bytes done, of so many, of one step after the other; called on the caller's thread at each
+ * step's start and as it goes on. Non-zero cancels: the call returns PC_CANCELLED and leaves
+ * nothing half made. */
+typedef int (*pc_open_progress)(void* user, uint32_t step, uint64_t done, uint64_t total);
+
 typedef struct pc_engine_options {
   size_t struct_size;
   const char* model_path;    /* a Hugging Face folder, or a GGUF file */
@@ -111,6 +123,8 @@ typedef struct pc_engine_options {
   const char* backend;       /* NULL or "cpu", or the absolute path of a plug-in */
   uint32_t n_threads;        /* default: as many as this process may use */
   uint32_t context_tokens;   /* at most the model's own; default: the model's own */
+  pc_open_progress progress; /* may be NULL */
+  void* progress_user;
 } pc_engine_options;
 
 PC_API void pc_engine_options_init(pc_engine_options* options);
@@ -129,7 +143,7 @@ PC_API pc_status pc_engine_describe(const pc_engine* engine, char** json, pc_err
  * remembered), and `refused`: why an engine would not open, or null. Fails only
  * where there is no model to look at. */
 PC_API pc_status pc_model_inspect(const pc_engine_options* options, char** json, pc_error* error);
-/* Reads every byte of a model's files. JSON: ok, a list of all problems found
+/* Reads every byte of a model's files; of options, n_threads and progress count, too. JSON: ok, a list of all problems found
  * (parsing, tensors, numbers that are not finite, tokenizer), digests. Damage is
  * reported, not an error of the call. */
 PC_API pc_status pc_model_verify(const pc_engine_options* options, char** json, pc_error* error);

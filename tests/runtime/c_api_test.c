@@ -37,6 +37,45 @@ static pc_engine* open_engine(const char* model, const char* cache) {
   return engine;
 }
 
+/* What an opening told, and when it is to stop. */
+typedef struct told {
+  int calls, stop_at;
+  uint64_t done, total;
+} told;
+
+static int listen(void* user, uint32_t step, uint64_t done, uint64_t total) {
+  told* t = user;
+  CHECK(step == PC_OPEN_READ_WEIGHTS); /* f32: nothing is packed */
+  CHECK(done >= t->done && done <= total);
+  t->done = done;
+  t->total = total;
+  return ++t->calls == t->stop_at;
+}
+
+static void opening(const char* model) {
+  pc_engine* engine = NULL;
+  pc_engine_options options;
+  told t = {0, 0, 0, 0};
+  char* json = NULL;
+  pc_engine_options_init(&options);
+  options.model_path = model;
+  options.cache_mode = PC_CACHE_OFF;
+  options.progress = listen;
+  options.progress_user = &t;
+  CHECK(pc_engine_open(&options, &engine, &error) == PC_OK);
+  CHECK(t.calls >= 2 && t.done == t.total && t.total > 0);
+  pc_engine_close(engine);
+  engine = NULL;
+  t = (told){0, 1, 0, 0};
+  CHECK(pc_engine_open(&options, &engine, &error) == PC_CANCELLED && engine == NULL);
+  t = (told){0, 1, 0, 0};
+  CHECK(pc_model_verify(&options, &json, &error) == PC_CANCELLED && json == NULL);
+  t = (told){0, 1, 0, 0};
+  options.struct_size = offsetof(pc_engine_options, progress); /* a caller of before */
+  CHECK(pc_engine_open(&options, &engine, &error) == PC_OK && t.calls == 0);
+  pc_engine_close(engine);
+}
+
 static void bad_arguments(pc_engine* engine) {
   pc_engine* other = (pc_engine*)8;
   pc_schema* schema = (pc_schema*)8;
@@ -192,6 +231,7 @@ int main(int argc, char** argv) {
   CHECK(pc_build_describe(&json, &error) == PC_OK && strstr(json, "\"isa\"") != NULL);
   pc_free(json);
   model(argv[1]);
+  opening(argv[1]);
   engine = open_engine(argv[1], argv[2]);
   if (!engine) return 1;
   CHECK(pc_engine_describe(engine, &json, &error) == PC_OK &&

@@ -1,10 +1,12 @@
 // The digests see every change that could change a state, and nothing else.
 #include "runtime/model_digest.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <limits>
 #include <set>
+#include <thread>
 
 #include "simd/types.h"
 #include "tests/support/random.h"
@@ -249,4 +251,33 @@ TEST_CASE("threads that cannot be had, or that have no memory, end nothing but t
     CHECK(starved->digest == want);
   else
     CHECK(starved.error().code == Code::kOutOfMemory);
+}
+
+TEST_CASE("progress is told to the caller's thread, from nothing to everything, and may stop it") {
+  const Large large;
+  const auto caller = std::this_thread::get_id();
+  std::vector<std::uint64_t> told;
+  const auto listen = [&](std::uint64_t done, std::uint64_t total) {
+    CHECK(std::this_thread::get_id() == caller);
+    CHECK(total == large.bytes.size());
+    told.push_back(done);
+    return true;
+  };
+  REQUIRE(scan_tensors(large.tensors, {.n_threads = 1, .progress = listen}).ok());
+  CHECK(told.size() >= 8);  // often enough to be worth looking at
+  CHECK(told.front() == 0);
+  CHECK(told.back() == large.bytes.size());
+  CHECK(std::is_sorted(told.begin(), told.end()));
+
+  for (const std::uint32_t n_threads : {1u, 3u}) {
+    for (const std::size_t calls : {1, 2, 3}) {
+      std::size_t n = 0;
+      const auto stop = [&](std::uint64_t, std::uint64_t) { return ++n < calls; };
+      const auto stopped = scan_tensors(large.tensors, {.n_threads = n_threads, .progress = stop});
+      CHECK(n <= calls);        // not asked again
+      if (n < calls) continue;  // others took the pieces
+      REQUIRE_FALSE(stopped.ok());
+      CHECK(stopped.error().code == Code::kCancelled);
+    }
+  }
 }

@@ -101,6 +101,18 @@ timespec mtime(const std::string& path) {
 
 }  // namespace
 
+TEST_CASE("nothing is remembered of a reading that was stopped") {
+  const Shards shards;
+  const auto stop = [](std::uint64_t, std::uint64_t) { return false; };
+  const auto stopped = tensor_digest(shards.open(), shards.memory, {.progress = stop});
+  REQUIRE_FALSE(stopped.ok());
+  CHECK(stopped.error().code == Code::kCancelled);
+  CHECK(shards.records().empty());
+  shards.digest();
+  CHECK(shards.is_remembered());
+  CHECK(tensor_digest(shards.open(), shards.memory, {.progress = stop}).ok());  // nothing to stop
+}
+
 TEST_CASE("a digest is computed once, then recalled") {
   const Shards shards;
   CHECK_FALSE(shards.is_remembered());

@@ -1,15 +1,22 @@
 #!/usr/bin/env python3
 """What a terminal shows, and Ctrl-C."""
+import json
+import math
 import os
 import pathlib
 import pty
 import re
+import select
+import shutil
 import signal
+import struct
 import subprocess
 import sys
+import time
 import unittest
 
 from command import COMMAND, CommandTest, MODEL
+from tiny_model import VOCAB, tensor_shapes
 
 
 EMULATED = "QEMU_CPU" in os.environ
@@ -39,6 +46,31 @@ class Terminal(CommandTest):
         self.assertRegex(text, r"\r\x1b\[K\d+ of \d+ modules encoded")
         quiet = self.on_a_terminal("encode", "-m", MODEL, "-s", self.schema, "-t", "1", "-q")
         self.assertEqual(quiet, "")
+
+    def test_the_first_start_of_a_model_draws_bars_and_takes_them_away(self):
+        model = self.quantised_model()
+        text = self.on_a_terminal("explain", "-m", model, "-s", self.schema, self.prompt, "-t", "1")
+        self.assertIn("reading the weights [....", text)
+        for step in ("packing the weights", "checking packed weights"):
+            self.assertRegex(text, step + r" \[#+\] 100 % of ")
+        after = text.rsplit("\x1b[K", 1)[1]
+        self.assertNotRegex(after, r"\[[.#]+\]")
+        second = self.on_a_terminal("explain", "-m", model, "-s", self.schema, self.prompt, "-t", "1")
+        self.assertEqual(second, after)
+
+    def test_the_first_start_says_nothing_elsewhere_nor_when_quiet(self):
+        model = self.quantised_model()
+        self.command("explain", "-m", model, "-s", self.schema, self.prompt, "-t", "1")
+        self.assertEqual(self.err, "")
+        shutil.rmtree(self.cache)
+        text = self.on_a_terminal("explain", "-m", model, "-s", self.schema, self.prompt, "-t", "1", "-q")
+        self.assertNotIn("weights [", text)
+
+    def quantised_model(self):
+        """One whose digest may be remembered: it was not changed just now."""
+        path = pathlib.Path(MODEL, "tiny_q8_0.gguf")
+        time.sleep(max(0, 2.1 - (time.time() - path.stat().st_ctime)))
+        return str(path)
 
     def test_colour_is_only_for_terminals_without_no_color(self):
         line = ["run", "-m", MODEL, "-s", self.schema, "missing.pml"]
@@ -78,6 +110,41 @@ class Interrupts(CommandTest):
         process.stdout.read(1)
         process.send_signal(signal.SIGINT)
         self.finish(process)
+
+    def test_in_the_middle_of_a_first_start_nothing_half_made_is_left(self):
+        model = self.large_model()
+        outside, inside = pty.openpty()
+        process = subprocess.Popen([COMMAND, "explain", "-m", model, "-s", self.schema, self.prompt, "-t", "1"], env=self.environment, cwd=self.dir,
+                                   stdin=subprocess.PIPE, stdout=inside, stderr=inside,
+                                   preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+        os.close(inside)
+        self.assertTrue(select.select([outside], [], [], 60)[0])
+        self.assertIn(b"reading the weights", os.read(outside, 1 << 16))
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(60), 130)
+        os.close(outside)
+        process.stdin.close()
+        self.assertEqual(self.json("cache", "verify")["bad"], 0)
+        self.assertEqual([p for p in self.cache.rglob("*") if p.is_file()], [])
+
+    def large_model(self):
+        """The tiny one with 192 MiB of zeros for weights, which take no room on the disk."""
+        folder = self.dir / "large"
+        shutil.copytree(MODEL, folder, ignore=shutil.ignore_patterns("*.gguf", "*.safetensors"))
+        config = json.loads((folder / "config.json").read_text())
+        rows = 96 * 2**20 // (4 * config["hidden_size"])
+        (folder / "config.json").write_text(json.dumps(config | {"vocab_size": rows}))
+        header, end = {}, 0
+        for name, shape in tensor_shapes().items():
+            shape = [rows if n == VOCAB else n for n in shape]
+            begin, end = end, end + 4 * math.prod(shape)
+            header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [begin, end]}
+        text = json.dumps(header).encode()
+        text += b" " * (-len(text) % 8)
+        with open(folder / "model.safetensors", "wb") as file:
+            file.write(struct.pack("<Q", len(text)) + text)
+            file.truncate(8 + len(text) + end)
+        return str(folder)
 
     @unittest.skipIf(EMULATED, "the emulator's own handler of signals hides the command's")
     def test_where_nothing_can_be_stopped_tidily_at_once(self):

@@ -1,0 +1,45 @@
+// How far a long piece of work has come, told to whoever waits for it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "base/function_ref.h"
+#include "base/status.h"
+
+namespace pc {
+
+// Bytes done, of so many. Called on the thread that asked for the work, at its start
+// and every few MiB; false asks it to stop. Must not throw. Nobody waits where it
+// refers to nothing.
+using Progress = FunctionRef<bool(std::uint64_t done, std::uint64_t total)>;
+
+// The count that the threads of such a piece of work share. Threads: any.
+class ProgressCount {
+ public:
+  ProgressCount(const Progress& progress, std::uint64_t total)
+      : progress_(progress), total_(total) {
+    add(0, true);
+  }
+
+  // `tells`: this is the thread that asked for the work.
+  void add(std::uint64_t bytes, bool tells) {
+    const std::uint64_t done = done_.fetch_add(bytes) + bytes;
+    if (tells && progress_ && !progress_(done, total_)) stopped_ = true;
+  }
+
+  // What is left is to be left undone.
+  bool stopped() const { return stopped_; }
+
+ private:
+  const Progress progress_;
+  const std::uint64_t total_;
+  std::atomic<std::uint64_t> done_{0};
+  std::atomic<bool> stopped_{false};
+};
+
+inline Error cancelled() {
+  return error(Code::kCancelled, "cancelled");
+}
+
+}  // namespace pc
