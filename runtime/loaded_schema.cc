@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <filesystem>
-#include <optional>
 #include <thread>
 #include <utility>
 
@@ -12,27 +11,15 @@
 #include "pml/resolve.h"
 #include "pml/schema_parser.h"
 #include "pml/source_file.h"
-#include "runtime/progress.h"  // cancelled
-#include "runtime/stopwatch.h"
+#include "runtime/progress.h"  // is_set, cancelled
+#include "runtime/single_flight.h"
 
 namespace pc {
 namespace {
 
-// How long to wait for another process that encodes the same module and is not seen to
-// go on, before encoding it too: one that is stopped or frozen, or that cannot be seen from
-// here, as in another container. One that computes is waited for as long as it lives.
-constexpr std::uint64_t kStillMicroseconds = 120'000'000;
-
-// How often a wait for another thread or process looks at its own cancel flag.
-constexpr std::chrono::milliseconds kCancelPoll{50};
-
 // How long a thread sleeps while another encodes the module that it needs:
 // nothing against an encoding, which takes milliseconds at least.
 constexpr std::chrono::milliseconds kSlotPoll{1};
-
-bool is_set(const volatile std::int32_t* cancel) {
-  return cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED) != 0;
-}
 
 // Turns the prompt's last token into a fresh one.
 void free_last_token(pml::Plan* plan) {
@@ -45,21 +32,6 @@ void free_last_token(pml::Plan* plan) {
   plan->runs.back().tokens.pop_back();
   if (plan->runs.back().tokens.empty()) plan->runs.pop_back();
   plan->runs.push_back(std::move(last));
-}
-
-// The right to encode a module, where others use it too. Not held where there is none to
-// be had: then it is encoded without. kCancelled.
-Result<FileLock> wait_for_flight(ModuleStore& store, const ModuleKey& key,
-                                 const volatile std::int32_t* cancel) {
-  Stopwatch still;
-  for (std::optional<std::uint64_t> ticks;;) {
-    FileLock flight = store.lock(key, kCancelPoll);
-    if (flight.state() != LockState::kBusy) return flight;
-    if (is_set(cancel)) return cancelled();
-    if (flight.holder_ticks() != ticks) still = Stopwatch();
-    if (still.microseconds() > kStillMicroseconds) return flight;
-    ticks = flight.holder_ticks();
-  }
 }
 
 }  // namespace
@@ -205,7 +177,7 @@ Status LoadedSchema::encode_all(const Progress& done) {
   LazyEncoder encoder(engine_->backend(), std::move(all));
   for (std::uint32_t job = 0; job < jobs_.size(); ++job) {
     PC_TRY(const AcquiredModule module, acquire(job, encoder, nullptr));
-    if (!done(job + 1, jobs_[job].name, module)) return error(Code::kCancelled, "cancelled");
+    if (!done(job + 1, jobs_[job].name, module)) return cancelled();
   }
   return ok();
 }

@@ -38,6 +38,11 @@ class ProgressCount {
   std::atomic<bool> stopped_{false};
 };
 
+// Has another thread, or a signal's handler, asked to stop? NULL: nobody can.
+inline bool is_set(const volatile std::int32_t* cancel) {
+  return cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED) != 0;
+}
+
 inline Error cancelled() {
   return error(Code::kCancelled, "cancelled");
 }
