@@ -112,7 +112,8 @@ inline std::string build_describe() {
   return detail::text<pc_build_describe>();
 }
 
-// The strings they point to must live until the engine or the session is open.
+// The strings they point to must live until the engine or the session is open; `progress`
+// of an engine's must not throw.
 using EngineOptions = detail::Initialised<pc_engine_options, pc_engine_options_init>;
 using SessionOptions = detail::Initialised<pc_session_options, pc_session_options_init>;
 
