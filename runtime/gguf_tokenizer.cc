@@ -33,6 +33,7 @@ constexpr const char* kCharsmap = "tokenizer.ggml.precompiled_charsmap";
 constexpr const char* kTemplate = "tokenizer.chat_template";
 
 constexpr std::size_t kMaxVocabularyBytes = std::size_t{32} << 20;
+constexpr std::size_t kMaxNameBytes = 256;   // of general.name that are looked at
 constexpr std::size_t kMaxMarkupBytes = 64;  // of a token that a template spells
 
 struct Vocabulary {
@@ -274,8 +275,20 @@ Result<std::string_view> read_charsmap(const GgufMetadata& metadata) {
   return std::string_view(reinterpret_cast<const char*>(value->bytes.data()), value->bytes.size());
 }
 
+// Phi-3 by its family, or by the model's name: it is published as a "llama" too.
+Result<bool> is_phi3(const GgufMetadata& metadata) {
+  PC_TRY(const std::string_view family, metadata.string_or("general.architecture", ""));
+  PC_TRY(const std::string_view name, metadata.string_or("general.name", ""));
+  std::string letters;  // "Phi-3 Mini" and "phi3-mini" are the same name
+  for (const char c : name.substr(0, kMaxNameBytes)) {
+    if (c != ' ' && c != '-' && c != '_')
+      letters += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  }
+  return family == "phi3" || letters.find("phi3") != letters.npos;
+}
+
 // Phi-3's control tokens swallow the white space behind them, which GGUF cannot
-// say: the family's name does. Converters call some of them user-defined.
+// say: the model's name does. Converters call some of them user-defined.
 void add_phi3_tokens(Vocabulary* vocabulary, TokenizerConfig* config) {
   for (std::size_t i = 0; i < vocabulary->tokens.size(); ++i) {
     const std::string_view token = vocabulary->tokens[i];
@@ -295,8 +308,8 @@ Result<std::unique_ptr<Tokenizer>> make_sentencepiece(const GgufMetadata& metada
   PC_CHECK_OK(settle_unknown(metadata, &vocabulary));
   PC_CHECK_OK(settle_bytes(metadata, &vocabulary));
   PC_TRY(TokenizerConfig config, read_config(metadata, /*add_bos=*/true, &vocabulary));
-  PC_TRY(const std::string_view family, metadata.string_or("general.architecture", ""));
-  if (family == "phi3") {
+  PC_TRY(const bool phi3, is_phi3(metadata));
+  if (phi3) {
     add_phi3_tokens(&vocabulary, &config);
   } else {
     settle_markup(&vocabulary, &config);

@@ -69,7 +69,8 @@ Result<std::vector<Tokens>> Tokenizer::encode_joint(std::span<const pml::TextSpa
                                                     Prefix prefix) const {
   PC_TRY(JointText joint, JointText::join(spans));
   const std::string_view text = joint.text();
-  std::size_t begin = 0;  // of the stretch
+  std::size_t begin = 0;      // of the stretch
+  std::size_t space_end = 0;  // of the white space that was swallowed last
   for (std::size_t at = 0; at < text.size();) {
     std::size_t found = text.size();
     const AddedToken* token = next_added(joint, at, &found);
@@ -79,7 +80,10 @@ Result<std::vector<Tokens>> Tokenizer::encode_joint(std::span<const pml::TextSpa
     if (token == nullptr) break;
     joint.add(token->id, found);
     begin = at = found + token->content.size();
-    if (token->rstrip) begin = text.size() - trim_begin(text.substr(at)).size();
+    if (token->rstrip) {
+      if (at >= space_end) space_end = text.size() - trim_begin(text.substr(at)).size();
+      begin = space_end;
+    }
     prefix = prefix_after_added_ ? Prefix::kPublished : Prefix::kNone;
   }
   return std::move(joint).take_tokens();

@@ -9,8 +9,8 @@ Run it behind make_tokenizer_fixtures.py (made with transformers 5.23.0, tokeniz
 0.23.3 and sentencepiece 0.2.3). spans.json is a list of
 
     {"folder": "sentencepiece_bpe",   of tests/golden/tokenizers
-     "file": "tokenizer.model",       the one of its files that is read
-     "config": {...},                 what tokenizer_config.json says
+     "file": "tokenizer.model",       the one of its files that is read; vocab.gguf alone, others
+     "config": {...},                 beside a tokenizer_config.json that says this
      "conversations": [{
         "spans": [[true, "<s>[INST] "], [false, "Hello"], ...],   markup?, text
         "behind_bos": true,           BOS stands before the spans without being in them
@@ -30,6 +30,7 @@ import shutil
 import sys
 import tempfile
 
+import gguf
 from tokenizers import AddedToken, Tokenizer, processors
 from transformers import AutoTokenizer
 
@@ -92,13 +93,42 @@ def make_gemma(lines):
 
 
 def make_added():
-    """Added tokens that are text, as DeepSeek's letters and Qwen's tags, and some that take white space."""
+    """Added tokens that are text, as DeepSeek's letters and Qwen's tags."""
     tokenizer = Tokenizer.from_file(str(OUT / "smollm2" / "tokenizer.json"))
     tokenizer.add_tokens([AddedToken(t, special=False, normalized=True) for t in ("ö", "ü", "ø")])
     tokenizer.add_tokens([AddedToken(t, special=False, normalized=False)
                           for t in ("<think>", "</think>", "<tool_call>", "</tool_call>", "  ")])
-    tokenizer.add_special_tokens([AddedToken("<|user|>", rstrip=True), AddedToken("<|end|>", lstrip=True)])
     dump(OUT / "added" / "tokenizer.json", json.loads(tokenizer.to_str()))
+    dump(OUT / "added" / "tokenizer_config.json", FAST)
+    base.GGUF_PRE["added"] = "smollm"
+    base.write_byte_level_gguf("added")
+    # Two more that take the white space beside them.
+    tokenizer.add_special_tokens([AddedToken("<|user|>", rstrip=True), AddedToken("<|end|>", lstrip=True)])
+    dump(OUT / "strips" / "tokenizer.json", json.loads(tokenizer.to_str()))
+
+
+def make_phi3(folder):
+    """A GGUF file of Phi-3's kind, and in `folder` the tokenizer.json that its publisher would have."""
+    def new_gguf(path, model):
+        path.parent.mkdir(exist_ok=True)
+        writer = gguf.GGUFWriter(path, "llama")
+        writer.add_name("Phi 3.5 Mini Instruct")
+        writer.add_tokenizer_model(model)
+        return writer
+    base.new_gguf = new_gguf
+    base.write_sentencepiece_gguf("sentencepiece_bpe", OUT / "phi3" / "vocab.gguf")
+    shutil.copy(OUT / "sentencepiece_bpe" / "tokenizer.model", folder)
+    dump(folder / "tokenizer_config.json", LLAMA)
+    document = json.loads(AutoTokenizer.from_pretrained(folder).backend_tokenizer.to_str())
+    for token in document["added_tokens"]:
+        token["rstrip"] = token["content"] not in ("<unk>", "<s>", "<|endoftext|>")
+    document["normalizer"] = {"type": "Sequence", "normalizers": [
+        {"type": "Prepend", "prepend": "▁"},
+        {"type": "Replace", "pattern": {"String": " "}, "content": "▁"}]}
+    document["pre_tokenizer"] = None
+    (folder / "tokenizer.model").unlink()
+    dump(folder / "tokenizer.json", document)
+    dump(folder / "tokenizer_config.json", FAST)
 
 
 def private(spelling):
@@ -180,11 +210,11 @@ def conversations(seed, loaded, forms, has_bos):
     return out
 
 
-def entry(seed, folder, file, config, forms, has_bos=True):
+def entry(seed, folder, file, config, forms, has_bos=True, publishers=None):
     with tempfile.TemporaryDirectory() as temporary:
         shutil.copy(OUT / folder / file, temporary)
         dump(pathlib.Path(temporary) / "tokenizer_config.json", config)
-        loaded = AutoTokenizer.from_pretrained(temporary)
+        loaded = AutoTokenizer.from_pretrained(publishers or temporary)
     print(folder, type(loaded).__name__, loaded.backend_tokenizer.pre_tokenizer)
     return {"folder": folder, "file": file, "config": config,
             "conversations": conversations(seed, loaded, forms, has_bos)}
@@ -208,8 +238,12 @@ def main():
         entry(8, "llama3", fast, {**FAST, "bos_token": "<|begin_of_text|>"}, [LLAMA3]),
         entry(9, "qwen2", fast, FAST, [CHATML], has_bos=False),
         entry(10, "smollm2", fast, FAST, [CHATML], has_bos=False),
-        entry(11, "added", fast, FAST, [STRIPS, CHATML], has_bos=False),
+        entry(11, "added", fast, FAST, [CHATML], has_bos=False),
+        entry(12, "strips", fast, FAST, [STRIPS], has_bos=False),
     ]
+    with tempfile.TemporaryDirectory() as folder:
+        make_phi3(pathlib.Path(folder))
+        entries.append(entry(13, "phi3", "vocab.gguf", {}, [BARS], publishers=folder))
     lines = ",\n".join(json.dumps(e, ensure_ascii=False, separators=(",", ":")) for e in entries)
     (OUT / "spans.json").write_text("[\n" + lines + "\n]\n", encoding="utf-8")
 

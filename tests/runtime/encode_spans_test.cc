@@ -48,15 +48,27 @@ std::unique_ptr<Tokenizer> load(const std::string& name) {
   return take(load_tokenizer(golden("tokenizers/" + name)));
 }
 
-// One file of a folder, with another tokenizer_config.json.
+// A GGUF file, or one file of a folder with another tokenizer_config.json.
 std::unique_ptr<Tokenizer> load_configured(JsonView entry) {
   const std::string folder(*entry.member("folder")->string()),
       file(*entry.member("file")->string());
+  if (file.ends_with(".gguf")) return load(folder + "/" + file);
   const TempFolder temporary;
   std::filesystem::copy_file(golden("tokenizers/" + folder + "/" + file),
                              temporary.path() + "/" + file);
   temporary.write("tokenizer_config.json", entry.member("config")->dump());
   return take(load_tokenizer(temporary.path()));
+}
+
+// The same tokenizer as a GGUF file has it; none where there is no such file, or one
+// of sentencepiece's, which transformers' class does not read as sentencepiece does.
+std::vector<std::unique_ptr<Tokenizer>> byte_level_gguf(const Tokenizer& tokenizer,
+                                                        const std::string& folder) {
+  std::vector<std::unique_ptr<Tokenizer>> out;
+  if (tokenizer.facts().description.starts_with("byte-level") &&
+      std::filesystem::exists(golden("tokenizers/" + folder + "/vocab.gguf")))
+    out.push_back(load(folder + "/vocab.gguf"));
+  return out;
 }
 
 Written read_spans(JsonView list) {
@@ -88,6 +100,7 @@ TEST_CASE("conversations have the ids that transformers gives for the whole stri
   for (std::size_t i = 0; i < golden_file.root().size(); ++i) {
     const JsonView entry = golden_file.root().at(i);
     const auto tokenizer = load_configured(entry);
+    const auto ggufs = byte_level_gguf(*tokenizer, std::string(*entry.member("folder")->string()));
     const JsonView conversations = *entry.member("conversations");
     for (std::size_t j = 0; j < conversations.size(); ++j) {
       const Written written = read_spans(*conversations.at(j).member("spans"));
@@ -96,6 +109,7 @@ TEST_CASE("conversations have the ids that transformers gives for the whole stri
       const auto want = read_ids(*conversations.at(j).member("ids"));
       CHECK(flat(tokens) == flat(want));
       CHECK(tokens == want);
+      for (const auto& gguf : ggufs) CHECK(encode(*gguf, written) == want);
     }
   }
 }
