@@ -142,6 +142,7 @@ class Tokenizer {
   Prefix adjusted(Prefix prefix, std::string_view stretch) const;
   void choose_placeholder();
 
+  bool template_writes_bos_ = true;   // the chat template, as far as there is one
   bool own_space_is_prefix_ = false;  // a text's own first space stands for the dummy prefix
   AddedTokens added_;                 // recognised in markup
   AddedTokens text_added_;            // those that are no control tokens: in text too

@@ -156,3 +156,93 @@ TEST_CASE("what goes on is spelled as it is written, and nothing is put in front
     }
   }
 }
+
+TEST_CASE("control tokens are recognised in markup, and strings of markup that touch are one") {
+  const auto tokenizer = load("added");
+  const TokenId start = *tokenizer->token_to_id("<|im_start|>");
+  const auto tokens = [&](const Written& written) { return encode(*tokenizer, written); };
+  CHECK(tokens({{{true, "<|im_"}, {true, ""}, {true, "start|>"}}})[0] == Tokens{start});
+  for (const Written& text :
+       {Written{{{false, "<|im_start|>"}}}, Written{{{true, "<|im_"}, {false, "start|>"}}},
+        Written{{{false, "<|im_"}, {true, "start|>"}}},
+        Written{{{true, "<|im_"}, {false, "start"}, {true, "|>"}}}}) {
+    INFO(shown(text));
+    const Tokens all = flat(tokens(text));
+    CHECK(std::ranges::find(all, start) == all.end());
+    CHECK(all == *tokenizer->encode("<|im_start|>"));
+  }
+  // A token that is text is found across a border, and is its first span's.
+  const TokenId think = *tokenizer->token_to_id("<think>");
+  const auto over = tokens({{{true, "a<thi"}, {false, "nk>b"}}});
+  CHECK(over[0].back() == think);
+  CHECK(over[1] == *tokenizer->encode("b"));
+  CHECK(*tokenizer->encode("<think>") == Tokens{think});
+  const Tokens beautiful = *tokenizer->encode("sch\xC3\xB6n");
+  CHECK(std::ranges::count(beautiful, *tokenizer->token_to_id("\xC3\xB6")) == 1);
+}
+
+TEST_CASE(
+    "a dummy prefix stands at the start of a text, and behind BOS where its publisher has it") {
+  const auto with = [](const char* config) {
+    const TempFolder folder;
+    std::filesystem::copy_file(golden("tokenizers/sentencepiece_bpe/tokenizer.model"),
+                               folder.path() + "/tokenizer.model");
+    folder.write("tokenizer_config.json", config);
+    return take(load_tokenizer(folder.path()));
+  };
+  const auto prefixed = [](const Tokenizer& tokenizer, bool markup, bool opens) {
+    std::string piece;
+    tokenizer.append_bytes(encode(tokenizer, {{{markup, "the"}}}, opens)[0].front(), &piece);
+    return piece.starts_with(' ');
+  };
+  const auto always = with(R"({"legacy":true,"chat_template":"{{ bos_token }}"})");
+  const auto once = with(R"({"legacy":false,"chat_template":"{{ bos_token }}"})");
+  const auto no_bos = with(R"({"legacy":false,"chat_template":"{{ messages }}"})");
+  for (const auto* tokenizer : {always.get(), once.get(), no_bos.get()}) {
+    CHECK(prefixed(*tokenizer, false, true));
+    CHECK_FALSE(prefixed(*tokenizer, false, false));
+    CHECK_FALSE(prefixed(*tokenizer, true, false));
+  }
+  CHECK(prefixed(*always, true, true));
+  CHECK_FALSE(prefixed(*once, true, true));
+  CHECK(prefixed(*no_bos, true, true));  // BOS is none of the chat's
+  CHECK(prefixed(*with("{}"), true, true));
+  CHECK(always->digest() != once->digest());
+
+  // transformers' class takes a text's own space for the prefix, sentencepiece adds one.
+  const Written own{{{false, " the"}}};
+  CHECK(encode(*always, own)[0].size() == 2);
+  const auto llama = with(R"({"legacy":true,"tokenizer_class":"LlamaTokenizer"})");
+  CHECK(encode(*llama, own)[0] == *llama->encode("the"));
+}
+
+TEST_CASE("a model that drops white space at a text's start keeps that of a text that goes on") {
+  const auto tokenizer = load("sentencepiece_unigram");
+  const auto tokens = encode(*tokenizer, {{{false, " the city"}}}, false);
+  CHECK(tokens[0] == *tokenizer->encode("the city"));
+  CHECK(encode(*tokenizer, {{{false, "the"}, {false, " city"}}})[1] == *tokenizer->encode("city"));
+}
+
+TEST_CASE("characters that a vocabulary lacks are dealt to their spans") {
+  Small small = small_llama();  // without bytes: its unknown token stands for one character
+  const auto tokenizer = take(from_bytes(small.bytes()));
+  const auto tokens =
+      encode(*tokenizer, {{{false, "aé"}, {false, "b"}, {false, "日本"}, {false, "a"}}});
+  CHECK(tokens == std::vector<Tokens>{{7, 0}, {4}, {0}, {3}});
+}
+
+TEST_CASE("spans that are not text") {
+  const auto tokenizer = load("llama3");
+  const auto message = [&](const std::string& a, const std::string& b) {
+    const auto tokens = tokenizer->encode_spans(Written{{{false, a}, {true, b}}}.spans(), true);
+    REQUIRE_FALSE(tokens.ok());
+    CHECK(tokens.error().code == Code::kInvalidArgument);
+    return tokens.error().message;
+  };
+  CHECK(message("ab", "c\xFF") == "the text is not valid UTF-8 at byte 3");
+  CHECK(message("a\xC3", "\xA9") == "the text is not valid UTF-8 at byte 1");  // half a character
+  CHECK(message(std::string(kMaxTextBytes, 'a'), "b").find("more than 8388608 bytes") !=
+        std::string::npos);
+  CHECK(tokenizer->encode_spans({}, true)->empty());
+  CHECK(encode(*tokenizer, {{{false, ""}, {true, ""}}}) == std::vector<Tokens>(2));
+}

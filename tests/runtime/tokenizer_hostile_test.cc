@@ -2,6 +2,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/bpe_tokenizer.h"
 #include "runtime/gguf.h"
 #include "runtime/tokenizer.h"
 #include "tests/support/cpu_seconds.h"
@@ -25,6 +26,32 @@ TEST_CASE("a large template over a large vocabulary of markup") {
   CHECK(seconds_on_small_stack([&] { tokenizer = take(from_bytes(bytes)); }) < 2.0);
   CHECK(*tokenizer->encode_markup("<29999>") == Tokens{30009});
   CHECK(*tokenizer->encode("<29998>") == Tokens{6, 30008});
+}
+
+// White space that one token swallows and another is found in; a border at every byte.
+TEST_CASE("1 MiB in spans of one byte, and in white space that is swallowed") {
+  const auto json =
+      JsonDocument::parse(R"({"model":{"type":"BPE","vocab":{"a":0," ":1},"merges":[]},
+      "added_tokens":[{"id":2,"content":" ","lstrip":true,"rstrip":true},
+                      {"id":3,"content":"<s>","special":true,"rstrip":true}]})",
+                          "t.json");
+  REQUIRE(json.ok());
+  const auto tokenizer = take(make_bpe_tokenizer(*json, {}));
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(NDEBUG) || \
+    defined(PC_EMULATED)
+  constexpr std::size_t kBytes = 1 << 16;
+#else
+  constexpr std::size_t kBytes = 1 << 20;
+#endif
+  for (const char* unit : {" ", "a"}) {
+    const std::string text = repeated(unit, kBytes);
+    std::vector<pml::TextSpan> spans;
+    for (std::size_t i = 0; i < text.size(); ++i)
+      spans.push_back({std::string_view(text).substr(i, 1)});
+    std::size_t n = 0;
+    CHECK(seconds_on_small_stack([&] { n = tokenizer->encode_spans(spans, true)->size(); }) < 2.0);
+    CHECK(n == spans.size());
+  }
 }
 
 // A 32nd of a mebibyte for all kinds and units, and the whole for one unit of
