@@ -191,7 +191,7 @@ void Tokenizer::choose_placeholder() {
     facts_.placeholder = *facts_.unk;
     return;
   }
-  const auto space = encode_run(" ");
+  const auto space = encode_alone({" "}, Prefix::kNone);
   facts_.placeholder = space.ok() && !space->empty() ? space->front() : 0;
 }
 

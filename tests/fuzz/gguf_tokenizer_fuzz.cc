@@ -14,6 +14,7 @@
 
 #include "runtime/gguf.h"
 #include "runtime/gguf_tokenizer.h"
+#include "tests/support/cut_spans.h"
 #include "tests/support/gguf_bytes.h"
 
 namespace {
@@ -47,6 +48,7 @@ void read_file(std::span<const std::byte> bytes) {
   check_facts(**tokenizer);
   for (const char* sample :
        {"", " ", "The city's  harbour, 1234!\n", " ▁é日😀<s><|sep|>ﬁ e\u0301"}) {
+    for (const bool opens : {true, false}) pc::test::require_spans(**tokenizer, sample, opens);
     for (const auto encode :
          {&pc::Tokenizer::encode, &pc::Tokenizer::encode_run, &pc::Tokenizer::encode_markup,
           &pc::Tokenizer::encode_opening_markup}) {

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "runtime/sentencepiece_tokenizer.h"
+#include "tests/support/cut_spans.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
@@ -14,6 +15,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!tokenizer.ok()) return 0;
   for (const char* sample :
        {"", " ", "The city's  harbour, 1234!\n", " ▁é日😀<s><|sep|>ﬁ e\u0301"}) {
+    for (const bool opens : {true, false}) pc::test::require_spans(**tokenizer, sample, opens);
     for (const auto encode :
          {&pc::Tokenizer::encode, &pc::Tokenizer::encode_run, &pc::Tokenizer::encode_markup,
           &pc::Tokenizer::encode_opening_markup}) {

@@ -11,6 +11,7 @@
 
 #include "runtime/tokenizer.h"
 #include "runtime/utf8.h"
+#include "tests/support/cut_spans.h"
 
 namespace {
 
@@ -50,45 +51,14 @@ std::string in_pieces(std::string_view bytes, std::size_t n) {
   return out;
 }
 
-using Spans = std::vector<pc::pml::TextSpan>;
-
-// Cut in front of characters that the bytes behind them choose; every other span is
-// markup where `alternating`, and one span is empty.
-Spans cut(std::string_view text, bool alternating) {
-  Spans spans;
-  std::size_t begin = 0, at = 0;
-  while (at < text.size()) {
-    if (at > begin && static_cast<unsigned char>(text[at]) * 37u % 5 == 0) {
-      spans.push_back({text.substr(begin, at - begin), alternating && spans.size() % 2 == 0});
-      if (spans.size() == 2) spans.push_back({"", alternating});
-      begin = at;
-    }
-    pc::utf8_next(text, &at);
-  }
-  spans.push_back({text.substr(begin), alternating && spans.size() % 2 == 0});
-  return spans;
-}
-
-pc::Tokens flat(const pc::Result<std::vector<pc::Tokens>>& tokens, std::size_t n_spans) {
-  require(tokens.ok() && tokens->size() == n_spans);
-  pc::Tokens out;
-  for (const pc::Tokens& part : *tokens) out.insert(out.end(), part.begin(), part.end());
-  return out;
-}
-
-// Cuts change nothing; a token's first byte lies in its span.
-void check_spans(const Case& c, std::string_view text) {
-  const Spans cuts = cut(text, false), turns = cut(text, true);
-  const Spans whole = {{text, false}};
-  const bool opens = text.size() % 2 == 0;
-  const auto tokens = c.tokenizer->encode_spans(cuts, opens);
-  require(flat(tokens, cuts.size()) == flat(c.tokenizer->encode_spans(whole, opens), 1));
-  flat(c.tokenizer->encode_spans(turns, opens), turns.size());
-  if (!c.lossless) return;
+// A token's first byte lies in its span.
+void check_division(const Case& c, std::string_view text) {
+  const auto spans = pc::test::cut_spans(text, false);
+  const auto tokens = c.tokenizer->encode_spans(spans, true);
   std::size_t begin = 0, at = 0;  // of the span, of the token
-  for (std::size_t i = 0; i < cuts.size(); begin += cuts[i++].text.size()) {
+  for (std::size_t i = 0; i < spans.size(); begin += spans[i++].text.size()) {
     for (const pc::TokenId id : (*tokens)[i]) {
-      require(at >= begin && at < begin + cuts[i].text.size());
+      require(at >= begin && at < begin + spans[i].text.size());
       std::string bytes;
       c.tokenizer->append_bytes(id, &bytes);
       at += bytes.size();
@@ -106,7 +76,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   require(in_pieces(text, 1) == whole && in_pieces(text, 3) == whole);
   require(!valid || whole == text);
   for (const Case& c : cases()) {
-    if (valid) check_spans(c, text);
+    if (valid) pc::test::require_spans(*c.tokenizer, text, size % 2 == 0);
+    if (valid && c.lossless) check_division(c, text);
     for (const auto encode :
          {&pc::Tokenizer::encode, &pc::Tokenizer::encode_run, &pc::Tokenizer::encode_markup,
           &pc::Tokenizer::encode_opening_markup}) {

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "runtime/bpe_tokenizer.h"
+#include "tests/support/cut_spans.h"
 
 namespace {
 
@@ -43,6 +44,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     check(**tokenizer, (*tokenizer)->encode(sample));
     check(**tokenizer, (*tokenizer)->encode_run(sample));
     check(**tokenizer, (*tokenizer)->encode_markup(sample));
+    for (const bool opens : {true, false}) pc::test::require_spans(**tokenizer, sample, opens);
   }
   return 0;
 }

@@ -10,6 +10,7 @@
 #include "runtime/json.h"
 #include "runtime/tokenizer.h"
 #include "runtime/utf8.h"
+#include "tests/support/cut_spans.h"
 #include "tests/support/fixture.h"
 #include "tests/support/random.h"
 #include "tests/support/small_vocabulary.h"
@@ -30,12 +31,6 @@ struct Written {
     return out;
   }
 };
-
-Tokens flat(const std::vector<Tokens>& tokens) {
-  Tokens out;
-  for (const Tokens& part : tokens) out.insert(out.end(), part.begin(), part.end());
-  return out;
-}
 
 std::vector<Tokens> encode(const Tokenizer& tokenizer, const Written& written, bool opens = true) {
   auto tokens = tokenizer.encode_spans(written.spans(), opens);
