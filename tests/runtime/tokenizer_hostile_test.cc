@@ -32,8 +32,8 @@ TEST_CASE("a large template over a large vocabulary of markup") {
 TEST_CASE("1 MiB in spans of one byte, and in white space that is swallowed") {
   const auto json =
       JsonDocument::parse(R"({"model":{"type":"BPE","vocab":{"a":0," ":1},"merges":[]},
-      "added_tokens":[{"id":2,"content":" ","lstrip":true,"rstrip":true},
-                      {"id":3,"content":"<s>","special":true,"rstrip":true}]})",
+      "added_tokens":[{"id":1,"content":" ","lstrip":true,"rstrip":true},
+                      {"id":2,"content":"<s>","special":true,"rstrip":true}]})",
                           "t.json");
   REQUIRE(json.ok());
   const auto tokenizer = take(make_bpe_tokenizer(*json, {}));
@@ -52,6 +52,23 @@ TEST_CASE("1 MiB in spans of one byte, and in white space that is swallowed") {
     CHECK(seconds_on_small_stack([&] { n = tokenizer->encode_spans(spans, true)->size(); }) < 2.0);
     CHECK(n == spans.size());
   }
+}
+
+// Every place of the text is the beginning of all of them, and of none.
+TEST_CASE("added tokens that nearly match everywhere") {
+  std::string added;
+  for (int n = 1; n < static_cast<int>(kMaxTextTokenBytes); ++n)
+    added += ",{\"id\":" + std::to_string(n + 1) + ",\"content\":\"" + std::string(n, 'a') + "b\"}";
+  const auto json = JsonDocument::parse(
+      R"({"model":{"type":"BPE","vocab":{"a":0},"merges":[]},"added_tokens":[)" + added.substr(1) +
+          "]}",
+      "t.json");
+  REQUIRE(json.ok());
+  const auto tokenizer = take(make_bpe_tokenizer(*json, {}));
+  const std::string text(1 << 15, 'a');
+  std::size_t n = 0;
+  CHECK(seconds_on_small_stack([&] { n = tokenizer->encode(text)->size(); }) < 1.0);
+  CHECK(n == text.size());
 }
 
 // A 32nd of a mebibyte for all kinds and units, and the whole for one unit of
