@@ -3,9 +3,11 @@
 #include <sentencepiece_processor.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstring>
 #include <exception>
+#include <optional>
 #include <utility>
 
 #include "base/mapped_file.h"
@@ -20,6 +22,7 @@ using Type = SentencepieceModel::Type;
 using Piece = SentencepieceModel::Piece;
 
 constexpr std::size_t kMaxFileBytes = std::size_t{64} << 20;
+constexpr std::size_t kChunkBytes = 1024;
 constexpr std::string_view kSpaceMark = "▁";
 
 bool is_markup(const Piece& piece, const TokenizerConfig& config) {
@@ -52,6 +55,27 @@ bool prefix_is_a_space(const SentencepieceModel& model) {
   });
 }
 
+using Bytes = std::array<bool, 256>;
+
+// A BPE gives a text the same tokens in parts that begin with a run of spaces, where no
+// piece has a space behind something else: not behind the bytes that are returned
+// (Gemma's ">▁</"). None: a text must not be parted.
+std::optional<Bytes> bytes_before_spaces(const SentencepieceModel& model) {
+  if (model.kind != SentencepieceModel::Kind::kBpe) return std::nullopt;
+  if (model.remove_extra_whitespaces || !model.charsmap.empty()) return std::nullopt;
+  Bytes before{};
+  bool has_space = false;  // else spaces join a run of unknown characters
+  for (const Piece& piece : model.pieces) {
+    if (piece.text.find(' ') != piece.text.npos) return std::nullopt;
+    has_space = has_space || (piece.text == kSpaceMark && piece.type == Type::kNormal);
+    for (std::size_t at = 1; (at = piece.text.find(kSpaceMark, at)) != piece.text.npos; ++at)
+      before[static_cast<unsigned char>(piece.text[at - 1])] = true;
+  }
+  // Of the mark itself: what ends with its last byte is not parted.
+  before[static_cast<unsigned char>(kSpaceMark.back())] = before[' '] = true;
+  return has_space ? std::optional(before) : std::nullopt;
+}
+
 class SentencepieceTokenizer final : public Tokenizer {
  public:
   Status load(std::string_view file, const std::string& name, const TokenizerConfig& config) {
@@ -60,6 +84,7 @@ class SentencepieceTokenizer final : public Tokenizer {
       if (is_markup(piece, config)) piece.type = Type::kControl;
     }
     spells_prefix_ = prefix_is_a_space(model);
+    before_spaces_ = bytes_before_spaces(model);
     const bool two = model.add_dummy_prefix && !spells_prefix_;
     if (two)
       PC_CHECK_OK(load_library(&with_prefix_, rewrite_sentencepiece_model(model, true), name));
@@ -131,36 +156,50 @@ class SentencepieceTokenizer final : public Tokenizer {
 
   Status encode_stretch(std::string_view text, Prefix prefix, Cuts cuts,
                         Tokens* out) const override {
-    const bool wanted = prefix != Prefix::kNone && facts_.adds_prefix_space && !text.empty();
-    const bool spelled = wanted && spells_prefix_;
-    try {
+    const bool wanted = prefix != Prefix::kNone && facts_.adds_prefix_space;
+    const std::size_t n_before = out->size();
+    for (std::size_t begin = 0, end = 0; begin < text.size(); begin = end) {
+      end = chunk_end(text, begin);
       sentencepiece::ImmutableSentencePieceText pieces;
-      const auto status = spelled  ? plain_.Encode(" " + std::string(text), pieces.mutable_proto())
-                          : wanted ? with_prefix_.Encode(text, pieces.mutable_proto())
-                                   : plain_.Encode(text, pieces.mutable_proto());
-      if (!status.ok()) {
-        return error(Code::kInternal, "sentencepiece: " + std::string(status.message()));
+      const bool spelled = wanted && begin == 0 && spells_prefix_;
+      PC_CHECK_OK(encode_chunk(text.substr(begin, end - begin), wanted && begin == 0, &pieces));
+      for (std::size_t i = 0; i < pieces.pieces_size(); ++i) {
+        const auto piece = pieces.pieces(static_cast<int>(i));
+        const std::size_t at = begin + piece.begin() - (spelled && piece.begin() > 0 ? 1 : 0);
+        for (; !cuts.empty() && cuts.front() <= at; cuts = cuts.subspan(1))
+          cuts.front() = out->size() - n_before;
+        const auto id = static_cast<TokenId>(piece.id());
+        // A control token spelled with one character would be found in text.
+        out->push_back(plain_.IsControl(id) ? facts_.unk.value_or(id) : id);
       }
-      take(pieces, /*shift=*/spelled ? 1 : 0, cuts, out);
-    } catch (const std::exception& e) {
-      return error(Code::kOutOfMemory, std::string("sentencepiece: ") + e.what());
     }
+    for (std::size_t& cut : cuts) cut = out->size() - n_before;
     return ok();
   }
 
-  // `shift`: how far behind their places in the text the pieces' places are.
-  void take(const sentencepiece::ImmutableSentencePieceText& pieces, std::size_t shift, Cuts cuts,
-            Tokens* out) const {
-    const std::size_t n = pieces.pieces_size();
-    for (std::size_t i = 0; i < n; ++i) {
-      const auto piece = pieces.pieces(static_cast<int>(i));
-      for (; !cuts.empty() && piece.begin() >= cuts.front() + shift; cuts = cuts.subspan(1))
-        cuts.front() = i;
-      const auto id = static_cast<TokenId>(piece.id());
-      // A control token spelled with one character would be found in text.
-      out->push_back(plain_.IsControl(id) ? facts_.unk.value_or(id) : id);
+  Status encode_chunk(std::string_view text, bool prefixed,
+                      sentencepiece::ImmutableSentencePieceText* pieces) const {
+    try {
+      const auto status = !prefixed ? plain_.Encode(text, pieces->mutable_proto())
+                          : spells_prefix_
+                              ? plain_.Encode(" " + std::string(text), pieces->mutable_proto())
+                              : with_prefix_.Encode(text, pieces->mutable_proto());
+      if (status.ok()) return ok();
+      return error(Code::kInternal, "sentencepiece: " + std::string(status.message()));
+    } catch (const std::exception& e) {
+      return error(Code::kOutOfMemory, std::string("sentencepiece: ") + e.what());
     }
-    for (std::size_t& cut : cuts) cut = n;
+  }
+
+  // The library's time for a character grows with the text, so a text goes to it in
+  // parts, where no piece can cross from one to the next.
+  std::size_t chunk_end(std::string_view text, std::size_t begin) const {
+    if (!before_spaces_) return text.size();
+    for (std::size_t at = begin + kChunkBytes; at < text.size(); ++at) {
+      if (text[at] == ' ' && !(*before_spaces_)[static_cast<unsigned char>(text[at - 1])])
+        return at;
+    }
+    return text.size();
   }
 
   std::optional<TokenId> find_piece(std::string_view piece) const override {
@@ -174,6 +213,7 @@ class SentencepieceTokenizer final : public Tokenizer {
   // only where the model adds a prefix that is more than a space in front.
   sentencepiece::SentencePieceProcessor plain_, with_prefix_;
   bool spells_prefix_ = false;
+  std::optional<Bytes> before_spaces_;
   std::size_t n_pieces_ = 0;
 };
 
