@@ -20,6 +20,7 @@
 #include "runtime/pretokenizer.h"
 #include "runtime/text_normalizer.h"
 #include "runtime/utf8.h"
+#include "tests/support/cut_spans.h"
 #include "tests/support/fixture.h"
 #include "tests/support/small_vocabulary.h"
 #include "tests/support/temp_folder.h"
@@ -58,6 +59,9 @@ TEST_CASE("a GGUF file gives the ids of the publisher's own files") {
                                 &Tokenizer::encode_markup, &Tokenizer::encode_opening_markup}) {
         CHECK(*((*gguf).*encode)(text) == *((*folder).*encode)(text));
       }
+      const auto spans = cut_spans(text, true);
+      for (const bool opens : {true, false})
+        CHECK(*gguf->encode_spans(spans, opens) == *folder->encode_spans(spans, opens));
     }
     for (std::size_t id = 0; id < gguf->vocab_size(); ++id) {
       for (const auto controls : {Tokenizer::Controls::kHide, Tokenizer::Controls::kSpell}) {

@@ -113,3 +113,29 @@ TEST_CASE("a pattern that never ends its work is an error, not a wait") {
   REQUIRE_FALSE(words.ok());
   CHECK(words.error().code == Code::kUnsupported);
 }
+
+// Everything a rule does to a text's length: bytes become characters, spaces become marks,
+// a prefix comes in front, what no pattern matches is left out.
+TEST_CASE("cuts move with what they cut") {
+  const auto moved = [](const std::string& json, std::string text, std::vector<std::size_t> cuts) {
+    const auto pretokenizer = make(json);
+    if (!pretokenizer.ok()) FAIL(pretokenizer.error().message);
+    const auto words = pretokenizer->split(std::move(text), true, cuts);
+    REQUIRE(words.ok());
+    List parts;
+    std::size_t begin = 0;
+    cuts.push_back(words->text.size());
+    for (const std::size_t cut : cuts) {
+      parts.push_back(words->text.substr(begin, cut - begin));
+      begin = cut;
+    }
+    return parts;
+  };
+  CHECK(moved(R"({"type":"ByteLevel","add_prefix_space":false})", "a é日b", {1, 2, 4, 7}) ==
+        List{"a", "Ġ", "Ã©", "æĹ¥", "b"});
+  CHECK(moved(R"({"type":"ByteLevel"})", "aé", {1}) == List{"Ġa", "Ã©"});
+  CHECK(moved(R"({"type":"Metaspace"})", "a b▁ c", {1, 2, 3, 6, 7}) ==
+        List{"▁a", "▁", "b", "▁", "▁", "c"});
+  CHECK(moved(R"({"type":"Split","pattern":{"Regex":"[a-z]+"},"behavior":"Removed","invert":true})",
+              "ab12cd3e", {1, 3, 5, 7}) == List{"a", "b", "c", "d", "e"});
+}

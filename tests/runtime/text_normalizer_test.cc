@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 #include <string>
+#include <vector>
 
 using namespace pc;
 
@@ -65,4 +66,35 @@ TEST_CASE("a rule that is not known is an error that names field and type") {
         "t.json: $.n.pattern: only a String is supported as the pattern to replace");
   CHECK_FALSE(make(R"({"type":"Replace","pattern":{"String":""},"content":"x"})").ok());
   CHECK_FALSE(make(R"({"type":"Prepend"})").ok());
+}
+
+// At a cut behind which nothing combines, the parts' own NFC is the whole's.
+TEST_CASE("cuts move with what they cut") {
+  const std::string parts[] = {"A\u030a",   "\u212b ",     "\u1100\u1161\u11a8",
+                               "x  \u00e9", "\u0958",      "q\u0307\u0323",
+                               "\u0344",    "\U0001d15e日"};
+  std::string text, nfc;
+  std::vector<std::size_t> cuts, expected;
+  for (const std::string& part : parts) {
+    text += part;
+    nfc += to_nfc(part);
+    cuts.push_back(text.size());
+    expected.push_back(nfc.size());
+  }
+  text += "\u0301", nfc += "\u0301";
+  REQUIRE(to_nfc(text) == nfc);
+  move_cuts_to_nfc(text, nfc, cuts);
+  CHECK(cuts == expected);
+
+  // A character that is composed over a cut lies before it.
+  cuts = {1, 3, 4};
+  move_cuts_to_nfc("e\u0301x", "\u00e9x", cuts);
+  CHECK(cuts == std::vector<std::size_t>{2, 2, 3});
+
+  const auto rules = make(R"({"type":"Sequence","normalizers":[{"type":"NFC"},
+      {"type":"Prepend","prepend":"▁"},
+      {"type":"Replace","pattern":{"String":" "},"content":"▁"}]})");
+  cuts = {1, 2};
+  CHECK(rules->apply("a e\u0301x", true, cuts) == "▁a▁éx");
+  CHECK(cuts == std::vector<std::size_t>{4, 7});
 }

@@ -100,3 +100,13 @@ TEST_CASE("a file's text is quoted in one line") {
   CHECK(one_line("a\xFF"
                  "b\xE2\x96") == "a\uFFFDb\uFFFD");
 }
+
+TEST_CASE("white space at the ends of a text, as Unicode has it") {
+  CHECK(trim_begin(" \t\n\u00a0\u2003\u3000a b ") == "a b ");
+  CHECK(trim_end(" a b\u3000\u2028\r\n ") == " a b");
+  CHECK(trim_begin("\u200ba") == "\u200ba");  // of no width is no white space
+  CHECK(trim_end("日") == "日");
+  CHECK(trim_begin(" \u1680 ").empty());
+  CHECK(trim_end(" \u205f ").empty());
+  CHECK(trim_end("").empty());
+}
