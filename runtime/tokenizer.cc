@@ -119,6 +119,7 @@ Status Tokenizer::encode_part(std::string_view stretch, std::size_t begin, Prefi
 // A space of the stretch's own may be the prefix; where a model drops white space
 // at the start of a text, it is not dropped from a text that goes on.
 Tokenizer::Prefix Tokenizer::adjusted(Prefix prefix, std::string_view stretch) const {
+  if (!facts_.adds_prefix_space) return Prefix::kNone;
   const bool own = stretch.starts_with(' ');
   if (own && !keeps_leading_space_) return Prefix::kPublished;
   return own_space_is_prefix_ && (own || stretch.starts_with("▁")) ? Prefix::kNone : prefix;
@@ -160,6 +161,7 @@ void Tokenizer::complete(const TokenizerConfig& config, bool add_bos_by_default,
   facts_.chat_template = config.chat_template;
   facts_.vocab_size = static_cast<std::uint32_t>(bytes_.size());
   if (config.llama_class) {
+    if (!config.add_prefix_space.value_or(true)) facts_.adds_prefix_space = false;
     prefix_after_added_ = facts_.adds_prefix_space && config.legacy.value_or(false);
     own_space_is_prefix_ = true;
   }
@@ -176,7 +178,7 @@ void Tokenizer::complete(const TokenizerConfig& config, bool add_bos_by_default,
     hash.field(std::uint64_t{token.special} | std::uint64_t{token.lstrip} << 1 |
                std::uint64_t{token.rstrip} << 2 | std::uint64_t{token.control} << 3);
   }
-  hash.field(prefix_after_added_).field(own_space_is_prefix_);
+  hash.field(facts_.adds_prefix_space).field(prefix_after_added_).field(own_space_is_prefix_);
   hash.field(facts_.bos ? static_cast<std::uint64_t>(*facts_.bos) : UINT64_MAX);
   hash.field(std::uint64_t{facts_.add_bos});
   hash.field(static_cast<std::uint64_t>(facts_.placeholder));

@@ -177,6 +177,9 @@ Result<TokenizerConfig> read_tokenizer_config(const std::string& folder) {
     if (const auto legacy = root.find("legacy")) {
       PC_TRY(config.legacy, legacy->boolean());
     }
+    if (const auto add_space = root.find("add_prefix_space")) {
+      PC_TRY(config.add_prefix_space, add_space->boolean());
+    }
     PC_TRY(const std::string type, root.string_or("tokenizer_class", ""));
     config.llama_class = type == "LlamaTokenizer" || type == "LlamaTokenizerFast";
     PC_TRY(config.chat_template, read_chat_template(root));

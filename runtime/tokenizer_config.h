@@ -33,6 +33,7 @@ struct TokenizerConfig {
   // `legacy` (absent: false), whatever tokenizer.json says, and none where the text
   // begins with a space.
   bool llama_class = false;
+  std::optional<bool> add_prefix_space;  // false: that class puts no dummy prefix anywhere
   std::vector<TokenId> turn_ends;               // beside eos
   std::int64_t n_rows = kMaxVocabSize;          // of the model's embedding
   std::vector<AddedToken> added;                // with ids, from both files that list them

@@ -240,6 +240,8 @@ def main():
         entry(10, "smollm2", fast, FAST, [CHATML], has_bos=False),
         entry(11, "added", fast, FAST, [CHATML], has_bos=False),
         entry(12, "strips", fast, FAST, [STRIPS], has_bos=False),
+        entry(14, "sentencepiece_bpe", model, {**LLAMA, "legacy": True, "add_prefix_space": False}, [BARS]),
+        entry(15, "prepend", fast, {**LLAMA, "add_prefix_space": False, "added_tokens_decoder": {}}, [LLAMA2]),
     ]
     with tempfile.TemporaryDirectory() as folder:
         make_phi3(pathlib.Path(folder))
