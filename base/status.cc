@@ -30,6 +30,8 @@ std::string_view code_name(Code code) {
       return "budget";
     case Code::kCancelled:
       return "cancelled";
+    case Code::kNotFinite:
+      return "not-finite";
     case Code::kInternal:
       return "internal";
   }

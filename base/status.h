@@ -32,7 +32,8 @@ enum class Code : std::int32_t {
   kOutOfMemory = 10,
   kBudget = 11,  // an object is larger than the store may hold
   kCancelled = 12,
-  kInternal = 13,  // a defect in promptcache itself
+  kInternal = 13,   // a defect in promptcache itself
+  kNotFinite = 14,  // the model computed NaN or infinity
 };
 
 // The code's name as users see it in reports: "pml-syntax".

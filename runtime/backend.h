@@ -50,6 +50,12 @@ typedef struct pc_tensor {
   uint32_t cols;
 } pc_tensor;
 
+/* The numbers of pc::Precision. */
+typedef enum pc_backend_precision {
+  PC_BACKEND_FAST = 0, /* activations may be rounded to 8 bits or bf16 */
+  PC_BACKEND_EXACT = 1 /* products of f32 with weights widened exactly */
+} pc_backend_precision;
+
 typedef enum pc_norm {
   PC_NORM_RMS = 0,  /* x / sqrt(mean(x^2) + eps) * w */
   PC_NORM_LAYER = 1 /* (x - mean) / sqrt(variance + eps) * w + b */
@@ -186,11 +192,12 @@ typedef struct pc_backend_v1 {
 
   /* kv_type: KvType of modules/kv.h, for attached segments and the tail alike; one
    * that the backend does not know must be refused (new ones come without a new ABI).
+   * precision: pc_backend_precision; a backend that has no exact products refuses.
    * n_threads: 0 = as many as the process may use. place: NULL = none; borrowed
    * for the call. That a model cannot be packed is no failure: a sentence in
    * `error` beside the result 0 says why it computes from the weights as they are. */
-  int32_t (*model_open)(const pc_model_desc* desc, uint32_t kv_type, uint32_t n_threads,
-                        const pc_pack_place* place, pc_backend_model** model,
+  int32_t (*model_open)(const pc_model_desc* desc, uint32_t kv_type, uint32_t precision,
+                        uint32_t n_threads, const pc_pack_place* place, pc_backend_model** model,
                         pc_backend_error* error);
   void (*model_close)(pc_backend_model* model);
 
@@ -210,7 +217,8 @@ typedef struct pc_backend_v1 {
    * sees every row, attached or in the tail, at a logical position not larger
    * than its own. Runs come in order of position. `cancel`, if not NULL, is
    * polled between layers: non-zero ends the call with PC_CANCELLED.
-   * logits: NULL, or [vocab_size] f32 of the last run's last token. */
+   * logits: NULL, or [vocab_size] f32 of the last run's last token. States and logits
+   * that are not finite end the call with PC_NOT_FINITE, and a sentence that names the layer. */
   int32_t (*forward)(pc_backend_session* session, const pc_run* runs, uint32_t n_runs,
                      const volatile int32_t* cancel, float* logits, pc_backend_error* error);
 

@@ -12,7 +12,7 @@ std::string message_of(const pc_backend_error& e) {
 
 // A backend's status number and sentence as an Error; numbers it must not use become kInternal.
 Error backend_error(const char* name, std::int32_t status, const pc_backend_error& e) {
-  const bool known = status > 0 && status <= static_cast<std::int32_t>(Code::kInternal);
+  const bool known = status > 0 && status <= static_cast<std::int32_t>(Code::kNotFinite);
   std::string message = message_of(e);
   if (message.empty()) message = std::string("backend ") + name + " failed without a reason";
   return error(known ? static_cast<Code>(status) : Code::kInternal, std::move(message));
@@ -21,12 +21,13 @@ Error backend_error(const char* name, std::int32_t status, const pc_backend_erro
 }  // namespace
 
 Result<BackendModel> BackendModel::open(const pc_backend_v1* table, const pc_model_desc& desc,
-                                        KvType type, std::uint32_t n_threads,
+                                        KvType type, Precision precision, std::uint32_t n_threads,
                                         const pc_pack_place* place) {
   pc_backend_model* model = nullptr;
   pc_backend_error e{};
   const std::int32_t status =
-      table->model_open(&desc, static_cast<std::uint32_t>(type), n_threads, place, &model, &e);
+      table->model_open(&desc, static_cast<std::uint32_t>(type),
+                        static_cast<std::uint32_t>(precision), n_threads, place, &model, &e);
   if (status != 0) return backend_error(table->name, status, e);
   return BackendModel(table, model, message_of(e));
 }

@@ -16,6 +16,7 @@
 #include "modules/kv.h"
 #include "modules/module_image.h"  // KvPlanes
 #include "runtime/backend.h"
+#include "runtime/precision.h"
 
 namespace pc {
 
@@ -50,7 +51,7 @@ class BackendModel {
   // `desc` is borrowed for the model's life. n_threads: 0 = as many as allowed.
   // place: null = none; borrowed for the call.
   static Result<BackendModel> open(const pc_backend_v1* table, const pc_model_desc& desc,
-                                   KvType type, std::uint32_t n_threads,
+                                   KvType type, Precision precision, std::uint32_t n_threads,
                                    const pc_pack_place* place);
 
   // Room for tail_tokens tokens in tail_segments runs, and for max_segments attached ones.

@@ -22,6 +22,7 @@
 #define PC_VERSION "unknown"
 #endif
 
+static_assert(PC_NOT_FINITE == static_cast<int>(pc::Code::kNotFinite));
 static_assert(PC_INTERNAL == static_cast<int>(pc::Code::kInternal));
 static_assert(PC_CONTEXT_FULL == static_cast<int>(pc::Code::kContextFull));
 static_assert(PC_PML_SYNTAX == static_cast<int>(pc::Code::kPmlSyntax));
@@ -30,6 +31,7 @@ static_assert(PC_OPEN_READ_WEIGHTS == static_cast<int>(pc::OpenStep::kReadWeight
 static_assert(PC_OPEN_PACK_WEIGHTS == static_cast<int>(pc::OpenStep::kPackWeights));
 static_assert(PC_OPEN_CHECK_PACKED == static_cast<int>(pc::OpenStep::kCheckPacked));
 static_assert(PC_CACHE_OFF == static_cast<int>(pc::CacheMode::kOff));
+static_assert(PC_PRECISION_EXACT == static_cast<int>(pc::Precision::kExact));
 static_assert(PC_KV_F32 == static_cast<int>(pc::KvType::kF32));
 static_assert(PC_KV_BF16 == static_cast<int>(pc::KvType::kBf16));
 static_assert(PC_KV_Q8 == static_cast<int>(pc::KvType::kQ8));
@@ -87,6 +89,10 @@ Result<pc::EngineOptions> engine_options(const pc_engine_options* options) {
   engine.model_path = o.model_path;
   engine.cache_dir = string_or_empty(o.cache_dir);
   engine.cache_mode = static_cast<pc::CacheMode>(o.cache_mode);
+  if (o.precision > PC_PRECISION_EXACT)
+    return pc::error(Code::kInvalidArgument, "unknown precision");
+  engine.precision = static_cast<pc::Precision>(o.precision);
+  if (engine.precision == pc::Precision::kExact) engine.kv_type = pc::KvType::kF32;
   if (o.kv_type != PC_KV_DEFAULT) engine.kv_type = static_cast<pc::KvType>(o.kv_type);
   if (o.cache_bytes) engine.cache_bytes = o.cache_bytes;
   engine.name_space = string_or_empty(o.cache_namespace);

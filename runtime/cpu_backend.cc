@@ -23,6 +23,7 @@ struct pc_backend_model {
   std::vector<pc_layer> layers;
   std::vector<pc::AlignedBuffer<float>> vectors;
   pc::KvType kv_type;
+  pc::Precision precision;
   pc::Parallel parallel;
   const pc::simd::Kernels* kernels;
   std::uint32_t chunk_tokens;
@@ -37,6 +38,7 @@ struct pc_backend_session {
 namespace pc {
 namespace {
 
+static_assert(PC_BACKEND_EXACT == static_cast<int>(Precision::kExact));
 static_assert(static_cast<int>(simd::Type::kF32) == PC_DTYPE_F32);
 static_assert(static_cast<int>(simd::Type::kF16) == PC_DTYPE_F16);
 static_assert(static_cast<int>(simd::Type::kBf16) == PC_DTYPE_BF16);
@@ -131,22 +133,12 @@ Status check_shape(const pc_model_desc& d, std::uint32_t kv_type) {
   return ok();
 }
 
-// The packed form where this CPU multiplies it; without it, why. Errors: kCancelled.
-Result<std::string> open_packed(pc_backend_model* model, const pc_pack_place* place) {
-  if (!model->kernels->matmul_packed || packable_matrices(model->desc).empty())
-    return std::string();
-  if (!place)
-    return std::string("weights are used unpacked: there is no store to keep packed ones beside");
-  const auto told = [place](std::uint32_t step) {
-    return [place, step](std::uint64_t done, std::uint64_t total) {
-      return !place->progress || place->progress(place->user, step, done, total) == 0;
-    };
-  };
-  const auto packing = told(PC_PACK_WRITE), summing = told(PC_PACK_SUM);
-  PackPlace where{.cache_dir = place->cache_dir,
-                  .writable = place->writable != 0,
-                  .packing = packing,
-                  .summing = summing};
+// The packed form where this CPU multiplies it; without it, why.
+std::string open_packed(pc_backend_model* model, const pc_pack_place* place) {
+  if (model->precision == Precision::kExact) return {};
+  if (!model->kernels->matmul_packed || packable_matrices(model->desc).empty()) return {};
+  if (!place) return "weights are used unpacked: there is no store to keep packed ones beside";
+  PackPlace where{.cache_dir = place->cache_dir, .writable = place->writable != 0};
   std::copy(std::begin(place->weights), std::end(place->weights), where.weights.begin());
   auto packed = PackedWeights::open(model->desc, where, model->parallel);
   if (!packed.ok() && packed.error().code == Code::kCancelled) return packed.error();
@@ -155,10 +147,13 @@ Result<std::string> open_packed(pc_backend_model* model, const pc_pack_place* pl
   return std::string();
 }
 
-std::int32_t model_open(const pc_model_desc* desc, std::uint32_t kv_type, std::uint32_t n_threads,
-                        const pc_pack_place* place, pc_backend_model** out, pc_backend_error* e) {
+std::int32_t model_open(const pc_model_desc* desc, std::uint32_t kv_type, std::uint32_t precision,
+                        std::uint32_t n_threads, const pc_pack_place* place, pc_backend_model** out,
+                        pc_backend_error* e) {
   return guarded(e, [&]() -> Status {
     PC_CHECK_OK(check_shape(*desc, kv_type));
+    if (precision > PC_BACKEND_EXACT)
+      return refuse("precision " + std::to_string(precision) + " is unknown");
     const simd::Kernels* kernels = simd::selected_kernels();
     if (!kernels) {
       std::string names;
@@ -173,6 +168,7 @@ std::int32_t model_open(const pc_model_desc* desc, std::uint32_t kv_type, std::u
                          {desc->layers, desc->layers + desc->n_layers},
                          {},
                          static_cast<KvType>(kv_type),
+                         static_cast<Precision>(precision),
                          Parallel(n_threads),
                          kernels,
                          chunk_tokens(widest_row(*desc), last_cache_bytes("")),
@@ -208,9 +204,10 @@ std::int32_t session_open(pc_backend_model* model, std::uint32_t tail_tokens,
                           std::uint32_t tail_segments, std::uint32_t max_segments,
                           pc_backend_session** out, pc_backend_error* e) {
   return guarded(e, [&]() -> Status {
-    *out = new pc_backend_session{Transformer(
-        model->desc, model->kv_type, *model->kernels, model->parallel,
-        {tail_tokens, tail_segments, max_segments, model->chunk_tokens}, model->packed)};
+    *out = new pc_backend_session{
+        Transformer(model->desc, model->kv_type, *model->kernels, model->parallel,
+                    {tail_tokens, tail_segments, max_segments, model->chunk_tokens}, model->packed,
+                    model->precision)};
     return ok();
   });
 }

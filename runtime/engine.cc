@@ -104,6 +104,7 @@ Result<std::shared_ptr<const Engine>> Engine::open(const EngineOptions& options)
   identity.numerics_version = engine->backend_->numerics_version();
   identity.geometry = engine->geometry();
   identity.name_space = options.name_space;
+  if (options.precision == Precision::kExact) identity.numerics_version = kKvExactNumericsVersion;
   return std::shared_ptr<const Engine>(std::move(engine));
 }
 
@@ -157,8 +158,8 @@ Status Engine::open_backend(const EngineOptions& options) {
   }
   const auto open = [&](const std::string& name) -> Result<BackendModel> {
     PC_TRY(const pc_backend_v1* table, find_backend(name));
-    return BackendModel::open(table, model_->desc, options.kv_type, options.n_threads,
-                              store_ ? &place : nullptr);
+    return BackendModel::open(table, model_->desc, options.kv_type, options.precision,
+                              options.n_threads, store_ ? &place : nullptr);
   };
   auto backend = open(options.backend);
   const bool plug_in = !options.backend.empty() && options.backend != "cpu";

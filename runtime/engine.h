@@ -17,6 +17,7 @@
 #include "pml/text_encoder.h"
 #include "runtime/backend_handle.h"
 #include "runtime/model.h"
+#include "runtime/precision.h"
 #include "runtime/tokenizer.h"
 
 namespace pc {
@@ -40,6 +41,7 @@ struct EngineOptions {
   std::uint64_t cache_bytes = 8ull << 30;
   std::string name_space;
   KvType kv_type = KvType::kBf16;
+  Precision precision = Precision::kFast;
   // A format's name, or the path of a JSON file; "" = recognised from the model's files.
   std::string chat_template;
   std::string backend;  // "" = the CPU; else a plug-in's path

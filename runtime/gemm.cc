@@ -37,8 +37,10 @@ simd::Type type_of(const pc_tensor& w) {
   return static_cast<simd::Type>(w.dtype);
 }
 
-const PackedWeights* usable(const PackedWeights* packed, const simd::Kernels& kernels) {
-  return packed && !packed->empty() && kernels.matmul_packed ? packed : nullptr;
+const PackedWeights* usable(const PackedWeights* packed, const simd::Kernels& kernels,
+                            Precision precision) {
+  const bool any = packed && !packed->empty() && precision == Precision::kFast;
+  return any && kernels.matmul_packed ? packed : nullptr;
 }
 
 }  // namespace
@@ -177,8 +179,11 @@ struct Gemm::OneDnn {
   }
 };
 
-std::unique_ptr<Gemm::OneDnn> Gemm::make_onednn(std::uint32_t max_rows, std::uint32_t max_k) {
-  return std::make_unique<OneDnn>(max_rows, max_k);
+std::unique_ptr<Gemm::OneDnn> Gemm::make_onednn(std::uint32_t max_rows, std::uint32_t max_k,
+                                                Precision precision) {
+  auto onednn = std::make_unique<OneDnn>(max_rows, max_k);
+  if (precision == Precision::kExact) onednn->multiplies_bf16 = false;
+  return onednn;
 }
 
 bool Gemm::many_rows(std::uint32_t m, const pc_tensor& w) const {
@@ -248,7 +253,7 @@ const char* gemm_description() {
 
 struct Gemm::OneDnn {};
 
-std::unique_ptr<Gemm::OneDnn> Gemm::make_onednn(std::uint32_t, std::uint32_t) {
+std::unique_ptr<Gemm::OneDnn> Gemm::make_onednn(std::uint32_t, std::uint32_t, Precision) {
   return nullptr;
 }
 
@@ -267,14 +272,15 @@ const char* gemm_description() {
 #endif
 
 Gemm::Gemm(const simd::Kernels& kernels, Parallel parallel, std::uint32_t max_rows,
-           std::uint32_t max_k, const PackedWeights* packed)
+           std::uint32_t max_k, const PackedWeights* packed, Precision precision)
     : kernels_(&kernels),
       parallel_(parallel),
-      packed_(usable(packed, kernels)),
+      packed_(usable(packed, kernels, precision)),
+      amx_(precision == Precision::kFast ? kernels.amx : nullptr),
       x_int8_(packed_ ? simd::quantised_bytes(max_rows, max_k) : 0),
-      x_tiles_(kernels.amx ? simd::amx_elements(max_rows, max_k) : 0),
-      tile_scratch_(kernels.amx ? parallel.n_threads() * simd::kAmxScratchBytes : 0),
-      onednn_(make_onednn(max_rows, max_k)) {}
+      x_tiles_(amx_ ? simd::amx_elements(max_rows, max_k) : 0),
+      tile_scratch_(amx_ ? parallel.n_threads() * simd::kAmxScratchBytes : 0),
+      onednn_(make_onednn(max_rows, max_k, precision)) {}
 
 Gemm::~Gemm() = default;
 Gemm::Gemm(Gemm&&) noexcept = default;
@@ -294,8 +300,7 @@ Status Gemm::linear(Input x, std::span<const Product> products, bool accumulate)
     const auto* data = static_cast<const std::byte*>(w.data);
     const std::byte* panels = packed_ ? packed_->find(w.data) : nullptr;
     const std::uint32_t n = (w.rows + simd::kPanelRows - 1) / simd::kPanelRows;
-    if (kernels_->amx && x.m >= simd::kAmxFewestRows &&
-        (panels || type_of(w) == simd::Type::kBf16)) {
+    if (amx_ && x.m >= simd::kAmxFewestRows && (panels || type_of(w) == simd::Type::kBf16)) {
       tiled.add(product, panels ? panels : data, n,
                 std::clamp<std::uint32_t>(n / wanted, 1, simd::kAmxPanels));
     } else if (panels) {
@@ -343,7 +348,7 @@ void Gemm::quantise(Input& x, std::uint32_t k) {
 void Gemm::arrange(Input& x, std::uint32_t k) {
   parallel_.for_each(x.m, [&](std::uint32_t row, std::uint32_t) {
     if (x.make_row) x.make_row(row);
-    kernels_->amx->tile_row({x.x + std::size_t{row} * k, x_tiles_.data(), row, k});
+    amx_->tile_row({x.x + std::size_t{row} * k, x_tiles_.data(), row, k});
   });
   x.make_row = {};
 }
@@ -353,9 +358,8 @@ void Gemm::multiply_tiled(Input& x, std::uint32_t k, const Tasks& tasks, bool ac
   tasks.run(parallel_, [&](const Tasks::Item& item, std::uint32_t first, std::uint32_t end,
                            std::uint32_t thread) {
     const auto& [w, y] = item.product;
-    kernels_->amx->matmul({x_tiles_.data(), item.data, y, w->rows, x.m, k, w->rows, first, end,
-                           type_of(*w), accumulate,
-                           tile_scratch_.data() + thread * simd::kAmxScratchBytes});
+    amx_->matmul({x_tiles_.data(), item.data, y, w->rows, x.m, k, w->rows, first, end, type_of(*w),
+                  accumulate, tile_scratch_.data() + thread * simd::kAmxScratchBytes});
   });
 }
 

@@ -4,6 +4,7 @@
 // multiplied in integers, x in 8 bits, for any number of rows: simd/packed.h.
 // Where the CPU multiplies tiles of bf16 (AMX) and rows are many, these and bf16
 // weights are multiplied there, x and weights in bf16: simd/amx_rows.h.
+// In exact precision (runtime/precision.h) neither happens: x stays f32.
 //
 // All others are used where they lie, in their stored type: nothing is packed or
 // expanded when a model opens. A few rows (decode, short fresh text) are
@@ -27,6 +28,7 @@
 #include "base/status.h"
 #include "runtime/backend.h"  // pc_tensor
 #include "runtime/parallel.h"
+#include "runtime/precision.h"
 #include "simd/kernels.h"
 
 namespace pc {
@@ -43,7 +45,7 @@ class Gemm {
   // max_rows (a multiple of kGemmRowGranule), max_k: the largest x that will
   // come. packed: borrowed; null: nothing is packed.
   Gemm(const simd::Kernels& kernels, Parallel parallel, std::uint32_t max_rows, std::uint32_t max_k,
-       const PackedWeights* packed = nullptr);
+       const PackedWeights* packed = nullptr, Precision precision = Precision::kFast);
   ~Gemm();
   Gemm(Gemm&&) noexcept;
 
@@ -70,7 +72,8 @@ class Gemm {
 
  private:
   struct OneDnn;
-  static std::unique_ptr<OneDnn> make_onednn(std::uint32_t max_rows, std::uint32_t max_k);
+  static std::unique_ptr<OneDnn> make_onednn(std::uint32_t max_rows, std::uint32_t max_k,
+                                             Precision precision);
   bool many_rows(std::uint32_t m, const pc_tensor& w) const;  // oneDNN's
   Status multiply_onednn(const Input& x, const pc_tensor& w, bool accumulate, float* y) const;
   // What follows makes x's rows where they are still to be made, and clears make_row.
@@ -87,6 +90,7 @@ class Gemm {
   const simd::Kernels* kernels_;
   Parallel parallel_;
   const PackedWeights* packed_;      // null where there are none, or no kernel for them
+  const simd::AmxKernels* amx_;      // null without AMX, and in exact precision
   AlignedBuffer<std::byte> x_int8_;  // [max_rows, max_k] of simd/quantised_rows.h
   AlignedBuffer<std::uint16_t>
       x_tiles_;  // [max_rows, max_k] of simd/amx_rows.h, where there is AMX

@@ -161,6 +161,7 @@ std::string describe_engine(const Engine& engine) {
   json.key("chat_template");
   chat ? json.value(chat->name) : json.null();
   json.key("kv_type").value(kv_type_name(engine.options().kv_type));
+  json.key("precision").value(engine.options().precision == Precision::kExact ? "exact" : "fast");
   json.key("kv_bytes_per_token").value(engine.geometry().state_bytes(1) / kKvBlockTokens);
   json.key("weights_digest").value(hex(model.weights_digest));
   json.key("tokenizer_digest").value(hex(engine.tokenizer().digest()));

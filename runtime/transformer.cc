@@ -47,14 +47,14 @@ KvGeometry geometry_of(const pc_model_desc& d, KvType type) {
 
 Transformer::Transformer(const pc_model_desc& desc, KvType type, const simd::Kernels& kernels,
                          Parallel parallel, const TransformerLimits& limits,
-                         const PackedWeights& packed)
+                         const PackedWeights& packed, Precision precision)
     : desc_(desc),
       kernels_(kernels),
       parallel_(parallel),
       tail_(geometry_of(desc, type), limits.tail_tokens, limits.tail_segments),
       attention_(desc, type, kernels, parallel, limits.chunk_tokens,
                  limits.max_segments + limits.tail_segments),
-      gemm_(kernels, parallel, limits.chunk_tokens, widest_input(desc), &packed),
+      gemm_(kernels, parallel, limits.chunk_tokens, widest_input(desc), &packed, precision),
       max_attached_(limits.max_segments),
       chunk_(limits.chunk_tokens),
       x_(std::size_t{chunk_} * desc.d_model),
@@ -173,18 +173,44 @@ Status Transformer::compute_chunk(const volatile std::int32_t* cancel) {
   attention_.plan(positions_, segments_);
   for (RotationTable& table : key_rotations_) table.fill(key_positions_);
 
-  embed();
-  for (std::uint32_t layer = 0; layer < desc_.n_layers; ++layer) {
-    if (cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED))
-      return error(Code::kCancelled, "cancelled");
-    PC_CHECK_OK(block(layer));
-  }
+  Status status = sweep(cancel, Checked::kAtTheEnd);
+  // Once more, to name the layer: the rows of the tail are written anew.
+  if (!status.ok() && status.error().code == Code::kNotFinite)
+    status = sweep(cancel, Checked::kEachLayer);
+  PC_CHECK_OK(std::move(status));
   const float* last = x_.data() + (n_tokens() - std::size_t{1}) * desc_.d_model;
   std::copy_n(last, desc_.d_model, h_.data());
   tokens_.clear();
   positions_.clear();
   key_positions_.clear();
   return ok();
+}
+
+// A layer adds to the stream, and NaN and infinity stay what they are under addition: one
+// look at its end sees those of every layer, and costs a row no more than a norm does.
+Status Transformer::sweep(const volatile std::int32_t* cancel, Checked checked) {
+  embed();
+  if (checked == Checked::kEachLayer) PC_CHECK_OK(check_stream("the embedding"));
+  for (std::uint32_t layer = 0; layer < desc_.n_layers; ++layer) {
+    if (cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED))
+      return error(Code::kCancelled, "cancelled");
+    PC_CHECK_OK(block(layer));
+    if (checked == Checked::kEachLayer)
+      PC_CHECK_OK(check_stream("layer " + std::to_string(layer + 1) + " of " +
+                               std::to_string(desc_.n_layers)));
+  }
+  return check_stream("a layer");
+}
+
+// kNotFinite, naming `where` and the first token that is concerned.
+Status Transformer::check_stream(const std::string& where) const {
+  const std::size_t d = desc_.d_model;
+  if (kernels_.all_finite(x_.data(), simd::Type::kF32, n_tokens() * d)) return ok();
+  std::uint32_t i = 0;
+  while (kernels_.all_finite(x_.data() + i * d, simd::Type::kF32, d)) ++i;
+  return error(Code::kNotFinite, "the model computed numbers that are not finite: they begin in " +
+                                     where + ", for the token at position " +
+                                     std::to_string(positions_[i]));
 }
 
 // x = scale * E[token] (+ P[position])
@@ -368,6 +394,10 @@ void Transformer::prepare_heads(const pc_tensor& norm, const pc_rope* rope, std:
 Status Transformer::read_logits(float* logits) {
   norm_row(desc_.final_norm, desc_.final_norm_bias, h_.data(), h_.data());
   PC_CHECK_OK(gemm_.linear({h_.data(), 1}, desc_.lm_head, false, logits));
+  if (!kernels_.all_finite(logits, simd::Type::kF32, desc_.vocab_size))
+    return error(Code::kNotFinite,
+                 "the model computed logits that are not finite, from a last "
+                 "layer that is");
   if (desc_.logit_scale == 1.0f && desc_.logit_softcap == 0.0f) return ok();
   const float cap = desc_.logit_softcap;
   for (std::uint32_t v = 0; v < desc_.vocab_size; ++v) {

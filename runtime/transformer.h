@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/aligned_buffer.h"
@@ -35,9 +36,10 @@ struct TransformerLimits {
 
 class Transformer {
  public:
-  // packed: borrowed like the model; empty where nothing is.
+  // packed: borrowed like the model; empty where nothing is, as in exact precision.
   Transformer(const pc_model_desc& desc, KvType type, const simd::Kernels& kernels,
-              Parallel parallel, const TransformerLimits& limits, const PackedWeights& packed);
+              Parallel parallel, const TransformerLimits& limits, const PackedWeights& packed,
+              Precision precision = Precision::kFast);
 
   // Makes cached runs visible to later tokens. Stores views only.
   Status attach(std::span<const KvSegment> segments);
@@ -56,6 +58,9 @@ class Transformer {
   Status admit(std::span<const pc_run> runs) const;
   Status place(const pc_run& run, std::uint32_t first, std::uint32_t n_tokens);
   Status compute_chunk(const volatile std::int32_t* cancel);
+  enum class Checked { kAtTheEnd, kEachLayer };
+  Status sweep(const volatile std::int32_t* cancel, Checked checked);
+  Status check_stream(const std::string& where) const;
   Status block(std::uint32_t layer);
   class Normed;
   Status attention(std::uint32_t layer, const Gemm::Input& h);

@@ -19,6 +19,7 @@ ExitCode exit_code_of(const promptcache::Error& error) {
     case PC_UNSUPPORTED:
     case PC_MISMATCH:
     case PC_BUDGET:
+    case PC_NOT_FINITE:
       return kModelOrStore;
     case PC_CANCELLED:
       return kInterrupted;

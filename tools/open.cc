@@ -60,6 +60,7 @@ promptcache::EngineOptions engine_options(const Options& options) {
                    : options.kv_type == "f32" ? PC_KV_F32
                    : options.kv_type == "q8"  ? PC_KV_Q8
                                               : PC_KV_BF16;
+  engine.precision = options.precision == "exact" ? PC_PRECISION_EXACT : PC_PRECISION_DEFAULT;
   engine.cache_bytes = options.cache_bytes.value_or(0);
   engine.cache_namespace = or_null(options.cache_namespace);
   engine.chat_template = or_null(options.chat_template);

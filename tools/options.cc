@@ -103,12 +103,19 @@ void add_kv_type(CLI::App* verb, Options* o) {
       ->check(silent(CLI::IsMember({"f32", "bf16", "q8"})));
 }
 
+void add_precision(CLI::App* verb, Options* o) {
+  add(verb, "--precision", o->precision, "NAME",
+      "fast, or exact: f32 activations and states, for comparisons; default: fast")
+      ->check(silent(CLI::IsMember({"fast", "exact"})));
+}
+
 void add_model(CLI::App* verb, Options* o) {
   add_model_path(verb, o, "-m,--model");
   add(verb, "-t,--threads", o->threads, "N", "threads; default: all this process may use")
       ->check(at_least_one());
   add_context(verb, o);
   add_kv_type(verb, o);
+  add_precision(verb, o);
   add(verb, "--chat-template", o->chat_template, "NAME",
       "e.g. chatml, llama3, or FILE.json; default: recognised from the model's files");
   add(verb, "--backend", o->backend, "PATH",

@@ -19,7 +19,7 @@ struct Options {
   Verb verb = nullptr;
 
   // The engine. Empty and 0 mean the library's default.
-  std::string model, kv_type, chat_template, backend;
+  std::string model, kv_type, precision, chat_template, backend;
   std::uint32_t threads = 0, context = 0;
 
   // The store.

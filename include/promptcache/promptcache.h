@@ -57,6 +57,7 @@ typedef enum pc_status {
   PC_BUDGET = 11,          /* an object is larger than the store may hold */
   PC_CANCELLED = 12,
   PC_INTERNAL = 13,        /* a defect in promptcache itself */
+  PC_NOT_FINITE = 14,      /* the model computed NaN or infinity: no token, no module comes of it */
   PC_DONE = 100            /* pc_session_next: the generation is over */
 } pc_status;
 
@@ -97,24 +98,17 @@ typedef enum pc_kv_type {
   PC_KV_Q8 = 3 /* 8 bits and a scale for each token and head; little more than half of bf16 */
 } pc_kv_type;
 
-/* What takes long when a model is opened: seconds for gigabytes. */
-typedef enum pc_open_step {
-  PC_OPEN_READ_WEIGHTS = 1, /* the first time: all are hashed and checked */
-  PC_OPEN_PACK_WEIGHTS = 2, /* the first time, where they are quantised and a store is in use */
-  PC_OPEN_CHECK_PACKED = 3  /* the first time since the machine started */
-} pc_open_step;
-
-/* Bytes done, of so many, of one step after the other; called on the caller's thread at each
- * step's start and as it goes on. Non-zero cancels: the call returns PC_CANCELLED and leaves
- * nothing half made. */
-typedef int (*pc_open_progress)(void* user, uint32_t step, uint64_t done, uint64_t total);
+typedef enum pc_precision {
+  PC_PRECISION_DEFAULT = 0, /* activations are rounded as the kernels want them: 8 bits or bf16 */
+  PC_PRECISION_EXACT = 1    /* f32 activations on weights widened exactly; slower, for comparisons */
+} pc_precision;
 
 typedef struct pc_engine_options {
   size_t struct_size;
   const char* model_path;    /* a Hugging Face folder, or a GGUF file */
   const char* cache_dir;     /* NULL: $XDG_CACHE_HOME/promptcache, else ~/.cache/promptcache */
   uint32_t cache_mode;       /* pc_cache_mode */
-  uint32_t kv_type;          /* pc_kv_type; default bf16 */
+  uint32_t kv_type;          /* pc_kv_type; default bf16, and f32 with PC_PRECISION_EXACT */
   uint64_t cache_bytes;      /* budget of the store; default 8 GiB */
   const char* cache_namespace; /* modules of different namespaces are never shared */
   /* A name ("chatml"), or the path of a JSON file: with a '/', or ending in ".json"
@@ -123,8 +117,7 @@ typedef struct pc_engine_options {
   const char* backend;       /* NULL or "cpu", or the absolute path of a plug-in */
   uint32_t n_threads;        /* default: as many as this process may use */
   uint32_t context_tokens;   /* at most the model's own; default: the model's own */
-  pc_open_progress progress; /* may be NULL */
-  void* progress_user;
+  uint32_t precision;        /* pc_precision; modules of one are not used by the other */
 } pc_engine_options;
 
 PC_API void pc_engine_options_init(pc_engine_options* options);

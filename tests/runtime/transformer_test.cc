@@ -340,7 +340,7 @@ TEST_CASE("a session refuses what it has no room for, and tokens outside the voc
   pc_backend_error e{};
   pc_backend_model* m = nullptr;
   pc_backend_session* s = nullptr;
-  REQUIRE(cpu->model_open(&model.desc, 1, 1, nullptr, &m, &e) == 0);
+  REQUIRE(cpu->model_open(&model.desc, 1, 0, 1, nullptr, &m, &e) == 0);
   REQUIRE(cpu->session_open(m, 20, 1, 0, &s, &e) == 0);
   const std::vector<std::int32_t> tokens(60, 1), bad = {3, 64};
   const pc_run too_long{tokens.data(), 60, 0, 0, 0}, foreign{bad.data(), 2, 0, 0, 0};
@@ -356,12 +356,12 @@ TEST_CASE("a session refuses what it has no room for, and tokens outside the voc
   const std::vector<pc_kv_segment> many(3);  // none was announced
   REQUIRE(cpu->attach(s, many.data(), 3, &e) == static_cast<int>(Code::kInvalidArgument));
   pc_backend_model* other = nullptr;
-  REQUIRE(cpu->model_open(&model.desc, 7, 1, nullptr, &other, &e) ==
+  REQUIRE(cpu->model_open(&model.desc, 7, 0, 1, nullptr, &other, &e) ==
           static_cast<int>(Code::kUnsupported));
   TinyShape odd;
   odd.head_dim = odd.rope_dims = 6;
   const TinyModel sixes(12, odd);
-  REQUIRE(cpu->model_open(&sixes.desc, static_cast<std::uint32_t>(KvType::kQ8), 1, nullptr, &other,
+  REQUIRE(cpu->model_open(&sixes.desc, static_cast<std::uint32_t>(KvType::kQ8), 0, 1, nullptr, &other,
                           &e) == static_cast<int>(Code::kUnsupported));
   REQUIRE(std::string(e.message).find("multiple of 4") != std::string::npos);
   const std::int32_t cancel = 1;

@@ -11,6 +11,7 @@
 
 #include "modules/kv.h"
 #include "runtime/backend.h"
+#include "runtime/precision.h"
 #include "tests/support/dense_oracle.h"
 
 namespace pc::test {
@@ -53,11 +54,12 @@ struct EncodedRun {
 class PlanRunner {
  public:
   PlanRunner(const pc_backend_v1* backend, const pc_model_desc& desc, KvType type,
-             std::uint32_t threads)
+             std::uint32_t threads, Precision precision = Precision::kFast)
       : backend_(backend),
         geometry_{desc.n_layers, desc.n_kv_heads, desc.head_dim, type},
         vocab_(desc.vocab_size) {
-    check(backend->model_open(&desc, static_cast<std::uint32_t>(type), threads, nullptr, &model_,
+    check(backend->model_open(&desc, static_cast<std::uint32_t>(type),
+                              static_cast<std::uint32_t>(precision), threads, nullptr, &model_,
                               &error_));
   }
   ~PlanRunner() { backend_->model_close(model_); }

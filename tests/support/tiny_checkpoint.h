@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <string>
 
@@ -24,10 +25,13 @@ class TinyCheckpoint {
     return s;
   }
 
-  explicit TinyCheckpoint(std::uint64_t seed, std::uint32_t context = 1024,
-                          std::uint32_t head_dim = 8)
+  // change: of its weights, before they are written.
+  explicit TinyCheckpoint(
+      std::uint64_t seed, std::uint32_t context = 1024, std::uint32_t head_dim = 8,
+      const std::function<void(const pc_model_desc&)>& change = [](const pc_model_desc&) {})
       : model_(seed, shape(head_dim)) {
     const pc_model_desc& d = model_.desc;
+    change(d);
     folder_.write(
         "config.json",
         "{\"architectures\": [\"LlamaForCausalLM\"], \"model_type\": \"llama\", \"hidden_size\": " +

@@ -1,0 +1,17 @@
+// How closely products are computed: `--precision`.
+#pragma once
+
+#include <cstdint>
+
+namespace pc {
+
+enum class Precision : std::uint32_t {
+  // Activations are rounded for the kernels: to 8 bits against packed weights, to bf16
+  // where the CPU multiplies that. What a run normally uses.
+  kFast = 0,
+  // f32 activations throughout, on weights widened exactly (with states of any type:
+  // those are a choice of their own, f32 where nothing is said). Nothing is packed.
+  kExact = 1,
+};
+
+}  // namespace pc
