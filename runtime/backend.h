@@ -156,11 +156,11 @@ typedef struct pc_run {
   uint32_t extend;
 } pc_run;
 
-/* What takes long while packed weights are opened. */
-typedef enum pc_pack_step {
-  PC_PACK_WRITE = 0, /* making the file */
-  PC_PACK_SUM = 1    /* verifying its checksums */
-} pc_pack_step;
+/* Of the residual stream: the numbers of all tokens of a call behind one layer. */
+typedef struct pc_layer_range {
+  float largest;         /* max |x| of those that are finite */
+  uint64_t n_not_finite; /* NaN and infinities */
+} pc_layer_range;
 
 /* Where a backend may keep the weights as its kernels want them, in a file of its own. */
 typedef struct pc_pack_place {
@@ -229,6 +229,12 @@ typedef struct pc_backend_v1 {
 
   /* Forgets all tail segments from `n_segments` on. */
   int32_t (*rewind)(pc_backend_session* session, uint32_t n_segments, pc_backend_error* error);
+
+  /* NULL, or: forward() that also tells what each layer made, and goes on where numbers are
+   * not finite. ranges: [n_layers + 1], behind the embedding and behind each layer; joined
+   * to what is in them. */
+  int32_t (*measure)(pc_backend_session* session, const pc_run* runs, uint32_t n_runs,
+                     pc_layer_range* ranges, float* logits, pc_backend_error* error);
 } pc_backend_v1;
 
 typedef const pc_backend_v1* (*pc_backend_entry_v1_fn)(void);

@@ -66,6 +66,19 @@ Status BackendSession::forward(std::span<const pc_run> runs, const volatile std:
   return ok();
 }
 
+Status BackendSession::measure(std::span<const pc_run> runs, std::span<pc_layer_range> ranges,
+                               float* logits) {
+  if (!table()->measure)
+    return error(Code::kUnsupported,
+                 std::string("backend ") + table()->name + " does not measure its layers");
+  pc_backend_error e{};
+  const std::int32_t status =
+      table()->measure(session_.get(), runs.data(), static_cast<std::uint32_t>(runs.size()),
+                       ranges.data(), logits, &e);
+  if (status != 0) return backend_error(table()->name, status, e);
+  return ok();
+}
+
 Status BackendSession::read_segment(std::uint32_t index, const KvPlanes& planes) {
   const pc_kv_segment dst{planes.data,
                           planes.layer_stride_bytes,

@@ -28,6 +28,10 @@ class BackendSession {
   // nothing itself. See pc_backend_v1::forward.
   Status forward(std::span<const pc_run> runs, const volatile std::int32_t* cancel, float* logits);
 
+  // forward() that joins what each layer made to ranges, [n_layers + 1]. kUnsupported where
+  // the backend does not measure.
+  Status measure(std::span<const pc_run> runs, std::span<pc_layer_range> ranges, float* logits);
+
   // Copies tail segment `index`, in the order of creation, into a module's planes.
   Status read_segment(std::uint32_t index, const KvPlanes& planes);
 

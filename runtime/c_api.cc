@@ -12,6 +12,7 @@
 #include "runtime/c_api_support.h"
 #include "runtime/engine.h"
 #include "runtime/loaded_schema.h"
+#include "runtime/model_probe.h"
 #include "runtime/model_report.h"
 #include "runtime/model_verify.h"
 #include "runtime/reports.h"
@@ -211,6 +212,17 @@ pc_status pc_model_verify(const pc_engine_options* options, char** json, pc_erro
     PC_TRY(const pc::EngineOptions o, engine_options(options));
     PC_TRY(const std::string text, pc::verify_model(o));
     return give(text, json);
+  });
+}
+
+pc_status pc_model_probe(const pc_engine_options* options, const char* text, std::size_t bytes,
+                         char** json, pc_error* error) {
+  return guarded(error, [&]() -> Status {
+    PC_REQUIRE(json);
+    PC_TRY(const pc::EngineOptions o, engine_options(options));
+    PC_TRY(const std::string report,
+           pc::probe_model(o, text ? view_of(text, bytes) : pc::kProbeText));
+    return give(report, json);
   });
 }
 

@@ -255,12 +255,14 @@ std::int32_t rewind(pc_backend_session* session, std::uint32_t n_segments, pc_ba
   });
 }
 
-constexpr pc_backend_v1 kCpu = {PC_BACKEND_ABI, sizeof(pc_backend_v1),
-                                "cpu",          kCpuNumericsVersion,
-                                model_open,     model_close,
-                                session_open,   session_close,
-                                attach,         forward,
-                                read_segment,   rewind};
+std::int32_t measure(pc_backend_session* session, const pc_run* runs, std::uint32_t n_runs,
+                     pc_layer_range* ranges, float* logits, pc_backend_error* e) {
+  return guarded(e, [&] { return session->transformer.measure({runs, n_runs}, ranges, logits); });
+}
+
+constexpr pc_backend_v1 kCpu = {PC_BACKEND_ABI, sizeof(pc_backend_v1), "cpu",         model_open,
+                                model_close,    session_open,          session_close, attach,
+                                forward,        read_segment,          rewind,        measure};
 
 }  // namespace
 

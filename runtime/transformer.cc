@@ -141,6 +141,13 @@ Status Transformer::forward(std::span<const pc_run> runs, const volatile std::in
   return logits ? read_logits(logits) : ok();
 }
 
+Status Transformer::measure(std::span<const pc_run> runs, pc_layer_range* ranges, float* logits) {
+  ranges_ = ranges;
+  Status status = forward(runs, nullptr, logits);
+  ranges_ = nullptr;
+  return status;
+}
+
 // Takes tokens [first, first + n_tokens) of a run into the chunk and gives them rows.
 Status Transformer::place(const pc_run& run, std::uint32_t first, std::uint32_t n_tokens) {
   const auto offset = static_cast<std::int32_t>(first);
@@ -190,16 +197,28 @@ Status Transformer::compute_chunk(const volatile std::int32_t* cancel) {
 // look at its end sees those of every layer, and costs a row no more than a norm does.
 Status Transformer::sweep(const volatile std::int32_t* cancel, Checked checked) {
   embed();
+  if (ranges_) measure_stream(ranges_[0]);
   if (checked == Checked::kEachLayer) PC_CHECK_OK(check_stream("the embedding"));
   for (std::uint32_t layer = 0; layer < desc_.n_layers; ++layer) {
     if (cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED))
       return error(Code::kCancelled, "cancelled");
     PC_CHECK_OK(block(layer));
+    if (ranges_) measure_stream(ranges_[layer + 1]);
     if (checked == Checked::kEachLayer)
       PC_CHECK_OK(check_stream("layer " + std::to_string(layer + 1) + " of " +
                                std::to_string(desc_.n_layers)));
   }
-  return check_stream("a layer");
+  return ranges_ ? ok() : check_stream("a layer");
+}
+
+void Transformer::measure_stream(pc_layer_range& range) const {
+  for (const float x : std::span(x_.data(), std::size_t{n_tokens()} * desc_.d_model)) {
+    if (std::isfinite(x)) {
+      range.largest = std::max(range.largest, std::fabs(x));
+    } else {
+      ++range.n_not_finite;
+    }
+  }
 }
 
 // kNotFinite, naming `where` and the first token that is concerned.
@@ -394,7 +413,7 @@ void Transformer::prepare_heads(const pc_tensor& norm, const pc_rope* rope, std:
 Status Transformer::read_logits(float* logits) {
   norm_row(desc_.final_norm, desc_.final_norm_bias, h_.data(), h_.data());
   PC_CHECK_OK(gemm_.linear({h_.data(), 1}, desc_.lm_head, false, logits));
-  if (!kernels_.all_finite(logits, simd::Type::kF32, desc_.vocab_size))
+  if (!ranges_ && !kernels_.all_finite(logits, simd::Type::kF32, desc_.vocab_size))
     return error(Code::kNotFinite,
                  "the model computed logits that are not finite, from a last "
                  "layer that is");

@@ -47,6 +47,9 @@ class Transformer {
   // Computes the runs' tokens; see pc_backend_v1::forward.
   Status forward(std::span<const pc_run> runs, const volatile std::int32_t* cancel, float* logits);
 
+  // The same, joining what each layer made to ranges, [n_layers + 1]; see pc_backend_v1::measure.
+  Status measure(std::span<const pc_run> runs, pc_layer_range* ranges, float* logits);
+
   KvTail& tail() { return tail_; }
 
  private:
@@ -61,6 +64,7 @@ class Transformer {
   enum class Checked { kAtTheEnd, kEachLayer };
   Status sweep(const volatile std::int32_t* cancel, Checked checked);
   Status check_stream(const std::string& where) const;
+  void measure_stream(pc_layer_range& range) const;
   Status block(std::uint32_t layer);
   class Normed;
   Status attention(std::uint32_t layer, const Gemm::Input& h);
@@ -86,7 +90,8 @@ class Transformer {
   std::vector<KvSegment> segments_;  // attached, then the tail's
   std::uint32_t n_attached_ = 0, max_attached_;
 
-  std::uint32_t chunk_;  // the most tokens of one
+  std::uint32_t chunk_;               // the most tokens of one
+  pc_layer_range* ranges_ = nullptr;  // while measuring
 
   // The chunk: n_tokens() tokens in order of position.
   std::vector<Token> tokens_;

@@ -2,7 +2,7 @@
 
 #include "tools/json.h"
 #include "tools/open.h"
-#include "tools/opening.h"
+#include "tools/probe.h"
 #include "tools/report_cells.h"
 #include "tools/table.h"
 #include "tools/verbs.h"
@@ -124,8 +124,15 @@ ExitCode model_verify(const Options& options) {
     text += "weights digest    " + cell(json["weights_digest"]) + "\n";
   if (!json["tokenizer_digest"].is_null())
     text += "tokenizer digest  " + cell(json["tokenizer_digest"]) + "\n";
-  print(options.json ? report + "\n" : text);
-  return json["ok"].truth() ? kSuccess : kModelOrStore;
+  if (!options.probe || !json["ok"].truth()) {
+    print(options.json ? report + "\n" : text);
+    return json["ok"].truth() ? kSuccess : kModelOrStore;
+  }
+  Json whole = json;
+  const Json probed = probe(options);
+  whole.set("probe", probed);
+  print(options.json ? whole.dump() + "\n" : text + "\n" + probe_text(probed));
+  return probed["ok"].truth() ? kSuccess : kModelOrStore;
 }
 
 }  // namespace pc::cli

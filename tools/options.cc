@@ -93,6 +93,11 @@ CLI::Option* add_model_path(CLI::App* verb, Options* o, const std::string& names
       ->required();
 }
 
+void add_threads(CLI::App* verb, Options* o) {
+  add(verb, "-t,--threads", o->threads, "N", "threads; default: all this process may use")
+      ->check(at_least_one());
+}
+
 void add_context(CLI::App* verb, Options* o) {
   add(verb, "-c,--context", o->context, "N", "context window in tokens; default: the model's own")
       ->check(at_least_one());
@@ -111,8 +116,7 @@ void add_precision(CLI::App* verb, Options* o) {
 
 void add_model(CLI::App* verb, Options* o) {
   add_model_path(verb, o, "-m,--model");
-  add(verb, "-t,--threads", o->threads, "N", "threads; default: all this process may use")
-      ->check(at_least_one());
+  add_threads(verb, o);
   add_context(verb, o);
   add_kv_type(verb, o);
   add_precision(verb, o);
@@ -279,6 +283,14 @@ void add_inspectors(CLI::App* app, Options* o) {
                   "  promptcache model verify models/city-guide\n\n"
                   "Names every problem that it finds, and ends with 4 when there is one.");
   add_model_path(verb, o, kModelNames)->expected(1);
+  add_switch(verb, "--probe", o->probe,
+             "compute, too: perplexity, range of each layer, instruction sets");
+  add(verb, "--probe-text", o->probe_text, "FILE",
+      "the text that --probe reads; default: a page of a book");
+  add_threads(verb, o);
+  add_context(verb, o);
+  add_kv_type(verb, o);
+  add_cache_dir(verb, o);
   add_output(verb, o);
   verb = add_verb(app, "tokenize", o, &tokenize, "print the tokens of a text",
                   "  promptcache tokenize -m models/city-guide \"Where is the harbour?\"");

@@ -40,6 +40,8 @@ struct Options {
   // What one verb alone takes.
   bool compare = false;           // run
   bool all = false;               // cache rm
+  bool probe = false;             // model verify
+  std::string probe_text;         // model verify: a file; empty: the library's own text
   std::vector<std::string> keys;  // cache show, verify, rm
   std::vector<std::string> text;  // tokenize
 

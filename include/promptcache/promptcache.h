@@ -141,6 +141,14 @@ PC_API pc_status pc_model_inspect(const pc_engine_options* options, char** json,
  * reported, not an error of the call. */
 PC_API pc_status pc_model_verify(const pc_engine_options* options, char** json, pc_error* error);
 
+/* Reads at most 512 tokens of a text with the model: does it compute what it should?
+ * text NULL: a page of English prose. JSON: ok, tokens, perplexity, prefill_distance (of
+ * the last logits between one by one and at once: relative, L2), layers (the largest
+ * number behind the embedding and behind each layer, and how many are not finite),
+ * problems, a list of sentences. What is found is reported, not an error of the call. */
+PC_API pc_status pc_model_probe(const pc_engine_options* options, const char* text, size_t bytes,
+                                char** json, pc_error* error);
+
 /* As the model's tokenizer encodes a whole text; no BOS is added. Writes up to
  * `capacity` ids and always the full count. */
 PC_API pc_status pc_tokenize(const pc_engine* engine, const char* text, size_t bytes, int32_t* tokens,

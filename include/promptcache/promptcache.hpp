@@ -125,6 +125,11 @@ inline std::string model_verify(const pc_engine_options& options) {
   return detail::text<pc_model_verify>(&options);
 }
 
+// An empty text: the library's own.
+inline std::string model_probe(const pc_engine_options& options, std::string_view text = {}) {
+  return detail::text<pc_model_probe>(&options, text.empty() ? nullptr : text.data(), text.size());
+}
+
 class Engine : public detail::Owner<pc_engine, pc_engine_close> {
  public:
   explicit Engine(const pc_engine_options& options)

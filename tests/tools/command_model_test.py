@@ -103,6 +103,28 @@ class Verify(ModelTest):
         self.assertIn(self.json("model", "info", MODEL)["weights_digest"], (digest, None))
 
 
+class Probe(ModelTest):
+    def test_layers_perplexity_and_instruction_sets(self):
+        text = self.dir / "text"
+        text.write_text("The tram of Vienna costs six euros.")
+        report = self.json("model", "verify", MODEL, "--probe", "--probe-text", str(text))["probe"]
+        self.assertTrue(report["ok"])
+        for way in ("as_run", "exact"):
+            self.assertEqual([layer["name"] for layer in report[way]["layers"]], ["embedding", "1", "2"])
+            self.assertGreater(report[way]["perplexity"], 1)
+        supported = self.json("version")["isa"]["supported"]
+        self.assertEqual([s["name"] for s in report["instruction_sets"]], supported)
+        for s in report["instruction_sets"]:
+            self.assertLess(s["exact"], 1e-4)
+        table = self.command("model", "verify", MODEL, "--probe", "--probe-text", str(text))
+        for line in ("probe +tokens +perplexity.*", "embedding .* 0", "scalar .*"):
+            self.assertRegex(table, "(?m)^" + line + "$")
+
+    def test_a_text_that_is_not_there_and_a_damaged_model(self):
+        self.command("model", "verify", MODEL, "--probe", "--probe-text", str(self.dir / "none"), expect=1)
+        self.assertNotIn("perplexity", self.command("model", "verify", self.damaged(), "--probe", expect=4))
+
+
 class Remembered(ModelTest):
     def test_the_store_does_not_mind_the_records(self):
         self.verb("encode", "-q")
