@@ -19,15 +19,27 @@ struct Mode {
   double RealPrompt::*peer;  // llama.cpp's distance with such states; null: the bound of f32
 };
 
-// f32 against f32: sums in another order, and exponentials of another library. On random
-// weights it is 1e-5; the largest activations of trained ones, a thousand times the
-// others', cost two digits more.
-constexpr double kExactBound = 1e-3;
+// f32 against f32: sums in another order, and exponentials of another library. 2^-24 a
+// rounding; a thousand times that is what the largest activations of trained models exceed
+// the others by (model verify --probe shows them).
+constexpr double kExactBound = 1e-4;
+
+// One scale for a head of d numbers where llama.cpp's q8_0 has one for 32: the square of the
+// largest of d is at most the sum of the squares of the d / 32 largest, so the steps, and the
+// errors, are sqrt(d / 32) times as large at most. So it is: q8 states here are further from
+// the reference than llama.cpp's (docs/MODELS.md). Two or three prompts make most of a root
+// mean square over them, which therefore varies by a quarter from one drawing of rounding
+// errors, an instruction set say, to the next: twice that is allowed.
+double q8_allowance(std::uint32_t head_dim) {
+  return 1.5 * std::max(1.0, std::sqrt(head_dim / 32.0));
+}
+
+constexpr Mode kAsRun{"as run: bf16 states", KvType::kBf16, Precision::kFast, &RealPrompt::llama};
 
 constexpr Mode kModes[] = {
     {"exact, f32 states", KvType::kF32, Precision::kExact, nullptr},
     {"8-bit activations, f32 states", KvType::kF32, Precision::kFast, &RealPrompt::llama_f32},
-    {"as run: bf16 states", KvType::kBf16, Precision::kFast, &RealPrompt::llama},
+    kAsRun,
     {"q8 states", KvType::kQ8, Precision::kFast, &RealPrompt::llama_q8},
 };
 
@@ -101,15 +113,17 @@ void check_mode(const RealReference& reference, const Mode& mode, const std::str
   Found found;
   found.peers = peers_of(reference, mode);
   const double peer = mode.peer ? root_mean_square(found.peers) : kExactBound;
+  const std::uint32_t head_dim = engine.engine()->model().desc.head_dim;
+  const double bound = mode.type == KvType::kQ8 ? peer * q8_allowance(head_dim) : peer;
   for (const RealPrompt& prompt : reference.prompts)
-    check_prompt(engine, prompt, mode, peer, found);
+    check_prompt(engine, prompt, mode, bound, found);
   std::printf("%-21s | %-29s | %.2e, at most %.2e", reference.name.c_str(), mode.name,
               root_mean_square(found.all), largest(found.all));
   std::printf(" | greedy %u of %u", found.greedy.equal, found.greedy.compared);
   if (mode.peer) {
     const double mine = root_mean_square(found.mine);
     std::printf(" | llama.cpp %.2e, at most %.2e, beside %.2e", peer, largest(found.peers), mine);
-    CHECK(mine <= peer);
+    CHECK(mine <= bound);
   }
   std::printf("\n");
   std::fflush(stdout);
@@ -157,8 +171,8 @@ TEST_CASE("every instruction set that this CPU has computes the same on pretrain
         std::printf("%-21s | %-11s | %-7s | exact %.2e | as run %.2e\n", name, kernels->name,
                     prompt_name, off, off_fast);
         CHECK(off <= kExactBound);
-        // One prompt's llama.cpp may be lucky: twice its distance on it.
-        CHECK(off_fast <= 2 * prompt.llama);
+        CHECK(off_fast <=
+              largest(peers_of(reference, kAsRun)));  // errors of prompts differ tenfold
       }
     }
   }
