@@ -218,6 +218,15 @@ static void model(const char* path) {
   pc_free(json);
   CHECK(pc_model_verify(&options, &json, &error) == PC_OK && strstr(json, "\"ok\":true") != NULL);
   pc_free(json);
+  options.cache_mode = PC_CACHE_OFF;
+  options.precision = PC_PRECISION_EXACT;
+  CHECK(pc_model_probe(&options, "one two three", PC_NUL_TERMINATED, &json, &error) == PC_OK &&
+        strstr(json, "\"ok\":true") != NULL && strstr(json, "\"perplexity\"") != NULL);
+  pc_free(json);
+  CHECK(pc_model_probe(&options, "", 0, &json, &error) == PC_INVALID_ARGUMENT);
+  options.precision = 2;
+  CHECK(pc_model_probe(&options, NULL, 0, &json, &error) == PC_INVALID_ARGUMENT);
+  pc_engine_options_init(&options);
   options.model_path = "/nonexistent";
   CHECK(pc_model_inspect(&options, &json, &error) == PC_NOT_FOUND);
   CHECK(pc_model_verify(&options, &json, &error) == PC_NOT_FOUND);
