@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 
 #include "runtime/engine.h"
@@ -9,6 +10,7 @@
 #include "runtime/session.h"
 #include "tests/support/count_allocations.h"
 #include "tests/support/expect.h"
+#include "tests/support/fixture.h"
 #include "tests/support/temp_folder.h"
 
 namespace pc::test {
@@ -35,6 +37,28 @@ TEST_CASE("no token allocates where weights are packed") {
   while (steps < 40 && session->next().value().has_value()) ++steps;
   CHECK(allocations() - before == 0);
   CHECK(steps >= 20);
+}
+
+TEST_CASE("exact precision packs nothing, and its modules have keys of their own") {
+  const TempFolder cache;
+  EngineOptions options;
+  options.model_path = golden("gguf/llama_q8_0.gguf");
+  options.cache_dir = cache.path();
+  options.kv_type = KvType::kF32;
+  const auto key = [&] {
+    const auto schema =
+        must(LoadedSchema::parse(must(Engine::open(options)),
+                                 R"(<schema name="s"><module name="m">ab</module></schema>)", ""));
+    return key_of(schema->identity(0));
+  };
+  options.precision = Precision::kExact;
+  const ModuleKey exact = key();
+  CHECK(must(Engine::open(options))->remark() == "");
+  CHECK_FALSE(std::filesystem::exists(cache.path() + "/packed"));
+  CHECK(key() == exact);
+  options.precision = Precision::kFast;
+  CHECK(key() != exact);
+  CHECK(std::filesystem::exists(cache.path() + "/packed"));
 }
 
 }  // namespace

@@ -178,19 +178,5 @@ TEST_CASE("through a schema: one module answers as the full prefill, stored and 
   }
 }
 
-TEST_CASE("modules of exact and of fast precision have different keys") {
-  const RealReference reference = real_reference(kRealModels[0]);
-  if (!reference.there()) return;
-  const TempFolder cache;
-  const auto key = [&](Precision precision) {
-    const RealEngine engine(reference, KvType::kF32, precision, cache.path());
-    const auto schema = must(LoadedSchema::parse(
-        engine.engine(), R"(<schema name="s"><module name="m">ab</module></schema>)", ""));
-    return key_of(schema->identity(0));
-  };
-  CHECK(key(Precision::kExact) == key(Precision::kExact));
-  CHECK(key(Precision::kExact) != key(Precision::kFast));
-}
-
 }  // namespace
 }  // namespace pc::test
