@@ -108,6 +108,81 @@ class Builder final : public nlohmann::json_sax<Node> {
   Error error_;
 };
 
+// Hands the parser's events on, and stops it at a limit or at the first error.
+class EventReader final : public nlohmann::json_sax<Node> {
+ public:
+  EventReader(const std::string& name, const JsonLimits& limits, JsonEvents* events)
+      : name_(name), limits_(limits), events_(events) {}
+
+  bool null() override { return value(events_->null()); }
+  bool boolean(bool b) override { return value(events_->boolean(b)); }
+  bool number_integer(number_integer_t i) override { return value(events_->integer(i)); }
+  bool number_unsigned(number_unsigned_t i) override {
+    if (i > INT64_MAX) return fail(Code::kUnsupported, "an integer beyond 64 bits");
+    return value(events_->integer(static_cast<std::int64_t>(i)));
+  }
+  // An integer that fits no 64 bits comes as a float, too.
+  bool number_float(number_float_t d, const string_t& spelled) override {
+    if (spelled.find_first_of(".eE") == spelled.npos)
+      return fail(Code::kUnsupported, "an integer beyond 64 bits");
+    return value(events_->number(d));
+  }
+  bool string(string_t& text) override { return value(events_->string(text)); }
+  bool binary(binary_t&) override { return false; }  // JSON has none
+  bool key(string_t& name) override { return take(events_->key(name)); }
+  bool start_object(std::size_t) override { return open() && value(events_->begin_object()); }
+  bool start_array(std::size_t) override { return open() && value(events_->begin_array()); }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+  bool parse_error(std::size_t at, const std::string&,
+                   const nlohmann::detail::exception&) override {
+    return fail(Code::kCorrupt, "not valid JSON at byte " + std::to_string(at));
+  }
+
+  Error error() && { return std::move(error_); }
+
+ private:
+  bool fail(Code code, const std::string& what) {
+    error_ = pc::error(code, name_ + ": " + what);
+    return false;
+  }
+  bool take(Status done) {
+    if (!done.ok()) error_ = std::move(done).error();
+    return done.ok();
+  }
+  bool value(Status done) {
+    if (++n_values_ > limits_.values)
+      return fail(Code::kUnsupported,
+                  "more than " + std::to_string(limits_.values) + " values, the limit");
+    return take(std::move(done));
+  }
+  bool open() {
+    if (++depth_ <= limits_.depth) return true;
+    return fail(Code::kUnsupported,
+                "nested deeper than " + std::to_string(limits_.depth) + " levels, the limit");
+  }
+  bool close() {
+    --depth_;
+    return take(events_->end());
+  }
+
+  const std::string& name_;
+  JsonLimits limits_;
+  JsonEvents* events_;
+  std::size_t n_values_ = 0, depth_ = 0;
+  Error error_;
+};
+
+Error too_many_bytes(const std::string& name, std::size_t n, std::size_t limit) {
+  return pc::error(Code::kUnsupported, name + ": " + std::to_string(n) +
+                                           " bytes of JSON, the limit is " + std::to_string(limit));
+}
+
+Error no_memory(std::size_t n) {
+  return pc::error(Code::kOutOfMemory,
+                   "not enough memory to read a JSON document of " + std::to_string(n) + " bytes");
+}
+
 // Writes the path of `wanted` behind `path`; false when it is not below `node`.
 // Recursion ends at JsonLimits::depth.
 bool find_path(const Node& node, const Node* wanted, std::string* path) {
@@ -255,25 +330,32 @@ std::string JsonView::dump() const {
   return as_node(node_).dump();
 }
 
+Status read_json(std::string_view text, const std::string& name, const JsonLimits& limits,
+                 JsonEvents* events) {
+  if (text.size() > limits.bytes) return too_many_bytes(name, text.size(), limits.bytes);
+  try {
+    EventReader reader(name, limits, events);
+    if (!Node::sax_parse(text.begin(), text.end(), &reader)) return std::move(reader).error();
+    return ok();
+  } catch (const std::exception&) {  // the parser's own errors are events: this is memory
+    return no_memory(text.size());
+  }
+}
+
 void JsonDocument::FreeTree::operator()(const JsonTree* tree) const {
   delete tree;
 }
 
 Result<JsonDocument> JsonDocument::parse(std::string_view text, std::string name,
                                          const JsonLimits& limits) {
-  if (text.size() > limits.bytes) {
-    return pc::error(Code::kUnsupported, name + ": " + std::to_string(text.size()) +
-                                             " bytes of JSON, the limit is " +
-                                             std::to_string(limits.bytes));
-  }
+  if (text.size() > limits.bytes) return too_many_bytes(name, text.size(), limits.bytes);
   try {
     std::unique_ptr<JsonTree> tree(new JsonTree{std::move(name), {}});
     Builder builder(tree.get(), limits);
     if (!Node::sax_parse(text.begin(), text.end(), &builder)) return std::move(builder).error();
     return JsonDocument(tree.release());
   } catch (const std::exception&) {  // the parser's own errors are events: this is memory
-    return pc::error(Code::kOutOfMemory, "not enough memory to read a JSON document of " +
-                                             std::to_string(text.size()) + " bytes");
+    return no_memory(text.size());
   }
 }
 

@@ -30,6 +30,28 @@ struct JsonLimits {
   std::size_t depth = 64;                     // arrays and objects open at once
 };
 
+// Told what a document holds, in its order; an error ends the reading. Keys come
+// in front of their values, and end() closes the innermost object or array.
+class JsonEvents {
+ public:
+  virtual ~JsonEvents() = default;
+  virtual Status null() = 0;
+  virtual Status boolean(bool b) = 0;
+  virtual Status integer(std::int64_t i) = 0;
+  virtual Status number(double d) = 0;
+  virtual Status string(std::string_view text) = 0;
+  virtual Status key(std::string_view name) = 0;
+  virtual Status begin_object() = 0;
+  virtual Status begin_array() = 0;
+  virtual Status end() = 0;
+};
+
+// For values whose keys have an order to keep; which key appears twice is for the
+// events to see. `name` stands in messages. Errors: as JsonDocument::parse, and
+// kUnsupported for an integer beyond 64 bits.
+Status read_json(std::string_view text, const std::string& name, const JsonLimits& limits,
+                 JsonEvents* events);
+
 struct JsonTree;  // the parsed values and the document's name
 
 class JsonView {
