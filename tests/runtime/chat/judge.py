@@ -89,6 +89,11 @@ REFUSES = "the chat template refuses the conversation: "
 
 def ours(program, cases):
     """What render_cases.cc, started by the command line `program`, makes of the cases."""
+    some = 1000  # a document of JSON has its limits
+    return [result for first in range(0, len(cases), some) for result in _ours(program, cases[first:first + some])]
+
+
+def _ours(program, cases):
     done = subprocess.run(program, input=json.dumps(cases), capture_output=True, text=True, check=False)
     if done.returncode != 0:
         sys.exit(f"{program} ended with {done.returncode}: {done.stderr[:2000]}")
