@@ -28,6 +28,26 @@ struct RoleStrings {
   std::string suffix;
 };
 
+// What stands around one turn's content in one conversation, as the model's own
+// template writes it there (runtime/chat/turn_texts.h).
+struct TurnText {
+  std::string open, close;
+  // The template strips white space at that end of a content.
+  bool trims_left = false, trims_right = false;
+
+  friend bool operator==(const TurnText&, const TurnText&) = default;
+};
+
+// A conversation without its contents. `open`, content and `close` of all turns, one
+// after the other, are the text; BOS, if any, is not part of it.
+struct TurnTexts {
+  std::vector<TurnText> turns;  // [n_turns]
+  std::string answer;           // opens the assistant's turn after the last one; "": nothing does
+  bool bos = false;             // the template spells BOS at the start
+
+  friend bool operator==(const TurnTexts&, const TurnTexts&) = default;
+};
+
 // A model family's chat format, reduced to what concatenation can express: the
 // strings around each role's text. Two families open the user's turn
 // differently after a system or an assistant turn (Llama 2 puts the system
