@@ -44,6 +44,7 @@ class Probe {
   Result<Strings> cut(std::size_t n_turns, std::string_view stem, const Margin& margin,
                       bool answers) const;
   std::size_t n() const { return turns_.size(); }
+  pml::Role role(std::size_t turn) const { return turns_[turn]; }
   const std::string& bos() const { return program_.tokens().bos; }
   Error refuse(std::size_t turn, std::string_view what) const;
 
@@ -136,8 +137,9 @@ Result<pml::TurnTexts> strings_of(const Probe& probe, std::string_view stem) {
   }
   const std::string &closing = whole.back(), &opening = asked.back();
   const bool fits = opening.starts_with(closing);
-  texts.turns.back().close = fits ? closing : "";
-  texts.answer = fits ? opening.substr(closing.size()) : opening;
+  const bool is_answered = probe.role(probe.n() - 1) == pml::Role::kAssistant;
+  texts.turns.back().close = fits || is_answered ? closing : "";
+  texts.answer = fits ? opening.substr(closing.size()) : is_answered ? "" : opening;
   std::string& first = texts.turns[0].open;
   texts.bos = !probe.bos().empty() && first.starts_with(probe.bos());
   if (texts.bos) first.erase(0, probe.bos().size());

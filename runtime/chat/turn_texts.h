@@ -26,8 +26,9 @@ namespace pc {
 // Where a turn closes and the next one opens: a turn's closing is what the
 // template writes behind it when the conversation ends there, if that is how the
 // text between the two begins; else all of that text is the first turn's closing.
-// The last turn closes as it does where an answer follows, or, where the template
-// ends a conversation in another way, what follows it is all in `answer`.
+// Where a template ends a conversation otherwise than it opens an answer (Phi-3: an
+// end token), an assistant's last turn closes as the conversation ends, and no answer
+// opens; of another last turn the closing is "", and `answer` is all that follows it.
 //
 // Errors: kUnsupported (which turn the template does what with), and those of
 // ChatProgram::render, in the template's own words where it has some.

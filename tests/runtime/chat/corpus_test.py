@@ -12,6 +12,7 @@ import os
 import sys
 
 import judge
+from judge_results import agree, ours
 
 WEATHER = {"type": "function", "function": {
     "name": "get_weather", "description": "The weather of a place, \"now\" & later.",
@@ -128,11 +129,11 @@ def main():
         templates = {entry["template"]: entry for entry in json.load(file)}.values()
     named = [(template["name"], name, case) for template in templates for name, case in cases_of(template)]
     wrong, counts = [], {"text": 0, "raised": 0, "error": 0}
-    results = judge.ours(sys.argv[1:], [case for *_, case in named])
+    results = ours(sys.argv[1:], [case for *_, case in named])
     for (template, name, case), mine in zip(named, results, strict=True):
         theirs = judge.render(case)
         counts[next(iter(theirs))] += 1
-        if not judge.agree(theirs, mine):
+        if not agree(theirs, mine):
             wrong.append(f"{template}, {name}, prompt {case.get('add_generation_prompt')}:\n  jinja2 {theirs}\n  ours   {mine}")
     print(f"{len(templates)} templates, {len(named)} renderings: {counts['text']} texts,"
           f" {counts['raised']} refusals of templates, {counts['error']} errors; {len(wrong)} differ")

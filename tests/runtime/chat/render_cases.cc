@@ -58,8 +58,10 @@ int main() {
     if (text.ok())
       json.key("text").value(*text);
     else
-      json.key("error").value(text.error().message).key("code").value(
-          pc::code_name(text.error().code));
+      json.key("error")
+          .value(text.error().message)
+          .key("code")
+          .value(pc::code_name(text.error().code));
     json.end_object();
     std::cout << line << "\n";
   }
