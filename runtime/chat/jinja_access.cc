@@ -66,6 +66,11 @@ Result<std::optional<Value>> find_attribute(Runtime& runtime, const Value& objec
   if (object.is(Kind::kTuple) && static_cast<const Items&>(*object.object).name &&
       (name == "grouper" || name == "list"))
     return Found(object.items()[name == "list"]);
+  if (object.is_number() && (name == "real" || name == "imag"))
+    return Found(name == "real" ? (object.is(Kind::kFloat) ? object : integer(object.integer))
+                                : (object.is(Kind::kFloat) ? real(0.0) : integer(0)));
+  if (object.is_integral() && (name == "numerator" || name == "denominator"))
+    return Found(integer(name == "numerator" ? object.integer : 1));
   if (const Function method = find_method(object, name)) {
     PC_TRY(Value bound, make_function(&runtime.budget, name, method, object));
     return Found(std::move(bound));
@@ -117,9 +122,9 @@ Result<std::int64_t> bound(const Value& value, std::int64_t n, std::int64_t low,
   return std::clamp(at, low, high);
 }
 
-// The elements of a slice: first, step, how many.
+// The elements of a slice: from first, by step, n of them, in front of stop.
 struct Stride {
-  std::int64_t first = 0, step = 1, n = 0;
+  std::int64_t first = 0, stop = 0, step = 1, n = 0;
 };
 
 Result<Stride> stride_of(std::int64_t n, const Value& start, const Value& stop, const Value& step) {
@@ -129,8 +134,8 @@ Result<Stride> stride_of(std::int64_t n, const Value& start, const Value& stop, 
   const bool up = stride.step > 0;
   const std::int64_t low = up ? 0 : -1, high = up ? n : n - 1;
   PC_TRY(stride.first, bound(start, n, low, high, up ? 0 : n - 1));
-  PC_TRY(const std::int64_t last, bound(stop, n, low, high, up ? n : -1));
-  const std::int64_t distance = up ? last - stride.first : stride.first - last;
+  PC_TRY(stride.stop, bound(stop, n, low, high, up ? n : -1));
+  const std::int64_t distance = up ? stride.stop - stride.first : stride.first - stride.stop;
   const std::int64_t size = up ? stride.step : -stride.step;
   stride.n = distance > 0 ? (distance - 1) / size + 1 : 0;
   return stride;
@@ -196,7 +201,7 @@ Result<Value> get_slice(Runtime& runtime, const Value& object, const Value& star
   if (object.is(Kind::kRange)) {
     const Range& range = object.range();
     const std::int64_t first = range.start + stride.first * range.step;
-    return make_range(&runtime.budget, first, first + stride.n * stride.step * range.step,
+    return make_range(&runtime.budget, first, range.start + stride.stop * range.step,
                       stride.step * range.step);
   }
   PC_CHECK_OK(runtime.budget.spend(1 + static_cast<std::uint64_t>(stride.n)));

@@ -13,7 +13,7 @@ struct Native final : Callable {
   Result<Value> call(Runtime& runtime, const Arguments& arguments) override {
     return function(runtime, self, arguments);
   }
-  Result<std::string> repr() const override { return "<function " + name + ">"; }
+  Result<std::string> repr() override { return "<function " + name + ">"; }
 };
 
 Error bad_call(std::string_view function, std::string what) {
@@ -67,6 +67,13 @@ Result<Bound> Bound::bind(std::string_view function, const Arguments& arguments,
     if (!bound.values_[i])
       return bad_call(function, "is missing its argument '" + std::string(bound.names_[i]) + "'");
   return bound;
+}
+
+Result<Bound> Bound::positional(std::string_view function, const Arguments& arguments,
+                                std::initializer_list<const char*> parameters,
+                                std::size_t n_required) {
+  if (!arguments.named.empty()) return bad_call(function, "takes no keyword arguments");
+  return bind(function, arguments, parameters, n_required);
 }
 
 Error Bound::wrong_type(std::size_t i, std::string_view wanted) const {

@@ -46,7 +46,7 @@ struct Arguments {
 
 struct Callable : Object {
   virtual Result<Value> call(Runtime& runtime, const Arguments& arguments) = 0;
-  virtual Result<std::string> repr() const = 0;
+  virtual Result<std::string> repr() = 0;
   // `.name` of it; nothing where there is no such attribute.
   virtual Result<std::optional<Value>> attribute(Runtime& runtime, std::string_view name);
 };
@@ -64,6 +64,11 @@ class Bound {
   static Result<Bound> bind(std::string_view function, const Arguments& arguments,
                             std::initializer_list<const char*> parameters,
                             std::size_t n_required = 0);
+
+  // The same for Python's own methods, which take no names.
+  static Result<Bound> positional(std::string_view function, const Arguments& arguments,
+                                  std::initializer_list<const char*> parameters,
+                                  std::size_t n_required = 0);
 
   // The i-th parameter's argument; nullptr when it was not given.
   const Value* get(std::size_t i) const { return values_[i] ? &*values_[i] : nullptr; }

@@ -69,7 +69,7 @@ std::string Macro::name() const {
   return stmt->kind == StmtKind::kMacro ? string_repr(stmt->target->name) : "None";
 }
 
-Result<std::string> Macro::repr() const {
+Result<std::string> Macro::repr() {
   return "<Macro " + (stmt->kind == StmtKind::kMacro ? name() : "anonymous") + ">";
 }
 
@@ -214,16 +214,17 @@ Status Interpreter::run_loop(const Stmt& stmt, Value iterable, Frame* frame, std
          runtime_.own(Kind::kLoop, std::make_unique<Loop>(this, &stmt, test_frame.get(), outer,
                                                           std::move(cursor), depth0)));
   Loop& loop = static_cast<Loop&>(*handle.object);
+  // Jinja takes a loop whose body never came to its end for an empty one.
   bool is_empty = true;
   while (true) {
     PC_TRY(auto element, loop.advance());
     if (!element) break;
-    is_empty = false;
     enter(stmt.scope, frame);
     frame->slots[stmt.loop_slot] = handle;
     PC_CHECK_OK(assign(*stmt.target, std::move(*element), frame));
     PC_TRY(const Flow flow, run(stmt.body, frame));
     if (flow == Flow::kBreak) break;
+    if (flow == Flow::kNormal) is_empty = false;
   }
   loop.close();
   leave(stmt.scope, frame);

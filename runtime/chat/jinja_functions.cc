@@ -66,7 +66,7 @@ struct Cycler final : Callable {
   Result<Value> call(Runtime&, const Arguments&) override {
     return error(Code::kInvalidArgument, "'Cycler' object is not callable");
   }
-  Result<std::string> repr() const override { return std::string("<Cycler>"); }
+  Result<std::string> repr() override { return std::string("<Cycler>"); }
   Result<std::optional<Value>> attribute(Runtime& runtime, std::string_view name) override {
     if (name == "current") return std::optional(items[at]);
     if (name == "pos") return std::optional(integer(static_cast<std::int64_t>(at)));
@@ -113,7 +113,7 @@ struct Joiner final : Callable {
     is_used = true;
     return word("");
   }
-  Result<std::string> repr() const override { return std::string("<Joiner>"); }
+  Result<std::string> repr() override { return std::string("<Joiner>"); }
 };
 
 Result<Value> joiner(Runtime& runtime, const Value&, const Arguments& arguments) {
@@ -138,7 +138,12 @@ Result<Value> strftime_now(Runtime& runtime, const Value&, const Arguments& argu
   return make_string(&runtime.budget, runtime.clock.format(form));
 }
 
-constexpr std::array<Method, 7> kFunctions = {{{"range", range},
+Result<Value> lipsum(Runtime&, const Value&, const Arguments&) {
+  return error(Code::kUnsupported, "lipsum(), whose text is random");
+}
+
+constexpr std::array<Method, 8> kFunctions = {{{"range", range},
+                                               {"lipsum", lipsum},
                                                {"dict", dict},
                                                {"namespace", name_space},
                                                {"cycler", cycler},

@@ -85,7 +85,7 @@ Result<Interpreter::Flow> Interpreter::run(const Stmt& stmt, Frame* frame) {
       break;
     }
     case StmtKind::kSetBlock:
-      plain(set_block(stmt, frame));
+      flow = set_block(stmt, frame);
       break;
     case StmtKind::kMacro:
       plain(define_macro(stmt, frame));
@@ -97,7 +97,7 @@ Result<Interpreter::Flow> Interpreter::run(const Stmt& stmt, Frame* frame) {
       plain(generation(stmt, frame));
       break;
     case StmtKind::kFilterBlock:
-      plain(filter_block(stmt, frame));
+      flow = filter_block(stmt, frame);
       break;
     case StmtKind::kWith:
       flow = with_block(stmt, frame);
@@ -131,31 +131,36 @@ Status Interpreter::print(const Stmt& stmt, Frame* frame) {
   return emit(text);
 }
 
-Status Interpreter::set_block(const Stmt& stmt, Frame* frame) {
+// A break or continue inside leaves the block, and its text is lost: as in Jinja.
+Result<Interpreter::Flow> Interpreter::set_block(const Stmt& stmt, Frame* frame) {
   enter(stmt.scope, frame);
   Flow flow = Flow::kNormal;
   PC_TRY(Value text, captured([&]() -> Status {
            PC_TRY(flow, run(stmt.body, frame));
            return ok();
          }));
+  if (flow != Flow::kNormal) return flow;
   if (stmt.value) {
     PC_TRY(text, filter_text(*stmt.value, frame, text));
   }
   PC_CHECK_OK(assign(*stmt.target, std::move(text), frame));
   leave(stmt.scope, frame);
-  return ok();
+  return flow;
 }
 
-Status Interpreter::filter_block(const Stmt& stmt, Frame* frame) {
+Result<Interpreter::Flow> Interpreter::filter_block(const Stmt& stmt, Frame* frame) {
   enter(stmt.scope, frame);
+  Flow flow = Flow::kNormal;
   PC_TRY(Value text, captured([&]() -> Status {
-           PC_TRY([[maybe_unused]] const Flow flow, run(stmt.body, frame));
+           PC_TRY(flow, run(stmt.body, frame));
            return ok();
          }));
+  if (flow != Flow::kNormal) return flow;
   PC_TRY(text, filter_text(*stmt.value, frame, text));
   leave(stmt.scope, frame);
   PC_TRY(const std::string printed, to_str(&runtime_.budget, text));
-  return emit(printed);
+  PC_CHECK_OK(emit(printed));
+  return flow;
 }
 
 Result<Interpreter::Flow> Interpreter::with_block(const Stmt& stmt, Frame* frame) {

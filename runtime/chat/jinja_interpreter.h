@@ -49,8 +49,8 @@ class Interpreter {
   Result<Flow> run(const Stmt& stmt, Frame* frame);
   Result<Flow> run_if(const Stmt& stmt, Frame* frame);
   Status print(const Stmt& stmt, Frame* frame);
-  Status set_block(const Stmt& stmt, Frame* frame);
-  Status filter_block(const Stmt& stmt, Frame* frame);
+  Result<Flow> set_block(const Stmt& stmt, Frame* frame);
+  Result<Flow> filter_block(const Stmt& stmt, Frame* frame);
   Result<Flow> with_block(const Stmt& stmt, Frame* frame);
   Status call_block(const Stmt& stmt, Frame* frame);
   Status generation(const Stmt& stmt, Frame* frame);

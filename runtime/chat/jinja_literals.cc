@@ -1,6 +1,8 @@
 #include "runtime/chat/jinja_literals.h"
 
+#include <algorithm>
 #include <charconv>
+#include <limits>
 
 #include "runtime/chat/jinja_lexer.h"  // template_error
 #include "runtime/utf8.h"
@@ -86,6 +88,17 @@ constexpr std::string_view kMeanings = "\\'\"\a\b\f\n\r\t\v";
 
 }  // namespace
 
+double beyond_range(std::string_view digits) {
+  const std::size_t exponent = std::min(digits.find_first_of("eE"), digits.size());
+  const std::string_view sign = digits.substr(exponent).substr(0, 2);
+  const bool has_exponent = exponent < digits.size();
+  // Without an exponent: digits in front of the point make it large, none make it tiny.
+  const bool is_tiny =
+      has_exponent ? sign.ends_with('-') : digits.find_first_of("123456789") > digits.find('.');
+  const double size = is_tiny ? 0.0 : std::numeric_limits<double>::infinity();
+  return digits.starts_with('-') ? -size : size;
+}
+
 Result<NumberLiteral> number_literal(std::string_view text, bool after_dot, std::uint32_t line) {
   NumberLiteral number;
   const char prefix = text.size() > 1 ? static_cast<char>(text[1] | 0x20) : '\0';
@@ -109,8 +122,8 @@ Result<NumberLiteral> number_literal(std::string_view text, bool after_dot, std:
     number.size = digits + fraction;
     const std::string spelled = without_underscores(text.substr(0, number.size));
     const auto end = std::from_chars(spelled.data(), spelled.data() + spelled.size(), number.real);
-    if (end.ec == std::errc()) return number;
-    return template_error(Code::kUnsupported, line, "the number " + spelled + " is out of range");
+    if (end.ec != std::errc()) number.real = beyond_range(spelled);
+    return number;
   }
   // "012" is 0 and then 12, which no rule of the grammar allows.
   number.size = digits;

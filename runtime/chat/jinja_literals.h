@@ -19,6 +19,9 @@ struct NumberLiteral {
   double real = 0;
 };
 
+// What a float beyond a double's range becomes: infinity, or zero where it is tiny.
+double beyond_range(std::string_view digits);
+
 // The number that `text` starts with: 10, 1_000, 0xff, 1.5, 2e3. Behind a dot
 // ("list.0.1") a number has no fraction. Precondition: text starts with a digit.
 Result<NumberLiteral> number_literal(std::string_view text, bool after_dot, std::uint32_t line);

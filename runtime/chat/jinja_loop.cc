@@ -59,8 +59,9 @@ Result<Value> Loop::call(Runtime&, const Arguments& arguments) {
   return interpreter_->recurse(*stmt_, outer_, *bound.get(0), depth0_ + 1);
 }
 
-Result<std::string> Loop::repr() const {
-  return "<LoopContext " + std::to_string(index0_ + 1) + ">";
+Result<std::string> Loop::repr() {
+  PC_TRY(const std::int64_t n, length());
+  return "<LoopContext " + std::to_string(index0_ + 1) + "/" + std::to_string(n) + ">";
 }
 
 Result<Value> Loop::cycle(Runtime&, const Value& self, const Arguments& arguments) {

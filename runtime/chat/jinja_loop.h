@@ -31,7 +31,7 @@ class Loop final : public Callable {
   void close() { frame_ = nullptr; }
 
   Result<Value> call(Runtime& runtime, const Arguments& arguments) override;
-  Result<std::string> repr() const override;
+  Result<std::string> repr() override;
   Result<std::optional<Value>> attribute(Runtime& runtime, std::string_view name) override;
 
  private:

@@ -15,7 +15,7 @@ struct Macro final : Callable {
   Frame* outer = nullptr;
 
   Result<Value> call(Runtime& runtime, const Arguments& arguments) override;
-  Result<std::string> repr() const override;
+  Result<std::string> repr() override;
   Result<std::optional<Value>> attribute(Runtime& runtime, std::string_view name) override;
 
   // "'name'", or "None" for a caller.

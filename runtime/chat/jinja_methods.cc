@@ -11,28 +11,28 @@ namespace pc::jinja {
 namespace {
 
 Result<Value> dict_get(Runtime&, const Value& self, const Arguments& arguments) {
-  PC_TRY(const Bound bound, Bound::bind("get", arguments, {"key", "default"}, 1));
+  PC_TRY(const Bound bound, Bound::positional("get", arguments, {"key", "default"}, 1));
   PC_TRY([[maybe_unused]] const std::size_t hash, hash_of(*bound.get(0)));
   if (const Value* value = self.dict().find(*bound.get(0))) return *value;
   return bound.get(1) ? *bound.get(1) : none();
 }
 
 Result<Value> dict_keys(Runtime& runtime, const Value& self, const Arguments& arguments) {
-  PC_TRY(const Bound bound, Bound::bind("keys", arguments, {}));
+  PC_TRY(const Bound bound, Bound::positional("keys", arguments, {}));
   std::vector<Value> keys;
   for (const auto& entry : self.dict().entries) keys.push_back(entry.first);
   return make_view(&runtime.budget, std::move(keys), "dict_keys");
 }
 
 Result<Value> dict_values(Runtime& runtime, const Value& self, const Arguments& arguments) {
-  PC_TRY(const Bound bound, Bound::bind("values", arguments, {}));
+  PC_TRY(const Bound bound, Bound::positional("values", arguments, {}));
   std::vector<Value> values;
   for (const auto& entry : self.dict().entries) values.push_back(entry.second);
   return make_view(&runtime.budget, std::move(values), "dict_values");
 }
 
 Result<Value> dict_items(Runtime& runtime, const Value& self, const Arguments& arguments) {
-  PC_TRY(const Bound bound, Bound::bind("items", arguments, {}));
+  PC_TRY(const Bound bound, Bound::positional("items", arguments, {}));
   std::vector<Value> items;
   for (const auto& [key, value] : self.dict().entries) {
     PC_TRY(Value pair, make_tuple(&runtime.budget, {key, value}));
@@ -42,12 +42,12 @@ Result<Value> dict_items(Runtime& runtime, const Value& self, const Arguments& a
 }
 
 Result<Value> copy(Runtime&, const Value& self, const Arguments& arguments) {
-  PC_TRY(const Bound bound, Bound::bind("copy", arguments, {}));
+  PC_TRY(const Bound bound, Bound::positional("copy", arguments, {}));
   return self;
 }
 
 Result<Value> list_count(Runtime& runtime, const Value& self, const Arguments& arguments) {
-  PC_TRY(const Bound bound, Bound::bind("count", arguments, {"value"}, 1));
+  PC_TRY(const Bound bound, Bound::positional("count", arguments, {"value"}, 1));
   PC_TRY(const std::vector<Value> all, elements(&runtime.budget, self));
   PC_CHECK_OK(runtime.budget.spend(self.weight()));
   std::int64_t n = 0;
@@ -56,7 +56,7 @@ Result<Value> list_count(Runtime& runtime, const Value& self, const Arguments& a
 }
 
 Result<Value> list_index(Runtime& runtime, const Value& self, const Arguments& arguments) {
-  PC_TRY(const Bound bound, Bound::bind("index", arguments, {"value", "start", "stop"}, 1));
+  PC_TRY(const Bound bound, Bound::positional("index", arguments, {"value", "start", "stop"}, 1));
   PC_TRY(const std::vector<Value> all, elements(&runtime.budget, self));
   PC_CHECK_OK(runtime.budget.spend(self.weight()));
   const auto n = static_cast<std::int64_t>(all.size());
@@ -71,12 +71,12 @@ Result<Value> list_index(Runtime& runtime, const Value& self, const Arguments& a
 }
 
 Result<Value> is_integer(Runtime&, const Value& self, const Arguments& arguments) {
-  PC_TRY(const Bound bound, Bound::bind("is_integer", arguments, {}));
+  PC_TRY(const Bound bound, Bound::positional("is_integer", arguments, {}));
   return boolean(std::isfinite(self.real) && self.real == std::floor(self.real));
 }
 
 Result<Value> bit_length(Runtime&, const Value& self, const Arguments& arguments) {
-  PC_TRY(const Bound bound, Bound::bind("bit_length", arguments, {}));
+  PC_TRY(const Bound bound, Bound::positional("bit_length", arguments, {}));
   const auto bits = static_cast<std::uint64_t>(self.integer);
   std::int64_t n = 0;
   for (std::uint64_t rest = self.integer < 0 ? 0 - bits : bits; rest > 0; rest >>= 1) ++n;

@@ -2,12 +2,12 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <limits>
 #include <optional>
 
 #include "runtime/chat/jinja_access.h"
 #include "runtime/chat/jinja_filters.h"
 #include "runtime/chat/jinja_iterate.h"
+#include "runtime/chat/jinja_literals.h"
 #include "runtime/chat/jinja_number_format.h"
 #include "runtime/chat/jinja_operators.h"
 #include "runtime/chat/jinja_print.h"
@@ -26,7 +26,7 @@ std::optional<std::string> plain_number(std::string_view text) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] == '_') {
-      const auto is_digit = [](char c) { return c >= '0' && c <= 'f' && c != ':'; };
+      const auto is_digit = [](char c) { return is_alpha(c) || (c >= '0' && c <= '9'); };
       if (i == 0 || i + 1 == text.size() || !is_digit(text[i - 1]) || !is_digit(text[i + 1]))
         return std::nullopt;
       continue;
@@ -45,13 +45,7 @@ std::optional<double> parse_float(std::string_view text) {
   const auto end = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (end.ptr != digits.data() + digits.size() || digits.find('(') != digits.npos)
     return std::nullopt;
-  if (end.ec == std::errc::result_out_of_range) {  // from_chars leaves the value alone
-    const bool is_negative = digits[0] == '-';
-    const bool is_tiny = digits.find("e-") != digits.npos || digits.find("E-") != digits.npos ||
-                         digits.find_first_of("123456789") > digits.find('.');
-    const double size = is_tiny ? 0.0 : std::numeric_limits<double>::infinity();
-    return is_negative ? -size : size;
-  }
+  if (end.ec == std::errc::result_out_of_range) return beyond_range(digits);
   return end.ec == std::errc() ? std::optional(value) : std::nullopt;
 }
 

@@ -158,8 +158,7 @@ Result<Value> subtract(const Value& a, const Value& b) {
 Result<Value> binary(Runtime& runtime, std::string_view op, const Value& a, const Value& b) {
   if (op == "+") return add(runtime, a, b);
   if (op == "*") return multiply(runtime, a, b);
-  if (op == "%" && a.is(Kind::kString) && !b.is(Kind::kUndefined))
-    return percent_format(runtime, a, b);
+  if (op == "%" && a.is(Kind::kString)) return percent_format(runtime, a, b);
   if (!a.is_number() || !b.is_number()) return unsupported_operands(op, a, b);
   if (op == "-") return subtract(a, b);
   if (op == "//") return floor_divide(a, b);

@@ -159,9 +159,9 @@ Result<StmtPtr> StatementParser::if_statement() {
 Result<StmtPtr> StatementParser::for_statement() {
   StmtPtr node = make_statement(StmtKind::kFor);
   next();
-  PC_TRY(node->target, target("in"));
+  PC_TRY(node->target, target());
   if (!skip_name("in")) return unexpected("in");
-  PC_TRY(node->value, tuple(false, "recursive"));
+  PC_TRY(node->value, tuple(false));
   if (skip_name("if")) {
     PC_TRY(node->test, expression());
   }
@@ -181,7 +181,7 @@ Result<StmtPtr> StatementParser::for_statement() {
 Result<StmtPtr> StatementParser::set_statement() {
   StmtPtr node = make_statement(StmtKind::kSet);
   next();
-  PC_TRY(node->target, target({}, true));
+  PC_TRY(node->target, target(true));
   if (skip_operator("=")) {
     PC_TRY(node->value, tuple());
     return node;

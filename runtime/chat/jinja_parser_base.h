@@ -43,19 +43,17 @@ class ExpressionParser {
 
   // ---- expressions
   Result<ExprPtr> expression(bool with_condition = true);
-  // One expression, or several with commas between them. ends_at: a name that ends it.
-  Result<ExprPtr> tuple(bool with_condition = true, std::string_view ends_at = {},
-                        bool in_parentheses = false);
-  Result<ExprPtr> target(std::string_view ends_at = {}, bool with_attributes = false);
+  // One expression, or several with commas between them.
+  Result<ExprPtr> tuple(bool with_condition = true, bool in_parentheses = false);
+  Result<ExprPtr> target(bool with_attributes = false);
   Result<ExprPtr> name_target();
   Result<ExprPtr> filters(ExprPtr node, bool starts_inline);
 
  private:
   friend class StatementParser;
   enum class Simple { kNo, kYes, kWithAttributes };
-  Result<ExprPtr> sequence(Simple simple, bool with_condition, std::string_view ends_at,
-                           bool in_parentheses);
-  bool at_tuple_end(std::string_view ends_at) const;
+  Result<ExprPtr> sequence(Simple simple, bool with_condition, bool in_parentheses);
+  bool at_tuple_end() const;
   Result<ExprPtr> condition();
   Result<ExprPtr> disjunction();
   Result<ExprPtr> conjunction();

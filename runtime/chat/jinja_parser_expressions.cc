@@ -308,10 +308,7 @@ Result<ExprPtr> ExpressionParser::primary(bool with_attributes) {
     return node;
   }
   if (skip_operator("(")) {
-    const Nested nested(&nesting_);
-    if (nesting_ > kMaxNesting)
-      return template_error(Code::kUnsupported, current().line, "brackets nested too deep");
-    PC_TRY(ExprPtr node, tuple(true, {}, true));
+    PC_TRY(ExprPtr node, tuple(true, true));
     PC_CHECK_OK(expect_operator(")"));
     return node;
   }
@@ -320,18 +317,17 @@ Result<ExprPtr> ExpressionParser::primary(bool with_attributes) {
   return unexpected();
 }
 
-bool ExpressionParser::at_tuple_end(std::string_view ends_at) const {
-  return at(TokenKind::kVariableEnd) || at(TokenKind::kBlockEnd) || at_operator(")") ||
-         (!ends_at.empty() && at_name(ends_at));
+bool ExpressionParser::at_tuple_end() const {
+  return at(TokenKind::kVariableEnd) || at(TokenKind::kBlockEnd) || at_operator(")");
 }
 
 Result<ExprPtr> ExpressionParser::sequence(Simple simple, bool with_condition,
-                                           std::string_view ends_at, bool in_parentheses) {
+                                           bool in_parentheses) {
   ExprPtr all = make(ExprKind::kTuple, current().line);
   bool is_tuple = false;
   while (true) {
     if (!all->operands.empty()) PC_CHECK_OK(expect_operator(","));
-    if (at_tuple_end(ends_at)) break;
+    if (at_tuple_end()) break;
     PC_TRY(ExprPtr part, simple == Simple::kNo ? expression(with_condition)
                                                : primary(simple == Simple::kWithAttributes));
     PC_CHECK_OK(adopt(all.get(), std::move(part)));
@@ -345,9 +341,8 @@ Result<ExprPtr> ExpressionParser::sequence(Simple simple, bool with_condition,
   return all;
 }
 
-Result<ExprPtr> ExpressionParser::tuple(bool with_condition, std::string_view ends_at,
-                                        bool in_parentheses) {
-  return sequence(Simple::kNo, with_condition, ends_at, in_parentheses);
+Result<ExprPtr> ExpressionParser::tuple(bool with_condition, bool in_parentheses) {
+  return sequence(Simple::kNo, with_condition, in_parentheses);
 }
 
 Status ExpressionParser::check_assignable(const Expr& node) const {
@@ -357,9 +352,9 @@ Status ExpressionParser::check_assignable(const Expr& node) const {
   return ok();
 }
 
-Result<ExprPtr> ExpressionParser::target(std::string_view ends_at, bool with_attributes) {
+Result<ExprPtr> ExpressionParser::target(bool with_attributes) {
   PC_TRY(ExprPtr node,
-         sequence(with_attributes ? Simple::kWithAttributes : Simple::kYes, true, ends_at, false));
+         sequence(with_attributes ? Simple::kWithAttributes : Simple::kYes, true, false));
   PC_CHECK_OK(check_assignable(*node));
   return node;
 }

@@ -206,7 +206,9 @@ Result<Value> PercentFormatter::run() {
     if (out.size() > runtime_->budget.limits().live_bytes)
       return error(Code::kUnsupported, "a string beyond the limit of memory");
   }
-  const bool may_be_unused = arguments_.is(Kind::kDict) || arguments_.is(Kind::kList);
+  // Python's test for a dictionary is that it can be indexed.
+  const bool may_be_unused = arguments_.is(Kind::kDict) || arguments_.is(Kind::kList) ||
+                             arguments_.is(Kind::kRange) || arguments_.is(Kind::kUndefined);
   const std::size_t n_given = arguments_.is(Kind::kTuple) ? arguments_.items().size() : 1;
   if (!may_be_unused && used_ < n_given)
     return error(Code::kInvalidArgument, "not all arguments converted during string formatting");

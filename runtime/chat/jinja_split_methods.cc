@@ -31,7 +31,7 @@ Parts split_words(std::string_view text, std::int64_t n) {
   Parts parts;
   for (text = strip_left(text); !text.empty(); text = strip_left(text)) {
     if (n == 0) {
-      parts.push_back(strip(text, Side::kRight));
+      parts.push_back(text);
       return parts;
     }
     --n;
@@ -49,7 +49,7 @@ Parts split_words_back(std::string_view text, std::int64_t n) {
   Parts parts;
   for (text = strip(text, Side::kRight); !text.empty(); text = strip(text, Side::kRight)) {
     if (n == 0) {
-      parts.push_back(strip_left(text));
+      parts.push_back(text);
       break;
     }
     --n;
@@ -111,7 +111,7 @@ Result<Value> split(Runtime& runtime, const Value& self, const Arguments& argume
 
 template <bool from_left>
 Result<Value> partition(Runtime& runtime, const Value& self, const Arguments& arguments) {
-  PC_TRY(const Bound bound, Bound::bind("partition", arguments, {"sep"}, 1));
+  PC_TRY(const Bound bound, Bound::positional("partition", arguments, {"sep"}, 1));
   PC_TRY(const std::string separator, bound.string(0, ""));
   if (separator.empty()) return error(Code::kInvalidArgument, "empty separator");
   PC_CHECK_OK(runtime.budget.spend_bytes(2 * self.text().size()));

@@ -25,14 +25,14 @@ std::string text_for(const Value& self, const Value& argument) {
 
 template <auto change>
 Result<Value> changed(Runtime& runtime, const Value& self, const Arguments& arguments) {
-  PC_TRY(const Bound bound, Bound::bind("str method", arguments, {}));
+  PC_TRY(const Bound bound, Bound::positional("str method", arguments, {}));
   PC_CHECK_OK(runtime.budget.spend_bytes(8 * self.text().size()));
   return like(runtime, self, change(self.text()));
 }
 
 template <Side side>
 Result<Value> stripped(Runtime& runtime, const Value& self, const Arguments& arguments) {
-  PC_TRY(const Bound bound, Bound::bind("strip", arguments, {"chars"}));
+  PC_TRY(const Bound bound, Bound::positional("strip", arguments, {"chars"}));
   if (!bound.has(0)) return like(runtime, self, std::string(strip(self.text(), side)));
   PC_TRY(const std::string set, bound.string(0, ""));
   PC_CHECK_OK(runtime.budget.spend(1 + self.text().size() * (set.size() + 1) / 16));
@@ -41,7 +41,7 @@ Result<Value> stripped(Runtime& runtime, const Value& self, const Arguments& arg
 
 template <bool (*is)(char32_t)>
 Result<Value> all_are(Runtime& runtime, const Value& self, const Arguments& arguments) {
-  PC_TRY(const Bound bound, Bound::bind("str method", arguments, {}));
+  PC_TRY(const Bound bound, Bound::positional("str method", arguments, {}));
   PC_CHECK_OK(runtime.budget.spend_bytes(8 * self.text().size()));
   return boolean(all_of(self.text(), is));
 }
@@ -57,7 +57,7 @@ bool is_ascii(char32_t c) {
 // Every cased character is of the one case, and there is one.
 template <bool (*is)(char32_t), bool (*is_other)(char32_t)>
 Result<Value> cased_are(Runtime& runtime, const Value& self, const Arguments& arguments) {
-  PC_TRY(const Bound bound, Bound::bind("str method", arguments, {}));
+  PC_TRY(const Bound bound, Bound::positional("str method", arguments, {}));
   PC_CHECK_OK(runtime.budget.spend_bytes(8 * self.text().size()));
   bool found = false;
   for (std::size_t at = 0; at < self.text().size();) {
@@ -69,7 +69,7 @@ Result<Value> cased_are(Runtime& runtime, const Value& self, const Arguments& ar
 }
 
 Result<Value> is_titled(Runtime& runtime, const Value& self, const Arguments& arguments) {
-  PC_TRY(const Bound bound, Bound::bind("istitle", arguments, {}));
+  PC_TRY(const Bound bound, Bound::positional("istitle", arguments, {}));
   PC_CHECK_OK(runtime.budget.spend_bytes(8 * self.text().size()));
   bool found = false, inside = false;
   for (std::size_t at = 0; at < self.text().size();) {
@@ -88,7 +88,7 @@ bool is_identifier_text(std::string_view text) {
 }
 
 Result<Value> is_identifier(Runtime&, const Value& self, const Arguments& arguments) {
-  PC_TRY(const Bound bound, Bound::bind("isidentifier", arguments, {}));
+  PC_TRY(const Bound bound, Bound::positional("isidentifier", arguments, {}));
   return boolean(is_identifier_text(self.text()));
 }
 
@@ -129,7 +129,7 @@ Result<Part> part_of(const Value& self, const Bound& bound) {
 template <bool at_start>
 Result<Value> is_edged_by(Runtime& runtime, const Value& self, const Arguments& arguments) {
   const char* name = at_start ? "startswith" : "endswith";
-  PC_TRY(const Bound bound, Bound::bind(name, arguments, {"affix", "start", "end"}, 1));
+  PC_TRY(const Bound bound, Bound::positional(name, arguments, {"affix", "start", "end"}, 1));
   PC_CHECK_OK(runtime.budget.spend_bytes(self.text().size()));
   PC_TRY(const Part part, part_of(self, bound));
   const std::vector<Value> one = {*bound.get(0)};
@@ -163,7 +163,7 @@ std::size_t find_last_in(std::string_view text, std::string_view what) {
 
 template <bool from_left, bool must_exist>
 Result<Value> found_at(Runtime& runtime, const Value& self, const Arguments& arguments) {
-  PC_TRY(const Bound bound, Bound::bind("find", arguments, {"sub", "start", "end"}, 1));
+  PC_TRY(const Bound bound, Bound::positional("find", arguments, {"sub", "start", "end"}, 1));
   PC_CHECK_OK(runtime.budget.spend_bytes(2 * self.text().size()));
   PC_TRY(const std::string what, bound.string(0, ""));
   PC_TRY(const Part part, part_of(self, bound));
@@ -178,7 +178,7 @@ Result<Value> found_at(Runtime& runtime, const Value& self, const Arguments& arg
 }
 
 Result<Value> count(Runtime& runtime, const Value& self, const Arguments& arguments) {
-  PC_TRY(const Bound bound, Bound::bind("count", arguments, {"sub", "start", "end"}, 1));
+  PC_TRY(const Bound bound, Bound::positional("count", arguments, {"sub", "start", "end"}, 1));
   PC_CHECK_OK(runtime.budget.spend_bytes(self.text().size()));
   PC_TRY(const std::string what, bound.string(0, ""));
   PC_TRY(const Part part, part_of(self, bound));
@@ -192,7 +192,7 @@ Result<Value> count(Runtime& runtime, const Value& self, const Arguments& argume
 }
 
 Result<Value> replace(Runtime& runtime, const Value& self, const Arguments& arguments) {
-  PC_TRY(const Bound bound, Bound::bind("replace", arguments, {"old", "new", "count"}, 2));
+  PC_TRY(const Bound bound, Bound::positional("replace", arguments, {"old", "new", "count"}, 2));
   PC_TRY(const std::string from, bound.string(0, ""));
   PC_TRY([[maybe_unused]] const std::string to, bound.string(1, ""));
   PC_TRY(const std::int64_t count, bound.integer(2, -1));
@@ -203,7 +203,7 @@ Result<Value> replace(Runtime& runtime, const Value& self, const Arguments& argu
 
 template <char align>
 Result<Value> padded(Runtime& runtime, const Value& self, const Arguments& arguments) {
-  PC_TRY(const Bound bound, Bound::bind("just", arguments, {"width", "fillchar"}, 1));
+  PC_TRY(const Bound bound, Bound::positional("just", arguments, {"width", "fillchar"}, 1));
   PC_TRY(const std::int64_t width, bound.integer(0, 0));
   PC_TRY(const std::string fill, bound.string(1, " "));
   if (n_characters(fill) != 1)
@@ -215,7 +215,7 @@ Result<Value> padded(Runtime& runtime, const Value& self, const Arguments& argum
 }
 
 Result<Value> zero_filled(Runtime& runtime, const Value& self, const Arguments& arguments) {
-  PC_TRY(const Bound bound, Bound::bind("zfill", arguments, {"width"}, 1));
+  PC_TRY(const Bound bound, Bound::positional("zfill", arguments, {"width"}, 1));
   PC_TRY(const std::int64_t width, bound.integer(0, 0));
   if (width > kMaxFormatWidth) return error(Code::kUnsupported, "a width of more than 100000");
   const bool has_space = self.text().starts_with(' ');
@@ -223,14 +223,14 @@ Result<Value> zero_filled(Runtime& runtime, const Value& self, const Arguments& 
 }
 
 Result<Value> remove_prefix(Runtime& runtime, const Value& self, const Arguments& arguments) {
-  PC_TRY(const Bound bound, Bound::bind("removeprefix", arguments, {"prefix"}, 1));
+  PC_TRY(const Bound bound, Bound::positional("removeprefix", arguments, {"prefix"}, 1));
   PC_TRY(const std::string prefix, bound.string(0, ""));
   const bool has = self.text().starts_with(prefix);
   return like(runtime, self, has ? self.text().substr(prefix.size()) : self.text());
 }
 
 Result<Value> remove_suffix(Runtime& runtime, const Value& self, const Arguments& arguments) {
-  PC_TRY(const Bound bound, Bound::bind("removesuffix", arguments, {"suffix"}, 1));
+  PC_TRY(const Bound bound, Bound::positional("removesuffix", arguments, {"suffix"}, 1));
   PC_TRY(const std::string suffix, bound.string(0, ""));
   const bool has = self.text().ends_with(suffix);
   return like(runtime, self,
@@ -259,7 +259,7 @@ Result<Value> expand_tabs(Runtime& runtime, const Value& self, const Arguments& 
 }
 
 Result<Value> join(Runtime& runtime, const Value& self, const Arguments& arguments) {
-  PC_TRY(const Bound bound, Bound::bind("join", arguments, {"iterable"}, 1));
+  PC_TRY(const Bound bound, Bound::positional("join", arguments, {"iterable"}, 1));
   PC_TRY(const std::vector<Value> parts, elements(&runtime.budget, *bound.get(0)));
   std::string out;
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -281,7 +281,7 @@ Result<Value> format(Runtime& runtime, const Value& self, const Arguments& argum
 }
 
 Result<Value> format_map(Runtime& runtime, const Value& self, const Arguments& arguments) {
-  PC_TRY(const Bound bound, Bound::bind("format_map", arguments, {"mapping"}, 1));
+  PC_TRY(const Bound bound, Bound::positional("format_map", arguments, {"mapping"}, 1));
   Arguments named;
   if (!bound.get(0)->is(Kind::kDict))
     return error(Code::kInvalidArgument, "format_map() wants a dict");

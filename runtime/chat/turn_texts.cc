@@ -18,20 +18,23 @@ std::string_view name_of(pml::Role role) {
   return kNames[static_cast<std::size_t>(role)];
 }
 
-// White space around a mark. Sides differ in length, so that what a template kept
-// of them is never in doubt.
-struct Margin {
-  std::string_view left, right;
+// A content: left + mark + inside + mark + right. Where there is white space around, its
+// sides differ in length, so that what a template kept of them is never in doubt.
+struct Shape {
+  std::string_view left, right, inside;
 };
-constexpr Margin kNoMargin = {"", ""};
-constexpr Margin kSpaces = {" \n ", " \n\n  "};      // outermost: spaces
-constexpr Margin kLineEnds = {"\n \n", "\n  \n\n"};  // outermost: line ends
+constexpr Shape kPlain = {"", "", ""};
+// What a template that escapes, folds or replaces would not leave as it is.
+constexpr Shape kOdd = {"", "", "\n\n\n  \t\r\n\"'\\\\n{}%&<>|\u00e9\u6f22\U0001F600 "};
+constexpr Shape kSpaces = {" \n ", " \n\n  ", ""};      // outermost: spaces
+constexpr Shape kLineEnds = {"\n \n", "\n  \n\n", ""};  // outermost: line ends
 
 // A word that no template knows, for turn i: of letters alone, none part of another.
-std::string mark(std::string_view stem, std::size_t i) {
+std::string mark(std::string_view stem, std::size_t i, const Shape& shape) {
   std::string letters;
   for (int digit = 0; digit < 4; ++digit, i /= 16) letters += static_cast<char>('a' + i % 16);
-  return std::string(stem) + letters + "x";
+  const std::string word = std::string(stem) + letters + "x";
+  return shape.inside.empty() ? word : word + std::string(shape.inside) + word;
 }
 
 // A rendering cut at its marks: the text before the first, between, behind the last.
@@ -41,7 +44,7 @@ class Probe {
         bool in_parts)
       : program_(program), turns_(turns), options_(options), in_parts_(in_parts) {}
 
-  Result<Strings> cut(std::size_t n_turns, std::string_view stem, const Margin& margin,
+  Result<Strings> cut(std::size_t n_turns, std::string_view stem, const Shape& shape,
                       bool answers) const;
   std::size_t n() const { return turns_.size(); }
   pml::Role role(std::size_t turn) const { return turns_[turn]; }
@@ -49,7 +52,7 @@ class Probe {
   Error refuse(std::size_t turn, std::string_view what) const;
 
  private:
-  Result<Value> messages(std::size_t n_turns, std::string_view stem, const Margin& margin) const;
+  Result<Value> messages(std::size_t n_turns, std::string_view stem, const Shape& shape) const;
   Result<Value> content(std::string text) const;
 
   const ChatProgram& program_;
@@ -77,11 +80,11 @@ Result<Value> Probe::content(std::string text) const {
 }
 
 Result<Value> Probe::messages(std::size_t n_turns, std::string_view stem,
-                              const Margin& margin) const {
+                              const Shape& shape) const {
   std::vector<Value> all;
   for (std::size_t i = 0; i < n_turns; ++i) {
     PC_TRY(Value text,
-           content(std::string(margin.left) + mark(stem, i) + std::string(margin.right)));
+           content(std::string(shape.left) + mark(stem, i, shape) + std::string(shape.right)));
     PC_TRY(Value message, object({{jinja::word("role"), jinja::word(name_of(turns_[i]))},
                                   {jinja::word("content"), std::move(text)}}));
     all.push_back(std::move(message));
@@ -89,16 +92,16 @@ Result<Value> Probe::messages(std::size_t n_turns, std::string_view stem,
   return jinja::make_list(nullptr, std::move(all));
 }
 
-Result<Strings> Probe::cut(std::size_t n_turns, std::string_view stem, const Margin& margin,
+Result<Strings> Probe::cut(std::size_t n_turns, std::string_view stem, const Shape& shape,
                            bool answers) const {
-  PC_TRY(const Value conversation, messages(n_turns, stem, margin));
+  PC_TRY(const Value conversation, messages(n_turns, stem, shape));
   ChatOptions options = options_;
   options.add_generation_prompt = answers;
   PC_TRY(const std::string text, program_.render(conversation, jinja::none(), options));
   Strings parts;
   std::size_t end = 0;
   for (std::size_t i = 0; i < n_turns; ++i) {
-    const std::string word = mark(stem, i);
+    const std::string word = mark(stem, i, shape);
     const std::size_t at = text.find(word);
     if (at == text.npos) return refuse(i, "leaves out or changes the text of");
     if (text.find(word, at + 1) != text.npos) return refuse(i, "repeats the text of");
@@ -112,9 +115,9 @@ Result<Strings> Probe::cut(std::size_t n_turns, std::string_view stem, const Mar
 
 // What stands between turn i - 1 and turn i, as the closing of the one and the
 // opening of the other.
-Status split(const Probe& probe, std::string_view stem, std::size_t i, const std::string& between,
-             pml::TurnTexts* texts) {
-  const auto alone = probe.cut(i, stem, kNoMargin, false);
+Status split(const Probe& probe, std::string_view stem, const Shape& shape, std::size_t i,
+             const std::string& between, pml::TurnTexts* texts) {
+  const auto alone = probe.cut(i, stem, shape, false);
   const std::string closing = alone.ok() ? alone->back() : between;
   const bool fits = between.starts_with(closing);
   texts->turns[i - 1].close = fits ? closing : between;
@@ -122,9 +125,9 @@ Status split(const Probe& probe, std::string_view stem, std::size_t i, const std
   return ok();
 }
 
-Result<pml::TurnTexts> strings_of(const Probe& probe, std::string_view stem) {
-  PC_TRY(const Strings whole, probe.cut(probe.n(), stem, kNoMargin, false));
-  PC_TRY(const Strings asked, probe.cut(probe.n(), stem, kNoMargin, true));
+Result<pml::TurnTexts> strings_of(const Probe& probe, std::string_view stem, const Shape& shape) {
+  PC_TRY(const Strings whole, probe.cut(probe.n(), stem, shape, false));
+  PC_TRY(const Strings asked, probe.cut(probe.n(), stem, shape, true));
   pml::TurnTexts texts;
   texts.turns.resize(probe.n());
   for (std::size_t i = 0; i < probe.n(); ++i) {
@@ -133,7 +136,7 @@ Result<pml::TurnTexts> strings_of(const Probe& probe, std::string_view stem) {
     if (i == 0)
       texts.turns[0].open = whole[0];
     else
-      PC_CHECK_OK(split(probe, stem, i, whole[i], &texts));
+      PC_CHECK_OK(split(probe, stem, shape, i, whole[i], &texts));
   }
   const std::string &closing = whole.back(), &opening = asked.back();
   const bool fits = opening.starts_with(closing);
@@ -152,17 +155,17 @@ struct Trims {
 };
 
 // Which ends of contents the template stripped of this white space.
-Result<Trims> trims_of(const Probe& probe, std::string_view stem, const Margin& margin) {
-  PC_TRY(const Strings plain, probe.cut(probe.n(), stem, kNoMargin, true));
-  PC_TRY(const Strings wide, probe.cut(probe.n(), stem, margin, true));
+Result<Trims> trims_of(const Probe& probe, std::string_view stem, const Shape& shape) {
+  PC_TRY(const Strings plain, probe.cut(probe.n(), stem, kPlain, true));
+  PC_TRY(const Strings wide, probe.cut(probe.n(), stem, shape, true));
   Trims trims{std::vector<bool>(probe.n()), std::vector<bool>(probe.n())};
   for (std::size_t i = 0; i <= probe.n(); ++i) {
     bool found = false;
     for (const bool keeps_right : {true, false}) {
       for (const bool keeps_left : {true, false}) {
         if ((i == 0 && keeps_right) || (i == probe.n() && keeps_left)) continue;
-        const std::string expected = std::string(keeps_right ? margin.right : "") + plain[i] +
-                                     std::string(keeps_left ? margin.left : "");
+        const std::string expected = std::string(keeps_right ? shape.right : "") + plain[i] +
+                                     std::string(keeps_left ? shape.left : "");
         if (found || wide[i] != expected) continue;
         found = true;
         if (i > 0) trims.right[i - 1] = !keeps_right;
@@ -178,16 +181,17 @@ Result<Trims> trims_of(const Probe& probe, std::string_view stem, const Margin& 
 
 Result<pml::TurnTexts> texts_of(const Probe& probe) {
   constexpr std::string_view kStem = "quorvexil", kOtherStem = "zumbrakoltifenhadj";
-  PC_TRY(pml::TurnTexts texts, strings_of(probe, kStem));
-  PC_TRY(const pml::TurnTexts others, strings_of(probe, kOtherStem));
+  PC_TRY(pml::TurnTexts texts, strings_of(probe, kStem, kPlain));
+  PC_TRY(const pml::TurnTexts others, strings_of(probe, kOtherStem, kOdd));
   if (texts != others)
     return error(Code::kUnsupported,
                  "the model's chat template writes around a turn what depends on the turn's text");
   PC_TRY(const Trims trims, trims_of(probe, kStem, kSpaces));
   PC_TRY(const Trims by_lines, trims_of(probe, kStem, kLineEnds));
+  if (trims != by_lines)
+    return error(Code::kUnsupported,
+                 "the model's chat template strips some white space from texts, and keeps other");
   for (std::size_t i = 0; i < probe.n(); ++i) {
-    if (trims.left[i] != by_lines.left[i] || trims.right[i] != by_lines.right[i])
-      return probe.refuse(i, "strips line ends, but not spaces, from the text of");
     texts.turns[i].trims_left = trims.left[i];
     texts.turns[i].trims_right = trims.right[i];
   }

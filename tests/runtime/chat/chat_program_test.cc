@@ -121,7 +121,7 @@ TEST_CASE("templates that nest too deep are refused, not followed") {
                          std::size_t n) {
     return "{{ " + repeated(open, n) + std::string(middle) + repeated(close, n) + " }}";
   };
-  for (const std::size_t n : {200, 100'000}) {
+  for (const std::size_t n : {200, 10'000}) {
     failure(nested("(", "1", ")", n), Code::kUnsupported);
     failure(nested("[", "1", "]", n), Code::kUnsupported);
     failure(nested("{1:", "1", "}", n), Code::kUnsupported);

@@ -199,11 +199,14 @@ TEST_CASE("what strings cannot express is refused, and said") {
         "the model's chat template puts in front of the turn before it the text of turn 2 (user)");
   CHECK(refused("{% for m in messages %}{{ m.content | length }}{{ m.content }}{% endfor %}", {U})
             .find("depends on the turn's text") != std::string::npos);
-  CHECK(refused("{% for m in messages %}{{ m.content.strip('\\n') }}{% endfor %}", {U}) ==
-        "the model's chat template strips line ends, but not spaces, from the text of turn 1 "
-        "(user)");
+  CHECK(refused("{% for m in messages %}{{ m.content.strip('\\n') }}{% endfor %}", {U})
+            .find("white space") != std::string::npos);
+  CHECK(refused("{% for m in messages %}{{ m.content | tojson }}{% endfor %}", {U})
+            .find("changes the text of turn 1") != std::string::npos);
+  CHECK(refused("{% for m in messages %}{{ m.content.replace('\\n\\n', '\\n') }}{% endfor %}", {U})
+            .find("changes the text of turn 1") != std::string::npos);
   CHECK(refused("{% for m in messages %}{{ m.content | replace(' ', '') }}{% endfor %}", {U})
-            .find("changes white space") != std::string::npos);
+            .find("changes the text of turn 1") != std::string::npos);
 }
 
 // ---- the published ones
