@@ -128,7 +128,6 @@ Result<Value> indent(Runtime& runtime, const Value& self, const Arguments& argum
 Result<Value> truncate(Runtime& runtime, const Value& self, const Arguments& arguments) {
   PC_TRY(const Bound bound,
          Bound::bind("truncate", arguments, {"length", "killwords", "end", "leeway"}));
-  if (!self.is(Kind::kString)) return not_a_string("truncate", self);
   PC_TRY(const std::int64_t length, bound.integer(0, 255));
   PC_TRY(const std::string end, bound.string(2, "..."));
   PC_TRY(const std::int64_t leeway, bound.has(3) ? bound.integer(3, 5) : Result<std::int64_t>(5));
@@ -139,6 +138,7 @@ Result<Value> truncate(Runtime& runtime, const Value& self, const Arguments& arg
   if (leeway < 0) return error(Code::kInvalidArgument, "expected leeway >= 0");
   PC_TRY(const std::int64_t n, length_of(self));
   if (n - leeway <= length) return self;
+  if (!self.is(Kind::kString)) return not_a_string("truncate", self);
   std::string_view kept = self.text();
   kept = kept.substr(0, byte_of(kept, static_cast<std::size_t>(length - n_end)));
   if (!bound.truth(1, false)) kept = kept.substr(0, std::min(kept.rfind(' '), kept.size()));

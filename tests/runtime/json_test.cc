@@ -133,3 +133,47 @@ TEST_CASE("what the writer writes, the reader reads back") {
   CHECK(*numbers.at(8).boolean());
   CHECK(root.member("empty")->is_object());
 }
+
+namespace {
+
+// Writes what it is told, in order.
+struct Recorder final : JsonEvents {
+  std::string log;
+  Status add(const std::string& what) {
+    log += what + ' ';
+    return what == "stop" ? Status(error(Code::kInvalidArgument, "stopped")) : ok();
+  }
+  Status null() override { return add("null"); }
+  Status boolean(bool b) override { return add(b ? "true" : "false"); }
+  Status integer(std::int64_t i) override { return add(std::to_string(i)); }
+  Status number(double d) override { return add(d == 2.5 ? "2.5" : "number"); }
+  Status string(std::string_view text) override { return add(std::string(text)); }
+  Status key(std::string_view name) override { return add(std::string(name) + ":"); }
+  Status begin_object() override { return add("{"); }
+  Status begin_array() override { return add("["); }
+  Status end() override { return add("end"); }
+};
+
+}  // namespace
+
+TEST_CASE("events come in the document's order") {
+  Recorder seen;
+  REQUIRE(read_json(R"({"b": [1, 2.5, null], "a": {"c": "x"}, "d": true})", "doc", {}, &seen).ok());
+  CHECK(seen.log == "{ b: [ 1 2.5 null end a: { c: x end d: true end ");
+}
+
+TEST_CASE("reading events stops at an error, at a limit, and at an integer beyond 64 bits") {
+  const auto failure = [](std::string_view text, const JsonLimits& limits = {}) {
+    Recorder seen;
+    const Status done = read_json(text, "doc", limits, &seen);
+    REQUIRE_FALSE(done.ok());
+    return done.error().message;
+  };
+  CHECK(failure(R"(["stop", 1])") == "stopped");
+  CHECK(failure("[1,") == "doc: not valid JSON at byte 3");
+  CHECK(failure("18446744073709551615") == "doc: an integer beyond 64 bits");
+  CHECK(failure("-9223372036854775809") == "doc: an integer beyond 64 bits");
+  CHECK(failure("[[1]]", {.depth = 1}).find("nested deeper") != std::string::npos);
+  CHECK(failure("[1, 2]", {.values = 2}).find("more than 2 values") != std::string::npos);
+  CHECK(failure("[1, 2]", {.bytes = 2}).find("bytes of JSON") != std::string::npos);
+}

@@ -29,6 +29,9 @@ ARROWS = {
     "pml": ("pml", "base"),
     "modules": ("modules", "base"),
     "runtime": ("runtime", "base", "pml", "modules", "simd"),
+    # A room of runtime/: knows nothing of models.
+    "runtime/chat": ("runtime/chat", "base", "pml/schema.h", "pml/text_encoder.h", "runtime/json.h",
+                     "runtime/utf8.h"),
     "cuda": ("cuda", "runtime/backend.h"),
     "tools": ("tools", "promptcache"),
     "examples": ("promptcache",),
@@ -52,7 +55,7 @@ HOMES = {
     r"nlohmann/.*": ("runtime/json.cc", "tools/json.cc"),
     r"openssl/.*|xxhash\.h": ("base/hash.cc",),
     r"pcre2\.h": ("runtime/regex.cc",),
-    r"utf8proc\.h": ("runtime/text_normalizer.cc",),
+    r"utf8proc\.h": ("runtime/text_normalizer.cc", "runtime/chat/jinja_unicode.cc"),
     r"dlfcn\.h": ("runtime/backend_loader.cc",),
     r"sys/mman\.h": ("base/mapped_file.cc",),
     r"cpuid\.h": ("simd/packed_amx.cc",),
@@ -120,13 +123,14 @@ def read(root, path):
 
 
 def check_own_include(path, target):
-    folder = path.split("/")[0]
+    room, folder = "/".join(path.split("/")[:2]), path.split("/")[0]
+    folder = room if room in ARROWS else folder
     if folder not in ARROWS:
         return None
     allowed = ARROWS[folder] + ARROWS_OF_FILES.get(path, ())
     if "/" not in target:
         return f'"{target}": include paths start at the root of the repository'
-    if target in allowed or target.split("/")[0] in allowed:
+    if any(target == name or target.startswith(name + "/") for name in allowed):
         return None
     return f'"{target}": {folder}/ may include only {", ".join(allowed)}'
 
@@ -236,6 +240,7 @@ SOUND = {
                        '// printf("in a comment"); throw\nconst char* s = "throw abort() /*";\n'
                        'std::snprintf(b, n, "%d", 1);\n',
     "runtime/c_api.cc": '#include "promptcache/promptcache.h"\n',
+    "runtime/chat/good.cc": '#include "runtime/chat/good.h"\n#include "runtime/json.h"\n#include "base/good.h"\n',
     "tools/good.cc": "#include <CLI/CLI.hpp>\n#include <promptcache/promptcache.h>\n#include <iostream>\n",
     "tests/good_test.cc": '#include "runtime/model.h"\n#include <sys/mman.h>\n',
     "docs/adr/README.md": "| [0001](0001-right.md) | right |\n",
@@ -248,6 +253,7 @@ PLANTED = {
     "pml/wrong.cc": '\n#include "modules/kv.h"\n',
     "modules/wrong.cc": '#include "runtime/model.h"\n',
     "runtime/wrong.cc": '#include "promptcache/promptcache.h"\n',
+    "runtime/chat/wrong.cc": '#include "runtime/engine.h"\n',
     "runtime/relative.cc": '#include "model.h"\n',
     "cuda/wrong.cc": '#include "runtime/model.h"\n',
     "tools/wrong.cc": '#include "runtime/engine.h"\n',

@@ -5,10 +5,12 @@ test needs transformers itself: the immutable sandbox, trim_blocks and
 lstrip_blocks, loop controls, {% generation %}, raise_exception, strftime_now and
 a tojson that is json.dumps.
 """
+import copy
 import datetime
 import json
 import os
 import sys
+import warnings
 
 try:
     import jinja2
@@ -60,6 +62,7 @@ def environment():
     return made
 
 
+warnings.simplefilter("ignore", SyntaxWarning)  # of Python, about what Jinja made of a template
 ENVIRONMENT = environment()
 COMPILED = {}
 
@@ -70,6 +73,7 @@ def render(case):
     variables = {"messages": case.get("messages"), "tools": case.get("tools"), "documents": None,
                  "add_generation_prompt": bool(case.get("add_generation_prompt")), **tokens,
                  **(case.get("variables") or {})}
+    variables = copy.deepcopy(variables)  # `list|indent` changes its list, sandbox or not
     try:
         text = case["template"]
         if text not in COMPILED:
