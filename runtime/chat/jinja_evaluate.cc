@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "runtime/chat/jinja_access.h"
 #include "runtime/chat/jinja_compare.h"
 #include "runtime/chat/jinja_filters.h"
@@ -9,24 +7,6 @@
 #include "runtime/chat/jinja_tests.h"
 
 namespace pc::jinja {
-namespace {
-
-// Jinja computes what is constant when it compiles a template, where a slice of
-// something that has none is undefined instead of an error.
-bool is_constant(const Expr& expr) {
-  if (expr.kind == ExprKind::kName || expr.kind == ExprKind::kCall) return false;
-  const auto all = [](const std::vector<ExprPtr>& parts) {
-    return std::all_of(parts.begin(), parts.end(),
-                       [](const ExprPtr& part) { return !part || is_constant(*part); });
-  };
-  if (expr.kind == ExprKind::kFilter)
-    for (const Method& filter : selection_filters())  // they are given the context
-      if (filter.name == expr.name) return false;
-  return all(expr.operands) && all(expr.arguments.positional) && !expr.arguments.spread_list &&
-         !expr.arguments.spread_dict && expr.arguments.named.empty();
-}
-
-}  // namespace
 
 Result<Value> Interpreter::evaluate(const Expr& expr, Frame* frame) {
   if (expr.kind == ExprKind::kConstant) return expr.constant;
@@ -161,10 +141,7 @@ Result<Value> Interpreter::item(const Expr& expr, Frame* frame) {
     if (!index.operands[i]) continue;
     PC_TRY(bounds[i], evaluate(*index.operands[i], frame));
   }
-  auto part = get_slice(runtime_, object, bounds[0], bounds[1], bounds[2]);
-  const bool may_be_missing = !part.ok() && part.error().code == Code::kInvalidArgument;
-  if (may_be_missing && is_constant(expr)) return undefined("a constant that has no slices");
-  return part;
+  return get_slice(runtime_, object, bounds[0], bounds[1], bounds[2]);
 }
 
 Result<Arguments> Interpreter::arguments(const CallArguments& given, Frame* frame) {

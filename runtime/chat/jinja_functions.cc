@@ -6,6 +6,7 @@
 #include "runtime/chat/jinja_iterate.h"
 #include "runtime/chat/jinja_methods.h"
 #include "runtime/chat/jinja_print.h"
+#include "runtime/utf8.h"
 
 namespace pc::jinja {
 namespace {
@@ -135,7 +136,9 @@ Result<Value> strftime_now(Runtime& runtime, const Value&, const Arguments& argu
   constexpr std::size_t kMaxForm = 4096;
   if (form.size() > kMaxForm)
     return error(Code::kUnsupported, "a format of a time with more than 4096 bytes");
-  return make_string(&runtime.budget, runtime.clock.format(form));
+  std::string text = runtime.clock.format(form);
+  if (!is_utf8(text)) return error(Code::kUnsupported, "a time that is not written in UTF-8");
+  return make_string(&runtime.budget, std::move(text));
 }
 
 Result<Value> lipsum(Runtime&, const Value&, const Arguments&) {

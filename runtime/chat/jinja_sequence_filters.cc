@@ -12,6 +12,16 @@
 namespace pc::jinja {
 namespace {
 
+// Python runs these when their elements are asked for: a failure shows only then.
+template <Function now>
+Result<Value> later(Runtime& runtime, const Value& self, const Arguments& arguments) {
+  auto made = now(runtime, self, arguments);
+  if (made.ok() || made.error().code != Code::kInvalidArgument) return made;
+  PC_TRY(Value iterator, make_iterator(&runtime.budget, {}));
+  iterator.iterator().failure = std::make_shared<Error>(std::move(made).error());
+  return iterator;
+}
+
 Result<Value> use_default(Runtime&, const Value& self, const Arguments& arguments) {
   PC_TRY(const Bound bound, Bound::bind("default", arguments, {"default_value", "boolean"}));
   const bool replaces = self.is(Kind::kUndefined) || (bound.truth(1, false) && !is_true(self));
@@ -144,7 +154,7 @@ Result<Value> extreme(Runtime& runtime, const Value& self, const Arguments& argu
   return all[best];
 }
 
-Result<Value> unique(Runtime& runtime, const Value& self, const Arguments& arguments) {
+Result<Value> unique_now(Runtime& runtime, const Value& self, const Arguments& arguments) {
   PC_TRY(const Bound bound, Bound::bind("unique", arguments, {"case_sensitive", "attribute"}));
   PC_TRY(const std::vector<Value> all, elements(&runtime.budget, self));
   const Value attribute = bound.get(1) ? *bound.get(1) : none();
@@ -202,7 +212,7 @@ Result<Value> group_by(Runtime& runtime, const Value& self, const Arguments& arg
 
 constexpr std::int64_t kMaxColumns = 100'000;
 
-Result<Value> batch(Runtime& runtime, const Value& self, const Arguments& arguments) {
+Result<Value> batch_now(Runtime& runtime, const Value& self, const Arguments& arguments) {
   PC_TRY(const Bound bound, Bound::bind("batch", arguments, {"linecount", "fill_with"}, 1));
   PC_TRY(const std::int64_t n, bound.integer(0, 1));
   if (n > kMaxColumns) return error(Code::kUnsupported, "batches of more than 100000 elements");
@@ -226,7 +236,7 @@ Result<Value> batch(Runtime& runtime, const Value& self, const Arguments& argume
   return make_iterator(&runtime.budget, std::move(batches));
 }
 
-Result<Value> slice(Runtime& runtime, const Value& self, const Arguments& arguments) {
+Result<Value> slice_now(Runtime& runtime, const Value& self, const Arguments& arguments) {
   PC_TRY(const Bound bound, Bound::bind("slice", arguments, {"slices", "fill_with"}, 1));
   PC_TRY(const std::int64_t n, bound.integer(0, 1));
   if (n == 0) return error(Code::kInvalidArgument, "integer division or modulo by zero");
@@ -281,10 +291,10 @@ constexpr std::array<Method, 16> kFilters = {{{"default", use_default},
                                               {"dictsort", sort_dict},
                                               {"min", extreme<true>},
                                               {"max", extreme<false>},
-                                              {"unique", unique},
+                                              {"unique", later<unique_now>},
                                               {"groupby", group_by},
-                                              {"batch", batch},
-                                              {"slice", slice},
+                                              {"batch", later<batch_now>},
+                                              {"slice", later<slice_now>},
                                               {"items", items},
                                               {"attr", attribute}}};
 

@@ -123,9 +123,9 @@ nobody + 1
 [1, 2, 3, 4, 5][4:1:-1]
 [1, 2, 3, 4, 5][::-2]
 [1, 2, 3][::0]
-[1, 2, 3]['a':]
-none[1:]
-(5|string|int)[1:]
+5|unique|string is string
+(none|batch(2)).k
+5|slice(2) == 1
 l['a':]
 z[1:]
 l|truncate(3)
