@@ -170,7 +170,7 @@ TEST_CASE("reading events stops at an error, at a limit, and at an integer beyon
     return done.error().message;
   };
   CHECK(failure(R"(["stop", 1])") == "stopped");
-  CHECK(failure("[1,") == "doc: not valid JSON at byte 3");
+  CHECK(failure("[1,") == JsonDocument::parse("[1,", "doc").error().message);
   CHECK(failure("18446744073709551615") == "doc: an integer beyond 64 bits");
   CHECK(failure("-9223372036854775809") == "doc: an integer beyond 64 bits");
   CHECK(failure("[[1]]", {.depth = 1}).find("nested deeper") != std::string::npos);
