@@ -96,9 +96,9 @@ void fill_plane(std::byte* plane, std::size_t n_bytes) {
   }
 }
 
-void publish_random(const LoadedSchema& schema, std::uint32_t job) {
+void publish_random(const LoadedSchema& schema, const SchemaModule& module) {
   const KvGeometry g = schema.engine().geometry();
-  ModuleImage image = must(ModuleImage::create(schema.identity(job)));
+  ModuleImage image = must(ModuleImage::create(module.identity));
   for (std::uint32_t run = 0; run < image.n_runs(); ++run) {
     const KvPlanes p = image.planes(run);
     const std::size_t plane_bytes = kv_blocks(p.n_tokens) * g.block_bytes();
@@ -129,9 +129,9 @@ Cached cached_modules(const std::shared_ptr<const Engine>& engine, std::uint32_t
     cached.imports += "<" + name + "/>";
   }
   cached.schema = must(LoadedSchema::parse(engine, pml + "</schema>", ""));
-  for (std::uint32_t job = 0; job < cached.schema->jobs().size(); ++job) {
+  for (SchemaModule* module : cached.schema->modules()) {
     bool held = false;
-    if (!cached.schema->peek(job, &held)) publish_random(*cached.schema, job);
+    if (!cached.schema->peek(*module, &held)) publish_random(*cached.schema, *module);
   }
   return cached;
 }

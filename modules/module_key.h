@@ -30,10 +30,6 @@ inline constexpr std::size_t kMaxBackendName = 31;
 // 1 to 31 of a-z, 0-9, '.', '_' and '-'.
 bool is_backend_name(std::string_view name);
 
-// The same of exact precision (runtime/precision.h), counted apart: its states differ from
-// the others by far more than rounding of an instruction set.
-inline constexpr std::uint32_t kKvExactNumericsVersion = (1u << 16) | 1;
-
 // SHA-256 of the causes; in hexadecimal, the name of the file.
 struct ModuleKey {
   Digest digest{};

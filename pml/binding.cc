@@ -1,7 +1,5 @@
 #include "pml/binding.h"
 
-#include <algorithm>
-#include <functional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -28,19 +26,18 @@ class Binder {
   }
 
  private:
-  // The imports that stand directly in one module, roles being transparent.
+  // What stands directly in one module, roles being transparent.
   struct Level {
     std::uint32_t module = kRoot;
-    std::vector<Written> pending;        // waits for the import that follows
-    std::vector<std::uint32_t> imports;  // in the prompt's order
-    bool wrapped = false;                // does a role element enclose an import?
+    std::vector<Written> pending;  // waits for the first import, or for what is in a turn first
+    std::uint32_t last = kNone;    // the latest import
   };
 
   Status add_level(const std::vector<PromptNode>& nodes, std::uint32_t module);
-  Status add_nodes(const std::vector<PromptNode>& nodes, Level& level, bool in_role);
+  Status add_nodes(const std::vector<PromptNode>& nodes, Level& level, bool in_turn);
+  void write(Level& level, Written written);
   Status add_import(const PromptNode& node, Level& level);
   Status add_arguments(const PromptNode& node, const Module& module);
-  Status check_order(const Level& level) const;
   Error unknown_module(const PromptNode& node, const Module& parent) const;
   Error unknown_parameter(const PromptNode& node, const Argument& argument,
                           const Module& module) const;
@@ -55,27 +52,36 @@ Status Binder::add_level(const std::vector<PromptNode>& nodes, std::uint32_t mod
   Level level;
   level.module = module;
   PC_CHECK_OK(add_nodes(nodes, level, false));
-  if (level.wrapped) PC_CHECK_OK(check_order(level));
-  binding_.modules[module].at_end = std::move(level.pending);
+  binding_.modules[module].inside = std::move(level.pending);
   return ok();
 }
 
-Status Binder::add_nodes(const std::vector<PromptNode>& nodes, Level& level, bool in_role) {
+Status Binder::add_nodes(const std::vector<PromptNode>& nodes, Level& level, bool in_turn) {
   for (const PromptNode& node : nodes) {
     switch (node.kind) {
-      case Kind::kText: level.pending.push_back({What::kText, &node}); break;
+      case Kind::kText: write(level, {What::kText, &node}); break;
       case Kind::kRole:
-        level.pending.push_back({What::kOpenRole, &node});
+        level.pending.push_back({What::kOpenTurn, &node});
         PC_CHECK_OK(add_nodes(node.children, level, true));
-        level.pending.push_back({What::kCloseRole, &node});
+        write(level, {What::kCloseTurn, &node});
         break;
       case Kind::kImport:
-        level.wrapped |= in_role;
+        binding_.modules[level.module].wrapped |= in_turn;
         PC_CHECK_OK(add_import(node, level));
         break;
     }
   }
   return ok();
+}
+
+// Behind the latest import, with the turns that open here; before the first one
+// all waits for it.
+void Binder::write(Level& level, Written written) {
+  level.pending.push_back(written);
+  if (level.last == kNone) return;
+  std::vector<Written>& after = binding_.modules[level.last].after;
+  after.insert(after.end(), level.pending.begin(), level.pending.end());
+  level.pending.clear();
 }
 
 Status Binder::add_import(const PromptNode& node, Level& level) {
@@ -100,7 +106,8 @@ Status Binder::add_import(const PromptNode& node, Level& level) {
   }
   PC_CHECK_OK(add_arguments(node, module));
   import.before = std::exchange(level.pending, {});
-  level.imports.push_back(*index);
+  level.last = *index;
+  binding_.modules[level.module].imports.push_back(*index);
   return add_level(node.children, *index);
 }
 
@@ -123,19 +130,6 @@ Status Binder::add_arguments(const PromptNode& node, const Module& module) {
     binding_.arguments[slot->second] = std::move(*tokens);
   }
   return ok();
-}
-
-// The tokens that open a turn stand before its first import and those that
-// close it after its last: in another order it would enclose other modules.
-Status Binder::check_order(const Level& level) const {
-  const auto late =
-      std::adjacent_find(level.imports.begin(), level.imports.end(), std::greater<>());
-  if (late == level.imports.end()) return ok();
-  const Module& module = layout_.modules[late[1]];
-  return broken_rule(
-      binding_.modules[late[1]].node->place,
-      "module " + quote(module.path) + " stands before " + quote(layout_.modules[late[0]].path) +
-          " in the schema; where a role element encloses imports they keep the schema's order");
 }
 
 Error Binder::unknown_parameter(const PromptNode& node, const Argument& argument,

@@ -16,15 +16,22 @@ namespace pc::pml {
 
 // Something that the prompt itself writes at a place of the schema.
 struct Written {
-  enum class What : std::uint8_t { kText, kOpenRole, kCloseRole };
+  enum class What : std::uint8_t { kText, kOpenTurn, kCloseTurn };
   What what = What::kText;
   const PromptNode* node = nullptr;
 };
 
+// Text stands right behind the import that it is written behind, before the
+// first import right before that; a turn opens right before the import or the
+// text that comes first in it.
 struct Import {
-  const PromptNode* node = nullptr;  // nullptr: not imported; the root has none either
-  std::vector<Written> before;       // stands right before the module
-  std::vector<Written> at_end;       // stands after all of the module's own content
+  const PromptNode* node = nullptr;    // nullptr: not imported; the root has none either
+  std::vector<Written> before, after;  // stand right before and right behind the module
+  // Of the level inside: the imports in the prompt's order, and what is written
+  // there where there are none.
+  std::vector<std::uint32_t> imports;
+  std::vector<Written> inside;
+  bool wrapped = false;  // a turn encloses imports of the level inside
 };
 
 struct Binding {

@@ -1,5 +1,6 @@
 #include "pml/chat_template.h"
 
+#include <utility>
 #include <vector>
 
 namespace pc::pml {
@@ -192,6 +193,22 @@ std::string role_suffix(const ChatTemplate& chat, Role role) {
     case Role::kUser: break;
   }
   return chat.user.suffix;
+}
+
+ChatFormat chat_format(ChatTemplate chat) {
+  const std::string name = chat.name;
+  const auto turns = [chat = std::move(chat)](std::span<const Role> roles) -> Result<TurnTexts> {
+    TurnTexts texts;
+    std::optional<Role> before;
+    for (const Role role : roles) {
+      texts.turns.push_back({role_prefix(chat, role, before), role_suffix(chat, role)});
+      before = role;
+    }
+    texts.answer = chat.generation_prefix;
+    texts.bos = chat.bos;
+    return texts;
+  };
+  return {name, turns};
 }
 
 Error missing_chat_template(Place place, Role role) {

@@ -1,7 +1,5 @@
-// The chat formats that promptcache knows by name, and how to tell from a
-// model's Jinja template which of them it is. Templates are never executed.
-// docs/CHAT_TEMPLATES.md lists the formats, and what a publisher's template
-// does that strings around turns cannot.
+// The chat formats that promptcache knows by name: for models whose files bring
+// no template of their own. docs/CHAT_TEMPLATES.md lists them.
 //
 // Constant data. Threads: any.
 #pragma once
@@ -12,10 +10,35 @@
 #include <string_view>
 
 #include "pml/place.h"
-#include "pml/schema.h"        // Role
-#include "pml/text_encoder.h"  // ChatTemplate
+#include "pml/role.h"
+#include "pml/text_encoder.h"  // ChatFormat
 
 namespace pc::pml {
+
+// The strings around a turn. They may spell control tokens ("<|im_start|>user\n").
+struct RoleStrings {
+  std::string prefix;
+  std::string suffix;
+};
+
+// A model family's chat format, reduced to what concatenation can express: the
+// strings around each role's text. Two families open the user's turn
+// differently after a system or an assistant turn (Llama 2 puts the system
+// text inside the first user turn), hence the two extra prefixes.
+struct ChatTemplate {
+  std::string name;  // "chatml"
+  RoleStrings system, user, assistant;
+  std::optional<std::string> user_prefix_after_system;  // instead of user.prefix
+  std::optional<std::string> user_prefix_after_assistant;
+  std::string generation_prefix;  // opens the assistant's turn to be generated
+  // The model's end-of-sequence token, where the suffixes spell it.
+  std::string eos = {};
+  // A chat begins with BOS, also where the tokenizer adds none to a text.
+  bool bos = false;
+};
+
+// The format as PML asks for it.
+ChatFormat chat_format(ChatTemplate chat);
 
 std::span<const ChatTemplate> chat_templates();
 
@@ -36,9 +59,5 @@ std::string role_suffix(const ChatTemplate& chat, Role role);
 
 // The error of a role element where TextEncoder::chat is empty.
 Error missing_chat_template(Place place, Role role);
-
-// The format whose strings the template spells; nullopt when none or more than
-// one fits, since a guessed format gives plausible but wrong answers.
-std::optional<ChatTemplate> recognise_chat_template(std::string_view jinja);
 
 }  // namespace pc::pml

@@ -10,7 +10,6 @@
 namespace pc::pml {
 namespace {
 
-constexpr std::string_view kWhiteSpace = " \t\r\n";
 constexpr std::array<std::string_view, 10> kReserved = {"schema",    "prompt",    "module", "union",
                                                         "param",     "parameter", "system", "user",
                                                         "assistant", "scaffold"};
@@ -21,27 +20,30 @@ bool is_white_space(std::string_view text) {
   return text.find_first_not_of(kWhiteSpace) == text.npos;
 }
 
-std::string fold(std::string_view text, bool preserve) {
-  if (preserve) return std::string(text);
-  const std::size_t first = text.find_first_not_of(kWhiteSpace);
-  if (first == text.npos) return "";
-  const std::size_t last = text.find_last_not_of(kWhiteSpace);
-  std::string folded(first > 0 ? " " : "");
-  folded += text.substr(first, last + 1 - first);
-  if (last + 1 < text.size()) folded += ' ';
-  return folded;
+namespace {
+
+// Does this node hold content that stands in a line of text? Turns stand by themselves.
+bool is_content(const XmlNode& node) {
+  return node.name != "scaffold" && !role_of(node.name);
 }
 
-std::string as_xml_text(std::string bytes) {
-  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-  std::size_t n = 0;
-  for (std::size_t i = bytes.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0;
-       i < bytes.size(); ++i) {
-    if (bytes[i] == '\r' && i + 1 < bytes.size() && bytes[i + 1] == '\n') continue;
-    bytes[n++] = bytes[i] == '\r' ? '\n' : bytes[i];
+}  // namespace
+
+std::string text_of(const XmlNode& element, std::size_t index, bool preserve) {
+  const std::string& text = element.children[index].text;
+  if (preserve) return text;
+  const std::size_t first = text.find_first_not_of(kWhiteSpace);
+  if (first == text.npos) {
+    const bool between = index > 0 && index + 1 < element.children.size() &&
+                         is_content(element.children[index - 1]) &&
+                         is_content(element.children[index + 1]);
+    return between && text.find_first_of("\r\n") == text.npos ? " " : "";
   }
-  bytes.resize(n);
-  return bytes;
+  const std::size_t last = text.find_last_not_of(kWhiteSpace);
+  std::string folded(first > 0 ? " " : "");
+  folded.append(text, first, last + 1 - first);
+  if (last + 1 < text.size()) folded += ' ';
+  return folded;
 }
 
 Result<bool> preserves_space(const XmlNode& element, bool inherited) {

@@ -4,6 +4,7 @@
 // Pure. Threads: any.
 #pragma once
 
+#include <cstddef>
 #include <initializer_list>
 #include <optional>
 #include <string>
@@ -15,16 +16,16 @@
 
 namespace pc::pml {
 
+inline constexpr std::string_view kWhiteSpace = " \t\r\n";
+
 bool is_white_space(std::string_view text);
 
-// Leading and trailing white space become one space each, what is between
-// stays; a run of white space only becomes nothing. `preserve` (xml:space)
-// leaves all as it stands.
-std::string fold(std::string_view text, bool preserve);
-
-// A file's text as XML would give it: line ends are line feeds, and a byte
-// order mark is no text.
-std::string as_xml_text(std::string bytes);
+// The text of node `index` of an element's children. Leading and trailing white
+// space become one space each, what is between stays. A run of white space only
+// is indentation, and nothing; but on one line between two pieces of content it
+// is one space, so that a word does not grow onto the next. `preserve`
+// (xml:space) leaves all as it stands.
+std::string text_of(const XmlNode& element, std::size_t index, bool preserve);
 
 // xml:space of this element, or what its parent has.
 Result<bool> preserves_space(const XmlNode& element, bool inherited);

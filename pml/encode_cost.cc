@@ -11,10 +11,6 @@ std::uint64_t item_tokens(const Layout& layout, Item item) {
   return 0;
 }
 
-bool has_job(const Module& module) {
-  return module.cache && module.n_tokens > 0;
-}
-
 std::uint64_t own_cost(const Layout& layout, const Module& module) {
   std::uint64_t cost = 0;
   for (const std::uint32_t item : module.own)
@@ -32,7 +28,7 @@ std::uint64_t prefix_cost(const Layout& layout) {
       before[item.index] = before[inside] + kItemCost;
       inside = item.index;
     } else if (item.kind == ItemKind::kCloseModule) {
-      if (has_job(layout.modules[inside])) total += before[inside];
+      if (layout.modules[inside].stored()) total += before[inside];
       inside = layout.modules[inside].parent;
     } else if (item.kind == ItemKind::kPiece || item.kind == ItemKind::kSlot) {
       before[inside] += kItemCost + item_tokens(layout, item);
@@ -62,7 +58,7 @@ std::uint64_t schema_cost(const Layout& layout) {
         break;
       case ItemKind::kCloseModule: {
         const Module& module = layout.modules[item.index];
-        if (has_job(module)) total += before;
+        if (module.stored()) total += before;
         if (module.union_id != kNone && layout.unions[module.union_id].default_member == item.index)
           open.back().end = before;
         break;

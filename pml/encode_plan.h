@@ -1,12 +1,13 @@
-// What has to be computed once so that prompts can reuse it: one EncodeJob
-// for each stored module (its own text, its nested modules excluded), one for
-// the schema's anonymous text, and one for each scaffold.
+// What has to be computed once so that prompts can reuse it: one EncodeJob for
+// each stored module in each context (its own text, its nested modules
+// excluded), one for the schema's anonymous text, and one for each scaffold.
 //
 // A job is one causal pass over runs of tokens at increasing positions: a
 // token sees every token of the pass at a smaller position. Runs marked
-// `keep` go into the job's module file; the others are seen but not stored
-// (the text before the module, parameter placeholders, and, with
-// attend=schema, other modules).
+// `keep` go into the job's module file; the others, the module's context, are
+// seen but not stored: the text before it, placeholders in parameters, the
+// opening of the turn that a prompt imports it in, and, with attend=schema,
+// other modules.
 //
 // The local position of a kept row is its position in the pass less the
 // position of the first kept run: the first kept token is at local position 0.
@@ -23,25 +24,49 @@
 
 namespace pc::pml {
 
+// A step of a pass: a piece or slot of the layout, or tokens that open or close
+// a turn of the prompt.
+struct JobStep {
+  std::uint32_t item = kNone;    // of Layout::items
+  std::uint32_t markup = kNone;  // of JobSpec::markup, where item is kNone
+  bool keep = false;
+
+  friend auto operator<=>(const JobStep&, const JobStep&) = default;
+};
+
+// A job by reference to the layout: small, and equal where the jobs are.
+struct JobSpec {
+  bool scaffold = false;
+  std::uint32_t subject = 0;  // index into Layout::modules, or Layout::scaffolds
+  std::vector<JobStep> steps;
+  std::vector<Tokens> markup;
+
+  friend auto operator<=>(const JobSpec&, const JobSpec&) = default;
+};
+
 // Tokens that are contiguous in position.
 struct JobRun {
   Tokens tokens;
-  Position position = 0;       // of tokens[0] in this pass
+  Position position = 0;    // of tokens[0] in this pass
   bool keep = false;
-  std::uint32_t piece = 0;     // index into Layout::pieces; meaningful where keep
+  std::uint32_t piece = 0;  // index into Layout::pieces; meaningful where keep
 };
 
 struct EncodeJob {
   std::string name;            // "europe/paris"; "" is the anonymous text; "scaffold s"
   Attend attend = Attend::kPrefix;
   bool scaffold = false;
-  std::uint32_t subject = 0;   // index into Layout::modules, or Layout::scaffolds
+  std::uint32_t subject = 0;   // as in JobSpec
   std::vector<JobRun> runs;    // positions strictly increase; no two overlap
 };
 
-// Jobs in an order in which neighbours share the longest beginnings, so that
-// an encoder which keeps its last pass need not compute them again.
-// Modules with cache="false" have no job.
-std::vector<EncodeJob> plan_encoding(const Layout& layout);
+EncodeJob make_job(const Layout& layout, const JobSpec& spec);
+
+// The jobs of a schema's modules where no prompt opens a turn around them, in
+// an order in which neighbours share the longest beginnings, so that an encoder
+// which keeps its last pass need not compute them again. Modules with
+// cache="false" have no job.
+std::vector<JobSpec> plan_encoding(const Layout& layout);
+std::vector<EncodeJob> make_jobs(const Layout& layout, const std::vector<JobSpec>& specs);
 
 }  // namespace pc::pml

@@ -1,17 +1,40 @@
 #include "pml/layout.h"
 
 #include <algorithm>
+#include <deque>
 #include <utility>
 
 #include "pml/chat_template.h"
+#include "pml/elements.h"  // kWhiteSpace
 #include "pml/encode_cost.h"
 #include "pml/names.h"
 #include "pml/scaffold.h"
+#include "pml/turns.h"
 
 namespace pc::pml {
 namespace {
 
 using Kind = SchemaNode::Kind;
+
+// What bounds the work of a chat format that is asked again for the turns of each
+// module and those before them: a template is run once for each beginning of a
+// conversation, so the square of its turns counts. Four modules may have a
+// thousand turns before them, or four thousand thirty.
+constexpr std::uint64_t kMaxTurnsRead = std::uint64_t{1} << 22;
+
+std::string_view without_leading_space(std::string_view text) {
+  return text.substr(std::min(text.find_first_not_of(kWhiteSpace), text.size()));
+}
+
+std::string_view without_trailing_space(std::string_view text) {
+  return text.substr(0, text.find_last_not_of(kWhiteSpace) + 1);
+}
+
+bool holds_modules(const SchemaNode& role) {
+  return std::any_of(role.children.begin(), role.children.end(), [](const SchemaNode& node) {
+    return node.kind == Kind::kModule || (node.kind == Kind::kUnion && !node.children.empty());
+  });
+}
 
 // Walks the schema once, in document order.
 class Builder {
@@ -21,31 +44,52 @@ class Builder {
   Result<Layout> build();
 
  private:
+  // The piece that is being gathered.
+  struct Pending {
+    std::vector<TextSpan> spans;
+    std::vector<Item> behind;  // items that stand in or behind it, and hold no tokens
+    Place place;
+    bool bos = false, opens = false, fresh = false;
+
+    bool empty() const { return spans.empty() && !bos; }
+  };
+  // The turns of one owner, and how many of them have been opened.
+  struct OwnTurns {
+    std::vector<TurnText> texts;
+    std::size_t next = 0;
+  };
+
   Status add(const std::vector<SchemaNode>& nodes);
   Status add(const SchemaNode& node);
-  Status add_text(const SchemaNode& node);
+  void add_text(Place place, std::string_view text);
   Status add_param(const SchemaNode& node);
   Status add_module(const SchemaNode& node, std::uint32_t union_id);
   Status add_union(const SchemaNode& node);
   Status add_role(const SchemaNode& node);
-  Status add_markup(Place place, const std::string& text);
-  bool opening() const;
-  Status add_tokens(Place place, const Tokens& tokens);
+  Status add_content(const SchemaNode& role, bool trims_left, bool trims_right);
+  Status close_turn(const SchemaNode& node, std::uint32_t turn);
+  Result<OwnTurns> read_turns(const std::vector<SchemaNode>& children);
+  void add_span(Place place, TextSpan span);
+  void add_markup(Place place, const std::string& text);
+  Status end_piece();
   Status take_room(Place place, std::uint64_t n_tokens);
   void add_item(ItemKind kind, std::size_t index) {
-    layout_.items.push_back({kind, static_cast<std::uint32_t>(index)});
+    const Item item{kind, static_cast<std::uint32_t>(index)};
+    (pending_.empty() ? layout_.items : pending_.behind).push_back(item);
   }
-  // The next token of this owner starts a new piece.
-  void end_piece() { in_piece_ = false; }
   std::uint32_t last_item() const { return static_cast<std::uint32_t>(layout_.items.size() - 1); }
 
   const Schema& schema_;
   const TextEncoder& encoder_;
   Layout layout_;
+  Pending pending_;
+  std::deque<std::string> markup_;  // what pending spans of markup point to
   std::uint32_t owner_ = kRoot;
-  bool in_piece_ = false;
+  std::vector<std::uint32_t> sections_ = {0};  // [modules] of each, so far
   bool in_role_ = false;
-  std::optional<Role> last_role_;  // of those that are present wherever this place is
+  std::vector<Role> always_;  // the turns that stand before this place in every prompt
+  OwnTurns turns_;            // of owner_
+  std::uint64_t n_turns_read_ = 0;
   Position position_ = 0;
   std::uint64_t n_tokens_ = 0;  // tokens and room so far; bounds position_
 };
@@ -54,9 +98,13 @@ Result<Layout> Builder::build() {
   layout_.schema = schema_.name;
   layout_.positions = schema_.positions;
   layout_.attend = schema_.attend;
+  layout_.bos = encoder_.bos;
   layout_.modules.emplace_back();
-  if (encoder_.bos) PC_CHECK_OK(add_tokens(schema_.place, {*encoder_.bos}));
+  pending_.bos = encoder_.bos.has_value();
+  pending_.place = schema_.place;
+  PC_TRY(turns_, read_turns(schema_.children));
   PC_CHECK_OK(add(schema_.children));
+  PC_CHECK_OK(end_piece());
   layout_.extent = layout_.modules[kRoot].extent = static_cast<std::uint32_t>(position_);
   layout_.modules[kRoot].close_item = static_cast<std::uint32_t>(layout_.items.size());
   return std::move(layout_);
@@ -69,7 +117,7 @@ Status Builder::add(const std::vector<SchemaNode>& nodes) {
 
 Status Builder::add(const SchemaNode& node) {
   switch (node.kind) {
-    case Kind::kText: return add_text(node);
+    case Kind::kText: add_text(node.place, node.text); return ok();
     case Kind::kParam: return add_param(node);
     case Kind::kModule: return add_module(node, kNone);
     case Kind::kUnion: return add_union(node);
@@ -85,47 +133,58 @@ Status Builder::take_room(Place place, std::uint64_t n_tokens) {
                                 std::to_string(kMaxLayoutTokens) + " tokens; split it");
 }
 
-Status Builder::add_tokens(Place place, const Tokens& tokens) {
-  if (tokens.empty()) return ok();
-  PC_CHECK_OK(take_room(place, tokens.size()));
-  Module& owner = layout_.modules[owner_];
-  if (!in_piece_) {
+// Does nothing but BOS stand before a piece that begins here, in any prompt? A
+// module in front may be imported, and a prompt's text goes before a module that
+// is imported, so a module's own text is never the opening: its tokens are the
+// same anywhere.
+void Builder::add_span(Place place, TextSpan span) {
+  if (pending_.spans.empty()) {
+    pending_.place = place;
+    const std::uint64_t n_bos = encoder_.bos && !pending_.bos ? 1 : 0;
+    pending_.opens = owner_ == kRoot && layout_.modules.size() == 1 && n_tokens_ == n_bos;
+  }
+  pending_.spans.push_back(span);
+}
+
+// The next token of this owner starts a new piece.
+Status Builder::end_piece() {
+  Pending piece = std::exchange(pending_, {});
+  if (piece.empty()) return ok();
+  Tokens tokens;
+  if (piece.bos) tokens.push_back(*encoder_.bos);
+  auto encoded = encoder_.encode(piece.spans, piece.opens);
+  if (!encoded.ok()) return at(piece.place, std::move(encoded).error());
+  for (const Tokens& span : *encoded) tokens.insert(tokens.end(), span.begin(), span.end());
+  markup_.clear();
+  if (!tokens.empty()) {
+    PC_CHECK_OK(take_room(piece.place, tokens.size()));
+    Module& owner = layout_.modules[owner_];
     add_item(ItemKind::kPiece, layout_.pieces.size());
     owner.own.push_back(last_item());
-    layout_.pieces.push_back({owner_, {}, position_});
-    in_piece_ = true;
+    owner.n_tokens += static_cast<std::uint32_t>(tokens.size());
+    if (!piece.fresh) owner.n_stored += static_cast<std::uint32_t>(tokens.size());
+    const Position start = position_;
+    position_ += static_cast<Position>(tokens.size());
+    layout_.pieces.push_back({owner_, std::move(tokens), start, piece.fresh});
   }
-  Tokens& piece = layout_.pieces.back().tokens;
-  piece.insert(piece.end(), tokens.begin(), tokens.end());
-  owner.n_tokens += static_cast<std::uint32_t>(tokens.size());
-  position_ += static_cast<Position>(tokens.size());
+  layout_.items.insert(layout_.items.end(), piece.behind.begin(), piece.behind.end());
   return ok();
 }
 
-Status Builder::add_text(const SchemaNode& node) {
-  auto tokens = encoder_.text(node.text);
-  if (!tokens.ok()) return at(node.place, std::move(tokens).error());
-  PC_CHECK_OK(add_tokens(node.place, *tokens));
-  if (!in_role_ && !tokens->empty()) add_item(ItemKind::kBareText, 0);
-  return ok();
+void Builder::add_text(Place place, std::string_view text) {
+  if (text.empty()) return;
+  ++sections_[owner_];
+  add_span(place, {text, false});
+  if (!in_role_) add_item(ItemKind::kBareText, 0);
 }
 
-// Does nothing but BOS stand before this place, in any prompt? A module in front
-// may be imported, and a prompt's text goes before a module that is imported, so
-// the strings of a module are never the opening: its tokens are the same anywhere.
-bool Builder::opening() const {
-  if (owner_ != kRoot || layout_.modules.size() > 1) return false;
-  return n_tokens_ == (encoder_.bos ? 1 : 0);
-}
-
-Status Builder::add_markup(Place place, const std::string& text) {
-  if (text.empty()) return ok();
-  auto tokens = opening() ? encoder_.opening_markup(text) : encoder_.markup(text);
-  if (!tokens.ok()) return at(place, std::move(tokens).error());
-  return add_tokens(place, *tokens);
+void Builder::add_markup(Place place, const std::string& text) {
+  if (!text.empty()) add_span(place, {markup_.emplace_back(text), true});
 }
 
 Status Builder::add_param(const SchemaNode& node) {
+  PC_CHECK_OK(end_piece());
+  ++sections_[owner_];
   PC_CHECK_OK(take_room(node.place, node.len));
   Tokens filler;
   if (!node.text.empty()) {
@@ -138,7 +197,6 @@ Status Builder::add_param(const SchemaNode& node) {
                                        std::to_string(filler.size()) + " tokens; its length is " +
                                        std::to_string(node.len));
   filler.resize(node.len, encoder_.placeholder);
-  end_piece();
   Module& owner = layout_.modules[owner_];
   owner.slots.push_back(static_cast<std::uint32_t>(layout_.slots.size()));
   add_item(ItemKind::kSlot, layout_.slots.size());
@@ -149,6 +207,7 @@ Status Builder::add_param(const SchemaNode& node) {
 }
 
 Status Builder::add_module(const SchemaNode& node, std::uint32_t union_id) {
+  PC_CHECK_OK(end_piece());
   const auto index = static_cast<std::uint32_t>(layout_.modules.size());
   const std::string& around = layout_.modules[owner_].path;
   Module module;
@@ -156,20 +215,24 @@ Status Builder::add_module(const SchemaNode& node, std::uint32_t union_id) {
   module.path = around.empty() ? node.name : around + "/" + node.name;
   module.parent = owner_;
   module.union_id = union_id;
+  module.section = sections_[owner_];
   module.cache = node.cache;
   module.position = position_;
-  end_piece();
   add_item(ItemKind::kOpenModule, index);
   module.open_item = last_item();
   layout_.by_path.emplace(module.path, index);
   layout_.modules.push_back(std::move(module));
+  sections_.push_back(0);
 
-  const auto role_before = last_role_;
+  const std::size_t n_always = always_.size();
+  OwnTurns around_turns = std::exchange(turns_, {});
+  PC_TRY(turns_, read_turns(node.children));
   owner_ = index;
   PC_CHECK_OK(add(node.children));
+  PC_CHECK_OK(end_piece());
   owner_ = layout_.modules[index].parent;
-  last_role_ = role_before;  // a prompt need not import this module
-  end_piece();
+  turns_ = std::move(around_turns);
+  always_.resize(n_always);  // a prompt need not import this module
   add_item(ItemKind::kCloseModule, index);
   layout_.modules[index].close_item = last_item();
   layout_.modules[index].extent =
@@ -178,6 +241,7 @@ Status Builder::add_module(const SchemaNode& node, std::uint32_t union_id) {
 }
 
 Status Builder::add_union(const SchemaNode& node) {
+  PC_CHECK_OK(end_piece());
   const auto index = static_cast<std::uint32_t>(layout_.unions.size());
   const Position start = position_;
   Position end = start;
@@ -185,7 +249,6 @@ Status Builder::add_union(const SchemaNode& node) {
   entry.parent = owner_;
   entry.position = start;
   layout_.unions.push_back(entry);
-  end_piece();
   add_item(ItemKind::kOpenUnion, index);
   for (const SchemaNode& member : node.children) {
     position_ = start;
@@ -201,16 +264,86 @@ Status Builder::add_union(const SchemaNode& node) {
   return ok();
 }
 
+// What the format writes around the turns that stand directly in an owner,
+// given those that are always before them.
+Result<Builder::OwnTurns> Builder::read_turns(const std::vector<SchemaNode>& children) {
+  std::vector<Role> roles = always_;
+  const SchemaNode* first = nullptr;
+  for (const SchemaNode& node : children) {
+    if (node.kind != Kind::kRole) continue;
+    if (!first) first = &node;
+    roles.push_back(node.role);
+  }
+  if (!first) return OwnTurns{};
+  if (!encoder_.chat) return missing_chat_template(first->place, first->role);
+  n_turns_read_ += roles.size() * roles.size();
+  if (n_turns_read_ > kMaxTurnsRead)
+    return broken_rule(first->place, "schema " + quote(schema_.name) +
+                                         " has too many turns before its modules' turns");
+  auto texts = turns_to_continue(*encoder_.chat, roles);
+  if (!texts.ok()) return broken_rule(first->place, texts.error().message);
+  OwnTurns own;
+  own.texts.assign(texts->begin() + static_cast<std::ptrdiff_t>(always_.size()), texts->end());
+  return own;
+}
+
 Status Builder::add_role(const SchemaNode& node) {
-  if (!encoder_.chat) return missing_chat_template(node.place, node.role);
-  add_item(ItemKind::kOpenRole, static_cast<std::size_t>(node.role));
-  PC_CHECK_OK(add_markup(node.place, role_prefix(*encoder_.chat, node.role, last_role_)));
-  last_role_ = node.role;
+  const auto index = static_cast<std::uint32_t>(layout_.turns.size());
+  SchemaTurn turn;
+  turn.role = node.role;
+  turn.text = turns_.texts[turns_.next++];
+  turn.last = owner_ == kRoot && &node == &schema_.children.back();
+  turn.open_ended = holds_modules(node) || (turn.last && node.role == Role::kUser);
+  ++sections_[owner_];
+  add_item(ItemKind::kOpenTurn, index);
+  add_markup(node.place, turn.text.open);
+  layout_.turns.push_back(std::move(turn));
+  always_.push_back(node.role);
   in_role_ = true;
-  PC_CHECK_OK(add(node.children));
+  // A prompt's text may follow that of the schema's last user turn.
+  const TurnText& text = layout_.turns[index].text;
+  const bool ends = !layout_.turns[index].last || node.role != Role::kUser;
+  PC_CHECK_OK(add_content(node, text.trims_left, text.trims_right && ends));
   in_role_ = false;
-  PC_CHECK_OK(add_markup(node.place, role_suffix(*encoder_.chat, node.role)));
-  add_item(ItemKind::kCloseRole, static_cast<std::size_t>(node.role));
+  ++sections_[owner_];
+  return close_turn(node, index);
+}
+
+// A turn's content, without the white space that the format strips at its ends.
+Status Builder::add_content(const SchemaNode& role, bool trims_left, bool trims_right) {
+  const std::vector<SchemaNode>& nodes = role.children;
+  std::size_t n = nodes.size();  // less blank text at the end
+  const auto blank = [](std::string_view text) { return without_leading_space(text).empty(); };
+  while (trims_right && n > 0 && nodes[n - 1].kind == Kind::kText && blank(nodes[n - 1].text)) --n;
+  for (std::size_t i = 0; i < n; ++i) {
+    if (nodes[i].kind != Kind::kText) {
+      PC_CHECK_OK(add(nodes[i]));
+      trims_left = false;
+      continue;
+    }
+    std::string_view text = nodes[i].text;
+    if (trims_left) text = without_leading_space(text);
+    if (trims_right && i + 1 == n) text = without_trailing_space(text);
+    trims_left = trims_left && text.empty();
+    add_text(nodes[i].place, text);
+  }
+  return ok();
+}
+
+Status Builder::close_turn(const SchemaNode& node, std::uint32_t index) {
+  const std::string close = layout_.turns[index].text.close;
+  if (!layout_.turns[index].open_ended) {
+    add_markup(node.place, close);
+    add_item(ItemKind::kCloseTurn, index);
+    return ok();
+  }
+  PC_CHECK_OK(end_piece());
+  add_item(ItemKind::kCloseTurn, index);
+  add_markup(node.place, close);
+  pending_.fresh = true;
+  const std::size_t n_pieces = layout_.pieces.size();
+  PC_CHECK_OK(end_piece());
+  if (layout_.pieces.size() > n_pieces) layout_.turns[index].closing = last_item();
   return ok();
 }
 

@@ -1,10 +1,12 @@
 // The tokens and positions of a schema: its text encoded piece by piece, in
-// document order, with the place of every module, union and parameter.
+// document order, with the place of every module, union, parameter and turn.
 //
 // Every token belongs to one owner: the nearest enclosing module, or the
 // schema itself (module 0, the root, whose text is anonymous and part of every
 // prompt). A piece is a longest run of one owner's tokens with no parameter,
-// nested module or union between.
+// nested module or union between; it is tokenised as one text. Own text,
+// parameters and turns' borders divide what a module holds into sections;
+// modules of one section stand in the order in which a prompt imports them.
 //
 // Invariants:
 //   1. modules[0] is the root; a module comes after its parent, in document order;
@@ -41,6 +43,9 @@ struct Piece {
   std::uint32_t module = kRoot;  // owner
   Tokens tokens;
   Position position = 0;  // schema position of tokens[0]
+  // The closing of a turn that a prompt may write into: computed in every
+  // prompt, behind what it wrote, and in no module's file.
+  bool fresh = false;
 };
 
 struct Slot {
@@ -56,14 +61,19 @@ struct Module {
   std::string path;                // "europe/paris"; "" for the root
   std::uint32_t parent = kNone;    // index of the enclosing module; kNone for the root
   std::uint32_t union_id = kNone;  // the union it is a member of
+  std::uint32_t section = 0;       // of its parent, counted from 0
   bool cache = true;
   Position position = 0;         // schema position of its start
   std::uint32_t extent = 0;      // schema positions from its start to its end, nested ones included
   std::uint32_t n_tokens = 0;    // own tokens: no parameter room, no nested modules
+  std::uint32_t n_stored = 0;    // of these, the ones its file holds
   std::uint32_t open_item = 0;   // of its kOpenModule in Layout::items
   std::uint32_t close_item = 0;  // of its kCloseModule
   std::vector<std::uint32_t> own;    // its own pieces and slots: indices into Layout::items
   std::vector<std::uint32_t> slots;  // indices into Layout::slots
+
+  // Is there a file of its states?
+  bool stored() const { return cache && n_stored > 0; }
 };
 
 struct Union {
@@ -72,6 +82,17 @@ struct Union {
   std::uint32_t close_item = 0;          // of its kCloseUnion in Layout::items
   Position position = 0;                 // where all members start
   std::uint32_t extent = 0;              // of the longest member
+};
+
+// A role element of the schema. Its opening is in the pieces around.
+struct SchemaTurn {
+  Role role = Role::kUser;
+  TurnText text;
+  std::uint32_t closing = kNone;  // item of its fresh closing; kNone: cached, or no tokens
+  // May a prompt write into it? It may behind the modules in it, and where it
+  // is the user's and the schema's last.
+  bool open_ended = false;
+  bool last = false;  // nothing follows it in the schema
 };
 
 // Modules that are encoded together in addition.
@@ -87,9 +108,9 @@ enum class ItemKind : std::uint8_t {
   kCloseModule,
   kOpenUnion,  // index into unions
   kCloseUnion,
-  kOpenRole,   // index is the Role; its tokens are in the pieces around
-  kCloseRole,  // index is the Role
-  kBareText,   // text outside of all roles stands here
+  kOpenTurn,   // index into turns
+  kCloseTurn,  // index into turns; its fresh closing is the item behind it
+  kBareText,   // text outside of all turns stands here
 };
 
 struct Item {
@@ -101,11 +122,13 @@ struct Layout {
   std::string schema;
   Positions positions = Positions::kCompact;
   Attend attend = Attend::kPrefix;
-  std::vector<Item> items;  // document order
+  std::optional<TokenId> bos;  // the root's first token
+  std::vector<Item> items;     // document order
   std::vector<Piece> pieces;
   std::vector<Slot> slots;
   std::vector<Module> modules;
   std::vector<Union> unions;
+  std::vector<SchemaTurn> turns;
   std::vector<Scaffold> scaffolds;
   std::uint32_t extent = 0;                                // schema positions in all
   std::unordered_map<std::string, std::uint32_t> by_path;  // modules but the root

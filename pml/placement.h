@@ -13,18 +13,28 @@ namespace pc::pml {
 // A run in the prompt's order; its position comes last.
 struct Step {
   PlanRun run;
-  std::optional<Position> anchor;  // schema position; none for the prompt's own text
-  bool opening = false;            // markup whose tokens are those behind BOS
+  std::optional<Position> anchor;  // schema position; none for what is written now
+  Position floor = 0;              // written now, but not before this schema position
+  bool opening = false;            // its tokens are those behind BOS
+  bool ends_user = false;          // the closing of a user's turn
+  bool is_border = false;          // of a group with the end of a turn around anchored steps
 };
 
-// Both set every run's position and give the position after the last.
+struct Placement {
+  Position end = 0;    // after the last run
+  Position shift = 0;  // how far the last anchored step stands behind its anchor
+};
+
+// Both set every run's position.
 
 // compact: no gaps, everything follows what is before it.
-Position place_compact(std::vector<Step>& steps);
+Placement place_compact(std::vector<Step>& steps);
 
 // schema: pieces and arguments at their schema positions. What the prompt
-// writes between two of them stays there if all of it fits, else it moves
-// behind everything; what it writes last follows. Sorts by position.
-Position place_at_schema(std::vector<Step>& steps);
+// writes between two of them starts behind the first and stays there if all of
+// it fits, else it moves behind everything; but where a turn around such steps
+// begins or ends in it, it stays, and all that follows stands as much later as it
+// lacks room. Sorts by position.
+Placement place_at_schema(std::vector<Step>& steps);
 
 }  // namespace pc::pml

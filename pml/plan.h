@@ -5,7 +5,7 @@
 // Invariants (checked by plan_check.h):
 //   1. runs are sorted by position and do not overlap;
 //   2. a cached run's tokens are its piece's tokens, and its job keeps that piece;
-//   3. every piece of an imported module, and every piece of the schema's
+//   3. every cached piece of an imported module, and every one of the schema's
 //      anonymous text, occurs exactly once;
 //   4. in the compact layout the positions have no gap and start at 0.
 //
@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "pml/encode_plan.h"
 #include "pml/text_encoder.h"
 
 namespace pc::pml {
@@ -24,7 +25,7 @@ enum class RunKind {
   kCached,    // a kept run of jobs[job]
   kText,      // the prompt's own text
   kArgument,  // a parameter's value
-  kRole,      // the prompt's role wrappers and the opening of the answer
+  kRole,      // what opens and closes turns now, and opens the answer
   kUncached,  // text of a module with cache="false"
 };
 
@@ -33,7 +34,7 @@ struct PlanRun {
   Tokens tokens;               // never empty
   Position position = 0;       // logical position of tokens[0]
   std::string label;           // module path, parameter "trip-plan.duration", or "" for the prompt's text
-  std::uint32_t job = 0;       // kCached: index into the encode jobs
+  std::uint32_t job = 0;       // kCached: index into Plan::jobs
   std::uint32_t job_run = 0;   // kCached: index among that job's *kept* runs
   std::uint32_t piece = 0;     // kCached, kUncached: index into Layout::pieces
   bool moved = false;          // schema layout: the text did not fit its gap and stands at the end
@@ -42,7 +43,10 @@ struct PlanRun {
 struct Plan {
   std::string schema;
   std::vector<PlanRun> runs;
+  std::vector<JobSpec> jobs;   // those that runs name, each once
   Position end = 0;            // one past the last used position: where generation goes on
+  Position shift = 0;          // schema layout: how far modules stand behind their schema positions
+  std::vector<std::string> remarks;  // sentences: what stands elsewhere than written, and the like
 
   std::uint64_t n_tokens() const {
     std::uint64_t n = 0;

@@ -133,28 +133,31 @@ class LayoutChecker {
   std::vector<OpenUnion> open_;
 };
 
-using PiecesOf = std::vector<std::vector<std::uint32_t>>;  // of each module, in order
+using PiecesOf = std::vector<std::vector<std::uint32_t>>;  // stored ones of each module, in order
 
 PiecesOf pieces_by_module(const Layout& layout) {
   PiecesOf pieces(layout.modules.size());
   for (std::uint32_t i = 0; i < layout.pieces.size(); ++i)
-    pieces[layout.pieces[i].module].push_back(i);
+    if (!layout.pieces[i].fresh) pieces[layout.pieces[i].module].push_back(i);
   return pieces;
 }
 
-// Which pieces must a job keep?
-std::vector<std::uint32_t> pieces_to_keep(const Layout& layout, const PiecesOf& pieces,
-                                          const EncodeJob& job) {
-  if (!job.scaffold) return pieces[job.subject];
-  std::vector<std::uint32_t> kept;
-  for (const std::uint32_t m : layout.scaffolds[job.subject].modules)
-    kept.insert(kept.end(), pieces[m].begin(), pieces[m].end());
-  if (kept.empty()) return kept;
-  const std::uint32_t first = *std::min_element(kept.begin(), kept.end());
-  for (const std::uint32_t i : pieces[kRoot])
-    if (i > first) kept.push_back(i);
+// Which pieces must a job keep? Of a scaffold those that it lists, and the
+// root's behind the first of them, whose place among its modules is the prompt's.
+bool keeps_its_pieces(const Layout& layout, const PiecesOf& pieces, bool scaffold,
+                      std::uint32_t subject, std::vector<std::uint32_t> kept) {
   std::sort(kept.begin(), kept.end());
-  return kept;
+  if (!scaffold) return kept == pieces[subject];
+  std::vector<std::uint32_t> listed;
+  for (const std::uint32_t m : layout.scaffolds[subject].modules)
+    listed.insert(listed.end(), pieces[m].begin(), pieces[m].end());
+  if (listed.empty()) return false;
+  std::uint32_t first = UINT32_MAX;
+  for (const std::uint32_t i : listed) first = std::min(first, i);
+  for (const std::uint32_t i : pieces[kRoot])
+    if (i > first) listed.push_back(i);
+  std::sort(listed.begin(), listed.end());
+  return kept == listed;
 }
 
 Status check_job(const Layout& layout, const PiecesOf& pieces, const EncodeJob& job) {
@@ -172,36 +175,42 @@ Status check_job(const Layout& layout, const PiecesOf& pieces, const EncodeJob& 
     if (!run.keep) continue;
     if (run.piece >= layout.pieces.size() || run.tokens != layout.pieces[run.piece].tokens)
       return broken(name + "keeps tokens that are not its piece's");
-    if (layout.positions == Positions::kSchema && run.position != layout.pieces[run.piece].position)
-      return broken(name + "keeps a piece away from its schema position");
+    if (layout.positions == Positions::kSchema && run.position < layout.pieces[run.piece].position)
+      return broken(name + "keeps a piece before its schema position");
     kept.push_back(run.piece);
   }
   if (job.runs.empty() || !job.runs.back().keep)
     return broken(name + "ends with tokens that nothing kept sees");
-  if (kept != pieces_to_keep(layout, pieces, job))
+  if (!keeps_its_pieces(layout, pieces, job.scaffold, job.subject, kept))
     return broken(name + "does not keep the pieces it is for");
   return ok();
 }
 
-Status check_run(const Layout& layout, const std::vector<EncodeJob>& jobs, const PlanRun& run) {
+// The kept pieces of a job, in its order.
+std::vector<std::uint32_t> kept_pieces(const Layout& layout, const JobSpec& job) {
+  std::vector<std::uint32_t> kept;
+  for (const JobStep& step : job.steps)
+    if (step.keep) kept.push_back(layout.items[step.item].index);
+  return kept;
+}
+
+Status check_run(const Layout& layout, const std::vector<std::vector<std::uint32_t>>& kept,
+                 const Plan& plan, const PlanRun& run) {
   if (run.kind != RunKind::kCached && run.kind != RunKind::kUncached) return ok();
   if (run.piece >= layout.pieces.size()) return broken("a run is of no piece");
   const Piece& piece = layout.pieces[run.piece];
   if (run.tokens != piece.tokens) return broken("a run's tokens are not its piece's");
-  if (layout.positions == Positions::kSchema && run.position != piece.position)
+  if (layout.positions == Positions::kSchema &&
+      (run.position < piece.position || run.position > piece.position + plan.shift))
     return broken("a run stands away from its schema position");
   if (layout.modules[piece.module].cache != (run.kind == RunKind::kCached))
     return broken("a module's cache attribute is not obeyed");
   if (run.kind == RunKind::kUncached) return ok();
-  if (run.job >= jobs.size()) return broken("a cached run is of no job");
-  std::uint32_t kept = 0;
-  for (const JobRun& job_run : jobs[run.job].runs) {
-    if (!job_run.keep) continue;
-    if (kept++ != run.job_run) continue;
-    if (job_run.piece != run.piece) return broken("a cached run's job keeps another piece there");
-    return ok();
-  }
-  return broken("a cached run's job keeps no such run");
+  if (run.job >= kept.size()) return broken("a cached run is of no job");
+  if (run.job_run >= kept[run.job].size()) return broken("a cached run's job keeps no such run");
+  if (kept[run.job][run.job_run] != run.piece)
+    return broken("a cached run's job keeps another piece there");
+  return ok();
 }
 
 // The pieces of a plan's modules: all of a module's or none, with its
@@ -216,7 +225,7 @@ Status check_presence(const Layout& layout, const Plan& plan) {
          m = layout.modules[m].parent)
       present[m] = 1;
   for (std::size_t i = 0; i < layout.pieces.size(); ++i)
-    if (seen[i] != present[layout.pieces[i].module])
+    if (!layout.pieces[i].fresh && seen[i] != present[layout.pieces[i].module])
       return broken("a piece is missing or stands twice");
   std::vector<std::uint32_t> members(layout.unions.size());
   for (std::size_t m = 0; m < layout.modules.size(); ++m)
@@ -240,12 +249,23 @@ Status check_jobs(const Layout& layout, const std::vector<EncodeJob>& jobs) {
     if (!job.scaffold) ++n_jobs[job.subject];
   }
   for (std::size_t m = 0; m < layout.modules.size(); ++m)
-    if (n_jobs[m] != (layout.modules[m].cache && layout.modules[m].n_tokens > 0 ? 1 : 0))
+    if (n_jobs[m] != (layout.modules[m].stored() ? 1 : 0))
       return broken("module '" + layout.modules[m].path + "' has not the one job it needs");
   return ok();
 }
 
-Status check_plan(const Layout& layout, const std::vector<EncodeJob>& jobs, const Plan& plan) {
+Status check_job(const Layout& layout, const EncodeJob& job) {
+  return check_job(layout, pieces_by_module(layout), job);
+}
+
+Status check_plan(const Layout& layout, const Plan& plan) {
+  const PiecesOf pieces = pieces_by_module(layout);
+  std::vector<std::vector<std::uint32_t>> kept;  // [plan.jobs]
+  for (const JobSpec& job : plan.jobs) {
+    kept.push_back(kept_pieces(layout, job));
+    if (!keeps_its_pieces(layout, pieces, job.scaffold, job.subject, kept.back()))
+      return broken("a job does not keep the pieces it is for");
+  }
   Position end = 0;
   for (const PlanRun& run : plan.runs) {
     if (run.tokens.empty()) return broken("a run is empty");
@@ -253,7 +273,7 @@ Status check_plan(const Layout& layout, const std::vector<EncodeJob>& jobs, cons
     if (layout.positions == Positions::kCompact && (run.position != end || run.moved))
       return broken("a compact plan has a gap or moved text");
     end = end_of(run.position, run.tokens);
-    PC_CHECK_OK(check_run(layout, jobs, run));
+    PC_CHECK_OK(check_run(layout, kept, plan, run));
   }
   if (plan.end != end) return broken("the plan does not end after its last run");
   return check_presence(layout, plan);

@@ -15,7 +15,9 @@ namespace pc::pml {
 
 // kInternal with one sentence naming the first broken invariant.
 Status check_layout(const Layout& layout);
+Status check_job(const Layout& layout, const EncodeJob& job);
+// The jobs of plan_encoding(layout): each is right, and none is missing.
 Status check_jobs(const Layout& layout, const std::vector<EncodeJob>& jobs);
-Status check_plan(const Layout& layout, const std::vector<EncodeJob>& jobs, const Plan& plan);
+Status check_plan(const Layout& layout, const Plan& plan);
 
 }  // namespace pc::pml

@@ -49,11 +49,12 @@ Result<PromptNode> read_import(const XmlNode& element, Scope scope) {
 Result<std::vector<PromptNode>> read_content(const XmlNode& element, Scope scope) {
   PC_TRY(scope.preserve, preserves_space(element, scope.preserve));
   std::vector<PromptNode> nodes;
-  for (const XmlNode& child : element.children) {
+  for (std::size_t i = 0; i < element.children.size(); ++i) {
+    const XmlNode& child = element.children[i];
     if (child.is_text()) {
       PromptNode node;
       node.place = child.place;
-      node.text = fold(child.text, scope.preserve);
+      node.text = text_of(element, i, scope.preserve);
       if (!node.text.empty()) nodes.push_back(std::move(node));
     } else if (const auto role = role_of(child.name)) {
       PC_TRY(PromptNode node, read_role(child, *role, scope));

@@ -2,13 +2,10 @@
 // which tokens to compute, and where each stands.
 //
 // Pure and deterministic. Threads: any; no state. The encoder must be the one
-// the layout was made with, and the jobs those of plan_encoding(layout).
+// the layout was made with.
 #pragma once
 
-#include <vector>
-
 #include "base/status.h"
-#include "pml/encode_plan.h"
 #include "pml/layout.h"
 #include "pml/plan.h"
 #include "pml/prompt.h"
@@ -17,8 +14,7 @@
 namespace pc::pml {
 
 // Errors: kPmlSemantic with line:column for every rule a prompt can break;
-// kInvalidArgument if the jobs are not of this layout; what the encoder gave.
-Result<Plan> resolve(const Prompt& prompt, const Layout& layout, const std::vector<EncodeJob>& jobs,
-                     const TextEncoder& encoder);
+// what the encoder gave.
+Result<Plan> resolve(const Prompt& prompt, const Layout& layout, const TextEncoder& encoder);
 
 }  // namespace pc::pml

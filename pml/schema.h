@@ -10,10 +10,9 @@
 #include <vector>
 
 #include "pml/place.h"
+#include "pml/role.h"
 
 namespace pc::pml {
-
-enum class Role : std::uint8_t { kSystem, kUser, kAssistant };
 
 // positions=: do imported pieces close up, or keep their schema's positions?
 enum class Positions : std::uint8_t { kCompact, kSchema };
@@ -48,7 +47,5 @@ struct Schema {
   std::vector<SchemaNode> children;
   std::vector<SchemaScaffold> scaffolds;
 };
-
-const char* role_name(Role role);  // "system"
 
 }  // namespace pc::pml

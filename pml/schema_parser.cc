@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -19,7 +20,8 @@ using Names = std::unordered_map<std::string, Place>;  // where each was defined
 
 // What an element inherits from those around it.
 struct Scope {
-  bool preserve = false;
+  bool preserve = false;          // text that stands directly here
+  bool modules_preserve = false;  // text of the modules in it
   std::optional<Role> role;    // of the role element around, through modules too
   std::size_t path_bytes = 0;  // of the path of the module around
   Names* modules = nullptr;    // siblings: shared through unions and roles
@@ -36,9 +38,11 @@ class SchemaReader {
   using Children = std::vector<SchemaNode>;
 
   Result<Children> content(const XmlNode& element, Scope scope);
+  static Status set_space(const XmlNode& element, Scope& scope);
   Status child(const XmlNode& element, const Scope& scope, Children& into);
-  Status add_text(const XmlNode& run, bool preserve, Children& into);
-  Status add_file(const XmlNode& element, Scope scope, Children& into);
+  Status add_text(const XmlNode& element, std::size_t index, bool preserve, Children& into);
+  Status add_file(const XmlNode& element, Children& into);
+  Status add_anonymous(const XmlNode& element, Scope scope, Children& into);
   Status add_scaffold(const XmlNode& element);
   Status count_text(Place place, std::size_t bytes);
   Result<SchemaNode> module(const XmlNode& element, Scope scope);
@@ -92,18 +96,28 @@ Result<Schema> SchemaReader::read(const XmlNode& root) {
   Names modules;
   Scope scope;
   scope.modules = &modules;
+  PC_TRY(scope.modules_preserve, preserves_space(root, false));
   PC_TRY(schema_.children, content(root, scope));
   return std::move(schema_);
 }
 
 Result<SchemaReader::Children> SchemaReader::content(const XmlNode& element, Scope scope) {
-  PC_TRY(scope.preserve, preserves_space(element, scope.preserve));
   Children children;
-  PC_CHECK_OK(add_file(element, scope, children));
-  for (const XmlNode& node : element.children)
-    PC_CHECK_OK(node.is_text() ? add_text(node, scope.preserve, children)
+  PC_CHECK_OK(add_file(element, children));
+  for (std::size_t i = 0; i < element.children.size(); ++i) {
+    const XmlNode& node = element.children[i];
+    PC_CHECK_OK(node.is_text() ? add_text(element, i, scope.preserve, children)
                                : child(node, scope, children));
+  }
   return children;
+}
+
+// xml:space of an element that holds text, for itself and all in it.
+Status SchemaReader::set_space(const XmlNode& element, Scope& scope) {
+  if (!element.attribute("xml:space")) return ok();
+  PC_TRY(scope.preserve, preserves_space(element, false));
+  scope.modules_preserve = scope.preserve;
+  return ok();
 }
 
 Status SchemaReader::child(const XmlNode& element, const Scope& scope, Children& into) {
@@ -112,6 +126,8 @@ Status SchemaReader::child(const XmlNode& element, const Scope& scope, Children&
     into.push_back(std::move(node).value());
     return ok();
   };
+  if (element.name == "module" && !element.attribute("name"))
+    return add_anonymous(element, scope, into);
   if (element.name == "module") return add(module(element, scope));
   if (element.name == "union") return add(alternatives(element, scope));
   if (element.name == "param" || element.name == "parameter") return add(param(element, scope));
@@ -134,16 +150,19 @@ Status SchemaReader::count_text(Place place, std::size_t bytes) {
                                 " bytes; split the schema");
 }
 
-Status SchemaReader::add_text(const XmlNode& run, bool preserve, Children& into) {
+Status SchemaReader::add_text(const XmlNode& element, std::size_t index, bool preserve,
+                              Children& into) {
   SchemaNode node;
-  node.place = run.place;
-  node.text = fold(run.text, preserve);
-  PC_CHECK_OK(count_text(run.place, node.text.size()));
+  node.place = element.children[index].place;
+  node.text = text_of(element, index, preserve);
+  PC_CHECK_OK(count_text(node.place, node.text.size()));
   if (!node.text.empty()) into.push_back(std::move(node));
   return ok();
 }
 
-Status SchemaReader::add_file(const XmlNode& element, Scope scope, Children& into) {
+// The file's text as it stands. A byte order mark at its start is no text.
+Status SchemaReader::add_file(const XmlNode& element, Children& into) {
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   const std::string* src = element.attribute("src");
   if (!src) return ok();
   if (!read_file_)
@@ -157,8 +176,23 @@ Status SchemaReader::add_file(const XmlNode& element, Scope scope, Children& int
   PC_CHECK_OK(count_text(element.place, bytes->size()));
   SchemaNode node;
   node.place = element.place;
-  node.text = fold(as_xml_text(*std::move(bytes)), scope.preserve);
+  node.text = *std::move(bytes);
+  if (node.text.starts_with(kByteOrderMark)) node.text.erase(0, kByteOrderMark.size());
   if (!node.text.empty()) into.push_back(std::move(node));
+  return ok();
+}
+
+// A module without a name is text of whatever it stands in.
+Status SchemaReader::add_anonymous(const XmlNode& element, Scope scope, Children& into) {
+  if (element.attribute("cache"))
+    return broken_rule(element.place,
+                       "cache= on a <module> without a name, which is part of the text around it "
+                       "and of every prompt; give it a name");
+  PC_CHECK_OK(check_attributes(element, {"name", "src", "xml:space"}));
+  scope.preserve = scope.modules_preserve;
+  PC_CHECK_OK(set_space(element, scope));
+  PC_TRY(Children children, content(element, scope));
+  std::move(children.begin(), children.end(), std::back_inserter(into));
   return ok();
 }
 
@@ -182,6 +216,8 @@ Result<SchemaNode> SchemaReader::module(const XmlNode& element, Scope scope) {
   Names modules, params;
   scope.modules = &modules;
   scope.params = &params;
+  scope.preserve = scope.modules_preserve;
+  PC_CHECK_OK(set_space(element, scope));
   PC_TRY(node.children, content(element, scope));
   return node;
 }
@@ -191,7 +227,7 @@ Result<SchemaNode> SchemaReader::alternatives(const XmlNode& element, Scope scop
   SchemaNode node;
   node.kind = Kind::kUnion;
   node.place = element.place;
-  PC_TRY(scope.preserve, preserves_space(element, scope.preserve));
+  PC_CHECK_OK(set_space(element, scope));
   for (const XmlNode& child : element.children) {
     if (child.is_text() && is_white_space(child.text)) continue;
     if (child.name != "module")
@@ -246,6 +282,7 @@ Result<SchemaNode> SchemaReader::role(const XmlNode& element, Role known, Scope 
   node.role = known;
   node.place = element.place;
   scope.role = known;
+  PC_CHECK_OK(set_space(element, scope));
   PC_TRY(node.children, content(element, scope));
   return node;
 }

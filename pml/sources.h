@@ -7,9 +7,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/status.h"
 #include "pml/binding.h"
+#include "pml/contexts.h"
 #include "pml/encode_plan.h"
+#include "pml/flat_prompt.h"
 #include "pml/layout.h"
 
 namespace pc::pml {
@@ -20,15 +21,16 @@ struct Source {
   std::uint32_t job = kNone;
   std::uint32_t run = 0;
 };
-using Sources = std::vector<Source>;  // one for each of Layout::pieces
+
+struct Sources {
+  std::vector<JobSpec> jobs;    // those that serve
+  std::vector<Source> of_piece;  // [pieces]
+};
 
 // A scaffold serves when all its modules are imported and no larger one has
 // taken any of them; of equal ones the first written serves. The always-present
 // text that it keeps is its own unless a scaffold before it has claimed it.
-Result<Sources> choose_sources(const Layout& layout, const std::vector<EncodeJob>& jobs,
-                               const Binding& binding);
-
-// The error of jobs that are not those of the layout.
-Error foreign_jobs(const Layout& layout);
+Sources choose_sources(const Layout& layout, const Binding& binding, const FlatPrompt& flat,
+                       const std::vector<TurnTokens>& turns);
 
 }  // namespace pc::pml

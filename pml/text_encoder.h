@@ -1,5 +1,6 @@
-// What PML asks of a model: how to turn text into tokens, and the strings of
-// its chat roles. The tokenizer itself reaches this folder only as functions.
+// What PML asks of a model: how to turn text into tokens, and what stands
+// around the turns of a chat. Tokenizer and template reach this folder only as
+// functions.
 //
 // A value that borrows: the functions must outlive every call that uses them.
 // Threads: thread-compatible; the functions are called from the caller's thread.
@@ -8,11 +9,13 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/status.h"
+#include "pml/role.h"
 
 namespace pc {
 
@@ -22,17 +25,18 @@ using Tokens = std::vector<TokenId>;
 
 namespace pml {
 
-// The strings around a turn. They may spell control tokens ("<|im_start|>user\n").
-struct RoleStrings {
-  std::string prefix;
-  std::string suffix;
+// A stretch of text that stands beside others. Control tokens are recognised in
+// markup (the strings of a chat format) alone; elsewhere their spelling is text.
+struct TextSpan {
+  std::string_view text;
+  bool markup = false;
 };
 
-// What stands around one turn's content in one conversation, as the model's own
-// template writes it there (runtime/chat/turn_texts.h).
+// What stands around one turn's content in one conversation. It may spell
+// control tokens ("<|im_start|>user\n").
 struct TurnText {
   std::string open, close;
-  // The template strips white space at that end of a content.
+  // Does the format strip white space at this end of a content?
   bool trims_left = false, trims_right = false;
 
   friend bool operator==(const TurnText&, const TurnText&) = default;
@@ -42,48 +46,36 @@ struct TurnText {
 // after the other, are the text; BOS, if any, is not part of it.
 struct TurnTexts {
   std::vector<TurnText> turns;  // [n_turns]
-  std::string answer;           // opens the assistant's turn after the last one; "": nothing does
-  bool bos = false;             // the template spells BOS at the start
+  std::string answer;           // opens the assistant's turn behind the last one; "": nothing does
+  bool bos = false;             // the chat begins with BOS
 
   friend bool operator==(const TurnTexts&, const TurnTexts&) = default;
 };
 
-// A model family's chat format, reduced to what concatenation can express: the
-// strings around each role's text. Two families open the user's turn
-// differently after a system or an assistant turn (Llama 2 puts the system
-// text inside the first user turn), hence the two extra prefixes.
-struct ChatTemplate {
+// A model's chat format: what it writes around the turns of a conversation.
+struct ChatFormat {
   std::string name;  // "chatml"
-  RoleStrings system, user, assistant;
-  std::optional<std::string> user_prefix_after_system;  // instead of user.prefix
-  std::optional<std::string> user_prefix_after_assistant;
-  std::string generation_prefix;  // opens the assistant's turn to be generated
-  // The model's end-of-sequence token, where the suffixes spell it.
-  std::string eos = {};
-  // A chat begins with BOS, also where the tokenizer adds none to a text.
-  bool bos = false;
-};
-
-// A part of a text that is encoded as one: what a user wrote, or a string of the
-// chat template, in which control tokens are recognised.
-struct TextSpan {
-  std::string_view text;
-  bool markup = false;
+  // Errors: a sentence without a place, where the format has no such conversation.
+  std::function<Result<TurnTexts>(std::span<const Role>)> turns;
 };
 
 struct TextEncoder {
-  // One text run, taken as plain text: strings that spell control tokens stay
-  // text. Every run is encoded on its own, so a module's tokens do not depend
-  // on its neighbours.
-  std::function<Result<Tokens>(std::string_view)> text;
-  // The strings of the chat template, in which control tokens are recognised.
-  std::function<Result<Tokens>(std::string_view)> markup;
-  // The same where nothing but BOS stands before the string in any prompt: some
-  // tokenizers put a space in front of a text, and give "[INST]" other tokens there.
-  std::function<Result<Tokens>(std::string_view)> opening_markup;
-  std::optional<TokenId> bos;        // stands once, at the start of every prompt
-  TokenId placeholder = 0;           // stands in parameter slots while a module is encoded
-  std::optional<ChatTemplate> chat;  // none: role elements are an error
+  // Spans that stand side by side, encoded as the one text that they are. The
+  // result has the tokens of each span; a token that crosses a border belongs to
+  // the span in which it begins. `opens`: nothing but BOS stands before them, so
+  // that the tokenizer's rule for the start of a text counts.
+  std::function<Result<std::vector<Tokens>>(std::span<const TextSpan>, bool opens)> encode;
+  std::optional<TokenId> bos;      // stands once, at the start of every prompt
+  TokenId placeholder = 0;         // stands in parameter slots while a module is encoded
+  std::optional<ChatFormat> chat;  // none: role elements are an error
+
+  // One span alone, which does not open the text.
+  Result<Tokens> text(std::string_view text) const { return one({text, false}, false); }
+  Result<Tokens> one(TextSpan span, bool opens) const {
+    auto tokens = encode({&span, 1}, opens);
+    if (!tokens.ok()) return std::move(tokens).error();
+    return std::move((*tokens)[0]);
+  }
 };
 
 }  // namespace pml

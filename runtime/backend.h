@@ -156,6 +156,12 @@ typedef struct pc_run {
   uint32_t extend;
 } pc_run;
 
+/* What takes long while packed weights are opened. */
+typedef enum pc_pack_step {
+  PC_PACK_WRITE = 0, /* making the file */
+  PC_PACK_SUM = 1    /* verifying its checksums */
+} pc_pack_step;
+
 /* Of the residual stream: the numbers of all tokens of a call behind one layer. */
 typedef struct pc_layer_range {
   float largest;         /* max |x| of those that are finite */

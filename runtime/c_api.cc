@@ -98,6 +98,10 @@ Result<pc::EngineOptions> engine_options(const pc_engine_options* options) {
   if (o.cache_bytes) engine.cache_bytes = o.cache_bytes;
   engine.name_space = string_or_empty(o.cache_namespace);
   engine.chat_template = string_or_empty(o.chat_template);
+  constexpr std::int64_t kLastTime = 253'402'300'799;  // of the year 9999
+  if (o.chat_time < 0 || o.chat_time > kLastTime)
+    return pc::error(Code::kInvalidArgument, "chat_time is beyond the years 1970 to 9999");
+  if (o.chat_time) engine.chat_time = o.chat_time;
   engine.backend = string_or_empty(o.backend);
   engine.n_threads = o.n_threads;
   engine.context_tokens = o.context_tokens;
@@ -303,27 +307,36 @@ pc_status pc_schema_describe(const pc_schema* schema, char** json, pc_error* err
   });
 }
 
+namespace {
+
+pc::Status encode(pc::LoadedSchema& schema, std::span<pc::SchemaModule* const> modules,
+                  pc_encode_progress progress, void* user, pc_encode_stats* stats) {
+  const pc::Stopwatch watch;
+  const auto total = static_cast<std::uint32_t>(modules.size());
+  pc_encode_stats sum{};
+  sum.modules = total;
+  const auto done = [&](std::uint32_t n_done, const std::string& name,
+                        const pc::AcquiredModule& module) {
+    if (module.source == pc::ModuleSource::kEncoded) {
+      ++sum.modules_encoded;
+      sum.tokens_computed += module.tokens_computed;
+      if (module.stored) sum.bytes_stored += module.module->bytes().size();
+    }
+    return !progress || progress(user, n_done, total, name.c_str()) == 0;
+  };
+  PC_CHECK_OK(schema.encode(modules, done));
+  sum.microseconds = watch.microseconds();
+  if (stats) write_stats(sum, stats);
+  return pc::ok();
+}
+
+}  // namespace
+
 pc_status pc_schema_encode(pc_schema* schema, pc_encode_progress progress, void* user,
                            pc_encode_stats* stats, pc_error* error) {
   return guarded(error, [&]() -> Status {
     PC_REQUIRE(schema);
-    const pc::Stopwatch watch;
-    const auto total = static_cast<std::uint32_t>(schema->schema->jobs().size());
-    pc_encode_stats sum{};
-    sum.modules = total;
-    const auto done = [&](std::uint32_t n_done, const std::string& name,
-                          const pc::AcquiredModule& module) {
-      if (module.source == pc::ModuleSource::kEncoded) {
-        ++sum.modules_encoded;
-        sum.tokens_computed += module.tokens_computed;
-        if (module.stored) sum.bytes_stored += module.module->bytes().size();
-      }
-      return !progress || progress(user, n_done, total, name.c_str()) == 0;
-    };
-    PC_CHECK_OK(schema->schema->encode_all(done));
-    sum.microseconds = watch.microseconds();
-    if (stats) write_stats(sum, stats);
-    return pc::ok();
+    return encode(*schema->schema, schema->schema->modules(), progress, user, stats);
   });
 }
 
@@ -341,6 +354,25 @@ pc_status pc_prompt_parse(pc_schema* schema, const char* pml, std::size_t bytes,
   });
 }
 
+pc_status pc_prompt_encode(const pc_prompt* prompt, pc_encode_progress progress, void* user,
+                           pc_encode_stats* stats, pc_error* error) {
+  return guarded(error, [&]() -> Status {
+    PC_REQUIRE(prompt);
+    const pc::LoadedPrompt& loaded = *prompt->prompt;
+    return encode(*loaded.schema, loaded.modules, progress, user, stats);
+  });
+}
+
+pc_status pc_prompt_remarks(const pc_prompt* prompt, char** text, pc_error* error) {
+  return guarded(error, [&]() -> Status {
+    PC_REQUIRE(prompt);
+    PC_REQUIRE(text);
+    std::string lines;
+    for (const std::string& remark : prompt->prompt->plan.remarks) lines += remark + "\n";
+    return give(lines, text);
+  });
+}
+
 void pc_prompt_close(pc_prompt* prompt) {
   delete prompt;
 }
@@ -349,6 +381,7 @@ pc_status pc_prompt_explain(const pc_prompt* prompt, char** json, pc_error* erro
   return guarded(error, [&]() -> Status {
     PC_REQUIRE(prompt);
     PC_REQUIRE(json);
+    PC_CHECK_OK(prompt->prompt->check_window(1, true));  // what a session refuses is refused here
     return give(pc::explain_prompt(*prompt->prompt), json);
   });
 }

@@ -15,7 +15,7 @@
 #include <string_view>
 
 #include "base/status.h"
-#include "pml/text_encoder.h"  // ChatTemplate
+#include "pml/chat_template.h"  // ChatTemplate
 
 namespace pc {
 

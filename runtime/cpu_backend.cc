@@ -133,12 +133,23 @@ Status check_shape(const pc_model_desc& d, std::uint32_t kv_type) {
   return ok();
 }
 
-// The packed form where this CPU multiplies it; without it, why.
-std::string open_packed(pc_backend_model* model, const pc_pack_place* place) {
-  if (model->precision == Precision::kExact) return {};
-  if (!model->kernels->matmul_packed || packable_matrices(model->desc).empty()) return {};
-  if (!place) return "weights are used unpacked: there is no store to keep packed ones beside";
-  PackPlace where{.cache_dir = place->cache_dir, .writable = place->writable != 0};
+// The packed form where this CPU multiplies it; without it, why. Errors: kCancelled.
+Result<std::string> open_packed(pc_backend_model* model, const pc_pack_place* place) {
+  if (model->precision == Precision::kExact) return std::string();
+  if (!model->kernels->matmul_packed || packable_matrices(model->desc).empty())
+    return std::string();
+  if (!place)
+    return std::string("weights are used unpacked: there is no store to keep packed ones beside");
+  const auto told = [place](std::uint32_t step) {
+    return [place, step](std::uint64_t done, std::uint64_t total) {
+      return !place->progress || place->progress(place->user, step, done, total) == 0;
+    };
+  };
+  const auto packing = told(PC_PACK_WRITE), summing = told(PC_PACK_SUM);
+  PackPlace where{.cache_dir = place->cache_dir,
+                  .writable = place->writable != 0,
+                  .packing = packing,
+                  .summing = summing};
   std::copy(std::begin(place->weights), std::end(place->weights), where.weights.begin());
   auto packed = PackedWeights::open(model->desc, where, model->parallel);
   if (!packed.ok() && packed.error().code == Code::kCancelled) return packed.error();
@@ -260,9 +271,13 @@ std::int32_t measure(pc_backend_session* session, const pc_run* runs, std::uint3
   return guarded(e, [&] { return session->transformer.measure({runs, n_runs}, ranges, logits); });
 }
 
-constexpr pc_backend_v1 kCpu = {PC_BACKEND_ABI, sizeof(pc_backend_v1), "cpu",         model_open,
-                                model_close,    session_open,          session_close, attach,
-                                forward,        read_segment,          rewind,        measure};
+constexpr pc_backend_v1 kCpu = {PC_BACKEND_ABI, sizeof(pc_backend_v1),
+                                "cpu",          kCpuNumericsVersion,
+                                model_open,     model_close,
+                                session_open,   session_close,
+                                attach,         forward,
+                                read_segment,   rewind,
+                                measure};
 
 }  // namespace
 

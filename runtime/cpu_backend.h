@@ -15,7 +15,8 @@ namespace pc {
 //   2  activations in 8 bits against quantised weights; attention's queries and
 //      weights in bf16 where pairs of bf16 are multiplied, in 8 bits (weights in 7
 //      without VNNI) where bytes of q8 states are
-inline constexpr std::uint32_t kCpuNumericsVersion = 2;
+//   3  activations of arguments beyond 88 are numbers, and the right ones
+inline constexpr std::uint32_t kCpuNumericsVersion = 3;
 
 // Static, never null.
 const pc_backend_v1* cpu_backend();

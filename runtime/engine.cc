@@ -1,10 +1,12 @@
 #include "runtime/engine.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 
 #include "pml/chat_template.h"
 #include "runtime/backend_loader.h"
+#include "runtime/chat/own_chat_format.h"
 #include "runtime/chat_template_file.h"
 
 namespace pc {
@@ -102,9 +104,9 @@ Result<std::shared_ptr<const Engine>> Engine::open(const EngineOptions& options)
   identity.rope = engine->model_->rope_digest;
   identity.backend = engine->backend_->name();
   identity.numerics_version = engine->backend_->numerics_version();
+  if (options.precision == Precision::kExact) identity.numerics_version |= kExactNumerics;
   identity.geometry = engine->geometry();
   identity.name_space = options.name_space;
-  if (options.precision == Precision::kExact) identity.numerics_version = kKvExactNumericsVersion;
   return std::shared_ptr<const Engine>(std::move(engine));
 }
 
@@ -117,34 +119,48 @@ Status Engine::open_text(const EngineOptions& options) {
   PC_TRY(tokenizer_, load_tokenizer(options.model_path));
   PC_CHECK_OK(check_vocabulary(*tokenizer_, *model_));
   const Tokenizer* tokenizer = tokenizer_.get();
-  text_encoder_.text = [tokenizer](std::string_view text) { return tokenizer->encode_run(text); };
-  text_encoder_.markup = [tokenizer](std::string_view text) {
-    return tokenizer->encode_markup(text);
-  };
-  text_encoder_.opening_markup = [tokenizer](std::string_view text) {
-    return tokenizer->encode_opening_markup(text);
+  text_encoder_.encode = [tokenizer](std::span<const pml::TextSpan> spans, bool opens) {
+    return tokenizer->encode_spans(spans, opens);
   };
   text_encoder_.placeholder = tokenizer->placeholder();
-  PC_CHECK_OK(open_chat(options.chat_template));
-  const bool chat_has_bos = text_encoder_.chat && text_encoder_.chat->bos;
-  if (tokenizer->add_bos() || chat_has_bos) text_encoder_.bos = tokenizer->bos();
+  PC_CHECK_OK(open_chat(options));
+  if (tokenizer->add_bos() || chat_has_bos()) text_encoder_.bos = tokenizer->bos();
   return ok();
 }
 
-// The chat format that the user asks for, else that of the model's files, with
-// the model's own end-of-sequence token.
-Status Engine::open_chat(const std::string& asked) {
-  if (asked.empty()) {
-    text_encoder_.chat = pml::recognise_chat_template(tokenizer_->facts().chat_template);
-  } else {
-    PC_TRY(text_encoder_.chat, choose_chat_template(asked));
+// The chat format that the user asks for, else that of the model's own template.
+Status Engine::open_chat(const EngineOptions& options) {
+  const auto spelled = [&](std::optional<TokenId> token) {
+    std::string text;
+    if (token) tokenizer_->append_bytes(*token, &text, Tokenizer::Controls::kSpell);
+    return text;
+  };
+  if (!options.chat_template.empty()) {
+    PC_TRY(pml::ChatTemplate chat, choose_chat_template(options.chat_template));
+    text_encoder_.chat =
+        pml::chat_format(pml::with_eos(std::move(chat), spelled(tokenizer_->eos())));
+    return ok();
   }
-  const auto eos = tokenizer_->eos();
-  if (!text_encoder_.chat || !eos) return ok();
-  std::string spelled;
-  tokenizer_->append_bytes(*eos, &spelled, Tokenizer::Controls::kSpell);
-  text_encoder_.chat = pml::with_eos(*std::move(text_encoder_.chat), spelled);
+  const std::string& own = tokenizer_->facts().chat_template;
+  if (own.empty()) return ok();
+  ChatTokens tokens{spelled(tokenizer_->bos()), spelled(tokenizer_->eos()), {}};
+  if (tokenizer_->unk()) tokens.others.emplace("unk_token", spelled(tokenizer_->unk()));
+  auto program = ChatProgram::parse(own, std::move(tokens));
+  if (!program.ok()) {
+    add_remark("the model's chat template cannot be used, so role elements need --chat-template: " +
+               program.error().message);
+    return ok();
+  }
+  const ChatClock clock = options.chat_time ? ChatClock::at(*options.chat_time) : ChatClock();
+  text_encoder_.chat = own_chat_format(*std::move(program), clock);
   return ok();
+}
+
+// Does a chat begin with BOS, also where the tokenizer adds none to a text?
+bool Engine::chat_has_bos() const {
+  if (!text_encoder_.chat) return false;
+  const auto chat = text_encoder_.chat->turns(std::array{pml::Role::kUser});
+  return chat.ok() && chat->bos;
 }
 
 Status Engine::open_backend(const EngineOptions& options) {
@@ -207,15 +223,20 @@ void Engine::find_turn_ends() {
   const TokenizerFacts& facts = tokenizer_->facts();
   if (facts.eos) turn_ends_.push_back(*facts.eos);
   turn_ends_.insert(turn_ends_.end(), facts.turn_ends.begin(), facts.turn_ends.end());
-  if (text_encoder_.chat) {
-    const auto suffix = tokenizer_->encode_markup(text_encoder_.chat->assistant.suffix);
-    if (suffix.ok() && !suffix->empty()) {
-      std::string bytes;
-      tokenizer_->append_bytes(suffix->front(), &bytes);
-      if (bytes.empty()) turn_ends_.push_back(suffix->front());
-    }
-  }
+  add_turn_end();
   std::sort(turn_ends_.begin(), turn_ends_.end());
+}
+
+void Engine::add_turn_end() {
+  if (!text_encoder_.chat) return;
+  const auto chat =
+      text_encoder_.chat->turns(std::array{pml::Role::kUser, pml::Role::kAssistant});
+  if (!chat.ok()) return;
+  const auto close = text_encoder_.one({chat->turns[1].close, true}, false);
+  if (!close.ok() || close->empty()) return;
+  std::string bytes;
+  tokenizer_->append_bytes(close->front(), &bytes);
+  if (bytes.empty()) turn_ends_.push_back(close->front());
 }
 
 bool Engine::ends_turn(TokenId token) const {

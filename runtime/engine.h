@@ -42,8 +42,11 @@ struct EngineOptions {
   std::string name_space;
   KvType kv_type = KvType::kBf16;
   Precision precision = Precision::kFast;
-  // A format's name, or the path of a JSON file; "" = recognised from the model's files.
+  // A format's name, or the path of a JSON file; "" = the model's own template.
   std::string chat_template;
+  // What the model's template is told when it asks for the date, in seconds since
+  // 1970 (UTC); none: the time at which the engine opens.
+  std::optional<std::int64_t> chat_time;
   std::string backend;  // "" = the CPU; else a plug-in's path
   std::uint32_t n_threads = 0;
   std::uint32_t context_tokens = 0;  // 0 = the model's own
@@ -99,10 +102,12 @@ class Engine {
  private:
   Engine() = default;
   Status open_text(const EngineOptions& options);
-  Status open_chat(const std::string& asked);
+  Status open_chat(const EngineOptions& options);
+  bool chat_has_bos() const;
   Status open_backend(const EngineOptions& options);
   Status open_store(const EngineOptions& options);
   void find_turn_ends();
+  void add_turn_end();
   void add_remark(const std::string& remark);
 
   EngineOptions options_;

@@ -37,14 +37,26 @@ void free_last_token(pml::Plan* plan) {
 }  // namespace
 
 LoadedSchema::LoadedSchema(std::shared_ptr<const Engine> engine, pml::Layout layout)
-    : engine_(std::move(engine)),
-      layout_(std::move(layout)),
-      jobs_(pml::plan_encoding(layout_)),
-      modules_(jobs_.size()) {
-  for (std::size_t i = 0; i < jobs_.size(); ++i) {
-    modules_[i].identity =
-        identity_of(jobs_[i], engine_->base_identity(), engine_->model().relocates());
+    : engine_(std::move(engine)), layout_(std::move(layout)) {
+  for (const pml::JobSpec& spec : pml::plan_encoding(layout_)) modules_.push_back(module_of(spec));
+}
+
+SchemaModule* LoadedSchema::module_of(const pml::JobSpec& spec) {
+  const std::lock_guard lock(known_mutex_);
+  std::unique_ptr<SchemaModule>& known = known_[spec];
+  if (!known) {
+    known = std::make_unique<SchemaModule>();
+    known->job = pml::make_job(layout_, spec);
+    known->identity =
+        identity_of(known->job, engine_->base_identity(), engine_->model().relocates());
   }
+  return known.get();
+}
+
+std::vector<SchemaModule*> LoadedSchema::modules_of(const pml::Plan& plan) {
+  std::vector<SchemaModule*> modules;
+  for (const pml::JobSpec& spec : plan.jobs) modules.push_back(module_of(spec));
+  return modules;
 }
 
 Result<std::shared_ptr<LoadedSchema>> LoadedSchema::parse(std::shared_ptr<const Engine> engine,
@@ -56,7 +68,6 @@ Result<std::shared_ptr<LoadedSchema>> LoadedSchema::parse(std::shared_ptr<const 
   if (!engine->model().relocates()) schema.positions = pml::Positions::kSchema;
   PC_TRY(pml::Layout layout, pml::lay_out(schema, engine->text_encoder()));
   std::shared_ptr<LoadedSchema> loaded(new LoadedSchema(std::move(engine), std::move(layout)));
-  PC_CHECK_OK(pml::check_jobs(loaded->layout_, loaded->jobs_));
   return loaded;
 }
 
@@ -71,8 +82,14 @@ Result<std::shared_ptr<LoadedSchema>> LoadedSchema::load(std::shared_ptr<const E
 
 Result<pml::Plan> LoadedSchema::plan(std::string_view prompt_pml) const {
   PC_TRY(const pml::Prompt prompt, pml::parse_prompt(prompt_pml));
-  PC_TRY(pml::Plan plan, pml::resolve(prompt, layout_, jobs_, engine_->text_encoder()));
-  PC_CHECK_OK(pml::check_plan(layout_, jobs_, plan));
+  PC_TRY(pml::Plan plan, pml::resolve(prompt, layout_, engine_->text_encoder()));
+  PC_CHECK_OK(pml::check_plan(layout_, plan));
+  if (plan.shift > 0 && !engine_->model().relocates()) {
+    return Error{Code::kPmlSemantic,
+                 "a turn begins or ends where the schema leaves no room for that, and the model's "
+                 "learned positions leave modules no other place; write the turn in the schema",
+                 prompt.place.line, prompt.place.column};
+  }
   if (plan.runs.empty()) {
     return Error{Code::kPmlSemantic, "the prompt is empty: it imports no text and adds none", 1, 1};
   }
@@ -80,25 +97,23 @@ Result<pml::Plan> LoadedSchema::plan(std::string_view prompt_pml) const {
   return plan;
 }
 
-Lookup LoadedSchema::peek(std::uint32_t job, bool* held) const {
-  const Slot& slot = modules_[job];
+Lookup LoadedSchema::peek(SchemaModule& module, bool* held) const {
   {
-    const std::unique_lock lock(*slot.mutex, std::try_to_lock);
-    *held = lock.owns_lock() && slot.handle != nullptr;
-    if (*held) return {slot.handle, MissReason::kNone, ""};
+    const std::unique_lock lock(module.mutex, std::try_to_lock);
+    *held = lock.owns_lock() && module.handle != nullptr;
+    if (*held) return {module.handle, MissReason::kNone, ""};
   }
   if (!engine_->store()) return {nullptr, MissReason::kDisabled, "no store is in use"};
-  return engine_->store()->find(slot.identity);
+  return engine_->store()->find(module.identity);
 }
 
-std::string LoadedSchema::job_title(std::uint32_t job) const {
-  const pml::EncodeJob& j = jobs_[job];
-  if (j.scaffold) return j.name;
-  return j.name.empty() ? "the schema's anonymous text" : "module \"" + j.name + "\"";
+std::string job_title(const pml::EncodeJob& job) {
+  if (job.scaffold) return job.name;
+  return job.name.empty() ? "the schema's anonymous text" : "module \"" + job.name + "\"";
 }
 
-Status LoadedSchema::check_window(std::uint32_t job) const {
-  const pml::JobRun& last = jobs_[job].runs.back();
+Status LoadedSchema::check_window(const pml::EncodeJob& job) const {
+  const pml::JobRun& last = job.runs.back();
   const auto end = static_cast<std::uint64_t>(last.position) + last.tokens.size();
   if (end <= engine_->context_tokens()) return ok();
   return error(Code::kContextFull,
@@ -108,25 +123,24 @@ Status LoadedSchema::check_window(std::uint32_t job) const {
                    ": shorten it or the text before it, or let it see less (attend=)");
 }
 
-Result<AcquiredModule> LoadedSchema::acquire(std::uint32_t job, LazyEncoder& encoder,
+Result<AcquiredModule> LoadedSchema::acquire(SchemaModule& module, LazyEncoder& encoder,
                                              const volatile std::int32_t* cancel) {
-  Slot& slot = modules_[job];
-  std::unique_lock lock(*slot.mutex, std::defer_lock);
+  std::unique_lock lock(module.mutex, std::defer_lock);
   while (!lock.try_lock()) {
     if (is_set(cancel)) return cancelled();
     std::this_thread::sleep_for(kSlotPoll);
   }
-  if (slot.handle) return AcquiredModule{slot.handle, ModuleSource::kHeld, 0};
-  PC_TRY(AcquiredModule acquired, find_or_encode(job, encoder, cancel));
-  slot.handle = acquired.module;
+  if (module.handle) return AcquiredModule{module.handle, ModuleSource::kHeld, 0};
+  PC_TRY(AcquiredModule acquired, find_or_encode(module, encoder, cancel));
+  module.handle = acquired.module;
   return acquired;
 }
 
 // Miss, lock, look again, compute, publish: across processes mostly one
 // computes, and all end with one file.
-Result<AcquiredModule> LoadedSchema::find_or_encode(std::uint32_t job, LazyEncoder& lazy,
+Result<AcquiredModule> LoadedSchema::find_or_encode(const SchemaModule& wanted, LazyEncoder& lazy,
                                                     const volatile std::int32_t* cancel) {
-  const ModuleIdentity& identity = modules_[job].identity;
+  const ModuleIdentity& identity = wanted.identity;
   FileLock flight;
   if (ModuleStore* store = engine_->store()) {
     if (Lookup found = store->find(identity))
@@ -137,7 +151,7 @@ Result<AcquiredModule> LoadedSchema::find_or_encode(std::uint32_t job, LazyEncod
   }
   PC_TRY(Encoder* const encoder, lazy.get());
   const std::uint64_t before = encoder->tokens_computed();
-  PC_TRY(ModuleHandle module, encoder->encode(jobs_[job], identity, cancel));
+  PC_TRY(ModuleHandle module, encoder->encode(wanted.job, identity, cancel));
   AcquiredModule acquired = publish(module);
   acquired.tokens_computed = encoder->tokens_computed() - before;
   return acquired;
@@ -168,16 +182,17 @@ std::string LoadedSchema::publish_remark() const {
   return publish_remark_;
 }
 
-Status LoadedSchema::encode_all(const Progress& done) {
-  std::vector<const pml::EncodeJob*> all;
-  for (std::uint32_t job = 0; job < jobs_.size(); ++job) {
-    PC_CHECK_OK(check_window(job));
-    all.push_back(&jobs_[job]);
+Status LoadedSchema::encode(std::span<SchemaModule* const> modules, const Progress& done) {
+  std::vector<const pml::EncodeJob*> jobs;
+  for (const SchemaModule* module : modules) {
+    PC_CHECK_OK(check_window(module->job));
+    jobs.push_back(&module->job);
   }
-  LazyEncoder encoder(engine_->backend(), std::move(all));
-  for (std::uint32_t job = 0; job < jobs_.size(); ++job) {
-    PC_TRY(const AcquiredModule module, acquire(job, encoder, nullptr));
-    if (!done(job + 1, jobs_[job].name, module)) return cancelled();
+  LazyEncoder encoder(engine_->backend(), std::move(jobs));
+  std::uint32_t n_done = 0;
+  for (SchemaModule* module : modules) {
+    PC_TRY(const AcquiredModule acquired, acquire(*module, encoder, nullptr));
+    if (!done(++n_done, module->job.name, acquired)) return error(Code::kCancelled, "cancelled");
   }
   return ok();
 }

@@ -1,17 +1,21 @@
 // A schema laid out for an engine's model, with the modules that prompts use.
 //
-// Owner; immutable but for the module handles it gathers: a module that was
-// found or encoded once stays pinned for the schema's life, so later prompts
-// attach it without a look-up. With the store off, or where publishing fails,
-// the handle is the only owner of the module.
+// Owner; immutable but for the modules it gathers: one that was found or encoded
+// once stays pinned for the schema's life, so later prompts attach it without a
+// look-up. With the store off, or where publishing fails, the handle is the only
+// owner of the module. A module in another context (pml/contexts.h) is another
+// one: those of the schema as it stands are known from the start, those of turns
+// that prompts open come with the prompts.
 // Threads: all methods from any thread; one thread encodes a module, others
 // that need it wait.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,6 +40,15 @@ struct AcquiredModule {
   bool stored = false;                // kEncoded: published, so that others find it
 };
 
+// One module in one context, or a scaffold: what it is made of, and the module
+// itself once somebody needed it.
+struct SchemaModule {
+  pml::EncodeJob job;
+  ModuleIdentity identity;
+  std::mutex mutex;
+  ModuleHandle handle;  // guarded by mutex
+};
+
 class LoadedSchema {
  public:
   // base_dir: where src= is read; "" makes every src= an error.
@@ -47,56 +60,55 @@ class LoadedSchema {
 
   const Engine& engine() const { return *engine_; }
   const pml::Layout& layout() const { return layout_; }
-  const std::vector<pml::EncodeJob>& jobs() const { return jobs_; }
-  const ModuleIdentity& identity(std::uint32_t job) const { return modules_[job].identity; }
+  // Those of the schema as it stands, scaffolds last. They live as long as this.
+  const std::vector<SchemaModule*>& modules() const { return modules_; }
 
   // A prompt's plan. The last token is fresh, whatever the layout says: its
   // logits are where the answer begins, and they are not stored.
   Result<pml::Plan> plan(std::string_view prompt_pml) const;
 
+  // The modules of a plan's jobs, [plan.jobs]. They live as long as this.
+  std::vector<SchemaModule*> modules_of(const pml::Plan& plan);
+
   // What acquire() would find now; computes and pins nothing, and does not wait
   // for a thread that is encoding the module.
-  Lookup peek(std::uint32_t job, bool* held) const;
+  Lookup peek(SchemaModule& module, bool* held) const;
 
   // kContextFull, naming the module and both numbers, where its encoding pass
   // is longer than the context window: asked before any work.
-  Status check_window(std::uint32_t job) const;
+  Status check_window(const pml::EncodeJob& job) const;
 
-  // "module \"europe/paris\"", or what the anonymous text is called.
-  std::string job_title(std::uint32_t job) const;
-
-  // The module of a job: held, found in the store, or encoded now (by an
-  // encoder that knows the job) and, where there is a store, published.
-  Result<AcquiredModule> acquire(std::uint32_t job, LazyEncoder& encoder,
+  // Held, found in the store, or encoded now (by an encoder that knows the job)
+  // and, where there is a store, published.
+  Result<AcquiredModule> acquire(SchemaModule& module, LazyEncoder& encoder,
                                  const volatile std::int32_t* cancel);
 
-  // Acquires all. `done` is called after each module and may cancel by returning false.
+  // Acquires these modules. `done` is called after each and may cancel by returning false.
   using Progress =
       std::function<bool(std::uint32_t n_done, const std::string& name, const AcquiredModule&)>;
-  Status encode_all(const Progress& done);
+  Status encode(std::span<SchemaModule* const> modules, const Progress& done);
 
   // Why modules are not kept on disk although there is a store: the latest
   // failure to publish one; "" if none.
   std::string publish_remark() const;
 
  private:
-  struct Slot {
-    ModuleIdentity identity;
-    ModuleHandle handle;  // guarded by mutex
-    std::unique_ptr<std::mutex> mutex = std::make_unique<std::mutex>();
-  };
-
   LoadedSchema(std::shared_ptr<const Engine> engine, pml::Layout layout);
-  Result<AcquiredModule> find_or_encode(std::uint32_t job, LazyEncoder& encoder,
+  SchemaModule* module_of(const pml::JobSpec& spec);
+  Result<AcquiredModule> find_or_encode(const SchemaModule& module, LazyEncoder& encoder,
                                         const volatile std::int32_t* cancel);
   AcquiredModule publish(const ModuleHandle& module);
 
   std::shared_ptr<const Engine> engine_;
   pml::Layout layout_;
-  std::vector<pml::EncodeJob> jobs_;
-  std::vector<Slot> modules_;  // [jobs_.size()]
+  std::mutex known_mutex_;
+  std::map<pml::JobSpec, std::unique_ptr<SchemaModule>> known_;  // guarded by known_mutex_
+  std::vector<SchemaModule*> modules_;
   mutable std::mutex remark_mutex_;
   std::string publish_remark_;
 };
+
+// "module \"europe/paris\"", or what the anonymous text is called.
+std::string job_title(const pml::EncodeJob& job);
 
 }  // namespace pc

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "modules/kv.h"
-#include "pml/chat_template.h"
+#include "runtime/chat/own_chat_format.h"
 #include "runtime/json_writer.h"
 #include "runtime/model_digest.h"
 #include "runtime/model_inspection.h"
@@ -163,12 +163,12 @@ void write_states(JsonWriter& json, const Model& model, KvType type) {
 // ------------------------------------------------------ tokenizer, digests
 
 void write_tokenizer(JsonWriter& json, const Tokenizer* tokenizer) {
-  const auto chat =
-      tokenizer ? pml::recognise_chat_template(tokenizer->facts().chat_template) : std::nullopt;
+  const bool has_own = tokenizer && !tokenizer->facts().chat_template.empty() &&
+                       ChatProgram::parse(tokenizer->facts().chat_template, {}).ok();
   json.key("tokenizer");
   tokenizer ? json.value(tokenizer->facts().description) : json.null();
   json.key("chat_template");
-  chat ? json.value(chat->name) : json.null();
+  has_own ? json.value(kOwnChatFormat) : json.null();
   json.key("tokenizer_digest");
   tokenizer ? json.value(to_hex(tokenizer->digest())) : json.null();
 }

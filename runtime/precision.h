@@ -14,4 +14,8 @@ enum class Precision : std::uint32_t {
   kExact = 1,
 };
 
+// States of exact products are those of another arithmetic: its version is the
+// backend's with this bit (modules/module_key.h).
+inline constexpr std::uint32_t kExactNumerics = std::uint32_t{1} << 31;
+
 }  // namespace pc

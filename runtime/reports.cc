@@ -185,10 +185,10 @@ std::string describe_engine(const Engine& engine) {
 namespace {
 
 void write_module(JsonWriter& json, const LoadedSchema& schema, std::uint32_t index,
-                  const std::map<std::string, std::uint32_t>& job_by_name) {
+                  const std::map<std::string, const SchemaModule*>& by_name) {
   const pml::Layout& layout = schema.layout();
   const pml::Module& module = layout.modules[index];
-  const auto job = job_by_name.find(module.path);
+  const auto stored = by_name.find(module.path);
   json.begin_object().key("path").value(module.path).key("tokens").value(module.n_tokens);
   json.key("position").value(module.position).key("extent").value(module.extent);
   json.key("cache").value(module.cache);
@@ -204,9 +204,9 @@ void write_module(JsonWriter& json, const LoadedSchema& schema, std::uint32_t in
         .end_object();
   }
   json.end_array();
-  if (job != job_by_name.end()) {
-    json.key("bytes").value(stored_size(schema.identity(job->second)).bytes);
-    json.key("key").value(key_of(schema.identity(job->second)).hex());
+  if (stored != by_name.end()) {
+    json.key("bytes").value(stored_size(stored->second->identity).bytes);
+    json.key("key").value(key_of(stored->second->identity).hex());
   }
   json.end_object();
 }
@@ -215,11 +215,11 @@ void write_module(JsonWriter& json, const LoadedSchema& schema, std::uint32_t in
 
 std::string describe_schema(const LoadedSchema& schema) {
   const pml::Layout& layout = schema.layout();
-  std::map<std::string, std::uint32_t> job_by_name;
+  std::map<std::string, const SchemaModule*> by_name;
   std::uint64_t bytes = 0, tokens = 0;
-  for (std::uint32_t i = 0; i < schema.jobs().size(); ++i) {
-    if (!schema.jobs()[i].scaffold) job_by_name.emplace(schema.jobs()[i].name, i);
-    bytes += stored_size(schema.identity(i)).bytes;
+  for (const SchemaModule* module : schema.modules()) {
+    if (!module->job.scaffold) by_name.emplace(module->job.name, module);
+    bytes += stored_size(module->identity).bytes;
   }
   for (const pml::Module& module : layout.modules) tokens += module.n_tokens;
   std::string text;
@@ -233,16 +233,16 @@ std::string describe_schema(const LoadedSchema& schema) {
   json.key("tokens").value(tokens).key("extent").value(layout.extent).key("bytes").value(bytes);
   json.key("modules").begin_array();
   for (std::uint32_t i = 0; i < layout.modules.size(); ++i)
-    write_module(json, schema, i, job_by_name);
+    write_module(json, schema, i, by_name);
   json.end_array().key("scaffolds").begin_array();
-  for (std::uint32_t i = 0; i < schema.jobs().size(); ++i) {
-    if (!schema.jobs()[i].scaffold) continue;
-    const StoredSize size = stored_size(schema.identity(i));
-    json.begin_object().key("name").value(schema.jobs()[i].name).key("tokens").value(size.tokens);
+  for (const SchemaModule* module : schema.modules()) {
+    if (!module->job.scaffold) continue;
+    const StoredSize size = stored_size(module->identity);
+    json.begin_object().key("name").value(module->job.name).key("tokens").value(size.tokens);
     json.key("bytes")
         .value(size.bytes)
         .key("key")
-        .value(key_of(schema.identity(i)).hex())
+        .value(key_of(module->identity).hex())
         .end_object();
   }
   json.end_array().key("remarks").begin_array();
@@ -270,16 +270,17 @@ void write_lookup(JsonWriter& json, const Found& found) {
 }
 
 void write_run(JsonWriter& json, const LoadedPrompt& prompt, const pml::PlanRun& run,
-               const std::map<std::uint32_t, Found>& found) {
+               const std::vector<Found>& found) {
   const LoadedSchema& schema = *prompt.schema;
   const auto n = static_cast<std::uint32_t>(run.tokens.size());
   json.begin_object().key("position").value(run.position).key("tokens").value(n);
   json.key("kind").value(run_kind_name(run.kind)).key("label").value(run.label);
   if (run.kind == pml::RunKind::kCached) {
-    write_lookup(json, found.at(run.job));
+    const SchemaModule& module = *prompt.modules[run.job];
+    write_lookup(json, found[run.job]);
     json.key("bytes").value(schema.engine().geometry().state_bytes(kv_blocks(n)));
-    json.key("key").value(key_of(schema.identity(run.job)).hex());
-    json.key("scaffold").value(schema.jobs()[run.job].scaffold);
+    json.key("key").value(key_of(module.identity).hex());
+    json.key("scaffold").value(module.job.scaffold);
   } else {
     json.key("state").value("fresh").key("bytes").value(0).key("moved").value(run.moved);
   }
@@ -290,15 +291,12 @@ void write_run(JsonWriter& json, const LoadedPrompt& prompt, const pml::PlanRun&
 
 std::string explain_prompt(const LoadedPrompt& prompt) {
   const LoadedSchema& schema = *prompt.schema;
-  std::map<std::uint32_t, Found> found;
+  std::vector<Found> found(prompt.modules.size());
   std::uint64_t cached = 0;
-  for (const pml::PlanRun& run : prompt.plan.runs) {
-    if (run.kind != pml::RunKind::kCached) continue;
-    cached += run.tokens.size();
-    if (found.contains(run.job)) continue;
-    Found& f = found[run.job];
-    f.lookup = schema.peek(run.job, &f.held);
-  }
+  for (std::size_t i = 0; i < found.size(); ++i)
+    found[i].lookup = schema.peek(*prompt.modules[i], &found[i].held);
+  for (const pml::PlanRun& run : prompt.plan.runs)
+    if (run.kind == pml::RunKind::kCached) cached += run.tokens.size();
   const std::uint64_t all = prompt.plan.n_tokens();
   std::string text;
   JsonWriter json(&text);
@@ -319,16 +317,19 @@ std::string explain_prompt(const LoadedPrompt& prompt) {
   json.key("runs").begin_array();
   for (const pml::PlanRun& run : prompt.plan.runs) write_run(json, prompt, run, found);
   json.end_array().key("modules").begin_array();
-  for (const auto& [job, f] : found) {
-    const StoredSize size = stored_size(schema.identity(job));
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const SchemaModule& module = *prompt.modules[i];
+    const StoredSize size = stored_size(module.identity);
     json.begin_object()
         .key("name")
-        .value(schema.jobs()[job].name)
+        .value(module.job.name)
         .key("key")
-        .value(key_of(schema.identity(job)).hex());
-    write_lookup(json, f);
+        .value(key_of(module.identity).hex());
+    write_lookup(json, found[i]);
     json.key("tokens").value(size.tokens).key("bytes").value(size.bytes).end_object();
   }
+  json.end_array().key("remarks").begin_array();
+  for (const std::string& remark : prompt.plan.remarks) json.value(remark);
   json.end_array().end_object();
   return text;
 }

@@ -53,8 +53,8 @@ std::vector<std::string> schema_remarks(const LoadedSchema& schema) {
           " holds a date: when it changes, the module is encoded anew; a parameter would not be");
     }
   }
-  for (std::uint32_t job = 0; job < schema.jobs().size(); ++job) {
-    const Status fits = schema.check_window(job);
+  for (const SchemaModule* of : schema.modules()) {
+    const Status fits = schema.check_window(of->job);
     if (!fits.ok()) remarks.push_back(fits.error().message);
   }
   if (layout.positions == pml::Positions::kSchema && layout.extent > window) {

@@ -17,30 +17,34 @@ Result<std::shared_ptr<const LoadedPrompt>> LoadedPrompt::parse(
   const Stopwatch watch;
   auto prompt = std::make_shared<LoadedPrompt>();
   PC_TRY(prompt->plan, schema->plan(pml));
+  prompt->modules = schema->modules_of(prompt->plan);
   prompt->schema = std::move(schema);
   prompt->plan_us = watch.microseconds();
   return std::shared_ptr<const LoadedPrompt>(std::move(prompt));
 }
 
-Result<std::unique_ptr<Session>> Session::open(std::shared_ptr<const LoadedPrompt> prompt,
-                                               const SessionOptions& options) {
-  PC_CHECK_OK(check_sampler_options(options.sampler));
-  const std::uint64_t window = prompt->schema->engine().context_tokens();
-  const auto end = static_cast<std::uint64_t>(prompt->plan.end);
-  const std::uint64_t wanted = end + std::max(options.max_tokens, 1u);
-  if (wanted > window) {
+Status LoadedPrompt::check_window(std::uint32_t answer_tokens, bool reuse) const {
+  const std::uint64_t window = schema->engine().context_tokens();
+  const auto end = static_cast<std::uint64_t>(plan.end);
+  if (end + answer_tokens > window) {
     return error(Code::kContextFull, "the prompt ends at position " + std::to_string(end) +
                                          " and its answer may take " +
-                                         std::to_string(std::max(options.max_tokens, 1u)) +
+                                         std::to_string(answer_tokens) +
                                          " tokens, but the context window has " +
                                          std::to_string(window) +
                                          ": import fewer modules, or ask for a shorter answer");
   }
-  if (!options.no_reuse) {
-    for (const pml::PlanRun& run : prompt->plan.runs) {
-      if (run.kind == pml::RunKind::kCached) PC_CHECK_OK(prompt->schema->check_window(run.job));
-    }
-  }
+  if (!reuse) return ok();
+  for (const SchemaModule* module : modules) PC_CHECK_OK(schema->check_window(module->job));
+  return ok();
+}
+
+Result<std::unique_ptr<Session>> Session::open(std::shared_ptr<const LoadedPrompt> prompt,
+                                               const SessionOptions& options) {
+  PC_CHECK_OK(check_sampler_options(options.sampler));
+  PC_CHECK_OK(prompt->check_window(std::max(options.max_tokens, 1u), !options.no_reuse));
+  const std::uint64_t window = prompt->schema->engine().context_tokens();
+  const auto end = static_cast<std::uint64_t>(prompt->plan.end);
   const std::uint64_t room = window - end;
   const auto max_tokens =
       options.max_tokens
@@ -54,7 +58,7 @@ Session::Session(std::shared_ptr<const LoadedPrompt> prompt, const SessionOption
     : prompt_(std::move(prompt)),
       options_(options),
       max_tokens_(max_tokens),
-      pins_(prompt_->schema->jobs().size()),
+      pins_(prompt_->modules.size()),
       sampler_(options.sampler, prompt_->schema->engine().model().desc.vocab_size),
       text_(prompt_->schema->engine().tokenizer(), options.stop),
       position_(prompt_->plan.end) {
@@ -90,17 +94,12 @@ Status Session::find_and_compute() {
 Status Session::pin_modules() {
   LoadedSchema& schema = *prompt_->schema;
   std::vector<const pml::EncodeJob*> jobs;
-  for (const pml::PlanRun& run : prompt_->plan.runs) {
-    if (run.kind == pml::RunKind::kCached) jobs.push_back(&schema.jobs()[run.job]);
-  }
+  for (const SchemaModule* module : prompt_->modules) jobs.push_back(&module->job);
   LazyEncoder encoder(schema.engine().backend(), std::move(jobs));
-  std::vector<bool> seen(schema.jobs().size());
-  for (const pml::PlanRun& run : prompt_->plan.runs) {
-    if (run.kind != pml::RunKind::kCached || seen[run.job]) continue;
-    seen[run.job] = true;
+  for (std::size_t i = 0; i < pins_.size(); ++i) {
     const Stopwatch watch;
-    PC_TRY(AcquiredModule module, schema.acquire(run.job, encoder, &cancel_));
-    pins_[run.job] = std::move(module.module);
+    PC_TRY(AcquiredModule module, schema.acquire(*prompt_->modules[i], encoder, &cancel_));
+    pins_[i] = std::move(module.module);
     ++stats_.modules_found;
     if (module.source == ModuleSource::kEncoded) {
       ++stats_.modules_encoded;

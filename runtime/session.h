@@ -24,10 +24,16 @@ namespace pc {
 struct LoadedPrompt {
   std::shared_ptr<LoadedSchema> schema;
   pml::Plan plan;
+  std::vector<SchemaModule*> modules;  // [plan.jobs], owned by the schema
   std::uint64_t plan_us = 0;
 
   static Result<std::shared_ptr<const LoadedPrompt>> parse(std::shared_ptr<LoadedSchema> schema,
                                                            std::string_view pml);
+
+  // kContextFull with the numbers where the prompt and an answer of this many
+  // tokens do not fit into the window, or, where modules are reused, one of them
+  // does not with what it sees.
+  Status check_window(std::uint32_t answer_tokens, bool reuse) const;
 };
 
 struct SessionOptions {
@@ -89,7 +95,7 @@ class Session {
   std::shared_ptr<const LoadedPrompt> prompt_;
   SessionOptions options_;
   std::uint32_t max_tokens_;
-  std::vector<ModuleHandle> pins_;  // [jobs]; null where the plan uses none
+  std::vector<ModuleHandle> pins_;  // [plan.jobs]
   std::optional<BackendSession> backend_;
   Sampler sampler_;
   TextStream text_;

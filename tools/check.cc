@@ -56,9 +56,12 @@ Json error_json(const promptcache::Error& error, const std::string& file) {
 // Collects what is found, so that one wrong prompt does not hide the next.
 class Findings {
  public:
-  // Prints what is wrong with the document; errors about anything else pass through.
+  // Prints what is wrong with the document, that it is too long for the model
+  // included; errors about anything else pass through.
   void add(const promptcache::Error& error, const std::string& file) {
-    const Failure failure = document_failure(error, file);
+    const bool too_long = error.status() == PC_CONTEXT_FULL;
+    const Failure failure = too_long ? Failure(kPml, error.what(), file)
+                                     : document_failure(error, file);
     if (failure.exit_code != kPml) throw failure;
     print_failure(failure);
     errors_.push(error_json(error, file));
@@ -77,10 +80,8 @@ std::string prompt_text(const std::string& name, const Json& plan) {
          cell(plan["cached_tokens"]) + " of them from modules\n";
 }
 
-void print_remarks(const std::string& file, const Json& schema) {
-  for (const Json& remark : schema["remarks"].items())
-    std::fprintf(stderr, "%s: %s %s\n", printable(file).c_str(),
-                 paint("remark:", Colour::kYellow, stderr).c_str(), cell(remark).c_str());
+void print_schema_remarks(const std::string& file, const Json& schema) {
+  for (const Json& remark : schema["remarks"].items()) print_remark(file, cell(remark));
 }
 
 // The prompts' part of the report: text, or one object each in *json.
@@ -90,12 +91,15 @@ std::string check_prompts(const promptcache::Schema& schema, const Options& opti
   for (const std::string& path : options.prompts) {
     const Document document = read_document(path);
     try {
-      const Json plan = Json::parse(promptcache::Prompt(schema, document.text).explain());
+      const promptcache::Prompt prompt(schema, document.text);
+      const Json plan = Json::parse(prompt.explain());
       text += prompt_text(document.name, plan);
+      if (!options.quiet) print_remarks(prompt, document);
       json->push(Json::object()
                      .set("file", document.name)
                      .set("prompt_tokens", plan["prompt_tokens"])
-                     .set("cached_tokens", plan["cached_tokens"]));
+                     .set("cached_tokens", plan["cached_tokens"])
+                     .set("remarks", plan["remarks"]));
     } catch (const promptcache::Error& error) {
       findings->add(error, document.name);
     }
@@ -125,7 +129,7 @@ ExitCode check(const Options& options) {
                .dump() +
            "\n";
   print(text);
-  if (!options.quiet) print_remarks(options.schema, report);
+  if (!options.quiet) print_schema_remarks(options.schema, report);
   return findings.exit_code();
 }
 

@@ -11,38 +11,71 @@
 namespace pc::cli {
 namespace {
 
-pc_encode_stats encode_with_progress(promptcache::Schema& schema, bool quiet) {
+// Of a schema or of a prompt.
+template <class Source>
+pc_encode_stats encode_with_progress(Source& source, bool quiet) {
   Progress progress(quiet);
   const Interruptible interruptible;
-  return schema.encode([&](std::uint32_t done, std::uint32_t total, const char* module) {
+  return source.encode([&](std::uint32_t done, std::uint32_t total, const char* module) {
     progress.show(done, total, module);
     return !interruptible.requested();
   });
 }
 
-// How many of the schema's modules and scaffolds the store holds now.
-std::uint32_t count_stored(const promptcache::Schema& schema, const Options& options) {
-  std::set<std::string> stored;
+void add(const pc_encode_stats& more, pc_encode_stats* sum) {
+  sum->modules_encoded += more.modules_encoded;
+  sum->tokens_computed += more.tokens_computed;
+  sum->bytes_stored += more.bytes_stored;
+  sum->microseconds += more.microseconds;
+}
+
+using Keys = std::set<std::string>;
+
+void collect(const Json& modules, Keys* keys) {
+  for (const Json& module : modules.items())
+    if (!module["key"].is_null()) keys->insert(module["key"].text());
+}
+
+// How many of these modules the store holds now.
+std::uint32_t count_stored(const Keys& keys, const Options& options) {
+  Keys stored;
   const promptcache::Store store = open_store(options, PC_CACHE_READ_ONLY);
-  for (const Json& file : Json::parse(store.describe())["files"].items())
-    stored.insert(file["key"].text());
-  const Json report = Json::parse(schema.describe());
+  collect(Json::parse(store.describe())["files"], &stored);
   std::uint32_t n = 0;
-  for (const char* kind : {"modules", "scaffolds"})
-    for (const Json& module : report[kind].items()) n += stored.count(module["key"].text()) != 0;
+  for (const std::string& key : keys) n += stored.count(key) != 0;
   return n;
 }
 
 // A module that cannot be stored is still good for the process that encoded
 // it; for this verb, which is about storing, that is a failure.
-void require_stored(const promptcache::Schema& schema, const Options& options,
-                    std::uint32_t modules) {
-  const std::uint32_t stored = count_stored(schema, options);
-  if (stored == modules) return;
+void require_stored(const Keys& keys, const Options& options) {
+  const std::uint32_t stored = count_stored(keys, options);
+  if (stored == keys.size()) return;
   throw Failure(kModelOrStore,
-                "only " + std::to_string(stored) + " of " + format_count(modules, "module") +
+                "only " + std::to_string(stored) + " of " + format_count(keys.size(), "module") +
                     " are stored: the store cannot be written, or --cache-size is less than the "
                     "schema takes; `promptcache check` says how much that is");
+}
+
+// The schema's modules as they stand, or those of the prompts that are named.
+pc_encode_stats encode_what_is_asked(promptcache::Schema& schema, const Options& options,
+                                     Keys* keys) {
+  if (options.prompts.empty()) {
+    const pc_encode_stats stats = encode_with_progress(schema, options.quiet);
+    const Json report = Json::parse(schema.describe());
+    for (const char* kind : {"modules", "scaffolds"}) collect(report[kind], keys);
+    return stats;
+  }
+  pc_encode_stats sum{};
+  for (const std::string& path : options.prompts) {
+    const Document document = read_document(path);
+    const promptcache::Prompt prompt = parse_prompt(schema, document);
+    if (!options.quiet) print_remarks(prompt, document);
+    add(encode_with_progress(prompt, options.quiet), &sum);
+    collect(Json::parse(prompt.explain())["modules"], keys);
+  }
+  sum.modules = static_cast<std::uint32_t>(keys->size());
+  return sum;
 }
 
 }  // namespace
@@ -50,8 +83,9 @@ void require_stored(const promptcache::Schema& schema, const Options& options,
 ExitCode encode(const Options& options) {
   const promptcache::Engine engine = open_engine(options, PC_CACHE_READ_WRITE);
   promptcache::Schema schema = load_schema(engine, options);
-  const pc_encode_stats stats = encode_with_progress(schema, options.quiet);
-  require_stored(schema, options, stats.modules);
+  Keys keys;
+  const pc_encode_stats stats = encode_what_is_asked(schema, options, &keys);
+  require_stored(keys, options);
   if (options.json) {
     print(Json::object()
               .set("modules", stats.modules)

@@ -65,8 +65,10 @@ ExitCode explain(const Options& options) {
   const Document document = read_document(options.prompts.front());
   const promptcache::Engine engine = open_engine(options, cache_mode(options));
   const promptcache::Schema schema = load_schema(engine, options);
-  const std::string report = parse_prompt(schema, document).explain();
+  const promptcache::Prompt prompt = parse_prompt(schema, document);
+  const std::string report = prompt.explain();
   print(options.json ? report + "\n" : plan_text(Json::parse(report)));
+  if (!options.quiet) print_remarks(prompt, document);
   return kSuccess;
 }
 

@@ -2,6 +2,7 @@
 
 #include "tools/json.h"
 #include "tools/open.h"
+#include "tools/opening.h"
 #include "tools/probe.h"
 #include "tools/report_cells.h"
 #include "tools/table.h"

@@ -64,6 +64,7 @@ promptcache::EngineOptions engine_options(const Options& options) {
   engine.cache_bytes = options.cache_bytes.value_or(0);
   engine.cache_namespace = or_null(options.cache_namespace);
   engine.chat_template = or_null(options.chat_template);
+  engine.chat_time = options.chat_time;
   engine.backend = or_null(options.backend);
   engine.n_threads = options.threads;
   engine.context_tokens = options.context;
@@ -118,6 +119,20 @@ promptcache::Prompt parse_prompt(const promptcache::Schema& schema, const Docume
   return promptcache::Prompt(schema, document.text);
 } catch (const promptcache::Error& error) {
   throw document_failure(error, document.name);
+}
+
+void print_remark(const std::string& file, const std::string& remark) {
+  std::fprintf(stderr, "%s: %s %s\n", printable(file).c_str(),
+               paint("remark:", Colour::kYellow, stderr).c_str(), printable(remark).c_str());
+}
+
+void print_remarks(const promptcache::Prompt& prompt, const Document& document) {
+  const std::string remarks = prompt.remarks();
+  for (std::size_t begin = 0; begin < remarks.size();) {
+    const std::size_t end = remarks.find('\n', begin);
+    print_remark(document.name, remarks.substr(begin, end - begin));
+    begin = end + 1;
+  }
 }
 
 void print(const std::string& text) {

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <ctime>
 #include <limits>
 
 #include "tools/help_text.h"
@@ -69,6 +70,32 @@ void add_size(CLI::App* verb, const std::string& names, std::optional<std::uint6
   option->type_name("SIZE")->envname(environment_name(*option));
 }
 
+// Noon of that day, in seconds since 1970 (UTC).
+std::optional<std::int64_t> parse_date(const std::string& text) {
+  std::tm day{};
+  const char* const end = ::strptime(text.c_str(), "%Y-%m-%d", &day);
+  if (!end || *end) return std::nullopt;
+  day.tm_hour = 12;
+  const std::tm asked = day;  // timegm() makes 31 February a day of March
+  const std::time_t seconds = ::timegm(&day);
+  if (day.tm_mday != asked.tm_mday || text[0] == ' ') return std::nullopt;
+  return static_cast<std::int64_t>(seconds);
+}
+
+void add_date(CLI::App* verb, const std::string& name, std::int64_t& seconds,
+              const std::string& description) {
+  CLI::Option* const option = verb->add_option_function<std::string>(
+      name,
+      [&seconds, name](const std::string& text) {
+        const auto date = parse_date(text);
+        if (!date)
+          throw CLI::ValidationError(name, "\"" + text + "\" is not a date such as 2026-01-31");
+        seconds = *date;
+      },
+      description);
+  option->type_name("DATE")->envname(environment_name(*option));
+}
+
 // A validator's description would stand in the help beside the type.
 CLI::Validator silent(CLI::Validator validator) {
   return validator.description("");
@@ -121,7 +148,9 @@ void add_model(CLI::App* verb, Options* o) {
   add_kv_type(verb, o);
   add_precision(verb, o);
   add(verb, "--chat-template", o->chat_template, "NAME",
-      "e.g. chatml, llama3, or FILE.json; default: recognised from the model's files");
+      "e.g. chatml, llama3, or FILE.json; default: the template in the model's files");
+  add_date(verb, "--chat-date", o->chat_time,
+           "the day that the model's template is told, as 2026-01-31; default: today");
   add(verb, "--backend", o->backend, "PATH",
       "cpu, or the absolute path of a plug-in; default: cpu");
   add_switch(verb, "-q,--quiet", o->quiet, "no progress, statistics or remarks");
@@ -203,9 +232,14 @@ void add_run(CLI::App* app, Options* o) {
 }
 
 void add_encode(CLI::App* app, Options* o) {
-  CLI::App* const verb = add_verb(app, "encode", o, &encode, "store every module of a schema",
-                                  "  promptcache encode -m models/city-guide -s guide.pml");
+  CLI::App* const verb =
+      add_verb(app, "encode", o, &encode, "store every module of a schema, or those of prompts",
+               "  promptcache encode -m models/city-guide -s guide.pml\n"
+               "  promptcache encode -m models/city-guide -s guide.pml prompt.pml\n\n"
+               "A module that a prompt imports in a turn of its own has seen the turn's opening:\n"
+               "name the prompt, and it is stored as that prompt needs it.");
   add_schema(verb, o);
+  add_prompt(verb, o);
   add_model(verb, o);
   add_cache(verb, o);
   add_output(verb, o);

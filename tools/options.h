@@ -21,6 +21,7 @@ struct Options {
   // The engine. Empty and 0 mean the library's default.
   std::string model, kv_type, precision, chat_template, backend;
   std::uint32_t threads = 0, context = 0;
+  std::int64_t chat_time = 0;  // what the model's template is told, seconds since 1970 (UTC)
 
   // The store.
   std::string cache_dir, cache_namespace;

@@ -34,6 +34,7 @@ ExitCode run(const Options& options) {
   const promptcache::Engine engine = open_engine(options, cache_mode(options));
   const promptcache::Schema schema = load_schema(engine, options);
   const promptcache::Prompt prompt = parse_prompt(schema, document);
+  if (!options.quiet) print_remarks(prompt, document);
   if (options.compare) return compare(prompt, options);
 
   Answer answer;

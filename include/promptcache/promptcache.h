@@ -98,6 +98,18 @@ typedef enum pc_kv_type {
   PC_KV_Q8 = 3 /* 8 bits and a scale for each token and head; little more than half of bf16 */
 } pc_kv_type;
 
+/* What takes long when a model is opened: seconds for gigabytes. */
+typedef enum pc_open_step {
+  PC_OPEN_READ_WEIGHTS = 1, /* the first time: all are hashed and checked */
+  PC_OPEN_PACK_WEIGHTS = 2, /* the first time, where they are quantised and a store is in use */
+  PC_OPEN_CHECK_PACKED = 3  /* the first time since the machine started */
+} pc_open_step;
+
+/* Bytes done, of so many, of one step after the other; called on the caller's thread at each
+ * step's start and as it goes on. Non-zero cancels: the call returns PC_CANCELLED and leaves
+ * nothing half made. */
+typedef int (*pc_open_progress)(void* user, uint32_t step, uint64_t done, uint64_t total);
+
 typedef enum pc_precision {
   PC_PRECISION_DEFAULT = 0, /* activations are rounded as the kernels want them: 8 bits or bf16 */
   PC_PRECISION_EXACT = 1    /* f32 activations on weights widened exactly; slower, for comparisons */
@@ -112,12 +124,18 @@ typedef struct pc_engine_options {
   uint64_t cache_bytes;      /* budget of the store; default 8 GiB */
   const char* cache_namespace; /* modules of different namespaces are never shared */
   /* A name ("chatml"), or the path of a JSON file: with a '/', or ending in ".json"
-     (docs/CHAT_TEMPLATES.md). NULL: recognised from the model's files. */
+     (docs/CHAT_TEMPLATES.md). NULL: the template in the model's files. */
   const char* chat_template;
   const char* backend;       /* NULL or "cpu", or the absolute path of a plug-in */
   uint32_t n_threads;        /* default: as many as this process may use */
   uint32_t context_tokens;   /* at most the model's own; default: the model's own */
+  pc_open_progress progress; /* may be NULL */
+  void* progress_user;
+  /* What the model's template is told when it asks for the date, in seconds since
+     1970 (UTC); 0: the time at which the engine opens. */
+  int64_t chat_time;
   uint32_t precision;        /* pc_precision; modules of one are not used by the other */
+  uint32_t reserved;         /* 0 */
 } pc_engine_options;
 
 PC_API void pc_engine_options_init(pc_engine_options* options);
@@ -182,7 +200,8 @@ typedef struct pc_encode_stats {
 /* Called after each module on the caller's thread; non-zero cancels. */
 typedef int (*pc_encode_progress)(void* user, uint32_t done, uint32_t total, const char* module);
 
-/* Encodes every module that the store does not hold yet. progress and stats may be NULL. */
+/* Encodes every module that the store does not hold yet, as it is where a prompt
+ * opens no turn around it. progress and stats may be NULL. */
 PC_API pc_status pc_schema_encode(pc_schema* schema, pc_encode_progress progress, void* user,
                                   pc_encode_stats* stats, pc_error* error);
 
@@ -192,8 +211,19 @@ PC_API pc_status pc_prompt_parse(pc_schema* schema, const char* pml, size_t byte
                                  pc_error* error);
 PC_API void pc_prompt_close(pc_prompt* prompt);
 
+/* What stands elsewhere than it was written and what else the author may not have
+ * meant: sentences, a line each; "" if there is nothing to say. */
+PC_API pc_status pc_prompt_remarks(const pc_prompt* prompt, char** text, pc_error* error);
+
+/* Encodes the modules that this prompt uses and the store does not hold yet, as
+ * pc_schema_encode does for the schema as it stands. A module that a prompt imports
+ * in a turn of its own has seen the turn's opening, and is another file. */
+PC_API pc_status pc_prompt_encode(const pc_prompt* prompt, pc_encode_progress progress, void* user,
+                                  pc_encode_stats* stats, pc_error* error);
+
 /* JSON: what a run would do now: for each run of tokens its place, source, hit
- * or miss and why, tokens, bytes. Looks modules up; computes nothing. */
+ * or miss and why, tokens, bytes; the prompt's remarks. Looks modules up; computes
+ * nothing. What does not fit into the context window is refused as by a session. */
 PC_API pc_status pc_prompt_explain(const pc_prompt* prompt, char** json, pc_error* error);
 
 /* ---- Session: one generation */

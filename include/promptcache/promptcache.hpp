@@ -152,10 +152,45 @@ class Engine : public detail::Owner<pc_engine, pc_engine_close> {
   }
 };
 
+// done, total, module; false cancels, and encode() throws PC_CANCELLED.
+using EncodeProgress = std::function<bool(std::uint32_t, std::uint32_t, const char*)>;
+
+namespace detail {
+
+// Keeps exceptions of a progress function on this side of the C calls.
+struct ProgressRelay {
+  EncodeProgress progress;
+  std::exception_ptr thrown = nullptr;
+
+  static int show(void* user, std::uint32_t done, std::uint32_t total, const char* module) {
+    auto* const relay = static_cast<ProgressRelay*>(user);
+    try {
+      return relay->progress(done, total, module) ? 0 : 1;
+    } catch (...) {
+      relay->thrown = std::current_exception();
+      return 1;
+    }
+  }
+};
+
+template <auto Encode, class Handle>
+pc_encode_stats encode(Handle handle, EncodeProgress progress) {
+  ProgressRelay relay{std::move(progress)};
+  pc_encode_stats stats{};
+  stats.struct_size = sizeof stats;
+  pc_error error{};
+  const pc_status status =
+      Encode(handle, relay.progress ? ProgressRelay::show : nullptr, &relay, &stats, &error);
+  if (relay.thrown) std::rethrow_exception(relay.thrown);
+  check(status, error);
+  return stats;
+}
+
+}  // namespace detail
+
 class Schema : public detail::Owner<pc_schema, pc_schema_close> {
  public:
-  // done, total, module; false cancels, and encode() throws PC_CANCELLED.
-  using Progress = std::function<bool(std::uint32_t, std::uint32_t, const char*)>;
+  using Progress = EncodeProgress;
 
   static Schema load(const Engine& engine, const std::string& path) {
     return Schema(detail::make<pc_schema*, pc_schema_load>(engine.get(), path.c_str()));
@@ -171,35 +206,11 @@ class Schema : public detail::Owner<pc_schema, pc_schema_close> {
 
   // What progress throws, encode throws.
   pc_encode_stats encode(Progress progress = nullptr) {
-    Relay relay{std::move(progress), nullptr};
-    pc_encode_stats stats{};
-    stats.struct_size = sizeof stats;
-    pc_error error{};
-    const pc_status status =
-        pc_schema_encode(get(), relay.progress ? Relay::show : nullptr, &relay, &stats, &error);
-    if (relay.thrown) std::rethrow_exception(relay.thrown);
-    detail::check(status, error);
-    return stats;
+    return detail::encode<pc_schema_encode>(get(), std::move(progress));
   }
 
  private:
   using Owner::Owner;
-
-  // Keeps exceptions on this side of the C calls.
-  struct Relay {
-    Progress progress;
-    std::exception_ptr thrown;
-
-    static int show(void* user, std::uint32_t done, std::uint32_t total, const char* module) {
-      auto* const relay = static_cast<Relay*>(user);
-      try {
-        return relay->progress(done, total, module) ? 0 : 1;
-      } catch (...) {
-        relay->thrown = std::current_exception();
-        return 1;
-      }
-    }
-  };
 };
 
 class Prompt : public detail::Owner<pc_prompt, pc_prompt_close> {
@@ -209,6 +220,12 @@ class Prompt : public detail::Owner<pc_prompt, pc_prompt_close> {
                                                         pml.size())) {}
 
   std::string explain() const { return detail::text<pc_prompt_explain>(get()); }  // JSON
+  std::string remarks() const { return detail::text<pc_prompt_remarks>(get()); }  // a line each
+
+  // What progress throws, encode throws.
+  pc_encode_stats encode(EncodeProgress progress = nullptr) const {
+    return detail::encode<pc_prompt_encode>(get(), std::move(progress));
+  }
 };
 
 class Session : public detail::Owner<pc_session, pc_session_close> {

@@ -11,7 +11,7 @@ struct Moment {
   long microseconds = 0;
 };
 
-Moment now() {
+Moment this_moment() {
   using std::chrono::microseconds;
   const auto since = std::chrono::system_clock::now().time_since_epoch();
   const auto all = std::chrono::duration_cast<microseconds>(since).count();
@@ -44,6 +44,10 @@ std::string with_python_fields(const std::string& form, long microseconds) {
 
 }  // namespace
 
+ChatClock ChatClock::now() {
+  return {this_moment().clock};
+}
+
 ChatClock ChatClock::at(std::time_t seconds) {
   std::tm clock = {};
   gmtime_r(&seconds, &clock);
@@ -55,7 +59,7 @@ std::string ChatClock::format(const std::string& form) const {
   if (fixed)
     moment.clock = *fixed;
   else
-    moment = now();
+    moment = this_moment();
   // A field has at most 27 characters ("%c" in the C locale: 24); the space keeps an
   // empty result apart from a buffer that is too small.
   const std::string whole = with_python_fields(form, moment.microseconds) + " ";

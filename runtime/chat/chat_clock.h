@@ -14,6 +14,8 @@ namespace pc {
 struct ChatClock {
   std::optional<std::tm> fixed;  // as a wall clock shows it; none: the machine's
 
+  // The machine's clock and time zone as they are now, standing still.
+  static ChatClock now();
   // Seconds since 1970 as a clock in UTC shows them.
   static ChatClock at(std::time_t seconds);
   // By C's strftime(3) in the C locale; %f are microseconds, as in Python.

@@ -1,5 +1,6 @@
 #include "runtime/chat/turn_texts.h"
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,6 +13,10 @@ namespace {
 
 using jinja::Value;
 using Strings = std::vector<std::string>;
+
+// Turns of one conversation. The template is run for each of its beginnings, so the
+// work grows with the square: these take seconds, and 65,536 would take hours.
+constexpr std::size_t kMaxTurns = 1024;
 
 std::string_view name_of(pml::Role role) {
   constexpr std::string_view kNames[] = {"system", "user", "assistant"};
@@ -113,13 +118,22 @@ Result<Strings> Probe::cut(std::size_t n_turns, std::string_view stem, const Sha
   return parts;
 }
 
+// The beginning that two texts behind a turn share, up to the end of a line or of a
+// tag: what closes the turn whatever follows it.
+std::string shared_closing(std::string_view a, std::string_view b) {
+  const auto [end, other] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
+  std::string_view shared = a.substr(0, static_cast<std::size_t>(end - a.begin()));
+  if (shared.size() < a.size()) shared = shared.substr(0, shared.find_last_of(">]\n") + 1);
+  return std::string(shared);
+}
+
 // What stands between turn i - 1 and turn i, as the closing of the one and the
 // opening of the other.
 Status split(const Probe& probe, std::string_view stem, const Shape& shape, std::size_t i,
              const std::string& between, pml::TurnTexts* texts) {
   const auto alone = probe.cut(i, stem, shape, false);
-  const std::string closing = alone.ok() ? alone->back() : between;
-  const bool fits = between.starts_with(closing);
+  const std::string closing = alone.ok() ? shared_closing(alone->back(), between) : "";
+  const bool fits = !closing.empty() || (alone.ok() && alone->back().empty());
   texts->turns[i - 1].close = fits ? closing : between;
   texts->turns[i].open = fits ? between.substr(closing.size()) : "";
   return ok();
@@ -141,8 +155,8 @@ Result<pml::TurnTexts> strings_of(const Probe& probe, std::string_view stem, con
   const std::string &closing = whole.back(), &opening = asked.back();
   const bool fits = opening.starts_with(closing);
   const bool is_answered = probe.role(probe.n() - 1) == pml::Role::kAssistant;
-  texts.turns.back().close = fits || is_answered ? closing : "";
-  texts.answer = fits ? opening.substr(closing.size()) : is_answered ? "" : opening;
+  texts.turns.back().close = fits || is_answered ? closing : shared_closing(closing, opening);
+  texts.answer = !fits && is_answered ? "" : opening.substr(texts.turns.back().close.size());
   std::string& first = texts.turns[0].open;
   texts.bos = !probe.bos().empty() && first.starts_with(probe.bos());
   if (texts.bos) first.erase(0, probe.bos().size());
@@ -203,6 +217,12 @@ Result<pml::TurnTexts> texts_of(const Probe& probe) {
 Result<pml::TurnTexts> turn_texts(const ChatProgram& program, std::span<const pml::Role> turns,
                                   const ChatOptions& options) {
   if (turns.empty()) return pml::TurnTexts();
+  if (turns.size() > kMaxTurns)
+    return error(Code::kUnsupported,
+                 "a conversation of " + std::to_string(turns.size()) +
+                     " turns is too long for the model's own chat template, which is run for at "
+                     "most " +
+                     std::to_string(kMaxTurns) + "; name a format (--chat-template)");
   auto texts = texts_of(Probe(program, turns, options, false));
   if (texts.ok()) return texts;
   // Some templates take contents as lists of parts alone.

@@ -24,14 +24,15 @@ namespace pc {
 // `options`: the clock and the variables count, add_generation_prompt does not.
 //
 // Where a turn closes and the next one opens: a turn's closing is what the
-// template writes behind it when the conversation ends there, if that is how the
-// text between the two begins; else all of that text is the first turn's closing.
-// Where a template ends a conversation otherwise than it opens an answer (Phi-3: an
-// end token), an assistant's last turn closes as the conversation ends, and no answer
-// opens; of another last turn the closing is "", and `answer` is all that follows it.
+// template writes behind it both when the conversation ends there and when it goes
+// on, up to the end of a line or a tag where the two part; all that is between two
+// turns where they share nothing. (Phi-3 ends a conversation with another token than
+// a turn.) An assistant's last turn closes as the conversation ends; where the
+// template does not open an answer behind that, `answer` is "".
 //
-// Errors: kUnsupported (which turn the template does what with), and those of
-// ChatProgram::render, in the template's own words where it has some.
+// Errors: kUnsupported (which turn the template does what with; more than 1024 turns,
+// since the work grows with their square), and those of ChatProgram::render, in the
+// template's own words where it has some.
 Result<pml::TurnTexts> turn_texts(const ChatProgram& program, std::span<const pml::Role> turns,
                                   const ChatOptions& options);
 

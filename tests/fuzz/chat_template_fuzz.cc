@@ -1,5 +1,4 @@
-// Fuzzes the two readers of chat formats: the JSON file, and the recognition of
-// a model's Jinja template. Each gets the same bytes.
+// Fuzzes the reader of a chat format's JSON file.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -7,7 +6,6 @@
 #include <string_view>
 
 #include "pml/chat_template.h"
-#include "pml/jinja_shape.h"
 #include "runtime/chat_template_file.h"
 
 namespace {
@@ -30,8 +28,5 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     require(fits(chat->system) && fits(chat->user) && fits(chat->assistant));
   else
     require(!chat.error().message.empty());
-  require(pc::pml::jinja_shape(text).size() <= 2 * size);
-  if (const auto known = pc::pml::recognise_chat_template(text))
-    require(pc::pml::find_chat_template(known->name).has_value());
   return 0;
 }

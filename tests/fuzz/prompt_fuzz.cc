@@ -31,7 +31,7 @@ struct Subject {
                          .value(),
                      encoder)
                  .value();
-    jobs = plan_encoding(layout);
+    jobs = make_jobs(layout, plan_encoding(layout));
   }
   TextEncoder encoder = pc::test::byte_encoder();
   Layout layout;
@@ -53,9 +53,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return 0;
   }
   for (const Subject& s : subjects) {
-    const auto plan = resolve(*prompt, s.layout, s.jobs, s.encoder);
+    const auto plan = resolve(*prompt, s.layout, s.encoder);
     if (plan.ok())
-      require(check_plan(s.layout, s.jobs, *plan).ok());
+      require(check_plan(s.layout, *plan).ok());
     else
       require(plan.error().line > 0 && !plan.error().message.empty());
   }

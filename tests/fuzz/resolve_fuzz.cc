@@ -34,12 +34,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!schema.ok() || !prompt.ok()) return 0;
   const auto layout = lay_out(*schema, encoder);
   if (!layout.ok()) return 0;
-  const auto jobs = plan_encoding(*layout);
+  const auto jobs = make_jobs(*layout, plan_encoding(*layout));
   require(check_jobs(*layout, jobs).ok());
-  const auto plan = resolve(*prompt, *layout, jobs, encoder);
-  if (plan.ok())
-    require(check_plan(*layout, jobs, *plan).ok());
-  else
+  const auto plan = resolve(*prompt, *layout, encoder);
+  if (!plan.ok()) {
     require(plan.error().line > 0);
+    return 0;
+  }
+  require(check_plan(*layout, *plan).ok());
+  for (const EncodeJob& job : make_jobs(*layout, plan->jobs))
+    require(check_job(*layout, job).ok());
   return 0;
 }

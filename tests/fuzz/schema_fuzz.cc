@@ -42,6 +42,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return 0;
   }
   require(check_layout(*layout).ok());
-  require(check_jobs(*layout, plan_encoding(*layout)).ok());
+  require(check_jobs(*layout, make_jobs(*layout, plan_encoding(*layout))).ok());
   return 0;
 }

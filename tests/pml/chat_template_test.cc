@@ -21,11 +21,6 @@ std::string conversation(const ChatTemplate& chat) {
   return out + chat.generation_prefix;
 }
 
-std::string recognised(const std::string& jinja) {
-  const auto chat = recognise_chat_template(jinja);
-  return chat ? chat->name : "none";
-}
-
 }  // namespace
 
 // All formats: tests/runtime/chat_template_golden_test.cc.
@@ -98,72 +93,13 @@ TEST_CASE("a role without a format: the error says what to pass") {
   CHECK_THAT(error.message, Catch::Matchers::Contains("--chat-template FILE.json"));
 }
 
-TEST_CASE("a template is recognised by the strings it spells, however it spells them") {
-  const std::string each = "{% for m in messages %}", end = "{% endfor %}";
-  CHECK(recognised(each +
-                   R"({{'<|im_start|>' + m['role'] + '\n' + m['content'] + '<|im_end|>' + '\n'}})" +
-                   end) == "chatml");
-  CHECK(recognised(each + "<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n" + end) ==
-        "chatml");
-  CHECK(
-      recognised(
-          R"({% set c = '<<SYS>>\n' + s + '\n<</SYS>>\n\n' + m %}{{ bos_token + '[INST] ' + c.strip() + ' [/INST]' }}{{ ' ' + m + ' ' + eos_token }})") ==
-      "llama2");
-  CHECK(
-      recognised(
-          each +
-          R"({% set c = '<|start_header_id|>' + m['role'] + '<|end_header_id|>\n\n'+ m['content'] | trim + '<|eot_id|>' %})" +
-          end) == "llama3");
-  CHECK(recognised(each +
-                   R"({{ '[INST] ' + m['content'] + ' [/INST]' }}{{ m['content'] + eos_token}})" +
-                   end) == "mistral-v1");
-  CHECK(
-      recognised(
-          each +
-          R"({{- ' [INST] ' + s + '\n\n' + m['content'] + ' [/INST]' }}{{- ' ' + m['content'] + eos_token}})" +
-          end) == "mistral-v1");
-  CHECK(recognised(each +
-                   "{{ '<|user|>\\n' + m['content'] + eos_token }}\n{{ '<|system|>\\n' + "
-                   "m['content'] + eos_token }}\n"
-                   "{{ '<|assistant|>\\n'  + m['content'] + eos_token }}{{ '<|assistant|>' }}" +
-                   end) == "zephyr");
-  CHECK(
-      recognised(
-          each +
-          R"({% set r = 'model' %}{{ '<start_of_turn>' + r + '\n' + m | trim + '<end_of_turn>\n' }})" +
-          end) == "gemma");
-  CHECK(recognised(
-            each +
-            R"({{'<|user|>' + '\n' + m['content'] + '<|end|>' + '\n' + '<|assistant|>' + '\n'}})" +
-            end) == "phi3");
-  CHECK(recognised(each +
-                   "{{'<|' + m['role'] + '|>' + '\n' + m['content'] + '<|end|>\n' }}{{ "
-                   "'<|assistant|>\n' }}" +
-                   end) == "phi3");
-  CHECK(
-      recognised(
-          each +
-          R"({% if m.role == "system" %}<|system|>{{ m.content }}<|end|>{% elif m.role == "user" %}<|user|>{{ m.content }}<|end|>)"
-          "{% else %}<|assistant|>{{ m.content }}<|end|>{% endif %}" +
-          end + "<|assistant|>") == "city-guide");
-}
-
-TEST_CASE("a template that is not one of them is not guessed") {
-  CHECK(recognised("") == "none");
-  CHECK(recognised("{{ messages }}") == "none");
-  // chatml with another separator; a Mistral with tools; Llama 2 without the inner <s>
-  CHECK(recognised("{{'<|im_start|>user<|im_middle|>' + m + '<|im_end|>\\n'}}") == "none");
-  CHECK(recognised("{{ '[AVAILABLE_TOOLS] [' }}{{ '[INST] ' + m + '[/INST]' }}{{ ' [/INST]' }}") ==
-        "none");
-  CHECK(recognised("{{ bos_token }}{{ '<<SYS>>\\n' }}{{ '[INST] ' + c + ' [/INST]' }}") == "none");
-  // turns that nothing ends; turns that end on a line of their own
-  CHECK(recognised("<|system|>\n{{ c }}<|user|>\n{{ c }}<|assistant|>\n{{ c }}") == "none");
-  CHECK(recognised(
-            "{{'<|system|>\\n' + c + '\\n<|end|>\\n'}}{{'<|user|>\\n'}}{{'<|assistant|>\\n'}}") ==
-        "none");
-  // two at once
-  CHECK(recognised("{{'<start_of_turn>model<end_of_turn>\\n'}}{{'<|start_header_id|><|end_header_"
-                   "id|>\\n\\n<|eot_id|>'}}") == "none");
-  // markers that only a comment spells
-  CHECK(recognised("{# <|im_start|>assistant\n<|im_end|>\n #}{{ messages }}") == "none");
+TEST_CASE("a format's strings, as PML asks for them") {
+  const ChatFormat format = chat_format(*find_chat_template("llama2"));
+  CHECK(format.name == "llama2");
+  const auto texts = format.turns(std::vector{Role::kSystem, Role::kUser, Role::kAssistant});
+  REQUIRE(texts.ok());
+  REQUIRE(texts->turns.size() == 3);
+  CHECK(texts->turns[1] == TurnText{"", " [/INST]"});
+  CHECK(texts->turns[2] == TurnText{" ", " </s>"});
+  CHECK(texts->bos);
 }

@@ -133,7 +133,7 @@ struct Laid {
 
   explicit Laid(const fs::path& schema)
       : layout(must(lay_out(must(parse_schema(read(schema))), encoder))),
-        jobs(plan_encoding(layout)) {
+        jobs(make_jobs(layout, plan_encoding(layout))) {
     must(check_layout(layout));
     must(check_jobs(layout, jobs));
   }
@@ -164,9 +164,8 @@ TEST_CASE("prompts of the corpus") {
   for (const PromptFile& file : kPrompts) {
     INFO(file.path << ": " << file.why);
     const Laid schema(root / file.schema);
-    const Plan plan = must(resolve(must(parse_prompt(read(root / file.path))), schema.layout,
-                                   schema.jobs, schema.encoder));
-    must(check_plan(schema.layout, schema.jobs, plan));
+    const Plan plan = must(resolve(must(parse_prompt(read(root / file.path))), schema.layout, schema.encoder));
+    must(check_plan(schema.layout, plan));
     std::set<std::string> modules;
     for (const PlanRun& run : plan.runs)
       if (run.kind == RunKind::kCached && !run.label.empty()) modules.insert(run.label);
@@ -175,8 +174,7 @@ TEST_CASE("prompts of the corpus") {
   for (const BadPrompt& file : kBadPrompts) {
     INFO(file.path << ": " << file.why);
     const Laid schema(root / file.schema);
-    expect_error(resolve(must(parse_prompt(read(root / file.path))), schema.layout, schema.jobs,
-                         schema.encoder),
+    expect_error(resolve(must(parse_prompt(read(root / file.path))), schema.layout, schema.encoder),
                  Code::kPmlSemantic, file.line, file.column, file.part);
   }
   for (const char* path : kPromptsWithoutSchema)
@@ -206,8 +204,8 @@ TEST_CASE("with the unknown import taken out, the README's prompt resolves") {
   const std::size_t begin = prompt.find("<task2"), end = prompt.find("/>", begin);
   prompt.erase(begin, end + 2 - begin);
   must(check_plan(
-      schema.layout, schema.jobs,
-      must(resolve(must(parse_prompt(prompt)), schema.layout, schema.jobs, schema.encoder))));
+      schema.layout,
+      must(resolve(must(parse_prompt(prompt)), schema.layout, schema.encoder))));
 }
 
 TEST_CASE("no file of the corpus is left out") {

@@ -39,7 +39,7 @@ struct Fixture {
   std::vector<EncodeJob> jobs_of(const std::string& document) const {
     const Layout layout =
         must(lay_out(must(parse_schema(document)), tokenizer.encoder(bracket_chat(), true)));
-    std::vector<EncodeJob> jobs = plan_encoding(layout);
+    std::vector<EncodeJob> jobs = make_jobs(layout, plan_encoding(layout));
     must(check_jobs(layout, jobs));
     return jobs;
   }

@@ -78,22 +78,22 @@ TEST_CASE_METHOD(
 
 TEST_CASE_METHOD(Fixture, "a role's wrapper belongs to the owner around it") {
   CHECK(show(layout("<schema name='s'><user>a<module name='m'>b</module>c</user></schema>")) ==
-        "@0:[user:a|m@2:b|@3:c:user]|");
+        "@0:[user:a|m@2:b|@3:c|@4::user]|");
   CHECK(show(layout("<schema name='s'><module name='m'><user>b</user></module></schema>")) ==
         "m@0:[user:b:user]|");
-  CHECK(show(layout("<schema name='s'><user/></schema>")) == "@0:[user::user]|");
+  CHECK(show(layout("<schema name='s'><user/></schema>")) == "@0:[user:|@1::user]|");
 }
 
 TEST_CASE_METHOD(Fixture, "the user's prefix follows the turn that is always there before") {
   // What is in a sibling module or a union need not be in the prompt.
   CHECK(show(layout("<schema name='s'><system>a</system><module "
                     "name='m'><assistant>b</assistant></module><user>c</user></schema>")) ==
-        "@0:[sys:a:sys]|m@3:[asst:b:asst]|@6:[user-after-sys:c:user]|");
+        "@0:[sys:a:sys]|m@3:[asst:b:asst]|@6:[user-after-sys:c|@8::user]|");
   CHECK(show(layout("<schema name='s'><assistant>a</assistant><module "
                     "name='m'><user>b</user></module><user>c</user></schema>")) ==
-        "@0:[asst:a:asst]|m@3:[user-after-asst:b:user]|@6:[user-after-asst:c:user]|");
+        "@0:[asst:a:asst]|m@3:[user-after-asst:b:user]|@6:[user-after-asst:c|@8::user]|");
   CHECK(show(layout("<schema name='s'><user>a</user><user>b</user></schema>")) ==
-        "@0:[user:a:user][user:b:user]|");
+        "@0:[user:a:user][user:b|@5::user]|");
 }
 
 TEST_CASE_METHOD(Fixture, "members of a union start together, the rest follows the longest") {
@@ -157,6 +157,7 @@ TEST_CASE_METHOD(Fixture, "the schema's markup opens the text where nothing can 
   for (const bool bos : {false, true}) {
     CHECK(opens("<system>S</system><user>U</user>", bos) == "[sys:");
     CHECK(opens("<user>U<module name='m'>M</module></user>", bos) == "[user:");
+    CHECK(opens("<union/><user>U</user>", bos) == "[user:");
     CHECK(opens("text <user>U</user>", bos).empty());
     // A module in front may be imported; a module's own tokens depend on no place.
     CHECK(opens("<module name='m'>M</module><user>U</user>", bos).empty());
@@ -167,7 +168,9 @@ TEST_CASE_METHOD(Fixture, "the schema's markup opens the text where nothing can 
 
 TEST_CASE_METHOD(Fixture, "the encoder's errors get the place of the text") {
   TextEncoder encoder = tokenizer.encoder();
-  encoder.text = [](std::string_view) -> Result<Tokens> { return error(Code::kUnsupported, "no"); };
+  encoder.encode = [](std::span<const TextSpan>, bool) -> Result<std::vector<Tokens>> {
+    return error(Code::kUnsupported, "no");
+  };
   const Schema text = must(parse_schema("<schema name='s'>\n a</schema>"));
   expect_error(lay_out(text, encoder), Code::kUnsupported, 2, 2, "no");
 }

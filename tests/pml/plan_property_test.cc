@@ -1,7 +1,10 @@
-// Random schemas and prompts against the plain recursion of random_pml.h.
+// Random schemas and prompts against the plain recursion of pml_oracle.h.
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <map>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "pml/encode_plan.h"
 #include "pml/layout.h"
@@ -11,6 +14,7 @@
 #include "pml/schema_parser.h"
 #include "tests/support/expect.h"
 #include "tests/support/fake_tokenizer.h"
+#include "tests/support/pml_oracle.h"
 #include "tests/support/random_pml.h"
 
 using namespace pc;
@@ -19,59 +23,124 @@ using namespace pc::test;
 
 namespace {
 
-constexpr std::uint64_t kCases = 2000;
+constexpr std::uint64_t kCases = 6000;
 
-Tokens tokens_of(const Plan& plan) {
-  Tokens all;
-  for (const PlanRun& run : plan.runs) all.insert(all.end(), run.tokens.begin(), run.tokens.end());
-  return all;
-}
-
-Tokens tokens_of(const EncodeJob& job) {
-  Tokens all;
-  for (const JobRun& run : job.runs) all.insert(all.end(), run.tokens.begin(), run.tokens.end());
-  return all;
+TextEncoder encoder_for(const FakeTokenizer& tokenizer, const RandomPml& pml) {
+  TextEncoder encoder = tokenizer.encoder(bracket_chat(), pml.bos);
+  encoder.chat->turns = [turns = encoder.chat->turns,
+                         trims = pml.trims](std::span<const Role> roles) -> Result<TurnTexts> {
+    auto texts = turns(roles);
+    for (TurnText& turn : texts->turns) turn.trims_left = turn.trims_right = trims;
+    return texts;
+  };
+  return encoder;
 }
 
 struct Case {
   explicit Case(std::uint64_t seed)
-      : pml(seed, tokenizer),
-        encoder(tokenizer.encoder(bracket_chat(), pml.bos)),
-        layout(must(lay_out(must(parse_schema(pml.schema())), encoder))),
-        jobs(plan_encoding(layout)) {}
+      : pml(seed),
+        encoder(encoder_for(tokenizer, pml)),
+        layout(must(lay_out(must(parse_schema(pml.schema(), pml.files())), encoder))) {}
+
+  PmlOracle oracle() const { return oracle(pml.prompt_meaning); }
+  PmlOracle oracle(const PmlTrees& prompt) const {
+    return {
+        {pml.schema_meaning, prompt, pml.positions, pml.attend, pml.bos, pml.trims, pml.scaffolds},
+        tokenizer};
+  }
+  Result<Plan> plan() const { return plan(pml.prompt()); }
+  Result<Plan> plan(const std::string& prompt) const {
+    return resolve(must(parse_prompt(prompt)), layout, encoder);
+  }
+  std::string show() const { return pml.schema() + "\n" + pml.prompt(); }
 
   FakeTokenizer tokenizer;
   RandomPml pml;
   TextEncoder encoder;
   Layout layout;
-  std::vector<EncodeJob> jobs;
 };
 
-// Text that did not fit stands behind every run of the schema, in the order written.
-void check_moved(const FakeTokenizer& tokenizer, const Plan& plan, Tokens flat) {
-  bool behind = false;
-  for (const PlanRun& run : plan.runs) {
-    behind |= run.moved;
-    if (behind) CHECK((run.kind == RunKind::kText || run.kind == RunKind::kRole));
-  }
-  Tokens all = tokens_of(plan);
-  if (behind) {
-    // What was to open the text may have moved, and then is plain markup.
-    all = tokenizer.without_opening(std::move(all));
-    flat = tokenizer.without_opening(std::move(flat));
-    std::sort(all.begin(), all.end());
-    std::sort(flat.begin(), flat.end());
-  }
-  CHECK(all == flat);
+std::string name_of(const Case& c, const Plan& plan, const PlanRun& run) {
+  return run.kind == RunKind::kCached ? make_job(c.layout, plan.jobs[run.job]).name : "";
 }
 
-// Opening markup stands behind BOS or at the very start, nowhere else.
-bool check_opening(const Case& c, const Plan& plan) {
-  const Tokens all = tokens_of(plan);
-  const std::size_t place = c.pml.bos ? 1 : 0;
-  for (std::size_t i = 0; i < all.size(); ++i)
-    if (i != place) CHECK_FALSE(c.tokenizer.is_opening(all[i]));
-  return all.size() > place && c.tokenizer.is_opening(all[place]);
+std::vector<FlatToken> tokens_of(const Case& c, const Plan& plan) {
+  const std::map<RunKind, char> kinds = {{RunKind::kCached, 'c'},
+                                         {RunKind::kText, 't'},
+                                         {RunKind::kArgument, 'a'},
+                                         {RunKind::kRole, 'r'},
+                                         {RunKind::kUncached, 'u'}};
+  std::vector<FlatToken> all;
+  for (const PlanRun& run : plan.runs)
+    for (std::size_t i = 0; i < run.tokens.size(); ++i)
+      all.push_back({run.tokens[i], run.position + static_cast<Position>(i), kinds.at(run.kind),
+                     name_of(c, plan, run), run.moved});
+  return all;
+}
+
+PassTokens tokens_of(const EncodeJob& job) {
+  PassTokens all;
+  for (const JobRun& run : job.runs)
+    for (std::size_t i = 0; i < run.tokens.size(); ++i)
+      all.push_back({run.tokens[i], run.position + static_cast<Position>(i), run.keep});
+  return all;
+}
+
+std::string show(const FakeTokenizer& tokenizer, const std::vector<FlatToken>& tokens) {
+  std::string out;
+  for (const FlatToken& t : tokens)
+    out += std::to_string(t.position) + t.kind + (t.moved ? "!" : "") + t.source + ":" +
+           tokenizer.decode({t.token}) + (tokenizer.is_opening(t.token) ? "^|" : "|");
+  return out;
+}
+
+std::string show(const FakeTokenizer& tokenizer, const PassTokens& tokens) {
+  std::string out;
+  for (const PassToken& t : tokens)
+    out += std::to_string(t.position) + (t.keep ? "{" : "(") + tokenizer.decode({t.token}) +
+           (tokenizer.is_opening(t.token) ? "^" : "") + (t.keep ? "}" : ")");
+  return out;
+}
+
+// Each remark has one of the phrases that are due, and none is left.
+void check_remarks(std::vector<std::string> due, const std::vector<std::string>& remarks) {
+  for (const std::string& remark : remarks) {
+    INFO(remark);
+    const auto phrase = std::find_if(due.begin(), due.end(), [&](const std::string& p) {
+      return remark.find(p) != remark.npos;
+    });
+    REQUIRE(phrase != due.end());
+    due.erase(phrase);
+  }
+  for (const std::string& phrase : due) FAIL("no remark that says: " << phrase);
+}
+
+void check_jobs_of(const Case& c, const PmlOracle& oracle, const Plan& plan) {
+  for (const JobSpec& spec : plan.jobs) {
+    const EncodeJob job = make_job(c.layout, spec);
+    INFO("job '" << job.name << "'");
+    must(check_job(c.layout, job));
+    REQUIRE(oracle.passes.count(job.name) == 1);
+    CHECK(show(c.tokenizer, tokens_of(job)) == show(c.tokenizer, oracle.passes.at(job.name)));
+  }
+}
+
+bool same(const Plan& a, const Plan& b) {
+  return a.jobs == b.jobs && a.remarks == b.remarks && a.end == b.end && a.shift == b.shift &&
+         std::equal(a.runs.begin(), a.runs.end(), b.runs.begin(), b.runs.end(),
+                    [](const PlanRun& x, const PlanRun& y) {
+                      return x.kind == y.kind && x.tokens == y.tokens && x.position == y.position &&
+                             x.label == y.label && x.job == y.job && x.job_run == y.job_run &&
+                             x.piece == y.piece && x.moved == y.moved;
+                    });
+}
+
+void check_plan_of(const Case& c, const PmlOracle& oracle, const Plan& plan) {
+  must(check_plan(c.layout, plan));
+  CHECK(show(c.tokenizer, tokens_of(c, plan)) == show(c.tokenizer, oracle.tokens));
+  check_jobs_of(c, oracle, plan);
+  check_remarks(oracle.remarks, plan.remarks);
+  CHECK(same(plan, must(c.plan())));
 }
 
 }  // namespace
@@ -81,61 +150,219 @@ TEST_CASE("random layouts and encode plans keep their invariants") {
     const Case c(seed);
     INFO("seed " << seed << "\n" << c.pml.schema());
     must(check_layout(c.layout));
-    must(check_jobs(c.layout, c.jobs));
+    const std::vector<JobSpec> jobs = plan_encoding(c.layout);
+    must(check_jobs(c.layout, make_jobs(c.layout, jobs)));
+    CHECK(jobs == plan_encoding(c.layout));
   }
 }
 
-TEST_CASE("random plans are the flat prompt, whatever attends to what") {
-  std::size_t n_resolved = 0, n_moved = 0, n_opened = 0;
+namespace {
+
+// What of the documents the meaning no longer shows.
+std::vector<std::string> written_shapes(const RandomPml& pml) {
+  std::vector<std::string> shapes;
+  const std::string schema = pml.schema(), prompt = pml.prompt();
+  const auto note = [&](const char* shape, bool has) {
+    if (has) shapes.push_back(shape);
+  };
+  note("module without a name", schema.find("<module>") != schema.npos);
+  note("file", schema.find(" src=") != schema.npos);
+  note("space preserved in the schema", schema.find("preserve") != schema.npos);
+  note("space preserved in the prompt", prompt.find("preserve") != prompt.npos);
+  note("space on one line", schema.find("> <module") != schema.npos);
+  note("space over lines", schema.find(">\n  <module") != schema.npos);
+  return shapes;
+}
+
+// Each of them in at least one of a hundred pairs: the generator must not go blind.
+const std::vector<std::string> kShapes = {"compact prefix",
+                                          "compact self",
+                                          "compact schema",
+                                          "schema prefix",
+                                          "schema self",
+                                          "schema schema",
+                                          "import in a turn",
+                                          "module in a turn",
+                                          "scaffold serves",
+                                          "scaffold in a turn",
+                                          "order kept",
+                                          "order kept in a turn",
+                                          "imports reordered",
+                                          "text in a schema's turn",
+                                          "text in the schema's last turn",
+                                          "text only",
+                                          "several turns",
+                                          "prompt's turn in a module",
+                                          "schema's turn in a module",
+                                          "schema's turn in a nested module",
+                                          "examples in the schema",
+                                          "empty turn",
+                                          "prompt's system turn",
+                                          "turn behind an import in a schema's turn",
+                                          "turn behind a schema's turn with own text between",
+                                          "turn around anonymous text",
+                                          "turn around a module's own text",
+                                          "text or turns between nested imports",
+                                          "cache=false imported",
+                                          "argument",
+                                          "no argument",
+                                          "union member imported",
+                                          "opening",
+                                          "a pass that a turn opens",
+                                          "moved",
+                                          "shift",
+                                          "answer opened",
+                                          "default member seen",
+                                          "module without a name",
+                                          "file",
+                                          "space preserved in the schema",
+                                          "space preserved in the prompt",
+                                          "space on one line",
+                                          "space over lines",
+                                          "white space stripped in the schema",
+                                          "white space stripped in the prompt"};
+
+}  // namespace
+
+TEST_CASE("random plans are what plain recursion says, or are refused for its reason") {
+  std::map<std::string, std::uint64_t> n;  // of resolved pairs with each shape, and of refusals
+  std::uint64_t n_resolved = 0;
   for (std::uint64_t seed = 0; seed < kCases; ++seed) {
     const Case c(seed);
-    INFO("seed " << seed << "\n" << c.pml.schema() << "\n" << c.pml.prompt());
-    const auto flat = c.pml.flat();
-    const auto plan = resolve(must(parse_prompt(c.pml.prompt())), c.layout, c.jobs, c.encoder);
-    if (!flat) {  // a turn within a turn
+    INFO("seed " << seed << "\n" << c.show());
+    const PmlOracle oracle = c.oracle();
+    const auto plan = c.plan();
+    if (oracle.refusal) {
       REQUIRE_FALSE(plan.ok());
-      CHECK_THAT(plan.error().message, Catch::Matchers::Contains("would"));
+      CHECK_THAT(plan.error().message, Catch::Matchers::Contains(*oracle.refusal));
       CHECK(plan.error().line > 0);
+      ++n["refused: " + *oracle.refusal];
       continue;
     }
     ++n_resolved;
-    must(check_plan(c.layout, c.jobs, must(plan)));
-    n_moved +=
-        std::any_of(plan->runs.begin(), plan->runs.end(), [](const PlanRun& r) { return r.moved; });
-    if (c.pml.positions == "compact")
-      CHECK(tokens_of(*plan) == *flat);
-    else
-      check_moved(c.tokenizer, *plan, *flat);
-    n_opened += check_opening(c, *plan);
+    for (const std::string& shape : oracle.shapes) ++n[shape];
+    for (const std::string& shape : written_shapes(c.pml)) ++n[shape];
+    check_plan_of(c, oracle, must(plan));
   }
-  // The generator must not have gone blind.
-  CHECK(n_resolved > kCases * 3 / 4);
-  CHECK(n_moved > kCases / 50);
-  CHECK(n_opened > kCases / 20);
+  CHECK(n_resolved > kCases * 3 / 5);
+  for (const std::string& shape : kShapes) {
+    INFO(shape);
+    CHECK(n[shape] >= n_resolved / 100);
+  }
+  for (const char* reason :
+       {"keep that order", "would enclose the schema's", "would stand inside the schema's",
+        "is imported twice", "its parameter has room for"}) {
+    INFO(reason);
+    CHECK(n[std::string("refused: ") + reason] > kCases / 500);
+  }
 }
 
-TEST_CASE("a scaffold's pass is the flat prompt that imports what it lists") {
+namespace {
+
+// Without what stands behind the last token that is kept.
+Tokens up_to_kept(const PassTokens& pass) {
+  Tokens tokens;
+  for (const PassToken& token : pass) tokens.push_back(token.token);
+  return tokens;
+}
+
+// Does the prompt's plan begin with exactly what the job saw and kept?
+bool begins_with(const Plan& plan, const EncodeJob& job) {
+  Tokens flat;
+  for (const PlanRun& run : plan.runs)
+    flat.insert(flat.end(), run.tokens.begin(), run.tokens.end());
+  const Tokens pass = up_to_kept(tokens_of(job));
+  return pass.size() <= flat.size() && std::equal(pass.begin(), pass.end(), flat.begin());
+}
+
+std::string imports(const std::vector<std::string>& paths, const std::string& around) {
+  std::string out;
+  for (const std::string& path : paths) {
+    if (path.rfind(around, 0) != 0 || path.find('/', around.size()) != path.npos) continue;
+    const std::string name = path.substr(around.size());
+    out += "<" + name + ">" + imports(paths, path + "/") + "</" + name + ">";
+  }
+  return out;
+}
+
+std::vector<std::string> prompts_of(const std::vector<std::string>& paths) {
+  const std::string all = imports(paths, ""), begin = "<prompt schema='s'>", end = "</prompt>";
+  return {begin + all + end, begin + "<user>" + all + "</user>" + end};
+}
+
+}  // namespace
+
+TEST_CASE("one module right behind what is always there, or in one turn, has seen the prefill") {
+  std::size_t n_compared = 0, n_in_turn = 0;
+  for (std::uint64_t seed = 0; seed < kCases / 2; ++seed) {
+    const Case c(seed);
+    if (c.layout.attend != Attend::kPrefix || c.pml.has_params())
+      continue;  // fillers are not in it
+    for (const Module& module : c.layout.modules) {
+      if (!module.stored() || module.path.empty()) continue;
+      std::vector<std::string> paths;
+      for (std::size_t end = module.path.find('/'); end != module.path.npos;
+           end = module.path.find('/', end + 1))
+        paths.push_back(module.path.substr(0, end));
+      paths.push_back(module.path);
+      for (const std::string& prompt : prompts_of(paths)) {
+        INFO("seed " << seed << "\n" << c.pml.schema() << "\n" << prompt);
+        const auto plan = c.plan(prompt);
+        if (!plan.ok()) continue;  // a turn within a turn
+        for (const JobSpec& spec : plan->jobs) {
+          const EncodeJob job = make_job(c.layout, spec);
+          if (job.scaffold || job.name != module.path) continue;
+          CHECK(begins_with(*plan, job));
+          ++n_compared;
+          n_in_turn += prompt.find("<user>") != prompt.npos;
+        }
+      }
+    }
+  }
+  CHECK(n_compared > kCases / 10);
+  CHECK(n_in_turn > kCases / 40);
+}
+
+TEST_CASE("a scaffold over all imports, alone or in one turn, has seen the prefill") {
+  std::size_t n_compared = 0, n_in_turn = 0;
+  for (std::uint64_t seed = 0; seed < kCases; ++seed) {
+    const Case c(seed);
+    if (c.pml.has_params()) continue;
+    for (std::size_t i = 0; i < c.pml.scaffolds.size(); ++i) {
+      for (const std::string& prompt : prompts_of(c.pml.scaffolds[i])) {
+        INFO("seed " << seed << "\n" << c.pml.schema() << "\n" << prompt);
+        const auto plan = c.plan(prompt);
+        if (!plan.ok()) continue;
+        // The pass has a turn's end where it is written, also where it has moved.
+        const auto moved = [](const PlanRun& run) { return run.moved; };
+        if (std::any_of(plan->runs.begin(), plan->runs.end(), moved)) continue;
+        for (const JobSpec& spec : plan->jobs) {
+          if (!spec.scaffold) continue;
+          CHECK(begins_with(*plan, make_job(c.layout, spec)));
+          ++n_compared;
+          n_in_turn += prompt.find("<user>") != prompt.npos;
+        }
+      }
+    }
+  }
+  CHECK(n_compared > kCases / 20);
+  CHECK(n_in_turn > kCases / 60);
+}
+
+TEST_CASE(
+    "a prompt whose turns hold no import takes its modules' states as the schema encodes them") {
   std::size_t n_compared = 0;
   for (std::uint64_t seed = 0; seed < kCases; ++seed) {
     const Case c(seed);
-    if (c.pml.has_params()) continue;  // their fillers stand in the pass only
-    for (const EncodeJob& job : c.jobs) {
-      if (!job.scaffold) continue;
-      INFO("seed " << seed << "\n" << c.pml.schema() << "\n" << c.pml.scaffold_prompt(job.subject));
-      const Plan plan = must(resolve(must(parse_prompt(c.pml.scaffold_prompt(job.subject))),
-                                     c.layout, c.jobs, c.encoder));
-      const Tokens pass = tokens_of(job), flat = tokens_of(plan);
-      REQUIRE(pass.size() <= flat.size());
-      CHECK(std::equal(pass.begin(), pass.end(), flat.begin()));
+    const PmlOracle oracle = c.oracle();
+    if (oracle.refusal || oracle.shapes.count("import in a turn") != 0) continue;
+    INFO("seed " << seed << "\n" << c.show());
+    const std::vector<JobSpec> encoded = plan_encoding(c.layout);
+    for (const JobSpec& job : must(c.plan()).jobs) {
+      if (job.scaffold) continue;  // sees its modules in the prompt's order
+      CHECK(std::find(encoded.begin(), encoded.end(), job) != encoded.end());
       ++n_compared;
     }
   }
-  CHECK(n_compared > 50);
-}
-
-TEST_CASE("planning is deterministic") {
-  const Case a(7), b(7);
-  REQUIRE(a.jobs.size() == b.jobs.size());
-  for (std::size_t i = 0; i < a.jobs.size(); ++i)
-    CHECK(tokens_of(a.jobs[i]) == tokens_of(b.jobs[i]));
+  CHECK(n_compared > kCases);
 }

@@ -3,6 +3,7 @@
 //   pml prompt              resolved against that schema
 //   pml flat                the tokens of the last prompt, as text
 //   pml positions           its runs: position, kind, text
+//   pml remarks             what is said of it, a line each
 //   pml jobs                what the last schema's modules see (and keep)
 //   pml file PATH           what src="PATH" reads
 //   pml error L:C MESSAGE   a schema or prompt that fails at that place
@@ -73,6 +74,8 @@ class Runner {
       CHECK(flat() == block.text);
     else if (block.kind == "positions")
       CHECK(positions() == block.text);
+    else if (block.kind == "remarks")
+      CHECK(remarks() == block.text);
     else if (block.kind == "jobs")
       CHECK(show_jobs() == block.text);
     else if (block.kind == "file")
@@ -93,20 +96,25 @@ class Runner {
   }
   Result<Plan> try_prompt(const std::string& text) {
     PC_TRY(const Prompt prompt, parse_prompt(text));
-    return resolve(prompt, layout_, jobs_, encoder_);
+    return resolve(prompt, layout_, encoder_);
   }
   void schema(const std::string& text) {
     layout_ = must(try_schema(text));
-    jobs_ = plan_encoding(layout_);
+    jobs_ = make_jobs(layout_, plan_encoding(layout_));
     must(check_jobs(layout_, jobs_));
   }
   void prompt(const std::string& text) {
     plan_ = must(try_prompt(text));
-    must(check_plan(layout_, jobs_, plan_));
+    must(check_plan(layout_, plan_));
   }
   std::string flat() const {
     std::string out;
     for (const PlanRun& run : plan_.runs) out += tokenizer_.decode(run.tokens);
+    return out;
+  }
+  std::string remarks() const {
+    std::string out;
+    for (const std::string& remark : plan_.remarks) out += (out.empty() ? "" : "\n") + remark;
     return out;
   }
   std::string positions() const {

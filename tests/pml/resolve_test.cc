@@ -3,84 +3,23 @@
 #include <catch2/catch.hpp>
 #include <string>
 
-#include "pml/plan_check.h"
-#include "pml/prompt_parser.h"
-#include "pml/schema_parser.h"
-#include "tests/support/expect.h"
-#include "tests/support/fake_tokenizer.h"
+#include "tests/pml/resolve_fixture.h"
 
 using namespace pc;
 using namespace pc::pml;
 using namespace pc::test;
 
-namespace {
-
-struct Fixture {
-  FakeTokenizer tokenizer;
-  TextEncoder encoder = tokenizer.encoder(bracket_chat());
-  Layout layout;
-  std::vector<EncodeJob> jobs;
-
-  void schema(const std::string& content, const std::string& attributes = "") {
-    layout = must(
-        lay_out(must(parse_schema("<schema name='s' " + attributes + ">" + content + "</schema>")),
-                encoder));
-    jobs = plan_encoding(layout);
-  }
-  Result<Plan> try_resolve(const std::string& content) const {
-    const Prompt prompt = must(parse_prompt("<prompt schema='s'>" + content + "</prompt>"));
-    return resolve(prompt, layout, jobs, encoder);
-  }
-  Plan plan(const std::string& content) const {
-    Plan plan = must(try_resolve(content));
-    must(check_plan(layout, jobs, plan));
-    return plan;
-  }
-  // The tokens in order of position.
-  std::string flat(const std::string& content) const {
-    std::string out;
-    for (const PlanRun& run : plan(content).runs) out += tokenizer.decode(run.tokens);
-    return out;
-  }
-  // Every run as kind, position and text, moved ones with '!'.
-  std::string show(const std::string& content) const {
-    const Plan p = plan(content);
-    std::string out;
-    for (const PlanRun& run : p.runs) {
-      out += kind(run.kind) + std::to_string(run.position) + (run.moved ? "!" : "") + ":" +
-             tokenizer.decode(run.tokens) + "|";
-    }
-    return out + "end " + std::to_string(p.end);
-  }
-  static std::string kind(RunKind kind) {
-    switch (kind) {
-      case RunKind::kCached:
-        return "c";
-      case RunKind::kText:
-        return "t";
-      case RunKind::kArgument:
-        return "a";
-      case RunKind::kRole:
-        return "r";
-      case RunKind::kUncached:
-        return "u";
-    }
-    return "?";
-  }
-  // The content stands behind 19 bytes of <prompt schema='s'>.
-  void refused(const std::string& content, std::uint32_t column, const std::string& part) const {
-    INFO(content);
-    expect_error(try_resolve(content), Code::kPmlSemantic, 1, 19 + column, part);
-  }
-};
-
-}  // namespace
+using Fixture = ResolveFixture;
 
 TEST_CASE_METHOD(Fixture, "anonymous text is always there, modules only where imported") {
   schema("r1<module name='a'>A</module>r2<module name='b'>B</module>r3");
   CHECK(flat("") == "r1r2r3");
   CHECK(flat("<a/>") == "r1Ar2r3");
-  CHECK(flat("<b/><a/>") == "r1Ar2Br3");  // schema order rules
+  CHECK(flat("<b/><a/>") == "r1Ar2Br3");  // text divides: the sections' order rules
+  CHECK(remarks("<b/><a/>") ==
+        "module 'a' stands before 'b' in the schema, with text or a turn's border between them, "
+        "and so it does in the prompt|");
+  CHECK(remarks("<a/><b/>").empty());
 }
 
 TEST_CASE_METHOD(Fixture,
@@ -97,44 +36,69 @@ TEST_CASE_METHOD(Fixture,
   CHECK(p.runs[1].label == "a");
   CHECK(p.runs[2].label == "a.p");
   CHECK(p.runs[4].label == "b");
-  CHECK(p.runs[3].job == 1);
+  CHECK(name_of(p, p.runs[3]) == "a");
   CHECK(p.runs[3].job_run == 1);
   CHECK(p.n_tokens() == 5);
 }
 
-TEST_CASE_METHOD(
-    Fixture,
-    "text stands right before the import that follows it, the last at the end of its level") {
+TEST_CASE_METHOD(Fixture, "text stands right behind the import or text that it is written behind") {
   schema(
       "r1<module name='a'>A</module>r2<module name='b'>B1<module name='n'>N</module>B2</module>r3");
-  CHECK(flat("(1)<a/>(2)<b/>(3)") == "r1(1)Ar2(2)B1B2r3(3)");
-  CHECK(flat("(1)<b/>(2)<a/>(3)") == "r1(2)Ar2(1)B1B2r3(3)");  // text goes with its import
-  CHECK(flat("<b>(1)<n>(2)</n>(3)</b>(4)") == "r1r2B1(1)N(2)B2(3)r3(4)");
+  CHECK(flat("(1)<a/>(2)<b/>(3)") == "r1(1)A(2)r2B1B2(3)r3");  // (1) is behind no import
+  CHECK(flat("(1)<b/>(2)<a/>(3)") == "r1A(3)r2(1)B1B2(2)r3");  // text goes with its import
+  CHECK(flat("<b>(1)<n>(2)</n>(3)</b>(4)") == "r1r2B1(1)N(2)(3)B2(4)r3");
   CHECK(flat("(only)") == "r1r2r3(only)");
+  CHECK(flat("<b>(only)</b>") == "r1r2B1B2(only)r3");
+}
+
+TEST_CASE_METHOD(Fixture, "modules of one section stand in the prompt's order") {
+  schema(
+      "r1<module name='a'>A</module><union><module name='x'>X</module><module "
+      "name='y'>Y</module></union><module name='b'>B<module name='m'>M</module><module "
+      "name='n'>N</module></module>r2<module name='c'>C</module>");
+  CHECK(flat("<b/>(1)<a/>(2)<y/>(3)") == "r1B(1)A(2)Y(3)r2");
+  CHECK(remarks("<b/>(1)<a/>(2)<y/>(3)").empty());
+  CHECK(flat("<b><n/><m/></b><a/>") == "r1BNMAr2");
+  CHECK(flat("<user><b/><a/>Q?</user>") == "r1[user:BAQ?:user]r2");
+  CHECK(flat("<c/>(1)<b/>(2)<a/>(3)") == "r1B(2)A(3)r2C(1)");
+  CHECK(contexts("<b><n/><m/></b><a/>") ==
+        "root:{r1}{r2} a:(r1){A} b:(r1){B} b/m:(r1B){M} b/n:(r1B){N}");
+  schema("r1<module name='a'>A</module><module name='b'>B</module>", "positions='schema'");
+  CHECK(flat("<b/>(1)<a/>(2)") == "r1AB(2)(1)");  // (2) has no room behind A
+  CHECK(remarks("<b/><a/>") ==
+        "module 'a' stands before 'b' in the schema, and so it does in the prompt|");
 }
 
 TEST_CASE_METHOD(Fixture, "role elements of a prompt wrap imports and text") {
   schema("r1<module name='a'>A</module>r2<module name='b'>B</module>r3");
-  CHECK(flat("<user><a/><b/>Q?</user>") == "r1[user:Ar2Br3Q?:user][answer:");
-  CHECK(flat("<a/><user>Q?</user>") == "r1Ar2r3[user:Q?:user][answer:");
+  CHECK(flat("<user><a/><b/>Q?</user>") == "r1[user:Ar2BQ?:user]r3");
+  CHECK(remarks("<user><a/><b/>Q?</user>") ==
+        "text stands outside of all turns behind the last <user>, so no <assistant> turn is "
+        "opened for the answer|");
   CHECK(flat("<system>be kind</system><a/>") == "r1[sys:be kind:sys]Ar2r3");
+  schema("r1<module name='a'>A</module>r2<module name='b'>B</module>");
+  CHECK(flat("<user><a/><b/>Q?</user>") == "r1[user:Ar2BQ?:user][answer:");
+  CHECK(flat("<a/><user>Q?</user>") == "r1A[user:Q?:user]r2");
+  CHECK(flat("<b/><user>Q?</user>") == "r1r2B[user:Q?:user][answer:");
   CHECK(flat("<user><a/></user><assistant>ok</assistant><user><b/></user>") ==
-        "r1[user:A"
-        "r2:user][asst:ok:asst][user-after-asst:B"
-        "r3:user][answer:");
+        "r1[user:A:user][asst:ok:asst]r2[user-after-asst:B:user][answer:");
+  CHECK(flat("<a/><user>of A <b/>?</user>") == "r1A[user:of A r2B?:user][answer:");
+  schema("r1<module name='a'>A</module>r2<module name='b'>B</module>r3");
   CHECK(show("<user>Q?</user>") == "c0:r1|c1:r2|c2:r3|r3:[user:|t4:Q?|r5::user]|r6:[answer:|end 7");
 }
 
-TEST_CASE_METHOD(Fixture, "a role around imports asks for the schema's order") {
+TEST_CASE_METHOD(Fixture, "a role around imports asks for the sections' order") {
   schema(
-      "<module name='a'>A<module name='n'>N</module><module name='o'>O</module></module><module "
+      "<module name='a'>A<module name='n'>N</module><module name='o'>O</module></module>and<module "
       "name='b'>B</module>");
   refused("<user><b/><a/></user>", 11,
-          "module 'a' stands before 'b' in the schema; where a role element encloses imports");
+          "module 'a' stands before 'b' in the schema, with text or a turn's border between them; "
+          "where a role element encloses imports they keep that order");
   refused("<b/><user><a/></user>", 11, "module 'a' stands before 'b'");
-  CHECK(flat("<b/><a/><user>q</user>") == "AB[user:q:user][answer:");
-  CHECK(flat("<user><a><o/><n/></a></user>") ==
-        "[user:ANO:user][answer:");  // inside of an import any order
+  CHECK(flat("<b/><a/><user>q</user>") == "A[user:q:user]andB");
+  CHECK(flat("<user><a><o/><n/></a></user>") == "[user:AON:user]and");
+  schema("<module name='a'>A</module><module name='b'>B</module>", "positions='schema'");
+  refused("<user><b/><a/></user>", 11, "module 'a' stands before 'b' in the schema; where a role");
 }
 
 TEST_CASE_METHOD(Fixture, "the user's prefix follows the turn that is there in this prompt") {
@@ -151,6 +115,8 @@ TEST_CASE_METHOD(Fixture, "the answer is opened where the prompt ends with a use
   CHECK(flat("<u/>") == "[user:U:user][answer:");
   CHECK(flat("<u/><a/>") == "[user:U:user]A");         // bare text of a module follows
   CHECK(flat("<u/> Sure:") == "[user:U:user] Sure:");  // bare text of the prompt follows
+  CHECK_FALSE(remarks("<u/> Sure:").empty());
+  CHECK(remarks("<u/>").empty());
   CHECK(flat("<u/><assistant>ok</assistant>") == "[user:U:user][asst:ok:asst]");
   CHECK(flat("hello") == "hello");
   schema(
@@ -169,6 +135,7 @@ TEST_CASE_METHOD(Fixture, "a schema's role may stand around modules, a prompt's 
   CHECK(flat("<a/>and<b/>") == "[user:Read: AandB:user][answer:");
   refused("<a/><assistant>x</assistant><b/>", 5,
           "this <assistant> would stand inside the schema's <user>");
+  refused("<assistant>x</assistant><a/>", 1, "would stand inside the schema's <user>");
   refused("<a><assistant>x</assistant></a>", 4, "would stand inside the schema's <user>");
   refused("<user><c/></user>", 1, "this <user> would enclose the schema's <system>");
 }
@@ -189,7 +156,9 @@ TEST_CASE_METHOD(Fixture,
   // r1 0, A1 1, p 2-6, A2 7, union 8-10, r2 11, C 12
   CHECK(show("") == "c0:r1|c11:r2|end 12");
   CHECK(show("<a p='u v'/><x/><c/>") == "c0:r1|c1:A1|a2:u v|c7:A2|c8:X|c11:r2|u12:C|end 13");
-  CHECK(show("<y/> tail text") == "c0:r1|c8:Y1 Y2 Y3|c11:r2|t12: tail text|end 14");
+  CHECK(show("<y/> tail text") == "c0:r1|c8:Y1 Y2 Y3|c11:r2|t12!: tail text|end 14");
+  CHECK(show("<x/> tail text") == "c0:r1|c8:X|t9: tail text|c11:r2|end 12");  // the gap is free
+  CHECK(show("<a/> tail text") == "c0:r1|c1:A1|c7:A2|t8: tail text|c11:r2|end 12");
 }
 
 TEST_CASE_METHOD(
@@ -204,12 +173,23 @@ TEST_CASE_METHOD(
   CHECK(show("one two three four<b/>") == "c0:r1|t1:one two three four|c5:B|c7:r2|end 8");
   CHECK(show("one two three four five<b/>") ==
         "c0:r1|c5:B|c7:r2|t8!:one two three four five|end 13");
-  CHECK(show("<b/>x<c/> tail") == "c0:r1|c5:B|c6:C|c7:r2|t8!:x|t9: tail|end 10");
-  // A turn is not torn: its wrapper moves with it. The prompt still ends with a user's turn.
+  CHECK(show("<b/>x<c/> tail") == "c0:r1|c5:B|c6:C|c7:r2|t8!:x|t9!: tail|end 10");
+  CHECK(show("<b/> x") == "c0:r1|c5:B|t6: x|c7:r2|end 8");
+  // A turn is not torn: its wrapper moves with it.
   CHECK(show("<b/><user>x</user><c/>") ==
-        "c0:r1|c5:B|c6:C|c7:r2|r8!:[user:|t9!:x|r10!::user]|end 11");
-  CHECK(show("<user>x</user><b/><user>y</user>") ==
-        "c0:r1|r1:[user:|t2:x|r3::user]|c5:B|c7:r2|r8:[user:|t9:y|r10::user]|r11:[answer:|end 12");
+        "c0:r1|c5:B|c6:C|c7:r2|r8!:[user:|t9!:x|r10!::user]|r11:[answer:|end 12");
+  CHECK(remarks("<b/><user>x</user>").find("does not fit in the gap") != std::string::npos);
+  CHECK(show("<user>x</user><b/>") == "c0:r1|r1:[user:|t2:x|r3::user]|c5:B|c7:r2|end 8");
+  // What opens a turn around an import stays in front of it, and the rest makes room.
+  CHECK(show("<user><a/><c/>x</user>") ==
+        "c0:r1|r1:[user:|c2:A1 A2 A3 A4|c7:C|t8:x|r9::user]|c10:r2|end 11");
+  CHECK(show("<user><b/>x</user>") == "c0:r1|r1:[user:|c5:B|t6:x|r7::user]|c8:r2|end 9");
+  CHECK(remarks("<user><a/></user>").find("stands up to 1 positions later") != std::string::npos);
+  CHECK(contexts("<user><a/></user>") == "root:{r1}{r2} a:(r1[user:){A1 A2 A3 A4}");
+  schema("<user>r1 <module name='a'>A</module><module name='b'>B</module></user>r2",
+         "positions='schema'");
+  // [user:r1  0-1, a 2, b 3, :user] 4, r2 5
+  CHECK(show("<a/>") == "c0:[user:r1 |c3:A|r5::user]|c6:r2|end 7");
   // Text behind an argument starts where the argument ends.
   schema("<module name='a'>A<param name='p' len='4'/><module name='n'>N</module></module>",
          "positions='schema'");
@@ -225,9 +205,10 @@ TEST_CASE_METHOD(Fixture,
       "modules='a b c'/>");
   const auto sources = [&](const std::string& content) {
     std::string out;
-    for (const PlanRun& run : plan(content).runs)
+    const Plan p = plan(content);
+    for (const PlanRun& run : p.runs)
       if (run.kind == RunKind::kCached)
-        out += jobs[run.job].name + "#" + std::to_string(run.job_run) + " ";
+        out += name_of(p, run) + "#" + std::to_string(run.job_run) + " ";
     return out;
   };
   CHECK(sources("<a/>") == "#0 a#0 #1 #2 ");
@@ -246,7 +227,8 @@ TEST_CASE_METHOD(Fixture,
       "<scaffold name='ab' modules='a b'/><scaffold name='bc' modules='b c'/><scaffold name='cd' "
       "modules='c d'/>");
   std::string out;
-  for (const PlanRun& run : plan("<a/><b/><c/><d/>").runs) out += jobs[run.job].name + " ";
+  const Plan p = plan("<a/><b/><c/><d/>");
+  for (const PlanRun& run : p.runs) out += name_of(p, run) + " ";
   CHECK(out ==
         "scaffold ab scaffold ab scaffold ab scaffold ab scaffold cd scaffold ab scaffold cd ");
 }
@@ -257,7 +239,7 @@ TEST_CASE_METHOD(Fixture, "every wrong name says which was meant") {
       "len='1'/></module>"
       "<union><module name='miami'>M</module><module name='tokyo'>K</module></union>"
       "<module name='europe'><module name='paris'>P</module></module>");
-  expect_error(resolve(must(parse_prompt("\n<prompt schema='t'/>")), layout, jobs, encoder),
+  expect_error(resolve(must(parse_prompt("\n<prompt schema='t'/>")), layout, encoder),
                Code::kPmlSemantic, 2, 1, "this prompt is for schema 't'; the schema given is 's'");
   refused("<miamy/>", 1, "schema 's' has no module 'miamy'; did you mean 'miami'?");
   refused("<rome/>", 1,
@@ -319,37 +301,30 @@ TEST_CASE_METHOD(Fixture, "the prompt's markup opens the text where only BOS sta
 
 TEST_CASE_METHOD(Fixture, "markup that moves behind everything does not open the text") {
   schema("<module name='a'>A</module><module name='b'>B</module>", "positions='schema'");
-  CHECK(show("<user><a/></user>") == "c0:A|r1!:[user:|r2::user]|r3:[answer:|end 4");
-  for (const PlanRun& run : plan("<user><a/></user>").runs)
+  CHECK(show("<user>x</user><a/>") == "c0:A|r1!:[user:|t2!:x|r3!::user]|r4:[answer:|end 5");
+  for (const PlanRun& run : plan("<user>x</user><a/>").runs)
     for (const TokenId token : run.tokens) CHECK_FALSE(tokenizer.is_opening(token));
+  CHECK(show("<user><a/></user>") == "r0:[user:|c1:A|r2::user]|r3:[answer:|end 4");
   CHECK(show("<user><b/></user>") == "r0:[user:|c1:B|r2::user]|r3:[answer:|end 4");
   CHECK(tokenizer.is_opening(plan("<user><b/></user>").runs[0].tokens[0]));
 }
 
 TEST_CASE_METHOD(Fixture, "strings that spell control tokens stay text") {
   schema("<module name='m'>A<param name='p' len='1'/></module>");
-  encoder.markup = [](std::string_view) -> Result<Tokens> {
-    return error(Code::kInternal, "text was taken for markup");
+  encoder.encode = [encode = encoder.encode](std::span<const TextSpan> spans, bool opens) {
+    for (const TextSpan& span : spans) CHECK_FALSE(span.markup);
+    return encode(spans, opens);
   };
   CHECK(flat("[user:<m p=':user]'/>[answer:") == "[user:A:user][answer:");
 }
 
 TEST_CASE_METHOD(Fixture, "the encoder's errors get the place of the prompt's text") {
   schema("<module name='m'><param name='p' len='1'/></module>");
-  encoder.text = [](std::string_view) -> Result<Tokens> { return error(Code::kUnsupported, "no"); };
+  encoder.encode = [](std::span<const TextSpan>, bool) -> Result<std::vector<Tokens>> {
+    return error(Code::kUnsupported, "no");
+  };
   expect_error(try_resolve("\n <m p='x'/>"), Code::kUnsupported, 2, 2, "no");
   expect_error(try_resolve("\n hello"), Code::kUnsupported, 2, 2, "no");
-}
-
-TEST_CASE_METHOD(Fixture, "jobs of another layout are refused") {
-  schema("r<module name='m'>M</module>");
-  const Prompt prompt = must(parse_prompt("<prompt schema='s'><m/></prompt>"));
-  expect_error(resolve(prompt, layout, {}, encoder), Code::kInvalidArgument, 0, 0,
-               "not those of schema 's'");
-  std::vector<EncodeJob> foreign = jobs;
-  foreign[1].runs.back().piece = 77;
-  expect_error(resolve(prompt, layout, foreign, encoder), Code::kInvalidArgument, 0, 0,
-               "not those of schema 's'");
 }
 
 TEST_CASE_METHOD(Fixture, "many parameters and imports take time in proportion to their number") {

@@ -112,8 +112,16 @@ TEST_CASE("white space at the ends of a text run becomes one space, inside it st
 }
 
 TEST_CASE("xml:space is inherited and can be reset") {
-  CHECK(text_of("<schema name='s' xml:space='preserve'>\n a \n</schema>") == "\n a \n");
-  CHECK(text_of("<schema name='s' xml:space='preserve'> </schema>") == " ");
+  // On the schema it is for the modules in it, not for what stands between them.
+  CHECK(text_of("<schema name='s' xml:space='preserve'>\n a \n</schema>") == " a ");
+  CHECK(must(parse_schema("<schema name='s' xml:space='preserve'>\n <system>\n a</system>\n "
+                          "<module>\n b\n</module>\n</schema>"))
+            .children.at(1)
+            .text == "\n b\n");
+  CHECK(must(parse_schema("<schema name='s' xml:space='preserve'><system>\n a</system></schema>"))
+            .children.at(0)
+            .children.at(0)
+            .text == " a");
   const Schema schema =
       must(parse_schema("<schema name='s' xml:space='preserve'><module name='m'>  a  <module "
                         "name='n' xml:space='default'>  b  "
@@ -128,20 +136,57 @@ TEST_CASE("xml:space is inherited and can be reset") {
             .text == "  a");
 }
 
-TEST_CASE("src= puts a file's text in front, as a run of its own") {
+TEST_CASE("white space between two pieces of content on one line is one space") {
+  const auto texts = [](const std::string& content) {
+    std::string out;
+    for (const SchemaNode& node : must(parse_schema("<schema name='s'>" + content + "</schema>")).children)
+      out += node.kind == SchemaNode::Kind::kText ? "[" + node.text + "]" : "*";
+    return out;
+  };
+  CHECK(texts("<module name='a'/> \t <module name='b'/>") == "*[ ]*");
+  CHECK(texts("<module name='a'/> <!-- x --> <union/>") == "*[ ]*");
+  CHECK(texts("<module name='a'/>\n<module name='b'/>") == "**");
+  CHECK(texts("<module name='a'/> \r\n <module name='b'/>") == "**");
+  CHECK(texts(" <module name='a'/> ") == "*");  // nothing stands on the other side
+  CHECK(texts("<module name='a'/> <user/> <module name='b'/>") == "***");  // a turn stands alone
+  CHECK(texts("<module name='a'/> <module>b</module>c") == "*[ ][b][c]");
+  CHECK(only(must(parse_schema("<schema name='s'><module name='m'><param name='p' len='1'/> <param "
+                               "name='q' len='1'/></module></schema>")))
+            .children.at(1)
+            .text == " ");
+}
+
+TEST_CASE("a module without a name is anonymous text") {
+  const Schema schema = must(parse_schema(
+      "<schema name='s'><module src='a.txt'>one <module name='m'/></module><module name='n'>"
+      "<module><param name='p' len='1'/></module></module></schema>",
+      one_file));
+  REQUIRE(schema.children.size() == 4);
+  CHECK(schema.children[0].text == "\n  from the file \r\n");
+  CHECK(schema.children[1].text == "one ");
+  CHECK(schema.children[2].name == "m");
+  CHECK(schema.children[3].children.at(0).name == "p");
+  refused_inside("<module name='m'/><module><module name='m'/></module>", 27, "already defined");
+  refused_inside("<module cache='false'>x</module>", 1, "cache= on a <module> without a name");
+  refused_inside("<module><param name='p' len='1'/></module>", 9, "outside of a module");
+  refused_inside("<union><module>x</module></union>", 8, "<module> needs the attribute 'name'");
+  refused_inside("<module nmae='x'/>", 1, "did you mean 'name'?");
+}
+
+TEST_CASE("src= puts a file's text in front, as it stands") {
   const auto parse = [](const std::string& document) {
     return must(parse_schema(document, one_file));
   };
   const Schema schema = parse("<schema name='s' src='a.txt'>inline</schema>");
   REQUIRE(schema.children.size() == 2);
-  CHECK(schema.children[0].text == " from the file ");
+  CHECK(schema.children[0].text == "\n  from the file \r\n");
   CHECK(schema.children[1].text == "inline");
   CHECK(
       only(parse("<schema name='s'><module name='m' src='a.txt'/></schema>")).children.at(0).text ==
-      " from the file ");
-  CHECK(parse("<schema name='s' src='crlf.txt'/>").children.at(0).text == "one\ntwo\nthree ");
-  CHECK(parse("<schema name='s' src='crlf.txt' xml:space='preserve'/>").children.at(0).text ==
-        "one\ntwo\nthree\n\n");
+      "\n  from the file \r\n");
+  // Byte for byte, line ends of any kind; a byte order mark is none of the text.
+  CHECK(parse("<schema name='s' src='crlf.txt'/>").children.at(0).text ==
+        "one\r\ntwo\rthree\n\n");
   CHECK(parse("<schema name='s' src='empty.txt'/>").children.empty());
   expect_error(parse_schema("<schema name='s'>\n<module name='m' src='b.txt'/></schema>", one_file),
                Code::kNotFound, 2, 1, "no file 'b.txt'");
@@ -193,7 +238,6 @@ TEST_CASE("attributes have few values") {
 }
 
 TEST_CASE("names of modules") {
-  refused_inside("<module/>", 1, "<module> needs the attribute 'name'");
   for (const char* tag : {"schema", "prompt", "module", "union", "param", "parameter", "system",
                           "user", "assistant", "scaffold"})
     refused_inside("<module name='" + std::string(tag) + "'/>", 1, "is a tag of the language");

@@ -89,10 +89,10 @@ TEST_CASE("states of one backend, or of one version of it, are never found by an
         *engine, R"(<schema name="s"><module name="m">A module.</module></schema>)", "");
     REQUIRE(schema.ok());
     bool held = false;
-    REQUIRE((*schema)->peek(0, &held).miss == MissReason::kNotEncoded);
-    REQUIRE((*schema)->encode_all([](auto, auto&, auto& module) { return module.stored; }).ok());
-    REQUIRE((*engine)->store()->find((*schema)->identity(0)));
-    identities.push_back((*schema)->identity(0));
+    REQUIRE((*schema)->peek(*(*schema)->modules()[0], &held).miss == MissReason::kNotEncoded);
+    REQUIRE((*schema)->encode((*schema)->modules(), [](auto, auto&, auto& module) { return module.stored; }).ok());
+    REQUIRE((*engine)->store()->find((*schema)->modules()[0]->identity));
+    identities.push_back((*schema)->modules()[0]->identity);
   }
   REQUIRE(identities[0].backend == "cpu");
   REQUIRE(identities[1].backend == "fake");

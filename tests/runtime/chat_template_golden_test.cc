@@ -77,7 +77,7 @@ JsonDocument fixtures() {
 
 }  // namespace
 
-TEST_CASE("each template is recognised as its family, whose strings give what it renders") {
+TEST_CASE("the strings of each format give what its template renders") {
   const JsonDocument document = fixtures();
   const JsonView templates = document.root().member("templates").value();
   REQUIRE(templates.size() > 30);
@@ -86,8 +86,6 @@ TEST_CASE("each template is recognised as its family, whose strings give what it
     const JsonView entry = templates.at(i);
     const std::string jinja = text(entry, "template");
     INFO(text(entry, "family") << " (" << text(entry, "of") << ")\n" << jinja);
-    const auto chat = recognise_chat_template(jinja);
-    CHECK((chat ? chat->name : "none") == text(entry, "family"));
     const auto strings = find_chat_template(text(entry, "strings"));
     REQUIRE(strings);
     if (strings->bos) CHECK(jinja.find("bos_token") != jinja.npos);
@@ -97,24 +95,5 @@ TEST_CASE("each template is recognised as its family, whose strings give what it
   for (const ChatTemplate& chat : chat_templates()) {
     INFO(chat.name << " has no fixture");
     CHECK(seen.count(chat.name) == 1);
-  }
-}
-
-TEST_CASE("a template that spells two formats is not recognised") {
-  const JsonDocument document = fixtures();
-  const JsonView templates = document.root().member("templates").value();
-  const auto strings = [](const std::string& family) {
-    const ChatTemplate chat = find_chat_template(family).value();
-    return chat.system.prefix + chat.user.prefix + chat.assistant.suffix + chat.generation_prefix;
-  };
-  for (std::size_t i = 0; i < templates.size(); ++i) {
-    for (std::size_t k = 0; k < templates.size(); ++k) {
-      const std::string a = text(templates.at(i), "family"), b = text(templates.at(k), "family");
-      if (strings(a) == strings(b)) continue;
-      const auto chat = recognise_chat_template(text(templates.at(i), "template") + "\n" +
-                                                text(templates.at(k), "template"));
-      INFO(a << " and " << b << " taken for " << (chat ? chat->name : ""));
-      CHECK_FALSE(chat);
-    }
   }
 }

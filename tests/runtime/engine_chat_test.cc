@@ -6,7 +6,6 @@
 #include <string>
 
 #include "pml/chat_template.h"
-#include "pml/encode_plan.h"
 #include "pml/layout.h"
 #include "pml/prompt_parser.h"
 #include "pml/resolve.h"
@@ -34,7 +33,7 @@ Result<Tokens> flat(const Engine& engine, const std::string& schema, const std::
   PC_TRY(const pml::Schema parsed, pml::parse_schema("<schema name='s'>" + schema + "</schema>"));
   PC_TRY(const pml::Layout layout, pml::lay_out(parsed, encoder));
   PC_TRY(const pml::Prompt asked, pml::parse_prompt("<prompt schema='s'>" + prompt + "</prompt>"));
-  PC_TRY(const pml::Plan plan, pml::resolve(asked, layout, pml::plan_encoding(layout), encoder));
+  PC_TRY(const pml::Plan plan, pml::resolve(asked, layout, encoder));
   Tokens all;
   for (const pml::PlanRun& run : plan.runs)
     all.insert(all.end(), run.tokens.begin(), run.tokens.end());
@@ -59,13 +58,24 @@ TEST_CASE("Llama 2's vocabulary: a chat's tokens are the published ones from the
   }
   const auto engine = must(Engine::open(options_for(model)));
   REQUIRE(engine->text_encoder().chat);
-  CHECK(engine->text_encoder().chat->name == "llama2");  // recognised from its files
+  CHECK(engine->text_encoder().chat->name == "the model's own");
   const std::string doc = "<module name='doc'>Read this.</module>";
   CHECK(must(flat(*engine, doc, "<user>Hello</user>")) ==
         published(*engine, "[INST] Hello [/INST]"));
-  // A run is a text of its own, hence the spaces behind the line ends.
   CHECK(must(flat(*engine, "<system>Be kind.</system>" + doc, "<user>Hello</user>")) ==
-        published(*engine, "[INST] <<SYS>>\n Be kind.\n<</SYS>>\n\n Hello [/INST]"));
+        published(*engine, "[INST] <<SYS>>\nBe kind.\n<</SYS>>\n\nHello [/INST]"));
+  // The model's own template strips a content; the format of that name does not.
+  CHECK(must(flat(*engine, doc, "<user>  indented</user>")) ==
+        published(*engine, "[INST] indented [/INST]"));
+  const auto named = must(Engine::open(options_for(model, "llama2")));
+  CHECK(must(flat(*named, doc, "<user>  indented</user>")) ==
+        published(*named, "[INST]  indented [/INST]"));
+  // A module has the same tokens wherever it stands, and nothing grows onto it.
+  const std::string letter = "<module name='m'>Dear <param name='who' len='2'/>!</module>";
+  Tokens tokens = must(flat(*engine, letter, "<m who='Ann'/>"));
+  std::string text;
+  for (const TokenId token : tokens) engine->tokenizer().append_bytes(token, &text);
+  CHECK(text == "Dear Ann!");
 
   const auto vicuna = must(Engine::open(options_for(model, "vicuna")));
   CHECK(must(flat(*vicuna, doc, "<user>Hello</user>")) ==

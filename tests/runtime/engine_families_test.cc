@@ -49,8 +49,8 @@ std::string with_text_before(const std::string& text) {
 }
 
 ModuleKey key_of_m(const std::shared_ptr<LoadedSchema>& schema) {
-  for (std::uint32_t job = 0; job < schema->jobs().size(); ++job) {
-    if (schema->jobs()[job].name == "m") return key_of(schema->identity(job));
+  for (const SchemaModule* module : schema->modules()) {
+    if (module->job.name == "m") return key_of(module->identity);
   }
   FAIL("no job m");
   return {};

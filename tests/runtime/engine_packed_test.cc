@@ -49,7 +49,7 @@ TEST_CASE("exact precision packs nothing, and its modules have keys of their own
     const auto schema =
         must(LoadedSchema::parse(must(Engine::open(options)),
                                  R"(<schema name="s"><module name="m">ab</module></schema>)", ""));
-    return key_of(schema->identity(0));
+    return key_of(schema->modules()[0]->identity);
   };
   options.precision = Precision::kExact;
   const ModuleKey exact = key();

@@ -84,10 +84,10 @@ std::vector<TokenId> generate(Session& session) {
 
 RawPlan raw_plan(const LoadedSchema& schema, const pml::Plan& plan) {
   RawPlan raw;
-  std::vector<std::vector<std::uint32_t>> kept(schema.jobs().size());  // job -> kept run -> run
-  for (std::size_t j = 0; j < schema.jobs().size(); ++j) {
+  std::vector<std::vector<std::uint32_t>> kept(plan.jobs.size());  // job -> kept run -> run
+  for (std::size_t j = 0; j < plan.jobs.size(); ++j) {
     RawJob job;
-    for (const pml::JobRun& run : schema.jobs()[j].runs) {
+    for (const pml::JobRun& run : pml::make_job(schema.layout(), plan.jobs[j]).runs) {
       if (run.keep) kept[j].push_back(static_cast<std::uint32_t>(job.runs.size()));
       job.runs.push_back({run.tokens, run.position, run.keep});
     }
@@ -158,7 +158,7 @@ TEST_CASE("a scaffold over all imports, and one module after its prefix, equal t
   // An empty slot is seen by no one in the flat prompt: the scaffold's text has none.
   const std::string scaffold =
       R"(<schema name="travel">Start. <module name="a">Alpha and beta.</module> Middle.
-      <module name="b">Gamma, delta. <module name="c">Nested text.</module> More.</module> End.
+      <module name="b">Gamma, delta. <module name="c">Nested text.</module> More.</module>
       <scaffold name="all" modules="a b b/c"/></schema>)";
   for (const std::string& modes : {std::string(), std::string("attend=\"self\"")}) {
     const auto schema = schema_for(engine, scaffold, modes);
@@ -191,13 +191,13 @@ TEST_CASE("one file serves two schemas at two offsets") {
   const auto far = schema_for(
       engine,
       R"(<schema name="travel" attend="self">Much text stands before it here, and more of it. <module name="page">The same page of text.</module></schema>)");
-  const auto find = [](const LoadedSchema& schema, const std::string& name) -> std::uint32_t {
-    for (std::uint32_t j = 0; j < schema.jobs().size(); ++j)
-      if (schema.jobs()[j].name == name) return j;
-    FAIL("no job " << name);
-    return 0;
+  const auto find = [](const LoadedSchema& schema, const std::string& name) -> SchemaModule& {
+    for (SchemaModule* module : schema.modules())
+      if (module->job.name == name) return *module;
+    FAIL("no module " << name);
+    return *schema.modules()[0];
   };
-  REQUIRE(key_of(near->identity(find(*near, "x"))) == key_of(far->identity(find(*far, "page"))));
+  REQUIRE(key_of(find(*near, "x").identity) == key_of(find(*far, "page").identity));
   const auto first = session_for(near, R"(<prompt schema="travel"><x/>Question?</prompt>)");
   REQUIRE(first->prefill().ok());
   const std::string prompt = R"(<prompt schema="travel"><page/>Question?</prompt>)";
@@ -259,9 +259,9 @@ TEST_CASE("modules are used in place: no byte of K/V is copied, and no token all
     REQUIRE(must(session->next()).has_value());
     // The segments that attention reads lie inside a mapping of the module's file.
     std::string maps = read_file("/proc/self/maps");
-    for (std::uint32_t job = 0; job < schema->jobs().size(); ++job) {
+    for (SchemaModule* module : schema->modules()) {
       bool held = false;
-      const Lookup found = schema->peek(job, &held);
+      const Lookup found = schema->peek(*module, &held);
       if (!held) continue;
       const auto at = reinterpret_cast<std::uintptr_t>(found.module->segment(0, 7).data);
       bool inside = false;
@@ -271,7 +271,7 @@ TEST_CASE("modules are used in place: no byte of K/V is copied, and no token all
         const auto low = std::strtoull(text.c_str(), &end, 16),
                    high = std::strtoull(end + 1, nullptr, 16);
         if (at >= low && at < high)
-          inside = text.find(key_of(schema->identity(job)).hex()) != std::string::npos &&
+          inside = text.find(key_of(module->identity).hex()) != std::string::npos &&
                    text.find(" r--s ") != std::string::npos;
       }
       REQUIRE(inside);
@@ -385,7 +385,7 @@ TEST_CASE("an encoding pass beyond the context is an error before any work") {
   REQUIRE_FALSE(session.ok());
   REQUIRE(session.error().code == Code::kContextFull);
   REQUIRE(session.error().message.find("module \"c\"") != std::string::npos);
-  REQUIRE_FALSE(schema->encode_all([](auto&&...) { return true; }).ok());
+  REQUIRE_FALSE(schema->encode(schema->modules(), [](auto&&...) { return true; }).ok());
   REQUIRE(std::filesystem::is_empty(cache.path() + "/v2/objects"));
   options.no_reuse = true;  // needs no pass
   REQUIRE(Session::open(prompt, options).ok());
@@ -427,7 +427,7 @@ TEST_CASE("a process that encodes and answers", "[.process]") {
   o.kv_type = KvType::kF32;
   o.n_threads = 1;
   const auto schema = schema_for(must(Engine::open(o)), kTravel);
-  REQUIRE(schema->encode_all([](auto&&...) { return true; }).ok());
+  REQUIRE(schema->encode(schema->modules(), [](auto&&...) { return true; }).ok());
   std::ofstream out(std::getenv("PC_TEST_ANSWER"));
   for (const TokenId token : generate(*session_for(schema, kPrompts[2]))) out << token << ' ';
 }
@@ -465,7 +465,7 @@ TEST_CASE("sixteen processes encode one schema: one file a module, equal answers
   for ([[maybe_unused]] const auto& entry :
        std::filesystem::directory_iterator(cache.path() + "/v2/objects"))
     ++files;
-  REQUIRE(files == schema->jobs().size());
+  REQUIRE(files == schema->modules().size());
 }
 
 TEST_CASE("threads share one engine and one schema") {

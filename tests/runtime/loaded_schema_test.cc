@@ -47,13 +47,13 @@ TEST_CASE("where files cannot be locked, every module is encoded at once, and st
     fail_flock(failure);
     const int before = flock_attempts();
     const auto again = cached.schema();
-    REQUIRE(again->encode_all(kGoOn).ok());
+    REQUIRE(again->encode(again->modules(), kGoOn).ok());
     fail_flock(0);
     // One for each lock that is wanted: the modules' own, and room for each file.
     REQUIRE(flock_attempts() - before <= 8);
-    for (std::uint32_t job = 0; job < again->jobs().size(); ++job) {
-      REQUIRE(again->engine().store()->find(again->identity(job)));
-      REQUIRE(again->engine().store()->remove(key_of(again->identity(job))).ok());
+    for (const SchemaModule* module : again->modules()) {
+      REQUIRE(again->engine().store()->find(module->identity));
+      REQUIRE(again->engine().store()->remove(key_of(module->identity)).ok());
     }
   }
 }
@@ -67,7 +67,7 @@ TEST_CASE("lock files that cannot be opened keep no module from being encoded") 
     REQUIRE(::mkdir((cached.locks() + "/" + name).c_str(), 0700) == 0);
   }
   const double before = cpu_seconds();
-  REQUIRE(schema->encode_all(kGoOn).ok());
+  REQUIRE(schema->encode(schema->modules(), kGoOn).ok());
   REQUIRE(cpu_seconds() - before < 60);  // two minutes of each module's, where it spins
 }
 
@@ -76,17 +76,17 @@ TEST_CASE("who waits for another's encoding sleeps, can be cancelled, and finds 
   const auto schema = cached.schema();
   const auto other = cached.schema();
   ModuleStore& store = *schema->engine().store();
-  std::optional<FileLock> theirs = store.lock(key_of(schema->identity(0)), {});
+  std::optional<FileLock> theirs = store.lock(key_of(schema->modules()[0]->identity), {});
   REQUIRE(theirs->held());
 
   std::int32_t cancel = 0;
   std::atomic<bool> over{false};
   double spent = 0;
   Result<AcquiredModule> waited = error(Code::kInternal, "");
-  LazyEncoder encoder(schema->engine().backend(), {&schema->jobs()[0]});
+  LazyEncoder encoder(schema->engine().backend(), {&schema->modules()[0]->job});
   const auto acquire = [&] {
     const double before = cpu_seconds();
-    waited = schema->acquire(0, encoder, &cancel);
+    waited = schema->acquire(*schema->modules()[0], encoder, &cancel);
     spent = cpu_seconds() - before;
     over = true;
   };
@@ -106,8 +106,8 @@ TEST_CASE("who waits for another's encoding sleeps, can be cancelled, and finds 
   std::thread patient(acquire);
   lie_about();
   CHECK_FALSE(over);
-  LazyEncoder first(other->engine().backend(), {&other->jobs()[0]});
-  const auto module = first.get().value()->encode(other->jobs()[0], other->identity(0), nullptr);
+  LazyEncoder first(other->engine().backend(), {&other->modules()[0]->job});
+  const auto module = first.get().value()->encode(other->modules()[0]->job, other->modules()[0]->identity, nullptr);
   REQUIRE(store.publish(module.value()).ok());
   theirs.reset();
   patient.join();

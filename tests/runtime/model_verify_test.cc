@@ -231,7 +231,7 @@ TEST_CASE("states of weights that changed under the engine are not stored") {
   std::this_thread::sleep_for(std::chrono::milliseconds(25));  // a tick of the file's clock
   files.set_last_weight(0.5f);
   CHECK_FALSE((*engine)->model().files_unchanged());
-  REQUIRE((*schema)->encode_all(all).ok());
+  REQUIRE((*schema)->encode((*schema)->modules(), all).ok());
   CHECK(mentions((*schema)->publish_remark(), "changed since they were opened"));
   CHECK((*engine)->store()->list()->empty());
 }

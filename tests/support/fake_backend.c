@@ -89,9 +89,10 @@ static int32_t rewind_to(pc_backend_session* session, uint32_t n_segments,
   return 0;
 }
 
-static const pc_backend_v1 table = {FAKE_ABI,    sizeof(pc_backend_v1), "fake",        model_open,
-                                    model_close, session_open,          session_close, attach,
-                                    forward,     read_segment,          rewind_to,     NULL};
+static const pc_backend_v1 table = {
+    FAKE_ABI,     sizeof(pc_backend_v1), FAKE_NAME, FAKE_NUMERICS, model_open,   model_close,
+    session_open, session_close,         attach,    forward,       read_segment, rewind_to,
+    NULL};
 
 #if defined(__GNUC__)
 __attribute__((visibility("default")))

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "pml/chat_template.h"
 #include "pml/text_encoder.h"
 
 namespace pc::test {
@@ -72,20 +73,28 @@ class FakeTokenizer {
     return out;
   }
 
-  // Shares this tokenizer's dictionary.
+  // Shares this tokenizer's dictionary. Words do not grow over the borders of
+  // spans, so that a test sees them.
   pml::TextEncoder encoder(std::optional<pml::ChatTemplate> chat = {},
                            bool with_bos = false) const {
     pml::TextEncoder encoder;
-    encoder.text = [self = *this](std::string_view s) -> Result<Tokens> { return self.text(s); };
-    encoder.markup = [self = *this](std::string_view s) -> Result<Tokens> {
-      return self.markup(s);
-    };
-    encoder.opening_markup = [self = *this](std::string_view s) -> Result<Tokens> {
-      return self.opening_markup(s);
+    encoder.encode = [self = *this](std::span<const pml::TextSpan> spans,
+                                    bool opens) -> Result<std::vector<Tokens>> {
+      std::vector<Tokens> tokens;
+      for (const pml::TextSpan& span : spans) {
+        if (span.text.empty())
+          tokens.emplace_back();
+        else if (!span.markup)
+          tokens.push_back(self.text(span.text));
+        else
+          tokens.push_back(opens && &span == &spans[0] ? self.opening_markup(span.text)
+                                                       : self.markup(span.text));
+      }
+      return tokens;
     };
     if (with_bos) encoder.bos = kBos;
     encoder.placeholder = kPlaceholder;
-    encoder.chat = std::move(chat);
+    if (chat) encoder.chat = pml::chat_format(*std::move(chat));
     return encoder;
   }
 
@@ -119,17 +128,19 @@ inline pml::ChatTemplate bracket_chat() {
 
 // One token a byte, no dictionary: for hostile input.
 inline pml::TextEncoder byte_encoder() {
-  const auto bytes = [](std::string_view s, TokenId base) {
-    Tokens tokens;
-    for (const char c : s) tokens.push_back(base + static_cast<unsigned char>(c));
-    return tokens;
-  };
   pml::TextEncoder encoder;
-  encoder.text = [=](std::string_view s) -> Result<Tokens> { return bytes(s, 256); };
-  encoder.markup = [=](std::string_view s) -> Result<Tokens> { return bytes(s, 512); };
-  encoder.opening_markup = [=](std::string_view s) -> Result<Tokens> { return bytes(s, 768); };
+  encoder.encode = [](std::span<const pml::TextSpan> spans,
+                      bool opens) -> Result<std::vector<Tokens>> {
+    std::vector<Tokens> all;
+    for (const pml::TextSpan& span : spans) {
+      const TokenId base = !span.markup ? 256 : opens && all.empty() ? 768 : 512;
+      Tokens& tokens = all.emplace_back();
+      for (const char c : span.text) tokens.push_back(base + static_cast<unsigned char>(c));
+    }
+    return all;
+  };
   encoder.bos = FakeTokenizer::kBos;
-  encoder.chat = bracket_chat();
+  encoder.chat = pml::chat_format(bracket_chat());
   return encoder;
 }
 

@@ -1,410 +1,345 @@
-// Random schemas and prompts, and what they must come to: the tokens of the
-// flat prompt, found by plain recursion over the generator's own tree, with
-// none of the project's parsers, layouts or plans.
+// Random schemas and prompts of every shape that PML has, as trees.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <map>
-#include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "pml/text_encoder.h"
-#include "tests/support/fake_tokenizer.h"
+#include "pml/source_file.h"
+#include "tests/support/pml_tree.h"
 #include "tests/support/random.h"
 
 namespace pc::test {
 
-struct PmlNode {
-  enum class Kind { kText, kParam, kModule, kUnion, kRole };
-  Kind kind = Kind::kText;
-  std::string name;     // module, param, role
-  std::string text;     // folded, as it must arrive
-  std::string written;  // as it stands in the document
-  std::uint32_t len = 0;
-  bool cache = true;
-  std::vector<PmlNode> children;
-};
-
-// One thing that a prompt's level holds.
-struct PromptItem {
-  enum class Kind { kText, kOpen, kClose, kImport };
-  Kind kind = Kind::kText;
-  std::string name, text, written;               // role or module; text
-  std::map<std::string, std::string> arguments;  // kImport
-  std::vector<PromptItem> level;                 // kImport
-};
-
 class RandomPml {
  public:
-  RandomPml(std::uint64_t seed, FakeTokenizer tokenizer)
-      : random_(seed), tokenizer_(std::move(tokenizer)) {
+  explicit RandomPml(std::uint64_t seed) : random_(seed) {
     positions = random_.chance(0.5) ? "compact" : "schema";
-    attend = std::vector<std::string>{"prefix", "self", "schema"}[random_.below(3)];
+    attend = std::vector<std::string>{"prefix", "prefix", "self", "schema"}[random_.below(4)];
     bos = random_.chance(0.5);
+    trims = random_.chance(0.25);
     with_params_ = random_.chance(0.7);
-    root_ = content(0, true, false);
+    schema_space_ = space(0.05);
+    prompt_space_ = space(0.05);
+    schema_ = random_.chance(0.5) ? conversation() : content(0, true, false);
+    schema_meaning = meaning_of(schema_, false, schema_space_ == "preserve");
     for (std::uint32_t n = random_.below(3); n > 0; --n) add_scaffold();
-    prompt_ = level(root_, false);
+    prompt_ = random_.chance(0.1) ? PmlTrees{text()} : random_prompt();
+    prompt_meaning = meaning_of(prompt_, prompt_space_ == "preserve", false);
   }
 
   std::string positions, attend;
-  bool bos = false;
+  bool bos = false, trims = false;
+  PmlTrees schema_meaning, prompt_meaning;
+  std::vector<std::vector<std::string>> scaffolds;  // "f0", "f1", ...: paths
 
   std::string schema() const {
     std::string out = "<schema name=\"s\" positions=\"" + positions + "\" attend=\"" + attend +
-                      "\">" + write(root_);
-    for (std::size_t i = 0; i < scaffolds_.size(); ++i) {
+                      "\"" + written(schema_space_) + ">" + write_pml(schema_);
+    for (std::size_t i = 0; i < scaffolds.size(); ++i) {
       out += "<scaffold name=\"f" + std::to_string(i) + "\" modules=\"";
-      for (const std::string& path : scaffolds_[i]) out += path + " ";
+      for (const std::string& path : scaffolds[i]) out += path + " ";
       out += "\"/>";
     }
     return out + "</schema>";
   }
-  std::string prompt() const { return "<prompt schema=\"s\">" + write(prompt_) + "</prompt>"; }
-  // The prompt that imports what scaffold i lists and says nothing itself.
-  std::string scaffold_prompt(std::size_t i) const {
-    return "<prompt schema=\"s\">" + write_paths(scaffolds_[i], "") + "</prompt>";
+  std::string prompt() const {
+    return "<prompt schema=\"s\"" + written(prompt_space_) + ">" + write_pml(prompt_) + "</prompt>";
   }
-  std::size_t n_scaffolds() const { return scaffolds_.size(); }
+  pml::ReadFileFn files() const {
+    return [this](std::string_view name) -> Result<std::string> {
+      return files_.at(std::string(name));
+    };
+  }
   bool has_params() const { return with_params_; }
 
-  // The flat prompt; nothing where a turn would stand in another turn.
-  std::optional<Tokens> flat() const {
-    Flat flat{tokenizer_, bracket_chat(), {}, {}, bos, false, false, false, false, false};
-    if (bos) flat.tokens.push_back(FakeTokenizer::kBos);
-    flat.add(root_, prompt_, {});
-    flat.add_tail(prompt_);
-    if (flat.broken) return std::nullopt;
-    if (flat.ended && flat.last == "user") flat.markup(flat.chat.generation_prefix);
-    return flat.tokens;
-  }
-
  private:
-  using Kind = PmlNode::Kind;
+  using Kind = PmlTree::Kind;
+  using Groups = std::vector<std::vector<const PmlTree*>>;
 
+  static std::string written(const std::string& space) {
+    return space.empty() ? "" : " xml:space=\"" + space + "\"";
+  }
+  std::string space(double p) {
+    return !random_.chance(p) ? "" : random_.chance(0.5) ? "preserve" : "default";
+  }
   std::string word() { return "w" + std::to_string(random_.below(40)); }
-
-  // Folded text and a way to write it.
-  std::pair<std::string, std::string> text() {
-    static const std::vector<std::string> pads = {"", " ", "\n  ", "\t\r\n"};
-    std::string core = word();
-    for (std::uint32_t n = random_.below(4); n > 0; --n)
-      core += (random_.chance(0.2) ? "\n " : " ") + word();
-    const std::string before = pads[random_.below(4)], after = pads[random_.below(4)];
-    const std::string comment = random_.chance(0.2) ? "<!-- no text -->" : "";
-    return {(before.empty() ? "" : " ") + core + (after.empty() ? "" : " "),
-            before + comment + core + after};
+  std::string words(std::uint32_t n) {
+    std::string out = n > 0 ? word() : "";
+    for (; n > 1; --n) out += (random_.chance(0.2) ? "\n " : " ") + word();
+    return out;
   }
 
-  std::vector<PmlNode> content(int depth, bool root, bool in_role) {
-    std::vector<PmlNode> nodes;
-    bool text_before = false;
+  static PmlTree node(Kind kind, std::string name) {
+    PmlTree made;
+    made.kind = kind;
+    made.name = std::move(name);
+    return made;
+  }
+  PmlTree text() {
+    static const std::vector<std::pair<std::string, std::string>> pads = {
+        {"", ""}, {" ", " "}, {"\n  ", "\n  "}, {"\t\n", "\t\r\n"}};
+    const std::string core = words(random_.between(1, 4));
+    const auto& [before, before_written] = pads[random_.below(4)];
+    const auto& [after, after_written] = pads[random_.below(4)];
+    PmlTree made;
+    made.text = before + core + after;
+    made.written =
+        before_written + (random_.chance(0.2) ? "<!-- no text -->" : "") + core + after_written;
+    return made;
+  }
+  PmlTree blank() {
+    PmlTree made;
+    made.text = made.written = std::vector<std::string>{" ", "  ", "\t", "\n  "}[random_.below(4)];
+    return made;
+  }
+  static bool ends_with_text(const PmlTrees& nodes) {
+    return !nodes.empty() && nodes.back().is(Kind::kText);
+  }
+  std::string role() {
+    return std::vector<std::string>{"system", "user", "assistant", "user"}[random_.below(4)];
+  }
+
+  // A schema as people write them: a system text, examples, documents.
+  PmlTrees conversation() {
+    PmlTrees nodes;
+    if (random_.chance(0.7)) nodes.push_back(turn("system", 0.4));
+    for (std::uint32_t n = random_.below(3); n > 0; --n) {
+      nodes.push_back(turn("user", 0.15));
+      nodes.push_back(turn("assistant", 0.1));
+    }
+    for (std::uint32_t n = random_.below(6); n > 0; --n) {
+      if (random_.chance(0.3) && !ends_with_text(nodes))
+        nodes.push_back(random_.chance(0.3) ? text() : blank());
+      nodes.push_back(module(random_.below(3), false));
+    }
+    if (random_.chance(0.4)) nodes.push_back(turn("user", 0.8));
+    return nodes;
+  }
+  PmlTree turn(const std::string& name, double holds_modules) {
+    PmlTree made = node(Kind::kRole, name);
+    if (random_.chance(0.8)) made.children.push_back(text());
+    if (!random_.chance(holds_modules)) return made;
+    for (std::uint32_t n = random_.between(1, 3); n > 0; --n) {
+      made.children.push_back(module(0, true));
+      if (random_.chance(0.2)) made.children.push_back(text());
+    }
+    return made;
+  }
+
+  PmlTrees content(std::uint32_t depth, bool root, bool in_role) {
+    PmlTrees nodes;
     for (std::uint32_t n = random_.below(depth == 0 ? 7 : 5); n > 0; --n) {
-      PmlNode node;
-      const std::uint32_t kind = random_.below(10);
+      const std::uint32_t kind = random_.below(12);
       if (kind < 4) {
-        if (text_before) continue;
-        std::tie(node.text, node.written) = text();
+        if (!ends_with_text(nodes)) nodes.push_back(random_.chance(0.75) ? text() : blank());
       } else if (kind < 5 && with_params_ && !root) {
-        node.kind = Kind::kParam;
-        node.name = "p" + std::to_string(n_names_++);
-        node.len = random_.between(1, 4);
+        nodes.push_back(param());
       } else if (kind < 8 && depth < 3) {
-        node = module(depth, in_role);
+        nodes.push_back(module(depth, in_role));
       } else if (kind < 9 && depth < 3) {
-        node.kind = Kind::kUnion;
-        for (std::uint32_t m = random_.below(4); m > 0; --m)
-          node.children.push_back(module(depth, in_role));
-        if (!node.children.empty() && random_.chance(0.5))
-          node.name =
-              node.children[random_.below(static_cast<std::uint32_t>(node.children.size()))].name;
-      } else if (!in_role) {
-        node.kind = Kind::kRole;
-        node.name = role();
-        node.children = content(depth, root, true);
-      } else {
-        continue;
+        nodes.push_back(alternatives(depth, in_role));
+      } else if (kind < 10 && depth < 3) {
+        nodes.push_back(node(Kind::kModule, ""));
+        nodes.back().space = space(0.1);
+        nodes.back().children = content(depth + 1, root, in_role);
+      } else if (!in_role && random_.chance(depth == 0 ? 1 : 0.4)) {
+        nodes.push_back(node(Kind::kRole, role()));
+        nodes.back().space = space(0.1);
+        nodes.back().children = content(depth, root, true);
       }
-      text_before = node.kind == Kind::kText;
-      nodes.push_back(std::move(node));
     }
     return nodes;
   }
-
-  PmlNode module(int depth, bool in_role) {
-    PmlNode node;
-    node.kind = Kind::kModule;
-    node.name = "m" + std::to_string(n_names_++);
-    node.cache = !random_.chance(0.15);
-    node.children = content(depth + 1, false, in_role);
-    return node;
+  PmlTree param() {
+    PmlTree made = node(Kind::kParam, "p" + std::to_string(n_names_++));
+    made.len = random_.between(1, 4);
+    if (random_.chance(0.3)) made.text = word();
+    return made;
+  }
+  PmlTree alternatives(std::uint32_t depth, bool in_role) {
+    PmlTree made = node(Kind::kUnion, "");
+    for (std::uint32_t n = random_.below(4); n > 0; --n)
+      made.children.push_back(module(depth, in_role));
+    if (!made.children.empty() && random_.chance(0.5)) made.name = pick(made.children).name;
+    return made;
+  }
+  PmlTree module(std::uint32_t depth, bool in_role) {
+    PmlTree made = node(Kind::kModule, "m" + std::to_string(n_names_++));
+    made.cache = !random_.chance(0.15);
+    made.space = space(0.1);
+    if (random_.chance(0.1)) {
+      made.src = made.name + ".txt";
+      made.file = files_[made.src] = text().text;
+    }
+    if (random_.chance(0.5)) made.children.push_back(text());
+    PmlTrees rest = content(depth + 1, false, in_role);
+    if (depth < 2 && random_.chance(0.4))  // documents with text between
+      rest = {module(depth + 1, in_role), text(), module(depth + 1, in_role), text()};
+    for (PmlTree& child : rest)
+      if (!ends_with_text(made.children) || !child.is(Kind::kText))
+        made.children.push_back(std::move(child));
+    return made;
+  }
+  template <class T>
+  const T& pick(const std::vector<T>& from) {
+    return from[random_.below(static_cast<std::uint32_t>(from.size()))];
   }
 
-  std::string role() {
-    return std::vector<std::string>{"system", "user", "assistant"}[random_.below(3)];
-  }
-
-  // Unions and roles do not count as levels.
-  static void collect(const std::vector<PmlNode>& nodes,
-                      std::vector<std::vector<const PmlNode*>>& groups) {
-    for (const PmlNode& node : nodes) {
-      if (node.kind == Kind::kModule) groups.push_back({&node});
-      if (node.kind == Kind::kRole) collect(node.children, groups);
-      if (node.kind == Kind::kUnion) {
-        groups.emplace_back();
-        for (const PmlNode& member : node.children) groups.back().push_back(&member);
-      }
+  // What may be imported at one level: modules by themselves, and the members of unions.
+  static void collect(const PmlTrees& nodes, Groups& groups) {
+    for (const PmlTree& node : nodes) {
+      if (node.is(Kind::kModule)) groups.push_back({&node});
+      if (node.is(Kind::kRole)) collect(node.children, groups);
+      if (!node.is(Kind::kUnion) || node.children.empty()) continue;
+      groups.emplace_back();
+      for (const PmlTree& member : node.children) groups.back().push_back(&member);
     }
   }
-
-  std::vector<PromptItem> level(const std::vector<PmlNode>& nodes, bool in_role) {
-    std::vector<std::vector<const PmlNode*>> groups;
+  // The modules that no turn of the schema is around, and none in.
+  void list_free(const PmlTrees& nodes) {
+    for (const PmlTree& node : nodes) {
+      if (node.is(Kind::kRole)) continue;
+      if (node.is(Kind::kModule) && !has_turns(node.children)) free_.insert(node.name);
+      list_free(node.children);
+    }
+  }
+  static Groups groups_of(const PmlTrees& nodes) {
+    Groups groups;
     collect(nodes, groups);
-    std::vector<PromptItem> imports;
-    const bool wrap = !in_role && random_.chance(0.3);
-    for (const auto& group : groups) {
-      if (group.empty() || random_.chance(0.4)) continue;
-      imports.push_back(
-          import(*group[random_.below(static_cast<std::uint32_t>(group.size()))], in_role || wrap));
-    }
-    if (!wrap)
-      for (std::size_t i = imports.size(); i > 1; --i)
-        std::swap(imports[i - 1], imports[random_.below(static_cast<std::uint32_t>(i))]);
-
-    std::vector<PromptItem> items;
-    const auto maybe_text = [&] {
-      if (random_.chance(0.4) && (items.empty() || items.back().kind != PromptItem::Kind::kText))
-        items.push_back(text_item());
-    };
-    std::string open;
-    for (PromptItem& item : imports) {
-      maybe_text();
-      if (wrap && open.empty() && random_.chance(0.6))
-        items.push_back(mark(PromptItem::Kind::kOpen, open = role()));
-      maybe_text();
-      items.push_back(std::move(item));
-      maybe_text();
-      if (!open.empty() && random_.chance(0.4))
-        items.push_back(mark(PromptItem::Kind::kClose, std::exchange(open, "")));
-    }
-    if (!open.empty()) items.push_back(mark(PromptItem::Kind::kClose, open));
-    maybe_text();
-    if (!in_role && random_.chance(0.3)) {
-      const std::string name = role();
-      items.push_back(mark(PromptItem::Kind::kOpen, name));
-      maybe_text();
-      items.push_back(mark(PromptItem::Kind::kClose, name));
-    }
-    return items;
+    return groups;
   }
-
-  PromptItem text_item() {
-    PromptItem item;
-    std::tie(item.text, item.written) = text();
-    return item;
-  }
-  static PromptItem mark(PromptItem::Kind kind, const std::string& name) {
-    PromptItem item;
-    item.kind = kind;
-    item.name = name;
-    return item;
-  }
-  PromptItem import(const PmlNode& module, bool in_role) {
-    PromptItem item = mark(PromptItem::Kind::kImport, module.name);
-    add_arguments(module.children, item);
-    item.level = level(module.children, in_role);
-    return item;
-  }
-  void add_arguments(const std::vector<PmlNode>& nodes, PromptItem& item) {
-    for (const PmlNode& node : nodes) {
-      if (node.kind == Kind::kRole) add_arguments(node.children, item);
-      if (node.kind != Kind::kParam || random_.chance(0.3)) continue;
-      std::string value;
-      for (std::uint32_t n = random_.below(node.len + 1); n > 0; --n)
-        value += (value.empty() ? "" : " ") + word();
-      item.arguments[node.name] = value;
-    }
+  static bool has_turns(const PmlTrees& nodes) {
+    return std::any_of(nodes.begin(), nodes.end(), [](const PmlTree& node) {
+      return node.is(Kind::kRole) || has_turns(node.children);
+    });
   }
 
   void add_scaffold() {
     std::vector<std::string> paths;
-    list(root_, "", paths);
-    if (!paths.empty()) scaffolds_.push_back(std::move(paths));
+    list(schema_meaning, "", paths);
+    if (!paths.empty()) scaffolds.push_back(std::move(paths));
   }
   // Modules that may be imported together, each with its parents.
-  void list(const std::vector<PmlNode>& nodes, const std::string& around,
-            std::vector<std::string>& paths) {
-    std::vector<std::vector<const PmlNode*>> groups;
-    collect(nodes, groups);
-    for (const auto& group : groups) {
-      if (group.empty() || random_.chance(0.5)) continue;
-      const PmlNode& module = *group[random_.below(static_cast<std::uint32_t>(group.size()))];
+  void list(const PmlTrees& nodes, const std::string& around, std::vector<std::string>& paths) {
+    for (const auto& group : groups_of(nodes)) {
+      if (random_.chance(0.5)) continue;
+      const PmlTree& module = *pick(group);
       if (!module.cache) continue;
       paths.push_back(around + module.name);
       list(module.children, around + module.name + "/", paths);
     }
   }
 
-  static std::string write(const std::vector<PmlNode>& nodes) {
-    std::string out;
-    for (const PmlNode& node : nodes) {
-      switch (node.kind) {
-        case Kind::kText: out += node.written; break;
-        case Kind::kParam:
-          out += "<param name=\"" + node.name + "\" len=\"" + std::to_string(node.len) + "\"/>";
-          break;
-        case Kind::kModule:
-          out += "<module name=\"" + node.name + (node.cache ? "\">" : "\" cache=\"false\">") +
-                 write(node.children) + "</module>";
-          break;
-        case Kind::kUnion:
-          out += (node.name.empty() ? "<union>\n" : "<union scaffold=\"" + node.name + "\">\n") +
-                 write(node.children) + "</union>";
-          break;
-        case Kind::kRole:
-          out += "<" + node.name + ">" + write(node.children) + "</" + node.name + ">";
-          break;
-      }
+  PmlTrees random_prompt() {
+    const std::vector<std::string>* only = nullptr;
+    if (!scaffolds.empty() && random_.chance(0.4)) only = &pick(scaffolds);
+    only_ = only;
+    list_free(schema_meaning);
+    if (only && random_.chance(0.6)) {
+      PmlTree around = node(Kind::kRole, "user");
+      around.children = level(schema_meaning, "", true);
+      return {std::move(around)};
     }
-    return out;
+    return level(schema_meaning, "", false);
+  }
+  std::vector<const PmlTree*> imports(const PmlTrees& nodes, const std::string& around) {
+    std::vector<const PmlTree*> chosen;
+    for (const auto& group : groups_of(nodes)) {
+      const PmlTree* module = pick(group);
+      if (only_) {
+        const auto listed = std::find_if(group.begin(), group.end(), [&](const PmlTree* m) {
+          return std::find(only_->begin(), only_->end(), around + m->name) != only_->end();
+        });
+        if (listed == group.end()) continue;
+        module = *listed;
+      } else if (random_.chance(around.empty() ? 0.4 : 0.25)) {
+        continue;
+      }
+      chosen.push_back(module);
+    }
+    return chosen;
+  }
+  PmlTree import(const PmlTree& module, const std::string& around, bool in_turn) {
+    PmlTree made = node(Kind::kImport, module.name);
+    made.space = space(0.05);
+    fill(module.children, made);
+    const bool in_any = in_turn || (free_.count(module.name) == 0 && random_.chance(0.8));
+    made.children = level(module.children, around + module.name + "/", in_any);
+    return made;
+  }
+  void fill(const PmlTrees& nodes, PmlTree& import) {
+    for (const PmlTree& node : nodes) {
+      if (node.is(Kind::kRole)) fill(node.children, import);
+      if (!node.is(Kind::kParam) || random_.chance(0.3)) continue;
+      std::string& value = import.arguments[node.name];
+      for (std::uint32_t n = random_.below(node.len + 1); n > 0; --n)
+        value += (value.empty() ? "" : " ") + word();
+      if (random_.chance(0.02)) value = "w1 w2 w3 w4 w5";  // no parameter has that room
+    }
   }
 
-  static std::string write(const std::vector<PromptItem>& items) {
-    std::string out;
-    for (const PromptItem& item : items) {
-      switch (item.kind) {
-        case PromptItem::Kind::kText: out += item.written; break;
-        case PromptItem::Kind::kOpen: out += "<" + item.name + ">"; break;
-        case PromptItem::Kind::kClose: out += "</" + item.name + ">"; break;
-        case PromptItem::Kind::kImport:
-          out += "<" + item.name;
-          for (const auto& [name, value] : item.arguments) out += " " + name + "='" + value + "'";
-          out += ">" + write(item.level) + "</" + item.name + ">";
-          break;
-      }
+  PmlTrees level(const PmlTrees& nodes, const std::string& around, bool in_turn) {
+    const bool turns = !in_turn && random_.chance(around.empty() ? 0.5 : 0.8);
+    std::vector<const PmlTree*> chosen = imports(nodes, around);
+    if (random_.chance(turns ? 0.1 : 0.4)) shuffle(chosen);
+    if (chosen.size() > 1 && random_.chance(0.35)) std::swap(chosen[0], chosen[1]);
+    PmlTrees out;
+    PmlTree open;  // a turn that gathers imports, if it has a name
+    const auto here = [&]() -> PmlTrees& { return open.name.empty() ? out : open.children; };
+    const auto close = [&] {
+      if (!open.name.empty()) out.push_back(std::exchange(open, {}));
+    };
+    for (const PmlTree* module : chosen) {
+      maybe_text(here());
+      const bool may_wrap = free_.count(module->name) != 0 || random_.chance(0.05);
+      if (!may_wrap) close();
+      if (turns && may_wrap && open.name.empty() && random_.chance(0.7))
+        open = node(Kind::kRole, role());
+      maybe_text(here());
+      here().push_back(import(*module, around, in_turn || !open.name.empty()));
+      maybe_text(here());
+      if (random_.chance(0.2)) close();
+      if (!in_turn && open.name.empty() && random_.chance(may_wrap ? 0.1 : 0.02))
+        out.push_back(said());
     }
+    close();
+    maybe_text(out);
+    for (std::uint32_t n = random_.below(3); !in_turn && n > 0; --n)
+      if (random_.chance(around.empty() ? 0.5 : 0.15)) out.push_back(said());
+    if (random_.chance(0.1)) maybe_text(out);
+    if (!chosen.empty() && random_.chance(0.01))
+      out.push_back(node(Kind::kImport, pick(chosen)->name));
     return out;
   }
-
-  static std::string write_paths(const std::vector<std::string>& paths, const std::string& around) {
-    std::string out;
-    for (const std::string& path : paths) {
-      if (path.rfind(around, 0) != 0 || path.find('/', around.size()) != path.npos) continue;
-      const std::string name = path.substr(around.size());
-      out += "<" + name + ">" + write_paths(paths, path + "/") + "</" + name + ">";
-    }
-    return out;
+  PmlTree said() {
+    PmlTree made = node(Kind::kRole, role());
+    made.space = space(0.1);
+    maybe_text(made.children);
+    return made;
   }
-
-  struct Flat {
-    const FakeTokenizer& tokenizer;
-    pml::ChatTemplate chat;
-    Tokens tokens;
-    std::string last;  // role
-    bool bos, module_before, ended, in_schema_role, in_prompt_role, broken;
-
-    void append(const Tokens& more) {
-      if (more.empty()) return;
-      tokens.insert(tokens.end(), more.begin(), more.end());
-      ended = false;
-    }
-    // Who writes a turn's strings decides what can stand before them: before a
-    // module's own, anything.
-    enum class By { kPrompt, kSchema, kModule };
-    void markup(const std::string& s, By by = By::kPrompt) {
-      const bool opens = tokens.size() == (bos ? 1u : 0u) &&
-                         (by == By::kPrompt || (by == By::kSchema && !module_before));
-      append(opens ? tokenizer.opening_markup(s) : tokenizer.markup(s));
-    }
-
-    void open(const std::string& role, const std::string& before, By by = By::kPrompt) {
-      if (role == "system") return markup(chat.system.prefix, by);
-      if (role == "assistant") return markup(chat.assistant.prefix, by);
-      markup(before == "system"      ? *chat.user_prefix_after_system
-             : before == "assistant" ? *chat.user_prefix_after_assistant
-                                     : chat.user.prefix,
-             by);
-    }
-    void close(const std::string& role) {
-      markup(role == "system" ? chat.system.suffix
-             : role == "user" ? chat.user.suffix
-                              : chat.assistant.suffix);
-      ended = true;
-    }
-
-    // What the prompt writes between two imports.
-    void say(const PromptItem& item) {
-      if (item.kind == PromptItem::Kind::kText) return append(tokenizer.text(item.text));
-      if (item.kind == PromptItem::Kind::kOpen) {
-        broken |= in_schema_role;
-        open(item.name, last);
-        last = item.name;
-        in_prompt_role = true;
-      } else {
-        close(item.name);
-        in_prompt_role = false;
-      }
-    }
-    void add_tail(const std::vector<PromptItem>& level) {
-      std::size_t i = level.size();
-      while (i > 0 && level[i - 1].kind != PromptItem::Kind::kImport) --i;
-      for (; i < level.size(); ++i) say(level[i]);
-    }
-
-    // `always`: the role of the turn that is before this place in every prompt. Returns it for what
-    // follows.
-    std::string add(const std::vector<PmlNode>& nodes, const std::vector<PromptItem>& level,
-                    std::string always, const PromptItem* owner = nullptr) {
-      for (const PmlNode& node : nodes) {
-        switch (node.kind) {
-          case Kind::kText: append(tokenizer.text(node.text)); break;
-          case Kind::kParam: {
-            const auto value = owner->arguments.find(node.name);
-            if (value != owner->arguments.end()) append(tokenizer.text(value->second));
-            break;
-          }
-          case Kind::kModule: add_module(node, level, always); break;
-          case Kind::kUnion:
-            for (const PmlNode& member : node.children) add_module(member, level, always);
-            break;
-          case Kind::kRole:
-            broken |= in_prompt_role;
-            open(node.name, always, owner ? By::kModule : By::kSchema);
-            last = always = node.name;
-            in_schema_role = true;
-            ended = false;
-            add(node.children, level, always, owner);
-            in_schema_role = false;
-            close(node.name);
-            break;
-        }
-      }
-      return always;
-    }
-    void add_module(const PmlNode& module, const std::vector<PromptItem>& level,
-                    const std::string& always) {
-      module_before = true;
-      for (std::size_t i = 0; i < level.size(); ++i) {
-        if (level[i].kind != PromptItem::Kind::kImport || level[i].name != module.name) continue;
-        std::size_t first = i;
-        while (first > 0 && level[first - 1].kind != PromptItem::Kind::kImport) --first;
-        for (; first < i; ++first) say(level[first]);
-        add(module.children, level[i].level, always, &level[i]);
-        add_tail(level[i].level);
-      }
-    }
-  };
+  void maybe_text(PmlTrees& into) {
+    if (ends_with_text(into) || !random_.chance(0.35)) return;
+    into.push_back(random_.chance(0.8) ? text() : blank());
+  }
+  void shuffle(std::vector<const PmlTree*>& items) {
+    for (std::size_t i = items.size(); i > 1; --i)
+      std::swap(items[i - 1], items[random_.below(static_cast<std::uint32_t>(i))]);
+  }
 
   Random random_;
-  FakeTokenizer tokenizer_;
   bool with_params_ = true;
   int n_names_ = 0;
-  std::vector<PmlNode> root_;
-  std::vector<std::vector<std::string>> scaffolds_;
-  std::vector<PromptItem> prompt_;
+  std::string schema_space_, prompt_space_;
+  std::map<std::string, std::string> files_;  // [src]
+  PmlTrees schema_, prompt_;
+  std::set<std::string> free_;                      // modules that a turn of the prompt may enclose
+  const std::vector<std::string>* only_ = nullptr;  // the prompt imports these alone
 };
 
 }  // namespace pc::test

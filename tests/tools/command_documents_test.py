@@ -41,6 +41,29 @@ class Check(CommandTest):
         self.assertEqual([e["file"] for e in report["errors"]], ["a.pml", "b.pml"])
         self.assertEqual([p["file"] for p in report["prompts"]], [self.prompt])
 
+    def test_what_is_too_long_for_the_window_every_verb_refuses(self):
+        for verb, code in (("check", 3), ("explain", 1), ("run", 1)):
+            self.verb(verb, "-c", "40", self.prompt, expect=code)
+            self.assertRegex(self.err, r"the context window has 40", verb)
+
+    def test_what_stands_elsewhere_than_it_was_written_is_said(self):
+        self.write("swapped.pml", '<prompt schema="guide"><rome/><user>Hm?</user> So</prompt>')
+        for verb in ("check", "explain", "run"):
+            self.verb(verb, "swapped.pml")
+            self.assertRegex(self.err, r"swapped\.pml: remark: text stands outside of all turns", verb)
+        report = self.verb_json("check", "swapped.pml")
+        self.assertEqual(len(report["prompts"][0]["remarks"]), 1)
+        self.assertEqual(self.verb_json("explain", "swapped.pml")["remarks"], report["prompts"][0]["remarks"])
+
+    def test_encoding_a_prompt_stores_what_it_uses(self):
+        prompt = self.write("turn.pml", '<prompt schema="guide"><user><oslo/>Where to?</user></prompt>')
+        self.verb("encode")
+        self.assertIn("miss", {m["state"] for m in self.verb_json("explain", prompt)["modules"]})
+        encoded = self.verb_json("encode", prompt)
+        self.assertGreater(encoded["modules_encoded"], 0)
+        self.assertEqual({m["state"] for m in self.verb_json("explain", prompt)["modules"]}, {"hit"})
+        self.assertEqual(self.verb_json("encode", prompt)["modules_encoded"], 0)
+
     def test_a_wrong_schema_ends_every_verb_with_3(self):
         self.write("bad.pml", '<schema name="guide">\n <module name="a">x</module>\n <module name="a">y</module>\n</schema>')
         for verb, *prompt in (["check"], ["encode"], ["run", self.prompt], ["explain", self.prompt]):

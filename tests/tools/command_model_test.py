@@ -40,7 +40,7 @@ class Info(ModelTest):
     def test_the_text_has_what_the_report_has(self):
         report = self.json("model", "info", MODEL)
         text = self.command("model", "info", MODEL)
-        for line in ("format +safetensors", "architecture +LlamaForCausalLM", "layers +2", "chat template +chatml",
+        for line in ("format +safetensors", "architecture +LlamaForCausalLM", "layers +2", "chat template +the model's own",
                      "modules relocate +yes", "feed-forward +f32 +49152 +192.0 KiB"):
             self.assertRegex(text, "(?m)^" + line + "$")
         self.assertIn(report["tokenizer_digest"], text)

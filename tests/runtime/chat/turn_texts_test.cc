@@ -173,9 +173,9 @@ TEST_CASE("in the manner of Phi-3: a conversation ends with a token, unless an a
       "{% for m in messages %}{{ '<|' + m.role + '|>\\n' + m.content + '<|end|>\\n' }}{% endfor %}"
       "{{ '<|assistant|>\\n' if add_generation_prompt else eos_token }}",
       "", "<|endoftext|>");
-  CHECK(flat(texts_of(chat, {U})) == Strings{"<|user|>\n", "", "<|end|>\n<|assistant|>\n"});
+  CHECK(flat(texts_of(chat, {U})) == Strings{"<|user|>\n", "<|end|>\n", "<|assistant|>\n"});
   CHECK(flat(texts_of(chat, {U, A})) ==
-        Strings{"<|user|>\n", "<|end|>\n<|assistant|>\n", "", "<|end|>\n<|endoftext|>", ""});
+        Strings{"<|user|>\n", "<|end|>\n", "<|assistant|>\n", "<|end|>\n<|endoftext|>", ""});
 }
 
 TEST_CASE("contents as lists of parts, where a template takes no others") {
@@ -263,6 +263,15 @@ std::string put_together(const pml::TurnTexts& texts, const Strings& contents,
 }
 
 }  // namespace
+
+// The template is run for each beginning of a conversation: work that grows with the square.
+TEST_CASE("a conversation of too many turns is refused before the template is run") {
+  const ChatProgram chat = program(kChatml);
+  const auto refused = turn_texts(chat, std::vector<Role>(1025, U), {});
+  REQUIRE_FALSE(refused.ok());
+  CHECK(refused.error().code == Code::kUnsupported);
+  CHECK(refused.error().message.find("1025 turns") != std::string::npos);
+}
 
 TEST_CASE("published templates: strings around contents are what the template renders") {
   const auto templates = published();
