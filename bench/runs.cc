@@ -32,15 +32,14 @@ std::string text_of_tokens(const Tokenizer& tokenizer, std::uint32_t n, std::uin
     std::string longer = text;
     for (std::uint32_t i = 0; i < step; ++i)
       longer += (longer.empty() ? "w" : " w") + std::to_string((word + i + seed) * 7919 % 1000);
-    if (must(tokenizer.encode_run(longer)).size() <= n) {
+    if (must(tokenizer.encode(longer)).size() <= n) {
       text = std::move(longer);
       word += step;
     } else {
       step /= 2;
     }
   }
-  for (std::string longer = text + " a"; must(tokenizer.encode_run(longer)).size() <= n;
-       longer += " a")
+  for (std::string longer = text + " a"; must(tokenizer.encode(longer)).size() <= n; longer += " a")
     text = longer;
   return text;
 }

@@ -23,31 +23,8 @@ constexpr std::uint64_t kTokenizerCodeVersion = 2;
 Tokenizer::~Tokenizer() = default;
 
 Result<Tokens> Tokenizer::encode(std::string_view text) const {
-  return encode_alone({text}, Prefix::kPublished);
-}
-
-Result<Tokens> Tokenizer::encode_run(std::string_view text) const {
-  const bool has_own = keeps_leading_space_ && text.starts_with(' ');
-  return encode_alone({text}, has_own ? Prefix::kNone : Prefix::kPublished);
-}
-
-Result<Tokens> Tokenizer::encode_markup(std::string_view markup) const {
-  return encode_template(markup, Prefix::kNone);
-}
-
-// Behind BOS the publisher's rule for what follows an added token counts.
-Result<Tokens> Tokenizer::encode_opening_markup(std::string_view markup) const {
-  const bool due = !facts_.add_bos || prefix_after_added_;
-  return encode_template(markup, due ? Prefix::kPublished : Prefix::kNone);
-}
-
-Result<Tokens> Tokenizer::encode_template(std::string_view markup, Prefix prefix) const {
-  if (facts_.adds_prefix_space && markup.ends_with(' ')) markup.remove_suffix(1);
-  return encode_alone({markup, true}, prefix);
-}
-
-Result<Tokens> Tokenizer::encode_alone(pml::TextSpan span, Prefix prefix) const {
-  PC_TRY(std::vector<Tokens> tokens, encode_joint(std::span(&span, 1), prefix));
+  const pml::TextSpan whole{text};
+  PC_TRY(std::vector<Tokens> tokens, encode_spans({&whole, 1}, /*opens=*/true));
   return std::move(tokens[0]);
 }
 
@@ -193,8 +170,9 @@ void Tokenizer::choose_placeholder() {
     facts_.placeholder = *facts_.unk;
     return;
   }
-  const auto space = encode_alone({" "}, Prefix::kNone);
-  facts_.placeholder = space.ok() && !space->empty() ? space->front() : 0;
+  const pml::TextSpan space{" "};
+  const auto tokens = encode_spans({&space, 1}, /*opens=*/false);
+  facts_.placeholder = tokens.ok() && !tokens->front().empty() ? tokens->front().front() : 0;
 }
 
 Result<std::unique_ptr<Tokenizer>> load_tokenizer(const std::string& path) {

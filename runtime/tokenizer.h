@@ -18,17 +18,9 @@
 // of a text, so that "Hello" at its start is the token "▁Hello"; some do so behind
 // every control token, some at the start alone. A text that goes on gets none.
 //
-// encode_run, encode_markup and encode_opening_markup encode each part on its own:
-//   a run is a text of its own and gets the prefix, but when it begins with a
-//   space, that space is the prefix;
-//   markup continues what stands before it and gets none, except behind an
-//   added token where the publisher's rule puts one;
-//   one space at the end of markup is left to the run that follows, whose
-//   prefix it is;
-//   opening markup stands behind BOS, or at the very start where there is none.
-//
-// Invariants: every id that encode* returns is in [0, vocab_size()); encoding
-// is a function of digest() and the text alone.
+// Invariants: every id that encode* returns is in [0, vocab_size()); the ids of a
+// text are a function of digest() and the text, those of spans that open with
+// markup of facts().chat_template too.
 #pragma once
 
 #include <cstdint>
@@ -72,13 +64,10 @@ class Tokenizer {
   Tokenizer(const Tokenizer&) = delete;
   Tokenizer& operator=(const Tokenizer&) = delete;
 
-  // Errors of all: kInvalidArgument for invalid UTF-8 (the byte is named)
-  // or more than kMaxTextBytes; kUnsupported for a character that the
-  // vocabulary cannot express, which no published model has.
+  // A whole text: one span of text that opens. Errors: kInvalidArgument for
+  // invalid UTF-8 (the byte is named) or more than kMaxTextBytes; kUnsupported for
+  // a character that the vocabulary cannot express, which no published model has.
   Result<Tokens> encode(std::string_view text) const;
-  Result<Tokens> encode_run(std::string_view text) const;
-  Result<Tokens> encode_markup(std::string_view markup) const;
-  Result<Tokens> encode_opening_markup(std::string_view markup) const;
 
   // The tokens of each span, [spans.size()]. A token that crosses a border belongs
   // to the span in which it begins (a character that a normaliser composes over a
@@ -132,10 +121,8 @@ class Tokenizer {
                                 Tokens* out) const = 0;
   virtual std::optional<TokenId> find_piece(std::string_view piece) const = 0;
 
-  Result<Tokens> encode_template(std::string_view markup, Prefix prefix) const;
   Result<std::vector<Tokens>> encode_joint(std::span<const pml::TextSpan> spans,
                                            Prefix prefix) const;
-  Result<Tokens> encode_alone(pml::TextSpan span, Prefix prefix) const;
   const AddedToken* next_added(const JointText& joint, std::size_t from, std::size_t* at) const;
   Status encode_part(std::string_view stretch, std::size_t begin, Prefix prefix,
                      JointText* joint) const;

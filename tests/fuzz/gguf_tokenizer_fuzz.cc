@@ -16,6 +16,7 @@
 #include "runtime/gguf_tokenizer.h"
 #include "tests/support/cut_spans.h"
 #include "tests/support/gguf_bytes.h"
+#include "tests/support/one_span.h"
 
 namespace {
 
@@ -49,10 +50,7 @@ void read_file(std::span<const std::byte> bytes) {
   for (const char* sample :
        {"", " ", "The city's  harbour, 1234!\n", " ▁é日😀<s><|sep|>ﬁ e\u0301"}) {
     for (const bool opens : {true, false}) pc::test::require_spans(**tokenizer, sample, opens);
-    for (const auto encode :
-         {&pc::Tokenizer::encode, &pc::Tokenizer::encode_run, &pc::Tokenizer::encode_markup,
-          &pc::Tokenizer::encode_opening_markup}) {
-      const auto tokens = ((**tokenizer).*encode)(sample);
+    for (const auto& tokens : pc::test::encodings(**tokenizer, sample)) {
       if (!tokens.ok()) continue;
       std::string out;
       for (const pc::TokenId id : *tokens) {

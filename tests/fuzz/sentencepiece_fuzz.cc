@@ -8,6 +8,7 @@
 
 #include "runtime/sentencepiece_tokenizer.h"
 #include "tests/support/cut_spans.h"
+#include "tests/support/one_span.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
@@ -16,10 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const char* sample :
        {"", " ", "The city's  harbour, 1234!\n", " ▁é日😀<s><|sep|>ﬁ e\u0301"}) {
     for (const bool opens : {true, false}) pc::test::require_spans(**tokenizer, sample, opens);
-    for (const auto encode :
-         {&pc::Tokenizer::encode, &pc::Tokenizer::encode_run, &pc::Tokenizer::encode_markup,
-          &pc::Tokenizer::encode_opening_markup}) {
-      const auto tokens = ((**tokenizer).*encode)(sample);
+    for (const auto& tokens : pc::test::encodings(**tokenizer, sample)) {
       if (!tokens.ok()) continue;
       std::string out;
       for (const pc::TokenId id : *tokens) {

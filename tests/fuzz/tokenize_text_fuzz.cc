@@ -12,6 +12,7 @@
 #include "runtime/tokenizer.h"
 #include "runtime/utf8.h"
 #include "tests/support/cut_spans.h"
+#include "tests/support/one_span.h"
 
 namespace {
 
@@ -78,10 +79,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const Case& c : cases()) {
     if (valid) pc::test::require_spans(*c.tokenizer, text, size % 2 == 0);
     if (valid && c.lossless) check_division(c, text);
-    for (const auto encode :
-         {&pc::Tokenizer::encode, &pc::Tokenizer::encode_run, &pc::Tokenizer::encode_markup,
-          &pc::Tokenizer::encode_opening_markup}) {
-      const auto tokens = (*c.tokenizer.*encode)(text);
+    for (const auto& tokens : pc::test::encodings(*c.tokenizer, text)) {
       require(tokens.ok() == valid);
       if (!valid) continue;
       std::string bytes;

@@ -7,6 +7,7 @@
 
 #include "runtime/bpe_tokenizer.h"
 #include "tests/support/cut_spans.h"
+#include "tests/support/one_span.h"
 
 namespace {
 
@@ -41,9 +42,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   for (const char* sample : {"", " ", "The city's  harbour, 1234!\n\n", " ▁é日😀<s><|im_end|>",
                              "aaaaaaaaaaaaaaaaaaaaaaaa"}) {
-    check(**tokenizer, (*tokenizer)->encode(sample));
-    check(**tokenizer, (*tokenizer)->encode_run(sample));
-    check(**tokenizer, (*tokenizer)->encode_markup(sample));
+    for (const auto& tokens : pc::test::encodings(**tokenizer, sample)) check(**tokenizer, tokens);
     for (const bool opens : {true, false}) pc::test::require_spans(**tokenizer, sample, opens);
   }
   return 0;

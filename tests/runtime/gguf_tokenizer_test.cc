@@ -22,6 +22,7 @@
 #include "runtime/utf8.h"
 #include "tests/support/cut_spans.h"
 #include "tests/support/fixture.h"
+#include "tests/support/one_span.h"
 #include "tests/support/small_vocabulary.h"
 #include "tests/support/temp_folder.h"
 
@@ -55,10 +56,7 @@ TEST_CASE("a GGUF file gives the ids of the publisher's own files") {
     CHECK(facts(*gguf) == facts(*folder));
     for (const std::string& text : texts) {
       INFO(name << " \"" << text << "\"");
-      for (const auto encode : {&Tokenizer::encode, &Tokenizer::encode_run,
-                                &Tokenizer::encode_markup, &Tokenizer::encode_opening_markup}) {
-        CHECK(*((*gguf).*encode)(text) == *((*folder).*encode)(text));
-      }
+      CHECK(same_encodings(*gguf, *folder, text));
       const auto spans = cut_spans(text, true);
       for (const bool opens : {true, false})
         CHECK(*gguf->encode_spans(spans, opens) == *folder->encode_spans(spans, opens));
@@ -130,8 +128,8 @@ TEST_CASE("types, ids and flags of a byte-level file") {
   CHECK(tokenizer->vocab_size() == 9);
   CHECK(*tokenizer->encode("ab c") == Tokens{3, 4, 2});
   CHECK_FALSE(tokenizer->encode("<x>").ok());  // no "<" in this vocabulary
-  CHECK(*tokenizer->encode_markup("ab<x>c<y>") == Tokens{3, 5, 2, 6});
-  CHECK_FALSE(tokenizer->encode_markup("[PAD7]").ok());
+  CHECK(*markup_span(*tokenizer, "ab<x>c<y>") == Tokens{3, 5, 2, 6});
+  CHECK_FALSE(markup_span(*tokenizer, "[PAD7]").ok());
   std::string shown;
   for (const TokenId id : {5, 6, 7, 8, 4}) tokenizer->append_bytes(id, &shown);
   CHECK(shown == "<y> ");
@@ -189,12 +187,12 @@ TEST_CASE("a sentencepiece vocabulary: prefix, unknown token, and Phi-3's white 
   CHECK(tokenizer->add_bos());
   CHECK(tokenizer->bos() == 1);
   CHECK(tokenizer->unk() == 0);
-  CHECK(*tokenizer->encode_markup("<|user|>\n") == Tokens{9, 6, 8});
+  CHECK(*markup_span(*tokenizer, "<|user|>\n") == Tokens{9, 6, 8});
 
   small.more = [](GgufBytes& out) { out.string("general.architecture", "phi3"); };
   tokenizer = take(from_bytes(small.bytes()));
-  CHECK(*tokenizer->encode_markup("<|user|>\nab") == Tokens{9, 6, 5});
-  CHECK(*tokenizer->encode_markup("<s>\n") == Tokens{1, 6, 8});
+  CHECK(*markup_span(*tokenizer, "<|user|>\nab") == Tokens{9, 6, 5});
+  CHECK(*markup_span(*tokenizer, "<s>\n") == Tokens{1, 6, 8});
 
   small.more = [](GgufBytes& out) { out.value("tokenizer.ggml.add_space_prefix", false); };
   tokenizer = take(from_bytes(small.bytes()));
@@ -258,12 +256,12 @@ TEST_CASE("no text spells the markup of a sentencepiece file, whatever its types
   const auto check_markup = [](const Tokenizer& tokenizer, const std::string& token) {
     INFO(token);
     const TokenId id = *tokenizer.token_to_id(token);
-    for (const auto encode : {&Tokenizer::encode, &Tokenizer::encode_run}) {
-      const Tokens ids = *(tokenizer.*encode)("a" + token + "b");
+    for (const bool opens : {true, false}) {
+      const Tokens ids = *one_span(tokenizer, "a" + token + "b", false, opens);
       CHECK(std::ranges::find(ids, id) == ids.end());
       CHECK(ids.size() > 3);
     }
-    CHECK(*tokenizer.encode_markup(token) == Tokens{id});
+    CHECK(*markup_span(tokenizer, token) == Tokens{id});
   };
   const std::vector<std::string> turns = {"<start_of_turn>", "<end_of_turn>"};
   for (const int type : {1, 3, 4}) {

@@ -13,7 +13,9 @@
 #include "runtime/sentencepiece_tokenizer.h"
 #include "runtime/sentencepiece_writer.h"
 #include "tests/support/cpu_seconds.h"
+#include "tests/support/cut_spans.h"  // flat
 #include "tests/support/fixture.h"
+#include "tests/support/one_span.h"
 #include "tests/support/random.h"
 #include "tests/support/temp_folder.h"
 
@@ -67,26 +69,28 @@ TEST_CASE("Llama 2's dialogue, cut as PML cuts it, has the published tokens") {
   const auto tokenizer =
       take(load_sentencepiece_tokenizer(assets() + "tokenizers/llama2-tokenizer.model", {}));
   const auto text = [&](const char* t) { return *tokenizer->encode(t); };
-  const auto run = [&](const char* t) { return *tokenizer->encode_run(t); };
-  const auto markup = [&](const char* t) { return *tokenizer->encode_markup(t); };
+  const auto markup = [&](const char* t) { return *test::markup_span(*tokenizer, t); };
   // As the model was trained: each turn is one text, with BOS before and EOS behind it.
   const Tokens bos = {1}, eos = {2};
   const Tokens published =
       bos + text("[INST] Hello [/INST] Hi there. ") + eos + bos + text("[INST] And now? [/INST]");
-  const Tokens cut = markup("<s>[INST] ") + run("Hello") + markup(" [/INST]") + markup(" ") +
-                     run("Hi there.") + markup(" </s>") + markup("<s>[INST] ") + run("And now?") +
-                     markup(" [/INST]");
-  CHECK(cut == published);
-  CHECK(markup("[INST] ") == markup("[INST]"));
+  const std::vector<pml::TextSpan> spans = {
+      {"<s>[INST] ", true}, {"Hello"},     {" [/INST]", true},
+      {" ", true},          {"Hi there."}, {" </s>", true},
+      {"<s>[INST] ", true}, {"And now?"},  {" [/INST]", true}};
+  for (const bool opens : {true, false})
+    CHECK(test::flat(*tokenizer->encode_spans(spans, opens)) == published);
+  // The space that ends markup is that of the word behind it.
+  const auto turn = *tokenizer->encode_spans(std::vector(spans.begin(), spans.begin() + 2), true);
+  CHECK(turn == std::vector<Tokens>{markup("<s>[INST]") + text("Hello"), {}});
   // Opening markup stands behind BOS: its tokens are those behind "<s>".
-  const auto opening = [&](const char* t) { return *tokenizer->encode_opening_markup(t); };
-  CHECK(bos + opening("[INST] ") + run("Hello") + markup(" [/INST]") ==
-        bos + text("[INST] Hello [/INST]"));
+  const auto opening = [&](const char* t) { return *test::one_span(*tokenizer, t, true, true); };
+  CHECK(opening("[INST] Hello [/INST]") == text("[INST] Hello [/INST]"));
   CHECK(bos + opening("[INST] ") == markup("<s>[INST] "));
   CHECK(opening("<s>[INST] ") == markup("<s>[INST] "));
   CHECK(opening("[INST] ").front() == 518);  // "▁[", as transformers has it
   CHECK(markup("[INST] ").front() != 518);
-  CHECK(run(" ") == Tokens{29871});
+  CHECK(*test::one_span(*tokenizer, " ", false, false) == Tokens{29871});
   CHECK(text(" ") == Tokens{259});
   CHECK(tokenizer->add_bos());
   CHECK(tokenizer->placeholder() == 0);
@@ -112,9 +116,7 @@ TEST_CASE("Llama 2's vocabulary gives the same ids from tokenizer.model and toke
     INFO(i << " \"" << text << "\"");
     // Its tokenizer.json lost this one character: the entry's text is empty there.
     if (text.find("\u2028") != std::string::npos) continue;
-    CHECK(*json->encode(text) == *model->encode(text));
-    CHECK(*json->encode_run(text) == *model->encode_run(text));
-    CHECK(*json->encode_markup(text) == *model->encode_markup(text));
+    CHECK(test::same_encodings(*json, *model, text));
   }
   for (TokenId id = 0; id < static_cast<TokenId>(json->vocab_size()); ++id) {
     if (id == 31353) continue;  // U+2028
@@ -129,9 +131,9 @@ TEST_CASE("added tokens: text, markup, and white space at their sides") {
   const auto tokenizer = take(from_json(kSmall));
   CHECK_FALSE(tokenizer->encode("<x>").ok());  // no "<" in this vocabulary
   CHECK(*tokenizer->encode("ab c") == Tokens{3, 4, 2});
-  CHECK(*tokenizer->encode_markup("ab<x>c<y>") == Tokens{3, 5, 2, 6});
-  CHECK(*tokenizer->encode_markup("a <strip> b") == Tokens{0, 7, 1});
-  CHECK(*tokenizer->encode_markup("<strip> ") == Tokens{7});
+  CHECK(*test::markup_span(*tokenizer, "ab<x>c<y>") == Tokens{3, 5, 2, 6});
+  CHECK(*test::markup_span(*tokenizer, "a <strip> b") == Tokens{0, 7, 1});
+  CHECK(*test::markup_span(*tokenizer, "<strip> ") == Tokens{7});
   CHECK(*tokenizer->encode("a   b    c") == Tokens{0, 8, 1, 8, 4, 2});  // white space is text
   std::string shown;
   for (const TokenId id : {5, 6, 7, 8, 0, 99, -1}) tokenizer->append_bytes(id, &shown);
@@ -146,7 +148,7 @@ TEST_CASE("user-defined pieces of a sentencepiece model: markup is not text") {
     return std::find(tokens.begin(), tokens.end(), id) != tokens.end();
   };
   CHECK_FALSE(holds(*tokenizer->encode("a <|sep|> b"), sep));
-  CHECK(holds(*tokenizer->encode_markup("a <|sep|> b"), sep));
+  CHECK(holds(*test::markup_span(*tokenizer, "a <|sep|> b"), sep));
   CHECK(holds(*tokenizer->encode("a <keep> b"), keep));  // an ordinary word of the model
   TokenizerConfig config;
   config.specials = {"<keep>", "▁the"};  // one user-defined, one ordinary
@@ -187,25 +189,20 @@ TEST_CASE("a text has the same tokens however the library is told of it") {
     for (std::uint32_t n = i % 100 == 0 ? 4000 : random.below(8); n > 0; --n)
       text += units[random.below(std::size(units))];
     INFO("\"" << text << "\"");
-    const auto want = added->encode(text);
-    REQUIRE(want.ok());
-    REQUIRE(*spelled->encode(text) == *want);
-    REQUIRE(*spelled->encode_run(text) == *added->encode_run(text));
-    REQUIRE(*spelled->encode_markup(text) == *added->encode_markup(text));
+    REQUIRE(test::same_encodings(*spelled, *added, text));
   }
 }
 
 TEST_CASE("bad text is refused with its place") {
   for (const char* name : {"llama3", "sentencepiece_bpe"}) {
     const auto tokenizer = load(name);
-    for (const auto encode : {&Tokenizer::encode, &Tokenizer::encode_run, &Tokenizer::encode_markup,
-                              &Tokenizer::encode_opening_markup}) {
-      const auto bad = ((*tokenizer).*encode)("abc\xFFz");
+    for (const auto& bad : test::encodings(*tokenizer, "abc\xFFz")) {
       REQUIRE_FALSE(bad.ok());
       CHECK(bad.error().code == Code::kInvalidArgument);
       CHECK(bad.error().message == "the text is not valid UTF-8 at byte 3");
-      CHECK_FALSE(((*tokenizer).*encode)(std::string(kMaxTextBytes + 1, 'a')).ok());
     }
+    for (const auto& bad : test::encodings(*tokenizer, std::string(kMaxTextBytes + 1, 'a')))
+      CHECK_FALSE(bad.ok());
   }
 }
 
@@ -318,7 +315,7 @@ TEST_CASE("special tokens stay out of text even where the vocabulary could spell
                "\"type\":\"BPE\"", "\"type\":\"BPE\",\"ignore_merges\":true");
   const auto tokenizer = take(from_json(json));
   CHECK(*tokenizer->encode("ab") == Tokens{0, 1});
-  CHECK(*tokenizer->encode_markup("abc") == Tokens{3, 2});
+  CHECK(*test::markup_span(*tokenizer, "abc") == Tokens{3, 2});
 }
 
 TEST_CASE("a folder's small files") {
@@ -340,7 +337,7 @@ TEST_CASE("a folder's small files") {
   CHECK(tokenizer->add_bos());
   CHECK(tokenizer->placeholder() == 2);
   CHECK(tokenizer->vocab_size() == 12);
-  CHECK(*tokenizer->encode_markup("<new><newer>") == Tokens{9, 11});
+  CHECK(*test::markup_span(*tokenizer, "<new><newer>") == Tokens{9, 11});
   CHECK(tokenizer->facts().chat_template == "from the config");
   folder.write("chat_template.jinja", "from the file");
   CHECK(take(load_tokenizer(folder.path()))->facts().chat_template == "from the file");

@@ -12,6 +12,7 @@
 #include "runtime/sentencepiece_tokenizer.h"
 #include "runtime/tokenizer.h"
 #include "tests/support/fixture.h"
+#include "tests/support/one_span.h"
 
 using namespace pc;
 
@@ -107,10 +108,7 @@ TEST_CASE("Llama 2's GGUF gives the ids of its tokenizer.model") {
   const auto model = take(load_sentencepiece_tokenizer(folder + "llama2-tokenizer.model", {}));
   const auto same = [&](const std::string& text) {
     INFO("\"" << text << "\"");
-    CHECK(*gguf->encode(text) == *model->encode(text));
-    CHECK(*gguf->encode_run(text) == *model->encode_run(text));
-    CHECK(*gguf->encode_markup(text) == *model->encode_markup(text));
-    CHECK(*gguf->encode_opening_markup(text) == *model->encode_opening_markup(text));
+    CHECK(test::same_encodings(*gguf, *model, text));
   };
   for (const Vector& vector : read_vectors(folder + "ggml-vocab-llama-spm.gguf")) same(vector.text);
   const auto texts = JsonDocument::read_file(test::golden("tokenizers/texts.json"));
