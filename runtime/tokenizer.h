@@ -18,9 +18,9 @@
 // of a text, so that "Hello" at its start is the token "▁Hello"; some do so behind
 // every control token, some at the start alone. A text that goes on gets none.
 //
-// Invariants: every id that encode* returns is in [0, vocab_size()); the ids of a
-// text are a function of digest() and the text, those of spans that open with
-// markup of facts().chat_template too.
+// Invariants: every id that encode* returns is in [0, vocab_size()). Encoding is a
+// function of digest() and the spans; where markup opens, facts().chat_template
+// decides as well.
 #pragma once
 
 #include <cstdint>
