@@ -202,6 +202,10 @@ TEST_CASE(
   CHECK_FALSE(prefixed(*once, true, true));
   CHECK(prefixed(*no_bos, true, true));  // BOS is none of the chat's
   CHECK(prefixed(*with("{}"), true, true));
+  // Without a template's word on it, BOS is the chat's where the tokenizer adds it.
+  CHECK_FALSE(prefixed(*with(R"({"legacy":false})"), true, true));
+  CHECK(prefixed(*with(R"({"legacy":false,"add_bos_token":false})"), true, true));
+  CHECK(encode(*once, {{{false, ""}, {true, "the"}}})[1] == encode(*once, {{{true, "the"}}})[0]);
   CHECK(always->digest() != once->digest());
 
   // transformers' class takes a text's own space for the prefix, sentencepiece adds one.
@@ -209,6 +213,7 @@ TEST_CASE(
   CHECK(encode(*always, own)[0].size() == 2);
   const auto llama = with(R"({"legacy":true,"tokenizer_class":"LlamaTokenizer"})");
   CHECK(encode(*llama, own)[0] == *llama->encode("the"));
+  CHECK(*llama->encode("▁the") == *llama->encode("the"));
 }
 
 TEST_CASE("a model that drops white space at a text's start keeps that of a text that goes on") {

@@ -208,6 +208,14 @@ TEST_CASE("a sentencepiece vocabulary: prefix, unknown token, and Phi-3's white 
     out.value("tokenizer.ggml.unknown_token_id", std::uint32_t{2});
   };
   CHECK(take(from_bytes(small.bytes()))->unk() == 2);
+
+  // An unknown token that is BOS too stands in no slot: a space does, without a prefix.
+  small = small_llama();
+  small.tokens.push_back("▁▁");
+  small.types.push_back(1);
+  small.scores.push_back(-1);
+  small.more = [](GgufBytes& out) { out.value("tokenizer.ggml.bos_token_id", std::uint32_t{0}); };
+  CHECK(take(from_bytes(small.bytes()))->placeholder() == 6);
 }
 
 TEST_CASE("a vocabulary without all bytes has no byte fallback") {
