@@ -69,13 +69,13 @@ Status Flattener::check_order(std::uint32_t module) {
   const auto out_of_order = [&](std::uint32_t a, std::uint32_t b) {
     return rank(layout_, b) < rank(layout_, a);
   };
-  const auto late =
-      std::adjacent_find(level.imports.begin(), level.imports.end(), out_of_order);
+  const auto late = std::adjacent_find(level.imports.begin(), level.imports.end(), out_of_order);
   if (late == level.imports.end()) return ok();
   const std::string what =
       "module " + quote(layout_.modules[late[1]].path) + " stands before " +
       quote(layout_.modules[late[0]].path) + " in the schema" +
-      (layout_.positions == Positions::kCompact ? ", with text or a turn's border between them" : "");
+      (layout_.positions == Positions::kCompact ? ", with text or a turn's border between them"
+                                                : "");
   if (!level.wrapped) {
     flat_.remarks.push_back(what + ", and so it does in the prompt");
     return ok();
@@ -132,20 +132,24 @@ Status Flattener::add_item(std::uint32_t i) {
       if (!binding_.arguments[item.index].empty()) ended_ = false;
       push({What::kSlot, item.index, i});
       return ok();
-    case ItemKind::kOpenTurn: return open_schema_turn(item.index);
-    case ItemKind::kCloseTurn: return close_schema_turn(item.index);
-    case ItemKind::kBareText: ended_ = false; return ok();
-    default: return ok();
+    case ItemKind::kOpenTurn:
+      return open_schema_turn(item.index);
+    case ItemKind::kCloseTurn:
+      return close_schema_turn(item.index);
+    case ItemKind::kBareText:
+      ended_ = false;
+      return ok();
+    default:
+      return ok();
   }
 }
 
 Status Flattener::open_schema_turn(std::uint32_t index) {
   const Role role = layout_.turns[index].role;
   if (prompt_turn_)
-    return broken_rule(prompt_turn_->place,
-                       std::string("this <") + role_name(prompt_turn_->role) +
-                           "> would enclose the schema's <" + role_name(role) +
-                           ">; close it before the import that follows");
+    return broken_rule(prompt_turn_->place, std::string("this <") + role_name(prompt_turn_->role) +
+                                                "> would enclose the schema's <" + role_name(role) +
+                                                ">; close it before the import that follows");
   schema_turn_ = index;
   schema_turn_depth_ = depth_;
   ended_ = false;
@@ -176,7 +180,9 @@ Status Flattener::write(std::span<const Written> all) {
   for (std::size_t i = 0; i < all.size(); ++i) {
     const PromptNode& node = *all[i].node;
     switch (all[i].what) {
-      case Written::What::kText: write_text(node); break;
+      case Written::What::kText:
+        write_text(node);
+        break;
       case Written::What::kOpenTurn:
         if (schema_turn_ != kNone) return defer(all.subspan(i));
         open_turn(node);
@@ -254,11 +260,20 @@ FlatPrompt flatten_schema(const Layout& layout) {
   for (std::uint32_t i = 0; i < layout.items.size(); ++i) {
     const Item item = layout.items[i];
     switch (item.kind) {
-      case ItemKind::kPiece: flat.steps.push_back({What::kPiece, item.index, i}); break;
-      case ItemKind::kSlot: flat.steps.push_back({What::kSlot, item.index, i}); break;
-      case ItemKind::kOpenModule: flat.steps.push_back({What::kOpenModule, item.index}); break;
-      case ItemKind::kCloseModule: flat.steps.push_back({What::kCloseModule, item.index}); break;
-      default: break;
+      case ItemKind::kPiece:
+        flat.steps.push_back({What::kPiece, item.index, i});
+        break;
+      case ItemKind::kSlot:
+        flat.steps.push_back({What::kSlot, item.index, i});
+        break;
+      case ItemKind::kOpenModule:
+        flat.steps.push_back({What::kOpenModule, item.index});
+        break;
+      case ItemKind::kCloseModule:
+        flat.steps.push_back({What::kCloseModule, item.index});
+        break;
+      default:
+        break;
     }
   }
   return flat;

@@ -31,21 +31,21 @@ enum class RunKind {
 
 struct PlanRun {
   RunKind kind = RunKind::kText;
-  Tokens tokens;               // never empty
-  Position position = 0;       // logical position of tokens[0]
-  std::string label;           // module path, parameter "trip-plan.duration", or "" for the prompt's text
-  std::uint32_t job = 0;       // kCached: index into Plan::jobs
-  std::uint32_t job_run = 0;   // kCached: index among that job's *kept* runs
-  std::uint32_t piece = 0;     // kCached, kUncached: index into Layout::pieces
-  bool moved = false;          // schema layout: the text did not fit its gap and stands at the end
+  Tokens tokens;          // never empty
+  Position position = 0;  // logical position of tokens[0]
+  std::string label;  // module path, parameter "trip-plan.duration", or "" for the prompt's text
+  std::uint32_t job = 0;      // kCached: index into Plan::jobs
+  std::uint32_t job_run = 0;  // kCached: index among that job's *kept* runs
+  std::uint32_t piece = 0;    // kCached, kUncached: index into Layout::pieces
+  bool moved = false;         // schema layout: the text did not fit its gap and stands at the end
 };
 
 struct Plan {
   std::string schema;
   std::vector<PlanRun> runs;
-  std::vector<JobSpec> jobs;   // those that runs name, each once
-  Position end = 0;            // one past the last used position: where generation goes on
-  Position shift = 0;          // schema layout: how far modules stand behind their schema positions
+  std::vector<JobSpec> jobs;  // those that runs name, each once
+  Position end = 0;           // one past the last used position: where generation goes on
+  Position shift = 0;         // schema layout: how far modules stand behind their schema positions
   std::vector<std::string> remarks;  // sentences: what stands elsewhere than written, and the like
 
   std::uint64_t n_tokens() const {

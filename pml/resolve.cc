@@ -32,8 +32,7 @@ Result<std::vector<TurnTokens>> turn_tokens(const FlatPrompt& flat, const TurnTe
 // The plan's runs in the prompt's order.
 class RunWriter {
  public:
-  RunWriter(const Layout& layout, const Binding& binding, const Sources& sources,
-            PromptText& text)
+  RunWriter(const Layout& layout, const Binding& binding, const Sources& sources, PromptText& text)
       : layout_(layout), binding_(binding), sources_(sources), text_(text) {}
 
   Result<std::vector<Step>> write(const FlatPrompt& flat) {
@@ -46,13 +45,22 @@ class RunWriter {
  private:
   Status add(const FlatStep& step) {
     switch (step.what) {
-      case FlatStep::What::kPiece: return add_piece(step.index);
-      case FlatStep::What::kSlot: return add_argument(step.index);
-      case FlatStep::What::kText: text_.add(*step.node); break;
-      case FlatStep::What::kOpenTurn: text_.open_turn(step.index); break;
-      case FlatStep::What::kCloseTurn: text_.close_turn(step.index, step.item); break;
+      case FlatStep::What::kPiece:
+        return add_piece(step.index);
+      case FlatStep::What::kSlot:
+        return add_argument(step.index);
+      case FlatStep::What::kText:
+        text_.add(*step.node);
+        break;
+      case FlatStep::What::kOpenTurn:
+        text_.open_turn(step.index);
+        break;
+      case FlatStep::What::kCloseTurn:
+        text_.close_turn(step.index, step.item);
+        break;
       case FlatStep::What::kOpenModule:
-      case FlatStep::What::kCloseModule: break;
+      case FlatStep::What::kCloseModule:
+        break;
     }
     return ok();
   }
@@ -113,9 +121,10 @@ void remark_placement(const Plan& plan, std::vector<std::string>& remarks) {
         "text of the prompt does not fit in the gap where it is written and stands behind "
         "everything; positions=\"compact\" leaves it in its place");
   if (plan.shift > 0)
-    remarks.push_back("a turn begins or ends where the schema leaves no room for that: what follows "
-                      "stands up to " +
-                      std::to_string(plan.shift) + " positions later than in the schema");
+    remarks.push_back(
+        "a turn begins or ends where the schema leaves no room for that: what follows "
+        "stands up to " +
+        std::to_string(plan.shift) + " positions later than in the schema");
 }
 
 }  // namespace

@@ -164,7 +164,8 @@ TEST_CASE("prompts of the corpus") {
   for (const PromptFile& file : kPrompts) {
     INFO(file.path << ": " << file.why);
     const Laid schema(root / file.schema);
-    const Plan plan = must(resolve(must(parse_prompt(read(root / file.path))), schema.layout, schema.encoder));
+    const Plan plan =
+        must(resolve(must(parse_prompt(read(root / file.path))), schema.layout, schema.encoder));
     must(check_plan(schema.layout, plan));
     std::set<std::string> modules;
     for (const PlanRun& run : plan.runs)
@@ -203,9 +204,8 @@ TEST_CASE("with the unknown import taken out, the README's prompt resolves") {
   std::string prompt = read(root / "embedded/readme_prompt_default.xml");
   const std::size_t begin = prompt.find("<task2"), end = prompt.find("/>", begin);
   prompt.erase(begin, end + 2 - begin);
-  must(check_plan(
-      schema.layout,
-      must(resolve(must(parse_prompt(prompt)), schema.layout, schema.encoder))));
+  must(check_plan(schema.layout,
+                  must(resolve(must(parse_prompt(prompt)), schema.layout, schema.encoder))));
 }
 
 TEST_CASE("no file of the corpus is left out") {

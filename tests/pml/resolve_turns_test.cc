@@ -1,9 +1,8 @@
 // Turns: what modules in them see, where they close, what the chat format asks for.
-#include "pml/resolve.h"
-
 #include <catch2/catch.hpp>
 #include <string>
 
+#include "pml/resolve.h"
 #include "tests/pml/resolve_fixture.h"
 
 using namespace pc;
@@ -46,8 +45,9 @@ TEST_CASE_METHOD(Fixture, "a scaffold sees its modules as they stand in the prom
   CHECK(contexts("<a/><b/><c/>") == "scaffold abc:(r1){A}{B}{r2}{C} root:{r1}{r2}");
   CHECK(contexts("<user><b/>, <a/></user><c/>") ==
         "scaffold abc:(r1[user:){B}{A}(:user]){r2}{C} root:{r1}{r2}");
-  CHECK(contexts("<user><a/><b/><c/>?</user>") == "scaffold abc:(r1[user:){A}{B}{r2}{C} "
-                                                  "root:{r1}([user:){r2}");
+  CHECK(contexts("<user><a/><b/><c/>?</user>") ==
+        "scaffold abc:(r1[user:){A}{B}{r2}{C} "
+        "root:{r1}([user:){r2}");
 }
 
 TEST_CASE_METHOD(Fixture, "a turn of the schema closes after its last word") {
@@ -63,7 +63,9 @@ TEST_CASE_METHOD(Fixture, "a turn of the schema closes after its last word") {
         "[sys:S:sys][user-after-sys:Read: OOne.:user][asst:A:asst][user-after-asst:Two?:user]"
         "[answer:");
   // What follows such a turn has seen its end, which nobody has stored.
-  schema("<user>U <module name='a'>A</module> u</user><assistant>Yes.</assistant><module name='b'>B</module>");
+  schema(
+      "<user>U <module name='a'>A</module> u</user><assistant>Yes.</assistant><module "
+      "name='b'>B</module>");
   CHECK(flat("<a/>!<b/>") == "[user:U A! u:user][asst:Yes.:asst]B");
   CHECK(contexts("<a/><b/>") ==
         "root:{[user:U }{ u}(:user]){[asst:Yes.:asst]} a:([user:U ){A} "
@@ -75,8 +77,7 @@ TEST_CASE_METHOD(Fixture, "a turn of the schema closes after its last word") {
   CHECK(flat("hello") == "[sys:S:sys]hello");
   schema("<system>You are <module name='p'>a pirate</module>.</system>");
   CHECK(flat("<p/> Ahoy") == "[sys:You are a pirate Ahoy.:sys]");
-  CHECK(remarks("<p/> Ahoy") ==
-        "the prompt's text at 1:25 stands in the schema's <system> turn|");
+  CHECK(remarks("<p/> Ahoy") == "the prompt's text at 1:25 stands in the schema's <system> turn|");
   // A turn that has to wait for the schema's says so, also behind an argument.
   schema(
       "<module name='m'><user>U<module name='a'>A</module></user><param name='p' "
@@ -88,12 +89,16 @@ TEST_CASE_METHOD(Fixture, "a turn of the schema closes after its last word") {
 }
 
 TEST_CASE_METHOD(Fixture, "turns of every shape") {
-  schema("<module name='m'>M<user>U</user><module name='n'><assistant>N</assistant></module></module>");
+  schema(
+      "<module name='m'>M<user>U</user><module "
+      "name='n'><assistant>N</assistant></module></module>");
   CHECK(flat("<m><n/></m>") == "M[user:U:user][asst:N:asst]");
   CHECK(flat("<user></user>") == "[user::user][answer:");  // an empty turn
   CHECK(flat("<user/><user>x</user>") == "[user::user][user:x:user][answer:");
   // Examples of assistant turns, then the prompt's own.
-  schema("<system>S</system><user>1+1?</user><assistant>2</assistant><user>2+2?</user><assistant>4</assistant>");
+  schema(
+      "<system>S</system><user>1+1?</user><assistant>2</assistant><user>2+2?</user><assistant>4</"
+      "assistant>");
   CHECK(flat("<user>3+3?</user>") ==
         "[sys:S:sys][user-after-sys:1+1?:user][asst:2:asst][user-after-asst:2+2?:user][asst:4:asst]"
         "[user-after-asst:3+3?:user][answer:");
@@ -138,4 +143,3 @@ TEST_CASE_METHOD(Fixture, "the chat format has its way with a conversation") {
   expect_error(lay_out(must(parse_schema("<schema name='s'>\n<user/><user/></schema>")), encoder),
                Code::kPmlSemantic, 2, 1, "roles must alternate");
 }
-

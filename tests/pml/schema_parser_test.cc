@@ -139,7 +139,8 @@ TEST_CASE("xml:space is inherited and can be reset") {
 TEST_CASE("white space between two pieces of content on one line is one space") {
   const auto texts = [](const std::string& content) {
     std::string out;
-    for (const SchemaNode& node : must(parse_schema("<schema name='s'>" + content + "</schema>")).children)
+    for (const SchemaNode& node :
+         must(parse_schema("<schema name='s'>" + content + "</schema>")).children)
       out += node.kind == SchemaNode::Kind::kText ? "[" + node.text + "]" : "*";
     return out;
   };
@@ -185,8 +186,7 @@ TEST_CASE("src= puts a file's text in front, as it stands") {
       only(parse("<schema name='s'><module name='m' src='a.txt'/></schema>")).children.at(0).text ==
       "\n  from the file \r\n");
   // Byte for byte, line ends of any kind; a byte order mark is none of the text.
-  CHECK(parse("<schema name='s' src='crlf.txt'/>").children.at(0).text ==
-        "one\r\ntwo\rthree\n\n");
+  CHECK(parse("<schema name='s' src='crlf.txt'/>").children.at(0).text == "one\r\ntwo\rthree\n\n");
   CHECK(parse("<schema name='s' src='empty.txt'/>").children.empty());
   expect_error(parse_schema("<schema name='s'>\n<module name='m' src='b.txt'/></schema>", one_file),
                Code::kNotFound, 2, 1, "no file 'b.txt'");

@@ -23,8 +23,8 @@ class Turns {
     o.kv_type = KvType::kF32;
     o.chat_template = "zephyr";
     o.n_threads = 1;
-    schema_ = must(LoadedSchema::parse(must(Engine::open(o)),
-                                       "<schema name='s'>" + schema + "</schema>", ""));
+    schema_ = must(
+        LoadedSchema::parse(must(Engine::open(o)), "<schema name='s'>" + schema + "</schema>", ""));
   }
 
   // The largest difference of a logit between reuse and the full prefill.
@@ -84,7 +84,8 @@ TEST_CASE("a module in a prompt's turn, with a question behind it, is exactly a 
 }
 
 TEST_CASE("a module in a schema's turn, with a question behind it, is exactly a prefill") {
-  Turns turns("<user>Read this: <module name='oslo'>The tram of Oslo costs four euros.</module></user>");
+  Turns turns(
+      "<user>Read this: <module name='oslo'>The tram of Oslo costs four euros.</module></user>");
   // (The tokenizer is one that puts a space behind every control token.)
   CHECK_THAT(turns.flat("<oslo/>What does it cost?"),
              Catch::Matchers::EndsWith("What does it cost?</s> \n<|assistant|> \n") ||
@@ -97,14 +98,16 @@ TEST_CASE("a module in a schema's turn, with a question behind it, is exactly a 
 TEST_CASE("a scaffold over all imports of a turn is exactly a prefill") {
   Turns turns(
       "<system>Be kind.</system><module name='a'>Alpha and beta.</module><module name='b'>Gamma. "
-      "<module name='c'>Nested text.</module> More.</module><scaffold name='all' modules='a b b/c'/>");
+      "<module name='c'>Nested text.</module> More.</module><scaffold name='all' modules='a b "
+      "b/c'/>");
   CHECK(turns.difference("<user><a/><b><c/></b>Question?</user>", 20) <= kRounding);
   CHECK(turns.difference("<user><b><c/></b><a/>Question?</user>", 20) <= kRounding);
   CHECK(turns.difference("<a/><b><c/></b><user>Question?</user>", 20) <= kRounding);
   CHECK(turns.difference("<user><a/> and <b><c/></b>Question?</user>", 20) > 10 * kRounding);
 }
 
-TEST_CASE("a prompt that a session refuses for the window's size is refused when it is asked about") {
+TEST_CASE(
+    "a prompt that a session refuses for the window's size is refused when it is asked about") {
   Turns turns("<module name='a'>text</module>");
   std::string words;
   for (int i = 0; i < 3000; ++i) words += "word ";
