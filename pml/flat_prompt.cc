@@ -28,7 +28,7 @@ class Flattener {
   Status add_item(std::uint32_t index);
   Status add_import(std::uint32_t module);
   Status write(std::span<const Written> all);
-  void write_text(const PromptNode& node);
+  void write_text(const PromptNode& node, std::uint32_t behind = kNone);
   void open_turn(const PromptNode& node);
   Status open_schema_turn(std::uint32_t turn);
   Status close_schema_turn(std::uint32_t turn);
@@ -166,7 +166,7 @@ bool Flattener::writes_into(const SchemaTurn& turn) const {
 Status Flattener::close_schema_turn(std::uint32_t index) {
   const SchemaTurn& turn = layout_.turns[index];
   if (writes_into(turn)) {
-    PC_CHECK_OK(write(inside_.first(1)));
+    write_text(*inside_[0].node, index);
     inside_ = inside_.subspan(1);
   }
   schema_turn_ = kNone;
@@ -232,10 +232,11 @@ Error Flattener::turn_in_turn(const PromptNode& node) const {
                                      ">; move it after the imports that are in it");
 }
 
-void Flattener::write_text(const PromptNode& node) {
+void Flattener::write_text(const PromptNode& node, std::uint32_t behind) {
   ended_ = false;
   FlatStep step{What::kText};
   step.node = &node;
+  step.behind = behind;
   if (schema_turn_ != kNone && layout_.turns[schema_turn_].role == Role::kSystem)
     flat_.remarks.push_back("the prompt's text at " + to_string(node.place) +
                             " stands in the schema's <system> turn");

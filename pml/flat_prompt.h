@@ -30,6 +30,7 @@ struct FlatStep {
   std::uint32_t index = 0;
   std::uint32_t item = kNone;        // of Layout::items, where it is one
   const PromptNode* node = nullptr;  // kText
+  std::uint32_t behind = kNone;      // kText: the schema's turn whose tail stands in front of it
 };
 
 // A turn of the conversation.

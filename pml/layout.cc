@@ -66,7 +66,7 @@ class Builder {
   Status add_module(const SchemaNode& node, std::uint32_t union_id);
   Status add_union(const SchemaNode& node);
   Status add_role(const SchemaNode& node);
-  Status add_content(const SchemaNode& role, bool trims_left, bool trims_right);
+  Result<std::string> add_content(const SchemaNode& role, bool trims_left, bool trims_right);
   Status close_turn(const SchemaNode& node, std::uint32_t turn);
   Result<OwnTurns> read_turns(const std::vector<SchemaNode>& children);
   void add_span(Place place, TextSpan span);
@@ -300,21 +300,23 @@ Status Builder::add_role(const SchemaNode& node) {
   layout_.turns.push_back(std::move(turn));
   always_.push_back(node.role);
   in_role_ = true;
-  // A prompt's text may follow that of the schema's last user turn.
   const TurnText& text = layout_.turns[index].text;
-  const bool ends = !layout_.turns[index].last || node.role != Role::kUser;
-  PC_CHECK_OK(add_content(node, text.trims_left, text.trims_right && ends));
+  PC_TRY(layout_.turns[index].tail, add_content(node, text.trims_left, text.trims_right));
   in_role_ = false;
   ++sections_[owner_];
   return close_turn(node, index);
 }
 
 // A turn's content, without the white space that the format strips at its ends.
-Status Builder::add_content(const SchemaNode& role, bool trims_left, bool trims_right) {
+// Gives what it stripped at the end of text.
+Result<std::string> Builder::add_content(const SchemaNode& role, bool trims_left,
+                                         bool trims_right) {
   const std::vector<SchemaNode>& nodes = role.children;
   std::size_t n = nodes.size();  // less blank text at the end
   const auto blank = [](std::string_view text) { return without_leading_space(text).empty(); };
-  while (trims_right && n > 0 && nodes[n - 1].kind == Kind::kText && blank(nodes[n - 1].text)) --n;
+  std::string tail;
+  while (trims_right && n > 0 && nodes[n - 1].kind == Kind::kText && blank(nodes[n - 1].text))
+    tail.insert(0, nodes[--n].text);
   for (std::size_t i = 0; i < n; ++i) {
     if (nodes[i].kind != Kind::kText) {
       PC_CHECK_OK(add(nodes[i]));
@@ -323,11 +325,15 @@ Status Builder::add_content(const SchemaNode& role, bool trims_left, bool trims_
     }
     std::string_view text = nodes[i].text;
     if (trims_left) text = without_leading_space(text);
-    if (trims_right && i + 1 == n) text = without_trailing_space(text);
+    if (trims_right && i + 1 == n) {
+      const std::string_view kept = without_trailing_space(text);
+      tail.insert(0, text.substr(kept.size()));
+      text = kept;
+    }
     trims_left = trims_left && text.empty();
     add_text(nodes[i].place, text);
   }
-  return ok();
+  return n > 0 && nodes[n - 1].kind == Kind::kText ? tail : "";
 }
 
 Status Builder::close_turn(const SchemaNode& node, std::uint32_t index) {

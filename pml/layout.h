@@ -93,6 +93,9 @@ struct SchemaTurn {
   // is the user's and the schema's last.
   bool open_ended = false;
   bool last = false;  // nothing follows it in the schema
+  // White space at its end that the format strips; it stands in front of the text
+  // that a prompt writes there.
+  std::string tail;
 };
 
 // Modules that are encoded together in addition.

@@ -55,7 +55,8 @@ Result<TurnTexts> read_turns(const Prompt& prompt, const Layout& layout,
   return broken_rule(first ? first->place : prompt.place, texts.error().message);
 }
 
-void PromptText::add(const PromptNode& node) {
+void PromptText::add(const PromptNode& node, std::string_view before) {
+  if (!before.empty()) spans_.push_back({{before, false}, node.place});
   std::string_view text = node.text;
   if (trims_) text.remove_prefix(std::min(text.find_first_not_of(kWhiteSpace), text.size()));
   if (text.empty()) return;

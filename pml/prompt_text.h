@@ -35,7 +35,8 @@ class PromptText {
              const TextEncoder& encoder, bool may_open)
       : layout_(layout), flat_(flat), texts_(texts), encoder_(encoder), may_open_(may_open) {}
 
-  void add(const PromptNode& text);
+  // `before`: white space of the schema's in front of it.
+  void add(const PromptNode& text, std::string_view before);
   void open_turn(std::uint32_t turn);                       // of FlatPrompt::turns
   void close_turn(std::uint32_t turn, std::uint32_t item);  // item: its fresh piece, or kNone
   void open_answer();

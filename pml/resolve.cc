@@ -50,7 +50,7 @@ class RunWriter {
       case FlatStep::What::kSlot:
         return add_argument(step.index);
       case FlatStep::What::kText:
-        text_.add(*step.node);
+        text_.add(*step.node, step.behind == kNone ? "" : layout_.turns[step.behind].tail);
         break;
       case FlatStep::What::kOpenTurn:
         text_.open_turn(step.index);

@@ -136,6 +136,9 @@ TEST_CASE_METHOD(Fixture, "the chat format has its way with a conversation") {
   refused("<user>a</user><user>b</user>", 1, "roles must alternate");
   schema("<user> <module name='d'>D</module> </user>");
   CHECK(flat("<d/> Q? ") == "<u>D Q?</u><a>");
+  schema("<user> Context. </user>");
+  CHECK(flat("Q?") == "<u>Context. Q?</u><a>");  // what the end lost stands before what follows
+  CHECK(flat("") == "<u>Context.</u><a>");
   schema("<user>1</user><assistant>2</assistant>");
   CHECK(flat("<user>3</user>") == "<u>1</u><a>2</a><u>3</u><a>");
   CHECK(remarks("<user>3</user>").empty());  // another turn was to follow

@@ -246,6 +246,8 @@ class PmlFlatOracle : public PmlSchemaOracle {
     walk(node.children, level, done);
     if (refusal) return;
     if (turn.takes_text && !root_->loose.empty() && root_->loose[0].what == Mark::What::kText) {
+      if (!turn.tail.empty())
+        add({Event::What::kText, -1, -1, tokenizer_.text(turn.tail), turn.tail});
       say({root_->loose[0]});
       loose_taken_ = true;
       note("text in the schema's last turn");

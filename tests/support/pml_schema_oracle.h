@@ -52,6 +52,7 @@ class PmlSchemaOracle {
     std::string open;           // as encoded
     int first = -1, last = -1;  // leaves
     bool open_ended = false, takes_text = false;
+    std::string tail;
   };
 
   void lay_out() {
@@ -141,7 +142,7 @@ class PmlSchemaOracle {
     turn.first = add_leaf(
         {owner, opens ? tokenizer_.opening_markup(turn.open) : tokenizer_.markup(turn.open), 0,
          Leaf::What::kText});
-    if (in_.trims) strip(node.children, !turn.takes_text);
+    if (in_.trims) turn.tail = strip(node.children);
     if (!stripped_.empty()) note("white space stripped in the schema");
     lay_out(node.children, owner, node.name, true);
     ++sections_[owner];
@@ -169,15 +170,19 @@ class PmlSchemaOracle {
     if (right) text.erase(text.find_last_not_of(blank) + 1);
     return text;
   }
-  // What a turn's own text says without the white space at the turn's ends; at the
-  // end only where no text of a prompt may follow.
-  void strip(const PmlTrees& nodes, bool at_end) {
+  // What a turn's own text says without the white space at the turn's ends. Gives
+  // that at the end of a text, if there is more than white space.
+  std::string strip(const PmlTrees& nodes) {
     for (std::size_t i = 0; i < nodes.size() && nodes[i].is(Kind::kText); ++i)
       if (!(stripped_[&nodes[i]] = strip(nodes[i].text, true, false)).empty()) break;
-    for (std::size_t i = nodes.size(); at_end && i > 0 && nodes[i - 1].is(Kind::kText); --i) {
+    std::string tail;
+    for (std::size_t i = nodes.size(); i > 0 && nodes[i - 1].is(Kind::kText); --i) {
       std::string& text = stripped_.try_emplace(&nodes[i - 1], nodes[i - 1].text).first->second;
-      if (!(text = strip(text, false, true)).empty()) break;
+      const std::string kept = strip(text, false, true);
+      tail = text.substr(kept.size()) + tail;
+      if (!(text = kept).empty()) return tail;
     }
+    return "";
   }
 
   Input in_;
