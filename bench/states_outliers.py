@@ -5,10 +5,11 @@
     python bench/states_outliers.py FOLDER TEXT
 
 Method: transformers (5.23, torch 2.15, sentencepiece) computes the states of one prompt in f32. Each row,
-the numbers of a token in a head of a layer, is rounded as `--kv-type q8` rounds it: 8 bits
-with the scale max |x| / 127. Printed for keys and for values, over all heads of all layers:
-the error (relative, L2) of the median head and of the worst one, and of the worst one the
-channel that sets the scale, and how far its numbers stand above the row's root mean square.
+the numbers of a token in a head of a layer, is rounded to 8 bits with the scale max |x| / 127,
+once of the whole row and once of each 32 neighbours: `--kv-type q8` does the one with values
+and the other with keys. Printed for keys and for values, over all heads of all layers: the
+error (relative, L2) of the median head and of the worst one, and of the worst one the channel
+that sets the whole row's scale, and how far its numbers stand above the row's root mean square.
 TOKENS.json is a file of tests/golden/real; its prompt `alice` is taken.
 """
 
@@ -34,19 +35,26 @@ def load(path, text):
     return model, next(p["tokens"] for p in prompts if p["name"] == "alice")
 
 
+def rounding(x, group):
+    """The relative error of x, [tokens, head_dim], with a scale for each `group` dimensions."""
+    rows = np.pad(x, ((0, 0), (0, -x.shape[1] % group))).reshape(len(x), -1, group)
+    scale = np.maximum(np.abs(rows).max(axis=2, keepdims=True) / 127, 1e-30)
+    return np.linalg.norm(np.round(rows / scale) * scale - rows) / np.linalg.norm(rows)
+
+
 def look(name, planes):
     """planes: {(layer, head): [tokens, head_dim]}"""
     found = []
+    in_groups = [rounding(x, 32) for x in planes.values()]
     for (layer, head), x in planes.items():
-        scale = np.maximum(np.abs(x).max(axis=1, keepdims=True) / 127, 1e-30)
-        off = np.linalg.norm(np.round(x / scale) * scale - x) / np.linalg.norm(x)
+        off = rounding(x, x.shape[1])
         channel = int(np.bincount(np.abs(x).argmax(axis=1), minlength=x.shape[1]).argmax())
         above = np.abs(x[:, channel]).mean() / np.sqrt((x ** 2).mean(axis=1)).mean()
         found.append((off, layer, head, channel, above))
     off, layer, head, channel, above = max(found)
     print(f"  {name}: {np.median([f[0] for f in found]):.2%} in the median head, {off:.2%} in the worst: layer "
           f"{layer + 1}, head {head + 1}, whose channel {channel} is {above:.1f} times the row's root mean square "
-          f"({x.shape[1]} channels)")
+          f"({x.shape[1]} channels); with a scale for 32, {np.median(in_groups):.2%} and {max(in_groups):.2%}")
 
 
 def main():

@@ -9,14 +9,17 @@
 //         values [n_blocks][16 tokens][head_dim]          f32
 //   bf16  keys   [n_blocks][head_dim/2][16 tokens][2]     bf16, pairs of dimensions
 //         values [n_blocks][8 pairs][head_dim][2 tokens]  bf16, pairs of tokens
-//   q8    keys   [n_blocks]{[16 tokens] f32, [head_dim/4][16 tokens][4] u8}
-//         values [n_blocks]{[16 tokens] f32, [4 quads][head_dim][4 tokens] i8}
+//   q8    keys   [n_blocks]{[n][16 tokens][2] bf16, [head_dim/4][16 tokens][4] u8}
+//         values [n_blocks]{[n][16 tokens] f32, [4 quads][head_dim][4 tokens] i8}
+//         n = kv_scale_words(head_dim)
 //
 // The pairs are what AMX tiles and AVX512_BF16 multiply; other instruction
 // sets split a pair with one shift and one mask. The quads are what integer
-// dot products multiply (docs/adr/0011-q8-states.md): a token's scale, then its
-// codes, -127 to 127, those of keys plus 128; a number is scale * code. Rows
-// past the end of a run in its last block are zero, scales and codes. Keys are
+// dot products multiply (docs/adr/0011-q8-states.md): a token's scales, then its
+// codes, -127 to 127, those of keys plus 128; a number is scale * code. A key has
+// a scale for each kKvScaleDims dimensions, two a word; a value has one, in the
+// first row of words, and the others are zero: both kinds of block are equally long.
+// Rows past the end of a run in its last block are zero, scales and codes. Keys are
 // stored rotated at module-local positions (docs/adr/0001-positions.md).
 //
 // A KvSegment borrows. What keeps the bytes alive is a ModuleHandle (a mapped
@@ -52,8 +55,18 @@ constexpr std::uint32_t kv_word_elements(KvType type) {
 // One AVX-512 register of f32 lanes, and the columns of an AMX tile.
 inline constexpr std::uint32_t kKvBlockTokens = 16;
 
-// Version of the packing above; part of every module's key.
-inline constexpr std::uint32_t kKvLayoutVersion = 1;
+// Dimensions of a q8 key that share a scale.
+inline constexpr std::uint32_t kKvScaleDims = 32;
+
+// Words of scales for each token that a block of q8 begins with: two scales of keys a word.
+constexpr std::uint32_t kv_scale_words(std::uint32_t head_dim) {
+  return (head_dim + 2 * kKvScaleDims - 1) / (2 * kKvScaleDims);
+}
+
+// Version of the packing above; part of every module's key. q8 had one scale a key in 1.
+constexpr std::uint32_t kv_layout_version(KvType type) {
+  return type == KvType::kQ8 ? 2 : 1;
+}
 
 constexpr std::uint32_t kv_blocks(std::uint32_t n_tokens) {
   return (n_tokens + kKvBlockTokens - 1) / kKvBlockTokens;
@@ -69,7 +82,8 @@ struct KvGeometry {
 
   // Bytes of the scales that a block begins with.
   constexpr std::size_t scale_bytes() const {
-    return type == KvType::kQ8 ? kKvBlockTokens * sizeof(float) : 0;
+    if (type != KvType::kQ8) return 0;
+    return std::size_t{kv_scale_words(head_dim)} * kKvBlockTokens * kKvWordBytes;
   }
   // Bytes of one block of keys (or of values) of one layer and head.
   constexpr std::size_t block_bytes() const {

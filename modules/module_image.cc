@@ -22,8 +22,8 @@ void clear_key_rows(std::byte* block, const KvGeometry& geometry, std::uint32_t 
 void clear_value_rows(std::byte* block, const KvGeometry& geometry, std::uint32_t n_rows) {
   const std::uint32_t a_word = kv_word_elements(geometry.type);
   const std::size_t element = kKvWordBytes / a_word, used = n_rows % a_word * element;
-  if (geometry.scale_bytes() != 0)
-    std::memset(block + n_rows * sizeof(float), 0, (kKvBlockTokens - n_rows) * sizeof(float));
+  if (geometry.scale_bytes() != 0)  // the first row of words has the scales, the rest is zero
+    std::memset(block + n_rows * sizeof(float), 0, geometry.scale_bytes() - n_rows * sizeof(float));
   std::byte* row =
       block + geometry.scale_bytes() + n_rows / a_word * geometry.head_dim * kKvWordBytes;
   std::byte* end = block + geometry.block_bytes();

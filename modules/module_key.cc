@@ -97,7 +97,7 @@ ModuleCauses causes_of(const ModuleIdentity& identity) {
   causes.name_space = digest_of("promptcache namespace", identity.name_space);
   causes.pass = pass_digest(identity);
   causes.geometry = identity.geometry;
-  causes.layout_version = identity.layout_version;
+  causes.layout_version = kv_layout_version(identity.geometry.type);
   causes.numerics_version = identity.numerics_version;
   causes.attend = identity.attend;
   identity.backend.copy(causes.backend.data(), kMaxBackendName);

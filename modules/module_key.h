@@ -51,7 +51,6 @@ struct ModuleIdentity {
   Digest tokenizer{};
   Digest rope{};  // Model::rope_digest
   KvGeometry geometry;
-  std::uint32_t layout_version = kKvLayoutVersion;
   std::string backend;                 // who computes: pc_backend_v1::name
   std::uint32_t numerics_version = 0;  // of that backend's arithmetic, from 1
   std::uint32_t attend = 0;            // what the pass let a module see; the runtime's number

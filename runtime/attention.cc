@@ -22,6 +22,7 @@ constexpr std::uint64_t kMinShareBlocks = 16;
 static_assert(static_cast<int>(simd::KvFormat::kF32) == static_cast<int>(KvType::kF32));
 static_assert(static_cast<int>(simd::KvFormat::kBf16) == static_cast<int>(KvType::kBf16));
 static_assert(static_cast<int>(simd::KvFormat::kQ8) == static_cast<int>(KvType::kQ8));
+static_assert(simd::kKeyScaleDims == kKvScaleDims);
 
 // Largest rope_dims / 2 of a head we accept (checked when a model opens).
 constexpr std::size_t kMaxHalf = 256;  // kMaxHeadDim / 2

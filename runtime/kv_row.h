@@ -1,9 +1,10 @@
 // Packing: one token's key and value into their places in a block (modules/kv.h).
 //
 // To bf16 numbers are rounded to nearest even. To q8 with the scale max |x| / 127 of
-// the key, or of the value, codes to the nearest: no number is off by more than half
-// a scale. Rows of numbers below 2^-100 count as zeros. Where a number of either is not finite
-// the key's scale becomes NaN, and the row with it zeros: a broken state breaks what
+// the value, or of each kKvScaleDims dimensions of the key (there rounded up to bf16),
+// codes to the nearest: no number is off by more than half a scale. Numbers whose scale
+// would be that of less than 2^-100 count as zeros. Where a number of either is not finite
+// the key's scales become NaN, and the codes with it zeros: a broken state breaks what
 // sees it, and nothing that does not.
 //
 // Threads: pure; different tokens of a block may be written at once.

@@ -42,21 +42,21 @@ HWY_INLINE void look_ahead(const std::uint32_t* p) {
 // Words of a block of keys, or of values.
 template <class M>
 HWY_INLINE std::size_t block_words(std::size_t head_dim) {
-  return M::kHeadWords + head_dim / M::kPerWord * kBlock;
+  return M::head_words(head_dim) + head_dim / M::kPerWord * kBlock;
 }
 
-// scores[r] = q[r] . keys, for the tokens of kV vectors from vector `index` of the plane on.
-template <class M, std::size_t kR, std::size_t kV>
-HWY_INLINE void score(const float* notes, const std::uint32_t* plane, std::size_t index,
-                      std::size_t head_dim, float (*scores)[kChunk], std::size_t column) {
-  const std::size_t block = block_words<M>(head_dim);
-  const std::uint32_t* scales = plane + index / kParts * block + index % kParts * kN;
-  const std::uint32_t* keys = scales + M::kHeadWords;
-  const float* q = notes + M::kNotes * kR;
+// Products of the n words of group `group` of the keys at `keys`, whose words of scales begin
+// at `scales`, with the notes and factors at q: what scores[r] begins with, or is added to it.
+template <class M, std::size_t kR, std::size_t kV, bool kBegins>
+HWY_INLINE void score_group(const float* q, const std::uint32_t* scales, const std::uint32_t* keys,
+                            std::size_t group, std::size_t n, std::size_t block,
+                            float (*scores)[kChunk], std::size_t column) {
+  const float* const notes = q;
+  q += M::kNotes * kR;
   typename M::Sum sum[kR][kV];
   for (std::size_t r = 0; r < kR; ++r)
     for (std::size_t v = 0; v < kV; ++v) sum[r][v] = M::template first_sum<kR>(notes, r);
-  for (std::size_t s = 0; s < head_dim / M::kPerWord; ++s, keys += kBlock) {
+  for (std::size_t s = 0; s < n; ++s, keys += kBlock) {
     typename M::Operand k[kV][M::kOperands];
     for (std::size_t v = 0; v < kV; ++v) {
       look_ahead(keys + v / kParts * block + v % kParts * kN);
@@ -70,10 +70,33 @@ HWY_INLINE void score(const float* notes, const std::uint32_t* plane, std::size_
       }
   }
   for (std::size_t v = 0; v < kV; ++v) {
-    const std::uint32_t* scale = scales + v / kParts * block + v % kParts * kN;
-    for (std::size_t r = 0; r < kR; ++r)
-      hn::StoreU(M::template score<kR>(sum[r][v], scale, notes, r), kF,
-                 scores[r] + column + v * kN);
+    VF scale = hn::Zero(kF);
+    if constexpr (M::kGroupWords != 0)
+      scale = load_key_scales(scales + v / kParts * block + v % kParts * kN, group);
+    for (std::size_t r = 0; r < kR; ++r) {
+      float* const to = scores[r] + column + v * kN;
+      const VF score = M::template score<kR>(sum[r][v], scale, notes, r);
+      hn::StoreU(kBegins ? score : hn::Add(score, load_f32(to)), kF, to);
+    }
+  }
+}
+
+// scores[r] = q[r] . keys, for the tokens of kV vectors from vector `index` of the plane on.
+template <class M, std::size_t kR, std::size_t kV>
+HWY_INLINE void score(const float* q, const std::uint32_t* plane, std::size_t index,
+                      std::size_t head_dim, float (*scores)[kChunk], std::size_t column) {
+  const std::size_t block = block_words<M>(head_dim), words = head_dim / M::kPerWord;
+  const std::uint32_t* scales = plane + index / kParts * block + index % kParts * kN;
+  const std::uint32_t* keys = scales + M::head_words(head_dim);
+  constexpr std::size_t kGroup = M::kGroupWords;
+  const std::size_t first = kGroup != 0 && kGroup < words ? kGroup : words;
+  score_group<M, kR, kV, true>(q, scales, keys, 0, first, block, scores, column);
+  if constexpr (kGroup != 0) {
+    for (std::size_t s = kGroup; s < words; s += kGroup) {
+      q += (M::kNotes + kGroup * M::kOperands) * kR;
+      score_group<M, kR, kV, false>(q, scales, keys + s * kBlock, s / kGroup,
+                                    words - s < kGroup ? words - s : kGroup, block, scores, column);
+    }
   }
 }
 
@@ -193,7 +216,7 @@ HWY_INLINE void weigh(const AttendArgs& a, std::size_t row, std::size_t d, const
     for (std::size_t v = 0; v < kV; ++v)
       acc[r][v] = hn::Mul(load_f32(a.acc + (row + r) * a.head_dim + d + v * kN),
                           hn::Set(kF, correction[r]));
-  values += M::kHeadWords + d;
+  values += M::head_words(a.head_dim) + d;
   for (std::size_t b = 0; b < n / kBlock; ++b, values += block_words<M>(a.head_dim))
     weigh_block<M, kR, kV>(p[0] + b * M::kFactors, values, a.head_dim, acc);
   for (std::size_t r = 0; r < kR; ++r)
@@ -206,7 +229,7 @@ HWY_INLINE float value_at(const AttendArgs& a, const std::uint32_t* block, std::
                           std::size_t d) {
   if (a.format == KvFormat::kQ8)
     return reinterpret_cast<const std::int8_t*>(
-        block + MultiplyQ8::kHeadWords)[(t / 4 * a.head_dim + d) * 4 + t % 4];
+        block + MultiplyQ8::head_words(a.head_dim))[(t / 4 * a.head_dim + d) * 4 + t % 4];
   if (a.format == KvFormat::kBf16)
     return f32_from_bf16(
         reinterpret_cast<const std::uint16_t*>(block)[(t / 2 * a.head_dim + d) * 2 + t % 2]);

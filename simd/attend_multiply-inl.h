@@ -31,19 +31,23 @@ constexpr std::size_t kChunk = kChunkBlocks * kBlock;
 
 // Each multiplier has:
 //   kPerWord    elements a packed word; kOperands multiplications for them
-//   kHeadWords  words of scales, a token each, that a packed block begins with
+//   head_words  words of scales that a packed block begins with
+//   kGroupWords words of a key that share a scale; 0: there are none
 //   load_keys, load_values  the operands (of type Operand) of a vector of words
 //   broadcast  the factor of one of them; stored as a float, whatever it means
-//   kNotes     floats a row of queries before the factors of all rows
-//   store_queries  [kR][head_dim] -> [kNotes][kR], [head_dim / kPerWord * kOperands][kR]
-//   first_sum  what the Sum of products of row r begins with; score: what it means
+//   kNotes     floats a row of queries before the factors of a group, for all rows
+//   store_queries  [kR][head_dim] -> for each group (all words, where keys have no scales)
+//              [kNotes][kR], [words * kOperands][kR]
+//   first_sum  what the Sum of a group's products of row r begins with
+//   score      what that sum means, with the scales of the group's keys
 //   kFactors   floats from one block's factors of values to the next's
 //   store_weights  a row of scores -> exp(score - shift), in place as the factors of the
 //              n blocks (at most kChunkBlocks) at `values`; returns the sum of the
 //              weights: as rounded to bf16, but of quads before they are cut
 //   add_values (where kSumsBlocks) a block of values, weighted, to the sums of all rows
 struct MultiplyF32 {
-  static constexpr std::size_t kPerWord = 1, kOperands = 1, kHeadWords = 0, kNotes = 0;
+  static constexpr std::size_t kPerWord = 1, kOperands = 1, kGroupWords = 0, kNotes = 0;
+  static constexpr std::size_t head_words(std::size_t) { return 0; }
   static constexpr std::size_t kFactors = kBlock;
   static constexpr bool kSumsBlocks = false;
   using Operand = VF;
@@ -66,7 +70,7 @@ struct MultiplyF32 {
     return hn::Zero(kF);
   }
   template <std::size_t kR>
-  static HWY_INLINE VF score(VF sum, const std::uint32_t*, const float*, std::size_t) {
+  static HWY_INLINE VF score(VF sum, VF, const float*, std::size_t) {
     return sum;
   }
   static HWY_INLINE VF store_weights(float* row, std::size_t n, VF shift, const std::uint32_t*,
@@ -97,9 +101,20 @@ HWY_INLINE VF load_scales(const std::uint32_t* p) {
   return hn::BitCast(kF, hn::LoadU(kU, p));
 }
 
-// Codes widen to f32; a token's scale multiplies its score, or its weight.
+// The scales of group `group` of the keys of tokens whose words of scales begin at p.
+HWY_INLINE VF load_key_scales(const std::uint32_t* p, std::size_t group) {
+  const VU pairs = hn::LoadU(kU, p + group / 2 * kBlock);
+  return hn::BitCast(
+      kF, group % 2 == 0 ? hn::ShiftLeft<16>(pairs) : hn::And(pairs, hn::Set(kU, 0xffff0000u)));
+}
+
+// Codes widen to f32; scales multiply the sums of their keys' groups, and their values' weights.
 struct MultiplyQ8 : MultiplyF32 {
-  static constexpr std::size_t kPerWord = 4, kOperands = 4, kHeadWords = kBlock;
+  static constexpr std::size_t kPerWord = 4, kOperands = 4;
+  static constexpr std::size_t kGroupWords = kKeyScaleDims / kPerWord;
+  static constexpr std::size_t head_words(std::size_t head_dim) {
+    return kBlock * q8_scale_words(head_dim);
+  }
   static HWY_INLINE void widen(VU quads, VF (&of)[4]) {
     const VI codes = hn::BitCast(kI, quads);
     of[0] = hn::ConvertTo(kF, hn::ShiftRight<24>(hn::ShiftLeft<24>(codes)));
@@ -114,8 +129,8 @@ struct MultiplyQ8 : MultiplyF32 {
     widen(hn::LoadU(kU, p), of);
   }
   template <std::size_t kR>
-  static HWY_INLINE VF score(VF sum, const std::uint32_t* scales, const float*, std::size_t) {
-    return hn::Mul(sum, load_scales(scales));
+  static HWY_INLINE VF score(VF sum, VF scales, const float*, std::size_t) {
+    return hn::Mul(sum, scales);
   }
   static HWY_INLINE VF store_weights(float* row, std::size_t n, VF shift,
                                      const std::uint32_t* values, std::size_t block_words) {

@@ -42,18 +42,21 @@ HWY_INLINE hn::Vec<D4> largest_of_four(const VF (&v)[4]) {
   return hn::LoadU(k4, largest);
 }
 
-// Queries are rounded to 8 bits with a scale a row, and weights, times the scales of
-// their values, with a scale for each row and block of tokens: products and the sums
-// of a block are integers. Dot has
+// Queries are rounded to 8 bits with a scale for as many dimensions as keys have one for,
+// and weights, times the scales of their values, with a scale for each row and block of
+// tokens: products and the sums of a group, and of a block, are integers. Dot has
 //   kSigned  it multiplies signed bytes; else unsigned ones with signed ones
 //   keys(sum, key, query), values(sum, weight, value)  sum + the products of 4 bytes
-// notes: what the sums of a row begin with, then its scale. Keys are stored plus 128:
+// notes: what the group's sums of a row begin with, then its scale. Keys are stored plus 128:
 // where they are multiplied so, sums begin with -128 * the sum of the query's codes.
 // factors of a block of values: 16 codes in 4 words, their scale.
 template <class Dot>
 struct MultiplyQuads : MultiplyWords {
-  static constexpr std::size_t kPerWord = 4, kHeadWords = kBlock, kNotes = 2;
+  static constexpr std::size_t kPerWord = 4, kGroupWords = MultiplyQ8::kGroupWords, kNotes = 2;
   static constexpr bool kSumsBlocks = true;
+  static constexpr std::size_t head_words(std::size_t head_dim) {
+    return MultiplyQ8::head_words(head_dim);
+  }
   static constexpr float kMostWeight = Dot::kSigned ? 127.0f : 255.0f;
   using Sum = VI;
   static HWY_INLINE void load_keys(const std::uint32_t* p, VU (&of)[1]) {
@@ -63,29 +66,36 @@ struct MultiplyQuads : MultiplyWords {
   static HWY_INLINE VI multiply_add(VU factor, VU operand, VI sum) {
     return Dot::keys(sum, operand, factor);
   }
+  // One group of a row's dimensions, n of them.
+  template <std::size_t kR>
+  static HWY_INLINE void store_group(const float* q, std::size_t n, float* to) {
+    VF top = hn::Zero(kF), broken = top;  // NaN where a query is not finite
+    for (std::size_t d = 0; d < n; d += kN) {
+      const VF x = load_f32(q + d);
+      top = hn::Max(top, hn::Abs(x));
+      broken = hn::MulAdd(x, hn::Zero(kF), broken);
+    }
+    const float most = hn::GetLane(hn::MaxOfLanes(kF, top));
+    const VF inverse = hn::Set(kF, most >= kLeastScale ? 127.0f / most : 0.0f);
+    VI sum = hn::Zero(kI);
+    alignas(64) std::int8_t codes[kN];
+    for (std::size_t d = 0; d < n; d += kN) {
+      const auto code = hn::DemoteTo(kI8, hn::NearestInt(hn::Mul(load_f32(q + d), inverse)));
+      sum = hn::Add(sum, hn::PromoteTo(kI, code));  // as stored: others may overflow
+      hn::StoreU(code, kI8, codes);
+      for (std::size_t i = 0; i < kN / 4; ++i)
+        __builtin_memcpy(to + (kNotes + d / 4 + i) * kR, codes + 4 * i, 4);
+    }
+    const std::int32_t first = Dot::kSigned ? 0 : -128 * hn::GetLane(hn::SumOfLanes(kI, sum));
+    __builtin_memcpy(to, &first, sizeof first);
+    to[kR] = most / 127.0f + hn::GetLane(hn::SumOfLanes(kF, broken));
+  }
   template <std::size_t kR>
   static HWY_INLINE void store_queries(const float* q, std::size_t head_dim, float* to) {
-    for (std::size_t r = 0; r < kR; ++r, q += head_dim) {
-      VF top = hn::Zero(kF), broken = top;  // NaN where a query is not finite
-      for (std::size_t d = 0; d < head_dim; d += kN) {
-        const VF x = load_f32(q + d);
-        top = hn::Max(top, hn::Abs(x));
-        broken = hn::MulAdd(x, hn::Zero(kF), broken);
-      }
-      const float most = hn::GetLane(hn::MaxOfLanes(kF, top));
-      const VF inverse = hn::Set(kF, most >= kLeastScale ? 127.0f / most : 0.0f);
-      VI sum = hn::Zero(kI);
-      alignas(64) std::int8_t codes[kN];
-      for (std::size_t d = 0; d < head_dim; d += kN) {
-        const auto code = hn::DemoteTo(kI8, hn::NearestInt(hn::Mul(load_f32(q + d), inverse)));
-        sum = hn::Add(sum, hn::PromoteTo(kI, code));  // as stored: others may overflow
-        hn::StoreU(code, kI8, codes);
-        for (std::size_t i = 0; i < kN / 4; ++i)
-          __builtin_memcpy(to + (kNotes + d / 4 + i) * kR + r, codes + 4 * i, 4);
-      }
-      const std::int32_t first = Dot::kSigned ? 0 : -128 * hn::GetLane(hn::SumOfLanes(kI, sum));
-      __builtin_memcpy(to + r, &first, sizeof first);
-      to[kR + r] = most / 127.0f + hn::GetLane(hn::SumOfLanes(kF, broken));
+    for (std::size_t d = 0; d < head_dim; d += kKeyScaleDims) {
+      const std::size_t n = head_dim - d < kKeyScaleDims ? head_dim - d : kKeyScaleDims;
+      for (std::size_t r = 0; r < kR; ++r) store_group<kR>(q + r * head_dim + d, n, to + r);
+      to += (kNotes + n / kPerWord) * kR;
     }
   }
   template <std::size_t kR>
@@ -95,10 +105,8 @@ struct MultiplyQuads : MultiplyWords {
     return hn::Set(kI, first);
   }
   template <std::size_t kR>
-  static HWY_INLINE VF score(VI sum, const std::uint32_t* scales, const float* notes,
-                             std::size_t r) {
-    return hn::Mul(hn::ConvertTo(kF, sum),
-                   hn::Mul(load_scales(scales), hn::Set(kF, notes[kR + r])));
+  static HWY_INLINE VF score(VI sum, VF scales, const float* notes, std::size_t r) {
+    return hn::Mul(hn::ConvertTo(kF, sum), hn::Mul(scales, hn::Set(kF, notes[kR + r])));
   }
   // Weights times scales and the largest of each block, four blocks at a time; then codes.
   static HWY_INLINE VF store_weights(float* row, std::size_t n, VF shift,

@@ -68,6 +68,14 @@ enum class KvFormat : std::uint32_t { kF32 = 1, kBf16 = 2, kQ8 = 3 };
 // What is scaled to 8 bits counts as zero below this, so that 255 / scale is finite.
 inline constexpr float kLeastScale = 0x1p-100f;
 
+// Dimensions of a q8 key, or of a query that is rounded to 8 bits, that share a scale.
+inline constexpr std::size_t kKeyScaleDims = 32;
+
+// Words of scales a token that a block of q8 states begins with (modules/kv.h).
+constexpr std::size_t q8_scale_words(std::size_t head_dim) {
+  return (head_dim + 2 * kKeyScaleDims - 1) / (2 * kKeyScaleDims);
+}
+
 // Rows of queries against one run of packed keys and values (modules/kv.h),
 // folded into a running softmax (m, l, acc): Milakov & Gimelshein 2018
 // (arXiv 1805.02867); as in FlashAttention, scores never leave the cache.

@@ -43,12 +43,19 @@ void matmul(const MatmulArgs& a) {
 
 // Element (token t, dimension d) of packed keys and values: modules/kv.h.
 struct Q8Block {
-  const float* scales;        // [16]
+  const float* scales;        // [q8_scale_words][16]
   const std::uint8_t* codes;  // [16 * head_dim]
   Q8Block(const void* plane, std::size_t block, std::size_t head_dim)
-      : scales(reinterpret_cast<const float*>(static_cast<const std::uint8_t*>(plane) +
-                                              block * kBlock * (sizeof(float) + head_dim))),
-        codes(reinterpret_cast<const std::uint8_t*>(scales + kBlock)) {}
+      : scales(reinterpret_cast<const float*>(
+            static_cast<const std::uint8_t*>(plane) +
+            block * kBlock * (sizeof(float) * q8_scale_words(head_dim) + head_dim))),
+        codes(reinterpret_cast<const std::uint8_t*>(scales + kBlock * q8_scale_words(head_dim))) {}
+
+  float key_scale(std::size_t row, std::size_t d) const {
+    const std::size_t group = d / kKeyScaleDims;
+    const auto* pairs = reinterpret_cast<const std::uint16_t*>(scales);
+    return f32_from_bf16(pairs[(group / 2 * kBlock + row) * 2 + group % 2]);
+  }
 };
 
 float key(const AttendArgs& a, std::size_t t, std::size_t d) {
@@ -60,7 +67,7 @@ float key(const AttendArgs& a, std::size_t t, std::size_t d) {
         static_cast<const std::uint16_t*>(a.keys)[block + (d / 2 * kBlock + row) * 2 + d % 2]);
   const Q8Block q8(a.keys, t / kBlock, a.head_dim);
   const int code = q8.codes[(d / 4 * kBlock + row) * 4 + d % 4] - 128;
-  return q8.scales[row] * static_cast<float>(code);
+  return q8.key_scale(row, d) * static_cast<float>(code);
 }
 
 float value(const AttendArgs& a, std::size_t t, std::size_t d) {

@@ -28,6 +28,16 @@ TEST_CASE("changing any one field changes the key, each in its own way") {
   }
 }
 
+TEST_CASE("a type's packing has a version that reaches the key") {
+  CHECK(causes_of(test::identity(0, KvType::kBf16)).layout_version == 1);
+  const ModuleCauses now = causes_of(test::identity(0, KvType::kQ8));
+  CHECK(now.layout_version == 2);
+  ModuleCauses before = now;
+  before.layout_version = 1;  // one scale a key
+  CHECK(key_of(before).hex() != key_of(now).hex());
+  CHECK(std::string(first_difference(before, now)) == "layout of K and V");
+}
+
 TEST_CASE("every byte of every digest reaches the key") {
   std::set<std::string> keys;
   for (const auto field :

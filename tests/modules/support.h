@@ -37,7 +37,8 @@ inline ModuleIdentity identity(std::int32_t salt = 0, KvType type = KvType::kF32
   id.rope = digest(3);
   id.backend = "cpu";
   id.numerics_version = 2;
-  id.geometry = {.n_layers = 2, .n_kv_heads = 2, .head_dim = 8, .type = type};
+  const std::uint32_t head_dim = type == KvType::kQ8 ? 72 : 8;  // three scales a key
+  id.geometry = {.n_layers = 2, .n_kv_heads = 2, .head_dim = head_dim, .type = type};
   id.runs.push_back({numbered(100, 3), -3, false});
   id.runs.push_back({numbered(1000 + 50 * salt, 5), 0, true});
   id.runs.push_back({numbered(7, 2), 5, false});
@@ -58,7 +59,6 @@ inline std::vector<Change> every_change() {
       {"n_kv_heads", [](ModuleIdentity& id) { id.geometry.n_kv_heads = 1; }},
       {"head_dim", [](ModuleIdentity& id) { id.geometry.head_dim = 10; }},
       {"type", [](ModuleIdentity& id) { id.geometry.type = KvType::kBf16; }},
-      {"layout version", [](ModuleIdentity& id) { ++id.layout_version; }},
       {"numerics version", [](ModuleIdentity& id) { ++id.numerics_version; }},
       {"backend", [](ModuleIdentity& id) { id.backend = "cuda"; }},
       {"attend", [](ModuleIdentity& id) { id.attend = 1; }},
@@ -80,14 +80,15 @@ inline std::vector<Change> every_change() {
 }
 
 // Where one value lies, in bytes from the start of its plane, written down
-// from the comment of modules/kv.h and sharing no code with modules/. A row's scale,
-// where it has one, goes by the dimension head_dim.
+// from the comment of modules/kv.h and sharing no code with modules/. A row's scales,
+// where it has some, go by the dimensions from head_dim on.
 enum class Plane { kKeys, kValues };
-inline std::size_t n_elements(const KvGeometry& g) {
-  return g.head_dim + (g.type == KvType::kQ8 ? 1 : 0);
+inline std::size_t n_elements(const KvGeometry& g, Plane plane) {
+  if (g.type != KvType::kQ8) return g.head_dim;
+  return g.head_dim + (plane == Plane::kKeys ? (g.head_dim + 31) / 32 : 1);
 }
-inline std::size_t element_bytes(const KvGeometry& g, std::size_t dim) {
-  if (g.type == KvType::kQ8) return dim == g.head_dim ? 4 : 1;
+inline std::size_t element_bytes(const KvGeometry& g, Plane plane, std::size_t dim) {
+  if (g.type == KvType::kQ8) return dim < g.head_dim ? 1 : plane == Plane::kKeys ? 2 : 4;
   return g.type == KvType::kF32 ? 4 : 2;
 }
 inline std::size_t value_offset(const KvGeometry& g, Plane plane, std::size_t row,
@@ -100,10 +101,13 @@ inline std::size_t value_offset(const KvGeometry& g, Plane plane, std::size_t ro
     case KvType::kBf16:
       return block * 32 * hd +
              2 * (keys ? (dim / 2 * 16 + t) * 2 + dim % 2 : (t / 2 * hd + dim) * 2 + t % 2);
-    case KvType::kQ8:
-      return block * (64 + 16 * hd) + (dim == hd ? 4 * t
-                                       : keys    ? 64 + (dim / 4 * 16 + t) * 4 + dim % 4
-                                                 : 64 + (t / 4 * hd + dim) * 4 + t % 4);
+    case KvType::kQ8: {
+      const std::size_t head = 64 * ((hd + 63) / 64), begin = block * (head + 16 * hd);
+      if (dim >= hd && keys) return begin + (dim - hd) / 2 * 64 + 4 * t + (dim - hd) % 2 * 2;
+      if (dim >= hd) return begin + 4 * t;
+      return begin + head +
+             (keys ? (dim / 4 * 16 + t) * 4 + dim % 4 : (t / 4 * hd + dim) * 4 + t % 4);
+    }
   }
   return 0;
 }
@@ -118,7 +122,7 @@ void for_each_value(const KvGeometry& g, const Planes& run, bool unused, Visit v
     for (std::size_t layer = 0; layer < g.n_layers; ++layer)
       for (std::size_t head = 0; head < g.n_kv_heads; ++head)
         for (std::size_t row = begin; row < end; ++row)
-          for (std::size_t dim = 0; dim < n_elements(g); ++dim)
+          for (std::size_t dim = 0; dim < n_elements(g, plane); ++dim)
             visit(plane, layer, head, row, dim,
                   layer * run.layer_stride_bytes + head * run.head_stride_bytes +
                       (plane == Plane::kValues ? run.value_offset_bytes : 0) +
@@ -136,7 +140,7 @@ inline std::uint32_t stored_value(const KvGeometry& g, Plane plane, std::size_t 
                                   std::size_t layer, std::size_t head, std::size_t row,
                                   std::size_t dim) {
   const std::uint32_t v = value(plane, run, layer, head, row, dim);
-  return element_bytes(g, dim) == 1 ? v % 255 + 1 : v;
+  return element_bytes(g, plane, dim) == 1 ? v % 255 + 1 : v;
 }
 
 // Values in every row, and noise in the rows past the end, which seal() must clear.
@@ -144,15 +148,16 @@ inline ModuleHandle make_module(const ModuleIdentity& id) {
   auto image = ModuleImage::create(id).value();
   for (std::uint32_t run = 0; run < image.n_runs(); ++run) {
     const KvPlanes planes = image.planes(run);
-    const auto put = [&](std::size_t dim, std::size_t offset, std::uint32_t v) {
-      std::memcpy(planes.data + offset, &v, element_bytes(id.geometry, dim));
+    const auto put = [&](Plane plane, std::size_t dim, std::size_t offset, std::uint32_t v) {
+      std::memcpy(planes.data + offset, &v, element_bytes(id.geometry, plane, dim));
     };
     for_each_value(id.geometry, planes, false,
                    [&](Plane p, auto layer, auto head, auto row, auto dim, auto offset) {
-                     put(dim, offset, stored_value(id.geometry, p, run, layer, head, row, dim));
+                     put(p, dim, offset, stored_value(id.geometry, p, run, layer, head, row, dim));
                    });
-    for_each_value(id.geometry, planes, true,
-                   [&](auto, auto, auto, auto, auto dim, auto offset) { put(dim, offset, ~0u); });
+    for_each_value(
+        id.geometry, planes, true,
+        [&](Plane p, auto, auto, auto, auto dim, auto offset) { put(p, dim, offset, ~0u); });
   }
   return std::move(image).seal().value();
 }

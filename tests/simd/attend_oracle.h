@@ -54,7 +54,7 @@ struct Problem {
   std::vector<std::uint32_t> begin, end;
   float softcap = 0.0f;
   std::vector<float> slope, origin;     // empty, or [rows]
-  std::vector<float> k_scale, v_scale;  // q8: [n]
+  std::vector<float> k_scale, v_scale;  // q8: [n][groups()], each a bf16; [n]
   std::vector<std::uint8_t> keys, values;
 
   explicit Problem(Random& random)
@@ -108,22 +108,26 @@ struct Problem {
       for (auto* plane : {&k, &v})
         for (float& x : *plane) x = to_bf16_and_back(x);
     if (format != KvFormat::kQ8) return;
-    round_q8(random, k, k_scale);
-    round_q8(random, v, v_scale);
+    round_q8(random, k, 32, k_scale);
+    round_q8(random, v, hd, v_scale);
   }
 
+  // Groups of dimensions of a q8 key that share a scale.
+  std::size_t groups() const { return (hd + 31) / 32; }
+
   // Codes of whole range under scales of different size, now and then zero.
-  void round_q8(Random& random, std::vector<float>& plane, std::vector<float>& scales) const {
+  void round_q8(Random& random, std::vector<float>& plane, std::size_t group,
+                std::vector<float>& scales) const {
     const float top = *std::max_element(plane.begin(), plane.end());
     scales.clear();
-    for (std::size_t t = 0; t < n; ++t) {
-      scales.push_back(random.chance(0.05) ? 0.0f
-                                           : top / 127 / static_cast<float>(random.between(1, 9)));
+    for (std::size_t t = 0; t < n; ++t)
       for (std::size_t d = 0; d < hd; ++d) {
+        if (d % group == 0)
+          scales.push_back(to_bf16_and_back(
+              random.chance(0.05) ? 0.0f : top / 127 / static_cast<float>(random.between(1, 9))));
         float& x = plane[t * hd + d];
-        x = scales[t] * std::clamp(std::nearbyint(x * 127 / top), -127.0f, 127.0f);
+        x = scales.back() * std::clamp(std::nearbyint(x * 127 / top), -127.0f, 127.0f);
       }
-    }
   }
 
   // What lies where: tests/modules/support.h.
@@ -132,24 +136,35 @@ struct Problem {
                        KvType{static_cast<std::uint32_t>(format)}};
     keys.assign((n + 15) / 16 * g.block_bytes(), 0);
     values = keys;
-    for (std::size_t t = 0; t < n; ++t)
-      for (std::size_t d = 0; d < test::n_elements(g); ++d) {
-        put(keys.data() + test::value_offset(g, test::Plane::kKeys, t, d), k, k_scale, t, d, 128);
-        put(values.data() + test::value_offset(g, test::Plane::kValues, t, d), v, v_scale, t, d, 0);
-      }
+    using test::Plane;
+    for (std::size_t t = 0; t < n; ++t) {
+      for (std::size_t d = 0; d < test::n_elements(g, Plane::kKeys); ++d)
+        put(keys.data() + test::value_offset(g, Plane::kKeys, t, d), k, key_scale(t, d), t, d, 128);
+      for (std::size_t d = 0; d < test::n_elements(g, Plane::kValues); ++d)
+        put(values.data() + test::value_offset(g, Plane::kValues, t, d), v,
+            v_scale.empty() ? 0.0f : v_scale[t], t, d, 0);
+    }
   }
 
-  void put(std::uint8_t* to, const std::vector<float>& plane, const std::vector<float>& scales,
-           std::size_t t, std::size_t d, int zero) const {
-    if (d == hd) {
-      std::memcpy(to, &scales[t], 4);
+  // Of dimension d, or of group d - hd.
+  float key_scale(std::size_t t, std::size_t d) const {
+    return k_scale.empty() ? 0.0f : k_scale[t * groups() + (d < hd ? d / 32 : d - hd)];
+  }
+
+  void put(std::uint8_t* to, const std::vector<float>& plane, float scale, std::size_t t,
+           std::size_t d, int zero) const {
+    if (d >= hd && zero != 0) {
+      const std::uint16_t half = bf16_from_f32(scale);
+      std::memcpy(to, &half, 2);
+    } else if (d >= hd) {
+      std::memcpy(to, &scale, 4);
     } else if (format == KvFormat::kF32) {
       std::memcpy(to, &plane[t * hd + d], 4);
     } else if (format == KvFormat::kBf16) {
       const std::uint16_t half = bf16_from_f32(plane[t * hd + d]);
       std::memcpy(to, &half, 2);
     } else {
-      const float code = scales[t] > 0.0f ? plane[t * hd + d] / scales[t] : 0.0f;
+      const float code = scale > 0.0f ? plane[t * hd + d] / scale : 0.0f;
       *to = static_cast<std::uint8_t>(static_cast<int>(std::nearbyint(code)) + zero);
     }
   }
@@ -160,7 +175,8 @@ struct Problem {
     if (rounds == Rounds::kPairs) return to_bf16_and_back(row[d]);
     if (rounds == Rounds::kNothing) return row[d];
     float top = 0.0f;
-    for (std::size_t i = 0; i < hd; ++i) top = std::max(top, std::fabs(row[i]));
+    for (std::size_t i = d / 32 * 32; i < std::min(d / 32 * 32 + 32, hd); ++i)
+      top = std::max(top, std::fabs(row[i]));
     return std::nearbyint(row[d] * (127.0f / top)) * (top / 127.0f);
   }
 

@@ -290,7 +290,7 @@ TEST_CASE("few bits of weights keep the sum of a flat tail") {
     p.end.assign(p.rows, 64);
     p.k.assign(p.n * p.hd, 0.0f);
     p.v.assign(p.n * p.hd, 0.0f);
-    p.k_scale.assign(p.n, 1.0f / 127);
+    p.k_scale.assign(p.n, 0x1p-6f);
     p.v_scale.assign(p.n, 1.0f / 127);
     p.q.assign(p.rows * p.hd, 0.0f);
     for (std::size_t t = 0; t < p.n; ++t) {
