@@ -10,7 +10,12 @@
 namespace pc {
 namespace {
 
-constexpr float kNever = -std::numeric_limits<float>::infinity();
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kNever = -kInfinity;
+
+// Peaks of so many columns fit the first cache beside the scores that stream by; and with a
+// k of some hundreds most columns hold none of the k likeliest.
+constexpr std::size_t kColumns = 4096;
 
 }  // namespace
 
@@ -26,8 +31,14 @@ Status check_sampler_options(const SamplerOptions& o) {
 }
 
 Sampler::Sampler(const SamplerOptions& options, std::uint32_t vocab_size)
-    : options_(options), random_(options.seed), said_(vocab_size, 0) {
+    : options_(options),
+      random_(options.seed),
+      said_(vocab_size, 0),
+      scores_(options.repetition_penalty != 1.0f ? vocab_size : 0),
+      peaks_(std::min<std::size_t>(kColumns, vocab_size)),
+      distances_(peaks_.size()) {
   if (options.temperature > 0.0f) candidates_.reserve(vocab_size);
+  near_.reserve(peaks_.size());
 }
 
 void Sampler::observe(std::int32_t token) {
@@ -36,45 +47,96 @@ void Sampler::observe(std::int32_t token) {
 }
 
 std::int32_t Sampler::sample(std::span<const float> logits) {
-  std::int32_t token = likeliest(logits);
+  const std::span<const float> scores = penalised(logits);
+  find_peaks(scores);
+  const float top = *std::ranges::max_element(peaks_);
+  std::int32_t token = 0;
   if (options_.temperature > 0.0f) {
-    rank_all(logits, penalised(logits, static_cast<std::size_t>(token)));
+    rank(scores, top);
     keep_top_k();
     weigh();
     keep_top_p();
     keep_min_p();
     token = draw();
+  } else {
+    token = likeliest(scores, top);
   }
   observe(token);
   return token;
 }
 
-float Sampler::penalised(std::span<const float> logits, std::size_t token) const {
-  const float logit = logits[token];
-  if (!(logit > kNever)) return kNever;  // NaN, too
-  if (!said_[token]) return logit;
-  return logit > 0.0f ? logit / options_.repetition_penalty : logit * options_.repetition_penalty;
+std::span<const float> Sampler::penalised(std::span<const float> logits) {
+  const float penalty = options_.repetition_penalty;
+  if (penalty == 1.0f) return logits;
+  std::ranges::copy(logits, scores_.begin());
+  for (std::size_t i = 0; i < logits.size(); ++i)
+    if (said_[i]) scores_[i] = logits[i] > 0.0f ? logits[i] / penalty : logits[i] * penalty;
+  return scores_;
 }
 
-std::int32_t Sampler::likeliest(std::span<const float> logits) const {
-  std::size_t best = 0;
-  float top = kNever;
-  for (std::size_t i = 0; i < logits.size(); ++i) {
-    const float logit = penalised(logits, i);
-    if (logit > top) best = i, top = logit;
+// Columns, not blocks: a compiler turns a loop over many maxima into vectors.
+void Sampler::find_peaks(std::span<const float> scores) {
+  float* const peaks = peaks_.data();
+  std::ranges::fill(peaks_, kNever);
+  for (std::size_t row = 0; row < scores.size(); row += peaks_.size()) {
+    const float* const score = scores.data() + row;
+    const std::size_t n = std::min(peaks_.size(), scores.size() - row);
+    for (std::size_t c = 0; c < n; ++c) peaks[c] = score[c] > peaks[c] ? score[c] : peaks[c];
+  }
+}
+
+// The first of the largest; 0 where no score is a number above -infinity.
+std::int32_t Sampler::likeliest(std::span<const float> scores, float top) const {
+  if (top == kNever) return 0;
+  std::size_t best = scores.size();
+  for (std::size_t column = 0; column < peaks_.size(); ++column) {
+    if (peaks_[column] != top) continue;
+    for (std::size_t i = column; i < best; i += peaks_.size())
+      if (scores[i] == top) best = i;
   }
   return static_cast<std::int32_t>(best);
 }
 
-// Less the largest, so that no temperature is too small to divide by. The bits of
-// numbers that are not negative are in the numbers' order.
-void Sampler::rank_all(std::span<const float> logits, float top) {
+// Less the largest, so that no temperature is too small to divide by.
+float Sampler::below(float score, float top) const {
+  const float number = score > kNever ? score : kNever;  // NaN is not above it
+  return number == top ? 0.0f : (top - number) / options_.temperature;
+}
+
+// No token farther below the largest is kept, by top-k or by min-p; some nearer ones are
+// not, either. Of k columns each has a token that is as near as its peak.
+float Sampler::reach(float top) {
+  float far = kInfinity;
+  const std::uint32_t k = options_.top_k;
+  if (k != 0 && k <= peaks_.size()) {
+    for (std::size_t c = 0; c < peaks_.size(); ++c) distances_[c] = below(peaks_[c], top);
+    const auto kth = distances_.begin() + static_cast<std::ptrdiff_t>(k - 1);
+    std::nth_element(distances_.begin(), kth, distances_.end());
+    far = *kth;
+  }
+  // With top-p all weights count. The 1 is more than exp and log round, denormals included.
+  if (options_.min_p > 0.0f && options_.top_p >= 1.0f)
+    far = std::min(far, 1.0f - std::log(options_.min_p));
+  return far;
+}
+
+// The candidates within reach. The bits of numbers that are not negative are in the
+// numbers' order.
+void Sampler::rank(std::span<const float> scores, float top) {
+  const float far = reach(top);
+  near_.clear();
+  for (std::size_t c = 0; c < peaks_.size(); ++c)
+    if (below(peaks_[c], top) <= far) near_.push_back(static_cast<std::uint32_t>(c));
   candidates_.clear();
-  for (std::size_t i = 0; i < logits.size(); ++i) {
-    const float logit = penalised(logits, i);
-    const float below = logit == top ? 0.0f : (top - logit) / options_.temperature;
-    candidates_.push_back(
-        {std::bit_cast<std::uint32_t>(below), 1.0f, static_cast<std::int32_t>(i)});
+  for (std::size_t row = 0; row < scores.size(); row += peaks_.size()) {
+    for (const std::uint32_t column : near_) {
+      const std::size_t i = row + column;
+      if (i >= scores.size()) break;
+      const float distance = below(scores[i], top);
+      if (distance <= far)
+        candidates_.push_back(
+            {std::bit_cast<std::uint32_t>(distance), 1.0f, static_cast<std::int32_t>(i)});
+    }
   }
 }
 

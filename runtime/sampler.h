@@ -9,7 +9,9 @@
 // tokens, up to the rounding of exp.
 //
 // Owns its scratch: sample() allocates nothing and takes time in proportion to the
-// vocabulary: nothing is sorted. Threads: one at a time.
+// vocabulary: nothing is sorted. Greedily, and where top-k or min-p say how near to the
+// likeliest a token must be, that is one pass of comparisons over the logits and little
+// more; else each token of the vocabulary is a candidate. Threads: one at a time.
 #pragma once
 
 #include <cstdint>
@@ -50,9 +52,12 @@ class Sampler {
     float weight;        // probability, unnormalised; of the likeliest 1
     std::int32_t token;
   };
-  float penalised(std::span<const float> logits, std::size_t token) const;
-  std::int32_t likeliest(std::span<const float> logits) const;
-  void rank_all(std::span<const float> logits, float top);
+  std::span<const float> penalised(std::span<const float> logits);
+  void find_peaks(std::span<const float> scores);
+  std::int32_t likeliest(std::span<const float> scores, float top) const;
+  float below(float score, float top) const;
+  float reach(float top);
+  void rank(std::span<const float> scores, float top);
   void keep_top_k();
   void weigh();
   void keep_top_p();
@@ -67,7 +72,12 @@ class Sampler {
   SamplerOptions options_;
   std::mt19937_64 random_;
   std::vector<std::uint8_t> said_;     // [vocab_size]
+  std::vector<float> scores_;          // [vocab_size] penalised logits; empty without penalty
   std::vector<Candidate> candidates_;  // in the order of ids; capacity vocab_size
+  // The scores in rows of min(kColumns, vocab_size):
+  std::vector<float> peaks_;         // [columns] the largest of each; NaN counts as -infinity
+  std::vector<float> distances_;     // [columns] scratch
+  std::vector<std::uint32_t> near_;  // columns that hold candidates, in order
 };
 
 }  // namespace pc

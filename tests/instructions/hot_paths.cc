@@ -146,6 +146,11 @@ PC_COUNTED counted_sample(pc::Sampler& sampler, const std::vector<float>& logits
   sampler.sample(logits);
 }
 
+// The same with top-k alone, which looks at few tokens closely.
+PC_COUNTED counted_sample_top_k(pc::Sampler& sampler, const std::vector<float>& logits) {
+  sampler.sample(logits);
+}
+
 PC_COUNTED counted_product_q8_0(Product& one, Product& many) {
   one.run(), many.run();
 }
@@ -188,6 +193,12 @@ void count_sample() {
   options.repetition_penalty = 1.1f;
   pc::Sampler sampler(options, kVocabulary);
   counted_sample(sampler, logits);
+
+  options = {};
+  options.temperature = 0.8f;
+  options.top_k = 40;
+  pc::Sampler of_few(options, kVocabulary);
+  counted_sample_top_k(of_few, logits);
 }
 
 void count_model(const char* model, const char* cache_dir) {

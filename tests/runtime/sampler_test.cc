@@ -209,6 +209,55 @@ TEST_CASE("draws are those of sorting everything, whatever the logits and the op
   }
 }
 
+// Where the sampler looks for the likeliest tokens in columns, some of several tokens, and where
+// k is about the number of those columns.
+TEST_CASE("draws from thousands of tokens are those of sorting everything") {
+  test::Random random(13);
+  for (const std::size_t n : {4096, 4097, 10001}) {
+    std::vector<std::vector<float>> all = odd_logits(random, n);
+    all.push_back(random.floats(n, 6.0f));
+    for (std::size_t i = 5; i < n; i += 4096) all.back()[i] = 9.0f;  // one column has the largest
+    for (const std::vector<float>& logits : all) {
+      for (const float temperature : {1e-44f, 0.7f, 3e38f}) {
+        for (const std::uint32_t top_k : {0u, 1u, 40u, 4096u, 4097u, 9000u}) {
+          for (const float min_p : {0.0f, 1e-45f, 0.05f}) {
+            SamplerOptions o = {temperature, top_k, 1.0f, min_p, 1.0f, random.next()};
+            check_draws(o, logits);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("greedy takes the first of the largest in any vocabulary") {
+  test::Random random(14);
+  for (const std::size_t n : {1, 2, 400, 4096, 4097, 10001}) {
+    for (const std::vector<float>& logits : odd_logits(random, n)) {
+      std::int32_t want = 0;
+      float top = -kInfinity;
+      for (std::size_t i = 0; i < n; ++i)
+        if (logits[i] > top) top = logits[i], want = static_cast<std::int32_t>(i);
+      REQUIRE(Sampler({}, static_cast<std::uint32_t>(n)).sample(logits) == want);
+    }
+  }
+}
+
+TEST_CASE("what was said is penalised wherever it stands in a large vocabulary") {
+  test::Random random(15);
+  SamplerOptions o = {0.7f, 40, 0.9f, 0.01f, 1.3f, 3};
+  SamplerOptions plain = o;
+  plain.repetition_penalty = 1.0f;
+  const std::vector<float> logits = random.floats(10001, 6.0f);
+  Sampler sampler(o, 10001);
+  std::vector<float> lowered = logits;
+  for (std::size_t i = 0; i < logits.size(); i += 2) {
+    sampler.observe(static_cast<std::int32_t>(i));
+    lowered[i] = logits[i] > 0.0f ? logits[i] / 1.3f : logits[i] * 1.3f;
+  }
+  REQUIRE(sampler.sample(logits) == draws_by_sorting(plain, lowered, 1)[0]);
+}
+
 TEST_CASE("a vocabulary of the largest models draws as sorting does") {
   test::Random random(12);
   std::vector<float> logits = random.floats(152064, 9.0f);
