@@ -119,12 +119,13 @@ Status Engine::open_text(const EngineOptions& options) {
   PC_TRY(tokenizer_, load_tokenizer(options.model_path));
   PC_CHECK_OK(check_vocabulary(*tokenizer_, *model_));
   const Tokenizer* tokenizer = tokenizer_.get();
-  text_encoder_.encode = [tokenizer](std::span<const pml::TextSpan> spans, bool opens) {
-    return tokenizer->encode_spans(spans, opens);
-  };
   text_encoder_.placeholder = tokenizer->placeholder();
   PC_CHECK_OK(open_chat(options));
-  if (tokenizer->add_bos() || chat_has_bos()) text_encoder_.bos = tokenizer->bos();
+  const bool chat_has_bos = chat_writes_bos();
+  if (tokenizer->add_bos() || chat_has_bos) text_encoder_.bos = tokenizer->bos();
+  text_encoder_.encode = [=](std::span<const pml::TextSpan> spans, bool opens) {
+    return tokenizer->encode_spans(spans, opens, chat_has_bos);
+  };
   return ok();
 }
 
@@ -156,10 +157,15 @@ Status Engine::open_chat(const EngineOptions& options) {
   return ok();
 }
 
-// Does a chat begin with BOS, also where the tokenizer adds none to a text?
-bool Engine::chat_has_bos() const {
-  if (!text_encoder_.chat) return false;
-  const auto chat = text_encoder_.chat->turns(std::array{pml::Role::kUser});
+// Is the BOS of a chat its format's own, also where the tokenizer adds none to a text? A
+// format other than the model's template has that of the tokenizer. Some templates want a
+// system's turn first.
+bool Engine::chat_writes_bos() const {
+  if (!text_encoder_.chat || !tokenizer_->bos()) return false;
+  if (!options_.chat_template.empty() && tokenizer_->add_bos()) return true;
+  const auto& turns = text_encoder_.chat->turns;
+  auto chat = turns(std::array{pml::Role::kUser});
+  if (!chat.ok()) chat = turns(std::array{pml::Role::kSystem, pml::Role::kUser});
   return chat.ok() && chat->bos;
 }
 
@@ -229,8 +235,7 @@ void Engine::find_turn_ends() {
 
 void Engine::add_turn_end() {
   if (!text_encoder_.chat) return;
-  const auto chat =
-      text_encoder_.chat->turns(std::array{pml::Role::kUser, pml::Role::kAssistant});
+  const auto chat = text_encoder_.chat->turns(std::array{pml::Role::kUser, pml::Role::kAssistant});
   if (!chat.ok()) return;
   const auto close = text_encoder_.one({chat->turns[1].close, true}, false);
   if (!close.ok() || close->empty()) return;

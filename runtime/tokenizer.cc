@@ -28,14 +28,13 @@ Result<Tokens> Tokenizer::encode(std::string_view text) const {
   return std::move(tokens[0]);
 }
 
-// The template of a chat writes BOS, so markup behind BOS stands behind an added
-// token; before a text, or a chat without it, BOS is put with nothing to do with it.
+// Where the format of a chat writes BOS, markup behind BOS stands behind an added token;
+// before a text, or a chat without it, BOS is put with nothing to do with it.
 Result<std::vector<Tokens>> Tokenizer::encode_spans(std::span<const pml::TextSpan> spans,
-                                                    bool opens) const {
+                                                    bool opens, bool chat_writes_bos) const {
   const auto first =
       std::ranges::find_if(spans, [](const auto& span) { return !span.text.empty(); });
-  const bool behind_bos =
-      first != spans.end() && first->markup && facts_.add_bos && template_writes_bos_;
+  const bool behind_bos = chat_writes_bos && first != spans.end() && first->markup;
   const bool due = opens && (!behind_bos || prefix_after_added_);
   return encode_joint(spans, due ? Prefix::kPublished : Prefix::kNone);
 }
@@ -142,9 +141,6 @@ void Tokenizer::complete(const TokenizerConfig& config, bool add_bos_by_default,
     prefix_after_added_ = facts_.adds_prefix_space && config.legacy.value_or(false);
     own_space_is_prefix_ = true;
   }
-  const std::string_view chat = facts_.chat_template;
-  template_writes_bos_ = chat.empty() || chat.find("bos_token") != chat.npos ||
-                         (config.bos && chat.find(*config.bos) != chat.npos);
   added_.seal();
   text_added_.seal();
   choose_placeholder();

@@ -19,8 +19,7 @@
 // every control token, some at the start alone. A text that goes on gets none.
 //
 // Invariants: every id that encode* returns is in [0, vocab_size()). Encoding is a
-// function of digest() and the spans; where markup opens, facts().chat_template
-// decides as well.
+// function of digest() and what encode* is given.
 #pragma once
 
 #include <cstdint>
@@ -73,9 +72,11 @@ class Tokenizer {
   // to the span in which it begins (a character that a normaliser composes over a
   // border: to the first), white space that a control token swallows to none.
   // `opens`: nothing but BOS stands before the spans; else they continue a text.
-  // Cost and memory are linear in the text. Errors as above, the byte being that
-  // of all spans together.
-  Result<std::vector<Tokens>> encode_spans(std::span<const pml::TextSpan> spans, bool opens) const;
+  // `chat_writes_bos`: that BOS is the chat format's, so that markup which opens stands
+  // behind a control token. Cost and memory are linear in the text. Errors as above, the
+  // byte being that of all spans together.
+  Result<std::vector<Tokens>> encode_spans(std::span<const pml::TextSpan> spans, bool opens,
+                                           bool chat_writes_bos = false) const;
 
   // Appends the bytes that a token stands for; half characters are possible
   // (see Utf8Stream), and the leading space of an answer is the caller's to
@@ -129,7 +130,6 @@ class Tokenizer {
   Prefix adjusted(Prefix prefix, std::string_view stretch) const;
   void choose_placeholder();
 
-  bool template_writes_bos_ = true;   // the chat template, as far as there is one
   bool own_space_is_prefix_ = false;  // a text's own first space stands for the dummy prefix
   AddedTokens added_;                 // recognised in markup
   AddedTokens text_added_;            // those that are no control tokens: in text too

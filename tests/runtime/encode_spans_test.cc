@@ -32,8 +32,9 @@ struct Written {
   }
 };
 
-std::vector<Tokens> encode(const Tokenizer& tokenizer, const Written& written, bool opens = true) {
-  auto tokens = tokenizer.encode_spans(written.spans(), opens);
+std::vector<Tokens> encode(const Tokenizer& tokenizer, const Written& written, bool opens = true,
+                           bool chat_writes_bos = false) {
+  auto tokens = tokenizer.encode_spans(written.spans(), opens, chat_writes_bos);
   if (!tokens.ok()) FAIL(tokens.error().message);
   REQUIRE(tokens->size() == written.parts.size());
   return std::move(tokens).value();
@@ -100,11 +101,12 @@ TEST_CASE("conversations have the ids that transformers gives for the whole stri
     for (std::size_t j = 0; j < conversations.size(); ++j) {
       const Written written = read_spans(*conversations.at(j).member("spans"));
       INFO(i << " " << *entry.member("folder")->string() << ", " << shown(written));
-      const auto tokens = encode(*tokenizer, written);
+      const bool behind_bos = *conversations.at(j).member("behind_bos")->boolean();
+      const auto tokens = encode(*tokenizer, written, true, behind_bos);
       const auto want = read_ids(*conversations.at(j).member("ids"));
       CHECK(flat(tokens) == flat(want));
       CHECK(tokens == want);
-      for (const auto& gguf : ggufs) CHECK(encode(*gguf, written) == want);
+      for (const auto& gguf : ggufs) CHECK(encode(*gguf, written, true, behind_bos) == want);
     }
   }
 }
@@ -185,27 +187,29 @@ TEST_CASE(
     folder.write("tokenizer_config.json", config);
     return take(load_tokenizer(folder.path()));
   };
-  const auto prefixed = [](const Tokenizer& tokenizer, bool markup, bool opens) {
+  const auto prefixed = [](const Tokenizer& tokenizer, bool markup, bool opens,
+                           bool chat_writes_bos = true) {
     std::string piece;
-    tokenizer.append_bytes(encode(tokenizer, {{{markup, "the"}}}, opens)[0].front(), &piece);
+    tokenizer.append_bytes(
+        encode(tokenizer, {{{markup, "the"}}}, opens, chat_writes_bos)[0].front(), &piece);
     return piece.starts_with(' ');
   };
-  const auto always = with(R"({"legacy":true,"chat_template":"{{ bos_token }}"})");
-  const auto once = with(R"({"legacy":false,"chat_template":"{{ bos_token }}"})");
-  const auto no_bos = with(R"({"legacy":false,"chat_template":"{{ messages }}"})");
-  for (const auto* tokenizer : {always.get(), once.get(), no_bos.get()}) {
-    CHECK(prefixed(*tokenizer, false, true));
-    CHECK_FALSE(prefixed(*tokenizer, false, false));
-    CHECK_FALSE(prefixed(*tokenizer, true, false));
+  const auto always = with(R"({"legacy":true})"), once = with(R"({"legacy":false})"),
+             unsaid = with(R"({"legacy":false,"add_bos_token":false})");
+  for (const auto* tokenizer : {always.get(), once.get(), unsaid.get()}) {
+    for (const bool chat_writes_bos : {true, false}) {
+      CHECK(prefixed(*tokenizer, false, true, chat_writes_bos));
+      CHECK_FALSE(prefixed(*tokenizer, false, false, chat_writes_bos));
+      CHECK_FALSE(prefixed(*tokenizer, true, false, chat_writes_bos));
+    }
+    CHECK(prefixed(*tokenizer, true, true, false));  // BOS is none of the chat's
   }
   CHECK(prefixed(*always, true, true));
   CHECK_FALSE(prefixed(*once, true, true));
-  CHECK(prefixed(*no_bos, true, true));  // BOS is none of the chat's
+  CHECK_FALSE(prefixed(*unsaid, true, true));  // the chat writes it where the tokenizer adds none
   CHECK(prefixed(*with("{}"), true, true));
-  // Without a template's word on it, BOS is the chat's where the tokenizer adds it.
-  CHECK_FALSE(prefixed(*with(R"({"legacy":false})"), true, true));
-  CHECK(prefixed(*with(R"({"legacy":false,"add_bos_token":false})"), true, true));
-  CHECK(encode(*once, {{{false, ""}, {true, "the"}}})[1] == encode(*once, {{{true, "the"}}})[0]);
+  CHECK(encode(*once, {{{false, ""}, {true, "the"}}}, true, true)[1] ==
+        encode(*once, {{{true, "the"}}}, true, true)[0]);
   CHECK(always->digest() != once->digest());
 
   // transformers' class takes a text's own space for the prefix, sentencepiece adds one.

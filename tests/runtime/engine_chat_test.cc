@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <string>
 
 #include "pml/chat_template.h"
@@ -80,6 +81,76 @@ TEST_CASE("Llama 2's vocabulary: a chat's tokens are the published ones from the
   const auto vicuna = must(Engine::open(options_for(model, "vicuna")));
   CHECK(must(flat(*vicuna, doc, "<user>Hello</user>")) ==
         published(*vicuna, "USER: Hello ASSISTANT:"));
+}
+
+namespace {
+
+// A model whose tokenizer puts a dummy prefix at the start of a text and nowhere else.
+class PrefixedOnce {
+ public:
+  // The tokens of a chat of one user, "city", behind `schema`.
+  Tokens chat(const std::string& add_bos, const std::string& own_template,
+              const std::string& format = "", const std::string& schema = "") {
+    std::ofstream(checkpoint_.path() + "/tokenizer_config.json")
+        << R"({"legacy": false, "bos_token": "<s>", "add_bos_token": )" << add_bos
+        << R"(, "chat_template": ")" << own_template << R"("})";
+    const auto engine = must(Engine::open(options_for(checkpoint_.path(), format)));
+    return must(flat(*engine, schema + "<module name='m'>text</module>", "<user>city</user>"));
+  }
+  // Those of the rendered string.
+  Tokens whole(const std::string& text) {
+    chat("false", "{% for m in messages %}{{ m.content }}{% endfor %}");
+    const std::vector<pml::TextSpan> spans = {{text, true}};
+    return must(must(load_tokenizer(checkpoint_.path()))->encode_spans(spans, true))[0];
+  }
+
+ private:
+  TinyCheckpoint checkpoint_{3};
+};
+
+}  // namespace
+
+// Behind BOS the publisher's tokenizer sees a control token before the first turn's markup, and
+// puts no space between them, whoever writes BOS.
+TEST_CASE("a chat whose template writes BOS opens behind a control token") {
+  PrefixedOnce model;
+  const std::string turns = "{% for m in messages %}the {{ m.content }}{% endfor %}";
+  const Tokens behind = model.whole("<s>the city"), bare = model.whole("the city");
+  Tokens beside = bare;  // BOS is put in front of a text that has none
+  beside.insert(beside.begin(), behind[0]);
+  REQUIRE(behind != beside);
+  const std::string mention = turns + "{% if false %}{{ bos_token }}{% endif %}";
+  const std::string strict =
+      "{% if messages[0].role != 'system' %}{{ raise_exception('') }}"
+      "{% endif %}{{ bos_token }}" +
+      turns;
+  for (const char* add_bos : {"false", "true"}) {
+    INFO(add_bos);
+    CHECK(model.chat(add_bos, "{{ bos_token }}" + turns) == behind);
+    CHECK(model.chat(add_bos, "<s>" + turns) == behind);
+    const Tokens opened = model.chat(add_bos, strict, "", "<system>a</system>");
+    CHECK(Tokens(opened.begin(), opened.begin() + 3) == Tokens(behind.begin(), behind.begin() + 3));
+  }
+  for (const std::string& without : {turns, mention}) {
+    CHECK(model.chat("false", without) == bare);
+    CHECK(model.chat("true", without) == beside);
+  }
+}
+
+TEST_CASE("a format beside the model's template has BOS where it or the tokenizer says so") {
+  PrefixedOnce model;
+  const TempFolder folder;
+  const auto chat = [&](const std::string& add_bos, const std::string& writes_bos) {
+    folder.write("mine.json", R"({"system": {"prefix": "", "suffix": ""},
+        "user": {"prefix": "the ", "suffix": ""}, "assistant": {"prefix": "", "suffix": ""},
+        "generation_prefix": "", "bos": )" +
+                                  writes_bos + "}");
+    return model.chat(add_bos, "{{ bos_token }}", folder.path() + "/mine.json");
+  };
+  CHECK(chat("true", "true") == model.whole("<s>the city"));
+  CHECK(chat("true", "false") == model.whole("<s>the city"));
+  CHECK(chat("false", "true") == model.whole("<s>the city"));
+  CHECK(chat("false", "false") == model.whole("the city"));
 }
 
 TEST_CASE("a format out of a file, and what is wrong with one") {
