@@ -1,5 +1,6 @@
 #include "pml/encode_cost.h"
 
+#include <algorithm>
 #include <vector>
 
 namespace pc::pml {
@@ -48,7 +49,9 @@ std::uint64_t schema_cost(const Layout& layout) {
   for (const Item item : layout.items) {
     before += kItemCost + item_tokens(layout, item);
     switch (item.kind) {
-      case ItemKind::kOpenUnion: open.push_back({before, before}); break;
+      case ItemKind::kOpenUnion:
+        open.push_back({before, before});
+        break;
       case ItemKind::kCloseUnion:
         before = open.back().end + kItemCost;
         open.pop_back();
@@ -63,7 +66,8 @@ std::uint64_t schema_cost(const Layout& layout) {
           open.back().end = before;
         break;
       }
-      default: break;
+      default:
+        break;
     }
   }
   return total + before;
@@ -81,14 +85,45 @@ std::uint64_t scaffold_cost(const Layout& layout) {
   return total;
 }
 
+std::uint64_t opening_cost(const TurnTokens& turn) {
+  return kItemCost + std::max(turn.open.size(), turn.opening.size());
+}
+
+// A job sees each turn that holds text of its own module, and a scaffold may see all.
+std::uint64_t whole_turns_cost(const Layout& layout, const std::vector<TurnTokens>& turns) {
+  std::uint64_t once = 0;
+  for (const TurnTokens& turn : turns) once += opening_cost(turn) + kItemCost + turn.close.size();
+  return once * (1 + layout.scaffolds.size());
+}
+
+// A module sees the opening of the turn around it.
+std::uint64_t openings_cost(const FlatPrompt& flat, const std::vector<TurnTokens>& turns) {
+  std::uint64_t total = 0, around = 0;
+  for (const FlatStep& step : flat.steps) {
+    if (step.what == FlatStep::What::kOpenTurn) around = opening_cost(turns[step.index]);
+    if (step.what == FlatStep::What::kCloseTurn) around = 0;
+    if (step.what == FlatStep::What::kOpenModule) total += around;
+  }
+  return total;
+}
+
 }  // namespace
+
+std::uint64_t encoding_cost(const Layout& layout, const FlatPrompt& flat,
+                            const std::vector<TurnTokens>& turns) {
+  return encoding_cost(layout) + whole_turns_cost(layout, turns) +
+         (layout.attend == Attend::kPrefix ? openings_cost(flat, turns) : 0);
+}
 
 std::uint64_t encoding_cost(const Layout& layout) {
   const std::uint64_t scaffolds = scaffold_cost(layout);
   switch (layout.attend) {
-    case Attend::kPrefix: return scaffolds + prefix_cost(layout);
-    case Attend::kSchema: return scaffolds + schema_cost(layout);
-    case Attend::kSelf: break;  // every token once: kMaxLayoutTokens bounds it
+    case Attend::kPrefix:
+      return scaffolds + prefix_cost(layout);
+    case Attend::kSchema:
+      return scaffolds + schema_cost(layout);
+    case Attend::kSelf:
+      break;  // every token once: kMaxLayoutTokens bounds it
   }
   return scaffolds;
 }

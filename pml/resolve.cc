@@ -7,7 +7,9 @@
 
 #include "pml/binding.h"
 #include "pml/chat_template.h"
+#include "pml/encode_cost.h"
 #include "pml/flat_prompt.h"
+#include "pml/names.h"
 #include "pml/placement.h"
 #include "pml/prompt_text.h"
 #include "pml/sources.h"
@@ -27,6 +29,16 @@ Result<std::vector<TurnTokens>> turn_tokens(const FlatPrompt& flat, const TurnTe
     PC_TRY(turns[i].close, encoder.one(close, false));
   }
   return turns;
+}
+
+// Before any job is made.
+Status check_cost(const Prompt& prompt, const Layout& layout, const FlatPrompt& flat,
+                  const std::vector<TurnTokens>& turns) {
+  if (encoding_cost(layout, flat, turns) <= kMaxEncodingCost) return ok();
+  return broken_rule(
+      prompt.place, "with what opens this prompt's turns, encoding schema " + quote(layout.schema) +
+                        " would read more than " + std::to_string(kMaxEncodingCost) +
+                        " tokens over all modules; import fewer modules inside turns");
 }
 
 // The plan's runs in the prompt's order.
@@ -134,6 +146,7 @@ Result<Plan> resolve(const Prompt& prompt, const Layout& layout, const TextEncod
   PC_TRY(FlatPrompt flat, flatten(layout, binding));
   PC_TRY(const TurnTexts texts, read_turns(prompt, layout, encoder, flat));
   PC_TRY(const std::vector<TurnTokens> turns, turn_tokens(flat, texts, encoder));
+  PC_CHECK_OK(check_cost(prompt, layout, flat, turns));
   Sources sources = choose_sources(layout, binding, flat, turns);
 
   const auto place = layout.positions == Positions::kCompact ? place_compact : place_at_schema;

@@ -6,7 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "pml/binding.h"
+#include "pml/encode_cost.h"
 #include "pml/encode_plan.h"
+#include "pml/flat_prompt.h"
 #include "pml/layout.h"
 #include "pml/plan_check.h"
 #include "pml/prompt_parser.h"
@@ -365,4 +368,48 @@ TEST_CASE(
     }
   }
   CHECK(n_compared > kCases);
+}
+
+namespace {
+
+// What encoding_cost bounds, made: the tokens of the jobs, and what it adds for each step.
+std::uint64_t made_cost(const Layout& layout, const std::vector<JobSpec>& jobs) {
+  std::uint64_t cost = 0;
+  for (const JobSpec& spec : jobs) {
+    cost += kItemCost * spec.steps.size();
+    for (const JobRun& run : make_job(layout, spec).runs) cost += run.tokens.size();
+  }
+  return cost;
+}
+
+// With attend=self, what modules have of their own is not counted.
+std::uint64_t own_of_self(const Layout& layout) {
+  std::uint64_t cost = 0;
+  if (layout.attend != Attend::kSelf) return cost;
+  for (const Piece& piece : layout.pieces) cost += kItemCost + piece.tokens.size();
+  for (const Slot& slot : layout.slots) cost += kItemCost + slot.len;
+  return cost;
+}
+
+}  // namespace
+
+TEST_CASE("what encoding costs is bounded before any job is made, a prompt's turns included") {
+  std::size_t n_of_turns = 0;  // prompts whose jobs cost more than the schema's
+  for (std::uint64_t seed = 0; seed < kCases; ++seed) {
+    const Case c(seed);
+    INFO("seed " << seed << "\n" << c.show());
+    const std::uint64_t own = own_of_self(c.layout);
+    CHECK(made_cost(c.layout, plan_encoding(c.layout)) <= encoding_cost(c.layout) + own);
+    const auto plan = c.plan();
+    if (!plan.ok()) continue;
+    const Prompt prompt = must(parse_prompt(c.pml.prompt()));
+    const FlatPrompt flat = must(flatten(c.layout, must(bind(prompt, c.layout, c.encoder))));
+    std::vector<TurnTokens> turns(flat.turns.size());
+    for (std::size_t i = 0; i < turns.size(); ++i)  // as many as the brackets have, one of each
+      if (flat.turns[i].node) turns[i] = {{2}, {2}, {2}};
+    const std::uint64_t made = made_cost(c.layout, plan->jobs);
+    CHECK(made <= encoding_cost(c.layout, flat, turns) + own);
+    n_of_turns += made > encoding_cost(c.layout) + own;
+  }
+  CHECK(n_of_turns > 10);
 }

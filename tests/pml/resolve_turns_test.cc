@@ -1,5 +1,6 @@
 // Turns: what modules in them see, where they close, what the chat format asks for.
 #include <catch2/catch.hpp>
+#include <span>
 #include <string>
 
 #include "pml/resolve.h"
@@ -145,4 +146,28 @@ TEST_CASE_METHOD(Fixture, "the chat format has its way with a conversation") {
   CHECK_FALSE(remarks("").empty());          // none does: the format would write a thought
   expect_error(lay_out(must(parse_schema("<schema name='s'>\n<user/><user/></schema>")), encoder),
                Code::kPmlSemantic, 2, 1, "roles must alternate");
+}
+
+TEST_CASE_METHOD(Fixture, "a turn whose long opening too many modules would see is refused") {
+  encoder.encode = [inner = encoder.encode](std::span<const TextSpan> spans, bool opens) {
+    auto tokens = inner(spans, opens);
+    for (std::size_t i = 0; i < spans.size(); ++i)
+      if (spans[i].markup) (*tokens)[i].resize(70000);
+    return tokens;
+  };
+  std::string modules, imports;
+  for (int i = 0; i < 1000; ++i) {
+    const std::string name = "m" + std::to_string(i);
+    modules += "<module name='" + name + "'>x</module>";
+    imports += "<" + name + "/>";
+  }
+  schema(modules);
+  expect_error(try_resolve("<user>" + imports + "</user>"), Code::kPmlSemantic, 1, 1,
+               "would read more than 67108864 tokens");
+  CHECK(plan(imports).jobs.size() == 1000);
+  CHECK(plan("<user>" + imports.substr(0, 15) + "</user>").jobs.size() == 3);
+  schema(modules, "attend='self'");
+  CHECK(plan("<user>" + imports + "</user>").jobs.size() == 1000);
+  schema(modules + "<scaffold name='all' modules='m0 m1'/>", "attend='schema'");
+  CHECK(plan("<user><m0/><m1/></user>").jobs.size() == 1);
 }
