@@ -16,6 +16,21 @@ std::uint32_t rank(const Layout& layout, std::uint32_t module) {
   return layout.positions == Positions::kCompact ? layout.modules[module].section : module;
 }
 
+// What stands first between two modules of one level, in different sections of it. Text in a
+// turn has no item of its own, and may have no tokens.
+std::string divider(const Layout& layout, std::uint32_t before, std::uint32_t behind) {
+  for (std::uint32_t i = layout.modules[before].close_item + 1;
+       i < layout.modules[behind].open_item; ++i) {
+    const Item item = layout.items[i];
+    if (item.kind == ItemKind::kOpenModule) i = layout.modules[item.index].close_item;
+    if (item.kind == ItemKind::kSlot) return "parameter " + quote(layout.slots[item.index].name);
+    if (item.kind == ItemKind::kOpenTurn) return "a turn's beginning";
+    if (item.kind == ItemKind::kCloseTurn) return "a turn's end";
+    if (item.kind == ItemKind::kBareText) break;
+  }
+  return "text";
+}
+
 class Flattener {
  public:
   Flattener(const Layout& layout, const Binding& binding) : layout_(layout), binding_(binding) {}
@@ -71,11 +86,11 @@ Status Flattener::check_order(std::uint32_t module) {
   };
   const auto late = std::adjacent_find(level.imports.begin(), level.imports.end(), out_of_order);
   if (late == level.imports.end()) return ok();
-  const std::string what =
-      "module " + quote(layout_.modules[late[1]].path) + " stands before " +
-      quote(layout_.modules[late[0]].path) + " in the schema" +
-      (layout_.positions == Positions::kCompact ? ", with text or a turn's border between them"
-                                                : "");
+  const std::string what = "module " + quote(layout_.modules[late[1]].path) + " stands before " +
+                           quote(layout_.modules[late[0]].path) + " in the schema" +
+                           (layout_.positions == Positions::kCompact
+                                ? ", with " + divider(layout_, late[1], late[0]) + " between them"
+                                : "");
   if (!level.wrapped) {
     flat_.remarks.push_back(what + ", and so it does in the prompt");
     return ok();

@@ -17,7 +17,7 @@ TEST_CASE_METHOD(Fixture, "anonymous text is always there, modules only where im
   CHECK(flat("<a/>") == "r1Ar2r3");
   CHECK(flat("<b/><a/>") == "r1Ar2Br3");  // text divides: the sections' order rules
   CHECK(remarks("<b/><a/>") ==
-        "module 'a' stands before 'b' in the schema, with text or a turn's border between them, "
+        "module 'a' stands before 'b' in the schema, with text between them, "
         "and so it does in the prompt|");
   CHECK(remarks("<a/><b/>").empty());
 }
@@ -87,12 +87,42 @@ TEST_CASE_METHOD(Fixture, "role elements of a prompt wrap imports and text") {
   CHECK(show("<user>Q?</user>") == "c0:r1|c1:r2|c2:r3|r3:[user:|t4:Q?|r5::user]|r6:[answer:|end 7");
 }
 
+TEST_CASE_METHOD(Fixture, "what is said of an order that is not the prompt's names what divides") {
+  const std::string a = "<module name='a'>A</module>", b = "<module name='b'>B</module>",
+                    c = "<module name='c'>C<param name='own' len='1'/> text</module>";
+  const auto between = [&](const std::string& divider, const std::string& imports = "<b/><a/>") {
+    const std::string said = remarks(imports);
+    INFO(said);
+    CHECK(said.starts_with("module 'a' stands before 'b' in the schema, with " + divider +
+                           " between them, and so it does in the prompt|"));
+  };
+  schema(a + "text" + b);
+  between("text");
+  schema(a + " " + b);
+  between("text");
+  schema(a + "<user>" + b + "</user>");
+  between("a turn's beginning");
+  schema("<user>" + a + "</user>" + b);
+  between("a turn's end");
+  schema("<user>" + a + "text" + b + "</user>");
+  between("text");
+  schema(a + c + "<union>" + c.substr(0, 14) + "d'/></union>" + "<user/>" + b);
+  between("a turn's beginning");  // what stands in other modules divides nothing
+  schema("<module name='m'>" + a + "<param name='p' len='2'/>" + b + "</module>");
+  CHECK(remarks("<m><b/><a/></m>") ==
+        "module 'm/a' stands before 'm/b' in the schema, with parameter 'p' between them, and so "
+        "it does in the prompt|");
+  refused("<m><user><b/><a/></user></m>", 14, "with parameter 'p' between them; where a role");
+  schema("<module name='m'>" + a + "text<param name='p' len='2'/>" + b + "</module>");
+  CHECK(remarks("<m><b/><a/></m>").find("with text between them") != std::string::npos);
+}
+
 TEST_CASE_METHOD(Fixture, "a role around imports asks for the sections' order") {
   schema(
       "<module name='a'>A<module name='n'>N</module><module name='o'>O</module></module>and<module "
       "name='b'>B</module>");
   refused("<user><b/><a/></user>", 11,
-          "module 'a' stands before 'b' in the schema, with text or a turn's border between them; "
+          "module 'a' stands before 'b' in the schema, with text between them; "
           "where a role element encloses imports they keep that order");
   refused("<b/><user><a/></user>", 11, "module 'a' stands before 'b'");
   CHECK(flat("<b/><a/><user>q</user>") == "A[user:q:user]andB");
