@@ -11,7 +11,8 @@ constexpr std::string_view kGpt2 =
 
 // GPT-NeoX's tokenizer, which MPT and OLMo took over.
 constexpr std::string_view kNeox =
-    R"({"normalizer":{"type":"NFC"},"pre_tokenizer":{"type":"ByteLevel","add_prefix_space":false}})";
+    R"({"normalizer":{"type":"NFC"},"pre_tokenizer":{"type":"ByteLevel",)"
+    R"("add_prefix_space":false}})";
 
 constexpr std::string_view kSingleDigits = R"({"pre_tokenizer":{"type":"Sequence","pretokenizers":[
   {"type":"Digits","individual_digits":true},

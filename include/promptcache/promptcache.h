@@ -112,7 +112,7 @@ typedef int (*pc_open_progress)(void* user, uint32_t step, uint64_t done, uint64
 
 typedef enum pc_precision {
   PC_PRECISION_DEFAULT = 0, /* activations are rounded as the kernels want them: 8 bits or bf16 */
-  PC_PRECISION_EXACT = 1    /* f32 activations on weights widened exactly; slower, for comparisons */
+  PC_PRECISION_EXACT = 1    /* f32 activations on weights widened exactly; slower: to compare */
 } pc_precision;
 
 typedef struct pc_engine_options {
@@ -139,7 +139,8 @@ typedef struct pc_engine_options {
 } pc_engine_options;
 
 PC_API void pc_engine_options_init(pc_engine_options* options);
-PC_API pc_status pc_engine_open(const pc_engine_options* options, pc_engine** engine, pc_error* error);
+PC_API pc_status pc_engine_open(const pc_engine_options* options, pc_engine** engine,
+                                pc_error* error);
 PC_API void pc_engine_close(pc_engine* engine);
 
 /* JSON: architecture, shape, weight types and bytes, tokenizer, chat template,
@@ -154,9 +155,9 @@ PC_API pc_status pc_engine_describe(const pc_engine* engine, char** json, pc_err
  * remembered), and `refused`: why an engine would not open, or null. Fails only
  * where there is no model to look at. */
 PC_API pc_status pc_model_inspect(const pc_engine_options* options, char** json, pc_error* error);
-/* Reads every byte of a model's files; of options, n_threads and progress count, too. JSON: ok, a list of all problems found
- * (parsing, tensors, numbers that are not finite, tokenizer), digests. Damage is
- * reported, not an error of the call. */
+/* Reads every byte of a model's files; of options, n_threads and progress count, too.
+ * JSON: ok, a list of all problems found (parsing, tensors, numbers that are not
+ * finite, tokenizer), digests. Damage is reported, not an error of the call. */
 PC_API pc_status pc_model_verify(const pc_engine_options* options, char** json, pc_error* error);
 
 /* Reads at most 512 tokens of a text with the model: does it compute what it should?
@@ -169,8 +170,8 @@ PC_API pc_status pc_model_probe(const pc_engine_options* options, const char* te
 
 /* As the model's tokenizer encodes a whole text; no BOS is added. Writes up to
  * `capacity` ids and always the full count. */
-PC_API pc_status pc_tokenize(const pc_engine* engine, const char* text, size_t bytes, int32_t* tokens,
-                             size_t capacity, size_t* n_tokens, pc_error* error);
+PC_API pc_status pc_tokenize(const pc_engine* engine, const char* text, size_t bytes,
+                             int32_t* tokens, size_t capacity, size_t* n_tokens, pc_error* error);
 /* The text of tokens, control tokens spelled out. Free with pc_free. */
 PC_API pc_status pc_detokenize(const pc_engine* engine, const int32_t* tokens, size_t n_tokens,
                                char** text, pc_error* error);
@@ -178,10 +179,11 @@ PC_API pc_status pc_detokenize(const pc_engine* engine, const int32_t* tokens, s
 /* ---- Schema */
 
 /* From a file; src= is read beside it. */
-PC_API pc_status pc_schema_load(pc_engine* engine, const char* path, pc_schema** schema, pc_error* error);
+PC_API pc_status pc_schema_load(pc_engine* engine, const char* path, pc_schema** schema,
+                                pc_error* error);
 /* From memory; base_dir is where src= is read, NULL: src= is an error. */
-PC_API pc_status pc_schema_parse(pc_engine* engine, const char* pml, size_t bytes, const char* base_dir,
-                                 pc_schema** schema, pc_error* error);
+PC_API pc_status pc_schema_parse(pc_engine* engine, const char* pml, size_t bytes,
+                                 const char* base_dir, pc_schema** schema, pc_error* error);
 PC_API void pc_schema_close(pc_schema* schema);
 
 /* JSON: name, modes, and for each module: path, tokens, bytes when stored,
@@ -207,8 +209,8 @@ PC_API pc_status pc_schema_encode(pc_schema* schema, pc_encode_progress progress
 
 /* ---- Prompt */
 
-PC_API pc_status pc_prompt_parse(pc_schema* schema, const char* pml, size_t bytes, pc_prompt** prompt,
-                                 pc_error* error);
+PC_API pc_status pc_prompt_parse(pc_schema* schema, const char* pml, size_t bytes,
+                                 pc_prompt** prompt, pc_error* error);
 PC_API void pc_prompt_close(pc_prompt* prompt);
 
 /* What stands elsewhere than it was written and what else the author may not have
@@ -305,19 +307,24 @@ PC_API void pc_session_get_stats(const pc_session* session, pc_session_stats* st
 /* ---- Store: the directory of module files, without a model */
 
 /* dir NULL: the default directory. Must exist. */
-PC_API pc_status pc_store_open(const char* dir, uint32_t cache_mode, pc_store** store, pc_error* error);
+PC_API pc_status pc_store_open(const char* dir, uint32_t cache_mode, pc_store** store,
+                               pc_error* error);
 PC_API void pc_store_close(pc_store* store);
 /* JSON: directory, files (key, bytes, tokens, K/V type, model, backend, last use), total bytes;
  * files of packed weights (key, bytes, model, last use), their total bytes. */
 PC_API pc_status pc_store_describe(const pc_store* store, char** json, pc_error* error);
 /* `key`: 64 hexadecimal digits or a beginning that only one file has.
  * JSON: every header field and the runs. */
-PC_API pc_status pc_store_show(const pc_store* store, const char* key, char** json, pc_error* error);
+PC_API pc_status pc_store_show(const pc_store* store, const char* key, char** json,
+                               pc_error* error);
 /* Checks every byte of one file or, with NULL, of all. JSON: per file ok or why
  * not. Damage is reported, not an error of the call. */
-PC_API pc_status pc_store_verify(const pc_store* store, const char* key, char** json, pc_error* error);
-/* Removes one file or, with NULL, all, packed weights too. Processes that have it mapped keep it. */
-PC_API pc_status pc_store_remove(pc_store* store, const char* key, uint64_t* removed, pc_error* error);
+PC_API pc_status pc_store_verify(const pc_store* store, const char* key, char** json,
+                                 pc_error* error);
+/* Removes one file or, with NULL, all, packed weights too. Processes that have it
+ * mapped keep it. */
+PC_API pc_status pc_store_remove(pc_store* store, const char* key, uint64_t* removed,
+                                 pc_error* error);
 /* Removes the least recently used files until at most target_bytes are left;
  * files in use stay. target_bytes counts modules alone: packed weights go when they
  * were not used for 30 days. JSON: removed, left, in use, of both. */

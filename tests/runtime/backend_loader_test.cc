@@ -90,7 +90,10 @@ TEST_CASE("states of one backend, or of one version of it, are never found by an
     REQUIRE(schema.ok());
     bool held = false;
     REQUIRE((*schema)->peek(*(*schema)->modules()[0], &held).miss == MissReason::kNotEncoded);
-    REQUIRE((*schema)->encode((*schema)->modules(), [](auto, auto&, auto& module) { return module.stored; }).ok());
+    REQUIRE(
+        (*schema)
+            ->encode((*schema)->modules(), [](auto, auto&, auto& module) { return module.stored; })
+            .ok());
     REQUIRE((*engine)->store()->find((*schema)->modules()[0]->identity));
     identities.push_back((*schema)->modules()[0]->identity);
   }

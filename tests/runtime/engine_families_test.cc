@@ -40,7 +40,8 @@ std::vector<TokenId> answer(const std::shared_ptr<LoadedSchema>& schema, const s
 
 // Short enough for the smallest context (48 tokens), of letters that every fixture has.
 constexpr const char* kSchema =
-    R"(<schema name="s">ab <module name="m">cab cab</module><module name="n">a cc</module></schema>)";
+    R"(<schema name="s">ab <module name="m">cab cab</module><module name="n">a cc</module>)"
+    R"(</schema>)";
 constexpr const char* kPrompt = R"(<prompt schema="s"><m/>bca</prompt>)";
 
 std::string with_text_before(const std::string& text) {

@@ -44,9 +44,12 @@ constexpr const char* kTravel = R"(<schema name="travel">
 const std::vector<std::string> kPrompts = {
     R"(<prompt schema="travel"><user>Where shall I go?</user></prompt>)",
     R"(<prompt schema="travel"><trip duration="3 days"/><user>Highlight the food.</user></prompt>)",
-    R"(<prompt schema="travel"><trip duration="3 days"/><miami/><user>Highlight the food.</user></prompt>)",
-    R"(<prompt schema="travel"><trip/><tokyo/>Be kind.<europe><paris/></europe><user>What now?</user></prompt>)",
-    R"(<prompt schema="travel">Note this. <europe>First <paris/> then <rome/> last</europe> Tell me more.</prompt>)",
+    R"(<prompt schema="travel"><trip duration="3 days"/><miami/><user>)"
+    R"(Highlight the food.</user></prompt>)",
+    R"(<prompt schema="travel"><trip/><tokyo/>Be kind.<europe><paris/></europe><user>)"
+    R"(What now?</user></prompt>)",
+    R"(<prompt schema="travel">Note this. <europe>First <paris/> then <rome/> last</europe> )"
+    R"(Tell me more.</prompt>)",
     R"(<prompt schema="travel"><miami/><europe/></prompt>)",
 };
 
@@ -187,10 +190,11 @@ TEST_CASE("one file serves two schemas at two offsets") {
   const auto engine = must(Engine::open(options_for(checkpoint, cache.path())));
   const auto near = schema_for(
       engine,
-      R"(<schema name="travel" attend="self"><module name="x">The same page of text.</module></schema>)");
+      R"(<schema name="travel" attend="self"><module name="x">The same page of text.</module>)"
+      R"(</schema>)");
   const auto far = schema_for(
-      engine,
-      R"(<schema name="travel" attend="self">Much text stands before it here, and more of it. <module name="page">The same page of text.</module></schema>)");
+      engine, R"(<schema name="travel" attend="self">Much text stands before it here, )"
+              R"(and more of it. <module name="page">The same page of text.</module></schema>)");
   const auto find = [](const LoadedSchema& schema, const std::string& name) -> SchemaModule& {
     for (SchemaModule* module : schema.modules())
       if (module->job.name == name) return *module;

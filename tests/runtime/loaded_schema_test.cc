@@ -107,7 +107,8 @@ TEST_CASE("who waits for another's encoding sleeps, can be cancelled, and finds 
   lie_about();
   CHECK_FALSE(over);
   LazyEncoder first(other->engine().backend(), {&other->modules()[0]->job});
-  const auto module = first.get().value()->encode(other->modules()[0]->job, other->modules()[0]->identity, nullptr);
+  const auto module =
+      first.get().value()->encode(other->modules()[0]->job, other->modules()[0]->identity, nullptr);
   REQUIRE(store.publish(module.value()).ok());
   theirs.reset();
   patient.join();

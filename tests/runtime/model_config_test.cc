@@ -170,22 +170,19 @@ TEST_CASE("Llama has no window") {
   CHECK(llama(R"("sliding_window":null)").ok());
   CHECK(llama(R"("sliding_window":8192)").ok());  // cannot act
   refused(llama(R"("sliding_window":4096)"), Code::kUnsupported, "sliding window");
-  refused(
-      llama(
-          R"("layer_types":["full_attention","full_attention","full_attention","sliding_attention"])"),
-      Code::kUnsupported, "sliding window");
+  refused(llama(R"("layer_types":["full_attention","full_attention","full_attention",)"
+                R"("sliding_attention"])"),
+          Code::kUnsupported, "sliding window");
 }
 
 TEST_CASE("layer types are known ones, one for each layer") {
   refused(llama(R"("layer_types":["full_attention"])"), Code::kCorrupt, "list of 4 layers");
-  refused(
-      llama(
-          R"("layer_types":["full_attention","chunked_attention","full_attention","full_attention"])"),
-      Code::kUnsupported, "layer_types[1]: is \"chunked_attention\"");
-  refused(
-      llama(
-          R"("layer_types":["full_attention","linear_attention","full_attention","full_attention"])"),
-      Code::kUnsupported, "linear_attention");
+  refused(llama(R"("layer_types":["full_attention","chunked_attention","full_attention",)"
+                R"("full_attention"])"),
+          Code::kUnsupported, "layer_types[1]: is \"chunked_attention\"");
+  refused(llama(R"("layer_types":["full_attention","linear_attention","full_attention",)"
+                R"("full_attention"])"),
+          Code::kUnsupported, "linear_attention");
 }
 
 TEST_CASE("a field that changes the computation is refused by its name") {
@@ -199,10 +196,9 @@ TEST_CASE("a field that changes the computation is refused by its name") {
   CHECK(llama(R"("hidden_act":"gelu")")->activation == PC_ACTIVATION_GELU);
   refused(llama(R"("rope_scaling":{"type":"dynamic","factor":2})"), Code::kUnsupported,
           "\"dynamic\"");
-  CHECK(
-      llama(
-          R"("quantization_config":null,"rope_interleaved":false,"logits_scaling":1.0,"num_experts":0)")
-          .ok());
+  CHECK(llama(R"("quantization_config":null,"rope_interleaved":false,"logits_scaling":1.0,)"
+              R"("num_experts":0)")
+            .ok());
   CHECK(
       llama(
           R"("pretraining_tp":4,"use_cache":true,"initializer_range":0.02,"torch_dtype":"float16",)"
@@ -229,7 +225,8 @@ TEST_CASE("numbers out of range are refused before anything is allocated") {
   CHECK(llama(R"("eos_token_id":-1,"bos_token_id":-1)")->eos.empty());
   const auto huge = JsonDocument::parse(
       R"({"architectures":["LlamaForCausalLM"],"hidden_size":64,"intermediate_size":96,)"
-      R"("num_hidden_layers":1000000000,"num_attention_heads":4,"vocab_size":100,"max_position_embeddings":64})",
+      R"("num_hidden_layers":1000000000,"num_attention_heads":4,"vocab_size":100,)"
+      R"("max_position_embeddings":64})",
       "c");
   refused(configure(huge->root()), Code::kCorrupt, "num_hidden_layers");
 }
@@ -239,7 +236,8 @@ TEST_CASE("a missing field is named") {
                             "num_attention_heads", "vocab_size", "max_position_embeddings"}) {
     std::string text =
         R"({"architectures":["LlamaForCausalLM"],"hidden_size":64,"intermediate_size":96,)"
-        R"("num_hidden_layers":4,"num_attention_heads":4,"vocab_size":100,"max_position_embeddings":64})";
+        R"("num_hidden_layers":4,"num_attention_heads":4,"vocab_size":100,)"
+        R"("max_position_embeddings":64})";
     text.replace(text.find(field), 1, "_");
     refused(configure(JsonDocument::parse(text, "config.json")->root()), Code::kCorrupt, field);
   }

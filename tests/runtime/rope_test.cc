@@ -56,12 +56,14 @@ TEST_CASE("frequencies and attention factors are those of transformers") {
 }
 
 TEST_CASE("both dialects say the same") {
-  const auto old_dialect = rope_of(
-      R"({"rope_theta": 1e6, "rope_scaling": {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 1024}})");
-  const auto new_dialect = rope_of(
-      R"({"rope_parameters": {"rope_type": "yarn", "rope_theta": 1e6, "factor": 4, "original_max_position_embeddings": 1024}})");
-  const auto outside = rope_of(
-      R"({"rope_theta": 1e6, "original_max_position_embeddings": 1024, "rope_scaling": {"rope_type": "yarn", "factor": 4.0}})");
+  const auto old_dialect =
+      rope_of(R"({"rope_theta": 1e6, "rope_scaling": {"type": "yarn", "factor": 4.0, )"
+              R"("original_max_position_embeddings": 1024}})");
+  const auto new_dialect =
+      rope_of(R"({"rope_parameters": {"rope_type": "yarn", "rope_theta": 1e6, "factor": 4, )"
+              R"("original_max_position_embeddings": 1024}})");
+  const auto outside = rope_of(R"({"rope_theta": 1e6, "original_max_position_embeddings": 1024, )"
+                               R"("rope_scaling": {"rope_type": "yarn", "factor": 4.0}})");
   REQUIRE(old_dialect.ok());
   CHECK(old_dialect->inv_freq == new_dialect->inv_freq);
   CHECK(old_dialect->inv_freq == outside->inv_freq);
@@ -110,9 +112,9 @@ TEST_CASE("numbers that give no frequencies are refused") {
   refused(R"({"rope_theta": 0})", "rope_theta");
   refused(R"({"rope_theta": -1e4})", "rope_theta");
   refused(R"({"rope_theta": "10000"})", "number");
-  refused(
-      R"({"rope_theta": 1e300, "partial_rotary_factor": 1, "rope_scaling": {"type": "linear", "factor": 1e300}})",
-      "frequency");
+  refused(R"({"rope_theta": 1e300, "partial_rotary_factor": 1, "rope_scaling": {"type": "linear", )"
+          R"("factor": 1e300}})",
+          "frequency");
   refused(R"({"rope_scaling": {"type": "linear"}})", "factor");
   refused(R"({"rope_scaling": {"type": "linear", "factor": 0}})", "factor");
   refused(R"({"rope_scaling": []})", "object");
@@ -122,8 +124,8 @@ TEST_CASE("numbers that give no frequencies are refused") {
   refused(R"({"rope_scaling": {"type": "yarn", "factor": 2, "attention_factor": -1}})",
           "attention factor");
   refused(R"({"rope_theta": 1, "rope_scaling": {"type": "yarn", "factor": 2}})", "rope_theta");
-  refused(
-      R"({"rope_scaling": {"type": "llama3", "factor": 2, "low_freq_factor": 4, "high_freq_factor": 4}})",
-      "high_freq_factor");
+  refused(R"({"rope_scaling": {"type": "llama3", "factor": 2, "low_freq_factor": 4, )"
+          R"("high_freq_factor": 4}})",
+          "high_freq_factor");
   refused(R"({"rope_scaling": {"type": "llama3", "factor": 2}})", "low_freq_factor");
 }

@@ -361,8 +361,8 @@ TEST_CASE("a session refuses what it has no room for, and tokens outside the voc
   TinyShape odd;
   odd.head_dim = odd.rope_dims = 6;
   const TinyModel sixes(12, odd);
-  REQUIRE(cpu->model_open(&sixes.desc, static_cast<std::uint32_t>(KvType::kQ8), 0, 1, nullptr, &other,
-                          &e) == static_cast<int>(Code::kUnsupported));
+  REQUIRE(cpu->model_open(&sixes.desc, static_cast<std::uint32_t>(KvType::kQ8), 0, 1, nullptr,
+                          &other, &e) == static_cast<int>(Code::kUnsupported));
   REQUIRE(std::string(e.message).find("multiple of 4") != std::string::npos);
   const std::int32_t cancel = 1;
   const pc_run fine{tokens.data(), 4, 0, 0, 0};

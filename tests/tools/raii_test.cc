@@ -16,7 +16,8 @@ constexpr bool kMoveOnly = ((std::is_nothrow_move_constructible_v<Owners> &&
 static_assert(kMoveOnly<Engine, Schema, Prompt, Session, Store>);
 
 constexpr char kSchema[] =
-    R"(<schema name="s"><module name="a">Some text.</module><module name="b">More.</module></schema>)";
+    R"(<schema name="s"><module name="a">Some text.</module><module name="b">More.</module>)"
+    R"(</schema>)";
 constexpr char kPrompt[] = R"(<prompt schema="s"><a/><b/>And a question?</prompt>)";
 
 std::string model_path() {
