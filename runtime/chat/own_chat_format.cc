@@ -1,18 +1,12 @@
 #include "runtime/chat/own_chat_format.h"
 
-#include <map>
-#include <mutex>
 #include <utility>
-#include <vector>
 
+#include "runtime/chat/remembered_turn_texts.h"
 #include "runtime/chat/turn_texts.h"
 
 namespace pc {
 namespace {
-
-// Conversations whose strings are remembered: those of a schema's modules, and of
-// the prompts of a chat that goes on. A rendering takes tens of microseconds.
-constexpr std::size_t kMaxRemembered = 256;
 
 class OwnFormat {
  public:
@@ -20,23 +14,22 @@ class OwnFormat {
     options_.clock = std::move(clock);
   }
 
+  // The template runs outside of every lock: two threads may find the same.
   Result<pml::TurnTexts> turns(std::span<const pml::Role> roles) {
-    const std::vector<pml::Role> key(roles.begin(), roles.end());
-    {
-      const std::lock_guard lock(mutex_);
-      if (const auto known = known_.find(key); known != known_.end()) return known->second;
+    RememberedTurnTexts::Answer texts = texts_.find(roles);
+    if (!texts) {
+      texts = std::make_shared<const Result<pml::TurnTexts>>(
+          turn_texts(program_, roles, options_, &endings_));
+      texts_.add(roles, texts);
     }
-    Result<pml::TurnTexts> texts = turn_texts(program_, roles, options_);
-    const std::lock_guard lock(mutex_);
-    if (known_.size() >= kMaxRemembered) known_.clear();
-    return known_.emplace(key, std::move(texts)).first->second;
+    return *texts;
   }
 
  private:
   const ChatProgram program_;
   ChatOptions options_;
-  std::mutex mutex_;
-  std::map<std::vector<pml::Role>, Result<pml::TurnTexts>> known_;  // guarded by mutex_
+  RememberedEndings endings_;
+  RememberedTurnTexts texts_;
 };
 
 }  // namespace

@@ -9,7 +9,7 @@
 // whole conversations. What a template does with special words inside a content
 // ("</think>", "/no_think") is not seen.
 //
-// Pure. Threads: any.
+// Pure, but for what it is given to remember. Threads: any.
 #pragma once
 
 #include <span>
@@ -18,6 +18,7 @@
 #include "pml/schema.h"  // Role
 #include "pml/text_encoder.h"
 #include "runtime/chat/chat_program.h"
+#include "runtime/chat/remembered_endings.h"
 
 namespace pc {
 
@@ -30,9 +31,17 @@ namespace pc {
 // a turn.) An assistant's last turn closes as the conversation ends; where the
 // template does not open an answer behind that, `answer` is "".
 //
-// Errors: kUnsupported (which turn the template does what with; more than 1024 turns,
+// Errors: kUnsupported (which turn the template does what with; more than 2048 turns,
 // since the work grows with their square), and those of ChatProgram::render, in the
 // template's own words where it has some.
+//
+// Renders the conversation six times and each shorter beginning of it twice, less what
+// `remembered` knows: endings of this program with these options alone. The strings are
+// the same whatever it holds.
+Result<pml::TurnTexts> turn_texts(const ChatProgram& program, std::span<const pml::Role> turns,
+                                  const ChatOptions& options, RememberedEndings* remembered);
+
+// Remembers nothing.
 Result<pml::TurnTexts> turn_texts(const ChatProgram& program, std::span<const pml::Role> turns,
                                   const ChatOptions& options);
 

@@ -5,13 +5,11 @@
 
 #include <catch2/catch.hpp>
 #include <cstdlib>
-#include <fstream>
 #include <iostream>
-#include <iterator>
 #include <map>
 
-#include "runtime/chat/jinja_json.h"
 #include "runtime/chat/jinja_unicode.h"
+#include "tests/support/published_templates.h"
 
 using namespace pc;
 using pml::Role;
@@ -213,23 +211,7 @@ TEST_CASE("what strings cannot express is refused, and said") {
 
 namespace {
 
-using jinja::Kind;
 using jinja::Value;
-
-std::optional<Value> published() {
-  const char* shared = std::getenv("PC_SHARED_DIR");
-  std::ifstream file(std::string(shared ? shared : "") + "/assets/chat_templates/templates.json");
-  if (!file) return std::nullopt;
-  const std::string text(std::istreambuf_iterator<char>(file), {});
-  auto templates = jinja::value_from_json(text, "templates.json");
-  REQUIRE(templates.ok());
-  return std::move(templates).value();
-}
-
-std::string text_of(const Value& object, std::string_view name) {
-  const Value* found = object.dict().find(name);
-  return found && found->is(Kind::kString) ? found->text() : "";
-}
 
 Value conversation(const std::vector<Role>& roles, const Strings& contents, bool in_parts) {
   std::vector<Value> messages;
@@ -267,14 +249,14 @@ std::string put_together(const pml::TurnTexts& texts, const Strings& contents,
 // The template is run for each beginning of a conversation: work that grows with the square.
 TEST_CASE("a conversation of too many turns is refused before the template is run") {
   const ChatProgram chat = program(kChatml);
-  const auto refused = turn_texts(chat, std::vector<Role>(1025, U), {});
+  const auto refused = turn_texts(chat, std::vector<Role>(2049, U), {});
   REQUIRE_FALSE(refused.ok());
   CHECK(refused.error().code == Code::kUnsupported);
-  CHECK(refused.error().message.find("1025 turns") != std::string::npos);
+  CHECK(refused.error().message.find("2049 turns") != std::string::npos);
 }
 
 TEST_CASE("published templates: strings around contents are what the template renders") {
-  const auto templates = published();
+  const auto templates = test::published_templates();
   if (!templates) {
     WARN("skipped: no chat_templates/templates.json in PC_SHARED_DIR");
     return;
@@ -289,9 +271,7 @@ TEST_CASE("published templates: strings around contents are what the template re
   options.add_generation_prompt = true;
   std::map<std::size_t, std::size_t> n_expressed;
   std::size_t n_templates = 0, n_all = 0;
-  for (const Value& entry : templates->items()) {
-    const std::string bos = text_of(entry, "bos");
-    const ChatProgram chat = program(text_of(entry, "template"), bos, text_of(entry, "eos"));
+  for (const auto& [name, bos, chat] : *templates) {
     ++n_templates;
     bool expresses_all = true;
     for (std::size_t r = 0; r < kRoles.size(); ++r) {
@@ -299,7 +279,7 @@ TEST_CASE("published templates: strings around contents are what the template re
       if (!texts.ok()) {
         expresses_all = false;
         if (std::getenv("PC_VERBOSE"))
-          std::cout << text_of(entry, "name") << " " << r << ": " << texts.error().message << "\n";
+          std::cout << name << " " << r << ": " << texts.error().message << "\n";
         continue;
       }
       ++n_expressed[r];
@@ -312,7 +292,7 @@ TEST_CASE("published templates: strings around contents are what the template re
         const std::string ours = put_together(*texts, contents, bos);
         if (!rendered.ok() || *rendered != ours)
           rendered = chat.render(conversation(kRoles[r], contents, true), jinja::none(), options);
-        INFO(text_of(entry, "name") << ", roles " << r);
+        INFO(name << ", roles " << r);
         REQUIRE(rendered.ok());
         CHECK(*rendered == ours);
       }

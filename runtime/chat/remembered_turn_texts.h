@@ -1,0 +1,55 @@
+// What a chat format answered for conversations, remembered by their roles: a schema's modules
+// ask for the same few, and so do the prompts of many users.
+//
+// Keeps to a number of conversations and of bytes: the one that was not asked for the longest
+// goes first. Threads: any.
+#pragma once
+
+#include <cstddef>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "base/status.h"
+#include "pml/text_encoder.h"
+
+namespace pc {
+
+class RememberedTurnTexts {
+ public:
+  using Answer = std::shared_ptr<const Result<pml::TurnTexts>>;
+
+  // Looking through them takes less than one rendering.
+  static constexpr std::size_t kMaxConversations = 256;
+  // About 50 of a thousand turns.
+  static constexpr std::size_t kMaxBytes = std::size_t{8} << 20;
+
+  explicit RememberedTurnTexts(std::size_t max_bytes = kMaxBytes) : max_bytes_(max_bytes) {}
+  RememberedTurnTexts(const RememberedTurnTexts&) = delete;
+  RememberedTurnTexts& operator=(const RememberedTurnTexts&) = delete;
+
+  Answer find(std::span<const pml::Role> turns);  // null: not known
+  void add(std::span<const pml::Role> turns, Answer answer);
+
+  std::size_t n_bytes() const;
+
+ private:
+  struct Known {
+    std::vector<pml::Role> turns;
+    Answer answer;
+    std::size_t n_bytes;
+  };
+  using Conversations = std::list<Known>;
+
+  Conversations::iterator place(std::span<const pml::Role> turns);
+
+  const std::size_t max_bytes_;
+  mutable std::mutex mutex_;
+  // Both: guarded by mutex_.
+  Conversations known_;  // asked for last in front
+  std::size_t n_bytes_ = 0;
+};
+
+}  // namespace pc
