@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <map>
 #include <utility>
 
 #include "pml/chat_template.h"
@@ -16,11 +17,14 @@ namespace {
 
 using Kind = SchemaNode::Kind;
 
-// What bounds the work of a chat format that is asked again for the turns of each
-// module and those before them: a template is run once for each beginning of a
-// conversation, so the square of its turns counts. Four modules may have a
-// thousand turns before them, or four thousand thirty.
-constexpr std::uint64_t kMaxTurnsRead = std::uint64_t{1} << 22;
+// What bounds the work of a chat format that is asked for the turns of each module behind
+// those before them. A model's own template is run for the whole conversation a few times,
+// and for each beginning that ends with a turn of the module; it knows the others, since
+// the turns around it were read first. So all turns count, times the module's own and four: a
+// schema may have 2000 turns, or 1400 modules of one turn each behind a thousand. A count
+// is one or two turns of a rendering, each one or two microseconds: half a minute at most.
+constexpr std::uint64_t kMaxTurnWork = std::uint64_t{1} << 23;
+constexpr std::uint64_t kWholeReadings = 4;
 
 std::string_view without_leading_space(std::string_view text) {
   return text.substr(std::min(text.find_first_not_of(kWhiteSpace), text.size()));
@@ -89,7 +93,10 @@ class Builder {
   bool in_role_ = false;
   std::vector<Role> always_;  // the turns that stand before this place in every prompt
   OwnTurns turns_;            // of owner_
-  std::uint64_t n_turns_read_ = 0;
+  // Those that are read, by the roles up to the last and how many of them stand before the
+  // owner: modules that are alike are read once.
+  std::map<std::pair<std::vector<Role>, std::size_t>, std::vector<TurnText>> turns_read_;
+  std::uint64_t turn_work_ = 0;
   Position position_ = 0;
   std::uint64_t n_tokens_ = 0;  // tokens and room so far; bounds position_
 };
@@ -276,15 +283,18 @@ Result<Builder::OwnTurns> Builder::read_turns(const std::vector<SchemaNode>& chi
   }
   if (!first) return OwnTurns{};
   if (!encoder_.chat) return missing_chat_template(first->place, first->role);
-  n_turns_read_ += roles.size() * roles.size();
-  if (n_turns_read_ > kMaxTurnsRead)
+  const std::size_t n_before = always_.size(), n_own = roles.size() - n_before;
+  std::vector<TurnText>& own = turns_read_[{roles, n_before}];
+  if (!own.empty()) return OwnTurns{own};
+  turn_work_ += roles.size() * (n_own + kWholeReadings);
+  if (turn_work_ > kMaxTurnWork)
     return broken_rule(first->place, "schema " + quote(schema_.name) +
-                                         " has too many turns before its modules' turns");
+                                         " has too many modules whose turns differ behind too "
+                                         "many turns; put fewer turns before its modules");
   auto texts = turns_to_continue(*encoder_.chat, roles);
   if (!texts.ok()) return broken_rule(first->place, texts.error().message);
-  OwnTurns own;
-  own.texts.assign(texts->begin() + static_cast<std::ptrdiff_t>(always_.size()), texts->end());
-  return own;
+  own.assign(texts->begin() + static_cast<std::ptrdiff_t>(n_before), texts->end());
+  return OwnTurns{own};
 }
 
 Status Builder::add_role(const SchemaNode& node) {

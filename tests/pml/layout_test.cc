@@ -96,6 +96,48 @@ TEST_CASE_METHOD(Fixture, "the user's prefix follows the turn that is always the
         "@0:[user:a:user][user:b|@5::user]|");
 }
 
+namespace {
+
+// A schema of n turns, with a module behind each.
+std::string with_modules(std::size_t n_turns, const std::string& module_content) {
+  std::string text = "<schema name='s'>";
+  for (std::size_t i = 0; i < n_turns; ++i)
+    text += std::string(i % 2 == 0 ? "<user>q</user>" : "<assistant>r</assistant>") +
+            "<module name='m" + std::to_string(i) + "'>" + module_content + "</module>";
+  return text + "</schema>";
+}
+
+}  // namespace
+
+TEST_CASE_METHOD(Fixture, "a chat format is asked once for modules that are alike") {
+  TextEncoder encoder = tokenizer.encoder(bracket_chat(), false);
+  std::size_t n_asked = 0;
+  encoder.chat->turns = [&, turns = encoder.chat->turns](std::span<const Role> roles) {
+    ++n_asked;
+    return turns(roles);
+  };
+  std::string modules;
+  for (int i = 0; i < 40; ++i)
+    modules += "<module name='m" + std::to_string(i) + "'><user>q</user></module>";
+  const std::string document =
+      "<schema name='s'><user>a</user>" + modules + "<assistant>b</assistant></schema>";
+  const Layout layout = must(lay_out(must(parse_schema(document)), encoder));
+  must(check_layout(layout));
+  CHECK(n_asked == 2);  // for the schema's own turns, and for a user's turn behind a user's
+  const std::size_t n_turns = layout.turns.size();
+  CHECK(n_turns == 42);
+  for (std::size_t i = 1; i < 41; ++i) CHECK(layout.turns[i].text == layout.turns[1].text);
+}
+
+TEST_CASE_METHOD(Fixture, "the turns of modules and those before them have a bound") {
+  CHECK(try_layout(with_modules(1200, "<user>q</user>")).ok());
+  const auto refused = try_layout(with_modules(1800, "<user>q</user>"));
+  REQUIRE_FALSE(refused.ok());
+  CHECK(refused.error().code == Code::kPmlSemantic);
+  CHECK_THAT(refused.error().message,
+             Catch::Matchers::Contains("'s' has too many modules whose turns differ"));
+}
+
 TEST_CASE_METHOD(Fixture, "members of a union start together, the rest follows the longest") {
   const Layout l = layout(
       "<schema name='s'>a<union scaffold='y'><module name='x'>b</module><module name='y'>c d "
