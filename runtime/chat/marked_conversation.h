@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "pml/role.h"
+#include "pml/text_encoder.h"  // Role
 #include "runtime/chat/chat_program.h"
 
 namespace pc {

@@ -20,7 +20,7 @@
 #include <string>
 #include <vector>
 
-#include "pml/role.h"
+#include "pml/text_encoder.h"  // Role
 
 namespace pc {
 
