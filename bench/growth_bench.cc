@@ -129,7 +129,7 @@ Cached cached_modules(const std::shared_ptr<const Engine>& engine, std::uint32_t
     cached.imports += "<" + name + "/>";
   }
   cached.schema = must(LoadedSchema::parse(engine, pml + "</schema>", ""));
-  for (SchemaModule* module : cached.schema->modules()) {
+  for (const auto& module : cached.schema->modules()) {
     bool held = false;
     if (!cached.schema->peek(*module, &held)) publish_random(*cached.schema, *module);
   }

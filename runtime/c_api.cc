@@ -309,7 +309,7 @@ pc_status pc_schema_describe(const pc_schema* schema, char** json, pc_error* err
 
 namespace {
 
-pc::Status encode(pc::LoadedSchema& schema, std::span<pc::SchemaModule* const> modules,
+pc::Status encode(pc::LoadedSchema& schema, const pc::LoadedSchema::Modules& modules,
                   pc_encode_progress progress, void* user, pc_encode_stats* stats) {
   const pc::Stopwatch watch;
   const auto total = static_cast<std::uint32_t>(modules.size());

@@ -21,6 +21,10 @@ namespace {
 // nothing against an encoding, which takes milliseconds at least.
 constexpr std::chrono::milliseconds kSlotPoll{1};
 
+// What nobody uses any more must leave the store, which evicts no mapped file, most of its
+// budget; without a store it is the memory that modules of past prompts may take.
+constexpr std::uint64_t kRecentShare = 8;
+
 // Turns the prompt's last token into a fresh one.
 void free_last_token(pml::Plan* plan) {
   if (plan->runs.empty() || plan->runs.back().kind != pml::RunKind::kCached) return;
@@ -37,25 +41,16 @@ void free_last_token(pml::Plan* plan) {
 }  // namespace
 
 LoadedSchema::LoadedSchema(std::shared_ptr<const Engine> engine, pml::Layout layout)
-    : engine_(std::move(engine)), layout_(std::move(layout)) {
-  for (const pml::JobSpec& spec : pml::plan_encoding(layout_)) modules_.push_back(module_of(spec));
+    : engine_(std::move(engine)),
+      layout_(std::move(layout)),
+      known_({layout_, engine_->base_identity(), engine_->model().relocates()},
+             engine_->options().cache_bytes / kRecentShare) {
+  for (const pml::JobSpec& spec : pml::plan_encoding(layout_)) known_.keep(spec);
 }
 
-SchemaModule* LoadedSchema::module_of(const pml::JobSpec& spec) {
-  const std::lock_guard lock(known_mutex_);
-  std::unique_ptr<SchemaModule>& known = known_[spec];
-  if (!known) {
-    known = std::make_unique<SchemaModule>();
-    known->job = pml::make_job(layout_, spec);
-    known->identity =
-        identity_of(known->job, engine_->base_identity(), engine_->model().relocates());
-  }
-  return known.get();
-}
-
-std::vector<SchemaModule*> LoadedSchema::modules_of(const pml::Plan& plan) {
-  std::vector<SchemaModule*> modules;
-  for (const pml::JobSpec& spec : plan.jobs) modules.push_back(module_of(spec));
+LoadedSchema::Modules LoadedSchema::modules_of(const pml::Plan& plan) {
+  Modules modules;
+  for (const pml::JobSpec& spec : plan.jobs) modules.push_back(known_.get(spec));
   return modules;
 }
 
@@ -182,15 +177,15 @@ std::string LoadedSchema::publish_remark() const {
   return publish_remark_;
 }
 
-Status LoadedSchema::encode(std::span<SchemaModule* const> modules, const Progress& done) {
+Status LoadedSchema::encode(const Modules& modules, const Progress& done) {
   std::vector<const pml::EncodeJob*> jobs;
-  for (const SchemaModule* module : modules) {
+  for (const auto& module : modules) {
     PC_CHECK_OK(check_window(module->job));
     jobs.push_back(&module->job);
   }
   LazyEncoder encoder(engine_->backend(), std::move(jobs));
   std::uint32_t n_done = 0;
-  for (SchemaModule* module : modules) {
+  for (const auto& module : modules) {
     PC_TRY(const AcquiredModule acquired, acquire(*module, encoder, nullptr));
     if (!done(++n_done, module->job.name, acquired)) return error(Code::kCancelled, "cancelled");
   }

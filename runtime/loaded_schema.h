@@ -1,21 +1,20 @@
 // A schema laid out for an engine's model, with the modules that prompts use.
 //
 // Owner; immutable but for the modules it gathers: one that was found or encoded
-// once stays pinned for the schema's life, so later prompts attach it without a
-// look-up. With the store off, or where publishing fails, the handle is the only
-// owner of the module. A module in another context (pml/contexts.h) is another
-// one: those of the schema as it stands are known from the start, those of turns
-// that prompts open come with the prompts.
+// once stays pinned as long as its SchemaModule lives, so later prompts attach it
+// without a look-up. With the store off, or where publishing fails, the handle is
+// the only owner of the module. A module in another context (pml/contexts.h) is
+// another one: those of the schema as it stands live as long as it, those of turns
+// and orders that prompts came with as long as somebody uses them, and the latest
+// of them a while longer (runtime/known_modules.h).
 // Threads: all methods from any thread; one thread encodes a module, others
 // that need it wait.
 #pragma once
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +26,7 @@
 #include "pml/plan.h"
 #include "runtime/encoder.h"
 #include "runtime/engine.h"
+#include "runtime/known_modules.h"
 
 namespace pc {
 
@@ -38,15 +38,6 @@ struct AcquiredModule {
   ModuleSource source = ModuleSource::kHeld;
   std::uint64_t tokens_computed = 0;  // kEncoded
   bool stored = false;                // kEncoded: published, so that others find it
-};
-
-// One module in one context, or a scaffold: what it is made of, and the module
-// itself once somebody needed it.
-struct SchemaModule {
-  pml::EncodeJob job;
-  ModuleIdentity identity;
-  std::mutex mutex;
-  ModuleHandle handle;  // guarded by mutex
 };
 
 class LoadedSchema {
@@ -61,14 +52,15 @@ class LoadedSchema {
   const Engine& engine() const { return *engine_; }
   const pml::Layout& layout() const { return layout_; }
   // Those of the schema as it stands, scaffolds last. They live as long as this.
-  const std::vector<SchemaModule*>& modules() const { return modules_; }
+  using Modules = std::vector<std::shared_ptr<SchemaModule>>;
+  const Modules& modules() const { return known_.kept(); }
 
   // A prompt's plan. The last token is fresh, whatever the layout says: its
   // logits are where the answer begins, and they are not stored.
   Result<pml::Plan> plan(std::string_view prompt_pml) const;
 
-  // The modules of a plan's jobs, [plan.jobs]. They live as long as this.
-  std::vector<SchemaModule*> modules_of(const pml::Plan& plan);
+  // The modules of a plan's jobs, [plan.jobs]; prompts that need one at once share it.
+  Modules modules_of(const pml::Plan& plan);
 
   // What acquire() would find now; computes and pins nothing, and does not wait
   // for a thread that is encoding the module.
@@ -86,7 +78,7 @@ class LoadedSchema {
   // Acquires these modules. `done` is called after each and may cancel by returning false.
   using Progress =
       std::function<bool(std::uint32_t n_done, const std::string& name, const AcquiredModule&)>;
-  Status encode(std::span<SchemaModule* const> modules, const Progress& done);
+  Status encode(const Modules& modules, const Progress& done);
 
   // Why modules are not kept on disk although there is a store: the latest
   // failure to publish one; "" if none.
@@ -94,16 +86,13 @@ class LoadedSchema {
 
  private:
   LoadedSchema(std::shared_ptr<const Engine> engine, pml::Layout layout);
-  SchemaModule* module_of(const pml::JobSpec& spec);
   Result<AcquiredModule> find_or_encode(const SchemaModule& module, LazyEncoder& encoder,
                                         const volatile std::int32_t* cancel);
   AcquiredModule publish(const ModuleHandle& module);
 
   std::shared_ptr<const Engine> engine_;
   pml::Layout layout_;
-  std::mutex known_mutex_;
-  std::map<pml::JobSpec, std::unique_ptr<SchemaModule>> known_;  // guarded by known_mutex_
-  std::vector<SchemaModule*> modules_;
+  KnownModules known_;  // borrows layout_, and the engine's identity
   mutable std::mutex remark_mutex_;
   std::string publish_remark_;
 };

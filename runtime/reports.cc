@@ -217,8 +217,8 @@ std::string describe_schema(const LoadedSchema& schema) {
   const pml::Layout& layout = schema.layout();
   std::map<std::string, const SchemaModule*> by_name;
   std::uint64_t bytes = 0, tokens = 0;
-  for (const SchemaModule* module : schema.modules()) {
-    if (!module->job.scaffold) by_name.emplace(module->job.name, module);
+  for (const auto& module : schema.modules()) {
+    if (!module->job.scaffold) by_name.emplace(module->job.name, module.get());
     bytes += stored_size(module->identity).bytes;
   }
   for (const pml::Module& module : layout.modules) tokens += module.n_tokens;
@@ -232,10 +232,9 @@ std::string describe_schema(const LoadedSchema& schema) {
   json.key("relocates").value(schema.engine().model().relocates());
   json.key("tokens").value(tokens).key("extent").value(layout.extent).key("bytes").value(bytes);
   json.key("modules").begin_array();
-  for (std::uint32_t i = 0; i < layout.modules.size(); ++i)
-    write_module(json, schema, i, by_name);
+  for (std::uint32_t i = 0; i < layout.modules.size(); ++i) write_module(json, schema, i, by_name);
   json.end_array().key("scaffolds").begin_array();
-  for (const SchemaModule* module : schema.modules()) {
+  for (const auto& module : schema.modules()) {
     if (!module->job.scaffold) continue;
     const StoredSize size = stored_size(module->identity);
     json.begin_object().key("name").value(module->job.name).key("tokens").value(size.tokens);

@@ -53,7 +53,7 @@ std::vector<std::string> schema_remarks(const LoadedSchema& schema) {
           " holds a date: when it changes, the module is encoded anew; a parameter would not be");
     }
   }
-  for (const SchemaModule* of : schema.modules()) {
+  for (const auto& of : schema.modules()) {
     const Status fits = schema.check_window(of->job);
     if (!fits.ok()) remarks.push_back(fits.error().message);
   }

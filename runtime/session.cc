@@ -27,15 +27,14 @@ Status LoadedPrompt::check_window(std::uint32_t answer_tokens, bool reuse) const
   const std::uint64_t window = schema->engine().context_tokens();
   const auto end = static_cast<std::uint64_t>(plan.end);
   if (end + answer_tokens > window) {
-    return error(Code::kContextFull, "the prompt ends at position " + std::to_string(end) +
-                                         " and its answer may take " +
-                                         std::to_string(answer_tokens) +
-                                         " tokens, but the context window has " +
-                                         std::to_string(window) +
-                                         ": import fewer modules, or ask for a shorter answer");
+    return error(Code::kContextFull,
+                 "the prompt ends at position " + std::to_string(end) +
+                     " and its answer may take " + std::to_string(answer_tokens) +
+                     " tokens, but the context window has " + std::to_string(window) +
+                     ": import fewer modules, or ask for a shorter answer");
   }
   if (!reuse) return ok();
-  for (const SchemaModule* module : modules) PC_CHECK_OK(schema->check_window(module->job));
+  for (const auto& module : modules) PC_CHECK_OK(schema->check_window(module->job));
   return ok();
 }
 
@@ -94,7 +93,7 @@ Status Session::find_and_compute() {
 Status Session::pin_modules() {
   LoadedSchema& schema = *prompt_->schema;
   std::vector<const pml::EncodeJob*> jobs;
-  for (const SchemaModule* module : prompt_->modules) jobs.push_back(&module->job);
+  for (const auto& module : prompt_->modules) jobs.push_back(&module->job);
   LazyEncoder encoder(schema.engine().backend(), std::move(jobs));
   for (std::size_t i = 0; i < pins_.size(); ++i) {
     const Stopwatch watch;

@@ -24,7 +24,7 @@ namespace pc {
 struct LoadedPrompt {
   std::shared_ptr<LoadedSchema> schema;
   pml::Plan plan;
-  std::vector<SchemaModule*> modules;  // [plan.jobs], owned by the schema
+  LoadedSchema::Modules modules;  // [plan.jobs]
   std::uint64_t plan_us = 0;
 
   static Result<std::shared_ptr<const LoadedPrompt>> parse(std::shared_ptr<LoadedSchema> schema,

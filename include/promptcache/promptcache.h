@@ -88,7 +88,9 @@ PC_API pc_status pc_build_describe(char** json, pc_error* error);
 typedef enum pc_cache_mode {
   PC_CACHE_READ_WRITE = 0,
   PC_CACHE_READ_ONLY = 1, /* modules on disk are used, none is written */
-  PC_CACHE_OFF = 2        /* modules live in this process's memory only */
+  PC_CACHE_OFF = 2        /* modules live in this process's memory only: a schema's own as long as
+                             it, those of turns and orders that prompts came with as long as one
+                             of these prompts, the latest a while longer */
 } pc_cache_mode;
 
 typedef enum pc_kv_type {
@@ -121,7 +123,8 @@ typedef struct pc_engine_options {
   const char* cache_dir;     /* NULL: $XDG_CACHE_HOME/promptcache, else ~/.cache/promptcache */
   uint32_t cache_mode;       /* pc_cache_mode */
   uint32_t kv_type;          /* pc_kv_type; default bf16, and f32 with PC_PRECISION_EXACT */
-  uint64_t cache_bytes;      /* budget of the store; default 8 GiB */
+  uint64_t cache_bytes;      /* budget of the store; default 8 GiB. An eighth of it is what the
+                                modules of prompts that are closed may pin for each schema */
   const char* cache_namespace; /* modules of different namespaces are never shared */
   /* A name ("chatml"), or the path of a JSON file: with a '/', or ending in ".json"
      (docs/CHAT_TEMPLATES.md). NULL: the template in the model's files. */

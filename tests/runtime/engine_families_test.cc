@@ -50,7 +50,7 @@ std::string with_text_before(const std::string& text) {
 }
 
 ModuleKey key_of_m(const std::shared_ptr<LoadedSchema>& schema) {
-  for (const SchemaModule* module : schema->modules()) {
+  for (const auto& module : schema->modules()) {
     if (module->job.name == "m") return key_of(module->identity);
   }
   FAIL("no job m");

@@ -196,7 +196,7 @@ TEST_CASE("one file serves two schemas at two offsets") {
       engine, R"(<schema name="travel" attend="self">Much text stands before it here, )"
               R"(and more of it. <module name="page">The same page of text.</module></schema>)");
   const auto find = [](const LoadedSchema& schema, const std::string& name) -> SchemaModule& {
-    for (SchemaModule* module : schema.modules())
+    for (const auto& module : schema.modules())
       if (module->job.name == name) return *module;
     FAIL("no module " << name);
     return *schema.modules()[0];
@@ -263,7 +263,7 @@ TEST_CASE("modules are used in place: no byte of K/V is copied, and no token all
     REQUIRE(must(session->next()).has_value());
     // The segments that attention reads lie inside a mapping of the module's file.
     std::string maps = read_file("/proc/self/maps");
-    for (SchemaModule* module : schema->modules()) {
+    for (const auto& module : schema->modules()) {
       bool held = false;
       const Lookup found = schema->peek(*module, &held);
       if (!held) continue;

@@ -51,7 +51,7 @@ TEST_CASE("where files cannot be locked, every module is encoded at once, and st
     fail_flock(0);
     // One for each lock that is wanted: the modules' own, and room for each file.
     REQUIRE(flock_attempts() - before <= 8);
-    for (const SchemaModule* module : again->modules()) {
+    for (const auto& module : again->modules()) {
       REQUIRE(again->engine().store()->find(module->identity));
       REQUIRE(again->engine().store()->remove(key_of(module->identity)).ok());
     }

@@ -1,0 +1,29 @@
+// A module of a schema in one context, or a scaffold: what it is made of, and the
+// module itself once somebody needed it.
+//
+// Made, shared and completed by KnownModules; whoever has one may read job and
+// identity, which do not change any more. Threads: as each field says.
+#pragma once
+
+#include <mutex>
+
+#include "modules/module.h"
+#include "modules/module_key.h"
+#include "pml/encode_plan.h"
+
+namespace pc {
+
+struct SchemaModule {
+  pml::EncodeJob job;
+  ModuleIdentity identity;
+
+  std::mutex mutex;     // held while the module is looked for and encoded
+  ModuleHandle handle;  // guarded by mutex
+
+  // Of KnownModules alone.
+  std::mutex making;
+  bool made = false;  // job and identity are; guarded by making
+  bool kept = false;  // written before others know it
+};
+
+}  // namespace pc
