@@ -324,7 +324,13 @@ pc::Status encode(pc::LoadedSchema& schema, const pc::LoadedSchema::Modules& mod
     }
     return !progress || progress(user, n_done, total, name.c_str()) == 0;
   };
-  PC_CHECK_OK(schema.encode(modules, done));
+  pc::LoadedSchema::Waiting waiting;
+  if (progress) {
+    waiting = [&](std::uint32_t n_done, const std::string& name) {
+      return progress(user, n_done, total, name.c_str()) == 0;
+    };
+  }
+  PC_CHECK_OK(schema.encode(modules, done, waiting));
   sum.microseconds = watch.microseconds();
   if (stats) write_stats(sum, stats);
   return pc::ok();

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "pml/resolve.h"
 #include "pml/schema_parser.h"
 #include "pml/source_file.h"
+#include "runtime/helper_thread.h"
 #include "runtime/progress.h"  // is_set, cancelled
 #include "runtime/single_flight.h"
 
@@ -177,17 +179,27 @@ std::string LoadedSchema::publish_remark() const {
   return publish_remark_;
 }
 
-Status LoadedSchema::encode(const Modules& modules, const Progress& done) {
+Status LoadedSchema::encode(const Modules& modules, const Progress& done, const Waiting& waiting) {
   std::vector<const pml::EncodeJob*> jobs;
   for (const auto& module : modules) {
     PC_CHECK_OK(check_window(module->job));
     jobs.push_back(&module->job);
   }
   LazyEncoder encoder(engine_->backend(), std::move(jobs));
+  std::optional<HelperThread> helper;
+  if (waiting) helper.emplace();
+  std::int32_t cancel = 0;
   std::uint32_t n_done = 0;
   for (const auto& module : modules) {
-    PC_TRY(const AcquiredModule acquired, acquire(*module, encoder, nullptr));
-    if (!done(++n_done, module->job.name, acquired)) return error(Code::kCancelled, "cancelled");
+    Result<AcquiredModule> acquired = cancelled();
+    const auto work = [&] { acquired = acquire(*module, encoder, &cancel); };
+    const auto tick = [&] {
+      if (!is_set(&cancel) && !waiting(n_done, module->job.name))
+        __atomic_store_n(&cancel, 1, __ATOMIC_RELAXED);
+    };
+    helper ? helper->run(work, tick) : work();
+    if (!acquired.ok()) return acquired.error();
+    if (is_set(&cancel) || !done(++n_done, module->job.name, *acquired)) return cancelled();
   }
   return ok();
 }

@@ -75,10 +75,13 @@ class LoadedSchema {
   Result<AcquiredModule> acquire(SchemaModule& module, LazyEncoder& encoder,
                                  const volatile std::int32_t* cancel);
 
-  // Acquires these modules. `done` is called after each and may cancel by returning false.
+  // Acquires these modules. `done` is called after each, and `waiting`, where there is one,
+  // every HelperThread::kTick while `name` is waited for or encoded. Either cancels by returning
+  // false; modules that are done stay. Both are called on this thread, and must not throw.
   using Progress =
       std::function<bool(std::uint32_t n_done, const std::string& name, const AcquiredModule&)>;
-  Status encode(const Modules& modules, const Progress& done);
+  using Waiting = std::function<bool(std::uint32_t n_done, const std::string& name)>;
+  Status encode(const Modules& modules, const Progress& done, const Waiting& waiting = nullptr);
 
   // Why modules are not kept on disk although there is a store: the latest
   // failure to publish one; "" if none.

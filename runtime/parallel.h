@@ -1,5 +1,6 @@
 // The only threads that compute: a loop over tasks on OpenMP's team. (Others read while
-// a model opens: runtime/model_digest.h, runtime/read_ahead.h.)
+// a model opens: runtime/model_digest.h, runtime/read_ahead.h; one may start the loops in its
+// caller's place: runtime/helper_thread.h.)
 //
 // The team persists between loops; a loop allocates nothing. Loops do not
 // nest. Threads: a Parallel is a value; loops started by different host

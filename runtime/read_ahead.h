@@ -2,9 +2,8 @@
 // their order, on a thread of its own: what computes from the first of them does
 // not wait for the last, and a cold file is read while others are still used.
 //
-// The one thread of the runtime beside OpenMP's team; it lives for one pass over
-// the bytes and allocates nothing. Borrows them: they outlive the object, whose
-// end is the thread's. Threads: one at a time.
+// Its thread lives for one pass over the bytes and allocates nothing. Borrows them: they outlive
+// the object, whose end is the thread's. Threads: one at a time.
 #pragma once
 
 #include <cstddef>

@@ -35,8 +35,9 @@ void Progress::show(std::uint32_t done, std::uint32_t total, std::string_view mo
   const std::string count = std::to_string(done) + "/" + std::to_string(total) + " ";
   if (bar_)
     draw("encoding " + bar_of(done, total) + count + elide(name, kNameColumns));
-  else
+  else if (done != done_)
     std::fprintf(stderr, "%s%s\n", count.c_str(), name.c_str());
+  done_ = done;
 }
 
 void Progress::show_bytes(std::string_view step, std::uint64_t done, std::uint64_t total) {

@@ -17,7 +17,7 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // `done` of `total` modules are stored; `module` is the latest.
+  // `done` of `total` modules are stored; `module` is the latest, or the one in hand.
   void show(std::uint32_t done, std::uint32_t total, std::string_view module);
 
   // `done` of `total` bytes of a step ("reading the weights") are done.
@@ -27,7 +27,8 @@ class Progress {
   void draw(std::string_view line);
 
   bool quiet_, bar_;
-  std::string drawn_;  // the line on the screen; "" = none
+  std::uint32_t done_ = 0;  // modules that have their line
+  std::string drawn_;       // the line on the screen; "" = none
 };
 
 }  // namespace pc::cli

@@ -202,7 +202,10 @@ typedef struct pc_encode_stats {
   uint64_t microseconds;
 } pc_encode_stats;
 
-/* Called after each module on the caller's thread; non-zero cancels. */
+/* Called on the caller's thread: after each module and, while one is encoded or another
+ * process that encodes it is waited for, about every 50 ms with the same `done` and that
+ * module's name. Non-zero cancels: the call returns PC_CANCELLED, within a layer's time where
+ * something is computed; modules that are done stay. */
 typedef int (*pc_encode_progress)(void* user, uint32_t done, uint32_t total, const char* module);
 
 /* Encodes every module that the store does not hold yet, as it is where a prompt

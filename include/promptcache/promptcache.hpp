@@ -152,7 +152,7 @@ class Engine : public detail::Owner<pc_engine, pc_engine_close> {
   }
 };
 
-// done, total, module; false cancels, and encode() throws PC_CANCELLED.
+// done, total, module, as of pc_encode_progress; false cancels, and encode() throws PC_CANCELLED.
 using EncodeProgress = std::function<bool(std::uint32_t, std::uint32_t, const char*)>;
 
 namespace detail {

@@ -1,9 +1,11 @@
 /* A plug-in that computes nothing: the logits of a token are the number of
  * tokens it can see, and its state is that token's id. Shows that the seam is
  * C and enough. Built as a shared object; with FAKE_ABI for another interface, with
- * FAKE_NAME and FAKE_NUMERICS as another backend or another version of this one. */
+ * FAKE_NAME and FAKE_NUMERICS as another backend or another version of this one, with
+ * FAKE_ENDLESS as one that is done with a pass only when it is cancelled. */
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "runtime/backend.h"
 
@@ -64,7 +66,18 @@ static int32_t attach(pc_backend_session* session, const pc_kv_segment* segments
 
 static int32_t forward(pc_backend_session* session, const pc_run* runs, uint32_t n_runs,
                        const volatile int32_t* cancel, float* logits, pc_backend_error* error) {
+#ifdef FAKE_ENDLESS
+  for (int tenths = 0; tenths < 600; ++tenths) { /* a minute: longer than a test waits */
+    const struct timespec tenth = {0, 100000000};
+    if (cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED)) {
+      strcpy(error->message, "cancelled");
+      return 12; /* PC_CANCELLED */
+    }
+    nanosleep(&tenth, NULL);
+  }
+#else
   (void)cancel;
+#endif
   for (uint32_t i = 0; i < n_runs; ++i) session->n_seen += runs[i].n_tokens;
   if (session->n_seen >= session->vocab_size) {
     strcpy(error->message, "the fake backend counts no further");

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """What a terminal shows, and Ctrl-C."""
+import fcntl
 import json
 import math
 import os
@@ -103,6 +104,26 @@ class Interrupts(CommandTest):
         self.assertEqual(self.json("cache", "verify")["bad"], 0)
         rest = self.verb_json("encode", "-q")
         self.assertEqual(rest["modules_encoded"], rest["modules"] - stored)
+
+    def test_while_another_process_encodes_the_same_module(self):
+        modules = {m["path"]: m for m in self.verb_json("check")["schema"]["modules"]}
+        self.verb("encode", "-q")
+        self.command("cache", "rm", modules["oslo"]["key"])
+        lock = self.cache / "v2/locks" / modules["oslo"]["key"][:2]
+        with open(lock, "w") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            process = self.start("encode", "-m", MODEL, "-s", self.schema, "-t", "1")
+            before = process.stderr.readline()  # the last line before it waits, or an earlier one
+            time.sleep(0.5)
+            self.assertIsNone(process.poll())
+            process.send_signal(signal.SIGINT)
+            began = time.monotonic()
+            _, err = self.finish(process)
+            self.assertLess(time.monotonic() - began, 5)
+            lines = [before] + [line + "\n" for line in err.splitlines() if "/" in line]
+            self.assertEqual(len(set(lines)), len(lines))  # one a module, and none for waiting
+            self.assertNotIn("oslo", "".join(lines))
+        self.assertEqual(self.verb_json("encode", "-q")["modules_encoded"], 1)
 
     def test_in_the_middle_of_an_answer(self):
         process = self.start("run", "-m", MODEL, "-s", self.schema, self.prompt, "-t", "1", "-n", "3500", "--stop",

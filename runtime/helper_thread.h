@@ -1,0 +1,42 @@
+// A thread that works for another one, which waits and is not lost to its caller
+// meanwhile: every kTick it may say how things stand, and hear that they are to stop.
+//
+// One piece of work at a time. The thread lives as long as this, so that what libraries
+// keep for each thread is not made anew for every piece. Where no thread can be had, the
+// caller's does the work, and ticks are not called.
+// Threads: one at a time.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <stop_token>
+#include <thread>
+
+#include "base/function_ref.h"
+
+namespace pc {
+
+class HelperThread {
+ public:
+  static constexpr std::chrono::milliseconds kTick{50};
+
+  HelperThread();
+
+  // Does the work, and returns when it is done; `tick` is called on the calling thread
+  // every kTick until then. What the work throws, this throws. A tick must not throw:
+  // the work goes on, and refers to what the caller has.
+  void run(FunctionRef<void()> work, FunctionRef<void()> tick);
+
+ private:
+  void serve(const std::stop_token& stop);
+
+  std::mutex mutex_;  // guards the next two
+  FunctionRef<void()> work_;
+  std::exception_ptr thrown_;
+  std::condition_variable_any changed_;
+  std::jthread thread_;  // the last: it uses the others
+};
+
+}  // namespace pc
