@@ -223,8 +223,10 @@ typedef struct pc_backend_v1 {
    * sees every row, attached or in the tail, at a logical position not larger
    * than its own. Runs come in order of position. `cancel`, if not NULL, is
    * polled between layers: non-zero ends the call with PC_CANCELLED.
-   * logits: NULL, or [vocab_size] f32 of the last run's last token. States and logits
-   * that are not finite end the call with PC_NOT_FINITE, and a sentence that names the layer. */
+   * logits: NULL, or [vocab_size] f32 of the last run's last token. States that are not
+   * finite end the call with PC_NOT_FINITE, and a sentence that names the layer. The caller
+   * looks at the logits, and at the states of modules; but logits that are not finite before
+   * logit_softcap hides it end the call as well. */
   int32_t (*forward)(pc_backend_session* session, const pc_run* runs, uint32_t n_runs,
                      const volatile int32_t* cancel, float* logits, pc_backend_error* error);
 

@@ -3,6 +3,8 @@
 #include <cstring>
 #include <string>
 
+#include "simd/kernels.h"
+
 namespace pc {
 namespace {
 
@@ -29,8 +31,15 @@ Result<BackendModel> BackendModel::open(const pc_backend_v1* table, const pc_mod
       table->model_open(&desc, static_cast<std::uint32_t>(type),
                         static_cast<std::uint32_t>(precision), n_threads, place, &model, &e);
   if (status != 0) return backend_error(table->name, status, e);
-  return BackendModel(table, model, message_of(e));
+  return BackendModel(table, model, message_of(e), desc.vocab_size);
 }
+
+BackendModel::BackendModel(const pc_backend_v1* table, pc_backend_model* model, std::string remark,
+                           std::uint32_t vocab_size)
+    : model_(model, Close{table}),
+      remark_(std::move(remark)),
+      kernels_(&simd::selected_or_scalar_kernels()),
+      vocab_size_(vocab_size) {}
 
 Result<BackendSession> BackendModel::session(std::uint32_t tail_tokens, std::uint32_t tail_segments,
                                              std::uint32_t max_segments) const {
@@ -40,7 +49,7 @@ Result<BackendSession> BackendModel::session(std::uint32_t tail_tokens, std::uin
   const std::int32_t status =
       table->session_open(model_.get(), tail_tokens, tail_segments, max_segments, &session, &e);
   if (status != 0) return backend_error(table->name, status, e);
-  return BackendSession(table, session);
+  return BackendSession(table, session, kernels_, vocab_size_);
 }
 
 Status BackendSession::attach(std::span<const KvSegment> segments) {
@@ -63,7 +72,16 @@ Status BackendSession::forward(std::span<const pc_run> runs, const volatile std:
   const std::int32_t status = table()->forward(
       session_.get(), runs.data(), static_cast<std::uint32_t>(runs.size()), cancel, logits, &e);
   if (status != 0) return backend_error(table()->name, status, e);
-  return ok();
+  return logits ? check_logits(runs, logits) : ok();
+}
+
+Status BackendSession::check_logits(std::span<const pc_run> runs, const float* logits) const {
+  if (kernels_->all_finite(logits, simd::Type::kF32, vocab_size_)) return ok();
+  const std::int64_t position = std::int64_t{runs.back().position} + runs.back().n_tokens - 1;
+  return error(Code::kNotFinite, std::string("backend ") + table()->name +
+                                     " computed logits that are not finite, for the token at "
+                                     "position " +
+                                     std::to_string(position));
 }
 
 Status BackendSession::measure(std::span<const pc_run> runs, std::span<pc_layer_range> ranges,

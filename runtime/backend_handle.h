@@ -1,8 +1,9 @@
 // Owners of what a backend made: a model on it, and a session of that model.
 //
 // Thin: every call is one call of the C table with its error turned into a
-// Result. BackendModel is thread-safe; a BackendSession belongs to one thread
-// at a time and must not outlive its model.
+// Result. Nothing that a backend computed is believed to be finite: forward() looks
+// at the logits, and Encoder at the states of modules. BackendModel is thread-safe; a
+// BackendSession belongs to one thread at a time and must not outlive its model.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +21,17 @@
 
 namespace pc {
 
+namespace simd {
+struct Kernels;
+}
+
 class BackendSession {
  public:
   Status attach(std::span<const KvSegment> segments);
 
   // logits: null, or [vocab_size] of the last run's last token. Allocates
-  // nothing itself. See pc_backend_v1::forward.
+  // nothing itself. See pc_backend_v1::forward. kNotFinite, naming the backend, where
+  // it hands out logits that are not.
   Status forward(std::span<const pc_run> runs, const volatile std::int32_t* cancel, float* logits);
 
   // forward() that joins what each layer made to ranges, [n_layers + 1]. kUnsupported where
@@ -37,17 +43,23 @@ class BackendSession {
 
   Status rewind(std::uint32_t n_segments);
 
+  const char* backend_name() const { return table()->name; }
+
  private:
   friend class BackendModel;
   struct Close {
     const pc_backend_v1* table;
     void operator()(pc_backend_session* session) const { table->session_close(session); }
   };
-  BackendSession(const pc_backend_v1* table, pc_backend_session* session)
-      : session_(session, Close{table}) {}
+  BackendSession(const pc_backend_v1* table, pc_backend_session* session,
+                 const simd::Kernels* kernels, std::uint32_t vocab_size)
+      : session_(session, Close{table}), kernels_(kernels), vocab_size_(vocab_size) {}
+  Status check_logits(std::span<const pc_run> runs, const float* logits) const;
   const pc_backend_v1* table() const { return session_.get_deleter().table; }
 
   std::unique_ptr<pc_backend_session, Close> session_;
+  const simd::Kernels* kernels_;
+  std::uint32_t vocab_size_;
 };
 
 class BackendModel {
@@ -73,11 +85,13 @@ class BackendModel {
     const pc_backend_v1* table;
     void operator()(pc_backend_model* model) const { table->model_close(model); }
   };
-  BackendModel(const pc_backend_v1* table, pc_backend_model* model, std::string remark)
-      : model_(model, Close{table}), remark_(std::move(remark)) {}
+  BackendModel(const pc_backend_v1* table, pc_backend_model* model, std::string remark,
+               std::uint32_t vocab_size);
 
   std::unique_ptr<pc_backend_model, Close> model_;
   std::string remark_;
+  const simd::Kernels* kernels_;
+  std::uint32_t vocab_size_;
 };
 
 }  // namespace pc

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "runtime/finite_states.h"
+
 namespace pc {
 namespace {
 
@@ -67,7 +69,9 @@ Result<ModuleHandle> Encoder::encode(const pml::EncodeJob& job, const ModuleIden
   for (std::uint32_t i = 0; i < job.runs.size(); ++i) {
     if (job.runs[i].keep) PC_CHECK_OK(session_.read_segment(i, image.planes(kept++)));
   }
-  return std::move(image).seal();
+  PC_TRY(ModuleHandle module, std::move(image).seal());
+  PC_CHECK_OK(check_finite(*module, session_.backend_name()));
+  return module;
 }
 
 // How many of the first runs the last pass left in the tail as they are

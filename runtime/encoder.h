@@ -37,6 +37,7 @@ class Encoder {
                               const std::vector<const pml::EncodeJob*>& jobs);
 
   // The sealed module of `identity`, which is identity_of(job). `cancel` as in forward().
+  // kNotFinite where the backend's states are not: no module comes of them.
   Result<ModuleHandle> encode(const pml::EncodeJob& job, const ModuleIdentity& identity,
                               const volatile std::int32_t* cancel);
 

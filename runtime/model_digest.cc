@@ -91,8 +91,7 @@ Status scan_all(std::span<Piece> pieces, const ScanOptions& options) {
   for (const Piece& piece : pieces) n_bytes += piece.bytes.size();
   const std::uint32_t most = options.n_threads ? options.n_threads : usable_threads();
   const auto n_workers = std::min<std::uint64_t>(most, n_bytes / kPieceBytes + 1);
-  const simd::Kernels* selected = simd::selected_kernels();
-  Scan scan{pieces, selected ? *selected : simd::kScalarKernels, {options.progress, n_bytes}};
+  Scan scan{pieces, simd::selected_or_scalar_kernels(), {options.progress, n_bytes}};
   std::vector<std::jthread> helpers;
   try {
     while (helpers.size() + 1 < n_workers) helpers.emplace_back([&scan] { scan.work(false); });

@@ -413,10 +413,12 @@ void Transformer::prepare_heads(const pc_tensor& norm, const pc_rope* rope, std:
 Status Transformer::read_logits(float* logits) {
   norm_row(desc_.final_norm, desc_.final_norm_bias, h_.data(), h_.data());
   PC_CHECK_OK(gemm_.linear({h_.data(), 1}, desc_.lm_head, false, logits));
-  if (!ranges_ && !kernels_.all_finite(logits, simd::Type::kF32, desc_.vocab_size))
+  // Who gets the logits looks at them; but a cap makes infinity a number like others.
+  if (!ranges_ && desc_.logit_softcap != 0.0f &&
+      !kernels_.all_finite(logits, simd::Type::kF32, desc_.vocab_size))
     return error(Code::kNotFinite,
-                 "the model computed logits that are not finite, from a last "
-                 "layer that is");
+                 "the model computed logits that are not finite, before they "
+                 "are capped");
   if (desc_.logit_scale == 1.0f && desc_.logit_softcap == 0.0f) return ok();
   const float cap = desc_.logit_softcap;
   for (std::uint32_t v = 0; v < desc_.vocab_size; ++v) {

@@ -209,6 +209,9 @@ std::span<const Kernels* const> supported_kernels();
 // A name that is unknown or not supported here selects nothing: nullptr.
 const Kernels* selected_kernels();
 
+// The same, or the scalar table where nothing is selected: for what is not timed or compared.
+const Kernels& selected_or_scalar_kernels();
+
 // The plain C++ table: the reference for all others.
 extern const Kernels kScalarKernels;
 

@@ -107,4 +107,9 @@ const Kernels* selected_kernels() {
   return nullptr;
 }
 
+const Kernels& selected_or_scalar_kernels() {
+  const Kernels* selected = selected_kernels();
+  return selected ? *selected : kScalarKernels;
+}
+
 }  // namespace pc::simd

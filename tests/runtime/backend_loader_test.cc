@@ -106,6 +106,45 @@ TEST_CASE("states of one backend, or of one version of it, are never found by an
   REQUIRE(difference(1, 2) == "version of the arithmetic");
 }
 
+TEST_CASE("what a plug-in computes must be finite: no token, and no module, comes of it") {
+  const TinyCheckpoint checkpoint(6);
+  for (const KvType type : {KvType::kF32, KvType::kBf16, KvType::kQ8}) {
+    INFO(kv_type_name(type));
+    const TempFolder cache;
+    EngineOptions o = fake_options(checkpoint, PC_FAKE_BACKEND_NOT_FINITE);
+    o.cache_mode = CacheMode::kReadWrite;
+    o.cache_dir = cache.path();
+    o.kv_type = type;
+    const auto engine = Engine::open(o);
+    REQUIRE(engine.ok());
+    REQUIRE(std::string((*engine)->backend().name()) == "fake");
+    const auto schema = LoadedSchema::parse(
+        *engine, R"(<schema name="s"><module name="m">A module.</module></schema>)", "");
+    REQUIRE(schema.ok());
+    const Status encoded =
+        (*schema)->encode((*schema)->modules(), [](auto, auto&, auto&) { return true; });
+    REQUIRE_FALSE(encoded.ok());
+    CHECK(encoded.error().code == Code::kNotFinite);
+    CHECK(encoded.error().message.find("backend fake computed states") != std::string::npos);
+    CHECK(encoded.error().message.find("layer 2 of 2") != std::string::npos);
+    CHECK((*engine)->store()->list()->empty());
+
+    const auto prompt = LoadedPrompt::parse(*schema, R"(<prompt schema="s"><m/>Why?</prompt>)");
+    REQUIRE(prompt.ok());
+    SessionOptions computed;
+    computed.no_reuse = true;
+    const auto session = Session::open(*prompt, computed);
+    REQUIRE(session.ok());
+    const auto token = (*session)->next();
+    REQUIRE_FALSE(token.ok());
+    CHECK(token.error().code == Code::kNotFinite);
+    CHECK(token.error().message.find("backend fake computed logits") != std::string::npos);
+    const std::string last = std::to_string((*prompt)->plan.end - 1);
+    CHECK(token.error().message.find("position " + last) != std::string::npos);
+    CHECK((*session)->logits().empty());
+  }
+}
+
 TEST_CASE("a backend's name that cannot be meant is an error") {
   const TinyCheckpoint checkpoint(3);
   for (const char* name : {"cdua", "relative.so"}) {

@@ -7,7 +7,9 @@
 #include "base/status.h"
 #include "modules/kv.h"
 #include "promptcache/promptcache.h"
+#include "runtime/backend_handle.h"
 #include "runtime/cpu_backend.h"
+#include "tests/support/expect.h"
 #include "tests/support/tiny_checkpoint.h"
 #include "tests/support/tiny_model.h"
 
@@ -20,23 +22,17 @@ struct Answer {
 };
 
 Answer compute(const pc_model_desc& desc, std::uint32_t n_tokens, bool wants_logits = true) {
-  const pc_backend_v1* cpu = cpu_backend();
-  pc_backend_error e{};
-  pc_backend_model* model = nullptr;
-  pc_backend_session* session = nullptr;
-  REQUIRE(cpu->model_open(&desc, static_cast<std::uint32_t>(KvType::kF32), PC_BACKEND_FAST, 2,
-                          nullptr, &model, &e) == 0);
-  REQUIRE(cpu->session_open(model, n_tokens, 1, 0, &session, &e) == 0);
+  const BackendModel model =
+      must(BackendModel::open(cpu_backend(), desc, KvType::kF32, Precision::kFast, 2, nullptr));
+  BackendSession session = must(model.session(n_tokens, 1, 0));
   std::vector<std::int32_t> tokens(n_tokens);
   for (std::uint32_t i = 0; i < n_tokens; ++i)
     tokens[i] = static_cast<std::int32_t>(i % desc.vocab_size);
   std::vector<float> logits(desc.vocab_size);
   const pc_run run{tokens.data(), n_tokens, 7, 7, 0};
-  const std::int32_t status =
-      cpu->forward(session, &run, 1, nullptr, wants_logits ? logits.data() : nullptr, &e);
-  cpu->session_close(session);
-  cpu->model_close(model);
-  return {status, e.message};
+  const Status done = session.forward({&run, 1}, nullptr, wants_logits ? logits.data() : nullptr);
+  if (done.ok()) return {0, ""};
+  return {static_cast<std::int32_t>(done.error().code), done.error().message};
 }
 
 // A model of four layers with one number changed in a matrix.
@@ -109,7 +105,21 @@ TEST_CASE("an overflow of finite weights is named, and so are the embedding and 
   Planted::plant(head.sound().lm_head, 100, std::numeric_limits<float>::infinity());
   const Answer logits = compute(head.desc(), 9);
   CHECK(logits.status == kNotFinite);
-  CHECK(logits.sentence.find("logits") != std::string::npos);
+  CHECK(logits.sentence.find("backend cpu computed logits") != std::string::npos);
+  CHECK(logits.sentence.find("position 15") != std::string::npos);
+
+  pc_model_desc capped = head.desc();  // whose logits are below 30, come what may
+  capped.logit_softcap = 30;
+  const Answer hidden = compute(capped, 9);
+  CHECK(hidden.status == kNotFinite);
+  CHECK(hidden.sentence.find("before they are capped") != std::string::npos);
+
+  Planted large;  // finite logits, which the scale makes infinite
+  Planted::plant(large.sound().lm_head, 100, 1e20f);
+  CHECK(compute(large.desc(), 9).status == 0);
+  pc_model_desc scaled = large.desc();
+  scaled.logit_scale = 1e38f;
+  CHECK(compute(scaled, 9).status == kNotFinite);
 
   CHECK(compute(Planted().desc(), 9).status == 0);
 }

@@ -2,7 +2,9 @@
  * tokens it can see, and its state is that token's id. Shows that the seam is
  * C and enough. Built as a shared object; with FAKE_ABI for another interface, with
  * FAKE_NAME and FAKE_NUMERICS as another backend or another version of this one, with
- * FAKE_ENDLESS as one that is done with a pass only when it is cancelled. */
+ * FAKE_ENDLESS as one that is done with a pass only when it is cancelled, with
+ * FAKE_NOT_FINITE as one whose logits and states are not numbers. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -85,6 +87,9 @@ static int32_t forward(pc_backend_session* session, const pc_run* runs, uint32_t
   }
   if (logits) {
     memset(logits, 0, session->vocab_size * sizeof *logits);
+#ifdef FAKE_NOT_FINITE
+    logits[session->vocab_size - 1] = INFINITY;
+#endif
     logits[session->n_seen] = 1.0f;
   }
   return 0;
@@ -92,6 +97,10 @@ static int32_t forward(pc_backend_session* session, const pc_run* runs, uint32_t
 
 static int32_t read_segment(pc_backend_session* session, uint32_t index, const pc_kv_segment* dst,
                             pc_backend_error* error) {
+#ifdef FAKE_NOT_FINITE
+  const uint32_t nan = 0x7fc07fc0; /* as f32, and as two bf16; of q8 a scale */
+  memcpy((char*)dst->data + dst->layer_stride_bytes, &nan, sizeof nan); /* the second layer */
+#endif
   (void)session, (void)index, (void)dst, (void)error;
   return 0;
 }
