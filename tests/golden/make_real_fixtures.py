@@ -8,16 +8,19 @@ Steps, each of which adds to tests/golden/real/<model>.json:
     reference   transformers 5.23 with torch 2.15, f32, on the weights that gguf's
                 dequantize() gives: token ids of each prompt of real_prompts.py, the
                 largest logits at its end, their norm, 128 random projections of all
-                logits, the mean negative log-likelihood of its tokens, and 32 greedy
-                tokens with their margins
+                logits, the mean negative log-likelihood of its tokens, 32 greedy
+                tokens with their margins, and norm and 16 projections of the logits
+                behind each of them but the last
     bfloat16    transformers again, weights and activations in bf16: its distance
     llama.cpp   llama-cpp-python 0.3.36 on the file itself, with its usual settings, with
                 f32 and with q8_0 states: their distances
 
 A distance is the L2 norm of the difference of all logits over the norm of the
-reference's. It is estimated from the projections, here as in the tests: the signs of
-projection j are bits of splitmix64 of the token's id (signs() below), and the mean
-square of K such sums estimates a vector's square norm within sqrt(2 / K).
+reference's; that of a prompt is the root mean square over its end and the 31 tokens behind
+it, each after the reference's own, since the distances of single positions differ tenfold. It is
+estimated from the projections, here as in the tests: the signs of projection j are bits of
+splitmix64 of the token's id (signs() below), and the mean square of K such sums estimates
+a vector's square norm within sqrt(2 / K).
 
 scripts/real-models puts the checkpoints where they are looked for.
 """
@@ -36,6 +39,7 @@ sys.path.insert(0, str(HERE))
 import real_prompts  # noqa: E402
 
 PROJECTIONS = 128
+ANSWER_PROJECTIONS = 16  # the first of them, of the positions in an answer
 LARGEST = 64
 GREEDY = 32
 
@@ -64,9 +68,18 @@ def project(logits):
     return logits.astype(np.float64) @ signs(len(logits)).astype(np.float64)
 
 
-def distance(logits, prompt):
-    off = project(logits) - np.array(prompt["projections"])
-    return float(np.sqrt(np.mean(off ** 2)) / prompt["norm"])
+def distance(rows, prompt):
+    """rows: [GREEDY, vocab], behind the prompt and behind each greedy token but the last."""
+    squares = []
+    for row, norm, sums in zip(rows, [prompt["norm"]] + prompt["answer_norms"],
+                               [prompt["projections"]] + prompt["answer_projections"], strict=True):
+        off = project(row)[:len(sums)] - np.array(sums)
+        squares.append(np.mean(off ** 2) / norm ** 2)
+    return rounded([np.sqrt(np.mean(squares))], 4)[0]
+
+
+def norm(logits):
+    return float(np.linalg.norm(logits.astype(np.float64)))
 
 
 def rounded(values, digits=8):
@@ -136,16 +149,18 @@ def log_likelihood(model, hidden, tokens):
 
 
 def greedy(model, logits, past):
+    """The tokens, their margins, and the logits that each was taken from."""
     import torch
-    ids, margins = [], []
+    ids, margins, rows = [], [], []
     for _ in range(GREEDY):
+        rows.append(logits.numpy())
         top = torch.topk(logits.double(), 2)
         ids.append(int(top.indices[0]))
         margins.append(float(top.values[0] - top.values[1]))
         with torch.no_grad():
             out = model.model(input_ids=torch.tensor([[ids[-1]]]), past_key_values=past, use_cache=True)
         logits, past = logits_of(model, out.last_hidden_state[0, -1]), out.past_key_values
-    return ids, margins
+    return ids, margins, rows
 
 
 def reference(folder, file, chat, _, save):
@@ -162,12 +177,14 @@ def reference(folder, file, chat, _, save):
         last = logits_of(model, hidden[-1])
         logits = last.numpy()
         largest = np.argsort(-logits, kind="stable")[:LARGEST]
-        ids, margins = greedy(model, last, past)
+        ids, margins, rows = greedy(model, last, past)
         result["prompts"].append({
             "name": name, "tokens": tokens, "largest": largest.tolist(),
-            "logits": rounded(logits[largest]), "norm": float(np.linalg.norm(logits.astype(np.float64))),
+            "logits": rounded(logits[largest]), "norm": norm(logits),
             "projections": rounded(project(logits)), "nll": log_likelihood(model, hidden, tokens),
-            "greedy": ids, "margins": rounded(margins, 5)})
+            "greedy": ids, "margins": rounded(margins, 5),
+            "answer_norms": rounded([norm(row) for row in rows[1:]]),
+            "answer_projections": [rounded(project(row)[:ANSWER_PROJECTIONS], 6) for row in rows[1:]]})
         print(f"{name:12} {len(tokens):5} tokens, nll {result['prompts'][-1]['nll']:.4f}: "
               f"{tokenizer.decode(ids)!r}", flush=True)
         save(result)
@@ -177,9 +194,8 @@ def bfloat16(folder, file, _, result, save):
     import torch
     model = load(folder, file, torch.bfloat16)
     for prompt in result["prompts"]:
-        hidden, _ = prefill(model, prompt["tokens"])
-        last = logits_of(model, hidden[-1]).numpy()
-        prompt["transformers_bf16"] = rounded([distance(last, prompt)], 4)[0]
+        hidden, _ = prefill(model, prompt["tokens"] + prompt["greedy"][:-1])
+        prompt["transformers_bf16"] = distance(logits_of(model, hidden[-GREEDY:]).numpy(), prompt)
         print(f"{prompt['name']:12} {prompt['transformers_bf16']:.2e}", flush=True)
         save(result)
 
@@ -228,7 +244,7 @@ def llama_usual(lib, model, prompt):
     short = n <= 320
     rows = llama_logits(lib, model, tokens + prompt["greedy"][:-1], STATES["llama_cpp"], 0 if short else n - 1)
     after = rows[-GREEDY:]
-    prompt["llama_cpp"] = rounded([distance(after[0], prompt)], 4)[0]
+    prompt["llama_cpp"] = distance(after, prompt)
     prompt["llama_cpp_greedy"] = int(sum(after.argmax(axis=1) == np.array(prompt["greedy"])))
     if short:
         before = rows[:n - 1].astype(np.float64)
@@ -253,8 +269,8 @@ def llama_cpp(folder, file, _, result, save):
     for prompt in result["prompts"]:
         llama_usual(lib, model, prompt)
         for name in ("llama_cpp_f32", "llama_cpp_q8"):
-            last = llama_logits(lib, model, prompt["tokens"], STATES[name], len(prompt["tokens"]) - 1)[0]
-            prompt[name] = rounded([distance(last, prompt)], 4)[0]
+            tokens = prompt["tokens"] + prompt["greedy"][:-1]
+            prompt[name] = distance(llama_logits(lib, model, tokens, STATES[name], len(prompt["tokens"]) - 1), prompt)
         print(f"{prompt['name']:12}", {k: v for k, v in prompt.items() if k.startswith("llama_cpp")}, flush=True)
         save(result)
     lib.llama_model_free(model)

@@ -66,16 +66,33 @@ struct RealPrompt {
   double nll = 0;  // mean negative log-likelihood of tokens[1:]
   std::vector<std::int32_t> greedy;
   std::vector<double> margins;  // of the greedy tokens over the second best
-  // llama.cpp's distances: with f32 states, with its usual f16 ones, with q8_0. 0: not asked.
+  std::vector<double> answer_norms;  // behind each greedy token but the last
+  std::vector<std::vector<double>> answer_projections;
+  // llama.cpp's distances over prompt and answer: with f32 states, with its usual f16 ones, with
+  // q8_0. 0: not asked.
   double llama_f32 = 0, llama = 0, llama_q8 = 0;
 
-  // Of all logits, relative, L2; estimated within sqrt(2 / kProjections) of the square.
+  // Of all logits behind the prompt, relative, L2; estimated within sqrt(2 / kProjections)
+  // of the square.
   double distance(std::span<const float> got) const {
+    return distance(got, projections, norm);
+  }
+
+  // The root mean square of the distances behind the prompt and behind each greedy token, each
+  // after the reference's own: those of single positions differ tenfold. Fewer rows: of those.
+  double distance(std::span<const std::vector<float>> rows) const {
+    double squares = std::pow(distance(rows[0]), 2);
+    for (std::size_t i = 1; i < rows.size(); ++i)
+      squares += std::pow(distance(rows[i], answer_projections[i - 1], answer_norms[i - 1]), 2);
+    return std::sqrt(squares / static_cast<double>(rows.size()));
+  }
+
+  // One row of logits, by the projections that there are of the reference's.
+  static double distance(std::span<const float> got, std::span<const double> sums, double norm) {
     const Projections mine = project(got);
     double square = 0;
-    for (std::size_t j = 0; j < kProjections; ++j)
-      square += std::pow(mine[j] - projections[j], 2) / kProjections;
-    return std::sqrt(square) / norm;
+    for (std::size_t j = 0; j < sums.size(); ++j) square += std::pow(mine[j] - sums[j], 2);
+    return std::sqrt(square / static_cast<double>(sums.size())) / norm;
   }
 
   // Of the largest logits alone.
@@ -129,6 +146,11 @@ inline RealPrompt read_real_prompt(JsonView p) {
   prompt.nll = must(must(p.member("nll")).number());
   prompt.greedy = real_numbers<std::int32_t>(must(p.member("greedy")));
   prompt.margins = real_numbers<double>(must(p.member("margins")));
+  prompt.answer_norms = real_numbers<double>(must(p.member("answer_norms")));
+  const JsonView answers = must(p.member("answer_projections"));
+  for (std::size_t i = 0; i < answers.size(); ++i)
+    prompt.answer_projections.push_back(real_numbers<double>(answers.at(i)));
+  REQUIRE(prompt.answer_projections.size() + 1 == prompt.greedy.size());
   prompt.llama_f32 = must(p.number_or("llama_cpp_f32", 0));
   prompt.llama = must(p.number_or("llama_cpp", 0));
   prompt.llama_q8 = must(p.number_or("llama_cpp_q8", 0));
