@@ -5,7 +5,7 @@
 //
 // For each shape, number of new tokens and number of cached tokens: one layer's
 // attention of the new tokens over a cached segment and over themselves, as
-// runtime/attention.h does it. Layers are as many as fill 256 MiB, so that states
+// runtime/cpu/attention.h does it. Layers are as many as fill 256 MiB, so that states
 // come from memory, as in a model. With several instruction sets (--isa, values
 // of PC_ISA) or types of states (--kv; default bf16) their runs alternate and
 // ratios to the first are shown. The floor is the larger of bytes over bandwidth
@@ -24,9 +24,9 @@
 
 #include "base/aligned_buffer.h"
 #include "bench/machine.h"
-#include "runtime/attention.h"
-#include "runtime/json_writer.h"
-#include "runtime/kv_row.h"
+#include "runtime/cpu/attention.h"
+#include "runtime/cpu/kv_row.h"
+#include "runtime/json/json_writer.h"
 
 namespace pc::bench {
 namespace {

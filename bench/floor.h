@@ -5,7 +5,7 @@
 #pragma once
 
 #include "bench/machine.h"
-#include "runtime/engine.h"
+#include "runtime/engine/engine.h"
 
 namespace pc::bench {
 

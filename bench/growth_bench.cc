@@ -23,10 +23,10 @@
 #include <string>
 #include <vector>
 
+#include "base/parallel.h"
 #include "bench/floor.h"
 #include "bench/runs.h"
 #include "modules/module_image.h"
-#include "runtime/parallel.h"
 
 namespace pc::bench {
 namespace {

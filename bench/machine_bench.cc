@@ -12,9 +12,9 @@
 #include <cstring>
 #include <string>
 
+#include "base/parallel.h"
 #include "bench/machine.h"
-#include "runtime/json_writer.h"
-#include "runtime/parallel.h"
+#include "runtime/json/json_writer.h"
 
 int main(int argc, char** argv) {
   const bool given = argc == 3 && std::strcmp(argv[1], "--threads") == 0;

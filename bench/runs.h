@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/status.h"
-#include "runtime/json_writer.h"
-#include "runtime/session.h"
+#include "runtime/engine/session.h"
+#include "runtime/json/json_writer.h"
 
 namespace pc::bench {
 

@@ -20,9 +20,9 @@
 #include <fstream>
 #include <string>
 
+#include "base/parallel.h"
 #include "bench/floor.h"
 #include "bench/runs.h"
-#include "runtime/parallel.h"
 
 namespace pc::bench {
 namespace {

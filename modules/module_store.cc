@@ -9,11 +9,11 @@
 #include <mutex>
 #include <utility>
 
-#include "modules/eviction.h"
 #include "modules/object_reader.h"
-#include "modules/publish.h"
-#include "modules/store_dir.h"
-#include "modules/use_stamp.h"
+#include "modules/store/eviction.h"
+#include "modules/store/publish.h"
+#include "modules/store/store_dir.h"
+#include "modules/store/use_stamp.h"
 
 namespace pc {
 namespace {

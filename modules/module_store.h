@@ -24,9 +24,9 @@
 #include <vector>
 
 #include "base/status.h"
-#include "modules/file_lock.h"
 #include "modules/module.h"
 #include "modules/module_key.h"
+#include "modules/store/file_lock.h"
 
 namespace pc {
 

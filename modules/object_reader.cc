@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/mapped_file.h"
-#include "modules/use_stamp.h"
+#include "modules/store/use_stamp.h"
 
 namespace pc {
 namespace {

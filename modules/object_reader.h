@@ -10,7 +10,7 @@
 
 #include "base/status.h"
 #include "modules/module.h"
-#include "modules/store_dir.h"
+#include "modules/store/store_dir.h"
 
 namespace pc {
 

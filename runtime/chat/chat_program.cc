@@ -2,9 +2,9 @@
 
 #include <utility>
 
+#include "base/utf8.h"
 #include "runtime/chat/jinja_interpreter.h"
 #include "runtime/chat/jinja_parser.h"
-#include "runtime/utf8.h"
 
 namespace pc {
 

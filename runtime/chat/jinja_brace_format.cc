@@ -1,12 +1,12 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/utf8.h"
 #include "runtime/chat/jinja_access.h"
 #include "runtime/chat/jinja_format.h"
 #include "runtime/chat/jinja_number_format.h"
 #include "runtime/chat/jinja_print.h"
 #include "runtime/chat/jinja_unicode.h"
-#include "runtime/utf8.h"
 
 namespace pc::jinja {
 namespace {

@@ -3,10 +3,10 @@
 #include <array>
 #include <memory>
 
+#include "base/utf8.h"
 #include "runtime/chat/jinja_iterate.h"
 #include "runtime/chat/jinja_methods.h"
 #include "runtime/chat/jinja_print.h"
-#include "runtime/utf8.h"
 
 namespace pc::jinja {
 namespace {

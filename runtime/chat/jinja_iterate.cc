@@ -1,7 +1,7 @@
 #include "runtime/chat/jinja_iterate.h"
 
+#include "base/utf8.h"
 #include "runtime/chat/jinja_unicode.h"
-#include "runtime/utf8.h"
 
 namespace pc::jinja {
 

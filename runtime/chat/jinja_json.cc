@@ -4,10 +4,10 @@
 #include <cstdio>
 #include <optional>
 
+#include "base/utf8.h"
 #include "runtime/chat/jinja_filters.h"  // sorted_places
 #include "runtime/chat/jinja_print.h"
-#include "runtime/json.h"
-#include "runtime/utf8.h"
+#include "runtime/json/json.h"
 
 namespace pc::jinja {
 namespace {

@@ -4,9 +4,9 @@
 #include <array>
 #include <charconv>
 
+#include "base/utf8.h"
 #include "runtime/chat/jinja_literals.h"
 #include "runtime/chat/jinja_unicode.h"
-#include "runtime/utf8.h"
 
 namespace pc::jinja {
 namespace {

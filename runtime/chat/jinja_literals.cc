@@ -4,8 +4,8 @@
 #include <charconv>
 #include <limits>
 
+#include "base/utf8.h"
 #include "runtime/chat/jinja_lexer.h"  // template_error
-#include "runtime/utf8.h"
 
 namespace pc::jinja {
 namespace {

@@ -3,11 +3,11 @@
 #include <array>
 #include <charconv>
 
+#include "base/utf8.h"
 #include "runtime/chat/jinja_filters.h"
 #include "runtime/chat/jinja_iterate.h"
 #include "runtime/chat/jinja_print.h"
 #include "runtime/chat/jinja_unicode.h"
-#include "runtime/utf8.h"
 
 namespace pc::jinja {
 namespace {

@@ -4,9 +4,9 @@
 #include <array>
 #include <initializer_list>
 
+#include "base/utf8.h"
 #include "runtime/chat/jinja_parser_base.h"
 #include "runtime/chat/jinja_scope.h"
-#include "runtime/utf8.h"
 
 namespace pc::jinja {
 namespace {

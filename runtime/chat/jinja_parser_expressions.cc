@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <array>
 
+#include "base/utf8.h"
 #include "runtime/chat/jinja_parser.h"
 #include "runtime/chat/jinja_parser_base.h"
-#include "runtime/utf8.h"
 
 namespace pc::jinja {
 namespace {

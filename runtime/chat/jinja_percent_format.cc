@@ -1,11 +1,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/utf8.h"
 #include "runtime/chat/jinja_format.h"
 #include "runtime/chat/jinja_number_format.h"
 #include "runtime/chat/jinja_print.h"
 #include "runtime/chat/jinja_unicode.h"
-#include "runtime/utf8.h"
 
 namespace pc::jinja {
 namespace {

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <cstdio>
 
+#include "base/utf8.h"
 #include "runtime/chat/jinja_callable.h"
 #include "runtime/chat/jinja_unicode.h"
-#include "runtime/utf8.h"
 
 namespace pc::jinja {
 namespace {

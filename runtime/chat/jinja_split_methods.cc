@@ -3,9 +3,9 @@
 #include <array>
 #include <cstring>
 
+#include "base/utf8.h"
 #include "runtime/chat/jinja_methods.h"
 #include "runtime/chat/jinja_unicode.h"
-#include "runtime/utf8.h"
 
 namespace pc::jinja {
 namespace {

@@ -2,6 +2,7 @@
 #include <array>
 #include <cstring>
 
+#include "base/utf8.h"
 #include "runtime/chat/jinja_compare.h"
 #include "runtime/chat/jinja_format.h"
 #include "runtime/chat/jinja_iterate.h"
@@ -9,7 +10,6 @@
 #include "runtime/chat/jinja_number_format.h"
 #include "runtime/chat/jinja_print.h"
 #include "runtime/chat/jinja_unicode.h"
-#include "runtime/utf8.h"
 
 namespace pc::jinja {
 namespace {

@@ -1,6 +1,7 @@
 // Filters that make a text of a text.
 #include <array>
 
+#include "base/utf8.h"
 #include "runtime/chat/jinja_access.h"
 #include "runtime/chat/jinja_filters.h"
 #include "runtime/chat/jinja_format.h"
@@ -9,7 +10,6 @@
 #include "runtime/chat/jinja_number_format.h"
 #include "runtime/chat/jinja_print.h"
 #include "runtime/chat/jinja_unicode.h"
-#include "runtime/utf8.h"
 
 namespace pc::jinja {
 namespace {

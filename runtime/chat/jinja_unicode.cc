@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "runtime/utf8.h"
+#include "base/utf8.h"
 
 namespace pc::jinja {
 namespace {

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "pml/chat_template.h"
-#include "runtime/chat_template_file.h"
+#include "runtime/chat/chat_template_file.h"
 
 namespace {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "runtime/families/registry.h"
+#include "runtime/model/families/registry.h"
 
 namespace {
 

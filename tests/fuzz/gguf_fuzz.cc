@@ -11,7 +11,7 @@
 #include <span>
 #include <string>
 
-#include "runtime/gguf.h"
+#include "runtime/checkpoint/gguf.h"
 
 namespace {
 

@@ -7,9 +7,9 @@
 #include <span>
 #include <string>
 
-#include "runtime/families/registry.h"
-#include "runtime/gguf.h"
-#include "runtime/model.h"
+#include "runtime/checkpoint/gguf.h"
+#include "runtime/model/families/registry.h"
+#include "runtime/model/model.h"
 #include "simd/types.h"
 
 namespace {

@@ -12,8 +12,8 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/gguf.h"
-#include "runtime/gguf_tokenizer.h"
+#include "runtime/checkpoint/gguf.h"
+#include "runtime/tokenizer/gguf_tokenizer.h"
 #include "tests/support/cut_spans.h"
 #include "tests/support/gguf_bytes.h"
 #include "tests/support/one_span.h"

@@ -7,10 +7,10 @@
 #include <string>
 #include <string_view>
 
+#include "base/utf8.h"
 #include "runtime/chat/chat_program.h"
 #include "runtime/chat/jinja_json.h"
 #include "runtime/chat/turn_texts.h"
-#include "runtime/utf8.h"
 
 namespace {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "runtime/json.h"
-#include "runtime/json_writer.h"
+#include "runtime/json/json.h"
+#include "runtime/json/json_writer.h"
 
 namespace {
 

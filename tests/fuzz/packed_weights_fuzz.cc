@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "base/aligned_buffer.h"
-#include "runtime/packed_file.h"
-#include "runtime/packed_weights.h"
+#include "runtime/packed/packed_file.h"
+#include "runtime/packed/packed_weights.h"
 #include "simd/packed.h"
 
 namespace {

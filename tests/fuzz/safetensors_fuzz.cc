@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-#include "runtime/safetensors.h"
+#include "runtime/checkpoint/safetensors.h"
 #include "tests/support/safetensors_bytes.h"
 
 namespace {

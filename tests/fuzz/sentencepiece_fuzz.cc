@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "runtime/sentencepiece_tokenizer.h"
+#include "runtime/tokenizer/sentencepiece_tokenizer.h"
 #include "tests/support/cut_spans.h"
 #include "tests/support/one_span.h"
 

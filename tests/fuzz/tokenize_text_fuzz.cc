@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/tokenizer.h"
-#include "runtime/utf8.h"
+#include "base/utf8.h"
+#include "runtime/tokenizer/tokenizer.h"
 #include "tests/support/cut_spans.h"
 #include "tests/support/one_span.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "runtime/bpe_tokenizer.h"
+#include "runtime/tokenizer/bpe_tokenizer.h"
 #include "tests/support/cut_spans.h"
 #include "tests/support/one_span.h"
 

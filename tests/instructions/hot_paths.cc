@@ -15,9 +15,9 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/gemm.h"
-#include "runtime/packed_weights.h"
-#include "runtime/sampler.h"
+#include "runtime/cpu/gemm.h"
+#include "runtime/engine/sampler.h"
+#include "runtime/packed/packed_weights.h"
 #include "simd/kernels.h"
 #include "simd/packed.h"
 #include "tests/support/quant_blocks.h"

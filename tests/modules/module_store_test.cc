@@ -12,7 +12,7 @@
 #include <fstream>
 #include <thread>
 
-#include "modules/publish.h"
+#include "modules/store/publish.h"
 #include "tests/modules/store_support.h"
 
 namespace pc {

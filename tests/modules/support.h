@@ -12,7 +12,7 @@
 #include "modules/module.h"
 #include "modules/module_image.h"
 #include "modules/module_key.h"
-#include "modules/store_dir.h"
+#include "modules/store/store_dir.h"
 
 namespace pc::test {
 

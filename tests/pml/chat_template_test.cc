@@ -23,7 +23,7 @@ std::string conversation(const ChatTemplate& chat) {
 
 }  // namespace
 
-// All formats: tests/runtime/chat_template_golden_test.cc.
+// All formats: tests/runtime/chat/chat_template_golden_test.cc.
 TEST_CASE("a conversation in some of the formats") {
   const std::vector<std::pair<std::string, std::string>> expected = {
       {"chatml",

@@ -28,39 +28,54 @@ ARROWS = {
     "base": ("base",),
     "pml": ("pml", "base"),
     "modules": ("modules", "base"),
-    "runtime": ("runtime", "base", "pml", "modules", "simd"),
-    # A room of runtime/: knows nothing of models.
-    "runtime/chat": ("runtime/chat", "base", "pml/schema.h", "pml/text_encoder.h", "runtime/json.h",
-                     "runtime/utf8.h"),
-    "cuda": ("cuda", "runtime/backend.h"),
+    # The rooms of runtime/, each above those that it names. What a prompt asks (engine) and
+    # what computes (cpu) meet in the seam (backend) alone.
+    "runtime": (),
+    "runtime/json": ("runtime/json", "base"),
+    "runtime/checkpoint": ("runtime/checkpoint", "runtime/json", "base", "simd/types.h"),
+    "runtime/tokenizer": ("runtime/tokenizer", "runtime/checkpoint", "runtime/json", "base", "pml/text_encoder.h"),
+    "runtime/chat": ("runtime/chat", "runtime/json", "base", "pml/chat_template.h", "pml/schema.h",
+                     "pml/text_encoder.h"),
+    "runtime/backend": ("runtime/backend", "base", "modules", "simd"),
+    "runtime/model": ("runtime/model", "runtime/backend", "runtime/checkpoint", "runtime/json", "base",
+                      "modules/store", "simd"),
+    "runtime/packed": ("runtime/packed", "runtime/backend", "base", "modules", "simd"),
+    "runtime/cpu": ("runtime/cpu", "runtime/backend", "runtime/packed", "base", "modules", "simd"),
+    "runtime/engine": ("runtime/engine", "runtime/backend", "runtime/model", "runtime/tokenizer", "runtime/chat",
+                       "base", "pml", "modules", "simd"),
+    "runtime/reports": ("runtime/reports", "runtime/engine", "runtime/cpu", "runtime/packed", "runtime/model",
+                        "runtime/tokenizer", "runtime/chat", "runtime/backend", "runtime/checkpoint",
+                        "runtime/json", "base", "pml", "modules", "simd"),
+    "runtime/api": ("runtime/api", "runtime/reports", "runtime/engine", "runtime/packed", "base", "modules"),
+    "cuda": ("cuda", "runtime/backend/backend.h"),
     "tools": ("tools", "promptcache"),
     "examples": ("promptcache",),
 }
 # Files that may include more than their folder.
 ARROWS_OF_FILES = {
-    "runtime/c_api.cc": ("promptcache",),
-    "runtime/c_api_support.h": ("promptcache",),
+    "runtime/api/c_api.cc": ("promptcache",),
+    "runtime/api/c_api_support.h": ("promptcache",),
     "tools/inspect.cc": ("pml", "modules", "base"),
 }
 
 # Third-party and system headers that one file wraps for everybody else.
 HOMES = {
     r"expat\.h": ("pml/xml_reader.cc",),
-    r"sentencepiece.*": ("runtime/sentencepiece_tokenizer.cc",),
-    r"dnnl.*|oneapi/.*": ("runtime/gemm.cc",),
-    r"omp\.h": ("runtime/parallel.cc",),
+    r"sentencepiece.*": ("runtime/tokenizer/sentencepiece_tokenizer.cc",),
+    r"dnnl.*|oneapi/.*": ("runtime/cpu/gemm.cc",),
+    r"omp\.h": ("base/parallel.cc",),
     r"hwy/.*": ("simd/hwy_kernels.cc", "simd/attend-inl.h", "simd/attend_multiply-inl.h", "simd/attend_quads-inl.h",
                  "simd/attend_tiles-inl.h", "simd/elements-inl.h", "simd/exp-inl.h", "simd/matmul-inl.h", "simd/quant-inl.h",
                  "simd/quantise-inl.h"),
-    r"nlohmann/.*": ("runtime/json.cc", "tools/json.cc"),
+    r"nlohmann/.*": ("runtime/json/json.cc", "tools/json.cc"),
     r"openssl/.*|xxhash\.h": ("base/hash.cc",),
-    r"pcre2\.h": ("runtime/regex.cc",),
-    r"utf8proc\.h": ("runtime/text_normalizer.cc", "runtime/chat/jinja_unicode.cc"),
-    r"dlfcn\.h": ("runtime/backend_loader.cc",),
+    r"pcre2\.h": ("runtime/tokenizer/regex.cc",),
+    r"utf8proc\.h": ("runtime/tokenizer/text_normalizer.cc", "runtime/chat/jinja_unicode.cc"),
+    r"dlfcn\.h": ("runtime/engine/backend_loader.cc",),
     r"sys/mman\.h": ("base/mapped_file.cc",),
     r"cpuid\.h": ("simd/packed_amx.cc",),
     r"sys/auxv\.h": ("simd/select.cc",),
-    r"sys/sysmacros\.h": ("modules/lock_holder.cc",),
+    r"sys/sysmacros\.h": ("modules/store/lock_holder.cc",),
 }
 # Headers without a single home, by folder. Tests and benches are free.
 CPP_STANDARD = r"[a-z_]+"
@@ -83,7 +98,7 @@ FORBIDDEN = re.compile(
 ALLOWED = {
     ("base/aligned_buffer.h", "throw"): "std::bad_alloc, as operator new does",
     ("base/hash.cc", "throw"): "std::bad_alloc: OpenSSL's only way to fail here",
-    ("runtime/gemm.cc", "throw"): "std::bad_alloc passes through to the C API, which names it",
+    ("runtime/cpu/gemm.cc", "throw"): "std::bad_alloc passes through to the C API, which names it",
 }
 
 BASE_HEADERS = 10
@@ -128,6 +143,8 @@ def check_own_include(path, target):
     if folder not in ARROWS:
         return None
     allowed = ARROWS[folder] + ARROWS_OF_FILES.get(path, ())
+    if not allowed:
+        return f"{folder}/ has rooms; this file stands in none of them"
     if "/" not in target:
         return f'"{target}": include paths start at the root of the repository'
     if any(target == name or target.startswith(name + "/") for name in allowed):
@@ -236,39 +253,42 @@ SOUND = {
     "base/good.h": CONTRACT + '#include <vector>\n#include "base/status.h"\n',
     "pml/good.cc": '#include "base/good.h"\n#include "pml/good.h"\n',
     "pml/xml_reader.cc": "#include <expat.h>\n",
-    "runtime/good.cc": '#include "simd/kernels.h"\n#include "modules/kv.h"\n'
+    "runtime/cpu/good.cc": '#include "simd/kernels.h"\n#include "modules/kv.h"\n'
                        '// printf("in a comment"); throw\nconst char* s = "throw abort() /*";\n'
                        'std::snprintf(b, n, "%d", 1);\n',
-    "runtime/c_api.cc": '#include "promptcache/promptcache.h"\n',
-    "runtime/chat/good.cc": '#include "runtime/chat/good.h"\n#include "runtime/json.h"\n#include "base/good.h"\n',
+    "runtime/api/c_api.cc": '#include "promptcache/promptcache.h"\n',
+    "runtime/chat/good.cc": '#include "runtime/chat/good.h"\n#include "runtime/json/json.h"\n#include "base/good.h"\n',
     "tools/good.cc": "#include <CLI/CLI.hpp>\n#include <promptcache/promptcache.h>\n#include <iostream>\n",
-    "tests/good_test.cc": '#include "runtime/model.h"\n#include <sys/mman.h>\n',
+    "tests/good_test.cc": '#include "runtime/model/model.h"\n#include <sys/mman.h>\n',
     "docs/adr/README.md": "| [0001](0001-right.md) | right |\n",
     "docs/adr/0001-right.md": "# Right\n",
-    "runtime/wide.h": CONTRACT + "namespace pc {\n" + "\n" * 400 + "}  // namespace pc\n",
+    "runtime/cpu/wide.h": CONTRACT + "namespace pc {\n" + "\n" * 400 + "}  // namespace pc\n",
 }
 PLANTED = {
     "simd/wrong.cc": '#include "base/status.h"\n',
     "base/wrong.cc": '#include "pml/plan.h"\n',
     "pml/wrong.cc": '\n#include "modules/kv.h"\n',
-    "modules/wrong.cc": '#include "runtime/model.h"\n',
-    "runtime/wrong.cc": '#include "promptcache/promptcache.h"\n',
-    "runtime/chat/wrong.cc": '#include "runtime/engine.h"\n',
-    "runtime/relative.cc": '#include "model.h"\n',
-    "cuda/wrong.cc": '#include "runtime/model.h"\n',
-    "tools/wrong.cc": '#include "runtime/engine.h"\n',
+    "modules/wrong.cc": '#include "runtime/model/model.h"\n',
+    "runtime/engine/wrong.cc": '#include "promptcache/promptcache.h"\n',
+    "runtime/cpu/wrong.cc": '#include "runtime/engine/engine.h"\n',
+    "runtime/engine/around_the_seam.cc": '#include "runtime/cpu/attention.h"\n',
+    "runtime/no_room.cc": '#include "base/good.h"\n',
+    "runtime/chat/wrong.cc": '#include "runtime/engine/engine.h"\n',
+    "runtime/engine/relative.cc": '#include "model.h"\n',
+    "cuda/wrong.cc": '#include "runtime/model/model.h"\n',
+    "tools/wrong.cc": '#include "runtime/engine/engine.h"\n',
     "examples/wrong.c": '#include "base/status.h"\n',
     "modules/foreign.cc": "#include <expat.h>\n",
-    "runtime/second_home.cc": "#include <dnnl.hpp>\n",
-    "runtime/unknown.cc": "#include <curl/curl.h>\n",
+    "runtime/cpu/second_home.cc": "#include <dnnl.hpp>\n",
+    "runtime/cpu/unknown.cc": "#include <curl/curl.h>\n",
     "simd/posix.cc": "#include <unistd.h>\n",
-    "runtime/stream.cc": "#include <iostream>\n",
-    "runtime/print.cc": 'void f() { std::fprintf(stderr, "x"); }\n',
+    "runtime/cpu/stream.cc": "#include <iostream>\n",
+    "runtime/cpu/print.cc": 'void f() { std::fprintf(stderr, "x"); }\n',
     "pml/abort.cc": "void f() { std::abort(); }\n",
     "modules/throw.cc": 'void f() { throw 1; }\n',
     "base/bare.h": "#pragma once\n",
-    "runtime/long.cc": "// line\n" * (FILE_LINES + 1),
-    "runtime/tall.cc": "int f() {\n" + "  g();\n" * FUNCTION_LINES + "}\n",
+    "runtime/cpu/long.cc": "// line\n" * (FILE_LINES + 1),
+    "runtime/cpu/tall.cc": "int f() {\n" + "  g();\n" * FUNCTION_LINES + "}\n",
     "docs/adr/0002-forgotten.md": "# Forgotten\n",
     "scripts/machine": "cd " + "/".join(("", "home", "somebody")) + "\n",
 }

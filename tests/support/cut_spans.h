@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/tokenizer.h"
-#include "runtime/utf8.h"
+#include "base/utf8.h"
+#include "runtime/tokenizer/tokenizer.h"
 
 namespace pc::test {
 

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "runtime/backend.h"
+#include "runtime/backend/backend.h"
 #include "tests/support/tiny_model.h"
 
 namespace pc::test {

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "runtime/backend.h"
+#include "runtime/backend/backend.h"
 
 #ifndef FAKE_ABI
 #define FAKE_ABI PC_BACKEND_ABI

@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "runtime/gguf.h"  // GgufType
+#include "runtime/checkpoint/gguf.h"  // GgufType
 
 namespace pc::test {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "runtime/tokenizer.h"
+#include "runtime/tokenizer/tokenizer.h"
 
 namespace pc::test {
 

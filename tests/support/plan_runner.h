@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "modules/kv.h"
-#include "runtime/backend.h"
-#include "runtime/precision.h"
+#include "runtime/backend/backend.h"
+#include "runtime/backend/precision.h"
 #include "tests/support/dense_oracle.h"
 
 namespace pc::test {

@@ -15,8 +15,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/engine.h"
-#include "runtime/json.h"
+#include "runtime/engine/engine.h"
+#include "runtime/json/json.h"
 #include "tests/support/expect.h"
 #include "tests/support/fixture.h"
 

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/gguf_tokenizer.h"
-#include "runtime/json.h"
+#include "runtime/json/json.h"
+#include "runtime/tokenizer/gguf_tokenizer.h"
 #include "tests/support/fixture.h"
 #include "tests/support/gguf_bytes.h"
 

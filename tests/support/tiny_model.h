@@ -8,7 +8,7 @@
 #include <deque>
 #include <vector>
 
-#include "runtime/backend.h"
+#include "runtime/backend/backend.h"
 #include "simd/kernels.h"
 #include "tests/support/random.h"
 
@@ -22,7 +22,7 @@ struct TinyShape {
   bool biases = false, head_norms = false;
   std::uint32_t dtype = PC_DTYPE_F32;
 
-  // What other families have (runtime/backend.h).
+  // What other families have (runtime/backend/backend.h).
   std::uint32_t n_ropes = 1;      // layer i takes number i % (n_ropes + 1); the last is none
   bool all_layers_rotate = true;  // else every (n_ropes + 1)-th has no rotation
   bool interleaved = false;

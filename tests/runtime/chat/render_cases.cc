@@ -12,7 +12,7 @@
 
 #include "runtime/chat/chat_program.h"
 #include "runtime/chat/jinja_json.h"
-#include "runtime/json_writer.h"
+#include "runtime/json/json_writer.h"
 
 using pc::jinja::Kind;
 using pc::jinja::Value;

@@ -1,0 +1,117 @@
+#include "base/cpu_quota.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <optional>
+#include <sstream>
+#include <string_view>
+#include <vector>
+
+namespace pc {
+namespace {
+
+constexpr double kNone = HUGE_VAL;
+
+// Is `word` one of a list with commas?
+bool lists(std::string_view list, std::string_view word) {
+  while (true) {
+    const std::size_t comma = list.find(',');
+    if (list.substr(0, comma) == word) return true;
+    if (comma == list.npos) return false;
+    list.remove_prefix(comma + 1);
+  }
+}
+
+// Microseconds of CPU in a period of so many: CPUs.
+double ratio(const std::string& quota, const std::string& period) {
+  const double q = std::strtod(quota.c_str(), nullptr);  // "max" and "-1" are none
+  const double p = std::strtod(period.c_str(), nullptr);
+  return q > 0.0 && p > 0.0 ? q / p : kNone;
+}
+
+double quota_of(const std::string& folder, bool v2) {
+  std::string quota, period;
+  if (v2) {
+    std::ifstream(folder + "/cpu.max") >> quota >> period;
+  } else {
+    std::ifstream(folder + "/cpu.cfs_quota_us") >> quota;
+    std::ifstream(folder + "/cpu.cfs_period_us") >> period;
+  }
+  return ratio(quota, period);
+}
+
+// The process's group in the hierarchy of that version: "/a/b".
+std::optional<std::string> group_of(const std::string& root, bool v2) {
+  std::ifstream file(root + "/proc/self/cgroup");
+  for (std::string line; std::getline(file, line);) {  // number:controllers:path
+    const std::size_t first = line.find(':'), second = line.find(':', first + 1);
+    if (second == line.npos) continue;
+    const auto controllers = std::string_view(line).substr(first + 1, second - first - 1);
+    if (v2 ? line.starts_with("0::") : lists(controllers, "cpu")) return line.substr(second + 1);
+  }
+  return std::nullopt;
+}
+
+struct Mount {
+  std::string top;    // the group that lies at `point`
+  std::string point;  // a path
+};
+
+// "\040" and the like stand for characters that would end a field.
+std::string unescaped(const std::string& field) {
+  std::string text;
+  for (std::size_t i = 0; i < field.size(); ++i) {
+    if (field[i] == '\\' && i + 3 < field.size()) {
+      text += static_cast<char>(std::strtol(field.substr(i + 1, 3).c_str(), nullptr, 8));
+      i += 3;
+    } else {
+      text += field[i];
+    }
+  }
+  return text;
+}
+
+std::optional<Mount> mount_of(const std::string& root, bool v2) {
+  std::ifstream file(root + "/proc/self/mountinfo");
+  for (std::string line; std::getline(file, line);) {
+    // id, parent, device, top, point, options, optional fields, "-", type, source, options
+    std::istringstream words(line);
+    std::vector<std::string> fields;
+    for (std::string word; words >> word;) fields.push_back(word);
+    const auto dash = std::find(fields.begin(), fields.end(), "-");
+    if (dash - fields.begin() < 6 || fields.end() - dash < 4) continue;
+    if (v2 ? dash[1] == "cgroup2" : dash[1] == "cgroup" && lists(dash[3], "cpu"))
+      return Mount{unescaped(fields[3]), unescaped(fields[4])};
+  }
+  return std::nullopt;
+}
+
+// The group's path below the mount's own. "" where it lies elsewhere, as it does for
+// one who sees the files of a container from within: then the mount is the group.
+std::string below(const Mount& mount, const std::string& group) {
+  const std::string top = mount.top == "/" ? "" : mount.top;
+  const bool inside = group.starts_with(top + "/") && group.find("/..") == group.npos;
+  const std::string path = inside ? group.substr(top.size()) : "";
+  return path == "/" ? "" : path;
+}
+
+double cpus_of(const std::string& root, bool v2) {
+  const auto group = group_of(root, v2);
+  const auto mount = mount_of(root, v2);
+  if (!group || !mount) return kNone;
+  double cpus = kNone;
+  for (std::string path = below(*mount, *group);; path.resize(path.rfind('/'))) {
+    cpus = std::min(cpus, quota_of(root + mount->point + path, v2));
+    if (path.empty()) return cpus;
+  }
+}
+
+}  // namespace
+
+double cgroup_cpus(const std::string& root) {
+  return std::min(cpus_of(root, true), cpus_of(root, false));
+}
+
+}  // namespace pc

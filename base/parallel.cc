@@ -1,0 +1,77 @@
+#include "base/parallel.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <memory>
+
+#include "base/cpu_quota.h"
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+namespace pc {
+namespace {
+
+struct FreeSet {
+  void operator()(cpu_set_t* set) const { CPU_FREE(set); }
+};
+
+// Of the affinity mask, which on machines of more than 1024 CPUs is longer than
+// the C library's own type. At least 1.
+int affinity_cpus() {
+  for (int room = CPU_SETSIZE; room <= 1 << 20; room *= 4) {
+    const std::unique_ptr<cpu_set_t, FreeSet> set(CPU_ALLOC(room));
+    const std::size_t bytes = CPU_ALLOC_SIZE(room);
+    if (!set) return 1;
+    if (::sched_getaffinity(0, bytes, set.get()) == 0)
+      return std::max(1, CPU_COUNT_S(bytes, set.get()));
+    if (errno != EINVAL) return 1;
+  }
+  return 1;
+}
+
+}  // namespace
+
+std::uint32_t usable_threads() {
+  const double cpus = std::min<double>(affinity_cpus(), cgroup_cpus(""));
+  return std::max(1u, static_cast<std::uint32_t>(std::ceil(cpus)));
+}
+
+Parallel::Parallel(std::uint32_t n_threads) : n_threads_(n_threads ? n_threads : usable_threads()) {
+#ifndef _OPENMP
+  n_threads_ = 1;
+#endif
+}
+
+Parallel::Scope::Scope([[maybe_unused]] const Parallel& parallel) {
+#ifdef _OPENMP
+  before_ = omp_get_max_threads();
+  omp_set_num_threads(static_cast<int>(parallel.n_threads()));
+#endif
+}
+
+Parallel::Scope::~Scope() {
+#ifdef _OPENMP
+  omp_set_num_threads(before_);
+#endif
+}
+
+void Parallel::for_each(std::uint32_t n_tasks,
+                        FunctionRef<void(std::uint32_t, std::uint32_t)> body) const {
+#ifdef _OPENMP
+  if (n_threads_ > 1 && n_tasks > 1) {
+#pragma omp parallel for schedule(dynamic, 1) num_threads(static_cast <int>(n_threads_))
+    for (std::uint32_t task = 0; task < n_tasks; ++task) {
+      body(task, static_cast<std::uint32_t>(omp_get_thread_num()));
+    }
+    return;
+  }
+#endif
+  for (std::uint32_t task = 0; task < n_tasks; ++task) body(task, 0);
+}
+
+}  // namespace pc

@@ -1,0 +1,49 @@
+// The only threads that compute: a loop over tasks on OpenMP's team. (Others read while
+// a model opens: runtime/model/model_digest.h, runtime/cpu/read_ahead.h; one may start the loops in
+// its caller's place: runtime/engine/helper_thread.h.)
+//
+// The team persists between loops; a loop allocates nothing. Loops do not
+// nest. Threads: a Parallel is a value; loops started by different host
+// threads each have a team of their own.
+#pragma once
+
+#include <cstdint>
+
+#include "base/function_ref.h"
+
+namespace pc {
+
+// Threads this process may use: its affinity mask, and the CPU quota of its control
+// groups (base/cpu_quota.h) rounded up. At least 1.
+std::uint32_t usable_threads();
+
+class Parallel {
+ public:
+  // 0 = usable_threads().
+  explicit Parallel(std::uint32_t n_threads = 0);
+
+  std::uint32_t n_threads() const { return n_threads_; }
+
+  // While it lives, libraries that use OpenMP themselves take as many threads
+  // as this Parallel. Set for the calling thread only.
+  class Scope {
+   public:
+    explicit Scope(const Parallel& parallel);
+    ~Scope();
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+
+   private:
+    int before_ = 0;
+  };
+
+  // body(task, thread) for each task in [0, n_tasks), thread < n_threads(), 0 the caller's.
+  // Tasks are handed out one by one, so uneven ones balance.
+  void for_each(std::uint32_t n_tasks,
+                FunctionRef<void(std::uint32_t task, std::uint32_t thread)> body) const;
+
+ private:
+  std::uint32_t n_threads_;
+};
+
+}  // namespace pc

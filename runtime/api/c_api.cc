@@ -1,0 +1,465 @@
+// The C API: a shim that wraps, checks and translates (c_api_store.cc has the
+// calls on a store).
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "promptcache/promptcache.h"
+#include "runtime/api/c_api_support.h"
+#include "runtime/engine/engine.h"
+#include "runtime/engine/loaded_schema.h"
+#include "runtime/engine/session.h"
+#include "runtime/engine/stopwatch.h"
+#include "runtime/reports/model_probe.h"
+#include "runtime/reports/model_report.h"
+#include "runtime/reports/model_verify.h"
+#include "runtime/reports/reports.h"
+
+#ifndef PC_VERSION
+#define PC_VERSION "unknown"
+#endif
+
+static_assert(PC_NOT_FINITE == static_cast<int>(pc::Code::kNotFinite));
+static_assert(PC_INTERNAL == static_cast<int>(pc::Code::kInternal));
+static_assert(PC_CONTEXT_FULL == static_cast<int>(pc::Code::kContextFull));
+static_assert(PC_PML_SYNTAX == static_cast<int>(pc::Code::kPmlSyntax));
+static_assert(PC_FINISH_CANCELLED == static_cast<int>(pc::Finish::kCancelled));
+static_assert(PC_OPEN_READ_WEIGHTS == static_cast<int>(pc::OpenStep::kReadWeights));
+static_assert(PC_OPEN_PACK_WEIGHTS == static_cast<int>(pc::OpenStep::kPackWeights));
+static_assert(PC_OPEN_CHECK_PACKED == static_cast<int>(pc::OpenStep::kCheckPacked));
+static_assert(PC_CACHE_OFF == static_cast<int>(pc::CacheMode::kOff));
+static_assert(PC_PRECISION_EXACT == static_cast<int>(pc::Precision::kExact));
+static_assert(PC_KV_F32 == static_cast<int>(pc::KvType::kF32));
+static_assert(PC_KV_BF16 == static_cast<int>(pc::KvType::kBf16));
+static_assert(PC_KV_Q8 == static_cast<int>(pc::KvType::kQ8));
+
+// Handles wrap; they never inherit.
+struct pc_engine {
+  std::shared_ptr<const pc::Engine> engine;
+};
+struct pc_schema {
+  std::shared_ptr<pc::LoadedSchema> schema;
+};
+struct pc_prompt {
+  std::shared_ptr<const pc::LoadedPrompt> prompt;
+};
+struct pc_session {
+  std::unique_ptr<pc::Session> session;
+};
+
+namespace {
+
+using pc::Code;
+using pc::Result;
+using pc::Status;
+using namespace pc::capi;
+
+// Reads an option struct of any past or present size: what the caller's lacks is zero.
+template <class T>
+Result<T> read_options(const T* given) {
+  T options{};
+  if (!given) return options;
+  if (given->struct_size < sizeof(std::size_t) || given->struct_size > 4096) {
+    return pc::error(Code::kInvalidArgument,
+                     "struct_size is not set: use the options' _init function");
+  }
+  std::memcpy(&options, given, std::min(given->struct_size, sizeof(T)));
+  return options;
+}
+
+// Fills what the caller's struct_size holds.
+template <class T>
+void write_stats(T stats, T* out) {
+  stats.struct_size = out->struct_size;
+  std::memcpy(out, &stats, std::min(out->struct_size, sizeof(T)));
+}
+
+Result<pc::EngineOptions> engine_options(const pc_engine_options* options) {
+  PC_REQUIRE(options);
+  PC_TRY(const pc_engine_options o, read_options(options));
+  if (!o.model_path || !*o.model_path)
+    return pc::error(Code::kInvalidArgument,
+                     "model_path is missing: name a model's folder or file");
+  if (o.cache_mode > PC_CACHE_OFF) return pc::error(Code::kInvalidArgument, "unknown cache_mode");
+  if (o.kv_type > PC_KV_Q8) return pc::error(Code::kInvalidArgument, "unknown kv_type");
+  pc::EngineOptions engine;
+  engine.model_path = o.model_path;
+  engine.cache_dir = string_or_empty(o.cache_dir);
+  engine.cache_mode = static_cast<pc::CacheMode>(o.cache_mode);
+  if (o.precision > PC_PRECISION_EXACT)
+    return pc::error(Code::kInvalidArgument, "unknown precision");
+  engine.precision = static_cast<pc::Precision>(o.precision);
+  if (engine.precision == pc::Precision::kExact) engine.kv_type = pc::KvType::kF32;
+  if (o.kv_type != PC_KV_DEFAULT) engine.kv_type = static_cast<pc::KvType>(o.kv_type);
+  if (o.cache_bytes) engine.cache_bytes = o.cache_bytes;
+  engine.name_space = string_or_empty(o.cache_namespace);
+  engine.chat_template = string_or_empty(o.chat_template);
+  constexpr std::int64_t kLastTime = 253'402'300'799;  // of the year 9999
+  if (o.chat_time < 0 || o.chat_time > kLastTime)
+    return pc::error(Code::kInvalidArgument, "chat_time is beyond the years 1970 to 9999");
+  if (o.chat_time) engine.chat_time = o.chat_time;
+  engine.backend = string_or_empty(o.backend);
+  engine.n_threads = o.n_threads;
+  engine.context_tokens = o.context_tokens;
+  if (o.progress) {
+    engine.progress = [call = o.progress, user = o.progress_user](
+                          pc::OpenStep step, std::uint64_t done, std::uint64_t total) {
+      return call(user, static_cast<std::uint32_t>(step), done, total) == 0;
+    };
+  }
+  return engine;
+}
+
+pc::SessionOptions session_options(const pc_session_options& o) {
+  pc::SessionOptions options;
+  options.max_tokens = o.max_tokens;
+  options.no_reuse = o.no_reuse != 0;
+  options.sampler.temperature = o.temperature;
+  options.sampler.top_k = o.top_k;
+  if (o.top_p != 0.0f) options.sampler.top_p = o.top_p;
+  options.sampler.min_p = o.min_p;
+  if (o.repetition_penalty != 0.0f) options.sampler.repetition_penalty = o.repetition_penalty;
+  options.sampler.seed = o.seed;
+  for (std::size_t i = 0; i < o.n_stop; ++i) options.stop.push_back(string_or_empty(o.stop[i]));
+  return options;
+}
+
+pc_session_stats session_stats(const pc::SessionStats& s) {
+  pc_session_stats stats{};
+  stats.prompt_tokens = s.prompt_tokens;
+  stats.cached_tokens = s.cached_tokens;
+  stats.computed_tokens = s.computed_tokens;
+  stats.generated_tokens = s.generated_tokens;
+  stats.modules_found = s.modules_found;
+  stats.modules_encoded = s.modules_encoded;
+  stats.cached_bytes = s.cached_bytes;
+  stats.plan_us = s.plan_us;
+  stats.lookup_us = s.lookup_us;
+  stats.encode_us = s.encode_us;
+  stats.prefill_us = s.prefill_us;
+  stats.ttft_us = s.ttft_us;
+  stats.decode_us = s.decode_us;
+  stats.finish = static_cast<std::uint32_t>(s.finish);
+  return stats;
+}
+
+}  // namespace
+
+extern "C" {
+
+const char* pc_version(void) {
+  return PC_VERSION;
+}
+
+const char* pc_status_name(std::int32_t status) {
+  if (status == PC_DONE) return "done";
+  return pc::code_name(static_cast<Code>(status)).data();
+}
+
+void pc_free(void* memory) {
+  std::free(memory);
+}
+
+pc_status pc_build_describe(char** json, pc_error* error) {
+  return guarded(error, [&]() -> Status {
+    PC_REQUIRE(json);
+    return give(pc::describe_build(), json);
+  });
+}
+
+// ---------------------------------------------------------------- engine
+
+void pc_engine_options_init(pc_engine_options* options) {
+  if (!options) return;
+  *options = {};
+  options->struct_size = sizeof *options;
+}
+
+pc_status pc_engine_open(const pc_engine_options* options, pc_engine** engine, pc_error* error) {
+  return guarded(error, [&]() -> Status {
+    PC_REQUIRE(engine);
+    PC_TRY(const pc::EngineOptions o, engine_options(options));
+    PC_TRY(auto opened, pc::Engine::open(o));
+    *engine = new pc_engine{std::move(opened)};
+    return pc::ok();
+  });
+}
+
+void pc_engine_close(pc_engine* engine) {
+  delete engine;
+}
+
+pc_status pc_engine_describe(const pc_engine* engine, char** json, pc_error* error) {
+  return guarded(error, [&]() -> Status {
+    PC_REQUIRE(engine);
+    PC_REQUIRE(json);
+    return give(pc::describe_engine(*engine->engine), json);
+  });
+}
+
+pc_status pc_model_inspect(const pc_engine_options* options, char** json, pc_error* error) {
+  return guarded(error, [&]() -> Status {
+    PC_REQUIRE(json);
+    PC_TRY(const pc::EngineOptions o, engine_options(options));
+    PC_TRY(const std::string text, pc::describe_model(o));
+    return give(text, json);
+  });
+}
+
+pc_status pc_model_verify(const pc_engine_options* options, char** json, pc_error* error) {
+  return guarded(error, [&]() -> Status {
+    PC_REQUIRE(json);
+    PC_TRY(const pc::EngineOptions o, engine_options(options));
+    PC_TRY(const std::string text, pc::verify_model(o));
+    return give(text, json);
+  });
+}
+
+pc_status pc_model_probe(const pc_engine_options* options, const char* text, std::size_t bytes,
+                         char** json, pc_error* error) {
+  return guarded(error, [&]() -> Status {
+    PC_REQUIRE(json);
+    PC_TRY(const pc::EngineOptions o, engine_options(options));
+    PC_TRY(const std::string report,
+           pc::probe_model(o, text ? view_of(text, bytes) : pc::kProbeText));
+    return give(report, json);
+  });
+}
+
+pc_status pc_tokenize(const pc_engine* engine, const char* text, std::size_t bytes,
+                      std::int32_t* tokens, std::size_t capacity, std::size_t* n_tokens,
+                      pc_error* error) {
+  return guarded(error, [&]() -> Status {
+    PC_REQUIRE(engine);
+    PC_REQUIRE(text);
+    PC_REQUIRE(n_tokens);
+    if (!tokens && capacity != 0) return null_argument("tokens");
+    PC_TRY(const pc::Tokens ids, engine->engine->tokenizer().encode(view_of(text, bytes)));
+    std::copy_n(ids.begin(), std::min(ids.size(), capacity), tokens);
+    *n_tokens = ids.size();
+    return pc::ok();
+  });
+}
+
+pc_status pc_detokenize(const pc_engine* engine, const std::int32_t* tokens, std::size_t n_tokens,
+                        char** text, pc_error* error) {
+  return guarded(error, [&]() -> Status {
+    PC_REQUIRE(engine);
+    PC_REQUIRE(text);
+    if (!tokens && n_tokens != 0) return null_argument("tokens");
+    std::string bytes, out;
+    pc::Utf8Stream utf8;
+    const std::uint32_t vocab_size = engine->engine->model().desc.vocab_size;
+    for (std::size_t i = 0; i < n_tokens; ++i) {
+      if (tokens[i] < 0 || static_cast<std::uint32_t>(tokens[i]) >= vocab_size) {
+        return pc::error(Code::kInvalidArgument, "token " + std::to_string(tokens[i]) +
+                                                     " is outside the model's vocabulary of " +
+                                                     std::to_string(vocab_size));
+      }
+      bytes.clear();
+      engine->engine->tokenizer().append_bytes(tokens[i], &bytes, pc::Tokenizer::Controls::kSpell);
+      utf8.append(bytes, &out);
+    }
+    utf8.finish(&out);
+    return give(out, text);
+  });
+}
+
+// ---------------------------------------------------------------- schema
+
+pc_status pc_schema_load(pc_engine* engine, const char* path, pc_schema** schema, pc_error* error) {
+  return guarded(error, [&]() -> Status {
+    PC_REQUIRE(engine);
+    PC_REQUIRE(path);
+    PC_REQUIRE(schema);
+    PC_TRY(auto loaded, pc::LoadedSchema::load(engine->engine, path));
+    *schema = new pc_schema{std::move(loaded)};
+    return pc::ok();
+  });
+}
+
+pc_status pc_schema_parse(pc_engine* engine, const char* pml, std::size_t bytes,
+                          const char* base_dir, pc_schema** schema, pc_error* error) {
+  return guarded(error, [&]() -> Status {
+    PC_REQUIRE(engine);
+    PC_REQUIRE(pml);
+    PC_REQUIRE(schema);
+    PC_TRY(auto loaded,
+           pc::LoadedSchema::parse(engine->engine, view_of(pml, bytes), string_or_empty(base_dir)));
+    *schema = new pc_schema{std::move(loaded)};
+    return pc::ok();
+  });
+}
+
+void pc_schema_close(pc_schema* schema) {
+  delete schema;
+}
+
+pc_status pc_schema_describe(const pc_schema* schema, char** json, pc_error* error) {
+  return guarded(error, [&]() -> Status {
+    PC_REQUIRE(schema);
+    PC_REQUIRE(json);
+    return give(pc::describe_schema(*schema->schema), json);
+  });
+}
+
+namespace {
+
+pc::Status encode(pc::LoadedSchema& schema, const pc::LoadedSchema::Modules& modules,
+                  pc_encode_progress progress, void* user, pc_encode_stats* stats) {
+  const pc::Stopwatch watch;
+  const auto total = static_cast<std::uint32_t>(modules.size());
+  pc_encode_stats sum{};
+  sum.modules = total;
+  const auto done = [&](std::uint32_t n_done, const std::string& name,
+                        const pc::AcquiredModule& module) {
+    if (module.source == pc::ModuleSource::kEncoded) {
+      ++sum.modules_encoded;
+      sum.tokens_computed += module.tokens_computed;
+      if (module.stored) sum.bytes_stored += module.module->bytes().size();
+    }
+    return !progress || progress(user, n_done, total, name.c_str()) == 0;
+  };
+  pc::LoadedSchema::Waiting waiting;
+  if (progress) {
+    waiting = [&](std::uint32_t n_done, const std::string& name) {
+      return progress(user, n_done, total, name.c_str()) == 0;
+    };
+  }
+  PC_CHECK_OK(schema.encode(modules, done, waiting));
+  sum.microseconds = watch.microseconds();
+  if (stats) write_stats(sum, stats);
+  return pc::ok();
+}
+
+}  // namespace
+
+pc_status pc_schema_encode(pc_schema* schema, pc_encode_progress progress, void* user,
+                           pc_encode_stats* stats, pc_error* error) {
+  return guarded(error, [&]() -> Status {
+    PC_REQUIRE(schema);
+    return encode(*schema->schema, schema->schema->modules(), progress, user, stats);
+  });
+}
+
+// ---------------------------------------------------------------- prompt
+
+pc_status pc_prompt_parse(pc_schema* schema, const char* pml, std::size_t bytes, pc_prompt** prompt,
+                          pc_error* error) {
+  return guarded(error, [&]() -> Status {
+    PC_REQUIRE(schema);
+    PC_REQUIRE(pml);
+    PC_REQUIRE(prompt);
+    PC_TRY(auto parsed, pc::LoadedPrompt::parse(schema->schema, view_of(pml, bytes)));
+    *prompt = new pc_prompt{std::move(parsed)};
+    return pc::ok();
+  });
+}
+
+pc_status pc_prompt_encode(const pc_prompt* prompt, pc_encode_progress progress, void* user,
+                           pc_encode_stats* stats, pc_error* error) {
+  return guarded(error, [&]() -> Status {
+    PC_REQUIRE(prompt);
+    const pc::LoadedPrompt& loaded = *prompt->prompt;
+    return encode(*loaded.schema, loaded.modules, progress, user, stats);
+  });
+}
+
+pc_status pc_prompt_remarks(const pc_prompt* prompt, char** text, pc_error* error) {
+  return guarded(error, [&]() -> Status {
+    PC_REQUIRE(prompt);
+    PC_REQUIRE(text);
+    std::string lines;
+    for (const std::string& remark : prompt->prompt->plan.remarks) lines += remark + "\n";
+    return give(lines, text);
+  });
+}
+
+void pc_prompt_close(pc_prompt* prompt) {
+  delete prompt;
+}
+
+pc_status pc_prompt_explain(const pc_prompt* prompt, char** json, pc_error* error) {
+  return guarded(error, [&]() -> Status {
+    PC_REQUIRE(prompt);
+    PC_REQUIRE(json);
+    PC_CHECK_OK(prompt->prompt->check_window(1, true));  // what a session refuses is refused here
+    return give(pc::explain_prompt(*prompt->prompt), json);
+  });
+}
+
+// --------------------------------------------------------------- session
+
+void pc_session_options_init(pc_session_options* options) {
+  if (!options) return;
+  *options = {};
+  options->struct_size = sizeof *options;
+}
+
+pc_status pc_session_open(const pc_prompt* prompt, const pc_session_options* options,
+                          pc_session** session, pc_error* error) {
+  return guarded(error, [&]() -> Status {
+    PC_REQUIRE(prompt);
+    PC_REQUIRE(session);
+    PC_TRY(const pc_session_options o, read_options(options));
+    if (!o.stop && o.n_stop != 0) return null_argument("stop");
+    PC_TRY(auto opened, pc::Session::open(prompt->prompt, session_options(o)));
+    *session = new pc_session{std::move(opened)};
+    return pc::ok();
+  });
+}
+
+void pc_session_close(pc_session* session) {
+  delete session;
+}
+
+pc_status pc_session_prefill(pc_session* session, pc_error* error) {
+  return guarded(error, [&]() -> Status {
+    PC_REQUIRE(session);
+    return session->session->prefill();
+  });
+}
+
+pc_status pc_session_next(pc_session* session, pc_token* token, pc_error* error) {
+  bool over = false;
+  const pc_status status = guarded(error, [&]() -> Status {
+    PC_REQUIRE(session);
+    PC_REQUIRE(token);
+    PC_TRY(const std::optional<pc::TokenId> next, session->session->next());
+    const std::string& text = session->session->text();
+    *token = {next.value_or(-1), text.c_str(), text.size()};
+    over = !next;
+    return pc::ok();
+  });
+  return status == PC_OK && over ? PC_DONE : status;
+}
+
+pc_status pc_session_logits(const pc_session* session, const float** logits, std::size_t* n,
+                            pc_error* error) {
+  return guarded(error, [&]() -> Status {
+    PC_REQUIRE(session);
+    PC_REQUIRE(logits);
+    PC_REQUIRE(n);
+    const auto values = session->session->logits();
+    if (values.empty())
+      return pc::error(Code::kInvalidArgument,
+                       "there are no logits before pc_session_prefill or pc_session_next");
+    *logits = values.data();
+    *n = values.size();
+    return pc::ok();
+  });
+}
+
+void pc_session_cancel(pc_session* session) {
+  if (session) session->session->cancel();
+}
+
+void pc_session_get_stats(const pc_session* session, pc_session_stats* stats) {
+  if (session && stats) write_stats(session_stats(session->session->stats()), stats);
+}
+
+}  // extern "C"

@@ -1,0 +1,145 @@
+// The C API's calls on a store: the directory of module files and of the packed
+// weights beside them, without a model.
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "modules/module_store.h"
+#include "runtime/api/c_api_support.h"
+#include "runtime/engine/engine.h"  // default_cache_dir
+#include "runtime/packed/packed_folder.h"
+#include "runtime/reports/store_report.h"
+
+struct pc_store {
+  std::unique_ptr<pc::ModuleStore> store;
+};
+
+namespace {
+
+using pc::Code;
+using pc::Result;
+using pc::Status;
+using namespace pc::capi;
+
+Result<pc::StoreDir> packed_of(const pc::ModuleStore& store) {
+  return pc::open_packed_folder(store.options().dir, store.writable());
+}
+
+// Of all files, or of the one whose name begins with `prefix`.
+Result<pc::StoreKeys> keys_of(const pc::ModuleStore& store, const pc::StoreDir& packed,
+                              const char* prefix) {
+  PC_TRY(const std::vector<pc::StoreEntry> modules, store.list());
+  const auto wanted = [&](const pc::ModuleKey& key) {
+    return !prefix || (*prefix && key.hex().starts_with(prefix));
+  };
+  pc::StoreKeys keys;
+  for (const pc::StoreEntry& entry : modules)
+    if (wanted(entry.key)) keys.modules.push_back(entry.key);
+  for (const pc::PackedEntry& entry : pc::list_packed(packed))
+    if (wanted(entry.key)) keys.packed.push_back(entry.key);
+  const std::size_t n = keys.modules.size() + keys.packed.size();
+  if (!prefix || n == 1) return keys;
+  return n == 0
+             ? pc::error(Code::kNotFound,
+                         "no file of the store begins with \"" + std::string(prefix) + "\"")
+             : pc::error(Code::kInvalidArgument, "more than one file of the store begins with \"" +
+                                                     std::string(prefix) + "\"");
+}
+
+}  // namespace
+
+extern "C" {
+
+pc_status pc_store_open(const char* dir, std::uint32_t cache_mode, pc_store** store,
+                        pc_error* error) {
+  return guarded(error, [&]() -> Status {
+    PC_REQUIRE(store);
+    if (cache_mode > PC_CACHE_READ_ONLY)
+      return pc::error(Code::kInvalidArgument, "a store is opened read-write or read-only");
+    pc::StoreOptions options;
+    options.dir = string_or_empty(dir);
+    if (options.dir.empty()) {
+      PC_TRY(options.dir, pc::default_cache_dir());
+    }
+    // Looked for first: opening to write would create what a typing error names.
+    options.read_only = true;
+    PC_TRY(auto found, pc::ModuleStore::open(options));
+    options.read_only = cache_mode == PC_CACHE_READ_ONLY;
+    PC_TRY(auto opened, pc::ModuleStore::open(std::move(options)));
+    *store = new pc_store{std::move(opened)};
+    return pc::ok();
+  });
+}
+
+void pc_store_close(pc_store* store) {
+  delete store;
+}
+
+pc_status pc_store_describe(const pc_store* store, char** json, pc_error* error) {
+  return guarded(error, [&]() -> Status {
+    PC_REQUIRE(store);
+    PC_REQUIRE(json);
+    PC_TRY(const pc::StoreDir packed, packed_of(*store->store));
+    PC_TRY(const std::string text, pc::describe_store(*store->store, packed));
+    return give(text, json);
+  });
+}
+
+pc_status pc_store_show(const pc_store* store, const char* key, char** json, pc_error* error) {
+  return guarded(error, [&]() -> Status {
+    PC_REQUIRE(store);
+    PC_REQUIRE(key);
+    PC_REQUIRE(json);
+    PC_TRY(const pc::StoreDir packed, packed_of(*store->store));
+    PC_TRY(const pc::StoreKeys found, keys_of(*store->store, packed, key));
+    if (found.modules.empty())
+      return pc::error(Code::kInvalidArgument,
+                       found.packed.front().hex() + " is no module but packed weights");
+    PC_TRY(const pc::ModuleHandle module, store->store->inspect(found.modules.front()));
+    return give(pc::show_module(*module), json);
+  });
+}
+
+pc_status pc_store_verify(const pc_store* store, const char* key, char** json, pc_error* error) {
+  return guarded(error, [&]() -> Status {
+    PC_REQUIRE(store);
+    PC_REQUIRE(json);
+    PC_TRY(const pc::StoreDir packed, packed_of(*store->store));
+    PC_TRY(const pc::StoreKeys keys, keys_of(*store->store, packed, key));
+    return give(pc::verify_store(*store->store, packed, keys), json);
+  });
+}
+
+pc_status pc_store_remove(pc_store* store, const char* key, std::uint64_t* removed,
+                          pc_error* error) {
+  return guarded(error, [&]() -> Status {
+    PC_REQUIRE(store);
+    PC_TRY(const pc::StoreDir packed, packed_of(*store->store));
+    PC_TRY(const pc::StoreKeys keys, keys_of(*store->store, packed, key));
+    std::uint64_t n = 0;
+    // Of all files, one may be removed by another process meanwhile.
+    const auto fails = [&](const Status& gone) {
+      n += gone.ok();
+      return !gone.ok() && (key || gone.error().code != Code::kNotFound);
+    };
+    for (const pc::ModuleKey& k : keys.modules)
+      if (const Status gone = store->store->remove(k); fails(gone)) return gone;
+    for (const pc::ModuleKey& k : keys.packed)
+      if (const Status gone = pc::remove_packed(packed, k); fails(gone)) return gone;
+    if (removed) *removed = n;
+    return pc::ok();
+  });
+}
+
+pc_status pc_store_gc(pc_store* store, std::uint64_t target_bytes, char** json, pc_error* error) {
+  return guarded(error, [&]() -> Status {
+    PC_REQUIRE(store);
+    PC_REQUIRE(json);
+    PC_TRY(const pc::GcReport report, store->store->gc(target_bytes));
+    PC_TRY(const pc::StoreDir packed, packed_of(*store->store));
+    return give(pc::describe_gc(report, pc::collect_packed(packed)), json);
+  });
+}
+
+}  // extern "C"

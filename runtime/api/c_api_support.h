@@ -1,0 +1,80 @@
+// What every file of the C API's shim needs: exceptions stop here, errors are
+// translated, texts are handed over.
+//
+// Internal to runtime/api/c_api*.cc. Threads: pure functions.
+#pragma once
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <new>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+#include "promptcache/promptcache.h"
+
+namespace pc::capi {
+
+// Allocates nothing: it serves where memory has run out.
+inline pc_status fail(Code code, std::string_view message, std::uint32_t line, std::uint32_t column,
+                      pc_error* out) noexcept {
+  if (out) {
+    out->status = static_cast<std::int32_t>(code);
+    out->line = line;
+    out->column = column;
+    // Cut at a character's start where the sentence is too long.
+    std::size_t n = std::min(message.size(), sizeof out->message - 1);
+    while (n > 0 && n < message.size() && (static_cast<unsigned char>(message[n]) & 0xc0) == 0x80)
+      --n;
+    std::memcpy(out->message, message.data(), n);
+    out->message[n] = '\0';
+  }
+  return static_cast<pc_status>(code);
+}
+
+inline pc_status fail(const Error& e, pc_error* out) noexcept {
+  return fail(e.code, e.message, e.line, e.column, out);
+}
+
+template <class Body>
+pc_status guarded(pc_error* out, Body body) noexcept {
+  try {
+    const Status status = body();
+    return status.ok() ? PC_OK : fail(status.error(), out);
+  } catch (const std::bad_alloc&) {
+    return fail(Code::kOutOfMemory, "not enough memory", 0, 0, out);
+  } catch (const std::exception& e) {
+    return fail(Code::kInternal, e.what(), 0, 0, out);
+  } catch (...) {
+    return fail(Code::kInternal, "an unknown exception", 0, 0, out);
+  }
+}
+
+inline Error null_argument(const char* name) {
+  return error(Code::kInvalidArgument, std::string(name) + " must not be NULL");
+}
+
+// In the body of guarded(): the caller's pointer must not be NULL.
+#define PC_REQUIRE(pointer) \
+  if (!(pointer)) return ::pc::capi::null_argument(#pointer)
+
+inline std::string string_or_empty(const char* text) {
+  return text ? text : "";
+}
+
+inline std::string_view view_of(const char* text, std::size_t bytes) {
+  return {text, bytes == PC_NUL_TERMINATED ? std::strlen(text) : bytes};
+}
+
+// Hands a text to the caller, who frees it with pc_free.
+inline Status give(const std::string& text, char** out) {
+  char* copy = static_cast<char*>(std::malloc(text.size() + 1));
+  if (!copy) return error(Code::kOutOfMemory, "not enough memory");
+  std::memcpy(copy, text.c_str(), text.size() + 1);
+  *out = copy;
+  return ok();
+}
+
+}  // namespace pc::capi

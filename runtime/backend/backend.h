@@ -1,0 +1,253 @@
+/* The backend seam: what computes a transformer's forward pass.
+ *
+ * A backend is a C vtable. The CPU implements it (runtime/cpu/cpu_backend.cc);
+ * others come as shared objects that export
+ *     const pc_backend_v1* pc_backend_entry_v1(void);
+ * and are loaded by absolute path (runtime/engine/backend_loader.h). Nothing but C
+ * types crosses the seam.
+ *
+ * Conventions: calls return 0, or a pc_status number with a sentence in
+ * `error` (which may be NULL). Out-parameters are untouched on failure. All
+ * memory handed in is borrowed: the model's for the model's life, segments for
+ * the session's, the rest for the call. A model is thread-safe and shared by
+ * sessions; a session is used by one thread at a time. */
+#ifndef PROMPTCACHE_RUNTIME_BACKEND_H_
+#define PROMPTCACHE_RUNTIME_BACKEND_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define PC_BACKEND_ABI 4u
+
+typedef enum pc_dtype {
+  PC_DTYPE_NONE = 0,
+  PC_DTYPE_F32 = 1,
+  PC_DTYPE_F16 = 2,
+  PC_DTYPE_BF16 = 3,
+  /* GGUF's quantised types: rows of blocks (simd/types.h). */
+  PC_DTYPE_Q8_0 = 4,
+  PC_DTYPE_Q4_0 = 5,
+  PC_DTYPE_Q4_1 = 6,
+  PC_DTYPE_Q5_0 = 7,
+  PC_DTYPE_Q5_1 = 8,
+  PC_DTYPE_Q2_K = 9,
+  PC_DTYPE_Q3_K = 10,
+  PC_DTYPE_Q4_K = 11,
+  PC_DTYPE_Q5_K = 12,
+  PC_DTYPE_Q6_K = 13
+} pc_dtype;
+
+/* A matrix in row-major order, or a vector (rows == 1). data == NULL: absent.
+ * Quantised rows are whole blocks. */
+typedef struct pc_tensor {
+  const void* data;
+  uint32_t dtype; /* pc_dtype */
+  uint32_t rows;
+  uint32_t cols;
+} pc_tensor;
+
+/* The numbers of pc::Precision. */
+typedef enum pc_backend_precision {
+  PC_BACKEND_FAST = 0, /* activations may be rounded to 8 bits or bf16 */
+  PC_BACKEND_EXACT = 1 /* products of f32 with weights widened exactly */
+} pc_backend_precision;
+
+typedef enum pc_norm {
+  PC_NORM_RMS = 0,  /* x / sqrt(mean(x^2) + eps) * w */
+  PC_NORM_LAYER = 1 /* (x - mean) / sqrt(variance + eps) * w + b */
+} pc_norm;
+
+/* The numbers of simd::Activation. */
+typedef enum pc_activation {
+  PC_ACTIVATION_SILU = 0,
+  PC_ACTIVATION_GELU = 1,
+  PC_ACTIVATION_GELU_TANH = 2
+} pc_activation;
+
+/* A rotary embedding: pair i of a head's first `dims` dimensions turns by
+ * inv_freq[i] radians a position. */
+typedef struct pc_rope {
+  uint32_t dims;          /* even, <= head_dim */
+  uint32_t interleaved;   /* pair i is (x[2i], x[2i+1]); else (x[i], x[i + dims/2]) */
+  float scale;            /* factor of cos and sin (YaRN's and LongRoPE's attention factor) */
+  const double* inv_freq; /* [dims / 2] */
+} pc_rope;
+
+#define PC_NO_ROPE UINT32_MAX
+
+/* One block:
+ *   a = attention(norm(x)); x += residual_scale * norm'(a)
+ *   f = ffn(norm(x));       x += residual_scale * norm'(f)
+ * or, where the model is `parallel`, both from the x before it. Norms that are
+ * absent leave their input as it is; a parallel block without ffn_norm feeds
+ * both halves from attn_norm. */
+typedef struct pc_layer {
+  pc_tensor attn_norm, attn_norm_bias; /* absent, or [d_model] */
+  pc_tensor wq;                        /* [n_heads * head_dim, d_model] */
+  pc_tensor wk;                        /* [n_kv_heads * head_dim, d_model] */
+  pc_tensor wv;                        /* [n_kv_heads * head_dim, d_model] */
+  pc_tensor bq, bk, bv;                /* absent, or [rows of their matrix] */
+  pc_tensor q_norm, k_norm;            /* absent; or RMS norms before rotation: [head_dim] of each
+                                          head, or [rows of the matrix] of all heads at once */
+  pc_tensor wo;                        /* [d_model, n_heads * head_dim] */
+  pc_tensor bo;                        /* absent, or [d_model] */
+  pc_tensor attn_post_norm;            /* absent, or [d_model] */
+  pc_tensor ffn_norm, ffn_norm_bias;   /* absent, or [d_model] */
+  pc_tensor w_gate; /* [d_ffn, d_model]: down(act(gate) * up); absent: down(act(up)) */
+  pc_tensor w_up;   /* [d_ffn, d_model] */
+  pc_tensor w_down; /* [d_model, d_ffn] */
+  pc_tensor b_gate, b_up, b_down; /* absent, or [rows of their matrix] */
+  pc_tensor ffn_post_norm;        /* absent, or [d_model] */
+  uint32_t window; /* keys a query sees, itself included, by logical position; 0 = all */
+  uint32_t rope;   /* index into ropes, or PC_NO_ROPE */
+} pc_layer;
+
+/* Factors of 0 or 1 where they change nothing: see each. */
+typedef struct pc_model_desc {
+  size_t struct_size;
+  uint32_t n_layers, d_model, n_heads, n_kv_heads, head_dim, d_ffn, vocab_size;
+  uint32_t norm;       /* pc_norm, of all but q_norm and k_norm */
+  uint32_t activation; /* pc_activation */
+  uint32_t parallel;   /* attention and feed-forward both from the block's input */
+  float norm_eps;
+  float norm_offset;         /* added to every norm's stored weight; Gemma's 1, otherwise 0 */
+  float embedding_scale;     /* of the token's row; 1 */
+  float residual_scale;      /* of what a block adds; 1 */
+  float attn_scale;          /* of q.k; usually 1/sqrt(head_dim) */
+  float attn_softcap;        /* score = cap * tanh(score / cap); 0 = none */
+  float qkv_clamp;           /* q, k and v are cut to [-clamp, clamp]; 0 = none */
+  float logit_scale;         /* 1 */
+  float logit_softcap;       /* after the scale; 0 = none */
+  const float* alibi_slopes; /* NULL, or [n_heads]: score -= slope * (p_query - p_key) */
+  uint32_t n_ropes;
+  const pc_rope* ropes;         /* [n_ropes] */
+  pc_tensor embedding;          /* [vocab_size, d_model] */
+  pc_tensor position_embedding; /* absent, or [positions, d_model]: added by logical position */
+  pc_tensor final_norm, final_norm_bias; /* [d_model]; the bias may be absent */
+  pc_tensor lm_head;      /* [vocab_size, d_model]; the embedding itself where tied */
+  const pc_layer* layers; /* [n_layers] */
+} pc_model_desc;
+
+/* KvSegment of modules/kv.h, field by field. */
+typedef struct pc_kv_segment {
+  const void* data;
+  size_t layer_stride_bytes;
+  size_t head_stride_bytes;
+  size_t value_offset_bytes;
+  uint32_t begin;
+  uint32_t n_tokens;
+  int32_t position;
+  int32_t key_position;
+} pc_kv_segment;
+
+/* Fresh tokens, contiguous in position. Their keys are rotated from
+ * key_position on. A run continues the session's last tail segment where its
+ * position and key_position do and `extend` is set; otherwise it starts a new
+ * one, on a block boundary. */
+typedef struct pc_run {
+  const int32_t* tokens;
+  uint32_t n_tokens;
+  int32_t position;
+  int32_t key_position;
+  uint32_t extend;
+} pc_run;
+
+/* What takes long while packed weights are opened. */
+typedef enum pc_pack_step {
+  PC_PACK_WRITE = 0, /* making the file */
+  PC_PACK_SUM = 1    /* verifying its checksums */
+} pc_pack_step;
+
+/* Of the residual stream: the numbers of all tokens of a call behind one layer. */
+typedef struct pc_layer_range {
+  float largest;         /* max |x| of those that are finite */
+  uint64_t n_not_finite; /* NaN and infinities */
+} pc_layer_range;
+
+/* Where a backend may keep the weights as its kernels want them, in a file of its own. */
+typedef struct pc_pack_place {
+  const char* cache_dir; /* exists; files go into a folder of theirs in it */
+  uint32_t writable;     /* 0: a file that is there may be used, none is made */
+  uint8_t weights[32]; /* SHA-256 over all that desc describes, every byte of its tensors included:
+                          what tells the files of two models apart */
+  /* NULL, or to be called on the calling thread as the work goes on, a few times a second at
+     least; non-zero: stop, leave nothing half made, and return PC_CANCELLED. step: pc_pack_step. */
+  int32_t (*progress)(void* user, uint32_t step, uint64_t done_bytes, uint64_t total_bytes);
+  void* user;
+} pc_pack_place;
+
+typedef struct pc_backend_error {
+  char message[244];
+} pc_backend_error;
+
+typedef struct pc_backend_model pc_backend_model;
+typedef struct pc_backend_session pc_backend_session;
+
+typedef struct pc_backend_v1 {
+  uint32_t abi;         /* PC_BACKEND_ABI */
+  uint32_t struct_size; /* sizeof(pc_backend_v1) */
+
+  /* Who computes, and by which arithmetic: both are in the key of every module that is
+   * stored, so that no backend is ever given the states of another. */
+  const char* name;          /* "cpu"; 1 to 31 of a-z, 0-9, '.', '_' and '-', and nobody else's */
+  uint32_t numerics_version; /* from 1; raised when states change by more than rounding */
+
+  /* kv_type: KvType of modules/kv.h, for attached segments and the tail alike; one
+   * that the backend does not know must be refused (new ones come without a new ABI).
+   * precision: pc_backend_precision; a backend that has no exact products refuses.
+   * n_threads: 0 = as many as the process may use. place: NULL = none; borrowed
+   * for the call. That a model cannot be packed is no failure: a sentence in
+   * `error` beside the result 0 says why it computes from the weights as they are. */
+  int32_t (*model_open)(const pc_model_desc* desc, uint32_t kv_type, uint32_t precision,
+                        uint32_t n_threads, const pc_pack_place* place, pc_backend_model** model,
+                        pc_backend_error* error);
+  void (*model_close)(pc_backend_model* model);
+
+  /* A session may compute up to tail_tokens tokens in up to tail_segments
+   * segments and attach up to max_segments; all its memory is taken here. */
+  int32_t (*session_open)(pc_backend_model* model, uint32_t tail_tokens, uint32_t tail_segments,
+                          uint32_t max_segments, pc_backend_session** session,
+                          pc_backend_error* error);
+  void (*session_close)(pc_backend_session* session);
+
+  /* Makes cached segments visible to all later forward calls. Stores pointers only. */
+  int32_t (*attach)(pc_backend_session* session, const pc_kv_segment* segments, uint32_t n_segments,
+                    pc_backend_error* error);
+
+  /* After a failure only rewind() and session_close() may follow.
+   * Computes the runs' tokens and appends their states to the tail. A token
+   * sees every row, attached or in the tail, at a logical position not larger
+   * than its own. Runs come in order of position. `cancel`, if not NULL, is
+   * polled between layers: non-zero ends the call with PC_CANCELLED.
+   * logits: NULL, or [vocab_size] f32 of the last run's last token. States that are not
+   * finite end the call with PC_NOT_FINITE, and a sentence that names the layer. The caller
+   * looks at the logits, and at the states of modules; but logits that are not finite before
+   * logit_softcap hides it end the call as well. */
+  int32_t (*forward)(pc_backend_session* session, const pc_run* runs, uint32_t n_runs,
+                     const volatile int32_t* cancel, float* logits, pc_backend_error* error);
+
+  /* Copies tail segment `index` (in the order of creation) to planes laid out
+   * as dst says (data is written; begin = 0, n_tokens must be the segment's). */
+  int32_t (*read_segment)(pc_backend_session* session, uint32_t index, const pc_kv_segment* dst,
+                          pc_backend_error* error);
+
+  /* Forgets all tail segments from `n_segments` on. */
+  int32_t (*rewind)(pc_backend_session* session, uint32_t n_segments, pc_backend_error* error);
+
+  /* NULL, or: forward() that also tells what each layer made, and goes on where numbers are
+   * not finite. ranges: [n_layers + 1], behind the embedding and behind each layer; joined
+   * to what is in them. */
+  int32_t (*measure)(pc_backend_session* session, const pc_run* runs, uint32_t n_runs,
+                     pc_layer_range* ranges, float* logits, pc_backend_error* error);
+} pc_backend_v1;
+
+typedef const pc_backend_v1* (*pc_backend_entry_v1_fn)(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* PROMPTCACHE_RUNTIME_BACKEND_H_ */

@@ -1,0 +1,288 @@
+#include "runtime/backend/cpu_backend.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <iterator>
+#include <memory>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "base/aligned_buffer.h"
+#include "base/status.h"
+#include "runtime/cpu/chunk_size.h"
+#include "runtime/cpu/read_ahead.h"
+#include "runtime/cpu/transformer.h"
+#include "runtime/packed/packed_weights.h"
+
+// The weights as the forward pass wants them: matrices where they lie, in
+// their stored type; norms and biases, which are small, as f32.
+struct pc_backend_model {
+  pc_model_desc desc;
+  std::vector<pc_layer> layers;
+  std::vector<pc::AlignedBuffer<float>> vectors;
+  pc::KvType kv_type;
+  pc::Precision precision;
+  pc::Parallel parallel;
+  const pc::simd::Kernels* kernels;
+  std::uint32_t chunk_tokens;
+  pc::PackedWeights packed;
+  pc::ReadAhead read_ahead;  // of the matrices; its thread ends before them
+};
+
+struct pc_backend_session {
+  pc::Transformer transformer;
+};
+
+namespace pc {
+namespace {
+
+static_assert(PC_BACKEND_EXACT == static_cast<int>(Precision::kExact));
+static_assert(static_cast<int>(simd::Type::kF32) == PC_DTYPE_F32);
+static_assert(static_cast<int>(simd::Type::kF16) == PC_DTYPE_F16);
+static_assert(static_cast<int>(simd::Type::kBf16) == PC_DTYPE_BF16);
+
+std::int32_t fail(const Error& e, pc_backend_error* out) {
+  if (out) std::snprintf(out->message, sizeof out->message, "%s", e.message.c_str());
+  return static_cast<std::int32_t>(e.code);
+}
+
+// The one place of this backend where exceptions stop.
+template <class Body>
+std::int32_t guarded(pc_backend_error* out, Body body) {
+  try {
+    const Status status = body();
+    return status.ok() ? 0 : fail(status.error(), out);
+  } catch (const std::bad_alloc&) {
+    return fail(error(Code::kOutOfMemory, "not enough memory"), out);
+  } catch (const std::exception& e) {
+    return fail(error(Code::kInternal, e.what()), out);
+  } catch (...) {
+    return fail(error(Code::kInternal, "an unknown exception"), out);
+  }
+}
+
+// As f32, plus `offset`.
+void widen(const simd::Kernels& kernels, float offset, pc_tensor& t,
+           std::vector<AlignedBuffer<float>>& owner) {
+  if (!t.data) return;
+  const std::size_t n = std::size_t{t.rows} * t.cols;
+  AlignedBuffer<float> wide(n);
+  kernels.to_f32(t.data, static_cast<simd::Type>(t.dtype), n, wide.data());
+  for (std::size_t i = 0; offset != 0.0f && i < n; ++i) wide.data()[i] += offset;
+  t.data = wide.data();
+  t.dtype = PC_DTYPE_F32;
+  owner.push_back(std::move(wide));
+}
+
+// Bytes of a token's gate and up, or of what comes in their place.
+std::size_t widest_row(const pc_model_desc& d) {
+  return 2 * sizeof(float) * std::size_t{std::max(d.d_ffn, d.n_heads * d.head_dim)};
+}
+
+Error refuse(const std::string& what) {
+  return error(Code::kUnsupported, "the CPU backend cannot run this model: " + what);
+}
+
+Status check_rope(const pc_rope& rope, std::uint32_t head_dim) {
+  if (rope.dims == 0 || rope.dims > head_dim || rope.dims % 2 != 0) {
+    return refuse(std::to_string(rope.dims) + " rotated dimensions do not fit a head of " +
+                  std::to_string(head_dim));
+  }
+  return ok();
+}
+
+Status check_layer(const pc_model_desc& d, const pc_layer& layer) {
+  if (layer.rope != PC_NO_ROPE && layer.rope >= d.n_ropes)
+    return refuse("a layer names a rotary embedding that is not there");
+  const std::uint32_t q = d.n_heads * d.head_dim, kv = d.n_kv_heads * d.head_dim;
+  const auto fits = [&](const pc_tensor& norm, std::uint32_t width) {
+    return !norm.data || norm.cols == d.head_dim || norm.cols == width;
+  };
+  if (!fits(layer.q_norm, q) || !fits(layer.k_norm, kv))
+    return refuse("a norm of queries or keys is neither of one head nor of all");
+  if (d.parallel && (layer.attn_post_norm.data || layer.ffn_post_norm.data))
+    return refuse("its parallel blocks norm what they add");
+  return ok();
+}
+
+Status check_shape(const pc_model_desc& d, std::uint32_t kv_type) {
+  if (d.struct_size < sizeof(pc_model_desc)) return refuse("its description is of another version");
+  if (!kv_type_known(static_cast<KvType>(kv_type)))
+    return refuse("K/V type " + std::to_string(kv_type) + " is unknown");
+  if (!d.n_layers || !d.d_model || !d.d_ffn || !d.vocab_size) return refuse("a size is zero");
+  if (!d.n_kv_heads || !d.n_heads || d.n_heads % d.n_kv_heads != 0) {
+    return refuse(std::to_string(d.n_heads) + " heads do not share " +
+                  std::to_string(d.n_kv_heads) + " key/value heads evenly");
+  }
+  if (!d.head_dim || d.head_dim % 2 != 0 || d.head_dim > kMaxHeadDim) {
+    return refuse("head_dim is " + std::to_string(d.head_dim) + "; it may be even and at most " +
+                  std::to_string(kMaxHeadDim));
+  }
+  if (!kv_type_fits(static_cast<KvType>(kv_type), d.head_dim)) {
+    return refuse("head_dim is " + std::to_string(d.head_dim) +
+                  ", and states of type q8 want a multiple of 4; bf16 takes it");
+  }
+  if (d.norm > PC_NORM_LAYER || d.activation > PC_ACTIVATION_GELU_TANH)
+    return refuse("its norm or activation is unknown");
+  if (d.parallel && d.residual_scale != 1.0f)
+    return refuse("its parallel blocks scale what they add");
+  for (std::uint32_t i = 0; i < d.n_ropes; ++i) PC_CHECK_OK(check_rope(d.ropes[i], d.head_dim));
+  for (std::uint32_t i = 0; i < d.n_layers; ++i) PC_CHECK_OK(check_layer(d, d.layers[i]));
+  return ok();
+}
+
+// The packed form where this CPU multiplies it; without it, why. Errors: kCancelled.
+Result<std::string> open_packed(pc_backend_model* model, const pc_pack_place* place) {
+  if (model->precision == Precision::kExact) return std::string();
+  if (!model->kernels->matmul_packed || packable_matrices(model->desc).empty())
+    return std::string();
+  if (!place)
+    return std::string("weights are used unpacked: there is no store to keep packed ones beside");
+  const auto told = [place](std::uint32_t step) {
+    return [place, step](std::uint64_t done, std::uint64_t total) {
+      return !place->progress || place->progress(place->user, step, done, total) == 0;
+    };
+  };
+  const auto packing = told(PC_PACK_WRITE), summing = told(PC_PACK_SUM);
+  PackPlace where{.cache_dir = place->cache_dir,
+                  .writable = place->writable != 0,
+                  .packing = packing,
+                  .summing = summing};
+  std::copy(std::begin(place->weights), std::end(place->weights), where.weights.begin());
+  auto packed = PackedWeights::open(model->desc, where, model->parallel);
+  if (!packed.ok() && packed.error().code == Code::kCancelled) return packed.error();
+  if (!packed.ok()) return "weights are used unpacked: " + packed.error().message;
+  model->packed = std::move(packed).value();
+  return std::string();
+}
+
+std::int32_t model_open(const pc_model_desc* desc, std::uint32_t kv_type, std::uint32_t precision,
+                        std::uint32_t n_threads, const pc_pack_place* place, pc_backend_model** out,
+                        pc_backend_error* e) {
+  return guarded(e, [&]() -> Status {
+    PC_CHECK_OK(check_shape(*desc, kv_type));
+    if (precision > PC_BACKEND_EXACT)
+      return refuse("precision " + std::to_string(precision) + " is unknown");
+    const simd::Kernels* kernels = simd::selected_kernels();
+    if (!kernels) {
+      std::string names;
+      for (const simd::Kernels* k : simd::supported_kernels()) names += std::string(" ") + k->name;
+      return error(Code::kInvalidArgument,
+                   "PC_ISA names an instruction set that this CPU or build does not have; it may "
+                   "be one of:" +
+                       names);
+    }
+    auto model = std::make_unique<pc_backend_model>(
+        pc_backend_model{*desc,
+                         {desc->layers, desc->layers + desc->n_layers},
+                         {},
+                         static_cast<KvType>(kv_type),
+                         static_cast<Precision>(precision),
+                         Parallel(n_threads),
+                         kernels,
+                         chunk_tokens(widest_row(*desc), last_cache_bytes("")),
+                         {},
+                         {}});
+    const float offset = desc->norm_offset;
+    widen(*kernels, offset, model->desc.final_norm, model->vectors);
+    widen(*kernels, 0.0f, model->desc.final_norm_bias, model->vectors);
+    for (pc_layer& l : model->layers) {
+      for (pc_tensor* t :
+           {&l.attn_norm, &l.q_norm, &l.k_norm, &l.attn_post_norm, &l.ffn_norm, &l.ffn_post_norm}) {
+        widen(*kernels, offset, *t, model->vectors);
+      }
+      for (pc_tensor* t : {&l.attn_norm_bias, &l.ffn_norm_bias, &l.bq, &l.bk, &l.bv, &l.bo,
+                           &l.b_gate, &l.b_up, &l.b_down}) {
+        widen(*kernels, 0.0f, *t, model->vectors);
+      }
+    }
+    model->desc.layers = model->layers.data();
+    PC_TRY(const std::string remark, open_packed(model.get(), place));
+    model->read_ahead = ReadAhead(weights_in_order(model->desc, model->packed));
+    if (e) std::snprintf(e->message, sizeof e->message, "%s", remark.c_str());
+    *out = model.release();
+    return ok();
+  });
+}
+
+void model_close(pc_backend_model* model) {
+  delete model;
+}
+
+std::int32_t session_open(pc_backend_model* model, std::uint32_t tail_tokens,
+                          std::uint32_t tail_segments, std::uint32_t max_segments,
+                          pc_backend_session** out, pc_backend_error* e) {
+  return guarded(e, [&]() -> Status {
+    *out = new pc_backend_session{
+        Transformer(model->desc, model->kv_type, *model->kernels, model->parallel,
+                    {tail_tokens, tail_segments, max_segments, model->chunk_tokens}, model->packed,
+                    model->precision)};
+    return ok();
+  });
+}
+
+void session_close(pc_backend_session* session) {
+  delete session;
+}
+
+std::int32_t attach(pc_backend_session* session, const pc_kv_segment* segments,
+                    std::uint32_t n_segments, pc_backend_error* e) {
+  return guarded(e, [&]() -> Status {
+    std::vector<KvSegment> views;
+    views.reserve(n_segments);
+    for (const pc_kv_segment& s : std::span(segments, n_segments)) {
+      views.push_back({static_cast<const std::byte*>(s.data), s.layer_stride_bytes,
+                       s.head_stride_bytes, s.value_offset_bytes, s.begin, s.n_tokens, s.position,
+                       s.key_position});
+    }
+    return session->transformer.attach(views);
+  });
+}
+
+std::int32_t forward(pc_backend_session* session, const pc_run* runs, std::uint32_t n_runs,
+                     const volatile std::int32_t* cancel, float* logits, pc_backend_error* e) {
+  return guarded(e, [&] { return session->transformer.forward({runs, n_runs}, cancel, logits); });
+}
+
+std::int32_t read_segment(pc_backend_session* session, std::uint32_t index,
+                          const pc_kv_segment* dst, pc_backend_error* e) {
+  return guarded(e, [&]() -> Status {
+    KvTail& tail = session->transformer.tail();
+    if (index >= tail.n_segments() || tail.segment(index).n_tokens != dst->n_tokens) {
+      return error(Code::kInvalidArgument, "no such tail segment");
+    }
+    tail.copy_segment(index, static_cast<std::byte*>(const_cast<void*>(dst->data)),
+                      dst->layer_stride_bytes, dst->head_stride_bytes, dst->value_offset_bytes);
+    return ok();
+  });
+}
+
+std::int32_t rewind(pc_backend_session* session, std::uint32_t n_segments, pc_backend_error* e) {
+  return guarded(e, [&]() -> Status {
+    session->transformer.tail().rewind(n_segments);
+    return ok();
+  });
+}
+
+std::int32_t measure(pc_backend_session* session, const pc_run* runs, std::uint32_t n_runs,
+                     pc_layer_range* ranges, float* logits, pc_backend_error* e) {
+  return guarded(e, [&] { return session->transformer.measure({runs, n_runs}, ranges, logits); });
+}
+
+constexpr pc_backend_v1 kCpu = {PC_BACKEND_ABI, sizeof(pc_backend_v1),
+                                "cpu",          kCpuNumericsVersion,
+                                model_open,     model_close,
+                                session_open,   session_close,
+                                attach,         forward,
+                                read_segment,   rewind,
+                                measure};
+
+}  // namespace
+
+const pc_backend_v1* cpu_backend() {
+  return &kCpu;
+}
+
+}  // namespace pc

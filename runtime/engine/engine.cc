@@ -1,0 +1,251 @@
+#include "runtime/engine/engine.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+
+#include "pml/chat_template.h"
+#include "runtime/chat/chat_template_file.h"
+#include "runtime/chat/own_chat_format.h"
+#include "runtime/engine/backend_loader.h"
+
+namespace pc {
+namespace {
+
+// Beyond any machine this runs on; OpenMP ends the process when it cannot
+// start the threads it is asked for.
+constexpr std::uint32_t kMaxThreads = 512;
+
+// pc_pack_place::progress for an OpenProgress.
+std::int32_t tell(void* user, std::uint32_t step, std::uint64_t done, std::uint64_t total) {
+  const OpenStep named = step == PC_PACK_SUM ? OpenStep::kCheckPacked : OpenStep::kPackWeights;
+  return (*static_cast<const OpenProgress*>(user))(named, done, total) ? 0 : 1;
+}
+
+}  // namespace
+
+Result<std::string> default_cache_dir() {
+  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache && *cache == '/') {
+    return std::string(cache) + "/promptcache";
+  }
+  if (const char* home = std::getenv("HOME"); home && *home == '/') {
+    return std::string(home) + "/.cache/promptcache";
+  }
+  return error(Code::kInvalidArgument,
+               "no directory for the module files: neither XDG_CACHE_HOME nor HOME is set; name "
+               "one, or turn the cache off");
+}
+
+DigestMemory digest_memory(const EngineOptions& options) {
+  DigestMemory memory;
+  memory.cache_dir = options.cache_dir;
+  if (memory.cache_dir.empty()) {
+    if (auto dir = default_cache_dir(); dir.ok()) memory.cache_dir = std::move(dir).value();
+  }
+  memory.writable = options.cache_mode == CacheMode::kReadWrite;
+  return memory;
+}
+
+Status check_vocabulary(const Tokenizer& tokenizer, const Model& model) {
+  const std::uint32_t rows = model.desc.vocab_size;
+  if (tokenizer.vocab_size() <= rows) return ok();
+  return error(Code::kMismatch, "the tokenizer in " + model.path + " has " +
+                                    std::to_string(tokenizer.vocab_size()) +
+                                    " tokens, the model only " + std::to_string(rows) +
+                                    ": they do not belong together");
+}
+
+Status check_states(const Model& model, KvType type) {
+  if (kv_type_fits(type, model.desc.head_dim)) return ok();
+  return error(Code::kUnsupported, std::string("states of type ") + kv_type_name(type) +
+                                       " want a head_dim that is a multiple of 4, and that of " +
+                                       model.path + " is " + std::to_string(model.desc.head_dim) +
+                                       "; bf16 takes it");
+}
+
+Status check_context(const Model& model, std::uint32_t context_tokens) {
+  if (context_tokens <= model.context_tokens) return ok();
+  return error(Code::kInvalidArgument, "a context of " + std::to_string(context_tokens) +
+                                           " tokens is beyond the model's own of " +
+                                           std::to_string(model.context_tokens));
+}
+
+Result<std::shared_ptr<const Engine>> Engine::open(const EngineOptions& options) {
+  if (options.n_threads > kMaxThreads) {
+    return error(Code::kInvalidArgument, "n_threads is " + std::to_string(options.n_threads) +
+                                             "; it may be 1 to " + std::to_string(kMaxThreads) +
+                                             ", or 0 for as many as this process may use");
+  }
+  std::shared_ptr<Engine> engine(new Engine);
+  engine->options_ = options;
+  engine->options_.progress = nullptr;
+  // First whatever may refuse: the weights may take seconds to read and to pack.
+  TensorMap tensors;
+  PC_TRY(engine->model_, bind_model(options.model_path, options.context_tokens, &tensors));
+  PC_CHECK_OK(check_context(*engine->model_, options.context_tokens));
+  PC_CHECK_OK(check_states(*engine->model_, options.kv_type));
+  PC_CHECK_OK(engine->open_text(options));
+  PC_CHECK_OK(engine->open_store(options));
+  PC_CHECK_OK(check_backend_name(options.backend));
+  const auto reading = [&](std::uint64_t done, std::uint64_t total) {
+    return !options.progress || options.progress(OpenStep::kReadWeights, done, total);
+  };
+  PC_CHECK_OK(digest_model(std::move(tensors), digest_memory(options),
+                           {.n_threads = options.n_threads, .progress = reading},
+                           engine->model_.get()));
+  PC_CHECK_OK(engine->open_backend(options));
+  engine->find_turn_ends();
+  engine->context_tokens_ =
+      options.context_tokens ? options.context_tokens : engine->model_->context_tokens;
+
+  ModuleIdentity& identity = engine->base_identity_;
+  identity.weights = engine->model_->weights_digest;
+  identity.tokenizer = engine->tokenizer_->digest();
+  identity.rope = engine->model_->rope_digest;
+  identity.backend = engine->backend_->name();
+  identity.numerics_version = engine->backend_->numerics_version();
+  if (options.precision == Precision::kExact) identity.numerics_version |= kExactNumerics;
+  identity.geometry = engine->geometry();
+  identity.name_space = options.name_space;
+  return std::shared_ptr<const Engine>(std::move(engine));
+}
+
+KvGeometry Engine::geometry() const {
+  return {model_->desc.n_layers, model_->desc.n_kv_heads, model_->desc.head_dim, options_.kv_type};
+}
+
+// The tokenizer, and through it what PML asks of a model.
+Status Engine::open_text(const EngineOptions& options) {
+  PC_TRY(tokenizer_, load_tokenizer(options.model_path));
+  PC_CHECK_OK(check_vocabulary(*tokenizer_, *model_));
+  const Tokenizer* tokenizer = tokenizer_.get();
+  text_encoder_.placeholder = tokenizer->placeholder();
+  PC_CHECK_OK(open_chat(options));
+  const bool chat_has_bos = chat_writes_bos();
+  if (tokenizer->add_bos() || chat_has_bos) text_encoder_.bos = tokenizer->bos();
+  text_encoder_.encode = [=](std::span<const pml::TextSpan> spans, bool opens) {
+    return tokenizer->encode_spans(spans, opens, chat_has_bos);
+  };
+  return ok();
+}
+
+// The chat format that the user asks for, else that of the model's own template.
+Status Engine::open_chat(const EngineOptions& options) {
+  const auto spelled = [&](std::optional<TokenId> token) {
+    std::string text;
+    if (token) tokenizer_->append_bytes(*token, &text, Tokenizer::Controls::kSpell);
+    return text;
+  };
+  if (!options.chat_template.empty()) {
+    PC_TRY(pml::ChatTemplate chat, choose_chat_template(options.chat_template));
+    text_encoder_.chat =
+        pml::chat_format(pml::with_eos(std::move(chat), spelled(tokenizer_->eos())));
+    return ok();
+  }
+  const std::string& own = tokenizer_->facts().chat_template;
+  if (own.empty()) return ok();
+  ChatTokens tokens{spelled(tokenizer_->bos()), spelled(tokenizer_->eos()), {}};
+  if (tokenizer_->unk()) tokens.others.emplace("unk_token", spelled(tokenizer_->unk()));
+  auto program = ChatProgram::parse(own, std::move(tokens));
+  if (!program.ok()) {
+    add_remark("the model's chat template cannot be used, so role elements need --chat-template: " +
+               program.error().message);
+    return ok();
+  }
+  const ChatClock clock = options.chat_time ? ChatClock::at(*options.chat_time) : ChatClock();
+  text_encoder_.chat = own_chat_format(*std::move(program), clock);
+  return ok();
+}
+
+// Is the BOS of a chat its format's own, also where the tokenizer adds none to a text? A
+// format other than the model's template has that of the tokenizer. Some templates want a
+// system's turn first.
+bool Engine::chat_writes_bos() const {
+  if (!text_encoder_.chat || !tokenizer_->bos()) return false;
+  if (!options_.chat_template.empty() && tokenizer_->add_bos()) return true;
+  const auto& turns = text_encoder_.chat->turns;
+  auto chat = turns(std::array{pml::Role::kUser});
+  if (!chat.ok()) chat = turns(std::array{pml::Role::kSystem, pml::Role::kUser});
+  return chat.ok() && chat->bos;
+}
+
+Status Engine::open_backend(const EngineOptions& options) {
+  pc_pack_place place{};
+  if (store_) {
+    place.cache_dir = store_->options().dir.c_str();
+    place.writable = store_->writable();
+    std::ranges::copy(model_->weights_digest, place.weights);
+    place.progress = options.progress ? tell : nullptr;
+    place.user = const_cast<OpenProgress*>(&options.progress);
+  }
+  const auto open = [&](const std::string& name) -> Result<BackendModel> {
+    PC_TRY(const pc_backend_v1* table, find_backend(name));
+    return BackendModel::open(table, model_->desc, options.kv_type, options.precision,
+                              options.n_threads, store_ ? &place : nullptr);
+  };
+  auto backend = open(options.backend);
+  const bool plug_in = !options.backend.empty() && options.backend != "cpu";
+  const auto is = [&](Code code) { return !backend.ok() && backend.error().code == code; };
+  if (!backend.ok() && plug_in && !is(Code::kInvalidArgument) && !is(Code::kCancelled)) {
+    add_remark("using the CPU: " + backend.error().message);
+    backend = open("cpu");
+  }
+  if (!backend.ok()) return std::move(backend).error();
+  backend_ = std::make_unique<const BackendModel>(std::move(backend).value());
+  add_remark(backend_->remark());
+  // A model that is read for the first time was touched all over; what is needed comes back.
+  for (const MappedFile& file : model_->files) file.let_go();
+  return ok();
+}
+
+Status Engine::open_store(const EngineOptions& options) {
+  if (options.cache_mode == CacheMode::kOff) return ok();
+  StoreOptions store;
+  store.dir = options.cache_dir;
+  if (store.dir.empty()) {
+    PC_TRY(store.dir, default_cache_dir());
+  }
+  store.read_only = options.cache_mode == CacheMode::kReadOnly;
+  store.budget_bytes = options.cache_bytes;
+  auto opened = ModuleStore::open(std::move(store));
+  if (opened.ok()) {
+    store_ = std::move(opened).value();
+    return ok();
+  }
+  // A directory that the user named must work; without the usual one, computing does.
+  if (!options.cache_dir.empty()) return std::move(opened).error();
+  add_remark("modules are not kept on disk: " + opened.error().message);
+  return ok();
+}
+
+void Engine::add_remark(const std::string& remark) {
+  if (!remark.empty()) remark_ += (remark_.empty() ? "" : "; ") + remark;
+}
+
+// The ids that the model's files name, and the control token with which the
+// chat format ends the assistant's turn, which some files forget.
+void Engine::find_turn_ends() {
+  turn_ends_ = model_->eos;
+  const TokenizerFacts& facts = tokenizer_->facts();
+  if (facts.eos) turn_ends_.push_back(*facts.eos);
+  turn_ends_.insert(turn_ends_.end(), facts.turn_ends.begin(), facts.turn_ends.end());
+  add_turn_end();
+  std::sort(turn_ends_.begin(), turn_ends_.end());
+}
+
+void Engine::add_turn_end() {
+  if (!text_encoder_.chat) return;
+  const auto chat = text_encoder_.chat->turns(std::array{pml::Role::kUser, pml::Role::kAssistant});
+  if (!chat.ok()) return;
+  const auto close = text_encoder_.one({chat->turns[1].close, true}, false);
+  if (!close.ok() || close->empty()) return;
+  std::string bytes;
+  tokenizer_->append_bytes(close->front(), &bytes);
+  if (bytes.empty()) turn_ends_.push_back(close->front());
+}
+
+bool Engine::ends_turn(TokenId token) const {
+  return std::binary_search(turn_ends_.begin(), turn_ends_.end(), token);
+}
+
+}  // namespace pc

@@ -1,0 +1,125 @@
+// A loaded model with its tokenizer, its backend and its store: what schemas,
+// prompts and sessions share.
+//
+// Immutable after open, shared by shared_ptr: everything made from an engine
+// keeps it alive. Threads: const methods from any thread; the store has its
+// own locks.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/status.h"
+#include "modules/module_key.h"
+#include "modules/module_store.h"
+#include "pml/text_encoder.h"
+#include "runtime/backend/backend_handle.h"
+#include "runtime/backend/precision.h"
+#include "runtime/model/model.h"
+#include "runtime/tokenizer/tokenizer.h"
+
+namespace pc {
+
+enum class CacheMode : std::uint32_t { kReadWrite = 0, kReadOnly = 1, kOff = 2 };
+
+// What takes long when a model is opened.
+enum class OpenStep : std::uint32_t {
+  kReadWeights = 1,  // the first time: hashing and checking every byte of them
+  kPackWeights = 2,  // the first time, where they are quantised
+  kCheckPacked = 3,  // the first time since the machine started
+};
+
+// Bytes done, of so many; false asks to stop. Called while Engine::open runs, on its thread.
+using OpenProgress = std::function<bool(OpenStep step, std::uint64_t done, std::uint64_t total)>;
+
+struct EngineOptions {
+  std::string model_path;
+  std::string cache_dir;  // "" = default_cache_dir()
+  CacheMode cache_mode = CacheMode::kReadWrite;
+  std::uint64_t cache_bytes = 8ull << 30;
+  std::string name_space;
+  KvType kv_type = KvType::kBf16;
+  Precision precision = Precision::kFast;
+  // A format's name, or the path of a JSON file; "" = the model's own template.
+  std::string chat_template;
+  // What the model's template is told when it asks for the date, in seconds since
+  // 1970 (UTC); none: the time at which the engine opens.
+  std::optional<std::int64_t> chat_time;
+  std::string backend;  // "" = the CPU; else a plug-in's path
+  std::uint32_t n_threads = 0;
+  std::uint32_t context_tokens = 0;  // 0 = the model's own
+  OpenProgress progress = nullptr;
+};
+
+// $XDG_CACHE_HOME/promptcache, else ~/.cache/promptcache; an error where
+// neither variable is set.
+Result<std::string> default_cache_dir();
+
+// Where these options remember digests: written in a store that may be written only.
+DigestMemory digest_memory(const EngineOptions& options);
+
+// kMismatch where the tokenizer has ids that the model has no row for.
+Status check_vocabulary(const Tokenizer& tokenizer, const Model& model);
+
+// kUnsupported where the model's heads do not fit states of this type.
+Status check_states(const Model& model, KvType type);
+
+// kInvalidArgument where the model was not made for so many tokens.
+Status check_context(const Model& model, std::uint32_t context_tokens);
+
+class Engine {
+ public:
+  // Errors name the file, the field or the option, and come before any weight is read
+  // where they can; kCancelled where progress asked to stop, and then nothing half made
+  // is left. Three things are not errors,
+  // and remark() says why: a plug-in that cannot be used (the CPU takes over), a
+  // default cache directory that cannot (modules stay in memory), and weights that
+  // cannot be packed beside the store (they are used as they are).
+  static Result<std::shared_ptr<const Engine>> open(const EngineOptions& options);
+
+  // Without progress: the engine is open.
+  const EngineOptions& options() const { return options_; }
+  const Model& model() const { return *model_; }
+  const Tokenizer& tokenizer() const { return *tokenizer_; }
+  const pml::TextEncoder& text_encoder() const { return text_encoder_; }
+  const BackendModel& backend() const { return *backend_; }
+  ModuleStore* store() const { return store_.get(); }  // null: modules stay in memory
+
+  std::uint32_t context_tokens() const { return context_tokens_; }
+  KvGeometry geometry() const;
+
+  // Every cause of a module's bytes but its pass.
+  const ModuleIdentity& base_identity() const { return base_identity_; }
+
+  // Does this token end the model's turn?
+  bool ends_turn(TokenId token) const;
+
+  // What the user should know about how the engine opened; "" if nothing.
+  const std::string& remark() const { return remark_; }
+
+ private:
+  Engine() = default;
+  Status open_text(const EngineOptions& options);
+  Status open_chat(const EngineOptions& options);
+  bool chat_writes_bos() const;
+  Status open_backend(const EngineOptions& options);
+  Status open_store(const EngineOptions& options);
+  void find_turn_ends();
+  void add_turn_end();
+  void add_remark(const std::string& remark);
+
+  EngineOptions options_;
+  std::unique_ptr<Model> model_;
+  std::unique_ptr<const Tokenizer> tokenizer_;
+  pml::TextEncoder text_encoder_;                // borrows tokenizer_
+  std::unique_ptr<const BackendModel> backend_;  // borrows model_
+  std::unique_ptr<ModuleStore> store_;
+  ModuleIdentity base_identity_;
+  std::vector<TokenId> turn_ends_;  // sorted
+  std::uint32_t context_tokens_ = 0;
+  std::string remark_;
+};
+
+}  // namespace pc

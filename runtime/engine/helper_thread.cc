@@ -1,0 +1,46 @@
+#include "runtime/engine/helper_thread.h"
+
+#include <system_error>
+#include <utility>
+
+namespace pc {
+
+HelperThread::HelperThread() {
+  try {
+    thread_ = std::jthread([this](const std::stop_token& stop) { serve(stop); });
+  } catch (const std::system_error&) {
+    // None is to be had: run() does without.
+  }
+}
+
+void HelperThread::run(FunctionRef<void()> work, FunctionRef<void()> tick) {
+  if (!thread_.joinable()) return work();
+  std::unique_lock lock(mutex_);
+  work_ = work;
+  changed_.notify_all();
+  while (!changed_.wait_for(lock, kTick, [this] { return !work_; })) {
+    lock.unlock();
+    tick();
+    lock.lock();
+  }
+  if (thrown_) std::rethrow_exception(std::exchange(thrown_, nullptr));
+}
+
+void HelperThread::serve(const std::stop_token& stop) {
+  std::unique_lock lock(mutex_);
+  while (changed_.wait(lock, stop, [this] { return static_cast<bool>(work_); })) {
+    lock.unlock();
+    std::exception_ptr thrown;
+    try {
+      work_();
+    } catch (...) {
+      thrown = std::current_exception();
+    }
+    lock.lock();
+    thrown_ = std::move(thrown);
+    work_ = {};
+    changed_.notify_all();
+  }
+}
+
+}  // namespace pc

@@ -1,0 +1,90 @@
+#include "runtime/engine/known_modules.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/engine/encoder.h"  // identity_of
+
+namespace pc {
+namespace {
+
+// What a module may hold back from others: its states, mapped or in memory, whether it
+// has them yet or not, and its tokens, in the job and in the identity.
+std::uint64_t bytes_of(const SchemaModule& module) {
+  std::uint64_t bytes = 0;
+  for (const IdentityRun& run : module.identity.runs) {
+    bytes += 2 * sizeof(TokenId) * run.tokens.size();
+    const std::uint32_t blocks = kv_blocks(static_cast<std::uint32_t>(run.tokens.size()));
+    if (run.keep) bytes += module.identity.geometry.state_bytes(blocks);
+  }
+  return bytes;
+}
+
+}  // namespace
+
+void KnownModules::keep(const pml::JobSpec& spec) {
+  std::shared_ptr<SchemaModule> module = entry(spec);
+  module->kept = true;
+  make(*module, spec);
+  kept_.push_back(std::move(module));
+}
+
+std::shared_ptr<SchemaModule> KnownModules::get(const pml::JobSpec& spec) {
+  std::shared_ptr<SchemaModule> module = entry(spec);
+  make(*module, spec);
+  if (!module->kept) remember(module);
+  return module;
+}
+
+std::size_t KnownModules::size() const {
+  const std::lock_guard lock(mutex_);
+  return known_.size();
+}
+
+std::shared_ptr<SchemaModule> KnownModules::entry(const pml::JobSpec& spec) {
+  const std::lock_guard lock(mutex_);
+  std::weak_ptr<SchemaModule>& known = known_[spec];
+  std::shared_ptr<SchemaModule> module = known.lock();
+  if (module) return module;
+  module = std::make_shared<SchemaModule>();
+  known = module;
+  sweep();
+  return module;
+}
+
+void KnownModules::make(SchemaModule& module, const pml::JobSpec& spec) const {
+  const std::lock_guard lock(module.making);
+  if (module.made) return;
+  module.job = pml::make_job(origin_.layout, spec);
+  module.identity = identity_of(module.job, origin_.base, origin_.relocates);
+  module.made = true;
+}
+
+void KnownModules::remember(const std::shared_ptr<SchemaModule>& module) {
+  const std::uint64_t bytes = bytes_of(*module);
+  if (bytes > recent_bytes_) return;
+  std::vector<std::shared_ptr<SchemaModule>> gone;  // files are unmapped after the lock
+  const std::lock_guard lock(mutex_);
+  const auto at = std::find(recent_.begin(), recent_.end(), module);
+  if (at != recent_.end()) {
+    std::rotate(at, at + 1, recent_.end());
+    return;
+  }
+  recent_.push_back(module);
+  pinned_bytes_ += bytes;
+  while (recent_.size() > kRecentModules || pinned_bytes_ > recent_bytes_) {
+    pinned_bytes_ -= bytes_of(*recent_.front());
+    gone.push_back(std::move(recent_.front()));
+    recent_.pop_front();
+  }
+}
+
+// Entries of modules that are gone are at most as many as the others and kRecentModules,
+// and each is looked at a few times in its life.
+void KnownModules::sweep() {
+  if (known_.size() < sweep_at_) return;
+  std::erase_if(known_, [](const auto& entry) { return entry.second.expired(); });
+  sweep_at_ = 2 * known_.size() + kRecentModules;
+}
+
+}  // namespace pc

@@ -1,0 +1,66 @@
+// The modules of one schema: each is there once, however many need it.
+//
+// Those that are kept live as long as this. The others come with prompts, belong to
+// those who asked for them, and are only known here. The ones asked for last stay a
+// while, so that the next prompt of the same shape finds them as they are: at most
+// kRecentModules, which together may pin `recent_bytes` of states and tokens.
+// Borrows what they are made from.
+// Threads: any. Who asks first makes the job, which takes time for large scaffolds;
+// others wait for it only where they need the same one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "pml/encode_plan.h"
+#include "pml/layout.h"
+#include "runtime/engine/schema_module.h"
+
+namespace pc {
+
+// More than the prompts of one application import at a time; few enough to be looked
+// through one by one.
+inline constexpr std::size_t kRecentModules = 256;
+
+class KnownModules {
+ public:
+  struct Origin {
+    const pml::Layout& layout;
+    const ModuleIdentity& base;  // all causes but the pass
+    bool relocates;              // see Model
+  };
+  KnownModules(const Origin& origin, std::uint64_t recent_bytes)
+      : origin_(origin), recent_bytes_(recent_bytes) {}
+
+  // Before anything else is asked for: one that stays.
+  void keep(const pml::JobSpec& spec);
+  const std::vector<std::shared_ptr<SchemaModule>>& kept() const { return kept_; }
+
+  std::shared_ptr<SchemaModule> get(const pml::JobSpec& spec);
+
+  // Entries of the table; some may be of modules that are gone.
+  std::size_t size() const;
+
+ private:
+  std::shared_ptr<SchemaModule> entry(const pml::JobSpec& spec);
+  void make(SchemaModule& module, const pml::JobSpec& spec) const;
+  void remember(const std::shared_ptr<SchemaModule>& module);
+  void sweep();
+
+  const Origin origin_;
+  const std::uint64_t recent_bytes_;
+  std::vector<std::shared_ptr<SchemaModule>> kept_;
+
+  mutable std::mutex mutex_;  // guards all below
+  std::map<pml::JobSpec, std::weak_ptr<SchemaModule>> known_;
+  std::size_t sweep_at_ = kRecentModules;             // entries
+  std::deque<std::shared_ptr<SchemaModule>> recent_;  // the latest last
+  std::uint64_t pinned_bytes_ = 0;                    // by recent_
+};
+
+}  // namespace pc

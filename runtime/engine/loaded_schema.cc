@@ -1,0 +1,207 @@
+#include "runtime/engine/loaded_schema.h"
+
+#include <chrono>
+#include <filesystem>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "base/mapped_file.h"
+#include "base/progress.h"  // is_set, cancelled
+#include "pml/plan_check.h"
+#include "pml/prompt_parser.h"
+#include "pml/resolve.h"
+#include "pml/schema_parser.h"
+#include "pml/source_file.h"
+#include "runtime/engine/helper_thread.h"
+#include "runtime/engine/single_flight.h"
+
+namespace pc {
+namespace {
+
+// How long a thread sleeps while another encodes the module that it needs:
+// nothing against an encoding, which takes milliseconds at least.
+constexpr std::chrono::milliseconds kSlotPoll{1};
+
+// What nobody uses any more must leave the store, which evicts no mapped file, most of its
+// budget; without a store it is the memory that modules of past prompts may take.
+constexpr std::uint64_t kRecentShare = 8;
+
+// Turns the prompt's last token into a fresh one.
+void free_last_token(pml::Plan* plan) {
+  if (plan->runs.empty() || plan->runs.back().kind != pml::RunKind::kCached) return;
+  pml::PlanRun last = plan->runs.back();
+  const auto n = static_cast<Position>(last.tokens.size());
+  last.kind = pml::RunKind::kUncached;
+  last.position += n - 1;
+  last.tokens.erase(last.tokens.begin(), last.tokens.end() - 1);
+  plan->runs.back().tokens.pop_back();
+  if (plan->runs.back().tokens.empty()) plan->runs.pop_back();
+  plan->runs.push_back(std::move(last));
+}
+
+}  // namespace
+
+LoadedSchema::LoadedSchema(std::shared_ptr<const Engine> engine, pml::Layout layout)
+    : engine_(std::move(engine)),
+      layout_(std::move(layout)),
+      known_({layout_, engine_->base_identity(), engine_->model().relocates()},
+             engine_->options().cache_bytes / kRecentShare) {
+  for (const pml::JobSpec& spec : pml::plan_encoding(layout_)) known_.keep(spec);
+}
+
+LoadedSchema::Modules LoadedSchema::modules_of(const pml::Plan& plan) {
+  Modules modules;
+  for (const pml::JobSpec& spec : plan.jobs) modules.push_back(known_.get(spec));
+  return modules;
+}
+
+Result<std::shared_ptr<LoadedSchema>> LoadedSchema::parse(std::shared_ptr<const Engine> engine,
+                                                          std::string_view text,
+                                                          const std::string& base_dir) {
+  const pml::ReadFileFn reader = base_dir.empty() ? pml::ReadFileFn() : pml::file_reader(base_dir);
+  PC_TRY(pml::Schema schema, pml::parse_schema(text, reader));
+  // Learned positions are in every state: each module keeps the schema's place.
+  if (!engine->model().relocates()) schema.positions = pml::Positions::kSchema;
+  PC_TRY(pml::Layout layout, pml::lay_out(schema, engine->text_encoder()));
+  std::shared_ptr<LoadedSchema> loaded(new LoadedSchema(std::move(engine), std::move(layout)));
+  return loaded;
+}
+
+Result<std::shared_ptr<LoadedSchema>> LoadedSchema::load(std::shared_ptr<const Engine> engine,
+                                                         const std::string& path) {
+  PC_TRY(const MappedFile file, MappedFile::open(path));
+  const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()),
+                              file.bytes().size());
+  std::string folder = std::filesystem::path(path).parent_path().string();
+  return parse(std::move(engine), text, folder.empty() ? "." : folder);
+}
+
+Result<pml::Plan> LoadedSchema::plan(std::string_view prompt_pml) const {
+  PC_TRY(const pml::Prompt prompt, pml::parse_prompt(prompt_pml));
+  PC_TRY(pml::Plan plan, pml::resolve(prompt, layout_, engine_->text_encoder()));
+  PC_CHECK_OK(pml::check_plan(layout_, plan));
+  if (plan.shift > 0 && !engine_->model().relocates()) {
+    return Error{Code::kPmlSemantic,
+                 "a turn begins or ends where the schema leaves no room for that, and the model's "
+                 "learned positions leave modules no other place; write the turn in the schema",
+                 prompt.place.line, prompt.place.column};
+  }
+  if (plan.runs.empty()) {
+    return Error{Code::kPmlSemantic, "the prompt is empty: it imports no text and adds none", 1, 1};
+  }
+  free_last_token(&plan);
+  return plan;
+}
+
+Lookup LoadedSchema::peek(SchemaModule& module, bool* held) const {
+  {
+    const std::unique_lock lock(module.mutex, std::try_to_lock);
+    *held = lock.owns_lock() && module.handle != nullptr;
+    if (*held) return {module.handle, MissReason::kNone, ""};
+  }
+  if (!engine_->store()) return {nullptr, MissReason::kDisabled, "no store is in use"};
+  return engine_->store()->find(module.identity);
+}
+
+std::string job_title(const pml::EncodeJob& job) {
+  if (job.scaffold) return job.name;
+  return job.name.empty() ? "the schema's anonymous text" : "module \"" + job.name + "\"";
+}
+
+Status LoadedSchema::check_window(const pml::EncodeJob& job) const {
+  const pml::JobRun& last = job.runs.back();
+  const auto end = static_cast<std::uint64_t>(last.position) + last.tokens.size();
+  if (end <= engine_->context_tokens()) return ok();
+  return error(Code::kContextFull,
+               job_title(job) + " and what it sees take " + std::to_string(end) +
+                   " positions, the context window has " +
+                   std::to_string(engine_->context_tokens()) +
+                   ": shorten it or the text before it, or let it see less (attend=)");
+}
+
+Result<AcquiredModule> LoadedSchema::acquire(SchemaModule& module, LazyEncoder& encoder,
+                                             const volatile std::int32_t* cancel) {
+  std::unique_lock lock(module.mutex, std::defer_lock);
+  while (!lock.try_lock()) {
+    if (is_set(cancel)) return cancelled();
+    std::this_thread::sleep_for(kSlotPoll);
+  }
+  if (module.handle) return AcquiredModule{module.handle, ModuleSource::kHeld, 0};
+  PC_TRY(AcquiredModule acquired, find_or_encode(module, encoder, cancel));
+  module.handle = acquired.module;
+  return acquired;
+}
+
+// Miss, lock, look again, compute, publish: across processes mostly one
+// computes, and all end with one file.
+Result<AcquiredModule> LoadedSchema::find_or_encode(const SchemaModule& wanted, LazyEncoder& lazy,
+                                                    const volatile std::int32_t* cancel) {
+  const ModuleIdentity& identity = wanted.identity;
+  FileLock flight;
+  if (ModuleStore* store = engine_->store()) {
+    if (Lookup found = store->find(identity))
+      return AcquiredModule{found.module, ModuleSource::kStore, 0};
+    PC_TRY(flight, wait_for_flight(*store, key_of(identity), cancel));
+    if (Lookup found = store->find(identity))
+      return AcquiredModule{found.module, ModuleSource::kStore, 0};
+  }
+  PC_TRY(Encoder* const encoder, lazy.get());
+  const std::uint64_t before = encoder->tokens_computed();
+  PC_TRY(ModuleHandle module, encoder->encode(wanted.job, identity, cancel));
+  AcquiredModule acquired = publish(module);
+  acquired.tokens_computed = encoder->tokens_computed() - before;
+  return acquired;
+}
+
+// The published file's mapping or, where publishing failed, the module itself.
+AcquiredModule LoadedSchema::publish(const ModuleHandle& module) {
+  AcquiredModule acquired{module, ModuleSource::kEncoded};
+  if (!engine_->store() || !engine_->store()->writable()) return acquired;
+  // States of weights that changed under us must not get the old ones' name.
+  auto published =
+      engine_->model().files_unchanged()
+          ? engine_->store()->publish(module)
+          : error(Code::kMismatch, "the files of " + engine_->model().path +
+                                       " changed since they were opened; open the model again");
+  if (published.ok()) {
+    acquired.module = std::move(published).value();
+    acquired.stored = true;
+    return acquired;
+  }
+  const std::lock_guard lock(remark_mutex_);
+  publish_remark_ = published.error().message;
+  return acquired;
+}
+
+std::string LoadedSchema::publish_remark() const {
+  const std::lock_guard lock(remark_mutex_);
+  return publish_remark_;
+}
+
+Status LoadedSchema::encode(const Modules& modules, const Progress& done, const Waiting& waiting) {
+  std::vector<const pml::EncodeJob*> jobs;
+  for (const auto& module : modules) {
+    PC_CHECK_OK(check_window(module->job));
+    jobs.push_back(&module->job);
+  }
+  LazyEncoder encoder(engine_->backend(), std::move(jobs));
+  std::optional<HelperThread> helper;
+  if (waiting) helper.emplace();
+  std::int32_t cancel = 0;
+  std::uint32_t n_done = 0;
+  for (const auto& module : modules) {
+    Result<AcquiredModule> acquired = cancelled();
+    const auto work = [&] { acquired = acquire(*module, encoder, &cancel); };
+    const auto tick = [&] {
+      if (!is_set(&cancel) && !waiting(n_done, module->job.name))
+        __atomic_store_n(&cancel, 1, __ATOMIC_RELAXED);
+    };
+    helper ? helper->run(work, tick) : work();
+    if (!acquired.ok()) return acquired.error();
+    if (is_set(&cancel) || !done(++n_done, module->job.name, *acquired)) return cancelled();
+  }
+  return ok();
+}
+
+}  // namespace pc

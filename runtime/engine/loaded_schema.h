@@ -1,0 +1,106 @@
+// A schema laid out for an engine's model, with the modules that prompts use.
+//
+// Owner; immutable but for the modules it gathers: one that was found or encoded
+// once stays pinned as long as its SchemaModule lives, so later prompts attach it
+// without a look-up. With the store off, or where publishing fails, the handle is
+// the only owner of the module. A module in another context (pml/contexts.h) is
+// another one: those of the schema as it stands live as long as it, those of turns
+// and orders that prompts came with as long as somebody uses them, and the latest
+// of them a while longer (runtime/engine/known_modules.h).
+// Threads: all methods from any thread; one thread encodes a module, others
+// that need it wait.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "modules/module_store.h"
+#include "pml/encode_plan.h"
+#include "pml/layout.h"
+#include "pml/plan.h"
+#include "runtime/engine/encoder.h"
+#include "runtime/engine/engine.h"
+#include "runtime/engine/known_modules.h"
+
+namespace pc {
+
+// Where a module came from.
+enum class ModuleSource { kHeld, kStore, kEncoded };
+
+struct AcquiredModule {
+  ModuleHandle module;
+  ModuleSource source = ModuleSource::kHeld;
+  std::uint64_t tokens_computed = 0;  // kEncoded
+  bool stored = false;                // kEncoded: published, so that others find it
+};
+
+class LoadedSchema {
+ public:
+  // base_dir: where src= is read; "" makes every src= an error.
+  static Result<std::shared_ptr<LoadedSchema>> parse(std::shared_ptr<const Engine> engine,
+                                                     std::string_view pml,
+                                                     const std::string& base_dir);
+  static Result<std::shared_ptr<LoadedSchema>> load(std::shared_ptr<const Engine> engine,
+                                                    const std::string& path);
+
+  const Engine& engine() const { return *engine_; }
+  const pml::Layout& layout() const { return layout_; }
+  // Those of the schema as it stands, scaffolds last. They live as long as this.
+  using Modules = std::vector<std::shared_ptr<SchemaModule>>;
+  const Modules& modules() const { return known_.kept(); }
+
+  // A prompt's plan. The last token is fresh, whatever the layout says: its
+  // logits are where the answer begins, and they are not stored.
+  Result<pml::Plan> plan(std::string_view prompt_pml) const;
+
+  // The modules of a plan's jobs, [plan.jobs]; prompts that need one at once share it.
+  Modules modules_of(const pml::Plan& plan);
+
+  // What acquire() would find now; computes and pins nothing, and does not wait
+  // for a thread that is encoding the module.
+  Lookup peek(SchemaModule& module, bool* held) const;
+
+  // kContextFull, naming the module and both numbers, where its encoding pass
+  // is longer than the context window: asked before any work.
+  Status check_window(const pml::EncodeJob& job) const;
+
+  // Held, found in the store, or encoded now (by an encoder that knows the job)
+  // and, where there is a store, published.
+  Result<AcquiredModule> acquire(SchemaModule& module, LazyEncoder& encoder,
+                                 const volatile std::int32_t* cancel);
+
+  // Acquires these modules. `done` is called after each, and `waiting`, where there is one,
+  // every HelperThread::kTick while `name` is waited for or encoded. Either cancels by returning
+  // false; modules that are done stay. Both are called on this thread, and must not throw.
+  using Progress =
+      std::function<bool(std::uint32_t n_done, const std::string& name, const AcquiredModule&)>;
+  using Waiting = std::function<bool(std::uint32_t n_done, const std::string& name)>;
+  Status encode(const Modules& modules, const Progress& done, const Waiting& waiting = nullptr);
+
+  // Why modules are not kept on disk although there is a store: the latest
+  // failure to publish one; "" if none.
+  std::string publish_remark() const;
+
+ private:
+  LoadedSchema(std::shared_ptr<const Engine> engine, pml::Layout layout);
+  Result<AcquiredModule> find_or_encode(const SchemaModule& module, LazyEncoder& encoder,
+                                        const volatile std::int32_t* cancel);
+  AcquiredModule publish(const ModuleHandle& module);
+
+  std::shared_ptr<const Engine> engine_;
+  pml::Layout layout_;
+  KnownModules known_;  // borrows layout_, and the engine's identity
+  mutable std::mutex remark_mutex_;
+  std::string publish_remark_;
+};
+
+// "module \"europe/paris\"", or what the anonymous text is called.
+std::string job_title(const pml::EncodeJob& job);
+
+}  // namespace pc

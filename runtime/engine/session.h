@@ -1,0 +1,111 @@
+// One generation: a plan computed over pinned modules, then token after token.
+//
+// Owns its tail of K/V and all scratch, taken in prefill(); next() allocates
+// nothing. Pins the modules it uses. Threads: one at a time, but cancel() from
+// any thread or signal handler.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "pml/plan.h"
+#include "runtime/engine/loaded_schema.h"
+#include "runtime/engine/sampler.h"
+#include "runtime/tokenizer/text_stream.h"
+
+namespace pc {
+
+// A prompt's plan with the schema it is for, and what making it took.
+struct LoadedPrompt {
+  std::shared_ptr<LoadedSchema> schema;
+  pml::Plan plan;
+  LoadedSchema::Modules modules;  // [plan.jobs]
+  std::uint64_t plan_us = 0;
+
+  static Result<std::shared_ptr<const LoadedPrompt>> parse(std::shared_ptr<LoadedSchema> schema,
+                                                           std::string_view pml);
+
+  // kContextFull with the numbers where the prompt and an answer of this many
+  // tokens do not fit into the window, or, where modules are reused, one of them
+  // does not with what it sees.
+  Status check_window(std::uint32_t answer_tokens, bool reuse) const;
+};
+
+struct SessionOptions {
+  std::uint32_t max_tokens = 0;  // 0 = 256, or less where the context ends before
+  bool no_reuse = false;         // compute every token of the prompt
+  SamplerOptions sampler;
+  std::vector<std::string> stop;
+};
+
+enum class Finish : std::uint32_t { kNone, kEos, kStop, kLength, kCancelled };
+
+struct SessionStats {
+  std::uint64_t prompt_tokens = 0, cached_tokens = 0, computed_tokens = 0, generated_tokens = 0;
+  std::uint32_t modules_found = 0, modules_encoded = 0;
+  std::uint64_t cached_bytes = 0;  // K/V of modules, used where it lies
+  std::uint64_t plan_us = 0, lookup_us = 0, encode_us = 0, prefill_us = 0, ttft_us = 0,
+                decode_us = 0;
+  Finish finish = Finish::kNone;
+};
+
+class Session {
+ public:
+  // kContextFull with the numbers where prompt and answer do not fit. No work yet.
+  static Result<std::unique_ptr<Session>> open(std::shared_ptr<const LoadedPrompt> prompt,
+                                               const SessionOptions& options);
+
+  // Modules, then the fresh tokens. Does nothing the second time; after a
+  // failure it starts anew, except after cancel().
+  Status prefill();
+
+  // The next token, or nothing when the generation is over. text() is what
+  // became certain by it, or at the end. A failed step ends the session: every
+  // later call returns the same error.
+  Result<std::optional<TokenId>> next();
+  const std::string& text() const { return text_.text(); }
+
+  // [vocab_size] from which the latest token was drawn, or the first will be.
+  // Empty before prefill().
+  std::span<const float> logits() const {
+    return backend_ ? std::span<const float>(logits_) : std::span<const float>();
+  }
+
+  // Safe in a signal handler.
+  void cancel() { __atomic_store_n(&cancel_, 1, __ATOMIC_RELAXED); }
+  const SessionStats& stats() const { return stats_; }
+
+ private:
+  Session(std::shared_ptr<const LoadedPrompt> prompt, const SessionOptions& options,
+          std::uint32_t max_tokens);
+  Status find_and_compute();
+  Status pin_modules();
+  void use_run(const pml::PlanRun& run, std::vector<KvSegment>* segments,
+               std::vector<pc_run>* fresh);
+  Status compute(std::span<const KvSegment> segments, std::span<const pc_run> fresh);
+  Result<std::optional<TokenId>> advance();
+  Status step();
+  std::optional<TokenId> finish(Finish how);
+
+  std::shared_ptr<const LoadedPrompt> prompt_;
+  SessionOptions options_;
+  std::uint32_t max_tokens_;
+  std::vector<ModuleHandle> pins_;  // [plan.jobs]
+  std::optional<BackendSession> backend_;
+  Sampler sampler_;
+  TextStream text_;
+  std::vector<float> logits_;    // [vocab_size]
+  TokenId token_ = -1;           // drawn, not yet computed
+  Position position_;            // of the next token
+  std::optional<Error> broken_;  // a step failed: the tail holds half a token
+  std::int32_t cancel_ = 0;      // by __atomic_* only: it crosses the C seam
+
+  SessionStats stats_;
+};
+
+}  // namespace pc

@@ -1,0 +1,32 @@
+// Qwen3: Llama with an RMS norm on each head's query and key.
+#include "runtime/model/families/qwen_window.h"
+#include "runtime/model/families/registry.h"
+
+namespace pc {
+namespace {
+
+Status configure(JsonView config, ModelConfig* out) {
+  out->head_norm = HeadNorm::kEach;
+  PC_TRY(const bool bias, config.boolean_or("attention_bias", false));
+  out->set_qkv_bias(bias);
+  out->o_bias = bias;
+  return configure_qwen_window(config, out);
+}
+
+Status configure_gguf(const GgufKeys&, ModelConfig* out) {
+  out->head_norm = HeadNorm::kEach;
+  return ok();
+}
+
+}  // namespace
+
+extern const Family kQwen3{.name = "qwen3",
+                           .architecture = "Qwen3ForCausalLM",
+                           .fields = {.default_head_dim = 128},
+                           .configure = configure,
+                           .names = llama_names,
+                           .gguf_architecture = "qwen3",
+                           .configure_gguf = configure_gguf,
+                           .gguf_names = gguf_names};
+
+}  // namespace pc

@@ -1,0 +1,112 @@
+#include "runtime/model/families/registry.h"
+
+#include <array>
+#include <cctype>
+
+namespace pc {
+
+// One line here and one in the table for each family.
+extern const Family kFalcon;
+extern const Family kGemma2;
+extern const Family kGemma3;
+extern const Family kGpt2;
+extern const Family kGranite;
+extern const Family kLlama;
+extern const Family kMistral;
+extern const Family kMpt;
+extern const Family kOlmo2;
+extern const Family kPhi3;
+extern const Family kQwen2;
+extern const Family kQwen3;
+extern const Family kSmolLm3;
+
+namespace {
+
+const std::array kFamilies{&kLlama, &kMistral, &kQwen2,   &kQwen3,  &kSmolLm3, &kGemma2, &kGemma3,
+                           &kPhi3,  &kOlmo2,   &kGranite, &kFalcon, &kMpt,     &kGpt2};
+
+// Why well-known architectures cannot be loaded, by a part of their name in
+// small letters and digits alone. The first that fits counts.
+struct Refusal {
+  std::string_view part;
+  std::string_view reason;
+};
+constexpr std::string_view kRecurrent =
+    "its recurrent state depends on the whole text before it, so no piece of it can be reused";
+constexpr std::string_view kLatent = "its multi-head latent attention is not computed";
+constexpr std::string_view kExperts = "mixtures of experts are not computed";
+constexpr std::string_view kEncoder = "it has an encoder; only decoders are computed";
+constexpr auto kRefusals = std::to_array<Refusal>({
+    {"mamba", kRecurrent},
+    {"rwkv", kRecurrent},
+    {"recurrentgemma", kRecurrent},
+    {"jamba", kRecurrent},
+    {"zamba", kRecurrent},
+    {"bamba", kRecurrent},
+    {"falconh1", kRecurrent},
+    {"nemotronh", kRecurrent},
+    {"qwen3next", kRecurrent},
+    {"qwen35", kRecurrent},
+    {"qwen36", kRecurrent},
+    {"lfm2", kRecurrent},
+    {"plamo2", kRecurrent},
+    {"kimilinear", kRecurrent},
+    {"hybrid", kRecurrent},
+    {"deepseek", kLatent},
+    {"minicpm3", kLatent},
+    {"kimi", kLatent},
+    {"moe", kExperts},
+    {"mixtral", kExperts},
+    {"gptoss", kExperts},
+    {"llama4", kExperts},
+    {"dbrx", kExperts},
+    {"grok", kExperts},
+    {"arctic", kExperts},
+    {"t5", kEncoder},
+    {"bart", kEncoder},
+    {"bert", kEncoder},
+    {"pegasus", kEncoder},
+    {"whisper", kEncoder},
+    {"conditionalgeneration", "models of several media are not computed"},
+});
+
+// "Falcon-H1" -> "falconh1"
+std::string plain(std::string_view name) {
+  std::string out;
+  for (const char c : name) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (std::isalnum(byte)) out += static_cast<char>(std::tolower(byte));
+  }
+  return out;
+}
+
+Result<const Family*> find(std::string_view wanted, std::string_view Family::*name) {
+  std::string supported;
+  for (const Family* family : kFamilies) {
+    const std::string_view known = family->*name;
+    if (known.empty()) continue;
+    const std::string_view old = family->old_architecture;
+    if (known == wanted || (!old.empty() && old == wanted)) return family;
+    supported += (supported.empty() ? "" : ", ") + std::string(known);
+  }
+  std::string what = "architecture \"" + std::string(wanted) + "\" is not supported";
+  const std::string key = plain(wanted);
+  for (const Refusal& refusal : kRefusals) {
+    if (key.find(refusal.part) == std::string::npos) continue;
+    what += " (" + std::string(refusal.reason) + ")";
+    break;
+  }
+  return error(Code::kUnsupported, what + "; supported are " + supported);
+}
+
+}  // namespace
+
+Result<const Family*> find_family(std::string_view architecture) {
+  return find(architecture, &Family::architecture);
+}
+
+Result<const Family*> find_gguf_family(std::string_view architecture) {
+  return find(architecture, &Family::gguf_architecture);
+}
+
+}  // namespace pc

@@ -1,0 +1,239 @@
+#include "runtime/model/model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <utility>
+
+#include "runtime/checkpoint/gguf.h"
+#include "runtime/json/json.h"
+#include "runtime/model/families/registry.h"
+#include "runtime/model/model_digest.h"
+#include "runtime/model/tensor_binder.h"
+
+namespace pc {
+namespace {
+
+constexpr JsonLimits kConfigLimits{.bytes = std::size_t{4} << 20, .values = 1u << 18, .depth = 32};
+
+// What both formats come to before their tensors are bound.
+struct Source {
+  std::string path;
+  std::string format;
+  std::string place;  // of the configuration, for messages
+  const Family* family = nullptr;
+  ModelConfig config = {};
+  TensorNames names = {};
+  Checkpoint checkpoint = {};
+};
+
+// Says where, for errors that do not know it.
+template <class T>
+Result<T> in(const std::string& place, Result<T> result) {
+  if (result.ok()) return result;
+  Error error = std::move(result).error();
+  error.message = place + ": " + error.message;
+  return error;
+}
+
+// generation_config.json, where there is one, has the last word on what ends a generation.
+Status override_eos(const std::string& folder, std::uint32_t vocab_size,
+                    std::vector<std::int32_t>* eos) {
+  const auto document = JsonDocument::read_file(folder + "/generation_config.json", kConfigLimits);
+  if (!document.ok()) {
+    if (document.error().code == Code::kNotFound) return ok();
+    return document.error();
+  }
+  PC_TRY(auto ids, read_eos(document.value().root(), vocab_size));
+  if (!ids.empty()) *eos = std::move(ids);
+  return ok();
+}
+
+Result<JsonDocument> read_config(const std::string& folder) {
+  auto document = JsonDocument::read_file(folder + "/config.json", kConfigLimits);
+  if (!document.ok() && document.error().code == Code::kNotFound) {
+    return error(Code::kNotFound, folder +
+                                      ": no config.json there, so it is no checkpoint folder; "
+                                      "give the folder that holds config.json and *.safetensors, "
+                                      "or a .gguf file");
+  }
+  return document;
+}
+
+Result<Source> read_folder(const std::string& folder) {
+  PC_TRY(const JsonDocument document, read_config(folder));
+  const JsonView root = document.root();
+  Source source{.path = folder, .format = "safetensors", .place = document.name()};
+  PC_TRY(const std::string architecture, read_architecture(root));
+  PC_TRY(source.family, in(source.place, find_family(architecture)));
+  PC_TRY(source.config, read_model_config(root, source.family->fields));
+  PC_CHECK_OK(source.family->configure(root, &source.config));
+  PC_CHECK_OK(override_eos(folder, source.config.vocab_size, &source.config.eos));
+  source.names = source.family->names(source.config);
+  PC_TRY(source.checkpoint, open_checkpoint(folder));
+  return source;
+}
+
+// Mixtures of experts come under the names of dense architectures, too.
+Status check_dense(const GgufKeys& keys) {
+  PC_TRY(const double n, keys.number_or("expert_count", 0));
+  if (n == 0) return ok();
+  return keys.error(Code::kUnsupported, "expert_count",
+                    "says that it is a mixture of experts, which are not computed");
+}
+
+Result<Source> read_gguf(const std::string& path) {
+  PC_TRY(GgufModel file, open_gguf(path));
+  Source source{.path = path, .format = "gguf", .place = path};
+  PC_TRY(const std::string_view architecture, file.metadata.string("general.architecture"));
+  PC_TRY(source.family, in(path, find_gguf_family(architecture)));
+  const GgufKeys keys(file.metadata, file.checkpoint.tensors, std::string(architecture));
+  PC_CHECK_OK(check_dense(keys));
+  PC_TRY(source.config, read_gguf_config(keys, source.family->gguf_rotates));
+  source.config.architecture = architecture;
+  PC_CHECK_OK(source.family->configure_gguf(keys, &source.config));
+  source.names = source.family->gguf_names(source.config);
+  source.checkpoint = std::move(file.checkpoint);
+  return source;
+}
+
+// Numbers of desc. Precondition: the vectors of model that it points to are final.
+void describe(const ModelConfig& c, Model* model) {
+  pc_model_desc& d = model->desc;
+  d.struct_size = sizeof d;
+  d.n_layers = c.n_layers;
+  d.d_model = c.d_model;
+  d.n_heads = c.n_heads;
+  d.n_kv_heads = c.n_kv_heads;
+  d.head_dim = c.head_dim;
+  d.d_ffn = c.d_ffn;
+  d.vocab_size = c.vocab_size;
+  d.norm = c.norm;
+  d.activation = c.activation;
+  d.parallel = c.parallel;
+  d.norm_eps = static_cast<float>(c.norm_eps);
+  d.norm_offset = c.norm_offset;
+  d.embedding_scale = static_cast<float>(c.embedding_scale);
+  d.residual_scale = static_cast<float>(c.residual_scale);
+  d.attn_scale =
+      static_cast<float>(c.attn_scale.value_or(1 / std::sqrt(static_cast<double>(c.head_dim))));
+  d.attn_softcap = static_cast<float>(c.attn_softcap);
+  d.qkv_clamp = static_cast<float>(c.qkv_clamp);
+  d.logit_scale = static_cast<float>(c.logit_scale);
+  d.logit_softcap = static_cast<float>(c.logit_softcap);
+  d.alibi_slopes = model->alibi_slopes.empty() ? nullptr : model->alibi_slopes.data();
+  d.n_ropes = static_cast<std::uint32_t>(model->ropes.size());
+  d.ropes = model->ropes.data();
+  d.layers = model->layers.data();
+}
+
+Status check_factors(const std::string& place, const ModelConfig& c) {
+  for (const double x : {c.embedding_scale, c.residual_scale, c.logit_scale,
+                         c.attn_scale.value_or(1), c.attn_softcap, c.logit_softcap, c.qkv_clamp}) {
+    if (!std::isfinite(static_cast<float>(x)) || x < 0)
+      return error(Code::kCorrupt, place + ": a factor or cap is negative or not finite");
+  }
+  return ok();
+}
+
+Status add_ropes(const ModelConfig& config, std::uint32_t opened_context, Model* model) {
+  for (const RopeConfig& rope_config : config.ropes) {
+    PC_TRY(Rope rope, compute_rope(rope_config, config.head_dim, opened_context));
+    model->inv_freqs.push_back(std::move(rope.inv_freq));
+    model->ropes.push_back({rope.dims, config.rope_interleaved, static_cast<float>(rope.scale),
+                            model->inv_freqs.back().data()});
+  }
+  return ok();
+}
+
+void count(const TensorMap& tensors, Model* model) {
+  for (const auto& [name, view] : tensors) {
+    std::uint64_t n = 1;  // fits: the parser checked it times the element's size
+    for (const std::uint64_t extent : view.shape) n *= extent;
+    model->n_parameters += n;
+    model->weight_bytes += view.bytes.size();
+  }
+}
+
+}  // namespace
+
+const char* position_scheme_name(PositionScheme scheme) {
+  switch (scheme) {
+    case PositionScheme::kRotary:
+      return "rotary";
+    case PositionScheme::kAlibi:
+      return "alibi";
+    case PositionScheme::kLearned:
+      return "learned";
+    case PositionScheme::kNone:
+      break;
+  }
+  return "none";
+}
+
+bool Model::files_unchanged() const {
+  return std::ranges::all_of(files, [](const MappedFile& file) { return file.is_unchanged(); });
+}
+
+PositionScheme Model::positions() const {
+  if (desc.position_embedding.data) return PositionScheme::kLearned;
+  if (desc.alibi_slopes) return PositionScheme::kAlibi;
+  return desc.n_ropes != 0 ? PositionScheme::kRotary : PositionScheme::kNone;
+}
+
+Result<std::unique_ptr<Model>> bind_model(const std::string& path, std::uint32_t context_tokens,
+                                          TensorMap* tensors) {
+  std::error_code ignored;
+  const bool folder = std::filesystem::is_directory(path, ignored);
+  PC_TRY(Source source, folder ? read_folder(path) : read_gguf(path));
+  const ModelConfig& config = source.config;
+  PC_CHECK_OK(check_shape(source.place, config));
+  PC_CHECK_OK(check_factors(source.place, config));
+
+  auto model = std::make_unique<Model>();
+  model->path = path;
+  model->format = source.format;
+  model->architecture = config.architecture;
+  model->family = source.family->name;
+  model->context_tokens = config.context_tokens;
+  model->eos = config.eos;
+  model->bos = config.bos;
+  model->alibi_slopes = config.alibi_slopes;
+  PC_CHECK_OK(
+      in(source.place,
+         add_ropes(config, context_tokens ? context_tokens : config.context_tokens, model.get())));
+
+  TensorBinder binder(source.checkpoint.tensors, path);
+  PC_CHECK_OK(bind_decoder(config, source.names, binder, model.get()));
+  for (const char* read_already :
+       {"rope_freqs.weight", "rope_factors_long.weight", "rope_factors_short.weight"}) {
+    if (source.format == "gguf") binder.mark(read_already);
+  }
+  PC_CHECK_OK(binder.check_nothing_left(config.architecture));
+  model->copies = binder.release_copies();
+  describe(config, model.get());
+  count(source.checkpoint.tensors, model.get());
+  model->files = std::move(source.checkpoint.files);
+  *tensors = std::move(source.checkpoint.tensors);
+  return model;
+}
+
+Status digest_model(TensorMap tensors, const DigestMemory& memory, const ScanOptions& scan,
+                    Model* model) {
+  Checkpoint checkpoint{std::move(model->files), std::move(tensors)};
+  const auto digest = tensor_digest(checkpoint, memory, scan);
+  model->files = std::move(checkpoint.files);
+  if (!digest.ok()) return digest.error();
+  model->weights_digest = weights_digest(model->desc, *digest);
+  model->rope_digest = rope_digest(model->desc);
+  return ok();
+}
+
+Result<std::unique_ptr<Model>> load_model(const ModelOptions& options) {
+  TensorMap tensors;
+  PC_TRY(auto model, bind_model(options.path, options.context_tokens, &tensors));
+  PC_CHECK_OK(digest_model(std::move(tensors), options.memory, {}, model.get()));
+  return model;
+}
+
+}  // namespace pc

@@ -1,0 +1,81 @@
+// A loaded checkpoint: mapped weights, the shape that the backend computes,
+// and what the rest of the runtime must know about it.
+//
+// Owner, immutable after load, move-only: the desc() points into it and into
+// its mapped files. Threads: const, any thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/aligned_buffer.h"
+#include "base/hash.h"         // Digest
+#include "base/mapped_file.h"  // weights stay in their files
+#include "base/status.h"
+#include "runtime/backend/backend.h"  // pc_model_desc
+#include "runtime/checkpoint/checkpoint.h"
+#include "runtime/model/remembered_digest.h"  // DigestMemory
+
+namespace pc {
+
+// What tells a query where a key stands.
+enum class PositionScheme { kNone, kRotary, kAlibi, kLearned };
+
+// "rotary", "alibi", "learned", "none"
+const char* position_scheme_name(PositionScheme scheme);
+
+struct Model {
+  std::string path;                  // what it was loaded from: a folder, or a GGUF file
+  std::string format;                // "safetensors" or "gguf"
+  std::string architecture;          // "LlamaForCausalLM"; GGUF: "llama"
+  std::string family;                // "llama"
+  std::uint32_t context_tokens = 0;  // the context window that it was trained for
+  std::vector<std::int32_t> eos;     // ids that end a generation
+  std::optional<std::int32_t> bos;   // from the configuration; the tokenizer decides its use
+
+  pc_model_desc desc{};                          // views into the members below
+  std::vector<pc_layer> layers;                  // [n_layers]
+  std::vector<pc_rope> ropes;                    // of the context window that was opened
+  std::vector<std::vector<double>> inv_freqs;    // [ropes][dims / 2]
+  std::vector<float> alibi_slopes;               // [n_heads], or {}
+  std::vector<MappedFile> files;                 // keep the weights alive
+  std::vector<AlignedBuffer<std::byte>> copies;  // matrices that had to be rearranged
+
+  Digest weights_digest{};  // over every tensor's name, type, shape and bytes, and the computation
+  Digest rope_digest{};     // over all ropes
+  std::uint64_t weight_bytes = 0;
+  std::uint64_t n_parameters = 0;
+
+  // Are the files still those that were opened? Where one was written to, what is
+  // mapped no longer is what the digest names.
+  bool files_unchanged() const;
+
+  PositionScheme positions() const;
+  // May a module's states be used at another position than where they were
+  // computed? Not where positions were learned: they are in every state.
+  bool relocates() const { return positions() != PositionScheme::kLearned; }
+};
+
+struct ModelOptions {
+  std::string path;
+  std::uint32_t context_tokens = 0;  // that will be used; 0 = the model's own. Decides LongRoPE
+  DigestMemory memory = {};
+};
+
+// Everything but the digests: nothing but headers is read. Errors name the
+// file, the field or the tensor, and what is supported.
+Result<std::unique_ptr<Model>> bind_model(const std::string& path, std::uint32_t context_tokens,
+                                          TensorMap* tensors);
+
+// The digests of what bind_model opened: remembered, or by reading every weight.
+// Errors: kCorrupt where one is not finite, with its name.
+Status digest_model(TensorMap tensors, const DigestMemory& memory, const ScanOptions& scan,
+                    Model* model);
+
+// Both. Loads a Hugging Face folder (config.json and *.safetensors) or a GGUF file
+// (any of its splits). Errors also: kCorrupt where a weight is not finite.
+Result<std::unique_ptr<Model>> load_model(const ModelOptions& options);
+}  // namespace pc

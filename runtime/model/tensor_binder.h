@@ -1,0 +1,80 @@
+// Takes the tensors that a family asks for out of a checkpoint, and finds
+// what is missing, misshapen, of a type that is not computed with, or left over.
+//
+// Borrows the checkpoint; the pc_tensor views it hands out live as long as the
+// checkpoint's mappings, and those of copies as long as what release_copies() gives. Threads:
+// thread-compatible.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/aligned_buffer.h"
+#include "base/status.h"
+#include "runtime/backend/backend.h"  // pc_tensor
+#include "runtime/checkpoint/checkpoint.h"
+
+namespace pc {
+
+class TensorBinder {
+ public:
+  // `folder` is for messages.
+  TensorBinder(const TensorMap& tensors, std::string folder)
+      : tensors_(tensors), folder_(std::move(folder)) {}
+
+  // From now on a name that begins with `prefix` is also found without it.
+  void allow_missing(std::string_view prefix) { optional_prefix_ = prefix; }
+
+  // Where it lies in the file; a copy where it lies at an address that kernels
+  // cannot load from. Errors: kMismatch (missing, wrong shape), kUnsupported
+  // (type; vectors in quantised blocks, which could not be cut anywhere).
+  Result<pc_tensor> matrix(const std::string& name, std::uint32_t rows, std::uint32_t cols);
+  Result<pc_tensor> vector(const std::string& name, std::uint32_t n);
+
+  // A copy of a matrix [rows, cols] that is stored [cols, rows].
+  // Errors also: kUnsupported for a quantised one, whose blocks cannot be turned.
+  Result<pc_tensor> transposed(const std::string& name, std::uint32_t rows, std::uint32_t cols);
+
+  // A copy of [n_groups * (group + 2) * height, cols], whose rows come by group
+  // ("group" queries, a key and a value, `height` rows each), with all queries
+  // first, then all keys, then all values.
+  Result<pc_tensor> ungrouped(const pc_tensor& fused, std::uint32_t n_groups, std::uint32_t group,
+                              std::uint32_t height);
+
+  // What was read by other means: it is not left over.
+  void mark(std::string_view name) { taken_.emplace(name); }
+
+  // For tied weights, which some files store twice: a copy of `original` under
+  // `name` is passed over; anything else under that name is an error.
+  Status skip_copy(const std::string& name, const std::string& original);
+
+  // After the last request: kMismatch when the checkpoint holds more than was
+  // asked for, beyond buffers that can be computed from the configuration.
+  Status check_nothing_left(std::string_view architecture) const;
+
+  // The memory of the copies; the binder forgets it.
+  std::vector<AlignedBuffer<std::byte>> release_copies() { return std::move(copies_); }
+
+ private:
+  Result<pc_tensor> take(const std::string& name, std::span<const std::uint64_t> shape,
+                         std::uint32_t rows, std::uint32_t cols);
+
+  const TensorMap::value_type* find(const std::string& name) const;
+  std::byte* new_copy(std::size_t n_bytes);
+  pc_tensor aligned(const pc_tensor& stored);
+
+  const TensorMap& tensors_;
+  std::string folder_, optional_prefix_;
+  std::vector<AlignedBuffer<std::byte>> copies_;
+  std::set<std::string, std::less<>> taken_;
+  std::set<std::string, std::less<>> skipped_;
+};
+
+// Rows [first, first + n) of a matrix.
+pc_tensor rows_of(const pc_tensor& matrix, std::uint32_t first, std::uint32_t n);
+
+}  // namespace pc

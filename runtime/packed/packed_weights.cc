@@ -1,0 +1,202 @@
+#include "runtime/packed/packed_weights.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <span>
+#include <thread>
+
+#include "base/aligned_buffer.h"
+#include "modules/store/publish.h"
+#include "modules/store/use_stamp.h"
+#include "runtime/packed/packed_folder.h"
+#include "simd/packed.h"
+
+namespace pc {
+namespace {
+
+// Far above any model, far below what offsets can hold.
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 46;
+
+// One file, of one model.
+struct Target {
+  const StoreDir& folder;
+  ModuleKey key;  // its name, for what is shared with the store
+  Digest weights;
+};
+
+std::string path_of(const StoreDir& folder, const ModuleKey& key) {
+  return folder.path + "/" + key.hex();
+}
+
+bool read_exactly(int fd, std::uint64_t offset, std::span<std::byte> buffer) {
+  while (!buffer.empty()) {
+    const ssize_t n = ::pread(fd, buffer.data(), buffer.size(), static_cast<off_t>(offset));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    offset += static_cast<std::uint64_t>(n);
+    buffer = buffer.subspan(static_cast<std::size_t>(n));
+  }
+  return true;
+}
+
+// Read, not through the mapping: a disk that fails answers with an error.
+// Errors: kCorrupt, kCancelled.
+Status sum_payload(const PackedFile& file, int fd, const Parallel& parallel,
+                   const Progress& progress) {
+  const PackedExtent& extent = file.extent();
+  std::vector<AlignedBuffer<std::byte>> buffers;
+  for (std::uint32_t i = 0; i < parallel.n_threads(); ++i)
+    buffers.emplace_back(static_cast<std::size_t>(extent.largest_chunk));
+  std::atomic<bool> sound{true};
+  ProgressCount count(progress, extent.payload_bytes);
+  parallel.for_each(static_cast<std::uint32_t>(extent.chunks.size()),
+                    [&](std::uint32_t task, std::uint32_t thread) {
+                      if (!sound.load(std::memory_order_relaxed) || count.stopped()) return;
+                      const PackedChunk& chunk = extent.chunks[task];
+                      const auto bytes = buffers[thread].span().first(chunk.bytes);
+                      if (!read_exactly(fd, extent.payload + chunk.offset, bytes) ||
+                          !file.chunk_is_sound(task, bytes)) {
+                        sound = false;
+                      }
+                      count.add(chunk.bytes, thread == 0);
+                    });
+  if (!sound) return error(Code::kCorrupt, "damaged file of packed weights: a checksum is wrong");
+  if (count.stopped()) return cancelled();
+  return ok();
+}
+
+struct Opened {
+  MappedFile mapping;
+  PackedFile file;
+  OpenObject object;  // its descriptor is the lease
+};
+
+// All but the payload is checked. Errors: kNotFound; kIo (not to be trusted, cannot
+// be mapped); kCorrupt, kUnsupported, kMismatch.
+Result<Opened> open_head(const StoreDir& folder, const ModuleKey& key) {
+  const std::string path = path_of(folder, key);
+  if (!folder.objects) return store_error("cannot open", path, ENOENT);
+  Opened opened;
+  PC_TRY(opened.object, open_trusted(folder.objects.get(), key.hex(), path, folder.owner));
+  const int fd = opened.object.fd.get();
+  // Says "in use" to gc; without it the file may lose its name, which harms nobody.
+  ::flock(fd, LOCK_SH | LOCK_NB);
+  const auto size = static_cast<std::uint64_t>(opened.object.st.st_size);
+  PC_TRY(opened.mapping, MappedFile::map(fd, size, path));
+  PC_TRY(opened.file, PackedFile::open(opened.mapping.bytes()));
+  if (opened.file.header().key != key.digest)
+    return error(Code::kMismatch, "a file of packed weights under the name of another");
+  return opened;
+}
+
+Result<Opened> open_file(const Target& target, const Progress& summing, const Parallel& parallel) {
+  PC_TRY(Opened opened, open_head(target.folder, target.key));
+  if (is_verified(target.folder, target.key, opened.object.st)) {
+    mark_used(target.folder, target.key);
+  } else {
+    PC_CHECK_OK(sum_payload(opened.file, opened.object.fd.get(), parallel, summing));
+    mark_verified(target.folder, target.key, opened.object.st);
+  }
+  return opened;
+}
+
+bool is_bad(const Error& e) {
+  return e.code == Code::kCorrupt || e.code == Code::kUnsupported || e.code == Code::kMismatch;
+}
+
+// May a file be made where this one was not opened? One of a stranger, or that the
+// system does not let us read, keeps its name.
+bool can_be_replaced(const Error& e) {
+  return e.code == Code::kNotFound || is_bad(e);
+}
+
+// Precondition: the folder's lock is held.
+Status make_file(const Target& target, const std::vector<pc_tensor>& tensors,
+                 const PackedExtent& extent, const PackPlace& place, const Parallel& parallel) {
+  const int dir = target.folder.objects.get();
+  const NewFile file{dir, dir, target.key.hex(), extent.file_bytes, [&](int fd) {
+                       return write_packed(fd, tensors, extent, target.weights, parallel,
+                                           place.packing);
+                     }};
+  sweep_unfinished(target.folder);
+  const int failure = publish_file(file, Durability::kData, Staging::kAnonymous);
+  if (failure == ECANCELED) return cancelled();
+  if (failure != 0 && failure != EEXIST)
+    return store_error("cannot write", path_of(target.folder, target.key), failure);
+  std::this_thread::sleep_for(place.settle);
+  return ok();
+}
+
+Result<Opened> open_or_make(const Target& target, const std::vector<pc_tensor>& tensors,
+                            const PackedExtent& extent, const PackPlace& place,
+                            const Parallel& parallel) {
+  auto opened = open_file(target, place.summing, parallel);
+  if (opened.ok() || !can_be_replaced(opened.error())) return opened;
+  if (!target.folder.writable) {
+    Error failure = std::move(opened).error();
+    failure.message += "; the store is read-only, so none is made";
+    return failure;
+  }
+  const FileLock lock = lock_packed(target.folder, place.patience);
+  if (lock.state() == LockState::kUnusable)
+    return error(Code::kIo, "files cannot be locked in " + target.folder.path);
+  if (!lock.held())
+    return error(Code::kBudget, "another process is packing weights in " + target.folder.path);
+  opened = open_file(target, place.summing, parallel);
+  if (opened.ok() || !can_be_replaced(opened.error())) return opened;
+  if (is_bad(opened.error())) ::unlinkat(target.folder.objects.get(), target.key.hex().c_str(), 0);
+  PC_CHECK_OK(make_file(target, tensors, extent, place, parallel));
+  return open_file(target, place.summing, parallel);
+}
+
+}  // namespace
+
+std::vector<pc_tensor> packable_matrices(const pc_model_desc& desc) {
+  std::vector<pc_tensor> tensors;
+  const auto add = [&](const pc_tensor& w) {
+    if (!w.data || !simd::packs(static_cast<simd::Type>(w.dtype))) return;
+    const auto same = std::ranges::find(tensors, w.data, &pc_tensor::data);
+    if (same == tensors.end()) tensors.push_back(w);
+  };
+  for (const pc_layer& l : std::span(desc.layers, desc.n_layers)) {
+    for (const pc_tensor* w : {&l.wq, &l.wk, &l.wv, &l.wo, &l.w_up, &l.w_gate, &l.w_down}) add(*w);
+  }
+  add(desc.lm_head);
+  return tensors;
+}
+
+std::vector<PackedMatrix> packed_shapes(const std::vector<pc_tensor>& tensors) {
+  std::vector<PackedMatrix> shapes;
+  for (const pc_tensor& w : tensors) shapes.push_back({w.rows, w.cols, w.dtype, 0});
+  return shapes;
+}
+
+Status verify_packed(const StoreDir& folder, const ModuleKey& key, const Parallel& parallel) {
+  PC_TRY(const Opened opened, open_head(folder, key));
+  return sum_payload(opened.file, opened.object.fd.get(), parallel, {});
+}
+
+Result<PackedWeights> PackedWeights::open(const pc_model_desc& desc, const PackPlace& place,
+                                          const Parallel& parallel) {
+  PackedWeights weights;
+  const std::vector<pc_tensor> tensors = packable_matrices(desc);
+  if (tensors.empty()) return weights;
+  const std::vector<PackedMatrix> shapes = packed_shapes(tensors);
+  PC_TRY(const PackedExtent extent, packed_extent(shapes, kMostBytes));
+  PC_TRY(const StoreDir folder, open_packed_folder(place.cache_dir, place.writable));
+  const Target target{folder, {packed_key(place.weights, shapes)}, place.weights};
+  PC_TRY(Opened opened, open_or_make(target, tensors, extent, place, parallel));
+  for (std::size_t i = 0; i < tensors.size(); ++i)
+    weights.matrices_.emplace(tensors[i].data, opened.file.matrix(i));
+  weights.file_ = std::move(opened.mapping);
+  weights.lease_ = std::move(opened.object.fd);
+  return weights;
+}
+
+}  // namespace pc

@@ -1,0 +1,77 @@
+#include "runtime/reports/model_inspection.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "runtime/engine/engine.h"       // check_vocabulary
+#include "runtime/model/model_config.h"  // read_architecture
+
+namespace pc {
+namespace {
+
+// The value; or nothing, and one problem more unless it is known already.
+template <class T>
+std::optional<T> take(Result<T> result, std::vector<Error>* problems) {
+  if (result.ok()) return std::move(result).value();
+  const auto same = [&](const Error& other) { return other.message == result.error().message; };
+  if (std::ranges::none_of(*problems, same)) problems->push_back(std::move(result).error());
+  return std::nullopt;
+}
+
+void keep(Checkpoint checkpoint, Inspection* found) {
+  found->unbound_files = std::move(checkpoint.files);
+  found->tensors = std::move(checkpoint.tensors);
+}
+
+void read_refused_file(Inspection* found) {
+  auto gguf = take(open_gguf(found->path), &found->problems);
+  if (!gguf) return;
+  if (const auto name = gguf->metadata.string_or("general.architecture", ""); name.ok())
+    found->architecture = *name;
+  found->metadata = std::move(gguf->metadata);
+  keep(std::move(gguf->checkpoint), found);
+}
+
+void read_refused_folder(Inspection* found) {
+  found->config = take(JsonDocument::read_file(found->path + "/config.json"), &found->problems);
+  if (found->config) {
+    if (auto name = read_architecture(found->config->root()); name.ok())
+      found->architecture = std::move(name).value();
+  }
+  if (auto checkpoint = take(open_checkpoint(found->path), &found->problems))
+    keep(std::move(*checkpoint), found);
+}
+
+Status check_there(const std::string& path, bool folder) {
+  std::error_code failed;
+  if (std::filesystem::exists(folder ? path + "/config.json" : path, failed)) return ok();
+  return error(Code::kNotFound,
+               path + (folder ? ": no config.json there, so it is no checkpoint folder; name the "
+                                "folder that holds config.json and *.safetensors, or a .gguf file"
+                              : ": no such file or folder"));
+}
+
+}  // namespace
+
+Result<Inspection> inspect_model(const std::string& path, std::uint32_t context_tokens) {
+  std::error_code failed;
+  const bool folder = std::filesystem::is_directory(path, failed);
+  PC_CHECK_OK(check_there(path, folder));
+  Inspection found;
+  found.path = path;
+  if (auto model = take(bind_model(path, context_tokens, &found.tensors), &found.problems)) {
+    found.model = std::move(*model);
+    found.architecture = found.model->architecture;
+  } else {
+    folder ? read_refused_folder(&found) : read_refused_file(&found);
+  }
+  if (auto tokenizer = take(load_tokenizer(path), &found.problems))
+    found.tokenizer = std::move(*tokenizer);
+  if (found.model && found.tokenizer)
+    take(check_vocabulary(*found.tokenizer, *found.model), &found.problems);
+  return found;
+}
+
+}  // namespace pc

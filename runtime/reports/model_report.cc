@@ -1,0 +1,227 @@
+#include "runtime/reports/model_report.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "modules/kv.h"
+#include "runtime/chat/own_chat_format.h"
+#include "runtime/json/json_writer.h"
+#include "runtime/model/model_digest.h"
+#include "runtime/model/remembered_digest.h"
+#include "runtime/reports/model_inspection.h"
+#include "simd/types.h"
+
+namespace pc {
+namespace {
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  std::ranges::transform(out, out.begin(), [](unsigned char c) { return std::tolower(c); });
+  return out;
+}
+
+// ------------------------------------------------------------------ shape
+
+// A number of the model's shape: what it is called in the report, in GGUF
+// (behind the architecture), in config.json, and in a loaded model.
+struct ShapeField {
+  const char *key, *gguf, *config;
+  std::uint32_t (*of)(const Model& model);
+};
+constexpr std::array<ShapeField, 8> kShape{{
+    {"layers", "block_count", "num_hidden_layers", [](const Model& m) { return m.desc.n_layers; }},
+    {"d_model", "embedding_length", "hidden_size", [](const Model& m) { return m.desc.d_model; }},
+    {"heads", "attention.head_count", "num_attention_heads",
+     [](const Model& m) { return m.desc.n_heads; }},
+    {"kv_heads", "attention.head_count_kv", "num_key_value_heads",
+     [](const Model& m) { return m.desc.n_kv_heads; }},
+    {"head_dim", "attention.key_length", "head_dim",
+     [](const Model& m) { return m.desc.head_dim; }},
+    {"d_ffn", "feed_forward_length", "intermediate_size",
+     [](const Model& m) { return m.desc.d_ffn; }},
+    {"vocab_size", "vocab_size", "vocab_size", [](const Model& m) { return m.desc.vocab_size; }},
+    {"context_tokens", "context_length", "max_position_embeddings",
+     [](const Model& m) { return m.context_tokens; }},
+}};
+
+// Of a refused model what its files say, where they say it plainly.
+std::optional<std::uint64_t> shape_of(const Inspection& found, const ShapeField& field) {
+  if (found.model) return field.of(*found.model);
+  if (found.metadata) {
+    const std::string key = found.architecture + "." + field.gguf;
+    if (!found.metadata->has(key)) return std::nullopt;
+    const auto value = found.metadata->integer(key);
+    return value.ok() ? std::optional(value.value()) : std::nullopt;
+  }
+  const auto value = found.config ? found.config->root().find(field.config) : std::nullopt;
+  if (!value || !value->integer_in(0, INT64_MAX).ok()) return std::nullopt;
+  return static_cast<std::uint64_t>(value->integer().value());
+}
+
+// ---------------------------------------------------------------- weights
+
+struct Group {
+  std::set<std::string> types;
+  std::uint64_t parameters = 0, bytes = 0;
+
+  void add(std::string type, std::uint64_t n_parameters, std::uint64_t n_bytes) {
+    types.insert(std::move(type));
+    parameters += n_parameters;
+    bytes += n_bytes;
+  }
+  void add(const pc_tensor& t) {
+    if (!t.data) return;
+    const std::uint64_t n = std::uint64_t{t.rows} * t.cols;
+    add(dtype_name(t.dtype), n, simd::bytes_of(static_cast<simd::Type>(t.dtype), n));
+  }
+  template <class... Tensors>
+  void add_all(const Tensors&... tensors) {
+    (add(tensors), ...);
+  }
+};
+
+struct Groups {
+  Group embedding, attention, feed_forward, norms, output;
+};
+
+Groups groups_of(const pc_model_desc& desc) {
+  Groups groups;
+  groups.embedding.add_all(desc.embedding, desc.position_embedding);
+  groups.norms.add_all(desc.final_norm, desc.final_norm_bias);
+  if (desc.lm_head.data != desc.embedding.data) groups.output.add(desc.lm_head);
+  for (std::uint32_t i = 0; i < desc.n_layers; ++i) {
+    const pc_layer& l = desc.layers[i];
+    groups.attention.add_all(l.wq, l.wk, l.wv, l.wo, l.bq, l.bk, l.bv, l.bo);
+    groups.feed_forward.add_all(l.w_gate, l.w_up, l.w_down, l.b_gate, l.b_up, l.b_down);
+    groups.norms.add_all(l.attn_norm, l.attn_norm_bias, l.q_norm, l.k_norm, l.attn_post_norm,
+                         l.ffn_norm, l.ffn_norm_bias, l.ffn_post_norm);
+  }
+  return groups;
+}
+
+void write_types(JsonWriter& json, const Group& group) {
+  json.begin_array();
+  for (const std::string& type : group.types) json.value(type);
+  json.end_array();
+}
+
+void write_weights(JsonWriter& json, const Inspection& found) {
+  Group all;
+  for (const auto& [name, view] : found.tensors) {
+    std::uint64_t n = 1;  // fits: the parser checked it times the element's size
+    for (const std::uint64_t extent : view.shape) n *= extent;
+    all.add(lower(view.dtype), n, view.bytes.size());
+  }
+  json.key("parameters").value(all.parameters).key("weight_bytes").value(all.bytes);
+  json.key("weight_types");
+  write_types(json, all);
+  json.key("weights").begin_array();
+  if (found.model) {
+    const Groups groups = groups_of(found.model->desc);
+    const auto write = [&](const char* name, const Group& group) {
+      json.begin_object().key("group").value(name).key("types");
+      write_types(json, group);
+      json.key("parameters").value(group.parameters);
+      json.key("bytes").value(group.bytes).end_object();
+    };
+    write("embedding", groups.embedding);
+    write("attention", groups.attention);
+    write("feed-forward", groups.feed_forward);
+    write("norms", groups.norms);
+    write("output", groups.output);
+  }
+  json.end_array();
+}
+
+// -------------------------------------------------------------- positions
+
+void write_positions(JsonWriter& json, const Model& model) {
+  std::uint32_t n_windows = 0, window = 0, n_plain = 0;
+  for (const pc_layer& layer : model.layers) {
+    n_plain += layer.rope == PC_NO_ROPE;
+    n_windows += layer.window != 0;
+    window = std::max(window, layer.window);
+  }
+  json.key("positions").value(position_scheme_name(model.positions()));
+  json.key("relocates").value(model.relocates());
+  if (model.positions() == PositionScheme::kRotary)
+    json.key("layers_without_positions").value(n_plain);
+  json.key("window_tokens").value(window).key("window_layers").value(n_windows);
+}
+
+void write_states(JsonWriter& json, const Model& model, KvType type) {
+  const pc_model_desc& desc = model.desc;
+  const KvGeometry geometry{desc.n_layers, desc.n_kv_heads, desc.head_dim, type};
+  json.key("kv_type").value(kv_type_name(type));
+  json.key("kv_bytes_per_token").value(geometry.state_bytes(1) / kKvBlockTokens);
+}
+
+// ------------------------------------------------------ tokenizer, digests
+
+void write_tokenizer(JsonWriter& json, const Tokenizer* tokenizer) {
+  const bool has_own = tokenizer && !tokenizer->facts().chat_template.empty() &&
+                       ChatProgram::parse(tokenizer->facts().chat_template, {}).ok();
+  json.key("tokenizer");
+  tokenizer ? json.value(tokenizer->facts().description) : json.null();
+  json.key("chat_template");
+  has_own ? json.value(kOwnChatFormat) : json.null();
+  json.key("tokenizer_digest");
+  tokenizer ? json.value(to_hex(tokenizer->digest())) : json.null();
+}
+
+void write_remembered_digest(JsonWriter& json, const Inspection& found,
+                             const EngineOptions& options) {
+  std::optional<Digest> digest;
+  if (found.model) digest = recall_digest(found.files(), digest_memory(options));
+  json.key("weights_digest");
+  digest ? json.value(to_hex(weights_digest(found.model->desc, *digest))) : json.null();
+}
+
+}  // namespace
+
+std::string dtype_name(std::uint32_t dtype) {
+  if (dtype == PC_DTYPE_NONE || dtype >= simd::kTypeShapes.size()) return "none";
+  return lower(simd::kTypeShapes[dtype].name);
+}
+
+Result<std::string> describe_model(const EngineOptions& options) {
+  PC_TRY(Inspection found, inspect_model(options.model_path, options.context_tokens));
+  if (found.model) {
+    if (const Status context = check_context(*found.model, options.context_tokens); !context.ok())
+      found.problems.push_back(context.error());
+    if (const Status states = check_states(*found.model, options.kv_type); !states.ok())
+      found.problems.push_back(states.error());
+  }
+  std::string text;
+  JsonWriter json(&text);
+  json.begin_object().key("path").value(found.path);
+  json.key("format");
+  found.model      ? json.value(found.model->format)
+  : found.metadata ? json.value("gguf")
+  : found.config   ? json.value("safetensors")
+                   : json.null();
+  json.key("architecture").value(found.architecture).key("family");
+  found.model ? json.value(found.model->family) : json.null();
+  json.key("refused");
+  found.problems.empty() ? json.null() : json.value(found.problems.front().message);
+  for (const ShapeField& field : kShape) {
+    const auto value = shape_of(found, field);
+    json.key(field.key);
+    value ? json.value(*value) : json.null();
+  }
+  write_weights(json, found);
+  if (found.model) {
+    write_positions(json, *found.model);
+    write_states(json, *found.model, options.kv_type);
+  }
+  write_tokenizer(json, found.tokenizer.get());
+  write_remembered_digest(json, found, options);
+  json.end_object();
+  return text;
+}
+
+}  // namespace pc

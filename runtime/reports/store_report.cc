@@ -1,0 +1,143 @@
+#include "runtime/reports/store_report.h"
+
+#include "modules/format.h"
+#include "runtime/json/json_writer.h"
+#include "runtime/packed/packed_folder.h"
+#include "runtime/packed/packed_weights.h"
+
+namespace pc {
+namespace {
+
+void write_module(JsonWriter& json, const ModuleStore& store, const StoreEntry& entry) {
+  json.begin_object().key("key").value(entry.key.hex()).key("bytes").value(entry.file_bytes);
+  json.key("last_used_ms").value(entry.last_used_ns / 1'000'000);
+  if (const auto module = store.inspect(entry.key); module.ok()) {
+    const Module& m = **module;
+    json.key("tokens").value(m.tokens().size());
+    json.key("kv_type").value(kv_type_name(m.geometry().type));
+    json.key("layers").value(m.geometry().n_layers);
+    json.key("model").value(to_hex(m.header().causes.weights));
+    json.key("backend").value(backend_of(m.header().causes));
+  } else {
+    json.key("why").value(module.error().message);
+  }
+  json.end_object();
+}
+
+void write_packed(JsonWriter& json, const PackedEntry& entry) {
+  json.begin_object().key("key").value(entry.key.hex()).key("bytes").value(entry.file_bytes);
+  json.key("last_used_ms").value(entry.last_used_ns / 1'000'000).key("model");
+  entry.state == PackedState::kCurrent ? json.value(to_hex(entry.weights)) : json.null();
+  json.end_object();
+}
+
+void write_verdict(JsonWriter& json, const ModuleKey& key, const Status& status) {
+  json.begin_object().key("key").value(key.hex()).key("ok").value(status.ok());
+  json.key("why").value(status.ok() ? std::string() : status.error().message).end_object();
+}
+
+void write_gc(JsonWriter& json, const GcReport& report) {
+  json.key("removed_files").value(report.removed_files);
+  json.key("removed_bytes").value(report.removed_bytes);
+  json.key("in_use_files").value(report.in_use_files);
+  json.key("left_bytes").value(report.left_bytes);
+}
+
+}  // namespace
+
+Result<std::string> describe_store(const ModuleStore& store, const StoreDir& packed) {
+  PC_TRY(const std::vector<StoreEntry> entries, store.list());
+  std::uint64_t bytes = 0, packed_bytes = 0;
+  std::string text;
+  JsonWriter json(&text);
+  json.begin_object().key("dir").value(store.options().dir).key("files").begin_array();
+  for (const StoreEntry& entry : entries) {
+    bytes += entry.file_bytes;
+    write_module(json, store, entry);
+  }
+  json.end_array().key("bytes").value(bytes).key("packed").begin_array();
+  for (const PackedEntry& entry : list_packed(packed)) {
+    packed_bytes += entry.file_bytes;
+    write_packed(json, entry);
+  }
+  json.end_array().key("packed_bytes").value(packed_bytes).end_object();
+  return text;
+}
+
+std::string show_module(const Module& module) {
+  const ModuleCauses& causes = module.header().causes;
+  std::string text;
+  JsonWriter json(&text);
+  json.begin_object()
+      .key("key")
+      .value(module.key().hex())
+      .key("bytes")
+      .value(module.bytes().size());
+  json.key("version").value(module.header().version).key("tokens").value(module.tokens().size());
+  json.key("kv_type")
+      .value(kv_type_name(causes.geometry.type))
+      .key("layers")
+      .value(causes.geometry.n_layers);
+  json.key("kv_heads")
+      .value(causes.geometry.n_kv_heads)
+      .key("head_dim")
+      .value(causes.geometry.head_dim);
+  json.key("runs").begin_array();
+  for (const ModuleRun& run : module.runs()) {
+    json.begin_object()
+        .key("tokens")
+        .value(run.n_tokens)
+        .key("local_position")
+        .value(run.local_position)
+        .end_object();
+  }
+  json.end_array()
+      .key("model")
+      .value(to_hex(causes.weights))
+      .key("tokenizer")
+      .value(to_hex(causes.tokenizer));
+  json.key("rope").value(to_hex(causes.rope)).key("attend").value(causes.attend);
+  json.key("layout_version")
+      .value(causes.layout_version)
+      .key("backend")
+      .value(backend_of(causes))
+      .key("numerics_version")
+      .value(causes.numerics_version);
+  json.end_object();
+  return text;
+}
+
+std::string verify_store(const ModuleStore& store, const StoreDir& packed, const StoreKeys& keys) {
+  std::uint64_t bad = 0;
+  std::string text;
+  JsonWriter json(&text);
+  json.begin_object().key("files").begin_array();
+  const auto write = [&](const ModuleKey& key, const Status& status) {
+    bad += !status.ok();
+    write_verdict(json, key, status);
+  };
+  for (const ModuleKey& key : keys.modules) {
+    const auto module = store.verify(key);
+    write(key, module.ok() ? ok() : Status(module.error()));
+  }
+  for (const ModuleKey& key : keys.packed) {
+    const Status status = verify_packed(packed, key, Parallel());
+    // One of another version is not damaged, but nothing can be said of it.
+    if (status.ok() || status.error().code != Code::kUnsupported) write(key, status);
+  }
+  json.end_array().key("bad").value(bad).end_object();
+  return text;
+}
+
+std::string describe_gc(const GcReport& modules, const GcReport& packed) {
+  std::string text;
+  JsonWriter json(&text);
+  json.begin_object();
+  write_gc(json, modules);
+  json.key("packed").begin_object();
+  write_gc(json, packed);
+  json.end_object().end_object();
+  return text;
+}
+
+}  // namespace pc

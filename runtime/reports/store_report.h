@@ -1,0 +1,30 @@
+// The JSON reports of the C API on a store: its modules, and the packed weights
+// that lie beside them. Fields are added over time, never renamed.
+//
+// They compute no states, pin nothing and mark no use. Threads: any.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "modules/module_store.h"
+#include "modules/store/store_dir.h"
+
+namespace pc {
+
+// packed: the folder of a store's packed weights (open_packed_folder).
+Result<std::string> describe_store(const ModuleStore& store, const StoreDir& packed);
+std::string show_module(const Module& module);
+
+// Files of a store by what they are.
+struct StoreKeys {
+  std::vector<ModuleKey> modules, packed;
+};
+
+// Every byte of these files. Damage is part of the report.
+std::string verify_store(const ModuleStore& store, const StoreDir& packed, const StoreKeys& keys);
+
+std::string describe_gc(const GcReport& modules, const GcReport& packed);
+
+}  // namespace pc

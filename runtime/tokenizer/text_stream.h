@@ -1,0 +1,48 @@
+// The answer's text while it grows: tokens in, whole characters out, stop
+// strings cut off.
+//
+// Text is held back while it is half a character, or may still become the
+// beginning of a stop string. Once a stop string is complete, it and all that
+// follows are dropped. Threads: one at a time.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/utf8.h"
+#include "pml/text_encoder.h"  // TokenId
+#include "runtime/tokenizer/tokenizer.h"
+
+namespace pc {
+
+class TextStream {
+ public:
+  // `tokenizer` is borrowed. Empty stop strings are ignored.
+  TextStream(const Tokenizer& tokenizer, std::vector<std::string> stop);
+
+  // Takes a token in; text() is then what became certain by it.
+  // Returns true when a stop string is complete: the generation is over.
+  bool push(TokenId token);
+
+  // The generation is over without a stop string: what was held back is certain.
+  void finish();
+
+  void clear() { text_.clear(); }
+
+  // Valid until the next call.
+  const std::string& text() const { return text_; }
+
+ private:
+  bool release(bool all);
+
+  const Tokenizer& tokenizer_;
+  std::vector<std::string> stop_;
+  Utf8Stream utf8_;
+  std::string bytes_;    // of one token
+  std::string pending_;  // whole characters not yet certain
+  std::string text_;
+  bool drop_space_;  // the answer's leading space is still to be dropped
+};
+
+}  // namespace pc

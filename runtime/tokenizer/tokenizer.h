@@ -1,0 +1,145 @@
+// Text to tokens and back: the interface that every kind of tokenizer meets,
+// and loading one from a model's folder or GGUF file.
+//
+// A Tokenizer is an owner, immutable after load; const methods from any thread.
+//
+// A text is encoded whole, as the model's publisher would encode it, or as spans:
+// parts that stand side by side, some written by users, some strings of a chat
+// template. Spans are tokenised as the one text that they are, so that the tokens
+// of a conversation are those of the whole rendered string, and then dealt back.
+//
+// What the publisher's files call a control token ("<|im_start|>", "</s>") is
+// recognised in markup alone: in text its spelling stays plain text. Added tokens
+// that the files call no control tokens are vocabulary, in text too (the runs of
+// spaces of some models, the "<think>" of others); is_control() draws the line.
+// Nothing here adds BOS or EOS.
+//
+// The dummy prefix: sentencepiece models of the Llama kind put a space in front
+// of a text, so that "Hello" at its start is the token "▁Hello"; some do so behind
+// every control token, some at the start alone. A text that goes on gets none.
+//
+// Invariants: every id that encode* returns is in [0, vocab_size()). Encoding is a
+// function of digest() and what encode* is given.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/hash.h"  // Digest
+#include "base/status.h"
+#include "pml/text_encoder.h"  // TokenId, Tokens
+#include "runtime/tokenizer/added_tokens.h"
+#include "runtime/tokenizer/joint_text.h"  // kMaxTextBytes
+#include "runtime/tokenizer/text_cuts.h"
+
+namespace pc {
+
+struct TokenizerConfig;
+
+// What a tokenizer tells about itself.
+struct TokenizerFacts {
+  std::string description;  // "sentencepiece bpe, 32000 pieces"
+  // Highest id + 1. The model's own may be larger (padding), never smaller.
+  std::uint32_t vocab_size = 0;
+  std::optional<TokenId> bos, eos, unk;
+  std::vector<TokenId> turn_ends;  // tokens beside eos that end an answer, as far as the file says
+  bool add_bos = false;            // BOS stands at the start of every prompt; implies bos
+  TokenId placeholder = 0;  // unk, or the first token of a space where there is none of its own
+  // A text gets a dummy prefix; so decoding a whole text, an answer included,
+  // begins with one space too many.
+  bool adds_prefix_space = false;
+  std::string chat_template;  // Jinja text found beside the tokenizer; "" if none
+  Digest digest{};            // over all that decides which ids a text becomes
+};
+
+class Tokenizer {
+ public:
+  virtual ~Tokenizer();
+  Tokenizer(const Tokenizer&) = delete;
+  Tokenizer& operator=(const Tokenizer&) = delete;
+
+  // A whole text: one span of text that opens. Errors: kInvalidArgument for
+  // invalid UTF-8 (the byte is named) or more than kMaxTextBytes; kUnsupported for
+  // a character that the vocabulary cannot express, which no published model has.
+  Result<Tokens> encode(std::string_view text) const;
+
+  // The tokens of each span, [spans.size()]. A token that crosses a border belongs
+  // to the span in which it begins (a character that a normaliser composes over a
+  // border: to the first), white space that a control token swallows to none.
+  // `opens`: nothing but BOS stands before the spans; else they continue a text.
+  // `chat_writes_bos`: that BOS is the chat format's, so that markup which opens stands
+  // behind a control token. Cost and memory are linear in the text. Errors as above, the
+  // byte being that of all spans together.
+  Result<std::vector<Tokens>> encode_spans(std::span<const pml::TextSpan> spans, bool opens,
+                                           bool chat_writes_bos = false) const;
+
+  // Appends the bytes that a token stands for; half characters are possible
+  // (see Utf8Stream), and the leading space of an answer is the caller's to
+  // drop (see adds_prefix_space). Control tokens append nothing, or their
+  // spelling when asked. An id out of range appends nothing.
+  enum class Controls { kHide, kSpell };
+  void append_bytes(TokenId id, std::string* out, Controls controls = Controls::kHide) const;
+
+  // The id of a vocabulary entry or an added token, spelled as the model's files
+  // spell it ("▁the", "Ġthe", "</s>").
+  std::optional<TokenId> token_to_id(std::string_view piece) const;
+
+  const TokenizerFacts& facts() const { return facts_; }
+  std::uint32_t vocab_size() const { return facts_.vocab_size; }
+  std::optional<TokenId> bos() const { return facts_.bos; }
+  std::optional<TokenId> eos() const { return facts_.eos; }
+  std::optional<TokenId> unk() const { return facts_.unk; }
+  bool add_bos() const { return facts_.add_bos; }
+  TokenId placeholder() const { return facts_.placeholder; }
+  const Digest& digest() const { return facts_.digest; }
+
+ protected:
+  enum class Prefix { kNone, kPublished };  // is a dummy prefix due?
+
+  Tokenizer() = default;
+
+  // For the kinds while they load: the vocabulary's own entries first (bytes_,
+  // hidden_), then added tokens, then complete(), to which they hand a hash of
+  // everything of theirs that decides about ids.
+  void add_token(const AddedToken& token);
+  void complete(const TokenizerConfig& config, bool add_bos_by_default, Sha256 hash);
+
+  TokenizerFacts facts_;
+  bool prefix_after_added_ = false;  // the publisher puts a dummy prefix behind added tokens
+  bool keeps_leading_space_ = true;  // false: white space at a text's ends is removed
+  std::vector<std::string> bytes_;   // [vocab_size] what each token stands for
+  std::vector<bool> hidden_;         // [vocab_size] control tokens
+
+ private:
+  // One stretch of valid UTF-8 without added tokens, appended to *out. `cuts` lie
+  // inside the text; each becomes the number of appended tokens that begin before it.
+  virtual Status encode_stretch(std::string_view text, Prefix prefix, Cuts cuts,
+                                Tokens* out) const = 0;
+  virtual std::optional<TokenId> find_piece(std::string_view piece) const = 0;
+
+  Result<std::vector<Tokens>> encode_joint(std::span<const pml::TextSpan> spans,
+                                           Prefix prefix) const;
+  const AddedToken* next_added(const JointText& joint, std::size_t from, std::size_t* at) const;
+  Status encode_part(std::string_view stretch, std::size_t begin, Prefix prefix,
+                     JointText* joint) const;
+  Prefix adjusted(Prefix prefix, std::string_view stretch) const;
+  void choose_placeholder();
+
+  bool own_space_is_prefix_ = false;  // a text's own first space stands for the dummy prefix
+  AddedTokens added_;                 // recognised in markup
+  AddedTokens text_added_;            // those that are no control tokens: in text too
+};
+
+// Loads the tokenizer of a GGUF file, or that of a Hugging Face folder:
+// tokenizer.model (sentencepiece), else tokenizer.json (BPE); with
+// tokenizer_config.json, special_tokens_map.json, added_tokens.json and
+// chat_template.jinja where they exist. Errors name the file and the field, and
+// what is supported.
+Result<std::unique_ptr<Tokenizer>> load_tokenizer(const std::string& path);
+
+}  // namespace pc

@@ -1,0 +1,185 @@
+#include "modules/store/eviction.h"
+
+#include <fcntl.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "tests/modules/store_support.h"
+
+namespace pc {
+namespace {
+
+namespace fs = std::filesystem;
+using test::miss_of;
+using test::open_store;
+using test::overwrite;
+using test::put;
+using test::set_used;
+using test::TempFolder;
+
+TEST_CASE("eviction takes the least recently used, and stays within the budget") {
+  const int oldest = GENERATE(0, 1, 2);
+  const TempFolder dir;
+  const std::uint64_t size = test::make_module(test::identity())->bytes().size();
+  const auto store = open_store(dir.path(), 3 * size);
+  std::vector<ModuleKey> keys;
+  for (int i = 0; i < 3; ++i) {
+    keys.push_back(put(*store, test::identity(i)));
+    set_used(dir.path(), keys.back(), i == oldest ? 1'000'000 : 2'000'000);
+  }
+  put(*store, test::identity(3));
+  for (int i = 0; i < 4; ++i)
+    CHECK(static_cast<bool>(store->find(test::identity(i))) == (i != oldest));
+  CHECK(stored_bytes(open_store_dir(dir.path(), true).value()) <= 3 * size);
+  CHECK(!fs::exists(dir.path() + "/v2/used/" + keys[oldest].hex()));
+}
+
+TEST_CASE("a use makes a module the youngest") {
+  const TempFolder dir;
+  const std::uint64_t size = test::make_module(test::identity())->bytes().size();
+  const auto store = open_store(dir.path(), 3 * size);
+  for (int i = 0; i < 3; ++i) set_used(dir.path(), put(*store, test::identity(i)), 1'000'000 + i);
+  CHECK(store->find(test::identity(0)));
+  put(*store, test::identity(3));
+  CHECK(store->find(test::identity(0)));
+  CHECK(miss_of(*store, test::identity(1)) == MissReason::kNotEncoded);
+}
+
+TEST_CASE("every way of being found is a use") {
+  const TempFolder dir;
+  const ModuleIdentity id = test::identity();
+  const auto store = open_store(dir.path());
+  const ModuleKey key = put(*store, id);
+  set_used(dir.path(), key, 1);
+  const auto used_again = [&] {
+    const auto entries = open_store(dir.path())->list().value();
+    const bool again = entries.at(0).last_used_ns > 2'000'000'000;
+    const timespec old[2] = {{1, 0}, {1, 0}};
+    REQUIRE(::utimensat(AT_FDCWD, (dir.path() + "/v2/used/" + key.hex()).c_str(), old, 0) == 0);
+    return again;
+  };
+  CHECK(!used_again());
+  std::this_thread::sleep_for(std::chrono::milliseconds(150));
+  const Lookup verified = store->find(id);
+  REQUIRE(verified);
+  CHECK(used_again());
+  CHECK(store->find(id));  // from this process's mapping
+  CHECK(used_again());
+  CHECK(open_store(dir.path())->find(id));  // by its stamp
+  CHECK(used_again());
+}
+
+TEST_CASE("files in use are not evicted, in whichever process") {
+  const TempFolder dir;
+  const std::uint64_t size = test::make_module(test::identity())->bytes().size();
+  const auto user = open_store(dir.path(), 2 * size);
+  const ModuleHandle held = user->publish(test::make_module(test::identity(0))).value();
+  set_used(dir.path(), held->key(), 1);
+  const auto store = open_store(dir.path(), 2 * size);
+  put(*store, test::identity(1));
+  put(*store, test::identity(2));
+  CHECK(fs::exists(test::object_path(dir.path(), held->key())));
+  CHECK(miss_of(*store, test::identity(1)) == MissReason::kNotEncoded);
+  const GcReport report = store->gc(0).value();
+  CHECK(report.in_use_files == 1);
+  CHECK(report.left_bytes == size);
+  CHECK(report.removed_files == 1);
+}
+
+TEST_CASE("a mapping outlives the name of its file") {
+  const TempFolder dir;
+  const auto store = open_store(dir.path());
+  const ModuleHandle made = test::make_module(test::identity());
+  const ModuleHandle held = store->publish(made).value();
+  REQUIRE(store->remove(held->key()).ok());
+  CHECK(miss_of(*store, test::identity()) == MissReason::kNotEncoded);
+  CHECK(store->remove(held->key()).error().code == Code::kNotFound);
+  CHECK(held->verify_payload().ok());
+  CHECK(std::ranges::equal(held->bytes(), made->bytes()));
+}
+
+TEST_CASE("a module larger than the budget is refused by name") {
+  const TempFolder dir;
+  const auto store = open_store(dir.path(), 1000);
+  const auto published = store->publish(test::make_module(test::identity()));
+  REQUIRE(!published.ok());
+  CHECK(published.error().code == Code::kBudget);
+  CHECK(store->list().value().empty());
+}
+
+TEST_CASE("gc removes what crashes have left") {
+  const TempFolder dir;
+  const auto store = open_store(dir.path());
+  const std::string tmp = dir.path() + "/v2/tmp/";
+  for (const char* name : {"old", "young", "old-but-locked"}) std::ofstream(tmp + name) << "x";
+  const timespec old[2] = {{1, 0}, {1, 0}};
+  for (const char* name : {"old", "old-but-locked"})
+    ::utimensat(AT_FDCWD, (tmp + name).c_str(), old, 0);
+  const int fd = ::open(tmp.c_str(), O_RDONLY | O_DIRECTORY);
+  const FileLock lock = FileLock::acquire(fd, "old-but-locked", std::chrono::milliseconds(0));
+  REQUIRE(lock.held());
+  REQUIRE(store->gc(1 << 30).ok());
+  CHECK(!fs::exists(tmp + "old"));
+  CHECK(fs::exists(tmp + "young"));
+  CHECK(fs::exists(tmp + "old-but-locked"));
+  ::close(fd);
+}
+
+TEST_CASE("quarantine counts, and goes first") {
+  const TempFolder dir;
+  const auto store = open_store(dir.path());
+  const ModuleKey key = put(*store, test::identity());
+  put(*store, test::identity(1));
+  overwrite(test::object_path(dir.path(), key), 5000, "X");
+  CHECK(miss_of(*store, test::identity()) == MissReason::kCorrupt);
+  const std::uint64_t size = test::make_module(test::identity())->bytes().size();
+  CHECK(store->gc(2 * size).value().left_bytes == 2 * size);
+  const GcReport report = store->gc(size).value();
+  CHECK(report.left_bytes == size);
+  CHECK(report.removed_files == 0);
+  CHECK(store->find(test::identity(1)));
+}
+
+TEST_CASE("a full disk is an error value: nothing partial, nothing broken") {
+  const TempFolder dir;
+  if (::mount("none", dir.path().c_str(), "tmpfs", 0, "size=128k") != 0) {
+    std::puts("skipped: needs the right to mount a tmpfs");
+    return;
+  }
+  {
+    const auto store = open_store(dir.path());
+    std::vector<ModuleHandle> held;
+    int full = 0;
+    for (int i = 0; i < 12; ++i) {
+      auto published = store->publish(test::make_module(test::identity(i)));
+      if (published.ok()) {
+        held.push_back(*published);
+        continue;
+      }
+      ++full;
+      CHECK(published.error().code == Code::kIo);
+      CHECK_THAT(published.error().message, Catch::Contains("no space"));
+    }
+    CHECK(full > 0);
+    CHECK(held.size() > 2);
+    CHECK(store->list().value().size() == held.size());
+    const auto entries = store->list().value();
+    for (const StoreEntry& entry : entries) CHECK(store->verify(entry.key).ok());
+    CHECK(fs::is_empty(dir.path() + "/v2/tmp"));
+    held.clear();
+    put(*store, test::identity(99));  // what nobody uses makes room
+    CHECK(store->find(test::identity(99)));
+  }
+  CHECK(::umount(dir.path().c_str()) == 0);
+}
+
+}  // namespace
+}  // namespace pc

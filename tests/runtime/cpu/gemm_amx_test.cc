@@ -1,0 +1,102 @@
+// The matrix product's way through tiles of bf16: natively where the CPU has AMX,
+// else its compiled code with AMX's instructions done by a stand-in. In a program
+// of its own because that takes SIGILL.
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <cstdio>
+#include <optional>
+#include <vector>
+
+#include "runtime/cpu/gemm.h"
+#include "runtime/packed/packed_weights.h"
+#include "simd/packed.h"
+#include "simd/packed_kernels.h"
+#include "tests/support/made_rows.h"
+#include "tests/support/quant_blocks.h"
+#include "tests/support/random.h"
+#if defined(__x86_64__) && defined(__linux__)
+#include "tests/simd/amx_trap.h"
+#endif
+
+namespace pc {
+namespace {
+
+using simd::Type;
+using test::Random;
+
+// Kernels with tiles; nothing on a CPU without AVX-512.
+std::optional<simd::Kernels> kernels_with_tiles() {
+  simd::Kernels kernels = *simd::supported_kernels().front();
+#if defined(__x86_64__) && defined(__linux__)
+  if (!kernels.amx && __builtin_cpu_supports("avx512bw")) {
+    static const simd::stand_in::Trap trap;
+    kernels.amx = &simd::kAmxKernels;
+  }
+#endif
+  if (!kernels.amx) return std::nullopt;
+  return kernels;
+}
+
+struct Stored {
+  std::vector<std::uint8_t> bytes;
+  std::vector<std::byte> panels;  // empty for bf16
+};
+
+Stored stored(Random& random, Type type, std::size_t n, std::size_t k) {
+  Stored w;
+  if (type == Type::kBf16) {
+    w.bytes.resize(2 * n * k);
+    const auto values = random.floats(n * k);
+    simd::kScalarKernels.to_bf16(values.data(), n * k,
+                                 reinterpret_cast<std::uint16_t*>(w.bytes.data()));
+    return w;
+  }
+  w.bytes = test::random_blocks(random, type, n * k, 0.1f);
+  w.panels.resize(simd::packed_bytes(type, n, k));
+  for (std::size_t p = 0; p < (n + 15) / 16; ++p)
+    simd::pack_panel(type, w.bytes.data(), n, k, p, w.panels.data());
+  return w;
+}
+
+TEST_CASE("many rows go through tiles, few do not") {
+  const auto kernels = kernels_with_tiles();
+  if (!kernels) return void(std::printf("skipped: tiles, which need AVX-512\n"));
+  constexpr std::uint32_t k = 512, n = 266, max_rows = 80;
+  Random random(1);
+  for (const Type type : {Type::kBf16, Type::kQ8_0, Type::kQ4_0, Type::kQ4_K, Type::kQ6_K}) {
+    const Stored s = stored(random, type, n, k);
+    const PackedWeights packed =
+        s.panels.empty() ? PackedWeights() : PackedWeights({{s.bytes.data(), s.panels.data()}});
+    Gemm gemm(*kernels, Parallel(2), max_rows, k, &packed);
+    std::vector<float> wide(std::size_t{n} * k);
+    simd::kScalarKernels.to_f32(s.bytes.data(), type, wide.size(), wide.data());
+    const pc_tensor w{s.bytes.data(), static_cast<std::uint32_t>(type), n, k};
+    for (const std::uint32_t m : {8u, 33u, 70u}) {
+      const bool accumulate = m == 70;
+      const auto x = random.floats(std::size_t{max_rows} * k);
+      const auto y = random.floats(std::size_t{max_rows} * n);
+      auto got = y;
+      REQUIRE(gemm.linear({x.data(), m}, w, accumulate, got.data()).ok());
+      double error = 0.0, norm = 0.0;
+      for (std::size_t i = 0; i < m; ++i) {
+        for (std::size_t j = 0; j < n; ++j) {
+          double want = accumulate ? y[i * n + j] : 0.0;
+          for (std::size_t e = 0; e < k; ++e) want += double{x[i * k + e]} * wide[j * k + e];
+          error += (got[i * n + j] - want) * (got[i * n + j] - want);
+          norm += want * want;
+        }
+      }
+      const double relative = std::sqrt(error / norm);
+      INFO(simd::shape_of(type).name << ", " << m << " rows");
+      // Two roundings of at most 2^-8; in 8 bits it would be about 0.5 %.
+      if (m > 8) REQUIRE(relative < 0x1p-8 * std::sqrt(2.0 / 3.0));
+      if (m == 8 && type != Type::kBf16) REQUIRE(relative > 0.0035);
+      if (m > 8) std::printf("tiles, %s: %.2f %%\n", simd::shape_of(type).name, 100 * relative);
+      test::check_made_rows(gemm, x, m, {w});
+    }
+  }
+}
+
+}  // namespace
+}  // namespace pc

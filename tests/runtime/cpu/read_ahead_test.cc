@@ -1,0 +1,90 @@
+// Reading ahead changes when bytes come, never which.
+
+#include "runtime/cpu/read_ahead.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <string>
+#include <thread>
+
+#include "base/mapped_file.h"
+#include "tests/support/temp_folder.h"
+#include "tests/support/tiny_model.h"
+
+namespace pc::test {
+namespace {
+
+// A file of so many bytes that is on the disk alone.
+MappedFile cold_file(const TempFolder& folder, std::size_t n) {
+  folder.write("file", std::string(n, 'x'));
+  const std::string path = folder.path() + "/file";
+  const int fd = ::open(path.c_str(), O_RDONLY);
+  REQUIRE(fd >= 0);
+  ::fdatasync(fd);
+  ::posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+  ::close(fd);
+  auto file = MappedFile::open(path);
+  REQUIRE(file.ok());
+  return std::move(file).value();
+}
+
+TEST_CASE("a cold file comes into memory without being touched") {
+  const TempFolder folder;
+  const MappedFile file = cold_file(folder, (20 << 20) + 5);
+  const auto bytes = file.bytes();
+#ifdef PC_EMULATED
+  WARN("skipped: qemu-user keeps hints about memory to itself");
+  return;
+#endif
+  if (is_resident(&bytes.back())) {
+    WARN("skipped: this file system keeps all in memory");
+    return;
+  }
+  // Ranges may begin and end anywhere, overlap, and be empty.
+  const ReadAhead reading({bytes.subspan(1, 3 << 20), {}, bytes.subspan((1 << 20) + 7)});
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (!is_resident(&bytes.back()) && std::chrono::steady_clock::now() < end)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  CHECK(is_resident(&bytes.back()));
+}
+
+TEST_CASE("reading may be given up at any time") {
+  const TempFolder folder;
+  for (int i = 0; i < 5; ++i) {
+    const MappedFile file = cold_file(folder, 20 << 20);
+    ReadAhead reading({file.bytes()});
+    reading = ReadAhead();
+  }
+}
+
+TEST_CASE("hints about what is no mapping, or gone, do no harm") {
+  const std::string text(1 << 20, 'x');
+  const auto bytes = std::as_bytes(std::span(text));
+  will_need(bytes);
+  populate(bytes.subspan(3));
+  will_need({});
+  populate({});
+  CHECK(is_resident(bytes.data()));
+  const TempFolder folder;
+  const MappedFile file = cold_file(folder, 4 << 20);
+  REQUIRE(::truncate((folder.path() + "/file").c_str(), 1 << 20) == 0);
+  will_need(file.bytes());
+  populate(file.bytes());  // beyond the end of the file: no signal
+}
+
+TEST_CASE("weights are read in the order of the layers, packed where they are") {
+  const TinyModel model(3);
+  const pc_model_desc& d = model.desc;
+  const auto plain = weights_in_order(d, {});
+  REQUIRE(plain.size() == d.n_layers * 7 + 1);
+  CHECK(static_cast<const void*>(plain.front().data()) == d.layers[0].wq.data);
+  CHECK(plain.front().size() == std::size_t{d.layers[0].wq.rows} * d.layers[0].wq.cols * 4);
+  CHECK(static_cast<const void*>(plain[7].data()) == d.layers[1].wq.data);
+  CHECK(static_cast<const void*>(plain.back().data()) == d.lm_head.data);
+}
+
+}  // namespace
+}  // namespace pc::test

@@ -1,0 +1,489 @@
+// Packed weights in their file: what is mapped is what was packed, whatever the
+// file was before, whoever else is at it.
+
+#include "runtime/packed/packed_weights.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cstdio>
+#include <cstring>
+#include <deque>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "runtime/packed/packed_folder.h"
+#include "simd/kernels.h"
+#include "simd/packed.h"
+#include "tests/support/quant_blocks.h"
+#include "tests/support/temp_folder.h"
+
+namespace pc::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Layers whose matrices are of all quantised types in turn; the embedding serves
+// as the output matrix, too.
+class QuantisedModel {
+ public:
+  explicit QuantisedModel(std::uint64_t seed, std::uint32_t n_layers = 2) : random_(seed) {
+    for (std::uint32_t i = 0; i < n_layers; ++i) {
+      pc_layer layer{};
+      const pc_tensor qkv = matrix(128, 256);
+      layer.wq = rows(qkv, 0, 64);
+      layer.wk = rows(qkv, 64, 40);  // panels end inside a matrix and the next one follows
+      layer.wv = rows(qkv, 104, 24);
+      layer.wo = matrix(256, 256);
+      layer.w_gate = matrix(33, 256);
+      layer.w_up = matrix(33, 256);
+      layer.w_down = matrix(256, 512);
+      layers_.push_back(layer);
+    }
+    desc.n_layers = n_layers;
+    desc.layers = layers_.data();
+    desc.embedding = desc.lm_head = matrix(300, 256);
+    desc.final_norm = {norm_, PC_DTYPE_F32, 1, 4};
+  }
+  QuantisedModel(const QuantisedModel&) = delete;
+
+  pc_model_desc desc{};
+
+ private:
+  pc_tensor matrix(std::uint32_t rows, std::uint32_t cols) {
+    const simd::Type type = kQuantisedTypes[next_++ % std::size(kQuantisedTypes)];
+    blocks_.push_back(random_blocks(random_, type, std::size_t{rows} * cols, 0.1f));
+    return {blocks_.back().data(), static_cast<std::uint32_t>(type), rows, cols};
+  }
+  static pc_tensor rows(const pc_tensor& t, std::uint32_t first, std::uint32_t n) {
+    const auto row_bytes = simd::bytes_of(static_cast<simd::Type>(t.dtype), t.cols);
+    return {static_cast<const std::byte*>(t.data) + first * row_bytes, t.dtype, n, t.cols};
+  }
+
+  Random random_;
+  std::size_t next_ = 0;
+  float norm_[4] = {};
+  std::deque<std::vector<std::uint8_t>> blocks_;
+  std::vector<pc_layer> layers_;
+};
+
+struct Cache {
+  TempFolder folder;
+  PackPlace place{.cache_dir = folder.path(), .writable = true, .settle = {}};
+
+  Cache() { place.weights.fill(7); }
+  std::vector<fs::path> files() const {
+    std::vector<fs::path> found;
+    const std::string path = folder.path() + "/packed";
+    if (!fs::exists(path)) return found;
+    for (const auto& entry : fs::directory_iterator(path))
+      if (entry.path().filename().string().size() == 64) found.push_back(entry.path());
+    return found;
+  }
+  fs::path file() const {
+    REQUIRE(files().size() == 1);
+    return files().front();
+  }
+  // Nothing but the file, its stamp's folder and the lock.
+  bool is_tidy() const {
+    const fs::directory_iterator all(folder.path() + "/packed");
+    return files().size() == 1 && std::distance(begin(all), end(all)) == 3;
+  }
+};
+
+// Every weight of every matrix that can be packed is the stored one.
+bool holds(const PackedWeights& packed, const pc_model_desc& desc) {
+  for (const pc_tensor& w : packable_matrices(desc)) {
+    const std::byte* data = packed.find(w.data);
+    if (!data || reinterpret_cast<std::uintptr_t>(data) % 64 != 0) return false;
+    const auto type = static_cast<simd::Type>(w.dtype);
+    std::vector<float> wide(std::size_t{w.rows} * w.cols);
+    simd::kScalarKernels.to_f32(w.data, type, wide.size(), wide.data());
+    for (std::size_t r = 0; r < w.rows; r += 7) {
+      for (std::size_t c = 0; c < w.cols; c += 5) {
+        if (simd::packed_element(type, data, w.cols, r, c) != wide[r * w.cols + c]) return false;
+      }
+    }
+  }
+  return true;
+}
+
+PackedWeights open(const QuantisedModel& model, const PackPlace& place) {
+  auto packed = PackedWeights::open(model.desc, place, Parallel(1));
+  if (!packed.ok()) FAIL(packed.error().message);
+  return std::move(packed).value();
+}
+
+bool opens(const QuantisedModel& model, const PackPlace& place) {
+  return PackedWeights::open(model.desc, place, Parallel(1)).ok();
+}
+
+std::string read(const fs::path& path) {
+  std::ostringstream text;
+  text << std::ifstream(path, std::ios::binary).rdbuf();
+  return text.str();
+}
+
+// As something other than the writer would: in place.
+void rewrite(const fs::path& path, const std::string& text) {
+  ::chmod(path.c_str(), 0600);
+  std::ofstream(path, std::ios::binary | std::ios::trunc) << text;
+  ::chmod(path.c_str(), 0400);
+}
+
+ino_t inode(const fs::path& path) {
+  struct stat st {};
+  REQUIRE(::stat(path.c_str(), &st) == 0);
+  return st.st_ino;
+}
+
+TEST_CASE("weights are packed once, then mapped") {
+  const QuantisedModel model(1);
+  const Cache cache;
+  const PackedWeights first = open(model, cache.place);
+  CHECK(holds(first, model.desc));
+  CHECK(cache.is_tidy());
+  CHECK((fs::status(cache.file()).permissions() & fs::perms::all) == fs::perms::owner_read);
+  const ino_t made = inode(cache.file());
+  const PackedWeights second = open(model, cache.place);
+  CHECK(holds(second, model.desc));
+  CHECK(inode(cache.file()) == made);
+
+  // Each of the slices of a fused matrix is one of its own; what is no matrix of
+  // a product, or of no quantised type, is not there.
+  CHECK(packable_matrices(model.desc).size() == 2 * 7 + 1);
+  CHECK(first.find(model.desc.final_norm.data) == nullptr);
+  CHECK(first.find(nullptr) == nullptr);
+}
+
+TEST_CASE("several threads write the file that one writes") {
+  const QuantisedModel model(2);
+  const Cache one, four;
+  (void)open(model, one.place);
+  REQUIRE(PackedWeights::open(model.desc, four.place, Parallel(4)).ok());
+  CHECK(read(one.file()) == read(four.file()));
+}
+
+TEST_CASE("a model without quantised matrices needs no file") {
+  const QuantisedModel model(3);
+  pc_model_desc desc = model.desc;
+  desc.n_layers = 0;
+  desc.lm_head = {};
+  const Cache cache;
+  const auto packed = PackedWeights::open(desc, cache.place, Parallel(1));
+  REQUIRE(packed.ok());
+  CHECK(packed->empty());
+  CHECK(fs::is_empty(cache.folder.path()));
+}
+
+TEST_CASE("another model, or its weights changed: another file") {
+  const QuantisedModel model(4), larger(4, 3), other(5);
+  Cache cache;
+  CHECK(holds(open(model, cache.place), model.desc));
+  CHECK(holds(open(larger, cache.place), larger.desc));
+  cache.place.weights.fill(8);
+  CHECK(holds(open(other, cache.place), other.desc));
+  CHECK(cache.files().size() == 3);
+}
+
+TEST_CASE("a file that is not what was written is made anew") {
+  const QuantisedModel model(6), other(7);
+  const Cache cache;
+  (void)open(model, cache.place);
+  const std::string sound = read(cache.file());
+  const auto is_remade = [&](const std::string& bytes) {
+    const fs::path path = cache.file();
+    rewrite(path, bytes);
+    const bool good = holds(open(model, cache.place), model.desc);
+    return good && read(cache.file()) == sound && cache.is_tidy();
+  };
+  const auto with = [&](std::size_t at, char bits) {
+    std::string wrong = sound;
+    wrong[at] = static_cast<char>(wrong[at] ^ bits);
+    return wrong;
+  };
+  PackedHeader header;
+  std::memcpy(&header, sound.data(), sizeof header);
+
+  SECTION("torn: the header was not written yet") {
+    CHECK(is_remade(std::string(sizeof header, '\0') + sound.substr(sizeof header)));
+  }
+  SECTION("cut off") {
+    for (const std::size_t n :
+         {std::size_t{0}, std::size_t{100}, sizeof header, std::size_t{4096}, sound.size() - 1})
+      CHECK(is_remade(sound.substr(0, n)));
+  }
+  SECTION("longer") {
+    CHECK(is_remade(sound + "x"));
+  }
+  SECTION("a bit of the header, the tables, the padding, the payload") {
+    for (const std::size_t at : {0u, 8u, 12u, 20u, 24u, 28u, 32u, 40u, 48u, 56u, 88u, 120u, 160u,
+                                 192u, 204u, 500u, 4095u, 4096u})
+      CHECK(is_remade(with(at, 1)));
+    CHECK(is_remade(with(sound.size() - 1, 64)));
+  }
+  SECTION("a sound file of another version") {
+    header.pack_version += 1;
+    std::string wrong = sound;
+    std::memcpy(wrong.data(), &header, sizeof header);
+    CHECK(is_remade(wrong));
+  }
+  SECTION("the sound file of another model") {
+    Cache theirs;
+    theirs.place.weights.fill(9);
+    (void)open(other, theirs.place);
+    CHECK(is_remade(read(theirs.file())));
+  }
+}
+
+TEST_CASE("every single byte of a file's head is believed only as it was written") {
+  const QuantisedModel model(8, 1);
+  const Cache cache;
+  (void)open(model, cache.place);
+  std::string bytes = read(cache.file());
+  REQUIRE(PackedFile::open(std::as_bytes(std::span(bytes))).ok());
+  for (std::size_t at = 0; at < 4096; ++at) {
+    bytes[at] = static_cast<char>(bytes[at] ^ 0x20);
+    INFO("byte " << at);
+    REQUIRE_FALSE(PackedFile::open(std::as_bytes(std::span(bytes))).ok());
+    bytes[at] = static_cast<char>(bytes[at] ^ 0x20);
+  }
+}
+
+TEST_CASE("the payload is summed once a boot, as long as the file stays the same") {
+  const QuantisedModel model(9);
+  Cache cache;
+  cache.place.settle = PackPlace().settle;
+  (void)open(model, cache.place);
+  const std::string stamp =
+      cache.folder.path() + "/packed/used/" + cache.file().filename().string();
+  REQUIRE(fs::exists(stamp));
+  CHECK(read(stamp).starts_with("verified boot="));
+  SECTION("a change of the file's times sums it again, and finds the damage") {
+    std::string wrong = read(cache.file());
+    wrong.back() = static_cast<char>(wrong.back() ^ 1);
+    rewrite(cache.file(), wrong);
+    cache.place.writable = false;
+    CHECK_FALSE(opens(model, cache.place));
+  }
+  SECTION("a stamp of another boot counts as none, and the file is sound") {
+    rewrite(stamp, "verified boot=another\n");
+    ::chmod(stamp.c_str(), 0600);
+    CHECK(holds(open(model, cache.place), model.desc));
+    CHECK(read(stamp) != "verified boot=another\n");
+  }
+}
+
+TEST_CASE("where nothing may be written a file is used, and none is made") {
+  const QuantisedModel model(10);
+  Cache cache;
+  cache.place.writable = false;
+  const auto missing = PackedWeights::open(model.desc, cache.place, Parallel(1));
+  REQUIRE_FALSE(missing.ok());
+  CHECK(missing.error().code == Code::kNotFound);
+  CHECK(fs::is_empty(cache.folder.path()));
+
+  cache.place.writable = true;
+  (void)open(model, cache.place);
+  const auto stamps = fs::directory_iterator(cache.folder.path() + "/packed/used");
+  REQUIRE(std::distance(begin(stamps), end(stamps)) == 1);
+  cache.place.writable = false;
+  CHECK(holds(open(model, cache.place), model.desc));
+  const std::string damaged = read(cache.file()).substr(0, 5000);
+  rewrite(cache.file(), damaged);
+  CHECK_FALSE(opens(model, cache.place));
+  CHECK(read(cache.file()) == damaged);
+}
+
+TEST_CASE("what stands in the way is an error, and nothing is left behind") {
+  const QuantisedModel model(11);
+  Cache cache;
+  SECTION("no such directory") {
+    cache.place.cache_dir += "/never";
+    CHECK_FALSE(opens(model, cache.place));
+  }
+  SECTION("the folder's name is taken by a link or a file") {
+    const TempFolder elsewhere;
+    fs::create_directory_symlink(elsewhere.path(), cache.folder.path() + "/packed");
+    CHECK_FALSE(opens(model, cache.place));
+    CHECK(fs::is_empty(elsewhere.path()));
+    fs::remove(cache.folder.path() + "/packed");
+    cache.folder.write("packed", "a file");
+    CHECK_FALSE(opens(model, cache.place));
+  }
+  SECTION("the file's name is taken by what is none") {
+    (void)open(model, cache.place);
+    const fs::path path = cache.file();
+    fs::remove(path);
+    REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
+    CHECK_FALSE(opens(model, cache.place));
+  }
+  SECTION("written by others") {
+    (void)open(model, cache.place);
+    ::chmod(cache.file().c_str(), 0422);
+    CHECK_FALSE(opens(model, cache.place));
+  }
+  SECTION("of a stranger: neither used nor removed, sound or not") {
+    (void)open(model, cache.place);
+    const fs::path path = cache.file();
+    if (::chown(path.c_str(), 12345, 12345) != 0) {
+      std::puts("skipped: needs the right to give files away");
+      return;
+    }
+    const ino_t theirs = inode(path);
+    CHECK_FALSE(opens(model, cache.place));
+    rewrite(path, "damaged");
+    const auto packed = PackedWeights::open(model.desc, cache.place, Parallel(1));
+    REQUIRE_FALSE(packed.ok());
+    CHECK(packed.error().message.find("belongs to another user") != std::string::npos);
+    CHECK(inode(path) == theirs);
+    CHECK(cache.is_tidy());
+  }
+  SECTION("another process packs for longer than anybody waits") {
+    (void)open(model, cache.place);
+    fs::remove(cache.file());
+    auto folder = open_packed_folder(cache.folder.path(), true);
+    REQUIRE(folder.ok());
+    const FileLock theirs = lock_packed(*folder, {});
+    REQUIRE(theirs.held());
+    cache.place.patience = std::chrono::milliseconds(20);
+    const auto packed = PackedWeights::open(model.desc, cache.place, Parallel(1));
+    REQUIRE_FALSE(packed.ok());
+    CHECK(packed.error().code == Code::kBudget);
+    CHECK(cache.files().empty());
+  }
+}
+
+TEST_CASE("a full disk leaves no file") {
+  const QuantisedModel model(12);
+  const Cache cache;
+  if (::mount("none", cache.folder.path().c_str(), "tmpfs", 0, "size=128k") != 0) {
+    std::puts("skipped: needs the right to mount a tmpfs");
+    return;
+  }
+  const auto packed = PackedWeights::open(model.desc, cache.place, Parallel(1));
+  REQUIRE_FALSE(packed.ok());
+  CHECK(packed.error().message.find("No space left") != std::string::npos);
+  CHECK(cache.files().empty());
+  REQUIRE(::umount(cache.folder.path().c_str()) == 0);
+}
+
+TEST_CASE("what a killed packer left where files have no anonymous form goes with the next") {
+  const QuantisedModel model(16);
+  const Cache cache;
+  fs::create_directories(cache.folder.path() + "/packed");
+  cache.folder.write("packed/12.34.5", "unfinished");
+  CHECK(holds(open(model, cache.place), model.desc));
+  CHECK(cache.is_tidy());
+}
+
+TEST_CASE("of four processes one makes the file, all use it") {
+  const QuantisedModel model(13);
+  const Cache cache;
+  std::vector<pid_t> children;
+  for (int i = 0; i < 4; ++i) {
+    const pid_t pid = ::fork();
+    if (pid == 0) {
+      const auto packed = PackedWeights::open(model.desc, cache.place, Parallel(1));
+      ::_exit(packed.ok() && holds(*packed, model.desc) ? 0 : 1);
+    }
+    children.push_back(pid);
+  }
+  for (const pid_t child : children) {
+    int status = -1;
+    ::waitpid(child, &status, 0);
+    CHECK(status == 0);
+  }
+  CHECK(cache.is_tidy());
+}
+
+TEST_CASE("a process that is killed while it packs leaves nothing that is believed") {
+  const QuantisedModel model(14, 6);
+  const Cache cache;
+  for (const useconds_t after_us : {0u, 500u, 1000u, 2000u, 4000u, 8000u}) {
+    const pid_t pid = ::fork();
+    if (pid == 0) ::_exit(opens(model, cache.place) ? 0 : 1);
+    ::usleep(after_us);
+    ::kill(pid, SIGKILL);
+    ::waitpid(pid, nullptr, 0);
+    CHECK(holds(open(model, cache.place), model.desc));
+    fs::remove(cache.file());
+  }
+}
+
+TEST_CASE("files that nobody uses go, and those in use stay") {
+  const QuantisedModel model(15), larger(15, 3);
+  const Cache cache;
+  const PackedWeights used = open(model, cache.place);
+  const fs::path in_use = cache.file();
+  (void)open(larger, cache.place);
+  auto folder = open_packed_folder(cache.folder.path(), true);
+  REQUIRE(folder.ok());
+  const auto listed = list_packed(*folder);
+  REQUIRE(listed.size() == 2);
+  CHECK((listed[0].weights == cache.place.weights && listed[1].weights == cache.place.weights));
+  CHECK(collect_packed(*folder).removed_files == 0);
+
+  const timespec month_ago[2] = {{::time(nullptr) - 31 * 24 * 3600, 0},
+                                 {::time(nullptr) - 31 * 24 * 3600, 0}};
+  const std::string packed = cache.folder.path() + "/packed/";
+  SECTION("unused for long") {
+    for (const fs::path& path : cache.files()) {
+      ::utimensat(AT_FDCWD, path.c_str(), month_ago, 0);
+      ::utimensat(AT_FDCWD, (packed + "used/" + path.filename().string()).c_str(), month_ago, 0);
+    }
+    const GcReport report = collect_packed(*folder);
+    CHECK((report.removed_files == 1 && report.in_use_files == 1));
+    CHECK(cache.file() == in_use);
+  }
+  SECTION("of an older version; what a crash left; names that are not ours stay") {
+    std::string older = read(in_use).substr(0, 4096);
+    older[20] = 0;  // pack_version
+    rewrite(packed + std::string(64, 'a'), older);
+    rewrite(packed + "12.34.5", "unfinished");
+    rewrite(packed + "README", "theirs");
+    ::utimensat(AT_FDCWD, (packed + "12.34.5").c_str(), month_ago, 0);
+    ::utimensat(AT_FDCWD, (packed + "README").c_str(), month_ago, 0);
+    CHECK(collect_packed(*folder).removed_files == 1);
+    CHECK(cache.files().size() == 2);
+    CHECK_FALSE(fs::exists(packed + "12.34.5"));
+    CHECK(fs::exists(packed + "README"));
+  }
+  SECTION("every byte can be checked, also of what nobody uses") {
+    for (const PackedEntry& entry : listed)
+      CHECK(verify_packed(*folder, entry.key, Parallel(1)).ok());
+    std::string wrong = read(in_use);
+    wrong.back() = static_cast<char>(wrong.back() ^ 1);
+    const std::string other = packed + std::string(64, 'b');
+    rewrite(other, wrong);
+    const auto verdict = [&] {
+      return verify_packed(*folder, {*from_hex(std::string(64, 'b'))}, Parallel(1)).error().code;
+    };
+    CHECK(verdict() == Code::kMismatch);
+    rewrite(other, wrong.substr(0, 8000));
+    CHECK(verdict() == Code::kCorrupt);
+    fs::remove(other);
+    CHECK(verdict() == Code::kNotFound);
+  }
+  SECTION("all are removed, and who has one mapped keeps it") {
+    for (const PackedEntry& entry : listed) CHECK(remove_packed(*folder, entry.key).ok());
+    CHECK(cache.files().empty());
+    const Status again = remove_packed(*folder, listed[0].key);
+    CHECK((!again.ok() && again.error().code == Code::kNotFound));
+    CHECK(fs::is_empty(packed + "used"));
+  }
+  CHECK(holds(used, model.desc));
+}
+
+}  // namespace
+}  // namespace pc::test
