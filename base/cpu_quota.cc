@@ -1,4 +1,4 @@
-#include "base/cpu_quota.h"
+#include "base/parallel.h"
 
 #include <algorithm>
 #include <cmath>

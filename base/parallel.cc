@@ -7,7 +7,6 @@
 #include <cmath>
 #include <memory>
 
-#include "base/cpu_quota.h"
 
 #ifdef _OPENMP
 #include <omp.h>

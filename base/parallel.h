@@ -8,14 +8,21 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "base/function_ref.h"
 
 namespace pc {
 
 // Threads this process may use: its affinity mask, and the CPU quota of its control
-// groups (base/cpu_quota.h) rounded up. At least 1.
+// groups rounded up. At least 1.
 std::uint32_t usable_threads();
+
+// How many CPUs the control groups of this process grant it, infinite where there is no quota.
+// Both versions, also side by side: cpu.max (v2), cpu.cfs_quota_us over cpu.cfs_period_us
+// (v1). The process's group and each of those above it that its mounts show may set one; the
+// smallest counts. `root` stands before /proc and /sys: "", or where a test keeps its own.
+double cgroup_cpus(const std::string& root);
 
 class Parallel {
  public:

@@ -69,7 +69,7 @@ void RememberedEndings::forget_oldest() {
 
 Endings RememberedEndings::find(std::span<const pml::Role> turns, Contents contents) {
   Endings endings(turns.size());
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const Path known = path(turns);
   touch(known);
   for (std::size_t i = 0; i < known.size(); ++i) endings[i] = known[i]->endings[kind_of(contents)];
@@ -78,7 +78,7 @@ Endings RememberedEndings::find(std::span<const pml::Role> turns, Contents conte
 
 void RememberedEndings::add(std::span<const pml::Role> turns, Contents contents,
                             const Endings& endings) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Path all = path(turns);
   grow(&all, turns);
   for (std::size_t i = 0; i < all.size(); ++i) put(all[i], kind_of(contents), endings[i]);
@@ -87,7 +87,7 @@ void RememberedEndings::add(std::span<const pml::Role> turns, Contents contents,
 }
 
 std::size_t RememberedEndings::n_bytes() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return n_bytes_;
 }
 

@@ -14,12 +14,12 @@
 #include <cstddef>
 #include <list>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
 #include "pml/text_encoder.h"  // Role
 
 namespace pc {
@@ -63,19 +63,19 @@ class RememberedEndings {
   };
   using Path = std::vector<Node*>;  // beginnings of one conversation, the shortest first
 
-  Node*& after(Node* node, pml::Role role);
-  Path path(std::span<const pml::Role> turns);
-  void grow(Path* path, std::span<const pml::Role> turns);
-  void put(Node* node, std::size_t kind, std::shared_ptr<const Ending> ending);
-  void touch(const Path& path);
-  void forget_oldest();
+  Node*& after(Node* node, pml::Role role) PC_REQUIRES(mutex_);
+  Path path(std::span<const pml::Role> turns) PC_REQUIRES(mutex_);
+  void grow(Path* path, std::span<const pml::Role> turns) PC_REQUIRES(mutex_);
+  void put(Node* node, std::size_t kind, std::shared_ptr<const Ending> ending) PC_REQUIRES(mutex_);
+  void touch(const Path& path) PC_REQUIRES(mutex_);
+  void forget_oldest() PC_REQUIRES(mutex_);
 
   const std::size_t max_bytes_;
-  mutable std::mutex mutex_;
-  // All below: guarded by mutex_.
-  Nodes nodes_;                   // asked for last in front, a beginning before those it begins
-  std::array<Node*, 3> first_{};  // by the role of the first turn
-  std::size_t n_bytes_ = 0;
+  mutable Mutex mutex_;
+  // Asked for last in front, a beginning before those it begins.
+  Nodes nodes_ PC_GUARDED_BY(mutex_);
+  std::array<Node*, 3> first_ PC_GUARDED_BY(mutex_){};  // by the role of the first turn
+  std::size_t n_bytes_ PC_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace pc

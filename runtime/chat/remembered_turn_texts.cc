@@ -17,7 +17,7 @@ std::size_t bytes_of(const Result<pml::TurnTexts>& answer) {
 
 }  // namespace
 
-RememberedTurnTexts::Conversations::iterator RememberedTurnTexts::place(
+RememberedTurnTexts::Conversations::iterator RememberedTurnTexts::find_known(
     std::span<const pml::Role> turns) {
   return std::find_if(known_.begin(), known_.end(), [&](const Known& known) {
     return std::equal(known.turns.begin(), known.turns.end(), turns.begin(), turns.end());
@@ -25,8 +25,8 @@ RememberedTurnTexts::Conversations::iterator RememberedTurnTexts::place(
 }
 
 RememberedTurnTexts::Answer RememberedTurnTexts::find(std::span<const pml::Role> turns) {
-  const std::lock_guard lock(mutex_);
-  const auto known = place(turns);
+  const MutexLock lock(mutex_);
+  const auto known = find_known(turns);
   if (known == known_.end()) return nullptr;
   known_.splice(known_.begin(), known_, known);
   return known->answer;
@@ -34,8 +34,8 @@ RememberedTurnTexts::Answer RememberedTurnTexts::find(std::span<const pml::Role>
 
 void RememberedTurnTexts::add(std::span<const pml::Role> turns, Answer answer) {
   const std::size_t n_bytes = sizeof(Known) + turns.size() + bytes_of(*answer);
-  const std::lock_guard lock(mutex_);
-  if (place(turns) != known_.end()) return;  // another thread was first, with the same
+  const MutexLock lock(mutex_);
+  if (find_known(turns) != known_.end()) return;  // another thread was first, with the same
   known_.push_front({{turns.begin(), turns.end()}, std::move(answer), n_bytes});
   n_bytes_ += n_bytes;
   while (n_bytes_ > max_bytes_ || known_.size() > kMaxConversations) {
@@ -45,7 +45,7 @@ void RememberedTurnTexts::add(std::span<const pml::Role> turns, Answer answer) {
 }
 
 std::size_t RememberedTurnTexts::n_bytes() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return n_bytes_;
 }
 

@@ -8,10 +8,10 @@
 #include <cstddef>
 #include <list>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/status.h"
 #include "pml/text_encoder.h"
 
@@ -43,13 +43,12 @@ class RememberedTurnTexts {
   };
   using Conversations = std::list<Known>;
 
-  Conversations::iterator place(std::span<const pml::Role> turns);
+  Conversations::iterator find_known(std::span<const pml::Role> turns) PC_REQUIRES(mutex_);
 
   const std::size_t max_bytes_;
-  mutable std::mutex mutex_;
-  // Both: guarded by mutex_.
-  Conversations known_;  // asked for last in front
-  std::size_t n_bytes_ = 0;
+  mutable Mutex mutex_;
+  Conversations known_ PC_GUARDED_BY(mutex_);  // asked for last in front
+  std::size_t n_bytes_ PC_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace pc

@@ -15,10 +15,11 @@ HelperThread::HelperThread() {
 
 void HelperThread::run(FunctionRef<void()> work, FunctionRef<void()> tick) {
   if (!thread_.joinable()) return work();
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   work_ = work;
   changed_.notify_all();
-  while (!changed_.wait_for(lock, kTick, [this] { return !work_; })) {
+  const auto done = [this]() PC_REQUIRES(mutex_) { return !work_; };
+  while (!changed_.wait_for(lock, kTick, done)) {
     lock.unlock();
     tick();
     lock.lock();
@@ -27,12 +28,14 @@ void HelperThread::run(FunctionRef<void()> work, FunctionRef<void()> tick) {
 }
 
 void HelperThread::serve(const std::stop_token& stop) {
-  std::unique_lock lock(mutex_);
-  while (changed_.wait(lock, stop, [this] { return static_cast<bool>(work_); })) {
+  MutexLock lock(mutex_);
+  const auto has_work = [this]() PC_REQUIRES(mutex_) { return static_cast<bool>(work_); };
+  while (changed_.wait(lock, stop, has_work)) {
+    const FunctionRef<void()> work = work_;
     lock.unlock();
     std::exception_ptr thrown;
     try {
-      work_();
+      work();
     } catch (...) {
       thrown = std::current_exception();
     }

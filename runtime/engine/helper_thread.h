@@ -10,11 +10,11 @@
 #include <chrono>
 #include <condition_variable>
 #include <exception>
-#include <mutex>
 #include <stop_token>
 #include <thread>
 
 #include "base/function_ref.h"
+#include "base/mutex.h"
 
 namespace pc {
 
@@ -32,9 +32,9 @@ class HelperThread {
  private:
   void serve(const std::stop_token& stop);
 
-  std::mutex mutex_;  // guards the next two
-  FunctionRef<void()> work_;
-  std::exception_ptr thrown_;
+  Mutex mutex_;
+  FunctionRef<void()> work_ PC_GUARDED_BY(mutex_);
+  std::exception_ptr thrown_ PC_GUARDED_BY(mutex_);
   std::condition_variable_any changed_;
   std::jthread thread_;  // the last: it uses the others
 };

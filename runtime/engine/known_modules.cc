@@ -37,12 +37,12 @@ std::shared_ptr<SchemaModule> KnownModules::get(const pml::JobSpec& spec) {
 }
 
 std::size_t KnownModules::size() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return known_.size();
 }
 
 std::shared_ptr<SchemaModule> KnownModules::entry(const pml::JobSpec& spec) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::weak_ptr<SchemaModule>& known = known_[spec];
   std::shared_ptr<SchemaModule> module = known.lock();
   if (module) return module;
@@ -53,7 +53,7 @@ std::shared_ptr<SchemaModule> KnownModules::entry(const pml::JobSpec& spec) {
 }
 
 void KnownModules::make(SchemaModule& module, const pml::JobSpec& spec) const {
-  const std::lock_guard lock(module.making);
+  const MutexLock lock(module.making);
   if (module.made) return;
   module.job = pml::make_job(origin_.layout, spec);
   module.identity = identity_of(module.job, origin_.base, origin_.relocates);
@@ -64,7 +64,7 @@ void KnownModules::remember(const std::shared_ptr<SchemaModule>& module) {
   const std::uint64_t bytes = bytes_of(*module);
   if (bytes > recent_bytes_) return;
   std::vector<std::shared_ptr<SchemaModule>> gone;  // files are unmapped after the lock
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto at = std::find(recent_.begin(), recent_.end(), module);
   if (at != recent_.end()) {
     std::rotate(at, at + 1, recent_.end());

@@ -14,9 +14,9 @@
 #include <deque>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <vector>
 
+#include "base/mutex.h"
 #include "pml/encode_plan.h"
 #include "pml/layout.h"
 #include "runtime/engine/schema_module.h"
@@ -50,17 +50,17 @@ class KnownModules {
   std::shared_ptr<SchemaModule> entry(const pml::JobSpec& spec);
   void make(SchemaModule& module, const pml::JobSpec& spec) const;
   void remember(const std::shared_ptr<SchemaModule>& module);
-  void sweep();
+  void sweep() PC_REQUIRES(mutex_);
 
   const Origin origin_;
   const std::uint64_t recent_bytes_;
   std::vector<std::shared_ptr<SchemaModule>> kept_;
 
-  mutable std::mutex mutex_;  // guards all below
-  std::map<pml::JobSpec, std::weak_ptr<SchemaModule>> known_;
-  std::size_t sweep_at_ = kRecentModules;             // entries
-  std::deque<std::shared_ptr<SchemaModule>> recent_;  // the latest last
-  std::uint64_t pinned_bytes_ = 0;                    // by recent_
+  mutable Mutex mutex_;
+  std::map<pml::JobSpec, std::weak_ptr<SchemaModule>> known_ PC_GUARDED_BY(mutex_);
+  std::size_t sweep_at_ PC_GUARDED_BY(mutex_) = kRecentModules;             // entries
+  std::deque<std::shared_ptr<SchemaModule>> recent_ PC_GUARDED_BY(mutex_);  // the latest last
+  std::uint64_t pinned_bytes_ PC_GUARDED_BY(mutex_) = 0;                    // by recent_
 };
 
 }  // namespace pc

@@ -95,9 +95,10 @@ Result<pml::Plan> LoadedSchema::plan(std::string_view prompt_pml) const {
 }
 
 Lookup LoadedSchema::peek(SchemaModule& module, bool* held) const {
-  {
-    const std::unique_lock lock(module.mutex, std::try_to_lock);
-    *held = lock.owns_lock() && module.handle != nullptr;
+  *held = false;
+  if (module.mutex.try_lock()) {
+    const MutexLock lock(module.mutex, std::adopt_lock);
+    *held = module.handle != nullptr;
     if (*held) return {module.handle, MissReason::kNone, ""};
   }
   if (!engine_->store()) return {nullptr, MissReason::kDisabled, "no store is in use"};
@@ -122,11 +123,11 @@ Status LoadedSchema::check_window(const pml::EncodeJob& job) const {
 
 Result<AcquiredModule> LoadedSchema::acquire(SchemaModule& module, LazyEncoder& encoder,
                                              const volatile std::int32_t* cancel) {
-  std::unique_lock lock(module.mutex, std::defer_lock);
-  while (!lock.try_lock()) {
+  while (!module.mutex.try_lock()) {
     if (is_set(cancel)) return cancelled();
     std::this_thread::sleep_for(kSlotPoll);
   }
+  const MutexLock lock(module.mutex, std::adopt_lock);
   if (module.handle) return AcquiredModule{module.handle, ModuleSource::kHeld, 0};
   PC_TRY(AcquiredModule acquired, find_or_encode(module, encoder, cancel));
   module.handle = acquired.module;
@@ -169,13 +170,13 @@ AcquiredModule LoadedSchema::publish(const ModuleHandle& module) {
     acquired.stored = true;
     return acquired;
   }
-  const std::lock_guard lock(remark_mutex_);
+  const MutexLock lock(remark_mutex_);
   publish_remark_ = published.error().message;
   return acquired;
 }
 
 std::string LoadedSchema::publish_remark() const {
-  const std::lock_guard lock(remark_mutex_);
+  const MutexLock lock(remark_mutex_);
   return publish_remark_;
 }
 

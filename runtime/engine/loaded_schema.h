@@ -14,11 +14,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/status.h"
 #include "modules/module_store.h"
 #include "pml/encode_plan.h"
@@ -96,8 +96,8 @@ class LoadedSchema {
   std::shared_ptr<const Engine> engine_;
   pml::Layout layout_;
   KnownModules known_;  // borrows layout_, and the engine's identity
-  mutable std::mutex remark_mutex_;
-  std::string publish_remark_;
+  mutable Mutex remark_mutex_;
+  std::string publish_remark_ PC_GUARDED_BY(remark_mutex_);
 };
 
 // "module \"europe/paris\"", or what the anonymous text is called.

@@ -5,8 +5,7 @@
 // identity, which do not change any more. Threads: as each field says.
 #pragma once
 
-#include <mutex>
-
+#include "base/mutex.h"
 #include "modules/module.h"
 #include "modules/module_key.h"
 #include "pml/encode_plan.h"
@@ -17,12 +16,12 @@ struct SchemaModule {
   pml::EncodeJob job;
   ModuleIdentity identity;
 
-  std::mutex mutex;     // held while the module is looked for and encoded
-  ModuleHandle handle;  // guarded by mutex
+  Mutex mutex;  // held while the module is looked for and encoded
+  ModuleHandle handle PC_GUARDED_BY(mutex);
 
   // Of KnownModules alone.
-  std::mutex making;
-  bool made = false;  // job and identity are; guarded by making
+  Mutex making;
+  bool made PC_GUARDED_BY(making) = false;  // job and identity are
   bool kept = false;  // written before others know it
 };
 

@@ -1,6 +1,6 @@
 // CPU quotas of control groups, as kernels and container engines lay them out.
 
-#include "base/cpu_quota.h"
+#include "base/parallel.h"
 
 #include <sched.h>
 
