@@ -1,19 +1,12 @@
 #include "modules/module_store.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <functional>
 #include <map>
 #include <mutex>
 #include <utility>
 
 #include "modules/object_reader.h"
-#include "modules/store/eviction.h"
-#include "modules/store/publish.h"
-#include "modules/store/store_dir.h"
-#include "modules/store/use_stamp.h"
 
 namespace pc {
 namespace {
@@ -75,7 +68,7 @@ std::string_view miss_name(MissReason reason) {
 
 struct ModuleStore::State {
   StoreOptions options;
-  StoreDir dir;
+  CacheFolder folder;
 
   // The mappings that live in this process. Weak: sessions keep modules, not the store.
   std::mutex mutex;
@@ -100,7 +93,7 @@ struct ModuleStore::State {
 
   Result<ModuleHandle> load(const ModuleKey& key,
                             const std::function<Status(const Module&)>& accept) {
-    PC_TRY(ModuleHandle module, read_object(dir, key, ReadMode::kUse, accept));
+    PC_TRY(ModuleHandle module, read_object(folder, key, ReadMode::kUse, accept));
     return share(std::move(module));
   }
 
@@ -108,23 +101,22 @@ struct ModuleStore::State {
   // use stay, and the disk has the last word.
   void make_room(std::uint64_t more, std::uint64_t limit) {
     const std::uint64_t target = limit > more ? limit - more : 0;
-    if (stored_bytes(dir) > target) (void)collect(dir, target, kGcPatience);
+    if (folder.stored_bytes() > target) (void)folder.evict_to(target, kGcPatience);
   }
 
   Result<Published> write(const Module& module) {
     const auto attempt = [&] {
-      return publish_bytes(dir, module.key(), module.bytes(), options.durability,
-                           Staging::kAnonymous);
+      return folder.publish(module.key().digest, module.bytes(), options.durability);
     };
     make_room(module.bytes().size(), options.budget_bytes);
     PC_TRY(Published published, attempt());
     if (published != Published::kNoSpace) return published;
     // The disk is smaller than the budget: give up as much as is to come, once.
-    make_room(module.bytes().size(), stored_bytes(dir));
+    make_room(module.bytes().size(), folder.stored_bytes());
     PC_TRY(published, attempt());
     if (published != Published::kNoSpace) return published;
     return error(Code::kIo, "no space for a module of " + std::to_string(module.bytes().size()) +
-                                " bytes on the disk of " + dir.path);
+                                " bytes on the disk of " + options.dir);
   }
 };
 
@@ -132,8 +124,16 @@ ModuleStore::ModuleStore(std::unique_ptr<State> state) : state_(std::move(state)
 ModuleStore::~ModuleStore() = default;
 
 Result<std::unique_ptr<ModuleStore>> ModuleStore::open(StoreOptions options) {
+  if (options.dir.empty()) return error(Code::kInvalidArgument, "the store needs a directory");
+  const auto access = options.read_only ? CacheAccess::kRead : CacheAccess::kMakeAll;
+  auto folder = CacheFolder::open(options.dir, kModuleTenant, access);
+  if (!folder.ok()) {
+    Error failure = std::move(folder).error();
+    failure.message += "; choose another directory, or run without a store";
+    return failure;
+  }
   auto state = std::make_unique<State>();
-  PC_TRY(state->dir, open_store_dir(options.dir, options.read_only));
+  state->folder = std::move(folder).value();
   state->options = std::move(options);
   return std::unique_ptr<ModuleStore>(new ModuleStore(std::move(state)));
 }
@@ -142,7 +142,7 @@ const StoreOptions& ModuleStore::options() const {
   return state_->options;
 }
 bool ModuleStore::writable() const {
-  return state_->dir.writable;
+  return state_->folder.writable();
 }
 
 Lookup ModuleStore::find(const ModuleIdentity& identity) {
@@ -151,7 +151,7 @@ Lookup ModuleStore::find(const ModuleIdentity& identity) {
   const auto matches = [&](const Module& module) { return module.matches(identity, causes); };
   if (ModuleHandle module = state_->find_mapped(key)) {
     if (auto status = matches(*module); !status.ok()) return miss(std::move(status).error());
-    mark_used(state_->dir, key);
+    state_->folder.mark_used(key.digest);
     return {std::move(module), MissReason::kNone, ""};
   }
   auto module = state_->load(key, matches);
@@ -180,37 +180,32 @@ Result<ModuleHandle> ModuleStore::publish(const ModuleHandle& module) {
 }
 
 FileLock ModuleStore::lock(const ModuleKey& key, std::chrono::milliseconds timeout) {
-  if (!writable()) return {};
-  return FileLock::acquire(state_->dir.locks.get(), key.hex().substr(0, 2).c_str(), timeout);
+  return state_->folder.lock(key.hex().substr(0, 2), timeout);
 }
 
-Result<std::vector<StoreEntry>> ModuleStore::list() const {
-  return list_objects(state_->dir);
+Result<std::vector<CacheEntry>> ModuleStore::list() const {
+  return state_->folder.list();
 }
 
 Result<ModuleHandle> ModuleStore::verify(const ModuleKey& key) const {
-  return read_object(state_->dir, key, ReadMode::kVerify, [](const Module&) { return ok(); });
+  return read_object(state_->folder, key, ReadMode::kVerify, [](const Module&) { return ok(); });
 }
 
 Result<ModuleHandle> ModuleStore::inspect(const ModuleKey& key) const {
-  return read_object(state_->dir, key, ReadMode::kInspect, [](const Module&) { return ok(); });
+  return read_object(state_->folder, key, ReadMode::kInspect, [](const Module&) { return ok(); });
 }
 
 Status ModuleStore::remove(const ModuleKey& key) {
   if (!writable()) return read_only_error();
-  const StoreDir& dir = state_->dir;
-  if (::unlinkat(dir.objects.get(), object_name(key).c_str(), 0) != 0) {
-    return store_error("cannot remove", dir.path + "/objects/" + object_name(key), errno);
-  }
-  ::unlinkat(dir.used.get(), key.hex().c_str(), 0);
+  PC_CHECK_OK(state_->folder.remove(key.digest));
   const std::lock_guard guard(state_->mutex);
   state_->mapped.erase(key);
   return ok();
 }
 
-Result<GcReport> ModuleStore::gc(std::uint64_t target_bytes) {
+Result<EvictionReport> ModuleStore::gc(std::uint64_t target_bytes) {
   if (!writable()) return read_only_error();
-  return collect(state_->dir, target_bytes, kGcPatience);
+  return state_->folder.evict_to(target_bytes, kGcPatience);
 }
 
 Error ModuleStore::read_only_error() const {

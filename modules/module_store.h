@@ -7,11 +7,9 @@
 //   <dir>/v2/quarantine/               damaged files, set aside
 //   <dir>/v2/tmp/                      unfinished files where O_TMPFILE is missing
 //
-// There is no index: the directory is the truth, so a crash at any instant
-// leaves nothing to repair. A file is visible only once it is complete; it is
-// never changed afterwards, only unlinked, so whoever has mapped it keeps it.
+// A tenant of the file cache, whose promises hold (modules/store/cache_folder.h).
 // Everything that goes wrong is a named miss or an error value; the engine
-// then computes. Names of users never reach the file system.
+// then computes.
 //
 // Threads: all methods from any thread. Handles outlive the store.
 #pragma once
@@ -24,9 +22,10 @@
 #include <vector>
 
 #include "base/status.h"
+#include "modules/format.h"  // kModuleVersion
 #include "modules/module.h"
 #include "modules/module_key.h"
-#include "modules/store/file_lock.h"
+#include "modules/store/cache_folder.h"
 
 namespace pc {
 
@@ -52,11 +51,6 @@ struct Lookup {
   explicit operator bool() const { return module != nullptr; }
 };
 
-enum class Durability {
-  kNone,  // a power failure may lose or damage new files (damage is detected)
-  kData,  // the data is on the disk before the file gets its name
-};
-
 struct StoreOptions {
   std::string dir;                          // created, 0700, where missing and writable
   bool read_only = false;                   // write nothing, not even the time of use
@@ -64,19 +58,15 @@ struct StoreOptions {
   Durability durability = Durability::kData;
 };
 
-// One file of the store, as `list` sees it: nothing but its size is checked.
-struct StoreEntry {
-  ModuleKey key;
-  std::uint64_t file_bytes = 0;
-  std::int64_t last_used_ns = 0;  // since 1970; to the minute
-};
-
-struct GcReport {
-  std::uint64_t removed_files = 0;
-  std::uint64_t removed_bytes = 0;
-  std::uint64_t in_use_files = 0;  // wanted, but mapped by someone
-  std::uint64_t left_bytes = 0;
-};
+// The directories above. The version of the format is part of their path, so that builds
+// of two versions can share one cache directory.
+inline constexpr CacheTenant kModuleTenant{.files = "v2/objects",
+                                           .suffix = ".module",
+                                           .used = "v2/used",
+                                           .locks = "v2/locks",
+                                           .quarantine = "v2/quarantine",
+                                           .tmp = "v2/tmp"};
+static_assert(kModuleVersion == 2);
 
 class ModuleStore {
  public:
@@ -105,8 +95,8 @@ class ModuleStore {
   // share 256 locks.
   FileLock lock(const ModuleKey& key, std::chrono::milliseconds timeout);
 
-  // Every module file, by key. Foreign names, links and pipes are ignored.
-  Result<std::vector<StoreEntry>> list() const;
+  // Every module file, by key: nothing but its size is checked.
+  Result<std::vector<CacheEntry>> list() const;
   // Opens by key alone, for reports, and sets nothing aside. `inspect` checks
   // header and tables, `verify` every byte.
   Result<ModuleHandle> inspect(const ModuleKey& key) const;
@@ -115,7 +105,7 @@ class ModuleStore {
   Status remove(const ModuleKey& key);
   // Unlinks the least recently used until at most target_bytes are left;
   // files mapped by any process stay. Sweeps what crashes have left.
-  Result<GcReport> gc(std::uint64_t target_bytes);
+  Result<EvictionReport> gc(std::uint64_t target_bytes);
 
  private:
   struct State;

@@ -1,16 +1,15 @@
 // How an object becomes a Module: opened without trust, locked as in use,
 // mapped, validated.
 //
-// The payload is verified unless its stamp says that it was, in this boot
-// (use_stamp.h); by reading, not through the mapping, so that a bad disk is an
-// error and not a signal. Internal to modules/. Threads: any.
+// The payload is verified unless its stamp says that it was, in this boot; by reading, not through
+// the mapping, so that a bad disk is an error and not a signal. Internal to modules/. Threads: any.
 #pragma once
 
 #include <functional>
 
 #include "base/status.h"
 #include "modules/module.h"
-#include "modules/store/store_dir.h"
+#include "modules/store/cache_folder.h"
 
 namespace pc {
 
@@ -22,7 +21,7 @@ enum class ReadMode {
 
 // `accept` has the last word on a sound module. Errors: kNotFound, kIo,
 // kUnsupported (all left alone); kCorrupt, kMismatch (set aside in kUse).
-Result<ModuleHandle> read_object(const StoreDir& dir, const ModuleKey& key, ReadMode mode,
+Result<ModuleHandle> read_object(const CacheFolder& folder, const ModuleKey& key, ReadMode mode,
                                  const std::function<Status(const Module&)>& accept);
 
 }  // namespace pc

@@ -1,128 +1,137 @@
-#include "modules/store/eviction.h"
+// How a cache gets smaller: what CacheFolder evicts and sweeps.
+//
+// Stopping at any instant leaves nothing to repair. Nothing is ever truncated, so even a
+// reader without a lock keeps its mapping.
 
 #include <fcntl.h>
 #include <sys/file.h>
-#include <time.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <limits>
 #include <string>
 #include <tuple>
 
-#include "modules/store/file_lock.h"
-#include "modules/store/use_stamp.h"
+#include "modules/store/cache_folder.h"
 
 namespace pc {
 namespace {
 
+using std::chrono::seconds;
+
 // Longer than any writer takes; a live one also holds a lock.
-constexpr std::int64_t kTmpMaxAgeS = 3600;
-// Long enough for someone to ask why a module was set aside.
-constexpr std::int64_t kQuarantineMaxAgeS = 7 * 24 * 3600;
+constexpr seconds kUnfinishedAge = std::chrono::hours(1);
+// Long enough for someone to ask why a file was set aside.
+constexpr seconds kQuarantineAge = std::chrono::hours(7 * 24);
+constexpr seconds kUnusedAge = std::chrono::hours(30 * 24);
 
-std::int64_t seconds_since(const timespec& then) {
-  return ::time(nullptr) - std::int64_t{then.tv_sec};
+// What has a time in the future is young.
+seconds age_of(std::int64_t since_ns) {
+  return seconds(std::max<std::int64_t>(0, now_ns() - since_ns) / 1'000'000'000);
 }
 
-bool stat_at(int dir_fd, const char* name, struct stat* st) {
-  return ::fstatat(dir_fd, name, st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st->st_mode);
+// Names that publish gives: digits and dots. An older version put the key before them.
+bool is_unfinished(std::string_view name) {
+  if (from_hex(name.substr(0, 2 * sizeof(Digest)))) name.remove_prefix(2 * sizeof(Digest));
+  return name.find('.') != name.npos && name.find_first_not_of("0123456789.") == name.npos;
 }
+
+enum class Unlinked { kYes, kInUse, kNo };
+
+// Unlinks a name in an open folder unless someone holds a lock on its file.
+Unlinked unlink_if_unused(int dir_fd, const std::string& name) {
+  const UniqueFd fd(::openat(dir_fd, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  // Held until fd closes: whoever opens the file now maps an orphan, soundly.
+  if (fd && ::flock(fd.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+    return Unlinked::kInUse;
+  return ::unlinkat(dir_fd, name.c_str(), 0) == 0 ? Unlinked::kYes : Unlinked::kNo;
+}
+
+}  // namespace
 
 // Bytes of the files in quarantine, without those that it removes: set aside
-// (a rename is a change of status) max_age_s ago or earlier.
-std::uint64_t quarantine_bytes(const StoreDir& dir, std::int64_t max_age_s) {
+// (a rename is a change of status) max_age ago or earlier.
+std::uint64_t CacheFolder::quarantine_bytes(seconds max_age) const {
   std::uint64_t bytes = 0;
-  (void)for_each_name(dir.quarantine.get(), [&](const char* name) {
+  if (!quarantine_) return bytes;
+  (void)for_each_name(quarantine_.get(), [&](const char* name) {
     struct stat st {};
-    if (!stat_at(dir.quarantine.get(), name, &st)) return;
-    if (seconds_since(st.st_ctim) >= max_age_s && ::unlinkat(dir.quarantine.get(), name, 0) == 0)
-      return;
+    if (!stat_file(quarantine_.get(), name, &st)) return;
+    if (age_of(to_ns(st.st_ctim)) >= max_age && ::unlinkat(quarantine_.get(), name, 0) == 0) return;
     bytes += static_cast<std::uint64_t>(st.st_size);
   });
   return bytes;
 }
 
-void sweep_tmp(const StoreDir& dir) {
-  (void)for_each_name(dir.tmp.get(), [&](const char* name) {
+void CacheFolder::sweep_unfinished(seconds age) const {
+  const bool own_folder = tenant_.tmp != tenant_.files;
+  if (!tmp_) return;
+  (void)for_each_name(tmp_.get(), [&](const char* name) {
     struct stat st {};
-    if (stat_at(dir.tmp.get(), name, &st) && seconds_since(st.st_mtim) >= kTmpMaxAgeS) {
-      unlink_if_unused(dir.tmp.get(), name);
-    }
+    if (!own_folder && !is_unfinished(name)) return;
+    if (stat_file(tmp_.get(), name, &st) && age_of(to_ns(st.st_mtim)) >= age)
+      unlink_if_unused(tmp_.get(), name);
   });
 }
 
-// Stamps whose objects are gone.
-void sweep_used(const StoreDir& dir) {
-  (void)for_each_name(dir.used.get(), [&](const char* name) {
+// Stamps whose files are gone.
+void CacheFolder::sweep_stamps() const {
+  if (!used_) return;
+  (void)for_each_name(used_.get(), [&](const char* name) {
     struct stat st {};
-    const auto digest = from_hex(name);
-    if (!digest || stat_at(dir.objects.get(), object_name({*digest}).c_str(), &st)) return;
-    ::unlinkat(dir.used.get(), name, 0);
+    const auto key = from_hex(name);
+    if (key && !stat_file(files_.get(), name_of(*key), &st)) ::unlinkat(used_.get(), name, 0);
   });
 }
 
-}  // namespace
-
-Unlinked unlink_if_unused(int dir_fd, const char* name) {
-  const UniqueFd fd(::openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-  // Held until fd closes: whoever opens the file now maps an orphan, soundly.
-  if (fd && ::flock(fd.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-    return Unlinked::kInUse;
-  return ::unlinkat(dir_fd, name, 0) == 0 ? Unlinked::kYes : Unlinked::kNo;
-}
-
-Result<std::vector<StoreEntry>> list_objects(const StoreDir& dir) {
-  std::vector<StoreEntry> entries;
-  if (!dir.objects) return entries;
-  PC_CHECK_OK(for_each_name(dir.objects.get(), [&](const char* name) {
-    const auto key = key_of_object_name(name);
-    struct stat st {};
-    if (!key || !stat_at(dir.objects.get(), name, &st)) return;
-    entries.push_back({*key, static_cast<std::uint64_t>(st.st_size), last_use_ns(dir, *key, st)});
-  }));
-  std::sort(entries.begin(), entries.end(),
-            [](const StoreEntry& a, const StoreEntry& b) { return a.key < b.key; });
-  return entries;
-}
-
-std::uint64_t stored_bytes(const StoreDir& dir) {
-  std::uint64_t bytes = quarantine_bytes(dir, std::numeric_limits<std::int64_t>::max());
-  const auto entries = list_objects(dir);
+std::uint64_t CacheFolder::stored_bytes() const {
+  std::uint64_t bytes = quarantine_bytes(seconds::max());
+  const auto entries = list();
   if (!entries.ok()) return bytes;
-  for (const StoreEntry& entry : *entries) bytes += entry.file_bytes;
+  for (const CacheEntry& entry : *entries) bytes += entry.file_bytes;
   return bytes;
 }
 
-Result<GcReport> collect(const StoreDir& dir, std::uint64_t target_bytes,
-                         std::chrono::milliseconds patience) {
-  const FileLock lock = FileLock::acquire(dir.locks.get(), "gc", patience);
-  if (lock.state() == LockState::kUnusable)
-    return error(Code::kIo, "files cannot be locked in " + dir.path + "/locks");
-  if (!lock.held()) return error(Code::kIo, "another process is collecting in " + dir.path);
-  PC_TRY(std::vector<StoreEntry> entries, list_objects(dir));
-  std::uint64_t objects_bytes = 0;
-  for (const StoreEntry& entry : entries) objects_bytes += entry.file_bytes;
-  std::uint64_t aside_bytes = quarantine_bytes(dir, kQuarantineMaxAgeS);
-  if (objects_bytes + aside_bytes > target_bytes) aside_bytes = quarantine_bytes(dir, 0);
-
-  GcReport report;
-  report.left_bytes = objects_bytes + aside_bytes;
-  std::sort(entries.begin(), entries.end(), [](const StoreEntry& a, const StoreEntry& b) {
-    return std::tie(a.last_used_ns, a.key) < std::tie(b.last_used_ns, b.key);
-  });
-  for (const StoreEntry& entry : entries) {
-    if (report.left_bytes <= target_bytes) break;
-    const Unlinked done = unlink_if_unused(dir.objects.get(), object_name(entry.key).c_str());
+Result<EvictionReport> CacheFolder::evict(
+    FunctionRef<bool(const CacheEntry&, std::uint64_t)> wanted) const {
+  PC_TRY(std::vector<CacheEntry> entries, list());
+  std::ranges::sort(entries, {},
+                    [](const CacheEntry& e) { return std::tie(e.last_used_ns, e.key); });
+  EvictionReport report;
+  for (const CacheEntry& entry : entries) report.left_bytes += entry.file_bytes;
+  for (const CacheEntry& entry : entries) {
+    if (!wanted(entry, report.left_bytes)) continue;
+    const Unlinked done = unlink_if_unused(files_.get(), name_of(entry.key));
     if (done == Unlinked::kInUse) ++report.in_use_files;
     if (done != Unlinked::kYes) continue;
     ++report.removed_files;
     report.removed_bytes += entry.file_bytes;
     report.left_bytes -= entry.file_bytes;
   }
-  sweep_tmp(dir);
-  sweep_used(dir);
+  sweep_unfinished(kUnfinishedAge);
+  sweep_stamps();
   return report;
+}
+
+Result<EvictionReport> CacheFolder::evict_to(std::uint64_t target_bytes,
+                                             std::chrono::milliseconds patience) const {
+  const FileLock gc = lock("gc", patience);
+  if (gc.state() == LockState::kUnusable)
+    return error(Code::kIo, "files cannot be locked in " + lock_path());
+  if (!gc.held()) return error(Code::kIo, "another process is collecting in " + lock_path());
+  std::uint64_t aside = quarantine_bytes(kQuarantineAge);
+  if (stored_bytes() > target_bytes) aside = quarantine_bytes(seconds(0));
+  PC_TRY(EvictionReport report, evict([&](const CacheEntry&, std::uint64_t left_bytes) {
+           return left_bytes + aside > target_bytes;
+         }));
+  report.left_bytes += aside;
+  return report;
+}
+
+Result<EvictionReport> CacheFolder::evict_unused(FunctionRef<bool(const Digest&)> outdated) const {
+  if (!writable_) return EvictionReport();
+  return evict([&](const CacheEntry& entry, std::uint64_t) {
+    return age_of(entry.last_used_ns) >= kUnusedAge || (outdated && outdated(entry.key));
+  });
 }
 
 }  // namespace pc

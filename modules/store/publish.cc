@@ -1,30 +1,34 @@
-#include "modules/store/publish.h"
+// How bytes become a file: CacheFolder::publish.
 
 #include <fcntl.h>
 #include <linux/fs.h>  // RENAME_NOREPLACE
 #include <sys/file.h>
 #include <sys/syscall.h>
+#include <time.h>
 
-#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <string>
 
+#include "base/progress.h"  // cancelled
+#include "modules/store/cache_folder.h"
+
 namespace pc {
 namespace {
 
-constexpr mode_t kObjectMode = 0400;
+constexpr mode_t kFileMode = 0400;
 
 // 0 or an errno. The space is taken first, so that a full disk shows before
 // anything is written.
-int fill(int fd, const NewFile& file, Durability durability) {
+int fill_file(int fd, std::uint64_t n_bytes, FunctionRef<int(int)> write, Durability durability) {
   int failure;
   do {
-    failure = ::posix_fallocate(fd, 0, static_cast<off_t>(file.bytes));
+    failure = ::posix_fallocate(fd, 0, static_cast<off_t>(n_bytes));
   } while (failure == EINTR);
   // EOPNOTSUPP, EINVAL: this file system cannot; the writing will tell.
   if (failure != 0 && failure != EOPNOTSUPP && failure != EINVAL) return failure;
-  if ((failure = file.write(fd)) != 0) return failure;
+  if ((failure = write(fd)) != 0) return failure;
+  // An error of fdatasync gives the bytes up: it is never tried again.
   if (durability == Durability::kData && ::fdatasync(fd) != 0) return errno;
   return 0;
 }
@@ -52,60 +56,41 @@ std::string temporary_name() {
          std::to_string(count++);
 }
 
+}  // namespace
+
 // 0 or an errno; ENOTSUP where the kernel or the file system has no anonymous files.
-int publish_anonymous(const NewFile& file, Durability durability) {
-  const UniqueFd fd(::openat(file.dir_fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, kObjectMode));
+int CacheFolder::publish_anonymous(const std::string& name, FunctionRef<int(int)> fill) const {
+  const UniqueFd fd(::openat(files_.get(), ".", O_TMPFILE | O_RDWR | O_CLOEXEC, kFileMode));
   if (!fd) return errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL ? ENOTSUP : errno;
-  if (const int failure = fill(fd.get(), file, durability)) return failure;
-  const int failure = link_anonymous(fd.get(), file.dir_fd, file.name.c_str());
+  if (const int failure = fill(fd.get())) return failure;
+  const int failure = link_anonymous(fd.get(), files_.get(), name.c_str());
   return failure == ENOENT ? ENOTSUP : failure;  // no /proc here
 }
 
-int publish_named(const NewFile& file, Durability durability) {
+// 0 or an errno.
+int CacheFolder::publish_named(const std::string& name, FunctionRef<int(int)> fill) const {
   const std::string temporary = temporary_name();
-  const UniqueFd fd(::openat(file.tmp_fd, temporary.c_str(),
-                             O_CREAT | O_EXCL | O_RDWR | O_NOFOLLOW | O_CLOEXEC, kObjectMode));
+  const UniqueFd fd(::openat(tmp_.get(), temporary.c_str(),
+                             O_CREAT | O_EXCL | O_RDWR | O_NOFOLLOW | O_CLOEXEC, kFileMode));
   if (!fd) return errno == EEXIST ? EAGAIN : errno;
-  ::flock(fd.get(), LOCK_EX | LOCK_NB);  // "still being written", to gc
-  int failure = fill(fd.get(), file, durability);
+  ::flock(fd.get(), LOCK_EX | LOCK_NB);  // "still being written", to who sweeps
+  int failure = fill(fd.get());
   if (failure == 0) {
-    // An object's lock says "in use"; ours is over.
+    // A file's lock says "in use"; ours is over.
     ::flock(fd.get(), LOCK_UN);
-    failure = rename_no_replace(file.tmp_fd, temporary.c_str(), file.dir_fd, file.name.c_str());
+    failure = rename_no_replace(tmp_.get(), temporary.c_str(), files_.get(), name.c_str());
   }
-  if (failure != 0) ::unlinkat(file.tmp_fd, temporary.c_str(), 0);
+  if (failure != 0) ::unlinkat(tmp_.get(), temporary.c_str(), 0);
   return failure;
 }
 
-}  // namespace
-
-int write_all(int fd, std::uint64_t offset, std::span<const std::byte> bytes) {
-  // One call transfers at most 2 GiB; smaller pieces let a signal through.
-  constexpr std::size_t kPiece = 16 << 20;
-  while (!bytes.empty()) {
-    const ssize_t n =
-        ::pwrite(fd, bytes.data(), std::min(bytes.size(), kPiece), static_cast<off_t>(offset));
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return errno;
-    offset += static_cast<std::uint64_t>(n);
-    bytes = bytes.subspan(static_cast<std::size_t>(n));
-  }
-  return 0;
-}
-
-int publish_file(const NewFile& file, Durability durability, Staging staging) {
+Result<Published> CacheFolder::publish(const Digest& key, std::uint64_t n_bytes,
+                                       FunctionRef<int(int)> write, Durability durability,
+                                       Staging staging) const {
+  const auto fill = [&](int fd) { return fill_file(fd, n_bytes, write, durability); };
   int failure = ENOTSUP;
-  if (staging == Staging::kAnonymous) failure = publish_anonymous(file, durability);
-  if (failure == ENOTSUP) failure = publish_named(file, durability);
-  return failure;
-}
-
-Result<Published> publish_bytes(const StoreDir& dir, const ModuleKey& key,
-                                std::span<const std::byte> bytes, Durability durability,
-                                Staging staging) {
-  const NewFile file{dir.objects.get(), dir.tmp.get(), object_name(key), bytes.size(),
-                     [bytes](int fd) { return write_all(fd, 0, bytes); }};
-  const int failure = publish_file(file, durability, staging);
+  if (staging == Staging::kAnonymous) failure = publish_anonymous(name_of(key), fill);
+  if (failure == ENOTSUP) failure = publish_named(name_of(key), fill);
   switch (failure) {
     case 0:
       return Published::kNew;
@@ -114,11 +99,17 @@ Result<Published> publish_bytes(const StoreDir& dir, const ModuleKey& key,
     case ENOSPC:
     case EDQUOT:
       return Published::kNoSpace;
+    case ECANCELED:
+      return cancelled();
     default:
-      return error(
-          Code::kIo,
-          store_error("cannot write", dir.path + "/objects/" + file.name, failure).message);
+      return error(Code::kIo, system_error("cannot write", path_of(key), failure).message);
   }
+}
+
+Result<Published> CacheFolder::publish(const Digest& key, std::span<const std::byte> bytes,
+                                       Durability durability, Staging staging) const {
+  const auto write = [bytes](int fd) { return write_all(fd, 0, bytes); };
+  return publish(key, bytes.size(), write, durability, staging);
 }
 
 }  // namespace pc

@@ -1,32 +1,27 @@
-#include "modules/store/use_stamp.h"
+// One small file beside each of a CacheFolder's: its time of modification says when the
+// file was last used, its text that the file was verified, as it is now, since this
+// machine started.
+//
+// After a crash or a power failure the text is of another boot, and every file is verified
+// once more. Files themselves are never touched, so their status-change time shows any
+// change to them. A damaged stamp reads as none: its text must be exactly what the reader
+// would write.
 
 #include <fcntl.h>
-#include <time.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 
+#include "modules/store/cache_folder.h"
+
 namespace pc {
 namespace {
 
 // A tick of the slowest kernel clock is 10 ms: a file changed twice within
-// one tick shows one time. Objects younger than ten ticks get no stamp.
+// one tick shows one time. Files younger than ten ticks get no stamp.
 constexpr std::int64_t kSettledNs = 100'000'000;
-// Last use is a clock for eviction, not a log: fine enough to order by, and
-// a busy store writes next to nothing.
-constexpr std::int64_t kUseGrainNs = 60'000'000'000;
-
-std::int64_t to_ns(const timespec& t) {
-  return std::int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
-}
-
-std::int64_t now_ns() {
-  timespec now{};
-  ::clock_gettime(CLOCK_REALTIME, &now);
-  return to_ns(now);
-}
 
 // Up to n bytes of a small file; empty where there is none.
 std::string read_small(int dir_fd, const char* name, std::size_t n) {
@@ -44,55 +39,69 @@ const std::string& boot_id() {
   return id;
 }
 
-std::string stamp_text(const struct stat& object) {
+std::string stamp_text(const struct stat& file) {
   char text[160];
   const int n = std::snprintf(
       text, sizeof text, "verified boot=%s dev=%llx ino=%llu size=%lld ctime=%lld\n",
-      boot_id().c_str(), static_cast<unsigned long long>(object.st_dev),
-      static_cast<unsigned long long>(object.st_ino), static_cast<long long>(object.st_size),
-      static_cast<long long>(to_ns(object.st_ctim)));
+      boot_id().c_str(), static_cast<unsigned long long>(file.st_dev),
+      static_cast<unsigned long long>(file.st_ino), static_cast<long long>(file.st_size),
+      static_cast<long long>(to_ns(file.st_ctim)));
   return std::string(text, static_cast<std::size_t>(std::min<int>(n, sizeof text - 1)));
-}
-
-UniqueFd open_stamp(const StoreDir& dir, const ModuleKey& key) {
-  return UniqueFd(::openat(dir.used.get(), key.hex().c_str(),
-                           O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600));
 }
 
 }  // namespace
 
-bool is_verified(const StoreDir& dir, const ModuleKey& key, const struct stat& object) {
-  if (!dir.used || boot_id().empty()) return false;
-  const std::string expected = stamp_text(object);
-  return read_small(dir.used.get(), key.hex().c_str(), expected.size() + 1) == expected;
+UniqueFd CacheFolder::open_stamp(const Digest& key) const {
+  return UniqueFd(::openat(used_.get(), to_hex(key).c_str(),
+                           O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600));
 }
 
-void mark_verified(const StoreDir& dir, const ModuleKey& key, const struct stat& object) {
-  if (!dir.writable) return;
-  if (boot_id().empty() || now_ns() - to_ns(object.st_ctim) < kSettledNs)
-    return mark_used(dir, key);
-  const UniqueFd fd = open_stamp(dir, key);
+bool CacheFolder::is_verified(const Digest& key, const OpenFile& file) const {
+  if (!used_ || boot_id().empty()) return false;
+  const std::string expected = stamp_text(file.st);
+  return read_small(used_.get(), to_hex(key).c_str(), expected.size() + 1) == expected;
+}
+
+void CacheFolder::mark_verified(const Digest& key, const OpenFile& file) const {
+  if (!writable_) return;
+  const bool settled = now_ns() - to_ns(file.st.st_ctim) >= kSettledNs;
+  if (!used_ || !settled || boot_id().empty()) return mark_used(key);
+  const UniqueFd fd = open_stamp(key);
   if (!fd || ::ftruncate(fd.get(), 0) != 0) return;
-  const std::string text = stamp_text(object);
+  const std::string text = stamp_text(file.st);
   // A failed or torn write leaves a text that matches nothing.
   [[maybe_unused]] const ssize_t n = ::write(fd.get(), text.data(), text.size());
 }
 
-void mark_used(const StoreDir& dir, const ModuleKey& key) {
-  if (!dir.writable) return;
-  struct stat used {};
-  const bool has_stamp =
-      ::fstatat(dir.used.get(), key.hex().c_str(), &used, AT_SYMLINK_NOFOLLOW) == 0;
-  if (has_stamp && std::abs(now_ns() - to_ns(used.st_mtim)) < kUseGrainNs) return;
-  const UniqueFd fd = open_stamp(dir, key);
-  if (fd) ::futimens(fd.get(), nullptr);
+Status CacheFolder::verify_once(const Digest& key, const OpenFile& file,
+                                FunctionRef<Status()> verify) const {
+  if (is_verified(key, file)) {
+    mark_used(key);
+  } else {
+    PC_CHECK_OK(verify());
+    mark_verified(key, file);
+  }
+  return ok();
 }
 
-std::int64_t last_use_ns(const StoreDir& dir, const ModuleKey& key, const struct stat& object) {
+void CacheFolder::mark_used(const Digest& key) const {
+  if (!writable_) return;
+  const int dir_fd = used_ ? used_.get() : files_.get();
+  const std::string name = used_ ? to_hex(key) : name_of(key);
+  struct stat st {};
+  if (!stat_file(dir_fd, name, &st)) {
+    if (used_) open_stamp(key);  // made now
+    return;
+  }
+  const std::chrono::nanoseconds since(std::abs(now_ns() - to_ns(st.st_mtim)));
+  if (since >= tenant_.use_grain) ::utimensat(dir_fd, name.c_str(), nullptr, AT_SYMLINK_NOFOLLOW);
+}
+
+// The later of the file's making and its last use.
+std::int64_t CacheFolder::last_use_ns(const Digest& key, const struct stat& file) const {
   struct stat used {};
-  const bool has_stamp =
-      dir.used && ::fstatat(dir.used.get(), key.hex().c_str(), &used, AT_SYMLINK_NOFOLLOW) == 0;
-  return std::max(to_ns(object.st_mtim), has_stamp ? to_ns(used.st_mtim) : 0);
+  const bool has_stamp = used_ && stat_file(used_.get(), to_hex(key), &used);
+  return std::max(to_ns(file.st_mtim), has_stamp ? to_ns(used.st_mtim) : 0);
 }
 
 }  // namespace pc

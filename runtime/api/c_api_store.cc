@@ -22,19 +22,19 @@ using pc::Result;
 using pc::Status;
 using namespace pc::capi;
 
-Result<pc::StoreDir> packed_of(const pc::ModuleStore& store) {
+Result<pc::CacheFolder> packed_of(const pc::ModuleStore& store) {
   return pc::open_packed_folder(store.options().dir, store.writable());
 }
 
 // Of all files, or of the one whose name begins with `prefix`.
-Result<pc::StoreKeys> keys_of(const pc::ModuleStore& store, const pc::StoreDir& packed,
+Result<pc::StoreKeys> keys_of(const pc::ModuleStore& store, const pc::CacheFolder& packed,
                               const char* prefix) {
-  PC_TRY(const std::vector<pc::StoreEntry> modules, store.list());
-  const auto wanted = [&](const pc::ModuleKey& key) {
-    return !prefix || (*prefix && key.hex().starts_with(prefix));
+  PC_TRY(const std::vector<pc::CacheEntry> modules, store.list());
+  const auto wanted = [&](const pc::Digest& key) {
+    return !prefix || (*prefix && pc::to_hex(key).starts_with(prefix));
   };
   pc::StoreKeys keys;
-  for (const pc::StoreEntry& entry : modules)
+  for (const pc::CacheEntry& entry : modules)
     if (wanted(entry.key)) keys.modules.push_back(entry.key);
   for (const pc::PackedEntry& entry : pc::list_packed(packed))
     if (wanted(entry.key)) keys.packed.push_back(entry.key);
@@ -80,7 +80,7 @@ pc_status pc_store_describe(const pc_store* store, char** json, pc_error* error)
   return guarded(error, [&]() -> Status {
     PC_REQUIRE(store);
     PC_REQUIRE(json);
-    PC_TRY(const pc::StoreDir packed, packed_of(*store->store));
+    PC_TRY(const pc::CacheFolder packed, packed_of(*store->store));
     PC_TRY(const std::string text, pc::describe_store(*store->store, packed));
     return give(text, json);
   });
@@ -91,12 +91,12 @@ pc_status pc_store_show(const pc_store* store, const char* key, char** json, pc_
     PC_REQUIRE(store);
     PC_REQUIRE(key);
     PC_REQUIRE(json);
-    PC_TRY(const pc::StoreDir packed, packed_of(*store->store));
+    PC_TRY(const pc::CacheFolder packed, packed_of(*store->store));
     PC_TRY(const pc::StoreKeys found, keys_of(*store->store, packed, key));
     if (found.modules.empty())
       return pc::error(Code::kInvalidArgument,
-                       found.packed.front().hex() + " is no module but packed weights");
-    PC_TRY(const pc::ModuleHandle module, store->store->inspect(found.modules.front()));
+                       pc::to_hex(found.packed.front()) + " is no module but packed weights");
+    PC_TRY(const pc::ModuleHandle module, store->store->inspect({found.modules.front()}));
     return give(pc::show_module(*module), json);
   });
 }
@@ -105,7 +105,7 @@ pc_status pc_store_verify(const pc_store* store, const char* key, char** json, p
   return guarded(error, [&]() -> Status {
     PC_REQUIRE(store);
     PC_REQUIRE(json);
-    PC_TRY(const pc::StoreDir packed, packed_of(*store->store));
+    PC_TRY(const pc::CacheFolder packed, packed_of(*store->store));
     PC_TRY(const pc::StoreKeys keys, keys_of(*store->store, packed, key));
     return give(pc::verify_store(*store->store, packed, keys), json);
   });
@@ -115,7 +115,7 @@ pc_status pc_store_remove(pc_store* store, const char* key, std::uint64_t* remov
                           pc_error* error) {
   return guarded(error, [&]() -> Status {
     PC_REQUIRE(store);
-    PC_TRY(const pc::StoreDir packed, packed_of(*store->store));
+    PC_TRY(const pc::CacheFolder packed, packed_of(*store->store));
     PC_TRY(const pc::StoreKeys keys, keys_of(*store->store, packed, key));
     std::uint64_t n = 0;
     // Of all files, one may be removed by another process meanwhile.
@@ -123,10 +123,10 @@ pc_status pc_store_remove(pc_store* store, const char* key, std::uint64_t* remov
       n += gone.ok();
       return !gone.ok() && (key || gone.error().code != Code::kNotFound);
     };
-    for (const pc::ModuleKey& k : keys.modules)
-      if (const Status gone = store->store->remove(k); fails(gone)) return gone;
-    for (const pc::ModuleKey& k : keys.packed)
-      if (const Status gone = pc::remove_packed(packed, k); fails(gone)) return gone;
+    for (const pc::Digest& k : keys.modules)
+      if (const Status gone = store->store->remove({k}); fails(gone)) return gone;
+    for (const pc::Digest& k : keys.packed)
+      if (const Status gone = packed.remove(k); fails(gone)) return gone;
     if (removed) *removed = n;
     return pc::ok();
   });
@@ -136,8 +136,8 @@ pc_status pc_store_gc(pc_store* store, std::uint64_t target_bytes, char** json, 
   return guarded(error, [&]() -> Status {
     PC_REQUIRE(store);
     PC_REQUIRE(json);
-    PC_TRY(const pc::GcReport report, store->store->gc(target_bytes));
-    PC_TRY(const pc::StoreDir packed, packed_of(*store->store));
+    PC_TRY(const pc::EvictionReport report, store->store->gc(target_bytes));
+    PC_TRY(const pc::CacheFolder packed, packed_of(*store->store));
     return give(pc::describe_gc(report, pc::collect_packed(packed)), json);
   });
 }

@@ -18,7 +18,7 @@
 // when the next one is written. Nothing here is an error: whatever is in the way,
 // the digest is computed.
 //
-// Threads and processes: any; a record appears whole, the last writer's.
+// A tenant of the file cache (modules/store/cache_folder.h). Threads and processes: any.
 #pragma once
 
 #include <cstdint>

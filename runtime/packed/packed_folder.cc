@@ -1,39 +1,24 @@
 #include "runtime/packed/packed_folder.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <cerrno>
+#include <cstddef>
+#include <span>
 #include <utility>
 
-#include "modules/store/eviction.h"  // unlink_if_unused
-#include "modules/store/use_stamp.h"
 #include "runtime/packed/packed_file.h"
 #include "simd/packed.h"  // kPackVersion
 
 namespace pc {
 namespace {
 
-constexpr std::int64_t kUnusedNs = std::int64_t{30} * 24 * 3600 * 1'000'000'000;
-
-std::int64_t now_ns() {
-  timespec now{};
-  ::clock_gettime(CLOCK_REALTIME, &now);
-  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
-
-bool stat_at(int dir_fd, const char* name, struct stat* st) {
-  return ::fstatat(dir_fd, name, st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st->st_mode);
-}
+constexpr CacheTenant kPackedTenant{
+    .files = "packed", .used = "packed/used", .locks = "packed", .tmp = "packed"};
 
 // The first bytes of a file; zeros where they cannot be read.
-PackedHeader read_header(const StoreDir& folder, const std::string& name) {
+PackedHeader read_header(const CacheFolder& folder, const Digest& key) {
   PackedHeader header;
-  const auto file = open_trusted(folder.objects.get(), name, name, folder.owner);
-  if (!file.ok() || ::pread(file->fd.get(), &header, sizeof header, 0) != sizeof header) return {};
+  const auto file = folder.open_file(key);
+  const auto bytes = std::as_writable_bytes(std::span(&header, 1));
+  if (!file.ok() || !read_exactly(file->fd.get(), 0, bytes).ok()) return {};
   return header;
 }
 
@@ -45,94 +30,35 @@ PackedState state_of(const PackedHeader& h) {
   return versions < kOurs ? PackedState::kOlder : PackedState::kCurrent;
 }
 
-// publish_file's temporary names.
-bool is_unfinished(std::string_view name) {
-  return name.find('.') != name.npos && name.find_first_not_of("0123456789.") == name.npos;
-}
-
-// Stamps whose files are gone.
-void sweep_used(const StoreDir& folder) {
-  struct stat st {};
-  (void)for_each_name(folder.used.get(), [&](const char* name) {
-    if (from_hex(name) && !stat_at(folder.objects.get(), name, &st))
-      ::unlinkat(folder.used.get(), name, 0);
-  });
-}
-
 }  // namespace
 
-Result<StoreDir> open_packed_folder(const std::string& cache_dir, bool create) {
-  StoreDir folder;
-  folder.path = cache_dir + "/packed";
-  const UniqueFd root(::open(cache_dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  struct stat st {};
-  if (!root || ::fstat(root.get(), &st) != 0) return store_error("cannot open", cache_dir, errno);
-  folder.owner = st.st_uid;
-  constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-  if (create) ::mkdirat(root.get(), "packed", 0700);
-  folder.objects = UniqueFd(::openat(root.get(), "packed", kFlags));
-  if (!folder.objects && errno == ENOENT && !create) return folder;
-  if (!folder.objects) return store_error("cannot open", folder.path, errno);
-  if (create) ::mkdirat(folder.objects.get(), "used", 0700);
-  folder.used = UniqueFd(::openat(folder.objects.get(), "used", kFlags));
-  folder.writable =
-      create && folder.used && ::faccessat(folder.objects.get(), ".", W_OK | X_OK, AT_EACCESS) == 0;
-  return folder;
+Result<CacheFolder> open_packed_folder(const std::string& cache_dir, bool create) {
+  const auto access = create ? CacheAccess::kMakeFolders : CacheAccess::kRead;
+  return CacheFolder::open(cache_dir, kPackedTenant, access);
 }
 
-std::vector<PackedEntry> list_packed(const StoreDir& folder) {
+std::vector<PackedEntry> list_packed(const CacheFolder& folder) {
   std::vector<PackedEntry> entries;
-  if (!folder.objects) return entries;
-  (void)for_each_name(folder.objects.get(), [&](const char* name) {
-    const auto key = from_hex(name);
-    struct stat st {};
-    if (!key || !stat_at(folder.objects.get(), name, &st)) return;
-    const PackedHeader header = read_header(folder, name);
+  const auto files = folder.list();
+  if (!files.ok()) return entries;
+  for (const CacheEntry& file : *files) {
+    const PackedHeader header = read_header(folder, file.key);
     const PackedState state = state_of(header);
-    entries.push_back({{*key},
-                       static_cast<std::uint64_t>(st.st_size),
-                       last_use_ns(folder, {*key}, st),
-                       state,
-                       state == PackedState::kCurrent ? header.weights : Digest{}});
-  });
-  std::ranges::sort(entries, {}, &PackedEntry::key);
+    entries.push_back({{file}, state, state == PackedState::kCurrent ? header.weights : Digest{}});
+  }
   return entries;
 }
 
-GcReport collect_packed(const StoreDir& folder) {
-  GcReport report;
-  if (!folder.writable) return report;
-  for (const PackedEntry& entry : list_packed(folder)) {
-    const bool wanted =
-        now_ns() - entry.last_used_ns >= kUnusedNs || entry.state == PackedState::kOlder;
-    const Unlinked done =
-        wanted ? unlink_if_unused(folder.objects.get(), entry.key.hex().c_str()) : Unlinked::kNo;
-    report.in_use_files += done == Unlinked::kInUse;
-    report.removed_files += done == Unlinked::kYes;
-    (done == Unlinked::kYes ? report.removed_bytes : report.left_bytes) += entry.file_bytes;
-  }
-  if (lock_packed(folder, {}).held()) sweep_unfinished(folder);
-  sweep_used(folder);
-  return report;
+EvictionReport collect_packed(const CacheFolder& folder) {
+  // Under the lock nobody is writing, so that what is unfinished is left, however young.
+  if (lock_packed(folder, {}).held()) folder.sweep_unfinished({});
+  const auto report = folder.evict_unused(
+      [&](const Digest& key) { return state_of(read_header(folder, key)) == PackedState::kOlder; });
+  return report.ok() ? *report : EvictionReport();
 }
 
-Status remove_packed(const StoreDir& folder, const ModuleKey& key) {
-  const std::string name = key.hex();
-  if (!folder.objects) return store_error("cannot remove", folder.path + "/" + name, ENOENT);
-  if (::unlinkat(folder.objects.get(), name.c_str(), 0) != 0)
-    return store_error("cannot remove", folder.path + "/" + name, errno);
-  if (folder.used) ::unlinkat(folder.used.get(), name.c_str(), 0);
-  return ok();
-}
-
-FileLock lock_packed(const StoreDir& folder, std::chrono::milliseconds patience) {
-  return FileLock::acquire(folder.objects.get(), "lock", patience);
-}
-
-void sweep_unfinished(const StoreDir& folder) {
-  (void)for_each_name(folder.objects.get(), [&](const char* name) {
-    if (is_unfinished(name)) unlink_if_unused(folder.objects.get(), name);
-  });
+FileLock lock_packed(const CacheFolder& folder, std::chrono::milliseconds patience) {
+  return folder.lock("lock", patience);
 }
 
 }  // namespace pc

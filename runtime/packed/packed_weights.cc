@@ -1,9 +1,5 @@
 #include "runtime/packed/packed_weights.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
@@ -12,8 +8,6 @@
 #include <thread>
 
 #include "base/aligned_buffer.h"
-#include "modules/store/publish.h"
-#include "modules/store/use_stamp.h"
 #include "runtime/packed/packed_folder.h"
 #include "simd/packed.h"
 
@@ -25,25 +19,10 @@ constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 46;
 
 // One file, of one model.
 struct Target {
-  const StoreDir& folder;
-  ModuleKey key;  // its name, for what is shared with the store
+  const CacheFolder& folder;
+  Digest key;
   Digest weights;
 };
-
-std::string path_of(const StoreDir& folder, const ModuleKey& key) {
-  return folder.path + "/" + key.hex();
-}
-
-bool read_exactly(int fd, std::uint64_t offset, std::span<std::byte> buffer) {
-  while (!buffer.empty()) {
-    const ssize_t n = ::pread(fd, buffer.data(), buffer.size(), static_cast<off_t>(offset));
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    offset += static_cast<std::uint64_t>(n);
-    buffer = buffer.subspan(static_cast<std::size_t>(n));
-  }
-  return true;
-}
 
 // Read, not through the mapping: a disk that fails answers with an error.
 // Errors: kCorrupt, kCancelled.
@@ -60,7 +39,7 @@ Status sum_payload(const PackedFile& file, int fd, const Parallel& parallel,
                       if (!sound.load(std::memory_order_relaxed) || count.stopped()) return;
                       const PackedChunk& chunk = extent.chunks[task];
                       const auto bytes = buffers[thread].span().first(chunk.bytes);
-                      if (!read_exactly(fd, extent.payload + chunk.offset, bytes) ||
+                      if (!read_exactly(fd, extent.payload + chunk.offset, bytes).ok() ||
                           !file.chunk_is_sound(task, bytes)) {
                         sound = false;
                       }
@@ -74,35 +53,27 @@ Status sum_payload(const PackedFile& file, int fd, const Parallel& parallel,
 struct Opened {
   MappedFile mapping;
   PackedFile file;
-  OpenObject object;  // its descriptor is the lease
+  OpenFile on_disk;  // its descriptor is the lease
 };
 
 // All but the payload is checked. Errors: kNotFound; kIo (not to be trusted, cannot
 // be mapped); kCorrupt, kUnsupported, kMismatch.
-Result<Opened> open_head(const StoreDir& folder, const ModuleKey& key) {
-  const std::string path = path_of(folder, key);
-  if (!folder.objects) return store_error("cannot open", path, ENOENT);
+Result<Opened> open_head(const CacheFolder& folder, const Digest& key) {
   Opened opened;
-  PC_TRY(opened.object, open_trusted(folder.objects.get(), key.hex(), path, folder.owner));
-  const int fd = opened.object.fd.get();
-  // Says "in use" to gc; without it the file may lose its name, which harms nobody.
-  ::flock(fd, LOCK_SH | LOCK_NB);
-  const auto size = static_cast<std::uint64_t>(opened.object.st.st_size);
-  PC_TRY(opened.mapping, MappedFile::map(fd, size, path));
+  PC_TRY(opened.on_disk, folder.open_file(key));
+  const auto size = static_cast<std::uint64_t>(opened.on_disk.st.st_size);
+  PC_TRY(opened.mapping, MappedFile::map(opened.on_disk.fd.get(), size, folder.path_of(key)));
   PC_TRY(opened.file, PackedFile::open(opened.mapping.bytes()));
-  if (opened.file.header().key != key.digest)
+  if (opened.file.header().key != key)
     return error(Code::kMismatch, "a file of packed weights under the name of another");
   return opened;
 }
 
 Result<Opened> open_file(const Target& target, const Progress& summing, const Parallel& parallel) {
   PC_TRY(Opened opened, open_head(target.folder, target.key));
-  if (is_verified(target.folder, target.key, opened.object.st)) {
-    mark_used(target.folder, target.key);
-  } else {
-    PC_CHECK_OK(sum_payload(opened.file, opened.object.fd.get(), parallel, summing));
-    mark_verified(target.folder, target.key, opened.object.st);
-  }
+  PC_CHECK_OK(target.folder.verify_once(target.key, opened.on_disk, [&] {
+    return sum_payload(opened.file, opened.on_disk.fd.get(), parallel, summing);
+  }));
   return opened;
 }
 
@@ -119,16 +90,14 @@ bool can_be_replaced(const Error& e) {
 // Precondition: the folder's lock is held.
 Status make_file(const Target& target, const std::vector<pc_tensor>& tensors,
                  const PackedExtent& extent, const PackPlace& place, const Parallel& parallel) {
-  const int dir = target.folder.objects.get();
-  const NewFile file{dir, dir, target.key.hex(), extent.file_bytes, [&](int fd) {
-                       return write_packed(fd, tensors, extent, target.weights, parallel,
-                                           place.packing);
-                     }};
-  sweep_unfinished(target.folder);
-  const int failure = publish_file(file, Durability::kData, Staging::kAnonymous);
-  if (failure == ECANCELED) return cancelled();
-  if (failure != 0 && failure != EEXIST)
-    return store_error("cannot write", path_of(target.folder, target.key), failure);
+  const auto write = [&](int fd) {
+    return write_packed(fd, tensors, extent, target.weights, parallel, place.packing);
+  };
+  target.folder.sweep_unfinished({});
+  PC_TRY(const Published published,
+         target.folder.publish(target.key, extent.file_bytes, write, Durability::kData));
+  if (published == Published::kNoSpace)
+    return system_error("cannot write", target.folder.path_of(target.key), ENOSPC);
   std::this_thread::sleep_for(place.settle);
   return ok();
 }
@@ -138,19 +107,20 @@ Result<Opened> open_or_make(const Target& target, const std::vector<pc_tensor>& 
                             const Parallel& parallel) {
   auto opened = open_file(target, place.summing, parallel);
   if (opened.ok() || !can_be_replaced(opened.error())) return opened;
-  if (!target.folder.writable) {
+  if (!target.folder.writable()) {
     Error failure = std::move(opened).error();
     failure.message += "; the store is read-only, so none is made";
     return failure;
   }
   const FileLock lock = lock_packed(target.folder, place.patience);
   if (lock.state() == LockState::kUnusable)
-    return error(Code::kIo, "files cannot be locked in " + target.folder.path);
+    return error(Code::kIo, "files cannot be locked in " + target.folder.lock_path());
   if (!lock.held())
-    return error(Code::kBudget, "another process is packing weights in " + target.folder.path);
+    return error(Code::kBudget,
+                 "another process is packing weights in " + target.folder.lock_path());
   opened = open_file(target, place.summing, parallel);
   if (opened.ok() || !can_be_replaced(opened.error())) return opened;
-  if (is_bad(opened.error())) ::unlinkat(target.folder.objects.get(), target.key.hex().c_str(), 0);
+  if (is_bad(opened.error())) (void)target.folder.remove(target.key);
   PC_CHECK_OK(make_file(target, tensors, extent, place, parallel));
   return open_file(target, place.summing, parallel);
 }
@@ -177,9 +147,9 @@ std::vector<PackedMatrix> packed_shapes(const std::vector<pc_tensor>& tensors) {
   return shapes;
 }
 
-Status verify_packed(const StoreDir& folder, const ModuleKey& key, const Parallel& parallel) {
+Status verify_packed(const CacheFolder& folder, const Digest& key, const Parallel& parallel) {
   PC_TRY(const Opened opened, open_head(folder, key));
-  return sum_payload(opened.file, opened.object.fd.get(), parallel, {});
+  return sum_payload(opened.file, opened.on_disk.fd.get(), parallel, {});
 }
 
 Result<PackedWeights> PackedWeights::open(const pc_model_desc& desc, const PackPlace& place,
@@ -189,13 +159,13 @@ Result<PackedWeights> PackedWeights::open(const pc_model_desc& desc, const PackP
   if (tensors.empty()) return weights;
   const std::vector<PackedMatrix> shapes = packed_shapes(tensors);
   PC_TRY(const PackedExtent extent, packed_extent(shapes, kMostBytes));
-  PC_TRY(const StoreDir folder, open_packed_folder(place.cache_dir, place.writable));
-  const Target target{folder, {packed_key(place.weights, shapes)}, place.weights};
+  PC_TRY(const CacheFolder folder, open_packed_folder(place.cache_dir, place.writable));
+  const Target target{folder, packed_key(place.weights, shapes), place.weights};
   PC_TRY(Opened opened, open_or_make(target, tensors, extent, place, parallel));
   for (std::size_t i = 0; i < tensors.size(); ++i)
     weights.matrices_.emplace(tensors[i].data, opened.file.matrix(i));
   weights.file_ = std::move(opened.mapping);
-  weights.lease_ = std::move(opened.object.fd);
+  weights.lease_ = std::move(opened.on_disk.fd);
   return weights;
 }
 

@@ -6,7 +6,7 @@
 // is written matrix by matrix through small buffers, so that no second copy of
 // the weights is ever in anonymous memory. As with modules, the payload is
 // summed at the first use after each start of the machine, then trusted while
-// the file system says that the file is the same (modules/store/use_stamp.h).
+// the file system says that the file is the same (modules/store/use_stamp.cc).
 // Owner of the mapping; borrows nothing. Threads: const methods from any thread.
 #pragma once
 
@@ -23,9 +23,7 @@
 #include "base/parallel.h"
 #include "base/progress.h"
 #include "base/status.h"
-#include "modules/module_key.h"
-#include "modules/store/store_dir.h"
-#include "modules/store/unique_fd.h"
+#include "modules/store/cache_folder.h"
 #include "runtime/backend/backend.h"
 #include "runtime/packed/packed_file.h"
 
@@ -84,7 +82,7 @@ std::vector<PackedMatrix> packed_shapes(const std::vector<pc_tensor>& tensors);
 
 // Every byte of one file. Errors: kNotFound, kIo (not to be trusted), kUnsupported
 // (another version), kCorrupt, kMismatch.
-Status verify_packed(const StoreDir& folder, const ModuleKey& key, const Parallel& parallel);
+Status verify_packed(const CacheFolder& folder, const Digest& key, const Parallel& parallel);
 
 // Writes the file of these matrices, `extent` of its shapes, to a descriptor.
 // 0 or an errno: ECANCELED where progress asked to stop.

@@ -5,7 +5,7 @@
 #include <mutex>
 
 #include "base/aligned_buffer.h"
-#include "modules/store/publish.h"  // write_all
+#include "modules/store/file_access.h"  // write_all
 #include "runtime/packed/packed_weights.h"
 #include "simd/packed.h"
 

@@ -8,10 +8,15 @@
 namespace pc {
 namespace {
 
-void write_module(JsonWriter& json, const ModuleStore& store, const StoreEntry& entry) {
-  json.begin_object().key("key").value(entry.key.hex()).key("bytes").value(entry.file_bytes);
+// What every file has.
+void begin_file(JsonWriter& json, const CacheEntry& entry) {
+  json.begin_object().key("key").value(to_hex(entry.key)).key("bytes").value(entry.file_bytes);
   json.key("last_used_ms").value(entry.last_used_ns / 1'000'000);
-  if (const auto module = store.inspect(entry.key); module.ok()) {
+}
+
+void write_module(JsonWriter& json, const ModuleStore& store, const CacheEntry& entry) {
+  begin_file(json, entry);
+  if (const auto module = store.inspect({entry.key}); module.ok()) {
     const Module& m = **module;
     json.key("tokens").value(m.tokens().size());
     json.key("kv_type").value(kv_type_name(m.geometry().type));
@@ -25,18 +30,18 @@ void write_module(JsonWriter& json, const ModuleStore& store, const StoreEntry& 
 }
 
 void write_packed(JsonWriter& json, const PackedEntry& entry) {
-  json.begin_object().key("key").value(entry.key.hex()).key("bytes").value(entry.file_bytes);
-  json.key("last_used_ms").value(entry.last_used_ns / 1'000'000).key("model");
+  begin_file(json, entry);
+  json.key("model");
   entry.state == PackedState::kCurrent ? json.value(to_hex(entry.weights)) : json.null();
   json.end_object();
 }
 
-void write_verdict(JsonWriter& json, const ModuleKey& key, const Status& status) {
-  json.begin_object().key("key").value(key.hex()).key("ok").value(status.ok());
+void write_verdict(JsonWriter& json, const Digest& key, const Status& status) {
+  json.begin_object().key("key").value(to_hex(key)).key("ok").value(status.ok());
   json.key("why").value(status.ok() ? std::string() : status.error().message).end_object();
 }
 
-void write_gc(JsonWriter& json, const GcReport& report) {
+void write_gc(JsonWriter& json, const EvictionReport& report) {
   json.key("removed_files").value(report.removed_files);
   json.key("removed_bytes").value(report.removed_bytes);
   json.key("in_use_files").value(report.in_use_files);
@@ -45,13 +50,13 @@ void write_gc(JsonWriter& json, const GcReport& report) {
 
 }  // namespace
 
-Result<std::string> describe_store(const ModuleStore& store, const StoreDir& packed) {
-  PC_TRY(const std::vector<StoreEntry> entries, store.list());
+Result<std::string> describe_store(const ModuleStore& store, const CacheFolder& packed) {
+  PC_TRY(const std::vector<CacheEntry> entries, store.list());
   std::uint64_t bytes = 0, packed_bytes = 0;
   std::string text;
   JsonWriter json(&text);
   json.begin_object().key("dir").value(store.options().dir).key("files").begin_array();
-  for (const StoreEntry& entry : entries) {
+  for (const CacheEntry& entry : entries) {
     bytes += entry.file_bytes;
     write_module(json, store, entry);
   }
@@ -107,20 +112,21 @@ std::string show_module(const Module& module) {
   return text;
 }
 
-std::string verify_store(const ModuleStore& store, const StoreDir& packed, const StoreKeys& keys) {
+std::string verify_store(const ModuleStore& store, const CacheFolder& packed,
+                         const StoreKeys& keys) {
   std::uint64_t bad = 0;
   std::string text;
   JsonWriter json(&text);
   json.begin_object().key("files").begin_array();
-  const auto write = [&](const ModuleKey& key, const Status& status) {
+  const auto write = [&](const Digest& key, const Status& status) {
     bad += !status.ok();
     write_verdict(json, key, status);
   };
-  for (const ModuleKey& key : keys.modules) {
-    const auto module = store.verify(key);
+  for (const Digest& key : keys.modules) {
+    const auto module = store.verify({key});
     write(key, module.ok() ? ok() : Status(module.error()));
   }
-  for (const ModuleKey& key : keys.packed) {
+  for (const Digest& key : keys.packed) {
     const Status status = verify_packed(packed, key, Parallel());
     // One of another version is not damaged, but nothing can be said of it.
     if (status.ok() || status.error().code != Code::kUnsupported) write(key, status);
@@ -129,7 +135,7 @@ std::string verify_store(const ModuleStore& store, const StoreDir& packed, const
   return text;
 }
 
-std::string describe_gc(const GcReport& modules, const GcReport& packed) {
+std::string describe_gc(const EvictionReport& modules, const EvictionReport& packed) {
   std::string text;
   JsonWriter json(&text);
   json.begin_object();

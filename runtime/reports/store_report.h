@@ -9,22 +9,23 @@
 
 #include "base/status.h"
 #include "modules/module_store.h"
-#include "modules/store/store_dir.h"
+#include "modules/store/cache_folder.h"
 
 namespace pc {
 
 // packed: the folder of a store's packed weights (open_packed_folder).
-Result<std::string> describe_store(const ModuleStore& store, const StoreDir& packed);
+Result<std::string> describe_store(const ModuleStore& store, const CacheFolder& packed);
 std::string show_module(const Module& module);
 
 // Files of a store by what they are.
 struct StoreKeys {
-  std::vector<ModuleKey> modules, packed;
+  std::vector<Digest> modules, packed;
 };
 
 // Every byte of these files. Damage is part of the report.
-std::string verify_store(const ModuleStore& store, const StoreDir& packed, const StoreKeys& keys);
+std::string verify_store(const ModuleStore& store, const CacheFolder& packed,
+                         const StoreKeys& keys);
 
-std::string describe_gc(const GcReport& modules, const GcReport& packed);
+std::string describe_gc(const EvictionReport& modules, const EvictionReport& packed);
 
 }  // namespace pc

@@ -12,7 +12,6 @@
 #include <fstream>
 #include <thread>
 
-#include "modules/store/publish.h"
 #include "tests/modules/store_support.h"
 
 namespace pc {
@@ -20,6 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using test::miss_of;
+using test::object_name;
 using test::open_store;
 using test::overwrite;
 using test::put;
@@ -227,7 +227,7 @@ TEST_CASE("foreign names in the directory are ignored") {
   REQUIRE(::mkfifo((objects + std::string(64, '2') + ".module").c_str(), 0600) == 0);
   const auto entries = store->list().value();
   REQUIRE(entries.size() == 1);
-  CHECK(entries[0].key == key);
+  CHECK(entries[0].key == key.digest);
   CHECK(store->gc(0).value().removed_files == 1);
   CHECK(fs::exists(objects + "README"));
 }
@@ -368,10 +368,10 @@ TEST_CASE("verify reads every byte and changes nothing") {
 
 TEST_CASE("publishing by a named temporary file keeps the same promises") {
   const TempFolder path;
-  const StoreDir dir = open_store_dir(path.path(), false).value();
+  const CacheFolder folder = test::open_folder(path.path());
   const ModuleHandle module = test::make_module(test::identity());
   const auto publish = [&](std::span<const std::byte> bytes) {
-    return publish_bytes(dir, module->key(), bytes, Durability::kData, Staging::kNamed).value();
+    return folder.publish(module->key().digest, bytes, Durability::kData, Staging::kNamed).value();
   };
   CHECK(publish(module->bytes()) == Published::kNew);
   CHECK(publish(module->bytes().first(100)) == Published::kExists);

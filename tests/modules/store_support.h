@@ -22,6 +22,11 @@ inline std::unique_ptr<ModuleStore> open_store(const std::string& dir,
       .value();
 }
 
+// The files of that store, below it.
+inline CacheFolder open_folder(const std::string& dir) {
+  return CacheFolder::open(dir, kModuleTenant, CacheAccess::kMakeAll).value();
+}
+
 // Publishes and lets go, so that nothing is in use.
 inline ModuleKey put(ModuleStore& store, const ModuleIdentity& id) {
   return store.publish(make_module(id)).value()->key();

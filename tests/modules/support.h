@@ -12,7 +12,7 @@
 #include "modules/module.h"
 #include "modules/module_image.h"
 #include "modules/module_key.h"
-#include "modules/store/store_dir.h"
+#include "modules/module_store.h"
 
 namespace pc::test {
 
@@ -185,6 +185,10 @@ class Bytes {
  private:
   AlignedBuffer<std::byte> buffer_;
 };
+
+inline std::string object_name(const ModuleKey& key) {
+  return key.hex() + ".module";
+}
 
 inline std::string object_path(const std::string& dir, const ModuleKey& key) {
   return dir + "/v2/objects/" + object_name(key);

@@ -28,6 +28,7 @@ ARROWS = {
     "base": ("base",),
     "pml": ("pml", "base"),
     "modules": ("modules", "base"),
+    "modules/store": ("modules/store", "base"),  # the file cache: of its tenants it knows nothing
     # The rooms of runtime/, each above those that it names. What a prompt asks (engine) and
     # what computes (cpu) meet in the seam (backend) alone.
     "runtime": (),
@@ -256,6 +257,8 @@ SOUND = {
     "runtime/cpu/good.cc": '#include "simd/kernels.h"\n#include "modules/kv.h"\n'
                        '// printf("in a comment"); throw\nconst char* s = "throw abort() /*";\n'
                        'std::snprintf(b, n, "%d", 1);\n',
+    "modules/good.cc": '#include "modules/store/good.h"\n#include "base/good.h"\n',
+    "modules/store/good.cc": '#include "modules/store/good.h"\n#include "base/good.h"\n',
     "runtime/api/c_api.cc": '#include "promptcache/promptcache.h"\n',
     "runtime/chat/good.cc": '#include "runtime/chat/good.h"\n#include "runtime/json/json.h"\n#include "base/good.h"\n',
     "tools/good.cc": "#include <CLI/CLI.hpp>\n#include <promptcache/promptcache.h>\n#include <iostream>\n",
@@ -269,6 +272,7 @@ PLANTED = {
     "base/wrong.cc": '#include "pml/plan.h"\n',
     "pml/wrong.cc": '\n#include "modules/kv.h"\n',
     "modules/wrong.cc": '#include "runtime/model/model.h"\n',
+    "modules/store/wrong.cc": '#include "modules/module_key.h"\n',
     "runtime/engine/wrong.cc": '#include "promptcache/promptcache.h"\n',
     "runtime/cpu/wrong.cc": '#include "runtime/engine/engine.h"\n',
     "runtime/engine/around_the_seam.cc": '#include "runtime/cpu/attention.h"\n',

@@ -1,5 +1,3 @@
-#include "modules/store/eviction.h"
-
 #include <fcntl.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -38,7 +36,7 @@ TEST_CASE("eviction takes the least recently used, and stays within the budget")
   put(*store, test::identity(3));
   for (int i = 0; i < 4; ++i)
     CHECK(static_cast<bool>(store->find(test::identity(i))) == (i != oldest));
-  CHECK(stored_bytes(open_store_dir(dir.path(), true).value()) <= 3 * size);
+  CHECK(test::open_folder(dir.path()).stored_bytes() <= 3 * size);
   CHECK(!fs::exists(dir.path() + "/v2/used/" + keys[oldest].hex()));
 }
 
@@ -88,7 +86,7 @@ TEST_CASE("files in use are not evicted, in whichever process") {
   put(*store, test::identity(2));
   CHECK(fs::exists(test::object_path(dir.path(), held->key())));
   CHECK(miss_of(*store, test::identity(1)) == MissReason::kNotEncoded);
-  const GcReport report = store->gc(0).value();
+  const EvictionReport report = store->gc(0).value();
   CHECK(report.in_use_files == 1);
   CHECK(report.left_bytes == size);
   CHECK(report.removed_files == 1);
@@ -142,7 +140,7 @@ TEST_CASE("quarantine counts, and goes first") {
   CHECK(miss_of(*store, test::identity()) == MissReason::kCorrupt);
   const std::uint64_t size = test::make_module(test::identity())->bytes().size();
   CHECK(store->gc(2 * size).value().left_bytes == 2 * size);
-  const GcReport report = store->gc(size).value();
+  const EvictionReport report = store->gc(size).value();
   CHECK(report.left_bytes == size);
   CHECK(report.removed_files == 0);
   CHECK(store->find(test::identity(1)));
@@ -172,7 +170,7 @@ TEST_CASE("a full disk is an error value: nothing partial, nothing broken") {
     CHECK(held.size() > 2);
     CHECK(store->list().value().size() == held.size());
     const auto entries = store->list().value();
-    for (const StoreEntry& entry : entries) CHECK(store->verify(entry.key).ok());
+    for (const CacheEntry& entry : entries) CHECK(store->verify({entry.key}).ok());
     CHECK(fs::is_empty(dir.path() + "/v2/tmp"));
     held.clear();
     put(*store, test::identity(99));  // what nobody uses makes room

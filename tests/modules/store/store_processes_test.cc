@@ -13,7 +13,6 @@
 #include <random>
 #include <thread>
 
-#include "modules/store/publish.h"
 #include "tests/modules/store_support.h"
 
 namespace pc {
@@ -145,13 +144,14 @@ TEST_CASE("a process may use more modules than it may open files") {
 // Writes modules by both ways of staging and collects, until it is killed.
 int write_forever(const std::string& path, unsigned seed, std::uint64_t budget) {
   const auto store = open_store(path, budget);
-  const StoreDir dir = open_store_dir(path, false).value();
+  const CacheFolder folder = test::open_folder(path);
   std::mt19937 random(seed);
   while (true) {
     const ModuleHandle module =
         test::make_module(test::identity(static_cast<std::int32_t>(random() % 8)));
     if (random() % 3 == 0) {
-      (void)publish_bytes(dir, module->key(), module->bytes(), Durability::kNone, Staging::kNamed);
+      (void)folder.publish(module->key().digest, module->bytes(), Durability::kNone,
+                           Staging::kNamed);
     } else {
       (void)store->publish(module);
     }
@@ -180,7 +180,7 @@ TEST_CASE("writers killed at any instant leave nothing that is wrong") {
     for (const pid_t writer : writers) ::kill(writer, SIGKILL);
     for (const pid_t writer : writers) exit_code(writer);
     const auto entries = reader->list().value();
-    for (const StoreEntry& entry : entries) wrong += !reader->verify(entry.key).ok();
+    for (const CacheEntry& entry : entries) wrong += !reader->verify({entry.key}).ok();
   }
   CHECK(wrong == 0);
   CHECK(seen > 0);

@@ -442,7 +442,7 @@ TEST_CASE("files that nobody uses go, and those in use stay") {
       ::utimensat(AT_FDCWD, path.c_str(), month_ago, 0);
       ::utimensat(AT_FDCWD, (packed + "used/" + path.filename().string()).c_str(), month_ago, 0);
     }
-    const GcReport report = collect_packed(*folder);
+    const EvictionReport report = collect_packed(*folder);
     CHECK((report.removed_files == 1 && report.in_use_files == 1));
     CHECK(cache.file() == in_use);
   }
@@ -475,10 +475,18 @@ TEST_CASE("files that nobody uses go, and those in use stay") {
     fs::remove(other);
     CHECK(verdict() == Code::kNotFound);
   }
+  SECTION("none is removed through a folder that was opened to be read") {
+    const auto reading = open_packed_folder(cache.folder.path(), false);
+    REQUIRE(reading.ok());
+    for (const PackedEntry& entry : listed)
+      CHECK(reading->remove(entry.key).error().code == Code::kIo);
+    CHECK(collect_packed(*reading).removed_files == 0);
+    CHECK(cache.files().size() == 2);
+  }
   SECTION("all are removed, and who has one mapped keeps it") {
-    for (const PackedEntry& entry : listed) CHECK(remove_packed(*folder, entry.key).ok());
+    for (const PackedEntry& entry : listed) CHECK(folder->remove(entry.key).ok());
     CHECK(cache.files().empty());
-    const Status again = remove_packed(*folder, listed[0].key);
+    const Status again = folder->remove(listed[0].key);
     CHECK((!again.ok() && again.error().code == Code::kNotFound));
     CHECK(fs::is_empty(packed + "used"));
   }

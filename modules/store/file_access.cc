@@ -1,0 +1,126 @@
+#include "modules/store/file_access.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <time.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+#include <system_error>
+
+namespace pc {
+namespace {
+
+// For a folder that is missing because it could not be made, the error says why that was.
+Result<UniqueFd> open_folder(int parent, const std::string& name, const std::string& path,
+                             bool make, int flags) {
+  const int not_made = make && ::mkdirat(parent, name.c_str(), 0700) != 0 ? errno : 0;
+  UniqueFd fd(::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags));
+  if (fd) return fd;
+  return system_error("cannot open", path, errno == ENOENT && not_made != 0 ? not_made : errno);
+}
+
+}  // namespace
+
+Error system_error(const std::string& what, const std::string& path, int errno_value) {
+  // Not strerror: several threads may fail at once.
+  return error(errno_value == ENOENT ? Code::kNotFound : Code::kIo,
+               what + " " + path + ": " + std::generic_category().message(errno_value));
+}
+
+Result<UniqueFd> open_root(const std::string& path, bool make) {
+  for (std::size_t at = path.find('/', 1); make && at != path.npos; at = path.find('/', at + 1))
+    ::mkdir(path.substr(0, at).c_str(), 0700);
+  return open_folder(AT_FDCWD, path, path, make, 0);
+}
+
+Result<UniqueFd> open_below(const UniqueFd& root, const std::string& root_path,
+                            std::string_view path, bool make) {
+  const std::string full = root_path + "/" + std::string(path);
+  const std::size_t cut = path.rfind('/');
+  if (cut == path.npos) return open_folder(root.get(), std::string(path), full, make, O_NOFOLLOW);
+  PC_TRY(const UniqueFd parent, open_below(root, root_path, path.substr(0, cut), make));
+  return open_folder(parent.get(), std::string(path.substr(cut + 1)), full, make, O_NOFOLLOW);
+}
+
+Result<OpenFile> open_trusted(int dir_fd, const std::string& name, const std::string& path,
+                              uid_t owner) {
+  OpenFile file;
+  // O_NONBLOCK: a FIFO under this name must not hang us; files ignore it.
+  file.fd =
+      UniqueFd(::openat(dir_fd, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  if (!file.fd) return system_error("cannot open", path, errno);
+  if (::fstat(file.fd.get(), &file.st) != 0) return system_error("cannot stat", path, errno);
+  if (!S_ISREG(file.st.st_mode)) return error(Code::kIo, path + " is not a regular file");
+  const uid_t uid = file.st.st_uid;
+  if (uid != ::geteuid() && uid != owner && uid != 0) {
+    return error(Code::kIo, path + " belongs to another user");
+  }
+  if ((file.st.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+    return error(Code::kIo, path + " may be written by other users");
+  }
+  return file;
+}
+
+bool stat_file(int dir_fd, const std::string& name, struct stat* st) {
+  return ::fstatat(dir_fd, name.c_str(), st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st->st_mode);
+}
+
+Status for_each_name(int dir_fd, FunctionRef<void(const char*)> visit) {
+  // A new description: readdir moves a position that must not be shared.
+  const int fd = ::openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return system_error("cannot list", "the store", errno);
+  const std::unique_ptr<DIR, int (*)(DIR*)> stream(::fdopendir(fd), &::closedir);
+  if (!stream) {
+    ::close(fd);
+    return error(Code::kOutOfMemory, "no memory to list the store");
+  }
+  while (true) {
+    errno = 0;
+    const dirent* entry = ::readdir(stream.get());
+    if (!entry && errno != 0) return system_error("cannot list", "the store", errno);
+    if (!entry) return ok();
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") visit(entry->d_name);
+  }
+}
+
+Status read_exactly(int fd, std::uint64_t offset, std::span<std::byte> buffer) {
+  while (!buffer.empty()) {
+    const ssize_t n = ::pread(fd, buffer.data(), buffer.size(), static_cast<off_t>(offset));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0)
+      return error(Code::kCorrupt, system_error("cannot read", "the payload", errno).message);
+    if (n == 0) return error(Code::kCorrupt, "damaged file: it ends too early");
+    offset += static_cast<std::uint64_t>(n);
+    buffer = buffer.subspan(static_cast<std::size_t>(n));
+  }
+  return ok();
+}
+
+int write_all(int fd, std::uint64_t offset, std::span<const std::byte> bytes) {
+  // One call transfers at most 2 GiB; smaller pieces let a signal through.
+  constexpr std::size_t kPiece = 16 << 20;
+  while (!bytes.empty()) {
+    const ssize_t n =
+        ::pwrite(fd, bytes.data(), std::min(bytes.size(), kPiece), static_cast<off_t>(offset));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return errno;
+    offset += static_cast<std::uint64_t>(n);
+    bytes = bytes.subspan(static_cast<std::size_t>(n));
+  }
+  return 0;
+}
+
+std::int64_t to_ns(const timespec& time) {
+  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+std::int64_t now_ns() {
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  return to_ns(now);
+}
+
+}  // namespace pc

@@ -1,0 +1,60 @@
+// Files and folders that are opened without trusting what lies there, and all of
+// their bytes read or written, however the system cuts the calls.
+//
+// Threads: any.
+#pragma once
+
+#include <sys/stat.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/function_ref.h"
+#include "base/status.h"
+#include "modules/store/unique_fd.h"
+
+namespace pc {
+
+// A file opened for reading, with what the file system says of it.
+struct OpenFile {
+  UniqueFd fd;
+  struct stat st {};
+};
+
+// kNotFound; kIo for anything but a regular file that belongs to us, to root or to
+// `owner` and that nobody else may write. `path` is for messages.
+Result<OpenFile> open_trusted(int dir_fd, const std::string& name, const std::string& path,
+                              uid_t owner);
+
+// A folder below an open one, by names with '/' between them: no link is followed.
+// Where `make`, what is missing is made, 0700. `root_path` is for messages.
+Result<UniqueFd> open_below(const UniqueFd& root, const std::string& root_path,
+                            std::string_view path, bool make);
+
+// A folder by its path, which may be a link; where `make`, it and those above it are
+// made, 0700.
+Result<UniqueFd> open_root(const std::string& path, bool make);
+
+// Is there a regular file of this name? Then *st is what the file system says of it.
+bool stat_file(int dir_fd, const std::string& name, struct stat* st);
+
+// Calls `visit` with each name in an open folder, "." and ".." excepted.
+Status for_each_name(int dir_fd, FunctionRef<void(const char*)> visit);
+
+// Reads exactly buffer.size() bytes. A disk that cannot give them back has lost them: kCorrupt.
+Status read_exactly(int fd, std::uint64_t offset, std::span<std::byte> buffer);
+
+// Writes all bytes at an offset. 0 or an errno.
+int write_all(int fd, std::uint64_t offset, std::span<const std::byte> bytes);
+
+// "<what> <path>: <the system's reason>", kNotFound for ENOENT, otherwise kIo.
+Error system_error(const std::string& what, const std::string& path, int errno_value);
+
+// Nanoseconds since 1970.
+std::int64_t to_ns(const timespec& time);
+std::int64_t now_ns();
+
+}  // namespace pc
