@@ -9,6 +9,8 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
+#include <new>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -83,6 +85,30 @@ inline Status ok() {
 
 inline Error error(Code code, std::string message) {
   return {code, std::move(message), 0, 0};
+}
+
+// The one place where exceptions stop, for functions that C calls: runs body(), which gives
+// a Status. An error, or the exception that ended body(), is told by
+// report(code, message, line, column), which must not throw: memory may have run out.
+template <class Body, class Report>
+Code catch_all(Body body, Report report) noexcept {
+  const auto failed = [&](Code code, std::string_view message) {
+    report(code, message, 0u, 0u);
+    return code;
+  };
+  try {
+    const Status status = body();
+    if (status.ok()) return Code::kOk;
+    const Error& e = status.error();
+    report(e.code, e.message, e.line, e.column);
+    return e.code;
+  } catch (const std::bad_alloc&) {
+    return failed(Code::kOutOfMemory, "not enough memory");
+  } catch (const std::exception& e) {
+    return failed(Code::kInternal, e.what());
+  } catch (...) {
+    return failed(Code::kInternal, "an unknown exception");
+  }
 }
 
 }  // namespace pc

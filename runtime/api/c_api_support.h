@@ -7,8 +7,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <exception>
-#include <new>
 #include <string>
 #include <string_view>
 
@@ -18,38 +16,26 @@
 namespace pc::capi {
 
 // Allocates nothing: it serves where memory has run out.
-inline pc_status fail(Code code, std::string_view message, std::uint32_t line, std::uint32_t column,
-                      pc_error* out) noexcept {
-  if (out) {
-    out->status = static_cast<std::int32_t>(code);
-    out->line = line;
-    out->column = column;
-    // Cut at a character's start where the sentence is too long.
-    std::size_t n = std::min(message.size(), sizeof out->message - 1);
-    while (n > 0 && n < message.size() && (static_cast<unsigned char>(message[n]) & 0xc0) == 0x80)
-      --n;
-    std::memcpy(out->message, message.data(), n);
-    out->message[n] = '\0';
-  }
-  return static_cast<pc_status>(code);
+inline void report(Code code, std::string_view message, std::uint32_t line, std::uint32_t column,
+                   pc_error* out) noexcept {
+  if (!out) return;
+  out->status = static_cast<std::int32_t>(code);
+  out->line = line;
+  out->column = column;
+  // Cut at a character's start where the sentence is too long.
+  std::size_t n = std::min(message.size(), sizeof out->message - 1);
+  while (n > 0 && n < message.size() && (static_cast<unsigned char>(message[n]) & 0xc0) == 0x80)
+    --n;
+  std::memcpy(out->message, message.data(), n);
+  out->message[n] = '\0';
 }
 
-inline pc_status fail(const Error& e, pc_error* out) noexcept {
-  return fail(e.code, e.message, e.line, e.column, out);
-}
-
+// body() gives a Status; see catch_all.
 template <class Body>
 pc_status guarded(pc_error* out, Body body) noexcept {
-  try {
-    const Status status = body();
-    return status.ok() ? PC_OK : fail(status.error(), out);
-  } catch (const std::bad_alloc&) {
-    return fail(Code::kOutOfMemory, "not enough memory", 0, 0, out);
-  } catch (const std::exception& e) {
-    return fail(Code::kInternal, e.what(), 0, 0, out);
-  } catch (...) {
-    return fail(Code::kInternal, "an unknown exception", 0, 0, out);
-  }
+  return static_cast<pc_status>(
+      catch_all(body, [out](Code code, std::string_view message, std::uint32_t line,
+                            std::uint32_t column) { report(code, message, line, column, out); }));
 }
 
 inline Error null_argument(const char* name) {

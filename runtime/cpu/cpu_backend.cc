@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <exception>
 #include <iterator>
 #include <memory>
-#include <new>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/aligned_buffer.h"
@@ -43,24 +42,15 @@ static_assert(static_cast<int>(simd::Type::kF32) == PC_DTYPE_F32);
 static_assert(static_cast<int>(simd::Type::kF16) == PC_DTYPE_F16);
 static_assert(static_cast<int>(simd::Type::kBf16) == PC_DTYPE_BF16);
 
-std::int32_t fail(const Error& e, pc_backend_error* out) {
-  if (out) std::snprintf(out->message, sizeof out->message, "%s", e.message.c_str());
-  return static_cast<std::int32_t>(e.code);
-}
-
-// The one place of this backend where exceptions stop.
+// body() gives a Status; see catch_all.
 template <class Body>
-std::int32_t guarded(pc_backend_error* out, Body body) {
-  try {
-    const Status status = body();
-    return status.ok() ? 0 : fail(status.error(), out);
-  } catch (const std::bad_alloc&) {
-    return fail(error(Code::kOutOfMemory, "not enough memory"), out);
-  } catch (const std::exception& e) {
-    return fail(error(Code::kInternal, e.what()), out);
-  } catch (...) {
-    return fail(error(Code::kInternal, "an unknown exception"), out);
-  }
+std::int32_t guarded(pc_backend_error* out, Body body) noexcept {
+  return static_cast<std::int32_t>(
+      catch_all(body, [out](Code, std::string_view message, std::uint32_t, std::uint32_t) {
+        if (out)
+          std::snprintf(out->message, sizeof out->message, "%.*s", static_cast<int>(message.size()),
+                        message.data());
+      }));
 }
 
 // As f32, plus `offset`.
