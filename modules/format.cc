@@ -14,18 +14,6 @@ Error too_big(const std::string& what) {
 
 }  // namespace
 
-Status check_geometry(const KvGeometry& geometry) {
-  if (geometry.n_layers == 0 || geometry.n_layers > kMaxLayers) return too_big("n_layers");
-  if (geometry.n_kv_heads == 0 || geometry.n_kv_heads > kMaxKvHeads) return too_big("n_kv_heads");
-  if (geometry.head_dim == 0 || geometry.head_dim > kMaxHeadDim) return too_big("head_dim");
-  if (geometry.head_dim % 2 != 0) return error(Code::kInvalidArgument, "module: head_dim is odd");
-  if (!kv_type_known(geometry.type))
-    return error(Code::kInvalidArgument, "module: unknown type of K and V");
-  if (!kv_type_fits(geometry.type, geometry.head_dim))
-    return error(Code::kInvalidArgument, "module: q8 wants a head_dim that is a multiple of 4");
-  return ok();
-}
-
 Result<ModuleExtent> module_extent(const KvGeometry& geometry, std::uint32_t n_tokens,
                                    std::uint32_t n_runs, std::uint32_t n_blocks) {
   PC_CHECK_OK(check_geometry(geometry));
@@ -33,7 +21,7 @@ Result<ModuleExtent> module_extent(const KvGeometry& geometry, std::uint32_t n_t
   if (n_runs == 0 || n_runs > n_tokens) return too_big("n_runs");
   if (n_blocks == 0 || n_blocks > n_tokens) return too_big("n_blocks");
 
-  // One layer of one head fits 64 bits by the limits above; all of them may not.
+  // One layer of one head fits 64 bits by these limits; all of them may not.
   const std::uint64_t head_bytes = 2 * std::uint64_t{n_blocks} * geometry.block_bytes();
   const auto payload_bytes =
       checked_mul(head_bytes, std::uint64_t{geometry.n_layers} * geometry.n_kv_heads);

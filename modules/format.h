@@ -41,11 +41,8 @@ inline constexpr std::uint64_t kPayloadAlign = 4096;
 // Half of a core's L2 cache or less: a chunk is read and summed while it is there.
 inline constexpr std::uint64_t kChunkBytes = 256 * 1024;
 
-// Far above any model (GPT-3 has 96 layers, 96 heads of 128), so that a
-// hostile header cannot ask for more than its own file holds.
-inline constexpr std::uint32_t kMaxLayers = 4096;
-inline constexpr std::uint32_t kMaxKvHeads = 4096;
-inline constexpr std::uint32_t kMaxHeadDim = 4096;
+// Far above any text, as KvGeometry's limits are above any model: a hostile header
+// cannot ask for more than its own file holds.
 inline constexpr std::uint32_t kMaxModuleTokens = 1u << 24;
 
 // One kept run. Local positions strictly increase, runs do not overlap, and
@@ -91,7 +88,6 @@ struct ModuleExtent {
 };
 
 // kInvalidArgument where a count is zero or over its limit, or the sizes overflow.
-Status check_geometry(const KvGeometry& geometry);
 Result<ModuleExtent> module_extent(const KvGeometry& geometry, std::uint32_t n_tokens,
                                    std::uint32_t n_runs, std::uint32_t n_blocks);
 

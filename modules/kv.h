@@ -29,6 +29,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/status.h"
+
 namespace pc {
 
 enum class KvType : std::uint32_t { kF32 = 1, kBf16 = 2, kQ8 = 3 };  // stored in files: append only
@@ -78,6 +80,9 @@ struct KvGeometry {
   std::uint32_t head_dim = 0;  // even; for q8 a multiple of 4
   KvType type = KvType::kF32;
 
+  // Far above any model: GPT-3 has 96 layers, 96 heads of 128.
+  static constexpr std::uint32_t kMaxLayers = 4096, kMaxKvHeads = 4096, kMaxHeadDim = 4096;
+
   friend bool operator==(const KvGeometry&, const KvGeometry&) = default;
 
   // Bytes of the scales that a block begins with.
@@ -95,6 +100,10 @@ struct KvGeometry {
     return 2 * std::size_t{n_layers} * n_kv_heads * block_bytes() * n_blocks;
   }
 };
+
+// Could there be states of this geometry? kInvalidArgument where a count is zero or over
+// its limit, or the type is unknown or does not fit head_dim.
+Status check_geometry(const KvGeometry& geometry);
 
 // A run of rows that is contiguous in memory and in position. Planes: for
 // each layer, for each kv head: keys, then values at value_offset_bytes.

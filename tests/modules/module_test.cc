@@ -238,7 +238,8 @@ TEST_CASE("a well-sealed lie is refused") {
        }},
       {"all at their limits",
        [](auto& h) {
-         h.causes.geometry = {kMaxLayers, kMaxKvHeads, kMaxHeadDim, KvType::kF32};
+         h.causes.geometry = {KvGeometry::kMaxLayers, KvGeometry::kMaxKvHeads,
+                              KvGeometry::kMaxHeadDim, KvType::kF32};
          h.n_tokens = h.n_blocks = kMaxModuleTokens;
        }},
       {"key", [](auto& h) { h.key.digest[0] ^= 1; }},
