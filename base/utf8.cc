@@ -65,6 +65,10 @@ constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 std::size_t utf8_valid_prefix(std::string_view text) {
   std::size_t at = 0;
   while (at < text.size()) {
+    if (static_cast<unsigned char>(text[at]) < 0x80) {  // most of most texts
+      ++at;
+      continue;
+    }
     const Scan character = scan(text.substr(at));
     if (!character.complete) break;
     at += character.n;

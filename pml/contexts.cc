@@ -21,7 +21,7 @@ class Steps {
   void open(const TurnTokens& turn) { markup(at_start() ? turn.opening : turn.open); }
   void close(const TurnTokens& turn) { markup(turn.close); }
 
-  // Less the steps that nothing kept sees.
+  // Drops the steps at the end that no kept step sees.
   void finish() {
     while (!spec_.steps.empty() && !spec_.steps.back().keep) {
       if (spec_.steps.back().markup != kNone) spec_.markup.pop_back();
@@ -48,8 +48,8 @@ class Steps {
   JobSpec& spec_;
 };
 
-// A pass over the prompt that leaves out what is of other modules, and turns
-// of the prompt that hold nothing of it.
+// A pass over the prompt without the text of other modules, and without those turns of
+// the prompt that hold nothing of what is left.
 template <class Holds>  // bool(std::uint32_t module)
 void filter(const Layout& layout, const FlatPrompt& flat, const std::vector<TurnTokens>& turns,
             std::uint32_t first_kept, const Holds& holds, JobSpec& spec) {

@@ -1,5 +1,6 @@
 // What the modules of a flat prompt see while they are encoded: the context of
-// each, as a job (encode_plan.h).
+// each, as a job by reference to the layout, of which encode_plan.h makes the
+// tokens and positions.
 //
 // A module sees the text that is always before it, that is its ancestors' own
 // (attend=prefix), and the opening of the prompt's turn that it stands in. The
@@ -9,10 +10,12 @@
 // Pure. Threads: any.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
-#include "pml/encode_plan.h"
 #include "pml/flat_prompt.h"
+#include "pml/layout.h"
+#include "pml/text_encoder.h"  // Tokens
 
 namespace pc::pml {
 
@@ -21,6 +24,26 @@ struct TurnTokens {
   Tokens open;
   Tokens opening;  // of `open` where nothing but BOS stands before it
   Tokens close;
+};
+
+// A step of a pass: a piece or slot of the layout, or tokens that open or close
+// a turn of the prompt.
+struct JobStep {
+  std::uint32_t item = kNone;    // of Layout::items
+  std::uint32_t markup = kNone;  // of JobSpec::markup, where item is kNone
+  bool keep = false;
+
+  friend auto operator<=>(const JobStep&, const JobStep&) = default;
+};
+
+// A job by reference to the layout: small, and equal where the jobs are.
+struct JobSpec {
+  bool scaffold = false;
+  std::uint32_t subject = 0;  // index into Layout::modules, or Layout::scaffolds
+  std::vector<JobStep> steps;
+  std::vector<Tokens> markup;
+
+  friend auto operator<=>(const JobSpec&, const JobSpec&) = default;
 };
 
 // One job for each stored module of the prompt and for the anonymous text, in

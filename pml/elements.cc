@@ -5,7 +5,6 @@
 #include <span>
 
 #include "pml/names.h"
-#include "pml/schema_parser.h"  // kMaxNameBytes
 
 namespace pc::pml {
 namespace {
@@ -52,15 +51,6 @@ Result<bool> preserves_space(const XmlNode& element, bool inherited) {
   if (*value == "preserve") return true;
   if (*value == "default") return false;
   return broken_rule(element.place, "xml:space is 'preserve' or 'default', not " + quote(*value));
-}
-
-const char* role_name(Role role) {
-  switch (role) {
-    case Role::kSystem: return "system";
-    case Role::kUser: return "user";
-    case Role::kAssistant: return "assistant";
-  }
-  return "unknown";
 }
 
 std::optional<Role> role_of(std::string_view tag) {

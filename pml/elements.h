@@ -44,7 +44,8 @@ Status check_empty(const XmlNode& element);
 // The attribute's value, or an error that says it is missing.
 Result<std::string> required(const XmlNode& element, std::string_view attribute);
 
-// An XML name without colon of at most kMaxNameBytes.
+// An XML name without colon of at most kMaxNameBytes: jobs and reports repeat it.
+inline constexpr std::size_t kMaxNameBytes = 128;
 Status check_name(const XmlNode& element, std::string_view name);
 
 // One role element inside another: `outer` is the one around `element`.

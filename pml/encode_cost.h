@@ -1,5 +1,5 @@
 // How large the jobs of a layout, or of a prompt, would be, found without making
-// them: jobs repeat what their modules see, so a hostile schema of a few megabytes
+// them. Jobs repeat what their modules see, so a hostile schema of a few megabytes
 // could ask for terabytes, and so could a prompt whose turns open with much text.
 //
 // Pure. Threads: any.

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "pml/contexts.h"
+#include "pml/flat_prompt.h"
 
 namespace pc::pml {
 namespace {

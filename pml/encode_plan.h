@@ -19,30 +19,11 @@
 #include <string>
 #include <vector>
 
+#include "pml/contexts.h"  // JobSpec
 #include "pml/layout.h"
 #include "pml/text_encoder.h"
 
 namespace pc::pml {
-
-// A step of a pass: a piece or slot of the layout, or tokens that open or close
-// a turn of the prompt.
-struct JobStep {
-  std::uint32_t item = kNone;    // of Layout::items
-  std::uint32_t markup = kNone;  // of JobSpec::markup, where item is kNone
-  bool keep = false;
-
-  friend auto operator<=>(const JobStep&, const JobStep&) = default;
-};
-
-// A job by reference to the layout: small, and equal where the jobs are.
-struct JobSpec {
-  bool scaffold = false;
-  std::uint32_t subject = 0;  // index into Layout::modules, or Layout::scaffolds
-  std::vector<JobStep> steps;
-  std::vector<Tokens> markup;
-
-  friend auto operator<=>(const JobSpec&, const JobSpec&) = default;
-};
 
 // Tokens that are contiguous in position.
 struct JobRun {

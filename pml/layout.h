@@ -27,7 +27,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/status.h"
 #include "pml/schema.h"
 #include "pml/text_encoder.h"
 
@@ -141,10 +140,5 @@ struct Layout {
     return it == by_path.end() ? std::nullopt : std::optional(it->second);
   }
 };
-
-// Errors: kPmlSemantic with line:column (a parameter's scaffold longer than
-// its room, a role without a chat format, a scaffold that cannot be, a schema
-// over a limit), or what the encoder gave.
-Result<Layout> lay_out(const Schema& schema, const TextEncoder& encoder);
 
 }  // namespace pc::pml

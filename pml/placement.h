@@ -30,11 +30,11 @@ struct Placement {
 // compact: no gaps, everything follows what is before it.
 Placement place_compact(std::vector<Step>& steps);
 
-// schema: pieces and arguments at their schema positions. What the prompt
-// writes between two of them starts behind the first and stays there if all of
-// it fits, else it moves behind everything; but where a turn around such steps
-// begins or ends in it, it stays, and all that follows stands as much later as it
-// lacks room. Sorts by position.
+// schema: pieces and arguments stand at their schema positions. What the prompt
+// writes between two of them starts behind the first. It stays there if all of it fits
+// the gap; else it moves behind everything. But where a turn around such steps begins or
+// ends in it, it stays, and all that follows is shifted by the room that it lacks. Sorts
+// by position.
 Placement place_at_schema(std::vector<Step>& steps);
 
 }  // namespace pc::pml

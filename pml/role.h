@@ -9,6 +9,17 @@ namespace pc::pml {
 
 enum class Role : std::uint8_t { kSystem, kUser, kAssistant };
 
-const char* role_name(Role role);  // "system"
+// The name of the element that writes a turn: "system".
+constexpr const char* role_name(Role role) {
+  switch (role) {
+    case Role::kSystem:
+      return "system";
+    case Role::kUser:
+      return "user";
+    case Role::kAssistant:
+      return "assistant";
+  }
+  return "unknown";
+}
 
 }  // namespace pc::pml

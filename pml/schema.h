@@ -1,5 +1,5 @@
 // A schema as it was written: the tree that schema_parser.h makes and
-// layout.h reads. Names are checked, text is folded, files are read in;
+// layout_builder.h reads. Names are checked, text is folded, files are read in;
 // tokens and positions are not known yet.
 //
 // Immutable value that owns its text. Threads: thread-compatible.

@@ -7,9 +7,9 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/utf8.h"
 #include "pml/elements.h"
 #include "pml/names.h"
-#include "pml/utf8.h"
 #include "pml/xml_reader.h"
 
 namespace pc::pml {
@@ -170,9 +170,10 @@ Status SchemaReader::add_file(const XmlNode& element, Children& into) {
                        "src=" + quote(*src) + " cannot be read: this schema came without a folder");
   auto bytes = read_file_(*src);
   if (!bytes.ok()) return at(element.place, std::move(bytes).error());
-  if (const auto offset = find_invalid_utf8(*bytes))
+  const std::size_t valid = utf8_valid_prefix(*bytes);
+  if (valid != bytes->size())
     return broken_rule(element.place, "file " + quote(*src) + " is not UTF-8 at byte " +
-                                          std::to_string(*offset) + "; save it as UTF-8");
+                                          std::to_string(valid) + "; save it as UTF-8");
   PC_CHECK_OK(count_text(element.place, bytes->size()));
   SchemaNode node;
   node.place = element.place;

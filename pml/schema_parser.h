@@ -21,8 +21,7 @@ using ReadFileFn = std::function<Result<std::string>(const std::string& relative
 
 // A schema's text in all, src= files included: 16 million tokens of four bytes.
 inline constexpr std::size_t kMaxSchemaTextBytes = std::size_t{64} << 20;
-// Names and paths are repeated in every job and report.
-inline constexpr std::size_t kMaxNameBytes = 128;
+// A module's path, like its name (kMaxNameBytes), is repeated in every job and report.
 inline constexpr std::size_t kMaxPathBytes = 1024;
 // Room of one parameter, in tokens: more is a document, and a document is a module.
 inline constexpr std::uint32_t kMaxParamTokens = 65536;

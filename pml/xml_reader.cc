@@ -9,9 +9,9 @@
 #include <optional>
 #include <utility>
 
+#include "base/utf8.h"
 #include "pml/names.h"
 #include "pml/place_cursor.h"
-#include "pml/utf8.h"
 
 namespace pc::pml {
 namespace {
@@ -242,9 +242,8 @@ Result<XmlNode> read_xml(std::string_view document) {
     return error(Code::kPmlSyntax, "the document has " + std::to_string(document.size()) +
                                        " bytes; the most is " + std::to_string(kMaxDocumentBytes));
   // UTF-16 is all zero bytes, and expat would read it in spite of what it is told.
-  const std::size_t bad =
-      std::min(document.find('\0'), find_invalid_utf8(document).value_or(document.npos));
-  if (bad != document.npos)
+  const std::size_t bad = std::min(document.find('\0'), utf8_valid_prefix(document));
+  if (bad != document.size())
     return error_at(Code::kPmlSyntax, PlaceCursor(document).at(bad),
                     "the bytes here are not UTF-8 text; save the document as UTF-8");
   return Reader(document).read();

@@ -8,6 +8,7 @@
 
 #include "base/mapped_file.h"
 #include "base/progress.h"  // is_set, cancelled
+#include "pml/layout_builder.h"
 #include "pml/plan_check.h"
 #include "pml/prompt_parser.h"
 #include "pml/resolve.h"

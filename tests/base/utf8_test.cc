@@ -26,12 +26,22 @@ std::string stream(std::string_view bytes, std::size_t piece) {
   return out;
 }
 
+// By Unicode's table 3-6, and by nothing that is tested here.
+std::string spelled(std::uint32_t c) {
+  if (c < 0x80) return {static_cast<char>(c)};
+  const auto tail = [&](int shift) { return static_cast<char>(0x80 | ((c >> shift) & 0x3F)); };
+  if (c < 0x800) return {static_cast<char>(0xC0 | (c >> 6)), tail(0)};
+  if (c < 0x10000) return {static_cast<char>(0xE0 | (c >> 12)), tail(6), tail(0)};
+  return {static_cast<char>(0xF0 | (c >> 18)), tail(12), tail(6), tail(0)};
+}
+
 }  // namespace
 
 TEST_CASE("every code point round-trips, and nothing else is valid") {
   for (char32_t c = 0; c <= kLast; ++c) {
     std::string text;
     utf8_append(c, &text);
+    REQUIRE(text == spelled(c));
     if (is_surrogate(c)) {
       REQUIRE_FALSE(is_utf8(text));
       continue;
@@ -41,18 +51,22 @@ TEST_CASE("every code point round-trips, and nothing else is valid") {
     REQUIRE(utf8_length(text[0]) == text.size());
     REQUIRE(utf8_next(text, &at) == c);
     REQUIRE(at == text.size());
-    REQUIRE(utf8_valid_prefix(std::string_view(text).substr(0, text.size() - 1)) == 0);
+    const std::string cut = text.substr(0, text.size() - 1);
+    REQUIRE(utf8_valid_prefix(cut) == 0);
+    REQUIRE(utf8_valid_prefix("a" + cut) == 1);
   }
 }
 
 TEST_CASE("ill-formed sequences stop the valid prefix where they start") {
   for (const char* bad :
        {"\x80", "\xC0\x80", "\xC1\xBF", "\xE0\x9F\xBF", "\xED\xA0\x80", "\xF0\x8F\xBF\xBF",
-        "\xF4\x90\x80\x80", "\xF5\x80\x80\x80", "\xFF", "\xE2\x96",
+        "\xF4\x90\x80\x80", "\xF5\x80\x80\x80", "\xFE", "\xFF", "\xE2\x96",
         "\xE2"
         "a"}) {
+    CHECK(utf8_valid_prefix(bad) == 0);
     CHECK(utf8_valid_prefix(std::string("aé") + bad) == 3);
   }
+  CHECK(is_utf8(""));
 }
 
 TEST_CASE("the stream replaces each maximal broken part once") {

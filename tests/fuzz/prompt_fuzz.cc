@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "pml/encode_plan.h"
-#include "pml/layout.h"
+#include "pml/layout_builder.h"
 #include "pml/plan_check.h"
 #include "pml/prompt_parser.h"
 #include "pml/resolve.h"

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "pml/encode_plan.h"
-#include "pml/layout.h"
+#include "pml/layout_builder.h"
 #include "pml/plan_check.h"
 #include "pml/schema_parser.h"
 #include "tests/support/fake_tokenizer.h"

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <string>
 
+#include "pml/layout_builder.h"
 #include "pml/plan_check.h"
 #include "pml/schema_parser.h"
 #include "tests/support/expect.h"

@@ -10,7 +10,7 @@
 #include "pml/encode_cost.h"
 #include "pml/encode_plan.h"
 #include "pml/flat_prompt.h"
-#include "pml/layout.h"
+#include "pml/layout_builder.h"
 #include "pml/plan_check.h"
 #include "pml/prompt_parser.h"
 #include "pml/resolve.h"

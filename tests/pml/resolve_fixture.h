@@ -5,6 +5,7 @@
 #include <string>
 
 #include "pml/encode_plan.h"
+#include "pml/layout_builder.h"
 #include "pml/plan_check.h"
 #include "pml/prompt_parser.h"
 #include "pml/resolve.h"

@@ -10,6 +10,7 @@
 #include <numeric>
 #include <thread>
 
+#include "pml/layout_builder.h"
 #include "pml/schema_parser.h"
 #include "runtime/engine/session.h"
 #include "tests/support/expect.h"

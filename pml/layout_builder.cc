@@ -1,4 +1,4 @@
-#include "pml/layout.h"
+#include "pml/layout_builder.h"
 
 #include <algorithm>
 #include <deque>
@@ -17,12 +17,15 @@ namespace {
 
 using Kind = SchemaNode::Kind;
 
-// What bounds the work of a chat format that is asked for the turns of each module behind
-// those before them. A model's own template is run for the whole conversation a few times,
-// and for each beginning that ends with a turn of the module; it knows the others, since
-// the turns around it were read first. So all turns count, times the module's own and four: a
-// schema may have 2000 turns, or 1400 modules of one turn each behind a thousand. A count
-// is one or two turns of a rendering, each one or two microseconds: half a minute at most.
+// The most work that a schema may make for a chat format, which is asked for the turns of
+// each module behind those that always stand before them. For one module a model's own
+// template is run for the whole conversation a few times (kWholeReadings), and for each
+// beginning that ends with a turn of the module. Shorter beginnings are known already,
+// since the turns around a module are read before its own. So a module costs the turns of
+// its conversation, times its own turns and kWholeReadings more. The limit allows a schema
+// of 2000 turns, or 1400 modules of one turn each behind a thousand turns. A unit of it is
+// one or two turns of a rendering, which take one or two microseconds each: half a minute
+// at most.
 constexpr std::uint64_t kMaxTurnWork = std::uint64_t{1} << 23;
 constexpr std::uint64_t kWholeReadings = 4;
 
@@ -124,11 +127,17 @@ Status Builder::add(const std::vector<SchemaNode>& nodes) {
 
 Status Builder::add(const SchemaNode& node) {
   switch (node.kind) {
-    case Kind::kText: add_text(node.place, node.text); return ok();
-    case Kind::kParam: return add_param(node);
-    case Kind::kModule: return add_module(node, kNone);
-    case Kind::kUnion: return add_union(node);
-    case Kind::kRole: return add_role(node);
+    case Kind::kText:
+      add_text(node.place, node.text);
+      return ok();
+    case Kind::kParam:
+      return add_param(node);
+    case Kind::kModule:
+      return add_module(node, kNone);
+    case Kind::kUnion:
+      return add_union(node);
+    case Kind::kRole:
+      return add_role(node);
   }
   return error(Code::kInternal, "a schema node of no kind");
 }

@@ -1,4 +1,4 @@
-#include "pml/layout.h"
+#include "pml/layout_builder.h"
 
 #include <catch2/catch.hpp>
 #include <string>
