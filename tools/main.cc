@@ -2,9 +2,9 @@
 // what it throws into one line and an exit code.
 #include <new>
 
+#include "tools/command_line.h"
 #include "tools/failure.h"
 #include "tools/interrupt.h"
-#include "tools/options.h"
 
 namespace {
 

@@ -1,13 +1,10 @@
-// The command line: every option of every verb, parsed once. The home of CLI11.
-//
-// Each flag can also be given as an environment variable, PROMPTCACHE_ and its
-// long name in capitals (--cache-dir: PROMPTCACHE_CACHE_DIR); the flag wins.
+// What a command line asks for: the verb, and the options of all verbs. A value;
+// command_line.h fills it.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "tools/failure.h"  // ExitCode
@@ -48,9 +45,5 @@ struct Options {
 
   bool json = false, quiet = false;
 };
-
-// Options with a verb to run, or the exit code of a command line that needs no
-// more work: help was printed, or what is wrong with it.
-std::variant<Options, ExitCode> parse_command_line(int argc, const char* const* argv);
 
 }  // namespace pc::cli
