@@ -5,7 +5,6 @@
 #include <charconv>
 #include <string>
 
-#include "runtime/chat/jinja_compare.h"
 #include "runtime/chat/jinja_iterate.h"
 #include "runtime/chat/jinja_methods.h"
 #include "runtime/chat/jinja_print.h"

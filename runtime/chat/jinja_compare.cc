@@ -3,51 +3,15 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <functional>
 #include <string>
 
 namespace pc::jinja {
 namespace {
 
-// Exact: an int64 fits long double's 64 bits of mantissa on every machine we run on.
 int compare_numbers(const Value& a, const Value& b) {
-  if (a.is_integral() && b.is_integral()) return a.integer < b.integer ? -1 : a.integer > b.integer;
-  const auto wide = [](const Value& v) {
-    return v.is(Kind::kFloat) ? static_cast<long double>(v.real)
-                              : static_cast<long double>(v.integer);
-  };
-  const long double x = wide(a), y = wide(b);
+  const long double x = a.exact_number(), y = b.exact_number();
   if (std::isnan(x) || std::isnan(y)) return 2;
   return x < y ? -1 : x > y;
-}
-
-bool equal_items(const std::vector<Value>& a, const std::vector<Value>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](const Value& x, const Value& y) { return identical(x, y) || equal(x, y); });
-}
-
-bool equal_dicts(const Dict& a, const Dict& b) {
-  if (a.entries.size() != b.entries.size()) return false;
-  return std::all_of(a.entries.begin(), a.entries.end(), [&b](const auto& entry) {
-    const Value* other = b.find(entry.first);
-    return other && equal(entry.second, *other);
-  });
-}
-
-bool equal_ranges(const Range& a, const Range& b) {
-  if (a.n != b.n) return false;
-  return a.n == 0 || (a.start == b.start && (a.n == 1 || a.step == b.step));
-}
-
-// Views of keys and of items are sets; a view of values equals itself alone.
-bool equal_views(const Value& a, const Value& b) {
-  if (type_name(a) == "dict_values" || type_name(b) == "dict_values") return false;
-  const auto in = [](const std::vector<Value>& all, const Value& one) {
-    return std::any_of(all.begin(), all.end(), [&](const Value& v) { return equal(v, one); });
-  };
-  return a.items().size() == b.items().size() &&
-         std::all_of(a.items().begin(), a.items().end(),
-                     [&](const Value& v) { return in(b.items(), v); });
 }
 
 Error no_order(const Value& a, const Value& b, const char* symbol) {
@@ -69,7 +33,7 @@ Result<int> compare_items(const std::vector<Value>& a, const std::vector<Value>&
 bool in_range(const Range& range, const Value& value) {
   if (!value.is_number()) return false;
   for (std::int64_t i = 0; i < range.n; ++i)
-    if (compare_numbers(integer(range.start + i * range.step), value) == 0) return true;
+    if (equal(integer(range.start + i * range.step), value)) return true;
   return false;
 }
 
@@ -109,36 +73,6 @@ bool is_true(const Value& value) {
   }
 }
 
-bool identical(const Value& a, const Value& b) {
-  if (a.kind != b.kind) return false;
-  if (a.kind == Kind::kFloat) return std::memcmp(&a.real, &b.real, sizeof a.real) == 0;
-  return a.object ? a.object == b.object : a.integer == b.integer;
-}
-
-bool equal(const Value& a, const Value& b) {
-  if (a.is_number() && b.is_number()) return compare_numbers(a, b) == 0;
-  if (a.kind != b.kind) return false;
-  switch (a.kind) {
-    case Kind::kMissing:
-    case Kind::kUndefined:
-    case Kind::kNone:
-      return true;
-    case Kind::kString:
-      return a.text() == b.text();
-    case Kind::kList:
-    case Kind::kTuple:
-      return equal_items(a.items(), b.items());
-    case Kind::kDict:
-      return equal_dicts(a.dict(), b.dict());
-    case Kind::kRange:
-      return equal_ranges(a.range(), b.range());
-    case Kind::kView:
-      return identical(a, b) || equal_views(a, b);
-    default:
-      return identical(a, b);
-  }
-}
-
 Result<int> compare(const Value& a, const Value& b, const char* symbol) {
   for (const Value* v : {&a, &b})
     if (v->is(Kind::kUndefined)) return error(Code::kInvalidArgument, v->reason());
@@ -150,37 +84,6 @@ Result<int> compare(const Value& a, const Value& b, const char* symbol) {
   if (a.kind == b.kind && (a.is(Kind::kList) || a.is(Kind::kTuple)))
     return compare_items(a.items(), b.items(), symbol);
   return no_order(a, b, symbol);
-}
-
-Result<std::size_t> hash_of(const Value& value) {
-  switch (value.kind) {
-    case Kind::kBool:
-    case Kind::kInt:
-      return std::hash<double>()(static_cast<double>(value.integer));
-    case Kind::kFloat:
-      return std::hash<double>()(value.real);
-    case Kind::kString:
-      return std::hash<std::string>()(value.text());
-    case Kind::kTuple: {
-      std::size_t hash = value.items().size();
-      for (const Value& item : value.items()) {
-        PC_TRY(const std::size_t one, hash_of(item));
-        hash = hash * 1'000'003 + one;  // any odd multiplier mixes the order in
-      }
-      return hash;
-    }
-    case Kind::kList:
-    case Kind::kDict:
-    case Kind::kView:
-      return error(Code::kInvalidArgument, "unhashable type: '" + type_name(value) + "'");
-    case Kind::kRange:
-      return static_cast<std::size_t>(value.range().n);
-    case Kind::kUndefined:
-    case Kind::kNone:
-      return static_cast<std::size_t>(value.kind);
-    default:
-      return std::hash<const void*>()(value.object.get());
-  }
 }
 
 Result<bool> contains(Budget* budget, const Value& container, const Value& value) {

@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "runtime/chat/jinja_compare.h"
+#include "runtime/chat/jinja_error.h"
 #include "runtime/chat/jinja_functions.h"
-#include "runtime/chat/jinja_lexer.h"  // template_error
 #include "runtime/chat/jinja_print.h"
 
 namespace pc::jinja {

@@ -36,7 +36,7 @@ class Interpreter {
   Interpreter(const Template& parsed, const Variables& variables, const Limits& limits,
               ChatClock clock);
 
-  // Errors: "line 7: ..." as of jinja_lexer.h, or the template's own (kRaised).
+  // Errors: "line 7: ..." as of jinja_error.h, or the template's own (kRaised).
   Result<std::string> render();
 
  private:

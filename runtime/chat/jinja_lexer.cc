@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "base/utf8.h"
+#include "runtime/chat/jinja_error.h"
 #include "runtime/chat/jinja_literals.h"
 #include "runtime/chat/jinja_unicode.h"
 
@@ -243,10 +244,6 @@ Status Lexer::token() {
 }
 
 }  // namespace
-
-Error template_error(Code code, std::uint32_t line, std::string_view what) {
-  return error(code, "line " + std::to_string(line) + ": " + std::string(what));
-}
 
 Result<std::vector<Token>> tokenize(std::string_view source) {
   return Lexer(normalised(source)).run();

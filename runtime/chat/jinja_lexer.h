@@ -37,9 +37,6 @@ struct Token {
   double real = 0;
 };
 
-// "line 12: what": the form of every message about a template.
-Error template_error(Code code, std::uint32_t line, std::string_view what);
-
 // Ends with one kEnd. Precondition: valid UTF-8. Errors: kCorrupt.
 Result<std::vector<Token>> tokenize(std::string_view source);
 

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "base/utf8.h"
-#include "runtime/chat/jinja_lexer.h"  // template_error
+#include "runtime/chat/jinja_error.h"
 
 namespace pc::jinja {
 namespace {

@@ -1,7 +1,5 @@
 #include "runtime/chat/jinja_loop.h"
 
-#include "runtime/chat/jinja_compare.h"
-
 namespace pc::jinja {
 
 Result<std::optional<Value>> Loop::read() {

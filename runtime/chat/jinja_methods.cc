@@ -3,7 +3,6 @@
 #include <array>
 #include <cmath>
 
-#include "runtime/chat/jinja_compare.h"
 #include "runtime/chat/jinja_iterate.h"
 #include "runtime/chat/jinja_print.h"
 

@@ -10,6 +10,7 @@
 
 #include "base/status.h"
 #include "runtime/chat/jinja_ast.h"
+#include "runtime/chat/jinja_error.h"
 #include "runtime/chat/jinja_lexer.h"
 
 namespace pc::jinja {

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "runtime/chat/jinja_error.h"
 #include "runtime/chat/jinja_filters.h"
-#include "runtime/chat/jinja_lexer.h"  // template_error
 #include "runtime/chat/jinja_symbols.h"
 #include "runtime/chat/jinja_tests.h"
 

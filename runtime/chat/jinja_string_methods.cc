@@ -3,7 +3,6 @@
 #include <cstring>
 
 #include "base/utf8.h"
-#include "runtime/chat/jinja_compare.h"
 #include "runtime/chat/jinja_format.h"
 #include "runtime/chat/jinja_iterate.h"
 #include "runtime/chat/jinja_methods.h"

@@ -2,7 +2,6 @@
 
 #include <array>
 
-#include "runtime/chat/jinja_compare.h"
 #include "runtime/chat/jinja_filters.h"
 #include "runtime/chat/jinja_iterate.h"
 #include "runtime/chat/jinja_operators.h"

@@ -1,9 +1,9 @@
 #include "runtime/chat/jinja_value.h"
 
 #include <algorithm>
+#include <cstring>
+#include <functional>
 #include <unordered_map>
-
-#include "runtime/chat/jinja_compare.h"
 
 namespace pc::jinja {
 namespace {
@@ -49,6 +49,35 @@ Result<Value> make_items(Budget* budget, Kind kind, std::vector<Value> items, co
   object->items = std::move(items);
   object->name = name;
   return Value{.kind = kind, .integer = 0, .object = std::move(object)};
+}
+
+bool equal_items(const std::vector<Value>& a, const std::vector<Value>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const Value& x, const Value& y) { return identical(x, y) || equal(x, y); });
+}
+
+bool equal_dicts(const Dict& a, const Dict& b) {
+  if (a.entries.size() != b.entries.size()) return false;
+  return std::all_of(a.entries.begin(), a.entries.end(), [&b](const auto& entry) {
+    const Value* other = b.find(entry.first);
+    return other && equal(entry.second, *other);
+  });
+}
+
+bool equal_ranges(const Range& a, const Range& b) {
+  if (a.n != b.n) return false;
+  return a.n == 0 || (a.start == b.start && (a.n == 1 || a.step == b.step));
+}
+
+// Views of keys and of items are sets; a view of values equals itself alone.
+bool equal_views(const Value& a, const Value& b) {
+  if (type_name(a) == "dict_values" || type_name(b) == "dict_values") return false;
+  const auto in = [](const std::vector<Value>& all, const Value& one) {
+    return std::any_of(all.begin(), all.end(), [&](const Value& v) { return equal(v, one); });
+  };
+  return a.items().size() == b.items().size() &&
+         std::all_of(a.items().begin(), a.items().end(),
+                     [&](const Value& v) { return in(b.items(), v); });
 }
 
 }  // namespace
@@ -174,6 +203,67 @@ Result<Value> make_range(Budget* budget, std::int64_t start, std::int64_t stop, 
   object->step = step;
   object->n = static_cast<std::int64_t>(n);
   return Value{.kind = Kind::kRange, .integer = 0, .object = std::move(object)};
+}
+
+bool identical(const Value& a, const Value& b) {
+  if (a.kind != b.kind) return false;
+  if (a.kind == Kind::kFloat) return std::memcmp(&a.real, &b.real, sizeof a.real) == 0;
+  return a.object ? a.object == b.object : a.integer == b.integer;
+}
+
+bool equal(const Value& a, const Value& b) {
+  if (a.is_number() && b.is_number()) return a.exact_number() == b.exact_number();
+  if (a.kind != b.kind) return false;
+  switch (a.kind) {
+    case Kind::kMissing:
+    case Kind::kUndefined:
+    case Kind::kNone:
+      return true;
+    case Kind::kString:
+      return a.text() == b.text();
+    case Kind::kList:
+    case Kind::kTuple:
+      return equal_items(a.items(), b.items());
+    case Kind::kDict:
+      return equal_dicts(a.dict(), b.dict());
+    case Kind::kRange:
+      return equal_ranges(a.range(), b.range());
+    case Kind::kView:
+      return identical(a, b) || equal_views(a, b);
+    default:
+      return identical(a, b);
+  }
+}
+
+Result<std::size_t> hash_of(const Value& value) {
+  switch (value.kind) {
+    case Kind::kBool:
+    case Kind::kInt:
+      return std::hash<double>()(static_cast<double>(value.integer));
+    case Kind::kFloat:
+      return std::hash<double>()(value.real);
+    case Kind::kString:
+      return std::hash<std::string>()(value.text());
+    case Kind::kTuple: {
+      std::size_t hash = value.items().size();
+      for (const Value& item : value.items()) {
+        PC_TRY(const std::size_t one, hash_of(item));
+        hash = hash * 1'000'003 + one;  // any odd multiplier mixes the order in
+      }
+      return hash;
+    }
+    case Kind::kList:
+    case Kind::kDict:
+    case Kind::kView:
+      return error(Code::kInvalidArgument, "unhashable type: '" + type_name(value) + "'");
+    case Kind::kRange:
+      return static_cast<std::size_t>(value.range().n);
+    case Kind::kUndefined:
+    case Kind::kNone:
+      return static_cast<std::size_t>(value.kind);
+    default:
+      return std::hash<const void*>()(value.object.get());
+  }
 }
 
 std::string type_name(const Value& value) {

@@ -77,6 +77,11 @@ struct Value {
   double number() const {  // precondition: is_number()
     return kind == Kind::kFloat ? real : static_cast<double>(integer);
   }
+  // The same without rounding: long double holds an int64 on every machine we run on.
+  long double exact_number() const {
+    return kind == Kind::kFloat ? static_cast<long double>(real)
+                                : static_cast<long double>(integer);
+  }
   // Preconditions: of the kind that holds it.
   const std::string& text() const;
   bool is_markup() const;
@@ -165,6 +170,16 @@ Result<Value> make_iterator(Budget* budget, std::vector<Value> items,
 // An error for a key that cannot be one.
 Result<Value> make_dict(Budget* budget, std::vector<std::pair<Value, Value>> entries);
 Result<Value> make_range(Budget* budget, std::int64_t start, std::int64_t stop, std::int64_t step);
+
+// The same object, or the same singleton: Python's `is`.
+bool identical(const Value& a, const Value& b);
+
+// 1 == 1.0 == True; a list never equals a tuple; two undefined values are equal.
+// Recursion ends at kMaxValueDepth, here and in hash_of.
+bool equal(const Value& a, const Value& b);
+
+// Equal values have equal hashes; an error for a list or a dictionary.
+Result<std::size_t> hash_of(const Value& value);
 
 // Python's name of the type, as its messages and Jinja's have it: "str", "list".
 std::string type_name(const Value& value);

@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "base/mapped_file.h"
-#include "base/status.h"
 
 namespace pc {
 
@@ -25,7 +24,7 @@ struct TensorView {
   std::string file;                  // for messages
 };
 
-// By name, hence in the order in which digests are taken.
+// Tensors by name. Digests are taken in the order of names, too.
 using TensorMap = std::map<std::string, TensorView, std::less<>>;
 
 // "[64, 32]"
@@ -35,10 +34,5 @@ struct Checkpoint {
   std::vector<MappedFile> files;
   TensorMap tensors;
 };
-
-// Finds the weights of a folder: model.safetensors, else the shards of
-// model.safetensors.index.json, else the only *.safetensors there.
-// Errors: kNotFound, kIo, and those of the parsers.
-Result<Checkpoint> open_checkpoint(const std::string& folder);
 
 }  // namespace pc

@@ -24,14 +24,16 @@ constexpr std::uint32_t kMaxDimensions = 4;
 constexpr std::uint64_t kDefaultAlignment = 32;
 constexpr std::uint64_t kMaxAlignment = 65536;
 constexpr const char* kAlignmentKey = "general.alignment";
-// What the shortest one takes: lengths and type, a name of one byte, a value of one.
+// The least that a key-value pair takes: the key's length, a key of one byte, the value's
+// type, a value of one byte. The least of a tensor's entry: the name's length, a name of one
+// byte, the number of dimensions (none), the type, the offset.
 constexpr std::uint64_t kMinPairBytes = 8 + 1 + 4 + 1;
 constexpr std::uint64_t kMinTensorBytes = 8 + 1 + 4 + 4 + 8;
 
-// By GgufType; 0 where the length is the value's own.
+// Bytes of a number of each GgufType; 0 for strings and arrays, which give their own length.
 constexpr std::array<std::uint8_t, 13> kElementBytes{1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
 
-// What people have under this name and is something else.
+// Files that people give in place of a GGUF file: how one begins, and what it is.
 struct OtherFile {
   std::string_view begin, what;
 };
@@ -47,7 +49,7 @@ std::string_view text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// So that a message that names it stays one line.
+// Names must pass this, so that a message that quotes one stays one line.
 bool is_printable_ascii(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; });
 }
@@ -56,11 +58,11 @@ std::string of(std::uint64_t n, std::string_view unit) {
   return std::to_string(n) + " " + std::string(unit);
 }
 
-// Where the reader stands, for messages.
+// The part of the file that is being read, as messages name it.
 struct Place {
   std::string_view kind = "header";
   std::string_view name = {};
-  std::uint64_t number = 0;  // from 1, while the name is not known
+  std::uint64_t number = 0;  // counted from 1; stands in messages until the name is known
 
   std::string text() const {
     if (!name.empty()) return std::string(kind) + " \"" + std::string(name) + "\"";
@@ -131,7 +133,7 @@ class GgufParser {
     return text_of(text);
   }
 
-  // Of a pair or a tensor; from here on messages say it.
+  // Reads the name of a pair or of a tensor, which stands in messages from here on.
   Status name_place() {
     PC_TRY(const std::string_view name, string(kMaxNameBytes));
     if (name.empty() || !is_printable_ascii(name)) {
@@ -166,7 +168,7 @@ class GgufParser {
                                          (version == 1 ? ", convert the model again" : ""));
   }
 
-  // The counts are believed as far as the file has bytes for so many.
+  // A count is refused where the rest of the file is too short for so many entries.
   Status read_counts() {
     n_tensors_ = load_le<std::uint64_t>(bytes_, 8);
     n_pairs_ = load_le<std::uint64_t>(bytes_, 16);

@@ -9,10 +9,10 @@
 namespace pc {
 namespace {
 
-// Of an array that is copied: a file's own may be larger than anybody wants.
+// The longest array that is copied. A file may hold longer ones, which nobody asks for.
 constexpr std::uint64_t kMaxElements = std::uint64_t{2} << 20;
 
-// By GgufType.
+// The name of each GgufType in messages.
 constexpr std::array<const char*, 13> kTypeNames{"u8",  "i8",  "u16",     "i16",    "u32",
                                                  "i32", "f32", "boolean", "string", "array",
                                                  "u64", "i64", "f64"};
@@ -31,7 +31,8 @@ bool is_integer(GgufType type) {
   return !is_float(type) && type != GgufType::kBool && type != GgufType::kString;
 }
 
-// Precondition: a number other than u64 that is no float; booleans are 0 and 1.
+// Element i as an integer; booleans are 0 and 1. Precondition: neither a float, a string
+// nor a u64.
 std::int64_t integer_at(const GgufValue& value, std::size_t i) {
   switch (value.type) {
     case GgufType::kI8:

@@ -34,7 +34,7 @@ Result<Part> open_part(const std::string& path) {
   PC_TRY(part.content, parse_gguf(part.file.bytes(), path));
   const GgufMetadata& metadata = part.content.metadata;
   PC_TRY(part.n_parts, metadata.integer_or("split.count", 1));
-  if (part.n_parts <= 1) {  // 0 is what merging writes
+  if (part.n_parts <= 1) {  // llama.cpp writes 0 when it merges splits
     part.n_parts = 1;
     return part;
   }
@@ -81,7 +81,7 @@ Result<Part> open_sibling(const Part& given, const std::string& stem, std::uint6
 Status add(Part part, GgufModel* model) {
   TensorMap& tensors = model->checkpoint.tensors;
   tensors.merge(part.content.tensors);
-  if (!part.content.tensors.empty()) {  // what merge left behind: names that were there before
+  if (!part.content.tensors.empty()) {  // merge leaves behind the names that were there before
     const std::string& name = part.content.tensors.begin()->first;
     return part.error(Code::kCorrupt,
                       "tensor \"" + name + "\" is also in " + tensors.at(name).file);

@@ -15,7 +15,8 @@ constexpr std::uint64_t kPrefixBytes = 8;  // the header's length
 constexpr std::uint64_t kMaxHeaderBytes = std::uint64_t{16} << 20;
 constexpr std::size_t kMaxTensors = 65536;
 constexpr std::size_t kMaxDimensions = 8;
-// A tensor is an object of a string and two short arrays; depth 3 with the root.
+// A tensor's entry is an object with a string and two short arrays, so that the whole
+// header nests 3 levels deep.
 constexpr JsonLimits kHeaderLimits{
     .bytes = kMaxHeaderBytes, .values = std::size_t{2} << 20, .depth = 8};
 
@@ -65,7 +66,7 @@ Result<std::vector<std::uint64_t>> read_shape(JsonView tensor) {
   return shape;
 }
 
-// Bytes of a tensor, or nothing where the number overflows or ends inside a byte.
+// How many bytes a tensor takes; nothing if the number overflows or is not whole.
 std::optional<std::uint64_t> tensor_bytes(std::span<const std::uint64_t> shape,
                                           std::uint32_t bits) {
   std::uint64_t n = bits;
@@ -111,7 +112,7 @@ Result<TensorView> read_tensor(JsonView entry, std::span<const std::byte> data,
   return TensorView{dtype->name, std::move(shape), data.subspan(begin, end - begin), file};
 }
 
-// "__metadata__": strings by name, which nobody here reads.
+// "__metadata__" must map names to strings. Nobody here reads them.
 Status check_metadata(JsonView metadata) {
   return metadata.for_each_member([](std::string_view, JsonView value) -> Status {
     PC_CHECK_OK(value.string());

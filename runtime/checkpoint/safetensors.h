@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "runtime/checkpoint/checkpoint.h"  // TensorMap
+#include "runtime/checkpoint/checkpoint.h"
 
 namespace pc {
 
@@ -30,5 +30,11 @@ Result<TensorMap> parse_safetensors(std::span<const std::byte> file, const std::
 // The index's map from tensor to shard. Shards are plain file names.
 Result<std::map<std::string, std::string>> parse_safetensors_index(std::string_view text,
                                                                    const std::string& name);
+
+// Opens the weights of a folder: model.safetensors, else the shards of
+// model.safetensors.index.json, else the only *.safetensors there.
+// Errors: kNotFound, kIo, kMismatch (an index that does not fit its shards), and those
+// of the parsers.
+Result<Checkpoint> open_safetensors(const std::string& folder);
 
 }  // namespace pc

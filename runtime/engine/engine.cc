@@ -8,6 +8,7 @@
 #include "runtime/chat/chat_template_file.h"
 #include "runtime/chat/own_chat_format.h"
 #include "runtime/engine/backend_loader.h"
+#include "runtime/tokenizer/tokenizer_loader.h"
 
 namespace pc {
 namespace {
@@ -80,8 +81,7 @@ Result<std::shared_ptr<const Engine>> Engine::open(const EngineOptions& options)
   engine->options_ = options;
   engine->options_.progress = nullptr;
   // First whatever may refuse: the weights may take seconds to read and to pack.
-  TensorMap tensors;
-  PC_TRY(engine->model_, bind_model(options.model_path, options.context_tokens, &tensors));
+  PC_TRY(engine->model_, bind_model(options.model_path, options.context_tokens));
   PC_CHECK_OK(check_context(*engine->model_, options.context_tokens));
   PC_CHECK_OK(check_states(*engine->model_, options.kv_type));
   PC_CHECK_OK(engine->open_text(options));
@@ -90,7 +90,7 @@ Result<std::shared_ptr<const Engine>> Engine::open(const EngineOptions& options)
   const auto reading = [&](std::uint64_t done, std::uint64_t total) {
     return !options.progress || options.progress(OpenStep::kReadWeights, done, total);
   };
-  PC_CHECK_OK(digest_model(std::move(tensors), digest_memory(options),
+  PC_CHECK_OK(digest_model(digest_memory(options),
                            {.n_threads = options.n_threads, .progress = reading},
                            engine->model_.get()));
   PC_CHECK_OK(engine->open_backend(options));
@@ -194,7 +194,7 @@ Status Engine::open_backend(const EngineOptions& options) {
   backend_ = std::make_unique<const BackendModel>(std::move(backend).value());
   add_remark(backend_->remark());
   // A model that is read for the first time was touched all over; what is needed comes back.
-  for (const MappedFile& file : model_->files) file.let_go();
+  for (const MappedFile& file : model_->checkpoint.files) file.let_go();
   return ok();
 }
 

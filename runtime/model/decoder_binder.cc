@@ -176,32 +176,33 @@ class LayerBinder {
 
 }  // namespace
 
-Status bind_decoder(const ModelConfig& config, const TensorNames& names, TensorBinder& tensors,
-                    Model* model) {
+Result<Decoder> bind_decoder(const ModelConfig& config, const TensorNames& names,
+                             TensorBinder& tensors) {
   const auto weight = [](std::string_view name) { return std::string(name) + ".weight"; };
-  pc_model_desc& desc = model->desc;
+  Decoder decoder;
   tensors.allow_missing(names.optional_base);
-  PC_TRY(desc.embedding,
+  PC_TRY(decoder.embedding,
          tensors.matrix(weight(names.embedding), config.vocab_size, config.d_model));
   if (config.learned_positions) {
-    PC_TRY(desc.position_embedding,
+    PC_TRY(decoder.position_embedding,
            tensors.matrix(weight(names.positions), config.context_tokens, config.d_model));
   }
   for (std::uint32_t i = 0; i < config.n_layers; ++i) {
     PC_TRY(const pc_layer layer, LayerBinder(config, names, tensors, i).bind());
-    model->layers.push_back(layer);
+    decoder.layers.push_back(layer);
   }
-  PC_TRY(desc.final_norm, tensors.vector(weight(names.final_norm), config.d_model));
+  PC_TRY(decoder.final_norm, tensors.vector(weight(names.final_norm), config.d_model));
   if (config.norm_bias) {
-    PC_TRY(desc.final_norm_bias,
+    PC_TRY(decoder.final_norm_bias,
            tensors.vector(std::string(names.final_norm) + ".bias", config.d_model));
   }
   if (config.tied_embeddings) {
-    desc.lm_head = desc.embedding;
-    return tensors.skip_copy(weight(names.head), weight(names.embedding));
+    decoder.lm_head = decoder.embedding;
+    PC_CHECK_OK(tensors.skip_copy(weight(names.head), weight(names.embedding)));
+  } else {
+    PC_TRY(decoder.lm_head, tensors.matrix(weight(names.head), config.vocab_size, config.d_model));
   }
-  PC_TRY(desc.lm_head, tensors.matrix(weight(names.head), config.vocab_size, config.d_model));
-  return ok();
+  return decoder;
 }
 
 }  // namespace pc

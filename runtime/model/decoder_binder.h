@@ -1,15 +1,17 @@
-// From a checkpoint's tensors to the backend's description of a decoder: which
-// parts a model has follows from its ModelConfig, what they are called from its
-// format's table of names.
+// From a checkpoint's tensors to the backend's description of a decoder. Which parts
+// a model has follows from its ModelConfig; what they are called, from its format's
+// table of names.
 //
-// Matrices stay where they lie; fused ones are cut into views. Only where a
-// format stores a matrix transposed or its rows interleaved is it copied.
+// Matrices stay where they lie, and fused ones are cut into views. A matrix is copied
+// only if the format stores it transposed, or with its rows interleaved. Threads:
+// values, thread-compatible.
 #pragma once
 
 #include <string_view>
+#include <vector>
 
 #include "base/status.h"
-#include "runtime/model/model.h"
+#include "runtime/backend/backend.h"  // pc_tensor, pc_layer
 #include "runtime/model/model_config.h"
 #include "runtime/model/tensor_binder.h"
 
@@ -30,8 +32,18 @@ struct TensorNames {
 extern const TensorNames kLlamaNames;  // transformers' names of Llama-shaped decoders
 extern const TensorNames kGgufNames;   // GGUF's, for all architectures
 
-// Fills the tensors of model->desc, and model->layers.
-Status bind_decoder(const ModelConfig& config, const TensorNames& names, TensorBinder& tensors,
-                    Model* model);
+// The tensors of a pc_model_desc: views that live as long as those of the binder.
+struct Decoder {
+  pc_tensor embedding{};           // [vocab_size, d_model]
+  pc_tensor position_embedding{};  // [context_tokens, d_model], or no data
+  pc_tensor final_norm{};          // [d_model]
+  pc_tensor final_norm_bias{};     // [d_model], or no data
+  pc_tensor lm_head{};             // [vocab_size, d_model]; the embedding where weights are tied
+  std::vector<pc_layer> layers;    // [n_layers]
+};
+
+// Errors: those of the binder.
+Result<Decoder> bind_decoder(const ModelConfig& config, const TensorNames& names,
+                             TensorBinder& tensors);
 
 }  // namespace pc

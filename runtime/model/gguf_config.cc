@@ -7,12 +7,12 @@
 namespace pc {
 namespace {
 
-// As for config.json: far above every published model.
+// Limits far above every published model, as those of config.json are.
 constexpr std::uint64_t kMaxExtent = std::uint64_t{1} << 24;
 constexpr std::uint64_t kMaxLayers = 4096;
 constexpr std::uint64_t kMaxContext = std::uint64_t{1} << 30;
 
-// Embedding models come under the names of the decoders that they were made from.
+// Refuses embedding models, which come under the names of the decoders they were made from.
 Status check_causal(const GgufKeys& keys) {
   PC_TRY(const bool causal, keys.metadata().boolean_or(keys.full("attention.causal"), true));
   if (causal) return ok();
@@ -20,7 +20,7 @@ Status check_causal(const GgufKeys& keys) {
                     "says that tokens see those after them; only decoders are computed");
 }
 
-// One number for all layers; files may list it by layer.
+// A number that must be the same for all layers; files may list it for each layer.
 Result<std::uint32_t> read_uniform(const GgufKeys& keys, std::string_view key,
                                    std::uint32_t absent) {
   const GgufValue* value = keys.metadata().find(keys.full(key));
@@ -60,7 +60,8 @@ Status read_shape(const GgufKeys& keys, ModelConfig* out) {
   return ok();
 }
 
-// The embedding's rows: lists of tokens may be shorter than what was trained.
+// The vocabulary's size is the embedding's number of rows, since a file's list of tokens
+// may be shorter than the vocabulary that was trained.
 Status read_vocabulary(const GgufKeys& keys, ModelConfig* out) {
   const TensorMap& tensors = keys.tensors();
   const auto embedding = tensors.find(std::string_view("token_embd.weight"));
@@ -100,11 +101,11 @@ Status read_yarn(const GgufKeys& keys, RopeConfig* rope) {
   PC_TRY(rope->beta_fast, keys.number_or("rope.scaling.yarn_beta_fast", 32));
   PC_TRY(rope->beta_slow, keys.number_or("rope.scaling.yarn_beta_slow", 1));
   PC_TRY(const double blend, keys.number_or("rope.scaling.yarn_ext_factor", 1));
-  if (blend >= 0 && blend != 1) {  // negative: not said
+  if (blend >= 0 && blend != 1) {  // negative: the file does not say
     return keys.error(Code::kUnsupported, "rope.scaling.yarn_ext_factor",
                       "is " + std::to_string(blend) + "; only YaRN's own 1 is computed");
   }
-  // The format's factors are what remains to be multiplied by YaRN's own.
+  // The file's factor is multiplied by YaRN's own.
   PC_TRY(const double factor, keys.number_or("rope.scaling.attn_factor", 1));
   PC_TRY(const double yarn_factor, keys.number_or("rope.scaling.yarn_attn_factor", 1));
   const double own = rope->factor <= 1 ? 1.0 : 0.1 * std::log(rope->factor) + 1.0;
@@ -205,7 +206,7 @@ Result<ModelConfig> read_gguf_config(const GgufKeys& keys, bool rotates) {
   out.windows.assign(out.n_layers, 0);
   out.layer_ropes.assign(out.n_layers, PC_NO_ROPE);
   if (rotates) PC_CHECK_OK(read_rope(keys, &out));
-  // Which biases there are, the tensors say.
+  // No key says which biases there are; the tensors show it.
   out.q_bias = keys.has_tensor("blk.0.attn_q.bias") || keys.has_tensor("blk.0.attn_qkv.bias");
   out.k_bias = keys.has_tensor("blk.0.attn_k.bias");
   out.v_bias = keys.has_tensor("blk.0.attn_v.bias");

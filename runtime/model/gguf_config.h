@@ -1,6 +1,6 @@
 // A model's shape out of GGUF's metadata: the keys that all architectures
-// share, "ARCHITECTURE.block_count" and so on. What only one has, its file in
-// runtime/model/families adds.
+// share, "ARCHITECTURE.block_count" and so on. Keys of a single architecture are
+// read by its file in runtime/model/families.
 //
 // Pure. Threads: values, thread-compatible.
 #pragma once
@@ -18,7 +18,7 @@
 
 namespace pc {
 
-// The metadata of one architecture: keys without its name in front.
+// The metadata of one architecture, by keys without the architecture's name in front.
 class GgufKeys {
  public:
   GgufKeys(const GgufMetadata& metadata, const TensorMap& tensors, std::string architecture)
@@ -49,8 +49,8 @@ class GgufKeys {
   std::string architecture_;
 };
 
-// Everything but what the family sets: one RoPE for all layers where the model
-// `rotates`, and biases as the first block's tensors show them.
+// The configuration without what the family sets. A model that `rotates` gets one RoPE
+// for all layers. Which biases there are is seen from the tensors of the first block.
 Result<ModelConfig> read_gguf_config(const GgufKeys& keys, bool rotates);
 
 // The number of keys a query sees; 0 = all.

@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "runtime/checkpoint/gguf.h"
+#include "runtime/checkpoint/safetensors.h"
 #include "runtime/json/json.h"
+#include "runtime/model/decoder_binder.h"
 #include "runtime/model/families/registry.h"
 #include "runtime/model/model_digest.h"
 #include "runtime/model/tensor_binder.h"
@@ -16,7 +18,7 @@ namespace {
 
 constexpr JsonLimits kConfigLimits{.bytes = std::size_t{4} << 20, .values = 1u << 18, .depth = 32};
 
-// What both formats come to before their tensors are bound.
+// A model of either format before its tensors are bound.
 struct Source {
   std::string path;
   std::string format;
@@ -27,7 +29,7 @@ struct Source {
   Checkpoint checkpoint = {};
 };
 
-// Says where, for errors that do not know it.
+// The result; an error gets `place` in front of its message.
 template <class T>
 Result<T> in(const std::string& place, Result<T> result) {
   if (result.ok()) return result;
@@ -70,11 +72,11 @@ Result<Source> read_folder(const std::string& folder) {
   PC_CHECK_OK(source.family->configure(root, &source.config));
   PC_CHECK_OK(override_eos(folder, source.config.vocab_size, &source.config.eos));
   source.names = source.family->names(source.config);
-  PC_TRY(source.checkpoint, open_checkpoint(folder));
+  PC_TRY(source.checkpoint, open_safetensors(folder));
   return source;
 }
 
-// Mixtures of experts come under the names of dense architectures, too.
+// Refuses mixtures of experts, which also come under the names of dense architectures.
 Status check_dense(const GgufKeys& keys) {
   PC_TRY(const double n, keys.number_or("expert_count", 0));
   if (n == 0) return ok();
@@ -97,8 +99,8 @@ Result<Source> read_gguf(const std::string& path) {
   return source;
 }
 
-// Numbers of desc. Precondition: the vectors of model that it points to are final.
-void describe(const ModelConfig& c, Model* model) {
+// Fills desc. Precondition: the vectors of model that it points to are final.
+void describe(const ModelConfig& c, const Decoder& decoder, Model* model) {
   pc_model_desc& d = model->desc;
   d.struct_size = sizeof d;
   d.n_layers = c.n_layers;
@@ -124,6 +126,11 @@ void describe(const ModelConfig& c, Model* model) {
   d.alibi_slopes = model->alibi_slopes.empty() ? nullptr : model->alibi_slopes.data();
   d.n_ropes = static_cast<std::uint32_t>(model->ropes.size());
   d.ropes = model->ropes.data();
+  d.embedding = decoder.embedding;
+  d.position_embedding = decoder.position_embedding;
+  d.final_norm = decoder.final_norm;
+  d.final_norm_bias = decoder.final_norm_bias;
+  d.lm_head = decoder.lm_head;
   d.layers = model->layers.data();
 }
 
@@ -172,7 +179,8 @@ const char* position_scheme_name(PositionScheme scheme) {
 }
 
 bool Model::files_unchanged() const {
-  return std::ranges::all_of(files, [](const MappedFile& file) { return file.is_unchanged(); });
+  return std::ranges::all_of(checkpoint.files,
+                             [](const MappedFile& file) { return file.is_unchanged(); });
 }
 
 PositionScheme Model::positions() const {
@@ -181,8 +189,7 @@ PositionScheme Model::positions() const {
   return desc.n_ropes != 0 ? PositionScheme::kRotary : PositionScheme::kNone;
 }
 
-Result<std::unique_ptr<Model>> bind_model(const std::string& path, std::uint32_t context_tokens,
-                                          TensorMap* tensors) {
+Result<std::unique_ptr<Model>> bind_model(const std::string& path, std::uint32_t context_tokens) {
   std::error_code ignored;
   const bool folder = std::filesystem::is_directory(path, ignored);
   PC_TRY(Source source, folder ? read_folder(path) : read_gguf(path));
@@ -204,35 +211,30 @@ Result<std::unique_ptr<Model>> bind_model(const std::string& path, std::uint32_t
          add_ropes(config, context_tokens ? context_tokens : config.context_tokens, model.get())));
 
   TensorBinder binder(source.checkpoint.tensors, path);
-  PC_CHECK_OK(bind_decoder(config, source.names, binder, model.get()));
+  PC_TRY(Decoder decoder, bind_decoder(config, source.names, binder));
   for (const char* read_already :
        {"rope_freqs.weight", "rope_factors_long.weight", "rope_factors_short.weight"}) {
     if (source.format == "gguf") binder.mark(read_already);
   }
   PC_CHECK_OK(binder.check_nothing_left(config.architecture));
   model->copies = binder.release_copies();
-  describe(config, model.get());
+  model->layers = std::move(decoder.layers);
+  describe(config, decoder, model.get());
   count(source.checkpoint.tensors, model.get());
-  model->files = std::move(source.checkpoint.files);
-  *tensors = std::move(source.checkpoint.tensors);
+  model->checkpoint = std::move(source.checkpoint);
   return model;
 }
 
-Status digest_model(TensorMap tensors, const DigestMemory& memory, const ScanOptions& scan,
-                    Model* model) {
-  Checkpoint checkpoint{std::move(model->files), std::move(tensors)};
-  const auto digest = tensor_digest(checkpoint, memory, scan);
-  model->files = std::move(checkpoint.files);
-  if (!digest.ok()) return digest.error();
-  model->weights_digest = weights_digest(model->desc, *digest);
+Status digest_model(const DigestMemory& memory, const ScanOptions& scan, Model* model) {
+  PC_TRY(const Digest digest, tensor_digest(model->checkpoint, memory, scan));
+  model->weights_digest = weights_digest(model->desc, digest);
   model->rope_digest = rope_digest(model->desc);
   return ok();
 }
 
 Result<std::unique_ptr<Model>> load_model(const ModelOptions& options) {
-  TensorMap tensors;
-  PC_TRY(auto model, bind_model(options.path, options.context_tokens, &tensors));
-  PC_CHECK_OK(digest_model(std::move(tensors), options.memory, {}, model.get()));
+  PC_TRY(auto model, bind_model(options.path, options.context_tokens));
+  PC_CHECK_OK(digest_model(options.memory, {}, model.get()));
   return model;
 }
 

@@ -1,8 +1,8 @@
 // A loaded checkpoint: mapped weights, the shape that the backend computes,
 // and what the rest of the runtime must know about it.
 //
-// Owner, immutable after load, move-only: the desc() points into it and into
-// its mapped files. Threads: const, any thread.
+// Owner, immutable after load, move-only: desc points into it and into its mapped
+// files. Threads: const, any thread.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,7 @@
 #include <vector>
 
 #include "base/aligned_buffer.h"
-#include "base/hash.h"         // Digest
-#include "base/mapped_file.h"  // weights stay in their files
+#include "base/hash.h"  // Digest
 #include "base/status.h"
 #include "runtime/backend/backend.h"  // pc_model_desc
 #include "runtime/checkpoint/checkpoint.h"
@@ -21,7 +20,7 @@
 
 namespace pc {
 
-// What tells a query where a key stands.
+// How a query knows the position of a key.
 enum class PositionScheme { kNone, kRotary, kAlibi, kLearned };
 
 // "rotary", "alibi", "learned", "none"
@@ -41,7 +40,7 @@ struct Model {
   std::vector<pc_rope> ropes;                    // of the context window that was opened
   std::vector<std::vector<double>> inv_freqs;    // [ropes][dims / 2]
   std::vector<float> alibi_slopes;               // [n_heads], or {}
-  std::vector<MappedFile> files;                 // keep the weights alive
+  Checkpoint checkpoint;                         // keeps the weights alive
   std::vector<AlignedBuffer<std::byte>> copies;  // matrices that had to be rearranged
 
   Digest weights_digest{};  // over every tensor's name, type, shape and bytes, and the computation
@@ -49,13 +48,13 @@ struct Model {
   std::uint64_t weight_bytes = 0;
   std::uint64_t n_parameters = 0;
 
-  // Are the files still those that were opened? Where one was written to, what is
-  // mapped no longer is what the digest names.
+  // Are the files still as they were when they were opened? If one was written to, the
+  // mapped weights are no longer those that weights_digest names.
   bool files_unchanged() const;
 
   PositionScheme positions() const;
-  // May a module's states be used at another position than where they were
-  // computed? Not where positions were learned: they are in every state.
+  // May a module's states be used at another position than the one at which they were
+  // computed? Learned positions forbid it, since they are a part of every state.
   bool relocates() const { return positions() != PositionScheme::kLearned; }
 };
 
@@ -67,15 +66,14 @@ struct ModelOptions {
 
 // Everything but the digests: nothing but headers is read. Errors name the
 // file, the field or the tensor, and what is supported.
-Result<std::unique_ptr<Model>> bind_model(const std::string& path, std::uint32_t context_tokens,
-                                          TensorMap* tensors);
+Result<std::unique_ptr<Model>> bind_model(const std::string& path, std::uint32_t context_tokens);
 
-// The digests of what bind_model opened: remembered, or by reading every weight.
-// Errors: kCorrupt where one is not finite, with its name.
-Status digest_model(TensorMap tensors, const DigestMemory& memory, const ScanOptions& scan,
-                    Model* model);
+// Adds the digests to a model that bind_model opened: remembered, or by reading every
+// weight. Errors: kCorrupt where a weight is not finite, with its tensor's name.
+Status digest_model(const DigestMemory& memory, const ScanOptions& scan, Model* model);
 
 // Both. Loads a Hugging Face folder (config.json and *.safetensors) or a GGUF file
 // (any of its splits). Errors also: kCorrupt where a weight is not finite.
 Result<std::unique_ptr<Model>> load_model(const ModelOptions& options);
+
 }  // namespace pc

@@ -17,8 +17,8 @@
 namespace pc {
 namespace {
 
-// Large enough that the list of digests is nothing, small enough that the one
-// big tensor of a model (its embedding) keeps all processors busy.
+// Pieces are so large that the list of their digests is negligible, and so small that the
+// one big tensor of a model, its embedding, keeps all processors busy.
 constexpr std::size_t kPieceBytes = std::size_t{8} << 20;
 
 std::optional<simd::Type> find_type(std::string_view dtype) {
@@ -62,7 +62,7 @@ bool all_finite(const simd::Kernels& kernels, std::span<const std::byte> bytes, 
 }
 
 void scan(const simd::Kernels& kernels, Piece* piece) {
-  // Looked at first: what the hash then reads lies in the processor's cache.
+  // The look comes first: then the hash finds the bytes in the processor's cache.
   if (piece->type) piece->finite = all_finite(kernels, piece->bytes, *piece->type);
   piece->digest = sha256(piece->bytes);
 }
@@ -82,7 +82,7 @@ struct Scan {
       count.add(pieces[i].bytes.size(), tells);
     }
   } catch (...) {
-    failed = true;  // hashing throws for want of memory alone
+    failed = true;  // hashing throws only when memory is exhausted
   }
 };
 

@@ -1,12 +1,14 @@
-// What names a model's weights and its rotation in the keys of module files:
-// modules that were encoded by other weights must never be found.
+// The digests that stand for a model's weights and for its rotation in the keys of
+// module files, so that modules that were encoded by other weights are never found.
 //
 // The bytes are scanned once, in pieces of about 8 MiB, by as many threads as are
-// asked for and to be had: SHA-256 of each piece, and a look at every element and scale.
-// Their digest is a tree: over, in the order of names, each tensor's name, type,
-// shape and pieces; how the tensors are spread over files does not count.
+// asked for and available. The scan takes the SHA-256 of each piece, and looks whether
+// every element and scale is finite. The digest of all tensors is a tree: in the order
+// of names it covers each tensor's name, type, shape and pieces. How the tensors are
+// spread over files does not count.
 // The weights' digest joins it with everything else that the computation
 // depends on, but for the rotation, which has a digest of its own.
+//
 // Pure. Threads: any.
 #pragma once
 
@@ -22,8 +24,8 @@
 
 namespace pc {
 
-// To be raised when the scan's digest or its checks change: remembered digests
-// of other versions do not count.
+// Raise it when the scan's digest or its checks change. Digests that were remembered by
+// another version do not count.
 inline constexpr std::uint64_t kTensorScanVersion = 1;
 
 struct TensorScan {
@@ -41,11 +43,11 @@ struct ScanOptions {
 // Errors: kOutOfMemory; kCancelled, where its progress asked it to stop.
 Result<TensorScan> scan_tensors(const TensorMap& tensors, const ScanOptions& options = {});
 
-// Over every field of desc and its layers that is not a rotation: numbers as
-// they are, of tensors whether they are there, their type and shape.
+// Covers `tensors`, and every field of desc and its layers that is not a rotation. Of a
+// tensor there, it covers whether it exists, its type and its shape.
 Digest weights_digest(const pc_model_desc& desc, const Digest& tensors);
 
-// Over all ropes.
+// Covers all ropes.
 Digest rope_digest(const pc_model_desc& desc);
 
 }  // namespace pc

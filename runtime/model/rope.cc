@@ -11,7 +11,7 @@ namespace {
 
 // ---- reading ----
 
-// Why a known scheme is not here.
+// Schemes that are known and refused, each with the reason.
 struct Refusal {
   std::string_view type;
   std::string_view reason;
@@ -88,7 +88,8 @@ Status read_longrope(JsonView scaling, double context_tokens, RopeConfig* rope) 
   return ok();
 }
 
-// The object that describes the scheme, in whichever dialect; nothing for the default.
+// The object in config.json that describes the scheme, in either of its dialects; nothing
+// if the scheme is the default.
 Result<std::optional<JsonView>> find_scaling(JsonView config, std::string_view layer_kind) {
   for (const std::string_view key : {"rope_scaling", "rope_parameters"}) {
     const auto found = config.find(key);
@@ -114,7 +115,7 @@ double plain_inv_freq(double theta, std::size_t pair, std::uint32_t dims) {
   return std::pow(theta, -2.0 * static_cast<double>(pair) / dims);
 }
 
-// Long waves are stretched by the factor, short ones kept, those between blended.
+// Stretches long waves by the factor, keeps short ones, and blends those between.
 double llama3_inv_freq(const RopeConfig& c, double inv_freq) {
   const double wavelength = 2 * std::numbers::pi / inv_freq;
   if (wavelength < c.original_context / c.high_freq_factor) return inv_freq;

@@ -1,10 +1,12 @@
 // Rotary position embedding: from a configuration to inverse frequencies.
 //
-// Frequencies are computed in double, once; they do not depend on the length
-// of the prompt (docs/adr/0001-positions.md). A scheme for which they do is
-// refused by its name. LongRoPE has two tables; which one counts is decided by
-// the context window that the model is opened with, never by a prompt: up to the
-// original context the short one, beyond it the long one. Pure. Threads: values, thread-compatible.
+// Frequencies are computed in double, once, and do not depend on the length of the
+// prompt (docs/adr/0001-positions.md); a scheme in which they would is refused by its
+// name. LongRoPE has two tables. The context window that the model is opened with
+// decides between them, never a prompt: a window up to the original context takes the
+// short table, a larger one the long table.
+//
+// Pure. Threads: values, thread-compatible.
 #pragma once
 
 #include <cstdint>

@@ -23,8 +23,8 @@ Result<simd::Type> weight_type(const std::string& name, const TensorView& view) 
                                        ", which is not computed; weights may be " + known);
 }
 
-// Older writers saved the rotary frequencies and GPT-2's causal masks; the
-// configuration says them again.
+// Buffers that older writers saved: rotary frequencies and GPT-2's causal masks. They can
+// be computed from the configuration.
 bool is_derived_buffer(std::string_view name) {
   return name.ends_with("rotary_emb.inv_freq") || name.ends_with("attn.bias") ||
          name.ends_with("attn.masked_bias");
@@ -76,8 +76,8 @@ std::byte* TensorBinder::new_copy(std::size_t n_bytes) {
   return copies_.emplace_back(n_bytes).data();
 }
 
-// Kernels load whole elements. Writers of today align them; published files of
-// before that, openai-community/gpt2 among them, begin their data anywhere.
+// Kernels load whole elements, which must be aligned. Writers of today align them, but
+// older published files, openai-community/gpt2 among them, begin their data anywhere.
 pc_tensor TensorBinder::aligned(const pc_tensor& stored) {
   const auto type = static_cast<simd::Type>(stored.dtype);
   if (reinterpret_cast<std::uintptr_t>(stored.data) % simd::shape_of(type).alignment == 0)
@@ -90,8 +90,8 @@ pc_tensor TensorBinder::aligned(const pc_tensor& stored) {
 
 namespace {
 
-// to[r][c] = from[c][r], in tiles that a cache holds: read by columns alone, each
-// element would cost a line.
+// to[r][c] = from[c][r], in tiles that fit the cache. Without tiles each element that is
+// read would cost a whole cache line.
 template <class Element>
 void transpose(const std::byte* from, std::size_t rows, std::size_t cols, std::byte* to) {
   constexpr std::size_t kTile = 32;

@@ -5,8 +5,10 @@
 #include <system_error>
 #include <utility>
 
+#include "runtime/checkpoint/safetensors.h"
 #include "runtime/engine/engine.h"       // check_vocabulary
 #include "runtime/model/model_config.h"  // read_architecture
+#include "runtime/tokenizer/tokenizer_loader.h"
 
 namespace pc {
 namespace {
@@ -20,18 +22,13 @@ std::optional<T> take(Result<T> result, std::vector<Error>* problems) {
   return std::nullopt;
 }
 
-void keep(Checkpoint checkpoint, Inspection* found) {
-  found->unbound_files = std::move(checkpoint.files);
-  found->tensors = std::move(checkpoint.tensors);
-}
-
 void read_refused_file(Inspection* found) {
   auto gguf = take(open_gguf(found->path), &found->problems);
   if (!gguf) return;
   if (const auto name = gguf->metadata.string_or("general.architecture", ""); name.ok())
     found->architecture = *name;
   found->metadata = std::move(gguf->metadata);
-  keep(std::move(gguf->checkpoint), found);
+  found->refused = std::move(gguf->checkpoint);
 }
 
 void read_refused_folder(Inspection* found) {
@@ -40,8 +37,8 @@ void read_refused_folder(Inspection* found) {
     if (auto name = read_architecture(found->config->root()); name.ok())
       found->architecture = std::move(name).value();
   }
-  if (auto checkpoint = take(open_checkpoint(found->path), &found->problems))
-    keep(std::move(*checkpoint), found);
+  if (auto checkpoint = take(open_safetensors(found->path), &found->problems))
+    found->refused = std::move(*checkpoint);
 }
 
 Status check_there(const std::string& path, bool folder) {
@@ -61,7 +58,7 @@ Result<Inspection> inspect_model(const std::string& path, std::uint32_t context_
   PC_CHECK_OK(check_there(path, folder));
   Inspection found;
   found.path = path;
-  if (auto model = take(bind_model(path, context_tokens, &found.tensors), &found.problems)) {
+  if (auto model = take(bind_model(path, context_tokens), &found.problems)) {
     found.model = std::move(*model);
     found.architecture = found.model->architecture;
   } else {

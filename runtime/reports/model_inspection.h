@@ -7,11 +7,9 @@
 
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
-#include "base/mapped_file.h"
 #include "base/status.h"
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/checkpoint/gguf.h"
@@ -26,16 +24,15 @@ struct Inspection {
   std::string architecture;                    // "" where the files do not say it
   std::unique_ptr<const Model> model;          // null: refused; has no digests
   std::unique_ptr<const Tokenizer> tokenizer;  // null: refused
-  TensorMap tensors;                           // views into files(); {} where they cannot be parsed
   // Each reason for which an engine would not open, the model's before the tokenizer's.
   std::vector<Error> problems;
 
   // Of a refused model: its files, and what they say of themselves, GGUF or a folder.
-  std::vector<MappedFile> unbound_files;
-  std::optional<GgufMetadata> metadata;  // borrows unbound_files
+  Checkpoint refused;                    // {} where they cannot be parsed
+  std::optional<GgufMetadata> metadata;  // borrows refused.files
   std::optional<JsonDocument> config;
 
-  std::span<const MappedFile> files() const { return model ? model->files : unbound_files; }
+  const Checkpoint& checkpoint() const { return model ? model->checkpoint : refused; }
 };
 
 // context_tokens: as of ModelOptions.

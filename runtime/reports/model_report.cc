@@ -111,7 +111,7 @@ void write_types(JsonWriter& json, const Group& group) {
 
 void write_weights(JsonWriter& json, const Inspection& found) {
   Group all;
-  for (const auto& [name, view] : found.tensors) {
+  for (const auto& [name, view] : found.checkpoint().tensors) {
     std::uint64_t n = 1;  // fits: the parser checked it times the element's size
     for (const std::uint64_t extent : view.shape) n *= extent;
     all.add(lower(view.dtype), n, view.bytes.size());
@@ -176,7 +176,7 @@ void write_tokenizer(JsonWriter& json, const Tokenizer* tokenizer) {
 void write_remembered_digest(JsonWriter& json, const Inspection& found,
                              const EngineOptions& options) {
   std::optional<Digest> digest;
-  if (found.model) digest = recall_digest(found.files(), digest_memory(options));
+  if (found.model) digest = recall_digest(found.checkpoint().files, digest_memory(options));
   json.key("weights_digest");
   digest ? json.value(to_hex(weights_digest(found.model->desc, *digest))) : json.null();
 }

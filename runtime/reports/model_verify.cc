@@ -20,23 +20,23 @@ Result<std::string> verify_model(const EngineOptions& options) {
   const auto reading = [&](std::uint64_t done, std::uint64_t total) {
     return !options.progress || options.progress(OpenStep::kReadWeights, done, total);
   };
+  const TensorMap& tensors = found.checkpoint().tensors;
   PC_TRY(const TensorScan scanned,
-         scan_tensors(found.tensors, {.n_threads = options.n_threads, .progress = reading}));
+         scan_tensors(tensors, {.n_threads = options.n_threads, .progress = reading}));
   for (const std::string& name : scanned.not_finite) {
-    found.problems.push_back(
-        error(Code::kCorrupt, not_finite_sentence(name, found.tensors.at(name))));
+    found.problems.push_back(error(Code::kCorrupt, not_finite_sentence(name, tensors.at(name))));
   }
   std::uint64_t n_bytes = 0;
-  for (const MappedFile& file : found.files()) n_bytes += file.bytes().size();
+  for (const MappedFile& file : found.checkpoint().files) n_bytes += file.bytes().size();
   std::optional<Digest> weights;
   if (found.model) weights = weights_digest(found.model->desc, scanned.digest);
 
   std::string text;
   JsonWriter json(&text);
   json.begin_object().key("path").value(found.path).key("ok").value(found.problems.empty());
-  json.key("files").value(found.files().size());
+  json.key("files").value(found.checkpoint().files.size());
   json.key("bytes").value(n_bytes);
-  json.key("tensors").value(found.tensors.size());
+  json.key("tensors").value(tensors.size());
   write_digest(json, "weights_digest", weights ? &*weights : nullptr);
   write_digest(json, "tokenizer_digest", found.tokenizer ? &found.tokenizer->digest() : nullptr);
   json.key("problems").begin_array();

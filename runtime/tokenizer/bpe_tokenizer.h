@@ -2,8 +2,8 @@
 // from elsewhere: over bytes (GPT-2, Llama 3, Qwen, SmolLM2) or over characters
 // with byte fallback (Llama 2 and TinyLlama as published in that form).
 //
-// What the file asks for and this does not know is an error that names the
-// field and its type; nothing is skipped silently.
+// A feature that a file asks for and that is not supported is an error, which names the
+// field and its type; nothing is skipped silently. Threads: any.
 #pragma once
 
 #include <memory>
@@ -27,7 +27,7 @@ Result<std::unique_ptr<Tokenizer>> load_bpe_tokenizer(const std::string& path,
 Result<std::unique_ptr<Tokenizer>> make_bpe_tokenizer(const JsonDocument& file,
                                                       const TokenizerConfig& config);
 
-// What makes a tokenizer beside the small files.
+// All that makes a tokenizer, except the TokenizerConfig.
 struct BpeParts {
   std::optional<JsonView> normalizer, pre_tokenizer;  // as in tokenizer.json
   BpeModel model;

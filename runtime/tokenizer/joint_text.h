@@ -1,5 +1,5 @@
-// Spans that stand side by side as the one text that they are, and the tokens of
-// that text dealt back to the spans.
+// Spans that stand side by side, joined into one text. The tokens of that text are dealt
+// back to the spans.
 //
 // A move-only owner of the text and the tokens; thread-compatible.
 #pragma once
@@ -28,7 +28,8 @@ class JointText {
 
   std::string_view text() const { return text_; }
 
-  // Spans of one kind that touch: strings of the template that touch are one string.
+  // Neighbouring spans of one kind, text or markup, make one run: strings of the template
+  // that touch are one string.
   struct Run {
     std::size_t begin, end;
     bool markup;

@@ -3,7 +3,7 @@
 //
 // A token that the files declare special, and a user-defined piece spelled
 // "<|...|>", is a control token here even where the model's own table says
-// otherwise: the library would else find its spelling in plain text.
+// otherwise: the library would else find its spelling in plain text. Threads: any.
 #pragma once
 
 #include <memory>

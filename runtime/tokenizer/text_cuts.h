@@ -19,9 +19,9 @@ class MovingCuts {
  public:
   explicit MovingCuts(Cuts cuts) : cuts_(cuts) {}
 
-  // The old text up to `from`, as far as it was not told of, became the new text
-  // up to `to`. A cut at `from` now lies at `to`; one before it as far behind the
-  // part's beginning as before, but inside the part.
+  // The old text between the last call's `from` and this one became the new text between
+  // the last call's `to` and this one. A cut at `from` now lies at `to`. A cut before it
+  // keeps its distance from the beginning of this part, but stays inside the part.
   void move(std::size_t from, std::size_t to) {
     for (; next_ < cuts_.size() && cuts_[next_] <= from; ++next_) {
       std::size_t& cut = cuts_[next_];

@@ -1,14 +1,9 @@
 #include "runtime/tokenizer/tokenizer.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <utility>
 
 #include "base/utf8.h"
-#include "runtime/checkpoint/gguf.h"
-#include "runtime/tokenizer/bpe_tokenizer.h"
-#include "runtime/tokenizer/gguf_tokenizer.h"
-#include "runtime/tokenizer/sentencepiece_tokenizer.h"
 #include "runtime/tokenizer/tokenizer_config.h"
 
 namespace pc {
@@ -169,22 +164,6 @@ void Tokenizer::choose_placeholder() {
   const pml::TextSpan space{" "};
   const auto tokens = encode_spans({&space, 1}, /*opens=*/false);
   facts_.placeholder = tokens.ok() && !tokens->front().empty() ? tokens->front().front() : 0;
-}
-
-Result<std::unique_ptr<Tokenizer>> load_tokenizer(const std::string& path) {
-  if (is_gguf(path)) {
-    PC_TRY(const GgufModel model, open_gguf(path));
-    return make_gguf_tokenizer(model.metadata);
-  }
-  PC_TRY(const TokenizerConfig config, read_tokenizer_config(path));
-  std::error_code ignored;
-  const std::string model = path + "/tokenizer.model";
-  if (std::filesystem::exists(model, ignored)) return load_sentencepiece_tokenizer(model, config);
-  const std::string json = path + "/tokenizer.json";
-  if (std::filesystem::exists(json, ignored)) return load_bpe_tokenizer(json, config);
-  return error(Code::kNotFound, path +
-                                    ": no GGUF file, and no folder with tokenizer.model or "
-                                    "tokenizer.json");
 }
 
 }  // namespace pc

@@ -1,5 +1,4 @@
-// Text to tokens and back: the interface that every kind of tokenizer meets,
-// and loading one from a model's folder or GGUF file.
+// Text to tokens and back: the interface that every kind of tokenizer meets.
 //
 // A Tokenizer is an owner, immutable after load; const methods from any thread.
 //
@@ -23,7 +22,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -72,9 +70,9 @@ class Tokenizer {
   // to the span in which it begins (a character that a normaliser composes over a
   // border: to the first), white space that a control token swallows to none.
   // `opens`: nothing but BOS stands before the spans; else they continue a text.
-  // `chat_writes_bos`: that BOS is the chat format's, so that markup which opens stands
-  // behind a control token. Cost and memory are linear in the text. Errors as above, the
-  // byte being that of all spans together.
+  // `chat_writes_bos`: the chat format writes that BOS itself, so that markup at the start
+  // stands behind a control token. Cost and memory are linear in the text. Errors as
+  // above; the byte that they name is counted over all spans together.
   Result<std::vector<Tokens>> encode_spans(std::span<const pml::TextSpan> spans, bool opens,
                                            bool chat_writes_bos = false) const;
 
@@ -103,9 +101,9 @@ class Tokenizer {
 
   Tokenizer() = default;
 
-  // For the kinds while they load: the vocabulary's own entries first (bytes_,
-  // hidden_), then added tokens, then complete(), to which they hand a hash of
-  // everything of theirs that decides about ids.
+  // What each kind of tokenizer calls while it loads. It first sets the vocabulary's own
+  // entries (bytes_, hidden_), then adds the added tokens, and then calls complete() with a
+  // hash of everything else that decides about ids.
   void add_token(const AddedToken& token);
   void complete(const TokenizerConfig& config, bool add_bos_by_default, Sha256 hash);
 
@@ -134,12 +132,5 @@ class Tokenizer {
   AddedTokens added_;                 // recognised in markup
   AddedTokens text_added_;            // those that are no control tokens: in text too
 };
-
-// Loads the tokenizer of a GGUF file, or that of a Hugging Face folder:
-// tokenizer.model (sentencepiece), else tokenizer.json (BPE); with
-// tokenizer_config.json, special_tokens_map.json, added_tokens.json and
-// chat_template.jinja where they exist. Errors name the file and the field, and
-// what is supported.
-Result<std::unique_ptr<Tokenizer>> load_tokenizer(const std::string& path);
 
 }  // namespace pc

@@ -9,7 +9,7 @@
 
 #include "runtime/checkpoint/gguf.h"
 #include "runtime/model/families/registry.h"
-#include "runtime/model/model.h"
+#include "runtime/model/rope.h"
 #include "simd/types.h"
 
 namespace {
@@ -35,13 +35,13 @@ void check_tensor(const pc_tensor& tensor, Bytes file,
   require(inside);
 }
 
-void check_model(const pc::Model& model, Bytes file) {
-  const auto check = [&](const pc_tensor& tensor) { check_tensor(tensor, file, model.copies); };
-  const pc_model_desc& d = model.desc;
+void check_decoder(const pc::Decoder& d, Bytes file,
+                   std::span<const pc::AlignedBuffer<std::byte>> copies) {
+  const auto check = [&](const pc_tensor& tensor) { check_tensor(tensor, file, copies); };
   for (const pc_tensor* tensor :
        {&d.embedding, &d.position_embedding, &d.final_norm, &d.final_norm_bias, &d.lm_head})
     check(*tensor);
-  for (const pc_layer& l : model.layers) {
+  for (const pc_layer& l : d.layers) {
     for (const pc_tensor* tensor : {&l.attn_norm,
                                     &l.attn_norm_bias,
                                     &l.wq,
@@ -82,10 +82,8 @@ pc::Status bind(Bytes file) {
     require(rope.dims <= config.head_dim && rope.inv_freq.size() == rope.dims / 2);
   }
   pc::TensorBinder binder(parsed.tensors, "fuzz");
-  pc::Model model;
-  PC_CHECK_OK(pc::bind_decoder(config, family->gguf_names(config), binder, &model));
-  model.copies = binder.release_copies();
-  check_model(model, file);
+  PC_TRY(const pc::Decoder decoder, pc::bind_decoder(config, family->gguf_names(config), binder));
+  check_decoder(decoder, file, binder.release_copies());
   return pc::ok();
 }
 

@@ -3,7 +3,7 @@
 // several, and a norm for each half.
 #include <array>
 
-#include "runtime/model/families/registry.h"
+#include "runtime/model/families/family.h"
 
 namespace pc {
 namespace {

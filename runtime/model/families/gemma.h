@@ -1,7 +1,7 @@
 // What Gemma 2 and 3 share.
 #pragma once
 
-#include "runtime/model/families/registry.h"
+#include "runtime/model/families/family.h"
 
 namespace pc {
 

@@ -1,7 +1,7 @@
 // GPT-2: learned positions (states depend on where a module stands, so it is
 // found again only there), LayerNorm, GELU by tanh. Hugging Face files store
 // matrices as [inputs, outputs].
-#include "runtime/model/families/registry.h"
+#include "runtime/model/families/family.h"
 
 namespace pc {
 namespace {

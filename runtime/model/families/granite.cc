@@ -2,7 +2,7 @@
 // block adds, and logits.
 #include <array>
 
-#include "runtime/model/families/registry.h"
+#include "runtime/model/families/family.h"
 
 namespace pc {
 namespace {

@@ -1,6 +1,6 @@
 // Llama 2 and 3, Code Llama, and what was trained in their shape: TinyLlama,
 // SmolLM2; in GGUF also Mistral.
-#include "runtime/model/families/registry.h"
+#include "runtime/model/families/family.h"
 
 namespace pc {
 namespace {

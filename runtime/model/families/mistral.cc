@@ -1,6 +1,6 @@
 // Mistral 7B and kin: Llama with one sliding window for all layers, or none. In
 // GGUF it is written as a Llama, without the window.
-#include "runtime/model/families/registry.h"
+#include "runtime/model/families/family.h"
 
 namespace pc {
 namespace {

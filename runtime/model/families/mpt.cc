@@ -2,7 +2,7 @@
 // logical positions), LayerNorm without bias, GELU.
 #include <cmath>
 
-#include "runtime/model/families/registry.h"
+#include "runtime/model/families/family.h"
 
 namespace pc {
 namespace {

@@ -1,6 +1,6 @@
 // OLMo 2: Llama with norms behind the halves of a block instead of before them,
 // and over all heads' queries and keys at once.
-#include "runtime/model/families/registry.h"
+#include "runtime/model/families/family.h"
 
 namespace pc {
 namespace {

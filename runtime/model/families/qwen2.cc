@@ -1,6 +1,6 @@
 // Qwen2 and Qwen2.5: Llama with biases on queries, keys and values.
+#include "runtime/model/families/family.h"
 #include "runtime/model/families/qwen_window.h"
-#include "runtime/model/families/registry.h"
 
 namespace pc {
 namespace {

@@ -1,6 +1,6 @@
 // Qwen3: Llama with an RMS norm on each head's query and key.
+#include "runtime/model/families/family.h"
 #include "runtime/model/families/qwen_window.h"
-#include "runtime/model/families/registry.h"
 
 namespace pc {
 namespace {

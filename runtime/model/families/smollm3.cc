@@ -1,7 +1,7 @@
 // SmolLM3: Llama with layers that have no positions.
 #include <array>
 
-#include "runtime/model/families/registry.h"
+#include "runtime/model/families/family.h"
 
 namespace pc {
 namespace {

@@ -169,7 +169,7 @@ std::string index_of(const std::string& a, const std::string& b) {
 }
 
 Error open_error(const TempFolder& folder) {
-  const auto checkpoint = open_checkpoint(folder.path());
+  const auto checkpoint = open_safetensors(folder.path());
   REQUIRE_FALSE(checkpoint.ok());
   CHECK_THAT(checkpoint.error().message, Catch::Contains(folder.path()));
   return checkpoint.error();
@@ -183,13 +183,13 @@ TEST_CASE("a folder's weights are one file, or the shards of its index") {
   folder.write("pytorch_model.bin", "");
   CHECK_THAT(open_error(folder).message, Catch::Contains("convert"));
   folder.write("one.safetensors", kA);
-  CHECK(open_checkpoint(folder.path())->tensors.contains("a"));
+  CHECK(open_safetensors(folder.path())->tensors.contains("a"));
   folder.write("two.safetensors", kB);
   CHECK_THAT(open_error(folder).message, Catch::Contains("neither"));
   folder.write("model.safetensors.index.json", index_of("one.safetensors", "two.safetensors"));
-  CHECK(open_checkpoint(folder.path())->tensors.size() == 2);
+  CHECK(open_safetensors(folder.path())->tensors.size() == 2);
   folder.write("model.safetensors", kB);
-  CHECK(open_checkpoint(folder.path())->tensors.size() == 1);
+  CHECK(open_safetensors(folder.path())->tensors.size() == 1);
 }
 
 TEST_CASE("an index and its shards agree") {
@@ -217,7 +217,7 @@ TEST_CASE("an index may list no tensor that its shards lack, nor they one that i
   folder.write("1.safetensors", kA);
   folder.write("2.safetensors", kB);
   folder.write("model.safetensors.index.json", R"({"weight_map":{"a":"1.safetensors"}})");
-  CHECK(open_checkpoint(folder.path())->tensors.size() == 1);
+  CHECK(open_safetensors(folder.path())->tensors.size() == 1);
   folder.write("1.safetensors",
                safetensors_file(R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},)"
                                 R"("z":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}})",

@@ -10,6 +10,7 @@
 #include "runtime/checkpoint/safetensors.h"
 #include "runtime/engine/engine.h"
 #include "runtime/json/json.h"
+#include "runtime/tokenizer/tokenizer_loader.h"
 #include "tests/support/count_allocations.h"
 #include "tests/support/cpu_seconds.h"
 
@@ -42,7 +43,7 @@ std::optional<Error> open(const std::string& path) {
     options.n_threads = 1;
     return error_of(Engine::open(options));
   }
-  if (fs::exists(path + "/model.safetensors")) return error_of(open_checkpoint(path));
+  if (fs::exists(path + "/model.safetensors")) return error_of(open_safetensors(path));
   return error_of(load_tokenizer(path));
 }
 

@@ -7,11 +7,12 @@
 #include <string>
 
 #include "pml/chat_template.h"
-#include "pml/layout.h"
+#include "pml/layout_builder.h"
 #include "pml/prompt_parser.h"
 #include "pml/resolve.h"
 #include "pml/schema_parser.h"
 #include "runtime/engine/engine.h"
+#include "runtime/tokenizer/tokenizer_loader.h"
 #include "tests/support/expect.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/tiny_checkpoint.h"

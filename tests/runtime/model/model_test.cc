@@ -180,7 +180,7 @@ TEST_CASE("a model says what it is") {
   CHECK(model->desc.embedding.dtype == PC_DTYPE_BF16);
   CHECK(model->weight_bytes == 2 * model->n_parameters);
   CHECK(load(golden("models/mistral_window8"))->layers[0].window == 8);
-  CHECK(load(golden("models/llama_sharded_f16"))->files.size() == 2);
+  CHECK(load(golden("models/llama_sharded_f16"))->checkpoint.files.size() == 2);
 }
 
 TEST_CASE("digests name weights and rotation, not files") {

@@ -9,7 +9,7 @@
 
 #include "base/utf8.h"
 #include "runtime/json/json.h"
-#include "runtime/tokenizer/tokenizer.h"
+#include "runtime/tokenizer/tokenizer_loader.h"
 #include "tests/support/cut_spans.h"
 #include "tests/support/fixture.h"
 #include "tests/support/random.h"

@@ -20,6 +20,7 @@
 #include "runtime/tokenizer/gguf_pretokenizers.h"
 #include "runtime/tokenizer/pretokenizer.h"
 #include "runtime/tokenizer/text_normalizer.h"
+#include "runtime/tokenizer/tokenizer_loader.h"
 #include "tests/support/cut_spans.h"
 #include "tests/support/fixture.h"
 #include "tests/support/one_span.h"

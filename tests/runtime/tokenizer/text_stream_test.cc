@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "runtime/tokenizer/tokenizer_loader.h"
 #include "tests/support/fixture.h"
 #include "tests/support/random.h"
 

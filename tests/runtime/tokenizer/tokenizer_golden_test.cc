@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "runtime/json/json.h"
-#include "runtime/tokenizer/tokenizer.h"
+#include "runtime/tokenizer/tokenizer_loader.h"
 #include "tests/support/fixture.h"  // golden
 #include "tests/support/one_span.h"
 

@@ -4,7 +4,7 @@
 
 #include "runtime/checkpoint/gguf.h"
 #include "runtime/tokenizer/bpe_tokenizer.h"
-#include "runtime/tokenizer/tokenizer.h"
+#include "runtime/tokenizer/tokenizer_loader.h"
 #include "tests/support/cpu_seconds.h"
 #include "tests/support/one_span.h"
 #include "tests/support/small_vocabulary.h"

@@ -12,6 +12,7 @@
 #include "runtime/tokenizer/sentencepiece_model.h"
 #include "runtime/tokenizer/sentencepiece_tokenizer.h"
 #include "runtime/tokenizer/sentencepiece_writer.h"
+#include "runtime/tokenizer/tokenizer_loader.h"
 #include "tests/support/cpu_seconds.h"
 #include "tests/support/cut_spans.h"  // flat
 #include "tests/support/fixture.h"

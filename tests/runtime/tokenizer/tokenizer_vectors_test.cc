@@ -10,7 +10,7 @@
 
 #include "runtime/json/json.h"
 #include "runtime/tokenizer/sentencepiece_tokenizer.h"
-#include "runtime/tokenizer/tokenizer.h"
+#include "runtime/tokenizer/tokenizer_loader.h"
 #include "tests/support/fixture.h"
 #include "tests/support/one_span.h"
 
