@@ -5,7 +5,8 @@
     layering.py --self-test   plants every kind of violation in a scratch tree and
                               fails unless each one, and nothing else, is reported
 
-Rules: who includes whom, one home file for each third-party header, at most ten
+Rules: who includes whom, no circles of includes inside a folder or room (a header
+and its source are one), one home file for each third-party header, at most ten
 headers in base/, no printing, aborting, exiting or throwing in the libraries, no
 file over 500 lines, no function over 70, a contract at the top of each header,
 no path of somebody's machine. The reasons: docs/ARCHITECTURE.md.
@@ -138,9 +139,14 @@ def read(root, path):
         return file.read()
 
 
+def place_of(path):
+    """The room, or else the folder, that a file stands in."""
+    room = "/".join(path.split("/")[:2])
+    return room if room in ARROWS else path.split("/")[0]
+
+
 def check_own_include(path, target):
-    room, folder = "/".join(path.split("/")[:2]), path.split("/")[0]
-    folder = room if room in ARROWS else folder
+    folder = place_of(path)
     if folder not in ARROWS:
         return None
     allowed = ARROWS[folder] + ARROWS_OF_FILES.get(path, ())
@@ -173,6 +179,36 @@ def check_includes(path, lines):
             sentence = check_own_include(path, own) if own else check_foreign_include(path, foreign)
             if sentence:
                 yield number, sentence
+
+
+def includes_inside(path, lines):
+    """The files without their endings that this one includes from its own folder or room."""
+    for number, line in enumerate(lines, 1):
+        match = INCLUDE.match(line)
+        target = os.path.splitext(match.group(1) or "")[0] if match else ""
+        if target and target != os.path.splitext(path)[0] and place_of(target) == place_of(path):
+            yield target, f"{path}:{number}"
+
+
+def circles(includes):
+    """Circles of pairs; `includes`: pair -> pair that it includes -> FILE:LINE of that.
+
+    Depth first: an arrow back to a pair on the way closes a circle.
+    """
+    done = set()
+    for start in sorted(includes):
+        way, arrows = [start], [iter(sorted(includes[start]))]
+        while way:
+            target = next(arrows[-1], None)
+            if target is None:
+                done.add(way.pop())
+                arrows.pop()
+            elif target in way:
+                circle = way[way.index(target):] + [target]
+                yield f"{includes[way[-1]][target]}: closes a circle of includes: {' -> '.join(circle)}"
+            elif target in includes and target not in done:
+                way.append(target)
+                arrows.append(iter(sorted(includes[target])))
 
 
 def check_manners(path, lines):
@@ -234,6 +270,7 @@ def check_decisions(root):
 
 def violations(root):
     found = list(check_base_headers(root)) + list(check_decisions(root))
+    includes = {}
     for path in files(root, CODE, SOURCE):
         text = read(root, path)
         lines = without_comments_and_strings(text).split("\n")
@@ -241,6 +278,11 @@ def violations(root):
                       check_contract(path, text), check_functions(path, lines),
                       check_length(text.splitlines())):
             found += [f"{path}:{number}: {sentence}" for number, sentence in check]
+        if place_of(path) in ARROWS:
+            pair = includes.setdefault(os.path.splitext(path)[0], {})
+            for target, line in includes_inside(path, lines):
+                pair.setdefault(target, line)
+    found += circles(includes)
     for path in files(root, CODE + ("cmake", "docs", "scripts", "models", ".ci"), TEXT):
         found += [f"{path}:{number}: {sentence}"
                   for number, sentence in check_machine_paths(read(root, path))]
@@ -254,6 +296,12 @@ SOUND = {
     "base/good.h": CONTRACT + '#include <vector>\n#include "base/status.h"\n',
     "pml/good.cc": '#include "base/good.h"\n#include "pml/good.h"\n',
     "pml/xml_reader.cc": "#include <expat.h>\n",
+    "pml/branch.h": CONTRACT,
+    "pml/branch.cc": '#include "pml/branch.h"\n#include "pml/leaf.h"\n',
+    "pml/leaf.h": CONTRACT + '#include "pml/vein.h"\n',
+    "pml/vein.h": CONTRACT,
+    "tests/pml/circle.h": CONTRACT + '#include "tests/pml/circle_too.h"\n',
+    "tests/pml/circle_too.h": CONTRACT + '#include "tests/pml/circle.h"\n',
     "runtime/cpu/good.cc": '#include "simd/kernels.h"\n#include "modules/kv.h"\n'
                        '// printf("in a comment"); throw\nconst char* s = "throw abort() /*";\n'
                        'std::snprintf(b, n, "%d", 1);\n',
@@ -282,6 +330,8 @@ PLANTED = {
     "cuda/wrong.cc": '#include "runtime/model/model.h"\n',
     "tools/wrong.cc": '#include "runtime/engine/engine.h"\n',
     "examples/wrong.c": '#include "base/status.h"\n',
+    "pml/leaf.cc": '#include "pml/leaf.h"\n#include "pml/branch.h"\n',
+    "pml/vein.cc": '#include "pml/vein.h"\n#include "pml/branch.h"\n',
     "modules/foreign.cc": "#include <expat.h>\n",
     "runtime/cpu/second_home.cc": "#include <dnnl.hpp>\n",
     "runtime/cpu/unknown.cc": "#include <curl/curl.h>\n",
