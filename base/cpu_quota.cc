@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kNone = HUGE_VAL;
 
-// Is `word` one of a list with commas?
+// Is `word` an entry of a list whose entries are separated by commas?
 bool lists(std::string_view list, std::string_view word) {
   while (true) {
     const std::size_t comma = list.find(',');
@@ -24,7 +24,8 @@ bool lists(std::string_view list, std::string_view word) {
   }
 }
 
-// Microseconds of CPU in a period of so many: CPUs.
+// The CPUs that a quota grants: `quota` microseconds of CPU time in each `period`
+// microseconds.
 double ratio(const std::string& quota, const std::string& period) {
   const double q = std::strtod(quota.c_str(), nullptr);  // "max" and "-1" are none
   const double p = std::strtod(period.c_str(), nullptr);
@@ -42,7 +43,7 @@ double quota_of(const std::string& folder, bool v2) {
   return ratio(quota, period);
 }
 
-// The process's group in the hierarchy of that version: "/a/b".
+// The path of the process's group in the hierarchy of version 2 or 1: "/a/b".
 std::optional<std::string> group_of(const std::string& root, bool v2) {
   std::ifstream file(root + "/proc/self/cgroup");
   for (std::string line; std::getline(file, line);) {  // number:controllers:path
@@ -59,7 +60,8 @@ struct Mount {
   std::string point;  // a path
 };
 
-// "\040" and the like stand for characters that would end a field.
+// The field with its escapes resolved: "\040" and the like stand for characters that
+// would end a field.
 std::string unescaped(const std::string& field) {
   std::string text;
   for (std::size_t i = 0; i < field.size(); ++i) {
@@ -88,8 +90,9 @@ std::optional<Mount> mount_of(const std::string& root, bool v2) {
   return std::nullopt;
 }
 
-// The group's path below the mount's own. "" where it lies elsewhere, as it does for
-// one who sees the files of a container from within: then the mount is the group.
+// The group's path below the group that the mount shows. "" if the group does not lie
+// there: a process in a container sees the path that its group has outside, while the
+// mount shows the group itself.
 std::string below(const Mount& mount, const std::string& group) {
   const std::string top = mount.top == "/" ? "" : mount.top;
   const bool inside = group.starts_with(top + "/") && group.find("/..") == group.npos;

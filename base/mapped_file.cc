@@ -26,7 +26,7 @@ FileIdentity identity_of(const struct stat& st) {
           to_ns(st.st_ctim)};
 }
 
-// Whole pages around the bytes. Did the kernel take the advice?
+// Gives the kernel advice about the whole pages around the bytes. True if it took it.
 bool advise(std::span<const std::byte> bytes, int advice) {
   if (bytes.empty()) return true;
   const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
@@ -36,8 +36,8 @@ bool advise(std::span<const std::byte> bytes, int advice) {
                    advice) == 0;
 }
 
-// Has what is not in memory yet read and mapped in pages of 2 MiB, where the kernel and
-// the file system have them: a five-hundredth of the faults, and 10 % more bandwidth.
+// Asks for pages of 2 MiB for what is not in memory yet, where the kernel and the file
+// system have them: a five-hundredth of the faults, and 10 % more bandwidth.
 bool want_large_pages(std::span<const std::byte> bytes) {
 #ifdef MADV_HUGEPAGE
   return advise(bytes, MADV_HUGEPAGE);
@@ -46,10 +46,10 @@ bool want_large_pages(std::span<const std::byte> bytes) {
 #endif
 }
 
-// Has the pages read without waiting for it.
+// Asks the kernel to read the pages, without waiting.
 void ask_for(std::span<const std::byte> bytes) {
-  // The smallest that a kernel takes at once is its read-ahead, 128 KiB where
-  // nobody set it; asked for more it reads that much and forgets the rest.
+  // A kernel that is asked for more than its read-ahead reads that much and forgets the
+  // rest. The read-ahead is 128 KiB where nobody set it.
   constexpr std::size_t kPiece = 128 << 10;
   for (; bytes.size() > kPiece; bytes = bytes.subspan(kPiece))
     advise(bytes.first(kPiece), MADV_WILLNEED);
@@ -112,8 +112,8 @@ void MappedFile::let_go() const {
 }
 
 void will_need(std::span<const std::byte> bytes) {
-  // A kernel that takes the advice reads 2 MiB and more at a fault by itself (Linux 5.18
-  // and later); asked for pages one by one it would read small ones, which stay small.
+  // A kernel that takes this advice (Linux 5.18 and later) reads 2 MiB and more at each
+  // fault by itself. ask_for() would make it read small pages, and they would stay small.
   if (!want_large_pages(bytes)) ask_for(bytes);
 }
 

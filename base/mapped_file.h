@@ -19,11 +19,13 @@
 
 namespace pc {
 
-// Two equal ones, taken at two times, say that nobody wrote to the file between
-// them through its descriptors or set its times: any of that moves ctime_ns.
+// A file as it is at one moment. If the identities of two moments are equal, then between
+// them nobody wrote to the file through a descriptor or set its times, because each of
+// these changes ctime_ns.
 struct FileIdentity {
   std::uint64_t device = 0, inode = 0, size_bytes = 0;
-  std::int64_t mtime_ns = 0, ctime_ns = 0;  // since 1970: of the bytes; of anything at all
+  std::int64_t mtime_ns = 0;  // when the bytes were last written, since 1970
+  std::int64_t ctime_ns = 0;  // when the bytes or anything about the file last changed
 
   friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
 };
@@ -47,12 +49,13 @@ class MappedFile {
 
   std::span<const std::byte> bytes() const { return {data_, size_}; }
 
-  // Of a file that was opened by path: what it was then, and whether it still is.
+  // For a file that was opened by path: its identity when it was opened, and whether the
+  // file still has it.
   const FileIdentity& identity() const { return identity_; }
   bool is_unchanged() const;
 
-  // Takes the mapping's pages from this process. Touched again they come back, from
-  // the page cache if they still are there.
+  // Gives back the memory that the mapping takes in this process. The mapping stays: a
+  // page that is touched again comes from the page cache, or else from the file.
   void let_go() const;
 
   // Asks the kernel to read [offset, offset + n) ahead. A hint: never fails.
@@ -67,17 +70,20 @@ class MappedFile {
   }
   const std::byte* data_ = nullptr;
   std::size_t size_ = 0;
-  int fd_ = -1;  // of open(), not of map()
+  int fd_ = -1;  // that open() made; map() keeps none
   FileIdentity identity_;
 };
 
-// Both take the pages that hold some of these bytes, of a mapping or not, and are
-// hints: a failure changes nothing. will_need() has them read without waiting for
-// it, in pieces of at most what the kernel takes at once (it drops the rest), unless
-// the kernel reads large pages ahead anyway; populate() waits, and maps them, so
-// that touching them faults no more (an old kernel reads them without waiting).
+// Two hints about the pages that hold these bytes, which need not be a mapping's. A hint
+// that fails changes nothing.
+//
+// will_need() asks the kernel to read the pages, and does not wait. It asks in pieces,
+// because the kernel drops what is more than it reads at once; where the kernel reads
+// large pages ahead by itself, it asks for nothing.
 void will_need(std::span<const std::byte> bytes);
 
+// populate() waits until the pages are read and maps them, so that no access faults
+// afterwards. On Linux before 5.14 it only asks, as will_need() does.
 void populate(std::span<const std::byte> bytes);
 
 // Does the page that holds this byte lie in memory? True where it cannot be known.

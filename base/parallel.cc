@@ -19,8 +19,8 @@ struct FreeSet {
   void operator()(cpu_set_t* set) const { CPU_FREE(set); }
 };
 
-// Of the affinity mask, which on machines of more than 1024 CPUs is longer than
-// the C library's own type. At least 1.
+// The number of CPUs in the affinity mask, at least 1. On machines of more than 1024 CPUs
+// the mask is longer than the C library's cpu_set_t.
 int affinity_cpus() {
   for (int room = CPU_SETSIZE; room <= 1 << 20; room *= 4) {
     const std::unique_ptr<cpu_set_t, FreeSet> set(CPU_ALLOC(room));

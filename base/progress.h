@@ -1,4 +1,6 @@
 // How far a long piece of work has come, told to whoever waits for it.
+//
+// A Progress borrows the function that it calls. Threads: see ProgressCount.
 #pragma once
 
 #include <atomic>
@@ -9,9 +11,9 @@
 
 namespace pc {
 
-// Bytes done, of so many. Called on the thread that asked for the work, at its start
-// and every few MiB; false asks it to stop. Must not throw. Nobody waits where it
-// refers to nothing.
+// Is told how many bytes of the work are done, of how many in all, at the start and every
+// few MiB, on the thread that asked for the work. It returns false to stop the work, and
+// must not throw. A Progress that refers to nothing is never called.
 using Progress = FunctionRef<bool(std::uint64_t done, std::uint64_t total)>;
 
 // The count that the threads of such a piece of work share. Threads: any.
@@ -22,13 +24,13 @@ class ProgressCount {
     add(0, true);
   }
 
-  // `tells`: this is the thread that asked for the work.
+  // `tells`: the caller is the thread that asked for the work, and calls the Progress.
   void add(std::uint64_t bytes, bool tells) {
     const std::uint64_t done = done_.fetch_add(bytes) + bytes;
     if (tells && progress_ && !progress_(done, total_)) stopped_ = true;
   }
 
-  // What is left is to be left undone.
+  // Has the Progress asked to stop the work?
   bool stopped() const { return stopped_; }
 
  private:

@@ -15,18 +15,21 @@ HWY_BEFORE_NAMESPACE();
 namespace pc::simd::HWY_NAMESPACE {
 namespace {
 
-// Its last bit is worth 1, so that adding it rounds, and the low bits of n + kMagic
-// are the biased exponent of 2^n.
+// Added to a float it rounds the sum to a whole number, because the last bit of a float
+// of this size is worth 1. And as it ends with the bias of exponents, 127, the low bits of
+// n + kMagic are the exponent field of the float 2^n.
 inline constexpr float kMagic = 0x1.8p23f + 127.0f;
 
-// y * 2^n where shifted = n + kMagic; 0 where x, the argument, is below -87; NaN where it is.
+// y * 2^n, for shifted = n + kMagic. x is the argument of the exponential: where x is below
+// -87 the result is 0, where x is NaN it is NaN.
 HWY_INLINE VF scale_exp(VF x, VF y, VF shifted) {
   const VF power = hn::BitCast(kF, hn::ShiftLeft<23>(hn::BitCast(kU, shifted)));
   return hn::IfThenElse(hn::Lt(x, hn::Set(kF, -87.0f)), hn::Zero(kF), hn::Mul(y, power));
 }
 
-// exp(x) = p * 2^n, where shifted = n + kMagic + up. The powers of f are a least maximum
-// fit over |f| <= ln(2)/2 (3e-9 relative), the rest is rounding.
+// exp(x) = p * 2^n, for shifted = n + kMagic + up. p is a polynomial of f = x - n ln(2),
+// whose coefficients make its largest relative error over |f| <= ln(2)/2 least: 3e-9, so
+// that rounding makes up the rest of the error.
 struct ExpParts {
   VF p, shifted;
 };
@@ -48,9 +51,9 @@ HWY_INLINE VF exp_negative(VF x) {
   return scale_exp(x, e.p, e.shifted);
 }
 
-// exp(x) * 2^64 for x <= 0, within 2 ulp, so that a product with it underflows only
-// where 2^-64 scales it back; 0 below -110, of which the product with 110 is less than half
-// of the least float, 2^-150, and where x is not a number.
+// exp(x) * 2^64 for x <= 0, within 2 ulp. A product with it does not underflow before it is
+// multiplied by kScaleBack. The result is 0 where x is NaN, and below -110: there even
+// 110 exp(x) is less than 2^-150, half of the least float.
 inline constexpr float kScaleBack = 0x1p-64f;
 HWY_INLINE VF exp_scaled_up(VF x) {
   const ExpParts e = exp_parts(x, 64.0f);
@@ -58,9 +61,10 @@ HWY_INLINE VF exp_scaled_up(VF x) {
   return hn::IfThenElseZero(hn::Ge(x, hn::Set(kF, -110.0f)), hn::Mul(e.p, power));
 }
 
-// The same within 1e-4 relative, of which the polynomial's are 7.5e-5 (a least
-// maximum fit of 2^f over |f| <= 1/2) and the rest |x| 2^-23: for weights that are
-// rounded to 8 bits, of bf16 to 2e-3 or of integers. It takes 5 multiplications instead of 9.
+// exp(x) for x <= 0, within 1e-4 relative, with 5 multiplications instead of 9; 0 below -87.
+// It serves weights that are rounded to 8 bits afterwards, to bf16 (2e-3) or to integers.
+// The polynomial's share of the error is 7.5e-5 (its coefficients make the largest error of
+// 2^f over |f| <= 1/2 least), the rest is |x| 2^-23.
 HWY_INLINE VF exp_coarse(VF x) {
   const VF log2_e = hn::Set(kF, 0x1.715476p+0f);
   const VF shifted = hn::MulAdd(x, log2_e, hn::Set(kF, kMagic));

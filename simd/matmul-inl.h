@@ -51,8 +51,9 @@ HWY_INLINE void matmul_tile(const MatmulArgs& a, std::size_t i0, std::size_t j0)
   }
 }
 
-// One row of x: rows of w one after another, in the order of addresses, so that
-// what is read is one stream; it is asked for kAheadBytes before its use.
+// One row of x with all rows of w. The rows of w are read one after another, in the order
+// of their addresses, so that the CPU sees a single stream of reads. Each cache line is
+// prefetched when the loop is kAheadBytes in front of it.
 template <class E>
 HWY_INLINE void matmul_row(const MatmulArgs& a, std::size_t i) {
   constexpr std::size_t kAheadBytes = 8192, kUnroll = 8;
@@ -78,12 +79,12 @@ HWY_INLINE void matmul_row(const MatmulArgs& a, std::size_t i) {
   }
 }
 
-#if HWY_TARGET != HWY_SCALAR  // vectors of one hold no pairs
-// Elements of x that are parted at once: 64 KiB on the stack.
+#if HWY_TARGET != HWY_SCALAR  // a vector of one element holds no pairs
+// So many elements of x are parted into even and odd columns at once: 64 KiB on the stack.
 constexpr std::size_t kParted = 16384;
 
-// The columns [k0, k0 + n) for matmul_row_of_pairs; parted: x's, those of even and of odd
-// columns by turns, a vector each.
+// Adds the columns [k0, k0 + n) for matmul_row_of_pairs. `parted` holds these columns of x:
+// a vector of even columns, then a vector of the odd columns between them, and so on.
 HWY_INLINE void add_pairs(const MatmulArgs& a, std::size_t i, std::size_t k0, std::size_t n,
                           const float* parted) {
   constexpr std::size_t kUnroll = 4, kPairs = 2 * kN;
@@ -118,10 +119,10 @@ HWY_INLINE void add_pairs(const MatmulArgs& a, std::size_t i, std::size_t k0, st
   }
 }
 
-// matmul_row for bf16: a vector of pairs is one load of weights, not two that widen, so
-// that the CPU looks further ahead; exact all the same. Asking for more besides made it
-// 2 % slower: these weights lie in the model's own file, in pages of 4 KiB. Up to kParted
-// columns are one stream.
+// matmul_row for bf16. It loads a vector of pairs of weights at once, where matmul_row
+// would do two loads that widen, so the CPU looks further ahead in the stream; the products
+// are as exact. Prefetching in addition made it 2 % slower, since these weights lie in the
+// model's own file, in pages of 4 KiB. Rows of up to kParted columns are read as one stream.
 HWY_INLINE void matmul_row_of_pairs(const MatmulArgs& a, std::size_t i) {
   alignas(64) float parted[kParted];
   std::size_t k0 = 0;
