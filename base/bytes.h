@@ -13,6 +13,8 @@
 #include <span>
 #include <type_traits>
 
+#include "base/status.h"  // PC_EXPECT
+
 namespace pc {
 
 // The formats of this project are little-endian and read by memcpy.
@@ -38,6 +40,7 @@ constexpr bool in_range(std::uint64_t offset, std::uint64_t n, std::uint64_t siz
 
 // Precondition: alignment is a power of two and value + alignment does not overflow.
 constexpr std::uint64_t align_up(std::uint64_t value, std::uint64_t alignment) {
+  PC_EXPECT((alignment & (alignment - 1)) == 0 && value + alignment >= value);
   return (value + alignment - 1) & ~(alignment - 1);
 }
 
@@ -45,6 +48,7 @@ constexpr std::uint64_t align_up(std::uint64_t value, std::uint64_t alignment) {
 template <class T>
 requires std::is_trivially_copyable_v<T> T load_le(std::span<const std::byte> bytes,
                                                    std::size_t offset) {
+  PC_EXPECT(in_range(offset, sizeof(T), bytes.size()));
   T value;
   std::memcpy(&value, bytes.data() + offset, sizeof value);
   return value;

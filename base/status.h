@@ -1,4 +1,4 @@
-// Errors as values: Code, Error and Result<T>.
+// Errors as values: Code, Error and Result<T>; and what is no error: PC_EXPECT.
 //
 // Every call that the outside world can make fail returns a Result. An Error
 // names the thing, the place and the way out in one sentence; for PML it also
@@ -15,6 +15,18 @@
 #include <string>
 #include <string_view>
 #include <utility>
+
+// A precondition that a header states, where it is relied on. A broken one is a defect of
+// this library or of the program that links it, never of data: the process ends there (by a
+// trap) rather than go on with memory that is not its own. In every build, for what costs
+// nothing beside what it guards.
+#define PC_EXPECT(condition) ((condition) ? static_cast<void>(0) : __builtin_trap())
+// The same in builds with assertions (Debug, the sanitizers): for what takes time.
+#ifdef NDEBUG
+#define PC_EXPECT_CHECKED(condition) static_cast<void>(0)
+#else
+#define PC_EXPECT_CHECKED(condition) PC_EXPECT(condition)
+#endif
 
 namespace pc {
 
@@ -58,19 +70,34 @@ class [[nodiscard]] Result {
   explicit operator bool() const { return ok(); }
 
   // Precondition: ok().
-  T& value() & { return *value_; }
-  const T& value() const& { return *value_; }
-  T value() && { return std::move(*value_); }  // by value: a loop over it must not dangle
-  T& operator*() & { return *value_; }
-  const T& operator*() const& { return *value_; }
-  T* operator->() { return &*value_; }
-  const T* operator->() const { return &*value_; }
+  T& value() & { return held(); }
+  const T& value() const& { return held(); }
+  T value() && { return std::move(held()); }  // by value: a loop over it must not dangle
+  T& operator*() & { return held(); }
+  const T& operator*() const& { return held(); }
+  T* operator->() { return &held(); }
+  const T* operator->() const { return &held(); }
 
   // Precondition: !ok().
-  const Error& error() const& { return error_; }
-  Error&& error() && { return std::move(error_); }
+  const Error& error() const& {
+    PC_EXPECT(!ok());
+    return error_;
+  }
+  Error&& error() && {
+    PC_EXPECT(!ok());
+    return std::move(error_);
+  }
 
  private:
+  T& held() {
+    PC_EXPECT(ok());
+    return *value_;
+  }
+  const T& held() const {
+    PC_EXPECT(ok());
+    return *value_;
+  }
+
   std::optional<T> value_;
   Error error_;
 };

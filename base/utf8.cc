@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/status.h"  // PC_EXPECT
+
 namespace pc {
 namespace {
 
@@ -77,7 +79,9 @@ std::size_t utf8_valid_prefix(std::string_view text) {
 }
 
 char32_t utf8_next(std::string_view text, std::size_t* at) {
+  PC_EXPECT(*at < text.size());
   const std::size_t n = utf8_length(text[*at]);
+  PC_EXPECT(n <= text.size() - *at);
   const auto lead = static_cast<unsigned char>(text[*at]);
   char32_t code_point = n == 1 ? lead : lead & (0x7Fu >> n);
   for (std::size_t i = 1; i < n; ++i) {

@@ -246,6 +246,7 @@ Status Lexer::token() {
 }  // namespace
 
 Result<std::vector<Token>> tokenize(std::string_view source) {
+  PC_EXPECT_CHECKED(is_utf8(source));
   return Lexer(normalised(source)).run();
 }
 

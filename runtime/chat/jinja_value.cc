@@ -83,27 +83,34 @@ bool equal_views(const Value& a, const Value& b) {
 }  // namespace
 
 const std::string& Value::text() const {
+  PC_EXPECT(is(Kind::kString));
   return static_cast<const Text*>(object.get())->text;
 }
 bool Value::is_markup() const {
   return kind == Kind::kString && static_cast<const Text*>(object.get())->is_markup;
 }
 const std::vector<Value>& Value::items() const {
+  PC_EXPECT(is(Kind::kList) || is(Kind::kTuple) || is(Kind::kView));
   return static_cast<const Items*>(object.get())->items;
 }
 const Dict& Value::dict() const {
+  PC_EXPECT(is(Kind::kDict));
   return *static_cast<const Dict*>(object.get());
 }
 const Range& Value::range() const {
+  PC_EXPECT(is(Kind::kRange));
   return *static_cast<const Range*>(object.get());
 }
 Iterator& Value::iterator() const {
+  PC_EXPECT(is(Kind::kIterator));
   return *static_cast<Iterator*>(object.get());
 }
 Namespace& Value::name_space() const {
+  PC_EXPECT(is(Kind::kNamespace));
   return *static_cast<Namespace*>(object.get());
 }
 const std::string& Value::reason() const {
+  PC_EXPECT(is(Kind::kUndefined));
   return static_cast<const Undefined*>(object.get())->reason;
 }
 

@@ -75,6 +75,7 @@ struct Value {
   bool is_integral() const { return kind == Kind::kInt || kind == Kind::kBool; }
   bool is_number() const { return is_integral() || kind == Kind::kFloat; }
   double number() const {  // precondition: is_number()
+    PC_EXPECT(is_number());
     return kind == Kind::kFloat ? real : static_cast<double>(integer);
   }
   // The same without rounding: long double holds an int64 on every machine we run on.

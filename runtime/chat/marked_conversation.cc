@@ -54,6 +54,7 @@ Error Conversation::refuse(std::size_t turn, std::string_view what) const {
 
 Result<MarkedConversation> MarkedConversation::make(const Conversation& conversation,
                                                     const Marks& marks, bool in_parts) {
+  PC_EXPECT(conversation.n() <= kMaxTurns);
   MarkedConversation made(conversation, marks.stem);
   for (std::size_t i = 0; i < conversation.n(); ++i) {
     made.marks_.push_back(mark_of(i, marks));

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "base/status.h"  // PC_EXPECT
 #include "runtime/cpu/kv_row.h"
 
 namespace pc {
@@ -26,6 +27,7 @@ bool KvTail::fits(std::uint32_t n_tokens, bool new_segment) const {
 }
 
 void KvTail::start_segment(std::int32_t position, std::int32_t key_position) {
+  PC_EXPECT(fits(1, true));
   KvSegment segment;
   segment.data = data_.data() + used_blocks_ * geometry_.block_bytes();
   segment.value_offset_bytes = n_blocks_ * geometry_.block_bytes();
@@ -38,6 +40,7 @@ void KvTail::start_segment(std::int32_t position, std::int32_t key_position) {
 }
 
 std::uint32_t KvTail::append(std::uint32_t n_tokens) {
+  PC_EXPECT(fits(n_tokens, false));
   KvSegment& segment = segments_.back();
   const std::uint32_t first_row = first_block_.back() * kKvBlockTokens + segment.n_tokens;
   segment.n_tokens += n_tokens;

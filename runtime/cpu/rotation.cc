@@ -3,6 +3,8 @@
 #include <cmath>
 #include <limits>
 
+#include "base/status.h"  // PC_EXPECT
+
 namespace pc {
 
 RotationTable::RotationTable(std::span<const double> inv_freq, std::uint32_t capacity)
@@ -12,6 +14,7 @@ RotationTable::RotationTable(std::span<const double> inv_freq, std::uint32_t cap
       sin_(capacity * inv_freq.size()) {}
 
 void RotationTable::set(std::uint32_t row, std::int32_t position) {
+  PC_EXPECT(row < held_.size());
   if (held_[row] == position) return;
   held_[row] = position;
   float* c = cos_.data() + row * half();

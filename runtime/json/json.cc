@@ -278,6 +278,7 @@ std::size_t JsonView::size() const {
 }
 
 JsonView JsonView::at(std::size_t i) const {
+  PC_EXPECT(is_array() && i < size());
   return {tree_, &as_node(node_)[i]};
 }
 
