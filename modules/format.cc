@@ -43,6 +43,7 @@ Result<ModuleExtent> module_extent(const KvGeometry& geometry, std::uint32_t n_t
 }
 
 Digest module_seal(std::span<const std::byte> head) {
+  PC_EXPECT(head.size() >= sizeof(ModuleHeader));
   constexpr std::size_t kSeal = offsetof(ModuleHeader, seal);
   const Digest zeros{};
   Sha256 hash;

@@ -41,10 +41,6 @@ inline constexpr std::uint64_t kPayloadAlign = 4096;
 // Half of a core's L2 cache or less: a chunk is read and summed while it is there.
 inline constexpr std::uint64_t kChunkBytes = 256 * 1024;
 
-// Far above any text, as KvGeometry's limits are above any model: a hostile header
-// cannot ask for more than its own file holds.
-inline constexpr std::uint32_t kMaxModuleTokens = 1u << 24;
-
 // One kept run. Local positions strictly increase, runs do not overlap, and
 // the first run is at 0. Every run starts on a block boundary.
 struct ModuleRun {

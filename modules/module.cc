@@ -115,6 +115,7 @@ Status Module::verify_payload() const {
 }
 
 Status Module::verify_chunk(std::uint64_t chunk, std::span<const std::byte> bytes) const {
+  PC_EXPECT(chunk < header_.n_chunks);
   const auto expected =
       load_le<std::uint64_t>(bytes_, extent_.checksums + chunk * sizeof(std::uint64_t));
   if (checksum64(bytes) == expected) return ok();
@@ -126,6 +127,7 @@ std::span<const std::int32_t> Module::tokens() const {
 }
 
 KvSegment Module::segment(std::uint32_t run, std::int32_t position) const {
+  PC_EXPECT(run < runs_.size());
   const std::size_t block_bytes = geometry().block_bytes();
   const std::size_t plane_bytes = header_.n_blocks * block_bytes;
   KvSegment segment;
@@ -140,6 +142,7 @@ KvSegment Module::segment(std::uint32_t run, std::int32_t position) const {
 }
 
 Status Module::matches(const ModuleIdentity& identity, const ModuleCauses& causes) const {
+  PC_EXPECT_CHECKED(causes == causes_of(identity));
   if (const char* field = first_difference(header_.causes, causes); *field) {
     return error(Code::kMismatch, std::string("module of other causes: the ") + field + " differs");
   }

@@ -102,6 +102,7 @@ void ModuleImage::write_tables(const ModuleIdentity& identity) {
 }
 
 KvPlanes ModuleImage::planes(std::uint32_t run) {
+  PC_EXPECT(run < n_runs());
   std::size_t first_block = 0;
   for (std::uint32_t i = 0; i < run; ++i) first_block += kv_blocks(runs_[i].n_tokens);
   const KvGeometry& geometry = header_.causes.geometry;

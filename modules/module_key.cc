@@ -4,8 +4,6 @@
 #include <limits>
 #include <span>
 
-#include "modules/format.h"  // check_geometry, limits
-
 namespace pc {
 namespace {
 

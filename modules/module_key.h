@@ -27,6 +27,10 @@ namespace pc {
 // Of a backend's name: a longest one ends with the zero byte that ends it in a file.
 inline constexpr std::size_t kMaxBackendName = 31;
 
+// Far above any text, as KvGeometry's limits are above any model: a hostile header
+// cannot ask for more than its own file holds.
+inline constexpr std::uint32_t kMaxModuleTokens = 1u << 24;
+
 // 1 to 31 of a-z, 0-9, '.', '_' and '-'.
 bool is_backend_name(std::string_view name);
 

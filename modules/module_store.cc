@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <utility>
 
+#include "base/mutex.h"
 #include "modules/object_reader.h"
 
 namespace pc {
@@ -71,18 +71,18 @@ struct ModuleStore::State {
   CacheFolder folder;
 
   // The mappings that live in this process. Weak: sessions keep modules, not the store.
-  std::mutex mutex;
-  std::map<ModuleKey, std::weak_ptr<const Module>> mapped;
+  Mutex mutex;
+  std::map<ModuleKey, std::weak_ptr<const Module>> mapped PC_GUARDED_BY(mutex);
 
   ModuleHandle find_mapped(const ModuleKey& key) {
-    const std::lock_guard guard(mutex);
+    const MutexLock guard(mutex);
     const auto it = mapped.find(key);
     return it == mapped.end() ? nullptr : it->second.lock();
   }
 
   // One mapping for each file: of two threads that opened it, the first one's.
   ModuleHandle share(ModuleHandle module) {
-    const std::lock_guard guard(mutex);
+    const MutexLock guard(mutex);
     std::erase_if(mapped, [](const auto& entry) { return entry.second.expired(); });
     const auto [it, inserted] = mapped.try_emplace(module->key(), module);
     if (inserted) return module;
@@ -198,7 +198,7 @@ Result<ModuleHandle> ModuleStore::inspect(const ModuleKey& key) const {
 Status ModuleStore::remove(const ModuleKey& key) {
   if (!writable()) return read_only_error();
   PC_CHECK_OK(state_->folder.remove(key.digest));
-  const std::lock_guard guard(state_->mutex);
+  const MutexLock guard(state_->mutex);
   state_->mapped.erase(key);
   return ok();
 }

@@ -87,6 +87,7 @@ Digest packed_key(const Digest& weights, std::span<const PackedMatrix> matrices)
 }
 
 Digest packed_seal(std::span<const std::byte> head) {
+  PC_EXPECT(head.size() >= sizeof(PackedHeader));
   constexpr std::size_t kSeal = offsetof(PackedHeader, seal);
   const Digest zeros{};
   Sha256 hash;

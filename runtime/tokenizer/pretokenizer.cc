@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/utf8.h"
 #include "runtime/tokenizer/byte_level.h"
 
 namespace pc {
@@ -237,6 +238,7 @@ Status Pretokenizer::add_regex(JsonView rule, Step::Kind kind, std::string_view 
 }
 
 Result<Words> Pretokenizer::split(std::string text, bool with_prefix, Cuts cuts) const {
+  PC_EXPECT_CHECKED(is_utf8(text));
   Words words;
   words.text = std::move(text);
   if (words.text.empty()) return words;

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/utf8.h"
+
 namespace pc {
 namespace {
 
@@ -77,6 +79,7 @@ Result<Regex> Regex::compile(std::string_view pattern, Syntax syntax) {
 }
 
 Status Regex::find_all(std::string_view text, std::vector<Span>* out) const {
+  PC_EXPECT_CHECKED(is_utf8(text));
   const pcre2_code* code = compiled_->code.get();
   std::unique_ptr<pcre2_match_data, Free> match(pcre2_match_data_create(1, nullptr));
   std::unique_ptr<pcre2_match_context, Free> limits(pcre2_match_context_create(nullptr));

@@ -66,6 +66,7 @@ void sort_marks(std::vector<utf8proc_int32_t>* text) {
 }  // namespace
 
 void replace_all(std::string_view from, std::string_view to, std::string* text, Cuts cuts) {
+  PC_EXPECT(!from.empty());
   std::string out;
   std::size_t at = 0;
   MovingCuts moving(cuts);
@@ -81,6 +82,7 @@ void replace_all(std::string_view from, std::string_view to, std::string* text, 
 }
 
 std::string to_nfc(std::string_view text) {
+  PC_EXPECT_CHECKED(is_utf8(text));
   // Below U+0300 (lead bytes up to 0xCB) every text is composed already.
   const auto below_marks = [](char c) { return static_cast<unsigned char>(c) < 0xCC; };
   if (std::all_of(text.begin(), text.end(), below_marks)) return std::string(text);
