@@ -7,9 +7,8 @@ namespace pc {
 namespace {
 
 std::size_t bytes_of(const Result<pml::TurnTexts>& answer) {
-  std::size_t n = sizeof answer + answer.error().message.capacity();
-  if (!answer.ok()) return n;
-  n += answer->answer.capacity();
+  if (!answer.ok()) return sizeof answer + answer.error().message.capacity();
+  std::size_t n = sizeof answer + answer->answer.capacity();
   for (const pml::TurnText& turn : answer->turns)
     n += sizeof turn + turn.open.capacity() + turn.close.capacity();
   return n;
