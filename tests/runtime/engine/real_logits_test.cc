@@ -154,7 +154,7 @@ TEST_CASE("every instruction set that this CPU has computes the same on pretrain
         if (slow && std::strcmp(prompt_name, "chat") == 0) continue;
         const RealPrompt& prompt = reference.prompt(prompt_name);
         INFO(name << " on " << kernels->name << ", " << prompt_name);
-        const auto next = std::span(prompt.greedy).first(slow ? 3 : prompt.greedy.size() - 1);
+        const auto next = std::span(prompt.greedy).first(slow ? 3 : 8);
         const double off = prompt.distance(exact.logits(prompt.tokens, next));
         const double off_fast = prompt.distance(fast.logits(prompt.tokens, next));
         std::printf("%-21s | %-11s | %-7s | exact %.2e | as run %.2e\n", name, kernels->name,
