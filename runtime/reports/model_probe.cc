@@ -55,7 +55,9 @@ double relative_distance(std::span<const float> a, std::span<const float> b) {
 
 Result<Tokens> tokens_of(const Engine& engine, std::string_view text) {
   PC_TRY(Tokens tokens, engine.tokenizer().encode(text));
-  if (engine.text_encoder().bos) tokens.insert(tokens.begin(), *engine.text_encoder().bos);
+  // As the tokenizer begins a text; what opens a chat is another thing.
+  const Tokenizer& tokenizer = engine.tokenizer();
+  if (tokenizer.add_bos() && tokenizer.bos()) tokens.insert(tokens.begin(), *tokenizer.bos());
   tokens.resize(std::min({tokens.size(), kMostTokens, std::size_t{engine.context_tokens()}}));
   if (tokens.size() < 2)
     return error(Code::kInvalidArgument, "a probe needs a text of two tokens or more");

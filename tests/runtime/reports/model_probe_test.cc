@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 
 #include "runtime/json/json.h"
 #include "tests/support/dense_oracle.h"
@@ -91,6 +92,23 @@ TEST_CASE("an overflow is a problem that names its layer, and the report goes on
   CHECK(number(layers.at(0), "not_finite") == 0);
   CHECK(number(layers.at(1), "not_finite") > 0);
   CHECK(number(layers.at(2), "not_finite") > 0);
+}
+
+// A chat template that writes BOS says nothing of plain text.
+TEST_CASE("a probe's text begins as the tokenizer begins a text") {
+  const TempFolder cache;
+  for (const bool adds : {false, true}) {
+    const TinyCheckpoint checkpoint(24);
+    std::ofstream(checkpoint.path() + "/tokenizer_config.json")
+        << R"({"bos_token": "<s>", "add_bos_token": )" << (adds ? "true" : "false")
+        << R"(, "chat_template": "{{ bos_token }}{% for m in messages %}{{ m.content }}{% endfor %}"})";
+    const EngineOptions options = options_of(checkpoint, cache);
+    const auto engine = must(Engine::open(options));
+    REQUIRE(engine->text_encoder().bos);
+    const std::string text = "The tram of Vienna costs six euros.";
+    const std::size_t plain = must(engine->tokenizer().encode(text)).size();
+    CHECK(number(probe(options, text).root(), "tokens") == static_cast<double>(plain + adds));
+  }
 }
 
 TEST_CASE("a text of one token is refused") {
