@@ -52,7 +52,8 @@ std::string_view shared_closing(std::string_view a, std::string_view b) {
   return shared.size() < a.size() ? shared.substr(0, shared.find_last_of(">]\n") + 1) : shared;
 }
 
-// What stands between two turns is the opening of the second, for now.
+// The strings before turns are told from their closings: all that stands between two turns
+// is the opening of the second.
 pml::TurnTexts unsplit_texts(const Conversation& conversation, const Cuts& cuts) {
   pml::TurnTexts texts;
   texts.turns.resize(conversation.n());

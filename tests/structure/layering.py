@@ -57,7 +57,6 @@ ARROWS = {
 ARROWS_OF_FILES = {
     "runtime/api/c_api.cc": ("promptcache",),
     "runtime/api/c_api_support.h": ("promptcache",),
-    "tools/inspect.cc": ("pml", "modules", "base"),
 }
 
 # Third-party and system headers that one file wraps for everybody else.
