@@ -211,6 +211,17 @@ ChatFormat chat_format(ChatTemplate chat) {
   return {name, turns};
 }
 
+ChatFormat spell_bos(ChatFormat chat, std::string bos) {
+  chat.turns = [turns = std::move(chat.turns), bos = std::move(bos)](std::span<const Role> roles)
+      -> Result<TurnTexts> {
+    PC_TRY(TurnTexts texts, turns(roles));
+    if (texts.bos && !texts.turns.empty()) texts.turns[0].open.insert(0, bos);
+    texts.bos = false;
+    return texts;
+  };
+  return chat;
+}
+
 Error missing_chat_template(Place place, Role role) {
   return broken_rule(place, "<" + std::string(role_name(role)) +
                                 "> needs the model's chat format, which its files do not tell; "

@@ -40,6 +40,11 @@ struct ChatTemplate {
 // The format as PML asks for it.
 ChatFormat chat_format(ChatTemplate chat);
 
+// The format for a tokenizer that begins no text with BOS: where a chat begins with it, the
+// first turn's opening spells it, as in the text that the model's publisher renders. A prompt
+// without turns has none. `bos`: BOS as the tokenizer spells it.
+ChatFormat spell_bos(ChatFormat chat, std::string bos);
+
 std::span<const ChatTemplate> chat_templates();
 
 // By the format's name, or by another name of it ("mistral", "mpt").

@@ -65,7 +65,7 @@ struct TextEncoder {
   // the span in which it begins. `opens`: nothing but BOS stands before them, so
   // that the tokenizer's rule for the start of a text counts.
   std::function<Result<std::vector<Tokens>>(std::span<const TextSpan>, bool opens)> encode;
-  std::optional<TokenId> bos;      // stands once, at the start of every prompt
+  std::optional<TokenId> bos;      // stands once, at the start of every text
   TokenId placeholder = 0;         // stands in parameter slots while a module is encoded
   std::optional<ChatFormat> chat;  // none: role elements are an error
 

@@ -121,21 +121,20 @@ Status Engine::open_text(const EngineOptions& options) {
   const Tokenizer* tokenizer = tokenizer_.get();
   text_encoder_.placeholder = tokenizer->placeholder();
   PC_CHECK_OK(open_chat(options));
-  const bool chat_has_bos = chat_writes_bos();
-  if (tokenizer->add_bos() || chat_has_bos) text_encoder_.bos = tokenizer->bos();
-  text_encoder_.encode = [=](std::span<const pml::TextSpan> spans, bool opens) {
-    return tokenizer->encode_spans(spans, opens, chat_has_bos);
+  const bool add_bos = tokenizer->add_bos();
+  if (add_bos) text_encoder_.bos = tokenizer->bos();
+  text_encoder_.encode = [tokenizer, behind_bos = add_bos && chat_writes_bos()](
+                             std::span<const pml::TextSpan> spans, bool opens) {
+    return tokenizer->encode_spans(spans, opens, behind_bos);
   };
+  std::optional<pml::ChatFormat>& chat = text_encoder_.chat;
+  if (!add_bos && chat && tokenizer->bos())
+    chat = pml::spell_bos(*std::move(chat), spelled(*tokenizer->bos()));
   return ok();
 }
 
 // The chat format that the user asks for, else that of the model's own template.
 Status Engine::open_chat(const EngineOptions& options) {
-  const auto spelled = [&](std::optional<TokenId> token) {
-    std::string text;
-    if (token) tokenizer_->append_bytes(*token, &text, Tokenizer::Controls::kSpell);
-    return text;
-  };
   if (!options.chat_template.empty()) {
     PC_TRY(pml::ChatTemplate chat, choose_chat_template(options.chat_template));
     text_encoder_.chat =
@@ -157,12 +156,19 @@ Status Engine::open_chat(const EngineOptions& options) {
   return ok();
 }
 
-// Is the BOS of a chat its format's own, also where the tokenizer adds none to a text? A
-// format other than the model's template has that of the tokenizer. Some templates want a
-// system's turn first.
+// How the tokenizer spells a control token; "" for none.
+std::string Engine::spelled(std::optional<TokenId> token) const {
+  std::string text;
+  if (token) tokenizer_->append_bytes(*token, &text, Tokenizer::Controls::kSpell);
+  return text;
+}
+
+// Where the tokenizer begins a text with BOS: is the BOS of a chat its format's own? A format
+// other than the model's template has that of the tokenizer. Some templates want a system's
+// turn first.
 bool Engine::chat_writes_bos() const {
-  if (!text_encoder_.chat || !tokenizer_->bos()) return false;
-  if (!options_.chat_template.empty() && tokenizer_->add_bos()) return true;
+  if (!text_encoder_.chat) return false;
+  if (!options_.chat_template.empty()) return true;
   const auto& turns = text_encoder_.chat->turns;
   auto chat = turns(std::array{pml::Role::kUser});
   if (!chat.ok()) chat = turns(std::array{pml::Role::kSystem, pml::Role::kUser});

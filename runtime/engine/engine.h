@@ -103,6 +103,7 @@ class Engine {
   Engine() = default;
   Status open_text(const EngineOptions& options);
   Status open_chat(const EngineOptions& options);
+  std::string spelled(std::optional<TokenId> token) const;
   bool chat_writes_bos() const;
   Status open_backend(const EngineOptions& options);
   Status open_store(const EngineOptions& options);

@@ -103,3 +103,17 @@ TEST_CASE("a format's strings, as PML asks for them") {
   CHECK(texts->turns[2] == TurnText{" ", " </s>"});
   CHECK(texts->bos);
 }
+
+TEST_CASE("BOS stands in the first turn where the tokenizer begins no text with it") {
+  const auto turns = [](const char* name, std::vector<Role> roles) {
+    auto texts = spell_bos(chat_format(*find_chat_template(name)), "<s>").turns(roles);
+    REQUIRE(texts.ok());
+    CHECK_FALSE(texts->bos);
+    return std::move(texts->turns);
+  };
+  const auto chat = turns("llama2", {Role::kUser, Role::kAssistant});
+  CHECK(chat[0].open == "<s>[INST] ");
+  CHECK(chat[1].open == " ");
+  CHECK(turns("chatml", {Role::kUser})[0].open == "<|im_start|>user\n");
+  CHECK(turns("llama2", {}).empty());
+}

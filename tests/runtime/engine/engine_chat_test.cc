@@ -92,11 +92,15 @@ class PrefixedOnce {
   // The tokens of a chat of one user, "city", behind `schema`.
   Tokens chat(const std::string& add_bos, const std::string& own_template,
               const std::string& format = "", const std::string& schema = "") {
+    return prompt(add_bos, own_template, format, schema, "<user>city</user>");
+  }
+  Tokens prompt(const std::string& add_bos, const std::string& own_template,
+                const std::string& format, const std::string& schema, const std::string& body) {
     std::ofstream(checkpoint_.path() + "/tokenizer_config.json")
         << R"({"legacy": false, "bos_token": "<s>", "add_bos_token": )" << add_bos
         << R"(, "chat_template": ")" << own_template << R"("})";
     const auto engine = must(Engine::open(options_for(checkpoint_.path(), format)));
-    return must(flat(*engine, schema + "<module name='m'>text</module>", "<user>city</user>"));
+    return must(flat(*engine, schema + "<module name='m'>text</module>", body));
   }
   // Those of the rendered string.
   Tokens whole(const std::string& text) {
@@ -136,6 +140,34 @@ TEST_CASE("a chat whose template writes BOS opens behind a control token") {
     CHECK(model.chat("false", without) == bare);
     CHECK(model.chat("true", without) == beside);
   }
+}
+
+// What transformers gives for a text and for a chat of such a model.
+TEST_CASE("BOS that only the template writes opens the first turn, and no prompt without turns") {
+  PrefixedOnce model;
+  const std::string turns = "{{ bos_token }}{% for m in messages %}the {{ m.content }}{% endfor %}";
+  const auto prompt = [&](const std::string& schema, const std::string& body,
+                          const std::string& add_bos = "false") {
+    return model.prompt(add_bos, turns, "", schema, body);
+  };
+  CHECK(prompt("", "the city") == model.whole("the city"));
+  CHECK(prompt("", "<user>city</user>") == model.whole("<s>the city"));
+  const TokenId bos = model.whole("<s>the city")[0];
+  const auto places = [&](const Tokens& tokens) {
+    std::vector<std::ptrdiff_t> found;
+    for (auto at = tokens.begin(); (at = std::find(at, tokens.end(), bos)) != tokens.end(); ++at)
+      found.push_back(at - tokens.begin());
+    return found;
+  };
+  const Tokens module = prompt("", "<m/>");
+  const auto behind_module = static_cast<std::ptrdiff_t>(module.size());
+  CHECK(places(module).empty());
+  // A text in front of the chat: the turn opens behind it, with its BOS.
+  CHECK(places(prompt("", "<m/><user>city</user>")) == std::vector{behind_module});
+  CHECK(places(prompt("<module name='n'>city</module>", "<user><n/></user>")) ==
+        std::vector<std::ptrdiff_t>{0});
+  CHECK(prompt("", "the city", "true").front() == bos);
+  CHECK(places(prompt("", "<m/><user>city</user>", "true")) == std::vector<std::ptrdiff_t>{0});
 }
 
 TEST_CASE("a format beside the model's template has BOS where it or the tokenizer says so") {
