@@ -1,5 +1,5 @@
 // The module file: one header, three tables, one payload. docs/MODULE_FORMAT.md
-// has the byte diagram; module.cc reads it, module_image.cc writes it.
+// has the byte diagram; module_file.cc reads it, module_image.cc writes it.
 //
 //   ModuleHeader                 512 bytes
 //   checksums  u64[n_chunks]     checksum64 of each 256 KiB of the payload

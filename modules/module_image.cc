@@ -131,7 +131,7 @@ Result<ModuleHandle> ModuleImage::seal() && {
   header_.seal = module_seal(bytes.first(extent_.payload));
   std::memcpy(bytes.data(), &header_, sizeof header_);
   const auto owner = std::make_shared<AlignedBuffer<std::byte>>(std::move(bytes_));
-  return Module::open(owner->span(), PayloadCheck::kTrusted, owner);
+  return ModuleFile::open(owner->span(), PayloadCheck::kTrusted, owner);
 }
 
 }  // namespace pc

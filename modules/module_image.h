@@ -1,7 +1,7 @@
 // A module file being made in memory: the encoder writes K and V into its
 // planes, seal() completes it.
 //
-// A sealed image is a Module like any other: it can be used as it is (no
+// A sealed image is a ModuleFile like any other: it can be used as it is (no
 // store), or handed to ModuleStore::publish. The same identity and the same
 // K and V give the same bytes, whoever makes them and when.
 //
@@ -16,7 +16,7 @@
 #include "base/aligned_buffer.h"
 #include "base/status.h"
 #include "modules/format.h"
-#include "modules/module.h"
+#include "modules/module_file.h"
 #include "modules/module_key.h"
 
 namespace pc {

@@ -36,7 +36,7 @@ Lookup miss(Error failure) {
 }
 
 // Whoever was first must have stored what we would have.
-Status same_tokens(const Module& theirs, const Module& ours) {
+Status same_tokens(const ModuleFile& theirs, const ModuleFile& ours) {
   if (std::ranges::equal(theirs.tokens(), ours.tokens()) &&
       std::ranges::equal(theirs.runs(), ours.runs())) {
     return ok();
@@ -72,7 +72,7 @@ struct ModuleStore::State {
 
   // The mappings that live in this process. Weak: sessions keep modules, not the store.
   Mutex mutex;
-  std::map<ModuleKey, std::weak_ptr<const Module>> mapped PC_GUARDED_BY(mutex);
+  std::map<ModuleKey, std::weak_ptr<const ModuleFile>> mapped PC_GUARDED_BY(mutex);
 
   ModuleHandle find_mapped(const ModuleKey& key) {
     const MutexLock guard(mutex);
@@ -92,7 +92,7 @@ struct ModuleStore::State {
   }
 
   Result<ModuleHandle> load(const ModuleKey& key,
-                            const std::function<Status(const Module&)>& accept) {
+                            const std::function<Status(const ModuleFile&)>& accept) {
     PC_TRY(ModuleHandle module, read_object(folder, key, ReadMode::kUse, accept));
     return share(std::move(module));
   }
@@ -104,7 +104,7 @@ struct ModuleStore::State {
     if (folder.stored_bytes() > target) (void)folder.evict_to(target, kGcPatience);
   }
 
-  Result<Published> write(const Module& module) {
+  Result<Published> write(const ModuleFile& module) {
     const auto attempt = [&] {
       return folder.publish(module.key().digest, module.bytes(), options.durability);
     };
@@ -148,7 +148,7 @@ bool ModuleStore::writable() const {
 Lookup ModuleStore::find(const ModuleIdentity& identity) {
   const ModuleCauses causes = causes_of(identity);
   const ModuleKey key = key_of(causes);
-  const auto matches = [&](const Module& module) { return module.matches(identity, causes); };
+  const auto matches = [&](const ModuleFile& module) { return module.matches(identity, causes); };
   if (ModuleHandle module = state_->find_mapped(key)) {
     if (auto status = matches(*module); !status.ok()) return miss(std::move(status).error());
     state_->folder.mark_used(key.digest);
@@ -167,7 +167,7 @@ Result<ModuleHandle> ModuleStore::publish(const ModuleHandle& module) {
                  "a module of " + std::to_string(bytes) + " bytes is larger than the " +
                      std::to_string(options().budget_bytes) + " bytes that the store may hold");
   }
-  const auto accept = [&](const Module& theirs) { return same_tokens(theirs, *module); };
+  const auto accept = [&](const ModuleFile& theirs) { return same_tokens(theirs, *module); };
   PC_TRY(Published published, state_->write(*module));
   auto stored = state_->load(module->key(), accept);
   if (stored.ok() || published == Published::kNew) return stored;
@@ -188,11 +188,13 @@ Result<std::vector<CacheEntry>> ModuleStore::list() const {
 }
 
 Result<ModuleHandle> ModuleStore::verify(const ModuleKey& key) const {
-  return read_object(state_->folder, key, ReadMode::kVerify, [](const Module&) { return ok(); });
+  return read_object(state_->folder, key, ReadMode::kVerify,
+                     [](const ModuleFile&) { return ok(); });
 }
 
 Result<ModuleHandle> ModuleStore::inspect(const ModuleKey& key) const {
-  return read_object(state_->folder, key, ReadMode::kInspect, [](const Module&) { return ok(); });
+  return read_object(state_->folder, key, ReadMode::kInspect,
+                     [](const ModuleFile&) { return ok(); });
 }
 
 Status ModuleStore::remove(const ModuleKey& key) {

@@ -23,7 +23,7 @@
 
 #include "base/status.h"
 #include "modules/format.h"  // kModuleVersion
-#include "modules/module.h"
+#include "modules/module_file.h"
 #include "modules/module_key.h"
 #include "modules/store/cache_folder.h"
 

@@ -13,7 +13,7 @@
 namespace pc {
 namespace {
 
-Status verify_by_reading(const Module& module, int fd) {
+Status verify_by_reading(const ModuleFile& module, int fd) {
   const ModuleHeader& header = module.header();
   const std::uint64_t payload = header.file_bytes - header.payload_bytes;
   std::vector<std::byte> buffer(kChunkBytes);
@@ -26,7 +26,7 @@ Status verify_by_reading(const Module& module, int fd) {
   return ok();
 }
 
-// What a Module of the store owns. The lock that says "in use" belongs to the
+// What a ModuleFile of the store owns. The lock that says "in use" belongs to the
 // open file, which a mapping keeps open without its descriptor, but not on
 // every file system (overlayfs). So the descriptor stays, while the process
 // has plenty: descriptors are given lowest first, so a small one says so.
@@ -43,7 +43,7 @@ struct MappedObject {
 };
 
 Status check_payload(const CacheFolder& folder, const OpenFile& file, ReadMode mode,
-                     const Module& module) {
+                     const ModuleFile& module) {
   const auto verify = [&] { return verify_by_reading(module, file.fd.get()); };
   if (mode == ReadMode::kInspect) return ok();
   if (mode == ReadMode::kVerify) return verify();
@@ -52,11 +52,11 @@ Status check_payload(const CacheFolder& folder, const OpenFile& file, ReadMode m
 
 Result<ModuleHandle> map_and_check(const CacheFolder& folder, const ModuleKey& key, OpenFile& file,
                                    ReadMode mode,
-                                   const std::function<Status(const Module&)>& accept) {
+                                   const std::function<Status(const ModuleFile&)>& accept) {
   const auto size = static_cast<std::uint64_t>(file.st.st_size);
   const auto owner = std::make_shared<MappedObject>();
   PC_TRY(owner->file, MappedFile::map(file.fd.get(), size, folder.name_of(key.digest)));
-  PC_TRY(ModuleHandle module, Module::open(owner->file.bytes(), PayloadCheck::kTrusted, owner));
+  PC_TRY(ModuleHandle module, ModuleFile::open(owner->file.bytes(), PayloadCheck::kTrusted, owner));
   if (module->key() != key) return error(Code::kMismatch, "module file under the name of another");
   PC_CHECK_OK(accept(*module));
   if (mode != ReadMode::kInspect) owner->file.will_need(0, size);
@@ -68,7 +68,7 @@ Result<ModuleHandle> map_and_check(const CacheFolder& folder, const ModuleKey& k
 }  // namespace
 
 Result<ModuleHandle> read_object(const CacheFolder& folder, const ModuleKey& key, ReadMode mode,
-                                 const std::function<Status(const Module&)>& accept) {
+                                 const std::function<Status(const ModuleFile&)>& accept) {
   PC_TRY(OpenFile file, folder.open_file(key.digest));
   auto module = map_and_check(folder, key, file, mode, accept);
   if (module.ok()) return module;

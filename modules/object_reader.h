@@ -1,4 +1,4 @@
-// How an object becomes a Module: opened without trust, locked as in use,
+// How an object becomes a ModuleFile: opened without trust, locked as in use,
 // mapped, validated.
 //
 // The payload is verified unless its stamp says that it was, in this boot; by reading, not through
@@ -8,7 +8,7 @@
 #include <functional>
 
 #include "base/status.h"
-#include "modules/module.h"
+#include "modules/module_file.h"
 #include "modules/store/cache_folder.h"
 
 namespace pc {
@@ -22,6 +22,6 @@ enum class ReadMode {
 // `accept` has the last word on a sound module. Errors: kNotFound, kIo,
 // kUnsupported (all left alone); kCorrupt, kMismatch (set aside in kUse).
 Result<ModuleHandle> read_object(const CacheFolder& folder, const ModuleKey& key, ReadMode mode,
-                                 const std::function<Status(const Module&)>& accept);
+                                 const std::function<Status(const ModuleFile&)>& accept);
 
 }  // namespace pc

@@ -20,14 +20,14 @@ struct TileOperand {
 
 // Where a tile's sums f32 [rows][columns] begin and end: in y, by a copy where y has no
 // room for 16 x 16.
-struct TilePlace {
+struct TileTarget {
   float* y;
   std::size_t stride;  // elements
   std::size_t rows, columns;
 };
 
 template <class Tiles, int kTile>
-inline __attribute__((__always_inline__)) void begin_sum(const TilePlace& p, bool add,
+inline __attribute__((__always_inline__)) void begin_sum(const TileTarget& p, bool add,
                                                          float (*copy)[16]) {
   if (!add) return Tiles::template zero<kTile>();
   if (p.rows == 16 && p.columns == 16) return Tiles::template load<kTile>(p.y, 4 * p.stride);
@@ -38,24 +38,25 @@ inline __attribute__((__always_inline__)) void begin_sum(const TilePlace& p, boo
 }
 
 template <class Tiles, int kTile>
-inline __attribute__((__always_inline__)) void end_sum(const TilePlace& p, float (*copy)[16]) {
+inline __attribute__((__always_inline__)) void end_sum(const TileTarget& p, float (*copy)[16]) {
   if (p.rows == 16 && p.columns == 16) return Tiles::template store<kTile>(p.y, 4 * p.stride);
   Tiles::template store<kTile>(copy, 64);
   for (std::size_t i = 0; i < p.rows; ++i)
     __builtin_memcpy(p.y + i * p.stride, copy[i], 4 * p.columns);
 }
 
-// place[i][j] (+)= the i-th rows of x times the j-th columns of w, `steps` tiles deep.
+// target[i][j] (+)= the i-th rows of x times the j-th columns of w, `steps` tiles deep.
 // Sums in tiles 0..3 (2 * i + j), x in 4 and 5, w in 6 and 7.
 template <class Tiles, int kRows, int kColumns>
 inline __attribute__((__always_inline__)) void times_block(const TileOperand& x,
                                                            const TileOperand& w, std::size_t steps,
-                                                           bool add, const TilePlace (*place)[2]) {
+                                                           bool add,
+                                                           const TileTarget (*target)[2]) {
   alignas(64) float copy[16][16];
-  begin_sum<Tiles, 0>(place[0][0], add, copy);
-  if constexpr (kColumns == 2) begin_sum<Tiles, 1>(place[0][1], add, copy);
-  if constexpr (kRows == 2) begin_sum<Tiles, 2>(place[1][0], add, copy);
-  if constexpr (kRows == 2 && kColumns == 2) begin_sum<Tiles, 3>(place[1][1], add, copy);
+  begin_sum<Tiles, 0>(target[0][0], add, copy);
+  if constexpr (kColumns == 2) begin_sum<Tiles, 1>(target[0][1], add, copy);
+  if constexpr (kRows == 2) begin_sum<Tiles, 2>(target[1][0], add, copy);
+  if constexpr (kRows == 2 && kColumns == 2) begin_sum<Tiles, 3>(target[1][1], add, copy);
   auto* left = static_cast<const std::uint8_t*>(x.at);
   auto* right = static_cast<const std::uint8_t*>(w.at);
   for (std::size_t s = 0; s < steps; ++s, left += x.depth, right += w.depth) {
@@ -72,10 +73,10 @@ inline __attribute__((__always_inline__)) void times_block(const TileOperand& x,
     }
     if constexpr (kRows == 2 && kColumns == 2) Tiles::template dot_bf16<3, 5, 7>();
   }
-  end_sum<Tiles, 0>(place[0][0], copy);
-  if constexpr (kColumns == 2) end_sum<Tiles, 1>(place[0][1], copy);
-  if constexpr (kRows == 2) end_sum<Tiles, 2>(place[1][0], copy);
-  if constexpr (kRows == 2 && kColumns == 2) end_sum<Tiles, 3>(place[1][1], copy);
+  end_sum<Tiles, 0>(target[0][0], copy);
+  if constexpr (kColumns == 2) end_sum<Tiles, 1>(target[0][1], copy);
+  if constexpr (kRows == 2) end_sum<Tiles, 2>(target[1][0], copy);
+  if constexpr (kRows == 2 && kColumns == 2) end_sum<Tiles, 3>(target[1][1], copy);
 }
 
 }  // namespace

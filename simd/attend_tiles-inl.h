@@ -44,14 +44,14 @@ HWY_INLINE void score_on_tiles(const std::uint16_t* q, const std::uint32_t* keys
   for (std::size_t b = 0; b < blocks; b += 2, keys += 2 * words) {
     const bool both = blocks - b > 1;
     for (std::size_t w = 0; ask && w < (both ? 2 : 1) * words; w += 16) look_ahead(keys + w);
-    TilePlace place[2][2] = {};
+    TileTarget target[2][2] = {};
     for (std::size_t i = 0; i < kTiles; ++i)
       for (std::size_t j = 0; j < 2; ++j)
-        place[i][j] = {scores[kTileRows * i] + (b + j) * kBlock, kChunk, kTileRows, kBlock};
+        target[i][j] = {scores[kTileRows * i] + (b + j) * kBlock, kChunk, kTileRows, kBlock};
     const TileOperand right{keys, 64, kTileBytes, 4 * words};
     const std::size_t steps = head_dim / kTileDims;
-    both ? times_block<Tiles, kTiles, 2>(left, right, steps, false, place)
-         : times_block<Tiles, kTiles, 1>(left, right, steps, false, place);
+    both ? times_block<Tiles, kTiles, 2>(left, right, steps, false, target)
+         : times_block<Tiles, kTiles, 1>(left, right, steps, false, target);
   }
 }
 
@@ -70,20 +70,20 @@ HWY_INLINE void weigh_on_tiles(float* acc, std::size_t rows, std::size_t head_di
   alignas(64) std::uint32_t padded[2][kTileRows][16] = {};  // the last block and zeros
   TileOperand left{p, 4 * kChunk, 64, kTileRows * 4 * kChunk};
   for (std::size_t d = 0; d < head_dim; d += kTileDims) {
-    TilePlace place[2][2] = {};
+    TileTarget target[2][2] = {};
     for (std::size_t i = 0; i < kTiles; ++i)
       for (std::size_t j = 0; j < 2; ++j)
-        place[i][j] = {acc + kTileRows * i * head_dim + d + 16 * j, head_dim,
-                       rows - kTileRows * i < kTileRows ? rows - kTileRows * i : kTileRows, 16};
+        target[i][j] = {acc + kTileRows * i * head_dim + d + 16 * j, head_dim,
+                        rows - kTileRows * i < kTileRows ? rows - kTileRows * i : kTileRows, 16};
     const TileOperand right{values + d, 4 * head_dim, kTileRows * 4 * head_dim, 64};
     left.at = p;
-    if (blocks > 1) times_block<Tiles, kTiles, 2>(left, right, blocks / 2, true, place);
+    if (blocks > 1) times_block<Tiles, kTiles, 2>(left, right, blocks / 2, true, target);
     if (!odd) continue;
     for (std::size_t s = 0; s < pairs; ++s)
       for (std::size_t j = 0; j < 2; ++j)
         __builtin_memcpy(padded[j][s], last + s * head_dim + d + 16 * j, 64);
     left.at = last_weights;
-    times_block<Tiles, kTiles, 2>(left, {padded, 64, 0, kTileBytes}, 1, true, place);
+    times_block<Tiles, kTiles, 2>(left, {padded, 64, 0, kTileBytes}, 1, true, target);
   }
 }
 

@@ -64,22 +64,22 @@ void times_widened(const AmxMatmulArgs& a, std::size_t k0, std::size_t tiles) {
            (i / 16 * across + k0 / kAmxColumns) * kAmxTileBytes;
     for (std::size_t p = 0; p < panels; p += 2) {
       w.at = reinterpret_cast<const std::uint8_t*>(a.scratch) + p * w.other;
-      TilePlace place[2][2];
+      TileTarget target[2][2];
       for (std::size_t r = 0; r < 2; ++r) {
         for (std::size_t c = 0; c < 2; ++c) {
           const std::size_t row = i + 16 * r, column = 16 * (a.panel_begin + p + c);
           if (row >= a.m || column >= a.n) continue;
-          place[r][c] = {a.y + row * a.y_stride + column, a.y_stride,
-                         a.m - row < 16 ? a.m - row : 16, a.n - column < 16 ? a.n - column : 16};
+          target[r][c] = {a.y + row * a.y_stride + column, a.y_stride,
+                          a.m - row < 16 ? a.m - row : 16, a.n - column < 16 ? a.n - column : 16};
         }
       }
       const bool rows = a.m - i > 16, both = panels - p > 1;
       if (rows) {
-        both ? times_block<Tiles, 2, 2>(x, w, tiles, add, place)
-             : times_block<Tiles, 2, 1>(x, w, tiles, add, place);
+        both ? times_block<Tiles, 2, 2>(x, w, tiles, add, target)
+             : times_block<Tiles, 2, 1>(x, w, tiles, add, target);
       } else {
-        both ? times_block<Tiles, 1, 2>(x, w, tiles, add, place)
-             : times_block<Tiles, 1, 1>(x, w, tiles, add, place);
+        both ? times_block<Tiles, 1, 2>(x, w, tiles, add, target)
+             : times_block<Tiles, 1, 1>(x, w, tiles, add, target);
       }
     }
   }

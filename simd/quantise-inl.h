@@ -35,25 +35,25 @@ HWY_INLINE float float_of(std::int32_t bits) {
   return value;
 }
 
-// A group's place.
-struct GroupPlace {
+// A group's offsets.
+struct GroupOffsets {
   std::byte *codes, *note;
   std::size_t row;  // in its tile
 };
-HWY_INLINE GroupPlace at(const GroupPlace& place, std::size_t bytes) {
-  return {place.codes + bytes, place.note + bytes, place.row};
+HWY_INLINE GroupOffsets at(const GroupOffsets& offsets, std::size_t bytes) {
+  return {offsets.codes + bytes, offsets.note + bytes, offsets.row};
 }
 
 // A note is written field by field or in whole vectors, never put together in memory and
 // copied: a load of what several stores wrote waits until these, and all that were before them,
 // are in the cache, and rows are written to lines that the other cores hold.
 template <class T>
-HWY_INLINE void put_field(T value, std::size_t offset, const GroupPlace& to) {
+HWY_INLINE void put_field(T value, std::size_t offset, const GroupOffsets& to) {
   __builtin_memcpy(to.note + offset, &value, sizeof value);
 }
 
 // Codes of a group with the scale steps / 127. Those beyond 127, of one quad, are split.
-HWY_INLINE void put_finer(const float* x, float steps, std::size_t quad, const GroupPlace& to) {
+HWY_INLINE void put_finer(const float* x, float steps, std::size_t quad, const GroupOffsets& to) {
   const hn::Rebind<std::int8_t, DF> d8;
   const VF inverse = hn::Set(kF, 127.0f / steps);
   const VI most = hn::Set(kI, 127), least = hn::Set(kI, -127);
@@ -79,7 +79,7 @@ HWY_INLINE void put_finer(const float* x, float steps, std::size_t quad, const G
 }
 
 // A group whose largest magnitude may have the code 254. A quad fills 128 bits.
-HWY_INLINE void quantise_finer(const float* x, std::int32_t largest, const GroupPlace& to) {
+HWY_INLINE void quantise_finer(const float* x, std::int32_t largest, const GroupOffsets& to) {
   const VI top = hn::Set(kI, largest);
   std::int32_t of_quad[32];
   VI rest = hn::Zero(kI);
@@ -102,7 +102,7 @@ HWY_INLINE void quantise_finer(const float* x, std::int32_t largest, const Group
 }
 
 // Nothing but zeros, or something that is not finite.
-void put_special(std::int32_t largest, const GroupPlace& to) {
+void put_special(std::int32_t largest, const GroupOffsets& to) {
   const bool finite = float_of(largest) < __builtin_inff();
   __builtin_memset(to.codes, 0, 32);
   __builtin_memset(to.note, 0, sizeof(RowNote));
@@ -179,7 +179,7 @@ HWY_INLINE void round_groups(const float* x, std::byte* codes, std::size_t step,
 
 // kGroups neighbours of one row, at most kAtOnce; `step` bytes from one to the next.
 template <std::size_t kGroups>
-HWY_INLINE void quantise_groups(const float* x, GroupPlace to, std::size_t step) {
+HWY_INLINE void quantise_groups(const float* x, GroupOffsets to, std::size_t step) {
   Folded of;
   find_scales<kGroups>(x, of);
   round_groups<kGroups>(x, to.codes, step, of);
@@ -200,7 +200,7 @@ HWY_INLINE void quantise_groups(const float* x, GroupPlace to, std::size_t step)
 // that its tile will write next. Rows are far apart, and the hardware sees no stream in a KiB of
 // each: without this most of the time went by waiting for the cache of all cores.
 HWY_INLINE void ask_ahead(const QuantiseArgs& a, std::size_t i, std::size_t begin,
-                          const RowPlace& place) {
+                          const RowOffsets& offsets) {
   const std::size_t next = begin + kGroupsOfRow;
   if (next > a.group_end) return;  // the last groups are few
   const bool more = next + kGroupsOfRow <= a.group_end;
@@ -209,7 +209,8 @@ HWY_INLINE void ask_ahead(const QuantiseArgs& a, std::size_t i, std::size_t begi
   for (std::size_t c = 0; c < 32 * kGroupsOfRow; c += 16) __builtin_prefetch(x + c);
   if (!more) return;
   constexpr std::size_t kShare = kGroupsOfRow * kQuantisedGroupBytes;
-  std::byte* share = a.dst + place.codes - 32 * place.row + next * place.step + kShare * place.row;
+  std::byte* share =
+      a.dst + offsets.codes - 32 * offsets.row + next * offsets.step + kShare * offsets.row;
   for (std::size_t b = 0; b < kShare; b += 64) __builtin_prefetch(share + b, 1);
 }
 
@@ -219,15 +220,15 @@ void quantise(const QuantiseArgs& a) {
     const std::size_t left = a.group_end - begin;
     const std::size_t n = left < kGroupsOfRow ? left : kGroupsOfRow;
     for (std::size_t i = a.row_begin; i < a.row_end; ++i) {
-      const RowPlace place = place_of_row(a.m, i, a.k);
-      ask_ahead(a, i, begin, place);
+      const RowOffsets offsets = offsets_of_row(a.m, i, a.k);
+      ask_ahead(a, i, begin, offsets);
       const float* x = a.x + i * a.k + 32 * begin;
-      std::byte* groups = a.dst + begin * place.step;
-      const GroupPlace to{groups + place.codes, groups + place.note, place.row};
+      std::byte* groups = a.dst + begin * offsets.step;
+      const GroupOffsets to{groups + offsets.codes, groups + offsets.note, offsets.row};
       std::size_t g = 0;
       for (; g + kAtOnce <= n; g += kAtOnce)
-        quantise_groups<kAtOnce>(x + 32 * g, at(to, g * place.step), place.step);
-      for (; g < n; ++g) quantise_groups<1>(x + 32 * g, at(to, g * place.step), place.step);
+        quantise_groups<kAtOnce>(x + 32 * g, at(to, g * offsets.step), offsets.step);
+      for (; g < n; ++g) quantise_groups<1>(x + 32 * g, at(to, g * offsets.step), offsets.step);
     }
   }
 }

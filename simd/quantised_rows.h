@@ -58,14 +58,14 @@ constexpr std::size_t tile_rows(std::size_t m, std::size_t i) {
   return rows;
 }
 
-struct RowPlace {
+struct RowOffsets {
   std::size_t codes, note;  // bytes from the beginning, of group 0
   std::size_t step;         // bytes from group to group
   std::size_t row;          // in the tile
 };
 
 // Where row i of m lies.
-constexpr RowPlace place_of_row(std::size_t m, std::size_t i, std::size_t k) {
+constexpr RowOffsets offsets_of_row(std::size_t m, std::size_t i, std::size_t k) {
   std::size_t first = i / kMaxTileRows * kMaxTileRows;
   while (i - first >= tile_rows(m, first)) first += tile_rows(m, first);
   const std::size_t rows = tile_rows(m, first), tile = quantised_bytes(first, k);

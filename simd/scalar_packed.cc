@@ -77,25 +77,25 @@ bool quantise_group(const float* x, QuantisedGroup& group) {
 
 void quantise_scalar(const QuantiseArgs& a) {
   for (std::size_t i = a.row_begin; i < a.row_end; ++i) {
-    const RowPlace place = place_of_row(a.m, i, a.k);
+    const RowOffsets offsets = offsets_of_row(a.m, i, a.k);
     for (std::size_t g = a.group_begin; g < a.group_end; ++g) {
       QuantisedGroup group;
       const bool finer = quantise_group(a.x + i * a.k + g * kPackGroup, group);
-      std::byte* note = a.dst + place.note + g * place.step;
-      std::memcpy(a.dst + place.codes + g * place.step, group.codes, sizeof group.codes);
+      std::byte* note = a.dst + offsets.note + g * offsets.step;
+      std::memcpy(a.dst + offsets.codes + g * offsets.step, group.codes, sizeof group.codes);
       std::memcpy(note, &group.note, sizeof group.note);
-      if (finer) note_finer_row(note, place.row);
+      if (finer) note_finer_row(note, offsets.row);
     }
   }
 }
 
 double quantised_element(const std::byte* x, std::size_t m, std::size_t k, std::size_t row,
                          std::size_t col) {
-  const RowPlace place = place_of_row(m, row, k);
-  const std::size_t group = col / kPackGroup * place.step, in_group = col % kPackGroup;
+  const RowOffsets offsets = offsets_of_row(m, row, k);
+  const std::size_t group = col / kPackGroup * offsets.step, in_group = col % kPackGroup;
   RowNote note;
-  std::memcpy(&note, x + place.note + group, sizeof note);
-  int code = static_cast<std::int8_t>(x[place.codes + group + in_group]);
+  std::memcpy(&note, x + offsets.note + group, sizeof note);
+  int code = static_cast<std::int8_t>(x[offsets.codes + group + in_group]);
   if (in_group / 4 == note.quad) code += note.beyond[in_group % 4];
   return static_cast<double>(note.scale) * code;
 }

@@ -169,7 +169,7 @@ typedef struct pc_layer_range {
 } pc_layer_range;
 
 /* Where a backend may keep the weights as its kernels want them, in a file of its own. */
-typedef struct pc_pack_place {
+typedef struct pc_pack_options {
   const char* cache_dir; /* exists; files go into a folder of theirs in it */
   uint32_t writable;     /* 0: a file that is there may be used, none is made */
   uint8_t weights[32]; /* SHA-256 over all that desc describes, every byte of its tensors included:
@@ -178,7 +178,7 @@ typedef struct pc_pack_place {
      least; non-zero: stop, leave nothing half made, and return PC_CANCELLED. step: pc_pack_step. */
   int32_t (*progress)(void* user, uint32_t step, uint64_t done_bytes, uint64_t total_bytes);
   void* user;
-} pc_pack_place;
+} pc_pack_options;
 
 typedef struct pc_backend_error {
   char message[244];
@@ -199,11 +199,11 @@ typedef struct pc_backend_v1 {
   /* kv_type: KvType of modules/kv.h, for attached segments and the tail alike; one
    * that the backend does not know must be refused (new ones come without a new ABI).
    * precision: pc_backend_precision; a backend that has no exact products refuses.
-   * n_threads: 0 = as many as the process may use. place: NULL = none; borrowed
+   * n_threads: 0 = as many as the process may use. pack: NULL = none; borrowed
    * for the call. That a model cannot be packed is no failure: a sentence in
    * `error` beside the result 0 says why it computes from the weights as they are. */
   int32_t (*model_open)(const pc_model_desc* desc, uint32_t kv_type, uint32_t precision,
-                        uint32_t n_threads, const pc_pack_place* place, pc_backend_model** model,
+                        uint32_t n_threads, const pc_pack_options* pack, pc_backend_model** model,
                         pc_backend_error* error);
   void (*model_close)(pc_backend_model* model);
 

@@ -24,12 +24,12 @@ Error backend_error(const char* name, std::int32_t status, const pc_backend_erro
 
 Result<BackendModel> BackendModel::open(const pc_backend_v1* table, const pc_model_desc& desc,
                                         KvType type, Precision precision, std::uint32_t n_threads,
-                                        const pc_pack_place* place) {
+                                        const pc_pack_options* pack) {
   pc_backend_model* model = nullptr;
   pc_backend_error e{};
   const std::int32_t status =
       table->model_open(&desc, static_cast<std::uint32_t>(type),
-                        static_cast<std::uint32_t>(precision), n_threads, place, &model, &e);
+                        static_cast<std::uint32_t>(precision), n_threads, pack, &model, &e);
   if (status != 0) return backend_error(table->name, status, e);
   return BackendModel(table, model, message_of(e), desc.vocab_size);
 }

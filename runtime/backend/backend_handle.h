@@ -65,10 +65,10 @@ class BackendSession {
 class BackendModel {
  public:
   // `desc` is borrowed for the model's life. n_threads: 0 = as many as allowed.
-  // place: null = none; borrowed for the call.
+  // pack: null = none; borrowed for the call.
   static Result<BackendModel> open(const pc_backend_v1* table, const pc_model_desc& desc,
                                    KvType type, Precision precision, std::uint32_t n_threads,
-                                   const pc_pack_place* place);
+                                   const pc_pack_options* pack);
 
   // Room for tail_tokens tokens in tail_segments runs, and for max_segments attached ones.
   Result<BackendSession> session(std::uint32_t tail_tokens, std::uint32_t tail_segments,

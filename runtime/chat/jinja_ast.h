@@ -1,7 +1,7 @@
 // A parsed template: statements and expressions, as owned trees.
 //
 // The parser builds it; jinja_scope.cc then says where each variable lives, as
-// Jinja's own compiler decides it: a place in the frame of a function (the
+// Jinja's own compiler decides it: a slot in the frame of a function (the
 // template itself, a macro, the body of a {% call %}, a recursive loop), so many
 // functions out. After that it is constant and shared by all renderings.
 // Threads: const from any thread.
@@ -24,14 +24,14 @@ using StmtPtr = std::unique_ptr<Stmt>;
 using Body = std::vector<StmtPtr>;
 
 // A variable: slot `slot` of the frame `hops` functions out.
-struct Place {
+struct VariableSlot {
   std::uint32_t hops = 0;
   std::uint32_t slot = 0;
 };
 
 enum class ExprKind : std::uint8_t {
   kConstant,
-  kName,    // name, place
+  kName,    // name, variable
   kList,    // operands
   kTuple,   // operands
   kDict,    // operands: key, value, key, value ...
@@ -48,7 +48,7 @@ enum class ExprKind : std::uint8_t {
   kCall,             // operand: callee; arguments
   kFilter,           // operand (null in a filter block) | name; arguments
   kTest,             // operand is name; arguments
-  kAttributeTarget,  // namespace `name` . `text` to be set; place
+  kAttributeTarget,  // namespace `name` . `text` to be set; variable
 };
 
 struct CallArguments {
@@ -67,15 +67,15 @@ struct Expr {
   std::vector<ExprPtr> operands = {};
   std::vector<std::string> comparisons = {};  // "==", "in", "notin", ...
   CallArguments arguments = {};
-  Place place = {};
+  VariableSlot variable = {};
 };
 
 // What a variable holds when its scope is entered.
 struct FrameLoad {
   enum class From : std::uint8_t { kNothing, kContext, kOuter } from = From::kNothing;
   std::uint32_t slot = 0;
-  Place outer = {};       // kOuter: a copy of this variable
-  std::string name = {};  // kContext: the template's argument of this name
+  VariableSlot outer = {};  // kOuter: a copy of this variable
+  std::string name = {};    // kContext: the template's argument of this name
 };
 
 struct Scope {

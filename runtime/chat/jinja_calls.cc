@@ -10,9 +10,9 @@
 
 namespace pc::jinja {
 
-Value* Interpreter::slot(Place place, Frame* frame) const {
-  for (std::uint32_t i = 0; i < place.hops; ++i) frame = frame->outer;
-  return &frame->slots[place.slot];
+Value* Interpreter::slot(VariableSlot variable, Frame* frame) const {
+  for (std::uint32_t i = 0; i < variable.hops; ++i) frame = frame->outer;
+  return &frame->slots[variable.slot];
 }
 
 std::unique_ptr<Frame> Interpreter::new_frame(std::uint32_t n_slots, Frame* outer) {

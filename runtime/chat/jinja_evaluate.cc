@@ -66,7 +66,7 @@ Result<Value> Interpreter::evaluate_node(const Expr& expr, Frame* frame) {
 }
 
 Result<Value> Interpreter::name(const Expr& expr, Frame* frame) {
-  const Value* value = slot(expr.place, frame);
+  const Value* value = slot(expr.variable, frame);
   return value->is(Kind::kMissing) ? undefined("'" + expr.name + "' is undefined") : *value;
 }
 

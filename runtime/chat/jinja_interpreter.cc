@@ -195,7 +195,7 @@ Status Interpreter::assign(const Expr& target, Value value, Frame* frame) {
   if (target.kind == ExprKind::kAttributeTarget)
     return assign_attribute(target, std::move(value), frame);
   if (target.kind == ExprKind::kName) {
-    *slot(target.place, frame) = std::move(value);
+    *slot(target.variable, frame) = std::move(value);
     return ok();
   }
   PC_TRY(std::vector<Value> parts, elements(&runtime_.budget, value));
@@ -213,7 +213,7 @@ Status Interpreter::assign(const Expr& target, Value value, Frame* frame) {
 }
 
 Status Interpreter::assign_attribute(const Expr& target, Value value, Frame* frame) {
-  const Value object = load(target.place, frame);
+  const Value object = load(target.variable, frame);
   if (!object.is(Kind::kNamespace))
     return error(Code::kInvalidArgument, "cannot assign attribute on non-namespace object");
   Namespace& attributes = object.name_space();

@@ -65,8 +65,8 @@ class Interpreter {
   // jinja_calls.cc: frames, macros, loops
   void enter(const Scope& scope, Frame* frame);
   void leave(const Scope& scope, Frame* frame);
-  Value load(Place place, Frame* frame) const { return *slot(place, frame); }
-  Value* slot(Place place, Frame* frame) const;
+  Value load(VariableSlot variable, Frame* frame) const { return *slot(variable, frame); }
+  Value* slot(VariableSlot variable, Frame* frame) const;
   std::unique_ptr<Frame> new_frame(std::uint32_t n_slots, Frame* outer);
   void keep_if_captured(std::unique_ptr<Frame> frame);
   void capture(Frame* frame);

@@ -226,7 +226,7 @@ Status Resolver::check_known(const Expr& expr) const {
 
 Status Resolver::bind(Expr* expr, Symbols* names) {
   if (!expr) return ok();
-  if (expr->kind == ExprKind::kName) expr->place = names->place(expr->name, function_);
+  if (expr->kind == ExprKind::kName) expr->variable = names->resolve(expr->name, function_);
   const bool is_condition = expr->kind == ExprKind::kCondition;
   n_branches_ += is_condition;
   if (expr->kind == ExprKind::kFilter || expr->kind == ExprKind::kTest)
@@ -241,7 +241,7 @@ Status Resolver::bind_target(Expr* target, Symbols* names) {
   if (target->kind == ExprKind::kName && target->name == "loop" && n_loops_ > 0)
     return template_error(Code::kCorrupt, target->line,
                           "Can't assign to special loop variable in for-loop");
-  if (target->kind != ExprKind::kTuple) target->place = names->place(target->name, function_);
+  if (target->kind != ExprKind::kTuple) target->variable = names->resolve(target->name, function_);
   for (ExprPtr& part : target->operands) PC_CHECK_OK(bind_target(part.get(), names));
   return ok();
 }
@@ -327,7 +327,7 @@ Status Resolver::bind_for(Stmt* stmt, Symbols* names) {
   --n_loops_;
   stmt->scope = body.scope();
   stmt->else_scope = otherwise.scope();
-  stmt->loop_slot = body.place("loop", function_).slot;
+  stmt->loop_slot = body.resolve("loop", function_).slot;
   stmt->function.n_slots = static_cast<std::uint32_t>(function_->slots.size());
   function_ = around;
   return ok();
@@ -381,10 +381,10 @@ Status Resolver::bind_function(Stmt* stmt, Symbols* names) {
   note(stmt->defaults, &inner);
   note(stmt->body, &inner);
   for (const ExprPtr& parameter : stmt->parameters)
-    info.parameters.push_back(inner.place(parameter->name, function_).slot);
-  if (info.uses_caller) info.caller_slot = inner.place("caller", function_).slot;
-  if (info.uses_kwargs) info.kwargs_slot = inner.place("kwargs", function_).slot;
-  if (info.uses_varargs) info.varargs_slot = inner.place("varargs", function_).slot;
+    info.parameters.push_back(inner.resolve(parameter->name, function_).slot);
+  if (info.uses_caller) info.caller_slot = inner.resolve("caller", function_).slot;
+  if (info.uses_kwargs) info.kwargs_slot = inner.resolve("kwargs", function_).slot;
+  if (info.uses_varargs) info.varargs_slot = inner.resolve("varargs", function_).slot;
   PC_CHECK_OK(bind(&stmt->defaults, &inner));
   PC_CHECK_OK(bind(&stmt->body, &inner));
   stmt->scope = inner.scope();
@@ -412,7 +412,7 @@ Status Resolver::bind_with(Stmt* stmt, Symbols* names) {
   note(stmt->body, &inner);
   for (ExprPtr& name : stmt->parameters) {
     for (ExprPtr& part : name->operands) PC_CHECK_OK(bind_target(part.get(), &inner));
-    if (name->kind == ExprKind::kName) name->place = inner.place(name->name, function_);
+    if (name->kind == ExprKind::kName) name->variable = inner.resolve(name->name, function_);
   }
   PC_CHECK_OK(bind(&stmt->body, &inner));
   stmt->scope = inner.scope();

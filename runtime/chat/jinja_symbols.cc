@@ -16,9 +16,9 @@ Symbols::Variable& Symbols::define(const std::string& name, FrameLoad::From from
   return variable;
 }
 
-std::optional<Place> Symbols::outer_place(const std::string& name) const {
+std::optional<VariableSlot> Symbols::resolve_outer(const std::string& name) const {
   if (!outer_ || !outer_->owner(name)) return std::nullopt;
-  return outer_->place(name, function_);
+  return outer_->resolve(name, function_);
 }
 
 void Symbols::load(const std::string& name) {
@@ -28,7 +28,7 @@ void Symbols::load(const std::string& name) {
 void Symbols::store(const std::string& name) {
   stores_.insert(name);
   if (variables_.contains(name)) return;
-  const auto outer = outer_place(name);
+  const auto outer = resolve_outer(name);
   Variable& variable = define(name, outer ? FrameLoad::From::kOuter : FrameLoad::From::kNothing);
   if (outer) variable.load.outer = *outer;
 }
@@ -48,19 +48,19 @@ void Symbols::join(const std::vector<Symbols>& branches) {
     stores_.insert(branch.stores_.begin(), branch.stores_.end());
   }
   for (const std::string& name : stored) {
-    const auto outer = outer_place(name);
+    const auto outer = resolve_outer(name);
     Variable& variable = define(name, outer ? FrameLoad::From::kOuter : FrameLoad::From::kContext);
     if (outer) variable.load.outer = *outer;
   }
 }
 
-Place Symbols::place(const std::string& name, const FrameLayout* from) const {
+VariableSlot Symbols::resolve(const std::string& name, const FrameLayout* from) const {
   const Symbols* scope = owner(name);
-  Place place;
-  place.slot = scope->variables_.at(name).slot;
+  VariableSlot variable;
+  variable.slot = scope->variables_.at(name).slot;
   for (const FrameLayout* function = from; function != scope->function_; function = function->outer)
-    ++place.hops;
-  return place;
+    ++variable.hops;
+  return variable;
 }
 
 Scope Symbols::scope() const {

@@ -40,7 +40,7 @@ class Symbols {
   void join(const std::vector<Symbols>& branches);
 
   // As seen from code of function `from`. Precondition: loaded or stored here or outside.
-  Place place(const std::string& name, const FrameLayout* from) const;
+  VariableSlot resolve(const std::string& name, const FrameLayout* from) const;
   Scope scope() const;
   FrameLayout* function() const { return function_; }
 
@@ -52,7 +52,7 @@ class Symbols {
   };
   const Symbols* owner(const std::string& name) const;
   Variable& define(const std::string& name, FrameLoad::From from);
-  std::optional<Place> outer_place(const std::string& name) const;
+  std::optional<VariableSlot> resolve_outer(const std::string& name) const;
 
   Symbols* outer_;
   FrameLayout* function_;

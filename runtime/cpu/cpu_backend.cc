@@ -124,23 +124,23 @@ Status check_shape(const pc_model_desc& d, std::uint32_t kv_type) {
 }
 
 // The packed form where this CPU multiplies it; without it, why. Errors: kCancelled.
-Result<std::string> open_packed(pc_backend_model* model, const pc_pack_place* place) {
+Result<std::string> open_packed(pc_backend_model* model, const pc_pack_options* pack) {
   if (model->precision == Precision::kExact) return std::string();
   if (!model->kernels->matmul_packed || packable_matrices(model->desc).empty())
     return std::string();
-  if (!place)
+  if (!pack)
     return std::string("weights are used unpacked: there is no store to keep packed ones beside");
-  const auto told = [place](std::uint32_t step) {
-    return [place, step](std::uint64_t done, std::uint64_t total) {
-      return !place->progress || place->progress(place->user, step, done, total) == 0;
+  const auto told = [pack](std::uint32_t step) {
+    return [pack, step](std::uint64_t done, std::uint64_t total) {
+      return !pack->progress || pack->progress(pack->user, step, done, total) == 0;
     };
   };
   const auto packing = told(PC_PACK_WRITE), summing = told(PC_PACK_SUM);
-  PackPlace where{.cache_dir = place->cache_dir,
-                  .writable = place->writable != 0,
-                  .packing = packing,
-                  .summing = summing};
-  std::copy(std::begin(place->weights), std::end(place->weights), where.weights.begin());
+  PackOptions where{.cache_dir = pack->cache_dir,
+                    .writable = pack->writable != 0,
+                    .packing = packing,
+                    .summing = summing};
+  std::copy(std::begin(pack->weights), std::end(pack->weights), where.weights.begin());
   auto packed = PackedWeights::open(model->desc, where, model->parallel);
   if (!packed.ok() && packed.error().code == Code::kCancelled) return packed.error();
   if (!packed.ok()) return "weights are used unpacked: " + packed.error().message;
@@ -149,8 +149,8 @@ Result<std::string> open_packed(pc_backend_model* model, const pc_pack_place* pl
 }
 
 std::int32_t model_open(const pc_model_desc* desc, std::uint32_t kv_type, std::uint32_t precision,
-                        std::uint32_t n_threads, const pc_pack_place* place, pc_backend_model** out,
-                        pc_backend_error* e) {
+                        std::uint32_t n_threads, const pc_pack_options* pack,
+                        pc_backend_model** out, pc_backend_error* e) {
   return guarded(e, [&]() -> Status {
     PC_CHECK_OK(check_shape(*desc, kv_type));
     if (precision > PC_BACKEND_EXACT)
@@ -189,7 +189,7 @@ std::int32_t model_open(const pc_model_desc* desc, std::uint32_t kv_type, std::u
       }
     }
     model->desc.layers = model->layers.data();
-    PC_TRY(const std::string remark, open_packed(model.get(), place));
+    PC_TRY(const std::string remark, open_packed(model.get(), pack));
     model->read_ahead = ReadAhead(weights_in_order(model->desc, model->packed));
     if (e) std::snprintf(e->message, sizeof e->message, "%s", remark.c_str());
     *out = model.release();

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "modules/module.h"
+#include "modules/module_file.h"
 #include "modules/module_key.h"
 #include "pml/encode_plan.h"
 #include "runtime/backend/backend_handle.h"

@@ -17,7 +17,7 @@ namespace {
 // start the threads it is asked for.
 constexpr std::uint32_t kMaxThreads = 512;
 
-// pc_pack_place::progress for an OpenProgress.
+// pc_pack_options::progress for an OpenProgress.
 std::int32_t tell(void* user, std::uint32_t step, std::uint64_t done, std::uint64_t total) {
   const OpenStep named = step == PC_PACK_SUM ? OpenStep::kCheckPacked : OpenStep::kPackWeights;
   return (*static_cast<const OpenProgress*>(user))(named, done, total) ? 0 : 1;
@@ -176,18 +176,18 @@ bool Engine::chat_writes_bos() const {
 }
 
 Status Engine::open_backend(const EngineOptions& options) {
-  pc_pack_place place{};
+  pc_pack_options pack{};
   if (store_) {
-    place.cache_dir = store_->options().dir.c_str();
-    place.writable = store_->writable();
-    std::ranges::copy(model_->weights_digest, place.weights);
-    place.progress = options.progress ? tell : nullptr;
-    place.user = const_cast<OpenProgress*>(&options.progress);
+    pack.cache_dir = store_->options().dir.c_str();
+    pack.writable = store_->writable();
+    std::ranges::copy(model_->weights_digest, pack.weights);
+    pack.progress = options.progress ? tell : nullptr;
+    pack.user = const_cast<OpenProgress*>(&options.progress);
   }
   const auto open = [&](const std::string& name) -> Result<BackendModel> {
     PC_TRY(const pc_backend_v1* table, find_backend(name));
     return BackendModel::open(table, model_->desc, options.kv_type, options.precision,
-                              options.n_threads, store_ ? &place : nullptr);
+                              options.n_threads, store_ ? &pack : nullptr);
   };
   auto backend = open(options.backend);
   const bool plug_in = !options.backend.empty() && options.backend != "cpu";

@@ -32,7 +32,7 @@ bool all_finite(const simd::Kernels& kernels, std::span<const std::byte> blocks,
 
 }  // namespace
 
-Status check_finite(const Module& module, const char* backend) {
+Status check_finite(const ModuleFile& module, const char* backend) {
   const KvGeometry& geometry = module.geometry();
   const KvSegment all = module.segment(0, 0);  // the first run's: where the states begin
   for (std::uint32_t layer = 0; layer < geometry.n_layers; ++layer) {

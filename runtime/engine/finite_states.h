@@ -4,11 +4,11 @@
 #pragma once
 
 #include "base/status.h"
-#include "modules/module.h"
+#include "modules/module_file.h"
 
 namespace pc {
 
 // kNotFinite, naming the backend and the first layer that is concerned.
-Status check_finite(const Module& module, const char* backend);
+Status check_finite(const ModuleFile& module, const char* backend);
 
 }  // namespace pc

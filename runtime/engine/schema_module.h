@@ -6,7 +6,7 @@
 #pragma once
 
 #include "base/mutex.h"
-#include "modules/module.h"
+#include "modules/module_file.h"
 #include "modules/module_key.h"
 #include "pml/encode_plan.h"
 
@@ -22,7 +22,7 @@ struct SchemaModule {
   // Of KnownModules alone.
   Mutex making;
   bool made PC_GUARDED_BY(making) = false;  // job and identity are
-  bool kept = false;  // written before others know it
+  bool kept = false;                        // written before others know it
 };
 
 }  // namespace pc

@@ -89,40 +89,40 @@ bool can_be_replaced(const Error& e) {
 
 // Precondition: the folder's lock is held.
 Status make_file(const Target& target, const std::vector<pc_tensor>& tensors,
-                 const PackedExtent& extent, const PackPlace& place, const Parallel& parallel) {
+                 const PackedExtent& extent, const PackOptions& options, const Parallel& parallel) {
   const auto write = [&](int fd) {
-    return write_packed(fd, tensors, extent, target.weights, parallel, place.packing);
+    return write_packed(fd, tensors, extent, target.weights, parallel, options.packing);
   };
   target.folder.sweep_unfinished({});
   PC_TRY(const Published published,
          target.folder.publish(target.key, extent.file_bytes, write, Durability::kData));
   if (published == Published::kNoSpace)
     return system_error("cannot write", target.folder.path_of(target.key), ENOSPC);
-  std::this_thread::sleep_for(place.settle);
+  std::this_thread::sleep_for(options.settle);
   return ok();
 }
 
 Result<Opened> open_or_make(const Target& target, const std::vector<pc_tensor>& tensors,
-                            const PackedExtent& extent, const PackPlace& place,
+                            const PackedExtent& extent, const PackOptions& options,
                             const Parallel& parallel) {
-  auto opened = open_file(target, place.summing, parallel);
+  auto opened = open_file(target, options.summing, parallel);
   if (opened.ok() || !can_be_replaced(opened.error())) return opened;
   if (!target.folder.writable()) {
     Error failure = std::move(opened).error();
     failure.message += "; the store is read-only, so none is made";
     return failure;
   }
-  const FileLock lock = lock_packed(target.folder, place.patience);
+  const FileLock lock = lock_packed(target.folder, options.patience);
   if (lock.state() == LockState::kUnusable)
     return error(Code::kIo, "files cannot be locked in " + target.folder.lock_path());
   if (!lock.held())
     return error(Code::kBudget,
                  "another process is packing weights in " + target.folder.lock_path());
-  opened = open_file(target, place.summing, parallel);
+  opened = open_file(target, options.summing, parallel);
   if (opened.ok() || !can_be_replaced(opened.error())) return opened;
   if (is_bad(opened.error())) (void)target.folder.remove(target.key);
-  PC_CHECK_OK(make_file(target, tensors, extent, place, parallel));
-  return open_file(target, place.summing, parallel);
+  PC_CHECK_OK(make_file(target, tensors, extent, options, parallel));
+  return open_file(target, options.summing, parallel);
 }
 
 }  // namespace
@@ -152,16 +152,16 @@ Status verify_packed(const CacheFolder& folder, const Digest& key, const Paralle
   return sum_payload(opened.file, opened.on_disk.fd.get(), parallel, {});
 }
 
-Result<PackedWeights> PackedWeights::open(const pc_model_desc& desc, const PackPlace& place,
+Result<PackedWeights> PackedWeights::open(const pc_model_desc& desc, const PackOptions& options,
                                           const Parallel& parallel) {
   PackedWeights weights;
   const std::vector<pc_tensor> tensors = packable_matrices(desc);
   if (tensors.empty()) return weights;
   const std::vector<PackedMatrix> shapes = packed_shapes(tensors);
   PC_TRY(const PackedExtent extent, packed_extent(shapes, kMostBytes));
-  PC_TRY(const CacheFolder folder, open_packed_folder(place.cache_dir, place.writable));
-  const Target target{folder, packed_key(place.weights, shapes), place.weights};
-  PC_TRY(Opened opened, open_or_make(target, tensors, extent, place, parallel));
+  PC_TRY(const CacheFolder folder, open_packed_folder(options.cache_dir, options.writable));
+  const Target target{folder, packed_key(options.weights, shapes), options.weights};
+  PC_TRY(Opened opened, open_or_make(target, tensors, extent, options, parallel));
   for (std::size_t i = 0; i < tensors.size(); ++i)
     weights.matrices_.emplace(tensors[i].data, opened.file.matrix(i));
   weights.file_ = std::move(opened.mapping);

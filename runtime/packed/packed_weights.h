@@ -29,7 +29,7 @@
 
 namespace pc {
 
-struct PackPlace {
+struct PackOptions {
   std::string cache_dir;  // must exist
   bool writable = false;  // else a file is used, and none is made
   Digest weights{};       // of every byte of the model's tensors
@@ -55,7 +55,7 @@ class PackedWeights {
   // (full disk, no permission, no locks), kNotFound and kCorrupt (nothing that could be
   // used, and nothing may be written), kBudget (another process is at it). One with
   // which it must not: kCancelled, where progress asked to stop; no file is left behind.
-  static Result<PackedWeights> open(const pc_model_desc& desc, const PackPlace& place,
+  static Result<PackedWeights> open(const pc_model_desc& desc, const PackOptions& options,
                                     const Parallel& parallel);
 
   // The packed form of the matrix whose first byte in the model is `w_data`

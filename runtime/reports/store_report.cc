@@ -17,7 +17,7 @@ void begin_file(JsonWriter& json, const CacheEntry& entry) {
 void write_module(JsonWriter& json, const ModuleStore& store, const CacheEntry& entry) {
   begin_file(json, entry);
   if (const auto module = store.inspect({entry.key}); module.ok()) {
-    const Module& m = **module;
+    const ModuleFile& m = **module;
     json.key("tokens").value(m.tokens().size());
     json.key("kv_type").value(kv_type_name(m.geometry().type));
     json.key("layers").value(m.geometry().n_layers);
@@ -69,7 +69,7 @@ Result<std::string> describe_store(const ModuleStore& store, const CacheFolder& 
   return text;
 }
 
-std::string show_module(const Module& module) {
+std::string show_module(const ModuleFile& module) {
   const ModuleCauses& causes = module.header().causes;
   std::string text;
   JsonWriter json(&text);

@@ -15,7 +15,7 @@ namespace pc {
 
 // packed: the folder of a store's packed weights (open_packed_folder).
 Result<std::string> describe_store(const ModuleStore& store, const CacheFolder& packed);
-std::string show_module(const Module& module);
+std::string show_module(const ModuleFile& module);
 
 // Files of a store by what they are.
 struct StoreKeys {

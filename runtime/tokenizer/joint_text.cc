@@ -25,10 +25,10 @@ Result<JointText> JointText::join(std::span<const pml::TextSpan> spans) {
     const std::size_t end = out.text_.size();
     out.ends_.push_back(end);
     if (begin == end) continue;
-    if (!out.runs_.empty() && out.runs_.back().markup == span.markup) {
-      out.runs_.back().end = end;
+    if (!out.regions_.empty() && out.regions_.back().markup == span.markup) {
+      out.regions_.back().end = end;
     } else {
-      out.runs_.push_back({begin, end, span.markup});
+      out.regions_.push_back({begin, end, span.markup});
     }
   }
   out.tokens_.resize(spans.size());

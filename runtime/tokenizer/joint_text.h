@@ -28,13 +28,13 @@ class JointText {
 
   std::string_view text() const { return text_; }
 
-  // Neighbouring spans of one kind, text or markup, make one run: strings of the template
+  // Neighbouring spans of one kind, text or markup, make one region: strings of the template
   // that touch are one string.
-  struct Run {
+  struct Region {
     std::size_t begin, end;
     bool markup;
   };
-  const std::vector<Run>& runs() const { return runs_; }  // in order, none empty
+  const std::vector<Region>& regions() const { return regions_; }  // in order, none empty
 
   // The borders between spans that lie inside [begin, end), as offsets from begin.
   std::vector<std::size_t> borders_inside(std::size_t begin, std::size_t end) const;
@@ -52,7 +52,7 @@ class JointText {
 
   std::string text_;
   std::vector<std::size_t> ends_;  // [n_spans] where each ends, not decreasing
-  std::vector<Run> runs_;
+  std::vector<Region> regions_;
   std::vector<Tokens> tokens_;  // [n_spans]
 };
 

@@ -65,12 +65,12 @@ Result<std::vector<Tokens>> Tokenizer::encode_joint(std::span<const pml::TextSpa
 // its bytes; another may begin in one span and end in the next.
 const AddedToken* Tokenizer::next_added(const JointText& joint, std::size_t from,
                                         std::size_t* at) const {
-  const auto& runs = joint.runs();
-  auto run = std::ranges::upper_bound(runs, from, {}, &JointText::Run::end);
-  for (; run != runs.end(); ++run) {
-    const AddedTokens& added = run->markup ? added_ : text_added_;
+  const auto& regions = joint.regions();
+  auto region = std::ranges::upper_bound(regions, from, {}, &JointText::Region::end);
+  for (; region != regions.end(); ++region) {
+    const AddedTokens& added = region->markup ? added_ : text_added_;
     const AddedToken* token =
-        added.next(joint.text(), std::max(from, run->begin), run->end, run->end, at);
+        added.next(joint.text(), std::max(from, region->begin), region->end, region->end, at);
     if (token != nullptr) return token;
   }
   return nullptr;

@@ -15,12 +15,12 @@
 #include <utility>
 
 #include "base/aligned_buffer.h"
-#include "modules/module.h"
+#include "modules/module_file.h"
 #include "modules/module_image.h"
 
 namespace {
 
-using pc::Module;
+using pc::ModuleFile;
 using pc::ModuleHandle;
 
 pc::ModuleIdentity base_identity(bool q8) {
@@ -48,7 +48,7 @@ void require(bool promise) {
   if (!promise) std::abort();
 }
 
-void use(const Module& module, std::span<const std::byte> bytes) {
+void use(const ModuleFile& module, std::span<const std::byte> bytes) {
   std::int64_t sum = 0;
   for (const std::int32_t token : module.tokens()) sum += token;
   const pc::KvGeometry& g = module.geometry();
@@ -67,8 +67,8 @@ void use(const Module& module, std::span<const std::byte> bytes) {
 }
 
 void open_and_use(std::span<const std::byte> bytes) {
-  const auto trusted = Module::open(bytes, pc::PayloadCheck::kTrusted, nullptr);
-  const auto verified = Module::open(bytes, pc::PayloadCheck::kVerify, nullptr);
+  const auto trusted = ModuleFile::open(bytes, pc::PayloadCheck::kTrusted, nullptr);
+  const auto verified = ModuleFile::open(bytes, pc::PayloadCheck::kVerify, nullptr);
   require(trusted.ok() || !verified.ok());
   if (!trusted.ok()) return;
   require(verified.ok() == (*trusted)->verify_payload().ok());

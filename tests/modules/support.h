@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/aligned_buffer.h"
-#include "modules/module.h"
+#include "modules/module_file.h"
 #include "modules/module_image.h"
 #include "modules/module_key.h"
 #include "modules/module_store.h"
@@ -162,7 +162,7 @@ inline ModuleHandle make_module(const ModuleIdentity& id) {
   return std::move(image).seal().value();
 }
 
-// A writable copy of a module's bytes that Module::open accepts.
+// A writable copy of a module's bytes that ModuleFile::open accepts.
 class Bytes {
  public:
   explicit Bytes(std::span<const std::byte> from) : buffer_(from.size()) {

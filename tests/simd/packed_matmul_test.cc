@@ -74,7 +74,7 @@ TEST_CASE("rows lie in tiles without gaps") {
   for (std::size_t m = 1; m <= 50; ++m) {
     std::vector<int> used(quantised_bytes(m, 64));
     for (std::size_t i = 0; i < m; ++i) {
-      const RowPlace place = place_of_row(m, i, 64);
+      const RowOffsets place = offsets_of_row(m, i, 64);
       for (std::size_t g = 0; g < 2; ++g) {
         for (std::size_t b = 0; b < 32; ++b) ++used[place.codes + g * place.step + b];
         for (std::size_t b = 0; b < sizeof(RowNote); ++b) ++used[place.note + g * place.step + b];
@@ -95,7 +95,7 @@ std::vector<float> heavy_floats(Random& random, std::size_t n) {
   return x;
 }
 
-RowNote note_of(const std::vector<std::byte>& bytes, const RowPlace& place, std::size_t group) {
+RowNote note_of(const std::vector<std::byte>& bytes, const RowOffsets& place, std::size_t group) {
   RowNote note;
   std::memcpy(&note, bytes.data() + place.note + group * place.step, sizeof note);
   return note;
@@ -121,7 +121,7 @@ TEST_CASE("activations in 8 bits: nearest codes, the same in all tables") {
         largest = std::fmax(largest, std::fabs(x[c]));
         square += double{x[c]} * x[c];
       }
-      const double scale = note_of(want, place_of_row(m, g / k, k), g % k / 32).scale;
+      const double scale = note_of(want, offsets_of_row(m, g / k, k), g % k / 32).scale;
       // Half a step, and the rounding of what is rounded: codes go to 254.
       const double most = largest < kQuantisedFloor ? largest : scale * (0.5 + 512 * kEps);
       for (std::size_t c = g; c < g + 32; ++c) REQUIRE(std::fabs(back[c] - x[c]) <= most);
@@ -142,13 +142,13 @@ TEST_CASE("second codes: where outliers rule a group, of one quad, and noted onc
   for (const Kernels* table : supported_kernels()) {
     const auto bytes = quantised(*table, x, m, k);
     for (std::size_t i = 0; i < m; ++i) {
-      const RowPlace place = place_of_row(m, i, k);
+      const RowOffsets place = offsets_of_row(m, i, k);
       const RowNote note = note_of(bytes, place, 1);
       const bool finer = std::find(std::begin(rows), std::end(rows), i) != std::end(rows);
       REQUIRE(note.scale == (finer ? 5.0f : i == 20 ? 10.0f : 1.0f) / 127.0f);
       REQUIRE(note.quad == (finer ? i % 32 / 4 : 0));
       REQUIRE(note.beyond[i % 4] == (!finer ? 0 : x[i * k + 32 + i % 32] < 0 ? -127 : 127));
-      const RowNote first = note_of(bytes, place_of_row(m, i - place.row, k), 1);
+      const RowNote first = note_of(bytes, offsets_of_row(m, i - place.row, k), 1);
       REQUIRE((first.rows >> place.row & 1) == (finer || i == 20));
       REQUIRE(note_of(bytes, place, 0).rows == 0);
     }

@@ -124,7 +124,7 @@ TEST_CASE(
         finite = finite && std::isfinite(a.x[c]);
         largest = std::fmax(largest, std::fabs(a.x[c]));
       }
-      const RowPlace place = place_of_row(a.m, row, kCols);
+      const RowOffsets place = offsets_of_row(a.m, row, kCols);
       std::memcpy(&scale, want.data() + place.note + g % kCols / 32 * place.step, sizeof scale);
       INFO(a.rows[row].name << ", group " << g % kCols / 32);
       REQUIRE(std::isnan(scale) != finite);

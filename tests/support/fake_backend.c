@@ -33,9 +33,9 @@ struct pc_backend_session {
 };
 
 static int32_t model_open(const pc_model_desc* desc, uint32_t kv_type, uint32_t precision,
-                          uint32_t n_threads, const pc_pack_place* place, pc_backend_model** model,
+                          uint32_t n_threads, const pc_pack_options* pack, pc_backend_model** model,
                           pc_backend_error* error) {
-  (void)kv_type, (void)precision, (void)n_threads, (void)place, (void)error;
+  (void)kv_type, (void)precision, (void)n_threads, (void)pack, (void)error;
   *model = malloc(sizeof **model);
   (*model)->desc = *desc;
   return 0;

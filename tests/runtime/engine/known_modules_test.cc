@@ -182,8 +182,8 @@ TEST_CASE("every order of a scaffold is asked for: states are pinned while they 
     const ModulePtr in_use = scaffold_of(used->modules);
     REQUIRE(in_use != scaffold_of(dropped->modules));
     REQUIRE(in_use != kept);
-    std::vector<std::weak_ptr<const Module>> pinned = {in_use->handle,
-                                                       scaffold_of(dropped->modules)->handle};
+    std::vector<std::weak_ptr<const ModuleFile>> pinned = {in_use->handle,
+                                                           scaffold_of(dropped->modules)->handle};
     REQUIRE_FALSE(pinned[0].expired());
     dropped.reset();
     REQUIRE_FALSE(pinned[1].expired());  // one of the latest, for the next prompt like it
@@ -215,7 +215,7 @@ TEST_CASE("an eighth of the budget is what past prompts may pin") {
   auto prompt = prompt_of(schema, "ba");
   prompt = prompt_of(schema, "fedcba");
   prefilled(prompt).reset();
-  const std::weak_ptr<const Module> handle = scaffold_of(prompt->modules)->handle;
+  const std::weak_ptr<const ModuleFile> handle = scaffold_of(prompt->modules)->handle;
   REQUIRE_FALSE(handle.expired());
   prompt.reset();
   CHECK(handle.expired());

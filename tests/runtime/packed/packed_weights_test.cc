@@ -79,9 +79,9 @@ class QuantisedModel {
 
 struct Cache {
   TempFolder folder;
-  PackPlace place{.cache_dir = folder.path(), .writable = true, .settle = {}};
+  PackOptions options{.cache_dir = folder.path(), .writable = true, .settle = {}};
 
-  Cache() { place.weights.fill(7); }
+  Cache() { options.weights.fill(7); }
   std::vector<fs::path> files() const {
     std::vector<fs::path> found;
     const std::string path = folder.path() + "/packed";
@@ -118,14 +118,14 @@ bool holds(const PackedWeights& packed, const pc_model_desc& desc) {
   return true;
 }
 
-PackedWeights open(const QuantisedModel& model, const PackPlace& place) {
-  auto packed = PackedWeights::open(model.desc, place, Parallel(1));
+PackedWeights open(const QuantisedModel& model, const PackOptions& options) {
+  auto packed = PackedWeights::open(model.desc, options, Parallel(1));
   if (!packed.ok()) FAIL(packed.error().message);
   return std::move(packed).value();
 }
 
-bool opens(const QuantisedModel& model, const PackPlace& place) {
-  return PackedWeights::open(model.desc, place, Parallel(1)).ok();
+bool opens(const QuantisedModel& model, const PackOptions& options) {
+  return PackedWeights::open(model.desc, options, Parallel(1)).ok();
 }
 
 std::string read(const fs::path& path) {
@@ -150,12 +150,12 @@ ino_t inode(const fs::path& path) {
 TEST_CASE("weights are packed once, then mapped") {
   const QuantisedModel model(1);
   const Cache cache;
-  const PackedWeights first = open(model, cache.place);
+  const PackedWeights first = open(model, cache.options);
   CHECK(holds(first, model.desc));
   CHECK(cache.is_tidy());
   CHECK((fs::status(cache.file()).permissions() & fs::perms::all) == fs::perms::owner_read);
   const ino_t made = inode(cache.file());
-  const PackedWeights second = open(model, cache.place);
+  const PackedWeights second = open(model, cache.options);
   CHECK(holds(second, model.desc));
   CHECK(inode(cache.file()) == made);
 
@@ -169,8 +169,8 @@ TEST_CASE("weights are packed once, then mapped") {
 TEST_CASE("several threads write the file that one writes") {
   const QuantisedModel model(2);
   const Cache one, four;
-  (void)open(model, one.place);
-  REQUIRE(PackedWeights::open(model.desc, four.place, Parallel(4)).ok());
+  (void)open(model, one.options);
+  REQUIRE(PackedWeights::open(model.desc, four.options, Parallel(4)).ok());
   CHECK(read(one.file()) == read(four.file()));
 }
 
@@ -180,7 +180,7 @@ TEST_CASE("a model without quantised matrices needs no file") {
   desc.n_layers = 0;
   desc.lm_head = {};
   const Cache cache;
-  const auto packed = PackedWeights::open(desc, cache.place, Parallel(1));
+  const auto packed = PackedWeights::open(desc, cache.options, Parallel(1));
   REQUIRE(packed.ok());
   CHECK(packed->empty());
   CHECK(fs::is_empty(cache.folder.path()));
@@ -189,22 +189,22 @@ TEST_CASE("a model without quantised matrices needs no file") {
 TEST_CASE("another model, or its weights changed: another file") {
   const QuantisedModel model(4), larger(4, 3), other(5);
   Cache cache;
-  CHECK(holds(open(model, cache.place), model.desc));
-  CHECK(holds(open(larger, cache.place), larger.desc));
-  cache.place.weights.fill(8);
-  CHECK(holds(open(other, cache.place), other.desc));
+  CHECK(holds(open(model, cache.options), model.desc));
+  CHECK(holds(open(larger, cache.options), larger.desc));
+  cache.options.weights.fill(8);
+  CHECK(holds(open(other, cache.options), other.desc));
   CHECK(cache.files().size() == 3);
 }
 
 TEST_CASE("a file that is not what was written is made anew") {
   const QuantisedModel model(6), other(7);
   const Cache cache;
-  (void)open(model, cache.place);
+  (void)open(model, cache.options);
   const std::string sound = read(cache.file());
   const auto is_remade = [&](const std::string& bytes) {
     const fs::path path = cache.file();
     rewrite(path, bytes);
-    const bool good = holds(open(model, cache.place), model.desc);
+    const bool good = holds(open(model, cache.options), model.desc);
     return good && read(cache.file()) == sound && cache.is_tidy();
   };
   const auto with = [&](std::size_t at, char bits) {
@@ -240,8 +240,8 @@ TEST_CASE("a file that is not what was written is made anew") {
   }
   SECTION("the sound file of another model") {
     Cache theirs;
-    theirs.place.weights.fill(9);
-    (void)open(other, theirs.place);
+    theirs.options.weights.fill(9);
+    (void)open(other, theirs.options);
     CHECK(is_remade(read(theirs.file())));
   }
 }
@@ -249,7 +249,7 @@ TEST_CASE("a file that is not what was written is made anew") {
 TEST_CASE("every single byte of a file's head is believed only as it was written") {
   const QuantisedModel model(8, 1);
   const Cache cache;
-  (void)open(model, cache.place);
+  (void)open(model, cache.options);
   std::string bytes = read(cache.file());
   REQUIRE(PackedFile::open(std::as_bytes(std::span(bytes))).ok());
   for (std::size_t at = 0; at < 4096; ++at) {
@@ -263,8 +263,8 @@ TEST_CASE("every single byte of a file's head is believed only as it was written
 TEST_CASE("the payload is summed once a boot, as long as the file stays the same") {
   const QuantisedModel model(9);
   Cache cache;
-  cache.place.settle = PackPlace().settle;
-  (void)open(model, cache.place);
+  cache.options.settle = PackOptions().settle;
+  (void)open(model, cache.options);
   const std::string stamp =
       cache.folder.path() + "/packed/used/" + cache.file().filename().string();
   REQUIRE(fs::exists(stamp));
@@ -273,13 +273,13 @@ TEST_CASE("the payload is summed once a boot, as long as the file stays the same
     std::string wrong = read(cache.file());
     wrong.back() = static_cast<char>(wrong.back() ^ 1);
     rewrite(cache.file(), wrong);
-    cache.place.writable = false;
-    CHECK_FALSE(opens(model, cache.place));
+    cache.options.writable = false;
+    CHECK_FALSE(opens(model, cache.options));
   }
   SECTION("a stamp of another boot counts as none, and the file is sound") {
     rewrite(stamp, "verified boot=another\n");
     ::chmod(stamp.c_str(), 0600);
-    CHECK(holds(open(model, cache.place), model.desc));
+    CHECK(holds(open(model, cache.options), model.desc));
     CHECK(read(stamp) != "verified boot=another\n");
   }
 }
@@ -287,21 +287,21 @@ TEST_CASE("the payload is summed once a boot, as long as the file stays the same
 TEST_CASE("where nothing may be written a file is used, and none is made") {
   const QuantisedModel model(10);
   Cache cache;
-  cache.place.writable = false;
-  const auto missing = PackedWeights::open(model.desc, cache.place, Parallel(1));
+  cache.options.writable = false;
+  const auto missing = PackedWeights::open(model.desc, cache.options, Parallel(1));
   REQUIRE_FALSE(missing.ok());
   CHECK(missing.error().code == Code::kNotFound);
   CHECK(fs::is_empty(cache.folder.path()));
 
-  cache.place.writable = true;
-  (void)open(model, cache.place);
+  cache.options.writable = true;
+  (void)open(model, cache.options);
   const auto stamps = fs::directory_iterator(cache.folder.path() + "/packed/used");
   REQUIRE(std::distance(begin(stamps), end(stamps)) == 1);
-  cache.place.writable = false;
-  CHECK(holds(open(model, cache.place), model.desc));
+  cache.options.writable = false;
+  CHECK(holds(open(model, cache.options), model.desc));
   const std::string damaged = read(cache.file()).substr(0, 5000);
   rewrite(cache.file(), damaged);
-  CHECK_FALSE(opens(model, cache.place));
+  CHECK_FALSE(opens(model, cache.options));
   CHECK(read(cache.file()) == damaged);
 }
 
@@ -309,55 +309,55 @@ TEST_CASE("what stands in the way is an error, and nothing is left behind") {
   const QuantisedModel model(11);
   Cache cache;
   SECTION("no such directory") {
-    cache.place.cache_dir += "/never";
-    CHECK_FALSE(opens(model, cache.place));
+    cache.options.cache_dir += "/never";
+    CHECK_FALSE(opens(model, cache.options));
   }
   SECTION("the folder's name is taken by a link or a file") {
     const TempFolder elsewhere;
     fs::create_directory_symlink(elsewhere.path(), cache.folder.path() + "/packed");
-    CHECK_FALSE(opens(model, cache.place));
+    CHECK_FALSE(opens(model, cache.options));
     CHECK(fs::is_empty(elsewhere.path()));
     fs::remove(cache.folder.path() + "/packed");
     cache.folder.write("packed", "a file");
-    CHECK_FALSE(opens(model, cache.place));
+    CHECK_FALSE(opens(model, cache.options));
   }
   SECTION("the file's name is taken by what is none") {
-    (void)open(model, cache.place);
+    (void)open(model, cache.options);
     const fs::path path = cache.file();
     fs::remove(path);
     REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
-    CHECK_FALSE(opens(model, cache.place));
+    CHECK_FALSE(opens(model, cache.options));
   }
   SECTION("written by others") {
-    (void)open(model, cache.place);
+    (void)open(model, cache.options);
     ::chmod(cache.file().c_str(), 0422);
-    CHECK_FALSE(opens(model, cache.place));
+    CHECK_FALSE(opens(model, cache.options));
   }
   SECTION("of a stranger: neither used nor removed, sound or not") {
-    (void)open(model, cache.place);
+    (void)open(model, cache.options);
     const fs::path path = cache.file();
     if (::chown(path.c_str(), 12345, 12345) != 0) {
       std::puts("skipped: needs the right to give files away");
       return;
     }
     const ino_t theirs = inode(path);
-    CHECK_FALSE(opens(model, cache.place));
+    CHECK_FALSE(opens(model, cache.options));
     rewrite(path, "damaged");
-    const auto packed = PackedWeights::open(model.desc, cache.place, Parallel(1));
+    const auto packed = PackedWeights::open(model.desc, cache.options, Parallel(1));
     REQUIRE_FALSE(packed.ok());
     CHECK(packed.error().message.find("belongs to another user") != std::string::npos);
     CHECK(inode(path) == theirs);
     CHECK(cache.is_tidy());
   }
   SECTION("another process packs for longer than anybody waits") {
-    (void)open(model, cache.place);
+    (void)open(model, cache.options);
     fs::remove(cache.file());
     auto folder = open_packed_folder(cache.folder.path(), true);
     REQUIRE(folder.ok());
     const FileLock theirs = lock_packed(*folder, {});
     REQUIRE(theirs.held());
-    cache.place.patience = std::chrono::milliseconds(20);
-    const auto packed = PackedWeights::open(model.desc, cache.place, Parallel(1));
+    cache.options.patience = std::chrono::milliseconds(20);
+    const auto packed = PackedWeights::open(model.desc, cache.options, Parallel(1));
     REQUIRE_FALSE(packed.ok());
     CHECK(packed.error().code == Code::kBudget);
     CHECK(cache.files().empty());
@@ -371,7 +371,7 @@ TEST_CASE("a full disk leaves no file") {
     std::puts("skipped: needs the right to mount a tmpfs");
     return;
   }
-  const auto packed = PackedWeights::open(model.desc, cache.place, Parallel(1));
+  const auto packed = PackedWeights::open(model.desc, cache.options, Parallel(1));
   REQUIRE_FALSE(packed.ok());
   CHECK(packed.error().message.find("No space left") != std::string::npos);
   CHECK(cache.files().empty());
@@ -383,7 +383,7 @@ TEST_CASE("what a killed packer left where files have no anonymous form goes wit
   const Cache cache;
   fs::create_directories(cache.folder.path() + "/packed");
   cache.folder.write("packed/12.34.5", "unfinished");
-  CHECK(holds(open(model, cache.place), model.desc));
+  CHECK(holds(open(model, cache.options), model.desc));
   CHECK(cache.is_tidy());
 }
 
@@ -394,7 +394,7 @@ TEST_CASE("of four processes one makes the file, all use it") {
   for (int i = 0; i < 4; ++i) {
     const pid_t pid = ::fork();
     if (pid == 0) {
-      const auto packed = PackedWeights::open(model.desc, cache.place, Parallel(1));
+      const auto packed = PackedWeights::open(model.desc, cache.options, Parallel(1));
       ::_exit(packed.ok() && holds(*packed, model.desc) ? 0 : 1);
     }
     children.push_back(pid);
@@ -412,11 +412,11 @@ TEST_CASE("a process that is killed while it packs leaves nothing that is believ
   const Cache cache;
   for (const useconds_t after_us : {0u, 500u, 1000u, 2000u, 4000u, 8000u}) {
     const pid_t pid = ::fork();
-    if (pid == 0) ::_exit(opens(model, cache.place) ? 0 : 1);
+    if (pid == 0) ::_exit(opens(model, cache.options) ? 0 : 1);
     ::usleep(after_us);
     ::kill(pid, SIGKILL);
     ::waitpid(pid, nullptr, 0);
-    CHECK(holds(open(model, cache.place), model.desc));
+    CHECK(holds(open(model, cache.options), model.desc));
     fs::remove(cache.file());
   }
 }
@@ -424,14 +424,14 @@ TEST_CASE("a process that is killed while it packs leaves nothing that is believ
 TEST_CASE("files that nobody uses go, and those in use stay") {
   const QuantisedModel model(15), larger(15, 3);
   const Cache cache;
-  const PackedWeights used = open(model, cache.place);
+  const PackedWeights used = open(model, cache.options);
   const fs::path in_use = cache.file();
-  (void)open(larger, cache.place);
+  (void)open(larger, cache.options);
   auto folder = open_packed_folder(cache.folder.path(), true);
   REQUIRE(folder.ok());
   const auto listed = list_packed(*folder);
   REQUIRE(listed.size() == 2);
-  CHECK((listed[0].weights == cache.place.weights && listed[1].weights == cache.place.weights));
+  CHECK((listed[0].weights == cache.options.weights && listed[1].weights == cache.options.weights));
   CHECK(collect_packed(*folder).removed_files == 0);
 
   const timespec month_ago[2] = {{::time(nullptr) - 31 * 24 * 3600, 0},

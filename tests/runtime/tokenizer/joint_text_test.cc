@@ -21,9 +21,11 @@ TEST_CASE("spans of one kind that touch are one run, and empty ones are none") {
   const JointText joint =
       join({{"", true}, {"ab", true}, {"", false}, {"c", true}, {"d"}, {"", true}, {"ef"}});
   CHECK(joint.text() == "abcdef");
-  REQUIRE(joint.runs().size() == 2);
-  CHECK((joint.runs()[0].begin == 0 && joint.runs()[0].end == 3 && joint.runs()[0].markup));
-  CHECK((joint.runs()[1].begin == 3 && joint.runs()[1].end == 6 && !joint.runs()[1].markup));
+  REQUIRE(joint.regions().size() == 2);
+  CHECK(
+      (joint.regions()[0].begin == 0 && joint.regions()[0].end == 3 && joint.regions()[0].markup));
+  CHECK(
+      (joint.regions()[1].begin == 3 && joint.regions()[1].end == 6 && !joint.regions()[1].markup));
   CHECK(joint.borders_inside(0, 6) == std::vector<std::size_t>{2, 3, 4});
   CHECK(joint.borders_inside(1, 4) == std::vector<std::size_t>{1, 2});
   CHECK(joint.borders_inside(2, 3).empty());

@@ -1,10 +1,10 @@
 // An encoded module: immutable bytes, validated before anything is handed out.
 //
-// A Module views the bytes of one module file and shares ownership of
+// A ModuleFile views the bytes of one module file and shares ownership of
 // whatever holds them: a mapping, or memory. It copies the header and the
 // table of runs, which bound every access, so that a file changed behind its
 // back cannot lead outside the mapping; K and V are never copied.
-// Segments and spans borrow from the Module: the handle pins them.
+// Segments and spans borrow from the ModuleFile: the handle pins them.
 // Threads: immutable, any thread.
 #pragma once
 
@@ -21,15 +21,15 @@
 
 namespace pc {
 
-class Module;
-using ModuleHandle = std::shared_ptr<const Module>;
+class ModuleFile;
+using ModuleHandle = std::shared_ptr<const ModuleFile>;
 
 enum class PayloadCheck {
   kVerify,   // sum every chunk: reads all bytes
   kTrusted,  // the caller has checked this very file, or has just made it
 };
 
-class Module {
+class ModuleFile {
  public:
   // Checks header, tables and padding always, the payload as asked. Errors:
   // kCorrupt (bytes that contradict themselves), kUnsupported (another
@@ -63,7 +63,7 @@ class Module {
   Status verify_chunk(std::uint64_t chunk, std::span<const std::byte> bytes) const;
 
  private:
-  Module(std::span<const std::byte> bytes, std::shared_ptr<const void> owner);
+  ModuleFile(std::span<const std::byte> bytes, std::shared_ptr<const void> owner);
   Status check_header();
   Status check_tables();
   Status check_runs();

@@ -1,4 +1,4 @@
-#include "modules/module.h"
+#include "modules/module_file.h"
 
 #include <catch2/catch.hpp>
 #include <limits>
@@ -12,7 +12,7 @@ using test::Bytes;
 using test::Plane;
 
 Code code_of(std::span<const std::byte> bytes, PayloadCheck check = PayloadCheck::kVerify) {
-  const auto module = Module::open(bytes, check, nullptr);
+  const auto module = ModuleFile::open(bytes, check, nullptr);
   return module.ok() ? Code::kOk : module.error().code;
 }
 
@@ -21,7 +21,8 @@ TEST_CASE("K and V come back where the kernel looks for them") {
     const ModuleIdentity id = test::identity(0, type);
     const ModuleHandle module = test::make_module(id);
     Bytes copy(module->bytes());
-    const ModuleHandle reread = Module::open(copy.span(), PayloadCheck::kVerify, nullptr).value();
+    const ModuleHandle reread =
+        ModuleFile::open(copy.span(), PayloadCheck::kVerify, nullptr).value();
     REQUIRE(reread->runs().size() == 2);
     std::size_t wrong = 0, dirty = 0;
     for (std::uint32_t run = 0; run < 2; ++run) {
@@ -109,7 +110,7 @@ TEST_CASE("the bytes of format 2 are what they were") {
 TEST_CASE("a segment points into the bytes it was opened on, on a cache line") {
   const ModuleHandle module = test::make_module(test::identity());
   Bytes copy(module->bytes());
-  const ModuleHandle reread = Module::open(copy.span(), PayloadCheck::kVerify, nullptr).value();
+  const ModuleHandle reread = ModuleFile::open(copy.span(), PayloadCheck::kVerify, nullptr).value();
   CHECK(reread->bytes().data() == copy.span().data());
   const KvGeometry g = reread->geometry();
   for (std::uint32_t run = 0; run < 2; ++run) {
@@ -301,7 +302,7 @@ TEST_CASE("tokens are compared one by one, even where all digests agree") {
       sizeof(ModuleHeader) + header.n_chunks * 8 + header.n_runs * 8 + (header.n_tokens - 1) * 4;
   copy[last] ^= std::byte{1};
   copy.reseal(header);
-  const ModuleHandle liar = Module::open(copy.span(), PayloadCheck::kVerify, nullptr).value();
+  const ModuleHandle liar = ModuleFile::open(copy.span(), PayloadCheck::kVerify, nullptr).value();
   const Status status = liar->matches(id, causes_of(id));
   REQUIRE(!status.ok());
   CHECK(status.error().code == Code::kMismatch);

@@ -1,4 +1,4 @@
-#include "modules/module.h"
+#include "modules/module_file.h"
 
 #include <algorithm>
 #include <cstring>
@@ -17,15 +17,15 @@ Error corrupt(const std::string& what) {
 
 }  // namespace
 
-Module::Module(std::span<const std::byte> bytes, std::shared_ptr<const void> owner)
+ModuleFile::ModuleFile(std::span<const std::byte> bytes, std::shared_ptr<const void> owner)
     : owner_(std::move(owner)), bytes_(bytes) {}
 
-Result<ModuleHandle> Module::open(std::span<const std::byte> bytes, PayloadCheck check,
-                                  std::shared_ptr<const void> owner) {
+Result<ModuleHandle> ModuleFile::open(std::span<const std::byte> bytes, PayloadCheck check,
+                                      std::shared_ptr<const void> owner) {
   if (reinterpret_cast<std::uintptr_t>(bytes.data()) % kCacheLine != 0) {
     return error(Code::kInvalidArgument, "the bytes of a module do not start on a cache line");
   }
-  std::shared_ptr<Module> module(new Module(bytes, std::move(owner)));
+  std::shared_ptr<ModuleFile> module(new ModuleFile(bytes, std::move(owner)));
   PC_CHECK_OK(module->check_header());
   PC_CHECK_OK(module->check_tables());
   PC_CHECK_OK(module->check_runs());
@@ -34,7 +34,7 @@ Result<ModuleHandle> Module::open(std::span<const std::byte> bytes, PayloadCheck
 }
 
 // Everything that the sizes depend on, before anything they bound is read.
-Status Module::check_header() {
+Status ModuleFile::check_header() {
   if (bytes_.size() < sizeof(ModuleHeader)) return corrupt("shorter than its header");
   header_ = load_le<ModuleHeader>(bytes_, 0);
   if (header_.magic != kModuleMagic) return corrupt("it does not start with the mark of a module");
@@ -61,7 +61,7 @@ Status Module::check_header() {
 }
 
 // The seal, then what a seal cannot promise: that the writer was right.
-Status Module::check_tables() {
+Status ModuleFile::check_tables() {
   if (module_seal(bytes_.first(extent_.payload)) != header_.seal) {
     return corrupt("its header or tables do not match their seal");
   }
@@ -78,7 +78,7 @@ Status Module::check_tables() {
 }
 
 // Runs in order and disjoint, whose tokens and blocks add up to the header's.
-Status Module::check_runs() {
+Status ModuleFile::check_runs() {
   runs_.resize(header_.n_runs);
   std::memcpy(runs_.data(), bytes_.data() + extent_.runs, runs_.size() * sizeof(ModuleRun));
   first_blocks_.reserve(runs_.size());
@@ -105,7 +105,7 @@ Status Module::check_runs() {
   return ok();
 }
 
-Status Module::verify_payload() const {
+Status ModuleFile::verify_payload() const {
   for (std::uint64_t chunk = 0; chunk < extent_.n_chunks; ++chunk) {
     const ChunkRange range = chunk_range(chunk, extent_.payload_bytes);
     PC_CHECK_OK(verify_chunk(
@@ -114,7 +114,7 @@ Status Module::verify_payload() const {
   return ok();
 }
 
-Status Module::verify_chunk(std::uint64_t chunk, std::span<const std::byte> bytes) const {
+Status ModuleFile::verify_chunk(std::uint64_t chunk, std::span<const std::byte> bytes) const {
   PC_EXPECT(chunk < header_.n_chunks);
   const auto expected =
       load_le<std::uint64_t>(bytes_, extent_.checksums + chunk * sizeof(std::uint64_t));
@@ -122,11 +122,11 @@ Status Module::verify_chunk(std::uint64_t chunk, std::span<const std::byte> byte
   return corrupt("chunk " + std::to_string(chunk) + " of its payload does not match its checksum");
 }
 
-std::span<const std::int32_t> Module::tokens() const {
+std::span<const std::int32_t> ModuleFile::tokens() const {
   return {reinterpret_cast<const std::int32_t*>(bytes_.data() + extent_.tokens), header_.n_tokens};
 }
 
-KvSegment Module::segment(std::uint32_t run, std::int32_t position) const {
+KvSegment ModuleFile::segment(std::uint32_t run, std::int32_t position) const {
   PC_EXPECT(run < runs_.size());
   const std::size_t block_bytes = geometry().block_bytes();
   const std::size_t plane_bytes = header_.n_blocks * block_bytes;
@@ -141,7 +141,7 @@ KvSegment Module::segment(std::uint32_t run, std::int32_t position) const {
   return segment;
 }
 
-Status Module::matches(const ModuleIdentity& identity, const ModuleCauses& causes) const {
+Status ModuleFile::matches(const ModuleIdentity& identity, const ModuleCauses& causes) const {
   PC_EXPECT_CHECKED(causes == causes_of(identity));
   if (const char* field = first_difference(header_.causes, causes); *field) {
     return error(Code::kMismatch, std::string("module of other causes: the ") + field + " differs");
