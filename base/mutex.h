@@ -4,6 +4,8 @@
 // GCC sees std::mutex and nothing else. Threads: that is what it is for.
 #pragma once
 
+#include <chrono>
+#include <condition_variable>
 #include <mutex>
 
 #if defined(__clang__)
@@ -26,6 +28,7 @@ class PC_THREAD_SAFETY(capability("mutex")) Mutex {
   void unlock() PC_THREAD_SAFETY(release_capability()) { mutex_.unlock(); }
 
  private:
+  friend class Condition;
   std::mutex mutex_;
 };
 
@@ -54,8 +57,34 @@ class PC_THREAD_SAFETY(scoped_lockable) MutexLock {
   }
 
  private:
+  friend class Condition;
   Mutex& mutex_;
   bool held_ = true;
+};
+
+// What threads wait for while they let go of a mutex. Allocates nothing.
+class Condition {
+ public:
+  // The lock is held again when it returns, which may be for no reason.
+  void wait(MutexLock& lock) {
+    Native native(lock);
+    condition_.wait(native.lock);
+  }
+  // False when the time has come.
+  bool wait_until(MutexLock& lock, std::chrono::steady_clock::time_point time) {
+    Native native(lock);
+    return condition_.wait_until(native.lock, time) == std::cv_status::no_timeout;
+  }
+  void notify_one() { condition_.notify_one(); }
+  void notify_all() { condition_.notify_all(); }
+
+ private:
+  struct Native {
+    explicit Native(MutexLock& held) : lock(held.mutex_.mutex_, std::adopt_lock) {}
+    ~Native() { lock.release(); }
+    std::unique_lock<std::mutex> lock;
+  };
+  std::condition_variable condition_;
 };
 
 }  // namespace pc

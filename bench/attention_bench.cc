@@ -206,13 +206,14 @@ std::vector<Series> measure(const Arguments& a, const Shape& shape, std::uint32_
   for (const KvType type : a.types)
     for (const simd::Kernels* table : a.tables)
       attention.push_back(
-          std::make_unique<Attention>(desc, type, *table, Parallel(a.threads), fresh, 2));
+          std::make_unique<Attention>(desc, type, *table, Parallel(a.threads), fresh));
   std::vector<Series> result(attention.size());
   for (std::uint32_t round = 0; round <= a.repeat; ++round) {
     for (std::size_t i = 0; i < attention.size(); ++i) {
       const States& s = *states[i / a.tables.size()];
       const double start = now_seconds(threads);
-      attention[i]->plan(positions, s.segments);
+      const TimelineRows rows{0, fresh, s.segments};
+      attention[i]->plan(positions, {&rows, 1});
       for (std::uint32_t l = 0; l < s.n_layers; ++l) attention[i]->run(l, q.data(), out.data());
       const double us = 1e6 * (now_seconds(threads) - start);
       result[i].layer_bytes = s.layer_bytes;

@@ -86,6 +86,10 @@ endfunction()
 # Where a test finds its data. Data beside the repository (../shared) is optional:
 # a test that needs it and does not find it says so and is skipped.
 function(pc_test_environment name)
-  set_tests_properties(${name} PROPERTIES TIMEOUT 600 ENVIRONMENT
+  set(timeout 600)
+  if(PC_SANITIZE)
+    set(timeout 3000)  # five times as slow is usual
+  endif()
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${timeout} ENVIRONMENT
     "PC_SHARED_DIR=${PROJECT_SOURCE_DIR}/../shared;PC_SOURCE_DIR=${PROJECT_SOURCE_DIR}")
 endfunction()

@@ -1,5 +1,6 @@
 #include "modules/kv.h"
 
+#include <cstring>
 #include <string>
 
 namespace pc {
@@ -14,6 +15,30 @@ Status check_count(const char* name, std::uint32_t count, std::uint32_t most) {
   return refused(std::string(name) + " is zero or over its limit");
 }
 
+// In keys every word, scales included, belongs to one token: [words][16 tokens].
+void clear_key_rows(std::byte* block, const KvGeometry& geometry, std::uint32_t n_rows) {
+  const std::size_t row_of_words = kKvBlockTokens * kKvWordBytes;
+  for (std::size_t at = 0; at < geometry.block_bytes(); at += row_of_words) {
+    std::memset(block + at + n_rows * kKvWordBytes, 0, row_of_words - n_rows * kKvWordBytes);
+  }
+}
+
+// In values a word holds one dimension of 1, 2 or 4 neighbours: [words of tokens][head_dim].
+void clear_value_rows(std::byte* block, const KvGeometry& geometry, std::uint32_t n_rows) {
+  const std::uint32_t a_word = kv_word_elements(geometry.type);
+  const std::size_t element = kKvWordBytes / a_word, used = n_rows % a_word * element;
+  if (geometry.scale_bytes() != 0)  // the first row of words has the scales, the rest is zero
+    std::memset(block + n_rows * sizeof(float), 0, geometry.scale_bytes() - n_rows * sizeof(float));
+  std::byte* row =
+      block + geometry.scale_bytes() + n_rows / a_word * geometry.head_dim * kKvWordBytes;
+  std::byte* end = block + geometry.block_bytes();
+  if (used != 0) {  // tokens that are there share words with the first that are not
+    for (std::uint32_t d = 0; d < geometry.head_dim; ++d, row += kKvWordBytes)
+      std::memset(row + used, 0, kKvWordBytes - used);
+  }
+  std::memset(row, 0, static_cast<std::size_t>(end - row));
+}
+
 }  // namespace
 
 Status check_geometry(const KvGeometry& geometry) {
@@ -25,6 +50,31 @@ Status check_geometry(const KvGeometry& geometry) {
   if (!kv_type_fits(geometry.type, geometry.head_dim))
     return refused("q8 wants a head_dim that is a multiple of 4");
   return ok();
+}
+
+void clear_rows(const KvPlanes& planes, const KvGeometry& geometry, std::uint32_t n_rows) {
+  for (std::uint32_t layer = 0; layer < geometry.n_layers; ++layer) {
+    for (std::uint32_t head = 0; head < geometry.n_kv_heads; ++head) {
+      std::byte* keys =
+          planes.data + layer * planes.layer_stride_bytes + head * planes.head_stride_bytes;
+      clear_key_rows(keys, geometry, n_rows);
+      clear_value_rows(keys + planes.value_offset_bytes, geometry, n_rows);
+    }
+  }
+}
+
+void copy_blocks(const KvPlanes& from, const KvPlanes& to, const KvGeometry& geometry,
+                 std::uint32_t n_blocks) {
+  const std::size_t n_bytes = n_blocks * geometry.block_bytes();
+  for (std::uint32_t layer = 0; layer < geometry.n_layers; ++layer) {
+    for (std::uint32_t head = 0; head < geometry.n_kv_heads; ++head) {
+      const std::byte* a =
+          from.data + layer * from.layer_stride_bytes + head * from.head_stride_bytes;
+      std::byte* b = to.data + layer * to.layer_stride_bytes + head * to.head_stride_bytes;
+      std::memcpy(b, a, n_bytes);
+      std::memcpy(b + to.value_offset_bytes, a + from.value_offset_bytes, n_bytes);
+    }
+  }
 }
 
 }  // namespace pc

@@ -23,7 +23,7 @@
 // stored rotated at module-local positions (docs/adr/0001-positions.md).
 //
 // A KvSegment borrows. What keeps the bytes alive is a ModuleHandle (a mapped
-// file) or a session's tail; both outlive the step that reads the view.
+// file) or a timeline's page; both outlive the step that reads the view.
 #pragma once
 
 #include <cstddef>
@@ -117,5 +117,36 @@ struct KvSegment {
   std::int32_t position = 0;      // logical position of row `begin`
   std::int32_t key_position = 0;  // position at which that row's key was rotated
 };
+
+// Where K and V of a run are written: KvSegment's planes.
+struct KvPlanes {
+  std::byte* data = nullptr;  // block 0 of layer 0, kv head 0, keys
+  std::size_t layer_stride_bytes = 0;
+  std::size_t head_stride_bytes = 0;
+  std::size_t value_offset_bytes = 0;  // from a plane of keys to its plane of values
+  std::uint32_t n_tokens = 0;          // for which there is room
+
+  // The same planes from block `block` on.
+  KvPlanes from_block(std::uint32_t block, const KvGeometry& geometry) const {
+    return {data + block * geometry.block_bytes(), layer_stride_bytes, head_stride_bytes,
+            value_offset_bytes, n_tokens};
+  }
+};
+
+// Planes of n_blocks blocks one after the other, [n_layers][n_kv_heads]{keys, values}, at `data`.
+constexpr KvPlanes dense_planes(std::byte* data, const KvGeometry& geometry,
+                                std::uint64_t n_blocks) {
+  const std::size_t plane = n_blocks * geometry.block_bytes();
+  return {data, 2 * plane * geometry.n_kv_heads, 2 * plane, plane,
+          static_cast<std::uint32_t>(n_blocks * kKvBlockTokens)};
+}
+
+// Zeros the rows from n_rows on of the first block of all planes, scales included.
+// n_rows < kKvBlockTokens.
+void clear_rows(const KvPlanes& planes, const KvGeometry& geometry, std::uint32_t n_rows);
+
+// The first n_blocks blocks of all planes.
+void copy_blocks(const KvPlanes& from, const KvPlanes& to, const KvGeometry& geometry,
+                 std::uint32_t n_blocks);
 
 }  // namespace pc

@@ -10,43 +10,12 @@
 namespace pc {
 namespace {
 
-// In keys every word, scales included, belongs to one token: [words][16 tokens].
-void clear_key_rows(std::byte* block, const KvGeometry& geometry, std::uint32_t n_rows) {
-  const std::size_t row_of_words = kKvBlockTokens * kKvWordBytes;
-  for (std::size_t at = 0; at < geometry.block_bytes(); at += row_of_words) {
-    std::memset(block + at + n_rows * kKvWordBytes, 0, row_of_words - n_rows * kKvWordBytes);
-  }
-}
-
-// In values a word holds one dimension of 1, 2 or 4 neighbours: [words of tokens][head_dim].
-void clear_value_rows(std::byte* block, const KvGeometry& geometry, std::uint32_t n_rows) {
-  const std::uint32_t a_word = kv_word_elements(geometry.type);
-  const std::size_t element = kKvWordBytes / a_word, used = n_rows % a_word * element;
-  if (geometry.scale_bytes() != 0)  // the first row of words has the scales, the rest is zero
-    std::memset(block + n_rows * sizeof(float), 0, geometry.scale_bytes() - n_rows * sizeof(float));
-  std::byte* row =
-      block + geometry.scale_bytes() + n_rows / a_word * geometry.head_dim * kKvWordBytes;
-  std::byte* end = block + geometry.block_bytes();
-  if (used != 0) {  // tokens that are there share words with the first that are not
-    for (std::uint32_t d = 0; d < geometry.head_dim; ++d, row += kKvWordBytes)
-      std::memset(row + used, 0, kKvWordBytes - used);
-  }
-  std::memset(row, 0, static_cast<std::size_t>(end - row));
-}
-
 // Makes the bytes of a run depend on its rows alone, whatever the encoder
 // left in the unused rows of the last block.
 void clear_unused_rows(const KvPlanes& planes, const KvGeometry& geometry) {
   const std::uint32_t n_rows = planes.n_tokens % kKvBlockTokens;
   if (n_rows == 0) return;
-  std::byte* last = planes.data + planes.n_tokens / kKvBlockTokens * geometry.block_bytes();
-  for (std::uint32_t layer = 0; layer < geometry.n_layers; ++layer) {
-    for (std::uint32_t head = 0; head < geometry.n_kv_heads; ++head) {
-      std::byte* keys = last + layer * planes.layer_stride_bytes + head * planes.head_stride_bytes;
-      clear_key_rows(keys, geometry, n_rows);
-      clear_value_rows(keys + planes.value_offset_bytes, geometry, n_rows);
-    }
-  }
+  clear_rows(planes.from_block(planes.n_tokens / kKvBlockTokens, geometry), geometry, n_rows);
 }
 
 }  // namespace
@@ -103,15 +72,11 @@ void ModuleImage::write_tables(const ModuleIdentity& identity) {
 
 KvPlanes ModuleImage::planes(std::uint32_t run) {
   PC_EXPECT(run < n_runs());
-  std::size_t first_block = 0;
+  std::uint32_t first_block = 0;
   for (std::uint32_t i = 0; i < run; ++i) first_block += kv_blocks(runs_[i].n_tokens);
   const KvGeometry& geometry = header_.causes.geometry;
-  const std::size_t plane_bytes = header_.n_blocks * geometry.block_bytes();
-  KvPlanes planes;
-  planes.data = bytes_.data() + extent_.payload + first_block * geometry.block_bytes();
-  planes.value_offset_bytes = plane_bytes;
-  planes.head_stride_bytes = 2 * plane_bytes;
-  planes.layer_stride_bytes = geometry.n_kv_heads * planes.head_stride_bytes;
+  KvPlanes planes = dense_planes(bytes_.data() + extent_.payload, geometry, header_.n_blocks)
+                        .from_block(first_block, geometry);
   planes.n_tokens = runs_[run].n_tokens;
   return planes;
 }

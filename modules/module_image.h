@@ -21,15 +21,6 @@
 
 namespace pc {
 
-// Where one run's K and V go: KvSegment, writable.
-struct KvPlanes {
-  std::byte* data = nullptr;  // block 0 of layer 0, kv head 0, keys
-  std::size_t layer_stride_bytes = 0;
-  std::size_t head_stride_bytes = 0;
-  std::size_t value_offset_bytes = 0;  // from a plane of keys to its plane of values
-  std::uint32_t n_tokens = 0;
-};
-
 class ModuleImage {
  public:
   // kInvalidArgument for an identity that cannot be meant (check_identity),

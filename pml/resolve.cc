@@ -55,6 +55,12 @@ class RunWriter {
   }
 
  private:
+  // A view, so no conditional that would make a string of its own.
+  std::string_view tail_behind(const FlatStep& step) const {
+    if (step.behind == kNone) return {};
+    return layout_.turns[step.behind].tail;
+  }
+
   Status add(const FlatStep& step) {
     switch (step.what) {
       case FlatStep::What::kPiece:
@@ -62,7 +68,7 @@ class RunWriter {
       case FlatStep::What::kSlot:
         return add_argument(step.index);
       case FlatStep::What::kText:
-        text_.add(*step.node, step.behind == kNone ? "" : layout_.turns[step.behind].tail);
+        text_.add(*step.node, tail_behind(step));
         break;
       case FlatStep::What::kOpenTurn:
         text_.open_turn(step.index);

@@ -8,9 +8,14 @@
  *
  * Conventions: calls return 0, or a pc_status number with a sentence in
  * `error` (which may be NULL). Out-parameters are untouched on failure. All
- * memory handed in is borrowed: the model's for the model's life, segments for
- * the session's, the rest for the call. A model is thread-safe and shared by
- * sessions; a session is used by one thread at a time. */
+ * memory handed in is borrowed: the model's for the model's life, a resident's segments
+ * for the resident's, the planes of a run as long as its tokens are in a timeline, the
+ * rest for the call.
+ *
+ * A timeline is what one conversation has seen: state alone. A step computes tokens of
+ * many timelines at once (docs/adr/0020-timeline-and-executor.md). Threads: a model's
+ * calls from any, but one step() at a time; calls on one timeline one at a time, step()
+ * included; timelines that were forked from each other are two. */
 #ifndef PROMPTCACHE_RUNTIME_BACKEND_H_
 #define PROMPTCACHE_RUNTIME_BACKEND_H_
 
@@ -21,7 +26,7 @@
 extern "C" {
 #endif
 
-#define PC_BACKEND_ABI 4u
+#define PC_BACKEND_ABI 5u
 
 typedef enum pc_dtype {
   PC_DTYPE_NONE = 0,
@@ -144,16 +149,26 @@ typedef struct pc_kv_segment {
   int32_t key_position;
 } pc_kv_segment;
 
+/* KvPlanes of modules/kv.h, but for the room, which is that of the run. */
+typedef struct pc_kv_planes {
+  void* data;
+  size_t layer_stride_bytes;
+  size_t head_stride_bytes;
+  size_t value_offset_bytes;
+} pc_kv_planes;
+
 /* Fresh tokens, contiguous in position. Their keys are rotated from
- * key_position on. A run continues the session's last tail segment where its
- * position and key_position do and `extend` is set; otherwise it starts a new
- * one, on a block boundary. */
+ * key_position on. A run continues the timeline's last one where its
+ * position and key_position do and `extend` is set; otherwise it starts
+ * on a block boundary. planes: NULL, and the backend keeps the states; or where they are
+ * to be, and where attention may read them from: all zeros, with room for the run. */
 typedef struct pc_run {
   const int32_t* tokens;
   uint32_t n_tokens;
   int32_t position;
   int32_t key_position;
   uint32_t extend;
+  const pc_kv_planes* planes;
 } pc_run;
 
 /* What takes long while packed weights are opened. */
@@ -162,7 +177,7 @@ typedef enum pc_pack_step {
   PC_PACK_SUM = 1    /* verifying its checksums */
 } pc_pack_step;
 
-/* Of the residual stream: the numbers of all tokens of a call behind one layer. */
+/* Of the residual stream: the numbers of all tokens of an item behind one layer. */
 typedef struct pc_layer_range {
   float largest;         /* max |x| of those that are finite */
   uint64_t n_not_finite; /* NaN and infinities */
@@ -185,7 +200,31 @@ typedef struct pc_backend_error {
 } pc_backend_error;
 
 typedef struct pc_backend_model pc_backend_model;
-typedef struct pc_backend_session pc_backend_session;
+typedef struct pc_backend_resident pc_backend_resident; /* a module as the backend holds it */
+typedef struct pc_backend_timeline pc_backend_timeline;
+
+/* What a step computes for one timeline: the runs' tokens, which the timeline has afterwards.
+ * A token sees every row of its timeline, attached or computed, at a logical position not
+ * larger than its own. Runs come in order of position. An item that fails leaves its timeline
+ * as it was; the others go on. */
+typedef struct pc_step_item {
+  pc_backend_timeline* timeline; /* no other item's */
+  const pc_run* runs;
+  uint32_t n_runs;
+  float* logits;                  /* NULL, or [vocab_size] f32 of the last run's last token */
+  const volatile int32_t* cancel; /* NULL, or polled between layers: non-zero ends the item with
+                                     PC_CANCELLED */
+  /* NULL, or [n_layers + 1], behind the embedding and behind each layer: what each layer made is
+   * joined to what is in them, and numbers that are not finite are no failure. PC_UNSUPPORTED
+   * where the backend does not measure. */
+  pc_layer_range* ranges;
+
+  /* Out. States that are not finite are PC_NOT_FINITE, and a sentence that names the layer. The
+   * caller looks at the logits, and at the states of modules; but logits that are not finite
+   * before logit_softcap hides it fail as well. */
+  int32_t status;
+  pc_backend_error error;
+} pc_step_item;
 
 typedef struct pc_backend_v1 {
   uint32_t abi;         /* PC_BACKEND_ABI */
@@ -196,7 +235,7 @@ typedef struct pc_backend_v1 {
   const char* name;          /* "cpu"; 1 to 31 of a-z, 0-9, '.', '_' and '-', and nobody else's */
   uint32_t numerics_version; /* from 1; raised when states change by more than rounding */
 
-  /* kv_type: KvType of modules/kv.h, for attached segments and the tail alike; one
+  /* kv_type: KvType of modules/kv.h, for modules and fresh tokens alike; one
    * that the backend does not know must be refused (new ones come without a new ABI).
    * precision: pc_backend_precision; a backend that has no exact products refuses.
    * n_threads: 0 = as many as the process may use. pack: NULL = none; borrowed
@@ -207,42 +246,37 @@ typedef struct pc_backend_v1 {
                         pc_backend_error* error);
   void (*model_close)(pc_backend_model* model);
 
-  /* A session may compute up to tail_tokens tokens in up to tail_segments
-   * segments and attach up to max_segments; all its memory is taken here. */
-  int32_t (*session_open)(pc_backend_model* model, uint32_t tail_tokens, uint32_t tail_segments,
-                          uint32_t max_segments, pc_backend_session** session,
-                          pc_backend_error* error);
-  void (*session_close)(pc_backend_session* session);
+  /* A module: its runs' states where they lie. identity: its key, [32]; a backend that holds
+   * one of that identity may take another reference to it. Outlives what it is attached to. */
+  int32_t (*resident_create)(pc_backend_model* model, const uint8_t* identity,
+                             const pc_kv_segment* segments, uint32_t n_segments,
+                             pc_backend_resident** resident, pc_backend_error* error);
+  /* It will be attached soon; returns at once. */
+  void (*resident_prefetch)(pc_backend_resident* resident);
+  void (*resident_release)(pc_backend_resident* resident);
 
-  /* Makes cached segments visible to all later forward calls. Stores pointers only. */
-  int32_t (*attach)(pc_backend_session* session, const pc_kv_segment* segments, uint32_t n_segments,
-                    pc_backend_error* error);
+  /* Takes no memory for states yet: they come as tokens do. */
+  int32_t (*timeline_open)(pc_backend_model* model, pc_backend_timeline** timeline,
+                           pc_backend_error* error);
+  void (*timeline_close)(pc_backend_timeline* timeline);
 
-  /* After a failure only rewind() and session_close() may follow.
-   * Computes the runs' tokens and appends their states to the tail. A token
-   * sees every row, attached or in the tail, at a logical position not larger
-   * than its own. Runs come in order of position. `cancel`, if not NULL, is
-   * polled between layers: non-zero ends the call with PC_CANCELLED.
-   * logits: NULL, or [vocab_size] f32 of the last run's last token. States that are not
-   * finite end the call with PC_NOT_FINITE, and a sentence that names the layer. The caller
-   * looks at the logits, and at the states of modules; but logits that are not finite before
-   * logit_softcap hides it end the call as well. */
-  int32_t (*forward)(pc_backend_session* session, const pc_run* runs, uint32_t n_runs,
-                     const volatile int32_t* cancel, float* logits, pc_backend_error* error);
+  /* Makes the first n_tokens of a resident's segment visible to all later tokens, the first of
+   * them at `position`. */
+  int32_t (*timeline_attach)(pc_backend_timeline* timeline, const pc_backend_resident* resident,
+                             uint32_t segment, uint32_t n_tokens, int32_t position,
+                             pc_backend_error* error);
 
-  /* Copies tail segment `index` (in the order of creation) to planes laid out
-   * as dst says (data is written; begin = 0, n_tokens must be the segment's). */
-  int32_t (*read_segment)(pc_backend_session* session, uint32_t index, const pc_kv_segment* dst,
-                          pc_backend_error* error);
+  /* Another timeline that has seen the same. */
+  int32_t (*timeline_fork)(const pc_backend_timeline* timeline, pc_backend_timeline** fork,
+                           pc_backend_error* error);
 
-  /* Forgets all tail segments from `n_segments` on. */
-  int32_t (*rewind)(pc_backend_session* session, uint32_t n_segments, pc_backend_error* error);
+  /* Forgets the tokens that it computed from n_tokens on, and what was attached from n_attached
+   * on, each counted in the order in which they came. */
+  int32_t (*timeline_rewind)(pc_backend_timeline* timeline, uint32_t n_tokens, uint32_t n_attached,
+                             pc_backend_error* error);
 
-  /* NULL, or: forward() that also tells what each layer made, and goes on where numbers are
-   * not finite. ranges: [n_layers + 1], behind the embedding and behind each layer; joined
-   * to what is in them. */
-  int32_t (*measure)(pc_backend_session* session, const pc_run* runs, uint32_t n_runs,
-                     pc_layer_range* ranges, float* logits, pc_backend_error* error);
+  /* Every item's status is set. */
+  void (*step)(pc_backend_model* model, pc_step_item* items, uint32_t n_items);
 } pc_backend_v1;
 
 typedef const pc_backend_v1* (*pc_backend_entry_v1_fn)(void);

@@ -1,5 +1,7 @@
 #include "runtime/backend/backend_handle.h"
 
+#include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <string>
 
@@ -41,82 +43,83 @@ BackendModel::BackendModel(const pc_backend_v1* table, pc_backend_model* model, 
       kernels_(&simd::selected_or_scalar_kernels()),
       vocab_size_(vocab_size) {}
 
-Result<BackendSession> BackendModel::session(std::uint32_t tail_tokens, std::uint32_t tail_segments,
-                                             std::uint32_t max_segments) const {
-  const pc_backend_v1* table = model_.get_deleter().table;
-  pc_backend_session* session = nullptr;
-  pc_backend_error e{};
-  const std::int32_t status =
-      table->session_open(model_.get(), tail_tokens, tail_segments, max_segments, &session, &e);
-  if (status != 0) return backend_error(table->name, status, e);
-  return BackendSession(table, session, kernels_, vocab_size_);
-}
-
-Status BackendSession::attach(std::span<const KvSegment> segments) {
-  std::vector<pc_kv_segment> views;
-  views.reserve(segments.size());
-  for (const KvSegment& s : segments) {
-    views.push_back({s.data, s.layer_stride_bytes, s.head_stride_bytes, s.value_offset_bytes,
-                     s.begin, s.n_tokens, s.position, s.key_position});
+Result<ResidentHandle> BackendModel::resident(ModuleHandle module) const {
+  std::vector<pc_kv_segment> segments;
+  for (std::uint32_t run = 0; run < module->runs().size(); ++run) {
+    const KvSegment s = module->segment(run, 0);
+    segments.push_back({s.data, s.layer_stride_bytes, s.head_stride_bytes, s.value_offset_bytes,
+                        s.begin, s.n_tokens, s.position, s.key_position});
   }
+  pc_backend_resident* resident = nullptr;
   pc_backend_error e{};
   const std::int32_t status =
-      table()->attach(session_.get(), views.data(), static_cast<std::uint32_t>(views.size()), &e);
+      table()->resident_create(model_.get(), module->key().digest.data(), segments.data(),
+                               static_cast<std::uint32_t>(segments.size()), &resident, &e);
+  if (status != 0) return backend_error(name(), status, e);
+  return ResidentHandle(new Resident(std::move(module), table(), resident));
+}
+
+Result<BackendTimeline> BackendModel::timeline() const {
+  pc_backend_timeline* timeline = nullptr;
+  pc_backend_error e{};
+  const std::int32_t status = table()->timeline_open(model_.get(), &timeline, &e);
+  if (status != 0) return backend_error(name(), status, e);
+  return BackendTimeline(table(), timeline);
+}
+
+void BackendModel::step(std::span<pc_step_item> items) const {
+  for (pc_step_item& item : items) {
+    item.status = 0;
+    item.error.message[0] = '\0';
+  }
+  table()->step(model_.get(), items.data(), static_cast<std::uint32_t>(items.size()));
+  for (pc_step_item& item : items)
+    if (item.status == 0 && item.logits && !item.ranges) check_logits(item);
+}
+
+Status BackendModel::status_of(const pc_step_item& item) const {
+  if (item.status == 0) return ok();
+  return backend_error(name(), item.status, item.error);
+}
+
+void BackendModel::check_logits(pc_step_item& item) const {
+  if (kernels_->all_finite(item.logits, simd::Type::kF32, vocab_size_)) return;
+  const pc_run& last = item.runs[item.n_runs - 1];
+  item.status = static_cast<std::int32_t>(Code::kNotFinite);
+  std::snprintf(item.error.message, sizeof item.error.message,
+                "backend %s computed logits that are not finite, for the token at position %lld",
+                name(), static_cast<long long>(last.position) + last.n_tokens - 1);
+}
+
+Status BackendTimeline::attach(ResidentHandle resident, std::uint32_t run, std::uint32_t n_tokens,
+                               std::int32_t position) {
+  pc_backend_error e{};
+  residents_.reserve(residents_.size() + 1);  // nothing fails behind the call
+  const std::int32_t status = table()->timeline_attach(timeline_.get(), resident->resident_.get(),
+                                                       run, n_tokens, position, &e);
   if (status != 0) return backend_error(table()->name, status, e);
+  residents_.push_back(std::move(resident));
   return ok();
 }
 
-Status BackendSession::forward(std::span<const pc_run> runs, const volatile std::int32_t* cancel,
-                               float* logits) {
+Status BackendTimeline::rewind(std::uint32_t n_tokens, std::uint32_t n_attached) {
   pc_backend_error e{};
-  const std::int32_t status = table()->forward(
-      session_.get(), runs.data(), static_cast<std::uint32_t>(runs.size()), cancel, logits, &e);
+  const std::int32_t status = table()->timeline_rewind(timeline_.get(), n_tokens, n_attached, &e);
   if (status != 0) return backend_error(table()->name, status, e);
-  return logits ? check_logits(runs, logits) : ok();
-}
-
-Status BackendSession::check_logits(std::span<const pc_run> runs, const float* logits) const {
-  if (kernels_->all_finite(logits, simd::Type::kF32, vocab_size_)) return ok();
-  const std::int64_t position = std::int64_t{runs.back().position} + runs.back().n_tokens - 1;
-  return error(Code::kNotFinite, std::string("backend ") + table()->name +
-                                     " computed logits that are not finite, for the token at "
-                                     "position " +
-                                     std::to_string(position));
-}
-
-Status BackendSession::measure(std::span<const pc_run> runs, std::span<pc_layer_range> ranges,
-                               float* logits) {
-  if (!table()->measure)
-    return error(Code::kUnsupported,
-                 std::string("backend ") + table()->name + " does not measure its layers");
-  pc_backend_error e{};
-  const std::int32_t status =
-      table()->measure(session_.get(), runs.data(), static_cast<std::uint32_t>(runs.size()),
-                       ranges.data(), logits, &e);
-  if (status != 0) return backend_error(table()->name, status, e);
+  if (n_attached < residents_.size()) residents_.resize(n_attached);
+  n_tokens_ = std::min(n_tokens_, n_tokens);
   return ok();
 }
 
-Status BackendSession::read_segment(std::uint32_t index, const KvPlanes& planes) {
-  const pc_kv_segment dst{planes.data,
-                          planes.layer_stride_bytes,
-                          planes.head_stride_bytes,
-                          planes.value_offset_bytes,
-                          0,
-                          planes.n_tokens,
-                          0,
-                          0};
+Result<BackendTimeline> BackendTimeline::fork() const {
+  pc_backend_timeline* fork = nullptr;
   pc_backend_error e{};
-  const std::int32_t status = table()->read_segment(session_.get(), index, &dst, &e);
+  const std::int32_t status = table()->timeline_fork(timeline_.get(), &fork, &e);
   if (status != 0) return backend_error(table()->name, status, e);
-  return ok();
-}
-
-Status BackendSession::rewind(std::uint32_t n_segments) {
-  pc_backend_error e{};
-  const std::int32_t status = table()->rewind(session_.get(), n_segments, &e);
-  if (status != 0) return backend_error(table()->name, status, e);
-  return ok();
+  BackendTimeline forked(table(), fork);
+  forked.residents_ = residents_;
+  forked.n_tokens_ = n_tokens_;
+  return forked;
 }
 
 }  // namespace pc

@@ -1,9 +1,9 @@
-// Owners of what a backend made: a model on it, and a session of that model.
+// Owners of what a backend made: a model on it, modules as it holds them, and timelines.
 //
 // Thin: every call is one call of the C table with its error turned into a
-// Result. Nothing that a backend computed is believed to be finite: forward() looks
-// at the logits, and Encoder at the states of modules. BackendModel is thread-safe; a
-// BackendSession belongs to one thread at a time and must not outlive its model.
+// Result. Nothing that a backend computed is believed to be finite: step() looks
+// at the logits, and Encoder at the states of modules. Threads: as in runtime/backend/backend.h;
+// a model outlives its residents and timelines.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 #include "base/status.h"
 #include "modules/kv.h"
-#include "modules/module_image.h"  // KvPlanes
+#include "modules/module_file.h"
 #include "runtime/backend/backend.h"
 #include "runtime/backend/precision.h"
 
@@ -25,41 +25,63 @@ namespace simd {
 struct Kernels;
 }
 
-class BackendSession {
+// A module as a backend holds it: for the CPU where it lies, for a device a copy. Pins the module.
+class Resident {
  public:
-  Status attach(std::span<const KvSegment> segments);
+  const ModuleFile& module() const { return *module_; }
 
-  // logits: null, or [vocab_size] of the last run's last token. Allocates
-  // nothing itself. See pc_backend_v1::forward. kNotFinite, naming the backend, where
-  // it hands out logits that are not.
-  Status forward(std::span<const pc_run> runs, const volatile std::int32_t* cancel, float* logits);
+  // It will be attached soon; returns at once.
+  void prefetch() const { resident_.get_deleter().table->resident_prefetch(resident_.get()); }
 
-  // forward() that joins what each layer made to ranges, [n_layers + 1]. kUnsupported where
-  // the backend does not measure.
-  Status measure(std::span<const pc_run> runs, std::span<pc_layer_range> ranges, float* logits);
+ private:
+  friend class BackendModel;
+  friend class BackendTimeline;
+  struct Release {
+    const pc_backend_v1* table;
+    void operator()(pc_backend_resident* resident) const { table->resident_release(resident); }
+  };
+  Resident(ModuleHandle module, const pc_backend_v1* table, pc_backend_resident* resident)
+      : module_(std::move(module)), resident_(resident, Release{table}) {}
 
-  // Copies tail segment `index`, in the order of creation, into a module's planes.
-  Status read_segment(std::uint32_t index, const KvPlanes& planes);
+  ModuleHandle module_;
+  std::unique_ptr<pc_backend_resident, Release> resident_;
+};
+using ResidentHandle = std::shared_ptr<const Resident>;
 
-  Status rewind(std::uint32_t n_segments);
+// What one conversation has seen. Pins what is attached to it.
+class BackendTimeline {
+ public:
+  // Kept run `run` of a module, or its first n_tokens, from `position` on.
+  Status attach(ResidentHandle resident, std::uint32_t run, std::uint32_t n_tokens,
+                std::int32_t position);
 
-  const char* backend_name() const { return table()->name; }
+  // Forgets the computed tokens from n_tokens on, and what was attached from n_attached on.
+  Status rewind(std::uint32_t n_tokens, std::uint32_t n_attached);
+
+  // Another that has seen the same, and shares its memory as far as it goes.
+  Result<BackendTimeline> fork() const;
+
+  std::uint32_t n_tokens() const { return n_tokens_; }  // computed
+  std::uint32_t n_attached() const { return static_cast<std::uint32_t>(residents_.size()); }
+  std::span<const ResidentHandle> residents() const { return residents_; }  // of what is attached
+
+  pc_backend_timeline* get() const { return timeline_.get(); }
+  // A step of get()'s computed so many more.
+  void count(std::uint32_t n_tokens) { n_tokens_ += n_tokens; }
 
  private:
   friend class BackendModel;
   struct Close {
     const pc_backend_v1* table;
-    void operator()(pc_backend_session* session) const { table->session_close(session); }
+    void operator()(pc_backend_timeline* timeline) const { table->timeline_close(timeline); }
   };
-  BackendSession(const pc_backend_v1* table, pc_backend_session* session,
-                 const simd::Kernels* kernels, std::uint32_t vocab_size)
-      : session_(session, Close{table}), kernels_(kernels), vocab_size_(vocab_size) {}
-  Status check_logits(std::span<const pc_run> runs, const float* logits) const;
-  const pc_backend_v1* table() const { return session_.get_deleter().table; }
+  BackendTimeline(const pc_backend_v1* table, pc_backend_timeline* timeline)
+      : timeline_(timeline, Close{table}) {}
+  const pc_backend_v1* table() const { return timeline_.get_deleter().table; }
 
-  std::unique_ptr<pc_backend_session, Close> session_;
-  const simd::Kernels* kernels_;
-  std::uint32_t vocab_size_;
+  std::vector<ResidentHandle> residents_;  // [n_attached]; declared first: they go last
+  std::unique_ptr<pc_backend_timeline, Close> timeline_;
+  std::uint32_t n_tokens_ = 0;
 };
 
 class BackendModel {
@@ -70,12 +92,16 @@ class BackendModel {
                                    KvType type, Precision precision, std::uint32_t n_threads,
                                    const pc_pack_options* pack);
 
-  // Room for tail_tokens tokens in tail_segments runs, and for max_segments attached ones.
-  Result<BackendSession> session(std::uint32_t tail_tokens, std::uint32_t tail_segments,
-                                 std::uint32_t max_segments) const;
+  Result<ResidentHandle> resident(ModuleHandle module) const;
+  Result<BackendTimeline> timeline() const;
 
-  const char* name() const { return model_.get_deleter().table->name; }
-  std::uint32_t numerics_version() const { return model_.get_deleter().table->numerics_version; }
+  // See pc_step_item, and status_of() for what became of each. Allocates nothing itself. One
+  // at a time. kNotFinite, naming the backend, where it hands out logits that are not.
+  void step(std::span<pc_step_item> items) const;
+  Status status_of(const pc_step_item& item) const;
+
+  const char* name() const { return table()->name; }
+  std::uint32_t numerics_version() const { return table()->numerics_version; }
 
   // Why it is slower than it could be; "" if it is not.
   const std::string& remark() const { return remark_; }
@@ -87,6 +113,8 @@ class BackendModel {
   };
   BackendModel(const pc_backend_v1* table, pc_backend_model* model, std::string remark,
                std::uint32_t vocab_size);
+  void check_logits(pc_step_item& item) const;
+  const pc_backend_v1* table() const { return model_.get_deleter().table; }
 
   std::unique_ptr<pc_backend_model, Close> model_;
   std::string remark_;

@@ -7,7 +7,7 @@
 namespace pc {
 namespace {
 
-// Tokens a task: with a group of 8 heads of 64, its rotated queries (64 KiB)
+// Rows a task: with a group of 8 heads of 64, its rotated queries (64 KiB)
 // and running states (64 KiB) stay in a 512 KiB L2 beside the K/V stream.
 constexpr std::uint32_t kTileTokens = 32;
 
@@ -24,20 +24,39 @@ static_assert(static_cast<int>(simd::KvFormat::kBf16) == static_cast<int>(KvType
 static_assert(static_cast<int>(simd::KvFormat::kQ8) == static_cast<int>(KvType::kQ8));
 static_assert(simd::kKeyScaleDims == kKvScaleDims);
 
+// Distances by which modules are moved that are remembered; prompts that share modules share most.
+constexpr std::uint32_t kMostMoves = 1024;
+
 // Largest rope_dims / 2 of a head we accept (checked when a model opens).
 constexpr std::size_t kMaxHalf = 256;  // kMaxHeadDim / 2
 
 }  // namespace
 
-// A tile of tokens of one kv head, and one thread's scratch.
+// Whose queries a thread's scratch begins with: rows that are all moved alike.
+struct Attention::Held {
+  std::uint32_t first_row = 0, end_row = 0;
+  std::int32_t move = 0;
+};
+
+// A tile of rows of one kv head, and one thread's scratch.
 struct Attention::Task {
-  std::uint32_t layer, kv_head, share, thread;
-  std::uint32_t first_token, n_tokens;
-  const float* q;  // the whole chunk's
+  std::uint32_t layer, kv_head, share;
+  const float* q;  // the whole sweep's
+
+  // Of the visit at hand, by its rows and their group of heads.
+  std::uint32_t first_row;  // of the sweep
+  float* queries;           // [tile, group, head_dim] rotated
+  std::uint32_t *begin, *end;
+  float *slope, *origin;  // null without ALiBi
+
+  Held held = {};
+  bool holds(const SegmentUses::Use& use, std::int32_t move) const {
+    return held.first_row == use.first_row && held.end_row == use.end_row && held.move == move;
+  }
 };
 
 Attention::Attention(const pc_model_desc& desc, KvType type, const simd::Kernels& kernels,
-                     Parallel parallel, std::uint32_t max_tokens, std::uint32_t max_segments)
+                     Parallel parallel, std::uint32_t max_tokens)
     : desc_(desc),
       type_(type),
       kernels_(kernels),
@@ -53,33 +72,47 @@ Attention::Attention(const pc_model_desc& desc, KvType type, const simd::Kernels
       biases_(desc.alibi_slopes ? rows_.size() : 0) {
   for (const pc_rope& rope : std::span(desc.ropes, desc.n_ropes)) {
     const std::span inv_freq(rope.inv_freq, rope.dims / 2);
-    rotations_.push_back({{inv_freq, max_tokens}, {inv_freq, max_segments}});
+    rotations_.push_back({{inv_freq, max_tokens}, {inv_freq, 0}});
   }
-  first_block_.reserve(max_segments + 1);
 }
 
-void Attention::plan(std::span<const std::int32_t> positions, std::span<const KvSegment> segments) {
+void Attention::plan(std::span<const std::int32_t> positions,
+                     std::span<const TimelineRows> timelines) {
   positions_ = positions;
-  segments_ = segments;
+  uses_.plan(timelines, kTileTokens);
   for (Rotations& r : rotations_) r.tokens.fill(positions);
-  first_block_.clear();
-  std::uint64_t blocks = 0;
-  for (std::uint32_t s = 0; s < segments.size(); ++s) {
-    for (Rotations& r : rotations_)
-      r.segments.set(s, segments[s].position - segments[s].key_position);
-    first_block_.push_back(blocks);
-    blocks += kv_blocks(segments[s].begin + segments[s].n_tokens);
-  }
-  first_block_.push_back(blocks);
+  find_rotations();
 
-  const auto n_tokens = static_cast<std::uint32_t>(positions.size());
-  n_tiles_ = (n_tokens + kTileTokens - 1) / kTileTokens;
-  const std::uint32_t tasks = n_tiles_ * desc_.n_kv_heads;
+  std::uint64_t blocks = 0;
+  for (std::uint32_t tile = 0; tile < uses_.n_tiles(); ++tile)
+    blocks = std::max(blocks, uses_.n_blocks(tile));
+  const std::uint32_t tasks = uses_.n_tiles() * desc_.n_kv_heads;
   const std::uint32_t wanted = kTasksPerThread * parallel_.n_threads();
   std::uint64_t shares = parallel_.n_threads() == 1 ? 1 : (wanted + tasks - 1) / tasks;
   shares = std::min<std::uint64_t>({shares, kMaxShares, blocks / kMinShareBlocks,
-                                    state_rows_ / (std::size_t{n_tokens} * desc_.n_heads)});
+                                    state_rows_ / (positions.size() * desc_.n_heads)});
   n_shares_ = static_cast<std::uint32_t>(std::max<std::uint64_t>(shares, 1));
+}
+
+// A rotation for each distance by which a use is moved.
+void Attention::find_rotations() {
+  if (moves_.size() > kMostMoves) moves_.clear();
+  use_moves_.resize(uses_.n_uses());
+  for (std::uint32_t u = 0; u < uses_.n_uses(); ++u) {
+    const KvSegment& segment = *uses_.use(u).segment;
+    const std::int32_t move = segment.position - segment.key_position;
+    const bool as_before =
+        u < use_moves_.size() && use_moves_[u] < moves_.size() && moves_[use_moves_[u]] == move;
+    if (as_before) continue;
+    const auto known = std::find(moves_.begin(), moves_.end(), move);
+    use_moves_[u] = static_cast<std::uint32_t>(known - moves_.begin());
+    if (known == moves_.end()) moves_.push_back(move);
+  }
+  for (Rotations& r : rotations_) {
+    if (r.moves.capacity() < moves_.size())
+      r.moves.resize(static_cast<std::uint32_t>(2 * moves_.size()));
+    r.moves.fill(moves_);
+  }
 }
 
 std::size_t Attention::state_row(std::uint32_t share, std::uint32_t kv_head,
@@ -88,133 +121,148 @@ std::size_t Attention::state_row(std::uint32_t share, std::uint32_t kv_head,
 }
 
 void Attention::run(std::uint32_t layer, const float* q, float* out) {
-  const std::uint32_t tiles = n_tiles_ * desc_.n_kv_heads;
+  const std::uint32_t tiles = uses_.n_tiles() * desc_.n_kv_heads;
   parallel_.for_each(tiles * n_shares_, [&](std::uint32_t task, std::uint32_t thread) {
     attend_task(layer, q, task, thread);
   });
   parallel_.for_each(tiles, [&](std::uint32_t task, std::uint32_t) { merge_task(task, out); });
 }
 
-// Folds this share of all segments' blocks into the tile's running states.
+// Folds this share of a tile's blocks into the running states of its rows.
 void Attention::attend_task(std::uint32_t layer, const float* q, std::uint32_t index,
                             std::uint32_t thread) {
   Task task{};
   task.layer = layer;
-  task.thread = thread;
   task.q = q;
   task.share = index % n_shares_;
   task.kv_head = index / n_shares_ % desc_.n_kv_heads;
-  task.first_token = index / n_shares_ / desc_.n_kv_heads * kTileTokens;
-  task.n_tokens = std::min<std::uint32_t>(
-      kTileTokens, static_cast<std::uint32_t>(positions_.size()) - task.first_token);
+  const std::size_t scratch_rows = std::size_t{kTileTokens} * group_;
+  task.queries = queries_.data() + thread * scratch_rows * desc_.head_dim;
+  task.begin = rows_.data() + thread * 2 * scratch_rows;
+  task.end = task.begin + scratch_rows;
+  if (desc_.alibi_slopes) {
+    task.slope = biases_.data() + thread * 2 * scratch_rows;
+    task.origin = task.slope + scratch_rows;
+  }
 
-  const std::size_t row = state_row(task.share, task.kv_head, task.first_token);
-  const std::size_t n_rows = std::size_t{task.n_tokens} * group_;
+  const std::uint32_t tile = index / n_shares_ / desc_.n_kv_heads;
+  const std::uint32_t first_token = tile * kTileTokens;
+  const std::size_t n_tokens = std::min<std::size_t>(kTileTokens, positions_.size() - first_token);
+  const std::size_t row = state_row(task.share, task.kv_head, first_token);
+  const std::size_t n_rows = n_tokens * group_;
   std::fill_n(max_.data() + row, n_rows, -std::numeric_limits<float>::infinity());
   std::fill_n(sum_.data() + row, n_rows, 0.0f);
   std::fill_n(acc_.data() + row * desc_.head_dim, n_rows * desc_.head_dim, 0.0f);
 
-  const std::uint64_t blocks = first_block_.back();
+  const std::uint64_t blocks = uses_.n_blocks(tile);
   const std::uint64_t first = blocks * task.share / n_shares_;
   const std::uint64_t end = blocks * (task.share + 1) / n_shares_;
-  auto s = static_cast<std::uint32_t>(
-      std::upper_bound(first_block_.begin(), first_block_.end(), first) - first_block_.begin() - 1);
-  for (; s < segments_.size() && first_block_[s] < end; ++s) {
-    const std::uint64_t from = std::max(first, first_block_[s]) - first_block_[s];
-    const std::uint64_t to = std::min(end, first_block_[s + 1]) - first_block_[s];
-    attend_segment(task, s, static_cast<std::uint32_t>(from * kKvBlockTokens),
-                   static_cast<std::uint32_t>(to * kKvBlockTokens));
+  const auto visits = uses_.visits(tile);
+  for (std::size_t v = 0; v < visits.size() && visits[v].first_block < end; ++v) {
+    const std::uint64_t begins = visits[v].first_block;
+    const std::uint64_t ends = v + 1 < visits.size() ? visits[v + 1].first_block : blocks;
+    if (ends <= first) continue;
+    const std::uint64_t from = std::max(first, begins) - begins, to = std::min(end, ends) - begins;
+    attend_visit(task, visits[v], static_cast<std::uint32_t>(from * kKvBlockTokens),
+                 static_cast<std::uint32_t>(to * kKvBlockTokens));
   }
 }
 
-// Rows [first_row, end_row) of one segment, counted from its block 0.
-void Attention::attend_segment(const Task& task, std::uint32_t index, std::uint32_t first_row,
-                               std::uint32_t end_row) {
-  const KvSegment& segment = segments_[index];
-  std::uint32_t* begin = rows_.data() + std::size_t{task.thread} * 2 * kTileTokens * group_;
-  std::uint32_t* end = begin + std::size_t{kTileTokens} * group_;
-  if (!visible_rows(task, segment, first_row, end_row, begin, end)) return;
-
-  float* rotated =
-      queries_.data() + std::size_t{task.thread} * kTileTokens * group_ * desc_.head_dim;
-  rotate_queries(task, index, rotated);
-  float *slope = nullptr, *origin = nullptr;
-  if (desc_.alibi_slopes) {
-    slope = biases_.data() + std::size_t{task.thread} * 2 * kTileTokens * group_;
-    origin = slope + std::size_t{kTileTokens} * group_;
-    fill_biases(task, segment, slope, origin);
+// Rows [first_kv_row, end_kv_row) of the bytes that the visit's rows see, counted from block 0.
+void Attention::attend_visit(Task& task, const SegmentUses::Visit& visit,
+                             std::uint32_t first_kv_row, std::uint32_t end_kv_row) {
+  task.first_row = visit.first_row;
+  bool any = false;
+  for (std::uint32_t u = visit.first_use; u < visit.end_use; ++u) {
+    const SegmentUses::Use use = uses_.use_in(visit, u);
+    any |= visible_rows(task, use, first_kv_row, end_kv_row);
   }
+  if (!any) return;
+  for (std::uint32_t u = visit.first_use; u < visit.end_use; ++u) {
+    const SegmentUses::Use use = uses_.use_in(visit, u);
+    if (task.slope) fill_biases(task, use);
+    const std::int32_t move = moves_[use_moves_[u]];
+    // A timeline's own pages follow each other: the first use's queries may be there already.
+    if (u == visit.first_use && task.holds(use, move)) continue;
+    rotate_queries(task, use, use_moves_[u]);
+    task.held = u == visit.first_use ? Held{use.first_row, use.end_row, move} : Held{};
+  }
+  const KvSegment& segment = *uses_.use(visit.first_use).segment;
   const std::byte* keys = segment.data + task.layer * segment.layer_stride_bytes +
                           task.kv_head * segment.head_stride_bytes;
-  const std::size_t row = state_row(task.share, task.kv_head, task.first_token);
-  kernels_.attend({rotated, keys, keys + segment.value_offset_bytes, begin, end, max_.data() + row,
-                   sum_.data() + row, acc_.data() + row * desc_.head_dim,
-                   std::size_t{task.n_tokens} * group_, desc_.head_dim,
-                   static_cast<simd::KvFormat>(type_), desc_.attn_softcap, slope, origin});
+  const std::size_t row = state_row(task.share, task.kv_head, visit.first_row);
+  const std::size_t n_rows = std::size_t{visit.end_row - visit.first_row} * group_;
+  kernels_.attend({task.queries, keys, keys + segment.value_offset_bytes, task.begin, task.end,
+                   max_.data() + row, sum_.data() + row, acc_.data() + row * desc_.head_dim, n_rows,
+                   desc_.head_dim, static_cast<simd::KvFormat>(type_), desc_.attn_softcap,
+                   task.slope, task.origin});
 }
 
 // score += slope * (key position - query position), as the kernel wants it.
-void Attention::fill_biases(const Task& task, const KvSegment& segment, float* slope,
-                            float* origin) const {
+void Attention::fill_biases(const Task& task, const SegmentUses::Use& use) const {
+  const KvSegment& segment = *use.segment;
   const std::int32_t base = segment.position - static_cast<std::int32_t>(segment.begin);
-  for (std::uint32_t t = 0; t < task.n_tokens; ++t) {
+  for (std::uint32_t token = use.first_row; token < use.end_row; ++token) {
+    const std::size_t at = std::size_t{token - task.first_row} * group_;
     for (std::uint32_t g = 0; g < group_; ++g) {
-      slope[t * group_ + g] = desc_.alibi_slopes[task.kv_head * group_ + g];
-      origin[t * group_ + g] = static_cast<float>(base - positions_[task.first_token + t]);
+      task.slope[at + g] = desc_.alibi_slopes[task.kv_head * group_ + g];
+      task.origin[at + g] = static_cast<float>(base - positions_[token]);
     }
   }
 }
 
-// The rows each query may see; false if none sees any. The only place where
+// The keys that each query of a use may see; false if none sees any. The only place where
 // causality and windows are decided, by logical position alone.
-bool Attention::visible_rows(const Task& task, const KvSegment& segment, std::uint32_t first_row,
-                             std::uint32_t end_row, std::uint32_t* begin,
-                             std::uint32_t* end) const {
+bool Attention::visible_rows(const Task& task, const SegmentUses::Use& use,
+                             std::uint32_t first_kv_row, std::uint32_t end_kv_row) const {
+  const KvSegment& segment = *use.segment;
   const std::int64_t window = desc_.layers[task.layer].window;
-  const std::int64_t low = std::max(first_row, segment.begin);
-  const std::int64_t high = std::min(end_row, segment.begin + segment.n_tokens);
+  const std::int64_t low = std::max(first_kv_row, segment.begin);
+  const std::int64_t high = std::min(end_kv_row, segment.begin + segment.n_tokens);
   const std::int64_t base = std::int64_t{segment.position} - segment.begin;  // position of row 0
   bool any = false;
-  for (std::uint32_t t = 0; t < task.n_tokens; ++t) {
-    const std::int64_t p = positions_[task.first_token + t];
+  for (std::uint32_t token = use.first_row; token < use.end_row; ++token) {
+    const std::int64_t p = positions_[token];
     const std::int64_t to = std::min(high, p - base + 1);
     const std::int64_t from = window == 0 ? low : std::max(low, p - window + 1 - base);
     const bool visible = from < to;
     any |= visible;
+    const std::size_t at = std::size_t{token - task.first_row} * group_;
     for (std::uint32_t g = 0; g < group_; ++g) {
-      begin[t * group_ + g] = visible ? static_cast<std::uint32_t>(from) : end_row;
-      end[t * group_ + g] = visible ? static_cast<std::uint32_t>(to) : first_row;
+      task.begin[at + g] = visible ? static_cast<std::uint32_t>(from) : end_kv_row;
+      task.end[at + g] = visible ? static_cast<std::uint32_t>(to) : first_kv_row;
     }
   }
   return any;
 }
 
-// rotated: [n_tokens, group, head_dim], scaled for the softmax.
-void Attention::rotate_queries(const Task& task, std::uint32_t index, float* rotated) const {
+// The use's queries, scaled for the softmax and turned back by as much as the keys were moved.
+void Attention::rotate_queries(const Task& task, const SegmentUses::Use& use,
+                               std::uint32_t move) const {
   const std::uint32_t rope = desc_.layers[task.layer].rope;
   const std::size_t hd = desc_.head_dim;
   const std::size_t half = rope == PC_NO_ROPE ? 0 : desc_.ropes[rope].dims / 2;
-  const bool moved = segments_[index].position != segments_[index].key_position;
   float cos[kMaxHalf], sin[kMaxHalf];
-  for (std::uint32_t t = 0; t < task.n_tokens; ++t) {
-    const std::uint32_t token = task.first_token + t;
+  for (std::uint32_t token = use.first_row; token < use.end_row; ++token) {
     const float *c = nullptr, *s = nullptr;
     if (half != 0) {
-      c = rotations_[rope].tokens.cos(token);
-      s = rotations_[rope].tokens.sin(token);
-      if (moved) {
-        subtract_rotation(c, s, rotations_[rope].segments.cos(index),
-                          rotations_[rope].segments.sin(index), half, cos, sin);
+      const Rotations& r = rotations_[rope];
+      c = r.tokens.cos(token);
+      s = r.tokens.sin(token);
+      if (moves_[move] != 0) {
+        subtract_rotation(c, s, r.moves.cos(move), r.moves.sin(move), half, cos, sin);
         c = cos;
         s = sin;
       }
     }
+    const std::size_t at = std::size_t{token - task.first_row} * group_;
     for (std::uint32_t g = 0; g < group_; ++g) {
       const float* q =
           task.q + (std::size_t{token} * desc_.n_heads + task.kv_head * group_ + g) * hd;
-      float* r = rotated + (std::size_t{t} * group_ + g) * hd;
-      if (half != 0) kernels_.rotate(q, c, s, half, desc_.ropes[rope].scale * desc_.attn_scale, r);
-      for (std::size_t d = 2 * half; d < hd; ++d) r[d] = q[d] * desc_.attn_scale;
+      float* rotated = task.queries + (at + g) * hd;
+      if (half != 0)
+        kernels_.rotate(q, c, s, half, desc_.ropes[rope].scale * desc_.attn_scale, rotated);
+      for (std::size_t d = 2 * half; d < hd; ++d) rotated[d] = q[d] * desc_.attn_scale;
     }
   }
 }

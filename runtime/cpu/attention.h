@@ -2,16 +2,20 @@
 //
 // A query at logical position p sees the rows at positions <= p (and, with a
 // sliding window w, > p - w) of every segment, wherever its bytes lie: mapped
-// module files and the session's tail alike. Keys are stored rotated at
+// module files and timelines' own pages alike. Keys are stored rotated at
 // module-local positions, so for a segment placed at offset D the *query* is
 // rotated by p - D; ALiBi's bias is formed from logical positions and touches no
 // key (Press et al. 2022, arXiv 2108.12409). A segment that no query sees is
-// not read. Each (tile of tokens, kv head, share of the segments) is
-// a task of its own with a running softmax; shares are merged by their
+// not read.
+//
+// Queries of many timelines are computed at once. Those that see the same bytes, each
+// with the segment at a place of its own, are multiplied with them together
+// (runtime/cpu/segment_uses.h). Each (tile of rows, kv head, share of the tile's visits)
+// is a task of its own with a running softmax; shares are merged by their
 // log-sum-exp, so segments may come in any order and be split anywhere.
 //
-// Owns its scratch, sized at construction: run() allocates nothing.
-// Threads: one session's, one thread at a time.
+// Owns its scratch: run() allocates nothing, and plan() nothing once it has seen as many
+// segments. Threads: one at a time.
 #pragma once
 
 #include <cstdint>
@@ -23,33 +27,35 @@
 #include "modules/kv.h"
 #include "runtime/backend/backend.h"  // pc_model_desc
 #include "runtime/cpu/rotation.h"
+#include "runtime/cpu/segment_uses.h"
 #include "simd/kernels.h"
 
 namespace pc {
 
 class Attention {
  public:
-  // `desc` is borrowed. max_tokens: of one chunk of fresh tokens.
+  // `desc` is borrowed. max_tokens: of one sweep.
   Attention(const pc_model_desc& desc, KvType type, const simd::Kernels& kernels, Parallel parallel,
-            std::uint32_t max_tokens, std::uint32_t max_segments);
+            std::uint32_t max_tokens);
 
-  // Once a chunk, before its layers: the tokens' logical positions, and all
-  // segments that any of them may see, their own rows in the tail included.
-  // Borrowed until the next plan().
-  void plan(std::span<const std::int32_t> positions, std::span<const KvSegment> segments);
+  // Once a sweep, before its layers: the rows' logical positions, and all segments that
+  // each timeline's rows may see, their own included. Borrowed until the next plan().
+  void plan(std::span<const std::int32_t> positions, std::span<const TimelineRows> timelines);
 
   // q: [n_tokens, n_heads, head_dim], not rotated. out: the same shape.
   void run(std::uint32_t layer, const float* q, float* out);
 
  private:
+  struct Held;
   struct Task;
+  void find_rotations();
   void attend_task(std::uint32_t layer, const float* q, std::uint32_t task, std::uint32_t thread);
-  void attend_segment(const Task& task, std::uint32_t segment, std::uint32_t first_row,
-                      std::uint32_t end_row);
-  bool visible_rows(const Task& task, const KvSegment& segment, std::uint32_t first_row,
-                    std::uint32_t end_row, std::uint32_t* begin, std::uint32_t* end) const;
-  void rotate_queries(const Task& task, std::uint32_t segment, float* rotated) const;
-  void fill_biases(const Task& task, const KvSegment& segment, float* slope, float* origin) const;
+  void attend_visit(Task& task, const SegmentUses::Visit& visit, std::uint32_t first_kv_row,
+                    std::uint32_t end_kv_row);
+  bool visible_rows(const Task& task, const SegmentUses::Use& use, std::uint32_t first_kv_row,
+                    std::uint32_t end_kv_row) const;
+  void rotate_queries(const Task& task, const SegmentUses::Use& use, std::uint32_t move) const;
+  void fill_biases(const Task& task, const SegmentUses::Use& use) const;
   void merge_task(std::uint32_t task, float* out);
   std::size_t state_row(std::uint32_t share, std::uint32_t kv_head, std::uint32_t token) const;
 
@@ -60,16 +66,17 @@ class Attention {
   std::uint32_t group_;  // query heads that share one kv head
   KvGeometry geometry_;
 
-  // This chunk's plan.
+  // This sweep's plan.
   std::span<const std::int32_t> positions_;
-  std::span<const KvSegment> segments_;
-  std::vector<std::uint64_t> first_block_;  // [n_segments + 1] running count of blocks
-  std::uint32_t n_tiles_ = 0, n_shares_ = 1;
+  SegmentUses uses_;
+  std::uint32_t n_shares_ = 1;
   struct Rotations {
-    RotationTable tokens;    // by position, a row a token
-    RotationTable segments;  // by position - key_position, a row a segment
+    RotationTable tokens;  // by position, a row a token
+    RotationTable moves;   // by position - key_position: the distinct ones of all uses
   };
-  std::vector<Rotations> rotations_;  // [n_ropes]
+  std::vector<Rotations> rotations_;      // [n_ropes]
+  std::vector<std::int32_t> moves_;       // of the rows of Rotations::moves, kept between plans
+  std::vector<std::uint32_t> use_moves_;  // [n_uses] the row of each
 
   // Scratch.
   std::size_t state_rows_;             // capacity of the running states

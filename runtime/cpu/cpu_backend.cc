@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,8 +12,8 @@
 #include "base/aligned_buffer.h"
 #include "base/status.h"
 #include "runtime/cpu/chunk_size.h"
+#include "runtime/cpu/executor.h"
 #include "runtime/cpu/read_ahead.h"
-#include "runtime/cpu/transformer.h"
 #include "runtime/packed/packed_weights.h"
 
 // The weights as the forward pass wants them: matrices where they lie, in
@@ -28,10 +29,16 @@ struct pc_backend_model {
   std::uint32_t chunk_tokens;
   pc::PackedWeights packed;
   pc::ReadAhead read_ahead;  // of the matrices; its thread ends before them
+  std::optional<pc::Executor> executor;
+  std::vector<pc::Executor::Item> items;  // of the step at hand
 };
 
-struct pc_backend_session {
-  pc::Transformer transformer;
+struct pc_backend_resident {
+  std::vector<pc::KvSegment> segments;  // views of the module
+};
+
+struct pc_backend_timeline {
+  pc::Timeline timeline;
 };
 
 namespace pc {
@@ -174,6 +181,8 @@ std::int32_t model_open(const pc_model_desc* desc, std::uint32_t kv_type, std::u
                          kernels,
                          chunk_tokens(widest_row(*desc), last_cache_bytes("")),
                          {},
+                         {},
+                         {},
                          {}});
     const float offset = desc->norm_offset;
     widen(*kernels, offset, model->desc.final_norm, model->vectors);
@@ -190,6 +199,8 @@ std::int32_t model_open(const pc_model_desc* desc, std::uint32_t kv_type, std::u
     }
     model->desc.layers = model->layers.data();
     PC_TRY(const std::string remark, open_packed(model.get(), pack));
+    model->executor.emplace(model->desc, model->kv_type, *kernels, model->parallel,
+                            model->chunk_tokens, model->packed, model->precision);
     model->read_ahead = ReadAhead(weights_in_order(model->desc, model->packed));
     if (e) std::snprintf(e->message, sizeof e->message, "%s", remark.c_str());
     *out = model.release();
@@ -201,73 +212,110 @@ void model_close(pc_backend_model* model) {
   delete model;
 }
 
-std::int32_t session_open(pc_backend_model* model, std::uint32_t tail_tokens,
-                          std::uint32_t tail_segments, std::uint32_t max_segments,
-                          pc_backend_session** out, pc_backend_error* e) {
+std::int32_t resident_create(pc_backend_model*, const std::uint8_t*, const pc_kv_segment* segments,
+                             std::uint32_t n_segments, pc_backend_resident** out,
+                             pc_backend_error* e) {
   return guarded(e, [&]() -> Status {
-    *out = new pc_backend_session{
-        Transformer(model->desc, model->kv_type, *model->kernels, model->parallel,
-                    {tail_tokens, tail_segments, max_segments, model->chunk_tokens}, model->packed,
-                    model->precision)};
-    return ok();
-  });
-}
-
-void session_close(pc_backend_session* session) {
-  delete session;
-}
-
-std::int32_t attach(pc_backend_session* session, const pc_kv_segment* segments,
-                    std::uint32_t n_segments, pc_backend_error* e) {
-  return guarded(e, [&]() -> Status {
-    std::vector<KvSegment> views;
-    views.reserve(n_segments);
+    auto resident = std::make_unique<pc_backend_resident>();
     for (const pc_kv_segment& s : std::span(segments, n_segments)) {
-      views.push_back({static_cast<const std::byte*>(s.data), s.layer_stride_bytes,
-                       s.head_stride_bytes, s.value_offset_bytes, s.begin, s.n_tokens, s.position,
-                       s.key_position});
+      resident->segments.push_back({static_cast<const std::byte*>(s.data), s.layer_stride_bytes,
+                                    s.head_stride_bytes, s.value_offset_bytes, s.begin, s.n_tokens,
+                                    s.position, s.key_position});
     }
-    return session->transformer.attach(views);
-  });
-}
-
-std::int32_t forward(pc_backend_session* session, const pc_run* runs, std::uint32_t n_runs,
-                     const volatile std::int32_t* cancel, float* logits, pc_backend_error* e) {
-  return guarded(e, [&] { return session->transformer.forward({runs, n_runs}, cancel, logits); });
-}
-
-std::int32_t read_segment(pc_backend_session* session, std::uint32_t index,
-                          const pc_kv_segment* dst, pc_backend_error* e) {
-  return guarded(e, [&]() -> Status {
-    KvTail& tail = session->transformer.tail();
-    if (index >= tail.n_segments() || tail.segment(index).n_tokens != dst->n_tokens) {
-      return error(Code::kInvalidArgument, "no such tail segment");
-    }
-    tail.copy_segment(index, static_cast<std::byte*>(const_cast<void*>(dst->data)),
-                      dst->layer_stride_bytes, dst->head_stride_bytes, dst->value_offset_bytes);
+    *out = resident.release();
     return ok();
   });
 }
 
-std::int32_t rewind(pc_backend_session* session, std::uint32_t n_segments, pc_backend_error* e) {
+// Modules are attended where they lie: there is nothing to move.
+void resident_prefetch(pc_backend_resident*) {}
+
+void resident_release(pc_backend_resident* resident) {
+  delete resident;
+}
+
+std::int32_t timeline_open(pc_backend_model* model, pc_backend_timeline** out,
+                           pc_backend_error* e) {
   return guarded(e, [&]() -> Status {
-    session->transformer.tail().rewind(n_segments);
+    const pc_model_desc& d = model->desc;
+    *out =
+        new pc_backend_timeline{Timeline({d.n_layers, d.n_kv_heads, d.head_dim, model->kv_type})};
     return ok();
   });
 }
 
-std::int32_t measure(pc_backend_session* session, const pc_run* runs, std::uint32_t n_runs,
-                     pc_layer_range* ranges, float* logits, pc_backend_error* e) {
-  return guarded(e, [&] { return session->transformer.measure({runs, n_runs}, ranges, logits); });
+void timeline_close(pc_backend_timeline* timeline) {
+  delete timeline;
 }
 
-constexpr pc_backend_v1 kCpu = {PC_BACKEND_ABI, sizeof(pc_backend_v1),
-                                "cpu",          kCpuNumericsVersion,
-                                model_open,     model_close,
-                                session_open,   session_close,
-                                attach,         forward,
-                                read_segment,   rewind,
-                                measure};
+std::int32_t timeline_attach(pc_backend_timeline* timeline, const pc_backend_resident* resident,
+                             std::uint32_t index, std::uint32_t n_tokens, std::int32_t position,
+                             pc_backend_error* e) {
+  return guarded(e, [&]() -> Status {
+    if (index >= resident->segments.size() || n_tokens > resident->segments[index].n_tokens)
+      return error(Code::kInvalidArgument, "the module has no such run, or a shorter one");
+    KvSegment segment = resident->segments[index];
+    segment.n_tokens = n_tokens;
+    segment.position = position;
+    timeline->timeline.attach(segment);
+    return ok();
+  });
+}
+
+std::int32_t timeline_fork(const pc_backend_timeline* timeline, pc_backend_timeline** out,
+                           pc_backend_error* e) {
+  return guarded(e, [&]() -> Status {
+    *out = new pc_backend_timeline(*timeline);
+    return ok();
+  });
+}
+
+std::int32_t timeline_rewind(pc_backend_timeline* timeline, std::uint32_t n_tokens,
+                             std::uint32_t n_attached, pc_backend_error* e) {
+  return guarded(e, [&]() -> Status {
+    timeline->timeline.rewind(n_tokens, n_attached);
+    return ok();
+  });
+}
+
+void step(pc_backend_model* model, pc_step_item* items, std::uint32_t n_items) {
+  const std::span all(items, n_items);
+  pc_backend_error e{};
+  const std::int32_t failed = guarded(&e, [&]() -> Status {
+    model->items.clear();
+    for (const pc_step_item& item : all) {
+      model->items.push_back({&item.timeline->timeline,
+                              {item.runs, item.n_runs},
+                              item.logits,
+                              item.cancel,
+                              item.ranges});
+    }
+    model->executor->step(model->items);
+    return ok();
+  });
+  for (std::size_t i = 0; i < n_items; ++i) {
+    all[i].status = failed;
+    all[i].error = e;
+    if (failed == 0)
+      all[i].status = guarded(&all[i].error, [&] { return std::move(model->items[i].status); });
+  }
+}
+
+constexpr pc_backend_v1 kCpu = {PC_BACKEND_ABI,
+                                sizeof(pc_backend_v1),
+                                "cpu",
+                                kCpuNumericsVersion,
+                                model_open,
+                                model_close,
+                                resident_create,
+                                resident_prefetch,
+                                resident_release,
+                                timeline_open,
+                                timeline_close,
+                                timeline_attach,
+                                timeline_fork,
+                                timeline_rewind,
+                                step};
 
 }  // namespace
 

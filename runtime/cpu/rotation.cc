@@ -8,10 +8,15 @@
 namespace pc {
 
 RotationTable::RotationTable(std::span<const double> inv_freq, std::uint32_t capacity)
-    : inv_freq_(inv_freq),
-      held_(capacity, std::numeric_limits<std::int64_t>::max()),
-      cos_(capacity * inv_freq.size()),
-      sin_(capacity * inv_freq.size()) {}
+    : inv_freq_(inv_freq) {
+  resize(capacity);
+}
+
+void RotationTable::resize(std::uint32_t capacity) {
+  held_.assign(capacity, std::numeric_limits<std::int64_t>::max());
+  cos_ = AlignedBuffer<float>(capacity * half());
+  sin_ = AlignedBuffer<float>(capacity * half());
+}
 
 void RotationTable::set(std::uint32_t row, std::int32_t position) {
   PC_EXPECT(row < held_.size());

@@ -27,8 +27,12 @@ class RotationTable {
   void fill(std::span<const std::int32_t> positions);
   void set(std::uint32_t row, std::int32_t position);
 
+  // Room for so many rows; keeps none.
+  void resize(std::uint32_t capacity);
+
   const float* cos(std::uint32_t row) const { return cos_.data() + row * half(); }  // [half]
   const float* sin(std::uint32_t row) const { return sin_.data() + row * half(); }  // [half]
+  std::uint32_t capacity() const { return static_cast<std::uint32_t>(held_.size()); }
   std::size_t half() const { return inv_freq_.size(); }
 
  private:

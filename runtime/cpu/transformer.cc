@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <string>
+
+#include "runtime/cpu/kv_row.h"
 
 namespace pc {
 namespace {
@@ -46,190 +47,35 @@ KvGeometry geometry_of(const pc_model_desc& d, KvType type) {
 }  // namespace
 
 Transformer::Transformer(const pc_model_desc& desc, KvType type, const simd::Kernels& kernels,
-                         Parallel parallel, const TransformerLimits& limits,
-                         const PackedWeights& packed, Precision precision)
+                         Parallel parallel, std::uint32_t max_rows, const PackedWeights& packed,
+                         Precision precision)
     : desc_(desc),
       kernels_(kernels),
       parallel_(parallel),
-      tail_(geometry_of(desc, type), limits.tail_tokens, limits.tail_segments),
-      attention_(desc, type, kernels, parallel, limits.chunk_tokens,
-                 limits.max_segments + limits.tail_segments),
-      gemm_(kernels, parallel, limits.chunk_tokens, widest_input(desc), &packed, precision),
-      max_attached_(limits.max_segments),
-      chunk_(limits.chunk_tokens),
-      x_(std::size_t{chunk_} * desc.d_model),
+      geometry_(geometry_of(desc, type)),
+      attention_(desc, type, kernels, parallel, max_rows),
+      gemm_(kernels, parallel, max_rows, widest_input(desc), &packed, precision),
+      x_(std::size_t{max_rows} * desc.d_model),
       h_(x_.size()),
       branch_(needs_branch(desc) ? x_.size() : 0),
-      q_(std::size_t{chunk_} * desc.n_heads * desc.head_dim),
-      k_(std::size_t{chunk_} * desc.n_kv_heads * desc.head_dim),
+      q_(std::size_t{max_rows} * desc.n_heads * desc.head_dim),
+      k_(std::size_t{max_rows} * desc.n_kv_heads * desc.head_dim),
       v_(k_.size()),
       mixed_(q_.size()),
-      gate_(std::size_t{chunk_} * desc.d_ffn),
+      gate_(std::size_t{max_rows} * desc.d_ffn),
       up_(gate_.size()) {
   for (const pc_rope& rope : std::span(desc.ropes, desc.n_ropes))
-    key_rotations_.emplace_back(std::span(rope.inv_freq, rope.dims / 2), chunk_);
-  segments_.reserve(limits.max_segments + limits.tail_segments);
-  tokens_.reserve(chunk_);
-  positions_.reserve(chunk_);
-  key_positions_.reserve(chunk_);
+    key_rotations_.emplace_back(std::span(rope.inv_freq, rope.dims / 2), max_rows);
 }
 
-Status Transformer::attach(std::span<const KvSegment> segments) {
-  if (tail_.n_segments() != 0 || segments.size() > max_attached_ - n_attached_) {
-    return error(Code::kInvalidArgument,
-                 "segments are attached before the first token, and no more than announced");
-  }
-  segments_.resize(n_attached_);
-  segments_.insert(segments_.end(), segments.begin(), segments.end());
-  n_attached_ += static_cast<std::uint32_t>(segments.size());
-  return ok();
-}
-
-// Everything that could fail on the caller's side fails here, before any work.
-Status Transformer::admit(std::span<const pc_run> runs) const {
-  std::uint64_t blocks = 0, n_tokens = 0;
-  for (const pc_run& run : runs) {
-    n_tokens += run.n_tokens;
-    blocks += kv_blocks(run.n_tokens);
-    if (desc_.position_embedding.data &&
-        (run.position < 0 ||
-         std::uint64_t{run.n_tokens} + static_cast<std::uint32_t>(run.position) >
-             desc_.position_embedding.rows)) {
-      return error(Code::kContextFull,
-                   "position " + std::to_string(run.position + std::int64_t{run.n_tokens} - 1) +
-                       " is beyond the " + std::to_string(desc_.position_embedding.rows) +
-                       " positions that the model learned");
-    }
-    for (std::uint32_t i = 0; i < run.n_tokens; ++i) {
-      if (run.tokens[i] < 0 || static_cast<std::uint32_t>(run.tokens[i]) >= desc_.vocab_size) {
-        return error(Code::kInvalidArgument, "token " + std::to_string(run.tokens[i]) +
-                                                 " is outside the model's vocabulary of " +
-                                                 std::to_string(desc_.vocab_size));
-      }
-    }
-  }
-  if (n_tokens == 0) return error(Code::kInvalidArgument, "there is no token to compute");
-  // A run that continues the last segment takes no more than a new one would.
-  const bool one_step = runs.size() == 1 && runs[0].extend && tail_.n_segments() != 0 &&
-                        tail_.fits(runs[0].n_tokens, false);
-  if (!one_step && (blocks > tail_.free_blocks() || runs.size() > tail_.free_segments())) {
-    return error(Code::kContextFull, "the session has no room for " + std::to_string(n_tokens) +
-                                         " more tokens in " + std::to_string(runs.size()) +
-                                         " runs; it was opened for fewer");
-  }
-  return ok();
-}
-
-Status Transformer::forward(std::span<const pc_run> runs, const volatile std::int32_t* cancel,
-                            float* logits) {
-  PC_CHECK_OK(admit(runs));
-  tokens_.clear();
-  positions_.clear();
-  key_positions_.clear();
-  for (const pc_run& run : runs) {
-    for (std::uint32_t done = 0; done < run.n_tokens;) {
-      if (n_tokens() == chunk_) PC_CHECK_OK(compute_chunk(cancel));
-      const std::uint32_t n = std::min(run.n_tokens - done, chunk_ - n_tokens());
-      PC_CHECK_OK(place(run, done, n));
-      done += n;
-    }
-  }
-  if (n_tokens() != 0) {
-    // The last chunk's tokens stay readable for the logits.
-    PC_CHECK_OK(compute_chunk(cancel));
-  }
-  return logits ? read_logits(logits) : ok();
-}
-
-Status Transformer::measure(std::span<const pc_run> runs, pc_layer_range* ranges, float* logits) {
-  ranges_ = ranges;
-  Status status = forward(runs, nullptr, logits);
-  ranges_ = nullptr;
-  return status;
-}
-
-// Takes tokens [first, first + n_tokens) of a run into the chunk and gives them rows.
-Status Transformer::place(const pc_run& run, std::uint32_t first, std::uint32_t n_tokens) {
-  const auto offset = static_cast<std::int32_t>(first);
-  bool starts = first == 0;
-  if (starts && run.extend && tail_.n_segments() != 0) {
-    const KvSegment& last = tail_.segment(tail_.n_segments() - 1);
-    const auto n = static_cast<std::int32_t>(last.n_tokens);
-    starts = last.position + n != run.position || last.key_position + n != run.key_position;
-  }
-  if (!tail_.fits(n_tokens, starts)) {
-    return error(Code::kContextFull, "the session has no room for " + std::to_string(run.n_tokens) +
-                                         " more tokens; it was opened for fewer");
-  }
-  if (starts) tail_.start_segment(run.position, run.key_position);
-  const std::uint32_t row = tail_.append(n_tokens);
-  for (std::uint32_t i = 0; i < n_tokens; ++i) {
-    const auto step = offset + static_cast<std::int32_t>(i);
-    tokens_.push_back({run.tokens[first + i], row + i});
-    positions_.push_back(run.position + step);
-    key_positions_.push_back(run.key_position + step);
-  }
-  return ok();
-}
-
-// All layers over the chunk. On return the chunk is taken as done, but its
-// last residual row stays in x_ for the logits.
-Status Transformer::compute_chunk(const volatile std::int32_t* cancel) {
-  segments_.resize(n_attached_);
-  for (std::uint32_t i = 0; i < tail_.n_segments(); ++i) segments_.push_back(tail_.segment(i));
-  attention_.plan(positions_, segments_);
-  for (RotationTable& table : key_rotations_) table.fill(key_positions_);
-
-  Status status = sweep(cancel, Checked::kAtTheEnd);
-  // Once more, to name the layer: the rows of the tail are written anew.
-  if (!status.ok() && status.error().code == Code::kNotFinite)
-    status = sweep(cancel, Checked::kEachLayer);
-  PC_CHECK_OK(std::move(status));
-  const float* last = x_.data() + (n_tokens() - std::size_t{1}) * desc_.d_model;
-  std::copy_n(last, desc_.d_model, h_.data());
-  tokens_.clear();
-  positions_.clear();
-  key_positions_.clear();
-  return ok();
-}
-
-// A layer adds to the stream, and NaN and infinity stay what they are under addition: one
-// look at its end sees those of every layer, and costs a row no more than a norm does.
-Status Transformer::sweep(const volatile std::int32_t* cancel, Checked checked) {
+Status Transformer::sweep(const Rows& rows, FunctionRef<bool(std::uint32_t)> proceed) {
+  rows_ = &rows;
+  attention_.plan(rows.positions, rows.timelines);
+  for (RotationTable& table : key_rotations_) table.fill(rows.key_positions);
   embed();
-  if (ranges_) measure_stream(ranges_[0]);
-  if (checked == Checked::kEachLayer) PC_CHECK_OK(check_stream("the embedding"));
-  for (std::uint32_t layer = 0; layer < desc_.n_layers; ++layer) {
-    if (cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED))
-      return error(Code::kCancelled, "cancelled");
+  for (std::uint32_t layer = 0; proceed(layer) && layer < desc_.n_layers; ++layer)
     PC_CHECK_OK(block(layer));
-    if (ranges_) measure_stream(ranges_[layer + 1]);
-    if (checked == Checked::kEachLayer)
-      PC_CHECK_OK(check_stream("layer " + std::to_string(layer + 1) + " of " +
-                               std::to_string(desc_.n_layers)));
-  }
-  return ranges_ ? ok() : check_stream("a layer");
-}
-
-void Transformer::measure_stream(pc_layer_range& range) const {
-  for (const float x : std::span(x_.data(), std::size_t{n_tokens()} * desc_.d_model)) {
-    if (std::isfinite(x)) {
-      range.largest = std::max(range.largest, std::fabs(x));
-    } else {
-      ++range.n_not_finite;
-    }
-  }
-}
-
-// kNotFinite, naming `where` and the first token that is concerned.
-Status Transformer::check_stream(const std::string& where) const {
-  const std::size_t d = desc_.d_model;
-  if (kernels_.all_finite(x_.data(), simd::Type::kF32, n_tokens() * d)) return ok();
-  std::uint32_t i = 0;
-  while (kernels_.all_finite(x_.data() + i * d, simd::Type::kF32, d)) ++i;
-  return error(Code::kNotFinite, "the model computed numbers that are not finite: they begin in " +
-                                     where + ", for the token at position " +
-                                     std::to_string(positions_[i]));
+  return ok();
 }
 
 // x = scale * E[token] (+ P[position])
@@ -241,12 +87,12 @@ void Transformer::embed() {
   };
   for (std::uint32_t i = 0; i < n_tokens(); ++i) {
     float* x = x_.data() + std::size_t{i} * desc_.d_model;
-    read_row(desc_.embedding, static_cast<std::size_t>(tokens_[i].id), x);
+    read_row(desc_.embedding, static_cast<std::size_t>(rows_->tokens[i]), x);
     if (desc_.embedding_scale != 1.0f) {
       for (std::uint32_t c = 0; c < desc_.d_model; ++c) x[c] *= desc_.embedding_scale;
     }
     if (desc_.position_embedding.data) {
-      read_row(desc_.position_embedding, static_cast<std::size_t>(positions_[i]), h_.data());
+      read_row(desc_.position_embedding, static_cast<std::size_t>(rows_->positions[i]), h_.data());
       kernels_.add(h_.data(), 1.0f, desc_.d_model, x);
     }
   }
@@ -390,7 +236,11 @@ void Transformer::store_keys_and_values(std::uint32_t index) {
         kernels_.rotate(k + head * hd, table.cos(i), table.sin(i), rope->dims / 2, rope->scale,
                         k + head * hd);
       }
-      tail_.write(index, head, tokens_[i].row, k + head * hd, v + head * hd);
+      const KvSlot& slot = rows_->slots[i];
+      std::byte* keys = slot.planes.data + index * slot.planes.layer_stride_bytes +
+                        head * slot.planes.head_stride_bytes;
+      write_kv_row(geometry_, slot.token, k + head * hd, v + head * hd, keys,
+                   keys + slot.planes.value_offset_bytes);
     }
   });
 }
@@ -409,23 +259,23 @@ void Transformer::prepare_heads(const pc_tensor& norm, const pc_rope* rope, std:
   }
 }
 
-// logits = Whead norm(x of the last computed token), which compute_chunk left in h_.
-Status Transformer::read_logits(float* logits) {
-  norm_row(desc_.final_norm, desc_.final_norm_bias, h_.data(), h_.data());
-  PC_CHECK_OK(gemm_.linear({h_.data(), 1}, desc_.lm_head, false, logits));
-  // Who gets the logits looks at them; but a cap makes infinity a number like others.
-  if (!ranges_ && desc_.logit_softcap != 0.0f &&
-      !kernels_.all_finite(logits, simd::Type::kF32, desc_.vocab_size))
-    return error(Code::kNotFinite,
-                 "the model computed logits that are not finite, before they "
-                 "are capped");
-  if (desc_.logit_scale == 1.0f && desc_.logit_softcap == 0.0f) return ok();
+// logits = Whead norm(x)
+Status Transformer::read_logits(std::span<const std::uint32_t> rows, float* logits) {
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    norm_row(desc_.final_norm, desc_.final_norm_bias, stream(rows[i], 1).data(),
+             h_.data() + i * desc_.d_model);
+  }
+  return gemm_.linear({h_.data(), static_cast<std::uint32_t>(rows.size())}, desc_.lm_head, false,
+                      logits);
+}
+
+void Transformer::cap_logits(float* logits) const {
+  if (desc_.logit_scale == 1.0f && desc_.logit_softcap == 0.0f) return;
   const float cap = desc_.logit_softcap;
   for (std::uint32_t v = 0; v < desc_.vocab_size; ++v) {
     logits[v] *= desc_.logit_scale;
     if (cap != 0.0f) logits[v] = cap * std::tanh(logits[v] / cap);
   }
-  return ok();
 }
 
 }  // namespace pc

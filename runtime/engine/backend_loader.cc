@@ -55,8 +55,9 @@ Result<const pc_backend_v1*> find_backend(const std::string& name) {
   const bool complete =
       table->abi == PC_BACKEND_ABI && table->struct_size >= sizeof(pc_backend_v1) && table->name &&
       is_backend_name(table->name) && table->numerics_version != 0 && table->model_open &&
-      table->model_close && table->session_open && table->session_close && table->attach &&
-      table->forward && table->read_segment && table->rewind;
+      table->model_close && table->resident_create && table->resident_prefetch &&
+      table->resident_release && table->timeline_open && table->timeline_close &&
+      table->timeline_attach && table->timeline_fork && table->timeline_rewind && table->step;
   if (table->abi == PC_BACKEND_ABI && !complete) {
     return error(Code::kUnsupported, "the table of the backend " + name + " is incomplete");
   }

@@ -1,7 +1,8 @@
 #include "runtime/engine/encoder.h"
 
-#include <algorithm>
+#include <utility>
 
+#include "modules/module_image.h"
 #include "runtime/engine/finite_states.h"
 
 namespace pc {
@@ -28,67 +29,67 @@ ModuleIdentity identity_of(const pml::EncodeJob& job, const ModuleIdentity& base
   return identity;
 }
 
-std::uint32_t pass_tokens(const pml::EncodeJob& job) {
-  std::size_t n = 0;
-  for (const pml::JobRun& run : job.runs) n += run.tokens.size();
-  return static_cast<std::uint32_t>(n);
-}
-
-Result<Encoder> Encoder::open(const BackendModel& model,
-                              const std::vector<const pml::EncodeJob*>& jobs) {
-  std::uint32_t tokens = 0, runs = 0;
-  for (const pml::EncodeJob* job : jobs) {
-    tokens = std::max(tokens, pass_tokens(*job));
-    runs = std::max(runs, static_cast<std::uint32_t>(job->runs.size()));
-  }
-  PC_TRY(BackendSession session, model.session(tokens, runs, 0));
-  return Encoder(std::move(session));
-}
-
 Result<ModuleHandle> Encoder::encode(const pml::EncodeJob& job, const ModuleIdentity& identity,
                                      const volatile std::int32_t* cancel) {
-  std::vector<pc_run> runs;
-  const Position base = base_position(job);
-  for (const pml::JobRun& run : job.runs) {
-    runs.push_back({run.tokens.data(), static_cast<std::uint32_t>(run.tokens.size()), run.position,
-                    run.position - base, 0});
-  }
-  const std::uint32_t shared = shared_runs(job, runs);
-  held_.resize(shared);
-  PC_CHECK_OK(session_.rewind(shared));
-  if (shared < runs.size()) {
-    PC_CHECK_OK(session_.forward(std::span(runs).subspan(shared), cancel, nullptr));
-  }
-  for (std::uint32_t i = shared; i < runs.size(); ++i) {
-    held_.push_back({job.runs[i].tokens, runs[i].position, runs[i].key_position});
-    tokens_computed_ += runs[i].n_tokens;
-  }
-
+  const std::uint32_t shared = shared_runs(job);
+  PC_CHECK_OK(keep_runs(shared));
   PC_TRY(ModuleImage image, ModuleImage::create(identity));
-  std::uint32_t kept = 0;
-  for (std::uint32_t i = 0; i < job.runs.size(); ++i) {
-    if (job.runs[i].keep) PC_CHECK_OK(session_.read_segment(i, image.planes(kept++)));
+
+  std::vector<pc_run> runs;
+  std::vector<pc_kv_planes> planes;
+  planes.reserve(job.runs.size());  // runs point into it
+  std::uint32_t n_kept = 0;
+  for (std::uint32_t i = shared; i < job.runs.size(); ++i) {
+    const pml::JobRun& run = job.runs[i];
+    pc_run fresh{run.tokens.data(),
+                 static_cast<std::uint32_t>(run.tokens.size()),
+                 run.position,
+                 run.position - base_position(job),
+                 0,
+                 nullptr};
+    if (run.keep) {
+      const KvPlanes p = image.planes(n_kept++);
+      planes.push_back({p.data, p.layer_stride_bytes, p.head_stride_bytes, p.value_offset_bytes});
+      fresh.planes = &planes.back();
+    }
+    runs.push_back(fresh);
   }
+  PC_CHECK_OK(scheduler_.compute(
+      {.timeline = &*timeline_, .runs = runs, .cancel = cancel, .encodes = true}));
   PC_TRY(ModuleHandle module, std::move(image).seal());
-  PC_CHECK_OK(check_finite(*module, session_.backend_name()));
+  for (std::uint32_t i = shared; i < job.runs.size(); ++i) {
+    const pml::JobRun& run = job.runs[i];
+    held_.push_back({run.tokens, run.position, run.keep ? module : nullptr});
+    tokens_computed_ += run.tokens.size();
+  }
+  PC_CHECK_OK(check_finite(*module, scheduler_.model().name()));
   return module;
 }
 
-// How many of the first runs the last pass left in the tail as they are
-// needed: the same tokens at the same positions, after the same beginning.
-// Where a run's keys are rotated matters only if they are kept: attention
-// reads any segment through its own offset.
-std::uint32_t Encoder::shared_runs(const pml::EncodeJob& job,
-                                   const std::vector<pc_run>& runs) const {
+// How many of the first runs the last pass left in the timeline as they are needed: the same
+// tokens at the same positions, after the same beginning. Where their keys are rotated does not
+// matter, since attention reads any segment through its own offset; but a run that is to be kept
+// is to lie in this module's image.
+std::uint32_t Encoder::shared_runs(const pml::EncodeJob& job) const {
   std::uint32_t n = 0;
-  while (n < runs.size() && n < held_.size()) {
-    const HeldRun& held = held_[n];
-    const bool rotated_alike = held.key_position == runs[n].key_position || !job.runs[n].keep;
-    if (held.position != runs[n].position || !rotated_alike || held.tokens != job.runs[n].tokens)
-      break;
+  while (n < job.runs.size() && n < held_.size()) {
+    const pml::JobRun& run = job.runs[n];
+    if (run.keep || held_[n].position != run.position || held_[n].tokens != run.tokens) break;
     ++n;
   }
   return n;
+}
+
+// Forgets all runs but the first.
+Status Encoder::keep_runs(std::uint32_t n_runs) {
+  if (!timeline_) {
+    PC_TRY(timeline_, scheduler_.model().timeline());
+  }
+  std::size_t n_tokens = 0;
+  for (std::uint32_t i = 0; i < n_runs; ++i) n_tokens += held_[i].tokens.size();
+  PC_CHECK_OK(timeline_->rewind(static_cast<std::uint32_t>(n_tokens), 0));
+  held_.resize(n_runs);
+  return ok();
 }
 
 }  // namespace pc

@@ -1,18 +1,17 @@
-// Computes modules: an EncodeJob's causal pass, and its kept runs copied into
-// a module image.
+// Computes modules: an EncodeJob's causal pass on a timeline whose kept runs lie in a module
+// image, so that their K and V are written once, where they will be read.
 //
-// The encoder keeps the states of its last pass. Jobs come in an order in
+// The encoder keeps the timeline of its last pass. Jobs come in an order in
 // which neighbours begin alike (pml/encode_plan.h), and the runs two passes
 // share are not computed again: a system text before a thousand documents is
 // computed once. What a pass computes does not depend on what was reused,
-// beyond rounding.
+// beyond rounding. It costs nothing until the first module turns out to be missing.
 //
-// Threads: one at a time.
+// Borrows the scheduler. Threads: one at a time.
 #pragma once
 
 #include <cstdint>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "base/status.h"
@@ -20,6 +19,7 @@
 #include "modules/module_key.h"
 #include "pml/encode_plan.h"
 #include "runtime/backend/backend_handle.h"
+#include "runtime/engine/scheduler.h"
 
 namespace pc {
 
@@ -27,16 +27,11 @@ namespace pc {
 // `base` holds everything that the job does not say. `relocates`: see Model.
 ModuleIdentity identity_of(const pml::EncodeJob& job, const ModuleIdentity& base, bool relocates);
 
-// Tokens of the whole pass.
-std::uint32_t pass_tokens(const pml::EncodeJob& job);
-
 class Encoder {
  public:
-  // Large enough for every one of `jobs`, which are the only ones to come.
-  static Result<Encoder> open(const BackendModel& model,
-                              const std::vector<const pml::EncodeJob*>& jobs);
+  explicit Encoder(Scheduler& scheduler) : scheduler_(scheduler) {}
 
-  // The sealed module of `identity`, which is identity_of(job). `cancel` as in forward().
+  // The sealed module of `identity`, which is identity_of(job). `cancel` as in Work.
   // kNotFinite where the backend's states are not: no module comes of them.
   Result<ModuleHandle> encode(const pml::EncodeJob& job, const ModuleIdentity& identity,
                               const volatile std::int32_t* cancel);
@@ -45,36 +40,19 @@ class Encoder {
   std::uint64_t tokens_computed() const { return tokens_computed_; }
 
  private:
-  explicit Encoder(BackendSession session) : session_(std::move(session)) {}
-  std::uint32_t shared_runs(const pml::EncodeJob& job, const std::vector<pc_run>& runs) const;
+  std::uint32_t shared_runs(const pml::EncodeJob& job) const;
+  Status keep_runs(std::uint32_t n_runs);
 
-  // A run that the session's tail holds, in order.
+  // A run that the timeline has, in order.
   struct HeldRun {
     Tokens tokens;
-    Position position, key_position;
+    Position position;
+    ModuleHandle module;  // whose planes have it; null: the timeline's own
   };
-  BackendSession session_;
+  Scheduler& scheduler_;
+  std::optional<BackendTimeline> timeline_;
   std::vector<HeldRun> held_;
   std::uint64_t tokens_computed_ = 0;
-};
-
-// An encoder that is opened when the first module turns out to be missing:
-// a prompt whose modules are all there pays nothing. Borrows model and jobs.
-class LazyEncoder {
- public:
-  LazyEncoder(const BackendModel& model, std::vector<const pml::EncodeJob*> jobs)
-      : model_(model), jobs_(std::move(jobs)) {}
-  Result<Encoder*> get() {
-    if (!encoder_) {
-      PC_TRY(encoder_, Encoder::open(model_, jobs_));
-    }
-    return &*encoder_;
-  }
-
- private:
-  const BackendModel& model_;
-  std::vector<const pml::EncodeJob*> jobs_;
-  std::optional<Encoder> encoder_;
 };
 
 }  // namespace pc

@@ -198,6 +198,7 @@ Status Engine::open_backend(const EngineOptions& options) {
   }
   if (!backend.ok()) return std::move(backend).error();
   backend_ = std::make_unique<const BackendModel>(std::move(backend).value());
+  scheduler_ = std::make_unique<Scheduler>(*backend_, geometry());
   add_remark(backend_->remark());
   // A model that is read for the first time was touched all over; what is needed comes back.
   for (const MappedFile& file : model_->checkpoint.files) file.let_go();

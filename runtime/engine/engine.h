@@ -17,6 +17,7 @@
 #include "pml/text_encoder.h"
 #include "runtime/backend/backend_handle.h"
 #include "runtime/backend/precision.h"
+#include "runtime/engine/scheduler.h"
 #include "runtime/model/model.h"
 #include "runtime/tokenizer/tokenizer.h"
 
@@ -85,7 +86,8 @@ class Engine {
   const Tokenizer& tokenizer() const { return *tokenizer_; }
   const pml::TextEncoder& text_encoder() const { return text_encoder_; }
   const BackendModel& backend() const { return *backend_; }
-  ModuleStore* store() const { return store_.get(); }  // null: modules stay in memory
+  Scheduler& scheduler() const { return *scheduler_; }  // of all who compute with this model
+  ModuleStore* store() const { return store_.get(); }   // null: modules stay in memory
 
   std::uint32_t context_tokens() const { return context_tokens_; }
   KvGeometry geometry() const;
@@ -116,6 +118,7 @@ class Engine {
   std::unique_ptr<const Tokenizer> tokenizer_;
   pml::TextEncoder text_encoder_;                // borrows tokenizer_
   std::unique_ptr<const BackendModel> backend_;  // borrows model_
+  std::unique_ptr<Scheduler> scheduler_;         // borrows backend_
   std::unique_ptr<ModuleStore> store_;
   ModuleIdentity base_identity_;
   std::vector<TokenId> turn_ends_;  // sorted

@@ -122,7 +122,7 @@ Status LoadedSchema::check_window(const pml::EncodeJob& job) const {
                    ": shorten it or the text before it, or let it see less (attend=)");
 }
 
-Result<AcquiredModule> LoadedSchema::acquire(SchemaModule& module, LazyEncoder& encoder,
+Result<AcquiredModule> LoadedSchema::acquire(SchemaModule& module, Encoder& encoder,
                                              const volatile std::int32_t* cancel) {
   while (!module.mutex.try_lock()) {
     if (is_set(cancel)) return cancelled();
@@ -137,7 +137,7 @@ Result<AcquiredModule> LoadedSchema::acquire(SchemaModule& module, LazyEncoder& 
 
 // Miss, lock, look again, compute, publish: across processes mostly one
 // computes, and all end with one file.
-Result<AcquiredModule> LoadedSchema::find_or_encode(const SchemaModule& wanted, LazyEncoder& lazy,
+Result<AcquiredModule> LoadedSchema::find_or_encode(const SchemaModule& wanted, Encoder& encoder,
                                                     const volatile std::int32_t* cancel) {
   const ModuleIdentity& identity = wanted.identity;
   FileLock flight;
@@ -148,11 +148,10 @@ Result<AcquiredModule> LoadedSchema::find_or_encode(const SchemaModule& wanted, 
     if (Lookup found = store->find(identity))
       return AcquiredModule{found.module, ModuleSource::kStore, 0};
   }
-  PC_TRY(Encoder* const encoder, lazy.get());
-  const std::uint64_t before = encoder->tokens_computed();
-  PC_TRY(ModuleHandle module, encoder->encode(wanted.job, identity, cancel));
+  const std::uint64_t before = encoder.tokens_computed();
+  PC_TRY(ModuleHandle module, encoder.encode(wanted.job, identity, cancel));
   AcquiredModule acquired = publish(module);
-  acquired.tokens_computed = encoder->tokens_computed() - before;
+  acquired.tokens_computed = encoder.tokens_computed() - before;
   return acquired;
 }
 
@@ -182,12 +181,8 @@ std::string LoadedSchema::publish_remark() const {
 }
 
 Status LoadedSchema::encode(const Modules& modules, const Progress& done, const Waiting& waiting) {
-  std::vector<const pml::EncodeJob*> jobs;
-  for (const auto& module : modules) {
-    PC_CHECK_OK(check_window(module->job));
-    jobs.push_back(&module->job);
-  }
-  LazyEncoder encoder(engine_->backend(), std::move(jobs));
+  for (const auto& module : modules) PC_CHECK_OK(check_window(module->job));
+  Encoder encoder(engine_->scheduler());
   std::optional<HelperThread> helper;
   if (waiting) helper.emplace();
   std::int32_t cancel = 0;

@@ -72,7 +72,7 @@ class LoadedSchema {
 
   // Held, found in the store, or encoded now (by an encoder that knows the job)
   // and, where there is a store, published.
-  Result<AcquiredModule> acquire(SchemaModule& module, LazyEncoder& encoder,
+  Result<AcquiredModule> acquire(SchemaModule& module, Encoder& encoder,
                                  const volatile std::int32_t* cancel);
 
   // Acquires these modules. `done` is called after each, and `waiting`, where there is one,
@@ -89,7 +89,7 @@ class LoadedSchema {
 
  private:
   LoadedSchema(std::shared_ptr<const Engine> engine, pml::Layout layout);
-  Result<AcquiredModule> find_or_encode(const SchemaModule& module, LazyEncoder& encoder,
+  Result<AcquiredModule> find_or_encode(const SchemaModule& module, Encoder& encoder,
                                         const volatile std::int32_t* cancel);
   AcquiredModule publish(const ModuleHandle& module);
 

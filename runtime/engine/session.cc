@@ -57,7 +57,7 @@ Session::Session(std::shared_ptr<const LoadedPrompt> prompt, const SessionOption
     : prompt_(std::move(prompt)),
       options_(options),
       max_tokens_(max_tokens),
-      pins_(prompt_->modules.size()),
+      residents_(prompt_->modules.size()),
       sampler_(options.sampler, prompt_->schema->engine().model().desc.vocab_size),
       text_(prompt_->schema->engine().tokenizer(), options.stop),
       position_(prompt_->plan.end) {
@@ -65,7 +65,7 @@ Session::Session(std::shared_ptr<const LoadedPrompt> prompt, const SessionOption
 }
 
 Status Session::prefill() {
-  if (backend_) return ok();
+  if (timeline_) return ok();
   if (stats_.finish == Finish::kCancelled) return error(Code::kCancelled, "cancelled");
   const Status done = find_and_compute();
   if (!done.ok() && done.error().code == Code::kCancelled) stats_.finish = Finish::kCancelled;
@@ -80,10 +80,12 @@ Status Session::find_and_compute() {
   stats_.lookup_us = watch.microseconds() - stats_.encode_us;
 
   const Stopwatch compute_watch;
-  std::vector<KvSegment> segments;
+  PC_TRY(BackendTimeline timeline, prompt_->schema->engine().backend().timeline());
   std::vector<pc_run> fresh;
-  for (const pml::PlanRun& run : prompt_->plan.runs) use_run(run, &segments, &fresh);
-  PC_CHECK_OK(compute(segments, fresh));
+  for (const pml::PlanRun& run : prompt_->plan.runs) PC_CHECK_OK(use_run(run, &timeline, &fresh));
+  logits_.resize(prompt_->schema->engine().model().desc.vocab_size);
+  PC_CHECK_OK(compute(&timeline, fresh));
+  timeline_ = std::move(timeline);
   stats_.prefill_us = compute_watch.microseconds();
   stats_.ttft_us = stats_.plan_us + watch.microseconds();
   return ok();
@@ -92,13 +94,11 @@ Status Session::find_and_compute() {
 // Every module that the plan uses, found or encoded.
 Status Session::pin_modules() {
   LoadedSchema& schema = *prompt_->schema;
-  std::vector<const pml::EncodeJob*> jobs;
-  for (const auto& module : prompt_->modules) jobs.push_back(&module->job);
-  LazyEncoder encoder(schema.engine().backend(), std::move(jobs));
-  for (std::size_t i = 0; i < pins_.size(); ++i) {
+  Encoder encoder(schema.engine().scheduler());
+  for (std::size_t i = 0; i < residents_.size(); ++i) {
     const Stopwatch watch;
     PC_TRY(AcquiredModule module, schema.acquire(*prompt_->modules[i], encoder, &cancel_));
-    pins_[i] = std::move(module.module);
+    PC_TRY(residents_[i], schema.engine().backend().resident(std::move(module.module)));
     ++stats_.modules_found;
     if (module.source == ModuleSource::kEncoded) {
       ++stats_.modules_encoded;
@@ -108,35 +108,28 @@ Status Session::pin_modules() {
   return ok();
 }
 
-// A run becomes a view into its module's file, or tokens to compute.
-void Session::use_run(const pml::PlanRun& run, std::vector<KvSegment>* segments,
-                      std::vector<pc_run>* fresh) {
+// A run is attached where its module lies, or becomes tokens to compute.
+Status Session::use_run(const pml::PlanRun& run, BackendTimeline* timeline,
+                        std::vector<pc_run>* fresh) {
   const auto n = static_cast<std::uint32_t>(run.tokens.size());
   for (const TokenId token : run.tokens) sampler_.observe(token);
   stats_.prompt_tokens += n;
   if (run.kind == pml::RunKind::kCached && !options_.no_reuse) {
-    KvSegment segment = pins_[run.job]->segment(run.job_run, run.position);
-    segment.n_tokens = n;  // fewer than the file's where the last token is fresh
-    segments->push_back(segment);
+    const ResidentHandle& resident = residents_[run.job];
+    // n is fewer than the file's tokens where the last one is fresh.
+    PC_CHECK_OK(timeline->attach(resident, run.job_run, n, run.position));
     stats_.cached_tokens += n;
-    stats_.cached_bytes += pins_[run.job]->geometry().state_bytes(kv_blocks(n));
-    return;
+    stats_.cached_bytes += resident->module().geometry().state_bytes(kv_blocks(n));
+    return ok();
   }
-  fresh->push_back({run.tokens.data(), n, run.position, run.position, 1});
+  fresh->push_back({run.tokens.data(), n, run.position, run.position, 1, nullptr});
   stats_.computed_tokens += n;
+  return ok();
 }
 
-Status Session::compute(std::span<const KvSegment> segments, std::span<const pc_run> fresh) {
-  const Engine& engine = prompt_->schema->engine();
-  const auto tail_tokens = static_cast<std::uint32_t>(stats_.computed_tokens + max_tokens_);
-  PC_TRY(BackendSession backend,
-         engine.backend().session(tail_tokens, static_cast<std::uint32_t>(fresh.size()) + 1,
-                                  static_cast<std::uint32_t>(segments.size())));
-  PC_CHECK_OK(backend.attach(segments));
-  logits_.resize(engine.model().desc.vocab_size);
-  PC_CHECK_OK(backend.forward(fresh, &cancel_, logits_.data()));
-  backend_ = std::move(backend);
-  return ok();
+Status Session::compute(BackendTimeline* timeline, std::span<const pc_run> runs) {
+  return prompt_->schema->engine().scheduler().compute(
+      {.timeline = timeline, .runs = runs, .logits = logits_.data(), .cancel = &cancel_});
 }
 
 Result<std::optional<TokenId>> Session::next() {
@@ -149,7 +142,7 @@ Result<std::optional<TokenId>> Session::next() {
   if (token.ok()) return token;
   if (token.error().code == Code::kCancelled)
     stats_.finish = Finish::kCancelled;
-  else if (backend_)
+  else if (timeline_)
     broken_ = token.error();
   return token;
 }
@@ -171,8 +164,8 @@ Result<std::optional<TokenId>> Session::advance() {
 
 // Computes the drawn token; its logits are the next one's.
 Status Session::step() {
-  const pc_run run{&token_, 1, position_, position_, 1};
-  PC_CHECK_OK(backend_->forward({&run, 1}, &cancel_, logits_.data()));
+  const pc_run run{&token_, 1, position_, position_, 1, nullptr};
+  PC_CHECK_OK(compute(&*timeline_, {&run, 1}));
   ++position_;
   return ok();
 }

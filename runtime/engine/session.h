@@ -1,8 +1,8 @@
 // One generation: a plan computed over pinned modules, then token after token.
 //
-// Owns its tail of K/V and all scratch, taken in prefill(); next() allocates
-// nothing. Pins the modules it uses. Threads: one at a time, but cancel() from
-// any thread or signal handler.
+// Owns a timeline, a sampler and its text; the engine's scheduler computes. next() allocates
+// nothing but a page of states every so many tokens. Pins the modules it uses. Threads: one at a
+// time, but cancel() from any thread or signal handler.
 #pragma once
 
 #include <cstdint>
@@ -73,7 +73,7 @@ class Session {
   // [vocab_size] from which the latest token was drawn, or the first will be.
   // Empty before prefill().
   std::span<const float> logits() const {
-    return backend_ ? std::span<const float>(logits_) : std::span<const float>();
+    return timeline_ ? std::span<const float>(logits_) : std::span<const float>();
   }
 
   // Safe in a signal handler.
@@ -85,9 +85,8 @@ class Session {
           std::uint32_t max_tokens);
   Status find_and_compute();
   Status pin_modules();
-  void use_run(const pml::PlanRun& run, std::vector<KvSegment>* segments,
-               std::vector<pc_run>* fresh);
-  Status compute(std::span<const KvSegment> segments, std::span<const pc_run> fresh);
+  Status use_run(const pml::PlanRun& run, BackendTimeline* timeline, std::vector<pc_run>* fresh);
+  Status compute(BackendTimeline* timeline, std::span<const pc_run> runs);
   Result<std::optional<TokenId>> advance();
   Status step();
   std::optional<TokenId> finish(Finish how);
@@ -95,14 +94,14 @@ class Session {
   std::shared_ptr<const LoadedPrompt> prompt_;
   SessionOptions options_;
   std::uint32_t max_tokens_;
-  std::vector<ModuleHandle> pins_;  // [plan.jobs]
-  std::optional<BackendSession> backend_;
+  std::vector<ResidentHandle> residents_;  // [plan.jobs]
+  std::optional<BackendTimeline> timeline_;
   Sampler sampler_;
   TextStream text_;
   std::vector<float> logits_;    // [vocab_size]
   TokenId token_ = -1;           // drawn, not yet computed
   Position position_;            // of the next token
-  std::optional<Error> broken_;  // a step failed: the tail holds half a token
+  std::optional<Error> broken_;  // a step failed
   std::int32_t cancel_ = 0;      // by __atomic_* only: it crosses the C seam
 
   SessionStats stats_;

@@ -66,17 +66,25 @@ Result<Tokens> tokens_of(const Engine& engine, std::string_view text) {
 
 pc_run run_of(const Tokens& tokens, std::size_t first, std::size_t n) {
   const auto position = static_cast<std::int32_t>(first);
-  return {&tokens[first], static_cast<std::uint32_t>(n), position, position, 1};
+  return {&tokens[first], static_cast<std::uint32_t>(n), position, position, 1, nullptr};
+}
+
+Status measure(const Engine& engine, BackendTimeline& timeline, const pc_run& run, Probe& probe,
+               std::vector<float>& logits) {
+  return engine.scheduler().compute({.timeline = &timeline,
+                                     .runs = {&run, 1},
+                                     .logits = logits.data(),
+                                     .ranges = probe.ranges.data()});
 }
 
 // Token by token; leaves the last step's logits.
 Status read_in_steps(const Engine& engine, Probe& probe, std::vector<float>& logits) {
   const auto n = static_cast<std::uint32_t>(probe.tokens.size());
-  PC_TRY(BackendSession session, engine.backend().session(n, 1, 0));
+  PC_TRY(BackendTimeline timeline, engine.backend().timeline());
   double sum = 0;
   for (std::size_t i = 0; i < n; ++i) {
     const pc_run run = run_of(probe.tokens, i, 1);
-    PC_CHECK_OK(session.measure({&run, 1}, probe.ranges, logits.data()));
+    PC_CHECK_OK(measure(engine, timeline, run, probe, logits));
     if (i + 1 < n) sum += negative_log_likelihood(logits, probe.tokens[i + 1]);
   }
   probe.nll = sum / (n - 1);
@@ -85,9 +93,8 @@ Status read_in_steps(const Engine& engine, Probe& probe, std::vector<float>& log
 
 Status read_at_once(const Engine& engine, Probe& probe, std::vector<float>& logits) {
   const auto n = static_cast<std::uint32_t>(probe.tokens.size());
-  PC_TRY(BackendSession session, engine.backend().session(n, 1, 0));
-  const pc_run run = run_of(probe.tokens, 0, n);
-  return session.measure({&run, 1}, probe.ranges, logits.data());
+  PC_TRY(BackendTimeline timeline, engine.backend().timeline());
+  return measure(engine, timeline, run_of(probe.tokens, 0, n), probe, logits);
 }
 
 std::string layer_name(std::size_t i) {

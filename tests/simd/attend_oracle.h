@@ -104,6 +104,8 @@ struct Problem {
 
   // Makes k and v what their format can say.
   void round(Random& random) {
+    k_scale.clear();
+    v_scale.clear();
     if (format == KvFormat::kBf16)
       for (auto* plane : {&k, &v})
         for (float& x : *plane) x = to_bf16_and_back(x);

@@ -73,7 +73,7 @@ HOMES = {
     r"pcre2\.h": ("runtime/tokenizer/regex.cc",),
     r"utf8proc\.h": ("runtime/tokenizer/text_normalizer.cc", "runtime/chat/jinja_unicode.cc"),
     r"dlfcn\.h": ("runtime/engine/backend_loader.cc",),
-    r"sys/mman\.h": ("base/mapped_file.cc",),
+    r"sys/mman\.h": ("base/mapped_file.cc", "runtime/cpu/kv_page.cc"),
     r"cpuid\.h": ("simd/packed_amx.cc",),
     r"sys/auxv\.h": ("simd/select.cc",),
     r"sys/sysmacros\.h": ("modules/store/lock_holder.cc",),
@@ -99,6 +99,7 @@ FORBIDDEN = re.compile(
 ALLOWED = {
     ("base/aligned_buffer.h", "throw"): "std::bad_alloc, as operator new does",
     ("base/hash.cc", "throw"): "std::bad_alloc: OpenSSL's only way to fail here",
+    ("runtime/cpu/kv_page.cc", "throw"): "std::bad_alloc, which a step makes its item's error",
     ("runtime/cpu/gemm.cc", "throw"): "std::bad_alloc passes through to the C API, which names it",
 }
 

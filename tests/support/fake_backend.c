@@ -1,9 +1,10 @@
 /* A plug-in that computes nothing: the logits of a token are the number of
- * tokens it can see, and its state is that token's id. Shows that the seam is
+ * tokens it can see, and its state is nothing but zeros. Shows that the seam is
  * C and enough. Built as a shared object; with FAKE_ABI for another interface, with
  * FAKE_NAME and FAKE_NUMERICS as another backend or another version of this one, with
  * FAKE_ENDLESS as one that is done with a pass only when it is cancelled, with
- * FAKE_NOT_FINITE as one whose logits and states are not numbers. */
+ * FAKE_NOT_FINITE as one whose logits and states are not numbers. With the environment's
+ * FAKE_FAIL as the name of a call, that call fails. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,15 +28,32 @@ struct pc_backend_model {
   pc_model_desc desc;
 };
 
-struct pc_backend_session {
-  uint32_t vocab_size;
-  uint32_t n_seen; /* attached and own tokens */
+struct pc_backend_resident {
+  uint32_t n_segments;
+  uint32_t n_tokens[16]; /* of each */
 };
+
+struct pc_backend_timeline {
+  uint32_t vocab_size;
+  uint32_t n_attached, attached[64]; /* tokens of each */
+  uint32_t n_tokens;                 /* its own */
+};
+
+/* Is this the call that is to fail? */
+static int32_t fails(const char* call, pc_backend_error* error) {
+  const char* name = getenv("FAKE_FAIL");
+  if (!name || strcmp(name, call) != 0) return 0;
+  strcpy(error->message, "the fake backend fails in ");
+  strcat(error->message, call);
+  return 10; /* PC_OUT_OF_MEMORY */
+}
 
 static int32_t model_open(const pc_model_desc* desc, uint32_t kv_type, uint32_t precision,
                           uint32_t n_threads, const pc_pack_options* pack, pc_backend_model** model,
                           pc_backend_error* error) {
-  (void)kv_type, (void)precision, (void)n_threads, (void)pack, (void)error;
+  (void)kv_type, (void)precision, (void)n_threads, (void)pack;
+  const int32_t failed = fails("model_open", error);
+  if (failed) return failed;
   *model = malloc(sizeof **model);
   (*model)->desc = *desc;
   return 0;
@@ -45,76 +63,130 @@ static void model_close(pc_backend_model* model) {
   free(model);
 }
 
-static int32_t session_open(pc_backend_model* model, uint32_t tail_tokens, uint32_t tail_segments,
-                            uint32_t max_segments, pc_backend_session** session,
-                            pc_backend_error* error) {
-  (void)tail_tokens, (void)tail_segments, (void)max_segments, (void)error;
-  *session = malloc(sizeof **session);
-  (*session)->vocab_size = model->desc.vocab_size;
-  (*session)->n_seen = 0;
+static int32_t resident_create(pc_backend_model* model, const uint8_t* identity,
+                               const pc_kv_segment* segments, uint32_t n_segments,
+                               pc_backend_resident** resident, pc_backend_error* error) {
+  (void)model, (void)identity;
+  const int32_t failed = fails("resident_create", error);
+  if (failed) return failed;
+  *resident = calloc(1, sizeof **resident);
+  (*resident)->n_segments = n_segments;
+  for (uint32_t i = 0; i < n_segments && i < 16; ++i)
+    (*resident)->n_tokens[i] = segments[i].n_tokens;
   return 0;
 }
 
-static void session_close(pc_backend_session* session) {
-  free(session);
+static void resident_prefetch(pc_backend_resident* resident) {
+  (void)resident;
 }
 
-static int32_t attach(pc_backend_session* session, const pc_kv_segment* segments,
-                      uint32_t n_segments, pc_backend_error* error) {
-  (void)error;
-  for (uint32_t i = 0; i < n_segments; ++i) session->n_seen += segments[i].n_tokens;
+static void resident_release(pc_backend_resident* resident) {
+  free(resident);
+}
+
+static int32_t timeline_open(pc_backend_model* model, pc_backend_timeline** timeline,
+                             pc_backend_error* error) {
+  const int32_t failed = fails("timeline_open", error);
+  if (failed) return failed;
+  *timeline = calloc(1, sizeof **timeline);
+  (*timeline)->vocab_size = model->desc.vocab_size;
   return 0;
 }
 
-static int32_t forward(pc_backend_session* session, const pc_run* runs, uint32_t n_runs,
-                       const volatile int32_t* cancel, float* logits, pc_backend_error* error) {
+static void timeline_close(pc_backend_timeline* timeline) {
+  free(timeline);
+}
+
+static int32_t timeline_attach(pc_backend_timeline* timeline, const pc_backend_resident* resident,
+                               uint32_t segment, uint32_t n_tokens, int32_t position,
+                               pc_backend_error* error) {
+  (void)position;
+  const int32_t failed = fails("timeline_attach", error);
+  if (failed) return failed;
+  if (segment >= resident->n_segments || n_tokens > resident->n_tokens[segment] ||
+      timeline->n_attached == 64) {
+    strcpy(error->message, "no such segment");
+    return 1; /* PC_INVALID_ARGUMENT */
+  }
+  timeline->attached[timeline->n_attached++] = n_tokens;
+  return 0;
+}
+
+static int32_t timeline_fork(const pc_backend_timeline* timeline, pc_backend_timeline** fork,
+                             pc_backend_error* error) {
+  const int32_t failed = fails("timeline_fork", error);
+  if (failed) return failed;
+  *fork = malloc(sizeof **fork);
+  **fork = *timeline;
+  return 0;
+}
+
+static int32_t timeline_rewind(pc_backend_timeline* timeline, uint32_t n_tokens,
+                               uint32_t n_attached, pc_backend_error* error) {
+  const int32_t failed = fails("timeline_rewind", error);
+  if (failed) return failed;
+  if (n_tokens < timeline->n_tokens) timeline->n_tokens = n_tokens;
+  if (n_attached < timeline->n_attached) timeline->n_attached = n_attached;
+  return 0;
+}
+
+static uint32_t n_seen(const pc_backend_timeline* timeline) {
+  uint32_t n = timeline->n_tokens;
+  for (uint32_t i = 0; i < timeline->n_attached; ++i) n += timeline->attached[i];
+  return n;
+}
+
+static int32_t compute(pc_step_item* item) {
 #ifdef FAKE_ENDLESS
   for (int tenths = 0; tenths < 600; ++tenths) { /* a minute: longer than a test waits */
     const struct timespec tenth = {0, 100000000};
-    if (cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED)) {
-      strcpy(error->message, "cancelled");
+    if (item->cancel && __atomic_load_n(item->cancel, __ATOMIC_RELAXED)) {
+      strcpy(item->error.message, "cancelled");
       return 12; /* PC_CANCELLED */
     }
     nanosleep(&tenth, NULL);
   }
-#else
-  (void)cancel;
 #endif
-  for (uint32_t i = 0; i < n_runs; ++i) session->n_seen += runs[i].n_tokens;
-  if (session->n_seen >= session->vocab_size) {
-    strcpy(error->message, "the fake backend counts no further");
+  const int32_t failed = fails("step", &item->error);
+  if (failed) return failed;
+  if (item->ranges) {
+    strcpy(item->error.message, "the fake backend does not measure its layers");
+    return 5; /* PC_UNSUPPORTED */
+  }
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < item->n_runs; ++i) {
+    n += item->runs[i].n_tokens;
+#ifdef FAKE_NOT_FINITE
+    const pc_kv_planes* planes = item->runs[i].planes;
+    const uint32_t nan = 0x7fc07fc0; /* as f32, and as two bf16; of q8 a scale */
+    if (planes)                      /* the second layer */
+      memcpy((char*)planes->data + planes->layer_stride_bytes, &nan, sizeof nan);
+#endif
+  }
+  if (n_seen(item->timeline) + n >= item->timeline->vocab_size) {
+    strcpy(item->error.message, "the fake backend counts no further");
     return 9; /* PC_CONTEXT_FULL */
   }
-  if (logits) {
-    memset(logits, 0, session->vocab_size * sizeof *logits);
+  item->timeline->n_tokens += n;
+  if (item->logits) {
+    memset(item->logits, 0, item->timeline->vocab_size * sizeof *item->logits);
 #ifdef FAKE_NOT_FINITE
-    logits[session->vocab_size - 1] = INFINITY;
+    item->logits[item->timeline->vocab_size - 1] = INFINITY;
 #endif
-    logits[session->n_seen] = 1.0f;
+    item->logits[n_seen(item->timeline)] = 1.0f;
   }
   return 0;
 }
 
-static int32_t read_segment(pc_backend_session* session, uint32_t index, const pc_kv_segment* dst,
-                            pc_backend_error* error) {
-#ifdef FAKE_NOT_FINITE
-  const uint32_t nan = 0x7fc07fc0; /* as f32, and as two bf16; of q8 a scale */
-  memcpy((char*)dst->data + dst->layer_stride_bytes, &nan, sizeof nan); /* the second layer */
-#endif
-  (void)session, (void)index, (void)dst, (void)error;
-  return 0;
-}
-
-static int32_t rewind_to(pc_backend_session* session, uint32_t n_segments,
-                         pc_backend_error* error) {
-  (void)session, (void)n_segments, (void)error;
-  return 0;
+static void step(pc_backend_model* model, pc_step_item* items, uint32_t n_items) {
+  (void)model;
+  for (uint32_t i = 0; i < n_items; ++i) items[i].status = compute(&items[i]);
 }
 
 static const pc_backend_v1 table = {
-    FAKE_ABI,     sizeof(pc_backend_v1), FAKE_NAME, FAKE_NUMERICS, model_open,   model_close,
-    session_open, session_close,         attach,    forward,       read_segment, rewind_to,
-    NULL};
+    FAKE_ABI,       sizeof(pc_backend_v1), FAKE_NAME,         FAKE_NUMERICS,    model_open,
+    model_close,    resident_create,       resident_prefetch, resident_release, timeline_open,
+    timeline_close, timeline_attach,       timeline_fork,     timeline_rewind,  step};
 
 #if defined(__GNUC__)
 __attribute__((visibility("default")))

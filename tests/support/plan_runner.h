@@ -1,5 +1,5 @@
 // A plan at the level of tokens and positions, and two ways to compute it:
-// through a backend (encode jobs, read their segments, attach them, compute
+// through a backend (encode jobs into planes, attach these, compute
 // the fresh runs) and as rows for the dense oracle.
 #pragma once
 
@@ -7,6 +7,8 @@
 #include <cstring>
 #include <deque>
 #include <map>
+#include <memory>
+#include <span>
 #include <vector>
 
 #include "modules/kv.h"
@@ -51,119 +53,167 @@ struct EncodedRun {
   KvSegment segment;  // key_position local, position to be set
 };
 
-class PlanRunner {
+// Calls of a backend's table that must succeed, and owners of what they make.
+class Backend {
  public:
-  PlanRunner(const pc_backend_v1* backend, const pc_model_desc& desc, KvType type,
-             std::uint32_t threads, Precision precision = Precision::kFast)
-      : backend_(backend),
+  Backend(const pc_backend_v1* table, const pc_model_desc& desc, KvType type, std::uint32_t threads,
+          Precision precision = Precision::kFast)
+      : table_(table),
         geometry_{desc.n_layers, desc.n_kv_heads, desc.head_dim, type},
         vocab_(desc.vocab_size) {
-    check(backend->model_open(&desc, static_cast<std::uint32_t>(type),
-                              static_cast<std::uint32_t>(precision), threads, nullptr, &model_,
-                              &error_));
+    check(table->model_open(&desc, static_cast<std::uint32_t>(type),
+                            static_cast<std::uint32_t>(precision), threads, nullptr, &model_,
+                            &error_));
   }
-  ~PlanRunner() { backend_->model_close(model_); }
-  PlanRunner(const PlanRunner&) = delete;
+  ~Backend() { table_->model_close(model_); }
+  Backend(const Backend&) = delete;
 
-  // The kept runs of a job, keys rotated at local positions.
-  std::map<std::uint32_t, EncodedRun> encode(const RawJob& job) {
-    std::uint32_t n_tokens = 0;
-    std::vector<pc_run> runs;
-    for (const RawRun& r : job.runs) {
-      n_tokens += static_cast<std::uint32_t>(r.tokens.size());
-      runs.push_back({r.tokens.data(), static_cast<std::uint32_t>(r.tokens.size()), r.position,
-                      r.position - first_kept_position(job), 0});
-    }
-    pc_backend_session* session = open(n_tokens, static_cast<std::uint32_t>(runs.size()), 0);
-    check(backend_->forward(session, runs.data(), static_cast<std::uint32_t>(runs.size()), nullptr,
-                            nullptr, &error_));
-    std::map<std::uint32_t, EncodedRun> kept;
-    for (std::uint32_t i = 0; i < runs.size(); ++i) {
-      if (job.runs[i].keep) kept[i] = read(session, i, runs[i]);
-    }
-    backend_->session_close(session);
-    return kept;
+  struct Timeline {
+    struct Close {
+      const pc_backend_v1* table;
+      void operator()(pc_backend_timeline* t) const { table->timeline_close(t); }
+      void operator()(pc_backend_resident* r) const { table->resident_release(r); }
+    };
+    std::vector<std::shared_ptr<pc_backend_resident>> residents;
+    std::unique_ptr<pc_backend_timeline, Close> timeline;
+    pc_backend_timeline* get() const { return timeline.get(); }
+  };
+
+  Timeline open() {
+    pc_backend_timeline* timeline = nullptr;
+    check(table_->timeline_open(model_, &timeline, &error_));
+    return {{}, {timeline, {table_}}};
   }
-
-  // Logits after each call of forward: one call a fresh run, `at_once` = one for all.
-  std::vector<std::vector<float>> run(const RawPlan& plan, bool at_once = false) {
-    std::vector<std::map<std::uint32_t, EncodedRun>> encoded;
-    for (const RawJob& job : plan.jobs) encoded.push_back(encode(job));
-    std::vector<pc_kv_segment> segments;
-    std::vector<pc_run> fresh;
-    std::uint32_t n_fresh = 0;
-    for (const RawPlanRun& r : plan.prompt) {
-      if (r.job >= 0) {
-        KvSegment s = encoded[static_cast<std::size_t>(r.job)].at(r.run).segment;
-        segments.push_back({s.data, s.layer_stride_bytes, s.head_stride_bytes, s.value_offset_bytes,
-                            s.begin, s.n_tokens, r.position, s.key_position});
-      } else {
-        fresh.push_back({r.tokens.data(), static_cast<std::uint32_t>(r.tokens.size()), r.position,
-                         r.position, 1});
-        n_fresh += fresh.back().n_tokens;
-      }
-    }
-    return compute(segments, fresh, n_fresh, at_once);
+  Timeline fork(const Timeline& from) {
+    pc_backend_timeline* timeline = nullptr;
+    check(table_->timeline_fork(from.get(), &timeline, &error_));
+    return {from.residents, {timeline, {table_}}};
   }
-
-  std::vector<std::vector<float>> compute(const std::vector<pc_kv_segment>& segments,
-                                          const std::vector<pc_run>& fresh, std::uint32_t n_fresh,
-                                          bool at_once) {
-    pc_backend_session* session = open(n_fresh, static_cast<std::uint32_t>(fresh.size()),
-                                       static_cast<std::uint32_t>(segments.size()));
-    check(backend_->attach(session, segments.data(), static_cast<std::uint32_t>(segments.size()),
-                           &error_));
-    std::vector<std::vector<float>> logits;
-    for (std::size_t i = 0; i < fresh.size(); i += at_once ? fresh.size() : 1) {
-      logits.emplace_back(vocab_);
-      check(backend_->forward(session, &fresh[i],
-                              at_once ? static_cast<std::uint32_t>(fresh.size()) : 1, nullptr,
-                              logits.back().data(), &error_));
-    }
-    backend_->session_close(session);
+  void attach(Timeline& timeline, const pc_kv_segment& segment) {
+    pc_backend_resident* resident = nullptr;
+    const std::uint8_t identity[32] = {};
+    check(table_->resident_create(model_, identity, &segment, 1, &resident, &error_));
+    timeline.residents.push_back({resident, typename Timeline::Close{table_}});
+    check(table_->timeline_attach(timeline.get(), resident, 0, segment.n_tokens, segment.position,
+                                  &error_));
+  }
+  void rewind(Timeline& timeline, std::uint32_t n_tokens, std::uint32_t n_attached = UINT32_MAX) {
+    check(table_->timeline_rewind(timeline.get(), n_tokens, n_attached, &error_));
+    if (n_attached < timeline.residents.size()) timeline.residents.resize(n_attached);
+  }
+  void step(std::span<pc_step_item> items) {
+    table_->step(model_, items.data(), static_cast<std::uint32_t>(items.size()));
+  }
+  // The logits of the last token.
+  std::vector<float> compute(const Timeline& timeline, std::span<const pc_run> runs) {
+    std::vector<float> logits(vocab_);
+    pc_step_item item{};
+    item.timeline = timeline.get();
+    item.runs = runs.data();
+    item.n_runs = static_cast<std::uint32_t>(runs.size());
+    item.logits = logits.data();
+    step({&item, 1});
+    error_ = item.error;
+    check(item.status);
     return logits;
   }
 
+  const KvGeometry& geometry() const { return geometry_; }
+  std::uint32_t vocab() const { return vocab_; }
+
  private:
-  pc_backend_session* open(std::uint32_t tokens, std::uint32_t tail_segments,
-                           std::uint32_t segments) {
-    pc_backend_session* session = nullptr;
-    check(backend_->session_open(model_, tokens, tail_segments, segments, &session, &error_));
-    return session;
-  }
-
-  EncodedRun read(pc_backend_session* session, std::uint32_t index, const pc_run& run) {
-    EncodedRun e;
-    const std::size_t plane = kv_blocks(run.n_tokens) * geometry_.block_bytes();
-    e.planes.resize(geometry_.state_bytes(kv_blocks(run.n_tokens)));
-    e.segment.data = e.planes.data();
-    e.segment.value_offset_bytes = plane;
-    e.segment.head_stride_bytes = 2 * plane;
-    e.segment.layer_stride_bytes = 2 * plane * geometry_.n_kv_heads;
-    e.segment.n_tokens = run.n_tokens;
-    e.segment.key_position = run.key_position;
-    const pc_kv_segment dst{e.planes.data(),
-                            e.segment.layer_stride_bytes,
-                            e.segment.head_stride_bytes,
-                            e.segment.value_offset_bytes,
-                            0,
-                            run.n_tokens,
-                            0,
-                            run.key_position};
-    check(backend_->read_segment(session, index, &dst, &error_));
-    return e;
-  }
-
   void check(std::int32_t status) {
     INFO("backend says: " << error_.message);
     REQUIRE(status == 0);
   }
 
-  const pc_backend_v1* backend_;
+  const pc_backend_v1* table_;
   KvGeometry geometry_;
   std::uint32_t vocab_;
   pc_backend_model* model_ = nullptr;
   pc_backend_error error_{};
+};
+
+class PlanRunner {
+ public:
+  PlanRunner(const pc_backend_v1* backend, const pc_model_desc& desc, KvType type,
+             std::uint32_t threads, Precision precision = Precision::kFast)
+      : backend_(backend, desc, type, threads, precision) {}
+
+  // The kept runs of a job, keys rotated at local positions.
+  std::map<std::uint32_t, EncodedRun> encode(const RawJob& job) {
+    std::map<std::uint32_t, EncodedRun> kept;
+    std::deque<pc_kv_planes> planes;
+    std::vector<pc_run> runs;
+    for (const RawRun& r : job.runs) {
+      runs.push_back({r.tokens.data(), static_cast<std::uint32_t>(r.tokens.size()), r.position,
+                      r.position - first_kept_position(job), 0, nullptr});
+      if (!r.keep) continue;
+      EncodedRun& e = kept[static_cast<std::uint32_t>(runs.size() - 1)];
+      e = planes_for(runs.back());
+      planes.push_back({e.planes.data(), e.segment.layer_stride_bytes, e.segment.head_stride_bytes,
+                        e.segment.value_offset_bytes});
+      runs.back().planes = &planes.back();
+    }
+    backend_.compute(backend_.open(), runs);
+    return kept;
+  }
+
+  // What a prompt attaches and computes.
+  struct Prompt {
+    std::vector<std::map<std::uint32_t, EncodedRun>> encoded;  // that segments view
+    std::vector<pc_kv_segment> segments;
+    std::vector<pc_run> fresh;  // borrow the plan
+  };
+  Prompt prompt_of(const RawPlan& plan) {
+    Prompt prompt;
+    for (const RawJob& job : plan.jobs) prompt.encoded.push_back(encode(job));
+    for (const RawPlanRun& r : plan.prompt) {
+      if (r.job >= 0) {
+        KvSegment s = prompt.encoded[static_cast<std::size_t>(r.job)].at(r.run).segment;
+        prompt.segments.push_back({s.data, s.layer_stride_bytes, s.head_stride_bytes,
+                                   s.value_offset_bytes, s.begin, s.n_tokens, r.position,
+                                   s.key_position});
+      } else {
+        prompt.fresh.push_back({r.tokens.data(), static_cast<std::uint32_t>(r.tokens.size()),
+                                r.position, r.position, 1, nullptr});
+      }
+    }
+    return prompt;
+  }
+
+  // Logits after each step: one step a fresh run, `at_once` = one for all.
+  std::vector<std::vector<float>> run(const RawPlan& plan, bool at_once = false) {
+    const Prompt prompt = prompt_of(plan);
+    return compute(prompt.segments, prompt.fresh, at_once);
+  }
+
+  std::vector<std::vector<float>> compute(const std::vector<pc_kv_segment>& segments,
+                                          const std::vector<pc_run>& fresh, bool at_once) {
+    Backend::Timeline timeline = backend_.open();
+    for (const pc_kv_segment& segment : segments) backend_.attach(timeline, segment);
+    std::vector<std::vector<float>> logits;
+    for (std::size_t i = 0; i < fresh.size(); i += at_once ? fresh.size() : 1)
+      logits.push_back(
+          backend_.compute(timeline, std::span(fresh).subspan(i, at_once ? fresh.size() : 1)));
+    return logits;
+  }
+
+  Backend& backend() { return backend_; }
+
+ private:
+  EncodedRun planes_for(const pc_run& run) {
+    EncodedRun e;
+    const KvGeometry& geometry = backend_.geometry();
+    e.planes.resize(geometry.state_bytes(kv_blocks(run.n_tokens)));
+    const KvPlanes p = dense_planes(e.planes.data(), geometry, kv_blocks(run.n_tokens));
+    e.segment = {
+        p.data, p.layer_stride_bytes, p.head_stride_bytes, p.value_offset_bytes, 0, run.n_tokens,
+        0,      run.key_position};
+    return e;
+  }
+
+  Backend backend_;
 };
 
 // The plan as one long list of rows. Returns the indices of the fresh runs' last rows.

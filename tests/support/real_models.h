@@ -65,7 +65,7 @@ struct RealPrompt {
   Projections projections{};
   double nll = 0;  // mean negative log-likelihood of tokens[1:]
   std::vector<std::int32_t> greedy;
-  std::vector<double> margins;  // of the greedy tokens over the second best
+  std::vector<double> margins;       // of the greedy tokens over the second best
   std::vector<double> answer_norms;  // behind each greedy token but the last
   std::vector<std::vector<double>> answer_projections;
   // llama.cpp's distances over prompt and answer: with f32 states, with its usual f16 ones, with
@@ -74,9 +74,7 @@ struct RealPrompt {
 
   // Of all logits behind the prompt, relative, L2; estimated within sqrt(2 / kProjections)
   // of the square.
-  double distance(std::span<const float> got) const {
-    return distance(got, projections, norm);
-  }
+  double distance(std::span<const float> got) const { return distance(got, projections, norm); }
 
   // The root mean square of the distances behind the prompt and behind each greedy token, each
   // after the reference's own: those of single positions differ tenfold. Fewer rows: of those.
@@ -191,13 +189,14 @@ class RealEngine {
                                          std::span<const std::int32_t> next = {}) const {
     const auto n = static_cast<std::uint32_t>(tokens.size());
     const std::uint32_t n_next = static_cast<std::uint32_t>(next.size());
-    BackendSession session = must(engine_->backend().session(n + n_next, 1, 0));
+    BackendTimeline timeline = must(engine_->backend().timeline());
     std::vector<std::vector<float>> all;
     const auto compute = [&](const std::int32_t* first, std::uint32_t count, std::uint32_t at) {
       const auto position = static_cast<std::int32_t>(at);
-      const pc_run run{first, count, position, position, 1};
+      const pc_run run{first, count, position, position, 1, nullptr};
       all.emplace_back(engine_->model().desc.vocab_size);
-      must(session.forward({&run, 1}, nullptr, all.back().data()));
+      must(engine_->scheduler().compute(
+          {.timeline = &timeline, .runs = {&run, 1}, .logits = all.back().data()}));
     };
     compute(tokens.data(), n, 0);
     for (std::uint32_t i = 0; i < n_next; ++i) compute(&next[i], 1, n + i);

@@ -73,6 +73,37 @@ TEST_CASE("a plug-in that cannot be used leaves the CPU at work, and says why") 
   }
 }
 
+TEST_CASE("whatever call of a plug-in fails, the request says so, and the next one is answered") {
+  const TinyCheckpoint checkpoint(3);
+  const auto fail = [](const char* call) { ::setenv("FAKE_FAIL", call, 1); };
+  fail("model_open");
+  const auto cpu = Engine::open(fake_options(checkpoint, PC_FAKE_BACKEND_PLAIN));
+  ::unsetenv("FAKE_FAIL");
+  REQUIRE(cpu.ok());
+  CHECK(std::string((*cpu)->backend().name()) == "cpu");
+  CHECK((*cpu)->remark().find("fails in model_open") != std::string::npos);
+
+  const auto engine = Engine::open(fake_options(checkpoint, PC_FAKE_BACKEND_PLAIN));
+  REQUIRE(engine.ok());
+  const auto schema = LoadedSchema::parse(
+      *engine, R"(<schema name="s">Some text. <module name="m">A module.</module></schema>)", "");
+  REQUIRE(schema.ok());
+  const auto prompt = LoadedPrompt::parse(*schema, R"(<prompt schema="s"><m/>Question?</prompt>)");
+  REQUIRE(prompt.ok());
+  for (const char* call : {"timeline_open", "step", "resident_create", "timeline_attach"}) {
+    INFO(call);
+    const auto session = Session::open(*prompt, {});
+    REQUIRE(session.ok());
+    fail(call);
+    const auto token = (*session)->next();
+    ::unsetenv("FAKE_FAIL");
+    REQUIRE_FALSE(token.ok());
+    CHECK(token.error().code == Code::kOutOfMemory);
+    CHECK(token.error().message.find(std::string("fails in ") + call) != std::string::npos);
+    CHECK((*session)->next().ok());  // it starts anew
+  }
+}
+
 // What the CPU would answer from a plug-in's states is nonsense, and no checksum shows it.
 TEST_CASE("states of one backend, or of one version of it, are never found by another") {
   const TinyCheckpoint checkpoint(4);

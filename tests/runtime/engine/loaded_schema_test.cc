@@ -83,7 +83,7 @@ TEST_CASE("who waits for another's encoding sleeps, can be cancelled, and finds 
   std::atomic<bool> over{false};
   double spent = 0;
   Result<AcquiredModule> waited = error(Code::kInternal, "");
-  LazyEncoder encoder(schema->engine().backend(), {&schema->modules()[0]->job});
+  Encoder encoder(schema->engine().scheduler());
   const auto acquire = [&] {
     const double before = cpu_seconds();
     waited = schema->acquire(*schema->modules()[0], encoder, &cancel);
@@ -106,9 +106,9 @@ TEST_CASE("who waits for another's encoding sleeps, can be cancelled, and finds 
   std::thread patient(acquire);
   lie_about();
   CHECK_FALSE(over);
-  LazyEncoder first(other->engine().backend(), {&other->modules()[0]->job});
+  Encoder first(other->engine().scheduler());
   const auto module =
-      first.get().value()->encode(other->modules()[0]->job, other->modules()[0]->identity, nullptr);
+      first.encode(other->modules()[0]->job, other->modules()[0]->identity, nullptr);
   REQUIRE(store.publish(module.value()).ok());
   theirs.reset();
   patient.join();

@@ -9,6 +9,7 @@
 #include "promptcache/promptcache.h"
 #include "runtime/backend/backend_handle.h"
 #include "runtime/backend/cpu_backend.h"
+#include "runtime/engine/scheduler.h"
 #include "tests/support/expect.h"
 #include "tests/support/tiny_checkpoint.h"
 #include "tests/support/tiny_model.h"
@@ -24,13 +25,15 @@ struct Answer {
 Answer compute(const pc_model_desc& desc, std::uint32_t n_tokens, bool wants_logits = true) {
   const BackendModel model =
       must(BackendModel::open(cpu_backend(), desc, KvType::kF32, Precision::kFast, 2, nullptr));
-  BackendSession session = must(model.session(n_tokens, 1, 0));
+  Scheduler scheduler(model, {desc.n_layers, desc.n_kv_heads, desc.head_dim, KvType::kF32});
+  BackendTimeline timeline = must(model.timeline());
   std::vector<std::int32_t> tokens(n_tokens);
   for (std::uint32_t i = 0; i < n_tokens; ++i)
     tokens[i] = static_cast<std::int32_t>(i % desc.vocab_size);
   std::vector<float> logits(desc.vocab_size);
-  const pc_run run{tokens.data(), n_tokens, 7, 7, 0};
-  const Status done = session.forward({&run, 1}, nullptr, wants_logits ? logits.data() : nullptr);
+  const pc_run run{tokens.data(), n_tokens, 7, 7, 0, nullptr};
+  const Status done = scheduler.compute(
+      {.timeline = &timeline, .runs = {&run, 1}, .logits = wants_logits ? logits.data() : nullptr});
   if (done.ok()) return {0, ""};
   return {static_cast<std::int32_t>(done.error().code), done.error().message};
 }

@@ -83,14 +83,14 @@ double check_case(const std::string& name, const Model& model, JsonView sample, 
   const auto n = static_cast<std::uint32_t>(tokens.size());
   std::vector<pc_run> one_by_one, whole;  // whole: a run for each stretch without a jump
   for (std::size_t i = 0; i < n; ++i) {
-    one_by_one.push_back({&tokens[i], 1, positions[i], positions[i], 1});
+    one_by_one.push_back({&tokens[i], 1, positions[i], positions[i], 1, nullptr});
     if (i == 0 || positions[i] != positions[i - 1] + 1)
-      whole.push_back({&tokens[i], 0, positions[i], positions[i], 1});
+      whole.push_back({&tokens[i], 0, positions[i], positions[i], 1, nullptr});
     ++whole.back().n_tokens;
   }
   PlanRunner runner(cpu_backend(), model.desc, KvType::kF32, 2, Precision::kExact);
-  const auto steps = runner.compute({}, one_by_one, n, false);
-  const auto prefill = runner.compute({}, whole, n, true);
+  const auto steps = runner.compute({}, one_by_one, false);
+  const auto prefill = runner.compute({}, whole, true);
   double worst = 0;
   for (std::size_t i = 0; i < n; ++i)
     worst = std::max(worst, worst_row(steps[i], want + i * vocab));
@@ -99,7 +99,7 @@ double check_case(const std::string& name, const Model& model, JsonView sample, 
   REQUIRE(worst_row(prefill[0], last) <= kTolerance);
   if (has_type(model, PC_DTYPE_BF16)) {
     PlanRunner fast(cpu_backend(), model.desc, KvType::kF32, 2);
-    const double moved = relative_error(fast.compute({}, whole, n, true)[0], last);
+    const double moved = relative_error(fast.compute({}, whole, true)[0], last);
     REQUIRE(moved <= kBf16Tolerance);
     report("bf16", name, model, moved);
   }
@@ -226,7 +226,7 @@ TEST_CASE("the published greedy tokens of tiny-random-llama") {
     PlanRunner runner(cpu_backend(), (*model)->desc, KvType::kF32, 2);
     while (tokens.size() < want.size()) {
       const auto n = static_cast<std::uint32_t>(tokens.size());
-      const auto logits = runner.compute({}, {{tokens.data(), n, 0, 0, 1}}, n, true);
+      const auto logits = runner.compute({}, {{tokens.data(), n, 0, 0, 1, nullptr}}, true);
       tokens.push_back(static_cast<std::int32_t>(
           std::max_element(logits[0].begin(), logits[0].end()) - logits[0].begin()));
     }

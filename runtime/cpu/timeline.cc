@@ -1,0 +1,134 @@
+#include "runtime/cpu/timeline.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include "base/status.h"  // PC_EXPECT
+
+namespace pc {
+
+// Does the run go on where the last part ends, in memory of the same kind?
+bool Timeline::continues(const pc_run& run) const {
+  if (!run.extend || run.planes || parts_.empty()) return false;
+  const Part& last = parts_.back();
+  const auto n = static_cast<std::int32_t>(last.n_tokens);
+  return last.page != kForeign && last.position + n == run.position &&
+         last.key_position + n == run.key_position;
+}
+
+void Timeline::append(const pc_run& run, std::uint32_t first, std::uint32_t n,
+                      std::vector<KvSlot>* slots) {
+  if (n == 0) return;
+  const bool starts = first == 0 && !continues(run);
+  if (!starts && parts_.back().page != kForeign) own_last_page();
+  for (std::uint32_t i = first; i < first + n; ++i) {
+    if ((starts && i == 0) || parts_.back().n_tokens == parts_.back().planes.n_tokens)
+      open_part(run, i);
+    take(parts_.back(), slots);
+  }
+}
+
+// One more token of the part.
+void Timeline::take(Part& part, std::vector<KvSlot>* slots) {
+  const std::uint32_t block = part.n_tokens / kKvBlockTokens,
+                      token = part.n_tokens % kKvBlockTokens;
+  if (token == 0 && part.page != kForeign) pages_.back()->begin_block(part.first_block + block);
+  slots->push_back({part.planes.from_block(block, geometry_), token});
+  ++part.n_tokens;
+  ++n_tokens_;
+}
+
+// A part for the run's tokens from `first` on: where the run says, in the last page's next
+// block, or in a new page.
+void Timeline::open_part(const pc_run& run, std::uint32_t first) {
+  Part part{kForeign, {}};
+  part.position = run.position + static_cast<std::int32_t>(first);
+  part.key_position = run.key_position + static_cast<std::int32_t>(first);
+  if (run.planes) {
+    PC_EXPECT(first == 0);  // there is room for all of the run
+    const pc_kv_planes& p = *run.planes;
+    part.planes = {static_cast<std::byte*>(p.data), p.layer_stride_bytes, p.head_stride_bytes,
+                   p.value_offset_bytes, run.n_tokens};
+  } else {
+    if (used_blocks_of_last_page() == KvPage::kBlocks)
+      pages_.push_back(std::make_shared<KvPage>(geometry_));
+    else
+      own_last_page();
+    part.page = static_cast<std::uint32_t>(pages_.size() - 1);
+    part.first_block = used_blocks_of_last_page() % KvPage::kBlocks;
+    part.planes = pages_.back()->planes().from_block(part.first_block, geometry_);
+    part.planes.n_tokens = (KvPage::kBlocks - part.first_block) * kKvBlockTokens;
+  }
+  parts_.push_back(part);
+}
+
+// kBlocks where there is no page yet, or where the last one has no part.
+std::uint32_t Timeline::used_blocks_of_last_page() const {
+  for (auto part = parts_.rbegin(); part != parts_.rend(); ++part) {
+    if (part->page == kForeign) continue;
+    if (part->page + std::size_t{1} != pages_.size()) break;
+    return part->first_block + kv_blocks(part->n_tokens);
+  }
+  return KvPage::kBlocks;
+}
+
+// Makes the last page one that no other timeline holds.
+void Timeline::own_last_page() {
+  std::shared_ptr<KvPage>& page = pages_.back();
+  if (page.use_count() == 1) {
+    // Another that held it has let go on its own thread: what it read comes before what is
+    // written now.
+    std::atomic_thread_fence(std::memory_order_acquire);
+    return;
+  }
+  auto copy = std::make_shared<KvPage>(geometry_);
+  copy->copy_from(*page, used_blocks_of_last_page());
+  page = std::move(copy);
+  for (Part& part : parts_) {
+    if (part.page + std::size_t{1} != pages_.size()) continue;
+    const std::uint32_t room = part.planes.n_tokens;
+    part.planes = page->planes().from_block(part.first_block, geometry_);
+    part.planes.n_tokens = room;
+  }
+}
+
+void Timeline::rewind(std::uint32_t n_tokens, std::uint32_t n_attached) {
+  if (n_attached < attached_.size()) attached_.resize(n_attached);
+  if (n_tokens >= n_tokens_) return;
+  while (n_tokens_ > n_tokens && parts_.back().n_tokens <= n_tokens_ - n_tokens) {
+    n_tokens_ -= parts_.back().n_tokens;
+    parts_.pop_back();
+  }
+  drop_unused_pages();
+  if (n_tokens_ != n_tokens) cut_last_part(n_tokens_ - n_tokens);
+}
+
+void Timeline::drop_unused_pages() {
+  std::size_t n_pages = 0;
+  for (const Part& part : parts_)
+    if (part.page != kForeign) n_pages = part.page + std::size_t{1};
+  pages_.resize(n_pages);
+}
+
+// Leaves no row behind the part's new end that is not zero. A run's own planes are not written:
+// nothing is appended to them.
+void Timeline::cut_last_part(std::uint32_t n_tokens) {
+  Part& last = parts_.back();
+  last.n_tokens -= n_tokens;
+  n_tokens_ -= n_tokens;
+  const std::uint32_t n_rows = last.n_tokens % kKvBlockTokens;
+  if (last.page == kForeign || n_rows == 0) return;
+  own_last_page();
+  clear_rows(last.planes.from_block(last.n_tokens / kKvBlockTokens, geometry_), geometry_, n_rows);
+}
+
+void Timeline::add_segments(std::vector<KvSegment>* segments) const {
+  segments->insert(segments->end(), attached_.begin(), attached_.end());
+  for (const Part& part : parts_) {
+    const KvPlanes& p = part.planes;
+    segments->push_back({p.data, p.layer_stride_bytes, p.head_stride_bytes, p.value_offset_bytes, 0,
+                         part.n_tokens, part.position, part.key_position});
+  }
+}
+
+}  // namespace pc

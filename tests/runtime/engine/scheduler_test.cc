@@ -1,0 +1,316 @@
+// The scheduler: whatever comes at once, in pieces or not, each gets what it would get alone;
+// what fails leaves its timeline as it was; and steps are made of what they should be.
+
+#include "runtime/engine/scheduler.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <cstring>
+#include <deque>
+#include <numeric>
+#include <optional>
+#include <thread>
+
+#include "base/progress.h"
+#include "modules/module_image.h"
+#include "runtime/backend/cpu_backend.h"
+#include "tests/support/expect.h"
+#include "tests/support/random_plan.h"
+#include "tests/support/tiny_model.h"
+
+namespace pc::test {
+namespace {
+
+constexpr KvGeometry geometry_of(const pc_model_desc& d) {
+  return {d.n_layers, d.n_kv_heads, d.head_dim, KvType::kF32};
+}
+
+// The CPU's table with a step that is written down, and may have to wait.
+struct Witness {
+  static inline std::vector<std::vector<std::uint32_t>> steps;  // tokens of each item
+  static inline std::vector<std::vector<pc_backend_timeline*>> timelines;
+  static inline std::atomic<bool> hold{false};
+  static inline std::atomic<int> n_begun{0};
+
+  static void step(pc_backend_model* model, pc_step_item* items, std::uint32_t n_items) {
+    ++n_begun;
+    while (hold) std::this_thread::yield();
+    std::vector<std::uint32_t> counts;
+    std::vector<pc_backend_timeline*> who;
+    for (std::uint32_t i = 0; i < n_items; ++i) {
+      counts.push_back(0);
+      for (const pc_run& run : std::span(items[i].runs, items[i].n_runs))
+        counts.back() += run.n_tokens;
+      who.push_back(items[i].timeline);
+    }
+    steps.push_back(counts);
+    timelines.push_back(who);
+    cpu_backend()->step(model, items, n_items);
+  }
+  static const pc_backend_v1* table() {
+    static const pc_backend_v1 table = [] {
+      pc_backend_v1 t = *cpu_backend();
+      t.step = step;
+      return t;
+    }();
+    return &table;
+  }
+};
+
+class Fixture {
+ public:
+  Fixture()
+      : backend(must(BackendModel::open(Witness::table(), model.desc, KvType::kF32,
+                                        Precision::kFast, 2, nullptr))),
+        scheduler(std::make_unique<Scheduler>(backend, geometry_of(model.desc))) {
+    Witness::steps.clear();
+    Witness::timelines.clear();
+    Witness::n_begun = 0;
+  }
+
+  static pc_run run_of(const std::vector<std::int32_t>& tokens, std::int32_t position = 0) {
+    return {tokens.data(), static_cast<std::uint32_t>(tokens.size()), position, position, 1,
+            nullptr};
+  }
+  // Logits of a new timeline that computes these tokens, by one step of the backend.
+  std::vector<float> alone(const std::vector<std::int32_t>& tokens) {
+    BackendTimeline timeline = must(backend.timeline());
+    std::vector<float> logits(model.desc.vocab_size);
+    const pc_run run = run_of(tokens);
+    pc_step_item item{};
+    item.timeline = timeline.get();
+    item.runs = &run;
+    item.n_runs = 1;
+    item.logits = logits.data();
+    cpu_step(item);
+    return logits;
+  }
+  void cpu_step(pc_step_item& item) {
+    const MutexLock lock(mutex);
+    backend.step({&item, 1});
+    must(backend.status_of(item));
+  }
+  // Work that waits on a thread of its own, until the step at hand may end.
+  void submit(const Work& work) {
+    Status& status = results.emplace_back(ok());
+    const std::size_t before = scheduler->n_waiting();
+    threads.emplace_back([this, work, &status] { status = scheduler->compute(work); });
+    while (scheduler->n_waiting() == before) std::this_thread::yield();
+  }
+  void hold() {
+    Witness::hold = true;
+    first = must(backend.timeline());
+    submit({.timeline = &*first, .runs = {&first_run, 1}});
+    while (Witness::n_begun == 0) std::this_thread::yield();
+  }
+  void release() {
+    Witness::hold = false;
+    for (std::thread& thread : threads) thread.join();
+    threads.clear();
+  }
+
+  TinyModel model{41};
+  Random random{7};
+  Mutex mutex;
+  const BackendModel backend;
+  std::unique_ptr<Scheduler> scheduler;
+  std::optional<BackendTimeline> first;
+  std::vector<std::int32_t> first_token{1};
+  pc_run first_run = run_of(first_token);
+  std::deque<Status> results;
+  std::vector<std::thread> threads;
+};
+
+void require_near(const std::vector<float>& got, const std::vector<float>& want) {
+  for (std::size_t i = 0; i < want.size(); ++i) REQUIRE(std::fabs(got[i] - want[i]) <= 5e-5f);
+}
+
+TEST_CASE("many callers at once: each gets what it would get alone") {
+  Fixture f;
+  constexpr std::size_t kCallers = 12;
+  std::vector<std::vector<std::int32_t>> tokens;
+  std::vector<std::vector<float>> want, got(kCallers, std::vector<float>(64));
+  for (std::size_t i = 0; i < kCallers; ++i) {
+    tokens.push_back(random_tokens(f.random, i % 3 == 0 ? 300 + f.random.below(400) : 20, 64));
+    want.push_back(f.alone(tokens.back()));
+  }
+  std::vector<std::thread> threads;
+  std::atomic<int> n_failed{0};
+  for (std::size_t i = 0; i < kCallers; ++i) {
+    threads.emplace_back([&, i] {
+      auto timeline = f.backend.timeline();
+      // A prompt, then token by token.
+      const std::size_t prompt = tokens[i].size() - 8;
+      const std::vector<std::int32_t> head(tokens[i].begin(),
+                                           tokens[i].begin() + static_cast<std::ptrdiff_t>(prompt));
+      const pc_run run = Fixture::run_of(head);
+      n_failed += !f.scheduler->compute({.timeline = &*timeline, .runs = {&run, 1}}).ok();
+      for (std::size_t t = prompt; t < tokens[i].size(); ++t) {
+        const auto p = static_cast<std::int32_t>(t);
+        const pc_run one{&tokens[i][t], 1, p, p, 1, nullptr};
+        n_failed +=
+            !f.scheduler
+                 ->compute({.timeline = &*timeline, .runs = {&one, 1}, .logits = got[i].data()})
+                 .ok();
+      }
+      n_failed += timeline->n_tokens() != tokens[i].size();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  REQUIRE(n_failed == 0);
+  for (std::size_t i = 0; i < kCallers; ++i) require_near(got[i], want[i]);
+}
+
+TEST_CASE("a step has all who decode, then the oldest prefill, then encoding") {
+  Fixture f;
+  f.hold();
+  std::deque<BackendTimeline> timelines;
+  for (int i = 0; i < 6; ++i) timelines.push_back(must(f.backend.timeline()));
+  const auto encoded = random_tokens(f.random, 40, 64), prompt = random_tokens(f.random, 300, 64),
+             question = random_tokens(f.random, 9, 64), word = random_tokens(f.random, 1, 64);
+  const pc_run encode_run = Fixture::run_of(encoded), prompt_run = Fixture::run_of(prompt),
+               question_run = Fixture::run_of(question), word_run = Fixture::run_of(word);
+  f.submit({.timeline = &timelines[0], .runs = {&encode_run, 1}, .encodes = true});
+  f.submit({.timeline = &timelines[1], .runs = {&prompt_run, 1}});
+  f.submit({.timeline = &timelines[2], .runs = {&question_run, 1}});
+  f.submit({.timeline = &timelines[3], .runs = {&word_run, 1}});
+  f.submit({.timeline = &timelines[4], .runs = {&word_run, 1}});
+  f.release();
+  for (const Status& status : f.results) REQUIRE(status.ok());
+  const auto first_step = [](const BackendTimeline& timeline) {
+    return std::ranges::find_if(Witness::timelines,
+                                [&](const auto& who) {
+                                  return std::ranges::find(who, timeline.get()) != who.end();
+                                }) -
+           Witness::timelines.begin();
+  };
+  CHECK(first_step(timelines[3]) == 1);  // both who decode
+  CHECK(first_step(timelines[4]) == 1);
+  CHECK(first_step(timelines[1]) == 1);  // the oldest prefill has what room they leave
+  CHECK(first_step(timelines[2]) > 1);
+  CHECK(first_step(timelines[0]) >= first_step(timelines[2]));
+  for (const auto& counts : Witness::steps)
+    CHECK(std::accumulate(counts.begin(), counts.end(), 0u) <= Scheduler::kStepTokens);
+  CHECK(timelines[1].n_tokens() == 300);
+  CHECK(timelines[0].n_tokens() == 40);
+}
+
+TEST_CASE("those who share modules go before others, and sit beside each other") {
+  Fixture f;
+  // A module, as a file of the store would be.
+  ModuleIdentity identity;
+  for (Digest* digest : {&identity.weights, &identity.tokenizer, &identity.rope}) digest->fill(1);
+  identity.backend = "cpu";
+  identity.numerics_version = 1;
+  identity.geometry = geometry_of(f.model.desc);
+  identity.runs.push_back({random_tokens(f.random, 10, 64), 0, true});
+  const auto module_of = [&](std::int32_t token) {
+    identity.runs[0].tokens[0] = token;
+    return must(must(ModuleImage::create(identity)).seal());
+  };
+  const ModuleHandle one = module_of(1), other = module_of(2);
+  f.hold();
+  std::deque<BackendTimeline> timelines;
+  const auto tokens = random_tokens(f.random, 100, 64);
+  const pc_run run = Fixture::run_of(tokens, 10);
+  for (const ModuleHandle* module : {&one, &other, &one, &other, &one}) {
+    timelines.push_back(must(f.backend.timeline()));
+    must(timelines.back().attach(must(f.backend.resident(*module)), 0, 10, 0));
+    f.submit({.timeline = &timelines.back(), .runs = {&run, 1}});
+  }
+  f.release();
+  for (const Status& status : f.results) REQUIRE(status.ok());
+  // 256 tokens: the first, the third that shares with it, and a part of the fifth.
+  REQUIRE(Witness::timelines.size() >= 3);
+  std::vector<pc_backend_timeline*> sharers = {timelines[0].get(), timelines[2].get(),
+                                               timelines[4].get()};
+  CHECK(std::ranges::is_permutation(Witness::timelines[1], sharers));
+}
+
+TEST_CASE("work that fails, or is cancelled between its pieces, leaves its timeline as it was") {
+  Fixture f;
+  auto tokens = random_tokens(f.random, 700, 64);
+  const auto good = random_tokens(f.random, 20, 64);
+  const std::vector<float> want = f.alone(good);
+  tokens[650] = 64;  // in the third piece
+  BackendTimeline timeline = must(f.backend.timeline());
+  const pc_run bad = Fixture::run_of(tokens), fine = Fixture::run_of(good);
+  const Status failed = f.scheduler->compute({.timeline = &timeline, .runs = {&bad, 1}});
+  REQUIRE_FALSE(failed.ok());
+  CHECK(failed.error().code == Code::kInvalidArgument);
+  CHECK(Witness::steps.size() >= 3);
+  CHECK(timeline.n_tokens() == 0);
+  std::vector<float> logits(64);
+  const Work again{.timeline = &timeline, .runs = {&fine, 1}, .logits = logits.data()};
+  must(f.scheduler->compute(again));
+  require_near(logits, want);
+
+  std::int32_t cancel = 1;
+  Work stopped = again;
+  stopped.cancel = &cancel;
+  const Status ended = f.scheduler->compute(stopped);
+  REQUIRE_FALSE(ended.ok());
+  CHECK(ended.error().code == Code::kCancelled);
+  CHECK(timeline.n_tokens() == 20);
+}
+
+TEST_CASE("runs in planes of their own are cut between blocks, and hold what one piece writes") {
+  Fixture f;
+  const KvGeometry geometry = geometry_of(f.model.desc);
+  const auto tokens = random_tokens(f.random, 700, 64);
+  const auto states = [&](bool beside_decoding) {
+    std::vector<std::byte> memory(geometry.state_bytes(kv_blocks(700)));
+    const KvPlanes p = dense_planes(memory.data(), geometry, kv_blocks(700));
+    const pc_kv_planes planes{p.data, p.layer_stride_bytes, p.head_stride_bytes,
+                              p.value_offset_bytes};
+    const auto before = random_tokens(f.random, 5, 64);
+    BackendTimeline timeline = must(f.backend.timeline());
+    const pc_run runs[] = {{&tokens[0], 5, 0, -5, 0, nullptr},
+                           {tokens.data(), 700, 5, 0, 0, &planes}};
+    if (beside_decoding) {
+      must(f.scheduler->compute({.timeline = &timeline, .runs = runs, .encodes = true}));
+    } else {
+      pc_step_item item{};
+      item.timeline = timeline.get();
+      item.runs = runs;
+      item.n_runs = 2;
+      f.cpu_step(item);
+    }
+    return memory;
+  };
+  const auto pieces = states(true), whole = states(false);
+  const auto floats = [](const std::vector<std::byte>& bytes) {
+    std::vector<float> f32(bytes.size() / sizeof(float));
+    std::memcpy(f32.data(), bytes.data(), bytes.size());
+    return f32;
+  };
+  require_near(floats(pieces), floats(whole));
+}
+
+TEST_CASE("a process that was forked from one that computes is told so") {
+  Fixture f;
+  BackendTimeline timeline = must(f.backend.timeline());
+  const std::vector<std::int32_t> token{1};
+  const pc_run run = Fixture::run_of(token);
+  must(f.scheduler->compute({.timeline = &timeline, .runs = {&run, 1}}));
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    const Status status = f.scheduler->compute({.timeline = &timeline, .runs = {&run, 1}});
+    const bool told = !status.ok() && status.error().message.find("forked") != std::string::npos;
+    f.scheduler.reset();  // does not wait for a thread that is not there
+    ::_exit(told ? 0 : 1);
+  }
+  int status = -1;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+  const pc_run next{token.data(), 1, 1, 1, 1, nullptr};
+  must(f.scheduler->compute({.timeline = &timeline, .runs = {&next, 1}}));
+}
+
+}  // namespace
+}  // namespace pc::test
