@@ -13,10 +13,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "pml/encode_plan.h"
+#include "pml/next_turns.h"
 #include "pml/text_encoder.h"
 
 namespace pc::pml {
@@ -47,6 +49,9 @@ struct Plan {
   Position end = 0;           // one past the last used position: where generation goes on
   Position shift = 0;         // schema layout: how far modules stand behind their schema positions
   std::vector<std::string> remarks;  // sentences: what stands elsewhere than written, and the like
+
+  // Where an answer's turn is open: the conversation. Its opening, if there is any, is the last run.
+  std::optional<OpenChat> chat;
 
   std::uint64_t n_tokens() const {
     std::uint64_t n = 0;

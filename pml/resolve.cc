@@ -122,6 +122,7 @@ Status open_moved_answer(const TurnTexts& texts, const TextEncoder& encoder, Fla
                          std::vector<Step>& steps, Placement& placement) {
   if (flat.opens_answer || steps.empty() || !steps.back().ends_user) return ok();
   flat.ends_bare = false;
+  flat.opens_answer = true;
   Step step;
   step.run.kind = RunKind::kRole;
   PC_TRY(step.run.tokens, encoder.one({texts.answer, true}, false));
@@ -130,6 +131,13 @@ Status open_moved_answer(const TurnTexts& texts, const TextEncoder& encoder, Fla
   placement.end += static_cast<Position>(step.run.tokens.size());
   steps.push_back(std::move(step));
   return ok();
+}
+
+OpenChat open_chat(const FlatPrompt& flat, const TurnTexts& texts) {
+  OpenChat chat;
+  for (const FlatTurn& turn : flat.turns) chat.roles.push_back(turn.role);
+  chat.texts = texts;
+  return chat;
 }
 
 void remark_placement(const Plan& plan, std::vector<std::string>& remarks) {
@@ -180,6 +188,7 @@ Result<Plan> resolve(const Prompt& prompt, const Layout& layout, const TextEncod
   plan.shift = placement.shift;
   plan.remarks = std::move(flat.remarks);
   for (Step& step : steps) plan.runs.push_back(std::move(step.run));
+  if (flat.opens_answer) plan.chat = open_chat(flat, texts);
   remark_placement(plan, plan.remarks);
   return plan;
 }

@@ -234,7 +234,7 @@ PC_API pc_status pc_prompt_encode(const pc_prompt* prompt, pc_encode_progress pr
  * nothing. What does not fit into the context window is refused as by a session. */
 PC_API pc_status pc_prompt_explain(const pc_prompt* prompt, char** json, pc_error* error);
 
-/* ---- Session: one generation */
+/* ---- Session: one conversation, or one generation */
 
 typedef struct pc_session_options {
   size_t struct_size;
@@ -277,6 +277,32 @@ PC_API pc_status pc_session_next(pc_session* session, pc_token* token, pc_error*
  * pc_session_prefill, the first one will be: [n] f32, valid until the next call. */
 PC_API pc_status pc_session_logits(const pc_session* session, const float** logits, size_t* n,
                                    pc_error* error);
+
+/* A turn of a chat. */
+typedef struct pc_message {
+  const char* role;    /* "system", "user" or "assistant" */
+  const char* content;
+  size_t bytes;        /* of content, or PC_NUL_TERMINATED */
+} pc_message;
+
+/* Goes on behind the answer, whether or not it is over: closes its turn, adds these turns as the
+ * model's chat format writes them, the last of which is the user's, opens the next answer's and
+ * computes what is new of that. pc_session_next then gives the next answer. What the conversation
+ * has seen is not computed again; the answer stays as it was drawn, unless the format writes an
+ * answer otherwise once turns follow it: then that answer is. Statistics are of these turns from
+ * then on. A failure leaves the session as it was. PC_INVALID_ARGUMENT where the prompt did not
+ * end with a turn of the user's; PC_UNSUPPORTED where the format writes the turns before the
+ * answer otherwise now; PC_CONTEXT_FULL. */
+PC_API pc_status pc_session_append(pc_session* session, const pc_message* messages, size_t n,
+                                   pc_error* error);
+
+/* Goes on behind all text, an answer included, in no turn: for prompts without turns. */
+PC_API pc_status pc_session_append_text(pc_session* session, const char* text, size_t bytes,
+                                        pc_error* error);
+
+/* Another session that has seen, said and drawn the same, and shares its memory as far as both
+ * go together. Either may go on, on any thread. */
+PC_API pc_status pc_session_fork(const pc_session* session, pc_session** fork, pc_error* error);
 
 /* Asks the session to stop: its running or next call returns PC_CANCELLED. */
 PC_API void pc_session_cancel(pc_session* session);

@@ -253,6 +253,21 @@ class Session : public detail::Owner<pc_session, pc_session_close> {
       on_token(static_cast<const pc_token&>(token));
     }
   }
+  // Goes on behind the answer with turns of the chat, the last of which is the user's.
+  struct Message {
+    std::string role, content;
+  };
+  void append(const std::vector<Message>& messages) {
+    std::vector<pc_message> views;
+    for (const Message& m : messages)
+      views.push_back({m.role.c_str(), m.content.data(), m.content.size()});
+    detail::call<pc_session_append>(get(), views.data(), views.size());
+  }
+  void append_text(std::string_view text) {
+    detail::call<pc_session_append_text>(get(), detail::data(text), text.size());
+  }
+  // Another session that has seen, said and drawn the same.
+  Session fork() const { return Session(detail::make<pc_session*, pc_session_fork>(get())); }
   void cancel() noexcept { pc_session_cancel(get()); }
 
   // A copy of those behind the latest token or, after prefill(), the first one.
@@ -268,6 +283,9 @@ class Session : public detail::Owner<pc_session, pc_session_close> {
     pc_session_get_stats(get(), &stats);
     return stats;
   }
+
+ private:
+  using Owner::Owner;
 };
 
 // The directory of module files, without a model; reports are JSON. An empty

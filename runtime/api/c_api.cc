@@ -1,5 +1,5 @@
 // The C API: a shim that wraps, checks and translates (c_api_store.cc has the
-// calls on a store).
+// calls on a store, c_api_session.cc those on a session).
 
 #include <algorithm>
 #include <cstring>
@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "promptcache/promptcache.h"
+#include "runtime/api/c_api_prompt.h"
 #include "runtime/api/c_api_support.h"
 #include "runtime/engine/engine.h"
 #include "runtime/engine/loaded_schema.h"
@@ -27,7 +28,6 @@ static_assert(PC_NOT_FINITE == static_cast<int>(pc::Code::kNotFinite));
 static_assert(PC_INTERNAL == static_cast<int>(pc::Code::kInternal));
 static_assert(PC_CONTEXT_FULL == static_cast<int>(pc::Code::kContextFull));
 static_assert(PC_PML_SYNTAX == static_cast<int>(pc::Code::kPmlSyntax));
-static_assert(PC_FINISH_CANCELLED == static_cast<int>(pc::Finish::kCancelled));
 static_assert(PC_OPEN_READ_WEIGHTS == static_cast<int>(pc::OpenStep::kReadWeights));
 static_assert(PC_OPEN_PACK_WEIGHTS == static_cast<int>(pc::OpenStep::kPackWeights));
 static_assert(PC_OPEN_CHECK_PACKED == static_cast<int>(pc::OpenStep::kCheckPacked));
@@ -44,12 +44,6 @@ struct pc_engine {
 struct pc_schema {
   std::shared_ptr<pc::LoadedSchema> schema;
 };
-struct pc_prompt {
-  std::shared_ptr<const pc::LoadedPrompt> prompt;
-};
-struct pc_session {
-  std::unique_ptr<pc::Session> session;
-};
 
 namespace {
 
@@ -57,26 +51,6 @@ using pc::Code;
 using pc::Result;
 using pc::Status;
 using namespace pc::capi;
-
-// Reads an option struct of any past or present size: what the caller's lacks is zero.
-template <class T>
-Result<T> read_options(const T* given) {
-  T options{};
-  if (!given) return options;
-  if (given->struct_size < sizeof(std::size_t) || given->struct_size > 4096) {
-    return pc::error(Code::kInvalidArgument,
-                     "struct_size is not set: use the options' _init function");
-  }
-  std::memcpy(&options, given, std::min(given->struct_size, sizeof(T)));
-  return options;
-}
-
-// Fills what the caller's struct_size holds.
-template <class T>
-void write_stats(T stats, T* out) {
-  stats.struct_size = out->struct_size;
-  std::memcpy(out, &stats, std::min(out->struct_size, sizeof(T)));
-}
 
 Result<pc::EngineOptions> engine_options(const pc_engine_options* options) {
   PC_REQUIRE(options);
@@ -112,39 +86,6 @@ Result<pc::EngineOptions> engine_options(const pc_engine_options* options) {
     };
   }
   return engine;
-}
-
-pc::SessionOptions session_options(const pc_session_options& o) {
-  pc::SessionOptions options;
-  options.max_tokens = o.max_tokens;
-  options.no_reuse = o.no_reuse != 0;
-  options.sampler.temperature = o.temperature;
-  options.sampler.top_k = o.top_k;
-  if (o.top_p != 0.0f) options.sampler.top_p = o.top_p;
-  options.sampler.min_p = o.min_p;
-  if (o.repetition_penalty != 0.0f) options.sampler.repetition_penalty = o.repetition_penalty;
-  options.sampler.seed = o.seed;
-  for (std::size_t i = 0; i < o.n_stop; ++i) options.stop.push_back(string_or_empty(o.stop[i]));
-  return options;
-}
-
-pc_session_stats session_stats(const pc::SessionStats& s) {
-  pc_session_stats stats{};
-  stats.prompt_tokens = s.prompt_tokens;
-  stats.cached_tokens = s.cached_tokens;
-  stats.computed_tokens = s.computed_tokens;
-  stats.generated_tokens = s.generated_tokens;
-  stats.modules_found = s.modules_found;
-  stats.modules_encoded = s.modules_encoded;
-  stats.cached_bytes = s.cached_bytes;
-  stats.plan_us = s.plan_us;
-  stats.lookup_us = s.lookup_us;
-  stats.encode_us = s.encode_us;
-  stats.prefill_us = s.prefill_us;
-  stats.ttft_us = s.ttft_us;
-  stats.decode_us = s.decode_us;
-  stats.finish = static_cast<std::uint32_t>(s.finish);
-  return stats;
 }
 
 }  // namespace
@@ -390,76 +331,6 @@ pc_status pc_prompt_explain(const pc_prompt* prompt, char** json, pc_error* erro
     PC_CHECK_OK(prompt->prompt->check_window(1, true));  // what a session refuses is refused here
     return give(pc::explain_prompt(*prompt->prompt), json);
   });
-}
-
-// --------------------------------------------------------------- session
-
-void pc_session_options_init(pc_session_options* options) {
-  if (!options) return;
-  *options = {};
-  options->struct_size = sizeof *options;
-}
-
-pc_status pc_session_open(const pc_prompt* prompt, const pc_session_options* options,
-                          pc_session** session, pc_error* error) {
-  return guarded(error, [&]() -> Status {
-    PC_REQUIRE(prompt);
-    PC_REQUIRE(session);
-    PC_TRY(const pc_session_options o, read_options(options));
-    if (!o.stop && o.n_stop != 0) return null_argument("stop");
-    PC_TRY(auto opened, pc::Session::open(prompt->prompt, session_options(o)));
-    *session = new pc_session{std::move(opened)};
-    return pc::ok();
-  });
-}
-
-void pc_session_close(pc_session* session) {
-  delete session;
-}
-
-pc_status pc_session_prefill(pc_session* session, pc_error* error) {
-  return guarded(error, [&]() -> Status {
-    PC_REQUIRE(session);
-    return session->session->prefill();
-  });
-}
-
-pc_status pc_session_next(pc_session* session, pc_token* token, pc_error* error) {
-  bool over = false;
-  const pc_status status = guarded(error, [&]() -> Status {
-    PC_REQUIRE(session);
-    PC_REQUIRE(token);
-    PC_TRY(const std::optional<pc::TokenId> next, session->session->next());
-    const std::string& text = session->session->text();
-    *token = {next.value_or(-1), text.c_str(), text.size()};
-    over = !next;
-    return pc::ok();
-  });
-  return status == PC_OK && over ? PC_DONE : status;
-}
-
-pc_status pc_session_logits(const pc_session* session, const float** logits, std::size_t* n,
-                            pc_error* error) {
-  return guarded(error, [&]() -> Status {
-    PC_REQUIRE(session);
-    PC_REQUIRE(logits);
-    PC_REQUIRE(n);
-    const auto values = session->session->logits();
-    if (values.empty())
-      return pc::error(Code::kInvalidArgument,
-                       "there are no logits before pc_session_prefill or pc_session_next");
-    *logits = values.data();
-    *n = values.size();
-    return pc::ok();
-  });
-}
-
-void pc_session_cancel(pc_session* session) {
-  if (session) session->session->cancel();
-}
-
-void pc_session_get_stats(const pc_session* session, pc_session_stats* stats) {
-  if (session && stats) write_stats(session_stats(session->session->stats()), stats);
 }
 
 }  // extern "C"

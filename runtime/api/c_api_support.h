@@ -63,4 +63,23 @@ inline Status give(const std::string& text, char** out) {
   return ok();
 }
 
+// Reads an option struct of any past or present size: what the caller's lacks is zero.
+template <class T>
+Result<T> read_options(const T* given) {
+  T options{};
+  if (!given) return options;
+  if (given->struct_size < sizeof(std::size_t) || given->struct_size > 4096) {
+    return error(Code::kInvalidArgument, "struct_size is not set: use the options' _init function");
+  }
+  std::memcpy(&options, given, std::min(given->struct_size, sizeof(T)));
+  return options;
+}
+
+// Fills what the caller's struct_size holds.
+template <class T>
+void write_stats(T stats, T* out) {
+  stats.struct_size = out->struct_size;
+  std::memcpy(out, &stats, std::min(out->struct_size, sizeof(T)));
+}
+
 }  // namespace pc::capi

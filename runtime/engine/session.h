@@ -1,4 +1,5 @@
-// One generation: a plan computed over pinned modules, then token after token.
+// One conversation: a plan computed over pinned modules, then token after token; and, where the
+// prompt's turns are a chat, further turns and further answers behind them.
 //
 // Owns a timeline, a sampler and its text; the engine's scheduler computes. next() allocates
 // nothing but a page of states every so many tokens. Pins the modules it uses. Threads: one at a
@@ -10,6 +11,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/status.h"
@@ -76,6 +78,23 @@ class Session {
     return timeline_ ? std::span<const float>(logits_) : std::span<const float>();
   }
 
+  // Goes on behind the answer, whether or not it is over: closes its turn, adds these, opens the
+  // next answer's, and computes what is new of that; next() then gives the next answer. What the
+  // conversation has seen stays, the answer as it was drawn, except where the chat format writes
+  // an answer otherwise once turns follow it. stats() are of these turns from then on. A failure
+  // leaves the session as it was, a cancellation too, but for cancel() itself.
+  // Errors: kInvalidArgument where no answer's turn is open; those of pml::next_turns;
+  // kContextFull.
+  Status append(std::span<const pml::ChatTurn> turns);
+
+  // Goes on behind all text, an answer included, in no turn.
+  Status append_text(std::string_view text);
+
+  // Another session that has seen, said and drawn the same.
+  Result<std::unique_ptr<Session>> fork() const;
+
+  Position position() const { return position_; }  // of the next token
+
   // Safe in a signal handler.
   void cancel() { __atomic_store_n(&cancel_, 1, __ATOMIC_RELAXED); }
   const SessionStats& stats() const { return stats_; }
@@ -89,6 +108,10 @@ class Session {
   Status compute(BackendTimeline* timeline, std::span<const pc_run> runs);
   Result<std::optional<TokenId>> advance();
   Status step();
+  Result<Tokens> read_on(std::span<const pml::NextTurns::Span> spans, bool keeps_answer);
+  Status ready_to_read_on();
+  std::string answer_text() const;
+  void begin_answer();
   std::optional<TokenId> finish(Finish how);
 
   std::shared_ptr<const LoadedPrompt> prompt_;
@@ -98,11 +121,16 @@ class Session {
   std::optional<BackendTimeline> timeline_;
   Sampler sampler_;
   TextStream text_;
-  std::vector<float> logits_;    // [vocab_size]
-  TokenId token_ = -1;           // drawn, not yet computed
-  Position position_;            // of the next token
-  std::optional<Error> broken_;  // a step failed
-  std::int32_t cancel_ = 0;      // by __atomic_* only: it crosses the C seam
+  std::vector<float> logits_;  // [vocab_size]
+  TokenId token_ = -1;         // drawn, not yet computed; -1: there is none
+  Position position_;          // of the next token
+
+  // The conversation that the open answer belongs to.
+  std::optional<pml::OpenChat> chat_;
+  std::optional<std::uint32_t> n_opening_;  // tokens that opened the answer
+  Tokens answer_;                           // all that was drawn of it, token_ last
+  std::optional<Error> broken_;             // a step failed
+  std::int32_t cancel_ = 0;                 // by __atomic_* only: it crosses the C seam
 
   SessionStats stats_;
 };

@@ -21,7 +21,7 @@ std::size_t partial_match(std::string_view text, std::string_view stop) {
 }  // namespace
 
 TextStream::TextStream(const Tokenizer& tokenizer, std::vector<std::string> stop)
-    : tokenizer_(tokenizer),
+    : tokenizer_(&tokenizer),
       stop_(std::move(stop)),
       drop_space_(tokenizer.facts().adds_prefix_space) {
   std::erase(stop_, std::string());
@@ -31,7 +31,7 @@ TextStream::TextStream(const Tokenizer& tokenizer, std::vector<std::string> stop
 bool TextStream::push(TokenId token) {
   text_.clear();
   bytes_.clear();
-  tokenizer_.append_bytes(token, &bytes_);
+  tokenizer_->append_bytes(token, &bytes_);
   std::string_view bytes = bytes_;
   if (drop_space_ && !bytes.empty()) {
     if (bytes.front() == ' ') bytes.remove_prefix(1);

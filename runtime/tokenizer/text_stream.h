@@ -36,7 +36,7 @@ class TextStream {
  private:
   bool release(bool all);
 
-  const Tokenizer& tokenizer_;
+  const Tokenizer* tokenizer_;
   std::vector<std::string> stop_;
   Utf8Stream utf8_;
   std::string bytes_;    // of one token

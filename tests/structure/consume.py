@@ -62,6 +62,19 @@ def try_hello(hello, source, scratch):  # hello: a command line
     check(encodes.strip() and encodes == maps, "the answer is empty, or another once the modules are on disk")
 
 
+def try_chat(chat, source, scratch):
+    """The demo model was trained on one question a prompt: that there is an answer to each is all
+    that is asked of it here."""
+    example = os.path.join(source, "examples/city-guide")
+    model = os.path.join(source, "models/city-guide")
+    if not os.path.exists(os.path.join(model, "config.json")):
+        return  # try_hello says so
+    schema, prompt = (os.path.join(example, name) for name in ("city-guide.pml", "one-page.pml"))
+    environment = {**os.environ, "XDG_CACHE_HOME": os.path.join(scratch, "cache")}
+    lines = run(*chat, model, schema, prompt, env=environment, input="What does it cost?\nAnd then?\n")
+    check(len(lines.splitlines()) == 3, f"not an answer to each of three turns: {lines!r}")
+
+
 def main():
     build, source, generator, compiler, *cross = sys.argv[1:]
     toolchain, sysroot, *emulator = cross or ("", "")
@@ -78,6 +91,7 @@ def main():
                "-DCMAKE_FIND_ROOT_PATH_MODE_PACKAGE=BOTH"] if cross else []))
         run("cmake", "--build", consumer)
         try_hello([*emulator, os.path.join(consumer, "hello")], source, scratch)
+        try_chat([*emulator, os.path.join(consumer, "chat")], source, scratch)
 
         found = os.path.dirname(only(os.path.join(prefix, "lib*/**/promptcache.pc")))
         flags = run("pkg-config", "--cflags", "--libs", "promptcache", env={**os.environ, "PKG_CONFIG_PATH": found})

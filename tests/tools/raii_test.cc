@@ -76,6 +76,28 @@ TEST_CASE("handles may end in any order, and a session outlives what made it") {
         session.stats().cached_tokens + session.stats().computed_tokens);
 }
 
+TEST_CASE("a session goes on, and forks") {
+  const TemporaryDir dir;
+  const Engine engine = open(dir.path);
+  const Schema schema = Schema::parse(engine, kSchema);
+  SessionOptions options;
+  options.max_tokens = 5;
+  Session session(Prompt(schema, "<prompt schema=\"s\">plain</prompt>"), options);
+  const auto ids = [](Session& s) {
+    std::vector<std::int32_t> drawn;
+    s.generate([&](const pc_token& token) { drawn.push_back(token.id); });
+    return drawn;
+  };
+  ids(session);
+  Session fork = session.fork();
+  session.append_text(" text");
+  fork.append_text(" text");
+  CHECK(session.stats().cached_tokens > 0);
+  CHECK(ids(session) == ids(fork));
+  // This prompt has no turn.
+  CHECK(error_of([&] { session.append({{"user", "And then?"}}); }).status() == PC_INVALID_ARGUMENT);
+}
+
 TEST_CASE("an error carries its status, its place and its sentence") {
   const TemporaryDir dir;
   const Engine engine = open(dir.path);

@@ -149,6 +149,43 @@ static unsigned answer(const pc_prompt* prompt, int no_reuse, pc_session_stats* 
   return hash;
 }
 
+/* Reads an answer to its end; its tokens' hash. */
+static unsigned rest(pc_session* session) {
+  pc_token token;
+  unsigned hash = 0;
+  while (pc_session_next(session, &token, &error) == PC_OK) hash = hash * 31 + (unsigned)token.id;
+  return hash;
+}
+
+static void converse(const pc_prompt* prompt) {
+  pc_session_options options;
+  pc_session *session = NULL, *fork = NULL;
+  pc_session_stats first, second;
+  const pc_message next = {"user", "And then?", PC_NUL_TERMINATED};
+  const pc_message odd[] = {{"tool", "4", 1}, {"user", "And then?", 9}};
+  pc_session_options_init(&options);
+  options.max_tokens = 6;
+  CHECK(pc_session_open(prompt, &options, &session, &error) == PC_OK);
+  rest(session);
+  first.struct_size = second.struct_size = sizeof first;
+  pc_session_get_stats(session, &first);
+  CHECK(pc_session_append(session, odd, 2, &error) == PC_INVALID_ARGUMENT &&
+        strstr(error.message, "\"tool\"") != NULL);
+  CHECK(pc_session_append(session, NULL, 1, &error) == PC_INVALID_ARGUMENT);
+  CHECK(pc_session_append(session, NULL, 0, &error) == PC_INVALID_ARGUMENT);
+  CHECK(pc_session_fork(session, &fork, &error) == PC_OK);
+  CHECK(pc_session_append(session, &next, 1, &error) == PC_OK);
+  CHECK(pc_session_append(fork, &next, 1, &error) == PC_OK);
+  pc_session_get_stats(session, &second);
+  CHECK(second.cached_tokens + 1 >= first.prompt_tokens + first.generated_tokens);
+  CHECK(second.computed_tokens > 0 && second.finish == PC_FINISH_NONE);
+  CHECK(rest(session) == rest(fork));
+  CHECK(pc_session_append_text(session, " More.", PC_NUL_TERMINATED, &error) == PC_OK);
+  CHECK(pc_session_append(session, &next, 1, &error) == PC_INVALID_ARGUMENT);
+  pc_session_close(session);
+  pc_session_close(fork);
+}
+
 static void generate(pc_engine* engine) {
   pc_schema* schema = NULL;
   pc_prompt* prompt = NULL;
@@ -174,6 +211,7 @@ static void generate(pc_engine* engine) {
   first = answer(prompt, 0, &cached);
   CHECK(answer(prompt, 0, &cached) == first);
   CHECK(cached.cached_tokens > 0 && cached.modules_found == 2 && cached.modules_encoded == 0);
+  converse(prompt);
   answer(prompt, 1, &full);
   CHECK(full.cached_tokens == 0 && full.computed_tokens == cached.prompt_tokens);
   pc_prompt_close(prompt);

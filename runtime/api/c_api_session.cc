@@ -1,0 +1,176 @@
+// The C API's calls on a session.
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "promptcache/promptcache.h"
+#include "runtime/api/c_api_prompt.h"
+#include "runtime/api/c_api_support.h"
+#include "runtime/engine/session.h"
+
+static_assert(PC_FINISH_CANCELLED == static_cast<int>(pc::Finish::kCancelled));
+
+struct pc_session {
+  std::unique_ptr<pc::Session> session;
+};
+
+namespace {
+
+using pc::Code;
+using pc::Status;
+using namespace pc::capi;
+
+pc::Result<pc::pml::Role> role_of(std::string_view name) {
+  using pc::pml::Role;
+  for (const Role role : {Role::kSystem, Role::kUser, Role::kAssistant})
+    if (name == pc::pml::role_name(role)) return role;
+  return pc::error(Code::kInvalidArgument, "a message's role is \"" + std::string(name) +
+                                               "\"; it may be system, user or assistant");
+}
+
+pc::SessionOptions session_options(const pc_session_options& o) {
+  pc::SessionOptions options;
+  options.max_tokens = o.max_tokens;
+  options.no_reuse = o.no_reuse != 0;
+  options.sampler.temperature = o.temperature;
+  options.sampler.top_k = o.top_k;
+  if (o.top_p != 0.0f) options.sampler.top_p = o.top_p;
+  options.sampler.min_p = o.min_p;
+  if (o.repetition_penalty != 0.0f) options.sampler.repetition_penalty = o.repetition_penalty;
+  options.sampler.seed = o.seed;
+  for (std::size_t i = 0; i < o.n_stop; ++i) options.stop.push_back(string_or_empty(o.stop[i]));
+  return options;
+}
+
+pc_session_stats session_stats(const pc::SessionStats& s) {
+  pc_session_stats stats{};
+  stats.prompt_tokens = s.prompt_tokens;
+  stats.cached_tokens = s.cached_tokens;
+  stats.computed_tokens = s.computed_tokens;
+  stats.generated_tokens = s.generated_tokens;
+  stats.modules_found = s.modules_found;
+  stats.modules_encoded = s.modules_encoded;
+  stats.cached_bytes = s.cached_bytes;
+  stats.plan_us = s.plan_us;
+  stats.lookup_us = s.lookup_us;
+  stats.encode_us = s.encode_us;
+  stats.prefill_us = s.prefill_us;
+  stats.ttft_us = s.ttft_us;
+  stats.decode_us = s.decode_us;
+  stats.finish = static_cast<std::uint32_t>(s.finish);
+  return stats;
+}
+
+}  // namespace
+
+extern "C" {
+
+void pc_session_options_init(pc_session_options* options) {
+  if (!options) return;
+  *options = {};
+  options->struct_size = sizeof *options;
+}
+
+pc_status pc_session_open(const pc_prompt* prompt, const pc_session_options* options,
+                          pc_session** session, pc_error* error) {
+  return guarded(error, [&]() -> Status {
+    PC_REQUIRE(prompt);
+    PC_REQUIRE(session);
+    PC_TRY(const pc_session_options o, read_options(options));
+    if (!o.stop && o.n_stop != 0) return null_argument("stop");
+    PC_TRY(auto opened, pc::Session::open(prompt->prompt, session_options(o)));
+    *session = new pc_session{std::move(opened)};
+    return pc::ok();
+  });
+}
+
+void pc_session_close(pc_session* session) {
+  delete session;
+}
+
+pc_status pc_session_prefill(pc_session* session, pc_error* error) {
+  return guarded(error, [&]() -> Status {
+    PC_REQUIRE(session);
+    return session->session->prefill();
+  });
+}
+
+pc_status pc_session_next(pc_session* session, pc_token* token, pc_error* error) {
+  bool over = false;
+  const pc_status status = guarded(error, [&]() -> Status {
+    PC_REQUIRE(session);
+    PC_REQUIRE(token);
+    PC_TRY(const std::optional<pc::TokenId> next, session->session->next());
+    const std::string& text = session->session->text();
+    *token = {next.value_or(-1), text.c_str(), text.size()};
+    over = !next;
+    return pc::ok();
+  });
+  return status == PC_OK && over ? PC_DONE : status;
+}
+
+pc_status pc_session_logits(const pc_session* session, const float** logits, std::size_t* n,
+                            pc_error* error) {
+  return guarded(error, [&]() -> Status {
+    PC_REQUIRE(session);
+    PC_REQUIRE(logits);
+    PC_REQUIRE(n);
+    const auto values = session->session->logits();
+    if (values.empty())
+      return pc::error(Code::kInvalidArgument,
+                       "there are no logits before pc_session_prefill or pc_session_next");
+    *logits = values.data();
+    *n = values.size();
+    return pc::ok();
+  });
+}
+
+pc_status pc_session_append(pc_session* session, const pc_message* messages, std::size_t n,
+                            pc_error* error) {
+  return guarded(error, [&]() -> Status {
+    PC_REQUIRE(session);
+    PC_REQUIRE(messages || n == 0);
+    std::vector<pc::pml::ChatTurn> turns;
+    for (const pc_message& message : std::span(messages, n)) {
+      PC_REQUIRE(message.role);
+      PC_REQUIRE(message.content);
+      PC_TRY(const pc::pml::Role role, role_of(message.role));
+      turns.push_back({role, view_of(message.content, message.bytes)});
+    }
+    return session->session->append(turns);
+  });
+}
+
+pc_status pc_session_append_text(pc_session* session, const char* text, std::size_t bytes,
+                                 pc_error* error) {
+  return guarded(error, [&]() -> Status {
+    PC_REQUIRE(session);
+    PC_REQUIRE(text);
+    return session->session->append_text(view_of(text, bytes));
+  });
+}
+
+pc_status pc_session_fork(const pc_session* session, pc_session** fork, pc_error* error) {
+  return guarded(error, [&]() -> Status {
+    PC_REQUIRE(session);
+    PC_REQUIRE(fork);
+    PC_TRY(auto forked, session->session->fork());
+    *fork = new pc_session{std::move(forked)};
+    return pc::ok();
+  });
+}
+
+void pc_session_cancel(pc_session* session) {
+  if (session) session->session->cancel();
+}
+
+void pc_session_get_stats(const pc_session* session, pc_session_stats* stats) {
+  if (session && stats) write_stats(session_stats(session->session->stats()), stats);
+}
+
+}  // extern "C"
