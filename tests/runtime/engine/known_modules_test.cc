@@ -230,7 +230,7 @@ TEST_CASE("two prompts of one shape at once: one encodes, the other waits for it
   REQUIRE(first->modules == second->modules);
   std::vector<std::thread> threads;
   for (const auto& prompt : {first, second})
-    threads.emplace_back([&] { encoded += prefilled(prompt)->stats().modules_encoded; });
+    threads.emplace_back([&, prompt] { encoded += prefilled(prompt)->stats().modules_encoded; });
   for (std::thread& thread : threads) thread.join();
   CHECK(encoded == 1);
 }
