@@ -1,7 +1,7 @@
 #include "runtime/cpu/timeline.h"
 
 #include <algorithm>
-#include <atomic>
+#include <utility>
 
 #include "base/status.h"  // PC_EXPECT
 
@@ -19,6 +19,7 @@ bool Timeline::continues(const pc_run& run) const {
 void Timeline::append(const pc_run& run, std::uint32_t first, std::uint32_t n,
                       std::vector<KvSlot>* slots) {
   if (n == 0) return;
+  clear_cut_rows();
   const bool starts = first == 0 && !continues(run);
   if (!starts && parts_.back().page != kForeign) own_last_page();
   for (std::uint32_t i = first; i < first + n; ++i) {
@@ -75,12 +76,9 @@ std::uint32_t Timeline::used_blocks_of_last_page() const {
 // Makes the last page one that no other timeline holds.
 void Timeline::own_last_page() {
   std::shared_ptr<KvPage>& page = pages_.back();
-  if (page.use_count() == 1) {
-    // Another that held it has let go on its own thread: what it read comes before what is
-    // written now.
-    std::atomic_thread_fence(std::memory_order_acquire);
-    return;
-  }
+  // Pages are read and written in append() and by steps alone, which come one at a time: a
+  // timeline that let go of this one on another thread has read it before.
+  if (page.use_count() == 1) return;
   auto copy = std::make_shared<KvPage>(geometry_);
   copy->copy_from(*page, used_blocks_of_last_page());
   page = std::move(copy);
@@ -99,8 +97,12 @@ void Timeline::rewind(std::uint32_t n_tokens, std::uint32_t n_attached) {
     n_tokens_ -= parts_.back().n_tokens;
     parts_.pop_back();
   }
+  if (n_tokens_ != n_tokens) {
+    parts_.back().n_tokens -= n_tokens_ - n_tokens;
+    n_tokens_ = n_tokens;
+  }
   drop_unused_pages();
-  if (n_tokens_ != n_tokens) cut_last_part(n_tokens_ - n_tokens);
+  is_cut_ = !parts_.empty() && parts_.back().page != kForeign;
 }
 
 void Timeline::drop_unused_pages() {
@@ -110,14 +112,13 @@ void Timeline::drop_unused_pages() {
   pages_.resize(n_pages);
 }
 
-// Leaves no row behind the part's new end that is not zero. A run's own planes are not written:
+// Leaves no row behind the last part's end that is not zero. A run's own planes are not written:
 // nothing is appended to them.
-void Timeline::cut_last_part(std::uint32_t n_tokens) {
-  Part& last = parts_.back();
-  last.n_tokens -= n_tokens;
-  n_tokens_ -= n_tokens;
+void Timeline::clear_cut_rows() {
+  if (!std::exchange(is_cut_, false)) return;
+  const Part& last = parts_.back();
   const std::uint32_t n_rows = last.n_tokens % kKvBlockTokens;
-  if (last.page == kForeign || n_rows == 0) return;
+  if (n_rows == 0) return;
   own_last_page();
   clear_rows(last.planes.from_block(last.n_tokens / kKvBlockTokens, geometry_), geometry_, n_rows);
 }

@@ -6,7 +6,8 @@
 // or where the run says (pc_run::planes).
 //
 // A copy is a fork: it shares all pages, and whichever of the two appends first copies the page
-// that it writes into. A page that two timelines hold is never written. Attached segments and a
+// that it writes into. A page that two timelines hold is never written. A rewound timeline keeps
+// its rows until it appends. Attached segments and a
 // run's own planes are borrowed. Threads: one at a time for one timeline; timelines that share
 // pages append one at a time (Executor::step), the rest may run beside each other.
 #pragma once
@@ -63,7 +64,7 @@ class Timeline {
   void open_part(const pc_run& run, std::uint32_t first);
   void own_last_page();
   void drop_unused_pages();
-  void cut_last_part(std::uint32_t n_tokens);
+  void clear_cut_rows();
   std::uint32_t used_blocks_of_last_page() const;
   void take(Part& part, std::vector<KvSlot>* slots);
 
@@ -72,6 +73,7 @@ class Timeline {
   std::vector<Part> parts_;
   std::vector<std::shared_ptr<KvPage>> pages_;  // of parts_, in order
   std::uint32_t n_tokens_ = 0;
+  bool is_cut_ = false;  // rewound since the last append(): the last block may hold more
 };
 
 }  // namespace pc
