@@ -2,7 +2,7 @@
  *
  * An engine is a loaded model with a store of encoded modules. A schema is a
  * PML document laid out for that model; a prompt is a PML prompt resolved
- * against a schema; a session is one generation.
+ * against a schema; a session is one conversation.
  *
  * Conventions
  *  - C99. Strings are UTF-8; where a length is asked for, PC_NUL_TERMINATED
@@ -20,9 +20,11 @@
  *  - Threads: pc_engine, pc_schema, pc_prompt and pc_store may be used by any
  *    number of threads at once. A pc_session is used by one thread at a time;
  *    only pc_session_cancel may be called from others (or a signal handler).
- *    Many sessions of one engine run side by side. A process that has computed
- *    must not compute in a child made by fork alone (OpenMP's threads are gone
- *    there); exec gives the child its own. */
+ *    Sessions of one engine that are asked on several threads are computed
+ *    together, step by step, by one team of threads; one that is forked from
+ *    another is a session like any other. An engine that has computed cannot in
+ *    a child made by fork alone, which gets an error; exec gives the child its
+ *    own. */
 #ifndef PROMPTCACHE_PROMPTCACHE_H_
 #define PROMPTCACHE_PROMPTCACHE_H_
 
