@@ -66,7 +66,8 @@ class RealChat(CommandTest):
                 report = self.run_on("run", schema, prompt, "-n", "24", "--precision", "exact",
                                      "--compare")
                 self.assertTrue(report["agree"], report)
-                self.assertGreater(report["next_reuse"]["stats"]["cached_tokens"], 8)
+                cached = report["next_reuse"]["stats"]["cached_tokens"]
+                self.assertGreaterEqual(cached, 8)  # the module; what opens the turn is fresh
                 self.assertIn("euros", report["next_reuse"]["text"])
 
 
