@@ -1,7 +1,7 @@
 // A loop over tasks on OpenMP's team, whose threads are the only ones that compute. (Other
 // threads read files while a model opens: runtime/model/model_digest.h,
-// runtime/cpu/read_ahead.h. And runtime/engine/helper_thread.h has a thread that starts
-// these loops in its caller's place.)
+// runtime/cpu/read_ahead.h. And runtime/engine/helper_thread.h and scheduler.h have threads
+// that start these loops in their callers' place.)
 //
 // The team persists between loops; a loop allocates nothing. Loops do not
 // nest. Threads: a Parallel is a value; loops started by different host

@@ -34,19 +34,17 @@ void SegmentUses::group_uses(std::span<const TimelineRows> timelines) {
       if (bytes(a) != bytes(b)) return std::less<>()(bytes(a), bytes(b));
       return a < b;
     });
-    std::vector<std::uint32_t>& group = groups_;  // of each use, for now
-    group.resize(uses_.size());
+    firsts_.resize(uses_.size());
     for (std::size_t i = 0; i < order_.size(); ++i) {
       const bool same = i != 0 && bytes(order_[i]) == bytes(order_[i - 1]);
-      group[order_[i]] = same ? group[order_[i - 1]] : order_[i];
+      firsts_[order_[i]] = same ? firsts_[order_[i - 1]] : order_[i];
     }
     std::sort(order_.begin(), order_.end(), [&](std::uint32_t a, std::uint32_t b) {
-      return std::tie(group[a], a) < std::tie(group[b], b);
+      return std::tie(firsts_[a], a) < std::tie(firsts_[b], b);
     });
     sorted_.clear();
     for (const std::uint32_t i : order_) sorted_.push_back(uses_[i]);
     uses_.swap(sorted_);
-    groups_.clear();
   }
   for (std::uint32_t i = 0; i < uses_.size(); ++i)
     if (i == 0 || uses_[i].segment->data != uses_[i - 1].segment->data) groups_.push_back(i);

@@ -64,6 +64,7 @@ class SegmentUses {
 
   std::vector<Use> uses_;              // group after group, in order of rows within one
   std::vector<std::uint32_t> order_;   // scratch
+  std::vector<std::uint32_t> firsts_;  // scratch: of each use, the first one of its bytes
   std::vector<Use> sorted_;            // scratch
   std::vector<std::uint32_t> groups_;  // first use of each, and their end
   std::vector<Visit> visits_;

@@ -277,19 +277,24 @@ Result<Tokens> Session::read_on(std::span<const pml::NextTurns::Span> spans, boo
                                          std::to_string(std::max(options_.max_tokens, 1u)) +
                                          " tokens, but the context window has " +
                                          std::to_string(window) + ": begin another session");
-  // On a fork, so that a failure changes nothing.
-  PC_TRY(BackendTimeline timeline, timeline_->fork());
+  // Work that fails leaves its timeline as it was; an answer that goes, goes from a fork.
+  std::optional<BackendTimeline> forked;
+  if (n_gone != 0) {
+    PC_TRY(forked, timeline_->fork());
+    PC_CHECK_OK(forked->rewind(forked->n_tokens() - n_gone, forked->n_attached()));
+  }
   const std::uint64_t n_seen = static_cast<std::uint64_t>(from);
-  PC_CHECK_OK(timeline.rewind(timeline.n_tokens() - n_gone, timeline.n_attached()));
   std::vector<float> logits(logits_.size());
   const pc_run run{tokens.data(), static_cast<std::uint32_t>(tokens.size()), from, from, 1,
                    nullptr};
   const Stopwatch compute_watch;
-  const Status computed = engine.scheduler().compute(
-      {.timeline = &timeline, .runs = {&run, 1}, .logits = logits.data(), .cancel = &cancel_});
+  const Status computed = engine.scheduler().compute({.timeline = forked ? &*forked : &*timeline_,
+                                                      .runs = {&run, 1},
+                                                      .logits = logits.data(),
+                                                      .cancel = &cancel_});
   if (!computed.ok()) return computed.error();
 
-  timeline_ = std::move(timeline);
+  if (forked) timeline_ = std::move(forked);
   logits_.swap(logits);
   for (const TokenId token : tokens) sampler_.observe(token);
   position_ = static_cast<Position>(end);
