@@ -16,7 +16,6 @@ class KvPage {
   // One chunk of the attention kernel (simd/attend-inl.h), so that a border between pages
   // costs what a border between chunks costs anyway.
   static constexpr std::uint32_t kBlocks = 16;
-  static constexpr std::uint32_t kTokens = kBlocks * kKvBlockTokens;
 
   // Throws std::bad_alloc.
   explicit KvPage(const KvGeometry& geometry);
