@@ -11,7 +11,8 @@ KV_TYPES = {"bf16": 2, "q8": 3}  # pc_kv_type
 
 
 def words(n):
-    return " ".join(WORDS[i % len(WORDS)] for i in range(n))
+    """A space before each: without, a word is spelled in letters."""
+    return "".join(" " + WORDS[i % len(WORDS)] for i in range(n))
 
 
 class Error(c.Structure):
