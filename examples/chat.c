@@ -21,7 +21,7 @@ static pc_status answer(pc_session* session) {
 
 static pc_status ask(pc_session* session, char* line) {
   line[strcspn(line, "\n")] = '\0';
-  const pc_message message = {"user", line, PC_NUL_TERMINATED};
+  const pc_message message = {"user", line, PC_NUL_TERMINATED, NULL, 0};
   pc_status status = pc_session_append(session, &message, 1, &error);
   if (status == PC_OK) status = answer(session);
   return status;

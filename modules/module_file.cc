@@ -85,10 +85,8 @@ Status ModuleFile::check_runs() {
   std::uint64_t n_tokens = 0, n_blocks = 0;
   std::int64_t end = 0;
   for (const ModuleRun& run : runs_) {
-    const bool first = first_blocks_.empty();
-    if (run.n_tokens == 0 || run.local_position < end || (first && run.local_position != 0)) {
-      return corrupt("its runs are empty, overlap, or do not start at 0");
-    }
+    if (run.n_tokens == 0 || run.local_position < end)
+      return corrupt("its runs are empty, overlap, or start before position 0");
     first_blocks_.push_back(static_cast<std::uint32_t>(n_blocks));
     end = std::int64_t{run.local_position} + run.n_tokens;
     n_tokens += run.n_tokens;

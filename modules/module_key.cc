@@ -19,10 +19,25 @@ Digest digest_of(std::string_view tag, std::string_view text) {
   return tagged(tag).field(text).finish();
 }
 
+bool is_link(const ModuleIdentity& identity) {
+  return identity.context != Digest{};
+}
+
+// What begins the digest of a pass, under a tag of its own for each kind of module.
+Sha256 begun_pass(const ModuleIdentity& identity) {
+  if (is_link(identity)) {
+    Sha256 hash = tagged("promptcache link");
+    hash.field(std::as_bytes(std::span(identity.context)));
+    return hash;
+  }
+  if (identity.origin == 0) return tagged("promptcache pass");
+  Sha256 hash = tagged("promptcache placed pass");
+  hash.field(static_cast<std::uint64_t>(std::int64_t{identity.origin}));
+  return hash;
+}
+
 Digest pass_digest(const ModuleIdentity& identity) {
-  // A tag of its own: the keys of modules that can be moved are as they were.
-  Sha256 hash = tagged(identity.origin == 0 ? "promptcache pass" : "promptcache placed pass");
-  if (identity.origin != 0) hash.field(static_cast<std::uint64_t>(std::int64_t{identity.origin}));
+  Sha256 hash = begun_pass(identity);
   hash.field(identity.runs.size());
   for (const IdentityRun& run : identity.runs) {
     hash.field(std::uint64_t{run.keep});
@@ -36,8 +51,9 @@ Error bad(const std::string& what) {
   return error(Code::kInvalidArgument, "module identity: " + what);
 }
 
-// Runs in order, disjoint, inside the range of positions; the first kept one at 0.
-Status check_runs(const std::vector<IdentityRun>& runs) {
+// Runs in order, disjoint, inside the range of positions; the first kept one at 0, or of a link
+// where it stands.
+Status check_runs(const std::vector<IdentityRun>& runs, bool link) {
   std::int64_t end = std::numeric_limits<std::int64_t>::min();
   std::uint64_t n_kept = 0;
   for (std::size_t i = 0; i < runs.size(); ++i) {
@@ -45,7 +61,7 @@ Status check_runs(const std::vector<IdentityRun>& runs) {
     const std::string name = "run " + std::to_string(i);
     if (run.tokens.empty()) return bad(name + " has no tokens");
     if (run.position < end) return bad(name + " overlaps or precedes the run before it");
-    if (run.keep && n_kept == 0 && run.position != 0) {
+    if (run.keep && n_kept == 0 && (link ? run.position < 0 : run.position != 0)) {
       return bad("the first kept run is at position " + std::to_string(run.position) +
                  "; positions count from its first token");
     }
@@ -83,7 +99,7 @@ Status check_identity(const ModuleIdentity& identity) {
   }
   if (identity.numerics_version == 0) return bad("the version of the arithmetic is not set");
   PC_CHECK_OK(check_geometry(identity.geometry));
-  return check_runs(identity.runs);
+  return check_runs(identity.runs, is_link(identity));
 }
 
 ModuleCauses causes_of(const ModuleIdentity& identity) {

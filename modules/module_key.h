@@ -62,7 +62,11 @@ struct ModuleIdentity {
   // Where states depend on the place (learned positions): the logical position
   // of the first kept token. 0 for all models whose modules may be moved.
   std::int32_t origin = 0;
-  std::vector<IdentityRun> runs;  // positions strictly increase; the first kept run is at 0
+  // Of a link of a chain: all that stands before it and that it saw (runtime/engine/chain.h).
+  // Zeros for every other module, whose pass is its runs alone.
+  Digest context{};
+  // Positions strictly increase; the first kept run is at 0, or where the link stands.
+  std::vector<IdentityRun> runs;
 };
 
 // Stored in files as it stands (modules/format.h): append-only, no padding.
@@ -72,7 +76,7 @@ struct ModuleCauses {
   Digest rope{};
   Digest adapter{};     // SHA-256 of the string as a field
   Digest name_space{};  // the same
-  Digest pass{};        // over every run: tokens, position, keep
+  Digest pass{};        // over the context and every run: tokens, position, keep
   KvGeometry geometry;
   std::uint32_t layout_version = 0;
   std::uint32_t numerics_version = 0;

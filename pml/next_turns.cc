@@ -54,6 +54,7 @@ Result<NextTurns> next_turns(const ChatFormat& format, const OpenChat& chat, con
   const std::string_view said = trimmed(answer.text, answered);
   next.keeps_answer = answer.as_read && reads_alike(chat.texts.answer, answer, answered.open, said);
   if (!next.keeps_answer) {
+    if (n_before > 0) next.before = all[n_before - 1].close;
     add(answered.open, true);
     add(said, false);
   }

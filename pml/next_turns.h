@@ -40,6 +40,9 @@ struct NextTurns {
   // Do the answer's states stay? If not, they and the answer's opening go, and `spans` begins
   // with them as the format writes them now.
   bool keeps_answer;
+  // Markup that stands in front of `spans` and has been read: where the answer goes, its opening
+  // is to be encoded as what follows that.
+  std::string before;
   struct Span {
     std::string text;
     bool markup;

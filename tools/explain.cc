@@ -1,3 +1,7 @@
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
 #include "tools/json.h"
 #include "tools/open.h"
 #include "tools/report_cells.h"
@@ -47,6 +51,14 @@ std::string modules_table(const Json& plan) {
   return modules.empty() ? "" : "\n" + table.text();
 }
 
+std::string cached_cell(const Json& plan) {
+  const std::uint64_t chained = plan["chained_tokens"].number().value_or(0);
+  const std::uint64_t cached = plan["cached_tokens"].number().value_or(0);
+  const std::string modules = std::to_string(cached - std::min(cached, chained)) + " from modules";
+  if (chained == 0) return modules;
+  return modules + ", " + std::to_string(chained) + " from a kept conversation";
+}
+
 std::string plan_text(const Json& plan) {
   return "schema " + cell(plan["schema"]) + ": positions " + cell(plan["positions"]) + ", attend " +
          cell(plan["attend"]) + "\n" +
@@ -54,9 +66,8 @@ std::string plan_text(const Json& plan) {
                                     : "The model learned its positions: a module is found again "
                                       "only where the schema places it.\n") +
          "\n" + runs_table(plan) + modules_table(plan) + "\n" + cell(plan["prompt_tokens"]) +
-         " prompt tokens: " + cell(plan["cached_tokens"]) + " from modules, " +
-         cell(plan["computed_tokens"]) + " to compute; the answer starts at position " +
-         cell(plan["end"]) + "\n";
+         " prompt tokens: " + cached_cell(plan) + ", " + cell(plan["computed_tokens"]) +
+         " to compute; the answer starts at position " + cell(plan["end"]) + "\n";
 }
 
 }  // namespace

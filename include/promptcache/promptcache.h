@@ -56,11 +56,11 @@ typedef enum pc_status {
   PC_PML_SEMANTIC = 8,     /* well-formed PML that breaks a rule of the language */
   PC_CONTEXT_FULL = 9,     /* the prompt and its answer do not fit the context window */
   PC_OUT_OF_MEMORY = 10,
-  PC_BUDGET = 11,          /* an object is larger than the store may hold */
+  PC_BUDGET = 11, /* an object is larger than the store may hold */
   PC_CANCELLED = 12,
-  PC_INTERNAL = 13,        /* a defect in promptcache itself */
-  PC_NOT_FINITE = 14,      /* the model computed NaN or infinity: no token, no module comes of it */
-  PC_DONE = 100            /* pc_session_next: the generation is over */
+  PC_INTERNAL = 13,   /* a defect in promptcache itself */
+  PC_NOT_FINITE = 14, /* the model computed NaN or infinity: no token, no module comes of it */
+  PC_DONE = 100       /* pc_session_next: the generation is over */
 } pc_status;
 
 typedef struct pc_error {
@@ -78,7 +78,7 @@ typedef struct pc_store pc_store;
 
 /* ---- General */
 
-PC_API const char* pc_version(void);             /* "0.1.0" */
+PC_API const char* pc_version(void);               /* "0.1.0" */
 PC_API const char* pc_status_name(int32_t status); /* "pml-syntax"; "unknown" for others */
 PC_API void pc_free(void* memory);
 /* JSON: version, compiler, instruction sets compiled, supported and selected,
@@ -121,12 +121,12 @@ typedef enum pc_precision {
 
 typedef struct pc_engine_options {
   size_t struct_size;
-  const char* model_path;    /* a Hugging Face folder, or a GGUF file */
-  const char* cache_dir;     /* NULL: $XDG_CACHE_HOME/promptcache, else ~/.cache/promptcache */
-  uint32_t cache_mode;       /* pc_cache_mode */
-  uint32_t kv_type;          /* pc_kv_type; default bf16, and f32 with PC_PRECISION_EXACT */
-  uint64_t cache_bytes;      /* budget of the store; default 8 GiB. An eighth of it is what the
-                                modules of prompts that are closed may pin for each schema */
+  const char* model_path;      /* a Hugging Face folder, or a GGUF file */
+  const char* cache_dir;       /* NULL: $XDG_CACHE_HOME/promptcache, else ~/.cache/promptcache */
+  uint32_t cache_mode;         /* pc_cache_mode */
+  uint32_t kv_type;            /* pc_kv_type; default bf16, and f32 with PC_PRECISION_EXACT */
+  uint64_t cache_bytes;        /* budget of the store; default 8 GiB. An eighth of it is what the
+                                  modules of prompts that are closed may pin for each schema */
   const char* cache_namespace; /* modules of different namespaces are never shared */
   /* A name ("chatml"), or the path of a JSON file: with a '/', or ending in ".json"
      (docs/CHAT_TEMPLATES.md). NULL: the template in the model's files. */
@@ -139,8 +139,8 @@ typedef struct pc_engine_options {
   /* What the model's template is told when it asks for the date, in seconds since
      1970 (UTC); 0: the time at which the engine opens. */
   int64_t chat_time;
-  uint32_t precision;        /* pc_precision; modules of one are not used by the other */
-  uint32_t reserved;         /* 0 */
+  uint32_t precision; /* pc_precision; modules of one are not used by the other */
+  uint32_t reserved;  /* 0 */
 } pc_engine_options;
 
 PC_API void pc_engine_options_init(pc_engine_options* options);
@@ -189,6 +189,8 @@ PC_API pc_status pc_schema_load(pc_engine* engine, const char* path, pc_schema**
 /* From memory; base_dir is where src= is read, NULL: src= is an error. */
 PC_API pc_status pc_schema_parse(pc_engine* engine, const char* pml, size_t bytes,
                                  const char* base_dir, pc_schema** schema, pc_error* error);
+/* One without modules or text, for plain prompts. */
+PC_API pc_status pc_schema_plain(pc_engine* engine, pc_schema** schema, pc_error* error);
 PC_API void pc_schema_close(pc_schema* schema);
 
 /* JSON: name, modes, and for each module: path, tokens, bytes when stored,
@@ -197,8 +199,8 @@ PC_API pc_status pc_schema_describe(const pc_schema* schema, char** json, pc_err
 
 typedef struct pc_encode_stats {
   size_t struct_size;
-  uint32_t modules;          /* modules and scaffolds of the schema */
-  uint32_t modules_encoded;  /* computed by this call; the others were there */
+  uint32_t modules;         /* modules and scaffolds of the schema */
+  uint32_t modules_encoded; /* computed by this call; the others were there */
   uint64_t tokens_computed;
   uint64_t bytes_stored;
   uint64_t microseconds;
@@ -219,6 +221,38 @@ PC_API pc_status pc_schema_encode(pc_schema* schema, pc_encode_progress progress
 
 PC_API pc_status pc_prompt_parse(pc_schema* schema, const char* pml, size_t bytes,
                                  pc_prompt** prompt, pc_error* error);
+
+/* What a parameter of a module is given. */
+typedef struct pc_argument {
+  const char* name;
+  const char* value;
+  size_t bytes; /* of value, or PC_NUL_TERMINATED */
+} pc_argument;
+
+/* A part of a message: text, or a module of the schema. */
+typedef struct pc_part {
+  const char* text;             /* NULL: a module */
+  size_t bytes;                 /* of text, or PC_NUL_TERMINATED */
+  const char* module;           /* its path, "europe/paris", which brings europe; NULL: text */
+  const pc_argument* arguments; /* of the module's own parameters; [n_arguments] */
+  size_t n_arguments;
+} pc_part;
+
+/* A turn of a chat: a text, or parts. */
+typedef struct pc_message {
+  const char* role;     /* "system", "user" or "assistant" */
+  const char* content;  /* NULL: parts */
+  size_t bytes;         /* of content, or PC_NUL_TERMINATED */
+  const pc_part* parts; /* [n_parts] */
+  size_t n_parts;
+} pc_message;
+
+/* The prompt of these turns, without XML: text is taken as it stands, markup in it is text. */
+PC_API pc_status pc_prompt_from_messages(pc_schema* schema, const pc_message* messages, size_t n,
+                                         pc_prompt** prompt, pc_error* error);
+/* The prompt that is this text, in no turn. */
+PC_API pc_status pc_prompt_from_text(pc_schema* schema, const char* text, size_t bytes,
+                                     pc_prompt** prompt, pc_error* error);
 PC_API void pc_prompt_close(pc_prompt* prompt);
 
 /* What stands elsewhere than it was written and what else the author may not have
@@ -240,15 +274,15 @@ PC_API pc_status pc_prompt_explain(const pc_prompt* prompt, char** json, pc_erro
 
 typedef struct pc_session_options {
   size_t struct_size;
-  uint32_t max_tokens;        /* default 256, or less where the context ends before */
-  uint32_t no_reuse;          /* 1: compute every token of the prompt, use no module */
-  float temperature;          /* 0: greedy (the default) */
-  uint32_t top_k;             /* 0: all */
-  float top_p;                /* 0 or 1: all */
-  float min_p;                /* 0: all */
-  float repetition_penalty;   /* 0 or 1: none */
-  uint64_t seed;              /* of the sampler; the same seed gives the same tokens */
-  const char* const* stop;    /* strings that end the generation and are not part of it */
+  uint32_t max_tokens;      /* default 256, or less where the context ends before */
+  uint32_t no_reuse;        /* 1: compute every token of the prompt, use no module */
+  float temperature;        /* 0: greedy (the default) */
+  uint32_t top_k;           /* 0: all */
+  float top_p;              /* 0 or 1: all */
+  float min_p;              /* 0: all */
+  float repetition_penalty; /* 0 or 1: none */
+  uint64_t seed;            /* of the sampler; the same seed gives the same tokens */
+  const char* const* stop;  /* strings that end the generation and are not part of it */
   size_t n_stop;
 } pc_session_options;
 
@@ -266,8 +300,8 @@ PC_API pc_status pc_session_prefill(pc_session* session, pc_error* error);
 
 typedef struct pc_token {
   int32_t id;
-  const char* text;  /* whole UTF-8 characters that became certain, maybe none;
-                        NUL-terminated, valid until the session's next call */
+  const char* text; /* whole UTF-8 characters that became certain, maybe none;
+                       NUL-terminated, valid until the session's next call */
   size_t text_bytes;
 } pc_token;
 
@@ -280,21 +314,14 @@ PC_API pc_status pc_session_next(pc_session* session, pc_token* token, pc_error*
 PC_API pc_status pc_session_logits(const pc_session* session, const float** logits, size_t* n,
                                    pc_error* error);
 
-/* A turn of a chat. */
-typedef struct pc_message {
-  const char* role;    /* "system", "user" or "assistant" */
-  const char* content;
-  size_t bytes;        /* of content, or PC_NUL_TERMINATED */
-} pc_message;
-
-/* Goes on behind the answer, whether or not it is over: closes its turn, adds these turns as the
- * model's chat format writes them, the last of which is the user's, opens the next answer's and
- * computes what is new of that. pc_session_next then gives the next answer. What the conversation
- * has seen is not computed again; the answer stays as it was drawn, unless the format writes an
- * answer otherwise once turns follow it: then that answer is. Statistics are of these turns from
- * then on. A failure leaves the session as it was. PC_INVALID_ARGUMENT where the prompt did not
- * end with a turn of the user's; PC_UNSUPPORTED where the format writes the turns before the
- * answer otherwise now; PC_CONTEXT_FULL. */
+/* Goes on behind the answer, whether or not it is over: closes its turn, adds these turns of text
+ * as the model's chat format writes them, the last of which is the user's, opens the next answer's
+ * and computes what is new of that. pc_session_next then gives the next answer. What the
+ * conversation has seen is not computed again; the answer stays as it was drawn, unless the format
+ * writes an answer otherwise once turns follow it: then that answer is. Statistics are of these
+ * turns from then on. A failure leaves the session as it was. PC_INVALID_ARGUMENT where the prompt
+ * did not end with a turn of the user's; PC_UNSUPPORTED where the format writes the turns before
+ * the answer otherwise now; PC_CONTEXT_FULL. */
 PC_API pc_status pc_session_append(pc_session* session, const pc_message* messages, size_t n,
                                    pc_error* error);
 
@@ -305,6 +332,24 @@ PC_API pc_status pc_session_append_text(pc_session* session, const char* text, s
 /* Another session that has seen, said and drawn the same, and shares its memory as far as both
  * go together. Either may go on, on any thread. */
 PC_API pc_status pc_session_fork(const pc_session* session, pc_session** fork, pc_error* error);
+
+/* The position of the next token to be computed: of a token that was drawn last and is not, yet. */
+PC_API pc_status pc_session_position(const pc_session* session, uint32_t* position,
+                                     pc_error* error);
+
+/* Goes back to `position`, which is in an answer or its first: pc_session_next goes on from there,
+ * with other draws. What was drawn, and which turns were appended, behind it is forgotten. A
+ * failure leaves the session as it was. PC_INVALID_ARGUMENT where no answer has that position, or
+ * the chat format has written it otherwise since. */
+PC_API pc_status pc_session_rewind(pc_session* session, uint32_t position, pc_error* error);
+
+/* Puts what the session computed itself into the store: a chain of modules, each of which saw all
+ * before it. A later prompt of this engine's model that begins with the same, in any process, finds
+ * it and computes the rest alone, with the same result up to rounding. Nothing is computed twice;
+ * text of modules with cache="false" is not kept, nor what an answer that still goes on ends
+ * with. n_tokens: of the conversation, how many are in the store now, its modules included.
+ * PC_UNSUPPORTED where no store is in use. */
+PC_API pc_status pc_session_keep(pc_session* session, uint64_t* n_tokens, pc_error* error);
 
 /* Asks the session to stop: its running or next call returns PC_CANCELLED. */
 PC_API void pc_session_cancel(pc_session* session);
@@ -319,20 +364,22 @@ typedef enum pc_finish {
 
 typedef struct pc_session_stats {
   size_t struct_size;
-  uint64_t prompt_tokens;      /* cached + computed */
-  uint64_t cached_tokens;      /* taken from modules */
-  uint64_t computed_tokens;    /* of the prompt, computed by this session */
+  uint64_t prompt_tokens;   /* cached + computed */
+  uint64_t cached_tokens;   /* taken from modules and from kept conversations */
+  uint64_t computed_tokens; /* of the prompt, computed by this session */
   uint64_t generated_tokens;
-  uint32_t modules_found;      /* files (or in-memory modules) used */
-  uint32_t modules_encoded;    /* of those, computed by this session first */
-  uint64_t cached_bytes;       /* K/V bytes used in place */
-  uint64_t plan_us;            /* parsing, tokenising, resolving the prompt */
-  uint64_t lookup_us;          /* finding and mapping the modules */
-  uint64_t encode_us;          /* encoding those that were missing */
-  uint64_t prefill_us;         /* computing the fresh tokens */
-  uint64_t ttft_us;            /* all of these and the first sample */
-  uint64_t decode_us;          /* tokens after the first */
-  uint32_t finish;             /* pc_finish */
+  uint32_t modules_found;   /* files (or in-memory modules) used */
+  uint32_t modules_encoded; /* of those, computed by this session first */
+  uint64_t cached_bytes;    /* K/V bytes used in place */
+  uint64_t plan_us;         /* parsing, tokenising, resolving the prompt */
+  uint64_t lookup_us;       /* finding and mapping the modules */
+  uint64_t encode_us;       /* encoding those that were missing */
+  uint64_t prefill_us;      /* computing the fresh tokens */
+  uint64_t ttft_us;         /* all of these and the first sample */
+  uint64_t decode_us;       /* tokens after the first */
+  uint32_t finish;          /* pc_finish */
+  uint32_t reserved;
+  uint64_t chained_tokens; /* of cached_tokens: of kept conversations (pc_session_keep) */
 } pc_session_stats;
 
 /* Fills what struct_size holds. */

@@ -202,6 +202,11 @@ class Schema : public detail::Owner<pc_schema, pc_schema_close> {
                                                             pml.size(), detail::or_null(base_dir)));
   }
 
+  // One without modules or text, for plain prompts.
+  static Schema plain(const Engine& engine) {
+    return Schema(detail::make<pc_schema*, pc_schema_plain>(engine.get()));
+  }
+
   std::string describe() const { return detail::text<pc_schema_describe>(get()); }  // JSON
 
   // What progress throws, encode throws.
@@ -213,11 +218,69 @@ class Schema : public detail::Owner<pc_schema, pc_schema_close> {
   using Owner::Owner;
 };
 
+// A turn of a chat: a text, or parts, each of which is text or a module of the schema.
+struct Argument {
+  std::string name, value;
+};
+struct Part {
+  std::string text;
+  std::string module = {};  // a path; empty: text
+  std::vector<Argument> arguments = {};
+};
+struct Message {
+  std::string role, content;
+  std::vector<Part> parts = {};  // where there are any, content does not count
+};
+
+namespace detail {
+
+// Messages as the C calls want them. Borrows the messages.
+class MessageViews {
+ public:
+  explicit MessageViews(const std::vector<Message>& messages)
+      : parts_(messages.size()), arguments_(messages.size()) {
+    for (std::size_t m = 0; m < messages.size(); ++m) {
+      const Message& message = messages[m];
+      arguments_[m].resize(message.parts.size());
+      for (std::size_t p = 0; p < message.parts.size(); ++p) add(message.parts[p], m, p);
+      const bool whole = message.parts.empty();
+      views_.push_back({message.role.c_str(), whole ? message.content.data() : nullptr,
+                        message.content.size(), whole ? nullptr : parts_[m].data(),
+                        parts_[m].size()});
+    }
+  }
+  const pc_message* data() const { return views_.data(); }
+  std::size_t size() const { return views_.size(); }
+
+ private:
+  void add(const Part& part, std::size_t m, std::size_t p) {
+    for (const Argument& a : part.arguments)
+      arguments_[m][p].push_back({a.name.c_str(), a.value.data(), a.value.size()});
+    const bool is_text = part.module.empty();
+    parts_[m].push_back({is_text ? part.text.data() : nullptr, part.text.size(),
+                         is_text ? nullptr : part.module.c_str(), arguments_[m][p].data(),
+                         arguments_[m][p].size()});
+  }
+
+  std::vector<pc_message> views_;
+  std::vector<std::vector<pc_part>> parts_;
+  std::vector<std::vector<std::vector<pc_argument>>> arguments_;
+};
+
+}  // namespace detail
+
 class Prompt : public detail::Owner<pc_prompt, pc_prompt_close> {
  public:
   Prompt(const Schema& schema, std::string_view pml)
       : Owner(detail::make<pc_prompt*, pc_prompt_parse>(schema.get(), detail::data(pml),
                                                         pml.size())) {}
+  // Without XML: text is taken as it stands.
+  Prompt(const Schema& schema, const std::vector<Message>& messages)
+      : Prompt(schema, detail::MessageViews(messages)) {}
+  static Prompt from_text(const Schema& schema, std::string_view text) {
+    return Prompt(detail::make<pc_prompt*, pc_prompt_from_text>(schema.get(), detail::data(text),
+                                                                text.size()));
+  }
 
   std::string explain() const { return detail::text<pc_prompt_explain>(get()); }  // JSON
   std::string remarks() const { return detail::text<pc_prompt_remarks>(get()); }  // a line each
@@ -226,6 +289,12 @@ class Prompt : public detail::Owner<pc_prompt, pc_prompt_close> {
   pc_encode_stats encode(EncodeProgress progress = nullptr) const {
     return detail::encode<pc_prompt_encode>(get(), std::move(progress));
   }
+
+ private:
+  using Owner::Owner;
+  Prompt(const Schema& schema, const detail::MessageViews& messages)
+      : Owner(detail::make<pc_prompt*, pc_prompt_from_messages>(schema.get(), messages.data(),
+                                                                messages.size())) {}
 };
 
 class Session : public detail::Owner<pc_session, pc_session_close> {
@@ -254,13 +323,9 @@ class Session : public detail::Owner<pc_session, pc_session_close> {
     }
   }
   // Goes on behind the answer with turns of the chat, the last of which is the user's.
-  struct Message {
-    std::string role, content;
-  };
+  using Message = promptcache::Message;
   void append(const std::vector<Message>& messages) {
-    std::vector<pc_message> views;
-    for (const Message& m : messages)
-      views.push_back({m.role.c_str(), m.content.data(), m.content.size()});
+    const detail::MessageViews views(messages);
     detail::call<pc_session_append>(get(), views.data(), views.size());
   }
   void append_text(std::string_view text) {
@@ -268,6 +333,12 @@ class Session : public detail::Owner<pc_session, pc_session_close> {
   }
   // Another session that has seen, said and drawn the same.
   Session fork() const { return Session(detail::make<pc_session*, pc_session_fork>(get())); }
+  // Of the next token to be computed.
+  std::uint32_t position() const { return detail::make<std::uint32_t, pc_session_position>(get()); }
+  // Back to a position in an answer; next() goes on from there.
+  void rewind(std::uint32_t position) { detail::call<pc_session_rewind>(get(), position); }
+  // Puts what was computed into the store; gives the tokens that it has then of the conversation.
+  std::uint64_t keep() { return detail::make<std::uint64_t, pc_session_keep>(get()); }
   void cancel() noexcept { pc_session_cancel(get()); }
 
   // A copy of those behind the latest token or, after prefill(), the first one.

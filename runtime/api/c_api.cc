@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "promptcache/promptcache.h"
+#include "runtime/api/c_api_messages.h"
 #include "runtime/api/c_api_prompt.h"
 #include "runtime/api/c_api_support.h"
 #include "runtime/engine/engine.h"
@@ -236,6 +237,17 @@ pc_status pc_schema_parse(pc_engine* engine, const char* pml, std::size_t bytes,
   });
 }
 
+pc_status pc_schema_plain(pc_engine* engine, pc_schema** schema, pc_error* error) {
+  return guarded(error, [&]() -> Status {
+    PC_REQUIRE(engine);
+    PC_REQUIRE(schema);
+    PC_TRY(auto loaded,
+           pc::LoadedSchema::parse(engine->engine, "<schema name=\"plain\"/>", std::string()));
+    *schema = new pc_schema{std::move(loaded)};
+    return pc::ok();
+  });
+}
+
 void pc_schema_close(pc_schema* schema) {
   delete schema;
 }
@@ -297,6 +309,31 @@ pc_status pc_prompt_parse(pc_schema* schema, const char* pml, std::size_t bytes,
     PC_REQUIRE(prompt);
     PC_TRY(auto parsed, pc::LoadedPrompt::parse(schema->schema, view_of(pml, bytes)));
     *prompt = new pc_prompt{std::move(parsed)};
+    return pc::ok();
+  });
+}
+
+pc_status pc_prompt_from_messages(pc_schema* schema, const pc_message* messages, std::size_t n,
+                                  pc_prompt** prompt, pc_error* error) {
+  return guarded(error, [&]() -> Status {
+    PC_REQUIRE(schema);
+    PC_REQUIRE(messages || n == 0);
+    PC_REQUIRE(prompt);
+    PC_TRY(const auto read, read_messages(messages, n));
+    PC_TRY(auto resolved, pc::LoadedPrompt::of_messages(schema->schema, read));
+    *prompt = new pc_prompt{std::move(resolved)};
+    return pc::ok();
+  });
+}
+
+pc_status pc_prompt_from_text(pc_schema* schema, const char* text, std::size_t bytes,
+                              pc_prompt** prompt, pc_error* error) {
+  return guarded(error, [&]() -> Status {
+    PC_REQUIRE(schema);
+    PC_REQUIRE(text);
+    PC_REQUIRE(prompt);
+    PC_TRY(auto resolved, pc::LoadedPrompt::of_text(schema->schema, view_of(text, bytes)));
+    *prompt = new pc_prompt{std::move(resolved)};
     return pc::ok();
   });
 }

@@ -1,14 +1,16 @@
 // The C API's calls on a session.
 
+#include <algorithm>
+#include <limits>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "promptcache/promptcache.h"
+#include "runtime/api/c_api_messages.h"
 #include "runtime/api/c_api_prompt.h"
 #include "runtime/api/c_api_support.h"
 #include "runtime/engine/session.h"
@@ -25,12 +27,16 @@ using pc::Code;
 using pc::Status;
 using namespace pc::capi;
 
-pc::Result<pc::pml::Role> role_of(std::string_view name) {
-  using pc::pml::Role;
-  for (const Role role : {Role::kSystem, Role::kUser, Role::kAssistant})
-    if (name == pc::pml::role_name(role)) return role;
-  return pc::error(Code::kInvalidArgument, "a message's role is \"" + std::string(name) +
-                                               "\"; it may be system, user or assistant");
+// A message's text, parts one after the other.
+pc::Result<std::string> text_of(const pc::pml::Message& message) {
+  std::string text;
+  for (const pc::pml::MessagePart& part : message.parts) {
+    if (!part.module.empty())
+      return pc::error(Code::kUnsupported, "module \"" + part.module +
+                                               "\" cannot be appended: modules stand in a prompt");
+    text += part.text;
+  }
+  return text;
 }
 
 pc::SessionOptions session_options(const pc_session_options& o) {
@@ -63,6 +69,7 @@ pc_session_stats session_stats(const pc::SessionStats& s) {
   stats.ttft_us = s.ttft_us;
   stats.decode_us = s.decode_us;
   stats.finish = static_cast<std::uint32_t>(s.finish);
+  stats.chained_tokens = s.chained_tokens;
   return stats;
 }
 
@@ -135,12 +142,14 @@ pc_status pc_session_append(pc_session* session, const pc_message* messages, std
   return guarded(error, [&]() -> Status {
     PC_REQUIRE(session);
     PC_REQUIRE(messages || n == 0);
+    PC_TRY(const auto read, read_messages(messages, n));
+    std::vector<std::string> texts;
+    texts.reserve(n);  // turns view them
     std::vector<pc::pml::ChatTurn> turns;
-    for (const pc_message& message : std::span(messages, n)) {
-      PC_REQUIRE(message.role);
-      PC_REQUIRE(message.content);
-      PC_TRY(const pc::pml::Role role, role_of(message.role));
-      turns.push_back({role, view_of(message.content, message.bytes)});
+    for (const pc::pml::Message& message : read) {
+      PC_TRY(std::string text, text_of(message));
+      texts.push_back(std::move(text));
+      turns.push_back({message.role, texts.back()});
     }
     return session->session->append(turns);
   });
@@ -161,6 +170,32 @@ pc_status pc_session_fork(const pc_session* session, pc_session** fork, pc_error
     PC_REQUIRE(fork);
     PC_TRY(auto forked, session->session->fork());
     *fork = new pc_session{std::move(forked)};
+    return pc::ok();
+  });
+}
+
+pc_status pc_session_position(const pc_session* session, std::uint32_t* position, pc_error* error) {
+  return guarded(error, [&]() -> Status {
+    PC_REQUIRE(session);
+    PC_REQUIRE(position);
+    *position = static_cast<std::uint32_t>(session->session->position());
+    return pc::ok();
+  });
+}
+
+pc_status pc_session_rewind(pc_session* session, std::uint32_t position, pc_error* error) {
+  return guarded(error, [&]() -> Status {
+    PC_REQUIRE(session);
+    constexpr std::uint32_t kLast = std::numeric_limits<pc::Position>::max();
+    return session->session->rewind(static_cast<pc::Position>(std::min(position, kLast)));
+  });
+}
+
+pc_status pc_session_keep(pc_session* session, std::uint64_t* n_tokens, pc_error* error) {
+  return guarded(error, [&]() -> Status {
+    PC_REQUIRE(session);
+    PC_TRY(const std::uint64_t n, session->session->keep());
+    if (n_tokens) *n_tokens = n;
     return pc::ok();
   });
 }

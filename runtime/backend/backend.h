@@ -26,7 +26,7 @@
 extern "C" {
 #endif
 
-#define PC_BACKEND_ABI 5u
+#define PC_BACKEND_ABI 6u
 
 typedef enum pc_dtype {
   PC_DTYPE_NONE = 0,
@@ -274,6 +274,13 @@ typedef struct pc_backend_v1 {
    * on, each counted in the order in which they came. */
   int32_t (*timeline_rewind)(pc_backend_timeline* timeline, uint32_t n_tokens, uint32_t n_attached,
                              pc_backend_error* error);
+
+  /* Copies the states of n_tokens of the tokens that it computed itself, from `first` on, into
+   * planes that have room for them, keys as they are rotated; what lies behind them in their last
+   * block is unspecified. `first` began a run that did not extend another, and positions go on
+   * without a gap up to the last; PC_INVALID_ARGUMENT where not. */
+  int32_t (*timeline_read)(const pc_backend_timeline* timeline, uint32_t first, uint32_t n_tokens,
+                           const pc_kv_planes* planes, pc_backend_error* error);
 
   /* Every item's status is set. */
   void (*step)(pc_backend_model* model, pc_step_item* items, uint32_t n_items);

@@ -111,6 +111,17 @@ Status BackendTimeline::rewind(std::uint32_t n_tokens, std::uint32_t n_attached)
   return ok();
 }
 
+Status BackendTimeline::read(std::uint32_t first, std::uint32_t n_tokens,
+                             const KvPlanes& planes) const {
+  PC_EXPECT(planes.n_tokens >= n_tokens);
+  const pc_kv_planes p{planes.data, planes.layer_stride_bytes, planes.head_stride_bytes,
+                       planes.value_offset_bytes};
+  pc_backend_error e{};
+  const std::int32_t status = table()->timeline_read(timeline_.get(), first, n_tokens, &p, &e);
+  if (status != 0) return backend_error(table()->name, status, e);
+  return ok();
+}
+
 Result<BackendTimeline> BackendTimeline::fork() const {
   pc_backend_timeline* fork = nullptr;
   pc_backend_error e{};

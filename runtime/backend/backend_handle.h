@@ -61,6 +61,10 @@ class BackendTimeline {
   // Another that has seen the same, and shares its memory as far as it goes.
   Result<BackendTimeline> fork() const;
 
+  // Copies the states of so many computed tokens, of which the first began a run that did not
+  // extend another.
+  Status read(std::uint32_t first, std::uint32_t n_tokens, const KvPlanes& planes) const;
+
   std::uint32_t n_tokens() const { return n_tokens_; }  // computed
   std::uint32_t n_attached() const { return static_cast<std::uint32_t>(residents_.size()); }
   std::span<const ResidentHandle> residents() const { return residents_; }  // of what is attached

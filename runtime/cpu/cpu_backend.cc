@@ -278,6 +278,16 @@ std::int32_t timeline_rewind(pc_backend_timeline* timeline, std::uint32_t n_toke
   });
 }
 
+std::int32_t timeline_read(const pc_backend_timeline* timeline, std::uint32_t first,
+                           std::uint32_t n_tokens, const pc_kv_planes* p, pc_backend_error* e) {
+  return guarded(e, [&]() -> Status {
+    const KvPlanes planes{static_cast<std::byte*>(p->data), p->layer_stride_bytes,
+                          p->head_stride_bytes, p->value_offset_bytes, n_tokens};
+    if (timeline->timeline.read(first, n_tokens, planes)) return ok();
+    return error(Code::kInvalidArgument, "the timeline has no such run of tokens");
+  });
+}
+
 void step(pc_backend_model* model, pc_step_item* items, std::uint32_t n_items) {
   const std::span all(items, n_items);
   pc_backend_error e{};
@@ -301,21 +311,11 @@ void step(pc_backend_model* model, pc_step_item* items, std::uint32_t n_items) {
   }
 }
 
-constexpr pc_backend_v1 kCpu = {PC_BACKEND_ABI,
-                                sizeof(pc_backend_v1),
-                                "cpu",
-                                kCpuNumericsVersion,
-                                model_open,
-                                model_close,
-                                resident_create,
-                                resident_prefetch,
-                                resident_release,
-                                timeline_open,
-                                timeline_close,
-                                timeline_attach,
-                                timeline_fork,
-                                timeline_rewind,
-                                step};
+constexpr pc_backend_v1 kCpu = {
+    PC_BACKEND_ABI,   sizeof(pc_backend_v1), "cpu",           kCpuNumericsVersion,
+    model_open,       model_close,           resident_create, resident_prefetch,
+    resident_release, timeline_open,         timeline_close,  timeline_attach,
+    timeline_fork,    timeline_rewind,       timeline_read,   step};
 
 }  // namespace
 

@@ -123,6 +123,27 @@ void Timeline::clear_cut_rows() {
   clear_rows(last.planes.from_block(last.n_tokens / kKvBlockTokens, geometry_), geometry_, n_rows);
 }
 
+bool Timeline::read(std::uint32_t first, std::uint32_t n, const KvPlanes& planes) const {
+  std::uint32_t begin = 0, n_read = 0;
+  std::int32_t position = 0;
+  for (const Part& part : parts_) {
+    const std::uint32_t end = begin + part.n_tokens;
+    const bool wanted = n_read != 0 ? n_read < n : begin == first && n != 0;
+    if (wanted) {
+      const bool goes_on =
+          n_read == 0 || (n_read % kKvBlockTokens == 0 && part.position == position);
+      if (!goes_on) return false;
+      const std::uint32_t n_rows = std::min(part.n_tokens, n - n_read);
+      copy_blocks(part.planes, planes.from_block(n_read / kKvBlockTokens, geometry_), geometry_,
+                  kv_blocks(n_rows));
+      n_read += n_rows;
+      position = part.position + static_cast<std::int32_t>(part.n_tokens);
+    }
+    begin = end;
+  }
+  return n_read == n;
+}
+
 void Timeline::add_segments(std::vector<KvSegment>* segments) const {
   segments->insert(segments->end(), attached_.begin(), attached_.end());
   for (const Part& part : parts_) {

@@ -47,6 +47,10 @@ class Timeline {
   // there is forgotten already.
   void rewind(std::uint32_t n_tokens, std::uint32_t n_attached);
 
+  // Copies n of its own tokens from `first` on, which began a part, into the planes. False where
+  // they are not there, or not contiguous in blocks and positions.
+  bool read(std::uint32_t first, std::uint32_t n, const KvPlanes& planes) const;
+
   // Views of all it has: attached ones, then its own parts, in the order in which they came.
   // Valid until the next append() or rewind().
   void add_segments(std::vector<KvSegment>* segments) const;

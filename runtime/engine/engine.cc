@@ -110,6 +110,15 @@ Result<std::shared_ptr<const Engine>> Engine::open(const EngineOptions& options)
   return std::shared_ptr<const Engine>(std::move(engine));
 }
 
+Result<ModuleHandle> Engine::publish(const ModuleHandle& module) const {
+  PC_EXPECT(store_);
+  // States of weights that changed under us must not get the old ones' name.
+  if (!model_->files_unchanged())
+    return error(Code::kMismatch, "the files of " + model_->path +
+                                      " changed since they were opened; open the model again");
+  return store_->publish(module);
+}
+
 KvGeometry Engine::geometry() const {
   return {model_->desc.n_layers, model_->desc.n_kv_heads, model_->desc.head_dim, options_.kv_type};
 }

@@ -89,6 +89,11 @@ class Engine {
   Scheduler& scheduler() const { return *scheduler_; }  // of all who compute with this model
   ModuleStore* store() const { return store_.get(); }   // null: modules stay in memory
 
+  // Makes a module of this engine's states a file of the store, which others find; returns it
+  // mapped. Errors: ModuleStore::publish's, and kMismatch where the model's files were changed.
+  // Precondition: there is a store.
+  Result<ModuleHandle> publish(const ModuleHandle& module) const;
+
   std::uint32_t context_tokens() const { return context_tokens_; }
   KvGeometry geometry() const;
 

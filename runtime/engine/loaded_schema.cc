@@ -10,7 +10,6 @@
 #include "base/progress.h"  // is_set, cancelled
 #include "pml/layout_builder.h"
 #include "pml/plan_check.h"
-#include "pml/prompt_parser.h"
 #include "pml/resolve.h"
 #include "pml/schema_parser.h"
 #include "pml/source_file.h"
@@ -78,8 +77,7 @@ Result<std::shared_ptr<LoadedSchema>> LoadedSchema::load(std::shared_ptr<const E
   return parse(std::move(engine), text, folder.empty() ? "." : folder);
 }
 
-Result<pml::Plan> LoadedSchema::plan(std::string_view prompt_pml) const {
-  PC_TRY(const pml::Prompt prompt, pml::parse_prompt(prompt_pml));
+Result<pml::Plan> LoadedSchema::plan(const pml::Prompt& prompt) const {
   PC_TRY(pml::Plan plan, pml::resolve(prompt, layout_, engine_->text_encoder()));
   PC_CHECK_OK(pml::check_plan(layout_, plan));
   if (plan.shift > 0 && !engine_->model().relocates()) {
@@ -159,12 +157,7 @@ Result<AcquiredModule> LoadedSchema::find_or_encode(const SchemaModule& wanted, 
 AcquiredModule LoadedSchema::publish(const ModuleHandle& module) {
   AcquiredModule acquired{module, ModuleSource::kEncoded};
   if (!engine_->store() || !engine_->store()->writable()) return acquired;
-  // States of weights that changed under us must not get the old ones' name.
-  auto published =
-      engine_->model().files_unchanged()
-          ? engine_->store()->publish(module)
-          : error(Code::kMismatch, "the files of " + engine_->model().path +
-                                       " changed since they were opened; open the model again");
+  auto published = engine_->publish(module);
   if (published.ok()) {
     acquired.module = std::move(published).value();
     acquired.stored = true;

@@ -24,6 +24,7 @@
 #include "pml/encode_plan.h"
 #include "pml/layout.h"
 #include "pml/plan.h"
+#include "pml/prompt.h"
 #include "runtime/engine/encoder.h"
 #include "runtime/engine/engine.h"
 #include "runtime/engine/known_modules.h"
@@ -57,7 +58,7 @@ class LoadedSchema {
 
   // A prompt's plan. The last token is fresh, whatever the layout says: its
   // logits are where the answer begins, and they are not stored.
-  Result<pml::Plan> plan(std::string_view prompt_pml) const;
+  Result<pml::Plan> plan(const pml::Prompt& prompt) const;
 
   // The modules of a plan's jobs, [plan.jobs]; prompts that need one at once share it.
   Modules modules_of(const pml::Plan& plan);

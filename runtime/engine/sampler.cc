@@ -43,7 +43,13 @@ Sampler::Sampler(const SamplerOptions& options, std::uint32_t vocab_size)
 
 void Sampler::observe(std::int32_t token) {
   if (token >= 0 && static_cast<std::size_t>(token) < said_.size())
-    said_[static_cast<std::size_t>(token)] = 1;
+    ++said_[static_cast<std::size_t>(token)];
+}
+
+void Sampler::forget(std::int32_t token) {
+  if (token < 0 || static_cast<std::size_t>(token) >= said_.size()) return;
+  std::uint32_t& said = said_[static_cast<std::size_t>(token)];
+  if (said != 0) --said;
 }
 
 std::int32_t Sampler::sample(std::span<const float> logits) {

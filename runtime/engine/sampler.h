@@ -39,8 +39,9 @@ class Sampler {
  public:
   Sampler(const SamplerOptions& options, std::uint32_t vocab_size);
 
-  // A token that the penalty counts as said.
+  // A token that the penalty counts as said, and one that it counts so no more.
   void observe(std::int32_t token);
+  void forget(std::int32_t token);
 
   // logits: [vocab_size], not changed. The chosen token is observed.
   std::int32_t sample(std::span<const float> logits);
@@ -71,7 +72,7 @@ class Sampler {
 
   SamplerOptions options_;
   std::mt19937_64 random_;
-  std::vector<std::uint8_t> said_;     // [vocab_size]
+  std::vector<std::uint32_t> said_;    // [vocab_size] how often
   std::vector<float> scores_;          // [vocab_size] penalised logits; empty without penalty
   std::vector<Candidate> candidates_;  // in the order of ids; capacity vocab_size
   // The scores in rows of min(kColumns, vocab_size):

@@ -1,8 +1,8 @@
 // A module of a schema in one context, or a scaffold: what it is made of, and the
 // module itself once somebody needed it.
 //
-// Made, shared and completed by KnownModules; whoever has one may read job and
-// identity, which do not change any more. Threads: as each field says.
+// Made, shared and completed by KnownModules; whoever has one may read job,
+// identity and key, which do not change any more. Threads: as each field says.
 #pragma once
 
 #include "base/mutex.h"
@@ -15,6 +15,7 @@ namespace pc {
 struct SchemaModule {
   pml::EncodeJob job;
   ModuleIdentity identity;
+  ModuleKey key;  // of identity
 
   Mutex mutex;  // held while the module is looked for and encoded
   ModuleHandle handle PC_GUARDED_BY(mutex);

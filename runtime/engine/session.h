@@ -15,28 +15,13 @@
 #include <vector>
 
 #include "base/status.h"
-#include "pml/plan.h"
-#include "runtime/engine/loaded_schema.h"
+#include "pml/next_turns.h"
+#include "runtime/engine/chain.h"
+#include "runtime/engine/loaded_prompt.h"
 #include "runtime/engine/sampler.h"
 #include "runtime/tokenizer/text_stream.h"
 
 namespace pc {
-
-// A prompt's plan with the schema it is for, and what making it took.
-struct LoadedPrompt {
-  std::shared_ptr<LoadedSchema> schema;
-  pml::Plan plan;
-  LoadedSchema::Modules modules;  // [plan.jobs]
-  std::uint64_t plan_us = 0;
-
-  static Result<std::shared_ptr<const LoadedPrompt>> parse(std::shared_ptr<LoadedSchema> schema,
-                                                           std::string_view pml);
-
-  // kContextFull with the numbers where the prompt and an answer of this many
-  // tokens do not fit into the window, or, where modules are reused, one of them
-  // does not with what it sees.
-  Status check_window(std::uint32_t answer_tokens, bool reuse) const;
-};
 
 struct SessionOptions {
   std::uint32_t max_tokens = 0;  // 0 = 256, or less where the context ends before
@@ -49,8 +34,9 @@ enum class Finish : std::uint32_t { kNone, kEos, kStop, kLength, kCancelled };
 
 struct SessionStats {
   std::uint64_t prompt_tokens = 0, cached_tokens = 0, computed_tokens = 0, generated_tokens = 0;
+  std::uint64_t chained_tokens = 0;  // of cached_tokens: from a chain, exact
   std::uint32_t modules_found = 0, modules_encoded = 0;
-  std::uint64_t cached_bytes = 0;  // K/V of modules, used where it lies
+  std::uint64_t cached_bytes = 0;  // K/V of modules and links, used where it lies
   std::uint64_t plan_us = 0, lookup_us = 0, encode_us = 0, prefill_us = 0, ttft_us = 0,
                 decode_us = 0;
   Finish finish = Finish::kNone;
@@ -93,7 +79,18 @@ class Session {
   // Another session that has seen, said and drawn the same.
   Result<std::unique_ptr<Session>> fork() const;
 
-  Position position() const { return position_; }  // of the next token
+  Position position() const { return position_; }  // of the next token to be computed
+
+  // Goes back to `position`, in an answer or at its beginning: next() goes on from there, with
+  // other draws. What was drawn behind it is forgotten, and so are turns. A failure leaves the
+  // session as it was. Errors: kInvalidArgument where no answer has that position.
+  Status rewind(Position position);
+
+  // Puts what it computed itself into the store, as links of a chain: whoever asks for a prompt
+  // that begins with the same finds it, after a restart as well. Nothing is computed but the
+  // answer's last token where that is not yet. Gives the tokens of the conversation that the
+  // store has now, modules included. Errors: kUnsupported without a store; ModuleStore::publish's.
+  Result<std::uint64_t> keep();
 
   // Safe in a signal handler.
   void cancel() { __atomic_store_n(&cancel_, 1, __ATOMIC_RELAXED); }
@@ -102,14 +99,38 @@ class Session {
  private:
   Session(std::shared_ptr<const LoadedPrompt> prompt, const SessionOptions& options,
           std::uint32_t max_tokens);
+  const Engine& engine() const { return prompt_->schema->engine(); }
   Status find_and_compute();
   Status pin_modules();
-  Status use_run(const pml::PlanRun& run, BackendTimeline* timeline, std::vector<pc_run>* fresh);
-  Status compute(BackendTimeline* timeline, std::span<const pc_run> runs);
+  Status attach_modules(BackendTimeline* timeline);
+  Status attach_links(BackendTimeline* timeline, Chain* chain);
+  Status compute(BackendTimeline* timeline, std::span<const pc_run> runs, float* logits);
   Result<std::optional<TokenId>> advance();
-  Status step();
-  Result<Tokens> read_on(std::span<const pml::NextTurns::Span> spans, bool keeps_answer);
-  Status ready_to_read_on();
+  Status step(float* logits);
+  std::uint32_t default_max_tokens() const;
+  Status ready_to_go_on();
+
+  // An answer, and the conversation that it belongs to.
+  struct OpenAnswer {
+    Position begin = 0;                      // of its first token
+    std::optional<pml::OpenChat> chat;       // none: no answer's turn is open
+    std::optional<std::uint32_t> n_opening;  // tokens that opened it
+  };
+  struct PastAnswer {
+    OpenAnswer open;
+    Position end = 0;  // of its last token, plus 1
+  };
+  // What goes on behind the answer, before it is computed.
+  struct Appendix {
+    Chain chain;    // with it
+    Tokens tokens;  // what is new
+    Tokens last;    // of the last text
+    Position begin = 0, end = 0;
+    bool keeps_answer = true;
+  };
+  Result<Appendix> plan_appendix(const pml::NextTurns& next, bool ends_turn) const;
+  Status read_on(Appendix appendix, OpenAnswer open);
+  Status keep_link(Chain::Link* link, std::uint32_t first_token);
   std::string answer_text() const;
   void begin_answer();
   std::optional<TokenId> finish(Finish how);
@@ -125,12 +146,14 @@ class Session {
   TokenId token_ = -1;         // drawn, not yet computed; -1: there is none
   Position position_;          // of the next token
 
-  // The conversation that the open answer belongs to.
-  std::optional<pml::OpenChat> chat_;
-  std::optional<std::uint32_t> n_opening_;  // tokens that opened the answer
-  Tokens answer_;                           // all that was drawn of it, token_ last
-  std::optional<Error> broken_;             // a step failed
-  std::int32_t cancel_ = 0;                 // by __atomic_* only: it crosses the C seam
+  Chain chain_;                        // what the timeline computed, and links that it found
+  std::uint64_t n_module_tokens_ = 0;  // attached from modules
+
+  OpenAnswer open_;
+  std::vector<PastAnswer> past_;  // those that may be gone back to
+  Tokens answer_;                 // all that was drawn of it, token_ last
+  std::optional<Error> broken_;   // a step failed
+  std::int32_t cancel_ = 0;       // by __atomic_* only: it crosses the C seam
 
   SessionStats stats_;
 };

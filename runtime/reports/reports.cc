@@ -268,8 +268,42 @@ void write_lookup(JsonWriter& json, const Found& found) {
   json.key("reason").value(miss_name(found.lookup.miss)).key("why").value(found.lookup.why);
 }
 
+// The links of a prompt's own chain that the store keeps, and what it has of them.
+struct FoundLink {
+  Chain::Link link;
+  Lookup lookup;
+};
+
+std::vector<FoundLink> find_links(const LoadedPrompt& prompt) {
+  std::vector<FoundLink> links;
+  const Chain chain = prompt.chain(true);
+  for (const Chain::Link& link : chain.links())
+    if (prompt.may_find(link)) links.push_back({link, prompt.find(link)});
+  return links;
+}
+
+// How many tokens of [begin, end) the store's links have.
+std::uint64_t chained_tokens(const std::vector<FoundLink>& links, Position begin, Position end) {
+  std::uint64_t n = 0;
+  for (const auto& [link, lookup] : links) {
+    const Position from = std::max(begin, link.position), to = std::min(end, link.end());
+    if (lookup && from < to) n += static_cast<std::uint64_t>(to - from);
+  }
+  return n;
+}
+
+void write_link(JsonWriter& json, const LoadedPrompt& prompt, const FoundLink& found) {
+  const ModuleIdentity identity =
+      Chain::identity(found.link, prompt.schema->engine().base_identity());
+  json.begin_object().key("position").value(found.link.position);
+  json.key("tokens").value(found.link.tokens.size());
+  write_lookup(json, {found.lookup});
+  json.key("bytes").value(stored_size(identity).bytes);
+  json.key("key").value(key_of(identity).hex()).end_object();
+}
+
 void write_run(JsonWriter& json, const LoadedPrompt& prompt, const pml::PlanRun& run,
-               const std::vector<Found>& found) {
+               const std::vector<Found>& found, const std::vector<FoundLink>& links) {
   const LoadedSchema& schema = *prompt.schema;
   const auto n = static_cast<std::uint32_t>(run.tokens.size());
   json.begin_object().key("position").value(run.position).key("tokens").value(n);
@@ -281,7 +315,11 @@ void write_run(JsonWriter& json, const LoadedPrompt& prompt, const pml::PlanRun&
     json.key("key").value(key_of(module.identity).hex());
     json.key("scaffold").value(module.job.scaffold);
   } else {
-    json.key("state").value("fresh").key("bytes").value(0).key("moved").value(run.moved);
+    const std::uint64_t chained =
+        chained_tokens(links, run.position, run.position + static_cast<Position>(n));
+    json.key("state").value(chained == 0 ? "fresh" : chained == n ? "chain" : "part chain");
+    json.key("chained_tokens").value(chained);
+    json.key("bytes").value(0).key("moved").value(run.moved);
   }
   json.key("text").value(text_of(schema.engine().tokenizer(), run.tokens)).end_object();
 }
@@ -297,6 +335,9 @@ std::string explain_prompt(const LoadedPrompt& prompt) {
   for (const pml::PlanRun& run : prompt.plan.runs)
     if (run.kind == pml::RunKind::kCached) cached += run.tokens.size();
   const std::uint64_t all = prompt.plan.n_tokens();
+  const std::vector<FoundLink> links = find_links(prompt);
+  const std::uint64_t chained = chained_tokens(links, 0, prompt.plan.end);
+  cached += chained;
   std::string text;
   JsonWriter json(&text);
   json.begin_object().key("schema").value(prompt.plan.schema);
@@ -307,6 +348,8 @@ std::string explain_prompt(const LoadedPrompt& prompt) {
       .value(all)
       .key("cached_tokens")
       .value(cached)
+      .key("chained_tokens")
+      .value(chained)
       .key("computed_tokens")
       .value(all - cached);
   json.key("end")
@@ -314,7 +357,9 @@ std::string explain_prompt(const LoadedPrompt& prompt) {
       .key("context_tokens")
       .value(schema.engine().context_tokens());
   json.key("runs").begin_array();
-  for (const pml::PlanRun& run : prompt.plan.runs) write_run(json, prompt, run, found);
+  for (const pml::PlanRun& run : prompt.plan.runs) write_run(json, prompt, run, found, links);
+  json.end_array().key("chain").begin_array();
+  for (const FoundLink& link : links) write_link(json, prompt, link);
   json.end_array().key("modules").begin_array();
   for (std::size_t i = 0; i < found.size(); ++i) {
     const SchemaModule& module = *prompt.modules[i];

@@ -56,6 +56,7 @@ ARROWS = {
 # Files that may include more than their folder.
 ARROWS_OF_FILES = {
     "runtime/api/c_api.cc": ("promptcache",),
+    "runtime/api/c_api_messages.h": ("promptcache",),
     "runtime/api/c_api_prompt.h": ("promptcache",),
     "runtime/api/c_api_session.cc": ("promptcache",),
     "runtime/api/c_api_support.h": ("promptcache",),

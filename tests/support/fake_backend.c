@@ -130,6 +130,19 @@ static int32_t timeline_rewind(pc_backend_timeline* timeline, uint32_t n_tokens,
   return 0;
 }
 
+/* States are zeros, which planes begin as. */
+static int32_t timeline_read(const pc_backend_timeline* timeline, uint32_t first, uint32_t n_tokens,
+                             const pc_kv_planes* planes, pc_backend_error* error) {
+  (void)planes;
+  const int32_t failed = fails("timeline_read", error);
+  if (failed) return failed;
+  if (first > timeline->n_tokens || n_tokens > timeline->n_tokens - first) {
+    strcpy(error->message, "no such tokens");
+    return 1; /* PC_INVALID_ARGUMENT */
+  }
+  return 0;
+}
+
 static uint32_t n_seen(const pc_backend_timeline* timeline) {
   uint32_t n = timeline->n_tokens;
   for (uint32_t i = 0; i < timeline->n_attached; ++i) n += timeline->attached[i];
@@ -184,9 +197,10 @@ static void step(pc_backend_model* model, pc_step_item* items, uint32_t n_items)
 }
 
 static const pc_backend_v1 table = {
-    FAKE_ABI,       sizeof(pc_backend_v1), FAKE_NAME,         FAKE_NUMERICS,    model_open,
-    model_close,    resident_create,       resident_prefetch, resident_release, timeline_open,
-    timeline_close, timeline_attach,       timeline_fork,     timeline_rewind,  step};
+    FAKE_ABI,         sizeof(pc_backend_v1), FAKE_NAME,       FAKE_NUMERICS,
+    model_open,       model_close,           resident_create, resident_prefetch,
+    resident_release, timeline_open,         timeline_close,  timeline_attach,
+    timeline_fork,    timeline_rewind,       timeline_read,   step};
 
 #if defined(__GNUC__)
 __attribute__((visibility("default")))

@@ -157,12 +157,72 @@ static unsigned rest(pc_session* session) {
   return hash;
 }
 
+/* A prompt of messages goes on after it was kept; n: of its tokens, how many come from the store.
+ */
+static uint64_t chat(pc_engine* engine, const char* answer, uint64_t* kept) {
+  static const char* const text =
+      "The harbour ferry of Lindby leaves at seven in the morning and at six in the evening. A "
+      "ticket costs four crowns; children and dogs travel free. In winter the ferry rests.";
+  const pc_message messages[] = {{"user", text, PC_NUL_TERMINATED, NULL, 0},
+                                 {"assistant", answer, PC_NUL_TERMINATED, NULL, 0},
+                                 {"user", "And then?", 9, NULL, 0}};
+  pc_schema* schema = NULL;
+  pc_prompt* prompt = NULL;
+  pc_session* session = NULL;
+  pc_session_stats stats;
+  CHECK(pc_schema_plain(engine, &schema, &error) == PC_OK);
+  CHECK(pc_prompt_from_messages(schema, messages, 3, &prompt, &error) == PC_OK);
+  CHECK(pc_session_open(prompt, NULL, &session, &error) == PC_OK);
+  CHECK(pc_session_prefill(session, &error) == PC_OK);
+  CHECK(pc_session_keep(session, kept, &error) == PC_OK);
+  stats.struct_size = sizeof stats;
+  pc_session_get_stats(session, &stats);
+  pc_session_close(session);
+  pc_prompt_close(prompt);
+  pc_schema_close(schema);
+  return stats.chained_tokens;
+}
+
+static void messages(pc_engine* engine) {
+  const pc_argument argument = {"x", "Oslo", PC_NUL_TERMINATED};
+  const pc_part parts[] = {{NULL, 0, "a", &argument, 1}, {" Go.", 4, NULL, NULL, 0}};
+  const pc_part odd[] = {{"text", 4, "a", NULL, 0}};
+  const pc_message whole = {"user", NULL, 0, parts, 2}, both = {"user", "x", 1, parts, 2},
+                   mixed = {"user", NULL, 0, odd, 1};
+  pc_schema* schema = NULL;
+  pc_prompt *prompt = NULL, *written = NULL, *none = NULL;
+  char *json = NULL, *same = NULL;
+  uint64_t kept = 0;
+  CHECK(chat(engine, "No.", &kept) == 0 && kept > 0);
+  CHECK(chat(engine, "Yes.", &kept) > 0); /* as far as both begin alike */
+  CHECK(pc_schema_parse(engine,
+                        "<schema name='m'><module name='a'>In <param name='x' len='4'/>."
+                        "</module></schema>",
+                        PC_NUL_TERMINATED, NULL, &schema, &error) == PC_OK);
+  CHECK(pc_prompt_from_messages(schema, &whole, 1, &prompt, &error) == PC_OK);
+  CHECK(pc_prompt_parse(schema, "<prompt schema='m'><user><a x='Oslo'/> Go.</user></prompt>",
+                        PC_NUL_TERMINATED, &written, &error) == PC_OK);
+  CHECK(pc_prompt_explain(prompt, &json, &error) == PC_OK);
+  CHECK(pc_prompt_explain(written, &same, &error) == PC_OK && strcmp(json, same) == 0);
+  CHECK(pc_prompt_from_messages(schema, &both, 1, &none, &error) == PC_INVALID_ARGUMENT);
+  CHECK(pc_prompt_from_messages(schema, &mixed, 1, &none, &error) == PC_INVALID_ARGUMENT);
+  CHECK(pc_prompt_from_messages(schema, NULL, 1, &none, &error) == PC_INVALID_ARGUMENT);
+  CHECK(pc_prompt_from_text(schema, "Hello", 5, &none, &error) == PC_OK);
+  pc_free(json);
+  pc_free(same);
+  pc_prompt_close(none);
+  pc_prompt_close(prompt);
+  pc_prompt_close(written);
+  pc_schema_close(schema);
+}
+
 static void converse(const pc_prompt* prompt) {
   pc_session_options options;
   pc_session *session = NULL, *fork = NULL;
   pc_session_stats first, second;
-  const pc_message next = {"user", "And then?", PC_NUL_TERMINATED};
-  const pc_message odd[] = {{"tool", "4", 1}, {"user", "And then?", 9}};
+  uint32_t position = 0;
+  const pc_message next = {"user", "And then?", PC_NUL_TERMINATED, NULL, 0};
+  const pc_message odd[] = {{"tool", "4", 1, NULL, 0}, {"user", "And then?", 9, NULL, 0}};
   pc_session_options_init(&options);
   options.max_tokens = 6;
   CHECK(pc_session_open(prompt, &options, &session, &error) == PC_OK);
@@ -179,7 +239,13 @@ static void converse(const pc_prompt* prompt) {
   pc_session_get_stats(session, &second);
   CHECK(second.cached_tokens + 1 >= first.prompt_tokens + first.generated_tokens);
   CHECK(second.computed_tokens > 0 && second.finish == PC_FINISH_NONE);
+  CHECK(pc_session_position(fork, &position, &error) == PC_OK);
   CHECK(rest(session) == rest(fork));
+  CHECK(pc_session_rewind(session, position, &error) == PC_OK);
+  CHECK(pc_session_rewind(fork, position + 1, &error) == PC_OK);
+  CHECK(rest(session) != 0);
+  CHECK(pc_session_rewind(session, UINT32_MAX, &error) == PC_INVALID_ARGUMENT);
+  CHECK(pc_session_rewind(session, 0, &error) == PC_INVALID_ARGUMENT);
   CHECK(pc_session_append_text(session, " More.", PC_NUL_TERMINATED, &error) == PC_OK);
   CHECK(pc_session_append(session, &next, 1, &error) == PC_INVALID_ARGUMENT);
   pc_session_close(session);
@@ -289,6 +355,7 @@ int main(int argc, char** argv) {
   bad_arguments(engine);
   tokens(engine);
   generate(engine);
+  messages(engine);
   pc_engine_close(engine);
   store(argv[2]);
   if (failures == 0) printf("all checks of the C API passed\n");

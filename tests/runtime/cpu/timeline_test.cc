@@ -93,6 +93,39 @@ struct Pair {
            &held);
     }
     REQUIRE(held == rows);
+    check_copy(std::span(segments).subspan(n_attached));
+  }
+
+  // What is read out of it, from a part's start over all parts that go on behind it, is what it
+  // holds; from anywhere else nothing is read.
+  void check_copy(std::span<const KvSegment> parts) const {
+    if (parts.empty()) return;
+    const std::size_t pick = rows.size() % parts.size();
+    std::uint32_t first = 0, n = 0;
+    for (std::size_t i = 0; i < pick; ++i) first += parts[i].n_tokens;
+    for (std::size_t i = pick; i < parts.size(); ++i) {
+      const auto at = parts[pick].position + static_cast<std::int32_t>(n);
+      if (n % kKvBlockTokens != 0 || parts[i].position != at) break;
+      n += parts[i].n_tokens;
+    }
+    const auto n_all = static_cast<std::uint32_t>(rows.size());
+    std::vector<std::byte> memory(kGeometry.state_bytes(kv_blocks(n_all + 1)));
+    const KvPlanes planes = dense_planes(memory.data(), kGeometry, kv_blocks(n_all + 1));
+    REQUIRE(timeline.read(first, n, planes));
+    KvSegment copy{planes.data,
+                   planes.layer_stride_bytes,
+                   planes.head_stride_bytes,
+                   planes.value_offset_bytes,
+                   0,
+                   n,
+                   parts[pick].position,
+                   0};
+    std::vector<Row> read_rows;
+    read(copy, true, &read_rows);
+    for (std::uint32_t i = 0; i < n; ++i) REQUIRE(read_rows[i].token == rows[first + i].token);
+    CHECK_FALSE(timeline.read(first, n_all - first + 1, planes));
+    if (parts[pick].n_tokens > 1) CHECK_FALSE(timeline.read(first + 1, 1, planes));
+    if (first + n < n_all) CHECK_FALSE(timeline.read(first, n + 1, planes));
   }
 };
 

@@ -11,6 +11,7 @@
 #include "runtime/engine/engine.h"
 #include "runtime/engine/loaded_schema.h"
 #include "runtime/engine/session.h"
+#include "tests/support/expect.h"
 #include "tests/support/tiny_checkpoint.h"
 
 namespace pc::test {
@@ -102,6 +103,30 @@ TEST_CASE("whatever call of a plug-in fails, the request says so, and the next o
     CHECK(token.error().message.find(std::string("fails in ") + call) != std::string::npos);
     CHECK((*session)->next().ok());  // it starts anew
   }
+}
+
+TEST_CASE("a plug-in that cannot give states back fails to keep them, and the session goes on") {
+  const TinyCheckpoint checkpoint(3);
+  const TempFolder cache;
+  EngineOptions o = fake_options(checkpoint, PC_FAKE_BACKEND_PLAIN);
+  o.cache_mode = CacheMode::kReadWrite;
+  o.cache_dir = cache.path();
+  const auto schema = must(LoadedSchema::parse(must(Engine::open(o)), R"(<schema name="s"/>)", ""));
+  std::string text;
+  while (text.size() < 2 * Chain::kMaxTokens) text += "the tram of Oslo ";
+  const auto prompt = must(LoadedPrompt::of_text(schema, text));
+  const auto session = must(Session::open(prompt, {}));
+  must(session->next());
+  ::setenv("FAKE_FAIL", "timeline_read", 1);
+  const auto kept = session->keep();
+  ::unsetenv("FAKE_FAIL");
+  REQUIRE_FALSE(kept.ok());
+  CHECK(kept.error().message.find("fails in timeline_read") != std::string::npos);
+  must(session->next());
+  CHECK(must(session->keep()) >= Chain::kMaxTokens);
+  const auto again = must(Session::open(prompt, {}));
+  must(again->prefill());
+  CHECK(again->stats().chained_tokens >= Chain::kMaxTokens);
 }
 
 // What the CPU would answer from a plug-in's states is nonsense, and no checksum shows it.

@@ -69,6 +69,13 @@ class Chat {
       all.insert(all.end(), part.begin(), part.end());
     return all;
   }
+  // As what follows the end of a turn.
+  Tokens encoded_behind_turn(std::vector<pml::TextSpan> spans) const {
+    spans.insert(spans.begin(), {"</s>", true});
+    Tokens all = encoded(spans);
+    all.erase(all.begin());
+    return all;
+  }
 
   // The logits behind all that was read, computed at once.
   void check_logits(Session& session) const {
@@ -130,15 +137,15 @@ TEST_CASE("an answer that the format writes otherwise is read again, and only th
   const Tokens prompt = chat.read;
   const std::string answer = chat.answer(*session);
   must(session->append(kNext));
-  const Tokens opening = chat.encoded({{"A: ", true}});
+  const Tokens opening = chat.encoded_behind_turn({{"A: ", true}});
   chat.read.assign(prompt.begin(), prompt.end() - static_cast<std::ptrdiff_t>(opening.size()));
-  const Tokens next = chat.encoded({{"Past: ", true},
-                                    {answer, false},
-                                    {"</s>", true},
-                                    {"U: ", true},
-                                    {"And of Rome?", false},
-                                    {"</s>", true},
-                                    {"A: ", true}});
+  const Tokens next = chat.encoded_behind_turn({{"Past: ", true},
+                                                {answer, false},
+                                                {"</s>", true},
+                                                {"U: ", true},
+                                                {"And of Rome?", false},
+                                                {"</s>", true},
+                                                {"A: ", true}});
   chat.read.insert(chat.read.end(), next.begin(), next.end());
   chat.check_logits(*session);
   CHECK(session->stats().computed_tokens == next.size());
@@ -159,15 +166,15 @@ TEST_CASE("an answer that a stop string ended goes on without it") {
   REQUIRE(session->stats().finish == Finish::kStop);
   must(session->append(kNext));
   chat.read = prompt;
-  const Tokens opening = chat.encoded({{"A: ", true}});
+  const Tokens opening = chat.encoded_behind_turn({{"A: ", true}});
   chat.read.resize(chat.read.size() - opening.size());
-  const Tokens next = chat.encoded({{"A: ", true},
-                                    {answer, false},
-                                    {"</s>", true},
-                                    {"U: ", true},
-                                    {"And of Rome?", false},
-                                    {"</s>", true},
-                                    {"A: ", true}});
+  const Tokens next = chat.encoded_behind_turn({{"A: ", true},
+                                                {answer, false},
+                                                {"</s>", true},
+                                                {"U: ", true},
+                                                {"And of Rome?", false},
+                                                {"</s>", true},
+                                                {"A: ", true}});
   chat.read.insert(chat.read.end(), next.begin(), next.end());
   chat.check_logits(*session);
 }

@@ -14,7 +14,6 @@
 #include <set>
 #include <thread>
 
-#include "runtime/engine/loaded_schema.h"
 #include "runtime/engine/session.h"
 #include "runtime/json/json.h"
 #include "runtime/reports/reports.h"
@@ -147,7 +146,8 @@ TEST_CASE("every prompt in every mode equals the dense oracle, encoded and mappe
         const auto session = session_for(schema, prompt);
         REQUIRE(session->prefill().ok());
         REQUIRE(worst(session->logits(),
-                      oracle_logits(checkpoint, *schema, must(schema->plan(prompt)))) <= 1e-4);
+                      oracle_logits(checkpoint, *schema,
+                                    must(LoadedPrompt::parse(schema, prompt))->plan)) <= 1e-4);
         if (process == 1) REQUIRE(session->stats().modules_encoded == 0);
       }
     }
@@ -208,7 +208,8 @@ TEST_CASE("one file serves two schemas at two offsets") {
   const auto second = session_for(far, prompt);
   REQUIRE(second->prefill().ok());
   REQUIRE(second->stats().modules_encoded == 1);  // only the anonymous text
-  REQUIRE(worst(second->logits(), oracle_logits(checkpoint, *far, must(far->plan(prompt)))) <=
+  REQUIRE(worst(second->logits(),
+                oracle_logits(checkpoint, *far, must(LoadedPrompt::parse(far, prompt))->plan)) <=
           1e-4);
 }
 

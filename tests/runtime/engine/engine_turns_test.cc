@@ -46,7 +46,8 @@ class Turns {
 
   // The text that the model reads.
   std::string flat(const std::string& prompt) const {
-    const pml::Plan plan = must(schema_->plan("<prompt schema='s'>" + prompt + "</prompt>"));
+    const pml::Plan plan =
+        must(LoadedPrompt::parse(schema_, "<prompt schema='s'>" + prompt + "</prompt>"))->plan;
     std::string text;
     for (const pml::PlanRun& run : plan.runs)
       for (const TokenId token : run.tokens)

@@ -83,5 +83,49 @@ TEST_CASE("a pretrained model's conversation goes on as if it had been asked at 
   }
 }
 
+TEST_CASE("a pretrained model's kept conversation goes on after a restart as if it had not ended") {
+  for (const char* name : kRealModels) {
+    const RealReference reference = real_reference(name);
+    if (!reference.there()) return;
+    INFO(name);
+    const TempFolder cache;
+    EngineOptions options;
+    options.model_path = reference.path().string();
+    options.cache_dir = cache.path();
+    options.kv_type = KvType::kF32;
+    options.precision = Precision::kExact;
+    options.chat_template = must(Engine::open(options))->text_encoder().chat ? "" : "gemma";
+    const auto open = [&](std::span<const pml::Message> turns, bool no_reuse) {
+      const auto schema =
+          must(LoadedSchema::parse(must(Engine::open(options)), "<schema name='s'/>", ""));
+      SessionOptions o;
+      o.max_tokens = 80;
+      o.no_reuse = no_reuse;
+      return must(Session::open(must(LoadedPrompt::of_messages(schema, turns)), o));
+    };
+    const std::string question = kDocument + " Tell me about the ferry in a few sentences.";
+    const std::string next = "And what does it cost for two adults and a dog?";
+    std::vector<pml::Message> turns = {{pml::Role::kUser, {{question, "", {}}}}};
+    std::string said;
+    Position end = 0;
+    {
+      const auto session = open(turns, false);
+      said = answer(*session);
+      must(session->keep());
+      end = session->position();
+    }
+    REQUIRE(!said.empty());
+    turns.push_back({pml::Role::kAssistant, {{said, "", {}}}});
+    turns.push_back({pml::Role::kUser, {{next, "", {}}}});
+    const auto session = open(turns, false), whole = open(turns, true);
+    must(session->prefill());
+    must(whole->prefill());
+    // All that was kept but what of it is shorter than a link.
+    CHECK(session->stats().chained_tokens + Chain::kMinTokens > static_cast<std::uint64_t>(end));
+    CHECK(apart(session->logits(), whole->logits()) <= 1e-4);
+    CHECK(answer(*session) == answer(*whole));
+  }
+}
+
 }  // namespace
 }  // namespace pc::test

@@ -1,0 +1,117 @@
+#include "runtime/engine/chain.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/status.h"  // PC_EXPECT
+
+namespace pc {
+
+pc_run Chain::Link::run() const {
+  PC_EXPECT(n_missing() > 0);
+  const Position from = position + static_cast<Position>(n_computed);
+  return {tokens.data() + n_computed, n_missing(), from, from, n_computed != 0, nullptr};
+}
+
+Chain::Chain(const ModuleIdentity& base)
+    : base_(&base), context_(Sha256().field("promptcache chain").finish()) {}
+
+// Of what comes next.
+Digest Chain::context() const {
+  return context_ ? *context_ : key_of(identity(links_.back(), *base_)).digest;
+}
+
+void Chain::attach(const ModuleKey& key, std::uint32_t run, std::uint32_t n_tokens,
+                   Position position) {
+  const Digest before = context();
+  Sha256 hash;
+  hash.field("promptcache chain attaches").field(std::as_bytes(std::span(before)));
+  hash.field(std::as_bytes(std::span(key.digest))).field(std::uint64_t{run});
+  hash.field(std::uint64_t{n_tokens}).field(static_cast<std::uint64_t>(std::int64_t{position}));
+  if (!links_.empty()) links_.back().ends = true;
+  context_ = hash.finish();
+}
+
+void Chain::append(std::span<const TokenId> tokens, Position position, bool may_be_stored) {
+  for (const TokenId token : tokens) {
+    const bool goes_on = !context_ && !links_.back().ends && links_.back().end() == position &&
+                         links_.back().tokens.size() < kMaxTokens &&
+                         links_.back().may_be_stored == may_be_stored;
+    if (!goes_on) open_link(position, may_be_stored);
+    links_.back().tokens.push_back(token);
+    links_.back().stored = false;
+    ++position;
+  }
+}
+
+void Chain::open_link(Position position, bool may_be_stored) {
+  Link link;
+  link.context = context();
+  link.position = position;
+  link.may_be_stored = may_be_stored;
+  link.tokens.reserve(kMaxTokens);
+  if (!links_.empty()) links_.back().ends = true;
+  links_.push_back(std::move(link));
+  context_.reset();
+}
+
+void Chain::end_turn() {
+  if (!context_ && links_.back().tokens.size() >= kMinTokens) links_.back().ends = true;
+}
+
+ModuleIdentity Chain::identity(const Link& link, const ModuleIdentity& base) {
+  ModuleIdentity identity = base;
+  identity.attend = kAttend;
+  identity.context = link.context;
+  identity.runs = {{link.tokens, link.position, true}};
+  return identity;
+}
+
+Tokens Chain::tokens(Position begin, Position end) const {
+  Tokens tokens;
+  for (const Link& link : links_) {
+    const Position from = std::max(begin, link.position), to = std::min(end, link.end());
+    for (Position p = from; p < to; ++p)
+      tokens.push_back(link.tokens[static_cast<std::size_t>(p - link.position)]);
+  }
+  return tokens;
+}
+
+std::uint32_t Chain::n_computed() const {
+  std::uint32_t n = 0;
+  for (const Link& link : links_) n += link.n_computed;
+  return n;
+}
+
+void Chain::add_missing(std::vector<pc_run>* runs) const {
+  for (const Link& link : links_)
+    if (link.n_missing() != 0) runs->push_back(link.run());
+}
+
+void Chain::computed() {
+  for (Link& link : links_)
+    if (!link.attached) link.n_computed = static_cast<std::uint32_t>(link.tokens.size());
+}
+
+void Chain::rewind(Position position) {
+  std::size_t n = links_.size();
+  while (n > 0 && links_[n - 1].position >= position) --n;
+  if (n < links_.size()) {
+    context_ = links_[n].context;
+    links_.erase(links_.begin() + static_cast<std::ptrdiff_t>(n), links_.end());
+  }
+  if (links_.empty()) return;
+  Link& last = links_.back();
+  // Something is attached behind it: it stays as it is.
+  if (context_ && *context_ != key_of(identity(last, *base_)).digest) return;
+  if (last.end() > position) {
+    PC_EXPECT(!last.attached);
+    last.tokens.resize(static_cast<std::size_t>(position - last.position));
+    last.n_computed = std::min(last.n_computed, static_cast<std::uint32_t>(last.tokens.size()));
+    last.stored = false;
+  }
+  last.ends = last.attached;
+  context_.reset();
+}
+
+}  // namespace pc

@@ -1,0 +1,95 @@
+// What a conversation computes itself, as modules: a chain of links, each of which saw everything
+// before it (docs/adr/0022-chains.md).
+//
+// Where a link ends follows from what stands before its end alone: two conversations that begin
+// alike have the same links as far as they do, and so one finds what the other kept. A link ends
+// behind the text of a turn once it has kMinTokens, with kMaxTokens at the latest, and where
+// something is attached or positions have a gap. Its identity has its tokens and, as a digest, all
+// that stands before it: other links' tokens, and which modules are attached where. A link is
+// exact: its states are those that computing all of that again would give, up to rounding.
+//
+// Knows tokens, not states: whoever computes them says so (n_computed, attached). Value that
+// borrows the base identity. Threads: one at a time.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/hash.h"
+#include "modules/module_key.h"
+#include "pml/text_encoder.h"
+#include "runtime/backend/backend.h"  // pc_run
+
+namespace pc {
+
+class Chain {
+ public:
+  // A file for less costs more than to compute it again.
+  static constexpr std::uint32_t kMinTokens = 64;
+  // As a page of a timeline: so much, at most, is computed again of a text that goes on otherwise.
+  static constexpr std::uint32_t kMaxTokens = 256;
+  // ModuleIdentity::attend of a link; pml::Attend has small numbers, a scaffold adds 16.
+  static constexpr std::uint32_t kAttend = 32;
+
+  struct Link {
+    Digest context{};              // of all that stands before it
+    Position position = 0;         // of tokens[0]; the others follow without a gap
+    Tokens tokens;                 // at most kMaxTokens
+    bool may_be_stored = true;     // no text of it is declared cache="false"
+    bool ends = false;             // before kMaxTokens
+    bool attached = false;         // the timeline has it from a file
+    bool stored = false;           // known to be in the store
+    std::uint32_t n_computed = 0;  // the timeline has the first so many by computing them
+
+    Position end() const { return position + static_cast<Position>(tokens.size()); }
+    // Does the store hold such links? One that is not at its end might become another.
+    bool is_kept() const {
+      return may_be_stored && tokens.size() >= kMinTokens && (ends || tokens.size() == kMaxTokens);
+    }
+    std::uint32_t n_missing() const {
+      return attached ? 0 : static_cast<std::uint32_t>(tokens.size()) - n_computed;
+    }
+    // Those tokens, to be computed. Precondition: n_missing() > 0. Borrows them.
+    pc_run run() const;
+  };
+
+  // `base`: every cause of a module's bytes but its pass.
+  explicit Chain(const ModuleIdentity& base);
+
+  // A run of a module stands here: the first n_tokens of its kept run `run`.
+  void attach(const ModuleKey& key, std::uint32_t run, std::uint32_t n_tokens, Position position);
+  // Tokens to be computed. Allocates with a link's first token alone.
+  void append(std::span<const TokenId> tokens, Position position, bool may_be_stored = true);
+  // The text of a turn ends here.
+  void end_turn();
+
+  std::span<Link> links() { return links_; }
+  std::span<const Link> links() const { return links_; }
+  static ModuleIdentity identity(const Link& link, const ModuleIdentity& base);
+
+  // Those of [begin, end), where they are links'.
+  Tokens tokens(Position begin, Position end) const;
+
+  // Tokens of all links that the timeline has by computing them.
+  std::uint32_t n_computed() const;
+
+  // What is missing of all links, in order, and that it is missing no more.
+  void add_missing(std::vector<pc_run>* runs) const;
+  void computed();
+
+  // Forgets all from `position` on. Precondition: no attached link or module reaches there.
+  void rewind(Position position);
+
+ private:
+  void open_link(Position position, bool may_be_stored);
+  Digest context() const;
+
+  const ModuleIdentity* base_;
+  std::vector<Link> links_;
+  // Of what comes next, where something else stands before it than the last link.
+  std::optional<Digest> context_;
+};
+
+}  // namespace pc

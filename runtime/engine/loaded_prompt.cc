@@ -1,0 +1,105 @@
+#include "runtime/engine/loaded_prompt.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "pml/prompt_parser.h"
+#include "runtime/engine/stopwatch.h"
+
+namespace pc {
+
+std::optional<std::uint32_t> opening_tokens(const Tokenizer& tokenizer, const Tokens& last,
+                                            const std::string& opening) {
+  if (opening.empty()) return 0;
+  std::string text;
+  for (const TokenId token : last)
+    tokenizer.append_bytes(token, &text, Tokenizer::Controls::kSpell);
+  if (!text.ends_with(opening)) return std::nullopt;
+  return static_cast<std::uint32_t>(last.size());
+}
+
+namespace {
+
+Result<std::shared_ptr<const LoadedPrompt>> planned(std::shared_ptr<LoadedSchema> schema,
+                                                    const pml::Prompt& written,
+                                                    const Stopwatch& watch) {
+  auto prompt = std::make_shared<LoadedPrompt>();
+  PC_TRY(prompt->plan, schema->plan(written));
+  prompt->modules = schema->modules_of(prompt->plan);
+  prompt->schema = std::move(schema);
+  prompt->plan_us = watch.microseconds();
+  return std::shared_ptr<const LoadedPrompt>(std::move(prompt));
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const LoadedPrompt>> LoadedPrompt::parse(
+    std::shared_ptr<LoadedSchema> schema, std::string_view pml) {
+  const Stopwatch watch;
+  PC_TRY(const pml::Prompt prompt, pml::parse_prompt(pml));
+  return planned(std::move(schema), prompt, watch);
+}
+
+Result<std::shared_ptr<const LoadedPrompt>> LoadedPrompt::of_messages(
+    std::shared_ptr<LoadedSchema> schema, std::span<const pml::Message> messages) {
+  const Stopwatch watch;
+  PC_TRY(const pml::Prompt prompt, pml::prompt_of(schema->layout().schema, messages));
+  return planned(std::move(schema), prompt, watch);
+}
+
+Result<std::shared_ptr<const LoadedPrompt>> LoadedPrompt::of_text(
+    std::shared_ptr<LoadedSchema> schema, std::string_view text) {
+  const Stopwatch watch;
+  const pml::Prompt prompt = pml::prompt_of(schema->layout().schema, text);
+  return planned(std::move(schema), prompt, watch);
+}
+
+Status LoadedPrompt::check_window(std::uint32_t answer_tokens, bool reuse) const {
+  const std::uint64_t window = schema->engine().context_tokens();
+  const auto end = static_cast<std::uint64_t>(plan.end);
+  if (end + answer_tokens > window) {
+    return error(Code::kContextFull,
+                 "the prompt ends at position " + std::to_string(end) +
+                     " and its answer may take " + std::to_string(answer_tokens) +
+                     " tokens, but the context window has " + std::to_string(window) +
+                     ": import fewer modules, or ask for a shorter answer");
+  }
+  if (!reuse) return ok();
+  for (const auto& module : modules) PC_CHECK_OK(schema->check_window(module->job));
+  return ok();
+}
+
+std::optional<std::uint32_t> LoadedPrompt::n_opening() const {
+  if (!plan.chat) return std::nullopt;
+  return opening_tokens(schema->engine().tokenizer(), plan.runs.back().tokens,
+                        plan.chat->texts.answer);
+}
+
+Chain LoadedPrompt::chain(bool reuse) const {
+  Chain chain(schema->engine().base_identity());
+  for (std::size_t i = 0; i < plan.runs.size(); ++i) {
+    const pml::PlanRun& run = plan.runs[i];
+    if (run.kind == pml::RunKind::kCached && reuse) {
+      chain.attach(modules[run.job]->key, run.job_run,
+                   static_cast<std::uint32_t>(run.tokens.size()), run.position);
+      continue;
+    }
+    chain.append(run.tokens, run.position, run.kind != pml::RunKind::kUncached);
+    const bool closes = i + 1 < plan.runs.size() && plan.runs[i + 1].kind == pml::RunKind::kRole;
+    if (run.kind == pml::RunKind::kText && closes) chain.end_turn();
+  }
+  return chain;
+}
+
+bool LoadedPrompt::may_find(const Chain::Link& link) const {
+  if (!schema->engine().store() || !link.is_kept()) return false;
+  const auto n_computed = static_cast<Position>(std::max(n_opening().value_or(1), 1u));
+  return link.end() <= plan.end - n_computed;
+}
+
+Lookup LoadedPrompt::find(const Chain::Link& link) const {
+  return schema->engine().store()->find(Chain::identity(link, schema->engine().base_identity()));
+}
+
+}  // namespace pc

@@ -1,0 +1,60 @@
+// A prompt resolved against a loaded schema: its plan, the modules that it needs, and what making
+// it took.
+//
+// Immutable, shared by the sessions that answer it; keeps the schema alive. Threads: any.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+#include "pml/messages.h"
+#include "pml/plan.h"
+#include "runtime/engine/chain.h"
+#include "runtime/engine/loaded_schema.h"
+
+namespace pc {
+
+struct LoadedPrompt {
+  std::shared_ptr<LoadedSchema> schema;
+  pml::Plan plan;
+  LoadedSchema::Modules modules;  // [plan.jobs]
+  std::uint64_t plan_us = 0;
+
+  static Result<std::shared_ptr<const LoadedPrompt>> parse(std::shared_ptr<LoadedSchema> schema,
+                                                           std::string_view pml);
+  // Without XML, for this schema: see pml/messages.h.
+  static Result<std::shared_ptr<const LoadedPrompt>> of_messages(
+      std::shared_ptr<LoadedSchema> schema, std::span<const pml::Message> messages);
+  static Result<std::shared_ptr<const LoadedPrompt>> of_text(std::shared_ptr<LoadedSchema> schema,
+                                                             std::string_view text);
+
+  // kContextFull with the numbers where the prompt and an answer of this many
+  // tokens do not fit into the window, or, where modules are reused, one of them
+  // does not with what it sees.
+  Status check_window(std::uint32_t answer_tokens, bool reuse) const;
+
+  // How many tokens opened the answer; none where a token of what stands before them reaches into
+  // the opening, or where no answer's turn is open.
+  std::optional<std::uint32_t> n_opening() const;
+
+  // What a session computes itself where it uses modules, or uses none.
+  Chain chain(bool reuse) const;
+
+  // May a session take this link from the store, if there is one? The answer's opening, which may
+  // have to go again, and the token that gives the first logits are always computed.
+  bool may_find(const Chain::Link& link) const;
+  // Precondition: may_find(link).
+  Lookup find(const Chain::Link& link) const;
+};
+
+// How many of the last span's tokens opened an answer: all, unless a token of what stands before
+// them reaches into `opening`. (A space in front may be the tokenizer's own.)
+std::optional<std::uint32_t> opening_tokens(const Tokenizer& tokenizer, const Tokens& last,
+                                            const std::string& opening);
+
+}  // namespace pc

@@ -1,0 +1,253 @@
+// A session behind its first answer: further turns, another copy, back to an earlier token, and
+// into the store.
+
+#include <algorithm>
+#include <utility>
+
+#include "base/progress.h"  // cancelled
+#include "modules/module_image.h"
+#include "runtime/engine/finite_states.h"
+#include "runtime/engine/session.h"
+#include "runtime/engine/stopwatch.h"
+
+namespace pc {
+
+// Room for all of it: drawing a token allocates nothing.
+void Session::begin_answer() {
+  open_.begin = position_;
+  answer_.clear();
+  answer_.reserve(max_tokens_);
+  text_ = TextStream(engine().tokenizer(), options_.stop);
+}
+
+// What text() gave of it in all, and what it still held back.
+std::string Session::answer_text() const {
+  TextStream stream(engine().tokenizer(), options_.stop);
+  std::string text;
+  for (const TokenId token : answer_) {
+    const bool stopped = stream.push(token);
+    text += stream.text();
+    if (stopped) return text;
+  }
+  stream.finish();
+  return text + stream.text();
+}
+
+Status Session::ready_to_go_on() {
+  if (broken_) return *broken_;
+  if (stats_.finish == Finish::kCancelled) return cancelled();
+  return prefill();
+}
+
+Status Session::append(std::span<const pml::ChatTurn> turns) {
+  PC_CHECK_OK(ready_to_go_on());
+  if (!open_.chat)
+    return error(
+        Code::kInvalidArgument,
+        "no answer's turn is open to be followed by others: the prompt does not end with a "
+        "turn of the user's");
+  // What a stop string cut off was read by the model all the same.
+  const bool as_read = stats_.finish != Finish::kStop;
+  const std::string text = answer_text();
+  std::string bytes;
+  for (const TokenId token : answer_) engine().tokenizer().append_bytes(token, &bytes);
+  const pml::ChatFormat& format = *engine().text_encoder().chat;
+  PC_TRY(pml::NextTurns next, pml::next_turns(format, *open_.chat, {text, bytes, as_read}, turns));
+  if (!next.keeps_answer && !open_.n_opening)
+    return error(Code::kUnsupported,
+                 "the model's chat format writes the answer otherwise now that the conversation "
+                 "goes on, and its beginning shares a token with what stands before it; open a "
+                 "session with all of the conversation");
+  PC_TRY(Appendix appendix, plan_appendix(next, true));
+  const auto n_opening =
+      opening_tokens(engine().tokenizer(), appendix.last, next.chat.texts.answer);
+  OpenAnswer open{0, std::move(next.chat), n_opening};
+  return read_on(std::move(appendix), std::move(open));
+}
+
+Status Session::append_text(std::string_view text) {
+  PC_CHECK_OK(ready_to_go_on());
+  if (text.empty()) return error(Code::kInvalidArgument, "there is no text to append");
+  pml::NextTurns next{true, {}, {{std::string(text), false}}, {}};
+  PC_TRY(Appendix appendix, plan_appendix(next, false));
+  // What the answer's turn holds then is more than an answer.
+  return read_on(std::move(appendix), {});
+}
+
+// The tokens of what comes next behind the answer, or in its place. ends_turn: the answer's turn
+// ends with it.
+Result<Session::Appendix> Session::plan_appendix(const pml::NextTurns& next, bool ends_turn) const {
+  const std::span<const pml::NextTurns::Span> spans = next.spans;
+  std::vector<pml::TextSpan> texts;
+  if (!next.before.empty()) texts.push_back({next.before, true});
+  for (const auto& span : spans) texts.push_back({span.text, span.markup});
+  PC_TRY(std::vector<Tokens> encoded, engine().text_encoder().encode(texts, false));
+  if (!next.before.empty()) encoded.erase(encoded.begin());
+
+  Appendix appendix{chain_, {}, {}, position_, 0, next.keeps_answer};
+  Position at = position_;
+  if (!next.keeps_answer) {
+    // The timeline has all of the answer but the token that was drawn last.
+    const std::size_t n_read = answer_.size() - (token_ >= 0 ? 1 : 0);
+    at -= static_cast<Position>(n_read + *open_.n_opening);
+    appendix.chain.rewind(at);
+  } else if (token_ >= 0) {
+    appendix.chain.append({&token_, 1}, at++);
+    appendix.tokens.push_back(token_);
+  }
+  appendix.begin = at - static_cast<Position>(appendix.tokens.size());
+  if (next.keeps_answer && ends_turn) appendix.chain.end_turn();
+  for (std::size_t i = 0; i < spans.size(); ++i) {
+    appendix.chain.append(encoded[i], at);
+    at += static_cast<Position>(encoded[i].size());
+    if (!spans[i].markup && i + 1 < spans.size()) appendix.chain.end_turn();
+    appendix.tokens.insert(appendix.tokens.end(), encoded[i].begin(), encoded[i].end());
+  }
+  appendix.end = at;
+  appendix.last = std::move(encoded.back());
+  const std::uint64_t answer = std::max(options_.max_tokens, 1u),
+                      window = engine().context_tokens();
+  if (static_cast<std::uint64_t>(at) + answer <= window) return appendix;
+  return error(Code::kContextFull, "the conversation would end at position " + std::to_string(at) +
+                                       " and its answer may take " + std::to_string(answer) +
+                                       " tokens, but the context window has " +
+                                       std::to_string(window) + ": begin another session");
+}
+
+// Computes what was appended and starts another answer.
+Status Session::read_on(Appendix appendix, OpenAnswer open) {
+  const Stopwatch watch;
+  // Work that fails leaves its timeline as it was; an answer that goes, goes from a fork.
+  std::optional<BackendTimeline> forked;
+  if (!appendix.keeps_answer) {
+    PC_TRY(forked, timeline_->fork());
+    PC_CHECK_OK(forked->rewind(appendix.chain.n_computed(), forked->n_attached()));
+  }
+  std::vector<float> logits(logits_.size());
+  std::vector<pc_run> runs;
+  appendix.chain.add_missing(&runs);
+  const Stopwatch compute_watch;
+  PC_CHECK_OK(compute(forked ? &*forked : &*timeline_, runs, logits.data()));
+
+  if (forked) timeline_ = std::move(forked);
+  if (appendix.keeps_answer) past_.push_back({std::move(open_), position_ + (token_ >= 0 ? 1 : 0)});
+  appendix.chain.computed();
+  chain_ = std::move(appendix.chain);
+  logits_.swap(logits);
+  for (const TokenId token : appendix.tokens) sampler_.observe(token);
+  position_ = appendix.end;
+  token_ = -1;
+  const std::uint64_t n_seen = static_cast<std::uint64_t>(appendix.begin);
+  if (options_.max_tokens == 0) max_tokens_ = default_max_tokens();
+  open_ = std::move(open);
+  begin_answer();
+  stats_ = {};
+  stats_.cached_tokens = n_seen;
+  stats_.computed_tokens = appendix.tokens.size();
+  stats_.prompt_tokens = n_seen + appendix.tokens.size();
+  stats_.prefill_us = compute_watch.microseconds();
+  stats_.ttft_us = watch.microseconds();
+  return ok();
+}
+
+Result<std::unique_ptr<Session>> Session::fork() const {
+  std::unique_ptr<Session> fork(new Session(prompt_, options_, max_tokens_));
+  fork->residents_ = residents_;
+  if (timeline_) {
+    PC_TRY(fork->timeline_, timeline_->fork());
+  }
+  fork->sampler_ = sampler_;
+  fork->text_ = text_;
+  fork->logits_ = logits_;
+  fork->token_ = token_;
+  fork->position_ = position_;
+  fork->chain_ = chain_;
+  fork->open_ = open_;
+  fork->past_ = past_;
+  fork->answer_.assign(answer_.begin(), answer_.end());
+  fork->broken_ = broken_;
+  fork->stats_ = stats_;
+  return fork;
+}
+
+Status Session::rewind(Position position) {
+  PC_CHECK_OK(ready_to_go_on());
+  std::size_t n_past = past_.size();
+  while (n_past > 0 && past_[n_past - 1].end >= position) --n_past;
+  const bool in_past = n_past < past_.size();
+  const Position begin = in_past ? past_[n_past].open.begin : open_.begin;
+  if (position < begin || (!in_past && position > position_))
+    return error(Code::kInvalidArgument, "position " + std::to_string(position) +
+                                             " is in no answer that can be gone back to; the next "
+                                             "token's position is " +
+                                             std::to_string(position_));
+
+  // The token before it is computed again, for the logits.
+  Chain chain = chain_;
+  const Tokens kept = chain.tokens(begin, position), gone = chain.tokens(position, position_);
+  const Tokens last = chain.tokens(position - 1, position);
+  chain.rewind(position - 1);
+  PC_TRY(BackendTimeline timeline, timeline_->fork());
+  PC_CHECK_OK(timeline.rewind(chain.n_computed(), timeline.n_attached()));
+  chain.append(last, position - 1);
+  std::vector<pc_run> runs;
+  chain.add_missing(&runs);
+  std::vector<float> logits(logits_.size());
+  PC_CHECK_OK(compute(&timeline, runs, logits.data()));
+
+  chain.computed();
+  chain_ = std::move(chain);
+  timeline_ = std::move(timeline);
+  logits_.swap(logits);
+  for (const TokenId token : gone) sampler_.forget(token);
+  if (token_ >= 0) sampler_.forget(token_);
+  if (in_past) {
+    open_ = std::move(past_[n_past].open);
+    past_.resize(n_past, PastAnswer{});
+  }
+  position_ = position;
+  token_ = -1;
+  begin_answer();
+  open_.begin = begin;
+  for (const TokenId token : kept) {
+    answer_.push_back(token);
+    text_.push(token);
+  }
+  stats_.generated_tokens = answer_.size();
+  stats_.finish = Finish::kNone;
+  return ok();
+}
+
+Result<std::uint64_t> Session::keep() {
+  PC_CHECK_OK(ready_to_go_on());
+  if (!engine().store())
+    return error(Code::kUnsupported, "nothing can be kept: no store is in use");
+  const bool answered = stats_.finish == Finish::kEos || stats_.finish == Finish::kLength;
+  if (answered && token_ >= 0) PC_CHECK_OK(step(nullptr));
+  // What a stop string cut off is not what follows when the conversation goes on.
+  if (answered && open_.chat) chain_.end_turn();
+  std::uint64_t n_kept = n_module_tokens_;
+  std::uint32_t first = 0;  // of the timeline's computed tokens
+  for (Chain::Link& link : chain_.links()) {
+    const bool computed = link.n_computed == link.tokens.size();
+    if (computed && link.is_kept() && !link.stored) PC_CHECK_OK(keep_link(&link, first));
+    if (link.attached || link.stored) n_kept += link.tokens.size();
+    first += link.n_computed;
+  }
+  return n_kept;
+}
+
+Status Session::keep_link(Chain::Link* link, std::uint32_t first) {
+  const ModuleIdentity identity = Chain::identity(*link, engine().base_identity());
+  link->stored = static_cast<bool>(engine().store()->find(identity));
+  if (link->stored) return ok();
+  PC_TRY(ModuleImage image, ModuleImage::create(identity));
+  PC_CHECK_OK(timeline_->read(first, link->n_computed, image.planes(0)));
+  PC_TRY(const ModuleHandle module, std::move(image).seal());
+  PC_CHECK_OK(check_finite(*module, engine().backend().name()));
+  PC_TRY(const ModuleHandle published, engine().publish(module));
+  link->stored = true;
+  return ok();
+}
+
+}  // namespace pc
