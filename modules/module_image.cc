@@ -20,6 +20,20 @@ void clear_unused_rows(const KvPlanes& planes, const KvGeometry& geometry) {
 
 }  // namespace
 
+StoredSize stored_size(const ModuleIdentity& identity) {
+  StoredSize size;
+  std::uint64_t blocks = 0, runs = 0;
+  for (const IdentityRun& run : identity.runs) {
+    if (!run.keep) continue;
+    size.tokens += run.tokens.size();
+    blocks += kv_blocks(static_cast<std::uint32_t>(run.tokens.size()));
+    ++runs;
+  }
+  if (const auto extent = module_extent(identity.geometry, size.tokens, runs, blocks))
+    size.bytes = extent->file_bytes;
+  return size;
+}
+
 Result<ModuleImage> ModuleImage::create(const ModuleIdentity& identity) {
   PC_CHECK_OK(check_identity(identity));
   ModuleImage image;

@@ -21,6 +21,12 @@
 
 namespace pc {
 
+// Of the file that a module takes, and its kept tokens. Zeros where there can be no such file.
+struct StoredSize {
+  std::uint64_t bytes = 0, tokens = 0;
+};
+StoredSize stored_size(const ModuleIdentity& identity);
+
 class ModuleImage {
  public:
   // kInvalidArgument for an identity that cannot be meant (check_identity),

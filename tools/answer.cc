@@ -10,22 +10,6 @@
 namespace pc::cli {
 namespace {
 
-promptcache::SessionOptions session_options(const Options& options, bool reuse,
-                                            const std::vector<const char*>& stop) {
-  promptcache::SessionOptions session;
-  session.max_tokens = options.max_tokens;
-  session.no_reuse = reuse ? 0 : 1;
-  session.temperature = options.temperature;
-  session.top_k = options.top_k;
-  session.top_p = options.top_p;
-  session.min_p = options.min_p;
-  session.repetition_penalty = options.repeat_penalty;
-  session.seed = options.seed;
-  session.stop = stop.data();
-  session.n_stop = stop.size();
-  return session;
-}
-
 const char* finish_name(std::uint32_t finish) {
   constexpr std::array kNames = {"none", "eos", "stop", "length", "cancelled"};
   return finish < kNames.size() ? kNames[finish] : "unknown";
@@ -44,6 +28,22 @@ std::string one_decimal(double x) {
 }
 
 }  // namespace
+
+promptcache::SessionOptions session_options(const Options& options, bool reuse,
+                                            const std::vector<const char*>& stop) {
+  promptcache::SessionOptions session;
+  session.max_tokens = options.max_tokens;
+  session.no_reuse = reuse ? 0 : 1;
+  session.temperature = options.temperature;
+  session.top_k = options.top_k;
+  session.top_p = options.top_p;
+  session.min_p = options.min_p;
+  session.repetition_penalty = options.repeat_penalty;
+  session.seed = options.seed;
+  session.stop = stop.data();
+  session.n_stop = stop.size();
+  return session;
+}
 
 Answer generate(const promptcache::Prompt& prompt, const Options& options, bool reuse,
                 const std::function<void(std::string_view)>& on_text) {
@@ -74,10 +74,13 @@ std::string describe(const pc_session_stats& s) {
                                                   static_cast<double>(s.prompt_tokens);
   const double speed = decode_tokens_per_second(s);
   Table table({{}, {}});
-  table.add_row({"prompt", format_count(s.prompt_tokens, "token") + ": " +
-                               std::to_string(s.cached_tokens) + " from modules (" +
-                               one_decimal(share) + " %), " + std::to_string(s.computed_tokens) +
-                               " computed"});
+  table.add_row(
+      {"prompt",
+       format_count(s.prompt_tokens, "token") + ": " +
+           std::to_string(s.cached_tokens - s.chained_tokens) + " from modules" +
+           (s.chained_tokens ? ", " + std::to_string(s.chained_tokens) + " from a kept conversation"
+                             : "") +
+           " (" + one_decimal(share) + " %), " + std::to_string(s.computed_tokens) + " computed"});
   table.add_row({"modules", std::to_string(s.modules_found) + " used, " +
                                 std::to_string(s.modules_encoded) + " of them encoded first; " +
                                 format_size(s.cached_bytes) + " used in place"});
@@ -98,6 +101,7 @@ Json to_json(const Answer& answer) {
   Json stats = Json::object();
   stats.set("prompt_tokens", s.prompt_tokens)
       .set("cached_tokens", s.cached_tokens)
+      .set("chained_tokens", s.chained_tokens)
       .set("computed_tokens", s.computed_tokens)
       .set("generated_tokens", s.generated_tokens)
       .set("modules_found", s.modules_found)

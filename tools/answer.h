@@ -18,6 +18,10 @@ struct Answer {
   pc_session_stats stats{};
 };
 
+// `stop` has the options' strings and is borrowed.
+promptcache::SessionOptions session_options(const Options& options, bool reuse,
+                                            const std::vector<const char*>& stop);
+
 // Calls on_text with each piece of text as soon as it is certain. Ctrl-C ends
 // it with promptcache::Error PC_CANCELLED.
 Answer generate(const promptcache::Prompt& prompt, const Options& options, bool reuse,

@@ -60,8 +60,8 @@ class Findings {
   // included; errors about anything else pass through.
   void add(const promptcache::Error& error, const std::string& file) {
     const bool too_long = error.status() == PC_CONTEXT_FULL;
-    const Failure failure = too_long ? Failure(kPml, error.what(), file)
-                                     : document_failure(error, file);
+    const Failure failure =
+        too_long ? Failure(kPml, error.what(), file) : document_failure(error, file);
     if (failure.exit_code != kPml) throw failure;
     print_failure(failure);
     errors_.push(error_json(error, file));

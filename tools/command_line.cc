@@ -231,6 +231,24 @@ void add_run(CLI::App* app, Options* o) {
   add_output(verb, o);
 }
 
+void add_chat(CLI::App* app, Options* o) {
+  CLI::App* const verb = add_verb(
+      app, "chat", o, &chat, "hold a conversation in the terminal",
+      "  promptcache chat -m models/city-guide\n"
+      "  promptcache chat -m models/city-guide -s guide.pml --history trip.jsonl\n\n"
+      "A line is a message; /help lists what else it may be. With --history the conversation goes\n"
+      "on the next time, and what the model computed of it is in the store by then.");
+  add(verb, "-s,--schema", o->schema, "FILE", "a PML schema whose modules /use puts into messages");
+  add(verb, "--system", o->system, "TEXT", "what a new conversation's system message says");
+  add(verb, "--history", o->history, "FILE",
+      "where the conversation is read from and written to: JSON, a line a message");
+  add_model(verb, o);
+  add_cache(verb, o);
+  add_read_only(verb, o);
+  add_switch(verb, "--no-cache", o->no_cache, "no store: nothing is kept");
+  add_sampling(verb, o);
+}
+
 void add_encode(CLI::App* app, Options* o) {
   CLI::App* const verb =
       add_verb(app, "encode", o, &encode, "store every module of a schema, or those of prompts",
@@ -370,6 +388,7 @@ std::variant<Options, ExitCode> parse_command_line(int argc, const char* const* 
   app.set_help_flag("-h,--help", "print this help");
   app.set_version_flag("--version", pc_version(), "print the version; the verb says more");
   add_run(&app, &options);
+  add_chat(&app, &options);
   add_encode(&app, &options);
   add_check(&app, &options);
   add_explain(&app, &options);

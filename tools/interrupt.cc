@@ -40,6 +40,7 @@ void handle_interrupts() {
 }
 
 Interruptible::Interruptible(pc_session* session) {
+  stop_requested = false;
   session_to_cancel = session;
   work_in_hand = true;
 }

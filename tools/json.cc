@@ -33,6 +33,11 @@ Json Json::parse(std::string_view text) {
   return Json(Value{std::move(json)});
 }
 
+Json Json::read(std::string_view text) {
+  auto json = nlohmann::ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
+  return json.is_discarded() ? Json() : Json(Value{std::move(json)});
+}
+
 Json::Value& Json::own() {
   if (value_.use_count() > 1) value_ = std::make_shared<Value>(*value_);
   return *value_;
@@ -73,6 +78,10 @@ std::string Json::text() const {
   if (json.is_number()) text = json.dump();
   for (const Json& item : items()) text += (text.empty() ? "" : ", ") + item.text();
   return text.empty() ? "-" : text;
+}
+
+std::string Json::string() const {
+  return value_->json.is_string() ? value_->json.get<std::string>() : std::string();
 }
 
 std::optional<std::uint64_t> Json::number() const {

@@ -32,6 +32,9 @@ class Json {
   // A report of the library. Throws Failure: a report that is not JSON is a defect.
   static Json parse(std::string_view text);
 
+  // What somebody wrote: null where it is not JSON.
+  static Json read(std::string_view text);
+
   // Precondition: made by object(), by array().
   Json& set(std::string_view key, const Json& value);
   Json& push(const Json& value);
@@ -43,6 +46,7 @@ class Json {
   // A string as it is, a number in digits, a truth value as yes or no, an array
   // as its items with commas; "-" for null, objects and the empty string.
   std::string text() const;
+  std::string string() const;  // of a string as it is, else ""
   std::optional<std::uint64_t> number() const;
   bool truth() const;  // true only for true
 

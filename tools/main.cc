@@ -1,6 +1,7 @@
 // The promptcache command: parses the command line, runs a verb, and turns
 // what it throws into one line and an exit code.
 #include <new>
+#include <string>
 
 #include "tools/command_line.h"
 #include "tools/failure.h"
@@ -18,7 +19,8 @@ ExitCode run_verb(const Options& options) {
     return failure.exit_code;
   } catch (const promptcache::Error& error) {
     if (error.status() == PC_CANCELLED) return kInterrupted;  // said when it was asked for
-    print_failure(Failure(exit_code_of(error), error.what()));
+    const char* const hint = error.status() == PC_BUDGET ? " (--cache-size)" : "";
+    print_failure(Failure(exit_code_of(error), std::string(error.what()) + hint));
     return exit_code_of(error);
   } catch (const std::bad_alloc&) {
     print_failure(Failure(kFailure, "out of memory"));

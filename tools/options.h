@@ -37,6 +37,7 @@ struct Options {
 
   // What one verb alone takes.
   bool compare = false;           // run
+  std::string system, history;    // chat: a text, and a file
   bool all = false;               // cache rm
   bool probe = false;             // model verify
   std::string probe_text;         // model verify: a file; empty: the library's own text

@@ -8,6 +8,7 @@
 namespace pc::cli {
 
 ExitCode run(const Options& options);
+ExitCode chat(const Options& options);
 ExitCode encode(const Options& options);
 ExitCode check(const Options& options);
 ExitCode explain(const Options& options);

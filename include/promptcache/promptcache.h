@@ -11,8 +11,10 @@
  *    (which may be NULL). Out-parameters come last before it and are untouched
  *    on failure. No exception, abort, exit or print ever crosses this header.
  *  - Option structs begin with struct_size: set them with their _init function,
- *    then change what you need. Zero, NULL and 0.0 mean the default. Structs of
- *    statistics begin with it, too: set it to sizeof, the call fills that much.
+ *    then change what you need. Zero, NULL and 0.0 mean the default. Fields are only
+ *    ever added at their end; one that this library does not know is an error unless
+ *    it is zero. Structs that a call fills begin with struct_size, too: set it to
+ *    sizeof, the call fills that much.
  *  - Handles are opaque. Each *_close accepts NULL. Handles keep what they need
  *    alive, so they may be closed in any order.
  *  - Reports are JSON texts, owned by the caller and freed with pc_free: fields
@@ -44,7 +46,8 @@ extern "C" {
 #define PC_NUL_TERMINATED SIZE_MAX
 
 /* Stable; only ever appended to. */
-typedef enum pc_status {
+typedef int32_t pc_status;
+enum {
   PC_OK = 0,
   PC_INVALID_ARGUMENT = 1, /* the caller's value cannot be meant */
   PC_NOT_FOUND = 2,        /* a named file, module or object does not exist */
@@ -61,10 +64,10 @@ typedef enum pc_status {
   PC_INTERNAL = 13,   /* a defect in promptcache itself */
   PC_NOT_FINITE = 14, /* the model computed NaN or infinity: no token, no module comes of it */
   PC_DONE = 100       /* pc_session_next: the generation is over */
-} pc_status;
+};
 
 typedef struct pc_error {
-  int32_t status;    /* pc_status */
+  pc_status status;
   uint32_t line;     /* of the PML document, 1-based; 0 = not about a place */
   uint32_t column;   /* in bytes, 1-based */
   char message[500]; /* one sentence */
@@ -78,8 +81,8 @@ typedef struct pc_store pc_store;
 
 /* ---- General */
 
-PC_API const char* pc_version(void);               /* "0.1.0" */
-PC_API const char* pc_status_name(int32_t status); /* "pml-syntax"; "unknown" for others */
+PC_API const char* pc_version(void);                 /* "0.1.0" */
+PC_API const char* pc_status_name(pc_status status); /* "pml-syntax"; "unknown" for others */
 PC_API void pc_free(void* memory);
 /* JSON: version, compiler, instruction sets compiled, supported and selected,
  * matrix library, threads. */
@@ -140,13 +143,33 @@ typedef struct pc_engine_options {
      1970 (UTC); 0: the time at which the engine opens. */
   int64_t chat_time;
   uint32_t precision; /* pc_precision; modules of one are not used by the other */
-  uint32_t reserved;  /* 0 */
+  uint32_t
+      require_backend; /* 1: a plug-in that cannot be used is an error; 0: the CPU takes over */
 } pc_engine_options;
 
 PC_API void pc_engine_options_init(pc_engine_options* options);
 PC_API pc_status pc_engine_open(const pc_engine_options* options, pc_engine** engine,
                                 pc_error* error);
 PC_API void pc_engine_close(pc_engine* engine);
+
+typedef struct pc_engine_facts {
+  size_t struct_size;
+  uint32_t context_tokens; /* window of a prompt and its answer */
+  uint32_t vocab_size;     /* of logits and masks */
+  uint64_t kv_token_bytes; /* attention states of a token */
+  uint64_t n_parameters;
+  uint64_t weight_bytes;
+  int32_t bos;                /* token, or -1 */
+  uint32_t has_chat_format;   /* roles may be used */
+  uint32_t store_in_use;      /* modules are looked for, and kept unless it is read-only */
+  uint32_t backend_fell_back; /* the CPU computes in the place of the plug-in that was asked for */
+} pc_engine_facts;
+
+PC_API pc_status pc_engine_get_facts(const pc_engine* engine, pc_engine_facts* facts,
+                                     pc_error* error);
+
+/* Does this token end the model's turn? 1 or 0. */
+PC_API int pc_engine_ends_turn(const pc_engine* engine, int32_t token);
 
 /* JSON: architecture, shape, weight types and bytes, tokenizer, chat template,
  * K/V bytes a token, context window, digests, backend, cache. */
@@ -177,25 +200,37 @@ PC_API pc_status pc_model_probe(const pc_engine_options* options, const char* te
  * `capacity` ids and always the full count. */
 PC_API pc_status pc_tokenize(const pc_engine* engine, const char* text, size_t bytes,
                              int32_t* tokens, size_t capacity, size_t* n_tokens, pc_error* error);
-/* The text of tokens, control tokens spelled out. Free with pc_free. */
+/* The text of tokens, control tokens spelled out. Free with pc_free. bytes: of the text, which may
+ * hold NULs; may be NULL. */
 PC_API pc_status pc_detokenize(const pc_engine* engine, const int32_t* tokens, size_t n_tokens,
-                               char** text, pc_error* error);
+                               char** text, size_t* bytes, pc_error* error);
 
 /* ---- Schema */
 
 /* From a file; src= is read beside it. */
-PC_API pc_status pc_schema_load(pc_engine* engine, const char* path, pc_schema** schema,
+PC_API pc_status pc_schema_load(const pc_engine* engine, const char* path, pc_schema** schema,
                                 pc_error* error);
 /* From memory; base_dir is where src= is read, NULL: src= is an error. */
-PC_API pc_status pc_schema_parse(pc_engine* engine, const char* pml, size_t bytes,
+PC_API pc_status pc_schema_parse(const pc_engine* engine, const char* pml, size_t bytes,
                                  const char* base_dir, pc_schema** schema, pc_error* error);
 /* One without modules or text, for plain prompts. */
-PC_API pc_status pc_schema_plain(pc_engine* engine, pc_schema** schema, pc_error* error);
+PC_API pc_status pc_schema_plain(const pc_engine* engine, pc_schema** schema, pc_error* error);
 PC_API void pc_schema_close(pc_schema* schema);
 
 /* JSON: name, modes, and for each module: path, tokens, bytes when stored,
  * position, parameters, cache; scaffolds; remarks worth an author's look. */
 PC_API pc_status pc_schema_describe(const pc_schema* schema, char** json, pc_error* error);
+
+typedef struct pc_schema_counts {
+  size_t struct_size;
+  uint32_t modules; /* named ones */
+  uint32_t scaffolds;
+  uint64_t tokens;       /* of all text */
+  uint64_t stored_bytes; /* of all files that encoding makes */
+} pc_schema_counts;
+
+PC_API pc_status pc_schema_get_counts(const pc_schema* schema, pc_schema_counts* counts,
+                                      pc_error* error);
 
 typedef struct pc_encode_stats {
   size_t struct_size;
@@ -214,12 +249,12 @@ typedef int (*pc_encode_progress)(void* user, uint32_t done, uint32_t total, con
 
 /* Encodes every module that the store does not hold yet, as it is where a prompt
  * opens no turn around it. progress and stats may be NULL. */
-PC_API pc_status pc_schema_encode(pc_schema* schema, pc_encode_progress progress, void* user,
+PC_API pc_status pc_schema_encode(const pc_schema* schema, pc_encode_progress progress, void* user,
                                   pc_encode_stats* stats, pc_error* error);
 
 /* ---- Prompt */
 
-PC_API pc_status pc_prompt_parse(pc_schema* schema, const char* pml, size_t bytes,
+PC_API pc_status pc_prompt_parse(const pc_schema* schema, const char* pml, size_t bytes,
                                  pc_prompt** prompt, pc_error* error);
 
 /* What a parameter of a module is given. */
@@ -248,10 +283,10 @@ typedef struct pc_message {
 } pc_message;
 
 /* The prompt of these turns, without XML: text is taken as it stands, markup in it is text. */
-PC_API pc_status pc_prompt_from_messages(pc_schema* schema, const pc_message* messages, size_t n,
-                                         pc_prompt** prompt, pc_error* error);
+PC_API pc_status pc_prompt_from_messages(const pc_schema* schema, const pc_message* messages,
+                                         size_t n, pc_prompt** prompt, pc_error* error);
 /* The prompt that is this text, in no turn. */
-PC_API pc_status pc_prompt_from_text(pc_schema* schema, const char* text, size_t bytes,
+PC_API pc_status pc_prompt_from_text(const pc_schema* schema, const char* text, size_t bytes,
                                      pc_prompt** prompt, pc_error* error);
 PC_API void pc_prompt_close(pc_prompt* prompt);
 
@@ -265,12 +300,41 @@ PC_API pc_status pc_prompt_remarks(const pc_prompt* prompt, char** text, pc_erro
 PC_API pc_status pc_prompt_encode(const pc_prompt* prompt, pc_encode_progress progress, void* user,
                                   pc_encode_stats* stats, pc_error* error);
 
+/* What a session would find and compute now. */
+typedef struct pc_prompt_counts {
+  size_t struct_size;
+  uint64_t tokens;
+  uint64_t module_tokens;      /* from modules, found or to be encoded first */
+  uint64_t approximate_tokens; /* of these: of modules that saw something else than what stands
+                                  before them here; with none, all is as if computed */
+  uint64_t chained_tokens;     /* from kept conversations */
+  uint64_t computed_tokens;    /* the rest */
+  uint32_t modules;            /* files that it uses */
+  uint32_t modules_missing;    /* of these, to be encoded first */
+  uint32_t end;                /* position of the answer's first token */
+} pc_prompt_counts;
+
+PC_API pc_status pc_prompt_get_counts(const pc_prompt* prompt, pc_prompt_counts* counts,
+                                      pc_error* error);
+
 /* JSON: what a run would do now: for each run of tokens its place, source, hit
  * or miss and why, tokens, bytes; the prompt's remarks. Looks modules up; computes
  * nothing. What does not fit into the context window is refused as by a session. */
 PC_API pc_status pc_prompt_explain(const pc_prompt* prompt, char** json, pc_error* error);
 
 /* ---- Session: one conversation, or one generation */
+
+#define PC_SEED_RANDOM UINT64_MAX
+
+typedef struct pc_token_bias {
+  int32_t token;
+  float bias; /* added to the token's logit; -INFINITY: it is never drawn */
+} pc_token_bias;
+
+/* Called on the caller's thread before each token is drawn: clears the bits of tokens that may not
+ * be. allowed: token i is bit i % 32 of word i / 32, all set before; [(vocab_size + 31) / 32].
+ * Non-zero ends the session's call with PC_CANCELLED. Where no token is left the call fails. */
+typedef int (*pc_token_mask)(void* user, uint32_t* allowed, size_t n_words);
 
 typedef struct pc_session_options {
   size_t struct_size;
@@ -281,9 +345,16 @@ typedef struct pc_session_options {
   float top_p;              /* 0 or 1: all */
   float min_p;              /* 0: all */
   float repetition_penalty; /* 0 or 1: none */
-  uint64_t seed;            /* of the sampler; the same seed gives the same tokens */
-  const char* const* stop;  /* strings that end the generation and are not part of it */
+  uint64_t seed; /* of the sampler; the same seed gives the same tokens, PC_SEED_RANDOM others
+                    each time */
+  const char* const* stop; /* strings that end the generation and are not part of it */
   size_t n_stop;
+  float presence_penalty;    /* off the logit of each token that the answer has */
+  float frequency_penalty;   /* the same, for each time that it has it */
+  const pc_token_bias* bias; /* [n_bias]; copied */
+  size_t n_bias;
+  pc_token_mask mask; /* may be NULL */
+  void* mask_user;    /* must outlive the session and its forks */
 } pc_session_options;
 
 PC_API void pc_session_options_init(pc_session_options* options);
@@ -313,6 +384,18 @@ PC_API pc_status pc_session_next(pc_session* session, pc_token* token, pc_error*
  * pc_session_prefill, the first one will be: [n] f32, valid until the next call. */
 PC_API pc_status pc_session_logits(const pc_session* session, const float** logits, size_t* n,
                                    pc_error* error);
+
+typedef struct pc_token_logprob {
+  int32_t token;
+  float logprob; /* natural logarithm of its probability */
+} pc_token_logprob;
+
+/* What the model itself makes of the logits that pc_session_logits gives, before penalties, bias,
+ * mask and temperature. drawn: NULL, or of the token that pc_session_next gave last;
+ * PC_INVALID_ARGUMENT where that gave none. top: [n], the likeliest first; n is at most the
+ * vocabulary's. */
+PC_API pc_status pc_session_logprobs(const pc_session* session, pc_token_logprob* drawn,
+                                     pc_token_logprob* top, size_t n, pc_error* error);
 
 /* Goes on behind the answer, whether or not it is over: closes its turn, adds these turns of text
  * as the model's chat format writes them, the last of which is the user's, opens the next answer's
@@ -398,14 +481,16 @@ PC_API pc_status pc_store_describe(const pc_store* store, char** json, pc_error*
  * JSON: every header field and the runs. */
 PC_API pc_status pc_store_show(const pc_store* store, const char* key, char** json,
                                pc_error* error);
-/* Checks every byte of one file or, with NULL, of all. JSON: per file ok or why
- * not. Damage is reported, not an error of the call. */
+/* Checks every byte of one file, or of all. JSON: per file ok or why not. Damage is reported, not
+ * an error of the call. */
 PC_API pc_status pc_store_verify(const pc_store* store, const char* key, char** json,
                                  pc_error* error);
-/* Removes one file or, with NULL, all, packed weights too. Processes that have it
- * mapped keep it. */
+PC_API pc_status pc_store_verify_all(const pc_store* store, char** json, pc_error* error);
+/* Removes one file, or all, packed weights too. Processes that have it mapped keep it. removed: how
+ * many; may be NULL. */
 PC_API pc_status pc_store_remove(pc_store* store, const char* key, uint64_t* removed,
                                  pc_error* error);
+PC_API pc_status pc_store_remove_all(pc_store* store, uint64_t* removed, pc_error* error);
 /* Removes the least recently used files until at most target_bytes are left;
  * files in use stay. target_bytes counts modules alone: packed weights go when they
  * were not used for 30 days. JSON: removed, left, in use, of both. */

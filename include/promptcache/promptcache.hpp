@@ -69,6 +69,15 @@ Out make(Args... args) {
   return out;
 }
 
+// function(args..., &out, &error), which fills as much as `out` says that it has.
+template <class Out, auto function, class... Args>
+Out filled(Args... args) {
+  Out out{};
+  out.struct_size = sizeof out;
+  call<function>(args..., &out);
+  return out;
+}
+
 template <auto close>
 struct Closer {
   template <class T>
@@ -136,6 +145,10 @@ class Engine : public detail::Owner<pc_engine, pc_engine_close> {
       : Owner(detail::make<pc_engine*, pc_engine_open>(&options)) {}
 
   std::string describe() const { return detail::text<pc_engine_describe>(get()); }  // JSON
+  pc_engine_facts facts() const {
+    return detail::filled<pc_engine_facts, pc_engine_get_facts>(get());
+  }
+  bool ends_turn(std::int32_t token) const { return pc_engine_ends_turn(get(), token) != 0; }
 
   std::vector<std::int32_t> tokenize(std::string_view text) const {
     std::vector<std::int32_t> tokens(text.size() + 1);  // a guess; asked again where it is short
@@ -148,7 +161,11 @@ class Engine : public detail::Owner<pc_engine, pc_engine_close> {
     }
   }
   std::string detokenize(const std::int32_t* tokens, std::size_t n) const {
-    return detail::text<pc_detokenize>(get(), tokens, n);
+    char* text = nullptr;
+    std::size_t bytes = 0;
+    detail::call<pc_detokenize>(get(), tokens, n, &text, &bytes);
+    const std::unique_ptr<char, detail::Closer<pc_free>> owned(text);
+    return std::string(text, bytes);
   }
 };
 
@@ -208,6 +225,9 @@ class Schema : public detail::Owner<pc_schema, pc_schema_close> {
   }
 
   std::string describe() const { return detail::text<pc_schema_describe>(get()); }  // JSON
+  pc_schema_counts counts() const {
+    return detail::filled<pc_schema_counts, pc_schema_get_counts>(get());
+  }
 
   // What progress throws, encode throws.
   pc_encode_stats encode(Progress progress = nullptr) {
@@ -283,6 +303,9 @@ class Prompt : public detail::Owner<pc_prompt, pc_prompt_close> {
   }
 
   std::string explain() const { return detail::text<pc_prompt_explain>(get()); }  // JSON
+  pc_prompt_counts counts() const {
+    return detail::filled<pc_prompt_counts, pc_prompt_get_counts>(get());
+  }
   std::string remarks() const { return detail::text<pc_prompt_remarks>(get()); }  // a line each
 
   // What progress throws, encode throws.
@@ -348,6 +371,20 @@ class Session : public detail::Owner<pc_session, pc_session_close> {
     detail::call<pc_session_logits>(get(), &data, &n);
     return std::vector<float>(data, data + n);
   }
+  // The n likeliest tokens by the same, the likeliest first.
+  std::vector<pc_token_logprob> top_logprobs(std::size_t n) const {
+    std::vector<pc_token_logprob> top(n);
+    detail::call<pc_session_logprobs>(get(), static_cast<pc_token_logprob*>(nullptr), top.data(),
+                                      n);
+    return top;
+  }
+  // Of the latest token.
+  pc_token_logprob logprob() const {
+    pc_token_logprob drawn{};
+    detail::call<pc_session_logprobs>(get(), &drawn, static_cast<pc_token_logprob*>(nullptr),
+                                      std::size_t{0});
+    return drawn;
+  }
   pc_session_stats stats() const {
     pc_session_stats stats{};
     stats.struct_size = sizeof stats;
@@ -373,7 +410,7 @@ class Store : public detail::Owner<pc_store, pc_store_close> {
   std::string verify(const std::string& key) const {
     return detail::text<pc_store_verify>(get(), key.c_str());
   }
-  std::string verify_all() const { return detail::text<pc_store_verify>(get(), nullptr); }
+  std::string verify_all() const { return detail::text<pc_store_verify_all>(get()); }
   std::string gc(std::uint64_t target_bytes) {
     return detail::text<pc_store_gc>(get(), target_bytes);
   }
@@ -382,9 +419,7 @@ class Store : public detail::Owner<pc_store, pc_store_close> {
   std::uint64_t remove(const std::string& key) {
     return detail::make<std::uint64_t, pc_store_remove>(get(), key.c_str());
   }
-  std::uint64_t remove_all() {
-    return detail::make<std::uint64_t, pc_store_remove>(get(), nullptr);
-  }
+  std::uint64_t remove_all() { return detail::make<std::uint64_t, pc_store_remove_all>(get()); }
 };
 
 }  // namespace promptcache

@@ -16,6 +16,7 @@
 #include "runtime/engine/loaded_schema.h"
 #include "runtime/engine/session.h"
 #include "runtime/engine/stopwatch.h"
+#include "runtime/reports/counts.h"
 #include "runtime/reports/model_probe.h"
 #include "runtime/reports/model_report.h"
 #include "runtime/reports/model_verify.h"
@@ -80,6 +81,7 @@ Result<pc::EngineOptions> engine_options(const pc_engine_options* options) {
   engine.backend = string_or_empty(o.backend);
   engine.n_threads = o.n_threads;
   engine.context_tokens = o.context_tokens;
+  engine.require_backend = o.require_backend != 0;
   if (o.progress) {
     engine.progress = [call = o.progress, user = o.progress_user](
                           pc::OpenStep step, std::uint64_t done, std::uint64_t total) {
@@ -97,7 +99,7 @@ const char* pc_version(void) {
   return PC_VERSION;
 }
 
-const char* pc_status_name(std::int32_t status) {
+const char* pc_status_name(pc_status status) {
   if (status == PC_DONE) return "done";
   return pc::code_name(static_cast<Code>(status)).data();
 }
@@ -133,6 +135,30 @@ pc_status pc_engine_open(const pc_engine_options* options, pc_engine** engine, p
 
 void pc_engine_close(pc_engine* engine) {
   delete engine;
+}
+
+pc_status pc_engine_get_facts(const pc_engine* engine, pc_engine_facts* facts, pc_error* error) {
+  return guarded(error, [&]() -> Status {
+    PC_REQUIRE(engine);
+    PC_REQUIRE(facts);
+    const pc::Engine& e = *engine->engine;
+    pc_engine_facts f{};
+    f.context_tokens = e.context_tokens();
+    f.vocab_size = e.model().desc.vocab_size;
+    f.kv_token_bytes = e.geometry().state_bytes(1) / pc::kKvBlockTokens;
+    f.n_parameters = e.model().n_parameters;
+    f.weight_bytes = e.model().weight_bytes;
+    f.bos = e.text_encoder().bos.value_or(-1);
+    f.has_chat_format = e.text_encoder().chat.has_value();
+    f.store_in_use = e.store() != nullptr;
+    f.backend_fell_back = e.fell_back();
+    write_stats(f, facts);
+    return pc::ok();
+  });
+}
+
+int pc_engine_ends_turn(const pc_engine* engine, std::int32_t token) {
+  return engine && engine->engine->ends_turn(token);
 }
 
 pc_status pc_engine_describe(const pc_engine* engine, char** json, pc_error* error) {
@@ -188,7 +214,7 @@ pc_status pc_tokenize(const pc_engine* engine, const char* text, std::size_t byt
 }
 
 pc_status pc_detokenize(const pc_engine* engine, const std::int32_t* tokens, std::size_t n_tokens,
-                        char** text, pc_error* error) {
+                        char** text, std::size_t* n_bytes, pc_error* error) {
   return guarded(error, [&]() -> Status {
     PC_REQUIRE(engine);
     PC_REQUIRE(text);
@@ -207,13 +233,16 @@ pc_status pc_detokenize(const pc_engine* engine, const std::int32_t* tokens, std
       utf8.append(bytes, &out);
     }
     utf8.finish(&out);
-    return give(out, text);
+    PC_CHECK_OK(give(out, text));
+    if (n_bytes) *n_bytes = out.size();
+    return pc::ok();
   });
 }
 
 // ---------------------------------------------------------------- schema
 
-pc_status pc_schema_load(pc_engine* engine, const char* path, pc_schema** schema, pc_error* error) {
+pc_status pc_schema_load(const pc_engine* engine, const char* path, pc_schema** schema,
+                         pc_error* error) {
   return guarded(error, [&]() -> Status {
     PC_REQUIRE(engine);
     PC_REQUIRE(path);
@@ -224,7 +253,7 @@ pc_status pc_schema_load(pc_engine* engine, const char* path, pc_schema** schema
   });
 }
 
-pc_status pc_schema_parse(pc_engine* engine, const char* pml, std::size_t bytes,
+pc_status pc_schema_parse(const pc_engine* engine, const char* pml, std::size_t bytes,
                           const char* base_dir, pc_schema** schema, pc_error* error) {
   return guarded(error, [&]() -> Status {
     PC_REQUIRE(engine);
@@ -237,7 +266,7 @@ pc_status pc_schema_parse(pc_engine* engine, const char* pml, std::size_t bytes,
   });
 }
 
-pc_status pc_schema_plain(pc_engine* engine, pc_schema** schema, pc_error* error) {
+pc_status pc_schema_plain(const pc_engine* engine, pc_schema** schema, pc_error* error) {
   return guarded(error, [&]() -> Status {
     PC_REQUIRE(engine);
     PC_REQUIRE(schema);
@@ -250,6 +279,16 @@ pc_status pc_schema_plain(pc_engine* engine, pc_schema** schema, pc_error* error
 
 void pc_schema_close(pc_schema* schema) {
   delete schema;
+}
+
+pc_status pc_schema_get_counts(const pc_schema* schema, pc_schema_counts* counts, pc_error* error) {
+  return guarded(error, [&]() -> Status {
+    PC_REQUIRE(schema);
+    PC_REQUIRE(counts);
+    const pc::SchemaCounts c = pc::count_schema(*schema->schema);
+    write_stats(pc_schema_counts{0, c.modules, c.scaffolds, c.tokens, c.stored_bytes}, counts);
+    return pc::ok();
+  });
 }
 
 pc_status pc_schema_describe(const pc_schema* schema, char** json, pc_error* error) {
@@ -291,7 +330,7 @@ pc::Status encode(pc::LoadedSchema& schema, const pc::LoadedSchema::Modules& mod
 
 }  // namespace
 
-pc_status pc_schema_encode(pc_schema* schema, pc_encode_progress progress, void* user,
+pc_status pc_schema_encode(const pc_schema* schema, pc_encode_progress progress, void* user,
                            pc_encode_stats* stats, pc_error* error) {
   return guarded(error, [&]() -> Status {
     PC_REQUIRE(schema);
@@ -301,8 +340,8 @@ pc_status pc_schema_encode(pc_schema* schema, pc_encode_progress progress, void*
 
 // ---------------------------------------------------------------- prompt
 
-pc_status pc_prompt_parse(pc_schema* schema, const char* pml, std::size_t bytes, pc_prompt** prompt,
-                          pc_error* error) {
+pc_status pc_prompt_parse(const pc_schema* schema, const char* pml, std::size_t bytes,
+                          pc_prompt** prompt, pc_error* error) {
   return guarded(error, [&]() -> Status {
     PC_REQUIRE(schema);
     PC_REQUIRE(pml);
@@ -313,8 +352,8 @@ pc_status pc_prompt_parse(pc_schema* schema, const char* pml, std::size_t bytes,
   });
 }
 
-pc_status pc_prompt_from_messages(pc_schema* schema, const pc_message* messages, std::size_t n,
-                                  pc_prompt** prompt, pc_error* error) {
+pc_status pc_prompt_from_messages(const pc_schema* schema, const pc_message* messages,
+                                  std::size_t n, pc_prompt** prompt, pc_error* error) {
   return guarded(error, [&]() -> Status {
     PC_REQUIRE(schema);
     PC_REQUIRE(messages || n == 0);
@@ -326,7 +365,7 @@ pc_status pc_prompt_from_messages(pc_schema* schema, const pc_message* messages,
   });
 }
 
-pc_status pc_prompt_from_text(pc_schema* schema, const char* text, std::size_t bytes,
+pc_status pc_prompt_from_text(const pc_schema* schema, const char* text, std::size_t bytes,
                               pc_prompt** prompt, pc_error* error) {
   return guarded(error, [&]() -> Status {
     PC_REQUIRE(schema);
@@ -344,6 +383,26 @@ pc_status pc_prompt_encode(const pc_prompt* prompt, pc_encode_progress progress,
     PC_REQUIRE(prompt);
     const pc::LoadedPrompt& loaded = *prompt->prompt;
     return encode(*loaded.schema, loaded.modules, progress, user, stats);
+  });
+}
+
+pc_status pc_prompt_get_counts(const pc_prompt* prompt, pc_prompt_counts* counts, pc_error* error) {
+  return guarded(error, [&]() -> Status {
+    PC_REQUIRE(prompt);
+    PC_REQUIRE(counts);
+    PC_CHECK_OK(prompt->prompt->check_window(1, true));
+    const pc::PromptCounts c = pc::count_prompt(*prompt->prompt);
+    pc_prompt_counts out{};
+    out.tokens = c.tokens;
+    out.module_tokens = c.module_tokens;
+    out.approximate_tokens = c.approximate_tokens;
+    out.chained_tokens = c.chained_tokens;
+    out.computed_tokens = c.tokens - c.module_tokens - c.chained_tokens;
+    out.modules = c.modules;
+    out.modules_missing = c.modules_missing;
+    out.end = static_cast<std::uint32_t>(prompt->prompt->plan.end);
+    write_stats(out, counts);
+    return pc::ok();
   });
 }
 

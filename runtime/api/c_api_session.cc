@@ -4,6 +4,8 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <random>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -39,6 +41,11 @@ pc::Result<std::string> text_of(const pc::pml::Message& message) {
   return text;
 }
 
+std::uint64_t random_seed() {
+  std::random_device device;
+  return std::uint64_t{device()} << 32 | device();
+}
+
 pc::SessionOptions session_options(const pc_session_options& o) {
   pc::SessionOptions options;
   options.max_tokens = o.max_tokens;
@@ -48,7 +55,16 @@ pc::SessionOptions session_options(const pc_session_options& o) {
   if (o.top_p != 0.0f) options.sampler.top_p = o.top_p;
   options.sampler.min_p = o.min_p;
   if (o.repetition_penalty != 0.0f) options.sampler.repetition_penalty = o.repetition_penalty;
-  options.sampler.seed = o.seed;
+  options.sampler.presence_penalty = o.presence_penalty;
+  options.sampler.frequency_penalty = o.frequency_penalty;
+  for (std::size_t i = 0; i < o.n_bias; ++i)
+    options.sampler.bias.push_back({o.bias[i].token, o.bias[i].bias});
+  if (o.mask) {
+    options.mask = [mask = o.mask, user = o.mask_user](std::span<std::uint32_t> allowed) {
+      return mask(user, allowed.data(), allowed.size()) == 0;
+    };
+  }
+  options.sampler.seed = o.seed == PC_SEED_RANDOM ? random_seed() : o.seed;
   for (std::size_t i = 0; i < o.n_stop; ++i) options.stop.push_back(string_or_empty(o.stop[i]));
   return options;
 }
@@ -90,6 +106,7 @@ pc_status pc_session_open(const pc_prompt* prompt, const pc_session_options* opt
     PC_REQUIRE(session);
     PC_TRY(const pc_session_options o, read_options(options));
     if (!o.stop && o.n_stop != 0) return null_argument("stop");
+    if (!o.bias && o.n_bias != 0) return null_argument("bias");
     PC_TRY(auto opened, pc::Session::open(prompt->prompt, session_options(o)));
     *session = new pc_session{std::move(opened)};
     return pc::ok();
@@ -133,6 +150,28 @@ pc_status pc_session_logits(const pc_session* session, const float** logits, std
                        "there are no logits before pc_session_prefill or pc_session_next");
     *logits = values.data();
     *n = values.size();
+    return pc::ok();
+  });
+}
+
+pc_status pc_session_logprobs(const pc_session* session, pc_token_logprob* drawn,
+                              pc_token_logprob* top, std::size_t n, pc_error* error) {
+  return guarded(error, [&]() -> Status {
+    PC_REQUIRE(session);
+    PC_REQUIRE(top || n == 0);
+    const auto logits = session->session->logits();
+    if (logits.empty() || n > logits.size())
+      return pc::error(Code::kInvalidArgument,
+                       logits.empty() ? "there are no logits before pc_session_prefill or "
+                                        "pc_session_next"
+                                      : "n is more than the vocabulary has tokens");
+    if (drawn) {
+      const auto token = session->session->drawn();
+      if (!token) return pc::error(Code::kInvalidArgument, "no token was drawn from the logits");
+      *drawn = {*token, pc::logprob_of(logits, *token)};
+    }
+    const auto likeliest = pc::top_logprobs(logits, n);
+    for (std::size_t i = 0; i < n; ++i) top[i] = {likeliest[i].token, likeliest[i].logprob};
     return pc::ok();
   });
 }

@@ -47,6 +47,30 @@ Result<pc::StoreKeys> keys_of(const pc::ModuleStore& store, const pc::CacheFolde
                                                      std::string(prefix) + "\"");
 }
 
+// key: NULL for all.
+Status verify(const pc::ModuleStore& store, const char* key, char** json) {
+  PC_TRY(const pc::CacheFolder packed, packed_of(store));
+  PC_TRY(const pc::StoreKeys keys, keys_of(store, packed, key));
+  return give(pc::verify_store(store, packed, keys), json);
+}
+
+Status remove(pc::ModuleStore& store, const char* key, std::uint64_t* removed) {
+  PC_TRY(const pc::CacheFolder packed, packed_of(store));
+  PC_TRY(const pc::StoreKeys keys, keys_of(store, packed, key));
+  std::uint64_t n = 0;
+  // Of all files, one may be removed by another process meanwhile.
+  const auto fails = [&](const Status& gone) {
+    n += gone.ok();
+    return !gone.ok() && (key || gone.error().code != Code::kNotFound);
+  };
+  for (const pc::Digest& k : keys.modules)
+    if (const Status gone = store.remove({k}); fails(gone)) return gone;
+  for (const pc::Digest& k : keys.packed)
+    if (const Status gone = packed.remove(k); fails(gone)) return gone;
+  if (removed) *removed = n;
+  return pc::ok();
+}
+
 }  // namespace
 
 extern "C" {
@@ -104,10 +128,17 @@ pc_status pc_store_show(const pc_store* store, const char* key, char** json, pc_
 pc_status pc_store_verify(const pc_store* store, const char* key, char** json, pc_error* error) {
   return guarded(error, [&]() -> Status {
     PC_REQUIRE(store);
+    PC_REQUIRE(key);
     PC_REQUIRE(json);
-    PC_TRY(const pc::CacheFolder packed, packed_of(*store->store));
-    PC_TRY(const pc::StoreKeys keys, keys_of(*store->store, packed, key));
-    return give(pc::verify_store(*store->store, packed, keys), json);
+    return verify(*store->store, key, json);
+  });
+}
+
+pc_status pc_store_verify_all(const pc_store* store, char** json, pc_error* error) {
+  return guarded(error, [&]() -> Status {
+    PC_REQUIRE(store);
+    PC_REQUIRE(json);
+    return verify(*store->store, nullptr, json);
   });
 }
 
@@ -115,20 +146,15 @@ pc_status pc_store_remove(pc_store* store, const char* key, std::uint64_t* remov
                           pc_error* error) {
   return guarded(error, [&]() -> Status {
     PC_REQUIRE(store);
-    PC_TRY(const pc::CacheFolder packed, packed_of(*store->store));
-    PC_TRY(const pc::StoreKeys keys, keys_of(*store->store, packed, key));
-    std::uint64_t n = 0;
-    // Of all files, one may be removed by another process meanwhile.
-    const auto fails = [&](const Status& gone) {
-      n += gone.ok();
-      return !gone.ok() && (key || gone.error().code != Code::kNotFound);
-    };
-    for (const pc::Digest& k : keys.modules)
-      if (const Status gone = store->store->remove({k}); fails(gone)) return gone;
-    for (const pc::Digest& k : keys.packed)
-      if (const Status gone = packed.remove(k); fails(gone)) return gone;
-    if (removed) *removed = n;
-    return pc::ok();
+    PC_REQUIRE(key);
+    return remove(*store->store, key, removed);
+  });
+}
+
+pc_status pc_store_remove_all(pc_store* store, std::uint64_t* removed, pc_error* error) {
+  return guarded(error, [&]() -> Status {
+    PC_REQUIRE(store);
+    return remove(*store->store, nullptr, removed);
   });
 }
 

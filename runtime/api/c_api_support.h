@@ -63,7 +63,8 @@ inline Status give(const std::string& text, char** out) {
   return ok();
 }
 
-// Reads an option struct of any past or present size: what the caller's lacks is zero.
+// Reads an option struct of any size: what the caller's lacks is zero, and what this library does
+// not know must be.
 template <class T>
 Result<T> read_options(const T* given) {
   T options{};
@@ -71,6 +72,11 @@ Result<T> read_options(const T* given) {
   if (given->struct_size < sizeof(std::size_t) || given->struct_size > 4096) {
     return error(Code::kInvalidArgument, "struct_size is not set: use the options' _init function");
   }
+  const auto* const bytes = reinterpret_cast<const unsigned char*>(given);
+  for (std::size_t i = sizeof(T); i < given->struct_size; ++i)
+    if (bytes[i] != 0)
+      return error(Code::kUnsupported,
+                   "the options have a field that this version of the library does not know");
   std::memcpy(&options, given, std::min(given->struct_size, sizeof(T)));
   return options;
 }

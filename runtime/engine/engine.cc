@@ -17,6 +17,9 @@ namespace {
 // start the threads it is asked for.
 constexpr std::uint32_t kMaxThreads = 512;
 
+// Nobody's modules must leave the store, which evicts no mapped file, most of its budget.
+constexpr std::uint64_t kHeldShare = 8;
+
 // pc_pack_options::progress for an OpenProgress.
 std::int32_t tell(void* user, std::uint32_t step, std::uint64_t done, std::uint64_t total) {
   const OpenStep named = step == PC_PACK_SUM ? OpenStep::kCheckPacked : OpenStep::kPackWeights;
@@ -86,6 +89,8 @@ Result<std::shared_ptr<const Engine>> Engine::open(const EngineOptions& options)
   PC_CHECK_OK(check_states(*engine->model_, options.kv_type));
   PC_CHECK_OK(engine->open_text(options));
   PC_CHECK_OK(engine->open_store(options));
+  engine->held_ = std::make_unique<HeldModules>(engine->store_ ? options.cache_bytes / kHeldShare
+                                                               : options.cache_bytes);
   PC_CHECK_OK(check_backend_name(options.backend));
   const auto reading = [&](std::uint64_t done, std::uint64_t total) {
     return !options.progress || options.progress(OpenStep::kReadWeights, done, total);
@@ -201,7 +206,9 @@ Status Engine::open_backend(const EngineOptions& options) {
   auto backend = open(options.backend);
   const bool plug_in = !options.backend.empty() && options.backend != "cpu";
   const auto is = [&](Code code) { return !backend.ok() && backend.error().code == code; };
-  if (!backend.ok() && plug_in && !is(Code::kInvalidArgument) && !is(Code::kCancelled)) {
+  if (!backend.ok() && plug_in && !options.require_backend && !is(Code::kInvalidArgument) &&
+      !is(Code::kCancelled)) {
+    fell_back_ = true;
     add_remark("using the CPU: " + backend.error().message);
     backend = open("cpu");
   }

@@ -17,6 +17,7 @@
 #include "pml/text_encoder.h"
 #include "runtime/backend/backend_handle.h"
 #include "runtime/backend/precision.h"
+#include "runtime/engine/held_modules.h"
 #include "runtime/engine/scheduler.h"
 #include "runtime/model/model.h"
 #include "runtime/tokenizer/tokenizer.h"
@@ -48,7 +49,8 @@ struct EngineOptions {
   // What the model's template is told when it asks for the date, in seconds since
   // 1970 (UTC); none: the time at which the engine opens.
   std::optional<std::int64_t> chat_time;
-  std::string backend;  // "" = the CPU; else a plug-in's path
+  std::string backend;           // "" = the CPU; else a plug-in's path
+  bool require_backend = false;  // a plug-in that cannot be used is an error
   std::uint32_t n_threads = 0;
   std::uint32_t context_tokens = 0;  // 0 = the model's own
   OpenProgress progress = nullptr;
@@ -75,9 +77,9 @@ class Engine {
   // Errors name the file, the field or the option, and come before any weight is read
   // where they can; kCancelled where progress asked to stop, and then nothing half made
   // is left. Three things are not errors,
-  // and remark() says why: a plug-in that cannot be used (the CPU takes over), a
-  // default cache directory that cannot (modules stay in memory), and weights that
-  // cannot be packed beside the store (they are used as they are).
+  // and remark() says why: a plug-in that cannot be used, and is not required (the CPU takes over),
+  // a default cache directory that cannot (modules stay in memory), and weights that cannot be
+  // packed beside the store (they are used as they are).
   static Result<std::shared_ptr<const Engine>> open(const EngineOptions& options);
 
   // Without progress: the engine is open.
@@ -88,6 +90,7 @@ class Engine {
   const BackendModel& backend() const { return *backend_; }
   Scheduler& scheduler() const { return *scheduler_; }  // of all who compute with this model
   ModuleStore* store() const { return store_.get(); }   // null: modules stay in memory
+  HeldModules& held() const { return *held_; }
 
   // Makes a module of this engine's states a file of the store, which others find; returns it
   // mapped. Errors: ModuleStore::publish's, and kMismatch where the model's files were changed.
@@ -102,6 +105,9 @@ class Engine {
 
   // Does this token end the model's turn?
   bool ends_turn(TokenId token) const;
+
+  // Does the CPU compute in a plug-in's place?
+  bool fell_back() const { return fell_back_; }
 
   // What the user should know about how the engine opened; "" if nothing.
   const std::string& remark() const { return remark_; }
@@ -125,9 +131,11 @@ class Engine {
   std::unique_ptr<const BackendModel> backend_;  // borrows model_
   std::unique_ptr<Scheduler> scheduler_;         // borrows backend_
   std::unique_ptr<ModuleStore> store_;
+  std::unique_ptr<HeldModules> held_;
   ModuleIdentity base_identity_;
   std::vector<TokenId> turn_ends_;  // sorted
   std::uint32_t context_tokens_ = 0;
+  bool fell_back_ = false;
   std::string remark_;
 };
 

@@ -8,15 +8,11 @@
 namespace pc {
 namespace {
 
-// What a module may hold back from others: its states, mapped or in memory, whether it
-// has them yet or not, and its tokens, in the job and in the identity.
+// What a module takes while it is known: its tokens, in the job and in the identity.
 std::uint64_t bytes_of(const SchemaModule& module) {
   std::uint64_t bytes = 0;
-  for (const IdentityRun& run : module.identity.runs) {
+  for (const IdentityRun& run : module.identity.runs)
     bytes += 2 * sizeof(TokenId) * run.tokens.size();
-    const std::uint32_t blocks = kv_blocks(static_cast<std::uint32_t>(run.tokens.size()));
-    if (run.keep) bytes += module.identity.geometry.state_bytes(blocks);
-  }
   return bytes;
 }
 

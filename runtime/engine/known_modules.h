@@ -3,7 +3,7 @@
 // Those that are kept live as long as this. The others come with prompts, belong to
 // those who asked for them, and are only known here. The ones asked for last stay a
 // while, so that the next prompt of the same shape finds them as they are: at most
-// kRecentModules, which together may pin `recent_bytes` of states and tokens.
+// kRecentModules, whose tokens may take `recent_bytes`.
 // Borrows what they are made from.
 // Threads: any. Who asks first makes the job, which takes time for large scaffolds;
 // others wait for it only where they need the same one.

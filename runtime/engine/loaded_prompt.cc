@@ -66,7 +66,7 @@ Status LoadedPrompt::check_window(std::uint32_t answer_tokens, bool reuse) const
                      ": import fewer modules, or ask for a shorter answer");
   }
   if (!reuse) return ok();
-  for (const auto& module : modules) PC_CHECK_OK(schema->check_window(module->job));
+  for (const auto& module : modules) PC_CHECK_OK(schema->check_size(*module));
   return ok();
 }
 

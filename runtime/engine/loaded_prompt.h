@@ -34,8 +34,8 @@ struct LoadedPrompt {
                                                              std::string_view text);
 
   // kContextFull with the numbers where the prompt and an answer of this many
-  // tokens do not fit into the window, or, where modules are reused, one of them
-  // does not with what it sees.
+  // tokens do not fit into the window; where modules are reused, what
+  // LoadedSchema::check_size says of each.
   Status check_window(std::uint32_t answer_tokens, bool reuse) const;
 
   // How many tokens opened the answer; none where a token of what stands before them reaches into

@@ -7,7 +7,8 @@
 #include <utility>
 
 #include "base/mapped_file.h"
-#include "base/progress.h"  // is_set, cancelled
+#include "base/progress.h"         // is_set, cancelled
+#include "modules/module_image.h"  // stored_size
 #include "pml/layout_builder.h"
 #include "pml/plan_check.h"
 #include "pml/resolve.h"
@@ -23,8 +24,7 @@ namespace {
 // nothing against an encoding, which takes milliseconds at least.
 constexpr std::chrono::milliseconds kSlotPoll{1};
 
-// What nobody uses any more must leave the store, which evicts no mapped file, most of its
-// budget; without a store it is the memory that modules of past prompts may take.
+// What past prompts' modules are made of, their tokens, may take so much of what modules may.
 constexpr std::uint64_t kRecentShare = 8;
 
 // Turns the prompt's last token into a fresh one.
@@ -97,8 +97,9 @@ Lookup LoadedSchema::peek(SchemaModule& module, bool* held) const {
   *held = false;
   if (module.mutex.try_lock()) {
     const MutexLock lock(module.mutex, std::adopt_lock);
-    *held = module.handle != nullptr;
-    if (*held) return {module.handle, MissReason::kNone, ""};
+    ModuleHandle handle = module.handle.lock();
+    *held = handle != nullptr;
+    if (*held) return {std::move(handle), MissReason::kNone, ""};
   }
   if (!engine_->store()) return {nullptr, MissReason::kDisabled, "no store is in use"};
   return engine_->store()->find(module.identity);
@@ -109,15 +110,21 @@ std::string job_title(const pml::EncodeJob& job) {
   return job.name.empty() ? "the schema's anonymous text" : "module \"" + job.name + "\"";
 }
 
-Status LoadedSchema::check_window(const pml::EncodeJob& job) const {
-  const pml::JobRun& last = job.runs.back();
+Status LoadedSchema::check_size(const SchemaModule& module) const {
+  const pml::JobRun& last = module.job.runs.back();
   const auto end = static_cast<std::uint64_t>(last.position) + last.tokens.size();
-  if (end <= engine_->context_tokens()) return ok();
-  return error(Code::kContextFull,
-               job_title(job) + " and what it sees take " + std::to_string(end) +
-                   " positions, the context window has " +
-                   std::to_string(engine_->context_tokens()) +
-                   ": shorten it or the text before it, or let it see less (attend=)");
+  if (end > engine_->context_tokens())
+    return error(Code::kContextFull,
+                 job_title(module.job) + " and what it sees take " + std::to_string(end) +
+                     " positions, the context window has " +
+                     std::to_string(engine_->context_tokens()) +
+                     ": shorten it or the text before it, or let it see less (attend=)");
+  const std::uint64_t bytes = stored_size(module.identity).bytes,
+                      budget = engine_->options().cache_bytes;
+  if (bytes <= budget) return ok();
+  return error(Code::kBudget, job_title(module.job) + " takes " + std::to_string(bytes) +
+                                  " bytes, and all modules together may take " +
+                                  std::to_string(budget) + ": allow more, or divide it");
 }
 
 Result<AcquiredModule> LoadedSchema::acquire(SchemaModule& module, Encoder& encoder,
@@ -127,9 +134,12 @@ Result<AcquiredModule> LoadedSchema::acquire(SchemaModule& module, Encoder& enco
     std::this_thread::sleep_for(kSlotPoll);
   }
   const MutexLock lock(module.mutex, std::adopt_lock);
-  if (module.handle) return AcquiredModule{module.handle, ModuleSource::kHeld, 0};
-  PC_TRY(AcquiredModule acquired, find_or_encode(module, encoder, cancel));
-  module.handle = acquired.module;
+  AcquiredModule acquired{module.handle.lock()};
+  if (!acquired.module) {
+    PC_TRY(acquired, find_or_encode(module, encoder, cancel));
+    module.handle = acquired.module;
+  }
+  engine_->held().hold(acquired.module);
   return acquired;
 }
 
@@ -174,7 +184,7 @@ std::string LoadedSchema::publish_remark() const {
 }
 
 Status LoadedSchema::encode(const Modules& modules, const Progress& done, const Waiting& waiting) {
-  for (const auto& module : modules) PC_CHECK_OK(check_window(module->job));
+  for (const auto& module : modules) PC_CHECK_OK(check_size(*module));
   Encoder encoder(engine_->scheduler());
   std::optional<HelperThread> helper;
   if (waiting) helper.emplace();

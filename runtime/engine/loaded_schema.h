@@ -1,9 +1,8 @@
 // A schema laid out for an engine's model, with the modules that prompts use.
 //
-// Owner; immutable but for the modules it gathers: one that was found or encoded
-// once stays pinned as long as its SchemaModule lives, so later prompts attach it
-// without a look-up. With the store off, or where publishing fails, the handle is
-// the only owner of the module. A module in another context (pml/contexts.h) is
+// Owner; immutable but for the modules it gathers. Which module is which, and what it is made of,
+// stays known; its states belong to those who compute with them, and to the engine as long as
+// that holds them (runtime/engine/held_modules.h). A module in another context (pml/contexts.h) is
 // another one: those of the schema as it stands live as long as it, those of turns
 // and orders that prompts came with as long as somebody uses them, and the latest
 // of them a while longer (runtime/engine/known_modules.h).
@@ -67,9 +66,10 @@ class LoadedSchema {
   // for a thread that is encoding the module.
   Lookup peek(SchemaModule& module, bool* held) const;
 
-  // kContextFull, naming the module and both numbers, where its encoding pass
-  // is longer than the context window: asked before any work.
-  Status check_window(const pml::EncodeJob& job) const;
+  // Asked before any work: kContextFull, naming the module and both numbers, where its encoding
+  // pass is longer than the context window, and kBudget where its file would be larger than all
+  // modules may be (EngineOptions::cache_bytes).
+  Status check_size(const SchemaModule& module) const;
 
   // Held, found in the store, or encoded now (by an encoder that knows the job)
   // and, where there is a store, published.

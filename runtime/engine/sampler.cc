@@ -5,6 +5,8 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <numeric>
+#include <string>
 #include <type_traits>
 
 namespace pc {
@@ -19,7 +21,7 @@ constexpr std::size_t kColumns = 4096;
 
 }  // namespace
 
-Status check_sampler_options(const SamplerOptions& o) {
+Status check_sampler_options(const SamplerOptions& o, std::uint32_t vocab_size) {
   const auto bad = [](const char* what) { return error(Code::kInvalidArgument, what); };
   if (!(o.temperature >= 0.0f) || std::isinf(o.temperature))
     return bad("the temperature must be 0 or more");
@@ -27,14 +29,50 @@ Status check_sampler_options(const SamplerOptions& o) {
   if (!(o.min_p >= 0.0f && o.min_p < 1.0f)) return bad("min-p must be at least 0 and below 1");
   if (!(o.repetition_penalty > 0.0f) || std::isinf(o.repetition_penalty))
     return bad("the repetition penalty must be above 0");
+  if (!std::isfinite(o.presence_penalty) || !std::isfinite(o.frequency_penalty))
+    return bad("the presence and the frequency penalty must be numbers");
+  for (const TokenBias& b : o.bias) {
+    if (b.token < 0 || static_cast<std::uint32_t>(b.token) >= vocab_size)
+      return error(Code::kInvalidArgument, "the bias of token " + std::to_string(b.token) +
+                                               " is for no token of the model's " +
+                                               std::to_string(vocab_size));
+    if (std::isnan(b.bias) || b.bias == kInfinity)
+      return bad("a bias must be a number, or -infinity");
+  }
   return ok();
+}
+
+float logprob_of(std::span<const float> logits, std::int32_t token) {
+  const float top = *std::ranges::max_element(logits);
+  double sum = 0.0;
+  for (const float logit : logits) sum += std::exp(double{logit} - top);
+  return static_cast<float>(double{logits[static_cast<std::size_t>(token)]} - top - std::log(sum));
+}
+
+std::vector<TokenLogprob> top_logprobs(std::span<const float> logits, std::size_t n) {
+  std::vector<std::int32_t> ids(logits.size());
+  std::iota(ids.begin(), ids.end(), 0);
+  n = std::min(n, ids.size());
+  const auto likelier = [&](std::int32_t a, std::int32_t b) {
+    const float x = logits[static_cast<std::size_t>(a)], y = logits[static_cast<std::size_t>(b)];
+    return x > y || (x == y && a < b);
+  };
+  std::partial_sort(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(n), ids.end(), likelier);
+  std::vector<TokenLogprob> top;
+  if (n == 0) return top;
+  const float first = logprob_of(logits, ids[0]),
+              likeliest = logits[static_cast<std::size_t>(ids[0])];
+  for (std::size_t i = 0; i < n; ++i)
+    top.push_back({ids[i], first - (likeliest - logits[static_cast<std::size_t>(ids[i])])});
+  return top;
 }
 
 Sampler::Sampler(const SamplerOptions& options, std::uint32_t vocab_size)
     : options_(options),
       random_(options.seed),
-      said_(vocab_size, 0),
-      scores_(options.repetition_penalty != 1.0f ? vocab_size : 0),
+      said_(options.repetition_penalty != 1.0f ? vocab_size : 0),
+      drawn_(options.presence_penalty != 0.0f || options.frequency_penalty != 0.0f ? vocab_size
+                                                                                   : 0),
       peaks_(std::min<std::size_t>(kColumns, vocab_size)),
       distances_(peaks_.size()) {
   if (options.temperature > 0.0f) candidates_.reserve(vocab_size);
@@ -52,10 +90,18 @@ void Sampler::forget(std::int32_t token) {
   if (said != 0) --said;
 }
 
-std::int32_t Sampler::sample(std::span<const float> logits) {
-  const std::span<const float> scores = penalised(logits);
+void Sampler::begin_answer(std::span<const std::int32_t> tokens) {
+  std::ranges::fill(drawn_, 0u);
+  if (drawn_.empty()) return;
+  for (const std::int32_t token : tokens) ++drawn_[static_cast<std::size_t>(token)];
+}
+
+std::int32_t Sampler::sample(std::span<const float> logits,
+                             std::span<const std::uint32_t> allowed) {
+  const std::span<const float> scores = scored(logits, allowed);
   find_peaks(scores);
   const float top = *std::ranges::max_element(peaks_);
+  if (top == kNever && (!allowed.empty() || !options_.bias.empty())) return -1;
   std::int32_t token = 0;
   if (options_.temperature > 0.0f) {
     rank(scores, top);
@@ -68,15 +114,30 @@ std::int32_t Sampler::sample(std::span<const float> logits) {
     token = likeliest(scores, top);
   }
   observe(token);
+  if (!drawn_.empty()) ++drawn_[static_cast<std::size_t>(token)];
   return token;
 }
 
-std::span<const float> Sampler::penalised(std::span<const float> logits) {
-  const float penalty = options_.repetition_penalty;
-  if (penalty == 1.0f) return logits;
-  std::ranges::copy(logits, scores_.begin());
-  for (std::size_t i = 0; i < logits.size(); ++i)
-    if (said_[i]) scores_[i] = logits[i] > 0.0f ? logits[i] / penalty : logits[i] * penalty;
+bool Sampler::changes_scores() const {
+  return options_.repetition_penalty != 1.0f || !drawn_.empty() || !options_.bias.empty();
+}
+
+std::span<const float> Sampler::scored(std::span<const float> logits,
+                                       std::span<const std::uint32_t> allowed) {
+  if (allowed.empty() && !changes_scores()) return logits;
+  scores_.assign(logits.begin(), logits.end());
+  if (const float penalty = options_.repetition_penalty; penalty != 1.0f) {
+    for (std::size_t i = 0; i < logits.size(); ++i)
+      if (said_[i]) scores_[i] = logits[i] > 0.0f ? logits[i] / penalty : logits[i] * penalty;
+  }
+  for (std::size_t i = 0; i < drawn_.size(); ++i) {
+    if (drawn_[i] == 0) continue;
+    scores_[i] -=
+        options_.presence_penalty + options_.frequency_penalty * static_cast<float>(drawn_[i]);
+  }
+  for (const TokenBias& b : options_.bias) scores_[static_cast<std::size_t>(b.token)] += b.bias;
+  for (std::size_t i = 0; i < scores_.size() && !allowed.empty(); ++i)
+    if ((allowed[i / 32] >> i % 32 & 1u) == 0) scores_[i] = kNever;
   return scores_;
 }
 

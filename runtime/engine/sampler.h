@@ -1,7 +1,9 @@
 // From logits to the next token.
 //
 // In this order: repetition penalty (Keskar et al. 2019, arXiv 1909.05858,
-// over the prompt's and the answer's tokens), temperature, top-k, top-p
+// over the prompt's and the answer's tokens), frequency and presence penalty (OpenAI's: so much
+// less for each time that the answer has the token, and for the first), bias of tokens, mask,
+// temperature, top-k, top-p
 // (Holtzman et al. 2020, arXiv 1904.09751), min-p (Nguyen et al. 2024,
 // arXiv 2407.01082), then one draw. Temperature 0 takes the largest logit,
 // the lower id at a tie. A logit that is NaN counts as -infinity, whose tokens
@@ -23,6 +25,11 @@
 
 namespace pc {
 
+struct TokenBias {
+  std::int32_t token;
+  float bias;  // added to the token's logit; -infinity: never drawn
+};
+
 struct SamplerOptions {
   float temperature = 0.0f;         // >= 0
   std::uint32_t top_k = 0;          // 0 = all
@@ -30,21 +37,38 @@ struct SamplerOptions {
   float min_p = 0.0f;               // [0, 1)
   float repetition_penalty = 1.0f;  // > 0; above 1 discourages
   std::uint64_t seed = 0;
+  float presence_penalty = 0.0f, frequency_penalty = 0.0f;
+  std::vector<TokenBias> bias = {};
 };
 
 // kInvalidArgument names the option and its range.
-Status check_sampler_options(const SamplerOptions& options);
+Status check_sampler_options(const SamplerOptions& options, std::uint32_t vocab_size);
+
+// A token and the natural logarithm of its probability.
+struct TokenLogprob {
+  std::int32_t token;
+  float logprob;
+};
+
+// Of a token, by the softmax of the logits as they are. Precondition: 0 <= token < logits.size().
+float logprob_of(std::span<const float> logits, std::int32_t token);
+// The n likeliest tokens by the same, the likeliest first, of equals the lower id.
+std::vector<TokenLogprob> top_logprobs(std::span<const float> logits, std::size_t n);
 
 class Sampler {
  public:
   Sampler(const SamplerOptions& options, std::uint32_t vocab_size);
 
-  // A token that the penalty counts as said, and one that it counts so no more.
+  // A token that the repetition penalty counts as said, and one that it counts so no more.
   void observe(std::int32_t token);
   void forget(std::int32_t token);
+  // The other penalties are about the tokens of this answer: none yet, or these.
+  void begin_answer(std::span<const std::int32_t> tokens);
 
-  // logits: [vocab_size], not changed. The chosen token is observed.
-  std::int32_t sample(std::span<const float> logits);
+  // logits: [vocab_size], not changed. allowed: empty, or a bit a token in words of 32; a token
+  // whose bit is 0 is not drawn. The chosen token is observed, and the answer's. -1 where no
+  // token may be drawn.
+  std::int32_t sample(std::span<const float> logits, std::span<const std::uint32_t> allowed = {});
 
  private:
   // Of lower rank is likelier, of equal rank the lower id comes first.
@@ -53,7 +77,9 @@ class Sampler {
     float weight;        // probability, unnormalised; of the likeliest 1
     std::int32_t token;
   };
-  std::span<const float> penalised(std::span<const float> logits);
+  bool changes_scores() const;
+  std::span<const float> scored(std::span<const float> logits,
+                                std::span<const std::uint32_t> allowed);
   void find_peaks(std::span<const float> scores);
   std::int32_t likeliest(std::span<const float> scores, float top) const;
   float below(float score, float top) const;
@@ -72,8 +98,10 @@ class Sampler {
 
   SamplerOptions options_;
   std::mt19937_64 random_;
-  std::vector<std::uint32_t> said_;    // [vocab_size] how often
-  std::vector<float> scores_;          // [vocab_size] penalised logits; empty without penalty
+  std::vector<std::uint32_t> said_;  // [vocab_size] how often; empty without penalty
+  std::vector<std::uint32_t>
+      drawn_;                  // [vocab_size] how often the answer has it; empty without penalty
+  std::vector<float> scores_;  // [vocab_size] logits as penalties, bias and mask leave them
   std::vector<Candidate> candidates_;  // in the order of ids; capacity vocab_size
   // The scores in rows of min(kColumns, vocab_size):
   std::vector<float> peaks_;         // [columns] the largest of each; NaN counts as -infinity

@@ -5,6 +5,8 @@
 // identity and key, which do not change any more. Threads: as each field says.
 #pragma once
 
+#include <memory>
+
 #include "base/mutex.h"
 #include "modules/module_file.h"
 #include "modules/module_key.h"
@@ -18,7 +20,8 @@ struct SchemaModule {
   ModuleKey key;  // of identity
 
   Mutex mutex;  // held while the module is looked for and encoded
-  ModuleHandle handle PC_GUARDED_BY(mutex);
+  // As long as somebody computes with it, or the engine holds it (held_modules.h).
+  std::weak_ptr<const ModuleFile> handle PC_GUARDED_BY(mutex);
 
   // Of KnownModules alone.
   Mutex making;

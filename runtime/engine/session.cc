@@ -15,7 +15,8 @@ constexpr std::uint32_t kDefaultMaxTokens = 256;
 
 Result<std::unique_ptr<Session>> Session::open(std::shared_ptr<const LoadedPrompt> prompt,
                                                const SessionOptions& options) {
-  PC_CHECK_OK(check_sampler_options(options.sampler));
+  PC_CHECK_OK(
+      check_sampler_options(options.sampler, prompt->schema->engine().model().desc.vocab_size));
   PC_CHECK_OK(prompt->check_window(std::max(options.max_tokens, 1u), !options.no_reuse));
   return std::unique_ptr<Session>(new Session(std::move(prompt), options, options.max_tokens));
 }
@@ -157,7 +158,7 @@ Result<std::optional<TokenId>> Session::advance() {
   if (stats_.generated_tokens == max_tokens_) return finish(Finish::kLength);
   const Stopwatch watch;
   if (token_ >= 0) PC_CHECK_OK(step(logits_.data()));
-  token_ = sampler_.sample(logits_);
+  PC_CHECK_OK(draw());
   (first ? stats_.ttft_us : stats_.decode_us) += watch.microseconds();
   if (engine().ends_turn(token_)) {
     token_ = -1;  // what closes the turn is the chat format's
@@ -167,6 +168,17 @@ Result<std::optional<TokenId>> Session::advance() {
   answer_.push_back(token_);
   if (text_.push(token_)) stats_.finish = Finish::kStop;
   return std::optional<TokenId>(token_);
+}
+
+// The next token, from the logits.
+Status Session::draw() {
+  if (options_.mask) {
+    allowed_.assign((logits_.size() + 31) / 32, ~std::uint32_t{0});
+    if (!options_.mask(allowed_)) return cancelled();
+  }
+  token_ = sampler_.sample(logits_, allowed_);
+  if (token_ >= 0) return ok();
+  return error(Code::kInvalidArgument, "no token may be drawn: the mask or the bias forbids all");
 }
 
 // Computes the drawn token; its logits are the next one's.

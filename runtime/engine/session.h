@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -27,6 +28,9 @@ struct SessionOptions {
   std::uint32_t max_tokens = 0;  // 0 = 256, or less where the context ends before
   bool no_reuse = false;         // compute every token of the prompt
   SamplerOptions sampler;
+  // Null, or called before each token is drawn, on the caller's thread: clears the bits of tokens
+  // that may not be drawn, 32 a word, all set before. False: the call ends with kCancelled.
+  std::function<bool(std::span<std::uint32_t> allowed)> mask;
   std::vector<std::string> stop;
 };
 
@@ -62,6 +66,11 @@ class Session {
   // Empty before prefill().
   std::span<const float> logits() const {
     return timeline_ ? std::span<const float>(logits_) : std::span<const float>();
+  }
+
+  // The token that next() gave last, while logits() are those it was drawn from.
+  std::optional<TokenId> drawn() const {
+    return token_ >= 0 ? std::optional(token_) : std::nullopt;
   }
 
   // Goes on behind the answer, whether or not it is over: closes its turn, adds these, opens the
@@ -106,6 +115,7 @@ class Session {
   Status attach_links(BackendTimeline* timeline, Chain* chain);
   Status compute(BackendTimeline* timeline, std::span<const pc_run> runs, float* logits);
   Result<std::optional<TokenId>> advance();
+  Status draw();
   Status step(float* logits);
   std::uint32_t default_max_tokens() const;
   Status ready_to_go_on();
@@ -142,9 +152,10 @@ class Session {
   std::optional<BackendTimeline> timeline_;
   Sampler sampler_;
   TextStream text_;
-  std::vector<float> logits_;  // [vocab_size]
-  TokenId token_ = -1;         // drawn, not yet computed; -1: there is none
-  Position position_;          // of the next token
+  std::vector<std::uint32_t> allowed_;  // a bit a token; empty without a mask
+  std::vector<float> logits_;           // [vocab_size]
+  TokenId token_ = -1;                  // drawn, not yet computed; -1: there is none
+  Position position_;                   // of the next token
 
   Chain chain_;                        // what the timeline computed, and links that it found
   std::uint64_t n_module_tokens_ = 0;  // attached from modules

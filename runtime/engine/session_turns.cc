@@ -18,6 +18,7 @@ void Session::begin_answer() {
   answer_.clear();
   answer_.reserve(max_tokens_);
   text_ = TextStream(engine().tokenizer(), options_.stop);
+  sampler_.begin_answer({});
 }
 
 // What text() gave of it in all, and what it still held back.
@@ -213,6 +214,7 @@ Status Session::rewind(Position position) {
     answer_.push_back(token);
     text_.push(token);
   }
+  sampler_.begin_answer(answer_);
   stats_.generated_tokens = answer_.size();
   stats_.finish = Finish::kNone;
   return ok();

@@ -5,9 +5,10 @@
 #include <set>
 
 #include "base/parallel.h"
-#include "modules/format.h"
-#include "runtime/cpu/gemm.h"  // gemm_description
+#include "modules/module_image.h"  // stored_size
+#include "runtime/cpu/gemm.h"      // gemm_description
 #include "runtime/json/json_writer.h"
+#include "runtime/reports/counts.h"
 #include "runtime/reports/model_report.h"  // dtype_name
 #include "runtime/reports/schema_remarks.h"
 #include "simd/kernels.h"
@@ -84,25 +85,6 @@ const char* run_kind_name(pml::RunKind kind) {
       return "uncached";
   }
   return "unknown";
-}
-
-// Size of the file that a job's module takes, and its kept tokens.
-struct StoredSize {
-  std::uint64_t bytes = 0, tokens = 0;
-};
-
-StoredSize stored_size(const ModuleIdentity& identity) {
-  StoredSize size;
-  std::uint64_t blocks = 0, runs = 0;
-  for (const IdentityRun& run : identity.runs) {
-    if (!run.keep) continue;
-    size.tokens += run.tokens.size();
-    blocks += kv_blocks(static_cast<std::uint32_t>(run.tokens.size()));
-    ++runs;
-  }
-  if (const auto extent = module_extent(identity.geometry, size.tokens, runs, blocks))
-    size.bytes = extent->file_bytes;
-  return size;
 }
 
 std::string text_of(const Tokenizer& tokenizer, const Tokens& tokens) {
@@ -302,9 +284,10 @@ void write_link(JsonWriter& json, const LoadedPrompt& prompt, const FoundLink& f
   json.key("key").value(key_of(identity).hex()).end_object();
 }
 
-void write_run(JsonWriter& json, const LoadedPrompt& prompt, const pml::PlanRun& run,
+void write_run(JsonWriter& json, const LoadedPrompt& prompt, std::size_t index,
                const std::vector<Found>& found, const std::vector<FoundLink>& links) {
   const LoadedSchema& schema = *prompt.schema;
+  const pml::PlanRun& run = prompt.plan.runs[index];
   const auto n = static_cast<std::uint32_t>(run.tokens.size());
   json.begin_object().key("position").value(run.position).key("tokens").value(n);
   json.key("kind").value(run_kind_name(run.kind)).key("label").value(run.label);
@@ -314,6 +297,7 @@ void write_run(JsonWriter& json, const LoadedPrompt& prompt, const pml::PlanRun&
     json.key("bytes").value(schema.engine().geometry().state_bytes(kv_blocks(n)));
     json.key("key").value(key_of(module.identity).hex());
     json.key("scaffold").value(module.job.scaffold);
+    json.key("exact").value(is_exact(prompt, index));
   } else {
     const std::uint64_t chained =
         chained_tokens(links, run.position, run.position + static_cast<Position>(n));
@@ -357,7 +341,8 @@ std::string explain_prompt(const LoadedPrompt& prompt) {
       .key("context_tokens")
       .value(schema.engine().context_tokens());
   json.key("runs").begin_array();
-  for (const pml::PlanRun& run : prompt.plan.runs) write_run(json, prompt, run, found, links);
+  for (std::size_t i = 0; i < prompt.plan.runs.size(); ++i)
+    write_run(json, prompt, i, found, links);
   json.end_array().key("chain").begin_array();
   for (const FoundLink& link : links) write_link(json, prompt, link);
   json.end_array().key("modules").begin_array();

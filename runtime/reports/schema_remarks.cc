@@ -54,7 +54,7 @@ std::vector<std::string> schema_remarks(const LoadedSchema& schema) {
     }
   }
   for (const auto& of : schema.modules()) {
-    const Status fits = schema.check_window(of->job);
+    const Status fits = schema.check_size(*of);
     if (!fits.ok()) remarks.push_back(fits.error().message);
   }
   if (layout.positions == pml::Positions::kSchema && layout.extent > window) {

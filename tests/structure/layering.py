@@ -108,6 +108,8 @@ ALLOWED = {
 
 BASE_HEADERS = 10
 FILE_LINES = 500
+# The public header is one file, whatever the API has.
+LONGER_FILES = {"include/promptcache/promptcache.h": 800}
 FUNCTION_LINES = 70
 MACHINE_PATH = re.compile(r"(?<![\w.$}~*/])/(home|Users|root|work|mnt)/[\w.-]+")
 
@@ -245,9 +247,10 @@ def check_functions(path, lines):
             start = None
 
 
-def check_length(lines):
-    if len(lines) > FILE_LINES:
-        yield len(lines), f"{len(lines)} lines; {FILE_LINES} are the most a file may have"
+def check_length(path, lines):
+    most = LONGER_FILES.get(path, FILE_LINES)
+    if len(lines) > most:
+        yield len(lines), f"{len(lines)} lines; {most} are the most a file may have"
 
 
 def check_machine_paths(text):
@@ -279,7 +282,7 @@ def violations(root):
         lines = without_comments_and_strings(text).split("\n")
         for check in (check_includes(path, lines), check_manners(path, lines),
                       check_contract(path, text), check_functions(path, lines),
-                      check_length(text.splitlines())):
+                      check_length(str(path), text.splitlines())):
             found += [f"{path}:{number}: {sentence}" for number, sentence in check]
         if place_of(path) in ARROWS:
             pair = includes.setdefault(os.path.splitext(path)[0], {})

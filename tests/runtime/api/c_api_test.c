@@ -216,6 +216,84 @@ static void messages(pc_engine* engine) {
   pc_schema_close(schema);
 }
 
+/* Allows the tokens below *user. */
+static int below(void* user, uint32_t* allowed, size_t n_words) {
+  const uint32_t limit = *(const uint32_t*)user;
+  for (size_t i = 0; i < n_words * 32; ++i)
+    if (i >= limit) allowed[i / 32] &= ~(1u << i % 32);
+  return limit == UINT32_MAX;
+}
+
+static void draw(const pc_engine* engine, const pc_prompt* prompt) {
+  pc_session_options options;
+  pc_session* session = NULL;
+  pc_token token;
+  pc_token_logprob drawn, top[3];
+  pc_engine_facts facts;
+  uint32_t limit = 40;
+  pc_token_bias bias = {7, 100.0f};
+  facts.struct_size = sizeof facts;
+  CHECK(pc_engine_get_facts(engine, &facts, &error) == PC_OK && facts.vocab_size > 40 &&
+        facts.context_tokens > 0 && facts.kv_token_bytes > 0 && !facts.backend_fell_back);
+  pc_session_options_init(&options);
+  options.mask = below;
+  options.mask_user = &limit;
+  options.temperature = 1.0f;
+  options.seed = PC_SEED_RANDOM;
+  CHECK(pc_session_open(prompt, &options, &session, &error) == PC_OK);
+  CHECK(pc_session_prefill(session, &error) == PC_OK);
+  CHECK(pc_session_logprobs(session, NULL, top, 3, &error) == PC_OK &&
+        top[0].logprob >= top[1].logprob && top[0].logprob <= 0.0f);
+  CHECK(pc_session_logprobs(session, &drawn, NULL, 0, &error) == PC_INVALID_ARGUMENT);
+  for (int i = 0; i < 5 && pc_session_next(session, &token, &error) == PC_OK; ++i) {
+    CHECK(token.id >= 0 && token.id < 40);
+    CHECK(pc_session_logprobs(session, &drawn, NULL, 0, &error) == PC_OK &&
+          drawn.token == token.id);
+  }
+  limit = UINT32_MAX;
+  CHECK(pc_session_next(session, &token, &error) != PC_OK);
+  pc_session_close(session);
+  options.mask = NULL;
+  options.temperature = 0.0f;
+  options.bias = &bias;
+  options.n_bias = 1;
+  CHECK(pc_session_open(prompt, &options, &session, &error) == PC_OK);
+  CHECK(pc_session_next(session, &token, &error) == PC_OK && token.id == 7);
+  pc_session_close(session);
+  bias.token = 1 << 30;
+  CHECK(pc_session_open(prompt, &options, &session, &error) == PC_INVALID_ARGUMENT);
+}
+
+/* A caller that was built with a later version of the header. */
+static void later_options(const pc_prompt* prompt) {
+  struct {
+    pc_session_options known;
+    uint64_t unknown;
+  } options;
+  pc_session* session = NULL;
+  memset(&options, 0, sizeof options);
+  options.known.struct_size = sizeof options;
+  CHECK(pc_session_open(prompt, &options.known, &session, &error) == PC_OK);
+  pc_session_close(session);
+  options.unknown = 1;
+  CHECK(pc_session_open(prompt, &options.known, &session, &error) == PC_UNSUPPORTED);
+}
+
+static void count(const pc_schema* schema, const pc_prompt* prompt,
+                  const pc_session_stats* cached) {
+  pc_schema_counts schema_counts;
+  pc_prompt_counts counts;
+  schema_counts.struct_size = sizeof schema_counts;
+  counts.struct_size = sizeof counts;
+  CHECK(pc_schema_get_counts(schema, &schema_counts, &error) == PC_OK &&
+        schema_counts.modules == 2 && schema_counts.stored_bytes > 0 && schema_counts.tokens > 0);
+  CHECK(pc_prompt_get_counts(prompt, &counts, &error) == PC_OK);
+  CHECK(counts.tokens == cached->prompt_tokens && counts.modules == cached->modules_found);
+  CHECK(counts.module_tokens + counts.chained_tokens == cached->cached_tokens);
+  CHECK(counts.computed_tokens == cached->computed_tokens && counts.modules_missing == 0);
+  CHECK(counts.approximate_tokens <= counts.module_tokens);
+}
+
 static void converse(const pc_prompt* prompt) {
   pc_session_options options;
   pc_session *session = NULL, *fork = NULL;
@@ -273,11 +351,14 @@ static void generate(pc_engine* engine) {
   CHECK(pc_prompt_explain(prompt, &json, &error) == PC_OK &&
         strstr(json, "\"state\":\"memory\"") != NULL);
   pc_free(json);
-  pc_schema_close(schema); /* the prompt keeps what it needs */
   first = answer(prompt, 0, &cached);
   CHECK(answer(prompt, 0, &cached) == first);
+  count(schema, prompt, &cached);
+  pc_schema_close(schema); /* the prompt keeps what it needs */
   CHECK(cached.cached_tokens > 0 && cached.modules_found == 2 && cached.modules_encoded == 0);
   converse(prompt);
+  draw(engine, prompt);
+  later_options(prompt);
   answer(prompt, 1, &full);
   CHECK(full.cached_tokens == 0 && full.computed_tokens == cached.prompt_tokens);
   pc_prompt_close(prompt);
@@ -289,7 +370,7 @@ static void tokens(pc_engine* engine) {
   char* text = NULL;
   CHECK(pc_tokenize(engine, "A short text", PC_NUL_TERMINATED, ids, 64, &n, &error) == PC_OK &&
         n > 0 && n < 64);
-  CHECK(pc_detokenize(engine, ids, n, &text, &error) == PC_OK &&
+  CHECK(pc_detokenize(engine, ids, n, &text, NULL, &error) == PC_OK &&
         strstr(text, "A short text") != NULL);
   pc_free(text);
   CHECK(pc_tokenize(engine, "A short text", PC_NUL_TERMINATED, NULL, 0, &n, &error) == PC_OK &&
@@ -303,10 +384,10 @@ static void store(const char* cache) {
   CHECK(pc_store_open(cache, PC_CACHE_READ_WRITE, &s, &error) == PC_OK);
   CHECK(pc_store_describe(s, &json, &error) == PC_OK && strstr(json, "\"tokens\"") != NULL);
   pc_free(json);
-  CHECK(pc_store_verify(s, NULL, &json, &error) == PC_OK && strstr(json, "\"bad\":0") != NULL);
+  CHECK(pc_store_verify_all(s, &json, &error) == PC_OK && strstr(json, "\"bad\":0") != NULL);
   pc_free(json);
   CHECK(pc_store_show(s, "zz", &json, &error) == PC_NOT_FOUND);
-  CHECK(pc_store_remove(s, NULL, &removed, &error) == PC_OK && removed == 3);
+  CHECK(pc_store_remove_all(s, &removed, &error) == PC_OK && removed > 3);
   CHECK(pc_store_gc(s, 0, &json, &error) == PC_OK);
   pc_free(json);
   pc_store_close(s);

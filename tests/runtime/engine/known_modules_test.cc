@@ -10,6 +10,7 @@
 #include <numeric>
 #include <thread>
 
+#include "modules/module_image.h"  // stored_size
 #include "pml/layout_builder.h"
 #include "pml/schema_parser.h"
 #include "runtime/engine/session.h"
@@ -87,8 +88,8 @@ TEST_CASE("what is asked for again and again stays, whatever else is") {
 }
 
 TEST_CASE("the latest may hold back so many bytes, and what is larger than that is not held") {
-  // A block of 16 rows, and its four tokens twice: one of the turn, three of the module.
-  const std::uint64_t bytes = Contexts::base().geometry.state_bytes(1) + 4 * 2 * sizeof(TokenId);
+  // Its four tokens twice: one of the turn, three of the module.
+  const std::uint64_t bytes = 4 * 2 * sizeof(TokenId);
   Contexts three(3 * bytes + 1), none(bytes - 1);
   std::vector<std::weak_ptr<SchemaModule>> of_three, of_none;
   for (std::size_t i = 0; i < 10; ++i) {
@@ -186,7 +187,7 @@ TEST_CASE("every order of a scaffold is asked for: states are pinned while they 
                                                            scaffold_of(dropped->modules)->handle};
     REQUIRE_FALSE(pinned[0].expired());
     dropped.reset();
-    REQUIRE_FALSE(pinned[1].expired());  // one of the latest, for the next prompt like it
+    REQUIRE_FALSE(pinned[1].expired());  // the engine holds it, for the next prompt like it
     CHECK(prefilled(prompt_of(schema, "fedcab"))->stats().modules_encoded == 0);
 
     std::string order = "abcdef";
@@ -199,31 +200,64 @@ TEST_CASE("every order of a scaffold is asked for: states are pinned while they 
     CHECK_FALSE(pinned[0].expired());
     CHECK(prompt_of(schema, "fedcba")->modules == used->modules);
     CHECK(scaffold_of(prompt_of(schema, "abcdef")->modules) == kept);
-    order = "abcdef";  // the dropped one was among the last of the round before
-    for (std::size_t i = 0; i <= kRecentModules; ++i) {
-      prompt_of(schema, order);
-      std::next_permutation(order.begin(), order.end());
-    }
-    CHECK_FALSE(pinned[0].expired());
-    CHECK(pinned[1].expired());
   }
 }
 
-TEST_CASE("an eighth of the budget is what past prompts may pin") {
+TEST_CASE("states of nobody's modules are held within the budget, whatever schemas live") {
   const TinyCheckpoint checkpoint(32);
-  const auto schema = schema_of(checkpoint, 8);
-  auto prompt = prompt_of(schema, "ba");
-  prompt = prompt_of(schema, "fedcba");
-  prefilled(prompt).reset();
-  const std::weak_ptr<const ModuleFile> handle = scaffold_of(prompt->modules)->handle;
-  REQUIRE_FALSE(handle.expired());
-  prompt.reset();
-  CHECK(handle.expired());
+  const TempFolder cache;
+  for (const std::string& dir : {std::string(), cache.path()}) {
+    INFO((dir.empty() ? "no store" : "a store"));
+    const std::uint64_t one = [&] {
+      const auto schema = schema_of(checkpoint, 8ull << 30);
+      return stored_size(schema->modules().back()->identity).bytes;
+    }();
+    // Room for the largest module of two prompts, and of no more.
+    const std::uint64_t room = 2 * one + one / 2;
+    const auto schema = schema_of(checkpoint, dir.empty() ? room : 8 * room, dir);
+    const HeldModules& held = schema->engine().held();
+    std::string order = "abcdef";
+    std::vector<std::weak_ptr<const ModuleFile>> used;
+    for (int i = 0; i < 12; ++i) {
+      const auto prompt = prompt_of(schema, order);
+      const auto session = prefilled(prompt);
+      used.push_back(scaffold_of(prompt->modules)->handle);
+      CHECK_FALSE(used.back().expired());
+      CHECK(held.bytes() <= room);
+      std::next_permutation(order.begin(), order.end());
+    }
+    CHECK(held.bytes() > 0);
+    CHECK(used.front().expired());  // although the schema's own order
+    CHECK_FALSE(used.back().expired());
+    // What went comes again: encoded, or found.
+    const auto again = prefilled(prompt_of(schema, "abcdef"));
+    CHECK((again->stats().modules_encoded > 0) == dir.empty());
+  }
+}
+
+TEST_CASE("a module that is larger than all may be is refused before any work") {
+  const TinyCheckpoint checkpoint(32);
+  const TempFolder cache;
+  for (const std::string& dir : {std::string(), cache.path()}) {
+    const auto schema = schema_of(checkpoint, 1000, dir);
+    const Status encoded =
+        schema->encode(schema->modules(), [](auto, auto&, auto&) { return true; });
+    REQUIRE_FALSE(encoded.ok());
+    CHECK(encoded.error().code == Code::kBudget);
+    CHECK(encoded.error().message.find("1000") != std::string::npos);
+    const auto prompt = prompt_of(schema, "a");
+    const auto session = Session::open(prompt, {});
+    REQUIRE_FALSE(session.ok());
+    CHECK(session.error().code == Code::kBudget);
+    SessionOptions o;
+    o.no_reuse = true;
+    must(must(Session::open(prompt, o))->prefill());
+  }
 }
 
 TEST_CASE("two prompts of one shape at once: one encodes, the other waits for it") {
   const TinyCheckpoint checkpoint(33);
-  const auto schema = schema_of(checkpoint, 8);  // nothing is remembered
+  const auto schema = schema_of(checkpoint, 8ull << 30);
   must(schema->encode(schema->modules(), [](auto, auto&, auto&) { return true; }));
   std::atomic<std::uint32_t> encoded{0};
   const auto first = prompt_of(schema, "fedcba"), second = prompt_of(schema, "fedcba");

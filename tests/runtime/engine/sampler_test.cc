@@ -287,7 +287,7 @@ TEST_CASE("options out of range are refused") {
   const auto bad = [](auto set) {
     SamplerOptions o;
     set(o);
-    const Status status = check_sampler_options(o);
+    const Status status = check_sampler_options(o, 100);
     return !status.ok() && status.error().code == Code::kInvalidArgument;
   };
   REQUIRE(bad([](auto& o) { o.temperature = -1.0f; }));
@@ -296,7 +296,94 @@ TEST_CASE("options out of range are refused") {
   REQUIRE(bad([](auto& o) { o.top_p = 1.5f; }));
   REQUIRE(bad([](auto& o) { o.min_p = 1.0f; }));
   REQUIRE(bad([](auto& o) { o.repetition_penalty = 0.0f; }));
-  REQUIRE(check_sampler_options({}).ok());
+  REQUIRE(bad([](auto& o) { o.presence_penalty = NAN; }));
+  REQUIRE(bad([](auto& o) { o.frequency_penalty = INFINITY; }));
+  REQUIRE(bad([](auto& o) { o.bias = {{100, 1.0f}}; }));
+  REQUIRE(bad([](auto& o) { o.bias = {{-1, 1.0f}}; }));
+  REQUIRE(bad([](auto& o) { o.bias = {{3, NAN}}; }));
+  REQUIRE(bad([](auto& o) { o.bias = {{3, INFINITY}}; }));
+  REQUIRE(check_sampler_options({}, 100).ok());
+}
+
+// One draw by the definition, from scores that are made in double precision.
+TEST_CASE("penalties, bias and mask change the scores as they say") {
+  test::Random random(11);
+  for (int round = 0; round < 100; ++round) {
+    const std::uint32_t n = random.between(33, 300);
+    SamplerOptions o;
+    o.presence_penalty = random.symmetric();
+    o.frequency_penalty = random.symmetric();
+    o.repetition_penalty = random.chance(0.5) ? 1.0f : 1.3f;
+    const std::vector<float> logits = random.floats(n, 3.0f);
+    for (int i = 0; i < 5; ++i)
+      o.bias.push_back({static_cast<std::int32_t>(random.below(n)),
+                        random.chance(0.2) ? -INFINITY : 2.0f * random.symmetric()});
+    std::vector<std::uint32_t> allowed((n + 31) / 32);
+    for (std::uint32_t& word : allowed) word = static_cast<std::uint32_t>(random.next());
+    std::vector<int> said(n), drawn(n);
+    Sampler sampler(o, n);
+    for (int i = 0; i < 4; ++i) {
+      const auto token = static_cast<std::int32_t>(random.below(n));
+      sampler.observe(token);
+      ++said[static_cast<std::size_t>(token)];
+    }
+    for (int step = 0; step < 20; ++step) {
+      const bool masked = random.chance(0.5);
+      std::int32_t want = -1;
+      double best = -INFINITY;
+      for (std::uint32_t t = 0; t < n; ++t) {
+        double score = logits[t];
+        if (said[t])
+          score = score > 0 ? score / o.repetition_penalty : score * o.repetition_penalty;
+        if (drawn[t]) score -= o.presence_penalty + double{o.frequency_penalty} * drawn[t];
+        for (const TokenBias& b : o.bias)
+          if (b.token == static_cast<std::int32_t>(t)) score += b.bias;
+        if (masked && (allowed[t / 32] >> t % 32 & 1u) == 0) score = -INFINITY;
+        if (score > best) best = score, want = static_cast<std::int32_t>(t);
+      }
+      const auto got = masked ? sampler.sample(logits, allowed) : sampler.sample(logits);
+      REQUIRE(got == want);
+      ++said[static_cast<std::size_t>(got)];
+      ++drawn[static_cast<std::size_t>(got)];
+      if (random.chance(0.1)) {
+        sampler.begin_answer({});
+        std::fill(drawn.begin(), drawn.end(), 0);
+      }
+    }
+  }
+}
+
+TEST_CASE("a masked token is never drawn, at any temperature; nothing is, where none is left") {
+  std::vector<std::uint32_t> allowed = {0b0101u};
+  const std::vector<float> logits = {1.0f, 9.0f, 1.0f, 9.0f};
+  SamplerOptions o;
+  o.temperature = 1.0f;
+  Sampler sampler(o, 4);
+  for (int i = 0; i < 200; ++i) REQUIRE(sampler.sample(logits, allowed) % 2 == 0);
+  allowed[0] = 0;
+  CHECK(sampler.sample(logits, allowed) == -1);
+  CHECK(sampler.sample(logits) >= 0);
+}
+
+TEST_CASE("log-probabilities are those of the softmax") {
+  test::Random random(3);
+  const std::vector<float> logits = random.floats(500, 20.0f);
+  double sum = 0;
+  for (const float l : logits) sum += std::exp(double{l});
+  std::vector<std::size_t> order(logits.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return logits[a] > logits[b]; });
+  const auto top = top_logprobs(logits, 20);
+  REQUIRE(top.size() == 20);
+  for (std::size_t i = 0; i < top.size(); ++i) {
+    CHECK(top[i].token == static_cast<std::int32_t>(order[i]));
+    const double want = double{logits[order[i]]} - std::log(sum);
+    CHECK(std::fabs(top[i].logprob - want) <= 1e-4);
+    CHECK(std::fabs(logprob_of(logits, top[i].token) - want) <= 1e-4);
+  }
+  CHECK(top_logprobs(logits, 1000).size() == 500);
+  CHECK(top_logprobs(logits, 0).empty());
 }
 
 }  // namespace

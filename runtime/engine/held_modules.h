@@ -1,0 +1,37 @@
+// The modules that an engine holds although nobody uses them just now: the latest used, as many as
+// a budget of bytes has room for.
+//
+// Whoever computes with a module owns a handle of it; this is one more owner, so that the next
+// prompt finds it as it is, without a look-up or, where there is no store, without encoding it
+// again. A held file counts as in use, which the store does not evict: so the budget is a part of
+// the store's. Threads: any.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <unordered_map>
+
+#include "base/mutex.h"
+#include "modules/module_file.h"
+
+namespace pc {
+
+class HeldModules {
+ public:
+  explicit HeldModules(std::uint64_t budget_bytes) : budget_bytes_(budget_bytes) {}
+
+  // It was used now. One that is larger than the budget is not held.
+  void hold(const ModuleHandle& module);
+
+  std::uint64_t bytes() const;
+
+ private:
+  const std::uint64_t budget_bytes_;
+  mutable Mutex mutex_;
+  std::list<ModuleHandle> modules_ PC_GUARDED_BY(mutex_);  // the latest last
+  std::unordered_map<const ModuleFile*, std::list<ModuleHandle>::iterator> places_
+      PC_GUARDED_BY(mutex_);
+  std::uint64_t bytes_ PC_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace pc

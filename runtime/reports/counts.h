@@ -1,0 +1,34 @@
+// What a schema and a prompt come to, in numbers.
+//
+// They compute no states and pin nothing; a look-up in the store marks a file's use. Threads: any.
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/engine/loaded_prompt.h"
+
+namespace pc {
+
+struct SchemaCounts {
+  std::uint32_t modules = 0, scaffolds = 0;
+  std::uint64_t tokens = 0;
+  std::uint64_t stored_bytes = 0;  // of the files of all modules and scaffolds
+};
+
+SchemaCounts count_schema(const LoadedSchema& schema);
+
+struct PromptCounts {
+  std::uint64_t tokens = 0;
+  std::uint64_t module_tokens = 0;       // cached runs, found or not
+  std::uint64_t approximate_tokens = 0;  // of these, of runs that are not exact (is_exact)
+  std::uint64_t chained_tokens = 0;      // of links that the store has
+  std::uint32_t modules = 0, modules_missing = 0;
+};
+
+PromptCounts count_prompt(const LoadedPrompt& prompt);
+
+// Did the cached run `index` of the plan see, while it was encoded, what stands before it there:
+// the same tokens at the same distances? Then its states are those of a full prefill.
+bool is_exact(const LoadedPrompt& prompt, std::size_t index);
+
+}  // namespace pc

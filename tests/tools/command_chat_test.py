@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""chat: messages, commands, and a conversation that goes on after a restart."""
+import json
+import pathlib
+import re
+import unittest
+
+from command import CommandTest
+
+LONG = "The harbour ferry of Lindby leaves at seven in the morning and at six in the evening."
+
+
+class Chat(CommandTest):
+    def chat(self, *lines, arguments=(), **options):
+        return self.verb("chat", "-n", "12", *arguments, stdin="".join(line + "\n" for line in lines), **options)
+
+    def history(self):
+        return [json.loads(line) for line in (self.dir / "c.jsonl").read_text().splitlines()]
+
+    def counts(self):
+        """(computed, reused) of each answer."""
+        return [(int(c), int(r)) for c, r in re.findall(r"(\d+) computed, (\d+) reused", self.err)]
+
+    def test_each_line_is_a_message_and_each_turn_computes_what_is_new(self):
+        self.chat(LONG, "And then?", "", "Why?")
+        counts = self.counts()
+        self.assertEqual(len(counts), 3)
+        self.assertGreaterEqual(counts[1][1], sum(counts[0]))
+        self.assertLess(counts[2][0], 80)
+
+    def test_quiet_says_nothing_but_answers(self):
+        self.chat("Hello", arguments=["-q"])
+        self.assertEqual(self.err, "")
+
+    def test_a_history_is_written_and_goes_on_in_another_process(self):
+        flags = ["--history", str(self.dir / "c.jsonl")]
+        self.chat(LONG, arguments=[*flags, "--system", LONG + " Be brief."])
+        self.assertEqual([m["role"] for m in self.history()], ["system", "user", "assistant"])
+        self.assertEqual(self.history()[1]["content"], LONG)
+        self.chat("Why?", arguments=flags)
+        self.assertEqual(len(self.history()), 5)
+        computed, reused = self.counts()[0]
+        self.assertGreater(reused, 150)
+        self.chat("Why?", arguments=[*flags, "--no-cache"])
+        self.assertGreater(self.counts()[0][0], reused)
+        self.assertEqual(len(self.history()), 7)
+
+    def test_commands_change_the_conversation(self):
+        flags = ["--history", str(self.dir / "c.jsonl")]
+        self.chat("One", "Two", "/undo", "/again", "//slash", r"two \\"[:-1], "lines", arguments=flags)
+        said = [m["content"] for m in self.history() if m["role"] == "user"]
+        self.assertEqual(said, ["One", "/slash", "two \nlines"])
+        self.chat("/new", "Other", "/undo", arguments=flags)
+        self.assertEqual(self.history(), [])
+        out = self.chat("/help", "/modules", "/context", "/nonsense", "/undo", "/again", "/quit", "never asked")
+        self.assertIn("/use MODULE", out)
+        self.assertIn("food/fish", out)
+        self.assertIn("trip days=", out)
+        self.assertIn("/nonsense is no command", self.err)
+        self.assertEqual(self.counts(), [])
+
+    def test_modules_are_put_into_a_message_and_reused(self):
+        flags = ["--history", str(self.dir / "c.jsonl")]
+        self.chat("/use trip days=3 days", "/use food/fish", "Where to?", "/use oslo", "And there?", arguments=flags)
+        parts = self.history()[0]["parts"]
+        self.assertEqual(parts[0], {"module": "trip", "arguments": [{"name": "days", "value": "3 days"}]})
+        self.assertEqual(parts[1], {"module": "food/fish"})
+        self.assertGreater(self.counts()[0][1], len("Plan a trip of Eat well. Try the fish."))
+        self.assertGreater(self.counts()[1][1], len("Oslo lies by the fjord."))
+        self.chat("/use nowhere", "Where to?", expect=3)
+        self.assertIn("nowhere", self.err)
+
+    def test_a_file_that_is_no_conversation_is_refused_with_its_line(self):
+        for text in ('{"role":"user","content":"a"}\nnonsense\n', '{"role":"user","content":"a"}\n{"role":"tool"}\n'):
+            path = pathlib.Path(self.write("c.jsonl", text))
+            self.chat("Hi", arguments=["--history", str(path)], expect=1)
+            self.assertIn("c.jsonl:2", self.err)
+            self.assertEqual(path.read_text(), text)
+        self.chat("Hi", arguments=["--history", str(self.dir / "none" / "c.jsonl")], expect=1)
+        self.assertIn("cannot be written", self.err)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=["command_chat_test"])

@@ -1,0 +1,18 @@
+// A conversation's file: JSON, a line a message,
+//   {"role":"user","content":"..."}, or
+//   {"role":"user","parts":[{"text":"..."},{"module":"europe/paris","arguments":{"days":"3"}}]}.
+#pragma once
+
+#include <promptcache/promptcache.hpp>
+#include <string>
+#include <vector>
+
+namespace pc::cli {
+
+// None where there is no such file. Failure names the file and the line that is no message.
+std::vector<promptcache::Message> read_chat(const std::string& path);
+
+// Written beside and moved, so that the file is whole at any time.
+void write_chat(const std::string& path, const std::vector<promptcache::Message>& messages);
+
+}  // namespace pc::cli

@@ -1,0 +1,56 @@
+// A conversation in the terminal: its messages, the session that answers them, and its file.
+//
+// The session lives from turn to turn; where it cannot go on (a message brings modules, an answer
+// was interrupted, a turn was taken back) the next one is opened with all messages, and finds in
+// the store what was kept. Threads: one at a time.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <promptcache/promptcache.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tools/answer.h"
+#include "tools/options.h"
+
+namespace pc::cli {
+
+class Conversation {
+ public:
+  using OnText = std::function<void(std::string_view)>;
+
+  // Borrows all of them. Goes on with what options.history holds, if that is there.
+  Conversation(const promptcache::Schema& schema, const Options& options);
+
+  const std::vector<promptcache::Message>& messages() const { return messages_; }
+  bool is_empty() const;  // nothing was said yet
+
+  // Asks, and adds question and answer. An error leaves the conversation as it was; an answer that
+  // Ctrl-C ended stays as far as it came, with finish PC_FINISH_CANCELLED.
+  pc_session_stats ask(const promptcache::Message& question, const OnText& on_text);
+  // Draws the last answer anew. Precondition: there is one.
+  pc_session_stats answer_again(const OnText& on_text);
+  // Takes the last question and answer back. False: there are none.
+  bool take_back();
+  void begin_anew();
+
+  std::uint32_t position() const { return position_; }  // tokens that the model has read
+
+ private:
+  void append(const promptcache::Message& question);
+  void open_session(const std::vector<promptcache::Message>& messages);
+  Answer read_answer(const OnText& on_text);
+  void keep(const Answer& answer);
+  void save() const;
+
+  const promptcache::Schema& schema_;
+  const Options& options_;
+  std::vector<const char*> stop_;
+  std::vector<promptcache::Message> messages_;
+  std::optional<promptcache::Session> session_;
+  std::uint32_t answer_begin_ = 0, position_ = 0;
+};
+
+}  // namespace pc::cli
