@@ -39,6 +39,8 @@ promptcache::SessionOptions session_options(const Options& options, bool reuse,
   session.top_p = options.top_p;
   session.min_p = options.min_p;
   session.repetition_penalty = options.repeat_penalty;
+  session.presence_penalty = options.presence_penalty;
+  session.frequency_penalty = options.frequency_penalty;
   session.seed = options.seed;
   session.stop = stop.data();
   session.n_stop = stop.size();

@@ -181,6 +181,20 @@ CLI::Option* add_prompt(CLI::App* verb, Options* o) {
              "the PML prompt; - reads the standard input");
 }
 
+void add_seed(CLI::App* verb, Options* o) {
+  CLI::Option* const option = verb->add_option_function<std::string>(
+      "--seed",
+      [o](const std::string& text) {
+        if (text == "random")
+          o->seed = PC_SEED_RANDOM;
+        else if (!CLI::detail::lexical_cast(text, o->seed))
+          throw CLI::ValidationError("--seed", "\"" + text + "\" is neither a number nor random");
+      },
+      "of the sampler: the same number gives the same answer, random another each time; default: "
+      "0");
+  option->type_name("N")->envname(environment_name(*option));
+}
+
 void add_sampling(CLI::App* verb, Options* o) {
   add(verb, "-n,--max-tokens", o->max_tokens, "N", "longest answer; default: 256")
       ->check(at_least_one());
@@ -193,7 +207,11 @@ void add_sampling(CLI::App* verb, Options* o) {
       ->check(share());
   add(verb, "--repeat-penalty", o->repeat_penalty, "X", "above 1: makes repetition less likely")
       ->check(not_negative());
-  add(verb, "--seed", o->seed, "N", "of the sampler; the same seed gives the same answer");
+  add(verb, "--presence-penalty", o->presence_penalty, "X",
+      "off the logit of each token that the answer has");
+  add(verb, "--frequency-penalty", o->frequency_penalty, "X",
+      "the same, for each time that it has it");
+  add_seed(verb, o);
   add(verb, "--stop", o->stop, "TEXT", "ends the answer, and is not part of it")
       ->allow_extra_args(false);
 }

@@ -31,7 +31,8 @@ struct Options {
 
   // The generation. 0 means the library's default.
   std::uint32_t max_tokens = 0, top_k = 0;
-  float temperature = 0, top_p = 0, min_p = 0, repeat_penalty = 0;
+  float temperature = 0, top_p = 0, min_p = 0, repeat_penalty = 0, presence_penalty = 0,
+        frequency_penalty = 0;
   std::uint64_t seed = 0;
   std::vector<std::string> stop;
 
