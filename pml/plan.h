@@ -39,6 +39,7 @@ struct PlanRun {
   std::uint32_t job = 0;      // kCached: index into Plan::jobs
   std::uint32_t job_run = 0;  // kCached: index among that job's *kept* runs
   std::uint32_t piece = 0;    // kCached, kUncached: index into Layout::pieces
+  bool cache = true;          // false: text or argument of a module with cache="false"
   bool moved = false;         // schema layout: the text did not fit its gap and stands at the end
 };
 
@@ -50,7 +51,8 @@ struct Plan {
   Position shift = 0;         // schema layout: how far modules stand behind their schema positions
   std::vector<std::string> remarks;  // sentences: what stands elsewhere than written, and the like
 
-  // Where an answer's turn is open: the conversation. Its opening, if there is any, is the last run.
+  // Where an answer's turn is open: the conversation. Its opening, if there is any, is the last
+  // run.
   std::optional<OpenChat> chat;
 
   std::uint64_t n_tokens() const {

@@ -56,7 +56,11 @@ class Chat {
       } catch (const promptcache::Error& error) {
         // Nothing of the conversation is lost; what comes next may be shorter, or spelled right.
         if (!asks_) throw;
+        parts_.clear();
         print_failure(Failure(kFailure, error.what()));
+      } catch (const Failure& failure) {
+        if (!asks_) throw;
+        print_failure(failure);
       }
     }
   }
@@ -104,7 +108,8 @@ class Chat {
       note(conversation_.take_back() ? "the last question is taken back" : "nothing was asked yet");
     } else if (command == "/new") {
       parts_.clear();
-      conversation_.begin_anew();
+      const std::string aside = conversation_.begin_anew();
+      if (!aside.empty()) note("the one before is in " + aside);
     } else if (command == "/context") {
       print(context() + "\n");
     } else {
@@ -149,8 +154,10 @@ class Chat {
   }
 
   std::string context() const {
-    return std::to_string(conversation_.position()) + " of " + std::to_string(context_tokens_) +
-           " tokens";
+    const std::string read = conversation_.position() == 0 && !conversation_.is_empty()
+                                 ? "not read yet, of "
+                                 : std::to_string(conversation_.position()) + " of ";
+    return read + std::to_string(context_tokens_) + " tokens";
   }
 
   void list_modules() const {

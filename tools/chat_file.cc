@@ -1,10 +1,13 @@
 #include "tools/chat_file.h"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <memory>
+#include <system_error>
 
 #include "tools/failure.h"
 #include "tools/json.h"
@@ -44,22 +47,29 @@ promptcache::Part part_of(const Json& json) {
 
 promptcache::Message message_of(const std::string& line, const std::string& place) {
   const Json json = Json::read(line);
-  const std::string role = json["role"].string();
-  if (role != "system" && role != "user" && role != "assistant")
-    throw Failure(kFailure,
-                  "no message of a conversation; every line is one, such as "
-                  "{\"role\":\"user\",\"content\":\"...\"}",
-                  place);
-  promptcache::Message message{role, json["content"].string()};
+  promptcache::Message message{json["role"].string(), json["content"].string()};
   for (const Json& part : json["parts"].items()) message.parts.push_back(part_of(part));
-  return message;
+  const bool known_role =
+      message.role == "system" || message.role == "user" || message.role == "assistant";
+  if (known_role && to_json(message) == json) return message;
+  throw Failure(kFailure,
+                "no message as this command writes them; every line is one, such as "
+                "{\"role\":\"user\",\"content\":\"...\"}",
+                place);
+}
+
+bool exists(const std::string& path) {
+  std::error_code failure;
+  const bool there = std::filesystem::exists(path, failure);
+  if (failure) throw Failure(kFailure, path + " cannot be read: " + failure.message());
+  return there;
 }
 
 }  // namespace
 
 std::vector<promptcache::Message> read_chat(const std::string& path) {
   std::vector<promptcache::Message> messages;
-  if (!std::filesystem::exists(path)) return messages;
+  if (!exists(path)) return messages;
   const std::string text = read_document(path).text;
   std::size_t n_lines = 0;
   for (std::size_t begin = 0; begin < text.size();) {
@@ -73,12 +83,21 @@ std::vector<promptcache::Message> read_chat(const std::string& path) {
   return messages;
 }
 
+std::string set_chat_aside(const std::string& path) {
+  if (!exists(path)) return "";
+  std::string aside;
+  for (int n = 1; aside.empty() || exists(aside); ++n) aside = path + "." + std::to_string(n);
+  if (std::rename(path.c_str(), aside.c_str()) == 0) return aside;
+  throw Failure(kFailure, path + " cannot be moved to " + aside + ": " + std::strerror(errno));
+}
+
 void write_chat(const std::string& path, const std::vector<promptcache::Message>& messages) {
   std::string text;
   for (const promptcache::Message& message : messages) text += to_json(message).dump() + "\n";
   const std::string beside = path + ".new";
   std::FILE* const file = std::fopen(beside.c_str(), "wb");
-  bool written = file && std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  bool written = file && std::fwrite(text.data(), 1, text.size(), file) == text.size() &&
+                 std::fflush(file) == 0 && ::fsync(::fileno(file)) == 0;
   if (file) written = std::fclose(file) == 0 && written;
   if (written && std::rename(beside.c_str(), path.c_str()) == 0) return;
   throw Failure(kFailure, path + " cannot be written: " + std::strerror(errno));

@@ -18,14 +18,23 @@ Conversation::Conversation(const promptcache::Schema& schema, const Options& opt
     : schema_(schema), options_(options) {
   for (const std::string& s : options.stop) stop_.push_back(s.c_str());
   if (!options.history.empty()) messages_ = read_chat(options.history);
-  if (is_empty()) begin_anew();
+  if (messages_.empty()) start();
+  save();  // where that fails, it fails before anything is said
 }
 
 bool Conversation::is_empty() const {
   return messages_.empty() || (messages_.size() == 1 && messages_[0].role == "system");
 }
 
-void Conversation::begin_anew() {
+std::string Conversation::begin_anew() {
+  std::string aside;
+  if (!options_.history.empty() && !is_empty()) aside = set_chat_aside(options_.history);
+  start();
+  save();
+  return aside;
+}
+
+void Conversation::start() {
   session_.reset();
   position_ = 0;
   messages_.clear();
@@ -35,10 +44,7 @@ void Conversation::begin_anew() {
 pc_session_stats Conversation::ask(const promptcache::Message& question, const OnText& on_text) {
   std::vector<promptcache::Message> all = messages_;
   all.push_back(question);
-  if (session_ && is_text(question))
-    append(question);
-  else
-    open_session(all);
+  if (!session_ || !is_text(question) || !append(question)) open_session(all);
   answer_begin_ = session_->position();
   const Answer answer = read_answer(on_text);
   all.push_back({"assistant", answer.text});
@@ -48,14 +54,17 @@ pc_session_stats Conversation::ask(const promptcache::Message& question, const O
 }
 
 pc_session_stats Conversation::answer_again(const OnText& on_text) {
+  std::vector<promptcache::Message> all = messages_;
+  if (all.back().role == "assistant") all.pop_back();
   if (session_) {
     session_->rewind(answer_begin_);
   } else {
-    open_session({messages_.begin(), messages_.end() - 1});
+    open_session(all);
     answer_begin_ = session_->position();
   }
   const Answer answer = read_answer(on_text);
-  messages_.back().content = answer.text;
+  all.push_back({"assistant", answer.text});
+  messages_ = std::move(all);
   keep(answer);
   return answer.stats;
 }
@@ -63,17 +72,21 @@ pc_session_stats Conversation::answer_again(const OnText& on_text) {
 bool Conversation::take_back() {
   if (is_empty()) return false;
   session_.reset();
+  position_ = 0;
   messages_.pop_back();
   if (!messages_.empty() && messages_.back().role == "user") messages_.pop_back();
   save();
   return true;
 }
 
-void Conversation::append(const promptcache::Message& question) try {
+// False where the format writes what was said otherwise now: all of it is to be read again.
+bool Conversation::append(const promptcache::Message& question) try {
   const Interruptible interruptible(session_->get());
   session_->append({question});
+  return true;
 } catch (const promptcache::Error& error) {
   if (error.status() == PC_CANCELLED) session_.reset();  // it stays cancelled
+  if (error.status() == PC_UNSUPPORTED) return false;
   throw;
 }
 
@@ -90,14 +103,16 @@ void Conversation::open_session(const std::vector<promptcache::Message>& message
 
 // To its end, or to Ctrl-C.
 Answer Conversation::read_answer(const OnText& on_text) {
-  const Interruptible interruptible(session_->get());
   Answer answer;
+  bool stopped = false;  // perhaps behind the last token
   try {
+    const Interruptible interruptible(session_->get());
     session_->generate([&](const pc_token& token) {
       const std::string_view text(token.text, token.text_bytes);
       answer.text += text;
       if (!text.empty()) on_text(text);
     });
+    stopped = interruptible.requested();
   } catch (const promptcache::Error& error) {
     if (error.status() != PC_CANCELLED) {
       session_.reset();
@@ -106,6 +121,7 @@ Answer Conversation::read_answer(const OnText& on_text) {
   }
   answer.stats = session_->stats();
   position_ = session_->position();
+  if (stopped) session_.reset();  // it stays cancelled
   return answer;
 }
 

@@ -30,16 +30,18 @@ class Conversation {
   // Asks, and adds question and answer. An error leaves the conversation as it was; an answer that
   // Ctrl-C ended stays as far as it came, with finish PC_FINISH_CANCELLED.
   pc_session_stats ask(const promptcache::Message& question, const OnText& on_text);
-  // Draws the last answer anew. Precondition: there is one.
+  // Draws the last answer anew, or the one that a last question lacks. Precondition: !is_empty().
   pc_session_stats answer_again(const OnText& on_text);
   // Takes the last question and answer back. False: there are none.
   bool take_back();
-  void begin_anew();
+  // Gives the name under which the file of the one before stays, or "".
+  std::string begin_anew();
 
   std::uint32_t position() const { return position_; }  // tokens that the model has read
 
  private:
-  void append(const promptcache::Message& question);
+  bool append(const promptcache::Message& question);
+  void start();
   void open_session(const std::vector<promptcache::Message>& messages);
   Answer read_answer(const OnText& on_text);
   void keep(const Answer& answer);

@@ -94,6 +94,10 @@ bool Json::truth() const {
   return value_->json.is_boolean() && value_->json.get<bool>();
 }
 
+bool operator==(const Json& a, const Json& b) {
+  return nlohmann::json(a.value_->json) == nlohmann::json(b.value_->json);
+}
+
 std::string Json::dump() const {
   return value_->json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }

@@ -50,6 +50,9 @@ class Json {
   std::optional<std::uint64_t> number() const;
   bool truth() const;  // true only for true
 
+  // The same values, whatever the order of keys.
+  friend bool operator==(const Json& a, const Json& b);
+
   std::string dump() const;  // on one line; invalid UTF-8 is replaced
 
  private:

@@ -93,9 +93,8 @@ PC_API pc_status pc_build_describe(char** json, pc_error* error);
 typedef enum pc_cache_mode {
   PC_CACHE_READ_WRITE = 0,
   PC_CACHE_READ_ONLY = 1, /* modules on disk are used, none is written */
-  PC_CACHE_OFF = 2        /* modules live in this process's memory only: a schema's own as long as
-                             it, those of turns and orders that prompts came with as long as one
-                             of these prompts, the latest a while longer */
+  PC_CACHE_OFF = 2        /* modules live in this process's memory only: while a session uses them,
+                             and the latest used as long as cache_bytes has room */
 } pc_cache_mode;
 
 typedef enum pc_kv_type {
@@ -124,12 +123,13 @@ typedef enum pc_precision {
 
 typedef struct pc_engine_options {
   size_t struct_size;
-  const char* model_path;      /* a Hugging Face folder, or a GGUF file */
-  const char* cache_dir;       /* NULL: $XDG_CACHE_HOME/promptcache, else ~/.cache/promptcache */
-  uint32_t cache_mode;         /* pc_cache_mode */
-  uint32_t kv_type;            /* pc_kv_type; default bf16, and f32 with PC_PRECISION_EXACT */
-  uint64_t cache_bytes;        /* budget of the store; default 8 GiB. An eighth of it is what the
-                                  modules of prompts that are closed may pin for each schema */
+  const char* model_path; /* a Hugging Face folder, or a GGUF file */
+  const char* cache_dir;  /* NULL: $XDG_CACHE_HOME/promptcache, else ~/.cache/promptcache */
+  uint32_t cache_mode;    /* pc_cache_mode */
+  uint32_t kv_type;       /* pc_kv_type; default bf16, and f32 with PC_PRECISION_EXACT */
+  uint64_t cache_bytes;   /* budget of the store; default 8 GiB. Of it an eighth is what modules
+                           that no session uses may hold back from eviction; a module that
+                           is larger than all of it is refused (PC_BUDGET) */
   const char* cache_namespace; /* modules of different namespaces are never shared */
   /* A name ("chatml"), or the path of a JSON file: with a '/', or ending in ".json"
      (docs/CHAT_TEMPLATES.md). NULL: the template in the model's files. */
@@ -333,7 +333,8 @@ typedef struct pc_token_bias {
 
 /* Called on the caller's thread before each token is drawn: clears the bits of tokens that may not
  * be. allowed: token i is bit i % 32 of word i / 32, all set before; [(vocab_size + 31) / 32].
- * Non-zero ends the session's call with PC_CANCELLED. Where no token is left the call fails. */
+ * Non-zero ends pc_session_next with PC_CANCELLED. Then, and where no token is left and that call
+ * fails, nothing was drawn, and the next call draws again. */
 typedef int (*pc_token_mask)(void* user, uint32_t* allowed, size_t n_words);
 
 typedef struct pc_session_options {
@@ -392,8 +393,8 @@ typedef struct pc_token_logprob {
 
 /* What the model itself makes of the logits that pc_session_logits gives, before penalties, bias,
  * mask and temperature. drawn: NULL, or of the token that pc_session_next gave last;
- * PC_INVALID_ARGUMENT where that gave none. top: [n], the likeliest first; n is at most the
- * vocabulary's. */
+ * PC_INVALID_ARGUMENT where that gave none, or pc_session_keep has computed it since. top: [n], the
+ * likeliest first; n is at most the vocabulary's. */
 PC_API pc_status pc_session_logprobs(const pc_session* session, pc_token_logprob* drawn,
                                      pc_token_logprob* top, size_t n, pc_error* error);
 
@@ -421,17 +422,18 @@ PC_API pc_status pc_session_position(const pc_session* session, uint32_t* positi
                                      pc_error* error);
 
 /* Goes back to `position`, which is in an answer or its first: pc_session_next goes on from there,
- * with other draws. What was drawn, and which turns were appended, behind it is forgotten. A
- * failure leaves the session as it was. PC_INVALID_ARGUMENT where no answer has that position, or
- * the chat format has written it otherwise since. */
+ * with other draws. What was drawn, and which turns were appended, behind it is forgotten.
+ * Statistics are of what comes from then on. A failure leaves the session as it was.
+ * PC_INVALID_ARGUMENT where no answer has that position, or the chat format has written it
+ * otherwise since. */
 PC_API pc_status pc_session_rewind(pc_session* session, uint32_t position, pc_error* error);
 
 /* Puts what the session computed itself into the store: a chain of modules, each of which saw all
  * before it. A later prompt of this engine's model that begins with the same, in any process, finds
  * it and computes the rest alone, with the same result up to rounding. Nothing is computed twice;
- * text of modules with cache="false" is not kept, nor what an answer that still goes on ends
- * with. n_tokens: of the conversation, how many are in the store now, its modules included.
- * PC_UNSUPPORTED where no store is in use. */
+ * text and arguments of modules with cache="false" are not kept, nor what an answer that still goes
+ * on ends with. n_tokens: of the conversation, how many the store was given or had, its modules
+ * included. PC_UNSUPPORTED where no store is in use. */
 PC_API pc_status pc_session_keep(pc_session* session, uint64_t* n_tokens, pc_error* error);
 
 /* Asks the session to stop: its running or next call returns PC_CANCELLED. */

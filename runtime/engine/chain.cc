@@ -38,8 +38,10 @@ void Chain::append(std::span<const TokenId> tokens, Position position, bool may_
                          links_.back().tokens.size() < kMaxTokens &&
                          links_.back().may_be_stored == may_be_stored;
     if (!goes_on) open_link(position, may_be_stored);
-    links_.back().tokens.push_back(token);
-    links_.back().stored = false;
+    Link& link = links_.back();
+    link.tokens.reserve(kMaxTokens);  // a copy has no more room than tokens
+    link.tokens.push_back(token);
+    link.stored = false;
     ++position;
   }
 }
@@ -49,14 +51,14 @@ void Chain::open_link(Position position, bool may_be_stored) {
   link.context = context();
   link.position = position;
   link.may_be_stored = may_be_stored;
-  link.tokens.reserve(kMaxTokens);
   if (!links_.empty()) links_.back().ends = true;
   links_.push_back(std::move(link));
   context_.reset();
 }
 
 void Chain::end_turn() {
-  if (!context_ && links_.back().tokens.size() >= kMinTokens) links_.back().ends = true;
+  if (context_ || links_.back().tokens.size() < kMinTokens) return;
+  links_.back().ends = links_.back().ends_turn = true;
 }
 
 ModuleIdentity Chain::identity(const Link& link, const ModuleIdentity& base) {
@@ -75,6 +77,18 @@ Tokens Chain::tokens(Position begin, Position end) const {
       tokens.push_back(link.tokens[static_cast<std::size_t>(p - link.position)]);
   }
   return tokens;
+}
+
+bool Chain::may_be_stored(Position position) const {
+  for (const Link& link : links_)
+    if (link.position <= position && position < link.end()) return link.may_be_stored;
+  return true;
+}
+
+std::uint64_t Chain::n_tokens() const {
+  std::uint64_t n = 0;
+  for (const Link& link : links_) n += link.tokens.size();
+  return n;
 }
 
 std::uint32_t Chain::n_computed() const {
@@ -108,9 +122,9 @@ void Chain::rewind(Position position) {
     PC_EXPECT(!last.attached);
     last.tokens.resize(static_cast<std::size_t>(position - last.position));
     last.n_computed = std::min(last.n_computed, static_cast<std::uint32_t>(last.tokens.size()));
-    last.stored = false;
+    last.stored = last.ends_turn = false;
   }
-  last.ends = last.attached;
+  last.ends = last.attached || last.ends_turn;
   context_.reset();
 }
 

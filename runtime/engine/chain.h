@@ -39,6 +39,7 @@ class Chain {
     Tokens tokens;                 // at most kMaxTokens
     bool may_be_stored = true;     // no text of it is declared cache="false"
     bool ends = false;             // before kMaxTokens
+    bool ends_turn = false;        // because a turn's text does
     bool attached = false;         // the timeline has it from a file
     bool stored = false;           // known to be in the store
     std::uint32_t n_computed = 0;  // the timeline has the first so many by computing them
@@ -60,7 +61,7 @@ class Chain {
 
   // A run of a module stands here: the first n_tokens of its kept run `run`.
   void attach(const ModuleKey& key, std::uint32_t run, std::uint32_t n_tokens, Position position);
-  // Tokens to be computed. Allocates with a link's first token alone.
+  // Tokens to be computed. Allocates once a link, and once more where the chain was copied.
   void append(std::span<const TokenId> tokens, Position position, bool may_be_stored = true);
   // The text of a turn ends here.
   void end_turn();
@@ -71,6 +72,10 @@ class Chain {
 
   // Those of [begin, end), where they are links'.
   Tokens tokens(Position begin, Position end) const;
+  // Of the link that has this position, or true.
+  bool may_be_stored(Position position) const;
+  // Of all links.
+  std::uint64_t n_tokens() const;
 
   // Tokens of all links that the timeline has by computing them.
   std::uint32_t n_computed() const;
@@ -79,7 +84,8 @@ class Chain {
   void add_missing(std::vector<pc_run>* runs) const;
   void computed();
 
-  // Forgets all from `position` on. Precondition: no attached link or module reaches there.
+  // Forgets all from `position` on; a turn that ends there has ended. Precondition: no attached
+  // link or module reaches beyond.
   void rewind(Position position);
 
  private:

@@ -89,8 +89,9 @@ Result<std::shared_ptr<const Engine>> Engine::open(const EngineOptions& options)
   PC_CHECK_OK(check_states(*engine->model_, options.kv_type));
   PC_CHECK_OK(engine->open_text(options));
   PC_CHECK_OK(engine->open_store(options));
-  engine->held_ = std::make_unique<HeldModules>(engine->store_ ? options.cache_bytes / kHeldShare
-                                                               : options.cache_bytes);
+  engine->held_ = std::make_unique<HeldModules>(engine->store_ && engine->store_->writable()
+                                                    ? options.cache_bytes / kHeldShare
+                                                    : options.cache_bytes);
   PC_CHECK_OK(check_backend_name(options.backend));
   const auto reading = [&](std::uint64_t done, std::uint64_t total) {
     return !options.progress || options.progress(OpenStep::kReadWeights, done, total);

@@ -85,7 +85,7 @@ Chain LoadedPrompt::chain(bool reuse) const {
                    static_cast<std::uint32_t>(run.tokens.size()), run.position);
       continue;
     }
-    chain.append(run.tokens, run.position, run.kind != pml::RunKind::kUncached);
+    chain.append(run.tokens, run.position, run.cache);
     const bool closes = i + 1 < plan.runs.size() && plan.runs[i + 1].kind == pml::RunKind::kRole;
     if (run.kind == pml::RunKind::kText && closes) chain.end_turn();
   }

@@ -142,25 +142,37 @@ Result<std::optional<TokenId>> Session::next() {
     return std::optional<TokenId>();
   }
   if (broken_) return *broken_;
-  auto token = advance();
-  if (token.ok()) return token;
-  if (token.error().code == Code::kCancelled)
-    stats_.finish = Finish::kCancelled;
-  else if (timeline_)
-    broken_ = token.error();
-  return token;
+  const bool first = stats_.generated_tokens == 0;
+  std::uint64_t step_us = 0;
+  if (const Status ready = compute_logits(&step_us); !ready.ok()) {
+    if (ready.error().code == Code::kCancelled)
+      stats_.finish = Finish::kCancelled;
+    else if (timeline_)
+      broken_ = ready.error();
+    return ready.error();
+  }
+  if (answer_.size() >= max_tokens_) return finish(Finish::kLength);
+  const Stopwatch watch;
+  PC_CHECK_OK(draw());
+  (first ? stats_.ttft_us : stats_.decode_us) += step_us + watch.microseconds();
+  return take_drawn();
 }
 
-Result<std::optional<TokenId>> Session::advance() {
-  const bool first = stats_.generated_tokens == 0;
-  if (first) PC_CHECK_OK(prefill());
-  if (__atomic_load_n(&cancel_, __ATOMIC_RELAXED)) return error(Code::kCancelled, "cancelled");
-  if (stats_.generated_tokens == max_tokens_) return finish(Finish::kLength);
+// Those that the next token is drawn from: the prompt's, or behind the token drawn last. Where the
+// answer is as long as it may be, that token is left.
+Status Session::compute_logits(std::uint64_t* step_us) {
+  PC_CHECK_OK(prefill());
+  if (__atomic_load_n(&cancel_, __ATOMIC_RELAXED)) return cancelled();
+  if (token_ < 0 || answer_.size() >= max_tokens_) return ok();
   const Stopwatch watch;
-  if (token_ >= 0) PC_CHECK_OK(step(logits_.data()));
-  PC_CHECK_OK(draw());
-  (first ? stats_.ttft_us : stats_.decode_us) += watch.microseconds();
+  PC_CHECK_OK(step(logits_.data()));
+  *step_us = watch.microseconds();
+  return ok();
+}
+
+Result<std::optional<TokenId>> Session::take_drawn() {
   if (engine().ends_turn(token_)) {
+    sampler_.forget(token_);
     token_ = -1;  // what closes the turn is the chat format's
     return finish(Finish::kEos);
   }
@@ -170,7 +182,7 @@ Result<std::optional<TokenId>> Session::advance() {
   return std::optional<TokenId>(token_);
 }
 
-// The next token, from the logits.
+// The next token, from the logits. A failure changes nothing: it may be drawn again.
 Status Session::draw() {
   if (options_.mask) {
     allowed_.assign((logits_.size() + 31) / 32, ~std::uint32_t{0});

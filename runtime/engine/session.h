@@ -2,8 +2,8 @@
 // prompt's turns are a chat, further turns and further answers behind them.
 //
 // Owns a timeline, a sampler and its text; the engine's scheduler computes. next() allocates
-// nothing but a page of states every so many tokens. Pins the modules it uses. Threads: one at a
-// time, but cancel() from any thread or signal handler.
+// nothing but a page of states and a link's tokens every so many. Pins the modules it uses.
+// Threads: one at a time, but cancel() from any thread or signal handler.
 #pragma once
 
 #include <cstdint>
@@ -58,7 +58,8 @@ class Session {
 
   // The next token, or nothing when the generation is over. text() is what
   // became certain by it, or at the end. A failed step ends the session: every
-  // later call returns the same error.
+  // later call returns the same error. Where the mask stops the call, or leaves no token, the next
+  // call draws again.
   Result<std::optional<TokenId>> next();
   const std::string& text() const { return text_.text(); }
 
@@ -92,13 +93,15 @@ class Session {
 
   // Goes back to `position`, in an answer or at its beginning: next() goes on from there, with
   // other draws. What was drawn behind it is forgotten, and so are turns. A failure leaves the
-  // session as it was. Errors: kInvalidArgument where no answer has that position.
+  // session as it was. stats() are of what comes from then on. Errors: kInvalidArgument where no
+  // answer has that position.
   Status rewind(Position position);
 
   // Puts what it computed itself into the store, as links of a chain: whoever asks for a prompt
   // that begins with the same finds it, after a restart as well. Nothing is computed but the
   // answer's last token where that is not yet. Gives the tokens of the conversation that the
-  // store has now, modules included. Errors: kUnsupported without a store; ModuleStore::publish's.
+  // store was given or had, modules included. Errors: kUnsupported without a store;
+  // ModuleStore::publish's.
   Result<std::uint64_t> keep();
 
   // Safe in a signal handler.
@@ -114,8 +117,9 @@ class Session {
   Status attach_modules(BackendTimeline* timeline);
   Status attach_links(BackendTimeline* timeline, Chain* chain);
   Status compute(BackendTimeline* timeline, std::span<const pc_run> runs, float* logits);
-  Result<std::optional<TokenId>> advance();
+  Status compute_logits(std::uint64_t* step_us);
   Status draw();
+  Result<std::optional<TokenId>> take_drawn();
   Status step(float* logits);
   std::uint32_t default_max_tokens() const;
   Status ready_to_go_on();
@@ -132,14 +136,16 @@ class Session {
   };
   // What goes on behind the answer, before it is computed.
   struct Appendix {
-    Chain chain;    // with it
-    Tokens tokens;  // what is new
-    Tokens last;    // of the last text
-    Position begin = 0, end = 0;
+    Chain chain;                  // with it
+    Tokens tokens;                // of all texts
+    Tokens last;                  // of the last one
+    Position begin = 0, end = 0;  // where an answer that goes began, with its opening; the new end
+    std::uint64_t n_seen = 0;     // tokens in front of these, the answer's last included
     bool keeps_answer = true;
   };
   Result<Appendix> plan_appendix(const pml::NextTurns& next, bool ends_turn) const;
   Status read_on(Appendix appendix, OpenAnswer open);
+  void forget_from(Position position);
   Status keep_link(Chain::Link* link, std::uint32_t first_token);
   std::string answer_text() const;
   void begin_answer();

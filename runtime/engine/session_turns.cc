@@ -46,7 +46,7 @@ Status Session::append(std::span<const pml::ChatTurn> turns) {
     return error(
         Code::kInvalidArgument,
         "no answer's turn is open to be followed by others: the prompt does not end with a "
-        "turn of the user's");
+        "turn of the user's, or text was appended since");
   // What a stop string cut off was read by the model all the same.
   const bool as_read = stats_.finish != Finish::kStop;
   const std::string text = answer_text();
@@ -85,19 +85,19 @@ Result<Session::Appendix> Session::plan_appendix(const pml::NextTurns& next, boo
   PC_TRY(std::vector<Tokens> encoded, engine().text_encoder().encode(texts, false));
   if (!next.before.empty()) encoded.erase(encoded.begin());
 
-  Appendix appendix{chain_, {}, {}, position_, 0, next.keeps_answer};
+  Appendix appendix{chain_, {}, {}, 0, position_, 0, next.keeps_answer};
   Position at = position_;
   if (!next.keeps_answer) {
     // The timeline has all of the answer but the token that was drawn last.
     const std::size_t n_read = answer_.size() - (token_ >= 0 ? 1 : 0);
     at -= static_cast<Position>(n_read + *open_.n_opening);
+    appendix.begin = at;
     appendix.chain.rewind(at);
   } else if (token_ >= 0) {
     appendix.chain.append({&token_, 1}, at++);
-    appendix.tokens.push_back(token_);
   }
-  appendix.begin = at - static_cast<Position>(appendix.tokens.size());
-  if (next.keeps_answer && ends_turn) appendix.chain.end_turn();
+  appendix.n_seen = n_module_tokens_ + appendix.chain.n_tokens();
+  if (next.keeps_answer && ends_turn && !answer_.empty()) appendix.chain.end_turn();
   for (std::size_t i = 0; i < spans.size(); ++i) {
     appendix.chain.append(encoded[i], at);
     at += static_cast<Position>(encoded[i].size());
@@ -127,33 +127,45 @@ Status Session::read_on(Appendix appendix, OpenAnswer open) {
   std::vector<float> logits(logits_.size());
   std::vector<pc_run> runs;
   appendix.chain.add_missing(&runs);
+  std::uint64_t n_computed = 0;
+  for (const pc_run& run : runs) n_computed += run.n_tokens;
+  past_.reserve(past_.size() + 1);  // nothing fails behind the computing
   const Stopwatch compute_watch;
   PC_CHECK_OK(compute(forked ? &*forked : &*timeline_, runs, logits.data()));
 
   if (forked) timeline_ = std::move(forked);
-  if (appendix.keeps_answer) past_.push_back({std::move(open_), position_ + (token_ >= 0 ? 1 : 0)});
+  if (appendix.keeps_answer)
+    past_.push_back({std::move(open_), position_ + (token_ >= 0 ? 1 : 0)});
+  else
+    forget_from(appendix.begin);
   appendix.chain.computed();
   chain_ = std::move(appendix.chain);
   logits_.swap(logits);
   for (const TokenId token : appendix.tokens) sampler_.observe(token);
   position_ = appendix.end;
   token_ = -1;
-  const std::uint64_t n_seen = static_cast<std::uint64_t>(appendix.begin);
   if (options_.max_tokens == 0) max_tokens_ = default_max_tokens();
   open_ = std::move(open);
-  begin_answer();
   stats_ = {};
-  stats_.cached_tokens = n_seen;
-  stats_.computed_tokens = appendix.tokens.size();
-  stats_.prompt_tokens = n_seen + appendix.tokens.size();
+  stats_.cached_tokens = appendix.n_seen + appendix.tokens.size() - n_computed;
+  stats_.computed_tokens = n_computed;
+  stats_.prompt_tokens = appendix.n_seen + appendix.tokens.size();
   stats_.prefill_us = compute_watch.microseconds();
   stats_.ttft_us = watch.microseconds();
+  begin_answer();
   return ok();
+}
+
+// What the model read or drew from there on was never said.
+void Session::forget_from(Position position) {
+  for (const TokenId token : chain_.tokens(position, position_)) sampler_.forget(token);
+  if (token_ >= 0) sampler_.forget(token_);
 }
 
 Result<std::unique_ptr<Session>> Session::fork() const {
   std::unique_ptr<Session> fork(new Session(prompt_, options_, max_tokens_));
   fork->residents_ = residents_;
+  fork->n_module_tokens_ = n_module_tokens_;
   if (timeline_) {
     PC_TRY(fork->timeline_, timeline_->fork());
   }
@@ -184,39 +196,44 @@ Status Session::rewind(Position position) {
                                              std::to_string(position_));
 
   // The token before it is computed again, for the logits.
+  const Stopwatch watch;
   Chain chain = chain_;
-  const Tokens kept = chain.tokens(begin, position), gone = chain.tokens(position, position_);
-  const Tokens last = chain.tokens(position - 1, position);
+  const Tokens kept = chain.tokens(begin, position), last = chain.tokens(position - 1, position);
+  const bool may_be_stored = chain.may_be_stored(position - 1);
   chain.rewind(position - 1);
   PC_TRY(BackendTimeline timeline, timeline_->fork());
   PC_CHECK_OK(timeline.rewind(chain.n_computed(), timeline.n_attached()));
-  chain.append(last, position - 1);
+  chain.append(last, position - 1, may_be_stored);
   std::vector<pc_run> runs;
   chain.add_missing(&runs);
   std::vector<float> logits(logits_.size());
   PC_CHECK_OK(compute(&timeline, runs, logits.data()));
 
+  forget_from(position);
   chain.computed();
   chain_ = std::move(chain);
   timeline_ = std::move(timeline);
   logits_.swap(logits);
-  for (const TokenId token : gone) sampler_.forget(token);
-  if (token_ >= 0) sampler_.forget(token_);
   if (in_past) {
     open_ = std::move(past_[n_past].open);
     past_.resize(n_past, PastAnswer{});
   }
-  position_ = position;
   token_ = -1;
+  position_ = begin;
+  if (options_.max_tokens == 0) max_tokens_ = default_max_tokens();
   begin_answer();
-  open_.begin = begin;
+  position_ = position;
   for (const TokenId token : kept) {
     answer_.push_back(token);
     text_.push(token);
   }
   sampler_.begin_answer(answer_);
-  stats_.generated_tokens = answer_.size();
-  stats_.finish = Finish::kNone;
+  const std::uint64_t n_read = n_module_tokens_ + chain_.n_tokens();
+  stats_ = {};
+  stats_.prompt_tokens = n_read;
+  stats_.computed_tokens = 1;
+  stats_.cached_tokens = n_read - 1;
+  stats_.prefill_us = stats_.ttft_us = watch.microseconds();
   return ok();
 }
 
@@ -227,7 +244,7 @@ Result<std::uint64_t> Session::keep() {
   const bool answered = stats_.finish == Finish::kEos || stats_.finish == Finish::kLength;
   if (answered && token_ >= 0) PC_CHECK_OK(step(nullptr));
   // What a stop string cut off is not what follows when the conversation goes on.
-  if (answered && open_.chat) chain_.end_turn();
+  if (answered && open_.chat && !answer_.empty()) chain_.end_turn();
   std::uint64_t n_kept = n_module_tokens_;
   std::uint32_t first = 0;  // of the timeline's computed tokens
   for (Chain::Link& link : chain_.links()) {

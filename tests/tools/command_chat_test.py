@@ -71,13 +71,31 @@ class Chat(CommandTest):
         self.assertIn("nowhere", self.err)
 
     def test_a_file_that_is_no_conversation_is_refused_with_its_line(self):
-        for text in ('{"role":"user","content":"a"}\nnonsense\n', '{"role":"user","content":"a"}\n{"role":"tool"}\n'):
+        for line in ("nonsense", '{"role":"tool"}', '{"role":"user","content":[{"text":"a"}]}', '{"role":"user"}',
+                     '{"role":"user","content":"a","name":"b"}', '{"role":"user","content":null}',
+                     '{"role":"user","parts":[{"module":"trip","arguments":{"days":"3"}}]}'):
+            text = '{"role":"user","content":"a"}\n' + line + "\n"
             path = pathlib.Path(self.write("c.jsonl", text))
             self.chat("Hi", arguments=["--history", str(path)], expect=1)
             self.assertIn("c.jsonl:2", self.err)
             self.assertEqual(path.read_text(), text)
         self.chat("Hi", arguments=["--history", str(self.dir / "none" / "c.jsonl")], expect=1)
         self.assertIn("cannot be written", self.err)
+        (self.dir / "loop").symlink_to(self.dir / "loop")
+        self.chat("Hi", arguments=["--history", str(self.dir / "loop")], expect=1)
+        self.assertIn("loop cannot be read", self.err)
+
+    def test_nothing_that_was_said_is_lost(self):
+        flags = ["--history", str(self.dir / "c.jsonl")]
+        self.write("c.jsonl", '{"content":"my question","role":"user"}\n')
+        self.chat("/again", arguments=flags)
+        self.assertEqual([m["role"] for m in self.history()], ["user", "assistant"])
+        self.assertEqual(self.history()[0]["content"], "my question")
+        before = self.history()
+        self.chat("/new", "/quit", arguments=flags)
+        self.assertEqual(self.history(), [])
+        self.assertEqual([json.loads(line) for line in (self.dir / "c.jsonl.1").read_text().splitlines()], before)
+        self.assertIn("c.jsonl.1", self.err)
 
 
 if __name__ == "__main__":

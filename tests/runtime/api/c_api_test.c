@@ -251,7 +251,9 @@ static void draw(const pc_engine* engine, const pc_prompt* prompt) {
           drawn.token == token.id);
   }
   limit = UINT32_MAX;
-  CHECK(pc_session_next(session, &token, &error) != PC_OK);
+  CHECK(pc_session_next(session, &token, &error) == PC_CANCELLED);
+  limit = 40;
+  CHECK(pc_session_next(session, &token, &error) == PC_OK && token.id < 40);
   pc_session_close(session);
   options.mask = NULL;
   options.temperature = 0.0f;

@@ -2,6 +2,7 @@
 // on as if it had never been interrupted (oracle 11): the same tokens, the same logits, and nothing
 // of it computed again.
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <filesystem>
@@ -57,6 +58,7 @@ class Apartment {
     o.cache_dir = cache_.path();
     o.kv_type = type_;
     o.n_threads = 2;
+    o.context_tokens = context_tokens;
     schema = must(LoadedSchema::parse(must(Engine::open(o)), text_, ""));
   }
   void use_schema(const std::string& text) {
@@ -86,6 +88,7 @@ class Apartment {
 
   std::shared_ptr<LoadedSchema> schema;
   std::shared_ptr<const LoadedPrompt> prompt;
+  std::uint32_t context_tokens = 0;  // from the next restart on
 
  private:
   KvType type_;
@@ -327,7 +330,7 @@ TEST_CASE("a session goes back into any of its answers, and on from there") {
 
   // From the middle, greedily, it says the same again.
   must(session->rewind(begin + 20));
-  CHECK(session->stats().generated_tokens == 20);
+  CHECK(session->stats().generated_tokens == 0);  // from then on
   answer(*session);
   CHECK(session->position() == end);
 
@@ -345,6 +348,132 @@ TEST_CASE("a session goes back into any of its answers, and on from there") {
   must(session->append(next));
   CHECK(session->position() == second);
   CHECK(must(session->keep()) > 100);
+}
+
+TEST_CASE("who goes back has the room that there was, and no more than the window") {
+  Apartment home;
+  home.context_tokens = 600;
+  home.use_schema("<schema name='s'/>");
+  SessionOptions o;
+  o.sampler.bias = {{2, -INFINITY}};  // no end but the window's
+  std::vector<pml::Message> messages = {{pml::Role::kUser, {{kLong, "", {}}}}};
+  const auto prompt = must(LoadedPrompt::of_messages(home.schema, messages));
+  const auto session = must(Session::open(prompt, o));
+  for (int i = 0; i < 150; ++i) must(session->next());
+  const Position begin = prompt->plan.end;
+  const std::vector<pml::ChatTurn> next = {{pml::Role::kUser, kLong}};
+  must(session->append(next));
+  answer(*session);
+  CHECK(session->position() <= 600);
+  must(session->rewind(begin + 130));
+  answer(*session);
+  CHECK(session->stats().finish == Finish::kLength);
+  CHECK(session->position() + 1 == begin + 256);  // the default; the last token is drawn alone
+}
+
+TEST_CASE("penalties count what was said and is still there, once each") {
+  Apartment home;
+  home.use_schema("<schema name='s'/>");
+  SessionOptions o;
+  o.sampler.repetition_penalty = 1.5f;
+  o.sampler.frequency_penalty = 0.2f;
+  const std::vector<pml::ChatTurn> next = {{pml::Role::kUser, "And of Rome?"}};
+  {
+    const auto session = home.open({user(kLong)}, o);
+    must(session->prefill());
+    const Position begin = session->position();
+    const std::string first = answer(*session);
+    must(session->append(next));
+    answer(*session);
+    must(session->rewind(begin));
+    CHECK(answer(*session) == first);
+  }
+  {
+    // An answer that goes is as if it had never been.
+    const std::string full = answer(*home.open({user(kLong)}, o));
+    o.stop = {full.substr(full.size() / 2, 3)};
+    const auto session = home.open({user(kLong)}, o);
+    const std::string cut = answer(*session);
+    REQUIRE(session->stats().finish == Finish::kStop);
+    must(session->append(next));
+    const auto again = home.open({user(kLong), said(cut), user("And of Rome?")}, o);
+    CHECK(answer(*session) == answer(*again));
+  }
+}
+
+TEST_CASE("who goes back to an answer's beginning keeps what ended before it") {
+  Apartment home;
+  home.use_schema("<schema name='s'/>");
+  const auto session = home.open({user(kLong)});
+  must(session->prefill());
+  must(session->rewind(session->position()));
+  answer(*session);
+  must(session->keep());
+  const auto again = home.open({user(kLong), said("No."), user("Yes?")});
+  must(again->prefill());
+  CHECK(again->stats().chained_tokens > 0);
+}
+
+TEST_CASE("neither the text nor an argument of an uncached module is stored, by whatever way") {
+  Apartment home;
+  home.use_schema(
+      "<schema name='s'><module name='secret' cache='false'><param name='x' len='200'/> is the word"
+      "</module></schema>");
+  std::vector<pml::Message> messages = {
+      {pml::Role::kUser, {{"", "secret", {{"x", kLong + " " + kLong}}}}}};
+  const auto prompt = must(LoadedPrompt::of_messages(home.schema, messages));
+  SessionOptions o;
+  o.max_tokens = 300;
+  o.sampler.bias = {{2, -INFINITY}};
+  const auto session = must(Session::open(prompt, o));
+  must(session->prefill());
+  must(session->rewind(session->position()));
+  answer(*session);
+  must(session->keep());
+  std::vector<TokenId> secret;
+  for (const pml::PlanRun& run : prompt->plan.runs)
+    if (!run.cache) secret.insert(secret.end(), run.tokens.begin(), run.tokens.end());
+  REQUIRE(secret.size() > 150);
+  ModuleStore& store = *home.schema->engine().store();
+  for (const CacheEntry& entry : must(store.list())) {
+    const auto file = must(store.verify({entry.key}));
+    if (file->header().causes.attend != Chain::kAttend) continue;
+    const Position begin = file->runs()[0].local_position;
+    for (const pml::PlanRun& run : prompt->plan.runs) {
+      const auto end = run.position + static_cast<Position>(run.tokens.size());
+      if (!run.cache) CHECK((begin >= end || begin + 1 <= run.position));
+    }
+  }
+}
+
+TEST_CASE("a fork counts what it keeps as its origin does") {
+  Apartment home;
+  const auto session = home.open({{pml::Role::kUser, " " + kLong, "doc"}});
+  must(session->prefill());
+  const auto fork = must(session->fork());
+  CHECK(must(session->keep()) == must(fork->keep()));
+}
+
+TEST_CASE("a mask that stops a call, or allows nothing, stops that call alone") {
+  Apartment home;
+  home.use_schema("<schema name='s'/>");
+  int mode = 0;
+  SessionOptions o;
+  o.mask = [&mode](std::span<std::uint32_t> allowed) {
+    if (mode == 2) std::ranges::fill(allowed, 0u);
+    return mode != 1;
+  };
+  const auto masked = home.open({user(kLong)}, o), plain = home.open({user(kLong)});
+  for (int i = 0; i < 9; ++i) {
+    mode = i % 3;
+    const auto token = masked->next();
+    if (mode == 0) {
+      CHECK(must(token) == must(plain->next()));
+    } else {
+      REQUIRE_FALSE(token.ok());
+      CHECK(token.error().code == (mode == 1 ? Code::kCancelled : Code::kInvalidArgument));
+    }
+  }
 }
 
 TEST_CASE("without a store nothing can be kept, and the error says so") {

@@ -36,22 +36,24 @@ double apart(std::span<const float> a, std::span<const float> b) {
   return std::sqrt(square / whole);
 }
 
+// Nothing rounded; a format of its family for a model that brings none.
+EngineOptions exact_options(const std::string& model, const std::string& cache) {
+  EngineOptions options;
+  options.model_path = model;
+  options.cache_dir = cache;
+  options.kv_type = KvType::kF32;
+  options.precision = Precision::kExact;
+  options.chat_template = must(Engine::open(options))->text_encoder().chat ? "" : "gemma";
+  return options;
+}
+
 TEST_CASE("a pretrained model's conversation goes on as if it had been asked at once") {
   for (const char* name : kRealModels) {
     const RealReference reference = real_reference(name);
     if (!reference.there()) return;
     INFO(name);
     const TempFolder cache;
-    EngineOptions options;
-    options.model_path = reference.path().string();
-    options.cache_dir = cache.path();
-    options.kv_type = KvType::kF32;
-    options.precision = Precision::kExact;
-    auto engine = must(Engine::open(options));
-    if (!engine->text_encoder().chat) {
-      options.chat_template = "gemma";
-      engine = must(Engine::open(options));
-    }
+    const auto engine = must(Engine::open(exact_options(reference.path().string(), cache.path())));
     const auto schema = must(LoadedSchema::parse(
         engine, "<schema name='s'><module name='doc'>" + kDocument + "</module></schema>", ""));
     SessionOptions o;
@@ -89,12 +91,7 @@ TEST_CASE("a pretrained model's kept conversation goes on after a restart as if 
     if (!reference.there()) return;
     INFO(name);
     const TempFolder cache;
-    EngineOptions options;
-    options.model_path = reference.path().string();
-    options.cache_dir = cache.path();
-    options.kv_type = KvType::kF32;
-    options.precision = Precision::kExact;
-    options.chat_template = must(Engine::open(options))->text_encoder().chat ? "" : "gemma";
+    const EngineOptions options = exact_options(reference.path().string(), cache.path());
     const auto open = [&](std::span<const pml::Message> turns, bool no_reuse) {
       const auto schema =
           must(LoadedSchema::parse(must(Engine::open(options)), "<schema name='s'/>", ""));
