@@ -103,6 +103,22 @@ Result<MappedFile> MappedFile::map(int fd, std::uint64_t size_bytes, const std::
   return file;
 }
 
+Result<WritableMapping> WritableMapping::map(int fd, std::uint64_t size_bytes,
+                                             const std::string& name) {
+  PC_EXPECT(size_bytes > 0);
+  void* p = ::mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (p == MAP_FAILED) return system_error("cannot map", name, errno);
+  return WritableMapping({static_cast<std::byte*>(p), size_bytes});
+}
+
+WritableMapping::~WritableMapping() {
+  if (!bytes_.empty()) ::munmap(bytes_.data(), bytes_.size());
+}
+
+void WritableMapping::protect() const {
+  ::mprotect(bytes_.data(), bytes_.size(), PROT_READ);
+}
+
 void MappedFile::will_need(std::size_t offset, std::size_t n) const {
   if (offset < size_) pc::will_need(bytes().subspan(offset, std::min(n, size_ - offset)));
 }

@@ -1,5 +1,5 @@
-// A read-only, shared mapping of a whole file: the only mmap of files in the
-// project.
+// A read-only, shared mapping of a whole file, and one to write a new file: the only mmap of files
+// in the project.
 //
 // Move-only owner. The mapping outlives the descriptor and survives the
 // file's unlink or replacement by rename; it does not survive truncation in
@@ -72,6 +72,24 @@ class MappedFile {
   std::size_t size_ = 0;
   int fd_ = -1;  // that open() made; map() keeps none
   FileIdentity identity_;
+};
+
+// A shared mapping of a file that is being made, to be written in place. Move-only owner. The file
+// must have all of its bytes on the disk, or a write may end the process (SIGBUS).
+class WritableMapping {
+ public:
+  WritableMapping(WritableMapping&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
+  ~WritableMapping();
+
+  // Of an open descriptor, which stays the caller's. `name` is for messages. size_bytes > 0.
+  static Result<WritableMapping> map(int fd, std::uint64_t size_bytes, const std::string& name);
+
+  std::span<std::byte> bytes() const { return bytes_; }
+  void protect() const;  // a write ends the process from now on
+
+ private:
+  explicit WritableMapping(std::span<std::byte> bytes) : bytes_(bytes) {}
+  std::span<std::byte> bytes_;
 };
 
 // Two hints about the pages that hold these bytes, which need not be a mapping's. A hint

@@ -18,6 +18,15 @@ void clear_unused_rows(const KvPlanes& planes, const KvGeometry& geometry) {
   clear_rows(planes.from_block(planes.n_tokens / kKvBlockTokens, geometry), geometry, n_rows);
 }
 
+Result<std::shared_ptr<AlignedBuffer<std::byte>>> memory_of(std::uint64_t n_bytes) {
+  try {
+    return std::make_shared<AlignedBuffer<std::byte>>(n_bytes);
+  } catch (const std::bad_alloc&) {
+    return error(Code::kOutOfMemory,
+                 "no memory for a module of " + std::to_string(n_bytes) + " bytes");
+  }
+}
+
 }  // namespace
 
 StoredSize stored_size(const ModuleIdentity& identity) {
@@ -34,19 +43,28 @@ StoredSize stored_size(const ModuleIdentity& identity) {
   return size;
 }
 
-Result<ModuleImage> ModuleImage::create(const ModuleIdentity& identity) {
+Result<ModuleImage> ModuleImage::create(const ModuleIdentity& identity,
+                                        std::shared_ptr<CacheDraft> draft) {
   PC_CHECK_OK(check_identity(identity));
   ModuleImage image;
   PC_CHECK_OK(image.plan(identity));
-  try {
-    image.bytes_ = AlignedBuffer<std::byte>(image.file_bytes());
-  } catch (const std::bad_alloc&) {
-    return error(Code::kOutOfMemory,
-                 "no memory for a module of " + std::to_string(image.file_bytes()) + " bytes");
+  if (draft) {
+    image.bytes_ = draft->bytes();
+    PC_EXPECT(image.bytes_.size() == image.file_bytes());
+    image.draft_ = std::move(draft);
+  } else {
+    PC_TRY(image.memory_, memory_of(image.file_bytes()));
+    image.bytes_ = image.memory_->span();
+    std::memset(image.bytes_.data(), 0, image.bytes_.size());
   }
-  std::memset(image.bytes_.data(), 0, image.bytes_.size());
   image.write_tables(identity);
   return image;
+}
+
+Result<ModuleHandle> ModuleImage::copy(const ModuleFile& module) {
+  PC_TRY(const auto memory, memory_of(module.bytes().size()));
+  std::memcpy(memory->data(), module.bytes().data(), memory->size());
+  return ModuleFile::open(memory->span(), PayloadCheck::kVerify, memory);
 }
 
 // The header, but for its seal, and the sizes that follow from it.
@@ -99,7 +117,7 @@ Result<ModuleHandle> ModuleImage::seal() && {
   for (std::uint32_t run = 0; run < n_runs(); ++run) {
     clear_unused_rows(planes(run), header_.causes.geometry);
   }
-  const std::span<std::byte> bytes = bytes_.span();
+  const std::span<std::byte> bytes = bytes_;
   for (std::uint64_t chunk = 0; chunk < extent_.n_chunks; ++chunk) {
     const ChunkRange range = chunk_range(chunk, extent_.payload_bytes);
     const std::uint64_t sum =
@@ -109,8 +127,9 @@ Result<ModuleHandle> ModuleImage::seal() && {
   std::memcpy(bytes.data(), &header_, sizeof header_);
   header_.seal = module_seal(bytes.first(extent_.payload));
   std::memcpy(bytes.data(), &header_, sizeof header_);
-  const auto owner = std::make_shared<AlignedBuffer<std::byte>>(std::move(bytes_));
-  return ModuleFile::open(owner->span(), PayloadCheck::kTrusted, owner);
+  if (!draft_) return ModuleFile::open(bytes_, PayloadCheck::kTrusted, std::move(memory_));
+  draft_->end_writing();
+  return ModuleFile::open(bytes_, PayloadCheck::kTrusted, std::move(draft_));
 }
 
 }  // namespace pc

@@ -1,5 +1,5 @@
-// A module file being made in memory: the encoder writes K and V into its
-// planes, seal() completes it.
+// A module file being made, in memory or where the file will be (modules/store/cache_draft.h): the
+// encoder writes K and V into its planes, seal() completes it.
 //
 // A sealed image is a ModuleFile like any other: it can be used as it is (no
 // store), or handed to ModuleStore::publish. The same identity and the same
@@ -11,6 +11,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <vector>
 
 #include "base/aligned_buffer.h"
@@ -18,6 +20,7 @@
 #include "modules/format.h"
 #include "modules/module_file.h"
 #include "modules/module_key.h"
+#include "modules/store/cache_draft.h"
 
 namespace pc {
 
@@ -30,8 +33,13 @@ StoredSize stored_size(const ModuleIdentity& identity);
 class ModuleImage {
  public:
   // kInvalidArgument for an identity that cannot be meant (check_identity),
-  // kOutOfMemory. All planes start as zeros.
-  static Result<ModuleImage> create(const ModuleIdentity& identity);
+  // kOutOfMemory. All planes start as zeros. In `draft`, where there is one, which has as many
+  // bytes as stored_size says and is new.
+  static Result<ModuleImage> create(const ModuleIdentity& identity,
+                                    std::shared_ptr<CacheDraft> draft = nullptr);
+
+  // The same module in memory of its own, every byte verified. kCorrupt, kOutOfMemory.
+  static Result<ModuleHandle> copy(const ModuleFile& module);
 
   const ModuleKey& key() const { return header_.key; }
   std::uint64_t file_bytes() const { return header_.file_bytes; }
@@ -48,7 +56,9 @@ class ModuleImage {
   Status plan(const ModuleIdentity& identity);
   void write_tables(const ModuleIdentity& identity);
 
-  AlignedBuffer<std::byte> bytes_;
+  std::span<std::byte> bytes_;
+  std::shared_ptr<AlignedBuffer<std::byte>> memory_;  // of bytes_, or:
+  std::shared_ptr<CacheDraft> draft_;
   ModuleHeader header_;
   ModuleExtent extent_;
   std::vector<ModuleRun> runs_;

@@ -104,17 +104,20 @@ struct ModuleStore::State {
     if (folder.stored_bytes() > target) (void)folder.evict_to(target, kGcPatience);
   }
 
-  Result<Published> write(const ModuleFile& module) {
+  Result<Published> write(const ModuleFile& module, const CacheDraft* draft) {
     const auto attempt = [&] {
-      return folder.publish(module.key().digest, module.bytes(), options.durability);
+      return draft ? folder.publish(module.key().digest, *draft, options.durability)
+                   : folder.publish(module.key().digest, module.bytes(), options.durability);
     };
-    make_room(module.bytes().size(), options.budget_bytes);
+    if (!draft) make_room(module.bytes().size(), options.budget_bytes);
     PC_TRY(Published published, attempt());
     if (published != Published::kNoSpace) return published;
-    // The disk is smaller than the budget: give up as much as is to come, once.
-    make_room(module.bytes().size(), folder.stored_bytes());
-    PC_TRY(published, attempt());
-    if (published != Published::kNoSpace) return published;
+    if (!draft) {
+      // The disk is smaller than the budget: give up as much as is to come, once.
+      make_room(module.bytes().size(), folder.stored_bytes());
+      PC_TRY(published, attempt());
+      if (published != Published::kNoSpace) return published;
+    }
     return error(Code::kIo, "no space for a module of " + std::to_string(module.bytes().size()) +
                                 " bytes on the disk of " + options.dir);
   }
@@ -159,7 +162,13 @@ Lookup ModuleStore::find(const ModuleIdentity& identity) {
   return {std::move(module).value(), MissReason::kNone, ""};
 }
 
-Result<ModuleHandle> ModuleStore::publish(const ModuleHandle& module) {
+std::shared_ptr<CacheDraft> ModuleStore::draft(std::uint64_t n_bytes) {
+  if (!writable() || n_bytes > options().budget_bytes) return nullptr;
+  state_->make_room(n_bytes, options().budget_bytes);
+  return state_->folder.draft(n_bytes);
+}
+
+Result<ModuleHandle> ModuleStore::publish(const ModuleHandle& module, const CacheDraft* draft) {
   const std::uint64_t bytes = module->bytes().size();
   if (!writable()) return read_only_error();
   if (bytes > options().budget_bytes) {
@@ -168,14 +177,14 @@ Result<ModuleHandle> ModuleStore::publish(const ModuleHandle& module) {
                      std::to_string(options().budget_bytes) + " bytes that the store may hold");
   }
   const auto accept = [&](const ModuleFile& theirs) { return same_tokens(theirs, *module); };
-  PC_TRY(Published published, state_->write(*module));
+  PC_TRY(Published published, state_->write(*module, draft));
   auto stored = state_->load(module->key(), accept);
   if (stored.ok() || published == Published::kNew) return stored;
   // The first writer's file was bad and is set aside, or is evicted by now:
   // ours may take its place, once.
   const Code code = stored.error().code;
   if (code != Code::kCorrupt && code != Code::kMismatch && code != Code::kNotFound) return stored;
-  PC_TRY(published, state_->write(*module));
+  PC_TRY(published, state_->write(*module, draft));
   return state_->load(module->key(), accept);
 }
 

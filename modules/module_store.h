@@ -87,7 +87,11 @@ class ModuleStore {
   // (larger than the whole budget), kIo (full, read-only, refused),
   // kUnsupported (the name is taken by another version's file), kNotFound
   // (evicted by another process before it could be opened).
-  Result<ModuleHandle> publish(const ModuleHandle& module);
+  // `draft`: where the module was made, if in one of this store's.
+  Result<ModuleHandle> publish(const ModuleHandle& module, const CacheDraft* draft = nullptr);
+
+  // Where a module of so many bytes can be made, after room was made for it; null: in memory.
+  std::shared_ptr<CacheDraft> draft(std::uint64_t n_bytes);
 
   // Single flight: miss -> lock -> find again -> encode -> publish. Waits up
   // to `timeout`; kBusy means: wait on, while the holder goes on; kUnusable (a

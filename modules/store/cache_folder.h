@@ -20,6 +20,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -29,6 +30,7 @@
 #include "base/function_ref.h"
 #include "base/hash.h"  // Digest
 #include "base/status.h"
+#include "modules/store/cache_draft.h"
 #include "modules/store/file_access.h"
 #include "modules/store/file_lock.h"
 #include "modules/store/unique_fd.h"
@@ -117,6 +119,14 @@ class CacheFolder {
   Result<Published> publish(const Digest& key, std::span<const std::byte> bytes,
                             Durability durability, Staging staging = Staging::kAnonymous) const;
 
+  // A file to be written in place. Its bytes are on the disk already, so that nothing runs out of
+  // space later. None where the folder cannot be written, the file system has no such files or
+  // cannot reserve, or the disk is full: then the file is made in memory.
+  std::shared_ptr<CacheDraft> draft(std::uint64_t n_bytes) const;
+  // Gives it its name, as publish() above.
+  Result<Published> publish(const Digest& key, const CacheDraft& draft,
+                            Durability durability) const;
+
   // kUnusable where nothing may be written.
   FileLock lock(const std::string& name, std::chrono::milliseconds patience) const;
 
@@ -142,6 +152,7 @@ class CacheFolder {
 
  private:
   int publish_anonymous(const std::string& name, FunctionRef<int(int)> fill) const;
+  Result<Published> published(const Digest& key, int failure) const;
   int publish_named(const std::string& name, FunctionRef<int(int)> fill) const;
   std::optional<Digest> key_of(std::string_view name) const;
   bool is_verified(const Digest& key, const OpenFile& file) const;

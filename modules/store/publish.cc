@@ -91,6 +91,30 @@ Result<Published> CacheFolder::publish(const Digest& key, std::uint64_t n_bytes,
   int failure = ENOTSUP;
   if (staging == Staging::kAnonymous) failure = publish_anonymous(name_of(key), fill);
   if (failure == ENOTSUP) failure = publish_named(name_of(key), fill);
+  return published(key, failure);
+}
+
+std::shared_ptr<CacheDraft> CacheFolder::draft(std::uint64_t n_bytes) const {
+  if (!writable_) return nullptr;
+  UniqueFd fd(::openat(files_.get(), ".", O_TMPFILE | O_RDWR | O_CLOEXEC, kFileMode));
+  // Not posix_fallocate, which would write zeros where space cannot be reserved.
+  if (!fd || ::fallocate(fd.get(), 0, 0, static_cast<off_t>(n_bytes)) != 0) return nullptr;
+  auto mapping = WritableMapping::map(fd.get(), n_bytes, "a new file of the cache");
+  if (!mapping.ok()) return nullptr;
+  return std::make_shared<CacheDraft>(std::move(fd), std::move(mapping).value());
+}
+
+Result<Published> CacheFolder::publish(const Digest& key, const CacheDraft& draft,
+                                       Durability durability) const {
+  if (durability == Durability::kData && ::fdatasync(draft.fd()) != 0) return published(key, errno);
+  const int failure = link_anonymous(draft.fd(), files_.get(), name_of(key).c_str());
+  if (failure == ENOENT)  // no /proc here
+    return publish(key, draft.bytes(), durability, Staging::kNamed);
+  return published(key, failure);
+}
+
+// What came of it: 0 or an errno.
+Result<Published> CacheFolder::published(const Digest& key, int failure) const {
   switch (failure) {
     case 0:
       return Published::kNew;

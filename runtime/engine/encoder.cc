@@ -29,11 +29,13 @@ ModuleIdentity identity_of(const pml::EncodeJob& job, const ModuleIdentity& base
   return identity;
 }
 
-Result<ModuleHandle> Encoder::encode(const pml::EncodeJob& job, const ModuleIdentity& identity,
-                                     const volatile std::int32_t* cancel) {
+Result<EncodedModule> Encoder::encode(const pml::EncodeJob& job, const ModuleIdentity& identity,
+                                      const volatile std::int32_t* cancel) {
   const std::uint32_t shared = shared_runs(job);
   PC_CHECK_OK(keep_runs(shared));
-  PC_TRY(ModuleImage image, ModuleImage::create(identity));
+  std::shared_ptr<CacheDraft> draft;
+  if (store_) draft = store_->draft(stored_size(identity).bytes);
+  PC_TRY(ModuleImage image, ModuleImage::create(identity, draft));
 
   std::vector<pc_run> runs;
   std::vector<pc_kv_planes> planes;
@@ -63,7 +65,7 @@ Result<ModuleHandle> Encoder::encode(const pml::EncodeJob& job, const ModuleIden
     tokens_computed_ += run.tokens.size();
   }
   PC_CHECK_OK(check_finite(*module, scheduler_.model().name()));
-  return module;
+  return EncodedModule{module, std::move(draft)};
 }
 
 // How many of the first runs the last pass left in the timeline as they are needed: the same

@@ -1,5 +1,6 @@
 // Computes modules: an EncodeJob's causal pass on a timeline whose kept runs lie in a module
-// image, so that their K and V are written once, where they will be read.
+// image, in the mapping of the file that is to be, so that their K and V are written once, where
+// they will be read.
 //
 // The encoder keeps the timeline of its last pass. Jobs come in an order in
 // which neighbours begin alike (pml/encode_plan.h), and the runs two passes
@@ -7,7 +8,7 @@
 // computed once. What a pass computes does not depend on what was reused,
 // beyond rounding. It costs nothing until the first module turns out to be missing.
 //
-// Borrows the scheduler. Threads: one at a time.
+// Borrows the scheduler and the store. Threads: one at a time.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +18,7 @@
 #include "base/status.h"
 #include "modules/module_file.h"
 #include "modules/module_key.h"
+#include "modules/module_store.h"
 #include "pml/encode_plan.h"
 #include "runtime/backend/backend_handle.h"
 #include "runtime/engine/scheduler.h"
@@ -27,14 +29,27 @@ namespace pc {
 // `base` holds everything that the job does not say. `relocates`: see Model.
 ModuleIdentity identity_of(const pml::EncodeJob& job, const ModuleIdentity& base, bool relocates);
 
+// A module, and the draft it was made in, if it was.
+struct EncodedModule {
+  ModuleHandle module;
+  std::shared_ptr<CacheDraft> draft;
+};
+
 class Encoder {
  public:
-  explicit Encoder(Scheduler& scheduler) : scheduler_(scheduler) {}
+  // store: null, or whose drafts modules are made in.
+  Encoder(Scheduler& scheduler, ModuleStore* store) : scheduler_(scheduler), store_(store) {}
 
   // The sealed module of `identity`, which is identity_of(job). `cancel` as in Work.
   // kNotFinite where the backend's states are not: no module comes of them.
-  Result<ModuleHandle> encode(const pml::EncodeJob& job, const ModuleIdentity& identity,
-                              const volatile std::int32_t* cancel);
+  Result<EncodedModule> encode(const pml::EncodeJob& job, const ModuleIdentity& identity,
+                               const volatile std::int32_t* cancel);
+
+  // Keeps nothing of the last pass: where its draft was given up.
+  void forget() {
+    timeline_.reset();
+    held_.clear();
+  }
 
   // Tokens computed so far; what was reused does not count.
   std::uint64_t tokens_computed() const { return tokens_computed_; }
@@ -50,6 +65,7 @@ class Encoder {
     ModuleHandle module;  // whose planes have it; null: the timeline's own
   };
   Scheduler& scheduler_;
+  ModuleStore* store_;
   std::optional<BackendTimeline> timeline_;
   std::vector<HeldRun> held_;
   std::uint64_t tokens_computed_ = 0;

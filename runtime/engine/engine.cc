@@ -116,13 +116,13 @@ Result<std::shared_ptr<const Engine>> Engine::open(const EngineOptions& options)
   return std::shared_ptr<const Engine>(std::move(engine));
 }
 
-Result<ModuleHandle> Engine::publish(const ModuleHandle& module) const {
+Result<ModuleHandle> Engine::publish(const ModuleHandle& module, const CacheDraft* draft) const {
   PC_EXPECT(store_);
   // States of weights that changed under us must not get the old ones' name.
   if (!model_->files_unchanged())
     return error(Code::kMismatch, "the files of " + model_->path +
                                       " changed since they were opened; open the model again");
-  return store_->publish(module);
+  return store_->publish(module, draft);
 }
 
 KvGeometry Engine::geometry() const {

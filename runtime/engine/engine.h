@@ -95,7 +95,7 @@ class Engine {
   // Makes a module of this engine's states a file of the store, which others find; returns it
   // mapped. Errors: ModuleStore::publish's, and kMismatch where the model's files were changed.
   // Precondition: there is a store.
-  Result<ModuleHandle> publish(const ModuleHandle& module) const;
+  Result<ModuleHandle> publish(const ModuleHandle& module, const CacheDraft* draft) const;
 
   std::uint32_t context_tokens() const { return context_tokens_; }
   KvGeometry geometry() const;

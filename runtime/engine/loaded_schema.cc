@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "base/mapped_file.h"
-#include "base/progress.h"         // is_set, cancelled
-#include "modules/module_image.h"  // stored_size
+#include "base/progress.h"  // is_set, cancelled
+#include "modules/module_image.h"
 #include "pml/layout_builder.h"
 #include "pml/plan_check.h"
 #include "pml/resolve.h"
@@ -157,24 +157,31 @@ Result<AcquiredModule> LoadedSchema::find_or_encode(const SchemaModule& wanted, 
       return AcquiredModule{found.module, ModuleSource::kStore, 0};
   }
   const std::uint64_t before = encoder.tokens_computed();
-  PC_TRY(ModuleHandle module, encoder.encode(wanted.job, identity, cancel));
-  AcquiredModule acquired = publish(module);
+  PC_TRY(const EncodedModule encoded, encoder.encode(wanted.job, identity, cancel));
+  PC_TRY(AcquiredModule acquired, publish(encoded));
+  if (encoded.draft && !acquired.stored) encoder.forget();
   acquired.tokens_computed = encoder.tokens_computed() - before;
   return acquired;
 }
 
-// The published file's mapping or, where publishing failed, the module itself.
-AcquiredModule LoadedSchema::publish(const ModuleHandle& module) {
-  AcquiredModule acquired{module, ModuleSource::kEncoded};
+// The published file's mapping or, where publishing failed, the module in memory.
+Result<AcquiredModule> LoadedSchema::publish(const EncodedModule& encoded) {
+  AcquiredModule acquired{encoded.module, ModuleSource::kEncoded};
   if (!engine_->store() || !engine_->store()->writable()) return acquired;
-  auto published = engine_->publish(module);
+  auto published = engine_->publish(encoded.module, encoded.draft.get());
   if (published.ok()) {
     acquired.module = std::move(published).value();
     acquired.stored = true;
     return acquired;
   }
-  const MutexLock lock(remark_mutex_);
-  publish_remark_ = published.error().message;
+  {
+    const MutexLock lock(remark_mutex_);
+    publish_remark_ = published.error().message;
+  }
+  // What the system could not write, it may lose.
+  if (encoded.draft) {
+    PC_TRY(acquired.module, ModuleImage::copy(*encoded.module));
+  }
   return acquired;
 }
 
@@ -185,7 +192,7 @@ std::string LoadedSchema::publish_remark() const {
 
 Status LoadedSchema::encode(const Modules& modules, const Progress& done, const Waiting& waiting) {
   for (const auto& module : modules) PC_CHECK_OK(check_size(*module));
-  Encoder encoder(engine_->scheduler());
+  Encoder encoder(engine_->scheduler(), engine_->store());
   std::optional<HelperThread> helper;
   if (waiting) helper.emplace();
   std::int32_t cancel = 0;

@@ -92,7 +92,7 @@ class LoadedSchema {
   LoadedSchema(std::shared_ptr<const Engine> engine, pml::Layout layout);
   Result<AcquiredModule> find_or_encode(const SchemaModule& module, Encoder& encoder,
                                         const volatile std::int32_t* cancel);
-  AcquiredModule publish(const ModuleHandle& module);
+  Result<AcquiredModule> publish(const EncodedModule& encoded);
 
   std::shared_ptr<const Engine> engine_;
   pml::Layout layout_;

@@ -84,7 +84,7 @@ Status Session::find_and_compute() {
 // Every module that the plan uses, found or encoded.
 Status Session::pin_modules() {
   LoadedSchema& schema = *prompt_->schema;
-  Encoder encoder(engine().scheduler());
+  Encoder encoder(engine().scheduler(), engine().store());
   for (std::size_t i = 0; i < residents_.size(); ++i) {
     const Stopwatch watch;
     PC_TRY(AcquiredModule module, schema.acquire(*prompt_->modules[i], encoder, &cancel_));

@@ -260,11 +260,12 @@ Status Session::keep_link(Chain::Link* link, std::uint32_t first) {
   const ModuleIdentity identity = Chain::identity(*link, engine().base_identity());
   link->stored = static_cast<bool>(engine().store()->find(identity));
   if (link->stored) return ok();
-  PC_TRY(ModuleImage image, ModuleImage::create(identity));
+  const auto draft = engine().store()->draft(stored_size(identity).bytes);
+  PC_TRY(ModuleImage image, ModuleImage::create(identity, draft));
   PC_CHECK_OK(timeline_->read(first, link->n_computed, image.planes(0)));
   PC_TRY(const ModuleHandle module, std::move(image).seal());
   PC_CHECK_OK(check_finite(*module, engine().backend().name()));
-  PC_TRY(const ModuleHandle published, engine().publish(module));
+  PC_TRY(const ModuleHandle published, engine().publish(module, draft.get()));
   link->stored = true;
   return ok();
 }

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "tests/modules/store_support.h"
+#include "tests/support/memory_map.h"
 
 namespace pc {
 namespace {
@@ -69,25 +70,47 @@ TEST_CASE("what is published is found, mapped from its file and shared") {
   CHECK((st.st_mode & 07777) == 0700);
 }
 
-// The kernel says which file an address belongs to.
+TEST_CASE("a module that is made in its file has the bytes of one that is made in memory") {
+  const TempFolder dir;
+  const auto store = open_store(dir.path());
+  const ModuleIdentity id = test::identity();
+  const ModuleHandle in_memory = test::make_module(id);
+  const auto draft = store->draft(stored_size(id).bytes);
+  REQUIRE(draft);
+  const ModuleHandle made = test::make_module(id, draft);
+  CHECK(made->bytes().data() == draft->bytes().data());
+  CHECK(miss_of(*store, id) == MissReason::kNotEncoded);
+
+  const ModuleHandle stored = store->publish(made, draft.get()).value();
+  CHECK(std::ranges::equal(stored->bytes(), in_memory->bytes()));
+  CHECK(store->verify(made->key()).ok());
+  CHECK(store->publish(made, draft.get()).value() == stored);
+
+  const ModuleHandle copy = ModuleImage::copy(*made).value();
+  CHECK(copy->bytes().data() != made->bytes().data());
+  CHECK(std::ranges::equal(copy->bytes(), in_memory->bytes()));
+}
+
+TEST_CASE("room is made for a draft before it is written") {
+  const TempFolder dir;
+  const std::uint64_t size = stored_size(test::identity()).bytes;
+  const auto store = open_store(dir.path(), size * 3 / 2);
+  const ModuleKey first = test::put(*store, test::identity(1));
+  CHECK(store->draft(size * 2) == nullptr);
+  CHECK(store->list().value().size() == 1);
+  CHECK(store->draft(size) != nullptr);
+  CHECK(store->inspect(first).error().code == Code::kNotFound);
+}
+
 TEST_CASE("segments point into the mapped file: no byte of K or V is copied") {
   const TempFolder dir;
   const auto store = open_store(dir.path());
   put(*store, test::identity());
   const Lookup found = store->find(test::identity());
   REQUIRE(found);
-  const auto address = reinterpret_cast<std::uintptr_t>(found.module->segment(1, 0).data);
-  std::ifstream maps("/proc/self/maps");
-  bool inside = false;
-  for (std::string line; std::getline(maps, line);) {
-    std::uintptr_t begin = 0, end = 0;
-    char mode[5] = "";
-    if (std::sscanf(line.c_str(), "%lx-%lx %4s", &begin, &end, mode) != 3) continue;
-    if (address < begin || address >= end) continue;
-    inside = line.find(object_name(found.module->key())) != std::string::npos &&
-             std::string(mode) == "r--s";
-  }
-  CHECK(inside);
+  const test::Mapping mapping = test::mapping_of(found.module->segment(1, 0).data);
+  CHECK(mapping.mode == "r--s");
+  CHECK(mapping.file.find(object_name(found.module->key())) != std::string::npos);
 }
 
 TEST_CASE("a store misses every identity but the one it holds") {

@@ -144,8 +144,9 @@ inline std::uint32_t stored_value(const KvGeometry& g, Plane plane, std::size_t 
 }
 
 // Values in every row, and noise in the rows past the end, which seal() must clear.
-inline ModuleHandle make_module(const ModuleIdentity& id) {
-  auto image = ModuleImage::create(id).value();
+inline ModuleHandle make_module(const ModuleIdentity& id,
+                                std::shared_ptr<CacheDraft> draft = nullptr) {
+  auto image = ModuleImage::create(id, std::move(draft)).value();
   for (std::uint32_t run = 0; run < image.n_runs(); ++run) {
     const KvPlanes planes = image.planes(run);
     const auto put = [&](Plane plane, std::size_t dim, std::size_t offset, std::uint32_t v) {

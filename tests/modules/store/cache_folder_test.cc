@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cerrno>
 #include <filesystem>
@@ -121,6 +122,38 @@ TEST_CASE("the first writer wins, whichever way the file is staged") {
   CHECK(mode(path) == 0400);
   CHECK(count(fs::path(path).parent_path()) == 1);
   CHECK(count(dir.path() + "/" + std::string(tenant.tmp)) == (tenant.tmp == tenant.files));
+}
+
+TEST_CASE("a file is written where it will be read, and is nobody's until it has its name") {
+  const auto tenant = GENERATE(kRooms, kSingle);
+  const TempFolder dir;
+  const CacheFolder folder = open(dir, tenant);
+  const auto draft_of = [&](const std::string& text) {
+    auto draft = folder.draft(text.size());
+    REQUIRE(draft);
+    REQUIRE(draft->bytes().size() == text.size());
+    CHECK(std::ranges::all_of(draft->bytes(), [](std::byte b) { return b == std::byte{0}; }));
+    std::ranges::copy(std::as_bytes(std::span(text)), draft->bytes().begin());
+    draft->end_writing();
+    return draft;
+  };
+  const std::string text(100'000, 'x');
+  draft_of(text);  // is never published
+  CHECK(folder.list().value().empty());
+  const auto first = draft_of(text), second = draft_of("too late");
+  CHECK(folder.list().value().empty());
+  CHECK(folder.publish(key(1), *first, Durability::kData).value() == Published::kNew);
+  CHECK(folder.publish(key(1), *second, Durability::kNone).value() == Published::kExists);
+  CHECK(read(folder.path_of(key(1))) == text);
+  CHECK(mode(folder.path_of(key(1))) == 0400);
+  CHECK(count(fs::path(folder.path_of(key(1))).parent_path()) == 1);
+}
+
+TEST_CASE("where nothing may be written, or no room is left, there is no draft") {
+  const TempFolder dir;
+  CHECK(open(dir, kRooms).draft(1ull << 60) == nullptr);
+  CHECK(count(dir.path() + "/rooms/files") == 0);
+  CHECK(open(dir, kRooms, CacheAccess::kRead).draft(10) == nullptr);
 }
 
 TEST_CASE("a writer that fails leaves nothing, and says why") {

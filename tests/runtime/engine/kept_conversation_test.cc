@@ -214,7 +214,7 @@ TEST_CASE("an answer and the turns that are appended are in the store as they we
   BackendTimeline found = must(engine.backend().timeline());
   BackendTimeline computed = must(engine.backend().timeline());
   const ResidentHandle bos = [&] {
-    Encoder encoder(engine.scheduler());
+    Encoder encoder(engine.scheduler(), nullptr);
     auto module = must(home.schema->acquire(*home.prompt->modules.at(0), encoder, nullptr));
     return must(engine.backend().resident(module.module));
   }();

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <cerrno>
@@ -12,6 +13,7 @@
 
 #include "tests/support/cpu_seconds.h"
 #include "tests/support/flock_faults.h"
+#include "tests/support/memory_map.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/tiny_checkpoint.h"
 
@@ -31,6 +33,10 @@ class Cached {
     return LoadedSchema::parse(Engine::open(o).value(), kSchema, "").value();
   }
   std::string locks() const { return cache_.path() + "/v2/locks"; }
+  void touch_model() const {
+    const std::string path = checkpoint_.path() + "/model.safetensors";
+    REQUIRE(::utimensat(AT_FDCWD, path.c_str(), nullptr, 0) == 0);
+  }
 
  private:
   TinyCheckpoint checkpoint_{21};
@@ -58,6 +64,28 @@ TEST_CASE("where files cannot be locked, every module is encoded at once, and st
   }
 }
 
+// The reason for which publishing fails here stands for all: what the system could not write may be
+// lost, so nothing of the file's mapping may be used.
+TEST_CASE("a module whose file cannot be published is used from memory") {
+  const Cached cached;
+  const auto sound = cached.schema();
+  const auto expected = [&] {
+    Encoder encoder(sound->engine().scheduler(), nullptr);
+    const SchemaModule& first = *sound->modules()[0];
+    return encoder.encode(first.job, first.identity, nullptr).value().module;
+  }();
+  const auto schema = cached.schema();
+  cached.touch_model();
+  Encoder encoder(schema->engine().scheduler(), schema->engine().store());
+  const auto acquired = schema->acquire(*schema->modules()[0], encoder, nullptr).value();
+  CHECK(acquired.source == ModuleSource::kEncoded);
+  CHECK_FALSE(acquired.stored);
+  CHECK_FALSE(schema->publish_remark().empty());
+  CHECK(std::ranges::equal(acquired.module->bytes(), expected->bytes()));
+  CHECK(mapping_of(acquired.module->bytes().data()).file == "");
+  CHECK(schema->engine().store()->list().value().empty());
+}
+
 TEST_CASE("lock files that cannot be opened keep no module from being encoded") {
   const Cached cached;
   const auto schema = cached.schema();
@@ -83,7 +111,7 @@ TEST_CASE("who waits for another's encoding sleeps, can be cancelled, and finds 
   std::atomic<bool> over{false};
   double spent = 0;
   Result<AcquiredModule> waited = error(Code::kInternal, "");
-  Encoder encoder(schema->engine().scheduler());
+  Encoder encoder(schema->engine().scheduler(), nullptr);
   const auto acquire = [&] {
     const double before = cpu_seconds();
     waited = schema->acquire(*schema->modules()[0], encoder, &cancel);
@@ -106,10 +134,10 @@ TEST_CASE("who waits for another's encoding sleeps, can be cancelled, and finds 
   std::thread patient(acquire);
   lie_about();
   CHECK_FALSE(over);
-  Encoder first(other->engine().scheduler());
+  Encoder first(other->engine().scheduler(), &store);
   const auto module =
       first.encode(other->modules()[0]->job, other->modules()[0]->identity, nullptr);
-  REQUIRE(store.publish(module.value()).ok());
+  REQUIRE(store.publish(module->module, module->draft.get()).ok());
   theirs.reset();
   patient.join();
   REQUIRE(waited.ok());
