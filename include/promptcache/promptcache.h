@@ -63,7 +63,8 @@ enum {
   PC_CANCELLED = 12,
   PC_INTERNAL = 13,   /* a defect in promptcache itself */
   PC_NOT_FINITE = 14, /* the model computed NaN or infinity: no token, no module comes of it */
-  PC_DONE = 100       /* pc_session_next: the generation is over */
+  PC_DONE = 100,      /* pc_session_next: the generation is over */
+  PC_PENDING = 101    /* pc_batch_step: this session's prompt is not computed yet */
 };
 
 typedef struct pc_error {
@@ -248,7 +249,7 @@ typedef struct pc_encode_stats {
 typedef int (*pc_encode_progress)(void* user, uint32_t done, uint32_t total, const char* module);
 
 /* Encodes every module that the store does not hold yet, as it is where a prompt
- * opens no turn around it. progress and stats may be NULL. */
+ * opens no turn around it. progress and stats may be NULL; stats are filled on failure, too. */
 PC_API pc_status pc_schema_encode(const pc_schema* schema, pc_encode_progress progress, void* user,
                                   pc_encode_stats* stats, pc_error* error);
 
@@ -337,6 +338,11 @@ typedef struct pc_token_bias {
  * fails, nothing was drawn, and the next call draws again. */
 typedef int (*pc_token_mask)(void* user, uint32_t* allowed, size_t n_words);
 
+/* Tokens done, of so many, of a prompt or of appended turns that are computed (modules are encoded
+ * before): called on the caller's thread, after each step or about every 50 ms. Non-zero cancels as
+ * pc_session_cancel does. */
+typedef int (*pc_session_progress)(void* user, uint64_t done, uint64_t total);
+
 typedef struct pc_session_options {
   size_t struct_size;
   uint32_t max_tokens;      /* default 256, or less where the context ends before */
@@ -356,6 +362,11 @@ typedef struct pc_session_options {
   size_t n_bias;
   pc_token_mask mask; /* may be NULL */
   void* mask_user;    /* must outlive the session and its forks */
+  /* A name, or NULL. Where those who wait want more computed than a step has room for, clients take
+     turns; sessions without a name are one. */
+  const char* client;
+  pc_session_progress progress; /* may be NULL */
+  void* progress_user;          /* as mask_user */
 } pc_session_options;
 
 PC_API void pc_session_options_init(pc_session_options* options);
@@ -380,6 +391,16 @@ typedef struct pc_token {
 /* The next token: PC_OK, or PC_DONE when the generation is over; the last text
  * may come with PC_DONE (id is then -1). */
 PC_API pc_status pc_session_next(pc_session* session, pc_token* token, pc_error* error);
+
+/* pc_session_next for many sessions of one engine, computed together: the weights, and modules that
+ * several use, are read once for all. A step is short: prompts that are longer than it has room for
+ * go on from call to call, while the others decode. Modules that are missing are encoded before
+ * the step, unless pc_prompt_encode was called. tokens: [n], as pc_session_next gives them.
+ * outcomes: [n]; status is PC_OK, PC_DONE, PC_PENDING where no token is there yet, or that
+ * session's error. Other calls on a session whose prompt is pending complete it first. An error of
+ * the call itself (NULL, a session twice, two engines, no memory): nothing was drawn. */
+PC_API pc_status pc_batch_step(pc_session* const* sessions, size_t n, pc_token* tokens,
+                               pc_error* outcomes, pc_error* error);
 
 /* The logits from which the latest token was drawn or, after
  * pc_session_prefill, the first one will be: [n] f32, valid until the next call. */
@@ -412,6 +433,9 @@ PC_API pc_status pc_session_append(pc_session* session, const pc_message* messag
 /* Goes on behind all text, an answer included, in no turn: for prompts without turns. */
 PC_API pc_status pc_session_append_text(pc_session* session, const char* text, size_t bytes,
                                         pc_error* error);
+/* The same with tokens as they are, control tokens included. */
+PC_API pc_status pc_session_append_tokens(pc_session* session, const int32_t* tokens, size_t n,
+                                          pc_error* error);
 
 /* Another session that has seen, said and drawn the same, and shares its memory as far as both
  * go together. Either may go on, on any thread. */

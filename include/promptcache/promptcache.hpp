@@ -354,6 +354,9 @@ class Session : public detail::Owner<pc_session, pc_session_close> {
   void append_text(std::string_view text) {
     detail::call<pc_session_append_text>(get(), detail::data(text), text.size());
   }
+  void append_tokens(const std::vector<std::int32_t>& tokens) {
+    detail::call<pc_session_append_tokens>(get(), tokens.data(), tokens.size());
+  }
   // Another session that has seen, said and drawn the same.
   Session fork() const { return Session(detail::make<pc_session*, pc_session_fork>(get())); }
   // Of the next token to be computed.
@@ -395,6 +398,26 @@ class Session : public detail::Owner<pc_session, pc_session_close> {
  private:
   using Owner::Owner;
 };
+
+// What a step of a batch gave a session: PC_OK and its token, PC_DONE, PC_PENDING, or its error.
+struct BatchToken {
+  pc_status status = PC_PENDING;
+  pc_token token{-1, "", 0};  // text is valid until the session's next call
+  std::string error;          // a sentence; "" without one
+};
+
+// The next token of each of these sessions of one engine, computed together.
+inline std::vector<BatchToken> batch_step(const std::vector<Session*>& sessions) {
+  std::vector<pc_session*> handles;
+  for (Session* session : sessions) handles.push_back(session->get());
+  std::vector<pc_token> tokens(handles.size());
+  std::vector<pc_error> outcomes(handles.size());
+  detail::call<pc_batch_step>(handles.data(), handles.size(), tokens.data(), outcomes.data());
+  std::vector<BatchToken> steps;
+  for (std::size_t i = 0; i < handles.size(); ++i)
+    steps.push_back({outcomes[i].status, tokens[i], outcomes[i].message});
+  return steps;
+}
 
 // The directory of module files, without a model; reports are JSON. An empty
 // dir is the default one.

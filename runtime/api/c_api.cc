@@ -322,10 +322,10 @@ pc::Status encode(pc::LoadedSchema& schema, const pc::LoadedSchema::Modules& mod
       return progress(user, n_done, total, name.c_str()) == 0;
     };
   }
-  PC_CHECK_OK(schema.encode(modules, done, waiting));
+  pc::Status encoded = schema.encode(modules, done, waiting);
   sum.microseconds = watch.microseconds();
   if (stats) write_stats(sum, stats);
-  return pc::ok();
+  return encoded;
 }
 
 }  // namespace

@@ -64,9 +64,49 @@ pc::SessionOptions session_options(const pc_session_options& o) {
       return mask(user, allowed.data(), allowed.size()) == 0;
     };
   }
+  if (o.progress) {
+    options.progress = [progress = o.progress, user = o.progress_user](std::uint64_t done,
+                                                                       std::uint64_t total) {
+      return progress(user, done, total) == 0;
+    };
+  }
+  options.client = string_or_empty(o.client);
   options.sampler.seed = o.seed == PC_SEED_RANDOM ? random_seed() : o.seed;
   for (std::size_t i = 0; i < o.n_stop; ++i) options.stop.push_back(string_or_empty(o.stop[i]));
   return options;
+}
+
+// Sessions of one engine, each once.
+pc::Result<std::vector<pc::Session*>> read_batch(std::span<pc_session* const> sessions) {
+  std::vector<pc::Session*> read;
+  read.reserve(sessions.size());
+  for (const pc_session* session : sessions) {
+    if (!session) return null_argument("a session of the batch");
+    read.push_back(session->session.get());
+    if (&read.back()->engine() != &read.front()->engine())
+      return pc::error(Code::kInvalidArgument, "the sessions of a batch are of two engines");
+  }
+  std::vector<pc::Session*> sorted = read;
+  std::ranges::sort(sorted);
+  if (std::ranges::adjacent_find(sorted) != sorted.end())
+    return pc::error(Code::kInvalidArgument, "a session stands twice in a batch");
+  return read;
+}
+
+// What a step of a batch gave one session.
+void give_next(const pc::Session& session, const pc::Session::Next& next, pc_token* token,
+               pc_error* outcome) {
+  *outcome = {};
+  *token = {-1, "", 0};
+  if (!next) {
+    outcome->status = PC_PENDING;
+  } else if (!next->ok()) {
+    const pc::Error& error = next->error();
+    report(error.code, error.message, error.line, error.column, outcome);
+  } else {
+    if (!next->value()) outcome->status = PC_DONE;
+    *token = {next->value().value_or(-1), session.text().c_str(), session.text().size()};
+  }
 }
 
 pc_session_stats session_stats(const pc::SessionStats& s) {
@@ -138,6 +178,20 @@ pc_status pc_session_next(pc_session* session, pc_token* token, pc_error* error)
   return status == PC_OK && over ? PC_DONE : status;
 }
 
+pc_status pc_batch_step(pc_session* const* sessions, std::size_t n, pc_token* tokens,
+                        pc_error* outcomes, pc_error* error) {
+  return guarded(error, [&]() -> Status {
+    if (n == 0) return pc::ok();
+    PC_REQUIRE(sessions);
+    PC_REQUIRE(tokens);
+    PC_REQUIRE(outcomes);
+    PC_TRY(const auto batch, read_batch({sessions, n}));
+    PC_TRY(const auto nexts, pc::Session::step(batch));
+    for (std::size_t i = 0; i < n; ++i) give_next(*batch[i], nexts[i], &tokens[i], &outcomes[i]);
+    return pc::ok();
+  });
+}
+
 pc_status pc_session_logits(const pc_session* session, const float** logits, std::size_t* n,
                             pc_error* error) {
   return guarded(error, [&]() -> Status {
@@ -200,6 +254,15 @@ pc_status pc_session_append_text(pc_session* session, const char* text, std::siz
     PC_REQUIRE(session);
     PC_REQUIRE(text);
     return session->session->append_text(view_of(text, bytes));
+  });
+}
+
+pc_status pc_session_append_tokens(pc_session* session, const std::int32_t* tokens, std::size_t n,
+                                   pc_error* error) {
+  return guarded(error, [&]() -> Status {
+    PC_REQUIRE(session);
+    PC_REQUIRE(tokens || n == 0);
+    return session->session->append_tokens({tokens, n});
   });
 }
 

@@ -4,11 +4,10 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <limits>
 #include <new>
 #include <system_error>
 #include <utility>
-
-#include "base/function_ref.h"
 
 namespace pc {
 namespace {
@@ -20,6 +19,9 @@ constexpr std::uint32_t kLeastPrefill = 16;
 // Steps in which younger work that shares modules may go before older.
 constexpr std::uint32_t kMostPassed = 4;
 
+// Clients whose shares are remembered while they do not wait.
+constexpr std::size_t kMostShares = 64;
+
 // Who decoded in a step is about to ask for the next token: the step after it waits this part
 // of its time for them, so that they go on together.
 constexpr int kCompanyShare = 16;
@@ -30,12 +32,6 @@ std::uint32_t fork_generation() {
   static const int registered = ::pthread_atfork(nullptr, nullptr, [] { ++generation; });
   (void)registered;
   return generation;
-}
-
-std::uint64_t tokens_of(std::span<const pc_run> runs) {
-  std::uint64_t n = 0;
-  for (const pc_run& run : runs) n += run.n_tokens;
-  return n;
 }
 
 // Do two timelines share a module?
@@ -57,86 +53,14 @@ bool before(const BackendTimeline& a, const BackendTimeline& b) {
 
 }  // namespace
 
-// One caller's work, and how far it is.
-struct Scheduler::Task {
-  explicit Task(const Work& w)
-      : work(w), n_tokens(tokens_of(w.runs)), n_before(w.timeline->n_tokens()) {}
-
-  const Work& work;
-  const std::uint64_t n_tokens;  // of all runs
-  const std::uint32_t n_before;  // of the timeline
-  std::uint64_t number = 0;      // in the order in which work came
-  std::uint64_t n_done = 0;
-  std::uint32_t n_piece = 0;   // tokens of the piece at hand
-  std::uint32_t n_passed = 0;  // steps in which others went before
-  Status result = ok();
-  bool finished = false;
-  Condition done;
-
-  std::uint64_t left() const { return n_tokens - n_done; }
-  bool decodes() const { return n_tokens == 1 && !work.encodes; }
-  bool prefills() const { return n_tokens != 1 && !work.encodes; }
-
-  pc_step_item piece(std::uint32_t n, const KvGeometry& geometry);
-
- private:
-  std::uint32_t cut(const pc_run& run, std::uint64_t skip, std::uint32_t n,
-                    const KvGeometry& geometry);
-  std::vector<pc_run> runs_;          // of a piece that is not all of the work
-  std::vector<pc_kv_planes> planes_;  // [runs_]
+// A caller that waits, and what for.
+struct SchedulerCall {
+  std::span<Task* const> tasks;
+  bool whole;                      // for all of it, not for a step
+  Scheduler::Progress progress{};  // of the only task
+  bool over = false;               // none of its tasks waits any longer
+  Condition changed{};
 };
-
-// The next tokens, about n of them: runs that bring their own planes are cut between blocks.
-pc_step_item Scheduler::Task::piece(std::uint32_t n, const KvGeometry& geometry) {
-  pc_step_item item{};
-  item.timeline = work.timeline->get();
-  item.cancel = work.cancel;
-  item.ranges = work.ranges;
-  if (n_done == 0 && (n >= n_tokens || work.ranges)) {
-    item.runs = work.runs.data();
-    item.n_runs = static_cast<std::uint32_t>(work.runs.size());
-    n_piece = static_cast<std::uint32_t>(n_tokens);
-  } else {
-    runs_.clear();
-    planes_.clear();
-    planes_.reserve(work.runs.size());
-    n_piece = 0;
-    std::uint64_t skip = n_done;
-    for (const pc_run& run : work.runs) {
-      if (n_piece < n && skip < run.n_tokens) n_piece += cut(run, skip, n - n_piece, geometry);
-      skip -= std::min<std::uint64_t>(skip, run.n_tokens);
-    }
-    item.runs = runs_.data();
-    item.n_runs = static_cast<std::uint32_t>(runs_.size());
-  }
-  if (n_piece == left()) item.logits = work.logits;
-  return item;
-}
-
-// Adds at most n of a run's tokens behind the first `skip` to the piece; how many.
-std::uint32_t Scheduler::Task::cut(const pc_run& run, std::uint64_t skip, std::uint32_t n,
-                                   const KvGeometry& geometry) {
-  const auto first = static_cast<std::uint32_t>(skip);
-  n = std::min(n, run.n_tokens - first);
-  const bool ends = first + n == run.n_tokens;
-  if (run.planes && !ends) n = std::max(n / kKvBlockTokens, 1u) * kKvBlockTokens;
-  n = std::min(n, run.n_tokens - first);
-  pc_run part = run;
-  part.tokens += first;
-  part.n_tokens = n;
-  part.position += static_cast<std::int32_t>(first);
-  part.key_position += static_cast<std::int32_t>(first);
-  part.extend = first == 0 ? run.extend : 1;
-  if (run.planes) {
-    pc_kv_planes planes = *run.planes;
-    planes.data =
-        static_cast<std::byte*>(planes.data) + first / kKvBlockTokens * geometry.block_bytes();
-    planes_.push_back(planes);
-    part.planes = &planes_.back();
-  }
-  runs_.push_back(part);
-  return n;
-}
 
 Scheduler::~Scheduler() {
   std::thread thread;
@@ -157,10 +81,10 @@ Scheduler::~Scheduler() {
 }
 
 // May the calling thread compute its work on the spot?
-bool Scheduler::computes_itself(const Work& work) {
+bool Scheduler::computes_itself(bool encodes) {
   if (thread_.joinable()) return false;
   if (computing_) return false;
-  if (work.encodes) return true;
+  if (encodes) return true;
   if (caller_ == std::thread::id()) caller_ = std::this_thread::get_id();
   return caller_ == std::this_thread::get_id();
 }
@@ -176,35 +100,82 @@ Status Scheduler::start() {
   return ok();
 }
 
-Status Scheduler::compute(const Work& work) {
+Status Scheduler::check_process() {
   const std::uint32_t process = fork_generation() + 1;
   std::uint32_t before = 0;
-  if (!process_.compare_exchange_strong(before, process) && before != process) {
-    return error(Code::kInternal,
-                 "this process was forked from one that computes with this model; open the model "
-                 "in the process that uses it");
-  }
+  if (process_.compare_exchange_strong(before, process) || before == process) return ok();
+  return error(Code::kInternal,
+               "this process was forked from one that computes with this model; open the model "
+               "in the process that uses it");
+}
+
+Status Scheduler::compute(Task& task, Progress progress) {
+  Task* const tasks[] = {&task};
+  SchedulerCall call{.tasks = tasks, .whole = true, .progress = progress};
+  PC_CHECK_OK(take_part(call));
+  return task.result();
+}
+
+Status Scheduler::compute(const Work& work, Progress progress) {
   Task task(work);
+  return compute(task, progress);
+}
+
+Status Scheduler::advance(std::span<Task* const> tasks) {
+  PC_EXPECT(!tasks.empty());
+  SchedulerCall call{.tasks = tasks, .whole = false};
+  return take_part(call);
+}
+
+Status Scheduler::take_part(SchedulerCall& call) {
+  PC_CHECK_OK(check_process());
   MutexLock lock(mutex_);
-  const bool itself = computes_itself(work);
+  const bool encodes = std::ranges::all_of(call.tasks, [](Task* t) { return t->work_.encodes; });
+  const bool itself = computes_itself(encodes);
   if (!itself) PC_CHECK_OK(start());
-  task.number = n_tasks_++;
-  waiting_.push_back(&task);
+  enter(call);
   changed_->notify_all();
-  if (itself) {
-    computing_ = true;
-    while (!task.finished && !thread_.joinable()) {
-      choose_step();
-      lock.unlock();
-      compute_step();
-      lock.lock();
-      finish_step();
+  while (itself && !call.over && !thread_.joinable()) {
+    if (computing_) {  // somebody encodes, since this thread told how far it is
+      changed_->wait(lock);
+      continue;
     }
+    computing_ = true;
+    take_step(lock);
     computing_ = false;
     changed_->notify_all();
+    tell(call, lock);
   }
-  while (!task.finished) task.done.wait(lock);
-  return std::move(task.result);
+  while (!call.over) {
+    if (!call.progress)
+      call.changed.wait(lock);
+    else if (!call.changed.wait_until(lock, Clock::now() + kTick))
+      tell(call, lock);
+  }
+  return ok();
+}
+
+// How far the caller's work is.
+void Scheduler::tell(const SchedulerCall& call, MutexLock& lock) {
+  if (!call.progress || call.over) return;
+  const std::uint64_t done = call.tasks[0]->n_done(), all = call.tasks[0]->n_tokens();
+  lock.unlock();
+  call.progress(done, all);
+  lock.lock();
+}
+
+// Tasks keep their place in the queue however often they come.
+void Scheduler::enter(SchedulerCall& call) {
+  waiting_.reserve(waiting_.size() + call.tasks.size());
+  shares_.reserve(shares_.size() + call.tasks.size());
+  for (Task* task : call.tasks) {
+    PC_EXPECT(!task->finished_);
+    add_client(task->work_.client);
+    task->call_ = &call;
+    if (task->number_ == 0) task->number_ = ++n_tasks_;
+    const auto younger = [&](const Task* other) { return other->number_ > task->number_; };
+    waiting_.insert(std::ranges::find_if(waiting_, younger), task);
+  }
 }
 
 void Scheduler::serve() {
@@ -213,13 +184,22 @@ void Scheduler::serve() {
     wait_for_work(lock);
     if (stopping_) return;
     computing_ = true;
-    choose_step();
-    lock.unlock();
-    compute_step();
-    lock.lock();
-    finish_step();
+    take_step(lock);
     computing_ = false;
   }
+}
+
+// Others come, and wait, while it computes.
+void Scheduler::take_step(MutexLock& lock) {
+  try {
+    choose_step();
+  } catch (const std::bad_alloc&) {
+    return out_of_memory();
+  }
+  lock.unlock();
+  compute_step();
+  lock.lock();
+  finish_step();
 }
 
 // Until there is some, and a moment more for those who decoded together.
@@ -233,7 +213,7 @@ void Scheduler::wait_for_work(MutexLock& lock) {
 // Single tokens, then prefill in the order in which it came, then a piece of an encoding.
 void Scheduler::choose_step() {
   chosen_.clear();
-  items_.clear();
+  chosen_.reserve(waiting_.size());
   n_chosen_tokens_ = 0;
   for (Task* task : waiting_)
     if (task->decodes() && n_chosen_tokens_ < kStepTokens) choose(*task, 1);
@@ -247,32 +227,31 @@ void Scheduler::choose_step() {
   }
   choose_prefill(budget);
   for (Task* task : waiting_)
-    if (task->work.encodes && n_chosen_tokens_ < budget) choose(*task, budget - n_chosen_tokens_);
+    if (task->work_.encodes && n_chosen_tokens_ < budget) choose(*task, budget - n_chosen_tokens_);
 
   std::ranges::sort(chosen_, [](const Task* a, const Task* b) {
-    const BackendTimeline &x = *a->work.timeline, &y = *b->work.timeline;
-    return before(x, y) || (!before(y, x) && a->number < b->number);
+    const BackendTimeline &x = *a->work_.timeline, &y = *b->work_.timeline;
+    return before(x, y) || (!before(y, x) && a->number_ < b->number_);
   });
 }
 
-// The oldest, then those who were passed over too often, then those who share modules with the
-// step, then the others as they came.
+// The oldest of the client with the least share, then those who were passed over too often, then
+// those who share modules with the step, then the others as they came.
 void Scheduler::choose_prefill(std::uint32_t budget) {
   const auto chosen = [this](const Task* task) {
     return std::ranges::find(chosen_, task) != chosen_.end();
   };
   const auto shared = [this](const Task* task) {
     return std::ranges::any_of(chosen_, [&](const Task* other) {
-      return shares(*other->work.timeline, *task->work.timeline);
+      return shares(*other->work_.timeline, *task->work_.timeline);
     });
   };
-  bool any = false;
-  const auto is_oldest = [&](const Task*) { return !std::exchange(any, true); };
-  const auto was_passed = [](const Task* task) { return task->n_passed >= kMostPassed; };
+  const auto was_passed = [](const Task* task) { return task->n_passed_ >= kMostPassed; };
   const auto is_there = [](const Task*) { return true; };
+  if (Task* first = first_prefill(); first && n_chosen_tokens_ < budget)
+    choose(*first, budget - n_chosen_tokens_);
   for (const FunctionRef<bool(const Task*)> comes :
-       std::initializer_list<FunctionRef<bool(const Task*)>>{is_oldest, was_passed, shared,
-                                                             is_there}) {
+       std::initializer_list<FunctionRef<bool(const Task*)>>{was_passed, shared, is_there}) {
     for (Task* task : waiting_) {
       if (n_chosen_tokens_ >= budget) break;
       if (task->prefills() && !chosen(task) && comes(task))
@@ -280,20 +259,59 @@ void Scheduler::choose_prefill(std::uint32_t budget) {
     }
   }
   for (Task* task : waiting_)
-    if (task->prefills() && !chosen(task)) ++task->n_passed;
+    if (task->prefills() && !chosen(task)) ++task->n_passed_;
+}
+
+Task* Scheduler::first_prefill() {
+  Task* first = nullptr;
+  for (Task* task : waiting_) {
+    if (!task->prefills()) continue;
+    if (!first || share_of(task->work_.client) < share_of(first->work_.client)) first = task;
+  }
+  return first;
+}
+
+// Who was away has no claim to what others were given meanwhile.
+void Scheduler::add_client(std::uint64_t client) {
+  std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
+  for (const Task* task : waiting_) least = std::min(least, share_of(task->work_.client));
+  const auto waits = [this](const ClientShare& share) {
+    return std::ranges::any_of(
+        waiting_, [&](const Task* task) { return task->work_.client == share.client; });
+  };
+  if (waiting_.empty() || shares_.size() >= kMostShares)
+    std::erase_if(shares_, [&](const ClientShare& share) { return !waits(share); });
+  const auto known = std::ranges::find(shares_, client, &ClientShare::client);
+  if (known == shares_.end())
+    shares_.push_back({client, waiting_.empty() ? 0 : least});
+  else
+    known->n_tokens = std::max(known->n_tokens, least);
+}
+
+// Precondition: a task of the client waits.
+std::uint64_t& Scheduler::share_of(std::uint64_t client) {
+  return std::ranges::find(shares_, client, &ClientShare::client)->n_tokens;
 }
 
 void Scheduler::choose(Task& task, std::uint32_t n_tokens) {
   chosen_.push_back(&task);
-  task.n_piece = static_cast<std::uint32_t>(std::min<std::uint64_t>(n_tokens, task.left()));
-  n_chosen_tokens_ += task.n_piece;
+  task.n_piece_ = static_cast<std::uint32_t>(std::min<std::uint64_t>(n_tokens, task.left()));
+  n_chosen_tokens_ += task.n_piece_;
+  if (task.prefills()) share_of(task.work_.client) += task.n_piece_;
 }
 
 void Scheduler::compute_step() {
+  items_.clear();
   n_chosen_tokens_ = 0;
-  for (Task* task : chosen_) {
-    items_.push_back(task->piece(task->n_piece, geometry_));
-    n_chosen_tokens_ += task->n_piece;
+  try {
+    items_.reserve(chosen_.size());
+    for (Task* task : chosen_) {
+      items_.push_back(task->piece(task->n_piece_, geometry_));
+      n_chosen_tokens_ += task->n_piece_;
+    }
+  } catch (const std::bad_alloc&) {
+    items_.clear();
+    return;
   }
   const Clock::time_point begin = Clock::now();
   model_.step(items_);
@@ -304,22 +322,29 @@ void Scheduler::compute_step() {
 
 // Who is done goes on; who has more to compute stays where it was in the queue.
 void Scheduler::finish_step() {
-  for (std::size_t i = 0; i < chosen_.size(); ++i) {
-    Task& task = *chosen_[i];
-    task.result = model_.status_of(items_[i]);
-    task.n_passed = 0;
-    if (task.result.ok()) {
-      task.n_done += task.n_piece;
-      task.work.timeline->count(task.n_piece);
-      if (task.left() != 0) continue;
-    } else if (task.n_done != 0) {
-      // What earlier pieces left. That a rewinding fails as well is not the news.
-      (void)task.work.timeline->rewind(task.n_before, task.work.timeline->n_attached());
-    }
-    std::erase(waiting_, &task);
-    task.finished = true;
-    task.done.notify_one();
+  if (items_.size() != chosen_.size()) return out_of_memory();
+  for (std::size_t i = 0; i < chosen_.size(); ++i)
+    chosen_[i]->piece_done(model_.status_of(items_[i]));
+  for (Task* task : chosen_) {
+    SchedulerCall& call = *task->call_;
+    const bool all = std::ranges::all_of(call.tasks, &Task::finished);
+    if (!call.over && (all || !call.whole)) end_call(call);
   }
+}
+
+// There is none for the lists of a step. The text is short enough not to need any.
+void Scheduler::out_of_memory() {
+  while (!waiting_.empty()) {
+    SchedulerCall& call = *waiting_.front()->call_;
+    for (Task* task : call.tasks) task->piece_done(error(Code::kOutOfMemory, "out of memory"));
+    end_call(call);
+  }
+}
+
+void Scheduler::end_call(SchedulerCall& call) {
+  for (Task* task : call.tasks) std::erase(waiting_, task);
+  call.over = true;
+  call.changed.notify_one();
 }
 
 }  // namespace pc

@@ -3,17 +3,16 @@
 // Continuous batching. Each step takes the single tokens of all who decode, then pieces of longer
 // work in the order in which it came, as many tokens as the target time between tokens leaves
 // room for; those who share modules with the step's others go before the rest, but nobody is
-// passed over forever. Encoding comes last, piece by piece. Work is one caller's, however many
-// steps it takes: it succeeds as a whole, or fails and leaves its timeline as it was.
+// passed over forever, and clients with names have the same share of what is computed while they
+// wait. Encoding comes last, piece by piece.
 //
 // As long as one thread calls, it computes its steps itself. Once a second one comes, a thread of
 // the scheduler's own computes all of them, so that all callers share one team of threads; to wake
 // the caller then costs it some microseconds, or a time slice where threads that spin have all
 // CPUs. Encoding alone does not count as a caller.
 //
-// Threads: compute() from any; the timeline, the runs and what they
-// point to belong to the call until it returns. A process that was forked from one that computes
-// gets an error, since threads are not forked.
+// Threads: compute() and advance() from any; the work belongs to the call until it returns. A
+// process that was forked from one that computes gets an error, since threads are not forked.
 #pragma once
 
 #include <atomic>
@@ -24,23 +23,15 @@
 #include <thread>
 #include <vector>
 
+#include "base/function_ref.h"
 #include "base/mutex.h"
 #include "base/status.h"
 #include "modules/kv.h"
 #include "runtime/backend/backend_handle.h"
 #include "runtime/engine/step_time.h"
+#include "runtime/engine/task.h"
 
 namespace pc {
-
-// What a caller wants computed: see pc_step_item.
-struct Work {
-  BackendTimeline* timeline;
-  std::span<const pc_run> runs;
-  float* logits = nullptr;
-  const volatile std::int32_t* cancel = nullptr;
-  pc_layer_range* ranges = nullptr;
-  bool encodes = false;  // nobody waits for its tokens one by one
-};
 
 class Scheduler {
  public:
@@ -49,6 +40,9 @@ class Scheduler {
   static constexpr std::chrono::milliseconds kTokenTime{100};
   // Tokens of a step in which nobody decodes: a sweep of the CPU (runtime/cpu/chunk_size.h).
   static constexpr std::uint32_t kStepTokens = 256;
+
+  // How often those who wait for long work are told how far it is, at least.
+  static constexpr std::chrono::milliseconds kTick{50};
 
   // Borrows the model.
   Scheduler(const BackendModel& model, const KvGeometry& geometry)
@@ -62,27 +56,50 @@ class Scheduler {
 
   // Blocks until the work is done. Errors: those of the backend for this work; kInternal where
   // the thread cannot be started, or was left behind by a fork.
-  Status compute(const Work& work);
+  // `progress` is told now and then, on the calling thread, how many tokens of how many are
+  // computed.
+  using Progress = FunctionRef<void(std::uint64_t n_done, std::uint64_t n_tokens)>;
+  Status compute(Task& task, Progress progress = {});
+  Status compute(const Work& work, Progress progress = {});
 
-  // Calls that wait for their work, the step at hand included.
+  // Goes one step further with these together: afterwards some are finished, or some tokens
+  // further, and the others as they were. What is not finished may go on with another call, or be
+  // given up: its timeline then has what was computed. Errors of the call, not of the work: as
+  // above. Preconditions: there is one, none is finished.
+  Status advance(std::span<Task* const> tasks);
+
+  // Tasks that wait for their work, the step at hand included.
   std::size_t n_waiting() const {
     const MutexLock lock(mutex_);
     return waiting_.size();
   }
 
  private:
-  struct Task;
   using Clock = std::chrono::steady_clock;
+  // What a client was given of the prefill of those who waited with it.
+  struct ClientShare {
+    std::uint64_t client = 0, n_tokens = 0;
+  };
 
-  bool computes_itself(const Work& work) PC_REQUIRES(mutex_);
+  Status check_process();
+  void tell(const SchedulerCall& call, MutexLock& lock) PC_REQUIRES(mutex_);
+  Status take_part(SchedulerCall& call);
+  void enter(SchedulerCall& call) PC_REQUIRES(mutex_);
+  bool computes_itself(bool encodes) PC_REQUIRES(mutex_);
   Status start() PC_REQUIRES(mutex_);
   void serve();
   void wait_for_work(MutexLock& lock) PC_REQUIRES(mutex_);
+  void take_step(MutexLock& lock) PC_REQUIRES(mutex_);
   void choose_step() PC_REQUIRES(mutex_);
   void choose(Task& task, std::uint32_t n_tokens) PC_REQUIRES(mutex_);
   void choose_prefill(std::uint32_t budget) PC_REQUIRES(mutex_);
+  Task* first_prefill() PC_REQUIRES(mutex_);
+  void add_client(std::uint64_t client) PC_REQUIRES(mutex_);
+  std::uint64_t& share_of(std::uint64_t client) PC_REQUIRES(mutex_);
   void compute_step();
   void finish_step() PC_REQUIRES(mutex_);
+  void out_of_memory() PC_REQUIRES(mutex_);
+  void end_call(SchedulerCall& call) PC_REQUIRES(mutex_);
 
   const BackendModel& model_;
   const KvGeometry geometry_;
@@ -91,6 +108,7 @@ class Scheduler {
   std::unique_ptr<Condition> changed_ = std::make_unique<Condition>();  // waiting_ or stopping_
   std::vector<Task*> waiting_ PC_GUARDED_BY(mutex_);  // in the order in which they came
   std::uint64_t n_tasks_ PC_GUARDED_BY(mutex_) = 0;   // that came so far
+  std::vector<ClientShare> shares_ PC_GUARDED_BY(mutex_);
   bool stopping_ PC_GUARDED_BY(mutex_) = false;
   bool computing_ PC_GUARDED_BY(mutex_) = false;  // somebody is at a step
   std::thread::id caller_ PC_GUARDED_BY(mutex_);  // the only one so far

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/progress.h"  // cancelled
+#include "base/progress.h"  // cancelled, is_set
 #include "runtime/engine/stopwatch.h"
 
 namespace pc {
@@ -25,6 +25,7 @@ Session::Session(std::shared_ptr<const LoadedPrompt> prompt, const SessionOption
                  std::uint32_t max_tokens)
     : prompt_(std::move(prompt)),
       options_(options),
+      client_(options.client.empty() ? 0 : std::hash<std::string>()(options.client)),
       residents_(prompt_->modules.size()),
       sampler_(options.sampler, engine().model().desc.vocab_size),
       text_(engine().tokenizer(), options.stop),
@@ -43,41 +44,74 @@ std::uint32_t Session::default_max_tokens() const {
 }
 
 Status Session::prefill() {
-  if (timeline_) return ok();
-  if (stats_.finish == Finish::kCancelled) return error(Code::kCancelled, "cancelled");
-  const Status done = find_and_compute();
-  if (!done.ok() && done.error().code == Code::kCancelled) stats_.finish = Finish::kCancelled;
-  return done;
+  if (timeline_ && !task_) return ok();
+  if (stats_.finish == Finish::kCancelled) return cancelled();
+  const Status done = finish_computing();
+  return done.ok() ? ok() : Status(failed(done.error()));
 }
 
-Status Session::find_and_compute() {
-  const Stopwatch watch;
+// What the next token is drawn from: logits of the prompt, or behind the token drawn last. Where
+// the answer is as long as it may be, that token is left.
+Status Session::begin_computing() {
+  if (task_) return ok();
+  if (!timeline_) return begin_prefill();
+  if (is_set(&cancel_)) return cancelled();
+  if (token_ < 0 || answer_.size() >= max_tokens_) return ok();
+  return begin_step(logits_.data());
+}
+
+Status Session::finish_computing() {
+  PC_CHECK_OK(begin_computing());
+  if (!task_) return ok();
+  // An error of the call leaves the work as it was, to be gone on with.
+  if (!task_->finished()) {
+    const Status computed = compute(*task_);
+    if (!task_->finished()) return computed;
+  }
+  return end_computing();
+}
+
+// Precondition: the task is finished.
+Status Session::end_computing() {
+  const Status computed = task_->result();
+  task_.reset();
+  return prefill_ ? end_prefill(computed) : end_step(computed);
+}
+
+// Finds or encodes the modules; what is fresh is computed with them in place.
+Status Session::begin_prefill() {
   stats_ = {};
   stats_.plan_us = prompt_->plan_us;
   const bool reuse = !options_.no_reuse;
-  Chain chain = prompt_->chain(reuse);
+  const Stopwatch watch;
   PC_TRY(BackendTimeline timeline, engine().backend().timeline());
+  Prefill prefill{watch, {}, prompt_->chain(reuse), std::move(timeline), {}};
   if (reuse) {
     PC_CHECK_OK(pin_modules());
-    PC_CHECK_OK(attach_modules(&timeline));
-    PC_CHECK_OK(attach_links(&timeline, &chain));
+    PC_CHECK_OK(attach_modules(&prefill.timeline));
+    PC_CHECK_OK(attach_links(&prefill.timeline, &prefill.chain));
   }
   stats_.lookup_us = watch.microseconds() - stats_.encode_us;
-
-  const Stopwatch compute_watch;
-  std::vector<pc_run> fresh;
-  chain.add_missing(&fresh);
-  for (const pc_run& run : fresh) stats_.computed_tokens += run.n_tokens;
+  prefill.compute_watch = {};
+  prefill.chain.add_missing(&prefill.runs);
+  for (const pc_run& run : prefill.runs) stats_.computed_tokens += run.n_tokens;
   stats_.prompt_tokens = stats_.cached_tokens + stats_.computed_tokens;
   logits_.resize(engine().model().desc.vocab_size);
-  PC_CHECK_OK(compute(&timeline, fresh, logits_.data()));
-  chain.computed();
-  chain_ = std::move(chain);
-  timeline_ = std::move(timeline);
+  prefill_ = std::make_unique<Prefill>(std::move(prefill));
+  task_.emplace(work(&prefill_->timeline, prefill_->runs, logits_.data()));
+  return ok();
+}
+
+Status Session::end_prefill(const Status& computed) {
+  const std::unique_ptr<Prefill> prefill = std::move(prefill_);
+  if (!computed.ok()) return computed.error();
+  prefill->chain.computed();
+  chain_ = std::move(prefill->chain);
+  timeline_ = std::move(prefill->timeline);
   for (const pml::PlanRun& run : prompt_->plan.runs)
     for (const TokenId token : run.tokens) sampler_.observe(token);
-  stats_.prefill_us = compute_watch.microseconds();
-  stats_.ttft_us = stats_.plan_us + watch.microseconds();
+  stats_.prefill_us = prefill->compute_watch.microseconds();
+  stats_.ttft_us = stats_.plan_us + prefill->watch.microseconds();
   return ok();
 }
 
@@ -131,9 +165,24 @@ Status Session::attach_links(BackendTimeline* timeline, Chain* chain) {
   return ok();
 }
 
+Work Session::work(BackendTimeline* timeline, std::span<const pc_run> runs, float* logits) const {
+  return {
+      .timeline = timeline, .runs = runs, .logits = logits, .cancel = &cancel_, .client = client_};
+}
+
 Status Session::compute(BackendTimeline* timeline, std::span<const pc_run> runs, float* logits) {
-  return engine().scheduler().compute(
-      {.timeline = timeline, .runs = runs, .logits = logits, .cancel = &cancel_});
+  Task task(work(timeline, runs, logits));
+  return compute(task);
+}
+
+// A single token takes no time that is worth telling.
+Status Session::compute(Task& task) {
+  const auto tell = [this](std::uint64_t n_done, std::uint64_t n_tokens) {
+    if (!options_.progress(n_done, n_tokens)) cancel();
+  };
+  Scheduler::Progress progress;
+  if (options_.progress && task.n_tokens() > 1) progress = tell;
+  return engine().scheduler().compute(task, progress);
 }
 
 Result<std::optional<TokenId>> Session::next() {
@@ -142,32 +191,52 @@ Result<std::optional<TokenId>> Session::next() {
     return std::optional<TokenId>();
   }
   if (broken_) return *broken_;
-  const bool first = stats_.generated_tokens == 0;
-  std::uint64_t step_us = 0;
-  if (const Status ready = compute_logits(&step_us); !ready.ok()) {
-    if (ready.error().code == Code::kCancelled)
-      stats_.finish = Finish::kCancelled;
-    else if (timeline_)
-      broken_ = ready.error();
-    return ready.error();
-  }
+  if (const Status computed = finish_computing(); !computed.ok()) return failed(computed.error());
+  return draw_next();
+}
+
+// A session whose prompt could not be computed may try again; one that lost its place may not.
+Error Session::failed(const Error& error) {
+  if (error.code == Code::kCancelled)
+    stats_.finish = Finish::kCancelled;
+  else if (timeline_)
+    broken_ = error;
+  return error;
+}
+
+// The logits are there.
+Result<std::optional<TokenId>> Session::draw_next() {
+  if (is_set(&cancel_)) return failed(cancelled());
   if (answer_.size() >= max_tokens_) return finish(Finish::kLength);
   const Stopwatch watch;
   PC_CHECK_OK(draw());
-  (first ? stats_.ttft_us : stats_.decode_us) += step_us + watch.microseconds();
+  const std::uint64_t took = std::exchange(step_us_, 0) + watch.microseconds();
+  (stats_.generated_tokens == 0 ? stats_.ttft_us : stats_.decode_us) += took;
   return take_drawn();
 }
 
-// Those that the next token is drawn from: the prompt's, or behind the token drawn last. Where the
-// answer is as long as it may be, that token is left.
-Status Session::compute_logits(std::uint64_t* step_us) {
-  PC_CHECK_OK(prefill());
-  if (__atomic_load_n(&cancel_, __ATOMIC_RELAXED)) return cancelled();
-  if (token_ < 0 || answer_.size() >= max_tokens_) return ok();
-  const Stopwatch watch;
-  PC_CHECK_OK(step(logits_.data()));
-  *step_us = watch.microseconds();
-  return ok();
+Result<std::vector<Session::Next>> Session::step(std::span<Session* const> sessions) {
+  std::vector<Next> results(sessions.size());
+  std::vector<Task*> tasks;
+  Scheduler* scheduler = nullptr;
+  for (std::size_t i = 0; i < sessions.size(); ++i) {
+    Session& session = *sessions[i];
+    if (session.stats_.finish != Finish::kNone || session.broken_) {
+      results[i] = session.next();
+    } else if (const Status begun = session.begin_computing(); !begun.ok()) {
+      results[i] = session.failed(begun.error());
+    } else if (session.task_) {
+      tasks.push_back(&*session.task_);
+      scheduler = &session.engine().scheduler();
+    }
+  }
+  if (!tasks.empty()) PC_CHECK_OK(scheduler->advance(tasks));
+  for (std::size_t i = 0; i < sessions.size(); ++i) {
+    Session& session = *sessions[i];
+    if (results[i] || (session.task_ && !session.task_->finished())) continue;
+    results[i] = session.next();
+  }
+  return results;
 }
 
 Result<std::optional<TokenId>> Session::take_drawn() {
@@ -193,18 +262,30 @@ Status Session::draw() {
   return error(Code::kInvalidArgument, "no token may be drawn: the mask or the bias forbids all");
 }
 
-// Computes the drawn token; its logits are the next one's.
-Status Session::step(float* logits) {
+// The token drawn last, whose logits are the next one's.
+Status Session::begin_step(float* logits) {
+  step_watch_ = {};
   chain_.append({&token_, 1}, position_);
-  const pc_run run = chain_.links().back().run();
-  if (const Status done = compute(&*timeline_, {&run, 1}, logits); !done.ok()) {
+  step_run_ = chain_.links().back().run();
+  task_.emplace(work(&*timeline_, {&step_run_, 1}, logits));
+  return ok();
+}
+
+Status Session::end_step(const Status& computed) {
+  if (!computed.ok()) {
     chain_.rewind(position_);
-    return done;
+    return computed.error();
   }
   chain_.computed();
   token_ = -1;
   ++position_;
+  step_us_ = step_watch_.microseconds();
   return ok();
+}
+
+Status Session::step_unread_token() {
+  PC_CHECK_OK(begin_step(nullptr));
+  return finish_computing();
 }
 
 std::optional<TokenId> Session::finish(Finish how) {

@@ -20,6 +20,8 @@
 #include "runtime/engine/chain.h"
 #include "runtime/engine/loaded_prompt.h"
 #include "runtime/engine/sampler.h"
+#include "runtime/engine/stopwatch.h"
+#include "runtime/engine/task.h"
 #include "runtime/tokenizer/text_stream.h"
 
 namespace pc {
@@ -31,7 +33,11 @@ struct SessionOptions {
   // Null, or called before each token is drawn, on the caller's thread: clears the bits of tokens
   // that may not be drawn, 32 a word, all set before. False: the call ends with kCancelled.
   std::function<bool(std::span<std::uint32_t> allowed)> mask;
+  // Null, or called now and then while a prompt or appended turns are computed, on the caller's
+  // thread. False: as cancel().
+  std::function<bool(std::uint64_t n_done, std::uint64_t n_tokens)> progress;
   std::vector<std::string> stop;
+  std::string client;  // who asks: named clients take turns where they want more than a step has
 };
 
 enum class Finish : std::uint32_t { kNone, kEos, kStop, kLength, kCancelled };
@@ -63,6 +69,14 @@ class Session {
   Result<std::optional<TokenId>> next();
   const std::string& text() const { return text_.text(); }
 
+  const Engine& engine() const { return prompt_->schema->engine(); }
+
+  // What next() of each would give, computed together, a step of it at most: nothing where a
+  // session's prompt is longer than a step has room for, and is not computed yet. Modules that are
+  // missing are encoded before the step. Errors: of the step, before which nothing was drawn.
+  using Next = std::optional<Result<std::optional<TokenId>>>;
+  static Result<std::vector<Next>> step(std::span<Session* const> sessions);
+
   // [vocab_size] from which the latest token was drawn, or the first will be.
   // Empty before prefill().
   std::span<const float> logits() const {
@@ -85,6 +99,7 @@ class Session {
 
   // Goes on behind all text, an answer included, in no turn.
   Status append_text(std::string_view text);
+  Status append_tokens(std::span<const TokenId> tokens);  // the same with tokens as they are
 
   // Another session that has seen, said and drawn the same.
   Result<std::unique_ptr<Session>> fork() const;
@@ -111,16 +126,24 @@ class Session {
  private:
   Session(std::shared_ptr<const LoadedPrompt> prompt, const SessionOptions& options,
           std::uint32_t max_tokens);
-  const Engine& engine() const { return prompt_->schema->engine(); }
-  Status find_and_compute();
+  Status begin_computing();
+  Status finish_computing();
+  Status end_computing();
+  Status begin_prefill();
+  Status end_prefill(const Status& computed);
+  Status begin_step(float* logits);
+  Status end_step(const Status& computed);
+  Status step_unread_token();
+  Error failed(const Error& error);
+  Work work(BackendTimeline* timeline, std::span<const pc_run> runs, float* logits) const;
   Status pin_modules();
   Status attach_modules(BackendTimeline* timeline);
   Status attach_links(BackendTimeline* timeline, Chain* chain);
   Status compute(BackendTimeline* timeline, std::span<const pc_run> runs, float* logits);
-  Status compute_logits(std::uint64_t* step_us);
+  Status compute(Task& task);
+  Result<std::optional<TokenId>> draw_next();
   Status draw();
   Result<std::optional<TokenId>> take_drawn();
-  Status step(float* logits);
   std::uint32_t default_max_tokens() const;
   Status ready_to_go_on();
 
@@ -139,11 +162,13 @@ class Session {
     Chain chain;                  // with it
     Tokens tokens;                // of all texts
     Tokens last;                  // of the last one
-    Position begin = 0, end = 0;  // where an answer that goes began, with its opening; the new end
+    Position begin = 0, end = 0;  // the first's, behind or in the place of the answer; the new end
     std::uint64_t n_seen = 0;     // tokens in front of these, the answer's last included
     bool keeps_answer = true;
   };
   Result<Appendix> plan_appendix(const pml::NextTurns& next, bool ends_turn) const;
+  Appendix begin_appendix(bool keeps_answer) const;
+  Result<Appendix> end_appendix(Appendix appendix, Position end) const;
   Status read_on(Appendix appendix, OpenAnswer open);
   void forget_from(Position position);
   Status keep_link(Chain::Link* link, std::uint32_t first_token);
@@ -154,6 +179,7 @@ class Session {
   std::shared_ptr<const LoadedPrompt> prompt_;
   SessionOptions options_;
   std::uint32_t max_tokens_;
+  std::uint64_t client_;                   // 0: none is named
   std::vector<ResidentHandle> residents_;  // [plan.jobs]
   std::optional<BackendTimeline> timeline_;
   Sampler sampler_;
@@ -162,6 +188,19 @@ class Session {
   std::vector<float> logits_;           // [vocab_size]
   TokenId token_ = -1;                  // drawn, not yet computed; -1: there is none
   Position position_;                   // of the next token
+
+  // What task_ computes, while there is one: a prompt, or the token drawn last.
+  struct Prefill {
+    Stopwatch watch, compute_watch;
+    Chain chain;
+    BackendTimeline timeline;
+    std::vector<pc_run> runs;
+  };
+  std::unique_ptr<Prefill> prefill_;
+  pc_run step_run_{};
+  std::optional<Task> task_;
+  Stopwatch step_watch_;
+  std::uint64_t step_us_ = 0;  // of the token computed last, until the next one is drawn
 
   Chain chain_;                        // what the timeline computed, and links that it found
   std::uint64_t n_module_tokens_ = 0;  // attached from modules

@@ -37,7 +37,10 @@ std::string Session::answer_text() const {
 Status Session::ready_to_go_on() {
   if (broken_) return *broken_;
   if (stats_.finish == Finish::kCancelled) return cancelled();
-  return prefill();
+  // What a batch has not finished: the prompt, or the token drawn last.
+  if (timeline_ && !task_) return ok();
+  const Status computed = finish_computing();
+  return computed.ok() ? ok() : Status(failed(computed.error()));
 }
 
 Status Session::append(std::span<const pml::ChatTurn> turns) {
@@ -75,6 +78,27 @@ Status Session::append_text(std::string_view text) {
   return read_on(std::move(appendix), {});
 }
 
+Status Session::append_tokens(std::span<const TokenId> tokens) {
+  PC_CHECK_OK(ready_to_go_on());
+  if (tokens.empty()) return error(Code::kInvalidArgument, "there are no tokens to append");
+  const std::uint32_t vocab_size = engine().model().desc.vocab_size;
+  for (const TokenId token : tokens)
+    if (token < 0 || static_cast<std::uint32_t>(token) >= vocab_size)
+      return error(Code::kInvalidArgument, "token " + std::to_string(token) +
+                                               " is outside the model's vocabulary of " +
+                                               std::to_string(vocab_size));
+  if (tokens.size() >= engine().context_tokens())
+    return error(Code::kContextFull, std::to_string(tokens.size()) +
+                                         " tokens do not fit the context window, which has " +
+                                         std::to_string(engine().context_tokens()));
+  Appendix appendix = begin_appendix(true);
+  appendix.chain.append(tokens, appendix.begin);
+  appendix.tokens.assign(tokens.begin(), tokens.end());
+  const Position end = appendix.begin + static_cast<Position>(tokens.size());
+  PC_TRY(appendix, end_appendix(std::move(appendix), end));
+  return read_on(std::move(appendix), {});
+}
+
 // The tokens of what comes next behind the answer, or in its place. ends_turn: the answer's turn
 // ends with it.
 Result<Session::Appendix> Session::plan_appendix(const pml::NextTurns& next, bool ends_turn) const {
@@ -85,31 +109,40 @@ Result<Session::Appendix> Session::plan_appendix(const pml::NextTurns& next, boo
   PC_TRY(std::vector<Tokens> encoded, engine().text_encoder().encode(texts, false));
   if (!next.before.empty()) encoded.erase(encoded.begin());
 
-  Appendix appendix{chain_, {}, {}, 0, position_, 0, next.keeps_answer};
-  Position at = position_;
-  if (!next.keeps_answer) {
-    // The timeline has all of the answer but the token that was drawn last.
-    const std::size_t n_read = answer_.size() - (token_ >= 0 ? 1 : 0);
-    at -= static_cast<Position>(n_read + *open_.n_opening);
-    appendix.begin = at;
-    appendix.chain.rewind(at);
-  } else if (token_ >= 0) {
-    appendix.chain.append({&token_, 1}, at++);
-  }
-  appendix.n_seen = n_module_tokens_ + appendix.chain.n_tokens();
+  Appendix appendix = begin_appendix(next.keeps_answer);
   if (next.keeps_answer && ends_turn && !answer_.empty()) appendix.chain.end_turn();
+  Position at = appendix.begin;
   for (std::size_t i = 0; i < spans.size(); ++i) {
     appendix.chain.append(encoded[i], at);
     at += static_cast<Position>(encoded[i].size());
     if (!spans[i].markup && i + 1 < spans.size()) appendix.chain.end_turn();
     appendix.tokens.insert(appendix.tokens.end(), encoded[i].begin(), encoded[i].end());
   }
-  appendix.end = at;
   appendix.last = std::move(encoded.back());
+  return end_appendix(std::move(appendix), at);
+}
+
+// What stands before it: all that was said, or all but an answer that goes, with its opening.
+Session::Appendix Session::begin_appendix(bool keeps_answer) const {
+  Appendix appendix{chain_, {}, {}, position_, 0, 0, keeps_answer};
+  if (!keeps_answer) {
+    // The timeline has all of the answer but the token that was drawn last.
+    const std::size_t n_read = answer_.size() - (token_ >= 0 ? 1 : 0);
+    appendix.begin -= static_cast<Position>(n_read + *open_.n_opening);
+    appendix.chain.rewind(appendix.begin);
+  } else if (token_ >= 0) {
+    appendix.chain.append({&token_, 1}, appendix.begin++);
+  }
+  appendix.n_seen = n_module_tokens_ + appendix.chain.n_tokens();
+  return appendix;
+}
+
+Result<Session::Appendix> Session::end_appendix(Appendix appendix, Position end) const {
+  appendix.end = end;
   const std::uint64_t answer = std::max(options_.max_tokens, 1u),
                       window = engine().context_tokens();
-  if (static_cast<std::uint64_t>(at) + answer <= window) return appendix;
-  return error(Code::kContextFull, "the conversation would end at position " + std::to_string(at) +
+  if (static_cast<std::uint64_t>(end) + answer <= window) return appendix;
+  return error(Code::kContextFull, "the conversation would end at position " + std::to_string(end) +
                                        " and its answer may take " + std::to_string(answer) +
                                        " tokens, but the context window has " +
                                        std::to_string(window) + ": begin another session");
@@ -175,6 +208,7 @@ Result<std::unique_ptr<Session>> Session::fork() const {
   fork->token_ = token_;
   fork->position_ = position_;
   fork->chain_ = chain_;
+  if (task_ && timeline_) fork->chain_.rewind(position_);  // it has to compute the token itself
   fork->open_ = open_;
   fork->past_ = past_;
   fork->answer_.assign(answer_.begin(), answer_.end());
@@ -242,7 +276,7 @@ Result<std::uint64_t> Session::keep() {
   if (!engine().store())
     return error(Code::kUnsupported, "nothing can be kept: no store is in use");
   const bool answered = stats_.finish == Finish::kEos || stats_.finish == Finish::kLength;
-  if (answered && token_ >= 0) PC_CHECK_OK(step(nullptr));
+  if (answered && token_ >= 0) PC_CHECK_OK(step_unread_token());
   // What a stop string cut off is not what follows when the conversation goes on.
   if (answered && open_.chat && !answer_.empty()) chain_.end_turn();
   std::uint64_t n_kept = n_module_tokens_;

@@ -258,6 +258,109 @@ TEST_CASE("work that fails, or is cancelled between its pieces, leaves its timel
   CHECK(timeline.n_tokens() == 20);
 }
 
+TEST_CASE("a batch goes on by a step: who decodes is done, who prefills some tokens further") {
+  const bool others = GENERATE(false, true);  // a second thread computes as well
+  CAPTURE(others);
+  Fixture f;
+  if (others) f.hold();
+  const auto prompt = random_tokens(f.random, 700, 64), word = random_tokens(f.random, 1, 64);
+  const std::vector<float> want =
+      others ? std::vector<float>() : f.alone(prompt);  // the backend is held
+  std::vector<float> got(64);
+  std::deque<BackendTimeline> timelines;
+  for (int i = 0; i < 3; ++i) timelines.push_back(must(f.backend.timeline()));
+  const pc_run long_run = Fixture::run_of(prompt), short_run = Fixture::run_of(word);
+  Task first({.timeline = &timelines[0], .runs = {&long_run, 1}, .logits = got.data()});
+  Task second({.timeline = &timelines[1], .runs = {&short_run, 1}});
+  Task third({.timeline = &timelines[2], .runs = {&short_run, 1}});
+  std::vector<Task*> tasks = {&first, &second, &third};
+  std::thread release([&] {
+    while (others && f.scheduler->n_waiting() < 4) std::this_thread::yield();
+    if (others) f.release();
+  });
+  must(f.scheduler->advance(tasks));
+  release.join();
+  CHECK(second.finished());
+  CHECK(third.finished());
+  CHECK_FALSE(first.finished());
+  CHECK(first.n_done() > 0);
+  CHECK(f.scheduler->n_waiting() == 0);
+  Task* const alone[] = {&first};
+  int n_steps = 0;
+  for (std::uint64_t before = 0; !first.finished(); ++n_steps) {
+    before = first.n_done();
+    must(f.scheduler->advance(alone));
+    REQUIRE((first.finished() || first.n_done() > before));
+  }
+  CHECK(n_steps >= 2);
+  must(first.result());
+  CHECK(timelines[0].n_tokens() == 700);
+  require_near(got, others ? f.alone(prompt) : want);
+}
+
+TEST_CASE("work that was begun in a batch can be completed, or given up") {
+  Fixture f;
+  const auto prompt = random_tokens(f.random, 600, 64);
+  const std::vector<float> want = f.alone(prompt);
+  const pc_run run = Fixture::run_of(prompt);
+  std::vector<float> got(64);
+  BackendTimeline timeline = must(f.backend.timeline()), other = must(f.backend.timeline());
+  Task task({.timeline = &timeline, .runs = {&run, 1}, .logits = got.data()});
+  {
+    Task given_up({.timeline = &other, .runs = {&run, 1}});
+    Task* const both[] = {&task, &given_up};
+    must(f.scheduler->advance(both));
+  }
+  must(f.scheduler->compute(task));
+  require_near(got, want);
+}
+
+TEST_CASE("who waits for long work is told how far it is") {
+  Fixture f;
+  const auto prompt = random_tokens(f.random, 1500, 64);
+  const pc_run run = Fixture::run_of(prompt);
+  BackendTimeline timeline = must(f.backend.timeline());
+  std::vector<std::uint64_t> told;
+  const auto tell = [&](std::uint64_t n_done, std::uint64_t n_tokens) {
+    CHECK(n_tokens == 1500);
+    told.push_back(n_done);
+    if (told.size() > 1) return;
+    // A callback may compute, too.
+    BackendTimeline inner = must(f.backend.timeline());
+    must(f.scheduler->compute({.timeline = &inner, .runs = {&f.first_run, 1}}));
+  };
+  must(f.scheduler->compute({.timeline = &timeline, .runs = {&run, 1}}, tell));
+  REQUIRE(told.size() >= 2);
+  CHECK(std::ranges::is_sorted(told));
+  CHECK(told.front() > 0);
+  CHECK(told.back() < 1500);
+}
+
+TEST_CASE("clients that are named take turns") {
+  Fixture f;
+  f.hold();
+  std::deque<BackendTimeline> timelines;
+  for (int i = 0; i < 5; ++i) timelines.push_back(must(f.backend.timeline()));
+  const auto prompt = random_tokens(f.random, 300, 64);
+  const pc_run run = Fixture::run_of(prompt);
+  for (std::size_t i = 0; i < 4; ++i)
+    f.submit({.timeline = &timelines[i], .runs = {&run, 1}, .client = 1});
+  f.submit({.timeline = &timelines[4], .runs = {&run, 1}, .client = 2});
+  f.release();
+  for (const Status& status : f.results) REQUIRE(status.ok());
+  const auto last_step = [](const BackendTimeline& timeline) {
+    std::size_t last = 0;
+    for (std::size_t i = 0; i < Witness::timelines.size(); ++i)
+      if (std::ranges::find(Witness::timelines[i], timeline.get()) != Witness::timelines[i].end())
+        last = i;
+    return last;
+  };
+  // Step 0 is held; 1 is the first's, 2 theirs, 3 the first's again, since both have had as much,
+  // and 4 has their rest. Behind all of the other's it would be the sixth.
+  CHECK(last_step(timelines[4]) <= 4);
+  for (std::size_t i = 1; i < 4; ++i) CHECK(last_step(timelines[i]) >= last_step(timelines[4]));
+}
+
 TEST_CASE("runs in planes of their own are cut between blocks, and hold what one piece writes") {
   Fixture f;
   const KvGeometry geometry = geometry_of(f.model.desc);

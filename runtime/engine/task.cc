@@ -1,0 +1,86 @@
+#include "runtime/engine/task.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace pc {
+namespace {
+
+std::uint64_t tokens_of(std::span<const pc_run> runs) {
+  std::uint64_t n = 0;
+  for (const pc_run& run : runs) n += run.n_tokens;
+  return n;
+}
+
+}  // namespace
+
+Task::Task(const Work& work)
+    : work_(work), n_tokens_(tokens_of(work.runs)), n_before_(work.timeline->n_tokens()) {}
+
+// Runs that bring their own planes are cut between blocks.
+pc_step_item Task::piece(std::uint32_t n, const KvGeometry& geometry) {
+  pc_step_item item{};
+  item.timeline = work_.timeline->get();
+  item.cancel = work_.cancel;
+  item.ranges = work_.ranges;
+  if (n_done_ == 0 && (n >= n_tokens_ || work_.ranges)) {
+    item.runs = work_.runs.data();
+    item.n_runs = static_cast<std::uint32_t>(work_.runs.size());
+    n_piece_ = static_cast<std::uint32_t>(n_tokens_);
+  } else {
+    runs_.clear();
+    planes_.clear();
+    planes_.reserve(work_.runs.size());
+    n_piece_ = 0;
+    std::uint64_t skip = n_done_;
+    for (const pc_run& run : work_.runs) {
+      if (n_piece_ < n && skip < run.n_tokens) n_piece_ += cut(run, skip, n - n_piece_, geometry);
+      skip -= std::min<std::uint64_t>(skip, run.n_tokens);
+    }
+    item.runs = runs_.data();
+    item.n_runs = static_cast<std::uint32_t>(runs_.size());
+  }
+  if (n_piece_ == left()) item.logits = work_.logits;
+  return item;
+}
+
+// Adds at most n of a run's tokens behind the first `skip` to the piece; how many.
+std::uint32_t Task::cut(const pc_run& run, std::uint64_t skip, std::uint32_t n,
+                        const KvGeometry& geometry) {
+  const auto first = static_cast<std::uint32_t>(skip);
+  n = std::min(n, run.n_tokens - first);
+  const bool ends = first + n == run.n_tokens;
+  if (run.planes && !ends) n = std::max(n / kKvBlockTokens, 1u) * kKvBlockTokens;
+  n = std::min(n, run.n_tokens - first);
+  pc_run part = run;
+  part.tokens += first;
+  part.n_tokens = n;
+  part.position += static_cast<std::int32_t>(first);
+  part.key_position += static_cast<std::int32_t>(first);
+  part.extend = first == 0 ? run.extend : 1;
+  if (run.planes) {
+    pc_kv_planes planes = *run.planes;
+    planes.data =
+        static_cast<std::byte*>(planes.data) + first / kKvBlockTokens * geometry.block_bytes();
+    planes_.push_back(planes);
+    part.planes = &planes_.back();
+  }
+  runs_.push_back(part);
+  return n;
+}
+
+void Task::piece_done(Status result) {
+  result_ = std::move(result);
+  n_passed_ = 0;
+  if (result_.ok()) {
+    n_done_ += n_piece_;
+    work_.timeline->count(n_piece_);
+    finished_ = left() == 0;
+    return;
+  }
+  // What earlier pieces left goes. That a rewinding fails as well is not the news.
+  if (n_done_ != 0) (void)work_.timeline->rewind(n_before_, work_.timeline->n_attached());
+  finished_ = true;
+}
+
+}  // namespace pc

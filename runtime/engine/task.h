@@ -1,0 +1,70 @@
+// Work that somebody wants computed, and how far it is: the scheduler computes it in as many pieces
+// as it takes. It succeeds as a whole, or fails and leaves its timeline as it was.
+//
+// Borrows the timeline, the runs and what they point to until it is finished or destroyed.
+// Threads: the scheduler's lock guards it while a call of the scheduler has it; else its owner's.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/status.h"
+#include "modules/kv.h"
+#include "runtime/backend/backend_handle.h"
+
+namespace pc {
+
+struct SchedulerCall;  // runtime/engine/scheduler.cc
+
+// See pc_step_item.
+struct Work {
+  BackendTimeline* timeline;
+  std::span<const pc_run> runs;
+  float* logits = nullptr;
+  const volatile std::int32_t* cancel = nullptr;
+  pc_layer_range* ranges = nullptr;
+  bool encodes = false;      // nobody waits for its tokens one by one
+  std::uint64_t client = 0;  // clients that want more than a step has take turns
+};
+
+class Task {
+ public:
+  explicit Task(const Work& work);
+
+  bool finished() const { return finished_; }
+  const Status& result() const { return result_; }  // once it is finished
+
+  std::uint64_t n_tokens() const { return n_tokens_; }  // of all runs
+  std::uint64_t n_done() const { return n_done_; }
+
+ private:
+  friend class Scheduler;
+
+  std::uint64_t left() const { return n_tokens_ - n_done_; }
+  bool decodes() const { return n_tokens_ == 1 && !work_.encodes; }
+  bool prefills() const { return n_tokens_ != 1 && !work_.encodes; }
+
+  // The next tokens, about n of them, as an item of a step; sets n_piece_.
+  pc_step_item piece(std::uint32_t n, const KvGeometry& geometry);
+  std::uint32_t cut(const pc_run& run, std::uint64_t skip, std::uint32_t n,
+                    const KvGeometry& geometry);
+  void piece_done(Status result);
+
+  Work work_;
+  std::uint64_t n_tokens_;
+  std::uint32_t n_before_;  // tokens that the timeline computed before
+  std::uint64_t n_done_ = 0;
+  std::uint32_t n_piece_ = 0;         // tokens of the piece at hand
+  std::vector<pc_run> runs_;          // of a piece that is not all of the work
+  std::vector<pc_kv_planes> planes_;  // [runs_]
+  Status result_ = ok();
+  bool finished_ = false;
+
+  // In the scheduler's queue.
+  SchedulerCall* call_ = nullptr;
+  std::uint64_t number_ = 0;    // in the order in which work came; 0: it did not yet
+  std::uint32_t n_passed_ = 0;  // steps in which others went before
+};
+
+}  // namespace pc
