@@ -59,7 +59,9 @@ Status Binder::add_level(const std::vector<PromptNode>& nodes, std::uint32_t mod
 Status Binder::add_nodes(const std::vector<PromptNode>& nodes, Level& level, bool in_turn) {
   for (const PromptNode& node : nodes) {
     switch (node.kind) {
-      case Kind::kText: write(level, {What::kText, &node}); break;
+      case Kind::kText:
+        write(level, {What::kText, &node});
+        break;
       case Kind::kRole:
         level.pending.push_back({What::kOpenTurn, &node});
         PC_CHECK_OK(add_nodes(node.children, level, true));
@@ -163,10 +165,14 @@ Error Binder::unknown_module(const PromptNode& node, const Module& parent) const
 
 }  // namespace
 
+Status check_schema_name(const Prompt& prompt, const Layout& layout) {
+  if (prompt.schema == layout.schema) return ok();
+  return broken_rule(prompt.place, "this prompt is for schema " + quote(prompt.schema) +
+                                       "; the schema given is " + quote(layout.schema));
+}
+
 Result<Binding> bind(const Prompt& prompt, const Layout& layout, const TextEncoder& encoder) {
-  if (prompt.schema != layout.schema)
-    return broken_rule(prompt.place, "this prompt is for schema " + quote(prompt.schema) +
-                                         "; the schema given is " + quote(layout.schema));
+  PC_CHECK_OK(check_schema_name(prompt, layout));
   return Binder(layout, encoder).bind(prompt);
 }
 

@@ -41,6 +41,9 @@ struct Binding {
   bool imported(std::uint32_t module) const { return module == kRoot || modules[module].node; }
 };
 
+// kPmlSemantic where the prompt is for another schema.
+Status check_schema_name(const Prompt& prompt, const Layout& layout);
+
 // Errors: kPmlSemantic with line:column, or what the encoder gave.
 Result<Binding> bind(const Prompt& prompt, const Layout& layout, const TextEncoder& encoder);
 

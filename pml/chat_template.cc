@@ -175,9 +175,12 @@ ChatTemplate with_eos(ChatTemplate chat, std::string_view eos) {
 
 std::string role_prefix(const ChatTemplate& chat, Role role, std::optional<Role> before) {
   switch (role) {
-    case Role::kSystem: return chat.system.prefix;
-    case Role::kAssistant: return chat.assistant.prefix;
-    case Role::kUser: break;
+    case Role::kSystem:
+      return chat.system.prefix;
+    case Role::kAssistant:
+      return chat.assistant.prefix;
+    case Role::kUser:
+      break;
   }
   if (before == Role::kSystem && chat.user_prefix_after_system)
     return *chat.user_prefix_after_system;
@@ -188,9 +191,12 @@ std::string role_prefix(const ChatTemplate& chat, Role role, std::optional<Role>
 
 std::string role_suffix(const ChatTemplate& chat, Role role) {
   switch (role) {
-    case Role::kSystem: return chat.system.suffix;
-    case Role::kAssistant: return chat.assistant.suffix;
-    case Role::kUser: break;
+    case Role::kSystem:
+      return chat.system.suffix;
+    case Role::kAssistant:
+      return chat.assistant.suffix;
+    case Role::kUser:
+      break;
   }
   return chat.user.suffix;
 }
@@ -212,8 +218,8 @@ ChatFormat chat_format(ChatTemplate chat) {
 }
 
 ChatFormat spell_bos(ChatFormat chat, std::string bos) {
-  chat.turns = [turns = std::move(chat.turns), bos = std::move(bos)](std::span<const Role> roles)
-      -> Result<TurnTexts> {
+  chat.turns = [turns = std::move(chat.turns),
+                bos = std::move(bos)](std::span<const Role> roles) -> Result<TurnTexts> {
     PC_TRY(TurnTexts texts, turns(roles));
     if (texts.bos && !texts.turns.empty()) texts.turns[0].open.insert(0, bos);
     texts.bos = false;

@@ -59,10 +59,17 @@ void filter(const Layout& layout, const FlatPrompt& flat, const std::vector<Turn
   bool keeps = false;
   for (const FlatStep& step : flat.steps) {
     switch (step.what) {
-      case What::kOpenModule: inside.push_back(step.index); break;
-      case What::kCloseModule: inside.pop_back(); break;
-      case What::kOpenTurn: waits = step.index; break;
-      case What::kText: break;
+      case What::kOpenModule:
+        inside.push_back(step.index);
+        break;
+      case What::kCloseModule:
+        inside.pop_back();
+        break;
+      case What::kOpenTurn:
+        waits = step.index;
+        break;
+      case What::kText:
+        break;
       case What::kPiece:
       case What::kSlot:
         if (!holds(inside.back())) break;
@@ -92,11 +99,11 @@ class ModuleContexts {
   // One module that is open at this place of the prompt.
   struct Frame {
     std::uint32_t module = kRoot;
-    std::vector<JobStep> own;           // its own text so far
-    std::uint32_t turn = kNone;         // of the prompt, opened directly in it
-    std::size_t turn_begin = 0;         // where in `own`
-    JobSpec spec;                       // its job's steps so far
-    bool opened = false;                // has the job seen the turn's opening?
+    std::vector<JobStep> own;    // its own text so far
+    std::uint32_t turn = kNone;  // of the prompt, opened directly in it
+    std::size_t turn_begin = 0;  // where in `own`
+    JobSpec spec;                // its job's steps so far
+    bool opened = false;         // has the job seen the turn's opening?
   };
 
   void open_module(std::uint32_t module);
@@ -115,8 +122,12 @@ std::vector<JobSpec> ModuleContexts::plan() {
   for (const FlatStep& step : flat_.steps) {
     Frame& frame = frames_.back();
     switch (step.what) {
-      case What::kOpenModule: open_module(step.index); break;
-      case What::kCloseModule: close_module(); break;
+      case What::kOpenModule:
+        open_module(step.index);
+        break;
+      case What::kCloseModule:
+        close_module();
+        break;
       case What::kOpenTurn:
         frame.turn = step.index;
         frame.turn_begin = frame.own.size();
@@ -127,8 +138,11 @@ std::vector<JobSpec> ModuleContexts::plan() {
         if (flat_.turns[step.index].node) frame.turn = kNone, frame.opened = false;
         break;
       case What::kPiece:
-      case What::kSlot: add_item(step.item); break;
-      case What::kText: break;
+      case What::kSlot:
+        add_item(step.item);
+        break;
+      case What::kText:
+        break;
     }
   }
   close_module();

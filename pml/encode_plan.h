@@ -28,17 +28,17 @@ namespace pc::pml {
 // Tokens that are contiguous in position.
 struct JobRun {
   Tokens tokens;
-  Position position = 0;    // of tokens[0] in this pass
+  Position position = 0;  // of tokens[0] in this pass
   bool keep = false;
   std::uint32_t piece = 0;  // index into Layout::pieces; meaningful where keep
 };
 
 struct EncodeJob {
-  std::string name;            // "europe/paris"; "" is the anonymous text; "scaffold s"
+  std::string name;  // "europe/paris"; "" is the anonymous text; "scaffold s"
   Attend attend = Attend::kPrefix;
   bool scaffold = false;
-  std::uint32_t subject = 0;   // as in JobSpec
-  std::vector<JobRun> runs;    // positions strictly increase; no two overlap
+  std::uint32_t subject = 0;  // as in JobSpec
+  std::vector<JobRun> runs;   // positions strictly increase; no two overlap
 };
 
 EncodeJob make_job(const Layout& layout, const JobSpec& spec);

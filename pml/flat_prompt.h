@@ -18,12 +18,12 @@ namespace pc::pml {
 
 struct FlatStep {
   enum class What : std::uint8_t {
-    kPiece,        // Layout::pieces[index]; flatten() gives no fresh ones
-    kSlot,         // Layout::slots[index], with an argument or without
-    kText,         // the prompt's: node->text
-    kOpenTurn,     // turns[index] opens, which the prompt wrote
-    kCloseTurn,    // turns[index] closes, with tokens that are computed now; item: its fresh piece
-    kOpenModule,   // Layout::modules[index]
+    kPiece,       // Layout::pieces[index]; flatten() gives no fresh ones
+    kSlot,        // Layout::slots[index], with an argument or without
+    kText,        // the prompt's: node->text
+    kOpenTurn,    // turns[index] opens, which the prompt wrote
+    kCloseTurn,   // turns[index] closes, with tokens that are computed now; item: its fresh piece
+    kOpenModule,  // Layout::modules[index]
     kCloseModule,
   };
   What what = What::kText;

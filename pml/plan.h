@@ -39,8 +39,11 @@ struct PlanRun {
   std::uint32_t job = 0;      // kCached: index into Plan::jobs
   std::uint32_t job_run = 0;  // kCached: index among that job's *kept* runs
   std::uint32_t piece = 0;    // kCached, kUncached: index into Layout::pieces
-  bool cache = true;          // false: text or argument of a module with cache="false"
-  bool moved = false;         // schema layout: the text did not fit its gap and stands at the end
+  // kText, kRole: the prompt's turn that it belongs to, of all turns of the conversation
+  // (Plan::chat), or kNone.
+  std::uint32_t turn = kNone;
+  bool cache = true;   // false: text or argument of a module with cache="false"
+  bool moved = false;  // schema layout: the text did not fit its gap and stands at the end
 };
 
 struct Plan {

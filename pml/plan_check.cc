@@ -47,10 +47,14 @@ class LayoutChecker {
   Status step(std::uint32_t i) {
     const Item item = layout_.items[i];
     switch (item.kind) {
-      case ItemKind::kPiece: return piece(i, item.index);
-      case ItemKind::kSlot: return slot(i, item.index);
-      case ItemKind::kOpenModule: return open_module(i, item.index);
-      case ItemKind::kCloseModule: return close_module(i, item.index);
+      case ItemKind::kPiece:
+        return piece(i, item.index);
+      case ItemKind::kSlot:
+        return slot(i, item.index);
+      case ItemKind::kOpenModule:
+        return open_module(i, item.index);
+      case ItemKind::kCloseModule:
+        return close_module(i, item.index);
       case ItemKind::kOpenUnion:
         if (item.index != n_unions_++) return broken("unions are out of order");
         open_.push_back({item.index, position_, position_});
@@ -62,7 +66,8 @@ class LayoutChecker {
         position_ = open_.back().end;
         open_.pop_back();
         return ok();
-      default: return ok();
+      default:
+        return ok();
     }
   }
 

@@ -26,18 +26,18 @@ void remark_other_strings(const Layout& layout, const TurnTexts& texts, FlatProm
     const SchemaTurn& turn = layout.turns[flat.turns[i].schema_turn];
     const TurnText& text = texts.turns[i];
     if (turn.text.open == text.open && (turn.open_ended || turn.text.close == text.close)) continue;
-    flat.remarks.push_back(
-        std::string("the model's chat format writes the schema's <") + role_name(turn.role) +
-        "> otherwise in this conversation: with " + quote(text.open) + " and " +
-        quote(text.close) + " around it; it was encoded with " + quote(turn.text.open) + " and " +
-        quote(turn.text.close));
+    flat.remarks.push_back(std::string("the model's chat format writes the schema's <") +
+                           role_name(turn.role) + "> otherwise in this conversation: with " +
+                           quote(text.open) + " and " + quote(text.close) +
+                           " around it; it was encoded with " + quote(turn.text.open) + " and " +
+                           quote(turn.text.close));
   }
 }
 
 }  // namespace
 
-Result<TurnTexts> read_turns(const Prompt& prompt, const Layout& layout,
-                             const TextEncoder& encoder, FlatPrompt& flat) {
+Result<TurnTexts> read_turns(const Prompt& prompt, const Layout& layout, const TextEncoder& encoder,
+                             FlatPrompt& flat) {
   std::vector<Role> roles;
   const PromptNode* first = nullptr;  // of the prompt's own
   for (const FlatTurn& turn : flat.turns) {
@@ -56,19 +56,20 @@ Result<TurnTexts> read_turns(const Prompt& prompt, const Layout& layout,
 }
 
 void PromptText::add(const PromptNode& node, std::string_view before) {
-  if (!before.empty()) spans_.push_back({{before, false}, node.place});
+  if (!before.empty()) spans_.push_back({{before, false}, node.place, turn_});
   std::string_view text = node.text;
   if (trims_) text.remove_prefix(std::min(text.find_first_not_of(kWhiteSpace), text.size()));
   if (text.empty()) return;
   trims_ = false;
-  spans_.push_back({{text, false}, node.place});
+  spans_.push_back({{text, false}, node.place, turn_});
 }
 
 void PromptText::add_markup(Place place, const std::string& text) {
-  if (!text.empty()) spans_.push_back({{text, true}, place});
+  if (!text.empty()) spans_.push_back({{text, true}, place, turn_});
 }
 
 void PromptText::open_turn(std::uint32_t turn) {
+  turn_ = turn;
   add_markup(flat_.turns[turn].node->place, texts_.turns[turn].open);
   trims_ = texts_.turns[turn].trims_left;
   open_ = true;
@@ -83,12 +84,14 @@ void PromptText::close_turn(std::uint32_t turn, std::uint32_t item) {
     spans_.pop_back();
   }
   const PromptNode* node = flat_.turns[turn].node;
+  turn_ = turn;  // which the schema may have opened
   add_markup(node ? node->place : Place{}, text.close);
   if (!text.close.empty()) {
     Span& span = spans_.back();
     if (item != kNone) span.floor = layout_.pieces[layout_.items[item].index].position;
     span.ends_user = flat_.turns[turn].role == Role::kUser;
   }
+  turn_ = kNone;
   trims_ = false;
   if (!std::exchange(open_, false)) closes_ = true;
 }
@@ -123,6 +126,7 @@ Status PromptText::flush(std::vector<Step>& steps) {
     Step step;
     step.run.kind = spans[i].text.markup ? RunKind::kRole : RunKind::kText;
     step.run.tokens = std::move((*tokens)[i]);
+    step.run.turn = spans[i].turn;
     step.floor = spans[i].floor;
     step.ends_user = spans[i].ends_user;
     step.opening = opening;

@@ -25,8 +25,8 @@ namespace pc::pml {
 // remark where the schema's own turns were encoded with other strings.
 // Errors: kPmlSemantic at a turn of the prompt, where there is no format or it
 // has no such conversation.
-Result<TurnTexts> read_turns(const Prompt& prompt, const Layout& layout,
-                             const TextEncoder& encoder, FlatPrompt& flat);
+Result<TurnTexts> read_turns(const Prompt& prompt, const Layout& layout, const TextEncoder& encoder,
+                             FlatPrompt& flat);
 
 class PromptText {
  public:
@@ -48,6 +48,7 @@ class PromptText {
   struct Span {
     TextSpan text;
     Place place;
+    std::uint32_t turn = kNone;
     Position floor = 0;
     bool ends_user = false;
   };
@@ -59,10 +60,11 @@ class PromptText {
   const TurnTexts& texts_;
   const TextEncoder& encoder_;
   const bool may_open_;
-  std::vector<Span> spans_;        // that stand side by side
-  bool trims_ = false;             // the text that comes next loses its leading white space
-  bool open_ = false;              // a turn of these spans is open
-  bool closes_ = false;            // a turn is closed that was open before these spans
+  std::vector<Span> spans_;     // that stand side by side
+  std::uint32_t turn_ = kNone;  // that is open
+  bool trims_ = false;          // the text that comes next loses its leading white space
+  bool open_ = false;           // a turn of these spans is open
+  bool closes_ = false;         // a turn is closed that was open before these spans
   std::uint64_t n_fresh_ = 0;
 };
 

@@ -22,10 +22,10 @@ using Names = std::unordered_map<std::string, Place>;  // where each was defined
 struct Scope {
   bool preserve = false;          // text that stands directly here
   bool modules_preserve = false;  // text of the modules in it
-  std::optional<Role> role;    // of the role element around, through modules too
-  std::size_t path_bytes = 0;  // of the path of the module around
-  Names* modules = nullptr;    // siblings: shared through unions and roles
-  Names* params = nullptr;     // of the module around; nullptr directly in the schema
+  std::optional<Role> role;       // of the role element around, through modules too
+  std::size_t path_bytes = 0;     // of the path of the module around
+  Names* modules = nullptr;       // siblings: shared through unions and roles
+  Names* params = nullptr;        // of the module around; nullptr directly in the schema
 };
 
 class SchemaReader {

@@ -28,7 +28,9 @@ void claim(const Layout& layout, JobSpec job, Sources& sources) {
 std::vector<std::uint32_t> serving_scaffolds(const Layout& layout, const Binding& binding) {
   std::vector<std::uint32_t> order(layout.scaffolds.size());
   for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
-  const auto modules = [&](std::uint32_t i) -> auto& { return layout.scaffolds[i].modules; };
+  const auto modules = [&](std::uint32_t i) -> auto& {
+    return layout.scaffolds[i].modules;
+  };
   std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
     return modules(a).size() > modules(b).size();
   });

@@ -23,7 +23,7 @@ struct Source {
 };
 
 struct Sources {
-  std::vector<JobSpec> jobs;    // those that serve
+  std::vector<JobSpec> jobs;     // those that serve
   std::vector<Source> of_piece;  // [pieces]
 };
 

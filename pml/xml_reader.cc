@@ -200,12 +200,14 @@ std::string Reader::not_well_formed(XML_Error code) const {
                to_string(open->place) + ", is closed";
       return code == XML_ERROR_NO_ELEMENTS ? "the document holds no element"
                                            : "the document ends inside a tag";
-    case XML_ERROR_DUPLICATE_ATTRIBUTE: return "an attribute is given twice in this tag";
+    case XML_ERROR_DUPLICATE_ATTRIBUTE:
+      return "an attribute is given twice in this tag";
     case XML_ERROR_JUNK_AFTER_DOC_ELEMENT:
       return "text or a tag after the end of " + tag(stack_.front().name);
     case XML_ERROR_UNDEFINED_ENTITY:
       return "undefined entity; XML knows &lt; &gt; &amp; &quot; &apos; and &#N;";
-    default: return std::string("not well-formed XML: ") + XML_ErrorString(code);
+    default:
+      return std::string("not well-formed XML: ") + XML_ErrorString(code);
   }
 }
 

@@ -419,16 +419,22 @@ typedef struct pc_token_logprob {
 PC_API pc_status pc_session_logprobs(const pc_session* session, pc_token_logprob* drawn,
                                      pc_token_logprob* top, size_t n, pc_error* error);
 
-/* Goes on behind the answer, whether or not it is over: closes its turn, adds these turns of text
+/* Goes on behind the answer, whether or not it is over: closes its turn, adds these turns
  * as the model's chat format writes them, the last of which is the user's, opens the next answer's
  * and computes what is new of that. pc_session_next then gives the next answer. What the
  * conversation has seen is not computed again; the answer stays as it was drawn, unless the format
  * writes an answer otherwise once turns follow it: then that answer is. Statistics are of these
- * turns from then on. A failure leaves the session as it was. PC_INVALID_ARGUMENT where the prompt
- * did not end with a turn of the user's; PC_UNSUPPORTED where the format writes the turns before
- * the answer otherwise now; PC_CONTEXT_FULL. */
+ * turns from then on. Modules among the parts are found, or encoded, and attached as a prompt of
+ * the whole conversation would have them. A failure leaves the session as it was.
+ * PC_INVALID_ARGUMENT where the prompt did not end with a turn of the user's; PC_UNSUPPORTED where
+ * the format writes the turns before the answer otherwise now, and where a module's place in the
+ * schema is before anonymous text that was read, or positions are the schema's; PC_CONTEXT_FULL. */
 PC_API pc_status pc_session_append(pc_session* session, const pc_message* messages, size_t n,
                                    pc_error* error);
+
+/* The same with the turns of a PML prompt: <prompt schema="travel"><user>And <oslo/>?</user></prompt>. */
+PC_API pc_status pc_session_append_pml(pc_session* session, const char* pml, size_t bytes,
+                                       pc_error* error);
 
 /* Goes on behind all text, an answer included, in no turn: for prompts without turns. */
 PC_API pc_status pc_session_append_text(pc_session* session, const char* text, size_t bytes,

@@ -351,6 +351,10 @@ class Session : public detail::Owner<pc_session, pc_session_close> {
     const detail::MessageViews views(messages);
     detail::call<pc_session_append>(get(), views.data(), views.size());
   }
+  // The same with the turns of a PML prompt.
+  void append_pml(std::string_view pml) {
+    detail::call<pc_session_append_pml>(get(), detail::data(pml), pml.size());
+  }
   void append_text(std::string_view text) {
     detail::call<pc_session_append_text>(get(), detail::data(text), text.size());
   }

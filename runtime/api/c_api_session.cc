@@ -29,18 +29,6 @@ using pc::Code;
 using pc::Status;
 using namespace pc::capi;
 
-// A message's text, parts one after the other.
-pc::Result<std::string> text_of(const pc::pml::Message& message) {
-  std::string text;
-  for (const pc::pml::MessagePart& part : message.parts) {
-    if (!part.module.empty())
-      return pc::error(Code::kUnsupported, "module \"" + part.module +
-                                               "\" cannot be appended: modules stand in a prompt");
-    text += part.text;
-  }
-  return text;
-}
-
 std::uint64_t random_seed() {
   std::random_device device;
   return std::uint64_t{device()} << 32 | device();
@@ -236,15 +224,17 @@ pc_status pc_session_append(pc_session* session, const pc_message* messages, std
     PC_REQUIRE(session);
     PC_REQUIRE(messages || n == 0);
     PC_TRY(const auto read, read_messages(messages, n));
-    std::vector<std::string> texts;
-    texts.reserve(n);  // turns view them
-    std::vector<pc::pml::ChatTurn> turns;
-    for (const pc::pml::Message& message : read) {
-      PC_TRY(std::string text, text_of(message));
-      texts.push_back(std::move(text));
-      turns.push_back({message.role, texts.back()});
-    }
-    return session->session->append(turns);
+    PC_TRY(pc::pml::Prompt turns, pc::pml::prompt_of("", read));
+    return session->session->append(std::move(turns.children));
+  });
+}
+
+pc_status pc_session_append_pml(pc_session* session, const char* pml, std::size_t bytes,
+                                pc_error* error) {
+  return guarded(error, [&]() -> Status {
+    PC_REQUIRE(session);
+    PC_REQUIRE(pml);
+    return session->session->append_pml(view_of(pml, bytes));
   });
 }
 

@@ -23,6 +23,7 @@ Digest Chain::context() const {
 
 void Chain::attach(const ModuleKey& key, std::uint32_t run, std::uint32_t n_tokens,
                    Position position) {
+  attachments_.push_back({position, links_.size(), context_});
   const Digest before = context();
   Sha256 hash;
   hash.field("promptcache chain attaches").field(std::as_bytes(std::span(before)));
@@ -108,6 +109,13 @@ void Chain::computed() {
 }
 
 void Chain::rewind(Position position) {
+  const auto gone = std::ranges::find_if(
+      attachments_, [&](const Attachment& a) { return a.position >= position; });
+  if (gone != attachments_.end()) {
+    context_ = gone->context;
+    links_.erase(links_.begin() + static_cast<std::ptrdiff_t>(gone->n_links), links_.end());
+    attachments_.erase(gone, attachments_.end());
+  }
   std::size_t n = links_.size();
   while (n > 0 && links_[n - 1].position >= position) --n;
   if (n < links_.size()) {

@@ -84,15 +84,23 @@ class Chain {
   void add_missing(std::vector<pc_run>* runs) const;
   void computed();
 
-  // Forgets all from `position` on; a turn that ends there has ended. Precondition: no attached
-  // link or module reaches beyond.
+  // Forgets all from `position` on; a turn that ends there has ended. Precondition: nothing that is
+  // attached reaches across it.
   void rewind(Position position);
 
  private:
   void open_link(Position position, bool may_be_stored);
   Digest context() const;
 
+  // A module that stands here, and what was before it.
+  struct Attachment {
+    Position position;
+    std::size_t n_links;
+    std::optional<Digest> context;
+  };
+
   const ModuleIdentity* base_;
+  std::vector<Attachment> attachments_;  // by position
   std::vector<Link> links_;
   // Of what comes next, where something else stands before it than the last link.
   std::optional<Digest> context_;

@@ -22,10 +22,10 @@ std::optional<std::uint32_t> opening_tokens(const Tokenizer& tokenizer, const To
 namespace {
 
 Result<std::shared_ptr<const LoadedPrompt>> planned(std::shared_ptr<LoadedSchema> schema,
-                                                    const pml::Prompt& written,
-                                                    const Stopwatch& watch) {
+                                                    pml::Prompt written, const Stopwatch& watch) {
   auto prompt = std::make_shared<LoadedPrompt>();
   PC_TRY(prompt->plan, schema->plan(written));
+  prompt->written = std::move(written);
   prompt->modules = schema->modules_of(prompt->plan);
   prompt->schema = std::move(schema);
   prompt->plan_us = watch.microseconds();
@@ -37,22 +37,22 @@ Result<std::shared_ptr<const LoadedPrompt>> planned(std::shared_ptr<LoadedSchema
 Result<std::shared_ptr<const LoadedPrompt>> LoadedPrompt::parse(
     std::shared_ptr<LoadedSchema> schema, std::string_view pml) {
   const Stopwatch watch;
-  PC_TRY(const pml::Prompt prompt, pml::parse_prompt(pml));
-  return planned(std::move(schema), prompt, watch);
+  PC_TRY(pml::Prompt prompt, pml::parse_prompt(pml));
+  return planned(std::move(schema), std::move(prompt), watch);
 }
 
 Result<std::shared_ptr<const LoadedPrompt>> LoadedPrompt::of_messages(
     std::shared_ptr<LoadedSchema> schema, std::span<const pml::Message> messages) {
   const Stopwatch watch;
-  PC_TRY(const pml::Prompt prompt, pml::prompt_of(schema->layout().schema, messages));
-  return planned(std::move(schema), prompt, watch);
+  PC_TRY(pml::Prompt prompt, pml::prompt_of(schema->layout().schema, messages));
+  return planned(std::move(schema), std::move(prompt), watch);
 }
 
 Result<std::shared_ptr<const LoadedPrompt>> LoadedPrompt::of_text(
     std::shared_ptr<LoadedSchema> schema, std::string_view text) {
   const Stopwatch watch;
-  const pml::Prompt prompt = pml::prompt_of(schema->layout().schema, text);
-  return planned(std::move(schema), prompt, watch);
+  pml::Prompt prompt = pml::prompt_of(schema->layout().schema, text);
+  return planned(std::move(schema), std::move(prompt), watch);
 }
 
 Status LoadedPrompt::check_window(std::uint32_t answer_tokens, bool reuse) const {

@@ -21,6 +21,7 @@ namespace pc {
 
 struct LoadedPrompt {
   std::shared_ptr<LoadedSchema> schema;
+  pml::Prompt written;
   pml::Plan plan;
   LoadedSchema::Modules modules;  // [plan.jobs]
   std::uint64_t plan_us = 0;

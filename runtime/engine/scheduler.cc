@@ -141,27 +141,27 @@ Status Scheduler::take_part(SchedulerCall& call) {
       continue;
     }
     computing_ = true;
-    take_step(lock);
+    take_step();
     computing_ = false;
     changed_->notify_all();
-    tell(call, lock);
+    tell(call);
   }
   while (!call.over) {
     if (!call.progress)
       call.changed.wait(lock);
     else if (!call.changed.wait_until(lock, Clock::now() + kTick))
-      tell(call, lock);
+      tell(call);
   }
   return ok();
 }
 
 // How far the caller's work is.
-void Scheduler::tell(const SchedulerCall& call, MutexLock& lock) {
+void Scheduler::tell(const SchedulerCall& call) {
   if (!call.progress || call.over) return;
   const std::uint64_t done = call.tasks[0]->n_done(), all = call.tasks[0]->n_tokens();
-  lock.unlock();
+  mutex_.unlock();
   call.progress(done, all);
-  lock.lock();
+  mutex_.lock();
 }
 
 // Tasks keep their place in the queue however often they come.
@@ -184,21 +184,21 @@ void Scheduler::serve() {
     wait_for_work(lock);
     if (stopping_) return;
     computing_ = true;
-    take_step(lock);
+    take_step();
     computing_ = false;
   }
 }
 
 // Others come, and wait, while it computes.
-void Scheduler::take_step(MutexLock& lock) {
+void Scheduler::take_step() {
   try {
     choose_step();
   } catch (const std::bad_alloc&) {
     return out_of_memory();
   }
-  lock.unlock();
+  mutex_.unlock();
   compute_step();
-  lock.lock();
+  mutex_.lock();
   finish_step();
 }
 
@@ -275,17 +275,21 @@ Task* Scheduler::first_prefill() {
 void Scheduler::add_client(std::uint64_t client) {
   std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
   for (const Task* task : waiting_) least = std::min(least, share_of(task->work_.client));
-  const auto waits = [this](const ClientShare& share) {
-    return std::ranges::any_of(
-        waiting_, [&](const Task* task) { return task->work_.client == share.client; });
-  };
-  if (waiting_.empty() || shares_.size() >= kMostShares)
-    std::erase_if(shares_, [&](const ClientShare& share) { return !waits(share); });
+  if (waiting_.empty() || shares_.size() >= kMostShares) forget_shares();
   const auto known = std::ranges::find(shares_, client, &ClientShare::client);
   if (known == shares_.end())
     shares_.push_back({client, waiting_.empty() ? 0 : least});
   else
     known->n_tokens = std::max(known->n_tokens, least);
+}
+
+// Of clients none of whose tasks waits.
+void Scheduler::forget_shares() {
+  for (auto share = shares_.begin(); share != shares_.end();) {
+    bool waits = false;
+    for (const Task* task : waiting_) waits |= task->work_.client == share->client;
+    share = waits ? share + 1 : shares_.erase(share);
+  }
 }
 
 // Precondition: a task of the client waits.

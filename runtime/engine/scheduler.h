@@ -82,19 +82,20 @@ class Scheduler {
   };
 
   Status check_process();
-  void tell(const SchedulerCall& call, MutexLock& lock) PC_REQUIRES(mutex_);
+  void tell(const SchedulerCall& call) PC_REQUIRES(mutex_);
   Status take_part(SchedulerCall& call);
   void enter(SchedulerCall& call) PC_REQUIRES(mutex_);
   bool computes_itself(bool encodes) PC_REQUIRES(mutex_);
   Status start() PC_REQUIRES(mutex_);
   void serve();
   void wait_for_work(MutexLock& lock) PC_REQUIRES(mutex_);
-  void take_step(MutexLock& lock) PC_REQUIRES(mutex_);
+  void take_step() PC_REQUIRES(mutex_);
   void choose_step() PC_REQUIRES(mutex_);
   void choose(Task& task, std::uint32_t n_tokens) PC_REQUIRES(mutex_);
   void choose_prefill(std::uint32_t budget) PC_REQUIRES(mutex_);
   Task* first_prefill() PC_REQUIRES(mutex_);
   void add_client(std::uint64_t client) PC_REQUIRES(mutex_);
+  void forget_shares() PC_REQUIRES(mutex_);
   std::uint64_t& share_of(std::uint64_t client) PC_REQUIRES(mutex_);
   void compute_step();
   void finish_step() PC_REQUIRES(mutex_);

@@ -108,6 +108,8 @@ Status Session::end_prefill(const Status& computed) {
   prefill->chain.computed();
   chain_ = std::move(prefill->chain);
   timeline_ = std::move(prefill->timeline);
+  open_.read.n_attached = timeline_->n_attached();
+  open_.read.n_schema_runs = schema_runs(prompt_->plan.runs);
   for (const pml::PlanRun& run : prompt_->plan.runs)
     for (const TokenId token : run.tokens) sampler_.observe(token);
   stats_.prefill_us = prefill->compute_watch.microseconds();
@@ -134,17 +136,17 @@ Status Session::pin_modules() {
 
 // Runs of modules are attached where they lie.
 Status Session::attach_modules(BackendTimeline* timeline) {
-  n_module_tokens_ = 0;
+  open_.read.n_module_tokens = 0;
   for (const pml::PlanRun& run : prompt_->plan.runs) {
     if (run.kind != pml::RunKind::kCached) continue;
     const ResidentHandle& resident = residents_[run.job];
     // Fewer than the file's tokens where the last one is fresh.
     const auto n = static_cast<std::uint32_t>(run.tokens.size());
     PC_CHECK_OK(timeline->attach(resident, run.job_run, n, run.position));
-    n_module_tokens_ += n;
+    open_.read.n_module_tokens += n;
     stats_.cached_bytes += resident->module().geometry().state_bytes(kv_blocks(n));
   }
-  stats_.cached_tokens = n_module_tokens_;
+  stats_.cached_tokens = open_.read.n_module_tokens;
   return ok();
 }
 

@@ -22,6 +22,7 @@
 #include "runtime/engine/sampler.h"
 #include "runtime/engine/stopwatch.h"
 #include "runtime/engine/task.h"
+#include "runtime/engine/turn_plan.h"
 #include "runtime/tokenizer/text_stream.h"
 
 namespace pc {
@@ -95,7 +96,12 @@ class Session {
   // leaves the session as it was, a cancellation too, but for cancel() itself.
   // Errors: kInvalidArgument where no answer's turn is open; those of pml::next_turns;
   // kContextFull.
-  Status append(std::span<const pml::ChatTurn> turns);
+  // Modules in them are attached, as a prompt with all of the conversation would have them; where
+  // the schema has them elsewhere than behind the answer, or the format writes that otherwise,
+  // kUnsupported.
+  Status append(std::vector<pml::PromptNode> turns);
+  Status append(std::span<const pml::ChatTurn> turns);  // of text alone
+  Status append_pml(std::string_view pml);              // the turns of a prompt
 
   // Goes on behind all text, an answer included, in no turn.
   Status append_text(std::string_view text);
@@ -147,15 +153,28 @@ class Session {
   std::uint32_t default_max_tokens() const;
   Status ready_to_go_on();
 
+  // What stands before an answer.
+  struct Read {
+    std::size_t n_said = 0;             // of said_
+    std::size_t n_schema_runs = 0;      // see plan_turns
+    std::uint64_t n_module_tokens = 0;  // attached from modules
+    std::uint32_t n_attached = 0;       // to the timeline: links, too
+  };
   // An answer, and the conversation that it belongs to.
   struct OpenAnswer {
-    Position begin = 0;                      // of its first token
-    std::optional<pml::OpenChat> chat;       // none: no answer's turn is open
-    std::optional<std::uint32_t> n_opening;  // tokens that opened it
+    Position begin = 0;                           // of its first token
+    std::optional<pml::OpenChat> chat = {};       // none: no answer's turn is open
+    std::optional<std::uint32_t> n_opening = {};  // tokens that opened it
+    Read read = {};
   };
   struct PastAnswer {
     OpenAnswer open;
     Position end = 0;  // of its last token, plus 1
+  };
+  // A module's run that turns brought.
+  struct Import {
+    Position position = 0;
+    Tokens tokens;
   };
   // What goes on behind the answer, before it is computed.
   struct Appendix {
@@ -165,8 +184,19 @@ class Session {
     Position begin = 0, end = 0;  // the first's, behind or in the place of the answer; the new end
     std::uint64_t n_seen = 0;     // tokens in front of these, the answer's last included
     bool keeps_answer = true;
+    // Where modules are among it: a fork that has them.
+    std::optional<BackendTimeline> timeline = {};
+    std::vector<Import> imports = {};
+    std::size_t n_schema_runs = 0;
+    SessionStats found = {};
+    std::vector<pml::PromptNode> said = {};  // the answer, and the turns that come next
+    Stopwatch watch = {};
   };
   Result<Appendix> plan_appendix(const pml::NextTurns& next, bool ends_turn) const;
+  Result<Appendix> plan_imports(const std::vector<pml::PromptNode>& turns,
+                                const std::string& answer);
+  Status import(const pml::PlanRun& run, Position position, SchemaModule& module, Encoder& encoder,
+                Appendix* appendix);
   Appendix begin_appendix(bool keeps_answer) const;
   Result<Appendix> end_appendix(Appendix appendix, Position end) const;
   Status read_on(Appendix appendix, OpenAnswer open);
@@ -203,7 +233,8 @@ class Session {
   std::uint64_t step_us_ = 0;  // of the token computed last, until the next one is drawn
 
   Chain chain_;                        // what the timeline computed, and links that it found
-  std::uint64_t n_module_tokens_ = 0;  // attached from modules
+  std::vector<pml::PromptNode> said_;  // turns behind the prompt's own, answers too
+  std::vector<Import> imports_;        // by position
 
   OpenAnswer open_;
   std::vector<PastAnswer> past_;  // those that may be gone back to

@@ -2,15 +2,51 @@
 // into the store.
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/progress.h"  // cancelled
 #include "modules/module_image.h"
+#include "pml/binding.h"  // check_schema_name
+#include "pml/prompt_parser.h"
 #include "runtime/engine/finite_states.h"
 #include "runtime/engine/session.h"
 #include "runtime/engine/stopwatch.h"
 
 namespace pc {
+namespace {
+
+using Kind = pml::PromptNode::Kind;
+
+pml::PromptNode text_turn(pml::Role role, std::string_view text) {
+  pml::PromptNode turn, content;
+  content.text = text;
+  turn.kind = Kind::kRole;
+  turn.role = role;
+  turn.children.push_back(std::move(content));
+  return turn;
+}
+
+bool has_import(const pml::PromptNode& turn) {
+  return std::ranges::find(turn.children, Kind::kImport, &pml::PromptNode::kind) !=
+         turn.children.end();
+}
+
+// The text of each turn.
+Result<std::vector<std::string>> contents_of(const std::vector<pml::PromptNode>& turns) {
+  std::vector<std::string> contents;
+  for (const pml::PromptNode& turn : turns) {
+    if (turn.kind != Kind::kRole)
+      return Error{Code::kPmlSemantic, "what is appended stands in turns: <user>, <assistant>",
+                   turn.place.line, turn.place.column};
+    contents.emplace_back();
+    for (const pml::PromptNode& node : turn.children)
+      if (node.kind == Kind::kText) contents.back() += node.text;
+  }
+  return contents;
+}
+
+}  // namespace
 
 // Room for all of it: drawing a token allocates nothing.
 void Session::begin_answer() {
@@ -44,29 +80,103 @@ Status Session::ready_to_go_on() {
 }
 
 Status Session::append(std::span<const pml::ChatTurn> turns) {
+  std::vector<pml::PromptNode> nodes;
+  for (const pml::ChatTurn& turn : turns) nodes.push_back(text_turn(turn.role, turn.content));
+  return append(std::move(nodes));
+}
+
+Status Session::append(std::vector<pml::PromptNode> turns) {
   PC_CHECK_OK(ready_to_go_on());
   if (!open_.chat)
     return error(
         Code::kInvalidArgument,
         "no answer's turn is open to be followed by others: the prompt does not end with a "
         "turn of the user's, or text was appended since");
+  PC_TRY(const std::vector<std::string> contents, contents_of(turns));
+  std::vector<pml::ChatTurn> texts;
+  for (std::size_t i = 0; i < turns.size(); ++i) texts.push_back({turns[i].role, contents[i]});
   // What a stop string cut off was read by the model all the same.
   const bool as_read = stats_.finish != Finish::kStop;
   const std::string text = answer_text();
   std::string bytes;
   for (const TokenId token : answer_) engine().tokenizer().append_bytes(token, &bytes);
   const pml::ChatFormat& format = *engine().text_encoder().chat;
-  PC_TRY(pml::NextTurns next, pml::next_turns(format, *open_.chat, {text, bytes, as_read}, turns));
-  if (!next.keeps_answer && !open_.n_opening)
+  PC_TRY(pml::NextTurns next, pml::next_turns(format, *open_.chat, {text, bytes, as_read}, texts));
+  const bool imports = std::ranges::any_of(turns, has_import);
+  if (!next.keeps_answer && (imports || !open_.n_opening))
     return error(Code::kUnsupported,
                  "the model's chat format writes the answer otherwise now that the conversation "
-                 "goes on, and its beginning shares a token with what stands before it; open a "
-                 "session with all of the conversation");
-  PC_TRY(Appendix appendix, plan_appendix(next, true));
+                 "goes on, and " +
+                     std::string(imports ? "modules follow it"
+                                         : "its beginning shares a token with what stands before "
+                                           "it") +
+                     "; open a session with all of the conversation");
+  PC_TRY(Appendix appendix, imports ? plan_imports(turns, text) : plan_appendix(next, true));
   const auto n_opening =
       opening_tokens(engine().tokenizer(), appendix.last, next.chat.texts.answer);
-  OpenAnswer open{0, std::move(next.chat), n_opening};
+  OpenAnswer open{.chat = std::move(next.chat), .n_opening = n_opening};
+  appendix.said.push_back(text_turn(pml::Role::kAssistant, text));
+  std::ranges::move(turns, std::back_inserter(appendix.said));
   return read_on(std::move(appendix), std::move(open));
+}
+
+Status Session::append_pml(std::string_view pml) {
+  PC_TRY(pml::Prompt written, pml::parse_prompt(pml));
+  PC_CHECK_OK(pml::check_schema_name(written, prompt_->schema->layout()));
+  return append(std::move(written.children));
+}
+
+// The modules of turns are found or encoded, and attached to a fork.
+Result<Session::Appendix> Session::plan_imports(const std::vector<pml::PromptNode>& turns,
+                                                const std::string& answer) {
+  std::vector<pml::PromptNode> said = said_;
+  said.push_back(text_turn(pml::Role::kAssistant, answer));
+  PC_TRY(TurnPlan plan, plan_turns(*prompt_, said, turns, open_.read.n_schema_runs));
+  Appendix appendix = begin_appendix(true);
+  const Position shift = appendix.begin - plan.runs.front().position;
+  const pml::PlanRun& last = plan.runs.back();
+  const Position end = last.position + shift + static_cast<Position>(last.tokens.size());
+  PC_TRY(appendix, end_appendix(std::move(appendix), end));
+  appendix.last = last.tokens;
+  appendix.n_schema_runs = schema_runs(plan.runs);
+  PC_TRY(appendix.timeline, timeline_->fork());
+  if (!answer_.empty()) appendix.chain.end_turn();
+  Encoder encoder(engine().scheduler(), engine().store());
+  for (std::size_t i = 0; i < plan.runs.size(); ++i) {
+    const pml::PlanRun& run = plan.runs[i];
+    appendix.tokens.insert(appendix.tokens.end(), run.tokens.begin(), run.tokens.end());
+    if (run.kind == pml::RunKind::kCached && !options_.no_reuse) {
+      SchemaModule& module = *plan.modules[run.job];
+      PC_CHECK_OK(import(run, run.position + shift, module, encoder, &appendix));
+      continue;
+    }
+    appendix.chain.append(run.tokens, run.position + shift, run.cache);
+    const bool closes = i + 1 < plan.runs.size() && plan.runs[i + 1].kind == pml::RunKind::kRole;
+    if (run.kind == pml::RunKind::kText && closes) appendix.chain.end_turn();
+  }
+  return appendix;
+}
+
+Status Session::import(const pml::PlanRun& run, Position position, SchemaModule& module,
+                       Encoder& encoder, Appendix* appendix) {
+  const Stopwatch watch;
+  PC_CHECK_OK(prompt_->schema->check_size(module));
+  PC_TRY(AcquiredModule acquired, prompt_->schema->acquire(module, encoder, &cancel_));
+  PC_TRY(const ResidentHandle resident, engine().backend().resident(std::move(acquired.module)));
+  const auto n = static_cast<std::uint32_t>(run.tokens.size());
+  PC_CHECK_OK(appendix->timeline->attach(resident, run.job_run, n, position));
+  appendix->chain.attach(module.key, run.job_run, n, position);
+  appendix->imports.push_back({position, run.tokens});
+  SessionStats& found = appendix->found;
+  ++found.modules_found;
+  found.cached_bytes += resident->module().geometry().state_bytes(kv_blocks(n));
+  if (acquired.source == ModuleSource::kEncoded) {
+    ++found.modules_encoded;
+    found.encode_us += watch.microseconds();
+  } else {
+    found.lookup_us += watch.microseconds();
+  }
+  return ok();
 }
 
 Status Session::append_text(std::string_view text) {
@@ -133,7 +243,7 @@ Session::Appendix Session::begin_appendix(bool keeps_answer) const {
   } else if (token_ >= 0) {
     appendix.chain.append({&token_, 1}, appendix.begin++);
   }
-  appendix.n_seen = n_module_tokens_ + appendix.chain.n_tokens();
+  appendix.n_seen = open_.read.n_module_tokens + appendix.chain.n_tokens();
   return appendix;
 }
 
@@ -150,9 +260,8 @@ Result<Session::Appendix> Session::end_appendix(Appendix appendix, Position end)
 
 // Computes what was appended and starts another answer.
 Status Session::read_on(Appendix appendix, OpenAnswer open) {
-  const Stopwatch watch;
   // Work that fails leaves its timeline as it was; an answer that goes, goes from a fork.
-  std::optional<BackendTimeline> forked;
+  std::optional<BackendTimeline> forked = std::move(appendix.timeline);
   if (!appendix.keeps_answer) {
     PC_TRY(forked, timeline_->fork());
     PC_CHECK_OK(forked->rewind(appendix.chain.n_computed(), forked->n_attached()));
@@ -163,14 +272,25 @@ Status Session::read_on(Appendix appendix, OpenAnswer open) {
   std::uint64_t n_computed = 0;
   for (const pc_run& run : runs) n_computed += run.n_tokens;
   past_.reserve(past_.size() + 1);  // nothing fails behind the computing
+  imports_.reserve(imports_.size() + appendix.imports.size());
+  said_.reserve(said_.size() + appendix.said.size());
+  open.read = open_.read;
+  open.read.n_said = said_.size() + appendix.said.size();
+  open.read.n_schema_runs += appendix.n_schema_runs;
+  std::uint64_t n_imported = 0;
+  for (const Import& import : appendix.imports) n_imported += import.tokens.size();
+  open.read.n_module_tokens += n_imported;
   const Stopwatch compute_watch;
   PC_CHECK_OK(compute(forked ? &*forked : &*timeline_, runs, logits.data()));
 
   if (forked) timeline_ = std::move(forked);
+  open.read.n_attached = timeline_->n_attached();
   if (appendix.keeps_answer)
     past_.push_back({std::move(open_), position_ + (token_ >= 0 ? 1 : 0)});
   else
     forget_from(appendix.begin);
+  std::ranges::move(appendix.imports, std::back_inserter(imports_));
+  std::ranges::move(appendix.said, std::back_inserter(said_));
   appendix.chain.computed();
   chain_ = std::move(appendix.chain);
   logits_.swap(logits);
@@ -179,12 +299,12 @@ Status Session::read_on(Appendix appendix, OpenAnswer open) {
   token_ = -1;
   if (options_.max_tokens == 0) max_tokens_ = default_max_tokens();
   open_ = std::move(open);
-  stats_ = {};
+  stats_ = appendix.found;
   stats_.cached_tokens = appendix.n_seen + appendix.tokens.size() - n_computed;
   stats_.computed_tokens = n_computed;
   stats_.prompt_tokens = appendix.n_seen + appendix.tokens.size();
   stats_.prefill_us = compute_watch.microseconds();
-  stats_.ttft_us = watch.microseconds();
+  stats_.ttft_us = appendix.watch.microseconds();
   begin_answer();
   return ok();
 }
@@ -192,13 +312,14 @@ Status Session::read_on(Appendix appendix, OpenAnswer open) {
 // What the model read or drew from there on was never said.
 void Session::forget_from(Position position) {
   for (const TokenId token : chain_.tokens(position, position_)) sampler_.forget(token);
+  for (; !imports_.empty() && imports_.back().position >= position; imports_.pop_back())
+    for (const TokenId token : imports_.back().tokens) sampler_.forget(token);
   if (token_ >= 0) sampler_.forget(token_);
 }
 
 Result<std::unique_ptr<Session>> Session::fork() const {
   std::unique_ptr<Session> fork(new Session(prompt_, options_, max_tokens_));
   fork->residents_ = residents_;
-  fork->n_module_tokens_ = n_module_tokens_;
   if (timeline_) {
     PC_TRY(fork->timeline_, timeline_->fork());
   }
@@ -209,6 +330,8 @@ Result<std::unique_ptr<Session>> Session::fork() const {
   fork->position_ = position_;
   fork->chain_ = chain_;
   if (task_ && timeline_) fork->chain_.rewind(position_);  // it has to compute the token itself
+  fork->said_ = said_;
+  fork->imports_ = imports_;
   fork->open_ = open_;
   fork->past_ = past_;
   fork->answer_.assign(answer_.begin(), answer_.end());
@@ -236,7 +359,8 @@ Status Session::rewind(Position position) {
   const bool may_be_stored = chain.may_be_stored(position - 1);
   chain.rewind(position - 1);
   PC_TRY(BackendTimeline timeline, timeline_->fork());
-  PC_CHECK_OK(timeline.rewind(chain.n_computed(), timeline.n_attached()));
+  const Read& read = in_past ? past_[n_past].open.read : open_.read;
+  PC_CHECK_OK(timeline.rewind(chain.n_computed(), read.n_attached));
   chain.append(last, position - 1, may_be_stored);
   std::vector<pc_run> runs;
   chain.add_missing(&runs);
@@ -250,6 +374,7 @@ Status Session::rewind(Position position) {
   logits_.swap(logits);
   if (in_past) {
     open_ = std::move(past_[n_past].open);
+    said_.resize(open_.read.n_said);
     past_.resize(n_past, PastAnswer{});
   }
   token_ = -1;
@@ -262,7 +387,7 @@ Status Session::rewind(Position position) {
     text_.push(token);
   }
   sampler_.begin_answer(answer_);
-  const std::uint64_t n_read = n_module_tokens_ + chain_.n_tokens();
+  const std::uint64_t n_read = open_.read.n_module_tokens + chain_.n_tokens();
   stats_ = {};
   stats_.prompt_tokens = n_read;
   stats_.computed_tokens = 1;
@@ -279,7 +404,7 @@ Result<std::uint64_t> Session::keep() {
   if (answered && token_ >= 0) PC_CHECK_OK(step_unread_token());
   // What a stop string cut off is not what follows when the conversation goes on.
   if (answered && open_.chat && !answer_.empty()) chain_.end_turn();
-  std::uint64_t n_kept = n_module_tokens_;
+  std::uint64_t n_kept = open_.read.n_module_tokens;
   std::uint32_t first = 0;  // of the timeline's computed tokens
   for (Chain::Link& link : chain_.links()) {
     const bool computed = link.n_computed == link.tokens.size();

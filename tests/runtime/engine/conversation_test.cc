@@ -3,11 +3,11 @@
 
 #include <catch2/catch.hpp>
 #include <cmath>
-#include <fstream>
 
 #include "runtime/engine/session.h"
 #include "tests/support/expect.h"
 #include "tests/support/temp_folder.h"
+#include "tests/support/tiny_chat.h"
 #include "tests/support/tiny_checkpoint.h"
 
 namespace pc::test {
@@ -19,9 +19,7 @@ constexpr float kRounding = 1e-4f;
 class Chat {
  public:
   explicit Chat(const std::string& chat_template, std::uint32_t context = 0) {
-    std::ofstream(checkpoint_.path() + "/tokenizer_config.json")
-        << R"({"bos_token": "<s>", "eos_token": "</s>", "add_bos_token": true, "chat_template": ")"
-        << chat_template << R"("})";
+    write_chat_template(checkpoint_, chat_template);
     EngineOptions o;
     o.model_path = checkpoint_.path();
     o.cache_dir = cache_.path();
@@ -97,21 +95,12 @@ class Chat {
   Tokens read;  // by the model, the latest token of an answer included
 };
 
-// Turns end with EOS; `past` is what an answer is written behind once turns follow it.
-std::string turns(const std::string& past = "A:") {
-  return "{{ bos_token }}{% for m in messages %}{% if m.role == 'user' %}U: {{ m.content }}"
-         "{{ eos_token }}{% elif m.role == 'assistant' %}" +
-         past +
-         " {{ m.content }}{{ eos_token }}{% endif %}{% endfor %}"
-         "{% if add_generation_prompt %}A: {% endif %}";
-}
-
 const std::vector<pml::ChatTurn> kNext = {{pml::Role::kUser, "And of Rome?"}};
 
 }  // namespace
 
 TEST_CASE("each turn of a conversation reads what the format writes, and nothing twice") {
-  Chat chat(turns());
+  Chat chat(chat_turns());
   const auto session = chat.open("<user><doc/> What does it cost?</user>");
   chat.answer(*session);
   for (int turn = 0; turn < 3; ++turn) {
@@ -132,7 +121,7 @@ TEST_CASE("each turn of a conversation reads what the format writes, and nothing
 }
 
 TEST_CASE("an answer that the format writes otherwise is read again, and only that") {
-  Chat chat(turns("Past:"));
+  Chat chat(chat_turns("Past:"));
   const auto session = chat.open("<user><doc/> What does it cost?</user>");
   const Tokens prompt = chat.read;
   const std::string answer = chat.answer(*session);
@@ -152,7 +141,7 @@ TEST_CASE("an answer that the format writes otherwise is read again, and only th
 }
 
 TEST_CASE("an answer that a stop string ended goes on without it") {
-  Chat chat(turns());
+  Chat chat(chat_turns());
   const std::string whole = [&] {
     const auto session = chat.open("<user>What?</user>");
     return chat.answer(*session);
@@ -180,7 +169,7 @@ TEST_CASE("an answer that a stop string ended goes on without it") {
 }
 
 TEST_CASE("forks go on by themselves, with the answers that each alone would give") {
-  Chat chat(turns());
+  Chat chat(chat_turns());
   const auto trunk = chat.open("<user><doc/> What does it cost?</user>");
   chat.answer(*trunk);
   const Tokens before = chat.read;
@@ -208,7 +197,7 @@ TEST_CASE("forks go on by themselves, with the answers that each alone would giv
 }
 
 TEST_CASE("text goes on behind text in a prompt without turns") {
-  Chat chat(turns());
+  Chat chat(chat_turns());
   const auto session = chat.open("<doc/> It costs");
   chat.answer(*session);
   must(session->append_text(" and so on."));
@@ -220,7 +209,7 @@ TEST_CASE("text goes on behind text in a prompt without turns") {
 }
 
 TEST_CASE("what cannot be appended changes nothing") {
-  Chat chat(turns(), 120);
+  Chat chat(chat_turns(), 120);
   const auto session = chat.open("<user><doc/> What does it cost?</user>");
   chat.answer(*session);
   const std::string long_text(400, 'x');
