@@ -2,7 +2,8 @@
 """What the linker sees.
 
     symbols.py exported LIBRARY HEADER    the shared library exports exactly the
-                                          functions that the header declares
+                                          functions that the header declares, each
+                                          with a version (cmake/promptcache.map)
     symbols.py weak OBJECT...             no weak symbol belongs to an instruction set
     symbols.py wide OBJECT...             no weak symbol with a plain name holds AVX or
                                           later instructions: x86, built at -O0
@@ -21,6 +22,7 @@ import subprocess
 import sys
 
 DECLARED = re.compile(r"PC_API\s[^;{]*?\b(pc_\w+)\s*\(")
+VERSION = re.compile(r"\w+@@?PROMPTCACHE_[1-9]\d*")
 OF_A_TARGET = re.compile(r"\d+N_(SSSE3|SSE4|AVX|NEON|SVE)")  # in a mangled name
 WIDE = re.compile(r"^\s*[0-9a-f]+:\s+v[a-z]\w+\s.*%[xyz]mm")  # VEX and EVEX mnemonics: AVX and later
 
@@ -34,11 +36,13 @@ def exported(library, header):
         declared = set(DECLARED.findall(re.sub(r"/\*.*?\*/", "", file.read(), flags=re.S)))
     # "A" is the name of the version itself.
     rows = [line.split() for line in run("nm", "-D", "--defined-only", library).splitlines()]
-    found = {row[2].split("@")[0] for row in rows if row[1] != "A"}
+    names = [row[2] for row in rows if row[1] != "A"]
+    found = {name.split("@")[0] for name in names}
     if not declared:
         return [f"{header} declares nothing"]
     return ([f"{name}: exported, but {header} does not declare it" for name in sorted(found - declared)]
-            + [f"{name}: declared, but not exported" for name in sorted(declared - found)])
+            + [f"{name}: declared, but not exported" for name in sorted(declared - found)]
+            + [f"{name}: exported without a version" for name in sorted(names) if not VERSION.fullmatch(name)])
 
 
 def weak_names(path):
