@@ -1,27 +1,35 @@
 # What `cmake --install` leaves behind: the header, the shared library, the command,
 # and how CMake and pkg-config find them. All paths are relative, so that the
-# prefix can be moved.
+# prefix can be moved. The components are those that Debian has packages for
+# (cmake/Packages.cmake): library, development, command; and static.
 include(CMakePackageConfigHelpers)
 
 set(PC_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/promptcache)
 set(PC_PKGCONFIG_DIR ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
 install(TARGETS promptcache EXPORT promptcacheTargets
-        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library
+                NAMELINK_COMPONENT development
         INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/promptcache DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(EXPORT promptcacheTargets NAMESPACE promptcache:: DESTINATION ${PC_CMAKE_DIR})
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/promptcache DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+        COMPONENT development)
+install(EXPORT promptcacheTargets NAMESPACE promptcache:: DESTINATION ${PC_CMAKE_DIR}
+        COMPONENT development)
 
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/promptcacheConfig.cmake.in
   ${PROJECT_BINARY_DIR}/promptcacheConfig.cmake INSTALL_DESTINATION ${PC_CMAKE_DIR})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/promptcacheConfigVersion.cmake
   COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/promptcacheConfig.cmake
-              ${PROJECT_BINARY_DIR}/promptcacheConfigVersion.cmake DESTINATION ${PC_CMAKE_DIR})
+              ${PROJECT_BINARY_DIR}/promptcacheConfigVersion.cmake DESTINATION ${PC_CMAKE_DIR}
+        COMPONENT development)
 
 file(RELATIVE_PATH PC_PREFIX_FROM_PKGCONFIG /prefix/${PC_PKGCONFIG_DIR} /prefix)
 configure_file(${CMAKE_CURRENT_LIST_DIR}/promptcache.pc.in ${PROJECT_BINARY_DIR}/promptcache.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/promptcache.pc DESTINATION ${PC_PKGCONFIG_DIR})
+install(FILES ${PROJECT_BINARY_DIR}/promptcache.pc DESTINATION ${PC_PKGCONFIG_DIR} COMPONENT development)
+if(PC_STATIC)
+  include(StaticLibrary)
+endif()
 
 if(PC_BUILD_TOOLS)  # the command finds its library beside it, wherever the prefix goes
   file(RELATIVE_PATH PC_LIB_FROM_BIN /prefix/${CMAKE_INSTALL_BINDIR} /prefix/${CMAKE_INSTALL_LIBDIR})

@@ -17,6 +17,10 @@ function(pc_options target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow
                          $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor>
                          $<$<BOOL:${PC_WERROR}>:-Werror>)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # An inline variable is a weak symbol like others, which libpromptcache.a can keep to itself.
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-gnu-unique>)
+  endif()
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
     # GCC 12 takes "literal" + std::string for overlapping memory (its bug 105651).
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)

@@ -3,10 +3,11 @@
 
     consume.py BUILD SOURCE GENERATOR C_COMPILER [TOOLCHAIN_FILE SYSROOT EMULATOR...]
 
-Installs the build tree into a scratch prefix, looks at what came, builds
-examples/ there through find_package and once more through pkg-config, as strict
+Installs the build tree into a scratch prefix, moves that elsewhere, looks at what came,
+builds examples/ there through find_package and once more through pkg-config, as strict
 C99, and runs the result; with the demo model, if it is in the tree, up to an answer.
-The last operands are those of a cross build.
+The last operands are those of a cross build. Whether libpromptcache.a came too is no
+matter here: consume_static.py uses it.
 """
 import glob
 import os
@@ -44,7 +45,21 @@ def inspect(prefix):
     targets = only(os.path.join(prefix, "lib*/**/promptcacheTargets.cmake"))
     with open(targets, encoding="utf-8") as file:
         check("INTERFACE_LINK_LIBRARIES" not in file.read(), f"{targets}: a private library leaks to users")
-    check(not glob.glob(os.path.join(prefix, "**/*.a"), recursive=True), "a static library is installed")
+    archives = glob.glob(os.path.join(prefix, "**/*.a"), recursive=True)
+    check(all(path.endswith("/libpromptcache.a") for path in archives), f"a part is installed as a library: {archives}")
+
+
+def install(build, scratch):
+    """Into one folder, which is then another: what remembers the first is found out."""
+    first, prefix = os.path.join(scratch, "first"), os.path.join(scratch, "prefix")
+    run("cmake", "--install", build, "--prefix", first)
+    os.rename(first, prefix)
+    return prefix
+
+
+def pkg_config(prefix, package):
+    found = os.path.dirname(only(os.path.join(prefix, f"lib*/**/{package}.pc")))
+    return run("pkg-config", "--cflags", "--libs", package, env={**os.environ, "PKG_CONFIG_PATH": found}).split()
 
 
 def try_hello(hello, source, scratch):  # hello: a command line
@@ -82,8 +97,7 @@ def main():
     with open(os.path.join(source, "examples/hello.c"), encoding="utf-8") as file:
         check(len(file.readlines()) <= 25, "examples/hello.c has more than 25 lines")
     with tempfile.TemporaryDirectory() as scratch:
-        prefix, consumer = os.path.join(scratch, "prefix"), os.path.join(scratch, "consumer")
-        run("cmake", "--install", build, "--prefix", prefix)
+        prefix, consumer = install(build, scratch), os.path.join(scratch, "consumer")
         inspect(prefix)
         run("cmake", "-S", os.path.join(source, "examples"), "-B", consumer, "-G", generator,
             f"-DCMAKE_PREFIX_PATH={prefix}", f"-DCMAKE_C_COMPILER={compiler}", f"-DCMAKE_C_FLAGS={STRICT}",
@@ -93,19 +107,15 @@ def main():
         try_hello([*emulator, os.path.join(consumer, "hello")], source, scratch)
         try_chat([*emulator, os.path.join(consumer, "chat")], source, scratch)
 
-        found = os.path.dirname(only(os.path.join(prefix, "lib*/**/promptcache.pc")))
-        flags = run("pkg-config", "--cflags", "--libs", "promptcache", env={**os.environ, "PKG_CONFIG_PATH": found})
         hello = os.path.join(scratch, "hello")
         library = os.path.dirname(only(os.path.join(prefix, "lib*/**/libpromptcache.so")))
-        run(compiler, *STRICT.split(), *root, os.path.join(source, "examples/hello.c"), *flags.split(),
-            f"-Wl,-rpath,{library}", "-o", hello)
+        run(compiler, *STRICT.split(), *root, os.path.join(source, "examples/hello.c"),
+            *pkg_config(prefix, "promptcache"), f"-Wl,-rpath,{library}", "-o", hello)
         run(*emulator, hello, status=2)
 
         command = os.path.join(prefix, "bin/promptcache")
-        if os.path.exists(command):  # finds its library wherever the prefix is moved
-            moved = os.path.join(scratch, "moved")
-            os.rename(prefix, moved)
-            run(*emulator, os.path.join(moved, "bin/promptcache"), "version")
+        if os.path.exists(command):  # finds its library beside it
+            run(*emulator, command, "version")
 
 
 if __name__ == "__main__":

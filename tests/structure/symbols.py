@@ -4,6 +4,7 @@
     symbols.py exported LIBRARY HEADER    the shared library exports exactly the
                                           functions that the header declares, each
                                           with a version (cmake/promptcache.map)
+    symbols.py archive LIBRARY HEADER     so does the static library, without versions
     symbols.py weak OBJECT...             no weak symbol belongs to an instruction set
     symbols.py wide OBJECT...             no weak symbol with a plain name holds AVX or
                                           later instructions: x86, built at -O0
@@ -31,18 +32,27 @@ def run(*command):
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
-def exported(library, header):
+def compared(names, header):
     with open(header, encoding="utf-8") as file:
         declared = set(DECLARED.findall(re.sub(r"/\*.*?\*/", "", file.read(), flags=re.S)))
-    # "A" is the name of the version itself.
-    rows = [line.split() for line in run("nm", "-D", "--defined-only", library).splitlines()]
-    names = [row[2] for row in rows if row[1] != "A"]
     found = {name.split("@")[0] for name in names}
     if not declared:
         return [f"{header} declares nothing"]
     return ([f"{name}: exported, but {header} does not declare it" for name in sorted(found - declared)]
-            + [f"{name}: declared, but not exported" for name in sorted(declared - found)]
-            + [f"{name}: exported without a version" for name in sorted(names) if not VERSION.fullmatch(name)])
+            + [f"{name}: declared, but not exported" for name in sorted(declared - found)])
+
+
+def exported(library, header):
+    # "A" is the name of the version itself.
+    rows = [line.split() for line in run("nm", "-D", "--defined-only", library).splitlines()]
+    names = sorted(row[2] for row in rows if row[1] != "A")
+    return (compared(names, header)
+            + [f"{name}: exported without a version" for name in names if not VERSION.fullmatch(name)])
+
+
+def archive(library, header):
+    rows = [line.split() for line in run("nm", "-g", "--defined-only", library).splitlines()]
+    return compared([row[2] for row in rows if len(row) == 3], header)
 
 
 def weak_names(path):
@@ -69,8 +79,8 @@ def wide(path):
 
 def main():
     rule, operands = (sys.argv[1:2] or [""])[0], sys.argv[2:]
-    if rule == "exported" and len(operands) == 2:
-        wrong = exported(*operands)
+    if rule in ("exported", "archive") and len(operands) == 2:
+        wrong = (exported if rule == "exported" else archive)(*operands)
     elif rule in ("weak", "wide") and operands:
         wrong = [line for path in operands for line in (weak if rule == "weak" else wide)(path)]
     else:
