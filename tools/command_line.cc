@@ -13,19 +13,39 @@
 namespace pc::cli {
 namespace {
 
+// What --help, the manual and the shells say of an option.
+OptionHelp option_help(const CLI::Option& option) {
+  OptionHelp help;
+  for (const auto& name : option.get_snames()) help.names.push_back("-" + name);
+  for (const auto& name : option.get_lnames()) help.names.push_back("--" + name);
+  if (option.get_type_size() != 0) help.value = option.get_type_name();
+  if (const std::string& words = option.get_option_text(); !words.empty())
+    help.words = CLI::detail::split(words, ' ');
+  help.text = option.get_description();
+  help.repeats = option.get_expected_max() == CLI::detail::expected_max_vector_size;
+  if (option.get_required()) help.text += " (required)";
+  if (help.repeats) help.text += " (repeatable)";
+  if (!option.get_envname().empty()) help.text += " [" + option.get_envname() + "]";
+  return help;
+}
+
+// The same of one that is given by its place.
+OptionHelp operand_help(const CLI::Option& option) {
+  OptionHelp help = option_help(option);
+  help.names = {option.get_name(true, false)};
+  help.text = option.get_description();
+  help.required = option.get_required();
+  return help;
+}
+
 class Formatter : public CLI::Formatter {
  public:
+  Formatter() { label("SUBCOMMAND", "VERB"); }
   std::string make_option(const CLI::Option* option, bool is_positional) const override {
-    std::string left =
-        CLI::detail::find_and_replace(make_option_name(option, is_positional), ",", ", ");
-    if (!is_positional && option->get_type_size() != 0) left += " " + option->get_type_name();
-    std::string right = option->get_description();
-    if (option->get_required() && !is_positional) right += " (required)";
-    const bool repeats = option->get_expected_max() == CLI::detail::expected_max_vector_size;
-    if (repeats && !is_positional) right += " (repeatable)";
-    if (!option->get_envname().empty() && !is_positional)
-      right += " [" + option->get_envname() + "]";
-    return help_entry(left, right);
+    const OptionHelp help = is_positional ? operand_help(*option) : option_help(*option);
+    std::string left = CLI::detail::join(help.names, ", ");
+    if (!is_positional && !help.value.empty()) left += " " + help.value;
+    return help_entry(left, help.text);
   }
   std::string make_description(const CLI::App* verb) const override {
     return verb->get_description() + "\n\n";
@@ -130,15 +150,25 @@ void add_context(CLI::App* verb, Options* o) {
       ->check(at_least_one());
 }
 
+// An option that takes one of these words. They are its text, which --help does not show, for the
+// shells, which offer them.
+void add_choice(CLI::App* verb, const std::string& names, std::string& value,
+                const std::string& type, const std::string& description,
+                const std::vector<std::string>& words) {
+  add(verb, names, value, type, description)
+      ->check(silent(CLI::IsMember(words)))
+      ->option_text(CLI::detail::join(words, " "));
+}
+
 void add_kv_type(CLI::App* verb, Options* o) {
-  add(verb, "--kv-type", o->kv_type, "TYPE", "attention states as f32, bf16 or q8; default: bf16")
-      ->check(silent(CLI::IsMember({"f32", "bf16", "q8"})));
+  add_choice(verb, "--kv-type", o->kv_type, "TYPE",
+             "attention states as f32, bf16 or q8; default: bf16", {"f32", "bf16", "q8"});
 }
 
 void add_precision(CLI::App* verb, Options* o) {
-  add(verb, "--precision", o->precision, "NAME",
-      "fast, or exact: f32 activations and states, for comparisons; default: fast")
-      ->check(silent(CLI::IsMember({"fast", "exact"})));
+  add_choice(verb, "--precision", o->precision, "NAME",
+             "fast, or exact: f32 activations and states, for comparisons; default: fast",
+             {"fast", "exact"});
 }
 
 void add_model(CLI::App* verb, Options* o) {
@@ -372,6 +402,28 @@ void add_inspectors(CLI::App* app, Options* o) {
   add_output(verb, o);
 }
 
+// The whole command line, which fills the options.
+void define(CLI::App* app, Options* o) {
+  app->description(
+      "Answers prompts written in PML with a language model on the CPU, and reuses the\n"
+      "attention states of the modules that prompts share.");
+  app->name("promptcache");
+  app->formatter(std::make_shared<Formatter>());
+  app->option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::Throw);
+  app->footer(
+      "promptcache VERB --help says more. Exit codes: 0 success, 1 failure,\n"
+      "2 command line, 3 PML document, 4 model or store, 130 interrupted.");
+  app->set_help_flag("-h,--help", "print this help");
+  app->set_version_flag("--version", pc_version(), "print the version; the verb says more");
+  add_run(app, o);
+  add_chat(app, o);
+  add_encode(app, o);
+  add_check(app, o);
+  add_explain(app, o);
+  add_cache_verbs(app, o);
+  add_inspectors(app, o);
+}
+
 // A command line that stops short of a verb.
 ExitCode show_verbs(const CLI::App& app) {
   const CLI::App* deepest = &app;
@@ -389,29 +441,28 @@ ExitCode report(const CLI::App& app, const CLI::ParseError& problem) {
   return kUsage;
 }
 
+VerbHelp describe(const CLI::App& app, const std::string& parents) {
+  VerbHelp help;
+  help.name = parents + app.get_name();
+  help.description = app.get_description();
+  help.footer = app.get_footer();
+  const std::string usage = Formatter().make_usage(&app, help.name);  // "Usage: ...\n"
+  help.usage = CLI::detail::trim_copy(usage.substr(usage.find(' ')));
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_positional()) help.operands.push_back(operand_help(*option));
+    if (option->nonpositional()) help.options.push_back(option_help(*option));
+  }
+  for (const CLI::App* verb : app.get_subcommands({}))
+    help.verbs.push_back(describe(*verb, help.name + " "));
+  return help;
+}
+
 }  // namespace
 
 std::variant<Options, ExitCode> parse_command_line(int argc, const char* const* argv) {
   Options options;
-  CLI::App app(
-      "Answers prompts written in PML with a language model on the CPU, and reuses the\n"
-      "attention states of the modules that prompts share.");
-  app.name("promptcache");
-  app.formatter(std::make_shared<Formatter>());
-  app.get_formatter()->label("SUBCOMMAND", "VERB");
-  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::Throw);
-  app.footer(
-      "promptcache VERB --help says more. Exit codes: 0 success, 1 failure,\n"
-      "2 command line, 3 PML document, 4 model or store, 130 interrupted.");
-  app.set_help_flag("-h,--help", "print this help");
-  app.set_version_flag("--version", pc_version(), "print the version; the verb says more");
-  add_run(&app, &options);
-  add_chat(&app, &options);
-  add_encode(&app, &options);
-  add_check(&app, &options);
-  add_explain(&app, &options);
-  add_cache_verbs(&app, &options);
-  add_inspectors(&app, &options);
+  CLI::App app;
+  define(&app, &options);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& problem) {
@@ -419,6 +470,13 @@ std::variant<Options, ExitCode> parse_command_line(int argc, const char* const* 
   }
   if (!options.verb) return show_verbs(app);
   return options;
+}
+
+VerbHelp describe_command_line() {
+  Options options;
+  CLI::App app;
+  define(&app, &options);
+  return describe(app, "");
 }
 
 }  // namespace pc::cli

@@ -6,6 +6,7 @@
 
 #include <variant>
 
+#include "tools/command_help.h"
 #include "tools/failure.h"  // ExitCode
 #include "tools/options.h"
 
@@ -14,5 +15,8 @@ namespace pc::cli {
 // Options with a verb to run, or the exit code of a command line that needs no
 // more work: help was printed, or what is wrong with it.
 std::variant<Options, ExitCode> parse_command_line(int argc, const char* const* argv);
+
+// What --help says, of all verbs.
+VerbHelp describe_command_line();
 
 }  // namespace pc::cli
