@@ -73,7 +73,10 @@ HARMLESS = {
     "a function more": ("PC_API void", "PC_API int pc_more(pc_thing* thing);\nPC_API void"),
     "a field at the end": ("progress;\n}", "progress;\n  uint64_t more;\n  pc_progress last;\n}"),
     "an enumerator more": ("PC_BAD = 1", "PC_BAD = 1, PC_WORSE = 2"),
-    "a struct more": ("PC_API void", "typedef struct pc_new { int x; } pc_new;\nPC_API int pc_more(pc_new n);\nPC_API void"),
+    "a struct more": ("PC_API void",
+                      "typedef struct pc_new { int x; } pc_new;\nPC_API int pc_more(pc_new n);\nPC_API void"),
+    "an enum more in front": ("enum {", "enum { PC_NEW = 7 };\nenum {"),
+    "an enum more behind": ("PC_API int", "enum { PC_NEW = 7 };\nPC_API int"),
     "another name of a parameter": ("pc_close(pc_thing* thing)", "pc_close(pc_thing* it)"),
 }
 
@@ -137,8 +140,8 @@ def differences(compiler, dump, header):
 
 def check(compiler, root):
     found = differences(compiler, os.path.join(root, DUMP), read(os.path.join(root, HEADER)))
-    return found + ("\nPrograms that are linked with the last release would break. If that is meant, the library needs "
-                    "another major version, and the dump is renewed with scripts/abi-dump.\n" if found else "")
+    return found + ("\nPrograms that are linked with what the dump describes would break. If that is meant: "
+                    "CONTRIBUTING.md, \"What programs rely on\".\n" if found else "")
 
 
 def self_test(compiler, root, scratch):

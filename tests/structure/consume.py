@@ -116,6 +116,9 @@ def main():
         command = os.path.join(prefix, "bin/promptcache")
         if os.path.exists(command):  # finds its library beside it
             run(*emulator, command, "version")
+            for name in ("man/man1/promptcache-run.1", "bash-completion/completions/promptcache",
+                         "zsh/site-functions/_promptcache", "fish/vendor_completions.d/promptcache.fish"):
+                only(os.path.join(prefix, "share", name))
 
 
 if __name__ == "__main__":

@@ -89,7 +89,8 @@ class Manual(unittest.TestCase):
     def test_mandoc_has_no_warning(self):
         """But for the date, which would differ from build to build."""
         for verb in VERBS:
-            done = subprocess.run(["mandoc", "-T", "lint", "-W", "warning", page_of(verb)], capture_output=True, text=True)
+            done = subprocess.run(["mandoc", "-T", "lint", "-W", "warning", page_of(verb)],
+                                  capture_output=True, text=True)
             found = [line for line in (done.stdout + done.stderr).splitlines() if "missing date" not in line]
             self.assertEqual(found, [])
 
