@@ -35,3 +35,6 @@ if(PC_BUILD_TOOLS)  # the command finds its library beside it, wherever the pref
   file(RELATIVE_PATH PC_LIB_FROM_BIN /prefix/${CMAKE_INSTALL_BINDIR} /prefix/${CMAKE_INSTALL_LIBDIR})
   set_target_properties(promptcache_command PROPERTIES INSTALL_RPATH "$ORIGIN/${PC_LIB_FROM_BIN}")
 endif()
+if(PROJECT_IS_TOP_LEVEL)
+  include(Packages)
+endif()
