@@ -26,7 +26,8 @@ install(FILES ${PROJECT_BINARY_DIR}/promptcacheConfig.cmake
 
 file(RELATIVE_PATH PC_PREFIX_FROM_PKGCONFIG /prefix/${PC_PKGCONFIG_DIR} /prefix)
 configure_file(${CMAKE_CURRENT_LIST_DIR}/promptcache.pc.in ${PROJECT_BINARY_DIR}/promptcache.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/promptcache.pc DESTINATION ${PC_PKGCONFIG_DIR} COMPONENT development)
+install(FILES ${PROJECT_BINARY_DIR}/promptcache.pc
+        DESTINATION ${PC_PKGCONFIG_DIR} COMPONENT development)
 if(PC_STATIC)
   include(StaticLibrary)
 endif()

@@ -32,5 +32,7 @@ set(PC_STATIC_MODULES "expat libcrypto libxxhash sentencepiece libpcre2-8 libutf
 foreach(file promptcacheStatic.cmake promptcache-static.pc)
   configure_file(${CMAKE_CURRENT_LIST_DIR}/${file}.in ${PROJECT_BINARY_DIR}/${file} @ONLY)
 endforeach()
-install(FILES ${PROJECT_BINARY_DIR}/promptcacheStatic.cmake DESTINATION ${PC_CMAKE_DIR} COMPONENT static)
-install(FILES ${PROJECT_BINARY_DIR}/promptcache-static.pc DESTINATION ${PC_PKGCONFIG_DIR} COMPONENT static)
+install(FILES ${PROJECT_BINARY_DIR}/promptcacheStatic.cmake
+        DESTINATION ${PC_CMAKE_DIR} COMPONENT static)
+install(FILES ${PROJECT_BINARY_DIR}/promptcache-static.pc
+        DESTINATION ${PC_PKGCONFIG_DIR} COMPONENT static)
