@@ -171,6 +171,15 @@ void add_precision(CLI::App* verb, Options* o) {
              {"fast", "exact"});
 }
 
+void add_backend(CLI::App* verb, Options* o) {
+  add(verb, "--backend", o->backend, "PATH",
+      "cpu, or the absolute path of a plug-in; default: cpu");
+}
+
+void add_quiet(CLI::App* verb, Options* o) {
+  add_switch(verb, "-q,--quiet", o->quiet, "no progress, statistics or remarks");
+}
+
 void add_model(CLI::App* verb, Options* o) {
   add_model_path(verb, o, "-m,--model");
   add_threads(verb, o);
@@ -181,9 +190,8 @@ void add_model(CLI::App* verb, Options* o) {
       "e.g. chatml, llama3, or FILE.json; default: the template in the model's files");
   add_date(verb, "--chat-date", o->chat_time,
            "the day that the model's template is told, as 2026-01-31; default: today");
-  add(verb, "--backend", o->backend, "PATH",
-      "cpu, or the absolute path of a plug-in; default: cpu");
-  add_switch(verb, "-q,--quiet", o->quiet, "no progress, statistics or remarks");
+  add_backend(verb, o);
+  add_quiet(verb, o);
 }
 
 void add_cache_dir(CLI::App* verb, Options* o) {
@@ -402,6 +410,46 @@ void add_inspectors(CLI::App* app, Options* o) {
   add_output(verb, o);
 }
 
+// Numbers with commas between them.
+CLI::Option* add_list(CLI::App* verb, const std::string& names, std::vector<std::uint32_t>& values,
+                      const std::string& description) {
+  return add(verb, names, values, "N,...", description)->delimiter(',')->allow_extra_args(false);
+}
+
+void add_bench(CLI::App* app, Options* o) {
+  CLI::App* const verb = add_verb(
+      app, "bench", o, &bench, "measure prefill, decoding, cached first tokens and batches",
+      "  promptcache bench -m models/city-guide\n"
+      "  promptcache bench -m model.gguf -p 512 -n 128 -d 0,2048 -r 5 -o csv\n\n"
+      "Options, names of tests and columns are those of llama-bench, where it has such; beside\n"
+      "each figure stands what reading memory alone would take. Nothing stays in the store but\n"
+      "the packed weights of a quantised model. 0 leaves a measure out.");
+  add_model_path(verb, o, "-m,--model");
+  BenchOptions& b = o->bench;
+  add_list(verb, "-p,--n-prompt", b.n_prompt, "tokens of a prompt to compute; default: 512");
+  add_list(verb, "-n,--n-gen", b.n_gen, "tokens to decode; default: 128");
+  add_list(verb, "-d,--n-depth", b.depths, "tokens that stand before those; default: 0");
+  add_list(verb, "--cached", b.cached,
+           "tokens of the module before a first token and a batch; default: 1024, or half the "
+           "context window");
+  add(verb, "--new", b.n_new, "N", "tokens behind the module that a first token takes; default: 32")
+      ->check(at_least_one());
+  add_list(verb, "--sessions", b.sessions,
+           "conversations that share the module and decode at once; default: 4");
+  add(verb, "-r,--repetitions", b.repetitions, "N", "of each test; default: 5")
+      ->check(at_least_one());
+  add(verb, "-o,--output", b.output, "FORMAT", "md, csv or json; default: md")
+      ->check(silent(CLI::IsMember({"md", "csv", "json"})));
+  add_switch(verb, "--json", o->json, "the same as -o json");
+  add_threads(verb, o);
+  add_context(verb, o);
+  add_kv_type(verb, o);
+  add_precision(verb, o);
+  add_backend(verb, o);
+  add_cache_dir(verb, o);
+  add_quiet(verb, o);
+}
+
 // The whole command line, which fills the options.
 void define(CLI::App* app, Options* o) {
   app->description(
@@ -422,6 +470,7 @@ void define(CLI::App* app, Options* o) {
   add_explain(app, o);
   add_cache_verbs(app, o);
   add_inspectors(app, o);
+  add_bench(app, o);
 }
 
 // A command line that stops short of a verb.

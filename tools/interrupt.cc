@@ -47,9 +47,14 @@ Interruptible::Interruptible(pc_session* session) {
 
 Interruptible::~Interruptible() {
   work_in_hand = false;
-  session_to_cancel = nullptr;
+  watch(nullptr);
+}
+
+void Interruptible::watch(pc_session* session) {
+  session_to_cancel = session;
   while (handlers_running != 0) {
-  }  // on another thread, about to cancel: the session must outlive that
+  }  // on another thread, about to cancel: the session before must outlive that
+  if (session && stop_requested) pc_session_cancel(session);
 }
 
 bool Interruptible::requested() const {

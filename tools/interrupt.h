@@ -24,6 +24,9 @@ class Interruptible {
   Interruptible& operator=(const Interruptible&) = delete;
 
   bool requested() const;
+
+  // From now on Ctrl-C cancels this session, too, or none; one that came already cancels it now.
+  void watch(pc_session* session);
 };
 
 }  // namespace pc::cli

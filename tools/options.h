@@ -11,6 +11,17 @@
 
 namespace pc::cli {
 
+// What `bench` measures. 0 in a list leaves its measures out.
+struct BenchOptions {
+  std::vector<std::uint32_t> n_prompt{512}, n_gen{128};
+  std::vector<std::uint32_t> depths{0};    // tokens that are there before those two begin
+  std::vector<std::uint32_t> cached;       // tokens of a module; empty: 1024, or half the window
+  std::uint32_t n_new = 32;                // tokens behind the module, of which the first comes
+  std::vector<std::uint32_t> sessions{4};  // that share the module
+  std::uint32_t repetitions = 5;
+  std::string output = "md";
+};
+
 struct Options {
   using Verb = ExitCode (*)(const Options&);
   Verb verb = nullptr;
@@ -44,6 +55,7 @@ struct Options {
   std::string probe_text;         // model verify: a file; empty: the library's own text
   std::vector<std::string> keys;  // cache show, verify, rm
   std::vector<std::string> text;  // tokenize
+  BenchOptions bench;
 
   bool json = false, quiet = false;
 };

@@ -23,20 +23,21 @@ std::string bar_of(std::uint64_t done, std::uint64_t total) {
 
 }  // namespace
 
-Progress::Progress(bool quiet) : quiet_(quiet), bar_(is_terminal(stderr)) {}
+Progress::Progress(bool quiet, std::string_view work)
+    : quiet_(quiet), bar_(is_terminal(stderr)), work_(work) {}
 
 Progress::~Progress() {
   if (!drawn_.empty()) std::fputs(kClearLine, stderr);
 }
 
-void Progress::show(std::uint32_t done, std::uint32_t total, std::string_view module) {
+void Progress::show(std::uint32_t done, std::uint32_t total, std::string_view name) {
   if (quiet_) return;
-  const std::string name = module.empty() ? "(anonymous text)" : printable(module);
+  const std::string shown = name.empty() ? "(anonymous text)" : printable(name);
   const std::string count = std::to_string(done) + "/" + std::to_string(total) + " ";
   if (bar_)
-    draw("encoding " + bar_of(done, total) + count + elide(name, kNameColumns));
+    draw(work_ + " " + bar_of(done, total) + count + elide(shown, kNameColumns));
   else if (done != done_)
-    std::fprintf(stderr, "%s%s\n", count.c_str(), name.c_str());
+    std::fprintf(stderr, "%s%s\n", count.c_str(), shown.c_str());
   done_ = done;
 }
 

@@ -1,6 +1,6 @@
-// How far encoding, or the opening of a model, has come, on the standard error: a
-// bar that redraws itself on a terminal; elsewhere a line a module, and nothing of
-// the opening; nothing when quiet.
+// How far work on modules or measures, or the opening of a model, has come, on the
+// standard error: a bar that redraws itself on a terminal; elsewhere a line a module
+// or measure, and nothing of the opening; nothing when quiet.
 // Thread-compatible.
 #pragma once
 
@@ -12,13 +12,14 @@ namespace pc::cli {
 
 class Progress {
  public:
-  explicit Progress(bool quiet);
+  // `work` stands before the bar.
+  explicit Progress(bool quiet, std::string_view work = "encoding");
   ~Progress();  // takes the bar away
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // `done` of `total` modules are stored; `module` is the latest, or the one in hand.
-  void show(std::uint32_t done, std::uint32_t total, std::string_view module);
+  // `done` of `total` modules are stored; `name` is the latest, or the one in hand.
+  void show(std::uint32_t done, std::uint32_t total, std::string_view name);
 
   // `done` of `total` bytes of a step ("reading the weights") are done.
   void show_bytes(std::string_view step, std::uint64_t done, std::uint64_t total);
@@ -27,7 +28,8 @@ class Progress {
   void draw(std::string_view line);
 
   bool quiet_, bar_;
-  std::uint32_t done_ = 0;  // modules that have their line
+  std::string work_;
+  std::uint32_t done_ = 0;  // of those that have their line
   std::string drawn_;       // the line on the screen; "" = none
 };
 

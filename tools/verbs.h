@@ -19,6 +19,7 @@ ExitCode cache_remove(const Options& options);
 ExitCode cache_collect(const Options& options);
 ExitCode model_info(const Options& options);
 ExitCode model_verify(const Options& options);
+ExitCode bench(const Options& options);
 ExitCode tokenize(const Options& options);
 ExitCode version(const Options& options);
 
