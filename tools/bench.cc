@@ -54,9 +54,7 @@ BenchSubject subject_of(const promptcache::Engine& engine, const Json& inspectio
   s.weight_bytes = facts.weight_bytes;
   s.n_parameters = facts.n_parameters;
   s.threads = static_cast<std::uint32_t>(report["threads"].number().value_or(1));
-  const Machine machine = measure_machine(s.threads);
-  s.cpu = machine.cpu;
-  s.read_bytes_per_s = machine.read_bytes_per_s;
+  s.machine = measure_machine(s.threads);
   return s;
 }
 
@@ -76,7 +74,7 @@ void measure(const promptcache::Engine& engine, const std::vector<BenchCase>& te
   for (std::uint32_t i = 0; i < total; ++i) {
     progress.show(i, total, name_of(tests[i]));
     BenchRow row{runner.run(tests[i]), time_now(), {}};
-    row.floor_seconds = floor_seconds(row.result.test, model, report->subject.read_bytes_per_s);
+    row.floor_seconds = floor_seconds(row.result.test, model, report->subject.machine);
     report->rows.push_back(std::move(row));
     progress.show(i + 1, total, name_of(tests[i]));
   }

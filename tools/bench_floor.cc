@@ -36,16 +36,18 @@ ModelBytes bytes_of_model(const Json& inspection) {
 }
 
 std::optional<double> floor_seconds(const BenchCase& test, const ModelBytes& model,
-                                    double bytes_per_s) {
-  if (test.kind == BenchCase::Kind::kPrefill || bytes_per_s == 0) return std::nullopt;
+                                    const Machine& machine) {
   const double shared = model.states(test.depth);
+  if (test.kind == BenchCase::Kind::kPrefill ||
+      model.weights + shared <= static_cast<double>(machine.cache_bytes))
+    return std::nullopt;
   double bytes = 0;
   if (test.kind == BenchCase::Kind::kFirstToken) bytes = model.weights + shared;
   // A step for all: what they share is read once, what each has said itself for each.
   for (std::uint32_t said = 0; test.kind == BenchCase::Kind::kDecode && said < test.n_gen; ++said)
     bytes += model.weights + shared +
              test.n_sessions * (model.states(double{1} * test.depth + said) - shared);
-  return bytes / bytes_per_s;
+  return bytes / machine.read_bytes_per_s;
 }
 
 }  // namespace pc::cli

@@ -1,14 +1,15 @@
 // The least time that a test takes because memory must be read: each weight that a step uses once,
 // and each attention state that it sees once, at the machine's bandwidth. Computing, which takes
-// longer in prefill, is not in it. Pure; any thread.
-//
-// A model of a few megabytes stays in the CPU's caches, and may be faster than that.
+// longer in prefill, is not in it. What the CPU's caches may hold as a whole need not come from
+// memory, and has no such floor; of a model a few times as large some stays there all the same, and
+// may be faster. Pure; any thread.
 #pragma once
 
 #include <optional>
 
 #include "tools/bench_case.h"
 #include "tools/json.h"
+#include "tools/machine.h"
 
 namespace pc::cli {
 
@@ -25,8 +26,8 @@ struct ModelBytes {
 // From the report of pc_model_inspect.
 ModelBytes bytes_of_model(const Json& inspection);
 
-// None for prefill, whose time is that of multiplications.
+// None for prefill, whose time is that of multiplications, and for a step that caches may hold.
 std::optional<double> floor_seconds(const BenchCase& test, const ModelBytes& model,
-                                    double bytes_per_s);
+                                    const Machine& machine);
 
 }  // namespace pc::cli

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "tools/sizes.h"
 #include "tools/terminal.h"
 
 namespace pc::cli {
@@ -161,7 +162,7 @@ std::uint64_t nanoseconds(double seconds) {
 Fields subject_fields(const BenchSubject& s) {
   return {{"build_version", s.build},
           {"isa", s.instruction_set},
-          {"cpu_info", s.cpu},
+          {"cpu_info", s.machine.cpu},
           {"backends", s.backend == "cpu" ? "CPU" : s.backend},
           {"model_filename", s.model_path},
           {"model_type", s.model_type},
@@ -171,7 +172,8 @@ Fields subject_fields(const BenchSubject& s) {
           {"type_k", s.kv_type},
           {"type_v", s.kv_type},
           {"precision", s.precision},
-          {"read_bytes_per_s", std::round(s.read_bytes_per_s)}};
+          {"cache_bytes", s.machine.cache_bytes},
+          {"read_bytes_per_s", std::round(s.machine.read_bytes_per_s)}};
 }
 
 // The rate of a first token would be none of anything: its fields are empty there, as are those of
@@ -230,10 +232,12 @@ std::string markdown_of(const BenchReport& report) {
   std::string out;
   for (const std::string& table : {rates_table(report), first_tokens_table(report)})
     if (!table.empty()) out += table + "\n";
-  return out + "build: promptcache " + s.build + ", " + s.instruction_set + "; states in " +
-         s.kv_type + "\nmachine: " + printable(s.cpu) + ", " + std::to_string(s.threads) +
+  out += "build: promptcache " + s.build + ", " + s.instruction_set + "; states in " + s.kv_type +
+         "\nmachine: " + printable(s.machine.cpu) + ", " + std::to_string(s.threads) +
          (s.threads == 1 ? " thread reads " : " threads read ") +
-         format("%.1f GB/s\n", s.read_bytes_per_s / 1e9);
+         format("%.1f GB/s", s.machine.read_bytes_per_s / 1e9);
+  if (s.machine.cache_bytes) out += "; last-level cache " + format_size(s.machine.cache_bytes);
+  return out + "\n";
 }
 
 std::string csv_of(const BenchReport& report) {

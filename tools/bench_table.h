@@ -8,18 +8,18 @@
 
 #include "tools/bench_runner.h"
 #include "tools/json.h"
+#include "tools/machine.h"
 
 namespace pc::cli {
 
 // What was measured with, the same for all results.
 struct BenchSubject {
   std::string build, instruction_set;  // "0.1.0", "avx512"
-  std::string cpu;
+  Machine machine;
   std::string backend, model_path, model_type;  // "cpu", "dir/model.gguf", "llama Q4_0"
   std::string kv_type, precision;
   std::uint64_t weight_bytes = 0, n_parameters = 0;
   std::uint32_t threads = 0;
-  double read_bytes_per_s = 0;
 };
 
 struct BenchRow {

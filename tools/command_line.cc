@@ -421,9 +421,9 @@ void add_bench(CLI::App* app, Options* o) {
       app, "bench", o, &bench, "measure prefill, decoding, cached first tokens and batches",
       "  promptcache bench -m models/city-guide\n"
       "  promptcache bench -m model.gguf -p 512 -n 128 -d 0,2048 -r 5 -o csv\n\n"
-      "Options, names of tests and columns are those of llama-bench, where it has such; beside\n"
-      "each figure stands what reading memory alone would take. Nothing stays in the store but\n"
-      "the packed weights of a quantised model. 0 leaves a measure out.");
+      "Options, names of tests and columns are those of llama-bench, where it has such;\n"
+      "beside each figure stands what reading memory alone would take. 0 leaves a\n"
+      "measure out. No module stays in the store.");
   add_model_path(verb, o, "-m,--model");
   BenchOptions& b = o->bench;
   add_list(verb, "-p,--n-prompt", b.n_prompt, "tokens of a prompt to compute; default: 512");

@@ -5,11 +5,15 @@
 #include <atomic>
 #include <barrier>
 #include <chrono>
+#include <filesystem>
 #include <fstream>
 #include <future>
+#include <map>
 #include <memory>
 #include <span>
 #include <vector>
+
+#include "tools/sizes.h"
 
 namespace pc::cli {
 namespace {
@@ -34,6 +38,13 @@ std::string cpu_name() {
     if (line.rfind("model name", 0) == 0 && colon != line.npos) return line.substr(colon + 2);
   }
   return "unknown";
+}
+
+std::string first_line(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
 }
 
 // Seconds in which all threads have read their parts once: the least of kTries.
@@ -65,10 +76,29 @@ double read_seconds(std::uint32_t threads, std::size_t words_of_thread) {
 
 }  // namespace
 
+// A cache is told by the CPUs that share it. The last level of one CPU is that of all.
+std::uint64_t cache_bytes_of(const std::string& cpus) {
+  std::error_code unreadable;
+  std::map<std::string, std::map<std::string, std::uint64_t>> levels;
+  for (const auto& cpu : std::filesystem::directory_iterator(cpus, unreadable)) {
+    for (const auto& cache :
+         std::filesystem::directory_iterator(cpu.path() / "cache", unreadable)) {
+      const auto bytes = parse_size(first_line(cache.path() / "size"));
+      const std::string sharers = first_line(cache.path() / "shared_cpu_list");
+      if (bytes && !sharers.empty()) levels[first_line(cache.path() / "level")][sharers] = *bytes;
+    }
+  }
+  std::uint64_t sum = 0;
+  if (!levels.empty())
+    for (const auto& [sharers, bytes] : levels.rbegin()->second) sum += bytes;
+  return sum;
+}
+
 Machine measure_machine(std::uint32_t threads) {
   const std::size_t words = std::max(kBytes / threads, kLeastBytesOfThread) / sizeof(std::uint64_t);
   const double bytes = static_cast<double>(words * sizeof(std::uint64_t)) * threads;
-  return {cpu_name(), bytes / read_seconds(threads, words)};
+  return {cpu_name(), cache_bytes_of("/sys/devices/system/cpu"),
+          bytes / read_seconds(threads, words)};
 }
 
 }  // namespace pc::cli

@@ -11,7 +11,7 @@ from command import COMMAND, CommandTest, MODEL
 
 
 class Help(CommandTest):
-    VERBS = ["run", "encode", "check", "explain", "cache", "cache ls", "cache show", "cache verify", "cache rm",
+    VERBS = ["run", "bench", "encode", "check", "explain", "cache", "cache ls", "cache show", "cache verify", "cache rm",
              "cache gc", "model", "model info", "model verify", "tokenize", "version"]
 
     def test_every_verb_has_help_of_80_columns_with_an_example(self):
