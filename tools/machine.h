@@ -2,9 +2,9 @@
 //
 // The bandwidth is that of summing an array much larger than caches, by as many threads as the
 // engine has, each over a part that it wrote first, in plain loops that the compiler vectorises for
-// any CPU of the architecture, on pages as the system gives them; the best of several tries, since
-// others use the machine too. The peak of multiplications is not measured: what multiplies fastest
-// is an instruction that portable code cannot name.
+// any CPU of the architecture, in large pages where the kernel gives them; the best of several
+// tries, since others use the machine too. The peak of multiplications is not measured: what
+// multiplies fastest is an instruction that portable code cannot name.
 #pragma once
 
 #include <cstdint>

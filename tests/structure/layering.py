@@ -76,7 +76,7 @@ HOMES = {
     r"pcre2\.h": ("runtime/tokenizer/regex.cc",),
     r"utf8proc\.h": ("runtime/tokenizer/text_normalizer.cc", "runtime/chat/jinja_unicode.cc"),
     r"dlfcn\.h": ("runtime/engine/backend_loader.cc",),
-    r"sys/mman\.h": ("base/mapped_file.cc", "runtime/cpu/kv_page.cc"),
+    r"sys/mman\.h": ("base/mapped_file.cc", "runtime/cpu/kv_page.cc", "tools/machine.cc"),
     r"cpuid\.h": ("simd/packed_amx.cc",),
     r"sys/auxv\.h": ("simd/select.cc",),
     r"sys/sysmacros\.h": ("modules/store/lock_holder.cc",),
