@@ -24,8 +24,9 @@ void check_window(const BenchCase& test, std::uint32_t context_tokens) {
 }  // namespace
 
 std::uint64_t BenchCase::context_tokens() const {
-  // The first token of an answer, too; and a conversation begins with one token at least.
-  return std::uint64_t{std::max(depth, 1u)} + n_prompt + n_gen + 1;
+  // Decoding goes on behind a letter at least, and a BOS; and an answer has a first token.
+  const std::uint32_t before = kind == Kind::kDecode ? std::max(depth, 2u) : depth;
+  return std::uint64_t{before} + n_prompt + n_gen + 1;
 }
 
 std::string name_of(const BenchCase& test) {

@@ -1,5 +1,7 @@
 #include "tools/bench_workload.h"
 
+#include <limits>
+
 #include "tools/bench_text.h"
 
 namespace pc::cli {
@@ -17,14 +19,23 @@ promptcache::Schema schema_of_tokens(const promptcache::Engine& engine, std::uin
   return schema_with(engine, text.text);
 }
 
+// Of a prompt that is this text; with no module all of its tokens are fresh.
+std::uint64_t fresh_tokens(const promptcache::Schema& schema, std::string_view text,
+                           bool has_module) try {
+  const auto counts = promptcache::Prompt::from_text(schema, text).counts();
+  return has_module ? counts.computed_tokens : counts.tokens;
+} catch (const promptcache::Error& error) {
+  if (error.status() != PC_CONTEXT_FULL) throw;
+  return std::numeric_limits<std::uint64_t>::max();  // more than any that is looked for
+}
+
 }  // namespace
 
 BenchWorkload::BenchWorkload(const promptcache::Engine& engine, std::uint32_t cached,
                              std::uint32_t fresh)
     : schema_(schema_of_tokens(engine, cached)) {
-  const auto count = [&](std::string_view text) -> std::uint64_t {
-    const auto counts = promptcache::Prompt::from_text(schema_, text).counts();
-    return cached == 0 ? counts.tokens : counts.computed_tokens;
+  const auto count = [&](std::string_view text) {
+    return fresh_tokens(schema_, text, cached != 0);
   };
   text_ = text_of_tokens(fresh, count).text;
   fresh_ = static_cast<std::uint32_t>(count(text_));

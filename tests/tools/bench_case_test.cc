@@ -71,6 +71,8 @@ TEST_CASE("what does not fit the context window is refused before anything is me
   options.depths = {100};
   CHECK(failure_of(options, 613).empty());  // 100 + 512, and the answer's first token
   CHECK(failure_of(options, 612) == "pp512 @ d100 takes 613 tokens, the context window has 612");
+  options.depths = {0};
+  CHECK(failure_of(options, 513).empty());
   options.depths = {4'294'967'295u};
   CHECK(!failure_of(options, 4'294'967'295u).empty());
 }

@@ -73,6 +73,11 @@ class Bench(CommandTest):
         store = self.json("cache", "ls")
         self.assertEqual((store["files"], len(store["packed"])), ([], 1))
 
+    def test_the_whole_window_can_be_measured(self):
+        report = json.loads(self.engine("bench", "-c", "64", "-p", "63", "-n", "0", "--cached", "40", "--new", "23",
+                                        "-r", "1", "--json"))
+        self.assertEqual([t["test"] for t in report["tests"]], ["pp63", "ttft23 @ d40"])
+
     def test_a_ctrl_c_leaves_nothing_and_prints_what_was_measured(self):
         process = self.start("bench", "-m", MODEL, "-t", "1", "-p", "16", "-n", "4000", "--cached", "0", "-r", "50",
                              "-o", "csv")

@@ -6,6 +6,8 @@
 
 #include <catch2/catch.hpp>
 #include <csignal>
+#include <cstdlib>
+#include <promptcache/promptcache.hpp>
 
 #include "tools/failure.h"
 
@@ -29,6 +31,29 @@ int exit_code_in_child(Body&& body) {
 }
 
 constexpr int kWentOn = 77;
+
+// Is a session cancelled that `body` was given beside work in hand?
+template <class Body>
+bool cancels(Body&& body) {
+  return exit_code_in_child([&] {
+           std::signal(SIGINT, SIG_DFL);
+           handle_interrupts();
+           promptcache::EngineOptions options;
+           options.model_path = std::getenv("PC_TINY_MODEL");
+           options.cache_mode = PC_CACHE_OFF;
+           const promptcache::Engine engine(options);
+           const auto schema = promptcache::Schema::plain(engine);
+           promptcache::Session session(promptcache::Prompt::from_text(schema, "Where to?"));
+           Interruptible work;
+           body(work, session);
+           try {
+             session.prefill();
+           } catch (const promptcache::Error& error) {
+             return error.status() == PC_CANCELLED ? 1 : 2;
+           }
+           return kWentOn;
+         }) == 1;
+}
 
 }  // namespace
 
@@ -77,4 +102,20 @@ TEST_CASE("a Ctrl-C that the parent ignores stays ignored") {
           raise(SIGINT);
           return kWentOn;
         }) == kWentOn);
+}
+
+TEST_CASE("Ctrl-C cancels the session that is watched, and it alone") {
+  CHECK(cancels([](Interruptible& work, promptcache::Session& session) {
+    work.watch(session.get());
+    raise(SIGINT);
+  }));
+  CHECK(cancels([](Interruptible& work, promptcache::Session& session) {
+    raise(SIGINT);  // between two sessions
+    work.watch(session.get());
+  }));
+  CHECK(!cancels([](Interruptible& work, promptcache::Session& session) {
+    work.watch(session.get());
+    work.watch(nullptr);
+    raise(SIGINT);
+  }));
 }
