@@ -3,10 +3,10 @@
 #include <cctype>
 #include <ctime>
 
+#include "tools/bench_fields.h"
 #include "tools/bench_floor.h"
 #include "tools/bench_runner.h"
 #include "tools/bench_table.h"
-#include "tools/machine.h"
 #include "tools/open.h"
 #include "tools/progress.h"
 #include "tools/verbs.h"

@@ -7,18 +7,11 @@
 #include <promptcache/promptcache.hpp>
 #include <vector>
 
-#include "tools/bench_case.h"
+#include "tools/bench_report.h"
 #include "tools/bench_workload.h"
 #include "tools/interrupt.h"
-#include "tools/samples.h"
 
 namespace pc::cli {
-
-struct BenchResult {
-  BenchCase test;        // with the numbers of tokens that it came to
-  Samples seconds;       // a repetition each
-  Samples full_seconds;  // kFirstToken alone: the same without reuse, in turns with the others
-};
 
 class BenchRunner {
  public:
