@@ -1,6 +1,7 @@
 #include "tools/bench_runner.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <future>
@@ -156,22 +157,24 @@ double BenchRunner::decode_together(const BenchWorkload& work, const BenchCase& 
     require_module(sessions.back(), work.cached());
     draw(sessions.back());
   }
-  std::latch ready(test.n_sessions), go(1);
+  std::latch ready(test.n_sessions);
+  std::atomic<bool> gate{false};
   std::vector<std::future<void>> threads;
-  // Nobody waits for a thread that could not be started.
-  const auto opens_at_end = [](std::latch* gate) {
-    if (!gate->try_wait()) gate->count_down();
+  const auto open_gate = [](std::atomic<bool>* shut) {
+    *shut = true;
+    shut->notify_all();
   };
-  const std::unique_ptr<std::latch, decltype(opens_at_end)> gate(&go, opens_at_end);
+  // Whatever happens: nobody waits for a thread that could not be started.
+  const std::unique_ptr<std::atomic<bool>, decltype(open_gate)> opens_at_end(&gate, open_gate);
   for (Session& session : sessions)
     threads.push_back(std::async(std::launch::async, [&] {
       ready.count_down();
-      go.wait();
+      gate.wait(false);
       go_on(session, test.n_gen);
     }));
   ready.wait();
   const auto start = std::chrono::steady_clock::now();
-  go.count_down();
+  open_gate(&gate);
   for (std::future<void>& thread : threads) thread.get();
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 } catch (const std::system_error&) {

@@ -10,7 +10,7 @@ import signal
 import sys
 import unittest
 
-from command import CommandTest, MODEL
+from command import CommandTest, MODEL, SOURCE
 
 QUANTISED = str(pathlib.Path(MODEL) / "tiny_q8_0.gguf")
 # One token is one byte; in front of a text stands BOS.
@@ -77,6 +77,12 @@ class Bench(CommandTest):
         report = json.loads(self.engine("bench", "-c", "64", "-p", "63", "-n", "0", "--cached", "40", "--new", "23",
                                         "-r", "1", "--json"))
         self.assertEqual([t["test"] for t in report["tests"]], ["pp63", "ttft23 @ d40"])
+
+    def test_no_answer_ends_before_its_tokens_are_decoded(self):
+        # This model would end its turn.
+        report = json.loads(self.command("bench", "-m", str(SOURCE / "models" / "city-guide"), "-t", "1", "-p", "0",
+                                         "-n", "128", "--cached", "200", "--new", "8", "-r", "1", "--json"))
+        self.assertEqual([t["test"] for t in report["tests"]], ["tg128", "ttft8 @ d200", "4 x tg128 @ d200"])
 
     def test_a_ctrl_c_leaves_nothing_and_prints_what_was_measured(self):
         process = self.start("bench", "-m", MODEL, "-t", "1", "-p", "16", "-n", "4000", "--cached", "0", "-r", "50",
