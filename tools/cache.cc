@@ -119,6 +119,23 @@ ExitCode cache_remove(const Options& options) {
   return kSuccess;
 }
 
+ExitCode cache_export(const Options& options) {
+  open_store(options, PC_CACHE_READ_ONLY)
+      .export_module(options.keys.front(), options.files.front());
+  print(options.json ? Json::object().set("file", options.files.front()).dump() + "\n" : "");
+  return kSuccess;
+}
+
+ExitCode cache_import(const Options& options) {
+  promptcache::Store store = open_store(options, PC_CACHE_READ_WRITE);
+  for (const std::string& file : options.files) {
+    const std::string key = store.import_module(file);
+    print(options.json ? Json::object().set("file", file).set("key", key).dump() + "\n"
+                       : key + "\n");
+  }
+  return kSuccess;
+}
+
 ExitCode cache_collect(const Options& options) {
   const std::string report =
       open_store(options, PC_CACHE_READ_WRITE).gc(options.cache_bytes.value_or(kDefaultBudget));

@@ -1,4 +1,4 @@
-// The command line: every option of every verb, parsed once. The home of CLI11.
+// The command line: every option of every verb, parsed once.
 //
 // Each flag can also be given as an environment variable, PROMPTCACHE_ and its
 // long name in capitals (--cache-dir: PROMPTCACHE_CACHE_DIR); the flag wins.

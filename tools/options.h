@@ -48,13 +48,14 @@ struct Options {
   std::vector<std::string> stop;
 
   // What one verb alone takes.
-  bool compare = false;           // run
-  std::string system, history;    // chat: a text, and a file
-  bool all = false;               // cache rm
-  bool probe = false;             // model verify
-  std::string probe_text;         // model verify: a file; empty: the library's own text
-  std::vector<std::string> keys;  // cache show, verify, rm
-  std::vector<std::string> text;  // tokenize
+  bool compare = false;            // run
+  std::string system, history;     // chat: a text, and a file
+  bool all = false;                // cache rm
+  bool probe = false;              // model verify
+  std::string probe_text;          // model verify: a file; empty: the library's own text
+  std::vector<std::string> keys;   // cache show, verify, rm, export
+  std::vector<std::string> files;  // cache export, import
+  std::vector<std::string> text;   // tokenize
   BenchOptions bench;
 
   bool json = false, quiet = false;

@@ -17,6 +17,8 @@ ExitCode cache_show(const Options& options);
 ExitCode cache_verify(const Options& options);
 ExitCode cache_remove(const Options& options);
 ExitCode cache_collect(const Options& options);
+ExitCode cache_export(const Options& options);
+ExitCode cache_import(const Options& options);
 ExitCode model_info(const Options& options);
 ExitCode model_verify(const Options& options);
 ExitCode bench(const Options& options);

@@ -79,6 +79,7 @@ typedef struct pc_schema pc_schema;
 typedef struct pc_prompt pc_prompt;
 typedef struct pc_session pc_session;
 typedef struct pc_store pc_store;
+typedef struct pc_pin pc_pin;
 
 /* ---- General */
 
@@ -88,6 +89,19 @@ PC_API void pc_free(void* memory);
 /* JSON: version, compiler, instruction sets compiled, supported and selected,
  * matrix library, threads. */
 PC_API pc_status pc_build_describe(char** json, pc_error* error);
+
+typedef enum pc_log_level {
+  PC_LOG_WARNING = 1, /* something costs more than it should: a module that cannot be stored */
+  PC_LOG_INFO = 2     /* what takes long: an engine that opened, a module that was encoded */
+} pc_log_level;
+
+/* A sentence of what happened, where no caller is told. Called on the thread whose call it is
+ * about, one at a time; must not call the library. */
+typedef void (*pc_log_sink)(void* user, int32_t level, const char* message);
+
+/* For the whole process: messages up to this pc_log_level go to sink; NULL: none do, as at the
+ * start. Once it returns, the sink before is not called any more. Errors are returned as ever. */
+PC_API void pc_set_log(pc_log_sink sink, void* user, int32_t level);
 
 /* ---- Engine: a loaded model and a store */
 
@@ -171,6 +185,10 @@ PC_API pc_status pc_engine_get_facts(const pc_engine* engine, pc_engine_facts* f
 
 /* Does this token end the model's turn? 1 or 0. */
 PC_API int pc_engine_ends_turn(const pc_engine* engine, int32_t token);
+
+/* Lets go of the modules that no session, pin or running call uses; the store keeps its files. For
+ * when memory is short. bytes: of those; may be NULL. */
+PC_API pc_status pc_engine_trim(const pc_engine* engine, uint64_t* bytes, pc_error* error);
 
 /* JSON: architecture, shape, weight types and bytes, tokenizer, chat template,
  * K/V bytes a token, context window, digests, backend, cache. */
@@ -300,6 +318,20 @@ PC_API pc_status pc_prompt_remarks(const pc_prompt* prompt, char** text, pc_erro
  * in a turn of its own has seen the turn's opening, and is another file. */
 PC_API pc_status pc_prompt_encode(const pc_prompt* prompt, pc_encode_progress progress, void* user,
                                   pc_encode_stats* stats, pc_error* error);
+
+/* This prompt will be asked soon: those of its modules that are there are mapped, and read ahead
+ * from the disk. A module that this machine has not used since it started is verified first, which
+ * reads all of it. Encodes nothing. */
+PC_API pc_status pc_prompt_prefetch(const pc_prompt* prompt, pc_error* error);
+
+/* Finds or encodes the modules of a prompt, or of a schema as it stands, and holds them until the
+ * pin is closed: the store does not evict them, pc_engine_trim does not let go of them. progress
+ * may be NULL. */
+PC_API pc_status pc_prompt_pin(const pc_prompt* prompt, pc_encode_progress progress, void* user,
+                               pc_pin** pin, pc_error* error);
+PC_API pc_status pc_schema_pin(const pc_schema* schema, pc_encode_progress progress, void* user,
+                               pc_pin** pin, pc_error* error);
+PC_API void pc_pin_close(pc_pin* pin);
 
 /* What a session would find and compute now. */
 typedef struct pc_prompt_counts {
@@ -432,7 +464,8 @@ PC_API pc_status pc_session_logprobs(const pc_session* session, pc_token_logprob
 PC_API pc_status pc_session_append(pc_session* session, const pc_message* messages, size_t n,
                                    pc_error* error);
 
-/* The same with the turns of a PML prompt: <prompt schema="travel"><user>And <oslo/>?</user></prompt>. */
+/* The same with the turns of a PML prompt: <prompt schema="travel"><user>And
+ * <oslo/>?</user></prompt>. */
 PC_API pc_status pc_session_append_pml(pc_session* session, const char* pml, size_t bytes,
                                        pc_error* error);
 
@@ -523,6 +556,14 @@ PC_API pc_status pc_store_verify_all(const pc_store* store, char** json, pc_erro
 PC_API pc_status pc_store_remove(pc_store* store, const char* key, uint64_t* removed,
                                  pc_error* error);
 PC_API pc_status pc_store_remove_all(pc_store* store, uint64_t* removed, pc_error* error);
+/* Writes a module, every byte of it verified, to a new file, which another store can import. key:
+ * as above. PC_INVALID_ARGUMENT where there is such a file. */
+PC_API pc_status pc_store_export(const pc_store* store, const char* key, const char* path,
+                                 pc_error* error);
+/* Puts a module from such a file into the store, every byte verified. Whoever made the file is
+ * trusted: the sums find damage, not forgery. key: 64 digits, freed with pc_free; may be NULL. */
+PC_API pc_status pc_store_import(pc_store* store, const char* path, char** key, pc_error* error);
+
 /* Removes the least recently used files until at most target_bytes are left;
  * files in use stay. target_bytes counts modules alone: packed weights go when they
  * were not used for 30 days. JSON: removed, left, in use, of both. */

@@ -148,6 +148,8 @@ class Engine : public detail::Owner<pc_engine, pc_engine_close> {
   pc_engine_facts facts() const {
     return detail::filled<pc_engine_facts, pc_engine_get_facts>(get());
   }
+  // The bytes of modules that it let go of.
+  std::uint64_t trim() const { return detail::make<std::uint64_t, pc_engine_trim>(get()); }
   bool ends_turn(std::int32_t token) const { return pc_engine_ends_turn(get(), token) != 0; }
 
   std::vector<std::int32_t> tokenize(std::string_view text) const {
@@ -203,7 +205,27 @@ pc_encode_stats encode(Handle handle, EncodeProgress progress) {
   return stats;
 }
 
+template <auto Hold, class Handle>
+pc_pin* pin(Handle handle, EncodeProgress progress) {
+  ProgressRelay relay{std::move(progress)};
+  pc_pin* held = nullptr;
+  pc_error error{};
+  const pc_status status =
+      Hold(handle, relay.progress ? ProgressRelay::show : nullptr, &relay, &held, &error);
+  if (relay.thrown) std::rethrow_exception(relay.thrown);
+  check(status, error);
+  return held;
+}
+
 }  // namespace detail
+
+// Holds modules: of a prompt or of a schema.
+class Pin : public detail::Owner<pc_pin, pc_pin_close> {
+ private:
+  friend class Prompt;
+  friend class Schema;
+  using Owner::Owner;
+};
 
 class Schema : public detail::Owner<pc_schema, pc_schema_close> {
  public:
@@ -230,6 +252,9 @@ class Schema : public detail::Owner<pc_schema, pc_schema_close> {
   }
 
   // What progress throws, encode throws.
+  Pin pin(Progress progress = nullptr) const {
+    return Pin(detail::pin<pc_schema_pin>(get(), std::move(progress)));
+  }
   pc_encode_stats encode(Progress progress = nullptr) {
     return detail::encode<pc_schema_encode>(get(), std::move(progress));
   }
@@ -307,6 +332,11 @@ class Prompt : public detail::Owner<pc_prompt, pc_prompt_close> {
     return detail::filled<pc_prompt_counts, pc_prompt_get_counts>(get());
   }
   std::string remarks() const { return detail::text<pc_prompt_remarks>(get()); }  // a line each
+
+  void prefetch() const { detail::call<pc_prompt_prefetch>(get()); }
+  Pin pin(EncodeProgress progress = nullptr) const {
+    return Pin(detail::pin<pc_prompt_pin>(get(), std::move(progress)));
+  }
 
   // What progress throws, encode throws.
   pc_encode_stats encode(EncodeProgress progress = nullptr) const {
@@ -436,6 +466,13 @@ class Store : public detail::Owner<pc_store, pc_store_close> {
   }
   std::string verify(const std::string& key) const {
     return detail::text<pc_store_verify>(get(), key.c_str());
+  }
+  // To a new file, and from one; import gives the key.
+  void export_module(const std::string& key, const std::string& path) const {
+    detail::call<pc_store_export>(get(), key.c_str(), path.c_str());
+  }
+  std::string import_module(const std::string& path) {
+    return detail::text<pc_store_import>(get(), path.c_str());
   }
   std::string verify_all() const { return detail::text<pc_store_verify_all>(get()); }
   std::string gc(std::uint64_t target_bytes) {

@@ -1,5 +1,5 @@
-// The C API: a shim that wraps, checks and translates (c_api_store.cc has the
-// calls on a store, c_api_session.cc those on a session).
+// The C API: a shim that wraps, checks and translates (c_api_modules.cc has the calls that encode
+// and hold modules, c_api_session.cc those on a session, c_api_store.cc those on a store).
 
 #include <algorithm>
 #include <cstring>
@@ -9,11 +9,12 @@
 #include <string_view>
 
 #include "promptcache/promptcache.h"
+#include "runtime/api/c_api_handles.h"
 #include "runtime/api/c_api_messages.h"
-#include "runtime/api/c_api_prompt.h"
 #include "runtime/api/c_api_support.h"
 #include "runtime/engine/engine.h"
 #include "runtime/engine/loaded_schema.h"
+#include "runtime/engine/log.h"
 #include "runtime/engine/session.h"
 #include "runtime/engine/stopwatch.h"
 #include "runtime/reports/counts.h"
@@ -40,13 +41,6 @@ static_assert(PC_KV_BF16 == static_cast<int>(pc::KvType::kBf16));
 static_assert(PC_KV_Q8 == static_cast<int>(pc::KvType::kQ8));
 
 // Handles wrap; they never inherit.
-struct pc_engine {
-  std::shared_ptr<const pc::Engine> engine;
-};
-struct pc_schema {
-  std::shared_ptr<pc::LoadedSchema> schema;
-};
-
 namespace {
 
 using pc::Code;
@@ -101,11 +95,16 @@ const char* pc_version(void) {
 
 const char* pc_status_name(pc_status status) {
   if (status == PC_DONE) return "done";
+  if (status == PC_PENDING) return "pending";
   return pc::code_name(static_cast<Code>(status)).data();
 }
 
 void pc_free(void* memory) {
   std::free(memory);
+}
+
+void pc_set_log(pc_log_sink sink, void* user, std::int32_t level) {
+  pc::set_log(sink, user, static_cast<pc::LogLevel>(level));
 }
 
 pc_status pc_build_describe(char** json, pc_error* error) {
@@ -299,45 +298,6 @@ pc_status pc_schema_describe(const pc_schema* schema, char** json, pc_error* err
   });
 }
 
-namespace {
-
-pc::Status encode(pc::LoadedSchema& schema, const pc::LoadedSchema::Modules& modules,
-                  pc_encode_progress progress, void* user, pc_encode_stats* stats) {
-  const pc::Stopwatch watch;
-  const auto total = static_cast<std::uint32_t>(modules.size());
-  pc_encode_stats sum{};
-  sum.modules = total;
-  const auto done = [&](std::uint32_t n_done, const std::string& name,
-                        const pc::AcquiredModule& module) {
-    if (module.source == pc::ModuleSource::kEncoded) {
-      ++sum.modules_encoded;
-      sum.tokens_computed += module.tokens_computed;
-      if (module.stored) sum.bytes_stored += module.module->bytes().size();
-    }
-    return !progress || progress(user, n_done, total, name.c_str()) == 0;
-  };
-  pc::LoadedSchema::Waiting waiting;
-  if (progress) {
-    waiting = [&](std::uint32_t n_done, const std::string& name) {
-      return progress(user, n_done, total, name.c_str()) == 0;
-    };
-  }
-  pc::Status encoded = schema.encode(modules, done, waiting);
-  sum.microseconds = watch.microseconds();
-  if (stats) write_stats(sum, stats);
-  return encoded;
-}
-
-}  // namespace
-
-pc_status pc_schema_encode(const pc_schema* schema, pc_encode_progress progress, void* user,
-                           pc_encode_stats* stats, pc_error* error) {
-  return guarded(error, [&]() -> Status {
-    PC_REQUIRE(schema);
-    return encode(*schema->schema, schema->schema->modules(), progress, user, stats);
-  });
-}
-
 // ---------------------------------------------------------------- prompt
 
 pc_status pc_prompt_parse(const pc_schema* schema, const char* pml, std::size_t bytes,
@@ -374,15 +334,6 @@ pc_status pc_prompt_from_text(const pc_schema* schema, const char* text, std::si
     PC_TRY(auto resolved, pc::LoadedPrompt::of_text(schema->schema, view_of(text, bytes)));
     *prompt = new pc_prompt{std::move(resolved)};
     return pc::ok();
-  });
-}
-
-pc_status pc_prompt_encode(const pc_prompt* prompt, pc_encode_progress progress, void* user,
-                           pc_encode_stats* stats, pc_error* error) {
-  return guarded(error, [&]() -> Status {
-    PC_REQUIRE(prompt);
-    const pc::LoadedPrompt& loaded = *prompt->prompt;
-    return encode(*loaded.schema, loaded.modules, progress, user, stats);
   });
 }
 

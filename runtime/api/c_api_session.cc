@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "promptcache/promptcache.h"
+#include "runtime/api/c_api_handles.h"
 #include "runtime/api/c_api_messages.h"
-#include "runtime/api/c_api_prompt.h"
 #include "runtime/api/c_api_support.h"
 #include "runtime/engine/session.h"
 

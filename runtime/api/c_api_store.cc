@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "modules/module_store.h"
+#include "modules/module_transfer.h"
 #include "runtime/api/c_api_support.h"
 #include "runtime/engine/engine.h"  // default_cache_dir
 #include "runtime/packed/packed_folder.h"
@@ -45,6 +46,14 @@ Result<pc::StoreKeys> keys_of(const pc::ModuleStore& store, const pc::CacheFolde
                          "no file of the store begins with \"" + std::string(prefix) + "\"")
              : pc::error(Code::kInvalidArgument, "more than one file of the store begins with \"" +
                                                      std::string(prefix) + "\"");
+}
+
+Result<pc::ModuleKey> module_of(const pc::ModuleStore& store, const char* key) {
+  PC_TRY(const pc::CacheFolder packed, packed_of(store));
+  PC_TRY(const pc::StoreKeys found, keys_of(store, packed, key));
+  if (!found.modules.empty()) return pc::ModuleKey{found.modules.front()};
+  return pc::error(Code::kInvalidArgument,
+                   pc::to_hex(found.packed.front()) + " is no module but packed weights");
 }
 
 // key: NULL for all.
@@ -115,12 +124,8 @@ pc_status pc_store_show(const pc_store* store, const char* key, char** json, pc_
     PC_REQUIRE(store);
     PC_REQUIRE(key);
     PC_REQUIRE(json);
-    PC_TRY(const pc::CacheFolder packed, packed_of(*store->store));
-    PC_TRY(const pc::StoreKeys found, keys_of(*store->store, packed, key));
-    if (found.modules.empty())
-      return pc::error(Code::kInvalidArgument,
-                       pc::to_hex(found.packed.front()) + " is no module but packed weights");
-    PC_TRY(const pc::ModuleHandle module, store->store->inspect({found.modules.front()}));
+    PC_TRY(const pc::ModuleKey found, module_of(*store->store, key));
+    PC_TRY(const pc::ModuleHandle module, store->store->inspect(found));
     return give(pc::show_module(*module), json);
   });
 }
@@ -155,6 +160,26 @@ pc_status pc_store_remove_all(pc_store* store, std::uint64_t* removed, pc_error*
   return guarded(error, [&]() -> Status {
     PC_REQUIRE(store);
     return remove(*store->store, nullptr, removed);
+  });
+}
+
+pc_status pc_store_export(const pc_store* store, const char* key, const char* path,
+                          pc_error* error) {
+  return guarded(error, [&]() -> Status {
+    PC_REQUIRE(store);
+    PC_REQUIRE(key);
+    PC_REQUIRE(path);
+    PC_TRY(const pc::ModuleKey module, module_of(*store->store, key));
+    return pc::export_module(*store->store, module, path);
+  });
+}
+
+pc_status pc_store_import(pc_store* store, const char* path, char** key, pc_error* error) {
+  return guarded(error, [&]() -> Status {
+    PC_REQUIRE(store);
+    PC_REQUIRE(path);
+    PC_TRY(const pc::ModuleKey imported, pc::import_module(*store->store, path));
+    return key ? give(imported.hex(), key) : pc::ok();
   });
 }
 

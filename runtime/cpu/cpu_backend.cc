@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/aligned_buffer.h"
+#include "base/mapped_file.h"  // will_need
 #include "base/status.h"
 #include "runtime/cpu/chunk_size.h"
 #include "runtime/cpu/executor.h"
@@ -34,6 +35,7 @@ struct pc_backend_model {
 };
 
 struct pc_backend_resident {
+  std::uint32_t n_layers;
   std::vector<pc::KvSegment> segments;  // views of the module
 };
 
@@ -212,11 +214,12 @@ void model_close(pc_backend_model* model) {
   delete model;
 }
 
-std::int32_t resident_create(pc_backend_model*, const std::uint8_t*, const pc_kv_segment* segments,
-                             std::uint32_t n_segments, pc_backend_resident** out,
-                             pc_backend_error* e) {
+std::int32_t resident_create(pc_backend_model* model, const std::uint8_t*,
+                             const pc_kv_segment* segments, std::uint32_t n_segments,
+                             pc_backend_resident** out, pc_backend_error* e) {
   return guarded(e, [&]() -> Status {
     auto resident = std::make_unique<pc_backend_resident>();
+    resident->n_layers = model->desc.n_layers;
     for (const pc_kv_segment& s : std::span(segments, n_segments)) {
       resident->segments.push_back({static_cast<const std::byte*>(s.data), s.layer_stride_bytes,
                                     s.head_stride_bytes, s.value_offset_bytes, s.begin, s.n_tokens,
@@ -227,8 +230,11 @@ std::int32_t resident_create(pc_backend_model*, const std::uint8_t*, const pc_kv
   });
 }
 
-// Modules are attended where they lie: there is nothing to move.
-void resident_prefetch(pc_backend_resident*) {}
+// Modules are attended where they lie: their pages may have to be read from the disk.
+void resident_prefetch(pc_backend_resident* resident) {
+  for (const KvSegment& segment : resident->segments)
+    will_need({segment.data, resident->n_layers * segment.layer_stride_bytes});
+}
 
 void resident_release(pc_backend_resident* resident) {
   delete resident;

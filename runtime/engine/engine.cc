@@ -8,6 +8,8 @@
 #include "runtime/chat/chat_template_file.h"
 #include "runtime/chat/own_chat_format.h"
 #include "runtime/engine/backend_loader.h"
+#include "runtime/engine/log.h"
+#include "runtime/engine/stopwatch.h"
 #include "runtime/tokenizer/tokenizer_loader.h"
 
 namespace pc {
@@ -80,6 +82,7 @@ Result<std::shared_ptr<const Engine>> Engine::open(const EngineOptions& options)
                                              "; it may be 1 to " + std::to_string(kMaxThreads) +
                                              ", or 0 for as many as this process may use");
   }
+  const Stopwatch watch;
   std::shared_ptr<Engine> engine(new Engine);
   engine->options_ = options;
   engine->options_.progress = nullptr;
@@ -113,6 +116,10 @@ Result<std::shared_ptr<const Engine>> Engine::open(const EngineOptions& options)
   if (options.precision == Precision::kExact) identity.numerics_version |= kExactNumerics;
   identity.geometry = engine->geometry();
   identity.name_space = options.name_space;
+  if (logs(LogLevel::kInfo))
+    log(LogLevel::kInfo, "opened " + options.model_path + " on " + identity.backend + " in " +
+                             std::to_string(watch.microseconds() / 1000) + " ms");
+  if (!engine->remark_.empty()) log(LogLevel::kWarning, engine->remark_);
   return std::shared_ptr<const Engine>(std::move(engine));
 }
 

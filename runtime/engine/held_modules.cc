@@ -24,6 +24,14 @@ void HeldModules::hold(const ModuleHandle& module) {
   }
 }
 
+std::uint64_t HeldModules::release() {
+  std::list<ModuleHandle> gone;  // files are unmapped after the lock
+  const MutexLock lock(mutex_);
+  gone.swap(modules_);
+  places_.clear();
+  return std::exchange(bytes_, 0);
+}
+
 std::uint64_t HeldModules::bytes() const {
   const MutexLock lock(mutex_);
   return bytes_;

@@ -25,6 +25,9 @@ class HeldModules {
 
   std::uint64_t bytes() const;
 
+  // Holds nothing any more; gives the bytes that it held.
+  std::uint64_t release();
+
  private:
   const std::uint64_t budget_bytes_;
   mutable Mutex mutex_;

@@ -15,7 +15,9 @@
 #include "pml/schema_parser.h"
 #include "pml/source_file.h"
 #include "runtime/engine/helper_thread.h"
+#include "runtime/engine/log.h"
 #include "runtime/engine/single_flight.h"
+#include "runtime/engine/stopwatch.h"
 
 namespace pc {
 namespace {
@@ -150,14 +152,23 @@ Result<AcquiredModule> LoadedSchema::find_or_encode(const SchemaModule& wanted, 
   const ModuleIdentity& identity = wanted.identity;
   FileLock flight;
   if (ModuleStore* store = engine_->store()) {
-    if (Lookup found = store->find(identity))
-      return AcquiredModule{found.module, ModuleSource::kStore, 0};
+    const Lookup looked_up = store->find(identity);
+    if (looked_up) return AcquiredModule{looked_up.module, ModuleSource::kStore, 0};
+    if (looked_up.miss != MissReason::kNotEncoded)
+      log(LogLevel::kWarning,
+          job_title(wanted.job) + " is not used from the store: " + looked_up.why);
     PC_TRY(flight, wait_for_flight(*store, key_of(identity), cancel));
     if (Lookup found = store->find(identity))
       return AcquiredModule{found.module, ModuleSource::kStore, 0};
   }
   const std::uint64_t before = encoder.tokens_computed();
+  const Stopwatch watch;
   PC_TRY(const EncodedModule encoded, encoder.encode(wanted.job, identity, cancel));
+  if (logs(LogLevel::kInfo))
+    log(LogLevel::kInfo, "encoded " + job_title(wanted.job) + " of schema \"" + layout_.schema +
+                             "\": " + std::to_string(encoder.tokens_computed() - before) +
+                             " tokens computed in " + std::to_string(watch.microseconds() / 1000) +
+                             " ms");
   PC_TRY(AcquiredModule acquired, publish(encoded));
   if (encoded.draft && !acquired.stored) encoder.forget();
   acquired.tokens_computed = encoder.tokens_computed() - before;
@@ -178,6 +189,7 @@ Result<AcquiredModule> LoadedSchema::publish(const EncodedModule& encoded) {
     const MutexLock lock(remark_mutex_);
     publish_remark_ = published.error().message;
   }
+  log(LogLevel::kWarning, "a module is used from memory alone: " + published.error().message);
   // What the system could not write, it may lose.
   if (encoded.draft) {
     PC_TRY(acquired.module, ModuleImage::copy(*encoded.module));
@@ -188,6 +200,18 @@ Result<AcquiredModule> LoadedSchema::publish(const EncodedModule& encoded) {
 std::string LoadedSchema::publish_remark() const {
   const MutexLock lock(remark_mutex_);
   return publish_remark_;
+}
+
+Status LoadedSchema::prefetch(const Modules& modules) const {
+  for (const auto& module : modules) {
+    bool held = false;
+    const Lookup found = peek(*module, &held);
+    if (!found) continue;
+    engine_->held().hold(found.module);
+    PC_TRY(const ResidentHandle resident, engine_->backend().resident(found.module));
+    resident->prefetch();
+  }
+  return ok();
 }
 
 Status LoadedSchema::encode(const Modules& modules, const Progress& done, const Waiting& waiting) {

@@ -50,6 +50,7 @@ class LoadedSchema {
                                                     const std::string& path);
 
   const Engine& engine() const { return *engine_; }
+  std::shared_ptr<const Engine> shared_engine() const { return engine_; }
   const pml::Layout& layout() const { return layout_; }
   // Those of the schema as it stands, scaffolds last. They live as long as this.
   using Modules = std::vector<std::shared_ptr<SchemaModule>>;
@@ -75,6 +76,9 @@ class LoadedSchema {
   // and, where there is a store, published.
   Result<AcquiredModule> acquire(SchemaModule& module, Encoder& encoder,
                                  const volatile std::int32_t* cancel);
+
+  // Those of these that are there will be used soon: the store's are found, and read ahead.
+  Status prefetch(const Modules& modules) const;
 
   // Acquires these modules. `done` is called after each, and `waiting`, where there is one,
   // every HelperThread::kTick while `name` is waited for or encoded. Either cancels by returning

@@ -90,6 +90,28 @@ def try_chat(chat, source, scratch):
     check(len(lines.splitlines()) == 3, f"not an answer to each of three turns: {lines!r}")
 
 
+def try_batch(batch, source, scratch):
+    example, model = os.path.join(source, "examples/city-guide"), os.path.join(source, "models/city-guide")
+    if not os.path.exists(os.path.join(model, "config.json")):
+        return
+    environment = {**os.environ, "XDG_CACHE_HOME": os.path.join(scratch, "cache")}
+    facts = {"What does the tram of Vienna cost?": "six euros", "When does the museum of Vienna open?": "eleven"}
+    lines = run(*batch, model, os.path.join(example, "city-guide.pml"), "vienna", *facts,
+                env=environment).splitlines()
+    check([line.startswith(q) and a in line for line, (q, a) in zip(lines, facts.items())] == [True, True],
+          f"not the answers of the page: {lines!r}")
+
+
+def try_choice(choice, source, scratch):
+    model = os.path.join(source, "models/city-guide")
+    if not os.path.exists(os.path.join(model, "config.json")):
+        return
+    environment = {**os.environ, "XDG_CACHE_HOME": os.path.join(scratch, "cache")}
+    said = {run(*choice, model, "What does it cost?", *choices, env=environment).strip()
+            for choices in (["six euros", "two euros"], ["two euros", "six euros"])}
+    check(len(said) == 1 and said <= {"six euros", "two euros"}, f"not one of the choices: {said!r}")
+
+
 def main():
     build, source, generator, compiler, *cross = sys.argv[1:]
     toolchain, sysroot, *emulator = cross or ("", "")
@@ -106,6 +128,8 @@ def main():
         run("cmake", "--build", consumer)
         try_hello([*emulator, os.path.join(consumer, "hello")], source, scratch)
         try_chat([*emulator, os.path.join(consumer, "chat")], source, scratch)
+        try_batch([*emulator, os.path.join(consumer, "batch")], source, scratch)
+        try_choice([*emulator, os.path.join(consumer, "choice")], source, scratch)
 
         hello = os.path.join(scratch, "hello")
         library = os.path.dirname(only(os.path.join(prefix, "lib*/**/libpromptcache.so")))

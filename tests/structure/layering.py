@@ -57,7 +57,8 @@ ARROWS = {
 ARROWS_OF_FILES = {
     "runtime/api/c_api.cc": ("promptcache",),
     "runtime/api/c_api_messages.h": ("promptcache",),
-    "runtime/api/c_api_prompt.h": ("promptcache",),
+    "runtime/api/c_api_handles.h": ("promptcache",),
+    "runtime/api/c_api_modules.cc": ("promptcache",),
     "runtime/api/c_api_session.cc": ("promptcache",),
     "runtime/api/c_api_support.h": ("promptcache",),
 }

@@ -53,6 +53,17 @@ class Cache(CommandTest):
         self.command("cache", "rm", one, expect=4)
         self.assertEqual(self.json("cache", "rm", "--all")["removed_files"], len(self.files) - 2)
 
+    def test_what_is_exported_is_imported_elsewhere(self):
+        key = self.files[0]["key"]
+        file = os.path.join(self.cache, "one.module")
+        self.command("cache", "export", key[:16], file)
+        self.command("cache", "export", key[:16], file, expect=2)
+        self.assertIn("one.module", self.err)
+        self.command("cache", "rm", "--all")
+        self.assertEqual(self.command("cache", "import", file).strip(), key)
+        self.assertEqual([f["key"] for f in self.json("cache", "ls")["files"]], [key])
+        self.command("cache", "import", os.path.join(self.cache, "none"), expect=4)
+
     def test_gc_goes_down_to_the_size(self):
         left = self.json("cache", "gc", "--cache-size", "20KiB")["left_bytes"]
         self.assertLessEqual(left, 20 * 1024)

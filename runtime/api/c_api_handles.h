@@ -1,0 +1,21 @@
+// The handles that several files of the C API's shim use.
+//
+// Internal to runtime/api/c_api*.cc. A handle wraps; it never inherits. Threads: as the API says.
+#pragma once
+
+#include <memory>
+
+#include "promptcache/promptcache.h"
+#include "runtime/engine/engine.h"
+#include "runtime/engine/loaded_prompt.h"
+#include "runtime/engine/loaded_schema.h"
+
+struct pc_engine {
+  std::shared_ptr<const pc::Engine> engine;
+};
+struct pc_schema {
+  std::shared_ptr<pc::LoadedSchema> schema;
+};
+struct pc_prompt {
+  std::shared_ptr<const pc::LoadedPrompt> prompt;
+};

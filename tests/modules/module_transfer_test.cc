@@ -1,0 +1,69 @@
+// Modules that leave one store and come into another.
+#include "modules/module_transfer.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+
+#include "tests/modules/store_support.h"
+#include "tests/support/expect.h"
+
+namespace pc::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+TEST_CASE("what one store exports another imports, byte for byte, and finds") {
+  const TempFolder from, to, out;
+  const auto source = open_store(from.path()), target = open_store(to.path());
+  const ModuleKey key = put(*source, identity());
+  const std::string file = out.path() + "/guide.module";
+  must(export_module(*source, key, file));
+  CHECK(fs::file_size(file) == stored_size(identity()).bytes);
+  CHECK(miss_of(*target, identity()) == MissReason::kNotEncoded);
+  CHECK(must(import_module(*target, file)) == key);
+  const Lookup found = target->find(identity());
+  REQUIRE(found);
+  CHECK(std::ranges::equal(found.module->bytes(), source->find(identity()).module->bytes()));
+  CHECK(must(import_module(*target, file)) == key);  // it is there already
+}
+
+TEST_CASE("nothing is overwritten, and nothing unsound is exported or imported") {
+  const TempFolder from, to, out;
+  const auto source = open_store(from.path()), target = open_store(to.path());
+  const ModuleKey key = put(*source, identity());
+  const std::string file = out.path() + "/guide.module";
+  must(export_module(*source, key, file));
+  expect_error(export_module(*source, key, file), Code::kInvalidArgument, 0, 0, "guide.module");
+  expect_error(export_module(*source, key, out.path() + "/no/such/folder"), Code::kIo, 0, 0,
+               "/no/such/folder");
+  expect_error(import_module(*target, out.path() + "/none"), Code::kNotFound, 0, 0, "/none");
+
+  const std::uint64_t size = fs::file_size(file);
+  for (const std::uint64_t at : {std::uint64_t{0}, size / 2, size - 1}) {
+    CAPTURE(at);
+    const std::string bad = out.path() + "/bad" + std::to_string(at);
+    fs::copy_file(file, bad);
+    std::fstream bytes(bad, std::ios::in | std::ios::out | std::ios::binary);
+    bytes.seekg(static_cast<std::streamoff>(at));
+    const char flipped = static_cast<char>(bytes.get() ^ 1);
+    bytes.seekp(static_cast<std::streamoff>(at));
+    bytes.put(flipped);
+    bytes.close();
+    const auto imported = import_module(*target, bad);
+    REQUIRE_FALSE(imported.ok());
+    CHECK(imported.error().message.find(bad) != std::string::npos);
+  }
+  fs::resize_file(file, size - 1);
+  CHECK(import_module(*target, file).error().code == Code::kCorrupt);
+  CHECK(target->list().value().empty());
+
+  overwrite(object_path(from.path(), key), size - 1, "x");
+  const std::string again = out.path() + "/again";
+  expect_error(export_module(*source, key, again), Code::kCorrupt, 0, 0, "");
+  CHECK_FALSE(fs::exists(again));
+}
+
+}  // namespace
+}  // namespace pc::test
