@@ -5,8 +5,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
+#include <exception>
+#include <latch>
 #include <memory>
-
+#include <string>
+#include <thread>
+#include <vector>
 
 #ifdef _OPENMP
 #include <omp.h>
@@ -44,6 +48,31 @@ Parallel::Parallel(std::uint32_t n_threads) : n_threads_(n_threads ? n_threads :
 #ifndef _OPENMP
   n_threads_ = 1;
 #endif
+}
+
+// As many threads as the team will have live at once here, and end; what OpenMP starts a moment
+// later fails only where others take the system's last ones meanwhile.
+Status Parallel::ready() const {
+  thread_local std::uint32_t had = 1;
+  if (n_threads_ <= had) return ok();
+  std::latch all(1);
+  std::vector<std::thread> team;
+  std::string why;
+  try {
+    team.reserve(n_threads_ - 1);
+    while (team.size() + 1 < n_threads_) team.emplace_back([&all] { all.wait(); });
+  } catch (const std::exception& e) {
+    why = e.what();
+  }
+  all.count_down();
+  for (std::thread& thread : team) thread.join();
+  if (team.size() + 1 < n_threads_)
+    return error(Code::kInternal, "the system lets this process have " +
+                                      std::to_string(team.size() + 1) + " of the " +
+                                      std::to_string(n_threads_) +
+                                      " threads that are to compute (" + why + "); ask for fewer");
+  had = n_threads_;
+  return ok();
 }
 
 Parallel::Scope::Scope([[maybe_unused]] const Parallel& parallel) {

@@ -3,6 +3,8 @@
 // runtime/cpu/read_ahead.h. And runtime/engine/helper_thread.h and scheduler.h have threads
 // that start these loops in their callers' place.)
 //
+// Where the system starts no more threads, OpenMP ends the process; ready() asks before that.
+//
 // The team persists between loops; a loop allocates nothing. Loops do not
 // nest. Threads: a Parallel is a value; loops started by different host
 // threads each have a team of their own.
@@ -12,6 +14,7 @@
 #include <string>
 
 #include "base/function_ref.h"
+#include "base/status.h"
 
 namespace pc {
 
@@ -31,6 +34,10 @@ class Parallel {
   explicit Parallel(std::uint32_t n_threads = 0);
 
   std::uint32_t n_threads() const { return n_threads_; }
+
+  // Does the system let the calling thread have its team? To be asked before its first loop; the
+  // answer is remembered once it is yes. kInternal with the numbers.
+  Status ready() const;
 
   // While it lives, libraries that use OpenMP themselves take as many threads
   // as this Parallel. Set for the calling thread only.

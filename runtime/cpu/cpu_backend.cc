@@ -200,6 +200,7 @@ std::int32_t model_open(const pc_model_desc* desc, std::uint32_t kv_type, std::u
       }
     }
     model->desc.layers = model->layers.data();
+    PC_CHECK_OK(model->parallel.ready());
     PC_TRY(const std::string remark, open_packed(model.get(), pack));
     model->executor.emplace(model->desc, model->kv_type, *kernels, model->parallel,
                             model->chunk_tokens, model->packed, model->precision);
@@ -298,6 +299,7 @@ void step(pc_backend_model* model, pc_step_item* items, std::uint32_t n_items) {
   const std::span all(items, n_items);
   pc_backend_error e{};
   const std::int32_t failed = guarded(&e, [&]() -> Status {
+    PC_CHECK_OK(model->parallel.ready());
     model->items.clear();
     for (const pc_step_item& item : all) {
       model->items.push_back({&item.timeline->timeline,
