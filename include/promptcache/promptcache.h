@@ -546,11 +546,15 @@ PC_API pc_status pc_store_describe(const pc_store* store, char** json, pc_error*
  * JSON: every header field and the runs. */
 PC_API pc_status pc_store_show(const pc_store* store, const char* key, char** json,
                                pc_error* error);
+/* Files done, of so many, before each: on the caller's thread. Non-zero cancels the call. */
+typedef int (*pc_store_progress)(void* user, uint64_t done, uint64_t total);
 /* Checks every byte of one file, or of all. JSON: per file ok or why not. Damage is reported, not
  * an error of the call. */
 PC_API pc_status pc_store_verify(const pc_store* store, const char* key, char** json,
                                  pc_error* error);
-PC_API pc_status pc_store_verify_all(const pc_store* store, char** json, pc_error* error);
+/* progress may be NULL. */
+PC_API pc_status pc_store_verify_all(const pc_store* store, pc_store_progress progress, void* user,
+                                     char** json, pc_error* error);
 /* Removes one file, or all, packed weights too. Processes that have it mapped keep it. removed: how
  * many; may be NULL. */
 PC_API pc_status pc_store_remove(pc_store* store, const char* key, uint64_t* removed,

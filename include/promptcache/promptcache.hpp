@@ -474,7 +474,9 @@ class Store : public detail::Owner<pc_store, pc_store_close> {
   std::string import_module(const std::string& path) {
     return detail::text<pc_store_import>(get(), path.c_str());
   }
-  std::string verify_all() const { return detail::text<pc_store_verify_all>(get()); }
+  std::string verify_all(pc_store_progress progress = nullptr, void* user = nullptr) const {
+    return detail::text<pc_store_verify_all>(get(), progress, user);
+  }
   std::string gc(std::uint64_t target_bytes) {
     return detail::text<pc_store_gc>(get(), target_bytes);
   }

@@ -57,10 +57,11 @@ Result<pc::ModuleKey> module_of(const pc::ModuleStore& store, const char* key) {
 }
 
 // key: NULL for all.
-Status verify(const pc::ModuleStore& store, const char* key, char** json) {
+Status verify(const pc::ModuleStore& store, const char* key, pc::Progress progress, char** json) {
   PC_TRY(const pc::CacheFolder packed, packed_of(store));
   PC_TRY(const pc::StoreKeys keys, keys_of(store, packed, key));
-  return give(pc::verify_store(store, packed, keys), json);
+  PC_TRY(const std::string report, pc::verify_store(store, packed, keys, progress));
+  return give(report, json);
 }
 
 Status remove(pc::ModuleStore& store, const char* key, std::uint64_t* removed) {
@@ -135,15 +136,19 @@ pc_status pc_store_verify(const pc_store* store, const char* key, char** json, p
     PC_REQUIRE(store);
     PC_REQUIRE(key);
     PC_REQUIRE(json);
-    return verify(*store->store, key, json);
+    return verify(*store->store, key, {}, json);
   });
 }
 
-pc_status pc_store_verify_all(const pc_store* store, char** json, pc_error* error) {
+pc_status pc_store_verify_all(const pc_store* store, pc_store_progress progress, void* user,
+                              char** json, pc_error* error) {
   return guarded(error, [&]() -> Status {
     PC_REQUIRE(store);
     PC_REQUIRE(json);
-    return verify(*store->store, nullptr, json);
+    const auto tell = [&](std::uint64_t done, std::uint64_t total) {
+      return !progress || progress(user, done, total) == 0;
+    };
+    return verify(*store->store, nullptr, tell, json);
   });
 }
 

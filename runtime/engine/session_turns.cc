@@ -5,7 +5,7 @@
 #include <iterator>
 #include <utility>
 
-#include "base/progress.h"  // cancelled
+#include "base/progress.h"  // cancelled, is_set
 #include "modules/module_image.h"
 #include "pml/binding.h"  // check_schema_name
 #include "pml/prompt_parser.h"
@@ -407,6 +407,7 @@ Result<std::uint64_t> Session::keep() {
   std::uint64_t n_kept = open_.read.n_module_tokens;
   std::uint32_t first = 0;  // of the timeline's computed tokens
   for (Chain::Link& link : chain_.links()) {
+    if (is_set(&cancel_)) return failed(cancelled());
     const bool computed = link.n_computed == link.tokens.size();
     if (computed && link.is_kept() && !link.stored) PC_CHECK_OK(keep_link(&link, first));
     if (link.attached || link.stored) n_kept += link.tokens.size();

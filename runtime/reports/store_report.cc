@@ -112,9 +112,11 @@ std::string show_module(const ModuleFile& module) {
   return text;
 }
 
-std::string verify_store(const ModuleStore& store, const CacheFolder& packed,
-                         const StoreKeys& keys) {
-  std::uint64_t bad = 0;
+Result<std::string> verify_store(const ModuleStore& store, const CacheFolder& packed,
+                                 const StoreKeys& keys, Progress progress) {
+  std::uint64_t bad = 0, n_done = 0;
+  const std::uint64_t n_files = keys.modules.size() + keys.packed.size();
+  const auto goes_on = [&] { return !progress || progress(n_done++, n_files); };
   std::string text;
   JsonWriter json(&text);
   json.begin_object().key("files").begin_array();
@@ -123,10 +125,12 @@ std::string verify_store(const ModuleStore& store, const CacheFolder& packed,
     write_verdict(json, key, status);
   };
   for (const Digest& key : keys.modules) {
+    if (!goes_on()) return cancelled();
     const auto module = store.verify({key});
     write(key, module.ok() ? ok() : Status(module.error()));
   }
   for (const Digest& key : keys.packed) {
+    if (!goes_on()) return cancelled();
     const Status status = verify_packed(packed, key, Parallel());
     // One of another version is not damaged, but nothing can be said of it.
     if (status.ok() || status.error().code != Code::kUnsupported) write(key, status);

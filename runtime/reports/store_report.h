@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/progress.h"
 #include "base/status.h"
 #include "modules/module_store.h"
 #include "modules/store/cache_folder.h"
@@ -22,9 +23,9 @@ struct StoreKeys {
   std::vector<Digest> modules, packed;
 };
 
-// Every byte of these files. Damage is part of the report.
-std::string verify_store(const ModuleStore& store, const CacheFolder& packed,
-                         const StoreKeys& keys);
+// Every byte of these files. Damage is part of the report. `progress` is told of files. kCancelled.
+Result<std::string> verify_store(const ModuleStore& store, const CacheFolder& packed,
+                                 const StoreKeys& keys, Progress progress = {});
 
 std::string describe_gc(const EvictionReport& modules, const EvictionReport& packed);
 

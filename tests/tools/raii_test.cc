@@ -139,6 +139,13 @@ TEST_CASE("encoding reports, is cancelled by false, and hands on what the callba
 
   Store store(dir.path);
   CHECK(store.verify_all().find("\"bad\":0") != std::string::npos);
+  int n_told = 0;
+  const auto leave = [](void* user, std::uint64_t done, std::uint64_t total) {
+    CHECK(done < total);
+    return ++*static_cast<int*>(user) == 1 ? 0 : 1;
+  };
+  CHECK(error_of([&] { store.verify_all(leave, &n_told); }).status() == PC_CANCELLED);
+  CHECK(n_told == 2);
   CHECK(store.remove_all() == all);
   CHECK(error_of([&] { store.remove(""); }).status() == PC_NOT_FOUND);
 }

@@ -386,7 +386,7 @@ static void store(const char* cache) {
   CHECK(pc_store_open(cache, PC_CACHE_READ_WRITE, &s, &error) == PC_OK);
   CHECK(pc_store_describe(s, &json, &error) == PC_OK && strstr(json, "\"tokens\"") != NULL);
   pc_free(json);
-  CHECK(pc_store_verify_all(s, &json, &error) == PC_OK && strstr(json, "\"bad\":0") != NULL);
+  CHECK(pc_store_verify_all(s, NULL, NULL, &json, &error) == PC_OK && strstr(json, "\"bad\":0") != NULL);
   pc_free(json);
   CHECK(pc_store_show(s, "zz", &json, &error) == PC_NOT_FOUND);
   CHECK(pc_store_remove_all(s, &removed, &error) == PC_OK && removed > 3);
