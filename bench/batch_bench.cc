@@ -1,6 +1,7 @@
 // What do requests that share a module gain from being computed together?
 //
 //   batch_bench MODEL [--requests 16] [--cached 4096] [--tokens 32] [--repeat 3] [--threads 0]
+//               [--json FILE]
 //
 // Requests import one module and ask something of their own, then decode: one after the other, and
 // all at once, each on a thread of its own, so that the scheduler makes steps of them. Both
@@ -10,53 +11,42 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
-#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "bench/arguments.h"
 #include "bench/runs.h"
 #include "runtime/engine/stopwatch.h"
 
 namespace pc::bench {
 namespace {
 
-struct Arguments {
-  std::string model;
+struct Setting {
+  std::string model, json;
   std::uint32_t requests = 16, cached = 4096, tokens = 32, repeat = 3, threads = 0;
 };
 
-Arguments parse(int argc, char** argv) {
-  Arguments a;
-  for (int i = 1; i < argc; ++i) {
-    const std::string arg = argv[i];
-    const auto number = [&] {
-      return i + 1 < argc ? static_cast<std::uint32_t>(std::atoi(argv[++i])) : 0u;
-    };
-    if (arg == "--requests")
-      a.requests = std::max(1u, number());
-    else if (arg == "--cached")
-      a.cached = number();
-    else if (arg == "--tokens")
-      a.tokens = std::max(2u, number());
-    else if (arg == "--repeat")
-      a.repeat = std::max(1u, number());
-    else if (arg == "--threads")
-      a.threads = number();
-    else if (a.model.empty() && arg[0] != '-')
-      a.model = arg;
-    else
-      die("unknown argument " + arg);
-  }
-  if (a.model.empty())
-    die("which model? usage: batch_bench MODEL [--requests N] [--cached N] [--tokens N] "
-        "[--repeat N] [--threads N]");
+Setting parse(int argc, char** argv) {
+  Setting a;
+  a.model = Arguments(
+                "batch_bench MODEL [--requests N] [--cached N] [--tokens N] [--repeat N] "
+                "[--threads N] [--json FILE]")
+                .number("--requests", &a.requests, 1)
+                .number("--cached", &a.cached)
+                .number("--tokens", &a.tokens, 2)
+                .number("--repeat", &a.repeat, 1)
+                .number("--threads", &a.threads)
+                .text("--json", &a.json)
+                .parse(argc, argv);
   return a;
 }
 
 class Requests {
  public:
-  Requests(const std::shared_ptr<LoadedSchema>& schema, const Arguments& a) : a_(a) {
+  Requests(const std::shared_ptr<LoadedSchema>& schema, const Setting& a) : a_(a) {
     for (std::uint32_t i = 0; i < a.requests; ++i)
       prompts_.push_back(must(LoadedPrompt::parse(
           schema, "<prompt schema='s'><m/> Question " + std::to_string(i) + "</prompt>")));
@@ -88,7 +78,7 @@ class Requests {
   }
 
  private:
-  const Arguments& a_;
+  const Setting& a_;
   std::vector<std::shared_ptr<const LoadedPrompt>> prompts_;
 };
 
@@ -97,7 +87,7 @@ void print(const char* what, const Series& s, const char* unit) {
               s.quantile(1));
 }
 
-void measure(const Arguments& a) {
+void measure(const Setting& a) {
   const ScratchDir cache;
   // Two engines: one that only one thread calls computes on that thread.
   const auto open = [&] {
@@ -124,6 +114,17 @@ void measure(const Arguments& a) {
   print("together / one by one", ratio, "x");
   print("one by one", one, "t/s");
   print("together", all, "t/s");
+  if (a.json.empty()) return;
+  std::string text;
+  JsonWriter json(&text);
+  json.begin_object().key("model").value(std::filesystem::path(a.model).filename().string());
+  json.key("requests").value(a.requests).key("cached_tokens").value(a.cached);
+  json.key("answer_tokens").value(a.tokens);
+  write(json.key("ratio"), ratio);
+  write(json.key("one_by_one"), one);
+  write(json.key("together"), all);
+  json.end_object();
+  std::ofstream(a.json) << text << "\n";
 }
 
 }  // namespace

@@ -9,13 +9,12 @@
 // model that draws other tokens than its answer's text has is computed again from there on: see the
 // tokens that were computed. Medians over conversations of other words, ratios first.
 
-#include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <vector>
 
 #include "base/parallel.h"
+#include "bench/arguments.h"
 #include "bench/floor.h"
 #include "bench/runs.h"
 #include "runtime/engine/stopwatch.h"
@@ -23,36 +22,21 @@
 namespace pc::bench {
 namespace {
 
-struct Arguments {
+struct Setting {
   std::string model;
   std::uint32_t turns = 20, n_new = 200, answer = 100, repeat = 3, threads = 0;
 };
 
-Arguments parse(int argc, char** argv) {
-  Arguments a;
-  for (int i = 1; i < argc; ++i) {
-    const std::string arg = argv[i];
-    const auto number = [&] {
-      return i + 1 < argc ? static_cast<std::uint32_t>(std::atoi(argv[++i])) : 0u;
-    };
-    if (arg == "--turns")
-      a.turns = std::max(2u, number());
-    else if (arg == "--new")
-      a.n_new = std::max(1u, number());
-    else if (arg == "--answer")
-      a.answer = std::max(1u, number());
-    else if (arg == "--repeat")
-      a.repeat = std::max(1u, number());
-    else if (arg == "--threads")
-      a.threads = number();
-    else if (a.model.empty() && arg[0] != '-')
-      a.model = arg;
-    else
-      die("unknown argument " + arg);
-  }
-  if (a.model.empty())
-    die("which model? usage: chat_bench MODEL [--turns N] [--new N] [--answer N] [--repeat N] "
-        "[--threads N]");
+Setting parse(int argc, char** argv) {
+  Setting a;
+  a.model =
+      Arguments("chat_bench MODEL [--turns N] [--new N] [--answer N] [--repeat N] [--threads N]")
+          .number("--turns", &a.turns, 2)
+          .number("--new", &a.n_new, 1)
+          .number("--answer", &a.answer, 1)
+          .number("--repeat", &a.repeat, 1)
+          .number("--threads", &a.threads)
+          .parse(argc, argv);
   return a;
 }
 
@@ -63,7 +47,7 @@ struct Turn {
 
 class Conversations {
  public:
-  explicit Conversations(const Arguments& a) : a_(a), turns_(a.turns) {}
+  explicit Conversations(const Setting& a) : a_(a), turns_(a.turns) {}
 
   // One conversation: all its turns, each of them once more after a restart.
   void hold(std::uint32_t seed) {
@@ -151,7 +135,7 @@ class Conversations {
     return must(LoadedSchema::parse(must(Engine::open(o)), "<schema name='chat'/>", ""));
   }
 
-  const Arguments& a_;
+  const Setting& a_;
   std::vector<Turn> turns_;
   std::shared_ptr<const Engine> engine_;
 };
@@ -161,7 +145,7 @@ class Conversations {
 
 int main(int argc, char** argv) {
   using namespace pc::bench;
-  const Arguments a = parse(argc, argv);
+  const Setting a = parse(argc, argv);
   Conversations conversations(a);
   for (std::uint32_t i = 0; i < a.repeat; ++i) conversations.hold(i);
   const Machine machine = measure_machine(pc::Parallel(a.threads).n_threads());

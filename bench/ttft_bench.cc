@@ -14,49 +14,34 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <string>
 
 #include "base/parallel.h"
+#include "bench/arguments.h"
 #include "bench/floor.h"
 #include "bench/runs.h"
 
 namespace pc::bench {
 namespace {
 
-struct Arguments {
+struct Setting {
   std::string model, json;
   std::uint32_t cached = 2048, fresh = 32, repeat = 5, threads = 0;
 };
 
-Arguments parse(int argc, char** argv) {
-  Arguments a;
-  for (int i = 1; i < argc; ++i) {
-    const std::string arg = argv[i];
-    const auto number = [&] {
-      return i + 1 < argc ? static_cast<std::uint32_t>(std::atoi(argv[++i])) : 0u;
-    };
-    if (arg == "--cached")
-      a.cached = number();
-    else if (arg == "--new")
-      a.fresh = number();
-    else if (arg == "--repeat")
-      a.repeat = std::max(1u, number());
-    else if (arg == "--threads")
-      a.threads = number();
-    else if (arg == "--json" && i + 1 < argc)
-      a.json = argv[++i];
-    else if (a.model.empty() && arg[0] != '-')
-      a.model = arg;
-    else
-      die("unknown argument " + arg);
-  }
-  if (a.model.empty())
-    die("which model? usage: ttft_bench MODEL [--cached N] [--new N] [--repeat N] [--threads N] "
-        "[--json FILE]");
+Setting parse(int argc, char** argv) {
+  Setting a;
+  a.model =
+      Arguments("ttft_bench MODEL [--cached N] [--new N] [--repeat N] [--threads N] [--json FILE]")
+          .number("--cached", &a.cached)
+          .number("--new", &a.fresh)
+          .number("--repeat", &a.repeat, 1)
+          .number("--threads", &a.threads)
+          .text("--json", &a.json)
+          .parse(argc, argv);
   return a;
 }
 
@@ -81,7 +66,7 @@ double tokens_per_s(const SessionStats& s) {
          static_cast<double>(std::max<std::uint64_t>(s.decode_us, 1));
 }
 
-int main_checked(const Arguments& a) {
+int main_checked(const Setting& a) {
   const std::uint32_t threads = a.threads ? a.threads : usable_threads();
   const ScratchDir scratch;
   EngineOptions options;
