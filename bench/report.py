@@ -9,6 +9,7 @@ import statistics
 import subprocess
 from pathlib import Path
 
+import loads
 import longbench_ttft
 import side_by_side
 import start_bench
@@ -162,6 +163,20 @@ def growth_tables(growth):
                    f"| {ratio:.2f}x |")
 
 
+def loads_section(steps):
+    batch, measured = steps.get("batch"), [d for n, d in steps.items() if n.startswith("loads-")]
+    if not batch and not measured:
+        return
+    yield "\n## Many requests at once"
+    if batch:
+        yield (f"\n{batch['requests']} requests behind one module of {batch['cached_tokens']} tokens "
+               f"({batch['model']}), decoded together over one by one: **{spread(batch['ratio'], digits=2)}x**, "
+               f"{spread(batch['together'])} tokens/s over {spread(batch['one_by_one'])}")
+    for result in measured:
+        yield f"\n{result['file']}; {machine_line(result['machine'])}\n"
+        yield from loads.lines_of(result)
+
+
 def longbench_section(steps, plot):
     rows = steps.get("longbench", {}).get("rows")
     if not rows:
@@ -223,7 +238,7 @@ def write(kept, results):
             ("-quick" if f["quick"] else "")
     results.mkdir(exist_ok=True)
     parts = [*head(f, steps), *marks_section(steps), *alone_section(steps),
-             *longbench_section(steps, f"{name}.svg"), *peer_sections(steps)]
+             *loads_section(steps), *longbench_section(steps, f"{name}.svg"), *peer_sections(steps)]
     (results / f"{name}.md").write_text("\n".join(parts) + "\n")
     (results / f"{name}.json").write_text(json.dumps({"facts": f, "steps": steps}, indent=1) + "\n")
     if steps.get("longbench"):

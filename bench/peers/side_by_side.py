@@ -63,11 +63,16 @@ class Ended(Exception):
     """An engine's process ended before it answered."""
 
 
+def worker(engine, options):
+    return Worker([sys.executable, str(HERE / "worker.py"), engine, json.dumps(options)])
+
+
 class Worker:
-    def __init__(self, engine, options):
-        self.process = subprocess.Popen(
-            [sys.executable, str(HERE / "worker.py"), engine, json.dumps(options)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    """A process that says when it is ready, and then answers each line of JSON by one."""
+
+    def __init__(self, command):
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        text=True)
         self.answer()
 
     def answer(self):
@@ -98,13 +103,13 @@ class Comparison:
         self.flash = "on" if a.kv == "q8" else a.flash
         options = {"file": str(file), "threads": len(os.sched_getaffinity(0)), "cache": folder,
                    "context": context, "kv": a.kv, "library": str(a.build / "runtime/libpromptcache.so")}
-        self.ours = Worker("promptcache", options)
+        self.ours = worker("promptcache", options)
         self.peer = self.started("llama.cpp", options) if has_peer() else None
         self.model = self.ours.call("describe")
 
     def started(self, engine, options):
         try:
-            return Worker(engine, options)
+            return worker(engine, options)
         except Ended as error:
             self.without_peer(error)
 
