@@ -11,7 +11,10 @@ BOS = 1  # of Llama's vocabularies
 
 
 class LlamaServerLoad:
-    """setting: flash, step (tokens of a step at most); `server` is the program."""
+    """setting: flash, step (tokens of a step at most); `server` is the program.
+
+    Its slots have one memory, but each holds its prompt's beginning itself: room for all of them.
+    """
 
     def __init__(self, server, file, threads, setting, cells, sequences):
         with socket.socket() as free:
@@ -20,7 +23,7 @@ class LlamaServerLoad:
         step = str(setting["step"])
         self.process = subprocess.Popen(
             [server, "-m", str(file), "--port", str(self.port), "-t", str(threads), "-c",
-             str(cells["unified"]), "-np", str(sequences), "--kv-unified", "-b", step, "-ub", step,
+             str(cells["apart"]), "-np", str(sequences), "--kv-unified", "-b", step, "-ub", step,
              "-fa", "on" if setting["flash"] else "off", "--fit", "off"],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         while not self.healthy():

@@ -9,9 +9,11 @@ Both answer the same requests (bench/peers/workloads.py), which come at the same
 turns. Ours is bench/load_bench: a thread for each request, the scheduler makes steps of them.
 llama.cpp is driven in its own batches by bench/peers/llama_cpp_load.py: what a server could make
 of them that keeps beginnings of prompts; with --server also by its own server (llama-server), in
-mixed loads. The settings of llama.cpp are tried first, once each, and its best one takes part;
-all trials are kept in the JSON. A first round of each load is not counted: it makes what is warm,
-and memory is looked at in it.
+mixed loads. The settings of llama.cpp are tried first, once each on a part of the load, and its
+best one takes part; all trials are kept in the JSON. A first round of two requests is not
+counted. Memory is looked at each second. A pair of runs begins when nobody else computes, and is
+run again with another seed where others took more than a tenth of the CPUs meanwhile, three times
+at most.
 
   shared       16 requests behind one module of 4096 tokens, 32 tokens each: tokens a second while
                all decode
@@ -32,6 +34,7 @@ import statistics
 import sys
 import tempfile
 import threading
+import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -41,7 +44,9 @@ import side_by_side  # noqa: E402
 import workloads  # noqa: E402
 
 FIRST_S, EACH_S = 1.0, 0.1  # what a good answer keeps to
-RATES = (0.5, 1.0, 1.5, 2.0)
+MOST_OTHERS = 0.1  # of the CPUs, that other programs may take while one is timed
+MOST_TRIES = 4
+RATES = (0.25, 0.5, 1.0, 1.5)
 
 
 def setting(flash, unified, step, kv="f16", server=False):
@@ -76,14 +81,17 @@ class Kind:
         if self.name == "shared":
             return workloads.shared(seed, cached=4096 // self.shrink)
         if self.name == "mixed":
-            return workloads.mixed(seed, rate, requests=max(8, 32 // self.shrink),
+            return workloads.mixed(seed, rate, requests=max(8, 24 // self.shrink),
                                    cached=1920 // self.shrink)
         return workloads.orders(seed, self.name == "orders", tokens=512 // self.shrink)
 
     def warm_up(self, rate=None):
         """Of the same modules, with two requests."""
-        load = self.workload(0, rate)
-        return {**load, "requests": load["requests"][:2]}
+        return beginning(self.workload(0, rate), 2)
+
+    def trial(self, rate=None):
+        """Where a run takes minutes, a third of one."""
+        return beginning(self.workload(1, rate), 16 if self.name == "shared" else 6)
 
     def memory(self):
         """llama.cpp's: tokens of its K/V memory, unified and apart, and sequences; no more than
@@ -100,6 +108,11 @@ class Kind:
         if self.name == "mixed":
             return goodput(answers)
         return -max(a["token_s"][-1] for a in answers)
+
+
+def beginning(workload, n):
+    """The load with its first n requests alone."""
+    return {**workload, "requests": workload["requests"][:n]}
 
 
 def decode_rate(answers):
@@ -144,6 +157,41 @@ def memory_of(pid):
             for name in ("Pss", "Pss_Anon", "Pss_File")}
 
 
+def jiffies():
+    """Of all CPUs: passed, and those in which they did something or were somebody else's."""
+    fields = [int(f) for f in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
+    return sum(fields), sum(fields) - fields[3] - fields[4]
+
+
+def jiffies_of(pid):
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return int(fields[11]) + int(fields[12])
+
+
+class Others:
+    """The share of the CPUs that programs beside these take."""
+
+    def __init__(self, *pids):
+        self.pids = (*pids, os.getpid())
+        self.begin = self.now()
+
+    def now(self):
+        return (*jiffies(), sum(map(jiffies_of, self.pids)))
+
+    def share(self):
+        passed, busy, own = (y - x for x, y in zip(self.begin, self.now()))
+        return max(0.0, busy - own) / max(passed, 1)
+
+
+def wait_for_quiet():
+    """Until nobody computes for two seconds; some minutes at most."""
+    for _ in range(150):
+        others = Others()
+        time.sleep(2)
+        if others.share() < MOST_OTHERS / 2:
+            return
+
+
 class Program:
     """One of the two, as a worker of side_by_side's kind."""
 
@@ -159,30 +207,28 @@ class Program:
                                    "cells": cells, "sequences": sequences, "server": a.server})]
         self.folder, self.worker = folder, side_by_side.Worker(command)
         self.pid = self.worker.call("pid") if s and s["server"] else self.worker.process.pid
+        self.memory = memory_of(self.pid)
 
     def run(self, workload):
-        path = Path(self.folder) / "workload.json"
+        path, over = Path(self.folder) / "workload.json", threading.Event()
         path.write_text(json.dumps(workload))
-        answers = self.worker.call("run", str(path))
+        watcher = threading.Thread(target=self.watch, args=(over,))
+        watcher.start()
+        others = Others(self.pid)
+        try:
+            answers = self.worker.call("run", str(path))
+        finally:
+            self.others = others.share()
+            over.set()
+            watcher.join()
         for answer, request in zip(answers, workload["requests"]):
             assert len(answer["token_s"]) == request["answer"], "an answer has another length"
         return answers
 
-    def run_watched(self, workload):
-        """With the largest memory that it had."""
-        seen, over = [memory_of(self.pid)], threading.Event()
-
-        def watch():
-            while not over.wait(0.2):
-                seen.append(memory_of(self.pid))
-        watcher = threading.Thread(target=watch)
-        watcher.start()
-        try:
-            self.run(workload)
-        finally:
-            over.set()
-            watcher.join()
-        return max(seen, key=lambda m: m["Pss"])
+    def watch(self, over):
+        """Keeps the largest memory that it had; a look takes some milliseconds."""
+        while not over.wait(1.0):
+            self.memory = max(self.memory, memory_of(self.pid), key=lambda m: m["Pss"])
 
     def close(self):
         self.worker.close()
@@ -199,13 +245,31 @@ def best_setting(a, kind, folder):
     tried = {}
     wanted = [s for s in SETTINGS[kind.name] if a.server or not s["server"]]
     for s in wanted if side_by_side.has_peer() else []:
+        wait_for_quiet()
         program = Program(a, folder, s)
         program.run(kind.warm_up(a.rates[-1]))
-        tried[title_of(s)] = kind.value(program.run(kind.workload(1, a.rates[len(a.rates) // 2])))
+        wait_for_quiet()
+        tried[title_of(s)] = kind.value(program.run(kind.trial(a.rates[len(a.rates) // 2])))
         program.close()
         print(f"llama.cpp, {title_of(s)}: {tried[title_of(s)]:.3f}", file=sys.stderr, flush=True)
     best = max(tried, key=tried.get, default=None)
     return next((s for s in wanted if title_of(s) == best), None), tried
+
+
+def least_disturbed(programs, kind, seed, rate):
+    """One run of each, one after the other; again where other programs took much of the CPUs."""
+    best = None
+    for attempt in range(MOST_TRIES):
+        wait_for_quiet()
+        workload, runs = kind.workload(seed + 1000 * attempt, rate), {}
+        for name, program in programs.items():
+            runs[name] = {**summary(program.run(workload)), "others": program.others}
+        worst = max(run["others"] for run in runs.values())
+        if not best or worst < best[0]:
+            best = worst, runs
+        if worst <= MOST_OTHERS:
+            break
+    return best[1]
 
 
 def compare(a, folder):
@@ -214,20 +278,21 @@ def compare(a, folder):
     programs = {"promptcache": Program(a, folder)}
     if best:
         programs["llama.cpp"] = Program(a, folder, best)
-    memory = {name: program.run_watched(kind.workload(0, a.rates[-1]))
-              for name, program in programs.items()}
+    for program in programs.values():
+        program.run(kind.warm_up(a.rates[0]))
     rows = []
     for rate in a.rates:
         row = {"rate": rate, "runs": {name: [] for name in programs}}
         for seed in range(1, a.repeat + 1):
-            for name, program in programs.items():
-                row["runs"][name].append(summary(program.run(kind.workload(seed, rate))))
+            for name, run in least_disturbed(programs, kind, seed, rate).items():
+                row["runs"][name].append(run)
         rows.append(row)
         print(line_of(a.load, row), flush=True)
     for program in programs.values():
         program.close()
     return {"file": a.file.name, "load": a.load, "setting": best and title_of(best),
-            "tried": tried, "memory_mib": memory, "rows": rows}
+            "tried": tried, "rows": rows,
+            "memory_mib": {name: program.memory for name, program in programs.items()}}
 
 
 # ---- tables
@@ -248,8 +313,10 @@ def spread(values):
 def ratio_of(load, row):
     """How many times as good ours is: median, lowest, highest of the pairs of runs."""
     _, read, more = SHOWN[load]
-    pairs = [(read(x), read(y)) for x, y in zip(*row["runs"].values())] if len(row["runs"]) > 1 else []
-    if not pairs or any(y == 0 for _, y in pairs):
+    if len(row["runs"]) < 2:
+        return None
+    pairs = [(read(x), read(y)) for x, y in zip(*row["runs"].values())]
+    if any(y == 0 for _, y in pairs):
         return None
     ratios = [x / y if more else y / x for x, y in pairs]
     return statistics.median(ratios), min(ratios), max(ratios)

@@ -1,4 +1,4 @@
-"""Loads for bench/load_bench and for llama.cpp: who asks what, and when. The format: bench/workload.h.
+"""Loads for bench/load_bench and for llama.cpp: who asks what, when. Format: bench/workload.h.
 
 Words are drawn from those that make_vocabulary.py made one token each; the same seed gives the
 same load, so that both programs answer the same requests at the same times.
