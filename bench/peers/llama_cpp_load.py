@@ -70,7 +70,8 @@ class LlamaCppLoad:
     quiet = staticmethod(lc.llama_log_callback(lambda level, text, data: None))
 
     def tokens_of(self, text):
-        raw, room = text.encode(), len(text) + 8
+        """Of words; the tokenizer puts the space before the first itself."""
+        raw, room = text.removeprefix(" ").encode(), len(text) + 8
         array = (lc.llama_token * room)()
         n = lc.llama_tokenize(self.vocab, raw, len(raw), array, room, False, False)
         assert n >= 0, "llama.cpp cannot tokenise a text"

@@ -12,8 +12,8 @@ LETTERS = string.ascii_lowercase
 
 
 def words(draw, n):
-    """n words of three letters, n tokens; the first has its space from the tokenizer."""
-    return " ".join("".join(draw.choices(LETTERS, k=3)) for _ in range(n))
+    """n words of three letters, n tokens. A space before each: else it is spelled in letters."""
+    return "".join(" " + "".join(draw.choices(LETTERS, k=3)) for _ in range(n))
 
 
 def request(at, modules, text, answer):
