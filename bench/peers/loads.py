@@ -57,8 +57,8 @@ SETTINGS = {
     "shared": [setting(True, True, 512), setting(False, True, 512), setting(True, False, 512),
                setting(False, False, 512), setting(True, True, 512, "bf16")],
     "orders": [setting(True, True, 512), setting(False, True, 512), setting(True, False, 512)],
-    "mixed": [setting(True, True, 64), setting(True, True, 128), setting(True, True, 512),
-              setting(False, True, 128), setting(True, True, 128, server=True)],
+    "mixed": [setting(False, True, 64), setting(False, True, 128), setting(False, True, 512),
+              setting(True, True, 128), setting(False, True, 128, server=True)],
 }
 SETTINGS["cold-orders"] = SETTINGS["orders"]
 
