@@ -3,10 +3,11 @@
 //   batch_bench MODEL [--requests 16] [--cached 4096] [--tokens 32] [--repeat 3] [--threads 0]
 //               [--json FILE]
 //
-// Requests import one module and ask something of their own, then decode: one after the other, and
-// all at once, each on a thread of its own, so that the scheduler makes steps of them. Both
-// alternate; medians and ranges, ratios first. The floor of decoding together: weights are read
-// once a step, the module's states once, and each request's own states.
+// Requests import one module and ask something of their own, then decode: one after the other; all
+// at once, each on a thread of its own, so that the scheduler makes steps of them; and all at once
+// on one thread (pc_batch_step). They alternate; medians and ranges, ratios first. The floor of
+// decoding together: weights are read once a step, the module's states once, and each request's own
+// states.
 
 #include <algorithm>
 #include <atomic>
@@ -44,6 +45,8 @@ Setting parse(int argc, char** argv) {
   return a;
 }
 
+enum class Way { kOneByOne, kThreads, kBatch };
+
 class Requests {
  public:
   Requests(const std::shared_ptr<LoadedSchema>& schema, const Setting& a) : a_(a) {
@@ -52,8 +55,8 @@ class Requests {
           schema, "<prompt schema='s'><m/> Question " + std::to_string(i) + "</prompt>")));
   }
 
-  // Tokens a second behind the first ones: of all requests, one after the other or at once.
-  double decode(bool together) {
+  // Tokens a second behind the first ones, of all requests.
+  double decode(Way way) {
     std::vector<std::unique_ptr<Session>> sessions;
     SessionOptions o;
     o.max_tokens = a_.tokens;
@@ -61,23 +64,51 @@ class Requests {
       sessions.push_back(must(Session::open(prompt, o)));
       must(sessions.back()->next());
     }
-    std::atomic<std::uint64_t> n{0};
-    const auto rest = [&](Session& session) {
-      while (must(session.next()).has_value()) ++n;
-    };
     const Stopwatch watch;
-    if (together) {
-      std::vector<std::thread> threads;
-      for (const auto& session : sessions)
-        threads.emplace_back([&rest, s = session.get()] { rest(*s); });
-      for (std::thread& thread : threads) thread.join();
-    } else {
-      for (const auto& session : sessions) rest(*session);
-    }
+    const std::uint64_t n = way == Way::kOneByOne  ? one_by_one(sessions)
+                            : way == Way::kThreads ? on_threads(sessions)
+                                                   : in_batches(sessions);
     return 1e6 * static_cast<double>(n) / static_cast<double>(watch.microseconds());
   }
 
  private:
+  using Sessions = std::vector<std::unique_ptr<Session>>;
+
+  static std::uint64_t rest_of(Session& session) {
+    std::uint64_t n = 0;
+    while (must(session.next()).has_value()) ++n;
+    return n;
+  }
+  static std::uint64_t one_by_one(const Sessions& sessions) {
+    std::uint64_t n = 0;
+    for (const auto& session : sessions) n += rest_of(*session);
+    return n;
+  }
+  static std::uint64_t on_threads(const Sessions& sessions) {
+    std::atomic<std::uint64_t> n{0};
+    std::vector<std::thread> threads;
+    for (const auto& session : sessions)
+      threads.emplace_back([&n, s = session.get()] { n += rest_of(*s); });
+    for (std::thread& thread : threads) thread.join();
+    return n;
+  }
+  static std::uint64_t in_batches(const Sessions& sessions) {
+    std::uint64_t n = 0;
+    std::vector<Session*> left;
+    for (const auto& session : sessions) left.push_back(session.get());
+    while (!left.empty()) {
+      auto steps = must(Session::step(left));
+      std::size_t n_left = 0;
+      for (std::size_t i = 0; i < left.size(); ++i) {
+        if (steps[i] && !must(std::move(*steps[i]))) continue;
+        n += steps[i].has_value();
+        left[n_left++] = left[i];
+      }
+      left.resize(n_left);
+    }
+    return n;
+  }
+
   const Setting& a_;
   std::vector<std::shared_ptr<const LoadedPrompt>> prompts_;
 };
@@ -89,7 +120,7 @@ void print(const char* what, const Series& s, const char* unit) {
 
 void measure(const Setting& a) {
   const ScratchDir cache;
-  // Two engines: one that only one thread calls computes on that thread.
+  // Engines of their own: one that only one thread calls computes on that thread.
   const auto open = [&] {
     EngineOptions o;
     o.model_path = a.model;
@@ -101,19 +132,24 @@ void measure(const Setting& a) {
         engine, "<schema name='s'><module name='m'>" + text + "</module></schema>", ""));
   };
   Requests alone(open(), a), together(open(), a);
-  Series one, all, ratio;
+  Series one, all, batch, ratio, batch_ratio;
   for (std::uint32_t i = 0; i <= a.repeat; ++i) {
-    const double x = alone.decode(false), y = together.decode(true);
+    const double x = alone.decode(Way::kOneByOne), y = together.decode(Way::kThreads),
+                 z = alone.decode(Way::kBatch);
     if (i == 0) continue;  // warms up
     one.add(x);
     all.add(y);
+    batch.add(z);
     ratio.add(y / x);
+    batch_ratio.add(z / x);
   }
   std::printf("%s: %u requests behind one module of %u tokens, %u tokens each\n\n", a.model.c_str(),
               a.requests, a.cached, a.tokens);
   print("together / one by one", ratio, "x");
+  print("together on one thread / one by one", batch_ratio, "x");
   print("one by one", one, "t/s");
   print("together", all, "t/s");
+  print("together on one thread", batch, "t/s");
   if (a.json.empty()) return;
   std::string text;
   JsonWriter json(&text);
@@ -123,6 +159,8 @@ void measure(const Setting& a) {
   write(json.key("ratio"), ratio);
   write(json.key("one_by_one"), one);
   write(json.key("together"), all);
+  write(json.key("one_thread_ratio"), batch_ratio);
+  write(json.key("one_thread"), batch);
   json.end_object();
   std::ofstream(a.json) << text << "\n";
 }

@@ -1,12 +1,13 @@
 // When do the requests of a load get their tokens?
 //
-//   load_bench MODEL [--workload FILE] [--cache DIR] [--threads 0]
+//   load_bench MODEL [--workload FILE] [--cache DIR] [--threads 0] [--callers 1]
 //
 // A load is a file of bench/workload.h. What it calls warm is encoded first; then the clock starts,
-// and each request comes at its time, on a thread of its own: its prompt is parsed, its session
-// opened, its tokens asked for one after the other, and the scheduler makes steps of all that are
-// there. Printed is a line of JSON: for each request when it came and when it got each token, in
-// seconds. Without --workload it is a worker for bench/peers/loads.py: lines of JSON come in,
+// and each request comes at its time: its prompt is parsed, its session opened, and its tokens
+// are asked for, those of all requests that are there together (pc_batch_step); with --callers 0 on
+// a thread of its own, one after the other, and the scheduler makes steps of them. Printed is a
+// line of JSON: for each request when it came and when it got each token, in seconds. Without
+// --workload it is a worker for bench/peers/loads.py: lines of JSON come in,
 // ["run", FILE], and each is answered by a line; the first says that the model is open.
 
 #include <chrono>
@@ -35,7 +36,8 @@ struct Answered {
 
 class LoadBench {
  public:
-  explicit LoadBench(std::shared_ptr<const Engine> engine) : engine_(std::move(engine)) {
+  LoadBench(std::shared_ptr<const Engine> engine, bool on_threads)
+      : engine_(std::move(engine)), on_threads_(on_threads) {
     for (std::uint32_t id = 0; id < engine_->tokenizer().facts().vocab_size; ++id)
       if (engine_->ends_turn(static_cast<TokenId>(id)))
         sampler_.bias.push_back({static_cast<TokenId>(id), -HUGE_VALF});  // answers have a length
@@ -47,29 +49,73 @@ class LoadBench {
     const auto schema = must(LoadedSchema::parse(engine_, load.schema(), ""));
     for (const auto& names : load.warm) bench::run(schema, prompt_of(names, "Go"), false, 1);
     std::vector<Answered> answered(load.requests.size());
-    std::vector<std::thread> threads;
     const Clock::time_point start = Clock::now();
-    for (std::size_t i = 0; i < answered.size(); ++i) {
-      std::this_thread::sleep_until(start +
-                                    std::chrono::duration_cast<Clock::duration>(
-                                        std::chrono::duration<double>(load.requests[i].at_s)));
-      threads.emplace_back([&, i] { answer(schema, load.requests[i], start, &answered[i]); });
-    }
-    for (std::thread& thread : threads) thread.join();
+    on_threads_ ? answer_on_threads(schema, load, start, &answered)
+                : answer_in_batches(schema, load, start, &answered);
     return report(load, answered);
   }
 
  private:
-  void answer(const std::shared_ptr<LoadedSchema>& schema, const Workload::Request& request,
-              Clock::time_point start, Answered* answered) const {
+  using Schema = std::shared_ptr<LoadedSchema>;
+
+  static Clock::time_point time_of(const Workload::Request& request, Clock::time_point start) {
+    return start +
+           std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(request.at_s));
+  }
+  static double seconds_since(Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+  }
+
+  std::unique_ptr<Session> open(const Schema& schema, const Workload::Request& request) const {
     SessionOptions o;
     o.max_tokens = request.answer;
     o.sampler = sampler_;
-    const auto prompt = must(LoadedPrompt::parse(schema, prompt_of(request.modules, request.text)));
-    const auto session = must(Session::open(prompt, o));
-    while (must(session->next()))
-      answered->token_s.add(std::chrono::duration<double>(Clock::now() - start).count());
-    answered->computed = session->stats().computed_tokens;
+    return must(Session::open(
+        must(LoadedPrompt::parse(schema, prompt_of(request.modules, request.text))), o));
+  }
+
+  void answer_on_threads(const Schema& schema, const Workload& load, Clock::time_point start,
+                         std::vector<Answered>* answered) const {
+    std::vector<std::thread> threads;
+    for (std::size_t i = 0; i < answered->size(); ++i) {
+      std::this_thread::sleep_until(time_of(load.requests[i], start));
+      threads.emplace_back([&, i] {
+        const auto session = open(schema, load.requests[i]);
+        while (must(session->next())) (*answered)[i].token_s.add(seconds_since(start));
+        (*answered)[i].computed = session->stats().computed_tokens;
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+  }
+
+  void answer_in_batches(const Schema& schema, const Workload& load, Clock::time_point start,
+                         std::vector<Answered>* answered) const {
+    struct Running {
+      std::unique_ptr<Session> session;
+      Answered* answered;
+    };
+    std::vector<Running> running;
+    for (std::size_t n_came = 0; n_came < answered->size() || !running.empty();) {
+      if (running.empty()) std::this_thread::sleep_until(time_of(load.requests[n_came], start));
+      for (; n_came < answered->size() && time_of(load.requests[n_came], start) <= Clock::now();
+           ++n_came)
+        running.push_back({open(schema, load.requests[n_came]), &(*answered)[n_came]});
+      std::vector<Session*> sessions;
+      for (const Running& r : running) sessions.push_back(r.session.get());
+      auto steps = must(Session::step(sessions));
+      const double now = seconds_since(start);
+      std::size_t n_left = 0;
+      for (std::size_t i = 0; i < running.size(); ++i) {
+        if (steps[i] && !must(std::move(*steps[i]))) {
+          running[i].answered->computed = running[i].session->stats().computed_tokens;
+          continue;
+        }
+        if (steps[i]) running[i].answered->token_s.add(now);
+        if (n_left != i) running[n_left] = std::move(running[i]);
+        ++n_left;
+      }
+      running.resize(n_left);
+    }
   }
 
   static std::string report(const Workload& load, const std::vector<Answered>& answered) {
@@ -87,6 +133,7 @@ class LoadBench {
   }
 
   std::shared_ptr<const Engine> engine_;
+  const bool on_threads_;
   SamplerOptions sampler_;
 };
 
@@ -111,14 +158,18 @@ int main(int argc, char** argv) {
   using namespace pc::bench;
   pc::EngineOptions o;
   std::string workload;
-  o.model_path = Arguments("load_bench MODEL [--workload FILE] [--cache DIR] [--threads N]")
+  std::uint32_t callers = 1;
+  o.model_path = Arguments(
+                     "load_bench MODEL [--workload FILE] [--cache DIR] [--threads N] "
+                     "[--callers 1, or 0 for one a request]")
                      .text("--workload", &workload)
                      .text("--cache", &o.cache_dir)
                      .number("--threads", &o.n_threads)
+                     .number("--callers", &callers)
                      .parse(argc, argv);
   const ScratchDir scratch;
   if (o.cache_dir.empty()) o.cache_dir = scratch.path();
-  const LoadBench bench(must(pc::Engine::open(o)));
+  const LoadBench bench(must(pc::Engine::open(o)), callers == 0);
   if (workload.empty())
     serve(bench);
   else

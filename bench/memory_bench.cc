@@ -21,42 +21,17 @@
 #include <thread>
 #include <vector>
 
+#include "bench/arguments.h"
 #include "bench/runs.h"
 
 namespace pc::bench {
 namespace {
 
-struct Arguments {
+struct Asked {
   std::string model;
   std::uint32_t tokens = 32768, short_tokens = 1024, conversations = 1000, history = 2048,
                 threads = 0;
 };
-
-Arguments parse(int argc, char** argv) {
-  Arguments a;
-  for (int i = 1; i < argc; ++i) {
-    const std::string arg = argv[i];
-    const auto number = [&] {
-      return i + 1 < argc ? static_cast<std::uint32_t>(std::atoi(argv[++i])) : 0u;
-    };
-    if (arg == "--tokens")
-      a.tokens = std::max(2u, number());
-    else if (arg == "--short")
-      a.short_tokens = std::max(2u, number());
-    else if (arg == "--conversations")
-      a.conversations = number();
-    else if (arg == "--history")
-      a.history = std::max(2u, number());
-    else if (arg == "--threads")
-      a.threads = number();
-    else if (a.model.empty() && arg[0] != '-')
-      a.model = arg;
-    else
-      die("unknown argument " + arg);
-  }
-  if (a.model.empty()) die("which model? usage: memory_bench MODEL [--tokens N] [--short N] ...");
-  return a;
-}
 
 double anonymous_mib() {
   std::ifstream status("/proc/self/status");
@@ -88,7 +63,7 @@ class Peak {
   std::thread thread_;
 };
 
-std::shared_ptr<const Engine> open(const Arguments& a, const ScratchDir& cache) {
+std::shared_ptr<const Engine> open(const Asked& a, const ScratchDir& cache) {
   EngineOptions o;
   o.model_path = a.model;
   o.cache_dir = cache.path();
@@ -97,7 +72,7 @@ std::shared_ptr<const Engine> open(const Arguments& a, const ScratchDir& cache) 
 }
 
 // Beyond what the process had before, in MiB.
-double encode(const Arguments& a, std::uint32_t n_tokens) {
+double encode(const Asked& a, std::uint32_t n_tokens) {
   const ScratchDir cache;
   const auto engine = open(a, cache);
   const auto schema = must(LoadedSchema::parse(engine,
@@ -117,7 +92,7 @@ double encode(const Arguments& a, std::uint32_t n_tokens) {
   return more;
 }
 
-void keep_conversations(const Arguments& a) {
+void keep_conversations(const Asked& a) {
   const ScratchDir cache;
   const auto engine = open(a, cache);
   const auto schema = must(LoadedSchema::parse(engine, "<schema name='chat'/>", ""));
@@ -152,7 +127,16 @@ void keep_conversations(const Arguments& a) {
 
 int main(int argc, char** argv) {
   using namespace pc::bench;
-  const Arguments a = parse(argc, argv);
+  Asked a;
+  a.model = Arguments(
+                "memory_bench MODEL [--tokens 32768] [--short 1024] [--conversations 1000] "
+                "[--history 2048] [--threads 0]")
+                .number("--tokens", &a.tokens, 2)
+                .number("--short", &a.short_tokens, 2)
+                .number("--conversations", &a.conversations)
+                .number("--history", &a.history, 2)
+                .number("--threads", &a.threads)
+                .parse(argc, argv);
   const double few = encode(a, a.short_tokens), many = encode(a, a.tokens);
   std::printf("%u over %u tokens: %.2f x\n", a.tokens, a.short_tokens, many / few);
   if (a.conversations > 0) keep_conversations(a);

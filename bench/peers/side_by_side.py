@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How fast is promptcache beside llama.cpp, on the same file, machine and minute?
 
-    python3 bench/peers/side_by_side.py FILE.gguf ... [--rows short prefill stored] [--repeat 5]
+    python3 bench/peers/side_by_side.py FILE.gguf ... [--rows short prefill stored busy] [--repeat 5]
                                         [--flash on|off] [--kv bf16|q8] [--quick] [--json OUT]
                                         [--build build]
 
@@ -24,6 +24,9 @@ then its range; the floor is bench/floors.py's, measured in this run.
     decode, depth 2048
     attach 4096             promptcache: look-up and mapping of a stored module; llama.cpp: its
                             state file read back
+
+  busy
+    ..., N neighbours       the short rows while N other processes each keep a CPU busy
 
 With --kv q8 both keep their states in 8 bits (llama.cpp: q8_0 for K and V, which it does with
 flash attention alone); else ours are bf16 and llama.cpp's f16.
@@ -48,7 +51,7 @@ sys.path.insert(0, str(HERE.parent))
 import floors  # noqa: E402
 
 FLASH, PLAIN = "flash attention, 512 at once", "512 at once"
-ROWS = ["short", "prefill", "stored"]
+ROWS = ["short", "prefill", "stored", "busy"]
 SETTINGS = (FLASH, PLAIN, "flash attention, 128 at once", "128 at once")
 NO_PEER = ("llama-cpp-python is missing, so promptcache is measured alone; to compare: "
            "python3 -m venv VENV && VENV/bin/pip install llama-cpp-python gguf numpy "
@@ -165,6 +168,19 @@ def short_rows(c, machine):
     c.row("decode, depth 0", "decode_s", 1, 16, count=1, floor=floor)
 
 
+def busy_rows(c):
+    for n in (1, 2):
+        neighbours = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(n)]
+        try:
+            title = f", {n} neighbour{'s' * (n > 1)}"
+            c.row("prefill 512" + title, "prefill_s", 512, count=512)
+            c.row("decode, depth 0" + title, "decode_s", 1, 16, count=1)
+        finally:
+            for neighbour in neighbours:
+                neighbour.kill()
+                neighbour.wait()
+
+
 def prefill_row(c, machine, n):
     floor = floors.floor_s(machine, c.model, n, 0)
     c.row(f"prefill {n}", "prefill_s", n, repeat=min(c.repeat, 2), warm=False, count=n, floor=floor)
@@ -221,7 +237,8 @@ def compare(file, a, machine):
     print(f"\n{Path(file).name}\n\n{HEAD}", flush=True)
     n = 1024 if a.quick else 4096
     with tempfile.TemporaryDirectory() as folder:
-        c = Comparison(file, a, 1024 if a.rows == ["short"] else n + 256, folder)
+        short = not {"prefill", "stored"} & set(a.rows)
+        c = Comparison(file, a, 1024 if short else n + 256, folder)
         try:
             if "short" in a.rows:
                 short_rows(c, machine)
@@ -229,6 +246,8 @@ def compare(file, a, machine):
                 prefill_row(c, machine, n)
             if "stored" in a.rows:
                 stored_rows(c, machine, n)
+            if "busy" in a.rows:
+                busy_rows(c)
         finally:
             c.close()
     return {"file": Path(file).name, "bytes": Path(file).stat().st_size, "rows": c.rows,

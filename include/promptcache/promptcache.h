@@ -371,8 +371,8 @@ typedef struct pc_token_bias {
 typedef int (*pc_token_mask)(void* user, uint32_t* allowed, size_t n_words);
 
 /* Tokens done, of so many, of a prompt or of appended turns that are computed (modules are encoded
- * before): called on the caller's thread, after each step or about every 50 ms. Non-zero cancels as
- * pc_session_cancel does. */
+ * before): called on the caller's thread, after each step or about every 50 ms; not by
+ * pc_batch_step, which returns after each step. Non-zero cancels as pc_session_cancel does. */
 typedef int (*pc_session_progress)(void* user, uint64_t done, uint64_t total);
 
 typedef struct pc_session_options {
