@@ -1,5 +1,3 @@
-#include "base/parallel.h"
-
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -8,6 +6,8 @@
 #include <sstream>
 #include <string_view>
 #include <vector>
+
+#include "base/parallel.h"
 
 namespace pc {
 namespace {

@@ -46,16 +46,6 @@ bool want_large_pages(std::span<const std::byte> bytes) {
 #endif
 }
 
-// Asks the kernel to read the pages, without waiting.
-void ask_for(std::span<const std::byte> bytes) {
-  // A kernel that is asked for more than its read-ahead reads that much and forgets the
-  // rest. The read-ahead is 128 KiB where nobody set it.
-  constexpr std::size_t kPiece = 128 << 10;
-  for (; bytes.size() > kPiece; bytes = bytes.subspan(kPiece))
-    advise(bytes.first(kPiece), MADV_WILLNEED);
-  advise(bytes, MADV_WILLNEED);
-}
-
 }  // namespace
 
 MappedFile::~MappedFile() {
@@ -125,6 +115,16 @@ void MappedFile::will_need(std::size_t offset, std::size_t n) const {
 
 void MappedFile::let_go() const {
   if (data_) ::madvise(const_cast<std::byte*>(data_), size_, MADV_DONTNEED);
+}
+
+// Asks the kernel to read the pages, without waiting.
+void ask_for(std::span<const std::byte> bytes) {
+  // A kernel that is asked for more than its read-ahead reads that much and forgets the
+  // rest. The read-ahead is 128 KiB where nobody set it.
+  constexpr std::size_t kPiece = 128 << 10;
+  for (; bytes.size() > kPiece; bytes = bytes.subspan(kPiece))
+    advise(bytes.first(kPiece), MADV_WILLNEED);
+  advise(bytes, MADV_WILLNEED);
 }
 
 void will_need(std::span<const std::byte> bytes) {

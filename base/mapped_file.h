@@ -92,14 +92,18 @@ class WritableMapping {
   std::span<std::byte> bytes_;
 };
 
-// Two hints about the pages that hold these bytes, which need not be a mapping's. A hint
+// Hints about the pages that hold these bytes, which need not be a mapping's. A hint
 // that fails changes nothing.
 //
 // will_need() asks the kernel to read the pages, and does not wait. It asks in pieces,
 // because the kernel drops what is more than it reads at once; where the kernel reads
 // large pages ahead by itself, it asks for nothing.
 void will_need(std::span<const std::byte> bytes);
+void ask_for(std::span<const std::byte> bytes);
 
+// ask_for() asks as well where the kernel would read larger pages by itself once they are touched:
+// for what nobody touches yet.
+//
 // populate() waits until the pages are read and maps them, so that no access faults
 // afterwards. On Linux before 5.14 it only asks, as will_need() does.
 void populate(std::span<const std::byte> bytes);

@@ -19,6 +19,9 @@
 namespace pc {
 namespace {
 
+// The size of the calling thread's team: OpenMP ends the surplus threads of a larger one.
+thread_local std::uint32_t team_size = 1;
+
 struct FreeSet {
   void operator()(cpu_set_t* set) const { CPU_FREE(set); }
 };
@@ -53,8 +56,7 @@ Parallel::Parallel(std::uint32_t n_threads) : n_threads_(n_threads ? n_threads :
 // As many threads as the team will have live at once here, and end; what OpenMP starts a moment
 // later fails only where others take the system's last ones meanwhile.
 Status Parallel::ready() const {
-  thread_local std::uint32_t had = 1;
-  if (n_threads_ <= had) return ok();
+  if (n_threads_ <= team_size) return ok();
   std::latch all(1);
   std::vector<std::thread> team;
   std::string why;
@@ -67,11 +69,10 @@ Status Parallel::ready() const {
   all.count_down();
   for (std::thread& thread : team) thread.join();
   if (team.size() + 1 < n_threads_)
-    return error(Code::kInternal, "the system lets this process have " +
-                                      std::to_string(team.size() + 1) + " of the " +
-                                      std::to_string(n_threads_) +
-                                      " threads that are to compute (" + why + "); ask for fewer");
-  had = n_threads_;
+    return error(Code::kIo, "the system lets this process have " + std::to_string(team.size() + 1) +
+                                " of the " + std::to_string(n_threads_) +
+                                " threads that are to compute (" + why + "); ask for fewer");
+  team_size = n_threads_;
   return ok();
 }
 
@@ -92,6 +93,7 @@ void Parallel::for_each(std::uint32_t n_tasks,
                         FunctionRef<void(std::uint32_t, std::uint32_t)> body) const {
 #ifdef _OPENMP
   if (n_threads_ > 1 && n_tasks > 1) {
+    team_size = n_threads_;
 #pragma omp parallel for schedule(dynamic, 1) num_threads(static_cast <int>(n_threads_))
     for (std::uint32_t task = 0; task < n_tasks; ++task) {
       body(task, static_cast<std::uint32_t>(omp_get_thread_num()));

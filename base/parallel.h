@@ -36,7 +36,7 @@ class Parallel {
   std::uint32_t n_threads() const { return n_threads_; }
 
   // Does the system let the calling thread have its team? To be asked before its first loop; the
-  // answer is remembered once it is yes. kInternal with the numbers.
+  // answer is remembered once it is yes. kIo with the numbers.
   Status ready() const;
 
   // While it lives, libraries that use OpenMP themselves take as many threads

@@ -97,7 +97,7 @@ class Requests {
     std::vector<Session*> left;
     for (const auto& session : sessions) left.push_back(session.get());
     while (!left.empty()) {
-      auto steps = must(Session::step(left));
+      auto steps = Session::step(left);
       std::size_t n_left = 0;
       for (std::size_t i = 0; i < left.size(); ++i) {
         if (steps[i] && !must(std::move(*steps[i]))) continue;

@@ -19,6 +19,7 @@ int main(int argc, char** argv) { /* MODEL SCHEMA MODULE QUESTION... */
   pc_schema* schema = NULL;
   pc_session *sessions[kQuestions] = {NULL}, *running[kQuestions];
   size_t who[kQuestions], n_running = 0;
+  int failed = 0;
   static char answers[kQuestions][4096];
   pc_token tokens[kQuestions];
 
@@ -44,7 +45,7 @@ int main(int argc, char** argv) { /* MODEL SCHEMA MODULE QUESTION... */
       const size_t end = strlen(answer);
       snprintf(answer + end, sizeof answers[0] - end, "%s", tokens[i].text);
       if (outcome != PC_OK && outcome != PC_PENDING && outcome != PC_DONE)
-        fprintf(stderr, "%s: %s\n", argv[4 + who[i]], outcomes[i].message);
+        fprintf(stderr, "%s: %s\n", argv[4 + who[i]], outcomes[i].message), failed = 1;
       if (outcome != PC_OK && outcome != PC_PENDING) continue;
       running[left] = running[i];
       who[left++] = who[i];
@@ -57,5 +58,5 @@ int main(int argc, char** argv) { /* MODEL SCHEMA MODULE QUESTION... */
   for (size_t i = 0; i < n; ++i) pc_session_close(sessions[i]);
   pc_schema_close(schema);
   pc_engine_close(engine);
-  return s == PC_OK ? 0 : 1;
+  return s == PC_OK && !failed ? 0 : 1;
 }

@@ -60,7 +60,8 @@ int main(int argc, char** argv) { /* MODEL QUESTION CHOICE... */
     const size_t c = choice.n_choices++;
     s = pc_tokenize(engine, argv[i], PC_NUL_TERMINATED, choice.tokens[c], kTokens,
                     &choice.n_tokens[c], &error);
-    choice.fits[c] = choice.n_tokens[c] <= kTokens;
+    choice.fits[c] = 1;
+    if (choice.n_tokens[c] > kTokens) return fputs("a choice is too long\n", stderr), 2;
   }
   pc_session_options asking;
   pc_session_options_init(&asking);

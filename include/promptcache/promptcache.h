@@ -95,8 +95,9 @@ typedef enum pc_log_level {
   PC_LOG_INFO = 2     /* what takes long: an engine that opened, a module that was encoded */
 } pc_log_level;
 
-/* A sentence of what happened, where no caller is told. Called on the thread whose call it is
- * about, one at a time; must not call the library. */
+/* A sentence of what happened, where no caller is told. Called while the call that it is about is
+ * under way, on its thread or on one that works for it, one at a time; must not call the library,
+ * nor throw. */
 typedef void (*pc_log_sink)(void* user, int32_t level, const char* message);
 
 /* For the whole process: messages up to this pc_log_level go to sink; NULL: none do, as at the
@@ -371,7 +372,8 @@ typedef struct pc_token_bias {
 typedef int (*pc_token_mask)(void* user, uint32_t* allowed, size_t n_words);
 
 /* Tokens done, of so many, of a prompt or of appended turns that are computed (modules are encoded
- * before): called on the caller's thread, after each step or about every 50 ms; not by
+ * before): called on the caller's thread, after each step but the last or
+ * about every 50 ms; not by
  * pc_batch_step, which returns after each step. Non-zero cancels as pc_session_cancel does. */
 typedef int (*pc_session_progress)(void* user, uint64_t done, uint64_t total);
 

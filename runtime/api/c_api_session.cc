@@ -174,7 +174,7 @@ pc_status pc_batch_step(pc_session* const* sessions, std::size_t n, pc_token* to
     PC_REQUIRE(tokens);
     PC_REQUIRE(outcomes);
     PC_TRY(const auto batch, read_batch({sessions, n}));
-    PC_TRY(const auto nexts, pc::Session::step(batch));
+    const auto nexts = pc::Session::step(batch);
     for (std::size_t i = 0; i < n; ++i) give_next(*batch[i], nexts[i], &tokens[i], &outcomes[i]);
     return pc::ok();
   });

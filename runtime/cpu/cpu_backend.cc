@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/aligned_buffer.h"
-#include "base/mapped_file.h"  // will_need
+#include "base/mapped_file.h"  // ask_for
 #include "base/status.h"
 #include "runtime/cpu/chunk_size.h"
 #include "runtime/cpu/executor.h"
@@ -233,8 +233,10 @@ std::int32_t resident_create(pc_backend_model* model, const std::uint8_t*,
 
 // Modules are attended where they lie: their pages may have to be read from the disk.
 void resident_prefetch(pc_backend_resident* resident) {
-  for (const KvSegment& segment : resident->segments)
-    will_need({segment.data, resident->n_layers * segment.layer_stride_bytes});
+  if (resident->segments.empty()) return;
+  // Runs share their planes: from the first one's on, a module is what all layers take.
+  const KvSegment& first = *std::ranges::min_element(resident->segments, {}, &KvSegment::data);
+  ask_for({first.data, resident->n_layers * first.layer_stride_bytes});
 }
 
 void resident_release(pc_backend_resident* resident) {

@@ -29,7 +29,11 @@ std::uint64_t HeldModules::release() {
   const MutexLock lock(mutex_);
   gone.swap(modules_);
   places_.clear();
-  return std::exchange(bytes_, 0);
+  bytes_ = 0;
+  std::uint64_t released = 0;
+  for (const ModuleHandle& module : gone)
+    if (module.use_count() == 1) released += module->bytes().size();
+  return released;
 }
 
 std::uint64_t HeldModules::bytes() const {

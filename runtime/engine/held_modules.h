@@ -25,7 +25,7 @@ class HeldModules {
 
   std::uint64_t bytes() const;
 
-  // Holds nothing any more; gives the bytes that it held.
+  // Holds nothing any more; gives the bytes of those modules that nobody else has.
   std::uint64_t release();
 
  private:

@@ -72,8 +72,13 @@ Status LoadedPrompt::check_window(std::uint32_t answer_tokens, bool reuse) const
 
 std::optional<std::uint32_t> LoadedPrompt::n_opening() const {
   if (!plan.chat) return std::nullopt;
-  return opening_tokens(schema->engine().tokenizer(), plan.runs.back().tokens,
+  return opening_tokens(schema->engine().tokenizer(), opening_run(plan.runs.back()),
                         plan.chat->texts.answer);
+}
+
+Tokens opening_run(const pml::PlanRun& last) {
+  const bool is_opening = last.kind == pml::RunKind::kRole && last.turn == pml::kNone;
+  return is_opening ? last.tokens : Tokens();
 }
 
 Chain LoadedPrompt::chain(bool reuse) const {

@@ -53,6 +53,10 @@ struct LoadedPrompt {
   Lookup find(const Chain::Link& link) const;
 };
 
+// The tokens of a plan's last run, if it opens the answer; none where the opening has no token that
+// begins in it.
+Tokens opening_run(const pml::PlanRun& last);
+
 // How many of the last span's tokens opened an answer: all, unless a token of what stands before
 // them reaches into `opening`. (A space in front may be the tokenizer's own.)
 std::optional<std::uint32_t> opening_tokens(const Tokenizer& tokenizer, const Tokens& last,

@@ -1,6 +1,8 @@
 #include "runtime/engine/log.h"
 
 #include <atomic>
+#include <cstddef>
+#include <new>
 
 #include "base/mutex.h"
 
@@ -16,7 +18,8 @@ struct Log {
 
 // Never destroyed: threads may log while the process ends.
 Log& the_log() {
-  static Log& log = *new Log;
+  alignas(Log) static std::byte memory[sizeof(Log)];
+  static Log& log = *new (memory) Log;
   return log;
 }
 

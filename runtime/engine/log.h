@@ -2,7 +2,7 @@
 //
 // Errors are values and stay that; a log has what nobody asked about: a module that was encoded,
 // one that could not be stored, a damaged file that was set aside. Process-wide. Threads: any; the
-// sink is called on the thread whose call it is about, one message at a time.
+// sink is called on the thread that logs, one message at a time.
 #pragma once
 
 #include <cstdint>

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <initializer_list>
-#include <limits>
 #include <new>
 #include <system_error>
 #include <utility>
@@ -167,12 +166,16 @@ void Scheduler::tell(const SchedulerCall& call) {
 // Tasks keep their place in the queue however often they come.
 void Scheduler::enter(SchedulerCall& call) {
   waiting_.reserve(waiting_.size() + call.tasks.size());
-  shares_.reserve(shares_.size() + call.tasks.size());
   for (Task* task : call.tasks) {
     PC_EXPECT(!task->finished_);
-    add_client(task->work_.client);
+    if (task->number_ != 0) continue;
+    // Who was away has no claim to what others were given meanwhile.
+    std::uint64_t& share = share_of(task->work_.client);
+    share = std::max(share, now_);
+    task->number_ = ++n_tasks_;
+  }
+  for (Task* task : call.tasks) {  // nothing fails from here on
     task->call_ = &call;
-    if (task->number_ == 0) task->number_ = ++n_tasks_;
     const auto younger = [&](const Task* other) { return other->number_ > task->number_; };
     waiting_.insert(std::ranges::find_if(waiting_, younger), task);
   }
@@ -264,37 +267,30 @@ void Scheduler::choose_prefill(std::uint32_t budget) {
 
 Task* Scheduler::first_prefill() {
   Task* first = nullptr;
+  std::uint64_t least = 0;
   for (Task* task : waiting_) {
     if (!task->prefills()) continue;
-    if (!first || share_of(task->work_.client) < share_of(first->work_.client)) first = task;
+    const std::uint64_t share = share_of(task->work_.client);
+    if (first && share >= least) continue;
+    first = task;
+    least = share;
   }
+  if (first) now_ = std::max(now_, least);
   return first;
 }
 
-// Who was away has no claim to what others were given meanwhile.
-void Scheduler::add_client(std::uint64_t client) {
-  std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
-  for (const Task* task : waiting_) least = std::min(least, share_of(task->work_.client));
-  if (waiting_.empty() || shares_.size() >= kMostShares) forget_shares();
-  const auto known = std::ranges::find(shares_, client, &ClientShare::client);
-  if (known == shares_.end())
-    shares_.push_back({client, waiting_.empty() ? 0 : least});
-  else
-    known->n_tokens = std::max(known->n_tokens, least);
-}
-
-// Of clients none of whose tasks waits.
-void Scheduler::forget_shares() {
-  for (auto share = shares_.begin(); share != shares_.end();) {
-    bool waits = false;
-    for (const Task* task : waiting_) waits |= task->work_.client == share->client;
-    share = waits ? share + 1 : shares_.erase(share);
-  }
-}
-
-// Precondition: a task of the client waits.
+// A client's, which is new where it is not known: as much as whoever was first in line had then.
 std::uint64_t& Scheduler::share_of(std::uint64_t client) {
-  return std::ranges::find(shares_, client, &ClientShare::client)->n_tokens;
+  const auto known = std::ranges::find(shares_, client, &ClientShare::client);
+  if (known != shares_.end()) return known->n_tokens;
+  if (shares_.size() >= kMostShares) forget_shares();
+  return shares_.emplace_back(ClientShare{client, now_}).n_tokens;
+}
+
+// Of those behind the time, who would be lifted to it anyway.
+void Scheduler::forget_shares() {
+  const std::uint64_t now = now_;
+  std::erase_if(shares_, [now](const ClientShare& share) { return share.n_tokens <= now; });
 }
 
 void Scheduler::choose(Task& task, std::uint32_t n_tokens) {
@@ -327,8 +323,13 @@ void Scheduler::compute_step() {
 // Who is done goes on; who has more to compute stays where it was in the queue.
 void Scheduler::finish_step() {
   if (items_.size() != chosen_.size()) return out_of_memory();
-  for (std::size_t i = 0; i < chosen_.size(); ++i)
-    chosen_[i]->piece_done(model_.status_of(items_[i]));
+  for (std::size_t i = 0; i < chosen_.size(); ++i) {
+    try {
+      chosen_[i]->piece_done(model_.status_of(items_[i]));
+    } catch (const std::bad_alloc&) {  // for its sentence
+      chosen_[i]->piece_done(error(Code::kOutOfMemory, "out of memory"));
+    }
+  }
   for (Task* task : chosen_) {
     SchedulerCall& call = *task->call_;
     const bool all = std::ranges::all_of(call.tasks, &Task::finished);

@@ -76,7 +76,7 @@ class Scheduler {
 
  private:
   using Clock = std::chrono::steady_clock;
-  // What a client was given of the prefill of those who waited with it.
+  // What a client was given of prefill, counted from the share of whoever was first when it came.
   struct ClientShare {
     std::uint64_t client = 0, n_tokens = 0;
   };
@@ -94,7 +94,6 @@ class Scheduler {
   void choose(Task& task, std::uint32_t n_tokens) PC_REQUIRES(mutex_);
   void choose_prefill(std::uint32_t budget) PC_REQUIRES(mutex_);
   Task* first_prefill() PC_REQUIRES(mutex_);
-  void add_client(std::uint64_t client) PC_REQUIRES(mutex_);
   void forget_shares() PC_REQUIRES(mutex_);
   std::uint64_t& share_of(std::uint64_t client) PC_REQUIRES(mutex_);
   void compute_step();
@@ -110,6 +109,7 @@ class Scheduler {
   std::vector<Task*> waiting_ PC_GUARDED_BY(mutex_);  // in the order in which they came
   std::uint64_t n_tasks_ PC_GUARDED_BY(mutex_) = 0;   // that came so far
   std::vector<ClientShare> shares_ PC_GUARDED_BY(mutex_);
+  std::uint64_t now_ PC_GUARDED_BY(mutex_) = 0;  // the share of the client that was first last
   bool stopping_ PC_GUARDED_BY(mutex_) = false;
   bool computing_ PC_GUARDED_BY(mutex_) = false;  // somebody is at a step
   std::thread::id caller_ PC_GUARDED_BY(mutex_);  // the only one so far

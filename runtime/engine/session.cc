@@ -1,15 +1,32 @@
 #include "runtime/engine/session.h"
 
 #include <algorithm>
+#include <exception>
+#include <new>
 #include <utility>
 
 #include "base/progress.h"  // cancelled, is_set
+#include "runtime/engine/log.h"
 #include "runtime/engine/stopwatch.h"
 
 namespace pc {
 namespace {
 
 constexpr std::uint32_t kDefaultMaxTokens = 256;
+
+// What is thrown (memory has run out, or a mask throws) as the error of who was at work.
+template <class Work>
+auto caught(Work work) -> decltype(work()) {
+  try {
+    return work();
+  } catch (const std::bad_alloc&) {
+    return error(Code::kOutOfMemory, "out of memory");
+  } catch (const std::exception& e) {
+    return error(Code::kInternal, e.what());
+  } catch (...) {
+    return error(Code::kInternal, "something was thrown");
+  }
+}
 
 }  // namespace
 
@@ -44,6 +61,7 @@ std::uint32_t Session::default_max_tokens() const {
 }
 
 Status Session::prefill() {
+  if (broken_) return *broken_;
   if (timeline_ && !task_) return ok();
   if (stats_.finish == Finish::kCancelled) return cancelled();
   const Status done = finish_computing();
@@ -155,6 +173,8 @@ Status Session::attach_links(BackendTimeline* timeline, Chain* chain) {
   for (Chain::Link& link : chain->links()) {
     if (!prompt_->may_find(link)) continue;
     Lookup found = prompt_->find(link);
+    if (!found && found.miss != MissReason::kNotEncoded)
+      log(LogLevel::kWarning, "what was kept of a conversation is not used: " + found.why);
     if (!found) continue;
     PC_TRY(const ResidentHandle resident, engine().backend().resident(std::move(found.module)));
     const auto n = static_cast<std::uint32_t>(link.tokens.size());
@@ -179,12 +199,20 @@ Status Session::compute(BackendTimeline* timeline, std::span<const pc_run> runs,
 
 // A single token takes no time that is worth telling.
 Status Session::compute(Task& task) {
-  const auto tell = [this](std::uint64_t n_done, std::uint64_t n_tokens) {
-    if (!options_.progress(n_done, n_tokens)) cancel();
+  std::exception_ptr thrown;  // the scheduler's lock must not see it
+  const auto tell = [&](std::uint64_t n_done, std::uint64_t n_tokens) {
+    try {
+      if (!thrown && !options_.progress(n_done, n_tokens)) cancel();
+    } catch (...) {
+      thrown = std::current_exception();
+      cancel();
+    }
   };
   Scheduler::Progress progress;
   if (options_.progress && task.n_tokens() > 1) progress = tell;
-  return engine().scheduler().compute(task, progress);
+  Status computed = engine().scheduler().compute(task, progress);
+  if (thrown) std::rethrow_exception(thrown);
+  return computed;
 }
 
 Result<std::optional<TokenId>> Session::next() {
@@ -217,26 +245,34 @@ Result<std::optional<TokenId>> Session::draw_next() {
   return take_drawn();
 }
 
-Result<std::vector<Session::Next>> Session::step(std::span<Session* const> sessions) {
+std::vector<Session::Next> Session::step(std::span<Session* const> sessions) {
   std::vector<Next> results(sessions.size());
   std::vector<Task*> tasks;
+  tasks.reserve(sessions.size());  // from here on each session fails by itself
   Scheduler* scheduler = nullptr;
   for (std::size_t i = 0; i < sessions.size(); ++i) {
     Session& session = *sessions[i];
     if (session.stats_.finish != Finish::kNone || session.broken_) {
-      results[i] = session.next();
-    } else if (const Status begun = session.begin_computing(); !begun.ok()) {
+      results[i] = caught([&] { return session.next(); });
+      continue;
+    }
+    const Status begun = caught([&] { return session.begin_computing(); });
+    if (!begun.ok()) {
       results[i] = session.failed(begun.error());
     } else if (session.task_) {
       tasks.push_back(&*session.task_);
       scheduler = &session.engine().scheduler();
     }
   }
-  if (!tasks.empty()) PC_CHECK_OK(scheduler->advance(tasks));
+  Status advanced = ok();
+  if (!tasks.empty()) advanced = caught([&] { return scheduler->advance(tasks); });
   for (std::size_t i = 0; i < sessions.size(); ++i) {
     Session& session = *sessions[i];
-    if (results[i] || (session.task_ && !session.task_->finished())) continue;
-    results[i] = session.next();
+    if (results[i]) continue;
+    if (!session.task_ || session.task_->finished())
+      results[i] = caught([&] { return session.next(); });
+    else if (!advanced.ok())
+      results[i] = advanced.error();
   }
   return results;
 }

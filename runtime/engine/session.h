@@ -74,9 +74,9 @@ class Session {
 
   // What next() of each would give, computed together, a step of it at most: nothing where a
   // session's prompt is longer than a step has room for, and is not computed yet. Modules that are
-  // missing are encoded before the step. Errors: of the step, before which nothing was drawn.
+  // missing are encoded before the step. Each fails by itself.
   using Next = std::optional<Result<std::optional<TokenId>>>;
-  static Result<std::vector<Next>> step(std::span<Session* const> sessions);
+  static std::vector<Next> step(std::span<Session* const> sessions);
 
   // [vocab_size] from which the latest token was drawn, or the first will be.
   // Empty before prefill().

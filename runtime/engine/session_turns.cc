@@ -137,7 +137,7 @@ Result<Session::Appendix> Session::plan_imports(const std::vector<pml::PromptNod
   const pml::PlanRun& last = plan.runs.back();
   const Position end = last.position + shift + static_cast<Position>(last.tokens.size());
   PC_TRY(appendix, end_appendix(std::move(appendix), end));
-  appendix.last = last.tokens;
+  appendix.last = opening_run(last);
   appendix.n_schema_runs = schema_runs(plan.runs);
   PC_TRY(appendix.timeline, timeline_->fork());
   if (!answer_.empty()) appendix.chain.end_turn();

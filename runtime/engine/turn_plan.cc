@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <iterator>
+#include <string>
+#include <string_view>
+
+#include "pml/elements.h"  // kWhiteSpace
 
 namespace pc {
 namespace {
@@ -35,6 +39,19 @@ bool begins_alike(const pml::Plan& before, std::span<const PlanRun> runs) {
                     });
 }
 
+// Is the answer's text, or its opening, all that this run spells at its end? A token of it may
+// reach into what closes the turn.
+bool ends_with_answer(const Tokenizer& tokenizer, const PlanRun& run, const pml::TurnText& turn,
+                      std::string_view said) {
+  std::string text;
+  for (const TokenId token : run.tokens)
+    tokenizer.append_bytes(token, &text, Tokenizer::Controls::kSpell);
+  if (turn.trims_right) said = said.substr(0, said.find_last_not_of(pml::kWhiteSpace) + 1);
+  if (turn.trims_left)
+    said.remove_prefix(std::min(said.find_first_not_of(pml::kWhiteSpace), said.size()));
+  return text.ends_with(said.empty() ? turn.open : said);
+}
+
 }  // namespace
 
 std::size_t schema_runs(std::span<const PlanRun> runs) {
@@ -55,12 +72,21 @@ Result<TurnPlan> plan_turns(const LoadedPrompt& prompt, const std::vector<pml::P
   all.children.insert(all.children.end(), turns.begin(), turns.end());
   PC_TRY(pml::Plan plan, schema.plan(all));
   const auto answer = static_cast<std::uint32_t>(prompt.plan.chat->roles.size() + said.size() - 1);
+  const auto refuse = [](const char* why) {
+    return error(Code::kUnsupported,
+                 std::string(why) + "; open a session with all of the conversation");
+  };
+  constexpr const char* kMoves =
+      "a module of these turns would stand before the answer, where the schema has it";
+  if (!plan.chat) return refuse(kMoves);
   const std::size_t n = n_until_closing(plan, answer);
   const std::span<PlanRun> runs(plan.runs);
   if (!begins_alike(prompt.plan, runs) || schema_runs(runs.first(n)) != n_schema_runs)
-    return error(Code::kUnsupported,
-                 "a module of these turns would stand before the answer, where the schema has it; "
-                 "open a session with all of the conversation");
+    return refuse(kMoves);
+  const std::string& text = said.back().children.front().text;
+  const pml::TurnText& turn = plan.chat->texts.turns[answer];
+  if (n > 0 && !ends_with_answer(schema.engine().tokenizer(), runs[n - 1], turn, text))
+    return refuse("a token of the answer's text reaches into what closes its turn");
   TurnPlan behind;
   behind.runs.assign(std::make_move_iterator(runs.begin() + static_cast<std::ptrdiff_t>(n)),
                      std::make_move_iterator(runs.end()));

@@ -23,7 +23,8 @@ struct TurnPlan {
 // `said`: the turns behind the prompt's own, the answer's last; `turns`: those that follow.
 // n_schema_runs: schema_runs() of what was read. Errors: pml::resolve's, of places in `turns`;
 // kUnsupported in the schema layout, and where a module of these turns would not stand behind the
-// answer, because anonymous text that was read comes behind it in the schema.
+// answer, because anonymous text that was read comes behind it in the schema, or where the answer
+// and what closes its turn share a token.
 Result<TurnPlan> plan_turns(const LoadedPrompt& prompt, const std::vector<pml::PromptNode>& said,
                             const std::vector<pml::PromptNode>& turns, std::size_t n_schema_runs);
 

@@ -131,7 +131,8 @@ Result<std::string> verify_store(const ModuleStore& store, const CacheFolder& pa
   }
   for (const Digest& key : keys.packed) {
     if (!goes_on()) return cancelled();
-    const Status status = verify_packed(packed, key, Parallel());
+    const Parallel all;
+    const Status status = verify_packed(packed, key, all.ready().ok() ? all : Parallel(1));
     // One of another version is not damaged, but nothing can be said of it.
     if (status.ok() || status.error().code != Code::kUnsupported) write(key, status);
   }

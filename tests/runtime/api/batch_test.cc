@@ -170,6 +170,47 @@ TEST_CASE("a batch of strangers, of nothing, or of one twice is refused whole") 
   CHECK(rest_of(one).size() == 3);
 }
 
+TEST_CASE("named clients take turns from step to step of a batch") {
+  const Batch batch;
+  const std::string long_prompt = words(300, "tram");
+  std::vector<api::Session> sessions;
+  auto greedy = Batch::options(1), modest = Batch::options(1);
+  greedy.client = "greedy";
+  modest.client = "modest";
+  for (int i = 0; i < 4; ++i) sessions.push_back(batch.session(long_prompt, greedy));
+  sessions.push_back(batch.session(long_prompt, modest));
+  std::vector<int> ended(sessions.size());
+  for (int step = 1; std::ranges::find(ended, 0) != ended.end(); ++step) {
+    REQUIRE(step < 100);
+    std::vector<api::Session*> all;
+    for (api::Session& session : sessions) all.push_back(&session);
+    const auto steps = api::batch_step(all);
+    for (std::size_t i = 0; i < steps.size(); ++i)
+      if (ended[i] == 0 && steps[i].status == PC_OK) ended[i] = step;
+  }
+  // Not behind all that the other wants.
+  CHECK(ended[4] < ended[3]);
+  CHECK(ended[4] < ended[2]);
+}
+
+TEST_CASE("a session whose mask throws fails alone") {
+  const Batch batch;
+  auto throwing = Batch::options(4);
+  throwing.mask = [](void*, std::uint32_t*, std::size_t) -> int { throw 42; };
+  api::Session bad = batch.session("<a/>What?", throwing),
+               good = batch.session("<a/>What?", Batch::options(4)),
+               alone = batch.session("<a/>What?", Batch::options(4));
+  const auto want = rest_of(alone);
+  std::vector<std::int32_t> got;
+  for (bool more = true; more;) {
+    const auto steps = api::batch_step({&bad, &good});
+    CHECK(steps[0].status == PC_INTERNAL);
+    more = steps[1].status == PC_OK;
+    if (more) got.push_back(steps[1].token.id);
+  }
+  CHECK(got == want);
+}
+
 TEST_CASE("a long prompt tells how far it is, and is left when the caller wants") {
   const Batch batch;
   struct Told {

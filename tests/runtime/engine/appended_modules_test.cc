@@ -59,7 +59,10 @@ class Chat {
 
   // Its first answer is kAnswer's, as a prompt that has it would have its tokens.
   std::unique_ptr<Session> answered(bool no_reuse = false) const {
-    const auto whole = prompt(std::string(kFirst) + kAnswer + "<user>And?</user>");
+    return answered(kAnswer, no_reuse);
+  }
+  std::unique_ptr<Session> answered(const char* said, bool no_reuse = false) const {
+    const auto whole = prompt(std::string(kFirst) + said + "<user>And?</user>");
     SessionOptions o;
     o.no_reuse = no_reuse;
     Tokens answer;
@@ -190,6 +193,23 @@ TEST_CASE("modules stay where a schema has them: not in front of what was read")
     const auto session = chat.answered();
     expect_error(session->append_pml(Chat::document("<user><rome/>?</user>")), Code::kUnsupported,
                  0, 0, "positions=");
+  }
+  SECTION("the same behind an answer without text") {
+    const Chat chat(R"(<schema name="s"><module name="rome">Rome is late.</module>Be short.
+      </schema>)");
+    const auto session = chat.opened("<user>Hello</user>");
+    const Status refused = session->append_pml(Chat::document("<user><rome/>?</user>"));
+    REQUIRE_FALSE(refused.ok());
+    CHECK(refused.error().code == Code::kUnsupported);
+  }
+  SECTION("what closes the answer's turn shares a token with it") {
+    std::string closing = turns();
+    const std::string said = "{{ bos_token }}{{ m.content }}{{ eos_token }}";
+    closing.replace(closing.find(said), said.size(), "{{ bos_token }}{{ m.content }}er. ");
+    const Chat chat(kSchema, closing);
+    const auto session = chat.answered("<assistant>The tram is lat</assistant>");
+    expect_error(session->append_pml(Chat::document("<user>And <rome/>?</user>")),
+                 Code::kUnsupported, 0, 0, "reaches into what closes");
   }
   SECTION("the format writes the answer otherwise") {
     const Chat chat(kSchema, turns("Past:"));

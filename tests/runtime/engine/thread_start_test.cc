@@ -34,7 +34,7 @@ TEST_CASE("an engine whose threads cannot be started does not open, and opens wh
   std::thread([&] {
     {
       const NoThreads none;
-      expect_error(Engine::open(options(checkpoint)), Code::kInternal, 0, 0, "1 of the 3 threads");
+      expect_error(Engine::open(options(checkpoint)), Code::kIo, 0, 0, "1 of the 3 threads");
     }
     CHECK(Engine::open(options(checkpoint)).ok());
   }).join();
@@ -49,10 +49,27 @@ TEST_CASE("a thread that gets no team gets an error, and goes on once it does") 
     const auto session = must(Session::open(must(LoadedPrompt::of_text(schema, "Hello")), {}));
     {
       const NoThreads none;
-      expect_error(session->prefill(), Code::kInternal, 0, 0, "threads");
+      expect_error(session->prefill(), Code::kIo, 0, 0, "threads");
     }
     CHECK(session->prefill().ok());
     CHECK(must(session->next()).has_value());
+  }).join();
+}
+
+TEST_CASE("a team that a smaller one has shrunk is asked for again") {
+  if (Parallel(3).n_threads() == 1) return;
+  std::thread([] {
+    const auto nothing = [](std::uint32_t, std::uint32_t) {};
+    const Parallel three(3), two(2);
+    REQUIRE(three.ready().ok());
+    three.for_each(8, nothing);
+    two.for_each(8, nothing);
+    {
+      const NoThreads none;
+      expect_error(three.ready(), Code::kIo, 0, 0, "of the 3 threads");
+    }
+    REQUIRE(three.ready().ok());
+    three.for_each(8, nothing);
   }).join();
 }
 
