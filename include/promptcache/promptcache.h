@@ -9,7 +9,7 @@
  *    means strlen. Paths are NUL-terminated.
  *  - Calls that can fail return a pc_status and fill the caller's pc_error
  *    (which may be NULL). Out-parameters come last before it and are untouched
- *    on failure. No exception, abort, exit or print ever crosses this header.
+ *    on failure, but for statistics. No exception, abort, exit or print ever crosses this header.
  *  - Option structs begin with struct_size: set them with their _init function,
  *    then change what you need. Zero, NULL and 0.0 mean the default. Fields are only
  *    ever added at their end; one that this library does not know is an error unless

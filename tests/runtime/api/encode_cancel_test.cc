@@ -130,14 +130,13 @@ struct Told {
   }
 };
 
-constexpr std::uint64_t kUntouched = 4711;
-
+// Statistics are of what was done before: so many modules.
 template <class Encode>
-Told cancel(Encode encode, const Opened& opened, int ticks) {
+Told cancel(Encode encode, const Opened& opened, int ticks, std::uint32_t n_encoded) {
   Told told{ticks, {}, "", 0, 0, {}};
   pc_encode_stats stats{};
   stats.struct_size = sizeof stats;
-  stats.tokens_computed = kUntouched;
+  stats.modules_encoded = 4711;
   pc_error error{};
   const auto begin = Clock::now();
   CHECK(encode(opened, &told, &stats, &error) == PC_CANCELLED);
@@ -145,7 +144,10 @@ Told cancel(Encode encode, const Opened& opened, int ticks) {
   CHECK(Clock::now() - begin >= ticks * 40ms);
   CHECK(told.ticks == ticks);
   CHECK(std::string(error.message) == "cancelled");
-  CHECK(stats.tokens_computed == kUntouched);
+  CHECK(stats.modules == 4);
+  CHECK(stats.modules_encoded == n_encoded);
+  CHECK((stats.tokens_computed > 0) == (n_encoded > 0));
+  CHECK(stats.microseconds > 0);
   return told;
 }
 
@@ -166,7 +168,7 @@ TEST_CASE("who waits for another process is asked, and may leave; what was done 
     const Holder holder(opened.lock_of(keys[2]));
     for (int i = 0; i < 2; ++i) {
       const Told told =
-          i == 0 ? cancel(encode_schema, opened, 6) : cancel(encode_prompt, opened, 6);
+          i == 0 ? cancel(encode_schema, opened, 6, 2) : cancel(encode_prompt, opened, 6, 0);
       CHECK(told.done == std::vector<std::string>{"", "a"});
       CHECK(told.waiting_for == "b");
     }
@@ -182,7 +184,8 @@ TEST_CASE("who waits for another process is asked, and may leave; what was done 
 TEST_CASE("an encoding is left in its middle") {
   const Opened opened(PC_FAKE_BACKEND_ENDLESS);
   for (int i = 0; i < 2; ++i) {
-    const Told told = i == 0 ? cancel(encode_schema, opened, 3) : cancel(encode_prompt, opened, 3);
+    const Told told =
+        i == 0 ? cancel(encode_schema, opened, 3, 0) : cancel(encode_prompt, opened, 3, 0);
     CHECK(told.done.empty());
     CHECK(told.waiting_for.empty());
   }
