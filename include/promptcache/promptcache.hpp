@@ -255,7 +255,7 @@ class Schema : public detail::Owner<pc_schema, pc_schema_close> {
   Pin pin(Progress progress = nullptr) const {
     return Pin(detail::pin<pc_schema_pin>(get(), std::move(progress)));
   }
-  pc_encode_stats encode(Progress progress = nullptr) {
+  pc_encode_stats encode(Progress progress = nullptr) const {
     return detail::encode<pc_schema_encode>(get(), std::move(progress));
   }
 

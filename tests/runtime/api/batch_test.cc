@@ -238,6 +238,18 @@ TEST_CASE("a long prompt tells how far it is, and is left when the caller wants"
   CHECK(told.done.size() == 1);
 }
 
+TEST_CASE("progress that throws ends its session, and nothing else") {
+  const Batch batch;
+  auto options = Batch::options(2);
+  options.progress = [](void*, std::uint64_t, std::uint64_t) -> int { throw 42; };
+  {
+    api::Session session = batch.session(words(400, "tram"), options);
+    CHECK_THROWS_AS(session.prefill(), api::Error);
+  }
+  api::Session next = batch.session("Hello", Batch::options(2));
+  CHECK(rest_of(next).size() == 2);
+}
+
 TEST_CASE("tokens are appended as they are") {
   const Batch batch;
   api::Session by_text = batch.session("Hello", Batch::options(4));

@@ -99,6 +99,25 @@ TEST_CASE("reading ahead maps what is there, and encodes nothing") {
   CHECK(Opened::n_mapped() == 3);
 }
 
+TEST_CASE("an import evicts nothing, however much there is") {
+  const Opened opened;
+  opened.schema->encode();
+  const std::string objects = opened.cache.path() + "/v2/objects";
+  const std::string key = std::filesystem::directory_iterator(objects)->path().stem().string();
+  const TempFolder out;
+  api::Store store(opened.cache.path());
+  store.export_module(key, out.path() + "/one.module");
+  opened.engine->trim();
+  store.remove(key);
+  // As an engine with a budget of 20 GiB leaves them; without a byte on the disk.
+  const std::string large = objects + "/" + std::string(64, 'a') + ".module";
+  std::ofstream(large, std::ios::binary).close();
+  std::filesystem::resize_file(large, 9ull << 30);
+  std::filesystem::permissions(large, std::filesystem::perms::owner_read);
+  CHECK(store.import_module(out.path() + "/one.module") == key);
+  CHECK(std::filesystem::exists(large));
+}
+
 struct Log {
   std::vector<std::pair<int, std::string>> lines;
   bool has(int level, const std::string& part) const {

@@ -196,6 +196,18 @@ TEST_CASE("forks go on by themselves, with the answers that each alone would giv
   CHECK(chat.answer(*half) == chat.answer(*twin));
 }
 
+// " water" is one token: the closing's " wat" with all of the opening.
+TEST_CASE("an opening without a token of its own is never gone back over") {
+  Chat chat(
+      "{{ bos_token }}{% for m in messages %}{% if m.role == 'user' %}U: {{ m.content }} wat"
+      "{% elif m.role == 'assistant' %}P:{{ m.content }}{{ eos_token }}{% endif %}{% endfor %}"
+      "{% if add_generation_prompt %}er{% endif %}");
+  const auto session = chat.open("<user>Hello</user>");
+  CHECK_FALSE(chat.prompt->n_opening());
+  chat.answer(*session);
+  expect_error(session->append(kNext), Code::kUnsupported, 0, 0, "shares a token");
+}
+
 TEST_CASE("text goes on behind text in a prompt without turns") {
   Chat chat(chat_turns());
   const auto session = chat.open("<doc/> It costs");

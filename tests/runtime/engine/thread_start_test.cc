@@ -56,6 +56,24 @@ TEST_CASE("a thread that gets no team gets an error, and goes on once it does") 
   }).join();
 }
 
+TEST_CASE("a session that lost its place stays so, whatever is asked of it") {
+  if (Parallel(3).n_threads() == 1) return;
+  const TinyCheckpoint checkpoint(3);
+  const auto engine = must(Engine::open(options(checkpoint)));
+  const auto schema = must(LoadedSchema::parse(engine, "<schema name='s'/>", ""));
+  const auto session = must(Session::open(must(LoadedPrompt::of_text(schema, "Hello")), {}));
+  must(session->next());
+  std::thread([&] {
+    {
+      const NoThreads none;
+      CHECK_FALSE(session->next().ok());
+    }
+    CHECK_FALSE(session->next().ok());
+    CHECK_FALSE(session->prefill().ok());
+    CHECK_FALSE(session->append_text("x").ok());
+  }).join();
+}
+
 TEST_CASE("a team that a smaller one has shrunk is asked for again") {
   if (Parallel(3).n_threads() == 1) return;
   std::thread([] {
