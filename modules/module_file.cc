@@ -103,9 +103,10 @@ Status ModuleFile::check_runs() {
   return ok();
 }
 
-Status ModuleFile::verify_payload() const {
+Status ModuleFile::verify_payload(Progress progress) const {
   for (std::uint64_t chunk = 0; chunk < extent_.n_chunks; ++chunk) {
     const ChunkRange range = chunk_range(chunk, extent_.payload_bytes);
+    if (progress && !progress(range.begin, extent_.payload_bytes)) return cancelled();
     PC_CHECK_OK(verify_chunk(
         chunk, bytes_.subspan(extent_.payload + range.begin, range.end - range.begin)));
   }

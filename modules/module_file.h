@@ -14,6 +14,7 @@
 #include <span>
 #include <vector>
 
+#include "base/progress.h"
 #include "base/status.h"
 #include "modules/format.h"
 #include "modules/kv.h"
@@ -56,8 +57,8 @@ class ModuleFile {
   // kMismatch names the first difference. Precondition: causes == causes_of(identity).
   Status matches(const ModuleIdentity& identity, const ModuleCauses& causes) const;
 
-  // Sums every chunk of the payload; kCorrupt names the first that differs.
-  Status verify_payload() const;
+  // Sums every chunk of the payload; kCorrupt names the first that differs. kCancelled.
+  Status verify_payload(Progress progress = {}) const;
   // The same for one chunk whose bytes were read by other means.
   // Precondition: chunk < header().n_chunks.
   Status verify_chunk(std::uint64_t chunk, std::span<const std::byte> bytes) const;

@@ -214,9 +214,9 @@ Status ModuleStore::remove(const ModuleKey& key) {
   return ok();
 }
 
-Result<EvictionReport> ModuleStore::gc(std::uint64_t target_bytes) {
+Result<EvictionReport> ModuleStore::gc(std::uint64_t target_bytes, Progress progress) {
   if (!writable()) return read_only_error();
-  return state_->folder.evict_to(target_bytes, kGcPatience);
+  return state_->folder.evict_to(target_bytes, kGcPatience, progress);
 }
 
 Error ModuleStore::read_only_error() const {

@@ -21,6 +21,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/progress.h"
 #include "base/status.h"
 #include "modules/format.h"  // kModuleVersion
 #include "modules/module_file.h"
@@ -109,7 +110,8 @@ class ModuleStore {
   Status remove(const ModuleKey& key);
   // Unlinks the least recently used until at most target_bytes are left;
   // files mapped by any process stay. Sweeps what crashes have left.
-  Result<EvictionReport> gc(std::uint64_t target_bytes);
+  // `progress` is told of files.
+  Result<EvictionReport> gc(std::uint64_t target_bytes, Progress progress = {});
 
  private:
   struct State;

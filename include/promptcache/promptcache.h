@@ -548,32 +548,35 @@ PC_API pc_status pc_store_describe(const pc_store* store, char** json, pc_error*
  * JSON: every header field and the runs. */
 PC_API pc_status pc_store_show(const pc_store* store, const char* key, char** json,
                                pc_error* error);
-/* Files done, of so many, before each: on the caller's thread. Non-zero cancels the call. */
+/* What is done, of so much, on the caller's thread: files, where a call is about all of them, and
+ * bytes, where it is about one. Non-zero cancels the call. May be NULL. */
 typedef int (*pc_store_progress)(void* user, uint64_t done, uint64_t total);
 /* Checks every byte of one file, or of all. JSON: per file ok or why not. Damage is reported, not
  * an error of the call. */
 PC_API pc_status pc_store_verify(const pc_store* store, const char* key, char** json,
                                  pc_error* error);
-/* progress may be NULL. */
 PC_API pc_status pc_store_verify_all(const pc_store* store, pc_store_progress progress, void* user,
                                      char** json, pc_error* error);
-/* Removes one file, or all, packed weights too. Processes that have it mapped keep it. removed: how
- * many; may be NULL. */
+/* Removes one file, or all, packed weights too. Processes that have it mapped keep it. What is
+ * removed before a cancel is gone. removed: how many; may be NULL. */
 PC_API pc_status pc_store_remove(pc_store* store, const char* key, uint64_t* removed,
                                  pc_error* error);
-PC_API pc_status pc_store_remove_all(pc_store* store, uint64_t* removed, pc_error* error);
+PC_API pc_status pc_store_remove_all(pc_store* store, pc_store_progress progress, void* user,
+                                     uint64_t* removed, pc_error* error);
 /* Writes a module, every byte of it verified, to a new file, which another store can import. key:
  * as above. PC_INVALID_ARGUMENT where there is such a file. */
 PC_API pc_status pc_store_export(const pc_store* store, const char* key, const char* path,
-                                 pc_error* error);
+                                 pc_store_progress progress, void* user, pc_error* error);
 /* Puts a module from such a file into the store, every byte verified. Whoever made the file is
  * trusted: the sums find damage, not forgery. key: 64 digits, freed with pc_free; may be NULL. */
-PC_API pc_status pc_store_import(pc_store* store, const char* path, char** key, pc_error* error);
+PC_API pc_status pc_store_import(pc_store* store, const char* path, pc_store_progress progress,
+                                 void* user, char** key, pc_error* error);
 
 /* Removes the least recently used files until at most target_bytes are left;
  * files in use stay. target_bytes counts modules alone: packed weights go when they
  * were not used for 30 days. JSON: removed, left, in use, of both. */
-PC_API pc_status pc_store_gc(pc_store* store, uint64_t target_bytes, char** json, pc_error* error);
+PC_API pc_status pc_store_gc(pc_store* store, uint64_t target_bytes, pc_store_progress progress,
+                             void* user, char** json, pc_error* error);
 
 #ifdef __cplusplus
 }

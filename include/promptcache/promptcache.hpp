@@ -468,24 +468,29 @@ class Store : public detail::Owner<pc_store, pc_store_close> {
     return detail::text<pc_store_verify>(get(), key.c_str());
   }
   // To a new file, and from one; import gives the key.
-  void export_module(const std::string& key, const std::string& path) const {
-    detail::call<pc_store_export>(get(), key.c_str(), path.c_str());
+  void export_module(const std::string& key, const std::string& path,
+                     pc_store_progress progress = nullptr, void* user = nullptr) const {
+    detail::call<pc_store_export>(get(), key.c_str(), path.c_str(), progress, user);
   }
-  std::string import_module(const std::string& path) {
-    return detail::text<pc_store_import>(get(), path.c_str());
+  std::string import_module(const std::string& path, pc_store_progress progress = nullptr,
+                            void* user = nullptr) {
+    return detail::text<pc_store_import>(get(), path.c_str(), progress, user);
   }
   std::string verify_all(pc_store_progress progress = nullptr, void* user = nullptr) const {
     return detail::text<pc_store_verify_all>(get(), progress, user);
   }
-  std::string gc(std::uint64_t target_bytes) {
-    return detail::text<pc_store_gc>(get(), target_bytes);
+  std::string gc(std::uint64_t target_bytes, pc_store_progress progress = nullptr,
+                 void* user = nullptr) {
+    return detail::text<pc_store_gc>(get(), target_bytes, progress, user);
   }
 
   // Both return the number of files removed.
   std::uint64_t remove(const std::string& key) {
     return detail::make<std::uint64_t, pc_store_remove>(get(), key.c_str());
   }
-  std::uint64_t remove_all() { return detail::make<std::uint64_t, pc_store_remove_all>(get()); }
+  std::uint64_t remove_all(pc_store_progress progress = nullptr, void* user = nullptr) {
+    return detail::make<std::uint64_t, pc_store_remove_all>(get(), progress, user);
+  }
 };
 
 }  // namespace promptcache

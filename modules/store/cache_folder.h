@@ -29,6 +29,7 @@
 
 #include "base/function_ref.h"
 #include "base/hash.h"  // Digest
+#include "base/progress.h"
 #include "base/status.h"
 #include "modules/store/cache_draft.h"
 #include "modules/store/file_access.h"
@@ -142,10 +143,11 @@ class CacheFolder {
 
   // Both pass over what any process uses, and sweep what crashes have left. The first
   // unlinks the least recently used until target_bytes are left, the quarantine before all;
-  // one process at a time: kIo, if another is still at it after `patience`. The second
-  // unlinks what nobody used for 30 days, and what is `outdated`.
-  Result<EvictionReport> evict_to(std::uint64_t target_bytes,
-                                  std::chrono::milliseconds patience) const;
+  // one process at a time: kIo, if another is still at it after `patience`; kCancelled, where
+  // `progress` stops it between two files. The second unlinks what nobody used for 30 days, and
+  // what is `outdated`.
+  Result<EvictionReport> evict_to(std::uint64_t target_bytes, std::chrono::milliseconds patience,
+                                  Progress progress = {}) const;
   Result<EvictionReport> evict_unused(FunctionRef<bool(const Digest&)> outdated = {}) const;
   // What writers left that were killed, from this age on.
   void sweep_unfinished(std::chrono::seconds age) const;
@@ -161,7 +163,8 @@ class CacheFolder {
   UniqueFd open_stamp(const Digest& key) const;
   std::uint64_t quarantine_bytes(std::chrono::seconds max_age) const;
   Result<EvictionReport> evict(
-      FunctionRef<bool(const CacheEntry&, std::uint64_t left_bytes)> wanted) const;
+      FunctionRef<bool(const CacheEntry&, std::uint64_t left_bytes)> wanted,
+      Progress progress = {}) const;
   void sweep_stamps() const;
 
   CacheTenant tenant_;

@@ -92,13 +92,15 @@ std::uint64_t CacheFolder::stored_bytes() const {
 }
 
 Result<EvictionReport> CacheFolder::evict(
-    FunctionRef<bool(const CacheEntry&, std::uint64_t)> wanted) const {
+    FunctionRef<bool(const CacheEntry&, std::uint64_t)> wanted, Progress progress) const {
   PC_TRY(std::vector<CacheEntry> entries, list());
   std::ranges::sort(entries, {},
                     [](const CacheEntry& e) { return std::tie(e.last_used_ns, e.key); });
   EvictionReport report;
   for (const CacheEntry& entry : entries) report.left_bytes += entry.file_bytes;
+  std::uint64_t n_seen = 0;
   for (const CacheEntry& entry : entries) {
+    if (progress && !progress(n_seen++, entries.size())) return cancelled();
     if (!wanted(entry, report.left_bytes)) continue;
     const Unlinked done = unlink_if_unused(files_.get(), name_of(entry.key));
     if (done == Unlinked::kInUse) ++report.in_use_files;
@@ -113,16 +115,18 @@ Result<EvictionReport> CacheFolder::evict(
 }
 
 Result<EvictionReport> CacheFolder::evict_to(std::uint64_t target_bytes,
-                                             std::chrono::milliseconds patience) const {
+                                             std::chrono::milliseconds patience,
+                                             Progress progress) const {
   const FileLock gc = lock("gc", patience);
   if (gc.state() == LockState::kUnusable)
     return error(Code::kIo, "files cannot be locked in " + lock_path());
   if (!gc.held()) return error(Code::kIo, "another process is collecting in " + lock_path());
   std::uint64_t aside = quarantine_bytes(kQuarantineAge);
   if (stored_bytes() > target_bytes) aside = quarantine_bytes(seconds(0));
-  PC_TRY(EvictionReport report, evict([&](const CacheEntry&, std::uint64_t left_bytes) {
-           return left_bytes + aside > target_bytes;
-         }));
+  const auto wanted = [&](const CacheEntry&, std::uint64_t left_bytes) {
+    return left_bytes + aside > target_bytes;
+  };
+  PC_TRY(EvictionReport report, evict(wanted, progress));
   report.left_bytes += aside;
   return report;
 }

@@ -56,6 +56,15 @@ Result<pc::ModuleKey> module_of(const pc::ModuleStore& store, const char* key) {
                    pc::to_hex(found.packed.front()) + " is no module but packed weights");
 }
 
+// What the caller wants to be told, while it borrows both.
+struct Told {
+  pc_store_progress progress;
+  void* user;
+  bool operator()(std::uint64_t done, std::uint64_t total) const {
+    return !progress || progress(user, done, total) == 0;
+  }
+};
+
 // key: NULL for all.
 Status verify(const pc::ModuleStore& store, const char* key, pc::Progress progress, char** json) {
   PC_TRY(const pc::CacheFolder packed, packed_of(store));
@@ -64,19 +73,26 @@ Status verify(const pc::ModuleStore& store, const char* key, pc::Progress progre
   return give(report, json);
 }
 
-Status remove(pc::ModuleStore& store, const char* key, std::uint64_t* removed) {
+Status remove(pc::ModuleStore& store, const char* key, pc::Progress progress,
+              std::uint64_t* removed) {
   PC_TRY(const pc::CacheFolder packed, packed_of(store));
   PC_TRY(const pc::StoreKeys keys, keys_of(store, packed, key));
-  std::uint64_t n = 0;
+  const std::uint64_t n_files = keys.modules.size() + keys.packed.size();
+  std::uint64_t n = 0, n_seen = 0;
+  const auto stops = [&] { return progress && !progress(n_seen++, n_files); };
   // Of all files, one may be removed by another process meanwhile.
   const auto fails = [&](const Status& gone) {
     n += gone.ok();
     return !gone.ok() && (key || gone.error().code != Code::kNotFound);
   };
-  for (const pc::Digest& k : keys.modules)
+  for (const pc::Digest& k : keys.modules) {
+    if (stops()) return pc::cancelled();
     if (const Status gone = store.remove({k}); fails(gone)) return gone;
-  for (const pc::Digest& k : keys.packed)
+  }
+  for (const pc::Digest& k : keys.packed) {
+    if (stops()) return pc::cancelled();
     if (const Status gone = packed.remove(k); fails(gone)) return gone;
+  }
   if (removed) *removed = n;
   return pc::ok();
 }
@@ -146,9 +162,7 @@ pc_status pc_store_verify_all(const pc_store* store, pc_store_progress progress,
   return guarded(error, [&]() -> Status {
     PC_REQUIRE(store);
     PC_REQUIRE(json);
-    const auto tell = [&](std::uint64_t done, std::uint64_t total) {
-      return !progress || progress(user, done, total) == 0;
-    };
+    const Told tell{progress, user};
     return verify(*store->store, nullptr, tell, json);
   });
 }
@@ -158,42 +172,49 @@ pc_status pc_store_remove(pc_store* store, const char* key, std::uint64_t* remov
   return guarded(error, [&]() -> Status {
     PC_REQUIRE(store);
     PC_REQUIRE(key);
-    return remove(*store->store, key, removed);
+    return remove(*store->store, key, {}, removed);
   });
 }
 
-pc_status pc_store_remove_all(pc_store* store, std::uint64_t* removed, pc_error* error) {
+pc_status pc_store_remove_all(pc_store* store, pc_store_progress progress, void* user,
+                              std::uint64_t* removed, pc_error* error) {
   return guarded(error, [&]() -> Status {
     PC_REQUIRE(store);
-    return remove(*store->store, nullptr, removed);
+    const Told tell{progress, user};
+    return remove(*store->store, nullptr, tell, removed);
   });
 }
 
 pc_status pc_store_export(const pc_store* store, const char* key, const char* path,
-                          pc_error* error) {
+                          pc_store_progress progress, void* user, pc_error* error) {
   return guarded(error, [&]() -> Status {
     PC_REQUIRE(store);
     PC_REQUIRE(key);
     PC_REQUIRE(path);
     PC_TRY(const pc::ModuleKey module, module_of(*store->store, key));
-    return pc::export_module(*store->store, module, path);
+    const Told tell{progress, user};
+    return pc::export_module(*store->store, module, path, tell);
   });
 }
 
-pc_status pc_store_import(pc_store* store, const char* path, char** key, pc_error* error) {
+pc_status pc_store_import(pc_store* store, const char* path, pc_store_progress progress, void* user,
+                          char** key, pc_error* error) {
   return guarded(error, [&]() -> Status {
     PC_REQUIRE(store);
     PC_REQUIRE(path);
-    PC_TRY(const pc::ModuleKey imported, pc::import_module(*store->store, path));
+    const Told tell{progress, user};
+    PC_TRY(const pc::ModuleKey imported, pc::import_module(*store->store, path, tell));
     return key ? give(imported.hex(), key) : pc::ok();
   });
 }
 
-pc_status pc_store_gc(pc_store* store, std::uint64_t target_bytes, char** json, pc_error* error) {
+pc_status pc_store_gc(pc_store* store, std::uint64_t target_bytes, pc_store_progress progress,
+                      void* user, char** json, pc_error* error) {
   return guarded(error, [&]() -> Status {
     PC_REQUIRE(store);
     PC_REQUIRE(json);
-    PC_TRY(const pc::EvictionReport report, store->store->gc(target_bytes));
+    const Told tell{progress, user};
+    PC_TRY(const pc::EvictionReport report, store->store->gc(target_bytes, tell));
     PC_TRY(const pc::CacheFolder packed, packed_of(*store->store));
     return give(pc::describe_gc(report, pc::collect_packed(packed)), json);
   });

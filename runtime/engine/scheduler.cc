@@ -15,7 +15,7 @@ namespace {
 // for their first token wait on.
 constexpr std::uint32_t kLeastPrefill = 16;
 
-// Steps in which younger work that shares modules may go before older.
+// Steps in which younger work that shares modules may go before older, and prefill before encoding.
 constexpr std::uint32_t kMostPassed = 4;
 
 // Clients whose shares are remembered while they do not wait.
@@ -213,7 +213,8 @@ void Scheduler::wait_for_work(MutexLock& lock) {
     if (!changed_->wait_until(lock, latest)) break;
 }
 
-// Single tokens, then prefill in the order in which it came, then a piece of an encoding.
+// Single tokens, then prefill in the order in which it came, then a piece of an encoding, which
+// goes before prefill where it was passed over too often.
 void Scheduler::choose_step() {
   chosen_.clear();
   chosen_.reserve(waiting_.size());
@@ -228,9 +229,11 @@ void Scheduler::choose_step() {
     const auto least = static_cast<std::uint32_t>(n_served_) + kLeastPrefill;
     budget = std::clamp(time_.tokens_within(seconds), least, std::max(least, kStepTokens));
   }
+  choose_encoding(budget, kMostPassed);
   choose_prefill(budget);
+  choose_encoding(budget, 0);
   for (Task* task : waiting_)
-    if (task->work_.encodes && n_chosen_tokens_ < budget) choose(*task, budget - n_chosen_tokens_);
+    if (task->work_.encodes) task->n_passed_ = chosen(*task) ? 0 : task->n_passed_ + 1;
 
   std::ranges::sort(chosen_, [](const Task* a, const Task* b) {
     const BackendTimeline &x = *a->work_.timeline, &y = *b->work_.timeline;
@@ -241,9 +244,6 @@ void Scheduler::choose_step() {
 // The oldest of the client with the least share, then those who were passed over too often, then
 // those who share modules with the step, then the others as they came.
 void Scheduler::choose_prefill(std::uint32_t budget) {
-  const auto chosen = [this](const Task* task) {
-    return std::ranges::find(chosen_, task) != chosen_.end();
-  };
   const auto shared = [this](const Task* task) {
     return std::ranges::any_of(chosen_, [&](const Task* other) {
       return shares(*other->work_.timeline, *task->work_.timeline);
@@ -257,12 +257,25 @@ void Scheduler::choose_prefill(std::uint32_t budget) {
        std::initializer_list<FunctionRef<bool(const Task*)>>{was_passed, shared, is_there}) {
     for (Task* task : waiting_) {
       if (n_chosen_tokens_ >= budget) break;
-      if (task->prefills() && !chosen(task) && comes(task))
+      if (task->prefills() && !chosen(*task) && comes(task))
         choose(*task, budget - n_chosen_tokens_);
     }
   }
   for (Task* task : waiting_)
-    if (task->prefills() && !chosen(task)) ++task->n_passed_;
+    if (task->prefills() && !chosen(*task)) ++task->n_passed_;
+}
+
+// Those that were passed over that often, in the order in which they came.
+void Scheduler::choose_encoding(std::uint32_t budget, std::uint32_t n_passed) {
+  for (Task* task : waiting_) {
+    if (n_chosen_tokens_ >= budget) return;
+    if (task->work_.encodes && task->n_passed_ >= n_passed && !chosen(*task))
+      choose(*task, budget - n_chosen_tokens_);
+  }
+}
+
+bool Scheduler::chosen(const Task& task) const {
+  return std::ranges::find(chosen_, &task) != chosen_.end();
 }
 
 Task* Scheduler::first_prefill() {

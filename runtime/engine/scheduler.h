@@ -4,7 +4,7 @@
 // work in the order in which it came, as many tokens as the target time between tokens leaves
 // room for; those who share modules with the step's others go before the rest, but nobody is
 // passed over forever, and clients with names have the same share of what is computed while they
-// wait. Encoding comes last, piece by piece.
+// wait. Encoding comes last, piece by piece, but gets a step of every few.
 //
 // As long as one thread calls, it computes its steps itself. Once a second one comes, a thread of
 // the scheduler's own computes all of them, so that all callers share one team of threads; to wake
@@ -93,6 +93,8 @@ class Scheduler {
   void choose_step() PC_REQUIRES(mutex_);
   void choose(Task& task, std::uint32_t n_tokens) PC_REQUIRES(mutex_);
   void choose_prefill(std::uint32_t budget) PC_REQUIRES(mutex_);
+  void choose_encoding(std::uint32_t budget, std::uint32_t n_passed) PC_REQUIRES(mutex_);
+  bool chosen(const Task& task) const;
   Task* first_prefill() PC_REQUIRES(mutex_);
   void forget_shares() PC_REQUIRES(mutex_);
   std::uint64_t& share_of(std::uint64_t client) PC_REQUIRES(mutex_);

@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
+#include <utility>
 
 #include "tests/modules/store_support.h"
 #include "tests/support/expect.h"
@@ -27,6 +28,41 @@ TEST_CASE("what one store exports another imports, byte for byte, and finds") {
   REQUIRE(found);
   CHECK(std::ranges::equal(found.module->bytes(), source->find(identity()).module->bytes()));
   CHECK(must(import_module(*target, file)) == key);  // it is there already
+}
+
+TEST_CASE("an export or an import tells how far it is, and leaves nothing when it is stopped") {
+  const TempFolder from, to, out;
+  const auto source = open_store(from.path()), target = open_store(to.path());
+  const ModuleKey key = put(*source, identity());
+  const std::string file = out.path() + "/guide.module";
+  std::uint64_t n_told = 0, stop_at = 0, latest = 0;
+  const auto tell = [&](std::uint64_t done, std::uint64_t total) {
+    CHECK(done < total);
+    CHECK(done >= latest);
+    latest = done;
+    return ++n_told != stop_at;
+  };
+  const auto count = [&] { return latest = 0, std::exchange(n_told, 0); };
+  must(export_module(*source, key, file, tell));
+  const std::uint64_t n_export = count();
+  REQUIRE(n_export >= 2);  // while it reads, and while it writes
+  fs::remove(file);
+  for (stop_at = 1; stop_at <= n_export; ++stop_at) {
+    CHECK(export_module(*source, key, file, tell).error().code == Code::kCancelled);
+    CHECK_FALSE(fs::exists(file));
+    count();
+  }
+  stop_at = 0;
+  must(export_module(*source, key, file));
+  const TempFolder other;
+  must(import_module(*open_store(other.path()), file, tell));
+  const std::uint64_t n_import = count();
+  REQUIRE(n_import >= 2);
+  for (stop_at = 1; stop_at <= n_import; ++stop_at) {
+    CHECK(import_module(*target, file, tell).error().code == Code::kCancelled);
+    CHECK(target->list().value().empty());
+    count();
+  }
 }
 
 TEST_CASE("nothing is overwritten, and nothing unsound is exported or imported") {

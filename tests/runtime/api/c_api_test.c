@@ -379,6 +379,12 @@ static void tokens(pc_engine* engine) {
         n > 0);
 }
 
+/* Stops at the second file. */
+static int leave(void* user, uint64_t done, uint64_t total) {
+  ++*(int*)user;
+  return done == 1 && total > 1;
+}
+
 static void store(const char* cache) {
   pc_store* s = NULL;
   char* json = NULL;
@@ -386,11 +392,15 @@ static void store(const char* cache) {
   CHECK(pc_store_open(cache, PC_CACHE_READ_WRITE, &s, &error) == PC_OK);
   CHECK(pc_store_describe(s, &json, &error) == PC_OK && strstr(json, "\"tokens\"") != NULL);
   pc_free(json);
-  CHECK(pc_store_verify_all(s, NULL, NULL, &json, &error) == PC_OK && strstr(json, "\"bad\":0") != NULL);
+  CHECK(pc_store_verify_all(s, NULL, NULL, &json, &error) == PC_OK &&
+        strstr(json, "\"bad\":0") != NULL);
   pc_free(json);
   CHECK(pc_store_show(s, "zz", &json, &error) == PC_NOT_FOUND);
-  CHECK(pc_store_remove_all(s, &removed, &error) == PC_OK && removed > 3);
-  CHECK(pc_store_gc(s, 0, &json, &error) == PC_OK);
+  int n_told = 0;
+  CHECK(pc_store_gc(s, 0, leave, &n_told, &json, &error) == PC_CANCELLED && n_told == 2);
+  CHECK(pc_store_remove_all(s, leave, &n_told, &removed, &error) == PC_CANCELLED && n_told == 4);
+  CHECK(pc_store_remove_all(s, NULL, NULL, &removed, &error) == PC_OK && removed > 1);
+  CHECK(pc_store_gc(s, 0, NULL, NULL, &json, &error) == PC_OK);
   pc_free(json);
   pc_store_close(s);
 }

@@ -1,10 +1,13 @@
 // Modules that an app reads ahead, pins and lets go of, and what the log says of them.
 
+#include <atomic>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -99,6 +102,26 @@ TEST_CASE("reading ahead maps what is there, and encodes nothing") {
   CHECK(Opened::n_mapped() == 3);
 }
 
+TEST_CASE("a module whose states lie in several runs is read ahead and pinned as a whole") {
+  const Opened opened;
+  const api::Schema schema = api::Schema::parse(*opened.engine, R"(<schema name="r">
+    <module name="trip">A trip of <param name="days" len="6"/> to Oslo, for
+      <param name="who" len="6"/> with a guide.</module></schema>)");
+  const api::Prompt prompt(schema,
+                           R"(<prompt schema="r"><trip days="3 days" who="one"/>Go.</prompt>)");
+  prompt.encode();
+  const int n_files = Opened::n_mapped();  // of the module, and of what stands before all
+  CHECK(n_files == 2);
+  opened.engine->trim();
+  REQUIRE(Opened::n_mapped() == 0);
+  prompt.prefetch();
+  CHECK(Opened::n_mapped() == n_files);
+  const api::Pin pin = prompt.pin();
+  opened.engine->trim();
+  CHECK(Opened::n_mapped() == n_files);
+  CHECK(prompt.counts().modules_missing == 0);
+}
+
 TEST_CASE("an import evicts nothing, however much there is") {
   const Opened opened;
   opened.schema->encode();
@@ -159,6 +182,43 @@ TEST_CASE("a log has what nobody asked about, and nothing once it is taken away"
   opened.engine->trim();
   opened.prompt->encode();
   CHECK(log.lines.empty());
+}
+
+// How many are in the sink at once, and how many came from elsewhere than the thread that waits.
+struct Crowded {
+  std::atomic<int> n_inside{0}, n_most{0}, n_messages{0}, n_foreign{0};
+  const std::thread::id owner = std::this_thread::get_id();
+};
+
+TEST_CASE("messages of many threads come one at a time, each on its own thread") {
+  const Opened opened;
+  Crowded crowded;
+  pc_set_log(
+      [](void* user, std::int32_t, const char*) {
+        auto& c = *static_cast<Crowded*>(user);
+        const int inside = ++c.n_inside;
+        if (inside > c.n_most) c.n_most = inside;
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));
+        ++c.n_messages;
+        c.n_foreign += std::this_thread::get_id() != c.owner;
+        --c.n_inside;
+      },
+      &crowded, PC_LOG_INFO);
+  constexpr int kThreads = 4;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&opened, i] {
+      const std::string name = std::to_string(i);
+      const std::string text = "<schema name='n" + name + "'><module name='m'>Tram " + name +
+                               " is late.</module></schema>";
+      api::Schema::parse(*opened.engine, text.c_str()).encode();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  pc_set_log(nullptr, nullptr, PC_LOG_INFO);
+  CHECK(crowded.n_messages >= kThreads);  // a module each
+  CHECK(crowded.n_most == 1);
+  CHECK(crowded.n_foreign == crowded.n_messages);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // A conversation that goes on equals the whole of it computed at once: the same text, as the chat
 // format writes it, and the same logits.
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -218,6 +219,40 @@ TEST_CASE("text goes on behind text in a prompt without turns") {
   chat.check_logits(*session);
   expect_error(session->append(kNext), Code::kInvalidArgument, 0, 0, "no answer's turn is open");
   expect_error(session->append_text(""), Code::kInvalidArgument, 0, 0, "no text");
+}
+
+TEST_CASE("the token that ended an answer is not one that was said") {
+  Chat chat(chat_turns());
+  SessionOptions o;
+  o.sampler.repetition_penalty = 4.0f;
+  const TokenId end = chat.engine->tokenizer().eos().value();
+  chat.open("<doc/> It costs");
+  TokenId other = 3;
+  while (other == end || std::ranges::find(chat.read, other) != chat.read.end()) ++other;
+  o.mask = [=](std::span<std::uint32_t> allowed) {
+    std::ranges::fill(allowed, 0u);
+    for (const TokenId token : {end, other})
+      allowed[static_cast<std::size_t>(token) / 32] |= 1u << token % 32;
+    return true;
+  };
+  {
+    const auto probe = chat.open("<doc/> It costs", o);
+    must(probe->prefill());
+    const auto logit = [&](TokenId token) {
+      return probe->logits()[static_cast<std::size_t>(token)];
+    };
+    REQUIRE(std::ranges::find(chat.read, end) == chat.read.end());
+    // The end wins by less than the penalty takes of it.
+    o.sampler.bias = {{end, logit(other) - logit(end) + std::fabs(logit(end)) / 4}};
+  }
+  const auto session = chat.open("<doc/> It costs", o);
+  must(session->prefill());
+  const Position begin = session->position();
+  for (int round = 0; round < 3; ++round) {
+    CHECK_FALSE(must(session->next()).has_value());
+    CHECK(session->stats().finish == Finish::kEos);
+    must(session->rewind(begin));
+  }
 }
 
 TEST_CASE("what cannot be appended changes nothing") {

@@ -51,6 +51,20 @@ struct Witness {
     timelines.push_back(who);
     cpu_backend()->step(model, items, n_items);
   }
+  // The numbers of the steps that a timeline was in.
+  static bool was_in(const std::vector<pc_backend_timeline*>& step, const BackendTimeline& t) {
+    return std::ranges::find(step, t.get()) != step.end();
+  }
+  static std::size_t first_step(const BackendTimeline& t) {
+    std::size_t i = 0;
+    while (i < timelines.size() && !was_in(timelines[i], t)) ++i;
+    return i;
+  }
+  static std::size_t last_step(const BackendTimeline& t) {
+    std::size_t i = timelines.size();
+    while (i > 0 && !was_in(timelines[i - 1], t)) --i;
+    return i == 0 ? 0 : i - 1;
+  }
   static const pc_backend_v1* table() {
     static const pc_backend_v1 table = [] {
       pc_backend_v1 t = *cpu_backend();
@@ -181,13 +195,7 @@ TEST_CASE("a step has all who decode, then the oldest prefill, then encoding") {
   f.submit({.timeline = &timelines[4], .runs = {&word_run, 1}});
   f.release();
   for (const Status& status : f.results) REQUIRE(status.ok());
-  const auto first_step = [](const BackendTimeline& timeline) {
-    return std::ranges::find_if(Witness::timelines,
-                                [&](const auto& who) {
-                                  return std::ranges::find(who, timeline.get()) != who.end();
-                                }) -
-           Witness::timelines.begin();
-  };
+  const auto first_step = Witness::first_step;
   CHECK(first_step(timelines[3]) == 1);  // both who decode
   CHECK(first_step(timelines[4]) == 1);
   CHECK(first_step(timelines[1]) == 1);  // the oldest prefill has what room they leave
@@ -197,6 +205,24 @@ TEST_CASE("a step has all who decode, then the oldest prefill, then encoding") {
     CHECK(std::accumulate(counts.begin(), counts.end(), 0u) <= Scheduler::kStepTokens);
   CHECK(timelines[1].n_tokens() == 300);
   CHECK(timelines[0].n_tokens() == 40);
+}
+
+TEST_CASE("encoding goes on, however much prefill there is, and prefill has most of it") {
+  Fixture f;
+  f.hold();
+  std::deque<BackendTimeline> timelines;
+  for (int i = 0; i < 21; ++i) timelines.push_back(must(f.backend.timeline()));
+  const auto encoded = random_tokens(f.random, 500, 64), prompt = random_tokens(f.random, 256, 64);
+  const pc_run encode_run = Fixture::run_of(encoded), prompt_run = Fixture::run_of(prompt);
+  f.submit({.timeline = &timelines[0], .runs = {&encode_run, 1}, .encodes = true});
+  for (std::size_t i = 1; i < 21; ++i)  // a step each
+    f.submit({.timeline = &timelines[i], .runs = {&prompt_run, 1}});
+  f.release();
+  for (const Status& status : f.results) REQUIRE(status.ok());
+  // Step 0 is held; after four of prefill the fifth is encoding's, and it needs two.
+  CHECK(Witness::first_step(timelines[0]) == 5);
+  CHECK(Witness::last_step(timelines[0]) == 10);
+  CHECK(timelines[0].n_tokens() == 500);
 }
 
 TEST_CASE("those who share modules go before others, and sit beside each other") {
@@ -346,15 +372,12 @@ TEST_CASE("clients that are named take turns") {
   for (std::size_t i = 0; i < 4; ++i)
     f.submit({.timeline = &timelines[i], .runs = {&run, 1}, .client = 1});
   f.submit({.timeline = &timelines[4], .runs = {&run, 1}, .client = 2});
+  // What is encoded for one is nobody's share.
+  BackendTimeline encoding = must(f.backend.timeline());
+  f.submit({.timeline = &encoding, .runs = {&f.first_run, 1}, .encodes = true, .client = 2});
   f.release();
   for (const Status& status : f.results) REQUIRE(status.ok());
-  const auto last_step = [](const BackendTimeline& timeline) {
-    std::size_t last = 0;
-    for (std::size_t i = 0; i < Witness::timelines.size(); ++i)
-      if (std::ranges::find(Witness::timelines[i], timeline.get()) != Witness::timelines[i].end())
-        last = i;
-    return last;
-  };
+  const auto last_step = Witness::last_step;
   // Step 0 is held; 1 is the first's, 2 theirs, 3 the first's again, since both have had as much,
   // and 4 has their rest. Behind all of the other's it would be the sixth.
   CHECK(last_step(timelines[4]) <= 4);
