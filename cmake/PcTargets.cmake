@@ -24,6 +24,10 @@ function(pc_options target)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
     # GCC 12 takes "literal" + std::string for overlapping memory (its bug 105651).
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
+    if(PC_SANITIZE)
+      # With the checks between, it loses track of what std::regex's std::function holds.
+      target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wno-maybe-uninitialized>)
+    endif()
   endif()
   if(PC_SANITIZE)
     # Without -fno-sanitize-recover, undefined behaviour is printed and the test passes.
