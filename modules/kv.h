@@ -116,6 +116,11 @@ struct KvSegment {
   std::uint32_t n_tokens = 0;
   std::int32_t position = 0;      // logical position of row `begin`
   std::int32_t key_position = 0;  // position at which that row's key was rotated
+  // Null, or for each row from block 0 to the last block's end: all bits where it is not seen.
+  const std::uint32_t* hidden = nullptr;
+  // Null, or [n_tokens] the rows' logical positions, increasing, where they have gaps; keys are
+  // rotated alike.
+  const std::int32_t* positions = nullptr;
 };
 
 // Where K and V of a run are written: KvSegment's planes.

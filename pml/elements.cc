@@ -53,6 +53,14 @@ Result<bool> preserves_space(const XmlNode& element, bool inherited) {
   return broken_rule(element.place, "xml:space is 'preserve' or 'default', not " + quote(*value));
 }
 
+Result<std::optional<Repair>> repair_of(const XmlNode& element) {
+  const std::string* value = element.attribute("repair");
+  if (!value) return std::optional<Repair>();
+  auto repair = parse_repair(*value);
+  if (!repair.ok()) return broken_rule(element.place, std::move(repair).error().message);
+  return std::optional(*repair);
+}
+
 std::optional<Role> role_of(std::string_view tag) {
   for (const Role role : {Role::kSystem, Role::kUser, Role::kAssistant})
     if (tag == role_name(role)) return role;

@@ -30,6 +30,9 @@ std::string text_of(const XmlNode& element, std::size_t index, bool preserve);
 // xml:space of this element, or what its parent has.
 Result<bool> preserves_space(const XmlNode& element, bool inherited);
 
+// repair= of this element; none where it says nothing.
+Result<std::optional<Repair>> repair_of(const XmlNode& element);
+
 std::optional<Role> role_of(std::string_view tag);
 
 // The tags of the language: no module may be called so.

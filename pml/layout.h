@@ -124,6 +124,7 @@ struct Layout {
   std::string schema;
   Positions positions = Positions::kCompact;
   Attend attend = Attend::kPrefix;
+  Repair repair;
   std::optional<TokenId> bos;  // the root's first token
   std::vector<Item> items;     // document order
   std::vector<Piece> pieces;

@@ -108,6 +108,7 @@ Result<Layout> Builder::build() {
   layout_.schema = schema_.name;
   layout_.positions = schema_.positions;
   layout_.attend = schema_.attend;
+  layout_.repair = schema_.repair;
   layout_.bos = encoder_.bos;
   layout_.modules.emplace_back();
   pending_.bos = encoder_.bos.has_value();

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,7 @@ struct PromptNode {
 struct Prompt {
   std::string schema;  // name of the schema it is written for
   Place place;
+  std::optional<Repair> repair = {};  // none: the schema's
   std::vector<PromptNode> children;
 };
 

@@ -74,10 +74,11 @@ Result<Prompt> parse_prompt(std::string_view document) {
   if (root.name != "prompt")
     return broken_rule(root.place,
                        "a prompt is a <prompt schema=\"...\"> element, not " + tag(root.name));
-  PC_CHECK_OK(check_attributes(root, {"schema", "xml:space"}));
+  PC_CHECK_OK(check_attributes(root, {"schema", "repair", "xml:space"}));
   Prompt prompt;
   prompt.place = root.place;
   PC_TRY(prompt.schema, required(root, "schema"));
+  PC_TRY(prompt.repair, repair_of(root));
   PC_TRY(prompt.children, read_content(root, {}));
   return prompt;
 }

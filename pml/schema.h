@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "pml/place.h"
+#include "pml/repair.h"
 #include "pml/role.h"
 
 namespace pc::pml {
@@ -43,6 +44,7 @@ struct Schema {
   std::string name;
   Positions positions = Positions::kCompact;
   Attend attend = Attend::kPrefix;
+  Repair repair;  // of prompts that say nothing
   Place place;
   std::vector<SchemaNode> children;
   std::vector<SchemaScaffold> scaffolds;

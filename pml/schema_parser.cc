@@ -82,7 +82,8 @@ Result<Schema> SchemaReader::read(const XmlNode& root) {
   if (root.name != "schema")
     return broken_rule(root.place,
                        "a schema is a <schema name=\"...\"> element, not " + tag(root.name));
-  PC_CHECK_OK(check_attributes(root, {"name", "positions", "attend", "src", "xml:space"}));
+  PC_CHECK_OK(
+      check_attributes(root, {"name", "positions", "attend", "repair", "src", "xml:space"}));
   schema_.place = root.place;
   PC_TRY(schema_.name, required(root, "name"));
   PC_CHECK_OK(check_name(root, schema_.name));
@@ -93,6 +94,8 @@ Result<Schema> SchemaReader::read(const XmlNode& root) {
       schema_.attend,
       choice(root, "attend", Attend::kPrefix,
              {{"prefix", Attend::kPrefix}, {"self", Attend::kSelf}, {"schema", Attend::kSchema}}));
+  PC_TRY(const std::optional<Repair> repair, repair_of(root));
+  schema_.repair = repair.value_or(Repair{});
   Names modules;
   Scope scope;
   scope.modules = &modules;

@@ -132,7 +132,10 @@ HWY_INLINE void hide(const AttendArgs& a, std::size_t row, float* scores, std::s
   const VF to = hn::Set(kF, static_cast<float>(end < n ? end : n));
   for (std::size_t t = 0; t < n; t += kN) {
     const VF index = hn::Iota(kF, static_cast<float>(t));
-    const auto seen = hn::And(hn::Ge(index, from), hn::Lt(index, to));
+    auto seen = hn::And(hn::Ge(index, from), hn::Lt(index, to));
+    if (a.hidden)
+      seen = hn::AndNot(hn::RebindMask(kF, hn::MaskFromVec(hn::LoadU(kU, a.hidden + first + t))),
+                        seen);
     hn::StoreU(hn::IfThenElse(seen, load_f32(scores + t), hn::Set(kF, kHidden)), kF, scores + t);
   }
 }
@@ -289,7 +292,7 @@ HWY_INLINE void attend_tile(const AttendArgs& a, std::size_t row, std::size_t bl
     for (; t < n; t += kN) score<M, kR, 1>(q, keys, (first + t) / kN, a.head_dim, scores, t);
     for (std::size_t r = 0; r < kR; ++r) {
       adjust(a, row + r, scores[r], first, n);
-      if (!seen.all(first, n)) hide(a, row + r, scores[r], first, n);
+      if (a.hidden || !seen.all(first, n)) hide(a, row + r, scores[r], first, n);
     }
     const std::uint32_t* from = values + b * block_words<M>(a.head_dim);
     // The first tile waits for memory, and weights of bytes take long enough to ask meanwhile.

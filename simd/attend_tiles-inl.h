@@ -109,7 +109,7 @@ HWY_INLINE void attend_rows(const AttendArgs& a, std::size_t row, std::size_t ro
     score_on_tiles<Tiles, kTiles>(q, keys, a.head_dim, blocks, ask, scores);
     for (std::size_t r = 0; r < rows; ++r) {
       adjust(a, row + r, scores[r], first, n);
-      if (!seen.all(first, n)) hide(a, row + r, scores[r], first, n);
+      if (a.hidden || !seen.all(first, n)) hide(a, row + r, scores[r], first, n);
     }
     for (std::size_t r = 0; r < rows; r += kTileRows)
       soften<M>(a, row + r, rows - r < kTileRows ? rows - r : kTileRows, scores + r, n, values,

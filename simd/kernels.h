@@ -95,6 +95,9 @@ struct AttendArgs {
   float softcap;        // s -> softcap * tanh(s / softcap), unless 0; first
   const float* slope;   // null, or [n_rows] ALiBi: s += slope[r] * (origin[r] + t)
   const float* origin;  // [n_rows] logical position of block row 0 less the query's
+  // Null, or for each row of the run, from block 0 to the end of the last block that is seen: all
+  // bits where no query sees it, else none.
+  const std::uint32_t* hidden = nullptr;
 };
 
 // What a feed-forward layer does to its gate (or to its only input).

@@ -85,6 +85,7 @@ void attend(const AttendArgs& a) {
   for (std::size_t r = 0; r < a.n_rows; ++r) {
     float* acc = a.acc + r * a.head_dim;
     for (std::size_t t = a.begin[r]; t < a.end[r]; ++t) {
+      if (a.hidden && a.hidden[t]) continue;
       double score = 0.0;
       for (std::size_t d = 0; d < a.head_dim; ++d) {
         score += static_cast<double>(a.q[r * a.head_dim + d]) * key(a, t, d);

@@ -346,6 +346,8 @@ typedef struct pc_prompt_counts {
   uint32_t modules;            /* files that it uses */
   uint32_t modules_missing;    /* of these, to be encoded first */
   uint32_t end;                /* position of the answer's first token */
+  uint64_t repaired_tokens; /* of the approximate ones: computed anew, by repair= of the prompt or
+                               its schema */
 } pc_prompt_counts;
 
 PC_API pc_status pc_prompt_get_counts(const pc_prompt* prompt, pc_prompt_counts* counts,
@@ -401,6 +403,10 @@ typedef struct pc_session_options {
   const char* client;
   pc_session_progress progress; /* may be NULL */
   void* progress_user;          /* as mask_user */
+  /* Which tokens of modules that have not seen what stands before them are computed anew: "none",
+     "leading:16" (of each module), "selected:15%" (those whose values deviate most, of all);
+     docs/PML.md. NULL: what the prompt or its schema says. */
+  const char* repair;
 } pc_session_options;
 
 PC_API void pc_session_options_init(pc_session_options* options);
@@ -529,7 +535,8 @@ typedef struct pc_session_stats {
   uint64_t decode_us;       /* tokens after the first */
   uint32_t finish;          /* pc_finish */
   uint32_t reserved;
-  uint64_t chained_tokens; /* of cached_tokens: of kept conversations (pc_session_keep) */
+  uint64_t chained_tokens;  /* of cached_tokens: of kept conversations (pc_session_keep) */
+  uint64_t repaired_tokens; /* of computed_tokens: of modules, in the place of their states */
 } pc_session_stats;
 
 /* Fills what struct_size holds. */

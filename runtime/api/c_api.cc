@@ -347,8 +347,9 @@ pc_status pc_prompt_get_counts(const pc_prompt* prompt, pc_prompt_counts* counts
     out.tokens = c.tokens;
     out.module_tokens = c.module_tokens;
     out.approximate_tokens = c.approximate_tokens;
+    out.repaired_tokens = c.repaired_tokens;
     out.chained_tokens = c.chained_tokens;
-    out.computed_tokens = c.tokens - c.module_tokens - c.chained_tokens;
+    out.computed_tokens = c.tokens - c.module_tokens - c.chained_tokens + c.repaired_tokens;
     out.modules = c.modules;
     out.modules_missing = c.modules_missing;
     out.end = static_cast<std::uint32_t>(prompt->prompt->plan.end);

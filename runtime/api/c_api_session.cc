@@ -34,7 +34,7 @@ std::uint64_t random_seed() {
   return std::uint64_t{device()} << 32 | device();
 }
 
-pc::SessionOptions session_options(const pc_session_options& o) {
+pc::Result<pc::SessionOptions> session_options(const pc_session_options& o) {
   pc::SessionOptions options;
   options.max_tokens = o.max_tokens;
   options.no_reuse = o.no_reuse != 0;
@@ -59,6 +59,9 @@ pc::SessionOptions session_options(const pc_session_options& o) {
     };
   }
   options.client = string_or_empty(o.client);
+  if (o.repair) {
+    PC_TRY(options.repair, pc::pml::parse_repair(o.repair));
+  }
   options.sampler.seed = o.seed == PC_SEED_RANDOM ? random_seed() : o.seed;
   for (std::size_t i = 0; i < o.n_stop; ++i) options.stop.push_back(string_or_empty(o.stop[i]));
   return options;
@@ -114,6 +117,7 @@ pc_session_stats session_stats(const pc::SessionStats& s) {
   stats.decode_us = s.decode_us;
   stats.finish = static_cast<std::uint32_t>(s.finish);
   stats.chained_tokens = s.chained_tokens;
+  stats.repaired_tokens = s.repaired_tokens;
   return stats;
 }
 
@@ -135,7 +139,8 @@ pc_status pc_session_open(const pc_prompt* prompt, const pc_session_options* opt
     PC_TRY(const pc_session_options o, read_options(options));
     if (!o.stop && o.n_stop != 0) return null_argument("stop");
     if (!o.bias && o.n_bias != 0) return null_argument("bias");
-    PC_TRY(auto opened, pc::Session::open(prompt->prompt, session_options(o)));
+    PC_TRY(const pc::SessionOptions asked, session_options(o));
+    PC_TRY(auto opened, pc::Session::open(prompt->prompt, asked));
     *session = new pc_session{std::move(opened)};
     return pc::ok();
   });

@@ -26,7 +26,7 @@
 extern "C" {
 #endif
 
-#define PC_BACKEND_ABI 6u
+#define PC_BACKEND_ABI 7u
 
 typedef enum pc_dtype {
   PC_DTYPE_NONE = 0,
@@ -161,7 +161,10 @@ typedef struct pc_kv_planes {
  * key_position on. A run continues the timeline's last one where its
  * position and key_position do and `extend` is set; otherwise it starts
  * on a block boundary. planes: NULL, and the backend keeps the states; or where they are
- * to be, and where attention may read them from: all zeros, with room for the run. */
+ * to be, and where attention may read them from: all zeros, with room for the run.
+ * positions: NULL, or [n_tokens], increasing, the first of them `position`, where they have gaps
+ * (not with ALiBi: PC_UNSUPPORTED); keys are rotated by as much less as the first one is. Such a
+ * run continues none and brings no planes. */
 typedef struct pc_run {
   const int32_t* tokens;
   uint32_t n_tokens;
@@ -169,7 +172,18 @@ typedef struct pc_run {
   int32_t key_position;
   uint32_t extend;
   const pc_kv_planes* planes;
+  const int32_t* positions;
 } pc_run;
+
+/* Tokens of a resident's segment, as a timeline has them. */
+typedef struct pc_attachment {
+  uint32_t segment;
+  uint32_t first;         /* token of the segment */
+  uint32_t n_tokens;      /* from there on */
+  int32_t position;       /* of the first */
+  const uint32_t* hidden; /* NULL, or [(n_tokens + 31) / 32]: token i is not seen where bit i % 32
+                             of word i / 32 is set; copied */
+} pc_attachment;
 
 /* What takes long while packed weights are opened. */
 typedef enum pc_pack_step {
@@ -214,6 +228,9 @@ typedef struct pc_step_item {
   float* logits;                  /* NULL, or [vocab_size] f32 of the last run's last token */
   const volatile int32_t* cancel; /* NULL, or polled between layers: non-zero ends the item with
                                      PC_CANCELLED */
+  uint32_t n_layers; /* 0: all; else the keys and values of so many layers alone, and no logits: all
+                        that the timeline is good for then is more of the same, timeline_compare
+                        and being closed */
   /* NULL, or [n_layers + 1], behind the embedding and behind each layer: what each layer made is
    * joined to what is in them, and numbers that are not finite are no failure. PC_UNSUPPORTED
    * where the backend does not measure. */
@@ -260,11 +277,9 @@ typedef struct pc_backend_v1 {
                            pc_backend_error* error);
   void (*timeline_close)(pc_backend_timeline* timeline);
 
-  /* Makes the first n_tokens of a resident's segment visible to all later tokens, the first of
-   * them at `position`. */
+  /* Makes tokens of a resident's segment visible to all later ones. */
   int32_t (*timeline_attach)(pc_backend_timeline* timeline, const pc_backend_resident* resident,
-                             uint32_t segment, uint32_t n_tokens, int32_t position,
-                             pc_backend_error* error);
+                             const pc_attachment* attachment, pc_backend_error* error);
 
   /* Another timeline that has seen the same. */
   int32_t (*timeline_fork)(const pc_backend_timeline* timeline, pc_backend_timeline** fork,
@@ -281,6 +296,14 @@ typedef struct pc_backend_v1 {
    * without a gap up to the last; PC_INVALID_ARGUMENT where not. */
   int32_t (*timeline_read)(const pc_backend_timeline* timeline, uint32_t first, uint32_t n_tokens,
                            const pc_kv_planes* planes, pc_backend_error* error);
+
+  /* How far the values of n_tokens of the tokens that it computed itself, from `first` on, are from
+   * those of a resident's: distances [n_tokens], sums of squares over all of a layer's heads.
+   * PC_INVALID_ARGUMENT where there are not so many. */
+  int32_t (*timeline_compare)(const pc_backend_timeline* timeline, uint32_t first,
+                              uint32_t n_tokens, const pc_backend_resident* resident,
+                              uint32_t segment, uint32_t first_of_segment, uint32_t layer,
+                              float* distances, pc_backend_error* error);
 
   /* Every item's status is set. */
   void (*step)(pc_backend_model* model, pc_step_item* items, uint32_t n_items);

@@ -91,14 +91,23 @@ void BackendModel::check_logits(pc_step_item& item) const {
                 name(), static_cast<long long>(last.position) + last.n_tokens - 1);
 }
 
-Status BackendTimeline::attach(ResidentHandle resident, std::uint32_t run, std::uint32_t n_tokens,
-                               std::int32_t position) {
+Status BackendTimeline::attach(ResidentHandle resident, const pc_attachment& attachment) {
   pc_backend_error e{};
   residents_.reserve(residents_.size() + 1);  // nothing fails behind the call
-  const std::int32_t status = table()->timeline_attach(timeline_.get(), resident->resident_.get(),
-                                                       run, n_tokens, position, &e);
+  const std::int32_t status =
+      table()->timeline_attach(timeline_.get(), resident->resident_.get(), &attachment, &e);
   if (status != 0) return backend_error(table()->name, status, e);
   residents_.push_back(std::move(resident));
+  return ok();
+}
+
+Status BackendTimeline::compare(std::uint32_t first, const Resident& resident, std::uint32_t run,
+                                std::uint32_t layer, std::span<float> distances) const {
+  pc_backend_error e{};
+  const std::int32_t status = table()->timeline_compare(
+      timeline_.get(), first, static_cast<std::uint32_t>(distances.size()),
+      resident.resident_.get(), run, 0, layer, distances.data(), &e);
+  if (status != 0) return backend_error(table()->name, status, e);
   return ok();
 }
 

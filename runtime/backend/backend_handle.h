@@ -51,9 +51,13 @@ using ResidentHandle = std::shared_ptr<const Resident>;
 // What one conversation has seen. Pins what is attached to it.
 class BackendTimeline {
  public:
-  // Kept run `run` of a module, or its first n_tokens, from `position` on.
-  Status attach(ResidentHandle resident, std::uint32_t run, std::uint32_t n_tokens,
-                std::int32_t position);
+  // Of a kept run of a module (pc_attachment::segment).
+  Status attach(ResidentHandle resident, const pc_attachment& attachment);
+
+  // Distances of the values of computed tokens, from `first` on, from those of the first
+  // distances.size() of kept run `run`, in one layer (timeline_compare).
+  Status compare(std::uint32_t first, const Resident& resident, std::uint32_t run,
+                 std::uint32_t layer, std::span<float> distances) const;
 
   // Forgets the computed tokens from n_tokens on, and what was attached from n_attached on.
   Status rewind(std::uint32_t n_tokens, std::uint32_t n_attached);

@@ -16,7 +16,8 @@ namespace pc {
 //      weights in bf16 where pairs of bf16 are multiplied, in 8 bits (weights in 7
 //      without VNNI) where bytes of q8 states are
 //   3  activations of arguments beyond 88 are numbers, and the right ones
-inline constexpr std::uint32_t kCpuNumericsVersion = 3;
+//   4  no token is left out where a pass of several runs is computed in pieces
+inline constexpr std::uint32_t kCpuNumericsVersion = 4;
 
 // Static, never null.
 const pc_backend_v1* cpu_backend();

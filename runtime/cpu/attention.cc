@@ -30,6 +30,14 @@ constexpr std::uint32_t kMostMoves = 1024;
 // Largest rope_dims / 2 of a head we accept (checked when a model opens).
 constexpr std::size_t kMaxHalf = 256;  // kMaxHeadDim / 2
 
+// The first row whose position is not smaller, counted from block 0, or one past them; one that is
+// not in the segment, where that follows from its ends alone.
+std::int64_t first_row_from(const KvSegment& segment, std::int64_t position) {
+  if (!segment.positions) return position - segment.position + segment.begin;
+  const std::int32_t* const end = segment.positions + segment.n_tokens;
+  return std::lower_bound(segment.positions, end, position) - segment.positions + segment.begin;
+}
+
 }  // namespace
 
 // Whose queries a thread's scratch begins with: rows that are all moved alike.
@@ -195,7 +203,7 @@ void Attention::attend_visit(Task& task, const SegmentUses::Visit& visit,
   kernels_.attend({task.queries, keys, keys + segment.value_offset_bytes, task.begin, task.end,
                    max_.data() + row, sum_.data() + row, acc_.data() + row * desc_.head_dim, n_rows,
                    desc_.head_dim, static_cast<simd::KvFormat>(type_), desc_.attn_softcap,
-                   task.slope, task.origin});
+                   task.slope, task.origin, segment.hidden});
 }
 
 // score += slope * (key position - query position), as the kernel wants it.
@@ -219,12 +227,12 @@ bool Attention::visible_rows(const Task& task, const SegmentUses::Use& use,
   const std::int64_t window = desc_.layers[task.layer].window;
   const std::int64_t low = std::max(first_kv_row, segment.begin);
   const std::int64_t high = std::min(end_kv_row, segment.begin + segment.n_tokens);
-  const std::int64_t base = std::int64_t{segment.position} - segment.begin;  // position of row 0
   bool any = false;
   for (std::uint32_t token = use.first_row; token < use.end_row; ++token) {
     const std::int64_t p = positions_[token];
-    const std::int64_t to = std::min(high, p - base + 1);
-    const std::int64_t from = window == 0 ? low : std::max(low, p - window + 1 - base);
+    const std::int64_t to = std::min(high, first_row_from(segment, p + 1));
+    const std::int64_t from =
+        window == 0 ? low : std::max(low, first_row_from(segment, p - window + 1));
     const bool visible = from < to;
     any |= visible;
     const std::size_t at = std::size_t{token - task.first_row} * group_;

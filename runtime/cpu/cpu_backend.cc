@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <iterator>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,6 +15,7 @@
 #include "base/status.h"
 #include "runtime/cpu/chunk_size.h"
 #include "runtime/cpu/executor.h"
+#include "runtime/cpu/kv_row.h"
 #include "runtime/cpu/read_ahead.h"
 #include "runtime/packed/packed_weights.h"
 
@@ -35,7 +37,7 @@ struct pc_backend_model {
 };
 
 struct pc_backend_resident {
-  std::uint32_t n_layers;
+  pc::KvGeometry geometry{};
   std::vector<pc::KvSegment> segments;  // views of the module
 };
 
@@ -220,7 +222,8 @@ std::int32_t resident_create(pc_backend_model* model, const std::uint8_t*,
                              pc_backend_resident** out, pc_backend_error* e) {
   return guarded(e, [&]() -> Status {
     auto resident = std::make_unique<pc_backend_resident>();
-    resident->n_layers = model->desc.n_layers;
+    const pc_model_desc& d = model->desc;
+    resident->geometry = {d.n_layers, d.n_kv_heads, d.head_dim, model->kv_type};
     for (const pc_kv_segment& s : std::span(segments, n_segments)) {
       resident->segments.push_back({static_cast<const std::byte*>(s.data), s.layer_stride_bytes,
                                     s.head_stride_bytes, s.value_offset_bytes, s.begin, s.n_tokens,
@@ -236,7 +239,7 @@ void resident_prefetch(pc_backend_resident* resident) {
   if (resident->segments.empty()) return;
   // Runs share their planes: from the first one's on, a module is what all layers take.
   const KvSegment& first = *std::ranges::min_element(resident->segments, {}, &KvSegment::data);
-  ask_for({first.data, resident->n_layers * first.layer_stride_bytes});
+  ask_for({first.data, resident->geometry.n_layers * first.layer_stride_bytes});
 }
 
 void resident_release(pc_backend_resident* resident) {
@@ -257,16 +260,60 @@ void timeline_close(pc_backend_timeline* timeline) {
   delete timeline;
 }
 
+// n tokens of a run of the module, from `first` on.
+Result<KvSegment> segment_of(const pc_backend_resident& resident, std::uint32_t index,
+                             std::uint32_t first, std::uint32_t n) {
+  if (index >= resident.segments.size() ||
+      std::uint64_t{first} + n > resident.segments[index].n_tokens)
+    return error(Code::kInvalidArgument, "the module has no such run, or a shorter one");
+  KvSegment segment = resident.segments[index];
+  segment.begin += first;
+  segment.position += static_cast<std::int32_t>(first);
+  segment.key_position += static_cast<std::int32_t>(first);
+  segment.n_tokens = n;
+  return segment;
+}
+
+// bits: pc_attachment::hidden.
+Timeline::Hidden hidden_rows(const KvSegment& segment, const std::uint32_t* bits) {
+  if (!bits) return nullptr;
+  const std::size_t n_rows =
+      std::size_t{kv_blocks(segment.begin + segment.n_tokens)} * kKvBlockTokens;
+  auto rows = std::make_shared<std::vector<std::uint32_t>>(n_rows, 0u);
+  for (std::uint32_t i = 0; i < segment.n_tokens; ++i)
+    if (bits[i / 32] >> i % 32 & 1u) (*rows)[segment.begin + i] = ~std::uint32_t{0};
+  return rows;
+}
+
 std::int32_t timeline_attach(pc_backend_timeline* timeline, const pc_backend_resident* resident,
-                             std::uint32_t index, std::uint32_t n_tokens, std::int32_t position,
-                             pc_backend_error* e) {
+                             const pc_attachment* a, pc_backend_error* e) {
   return guarded(e, [&]() -> Status {
-    if (index >= resident->segments.size() || n_tokens > resident->segments[index].n_tokens)
-      return error(Code::kInvalidArgument, "the module has no such run, or a shorter one");
-    KvSegment segment = resident->segments[index];
-    segment.n_tokens = n_tokens;
-    segment.position = position;
-    timeline->timeline.attach(segment);
+    PC_TRY(KvSegment segment, segment_of(*resident, a->segment, a->first, a->n_tokens));
+    segment.position = a->position;
+    timeline->timeline.attach(segment, hidden_rows(segment, a->hidden));
+    return ok();
+  });
+}
+
+std::int32_t timeline_compare(const pc_backend_timeline* timeline, std::uint32_t first,
+                              std::uint32_t n_tokens, const pc_backend_resident* resident,
+                              std::uint32_t index, std::uint32_t first_of_segment,
+                              std::uint32_t layer, float* distances, pc_backend_error* e) {
+  return guarded(e, [&]() -> Status {
+    PC_TRY(const KvSegment segment, segment_of(*resident, index, first_of_segment, n_tokens));
+    const Timeline& t = timeline->timeline;
+    if (layer >= resident->geometry.n_layers || first + n_tokens > t.n_tokens())
+      return error(Code::kInvalidArgument, "the timeline has not so many tokens, or layers");
+    const std::size_t width =
+        std::size_t{resident->geometry.n_kv_heads} * resident->geometry.head_dim;
+    std::vector<float> own(width), stored(width);
+    for (std::uint32_t i = 0; i < n_tokens; ++i) {
+      t.read_values(first + i, layer, own.data());
+      read_kv_values(resident->geometry, segment, i, layer, stored.data());
+      distances[i] =
+          std::transform_reduce(own.begin(), own.end(), stored.begin(), 0.0f, std::plus<>(),
+                                [](float a, float b) { return (a - b) * (a - b); });
+    }
     return ok();
   });
 }
@@ -308,7 +355,8 @@ void step(pc_backend_model* model, pc_step_item* items, std::uint32_t n_items) {
                               {item.runs, item.n_runs},
                               item.logits,
                               item.cancel,
-                              item.ranges});
+                              item.ranges,
+                              item.n_layers});
     }
     model->executor->step(model->items);
     return ok();
@@ -321,11 +369,23 @@ void step(pc_backend_model* model, pc_step_item* items, std::uint32_t n_items) {
   }
 }
 
-constexpr pc_backend_v1 kCpu = {
-    PC_BACKEND_ABI,   sizeof(pc_backend_v1), "cpu",           kCpuNumericsVersion,
-    model_open,       model_close,           resident_create, resident_prefetch,
-    resident_release, timeline_open,         timeline_close,  timeline_attach,
-    timeline_fork,    timeline_rewind,       timeline_read,   step};
+constexpr pc_backend_v1 kCpu = {PC_BACKEND_ABI,
+                                sizeof(pc_backend_v1),
+                                "cpu",
+                                kCpuNumericsVersion,
+                                model_open,
+                                model_close,
+                                resident_create,
+                                resident_prefetch,
+                                resident_release,
+                                timeline_open,
+                                timeline_close,
+                                timeline_attach,
+                                timeline_fork,
+                                timeline_rewind,
+                                timeline_read,
+                                timeline_compare,
+                                step};
 
 }  // namespace
 

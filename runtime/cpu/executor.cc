@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <new>
 
 #include "base/progress.h"  // is_set, cancelled
@@ -36,7 +37,10 @@ Status Executor::admit(const Item& item) const {
   std::uint64_t n_tokens = 0;
   for (const pc_run& run : item.runs) {
     n_tokens += run.n_tokens;
-    const std::int64_t end = std::int64_t{run.position} + run.n_tokens;
+    PC_CHECK_OK(check_positions(run));
+    const std::int64_t last =
+        run.positions && run.n_tokens != 0 ? run.positions[run.n_tokens - 1] : run.position;
+    const std::int64_t end = run.positions ? last + 1 : last + run.n_tokens;
     if (desc_.position_embedding.data &&
         (run.position < 0 || end > desc_.position_embedding.rows)) {
       return error(Code::kContextFull, "position " + std::to_string(end - 1) + " is beyond the " +
@@ -52,7 +56,26 @@ Status Executor::admit(const Item& item) const {
     }
   }
   if (n_tokens == 0) return error(Code::kInvalidArgument, "there is no token to compute");
+  if (item.n_layers > desc_.n_layers || (item.n_layers != 0 && (item.logits || item.ranges)))
+    return error(Code::kInvalidArgument,
+                 "the states of " + std::to_string(item.n_layers) + " layers are asked for alone");
   return ok();
+}
+
+Status Executor::check_positions(const pc_run& run) const {
+  if (!run.positions) return ok();
+  if (desc_.alibi_slopes)
+    return error(Code::kUnsupported, "a run whose positions have gaps, of a model with ALiBi");
+  const std::span positions(run.positions, run.n_tokens);
+  const bool grow = std::ranges::is_sorted(positions, std::less_equal<>());
+  if (!grow || run.planes || (!positions.empty() && positions[0] != run.position))
+    return error(Code::kInvalidArgument, "the positions of a run do not grow from its first");
+  return ok();
+}
+
+// All rows of a sweep go through the same layers.
+bool Executor::fits_sweep(const Item& item) const {
+  return parts_.empty() || parts_.back().item->n_layers == item.n_layers;
 }
 
 void Executor::step(std::span<Item> items) {
@@ -73,6 +96,7 @@ void Executor::step(std::span<Item> items) {
 
 // Takes the item's tokens, sweep by sweep; the last ones wait for the next item's.
 void Executor::compute(Item& item) {
+  if (!fits_sweep(item)) sweep();
   std::uint64_t left = 0;
   for (const pc_run& run : item.runs) left += run.n_tokens;
   for (const pc_run& run : item.runs) {
@@ -100,7 +124,8 @@ void Executor::take(Item& item, const pc_run& run, std::uint32_t first, std::uin
     return;
   }
   for (std::uint32_t i = first; i < first + n; ++i) {
-    const auto step = static_cast<std::int32_t>(i);
+    const auto step =
+        run.positions ? run.positions[i] - run.position : static_cast<std::int32_t>(i);
     rows_.tokens.push_back(run.tokens[i]);
     rows_.positions.push_back(run.position + step);
     rows_.key_positions.push_back(run.key_position + step);
@@ -146,6 +171,9 @@ void Executor::gather_segments() {
 // look at its end sees those of every layer, and costs a row no more than a norm does.
 Status Executor::compute_sweep() {
   gather_segments();
+  if (const std::uint32_t n_layers = parts_.front().item->n_layers; n_layers != 0)
+    return transformer_.sweep_states(rows_, n_layers,
+                                     [&](std::uint32_t n) { return watch(n, false); });
   PC_CHECK_OK(transformer_.sweep(rows_, [&](std::uint32_t n) { return watch(n, false); }));
   const bool finite = std::ranges::all_of(parts_, [&](const Part& part) {
     return !part.item->status.ok() || part.item->ranges || is_finite(part);

@@ -34,6 +34,7 @@ class Executor {
     float* logits = nullptr;
     const volatile std::int32_t* cancel = nullptr;
     pc_layer_range* ranges = nullptr;
+    std::uint32_t n_layers = 0;
     Status status = ok();  // out
   };
   void step(std::span<Item> items);
@@ -47,8 +48,10 @@ class Executor {
   };
 
   Status admit(const Item& item) const;
+  Status check_positions(const pc_run& run) const;
   void compute(Item& item);
   void take(Item& item, const pc_run& run, std::uint32_t first, std::uint32_t n, bool ends);
+  bool fits_sweep(const Item& item) const;
   void sweep();
   void gather_segments();
   Status compute_sweep();

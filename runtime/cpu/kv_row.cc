@@ -95,7 +95,36 @@ void write_q8(std::uint32_t hd, std::uint32_t t, const float* key, const float* 
   write_q8_value(hd, t, value, value_finite, value_block);
 }
 
+// Of the token in row t of a block.
+void read_value(const KvGeometry& g, std::uint32_t t, const std::byte* block, float* value) {
+  const std::size_t hd = g.head_dim;
+  if (g.type == KvType::kF32) {
+    std::memcpy(value, reinterpret_cast<const float*>(block) + t * hd, hd * sizeof(float));
+  } else if (g.type == KvType::kBf16) {
+    const auto* v = reinterpret_cast<const std::uint16_t*>(block) + t / 2 * 2 * hd + t % 2;
+    for (std::size_t d = 0; d < hd; ++d) value[d] = simd::f32_from_bf16(v[2 * d]);
+  } else {
+    const float scale = reinterpret_cast<const float*>(block)[t];
+    const auto* codes =
+        reinterpret_cast<const std::int8_t*>(block + std::size_t{kv_scale_words(g.head_dim)} *
+                                                         kKvBlockTokens * kKvWordBytes) +
+        t / 4 * 4 * hd + t % 4;
+    for (std::size_t d = 0; d < hd; ++d) value[d] = scale * static_cast<float>(codes[4 * d]);
+  }
+}
+
 }  // namespace
+
+void read_kv_values(const KvGeometry& geometry, const KvSegment& segment, std::uint32_t token,
+                    std::uint32_t layer, float* values) {
+  const std::uint32_t row = segment.begin + token;
+  const std::byte* block = segment.data + layer * segment.layer_stride_bytes +
+                           segment.value_offset_bytes +
+                           row / kKvBlockTokens * geometry.block_bytes();
+  for (std::uint32_t head = 0; head < geometry.n_kv_heads; ++head)
+    read_value(geometry, row % kKvBlockTokens, block + head * segment.head_stride_bytes,
+               values + std::size_t{head} * geometry.head_dim);
+}
 
 void write_kv_row(const KvGeometry& geometry, std::uint32_t token, const float* key,
                   const float* value, std::byte* key_block, std::byte* value_block) {

@@ -21,4 +21,9 @@ namespace pc {
 void write_kv_row(const KvGeometry& geometry, std::uint32_t token, const float* key,
                   const float* value, std::byte* key_block, std::byte* value_block);
 
+// The values that the token in row segment.begin + token has in a layer, as its type says them,
+// one head after the other. values: [n_kv_heads, head_dim].
+void read_kv_values(const KvGeometry& geometry, const KvSegment& segment, std::uint32_t token,
+                    std::uint32_t layer, float* values);
+
 }  // namespace pc

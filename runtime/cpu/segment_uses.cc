@@ -1,11 +1,20 @@
 #include "runtime/cpu/segment_uses.h"
 
 #include <algorithm>
-#include <functional>
 #include <numeric>
 #include <tuple>
+#include <utility>
 
 namespace pc {
+namespace {
+
+// What is read, and what of it is seen.
+std::pair<std::uintptr_t, std::uintptr_t> bytes_of(const SegmentUses::Use& use) {
+  return {reinterpret_cast<std::uintptr_t>(use.segment->data),
+          reinterpret_cast<std::uintptr_t>(use.segment->hidden)};
+}
+
+}  // namespace
 
 void SegmentUses::plan(std::span<const TimelineRows> timelines, std::uint32_t tile_rows) {
   group_uses(timelines);
@@ -29,10 +38,9 @@ void SegmentUses::group_uses(std::span<const TimelineRows> timelines) {
     // Each use takes the number of the first one of its bytes: sorting by that groups them.
     order_.resize(uses_.size());
     std::iota(order_.begin(), order_.end(), 0u);
-    const auto bytes = [this](std::uint32_t i) { return uses_[i].segment->data; };
+    const auto bytes = [this](std::uint32_t i) { return bytes_of(uses_[i]); };
     std::sort(order_.begin(), order_.end(), [&](std::uint32_t a, std::uint32_t b) {
-      if (bytes(a) != bytes(b)) return std::less<>()(bytes(a), bytes(b));
-      return a < b;
+      return bytes(a) != bytes(b) ? bytes(a) < bytes(b) : a < b;
     });
     firsts_.resize(uses_.size());
     for (std::size_t i = 0; i < order_.size(); ++i) {
@@ -47,7 +55,7 @@ void SegmentUses::group_uses(std::span<const TimelineRows> timelines) {
     uses_.swap(sorted_);
   }
   for (std::uint32_t i = 0; i < uses_.size(); ++i)
-    if (i == 0 || uses_[i].segment->data != uses_[i - 1].segment->data) groups_.push_back(i);
+    if (i == 0 || bytes_of(uses_[i]) != bytes_of(uses_[i - 1])) groups_.push_back(i);
   groups_.push_back(n_uses());
 }
 

@@ -4,9 +4,9 @@
 //
 // A *use* is one timeline's rows and a segment as that timeline has placed it. A *visit* is
 // what one task computes at once: neighbouring rows of one tile, each of which uses the same
-// bytes, at whatever position. Visits come in the order in which the first of their timelines
-// has them. Borrows the segments; reuses its memory from plan to plan. Threads: one writes;
-// const methods from any.
+// bytes, with the same of them hidden, at whatever position. Visits come in the order in which the
+// first of their timelines has them. Borrows the segments; reuses its memory from plan to plan.
+// Threads: one writes; const methods from any.
 #pragma once
 
 #include <algorithm>

@@ -4,13 +4,28 @@
 #include <utility>
 
 #include "base/status.h"  // PC_EXPECT
+#include "runtime/cpu/kv_row.h"
 
 namespace pc {
+namespace {
+
+// Of a run's token, from its first one on.
+std::int32_t offset_of(const pc_run& run, std::uint32_t token) {
+  return run.positions ? run.positions[token] - run.position : static_cast<std::int32_t>(token);
+}
+
+}  // namespace
+
+void Timeline::attach(const KvSegment& segment, Hidden hidden) {
+  attached_.push_back({segment, std::move(hidden)});
+  if (attached_.back().hidden) attached_.back().segment.hidden = attached_.back().hidden->data();
+}
 
 // Does the run go on where the last part ends, in memory of the same kind?
 bool Timeline::continues(const pc_run& run) const {
-  if (!run.extend || run.planes || parts_.empty()) return false;
+  if (!run.extend || run.planes || run.positions || parts_.empty()) return false;
   const Part& last = parts_.back();
+  if (!last.positions.empty()) return false;
   const auto n = static_cast<std::int32_t>(last.n_tokens);
   return last.page != kForeign && last.position + n == run.position &&
          last.key_position + n == run.key_position;
@@ -25,6 +40,7 @@ void Timeline::append(const pc_run& run, std::uint32_t first, std::uint32_t n,
   for (std::uint32_t i = first; i < first + n; ++i) {
     if ((starts && i == 0) || parts_.back().n_tokens == parts_.back().planes.n_tokens)
       open_part(run, i);
+    if (run.positions) parts_.back().positions.push_back(run.positions[i]);
     take(parts_.back(), slots);
   }
 }
@@ -43,8 +59,9 @@ void Timeline::take(Part& part, std::vector<KvSlot>* slots) {
 // block, or in a new page.
 void Timeline::open_part(const pc_run& run, std::uint32_t first) {
   Part part{kForeign, {}};
-  part.position = run.position + static_cast<std::int32_t>(first);
-  part.key_position = run.key_position + static_cast<std::int32_t>(first);
+  const std::int32_t offset = offset_of(run, first);
+  part.position = run.position + offset;
+  part.key_position = run.key_position + offset;
   if (run.planes) {
     PC_EXPECT(first == 0);  // there is room for all of the run
     const pc_kv_planes& p = *run.planes;
@@ -91,14 +108,17 @@ void Timeline::own_last_page() {
 }
 
 void Timeline::rewind(std::uint32_t n_tokens, std::uint32_t n_attached) {
-  if (n_attached < attached_.size()) attached_.resize(n_attached);
+  if (n_attached < attached_.size())
+    attached_.erase(attached_.begin() + n_attached, attached_.end());
   if (n_tokens >= n_tokens_) return;
   while (n_tokens_ > n_tokens && parts_.back().n_tokens <= n_tokens_ - n_tokens) {
     n_tokens_ -= parts_.back().n_tokens;
     parts_.pop_back();
   }
   if (n_tokens_ != n_tokens) {
-    parts_.back().n_tokens -= n_tokens_ - n_tokens;
+    Part& last = parts_.back();
+    last.n_tokens -= n_tokens_ - n_tokens;
+    if (!last.positions.empty()) last.positions.resize(last.n_tokens);
     n_tokens_ = n_tokens;
   }
   drop_unused_pages();
@@ -132,7 +152,7 @@ bool Timeline::read(std::uint32_t first, std::uint32_t n, const KvPlanes& planes
     if (wanted) {
       const bool goes_on =
           n_read == 0 || (n_read % kKvBlockTokens == 0 && part.position == position);
-      if (!goes_on) return false;
+      if (!goes_on || !part.positions.empty()) return false;
       const std::uint32_t n_rows = std::min(part.n_tokens, n - n_read);
       copy_blocks(part.planes, planes.from_block(n_read / kKvBlockTokens, geometry_), geometry_,
                   kv_blocks(n_rows));
@@ -144,13 +164,30 @@ bool Timeline::read(std::uint32_t first, std::uint32_t n, const KvPlanes& planes
   return n_read == n;
 }
 
+void Timeline::read_values(std::uint32_t index, std::uint32_t layer, float* values) const {
+  PC_EXPECT(index < n_tokens_);
+  auto part = parts_.begin();
+  for (; index >= part->n_tokens; ++part) index -= part->n_tokens;
+  read_kv_values(geometry_, segment_of(*part), index, layer, values);
+}
+
+KvSegment Timeline::segment_of(const Part& part) const {
+  const KvPlanes& p = part.planes;
+  return {p.data,
+          p.layer_stride_bytes,
+          p.head_stride_bytes,
+          p.value_offset_bytes,
+          0,
+          part.n_tokens,
+          part.position,
+          part.key_position,
+          nullptr,
+          part.positions.empty() ? nullptr : part.positions.data()};
+}
+
 void Timeline::add_segments(std::vector<KvSegment>* segments) const {
-  segments->insert(segments->end(), attached_.begin(), attached_.end());
-  for (const Part& part : parts_) {
-    const KvPlanes& p = part.planes;
-    segments->push_back({p.data, p.layer_stride_bytes, p.head_stride_bytes, p.value_offset_bytes, 0,
-                         part.n_tokens, part.position, part.key_position});
-  }
+  for (const Attached& attached : attached_) segments->push_back(attached.segment);
+  for (const Part& part : parts_) segments->push_back(segment_of(part));
 }
 
 }  // namespace pc

@@ -35,8 +35,10 @@ class Timeline {
   std::uint32_t n_attached() const { return static_cast<std::uint32_t>(attached_.size()); }
   std::uint32_t n_tokens() const { return n_tokens_; }  // its own
 
-  // A segment that later tokens may see.
-  void attach(const KvSegment& segment) { attached_.push_back(segment); }
+  // KvSegment::hidden of an attached segment; forks share it.
+  using Hidden = std::shared_ptr<const std::vector<std::uint32_t>>;
+  // A segment that later tokens may see, but for the rows that are hidden.
+  void attach(const KvSegment& segment, Hidden hidden = nullptr);
 
   // Room for tokens [first, first + n) of a run, behind all others, one slot each. A run that
   // is taken in pieces is taken without anything between them. Rows are zero until they are
@@ -51,6 +53,10 @@ class Timeline {
   // they are not there, or not contiguous in blocks and positions.
   bool read(std::uint32_t first, std::uint32_t n, const KvPlanes& planes) const;
 
+  // The values of its own token `index` in a layer, one head after the other.
+  // values: [n_kv_heads, head_dim]. Precondition: index < n_tokens().
+  void read_values(std::uint32_t index, std::uint32_t layer, float* values) const;
+
   // Views of all it has: attached ones, then its own parts, in the order in which they came.
   // Valid until the next append() or rewind().
   void add_segments(std::vector<KvSegment>* segments) const;
@@ -63,7 +69,9 @@ class Timeline {
     std::uint32_t first_block = 0;
     std::uint32_t n_tokens = 0;
     std::int32_t position = 0, key_position = 0;
+    std::vector<std::int32_t> positions = {};  // [n_tokens] where they have gaps, else empty
   };
+  KvSegment segment_of(const Part& part) const;
   bool continues(const pc_run& run) const;
   void open_part(const pc_run& run, std::uint32_t first);
   void own_last_page();
@@ -72,8 +80,13 @@ class Timeline {
   std::uint32_t used_blocks_of_last_page() const;
   void take(Part& part, std::vector<KvSlot>* slots);
 
+  struct Attached {
+    KvSegment segment;
+    Hidden hidden;  // that the segment points to
+  };
+
   KvGeometry geometry_;
-  std::vector<KvSegment> attached_;
+  std::vector<Attached> attached_;
   std::vector<Part> parts_;
   std::vector<std::shared_ptr<KvPage>> pages_;  // of parts_, in order
   std::uint32_t n_tokens_ = 0;

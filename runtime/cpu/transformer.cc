@@ -68,11 +68,15 @@ Transformer::Transformer(const pc_model_desc& desc, KvType type, const simd::Ker
     key_rotations_.emplace_back(std::span(rope.inv_freq, rope.dims / 2), max_rows);
 }
 
-Status Transformer::sweep(const Rows& rows, FunctionRef<bool(std::uint32_t)> proceed) {
+void Transformer::begin_sweep(const Rows& rows) {
   rows_ = &rows;
   attention_.plan(rows.positions, rows.timelines);
   for (RotationTable& table : key_rotations_) table.fill(rows.key_positions);
   embed();
+}
+
+Status Transformer::sweep(const Rows& rows, FunctionRef<bool(std::uint32_t)> proceed) {
+  begin_sweep(rows);
   for (std::uint32_t layer = 0; proceed(layer) && layer < desc_.n_layers; ++layer)
     PC_CHECK_OK(block(layer));
   return ok();
@@ -131,6 +135,20 @@ class Transformer::Normed {
   float* y_;
 };
 
+Status Transformer::sweep_states(const Rows& rows, std::uint32_t n_layers,
+                                 FunctionRef<bool(std::uint32_t)> proceed) {
+  PC_EXPECT(n_layers > 0 && n_layers <= desc_.n_layers);
+  begin_sweep(rows);
+  for (std::uint32_t layer = 0; layer + 1 < n_layers; ++layer) {
+    if (!proceed(layer)) return ok();
+    PC_CHECK_OK(block(layer));
+  }
+  if (!proceed(n_layers - 1)) return ok();
+  const pc_layer& last = desc_.layers[n_layers - 1];
+  const Normed norm(*this, last.attn_norm, last.attn_norm_bias, h_.data());
+  return project(n_layers - 1, norm.rows());
+}
+
 // x += attention(norm(x)); x += ffn(norm(x)); or both from the x before.
 Status Transformer::block(std::uint32_t index) {
   const pc_layer& layer = desc_.layers[index];
@@ -147,13 +165,20 @@ Status Transformer::block(std::uint32_t index) {
   return feed_forward(layer, h2);
 }
 
-// x += Wo attention(rotate(Wq h), rotate(Wk h), Wv h)
-Status Transformer::attention(std::uint32_t index, const Gemm::Input& h) {
+// q = Wq h; k = rotate(Wk h) and v = Wv h are written to their slots
+Status Transformer::project(std::uint32_t index, const Gemm::Input& h) {
   const pc_layer& layer = desc_.layers[index];
   const Gemm::Product products[] = {
       {&layer.wq, q_.data()}, {&layer.wk, k_.data()}, {&layer.wv, v_.data()}};
   PC_CHECK_OK(gemm_.linear(h, products, false));
   store_keys_and_values(index);
+  return ok();
+}
+
+// x += Wo attention(rotate(Wq h), rotate(Wk h), Wv h)
+Status Transformer::attention(std::uint32_t index, const Gemm::Input& h) {
+  const pc_layer& layer = desc_.layers[index];
+  PC_CHECK_OK(project(index, h));
   attention_.run(index, q_.data(), mixed_.data());
   return add_branch({mixed_.data(), n_tokens()}, layer.wo, layer.bo, layer.attn_post_norm);
 }

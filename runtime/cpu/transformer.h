@@ -40,6 +40,11 @@ class Transformer {
   // sweep. Precondition: 1 to max_rows rows.
   Status sweep(const Rows& rows, FunctionRef<bool(std::uint32_t n_layers_done)> proceed);
 
+  // The keys and values of the first layers alone, 1 to all of them, of rows as above. The stream
+  // is as behind the layer before the last of these.
+  Status sweep_states(const Rows& rows, std::uint32_t n_layers,
+                      FunctionRef<bool(std::uint32_t n_layers_done)> proceed);
+
   // The residual stream as the latest sweep left it: [n, d_model] from row `first` on.
   std::span<const float> stream(std::uint32_t first, std::uint32_t n) const {
     return {x_.data() + std::size_t{first} * desc_.d_model, std::size_t{n} * desc_.d_model};
@@ -55,6 +60,8 @@ class Transformer {
  private:
   Status block(std::uint32_t layer);
   class Normed;
+  void begin_sweep(const Rows& rows);
+  Status project(std::uint32_t layer, const Gemm::Input& h);
   Status attention(std::uint32_t layer, const Gemm::Input& h);
   Status feed_forward(const pc_layer& layer, const Gemm::Input& h);
   Status add_branch(const Gemm::Input& h, const pc_tensor& w, const pc_tensor& bias,

@@ -9,8 +9,14 @@ namespace pc {
 
 pc_run Chain::Link::run() const {
   PC_EXPECT(n_missing() > 0);
-  const Position from = position + static_cast<Position>(n_computed);
-  return {tokens.data() + n_computed, n_missing(), from, from, n_computed != 0, nullptr};
+  const Position from = position_of(n_computed);
+  return {tokens.data() + n_computed,
+          n_missing(),
+          from,
+          from,
+          n_computed != 0,
+          nullptr,
+          positions.empty() ? nullptr : positions.data() + n_computed};
 }
 
 Chain::Chain(const ModuleIdentity& base)
@@ -35,7 +41,8 @@ void Chain::attach(const ModuleKey& key, std::uint32_t run, std::uint32_t n_toke
 
 void Chain::append(std::span<const TokenId> tokens, Position position, bool may_be_stored) {
   for (const TokenId token : tokens) {
-    const bool goes_on = !context_ && !links_.back().ends && links_.back().end() == position &&
+    const bool goes_on = !context_ && !links_.back().ends && links_.back().positions.empty() &&
+                         links_.back().end() == position &&
                          links_.back().tokens.size() < kMaxTokens &&
                          links_.back().may_be_stored == may_be_stored;
     if (!goes_on) open_link(position, may_be_stored);
@@ -44,6 +51,21 @@ void Chain::append(std::span<const TokenId> tokens, Position position, bool may_
     link.tokens.push_back(token);
     link.stored = false;
     ++position;
+  }
+}
+
+void Chain::append_between(std::span<const TokenId> tokens, std::span<const Position> positions) {
+  PC_EXPECT(tokens.size() == positions.size());
+  for (std::size_t i = 0; i < tokens.size(); i += kMaxTokens) {
+    const std::size_t n = std::min<std::size_t>(kMaxTokens, tokens.size() - i);
+    open_link(positions[i], false);
+    Link& link = links_.back();
+    link.tokens.assign(tokens.begin() + static_cast<std::ptrdiff_t>(i),
+                       tokens.begin() + static_cast<std::ptrdiff_t>(i + n));
+    if (positions[i + n - 1] != positions[i] + static_cast<Position>(n - 1))
+      link.positions.assign(positions.begin() + static_cast<std::ptrdiff_t>(i),
+                            positions.begin() + static_cast<std::ptrdiff_t>(i + n));
+    link.ends = true;
   }
 }
 
@@ -66,16 +88,22 @@ ModuleIdentity Chain::identity(const Link& link, const ModuleIdentity& base) {
   ModuleIdentity identity = base;
   identity.attend = kAttend;
   identity.context = link.context;
-  identity.runs = {{link.tokens, link.position, true}};
+  if (link.positions.empty()) {
+    identity.runs = {{link.tokens, link.position, true}};
+    return identity;
+  }
+  identity.runs.clear();
+  for (std::size_t i = 0; i < link.tokens.size(); ++i)
+    identity.runs.push_back({{link.tokens[i]}, link.positions[i], true});
   return identity;
 }
 
 Tokens Chain::tokens(Position begin, Position end) const {
   Tokens tokens;
   for (const Link& link : links_) {
-    const Position from = std::max(begin, link.position), to = std::min(end, link.end());
-    for (Position p = from; p < to; ++p)
-      tokens.push_back(link.tokens[static_cast<std::size_t>(p - link.position)]);
+    for (std::size_t i = 0; i < link.tokens.size(); ++i)
+      if (begin <= link.position_of(i) && link.position_of(i) < end)
+        tokens.push_back(link.tokens[i]);
   }
   return tokens;
 }
@@ -127,7 +155,7 @@ void Chain::rewind(Position position) {
   // Something is attached behind it: it stays as it is.
   if (context_ && *context_ != key_of(identity(last, *base_)).digest) return;
   if (last.end() > position) {
-    PC_EXPECT(!last.attached);
+    PC_EXPECT(!last.attached && last.positions.empty());
     last.tokens.resize(static_cast<std::size_t>(position - last.position));
     last.n_computed = std::min(last.n_computed, static_cast<std::uint32_t>(last.tokens.size()));
     last.stored = last.ends_turn = false;

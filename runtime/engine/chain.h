@@ -6,7 +6,8 @@
 // behind the text of a turn once it has kMinTokens, with kMaxTokens at the latest, and where
 // something is attached or positions have a gap. Its identity has its tokens and, as a digest, all
 // that stands before it: other links' tokens, and which modules are attached where. A link is
-// exact: its states are those that computing all of that again would give, up to rounding.
+// exact: its states are those that computing all of that again would give, up to rounding. Tokens
+// of modules that are computed anew are links, too (runtime/engine/repair.h), and never stored.
 //
 // Knows tokens, not states: whoever computes them says so (n_computed, attached). Value that
 // borrows the base identity. Threads: one at a time.
@@ -34,17 +35,21 @@ class Chain {
   static constexpr std::uint32_t kAttend = 32;
 
   struct Link {
-    Digest context{};              // of all that stands before it
-    Position position = 0;         // of tokens[0]; the others follow without a gap
-    Tokens tokens;                 // at most kMaxTokens
-    bool may_be_stored = true;     // no text of it is declared cache="false"
-    bool ends = false;             // before kMaxTokens
-    bool ends_turn = false;        // because a turn's text does
-    bool attached = false;         // the timeline has it from a file
-    bool stored = false;           // known to be in the store
-    std::uint32_t n_computed = 0;  // the timeline has the first so many by computing them
+    Digest context{};                      // of all that stands before it
+    Position position = 0;                 // of tokens[0]; the others follow without a gap, unless
+    std::vector<Position> positions = {};  // [tokens] says where they are; else empty
+    Tokens tokens;                         // at most kMaxTokens
+    bool may_be_stored = true;             // no text of it is declared cache="false"
+    bool ends = false;                     // before kMaxTokens
+    bool ends_turn = false;                // because a turn's text does
+    bool attached = false;                 // the timeline has it from a file
+    bool stored = false;                   // known to be in the store
+    std::uint32_t n_computed = 0;          // the timeline has the first so many by computing them
 
-    Position end() const { return position + static_cast<Position>(tokens.size()); }
+    Position end() const { return position_of(tokens.size() - 1) + 1; }
+    Position position_of(std::size_t token) const {
+      return positions.empty() ? position + static_cast<Position>(token) : positions[token];
+    }
     // Does the store hold such links? One that is not at its end might become another.
     bool is_kept() const {
       return may_be_stored && tokens.size() >= kMinTokens && (ends || tokens.size() == kMaxTokens);
@@ -63,6 +68,8 @@ class Chain {
   void attach(const ModuleKey& key, std::uint32_t run, std::uint32_t n_tokens, Position position);
   // Tokens to be computed. Allocates once a link, and once more where the chain was copied.
   void append(std::span<const TokenId> tokens, Position position, bool may_be_stored = true);
+  // The same of tokens between those of modules, which have their places there. Never stored.
+  void append_between(std::span<const TokenId> tokens, std::span<const Position> positions);
   // The text of a turn ends here.
   void end_turn();
 

@@ -48,6 +48,7 @@ Result<EncodedModule> Encoder::encode(const pml::EncodeJob& job, const ModuleIde
                  run.position,
                  run.position - base_position(job),
                  0,
+                 nullptr,
                  nullptr};
     if (run.keep) {
       const KvPlanes p = image.planes(n_kept++);

@@ -9,6 +9,18 @@
 
 namespace pc {
 
+namespace {
+
+// A token and its distance in front of something.
+using Seen = std::pair<Position, TokenId>;
+
+void add(std::vector<Seen>* seen, const Tokens& tokens, Position position, Position origin) {
+  for (std::size_t i = 0; i < tokens.size(); ++i)
+    seen->push_back({origin - position - static_cast<Position>(i), tokens[i]});
+}
+
+}  // namespace
+
 std::optional<std::uint32_t> opening_tokens(const Tokenizer& tokenizer, const Tokens& last,
                                             const std::string& opening) {
   if (opening.empty()) return 0;
@@ -81,19 +93,50 @@ Tokens opening_run(const pml::PlanRun& last) {
   return is_opening ? last.tokens : Tokens();
 }
 
-Chain LoadedPrompt::chain(bool reuse) const {
+bool LoadedPrompt::is_exact(std::size_t index) const {
+  const pml::PlanRun& run = plan.runs[index];
+  std::vector<Seen> in_plan, in_pass;
+  for (std::size_t i = 0; i < index; ++i)
+    add(&in_plan, plan.runs[i].tokens, plan.runs[i].position, run.position);
+  std::uint32_t n_kept = 0;
+  for (const pml::JobRun& passed : modules[run.job]->job.runs) {
+    if (passed.keep && n_kept++ == run.job_run) {
+      for (Seen& seen : in_pass) seen.first += passed.position;
+      break;
+    }
+    add(&in_pass, passed.tokens, passed.position, 0);
+  }
+  return in_plan == in_pass;
+}
+
+std::vector<PlacedRun> LoadedPrompt::placed_runs() const {
+  std::vector<PlacedRun> placed;
+  for (std::size_t i = 0; i < plan.runs.size(); ++i) {
+    const pml::PlanRun& run = plan.runs[i];
+    const bool cached = run.kind == pml::RunKind::kCached;
+    const Digest* module = cached ? &modules[run.job]->key.digest : nullptr;
+    placed.push_back({&run, run.position, module, nullptr, !cached || is_exact(i)});
+  }
+  return placed;
+}
+
+Chain LoadedPrompt::chain(bool reuse, std::span<const Anew> anew) const {
   Chain chain(schema->engine().base_identity());
+  ScatteredTokens between(schema->engine().model().desc);
   for (std::size_t i = 0; i < plan.runs.size(); ++i) {
     const pml::PlanRun& run = plan.runs[i];
     if (run.kind == pml::RunKind::kCached && reuse) {
       chain.attach(modules[run.job]->key, run.job_run,
                    static_cast<std::uint32_t>(run.tokens.size()), run.position);
+      if (!anew.empty()) between.add(anew[i], run.tokens, run.position);
       continue;
     }
+    between.move_to(&chain);
     chain.append(run.tokens, run.position, run.cache);
     const bool closes = i + 1 < plan.runs.size() && plan.runs[i + 1].kind == pml::RunKind::kRole;
     if (run.kind == pml::RunKind::kText && closes) chain.end_turn();
   }
+  between.move_to(&chain);
   return chain;
 }
 

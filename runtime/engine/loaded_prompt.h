@@ -10,12 +10,14 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/status.h"
 #include "pml/messages.h"
 #include "pml/plan.h"
 #include "runtime/engine/chain.h"
 #include "runtime/engine/loaded_schema.h"
+#include "runtime/engine/repair.h"
 
 namespace pc {
 
@@ -43,8 +45,21 @@ struct LoadedPrompt {
   // the opening, or where no answer's turn is open.
   std::optional<std::uint32_t> n_opening() const;
 
-  // What a session computes itself where it uses modules, or uses none.
-  Chain chain(bool reuse) const;
+  // Did the cached run `index` of the plan see, while it was encoded, what stands before it there:
+  // the same tokens at the same distances? Then its states are those of a full prefill.
+  bool is_exact(std::size_t index) const;
+
+  // The plan's runs, without states.
+  std::vector<PlacedRun> placed_runs() const;
+
+  // What a session computes itself where it uses modules, or uses none; with these tokens of them
+  // ([plan.runs], or empty).
+  Chain chain(bool reuse, std::span<const Anew> anew = {}) const;
+
+  // What the prompt says, or its schema.
+  const pml::Repair& repair() const {
+    return written.repair ? *written.repair : schema->layout().repair;
+  }
 
   // May a session take this link from the store, if there is one? The answer's opening, which may
   // have to go again, and the token that gives the first logits are always computed.

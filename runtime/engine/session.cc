@@ -103,13 +103,21 @@ Status Session::begin_prefill() {
   const bool reuse = !options_.no_reuse;
   const Stopwatch watch;
   PC_TRY(BackendTimeline timeline, engine().backend().timeline());
-  Prefill prefill{watch, {}, prompt_->chain(reuse), std::move(timeline), {}};
+  std::vector<Anew> anew;
   if (reuse) {
     PC_CHECK_OK(pin_modules());
-    PC_CHECK_OK(attach_modules(&prefill.timeline));
-    PC_CHECK_OK(attach_links(&prefill.timeline, &prefill.chain));
+    stats_.lookup_us = watch.microseconds() - stats_.encode_us;
+    const Stopwatch choose_watch;
+    PC_TRY(anew, choose_anew(timeline));
+    stats_.prefill_us = choose_watch.microseconds();
   }
-  stats_.lookup_us = watch.microseconds() - stats_.encode_us;
+  Prefill prefill{watch, {}, prompt_->chain(reuse, anew), std::move(timeline), {}};
+  if (reuse) {
+    const Stopwatch attach_watch;
+    PC_CHECK_OK(attach_modules(&prefill.timeline, anew));
+    PC_CHECK_OK(attach_links(&prefill.timeline, &prefill.chain));
+    stats_.lookup_us += attach_watch.microseconds();
+  }
   prefill.compute_watch = {};
   prefill.chain.add_missing(&prefill.runs);
   for (const pc_run& run : prefill.runs) stats_.computed_tokens += run.n_tokens;
@@ -130,7 +138,7 @@ Status Session::end_prefill(const Status& computed) {
   open_.read.n_schema_runs = schema_runs(prompt_->plan.runs);
   for (const pml::PlanRun& run : prompt_->plan.runs)
     for (const TokenId token : run.tokens) sampler_.observe(token);
-  stats_.prefill_us = prefill->compute_watch.microseconds();
+  stats_.prefill_us += prefill->compute_watch.microseconds();
   stats_.ttft_us = stats_.plan_us + prefill->watch.microseconds();
   return ok();
 }
@@ -152,16 +160,28 @@ Status Session::pin_modules() {
   return ok();
 }
 
+// Of each run, the tokens of modules that are computed all the same.
+Result<std::vector<Anew>> Session::choose_anew(const BackendTimeline& timeline) const {
+  std::vector<PlacedRun> runs = prompt_->placed_runs();
+  for (PlacedRun& placed : runs)
+    if (placed.module) placed.resident = residents_[placed.run->job];
+  return pc::choose_anew(repair(), runs, {timeline}, engine().scheduler(), &cancel_);
+}
+
 // Runs of modules are attached where they lie.
-Status Session::attach_modules(BackendTimeline* timeline) {
+Status Session::attach_modules(BackendTimeline* timeline, std::span<const Anew> anew) {
   open_.read.n_module_tokens = 0;
-  for (const pml::PlanRun& run : prompt_->plan.runs) {
+  for (std::size_t i = 0; i < anew.size(); ++i) {
+    const pml::PlanRun& run = prompt_->plan.runs[i];
     if (run.kind != pml::RunKind::kCached) continue;
     const ResidentHandle& resident = residents_[run.job];
     // Fewer than the file's tokens where the last one is fresh.
     const auto n = static_cast<std::uint32_t>(run.tokens.size());
-    PC_CHECK_OK(timeline->attach(resident, run.job_run, n, run.position));
-    open_.read.n_module_tokens += n;
+    const std::vector<std::uint32_t> hidden = hidden_bits(anew[i], n);
+    PC_CHECK_OK(timeline->attach(
+        resident, {run.job_run, 0, n, run.position, hidden.empty() ? nullptr : hidden.data()}));
+    open_.read.n_module_tokens += n - anew[i].size();
+    stats_.repaired_tokens += anew[i].size();
     stats_.cached_bytes += resident->module().geometry().state_bytes(kv_blocks(n));
   }
   stats_.cached_tokens = open_.read.n_module_tokens;
@@ -178,7 +198,7 @@ Status Session::attach_links(BackendTimeline* timeline, Chain* chain) {
     if (!found) continue;
     PC_TRY(const ResidentHandle resident, engine().backend().resident(std::move(found.module)));
     const auto n = static_cast<std::uint32_t>(link.tokens.size());
-    PC_CHECK_OK(timeline->attach(resident, 0, n, link.position));
+    PC_CHECK_OK(timeline->attach(resident, {0, 0, n, link.position, nullptr}));
     link.attached = link.stored = true;
     stats_.chained_tokens += n;
     stats_.cached_bytes += resident->module().geometry().state_bytes(kv_blocks(n));

@@ -28,8 +28,9 @@
 namespace pc {
 
 struct SessionOptions {
-  std::uint32_t max_tokens = 0;  // 0 = 256, or less where the context ends before
-  bool no_reuse = false;         // compute every token of the prompt
+  std::uint32_t max_tokens = 0;            // 0 = 256, or less where the context ends before
+  bool no_reuse = false;                   // compute every token of the prompt
+  std::optional<pml::Repair> repair = {};  // none: what the prompt or its schema says
   SamplerOptions sampler;
   // Null, or called before each token is drawn, on the caller's thread: clears the bits of tokens
   // that may not be drawn, 32 a word, all set before. False: the call ends with kCancelled.
@@ -45,7 +46,8 @@ enum class Finish : std::uint32_t { kNone, kEos, kStop, kLength, kCancelled };
 
 struct SessionStats {
   std::uint64_t prompt_tokens = 0, cached_tokens = 0, computed_tokens = 0, generated_tokens = 0;
-  std::uint64_t chained_tokens = 0;  // of cached_tokens: from a chain, exact
+  std::uint64_t chained_tokens = 0;   // of cached_tokens: from a chain, exact
+  std::uint64_t repaired_tokens = 0;  // of computed_tokens: of modules
   std::uint32_t modules_found = 0, modules_encoded = 0;
   std::uint64_t cached_bytes = 0;  // K/V of modules and links, used where it lies
   std::uint64_t plan_us = 0, lookup_us = 0, encode_us = 0, prefill_us = 0, ttft_us = 0,
@@ -143,7 +145,11 @@ class Session {
   Error failed(const Error& error);
   Work work(BackendTimeline* timeline, std::span<const pc_run> runs, float* logits) const;
   Status pin_modules();
-  Status attach_modules(BackendTimeline* timeline);
+  Result<std::vector<Anew>> choose_anew(const BackendTimeline& timeline) const;
+  Status attach_modules(BackendTimeline* timeline, std::span<const Anew> anew);
+  const pml::Repair& repair() const {
+    return options_.repair ? *options_.repair : prompt_->repair();
+  }
   Status attach_links(BackendTimeline* timeline, Chain* chain);
   Status compute(BackendTimeline* timeline, std::span<const pc_run> runs, float* logits);
   Status compute(Task& task);
@@ -174,7 +180,7 @@ class Session {
   // A module's run that turns brought.
   struct Import {
     Position position = 0;
-    Tokens tokens;
+    Tokens tokens;  // but those computed anew
   };
   // What goes on behind the answer, before it is computed.
   struct Appendix {
@@ -195,8 +201,9 @@ class Session {
   Result<Appendix> plan_appendix(const pml::NextTurns& next, bool ends_turn) const;
   Result<Appendix> plan_imports(const std::vector<pml::PromptNode>& turns,
                                 const std::string& answer);
-  Status import(const pml::PlanRun& run, Position position, SchemaModule& module, Encoder& encoder,
-                Appendix* appendix);
+  Result<ResidentHandle> acquire(SchemaModule& module, Encoder& encoder, SessionStats* found);
+  Status place(std::span<const PlacedRun> runs, std::span<const Anew> anew,
+               Appendix* appendix) const;
   Appendix begin_appendix(bool keeps_answer) const;
   Result<Appendix> end_appendix(Appendix appendix, Position end) const;
   Status read_on(Appendix appendix, OpenAnswer open);

@@ -32,6 +32,19 @@ bool has_import(const pml::PromptNode& turn) {
          turn.children.end();
 }
 
+// Those of a run that are not computed anew.
+Tokens seen_of(const Tokens& tokens, const Anew& anew) {
+  Tokens seen;
+  auto next = anew.begin();
+  for (std::uint32_t i = 0; i < tokens.size(); ++i) {
+    if (next != anew.end() && *next == i)
+      ++next;
+    else
+      seen.push_back(tokens[i]);
+  }
+  return seen;
+}
+
 // The text of each turn.
 Result<std::vector<std::string>> contents_of(const std::vector<pml::PromptNode>& turns) {
   std::vector<std::string> contents;
@@ -123,6 +136,11 @@ Status Session::append(std::vector<pml::PromptNode> turns) {
 Status Session::append_pml(std::string_view pml) {
   PC_TRY(pml::Prompt written, pml::parse_prompt(pml));
   PC_CHECK_OK(pml::check_schema_name(written, prompt_->schema->layout()));
+  if (written.repair)
+    return Error{Code::kInvalidArgument,
+                 "repair= stands in the prompt that a conversation begins with; turns that follow "
+                 "are repaired alike",
+                 written.place.line, written.place.column};
   return append(std::move(written.children));
 }
 
@@ -141,41 +159,65 @@ Result<Session::Appendix> Session::plan_imports(const std::vector<pml::PromptNod
   appendix.n_schema_runs = schema_runs(plan.runs);
   PC_TRY(appendix.timeline, timeline_->fork());
   if (!answer_.empty()) appendix.chain.end_turn();
+  // What they have seen while they were encoded is less than a conversation.
+  std::vector<PlacedRun> placed;
   Encoder encoder(engine().scheduler(), engine().store());
-  for (std::size_t i = 0; i < plan.runs.size(); ++i) {
-    const pml::PlanRun& run = plan.runs[i];
-    appendix.tokens.insert(appendix.tokens.end(), run.tokens.begin(), run.tokens.end());
-    if (run.kind == pml::RunKind::kCached && !options_.no_reuse) {
-      SchemaModule& module = *plan.modules[run.job];
-      PC_CHECK_OK(import(run, run.position + shift, module, encoder, &appendix));
-      continue;
-    }
-    appendix.chain.append(run.tokens, run.position + shift, run.cache);
-    const bool closes = i + 1 < plan.runs.size() && plan.runs[i + 1].kind == pml::RunKind::kRole;
-    if (run.kind == pml::RunKind::kText && closes) appendix.chain.end_turn();
+  for (const pml::PlanRun& run : plan.runs) {
+    placed.push_back({&run, run.position + shift});
+    if (run.kind != pml::RunKind::kCached || options_.no_reuse) continue;
+    SchemaModule& module = *plan.modules[run.job];
+    PC_TRY(placed.back().resident, acquire(module, encoder, &appendix.found));
+    placed.back().module = &module.key.digest;
+    placed.back().exact = false;
   }
+  std::vector<pc_run> unread;
+  appendix.chain.add_missing(&unread);
+  PC_TRY(const std::vector<Anew> anew,
+         pc::choose_anew(repair(), placed, {*appendix.timeline, unread}, engine().scheduler(),
+                         &cancel_));
+  PC_CHECK_OK(place(placed, anew, &appendix));
   return appendix;
 }
 
-Status Session::import(const pml::PlanRun& run, Position position, SchemaModule& module,
-                       Encoder& encoder, Appendix* appendix) {
+Result<ResidentHandle> Session::acquire(SchemaModule& module, Encoder& encoder,
+                                        SessionStats* found) {
   const Stopwatch watch;
   PC_CHECK_OK(prompt_->schema->check_size(module));
   PC_TRY(AcquiredModule acquired, prompt_->schema->acquire(module, encoder, &cancel_));
-  PC_TRY(const ResidentHandle resident, engine().backend().resident(std::move(acquired.module)));
-  const auto n = static_cast<std::uint32_t>(run.tokens.size());
-  PC_CHECK_OK(appendix->timeline->attach(resident, run.job_run, n, position));
-  appendix->chain.attach(module.key, run.job_run, n, position);
-  appendix->imports.push_back({position, run.tokens});
-  SessionStats& found = appendix->found;
-  ++found.modules_found;
-  found.cached_bytes += resident->module().geometry().state_bytes(kv_blocks(n));
-  if (acquired.source == ModuleSource::kEncoded) {
-    ++found.modules_encoded;
-    found.encode_us += watch.microseconds();
-  } else {
-    found.lookup_us += watch.microseconds();
+  PC_TRY(ResidentHandle resident, engine().backend().resident(std::move(acquired.module)));
+  ++found->modules_found;
+  const bool encoded = acquired.source == ModuleSource::kEncoded;
+  found->modules_encoded += encoded;
+  (encoded ? found->encode_us : found->lookup_us) += watch.microseconds();
+  return resident;
+}
+
+// Attaches runs of modules, and appends the others to the chain.
+Status Session::place(std::span<const PlacedRun> runs, std::span<const Anew> anew,
+                      Appendix* appendix) const {
+  ScatteredTokens between(engine().model().desc);
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const pml::PlanRun& run = *runs[i].run;
+    const Position position = runs[i].position;
+    appendix->tokens.insert(appendix->tokens.end(), run.tokens.begin(), run.tokens.end());
+    if (!runs[i].resident) {
+      between.move_to(&appendix->chain);
+      appendix->chain.append(run.tokens, position, run.cache);
+      const bool closes = i + 1 < runs.size() && runs[i + 1].run->kind == pml::RunKind::kRole;
+      if (run.kind == pml::RunKind::kText && closes) appendix->chain.end_turn();
+      continue;
+    }
+    const auto n = static_cast<std::uint32_t>(run.tokens.size());
+    const std::vector<std::uint32_t> hidden = hidden_bits(anew[i], n);
+    PC_CHECK_OK(appendix->timeline->attach(
+        runs[i].resident, {run.job_run, 0, n, position, hidden.empty() ? nullptr : hidden.data()}));
+    appendix->chain.attach({*runs[i].module}, run.job_run, n, position);
+    between.add(anew[i], run.tokens, position);
+    appendix->imports.push_back({position, seen_of(run.tokens, anew[i])});
+    appendix->found.repaired_tokens += anew[i].size();
+    appendix->found.cached_bytes += runs[i].resident->module().geometry().state_bytes(kv_blocks(n));
   }
+  between.move_to(&appendix->chain);
   return ok();
 }
 

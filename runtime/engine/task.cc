@@ -23,6 +23,7 @@ pc_step_item Task::piece(std::uint32_t n, const KvGeometry& geometry) {
   item.timeline = work_.timeline->get();
   item.cancel = work_.cancel;
   item.ranges = work_.ranges;
+  item.n_layers = work_.n_layers;
   if (n_done_ == 0 && (n >= n_tokens_ || work_.ranges)) {
     item.runs = work_.runs.data();
     item.n_runs = static_cast<std::uint32_t>(work_.runs.size());
@@ -32,10 +33,15 @@ pc_step_item Task::piece(std::uint32_t n, const KvGeometry& geometry) {
     planes_.clear();
     planes_.reserve(work_.runs.size());
     n_piece_ = 0;
-    std::uint64_t skip = n_done_;
+    std::uint64_t end = 0;  // of the run at hand
     for (const pc_run& run : work_.runs) {
-      if (n_piece_ < n && skip < run.n_tokens) n_piece_ += cut(run, skip, n - n_piece_, geometry);
-      skip -= std::min<std::uint64_t>(skip, run.n_tokens);
+      const std::uint64_t begin = end, from = std::max(begin, n_done_);
+      end += run.n_tokens;
+      if (end <= n_done_) continue;
+      const std::uint32_t n_cut = cut(run, from - begin, n - n_piece_, geometry);
+      n_piece_ += n_cut;
+      // A run that was cut short goes on before the next.
+      if (from + n_cut < end || n_piece_ >= n) break;
     }
     item.runs = runs_.data();
     item.n_runs = static_cast<std::uint32_t>(runs_.size());
@@ -55,8 +61,11 @@ std::uint32_t Task::cut(const pc_run& run, std::uint64_t skip, std::uint32_t n,
   pc_run part = run;
   part.tokens += first;
   part.n_tokens = n;
-  part.position += static_cast<std::int32_t>(first);
-  part.key_position += static_cast<std::int32_t>(first);
+  const std::int32_t offset =
+      run.positions ? run.positions[first] - run.position : static_cast<std::int32_t>(first);
+  part.position += offset;
+  part.key_position += offset;
+  if (run.positions) part.positions += first;
   part.extend = first == 0 ? run.extend : 1;
   if (run.planes) {
     pc_kv_planes planes = *run.planes;

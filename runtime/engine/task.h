@@ -26,6 +26,7 @@ struct Work {
   pc_layer_range* ranges = nullptr;
   bool encodes = false;      // nobody waits for its tokens one by one
   std::uint64_t client = 0;  // clients that want more than a step has take turns
+  std::uint32_t n_layers = 0;
 };
 
 class Task {

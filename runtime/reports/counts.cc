@@ -7,17 +7,6 @@
 #include "modules/module_image.h"  // stored_size
 
 namespace pc {
-namespace {
-
-// A token and its distance in front of something.
-using Seen = std::pair<Position, TokenId>;
-
-void add(std::vector<Seen>* seen, const Tokens& tokens, Position position, Position origin) {
-  for (std::size_t i = 0; i < tokens.size(); ++i)
-    seen->push_back({origin - position - static_cast<Position>(i), tokens[i]});
-}
-
-}  // namespace
 
 SchemaCounts count_schema(const LoadedSchema& schema) {
   SchemaCounts counts;
@@ -32,21 +21,24 @@ SchemaCounts count_schema(const LoadedSchema& schema) {
   return counts;
 }
 
-bool is_exact(const LoadedPrompt& prompt, std::size_t index) {
-  const pml::PlanRun& run = prompt.plan.runs[index];
-  std::vector<Seen> in_plan, in_pass;
-  for (std::size_t i = 0; i < index; ++i)
-    add(&in_plan, prompt.plan.runs[i].tokens, prompt.plan.runs[i].position, run.position);
-  std::uint32_t n_kept = 0;
-  for (const pml::JobRun& passed : prompt.modules[run.job]->job.runs) {
-    if (passed.keep && n_kept++ == run.job_run) {
-      for (Seen& seen : in_pass) seen.first += passed.position;
-      break;
-    }
-    add(&in_pass, passed.tokens, passed.position, 0);
-  }
-  return in_plan == in_pass;
+std::vector<Anew> anew_of(const LoadedPrompt& prompt) {
+  const pml::Repair& repair = prompt.repair();
+  if (repair.kind != pml::Repair::Kind::kLeading) return {};
+  return leading_tokens(prompt.placed_runs(), repair.n_tokens);
 }
+
+namespace {
+
+std::uint64_t repaired_tokens(const LoadedPrompt& prompt, std::uint64_t n_approximate) {
+  const pml::Repair& repair = prompt.repair();
+  if (repair.kind == pml::Repair::Kind::kSelected)
+    return selected_tokens(repair.share, n_approximate);
+  std::uint64_t n = 0;
+  for (const Anew& tokens : anew_of(prompt)) n += tokens.size();
+  return n;
+}
+
+}  // namespace
 
 PromptCounts count_prompt(const LoadedPrompt& prompt) {
   PromptCounts counts;
@@ -55,9 +47,10 @@ PromptCounts count_prompt(const LoadedPrompt& prompt) {
     const pml::PlanRun& run = prompt.plan.runs[i];
     if (run.kind != pml::RunKind::kCached) continue;
     counts.module_tokens += run.tokens.size();
-    if (!is_exact(prompt, i)) counts.approximate_tokens += run.tokens.size();
+    if (!prompt.is_exact(i)) counts.approximate_tokens += run.tokens.size();
   }
-  const Chain chain = prompt.chain(true);
+  counts.repaired_tokens = repaired_tokens(prompt, counts.approximate_tokens);
+  const Chain chain = prompt.chain(true, anew_of(prompt));
   for (const Chain::Link& link : chain.links())
     if (prompt.may_find(link) && prompt.find(link)) counts.chained_tokens += link.tokens.size();
   counts.modules = static_cast<std::uint32_t>(prompt.modules.size());

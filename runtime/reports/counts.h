@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "runtime/engine/loaded_prompt.h"
 
@@ -20,15 +21,16 @@ SchemaCounts count_schema(const LoadedSchema& schema);
 struct PromptCounts {
   std::uint64_t tokens = 0;
   std::uint64_t module_tokens = 0;       // cached runs, found or not
-  std::uint64_t approximate_tokens = 0;  // of these, of runs that are not exact (is_exact)
+  std::uint64_t approximate_tokens = 0;  // of these, of runs that are not exact
+  std::uint64_t repaired_tokens = 0;     // of the approximate ones, computed anew
   std::uint64_t chained_tokens = 0;      // of links that the store has
   std::uint32_t modules = 0, modules_missing = 0;
 };
 
 PromptCounts count_prompt(const LoadedPrompt& prompt);
 
-// Did the cached run `index` of the plan see, while it was encoded, what stands before it there:
-// the same tokens at the same distances? Then its states are those of a full prefill.
-bool is_exact(const LoadedPrompt& prompt, std::size_t index);
+// Which tokens of modules a session computes anew, where the prompt's text alone says it: for a
+// repair by what is computed, none.
+std::vector<Anew> anew_of(const LoadedPrompt& prompt);
 
 }  // namespace pc

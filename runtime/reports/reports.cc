@@ -258,7 +258,7 @@ struct FoundLink {
 
 std::vector<FoundLink> find_links(const LoadedPrompt& prompt) {
   std::vector<FoundLink> links;
-  const Chain chain = prompt.chain(true);
+  const Chain chain = prompt.chain(true, anew_of(prompt));
   for (const Chain::Link& link : chain.links())
     if (prompt.may_find(link)) links.push_back({link, prompt.find(link)});
   return links;
@@ -297,7 +297,7 @@ void write_run(JsonWriter& json, const LoadedPrompt& prompt, std::size_t index,
     json.key("bytes").value(schema.engine().geometry().state_bytes(kv_blocks(n)));
     json.key("key").value(key_of(module.identity).hex());
     json.key("scaffold").value(module.job.scaffold);
-    json.key("exact").value(is_exact(prompt, index));
+    json.key("exact").value(prompt.is_exact(index));
   } else {
     const std::uint64_t chained =
         chained_tokens(links, run.position, run.position + static_cast<Position>(n));

@@ -54,6 +54,7 @@ struct Problem {
   std::vector<std::uint32_t> begin, end;
   float softcap = 0.0f;
   std::vector<float> slope, origin;     // empty, or [rows]
+  std::vector<std::uint32_t> hidden;    // empty, or [n in whole blocks]
   std::vector<float> k_scale, v_scale;  // q8: [n][groups()], each a bf16; [n]
   std::vector<std::uint8_t> keys, values;
 
@@ -81,6 +82,10 @@ struct Problem {
       for (std::size_t r = 0; r < rows; ++r)
         origin.push_back(-static_cast<float>(random.below(400)));
     }
+    if (random.chance(0.3)) {
+      hidden.resize((n + 15) / 16 * 16);
+      for (std::size_t t = 0; t < n; ++t) hidden[t] = random.chance(0.3) ? ~0u : 0u;
+    }
     pack();
   }
 
@@ -93,6 +98,7 @@ struct Problem {
     rows = n_rows;
     softcap = 0.0f;
     slope.clear();
+    hidden.clear();
     q = random.floats(rows * hd, largest_query);
     k = random.floats(n * hd);
     v = random.floats(n * hd);
@@ -112,6 +118,15 @@ struct Problem {
     if (format != KvFormat::kQ8) return;
     round_q8(random, k, 32, k_scale);
     round_q8(random, v, hd, v_scale);
+  }
+
+  bool sees(std::size_t r, std::size_t t) const {
+    return begin[r] <= t && t < end[r] && (hidden.empty() || !hidden[t]);
+  }
+  bool sees_any(std::size_t r) const {
+    for (std::size_t t = begin[r]; t < end[r]; ++t)
+      if (sees(r, t)) return true;
+    return false;
   }
 
   // Groups of dimensions of a q8 key that share a scale.
@@ -212,7 +227,8 @@ struct State {
               const std::vector<std::uint32_t>& end) {
     subject.attend({p.q.data(), p.keys.data(), p.values.data(), begin.data(), end.data(),
                     max.data(), sum.data(), acc.data(), p.rows, p.hd, p.format, p.softcap,
-                    p.slope.empty() ? nullptr : p.slope.data(), p.origin.data()});
+                    p.slope.empty() ? nullptr : p.slope.data(), p.origin.data(),
+                    p.hidden.empty() ? nullptr : p.hidden.data()});
   }
 };
 
@@ -227,10 +243,10 @@ struct Expected {
     double top = -std::numeric_limits<double>::infinity(), total = 0.0;
     for (std::size_t t = p.begin[r]; t < p.end[r]; ++t) {
       weight[t] = p.score(q, r, t);
-      top = std::max(top, weight[t]);
+      if (p.sees(r, t)) top = std::max(top, weight[t]);
     }
     for (std::size_t t = p.begin[r]; t < p.end[r]; ++t) {
-      weight[t] = std::exp(weight[t] - top);
+      weight[t] = p.sees(r, t) ? std::exp(weight[t] - top) : 0.0;
       total += weight[t];
     }
     for (std::size_t t = p.begin[r]; t < p.end[r]; ++t)

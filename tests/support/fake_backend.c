@@ -98,17 +98,15 @@ static void timeline_close(pc_backend_timeline* timeline) {
 }
 
 static int32_t timeline_attach(pc_backend_timeline* timeline, const pc_backend_resident* resident,
-                               uint32_t segment, uint32_t n_tokens, int32_t position,
-                               pc_backend_error* error) {
-  (void)position;
+                               const pc_attachment* a, pc_backend_error* error) {
   const int32_t failed = fails("timeline_attach", error);
   if (failed) return failed;
-  if (segment >= resident->n_segments || n_tokens > resident->n_tokens[segment] ||
-      timeline->n_attached == 64) {
+  if (a->segment >= resident->n_segments ||
+      a->first + a->n_tokens > resident->n_tokens[a->segment] || timeline->n_attached == 64) {
     strcpy(error->message, "no such segment");
     return 1; /* PC_INVALID_ARGUMENT */
   }
-  timeline->attached[timeline->n_attached++] = n_tokens;
+  timeline->attached[timeline->n_attached++] = a->n_tokens;
   return 0;
 }
 
@@ -140,6 +138,21 @@ static int32_t timeline_read(const pc_backend_timeline* timeline, uint32_t first
     strcpy(error->message, "no such tokens");
     return 1; /* PC_INVALID_ARGUMENT */
   }
+  return 0;
+}
+
+static int32_t timeline_compare(const pc_backend_timeline* timeline, uint32_t first,
+                                uint32_t n_tokens, const pc_backend_resident* resident,
+                                uint32_t segment, uint32_t first_of_segment, uint32_t layer,
+                                float* distances, pc_backend_error* error) {
+  (void)resident, (void)segment, (void)first_of_segment, (void)layer;
+  const int32_t failed = fails("timeline_compare", error);
+  if (failed) return failed;
+  if (first > timeline->n_tokens || n_tokens > timeline->n_tokens - first) {
+    strcpy(error->message, "no such tokens");
+    return 1; /* PC_INVALID_ARGUMENT */
+  }
+  for (uint32_t i = 0; i < n_tokens; ++i) distances[i] = (float)i;
   return 0;
 }
 
@@ -196,11 +209,23 @@ static void step(pc_backend_model* model, pc_step_item* items, uint32_t n_items)
   for (uint32_t i = 0; i < n_items; ++i) items[i].status = compute(&items[i]);
 }
 
-static const pc_backend_v1 table = {
-    FAKE_ABI,         sizeof(pc_backend_v1), FAKE_NAME,       FAKE_NUMERICS,
-    model_open,       model_close,           resident_create, resident_prefetch,
-    resident_release, timeline_open,         timeline_close,  timeline_attach,
-    timeline_fork,    timeline_rewind,       timeline_read,   step};
+static const pc_backend_v1 table = {FAKE_ABI,
+                                    sizeof(pc_backend_v1),
+                                    FAKE_NAME,
+                                    FAKE_NUMERICS,
+                                    model_open,
+                                    model_close,
+                                    resident_create,
+                                    resident_prefetch,
+                                    resident_release,
+                                    timeline_open,
+                                    timeline_close,
+                                    timeline_attach,
+                                    timeline_fork,
+                                    timeline_rewind,
+                                    timeline_read,
+                                    timeline_compare,
+                                    step};
 
 #if defined(__GNUC__)
 __attribute__((visibility("default")))

@@ -3,6 +3,7 @@
 // the fresh runs) and as rows for the dense oracle.
 #pragma once
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <deque>
@@ -34,6 +35,7 @@ struct RawPlanRun {
   std::uint32_t run = 0;             // index into the job's runs; a kept one
   std::vector<std::int32_t> tokens;  // fresh only
   std::int32_t position = 0;
+  std::vector<std::uint32_t> anew = {};  // cached: indices of tokens that are computed anew
 };
 
 struct RawPlan {
@@ -45,6 +47,37 @@ inline std::int32_t first_kept_position(const RawJob& job) {
   for (const RawRun& run : job.runs)
     if (run.keep) return run.position;
   return 0;
+}
+
+// What a plan computes, run after run.
+struct FreshRun {
+  std::vector<std::int32_t> tokens, positions;
+  bool has_gaps() const {
+    return positions.back() - positions.front() + 1 != static_cast<std::int32_t>(positions.size());
+  }
+};
+
+// Its fresh runs and, between them, the tokens that it computes anew: together, or one run for each
+// stretch without a gap.
+inline std::vector<FreshRun> fresh_runs(const RawPlan& plan, bool gaps) {
+  std::vector<FreshRun> runs;
+  bool goes_on = false;  // the last run is one of tokens anew
+  const auto add = [&](std::int32_t token, std::int32_t position) {
+    if (!goes_on || (!gaps && runs.back().positions.back() + 1 != position)) runs.emplace_back();
+    runs.back().tokens.push_back(token);
+    runs.back().positions.push_back(position);
+    goes_on = true;
+  };
+  for (const RawPlanRun& r : plan.prompt) {
+    if (r.job < 0) goes_on = false;
+    for (std::size_t i = 0; i < r.tokens.size() && r.job < 0; ++i)
+      add(r.tokens[i], r.position + static_cast<std::int32_t>(i));
+    if (r.job < 0) goes_on = false;
+    for (const std::uint32_t i : r.anew)
+      add(plan.jobs[static_cast<std::size_t>(r.job)].runs[r.run].tokens[i],
+          r.position + static_cast<std::int32_t>(i));
+  }
+  return runs;
 }
 
 // Planes of one encoded run, as a module file would hold them.
@@ -89,13 +122,16 @@ class Backend {
     check(table_->timeline_fork(from.get(), &timeline, &error_));
     return {from.residents, {timeline, {table_}}};
   }
-  void attach(Timeline& timeline, const pc_kv_segment& segment) {
+  // hidden: pc_attachment's; empty: all is seen.
+  void attach(Timeline& timeline, const pc_kv_segment& segment,
+              const std::vector<std::uint32_t>& hidden = {}) {
     pc_backend_resident* resident = nullptr;
     const std::uint8_t identity[32] = {};
     check(table_->resident_create(model_, identity, &segment, 1, &resident, &error_));
     timeline.residents.push_back({resident, typename Timeline::Close{table_}});
-    check(table_->timeline_attach(timeline.get(), resident, 0, segment.n_tokens, segment.position,
-                                  &error_));
+    const pc_attachment all{0, 0, segment.n_tokens, segment.position,
+                            hidden.empty() ? nullptr : hidden.data()};
+    check(table_->timeline_attach(timeline.get(), resident, &all, &error_));
   }
   void rewind(Timeline& timeline, std::uint32_t n_tokens, std::uint32_t n_attached = UINT32_MAX) {
     check(table_->timeline_rewind(timeline.get(), n_tokens, n_attached, &error_));
@@ -138,7 +174,7 @@ class PlanRunner {
  public:
   PlanRunner(const pc_backend_v1* backend, const pc_model_desc& desc, KvType type,
              std::uint32_t threads, Precision precision = Precision::kFast)
-      : backend_(backend, desc, type, threads, precision) {}
+      : backend_(backend, desc, type, threads, precision), gaps_(!desc.alibi_slopes) {}
 
   // The kept runs of a job, keys rotated at local positions.
   std::map<std::uint32_t, EncodedRun> encode(const RawJob& job) {
@@ -147,7 +183,7 @@ class PlanRunner {
     std::vector<pc_run> runs;
     for (const RawRun& r : job.runs) {
       runs.push_back({r.tokens.data(), static_cast<std::uint32_t>(r.tokens.size()), r.position,
-                      r.position - first_kept_position(job), 0, nullptr});
+                      r.position - first_kept_position(job), 0, nullptr, nullptr});
       if (!r.keep) continue;
       EncodedRun& e = kept[static_cast<std::uint32_t>(runs.size() - 1)];
       e = planes_for(runs.back());
@@ -163,35 +199,55 @@ class PlanRunner {
   struct Prompt {
     std::vector<std::map<std::uint32_t, EncodedRun>> encoded;  // that segments view
     std::vector<pc_kv_segment> segments;
-    std::vector<pc_run> fresh;  // borrow the plan
+    std::vector<std::vector<std::uint32_t>> hidden;  // [segments], see Backend::attach
+    std::vector<FreshRun> fresh_runs;
+    std::vector<pc_run> fresh;  // that borrow them
   };
   Prompt prompt_of(const RawPlan& plan) {
     Prompt prompt;
+    prompt.fresh_runs = fresh_runs(plan, gaps_);
+    for (const FreshRun& r : prompt.fresh_runs)
+      prompt.fresh.push_back({r.tokens.data(), static_cast<std::uint32_t>(r.tokens.size()),
+                              r.positions[0], r.positions[0], 1, nullptr,
+                              r.has_gaps() ? r.positions.data() : nullptr});
     for (const RawJob& job : plan.jobs) prompt.encoded.push_back(encode(job));
     for (const RawPlanRun& r : plan.prompt) {
-      if (r.job >= 0) {
-        KvSegment s = prompt.encoded[static_cast<std::size_t>(r.job)].at(r.run).segment;
-        prompt.segments.push_back({s.data, s.layer_stride_bytes, s.head_stride_bytes,
-                                   s.value_offset_bytes, s.begin, s.n_tokens, r.position,
-                                   s.key_position});
-      } else {
-        prompt.fresh.push_back({r.tokens.data(), static_cast<std::uint32_t>(r.tokens.size()),
-                                r.position, r.position, 1, nullptr});
-      }
+      if (r.job < 0) continue;
+      KvSegment s = prompt.encoded[static_cast<std::size_t>(r.job)].at(r.run).segment;
+      prompt.segments.push_back({s.data, s.layer_stride_bytes, s.head_stride_bytes,
+                                 s.value_offset_bytes, s.begin, s.n_tokens, r.position,
+                                 s.key_position});
+      std::vector<std::uint32_t>& hidden = prompt.hidden.emplace_back();
+      if (!r.anew.empty()) hidden.resize((s.n_tokens + 31) / 32);
+      for (const std::uint32_t i : r.anew) hidden[i / 32] |= 1u << i % 32;
     }
     return prompt;
+  }
+
+  // What it has attached.
+  Backend::Timeline open(const Prompt& prompt) {
+    Backend::Timeline timeline = backend_.open();
+    for (std::size_t i = 0; i < prompt.segments.size(); ++i)
+      backend_.attach(timeline, prompt.segments[i], prompt.hidden[i]);
+    return timeline;
   }
 
   // Logits after each step: one step a fresh run, `at_once` = one for all.
   std::vector<std::vector<float>> run(const RawPlan& plan, bool at_once = false) {
     const Prompt prompt = prompt_of(plan);
-    return compute(prompt.segments, prompt.fresh, at_once);
+    Backend::Timeline timeline = open(prompt);
+    return compute(timeline, prompt.fresh, at_once);
   }
 
   std::vector<std::vector<float>> compute(const std::vector<pc_kv_segment>& segments,
                                           const std::vector<pc_run>& fresh, bool at_once) {
     Backend::Timeline timeline = backend_.open();
     for (const pc_kv_segment& segment : segments) backend_.attach(timeline, segment);
+    return compute(timeline, fresh, at_once);
+  }
+
+  std::vector<std::vector<float>> compute(Backend::Timeline& timeline,
+                                          const std::vector<pc_run>& fresh, bool at_once) {
     std::vector<std::vector<float>> logits;
     for (std::size_t i = 0; i < fresh.size(); i += at_once ? fresh.size() : 1)
       logits.push_back(
@@ -214,10 +270,13 @@ class PlanRunner {
   }
 
   Backend backend_;
+  bool gaps_;  // may fresh runs have gaps?
 };
 
-// The plan as one long list of rows. Returns the indices of the fresh runs' last rows.
-inline std::vector<std::uint32_t> dense_rows(const RawPlan& plan, std::vector<DenseRow>* rows) {
+// The plan as one long list of rows. Returns the indices of the fresh runs' last rows; gaps: see
+// fresh_runs().
+inline std::vector<std::uint32_t> dense_rows(const RawPlan& plan, std::vector<DenseRow>* rows,
+                                             bool gaps = true) {
   std::map<std::pair<int, std::uint32_t>, std::uint32_t> first_row;  // (job, run) -> row
   for (std::size_t j = 0; j < plan.jobs.size(); ++j) {
     const auto pass_begin = static_cast<std::uint32_t>(rows->size());
@@ -243,13 +302,12 @@ inline std::vector<std::uint32_t> dense_rows(const RawPlan& plan, std::vector<De
     const std::size_t n = plan.jobs[static_cast<std::size_t>(r.job)].runs[r.run].tokens.size();
     for (std::uint32_t i = 0; i < n; ++i) {
       (*rows)[first + i].placed = r.position + static_cast<std::int32_t>(i);
-      visible.push_back(first + i);
+      if (std::ranges::find(r.anew, i) == r.anew.end()) visible.push_back(first + i);
     }
   }
-  for (const RawPlanRun& r : plan.prompt) {
-    if (r.job >= 0) continue;
+  for (const FreshRun& r : fresh_runs(plan, gaps)) {
     for (std::size_t i = 0; i < r.tokens.size(); ++i) {
-      const std::int32_t p = r.position + static_cast<std::int32_t>(i);
+      const std::int32_t p = r.positions[i];
       DenseRow row{r.tokens[i], 0, p, p, {}};
       const auto self = static_cast<std::uint32_t>(rows->size());
       visible.push_back(self);

@@ -17,8 +17,9 @@ inline std::vector<std::int32_t> random_tokens(Random& random, std::uint32_t n,
 }
 
 // Jobs of alternating seen and kept runs with gaps; a prompt that places some
-// of the kept runs and fresh text between, before and after, with gaps.
-inline RawPlan random_plan(Random& random, std::uint32_t vocab) {
+// of the kept runs, whole or with tokens that are computed anew, and fresh text between, before and
+// after, with gaps.
+inline RawPlan random_plan(Random& random, std::uint32_t vocab, bool anew = true) {
   RawPlan plan;
   const std::uint32_t n_jobs = random.below(4);
   for (std::uint32_t j = 0; j < n_jobs; ++j) {
@@ -47,6 +48,9 @@ inline RawPlan random_plan(Random& random, std::uint32_t vocab) {
       if (random.chance(0.3)) fresh();
       if (random.chance(0.3)) position += static_cast<std::int32_t>(random.below(40));
       plan.prompt.push_back({static_cast<int>(j), r, {}, position});
+      if (anew && random.chance(0.5))
+        for (std::uint32_t i = 0; i < run.tokens.size(); ++i)
+          if (random.chance(0.4)) plan.prompt.back().anew.push_back(i);
       position += static_cast<std::int32_t>(run.tokens.size());
     }
   }

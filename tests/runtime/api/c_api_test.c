@@ -216,11 +216,11 @@ static void messages(pc_engine* engine) {
   pc_schema_close(schema);
 }
 
-/* Allows the tokens below *user. */
+/* Allows the tokens below *user, but not those that end an answer. */
 static int below(void* user, uint32_t* allowed, size_t n_words) {
   const uint32_t limit = *(const uint32_t*)user;
   for (size_t i = 0; i < n_words * 32; ++i)
-    if (i >= limit) allowed[i / 32] &= ~(1u << i % 32);
+    if (i >= limit || i < 3) allowed[i / 32] &= ~(1u << i % 32);
   return limit == UINT32_MAX;
 }
 

@@ -74,17 +74,15 @@ TEST_CASE("random prompts computed together equal each alone, and the dense orac
     std::deque<Backend::Timeline> timelines;
     Step step(runner.backend());
     for (const auto& prompt : prompts) {
-      timelines.push_back(runner.backend().open());
-      for (const auto& segment : prompt.segments)
-        runner.backend().attach(timelines.back(), segment);
+      timelines.push_back(runner.open(prompt));
       step.add(timelines.back(), prompt.fresh);
     }
     step.run();
     for (std::size_t i = 0; i < plans.size(); ++i) {
       REQUIRE(step.items[i].status == 0);
       require_near(step.logits[i], want[i], 1e-4f);
-      require_near(step.logits[i],
-                   runner.compute(prompts[i].segments, prompts[i].fresh, true).back());
+      Backend::Timeline alone = runner.open(prompts[i]);
+      require_near(step.logits[i], runner.compute(alone, prompts[i].fresh, true).back());
     }
   }
 }
@@ -130,7 +128,7 @@ TEST_CASE("timelines that share modules in any order decode together as alone") 
       Step step(backend);
       for (std::uint32_t t = 0; t < kTimelines; ++t) {
         const std::int32_t p = positions[t] + token;
-        runs.push_back({&ids[t], 1, p, p, 1, nullptr});
+        runs.push_back({&ids[t], 1, p, p, 1, nullptr, nullptr});
         step.add(together[t], {&runs[t], 1});
       }
       step.run();
@@ -157,7 +155,8 @@ TEST_CASE("a fork goes on by itself, and a rewound timeline as if it had not bee
                c = random_tokens(random, random.between(1, 60), 64);
     const auto run = [](const std::vector<std::int32_t>& tokens, std::size_t at) {
       const auto p = static_cast<std::int32_t>(at);
-      return pc_run{tokens.data(), static_cast<std::uint32_t>(tokens.size()), p, p, 1, nullptr};
+      return pc_run{tokens.data(), static_cast<std::uint32_t>(tokens.size()), p, p, 1, nullptr,
+                    nullptr};
     };
     const auto fresh = [&](std::vector<std::int32_t> tokens,
                            const std::vector<std::int32_t>& more) {
@@ -198,7 +197,8 @@ TEST_CASE("what is attached later is seen from then on, and forgotten when it is
       s.data, s.layer_stride_bytes, s.head_stride_bytes, s.value_offset_bytes, 0, s.n_tokens,
       10,     s.key_position};
   const auto tokens = random_tokens(random, 20, 64);
-  const pc_run head{tokens.data(), 10, 0, 0, 1, nullptr}, tail{&tokens[10], 10, 50, 50, 1, nullptr};
+  const pc_run head{tokens.data(), 10, 0, 0, 1, nullptr, nullptr},
+      tail{&tokens[10], 10, 50, 50, 1, nullptr, nullptr};
   Backend::Timeline later = backend.open(), without = backend.open();
   backend.compute(later, {&head, 1});
   backend.compute(without, {&head, 1});
@@ -218,11 +218,12 @@ TEST_CASE("an item fails alone, and leaves its timeline as it was") {
   auto bad = good;
   bad[390] = 64;
   const auto run = [](const std::vector<std::int32_t>& tokens, std::int32_t p) {
-    return pc_run{tokens.data(), static_cast<std::uint32_t>(tokens.size()), p, p, 1, nullptr};
+    return pc_run{tokens.data(), static_cast<std::uint32_t>(tokens.size()), p, p, 1, nullptr,
+                  nullptr};
   };
   const std::int32_t set = 1;
   const pc_run first = run(good, 0), fine = run(good, 400), broken = run(bad, 400),
-               nothing{good.data(), 0, 400, 400, 1, nullptr};
+               nothing{good.data(), 0, 400, 400, 1, nullptr, nullptr};
   std::vector<Backend::Timeline> timelines;
   for (int i = 0; i < 4; ++i) {
     timelines.push_back(backend.open());
@@ -262,7 +263,8 @@ TEST_CASE("numbers that are not finite end the item that they belong to, and nam
   std::ranges::replace(good, 5, 6);
   auto bad = good;
   bad[7] = 5;
-  const pc_run fine{good.data(), 20, 0, 0, 1, nullptr}, broken{bad.data(), 20, 0, 0, 1, nullptr};
+  const pc_run fine{good.data(), 20, 0, 0, 1, nullptr, nullptr},
+      broken{bad.data(), 20, 0, 0, 1, nullptr, nullptr};
   const Backend::Timeline a = backend.open(), b = backend.open(), c = backend.open();
   Step step(backend);
   step.add(a, {&fine, 1});

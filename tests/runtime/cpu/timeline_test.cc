@@ -68,7 +68,8 @@ void read(const KvSegment& s, bool may_hold_more, std::vector<Row>* rows) {
             right &= at(layer, head, value, d) == (there ? mark(token, layer, head, value) : 0.0f);
     REQUIRE(right);
     const auto i = static_cast<std::int32_t>(row);
-    if (there) rows->push_back({token, s.position + i, s.key_position + i});
+    const std::int32_t step = there && s.positions ? s.positions[row] - s.position : i;
+    if (there) rows->push_back({token, s.position + step, s.key_position + step});
   }
 }
 
@@ -105,12 +106,16 @@ struct Pair {
     for (std::size_t i = 0; i < pick; ++i) first += parts[i].n_tokens;
     for (std::size_t i = pick; i < parts.size(); ++i) {
       const auto at = parts[pick].position + static_cast<std::int32_t>(n);
-      if (n % kKvBlockTokens != 0 || parts[i].position != at) break;
+      if (n % kKvBlockTokens != 0 || parts[i].position != at || parts[i].positions) break;
       n += parts[i].n_tokens;
     }
     const auto n_all = static_cast<std::uint32_t>(rows.size());
     std::vector<std::byte> memory(kGeometry.state_bytes(kv_blocks(n_all + 1)));
     const KvPlanes planes = dense_planes(memory.data(), kGeometry, kv_blocks(n_all + 1));
+    if (parts[pick].positions) {
+      CHECK_FALSE(timeline.read(first, 1, planes));
+      return;
+    }
     REQUIRE(timeline.read(first, n, planes));
     KvSegment copy{planes.data,
                    planes.layer_stride_bytes,
@@ -141,7 +146,7 @@ class Appender {
     if (random_.chance(0.3)) position += 5;
     if (random_.chance(0.2)) key_position = 0;
     const std::vector<std::int32_t> ids(n);
-    pc_run run{ids.data(), n, position, key_position, random_.chance(0.7), nullptr};
+    pc_run run{ids.data(), n, position, key_position, random_.chance(0.7), nullptr, nullptr};
     pc_kv_planes planes{};
     if (random_.chance(0.2)) {
       memory_.emplace_back(kGeometry.state_bytes(kv_blocks(n)));
@@ -149,11 +154,18 @@ class Appender {
       planes = {p.data, p.layer_stride_bytes, p.head_stride_bytes, p.value_offset_bytes};
       run.planes = &planes;
     }
+    std::vector<std::int32_t> positions;
+    if (!run.planes && random_.chance(0.2)) {
+      for (std::uint32_t i = 0, at = 0; i < n; ++i, at += random_.between(1, 3))
+        positions.push_back(position + static_cast<std::int32_t>(at));
+      run.positions = positions.data();
+    }
     for (std::uint32_t done = 0; done < n;) {
       const std::uint32_t piece = random_.chance(0.5) ? n - done : random_.between(1, n - done);
       std::vector<Row> rows;
       for (std::uint32_t i = 0; i < piece; ++i) {
-        const auto step = static_cast<std::int32_t>(done + i);
+        const auto step = positions.empty() ? static_cast<std::int32_t>(done + i)
+                                            : positions[done + i] - position;
         rows.push_back({++last_token_, position + step, key_position + step});
       }
       std::vector<KvSlot> slots;
@@ -216,13 +228,13 @@ TEST_CASE("a timeline grows by pages, and its parts by what they say") {
   CHECK(segments.empty());
   std::vector<KvSlot> slots;
   const std::vector<std::int32_t> ids(600);
-  timeline.append({ids.data(), 600, 10, 10, 1, nullptr}, 0, 600, &slots);
+  timeline.append({ids.data(), 600, 10, 10, 1, nullptr, nullptr}, 0, 600, &slots);
   timeline.add_segments(&segments);
   REQUIRE(segments.size() == 3);  // 256, 256, 88
   CHECK(segments[1].position == 266);
   CHECK(segments[2].n_tokens == 88);
   // A run that does not extend starts on a block of its own, in the same page.
-  timeline.append({ids.data(), 3, 610, 610, 0, nullptr}, 0, 3, &slots);
+  timeline.append({ids.data(), 3, 610, 610, 0, nullptr, nullptr}, 0, 3, &slots);
   segments.clear();
   timeline.add_segments(&segments);
   REQUIRE(segments.size() == 4);

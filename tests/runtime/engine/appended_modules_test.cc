@@ -65,6 +65,7 @@ class Chat {
     const auto whole = prompt(std::string(kFirst) + said + "<user>And?</user>");
     SessionOptions o;
     o.no_reuse = no_reuse;
+    o.repair = repair;
     Tokens answer;
     for (const pml::PlanRun& run : whole->plan.runs)
       if (run.kind == pml::RunKind::kText && run.turn == 1) answer = run.tokens;
@@ -81,10 +82,13 @@ class Chat {
     SessionOptions o;
     o.max_tokens = 8;
     o.no_reuse = no_reuse;
+    o.repair = repair;
     auto session = must(Session::open(prompt(content), o));
     must(session->prefill());
     return session;
   }
+
+  pml::Repair repair;
 
  private:
   TinyCheckpoint checkpoint_{5};
@@ -108,8 +112,10 @@ TEST_CASE("turns with modules are as in a prompt that has the whole conversation
                "<user><rome><metro/></rome><secret/><summer/>Now?</user>",
                "<user>Thanks.</user><assistant>So?</assistant><user><summer/></user>");
   const bool no_reuse = GENERATE(false, true);
-  CAPTURE(next, no_reuse);
-  const Chat chat;
+  const auto repair = GENERATE(as<std::string>(), "none", "leading:3", "selected:100%");
+  CAPTURE(next, no_reuse, repair);
+  Chat chat;
+  chat.repair = must(pml::parse_repair(repair));
   const auto session = chat.answered(no_reuse);
   const Position before = session->position();
   must(session->append_pml(Chat::document(next)));
@@ -120,6 +126,7 @@ TEST_CASE("turns with modules are as in a prompt that has the whole conversation
   CHECK(stats.cached_tokens + stats.computed_tokens == stats.prompt_tokens);
   CHECK(stats.cached_tokens >= static_cast<std::uint64_t>(before));
   CHECK((stats.modules_found > 0) == !no_reuse);
+  CHECK((stats.repaired_tokens > 0) == (!no_reuse && repair != "none"));
   // And the turn after that, in text.
   while (must(session->next())) {
   }
@@ -129,7 +136,8 @@ TEST_CASE("turns with modules are as in a prompt that has the whole conversation
 }
 
 TEST_CASE("what was brought is forgotten by going back, and kept by a fork") {
-  const Chat chat;
+  Chat chat;
+  chat.repair = must(pml::parse_repair(GENERATE("none", "leading:3", "selected:100%")));
   const auto session = chat.answered();
   const Position end = session->position() + 1;  // with the token drawn last
   const std::string next = "<user>And <rome/> then?</user>";
@@ -147,7 +155,8 @@ TEST_CASE("what was brought is forgotten by going back, and kept by a fork") {
 }
 
 TEST_CASE("a conversation with appended modules is kept, and found by the prompt that it became") {
-  const Chat chat;
+  Chat chat;
+  chat.repair = must(pml::parse_repair(GENERATE("none", "leading:3", "selected:100%")));
   const auto session = chat.answered();
   std::string next = "<user>And <rome/> then? ";
   for (int i = 0; i < 20; ++i) next += "Is it far, and how far is it? ";
@@ -174,6 +183,8 @@ TEST_CASE("what does not fit behind an answer is refused, and changes nothing") 
                "ends with a turn of the user's");
   expect_error(session->append_pml("<prompt schema='other'><user>?</user></prompt>"),
                Code::kPmlSemantic, 1, 1, "other");
+  expect_error(session->append_pml("<prompt schema='s' repair='none'><user>?</user></prompt>"),
+               Code::kInvalidArgument, 1, 1, "repair=");
   must(append("<user>And <rome/> then?</user>"));
   require_same(*session,
                *chat.opened(std::string(kFirst) + kAnswer + "<user>And <rome/> then?</user>"));

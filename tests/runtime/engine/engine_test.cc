@@ -16,6 +16,7 @@
 
 #include "runtime/engine/session.h"
 #include "runtime/json/json.h"
+#include "runtime/reports/counts.h"
 #include "runtime/reports/reports.h"
 #include "tests/support/count_allocations.h"
 #include "tests/support/dense_oracle.h"
@@ -106,9 +107,10 @@ RawPlan raw_plan(const LoadedSchema& schema, const pml::Plan& plan) {
 }
 
 // dense_rows() takes whole runs; a plan's last cached run may lack its last token.
-std::vector<double> oracle_logits(const TinyCheckpoint& checkpoint, const LoadedSchema& schema,
-                                  const pml::Plan& plan) {
-  RawPlan raw = raw_plan(schema, plan);
+std::vector<double> oracle_logits(const TinyCheckpoint& checkpoint, const LoadedPrompt& prompt) {
+  RawPlan raw = raw_plan(*prompt.schema, prompt.plan);
+  const std::vector<Anew> anew = anew_of(prompt);
+  for (std::size_t i = 0; i < anew.size(); ++i) raw.prompt[i].anew = anew[i];
   for (RawPlanRun& run : raw.prompt) {
     if (run.job < 0) continue;
     RawJob& job = raw.jobs[static_cast<std::size_t>(run.job)];
@@ -131,6 +133,9 @@ const std::vector<std::string> kModes = {"",
                                          "positions=\"schema\"",
                                          "attend=\"self\"",
                                          "attend=\"schema\"",
+                                         "repair=\"leading:2\"",
+                                         "attend=\"self\" repair=\"leading:3\"",
+                                         "positions=\"schema\" repair=\"leading:100\"",
                                          "attend=\"self\" positions=\"schema\"",
                                          "attend=\"schema\" positions=\"schema\""};
 
@@ -145,9 +150,8 @@ TEST_CASE("every prompt in every mode equals the dense oracle, encoded and mappe
         INFO(modes << " " << process << " " << prompt);
         const auto session = session_for(schema, prompt);
         REQUIRE(session->prefill().ok());
-        REQUIRE(worst(session->logits(),
-                      oracle_logits(checkpoint, *schema,
-                                    must(LoadedPrompt::parse(schema, prompt))->plan)) <= 1e-4);
+        REQUIRE(worst(session->logits(), oracle_logits(checkpoint, *must(LoadedPrompt::parse(
+                                                                       schema, prompt)))) <= 1e-4);
         if (process == 1) REQUIRE(session->stats().modules_encoded == 0);
       }
     }
@@ -209,8 +213,7 @@ TEST_CASE("one file serves two schemas at two offsets") {
   REQUIRE(second->prefill().ok());
   REQUIRE(second->stats().modules_encoded == 1);  // only the anonymous text
   REQUIRE(worst(second->logits(),
-                oracle_logits(checkpoint, *far, must(LoadedPrompt::parse(far, prompt))->plan)) <=
-          1e-4);
+                oracle_logits(checkpoint, *must(LoadedPrompt::parse(far, prompt)))) <= 1e-4);
 }
 
 TEST_CASE("explain is what the run then does, and answers repeat token for token") {

@@ -218,20 +218,21 @@ TEST_CASE("an answer and the turns that are appended are in the store as they we
     auto module = must(home.schema->acquire(*home.prompt->modules.at(0), encoder, nullptr));
     return must(engine.backend().resident(module.module));
   }();
-  must(found.attach(bos, 0, 1, 0));
-  must(computed.attach(bos, 0, 1, 0));
+  must(found.attach(bos, {0, 0, 1, 0, nullptr}));
+  must(computed.attach(bos, {0, 0, 1, 0, nullptr}));
   std::vector<pc_run> runs;
   for (Chain::Link& link : chain.links()) {
     const auto n = static_cast<std::uint32_t>(link.tokens.size());
     INFO("link at " << link.position << " of " << n);
     Lookup lookup = engine.store()->find(Chain::identity(link, engine.base_identity()));
     REQUIRE(lookup);
-    must(found.attach(must(engine.backend().resident(lookup.module)), 0, n, link.position));
-    runs.push_back({link.tokens.data(), n, link.position, link.position, 1, nullptr});
+    must(found.attach(must(engine.backend().resident(lookup.module)),
+                      {0, 0, n, link.position, nullptr}));
+    runs.push_back({link.tokens.data(), n, link.position, link.position, 1, nullptr, nullptr});
   }
   REQUIRE(runs.size() >= 3);
   const TokenId last = 5;
-  const pc_run end{&last, 1, at, at, 1, nullptr};
+  const pc_run end{&last, 1, at, at, 1, nullptr, nullptr};
   std::vector<float> a(engine.model().desc.vocab_size), b(a.size());
   must(engine.scheduler().compute({.timeline = &found, .runs = {&end, 1}, .logits = a.data()}));
   runs.push_back(end);

@@ -178,5 +178,59 @@ TEST_CASE("through a schema: one module answers as the full prefill, stored and 
   }
 }
 
+// Four modules of more than a step's tokens together, each of a few hundred bytes of its own.
+std::string four_modules() {
+  const char* towns[] = {"Lisbon", "Kyoto", "Vienna", "Dublin"};
+  std::string modules;
+  for (const char* town : towns) {
+    modules += std::string("<module name='") + town + "' xml:space='preserve'>";
+    for (int i = 0; i < 12; ++i)
+      modules += std::string("In ") + town + " tram " + std::to_string(i * 7 + 3) +
+                 " stops at the old market. ";
+    modules += "</module>";
+  }
+  return modules;
+}
+
+std::vector<float> logits(const std::shared_ptr<LoadedSchema>& schema, bool no_reuse,
+                          const char* repair) {
+  SessionOptions options;
+  options.no_reuse = no_reuse;
+  options.repair = must(pml::parse_repair(repair));
+  const auto prompt = must(LoadedPrompt::parse(
+      schema, "<prompt schema='s'><Lisbon/><Kyoto/><Vienna/><Dublin/>Tram 17 stops in</prompt>"));
+  const auto session = must(Session::open(prompt, options));
+  must(session->prefill());
+  const auto l = session->logits();
+  return {l.begin(), l.end()};
+}
+
+TEST_CASE("through a schema: modules that saw all, or are computed anew, are the full prefill") {
+  const std::string modules = four_modules();
+  for (const char* name : kRealModels) {
+    const RealReference reference = real_reference(name);
+    if (!reference.there()) continue;
+    const TempFolder cache;
+    const RealEngine engine(reference, KvType::kF32, Precision::kExact, cache.path());
+    const auto schema_with = [&](const char* scaffold) {
+      const std::string text =
+          "<schema name='s'>A list of trams. " + modules + scaffold + "</schema>";
+      return must(LoadedSchema::parse(engine.engine(), text, ""));
+    };
+    const auto separate = schema_with(""),
+               together = schema_with("<scaffold name='a' modules='Lisbon Kyoto Vienna Dublin'/>");
+    const auto full = logits(separate, true, "none");
+    CHECK(apart(logits(separate, false, "none"), full) > 100 * kRounding);
+    CHECK(apart(logits(together, false, "none"), full) <= kRounding);
+    CHECK(apart(logits(separate, false, "leading:100000"), full) <= kRounding);
+    CHECK(apart(logits(separate, false, "selected:100%"), full) <= kRounding);
+    // How far they stay when less is computed is no promise (bench/answers measures it).
+    const double some = apart(logits(separate, false, "selected:20%"), full),
+                 none = apart(logits(separate, false, "none"), full);
+    std::printf("%-21s | four modules: %.1e from the full prefill, with a fifth anew %.1e\n", name,
+                none, some);
+  }
+}
+
 }  // namespace
 }  // namespace pc::test

@@ -1,0 +1,37 @@
+"""Ways of using modules for the same prompt. Each has a schema and what its session is asked.
+
+    full            a full prefill: what the others are measured against
+    none            modules as they are, each encoded behind the prompt's beginning
+    self            modules that saw nothing but themselves (attend="self")
+    scaffold        the imported modules encoded together: exact
+    leading:N       the first N tokens of each module computed in place
+    selected:P%     the P % whose values deviate most computed in place
+"""
+
+from xml.sax.saxutils import escape
+
+
+def schema_text(made, documents, attend="prefix", scaffold=False):
+    """The schema of these documents of a set, by number."""
+    modules = "".join(f'<module name="d{i}" xml:space="preserve">{escape(made.documents[i])}'
+                      "</module>" for i in documents)
+    names = " ".join(f"d{i}" for i in documents)
+    joint = f'<scaffold name="all" modules="{names}"/>' if scaffold else ""
+    return (f'<schema name="s" attend="{attend}"><system>{escape(made.instruction)}</system>'
+            f"{modules}{joint}</schema>")
+
+
+def prompt_text(question):
+    imports = "".join(f"<d{i}/>" for i in question.documents)
+    return (f'<prompt schema="s"><user>{imports}{escape(question.text)}</user></prompt>')
+
+
+def attend_of(way):
+    return "self" if way == "self" else "prefix"
+
+
+def session_of(way):
+    """What the session of a way is opened with."""
+    if way == "full":
+        return {"reuse": False}
+    return {"repair": way if ":" in way else "none"}

@@ -1,0 +1,36 @@
+// repair=: which tokens of a module are computed anew where a prompt uses it, since the module was
+// encoded without what stands before it there (docs/PML.md, "repair").
+//
+// Pure. Threads: any.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+
+namespace pc::pml {
+
+struct Repair {
+  enum class Kind : std::uint8_t {
+    kNone,      // none: the states are used as they are
+    kLeading,   // the first n_tokens of each module (EPIC's LegoLink, arXiv 2410.15332)
+    kSelected,  // those whose values deviate most in the second layer, `share` of all of the
+                // prompt's modules (CacheBlend, arXiv 2405.16444)
+  };
+  Kind kind = Kind::kNone;
+  std::uint32_t n_tokens = 0;  // kLeading
+  double share = 0.0;          // kSelected: 0 to 1
+
+  bool operator==(const Repair&) const = default;
+};
+
+// "none", "leading:16" or "selected:15%". kInvalidArgument.
+Result<Repair> parse_repair(std::string_view text);
+
+// As it is written.
+std::string to_string(const Repair& repair);
+
+}  // namespace pc::pml

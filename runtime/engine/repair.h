@@ -1,0 +1,68 @@
+// Which tokens of a prompt's modules are computed anew, and by what they are found.
+//
+// A module that has not seen what stands before it in a prompt has states that a full prefill would
+// not have. Some of its tokens can be computed in place, as fresh text is; what the module has of
+// them is hidden then. Modules that have seen all of it are exact, and never repaired.
+//
+// Threads: any; borrows what it is given for the call.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/status.h"
+#include "pml/plan.h"
+#include "pml/repair.h"
+#include "runtime/backend/backend_handle.h"
+#include "runtime/engine/chain.h"
+#include "runtime/engine/scheduler.h"
+
+namespace pc {
+
+// Of one run of a plan: the indices of the tokens that are computed anew, growing.
+using Anew = std::vector<std::uint32_t>;
+
+// A run where it stands.
+struct PlacedRun {
+  const pml::PlanRun* run;
+  Position position;
+  const Digest* module = nullptr;     // whose states it takes; null: it is computed
+  ResidentHandle resident = nullptr;  // with them; null where they are not there
+  bool exact = true;                  // the states are those of a prefill
+};
+
+// Of the first repair.n_tokens of each module, for kLeading.
+std::vector<Anew> leading_tokens(std::span<const PlacedRun> runs, std::uint32_t n_tokens);
+
+// How many of so many tokens that are not exact kSelected takes.
+std::uint64_t selected_tokens(double share, std::uint64_t n_tokens);
+
+// Runs come in order of position and have residents. Before them stand what `timeline` has seen,
+// and `unread`, which it has not. For kSelected it computes on a fork. Errors: the scheduler's.
+struct BeforeRuns {
+  const BackendTimeline& timeline;
+  std::span<const pc_run> unread = {};
+};
+Result<std::vector<Anew>> choose_anew(const pml::Repair& repair, std::span<const PlacedRun> runs,
+                                      const BeforeRuns& before, Scheduler& scheduler,
+                                      const volatile std::int32_t* cancel);
+
+// Tokens of modules on their way into a chain, as the links between attached runs.
+class ScatteredTokens {
+ public:
+  // Of a model with ALiBi, links have no gaps.
+  explicit ScatteredTokens(const pc_model_desc& desc) : has_gaps_(!desc.alibi_slopes) {}
+  void add(const Anew& anew, const Tokens& tokens, Position position);
+  void move_to(Chain* chain);
+
+ private:
+  bool has_gaps_;
+  Tokens tokens_;
+  std::vector<Position> positions_;
+};
+
+// pc_attachment::hidden of a run of n tokens; empty where nothing is.
+std::vector<std::uint32_t> hidden_bits(const Anew& anew, std::size_t n_tokens);
+
+}  // namespace pc

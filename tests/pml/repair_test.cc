@@ -1,0 +1,43 @@
+// repair=: what may be written, and where.
+#include "pml/repair.h"
+
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "pml/prompt_parser.h"
+#include "pml/schema_parser.h"
+#include "tests/support/expect.h"
+
+namespace pc::pml::test {
+namespace {
+
+using pc::test::expect_error;
+using pc::test::must;
+
+TEST_CASE("repairs are read and written") {
+  CHECK(must(parse_repair("none")) == Repair{});
+  CHECK(must(parse_repair("leading:16")) == Repair{Repair::Kind::kLeading, 16, 0.0});
+  CHECK(must(parse_repair("selected:12.5%")) == Repair{Repair::Kind::kSelected, 0, 0.125});
+  for (const char* text : {"none", "leading:1", "leading:4000000000", "selected:15%",
+                           "selected:0.5%", "selected:100%"})
+    CHECK(to_string(must(parse_repair(text))) == text);
+  for (const char* text :
+       {"", "None", "leading", "leading:", "leading:0", "leading:-1", "leading:1.5", "leading:16 ",
+        "leading:99999999999", "selected:15", "selected:%", "selected:0%", "selected:101%",
+        "selected:nan%", "selected:inf%", "selected:-1%", "selected:15%%", "all"})
+    expect_error(parse_repair(text), Code::kInvalidArgument, 0, 0, "leading:N");
+}
+
+TEST_CASE("a schema and a prompt say how modules are repaired") {
+  CHECK(must(parse_schema("<schema name='s'/>", {})).repair == Repair{});
+  CHECK(must(parse_schema("<schema name='s' repair='leading:4'/>", {})).repair.n_tokens == 4);
+  CHECK_FALSE(must(parse_prompt("<prompt schema='s'/>")).repair);
+  CHECK(must(parse_prompt("<prompt schema='s' repair='none'/>")).repair == Repair{});
+  expect_error(parse_schema("<schema name='s'\n repair='some'/>", {}), Code::kPmlSemantic, 1, 1,
+               "\"some\"");
+  expect_error(parse_prompt("<prompt schema='s' repair='selected:0%'/>"), Code::kPmlSemantic, 1, 1,
+               "selected:0%");
+}
+
+}  // namespace
+}  // namespace pc::pml::test
