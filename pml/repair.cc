@@ -1,13 +1,13 @@
 #include "pml/repair.h"
 
 #include <charconv>
-#include <cmath>
 #include <cstdio>
+#include <optional>
 
 namespace pc::pml {
 namespace {
 
-constexpr std::string_view kLeading = "leading:", kSelected = "selected:";
+constexpr std::string_view kLeading = "leading:", kAttended = "attended:", kSelected = "selected:";
 
 // All of the text is this number.
 template <class T>
@@ -16,43 +16,40 @@ bool read(std::string_view text, T* number) {
   return failure == std::errc() && end == text.data() + text.size();
 }
 
+// "<kind>15%"
+std::optional<double> share_of(std::string_view text, std::string_view kind) {
+  double percent = 0.0;
+  if (!text.starts_with(kind) || !text.ends_with('%')) return std::nullopt;
+  text = text.substr(kind.size(), text.size() - kind.size() - 1);
+  if (!read(text, &percent) || !(percent > 0.0 && percent <= 100.0)) return std::nullopt;
+  return percent / 100.0;
+}
+
 }  // namespace
 
 Result<Repair> parse_repair(std::string_view text) {
   if (text == "none") return Repair{};
-  Repair repair;
-  if (text.starts_with(kLeading) && read(text.substr(kLeading.size()), &repair.n_tokens) &&
-      repair.n_tokens > 0) {
-    repair.kind = Repair::Kind::kLeading;
-    return repair;
-  }
-  double percent = 0.0;
-  if (text.starts_with(kSelected) && text.ends_with('%') &&
-      read(text.substr(kSelected.size(), text.size() - kSelected.size() - 1), &percent) &&
-      percent > 0.0 && percent <= 100.0) {
-    repair.kind = Repair::Kind::kSelected;
-    repair.share = percent / 100.0;
-    return repair;
-  }
-  return error(
-      Code::kInvalidArgument,
-      "a repair is none, leading:N with a number of tokens, or selected:P% with a share of "
-      "the modules' tokens, not \"" +
-          std::string(text) + "\"");
+  Repair leading{.kind = Repair::Kind::kLeading};
+  if (text.starts_with(kLeading) && read(text.substr(kLeading.size()), &leading.n_tokens) &&
+      leading.n_tokens > 0)
+    return leading;
+  if (const auto share = share_of(text, kAttended))
+    return Repair{Repair::Kind::kAttended, 0, *share};
+  if (const auto share = share_of(text, kSelected))
+    return Repair{Repair::Kind::kSelected, 0, *share};
+  return error(Code::kInvalidArgument,
+               "a repair is none, leading:N with a number of tokens, or attended:P% or selected:P% "
+               "with a share of the modules' tokens, not \"" +
+                   std::string(text) + "\"");
 }
 
 std::string to_string(const Repair& repair) {
-  switch (repair.kind) {
-    case Repair::Kind::kNone:
-      return "none";
-    case Repair::Kind::kLeading:
-      return std::string(kLeading) + std::to_string(repair.n_tokens);
-    case Repair::Kind::kSelected:
-      break;
-  }
+  if (repair.kind == Repair::Kind::kNone) return "none";
+  if (repair.kind == Repair::Kind::kLeading)
+    return std::string(kLeading) + std::to_string(repair.n_tokens);
   char percent[32];
   std::snprintf(percent, sizeof percent, "%.6g%%", repair.share * 100.0);
-  return std::string(kSelected) + percent;
+  return std::string(repair.kind == Repair::Kind::kAttended ? kAttended : kSelected) + percent;
 }
 
 }  // namespace pc::pml

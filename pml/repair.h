@@ -17,17 +17,18 @@ struct Repair {
   enum class Kind : std::uint8_t {
     kNone,      // none: the states are used as they are
     kLeading,   // the first n_tokens of each module (EPIC's LegoLink, arXiv 2410.15332)
+    kAttended,  // those that the prompt's last fresh tokens attend to most, `share` of all
     kSelected,  // those whose values deviate most in the second layer, `share` of all of the
                 // prompt's modules (CacheBlend, arXiv 2405.16444)
   };
   Kind kind = Kind::kNone;
   std::uint32_t n_tokens = 0;  // kLeading
-  double share = 0.0;          // kSelected: 0 to 1
+  double share = 0.0;          // kAttended, kSelected: 0 to 1
 
   bool operator==(const Repair&) const = default;
 };
 
-// "none", "leading:16" or "selected:15%". kInvalidArgument.
+// "none", "leading:16", "attended:15%" or "selected:15%". kInvalidArgument.
 Result<Repair> parse_repair(std::string_view text);
 
 // As it is written.

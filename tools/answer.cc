@@ -42,6 +42,7 @@ promptcache::SessionOptions session_options(const Options& options, bool reuse,
   session.presence_penalty = options.presence_penalty;
   session.frequency_penalty = options.frequency_penalty;
   session.seed = options.seed;
+  session.repair = options.repair.empty() ? nullptr : options.repair.c_str();
   session.stop = stop.data();
   session.n_stop = stop.size();
   return session;
@@ -82,7 +83,9 @@ std::string describe(const pc_session_stats& s) {
            std::to_string(s.cached_tokens - s.chained_tokens) + " from modules" +
            (s.chained_tokens ? ", " + std::to_string(s.chained_tokens) + " from a kept conversation"
                              : "") +
-           " (" + one_decimal(share) + " %), " + std::to_string(s.computed_tokens) + " computed"});
+           " (" + one_decimal(share) + " %), " + std::to_string(s.computed_tokens) + " computed" +
+           (s.repaired_tokens ? ", " + std::to_string(s.repaired_tokens) + " of them of modules"
+                              : "")});
   table.add_row({"modules", std::to_string(s.modules_found) + " used, " +
                                 std::to_string(s.modules_encoded) + " of them encoded first; " +
                                 format_size(s.cached_bytes) + " used in place"});
@@ -105,6 +108,7 @@ Json to_json(const Answer& answer) {
       .set("cached_tokens", s.cached_tokens)
       .set("chained_tokens", s.chained_tokens)
       .set("computed_tokens", s.computed_tokens)
+      .set("repaired_tokens", s.repaired_tokens)
       .set("generated_tokens", s.generated_tokens)
       .set("modules_found", s.modules_found)
       .set("modules_encoded", s.modules_encoded)

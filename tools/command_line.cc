@@ -86,13 +86,13 @@ void add_run(CLI::App* app, Options* o) {
 }
 
 void add_chat(CLI::App* app, Options* o) {
-  CLI::App* const verb = add_verb(
-      app, "chat", o, &chat, "hold a conversation in the terminal",
-      "  promptcache chat -m models/city-guide\n"
-      "  promptcache chat -m models/city-guide -s guide.pml --history trip.jsonl\n\n"
-      "A line is a message; /help lists what else it may be. With --history the\n"
-      "conversation goes on the next time, and what the model computed of it is in the\n"
-      "store by then.");
+  CLI::App* const verb =
+      add_verb(app, "chat", o, &chat, "hold a conversation in the terminal",
+               "  promptcache chat -m models/city-guide\n"
+               "  promptcache chat -m models/city-guide -s guide.pml --history trip.jsonl\n\n"
+               "A line is a message; /help lists what else it may be. With --history the\n"
+               "conversation goes on the next time, and what the model computed of it is in the\n"
+               "store by then.");
   add(verb, "-s,--schema", o->schema, "FILE", "a PML schema whose modules /use puts into messages");
   add(verb, "--system", o->system, "TEXT", "what a new conversation's system message says");
   add(verb, "--history", o->history, "FILE",

@@ -59,15 +59,22 @@ std::string cached_cell(const Json& plan) {
   return modules + ", " + std::to_string(chained) + " from a kept conversation";
 }
 
+std::string repaired_cell(const Json& plan) {
+  const std::uint64_t repaired = plan["repaired_tokens"].number().value_or(0);
+  return repaired == 0 ? "" : ", " + std::to_string(repaired) + " of them of modules";
+}
+
 std::string plan_text(const Json& plan) {
   return "schema " + cell(plan["schema"]) + ": positions " + cell(plan["positions"]) + ", attend " +
          cell(plan["attend"]) + "\n" +
+         (cell(plan["repair"]) == "none" ? "" : "repair " + cell(plan["repair"]) + "\n") +
          (plan["relocates"].truth() ? ""
                                     : "The model learned its positions: a module is found again "
                                       "only where the schema places it.\n") +
          "\n" + runs_table(plan) + modules_table(plan) + "\n" + cell(plan["prompt_tokens"]) +
          " prompt tokens: " + cached_cell(plan) + ", " + cell(plan["computed_tokens"]) +
-         " to compute; the answer starts at position " + cell(plan["end"]) + "\n";
+         " to compute" + repaired_cell(plan) + "; the answer starts at position " +
+         cell(plan["end"]) + "\n";
 }
 
 }  // namespace

@@ -45,6 +45,7 @@ struct Options {
   float temperature = 0, top_p = 0, min_p = 0, repeat_penalty = 0, presence_penalty = 0,
         frequency_penalty = 0;
   std::uint64_t seed = 0;
+  std::string repair;  // "": what the prompt or its schema says
   std::vector<std::string> stop;
 
   // What one verb alone takes.

@@ -33,7 +33,7 @@ import sets  # noqa: E402
 import ways  # noqa: E402
 from client import Client  # noqa: E402
 
-DEFAULT_WAYS = ("full", "none", "self", "leading:16", "selected:15%")
+DEFAULT_WAYS = ("full", "none", "self", "leading:16", "attended:15%", "selected:15%")
 
 
 def log_softmax(logits):

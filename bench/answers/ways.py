@@ -5,7 +5,8 @@
     self            modules that saw nothing but themselves (attend="self")
     scaffold        the imported modules encoded together: exact
     leading:N       the first N tokens of each module computed in place
-    selected:P%     the P % whose values deviate most computed in place
+    attended:P%     the P % that the question attends to most computed in place
+    selected:P%     the P % whose values deviate most
 """
 
 from xml.sax.saxutils import escape

@@ -404,8 +404,9 @@ typedef struct pc_session_options {
   pc_session_progress progress; /* may be NULL */
   void* progress_user;          /* as mask_user */
   /* Which tokens of modules that have not seen what stands before them are computed anew: "none",
-     "leading:16" (of each module), "selected:15%" (those whose values deviate most, of all);
-     docs/PML.md. NULL: what the prompt or its schema says. */
+     "leading:16" (of each module), "attended:15%" (of all, those that the question attends to
+     most), "selected:15%" (those whose values deviate most); docs/PML.md. NULL: what the prompt or
+     its schema says. */
   const char* repair;
 } pc_session_options;
 

@@ -235,6 +235,11 @@ typedef struct pc_step_item {
    * joined to what is in them, and numbers that are not finite are no failure. PC_UNSUPPORTED
    * where the backend does not measure. */
   pc_layer_range* ranges;
+  /* NULL, or added to: how much of the attention of the item's tokens, in all layers and heads, went
+   * to each token of the timeline's attachments, from number first_weighted on, one behind the
+   * other. PC_UNSUPPORTED where the backend does not measure. */
+  float* weights;
+  uint32_t first_weighted;
 
   /* Out. States that are not finite are PC_NOT_FINITE, and a sentence that names the layer. The
    * caller looks at the logits, and at the states of modules; but logits that are not finite

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "runtime/cpu/kv_row.h"
+
 namespace pc {
 namespace {
 
@@ -29,6 +31,19 @@ constexpr std::uint32_t kMostMoves = 1024;
 
 // Largest rope_dims / 2 of a head we accept (checked when a model opens).
 constexpr std::size_t kMaxHalf = 256;  // kMaxHeadDim / 2
+
+// Sums of its own for each lane, so that the compiler may use vectors. [n], even.
+float dot(const float* a, const float* b, std::size_t n) {
+  constexpr std::size_t kLanes = 16;
+  float sums[kLanes] = {};
+  std::size_t d = 0;
+  for (; d + kLanes <= n; d += kLanes)
+    for (std::size_t i = 0; i < kLanes; ++i) sums[i] += a[d + i] * b[d + i];
+  for (; d < n; ++d) sums[0] += a[d] * b[d];
+  float sum = 0.0f;
+  for (const float s : sums) sum += s;
+  return sum;
+}
 
 // The first row whose position is not smaller, counted from block 0, or one past them; one that is
 // not in the segment, where that follows from its ends alone.
@@ -87,6 +102,7 @@ Attention::Attention(const pc_model_desc& desc, KvType type, const simd::Kernels
 void Attention::plan(std::span<const std::int32_t> positions,
                      std::span<const TimelineRows> timelines) {
   positions_ = positions;
+  timelines_ = timelines;
   uses_.plan(timelines, kTileTokens);
   for (Rotations& r : rotations_) r.tokens.fill(positions);
   find_rotations();
@@ -134,6 +150,8 @@ void Attention::run(std::uint32_t layer, const float* q, float* out) {
     attend_task(layer, q, task, thread);
   });
   parallel_.for_each(tiles, [&](std::uint32_t task, std::uint32_t) { merge_task(task, out); });
+  for (const TimelineRows& rows : timelines_)
+    if (rows.weights) add_weights(layer, q, rows);
 }
 
 // Folds this share of a tile's blocks into the running states of its rows.
@@ -299,6 +317,67 @@ void Attention::merge_task(std::uint32_t index, float* out) {
         for (std::size_t d = 0; d < hd; ++d) o[d] += acc[d] * factor;
       }
       for (std::size_t d = 0; d < hd; ++d) o[d] /= total;  // a query sees itself: total > 0
+    }
+  }
+}
+
+// log of the sum of exponentials of all scores of a query that run() has seen last.
+float Attention::log_sum(std::uint32_t kv_head, std::uint32_t token, std::uint32_t head) const {
+  float top = -std::numeric_limits<float>::infinity(), total = 0.0f;
+  for (std::uint32_t s = 0; s < n_shares_; ++s)
+    top = std::max(top, max_[state_row(s, kv_head, token) + head]);
+  for (std::uint32_t s = 0; s < n_shares_; ++s) {
+    const std::size_t row = state_row(s, kv_head, token) + head;
+    if (sum_[row] != 0.0f) total += sum_[row] * std::exp(max_[row] - top);
+  }
+  return top + std::log(total);
+}
+
+// exp(score - log_sum) of each key, over all rows and heads: few rows, so keys are read plainly.
+void Attention::add_weights(std::uint32_t layer, const float* q, const TimelineRows& rows) const {
+  std::vector<std::size_t> firsts;
+  std::size_t n = 0;
+  for (const KvSegment& segment : rows.weighted) {
+    firsts.push_back(n);
+    n += segment.n_tokens;
+  }
+  const auto n_segments = static_cast<std::uint32_t>(rows.weighted.size());
+  parallel_.for_each(n_segments, [&](std::uint32_t s, std::uint32_t) {
+    for (std::uint32_t kv_head = 0; kv_head < desc_.n_kv_heads; ++kv_head)
+      add_weights(layer, kv_head, q, rows, rows.weighted[s], rows.weights + firsts[s]);
+  });
+}
+
+void Attention::add_weights(std::uint32_t layer, std::uint32_t kv_head, const float* q,
+                            const TimelineRows& rows, const KvSegment& segment,
+                            float* weights) const {
+  const std::size_t hd = desc_.head_dim, n_queries = std::size_t{rows.n} * group_;
+  std::vector<float> queries(n_queries * hd), log_sums(n_queries), key(hd);
+  Task task{};
+  task.layer = layer;
+  task.kv_head = kv_head;
+  task.q = q;
+  task.first_row = rows.first;
+  task.queries = queries.data();
+  const auto move = std::ranges::find(moves_, segment.position - segment.key_position);
+  rotate_queries(task, {rows.first, rows.first + rows.n, &segment},
+                 static_cast<std::uint32_t>(move - moves_.begin()));
+  for (std::uint32_t i = 0; i < n_queries; ++i)
+    log_sums[i] = log_sum(kv_head, rows.first + i / group_, i % group_);
+  const std::int64_t window = desc_.layers[layer].window;
+  for (std::uint32_t t = 0; t < segment.n_tokens; ++t) {
+    if (segment.hidden && segment.hidden[segment.begin + t]) continue;
+    read_kv_key(geometry_, segment, t, layer, kv_head, key.data());
+    const std::int64_t at = std::int64_t{segment.position} + t;
+    for (std::uint32_t i = 0; i < n_queries; ++i) {
+      const std::int64_t distance = positions_[rows.first + i / group_] - at;
+      if (distance < 0 || (window != 0 && distance >= window)) continue;
+      float score = dot(key.data(), queries.data() + i * hd, hd);
+      if (desc_.attn_softcap != 0.0f)
+        score = desc_.attn_softcap * std::tanh(score / desc_.attn_softcap);
+      if (desc_.alibi_slopes)
+        score -= desc_.alibi_slopes[kv_head * group_ + i % group_] * static_cast<float>(distance);
+      weights[t] += std::exp(score - log_sums[i]);
     }
   }
 }

@@ -42,7 +42,8 @@ class Attention {
   // each timeline's rows may see, their own included. Borrowed until the next plan().
   void plan(std::span<const std::int32_t> positions, std::span<const TimelineRows> timelines);
 
-  // q: [n_tokens, n_heads, head_dim], not rotated. out: the same shape.
+  // q: [n_tokens, n_heads, head_dim], not rotated. out: the same shape. Weights are added where a
+  // timeline wants them.
   void run(std::uint32_t layer, const float* q, float* out);
 
  private:
@@ -57,6 +58,10 @@ class Attention {
   void rotate_queries(const Task& task, const SegmentUses::Use& use, std::uint32_t move) const;
   void fill_biases(const Task& task, const SegmentUses::Use& use) const;
   void merge_task(std::uint32_t task, float* out);
+  void add_weights(std::uint32_t layer, const float* q, const TimelineRows& rows) const;
+  void add_weights(std::uint32_t layer, std::uint32_t kv_head, const float* q,
+                   const TimelineRows& rows, const KvSegment& segment, float* weights) const;
+  float log_sum(std::uint32_t kv_head, std::uint32_t token, std::uint32_t head) const;
   std::size_t state_row(std::uint32_t share, std::uint32_t kv_head, std::uint32_t token) const;
 
   const pc_model_desc& desc_;
@@ -68,6 +73,7 @@ class Attention {
 
   // This sweep's plan.
   std::span<const std::int32_t> positions_;
+  std::span<const TimelineRows> timelines_;
   SegmentUses uses_;
   std::uint32_t n_shares_ = 1;
   struct Rotations {

@@ -356,7 +356,9 @@ void step(pc_backend_model* model, pc_step_item* items, std::uint32_t n_items) {
                               item.logits,
                               item.cancel,
                               item.ranges,
-                              item.n_layers});
+                              item.n_layers,
+                              item.weights,
+                              item.first_weighted});
     }
     model->executor->step(model->items);
     return ok();

@@ -56,6 +56,8 @@ Status Executor::admit(const Item& item) const {
     }
   }
   if (n_tokens == 0) return error(Code::kInvalidArgument, "there is no token to compute");
+  if (item.weights && item.first_weighted > item.timeline->n_attached())
+    return error(Code::kInvalidArgument, "the timeline has fewer attachments");
   if (item.n_layers > desc_.n_layers || (item.n_layers != 0 && (item.logits || item.ranges)))
     return error(Code::kInvalidArgument,
                  "the states of " + std::to_string(item.n_layers) + " layers are asked for alone");
@@ -162,8 +164,13 @@ void Executor::gather_segments() {
   }
   const std::span<const KvSegment> all(segments_);
   for (std::size_t i = 0, begin = 0; i < parts_.size(); begin = segment_ends_[i++]) {
-    rows_.timelines.push_back(
-        {parts_[i].first, parts_[i].n, all.subspan(begin, segment_ends_[i] - begin)});
+    TimelineRows& rows = rows_.timelines.emplace_back();
+    rows = {parts_[i].first, parts_[i].n, all.subspan(begin, segment_ends_[i] - begin)};
+    const Item& item = *parts_[i].item;
+    if (!item.weights) continue;
+    const std::size_t n = item.timeline->n_attached() - item.first_weighted;
+    rows.weighted = rows.segments.subspan(item.first_weighted, n);
+    rows.weights = item.weights;
   }
 }
 

@@ -35,6 +35,8 @@ class Executor {
     const volatile std::int32_t* cancel = nullptr;
     pc_layer_range* ranges = nullptr;
     std::uint32_t n_layers = 0;
+    float* weights = nullptr;
+    std::uint32_t first_weighted = 0;
     Status status = ok();  // out
   };
   void step(std::span<Item> items);

@@ -113,7 +113,40 @@ void read_value(const KvGeometry& g, std::uint32_t t, const std::byte* block, fl
   }
 }
 
+void read_key(const KvGeometry& g, std::uint32_t t, const std::byte* block, float* key) {
+  const std::size_t hd = g.head_dim;
+  if (g.type == KvType::kF32) {
+    const auto* k = reinterpret_cast<const float*>(block) + t;
+    for (std::size_t d = 0; d < hd; ++d) key[d] = k[d * kKvBlockTokens];
+  } else if (g.type == KvType::kBf16) {
+    const auto* k = reinterpret_cast<const std::uint16_t*>(block) + 2 * t;
+    for (std::size_t d = 0; d < hd; ++d)
+      key[d] = simd::f32_from_bf16(k[d / 2 * 2 * kKvBlockTokens + d % 2]);
+  } else {
+    const auto* scales = reinterpret_cast<const std::uint16_t*>(block) + 2 * t;
+    const auto* codes =
+        reinterpret_cast<const std::uint8_t*>(block + std::size_t{kv_scale_words(g.head_dim)} *
+                                                          kKvBlockTokens * kKvWordBytes) +
+        4 * t;
+    for (std::size_t d = 0; d < hd; ++d) {
+      const std::size_t group = d / kKvScaleDims;
+      const int code = codes[d / 4 * 4 * kKvBlockTokens + d % 4] - 128;
+      key[d] = simd::f32_from_bf16(scales[group / 2 * 2 * kKvBlockTokens + group % 2]) *
+               static_cast<float>(code);
+    }
+  }
+}
+
 }  // namespace
+
+void read_kv_key(const KvGeometry& geometry, const KvSegment& segment, std::uint32_t token,
+                 std::uint32_t layer, std::uint32_t head, float* key) {
+  const std::uint32_t row = segment.begin + token;
+  read_key(geometry, row % kKvBlockTokens,
+           segment.data + layer * segment.layer_stride_bytes + head * segment.head_stride_bytes +
+               row / kKvBlockTokens * geometry.block_bytes(),
+           key);
+}
 
 void read_kv_values(const KvGeometry& geometry, const KvSegment& segment, std::uint32_t token,
                     std::uint32_t layer, float* values) {

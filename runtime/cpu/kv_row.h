@@ -26,4 +26,8 @@ void write_kv_row(const KvGeometry& geometry, std::uint32_t token, const float* 
 void read_kv_values(const KvGeometry& geometry, const KvSegment& segment, std::uint32_t token,
                     std::uint32_t layer, float* values);
 
+// The same of the key of one head, as it is rotated. key: [head_dim].
+void read_kv_key(const KvGeometry& geometry, const KvSegment& segment, std::uint32_t token,
+                 std::uint32_t layer, std::uint32_t head, float* key);
+
 }  // namespace pc

@@ -22,6 +22,9 @@ namespace pc {
 struct TimelineRows {
   std::uint32_t first, n;
   std::span<const KvSegment> segments;
+  // Whose weights are wanted, and what they are added to: a number for each token.
+  std::span<const KvSegment> weighted = {};
+  float* weights = nullptr;
 };
 
 class SegmentUses {

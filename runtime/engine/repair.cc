@@ -13,17 +13,36 @@ namespace {
 // second's are the first that have seen others.
 constexpr std::uint32_t kComparedLayer = 1;
 
-// A token of a run, and how far its states are from those that a prefill would give.
-struct Deviation {
-  float distance;
+// At most the last n tokens of runs, which these then lack.
+std::vector<pc_run> take_last(std::vector<pc_run>* runs, std::uint64_t n) {
+  std::vector<pc_run> last;
+  while (n > 0 && !runs->empty()) {
+    pc_run& run = runs->back();
+    const auto n_taken = static_cast<std::uint32_t>(std::min<std::uint64_t>(n, run.n_tokens));
+    const auto n_left = static_cast<std::int32_t>(run.n_tokens - n_taken);
+    pc_run taken = run;
+    taken.tokens += n_left;
+    taken.n_tokens = n_taken;
+    taken.position += n_left;
+    taken.key_position += n_left;
+    last.insert(last.begin(), taken);
+    run.n_tokens -= n_taken;
+    if (run.n_tokens == 0) runs->pop_back();
+    n -= n_taken;
+  }
+  return last;
+}
+
+// A token of a run, and how much it asks to be computed anew.
+struct Score {
+  float size;
   std::size_t run;
   std::uint32_t token;
 };
 
 // Computes the compared layer's states of what is not exact, with what stands before it in place.
-Result<std::vector<Deviation>> deviations(std::span<const PlacedRun> runs, const BeforeRuns& before,
-                                          Scheduler& scheduler,
-                                          const volatile std::int32_t* cancel) {
+Result<std::vector<Score>> distances_of(std::span<const PlacedRun> runs, const BeforeRuns& before,
+                                        Scheduler& scheduler, const volatile std::int32_t* cancel) {
   PC_TRY(BackendTimeline probe, before.timeline.fork());
   std::vector<pc_run> computed(before.unread.begin(), before.unread.end());
   std::size_t n_runs = 0;  // up to the last that is not exact
@@ -40,7 +59,7 @@ Result<std::vector<Deviation>> deviations(std::span<const PlacedRun> runs, const
   for (const pc_run& run : before.unread) first += run.n_tokens;
   PC_CHECK_OK(scheduler.compute(
       {.timeline = &probe, .runs = computed, .cancel = cancel, .n_layers = kComparedLayer + 1}));
-  std::vector<Deviation> all;
+  std::vector<Score> all;
   std::vector<float> distances;
   for (std::size_t i = 0; i < n_runs; ++i) {
     const PlacedRun& r = runs[i];
@@ -55,16 +74,56 @@ Result<std::vector<Deviation>> deviations(std::span<const PlacedRun> runs, const
   return all;
 }
 
-std::vector<Anew> farthest(std::vector<Deviation> all, double share, std::size_t n_runs) {
+// The prompt's fresh tokens whose attention is measured: its question, as a rule.
+constexpr std::uint64_t kMostAsking = 64;
+
+// Of the tokens of what is not exact: how much attention the last fresh tokens pay them, with the
+// states as they are.
+Result<std::vector<Score>> attention(std::span<const PlacedRun> runs, const BeforeRuns& before,
+                                     Scheduler& scheduler, const volatile std::int32_t* cancel) {
+  PC_TRY(BackendTimeline probe, before.timeline.fork());
+  const std::uint32_t n_attached = probe.n_attached();
+  std::vector<pc_run> fresh(before.unread.begin(), before.unread.end());
+  std::size_t n_weights = 0;
+  for (const PlacedRun& r : runs) {
+    const auto n = static_cast<std::uint32_t>(r.run->tokens.size());
+    if (!r.resident) {
+      fresh.push_back({r.run->tokens.data(), n, r.position, r.position, 1, nullptr, nullptr});
+      continue;
+    }
+    PC_CHECK_OK(probe.attach(r.resident, {r.run->job_run, 0, n, r.position, nullptr}));
+    n_weights += n;
+  }
+  std::vector<float> weights(n_weights);
+  std::vector<pc_run> asking = take_last(&fresh, kMostAsking);
+  if (!fresh.empty())
+    PC_CHECK_OK(scheduler.compute({.timeline = &probe, .runs = fresh, .cancel = cancel}));
+  if (!asking.empty())
+    PC_CHECK_OK(scheduler.compute({.timeline = &probe,
+                                   .runs = asking,
+                                   .cancel = cancel,
+                                   .weights = weights.data(),
+                                   .first_weighted = n_attached}));
+  std::vector<Score> all;
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (!runs[i].resident) continue;
+    for (std::uint32_t t = 0; t < runs[i].run->tokens.size(); ++t, ++at)
+      if (!runs[i].exact) all.push_back({weights[at], i, t});
+  }
+  return all;
+}
+
+std::vector<Anew> farthest(std::vector<Score> all, double share, std::size_t n_runs) {
   const std::uint64_t n = selected_tokens(share, all.size());
   std::nth_element(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(n), all.end(),
-                   [](const Deviation& a, const Deviation& b) {
-                     if (a.distance != b.distance) return a.distance > b.distance;
+                   [](const Score& a, const Score& b) {
+                     if (a.size != b.size) return a.size > b.size;
                      return a.run != b.run ? a.run < b.run : a.token < b.token;
                    });
   all.resize(n);
   std::vector<Anew> anew(n_runs);
-  for (const Deviation& d : all) anew[d.run].push_back(d.token);
+  for (const Score& d : all) anew[d.run].push_back(d.token);
   for (Anew& tokens : anew) std::ranges::sort(tokens);
   return anew;
 }
@@ -116,12 +175,16 @@ Result<std::vector<Anew>> choose_anew(const pml::Repair& repair, std::span<const
   const bool all_exact = std::ranges::all_of(runs, &PlacedRun::exact);
   if (all_exact || repair.kind == pml::Repair::Kind::kNone) return std::vector<Anew>(runs.size());
   if (repair.kind == pml::Repair::Kind::kLeading) return leading_tokens(runs, repair.n_tokens);
+  if (repair.kind == pml::Repair::Kind::kAttended) {
+    PC_TRY(std::vector<Score> all, attention(runs, before, scheduler, cancel));
+    return farthest(std::move(all), repair.share, runs.size());
+  }
   const auto reused = std::ranges::find(runs, false, &PlacedRun::exact);
   if (reused->resident->module().geometry().n_layers <= kComparedLayer)
     return error(Code::kUnsupported, "repair=\"" + pml::to_string(repair) +
                                          "\" compares the second layer's values, "
                                          "and the model has one layer; use leading:N");
-  PC_TRY(std::vector<Deviation> all, deviations(runs, before, scheduler, cancel));
+  PC_TRY(std::vector<Score> all, distances_of(runs, before, scheduler, cancel));
   return farthest(std::move(all), repair.share, runs.size());
 }
 

@@ -35,11 +35,12 @@ struct PlacedRun {
 // Of the first repair.n_tokens of each module, for kLeading.
 std::vector<Anew> leading_tokens(std::span<const PlacedRun> runs, std::uint32_t n_tokens);
 
-// How many of so many tokens that are not exact kSelected takes.
+// How many of so many tokens that are not exact kAttended and kSelected take.
 std::uint64_t selected_tokens(double share, std::uint64_t n_tokens);
 
 // Runs come in order of position and have residents. Before them stand what `timeline` has seen,
-// and `unread`, which it has not. For kSelected it computes on a fork. Errors: the scheduler's.
+// and `unread`, which it has not. For these two it
+// computes on a fork. Errors: the scheduler's.
 struct BeforeRuns {
   const BackendTimeline& timeline;
   std::span<const pc_run> unread = {};

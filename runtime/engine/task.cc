@@ -24,6 +24,8 @@ pc_step_item Task::piece(std::uint32_t n, const KvGeometry& geometry) {
   item.cancel = work_.cancel;
   item.ranges = work_.ranges;
   item.n_layers = work_.n_layers;
+  item.weights = work_.weights;
+  item.first_weighted = work_.first_weighted;
   if (n_done_ == 0 && (n >= n_tokens_ || work_.ranges)) {
     item.runs = work_.runs.data();
     item.n_runs = static_cast<std::uint32_t>(work_.runs.size());

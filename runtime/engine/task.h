@@ -27,6 +27,8 @@ struct Work {
   bool encodes = false;      // nobody waits for its tokens one by one
   std::uint64_t client = 0;  // clients that want more than a step has take turns
   std::uint32_t n_layers = 0;
+  float* weights = nullptr;
+  std::uint32_t first_weighted = 0;
 };
 
 class Task {

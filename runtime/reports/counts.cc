@@ -27,18 +27,17 @@ std::vector<Anew> anew_of(const LoadedPrompt& prompt) {
   return leading_tokens(prompt.placed_runs(), repair.n_tokens);
 }
 
-namespace {
-
-std::uint64_t repaired_tokens(const LoadedPrompt& prompt, std::uint64_t n_approximate) {
+std::uint64_t repaired_tokens(const LoadedPrompt& prompt) {
   const pml::Repair& repair = prompt.repair();
-  if (repair.kind == pml::Repair::Kind::kSelected)
-    return selected_tokens(repair.share, n_approximate);
   std::uint64_t n = 0;
+  using Kind = pml::Repair::Kind;
+  if (repair.kind == Kind::kSelected || repair.kind == Kind::kAttended) {
+    for (const PlacedRun& run : prompt.placed_runs()) n += run.exact ? 0 : run.run->tokens.size();
+    return selected_tokens(repair.share, n);
+  }
   for (const Anew& tokens : anew_of(prompt)) n += tokens.size();
   return n;
 }
-
-}  // namespace
 
 PromptCounts count_prompt(const LoadedPrompt& prompt) {
   PromptCounts counts;
@@ -49,7 +48,7 @@ PromptCounts count_prompt(const LoadedPrompt& prompt) {
     counts.module_tokens += run.tokens.size();
     if (!prompt.is_exact(i)) counts.approximate_tokens += run.tokens.size();
   }
-  counts.repaired_tokens = repaired_tokens(prompt, counts.approximate_tokens);
+  counts.repaired_tokens = repaired_tokens(prompt);
   const Chain chain = prompt.chain(true, anew_of(prompt));
   for (const Chain::Link& link : chain.links())
     if (prompt.may_find(link) && prompt.find(link)) counts.chained_tokens += link.tokens.size();

@@ -33,4 +33,7 @@ PromptCounts count_prompt(const LoadedPrompt& prompt);
 // repair by what is computed, none.
 std::vector<Anew> anew_of(const LoadedPrompt& prompt);
 
+// How many tokens of modules a session computes anew.
+std::uint64_t repaired_tokens(const LoadedPrompt& prompt);
+
 }  // namespace pc

@@ -321,19 +321,23 @@ std::string explain_prompt(const LoadedPrompt& prompt) {
   const std::uint64_t all = prompt.plan.n_tokens();
   const std::vector<FoundLink> links = find_links(prompt);
   const std::uint64_t chained = chained_tokens(links, 0, prompt.plan.end);
-  cached += chained;
+  const std::uint64_t repaired = repaired_tokens(prompt);
+  cached += chained - repaired;
   std::string text;
   JsonWriter json(&text);
   json.begin_object().key("schema").value(prompt.plan.schema);
   json.key("positions").value(positions_name(schema.layout().positions));
   json.key("relocates").value(schema.engine().model().relocates());
   json.key("attend").value(attend_name(schema.layout().attend));
+  json.key("repair").value(pml::to_string(prompt.repair()));
   json.key("prompt_tokens")
       .value(all)
       .key("cached_tokens")
       .value(cached)
       .key("chained_tokens")
       .value(chained)
+      .key("repaired_tokens")
+      .value(repaired)
       .key("computed_tokens")
       .value(all - cached);
   json.key("end")

@@ -19,7 +19,7 @@ TEST_CASE("repairs are read and written") {
   CHECK(must(parse_repair("leading:16")) == Repair{Repair::Kind::kLeading, 16, 0.0});
   CHECK(must(parse_repair("selected:12.5%")) == Repair{Repair::Kind::kSelected, 0, 0.125});
   for (const char* text : {"none", "leading:1", "leading:4000000000", "selected:15%",
-                           "selected:0.5%", "selected:100%"})
+                           "selected:0.5%", "selected:100%", "attended:7%"})
     CHECK(to_string(must(parse_repair(text))) == text);
   for (const char* text :
        {"", "None", "leading", "leading:", "leading:0", "leading:-1", "leading:1.5", "leading:16 ",

@@ -22,8 +22,17 @@ struct DenseRow {
   std::vector<std::uint32_t> sees;  // rows, itself included; windows are applied on top
 };
 
+// How much attention each row got from the rows [from, end), over all layers and heads.
+struct Received {
+  std::uint32_t from = 0;
+  std::vector<double> weights = {};  // [rows]
+};
+
 class DenseOracle {
  public:
+  // Of the next forward(); null: nobody asks.
+  Received* received = nullptr;
+
   explicit DenseOracle(const pc_model_desc& desc) : d_(desc) {}
 
   // Logits of all rows: [rows][vocab_size].
@@ -197,6 +206,8 @@ class DenseOracle {
       double top = -INFINITY, total = 0;
       for (const double s : score) top = std::max(top, s);
       for (double& s : score) total += s = std::exp(s - top);
+      for (std::size_t j = 0; j < seen.size() && received && i >= received->from; ++j)
+        received->weights[seen[j]] += score[j] / total;
       for (std::size_t j = 0; j < seen.size(); ++j)
         for (std::uint32_t c = 0; c < hd; ++c)
           out[h * hd + c] += score[j] / total * v[seen[j]][kv * hd + c];

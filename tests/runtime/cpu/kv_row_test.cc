@@ -173,5 +173,33 @@ TEST_CASE("q8: a number that is none shows in the key's scales, which who does n
   }
 }
 
+TEST_CASE("what was written is read again, as accurate as its type") {
+  Random random(9);
+  for (int round = 0; round < 60; ++round) {
+    const KvType type = KvType{1 + static_cast<std::uint32_t>(round % 3)};
+    const std::uint32_t hd = 4 * random.between(1, 24);
+    Block block(type, hd);
+    const std::uint32_t token = random.below(kKvBlockTokens);
+    const auto key = random.floats(hd, 3.0f), value = random.floats(hd, 3.0f);
+    block.write(token, key, value);
+    // In the second of two layers, behind two tokens that the segment leaves out.
+    KvSegment segment;
+    std::vector<std::byte> planes(block.keys.begin(), block.keys.end());
+    planes.insert(planes.end(), block.values.begin(), block.values.end());
+    segment.layer_stride_bytes = planes.size();
+    segment.data = planes.data() - planes.size();
+    segment.value_offset_bytes = block.keys.size();
+    segment.begin = std::min(token, 2u);
+    std::vector<float> got_key(hd), got_value(hd);
+    read_kv_key(block.geometry, segment, token - segment.begin, 1, 0, got_key.data());
+    read_kv_values(block.geometry, segment, token - segment.begin, 1, got_value.data());
+    const float off = type == KvType::kF32 ? 0.0f : type == KvType::kBf16 ? 3.0f / 256 : 3.0f / 253;
+    for (std::uint32_t d = 0; d < hd; ++d) {
+      REQUIRE(std::fabs(got_key[d] - key[d]) <= off);
+      REQUIRE(std::fabs(got_value[d] - value[d]) <= off);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace pc

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <map>
 #include <numeric>
 
 #include "base/status.h"
@@ -64,6 +65,68 @@ TEST_CASE("two thousand random plans, over all parts that families have, equal t
       require_plan(runner, oracle, random_plan(random, shape.vocab_size), kF32Tolerance, i % 3 == 0,
                    !model.desc.alibi_slopes);
     }
+  }
+}
+
+// Which attached token is which row of dense_rows().
+std::vector<std::uint32_t> attached_rows(const RawPlan& plan) {
+  std::map<std::pair<int, std::uint32_t>, std::uint32_t> firsts;
+  std::uint32_t n = 0;
+  for (std::size_t j = 0; j < plan.jobs.size(); ++j)
+    for (std::uint32_t r = 0; r < plan.jobs[j].runs.size(); ++r) {
+      firsts[{static_cast<int>(j), r}] = n;
+      n += static_cast<std::uint32_t>(plan.jobs[j].runs[r].tokens.size());
+    }
+  std::vector<std::uint32_t> rows;
+  for (const RawPlanRun& run : plan.prompt) {
+    if (run.job < 0) continue;
+    const auto& tokens = plan.jobs[static_cast<std::size_t>(run.job)].runs[run.run].tokens;
+    for (std::uint32_t t = 0; t < tokens.size(); ++t)
+      rows.push_back(firsts.at({run.job, run.run}) + t);
+  }
+  return rows;
+}
+
+TEST_CASE("attention that attached tokens get is what the dense oracle gives them") {
+  Random random(18);
+  for (int round = 0; round < 60; ++round) {
+    INFO("round " << round);
+    const TinyShape shape = TinyShape::random(random);
+    const TinyModel model(300 + static_cast<std::uint64_t>(round), shape);
+    const RawPlan plan = random_plan(random, shape.vocab_size);
+    const KvType type = round % 3 == 0   ? KvType::kF32
+                        : round % 3 == 1 ? KvType::kBf16
+                                         : KvType::kQ8;
+    if (type == KvType::kQ8 && shape.head_dim % 4 != 0) continue;
+    PlanRunner runner(cpu_backend(), model.desc, type, 2);
+    const PlanRunner::Prompt prompt = runner.prompt_of(plan);
+    Backend::Timeline timeline = runner.open(prompt);
+    const std::vector<std::uint32_t> attached = attached_rows(plan);
+    std::vector<float> weights(attached.size());
+    pc_step_item item{};
+    item.timeline = timeline.get();
+    item.runs = prompt.fresh.data();
+    item.n_runs = static_cast<std::uint32_t>(prompt.fresh.size());
+    item.weights = weights.data();
+    runner.backend().step({&item, 1});
+    REQUIRE(item.status == 0);
+
+    std::vector<DenseRow> rows;
+    dense_rows(plan, &rows);
+    Received received;
+    for (const RawJob& job : plan.jobs)
+      for (const RawRun& run : job.runs)
+        received.from += static_cast<std::uint32_t>(run.tokens.size());
+    received.weights.resize(rows.size());
+    DenseOracle oracle(model.desc);
+    oracle.received = &received;
+    oracle.forward(rows);
+    const double rows_asking = static_cast<double>(rows.size() - received.from);
+    // States of 8 bits move a score, of order one, by some hundredths.
+    const double near = type == KvType::kF32 ? 1e-4 : 0.1;
+    for (std::size_t i = 0; i < attached.size(); ++i)
+      REQUIRE(std::fabs(weights[i] - received.weights[attached[i]]) <=
+              near * rows_asking * shape.n_layers * shape.n_heads);
   }
 }
 
