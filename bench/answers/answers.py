@@ -3,7 +3,7 @@
 
     python3 bench/answers/answers.py MODEL --set squad [--data FOLDER] [--ways full none ...]
                                      [--n 200] [--documents 4] [--results FILE.jsonl]
-                                     [--build build] [--threads 0]
+                                     [--build build] [--threads 0] [--chat-template NAME]
 
 Every question is answered greedily in each way (bench/answers/ways.py), from the same tokens: a
 full prefill first, then the others. Printed are, for each way: the share of the modules' tokens that
@@ -161,6 +161,7 @@ def main():
     parser.add_argument("--json", type=Path)
     parser.add_argument("--kv", choices=("bf16", "q8"), default="bf16")
     parser.add_argument("--threads", type=int, default=0)
+    parser.add_argument("--chat-template", help="for a model that brings none: chatml, gemma, ...")
     parser.add_argument("--build", type=Path, default=HERE.parents[1] / "build")
     a = parser.parse_args()
     names = ["full", *(w for w in a.ways if w != "full")]
@@ -169,7 +170,8 @@ def main():
     except OSError as e:
         sys.exit(f"answers.py: {e}")
     with tempfile.TemporaryDirectory() as cache:
-        client = Client(a.build / "runtime/libpromptcache.so", a.model, cache, a.threads, 0, a.kv)
+        client = Client(a.build / "runtime/libpromptcache.so", a.model, cache, a.threads, 0, a.kv,
+                        a.chat_template)
         study = Study(client, made, names, a.results)
         study.run()
     result = summary(made, names, study.rows)

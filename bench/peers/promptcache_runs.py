@@ -47,12 +47,13 @@ class Stats(c.Structure):  # the beginning, up to what is read
 class PromptCache:
     name = "promptcache"
 
-    def __init__(self, library, file, cache, threads, context, kv="bf16"):
+    def __init__(self, library, file, cache, threads, context, kv="bf16", chat_template=None):
         self.lib, self.error = c.CDLL(str(library)), Error()
         self.library_loaded = time.perf_counter()
         options = EngineOptions(struct_size=c.sizeof(EngineOptions), model_path=str(file).encode(),
                                 cache_dir=str(cache).encode(), n_threads=threads,
-                                context_tokens=context, kv_type=KV_TYPES[kv])
+                                context_tokens=context, kv_type=KV_TYPES[kv],
+                                chat_template=chat_template.encode() if chat_template else None)
         self.engine = c.c_void_p()
         self.call("pc_engine_open", c.byref(options), c.byref(self.engine))
         self.schemas = {}

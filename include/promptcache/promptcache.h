@@ -436,10 +436,11 @@ PC_API pc_status pc_session_next(pc_session* session, pc_token* token, pc_error*
 /* pc_session_next for many sessions of one engine, computed together: the weights, and modules that
  * several use, are read once for all. A step is short: prompts that are longer than it has room for
  * go on from call to call, while the others decode. Modules that are missing are encoded before
- * the step, unless pc_prompt_encode was called. tokens: [n], as pc_session_next gives them.
- * outcomes: [n]; status is PC_OK, PC_DONE, PC_PENDING where no token is there yet, or that
- * session's error. Other calls on a session whose prompt is pending complete it first. An error of
- * the call itself (NULL, a session twice, two engines, no memory): nothing was drawn. */
+ * the step, unless pc_prompt_encode was called; so is computed which tokens a repair takes. tokens:
+ * [n], as pc_session_next gives them. outcomes: [n]; status is PC_OK, PC_DONE, PC_PENDING where no
+ * token is there yet, or that session's error. Other calls on a session whose prompt is pending
+ * complete it first. An error of the call itself (NULL, a session twice, two engines, no memory):
+ * nothing was drawn. */
 PC_API pc_status pc_batch_step(pc_session* const* sessions, size_t n, pc_token* tokens,
                                pc_error* outcomes, pc_error* error);
 

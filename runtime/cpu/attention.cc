@@ -333,26 +333,42 @@ float Attention::log_sum(std::uint32_t kv_head, std::uint32_t token, std::uint32
   return top + std::log(total);
 }
 
+// Tokens of a segment, a task's.
+struct Attention::Stretch {
+  const KvSegment* segment;
+  std::uint32_t begin, end;
+  float* weights;  // of the segment's first token
+};
+
 // exp(score - log_sum) of each key, over all rows and heads: few rows, so keys are read plainly.
 void Attention::add_weights(std::uint32_t layer, const float* q, const TimelineRows& rows) const {
-  std::vector<std::size_t> firsts;
-  std::size_t n = 0;
+  constexpr std::uint32_t kStretch = 256;
+  std::vector<Stretch> stretches;
+  float* weights = rows.weights;
   for (const KvSegment& segment : rows.weighted) {
-    firsts.push_back(n);
-    n += segment.n_tokens;
+    for (std::uint32_t t = 0; t < segment.n_tokens; t += kStretch)
+      stretches.push_back({&segment, t, std::min(t + kStretch, segment.n_tokens), weights});
+    weights += segment.n_tokens;
   }
-  const auto n_segments = static_cast<std::uint32_t>(rows.weighted.size());
-  parallel_.for_each(n_segments, [&](std::uint32_t s, std::uint32_t) {
+  const std::size_t n_queries = std::size_t{rows.n} * group_;
+  const std::size_t room = n_queries * (desc_.head_dim + 1) + desc_.head_dim;
+  std::vector<float> scratch(room * parallel_.n_threads());
+  const auto n = static_cast<std::uint32_t>(stretches.size());
+  parallel_.for_each(n, [&](std::uint32_t i, std::uint32_t thread) {
     for (std::uint32_t kv_head = 0; kv_head < desc_.n_kv_heads; ++kv_head)
-      add_weights(layer, kv_head, q, rows, rows.weighted[s], rows.weights + firsts[s]);
+      add_weights(layer, kv_head, q, rows, stretches[i],
+                  std::span(scratch).subspan(thread * room, room));
   });
 }
 
+// scratch: [queries, head_dim], [queries], [head_dim].
 void Attention::add_weights(std::uint32_t layer, std::uint32_t kv_head, const float* q,
-                            const TimelineRows& rows, const KvSegment& segment,
-                            float* weights) const {
+                            const TimelineRows& rows, const Stretch& stretch,
+                            std::span<float> scratch) const {
+  const KvSegment& segment = *stretch.segment;
   const std::size_t hd = desc_.head_dim, n_queries = std::size_t{rows.n} * group_;
-  std::vector<float> queries(n_queries * hd), log_sums(n_queries), key(hd);
+  const auto queries = scratch.first(n_queries * hd),
+             log_sums = scratch.subspan(queries.size(), n_queries), key = scratch.last(hd);
   Task task{};
   task.layer = layer;
   task.kv_head = kv_head;
@@ -365,7 +381,7 @@ void Attention::add_weights(std::uint32_t layer, std::uint32_t kv_head, const fl
   for (std::uint32_t i = 0; i < n_queries; ++i)
     log_sums[i] = log_sum(kv_head, rows.first + i / group_, i % group_);
   const std::int64_t window = desc_.layers[layer].window;
-  for (std::uint32_t t = 0; t < segment.n_tokens; ++t) {
+  for (std::uint32_t t = stretch.begin; t < stretch.end; ++t) {
     if (segment.hidden && segment.hidden[segment.begin + t]) continue;
     read_kv_key(geometry_, segment, t, layer, kv_head, key.data());
     const std::int64_t at = std::int64_t{segment.position} + t;
@@ -377,7 +393,7 @@ void Attention::add_weights(std::uint32_t layer, std::uint32_t kv_head, const fl
         score = desc_.attn_softcap * std::tanh(score / desc_.attn_softcap);
       if (desc_.alibi_slopes)
         score -= desc_.alibi_slopes[kv_head * group_ + i % group_] * static_cast<float>(distance);
-      weights[t] += std::exp(score - log_sums[i]);
+      stretch.weights[t] += std::exp(score - log_sums[i]);
     }
   }
 }

@@ -14,8 +14,8 @@
 // is a task of its own with a running softmax; shares are merged by their
 // log-sum-exp, so segments may come in any order and be split anywhere.
 //
-// Owns its scratch: run() allocates nothing, and plan() nothing once it has seen as many
-// segments. Threads: one at a time.
+// Owns its scratch: run() allocates nothing, but where weights are wanted, and plan() nothing once
+// it has seen as many segments. Threads: one at a time.
 #pragma once
 
 #include <cstdint>
@@ -58,9 +58,11 @@ class Attention {
   void rotate_queries(const Task& task, const SegmentUses::Use& use, std::uint32_t move) const;
   void fill_biases(const Task& task, const SegmentUses::Use& use) const;
   void merge_task(std::uint32_t task, float* out);
+  struct Stretch;
   void add_weights(std::uint32_t layer, const float* q, const TimelineRows& rows) const;
   void add_weights(std::uint32_t layer, std::uint32_t kv_head, const float* q,
-                   const TimelineRows& rows, const KvSegment& segment, float* weights) const;
+                   const TimelineRows& rows, const Stretch& stretch,
+                   std::span<float> scratch) const;
   float log_sum(std::uint32_t kv_head, std::uint32_t token, std::uint32_t head) const;
   std::size_t state_row(std::uint32_t share, std::uint32_t kv_head, std::uint32_t token) const;
 

@@ -186,8 +186,10 @@ Status Executor::compute_sweep() {
     return !part.item->status.ok() || part.item->ranges || is_finite(part);
   });
   // Once more, to name the layer: keys and values are written anew.
-  if (!finite)
+  if (!finite) {
+    for (TimelineRows& rows : rows_.timelines) rows.weights = nullptr;
     PC_CHECK_OK(transformer_.sweep(rows_, [&](std::uint32_t n) { return watch(n, true); }));
+  }
   return read_logits();
 }
 

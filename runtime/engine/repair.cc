@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <string>
 #include <utility>
 
 namespace pc {
@@ -57,8 +58,11 @@ Result<std::vector<Score>> distances_of(std::span<const PlacedRun> runs, const B
   }
   std::uint32_t first = probe.n_tokens();
   for (const pc_run& run : before.unread) first += run.n_tokens;
-  PC_CHECK_OK(scheduler.compute(
-      {.timeline = &probe, .runs = computed, .cancel = cancel, .n_layers = kComparedLayer + 1}));
+  PC_CHECK_OK(scheduler.compute({.timeline = &probe,
+                                 .runs = computed,
+                                 .cancel = cancel,
+                                 .client = before.client,
+                                 .n_layers = kComparedLayer + 1}));
   std::vector<Score> all;
   std::vector<float> distances;
   for (std::size_t i = 0; i < n_runs; ++i) {
@@ -97,11 +101,13 @@ Result<std::vector<Score>> attention(std::span<const PlacedRun> runs, const Befo
   std::vector<float> weights(n_weights);
   std::vector<pc_run> asking = take_last(&fresh, kMostAsking);
   if (!fresh.empty())
-    PC_CHECK_OK(scheduler.compute({.timeline = &probe, .runs = fresh, .cancel = cancel}));
+    PC_CHECK_OK(scheduler.compute(
+        {.timeline = &probe, .runs = fresh, .cancel = cancel, .client = before.client}));
   if (!asking.empty())
     PC_CHECK_OK(scheduler.compute({.timeline = &probe,
                                    .runs = asking,
                                    .cancel = cancel,
+                                   .client = before.client,
                                    .weights = weights.data(),
                                    .first_weighted = n_attached}));
   std::vector<Score> all;
@@ -114,7 +120,9 @@ Result<std::vector<Score>> attention(std::span<const PlacedRun> runs, const Befo
   return all;
 }
 
-std::vector<Anew> farthest(std::vector<Score> all, double share, std::size_t n_runs) {
+Result<std::vector<Anew>> largest(std::vector<Score> all, double share, std::size_t n_runs) {
+  if (!std::ranges::all_of(all, [](const Score& score) { return std::isfinite(score.size); }))
+    return error(Code::kNotFinite, "a repair compared numbers that are not finite");
   const std::uint64_t n = selected_tokens(share, all.size());
   std::nth_element(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(n), all.end(),
                    [](const Score& a, const Score& b) {
@@ -132,10 +140,13 @@ std::vector<Anew> farthest(std::vector<Score> all, double share, std::size_t n_r
 
 std::vector<Anew> leading_tokens(std::span<const PlacedRun> runs, std::uint32_t n_tokens) {
   std::vector<Anew> anew(runs.size());
-  std::map<Digest, std::uint32_t> left;  // of each module, whose runs follow each other
+  // Of each module, which arguments and nested modules may cut into several runs.
+  std::map<std::pair<Digest, std::string>, std::uint32_t> left;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     if (runs[i].exact) continue;
-    std::uint32_t& more = left.try_emplace(*runs[i].module, n_tokens).first->second;
+    const std::pair key(*runs[i].module, runs[i].run->label);
+    if (key.second.empty()) left.erase(key);
+    std::uint32_t& more = left.try_emplace(key, n_tokens).first->second;
     anew[i].resize(std::min<std::size_t>(more, runs[i].run->tokens.size()));
     std::iota(anew[i].begin(), anew[i].end(), 0u);
     more -= static_cast<std::uint32_t>(anew[i].size());
@@ -144,7 +155,8 @@ std::vector<Anew> leading_tokens(std::span<const PlacedRun> runs, std::uint32_t 
 }
 
 std::uint64_t selected_tokens(double share, std::uint64_t n_tokens) {
-  const double n = std::ceil(share * static_cast<double>(n_tokens));
+  constexpr double kRounding = 1e-9;  // 7 % of 100 are 7
+  const double n = std::ceil(share * static_cast<double>(n_tokens) - kRounding);
   return std::min(n_tokens, static_cast<std::uint64_t>(n));
 }
 
@@ -177,7 +189,7 @@ Result<std::vector<Anew>> choose_anew(const pml::Repair& repair, std::span<const
   if (repair.kind == pml::Repair::Kind::kLeading) return leading_tokens(runs, repair.n_tokens);
   if (repair.kind == pml::Repair::Kind::kAttended) {
     PC_TRY(std::vector<Score> all, attention(runs, before, scheduler, cancel));
-    return farthest(std::move(all), repair.share, runs.size());
+    return largest(std::move(all), repair.share, runs.size());
   }
   const auto reused = std::ranges::find(runs, false, &PlacedRun::exact);
   if (reused->resident->module().geometry().n_layers <= kComparedLayer)
@@ -185,7 +197,7 @@ Result<std::vector<Anew>> choose_anew(const pml::Repair& repair, std::span<const
                                          "\" compares the second layer's values, "
                                          "and the model has one layer; use leading:N");
   PC_TRY(std::vector<Score> all, distances_of(runs, before, scheduler, cancel));
-  return farthest(std::move(all), repair.share, runs.size());
+  return largest(std::move(all), repair.share, runs.size());
 }
 
 std::vector<std::uint32_t> hidden_bits(const Anew& anew, std::size_t n_tokens) {

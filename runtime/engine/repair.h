@@ -32,7 +32,8 @@ struct PlacedRun {
   bool exact = true;                  // the states are those of a prefill
 };
 
-// Of the first repair.n_tokens of each module, for kLeading.
+// The first n_tokens of each module, for kLeading; of a scaffold's modules and of stretches of
+// anonymous text, each.
 std::vector<Anew> leading_tokens(std::span<const PlacedRun> runs, std::uint32_t n_tokens);
 
 // How many of so many tokens that are not exact kAttended and kSelected take.
@@ -40,9 +41,10 @@ std::uint64_t selected_tokens(double share, std::uint64_t n_tokens);
 
 // Runs come in order of position and have residents. Before them stand what `timeline` has seen,
 // and `unread`, which it has not. For these two it
-// computes on a fork. Errors: the scheduler's.
+// computes on a fork. Errors: the scheduler's; kNotFinite.
 struct BeforeRuns {
   const BackendTimeline& timeline;
+  std::uint64_t client = 0;  // who asks: Work::client
   std::span<const pc_run> unread = {};
 };
 Result<std::vector<Anew>> choose_anew(const pml::Repair& repair, std::span<const PlacedRun> runs,

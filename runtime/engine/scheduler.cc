@@ -330,7 +330,9 @@ void Scheduler::compute_step() {
   model_.step(items_);
   ended_ = Clock::now();
   took_ = ended_ - begin;
-  time_.add(n_chosen_tokens_, std::chrono::duration<double>(took_).count());
+  // Tokens of some layers alone say nothing of the others' time.
+  const bool whole = std::ranges::all_of(items_, [](const pc_step_item& i) { return !i.n_layers; });
+  if (whole) time_.add(n_chosen_tokens_, std::chrono::duration<double>(took_).count());
 }
 
 // Who is done goes on; who has more to compute stays where it was in the queue.

@@ -162,10 +162,12 @@ Status Session::pin_modules() {
 
 // Of each run, the tokens of modules that are computed all the same.
 Result<std::vector<Anew>> Session::choose_anew(const BackendTimeline& timeline) const {
+  if (repair().kind == pml::Repair::Kind::kNone)
+    return std::vector<Anew>(prompt_->plan.runs.size());
   std::vector<PlacedRun> runs = prompt_->placed_runs();
   for (PlacedRun& placed : runs)
     if (placed.module) placed.resident = residents_[placed.run->job];
-  return pc::choose_anew(repair(), runs, {timeline}, engine().scheduler(), &cancel_);
+  return pc::choose_anew(repair(), runs, {timeline, client_}, engine().scheduler(), &cancel_);
 }
 
 // Runs of modules are attached where they lie.

@@ -170,11 +170,13 @@ Result<Session::Appendix> Session::plan_imports(const std::vector<pml::PromptNod
     placed.back().module = &module.key.digest;
     placed.back().exact = false;
   }
+  const Stopwatch choose_watch;
   std::vector<pc_run> unread;
   appendix.chain.add_missing(&unread);
   PC_TRY(const std::vector<Anew> anew,
-         pc::choose_anew(repair(), placed, {*appendix.timeline, unread}, engine().scheduler(),
-                         &cancel_));
+         pc::choose_anew(repair(), placed, {*appendix.timeline, client_, unread},
+                         engine().scheduler(), &cancel_));
+  appendix.found.prefill_us = choose_watch.microseconds();
   PC_CHECK_OK(place(placed, anew, &appendix));
   return appendix;
 }
@@ -345,7 +347,7 @@ Status Session::read_on(Appendix appendix, OpenAnswer open) {
   stats_.cached_tokens = appendix.n_seen + appendix.tokens.size() - n_computed;
   stats_.computed_tokens = n_computed;
   stats_.prompt_tokens = appendix.n_seen + appendix.tokens.size();
-  stats_.prefill_us = compute_watch.microseconds();
+  stats_.prefill_us += compute_watch.microseconds();
   stats_.ttft_us = appendix.watch.microseconds();
   begin_answer();
   return ok();

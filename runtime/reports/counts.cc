@@ -27,11 +27,26 @@ std::vector<Anew> anew_of(const LoadedPrompt& prompt) {
   return leading_tokens(prompt.placed_runs(), repair.n_tokens);
 }
 
+namespace {
+
+// Does a session find out by computing what it computes anew?
+bool is_found_out(const pml::Repair& repair) {
+  return repair.kind == pml::Repair::Kind::kSelected || repair.kind == pml::Repair::Kind::kAttended;
+}
+
+}  // namespace
+
+Position chain_known_until(const LoadedPrompt& prompt) {
+  if (is_found_out(prompt.repair()))
+    for (const PlacedRun& run : prompt.placed_runs())
+      if (!run.exact) return run.position;
+  return prompt.plan.end;
+}
+
 std::uint64_t repaired_tokens(const LoadedPrompt& prompt) {
   const pml::Repair& repair = prompt.repair();
   std::uint64_t n = 0;
-  using Kind = pml::Repair::Kind;
-  if (repair.kind == Kind::kSelected || repair.kind == Kind::kAttended) {
+  if (is_found_out(repair)) {
     for (const PlacedRun& run : prompt.placed_runs()) n += run.exact ? 0 : run.run->tokens.size();
     return selected_tokens(repair.share, n);
   }
@@ -50,8 +65,10 @@ PromptCounts count_prompt(const LoadedPrompt& prompt) {
   }
   counts.repaired_tokens = repaired_tokens(prompt);
   const Chain chain = prompt.chain(true, anew_of(prompt));
+  const Position known = chain_known_until(prompt);
   for (const Chain::Link& link : chain.links())
-    if (prompt.may_find(link) && prompt.find(link)) counts.chained_tokens += link.tokens.size();
+    if (link.end() <= known && prompt.may_find(link) && prompt.find(link))
+      counts.chained_tokens += link.tokens.size();
   counts.modules = static_cast<std::uint32_t>(prompt.modules.size());
   for (const auto& module : prompt.modules) {
     bool held = false;

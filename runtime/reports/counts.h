@@ -33,6 +33,10 @@ PromptCounts count_prompt(const LoadedPrompt& prompt);
 // repair by what is computed, none.
 std::vector<Anew> anew_of(const LoadedPrompt& prompt);
 
+// How far the links of its chain are known before anything is computed: in front of the first run
+// of which a session has yet to find out what it computes anew.
+Position chain_known_until(const LoadedPrompt& prompt);
+
 // How many tokens of modules a session computes anew.
 std::uint64_t repaired_tokens(const LoadedPrompt& prompt);
 

@@ -259,8 +259,9 @@ struct FoundLink {
 std::vector<FoundLink> find_links(const LoadedPrompt& prompt) {
   std::vector<FoundLink> links;
   const Chain chain = prompt.chain(true, anew_of(prompt));
+  const Position known = chain_known_until(prompt);
   for (const Chain::Link& link : chain.links())
-    if (prompt.may_find(link)) links.push_back({link, prompt.find(link)});
+    if (link.end() <= known && prompt.may_find(link)) links.push_back({link, prompt.find(link)});
   return links;
 }
 
