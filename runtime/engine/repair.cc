@@ -157,7 +157,7 @@ std::vector<Anew> leading_tokens(std::span<const PlacedRun> runs, std::uint32_t 
 std::uint64_t selected_tokens(double share, std::uint64_t n_tokens) {
   constexpr double kRounding = 1e-9;  // 7 % of 100 are 7
   const double n = std::ceil(share * static_cast<double>(n_tokens) - kRounding);
-  return std::min(n_tokens, static_cast<std::uint64_t>(n));
+  return std::min(n_tokens, static_cast<std::uint64_t>(std::max(n, 1.0)));
 }
 
 void ScatteredTokens::add(const Anew& anew, const Tokens& tokens, Position position) {

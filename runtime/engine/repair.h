@@ -36,17 +36,19 @@ struct PlacedRun {
 // anonymous text, each.
 std::vector<Anew> leading_tokens(std::span<const PlacedRun> runs, std::uint32_t n_tokens);
 
-// How many of so many tokens that are not exact kAttended and kSelected take.
+// How many of so many tokens that are not exact kAttended and kSelected take: one at least.
 std::uint64_t selected_tokens(double share, std::uint64_t n_tokens);
 
-// Runs come in order of position and have residents. Before them stand what `timeline` has seen,
-// and `unread`, which it has not. For these two it
-// computes on a fork. Errors: the scheduler's; kNotFinite.
+// What stands before runs: what the timeline has seen, and tokens that it has yet to compute.
 struct BeforeRuns {
   const BackendTimeline& timeline;
   std::uint64_t client = 0;  // who asks: Work::client
   std::span<const pc_run> unread = {};
 };
+
+// Which tokens of these runs, in order of position and with residents, are computed anew:
+// [runs.size()]. kAttended and kSelected are found out by computing on a fork of the timeline.
+// Errors: the scheduler's; kNotFinite; kUnsupported, kSelected of a model of one layer.
 Result<std::vector<Anew>> choose_anew(const pml::Repair& repair, std::span<const PlacedRun> runs,
                                       const BeforeRuns& before, Scheduler& scheduler,
                                       const volatile std::int32_t* cancel);

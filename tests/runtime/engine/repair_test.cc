@@ -191,6 +191,7 @@ TEST_CASE("a share of so many tokens is that many, and never none") {
   CHECK(selected_tokens(0.07, 100) == 7);
   CHECK(selected_tokens(0.28, 100) == 28);
   CHECK(selected_tokens(0.01, 10) == 1);
+  CHECK(selected_tokens(1e-15, 10) == 1);
   CHECK(selected_tokens(1.0, 33) == 33);
   CHECK(selected_tokens(0.5, 0) == 0);
 }
