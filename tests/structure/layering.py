@@ -49,7 +49,7 @@ ARROWS = {
                         "runtime/tokenizer", "runtime/chat", "runtime/backend", "runtime/checkpoint",
                         "runtime/json", "base", "pml", "modules", "simd"),
     "runtime/api": ("runtime/api", "runtime/reports", "runtime/engine", "runtime/packed", "base", "modules"),
-    "cuda": ("cuda", "runtime/backend/backend.h"),
+    "cuda": ("cuda", "base/status.h", "runtime/backend/backend.h"),
     "tools": ("tools", "promptcache"),
     "examples": ("promptcache",),
 }
@@ -77,7 +77,8 @@ HOMES = {
     r"pcre2\.h": ("runtime/tokenizer/regex.cc",),
     r"utf8proc\.h": ("runtime/tokenizer/text_normalizer.cc", "runtime/chat/jinja_unicode.cc"),
     r"dlfcn\.h": ("runtime/engine/backend_loader.cc",),
-    r"sys/mman\.h": ("base/mapped_file.cc", "runtime/cpu/kv_page.cc", "tools/machine.cc"),
+    r"cublas.*|cuda.*\.h": ("cuda/device.h",),
+    r"sys/mman\.h": ("base/mapped_file.cc", "cuda/standin/fiber.cc", "runtime/cpu/kv_page.cc", "tools/machine.cc"),
     r"cpuid\.h": ("simd/packed_amx.cc",),
     r"sys/auxv\.h": ("simd/select.cc",),
     r"sys/sysmacros\.h": ("modules/store/lock_holder.cc",),

@@ -9,7 +9,7 @@
 #include <numeric>
 
 #include "base/status.h"
-#include "runtime/backend/cpu_backend.h"
+#include "tests/support/backend_under_test.h"
 #include "tests/support/dense_oracle.h"
 #include "tests/support/plan_runner.h"
 #include "tests/support/random.h"
@@ -35,11 +35,6 @@ void require_plan(PlanRunner& runner, const DenseOracle& oracle, const RawPlan& 
 }
 
 TEST_CASE("two thousand random plans, over all parts that families have, equal the dense oracle") {
-#ifdef PC_EMULATED
-  constexpr int kFewer = 10;
-#else
-  constexpr int kFewer = 1;
-#endif
   Random random(11);
   for (int shape_index = 0; shape_index < 40; ++shape_index) {
     TinyShape shape;
@@ -59,8 +54,8 @@ TEST_CASE("two thousand random plans, over all parts that families have, equal t
     }
     const TinyModel model(100 + static_cast<std::uint64_t>(shape_index), shape);
     const DenseOracle oracle(model.desc);
-    PlanRunner runner(cpu_backend(), model.desc, KvType::kF32, shape_index % 2 + 1);
-    for (int i = 0; i < (shape_index < 10 ? 100 : 30) / kFewer; ++i) {
+    PlanRunner runner(backend_under_test(), model.desc, KvType::kF32, shape_index % 2 + 1);
+    for (int i = 0; i < (shape_index < 10 ? 100 : 30) / kFewerCases; ++i) {
       INFO("shape " << shape_index << " plan " << i);
       require_plan(runner, oracle, random_plan(random, shape.vocab_size), kF32Tolerance, i % 3 == 0,
                    !model.desc.alibi_slopes);
@@ -98,7 +93,7 @@ TEST_CASE("attention that attached tokens get is what the dense oracle gives the
                         : round % 3 == 1 ? KvType::kBf16
                                          : KvType::kQ8;
     if (type == KvType::kQ8 && shape.head_dim % 4 != 0) continue;
-    PlanRunner runner(cpu_backend(), model.desc, type, 2);
+    PlanRunner runner(backend_under_test(), model.desc, type, 2);
     const PlanRunner::Prompt prompt = runner.prompt_of(plan);
     Backend::Timeline timeline = runner.open(prompt);
     const std::vector<std::uint32_t> attached = attached_rows(plan);
@@ -137,7 +132,7 @@ TEST_CASE("attention that attached tokens get is what the dense oracle gives the
 TEST_CASE("one module right after its prefix equals the full prefill") {
   Random random(12);
   const TinyModel model(7);
-  PlanRunner runner(cpu_backend(), model.desc, KvType::kF32, 0);
+  PlanRunner runner(backend_under_test(), model.desc, KvType::kF32, 0);
   for (int i = 0; i < 20; ++i) {
     const auto prefix = random_tokens(random, random.between(1, 30), 64),
                module = random_tokens(random, random.between(1, 60), 64),
@@ -157,6 +152,7 @@ TEST_CASE("one module right after its prefix equals the full prefill") {
   }
 }
 
+#ifndef PC_TEST_CUDA  // a device takes a module as a whole
 TEST_CASE("a segment that no token sees is not read") {
   Random random(14);
   TinyShape shape;
@@ -166,7 +162,7 @@ TEST_CASE("a segment that no token sees is not read") {
   for (pc_layer& layer : layers) layer.window = 12;
   pc_model_desc desc = windowed.desc;
   desc.layers = layers.data();
-  PlanRunner runner(cpu_backend(), desc, KvType::kF32, 2);
+  PlanRunner runner(backend_under_test(), desc, KvType::kF32, 2);
 
   // An address that faults: reading one byte of it would end the test.
   const std::size_t page = 1 << 16;
@@ -187,13 +183,14 @@ TEST_CASE("a segment that no token sees is not read") {
   REQUIRE(with == without);
   munmap(forbidden, page);
 }
+#endif
 
 TEST_CASE("one encoding serves a hundred offsets like an encoding made there") {
   Random random(13);
   TinyShape shape;
   shape.window = 40;
   const TinyModel model(8, shape);
-  PlanRunner runner(cpu_backend(), model.desc, KvType::kF32, 0);
+  PlanRunner runner(backend_under_test(), model.desc, KvType::kF32, 0);
   const auto module = random_tokens(random, 37, 64), question = random_tokens(random, 9, 64);
   for (int i = 0; i < 100; ++i) {
     const auto offset = static_cast<std::int32_t>(i * 17 % 1000 + i);
@@ -225,7 +222,7 @@ TEST_CASE("permuting and splitting segments changes nothing beyond rounding") {
   Random random(14);
   const TinyModel model(9);
   for (const KvType type : {KvType::kF32, KvType::kBf16, KvType::kQ8}) {
-    PlanRunner runner(cpu_backend(), model.desc, type, 2);
+    PlanRunner runner(backend_under_test(), model.desc, type, 2);
     std::vector<std::map<std::uint32_t, EncodedRun>> encoded;
     std::vector<pc_kv_segment> segments;
     std::int32_t position = 0;
@@ -285,11 +282,11 @@ TEST_CASE("long prompts: chunks, shares and threads change nothing beyond roundi
   const auto last = dense_rows(plan, &rows);
   const auto want = DenseOracle(model.desc).forward(rows, last);
   for (const std::uint32_t threads : {1u, 2u, 5u}) {
-    PlanRunner runner(cpu_backend(), model.desc, KvType::kF32, threads);
+    PlanRunner runner(backend_under_test(), model.desc, KvType::kF32, threads);
     const auto got = runner.run(plan);
     for (std::size_t i = 0; i < last.size(); ++i)
       REQUIRE(max_difference(got[i], want[last[i]]) <= kF32Tolerance);
-    PlanRunner q8(cpu_backend(), model.desc, KvType::kQ8, threads);
+    PlanRunner q8(backend_under_test(), model.desc, KvType::kQ8, threads);
     const auto rounded = q8.run(plan);
     for (std::size_t i = 0; i < last.size(); ++i) {  // see "q8 states stay near the oracle"
       const std::vector<float> exact(want[last[i]].begin(), want[last[i]].end());
@@ -318,7 +315,7 @@ TEST_CASE("several runs of one call across the chunks' boundaries, with gaps and
       plan.prompt.push_back({-1, 0, random_tokens(random, n, 64), position});
       position += static_cast<std::int32_t>(n);
     }
-    PlanRunner runner(cpu_backend(), model.desc, KvType::kF32, 2);
+    PlanRunner runner(backend_under_test(), model.desc, KvType::kF32, 2);
     require_plan(runner, DenseOracle(model.desc), plan, kF32Tolerance, true);
   }
 }
@@ -331,7 +328,7 @@ Errors errors_of(const TinyShape& shape, KvType type) {
   Random random(16);
   const TinyModel model(11, shape);
   const DenseOracle oracle(model.desc);
-  PlanRunner runner(cpu_backend(), model.desc, type, 2);
+  PlanRunner runner(backend_under_test(), model.desc, type, 2);
   Errors errors;
   std::size_t n = 0;
   for (int i = 0; i < 40; ++i) {
@@ -362,7 +359,7 @@ TEST_CASE("bf16 states and bf16 weights stay near the oracle") {
 
 TEST_CASE("a model that the CPU cannot run is refused") {
   const TinyModel model(12);
-  const pc_backend_v1* cpu = cpu_backend();
+  const pc_backend_v1* cpu = backend_under_test();
   pc_backend_error e{};
   pc_backend_model* other = nullptr;
   REQUIRE(cpu->model_open(&model.desc, 7, 0, 1, nullptr, &other, &e) ==

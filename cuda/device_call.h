@@ -1,0 +1,35 @@
+// What CUDA says, as a Status: errors name the call and CUDA's own reason.
+//
+// A device that is out of memory is kOutOfMemory; everything else that goes wrong while it works
+// is kIo, and lasts: after such an error CUDA answers every call with it.
+#pragma once
+
+#include <string>
+
+#include "base/status.h"
+#include "cuda/device.h"
+
+namespace pc::cuda {
+
+inline Status check(cudaError_t result, const char* doing) {
+  if (result == cudaSuccess) return ok();
+  const bool memory = result == cudaErrorMemoryAllocation;
+  if (memory) cudaGetLastError();  // this one does not last
+  return error(
+      memory ? Code::kOutOfMemory : Code::kIo,
+      std::string("the CUDA device failed while ") + doing + ": " + cudaGetErrorString(result));
+}
+
+// What went wrong in launches since the last call.
+inline Status check_launches(const char* doing) {
+  return check(cudaGetLastError(), doing);
+}
+
+inline Status check(cublasStatus_t result, const char* doing) {
+  if (result == CUBLAS_STATUS_SUCCESS) return ok();
+  const bool memory = result == CUBLAS_STATUS_ALLOC_FAILED;
+  return error(memory ? Code::kOutOfMemory : Code::kIo,
+               std::string("cuBLAS failed while ") + doing + ": " + cublasGetStatusString(result));
+}
+
+}  // namespace pc::cuda

@@ -1,0 +1,182 @@
+#include <algorithm>
+#include <string>
+
+#include "cuda/module_cache.h"
+
+namespace pc::cuda {
+namespace {
+
+constexpr std::size_t kMiB = std::size_t{1} << 20;
+
+bool is_same_module(const ModuleCopy& copy, const Identity& identity, std::uint32_t room) {
+  return identity != Identity{} && copy.identity() == identity && copy.room() == room;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ModuleCache>> ModuleCache::make(const KvShape& shape,
+                                                       std::size_t budget_bytes) {
+  std::unique_ptr<ModuleCache> cache(new ModuleCache(shape, budget_bytes));
+  ModuleCache* self = cache.get();
+  PC_TRY(cache->uploader_,
+         Uploader::make(shape, [self](const Uploader::Piece& piece, Status status) {
+           self->arrived(piece, std::move(status));
+         }));
+  return Result<std::unique_ptr<ModuleCache>>(std::move(cache));
+}
+
+std::shared_ptr<ModuleCopy> ModuleCache::add(const Identity& identity,
+                                             const std::vector<ModuleRun>& runs) {
+  const std::lock_guard lock(mutex_);
+  const std::uint32_t room = room_of(runs);
+  for (const auto& copy : copies_) {
+    if (!is_same_module(*copy, identity, room)) continue;
+    copy->bringers_.push_back(&runs);
+    return copy;
+  }
+  copies_.push_back(std::make_shared<ModuleCopy>(shape_, identity, room));
+  copies_.back()->bringers_.push_back(&runs);
+  return copies_.back();
+}
+
+void ModuleCache::drop(const std::shared_ptr<ModuleCopy>& copy,
+                       const std::vector<ModuleRun>& runs) {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return copy->n_uploading_ == 0; });
+  std::erase(copy->bringers_, &runs);
+  // Without a name nobody can ask for it again.
+  if (copy->bringers_.empty() && copy->identity_ == Identity{} && copy->n_pins_ == 0)
+    free_memory(*copy);
+  forget_unused();
+}
+
+void ModuleCache::prefetch(const std::shared_ptr<ModuleCopy>& copy) {
+  std::unique_lock lock(mutex_);
+  static_cast<void>(load(copy, lock));
+}
+
+Status ModuleCache::pin(const std::shared_ptr<ModuleCopy>& copy) {
+  std::unique_lock lock(mutex_);
+  ++copy->n_pins_;  // first: taking memory may let others go, not this one
+  Status loaded = load(copy, lock);
+  if (!loaded.ok()) --copy->n_pins_;
+  return loaded;
+}
+
+void ModuleCache::unpin(const std::shared_ptr<ModuleCopy>& copy) {
+  std::unique_lock lock(mutex_);
+  // What was not waited for may still be arriving.
+  changed_.wait(lock, [&] { return copy->n_uploading_ == 0 || copy->n_pins_ > 1; });
+  if (--copy->n_pins_ != 0) return;
+  if (!copy->failed_.ok()) free_memory(*copy);
+  while (bytes_ > budget_bytes_ && evict_one()) {
+  }
+  forget_unused();
+}
+
+// Memory for the copy, and its pieces on their way, where neither is so already.
+Status ModuleCache::load(const std::shared_ptr<ModuleCopy>& copy,
+                         std::unique_lock<std::mutex>& lock) {
+  copy->last_use_ = ++clock_;
+  if (copy->memory_.data() || copy->room_ == 0) return ok();
+  if (copy->bringers_.empty())
+    return error(Code::kInternal, "a module was let go of while a conversation has it attached");
+  PC_CHECK_OK(take_memory(*copy));
+  copy->failed_ = ok();
+  copy->pieces_left_.assign(shape_.n_layers, 0);
+  std::vector<Uploader::Piece> pieces;
+  for (const ModuleRun& run : *copy->bringers_.front()) {
+    for (Uploader::Piece& piece : uploader_->pieces_of(copy, run))
+      pieces.push_back(std::move(piece));
+  }
+  std::ranges::stable_sort(pieces, {}, &Uploader::Piece::first_plane);
+  const std::uint32_t planes_a_layer = 2 * shape_.n_kv_heads;
+  for (const Uploader::Piece& piece : pieces) {
+    const std::uint32_t last = (piece.first_plane + piece.n_planes - 1) / planes_a_layer;
+    for (std::uint32_t l = piece.first_plane / planes_a_layer; l <= last; ++l)
+      ++copy->pieces_left_[l];
+  }
+  copy->n_uploading_ = static_cast<std::uint32_t>(pieces.size());
+  lock.unlock();
+  uploader_->add(std::move(pieces));
+  lock.lock();
+  return ok();
+}
+
+Status ModuleCache::take_memory(ModuleCopy& copy) {
+  while (bytes_ + copy.bytes() > budget_bytes_ && evict_one()) {
+  }
+  auto memory = DeviceBuffer<std::byte>::make(copy.bytes());
+  while (!memory.ok() && memory.error().code == Code::kOutOfMemory && evict_one())
+    memory = DeviceBuffer<std::byte>::make(copy.bytes());
+  if (!memory.ok() && memory.error().code == Code::kOutOfMemory) {
+    return error(Code::kOutOfMemory,
+                 "a module of " + std::to_string(copy.bytes() / kMiB + 1) +
+                     " MiB does not fit the CUDA device's memory beside what this step needs");
+  }
+  PC_TRY(copy.memory_, std::move(memory));
+  bytes_ += copy.bytes();
+  return ok();
+}
+
+// The one that was not used for longest; false where nothing may go.
+bool ModuleCache::evict_one() {
+  ModuleCopy* oldest = nullptr;
+  for (const auto& copy : copies_) {
+    const bool may_go = copy->memory_.data() && copy->n_pins_ == 0 && copy->n_uploading_ == 0;
+    if (may_go && (!oldest || copy->last_use_ < oldest->last_use_)) oldest = copy.get();
+  }
+  if (!oldest) return false;
+  free_memory(*oldest);
+  return true;
+}
+
+void ModuleCache::free_memory(ModuleCopy& copy) {
+  if (!copy.memory_.data()) return;
+  bytes_ -= copy.bytes();
+  copy.memory_ = {};
+}
+
+// Copies that nobody holds, and of which nothing is left.
+void ModuleCache::forget_unused() {
+  std::erase_if(copies_, [](const std::shared_ptr<ModuleCopy>& copy) {
+    return copy->bringers_.empty() && !copy->memory_.data() && copy->n_uploading_ == 0;
+  });
+}
+
+void ModuleCache::arrived(const Uploader::Piece& piece, Status status) {
+  {
+    const std::lock_guard lock(mutex_);
+    ModuleCopy& copy = *piece.copy;
+    if (!status.ok() && copy.failed_.ok()) copy.failed_ = std::move(status);
+    const std::uint32_t planes_a_layer = 2 * shape_.n_kv_heads;
+    const std::uint32_t last = (piece.first_plane + piece.n_planes - 1) / planes_a_layer;
+    for (std::uint32_t l = piece.first_plane / planes_a_layer; l <= last; ++l)
+      --copy.pieces_left_[l];
+    --copy.n_uploading_;
+    if (copy.n_uploading_ == 0 && !copy.failed_.ok() && copy.n_pins_ == 0) free_memory(copy);
+  }
+  changed_.notify_all();
+}
+
+Status ModuleCache::wait(const std::shared_ptr<ModuleCopy>& copy, std::uint32_t layer) {
+  std::unique_lock lock(mutex_);
+  if (copy->room_ == 0) return ok();
+  changed_.wait(lock, [&] { return !copy->failed_.ok() || copy->pieces_left_[layer] == 0; });
+  return copy->failed_;
+}
+
+std::size_t ModuleCache::let_go() {
+  const std::lock_guard lock(mutex_);
+  const std::size_t before = bytes_;
+  while (evict_one()) {
+  }
+  return before - bytes_;
+}
+
+std::size_t ModuleCache::bytes() const {
+  const std::lock_guard lock(mutex_);
+  return bytes_;
+}
+
+}  // namespace pc::cuda

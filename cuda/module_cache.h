@@ -1,0 +1,67 @@
+// The modules that are on the device: which ones, and for how long.
+//
+// Memory is taken when a step wants a module (pin) or somebody says that it will soon (prefetch),
+// up to a budget; what was not used for longest goes first, and comes again from its file
+// when it is wanted again. What no step reads may go at any time, attached or not. Modules with the
+// same identity are one copy, and stay when nobody holds them until their memory is wanted. Owner
+// of the copies' memory. Threads: any.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "cuda/module_copy.h"
+#include "cuda/uploader.h"
+
+namespace pc::cuda {
+
+class ModuleCache {
+ public:
+  static Result<std::unique_ptr<ModuleCache>> make(const KvShape& shape, std::size_t budget_bytes);
+
+  // The copy of a module that these runs bring; they are borrowed until drop().
+  std::shared_ptr<ModuleCopy> add(const Identity& identity, const std::vector<ModuleRun>& runs);
+  // The runs' memory goes away; waits for copies that read it.
+  void drop(const std::shared_ptr<ModuleCopy>& copy, const std::vector<ModuleRun>& runs);
+
+  // It will be wanted soon. Returns at once; what does not fit now is tried again by pin().
+  void prefetch(const std::shared_ptr<ModuleCopy>& copy);
+
+  // The copy has memory, and is on its way or there, until unpin(). kOutOfMemory where it
+  // does not fit beside what is pinned already.
+  Status pin(const std::shared_ptr<ModuleCopy>& copy);
+  void unpin(const std::shared_ptr<ModuleCopy>& copy);
+
+  // Waits until all that a layer takes of a pinned copy is on the device.
+  Status wait(const std::shared_ptr<ModuleCopy>& copy, std::uint32_t layer);
+
+  // Frees the memory of everything that is not pinned; how much that was.
+  std::size_t let_go();
+
+  std::size_t bytes() const;  // of all copies that are on the device
+  std::size_t budget_bytes() const { return budget_bytes_; }
+
+ private:
+  ModuleCache(const KvShape& shape, std::size_t budget_bytes)
+      : shape_(shape), budget_bytes_(budget_bytes) {}
+  Status load(const std::shared_ptr<ModuleCopy>& copy, std::unique_lock<std::mutex>& lock);
+  Status take_memory(ModuleCopy& copy);
+  bool evict_one();
+  void free_memory(ModuleCopy& copy);
+  void forget_unused();
+  void arrived(const Uploader::Piece& piece, Status status);
+
+  KvShape shape_;
+  std::size_t budget_bytes_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<std::shared_ptr<ModuleCopy>> copies_;
+  std::size_t bytes_ = 0;
+  std::uint64_t clock_ = 0;
+  std::unique_ptr<Uploader> uploader_;  // last: its threads end first
+};
+
+}  // namespace pc::cuda

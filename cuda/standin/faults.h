@@ -1,0 +1,30 @@
+// What tests set: which devices there are, how much memory, and which call fails.
+//
+// Of the process; any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "cuda/standin/runtime.h"
+
+namespace pc::cuda::standin {
+
+inline constexpr std::size_t kMemoryLimit = std::size_t{8} << 30;
+
+void set_device_count(int count);  // 1 at first
+// Of all devices together; kMemoryLimit at first. Further cudaMalloc()s are refused.
+void set_memory_limit(std::size_t bytes);
+std::size_t allocated_bytes();
+std::size_t allocated_host_bytes();  // by cudaMallocHost()
+
+// The n-th call of the runtime, of cuBLAS or of launch() from now (1: the next) and all that
+// follow return the error and do nothing, but that memory, streams and events are still freed:
+// as on a device that is lost. cudaGetLastError() and cudaPeekAtLastError() return it from then on
+// and are not counted.
+void fail_after(std::uint64_t n, cudaError_t error);
+void heal();
+// Of the calls that fail_after() counts, since the process began.
+std::uint64_t counted_calls();
+
+}  // namespace pc::cuda::standin

@@ -1,0 +1,131 @@
+// The plug-in as users meet it: loaded by path, behind schemas, modules on disk, conversations and
+// repairs, with the CPU as the judge of what is answered.
+
+#include "runtime/engine/engine.h"
+
+#include <catch2/catch.hpp>
+#include <string>
+#include <vector>
+
+#include "runtime/engine/loaded_schema.h"
+#include "runtime/engine/session.h"
+#include "tests/support/expect.h"
+#include "tests/support/temp_folder.h"
+#include "tests/support/tiny_checkpoint.h"
+
+namespace pc::test {
+namespace {
+
+constexpr const char* kSchema = R"(<schema name="s">Start here.
+  <module name="a">The tram of Oslo costs four euros and goes to the park.</module>
+  <module name="b">The bus of Rome is late <param name="by" len="6"/> and nobody knows why.</module>
+  <union><module name="x">North of it.</module><module name="y">South of the river.</module></union>
+  <scaffold name="ay" modules="a y"/></schema>)";
+
+class Users {
+ public:
+  std::shared_ptr<const Engine> open(const std::string& backend, Precision precision) const {
+    EngineOptions o;
+    o.model_path = checkpoint_.path();
+    o.cache_dir = cache_.path();
+    o.kv_type = KvType::kF32;
+    o.precision = precision;
+    o.backend = backend;
+    o.require_backend = true;
+    o.chat_template = "llama2";
+    o.n_threads = 2;
+    return must(Engine::open(o));
+  }
+
+ private:
+  TinyCheckpoint checkpoint_{19};
+  TempFolder cache_;
+};
+
+struct Answer {
+  std::vector<TokenId> tokens;
+  SessionStats stats;
+};
+
+Answer ask(const std::shared_ptr<const Engine>& engine, const std::string& content,
+           const std::string& repair, bool no_reuse = false) {
+  std::string schema = kSchema;
+  schema.insert(schema.find('>'), " repair=\"" + repair + "\"");
+  const auto loaded = must(LoadedSchema::parse(engine, schema, ""));
+  const auto prompt =
+      must(LoadedPrompt::parse(loaded, "<prompt schema='s'>" + content + "</prompt>"));
+  SessionOptions o;
+  o.max_tokens = 12;
+  o.no_reuse = no_reuse;
+  const auto session = must(Session::open(prompt, o));
+  Answer answer;
+  while (const auto token = must(session->next())) answer.tokens.push_back(*token);
+  answer.stats = session->stats();
+  return answer;
+}
+
+TEST_CASE("the plug-in answers as the CPU does, from modules and without, with every repair") {
+  const Users users;
+  for (const Precision precision : {Precision::kFast, Precision::kExact}) {
+    const auto cpu = users.open("", precision), device = users.open(PC_CUDA_PLUGIN, precision);
+    REQUIRE(std::string(device->backend().name()) == "cuda");
+    REQUIRE(device->remark().empty());
+    for (const std::string repair :
+         {"none", "leading:3", "selected:30%", "attended:30%", "attended:100%"}) {
+      for (const std::string content : {"<a/><b by='an hour'/><y/>What does the tram of Oslo cost?",
+                                        "<b/>And where?", "Only text, and some more of it."}) {
+        INFO("repair " << repair << " of " << content);
+        const Answer want = ask(cpu, content, repair), got = ask(device, content, repair);
+        CHECK(got.tokens == want.tokens);
+        CHECK(got.stats.cached_tokens == want.stats.cached_tokens);
+        CHECK(got.stats.repaired_tokens == want.stats.repaired_tokens);
+      }
+    }
+    const std::string content = "<a/><x/>Say it again.";
+    CHECK(ask(device, content, "none", true).tokens == ask(cpu, content, "none", true).tokens);
+  }
+}
+
+TEST_CASE("modules that the plug-in made survive it, and are its own") {
+  const Users users;
+  const std::string content = "<a/><b by='a day'/>Why?";
+  const auto before = ask(users.open(PC_CUDA_PLUGIN, Precision::kFast), content, "none");
+  CHECK(before.stats.modules_encoded == 3);
+  const auto again = ask(users.open(PC_CUDA_PLUGIN, Precision::kFast), content, "none");
+  CHECK(again.stats.modules_encoded == 0);
+  CHECK(again.stats.modules_found == 3);
+  CHECK(again.tokens == before.tokens);
+  // Neither backend reads states of the other's.
+  CHECK(ask(users.open("", Precision::kFast), content, "none").stats.modules_encoded == 3);
+}
+
+TEST_CASE("a conversation goes on from what was kept of it") {
+  const Users users;
+  const auto talk = [&](const std::string& backend) {
+    std::vector<TokenId> tokens;
+    for (int visit = 0; visit < 2; ++visit) {  // the second one finds what the first one kept
+      const auto engine = users.open(backend, Precision::kFast);
+      const auto schema = must(LoadedSchema::parse(engine, kSchema, ""));
+      const auto prompt = must(LoadedPrompt::parse(
+          schema,
+          "<prompt schema='s'><a/><user>What does it cost, and where does it go?</user>"
+          "</prompt>"));
+      SessionOptions o;
+      o.max_tokens = 8;
+      const auto session = must(Session::open(prompt, o));
+      const auto answer = [&] {
+        while (const auto token = must(session->next())) tokens.push_back(*token);
+      };
+      answer();
+      must(session->append_pml("<prompt schema='s'><user>And back?</user></prompt>"));
+      answer();
+      must(session->keep());
+      tokens.push_back(static_cast<TokenId>(session->stats().generated_tokens));
+    }
+    return tokens;
+  };
+  CHECK(talk(PC_CUDA_PLUGIN) == talk(""));
+}
+
+}  // namespace
+}  // namespace pc::test

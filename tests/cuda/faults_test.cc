@@ -1,0 +1,141 @@
+// A device that is not there, has no memory left or is lost: an error of the requests that it
+// held, that says so; nothing leaks, and the process goes on.
+
+#include "cuda/standin/faults.h"
+
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "tests/support/backend_under_test.h"
+#include "tests/support/plan_runner.h"
+#include "tests/support/random_plan.h"
+
+namespace pc::test {
+namespace {
+
+namespace standin = cuda::standin;
+
+std::string open_error(const pc_model_desc& desc, std::int32_t* status) {
+  pc_backend_model* model = nullptr;
+  pc_backend_error e{};
+  *status = backend_under_test()->model_open(&desc, 1, 0, 1, nullptr, &model, &e);
+  if (*status == 0) backend_under_test()->model_close(model);
+  return e.message;
+}
+
+TEST_CASE("a machine without a device says so") {
+  const TinyModel model(60);
+  standin::set_device_count(0);
+  std::int32_t status = 0;
+  const std::string message = open_error(model.desc, &status);
+  standin::set_device_count(1);
+  REQUIRE(status == static_cast<int>(Code::kUnsupported));
+  REQUIRE(message.find("no CUDA device") != std::string::npos);
+}
+
+TEST_CASE("a device that fails at any call of opening is an error, and nothing leaks") {
+  const TinyModel model(61);
+  std::int32_t status = 0;
+  const std::uint64_t before = standin::counted_calls();
+  open_error(model.desc, &status);
+  REQUIRE(status == 0);
+  const std::uint64_t n_calls = standin::counted_calls() - before;
+  REQUIRE(n_calls > 20);
+  for (std::uint64_t i = 1; i <= n_calls; i += 1 + i / 40) {
+    INFO("call " << i << " of " << n_calls);
+    standin::fail_after(i, cudaErrorIllegalAddress);
+    open_error(model.desc, &status);
+    standin::heal();
+    REQUIRE(standin::allocated_bytes() == 0);
+    REQUIRE(standin::allocated_host_bytes() == 0);
+  }
+}
+
+TEST_CASE("a device that is lost in a step fails its requests, and the next model computes") {
+  const TinyModel model(62);
+  Random random(62);
+  const auto tokens = random_tokens(random, 90, 64);
+  const pc_run run{tokens.data(), 90, 0, 0, 1, nullptr, nullptr};
+  std::vector<float> want;
+  {
+    Backend sound(backend_under_test(), model.desc, KvType::kF32, 1);
+    want = sound.compute(sound.open(), {&run, 1});
+  }
+  // A module is brought to the device, and tokens behind it are computed; the call'th call fails
+  // and all behind it, where call is not 0. How many calls there were.
+  const auto step = [&](std::uint64_t call) {
+    Backend backend(backend_under_test(), model.desc, KvType::kF32, 1);
+    PlanRunner runner(backend_under_test(), model.desc, KvType::kF32, 1);
+    const auto encoded = runner.encode({{{tokens, 0, true}}});
+    Backend::Timeline timeline = backend.open();
+    const KvSegment& s = encoded.at(0).segment;
+    backend.attach(timeline, {s.data, s.layer_stride_bytes, s.head_stride_bytes,
+                              s.value_offset_bytes, 0, s.n_tokens, 0, s.key_position});
+    std::vector<float> logits(64);
+    const pc_run behind{tokens.data(), 90, 90, 90, 1, nullptr, nullptr};
+    pc_step_item item{};
+    item.timeline = timeline.get();
+    item.runs = &behind;
+    item.n_runs = 1;
+    item.logits = logits.data();
+    const std::uint64_t before = standin::counted_calls();
+    if (call != 0) standin::fail_after(call, cudaErrorLaunchFailure);
+    backend.step({&item, 1});
+    CHECK(item.status == (call == 0 ? 0 : static_cast<int>(Code::kIo)));
+    if (call != 0)
+      CHECK(std::string(item.error.message).find(" failed while ") != std::string::npos);
+    return standin::counted_calls() - before;
+  };
+  const std::uint64_t n_calls = step(0);
+  for (std::uint64_t call = 1; call <= n_calls; call += 1 + call / 8) {
+    INFO("call " << call << " of " << n_calls);
+    step(call);
+    standin::heal();
+    Backend next(backend_under_test(), model.desc, KvType::kF32, 1);
+    REQUIRE(next.compute(next.open(), {&run, 1}) == want);
+  }
+  REQUIRE(standin::allocated_bytes() == 0);
+}
+
+TEST_CASE("what does not fit the device's memory is refused, and what fits goes on") {
+  const TinyModel model(63);
+  Random random(63);
+  const auto tokens = random_tokens(random, 40, 64);
+  const pc_run run{tokens.data(), 40, 0, 0, 1, nullptr, nullptr};
+  std::int32_t status = 0;
+  standin::set_memory_limit(1 << 20);
+  const std::string message = open_error(model.desc, &status);
+  REQUIRE(status == static_cast<int>(Code::kOutOfMemory));
+  REQUIRE(message.find("MiB") != std::string::npos);
+  standin::set_memory_limit(standin::kMemoryLimit);
+  Backend backend(backend_under_test(), model.desc, KvType::kF32, 1);
+  const Backend::Timeline first = backend.open();
+  const auto want = backend.compute(first, {&run, 1});
+  standin::set_memory_limit(standin::allocated_bytes());
+  // A module that finds no room.
+  PlanRunner::Prompt none;
+  std::vector<std::byte> planes(backend.geometry().state_bytes(kv_blocks(4000)));
+  const KvPlanes p = dense_planes(planes.data(), backend.geometry(), kv_blocks(4000));
+  Backend::Timeline second = backend.open();
+  backend.attach(second, {p.data, p.layer_stride_bytes, p.head_stride_bytes, p.value_offset_bytes,
+                          0, 4000, 0, 0});
+  std::vector<float> logits(64);
+  const pc_run behind{tokens.data(), 40, 4000, 4000, 1, nullptr, nullptr};
+  pc_step_item item{};
+  item.timeline = second.get();
+  item.runs = &behind;
+  item.n_runs = 1;
+  item.logits = logits.data();
+  backend.step({&item, 1});
+  CHECK(item.status == static_cast<int>(Code::kOutOfMemory));
+  CHECK(std::string(item.error.message).find("MiB does not fit") != std::string::npos);
+  // Pages that the first conversation gives back are enough for the next.
+  backend.rewind(const_cast<Backend::Timeline&>(first), 0);
+  CHECK(backend.compute(first, {&run, 1}) == want);
+  standin::set_memory_limit(standin::kMemoryLimit);
+  backend.step({&item, 1});
+  CHECK(item.status == 0);
+}
+
+}  // namespace
+}  // namespace pc::test

@@ -1,0 +1,66 @@
+// States that the device computes lie in a module's planes as files pack them: what the CPU reads
+// there is what the CPU computes itself, within rounding.
+
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "runtime/backend/cpu_backend.h"
+#include "runtime/cpu/kv_row.h"
+#include "tests/support/backend_under_test.h"
+#include "tests/support/plan_runner.h"
+#include "tests/support/random_plan.h"
+
+namespace pc::test {
+namespace {
+
+// Keys, then values, of all layers, heads and tokens.
+std::vector<float> numbers_of(const EncodedRun& run, const KvGeometry& g) {
+  std::vector<float> all, row(std::size_t{g.n_kv_heads} * g.head_dim);
+  for (std::uint32_t layer = 0; layer < g.n_layers; ++layer) {
+    for (std::uint32_t t = 0; t < run.segment.n_tokens; ++t) {
+      for (std::uint32_t head = 0; head < g.n_kv_heads; ++head)
+        read_kv_key(g, run.segment, t, layer, head, row.data() + std::size_t{head} * g.head_dim);
+      all.insert(all.end(), row.begin(), row.end());
+      read_kv_values(g, run.segment, t, layer, row.data());
+      all.insert(all.end(), row.begin(), row.end());
+    }
+  }
+  return all;
+}
+
+TEST_CASE("states are packed as files have them") {
+  Random random(41);
+  for (const KvType type : {KvType::kF32, KvType::kBf16, KvType::kQ8}) {
+    for (const std::uint32_t head_dim : {4u, 20u, 64u, 100u}) {
+      INFO("type " << kv_type_name(type) << " head_dim " << head_dim);
+      TinyShape shape;
+      shape.n_layers = 1;  // behind further ones, roundings of the first add up
+      shape.head_dim = shape.rope_dims = head_dim;
+      const TinyModel model(50, shape);
+      const auto tokens = random_tokens(random, random.between(1, 150), shape.vocab_size);
+      const RawJob job{{{tokens, 0, true}}};
+      PlanRunner device(backend_under_test(), model.desc, type, 1);
+      PlanRunner cpu(cpu_backend(), model.desc, type, 1);
+      const auto got = device.encode(job), want = cpu.encode(job);
+      const KvGeometry& geometry = device.backend().geometry();
+      const auto a = numbers_of(got.at(0), geometry), b = numbers_of(want.at(0), geometry);
+      // A number that lies between two steps may go either way: a step of bf16 is 2^-8 of it, one
+      // of q8 2/127 of the largest of its row, of numbers about one.
+      const float step = type == KvType::kF32 ? 1e-5f : type == KvType::kBf16 ? 0.008f : 0.016f;
+      for (std::size_t i = 0; i < a.size(); ++i)
+        REQUIRE(std::fabs(a[i] - b[i]) <= step * std::max(1.0f, 4 * std::fabs(b[i])));
+      // Nothing lies behind the last token.
+      const std::size_t n_rows = tokens.size() % kKvBlockTokens;
+      if (n_rows == 0) continue;
+      std::vector<std::byte> cleared = got.at(0).planes;
+      const std::uint32_t n_blocks = kv_blocks(got.at(0).segment.n_tokens);
+      clear_rows(
+          dense_planes(cleared.data(), geometry, n_blocks).from_block(n_blocks - 1, geometry),
+          geometry, static_cast<std::uint32_t>(n_rows));
+      REQUIRE(cleared == got.at(0).planes);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace pc::test

@@ -1,0 +1,114 @@
+// Which modules are on the device: within a budget, once for each identity, brought again when they
+// are wanted, and never while nobody could read them.
+
+#include "cuda/module_cache.h"
+
+#include <catch2/catch.hpp>
+#include <numeric>
+
+#include "cuda/kv_files.h"
+#include "tests/support/expect.h"
+
+namespace pc::cuda {
+namespace {
+
+using test::must;
+
+constexpr KvShape kShape{KvType::kF32, 3, 2, 4};
+
+// A module of one run, whose bytes are its own.
+struct Module {
+  explicit Module(std::uint32_t n_tokens, std::uint8_t fill = 1) {
+    const std::uint32_t n_blocks = (n_tokens + kFileBlockTokens - 1) / kFileBlockTokens;
+    const std::size_t plane = n_blocks * file_block_bytes(kShape.type, kShape.head_dim);
+    bytes.assign(2 * plane * kShape.n_kv_heads * kShape.n_layers, std::byte{fill});
+    const pc_kv_segment segment{
+        bytes.data(), 2 * plane * kShape.n_kv_heads, 2 * plane, plane, 0, n_tokens, 0, 0};
+    runs = runs_of(&segment, 1);
+  }
+  std::vector<std::byte> bytes;
+  std::vector<ModuleRun> runs;
+};
+
+Identity named(std::uint8_t name) {
+  Identity identity{};
+  identity[0] = name;
+  return identity;
+}
+
+void wait_for_all(ModuleCache& cache, const std::shared_ptr<ModuleCopy>& copy) {
+  for (std::uint32_t layer = 0; layer < kShape.n_layers; ++layer) must(cache.wait(copy, layer));
+}
+
+std::byte first_byte(const ModuleCopy& copy) {
+  std::byte byte{};
+  REQUIRE(cudaMemcpy(&byte, copy.planes().data, 1, cudaMemcpyDeviceToHost) == cudaSuccess);
+  return byte;
+}
+
+TEST_CASE("modules come when they are wanted, and the oldest goes where there is no room") {
+  const Module a(32, 1), b(32, 2), c(32, 3);
+  const std::size_t each = kShape.bytes(32);
+  const auto cache = must(ModuleCache::make(kShape, 2 * each));
+  const auto first = cache->add(named(1), a.runs), second = cache->add(named(2), b.runs),
+             third = cache->add(named(3), c.runs);
+  REQUIRE(cache->bytes() == 0);
+  for (const auto& copy : {first, second, third}) {
+    must(cache->pin(copy));
+    wait_for_all(*cache, copy);
+    cache->unpin(copy);
+  }
+  REQUIRE(cache->bytes() == 2 * each);
+  REQUIRE(first->planes().data == nullptr);
+  must(cache->pin(first));  // instead of the second
+  wait_for_all(*cache, first);
+  REQUIRE(first_byte(*first) == std::byte{1});
+  REQUIRE(second->planes().data == nullptr);
+  must(cache->pin(second));  // instead of the third
+  wait_for_all(*cache, second);
+  // Both are being read. A budget is not a wall: memory is taken where the device has it.
+  must(cache->pin(third));
+  wait_for_all(*cache, third);
+  REQUIRE(cache->bytes() == 3 * each);
+  for (const auto& copy : {first, second, third}) cache->unpin(copy);
+  REQUIRE(cache->bytes() == 2 * each);
+  cache->drop(first, a.runs);
+  cache->drop(second, b.runs);
+  cache->drop(third, c.runs);
+}
+
+TEST_CASE("modules of one identity are one copy, which outlives those who brought it") {
+  const Module a(40, 7), again(40, 7);
+  const auto cache = must(ModuleCache::make(kShape, 1 << 20));
+  const auto copy = cache->add(named(1), a.runs);
+  REQUIRE(cache->add(named(1), again.runs) == copy);
+  REQUIRE(cache->add(Identity{}, again.runs) != cache->add(Identity{}, a.runs));
+  cache->prefetch(copy);
+  cache->drop(copy, a.runs);
+  must(cache->pin(copy));
+  wait_for_all(*cache, copy);
+  REQUIRE(first_byte(*copy) == std::byte{7});
+  cache->unpin(copy);
+  REQUIRE(cache->let_go() == kShape.bytes(copy->room()));
+  must(cache->pin(copy));  // from the other one's memory
+  wait_for_all(*cache, copy);
+  cache->unpin(copy);
+  cache->drop(copy, again.runs);
+  REQUIRE(cache->bytes() != 0);  // for whoever brings it next
+  REQUIRE(cache->add(named(1), a.runs) == copy);
+  cache->drop(copy, a.runs);
+}
+
+TEST_CASE("a module without tokens takes nothing and is there at once") {
+  const std::vector<ModuleRun> none;
+  const auto cache = must(ModuleCache::make(kShape, 1 << 20));
+  const auto copy = cache->add(named(1), none);
+  must(cache->pin(copy));
+  wait_for_all(*cache, copy);
+  cache->unpin(copy);
+  REQUIRE(cache->bytes() == 0);
+  cache->drop(copy, none);
+}
+
+}  // namespace
+}  // namespace pc::cuda

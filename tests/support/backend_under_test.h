@@ -1,0 +1,29 @@
+// The backend that the oracle suites of the seam compute with: the CPU's, or in programs that are
+// built with PC_TEST_CUDA the CUDA plug-in's, on a device or on the stand-in for one.
+#pragma once
+
+#include "runtime/backend/backend.h"
+#ifdef PC_TEST_CUDA
+extern "C" const pc_backend_v1* pc_backend_entry_v1(void);
+#else
+#include "runtime/backend/cpu_backend.h"
+#endif
+
+namespace pc::test {
+
+inline const pc_backend_v1* backend_under_test() {
+#ifdef PC_TEST_CUDA
+  return pc_backend_entry_v1();
+#else
+  return cpu_backend();
+#endif
+}
+
+// Where each product takes a hundred times as long, fewer of many random cases are enough.
+#if defined(PC_EMULATED) || defined(PC_CUDA_STANDIN)
+inline constexpr int kFewerCases = 10;
+#else
+inline constexpr int kFewerCases = 1;
+#endif
+
+}  // namespace pc::test
