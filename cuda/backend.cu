@@ -82,6 +82,7 @@ Result<cudaDeviceProp> find_device() {
   }
   cudaDeviceProp device{};
   PC_CHECK_OK(check(cudaGetDeviceProperties(&device, 0), "looking at the device"));
+  PC_CHECK_OK(check(cudaSetDevice(0), "choosing the device"));
   constexpr int kLeastMajor = 8;  // bf16 on tensor cores, and copies to shared memory
   if (device.major < kLeastMajor)
     return error(Code::kUnsupported, std::string("the CUDA device ") + device.name +
@@ -103,14 +104,13 @@ std::int32_t model_open(const pc_model_desc* desc, std::uint32_t kv_type, std::u
     PC_TRY(model->stream, make_stream());
     cudaStream_t stream = model->stream.get();
     PC_TRY(model->model, Model::load(*desc, static_cast<KvType>(kv_type), stream));
-    PC_TRY(Transformer transformer,
-           Transformer::make(model->model, precision == PC_BACKEND_EXACT, kMaxRows,
-                             static_cast<std::uint32_t>(device.multiProcessorCount), stream));
+    PC_TRY(Transformer transformer, Transformer::make(model->model, precision == PC_BACKEND_EXACT,
+                                                      kMaxRows, device, stream));
     model->pages = std::make_shared<PagePool>(model->model.kv);
     PC_TRY(const std::size_t budget, module_budget());
     PC_TRY(model->modules, ModuleCache::make(model->model.kv, budget));
     model->executor = std::make_unique<Executor>(model->model, std::move(transformer),
-                                                 *model->modules, kMaxRows, stream);
+                                                 *model->modules, *model->pages, kMaxRows, stream);
     *out = model.release();
     return ok();
   });
@@ -235,6 +235,7 @@ void step(pc_backend_model* model, pc_step_item* items, std::uint32_t n_items) {
   std::vector<Executor::Item> all;
   pc_backend_error e{};
   const std::int32_t failed = guarded(&e, [&]() -> Status {
+    PC_CHECK_OK(check(cudaSetDevice(0), "choosing the device"));
     for (std::uint32_t i = 0; i < n_items; ++i)
       all.push_back({&items[i].timeline->timeline, &items[i], ok()});
     model->executor->step(all);

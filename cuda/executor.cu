@@ -20,10 +20,11 @@ bool is_set(const volatile std::int32_t* cancel) {
 }  // namespace
 
 Executor::Executor(const Model& model, Transformer transformer, ModuleCache& modules,
-                   std::uint32_t max_rows, cudaStream_t stream)
+                   PagePool& pages, std::uint32_t max_rows, cudaStream_t stream)
     : model_(model),
       transformer_(std::move(transformer)),
       modules_(modules),
+      pages_(pages),
       max_rows_(max_rows),
       stream_(stream) {}
 
@@ -83,6 +84,7 @@ void Executor::step(std::span<Item> items) {
     if (item.status.ok()) compute(item);
   }
   if (rows_.size() != 0) sweep();
+  unpin_modules();  // of items that failed before they had a row
   for (std::size_t i = 0; i < items.size(); ++i) {
     Item& item = items[i];
     if (item.status.ok()) item.status = write_planes(item, tokens_before_[i]);
@@ -112,15 +114,23 @@ void Executor::compute(Item& item) {
 // Tokens [first, first + n) of a run become rows of the sweep.
 void Executor::take(Item& item, const pc_run& run, std::uint32_t first, std::uint32_t n,
                     bool ends) {
+  try {
+    if (parts_.empty() || parts_.back().item != &item) item.status = pin_modules(item);
+    if (item.status.ok()) item.status = add_rows(item, run, first, n, ends);
+  } catch (const std::bad_alloc&) {
+    item.status = error(Code::kOutOfMemory, "no memory for more tokens of a conversation");
+  }
+}
+
+Status Executor::add_rows(Item& item, const pc_run& run, std::uint32_t first, std::uint32_t n,
+                          bool ends) {
   const std::uint32_t row = rows_.size(), token = item.timeline->n_tokens();
   Status room = item.timeline->append(run, first, n, stream_);
   // Modules that nobody reads now come again when they are wanted.
   if (!room.ok() && room.error().code == Code::kOutOfMemory && modules_.let_go() != 0)
     room = item.timeline->append(run, first, n, stream_);
-  if (!room.ok()) {
-    item.status = std::move(room);
-    return;
-  }
+  PC_CHECK_OK(std::move(room));
+  reserve_rows(n);  // nothing fails behind it
   for (std::uint32_t i = 0; i < n; ++i) {
     const auto at = static_cast<std::int32_t>(first + i);
     const std::int32_t step = run.positions ? run.positions[first + i] - run.position : at;
@@ -135,11 +145,27 @@ void Executor::take(Item& item, const pc_run& run, std::uint32_t first, std::uin
   } else {
     parts_.push_back({&item, row, n, ends});
   }
+  return ok();
+}
+
+void Executor::reserve_rows(std::uint32_t n) {
+  const std::size_t room = std::size_t{rows_.size()} + n;
+  rows_.tokens.reserve(room);
+  rows_.positions.reserve(room);
+  rows_.key_positions.reserve(room);
+  rows_.slots.reserve(room);
+  parts_.reserve(parts_.size() + 1);
 }
 
 // All layers over the rows that were taken, and the logits of the items that end with them.
 void Executor::sweep() {
-  Status done = compute_sweep();
+  Status done = ok();
+  try {
+    done = compute_sweep();
+  } catch (const std::bad_alloc&) {
+    done = error(Code::kOutOfMemory, "no memory to compute a step");
+  }
+  if (!done.ok()) cudaStreamSynchronize(stream_);  // what was queued reads what is reused
   unpin_modules();
   for (const Part& part : parts_)
     if (!done.ok() && part.item->status.ok()) part.item->status = done;
@@ -191,33 +217,42 @@ void Executor::gather_views() {
   }
 }
 
-// Their memory is where views say until unpin_modules(). An item whose modules do not fit fails
-// alone where others remain.
-Status Executor::pin_modules() {
-  for (const Part& part : parts_) {
-    for (const Timeline::Attached& a : part.item->timeline->attached()) {
-      if (std::ranges::find(pinned_, a.copy) != pinned_.end()) continue;
-      PC_CHECK_OK(modules_.pin(a.copy));
-      pinned_.push_back(a.copy);
+// The modules that the item has attached are on their way to the device until unpin_modules().
+// Items whose modules do not fit beside each other take turns.
+Status Executor::pin_modules(const Item& item) {
+  for (const Timeline::Attached& a : item.timeline->attached()) {
+    const auto is_pinned = [&] { return std::ranges::find(pinned_, a.copy) != pinned_.end(); };
+    if (is_pinned()) continue;
+    pinned_.reserve(pinned_.size() + 1);
+    Status pinned = modules_.pin(a.copy);
+    // What conversations gave back.
+    if (!pinned.ok() && pinned.error().code == Code::kOutOfMemory && pages_.let_go() != 0)
+      pinned = modules_.pin(a.copy);
+    if (!pinned.ok() && pinned.error().code == Code::kOutOfMemory && !parts_.empty()) {
+      sweep();
+      return pin_modules(item);
     }
+    PC_CHECK_OK(std::move(pinned));
+    pinned_.push_back(a.copy);
   }
   return ok();
 }
 
 void Executor::unpin_modules() {
-  if (!pinned_.empty()) cudaStreamSynchronize(stream_);
   for (const auto& copy : pinned_) modules_.unpin(copy);
   pinned_.clear();
 }
 
 Status Executor::compute_sweep() {
-  PC_CHECK_OK(pin_modules());
   gather_views();
   looks_ = std::ranges::any_of(parts_, [](const Part& p) { return p.item->asked->ranges; });
   const std::uint32_t n_layers = parts_.front().item->asked->n_layers;
   PC_CHECK_OK(
       transformer_.sweep(rows_, n_layers, [this](std::uint32_t layer) { return proceed(layer); }));
-  if (n_layers != 0) return check(cudaStreamSynchronize(stream_), "computing a step");
+  if (n_layers != 0) {
+    PC_CHECK_OK(transformer_.read_weights());
+    return check(cudaStreamSynchronize(stream_), "computing a step");
+  }
   PC_TRY(const auto ranges, transformer_.measure());
   const bool finite = std::ranges::all_of(parts_, [&](const Part& part) {
     const auto broken = [](const RowRange& r) { return r.n_not_finite != 0; };

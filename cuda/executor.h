@@ -28,7 +28,7 @@ class Executor {
   };
 
   // All borrowed but the transformer.
-  Executor(const Model& model, Transformer transformer, ModuleCache& modules,
+  Executor(const Model& model, Transformer transformer, ModuleCache& modules, PagePool& pages,
            std::uint32_t max_rows, cudaStream_t stream);
 
   void step(std::span<Item> items);
@@ -56,7 +56,9 @@ class Executor {
   void sweep();
   Status compute_sweep();
   void gather_views();
-  Status pin_modules();
+  Status add_rows(Item& item, const pc_run& run, std::uint32_t first, std::uint32_t n, bool ends);
+  void reserve_rows(std::uint32_t n);
+  Status pin_modules(const Item& item);
   void unpin_modules();
   Result<bool> proceed(std::uint32_t layer);
   Result<bool> look(std::uint32_t n_layers_done, bool for_cause);
@@ -69,6 +71,7 @@ class Executor {
   const Model& model_;
   Transformer transformer_;
   ModuleCache& modules_;
+  PagePool& pages_;
   std::uint32_t max_rows_;
   cudaStream_t stream_;
 

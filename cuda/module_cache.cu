@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <new>
 #include <string>
 
 #include "cuda/module_cache.h"
@@ -51,14 +52,26 @@ void ModuleCache::drop(const std::shared_ptr<ModuleCopy>& copy,
 }
 
 void ModuleCache::prefetch(const std::shared_ptr<ModuleCopy>& copy) {
-  std::unique_lock lock(mutex_);
-  static_cast<void>(load(copy, lock));
+  const std::lock_guard lock(mutex_);
+  if (copy->memory_.data()) return;
+  while (bytes_ + copy->bytes() > budget_bytes_ && evict_one()) {
+  }
+  if (bytes_ + copy->bytes() <= budget_bytes_) static_cast<void>(load(copy));
 }
 
 Status ModuleCache::pin(const std::shared_ptr<ModuleCopy>& copy) {
   std::unique_lock lock(mutex_);
   ++copy->n_pins_;  // first: taking memory may let others go, not this one
-  Status loaded = load(copy, lock);
+  Status loaded = load(copy);
+  // Copies that were only prefetched may go as soon as they have arrived.
+  const auto arriving = [this] {
+    return std::ranges::any_of(
+        copies_, [](const auto& c) { return c->n_uploading_ != 0 && c->n_pins_ == 0; });
+  };
+  while (!loaded.ok() && loaded.error().code == Code::kOutOfMemory && arriving()) {
+    changed_.wait(lock);
+    loaded = load(copy);
+  }
   if (!loaded.ok()) --copy->n_pins_;
   return loaded;
 }
@@ -75,32 +88,51 @@ void ModuleCache::unpin(const std::shared_ptr<ModuleCopy>& copy) {
 }
 
 // Memory for the copy, and its pieces on their way, where neither is so already.
-Status ModuleCache::load(const std::shared_ptr<ModuleCopy>& copy,
-                         std::unique_lock<std::mutex>& lock) {
+Status ModuleCache::load(const std::shared_ptr<ModuleCopy>& copy) {
   copy->last_use_ = ++clock_;
   if (copy->memory_.data() || copy->room_ == 0) return ok();
   if (copy->bringers_.empty())
     return error(Code::kInternal, "a module was let go of while a conversation has it attached");
-  PC_CHECK_OK(take_memory(*copy));
-  copy->failed_ = ok();
-  copy->pieces_left_.assign(shape_.n_layers, 0);
-  std::vector<Uploader::Piece> pieces;
-  for (const ModuleRun& run : *copy->bringers_.front()) {
-    for (Uploader::Piece& piece : uploader_->pieces_of(copy, run))
-      pieces.push_back(std::move(piece));
+  try {
+    std::vector<Uploader::Piece> pieces = pieces_of(copy);
+    copy->pieces_left_ = count_pieces(pieces);
+    PC_CHECK_OK(take_memory(*copy));
+    copy->failed_ = ok();
+    copy->n_uploading_ = static_cast<std::uint32_t>(pieces.size());
+    uploader_->add(std::move(pieces));
+  } catch (const std::bad_alloc&) {
+    copy->n_uploading_ = 0;
+    free_memory(*copy);
+    return error(Code::kOutOfMemory, "no memory to bring a module to the device");
   }
-  std::ranges::stable_sort(pieces, {}, &Uploader::Piece::first_plane);
-  const std::uint32_t planes_a_layer = 2 * shape_.n_kv_heads;
-  for (const Uploader::Piece& piece : pieces) {
-    const std::uint32_t last = (piece.first_plane + piece.n_planes - 1) / planes_a_layer;
-    for (std::uint32_t l = piece.first_plane / planes_a_layer; l <= last; ++l)
-      ++copy->pieces_left_[l];
-  }
-  copy->n_uploading_ = static_cast<std::uint32_t>(pieces.size());
-  lock.unlock();
-  uploader_->add(std::move(pieces));
-  lock.lock();
   return ok();
+}
+
+std::vector<Uploader::Piece> ModuleCache::pieces_of(const std::shared_ptr<ModuleCopy>& copy) const {
+  std::vector<Uploader::Piece> all;
+  for (const ModuleRun& run : *copy->bringers_.front()) {
+    const std::vector<Uploader::Piece> pieces = uploader_->pieces_of(copy, run);
+    all.insert(all.end(), pieces.begin(), pieces.end());
+  }
+  std::ranges::stable_sort(all, {}, &Uploader::Piece::first_plane);
+  return all;
+}
+
+// How many pieces each layer waits for. [n_layers]
+std::vector<std::uint32_t> ModuleCache::count_pieces(
+    const std::vector<Uploader::Piece>& pieces) const {
+  std::vector<std::uint32_t> left(shape_.n_layers);
+  for (const Uploader::Piece& piece : pieces)
+    for (std::uint32_t l = first_layer(piece); l <= last_layer(piece); ++l) ++left[l];
+  return left;
+}
+
+std::uint32_t ModuleCache::first_layer(const Uploader::Piece& piece) const {
+  return piece.first_plane / (2 * shape_.n_kv_heads);
+}
+
+std::uint32_t ModuleCache::last_layer(const Uploader::Piece& piece) const {
+  return (piece.first_plane + piece.n_planes - 1) / (2 * shape_.n_kv_heads);
 }
 
 Status ModuleCache::take_memory(ModuleCopy& copy) {
@@ -149,10 +181,7 @@ void ModuleCache::arrived(const Uploader::Piece& piece, Status status) {
     const std::lock_guard lock(mutex_);
     ModuleCopy& copy = *piece.copy;
     if (!status.ok() && copy.failed_.ok()) copy.failed_ = std::move(status);
-    const std::uint32_t planes_a_layer = 2 * shape_.n_kv_heads;
-    const std::uint32_t last = (piece.first_plane + piece.n_planes - 1) / planes_a_layer;
-    for (std::uint32_t l = piece.first_plane / planes_a_layer; l <= last; ++l)
-      --copy.pieces_left_[l];
+    for (std::uint32_t l = first_layer(piece); l <= last_layer(piece); ++l) --copy.pieces_left_[l];
     --copy.n_uploading_;
     if (copy.n_uploading_ == 0 && !copy.failed_.ok() && copy.n_pins_ == 0) free_memory(copy);
   }

@@ -47,7 +47,11 @@ class ModuleCache {
  private:
   ModuleCache(const KvShape& shape, std::size_t budget_bytes)
       : shape_(shape), budget_bytes_(budget_bytes) {}
-  Status load(const std::shared_ptr<ModuleCopy>& copy, std::unique_lock<std::mutex>& lock);
+  Status load(const std::shared_ptr<ModuleCopy>& copy);
+  std::vector<Uploader::Piece> pieces_of(const std::shared_ptr<ModuleCopy>& copy) const;
+  std::vector<std::uint32_t> count_pieces(const std::vector<Uploader::Piece>& pieces) const;
+  std::uint32_t first_layer(const Uploader::Piece& piece) const;
+  std::uint32_t last_layer(const Uploader::Piece& piece) const;
   Status take_memory(ModuleCopy& copy);
   bool evict_one();
   void free_memory(ModuleCopy& copy);

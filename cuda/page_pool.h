@@ -1,6 +1,6 @@
 // Memory of timelines: pages of kPageTokens tokens of K and V of all layers and heads.
 //
-// Pages are rows of larger planes, which the pool keeps for its life, so that pages that were
+// Pages are rows of larger planes, which the pool keeps until let_go(), so that pages that were
 // taken one after the other mostly lie so, and attention reads them as one; a page that nobody
 // holds goes back. Nothing waits for the device here: pages are let go of when
 // no step that reads them is under way. Owner; outlives its pages. Threads: any.
@@ -32,14 +32,21 @@ class PagePool {
   // kOutOfMemory where the device has none left.
   Result<Page> take();
 
+  // Gives the device back what no page of is held; how many bytes that was.
+  std::size_t let_go();
+
   std::size_t bytes_taken() const;
 
  private:
+  struct Taken;
   struct Pieces {
     std::mutex mutex;
     std::vector<DeviceBuffer<std::byte>> buffers;
-    std::vector<Rows> free;
+    std::size_t n_pages = 0;  // of all buffers
+    std::vector<Rows> free;   // with room for all of them
   };
+
+  Status add_piece();
 
   KvShape shape_;
   std::shared_ptr<Pieces> pieces_;  // that pages hold, too

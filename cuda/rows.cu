@@ -58,7 +58,7 @@ __device__ Moments moments_of(const NormArgs& args, Get get, float* scratch) {
 
 __device__ inline float normed(const NormArgs& args, const Moments& m, float x, unsigned c) {
   const float y = (x - m.mean) * m.factor * args.weight[c];
-  return args.bias ? y + args.bias[c] : y;
+  return args.norm == Norm::kLayer && args.bias ? y + args.bias[c] : y;
 }
 
 __global__ void norm_kernel(NormArgs args, const float* x, const std::uint32_t* rows, Rows out) {

@@ -9,22 +9,29 @@ namespace {
 
 constexpr const char* kComputing = "computing a step";
 
+// The kernels for tensor cores take 75 KiB of shared memory for heads up to 128, which every
+// device since sm_80 has, and up to 145 KB for wider ones, which consumer devices have not.
+constexpr std::uint32_t kHeadDimForAll = 128;
+constexpr std::size_t kSharedOfWideHeads = 145 * 1000;
+
 std::uint32_t widest_input(const Model& m) {
   return std::max({m.desc.d_model, m.desc.d_ffn, m.q_width()});
 }
 
 }  // namespace
 
-Transformer::Transformer(const Model& model, bool exact, std::uint32_t multiprocessors,
+Transformer::Transformer(const Model& model, bool exact, const cudaDeviceProp& device,
                          cudaStream_t stream)
     : model_(model),
       exact_(exact),
       stream_(stream),
-      plan_(model.kv, model.desc.n_heads, multiprocessors, !exact) {}
+      plan_(model.kv, model.desc.n_heads, static_cast<std::uint32_t>(device.multiProcessorCount),
+            !exact && (model.desc.head_dim <= kHeadDimForAll ||
+                       device.sharedMemPerBlockOptin >= kSharedOfWideHeads)) {}
 
 Result<Transformer> Transformer::make(const Model& model, bool exact, std::uint32_t max_rows,
-                                      std::uint32_t multiprocessors, cudaStream_t stream) {
-  Transformer t(model, exact, multiprocessors, stream);
+                                      const cudaDeviceProp& device, cudaStream_t stream) {
+  Transformer t(model, exact, device, stream);
   PC_TRY(Products products, Products::make(stream, exact, max_rows, widest_input(model)));
   t.products_.push_back(std::move(products));
   PC_CHECK_OK(t.take_scratch(max_rows));

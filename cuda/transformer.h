@@ -39,7 +39,7 @@ struct SweepRows {
 class Transformer {
  public:
   static Result<Transformer> make(const Model& model, bool exact, std::uint32_t max_rows,
-                                  std::uint32_t multiprocessors, cudaStream_t stream);
+                                  const cudaDeviceProp& device, cudaStream_t stream);
 
   // Is called before each layer is queued (0 to n_layers - 1) and behind the last; ends the sweep
   // by returning an error, or false without one.
@@ -61,7 +61,7 @@ class Transformer {
   Status read_weights();
 
  private:
-  Transformer(const Model& model, bool exact, std::uint32_t multiprocessors, cudaStream_t stream);
+  Transformer(const Model& model, bool exact, const cudaDeviceProp& device, cudaStream_t stream);
   Status take_scratch(std::uint32_t max_rows);
   Status send(const SweepRows& rows);
   Status send_weighted(const SweepRows& rows);

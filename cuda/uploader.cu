@@ -69,12 +69,13 @@ std::vector<Uploader::Piece> Uploader::pieces_of(const std::shared_ptr<ModuleCop
 void Uploader::add(std::vector<Piece> pieces) {
   {
     const std::lock_guard lock(mutex_);
-    for (Piece& piece : pieces) queue_.push_back(std::move(piece));
+    queue_.insert(queue_.end(), pieces.begin(), pieces.end());  // all of them or none
   }
   wake_.notify_all();
 }
 
 void Uploader::work(Lane& lane) {
+  cudaSetDevice(0);  // where it is refused, what follows says why
   while (true) {
     Piece piece;
     {
@@ -84,8 +85,11 @@ void Uploader::work(Lane& lane) {
       piece = std::move(queue_.front());
       queue_.pop_front();
     }
-    Status status = bring(piece, lane);
-    arrived_(piece, std::move(status));
+    try {
+      arrived_(piece, bring(piece, lane));
+    } catch (const std::bad_alloc&) {  // a sentence about an error, no more
+      arrived_(piece, Error{Code::kOutOfMemory, {}, 0, 0});
+    }
   }
 }
 

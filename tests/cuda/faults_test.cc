@@ -4,6 +4,8 @@
 #include "cuda/standin/faults.h"
 
 #include <catch2/catch.hpp>
+#include <cmath>
+#include <deque>
 #include <string>
 
 #include "tests/support/backend_under_test.h"
@@ -135,6 +137,68 @@ TEST_CASE("what does not fit the device's memory is refused, and what fits goes 
   standin::set_memory_limit(standin::kMemoryLimit);
   backend.step({&item, 1});
   CHECK(item.status == 0);
+}
+
+TEST_CASE("memory of conversations that ended is there for modules") {
+  const TinyModel model(65);
+  Random random(65);
+  Backend backend(backend_under_test(), model.desc, KvType::kF32, 1);
+  const auto tokens = random_tokens(random, 6000, 64);
+  const pc_run all{tokens.data(), 6000, 0, 0, 1, nullptr, nullptr};
+  { backend.compute(backend.open(), {&all, 1}); }
+  standin::set_memory_limit(standin::allocated_bytes());
+  std::vector<std::byte> planes(backend.geometry().state_bytes(kv_blocks(2000)));
+  const KvPlanes p = dense_planes(planes.data(), backend.geometry(), kv_blocks(2000));
+  Backend::Timeline timeline = backend.open();
+  backend.attach(timeline, {p.data, p.layer_stride_bytes, p.head_stride_bytes, p.value_offset_bytes,
+                            0, 2000, 0, 0});
+  const pc_run behind{tokens.data(), 40, 2000, 2000, 1, nullptr, nullptr};
+  backend.compute(timeline, {&behind, 1});
+  standin::set_memory_limit(standin::kMemoryLimit);
+}
+
+TEST_CASE("items whose modules do not fit beside each other take turns") {
+  const TinyModel model(64);
+  Random random(64);
+  Backend backend(backend_under_test(), model.desc, KvType::kF32, 1);
+  const auto tokens = random_tokens(random, 20, 64);
+  const std::uint32_t n_attached = 4000;
+  const pc_run behind{tokens.data(), 20, 4000, 4000, 1, nullptr, nullptr};
+  std::deque<std::vector<std::byte>> planes;
+  const auto attached = [&] {
+    Backend::Timeline timeline = backend.open();
+    auto& bytes = planes.emplace_back(backend.geometry().state_bytes(kv_blocks(n_attached)));
+    for (std::size_t i = 0; i < bytes.size() / 4; ++i)
+      reinterpret_cast<float*>(bytes.data())[i] = random.floats(1, 1.0f)[0];
+    const KvPlanes p = dense_planes(bytes.data(), backend.geometry(), kv_blocks(n_attached));
+    backend.attach(timeline, {p.data, p.layer_stride_bytes, p.head_stride_bytes,
+                              p.value_offset_bytes, 0, n_attached, 0, 0});
+    return timeline;
+  };
+  const Backend::Timeline timelines[] = {attached(), attached()};
+  std::vector<std::vector<float>> want;
+  for (const Backend::Timeline& timeline : timelines)
+    want.push_back(backend.compute(backend.fork(timeline), {&behind, 1}));
+  // What both took, less a half of one of them.
+  standin::set_memory_limit(standin::allocated_bytes() - planes.front().size() / 2);
+  std::vector<std::vector<float>> logits(2, std::vector<float>(64));
+  std::vector<pc_step_item> items(2);
+  for (std::size_t i = 0; i < 2; ++i) {
+    items[i].timeline = timelines[i].get();
+    items[i].runs = &behind;
+    items[i].n_runs = 1;
+    items[i].logits = logits[i].data();
+  }
+  // Both have memory from before: a third one takes it.
+  const Backend::Timeline third = attached();
+  backend.compute(third, {&behind, 1});
+  backend.step(items);
+  standin::set_memory_limit(standin::kMemoryLimit);
+  for (std::size_t i = 0; i < 2; ++i) {
+    INFO(items[i].error.message);
+    REQUIRE(items[i].status == 0);
+    for (std::size_t v = 0; v < 64; ++v) REQUIRE(std::fabs(logits[i][v] - want[i][v]) <= 5e-5f);
+  }
 }
 
 }  // namespace
