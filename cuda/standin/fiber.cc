@@ -23,6 +23,7 @@ extern "C" {
 // Pushes what a function must keep, stores the stack pointer, takes the other one and pops.
 [[gnu::visibility("hidden")]] void pc_cuda_standin_switch(void** stored, void* taken);
 #ifdef PC_FIBER_ASAN
+void __asan_unpoison_memory_region(const volatile void* address, std::size_t bytes);
 void __sanitizer_start_switch_fiber(void** fake_stack, const void* bottom, std::size_t bytes);
 void __sanitizer_finish_switch_fiber(void* fake_stack, const void** bottom, std::size_t* bytes);
 #endif
@@ -162,6 +163,10 @@ Fiber::~Fiber() {
   if (!mapping_) return;
 #ifdef PC_FIBER_TSAN
   __tsan_destroy_fiber(shadow_);
+#endif
+#ifdef PC_FIBER_ASAN
+  // Frames that never returned left their borders, for whoever is given this memory next.
+  __asan_unpoison_memory_region(bottom_, kStackBytes);
 #endif
   munmap(mapping_, kGuardBytes + kStackBytes);
 }
