@@ -1,6 +1,7 @@
 // The plug-in's table: C functions over Executor, ModuleCache and Timeline.
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -64,8 +65,10 @@ Result<std::size_t> module_budget() {
   const char* asked = std::getenv("PC_CUDA_MODULE_BYTES");
   if (!asked || !*asked) return share;
   char* end = nullptr;
+  errno = 0;
   const unsigned long long bytes = std::strtoull(asked, &end, 10);
-  if (*end != '\0')
+  const bool begins = *asked >= '0' && *asked <= '9';  // a sign would be taken
+  if (!begins || *end != '\0' || errno != 0)
     return error(Code::kInvalidArgument,
                  std::string("PC_CUDA_MODULE_BYTES is \"") + asked + "\"; it is a number of bytes");
   return static_cast<std::size_t>(bytes);

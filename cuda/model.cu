@@ -155,7 +155,6 @@ class ModelLoader {
   Result<std::byte*> take(std::size_t bytes) {
     PC_TRY(auto buffer, DeviceBuffer<std::byte>::make(bytes));
     model_.buffers_.push_back(std::move(buffer));
-    model_.device_bytes_ += bytes;
     return model_.buffers_.back().data();
   }
 

@@ -64,12 +64,10 @@ class Model {
   std::uint32_t q_width() const { return desc.n_heads * desc.head_dim; }
   std::uint32_t qkv_width() const { return (desc.n_heads + 2 * desc.n_kv_heads) * desc.head_dim; }
   std::uint32_t inner_width() const { return desc.d_ffn * (gated ? 2 : 1); }
-  std::size_t device_bytes() const { return device_bytes_; }
 
  private:
   friend class ModelLoader;
   std::vector<DeviceBuffer<std::byte>> buffers_;
-  std::size_t device_bytes_ = 0;
 };
 
 // Can this plug-in run it? The same limits as the CPU's, and no others.

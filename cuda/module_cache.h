@@ -42,7 +42,6 @@ class ModuleCache {
   std::size_t let_go();
 
   std::size_t bytes() const;  // of all copies that are on the device
-  std::size_t budget_bytes() const { return budget_bytes_; }
 
  private:
   ModuleCache(const KvShape& shape, std::size_t budget_bytes)

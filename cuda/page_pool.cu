@@ -65,11 +65,4 @@ std::size_t PagePool::let_go() {
   return bytes;
 }
 
-std::size_t PagePool::bytes_taken() const {
-  const std::lock_guard lock(pieces_->mutex);
-  std::size_t bytes = 0;
-  for (const auto& buffer : pieces_->buffers) bytes += buffer.bytes();
-  return bytes;
-}
-
 }  // namespace pc::cuda

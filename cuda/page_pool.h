@@ -35,8 +35,6 @@ class PagePool {
   // Gives the device back what no page of is held; how many bytes that was.
   std::size_t let_go();
 
-  std::size_t bytes_taken() const;
-
  private:
   struct Taken;
   struct Pieces {

@@ -14,6 +14,7 @@ constexpr const char* kReading = "reading states";
 
 // Packed bytes that are read at once.
 constexpr std::size_t kPieceBytes = std::size_t{16} << 20;
+constexpr std::size_t kMostPlanes = 65535;  // of a grid's second dimension
 
 }  // namespace
 
@@ -42,8 +43,8 @@ Status Executor::read_slots(std::span<const Slot> slots, const pc_kv_planes& pla
       std::size_t{(n_tokens + kFileBlockTokens - 1) / kFileBlockTokens} *
       file_block_bytes(shape.type, shape.head_dim);
   const std::uint32_t n_planes = 2 * shape.n_layers * shape.n_kv_heads;
-  const auto at_once =
-      static_cast<std::uint32_t>(std::clamp<std::size_t>(kPieceBytes / plane_bytes, 1, n_planes));
+  const auto at_once = static_cast<std::uint32_t>(std::clamp<std::size_t>(
+      kPieceBytes / plane_bytes, 1, std::min<std::size_t>(n_planes, kMostPlanes)));
   PC_TRY(const auto tokens, DeviceBuffer<Slot>::make(n_tokens));
   PC_TRY(const auto packed, DeviceBuffer<std::byte>::make(at_once * plane_bytes));
   PC_TRY(const auto host, PinnedBuffer<std::byte>::make(at_once * plane_bytes));

@@ -1,5 +1,6 @@
-// Which keys a row sees: the only place of the plug-in where causality, windows and hidden
-// tokens are decided, by logical position alone. Device code.
+// Which keys a row sees, by logical position alone: causality, windows and hidden tokens, as the
+// kernels in f32 decide them; those for tensor cores have the same rule, as ranges of rows
+// (cuda/attend_rows.h). Device code.
 #pragma once
 
 #include "cuda/attention.h"

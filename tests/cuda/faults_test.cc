@@ -5,6 +5,7 @@
 
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <cstdlib>
 #include <deque>
 #include <string>
 
@@ -33,6 +34,21 @@ TEST_CASE("a machine without a device says so") {
   standin::set_device_count(1);
   REQUIRE(status == static_cast<int>(Code::kUnsupported));
   REQUIRE(message.find("no CUDA device") != std::string::npos);
+}
+
+TEST_CASE("a budget that is no number of bytes is refused by name") {
+  const TinyModel model(66);
+  std::int32_t status = 0;
+  for (const char* asked : {"-1", "+5", "1e9", "12MB", "99999999999999999999999", " 7"}) {
+    INFO(asked);
+    REQUIRE(setenv("PC_CUDA_MODULE_BYTES", asked, 1) == 0);
+    const std::string message = open_error(model.desc, &status);
+    CHECK(status == static_cast<int>(Code::kInvalidArgument));
+    CHECK(message.find("PC_CUDA_MODULE_BYTES") != std::string::npos);
+  }
+  REQUIRE(setenv("PC_CUDA_MODULE_BYTES", "4096", 1) == 0);
+  CHECK(open_error(model.desc, &status).empty());
+  REQUIRE(unsetenv("PC_CUDA_MODULE_BYTES") == 0);
 }
 
 TEST_CASE("a device that fails at any call of opening is an error, and nothing leaks") {
