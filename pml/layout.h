@@ -62,6 +62,8 @@ struct Module {
   std::uint32_t union_id = kNone;  // the union it is a member of
   std::uint32_t section = 0;       // of its parent, counted from 0
   bool cache = true;
+  Repair repair;                 // its own, or that of what it stands in
+  bool own_repair = false;       // one of these says so, not the schema
   Position position = 0;         // schema position of its start
   std::uint32_t extent = 0;      // schema positions from its start to its end, nested ones included
   std::uint32_t n_tokens = 0;    // own tokens: no parameter room, no nested modules
@@ -124,7 +126,6 @@ struct Layout {
   std::string schema;
   Positions positions = Positions::kCompact;
   Attend attend = Attend::kPrefix;
-  Repair repair;
   std::optional<TokenId> bos;  // the root's first token
   std::vector<Item> items;     // document order
   std::vector<Piece> pieces;

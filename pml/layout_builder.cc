@@ -108,9 +108,9 @@ Result<Layout> Builder::build() {
   layout_.schema = schema_.name;
   layout_.positions = schema_.positions;
   layout_.attend = schema_.attend;
-  layout_.repair = schema_.repair;
   layout_.bos = encoder_.bos;
   layout_.modules.emplace_back();
+  layout_.modules[kRoot].repair = schema_.repair;
   pending_.bos = encoder_.bos.has_value();
   pending_.place = schema_.place;
   PC_TRY(turns_, read_turns(schema_.children));
@@ -234,6 +234,8 @@ Status Builder::add_module(const SchemaNode& node, std::uint32_t union_id) {
   module.union_id = union_id;
   module.section = sections_[owner_];
   module.cache = node.cache;
+  module.repair = node.repair.value_or(layout_.modules[owner_].repair);
+  module.own_repair = node.repair || layout_.modules[owner_].own_repair;
   module.position = position_;
   add_item(ItemKind::kOpenModule, index);
   module.open_item = last_item();

@@ -29,6 +29,8 @@ std::optional<double> share_of(std::string_view text, std::string_view kind) {
 
 Result<Repair> parse_repair(std::string_view text) {
   if (text == "none") return Repair{};
+  if (text == "all") return Repair{.kind = Repair::Kind::kLeading, .n_tokens = kAllTokens};
+  if (text == "auto") return Repair{.kind = Repair::Kind::kAuto};
   Repair leading{.kind = Repair::Kind::kLeading};
   if (text.starts_with(kLeading) && read(text.substr(kLeading.size()), &leading.n_tokens) &&
       leading.n_tokens > 0)
@@ -38,13 +40,15 @@ Result<Repair> parse_repair(std::string_view text) {
   if (const auto share = share_of(text, kSelected))
     return Repair{Repair::Kind::kSelected, 0, *share};
   return error(Code::kInvalidArgument,
-               "a repair is none, leading:N with a number of tokens, or attended:P% or selected:P% "
-               "with a share of the modules' tokens, not \"" +
+               "a repair is none, all, auto, leading:N with a number of tokens, or attended:P% or "
+               "selected:P% with a share of the modules' tokens, not \"" +
                    std::string(text) + "\"");
 }
 
 std::string to_string(const Repair& repair) {
   if (repair.kind == Repair::Kind::kNone) return "none";
+  if (repair.kind == Repair::Kind::kAuto) return "auto";
+  if (repair.kind == Repair::Kind::kLeading && repair.n_tokens == kAllTokens) return "all";
   if (repair.kind == Repair::Kind::kLeading)
     return std::string(kLeading) + std::to_string(repair.n_tokens);
   char percent[32];

@@ -13,6 +13,8 @@
 
 namespace pc::pml {
 
+inline constexpr std::uint32_t kAllTokens = UINT32_MAX;
+
 struct Repair {
   enum class Kind : std::uint8_t {
     kNone,      // none: the states are used as they are
@@ -20,15 +22,16 @@ struct Repair {
     kAttended,  // those that the prompt's last fresh tokens attend to most, `share` of all
     kSelected,  // those whose values deviate most in the second layer, `share` of all of the
                 // prompt's modules (CacheBlend, arXiv 2405.16444)
+    kAuto,      // what a check of answers chose for this model and schema
   };
   Kind kind = Kind::kNone;
-  std::uint32_t n_tokens = 0;  // kLeading
+  std::uint32_t n_tokens = 0;  // kLeading; kAllTokens: "all"
   double share = 0.0;          // kAttended, kSelected: 0 to 1
 
   bool operator==(const Repair&) const = default;
 };
 
-// "none", "leading:16", "attended:15%" or "selected:15%". kInvalidArgument.
+// "none", "all", "leading:16", "attended:15%", "selected:15%" or "auto". kInvalidArgument.
 Result<Repair> parse_repair(std::string_view text);
 
 // As it is written.

@@ -25,8 +25,9 @@ struct SchemaNode {
   enum class Kind : std::uint8_t { kText, kParam, kModule, kUnion, kRole };
 
   Kind kind = Kind::kText;
-  Role role = Role::kSystem;  // kRole
-  bool cache = true;          // kModule
+  Role role = Role::kSystem;          // kRole
+  bool cache = true;                  // kModule
+  std::optional<Repair> repair = {};  // kModule: none: as what it stands in
   Place place;
   std::string name;                  // kModule, kParam; kUnion: its default member, "" = none
   std::string text;                  // kText; kParam: what stands in the slot while encoding

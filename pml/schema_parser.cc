@@ -201,7 +201,7 @@ Status SchemaReader::add_anonymous(const XmlNode& element, Scope scope, Children
 }
 
 Result<SchemaNode> SchemaReader::module(const XmlNode& element, Scope scope) {
-  PC_CHECK_OK(check_attributes(element, {"name", "src", "cache", "xml:space"}));
+  PC_CHECK_OK(check_attributes(element, {"name", "src", "cache", "repair", "xml:space"}));
   SchemaNode node;
   node.kind = Kind::kModule;
   node.place = element.place;
@@ -212,6 +212,7 @@ Result<SchemaNode> SchemaReader::module(const XmlNode& element, Scope scope) {
                        quote(node.name) + " is a tag of the language; choose another name");
   PC_CHECK_OK(add_name(*scope.modules, node.name, element, "module"));
   PC_TRY(node.cache, choice(element, "cache", true, {{"true", true}, {"false", false}}));
+  PC_TRY(node.repair, repair_of(element));
   scope.path_bytes += node.name.size() + 1;
   if (scope.path_bytes > kMaxPathBytes)
     return broken_rule(element.place, "the path of module " + quote(node.name) +

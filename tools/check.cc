@@ -1,5 +1,7 @@
 #include <cstdio>
+#include <vector>
 
+#include "tools/check_answers.h"
 #include "tools/json.h"
 #include "tools/open.h"
 #include "tools/report_cells.h"
@@ -84,27 +86,56 @@ void print_schema_remarks(const std::string& file, const Json& schema) {
   for (const Json& remark : schema["remarks"].items()) print_remark(file, cell(remark));
 }
 
-// The prompts' part of the report: text, or one object each in *json.
-std::string check_prompts(const promptcache::Schema& schema, const Options& options,
-                          Findings* findings, Json* json) {
-  std::string text;
+// Prompts of the schema, and where each was written.
+struct WrittenPrompts {
+  std::vector<promptcache::Prompt> prompts;
+  std::vector<std::string> names;
+};
+
+WrittenPrompts read_prompts(const promptcache::Schema& schema, const Options& options,
+                            Findings* findings) {
+  WrittenPrompts written;
   for (const std::string& path : options.prompts) {
     const Document document = read_document(path);
     try {
-      const promptcache::Prompt prompt(schema, document.text);
-      const Json plan = Json::parse(prompt.explain());
-      text += prompt_text(document.name, plan);
-      if (!options.quiet) print_remarks(prompt, document);
-      json->push(Json::object()
-                     .set("file", document.name)
-                     .set("prompt_tokens", plan["prompt_tokens"])
-                     .set("cached_tokens", plan["cached_tokens"])
-                     .set("remarks", plan["remarks"]));
+      written.prompts.emplace_back(schema, document.text);
+      written.names.push_back(document.name);
+      if (!options.quiet) print_remarks(written.prompts.back(), document);
     } catch (const promptcache::Error& error) {
       findings->add(error, document.name);
     }
   }
+  return written;
+}
+
+// The prompts' part of the report: text, or one object each in *json.
+std::string describe_prompts(const WrittenPrompts& written, Findings* findings, Json* json) {
+  std::string text;
+  for (std::size_t i = 0; i < written.prompts.size(); ++i) {
+    const std::string& name = written.names[i];
+    try {
+      const Json plan = Json::parse(written.prompts[i].explain());
+      text += prompt_text(name, plan);
+      json->push(Json::object()
+                     .set("file", name)
+                     .set("prompt_tokens", plan["prompt_tokens"])
+                     .set("cached_tokens", plan["cached_tokens"])
+                     .set("remarks", plan["remarks"]));
+    } catch (const promptcache::Error& error) {
+      findings->add(error, name);
+    }
+  }
   return text.empty() ? "" : "\n" + text;
+}
+
+// What fails now is about the model, not about a document.
+Json answers_of(const promptcache::Schema& schema, const std::vector<promptcache::Prompt>& prompts,
+                const Options& options) {
+  try {
+    return check_answers(schema, prompts, options);
+  } catch (const promptcache::Error& error) {
+    throw Failure(exit_code_of(error), error.what());
+  }
 }
 
 }  // namespace
@@ -112,12 +143,16 @@ std::string check_prompts(const promptcache::Schema& schema, const Options& opti
 ExitCode check(const Options& options) {
   const promptcache::Engine engine = open_engine(options, cache_mode(options));
   Findings findings;
-  Json report, prompts = Json::array();
+  Json report, answers, prompts = Json::array();
   std::string text;
   try {
     const promptcache::Schema schema = promptcache::Schema::load(engine, options.schema);
     report = Json::parse(schema.describe());
-    text = schema_text(report) + check_prompts(schema, options, &findings, &prompts);
+    const WrittenPrompts written = read_prompts(schema, options, &findings);
+    text = schema_text(report) + describe_prompts(written, &findings, &prompts);
+    if (options.answers && findings.exit_code() == kSuccess)
+      answers = answers_of(schema, written.prompts, options);
+    if (!answers.is_null()) text += answers_text(answers);
   } catch (const promptcache::Error& error) {
     findings.add(error, options.schema);
   }
@@ -126,6 +161,7 @@ ExitCode check(const Options& options) {
                .set("schema", report)
                .set("prompts", prompts)
                .set("errors", findings.errors())
+               .set("answers", answers)
                .dump() +
            "\n";
   print(text);

@@ -121,12 +121,26 @@ void add_encode(CLI::App* app, Options* o) {
 void add_check(CLI::App* app, Options* o) {
   CLI::App* const verb = add_verb(
       app, "check", o, &check, "check a schema and prompts; show tokens and bytes of each module",
-      "  promptcache check -m models/city-guide -s guide.pml prompt.pml\n\n"
+      "  promptcache check -m models/city-guide -s guide.pml prompt.pml\n"
+      "  promptcache check -m models/city-guide -s guide.pml --answers\n\n"
       "Ends with 3 when a document is wrong, and says where:\n"
-      "  guide.pml:12:7: error: ...");
+      "  guide.pml:12:7: error: ...\n\n"
+      "--answers measures what the reuse of modules does to this model's answers to the\n"
+      "prompts, or to prompts that are made from the schema, and which repair mends it:\n"
+      "repair=\"auto\" does what comes out.");
   add_schema(verb, o);
   add_prompt(verb, o);
+  add_switch(verb, "--answers", o->answers, "measure what reuse does to answers");
+  add(verb, "--made-prompts", o->made_prompts, "N",
+      "prompts that are made for --answers where none are named; default: 24")
+      ->check(at_least_one())
+      ->needs("--answers");
+  add(verb, "--compared-tokens", o->compared_tokens, "N",
+      "of each answer that --answers compares, at most; default: 16")
+      ->check(at_least_one())
+      ->needs("--answers");
   add_model(verb, o);
+  add_cache(verb, o);
   add_output(verb, o);
 }
 

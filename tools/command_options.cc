@@ -195,10 +195,9 @@ void add_sampling(CLI::App* verb, Options* o) {
       "the same, for each time that it has it");
   add_seed(verb, o);
   add(verb, "--repair", o->repair, "HOW",
-      "none, leading:N, attended:P% or selected:P%: which tokens of modules that have not seen "
-      "what stands "
-      "before "
-      "them are computed anew; default: what the prompt or its schema says");
+      "none, all, leading:N, attended:P%, selected:P% or auto: which tokens of modules that have "
+      "not seen what stands before them are computed anew; default: what the prompt or its schema "
+      "says");
   add(verb, "--stop", o->stop, "TEXT", "ends the answer, and is not part of it")
       ->allow_extra_args(false);
 }

@@ -49,10 +49,12 @@ struct Options {
   std::vector<std::string> stop;
 
   // What one verb alone takes.
-  bool compare = false;            // run
-  std::string system, history;     // chat: a text, and a file
-  bool all = false;                // cache rm
-  bool probe = false;              // model verify
+  bool compare = false;                                 // run
+  std::string system, history;                          // chat: a text, and a file
+  bool answers = false;                                 // check
+  std::uint32_t made_prompts = 0, compared_tokens = 0;  // check; 0: the library's default
+  bool all = false;                                     // cache rm
+  bool probe = false;                                   // model verify
   std::string probe_text;          // model verify: a file; empty: the library's own text
   std::vector<std::string> keys;   // cache show, verify, rm, export
   std::vector<std::string> files;  // cache export, import

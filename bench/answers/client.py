@@ -25,6 +25,15 @@ class Stats(c.Structure):
                                       ("repaired_tokens", c.c_uint64)]
 
 
+class Facts(c.Structure):  # the beginning, up to what is read
+    _fields_ = [("struct_size", c.c_size_t), ("context_tokens", c.c_uint32),
+                ("vocab_size", c.c_uint32)]
+
+
+class Counts(c.Structure):  # the beginning, up to what is read
+    _fields_ = [("struct_size", c.c_size_t), ("tokens", c.c_uint64)]
+
+
 class Answer:
     """Text, what it cost, and the logits of its first token (c_float array)."""
 
@@ -44,6 +53,23 @@ class Client(runs.PromptCache):
 
     def encode(self, prompt):
         self.call("pc_prompt_encode", prompt, None, None, None)
+
+    def window(self):
+        """Tokens of a prompt and its answer together, at most."""
+        facts = Facts(struct_size=c.sizeof(Facts))
+        self.call("pc_engine_get_facts", self.engine, c.byref(facts))
+        return facts.context_tokens
+
+    def tokens_of_text(self, text):
+        source, n = text.encode(), c.c_size_t()
+        self.call("pc_tokenize", self.engine, source, c.c_size_t(len(source)), None, c.c_size_t(0),
+                  c.byref(n))
+        return n.value
+
+    def tokens_of_prompt(self, prompt):
+        counts = Counts(struct_size=c.sizeof(Counts))
+        self.call("pc_prompt_get_counts", prompt, c.byref(counts))
+        return counts.tokens
 
     def answer(self, prompt, n_tokens, reuse=True, repair=None, stop=()):
         stops = (c.c_char_p * len(stop))(*[s.encode() for s in stop])

@@ -9,7 +9,22 @@
     selected:P%     the P % whose values deviate most
 """
 
-from xml.sax.saxutils import escape
+from xml.sax.saxutils import escape as escape_markup
+
+
+def escape(text):
+    """XML makes a carriage return a line feed where it is not spelled out."""
+    return escape_markup(text, {"\r": "&#13;"})
+
+
+# frame -> what stands around the modules of a schema, the instruction in it; and what stands around
+# the imports of a prompt and the question behind them
+SCHEMAS = {"system": "<system>{instruction}</system>{modules}",
+           "user": '<user xml:space="preserve">{instruction}{modules}</user>',
+           "text": '<module xml:space="preserve">{instruction}</module>{modules}'}
+PROMPTS = {"system": '<prompt schema="s"><user>{body}</user></prompt>',
+           "user": '<prompt schema="s" xml:space="preserve">{body}</prompt>',
+           "text": '<prompt schema="s" xml:space="preserve">{body}</prompt>'}
 
 
 def schema_text(made, documents, attend="prefix", scaffold=False):
@@ -18,13 +33,13 @@ def schema_text(made, documents, attend="prefix", scaffold=False):
                       "</module>" for i in documents)
     names = " ".join(f"d{i}" for i in documents)
     joint = f'<scaffold name="all" modules="{names}"/>' if scaffold else ""
-    return (f'<schema name="s" attend="{attend}"><system>{escape(made.instruction)}</system>'
-            f"{modules}{joint}</schema>")
+    body = SCHEMAS[made.frame].format(instruction=escape(made.instruction), modules=modules)
+    return f'<schema name="s" attend="{attend}">{body}{joint}</schema>'
 
 
-def prompt_text(question):
+def prompt_text(made, question):
     imports = "".join(f"<d{i}/>" for i in question.documents)
-    return (f'<prompt schema="s"><user>{imports}{escape(question.text)}</user></prompt>')
+    return PROMPTS[made.frame].format(body=imports + escape(question.text))
 
 
 def attend_of(way):

@@ -358,6 +358,34 @@ PC_API pc_status pc_prompt_get_counts(const pc_prompt* prompt, pc_prompt_counts*
  * nothing. What does not fit into the context window is refused as by a session. */
 PC_API pc_status pc_prompt_explain(const pc_prompt* prompt, char** json, pc_error* error);
 
+/* ---- Answers: what reuse does to them */
+
+/* Prompts done, of so many: called on the caller's thread after each of their answers and about
+ * every 50 ms. Non-zero cancels: the call returns PC_CANCELLED. */
+typedef int (*pc_answers_progress)(void* user, uint32_t done, uint32_t total);
+
+typedef struct pc_answers_options {
+  size_t struct_size;
+  uint32_t prompts;             /* made where none are given; 0: 24, or those that are given */
+  uint32_t answer_tokens;       /* of each answer that are compared, at most; 0: 16 */
+  pc_answers_progress progress; /* may be NULL */
+  void* progress_user;
+} pc_answers_options;
+
+PC_API void pc_answers_options_init(pc_answers_options* options);
+
+/* Answers these prompts of the schema after a full prefill and then with their modules, repaired in
+ * several ways, and compares the answers token by token. Without prompts (n = 0), they are made
+ * from the schema's modules. JSON: of each way, the share of tokens that are the same, how far the
+ * distributions are apart, what is computed anew, the time to the first token; and the verdict:
+ * the fastest way that keeps the answers, which repair="auto" stands for from then on, for schemas
+ * of this name with this model and type of states; where the cache directory may not be written,
+ * for this pc_schema ("kept": false). Null where the prompts' modules are exact. Takes as long as
+ * to answer each prompt nine times. options may be NULL. */
+PC_API pc_status pc_schema_check_answers(const pc_schema* schema, const pc_prompt* const* prompts,
+                                         size_t n, const pc_answers_options* options, char** json,
+                                         pc_error* error);
+
 /* ---- Session: one conversation, or one generation */
 
 #define PC_SEED_RANDOM UINT64_MAX
@@ -405,8 +433,8 @@ typedef struct pc_session_options {
   void* progress_user;          /* as mask_user */
   /* Which tokens of modules that have not seen what stands before them are computed anew: "none",
      "leading:16" (of each module), "attended:15%" (of all, those that the question attends to
-     most), "selected:15%" (those whose values deviate most); docs/PML.md. NULL: what the prompt or
-     its schema says. */
+     most), "selected:15%" (those whose values deviate most), "all", or "auto", what
+     pc_schema_check_answers chose; docs/PML.md. NULL: what the prompt or its schema says. */
   const char* repair;
 } pc_session_options;
 

@@ -350,6 +350,18 @@ class Prompt : public detail::Owner<pc_prompt, pc_prompt_close> {
                                                                 messages.size())) {}
 };
 
+using AnswersOptions = detail::Initialised<pc_answers_options, pc_answers_options_init>;
+
+// What reuse does to the answers of these prompts of the schema, or of prompts made from it; JSON.
+// options.progress must not throw.
+inline std::string check_answers(const Schema& schema, const std::vector<Prompt>& prompts = {},
+                                 const pc_answers_options& options = AnswersOptions()) {
+  std::vector<const pc_prompt*> handles;
+  for (const Prompt& prompt : prompts) handles.push_back(prompt.get());
+  return detail::text<pc_schema_check_answers>(
+      schema.get(), static_cast<const pc_prompt* const*>(handles.data()), handles.size(), &options);
+}
+
 class Session : public detail::Owner<pc_session, pc_session_close> {
  public:
   explicit Session(const Prompt& prompt, const pc_session_options& options = SessionOptions())

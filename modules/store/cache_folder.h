@@ -120,6 +120,10 @@ class CacheFolder {
   Result<Published> publish(const Digest& key, std::span<const std::byte> bytes,
                             Durability durability, Staging staging = Staging::kAnonymous) const;
 
+  // A small file in the place of the one that has its name, if any, in one step: who opens it finds
+  // the one or the other, and a crash at any instant leaves one of them. kIo.
+  Status replace(const Digest& key, std::span<const std::byte> bytes) const;
+
   // A file to be written in place. Its bytes are on the disk already, so that nothing runs out of
   // space later. None where the folder cannot be written, the file system has no such files or
   // cannot reserve, or the disk is full: then the file is made in memory.
@@ -155,7 +159,8 @@ class CacheFolder {
  private:
   int publish_anonymous(const std::string& name, FunctionRef<int(int)> fill) const;
   Result<Published> published(const Digest& key, int failure) const;
-  int publish_named(const std::string& name, FunctionRef<int(int)> fill) const;
+  enum class Target { kFree, kAny };
+  int publish_named(const std::string& name, Target target, FunctionRef<int(int)> fill) const;
   std::optional<Digest> key_of(std::string_view name) const;
   bool is_verified(const Digest& key, const OpenFile& file) const;
   void mark_verified(const Digest& key, const OpenFile& file) const;

@@ -47,6 +47,10 @@ int rename_no_replace(int from_dir, const char* from, int to_dir, const char* to
   return failure;
 }
 
+int rename_over(int from_dir, const char* from, int to_dir, const char* to) {
+  return ::renameat(from_dir, from, to_dir, to) == 0 ? 0 : errno;
+}
+
 // Two writers with one name are next to impossible, and O_EXCL tells.
 std::string temporary_name() {
   static std::atomic<std::uint64_t> count{0};
@@ -68,7 +72,8 @@ int CacheFolder::publish_anonymous(const std::string& name, FunctionRef<int(int)
 }
 
 // 0 or an errno.
-int CacheFolder::publish_named(const std::string& name, FunctionRef<int(int)> fill) const {
+int CacheFolder::publish_named(const std::string& name, Target target,
+                               FunctionRef<int(int)> fill) const {
   const std::string temporary = temporary_name();
   const UniqueFd fd(::openat(tmp_.get(), temporary.c_str(),
                              O_CREAT | O_EXCL | O_RDWR | O_NOFOLLOW | O_CLOEXEC, kFileMode));
@@ -78,7 +83,9 @@ int CacheFolder::publish_named(const std::string& name, FunctionRef<int(int)> fi
   if (failure == 0) {
     // A file's lock says "in use"; ours is over.
     ::flock(fd.get(), LOCK_UN);
-    failure = rename_no_replace(tmp_.get(), temporary.c_str(), files_.get(), name.c_str());
+    failure = target == Target::kFree
+                  ? rename_no_replace(tmp_.get(), temporary.c_str(), files_.get(), name.c_str())
+                  : rename_over(tmp_.get(), temporary.c_str(), files_.get(), name.c_str());
   }
   if (failure != 0) ::unlinkat(tmp_.get(), temporary.c_str(), 0);
   return failure;
@@ -90,8 +97,16 @@ Result<Published> CacheFolder::publish(const Digest& key, std::uint64_t n_bytes,
   const auto fill = [&](int fd) { return fill_file(fd, n_bytes, write, durability); };
   int failure = ENOTSUP;
   if (staging == Staging::kAnonymous) failure = publish_anonymous(name_of(key), fill);
-  if (failure == ENOTSUP) failure = publish_named(name_of(key), fill);
+  if (failure == ENOTSUP) failure = publish_named(name_of(key), Target::kFree, fill);
   return published(key, failure);
+}
+
+Status CacheFolder::replace(const Digest& key, std::span<const std::byte> bytes) const {
+  const auto write = [bytes](int fd) { return write_all(fd, 0, bytes); };
+  const auto fill = [&](int fd) { return fill_file(fd, bytes.size(), write, Durability::kNone); };
+  PC_TRY(const Published done, published(key, publish_named(name_of(key), Target::kAny, fill)));
+  if (done == Published::kNew) return ok();
+  return error(Code::kIo, "cannot write " + path_of(key) + ": no space is left");
 }
 
 std::shared_ptr<CacheDraft> CacheFolder::draft(std::uint64_t n_bytes) const {

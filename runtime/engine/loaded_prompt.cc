@@ -1,6 +1,7 @@
 #include "runtime/engine/loaded_prompt.h"
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -51,6 +52,11 @@ Result<std::shared_ptr<const LoadedPrompt>> LoadedPrompt::parse(
   const Stopwatch watch;
   PC_TRY(pml::Prompt prompt, pml::parse_prompt(pml));
   return planned(std::move(schema), std::move(prompt), watch);
+}
+
+Result<std::shared_ptr<const LoadedPrompt>> LoadedPrompt::of(std::shared_ptr<LoadedSchema> schema,
+                                                             pml::Prompt prompt) {
+  return planned(std::move(schema), std::move(prompt), Stopwatch());
 }
 
 Result<std::shared_ptr<const LoadedPrompt>> LoadedPrompt::of_messages(
@@ -109,6 +115,35 @@ bool LoadedPrompt::is_exact(std::size_t index) const {
   return in_plan == in_pass;
 }
 
+ImportSet LoadedPrompt::side_by_side() const {
+  const pml::Layout& layout = schema->layout();
+  std::set<std::uint32_t> imported;
+  bool all_exact = layout.attend == pml::Attend::kSchema;  // with the others, no two are
+  for (std::size_t i = 0; i < plan.runs.size(); ++i) {
+    const pml::PlanRun& run = plan.runs[i];
+    if (run.kind != pml::RunKind::kCached || modules[run.job]->job.scaffold) continue;
+    all_exact = all_exact && is_exact(i);
+    for (auto m = layout.pieces[run.piece].module; m != pml::kRoot; m = layout.modules[m].parent)
+      imported.insert(m);
+  }
+  // A module sees those that it stands in.
+  const auto is_leaf = [&](std::uint32_t module) {
+    return std::ranges::none_of(
+        imported, [&](std::uint32_t other) { return layout.modules[other].parent == module; });
+  };
+  if (all_exact || std::ranges::count_if(imported, is_leaf) < 2) return {};
+  ImportSet paths;
+  for (const std::uint32_t module : imported)
+    if (layout.modules[module].cache) paths.push_back(layout.modules[module].path);
+  return paths.size() < 2 ? ImportSet() : paths;
+}
+
+const pml::Repair& LoadedPrompt::repair_of(const pml::PlanRun& run,
+                                           const std::optional<pml::Repair>& asked) const {
+  if (asked) return *asked;
+  return written.repair ? *written.repair : schema->repair_of(run);
+}
+
 std::vector<PlacedRun> LoadedPrompt::placed_runs() const {
   std::vector<PlacedRun> placed;
   for (std::size_t i = 0; i < plan.runs.size(); ++i) {
@@ -116,6 +151,7 @@ std::vector<PlacedRun> LoadedPrompt::placed_runs() const {
     const bool cached = run.kind == pml::RunKind::kCached;
     const Digest* module = cached ? &modules[run.job]->key.digest : nullptr;
     placed.push_back({&run, run.position, module, nullptr, !cached || is_exact(i)});
+    if (!placed.back().exact) placed.back().repair = repair_of(run, std::nullopt);
   }
   return placed;
 }

@@ -30,6 +30,8 @@ struct LoadedPrompt {
 
   static Result<std::shared_ptr<const LoadedPrompt>> parse(std::shared_ptr<LoadedSchema> schema,
                                                            std::string_view pml);
+  static Result<std::shared_ptr<const LoadedPrompt>> of(std::shared_ptr<LoadedSchema> schema,
+                                                        pml::Prompt prompt);
   // Without XML, for this schema: see pml/messages.h.
   static Result<std::shared_ptr<const LoadedPrompt>> of_messages(
       std::shared_ptr<LoadedSchema> schema, std::span<const pml::Message> messages);
@@ -49,17 +51,21 @@ struct LoadedPrompt {
   // the same tokens at the same distances? Then its states are those of a full prefill.
   bool is_exact(std::size_t index) const;
 
-  // The plan's runs, without states.
+  // How a session computes modules' tokens anew: by what it was asked for, else by what the prompt
+  // says, else by what the schema says of the run's module. Precondition: a cached run.
+  const pml::Repair& repair_of(const pml::PlanRun& run,
+                               const std::optional<pml::Repair>& asked) const;
+
+  // The modules that it imports and that have not seen each other, in document order; none where
+  // that is one, or all of them are exact all the same.
+  ImportSet side_by_side() const;
+
+  // The plan's runs, without states; each that is not exact with its repair, kAuto not settled.
   std::vector<PlacedRun> placed_runs() const;
 
   // What a session computes itself where it uses modules, or uses none; with these tokens of them
   // ([plan.runs], or empty).
   Chain chain(bool reuse, std::span<const Anew> anew = {}) const;
-
-  // What the prompt says, or its schema.
-  const pml::Repair& repair() const {
-    return written.repair ? *written.repair : schema->layout().repair;
-  }
 
   // May a session take this link from the store, if there is one? The answer's opening, which may
   // have to go again, and the token that gives the first logits are always computed.

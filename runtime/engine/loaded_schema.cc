@@ -14,8 +14,10 @@
 #include "pml/resolve.h"
 #include "pml/schema_parser.h"
 #include "pml/source_file.h"
+#include "runtime/engine/answer_verdict.h"
 #include "runtime/engine/helper_thread.h"
 #include "runtime/engine/log.h"
+#include "runtime/engine/schema_record.h"
 #include "runtime/engine/single_flight.h"
 #include "runtime/engine/stopwatch.h"
 
@@ -42,14 +44,64 @@ void free_last_token(pml::Plan* plan) {
   plan->runs.push_back(std::move(last));
 }
 
+// Where records of schemas are written; "" = nowhere.
+std::string records_dir(const Engine& engine) {
+  return engine.store() && engine.store()->writable() ? engine.store()->options().dir : "";
+}
+
 }  // namespace
 
 LoadedSchema::LoadedSchema(std::shared_ptr<const Engine> engine, pml::Layout layout)
     : engine_(std::move(engine)),
       layout_(std::move(layout)),
       known_({layout_, engine_->base_identity(), engine_->model().relocates()},
-             engine_->options().cache_bytes / kRecentShare) {
+             engine_->options().cache_bytes / kRecentShare),
+      import_sets_(record_key(), records_dir(*engine_)) {
   for (const pml::JobSpec& spec : pml::plan_encoding(layout_)) known_.keep(spec);
+}
+
+Digest LoadedSchema::record_key() const {
+  return schema_record_key(engine_->base_identity(), layout_);
+}
+
+std::string LoadedSchema::own_text(std::uint32_t module) const {
+  std::string text;
+  for (const std::uint32_t index : layout_.modules[module].own) {
+    const pml::Item& item = layout_.items[index];
+    if (item.kind != pml::ItemKind::kPiece) continue;
+    for (const TokenId token : layout_.pieces[item.index].tokens)
+      engine_->tokenizer().append_bytes(token, &text);
+  }
+  return text;
+}
+
+std::optional<pml::Repair> LoadedSchema::own_repair(const pml::PlanRun& run) const {
+  const pml::Module& module = layout_.modules[layout_.pieces[run.piece].module];
+  if (!module.own_repair || module.repair.kind == pml::Repair::Kind::kAuto) return std::nullopt;
+  return module.repair;
+}
+
+Result<pml::Repair> LoadedSchema::verdict() const {
+  {
+    const MutexLock lock(verdict_mutex_);
+    if (verdict_) return *verdict_;
+  }
+  if (engine_->store())
+    if (const auto kept = recall_verdict(record_key(), engine_->store()->options().dir))
+      return *kept;
+  return error(Code::kNotFound,
+               "repair=\"auto\" of schema \"" + layout_.schema +
+                   "\" has nothing to go by: there is no check of answers with this model, "
+                   "backend, precision, type of states, positions= and attend=; run promptcache "
+                   "check --answers, or name a repair");
+}
+
+bool LoadedSchema::set_verdict(const pml::Repair& repair) {
+  const std::string dir = records_dir(*engine_);
+  const bool kept = !dir.empty() && remember_verdict(record_key(), repair, dir);
+  const MutexLock lock(verdict_mutex_);
+  verdict_ = kept ? std::nullopt : std::optional(repair);
+  return kept;
 }
 
 LoadedSchema::Modules LoadedSchema::modules_of(const pml::Plan& plan) {

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +27,7 @@
 #include "pml/prompt.h"
 #include "runtime/engine/encoder.h"
 #include "runtime/engine/engine.h"
+#include "runtime/engine/import_sets.h"
 #include "runtime/engine/known_modules.h"
 
 namespace pc {
@@ -55,6 +57,26 @@ class LoadedSchema {
   // Those of the schema as it stands, scaffolds last. They live as long as this.
   using Modules = std::vector<std::shared_ptr<SchemaModule>>;
   const Modules& modules() const { return known_.kept(); }
+
+  // What the schema says of the module of a cached run.
+  const pml::Repair& repair_of(const pml::PlanRun& run) const {
+    return layout_.modules[layout_.pieces[run.piece].module].repair;
+  }
+
+  // A module's own text, without what stands in its parameters and in modules in it.
+  std::string own_text(std::uint32_t module) const;
+
+  // What prompts import side by side (LoadedPrompt::side_by_side), counted.
+  ImportSets& import_sets() const { return import_sets_; }
+
+  // The same where a module says it, and more than "auto"; none where the schema does.
+  std::optional<pml::Repair> own_repair(const pml::PlanRun& run) const;
+
+  // What repair="auto" stands for: what a check of answers (runtime/engine/answer_check.h) chose
+  // for schemas of this name with this engine's model and states. kNotFound: nothing yet.
+  Result<pml::Repair> verdict() const;
+  // In the cache directory, for all; true. Where that may not be written, for this alone.
+  bool set_verdict(const pml::Repair& repair);
 
   // A prompt's plan. The last token is fresh, whatever the layout says: its
   // logits are where the answer begins, and they are not stored.
@@ -94,6 +116,7 @@ class LoadedSchema {
 
  private:
   LoadedSchema(std::shared_ptr<const Engine> engine, pml::Layout layout);
+  Digest record_key() const;
   Result<AcquiredModule> find_or_encode(const SchemaModule& module, Encoder& encoder,
                                         const volatile std::int32_t* cancel);
   Result<AcquiredModule> publish(const EncodedModule& encoded);
@@ -101,6 +124,9 @@ class LoadedSchema {
   std::shared_ptr<const Engine> engine_;
   pml::Layout layout_;
   KnownModules known_;  // borrows layout_, and the engine's identity
+  mutable ImportSets import_sets_;
+  mutable Mutex verdict_mutex_;
+  std::optional<pml::Repair> verdict_ PC_GUARDED_BY(verdict_mutex_);  // that no record has
   mutable Mutex remark_mutex_;
   std::string publish_remark_ PC_GUARDED_BY(remark_mutex_);
 };

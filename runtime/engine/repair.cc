@@ -46,9 +46,9 @@ Result<std::vector<Score>> distances_of(std::span<const PlacedRun> runs, const B
                                         Scheduler& scheduler, const volatile std::int32_t* cancel) {
   PC_TRY(BackendTimeline probe, before.timeline.fork());
   std::vector<pc_run> computed(before.unread.begin(), before.unread.end());
-  std::size_t n_runs = 0;  // up to the last that is not exact
+  std::size_t n_runs = 0;  // up to the last that asks for it
   for (std::size_t i = 0; i < runs.size(); ++i)
-    if (!runs[i].exact) n_runs = i + 1;
+    if (!runs[i].exact && runs[i].repair.kind == pml::Repair::Kind::kSelected) n_runs = i + 1;
   for (const PlacedRun& r : runs.first(n_runs)) {
     const auto n = static_cast<std::uint32_t>(r.run->tokens.size());
     if (r.resident && r.exact)
@@ -120,38 +120,89 @@ Result<std::vector<Score>> attention(std::span<const PlacedRun> runs, const Befo
   return all;
 }
 
-Result<std::vector<Anew>> largest(std::vector<Score> all, double share, std::size_t n_runs) {
-  if (!std::ranges::all_of(all, [](const Score& score) { return std::isfinite(score.size); }))
-    return error(Code::kNotFinite, "a repair compared numbers that are not finite");
-  const std::uint64_t n = selected_tokens(share, all.size());
-  std::nth_element(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(n), all.end(),
+// Of the runs with this repair, the share of their tokens with the largest sizes.
+void take_largest(const pml::Repair& repair, std::span<const PlacedRun> runs,
+                  std::span<const Score> scores, std::vector<Anew>* anew) {
+  std::vector<Score> of;
+  for (const Score& score : scores)
+    if (runs[score.run].repair == repair) of.push_back(score);
+  const std::uint64_t n = selected_tokens(repair.share, of.size());
+  std::nth_element(of.begin(), of.begin() + static_cast<std::ptrdiff_t>(n), of.end(),
                    [](const Score& a, const Score& b) {
                      if (a.size != b.size) return a.size > b.size;
                      return a.run != b.run ? a.run < b.run : a.token < b.token;
                    });
-  all.resize(n);
-  std::vector<Anew> anew(n_runs);
-  for (const Score& d : all) anew[d.run].push_back(d.token);
-  for (Anew& tokens : anew) std::ranges::sort(tokens);
-  return anew;
+  of.resize(n);
+  for (const Score& score : of) (*anew)[score.run].push_back(score.token);
+}
+
+// The repairs of this kind among runs that are not exact, each once.
+std::vector<pml::Repair> repairs_of(pml::Repair::Kind kind, std::span<const PlacedRun> runs) {
+  std::vector<pml::Repair> found;
+  for (const PlacedRun& run : runs)
+    if (!run.exact && run.repair.kind == kind && std::ranges::count(found, run.repair) == 0)
+      found.push_back(run.repair);
+  return found;
+}
+
+// Adds the tokens of repairs of a kind, by scores that `compute` gives of all that is not exact.
+template <class Compute>
+Status add_found(pml::Repair::Kind kind, std::span<const PlacedRun> runs, Compute compute,
+                 std::vector<Anew>* anew) {
+  const std::vector<pml::Repair> repairs = repairs_of(kind, runs);
+  if (repairs.empty()) return ok();
+  PC_TRY(const std::vector<Score> scores, compute());
+  if (!std::ranges::all_of(scores, [](const Score& score) { return std::isfinite(score.size); }))
+    return error(Code::kNotFinite, "a repair compared numbers that are not finite");
+  for (const pml::Repair& repair : repairs) take_largest(repair, runs, scores, anew);
+  return ok();
+}
+
+// kSelected needs a second layer.
+Status check_layers(std::span<const PlacedRun> runs) {
+  for (const PlacedRun& run : runs)
+    if (!run.exact && run.repair.kind == pml::Repair::Kind::kSelected &&
+        run.resident->module().geometry().n_layers <= kComparedLayer)
+      return error(Code::kUnsupported, "repair=\"" + pml::to_string(run.repair) +
+                                           "\" compares the second layer's values, "
+                                           "and the model has one layer; use leading:N");
+  return ok();
 }
 
 }  // namespace
 
-std::vector<Anew> leading_tokens(std::span<const PlacedRun> runs, std::uint32_t n_tokens) {
+bool is_found_out(const pml::Repair& repair) {
+  return repair.kind == pml::Repair::Kind::kSelected || repair.kind == pml::Repair::Kind::kAttended;
+}
+
+std::vector<Anew> leading_tokens(std::span<const PlacedRun> runs) {
   std::vector<Anew> anew(runs.size());
   // Of each module, which arguments and nested modules may cut into several runs.
   std::map<std::pair<Digest, std::string>, std::uint32_t> left;
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    if (runs[i].exact) continue;
+    const pml::Repair& repair = runs[i].repair;
+    if (runs[i].exact || repair.kind != pml::Repair::Kind::kLeading) continue;
     const std::pair key(*runs[i].module, runs[i].run->label);
     if (key.second.empty()) left.erase(key);
-    std::uint32_t& more = left.try_emplace(key, n_tokens).first->second;
+    std::uint32_t& more = left.try_emplace(key, repair.n_tokens).first->second;
     anew[i].resize(std::min<std::size_t>(more, runs[i].run->tokens.size()));
     std::iota(anew[i].begin(), anew[i].end(), 0u);
     more -= static_cast<std::uint32_t>(anew[i].size());
   }
   return anew;
+}
+
+std::uint64_t n_anew(std::span<const PlacedRun> runs) {
+  std::uint64_t n = 0;
+  for (const Anew& tokens : leading_tokens(runs)) n += tokens.size();
+  for (const auto kind : {pml::Repair::Kind::kSelected, pml::Repair::Kind::kAttended})
+    for (const pml::Repair& repair : repairs_of(kind, runs)) {
+      std::uint64_t n_tokens = 0;
+      for (const PlacedRun& run : runs)
+        if (!run.exact && run.repair == repair) n_tokens += run.run->tokens.size();
+      n += selected_tokens(repair.share, n_tokens);
+    }
+  return n;
 }
 
 std::uint64_t selected_tokens(double share, std::uint64_t n_tokens) {
@@ -181,23 +232,19 @@ void ScatteredTokens::move_to(Chain* chain) {
   positions_.clear();
 }
 
-Result<std::vector<Anew>> choose_anew(const pml::Repair& repair, std::span<const PlacedRun> runs,
-                                      const BeforeRuns& before, Scheduler& scheduler,
-                                      const volatile std::int32_t* cancel) {
-  const bool all_exact = std::ranges::all_of(runs, &PlacedRun::exact);
-  if (all_exact || repair.kind == pml::Repair::Kind::kNone) return std::vector<Anew>(runs.size());
-  if (repair.kind == pml::Repair::Kind::kLeading) return leading_tokens(runs, repair.n_tokens);
-  if (repair.kind == pml::Repair::Kind::kAttended) {
-    PC_TRY(std::vector<Score> all, attention(runs, before, scheduler, cancel));
-    return largest(std::move(all), repair.share, runs.size());
-  }
-  const auto reused = std::ranges::find(runs, false, &PlacedRun::exact);
-  if (reused->resident->module().geometry().n_layers <= kComparedLayer)
-    return error(Code::kUnsupported, "repair=\"" + pml::to_string(repair) +
-                                         "\" compares the second layer's values, "
-                                         "and the model has one layer; use leading:N");
-  PC_TRY(std::vector<Score> all, distances_of(runs, before, scheduler, cancel));
-  return largest(std::move(all), repair.share, runs.size());
+Result<std::vector<Anew>> choose_anew(std::span<const PlacedRun> runs, const BeforeRuns& before,
+                                      Scheduler& scheduler, const volatile std::int32_t* cancel) {
+  using Kind = pml::Repair::Kind;
+  PC_EXPECT(std::ranges::none_of(
+      runs, [](const PlacedRun& r) { return !r.exact && r.repair.kind == Kind::kAuto; }));
+  PC_CHECK_OK(check_layers(runs));
+  std::vector<Anew> anew = leading_tokens(runs);
+  PC_CHECK_OK(add_found(
+      Kind::kAttended, runs, [&] { return attention(runs, before, scheduler, cancel); }, &anew));
+  PC_CHECK_OK(add_found(
+      Kind::kSelected, runs, [&] { return distances_of(runs, before, scheduler, cancel); }, &anew));
+  for (Anew& tokens : anew) std::ranges::sort(tokens);
+  return anew;
 }
 
 std::vector<std::uint32_t> hidden_bits(const Anew& anew, std::size_t n_tokens) {

@@ -30,11 +30,18 @@ struct PlacedRun {
   const Digest* module = nullptr;     // whose states it takes; null: it is computed
   ResidentHandle resident = nullptr;  // with them; null where they are not there
   bool exact = true;                  // the states are those of a prefill
+  pml::Repair repair = {};            // of what is not exact
 };
 
-// The first n_tokens of each module, for kLeading; of a scaffold's modules and of stretches of
+// Do the runs alone say which of their tokens are computed anew, or must it be computed?
+bool is_found_out(const pml::Repair& repair);
+
+// The first n_tokens of each module with kLeading; of a scaffold's modules and of stretches of
 // anonymous text, each.
-std::vector<Anew> leading_tokens(std::span<const PlacedRun> runs, std::uint32_t n_tokens);
+std::vector<Anew> leading_tokens(std::span<const PlacedRun> runs);
+
+// How many tokens choose_anew() takes of these runs; of those with kAuto, none.
+std::uint64_t n_anew(std::span<const PlacedRun> runs);
 
 // How many of so many tokens that are not exact kAttended and kSelected take: one at least.
 std::uint64_t selected_tokens(double share, std::uint64_t n_tokens);
@@ -47,11 +54,12 @@ struct BeforeRuns {
 };
 
 // Which tokens of these runs, in order of position and with residents, are computed anew:
-// [runs.size()]. kAttended and kSelected are found out by computing on a fork of the timeline.
+// [runs.size()]. kAttended and kSelected are found out by computing on a fork of the timeline; of
+// runs with one repair, however they stand, the share is one of all of them.
+// Precondition: no repair is kAuto.
 // Errors: the scheduler's; kNotFinite; kUnsupported, kSelected of a model of one layer.
-Result<std::vector<Anew>> choose_anew(const pml::Repair& repair, std::span<const PlacedRun> runs,
-                                      const BeforeRuns& before, Scheduler& scheduler,
-                                      const volatile std::int32_t* cancel);
+Result<std::vector<Anew>> choose_anew(std::span<const PlacedRun> runs, const BeforeRuns& before,
+                                      Scheduler& scheduler, const volatile std::int32_t* cancel);
 
 // Tokens of modules on their way into a chain, as the links between attached runs.
 class ScatteredTokens {

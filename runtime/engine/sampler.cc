@@ -42,11 +42,15 @@ Status check_sampler_options(const SamplerOptions& o, std::uint32_t vocab_size) 
   return ok();
 }
 
-float logprob_of(std::span<const float> logits, std::int32_t token) {
+double log_sum_exp(std::span<const float> logits) {
   const float top = *std::ranges::max_element(logits);
   double sum = 0.0;
   for (const float logit : logits) sum += std::exp(double{logit} - top);
-  return static_cast<float>(double{logits[static_cast<std::size_t>(token)]} - top - std::log(sum));
+  return top + std::log(sum);
+}
+
+float logprob_of(std::span<const float> logits, std::int32_t token) {
+  return static_cast<float>(logits[static_cast<std::size_t>(token)] - log_sum_exp(logits));
 }
 
 std::vector<TokenLogprob> top_logprobs(std::span<const float> logits, std::size_t n) {

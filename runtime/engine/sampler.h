@@ -50,6 +50,8 @@ struct TokenLogprob {
   float logprob;
 };
 
+// ln(sum(exp(x))), what logits lack to logarithms of probabilities. Precondition: not empty.
+double log_sum_exp(std::span<const float> logits);
 // Of a token, by the softmax of the logits as they are. Precondition: 0 <= token < logits.size().
 float logprob_of(std::span<const float> logits, std::int32_t token);
 // The n likeliest tokens by the same, the likeliest first, of equals the lower id.

@@ -105,10 +105,13 @@ Status Session::begin_prefill() {
   PC_TRY(BackendTimeline timeline, engine().backend().timeline());
   std::vector<Anew> anew;
   if (reuse) {
+    std::vector<PlacedRun> runs;
+    if (has_repairs()) runs = prompt_->placed_runs();
+    PC_CHECK_OK(put_repairs(runs));
     PC_CHECK_OK(pin_modules());
     stats_.lookup_us = watch.microseconds() - stats_.encode_us;
     const Stopwatch choose_watch;
-    PC_TRY(anew, choose_anew(timeline));
+    PC_TRY(anew, choose_anew(timeline, std::move(runs)));
     stats_.prefill_us = choose_watch.microseconds();
   }
   Prefill prefill{watch, {}, prompt_->chain(reuse, anew), std::move(timeline), {}};
@@ -140,7 +143,13 @@ Status Session::end_prefill(const Status& computed) {
     for (const TokenId token : run.tokens) sampler_.observe(token);
   stats_.prefill_us += prefill->compute_watch.microseconds();
   stats_.ttft_us = stats_.plan_us + prefill->watch.microseconds();
+  if (stats_.modules_found > 1 && !options_.checked_repair) count_imports();
   return ok();
+}
+
+void Session::count_imports() const {
+  const ImportSet set = prompt_->side_by_side();
+  if (!set.empty()) prompt_->schema->import_sets().add(set);
 }
 
 // Every module that the plan uses, found or encoded.
@@ -160,14 +169,39 @@ Status Session::pin_modules() {
   return ok();
 }
 
-// Of each run, the tokens of modules that are computed all the same.
-Result<std::vector<Anew>> Session::choose_anew(const BackendTimeline& timeline) const {
-  if (repair().kind == pml::Repair::Kind::kNone)
-    return std::vector<Anew>(prompt_->plan.runs.size());
-  std::vector<PlacedRun> runs = prompt_->placed_runs();
+// Which runs are exact need not be found out otherwise.
+bool Session::has_repairs() const {
+  if (options_.checked_repair) return true;
+  return std::ranges::any_of(prompt_->plan.runs, [this](const pml::PlanRun& run) {
+    return run.kind == pml::RunKind::kCached &&
+           prompt_->repair_of(run, options_.repair).kind != pml::Repair::Kind::kNone;
+  });
+}
+
+// The repairs of runs that are not exact. What auto stands for stays the same for a conversation.
+Status Session::put_repairs(std::span<PlacedRun> runs) {
+  const LoadedSchema& schema = *prompt_->schema;
+  for (PlacedRun& run : runs) {
+    if (run.exact) continue;
+    run.repair = options_.checked_repair
+                     ? schema.own_repair(*run.run).value_or(*options_.checked_repair)
+                     : prompt_->repair_of(*run.run, options_.repair);
+    if (run.repair.kind != pml::Repair::Kind::kAuto) continue;
+    if (!auto_repair_) {
+      PC_TRY(auto_repair_, schema.verdict());
+    }
+    run.repair = *auto_repair_;
+  }
+  return ok();
+}
+
+// Of each run, the tokens of modules that are computed all the same; without runs, none.
+Result<std::vector<Anew>> Session::choose_anew(const BackendTimeline& timeline,
+                                               std::vector<PlacedRun> runs) const {
+  if (runs.empty()) return std::vector<Anew>(prompt_->plan.runs.size());
   for (PlacedRun& placed : runs)
     if (placed.module) placed.resident = residents_[placed.run->job];
-  return pc::choose_anew(repair(), runs, {timeline, client_}, engine().scheduler(), &cancel_);
+  return pc::choose_anew(runs, {timeline, client_}, engine().scheduler(), &cancel_);
 }
 
 // Runs of modules are attached where they lie.

@@ -31,6 +31,9 @@ struct SessionOptions {
   std::uint32_t max_tokens = 0;            // 0 = 256, or less where the context ends before
   bool no_reuse = false;                   // compute every token of the prompt
   std::optional<pml::Repair> repair = {};  // none: what the prompt or its schema says
+  // In a check of answers: what modules have that say nothing themselves, whatever the schema and
+  // the prompt say; with it, repair is none.
+  std::optional<pml::Repair> checked_repair = {};
   SamplerOptions sampler;
   // Null, or called before each token is drawn, on the caller's thread: clears the bits of tokens
   // that may not be drawn, 32 a word, all set before. False: the call ends with kCancelled.
@@ -145,11 +148,12 @@ class Session {
   Error failed(const Error& error);
   Work work(BackendTimeline* timeline, std::span<const pc_run> runs, float* logits) const;
   Status pin_modules();
-  Result<std::vector<Anew>> choose_anew(const BackendTimeline& timeline) const;
+  void count_imports() const;
+  bool has_repairs() const;
+  Status put_repairs(std::span<PlacedRun> runs);
+  Result<std::vector<Anew>> choose_anew(const BackendTimeline& timeline,
+                                        std::vector<PlacedRun> runs) const;
   Status attach_modules(BackendTimeline* timeline, std::span<const Anew> anew);
-  const pml::Repair& repair() const {
-    return options_.repair ? *options_.repair : prompt_->repair();
-  }
   Status attach_links(BackendTimeline* timeline, Chain* chain);
   Status compute(BackendTimeline* timeline, std::span<const pc_run> runs, float* logits);
   Status compute(Task& task);
@@ -216,8 +220,9 @@ class Session {
   std::shared_ptr<const LoadedPrompt> prompt_;
   SessionOptions options_;
   std::uint32_t max_tokens_;
-  std::uint64_t client_;                   // 0: none is named
-  std::vector<ResidentHandle> residents_;  // [plan.jobs]
+  std::uint64_t client_;                    // 0: none is named
+  std::vector<ResidentHandle> residents_;   // [plan.jobs]
+  std::optional<pml::Repair> auto_repair_;  // once it was looked up
   std::optional<BackendTimeline> timeline_;
   Sampler sampler_;
   TextStream text_;

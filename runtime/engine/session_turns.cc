@@ -165,17 +165,20 @@ Result<Session::Appendix> Session::plan_imports(const std::vector<pml::PromptNod
   for (const pml::PlanRun& run : plan.runs) {
     placed.push_back({&run, run.position + shift});
     if (run.kind != pml::RunKind::kCached || options_.no_reuse) continue;
-    SchemaModule& module = *plan.modules[run.job];
-    PC_TRY(placed.back().resident, acquire(module, encoder, &appendix.found));
-    placed.back().module = &module.key.digest;
+    placed.back().module = &plan.modules[run.job]->key.digest;
     placed.back().exact = false;
   }
+  PC_CHECK_OK(put_repairs(placed));
+  for (PlacedRun& run : placed)
+    if (run.module) {
+      PC_TRY(run.resident, acquire(*plan.modules[run.run->job], encoder, &appendix.found));
+    }
   const Stopwatch choose_watch;
   std::vector<pc_run> unread;
   appendix.chain.add_missing(&unread);
   PC_TRY(const std::vector<Anew> anew,
-         pc::choose_anew(repair(), placed, {*appendix.timeline, client_, unread},
-                         engine().scheduler(), &cancel_));
+         pc::choose_anew(placed, {*appendix.timeline, client_, unread}, engine().scheduler(),
+                         &cancel_));
   appendix.found.prefill_us = choose_watch.microseconds();
   PC_CHECK_OK(place(placed, anew, &appendix));
   return appendix;
@@ -364,6 +367,7 @@ void Session::forget_from(Position position) {
 Result<std::unique_ptr<Session>> Session::fork() const {
   std::unique_ptr<Session> fork(new Session(prompt_, options_, max_tokens_));
   fork->residents_ = residents_;
+  fork->auto_repair_ = auto_repair_;
   if (timeline_) {
     PC_TRY(fork->timeline_, timeline_->fork());
   }

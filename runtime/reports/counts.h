@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "runtime/engine/loaded_prompt.h"
@@ -29,15 +30,12 @@ struct PromptCounts {
 
 PromptCounts count_prompt(const LoadedPrompt& prompt);
 
-// Which tokens of modules a session computes anew, where the prompt's text alone says it: for a
-// repair by what is computed, none.
-std::vector<Anew> anew_of(const LoadedPrompt& prompt);
+// A prompt's runs with the repairs that a session would have; with kAuto where it would be refused,
+// since nothing was chosen yet.
+std::vector<PlacedRun> settled_runs(const LoadedPrompt& prompt);
 
 // How far the links of its chain are known before anything is computed: in front of the first run
 // of which a session has yet to find out what it computes anew.
-Position chain_known_until(const LoadedPrompt& prompt);
-
-// How many tokens of modules a session computes anew.
-std::uint64_t repaired_tokens(const LoadedPrompt& prompt);
+Position chain_known_until(const LoadedPrompt& prompt, std::span<const PlacedRun> runs);
 
 }  // namespace pc

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "runtime/engine/sampler.h"  // log_sum_exp
 #include "runtime/json/json_writer.h"
 
 namespace pc {
@@ -38,10 +39,7 @@ struct Probe {
 
 // -log softmax(logits)[token]
 double negative_log_likelihood(std::span<const float> logits, TokenId token) {
-  const double largest = *std::max_element(logits.begin(), logits.end());
-  double sum = 0;
-  for (const float x : logits) sum += std::exp(x - largest);
-  return largest + std::log(sum) - logits[static_cast<std::size_t>(token)];
+  return log_sum_exp(logits) - logits[static_cast<std::size_t>(token)];
 }
 
 double relative_distance(std::span<const float> a, std::span<const float> b) {

@@ -173,7 +173,7 @@ void write_module(JsonWriter& json, const LoadedSchema& schema, std::uint32_t in
   const auto stored = by_name.find(module.path);
   json.begin_object().key("path").value(module.path).key("tokens").value(module.n_tokens);
   json.key("position").value(module.position).key("extent").value(module.extent);
-  json.key("cache").value(module.cache);
+  json.key("cache").value(module.cache).key("repair").value(pml::to_string(module.repair));
   json.key("union");
   module.union_id == pml::kNone ? json.null() : json.value(module.union_id);
   json.key("parameters").begin_array();
@@ -256,10 +256,10 @@ struct FoundLink {
   Lookup lookup;
 };
 
-std::vector<FoundLink> find_links(const LoadedPrompt& prompt) {
+std::vector<FoundLink> find_links(const LoadedPrompt& prompt, std::span<const PlacedRun> runs) {
   std::vector<FoundLink> links;
-  const Chain chain = prompt.chain(true, anew_of(prompt));
-  const Position known = chain_known_until(prompt);
+  const Chain chain = prompt.chain(true, leading_tokens(runs));
+  const Position known = chain_known_until(prompt, runs);
   for (const Chain::Link& link : chain.links())
     if (link.end() <= known && prompt.may_find(link)) links.push_back({link, prompt.find(link)});
   return links;
@@ -285,10 +285,10 @@ void write_link(JsonWriter& json, const LoadedPrompt& prompt, const FoundLink& f
   json.key("key").value(key_of(identity).hex()).end_object();
 }
 
-void write_run(JsonWriter& json, const LoadedPrompt& prompt, std::size_t index,
+void write_run(JsonWriter& json, const LoadedPrompt& prompt, const PlacedRun& placed,
                const std::vector<Found>& found, const std::vector<FoundLink>& links) {
   const LoadedSchema& schema = *prompt.schema;
-  const pml::PlanRun& run = prompt.plan.runs[index];
+  const pml::PlanRun& run = *placed.run;
   const auto n = static_cast<std::uint32_t>(run.tokens.size());
   json.begin_object().key("position").value(run.position).key("tokens").value(n);
   json.key("kind").value(run_kind_name(run.kind)).key("label").value(run.label);
@@ -298,7 +298,8 @@ void write_run(JsonWriter& json, const LoadedPrompt& prompt, std::size_t index,
     json.key("bytes").value(schema.engine().geometry().state_bytes(kv_blocks(n)));
     json.key("key").value(key_of(module.identity).hex());
     json.key("scaffold").value(module.job.scaffold);
-    json.key("exact").value(prompt.is_exact(index));
+    json.key("exact").value(placed.exact);
+    if (!placed.exact) json.key("repair").value(pml::to_string(placed.repair));
   } else {
     const std::uint64_t chained =
         chained_tokens(links, run.position, run.position + static_cast<Position>(n));
@@ -309,10 +310,20 @@ void write_run(JsonWriter& json, const LoadedPrompt& prompt, std::size_t index,
   json.key("text").value(text_of(schema.engine().tokenizer(), run.tokens)).end_object();
 }
 
+// Why a session of these runs would be refused; "" where it would not.
+std::string unsettled_remark(const LoadedSchema& schema, std::span<const PlacedRun> runs) {
+  const bool unsettled = std::ranges::any_of(runs, [](const PlacedRun& run) {
+    return !run.exact && run.repair.kind == pml::Repair::Kind::kAuto;
+  });
+  const Result<pml::Repair> verdict = schema.verdict();
+  return unsettled && !verdict.ok() ? verdict.error().message : "";
+}
+
 }  // namespace
 
 std::string explain_prompt(const LoadedPrompt& prompt) {
   const LoadedSchema& schema = *prompt.schema;
+  const std::vector<PlacedRun> runs = settled_runs(prompt);
   std::vector<Found> found(prompt.modules.size());
   std::uint64_t cached = 0;
   for (std::size_t i = 0; i < found.size(); ++i)
@@ -320,9 +331,9 @@ std::string explain_prompt(const LoadedPrompt& prompt) {
   for (const pml::PlanRun& run : prompt.plan.runs)
     if (run.kind == pml::RunKind::kCached) cached += run.tokens.size();
   const std::uint64_t all = prompt.plan.n_tokens();
-  const std::vector<FoundLink> links = find_links(prompt);
+  const std::vector<FoundLink> links = find_links(prompt, runs);
   const std::uint64_t chained = chained_tokens(links, 0, prompt.plan.end);
-  const std::uint64_t repaired = repaired_tokens(prompt);
+  const std::uint64_t repaired = n_anew(runs);
   cached += chained - repaired;
   std::string text;
   JsonWriter json(&text);
@@ -330,7 +341,8 @@ std::string explain_prompt(const LoadedPrompt& prompt) {
   json.key("positions").value(positions_name(schema.layout().positions));
   json.key("relocates").value(schema.engine().model().relocates());
   json.key("attend").value(attend_name(schema.layout().attend));
-  json.key("repair").value(pml::to_string(prompt.repair()));
+  json.key("repair").value(
+      pml::to_string(prompt.written.repair.value_or(schema.layout().modules[pml::kRoot].repair)));
   json.key("prompt_tokens")
       .value(all)
       .key("cached_tokens")
@@ -346,8 +358,7 @@ std::string explain_prompt(const LoadedPrompt& prompt) {
       .key("context_tokens")
       .value(schema.engine().context_tokens());
   json.key("runs").begin_array();
-  for (std::size_t i = 0; i < prompt.plan.runs.size(); ++i)
-    write_run(json, prompt, i, found, links);
+  for (const PlacedRun& run : runs) write_run(json, prompt, run, found, links);
   json.end_array().key("chain").begin_array();
   for (const FoundLink& link : links) write_link(json, prompt, link);
   json.end_array().key("modules").begin_array();
@@ -364,6 +375,7 @@ std::string explain_prompt(const LoadedPrompt& prompt) {
   }
   json.end_array().key("remarks").begin_array();
   for (const std::string& remark : prompt.plan.remarks) json.value(remark);
+  if (const std::string why = unsettled_remark(schema, runs); !why.empty()) json.value(why);
   json.end_array().end_object();
   return text;
 }

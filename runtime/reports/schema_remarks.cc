@@ -1,5 +1,6 @@
 #include "runtime/reports/schema_remarks.h"
 
+#include <algorithm>
 #include <cctype>
 
 namespace pc {
@@ -24,17 +25,35 @@ bool has_date(const std::string& text) {
   return false;
 }
 
-std::string own_text(const LoadedSchema& schema, const pml::Module& module) {
-  const pml::Layout& layout = schema.layout();
-  std::string text;
-  for (const std::uint32_t index : module.own) {
-    const pml::Item& item = layout.items[index];
-    if (item.kind != pml::ItemKind::kPiece) continue;
-    for (const TokenId token : layout.pieces[item.index].tokens) {
-      schema.engine().tokenizer().append_bytes(token, &text);
-    }
+// Is there a scaffold of these modules?
+bool has_scaffold(const pml::Layout& layout, const ImportSet& set) {
+  return std::ranges::any_of(layout.scaffolds, [&](const pml::Scaffold& scaffold) {
+    ImportSet paths;
+    for (const std::uint32_t module : scaffold.modules)
+      paths.push_back(layout.modules[module].path);
+    return paths == set;
+  });
+}
+
+// What a scaffold would be good for.
+std::string remark_of(const ImportSet& set, std::uint64_t n, std::uint64_t n_prompts) {
+  std::string modules;
+  for (const std::string& path : set) modules += (modules.empty() ? "" : " ") + path;
+  return std::to_string(n) + " of " + std::to_string(n_prompts) + " prompts imported " + modules +
+         " together, which have not seen each other; <scaffold name=\"...\" modules=\"" + modules +
+         "\"/> makes such prompts exact, for one more file";
+}
+
+// Modules that are imported together and could be encoded together, too.
+void add_sets(const LoadedSchema& schema, std::vector<std::string>* remarks) {
+  const ImportCounts counts = schema.import_sets().counts();
+  for (const auto& [set, n] : frequent_sets(counts)) {
+    const bool known = std::ranges::all_of(set, [&](const std::string& path) {
+      return schema.layout().find_module(path).has_value();
+    });
+    if (known && !has_scaffold(schema.layout(), set))
+      remarks->push_back(remark_of(set, n, counts.n_prompts));
   }
-  return text;
 }
 
 }  // namespace
@@ -47,12 +66,13 @@ std::vector<std::string> schema_remarks(const LoadedSchema& schema) {
     const pml::Module& module = layout.modules[i];
     const bool empty = module.n_tokens == 0 && module.slots.empty() && module.extent == 0;
     if (empty && i != pml::kRoot) remarks.push_back(name_of(module) + " is empty");
-    if (has_date(own_text(schema, module))) {
+    if (has_date(schema.own_text(i))) {
       remarks.push_back(
           name_of(module) +
           " holds a date: when it changes, the module is encoded anew; a parameter would not be");
     }
   }
+  add_sets(schema, &remarks);
   for (const auto& of : schema.modules()) {
     const Status fits = schema.check_size(*of);
     if (!fits.ok()) remarks.push_back(fits.error().message);

@@ -58,6 +58,7 @@ ARROWS_OF_FILES = {
     "runtime/api/c_api.cc": ("promptcache",),
     "runtime/api/c_api_messages.h": ("promptcache",),
     "runtime/api/c_api_handles.h": ("promptcache",),
+    "runtime/api/c_api_answers.cc": ("promptcache",),
     "runtime/api/c_api_modules.cc": ("promptcache",),
     "runtime/api/c_api_session.cc": ("promptcache",),
     "runtime/api/c_api_support.h": ("promptcache",),
@@ -111,7 +112,7 @@ ALLOWED = {
 BASE_HEADERS = 10
 FILE_LINES = 500
 # The public header is one file, whatever the API has.
-LONGER_FILES = {"include/promptcache/promptcache.h": 800}
+LONGER_FILES = {"include/promptcache/promptcache.h": 800, "include/promptcache/promptcache.hpp": 600}
 FUNCTION_LINES = 70
 MACHINE_PATH = re.compile(r"(?<![\w.$}~*/])/(home|Users|root|work|mnt)/[\w.-]+")
 

@@ -18,7 +18,28 @@ class Check(CommandTest):
         text = self.verb("check", self.prompt)
         self.assertRegex(text, rf"food/fish +\d+ +{fish['tokens']} +[\d.]+ KiB")
         self.assertIn(f"{self.prompt}: {report['prompts'][0]['prompt_tokens']} tokens", text)
-        self.assertFalse(self.cache.exists())
+        self.assertEqual(list(self.cache.glob("v2/objects/*")), [])  # nothing is encoded
+
+    def test_answers_are_measured_and_what_comes_out_is_what_auto_does(self):
+        auto = self.write("auto.pml", PROMPTS["all"].replace('"guide"', '"guide" repair="auto"'))
+        self.verb("run", auto, expect=4)
+        self.assertIn("check --answers", self.err)
+        self.assertIn("check --answers", self.verb_json("explain", auto)["remarks"][-1])
+        self.verb("encode", auto)
+        report = self.verb_json("check", "--answers", "--made-prompts", "3", "--compared-tokens", "2")["answers"]
+        self.assertEqual((report["prompts"], report["kept"]), (3, True))
+        ways = {way["repair"]: way for way in report["ways"]}
+        self.assertEqual(ways["all"]["same_tokens"], 1)
+        self.assertTrue(ways[report["verdict"]]["passes"])
+        chosen = self.verb_json("run", "--repair", report["verdict"], "-n", "2", self.prompt)
+        done = self.verb_json("run", "-n", "2", auto)
+        for count in ("computed_tokens", "repaired_tokens"):
+            self.assertEqual(done["stats"][count], chosen["stats"][count])
+        text = self.verb("check", "--answers", "--compared-tokens", "2", self.prompt)
+        self.assertRegex(text, r"\nnone +0\.0 % +[\d.]+ % ")
+        self.assertRegex(text, r"\nverdict: \S+, .+\nrepair=\"auto\" does so from now on\n$")
+        self.verb("check", "--made-prompts", "3", self.prompt, expect=2)
+        self.verb("check", "--answers", "--made-prompts", "3", self.prompt, expect=2)
 
     def test_errors_have_the_form_of_a_compiler_and_end_with_3(self):
         wrong = {

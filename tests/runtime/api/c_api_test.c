@@ -296,6 +296,44 @@ static void count(const pc_schema* schema, const pc_prompt* prompt,
   CHECK(counts.approximate_tokens <= counts.module_tokens);
 }
 
+/* Stops at the second call. */
+static int stop_at_two(void* user, uint32_t done, uint32_t total) {
+  return done > total || ++*(int*)user == 2;
+}
+
+static void check_answers(const pc_schema* schema, const pc_prompt* prompt) {
+  const pc_prompt* const prompts[] = {prompt, NULL};
+  pc_answers_options options;
+  char* json = NULL;
+  int n_told = 0;
+  pc_answers_options_init(&options);
+  options.prompts = 3;
+  options.answer_tokens = 2;
+  options.progress = stop_at_two;
+  options.progress_user = &n_told;
+  CHECK(pc_schema_check_answers(schema, NULL, 0, &options, &json, &error) == PC_CANCELLED &&
+        n_told == 2 && json == NULL);
+  options.progress = NULL;
+  CHECK(pc_schema_check_answers(schema, NULL, 0, &options, &json, &error) == PC_OK);
+  CHECK(strstr(json, "\"prompts\":3") != NULL && strstr(json, "\"verdict\":\"") != NULL &&
+        strstr(json, "\"kept\":true") != NULL);
+  pc_free(json);
+  json = NULL;
+  CHECK(pc_schema_check_answers(schema, prompts, 1, &options, &json, &error) ==
+        PC_INVALID_ARGUMENT);
+  options.prompts = 0;
+  CHECK(pc_schema_check_answers(schema, prompts, 2, &options, &json, &error) ==
+        PC_INVALID_ARGUMENT);
+  CHECK(pc_schema_check_answers(schema, NULL, 1, &options, &json, &error) == PC_INVALID_ARGUMENT);
+  CHECK(json == NULL);
+  CHECK(pc_schema_check_answers(schema, prompts, 1, &options, &json, &error) == PC_OK &&
+        strstr(json, "\"prompts\":1") != NULL);
+  pc_free(json);
+  options.struct_size = 0;
+  CHECK(pc_schema_check_answers(schema, prompts, 1, &options, &json, &error) ==
+        PC_INVALID_ARGUMENT);
+}
+
 static void converse(const pc_prompt* prompt) {
   pc_session_options options;
   pc_session *session = NULL, *fork = NULL;
@@ -356,6 +394,7 @@ static void generate(pc_engine* engine) {
   first = answer(prompt, 0, &cached);
   CHECK(answer(prompt, 0, &cached) == first);
   count(schema, prompt, &cached);
+  check_answers(schema, prompt);
   pc_schema_close(schema); /* the prompt keeps what it needs */
   CHECK(cached.cached_tokens > 0 && cached.modules_found == 2 && cached.modules_encoded == 0);
   converse(prompt);

@@ -88,6 +88,8 @@ class Chat {
     return session;
   }
 
+  LoadedSchema& schema() const { return *schema_; }
+
   pml::Repair repair;
 
  private:
@@ -133,6 +135,21 @@ TEST_CASE("turns with modules are as in a prompt that has the whole conversation
   const std::vector<pml::ChatTurn> thanks = {{pml::Role::kUser, "Thanks."}};
   must(session->append(thanks));
   CHECK(session->position() > whole->position());
+}
+
+TEST_CASE("what auto stands for stays the same in a conversation and its forks") {
+  Chat chat;
+  chat.repair = must(pml::parse_repair("auto"));
+  CHECK(chat.schema().set_verdict(must(pml::parse_repair("leading:3"))));
+  const auto session = chat.opened("<user><rome/><summer/>Where?</user>");
+  CHECK(session->stats().repaired_tokens == 3);
+  CHECK(chat.schema().set_verdict(must(pml::parse_repair("none"))));
+  const auto fork = must(session->fork());
+  for (Session* each : {session.get(), fork.get()}) {
+    must(each->append_pml(Chat::document("<user><oslo fare='two'/>And when?</user>")));
+    CHECK(each->stats().repaired_tokens == 3);
+  }
+  CHECK(chat.opened("<user><rome/><summer/>Where?</user>")->stats().repaired_tokens == 0);
 }
 
 TEST_CASE("what was brought is forgotten by going back, and kept by a fork") {

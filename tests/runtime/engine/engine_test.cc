@@ -109,7 +109,7 @@ RawPlan raw_plan(const LoadedSchema& schema, const pml::Plan& plan) {
 // dense_rows() takes whole runs; a plan's last cached run may lack its last token.
 std::vector<double> oracle_logits(const TinyCheckpoint& checkpoint, const LoadedPrompt& prompt) {
   RawPlan raw = raw_plan(*prompt.schema, prompt.plan);
-  const std::vector<Anew> anew = anew_of(prompt);
+  const std::vector<Anew> anew = leading_tokens(prompt.placed_runs());
   for (std::size_t i = 0; i < anew.size(); ++i) raw.prompt[i].anew = anew[i];
   for (RawPlanRun& run : raw.prompt) {
     if (run.job < 0) continue;

@@ -1,0 +1,3 @@
+<prompt schema="code-generation">
+  <user><unit/><maps/>Add a hill.</user>
+</prompt>

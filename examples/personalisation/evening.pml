@@ -1,0 +1,4 @@
+<prompt schema="personalisation">
+  <adult/><self-taught/><project/>
+  <user>How does a heat pump work?</user>
+</prompt>

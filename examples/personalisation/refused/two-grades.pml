@@ -1,0 +1,4 @@
+<prompt schema="personalisation">
+  <third-grade/><beginner/><sixth-grade/>
+  <user>What is a fraction?</user>
+</prompt>

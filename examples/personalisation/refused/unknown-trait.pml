@@ -1,0 +1,4 @@
+<prompt schema="personalisation">
+  <third-grade/><begginer/>
+  <user>What is a fraction?</user>
+</prompt>

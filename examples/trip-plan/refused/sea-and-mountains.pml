@@ -1,0 +1,3 @@
+<prompt schema="trip-plan">
+  <user><seaside/><mountains/>Plan our days.</user>
+</prompt>

@@ -1,0 +1,3 @@
+<prompt schema="trip-plan">
+  <user><lisbon/>Plan our days.</user>
+</prompt>
