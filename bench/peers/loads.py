@@ -28,6 +28,7 @@ at most.
 
 import argparse
 import json
+import math
 import os
 import re
 import statistics
@@ -123,28 +124,30 @@ def decode_rate(answers):
 
 
 def first_s(answer):
-    return answer["token_s"][0] - answer["at"]
+    return answer["token_s"][0] - answer["at"] if answer["token_s"] else math.inf
 
 
 def each_s(answer):
     times = answer["token_s"]
-    return (times[-1] - times[0]) / max(len(times) - 1, 1)
+    return (times[-1] - times[0]) / max(len(times) - 1, 1) if times else math.inf
 
 
 def goodput(answers):
-    """The share of the requests that are answered as one wishes."""
-    return sum(first_s(a) <= FIRST_S and each_s(a) <= EACH_S for a in answers) / len(answers)
+    """The share of the requests that are answered as one wishes, and to their end."""
+    return sum(a["complete"] and first_s(a) <= FIRST_S and each_s(a) <= EACH_S
+               for a in answers) / len(answers)
 
 
 def summary(answers):
     """What is kept of one run."""
     firsts = sorted(map(first_s, answers))
     return {"decode_tokens_per_s": decode_rate(answers) if answers[-1]["at"] == 0 else None,
-            "all_first_s": max(a["token_s"][0] for a in answers),
-            "all_s": max(a["token_s"][-1] for a in answers), "goodput": goodput(answers),
+            "all_first_s": max(a["at"] + first_s(a) for a in answers),
+            "all_s": max(t for a in answers for t in a["token_s"]), "goodput": goodput(answers),
+            "cut_short": sum(not a["complete"] for a in answers),
             "first_s": [statistics.median(firsts), firsts[int(0.95 * (len(firsts) - 1))]],
             "each_s": [statistics.median(map(each_s, answers)), max(map(each_s, answers))],
-            "computed": sum(a["computed"] for a in answers),
+            "computed": sum(a.get("computed", 0) for a in answers),
             "tokens": sum(len(a["token_s"]) for a in answers)}
 
 
@@ -205,6 +208,7 @@ class Program:
                        "llama-server" if s["server"] else "llama.cpp-load",
                        json.dumps({"file": str(a.file), "threads": threads(), "setting": s,
                                    "cells": cells, "sequences": sequences, "server": a.server})]
+        self.may_cut = bool(s and s["server"])
         self.folder, self.worker = folder, side_by_side.Worker(command)
         self.pid = self.worker.call("pid") if s and s["server"] else self.worker.process.pid
         self.memory = memory_of(self.pid)
@@ -222,7 +226,9 @@ class Program:
             over.set()
             watcher.join()
         for answer, request in zip(answers, workload["requests"]):
-            assert len(answer["token_s"]) == request["answer"], "an answer has another length"
+            answer["complete"] = len(answer["token_s"]) == request["answer"]
+            # A server ends answers before their time where its memory is full.
+            assert answer["complete"] or self.may_cut, "an answer has another length"
         return answers
 
     def watch(self, over):
