@@ -136,7 +136,7 @@ void add_check(CLI::App* app, Options* o) {
       ->check(at_least_one())
       ->needs("--answers");
   add(verb, "--compared-tokens", o->compared_tokens, "N",
-      "of each answer that --answers compares, at most; default: 16")
+      "of each answer that --answers compares, up to 256; default: 16")
       ->check(at_least_one())
       ->needs("--answers");
   add_model(verb, o);

@@ -367,7 +367,7 @@ typedef int (*pc_answers_progress)(void* user, uint32_t done, uint32_t total);
 typedef struct pc_answers_options {
   size_t struct_size;
   uint32_t prompts;             /* made where none are given; 0: 24, or those that are given */
-  uint32_t answer_tokens;       /* of each answer that are compared, at most; 0: 16 */
+  uint32_t answer_tokens;       /* of each answer that are compared, at most; up to 256; 0: 16 */
   pc_answers_progress progress; /* may be NULL */
   void* progress_user;
 } pc_answers_options;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "base/progress.h"           // cancelled
@@ -261,8 +262,10 @@ Result<AnswerCheck> check_answers(std::span<const std::shared_ptr<const LoadedPr
                                   const AnswerCheckOptions& options) {
   if (prompts.empty())
     return error(Code::kInvalidArgument, "a check of answers needs a prompt at least");
-  if (options.answer_tokens == 0)
-    return error(Code::kInvalidArgument, "a check of answers compares a token at least");
+  if (options.answer_tokens == 0 || options.answer_tokens > kMostAnswerTokens)
+    return error(Code::kInvalidArgument,
+                 "a check of answers compares 1 to " + std::to_string(kMostAnswerTokens) +
+                     " tokens of each, not " + std::to_string(options.answer_tokens));
   PC_CHECK_OK(check_windows(prompts, options.answer_tokens));
   Checker checker(options, prompts.front()->schema->engine(), prompts.size());
   for (const auto& prompt : prompts) PC_CHECK_OK(checker.add(prompt));

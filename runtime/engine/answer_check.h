@@ -21,6 +21,9 @@
 
 namespace pc {
 
+// Of an answer: what each token is drawn from is kept, 1 MiB in a large vocabulary.
+inline constexpr std::uint32_t kMostAnswerTokens = 256;
+
 struct AnswerCheckOptions {
   std::uint32_t answer_tokens = 16;  // of each answer that are compared, at most
   // Prompts done, of so many; called after each answer and now and then while something is

@@ -15,6 +15,9 @@ constexpr std::string_view kKind = "imports", kPrompts = "prompts";
 // at 1 KiB a set within a record.
 constexpr std::size_t kMostSets = 48;
 constexpr std::size_t kMostSetBytes = 1024;
+// In memory, between two times that they are written down, or where they cannot be: half of them
+// stay then.
+constexpr std::size_t kMostNewSets = 512;
 
 constexpr std::uint64_t kLeastPrompts = 4, kLeastShare = 10;  // one in ten
 constexpr std::size_t kMostFrequent = 3;
@@ -99,7 +102,14 @@ void ImportSets::add(const ImportSet& set) {
   const MutexLock lock(mutex_);
   ++new_.n_prompts;
   ++new_.sets[set];
+  if (new_.sets.size() > kMostNewSets) forget_rare();
   if (std::chrono::steady_clock::now() - written_ >= kGrain) write_down();
+}
+
+void ImportSets::forget_rare() {
+  std::vector<Counted> sets = by_count(new_);
+  sets.resize(kMostNewSets / 2);
+  new_.sets = {sets.begin(), sets.end()};
 }
 
 // What cannot be written down is counted on.

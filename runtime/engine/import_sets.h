@@ -8,7 +8,8 @@
 //   12 oslo lisbon europe/vienna
 //
 // Of processes that add at the same moment one may be lost: these are counts to look at. No text of
-// a prompt is kept, only names that the schema has.
+// a prompt is kept, only names that the schema has. Of many different sets, the rarest are
+// forgotten: neither memory nor the record grows with prompts.
 //
 // Threads: any.
 #pragma once
@@ -57,6 +58,7 @@ class ImportSets {
   ImportCounts counts() const;
 
  private:
+  void forget_rare() PC_REQUIRES(mutex_);
   void write_down() PC_REQUIRES(mutex_);
 
   const Digest key_;

@@ -117,20 +117,18 @@ bool LoadedPrompt::is_exact(std::size_t index) const {
 
 ImportSet LoadedPrompt::side_by_side() const {
   const pml::Layout& layout = schema->layout();
-  std::set<std::uint32_t> imported;
+  std::set<std::uint32_t> imported, around;  // around: those that others stand in, which see them
   bool all_exact = layout.attend == pml::Attend::kSchema;  // with the others, no two are
   for (std::size_t i = 0; i < plan.runs.size(); ++i) {
     const pml::PlanRun& run = plan.runs[i];
     if (run.kind != pml::RunKind::kCached || modules[run.job]->job.scaffold) continue;
     all_exact = all_exact && is_exact(i);
-    for (auto m = layout.pieces[run.piece].module; m != pml::kRoot; m = layout.modules[m].parent)
+    for (auto m = layout.pieces[run.piece].module; m != pml::kRoot; m = layout.modules[m].parent) {
       imported.insert(m);
+      around.insert(layout.modules[m].parent);
+    }
   }
-  // A module sees those that it stands in.
-  const auto is_leaf = [&](std::uint32_t module) {
-    return std::ranges::none_of(
-        imported, [&](std::uint32_t other) { return layout.modules[other].parent == module; });
-  };
+  const auto is_leaf = [&](std::uint32_t module) { return !around.contains(module); };
   if (all_exact || std::ranges::count_if(imported, is_leaf) < 2) return {};
   ImportSet paths;
   for (const std::uint32_t module : imported)

@@ -315,8 +315,9 @@ std::string unsettled_remark(const LoadedSchema& schema, std::span<const PlacedR
   const bool unsettled = std::ranges::any_of(runs, [](const PlacedRun& run) {
     return !run.exact && run.repair.kind == pml::Repair::Kind::kAuto;
   });
+  if (!unsettled) return "";
   const Result<pml::Repair> verdict = schema.verdict();
-  return unsettled && !verdict.ok() ? verdict.error().message : "";
+  return verdict.ok() ? "" : verdict.error().message;
 }
 
 }  // namespace

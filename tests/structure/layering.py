@@ -111,7 +111,7 @@ ALLOWED = {
 
 BASE_HEADERS = 10
 FILE_LINES = 500
-# The public header is one file, whatever the API has.
+# A public header is one file, whatever the API has.
 LONGER_FILES = {"include/promptcache/promptcache.h": 800, "include/promptcache/promptcache.hpp": 600}
 FUNCTION_LINES = 70
 MACHINE_PATH = re.compile(r"(?<![\w.$}~*/])/(home|Users|root|work|mnt)/[\w.-]+")

@@ -32,12 +32,14 @@ constexpr std::uint32_t kAnswer = 6;
 
 class Fixture {
  public:
-  explicit Fixture(KvType type = KvType::kF32, CacheMode mode = CacheMode::kReadWrite) {
+  explicit Fixture(KvType type = KvType::kF32, CacheMode mode = CacheMode::kReadWrite,
+                   std::uint32_t context = 0) {
     options_.model_path = checkpoint_.path();
     options_.cache_dir = cache_.path();
     options_.cache_mode = mode;
     options_.kv_type = type;
     options_.n_threads = 2;
+    options_.context_tokens = context;
     engine = must(Engine::open(options_));
     schema = parse(engine, "s");
   }
@@ -230,14 +232,17 @@ TEST_CASE("a check that is asked to stop stops, and one without prompts is none"
     CHECK(n_told == n_wanted);
   }
   expect_error(check_answers({}, {}), Code::kInvalidArgument, 0, 0, "prompt");
+  for (const std::uint32_t n : {0u, kMostAnswerTokens + 1, UINT32_MAX})
+    expect_error(check_answers(prompts, {.answer_tokens = n}), Code::kInvalidArgument, 0, 0,
+                 "1 to 256");
 }
 
 TEST_CASE("a prompt that leaves no room for an answer is named before anything is computed") {
-  const Fixture f;
+  const Fixture f(KvType::kF32, CacheMode::kReadWrite, 128);
   std::vector<Prompt> prompts = f.prompts();
   bool told = false;
   const auto refused = check_answers(
-      prompts, {.answer_tokens = f.engine->context_tokens(),
+      prompts, {.answer_tokens = 120,
                 .progress = [&](std::uint32_t, std::uint32_t) { return told = true; }});
   expect_error(refused, Code::kContextFull, 0, 0, "prompt 1 of 4: ");
   CHECK_FALSE(told);

@@ -4,12 +4,14 @@
 
 #include <sys/stat.h>
 
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <set>
 #include <string>
+#include <thread>
 
 #include "runtime/engine/schema_record.h"
 #include "tests/support/expect.h"
@@ -55,6 +57,26 @@ TEST_CASE("a verdict is found under its own key, and the latest one stays") {
     CHECK(recall_verdict(digest_of(1), cache.path()) == repair(text));
     CHECK_FALSE(recall_verdict(digest_of(2), cache.path()));
   }
+}
+
+TEST_CASE("who reads while a verdict is replaced finds the old one or the new") {
+  const TempFolder cache;
+  const pml::Repair one = repair("leading:16"), other = repair("attended:30%");
+  REQUIRE(remember_verdict(digest_of(1), one, cache.path()));
+  std::atomic<bool> done{false};
+  std::thread writer([&] {
+    for (int i = 0; i < 300; ++i)
+      if (!remember_verdict(digest_of(1), i % 2 ? one : other, cache.path())) break;
+    done = true;
+  });
+  std::size_t n_wrong = 0;
+  while (!done) {
+    const auto found = recall_verdict(digest_of(1), cache.path());
+    n_wrong += !found || (*found != one && *found != other);
+  }
+  writer.join();
+  CHECK(n_wrong == 0);
+  CHECK(recall_verdict(digest_of(1), cache.path()) == one);
 }
 
 TEST_CASE("what is not exactly a record is none") {

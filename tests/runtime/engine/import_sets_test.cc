@@ -70,6 +70,18 @@ TEST_CASE("a record holds the most frequent sets, and what is not one counts not
   }
 }
 
+TEST_CASE("without a record, many different sets take no more memory, and frequent ones stay") {
+  ImportSets sets(key_of(1), "");
+  for (unsigned i = 0; i < 5000; ++i) {
+    sets.add({"m", "n" + std::to_string(i)});
+    if (i % 10 == 0) sets.add(kAB);
+  }
+  const ImportCounts counts = sets.counts();
+  CHECK(counts.sets.size() <= 512);
+  CHECK(counts.n_prompts == 5500);
+  CHECK(counts.sets.at(kAB) == 500);
+}
+
 TEST_CASE("frequent is what many prompts import, the most frequent first") {
   ImportCounts counts;
   const auto frequent = [&] { return frequent_sets(counts); };
