@@ -61,7 +61,12 @@ class CommandTest(unittest.TestCase):
 
     def command(self, *arguments, expect=0, stdin=""):
         process = self.start(*arguments, stdin=subprocess.PIPE)
-        out, err = process.communicate(stdin, timeout=120)
+        try:
+            out, err = process.communicate(stdin, timeout=120)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+            raise
         self.assertEqual(process.returncode, expect, f"{arguments}\n{out}\n{err}")
         self.out, self.err = out, err
         return out
