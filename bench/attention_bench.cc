@@ -19,12 +19,14 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/aligned_buffer.h"
 #include "bench/machine.h"
 #include "runtime/cpu/attention.h"
+#include "runtime/cpu/kv_q4.h"
 #include "runtime/cpu/kv_row.h"
 #include "runtime/json/json_writer.h"
 
@@ -70,9 +72,9 @@ std::vector<KvType> types_of(const std::string& names) {
     const std::size_t comma = std::min(names.find(',', at), names.size());
     const std::string name = names.substr(at, comma - at);
     const std::size_t known = found.size();
-    for (const KvType type : {KvType::kF32, KvType::kBf16, KvType::kQ8})
+    for (const KvType type : {KvType::kF32, KvType::kBf16, KvType::kQ8, KvType::kQ4})
       if (name == kv_type_name(type)) found.push_back(type);
-    if (found.size() == known) die("--kv takes f32, bf16 and q8, not '" + name + "'");
+    if (found.size() == known) die("--kv takes f32, bf16, q8 and q4, not '" + name + "'");
     at = comma + 1;
   }
   return found;
@@ -120,21 +122,24 @@ struct States {
   double layer_bytes;
 
   States(const Shape& shape, KvType type, std::uint32_t cached, std::uint32_t fresh) {
-    const KvGeometry one{1, shape.n_kv_heads, shape.head_dim, type};
+    const KvGeometry kinds[2] = {{1, shape.n_kv_heads, shape.head_dim, type},
+                                 {1, shape.n_kv_heads, shape.head_dim, fresh_type(type)}};
     const std::size_t blocks[2] = {kv_blocks(cached), kv_blocks(fresh)};
-    const std::size_t layer = one.state_bytes(blocks[0] + blocks[1]);
+    const std::size_t layer = kinds[0].state_bytes(blocks[0]) + kinds[1].state_bytes(blocks[1]);
     layer_bytes = static_cast<double>(layer);
     n_layers = static_cast<std::uint32_t>(
         std::clamp<std::size_t>((std::size_t{256} << 20) / layer, 1, shape.n_layers));
     data = AlignedBuffer<std::byte>(layer * n_layers);
-    fill(one);
-    const std::byte* bytes = data.data();
+    std::byte* bytes = data.data();
     for (int s = 0; s < 2; ++s) {
+      const KvGeometry& one = kinds[s];
       const std::size_t plane = blocks[s] * one.block_bytes();
+      fill(one, {bytes, one.state_bytes(blocks[s]) * n_layers});
       segments[s] = {bytes,
                      2 * plane * shape.n_kv_heads,
                      2 * plane,
                      plane,
+                     one.type,
                      0,
                      s ? fresh : cached,
                      s ? static_cast<std::int32_t>(cached) : 0,
@@ -146,19 +151,22 @@ struct States {
 
   // Pairs of a block of keys and one of values, one after the other: which is which
   // matters to nobody here, as long as both are sound.
-  void fill(const KvGeometry& one) {
+  void fill(const KvGeometry& one, std::span<std::byte> states) {
     std::uint32_t state = 1;
-    std::vector<float> row(std::size_t{2} * one.head_dim);
-    const std::size_t block = one.block_bytes();
-    for (std::size_t at = 0; at + 2 * block <= data.size(); at += 2 * block)
-      for (std::uint32_t t = 0; t < kKvBlockTokens; ++t) {
-        for (float& x : row) {  // up to 2, either sign
+    const std::size_t block = one.block_bytes(), hd = one.head_dim;
+    std::vector<float> keys(kKvBlockTokens * hd), values(keys.size());
+    for (std::size_t at = 0; at + 2 * block <= states.size(); at += 2 * block) {
+      for (auto* plane : {&keys, &values})
+        for (float& x : *plane) {  // up to 2, either sign
           state = state * 1664525u + 1013904223u;
           x = static_cast<float>(static_cast<std::int32_t>(state)) * 0x1p-30f;
         }
-        write_kv_row(one, t, row.data(), row.data() + one.head_dim, data.data() + at,
-                     data.data() + at + block);
-      }
+      std::byte* const to = states.data() + at;
+      if (one.type == KvType::kQ4)
+        write_q4_block(one.head_dim, kKvBlockTokens, keys.data(), values.data(), to, to + block);
+      for (std::uint32_t t = 0; one.type != KvType::kQ4 && t < kKvBlockTokens; ++t)
+        write_kv_row(one, t, keys.data() + t * hd, values.data() + t * hd, to, to + block);
+    }
   }
 };
 
@@ -203,10 +211,9 @@ std::vector<Series> measure(const Arguments& a, const Shape& shape, std::uint32_
   for (std::size_t i = 0; i < q.size(); ++i) q[i] = std::sin(static_cast<float>(i % 7919)) * 2.0f;
 
   std::vector<std::unique_ptr<Attention>> attention;
-  for (const KvType type : a.types)
+  for (std::size_t i = 0; i < a.types.size(); ++i)
     for (const simd::Kernels* table : a.tables)
-      attention.push_back(
-          std::make_unique<Attention>(desc, type, *table, Parallel(a.threads), fresh));
+      attention.push_back(std::make_unique<Attention>(desc, *table, Parallel(a.threads), fresh));
   std::vector<Series> result(attention.size());
   for (std::uint32_t round = 0; round <= a.repeat; ++round) {
     for (std::size_t i = 0; i < attention.size(); ++i) {

@@ -15,26 +15,39 @@ Status check_count(const char* name, std::uint32_t count, std::uint32_t most) {
   return refused(std::string(name) + " is zero or over its limit");
 }
 
-// In keys every word, scales included, belongs to one token: [words][16 tokens].
-void clear_key_rows(std::byte* block, const KvGeometry& geometry, std::uint32_t n_rows) {
+// Words that belong to one token each: [words][16 tokens].
+void clear_words(std::byte* begin, const std::byte* end, std::uint32_t n_rows) {
   const std::size_t row_of_words = kKvBlockTokens * kKvWordBytes;
-  for (std::size_t at = 0; at < geometry.block_bytes(); at += row_of_words) {
-    std::memset(block + at + n_rows * kKvWordBytes, 0, row_of_words - n_rows * kKvWordBytes);
-  }
+  for (; begin != end; begin += row_of_words)
+    std::memset(begin + n_rows * kKvWordBytes, 0, row_of_words - n_rows * kKvWordBytes);
 }
 
-// In values a word holds one dimension of 1, 2 or 4 neighbours: [words of tokens][head_dim].
+// In keys every word belongs to one token, scales included but those of q4.
+void clear_key_rows(std::byte* block, const KvGeometry& geometry, std::uint32_t n_rows) {
+  const std::size_t shared = geometry.type == KvType::kQ4 ? geometry.scale_bytes() : 0;
+  clear_words(block + shared, block + geometry.block_bytes(), n_rows);
+}
+
+// What a word of values holds of the first n of its tokens, not all. Little-endian, as files are.
+constexpr std::uint32_t first_tokens_of_word(KvType type, std::uint32_t n) {
+  return (1u << 32 / kv_word_elements(type) * n) - 1;
+}
+
+// In values a word holds one dimension of 1, 2, 4 or 8 neighbours: [words of tokens][head_dim].
 void clear_value_rows(std::byte* block, const KvGeometry& geometry, std::uint32_t n_rows) {
-  const std::uint32_t a_word = kv_word_elements(geometry.type);
-  const std::size_t element = kKvWordBytes / a_word, used = n_rows % a_word * element;
-  if (geometry.scale_bytes() != 0)  // the first row of words has the scales, the rest is zero
-    std::memset(block + n_rows * sizeof(float), 0, geometry.scale_bytes() - n_rows * sizeof(float));
+  const std::uint32_t a_word = kv_word_elements(geometry.type), used = n_rows % a_word;
+  clear_words(block, block + geometry.scale_bytes(), n_rows);
   std::byte* row =
       block + geometry.scale_bytes() + n_rows / a_word * geometry.head_dim * kKvWordBytes;
   std::byte* end = block + geometry.block_bytes();
   if (used != 0) {  // tokens that are there share words with the first that are not
-    for (std::uint32_t d = 0; d < geometry.head_dim; ++d, row += kKvWordBytes)
-      std::memset(row + used, 0, kKvWordBytes - used);
+    const std::uint32_t kept = first_tokens_of_word(geometry.type, used);
+    for (std::uint32_t d = 0; d < geometry.head_dim; ++d, row += kKvWordBytes) {
+      std::uint32_t word;
+      std::memcpy(&word, row, sizeof word);
+      word &= kept;
+      std::memcpy(row, &word, sizeof word);
+    }
   }
   std::memset(row, 0, static_cast<std::size_t>(end - row));
 }
@@ -48,7 +61,9 @@ Status check_geometry(const KvGeometry& geometry) {
   if (geometry.head_dim % 2 != 0) return refused("head_dim is odd");
   if (!kv_type_known(geometry.type)) return refused("unknown type of K and V");
   if (!kv_type_fits(geometry.type, geometry.head_dim))
-    return refused("q8 wants a head_dim that is a multiple of 4");
+    return refused(std::string(kv_type_name(geometry.type)) +
+                   " wants a head_dim that is a multiple of " +
+                   std::to_string(kv_type_unit(geometry.type)));
   return ok();
 }
 

@@ -12,6 +12,8 @@
 //   q8    keys   [n_blocks]{[n][16 tokens][2] bf16, [head_dim/4][16 tokens][4] u8}
 //         values [n_blocks]{[n][16 tokens] f32, [4 quads][head_dim][4 tokens] i8}
 //         n = kv_scale_words(head_dim)
+//   q4    keys   [n_blocks]{[head_dim][2] bf16, [head_dim/8][16 tokens][8] u4}
+//         values [n_blocks]{[head_dim/16][16 tokens][2] bf16, [2 octets][head_dim][8 tokens] u4}
 //
 // The pairs are what AMX tiles and AVX512_BF16 multiply; other instruction
 // sets split a pair with one shift and one mask. The quads are what integer
@@ -21,6 +23,12 @@
 // first row of words, and the others are zero: both kinds of block are equally long.
 // Rows past the end of a run in its last block are zero, scales and codes. Keys are
 // stored rotated at module-local positions (docs/adr/0001-positions.md).
+//
+// q4 is for modules alone (fresh_type()). The eight codes of a word begin with its lowest bits. A
+// pair of bf16 is a step and a least number, and a code c stands for c * step + least: each
+// dimension of a block's 16 keys has a pair, and each kQ4ValueDims dimensions of a value
+// (runtime/cpu/kv_q4.h, docs/adr/0026-q4-states.md). Of keys behind the end of a run only the codes
+// are zero.
 //
 // A KvSegment borrows. What keeps the bytes alive is a ModuleHandle (a mapped
 // file) or a timeline's page; both outlive the step that reads the view.
@@ -33,32 +41,44 @@
 
 namespace pc {
 
-enum class KvType : std::uint32_t { kF32 = 1, kBf16 = 2, kQ8 = 3 };  // stored in files: append only
+// Stored in files: append only.
+enum class KvType : std::uint32_t { kF32 = 1, kBf16 = 2, kQ8 = 3, kQ4 = 4 };
 
 constexpr bool kv_type_known(KvType type) {
-  return type >= KvType::kF32 && type <= KvType::kQ8;
+  return type >= KvType::kF32 && type <= KvType::kQ4;
 }
 
 constexpr const char* kv_type_name(KvType type) {
-  return type == KvType::kF32 ? "f32" : type == KvType::kBf16 ? "bf16" : "q8";
+  return type == KvType::kF32    ? "f32"
+         : type == KvType::kBf16 ? "bf16"
+         : type == KvType::kQ8   ? "q8"
+                                 : "q4";
 }
 
-// Quads of dimensions must come out even.
-constexpr bool kv_type_fits(KvType type, std::uint32_t head_dim) {
-  return type != KvType::kQ8 || head_dim % 4 == 0;
+// Of what tokens that are computed have, where modules are stored as `stored`.
+constexpr KvType fresh_type(KvType stored) {
+  return stored == KvType::kQ4 ? KvType::kBf16 : stored;
 }
 
 // Blocks are made of words of four bytes: so many elements each.
 inline constexpr std::size_t kKvWordBytes = 4;
 constexpr std::uint32_t kv_word_elements(KvType type) {
-  return type == KvType::kF32 ? 1 : type == KvType::kBf16 ? 2 : 4;
+  return type == KvType::kF32 ? 1 : type == KvType::kBf16 ? 2 : type == KvType::kQ8 ? 4 : 8;
 }
 
 // One AVX-512 register of f32 lanes, and the columns of an AMX tile.
 inline constexpr std::uint32_t kKvBlockTokens = 16;
 
-// Dimensions of a q8 key that share a scale.
-inline constexpr std::uint32_t kKvScaleDims = 32;
+// Dimensions of a q8 key that share a scale, and of a q4 value that share a step.
+inline constexpr std::uint32_t kKvScaleDims = 32, kQ4ValueDims = 16;
+
+// What head_dim must be a multiple of: quads of dimensions come out even, and groups.
+constexpr std::uint32_t kv_type_unit(KvType type) {
+  return type == KvType::kQ8 ? 4 : type == KvType::kQ4 ? kQ4ValueDims : 1;
+}
+constexpr bool kv_type_fits(KvType type, std::uint32_t head_dim) {
+  return head_dim % kv_type_unit(type) == 0;
+}
 
 // Words of scales for each token that a block of q8 begins with: two scales of keys a word.
 constexpr std::uint32_t kv_scale_words(std::uint32_t head_dim) {
@@ -77,7 +97,7 @@ constexpr std::uint32_t kv_blocks(std::uint32_t n_tokens) {
 struct KvGeometry {
   std::uint32_t n_layers = 0;
   std::uint32_t n_kv_heads = 0;
-  std::uint32_t head_dim = 0;  // even; for q8 a multiple of 4
+  std::uint32_t head_dim = 0;  // even, and a multiple of kv_type_unit(type)
   KvType type = KvType::kF32;
 
   // Far above any model: GPT-3 has 96 layers, 96 heads of 128.
@@ -87,6 +107,7 @@ struct KvGeometry {
 
   // Bytes of the scales that a block begins with.
   constexpr std::size_t scale_bytes() const {
+    if (type == KvType::kQ4) return 4 * std::size_t{head_dim};
     if (type != KvType::kQ8) return 0;
     return std::size_t{kv_scale_words(head_dim)} * kKvBlockTokens * kKvWordBytes;
   }
@@ -112,7 +133,8 @@ struct KvSegment {
   std::size_t layer_stride_bytes = 0;
   std::size_t head_stride_bytes = 0;
   std::size_t value_offset_bytes = 0;  // from a plane of keys to its plane of values
-  std::uint32_t begin = 0;             // first row of the segment, counted from block 0
+  KvType type = KvType::kF32;
+  std::uint32_t begin = 0;  // first row of the segment, counted from block 0
   std::uint32_t n_tokens = 0;
   std::int32_t position = 0;      // logical position of row `begin`
   std::int32_t key_position = 0;  // position at which that row's key was rotated

@@ -134,6 +134,7 @@ KvSegment ModuleFile::segment(std::uint32_t run, std::int32_t position) const {
   segment.value_offset_bytes = plane_bytes;
   segment.head_stride_bytes = 2 * plane_bytes;
   segment.layer_stride_bytes = geometry().n_kv_heads * segment.head_stride_bytes;
+  segment.type = geometry().type;
   segment.n_tokens = runs_[run].n_tokens;
   segment.position = position;
   segment.key_position = runs_[run].local_position;

@@ -270,6 +270,12 @@ HWY_INLINE Visible visible(const AttendArgs& a, std::size_t row, std::size_t row
   return v;
 }
 
+// The block of the run at `block` of a plane of words.
+HWY_INLINE const std::uint32_t* block_at(const AttendArgs& a, const void* plane, std::size_t block,
+                                         std::size_t words) {
+  return static_cast<const std::uint32_t*>(plane) + (block - a.first_block) * words;
+}
+
 // Blocks [block, end) against the rows [row, row + kR).
 template <class M, std::size_t kR>
 HWY_INLINE void attend_tile(const AttendArgs& a, std::size_t row, std::size_t block,
@@ -280,21 +286,20 @@ HWY_INLINE void attend_tile(const AttendArgs& a, std::size_t row, std::size_t bl
   alignas(64) float q[(kMaxAttendHeadDim + M::kNotes) * kR];
   alignas(64) float scores[kR][kChunk], correction[16];
   M::template store_queries<kR>(a.q + row * a.head_dim, a.head_dim, q);
-  const auto* keys = static_cast<const std::uint32_t*>(a.keys);
-  const auto* values = static_cast<const std::uint32_t*>(a.values);
+  const std::size_t words = block_words<M>(a.head_dim);
   constexpr std::size_t kV = kVectors<kR>;
   for (std::size_t b = seen.block; b < seen.end; b += kChunkBlocks) {
     const std::size_t blocks = seen.end - b < kChunkBlocks ? seen.end - b : kChunkBlocks;
     const std::size_t first = b * kBlock, n = blocks * kBlock;
+    const std::uint32_t* const keys = block_at(a, a.keys, b, words);
     std::size_t t = 0;
-    for (; t + kV * kN <= n; t += kV * kN)
-      score<M, kR, kV>(q, keys, (first + t) / kN, a.head_dim, scores, t);
-    for (; t < n; t += kN) score<M, kR, 1>(q, keys, (first + t) / kN, a.head_dim, scores, t);
+    for (; t + kV * kN <= n; t += kV * kN) score<M, kR, kV>(q, keys, t / kN, a.head_dim, scores, t);
+    for (; t < n; t += kN) score<M, kR, 1>(q, keys, t / kN, a.head_dim, scores, t);
     for (std::size_t r = 0; r < kR; ++r) {
       adjust(a, row + r, scores[r], first, n);
       if (a.hidden || !seen.all(first, n)) hide(a, row + r, scores[r], first, n);
     }
-    const std::uint32_t* from = values + b * block_words<M>(a.head_dim);
+    const std::uint32_t* from = block_at(a, a.values, b, words);
     // The first tile waits for memory, and weights of bytes take long enough to ask meanwhile.
     soften<M>(a, row, kR, scores, n, from, M::kSumsBlocks && row == 0, correction);
     std::size_t d = 0;
@@ -307,30 +312,141 @@ HWY_INLINE void attend_tile(const AttendArgs& a, std::size_t row, std::size_t bl
   }
 }
 
-// Calls pass(block, end) for runs of at most kPassBytes of the blocks that any row sees.
-template <class M, class Pass>
-HWY_INLINE void in_passes(const AttendArgs& a, Pass pass) {
+// Blocks whose keys and values take at most n_bytes, in whole chunks where there is room for one.
+template <class M>
+HWY_INLINE std::size_t blocks_in(std::size_t n_bytes, std::size_t head_dim) {
+  const std::size_t blocks = n_bytes / (2 * 4 * block_words<M>(head_dim));
+  return blocks > kChunkBlocks ? blocks - blocks % kChunkBlocks : blocks;
+}
+
+// Calls pass(block, end) for runs of n_blocks of the blocks that any row sees.
+template <class Pass>
+HWY_INLINE void in_passes(const AttendArgs& a, std::size_t n_blocks, Pass pass) {
   std::size_t low = ~std::size_t{0}, high = 0;
   for (std::size_t r = 0; r < a.n_rows; ++r) {
     if (a.begin[r] >= a.end[r]) continue;
     low = a.begin[r] < low ? a.begin[r] : low;
     high = a.end[r] > high ? a.end[r] : high;
   }
-  std::size_t blocks = kPassBytes / (2 * 4 * block_words<M>(a.head_dim)) + 1;
-  if (blocks > kChunkBlocks) blocks -= blocks % kChunkBlocks;  // no short chunk at the end
-  for (std::size_t b = low / kBlock; b * kBlock < high; b += blocks) pass(b, b + blocks);
+  const std::size_t end = (high + kBlock - 1) / kBlock;
+  for (std::size_t b = low / kBlock; b < end; b += n_blocks)
+    pass(b, b + n_blocks < end ? b + n_blocks : end);
+}
+
+// Blocks [block, end) against all rows.
+template <class M>
+HWY_INLINE void attend_blocks(const AttendArgs& a, std::size_t block, std::size_t end) {
+  std::size_t row = 0;
+  if constexpr (kMaxRows == 8)
+    for (; row + 8 <= a.n_rows; row += 8) attend_tile<M, 8>(a, row, block, end);
+  for (; row + 4 <= a.n_rows; row += 4) attend_tile<M, 4>(a, row, block, end);
+  for (; row + 2 <= a.n_rows; row += 2) attend_tile<M, 2>(a, row, block, end);
+  for (; row < a.n_rows; ++row) attend_tile<M, 1>(a, row, block, end);
 }
 
 template <class M>
 HWY_INLINE void attend_with(const AttendArgs& a) {
-  in_passes<M>(a, [&](std::size_t block, std::size_t end) HWY_ATTR {
-    std::size_t row = 0;
-    if constexpr (kMaxRows == 8)
-      for (; row + 8 <= a.n_rows; row += 8) attend_tile<M, 8>(a, row, block, end);
-    for (; row + 4 <= a.n_rows; row += 4) attend_tile<M, 4>(a, row, block, end);
-    for (; row + 2 <= a.n_rows; row += 2) attend_tile<M, 2>(a, row, block, end);
-    for (; row < a.n_rows; ++row) attend_tile<M, 1>(a, row, block, end);
-  });
+  in_passes(a, blocks_in<M>(kPassBytes, a.head_dim),
+            [&](std::size_t block, std::size_t end) HWY_ATTR { attend_blocks<M>(a, block, end); });
+}
+
+// A number of q4 is step * c + least; (1 + c / 16) is a float whose bits are the code's in place.
+// What is multiplied and added then, times 1 + 2^-9: bits are cut, not rounded, to make a bf16 of
+// the result, and are so as far above as below on the average. Numbers that are bf16's stay what
+// they are.
+struct Q4Lines {
+  alignas(64) float factor[kBlock], summand[kBlock];
+  // Of 16 pairs of bf16, a step and a least number.
+  HWY_INLINE explicit Q4Lines(const std::uint32_t* pairs) {
+    const VF up = hn::Set(kF, 1.0f + 0x1p-9f), sixteen = hn::Set(kF, 16.0f);
+    for (std::size_t i = 0; i < kBlock; i += kN) {
+      const VU pair = hn::LoadU(kU, pairs + i);
+      const VF step = hn::Mul(hn::BitCast(kF, hn::ShiftLeft<16>(pair)), sixteen);
+      const VF least = hn::BitCast(kF, hn::And(pair, hn::Set(kU, 0xffff0000u)));
+      hn::StoreU(hn::Mul(step, up), kF, factor + i);
+      hn::StoreU(hn::Mul(hn::Sub(least, step), up), kF, summand + i);
+    }
+  }
+};
+
+// Code kIndex of each word, on its line.
+template <int kIndex>
+HWY_INLINE VF number_at(VU words, const Q4Lines& lines, std::size_t first) {
+  constexpr int kShift = 19 - 4 * kIndex;  // to the four highest bits of a mantissa
+  VU bits;
+  if constexpr (kShift > 0)
+    bits = hn::ShiftLeft<kShift>(words);
+  else
+    bits = hn::ShiftRight<-kShift>(words);
+  const VU one_and = hn::OrAnd(hn::Set(kU, 0x3f800000u), bits, hn::Set(kU, 0xfu << 19));
+  return hn::MulAdd(hn::BitCast(kF, one_and), hn::Set(kF, lines.factor[first + kIndex]),
+                    hn::Set(kF, lines.summand[first + kIndex]));
+}
+
+// Codes kFirst and the next of each word, as a pair of bf16.
+template <int kFirst>
+HWY_INLINE VU pair_at(VU words, const Q4Lines& lines, std::size_t first) {
+  const VU low = hn::BitCast(kU, number_at<kFirst>(words, lines, first));
+  const VU high = hn::BitCast(kU, number_at<kFirst + 1>(words, lines, first));
+  return hn::OrAnd(hn::ShiftRight<16>(low), high, hn::Set(kU, 0xffff0000u));
+}
+
+// The eight codes of each word, on lines from `first` on: four rows of words of pairs, `stride`
+// words apart.
+HWY_INLINE void unpack_octets(VU words, const Q4Lines& lines, std::size_t first, std::size_t stride,
+                              std::uint32_t* to) {
+  hn::StoreU(pair_at<0>(words, lines, first), kU, to);
+  hn::StoreU(pair_at<2>(words, lines, first), kU, to + stride);
+  hn::StoreU(pair_at<4>(words, lines, first), kU, to + 2 * stride);
+  hn::StoreU(pair_at<6>(words, lines, first), kU, to + 3 * stride);
+}
+
+// A block of q4 keys as one of bf16: eight dimensions of 16 tokens at a time.
+HWY_INLINE void unpack_keys(const std::uint32_t* block, std::size_t head_dim, std::uint32_t* to) {
+  const std::uint32_t* words = block + head_dim;
+  for (std::size_t d = 0; d < head_dim; d += kBlock) {
+    const Q4Lines lines(block + d);
+    for (std::size_t first = 0; first < kBlock; first += 8, words += kBlock, to += 4 * kBlock)
+      for (std::size_t t = 0; t < kBlock; t += kN)
+        unpack_octets(hn::LoadU(kU, words + t), lines, first, kBlock, to + t);
+  }
+}
+
+// The same of values: kQ4ValueDims dimensions of eight tokens at a time.
+HWY_INLINE void unpack_values(const std::uint32_t* block, std::size_t head_dim, std::uint32_t* to) {
+  const std::uint32_t* const words = block + head_dim;
+  for (std::size_t d = 0; d < head_dim; d += kQ4ValueDims, block += kBlock) {
+    const Q4Lines lines(block);
+    for (std::size_t o = 0; o < kBlock / 8; ++o)
+      for (std::size_t i = d; i < d + kQ4ValueDims; i += kN)
+        unpack_octets(hn::LoadU(kU, words + o * head_dim + i), lines, 8 * o, head_dim,
+                      to + 4 * o * head_dim + i);
+  }
+}
+
+// What is unpacked at a time: most of a small L2 is left, and little of a thread's stack taken.
+constexpr std::size_t kUnpackedBytes = 96 * 1024;
+
+// q4: blocks are made bf16's, and attended as these by attend_some(args, block, end).
+template <class AttendSome>
+HWY_INLINE void attend_q4(const AttendArgs& a, AttendSome attend_some) {
+  alignas(64) std::uint32_t keys[kUnpackedBytes / 8], values[kUnpackedBytes / 8];
+  const std::size_t words = block_words<MultiplyBf16>(a.head_dim);
+  const std::size_t packed = a.head_dim + a.head_dim / 8 * kBlock;
+  AttendArgs part = a;
+  part.keys = keys;
+  part.values = values;
+  part.format = KvFormat::kBf16;
+  in_passes(a, blocks_in<MultiplyBf16>(kUnpackedBytes, a.head_dim),
+            [&](std::size_t block, std::size_t end) HWY_ATTR {
+              for (std::size_t b = block; b < end; ++b) {
+                unpack_keys(block_at(a, a.keys, b, packed), a.head_dim, keys + (b - block) * words);
+                unpack_values(block_at(a, a.values, b, packed), a.head_dim,
+                              values + (b - block) * words);
+              }
+              part.first_block = block;
+              attend_some(part, block, end);
+            });
 }
 
 void attend(const AttendArgs& a) {
@@ -341,12 +457,18 @@ void attend(const AttendArgs& a) {
       return attend_with<MultiplyBf16>(a);
     case KvFormat::kQ8:
       return attend_with<MultiplyQ8>(a);
+    case KvFormat::kQ4:
+      return attend_q4(a, attend_blocks<MultiplyBf16>);
   }
 }
 
 // Dot products of pairs and of quads take whole vectors of dimensions.
 template <class Dot>
 HWY_INLINE bool attend_pairs(const AttendArgs& a) {
+  if (a.format == KvFormat::kQ4) {
+    attend_q4(a, attend_blocks<MultiplyPairs<Dot>>);
+    return true;
+  }
   if (a.format != KvFormat::kBf16 || a.head_dim % kN != 0) return false;
   attend_with<MultiplyPairs<Dot>>(a);
   return true;

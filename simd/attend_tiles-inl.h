@@ -104,8 +104,8 @@ HWY_INLINE void attend_rows(const AttendArgs& a, std::size_t row, std::size_t ro
   for (std::size_t b = seen.block; b < seen.end; b += kChunkBlocks) {
     const std::size_t blocks = seen.end - b < kChunkBlocks ? seen.end - b : kChunkBlocks;
     const std::size_t first = b * kBlock, n = blocks * kBlock;
-    const auto* keys = static_cast<const std::uint32_t*>(a.keys) + b * words;
-    const auto* values = static_cast<const std::uint32_t*>(a.values) + b * words;
+    const std::uint32_t* const keys = block_at(a, a.keys, b, words);
+    const std::uint32_t* const values = block_at(a, a.values, b, words);
     score_on_tiles<Tiles, kTiles>(q, keys, a.head_dim, blocks, ask, scores);
     for (std::size_t r = 0; r < rows; ++r) {
       adjust(a, row + r, scores[r], first, n);
@@ -121,18 +121,28 @@ HWY_INLINE void attend_rows(const AttendArgs& a, std::size_t row, std::size_t ro
   }
 }
 
-// bf16 whose heads fill tiles.
+// Blocks [block, end) against all rows.
+template <class Tiles, class Dot>
+HWY_INLINE void attend_all_rows(const AttendArgs& a, std::size_t block, std::size_t end) {
+  std::size_t row = 0;
+  for (; row + kTileRows < a.n_rows; row += 2 * kTileRows)
+    attend_rows<Tiles, Dot, 2>(
+        a, row, a.n_rows - row < 2 * kTileRows ? a.n_rows - row : 2 * kTileRows, block, end);
+  if (row < a.n_rows) attend_rows<Tiles, Dot, 1>(a, row, a.n_rows - row, block, end);
+}
+
+// bf16, or q4, whose heads fill tiles.
 template <class Tiles, class Dot>
 HWY_INLINE bool attend_tiles(const AttendArgs& a) {
-  if (a.format != KvFormat::kBf16 || a.head_dim % kTileDims != 0) return false;
+  if (a.format != KvFormat::kBf16 && a.format != KvFormat::kQ4) return false;
+  if (a.head_dim % kTileDims != 0) return false;
   Tiles::configure();
-  in_passes<MultiplyPairs<Dot>>(a, [&](std::size_t block, std::size_t end) HWY_ATTR {
-    std::size_t row = 0;
-    for (; row + kTileRows < a.n_rows; row += 2 * kTileRows)
-      attend_rows<Tiles, Dot, 2>(
-          a, row, a.n_rows - row < 2 * kTileRows ? a.n_rows - row : 2 * kTileRows, block, end);
-    if (row < a.n_rows) attend_rows<Tiles, Dot, 1>(a, row, a.n_rows - row, block, end);
-  });
+  if (a.format == KvFormat::kQ4)
+    attend_q4(a, attend_all_rows<Tiles, Dot>);
+  else
+    in_passes(a, blocks_in<MultiplyPairs<Dot>>(kPassBytes, a.head_dim),
+              [&](std::size_t block, std::size_t end)
+                  HWY_ATTR { attend_all_rows<Tiles, Dot>(a, block, end); });
   Tiles::release();
   return true;
 }

@@ -63,13 +63,16 @@ struct MatmulArgs {
 inline constexpr std::size_t kMaxAttendHeadDim = 512;
 
 // How keys and values are packed; the numbers are KvType's (modules/kv.h).
-enum class KvFormat : std::uint32_t { kF32 = 1, kBf16 = 2, kQ8 = 3 };
+enum class KvFormat : std::uint32_t { kF32 = 1, kBf16 = 2, kQ8 = 3, kQ4 = 4 };
 
 // What is scaled to 8 bits counts as zero below this, so that 255 / scale is finite.
 inline constexpr float kLeastScale = 0x1p-100f;
 
 // Dimensions of a q8 key, or of a query that is rounded to 8 bits, that share a scale.
 inline constexpr std::size_t kKeyScaleDims = 32;
+
+// Dimensions of a q4 value that share a step and a least number.
+inline constexpr std::size_t kQ4ValueDims = 16;
 
 // Words of scales a token that a block of q8 states begins with (modules/kv.h).
 constexpr std::size_t q8_scale_words(std::size_t head_dim) {
@@ -89,7 +92,7 @@ struct AttendArgs {
   float* sum;                  // [n_rows] running sum of exponentials
   float* acc;                  // [n_rows, head_dim] running weighted values
   std::size_t n_rows;
-  std::size_t head_dim;  // even, for kQ8 a multiple of 4, at most kMaxAttendHeadDim
+  std::size_t head_dim;  // even, for kQ8 a multiple of 4, for kQ4 of 16; at most kMaxAttendHeadDim
   KvFormat format;
   // What may change a score s of row r against the key at block row t:
   float softcap;        // s -> softcap * tanh(s / softcap), unless 0; first
@@ -98,6 +101,8 @@ struct AttendArgs {
   // Null, or for each row of the run, from block 0 to the end of the last block that is seen: all
   // bits where no query sees it, else none.
   const std::uint32_t* hidden = nullptr;
+  std::size_t first_block =
+      0;  // of the run, that keys and values begin with; none before it is seen
 };
 
 // What a feed-forward layer does to its gate (or to its only input).

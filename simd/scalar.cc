@@ -58,7 +58,28 @@ struct Q8Block {
   }
 };
 
+// A block of q4: pairs of bf16, then words of eight codes.
+struct Q4Block {
+  const std::uint32_t *pairs, *words;
+  Q4Block(const void* plane, std::size_t block, std::size_t head_dim)
+      : pairs(static_cast<const std::uint32_t*>(plane) + block * 3 * head_dim),
+        words(pairs + head_dim) {}
+
+  static float number(std::uint32_t pair, std::uint32_t code) {
+    return static_cast<float>(code) * f32_from_bf16(static_cast<std::uint16_t>(pair)) +
+           f32_from_bf16(static_cast<std::uint16_t>(pair >> 16));
+  }
+  float key(std::size_t row, std::size_t d) const {
+    return number(pairs[d], words[d / 8 * kBlock + row] >> 4 * (d % 8) & 15);
+  }
+  float value(std::size_t row, std::size_t d, std::size_t head_dim) const {
+    return number(pairs[d / kQ4ValueDims * kBlock + row],
+                  words[row / 8 * head_dim + d] >> 4 * (row % 8) & 15);
+  }
+};
+
 float key(const AttendArgs& a, std::size_t t, std::size_t d) {
+  if (a.format == KvFormat::kQ4) return Q4Block(a.keys, t / kBlock, a.head_dim).key(t % kBlock, d);
   const std::size_t block = t / kBlock * kBlock * a.head_dim, row = t % kBlock;
   if (a.format == KvFormat::kF32)
     return static_cast<const float*>(a.keys)[block + d * kBlock + row];
@@ -72,6 +93,8 @@ float key(const AttendArgs& a, std::size_t t, std::size_t d) {
 
 float value(const AttendArgs& a, std::size_t t, std::size_t d) {
   const std::size_t row = t % kBlock;
+  if (a.format == KvFormat::kQ4)
+    return Q4Block(a.values, t / kBlock, a.head_dim).value(row, d, a.head_dim);
   if (a.format == KvFormat::kF32) return static_cast<const float*>(a.values)[t * a.head_dim + d];
   if (a.format == KvFormat::kBf16)
     return f32_from_bf16(
@@ -86,9 +109,10 @@ void attend(const AttendArgs& a) {
     float* acc = a.acc + r * a.head_dim;
     for (std::size_t t = a.begin[r]; t < a.end[r]; ++t) {
       if (a.hidden && a.hidden[t]) continue;
+      const std::size_t at = t - a.first_block * kBlock;
       double score = 0.0;
       for (std::size_t d = 0; d < a.head_dim; ++d) {
-        score += static_cast<double>(a.q[r * a.head_dim + d]) * key(a, t, d);
+        score += static_cast<double>(a.q[r * a.head_dim + d]) * key(a, at, d);
       }
       const bool finite = std::isfinite(static_cast<float>(score));
       if (a.softcap != 0.0f) score = a.softcap * std::tanh(score / a.softcap);
@@ -104,7 +128,7 @@ void attend(const AttendArgs& a) {
       a.max[r] = m;
       a.sum[r] = a.sum[r] * correction + p;
       for (std::size_t d = 0; d < a.head_dim; ++d)
-        acc[d] = acc[d] * correction + p * value(a, t, d);
+        acc[d] = acc[d] * correction + p * value(a, at, d);
     }
   }
 }

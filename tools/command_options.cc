@@ -106,7 +106,7 @@ static void add_choice(CLI::App* verb, const std::string& names, std::string& va
 
 void add_kv_type(CLI::App* verb, Options* o) {
   add_choice(verb, "--kv-type", o->kv_type, "TYPE",
-             "attention states as f32, bf16 or q8; default: bf16", {"f32", "bf16", "q8"});
+             "attention states as f32, bf16, q8 or q4; default: bf16", {"f32", "bf16", "q8", "q4"});
 }
 
 void add_precision(CLI::App* verb, Options* o) {

@@ -59,6 +59,7 @@ promptcache::EngineOptions engine_options(const Options& options) {
   engine.kv_type = options.kv_type.empty()    ? PC_KV_DEFAULT
                    : options.kv_type == "f32" ? PC_KV_F32
                    : options.kv_type == "q8"  ? PC_KV_Q8
+                   : options.kv_type == "q4"  ? PC_KV_Q4
                                               : PC_KV_BF16;
   engine.precision = options.precision == "exact" ? PC_PRECISION_EXACT : PC_PRECISION_DEFAULT;
   engine.cache_bytes = options.cache_bytes.value_or(0);

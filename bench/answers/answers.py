@@ -57,7 +57,7 @@ def arguments():
     parser.add_argument("--results", type=Path)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--plot", type=Path)
-    parser.add_argument("--kv", choices=("bf16", "q8"), default="bf16")
+    parser.add_argument("--kv", choices=("bf16", "q8", "q4"), default="bf16")
     parser.add_argument("--threads", type=int, default=0)
     parser.add_argument("--chat-template", help="for a model that brings none: chatml, gemma, ...")
     parser.add_argument("--build", type=Path, default=HERE.parents[1] / "build")
@@ -69,9 +69,10 @@ def measured(a, made, names):
     about = {"set": made.name, "model": a.model.name, "documents": a.documents or sets.DOCUMENTS,
              "context": a.context, "kv": a.kv, "chat_template": a.chat_template}
     with tempfile.TemporaryDirectory() as cache:
-        client = Client(a.build / "runtime/libpromptcache.so", a.model, cache, a.threads, a.context,
-                        a.kv, a.chat_template)
-        study = Study(client, made, names, a.results, about)
+        def open_client(kv):
+            return Client(a.build / "runtime/libpromptcache.so", a.model, cache, a.threads,
+                          a.context, kv, a.chat_template)
+        study = Study(open_client(a.kv), made, names, a.results, about, open_client)
         study.run()
     return study
 

@@ -36,25 +36,33 @@ def read_rows(results, about):
 
 
 class Study:
-    """One set on one model. about: what tells its rows from those of others."""
+    """One set on one model. about: what tells its rows from those of others. open_client: makes the
+    client of states of another type, where ways want some."""
 
-    def __init__(self, client, made, names, results, about):
+    def __init__(self, client, made, names, results, about, open_client=None):
         self.client, self.made, self.names = client, made, names
+        self.open_client, self.clients = open_client, {None: client}
         self.results, self.about = results, about
         self.rows = read_rows(results, about)
         self.left_out = []  # keys of questions of which no document fits into the window
         self.schemas, self.sizes = {}, {}
 
-    def schema(self, way, question):
+    def client_of(self, kv):
+        if kv not in self.clients:
+            self.clients[kv] = self.open_client(kv)
+        return self.clients[kv]
+
+    def schema(self, way, question, kv=None):
         """One for all questions, so that documents are encoded once; of a scaffold, its own."""
+        client = self.client_of(kv)
         if way == "scaffold":
             text = ways.schema_text(self.made, question.documents, scaffold=True)
-            return self.client.parse("schema", self.client.engine, text, None)
+            return client.parse("schema", client.engine, text, None)
         attend = ways.attend_of(way)
-        if attend not in self.schemas:
+        if (attend, kv) not in self.schemas:
             text = ways.schema_text(self.made, range(len(self.made.documents)), attend)
-            self.schemas[attend] = self.client.parse("schema", self.client.engine, text, None)
-        return self.schemas[attend]
+            self.schemas[attend, kv] = client.parse("schema", client.engine, text, None)
+        return self.schemas[attend, kv]
 
     def size(self, document):
         """Tokens of a document."""
@@ -73,14 +81,15 @@ class Study:
         return dataclasses.replace(question, documents=[question.documents[i] for i in kept])
 
     def ask(self, question, way):
-        schema = self.schema(way, question)
-        prompt = self.client.prompt(schema, ways.prompt_text(self.made, question))
-        if way != "full":
-            self.client.encode(prompt)
-        answer = self.client.answer(prompt, question.n_tokens, **ways.session_of(way))
-        self.client.close_prompt(prompt)
-        if way == "scaffold":
-            self.client.close_schema(schema)
+        bare, kv = ways.parts_of(way)
+        client, schema = self.client_of(kv), self.schema(bare, question, kv)
+        prompt = client.prompt(schema, ways.prompt_text(self.made, question))
+        if bare != "full":
+            client.encode(prompt)
+        answer = client.answer(prompt, question.n_tokens, **ways.session_of(bare))
+        client.close_prompt(prompt)
+        if bare == "scaffold":
+            client.close_schema(schema)
         return answer
 
     def row(self, question, way, answer, full):

@@ -7,6 +7,8 @@
     leading:N       the first N tokens of each module computed in place
     attended:P%     the P % that the question attends to most computed in place
     selected:P%     the P % whose values deviate most
+
+WAY@TYPE is the way with states of another type: scaffold@q4.
 """
 
 from xml.sax.saxutils import escape as escape_markup
@@ -40,6 +42,12 @@ def schema_text(made, documents, attend="prefix", scaffold=False):
 def prompt_text(made, question):
     imports = "".join(f"<d{i}/>" for i in question.documents)
     return PROMPTS[made.frame].format(body=imports + escape(question.text))
+
+
+def parts_of(way):
+    """A way without the type of its states, and the type, None where it names none."""
+    bare, _, kv = way.partition("@")
+    return bare, kv or None
 
 
 def attend_of(way):

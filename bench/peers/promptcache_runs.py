@@ -7,7 +7,7 @@ import time
 
 WORDS = ("river", "stone", "light", "house", "garden")  # each one token of Llama's vocabulary
 DONE = 100
-KV_TYPES = {"bf16": 2, "q8": 3}  # pc_kv_type
+KV_TYPES = {"bf16": 2, "q8": 3, "q4": 4}  # pc_kv_type
 
 
 def words(n):

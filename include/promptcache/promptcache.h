@@ -117,7 +117,9 @@ typedef enum pc_kv_type {
   PC_KV_DEFAULT = 0,
   PC_KV_F32 = 1,
   PC_KV_BF16 = 2,
-  PC_KV_Q8 = 3 /* 8 bits, a scale for 32 numbers of a key and for each value; half of bf16 */
+  PC_KV_Q8 = 3, /* 8 bits, a scale for 32 numbers of a key and for each value; half of bf16 */
+  PC_KV_Q4 = 4  /* modules in 4 bits and two of steps, what a session computes in bf16; for heads of a
+                   multiple of 16 dimensions */
 } pc_kv_type;
 
 /* What takes long when a model is opened: seconds for gigabytes. */

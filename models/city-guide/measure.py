@@ -35,7 +35,7 @@ SHAPES = {
 SEED = 1 << 42  # beyond the seeds of training and of evaluate.py
 DONE = 100  # pc_status
 CACHE_READ_WRITE, CACHE_READ_ONLY, CACHE_OFF = 0, 1, 2  # pc_cache_mode
-KV_TYPES = {"f32": 1, "bf16": 2, "q8": 3}  # pc_kv_type
+KV_TYPES = {"f32": 1, "bf16": 2, "q8": 3, "q4": 4}  # pc_kv_type
 
 
 class Error(c.Structure):

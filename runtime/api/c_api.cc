@@ -39,6 +39,7 @@ static_assert(PC_PRECISION_EXACT == static_cast<int>(pc::Precision::kExact));
 static_assert(PC_KV_F32 == static_cast<int>(pc::KvType::kF32));
 static_assert(PC_KV_BF16 == static_cast<int>(pc::KvType::kBf16));
 static_assert(PC_KV_Q8 == static_cast<int>(pc::KvType::kQ8));
+static_assert(PC_KV_Q4 == static_cast<int>(pc::KvType::kQ4));
 
 // Handles wrap; they never inherit.
 namespace {
@@ -55,7 +56,7 @@ Result<pc::EngineOptions> engine_options(const pc_engine_options* options) {
     return pc::error(Code::kInvalidArgument,
                      "model_path is missing: name a model's folder or file");
   if (o.cache_mode > PC_CACHE_OFF) return pc::error(Code::kInvalidArgument, "unknown cache_mode");
-  if (o.kv_type > PC_KV_Q8) return pc::error(Code::kInvalidArgument, "unknown kv_type");
+  if (o.kv_type > PC_KV_Q4) return pc::error(Code::kInvalidArgument, "unknown kv_type");
   pc::EngineOptions engine;
   engine.model_path = o.model_path;
   engine.cache_dir = string_or_empty(o.cache_dir);

@@ -161,7 +161,8 @@ typedef struct pc_kv_planes {
  * key_position on. A run continues the timeline's last one where its
  * position and key_position do and `extend` is set; otherwise it starts
  * on a block boundary. planes: NULL, and the backend keeps the states; or where they are
- * to be, and where attention may read them from: all zeros, with room for the run.
+ * to be, and where attention may read them from: all zeros, with room for the run (none where
+ * fresh tokens have another type than modules).
  * positions: NULL, or [n_tokens], increasing, the first of them `position`, where they have gaps
  * (not with ALiBi: PC_UNSUPPORTED); keys are rotated by as much less as the first one is. Such a
  * run continues none and brings no planes. */
@@ -235,8 +236,8 @@ typedef struct pc_step_item {
    * joined to what is in them, and numbers that are not finite are no failure. PC_UNSUPPORTED
    * where the backend does not measure. */
   pc_layer_range* ranges;
-  /* NULL, or added to: how much of the attention of the item's tokens, in all layers and heads, went
-   * to each token of the timeline's attachments, from number first_weighted on, one behind the
+  /* NULL, or added to: how much of the attention of the item's tokens, in all layers and heads,
+   * went to each token of the timeline's attachments, from number first_weighted on, one behind the
    * other. PC_UNSUPPORTED where the backend does not measure. */
   float* weights;
   uint32_t first_weighted;
@@ -257,7 +258,7 @@ typedef struct pc_backend_v1 {
   const char* name;          /* "cpu"; 1 to 31 of a-z, 0-9, '.', '_' and '-', and nobody else's */
   uint32_t numerics_version; /* from 1; raised when states change by more than rounding */
 
-  /* kv_type: KvType of modules/kv.h, for modules and fresh tokens alike; one
+  /* kv_type: KvType of modules/kv.h, of modules, and fresh tokens have fresh_type() of it; one
    * that the backend does not know must be refused (new ones come without a new ABI).
    * precision: pc_backend_precision; a backend that has no exact products refuses.
    * n_threads: 0 = as many as the process may use. pack: NULL = none; borrowed
@@ -296,9 +297,10 @@ typedef struct pc_backend_v1 {
                              pc_backend_error* error);
 
   /* Copies the states of n_tokens of the tokens that it computed itself, from `first` on, into
-   * planes that have room for them, keys as they are rotated; what lies behind them in their last
-   * block is unspecified. `first` began a run that did not extend another, and positions go on
-   * without a gap up to the last; PC_INVALID_ARGUMENT where not. */
+   * planes that have room for them, as modules have them, keys as they are rotated; planes are all
+   * zeros before, and what lies behind the tokens in their last block is unspecified. `first` began
+   * a run that did not extend another, and positions go on without a gap up to the last;
+   * PC_INVALID_ARGUMENT where not. */
   int32_t (*timeline_read)(const pc_backend_timeline* timeline, uint32_t first, uint32_t n_tokens,
                            const pc_kv_planes* planes, pc_backend_error* error);
 

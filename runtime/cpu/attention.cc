@@ -24,7 +24,9 @@ constexpr std::uint64_t kMinShareBlocks = 16;
 static_assert(static_cast<int>(simd::KvFormat::kF32) == static_cast<int>(KvType::kF32));
 static_assert(static_cast<int>(simd::KvFormat::kBf16) == static_cast<int>(KvType::kBf16));
 static_assert(static_cast<int>(simd::KvFormat::kQ8) == static_cast<int>(KvType::kQ8));
+static_assert(static_cast<int>(simd::KvFormat::kQ4) == static_cast<int>(KvType::kQ4));
 static_assert(simd::kKeyScaleDims == kKvScaleDims);
+static_assert(simd::kQ4ValueDims == kQ4ValueDims);
 
 // Distances by which modules are moved that are remembered; prompts that share modules share most.
 constexpr std::uint32_t kMostMoves = 1024;
@@ -78,14 +80,13 @@ struct Attention::Task {
   }
 };
 
-Attention::Attention(const pc_model_desc& desc, KvType type, const simd::Kernels& kernels,
-                     Parallel parallel, std::uint32_t max_tokens)
+Attention::Attention(const pc_model_desc& desc, const simd::Kernels& kernels, Parallel parallel,
+                     std::uint32_t max_tokens)
     : desc_(desc),
-      type_(type),
       kernels_(kernels),
       parallel_(parallel),
       group_(desc.n_heads / desc.n_kv_heads),
-      geometry_{desc.n_layers, desc.n_kv_heads, desc.head_dim, type},
+      geometry_{desc.n_layers, desc.n_kv_heads, desc.head_dim},
       state_rows_(std::size_t{std::max(max_tokens, kMaxShares * kTileTokens)} * desc.n_heads),
       max_(state_rows_),
       sum_(state_rows_),
@@ -220,7 +221,7 @@ void Attention::attend_visit(Task& task, const SegmentUses::Visit& visit,
   const std::size_t n_rows = std::size_t{visit.end_row - visit.first_row} * group_;
   kernels_.attend({task.queries, keys, keys + segment.value_offset_bytes, task.begin, task.end,
                    max_.data() + row, sum_.data() + row, acc_.data() + row * desc_.head_dim, n_rows,
-                   desc_.head_dim, static_cast<simd::KvFormat>(type_), desc_.attn_softcap,
+                   desc_.head_dim, static_cast<simd::KvFormat>(segment.type), desc_.attn_softcap,
                    task.slope, task.origin, segment.hidden});
 }
 

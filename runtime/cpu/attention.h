@@ -34,8 +34,8 @@ namespace pc {
 
 class Attention {
  public:
-  // `desc` is borrowed. max_tokens: of one sweep.
-  Attention(const pc_model_desc& desc, KvType type, const simd::Kernels& kernels, Parallel parallel,
+  // `desc` is borrowed. max_tokens: of one sweep. Segments may be of any type.
+  Attention(const pc_model_desc& desc, const simd::Kernels& kernels, Parallel parallel,
             std::uint32_t max_tokens);
 
   // Once a sweep, before its layers: the rows' logical positions, and all segments that
@@ -67,11 +67,10 @@ class Attention {
   std::size_t state_row(std::uint32_t share, std::uint32_t kv_head, std::uint32_t token) const;
 
   const pc_model_desc& desc_;
-  KvType type_;
   const simd::Kernels& kernels_;
   Parallel parallel_;
   std::uint32_t group_;  // query heads that share one kv head
-  KvGeometry geometry_;
+  KvGeometry geometry_;  // but for the type, which is a segment's
 
   // This sweep's plan.
   std::span<const std::int32_t> positions_;

@@ -43,6 +43,7 @@ struct pc_backend_resident {
 
 struct pc_backend_timeline {
   pc::Timeline timeline;
+  pc::KvType stored;  // of modules
 };
 
 namespace pc {
@@ -122,8 +123,9 @@ Status check_shape(const pc_model_desc& d, std::uint32_t kv_type) {
                   std::to_string(kMaxHeadDim));
   }
   if (!kv_type_fits(static_cast<KvType>(kv_type), d.head_dim)) {
-    return refuse("head_dim is " + std::to_string(d.head_dim) +
-                  ", and states of type q8 want a multiple of 4; bf16 takes it");
+    return refuse("head_dim is " + std::to_string(d.head_dim) + ", and states of type " +
+                  kv_type_name(static_cast<KvType>(kv_type)) + " want a multiple of " +
+                  std::to_string(kv_type_unit(static_cast<KvType>(kv_type))) + "; bf16 takes it");
   }
   if (d.norm > PC_NORM_LAYER || d.activation > PC_ACTIVATION_GELU_TANH)
     return refuse("its norm or activation is unknown");
@@ -204,7 +206,7 @@ std::int32_t model_open(const pc_model_desc* desc, std::uint32_t kv_type, std::u
     model->desc.layers = model->layers.data();
     PC_CHECK_OK(model->parallel.ready());
     PC_TRY(const std::string remark, open_packed(model.get(), pack));
-    model->executor.emplace(model->desc, model->kv_type, *kernels, model->parallel,
+    model->executor.emplace(model->desc, fresh_type(model->kv_type), *kernels, model->parallel,
                             model->chunk_tokens, model->packed, model->precision);
     model->read_ahead = ReadAhead(weights_in_order(model->desc, model->packed));
     if (e) std::snprintf(e->message, sizeof e->message, "%s", remark.c_str());
@@ -226,8 +228,8 @@ std::int32_t resident_create(pc_backend_model* model, const std::uint8_t*,
     resident->geometry = {d.n_layers, d.n_kv_heads, d.head_dim, model->kv_type};
     for (const pc_kv_segment& s : std::span(segments, n_segments)) {
       resident->segments.push_back({static_cast<const std::byte*>(s.data), s.layer_stride_bytes,
-                                    s.head_stride_bytes, s.value_offset_bytes, s.begin, s.n_tokens,
-                                    s.position, s.key_position});
+                                    s.head_stride_bytes, s.value_offset_bytes, model->kv_type,
+                                    s.begin, s.n_tokens, s.position, s.key_position});
     }
     *out = resident.release();
     return ok();
@@ -250,8 +252,9 @@ std::int32_t timeline_open(pc_backend_model* model, pc_backend_timeline** out,
                            pc_backend_error* e) {
   return guarded(e, [&]() -> Status {
     const pc_model_desc& d = model->desc;
-    *out =
-        new pc_backend_timeline{Timeline({d.n_layers, d.n_kv_heads, d.head_dim, model->kv_type})};
+    *out = new pc_backend_timeline{
+        Timeline({d.n_layers, d.n_kv_heads, d.head_dim, fresh_type(model->kv_type)}),
+        model->kv_type};
     return ok();
   });
 }
@@ -339,7 +342,7 @@ std::int32_t timeline_read(const pc_backend_timeline* timeline, std::uint32_t fi
   return guarded(e, [&]() -> Status {
     const KvPlanes planes{static_cast<std::byte*>(p->data), p->layer_stride_bytes,
                           p->head_stride_bytes, p->value_offset_bytes, n_tokens};
-    if (timeline->timeline.read(first, n_tokens, planes)) return ok();
+    if (timeline->timeline.read(first, n_tokens, timeline->stored, planes)) return ok();
     return error(Code::kInvalidArgument, "the timeline has no such run of tokens");
   });
 }

@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <vector>
 
+#include "base/status.h"  // PC_EXPECT
+#include "runtime/cpu/kv_q4.h"
 #include "simd/kernels.h"  // bf16_from_f32, kLeastScale
 
 namespace pc {
@@ -103,6 +106,8 @@ void read_value(const KvGeometry& g, std::uint32_t t, const std::byte* block, fl
   } else if (g.type == KvType::kBf16) {
     const auto* v = reinterpret_cast<const std::uint16_t*>(block) + t / 2 * 2 * hd + t % 2;
     for (std::size_t d = 0; d < hd; ++d) value[d] = simd::f32_from_bf16(v[2 * d]);
+  } else if (g.type == KvType::kQ4) {
+    read_q4_value(g.head_dim, t, block, value);
   } else {
     const float scale = reinterpret_cast<const float*>(block)[t];
     const auto* codes =
@@ -122,6 +127,8 @@ void read_key(const KvGeometry& g, std::uint32_t t, const std::byte* block, floa
     const auto* k = reinterpret_cast<const std::uint16_t*>(block) + 2 * t;
     for (std::size_t d = 0; d < hd; ++d)
       key[d] = simd::f32_from_bf16(k[d / 2 * 2 * kKvBlockTokens + d % 2]);
+  } else if (g.type == KvType::kQ4) {
+    read_q4_key(g.head_dim, t, block, key);
   } else {
     const auto* scales = reinterpret_cast<const std::uint16_t*>(block) + 2 * t;
     const auto* codes =
@@ -137,10 +144,32 @@ void read_key(const KvGeometry& g, std::uint32_t t, const std::byte* block, floa
   }
 }
 
+KvGeometry of_type(KvGeometry geometry, KvType type) {
+  geometry.type = type;
+  return geometry;
+}
+
+// The first n_rows rows of a block of keys, and of the block of values that lies `values` bytes on.
+void repack_block(const KvGeometry& from, const std::byte* keys, std::size_t values,
+                  const KvGeometry& geometry, std::uint32_t n_rows, std::byte* to,
+                  std::size_t to_values) {
+  const std::size_t hd = geometry.head_dim;
+  std::vector<float> k(n_rows * hd), v(n_rows * hd);
+  for (std::uint32_t row = 0; row < n_rows; ++row) {
+    read_key(from, row, keys, k.data() + row * hd);
+    read_value(from, row, keys + values, v.data() + row * hd);
+  }
+  if (geometry.type == KvType::kQ4)
+    return write_q4_block(geometry.head_dim, n_rows, k.data(), v.data(), to, to + to_values);
+  for (std::uint32_t row = 0; row < n_rows; ++row)
+    write_kv_row(geometry, row, k.data() + row * hd, v.data() + row * hd, to, to + to_values);
+}
+
 }  // namespace
 
-void read_kv_key(const KvGeometry& geometry, const KvSegment& segment, std::uint32_t token,
+void read_kv_key(const KvGeometry& model, const KvSegment& segment, std::uint32_t token,
                  std::uint32_t layer, std::uint32_t head, float* key) {
+  const KvGeometry geometry = of_type(model, segment.type);
   const std::uint32_t row = segment.begin + token;
   read_key(geometry, row % kKvBlockTokens,
            segment.data + layer * segment.layer_stride_bytes + head * segment.head_stride_bytes +
@@ -148,8 +177,9 @@ void read_kv_key(const KvGeometry& geometry, const KvSegment& segment, std::uint
            key);
 }
 
-void read_kv_values(const KvGeometry& geometry, const KvSegment& segment, std::uint32_t token,
+void read_kv_values(const KvGeometry& model, const KvSegment& segment, std::uint32_t token,
                     std::uint32_t layer, float* values) {
+  const KvGeometry geometry = of_type(model, segment.type);
   const std::uint32_t row = segment.begin + token;
   const std::byte* block = segment.data + layer * segment.layer_stride_bytes +
                            segment.value_offset_bytes +
@@ -161,10 +191,28 @@ void read_kv_values(const KvGeometry& geometry, const KvSegment& segment, std::u
 
 void write_kv_row(const KvGeometry& geometry, std::uint32_t token, const float* key,
                   const float* value, std::byte* key_block, std::byte* value_block) {
+  PC_EXPECT(geometry.type != KvType::kQ4);
   const auto write = geometry.type == KvType::kF32    ? write_f32
                      : geometry.type == KvType::kBf16 ? write_bf16
                                                       : write_q8;
   write(geometry.head_dim, token, key, value, key_block, value_block);
+}
+
+void repack_rows(const KvGeometry& geometry, const KvSegment& segment, std::uint32_t n_tokens,
+                 const KvPlanes& planes) {
+  PC_EXPECT(segment.begin == 0 && n_tokens <= segment.n_tokens);
+  const KvGeometry from = of_type(geometry, segment.type);
+  for (std::uint32_t layer = 0; layer < geometry.n_layers; ++layer)
+    for (std::uint32_t head = 0; head < geometry.n_kv_heads; ++head) {
+      const std::byte* const keys =
+          segment.data + layer * segment.layer_stride_bytes + head * segment.head_stride_bytes;
+      std::byte* const to =
+          planes.data + layer * planes.layer_stride_bytes + head * planes.head_stride_bytes;
+      for (std::uint32_t block = 0; block < kv_blocks(n_tokens); ++block)
+        repack_block(from, keys + block * from.block_bytes(), segment.value_offset_bytes, geometry,
+                     std::min(n_tokens - block * kKvBlockTokens, kKvBlockTokens),
+                     to + block * geometry.block_bytes(), planes.value_offset_bytes);
+    }
 }
 
 }  // namespace pc

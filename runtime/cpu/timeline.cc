@@ -143,7 +143,10 @@ void Timeline::clear_cut_rows() {
   clear_rows(last.planes.from_block(last.n_tokens / kKvBlockTokens, geometry_), geometry_, n_rows);
 }
 
-bool Timeline::read(std::uint32_t first, std::uint32_t n, const KvPlanes& planes) const {
+bool Timeline::read(std::uint32_t first, std::uint32_t n, KvType type,
+                    const KvPlanes& planes) const {
+  KvGeometry wanted_as = geometry_;
+  wanted_as.type = type;
   std::uint32_t begin = 0, n_read = 0;
   std::int32_t position = 0;
   for (const Part& part : parts_) {
@@ -154,8 +157,11 @@ bool Timeline::read(std::uint32_t first, std::uint32_t n, const KvPlanes& planes
           n_read == 0 || (n_read % kKvBlockTokens == 0 && part.position == position);
       if (!goes_on || !part.positions.empty()) return false;
       const std::uint32_t n_rows = std::min(part.n_tokens, n - n_read);
-      copy_blocks(part.planes, planes.from_block(n_read / kKvBlockTokens, geometry_), geometry_,
-                  kv_blocks(n_rows));
+      const KvPlanes to = planes.from_block(n_read / kKvBlockTokens, wanted_as);
+      if (type == geometry_.type)
+        copy_blocks(part.planes, to, geometry_, kv_blocks(n_rows));
+      else
+        repack_rows(wanted_as, segment_of(part), n_rows, to);
       n_read += n_rows;
       position = part.position + static_cast<std::int32_t>(part.n_tokens);
     }
@@ -177,6 +183,7 @@ KvSegment Timeline::segment_of(const Part& part) const {
           p.layer_stride_bytes,
           p.head_stride_bytes,
           p.value_offset_bytes,
+          geometry_.type,
           0,
           part.n_tokens,
           part.position,

@@ -30,6 +30,7 @@ struct KvSlot {
 
 class Timeline {
  public:
+  // Of the tokens that it computes itself; attached segments may be of another type.
   explicit Timeline(const KvGeometry& geometry) : geometry_(geometry) {}
 
   std::uint32_t n_attached() const { return static_cast<std::uint32_t>(attached_.size()); }
@@ -49,9 +50,10 @@ class Timeline {
   // there is forgotten already.
   void rewind(std::uint32_t n_tokens, std::uint32_t n_attached);
 
-  // Copies n of its own tokens from `first` on, which began a part, into the planes. False where
-  // they are not there, or not contiguous in blocks and positions.
-  bool read(std::uint32_t first, std::uint32_t n, const KvPlanes& planes) const;
+  // Copies n of its own tokens from `first` on, which began a part, into the planes, whose rows are
+  // of `type`: its own, or another, and zeros then. False where they are not there, or not
+  // contiguous in blocks and positions.
+  bool read(std::uint32_t first, std::uint32_t n, KvType type, const KvPlanes& planes) const;
 
   // The values of its own token `index` in a layer, one head after the other.
   // values: [n_kv_heads, head_dim]. Precondition: index < n_tokens().

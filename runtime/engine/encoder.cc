@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "modules/module_image.h"
 #include "runtime/engine/finite_states.h"
 
 namespace pc {
@@ -37,6 +36,10 @@ Result<EncodedModule> Encoder::encode(const pml::EncodeJob& job, const ModuleIde
   if (store_) draft = store_->draft(stored_size(identity).bytes);
   PC_TRY(ModuleImage image, ModuleImage::create(identity, draft));
 
+  // States that are computed as they are stored are written where they will be read.
+  const bool in_place = fresh_type(identity.geometry.type) == identity.geometry.type;
+  std::uint32_t n_before = 0;  // tokens of the timeline
+  for (const HeldRun& run : held_) n_before += static_cast<std::uint32_t>(run.tokens.size());
   std::vector<pc_run> runs;
   std::vector<pc_kv_planes> planes;
   planes.reserve(job.runs.size());  // runs point into it
@@ -50,7 +53,7 @@ Result<EncodedModule> Encoder::encode(const pml::EncodeJob& job, const ModuleIde
                  0,
                  nullptr,
                  nullptr};
-    if (run.keep) {
+    if (run.keep && in_place) {
       const KvPlanes p = image.planes(n_kept++);
       planes.push_back({p.data, p.layer_stride_bytes, p.head_stride_bytes, p.value_offset_bytes});
       fresh.planes = &planes.back();
@@ -59,10 +62,11 @@ Result<EncodedModule> Encoder::encode(const pml::EncodeJob& job, const ModuleIde
   }
   PC_CHECK_OK(scheduler_.compute(
       {.timeline = &*timeline_, .runs = runs, .cancel = cancel, .encodes = true}));
+  if (!in_place) PC_CHECK_OK(store_runs(job, shared, n_before, &image));
   PC_TRY(ModuleHandle module, std::move(image).seal());
   for (std::uint32_t i = shared; i < job.runs.size(); ++i) {
     const pml::JobRun& run = job.runs[i];
-    held_.push_back({run.tokens, run.position, run.keep ? module : nullptr});
+    held_.push_back({run.tokens, run.position, run.keep && in_place ? module : nullptr});
     tokens_computed_ += run.tokens.size();
   }
   PC_CHECK_OK(check_finite(*module, scheduler_.model().name()));
@@ -81,6 +85,20 @@ std::uint32_t Encoder::shared_runs(const pml::EncodeJob& job) const {
     ++n;
   }
   return n;
+}
+
+// Packs the job's kept runs from `first_run` on, whose tokens are the timeline's from `first_token`
+// on, into the image.
+Status Encoder::store_runs(const pml::EncodeJob& job, std::uint32_t first_run,
+                           std::uint32_t first_token, ModuleImage* image) {
+  std::uint32_t n_kept = 0;
+  for (std::uint32_t i = first_run; i < job.runs.size(); ++i) {
+    const auto n_tokens = static_cast<std::uint32_t>(job.runs[i].tokens.size());
+    if (job.runs[i].keep)
+      PC_CHECK_OK(timeline_->read(first_token, n_tokens, image->planes(n_kept++)));
+    first_token += n_tokens;
+  }
+  return ok();
 }
 
 // Forgets all runs but the first.

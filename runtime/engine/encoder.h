@@ -1,6 +1,7 @@
 // Computes modules: an EncodeJob's causal pass on a timeline whose kept runs lie in a module
 // image, in the mapping of the file that is to be, so that their K and V are written once, where
-// they will be read.
+// they will be read. Where modules are stored as another type than is computed (fresh_type()), they
+// are packed into the image afterwards.
 //
 // The encoder keeps the timeline of its last pass. Jobs come in an order in
 // which neighbours begin alike (pml/encode_plan.h), and the runs two passes
@@ -17,6 +18,7 @@
 
 #include "base/status.h"
 #include "modules/module_file.h"
+#include "modules/module_image.h"
 #include "modules/module_key.h"
 #include "modules/module_store.h"
 #include "pml/encode_plan.h"
@@ -57,6 +59,8 @@ class Encoder {
  private:
   std::uint32_t shared_runs(const pml::EncodeJob& job) const;
   Status keep_runs(std::uint32_t n_runs);
+  Status store_runs(const pml::EncodeJob& job, std::uint32_t first_run, std::uint32_t first_token,
+                    ModuleImage* image);
 
   // A run that the timeline has, in order.
   struct HeldRun {

@@ -64,7 +64,8 @@ Status check_vocabulary(const Tokenizer& tokenizer, const Model& model) {
 Status check_states(const Model& model, KvType type) {
   if (kv_type_fits(type, model.desc.head_dim)) return ok();
   return error(Code::kUnsupported, std::string("states of type ") + kv_type_name(type) +
-                                       " want a head_dim that is a multiple of 4, and that of " +
+                                       " want a head_dim that is a multiple of " +
+                                       std::to_string(kv_type_unit(type)) + ", and that of " +
                                        model.path + " is " + std::to_string(model.desc.head_dim) +
                                        "; bf16 takes it");
 }

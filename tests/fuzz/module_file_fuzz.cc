@@ -23,25 +23,29 @@ namespace {
 using pc::ModuleFile;
 using pc::ModuleHandle;
 
-pc::ModuleIdentity base_identity(bool q8) {
+constexpr pc::KvType kBaseTypes[] = {pc::KvType::kBf16, pc::KvType::kQ8, pc::KvType::kQ4};
+
+pc::ModuleIdentity base_identity(pc::KvType type) {
   pc::ModuleIdentity id;
   id.weights.fill(1);
   id.tokenizer.fill(2);
   id.rope.fill(3);
   id.backend = "cpu";
   id.numerics_version = 1;
-  id.geometry = {.n_layers = 2, .n_kv_heads = 1, .head_dim = 2, .type = pc::KvType::kBf16};
-  if (q8) id.geometry = {.n_layers = 2, .n_kv_heads = 1, .head_dim = 4, .type = pc::KvType::kQ8};
+  const std::uint32_t head_dim = std::max(2u, pc::kv_type_unit(type));
+  id.geometry = {.n_layers = 2, .n_kv_heads = 1, .head_dim = head_dim, .type = type};
   id.runs = {
       {{1, 2, 3}, -3, false}, {{4, 5, 6}, 0, true}, {std::vector<std::int32_t>(18, 7), 5, true}};
   return id;
 }
 
-const ModuleHandle& base_module(bool q8) {
-  static const ModuleHandle modules[] = {
-      pc::ModuleImage::create(base_identity(false)).value().seal().value(),
-      pc::ModuleImage::create(base_identity(true)).value().seal().value()};
-  return modules[q8];
+const ModuleHandle& base_module(pc::KvType type) {
+  const auto make = [](pc::KvType of) {
+    return pc::ModuleImage::create(base_identity(of)).value().seal().value();
+  };
+  static const ModuleHandle bf16 = make(pc::KvType::kBf16), q8 = make(pc::KvType::kQ8),
+                            q4 = make(pc::KvType::kQ4);
+  return type == pc::KvType::kQ8 ? q8 : type == pc::KvType::kQ4 ? q4 : bf16;
 }
 
 void require(bool promise) {
@@ -62,7 +66,7 @@ void use(const ModuleFile& module, std::span<const std::byte> bytes) {
   }
   const volatile std::int64_t read = sum;
   (void)read;
-  const pc::ModuleIdentity identity = base_identity(g.type == pc::KvType::kQ8);
+  const pc::ModuleIdentity identity = base_identity(g.type);
   (void)module.matches(identity, pc::causes_of(identity));
 }
 
@@ -81,8 +85,8 @@ void open_raw(std::span<const std::byte> input) {
   open_and_use(file.span());
 }
 
-void open_changed(std::span<const std::byte> changes, bool q8, bool reseal) {
-  const std::span<const std::byte> base = base_module(q8)->bytes();
+void open_changed(std::span<const std::byte> changes, pc::KvType type, bool reseal) {
+  const std::span<const std::byte> base = base_module(type)->bytes();
   pc::AlignedBuffer<std::byte> file(base.size());
   std::memcpy(file.data(), base.data(), base.size());
   for (; changes.size() >= 3; changes = changes.subspan(3)) {
@@ -111,10 +115,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       open_raw(rest);
       break;
     case 1:
-      open_changed(rest, data[0] / 3 % 2 == 1, false);
+      open_changed(rest, kBaseTypes[data[0] / 3 % 3], false);
       break;
     case 2:
-      open_changed(rest, data[0] / 3 % 2 == 1, true);
+      open_changed(rest, kBaseTypes[data[0] / 3 % 3], true);
       break;
   }
   return 0;

@@ -237,6 +237,11 @@ TEST_CASE("a well-sealed lie is refused") {
          h.causes.geometry.type = KvType::kQ8;
          h.causes.geometry.head_dim = 6;
        }},
+      {"q4 in halves of a group",
+       [](auto& h) {
+         h.causes.geometry.type = KvType::kQ4;
+         h.causes.geometry.head_dim = 24;
+       }},
       {"all at their limits",
        [](auto& h) {
          h.causes.geometry = {KvGeometry::kMaxLayers, KvGeometry::kMaxKvHeads,

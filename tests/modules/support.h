@@ -108,8 +108,21 @@ inline std::size_t value_offset(const KvGeometry& g, Plane plane, std::size_t ro
       return begin + head +
              (keys ? (dim / 4 * 16 + t) * 4 + dim % 4 : (t / 4 * hd + dim) * 4 + t % 4);
     }
+    case KvType::kQ4:  // the byte of the code; see q4_shift
+      return block * 12 * hd + 4 * hd +
+             (keys ? (dim / 8 * 16 + t) * 4 + dim % 8 / 2 : (t / 8 * hd + dim) * 4 + t % 8 / 2);
   }
   return 0;
+}
+
+// Of a q4 code in its byte.
+inline unsigned q4_shift(Plane plane, std::size_t row, std::size_t dim) {
+  return 4 * ((plane == Plane::kKeys ? dim : row) % 2);
+}
+// Where its block says what the code means: a step and a least number.
+inline std::size_t q4_pair_offset(const KvGeometry& g, Plane plane, std::size_t row,
+                                  std::size_t dim) {
+  return row / 16 * 12 * g.head_dim + 4 * (plane == Plane::kKeys ? dim : dim / 16 * 16 + row % 16);
 }
 
 // Calls visit(plane, layer, head, row, dim, offset from segment.data) for each value of a run,

@@ -22,6 +22,9 @@ inline constexpr double kEps = std::numeric_limits<float>::epsilon();
 inline constexpr double kBf16Rounding = 0x1p-8;  // 8 bits of significand, to nearest
 inline constexpr double kCoarseExp = 1e-4;       // of exp where its values are rounded to bf16 next
 
+inline constexpr KvFormat kFormats[] = {KvFormat::kF32, KvFormat::kBf16, KvFormat::kQ8,
+                                        KvFormat::kQ4};
+
 // What a path rounds besides the states: nothing, queries and weights to bf16, or both to
 // 8 bits, or weights to 7 of them.
 enum class Rounds { kNothing, kPairs, kQuads, kSignedQuads };
@@ -36,7 +39,8 @@ struct Subject {
 
   Rounds rounds(KvFormat format, std::size_t hd) const {
     const auto fits = [hd](std::size_t lanes) { return lanes != 0 && hd % lanes == 0; };
-    if (format == KvFormat::kBf16 && fits(pair_lanes)) return Rounds::kPairs;
+    const bool bf16 = format == KvFormat::kBf16 || format == KvFormat::kQ4;
+    if (bf16 && fits(pair_lanes)) return Rounds::kPairs;
     if (format == KvFormat::kQ8 && fits(quad_lanes)) return quads;
     return Rounds::kNothing;
   }
@@ -56,11 +60,24 @@ struct Problem {
   std::vector<float> slope, origin;     // empty, or [rows]
   std::vector<std::uint32_t> hidden;    // empty, or [n in whole blocks]
   std::vector<float> k_scale, v_scale;  // q8: [n][groups()], each a bf16; [n]
+  // Of q4: the groups of a block are numbered as their pairs lie.
+  struct Q4Plane {
+    std::vector<float> step, least;  // of each group
+    int code(std::size_t group, float x) const {
+      const float level = step[group] > 0.0f ? (x - least[group]) / step[group] : 0.0f;
+      return static_cast<int>(std::clamp(std::nearbyint(level), 0.0f, 15.0f));
+    }
+    float number(std::size_t group, float x) const {
+      return static_cast<float>(code(group, x)) * step[group] + least[group];
+    }
+  };
+  Q4Plane k_q4, v_q4;
   std::vector<std::uint8_t> keys, values;
 
   explicit Problem(Random& random)
-      : format(KvFormat{random.between(1, 3)}),
-        hd(random.chance(0.5)        ? 16 * random.between(1, 5)
+      : format(KvFormat{random.between(1, 4)}),
+        hd(format == KvFormat::kQ4   ? 16 * random.between(1, 8)
+           : random.chance(0.5)      ? 16 * random.between(1, 5)
            : format == KvFormat::kQ8 ? 4 * random.between(1, 20)
                                      : 2 * random.between(1, 40)),
         // Now and then more than the walk takes at a time, so that its passes join.
@@ -115,6 +132,7 @@ struct Problem {
     if (format == KvFormat::kBf16)
       for (auto* plane : {&k, &v})
         for (float& x : *plane) x = to_bf16_and_back(x);
+    if (format == KvFormat::kQ4) round_q4(random);
     if (format != KvFormat::kQ8) return;
     round_q8(random, k, 32, k_scale);
     round_q8(random, v, hd, v_scale);
@@ -147,12 +165,52 @@ struct Problem {
       }
   }
 
+  // Steps of powers of two, and least numbers of a few of them, so that numbers are bf16's as they
+  // are; now and then no step. A number is put in the nearest place that its group has.
+  void round_q4(Random& random) {
+    for (Q4Plane* plane : {&k_q4, &v_q4}) {
+      plane->step.assign((n + 15) / 16 * hd, 0.0f);
+      plane->least = plane->step;
+      for (std::size_t i = 0; i < plane->step.size(); ++i) {
+        if (random.chance(0.95))
+          plane->step[i] = std::ldexp(1.0f, -static_cast<int>(random.between(2, 4)));
+        plane->least[i] = plane->step[i] * (static_cast<float>(random.between(0, 30)) - 22.0f);
+      }
+    }
+    for (std::size_t t = 0; t < n; ++t)
+      for (std::size_t d = 0; d < hd; ++d) {
+        k[t * hd + d] = k_q4.number(q4_group(true, t, d), k[t * hd + d]);
+        v[t * hd + d] = v_q4.number(q4_group(false, t, d), v[t * hd + d]);
+      }
+  }
+  std::size_t q4_group(bool key, std::size_t t, std::size_t d) const {
+    return key ? t / 16 * hd + d : t / 16 * hd + d / 16 * 16 + t % 16;
+  }
+  void pack_q4(const KvGeometry& g) {
+    using test::Plane;
+    for (const Plane plane : {Plane::kKeys, Plane::kValues})
+      for (std::size_t t = 0; t < n; ++t)
+        for (std::size_t d = 0; d < hd; ++d) {
+          const bool key = plane == Plane::kKeys;
+          const Q4Plane& q4 = key ? k_q4 : v_q4;
+          const std::size_t group = q4_group(key, t, d);
+          std::uint8_t* const bytes = key ? keys.data() : values.data();
+          const int code = q4.code(group, (key ? k : v)[t * hd + d]);
+          bytes[test::value_offset(g, plane, t, d)] |=
+              static_cast<std::uint8_t>(code << test::q4_shift(plane, t, d));
+          const std::uint16_t pair[2] = {bf16_from_f32(q4.step[group]),
+                                         bf16_from_f32(q4.least[group])};
+          std::memcpy(bytes + test::q4_pair_offset(g, plane, t, d), pair, 4);
+        }
+  }
+
   // What lies where: tests/modules/support.h.
   void pack() {
     const KvGeometry g{1, 1, static_cast<std::uint32_t>(hd),
                        KvType{static_cast<std::uint32_t>(format)}};
     keys.assign((n + 15) / 16 * g.block_bytes(), 0);
     values = keys;
+    if (format == KvFormat::kQ4) return pack_q4(g);
     using test::Plane;
     for (std::size_t t = 0; t < n; ++t) {
       for (std::size_t d = 0; d < test::n_elements(g, Plane::kKeys); ++d)

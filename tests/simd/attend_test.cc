@@ -118,7 +118,7 @@ TEST_CASE("attend agrees with a plain softmax") {
 TEST_CASE("attend takes the longest head") {
   Random random(5);
   for (const Subject& subject : subjects()) {
-    for (const KvFormat format : {KvFormat::kF32, KvFormat::kBf16, KvFormat::kQ8}) {
+    for (const KvFormat format : kFormats) {
       INFO(subject.name << ", format " << static_cast<int>(format));
       Problem p(random);
       p.reshape(random, format, kMaxAttendHeadDim, 40, 17, 0.1f);
@@ -144,7 +144,7 @@ TEST_CASE("attend takes rows and tokens that end anywhere") {
       {33, 64, 16},  {48, 32, 33},  {49, 96, 49},  {64, 64, 80},  {65, 128, 50}, {65, 32, 300}};
   for (const Subject& subject : subjects()) {
     for (const auto& [rows, hd, n] : shapes) {
-      for (const KvFormat format : {KvFormat::kBf16, KvFormat::kQ8}) {
+      for (const KvFormat format : {KvFormat::kBf16, KvFormat::kQ8, KvFormat::kQ4}) {
         INFO(subject.name << ", format " << static_cast<int>(format) << ", rows " << rows
                           << ", head_dim " << hd << ", tokens " << n);
         Problem p(random);
@@ -170,7 +170,7 @@ TEST_CASE("a key or a query that is not a number shows in what sees it, and in n
     std::memcpy(&bad.back(), &bits, 4);
   }
   for (const Subject& subject : subjects()) {
-    for (const KvFormat format : {KvFormat::kF32, KvFormat::kBf16, KvFormat::kQ8}) {
+    for (const KvFormat format : kFormats) {
       for (const float x : bad) {
         for (const bool in_key : {true, false}) {
           INFO(subject.name << ", format " << static_cast<int>(format)
@@ -178,10 +178,13 @@ TEST_CASE("a key or a query that is not a number shows in what sees it, and in n
           Problem p(random);
           p.reshape(random, format, 32, 40, 33);
           for (float& scale : p.k_scale) scale += 1e-3f;  // infinite times zero is another thing
-          p.end.assign(p.rows, 20);
+          p.end.assign(p.rows, 16);
           p.end[20] = 40;  // the one that sees it
           float& key = format == KvFormat::kQ8 ? p.k_scale[25] : p.k[25 * p.hd];
-          (in_key ? key : p.q[20 * p.hd + 3]) = x;
+          if (in_key && format == KvFormat::kQ4)
+            p.k_q4.step[p.hd + 9] = std::nanf("");  // of the block that token 25 is in
+          else
+            (in_key ? key : p.q[20 * p.hd + 3]) = x;
           p.pack();
           State state(p);
           state.run(p, subject, 0);
@@ -205,7 +208,7 @@ double mean_tolerance(const Problem& p, Rounds rounds) {
 TEST_CASE("whatever the scores, attention is a weighted mean of the values") {
   Random random(11);
   for (const Subject& subject : subjects()) {
-    for (const KvFormat format : {KvFormat::kF32, KvFormat::kBf16, KvFormat::kQ8}) {
+    for (const KvFormat format : kFormats) {
       Problem p(random);
       const auto rows = finite_rows(random, 32);
       p.reshape(random, format, 32, 40, rows.size());
@@ -240,7 +243,7 @@ TEST_CASE("whatever the scores, attention is a weighted mean of the values") {
 TEST_CASE("attention's mean of values that are hard") {
   Random random(12);
   for (const Subject& subject : subjects()) {
-    for (const KvFormat format : {KvFormat::kF32, KvFormat::kBf16, KvFormat::kQ8}) {
+    for (const KvFormat format : kFormats) {
       Problem p(random);
       p.reshape(random, format, 32, 40, 5);
       for (const HardRow& row : finite_rows(random, p.n * p.hd)) {

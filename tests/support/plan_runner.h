@@ -133,6 +133,10 @@ class Backend {
                             hidden.empty() ? nullptr : hidden.data()};
     check(table_->timeline_attach(timeline.get(), resident, &all, &error_));
   }
+  void read(const Timeline& timeline, std::uint32_t first, std::uint32_t n,
+            const pc_kv_planes& planes) {
+    check(table_->timeline_read(timeline.get(), first, n, &planes, &error_));
+  }
   void rewind(Timeline& timeline, std::uint32_t n_tokens, std::uint32_t n_attached = UINT32_MAX) {
     check(table_->timeline_rewind(timeline.get(), n_tokens, n_attached, &error_));
     if (n_attached < timeline.residents.size()) timeline.residents.resize(n_attached);
@@ -180,6 +184,7 @@ class PlanRunner {
   std::map<std::uint32_t, EncodedRun> encode(const RawJob& job) {
     std::map<std::uint32_t, EncodedRun> kept;
     std::deque<pc_kv_planes> planes;
+    const KvType type = backend_.geometry().type;
     std::vector<pc_run> runs;
     for (const RawRun& r : job.runs) {
       runs.push_back({r.tokens.data(), static_cast<std::uint32_t>(r.tokens.size()), r.position,
@@ -189,9 +194,15 @@ class PlanRunner {
       e = planes_for(runs.back());
       planes.push_back({e.planes.data(), e.segment.layer_stride_bytes, e.segment.head_stride_bytes,
                         e.segment.value_offset_bytes});
-      runs.back().planes = &planes.back();
+      if (fresh_type(type) == type) runs.back().planes = &planes.back();
     }
-    backend_.compute(backend_.open(), runs);
+    const Backend::Timeline timeline = backend_.open();
+    backend_.compute(timeline, runs);
+    if (fresh_type(type) == type) return kept;
+    std::uint32_t first = 0;
+    auto to = planes.begin();
+    for (std::uint32_t i = 0; i < runs.size(); first += runs[i++].n_tokens)
+      if (job.runs[i].keep) backend_.read(timeline, first, runs[i].n_tokens, *to++);
     return kept;
   }
 
@@ -263,9 +274,15 @@ class PlanRunner {
     const KvGeometry& geometry = backend_.geometry();
     e.planes.resize(geometry.state_bytes(kv_blocks(run.n_tokens)));
     const KvPlanes p = dense_planes(e.planes.data(), geometry, kv_blocks(run.n_tokens));
-    e.segment = {
-        p.data, p.layer_stride_bytes, p.head_stride_bytes, p.value_offset_bytes, 0, run.n_tokens,
-        0,      run.key_position};
+    e.segment = {p.data,
+                 p.layer_stride_bytes,
+                 p.head_stride_bytes,
+                 p.value_offset_bytes,
+                 geometry.type,
+                 0,
+                 run.n_tokens,
+                 0,
+                 run.key_position};
     return e;
   }
 
@@ -324,6 +341,16 @@ inline double max_difference(const std::vector<float>& a, const std::vector<doub
   double worst = 0;
   for (std::size_t i = 0; i < a.size(); ++i) worst = std::max(worst, std::fabs(a[i] - b[i]));
   return worst;
+}
+
+// Of logits, in L2.
+inline double relative_error(std::span<const float> got, std::span<const float> want) {
+  double difference = 0, norm = 0;
+  for (std::size_t v = 0; v < got.size(); ++v) {
+    difference += std::pow(got[v] - want[v], 2);
+    norm += std::pow(want[v], 2);
+  }
+  return std::sqrt(difference / norm);
 }
 
 }  // namespace pc::test

@@ -50,6 +50,11 @@ class Info(ModelTest):
         of = {t: self.json("model", "info", MODEL, "--kv-type", t)["kv_bytes_per_token"] for t in ("f32", "bf16", "q8")}
         numbers = 2 * 2 * 2  # layers, heads, a key and a value: 16 each, in q8 with a scale
         self.assertEqual(of, {"f32": numbers * 4 * 16, "bf16": numbers * 2 * 16, "q8": numbers * (16 + 4)})
+        guide = str(SOURCE / "models/city-guide")  # heads of 64: codes of 4 bits, and two more of steps
+        report = self.json("model", "info", guide, "--kv-type", "q4")
+        self.assertEqual(report["kv_bytes_per_token"], 4 * 2 * 2 * (64 // 2 + 16))
+        refused = self.json("model", "info", str(GGUF / "mistral.gguf"), "--kv-type", "q4")["refused"]
+        self.assertIn("multiple of 16", refused)
 
     def test_learned_positions_do_not_relocate(self):
         report = self.json("model", "info", str(GGUF / "gpt2.gguf"))

@@ -100,7 +100,7 @@ LINES = {
     "promptcache ca": ["cache"],
     "promptcache cache ": ["export", "gc", "import", "ls", "rm", "show", "verify"],
     "promptcache cache rm --a": ["--all"],
-    "promptcache run --kv-type ": ["bf16", "f32", "q8"],
+    "promptcache run --kv-type ": ["bf16", "f32", "q4", "q8"],
     "promptcache run -m tw": ["two.gguf"],
     "promptcache run -s g": ["guide.pml"],
     "promptcache run g": ["guide.pml"],
@@ -152,7 +152,7 @@ class Completion(unittest.TestCase):
         for line, expected in LINES.items():
             self.assertEqual(self.bash(*line.split(" ")), expected, line)
         self.assertEqual(self.bash("promptcache", "run", "--kv-type", "=", "b"), ["bf16"])
-        self.assertEqual(self.bash("promptcache", "run", "--kv-type", "="), ["bf16", "f32", "q8"])
+        self.assertEqual(self.bash("promptcache", "run", "--kv-type", "="), ["bf16", "f32", "q4", "q8"])
 
     @unittest.skipUnless(shutil.which("fish"), "fish is not installed")
     def test_fish(self):

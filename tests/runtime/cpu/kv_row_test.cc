@@ -189,6 +189,7 @@ TEST_CASE("what was written is read again, as accurate as its type") {
     segment.layer_stride_bytes = planes.size();
     segment.data = planes.data() - planes.size();
     segment.value_offset_bytes = block.keys.size();
+    segment.type = type;
     segment.begin = std::min(token, 2u);
     std::vector<float> got_key(hd), got_value(hd);
     read_kv_key(block.geometry, segment, token - segment.begin, 1, 0, got_key.data());

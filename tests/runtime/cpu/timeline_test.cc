@@ -113,14 +113,15 @@ struct Pair {
     std::vector<std::byte> memory(kGeometry.state_bytes(kv_blocks(n_all + 1)));
     const KvPlanes planes = dense_planes(memory.data(), kGeometry, kv_blocks(n_all + 1));
     if (parts[pick].positions) {
-      CHECK_FALSE(timeline.read(first, 1, planes));
+      CHECK_FALSE(timeline.read(first, 1, kGeometry.type, planes));
       return;
     }
-    REQUIRE(timeline.read(first, n, planes));
+    REQUIRE(timeline.read(first, n, kGeometry.type, planes));
     KvSegment copy{planes.data,
                    planes.layer_stride_bytes,
                    planes.head_stride_bytes,
                    planes.value_offset_bytes,
+                   kGeometry.type,
                    0,
                    n,
                    parts[pick].position,
@@ -128,9 +129,9 @@ struct Pair {
     std::vector<Row> read_rows;
     read(copy, true, &read_rows);
     for (std::uint32_t i = 0; i < n; ++i) REQUIRE(read_rows[i].token == rows[first + i].token);
-    CHECK_FALSE(timeline.read(first, n_all - first + 1, planes));
-    if (parts[pick].n_tokens > 1) CHECK_FALSE(timeline.read(first + 1, 1, planes));
-    if (first + n < n_all) CHECK_FALSE(timeline.read(first, n + 1, planes));
+    CHECK_FALSE(timeline.read(first, n_all - first + 1, kGeometry.type, planes));
+    if (parts[pick].n_tokens > 1) CHECK_FALSE(timeline.read(first + 1, 1, kGeometry.type, planes));
+    if (first + n < n_all) CHECK_FALSE(timeline.read(first, n + 1, kGeometry.type, planes));
   }
 };
 

@@ -208,16 +208,6 @@ TEST_CASE("one encoding serves a hundred offsets like an encoding made there") {
   }
 }
 
-// Of logits, in L2.
-double relative_error(std::span<const float> got, std::span<const float> want) {
-  double difference = 0, norm = 0;
-  for (std::size_t v = 0; v < got.size(); ++v) {
-    difference += std::pow(got[v] - want[v], 2);
-    norm += std::pow(want[v], 2);
-  }
-  return std::sqrt(difference / norm);
-}
-
 TEST_CASE("permuting and splitting segments changes nothing beyond rounding") {
   Random random(14);
   const TinyModel model(9);

@@ -217,10 +217,10 @@ TEST_CASE("one file serves two schemas at two offsets") {
 }
 
 TEST_CASE("explain is what the run then does, and answers repeat token for token") {
-  const TinyCheckpoint checkpoint(4);
-  const TempFolder cache;  // of both types: a module of one is none for the other
+  const TinyCheckpoint checkpoint(4, 1024, 32);
+  const TempFolder cache;  // of all types: a module of one is none for the others
   std::map<KvType, std::uint32_t> encoded;
-  for (const KvType type : {KvType::kBf16, KvType::kQ8}) {
+  for (const KvType type : {KvType::kBf16, KvType::kQ8, KvType::kQ4}) {
     std::vector<std::vector<TokenId>> answers;
     for (int process = 0; process < 3; ++process) {
       const auto engine = must(Engine::open(options_for(checkpoint, cache.path(), type)));
@@ -254,12 +254,13 @@ TEST_CASE("explain is what the run then does, and answers repeat token for token
   }
   REQUIRE(encoded[KvType::kBf16] > 0);
   REQUIRE(encoded[KvType::kQ8] == encoded[KvType::kBf16]);
+  REQUIRE(encoded[KvType::kQ4] == encoded[KvType::kBf16]);
 }
 
 TEST_CASE("modules are used in place: no byte of K/V is copied, and no token allocates") {
-  const TinyCheckpoint checkpoint(5);
+  const TinyCheckpoint checkpoint(5, 1024, 32);
   const TempFolder cache;
-  const KvType type = GENERATE(KvType::kBf16, KvType::kQ8);
+  const KvType type = GENERATE(KvType::kBf16, KvType::kQ8, KvType::kQ4);
   for (int process = 0; process < 2; ++process) {
     const auto engine = must(Engine::open(options_for(checkpoint, cache.path(), type)));
     const auto schema = schema_for(engine, kTravel);

@@ -6,97 +6,17 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 
 #include "runtime/engine/session.h"
 #include "runtime/json/json.h"
 #include "runtime/reports/reports.h"
+#include "tests/runtime/engine/apartment.h"
 #include "tests/support/expect.h"
-#include "tests/support/temp_folder.h"
-#include "tests/support/tiny_checkpoint.h"
 
 namespace pc::test {
 namespace {
 
 constexpr float kRounding = 1e-4f;  // of logits of about one, in another order of sums
-
-const std::string kLong =
-    "The harbour ferry of Lindby leaves at seven in the morning and at six in the evening. A "
-    "ticket costs four crowns; children and dogs travel free. In winter the ferry rests.";
-
-struct Turn {
-  pml::Role role;
-  std::string text;
-  std::string module = "";  // in front of the text
-};
-using Turns = std::vector<Turn>;
-
-Turn user(const std::string& text) {
-  return {pml::Role::kUser, text};
-}
-Turn said(const std::string& text) {
-  return {pml::Role::kAssistant, text};
-}
-
-class Apartment {
- public:
-  explicit Apartment(KvType type = KvType::kF32) : type_(type) {
-    std::ofstream(checkpoint_.path() + "/tokenizer_config.json")
-        << R"({"bos_token": "<s>", "eos_token": "</s>", "add_bos_token": true, "chat_template": ")"
-        << "{{ bos_token }}{% for m in messages %}{% if m.role == 'user' %}U: {{ m.content }}"
-           "{{ eos_token }}{% elif m.role == 'assistant' %}A: {{ m.content }}{{ eos_token }}"
-           "{% endif %}{% endfor %}{% if add_generation_prompt %}A: {% endif %}"
-        << R"("})";
-    restart();
-  }
-
-  // Another process, as far as the library can tell.
-  void restart() {
-    schema.reset();
-    EngineOptions o;
-    o.model_path = checkpoint_.path();
-    o.cache_dir = cache_.path();
-    o.kv_type = type_;
-    o.n_threads = 2;
-    o.context_tokens = context_tokens;
-    schema = must(LoadedSchema::parse(must(Engine::open(o)), text_, ""));
-  }
-  void use_schema(const std::string& text) {
-    text_ = text;
-    restart();
-  }
-
-  std::unique_ptr<Session> open(const Turns& turns, SessionOptions o = {}) {
-    if (o.max_tokens == 0) o.max_tokens = 80;
-    std::vector<pml::Message> messages;
-    for (const Turn& turn : turns) {
-      messages.push_back({turn.role, {}});
-      if (!turn.module.empty()) messages.back().parts.push_back({"", turn.module, {}});
-      messages.back().parts.push_back({turn.text, "", {}});
-    }
-    prompt = must(LoadedPrompt::of_messages(schema, messages));
-    return must(Session::open(prompt, o));
-  }
-
-  std::size_t n_files() const {
-    std::size_t n = 0;
-    for (const auto& entry : std::filesystem::directory_iterator(cache_.path() + "/v2/objects"))
-      n += entry.is_regular_file();
-    return n;
-  }
-  const std::string& cache() const { return cache_.path(); }
-
-  std::shared_ptr<LoadedSchema> schema;
-  std::shared_ptr<const LoadedPrompt> prompt;
-  std::uint32_t context_tokens = 0;  // from the next restart on
-
- private:
-  KvType type_;
-  std::string text_ =
-      "<schema name='s'><module name='doc'>The tram of Oslo costs four euros.</module></schema>";
-  TinyCheckpoint checkpoint_{5};
-  TempFolder cache_;
-};
 
 std::string answer(Session& session) {
   std::string text;
@@ -162,6 +82,35 @@ TEST_CASE("what was kept is found after a restart, and gives the same") {
   const auto fresh = home.open(whole);
   CHECK(apart(*session, *fresh) <= kRounding);
   CHECK(fresh->stats().chained_tokens == 0);
+}
+
+// Numbers in 4 bits are off by 7 % of what they are about (tests/runtime/cpu/kv_q4_test.cc), in
+// each of two layers, beside fresh ones that are not: some per cent of the logits, and far from
+// what another conversation gives.
+TEST_CASE("what was kept in 4 bits is found after a restart, and is near") {
+  Apartment home(KvType::kQ4);
+  const Turn question = {pml::Role::kUser, " " + kLong + " What does it cost?", "doc"};
+  std::string first_answer;
+  {
+    const auto session = home.open({question});
+    first_answer = answer(*session);
+    must(session->keep());
+  }
+  home.restart();
+  const Turns whole = {question, said(first_answer), user("And of Rome?")};
+  const auto session = home.open(whole);
+  must(session->prefill());
+  CHECK(session->stats().chained_tokens > 100);
+  const auto fresh = home.open(whole, all_computed());
+  must(fresh->prefill());
+  double off = 0.0, all = 0.0;
+  for (std::size_t i = 0; i < fresh->logits().size(); ++i) {
+    off += std::pow(session->logits()[i] - fresh->logits()[i], 2);
+    all += std::pow(fresh->logits()[i], 2);
+  }
+  INFO("relative " << std::sqrt(off / all));
+  CHECK(off <= 0.1 * 0.1 * all);
+  CHECK(off > 0.0);
 }
 
 TEST_CASE("a prompt without modules is exact: kept or computed, the logits agree") {
