@@ -28,7 +28,7 @@ GUIDE_FILES = ("model.safetensors", "tokenizer.model", "tokenizer_config.json")
 GUIDE_WINDOW = 8192  # the game's files are 4715 tokens of the guide's tokenizer; its own window is 2048
 # An emulated CPU needs minutes for a prompt of 4783 tokens, which a real one computes in a second: there such prompts
 # are laid out, and the shorter ones of the same schema are answered as well.
-MOST_ANSWERED_TOKENS = 2000 if os.environ.get("PC_EMULATED") else GUIDE_WINDOW
+MOST_ANSWERED_TOKENS = 1200 if os.environ.get("PC_EMULATED") else GUIDE_WINDOW
 
 
 def city_guide_with_a_larger_window(folder):
