@@ -87,6 +87,25 @@ class Run(unittest.TestCase):
         self.assertEqual([r["way"] for r in done.rows[4:]], ["self", "self"])
         self.assertEqual(self.run_with(["full", "none", "self"])[0].asked, [])
 
+    def test_a_way_with_other_states_asks_a_client_of_them(self):
+        clients = {}
+
+        def open_client(kv):
+            self.assertNotIn(kv, clients)
+            clients[kv] = FakeClient()
+            return clients[kv]
+        first = FakeClient()
+        done = study.Study(first, self.made, ["full", "none", "none@q4", "full@q8", "leading:2@q4"],
+                           self.results, ABOUT, open_client)
+        done.run()
+        self.assertEqual([(reuse, repair) for _, reuse, repair in first.asked],
+                         [(False, None), (True, "none")] * 2)
+        self.assertEqual([(reuse, repair) for _, reuse, repair in clients["q4"].asked],
+                         [(True, "none"), (True, "leading:2")] * 2)
+        self.assertEqual([reuse for _, reuse, _ in clients["q8"].asked], [False] * 2)
+        self.assertEqual([r["way"] for r in done.rows[:5]],
+                         ["full", "none", "none@q4", "full@q8", "leading:2@q4"])
+
     def test_rows_of_another_study_are_refused(self):
         self.run_with(["full"])
         with self.assertRaisesRegex(ValueError, "--results"):
