@@ -174,7 +174,7 @@ typedef struct pc_engine_facts {
   size_t struct_size;
   uint32_t context_tokens; /* window of a prompt and its answer */
   uint32_t vocab_size;     /* of logits and masks */
-  uint64_t kv_token_bytes; /* attention states of a token */
+  uint64_t kv_token_bytes; /* attention states of a token, as modules have them */
   uint64_t n_parameters;
   uint64_t weight_bytes;
   int32_t bos;                /* token, or -1 */
