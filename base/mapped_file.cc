@@ -50,6 +50,7 @@ bool want_large_pages(std::span<const std::byte> bytes) {
 
 MappedFile::~MappedFile() {
   if (fd_ >= 0) ::close(fd_);
+  if (guarded_) release_range(guarded_);
   if (data_) ::munmap(const_cast<std::byte*>(data_), size_);
 }
 
@@ -72,9 +73,13 @@ Result<MappedFile> MappedFile::open(const std::string& path) {
     ::close(fd);
     return mapped;
   }
-  mapped->fd_ = fd;
-  mapped->identity_ = identity_of(st);
+  mapped->keep(fd);
   return mapped;
+}
+
+void MappedFile::keep(int fd) {
+  PC_EXPECT(fd_ < 0 && fd >= 0);
+  fd_ = fd;
 }
 
 bool MappedFile::is_unchanged() const {
@@ -82,13 +87,30 @@ bool MappedFile::is_unchanged() const {
   return fd_ >= 0 && ::fstat(fd_, &st) == 0 && identity_of(st) == identity_;
 }
 
+bool MappedFile::was_written() const {
+  struct stat st {};
+  if (fd_ < 0 || ::fstat(fd_, &st) != 0) return false;
+  const FileIdentity now = identity_of(st);
+  return now.size_bytes != identity_.size_bytes || now.mtime_ns != identity_.mtime_ns;
+}
+
+bool MappedFile::is_lost() const {
+  return guarded_ && pc::is_lost(*guarded_);
+}
+
 Result<MappedFile> MappedFile::map(int fd, std::uint64_t size_bytes, const std::string& name) {
   MappedFile file;
+  struct stat st {};
+  if (::fstat(fd, &st) != 0) return system_error("cannot stat", name, errno);
+  file.identity_ = identity_of(st);
+  if (file.identity_.size_bytes != size_bytes)
+    return error(Code::kIo, name + " changes while it is opened");
   if (size_bytes == 0) return file;
   void* p = ::mmap(nullptr, size_bytes, PROT_READ, MAP_SHARED, fd, 0);
   if (p == MAP_FAILED) return system_error("cannot map", name, errno);
   file.data_ = static_cast<const std::byte*>(p);
   file.size_ = size_bytes;
+  file.guarded_ = guard_range(file.bytes());
   want_large_pages(file.bytes());
   return file;
 }

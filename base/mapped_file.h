@@ -2,10 +2,11 @@
 // in the project.
 //
 // Move-only owner. The mapping outlives the descriptor and survives the
-// file's unlink or replacement by rename; it does not survive truncation in
-// place (SIGBUS), so the project never truncates a published file. A file that
-// was opened by path keeps its descriptor, so that it can be asked whether it
-// changed, whatever its path names by then.
+// file's unlink or replacement by rename. It does not survive truncation in place, so the project
+// never truncates a published file; where somebody else does, or where a disk fails, reading the
+// mapping is a signal (SIGBUS), which ends the process, or makes the mapping a lost one
+// (guard_mappings). A file that was opened by path, or was given its descriptor, can be asked
+// whether it changed, whatever its path names by then.
 // Threads: const methods from any thread.
 #pragma once
 
@@ -30,6 +31,12 @@ struct FileIdentity {
   friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
 };
 
+// What the guard below knows of a mapping (base/mapping_guard.cc), for MappedFile alone.
+struct GuardedRange;
+GuardedRange* guard_range(std::span<const std::byte> bytes);
+void release_range(GuardedRange* range);  // before the mapping goes
+bool is_lost(const GuardedRange& range);
+
 class MappedFile {
  public:
   MappedFile() = default;
@@ -47,12 +54,20 @@ class MappedFile {
   // The same for an open descriptor, which stays the caller's. `name` is for messages.
   static Result<MappedFile> map(int fd, std::uint64_t size_bytes, const std::string& name);
 
+  // Takes the descriptor of the file that map() has mapped.
+  void keep(int fd);
+
   std::span<const std::byte> bytes() const { return {data_, size_}; }
 
-  // For a file that was opened by path: its identity when it was opened, and whether the
-  // file still has it.
+  // The file's identity when it was mapped, and whether it still has it: not known, and so false,
+  // without a descriptor.
   const FileIdentity& identity() const { return identity_; }
   bool is_unchanged() const;
+  // Is it known to have been written to? A new name, or none any more, is no writing.
+  bool was_written() const;
+
+  // Zeros stand in the place of bytes that could not be read (guard_mappings).
+  bool is_lost() const;
 
   // Gives back the memory that the mapping takes in this process. The mapping stays: a
   // page that is touched again comes from the page cache, or else from the file.
@@ -67,12 +82,24 @@ class MappedFile {
     std::swap(size_, other.size_);
     std::swap(fd_, other.fd_);
     std::swap(identity_, other.identity_);
+    std::swap(guarded_, other.guarded_);
   }
   const std::byte* data_ = nullptr;
   std::size_t size_ = 0;
-  int fd_ = -1;  // that open() made; map() keeps none
+  int fd_ = -1;  // that open() made, or keep() took
   FileIdentity identity_;
+  GuardedRange* guarded_ = nullptr;  // of data_
 };
+
+// From now on, for all of this process: where a page of a MappedFile cannot be read, zeros take its
+// place and that of all behind it, and the mapping is lost. Whoever computes with mappings asks
+// afterwards; what was computed with a lost one counts for nothing. Installs a handler of SIGBUS,
+// which passes everything else on to the one that was there. Called more than once, it does it
+// once. kIo.
+Status guard_mappings();
+
+// How many mappings were lost so far: where that is none, no other question need be asked.
+std::uint64_t n_lost_mappings();
 
 // A shared mapping of a file that is being made, to be written in place. Move-only owner. The file
 // must have all of its bytes on the disk, or a write may end the process (SIGBUS).

@@ -17,15 +17,16 @@ Error corrupt(const std::string& what) {
 
 }  // namespace
 
-ModuleFile::ModuleFile(std::span<const std::byte> bytes, std::shared_ptr<const void> owner)
-    : owner_(std::move(owner)), bytes_(bytes) {}
+ModuleFile::ModuleFile(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
+                       const MappedFile* file)
+    : owner_(std::move(owner)), file_(file), bytes_(bytes) {}
 
 Result<ModuleHandle> ModuleFile::open(std::span<const std::byte> bytes, PayloadCheck check,
-                                      std::shared_ptr<const void> owner) {
+                                      std::shared_ptr<const void> owner, const MappedFile* file) {
   if (reinterpret_cast<std::uintptr_t>(bytes.data()) % kCacheLine != 0) {
     return error(Code::kInvalidArgument, "the bytes of a module do not start on a cache line");
   }
-  std::shared_ptr<ModuleFile> module(new ModuleFile(bytes, std::move(owner)));
+  std::shared_ptr<ModuleFile> module(new ModuleFile(bytes, std::move(owner), file));
   PC_CHECK_OK(module->check_header());
   PC_CHECK_OK(module->check_tables());
   PC_CHECK_OK(module->check_runs());

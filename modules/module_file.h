@@ -3,9 +3,9 @@
 // A ModuleFile views the bytes of one module file and shares ownership of
 // whatever holds them: a mapping, or memory. It copies the header and the
 // table of runs, which bound every access, so that a file changed behind its
-// back cannot lead outside the mapping; K and V are never copied.
-// Segments and spans borrow from the ModuleFile: the handle pins them.
-// Threads: immutable, any thread.
+// back cannot lead outside the mapping; K and V are never copied. Whether that happened can be
+// asked. Segments and spans borrow from the ModuleFile: the handle pins them. Threads: immutable,
+// any thread.
 #pragma once
 
 #include <cstddef>
@@ -14,6 +14,7 @@
 #include <span>
 #include <vector>
 
+#include "base/mapped_file.h"
 #include "base/progress.h"
 #include "base/status.h"
 #include "modules/format.h"
@@ -36,14 +37,23 @@ class ModuleFile {
   // kCorrupt (bytes that contradict themselves), kUnsupported (another
   // version of the format, which this one must leave alone),
   // kInvalidArgument (bytes not on a cache line). `owner` keeps `bytes`
-  // alive; null where the caller does.
+  // alive; null where the caller does. `file`: the owner's, where they are a file's.
   static Result<ModuleHandle> open(std::span<const std::byte> bytes, PayloadCheck check,
-                                   std::shared_ptr<const void> owner);
+                                   std::shared_ptr<const void> owner,
+                                   const MappedFile* file = nullptr);
 
   const ModuleKey& key() const { return header_.key; }
   const ModuleHeader& header() const { return header_; }
   const KvGeometry& geometry() const { return header_.causes.geometry; }
   std::span<const std::byte> bytes() const { return bytes_; }  // the whole file
+
+  // Is the file as it was when it was mapped? If not (a new name is a change, too), it is to be
+  // opened again, and what the mapping holds by now is not known. Memory never changes.
+  bool is_current() const { return !file_ || (file_->is_unchanged() && !file_->is_lost()); }
+  // Zeros stand in the place of bytes that could not be read (guard_mappings).
+  bool is_lost() const { return file_ && file_->is_lost(); }
+  // Is it known to hold other bytes than when it was mapped?
+  bool is_spoilt() const { return file_ && (file_->was_written() || file_->is_lost()); }
 
   std::span<const std::int32_t> tokens() const;  // of all kept runs, run after run
   std::span<const ModuleRun> runs() const { return runs_; }
@@ -64,12 +74,14 @@ class ModuleFile {
   Status verify_chunk(std::uint64_t chunk, std::span<const std::byte> bytes) const;
 
  private:
-  ModuleFile(std::span<const std::byte> bytes, std::shared_ptr<const void> owner);
+  ModuleFile(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
+             const MappedFile* file);
   Status check_header();
   Status check_tables();
   Status check_runs();
 
   std::shared_ptr<const void> owner_;
+  const MappedFile* file_;  // owner_'s, or null
   std::span<const std::byte> bytes_;
   ModuleHeader header_;
   ModuleExtent extent_;

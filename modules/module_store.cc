@@ -74,10 +74,12 @@ struct ModuleStore::State {
   Mutex mutex;
   std::map<ModuleKey, std::weak_ptr<const ModuleFile>> mapped PC_GUARDED_BY(mutex);
 
+  // Not one whose file changed since: that is opened, and looked at, again.
   ModuleHandle find_mapped(const ModuleKey& key) {
     const MutexLock guard(mutex);
     const auto it = mapped.find(key);
-    return it == mapped.end() ? nullptr : it->second.lock();
+    ModuleHandle module = it == mapped.end() ? nullptr : it->second.lock();
+    return module && module->is_current() ? module : nullptr;
   }
 
   // One mapping for each file: of two threads that opened it, the first one's.
@@ -87,8 +89,9 @@ struct ModuleStore::State {
     const auto [it, inserted] = mapped.try_emplace(module->key(), module);
     if (inserted) return module;
     ModuleHandle first = it->second.lock();
-    if (!first) it->second = module;
-    return first ? first : module;
+    if (first && first->is_current()) return first;
+    it->second = module;
+    return module;
   }
 
   Result<ModuleHandle> load(const ModuleKey& key,

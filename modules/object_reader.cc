@@ -26,21 +26,16 @@ Status verify_by_reading(const ModuleFile& module, int fd) {
   return ok();
 }
 
-// What a ModuleFile of the store owns. The lock that says "in use" belongs to the
-// open file, which a mapping keeps open without its descriptor, but not on
-// every file system (overlayfs). So the descriptor stays, while the process
-// has plenty: descriptors are given lowest first, so a small one says so.
-struct MappedObject {
-  MappedFile file;
-  UniqueFd lease;
-
-  void keep(UniqueFd fd) {
-    rlimit limit{};
-    const bool plenty = ::getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
-                        static_cast<rlim_t>(fd.get()) < limit.rlim_cur / 4;
-    if (plenty) lease = std::move(fd);
-  }
-};
+// The lock that says "in use" belongs to the open file, which a mapping keeps open without its
+// descriptor, but not on every file system (overlayfs); and it is the descriptor that can be asked
+// whether the file changed. So it stays, while the process has plenty: descriptors are given lowest
+// first, so a small one says so.
+void keep_descriptor(UniqueFd fd, MappedFile* file) {
+  rlimit limit{};
+  const bool plenty =
+      ::getrlimit(RLIMIT_NOFILE, &limit) == 0 && static_cast<rlim_t>(fd.get()) < limit.rlim_cur / 4;
+  if (plenty) file->keep(fd.release());
+}
 
 Status check_payload(const CacheFolder& folder, const OpenFile& file, ReadMode mode,
                      const ModuleFile& module) {
@@ -54,14 +49,15 @@ Result<ModuleHandle> map_and_check(const CacheFolder& folder, const ModuleKey& k
                                    ReadMode mode,
                                    const std::function<Status(const ModuleFile&)>& accept) {
   const auto size = static_cast<std::uint64_t>(file.st.st_size);
-  const auto owner = std::make_shared<MappedObject>();
-  PC_TRY(owner->file, MappedFile::map(file.fd.get(), size, folder.name_of(key.digest)));
-  PC_TRY(ModuleHandle module, ModuleFile::open(owner->file.bytes(), PayloadCheck::kTrusted, owner));
+  PC_TRY(MappedFile opened, MappedFile::map(file.fd.get(), size, folder.name_of(key.digest)));
+  const auto mapped = std::make_shared<MappedFile>(std::move(opened));
+  PC_TRY(ModuleHandle module,
+         ModuleFile::open(mapped->bytes(), PayloadCheck::kTrusted, mapped, mapped.get()));
   if (module->key() != key) return error(Code::kMismatch, "module file under the name of another");
   PC_CHECK_OK(accept(*module));
-  if (mode != ReadMode::kInspect) owner->file.will_need(0, size);
+  if (mode != ReadMode::kInspect) mapped->will_need(0, size);
   PC_CHECK_OK(check_payload(folder, file, mode, *module));
-  owner->keep(std::move(file.fd));
+  keep_descriptor(std::move(file.fd), mapped.get());
   return module;
 }
 

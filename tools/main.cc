@@ -34,5 +34,6 @@ int main(int argc, char** argv) {
   handle_interrupts();
   const auto command = parse_command_line(argc, argv);
   if (const auto* const exit_code = std::get_if<ExitCode>(&command)) return *exit_code;
+  (void)pc_guard_files(nullptr);  // without it, a file that is cut short ends the process
   return run_verb(std::get<Options>(command));
 }

@@ -4,7 +4,8 @@
     python3 bench/answers/answers.py MODEL --set squad [--data FOLDER] [--ways full none ...]
                                      [--n 200] [--documents 4] [--context 0] [--results FILE.jsonl]
                                      [--json FILE.json] [--plot FILE.svg]
-                                     [--build build] [--threads 0] [--chat-template NAME]
+                                     [--build build] [--threads 0]
+                                     [--frame turns|text] [--chat-template NAME]
 
 Every question is answered greedily in each way (bench/answers/ways.py), from the same tokens: a
 full prefill first, then the others. Printed are, for each way: the share of the modules' tokens
@@ -32,6 +33,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 import plot  # noqa: E402
+import questions  # noqa: E402
 import sets  # noqa: E402
 import table  # noqa: E402
 import ways  # noqa: E402
@@ -59,6 +61,8 @@ def arguments():
     parser.add_argument("--plot", type=Path)
     parser.add_argument("--kv", choices=("bf16", "q8", "q4"), default="bf16")
     parser.add_argument("--threads", type=int, default=0)
+    parser.add_argument("--frame", choices=("turns", "text"), default="turns",
+                        help="text: without turns, for a model that is not tuned for any")
     parser.add_argument("--chat-template", help="for a model that brings none: chatml, gemma, ...")
     parser.add_argument("--build", type=Path, default=HERE.parents[1] / "build")
     return parser.parse_args()
@@ -68,6 +72,8 @@ def measured(a, made, names):
     """The study's answers: rows, and the keys of questions that were left out."""
     about = {"set": made.name, "model": a.model.name, "documents": a.documents or sets.DOCUMENTS,
              "context": a.context, "kv": a.kv, "chat_template": a.chat_template}
+    if a.frame != "turns":
+        about["frame"] = a.frame
     with tempfile.TemporaryDirectory() as cache:
         def open_client(kv):
             return Client(a.build / "runtime/libpromptcache.so", a.model, cache, a.threads,
@@ -98,6 +104,8 @@ def main():
     names = ["full", *(w for w in a.ways if w != "full")]
     try:
         made = sets.read(a.set, a.data, a.documents, a.n)
+        if a.frame == "text":
+            made = questions.in_text(made)
         d = described(a, made, names, measured(a, made, names))
     except (OSError, ValueError) as e:
         sys.exit(f"answers.py: {e}")

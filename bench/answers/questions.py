@@ -43,3 +43,13 @@ def passages(name, items, metrics=SHORT):
         documents += [f"Document: {text}\n\n" for text in texts]
         questions.append(Question(key, chosen, asked(question), golds))
     return Set(name, documents, questions, metrics)
+
+
+def in_text(made):
+    """The same set without turns, for models that are not tuned for any: the question ends where an
+    answer begins, and its first line is what counts. ValueError: the set brings its own format."""
+    if made.frame != "system":
+        raise ValueError(f"{made.name} brings its own format: leave --frame out")
+    questions = [dataclasses.replace(q, text=f"{q.text}\nAnswer:") for q in made.questions]
+    return dataclasses.replace(made, questions=questions, frame="text", first_line=True,
+                               instruction=f"{made.instruction}\n\n")

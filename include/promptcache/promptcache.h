@@ -574,6 +574,16 @@ typedef struct pc_session_stats {
 /* Fills what struct_size holds. */
 PC_API void pc_session_get_stats(const pc_session* session, pc_session_stats* stats);
 
+/* ---- Files that fail */
+
+/* Models and modules are read where they lie, as mappings of their files. Where a file is cut short
+ * under it, or a disk fails, the system sends SIGBUS, which ends the process. After this call it is
+ * PC_IO of the requests that used the file, and nothing that was computed from it counts: a module
+ * is made again, a model is to be opened again. Installs a handler of SIGBUS for the whole
+ * process, which passes on what is not about such a mapping to the handler that was there. The
+ * command promptcache calls it; a library does not do that by itself. */
+PC_API pc_status pc_guard_files(pc_error* error);
+
 /* ---- Store: the directory of module files, without a model */
 
 /* dir NULL: the default directory. Must exist. */

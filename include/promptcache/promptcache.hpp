@@ -121,6 +121,11 @@ inline std::string build_describe() {
   return detail::text<pc_build_describe>();
 }
 
+// Files that are cut short become errors of requests, not signals.
+inline void guard_files() {
+  detail::call<pc_guard_files>();
+}
+
 // The strings they point to must live until the engine or the session is open; `progress`
 // of an engine's must not throw.
 using EngineOptions = detail::Initialised<pc_engine_options, pc_engine_options_init>;

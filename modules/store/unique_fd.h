@@ -23,6 +23,7 @@ class UniqueFd {
   }
 
   int get() const { return fd_; }
+  int release() { return std::exchange(fd_, -1); }  // to an owner of another kind
   explicit operator bool() const { return fd_ >= 0; }
 
  private:

@@ -108,6 +108,10 @@ void pc_set_log(pc_log_sink sink, void* user, std::int32_t level) {
   pc::set_log(sink, user, static_cast<pc::LogLevel>(level));
 }
 
+pc_status pc_guard_files(pc_error* error) {
+  return guarded(error, [] { return pc::guard_mappings(); });
+}
+
 pc_status pc_build_describe(char** json, pc_error* error) {
   return guarded(error, [&]() -> Status {
     PC_REQUIRE(json);

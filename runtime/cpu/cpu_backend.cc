@@ -364,6 +364,10 @@ void step(pc_backend_model* model, pc_step_item* items, std::uint32_t n_items) {
                               item.first_weighted});
     }
     model->executor->step(model->items);
+    if (pc::n_lost_mappings() != 0 && model->packed.is_lost())
+      return error(Code::kIo,
+                   "the file of packed weights was cut short, or cannot be read any more, while "
+                   "it was in use; open the model again");
     return ok();
   });
   for (std::size_t i = 0; i < n_items; ++i) {

@@ -124,6 +124,13 @@ Result<std::shared_ptr<const Engine>> Engine::open(const EngineOptions& options)
   return std::shared_ptr<const Engine>(std::move(engine));
 }
 
+Status Engine::check_weights() const {
+  if (model_->files_sound()) return ok();
+  return error(Code::kIo, "the files of " + model_->path +
+                              " were written to, or cannot be read any more, since they were "
+                              "opened; open the model again");
+}
+
 Result<ModuleHandle> Engine::publish(const ModuleHandle& module, const CacheDraft* draft) const {
   PC_EXPECT(store_);
   // States of weights that changed under us must not get the old ones' name.
@@ -223,7 +230,7 @@ Status Engine::open_backend(const EngineOptions& options) {
   }
   if (!backend.ok()) return std::move(backend).error();
   backend_ = std::make_unique<const BackendModel>(std::move(backend).value());
-  scheduler_ = std::make_unique<Scheduler>(*backend_, geometry());
+  scheduler_ = std::make_unique<Scheduler>(*backend_, geometry(), model_->checkpoint.files);
   add_remark(backend_->remark());
   // A model that is read for the first time was touched all over; what is needed comes back.
   for (const MappedFile& file : model_->checkpoint.files) file.let_go();

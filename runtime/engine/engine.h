@@ -92,6 +92,9 @@ class Engine {
   ModuleStore* store() const { return store_.get(); }   // null: modules stay in memory
   HeldModules& held() const { return *held_; }
 
+  // kIo where the model's files are known to hold other bytes than when they were opened.
+  Status check_weights() const;
+
   // Makes a module of this engine's states a file of the store, which others find; returns it
   // mapped. Errors: ModuleStore::publish's, and kMismatch where the model's files were changed.
   // Precondition: there is a store.

@@ -24,6 +24,15 @@ void HeldModules::hold(const ModuleHandle& module) {
   }
 }
 
+void HeldModules::drop(const ModuleHandle& module) {
+  const MutexLock lock(mutex_);
+  const auto held = places_.find(module.get());
+  if (held == places_.end()) return;
+  bytes_ -= module->bytes().size();
+  modules_.erase(held->second);
+  places_.erase(held);
+}
+
 std::uint64_t HeldModules::release() {
   std::list<ModuleHandle> gone;  // files are unmapped after the lock
   const MutexLock lock(mutex_);

@@ -23,6 +23,9 @@ class HeldModules {
   // It was used now. One that is larger than the budget is not held.
   void hold(const ModuleHandle& module);
 
+  // No more, if it does: a module that changed on the disk.
+  void drop(const ModuleHandle& module);
+
   std::uint64_t bytes() const;
 
   // Holds nothing any more; gives the bytes of those modules that nobody else has.

@@ -152,7 +152,7 @@ Lookup LoadedSchema::peek(SchemaModule& module, bool* held) const {
   if (module.mutex.try_lock()) {
     const MutexLock lock(module.mutex, std::adopt_lock);
     ModuleHandle handle = module.handle.lock();
-    *held = handle != nullptr;
+    *held = handle && handle->is_current();
     if (*held) return {std::move(handle), MissReason::kNone, ""};
   }
   if (!engine_->store()) return {nullptr, MissReason::kDisabled, "no store is in use"};
@@ -189,6 +189,11 @@ Result<AcquiredModule> LoadedSchema::acquire(SchemaModule& module, Encoder& enco
   }
   const MutexLock lock(module.mutex, std::adopt_lock);
   AcquiredModule acquired{module.handle.lock()};
+  if (acquired.module && !acquired.module->is_current()) {
+    log(LogLevel::kWarning, "the file of " + job_title(module.job) +
+                                " changed since it was opened; it is looked for again");
+    engine_->held().drop(std::exchange(acquired.module, nullptr));
+  }
   if (!acquired.module) {
     PC_TRY(acquired, find_or_encode(module, encoder, cancel));
     module.handle = acquired.module;

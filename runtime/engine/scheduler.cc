@@ -335,12 +335,28 @@ void Scheduler::compute_step() {
   if (whole) time_.add(n_chosen_tokens_, std::chrono::duration<double>(took_).count());
 }
 
+// What was computed from zeros in the place of a file's bytes counts for nothing.
+Status Scheduler::outcome(std::size_t index) const {
+  if (n_lost_mappings() != 0) {
+    if (std::ranges::any_of(weights_, &MappedFile::is_lost))
+      return error(Code::kIo,
+                   "a file of the model was cut short, or cannot be read any more, while it was in "
+                   "use; open the model again once it is whole");
+    for (const ResidentHandle& resident : chosen_[index]->work_.timeline->residents())
+      if (resident->module().is_lost())
+        return error(Code::kIo, "the module file " + resident->module().key().hex() +
+                                    " was cut short, or cannot be read any more, while it was in "
+                                    "use; ask again, and the module is made again");
+  }
+  return model_.status_of(items_[index]);
+}
+
 // Who is done goes on; who has more to compute stays where it was in the queue.
 void Scheduler::finish_step() {
   if (items_.size() != chosen_.size()) return out_of_memory();
   for (std::size_t i = 0; i < chosen_.size(); ++i) {
     try {
-      chosen_[i]->piece_done(model_.status_of(items_[i]));
+      chosen_[i]->piece_done(outcome(i));
     } catch (const std::bad_alloc&) {  // for its sentence
       chosen_[i]->piece_done(error(Code::kOutOfMemory, "out of memory"));
     }

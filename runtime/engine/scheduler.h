@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "base/function_ref.h"
+#include "base/mapped_file.h"
 #include "base/mutex.h"
 #include "base/status.h"
 #include "modules/kv.h"
@@ -44,9 +45,10 @@ class Scheduler {
   // How often those who wait for long work are told how far it is, at least.
   static constexpr std::chrono::milliseconds kTick{50};
 
-  // Borrows the model.
-  Scheduler(const BackendModel& model, const KvGeometry& geometry)
-      : model_(model), geometry_(geometry) {}
+  // Borrows the model, and the files that hold its weights.
+  Scheduler(const BackendModel& model, const KvGeometry& geometry,
+            std::span<const MappedFile> weights = {})
+      : model_(model), geometry_(geometry), weights_(weights) {}
   // Precondition: no work is under way.
   ~Scheduler();
   Scheduler(const Scheduler&) = delete;
@@ -57,7 +59,7 @@ class Scheduler {
   // Blocks until the work is done. Errors: those of the backend for this work; kInternal where
   // the thread cannot be started, or was left behind by a fork.
   // `progress` is told now and then, on the calling thread, how many tokens of how many are
-  // computed.
+  // computed. kIo where a file that was read was cut short meanwhile (guard_mappings).
   using Progress = FunctionRef<void(std::uint64_t n_done, std::uint64_t n_tokens)>;
   Status compute(Task& task, Progress progress = {});
   Status compute(const Work& work, Progress progress = {});
@@ -99,12 +101,14 @@ class Scheduler {
   void forget_shares() PC_REQUIRES(mutex_);
   std::uint64_t& share_of(std::uint64_t client) PC_REQUIRES(mutex_);
   void compute_step();
+  Status outcome(std::size_t index) const;
   void finish_step() PC_REQUIRES(mutex_);
   void out_of_memory() PC_REQUIRES(mutex_);
   void end_call(SchedulerCall& call) PC_REQUIRES(mutex_);
 
   const BackendModel& model_;
   const KvGeometry geometry_;
+  const std::span<const MappedFile> weights_;
 
   mutable Mutex mutex_;
   std::unique_ptr<Condition> changed_ = std::make_unique<Condition>();  // waiting_ or stopping_

@@ -35,6 +35,7 @@ Result<std::unique_ptr<Session>> Session::open(std::shared_ptr<const LoadedPromp
   PC_CHECK_OK(
       check_sampler_options(options.sampler, prompt->schema->engine().model().desc.vocab_size));
   PC_CHECK_OK(prompt->check_window(std::max(options.max_tokens, 1u), !options.no_reuse));
+  PC_CHECK_OK(prompt->schema->engine().check_weights());
   return std::unique_ptr<Session>(new Session(std::move(prompt), options, options.max_tokens));
 }
 

@@ -468,6 +468,12 @@ Status Session::keep_link(Chain::Link* link, std::uint32_t first) {
   const ModuleIdentity identity = Chain::identity(*link, engine().base_identity());
   link->stored = static_cast<bool>(engine().store()->find(identity));
   if (link->stored) return ok();
+  // States that have seen other bytes than the identity says must not get its name.
+  for (const ResidentHandle& resident : timeline_->residents())
+    if (resident->module().is_spoilt())
+      return error(Code::kMismatch, "the module file " + resident->module().key().hex() +
+                                        " changed while the conversation used it, so the "
+                                        "conversation is not kept");
   const auto draft = engine().store()->draft(stored_size(identity).bytes);
   PC_TRY(ModuleImage image, ModuleImage::create(identity, draft));
   PC_CHECK_OK(timeline_->read(first, link->n_computed, image.planes(0)));

@@ -89,8 +89,8 @@ void Task::piece_done(Status result) {
     finished_ = left() == 0;
     return;
   }
-  // What earlier pieces left goes. That a rewinding fails as well is not the news.
-  if (n_done_ != 0) (void)work_.timeline->rewind(n_before_, work_.timeline->n_attached());
+  // What pieces left goes. That a rewinding fails as well is not the news.
+  (void)work_.timeline->rewind(n_before_, work_.timeline->n_attached());
   finished_ = true;
 }
 

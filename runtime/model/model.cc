@@ -183,6 +183,12 @@ bool Model::files_unchanged() const {
                              [](const MappedFile& file) { return file.is_unchanged(); });
 }
 
+bool Model::files_sound() const {
+  return std::ranges::none_of(checkpoint.files, [](const MappedFile& file) {
+    return file.was_written() || file.is_lost();
+  });
+}
+
 PositionScheme Model::positions() const {
   if (desc.position_embedding.data) return PositionScheme::kLearned;
   if (desc.alibi_slopes) return PositionScheme::kAlibi;

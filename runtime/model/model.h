@@ -51,6 +51,8 @@ struct Model {
   // Are the files still as they were when they were opened? If one was written to, the
   // mapped weights are no longer those that weights_digest names.
   bool files_unchanged() const;
+  // Is none of them known to hold other bytes? A new name is no change here.
+  bool files_sound() const;
 
   PositionScheme positions() const;
   // May a module's states be used at another position than the one at which they were

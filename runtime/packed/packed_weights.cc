@@ -91,7 +91,11 @@ bool can_be_replaced(const Error& e) {
 Status make_file(const Target& target, const std::vector<pc_tensor>& tensors,
                  const PackedExtent& extent, const PackOptions& options, const Parallel& parallel) {
   const auto write = [&](int fd) {
-    return write_packed(fd, tensors, extent, target.weights, parallel, options.packing);
+    const std::uint64_t n_lost = n_lost_mappings();
+    const int failure =
+        write_packed(fd, tensors, extent, target.weights, parallel, options.packing);
+    // Of a model whose file was cut short meanwhile, zeros would be packed.
+    return failure == 0 && n_lost_mappings() != n_lost ? EIO : failure;
   };
   target.folder.sweep_unfinished({});
   PC_TRY(const Published published,

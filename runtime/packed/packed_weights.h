@@ -67,6 +67,9 @@ class PackedWeights {
 
   bool empty() const { return matrices_.empty(); }
 
+  // Zeros stand in the place of bytes that could not be read (guard_mappings).
+  bool is_lost() const { return file_.is_lost(); }
+
  private:
   MappedFile file_;
   UniqueFd lease_;  // its shared lock says "in use"

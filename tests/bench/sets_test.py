@@ -5,6 +5,7 @@ import unittest
 
 import places
 import generated
+import questions
 import scores
 import sets
 
@@ -51,6 +52,17 @@ class Generated(Checks):
                 if n > 0:
                     with self.assertRaisesRegex(ValueError, "--documents"):
                         sets.read(name, None, n, 20)
+
+    def test_without_turns_the_question_ends_where_the_answer_begins(self):
+        turns = sets.read("single", None, None, 5)
+        made = questions.in_text(turns)
+        self.check(made)
+        self.assertEqual((made.frame, made.first_line), ("text", True))
+        self.assertEqual([q.text for q in made.questions],
+                         [q.text + "\nAnswer:" for q in turns.questions])
+        self.assertEqual([q.golds for q in made.questions], [q.golds for q in turns.questions])
+        with self.assertRaisesRegex(ValueError, "its own format"):
+            questions.in_text(made)
 
     def test_answers_stand_in_the_documents(self):
         for name in EXTRACTIVE:
