@@ -103,7 +103,9 @@ ExitCode cache_verify(const Options& options) {
   std::string text;
   for (const Json& f : files)
     if (!f["ok"].truth()) text += cell(f["key"]) + ": " + cell(f["why"]) + "\n";
-  text += format_count(files.size(), "file") + " checked, " + cell(json["bad"]) + " damaged\n";
+  text += format_count(files.size(), "file") + " checked, " + cell(json["bad"]) + " damaged";
+  const bool some_vanished = json["vanished"].number() != std::uint64_t{0};
+  text += some_vanished ? ", " + cell(json["vanished"]) + " removed meanwhile\n" : "\n";
   print(options.json ? report + "\n" : text);
   return json["bad"].number() == std::uint64_t{0} ? kSuccess : kModelOrStore;
 }

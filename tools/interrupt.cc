@@ -31,6 +31,8 @@ void on_interrupt(int) {
 }  // namespace
 
 void handle_interrupts() {
+  // A file that may not grow further (ulimit -f) is an error of the writing, not the end.
+  signal(SIGXFSZ, SIG_IGN);
   struct sigaction inherited {};
   if (sigaction(SIGINT, nullptr, &inherited) == 0 && inherited.sa_handler == SIG_IGN) return;
   struct sigaction action {};

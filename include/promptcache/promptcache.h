@@ -600,8 +600,8 @@ PC_API pc_status pc_store_show(const pc_store* store, const char* key, char** js
 /* What is done, of so much, on the caller's thread: files, where a call is about all of them, and
  * bytes, where it is about one. Non-zero cancels the call. May be NULL. */
 typedef int (*pc_store_progress)(void* user, uint64_t done, uint64_t total);
-/* Checks every byte of one file, or of all. JSON: per file ok or why not. Damage is reported, not
- * an error of the call. */
+/* Checks every byte of one file, or of all. JSON: per file ok or why not; how many are bad, and how
+ * many were removed meanwhile ("vanished"). Damage is reported, not an error of the call. */
 PC_API pc_status pc_store_verify(const pc_store* store, const char* key, char** json,
                                  pc_error* error);
 PC_API pc_status pc_store_verify_all(const pc_store* store, pc_store_progress progress, void* user,

@@ -40,9 +40,9 @@ enum class Unlinked { kYes, kInUse, kNo };
 // Unlinks a name in an open folder unless someone holds a lock on its file.
 Unlinked unlink_if_unused(int dir_fd, const std::string& name) {
   const UniqueFd fd(::openat(dir_fd, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  if (!fd) return Unlinked::kNo;  // nobody knows whether it is in use
   // Held until fd closes: whoever opens the file now maps an orphan, soundly.
-  if (fd && ::flock(fd.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-    return Unlinked::kInUse;
+  if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) return Unlinked::kInUse;
   return ::unlinkat(dir_fd, name.c_str(), 0) == 0 ? Unlinked::kYes : Unlinked::kNo;
 }
 

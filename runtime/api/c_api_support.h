@@ -12,6 +12,7 @@
 
 #include "base/status.h"
 #include "promptcache/promptcache.h"
+#include "runtime/api/c_api_fields.h"
 
 namespace pc::capi {
 
@@ -63,8 +64,8 @@ inline Status give(const std::string& text, char** out) {
   return ok();
 }
 
-// Reads an option struct of any size: what the caller's lacks is zero, and what this library does
-// not know must be.
+// Reads an option struct of any size: what the caller's lacks, or has a part of, is zero, and what
+// this library does not know must be.
 template <class T>
 Result<T> read_options(const T* given) {
   T options{};
@@ -77,7 +78,7 @@ Result<T> read_options(const T* given) {
     if (bytes[i] != 0)
       return error(Code::kUnsupported,
                    "the options have a field that this version of the library does not know");
-  std::memcpy(&options, given, std::min(given->struct_size, sizeof(T)));
+  std::memcpy(&options, given, whole_fields<T>(given->struct_size));
   return options;
 }
 

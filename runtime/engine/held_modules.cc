@@ -1,26 +1,26 @@
 #include "runtime/engine/held_modules.h"
 
 #include <utility>
-#include <vector>
 
 namespace pc {
 
 void HeldModules::hold(const ModuleHandle& module) {
   const std::uint64_t bytes = module->bytes().size();
   if (bytes > budget_bytes_) return;
-  std::vector<ModuleHandle> gone;  // files are unmapped after the lock
+  std::list<ModuleHandle> gone;  // files are unmapped after the lock
+  std::list<ModuleHandle> one{module};
   const MutexLock lock(mutex_);
   if (const auto held = places_.find(module.get()); held != places_.end()) {
     modules_.splice(modules_.end(), modules_, held->second);
     return;
   }
-  places_.emplace(module.get(), modules_.insert(modules_.end(), module));
+  places_.emplace(module.get(), one.begin());  // nothing behind this throws
+  modules_.splice(modules_.end(), one);
   bytes_ += bytes;
   while (bytes_ > budget_bytes_) {
     bytes_ -= modules_.front()->bytes().size();
     places_.erase(modules_.front().get());
-    gone.push_back(std::move(modules_.front()));
-    modules_.pop_front();
+    gone.splice(gone.end(), modules_, modules_.begin());
   }
 }
 

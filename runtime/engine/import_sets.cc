@@ -94,7 +94,11 @@ ImportCounts recall_imports(const Digest& key, const std::string& cache_dir) {
 
 ImportSets::~ImportSets() {
   const MutexLock lock(mutex_);
-  if (new_.n_prompts > 0) write_down();
+  if (new_.n_prompts == 0) return;
+  try {
+    write_down();
+  } catch (const std::bad_alloc&) {  // the counts of a minute are lost
+  }
 }
 
 void ImportSets::add(const ImportSet& set) {

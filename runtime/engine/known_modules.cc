@@ -70,8 +70,8 @@ void KnownModules::remember(const std::shared_ptr<SchemaModule>& module) {
   recent_.push_back(module);
   pinned_bytes_ += bytes;
   while (recent_.size() > kRecentModules || pinned_bytes_ > recent_bytes_) {
-    pinned_bytes_ -= bytes_of(*recent_.front());
-    gone.push_back(std::move(recent_.front()));
+    gone.push_back(recent_.front());  // may throw, so first
+    pinned_bytes_ -= bytes_of(*gone.back());
     recent_.pop_front();
   }
 }

@@ -39,7 +39,6 @@ std::optional<std::string> body_of(std::string_view text, std::string_view kind,
 
 Digest schema_record_key(const ModuleIdentity& base, const pml::Layout& layout) {
   ModuleIdentity of = base;
-  of.name_space.clear();  // who shares modules does not change what they are
   of.attend = static_cast<std::uint32_t>(layout.attend);
   const ModuleKey model = key_of(of);
   Sha256 hash;

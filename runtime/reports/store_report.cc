@@ -114,14 +114,16 @@ std::string show_module(const ModuleFile& module) {
 
 Result<std::string> verify_store(const ModuleStore& store, const CacheFolder& packed,
                                  const StoreKeys& keys, Progress progress) {
-  std::uint64_t bad = 0, n_done = 0;
+  std::uint64_t bad = 0, vanished = 0, n_done = 0;
   const std::uint64_t n_files = keys.modules.size() + keys.packed.size();
   const auto goes_on = [&] { return !progress || progress(n_done++, n_files); };
   std::string text;
   JsonWriter json(&text);
   json.begin_object().key("files").begin_array();
+  // What another process has removed meanwhile is not damaged.
   const auto write = [&](const Digest& key, const Status& status) {
-    bad += !status.ok();
+    const bool is_gone = !status.ok() && status.error().code == Code::kNotFound;
+    (is_gone ? vanished : bad) += !status.ok();
     write_verdict(json, key, status);
   };
   for (const Digest& key : keys.modules) {
@@ -136,7 +138,7 @@ Result<std::string> verify_store(const ModuleStore& store, const CacheFolder& pa
     // One of another version is not damaged, but nothing can be said of it.
     if (status.ok() || status.error().code != Code::kUnsupported) write(key, status);
   }
-  json.end_array().key("bad").value(bad).end_object();
+  json.end_array().key("bad").value(bad).key("vanished").value(vanished).end_object();
   return text;
 }
 

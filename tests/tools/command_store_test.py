@@ -2,6 +2,7 @@
 """encode and cache, and the packed weights beside the modules."""
 import os
 import pathlib
+import resource
 import sys
 import time
 import unittest
@@ -23,6 +24,19 @@ class Encode(CommandTest):
         self.verb("encode", "--cache-size", "10KiB", expect=4)
         self.assertIn("--cache-size", self.err)
         self.assertEqual(self.out, "")
+
+    def test_where_files_may_not_grow_the_answer_comes_from_memory(self):
+        limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+        self.verb("run", "-n", "4", self.prompt)
+        expected = self.out
+        self.command("cache", "rm", "--all")
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limits[1]))
+        try:
+            self.verb("run", "-n", "4", self.prompt)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        self.assertEqual(self.out, expected)
+        self.assertEqual(self.json("cache", "ls")["files"], [])
 
     def test_progress_is_a_line_a_module_on_stderr(self):
         report = self.verb_json("encode")

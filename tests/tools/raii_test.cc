@@ -146,6 +146,18 @@ TEST_CASE("encoding reports, is cancelled by false, and hands on what the callba
   };
   CHECK(error_of([&] { store.verify_all(leave, &n_told); }).status() == PC_CANCELLED);
   CHECK(n_told == 2);
+  // What another process removes between the listing and the reading is not damaged.
+  const auto remove_one = [](void* user, std::uint64_t done, std::uint64_t) {
+    const std::string objects = *static_cast<const std::string*>(user) + "/v2/objects";
+    if (done == 0)
+      for (const auto& entry : std::filesystem::directory_iterator(objects))
+        std::filesystem::remove(entry.path());
+    return 0;
+  };
+  std::string where = dir.path;
+  const std::string gone = store.verify_all(remove_one, &where);
+  CHECK(gone.find("\"bad\":0,\"vanished\":" + std::to_string(all)) != std::string::npos);
+  schema.encode();
   CHECK(store.remove_all() == all);
   CHECK(error_of([&] { store.remove(""); }).status() == PC_NOT_FOUND);
 }

@@ -3,6 +3,7 @@
 #include "modules/store/cache_folder.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@
 #include <fstream>
 #include <sstream>
 #include <thread>
+#include <vector>
 
 #include "tests/support/temp_folder.h"
 
@@ -406,6 +408,27 @@ TEST_CASE("a file that ends too early is damaged") {
   CHECK(text == "345678");
   CHECK(read_exactly(file.fd.get(), 3, bytes).error().code == Code::kCorrupt);
   CHECK(read_exactly(-1, 0, bytes).error().code == Code::kCorrupt);
+}
+
+TEST_CASE("without a descriptor to ask whether a file is in use, it is not evicted") {
+  const TempFolder dir;
+  const CacheFolder folder = open(dir, kRooms);
+  put(folder, key(1), "used");
+  const OpenFile in_use = folder.open_file(key(1)).value();
+  std::vector<UniqueFd> all;  // that this process may have
+  const auto use_up = [&](const Digest&) {
+    while (UniqueFd fd{::open("/dev/null", O_RDONLY | O_CLOEXEC)}) all.push_back(std::move(fd));
+    return true;
+  };
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+  const rlimit few{64, before.rlim_max};
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &few) == 0);
+  const auto report = folder.evict_unused(use_up);
+  all.clear();
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
+  CHECK(report.value().removed_files == 0);
+  CHECK(folder.open_file(key(1)).ok());
 }
 
 }  // namespace

@@ -132,6 +132,9 @@ TEST_CASE("keys tell models, states, schemas and their modes apart, and nothing 
   other = base;
   other.numerics_version = 9;
   CHECK(differs(other, layout));
+  other = base;
+  other.name_space = "another";  // whose checks are its own
+  CHECK(differs(other, layout));
   pml::Layout changed = layout;
   changed.schema = "t";
   CHECK(differs(base, changed));

@@ -64,6 +64,7 @@ TEST_CASE("a plug-in that cannot be used leaves the CPU at work, and says why") 
       {PC_FAKE_BACKEND_OLD, "interface version"},
       {PC_FAKE_BACKEND_CPU, "calls itself cpu"},
       {PC_FAKE_BACKEND_NAMELESS, "incomplete"},
+      {PC_FAKE_BACKEND_COMPARING_NOTHING, "incomplete"},
       {folder.path(), "regular file"}};
   for (const auto& [backend, why] : cases) {
     INFO(backend);
