@@ -217,6 +217,10 @@ Status ModuleStore::remove(const ModuleKey& key) {
   return ok();
 }
 
+void ModuleStore::sweep() const {
+  state_->folder.sweep_unfinished();
+}
+
 Result<EvictionReport> ModuleStore::gc(std::uint64_t target_bytes, Progress progress) {
   if (!writable()) return read_only_error();
   return state_->folder.evict_to(target_bytes, kGcPatience, progress);

@@ -108,6 +108,8 @@ class ModuleStore {
   Result<ModuleHandle> verify(const ModuleKey& key) const;
   // Unlinks, also where in use: mappings stay valid. kNotFound.
   Status remove(const ModuleKey& key);
+  // What writers left that were killed.
+  void sweep() const;
   // Unlinks the least recently used until at most target_bytes are left;
   // files mapped by any process stay. Sweeps what crashes have left.
   // `progress` is told of files.

@@ -69,10 +69,12 @@ Result<std::string> read_whole(const fs::path& real, const std::string& shown) {
   std::string bytes;
   // One byte more than allowed, so that a file that grows is noticed too.
   bytes.resize(std::min(static_cast<std::size_t>(info.st_size), kMaxSourceFileBytes) + 1);
+  constexpr int kMostInterrupts = 8;
+  int n_interrupts = 0;
   std::size_t n = 0;
   for (;;) {
     const ssize_t got = ::read(file.get(), bytes.data() + n, bytes.size() - n);
-    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && errno == EINTR && ++n_interrupts < kMostInterrupts) continue;
     if (got < 0) return os_error(shown, errno);
     n += static_cast<std::size_t>(got);
     if (got == 0) break;

@@ -137,7 +137,7 @@ class CacheFolder {
 
   // Every file, by key. Foreign names, links and pipes are ignored.
   Result<std::vector<CacheEntry>> list() const;
-  std::uint64_t stored_bytes() const;  // with the quarantine
+  std::uint64_t stored_bytes() const;  // with the quarantine, and what is unfinished
 
   // Unlinks, also where in use: mappings stay valid. kNotFound; kIo (read-only).
   Status remove(const Digest& key) const;
@@ -153,14 +153,18 @@ class CacheFolder {
   Result<EvictionReport> evict_to(std::uint64_t target_bytes, std::chrono::milliseconds patience,
                                   Progress progress = {}) const;
   Result<EvictionReport> evict_unused(FunctionRef<bool(const Digest&)> outdated = {}) const;
-  // What writers left that were killed, from this age on.
-  void sweep_unfinished(std::chrono::seconds age) const;
+  // What writers left that were killed: a live one holds its file's lock. Where files cannot be
+  // locked, what is an hour old.
+  void sweep_unfinished() const;
 
  private:
   int publish_anonymous(const std::string& name, FunctionRef<int(int)> fill) const;
   Result<Published> published(const Digest& key, int failure) const;
   enum class Target { kFree, kAny };
   int publish_named(const std::string& name, Target target, FunctionRef<int(int)> fill) const;
+  int try_named(const std::string& name, Target target, FunctionRef<int(int)> fill) const;
+  void for_each_unfinished(FunctionRef<void(const char*, const struct stat&)> visit) const;
+  std::uint64_t unfinished_bytes() const;
   std::optional<Digest> key_of(std::string_view name) const;
   bool is_verified(const Digest& key, const OpenFile& file) const;
   void mark_verified(const Digest& key, const OpenFile& file) const;

@@ -18,7 +18,7 @@ namespace {
 
 using std::chrono::seconds;
 
-// Longer than any writer takes; a live one also holds a lock.
+// Longer than any writer takes: for where files cannot be locked.
 constexpr seconds kUnfinishedAge = std::chrono::hours(1);
 // Long enough for someone to ask why a file was set aside.
 constexpr seconds kQuarantineAge = std::chrono::hours(7 * 24);
@@ -62,15 +62,33 @@ std::uint64_t CacheFolder::quarantine_bytes(seconds max_age) const {
   return bytes;
 }
 
-void CacheFolder::sweep_unfinished(seconds age) const {
+void CacheFolder::for_each_unfinished(
+    FunctionRef<void(const char*, const struct stat&)> visit) const {
   const bool own_folder = tenant_.tmp != tenant_.files;
   if (!tmp_) return;
   (void)for_each_name(tmp_.get(), [&](const char* name) {
     struct stat st {};
     if (!own_folder && !is_unfinished(name)) return;
-    if (stat_file(tmp_.get(), name, &st) && age_of(to_ns(st.st_mtim)) >= age)
-      unlink_if_unused(tmp_.get(), name);
+    if (stat_file(tmp_.get(), name, &st)) visit(name, st);
   });
+}
+
+void CacheFolder::sweep_unfinished() const {
+  for_each_unfinished([&](const char* name, const struct stat& st) {
+    const UniqueFd fd(::openat(tmp_.get(), name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    if (!fd) return;
+    const bool is_dead = ::flock(fd.get(), LOCK_EX | LOCK_NB) == 0;
+    const bool is_old =
+        !is_dead && errno != EWOULDBLOCK && age_of(to_ns(st.st_mtim)) >= kUnfinishedAge;
+    if (is_dead || is_old) ::unlinkat(tmp_.get(), name, 0);
+  });
+}
+
+std::uint64_t CacheFolder::unfinished_bytes() const {
+  std::uint64_t bytes = 0;
+  for_each_unfinished(
+      [&](const char*, const struct stat& st) { bytes += static_cast<std::uint64_t>(st.st_size); });
+  return bytes;
 }
 
 // Stamps whose files are gone.
@@ -84,7 +102,7 @@ void CacheFolder::sweep_stamps() const {
 }
 
 std::uint64_t CacheFolder::stored_bytes() const {
-  std::uint64_t bytes = quarantine_bytes(seconds::max());
+  std::uint64_t bytes = quarantine_bytes(seconds::max()) + unfinished_bytes();
   const auto entries = list();
   if (!entries.ok()) return bytes;
   for (const CacheEntry& entry : *entries) bytes += entry.file_bytes;
@@ -109,7 +127,6 @@ Result<EvictionReport> CacheFolder::evict(
     report.removed_bytes += entry.file_bytes;
     report.left_bytes -= entry.file_bytes;
   }
-  sweep_unfinished(kUnfinishedAge);
   sweep_stamps();
   return report;
 }
@@ -121,8 +138,10 @@ Result<EvictionReport> CacheFolder::evict_to(std::uint64_t target_bytes,
   if (gc.state() == LockState::kUnusable)
     return error(Code::kIo, "files cannot be locked in " + lock_path());
   if (!gc.held()) return error(Code::kIo, "another process is collecting in " + lock_path());
+  sweep_unfinished();
   std::uint64_t aside = quarantine_bytes(kQuarantineAge);
   if (stored_bytes() > target_bytes) aside = quarantine_bytes(seconds(0));
+  aside += unfinished_bytes();
   const auto wanted = [&](const CacheEntry&, std::uint64_t left_bytes) {
     return left_bytes + aside > target_bytes;
   };
@@ -133,6 +152,7 @@ Result<EvictionReport> CacheFolder::evict_to(std::uint64_t target_bytes,
 
 Result<EvictionReport> CacheFolder::evict_unused(FunctionRef<bool(const Digest&)> outdated) const {
   if (!writable_) return EvictionReport();
+  sweep_unfinished();
   return evict([&](const CacheEntry& entry, std::uint64_t) {
     return age_of(entry.last_used_ns) >= kUnusedAge || (outdated && outdated(entry.key));
   });

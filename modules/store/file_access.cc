@@ -12,6 +12,9 @@
 namespace pc {
 namespace {
 
+// How often what a signal or a bad moment has ended is tried again, at most.
+constexpr int kMostTries = 8;
+
 // For a folder that is missing because it could not be made, the error says why that was.
 Result<UniqueFd> open_folder(int parent, const std::string& name, const std::string& path,
                              bool make, int flags) {
@@ -87,12 +90,13 @@ Status for_each_name(int dir_fd, FunctionRef<void(const char*)> visit) {
 }
 
 Status read_exactly(int fd, std::uint64_t offset, std::span<std::byte> buffer) {
+  int n_failed = 0;
   while (!buffer.empty()) {
     const ssize_t n = ::pread(fd, buffer.data(), buffer.size(), static_cast<off_t>(offset));
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0)
-      return error(Code::kCorrupt, system_error("cannot read", "the payload", errno).message);
+    if (n < 0 && ++n_failed < kMostTries) continue;
+    if (n < 0) return error(Code::kIo, system_error("cannot read", "the payload", errno).message);
     if (n == 0) return error(Code::kCorrupt, "damaged file: it ends too early");
+    n_failed = 0;
     offset += static_cast<std::uint64_t>(n);
     buffer = buffer.subspan(static_cast<std::size_t>(n));
   }
@@ -102,15 +106,25 @@ Status read_exactly(int fd, std::uint64_t offset, std::span<std::byte> buffer) {
 int write_all(int fd, std::uint64_t offset, std::span<const std::byte> bytes) {
   // One call transfers at most 2 GiB; smaller pieces let a signal through.
   constexpr std::size_t kPiece = 16 << 20;
+  int n_failed = 0;
   while (!bytes.empty()) {
     const ssize_t n =
         ::pwrite(fd, bytes.data(), std::min(bytes.size(), kPiece), static_cast<off_t>(offset));
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return errno;
+    const int failure = n < 0 ? errno : EIO;  // a call that writes nothing says not why
+    if (n <= 0 && (failure == EINTR || n == 0) && ++n_failed < kMostTries) continue;
+    if (n <= 0) return failure;
+    n_failed = 0;
     offset += static_cast<std::uint64_t>(n);
     bytes = bytes.subspan(static_cast<std::size_t>(n));
   }
   return 0;
+}
+
+int reserve(int fd, std::uint64_t n_bytes) {
+  int failure = EINTR;
+  for (int i = 0; i < kMostTries && failure == EINTR; ++i)
+    failure = ::posix_fallocate(fd, 0, static_cast<off_t>(n_bytes));
+  return failure;
 }
 
 std::int64_t to_ns(const timespec& time) {

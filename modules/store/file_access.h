@@ -44,11 +44,15 @@ bool stat_file(int dir_fd, const std::string& name, struct stat* st);
 // Calls `visit` with each name in an open folder, "." and ".." excepted.
 Status for_each_name(int dir_fd, FunctionRef<void(const char*)> visit);
 
-// Reads exactly buffer.size() bytes. A disk that cannot give them back has lost them: kCorrupt.
+// Reads exactly buffer.size() bytes. kCorrupt where the file ends before; kIo where the system does
+// not read them, tried a few times: a bad moment is no damage.
 Status read_exactly(int fd, std::uint64_t offset, std::span<std::byte> buffer);
 
-// Writes all bytes at an offset. 0 or an errno.
+// Writes all bytes at an offset. 0 or an errno: EIO where the system takes none of them.
 int write_all(int fd, std::uint64_t offset, std::span<const std::byte> bytes);
+
+// Takes the space of so many bytes on the disk. 0 or an errno, as of posix_fallocate.
+int reserve(int fd, std::uint64_t n_bytes);
 
 // "<what> <path>: <the system's reason>", kNotFound for ENOENT, otherwise kIo.
 Error system_error(const std::string& what, const std::string& path, int errno_value);

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <linux/fs.h>  // RENAME_NOREPLACE
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 
@@ -21,10 +22,7 @@ constexpr mode_t kFileMode = 0400;
 // 0 or an errno. The space is taken first, so that a full disk shows before
 // anything is written.
 int fill_file(int fd, std::uint64_t n_bytes, FunctionRef<int(int)> write, Durability durability) {
-  int failure;
-  do {
-    failure = ::posix_fallocate(fd, 0, static_cast<off_t>(n_bytes));
-  } while (failure == EINTR);
+  int failure = reserve(fd, n_bytes);
   // EOPNOTSUPP, EINVAL: this file system cannot; the writing will tell.
   if (failure != 0 && failure != EOPNOTSUPP && failure != EINVAL) return failure;
   if ((failure = write(fd)) != 0) return failure;
@@ -71,23 +69,33 @@ int CacheFolder::publish_anonymous(const std::string& name, FunctionRef<int(int)
   return failure == ENOENT ? ENOTSUP : failure;  // no /proc here
 }
 
-// 0 or an errno.
-int CacheFolder::publish_named(const std::string& name, Target target,
-                               FunctionRef<int(int)> fill) const {
+// 0 or an errno; EAGAIN where another name is to be tried. As long as the descriptor is open, its
+// lock says to who sweeps that the file is still being written. Whoever swept before the lock was
+// taken has unlinked it.
+int CacheFolder::try_named(const std::string& name, Target target,
+                           FunctionRef<int(int)> fill) const {
   const std::string temporary = temporary_name();
   const UniqueFd fd(::openat(tmp_.get(), temporary.c_str(),
                              O_CREAT | O_EXCL | O_RDWR | O_NOFOLLOW | O_CLOEXEC, kFileMode));
   if (!fd) return errno == EEXIST ? EAGAIN : errno;
-  ::flock(fd.get(), LOCK_EX | LOCK_NB);  // "still being written", to who sweeps
+  if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) return EAGAIN;
+  struct stat st {};
+  if (::fstat(fd.get(), &st) != 0 || st.st_nlink == 0) return EAGAIN;
   int failure = fill(fd.get());
-  if (failure == 0) {
-    // A file's lock says "in use"; ours is over.
-    ::flock(fd.get(), LOCK_UN);
+  if (failure == 0)
     failure = target == Target::kFree
                   ? rename_no_replace(tmp_.get(), temporary.c_str(), files_.get(), name.c_str())
                   : rename_over(tmp_.get(), temporary.c_str(), files_.get(), name.c_str());
-  }
   if (failure != 0) ::unlinkat(tmp_.get(), temporary.c_str(), 0);
+  return failure;
+}
+
+// 0 or an errno.
+int CacheFolder::publish_named(const std::string& name, Target target,
+                               FunctionRef<int(int)> fill) const {
+  constexpr int kMostNames = 8;  // each of which somebody would have to sweep in an instant
+  int failure = EAGAIN;
+  for (int i = 0; i < kMostNames && failure == EAGAIN; ++i) failure = try_named(name, target, fill);
   return failure;
 }
 

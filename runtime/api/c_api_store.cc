@@ -93,6 +93,7 @@ Status remove(pc::ModuleStore& store, const char* key, pc::Progress progress,
     if (stops()) return pc::cancelled();
     if (const Status gone = packed.remove(k); fails(gone)) return gone;
   }
+  if (!key) store.sweep(), packed.sweep_unfinished();
   if (removed) *removed = n;
   return pc::ok();
 }

@@ -1,6 +1,5 @@
 #include "runtime/engine/schema_record.h"
 
-#include <chrono>
 #include <cstdint>
 #include <span>
 
@@ -10,7 +9,6 @@ namespace pc {
 namespace {
 
 constexpr off_t kMostBytes = 64 << 10;
-constexpr std::chrono::hours kUnfinished{1};  // no writer takes that long for a record
 
 CacheTenant records_of(std::string_view kind) {
   return {.files = kind, .tmp = kind};
@@ -67,7 +65,7 @@ bool remember_record(std::string_view kind, const Digest& key, const std::string
   if (text.size() > static_cast<std::size_t>(kMostBytes)) return false;
   const auto folder = CacheFolder::open(cache_dir, records_of(kind), CacheAccess::kMakeAll);
   if (!folder.ok() || !folder->writable()) return false;
-  folder->sweep_unfinished(kUnfinished);
+  folder->sweep_unfinished();
   return folder->replace(key, std::as_bytes(std::span(text))).ok();
 }
 

@@ -50,8 +50,6 @@ std::vector<PackedEntry> list_packed(const CacheFolder& folder) {
 }
 
 EvictionReport collect_packed(const CacheFolder& folder) {
-  // Under the lock nobody is writing, so that what is unfinished is left, however young.
-  if (lock_packed(folder, {}).held()) folder.sweep_unfinished({});
   const auto report = folder.evict_unused(
       [&](const Digest& key) { return state_of(read_header(folder, key)) == PackedState::kOlder; });
   return report.ok() ? *report : EvictionReport();

@@ -25,26 +25,28 @@ struct Target {
 };
 
 // Read, not through the mapping: a disk that fails answers with an error.
-// Errors: kCorrupt, kCancelled.
+// Errors: kCorrupt, kIo, kCancelled.
 Status sum_payload(const PackedFile& file, int fd, const Parallel& parallel,
                    const Progress& progress) {
   const PackedExtent& extent = file.extent();
   std::vector<AlignedBuffer<std::byte>> buffers;
   for (std::uint32_t i = 0; i < parallel.n_threads(); ++i)
     buffers.emplace_back(static_cast<std::size_t>(extent.largest_chunk));
-  std::atomic<bool> sound{true};
+  std::atomic<bool> sound{true}, readable{true};
   ProgressCount count(progress, extent.payload_bytes);
   parallel.for_each(static_cast<std::uint32_t>(extent.chunks.size()),
                     [&](std::uint32_t task, std::uint32_t thread) {
-                      if (!sound.load(std::memory_order_relaxed) || count.stopped()) return;
+                      if (!sound || !readable || count.stopped()) return;
                       const PackedChunk& chunk = extent.chunks[task];
                       const auto bytes = buffers[thread].span().first(chunk.bytes);
-                      if (!read_exactly(fd, extent.payload + chunk.offset, bytes).ok() ||
-                          !file.chunk_is_sound(task, bytes)) {
+                      const Status read = read_exactly(fd, extent.payload + chunk.offset, bytes);
+                      if (!read.ok() && read.error().code == Code::kIo)
+                        readable = false;
+                      else if (!read.ok() || !file.chunk_is_sound(task, bytes))
                         sound = false;
-                      }
                       count.add(chunk.bytes, thread == 0);
                     });
+  if (!readable) return error(Code::kIo, "the file of packed weights cannot be read");
   if (!sound) return error(Code::kCorrupt, "damaged file of packed weights: a checksum is wrong");
   if (count.stopped()) return cancelled();
   return ok();
@@ -97,7 +99,7 @@ Status make_file(const Target& target, const std::vector<pc_tensor>& tensors,
     // Of a model whose file was cut short meanwhile, zeros would be packed.
     return failure == 0 && n_lost_mappings() != n_lost ? EIO : failure;
   };
-  target.folder.sweep_unfinished({});
+  target.folder.sweep_unfinished();
   PC_TRY(const Published published,
          target.folder.publish(target.key, extent.file_bytes, write, Durability::kData));
   if (published == Published::kNoSpace)

@@ -341,12 +341,9 @@ TEST_CASE("what crashes left is swept; foreign names, and what is being written,
   const int fd = ::open(one.c_str(), O_RDONLY | O_DIRECTORY);
   const FileLock writing = FileLock::acquire(fd, "12.34.6", 0ms);
   REQUIRE(writing.held());
-  folder.sweep_unfinished(1h);
-  for (const std::string& name : {std::string("12.34.5"), hex + ".77.0"})
+  folder.sweep_unfinished();
+  for (const std::string& name : {std::string("12.34.5"), hex + ".77.0", std::string("12.34.7")})
     CHECK(!fs::exists(one + name));
-  CHECK(count(one) == 6);
-  folder.sweep_unfinished(0s);
-  CHECK(!fs::exists(one + "12.34.7"));
   CHECK(count(one) == 5);
   ::close(fd);
 }
@@ -407,7 +404,7 @@ TEST_CASE("a file that ends too early is damaged") {
   CHECK(read_exactly(file.fd.get(), 2, bytes).ok());
   CHECK(text == "345678");
   CHECK(read_exactly(file.fd.get(), 3, bytes).error().code == Code::kCorrupt);
-  CHECK(read_exactly(-1, 0, bytes).error().code == Code::kCorrupt);
+  CHECK(read_exactly(-1, 0, bytes).error().code == Code::kIo);
 }
 
 TEST_CASE("without a descriptor to ask whether a file is in use, it is not evicted") {

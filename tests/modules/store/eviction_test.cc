@@ -3,9 +3,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -113,22 +115,41 @@ TEST_CASE("a module larger than the budget is refused by name") {
   CHECK(store->list().value().empty());
 }
 
-TEST_CASE("gc removes what crashes have left") {
+TEST_CASE("gc removes what crashes have left, whatever its age, and nothing of the living") {
   const TempFolder dir;
   const auto store = open_store(dir.path());
   const std::string tmp = dir.path() + "/v2/tmp/";
-  for (const char* name : {"old", "young", "old-but-locked"}) std::ofstream(tmp + name) << "x";
-  const timespec old[2] = {{1, 0}, {1, 0}};
-  for (const char* name : {"old", "old-but-locked"})
-    ::utimensat(AT_FDCWD, (tmp + name).c_str(), old, 0);
+  for (const char* name : {"dead", "alive"}) std::ofstream(tmp + name) << std::string(5000, 'x');
+  CHECK(test::open_folder(dir.path()).stored_bytes() == 10000);
   const int fd = ::open(tmp.c_str(), O_RDONLY | O_DIRECTORY);
-  const FileLock lock = FileLock::acquire(fd, "old-but-locked", std::chrono::milliseconds(0));
+  const FileLock lock = FileLock::acquire(fd, "alive", std::chrono::milliseconds(0));
   REQUIRE(lock.held());
-  REQUIRE(store->gc(1 << 30).ok());
-  CHECK(!fs::exists(tmp + "old"));
-  CHECK(fs::exists(tmp + "young"));
-  CHECK(fs::exists(tmp + "old-but-locked"));
+  CHECK(store->gc(1 << 30)->left_bytes == 5000);
+  CHECK(!fs::exists(tmp + "dead"));
+  CHECK(fs::exists(tmp + "alive"));
   ::close(fd);
+}
+
+TEST_CASE("a writer whose file is swept before it is locked writes another") {
+  const TempFolder dir;
+  const CacheFolder folder = test::open_folder(dir.path());
+  std::atomic<bool> over{false};
+  std::thread sweeper([&] {
+    while (!over) folder.sweep_unfinished();
+  });
+  const std::string text = "bytes";
+  for (int i = 0; i < 2000; ++i) {
+    Digest key{};
+    std::memcpy(key.data(), &i, sizeof i);
+    const auto bytes = std::as_bytes(std::span(text));
+    const auto done = folder.publish(key, bytes, Durability::kNone, Staging::kNamed);
+    REQUIRE(done.ok());
+    REQUIRE(*done == Published::kNew);
+    REQUIRE(folder.open_file(key).ok());
+  }
+  over = true;
+  sweeper.join();
+  CHECK(fs::is_empty(dir.path() + "/v2/tmp"));
 }
 
 TEST_CASE("quarantine counts, and goes first") {

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <deque>
@@ -25,6 +26,7 @@
 #include "runtime/packed/packed_folder.h"
 #include "simd/kernels.h"
 #include "simd/packed.h"
+#include "tests/support/file_faults.h"
 #include "tests/support/quant_blocks.h"
 #include "tests/support/temp_folder.h"
 
@@ -362,6 +364,21 @@ TEST_CASE("what stands in the way is an error, and nothing is left behind") {
     CHECK(packed.error().code == Code::kBudget);
     CHECK(cache.files().empty());
   }
+}
+
+TEST_CASE("a file that a disk does not read for a while stays, and is used afterwards") {
+  const QuantisedModel model(11);
+  const Cache cache;
+  (void)open(model, cache.options);
+  const auto before = inode(cache.file());
+  for (const auto& stamp : fs::directory_iterator(cache.folder.path() + "/packed/used"))
+    fs::remove(stamp.path());
+  fail_reads(EIO, -1);
+  CHECK_FALSE(opens(model, cache.options));
+  fail_reads(0, 0);
+  CHECK(inode(cache.file()) == before);
+  CHECK(opens(model, cache.options));
+  CHECK(inode(cache.file()) == before);
 }
 
 TEST_CASE("a full disk leaves no file") {
