@@ -51,9 +51,10 @@ bool replace_pages(std::uintptr_t address) {
       if (range.version.load() != version) continue;
       const std::uintptr_t page = address / g_page * g_page;
       constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE;
+      // Before the zeros are there: whoever has seen them must find the mapping lost.
+      if (!range.lost.exchange(true)) g_n_lost.fetch_add(1);
       if (::mmap(reinterpret_cast<void*>(page), end - page, PROT_READ, kFlags, -1, 0) == MAP_FAILED)
         return false;
-      if (!range.lost.exchange(true)) g_n_lost.fetch_add(1);
       return true;
     }
   }

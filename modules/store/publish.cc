@@ -23,8 +23,9 @@ constexpr mode_t kFileMode = 0400;
 // anything is written.
 int fill_file(int fd, std::uint64_t n_bytes, FunctionRef<int(int)> write, Durability durability) {
   int failure = reserve(fd, n_bytes);
-  // EOPNOTSUPP, EINVAL: this file system cannot; the writing will tell.
-  if (failure != 0 && failure != EOPNOTSUPP && failure != EINVAL) return failure;
+  // EOPNOTSUPP, EINVAL: this file system cannot, EINTR: signals leave no time; the writing tells.
+  if (failure != 0 && failure != EOPNOTSUPP && failure != EINVAL && failure != EINTR)
+    return failure;
   if ((failure = write(fd)) != 0) return failure;
   // An error of fdatasync gives the bytes up: it is never tried again.
   if (durability == Durability::kData && ::fdatasync(fd) != 0) return errno;
@@ -87,6 +88,7 @@ int CacheFolder::try_named(const std::string& name, Target target,
                   ? rename_no_replace(tmp_.get(), temporary.c_str(), files_.get(), name.c_str())
                   : rename_over(tmp_.get(), temporary.c_str(), files_.get(), name.c_str());
   if (failure != 0) ::unlinkat(tmp_.get(), temporary.c_str(), 0);
+  ::flock(fd.get(), LOCK_UN);  // a file's lock says "in use"; a forked child would keep ours
   return failure;
 }
 

@@ -104,6 +104,7 @@ Result<std::shared_ptr<const Engine>> Engine::open(const EngineOptions& options)
                            {.n_threads = options.n_threads, .progress = reading},
                            engine->model_.get()));
   PC_CHECK_OK(engine->open_backend(options));
+  PC_CHECK_OK(engine->check_weights());
   engine->find_turn_ends();
   engine->context_tokens_ =
       options.context_tokens ? options.context_tokens : engine->model_->context_tokens;

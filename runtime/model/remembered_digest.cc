@@ -75,6 +75,9 @@ Result<Digest> tensor_digest(const Checkpoint& checkpoint, const DigestMemory& m
   if (const auto known = recall_digest(checkpoint.files, memory)) return *known;
   const std::int64_t settled_ns = now_ns() - memory.settle_ns;
   PC_TRY(const TensorScan scanned, scan_tensors(checkpoint.tensors, options));
+  // Zeros in the place of bytes that could not be read are no weights.
+  if (std::ranges::any_of(checkpoint.files, &MappedFile::is_lost))
+    return error(Code::kIo, "a file of the model cannot be read; try again, or get it anew");
   if (!scanned.not_finite.empty()) {
     const std::string& name = scanned.not_finite.front();
     return error(Code::kCorrupt, not_finite_sentence(name, checkpoint.tensors.at(name),

@@ -96,7 +96,8 @@ Status make_file(const Target& target, const std::vector<pc_tensor>& tensors,
     const std::uint64_t n_lost = n_lost_mappings();
     const int failure =
         write_packed(fd, tensors, extent, target.weights, parallel, options.packing);
-    // Of a model whose file was cut short meanwhile, zeros would be packed.
+    // Of a model whose file is cut short meanwhile, zeros are packed. (One that was lost before has
+    // no digest to be packed under.)
     return failure == 0 && n_lost_mappings() != n_lost ? EIO : failure;
   };
   target.folder.sweep_unfinished();
