@@ -73,7 +73,7 @@ inline constexpr auto kFieldEnds<pc_answers_options> = internal::answers_ends();
 template <class T>
 constexpr std::size_t whole_fields(std::size_t struct_size) {
   constexpr auto kEnds = kFieldEnds<T>;
-  // A field that is missing here, or stands elsewhere.
+  // A field that came at the end is missing here.
   static_assert((kEnds.back() + alignof(T) - 1) / alignof(T) * alignof(T) == sizeof(T));
   std::size_t bytes = sizeof(std::size_t), before = bytes;
   for (const std::size_t end : kEnds) {
