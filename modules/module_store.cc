@@ -1,6 +1,7 @@
 #include "modules/module_store.h"
 
 #include <algorithm>
+#include <atomic>
 #include <functional>
 #include <map>
 #include <utility>
@@ -11,8 +12,13 @@
 namespace pc {
 namespace {
 
-// How long making room may wait for another process that is doing the same.
-constexpr std::chrono::milliseconds kGcPatience(2000);
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+// How long making room may wait for another process that is doing the same, and for how long
+// nobody waits any more after one that took longer: it may be stopped.
+constexpr milliseconds kGcPatience(2000);
+constexpr std::chrono::seconds kGcRest(60);
 
 MissReason miss_reason(Code code) {
   switch (code) {
@@ -100,28 +106,41 @@ struct ModuleStore::State {
     return share(std::move(module));
   }
 
-  // Leaves at most `limit` bytes after `more` are added. Best effort: files in
-  // use stay, and the disk has the last word.
-  void make_room(std::uint64_t more, std::uint64_t limit) {
-    const std::uint64_t target = limit > more ? limit - more : 0;
-    if (folder.stored_bytes() > target) (void)folder.evict_to(target, kGcPatience);
+  // Since when the store's clock began; until then nobody waits for who makes room.
+  std::atomic<Clock::duration> impatient_until{Clock::duration::min()};
+
+  Result<CacheRoom> reserve(std::uint64_t n_bytes, std::uint64_t budget) {
+    const bool waits = Clock::now().time_since_epoch() >= impatient_until.load();
+    auto room = folder.reserve(n_bytes, budget, waits ? kGcPatience : milliseconds(0));
+    if (waits && !room.ok() && room.error().code == Code::kIo)
+      impatient_until = (Clock::now() + kGcRest).time_since_epoch();
+    return room;
   }
 
-  Result<Published> write(const ModuleFile& module, const CacheDraft* draft) {
-    const auto attempt = [&] {
-      return draft ? folder.publish(module.key().digest, *draft, options.durability)
-                   : folder.publish(module.key().digest, module.bytes(), options.durability);
+  // Where the module was made in memory.
+  Result<Published> write(const ModuleFile& module) {
+    const std::uint64_t n_bytes = module.bytes().size();
+    const auto attempt = [&](std::uint64_t budget) -> Result<Published> {
+      PC_TRY(const CacheRoom room, reserve(n_bytes, budget));
+      return folder.publish(module.key().digest, module.bytes(), options.durability);
     };
-    if (!draft) make_room(module.bytes().size(), options.budget_bytes);
-    PC_TRY(Published published, attempt());
-    if (published != Published::kNoSpace) return published;
-    if (!draft) {
-      // The disk is smaller than the budget: give up as much as is to come, once.
-      make_room(module.bytes().size(), folder.stored_bytes());
-      PC_TRY(published, attempt());
-      if (published != Published::kNoSpace) return published;
-    }
-    return error(Code::kIo, "no space for a module of " + std::to_string(module.bytes().size()) +
+    auto published = attempt(options.budget_bytes);
+    if (!published.ok() || *published != Published::kNoSpace) return published;
+    // The disk is smaller than the budget: give up as much as is to come, once.
+    published = attempt(folder.stored_bytes());
+    if (published.ok() && *published != Published::kNoSpace) return published;
+    return no_space(n_bytes);
+  }
+
+  Result<Published> write(const ModuleFile& module, CacheDraft& draft) {
+    PC_TRY(const Published published,
+           folder.publish(module.key().digest, draft, options.durability));
+    if (published == Published::kNoSpace) return no_space(module.bytes().size());
+    return published;
+  }
+
+  Error no_space(std::uint64_t n_bytes) const {
+    return error(Code::kIo, "no space for a module of " + std::to_string(n_bytes) +
                                 " bytes on the disk of " + options.dir);
   }
 };
@@ -141,6 +160,9 @@ Result<std::unique_ptr<ModuleStore>> ModuleStore::open(StoreOptions options) {
   auto state = std::make_unique<State>();
   state->folder = std::move(folder).value();
   state->options = std::move(options);
+  // What the processes that left could not give up. Where somebody else is at it, it is done.
+  if (state->folder.writable() && state->folder.stored_bytes() > state->options.budget_bytes)
+    (void)state->folder.evict_to(state->options.budget_bytes, milliseconds(0));
   return std::unique_ptr<ModuleStore>(new ModuleStore(std::move(state)));
 }
 
@@ -149,6 +171,9 @@ const StoreOptions& ModuleStore::options() const {
 }
 bool ModuleStore::writable() const {
   return state_->folder.writable();
+}
+const std::string& ModuleStore::why_not_writable() const {
+  return state_->folder.why_not_writable();
 }
 
 Lookup ModuleStore::find(const ModuleIdentity& identity) {
@@ -167,11 +192,11 @@ Lookup ModuleStore::find(const ModuleIdentity& identity) {
 
 std::shared_ptr<CacheDraft> ModuleStore::draft(std::uint64_t n_bytes) {
   if (!writable() || n_bytes > options().budget_bytes) return nullptr;
-  state_->make_room(n_bytes, options().budget_bytes);
-  return state_->folder.draft(n_bytes);
+  auto room = state_->reserve(n_bytes, options().budget_bytes);
+  return room.ok() ? state_->folder.draft(n_bytes, std::move(room).value()) : nullptr;
 }
 
-Result<ModuleHandle> ModuleStore::publish(const ModuleHandle& module, const CacheDraft* draft) {
+Result<ModuleHandle> ModuleStore::publish(const ModuleHandle& module, CacheDraft* draft) {
   const std::uint64_t bytes = module->bytes().size();
   if (!writable()) return read_only_error();
   if (bytes > options().budget_bytes) {
@@ -180,18 +205,21 @@ Result<ModuleHandle> ModuleStore::publish(const ModuleHandle& module, const Cach
                      std::to_string(options().budget_bytes) + " bytes that the store may hold");
   }
   const auto accept = [&](const ModuleFile& theirs) { return same_tokens(theirs, *module); };
-  PC_TRY(Published published, state_->write(*module, draft));
+  const auto write = [&] {
+    return draft ? state_->write(*module, *draft) : state_->write(*module);
+  };
+  PC_TRY(Published published, write());
   auto stored = state_->load(module->key(), accept);
   if (stored.ok() || published == Published::kNew) return stored;
   // The first writer's file was bad and is set aside, or is evicted by now:
   // ours may take its place, once.
   const Code code = stored.error().code;
   if (code != Code::kCorrupt && code != Code::kMismatch && code != Code::kNotFound) return stored;
-  PC_TRY(published, state_->write(*module, draft));
+  PC_TRY(published, write());
   return state_->load(module->key(), accept);
 }
 
-FileLock ModuleStore::lock(const ModuleKey& key, std::chrono::milliseconds timeout) {
+FileLock ModuleStore::lock(const ModuleKey& key, milliseconds timeout) {
   return state_->folder.lock(key.hex().substr(0, 2), timeout);
 }
 

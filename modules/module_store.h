@@ -71,13 +71,15 @@ static_assert(kModuleVersion == 2);
 
 class ModuleStore {
  public:
-  // A directory that cannot be written is served read-only. Errors: kNotFound
+  // A directory that cannot be written is served read-only; one that holds more than the budget
+  // is made smaller. Errors: kNotFound
   // (missing, and not to be created), kIo (not a directory, not readable).
   static Result<std::unique_ptr<ModuleStore>> open(StoreOptions options);
   ~ModuleStore();
 
   const StoreOptions& options() const;
   bool writable() const;
+  const std::string& why_not_writable() const;  // as CacheFolder says it
 
   // A hit maps the file, or shares the mapping that this process already has.
   Lookup find(const ModuleIdentity& identity);
@@ -85,13 +87,14 @@ class ModuleStore {
   // Writes a module and returns it mapped from its file; where another
   // process was first, its file. Makes room under the budget before.
   // Errors leave nothing visible; the module given stays usable: kBudget
-  // (larger than the whole budget), kIo (full, read-only, refused),
+  // (larger than the whole budget, or than what files in use leave of it), kIo
+  // (full, read-only, refused),
   // kUnsupported (the name is taken by another version's file), kNotFound
   // (evicted by another process before it could be opened).
   // `draft`: where the module was made, if in one of this store's.
-  Result<ModuleHandle> publish(const ModuleHandle& module, const CacheDraft* draft = nullptr);
+  Result<ModuleHandle> publish(const ModuleHandle& module, CacheDraft* draft = nullptr);
 
-  // Where a module of so many bytes can be made, after room was made for it; null: in memory.
+  // Where a module of so many bytes can be made, in room that is promised to it; null: in memory.
   std::shared_ptr<CacheDraft> draft(std::uint64_t n_bytes);
 
   // Single flight: miss -> lock -> find again -> encode -> publish. Waits up

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
 #include <system_error>
 #include <utility>
 
@@ -24,8 +25,11 @@ class Descriptor {
   ~Descriptor() {
     if (fd_ >= 0) ::close(fd_);
   }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
+  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
   int get() const { return fd_; }
 
  private:
@@ -37,8 +41,12 @@ Error os_error(const std::string& shown, int number) {
                "cannot read file " + shown + ": " + std::strerror(number));
 }
 
-// The real path of a file below base_dir, all links followed.
-Result<fs::path> locate(const std::string& base_dir, const std::string& relative) {
+// Where a file below base_dir really is, all links followed: a folder, and a path below it without
+// links.
+struct RealPath {
+  fs::path base, below;
+};
+Result<RealPath> locate(const std::string& base_dir, const std::string& relative) {
   const fs::path path(relative);
   const std::string shown = quote(relative);
   if (relative.empty()) return error(Code::kPmlSemantic, "src names no file");
@@ -57,12 +65,24 @@ Result<fs::path> locate(const std::string& base_dir, const std::string& relative
   const auto [base_end, unused] = std::mismatch(base.begin(), base.end(), real.begin(), real.end());
   if (base_end != base.end())
     return error(Code::kPmlSemantic, "src=" + shown + " is a link that leaves the schema's folder");
-  return real;
+  return RealPath{base, real.lexically_relative(base)};
 }
 
-Result<std::string> read_whole(const fs::path& real, const std::string& shown) {
-  // O_NONBLOCK: a FIFO must not keep us waiting before it is refused.
-  const Descriptor file(::open(real.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+// An open descriptor, or -1 and errno. Goes down name by name and follows no link, so that nobody
+// who changes a folder into one after it was looked at leads us elsewhere.
+Descriptor open_below(const RealPath& place) {
+  Descriptor at(::open(place.base.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  for (auto name = place.below.begin(); name != place.below.end() && at.get() >= 0; ++name) {
+    const bool is_last = std::next(name) == place.below.end();
+    // O_NONBLOCK: a FIFO must not keep us waiting before it is refused.
+    const int flags = is_last ? O_RDONLY | O_NONBLOCK : O_PATH | O_DIRECTORY;
+    at = Descriptor(::openat(at.get(), name->c_str(), flags | O_NOFOLLOW | O_CLOEXEC));
+  }
+  return at;
+}
+
+Result<std::string> read_whole(const RealPath& place, const std::string& shown) {
+  const Descriptor file = open_below(place);
   struct stat info {};
   if (file.get() < 0 || ::fstat(file.get(), &info) != 0) return os_error(shown, errno);
   if (!S_ISREG(info.st_mode)) return error(Code::kIo, "src=" + shown + " is not a regular file");
@@ -95,8 +115,8 @@ Result<std::string> read_whole(const fs::path& real, const std::string& shown) {
 ReadFileFn file_reader(std::string base_dir) {
   if (base_dir.empty()) base_dir = ".";
   return [base = std::move(base_dir)](const std::string& relative) -> Result<std::string> {
-    PC_TRY(const fs::path real, locate(base, relative));
-    return read_whole(real, quote(relative));
+    PC_TRY(const RealPath place, locate(base, relative));
+    return read_whole(place, quote(relative));
   };
 }
 

@@ -79,7 +79,7 @@ void add_run(CLI::App* app, Options* o) {
   add_switch(verb, "--compare", o->compare, "answer with and without reuse, side by side");
   add_model(verb, o);
   add_cache(verb, o);
-  add_read_only(verb, o);
+  add_store_use(verb, o);
   add_switch(verb, "--no-cache", o->no_cache, "no store and no reuse: compute the whole prompt");
   add_sampling(verb, o);
   add_output(verb, o);
@@ -99,7 +99,7 @@ void add_chat(CLI::App* app, Options* o) {
       "where the conversation is read from and written to: JSON, a line a message");
   add_model(verb, o);
   add_cache(verb, o);
-  add_read_only(verb, o);
+  add_store_use(verb, o);
   add_switch(verb, "--no-cache", o->no_cache, "no store: nothing is kept");
   add_sampling(verb, o);
 }
@@ -152,7 +152,7 @@ void add_explain(CLI::App* app, Options* o) {
   add_prompt(verb, o)->required()->expected(1);
   add_model(verb, o);
   add_cache(verb, o);
-  add_read_only(verb, o);
+  add_store_use(verb, o);
   add_output(verb, o);
 }
 

@@ -150,8 +150,10 @@ void add_cache(CLI::App* verb, Options* o) {
       "modules of different namespaces are never shared");
 }
 
-void add_read_only(CLI::App* verb, Options* o) {
+void add_store_use(CLI::App* verb, Options* o) {
   add_switch(verb, "--read-only-cache", o->read_only_cache, "use stored modules, store none");
+  add_switch(verb, "--require-cache", o->require_cache,
+             "fail where the store cannot be used, instead of going on without");
 }
 
 void add_schema(CLI::App* verb, Options* o) {

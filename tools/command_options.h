@@ -43,7 +43,7 @@ void add_quiet(CLI::App* verb, Options* o);
 void add_model(CLI::App* verb, Options* o);
 void add_cache_dir(CLI::App* verb, Options* o);
 void add_cache(CLI::App* verb, Options* o);
-void add_read_only(CLI::App* verb, Options* o);
+void add_store_use(CLI::App* verb, Options* o);
 void add_schema(CLI::App* verb, Options* o);
 CLI::Option* add_prompt(CLI::App* verb, Options* o);
 void add_sampling(CLI::App* verb, Options* o);

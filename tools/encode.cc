@@ -81,7 +81,9 @@ pc_encode_stats encode_what_is_asked(promptcache::Schema& schema, const Options&
 }  // namespace
 
 ExitCode encode(const Options& options) {
-  const promptcache::Engine engine = open_engine(options, PC_CACHE_READ_WRITE);
+  Options storing = options;
+  storing.require_cache = true;
+  const promptcache::Engine engine = open_engine(storing, PC_CACHE_READ_WRITE);
   promptcache::Schema schema = load_schema(engine, options);
   Keys keys;
   const pc_encode_stats stats = encode_what_is_asked(schema, options, &keys);

@@ -34,15 +34,10 @@ Failure cannot_read(const std::string& name) {
 // a store it cannot write.
 void print_remark(const promptcache::Engine& engine, const Options& options) {
   if (options.quiet) return;
-  const Json report = Json::parse(engine.describe());
-  const auto print = [](const std::string& remark) {
-    std::fprintf(stderr, "%s %s\n", paint("remark:", Colour::kYellow, stderr).c_str(),
-                 printable(remark).c_str());
-  };
-  if (const Json remark = report["remark"]; remark.text() != "-") print(remark.text());
-  const Json cache = report["cache"];
-  if (cache["mode"].text() == "read-write" && cache["writable"].text() == "no")
-    print("the store " + cache["dir"].text() + " cannot be written: new modules are not kept");
+  const Json remark = Json::parse(engine.describe())["remark"];
+  if (remark.text() == "-") return;
+  std::fprintf(stderr, "%s %s\n", paint("remark:", Colour::kYellow, stderr).c_str(),
+               printable(remark.text()).c_str());
 }
 
 }  // namespace
@@ -63,6 +58,7 @@ promptcache::EngineOptions engine_options(const Options& options) {
                                               : PC_KV_BF16;
   engine.precision = options.precision == "exact" ? PC_PRECISION_EXACT : PC_PRECISION_DEFAULT;
   engine.cache_bytes = options.cache_bytes.value_or(0);
+  engine.require_store = options.require_cache;
   engine.cache_namespace = or_null(options.cache_namespace);
   engine.chat_template = or_null(options.chat_template);
   engine.chat_time = options.chat_time;

@@ -34,7 +34,7 @@ struct Options {
   // The store.
   std::string cache_dir, cache_namespace;
   std::optional<std::uint64_t> cache_bytes;
-  bool read_only_cache = false, no_cache = false;
+  bool read_only_cache = false, no_cache = false, require_cache = false;
 
   // Documents: paths, "-" is the standard input.
   std::string schema;

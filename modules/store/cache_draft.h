@@ -1,10 +1,10 @@
 // A file of the cache that is being made: of its full size on the disk, without a name, mapped to
 // be written. Its bytes are zeros until they are written, where they will be read.
 //
-// CacheFolder::publish gives it its name; what is never published goes with it. From then on, and
-// from end_writing() on, nobody may write. If publishing fails, the bytes may not be believed: the
-// system may have lost what it could not write. Owner; neither copied nor moved. Threads: one at a
-// time.
+// CacheFolder::publish gives it its name and ends the promise of its room; what is never published
+// goes with it. From then on, and from end_writing() on, nobody may write. If publishing fails, the
+// bytes may not be believed: the system may have lost what it could not write. Owner; neither
+// copied nor moved. Threads: one at a time.
 #pragma once
 
 #include <cstddef>
@@ -13,22 +13,25 @@
 #include <utility>
 
 #include "base/mapped_file.h"
+#include "modules/store/cache_room.h"
 #include "modules/store/unique_fd.h"
 
 namespace pc {
 
 class CacheDraft {
  public:
-  CacheDraft(UniqueFd fd, WritableMapping mapping)
-      : fd_(std::move(fd)), mapping_(std::move(mapping)) {}
+  CacheDraft(UniqueFd fd, WritableMapping mapping, CacheRoom room)
+      : room_(std::move(room)), fd_(std::move(fd)), mapping_(std::move(mapping)) {}
   CacheDraft(const CacheDraft&) = delete;
 
   std::span<std::byte> bytes() { return mapping_.bytes(); }
   std::span<const std::byte> bytes() const { return mapping_.bytes(); }
   void end_writing() { mapping_.protect(); }
   int fd() const { return fd_.get(); }
+  void release_room() { room_.release(); }
 
  private:
+  CacheRoom room_;  // goes last
   UniqueFd fd_;
   WritableMapping mapping_;
 };

@@ -26,23 +26,27 @@ Result<CacheFolder> CacheFolder::open(const std::string& cache_dir, const CacheT
   auto files = open_below(root, cache_dir, tenant.files, make);
   if (!files.ok() && !make && files.error().code == Code::kNotFound) return folder;
   PC_TRY(folder.files_, std::move(files));
-  struct stat around {};
-  if (::fstatat(folder.files_.get(), "..", &around, 0) != 0)
-    return system_error("cannot open", cache_dir, errno);
-  folder.owner_ = around.st_uid;
 
   // True where the tenant has no such folder.
   const auto open_other = [&](std::string_view path, UniqueFd* fd) {
     if (path.empty()) return true;
     auto opened = open_below(root, cache_dir, path, make);
-    if (opened.ok()) *fd = std::move(opened).value();
+    if (opened.ok())
+      *fd = std::move(opened).value();
+    else
+      folder.why_not_writable_ = std::move(opened).error().message;
     return opened.ok();
   };
   const bool has_used = open_other(tenant.used, &folder.used_);
-  if (access == CacheAccess::kRead || !may_write(folder.files_)) return folder;
-  folder.writable_ = open_other(tenant.locks, &folder.locks_) &&
-                     open_other(tenant.quarantine, &folder.quarantine_) &&
-                     open_other(tenant.tmp, &folder.tmp_) && has_used;
+  if (access == CacheAccess::kRead) {
+    folder.why_not_writable_.clear();
+  } else if (!may_write(folder.files_)) {
+    folder.why_not_writable_ = system_error("cannot write to", cache_dir, errno).message;
+  } else {
+    folder.writable_ = open_other(tenant.locks, &folder.locks_) &&
+                       open_other(tenant.quarantine, &folder.quarantine_) &&
+                       open_other(tenant.tmp, &folder.tmp_) && has_used;
+  }
   return folder;
 }
 
@@ -66,7 +70,7 @@ std::optional<Digest> CacheFolder::key_of(std::string_view name) const {
 
 Result<OpenFile> CacheFolder::open_file(const Digest& key) const {
   if (!files_) return system_error("cannot open", path_of(key), ENOENT);
-  PC_TRY(OpenFile file, open_trusted(files_.get(), name_of(key), path_of(key), owner_));
+  PC_TRY(OpenFile file, open_trusted(files_.get(), name_of(key), path_of(key)));
   // Says "in use" to eviction. Without it a file in use may lose its name,
   // which harms nobody, so failure is no error.
   ::flock(file.fd.get(), LOCK_SH | LOCK_NB);

@@ -6,7 +6,7 @@
 //   <used>/<64 hex>            mtime: last use; text: verified in which boot
 //   <locks>/                   file locks, empty
 //   <quarantine>/              damaged files, set aside
-//   <tmp>/                     unfinished files, where O_TMPFILE is missing
+//   <tmp>/                     unfinished files, where O_TMPFILE is missing; promised room
 //
 // There is no index: the folder is the truth, so a crash at any instant leaves nothing to
 // repair. A file is visible only once it is complete; it is never changed or truncated
@@ -32,6 +32,7 @@
 #include "base/progress.h"
 #include "base/status.h"
 #include "modules/store/cache_draft.h"
+#include "modules/store/cache_room.h"
 #include "modules/store/file_access.h"
 #include "modules/store/file_lock.h"
 #include "modules/store/unique_fd.h"
@@ -91,19 +92,21 @@ class CacheFolder {
   CacheFolder() = default;  // without files, not writable
 
   // Where the folder of files is missing and not to be made, one without files; where it
-  // cannot be written, one that is not writable. Errors: kNotFound, kIo.
+  // cannot be written, one that is not writable. Errors: kNotFound; kIo, also for folders that
+  // are not to be trusted: of anybody but us and root, or that others may write.
   static Result<CacheFolder> open(const std::string& cache_dir, const CacheTenant& tenant,
                                   CacheAccess access);
 
   bool writable() const { return writable_; }
+  // Of one that was to be written and cannot be: the reason, a sentence without its stop.
+  const std::string& why_not_writable() const { return why_not_writable_; }
   std::string name_of(const Digest& key) const;  // "<64 hex><suffix>"
   std::string path_of(const Digest& key) const;  // for messages
   std::string lock_path() const;                 // the same
 
   // A file that may be read, checked for nothing else. Its descriptor says "in use" to
   // eviction, until it and all mappings of it are gone. kNotFound; kIo for what is not to
-  // be trusted: anything but a regular file of ours, of root or of whoever owns the folder
-  // around the files, that nobody else may write.
+  // be trusted: anything but a regular file of ours or of root that nobody else may write.
   Result<OpenFile> open_file(const Digest& key) const;
 
   // Runs `verify`, unless it ran without an error since this machine started and the file
@@ -126,18 +129,18 @@ class CacheFolder {
 
   // A file to be written in place. Its bytes are on the disk already, so that nothing runs out of
   // space later. None where the folder cannot be written, the file system has no such files or
-  // cannot reserve, or the disk is full: then the file is made in memory.
-  std::shared_ptr<CacheDraft> draft(std::uint64_t n_bytes) const;
+  // cannot reserve, or the disk is full: then the file is made in memory. Keeps its room.
+  std::shared_ptr<CacheDraft> draft(std::uint64_t n_bytes, CacheRoom room = {}) const;
   // Gives it its name, as publish() above.
-  Result<Published> publish(const Digest& key, const CacheDraft& draft,
-                            Durability durability) const;
+  Result<Published> publish(const Digest& key, CacheDraft& draft, Durability durability) const;
 
   // kUnusable where nothing may be written.
   FileLock lock(const std::string& name, std::chrono::milliseconds patience) const;
 
   // Every file, by key. Foreign names, links and pipes are ignored.
   Result<std::vector<CacheEntry>> list() const;
-  std::uint64_t stored_bytes() const;  // with the quarantine, and what is unfinished
+  // With the quarantine, what is unfinished and what is promised; a stamp's block is not counted.
+  std::uint64_t stored_bytes() const;
 
   // Unlinks, also where in use: mappings stay valid. kNotFound; kIo (read-only).
   Status remove(const Digest& key) const;
@@ -153,6 +156,12 @@ class CacheFolder {
   Result<EvictionReport> evict_to(std::uint64_t target_bytes, std::chrono::milliseconds patience,
                                   Progress progress = {}) const;
   Result<EvictionReport> evict_unused(FunctionRef<bool(const Digest&)> outdated = {}) const;
+  // Promises room for a file of n_bytes under a budget for all, after evicting as evict_to does.
+  // One process at a time, except where files cannot be locked. Errors: kBudget, where what is in
+  // use and what is promised to others leave too little; kIo, as of evict_to, or where nothing can
+  // be promised.
+  Result<CacheRoom> reserve(std::uint64_t n_bytes, std::uint64_t budget_bytes,
+                            std::chrono::milliseconds patience) const;
   // What writers left that were killed: a live one holds its file's lock. Where files cannot be
   // locked, what is an hour old.
   void sweep_unfinished() const;
@@ -163,6 +172,7 @@ class CacheFolder {
   enum class Target { kFree, kAny };
   int publish_named(const std::string& name, Target target, FunctionRef<int(int)> fill) const;
   int try_named(const std::string& name, Target target, FunctionRef<int(int)> fill) const;
+  int open_temporary(const std::string& name, UniqueFd* fd) const;
   void for_each_unfinished(FunctionRef<void(const char*, const struct stat&)> visit) const;
   std::uint64_t unfinished_bytes() const;
   std::optional<Digest> key_of(std::string_view name) const;
@@ -171,6 +181,8 @@ class CacheFolder {
   std::int64_t last_use_ns(const Digest& key, const struct stat& file) const;
   UniqueFd open_stamp(const Digest& key) const;
   std::uint64_t quarantine_bytes(std::chrono::seconds max_age) const;
+  Result<EvictionReport> shrink(std::uint64_t target_bytes, Progress progress) const;
+  Result<CacheRoom> promise(std::uint64_t n_bytes) const;
   Result<EvictionReport> evict(
       FunctionRef<bool(const CacheEntry&, std::uint64_t left_bytes)> wanted,
       Progress progress = {}) const;
@@ -179,7 +191,7 @@ class CacheFolder {
   CacheTenant tenant_;
   std::string cache_dir_;
   bool writable_ = false;
-  uid_t owner_ = 0;  // of the folder around the files
+  std::string why_not_writable_;
   UniqueFd files_, used_;
   UniqueFd locks_, quarantine_, tmp_;  // where writable
 };

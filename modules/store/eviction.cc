@@ -138,6 +138,11 @@ Result<EvictionReport> CacheFolder::evict_to(std::uint64_t target_bytes,
   if (gc.state() == LockState::kUnusable)
     return error(Code::kIo, "files cannot be locked in " + lock_path());
   if (!gc.held()) return error(Code::kIo, "another process is collecting in " + lock_path());
+  return shrink(target_bytes, progress);
+}
+
+// Where nobody collects beside us.
+Result<EvictionReport> CacheFolder::shrink(std::uint64_t target_bytes, Progress progress) const {
   sweep_unfinished();
   std::uint64_t aside = quarantine_bytes(kQuarantineAge);
   if (stored_bytes() > target_bytes) aside = quarantine_bytes(seconds(0));
@@ -148,6 +153,25 @@ Result<EvictionReport> CacheFolder::evict_to(std::uint64_t target_bytes,
   PC_TRY(EvictionReport report, evict(wanted, progress));
   report.left_bytes += aside;
   return report;
+}
+
+Result<CacheRoom> CacheFolder::reserve(std::uint64_t n_bytes, std::uint64_t budget_bytes,
+                                       std::chrono::milliseconds patience) const {
+  if (!writable_) return error(Code::kIo, "the store " + cache_dir_ + " is read-only");
+  const FileLock gc = lock("gc", patience);
+  if (gc.state() == LockState::kBusy)
+    return error(Code::kIo, "another process is collecting in " + lock_path());
+  const std::uint64_t target = budget_bytes - std::min(n_bytes, budget_bytes);
+  std::uint64_t left = stored_bytes();
+  if (left > target) {
+    PC_TRY(const EvictionReport report, shrink(target, {}));
+    left = report.left_bytes;
+  }
+  if (n_bytes <= budget_bytes && left <= target) return promise(n_bytes);
+  return error(Code::kBudget, "no room for " + std::to_string(n_bytes) + " bytes in " + cache_dir_ +
+                                  ": of the " + std::to_string(budget_bytes) +
+                                  " that it may hold, " + std::to_string(left) +
+                                  " are in use or promised to other files");
 }
 
 Result<EvictionReport> CacheFolder::evict_unused(FunctionRef<bool(const Digest&)> outdated) const {

@@ -15,13 +15,27 @@ namespace {
 // How often what a signal or a bad moment has ended is tried again, at most.
 constexpr int kMostTries = 8;
 
+// Of an open file or folder.
+Status check_trust(const struct stat& st, const std::string& path) {
+  if (st.st_uid != ::geteuid() && st.st_uid != 0)
+    return error(Code::kIo,
+                 path + " belongs to another user (" + std::to_string(st.st_uid) + "), not to you");
+  if ((st.st_mode & (S_IWGRP | S_IWOTH)) != 0)
+    return error(Code::kIo, path + " may be written by other users (chmod go-w forbids it)");
+  return ok();
+}
+
 // For a folder that is missing because it could not be made, the error says why that was.
 Result<UniqueFd> open_folder(int parent, const std::string& name, const std::string& path,
                              bool make, int flags) {
   const int not_made = make && ::mkdirat(parent, name.c_str(), 0700) != 0 ? errno : 0;
   UniqueFd fd(::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags));
-  if (fd) return fd;
-  return system_error("cannot open", path, errno == ENOENT && not_made != 0 ? not_made : errno);
+  if (!fd)
+    return system_error("cannot open", path, errno == ENOENT && not_made != 0 ? not_made : errno);
+  struct stat st {};
+  if (::fstat(fd.get(), &st) != 0) return system_error("cannot stat", path, errno);
+  PC_CHECK_OK(check_trust(st, path));
+  return fd;
 }
 
 }  // namespace
@@ -47,8 +61,7 @@ Result<UniqueFd> open_below(const UniqueFd& root, const std::string& root_path,
   return open_folder(parent.get(), std::string(path.substr(cut + 1)), full, make, O_NOFOLLOW);
 }
 
-Result<OpenFile> open_trusted(int dir_fd, const std::string& name, const std::string& path,
-                              uid_t owner) {
+Result<OpenFile> open_trusted(int dir_fd, const std::string& name, const std::string& path) {
   OpenFile file;
   // O_NONBLOCK: a FIFO under this name must not hang us; files ignore it.
   file.fd =
@@ -56,13 +69,7 @@ Result<OpenFile> open_trusted(int dir_fd, const std::string& name, const std::st
   if (!file.fd) return system_error("cannot open", path, errno);
   if (::fstat(file.fd.get(), &file.st) != 0) return system_error("cannot stat", path, errno);
   if (!S_ISREG(file.st.st_mode)) return error(Code::kIo, path + " is not a regular file");
-  const uid_t uid = file.st.st_uid;
-  if (uid != ::geteuid() && uid != owner && uid != 0) {
-    return error(Code::kIo, path + " belongs to another user");
-  }
-  if ((file.st.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-    return error(Code::kIo, path + " may be written by other users");
-  }
+  PC_CHECK_OK(check_trust(file.st, path));
   return file;
 }
 

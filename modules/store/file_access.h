@@ -24,18 +24,19 @@ struct OpenFile {
   struct stat st {};
 };
 
-// kNotFound; kIo for anything but a regular file that belongs to us, to root or to
-// `owner` and that nobody else may write. `path` is for messages.
-Result<OpenFile> open_trusted(int dir_fd, const std::string& name, const std::string& path,
-                              uid_t owner);
+// Only files and folders that belong to us or to root, and that nobody else may write, are used:
+// whoever could change them could lay attention states of other texts, or a copy of his own, there.
 
-// A folder below an open one, by names with '/' between them: no link is followed.
-// Where `make`, what is missing is made, 0700. `root_path` is for messages.
+// kNotFound; kIo for anything but a regular file that is to be trusted. `path` is for messages.
+Result<OpenFile> open_trusted(int dir_fd, const std::string& name, const std::string& path);
+
+// A folder below an open one, by names with '/' between them: no link is followed, and each is to
+// be trusted. Where `make`, what is missing is made, 0700. `root_path` is for messages.
 Result<UniqueFd> open_below(const UniqueFd& root, const std::string& root_path,
                             std::string_view path, bool make);
 
 // A folder by its path, which may be a link; where `make`, it and those above it are
-// made, 0700.
+// made, 0700. Itself is to be trusted; those above it are not looked at.
 Result<UniqueFd> open_root(const std::string& path, bool make);
 
 // Is there a regular file of this name? Then *st is what the file system says of it.

@@ -12,6 +12,8 @@
 namespace pc {
 namespace {
 
+// Signals may end a call; more of them in a row mean that it never gets through.
+constexpr int kMostInterrupts = 8;
 constexpr int kOpenFlags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
 
 // 0 or an errno. Opens the file where it is not open yet.
@@ -31,8 +33,9 @@ FileLock FileLock::acquire(int dir_fd, const char* name, std::chrono::millisecon
   // nothing beside the encoding that is waited for.
   std::chrono::milliseconds pause(1);
   int failure;
-  while ((failure = try_lock(dir_fd, name, &fd)) != 0) {
-    if (failure != EWOULDBLOCK && failure != EINTR) return lock;
+  for (int n_interrupts = 0; (failure = try_lock(dir_fd, name, &fd)) != 0;) {
+    if (failure != EWOULDBLOCK && (failure != EINTR || ++n_interrupts > kMostInterrupts))
+      return lock;
     if (Clock::now() >= deadline) break;
     std::this_thread::sleep_for(pause);
     pause = std::min(2 * pause, std::chrono::milliseconds(16));

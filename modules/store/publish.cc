@@ -1,15 +1,15 @@
 // How bytes become a file: CacheFolder::publish.
 
 #include <fcntl.h>
-#include <linux/fs.h>  // RENAME_NOREPLACE
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <time.h>
 
 #include <atomic>
 #include <cerrno>
+#include <cstdio>  // renameat2
 #include <string>
+#include <utility>
 
 #include "base/progress.h"  // cancelled
 #include "modules/store/cache_folder.h"
@@ -18,6 +18,8 @@ namespace pc {
 namespace {
 
 constexpr mode_t kFileMode = 0400;
+// That are tried for a temporary file: somebody would have to sweep each of them in an instant.
+constexpr int kMostNames = 8;
 
 // 0 or an errno. The space is taken first, so that a full disk shows before
 // anything is written.
@@ -38,7 +40,7 @@ int link_anonymous(int fd, int dir_fd, const char* name) {
 }
 
 int rename_no_replace(int from_dir, const char* from, int to_dir, const char* to) {
-  if (::syscall(SYS_renameat2, from_dir, from, to_dir, to, RENAME_NOREPLACE) == 0) return 0;
+  if (::renameat2(from_dir, from, to_dir, to, RENAME_NOREPLACE) == 0) return 0;
   if (errno != EINVAL && errno != ENOSYS) return errno;
   // Not here (NFS, old kernels): a second link is as atomic.
   const int failure = ::linkat(from_dir, from, to_dir, to, 0) == 0 ? 0 : errno;
@@ -71,17 +73,23 @@ int CacheFolder::publish_anonymous(const std::string& name, FunctionRef<int(int)
 }
 
 // 0 or an errno; EAGAIN where another name is to be tried. As long as the descriptor is open, its
-// lock says to who sweeps that the file is still being written. Whoever swept before the lock was
-// taken has unlinked it.
+// lock says to who sweeps that the file is still wanted. Whoever swept before the lock was taken
+// has unlinked it.
+int CacheFolder::open_temporary(const std::string& name, UniqueFd* fd) const {
+  *fd = UniqueFd(::openat(tmp_.get(), name.c_str(),
+                          O_CREAT | O_EXCL | O_RDWR | O_NOFOLLOW | O_CLOEXEC, kFileMode));
+  if (!*fd) return errno == EEXIST ? EAGAIN : errno;
+  if (::flock(fd->get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) return EAGAIN;
+  struct stat st {};
+  return ::fstat(fd->get(), &st) != 0 || st.st_nlink == 0 ? EAGAIN : 0;
+}
+
+// As open_temporary.
 int CacheFolder::try_named(const std::string& name, Target target,
                            FunctionRef<int(int)> fill) const {
   const std::string temporary = temporary_name();
-  const UniqueFd fd(::openat(tmp_.get(), temporary.c_str(),
-                             O_CREAT | O_EXCL | O_RDWR | O_NOFOLLOW | O_CLOEXEC, kFileMode));
-  if (!fd) return errno == EEXIST ? EAGAIN : errno;
-  if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) return EAGAIN;
-  struct stat st {};
-  if (::fstat(fd.get(), &st) != 0 || st.st_nlink == 0) return EAGAIN;
+  UniqueFd fd;
+  if (const int failure = open_temporary(temporary, &fd)) return failure;
   int failure = fill(fd.get());
   if (failure == 0)
     failure = target == Target::kFree
@@ -95,10 +103,23 @@ int CacheFolder::try_named(const std::string& name, Target target,
 // 0 or an errno.
 int CacheFolder::publish_named(const std::string& name, Target target,
                                FunctionRef<int(int)> fill) const {
-  constexpr int kMostNames = 8;  // each of which somebody would have to sweep in an instant
   int failure = EAGAIN;
   for (int i = 0; i < kMostNames && failure == EAGAIN; ++i) failure = try_named(name, target, fill);
   return failure;
+}
+
+// A sparse file: its length is the promise, and nothing is written.
+Result<CacheRoom> CacheFolder::promise(std::uint64_t n_bytes) const {
+  std::string name;
+  UniqueFd locked, tmp(::fcntl(tmp_.get(), F_DUPFD_CLOEXEC, 0));
+  int failure = tmp ? EAGAIN : errno;
+  for (int i = 0; i < kMostNames && failure == EAGAIN; ++i)
+    failure = open_temporary(name = temporary_name(), &locked);
+  if (failure != 0)
+    return error(Code::kIo, system_error("cannot promise room in", cache_dir_, failure).message);
+  CacheRoom room(std::move(tmp), std::move(name), std::move(locked));
+  if (::ftruncate(room.fd(), static_cast<off_t>(n_bytes)) == 0) return room;
+  return error(Code::kIo, system_error("cannot promise room in", cache_dir_, errno).message);
 }
 
 Result<Published> CacheFolder::publish(const Digest& key, std::uint64_t n_bytes,
@@ -119,22 +140,23 @@ Status CacheFolder::replace(const Digest& key, std::span<const std::byte> bytes)
   return error(Code::kIo, "cannot write " + path_of(key) + ": no space is left");
 }
 
-std::shared_ptr<CacheDraft> CacheFolder::draft(std::uint64_t n_bytes) const {
+std::shared_ptr<CacheDraft> CacheFolder::draft(std::uint64_t n_bytes, CacheRoom room) const {
   if (!writable_) return nullptr;
   UniqueFd fd(::openat(files_.get(), ".", O_TMPFILE | O_RDWR | O_CLOEXEC, kFileMode));
   // Not posix_fallocate, which would write zeros where space cannot be reserved.
   if (!fd || ::fallocate(fd.get(), 0, 0, static_cast<off_t>(n_bytes)) != 0) return nullptr;
   auto mapping = WritableMapping::map(fd.get(), n_bytes, "a new file of the cache");
   if (!mapping.ok()) return nullptr;
-  return std::make_shared<CacheDraft>(std::move(fd), std::move(mapping).value());
+  return std::make_shared<CacheDraft>(std::move(fd), std::move(mapping).value(), std::move(room));
 }
 
-Result<Published> CacheFolder::publish(const Digest& key, const CacheDraft& draft,
+Result<Published> CacheFolder::publish(const Digest& key, CacheDraft& draft,
                                        Durability durability) const {
   if (durability == Durability::kData && ::fdatasync(draft.fd()) != 0) return published(key, errno);
   const int failure = link_anonymous(draft.fd(), files_.get(), name_of(key).c_str());
   if (failure == ENOENT)  // no /proc here
-    return publish(key, draft.bytes(), durability, Staging::kNamed);
+    return publish(key, std::as_const(draft).bytes(), durability, Staging::kNamed);
+  if (failure == 0) draft.release_room();
   return published(key, failure);
 }
 

@@ -23,9 +23,8 @@ namespace {
 // one tick shows one time. Files younger than ten ticks get no stamp.
 constexpr std::int64_t kSettledNs = 100'000'000;
 
-// Up to n bytes of a small file; empty where there is none.
-std::string read_small(int dir_fd, const char* name, std::size_t n) {
-  const UniqueFd fd(::openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+// Up to n bytes of an open file; empty where there is none.
+std::string read_small(const UniqueFd& fd, std::size_t n) {
   if (!fd) return {};
   std::string text(n, '\0');
   const ssize_t got = ::read(fd.get(), text.data(), n);
@@ -35,7 +34,8 @@ std::string read_small(int dir_fd, const char* name, std::size_t n) {
 
 // Chosen by the kernel at each start; empty where /proc is missing.
 const std::string& boot_id() {
-  static const std::string id = read_small(AT_FDCWD, "/proc/sys/kernel/random/boot_id", 36);
+  static const std::string id =
+      read_small(UniqueFd(::open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC)), 36);
   return id;
 }
 
@@ -58,8 +58,9 @@ UniqueFd CacheFolder::open_stamp(const Digest& key) const {
 
 bool CacheFolder::is_verified(const Digest& key, const OpenFile& file) const {
   if (!used_ || boot_id().empty()) return false;
-  const std::string expected = stamp_text(file.st);
-  return read_small(used_.get(), to_hex(key).c_str(), expected.size() + 1) == expected;
+  const std::string expected = stamp_text(file.st), name = to_hex(key);
+  const auto stamp = open_trusted(used_.get(), name, name);
+  return stamp.ok() && read_small(stamp->fd, expected.size() + 1) == expected;
 }
 
 void CacheFolder::mark_verified(const Digest& key, const OpenFile& file) const {
@@ -67,7 +68,10 @@ void CacheFolder::mark_verified(const Digest& key, const OpenFile& file) const {
   const bool settled = now_ns() - to_ns(file.st.st_ctim) >= kSettledNs;
   if (!used_ || !settled || boot_id().empty()) return mark_used(key);
   const UniqueFd fd = open_stamp(key);
-  if (!fd || ::ftruncate(fd.get(), 0) != 0) return;
+  struct stat st {};
+  // A file that has another name, too, was not made as a stamp.
+  if (!fd || ::fstat(fd.get(), &st) != 0 || st.st_nlink != 1 || ::ftruncate(fd.get(), 0) != 0)
+    return;
   const std::string text = stamp_text(file.st);
   // A failed or torn write leaves a text that matches nothing.
   [[maybe_unused]] const ssize_t n = ::write(fd.get(), text.data(), text.size());

@@ -77,6 +77,7 @@ Result<pc::EngineOptions> engine_options(const pc_engine_options* options) {
   engine.n_threads = o.n_threads;
   engine.context_tokens = o.context_tokens;
   engine.require_backend = o.require_backend != 0;
+  engine.require_store = o.require_store != 0;
   if (o.progress) {
     engine.progress = [call = o.progress, user = o.progress_user](
                           pc::OpenStep step, std::uint64_t done, std::uint64_t total) {

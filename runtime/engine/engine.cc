@@ -132,7 +132,7 @@ Status Engine::check_weights() const {
                               "opened; open the model again");
 }
 
-Result<ModuleHandle> Engine::publish(const ModuleHandle& module, const CacheDraft* draft) const {
+Result<ModuleHandle> Engine::publish(const ModuleHandle& module, CacheDraft* draft) const {
   PC_EXPECT(store_);
   // States of weights that changed under us must not get the old ones' name.
   if (!model_->files_unchanged())
@@ -240,21 +240,28 @@ Status Engine::open_backend(const EngineOptions& options) {
 
 Status Engine::open_store(const EngineOptions& options) {
   if (options.cache_mode == CacheMode::kOff) return ok();
-  StoreOptions store;
-  store.dir = options.cache_dir;
-  if (store.dir.empty()) {
-    PC_TRY(store.dir, default_cache_dir());
-  }
-  store.read_only = options.cache_mode == CacheMode::kReadOnly;
-  store.budget_bytes = options.cache_bytes;
-  auto opened = ModuleStore::open(std::move(store));
-  if (opened.ok()) {
-    store_ = std::move(opened).value();
+  const auto open = [&]() -> Result<std::unique_ptr<ModuleStore>> {
+    StoreOptions store;
+    store.dir = options.cache_dir;
+    if (store.dir.empty()) {
+      PC_TRY(store.dir, default_cache_dir());
+    }
+    store.read_only = options.cache_mode == CacheMode::kReadOnly;
+    store.budget_bytes = options.cache_bytes;
+    return ModuleStore::open(std::move(store));
+  };
+  auto opened = open();
+  // Without a store everything is computed, and answered.
+  if (!opened.ok()) {
+    if (options.require_store) return std::move(opened).error();
+    add_remark("modules are not kept on disk: " + opened.error().message);
     return ok();
   }
-  // A directory that the user named must work; without the usual one, computing does.
-  if (!options.cache_dir.empty()) return std::move(opened).error();
-  add_remark("modules are not kept on disk: " + opened.error().message);
+  store_ = std::move(opened).value();
+  const std::string& why = store_->why_not_writable();
+  if (why.empty()) return ok();
+  if (options.require_store) return error(Code::kIo, why);
+  add_remark("new modules are not kept on disk: " + why);
   return ok();
 }
 

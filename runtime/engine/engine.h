@@ -49,7 +49,8 @@ struct EngineOptions {
   // What the model's template is told when it asks for the date, in seconds since
   // 1970 (UTC); none: the time at which the engine opens.
   std::optional<std::int64_t> chat_time;
-  std::string backend;           // "" = the CPU; else a plug-in's path
+  std::string backend;         // "" = the CPU; else a plug-in's path
+  bool require_store = false;  // one that cannot be opened, or written if it is to be, is an error
   bool require_backend = false;  // a plug-in that cannot be used is an error
   std::uint32_t n_threads = 0;
   std::uint32_t context_tokens = 0;  // 0 = the model's own
@@ -98,7 +99,7 @@ class Engine {
   // Makes a module of this engine's states a file of the store, which others find; returns it
   // mapped. Errors: ModuleStore::publish's, and kMismatch where the model's files were changed.
   // Precondition: there is a store.
-  Result<ModuleHandle> publish(const ModuleHandle& module, const CacheDraft* draft) const;
+  Result<ModuleHandle> publish(const ModuleHandle& module, CacheDraft* draft) const;
 
   std::uint32_t context_tokens() const { return context_tokens_; }
   KvGeometry geometry() const;

@@ -13,16 +13,17 @@ constexpr std::chrono::milliseconds kPoll{50};
 }  // namespace
 
 Result<FileLock> wait_for_flight(ModuleStore& store, const ModuleKey& key,
-                                 const volatile std::int32_t* cancel,
-                                 std::chrono::milliseconds patience) {
+                                 const volatile std::int32_t* cancel, Patience patience) {
   using Clock = std::chrono::steady_clock;
-  auto last_moved = Clock::now();
+  const auto begin = Clock::now();
+  auto last_moved = begin;
   for (std::optional<std::uint64_t> ticks;;) {
     FileLock flight = store.lock(key, kPoll);
     if (flight.state() != LockState::kBusy) return flight;
     if (is_set(cancel)) return cancelled();
-    if (flight.holder_ticks() != ticks) last_moved = Clock::now();
-    if (Clock::now() - last_moved > patience) return flight;
+    const auto now = Clock::now();
+    if (flight.holder_ticks() != ticks) last_moved = now;
+    if (now - last_moved > patience.idle || now - begin > patience.all) return flight;
     ticks = flight.holder_ticks();
   }
 }

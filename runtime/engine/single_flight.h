@@ -1,9 +1,9 @@
 // The wait for the right to encode a module, where other processes may be encoding
 // the same one.
 //
-// Sleeps, and lasts as long as the holder of the lock lives and computes, however long
-// that takes; its death frees the lock. One that is stopped or frozen, or that cannot be
-// seen from here, as in another container, is waited for `patience` long and no longer.
+// Sleeps, while the holder of the lock lives and computes; its death frees the lock. One that is
+// stopped, frozen, or hidden from here, as in another container, is waited for as long as
+// Patience::idle says, and none longer than Patience::all.
 // Threads: any.
 #pragma once
 
@@ -17,13 +17,14 @@
 
 namespace pc {
 
-// Longer than it takes to encode any module that is worth storing, but for the largest.
-inline constexpr std::chrono::milliseconds kFlightPatience{120'000};
+struct Patience {
+  std::chrono::milliseconds idle{10'000};  // with a holder that uses no processor
+  std::chrono::milliseconds all{600'000};  // then work is done twice rather than late
+};
 
 // Not held where there is no right to be had: the module is then encoded without it.
 // Errors: kCancelled, within 50 ms.
 Result<FileLock> wait_for_flight(ModuleStore& store, const ModuleKey& key,
-                                 const volatile std::int32_t* cancel,
-                                 std::chrono::milliseconds patience = kFlightPatience);
+                                 const volatile std::int32_t* cancel, Patience patience = {});
 
 }  // namespace pc

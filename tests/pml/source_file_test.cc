@@ -1,13 +1,18 @@
 #include "pml/source_file.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <catch2/catch.hpp>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "tests/support/expect.h"
 
@@ -74,6 +79,37 @@ TEST_CASE("nothing outside of the schema's folder is read") {
   Folder::write(folder.root / "schema-2" / "x.txt", "x");
   fs::create_symlink(folder.root / "schema-2" / "x.txt", folder.schema() / "sibling.txt");
   refused("sibling.txt", "a link that leaves");
+}
+
+// A folder that turns into a link to the outside, and back, while files are read through it.
+TEST_CASE("nothing outside is read, however fast a folder changes into a link") {
+  const Folder folder;
+  fs::create_directory(folder.root / "outside");
+  Folder::write(folder.root / "outside" / "miami.txt", "secret");
+  fs::create_directory_symlink(folder.root / "outside", folder.schema() / "link");
+  const std::string docs = (folder.schema() / "docs").string(),
+                    link = (folder.schema() / "link").string();
+  std::atomic<bool> over{false};
+  std::thread changer([&] {
+    while (!over) {
+      if (::renameat2(AT_FDCWD, docs.c_str(), AT_FDCWD, link.c_str(), RENAME_EXCHANGE) != 0) return;
+    }
+  });
+  std::atomic<int> n_read{0}, n_leaked{0};
+  std::vector<std::thread> readers;
+  for (int r = 0; r < 4; ++r)
+    readers.emplace_back([&] {
+      for (int i = 0; i < 2000; ++i) {
+        const auto text = folder.read("docs/miami.txt");
+        n_read += text.ok();
+        n_leaked += text.ok() && *text != "Surf.";
+      }
+    });
+  for (std::thread& reader : readers) reader.join();
+  over = true;
+  changer.join();
+  CHECK(n_read > 0);
+  CHECK(n_leaked == 0);
 }
 
 TEST_CASE("what cannot be text is an error that names the file") {

@@ -141,6 +141,63 @@ TEST_CASE("a process may use more modules than it may open files") {
   CHECK(exit_code(child) == 0);
 }
 
+// The bytes of a store's files on the disk. Holds the lock under which files are evicted: a listing
+// that counts what goes and what comes in its place would count too much.
+std::uint64_t bytes_of(const CacheFolder& store, const std::string& path) {
+  std::uint64_t bytes = 0;
+  const FileLock gc = store.lock("gc", 1s);
+  if (!gc.held()) return 0;
+  std::error_code gone;
+  for (const auto& entry : fs::directory_iterator(path, gone)) {
+    const std::uint64_t size = entry.file_size(gone);
+    if (!gone) bytes += size;
+  }
+  return bytes;
+}
+
+// Publishes modules of its own, made in a file and in memory, some of which it uses for a while.
+int fill(const std::string& path, std::uint64_t budget, int first) {
+  const auto store = open_store(path, budget);
+  ModuleHandle used;
+  for (int i = 0; i < 60; ++i) {
+    const ModuleIdentity id = test::identity(first + i);
+    const auto draft = i % 2 == 0 ? store->draft(stored_size(id).bytes) : nullptr;
+    auto published = store->publish(test::make_module(id, draft), draft.get());
+    const Code code = published.ok() ? Code::kOk : published.error().code;
+    // Others may use all that there is, or have evicted it before it could be opened.
+    if (code != Code::kOk && code != Code::kBudget && code != Code::kNotFound) return 1;
+    if (i % 3 == 0 && published.ok()) used = std::move(published).value();
+  }
+  return 0;
+}
+
+TEST_CASE("twelve writers stay within the budget at every instant, and leave less") {
+  const TempFolder dir;
+  const std::uint64_t size = test::make_module(test::identity())->bytes().size();
+  const std::uint64_t budget = 16 * size;
+  const std::string objects = dir.path() + "/v2/objects";
+  const CacheFolder folder = test::open_folder(dir.path());
+  std::vector<pid_t> writers;
+  for (int w = 0; w < 12; ++w)
+    writers.push_back(spawn([&] { return fill(dir.path(), budget, 100 * w); }));
+  std::uint64_t most = 0, n_samples = 0;
+  while (!writers.empty()) {
+    most = std::max(most, bytes_of(folder, objects));
+    ++n_samples;
+    int status = 0;
+    const pid_t done = ::waitpid(-1, &status, WNOHANG);
+    if (done <= 0) continue;
+    CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 0));
+    std::erase(writers, done);
+  }
+  INFO(n_samples << " samples, at most " << most << " of " << budget << " bytes");
+  CHECK(most > budget / 2);
+  CHECK(most <= budget);
+  CHECK(folder.stored_bytes() <= budget);
+  CHECK(fs::is_empty(dir.path() + "/v2/tmp"));
+  CHECK(open_store(dir.path(), size)->list()->size() <= 1);
+}
+
 // Writes modules by both ways of staging and collects, until it is killed.
 int write_forever(const std::string& path, unsigned seed, std::uint64_t budget) {
   const auto store = open_store(path, budget);

@@ -40,7 +40,11 @@ TEST_CASE("what cannot be meant is refused before any weight is read") {
   REQUIRE(refusal([](auto& o) { o.kv_type = KvType::kQ8; }).code == Code::kUnsupported);
   REQUIRE(refusal([](auto& o) { o.chat_template = "nonsense"; }).code == Code::kInvalidArgument);
   REQUIRE(refusal([](auto& o) { o.backend = "cdua"; }).code == Code::kInvalidArgument);
-  REQUIRE(refusal([](auto& o) { o.cache_dir = "/dev/null/store"; }).code == Code::kIo);
+  const Error store = refusal([](auto& o) {
+    o.cache_dir = "/dev/null/store";
+    o.require_store = true;
+  });
+  REQUIRE(store.code == Code::kIo);
 }
 
 // The steps of opening, each as often as it was told of; stopped at the `stop`th call.

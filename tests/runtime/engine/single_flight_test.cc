@@ -54,8 +54,7 @@ class Held {
     holder_ = 0;
   }
   bool shows() const { return store_->lock(key_, 0ms).holder_ticks().has_value(); }
-  Result<FileLock> wait(std::chrono::milliseconds patience,
-                        const volatile std::int32_t* cancel = nullptr) const {
+  Result<FileLock> wait(Patience patience, const volatile std::int32_t* cancel = nullptr) const {
     return wait_for_flight(*store_, key_, cancel, patience);
   }
 
@@ -82,7 +81,7 @@ Result<FileLock> change_after(std::chrono::milliseconds time, Wait wait, Change 
   return result;
 }
 
-TEST_CASE("a holder that computes is waited for as long as it lives, past all patience") {
+TEST_CASE("a holder that computes is waited for, past all patience with idle ones") {
   Held held(Held::Manner::kComputes);
   if (!held.shows()) {
     WARN("skipped: /proc/locks does not show who holds a lock here");
@@ -90,7 +89,7 @@ TEST_CASE("a holder that computes is waited for as long as it lives, past all pa
   }
   // In two seconds it has 10 ms of a processor, a tick, on the busiest machine.
   const auto flight = change_after(
-      3s, [&] { return held.wait(2s); }, [&] { held.die(); });
+      3s, [&] { return held.wait({.idle = 2s}); }, [&] { held.die(); });
   REQUIRE(flight.ok());
   CHECK(flight->held());
 }
@@ -100,18 +99,30 @@ TEST_CASE("a holder that is stopped, or does nothing, is waited for with patienc
     const Held held(manner);
     if (manner == Held::Manner::kComputes) held.stop();
     const auto begin = Clock::now();
-    const auto flight = held.wait(200ms);
+    const auto flight = held.wait({.idle = 200ms});
     CHECK(Clock::now() - begin >= 200ms);
     REQUIRE(flight.ok());
     CHECK(flight->state() == LockState::kBusy);
   }
 }
 
+TEST_CASE("nobody is waited for without end, however much he computes") {
+  const Held held(Held::Manner::kComputes);
+  const auto begin = Clock::now();
+  const auto flight = held.wait({.idle = 24h, .all = 300ms});
+  CHECK(Clock::now() - begin >= 300ms);
+  REQUIRE(flight.ok());
+  CHECK(flight->state() == LockState::kBusy);
+}
+
 TEST_CASE("every wait can be cancelled") {
   const Held held(Held::Manner::kSleeps);
   std::int32_t cancel = 0;
   const auto flight = change_after(
-      300ms, [&] { return held.wait(24h, &cancel); },
+      300ms,
+      [&] {
+        return held.wait({24h, 24h}, &cancel);
+      },
       [&] { __atomic_store_n(&cancel, 1, __ATOMIC_RELAXED); });
   REQUIRE_FALSE(flight.ok());
   CHECK(flight.error().code == Code::kCancelled);

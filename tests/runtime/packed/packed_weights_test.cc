@@ -339,7 +339,7 @@ TEST_CASE("a file that a disk does not read for a while stays, and is used after
 TEST_CASE("a full disk leaves no file") {
   const QuantisedModel model(12);
   const Cache cache;
-  if (::mount("none", cache.folder.path().c_str(), "tmpfs", 0, "size=128k") != 0) {
+  if (::mount("none", cache.folder.path().c_str(), "tmpfs", 0, "size=128k,mode=0700") != 0) {
     std::puts("skipped: needs the right to mount a tmpfs");
     return;
   }
