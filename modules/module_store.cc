@@ -102,16 +102,26 @@ struct ModuleStore::State {
 
   Result<ModuleHandle> load(const ModuleKey& key,
                             const std::function<Status(const ModuleFile&)>& accept) {
-    PC_TRY(ModuleHandle module, read_object(folder, key, ReadMode::kUse, accept));
-    return share(std::move(module));
+    bool is_set_aside = false;
+    auto module = read_object(folder, key, ReadMode::kUse, accept, &is_set_aside);
+    set_aside_files += is_set_aside;
+    return module.ok() ? share(std::move(module).value()) : std::move(module);
   }
 
-  // Since when the store's clock began; until then nobody waits for who makes room.
+  std::atomic<std::uint64_t> evicted_files{0}, evicted_bytes{0}, set_aside_files{0};
+  void count(const EvictionReport& report) {
+    evicted_files += report.removed_files;
+    evicted_bytes += report.removed_bytes;
+  }
+
+  // A time of the steady clock; until then nobody waits for whoever makes room.
   std::atomic<Clock::duration> impatient_until{Clock::duration::min()};
 
   Result<CacheRoom> reserve(std::uint64_t n_bytes, std::uint64_t budget) {
     const bool waits = Clock::now().time_since_epoch() >= impatient_until.load();
-    auto room = folder.reserve(n_bytes, budget, waits ? kGcPatience : milliseconds(0));
+    EvictionReport evicted;
+    auto room = folder.reserve(n_bytes, budget, waits ? kGcPatience : milliseconds(0), &evicted);
+    count(evicted);
     if (waits && !room.ok() && room.error().code == Code::kIo)
       impatient_until = (Clock::now() + kGcRest).time_since_epoch();
     return room;
@@ -162,7 +172,9 @@ Result<std::unique_ptr<ModuleStore>> ModuleStore::open(StoreOptions options) {
   state->options = std::move(options);
   // What the processes that left could not give up. Where somebody else is at it, it is done.
   if (state->folder.writable() && state->folder.stored_bytes() > state->options.budget_bytes)
-    (void)state->folder.evict_to(state->options.budget_bytes, milliseconds(0));
+    if (const auto report = state->folder.evict_to(state->options.budget_bytes, milliseconds(0));
+        report.ok())
+      state->count(*report);
   return std::unique_ptr<ModuleStore>(new ModuleStore(std::move(state)));
 }
 
@@ -223,6 +235,10 @@ FileLock ModuleStore::lock(const ModuleKey& key, milliseconds timeout) {
   return state_->folder.lock(key.hex().substr(0, 2), timeout);
 }
 
+StoreCounts ModuleStore::counts() const {
+  return {state_->evicted_files, state_->evicted_bytes, state_->set_aside_files};
+}
+
 Result<std::vector<CacheEntry>> ModuleStore::list() const {
   return state_->folder.list();
 }
@@ -245,13 +261,25 @@ Status ModuleStore::remove(const ModuleKey& key) {
   return ok();
 }
 
+Status ModuleStore::pin(const ModuleKey& key) {
+  return state_->folder.pin(key.digest);
+}
+Status ModuleStore::unpin(const ModuleKey& key) {
+  return state_->folder.unpin(key.digest);
+}
+bool ModuleStore::is_pinned(const ModuleKey& key) const {
+  return state_->folder.is_pinned(key.digest);
+}
+
 void ModuleStore::sweep() const {
   state_->folder.sweep_unfinished();
 }
 
 Result<EvictionReport> ModuleStore::gc(std::uint64_t target_bytes, Progress progress) {
   if (!writable()) return read_only_error();
-  return state_->folder.evict_to(target_bytes, kGcPatience, progress);
+  PC_TRY(const EvictionReport report, state_->folder.evict_to(target_bytes, kGcPatience, progress));
+  state_->count(report);
+  return report;
 }
 
 Error ModuleStore::read_only_error() const {

@@ -5,6 +5,7 @@
 //   <dir>/v2/used/<64 hex>             mtime: last use; text: verified in which boot
 //   <dir>/v2/locks/<2 hex>, gc         file locks, empty
 //   <dir>/v2/quarantine/               damaged files, set aside
+//   <dir>/v2/pins/<64 hex>             empty: never evicted
 //   <dir>/v2/tmp/                      unfinished files where O_TMPFILE is missing
 //
 // A tenant of the file cache, whose promises hold (modules/store/cache_folder.h).
@@ -52,6 +53,13 @@ struct Lookup {
   explicit operator bool() const { return module != nullptr; }
 };
 
+// What a store did to the files of its directory since it was opened.
+struct StoreCounts {
+  std::uint64_t evicted_files = 0;
+  std::uint64_t evicted_bytes = 0;
+  std::uint64_t set_aside_files = 0;  // damaged, or under the name of another
+};
+
 struct StoreOptions {
   std::string dir;                          // created, 0700, where missing and writable
   bool read_only = false;                   // write nothing, not even the time of use
@@ -66,6 +74,7 @@ inline constexpr CacheTenant kModuleTenant{.files = "v2/objects",
                                            .used = "v2/used",
                                            .locks = "v2/locks",
                                            .quarantine = "v2/quarantine",
+                                           .pins = "v2/pins",
                                            .tmp = "v2/tmp"};
 static_assert(kModuleVersion == 2);
 
@@ -103,6 +112,8 @@ class ModuleStore {
   // share 256 locks.
   FileLock lock(const ModuleKey& key, std::chrono::milliseconds timeout);
 
+  StoreCounts counts() const;
+
   // Every module file, by key: nothing but its size is checked.
   Result<std::vector<CacheEntry>> list() const;
   // Opens by key alone, for reports, and sets nothing aside. `inspect` checks
@@ -111,10 +122,14 @@ class ModuleStore {
   Result<ModuleHandle> verify(const ModuleKey& key) const;
   // Unlinks, also where in use: mappings stay valid. kNotFound.
   Status remove(const ModuleKey& key);
+  // As CacheFolder has them.
+  Status pin(const ModuleKey& key);
+  Status unpin(const ModuleKey& key);
+  bool is_pinned(const ModuleKey& key) const;
   // What writers left that were killed.
   void sweep() const;
   // Unlinks the least recently used until at most target_bytes are left;
-  // files mapped by any process stay. Sweeps what crashes have left.
+  // files mapped by any process, and pinned ones, stay. Sweeps what crashes have left.
   // `progress` is told of files.
   Result<EvictionReport> gc(std::uint64_t target_bytes, Progress progress = {});
 

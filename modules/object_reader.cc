@@ -64,7 +64,8 @@ Result<ModuleHandle> map_and_check(const CacheFolder& folder, const ModuleKey& k
 }  // namespace
 
 Result<ModuleHandle> read_object(const CacheFolder& folder, const ModuleKey& key, ReadMode mode,
-                                 const std::function<Status(const ModuleFile&)>& accept) {
+                                 const std::function<Status(const ModuleFile&)>& accept,
+                                 bool* is_set_aside) {
   PC_TRY(OpenFile file, folder.open_file(key.digest));
   const std::uint64_t n_lost = n_lost_mappings();
   auto module = map_and_check(folder, key, file, mode, accept);
@@ -73,7 +74,8 @@ Result<ModuleHandle> read_object(const CacheFolder& folder, const ModuleKey& key
   // Nobody knows what stands where zeros were read in its place.
   if (n_lost_mappings() != n_lost && failure.code != Code::kNotFound) failure.code = Code::kIo;
   const bool bad = failure.code == Code::kCorrupt || failure.code == Code::kMismatch;
-  if (bad && mode == ReadMode::kUse) folder.set_aside(key.digest, file);
+  const bool gone = bad && mode == ReadMode::kUse && folder.set_aside(key.digest, file);
+  if (is_set_aside) *is_set_aside = gone;
   failure.message += " (" + folder.path_of(key.digest) + ")";
   return failure;
 }

@@ -20,8 +20,9 @@ enum class ReadMode {
 };
 
 // `accept` has the last word on a sound module. Errors: kNotFound, kIo,
-// kUnsupported (all left alone); kCorrupt, kMismatch (set aside in kUse).
+// kUnsupported (all left alone); kCorrupt, kMismatch (set aside in kUse: *is_set_aside, if given).
 Result<ModuleHandle> read_object(const CacheFolder& folder, const ModuleKey& key, ReadMode mode,
-                                 const std::function<Status(const ModuleFile&)>& accept);
+                                 const std::function<Status(const ModuleFile&)>& accept,
+                                 bool* is_set_aside = nullptr);
 
 }  // namespace pc

@@ -48,7 +48,7 @@ std::string list_text(const Json& store) {
   for (const Json& f : files)
     table.add_row({key_cell(f["key"]), size_cell(f["bytes"]), cell(f["tokens"]), cell(f["kv_type"]),
                    cell(f["layers"]), cell(f["model"]).substr(0, 12), cell(f["backend"]),
-                   time_cell(f["last_used_ms"])});
+                   time_cell(f["last_used_ms"]) + (f["pinned"].truth() ? " pinned" : "")});
   return table.text() + "\n" + format_count(files.size(), "file") + ", " +
          size_cell(store["bytes"]) + " in " + cell(store["dir"]) + "\n" + packed_text(store);
 }
@@ -72,7 +72,8 @@ std::string collected_text(const Json& report) {
     return format_count(report[field].number().value_or(0), "file");
   };
   return count("removed_files") + " removed, " + size_cell(report["removed_bytes"]) + "; " +
-         size_cell(report["left_bytes"]) + " left, " + count("in_use_files") + " in use\n";
+         size_cell(report["left_bytes"]) + " left, " + count("in_use_files") + " in use, " +
+         count("pinned_files") + " pinned\n";
 }
 
 bool is_empty(const Json& collected) {
@@ -121,19 +122,44 @@ ExitCode cache_remove(const Options& options) {
   return kSuccess;
 }
 
+// The last of the names is the file.
 ExitCode cache_export(const Options& options) {
+  if (options.keys.empty() || (options.keys.size() == 1) != options.all)
+    throw Failure(kUsage,
+                  "cache export takes the keys of the modules and a new file, or --all and a file");
+  const std::string& file = options.keys.back();
   open_store(options, PC_CACHE_READ_ONLY)
-      .export_module(options.keys.front(), options.files.front());
-  print(options.json ? Json::object().set("file", options.files.front()).dump() + "\n" : "");
+      .export_modules({options.keys.begin(), options.keys.end() - 1}, file);
+  print(options.json ? Json::object().set("file", file).dump() + "\n" : "");
+  return kSuccess;
+}
+
+ExitCode cache_pin(const Options& options) {
+  promptcache::Store store = open_store(options, PC_CACHE_READ_WRITE);
+  for (const std::string& key : options.keys) store.pin(key);
+  print(options.json
+            ? Json::object().set("pinned_files", std::uint64_t{options.keys.size()}).dump() + "\n"
+            : format_count(options.keys.size(), "file") + " pinned\n");
+  return kSuccess;
+}
+
+ExitCode cache_unpin(const Options& options) {
+  promptcache::Store store = open_store(options, PC_CACHE_READ_WRITE);
+  for (const std::string& key : options.keys) store.unpin(key);
+  print(options.json
+            ? Json::object().set("unpinned_files", std::uint64_t{options.keys.size()}).dump() + "\n"
+            : format_count(options.keys.size(), "file") + " unpinned\n");
   return kSuccess;
 }
 
 ExitCode cache_import(const Options& options) {
   promptcache::Store store = open_store(options, PC_CACHE_READ_WRITE);
   for (const std::string& file : options.files) {
-    const std::string key = store.import_module(file);
-    print(options.json ? Json::object().set("file", file).set("key", key).dump() + "\n"
-                       : key + "\n");
+    const std::string lines = store.import_modules(file);  // of a key each
+    Json keys = Json::array();
+    for (std::size_t at = 0, end; (end = lines.find('\n', at)) != lines.npos; at = end + 1)
+      keys.push(lines.substr(at, end - at));
+    print(options.json ? Json::object().set("file", file).set("keys", keys).dump() + "\n" : lines);
   }
   return kSuccess;
 }

@@ -180,21 +180,27 @@ void add_cache_verbs(CLI::App* app, Options* o) {
   verb->add_flag("--all", o->all, "remove every file, packed weights too");
   add_cache_dir(verb, o);
   add_output(verb, o);
-  verb = add_verb(cache, "export", o, &cache_export, "write a module to a file of another name",
-                  "  promptcache cache export 3f2a guide.module");
-  // Two lists of one would be read as one list.
-  const auto only = [](std::vector<std::string>& list) {
-    return [&list](const std::string& value) { list = {value}; };
-  };
-  verb->add_option_function<std::string>("key", only(o->keys), "the module's key or its beginning")
+  for (const bool pins : {true, false}) {
+    verb = pins ? add_verb(cache, "pin", o, &cache_pin, "keep modules from being evicted",
+                           "  promptcache cache pin 3f2a\n\n"
+                           "Until they are unpinned or removed, by whichever process.")
+                : add_verb(cache, "unpin", o, &cache_unpin, "let pinned modules be evicted again",
+                           "  promptcache cache unpin 3f2a");
+    verb->add_option("key", o->keys, "the modules' keys or their beginnings")->required();
+    add_cache_dir(verb, o);
+    add_output(verb, o);
+  }
+  verb = add_verb(cache, "export", o, &cache_export, "write modules to one file of another name",
+                  "  promptcache cache export 3f2a 77b0 guide.modules\n"
+                  "  promptcache cache export --all everything.modules");
+  verb->add_option("key... file", o->keys,
+                   "the modules' keys or their beginnings; last, a new file")
       ->required();
-  verb->add_option_function<std::string>("file", only(o->files), "a new file")
-      ->required()
-      ->type_name("FILE");
+  verb->add_flag("--all", o->all, "every module of the store");
   add_cache_dir(verb, o);
   add_output(verb, o);
   verb = add_verb(cache, "import", o, &cache_import, "put exported modules into the store",
-                  "  promptcache cache import guide.module\n\n"
+                  "  promptcache cache import guide.modules\n\n"
                   "Prints their keys. Whoever made the files is trusted: their sums find damage,\n"
                   "not forgery.");
   verb->add_option("file", o->files, "what cache export wrote")->required()->type_name("FILE");

@@ -18,6 +18,8 @@ ExitCode cache_verify(const Options& options);
 ExitCode cache_remove(const Options& options);
 ExitCode cache_collect(const Options& options);
 ExitCode cache_export(const Options& options);
+ExitCode cache_pin(const Options& options);
+ExitCode cache_unpin(const Options& options);
 ExitCode cache_import(const Options& options);
 ExitCode model_info(const Options& options);
 ExitCode model_verify(const Options& options);

@@ -189,6 +189,31 @@ typedef struct pc_engine_facts {
 PC_API pc_status pc_engine_get_facts(const pc_engine* engine, pc_engine_facts* facts,
                                      pc_error* error);
 
+/* How this engine came by the modules that were asked for since it was opened, and what its store
+ * did to files. A module that was encoded counts once, by the reason for which it was not found. */
+typedef struct pc_cache_counts {
+  size_t struct_size;
+  uint64_t held;           /* were in memory */
+  uint64_t found;          /* in the store */
+  uint64_t not_encoded;    /* encoded: the store had no such file */
+  uint64_t corrupt;        /* encoded: the file was damaged */
+  uint64_t other_version;  /* encoded: the file is of another version's format */
+  uint64_t mismatch;       /* encoded: a file under the wrong name */
+  uint64_t unreadable;     /* encoded: the system refused, or it is a stranger's file */
+  uint64_t no_store;       /* encoded: there is none */
+  uint64_t stored;         /* of those encoded: became files */
+  uint64_t not_stored;     /* of those encoded: the store would not take them */
+  uint64_t mapped_bytes;   /* of those found: used where they lie in their files */
+  uint64_t copied_bytes;   /* of those not stored: moved from a file into memory */
+  uint64_t evicted_files;  /* by this engine, for its budget */
+  uint64_t evicted_bytes;
+  uint64_t set_aside_files; /* damaged ones that it moved out of the way */
+  uint64_t lost_mappings;   /* of this process: files that were cut short under it */
+} pc_cache_counts;
+
+PC_API pc_status pc_engine_get_cache_counts(const pc_engine* engine, pc_cache_counts* counts,
+                                            pc_error* error);
+
 /* Does this token end the model's turn? 1 or 0. */
 PC_API int pc_engine_ends_turn(const pc_engine* engine, int32_t token);
 
@@ -220,6 +245,11 @@ PC_API pc_status pc_model_verify(const pc_engine_options* options, char** json, 
  * problems, a list of sentences. What is found is reported, not an error of the call. */
 PC_API pc_status pc_model_probe(const pc_engine_options* options, const char* text, size_t bytes,
                                 char** json, pc_error* error);
+
+/* Longest text that is tokenised at once, here or in a document: a longer one is
+ * PC_INVALID_ARGUMENT. Until it is done, tokenising cannot be cancelled (docs/TOKENIZERS.md has
+ * times). */
+#define PC_MAX_TEXT_BYTES 8388608
 
 /* As the model's tokenizer encodes a whole text; no BOS is added. Writes up to
  * `capacity` ids and always the full count. */
@@ -609,24 +639,32 @@ PC_API pc_status pc_store_verify(const pc_store* store, const char* key, char** 
                                  pc_error* error);
 PC_API pc_status pc_store_verify_all(const pc_store* store, pc_store_progress progress, void* user,
                                      char** json, pc_error* error);
-/* Removes one file, or all, packed weights too. Processes that have it mapped keep it. What is
+/* Removes one file, which must not be pinned (PC_INVALID_ARGUMENT), or all, pinned ones and packed
+ * weights too. Processes that have it mapped keep it. What is
  * removed before a cancel is gone. removed: how many; may be NULL. */
 PC_API pc_status pc_store_remove(pc_store* store, const char* key, uint64_t* removed,
                                  pc_error* error);
 PC_API pc_status pc_store_remove_all(pc_store* store, pc_store_progress progress, void* user,
                                      uint64_t* removed, pc_error* error);
-/* Writes a module, every byte of it verified, to a new file, which another store can import. key:
- * as above. PC_INVALID_ARGUMENT where there is such a file. */
-PC_API pc_status pc_store_export(const pc_store* store, const char* key, const char* path,
-                                 pc_store_progress progress, void* user, pc_error* error);
-/* Puts a module from such a file into the store, every byte verified. Whoever made the file is
- * trusted: the sums find damage, not forgery. key: 64 digits, freed with pc_free; may be NULL. */
+/* The module of this key is not evicted, by any process, until it is unpinned or removed; it counts
+ * for every budget. PC_NOT_FOUND where no file has the key or, unpinning, it is not pinned. */
+PC_API pc_status pc_store_pin(pc_store* store, const char* key, pc_error* error);
+PC_API pc_status pc_store_unpin(pc_store* store, const char* key, pc_error* error);
+
+/* Writes modules, every byte of them verified, to a new file, which another store can import. keys:
+ * n_keys of them, as above; NULL: all modules. PC_INVALID_ARGUMENT where there is such a file. */
+PC_API pc_status pc_store_export(const pc_store* store, const char* const* keys, size_t n_keys,
+                                 const char* path, pc_store_progress progress, void* user,
+                                 pc_error* error);
+/* Puts the modules of such a file into the store, after every byte of all was verified. Whoever made
+ * the file is trusted: the sums find damage, not forgery. keys: lines of 64 digits, freed with
+ * pc_free; may be NULL. */
 PC_API pc_status pc_store_import(pc_store* store, const char* path, pc_store_progress progress,
-                                 void* user, char** key, pc_error* error);
+                                 void* user, char** keys, pc_error* error);
 
 /* Removes the least recently used files until at most target_bytes are left;
- * files in use stay. target_bytes counts modules alone: packed weights go when they
- * were not used for 30 days. JSON: removed, left, in use, of both. */
+ * files in use and pinned ones stay. target_bytes counts modules alone: packed weights go when they
+ * were not used for 30 days. JSON: removed, left, in use, pinned, of both. */
 PC_API pc_status pc_store_gc(pc_store* store, uint64_t target_bytes, pc_store_progress progress,
                              void* user, char** json, pc_error* error);
 

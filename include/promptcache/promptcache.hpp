@@ -153,6 +153,9 @@ class Engine : public detail::Owner<pc_engine, pc_engine_close> {
   pc_engine_facts facts() const {
     return detail::filled<pc_engine_facts, pc_engine_get_facts>(get());
   }
+  pc_cache_counts cache_counts() const {
+    return detail::filled<pc_cache_counts, pc_engine_get_cache_counts>(get());
+  }
   // The bytes of modules that it let go of.
   std::uint64_t trim() const { return detail::make<std::uint64_t, pc_engine_trim>(get()); }
   bool ends_turn(std::int32_t token) const { return pc_engine_ends_turn(get(), token) != 0; }
@@ -484,13 +487,18 @@ class Store : public detail::Owner<pc_store, pc_store_close> {
   std::string verify(const std::string& key) const {
     return detail::text<pc_store_verify>(get(), key.c_str());
   }
-  // To a new file, and from one; import gives the key.
-  void export_module(const std::string& key, const std::string& path,
-                     pc_store_progress progress = nullptr, void* user = nullptr) const {
-    detail::call<pc_store_export>(get(), key.c_str(), path.c_str(), progress, user);
+  void pin(const std::string& key) { detail::call<pc_store_pin>(get(), key.c_str()); }
+  void unpin(const std::string& key) { detail::call<pc_store_unpin>(get(), key.c_str()); }
+  // To a new file, and from one. No keys: all modules. Import gives the keys, a line each.
+  void export_modules(const std::vector<std::string>& keys, const std::string& path,
+                      pc_store_progress progress = nullptr, void* user = nullptr) const {
+    std::vector<const char*> names;
+    for (const std::string& key : keys) names.push_back(key.c_str());
+    detail::call<pc_store_export>(get(), names.empty() ? nullptr : names.data(), names.size(),
+                                  path.c_str(), progress, user);
   }
-  std::string import_module(const std::string& path, pc_store_progress progress = nullptr,
-                            void* user = nullptr) {
+  std::string import_modules(const std::string& path, pc_store_progress progress = nullptr,
+                             void* user = nullptr) {
     return detail::text<pc_store_import>(get(), path.c_str(), progress, user);
   }
   std::string verify_all(pc_store_progress progress = nullptr, void* user = nullptr) const {

@@ -38,6 +38,8 @@ Result<CacheFolder> CacheFolder::open(const std::string& cache_dir, const CacheT
     return opened.ok();
   };
   const bool has_used = open_other(tenant.used, &folder.used_);
+  // Without the folder of an older version, nothing is pinned.
+  const bool has_pins = open_other(tenant.pins, &folder.pins_) || !make;
   if (access == CacheAccess::kRead) {
     folder.why_not_writable_.clear();
   } else if (!may_write(folder.files_)) {
@@ -45,8 +47,9 @@ Result<CacheFolder> CacheFolder::open(const std::string& cache_dir, const CacheT
   } else {
     folder.writable_ = open_other(tenant.locks, &folder.locks_) &&
                        open_other(tenant.quarantine, &folder.quarantine_) &&
-                       open_other(tenant.tmp, &folder.tmp_) && has_used;
+                       open_other(tenant.tmp, &folder.tmp_) && has_used && has_pins;
   }
+  if (folder.writable_) folder.why_not_writable_.clear();
   return folder;
 }
 
@@ -88,28 +91,59 @@ Result<std::vector<CacheEntry>> CacheFolder::list() const {
     struct stat st {};
     const auto key = key_of(name);
     if (!key || !stat_file(files_.get(), name, &st)) return;
-    entries.push_back({*key, static_cast<std::uint64_t>(st.st_size), last_use_ns(*key, st)});
+    entries.push_back(
+        {*key, static_cast<std::uint64_t>(st.st_size), last_use_ns(*key, st), is_pinned(*key)});
   }));
   std::ranges::sort(entries, {}, &CacheEntry::key);
   return entries;
 }
 
+Status CacheFolder::check_writable() const {
+  if (!files_ || writable_) return ok();
+  return error(Code::kIo, "the store " + cache_dir_ + " is read-only");
+}
+
+bool CacheFolder::is_pinned(const Digest& key) const {
+  struct stat st {};
+  return pins_ && stat_file(pins_.get(), to_hex(key), &st);
+}
+
+Status CacheFolder::pin(const Digest& key) const {
+  PC_CHECK_OK(check_writable());
+  struct stat st {};
+  if (!files_ || !stat_file(files_.get(), name_of(key), &st))
+    return system_error("cannot pin", path_of(key), ENOENT);
+  const std::string name = to_hex(key);
+  const UniqueFd fd(::openat(pins_.get(), name.c_str(),
+                             O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600));
+  if (fd) return ok();
+  return error(Code::kIo, system_error("cannot pin", path_of(key), errno).message);
+}
+
+Status CacheFolder::unpin(const Digest& key) const {
+  PC_CHECK_OK(check_writable());
+  if (is_pinned(key) && ::unlinkat(pins_.get(), to_hex(key).c_str(), 0) == 0) return ok();
+  return is_pinned(key) ? system_error("cannot unpin", path_of(key), errno)
+                        : error(Code::kNotFound, path_of(key) + " is not pinned");
+}
+
 Status CacheFolder::remove(const Digest& key) const {
-  if (files_ && !writable_) return error(Code::kIo, "the store " + cache_dir_ + " is read-only");
+  PC_CHECK_OK(check_writable());
   if (!files_ || ::unlinkat(files_.get(), name_of(key).c_str(), 0) != 0)
     return system_error("cannot remove", path_of(key), files_ ? errno : ENOENT);
   if (used_) ::unlinkat(used_.get(), to_hex(key).c_str(), 0);
+  if (pins_) ::unlinkat(pins_.get(), to_hex(key).c_str(), 0);
   return ok();
 }
 
 // Kept for whoever wants to know. The newest replaces an older one, so a key takes at
 // most twice its space. If the name means another file by now, someone was faster.
-void CacheFolder::set_aside(const Digest& key, const OpenFile& bad) const {
+bool CacheFolder::set_aside(const Digest& key, const OpenFile& bad) const {
   const std::string name = name_of(key);
   struct stat now {};
-  if (!writable_ || !stat_file(files_.get(), name, &now)) return;
-  if (now.st_ino != bad.st.st_ino || now.st_dev != bad.st.st_dev) return;
-  ::renameat(files_.get(), name.c_str(), quarantine_.get(), name.c_str());
+  if (!writable_ || !stat_file(files_.get(), name, &now)) return false;
+  if (now.st_ino != bad.st.st_ino || now.st_dev != bad.st.st_dev) return false;
+  return ::renameat(files_.get(), name.c_str(), quarantine_.get(), name.c_str()) == 0;
 }
 
 }  // namespace pc

@@ -6,6 +6,7 @@
 //   <used>/<64 hex>            mtime: last use; text: verified in which boot
 //   <locks>/                   file locks, empty
 //   <quarantine>/              damaged files, set aside
+//   <pins>/<64 hex>            empty: the file of this key is never evicted
 //   <tmp>/                     unfinished files, where O_TMPFILE is missing; promised room
 //
 // There is no index: the folder is the truth, so a crash at any instant leaves nothing to
@@ -47,6 +48,7 @@ struct CacheTenant {
   std::string_view used = "";    // none: a use is its file's own mtime, and each one verifies
   std::string_view locks = "";
   std::string_view quarantine = "";
+  std::string_view pins = "";  // none: nothing is pinned
   std::string_view tmp = "";
   std::chrono::seconds use_grain{60};  // how often, at most, a use is written down
 };
@@ -62,12 +64,14 @@ struct CacheEntry {
   Digest key{};
   std::uint64_t file_bytes = 0;
   std::int64_t last_used_ns = 0;  // since 1970; as fine as the tenant's use_grain
+  bool pinned = false;
 };
 
 struct EvictionReport {
   std::uint64_t removed_files = 0;
   std::uint64_t removed_bytes = 0;
   std::uint64_t in_use_files = 0;  // wanted, but in use
+  std::uint64_t pinned_files = 0;  // wanted, but pinned
   std::uint64_t left_bytes = 0;
 };
 
@@ -142,11 +146,17 @@ class CacheFolder {
   // With the quarantine, what is unfinished and what is promised; a stamp's block is not counted.
   std::uint64_t stored_bytes() const;
 
-  // Unlinks, also where in use: mappings stay valid. kNotFound; kIo (read-only).
+  // Unlinks, also where in use: mappings stay valid. Ends a pin. kNotFound; kIo (read-only).
   Status remove(const Digest& key) const;
   // Moves a file that was found bad out of the way of the next one, into the quarantine,
-  // if it still has its name there.
-  void set_aside(const Digest& key, const OpenFile& bad) const;
+  // if it still has its name there. Did it?
+  bool set_aside(const Digest& key, const OpenFile& bad) const;
+
+  // Until unpin or remove, for every process: whatever file has this key is not evicted. Pinning
+  // twice is pinning. Errors: kNotFound, where no file has it or, unpinning, none is pinned; kIo.
+  Status pin(const Digest& key) const;
+  Status unpin(const Digest& key) const;
+  bool is_pinned(const Digest& key) const;
 
   // Both pass over what any process uses, and sweep what crashes have left. The first
   // unlinks the least recently used until target_bytes are left, the quarantine before all;
@@ -160,8 +170,10 @@ class CacheFolder {
   // One process at a time, except where files cannot be locked. Errors: kBudget, where what is in
   // use and what is promised to others leave too little; kIo, as of evict_to, or where nothing can
   // be promised.
+  // Tells what it evicted.
   Result<CacheRoom> reserve(std::uint64_t n_bytes, std::uint64_t budget_bytes,
-                            std::chrono::milliseconds patience) const;
+                            std::chrono::milliseconds patience,
+                            EvictionReport* evicted = nullptr) const;
   // What writers left that were killed: a live one holds its file's lock. Where files cannot be
   // locked, what is an hour old.
   void sweep_unfinished() const;
@@ -181,6 +193,7 @@ class CacheFolder {
   std::int64_t last_use_ns(const Digest& key, const struct stat& file) const;
   UniqueFd open_stamp(const Digest& key) const;
   std::uint64_t quarantine_bytes(std::chrono::seconds max_age) const;
+  Status check_writable() const;
   Result<EvictionReport> shrink(std::uint64_t target_bytes, Progress progress) const;
   Result<CacheRoom> promise(std::uint64_t n_bytes) const;
   Result<EvictionReport> evict(
@@ -193,6 +206,7 @@ class CacheFolder {
   bool writable_ = false;
   std::string why_not_writable_;
   UniqueFd files_, used_;
+  UniqueFd pins_;                      // where there is one
   UniqueFd locks_, quarantine_, tmp_;  // where writable
 };
 

@@ -120,6 +120,11 @@ Result<EvictionReport> CacheFolder::evict(
   for (const CacheEntry& entry : entries) {
     if (progress && !progress(n_seen++, entries.size())) return cancelled();
     if (!wanted(entry, report.left_bytes)) continue;
+    // Asked again: it may have been pinned since it was listed.
+    if (entry.pinned || is_pinned(entry.key)) {
+      ++report.pinned_files;
+      continue;
+    }
     const Unlinked done = unlink_if_unused(files_.get(), name_of(entry.key));
     if (done == Unlinked::kInUse) ++report.in_use_files;
     if (done != Unlinked::kYes) continue;
@@ -156,7 +161,8 @@ Result<EvictionReport> CacheFolder::shrink(std::uint64_t target_bytes, Progress 
 }
 
 Result<CacheRoom> CacheFolder::reserve(std::uint64_t n_bytes, std::uint64_t budget_bytes,
-                                       std::chrono::milliseconds patience) const {
+                                       std::chrono::milliseconds patience,
+                                       EvictionReport* evicted) const {
   if (!writable_) return error(Code::kIo, "the store " + cache_dir_ + " is read-only");
   const FileLock gc = lock("gc", patience);
   if (gc.state() == LockState::kBusy)
@@ -165,13 +171,14 @@ Result<CacheRoom> CacheFolder::reserve(std::uint64_t n_bytes, std::uint64_t budg
   std::uint64_t left = stored_bytes();
   if (left > target) {
     PC_TRY(const EvictionReport report, shrink(target, {}));
+    if (evicted) *evicted = report;
     left = report.left_bytes;
   }
   if (n_bytes <= budget_bytes && left <= target) return promise(n_bytes);
   return error(Code::kBudget, "no room for " + std::to_string(n_bytes) + " bytes in " + cache_dir_ +
                                   ": of the " + std::to_string(budget_bytes) +
                                   " that it may hold, " + std::to_string(left) +
-                                  " are in use or promised to other files");
+                                  " are in use, pinned or promised to other files");
 }
 
 Result<EvictionReport> CacheFolder::evict_unused(FunctionRef<bool(const Digest&)> outdated) const {

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/mapped_file.h"  // n_lost_mappings
 #include "promptcache/promptcache.h"
 #include "runtime/api/c_api_handles.h"
 #include "runtime/api/c_api_messages.h"
@@ -40,6 +41,8 @@ static_assert(PC_KV_F32 == static_cast<int>(pc::KvType::kF32));
 static_assert(PC_KV_BF16 == static_cast<int>(pc::KvType::kBf16));
 static_assert(PC_KV_Q8 == static_cast<int>(pc::KvType::kQ8));
 static_assert(PC_KV_Q4 == static_cast<int>(pc::KvType::kQ4));
+
+static_assert(PC_MAX_TEXT_BYTES == pc::kMaxTextBytes);
 
 // Handles wrap; they never inherit.
 namespace {
@@ -158,6 +161,38 @@ pc_status pc_engine_get_facts(const pc_engine* engine, pc_engine_facts* facts, p
     f.store_in_use = e.store() != nullptr;
     f.backend_fell_back = e.fell_back();
     write_stats(f, facts);
+    return pc::ok();
+  });
+}
+
+pc_status pc_engine_get_cache_counts(const pc_engine* engine, pc_cache_counts* counts,
+                                     pc_error* error) {
+  return guarded(error, [&]() -> Status {
+    PC_REQUIRE(engine);
+    PC_REQUIRE(counts);
+    using pc::MissReason;
+    const pc::ModuleCounts& of = engine->engine->counts();
+    const pc::ModuleStore* store = engine->engine->store();
+    const pc::StoreCounts files = store ? store->counts() : pc::StoreCounts();
+    const auto encoded = [&](MissReason why) { return of.encoded(why); };
+    const pc_cache_counts all{0,
+                              of.held(),
+                              of.found(),
+                              encoded(MissReason::kNotEncoded),
+                              encoded(MissReason::kCorrupt),
+                              encoded(MissReason::kVersion),
+                              encoded(MissReason::kMismatch),
+                              encoded(MissReason::kUnreadable),
+                              encoded(MissReason::kDisabled),
+                              of.stored(),
+                              of.not_stored(),
+                              of.mapped_bytes(),
+                              of.copied_bytes(),
+                              files.evicted_files,
+                              files.evicted_bytes,
+                              files.set_aside_files,
+                              pc::n_lost_mappings()};
+    write_stats(all, counts);
     return pc::ok();
   });
 }

@@ -85,6 +85,10 @@ Status remove(pc::ModuleStore& store, const char* key, pc::Progress progress,
     n += gone.ok();
     return !gone.ok() && (key || gone.error().code != Code::kNotFound);
   };
+  // Of what one asks for by name, one may not know that it is pinned.
+  if (key && !keys.modules.empty() && store.is_pinned({keys.modules.front()}))
+    return pc::error(Code::kInvalidArgument,
+                     pc::to_hex(keys.modules.front()) + " is pinned: unpin it first");
   for (const pc::Digest& k : keys.modules) {
     if (stops()) return pc::cancelled();
     if (const Status gone = store.remove({k}); fails(gone)) return gone;
@@ -186,26 +190,55 @@ pc_status pc_store_remove_all(pc_store* store, pc_store_progress progress, void*
   });
 }
 
-pc_status pc_store_export(const pc_store* store, const char* key, const char* path,
-                          pc_store_progress progress, void* user, pc_error* error) {
+pc_status pc_store_pin(pc_store* store, const char* key, pc_error* error) {
   return guarded(error, [&]() -> Status {
     PC_REQUIRE(store);
     PC_REQUIRE(key);
-    PC_REQUIRE(path);
     PC_TRY(const pc::ModuleKey module, module_of(*store->store, key));
+    return store->store->pin(module);
+  });
+}
+
+pc_status pc_store_unpin(pc_store* store, const char* key, pc_error* error) {
+  return guarded(error, [&]() -> Status {
+    PC_REQUIRE(store);
+    PC_REQUIRE(key);
+    PC_TRY(const pc::ModuleKey module, module_of(*store->store, key));
+    return store->store->unpin(module);
+  });
+}
+
+pc_status pc_store_export(const pc_store* store, const char* const* keys, std::size_t n_keys,
+                          const char* path, pc_store_progress progress, void* user,
+                          pc_error* error) {
+  return guarded(error, [&]() -> Status {
+    PC_REQUIRE(store);
+    PC_REQUIRE(path);
+    std::vector<pc::ModuleKey> modules;
+    for (std::size_t i = 0; keys && i < n_keys; ++i) {
+      PC_REQUIRE(keys[i]);
+      PC_TRY(const pc::ModuleKey module, module_of(*store->store, keys[i]));
+      modules.push_back(module);
+    }
+    PC_TRY(const std::vector<pc::CacheEntry> all, store->store->list());
+    for (const pc::CacheEntry& entry : all)
+      if (!keys) modules.push_back({entry.key});
     const Told tell{progress, user};
-    return pc::export_module(*store->store, module, path, tell);
+    return pc::export_modules(*store->store, modules, path, tell);
   });
 }
 
 pc_status pc_store_import(pc_store* store, const char* path, pc_store_progress progress, void* user,
-                          char** key, pc_error* error) {
+                          char** keys, pc_error* error) {
   return guarded(error, [&]() -> Status {
     PC_REQUIRE(store);
     PC_REQUIRE(path);
     const Told tell{progress, user};
-    PC_TRY(const pc::ModuleKey imported, pc::import_module(*store->store, path, tell));
-    return key ? give(imported.hex(), key) : pc::ok();
+    PC_TRY(const std::vector<pc::ModuleKey> imported,
+           pc::import_modules(*store->store, path, tell));
+    std::string lines;
+    for (const pc::ModuleKey& key : imported) lines += key.hex() + "\n";
+    return keys ? give(lines, keys) : pc::ok();
   });
 }
 

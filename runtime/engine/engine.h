@@ -18,6 +18,7 @@
 #include "runtime/backend/backend_handle.h"
 #include "runtime/backend/precision.h"
 #include "runtime/engine/held_modules.h"
+#include "runtime/engine/module_counts.h"
 #include "runtime/engine/scheduler.h"
 #include "runtime/model/model.h"
 #include "runtime/tokenizer/tokenizer.h"
@@ -79,8 +80,8 @@ class Engine {
   // where they can; kCancelled where progress asked to stop, and then nothing half made
   // is left. Three things are not errors,
   // and remark() says why: a plug-in that cannot be used, and is not required (the CPU takes over),
-  // a default cache directory that cannot (modules stay in memory), and weights that cannot be
-  // packed beside the store (they are used as they are).
+  // a cache directory that cannot, and is not required (modules stay in memory), and weights that
+  // cannot be packed beside the store (they are used as they are).
   static Result<std::shared_ptr<const Engine>> open(const EngineOptions& options);
 
   // Without progress: the engine is open.
@@ -92,6 +93,7 @@ class Engine {
   Scheduler& scheduler() const { return *scheduler_; }  // of all who compute with this model
   ModuleStore* store() const { return store_.get(); }   // null: modules stay in memory
   HeldModules& held() const { return *held_; }
+  ModuleCounts& counts() const { return counts_; }
 
   // kIo where the model's files are known to hold other bytes than when they were opened.
   Status check_weights() const;
@@ -136,6 +138,7 @@ class Engine {
   std::unique_ptr<Scheduler> scheduler_;         // borrows backend_
   std::unique_ptr<ModuleStore> store_;
   std::unique_ptr<HeldModules> held_;
+  mutable ModuleCounts counts_;
   ModuleIdentity base_identity_;
   std::vector<TokenId> turn_ends_;  // sorted
   std::uint32_t context_tokens_ = 0;

@@ -194,9 +194,13 @@ Result<AcquiredModule> LoadedSchema::acquire(SchemaModule& module, Encoder& enco
                                 " changed since it was opened; it is looked for again");
     engine_->held().drop(std::exchange(acquired.module, nullptr));
   }
-  if (!acquired.module) {
+  if (acquired.module) {
+    engine_->counts().add_held();
+  } else {
     PC_TRY(acquired, find_or_encode(module, encoder, cancel));
     module.handle = acquired.module;
+    if (acquired.source == ModuleSource::kStore)
+      engine_->counts().add_found(acquired.module->bytes().size());
   }
   engine_->held().hold(acquired.module);
   return acquired;
@@ -208,10 +212,12 @@ Result<AcquiredModule> LoadedSchema::find_or_encode(const SchemaModule& wanted, 
                                                     const volatile std::int32_t* cancel) {
   const ModuleIdentity& identity = wanted.identity;
   FileLock flight;
+  MissReason why = MissReason::kDisabled;
   if (ModuleStore* store = engine_->store()) {
     const Lookup looked_up = store->find(identity);
     if (looked_up) return AcquiredModule{looked_up.module, ModuleSource::kStore, 0};
-    if (looked_up.miss != MissReason::kNotEncoded)
+    why = looked_up.miss;
+    if (why != MissReason::kNotEncoded)
       log(LogLevel::kWarning,
           job_title(wanted.job) + " is not used from the store: " + looked_up.why);
     PC_TRY(flight, wait_for_flight(*store, key_of(identity), cancel));
@@ -221,6 +227,7 @@ Result<AcquiredModule> LoadedSchema::find_or_encode(const SchemaModule& wanted, 
   const std::uint64_t before = encoder.tokens_computed();
   const Stopwatch watch;
   PC_TRY(const EncodedModule encoded, encoder.encode(wanted.job, identity, cancel));
+  engine_->counts().add_encoded(why);
   if (logs(LogLevel::kInfo))
     log(LogLevel::kInfo, "encoded " + job_title(wanted.job) + " of schema \"" + layout_.schema +
                              "\": " + std::to_string(encoder.tokens_computed() - before) +
@@ -240,6 +247,7 @@ Result<AcquiredModule> LoadedSchema::publish(const EncodedModule& encoded) {
   if (published.ok()) {
     acquired.module = std::move(published).value();
     acquired.stored = true;
+    engine_->counts().add_stored();
     return acquired;
   }
   {
@@ -251,6 +259,7 @@ Result<AcquiredModule> LoadedSchema::publish(const EncodedModule& encoded) {
   if (encoded.draft) {
     PC_TRY(acquired.module, ModuleImage::copy(*encoded.module));
   }
+  engine_->counts().add_not_stored(encoded.draft ? acquired.module->bytes().size() : 0);
   return acquired;
 }
 

@@ -12,6 +12,7 @@ namespace {
 void begin_file(JsonWriter& json, const CacheEntry& entry) {
   json.begin_object().key("key").value(to_hex(entry.key)).key("bytes").value(entry.file_bytes);
   json.key("last_used_ms").value(entry.last_used_ns / 1'000'000);
+  json.key("pinned").value(entry.pinned);
 }
 
 void write_module(JsonWriter& json, const ModuleStore& store, const CacheEntry& entry) {
@@ -45,6 +46,7 @@ void write_gc(JsonWriter& json, const EvictionReport& report) {
   json.key("removed_files").value(report.removed_files);
   json.key("removed_bytes").value(report.removed_bytes);
   json.key("in_use_files").value(report.in_use_files);
+  json.key("pinned_files").value(report.pinned_files);
   json.key("left_bytes").value(report.left_bytes);
 }
 

@@ -128,7 +128,7 @@ TEST_CASE("room that is promised counts, until it is used or its owner is gone")
     const auto second = folder.reserve(401, 1000, 0ms);
     REQUIRE(!second.ok());
     CHECK(second.error().code == Code::kBudget);
-    CHECK_THAT(second.error().message, Catch::Contains("600 are in use or promised"));
+    CHECK_THAT(second.error().message, Catch::Contains("600 are in use, pinned or promised"));
     CHECK(folder.reserve(400, 1000, 0ms).ok());
     auto draft = folder.draft(300, folder.reserve(300, 1000, 0ms).value());
     REQUIRE(draft);
@@ -143,6 +143,42 @@ TEST_CASE("room that is promised counts, until it is used or its owner is gone")
   CHECK(bytes() == 0);
   CHECK(!folder.reserve(1001, 1000, 0ms).ok());
   CHECK(fs::is_empty(dir.path() + "/v2/tmp"));
+}
+
+TEST_CASE("what is pinned stays, whoever collects, and counts") {
+  const TempFolder dir;
+  const std::uint64_t size = test::make_module(test::identity())->bytes().size();
+  const auto store = open_store(dir.path(), 2 * size);
+  const ModuleKey pinned = put(*store, test::identity(0));
+  set_used(dir.path(), pinned, 1);
+  REQUIRE(open_store(dir.path())->pin(pinned).ok());
+  CHECK(store->pin(pinned).ok());
+  CHECK(store->list()->at(0).pinned);
+  put(*store, test::identity(1));
+  put(*store, test::identity(2));  // in the place of the younger one
+  CHECK(store->inspect(pinned).ok());
+  CHECK(store->list()->size() == 2);
+  const EvictionReport report = store->gc(0).value();
+  CHECK((report.pinned_files == 1 && report.removed_files == 1 && report.left_bytes == size));
+
+  // It holds for the file that comes in the place of a damaged one.
+  overwrite(test::object_path(dir.path(), pinned), 5000, "X");
+  CHECK(miss_of(*store, test::identity(0)) == MissReason::kCorrupt);
+  CHECK(store->counts().set_aside_files == 1);
+  put(*store, test::identity(0));
+  CHECK(store->gc(0)->pinned_files == 1);
+  REQUIRE(store->unpin(pinned).ok());
+  CHECK(store->unpin(pinned).error().code == Code::kNotFound);
+  CHECK(store->gc(0)->removed_files == 1);
+  CHECK(store->pin(pinned).error().code == Code::kNotFound);
+
+  put(*store, test::identity(0));
+  REQUIRE(store->pin(pinned).ok());
+  REQUIRE(store->remove(pinned).ok());
+  put(*store, test::identity(0));
+  CHECK_FALSE(store->is_pinned(pinned));
+  const auto reader = ModuleStore::open({.dir = dir.path(), .read_only = true}).value();
+  CHECK(reader->pin(pinned).error().code == Code::kIo);
 }
 
 TEST_CASE("where all that a store may hold is in use, a module stays in memory") {

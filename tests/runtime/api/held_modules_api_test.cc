@@ -122,6 +122,71 @@ TEST_CASE("a module whose states lie in several runs is read ahead and pinned as
   CHECK(prompt.counts().modules_missing == 0);
 }
 
+TEST_CASE("a pin of a file outlives who made it, and is for every process") {
+  const Opened opened;
+  opened.schema->encode();
+  opened.engine->trim();
+  const std::string objects = opened.cache.path() + "/v2/objects";
+  const std::string key = std::filesystem::directory_iterator(objects)->path().stem().string();
+  api::Store(opened.cache.path()).pin(key.substr(0, 12));
+  api::Store store(opened.cache.path());
+  CHECK(store.gc(0).find("\"pinned_files\":1") != std::string::npos);
+  CHECK(opened.stored() == 1);
+  CHECK(store.describe().find("\"pinned\":true") != std::string::npos);
+  CHECK_THROWS_WITH(store.remove(key), Catch::Contains("unpin it first"));
+  store.unpin(key);
+  CHECK_THROWS_WITH(store.unpin(key), Catch::Contains("is not pinned"));
+  store.pin(key);
+  CHECK(store.remove_all() > 0);
+  CHECK_THROWS_WITH(store.pin(key), Catch::Contains("no file"));
+  CHECK(opened.stored() == 0);
+}
+
+TEST_CASE("all modules go to another store in one file") {
+  const Opened opened;
+  opened.schema->encode();
+  const TempFolder out;
+  const std::string file = out.path() + "/all.modules";
+  api::Store(opened.cache.path()).export_modules({}, file);
+  std::filesystem::create_directory(out.path() + "/store");
+  api::Store other(out.path() + "/store");
+  const std::string keys = other.import_modules(file);
+  CHECK(std::ranges::count(keys, '\n') == 3);  // the anonymous text, a and b
+  CHECK(other.verify_all().find("\"bad\":0") != std::string::npos);
+  CHECK_THROWS_WITH(other.export_modules({}, file), Catch::Contains("File exists"));
+}
+
+TEST_CASE("an engine counts how it came by modules, and why it encoded them") {
+  const Opened opened;
+  const auto counts = [&] { return opened.engine->cache_counts(); };
+  CHECK((counts().held == 0 && counts().found == 0 && counts().not_encoded == 0));
+  opened.prompt->encode();
+  CHECK((counts().not_encoded == 3 && counts().stored == 3 && counts().not_stored == 0));
+  opened.prompt->encode();
+  CHECK((counts().held == 3 && counts().found == 0));
+  opened.engine->trim();
+  opened.prompt->encode();
+  CHECK((counts().held == 3 && counts().found == 3 && counts().mapped_bytes > 0));
+  // One of them is damaged, and another gone.
+  opened.engine->trim();
+  std::vector<std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(opened.cache.path() + "/v2/objects"))
+    files.push_back(entry.path().string());
+  REQUIRE(files.size() >= 3);
+  std::filesystem::permissions(files[0], std::filesystem::perms::owner_all);
+  std::filesystem::resize_file(files[0], 100);
+  std::filesystem::permissions(files[0], std::filesystem::perms::owner_read);
+  std::filesystem::remove(files[1]);
+  opened.schema->encode();
+  CHECK((counts().corrupt == 1 && counts().set_aside_files == 1));
+  CHECK(counts().not_encoded >= 4);
+  CHECK((counts().evicted_files == 0 && counts().lost_mappings == 0));
+  pc_cache_counts part{};
+  part.struct_size = offsetof(pc_cache_counts, corrupt);
+  REQUIRE(pc_engine_get_cache_counts(opened.engine->get(), &part, nullptr) == PC_OK);
+  CHECK((part.held == counts().held && part.corrupt == 0));
+}
+
 TEST_CASE("an import evicts nothing, however much there is") {
   const Opened opened;
   opened.schema->encode();
@@ -129,7 +194,7 @@ TEST_CASE("an import evicts nothing, however much there is") {
   const std::string key = std::filesystem::directory_iterator(objects)->path().stem().string();
   const TempFolder out;
   api::Store store(opened.cache.path());
-  store.export_module(key, out.path() + "/one.module");
+  store.export_modules({key}, out.path() + "/one.module");
   opened.engine->trim();
   store.remove(key);
   // As an engine with a budget of 20 GiB leaves them; without a byte on the disk.
@@ -137,7 +202,7 @@ TEST_CASE("an import evicts nothing, however much there is") {
   std::ofstream(large, std::ios::binary).close();
   std::filesystem::resize_file(large, 9ull << 30);
   std::filesystem::permissions(large, std::filesystem::perms::owner_read);
-  CHECK(store.import_module(out.path() + "/one.module") == key);
+  CHECK(store.import_modules(out.path() + "/one.module") == key + "\n");
   CHECK(std::filesystem::exists(large));
 }
 
