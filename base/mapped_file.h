@@ -62,6 +62,7 @@ class MappedFile {
   // The file's identity when it was mapped, and whether it still has it: not known, and so false,
   // without a descriptor.
   const FileIdentity& identity() const { return identity_; }
+  bool has_descriptor() const { return fd_ >= 0; }  // or nobody can ask what became of the file
   bool is_unchanged() const;
   // Is it known to have been written to? A new name, or none any more, is no writing.
   bool was_written() const;

@@ -34,6 +34,18 @@ Result<ModuleHandle> ModuleFile::open(std::span<const std::byte> bytes, PayloadC
   return ModuleHandle(std::move(module));
 }
 
+Digest ModuleFile::instance() const {
+  if (!file_) return key().digest;
+  const FileIdentity& file = file_->identity();
+  Sha256 name;
+  name.field("module in a file").field(std::as_bytes(std::span(key().digest)));
+  for (const std::uint64_t part :
+       {file.device, file.inode, file.size_bytes, static_cast<std::uint64_t>(file.mtime_ns),
+        static_cast<std::uint64_t>(file.ctime_ns)})
+    name.field(part);
+  return name.finish();
+}
+
 // Everything that the sizes depend on, before anything they bound is read.
 Status ModuleFile::check_header() {
   if (bytes_.size() < sizeof(ModuleHeader)) return corrupt("shorter than its header");

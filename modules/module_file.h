@@ -50,10 +50,16 @@ class ModuleFile {
   // Is the file as it was when it was mapped? If not (a new name is a change, too), it is to be
   // opened again, and what the mapping holds by now is not known. Memory never changes.
   bool is_current() const { return !file_ || (file_->is_unchanged() && !file_->is_lost()); }
+  // Can that be asked? A process near its limit of descriptors keeps none for a mapping.
+  bool is_watched() const { return !file_ || file_->has_descriptor(); }
   // Zeros stand in the place of bytes that could not be read (guard_mappings).
   bool is_lost() const { return file_ && file_->is_lost(); }
   // Is it known to hold other bytes than when it was mapped?
   bool is_spoilt() const { return file_ && (file_->was_written() || file_->is_lost()); }
+
+  // A name for these very bytes, for who keeps copies of them: that of the key and, of a file, of
+  // the file as it was when it was mapped. One that is made again has another.
+  Digest instance() const;
 
   std::span<const std::int32_t> tokens() const;  // of all kept runs, run after run
   std::span<const ModuleRun> runs() const { return runs_; }

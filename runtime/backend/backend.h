@@ -269,8 +269,9 @@ typedef struct pc_backend_v1 {
                         pc_backend_error* error);
   void (*model_close)(pc_backend_model* model);
 
-  /* A module: its runs' states where they lie. identity: its key, [32]; a backend that holds
-   * one of that identity may take another reference to it. Outlives what it is attached to. */
+  /* A module: its runs' states where they lie. identity: a name for these bytes, [32]; a backend
+   * that holds one of that identity may take another reference to it: a file that was made again
+   * has another identity. Outlives what it is attached to. */
   int32_t (*resident_create)(pc_backend_model* model, const uint8_t* identity,
                              const pc_kv_segment* segments, uint32_t n_segments,
                              pc_backend_resident** resident, pc_backend_error* error);

@@ -53,7 +53,7 @@ Result<ResidentHandle> BackendModel::resident(ModuleHandle module) const {
   pc_backend_resident* resident = nullptr;
   pc_backend_error e{};
   const std::int32_t status =
-      table()->resident_create(model_.get(), module->key().digest.data(), segments.data(),
+      table()->resident_create(model_.get(), module->instance().data(), segments.data(),
                                static_cast<std::uint32_t>(segments.size()), &resident, &e);
   if (status != 0) return backend_error(name(), status, e);
   return ResidentHandle(new Resident(std::move(module), table(), resident));

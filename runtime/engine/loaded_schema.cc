@@ -190,8 +190,9 @@ Result<AcquiredModule> LoadedSchema::acquire(SchemaModule& module, Encoder& enco
   const MutexLock lock(module.mutex, std::adopt_lock);
   AcquiredModule acquired{module.handle.lock()};
   if (acquired.module && !acquired.module->is_current()) {
-    log(LogLevel::kWarning, "the file of " + job_title(module.job) +
-                                " changed since it was opened; it is looked for again");
+    if (acquired.module->is_watched())
+      log(LogLevel::kWarning, "the file of " + job_title(module.job) +
+                                  " changed since it was opened; it is looked for again");
     engine_->held().drop(std::exchange(acquired.module, nullptr));
   }
   if (acquired.module) {

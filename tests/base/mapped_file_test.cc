@@ -184,5 +184,15 @@ TEST_CASE("a file that only lost its name was not written to") {
   CHECK_FALSE(file.was_written());
 }
 
+TEST_CASE("without a descriptor nobody knows what became of a file") {
+  const TempFolder folder;
+  const std::string path = a_file(folder);
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  MappedFile file = must(MappedFile::map(fd, kFile, path));
+  CHECK_FALSE((file.has_descriptor() || file.is_unchanged() || file.was_written()));
+  file.keep(fd);
+  CHECK((file.has_descriptor() && file.is_unchanged()));
+}
+
 }  // namespace
 }  // namespace pc::test

@@ -305,6 +305,21 @@ TEST_CASE("a directory without write permission is served read-only") {
   CHECK(fingerprint(dir.path()) == before);
 }
 
+TEST_CASE("copies of a file's bytes go by the name of that file, not of its key") {
+  const TempFolder dir;
+  const ModuleIdentity id = test::identity();
+  const ModuleHandle made = test::make_module(id);
+  CHECK(made->instance() == made->key().digest);
+  const ModuleHandle first = open_store(dir.path())->publish(made).value();
+  const Digest name = first->instance();
+  CHECK(name != made->instance());
+  CHECK(open_store(dir.path())->find(id).module->instance() == name);
+  REQUIRE(open_store(dir.path())->remove(made->key()).ok());
+  const ModuleHandle second = open_store(dir.path())->publish(made).value();
+  CHECK(second->key() == first->key());
+  CHECK(second->instance() != name);
+}
+
 TEST_CASE("a store that cannot be opened says why") {
   const TempFolder dir;
   CHECK(ModuleStore::open({.dir = dir.path() + "/none", .read_only = true}).error().code ==

@@ -56,6 +56,7 @@ class RandomPml {
       return files_.at(std::string(name));
     };
   }
+  const std::map<std::string, std::string>& sources() const { return files_; }  // of src=
   bool has_params() const { return with_params_; }
 
  private:

@@ -19,9 +19,8 @@
 #include "runtime/reports/counts.h"
 #include "runtime/reports/reports.h"
 #include "tests/support/count_allocations.h"
-#include "tests/support/dense_oracle.h"
 #include "tests/support/expect.h"
-#include "tests/support/plan_runner.h"
+#include "tests/support/plan_oracle.h"
 #include "tests/support/tiny_checkpoint.h"
 
 namespace pc::test {
@@ -85,46 +84,6 @@ std::vector<TokenId> generate(Session& session) {
   return tokens;
 }
 
-RawPlan raw_plan(const LoadedSchema& schema, const pml::Plan& plan) {
-  RawPlan raw;
-  std::vector<std::vector<std::uint32_t>> kept(plan.jobs.size());  // job -> kept run -> run
-  for (std::size_t j = 0; j < plan.jobs.size(); ++j) {
-    RawJob job;
-    for (const pml::JobRun& run : pml::make_job(schema.layout(), plan.jobs[j]).runs) {
-      if (run.keep) kept[j].push_back(static_cast<std::uint32_t>(job.runs.size()));
-      job.runs.push_back({run.tokens, run.position, run.keep});
-    }
-    raw.jobs.push_back(job);
-  }
-  for (const pml::PlanRun& run : plan.runs) {
-    if (run.kind == pml::RunKind::kCached)
-      raw.prompt.push_back(
-          {static_cast<int>(run.job), kept[run.job][run.job_run], run.tokens, run.position});
-    else
-      raw.prompt.push_back({-1, 0, run.tokens, run.position});
-  }
-  return raw;
-}
-
-// dense_rows() takes whole runs; a plan's last cached run may lack its last token.
-std::vector<double> oracle_logits(const TinyCheckpoint& checkpoint, const LoadedPrompt& prompt) {
-  RawPlan raw = raw_plan(*prompt.schema, prompt.plan);
-  const std::vector<Anew> anew = leading_tokens(prompt.placed_runs());
-  for (std::size_t i = 0; i < anew.size(); ++i) raw.prompt[i].anew = anew[i];
-  for (RawPlanRun& run : raw.prompt) {
-    if (run.job < 0) continue;
-    RawJob& job = raw.jobs[static_cast<std::size_t>(run.job)];
-    RawRun& source = job.runs[run.run];
-    if (source.tokens.size() == run.tokens.size()) continue;
-    // Nothing after the cut is seen by anyone in the prompt: cut the job's run too.
-    source.tokens.resize(run.tokens.size());
-    job.runs.resize(run.run + 1);
-  }
-  std::vector<DenseRow> rows;
-  const auto last = dense_rows(raw, &rows);
-  return DenseOracle(checkpoint.desc()).forward(rows, {last.back()})[last.back()];
-}
-
 double worst(std::span<const float> got, const std::vector<double>& want) {
   return max_difference({got.begin(), got.end()}, want);
 }
@@ -150,8 +109,9 @@ TEST_CASE("every prompt in every mode equals the dense oracle, encoded and mappe
         INFO(modes << " " << process << " " << prompt);
         const auto session = session_for(schema, prompt);
         REQUIRE(session->prefill().ok());
-        REQUIRE(worst(session->logits(), oracle_logits(checkpoint, *must(LoadedPrompt::parse(
-                                                                       schema, prompt)))) <= 1e-4);
+        REQUIRE(worst(session->logits(),
+                      oracle_logits(checkpoint.desc(),
+                                    *must(LoadedPrompt::parse(schema, prompt)))) <= 1e-4);
         if (process == 1) REQUIRE(session->stats().modules_encoded == 0);
       }
     }
@@ -213,7 +173,7 @@ TEST_CASE("one file serves two schemas at two offsets") {
   REQUIRE(second->prefill().ok());
   REQUIRE(second->stats().modules_encoded == 1);  // only the anonymous text
   REQUIRE(worst(second->logits(),
-                oracle_logits(checkpoint, *must(LoadedPrompt::parse(far, prompt)))) <= 1e-4);
+                oracle_logits(checkpoint.desc(), *must(LoadedPrompt::parse(far, prompt)))) <= 1e-4);
 }
 
 TEST_CASE("explain is what the run then does, and answers repeat token for token") {
