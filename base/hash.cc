@@ -1,19 +1,29 @@
 #include "base/hash.h"
 
+#include <openssl/err.h>
 #include <openssl/evp.h>
 #include <xxhash.h>
 
+#include <memory>
 #include <new>
 
 namespace pc {
 
 struct Sha256::State {
-  EVP_MD_CTX* context = EVP_MD_CTX_new();
+  struct Free {
+    void operator()(EVP_MD_CTX* p) const { EVP_MD_CTX_free(p); }
+  };
+  std::unique_ptr<EVP_MD_CTX, Free> context{EVP_MD_CTX_new()};
+  // Both fail only when memory is exhausted. The thread's queue of errors is its host's: nothing of
+  // ours stays in it.
   State() {
-    // Both fail only when memory is exhausted.
-    if (!context || EVP_DigestInit_ex(context, EVP_sha256(), nullptr) != 1) throw std::bad_alloc();
+    const bool has_mark = ERR_set_mark() == 1;  // else the queue is empty
+    if (!context || EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr) != 1) {
+      ERR_pop_to_mark();
+      throw std::bad_alloc();
+    }
+    if (has_mark) ERR_clear_last_mark();
   }
-  ~State() { EVP_MD_CTX_free(context); }
 };
 
 Sha256::Sha256() : state_(std::make_unique<State>()) {}
@@ -22,7 +32,7 @@ Sha256::Sha256(Sha256&&) noexcept = default;
 Sha256& Sha256::operator=(Sha256&&) noexcept = default;
 
 Sha256& Sha256::update(std::span<const std::byte> bytes) {
-  EVP_DigestUpdate(state_->context, bytes.data(), bytes.size());
+  EVP_DigestUpdate(state_->context.get(), bytes.data(), bytes.size());
   return *this;
 }
 
@@ -38,7 +48,7 @@ Sha256& Sha256::field(std::uint64_t value) {
 
 Digest Sha256::finish() {
   Digest digest{};
-  EVP_DigestFinal_ex(state_->context, digest.data(), nullptr);
+  EVP_DigestFinal_ex(state_->context.get(), digest.data(), nullptr);
   return digest;
 }
 

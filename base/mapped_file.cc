@@ -17,10 +17,6 @@ Error system_error(const std::string& what, const std::string& path, int errno_v
   return error(code, what + " " + path + ": " + std::strerror(errno_value));
 }
 
-std::int64_t to_ns(const timespec& t) {
-  return std::int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
-}
-
 FileIdentity identity_of(const struct stat& st) {
   return {st.st_dev, st.st_ino, static_cast<std::uint64_t>(st.st_size), to_ns(st.st_mtim),
           to_ns(st.st_ctim)};
@@ -55,25 +51,15 @@ MappedFile::~MappedFile() {
 }
 
 Result<MappedFile> MappedFile::open(const std::string& path) {
+  MappedFile file;  // closes it, whatever fails
   // O_NONBLOCK: opening a FIFO must not hang; regular files ignore it.
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return system_error("cannot open", path, errno);
+  file.fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (file.fd_ < 0) return system_error("cannot open", path, errno);
   struct stat st {};
-  if (::fstat(fd, &st) != 0) {
-    const int e = errno;
-    ::close(fd);
-    return system_error("cannot stat", path, e);
-  }
-  if (!S_ISREG(st.st_mode)) {
-    ::close(fd);
-    return error(Code::kIo, path + " is not a regular file");
-  }
-  auto mapped = map(fd, static_cast<std::uint64_t>(st.st_size), path);
-  if (!mapped.ok()) {
-    ::close(fd);
-    return mapped;
-  }
-  mapped->keep(fd);
+  if (::fstat(file.fd_, &st) != 0) return system_error("cannot stat", path, errno);
+  if (!S_ISREG(st.st_mode)) return error(Code::kIo, path + " is not a regular file");
+  PC_TRY(MappedFile mapped, map(file.fd_, static_cast<std::uint64_t>(st.st_size), path));
+  mapped.keep(std::exchange(file.fd_, -1));
   return mapped;
 }
 

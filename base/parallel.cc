@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cmath>
 #include <exception>
@@ -21,6 +22,23 @@ namespace {
 
 // The size of the calling thread's team: OpenMP ends the surplus threads of a larger one.
 thread_local std::uint32_t team_size = 1;
+
+// What the first body threw, for the thread that began the loop: the team's threads have nobody
+// who would catch it.
+class FirstThrown {
+ public:
+  void take() {
+    if (!any_.exchange(true)) thrown_ = std::current_exception();
+  }
+  bool any() const { return any_.load(std::memory_order_relaxed); }
+  void rethrow() const {
+    if (thrown_) std::rethrow_exception(thrown_);
+  }
+
+ private:
+  std::atomic<bool> any_{false};
+  std::exception_ptr thrown_;
+};
 
 struct FreeSet {
   void operator()(cpu_set_t* set) const { CPU_FREE(set); }
@@ -94,10 +112,17 @@ void Parallel::for_each(std::uint32_t n_tasks,
 #ifdef _OPENMP
   if (n_threads_ > 1 && n_tasks > 1) {
     team_size = n_threads_;
+    FirstThrown thrown;
 #pragma omp parallel for schedule(dynamic, 1) num_threads(static_cast <int>(n_threads_))
     for (std::uint32_t task = 0; task < n_tasks; ++task) {
-      body(task, static_cast<std::uint32_t>(omp_get_thread_num()));
+      if (thrown.any()) continue;
+      try {
+        body(task, static_cast<std::uint32_t>(omp_get_thread_num()));
+      } catch (...) {
+        thrown.take();
+      }
     }
+    thrown.rethrow();
     return;
   }
 #endif

@@ -53,7 +53,8 @@ class Parallel {
   };
 
   // body(task, thread) for each task in [0, n_tasks), thread < n_threads(), 0 the caller's.
-  // Tasks are handed out one by one, so uneven ones balance.
+  // Tasks are handed out one by one, so uneven ones balance. What a body throws comes out here,
+  // once those at work are done; the other tasks are left.
   void for_each(std::uint32_t n_tasks,
                 FunctionRef<void(std::uint32_t task, std::uint32_t thread)> body) const;
 

@@ -56,19 +56,24 @@ endfunction()
 # pc_fuzz(name sources... [LIBS libraries...]): a program around
 # LLVMFuzzerTestOneInput. Plain builds link tests/support/fuzz_main.cc and run it
 # over the seeds and mutations of them, so that the target cannot rot; with
-# PC_BUILD_FUZZ (clang) it is a libFuzzer program that ctest runs for a minute.
-# Seeds: tests/fuzz/corpus/<name>/.
+# PC_BUILD_FUZZ (clang) it is a libFuzzer program that ctest runs for a minute, within
+# the limits of tests/fuzz/run.py. Seeds: tests/fuzz/corpus/<name>/. The target
+# fuzz_targets builds all of them and nothing else.
 function(pc_fuzz name)
   cmake_parse_arguments(ARG "" "" "LIBS" ${ARGN})
   set(seeds ${PROJECT_SOURCE_DIR}/tests/fuzz/corpus/${name})
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
   pc_options(${name})
   target_link_libraries(${name} PRIVATE ${ARG_LIBS})
+  if(NOT TARGET fuzz_targets)
+    add_custom_target(fuzz_targets)
+  endif()
+  add_dependencies(fuzz_targets ${name})
   if(PC_BUILD_FUZZ)
     target_link_options(${name} PRIVATE -fsanitize=fuzzer)
-    set(found ${CMAKE_CURRENT_BINARY_DIR}/${name}.found)
-    file(MAKE_DIRECTORY ${found})
-    add_test(NAME ${name} COMMAND ${name} -max_total_time=60 -rss_limit_mb=4096 ${found} ${seeds})
+    find_package(Python3 REQUIRED COMPONENTS Interpreter)
+    add_test(NAME ${name} COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/tests/fuzz/run.py
+             $<TARGET_FILE:${name}> ${CMAKE_CURRENT_BINARY_DIR}/${name}.found ${seeds})
   else()
     target_sources(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/fuzz_main.cc)
     file(GLOB files CONFIGURE_DEPENDS ${seeds}/*)

@@ -170,6 +170,9 @@ Result<std::unique_ptr<ModuleStore>> ModuleStore::open(StoreOptions options) {
   auto state = std::make_unique<State>();
   state->folder = std::move(folder).value();
   state->options = std::move(options);
+  // Makes the file of the lock: once the disk is full, it could not be made any more, and nothing
+  // could be given up.
+  (void)state->folder.lock("gc", milliseconds(0));
   // What the processes that left could not give up. Where somebody else is at it, it is done.
   if (state->folder.writable() && state->folder.stored_bytes() > state->options.budget_bytes)
     if (const auto report = state->folder.evict_to(state->options.budget_bytes, milliseconds(0));
@@ -231,8 +234,10 @@ Result<ModuleHandle> ModuleStore::publish(const ModuleHandle& module, CacheDraft
   return state_->load(module->key(), accept);
 }
 
-FileLock ModuleStore::lock(const ModuleKey& key, milliseconds timeout) {
-  return state_->folder.lock(key.hex().substr(0, 2), timeout);
+FileLock ModuleStore::lock(const ModuleKey& key, milliseconds timeout, unsigned stand_in) {
+  std::string name = key.hex().substr(0, 2);
+  if (stand_in > 0) name += "." + std::to_string(stand_in);
+  return state_->folder.lock(name, timeout);
 }
 
 StoreCounts ModuleStore::counts() const {

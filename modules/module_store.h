@@ -3,7 +3,7 @@
 //
 //   <dir>/v2/objects/<64 hex>.module   immutable, 0400; the name is the key
 //   <dir>/v2/used/<64 hex>             mtime: last use; text: verified in which boot
-//   <dir>/v2/locks/<2 hex>, gc         file locks, empty
+//   <dir>/v2/locks/<2 hex>[.1], gc     file locks, empty
 //   <dir>/v2/quarantine/               damaged files, set aside
 //   <dir>/v2/pins/<64 hex>             empty: never evicted
 //   <dir>/v2/tmp/                      unfinished files where O_TMPFILE is missing
@@ -109,8 +109,9 @@ class ModuleStore {
   // Single flight: miss -> lock -> find again -> encode -> publish. Waits up
   // to `timeout`; kBusy means: wait on, while the holder goes on; kUnusable (a
   // read-only store, too): encode at once. A thread holds one at a time: keys
-  // share 256 locks.
-  FileLock lock(const ModuleKey& key, std::chrono::milliseconds timeout);
+  // share 256 locks. `stand_in` > 0: the lock of whoever stands in for a holder that does not go
+  // on.
+  FileLock lock(const ModuleKey& key, std::chrono::milliseconds timeout, unsigned stand_in = 0);
 
   StoreCounts counts() const;
 

@@ -100,7 +100,8 @@ Status check_name(const XmlNode& element, std::string_view name) {
   if (name.size() > kMaxNameBytes)
     return broken_rule(element.place, "the name " + quote(name) + " is longer than " +
                                           std::to_string(kMaxNameBytes) + " bytes");
-  if (!is_xml_name(name))
+  PC_TRY(const bool is_name, is_xml_name(name));
+  if (!is_name)
     return broken_rule(element.place, quote(name) +
                                           " is not a name; start with a letter or '_', go on "
                                           "with letters, digits, '-', '_' or '.'");

@@ -37,8 +37,10 @@ class Descriptor {
 };
 
 Error os_error(const std::string& shown, int number) {
-  return error(number == ENOENT || number == ENOTDIR ? Code::kNotFound : Code::kIo,
-               "cannot read file " + shown + ": " + std::strerror(number));
+  const Code code = number == ENOENT || number == ENOTDIR ? Code::kNotFound
+                    : number == ENOMEM                    ? Code::kOutOfMemory
+                                                          : Code::kIo;
+  return error(code, "cannot read file " + shown + ": " + std::strerror(number));
 }
 
 // Where a file below base_dir really is, all links followed: a folder, and a path below it without

@@ -37,15 +37,16 @@ class Reader {
   Result<XmlNode> read();
 
  private:
-  // Handlers run inside expat, which is C: an exception must not cross it.
+  // Handlers run inside expat, which is C: an exception must not cross it, nor one from here.
   template <class F>
   static void guarded(void* self, F f) {
     Reader& reader = *static_cast<Reader*>(self);
-    if (reader.error_) return;
+    if (reader.error_ || reader.thrown_) return;
     try {
       f(reader);
-    } catch (const std::exception&) {
-      reader.fail(Code::kOutOfMemory, "not enough memory to read this document");
+    } catch (...) {
+      reader.thrown_ = std::current_exception();
+      XML_StopParser(reader.parser_.get(), XML_FALSE);
     }
   }
 
@@ -75,6 +76,7 @@ class Reader {
   std::size_t n_elements_ = 0;
   XmlNode run_;  // text since the last tag
   std::optional<Error> error_;
+  std::exception_ptr thrown_;  // by a handler
 };
 
 void Reader::fail(Code code, std::string message) {
@@ -216,6 +218,7 @@ Result<XmlNode> Reader::read() {
   set_handlers();
   const auto status =
       XML_Parse(parser_.get(), document_.data(), static_cast<int>(document_.size()), XML_TRUE);
+  if (thrown_) std::rethrow_exception(thrown_);
   if (error_) return *std::move(error_);
   if (status != XML_STATUS_OK) {
     const XML_Error code = XML_GetErrorCode(parser_.get());
@@ -251,11 +254,12 @@ Result<XmlNode> read_xml(std::string_view document) {
   return Reader(document).read();
 }
 
-bool is_xml_name(std::string_view name) {
+Result<bool> is_xml_name(std::string_view name) {
   if (is_ascii_name(name)) return true;
   if (name.empty() || name.find_first_of(": \t\r\n/>=<&\"'") != name.npos) return false;
   // What is a letter elsewhere, the parser itself knows best.
   const auto element = read_xml("<" + std::string(name) + "/>");
+  if (!element.ok() && element.error().code == Code::kOutOfMemory) return element.error();
   return element.ok() && element->name == name && element->attributes.empty();
 }
 

@@ -46,7 +46,7 @@ struct XmlNode {
 // The root element. Errors: kPmlSyntax with line:column.
 Result<XmlNode> read_xml(std::string_view document);
 
-// Could a document use this as a tag or an attribute? Colons are not allowed.
-bool is_xml_name(std::string_view name);
+// Could a document use this as a tag or an attribute? Colons are not allowed. kOutOfMemory.
+Result<bool> is_xml_name(std::string_view name);
 
 }  // namespace pc::pml

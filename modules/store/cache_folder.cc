@@ -129,10 +129,11 @@ Status CacheFolder::unpin(const Digest& key) const {
 
 Status CacheFolder::remove(const Digest& key) const {
   PC_CHECK_OK(check_writable());
-  if (!files_ || ::unlinkat(files_.get(), name_of(key).c_str(), 0) != 0)
+  const std::string name = name_of(key), stamp = to_hex(key);  // nothing fails behind the removal
+  if (!files_ || ::unlinkat(files_.get(), name.c_str(), 0) != 0)
     return system_error("cannot remove", path_of(key), files_ ? errno : ENOENT);
-  if (used_) ::unlinkat(used_.get(), to_hex(key).c_str(), 0);
-  if (pins_) ::unlinkat(pins_.get(), to_hex(key).c_str(), 0);
+  if (used_) ::unlinkat(used_.get(), stamp.c_str(), 0);
+  if (pins_) ::unlinkat(pins_.get(), stamp.c_str(), 0);
   return ok();
 }
 

@@ -166,11 +166,11 @@ class CacheFolder {
   Result<EvictionReport> evict_to(std::uint64_t target_bytes, std::chrono::milliseconds patience,
                                   Progress progress = {}) const;
   Result<EvictionReport> evict_unused(FunctionRef<bool(const Digest&)> outdated = {}) const;
-  // Promises room for a file of n_bytes under a budget for all, after evicting as evict_to does.
-  // One process at a time, except where files cannot be locked. Errors: kBudget, where what is in
-  // use and what is promised to others leave too little; kIo, as of evict_to, or where nothing can
-  // be promised.
-  // Tells what it evicted.
+  // Promises room for a file of n_bytes under a budget for all, after evicting as evict_to does
+  // where there is none. Evicting is for one process at a time, except where files cannot be
+  // locked; where there is room, nobody is waited for. Errors: kBudget, where what is in use and
+  // what is promised to others leave too little; kIo, as of evict_to, or where nothing can be
+  // promised. Tells what it evicted.
   Result<CacheRoom> reserve(std::uint64_t n_bytes, std::uint64_t budget_bytes,
                             std::chrono::milliseconds patience,
                             EvictionReport* evicted = nullptr) const;
@@ -187,6 +187,8 @@ class CacheFolder {
   int open_temporary(const std::string& name, UniqueFd* fd) const;
   void for_each_unfinished(FunctionRef<void(const char*, const struct stat&)> visit) const;
   std::uint64_t unfinished_bytes() const;
+  bool has_room(std::uint64_t n_bytes, std::uint64_t budget_bytes) const;
+  Error no_room(std::uint64_t n_bytes, std::uint64_t budget_bytes, std::uint64_t used) const;
   std::optional<Digest> key_of(std::string_view name) const;
   bool is_verified(const Digest& key, const OpenFile& file) const;
   void mark_verified(const Digest& key, const OpenFile& file) const;

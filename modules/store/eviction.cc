@@ -11,6 +11,7 @@
 #include <string>
 #include <tuple>
 
+#include "base/mapped_file.h"  // to_ns
 #include "modules/store/cache_folder.h"
 
 namespace pc {
@@ -101,12 +102,12 @@ void CacheFolder::sweep_stamps() const {
   });
 }
 
+// In the order in which files go from one place to the next, so that none is missed on its way.
 std::uint64_t CacheFolder::stored_bytes() const {
-  std::uint64_t bytes = quarantine_bytes(seconds::max()) + unfinished_bytes();
-  const auto entries = list();
-  if (!entries.ok()) return bytes;
-  for (const CacheEntry& entry : *entries) bytes += entry.file_bytes;
-  return bytes;
+  std::uint64_t bytes = unfinished_bytes();
+  if (const auto entries = list(); entries.ok())
+    for (const CacheEntry& entry : *entries) bytes += entry.file_bytes;
+  return bytes + quarantine_bytes(seconds::max());
 }
 
 Result<EvictionReport> CacheFolder::evict(
@@ -160,24 +161,41 @@ Result<EvictionReport> CacheFolder::shrink(std::uint64_t target_bytes, Progress 
   return report;
 }
 
+bool CacheFolder::has_room(std::uint64_t n_bytes, std::uint64_t budget_bytes) const {
+  return n_bytes <= budget_bytes && stored_bytes() <= budget_bytes - n_bytes;
+}
+
 Result<CacheRoom> CacheFolder::reserve(std::uint64_t n_bytes, std::uint64_t budget_bytes,
                                        std::chrono::milliseconds patience,
                                        EvictionReport* evicted) const {
   if (!writable_) return error(Code::kIo, "the store " + cache_dir_ + " is read-only");
+  if (n_bytes > budget_bytes) return no_room(n_bytes, budget_bytes, stored_bytes());
+  // Where there is room, nobody is waited for: whoever collects may be stopped. Of two that promise
+  // at once, the later one to look sees both; what goes from tmp to its name is seen once at least.
+  if (has_room(n_bytes, budget_bytes)) {
+    PC_TRY(CacheRoom room, promise(n_bytes));
+    if (has_room(0, budget_bytes)) return room;
+  }
   const FileLock gc = lock("gc", patience);
   if (gc.state() == LockState::kBusy)
     return error(Code::kIo, "another process is collecting in " + lock_path());
-  const std::uint64_t target = budget_bytes - std::min(n_bytes, budget_bytes);
-  std::uint64_t left = stored_bytes();
-  if (left > target) {
-    PC_TRY(const EvictionReport report, shrink(target, {}));
+  // Before anything is evicted: what becomes free is nobody else's.
+  PC_TRY(CacheRoom room, promise(n_bytes));
+  std::uint64_t used = stored_bytes();
+  if (used > budget_bytes) {
+    PC_TRY(const EvictionReport report, shrink(budget_bytes, {}));
     if (evicted) *evicted = report;
-    left = report.left_bytes;
+    used = report.left_bytes;
   }
-  if (n_bytes <= budget_bytes && left <= target) return promise(n_bytes);
+  if (used <= budget_bytes) return room;
+  return no_room(n_bytes, budget_bytes, used - n_bytes);
+}
+
+Error CacheFolder::no_room(std::uint64_t n_bytes, std::uint64_t budget_bytes,
+                           std::uint64_t used) const {
   return error(Code::kBudget, "no room for " + std::to_string(n_bytes) + " bytes in " + cache_dir_ +
                                   ": of the " + std::to_string(budget_bytes) +
-                                  " that it may hold, " + std::to_string(left) +
+                                  " that it may hold, " + std::to_string(used) +
                                   " are in use, pinned or promised to other files");
 }
 

@@ -9,6 +9,8 @@
 #include <memory>
 #include <system_error>
 
+#include "base/mapped_file.h"  // to_ns
+
 namespace pc {
 namespace {
 
@@ -132,10 +134,6 @@ int reserve(int fd, std::uint64_t n_bytes) {
   for (int i = 0; i < kMostTries && failure == EINTR; ++i)
     failure = ::posix_fallocate(fd, 0, static_cast<off_t>(n_bytes));
   return failure;
-}
-
-std::int64_t to_ns(const timespec& time) {
-  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
 std::int64_t now_ns() {

@@ -58,8 +58,6 @@ int reserve(int fd, std::uint64_t n_bytes);
 // "<what> <path>: <the system's reason>", kNotFound for ENOENT, otherwise kIo.
 Error system_error(const std::string& what, const std::string& path, int errno_value);
 
-// Nanoseconds since 1970.
-std::int64_t to_ns(const timespec& time);
-std::int64_t now_ns();
+std::int64_t now_ns();  // since 1970
 
 }  // namespace pc

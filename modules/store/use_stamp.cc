@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "base/mapped_file.h"  // to_ns
 #include "modules/store/cache_folder.h"
 
 namespace pc {

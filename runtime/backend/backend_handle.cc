@@ -33,12 +33,12 @@ Result<BackendModel> BackendModel::open(const pc_backend_v1* table, const pc_mod
       table->model_open(&desc, static_cast<std::uint32_t>(type),
                         static_cast<std::uint32_t>(precision), n_threads, pack, &model, &e);
   if (status != 0) return backend_error(table->name, status, e);
-  return BackendModel(table, model, message_of(e), desc.vocab_size);
+  Owner owner(model, Close{table});
+  return BackendModel(std::move(owner), message_of(e), desc.vocab_size);
 }
 
-BackendModel::BackendModel(const pc_backend_v1* table, pc_backend_model* model, std::string remark,
-                           std::uint32_t vocab_size)
-    : model_(model, Close{table}),
+BackendModel::BackendModel(Owner model, std::string remark, std::uint32_t vocab_size)
+    : model_(std::move(model)),
       remark_(std::move(remark)),
       kernels_(&simd::selected_or_scalar_kernels()),
       vocab_size_(vocab_size) {}
@@ -56,7 +56,8 @@ Result<ResidentHandle> BackendModel::resident(ModuleHandle module) const {
       table()->resident_create(model_.get(), module->instance().data(), segments.data(),
                                static_cast<std::uint32_t>(segments.size()), &resident, &e);
   if (status != 0) return backend_error(name(), status, e);
-  return ResidentHandle(new Resident(std::move(module), table(), resident));
+  Resident::Owner owner(resident, Resident::Release{table()});
+  return ResidentHandle(new Resident(std::move(module), std::move(owner)));
 }
 
 Result<BackendTimeline> BackendModel::timeline() const {

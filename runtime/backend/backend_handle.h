@@ -40,11 +40,12 @@ class Resident {
     const pc_backend_v1* table;
     void operator()(pc_backend_resident* resident) const { table->resident_release(resident); }
   };
-  Resident(ModuleHandle module, const pc_backend_v1* table, pc_backend_resident* resident)
-      : module_(std::move(module)), resident_(resident, Release{table}) {}
+  using Owner = std::unique_ptr<pc_backend_resident, Release>;
+  Resident(ModuleHandle module, Owner resident)
+      : module_(std::move(module)), resident_(std::move(resident)) {}
 
   ModuleHandle module_;
-  std::unique_ptr<pc_backend_resident, Release> resident_;
+  Owner resident_;
 };
 using ResidentHandle = std::shared_ptr<const Resident>;
 
@@ -119,12 +120,12 @@ class BackendModel {
     const pc_backend_v1* table;
     void operator()(pc_backend_model* model) const { table->model_close(model); }
   };
-  BackendModel(const pc_backend_v1* table, pc_backend_model* model, std::string remark,
-               std::uint32_t vocab_size);
+  using Owner = std::unique_ptr<pc_backend_model, Close>;
+  BackendModel(Owner model, std::string remark, std::uint32_t vocab_size);
   void check_logits(pc_step_item& item) const;
   const pc_backend_v1* table() const { return model_.get_deleter().table; }
 
-  std::unique_ptr<pc_backend_model, Close> model_;
+  Owner model_;
   std::string remark_;
   const simd::Kernels* kernels_;
   std::uint32_t vocab_size_;

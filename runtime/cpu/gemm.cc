@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <exception>
 #include <map>
+#include <new>
 #include <string>
 #include <tuple>
 
@@ -233,6 +235,8 @@ Status Gemm::multiply_onednn(const Input& x, const pc_tensor& w, bool accumulate
   } catch (const std::bad_alloc&) {
     throw;
   } catch (const std::exception& e) {
+    const auto* const own = dynamic_cast<const dnnl::error*>(&e);
+    if (own && own->status == dnnl_out_of_memory) throw std::bad_alloc();
     return error(Code::kInternal, std::string("oneDNN failed on a ") + std::to_string(rows) + "x" +
                                       std::to_string(w.cols) + "x" + std::to_string(w.rows) +
                                       " product: " + e.what());

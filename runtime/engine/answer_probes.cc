@@ -175,6 +175,7 @@ Result<std::vector<std::shared_ptr<const LoadedPrompt>>> make_probes(
       return no_probes(*schema, "it has not two modules of some length that can stand together");
     const std::string text = schema->own_text(choice.named[draw.below(choice.named.size())]);
     auto made = probe(schema, choice, question_about(text, i % 2 == 0, &draw));
+    if (!made.ok() && made.error().code == Code::kOutOfMemory) return std::move(made).error();
     if (!made.ok()) return no_probes(*schema, made.error().message);
     probes.push_back(std::move(made).value());
   }

@@ -335,19 +335,19 @@ void Scheduler::compute_step() {
   if (whole) time_.add(n_chosen_tokens_, std::chrono::duration<double>(took_).count());
 }
 
-// What was computed from zeros in the place of a file's bytes counts for nothing.
+// What was computed from other bytes than a file had when it was opened, or from zeros in their
+// place, counts for nothing. A module costs an fstat for each step; of the weights the next session
+// asks that (docs/adr/0028).
 Status Scheduler::outcome(std::size_t index) const {
-  if (n_lost_mappings() != 0) {
-    if (std::ranges::any_of(weights_, &MappedFile::is_lost))
-      return error(Code::kIo,
-                   "a file of the model was cut short, or cannot be read any more, while it was in "
-                   "use; open the model again once it is whole");
-    for (const ResidentHandle& resident : chosen_[index]->work_.timeline->residents())
-      if (resident->module().is_lost())
-        return error(Code::kIo, "the module file " + resident->module().key().hex() +
-                                    " was cut short, or cannot be read any more, while it was in "
-                                    "use; ask again, and the module is made again");
-  }
+  if (n_lost_mappings() != 0 && std::ranges::any_of(weights_, &MappedFile::is_lost))
+    return error(Code::kIo,
+                 "a file of the model was cut short, or cannot be read any more, while it was in "
+                 "use; open the model again once it is whole");
+  for (const ResidentHandle& resident : chosen_[index]->work_.timeline->residents())
+    if (resident->module().is_spoilt())
+      return error(Code::kIo, "the module file " + resident->module().key().hex() +
+                                  " was written to or cut short, or cannot be read any more, while "
+                                  "it was in use; ask again, and the module is made again");
   return model_.status_of(items_[index]);
 }
 

@@ -50,14 +50,13 @@ Session::Session(std::shared_ptr<const LoadedPrompt> prompt, const SessionOption
       position_(prompt_->plan.end),
       chain_(engine().base_identity()),
       open_{position_, prompt_->plan.chat, prompt_->n_opening()} {
-  max_tokens_ = max_tokens ? max_tokens : default_max_tokens();
-  begin_answer();
+  begin_answer(answer_room(max_tokens ? max_tokens : default_max_tokens(position_)));
   stats_.plan_us = prompt_->plan_us;
 }
 
-// As many as the window has room for.
-std::uint32_t Session::default_max_tokens() const {
-  const auto room = engine().context_tokens() - static_cast<std::uint32_t>(position_);
+// As many as the window has room for behind `position`.
+std::uint32_t Session::default_max_tokens(Position position) const {
+  const auto room = engine().context_tokens() - static_cast<std::uint32_t>(position);
   return std::min(kDefaultMaxTokens, room);
 }
 
@@ -93,6 +92,7 @@ Status Session::finish_computing() {
 // Precondition: the task is finished.
 Status Session::end_computing() {
   const Status computed = task_->result();
+  if (!prefill_ && task_->lost_place()) broken_ = computed.error();
   task_.reset();
   return prefill_ ? end_prefill(computed) : end_step(computed);
 }
@@ -282,11 +282,12 @@ Result<std::optional<TokenId>> Session::next() {
   return draw_next();
 }
 
-// A session whose prompt could not be computed may try again; one that lost its place may not.
+// A session whose prompt could not be computed may try again, and so may one that memory was short
+// for.
 Error Session::failed(const Error& error) {
   if (error.code == Code::kCancelled)
     stats_.finish = Finish::kCancelled;
-  else if (timeline_)
+  else if (timeline_ && error.code != Code::kOutOfMemory)
     broken_ = error;
   return error;
 }

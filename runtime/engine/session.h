@@ -160,7 +160,7 @@ class Session {
   Result<std::optional<TokenId>> draw_next();
   Status draw();
   Result<std::optional<TokenId>> take_drawn();
-  std::uint32_t default_max_tokens() const;
+  std::uint32_t default_max_tokens(Position position) const;
   Status ready_to_go_on();
 
   // What stands before an answer.
@@ -211,15 +211,22 @@ class Session {
   Appendix begin_appendix(bool keeps_answer) const;
   Result<Appendix> end_appendix(Appendix appendix, Position end) const;
   Status read_on(Appendix appendix, OpenAnswer open);
-  void forget_from(Position position);
+  void forget_from(Position position, const Tokens& computed);
   Status keep_link(Chain::Link* link, std::uint32_t first_token);
   std::string answer_text() const;
-  void begin_answer();
+  // What an answer wants memory for.
+  struct AnswerRoom {
+    std::uint32_t max_tokens = 0;
+    Tokens tokens;
+    TextStream text;
+  };
+  AnswerRoom answer_room(std::uint32_t max_tokens) const;
+  void begin_answer(AnswerRoom room);
   std::optional<TokenId> finish(Finish how);
 
   std::shared_ptr<const LoadedPrompt> prompt_;
   SessionOptions options_;
-  std::uint32_t max_tokens_;
+  std::uint32_t max_tokens_ = 0;
   std::uint64_t client_;                    // 0: none is named
   std::vector<ResidentHandle> residents_;   // [plan.jobs]
   std::optional<pml::Repair> auto_repair_;  // once it was looked up

@@ -62,12 +62,19 @@ Result<std::vector<std::string>> contents_of(const std::vector<pml::PromptNode>&
 }  // namespace
 
 // Room for all of it: drawing a token allocates nothing.
-void Session::begin_answer() {
+Session::AnswerRoom Session::answer_room(std::uint32_t max_tokens) const {
+  AnswerRoom room{max_tokens, {}, TextStream(engine().tokenizer(), options_.stop)};
+  room.tokens.reserve(max_tokens);
+  return room;
+}
+
+// Allocates nothing: what stands before an answer was computed by now.
+void Session::begin_answer(AnswerRoom room) {
   open_.begin = position_;
-  answer_.clear();
-  answer_.reserve(max_tokens_);
-  text_ = TextStream(engine().tokenizer(), options_.stop);
-  sampler_.begin_answer({});
+  max_tokens_ = room.max_tokens;
+  answer_ = std::move(room.tokens);
+  text_ = std::move(room.text);
+  sampler_.begin_answer(answer_);
 }
 
 // What text() gave of it in all, and what it still held back.
@@ -327,6 +334,10 @@ Status Session::read_on(Appendix appendix, OpenAnswer open) {
   std::uint64_t n_imported = 0;
   for (const Import& import : appendix.imports) n_imported += import.tokens.size();
   open.read.n_module_tokens += n_imported;
+  Tokens unsaid;
+  if (!appendix.keeps_answer) unsaid = chain_.tokens(appendix.begin, position_);
+  AnswerRoom room =
+      answer_room(options_.max_tokens ? max_tokens_ : default_max_tokens(appendix.end));
   const Stopwatch compute_watch;
   PC_CHECK_OK(compute(forked ? &*forked : &*timeline_, runs, logits.data()));
 
@@ -335,7 +346,7 @@ Status Session::read_on(Appendix appendix, OpenAnswer open) {
   if (appendix.keeps_answer)
     past_.push_back({std::move(open_), position_ + (token_ >= 0 ? 1 : 0)});
   else
-    forget_from(appendix.begin);
+    forget_from(appendix.begin, unsaid);
   std::ranges::move(appendix.imports, std::back_inserter(imports_));
   std::ranges::move(appendix.said, std::back_inserter(said_));
   appendix.chain.computed();
@@ -344,7 +355,6 @@ Status Session::read_on(Appendix appendix, OpenAnswer open) {
   for (const TokenId token : appendix.tokens) sampler_.observe(token);
   position_ = appendix.end;
   token_ = -1;
-  if (options_.max_tokens == 0) max_tokens_ = default_max_tokens();
   open_ = std::move(open);
   stats_ = appendix.found;
   stats_.cached_tokens = appendix.n_seen + appendix.tokens.size() - n_computed;
@@ -352,13 +362,13 @@ Status Session::read_on(Appendix appendix, OpenAnswer open) {
   stats_.prompt_tokens = appendix.n_seen + appendix.tokens.size();
   stats_.prefill_us += compute_watch.microseconds();
   stats_.ttft_us = appendix.watch.microseconds();
-  begin_answer();
+  begin_answer(std::move(room));
   return ok();
 }
 
-// What the model read or drew from there on was never said.
-void Session::forget_from(Position position) {
-  for (const TokenId token : chain_.tokens(position, position_)) sampler_.forget(token);
+// What the model read or drew from there on was never said. computed: chain_'s of it.
+void Session::forget_from(Position position, const Tokens& computed) {
+  for (const TokenId token : computed) sampler_.forget(token);
   for (; !imports_.empty() && imports_.back().position >= position; imports_.pop_back())
     for (const TokenId token : imports_.back().tokens) sampler_.forget(token);
   if (token_ >= 0) sampler_.forget(token_);
@@ -404,6 +414,7 @@ Status Session::rewind(Position position) {
   const Stopwatch watch;
   Chain chain = chain_;
   const Tokens kept = chain.tokens(begin, position), last = chain.tokens(position - 1, position);
+  const Tokens unsaid = chain.tokens(position, position_);
   const bool may_be_stored = chain.may_be_stored(position - 1);
   chain.rewind(position - 1);
   PC_TRY(BackendTimeline timeline, timeline_->fork());
@@ -413,9 +424,14 @@ Status Session::rewind(Position position) {
   std::vector<pc_run> runs;
   chain.add_missing(&runs);
   std::vector<float> logits(logits_.size());
+  AnswerRoom room = answer_room(options_.max_tokens ? max_tokens_ : default_max_tokens(begin));
+  for (const TokenId token : kept) {
+    room.tokens.push_back(token);
+    room.text.push(token);
+  }
   PC_CHECK_OK(compute(&timeline, runs, logits.data()));
 
-  forget_from(position);
+  forget_from(position, unsaid);
   chain.computed();
   chain_ = std::move(chain);
   timeline_ = std::move(timeline);
@@ -427,14 +443,8 @@ Status Session::rewind(Position position) {
   }
   token_ = -1;
   position_ = begin;
-  if (options_.max_tokens == 0) max_tokens_ = default_max_tokens();
-  begin_answer();
+  begin_answer(std::move(room));
   position_ = position;
-  for (const TokenId token : kept) {
-    answer_.push_back(token);
-    text_.push(token);
-  }
-  sampler_.begin_answer(answer_);
   const std::uint64_t n_read = open_.read.n_module_tokens + chain_.n_tokens();
   stats_ = {};
   stats_.prompt_tokens = n_read;

@@ -3,7 +3,8 @@
 //
 // Sleeps, while the holder of the lock lives and computes; its death frees the lock. One that is
 // stopped, frozen, or hidden from here, as in another container, is waited for as long as
-// Patience::idle says, and none longer than Patience::all.
+// Patience::idle says; then one of those who wait stands in for it, and the others wait for that
+// one. Nobody waits longer than Patience::all.
 // Threads: any.
 #pragma once
 

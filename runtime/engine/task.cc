@@ -1,6 +1,7 @@
 #include "runtime/engine/task.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 namespace pc {
@@ -89,9 +90,14 @@ void Task::piece_done(Status result) {
     finished_ = left() == 0;
     return;
   }
-  // What pieces left goes. That a rewinding fails as well is not the news.
-  (void)work_.timeline->rewind(n_before_, work_.timeline->n_attached());
   finished_ = true;
+  // What pieces left goes. That a rewinding fails as well is not the news, nor that there is no
+  // memory for its sentence.
+  lost_place_ = true;
+  try {
+    lost_place_ = !work_.timeline->rewind(n_before_, work_.timeline->n_attached()).ok();
+  } catch (const std::bad_alloc&) {
+  }
 }
 
 }  // namespace pc

@@ -1,5 +1,5 @@
 // Work that somebody wants computed, and how far it is: the scheduler computes it in as many pieces
-// as it takes. It succeeds as a whole, or fails and leaves its timeline as it was.
+// as it takes. It succeeds as a whole, or fails and leaves its timeline as it was, or lost_place().
 //
 // Borrows the timeline, the runs and what they point to until it is finished or destroyed.
 // Threads: the scheduler's lock guards it while a call of the scheduler has it; else its owner's.
@@ -37,6 +37,8 @@ class Task {
 
   bool finished() const { return finished_; }
   const Status& result() const { return result_; }  // once it is finished
+  // It failed, and its timeline could not be taken back to where it was.
+  bool lost_place() const { return lost_place_; }
 
   std::uint64_t n_tokens() const { return n_tokens_; }  // of all runs
   std::uint64_t n_done() const { return n_done_; }
@@ -62,7 +64,7 @@ class Task {
   std::vector<pc_run> runs_;          // of a piece that is not all of the work
   std::vector<pc_kv_planes> planes_;  // [runs_]
   Status result_ = ok();
-  bool finished_ = false;
+  bool finished_ = false, lost_place_ = false;
 
   // In the scheduler's queue.
   SchedulerCall* call_ = nullptr;

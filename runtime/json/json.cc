@@ -12,9 +12,26 @@ namespace pc {
 
 using Node = nlohmann::json;
 
+namespace {
+
+// Takes it apart from the inside. The library's destructor wants memory for what a container
+// holds, and of an empty one none. Recursion ends at JsonLimits::depth.
+void empty(Node& node) {
+  if (auto* const members = node.get_ptr<Node::object_t*>()) {
+    for (auto& [key, value] : *members) empty(value);
+    members->clear();
+  } else if (auto* const elements = node.get_ptr<Node::array_t*>()) {
+    for (Node& element : *elements) empty(element);
+    elements->clear();
+  }
+}
+
+}  // namespace
+
 struct JsonTree {
   std::string name;
   Node root;
+  ~JsonTree() { empty(root); }
 };
 
 namespace {

@@ -13,32 +13,37 @@
 namespace pc {
 namespace {
 
-// The value; or nothing, and one problem more unless it is known already.
+// The value; or nothing, and one problem more unless it is known already. That memory ran out says
+// nothing of the model.
 template <class T>
-std::optional<T> take(Result<T> result, std::vector<Error>* problems) {
-  if (result.ok()) return std::move(result).value();
+Result<std::optional<T>> take(Result<T> result, std::vector<Error>* problems) {
+  if (result.ok()) return std::optional<T>(std::move(result).value());
+  if (result.error().code == Code::kOutOfMemory) return std::move(result).error();
   const auto same = [&](const Error& other) { return other.message == result.error().message; };
   if (std::ranges::none_of(*problems, same)) problems->push_back(std::move(result).error());
-  return std::nullopt;
+  return std::optional<T>();
 }
 
-void read_refused_file(Inspection* found) {
-  auto gguf = take(open_gguf(found->path), &found->problems);
-  if (!gguf) return;
+Status read_refused_file(Inspection* found) {
+  PC_TRY(auto gguf, take(open_gguf(found->path), &found->problems));
+  if (!gguf) return ok();
   if (const auto name = gguf->metadata.string_or("general.architecture", ""); name.ok())
     found->architecture = *name;
   found->metadata = std::move(gguf->metadata);
   found->refused = std::move(gguf->checkpoint);
+  return ok();
 }
 
-void read_refused_folder(Inspection* found) {
-  found->config = take(JsonDocument::read_file(found->path + "/config.json"), &found->problems);
+Status read_refused_folder(Inspection* found) {
+  PC_TRY(found->config,
+         take(JsonDocument::read_file(found->path + "/config.json"), &found->problems));
   if (found->config) {
     if (auto name = read_architecture(found->config->root()); name.ok())
       found->architecture = std::move(name).value();
   }
-  if (auto checkpoint = take(open_safetensors(found->path), &found->problems))
-    found->refused = std::move(*checkpoint);
+  PC_TRY(auto checkpoint, take(open_safetensors(found->path), &found->problems));
+  if (checkpoint) found->refused = std::move(*checkpoint);
+  return ok();
 }
 
 Status check_there(const std::string& path, bool folder) {
@@ -58,16 +63,17 @@ Result<Inspection> inspect_model(const std::string& path, std::uint32_t context_
   PC_CHECK_OK(check_there(path, folder));
   Inspection found;
   found.path = path;
-  if (auto model = take(bind_model(path, context_tokens), &found.problems)) {
+  PC_TRY(auto model, take(bind_model(path, context_tokens), &found.problems));
+  if (model) {
     found.model = std::move(*model);
     found.architecture = found.model->architecture;
   } else {
-    folder ? read_refused_folder(&found) : read_refused_file(&found);
+    PC_CHECK_OK(folder ? read_refused_folder(&found) : read_refused_file(&found));
   }
-  if (auto tokenizer = take(load_tokenizer(path), &found.problems))
-    found.tokenizer = std::move(*tokenizer);
+  PC_TRY(auto tokenizer, take(load_tokenizer(path), &found.problems));
+  if (tokenizer) found.tokenizer = std::move(*tokenizer);
   if (found.model && found.tokenizer)
-    take(check_vocabulary(*found.tokenizer, *found.model), &found.problems);
+    PC_CHECK_OK(take(check_vocabulary(*found.tokenizer, *found.model), &found.problems));
   return found;
 }
 

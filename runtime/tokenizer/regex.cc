@@ -25,10 +25,12 @@ std::uint32_t match_limit(std::size_t text_bytes) {
   return static_cast<std::uint32_t>(100'000 + 16 * std::min(text_bytes, std::size_t{1} << 27));
 }
 
-std::string reason(int code) {
+Error failure(int code, const std::string& what) {
+  if (code == PCRE2_ERROR_NOMEMORY || code == PCRE2_ERROR_HEAP_FAILED)
+    return error(Code::kOutOfMemory, "not enough memory: " + what);
   PCRE2_UCHAR text[256];
   pcre2_get_error_message(code, text, sizeof text);
-  return reinterpret_cast<const char*>(text);
+  return error(Code::kUnsupported, what + ": " + reinterpret_cast<const char*>(text));
 }
 
 // \s as Unicode's White_Space: PCRE2's own meaning adds U+180E, which has not
@@ -71,9 +73,7 @@ Result<Regex> Regex::compile(std::string_view pattern, Syntax syntax) {
   PCRE2_SIZE at = 0;
   std::unique_ptr<pcre2_code, Free> compiled(
       pcre2_compile(units(source), source.size(), options, &code, &at, nullptr));
-  if (!compiled) {
-    return error(Code::kUnsupported, "the pattern cannot be compiled: " + reason(code));
-  }
+  if (!compiled) return failure(code, "the pattern cannot be compiled");
   pcre2_jit_compile(compiled.get(), PCRE2_JIT_COMPLETE);  // without it: slower, the same result
   return Regex(std::make_unique<const Compiled>(Compiled{std::move(compiled)}));
 }
@@ -97,7 +97,7 @@ Status Regex::find_all(std::string_view text, std::vector<Span>* out) const {
       n = pcre2_match(code, units(text), text.size(), at, options, match.get(), limits.get());
     }
     if (n == PCRE2_ERROR_NOMATCH) break;
-    if (n < 0) return error(Code::kUnsupported, "splitting a text into words: " + reason(n));
+    if (n < 0) return failure(n, "splitting a text into words");
     if (ends[1] <= ends[0] || ends[1] <= at) {  // \K in a look-ahead may turn the ends round
       return error(Code::kUnsupported, "the pattern gives a match that ends before it starts");
     }

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cstring>
 #include <exception>
+#include <new>
 #include <optional>
 #include <utility>
 
@@ -101,6 +102,8 @@ class SentencepieceTokenizer final : public Tokenizer {
       if (status.ok()) return ok();
       return error(Code::kCorrupt,
                    name + ": not a sound sentencepiece model: " + one_line(status.message()));
+    } catch (const std::bad_alloc&) {
+      return error(Code::kOutOfMemory, "not enough memory to read " + name);
     } catch (const std::exception& e) {
       return error(Code::kCorrupt, name + ": not a sound sentencepiece model: " + e.what());
     }

@@ -11,6 +11,7 @@
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <fstream>
+#include <limits>
 #include <string>
 #include <thread>
 #include <vector>
@@ -182,6 +183,23 @@ TEST_CASE("a file that only lost its name was not written to") {
   REQUIRE(::unlink(path.c_str()) == 0);
   CHECK_FALSE(file.is_unchanged());
   CHECK_FALSE(file.was_written());
+}
+
+TEST_CASE("a time is its nanoseconds, before 1970 and behind it") {
+  CHECK(to_ns({0, 0}) == 0);
+  CHECK(to_ns({1'700'000'000, 123}) == 1'700'000'000'000'000'123);
+  CHECK(to_ns({-1, 999'999'999}) == -1);
+}
+
+TEST_CASE("times that no count of nanoseconds holds are far away, and have differences") {
+  constexpr auto kMost = std::numeric_limits<time_t>::max(),
+                 kLeast = std::numeric_limits<time_t>::min();
+  const std::int64_t last = to_ns({kMost, 999'999'999}), first = to_ns({kLeast, 0});
+  CHECK(last > to_ns({4'102'444'800, 0}));  // the year 2100
+  CHECK(first < to_ns({-4'102'444'800, 0}));
+  std::int64_t between = 0;
+  CHECK_FALSE(__builtin_sub_overflow(last, first, &between));
+  CHECK_FALSE(__builtin_sub_overflow(first, last, &between));
 }
 
 TEST_CASE("without a descriptor nobody knows what became of a file") {

@@ -1,24 +1,32 @@
 // Fuzzes what makes a model of a GGUF file: the shared keys, every family's own,
-// and the binding of tensors. What is bound must lie inside the file or a copy,
-// and be what backends may read: matrices of whole blocks, vectors of elements.
+// and the binding of tensors; and what such a model computes. What is bound must lie inside the
+// file or a copy, and be what backends may read: matrices of whole blocks, vectors of elements.
+// Logits are finite, or there is an error.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <span>
 #include <string>
+#include <vector>
 
+#include "modules/store/unique_fd.h"
+#include "runtime/backend/backend_handle.h"
+#include "runtime/backend/cpu_backend.h"
 #include "runtime/checkpoint/gguf.h"
 #include "runtime/model/families/registry.h"
+#include "runtime/model/model.h"
 #include "runtime/model/rope.h"
 #include "simd/types.h"
+#include "tests/support/fuzz_bytes.h"
 
 namespace {
 
+using pc::test::require;
 using Bytes = std::span<const std::byte>;
-
-void require(bool promise) {
-  if (!promise) std::abort();
-}
 
 void check_tensor(const pc_tensor& tensor, Bytes file,
                   std::span<const pc::AlignedBuffer<std::byte>> copies) {
@@ -87,10 +95,54 @@ pc::Status bind(Bytes file) {
   return pc::ok();
 }
 
+constexpr std::uint32_t kPromptTokens = 3;
+constexpr std::uint32_t kMostLayers = 16;
+
+// So many tokens of the vocabulary's first and last, behind those that were computed.
+pc::Status step(const pc::BackendModel& backend, const pc_model_desc& desc,
+                pc::BackendTimeline& timeline, std::uint32_t n_tokens) {
+  const std::array<std::int32_t, kPromptTokens> tokens = {
+      0, static_cast<std::int32_t>(desc.vocab_size - 1), 0};
+  const auto position = static_cast<std::int32_t>(timeline.n_tokens());
+  const pc_run run{tokens.data(), n_tokens, position, position, position > 0, nullptr, nullptr};
+  std::vector<float> logits(desc.vocab_size);
+  pc_step_item item{};
+  item.timeline = timeline.get();
+  item.runs = &run;
+  item.n_runs = 1;
+  item.logits = logits.data();
+  backend.step({&item, 1});
+  PC_CHECK_OK(backend.status_of(item));
+  timeline.count(n_tokens);
+  for (const float logit : logits) require(std::isfinite(logit));
+  return pc::ok();
+}
+
+// A prompt and a token behind it, on whatever type of states and products the input's size says.
+// A model is no larger than the input that holds its tensors; layers may share them.
+pc::Status compute(Bytes file) {
+  const pc::UniqueFd fd(::memfd_create("model", MFD_CLOEXEC));
+  require(fd && ::write(fd.get(), file.data(), file.size()) == static_cast<ssize_t>(file.size()));
+  PC_TRY(const auto model, pc::load_model({.path = "/proc/self/fd/" + std::to_string(fd.get())}));
+  const pc_model_desc& desc = model->desc;
+  if (desc.n_layers > kMostLayers || model->context_tokens <= kPromptTokens) return pc::ok();
+  constexpr std::array kTypes = {pc::KvType::kF32, pc::KvType::kBf16, pc::KvType::kQ8,
+                                 pc::KvType::kQ4};
+  const auto precision = file.size() / 4 % 2 ? pc::Precision::kExact : pc::Precision::kFast;
+  PC_TRY(const pc::BackendModel backend,
+         pc::BackendModel::open(pc::cpu_backend(), desc, kTypes[file.size() % 4], precision, 1,
+                                nullptr));
+  PC_TRY(pc::BackendTimeline timeline, backend.timeline());
+  PC_CHECK_OK(step(backend, desc, timeline, kPromptTokens));
+  return step(backend, desc, timeline, 1);
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const pc::Status status = bind(std::as_bytes(std::span(data, size)));
+  const Bytes file = std::as_bytes(std::span(data, size));
+  pc::Status status = bind(file);
+  if (status.ok()) status = compute(file);
   if (!status.ok()) require(!status.error().message.empty());
   return 0;
 }

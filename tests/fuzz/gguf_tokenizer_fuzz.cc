@@ -2,11 +2,11 @@
 // within its own ids, and one that is refused must say so in one line.
 //
 // An input is read twice: as a file, which few mutations leave sound, and as the
-// tokens of one, a line each, behind a byte for the type and one for the score.
+// tokens of one, a line each, behind a byte for the type and one for the score. A text
+// may follow in both (tests/support/tokenizer_fuzz.h).
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,15 +14,12 @@
 
 #include "runtime/checkpoint/gguf.h"
 #include "runtime/tokenizer/gguf_tokenizer.h"
-#include "tests/support/cut_spans.h"
 #include "tests/support/gguf_bytes.h"
-#include "tests/support/one_span.h"
+#include "tests/support/tokenizer_fuzz.h"
 
 namespace {
 
-void require(bool promise) {
-  if (!promise) std::abort();
-}
+using pc::test::require;
 
 bool is_id(const pc::Tokenizer& tokenizer, pc::TokenId id) {
   return id >= 0 && static_cast<std::uint32_t>(id) < tokenizer.vocab_size();
@@ -37,7 +34,15 @@ void check_facts(const pc::Tokenizer& tokenizer) {
   require(!tokenizer.add_bos() || tokenizer.bos().has_value());
 }
 
-void read_file(std::span<const std::byte> bytes) {
+// Bytes without a normaliser: a text comes back as it was.
+bool is_lossless(const pc::GgufMetadata& metadata) {
+  const auto model = metadata.string("tokenizer.ggml.model");
+  const auto rules = metadata.string("tokenizer.ggml.pre");
+  return model.ok() && *model == "gpt2" && rules.ok() &&
+         (*rules == "llama-bpe" || *rules == "falcon");
+}
+
+void read_file(std::span<const std::byte> bytes, std::string_view text) {
   const auto file = pc::parse_gguf(bytes, "fuzz");
   if (!file.ok()) return;
   const auto tokenizer = pc::make_gguf_tokenizer(file->metadata);
@@ -47,18 +52,7 @@ void read_file(std::span<const std::byte> bytes) {
     return;
   }
   check_facts(**tokenizer);
-  for (const char* sample :
-       {"", " ", "The city's  harbour, 1234!\n", " ▁é日😀<s><|sep|>ﬁ e\u0301"}) {
-    for (const bool opens : {true, false}) pc::test::require_spans(**tokenizer, sample, opens);
-    for (const auto& tokens : pc::test::encodings(**tokenizer, sample)) {
-      if (!tokens.ok()) continue;
-      std::string out;
-      for (const pc::TokenId id : *tokens) {
-        require(is_id(**tokenizer, id));
-        (*tokenizer)->append_bytes(id, &out);
-      }
-    }
-  }
+  pc::test::require_encodes_all(**tokenizer, text, is_lossless(file->metadata));
 }
 
 std::string file_of_lines(std::string_view lines, bool is_llama) {
@@ -93,11 +87,11 @@ std::string file_of_lines(std::string_view lines, bool is_llama) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  read_file(std::as_bytes(std::span(data, size)));
-  const std::string_view lines(reinterpret_cast<const char*>(data), size);
+  const auto input = pc::test::split_input({reinterpret_cast<const char*>(data), size});
+  read_file(std::as_bytes(std::span(input.tokenizer)), input.text);
   for (const bool is_llama : {false, true}) {
-    const std::string file = file_of_lines(lines, is_llama);
-    read_file(std::as_bytes(std::span(file)));
+    const std::string file = file_of_lines(input.tokenizer, is_llama);
+    read_file(std::as_bytes(std::span(file)), input.text);
   }
   return 0;
 }

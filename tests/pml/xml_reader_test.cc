@@ -144,13 +144,13 @@ TEST_CASE("a name is what could be a tag, without colon") {
   for (const char* name :
        {"a", "_", "trip-plan", "unit.py", "a1", "\xC3\xA9t\xC3\xA9", "\xE6\x9D\xB1\xE4\xBA\xAC"}) {
     INFO(name);
-    CHECK(is_xml_name(name));
+    CHECK(must(is_xml_name(name)));
   }
   for (const char* name :
        {"",   "1a",  "-a",  ".a",       "a b",   "a:b",     ":a", "a/", "a>", "a<",
         "a&", "a\"", "a\n", "\xC3\x97", "a\xFF", "a x='1'", "a'", "!a", "?a", "a="}) {
     INFO(name);
-    CHECK_FALSE(is_xml_name(name));
+    CHECK_FALSE(must(is_xml_name(name)));
   }
-  CHECK_FALSE(is_xml_name(std::string("a\0b", 3)));
+  CHECK_FALSE(must(is_xml_name(std::string("a\0b", 3))));
 }

@@ -1,20 +1,23 @@
 // A folder of its own for a test, removed with everything in it at the end.
 #pragma once
 
-#include <catch2/catch.hpp>
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 namespace pc::test {
 
 class TempFolder {
  public:
-  TempFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "pc_test_XXXXXX").string();
-    REQUIRE(::mkdtemp(name.data()) != nullptr);
+  TempFolder() : TempFolder(std::filesystem::temp_directory_path()) {}
+  explicit TempFolder(const std::filesystem::path& parent) {
+    std::string name = (parent / "pc_test_XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr)
+      throw std::system_error(errno, std::generic_category(), name);
     path_ = name;
   }
   ~TempFolder() {

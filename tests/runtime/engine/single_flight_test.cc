@@ -102,8 +102,25 @@ TEST_CASE("a holder that is stopped, or does nothing, is waited for with patienc
     const auto flight = held.wait({.idle = 200ms});
     CHECK(Clock::now() - begin >= 200ms);
     REQUIRE(flight.ok());
-    CHECK(flight->state() == LockState::kBusy);
+    CHECK(flight->held());  // as one who stands in
   }
+}
+
+TEST_CASE("of those who wait for a holder that is stopped, one stands in at a time") {
+  Held held(Held::Manner::kSleeps);
+  const auto first = held.wait({.idle = 100ms});
+  REQUIRE(first.ok());
+  REQUIRE(first->held());
+  {
+    const auto second = held.wait({.idle = 100ms});  // for the first, which is idle
+    REQUIRE(second.ok());
+    CHECK(second->held());
+    const auto third = held.wait({.idle = 100ms});
+    REQUIRE(third.ok());
+    CHECK(third->state() == LockState::kBusy);  // then it is done twice
+  }
+  held.die();
+  CHECK(held.wait({.idle = 24h, .all = 24h})->held());
 }
 
 TEST_CASE("nobody is waited for without end, however much he computes") {

@@ -1,6 +1,7 @@
-// What a token asks of the kernel: to wait, and nothing else. A filter of system
-// calls (seccomp) covers all threads of a child process while it decodes, so that a
-// file opened, a thread started or a page of memory asked for is caught in the act.
+// What a token asks of the kernel: to wait, and whether its modules' files are as they were (an
+// fstat each; docs/adr/0028), and nothing else. A filter of system calls (seccomp) covers all
+// threads of a child process while it decodes, so that a file opened, a thread started or a page of
+// memory asked for is caught in the act.
 
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -81,8 +82,8 @@ int first_call(const std::function<std::function<bool()>()>& prepare) {
     report_fd = ends[1];
     const auto steps = prepare();
     if (!steps) report(kFailed);
-    if (!allow_only(
-            {SYS_futex, SYS_sched_yield, SYS_clock_gettime, SYS_rt_sigreturn, SYS_exit_group}))
+    if (!allow_only({SYS_futex, SYS_fstat, SYS_newfstatat, SYS_sched_yield, SYS_clock_gettime,
+                     SYS_rt_sigreturn, SYS_exit_group}))
       report(kNoFilter);
     report(steps() ? 0 : kFailed);
   }
@@ -135,7 +136,7 @@ std::function<bool()> decoding(const std::string& path, const std::string& cache
   };
 }
 
-TEST_CASE("a token asks the kernel for nothing but waiting") {
+TEST_CASE("a token asks the kernel for nothing but waiting, and what became of its modules") {
   if (sanitized()) return;
   const char* source = std::getenv("PC_SOURCE_DIR");
   REQUIRE(source != nullptr);
