@@ -172,9 +172,10 @@ Result<CacheRoom> CacheFolder::reserve(std::uint64_t n_bytes, std::uint64_t budg
   if (n_bytes > budget_bytes) return no_room(n_bytes, budget_bytes, stored_bytes());
   // Where there is room, nobody is waited for: whoever collects may be stopped. Of two that promise
   // at once, the later one to look sees both; what goes from tmp to its name is seen once at least.
+  // Beside those who sweep, a promise may get no name.
   if (has_room(n_bytes, budget_bytes)) {
-    PC_TRY(CacheRoom room, promise(n_bytes));
-    if (has_room(0, budget_bytes)) return room;
+    auto room = promise(n_bytes);
+    if (room.ok() && has_room(0, budget_bytes)) return room;
   }
   const FileLock gc = lock("gc", patience);
   if (gc.state() == LockState::kBusy)

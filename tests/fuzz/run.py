@@ -2,17 +2,23 @@
 
 run.py PROGRAM FOUND SEEDS: a minute of new inputs, or PC_FUZZ_RUNS inputs, after all that are in
 the folders SEEDS and FOUND; new ones that reach new code are kept in FOUND, one that fails is
-written beside it. Fails where the program does, and where it did next to nothing: a target that
-returns at once, or hardly executes, would pass for ever.
+written beside it. Fails where the program does, where an input takes more than a second, and where
+next to nothing was executed: a target that returns at once would pass for ever.
 """
 
+import glob
 import os
 import re
+import resource
 import subprocess
 import sys
 
+MOST_SECONDS = 1.0  # of processor time, for one input
 LIMITS = [
-    "-timeout=1",            # seconds for one input
+    # Clocks do not fail an input, since a busy machine may stop any: one that takes a second by the
+    # clock is run again, by itself (slow_inputs below). What hangs is ended.
+    "-report_slow_units=1",
+    "-timeout=30",
     "-rss_limit_mb=512",     # of the process, libFuzzer's and the sanitizers' own memory included
     "-malloc_limit_mb=256",  # at once
 ]
@@ -21,24 +27,46 @@ ASAN = "quarantine_size_mb=64"
 LEAST = 500  # inputs: a tenth of what the slowest target does in a minute beside other work
 
 
+def run(command):
+    """The process that ended, and the processor time that it took."""
+    environment = dict(os.environ)
+    environment["ASAN_OPTIONS"] = ":".join(filter(None, [ASAN, os.environ.get("ASAN_OPTIONS")]))
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                          text=True, errors="replace", check=False)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return done, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def slow_inputs(program, prefix):
+    """Those of the inputs reported as slow that are: start and end of the program included."""
+    slow = []
+    for path in glob.glob(glob.escape(prefix) + "slow-unit-*"):
+        seconds = run([program, path])[1]
+        if seconds > MOST_SECONDS:
+            slow.append(f"{path}: {seconds:.1f} s of processor time")
+        else:
+            os.remove(path)
+    return slow
+
+
 def main(program, found, seeds):
     os.makedirs(found, exist_ok=True)
     runs = int(os.environ.get("PC_FUZZ_RUNS", "0"))
     length = f"-runs={runs}" if runs else "-max_total_time=60"
-    environment = dict(os.environ)
-    environment["ASAN_OPTIONS"] = ":".join(filter(None, [ASAN, os.environ.get("ASAN_OPTIONS")]))
-    command = [program, *LIMITS, length, "-print_final_stats=1", f"-artifact_prefix={found}.", found, seeds]
-    done = subprocess.run(command, env=environment, stderr=subprocess.PIPE, text=True, errors="replace",
-                          check=False)
+    prefix = found + "."
+    done, _ = run([program, *LIMITS, length, "-print_final_stats=1", f"-artifact_prefix={prefix}", found, seeds])
     sys.stdout.write(done.stderr[-20_000:])
-    executed = re.search(r"number_of_executed_units: (\d+)", done.stderr)
-    n = int(executed.group(1)) if executed else 0
     if done.returncode != 0:
         return done.returncode
-    if n < max(LEAST, runs):
-        print(f"{program}: {n} inputs were executed, {max(LEAST, runs)} are the least")
-        return 1
-    return 0
+    problems = slow_inputs(program, prefix)
+    executed = re.search(r"number_of_executed_units: (\d+)", done.stderr)
+    n, least = int(executed.group(1)) if executed else 0, max(LEAST, runs)
+    if n < least:
+        problems.append(f"{program}: {n} inputs were executed, {least} are the least")
+    for problem in problems:
+        print(problem)
+    return 1 if problems else 0
 
 
 if __name__ == "__main__":

@@ -36,10 +36,7 @@ int read_until_over(const std::string& dir, const Oracle& oracle, unsigned seed,
   while (!counts.over) {
     const Lookup lookup = store->find(oracle.identity(static_cast<int>(random() % kModules)));
     counts.found += lookup.module != nullptr;
-    if (!lookup && lookup.miss != MissReason::kNotEncoded) {
-      std::fprintf(stderr, "RR %s\n", lookup.why.c_str());
-      return 2;
-    }
+    if (!lookup && lookup.miss != MissReason::kNotEncoded) return 2;
     if (lookup) held[random() % 2] = lookup.module;
     for (const ModuleHandle& module : held) {
       if (!module) continue;
@@ -57,10 +54,7 @@ int write_until_over(const std::string& dir, const Oracle& oracle, Counts& count
   for (int i = 0; !counts.over; ++i) {
     const auto published = store->publish(oracle.module(i % kModules));
     const Code code = published.ok() ? Code::kOk : published.error().code;
-    if (code != Code::kOk && code != Code::kBudget && code != Code::kNotFound) {
-      std::fprintf(stderr, "WW %s\n", published.error().message.c_str());
-      return 1;
-    }
+    if (code != Code::kOk && code != Code::kBudget && code != Code::kNotFound) return 1;
     std::this_thread::sleep_for(300us);
   }
   return 0;
