@@ -23,9 +23,6 @@
 
 namespace pc {
 
-// A file as it is at one moment. If the identities of two moments are equal, then between
-// them nobody wrote to the file through a descriptor or set its times, because each of
-// these changes ctime_ns.
 // Nanoseconds since 1970. A file's owner may give it any time, and file systems keep years that no
 // count of nanoseconds holds: these are cut to 1824 and 2115, so that the difference of any two
 // times is a number, too.
@@ -36,6 +33,9 @@ inline std::int64_t to_ns(const timespec& time) {
   return seconds * 1'000'000'000 + time.tv_nsec;
 }
 
+// A file as it is at one moment. If the identities of two moments are equal, then between
+// them nobody wrote to the file through a descriptor or set its times, because each of
+// these changes ctime_ns.
 struct FileIdentity {
   std::uint64_t device = 0, inode = 0, size_bytes = 0;
   std::int64_t mtime_ns = 0;  // when the bytes were last written, since 1970

@@ -8,7 +8,6 @@
 #include <cmath>
 #include <exception>
 #include <latch>
-#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -40,19 +39,14 @@ class FirstThrown {
   std::exception_ptr thrown_;
 };
 
-struct FreeSet {
-  void operator()(cpu_set_t* set) const { CPU_FREE(set); }
-};
-
 // The number of CPUs in the affinity mask, at least 1. On machines of more than 1024 CPUs
 // the mask is longer than the C library's cpu_set_t.
 int affinity_cpus() {
   for (int room = CPU_SETSIZE; room <= 1 << 20; room *= 4) {
-    const std::unique_ptr<cpu_set_t, FreeSet> set(CPU_ALLOC(room));
-    const std::size_t bytes = CPU_ALLOC_SIZE(room);
-    if (!set) return 1;
-    if (::sched_getaffinity(0, bytes, set.get()) == 0)
-      return std::max(1, CPU_COUNT_S(bytes, set.get()));
+    std::vector<cpu_set_t> set(static_cast<std::size_t>(room / CPU_SETSIZE));
+    const std::size_t bytes = set.size() * sizeof(cpu_set_t);
+    if (::sched_getaffinity(0, bytes, set.data()) == 0)
+      return std::max(1, CPU_COUNT_S(bytes, set.data()));
     if (errno != EINVAL) return 1;
   }
   return 1;

@@ -72,6 +72,8 @@ promptcache::Engine open_engine(const Options& options, pc_cache_mode mode) {
   if (options.cache_bytes == std::uint64_t{0})
     throw Failure(
         kUsage, "a store of --cache-size 0 can hold nothing: use --no-cache, or --read-only-cache");
+  if (options.require_cache && mode == PC_CACHE_OFF)
+    throw Failure(kUsage, "--require-cache demands the store that --no-cache turns off: give one");
   promptcache::EngineOptions engine = engine_options(options);
   engine.cache_mode = mode;
   promptcache::Engine opened = [&] {

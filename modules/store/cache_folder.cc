@@ -84,15 +84,21 @@ FileLock CacheFolder::lock(const std::string& name, std::chrono::milliseconds pa
   return writable_ ? FileLock::acquire(locks_.get(), name.c_str(), patience) : FileLock();
 }
 
-Result<std::vector<CacheEntry>> CacheFolder::list() const {
-  std::vector<CacheEntry> entries;
-  if (!files_) return entries;
-  PC_CHECK_OK(for_each_name(files_.get(), [&](const char* name) {
+Status CacheFolder::for_each_file(
+    FunctionRef<void(const Digest&, const struct stat&)> visit) const {
+  if (!files_) return ok();
+  return for_each_name(files_.get(), [&](const char* name) {
     struct stat st {};
     const auto key = key_of(name);
-    if (!key || !stat_file(files_.get(), name, &st)) return;
+    if (key && stat_file(files_.get(), name, &st)) visit(*key, st);
+  });
+}
+
+Result<std::vector<CacheEntry>> CacheFolder::list() const {
+  std::vector<CacheEntry> entries;
+  PC_CHECK_OK(for_each_file([&](const Digest& key, const struct stat& st) {
     entries.push_back(
-        {*key, static_cast<std::uint64_t>(st.st_size), last_use_ns(*key, st), is_pinned(*key)});
+        {key, static_cast<std::uint64_t>(st.st_size), last_use_ns(key, st), is_pinned(key)});
   }));
   std::ranges::sort(entries, {}, &CacheEntry::key);
   return entries;

@@ -187,6 +187,7 @@ class CacheFolder {
   int open_temporary(const std::string& name, UniqueFd* fd) const;
   void for_each_unfinished(FunctionRef<void(const char*, const struct stat&)> visit) const;
   std::uint64_t unfinished_bytes() const;
+  Status for_each_file(FunctionRef<void(const Digest&, const struct stat&)> visit) const;
   bool has_room(std::uint64_t n_bytes, std::uint64_t budget_bytes) const;
   Error no_room(std::uint64_t n_bytes, std::uint64_t budget_bytes, std::uint64_t used) const;
   std::optional<Digest> key_of(std::string_view name) const;

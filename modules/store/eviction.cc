@@ -105,8 +105,9 @@ void CacheFolder::sweep_stamps() const {
 // In the order in which files go from one place to the next, so that none is missed on its way.
 std::uint64_t CacheFolder::stored_bytes() const {
   std::uint64_t bytes = unfinished_bytes();
-  if (const auto entries = list(); entries.ok())
-    for (const CacheEntry& entry : *entries) bytes += entry.file_bytes;
+  (void)for_each_file([&](const Digest&, const struct stat& st) {
+    bytes += static_cast<std::uint64_t>(st.st_size);
+  });
   return bytes + quarantine_bytes(seconds::max());
 }
 

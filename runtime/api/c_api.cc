@@ -174,24 +174,23 @@ pc_status pc_engine_get_cache_counts(const pc_engine* engine, pc_cache_counts* c
     const pc::ModuleCounts& of = engine->engine->counts();
     const pc::ModuleStore* store = engine->engine->store();
     const pc::StoreCounts files = store ? store->counts() : pc::StoreCounts();
-    const auto encoded = [&](MissReason why) { return of.encoded(why); };
-    const pc_cache_counts all{0,
-                              of.held(),
-                              of.found(),
-                              encoded(MissReason::kNotEncoded),
-                              encoded(MissReason::kCorrupt),
-                              encoded(MissReason::kVersion),
-                              encoded(MissReason::kMismatch),
-                              encoded(MissReason::kUnreadable),
-                              encoded(MissReason::kDisabled),
-                              of.stored(),
-                              of.not_stored(),
-                              of.mapped_bytes(),
-                              of.copied_bytes(),
-                              files.evicted_files,
-                              files.evicted_bytes,
-                              files.set_aside_files,
-                              pc::n_lost_mappings()};
+    pc_cache_counts all{};
+    all.held = of.held();
+    all.found = of.found();
+    all.not_encoded = of.encoded(MissReason::kNotEncoded);
+    all.corrupt = of.encoded(MissReason::kCorrupt);
+    all.other_version = of.encoded(MissReason::kVersion);
+    all.mismatch = of.encoded(MissReason::kMismatch);
+    all.unreadable = of.encoded(MissReason::kUnreadable);
+    all.no_store = of.encoded(MissReason::kDisabled);
+    all.stored = of.stored();
+    all.not_stored = of.not_stored();
+    all.mapped_bytes = of.mapped_bytes();
+    all.copied_bytes = of.copied_bytes();
+    all.evicted_files = files.evicted_files;
+    all.evicted_bytes = files.evicted_bytes;
+    all.set_aside_files = files.set_aside_files;
+    all.lost_mappings = pc::n_lost_mappings();
     write_stats(all, counts);
     return pc::ok();
   });

@@ -220,9 +220,10 @@ pc_status pc_store_export(const pc_store* store, const char* const* keys, std::s
       PC_TRY(const pc::ModuleKey module, module_of(*store->store, keys[i]));
       modules.push_back(module);
     }
-    PC_TRY(const std::vector<pc::CacheEntry> all, store->store->list());
-    for (const pc::CacheEntry& entry : all)
-      if (!keys) modules.push_back({entry.key});
+    if (!keys) {
+      PC_TRY(const std::vector<pc::CacheEntry> all, store->store->list());
+      for (const pc::CacheEntry& entry : all) modules.push_back({entry.key});
+    }
     const Told tell{progress, user};
     return pc::export_modules(*store->store, modules, path, tell);
   });

@@ -78,6 +78,44 @@ class Cache(CommandTest):
         self.assertEqual([f["key"] for f in self.json("cache", "ls")["files"]], [key])
         self.command("cache", "import", os.path.join(self.cache, "none"), expect=4)
 
+    def test_all_that_is_exported_is_imported_elsewhere(self):
+        keys = [f["key"] for f in self.files]
+        file, some = str(self.dir / "all.modules"), str(self.dir / "some.modules")
+        self.command("cache", "export", "--all", file)
+        self.command("cache", "export", *keys[:2], some)
+        for wrong in ([some], ["--all", *keys[:2]], []):
+            self.command("cache", "export", *wrong, expect=2)
+        self.command("cache", "rm", "--all")
+        self.assertEqual(self.json("cache", "import", some)["keys"], keys[:2])
+        self.assertEqual(sorted(self.command("cache", "import", file).split()), sorted(keys))
+        self.assertEqual(self.json("cache", "verify")["bad"], 0)
+        self.assertEqual(self.verb_json("encode")["modules_encoded"], 0)
+
+    def test_a_pinned_module_stays_until_it_is_unpinned(self):
+        key = self.files[0]["key"]
+        self.assertEqual(self.command("cache", "pin", key[:16]), "1 file pinned\n")
+        self.assertIn("1 file pinned", self.command("cache", "gc", "--cache-size", "0"))
+        self.assertEqual([(f["key"], f["pinned"]) for f in self.json("cache", "ls")["files"]],
+                         [(key, True)])
+        self.assertIn(" pinned", self.command("cache", "ls"))
+        self.command("cache", "rm", key, expect=2)
+        self.assertIn("unpin it first", self.err)
+        self.assertEqual(self.json("cache", "unpin", key)["unpinned_files"], 1)
+        self.command("cache", "unpin", key, expect=4)
+        self.assertEqual(self.json("cache", "gc", "--cache-size", "0")["left_bytes"], 0)
+
+    def test_a_store_that_others_may_write_is_used_by_nobody(self):
+        text = self.verb("run", "-n", "4", self.prompt)
+        self.cache.chmod(0o777)
+        self.assertEqual(self.verb("run", "-n", "4", self.prompt), text)
+        self.assertIn("may be written by other users", self.err)
+        self.verb("run", "-n", "4", "--require-cache", self.prompt, expect=4)
+        self.verb("encode", expect=4)
+        self.command("cache", "ls", expect=4)
+        self.cache.chmod(0o700)
+        self.verb("run", "-n", "4", "--require-cache", self.prompt)
+        self.verb("run", "--require-cache", "--no-cache", self.prompt, expect=2)
+
     def test_gc_goes_down_to_the_size(self):
         left = self.json("cache", "gc", "--cache-size", "20KiB")["left_bytes"]
         self.assertLessEqual(left, 20 * 1024)

@@ -182,7 +182,8 @@ std::vector<Row> schema_rows() {
          });
          pc_set_log(nullptr, nullptr, 0);
          a.answer(ask(w.schema.get()));
-       })},
+       }),
+       2},
       {"pc_schema_encode, of what is there", in_world([](World& w, Attempt& a) {
          w.load();
          must([&](auto* x) { return pc_engine_trim(w.engine.get(), nullptr, x); });
@@ -209,7 +210,7 @@ std::vector<Row> schema_rows() {
          });
          a.answer(without_numbers(report).substr(0, 40));
        }),
-       3},
+       5},
       {"pc_schema_check_answers, of prompts it makes", in_world([](World& w, Attempt& a) {
          pc_answers_options o;
          pc_answers_options_init(&o);
@@ -220,7 +221,7 @@ std::vector<Row> schema_rows() {
          });
          a.answer(without_numbers(report).substr(0, 40));
        }),
-       3},
+       5},
       {"pc_schema_close", in_world([](World& w, Attempt& a) {
          w.load();
          ask(w.schema.get());

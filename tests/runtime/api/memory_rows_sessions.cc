@@ -109,7 +109,8 @@ std::vector<Row> prompt_rows() {
            return pc_prompt_encode(w.prompt.get(), go_on, nullptr, &stats, x);
          });
          a.answer(tokens_of(w.session().get()));
-       })},
+       }),
+       2},
       {"pc_prompt_prefetch", in_world([](World& w, Attempt& a) {
          w.load();
          must([&](auto* x) { return pc_engine_trim(w.engine.get(), nullptr, x); });
@@ -122,7 +123,8 @@ std::vector<Row> prompt_rows() {
            return pc_prompt_pin(w.prompt.get(), nullptr, nullptr, p, x);
          }));
          a.answer(tokens_of(w.session().get()));
-       })},
+       }),
+       2},
       {"pc_pin_close", in_world([](World& w, Attempt& a) {
          pc_pin* const pin = made<pc_pin*>([&](auto* p, auto* x) {
            return pc_prompt_pin(w.prompt.get(), nullptr, nullptr, p, x);
@@ -180,7 +182,8 @@ std::vector<Row> session_rows() {
       {"pc_session_prefill, encoding", in_world([](World& w, Attempt& a) {
          w.forget();
          prefill(a, w.prompt.get(), session_options());
-       })},
+       }),
+       2},
       {"pc_session_prefill, without reuse", in_world([](World& w, Attempt& a) {
          pc_session_options o = session_options();
          o.no_reuse = 1;
@@ -297,7 +300,8 @@ std::vector<Row> session_rows() {
          a.call([&](pc_error* x) { return pc_session_keep(session.get(), &n, x); });
          a.answer(std::to_string(n));
          a.answer(tokens_of(w.session().get()));
-       })},
+       }),
+       2},
       {"pc_session_get_stats", on_session([](pc_session* session, Attempt& a) {
          pc_session_stats stats{};
          stats.struct_size = sizeof stats;

@@ -121,7 +121,7 @@ std::vector<Row> store_rows() {
 // ---- The sweeps
 
 // Where memory is out for good, a call ends soon after: fewer starts tell as much.
-constexpr long kOnwardStride = 4;
+constexpr long kOnwardStride = 6;
 
 // PC_TORTURE=full: every allocation; otherwise those at the beginning, and ever fewer behind them.
 bool is_full() {
