@@ -1,4 +1,7 @@
+#include <sched.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
@@ -111,10 +114,28 @@ double cpus_of(const std::string& root, bool v2) {
   }
 }
 
+// The number of CPUs in the affinity mask, at least 1. On machines of more than 1024 CPUs
+// the mask is longer than the C library's cpu_set_t.
+int affinity_cpus() {
+  for (int room = CPU_SETSIZE; room <= 1 << 20; room *= 4) {
+    std::vector<cpu_set_t> set(static_cast<std::size_t>(room / CPU_SETSIZE));
+    const std::size_t bytes = set.size() * sizeof(cpu_set_t);
+    if (::sched_getaffinity(0, bytes, set.data()) == 0)
+      return std::max(1, CPU_COUNT_S(bytes, set.data()));
+    if (errno != EINVAL) return 1;
+  }
+  return 1;
+}
+
 }  // namespace
 
 double cgroup_cpus(const std::string& root) {
   return std::min(cpus_of(root, true), cpus_of(root, false));
+}
+
+std::uint32_t usable_threads() {
+  const double cpus = std::min<double>(affinity_cpus(), cgroup_cpus(""));
+  return std::max(1u, static_cast<std::uint32_t>(std::ceil(cpus)));
 }
 
 }  // namespace pc

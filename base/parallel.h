@@ -5,9 +5,11 @@
 //
 // Where the system starts no more threads, OpenMP ends the process; ready() asks before that.
 //
-// The team persists between loops; a loop allocates nothing. Loops do not
-// nest. Threads: a Parallel is a value; loops started by different host
-// threads each have a team of their own.
+// The team persists between loops, and waits for them as long as a loop takes and then asleep; a
+// loop ends with its last task, and waits for no thread that got none (docs/adr/0030-waiting.md).
+// But the first one of a thread, a loop allocates nothing. Loops do not nest. Threads: a Parallel
+// is a value; loops started by different host threads each have a team of their own, which ends
+// with the thread. A child of fork() starts its own.
 #pragma once
 
 #include <cstdint>
@@ -39,14 +41,14 @@ class Parallel {
   // answer is remembered once it is yes. kIo with the numbers.
   Status ready() const;
 
-  // While it lives, libraries that use OpenMP themselves take as many threads
-  // as this Parallel. Set for the calling thread only.
-  class Scope {
+  // While it lives, libraries that use OpenMP themselves take no threads but the calling one. In
+  // bodies they never do.
+  class Alone {
    public:
-    explicit Scope(const Parallel& parallel);
-    ~Scope();
-    Scope(const Scope&) = delete;
-    Scope& operator=(const Scope&) = delete;
+    Alone();
+    ~Alone();
+    Alone(const Alone&) = delete;
+    Alone& operator=(const Alone&) = delete;
 
    private:
     int before_ = 0;

@@ -7,6 +7,7 @@
 #include <new>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "base/aligned_buffer.h"
 #include "base/bytes.h"  // align_up
@@ -91,21 +92,29 @@ namespace {
 // nothing (bench/gemm_bench.cc).
 constexpr std::uint32_t kSmallRows = 8;
 
+void put(const float* from, std::uint32_t n, bool accumulate, float* y) {
+  if (!accumulate) {
+    std::copy_n(from, n, y);
+  } else {
+    for (std::uint32_t i = 0; i < n; ++i) y[i] += from[i];
+  }
+}
+
+// Rows of W of a task at most, so that its product, of up to 512 rows of x, stays in the L2.
+constexpr std::uint32_t kOneDnnRows = 256;
+
 // From here on widening weights for oneDNN pays, where it pays at all.
 constexpr std::uint32_t kWidenedRows = 64;
 
 }  // namespace
 
-// Matmul primitives by shape; made on first use (0.3-2 ms), then kept.
+// Matmul primitives by shape; made on first use (0.3-2 ms), then kept. Each multiplies some rows
+// of W on the thread that runs it: the threads are those of our own loops, and oneDNN starts none.
 struct Gemm::OneDnn {
-  // Widened weight rows a panel: 4 MiB at k = 2048, so that a panel made by
-  // one pass stays in a shared L3 for the product that follows.
-  static constexpr std::uint32_t kPanelRows = 512;
-
   struct Key {
-    std::uint32_t m, n, k, ldy;
-    bool bf16, accumulate;
-    auto tied() const { return std::tie(m, n, k, ldy, bf16, accumulate); }
+    std::uint32_t m, n, k;
+    bool bf16;
+    auto tied() const { return std::tie(m, n, k, bf16); }
     bool operator<(const Key& other) const { return tied() < other.tied(); }
   };
 
@@ -116,25 +125,36 @@ struct Gemm::OneDnn {
       using dt = dnnl::memory::data_type;
       using dims = dnnl::memory::dims;
       const auto type = key.bf16 ? dt::bf16 : dt::f32;
-      const dnnl::memory::dim m = key.m, n = key.n, k = key.k, ldy = key.ldy;
+      const dnnl::memory::dim m = key.m, n = key.n, k = key.k;
       x = {{m, k}, type, dims{k, 1}};
       w = {{k, n}, type, dims{1, k}};
-      y = {{m, n}, dt::f32, dims{ldy, 1}};
+      y = {{m, n}, dt::f32, dims{n, 1}};
     }
   };
 
+  struct Primitive {
+    dnnl::matmul matmul;
+    dnnl::memory::desc scratch;
+  };
+
+  // A thread's own: what oneDNN keeps while it multiplies, widened rows of W, and the product,
+  // contiguous: where the columns of y are apart, oneDNN takes a slower way (it copies W twice).
+  struct Scratch {
+    AlignedBuffer<std::byte> onednn;
+    AlignedBuffer<float> panel, y;
+  };
+
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
-  dnnl::stream stream{engine};
-  std::map<Key, dnnl::matmul> primitives;
-  AlignedBuffer<float> panel;           // [kPanelRows, max_k]
+  std::map<Key, Primitive> primitives;
+  std::vector<Scratch> scratch;         // by thread
   AlignedBuffer<std::uint16_t> x_bf16;  // [max_rows, max_k]
   bool multiplies_bf16 = false;
   // Not with AVX-512, where the project's kernel is 1.2 to 8 times faster on types that
   // oneDNN does not take as they are (docs/adr/0009-onednn.md).
   bool widening_pays = true;
 
-  OneDnn(std::uint32_t max_rows, std::uint32_t max_k)
-      : panel(std::size_t{kPanelRows} * max_k), x_bf16(std::size_t{max_rows} * max_k) {
+  OneDnn(std::uint32_t n_threads, std::uint32_t max_rows, std::uint32_t max_k)
+      : scratch(n_threads), x_bf16(std::size_t{max_rows} * max_k) {
 #if defined(__x86_64__)
     // Without the instruction oneDNN refuses such a product (AVX2) or emulates
     // it; and it can be told to use less than the CPU has (ONEDNN_MAX_CPU_ISA).
@@ -144,6 +164,16 @@ struct Gemm::OneDnn {
     multiplies_bf16 = (have & kNeeded) == kNeeded;
     widening_pays = (have & kAvx512) != kAvx512;
 #endif
+    if (widening_pays)
+      for (Scratch& s : scratch)
+        s.panel = AlignedBuffer<float>(panel_rows(max_k) * std::size_t{max_k});
+  }
+
+  // Rows of W that a thread widens at a time: a panel of 1 MiB stays in its L2 for the product
+  // that follows. At least 64: x is read once for each panel.
+  static std::uint32_t panel_rows(std::uint32_t k) {
+    constexpr std::uint32_t kPanelFloats = 1 << 18;
+    return std::clamp<std::uint32_t>(kPanelFloats / k / 64 * 64, 64, 256);
   }
 
   // With x in bf16.
@@ -155,35 +185,46 @@ struct Gemm::OneDnn {
     return type_of(w) == simd::Type::kF32 || rounds(w);
   }
 
-  const dnnl::matmul& primitive(const Key& key) {
-    if (const auto found = primitives.find(key); found != primitives.end()) return found->second;
+  // Makes what run() of this key needs.
+  void prepare(const Key& key) {
+    if (primitives.contains(key)) return;
+    const Parallel::Alone alone;  // primitives are made for as many threads as they may have
     const Descs d(key);
     dnnl::primitive_attr attributes;
-    if (key.accumulate) {
-      dnnl::post_ops sum;
-      sum.append_sum(1.0f);
-      attributes.set_post_ops(sum);
-    }
+    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
 #if DNNL_VERSION_MAJOR >= 3
     const dnnl::matmul::primitive_desc pd(engine, d.x, d.w, d.y, attributes);
 #else
     const dnnl::matmul::primitive_desc pd(dnnl::matmul::desc(d.x, d.w, d.y), attributes, engine);
 #endif
-    return primitives.emplace(key, dnnl::matmul(pd)).first->second;
+    const std::size_t bytes = pd.scratchpad_desc().get_size();
+    for (Scratch& s : scratch) {
+      if (s.onednn.size() < bytes) s.onednn = AlignedBuffer<std::byte>(bytes);
+      if (s.y.size() < std::size_t{key.m} * key.n)
+        s.y = AlignedBuffer<float>(std::size_t{key.m} * key.n);
+    }
+    primitives.emplace(key, Primitive{dnnl::matmul(pd), pd.scratchpad_desc()});
   }
 
-  void run(const Key& key, const void* x, const void* w, float* y) {
+  // The product, [m, n] f32, in the thread's scratch.
+  const float* run(const Key& key, std::uint32_t thread, const void* x, const void* w) {
     const Descs d(key);
-    primitive(key).execute(stream, {{DNNL_ARG_SRC, {d.x, engine, const_cast<void*>(x)}},
-                                    {DNNL_ARG_WEIGHTS, {d.w, engine, const_cast<void*>(w)}},
-                                    {DNNL_ARG_DST, {d.y, engine, y}}});
+    const Primitive& primitive = primitives.at(key);
+    Scratch& own = scratch[thread];
+    dnnl::stream stream{engine};
+    primitive.matmul.execute(
+        stream, {{DNNL_ARG_SRC, {d.x, engine, const_cast<void*>(x)}},
+                 {DNNL_ARG_WEIGHTS, {d.w, engine, const_cast<void*>(w)}},
+                 {DNNL_ARG_DST, {d.y, engine, own.y.data()}},
+                 {DNNL_ARG_SCRATCHPAD, {primitive.scratch, engine, own.onednn.data()}}});
     stream.wait();
+    return own.y.data();
   }
 };
 
-std::unique_ptr<Gemm::OneDnn> Gemm::make_onednn(std::uint32_t max_rows, std::uint32_t max_k,
-                                                Precision precision) {
-  auto onednn = std::make_unique<OneDnn>(max_rows, max_k);
+std::unique_ptr<Gemm::OneDnn> Gemm::make_onednn(std::uint32_t n_threads, std::uint32_t max_rows,
+                                                std::uint32_t max_k, Precision precision) {
+  auto onednn = std::make_unique<OneDnn>(n_threads, max_rows, max_k);
   if (precision == Precision::kExact) onednn->multiplies_bf16 = false;
   return onednn;
 }
@@ -207,31 +248,32 @@ Status Gemm::multiply_onednn(Input& x, std::uint32_t k, std::span<const Product>
   return ok();
 }
 
-// x is there, and in bf16 where w is.
+// x is there, and in bf16 where w is. Tasks are rows of W, which the thread widens first where
+// oneDNN does not take them as they lie.
 Status Gemm::multiply_onednn(const Input& x, const pc_tensor& w, bool accumulate, float* y) const {
   const bool in_place = onednn_->takes(w), bf16 = onednn_->rounds(w);
   const auto rows = static_cast<std::uint32_t>(align_up(x.m, kGemmRowGranule));
   const void* input = bf16 ? static_cast<const void*>(onednn_->x_bf16.data()) : x.x;
-  const std::uint32_t step = in_place ? w.rows : OneDnn::kPanelRows;
+  const auto shared = static_cast<std::uint32_t>(
+      align_up(w.rows / (kTasksPerThread * parallel_.n_threads()), kRowsPerTask));
+  const std::uint32_t each =
+      std::min(w.rows, in_place ? std::clamp(shared, kRowsPerTask, kOneDnnRows)
+                                : OneDnn::panel_rows(w.cols));
   const std::size_t row_bytes = simd::bytes_of(type_of(w), w.cols);
-  const Parallel::Scope threads(parallel_);
+  const auto key_of = [&](std::uint32_t n) { return OneDnn::Key{rows, n, w.cols, bf16}; };
   try {
-    for (std::uint32_t n0 = 0; n0 < w.rows; n0 += step) {
-      const std::uint32_t n = std::min(step, w.rows - n0);
-      const auto* stored = static_cast<const std::byte*>(w.data) + n0 * row_bytes;
-      const void* panel = stored;
-      if (!in_place) {
-        parallel_.for_each((n + kRowsPerTask - 1) / kRowsPerTask,
-                           [&](std::uint32_t task, std::uint32_t) {
-                             const std::uint32_t r = task * kRowsPerTask;
-                             kernels_->to_f32(stored + r * row_bytes, type_of(w),
-                                              std::size_t{std::min(kRowsPerTask, n - r)} * w.cols,
-                                              onednn_->panel.data() + std::size_t{r} * w.cols);
-                           });
-        panel = onednn_->panel.data();
-      }
-      onednn_->run({rows, n, w.cols, w.rows, bf16, accumulate}, input, panel, y + n0);
-    }
+    onednn_->prepare(key_of(each));
+    if (w.rows % each) onednn_->prepare(key_of(w.rows % each));
+    parallel_.for_each((w.rows - 1) / each + 1, [&](std::uint32_t task, std::uint32_t thread) {
+      const std::uint32_t n0 = task * each, n = std::min(each, w.rows - n0);
+      const auto* const stored = static_cast<const std::byte*>(w.data) + n0 * row_bytes;
+      float* const panel = onednn_->scratch[thread].panel.data();
+      if (!in_place) kernels_->to_f32(stored, type_of(w), std::size_t{n} * w.cols, panel);
+      const float* const product = onednn_->run(
+          key_of(n), thread, input, in_place ? static_cast<const void*>(stored) : panel);
+      for (std::uint32_t i = 0; i < x.m; ++i)
+        put(product + std::size_t{i} * n, n, accumulate, y + std::size_t{i} * w.rows + n0);
+    });
   } catch (const std::bad_alloc&) {
     throw;
   } catch (const std::exception& e) {
@@ -257,7 +299,8 @@ const char* gemm_description() {
 
 struct Gemm::OneDnn {};
 
-std::unique_ptr<Gemm::OneDnn> Gemm::make_onednn(std::uint32_t, std::uint32_t, Precision) {
+std::unique_ptr<Gemm::OneDnn> Gemm::make_onednn(std::uint32_t, std::uint32_t, std::uint32_t,
+                                                Precision) {
   return nullptr;
 }
 
@@ -284,7 +327,7 @@ Gemm::Gemm(const simd::Kernels& kernels, Parallel parallel, std::uint32_t max_ro
       x_int8_(packed_ ? simd::quantised_bytes(max_rows, max_k) : 0),
       x_tiles_(amx_ ? simd::amx_elements(max_rows, max_k) : 0),
       tile_scratch_(amx_ ? parallel.n_threads() * simd::kAmxScratchBytes : 0),
-      onednn_(make_onednn(max_rows, max_k, precision)) {}
+      onednn_(make_onednn(parallel.n_threads(), max_rows, max_k, precision)) {}
 
 Gemm::~Gemm() = default;
 Gemm::Gemm(Gemm&&) noexcept = default;

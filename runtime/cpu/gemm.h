@@ -15,8 +15,8 @@
 // arithmetic on what they widen to, for any number of rows. Without oneDNN the
 // kernel does all.
 //
-// Home of oneDNN. Threads: one Gemm per session, one thread at a time. The
-// small-row path and the packed one allocate nothing.
+// Home of oneDNN, which computes on one thread in each task of our loops. Threads: one Gemm per
+// session, one thread at a time. The small-row path and the packed one allocate nothing.
 #pragma once
 
 #include <cstdint>
@@ -72,8 +72,8 @@ class Gemm {
 
  private:
   struct OneDnn;
-  static std::unique_ptr<OneDnn> make_onednn(std::uint32_t max_rows, std::uint32_t max_k,
-                                             Precision precision);
+  static std::unique_ptr<OneDnn> make_onednn(std::uint32_t n_threads, std::uint32_t max_rows,
+                                             std::uint32_t max_k, Precision precision);
   bool many_rows(std::uint32_t m, const pc_tensor& w) const;  // oneDNN's
   Status multiply_onednn(const Input& x, const pc_tensor& w, bool accumulate, float* y) const;
   // What follows makes x's rows where they are still to be made, and clears make_row.
