@@ -96,7 +96,7 @@ Result<MappedFile> MappedFile::map(int fd, std::uint64_t size_bytes, const std::
   if (p == MAP_FAILED) return system_error("cannot map", name, errno);
   file.data_ = static_cast<const std::byte*>(p);
   file.size_ = size_bytes;
-  file.guarded_ = guard_range(file.bytes());
+  file.guarded_ = guard_range(file.bytes(), PROT_READ);
   want_large_pages(file.bytes());
   return file;
 }
@@ -109,12 +109,22 @@ Result<WritableMapping> WritableMapping::map(int fd, std::uint64_t size_bytes,
   return WritableMapping({static_cast<std::byte*>(p), size_bytes});
 }
 
+WritableMapping::WritableMapping(std::span<std::byte> bytes)
+    : bytes_(bytes), guarded_(guard_range(bytes, PROT_READ | PROT_WRITE)) {}
+
 WritableMapping::~WritableMapping() {
-  if (!bytes_.empty()) ::munmap(bytes_.data(), bytes_.size());
+  if (bytes_.empty()) return;
+  release_range(guarded_);
+  ::munmap(bytes_.data(), bytes_.size());
 }
 
 void WritableMapping::protect() const {
+  set_protection(guarded_, PROT_READ);
   ::mprotect(bytes_.data(), bytes_.size(), PROT_READ);
+}
+
+bool WritableMapping::is_lost() const {
+  return pc::is_lost(*guarded_);
 }
 
 void MappedFile::will_need(std::size_t offset, std::size_t n) const {

@@ -44,9 +44,11 @@ struct FileIdentity {
   friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
 };
 
-// What the guard below knows of a mapping (base/mapping_guard.cc), for MappedFile alone.
+// What the guard below knows of a mapping (base/mapping_guard.cc), for the mappings here alone.
+// protection: PROT_READ or more, of the pages that may have to take the place of lost ones.
 struct GuardedRange;
-GuardedRange* guard_range(std::span<const std::byte> bytes);
+GuardedRange* guard_range(std::span<const std::byte> bytes, int protection);
+void set_protection(GuardedRange* range, int protection);
 void release_range(GuardedRange* range);  // before the mapping goes
 bool is_lost(const GuardedRange& range);
 
@@ -105,21 +107,23 @@ class MappedFile {
   GuardedRange* guarded_ = nullptr;  // of data_
 };
 
-// From now on, for all of this process: where a page of a MappedFile cannot be read, zeros take its
-// place and that of all behind it, and the mapping is lost. Whoever computes with mappings asks
-// afterwards; what was computed with a lost one counts for nothing. Installs a handler of SIGBUS,
-// which passes everything else on to the one that was there. Called more than once, it does it
-// once. kIo.
+// From now on, for all of this process: where a page of a mapping cannot be read or written, zeros
+// take its place and that of all behind it, and the mapping is lost. Whoever computes with mappings
+// asks afterwards; what was computed with a lost one counts for nothing. Installs a handler of
+// SIGBUS, which passes everything else on to the one that was there. Called more than once, it does
+// it once. kIo.
 Status guard_mappings();
 
 // How many mappings were lost so far: where that is none, no other question need be asked.
 std::uint64_t n_lost_mappings();
 
 // A shared mapping of a file that is being made, to be written in place. Move-only owner. The file
-// must have all of its bytes on the disk, or a write may end the process (SIGBUS).
+// must have all of its bytes on the disk, or a write may end the process (SIGBUS) or, where
+// mappings are guarded, lose them.
 class WritableMapping {
  public:
-  WritableMapping(WritableMapping&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
+  WritableMapping(WritableMapping&& other) noexcept
+      : bytes_(std::exchange(other.bytes_, {})), guarded_(other.guarded_) {}
   ~WritableMapping();
 
   // Of an open descriptor, which stays the caller's. `name` is for messages. size_bytes > 0.
@@ -128,9 +132,13 @@ class WritableMapping {
   std::span<std::byte> bytes() const { return bytes_; }
   void protect() const;  // a write ends the process from now on
 
+  // Zeros stand in the place of what was written (guard_mappings).
+  bool is_lost() const;
+
  private:
-  explicit WritableMapping(std::span<std::byte> bytes) : bytes_(bytes) {}
+  explicit WritableMapping(std::span<std::byte> bytes);
   std::span<std::byte> bytes_;
+  GuardedRange* guarded_;  // of bytes_, where there are any
 };
 
 // Hints about the pages that hold these bytes, which need not be a mapping's. A hint

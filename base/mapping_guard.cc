@@ -23,6 +23,7 @@ namespace pc {
 struct GuardedRange {
   std::atomic<std::uint64_t> version{0};
   std::atomic<std::uintptr_t> begin{0}, end{0};
+  std::atomic<int> protection{0};
   std::atomic<bool> lost{false};
 };
 
@@ -53,9 +54,8 @@ bool replace_pages(std::uintptr_t address) {
       constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE;
       // Before the zeros are there: whoever has seen them must find the mapping lost.
       if (!range.lost.exchange(true)) g_n_lost.fetch_add(1);
-      if (::mmap(reinterpret_cast<void*>(page), end - page, PROT_READ, kFlags, -1, 0) == MAP_FAILED)
-        return false;
-      return true;
+      return ::mmap(reinterpret_cast<void*>(page), end - page, range.protection.load(), kFlags, -1,
+                    0) != MAP_FAILED;
     }
   }
   return false;
@@ -104,14 +104,19 @@ std::uintptr_t page_size() {
 
 }  // namespace
 
-GuardedRange* guard_range(std::span<const std::byte> bytes) {
+GuardedRange* guard_range(std::span<const std::byte> bytes, int protection) {
   const MutexLock lock(g_mutex);
   GuardedRange& range = free_range();
   const auto begin = reinterpret_cast<std::uintptr_t>(bytes.data());
   const std::uintptr_t page = page_size();
   range.lost.store(false, std::memory_order_relaxed);
+  range.protection.store(protection, std::memory_order_relaxed);
   set_range(&range, begin, (begin + bytes.size() + page - 1) / page * page);
   return &range;
+}
+
+void set_protection(GuardedRange* range, int protection) {
+  range->protection.store(protection);
 }
 
 void release_range(GuardedRange* range) {

@@ -226,9 +226,14 @@ Result<ModuleHandle> ModuleStore::publish(const ModuleHandle& module, CacheDraft
   PC_TRY(Published published, write());
   auto stored = state_->load(module->key(), accept);
   if (stored.ok() || published == Published::kNew) return stored;
+  const Code code = stored.error().code;
+  // A file of ours that opens and cannot be read, for now or for ever: this module takes its place.
+  if (code == Code::kIo && state_->folder.open_file(module->key().digest).ok()) {
+    PC_CHECK_OK(state_->folder.replace(module->key().digest, module->bytes()));
+    return state_->load(module->key(), accept);
+  }
   // The first writer's file was bad and is set aside, or is evicted by now:
   // ours may take its place, once.
-  const Code code = stored.error().code;
   if (code != Code::kCorrupt && code != Code::kMismatch && code != Code::kNotFound) return stored;
   PC_TRY(published, write());
   return state_->load(module->key(), accept);

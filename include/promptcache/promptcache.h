@@ -134,6 +134,11 @@ typedef enum pc_open_step {
  * nothing half made. */
 typedef int (*pc_open_progress)(void* user, uint32_t step, uint64_t done, uint64_t total);
 
+/* Bytes of a text that are tokenised, of so many: called every few milliseconds by any call that
+ * tokenises a text of more than 64 KiB, on its thread. Non-zero cancels: the call returns
+ * PC_CANCELLED. Must not call the library. */
+typedef int (*pc_text_progress)(void* user, uint64_t done, uint64_t total);
+
 typedef enum pc_precision {
   PC_PRECISION_DEFAULT = 0, /* activations are rounded as the kernels want them: 8 bits or bf16 */
   PC_PRECISION_EXACT = 1    /* f32 activations on weights widened exactly; slower: to compare */
@@ -166,6 +171,8 @@ typedef struct pc_engine_options {
   /* 1: a store that cannot be opened, or written where cache_mode wants it, is an error; 0: then
      modules live in memory, and a remark of pc_engine_describe says why. */
   uint32_t require_store;
+  pc_text_progress text_progress; /* may be NULL */
+  void* text_progress_user;
 } pc_engine_options;
 
 PC_API void pc_engine_options_init(pc_engine_options* options);
@@ -247,8 +254,8 @@ PC_API pc_status pc_model_probe(const pc_engine_options* options, const char* te
                                 char** json, pc_error* error);
 
 /* Longest text that is tokenised at once, here or in a document: a longer one is
- * PC_INVALID_ARGUMENT. Until it is done, tokenising cannot be cancelled (docs/TOKENIZERS.md has
- * times). */
+ * PC_INVALID_ARGUMENT. docs/TOKENIZERS.md has times; text_progress of pc_engine_options shows how
+ * far a call is, and cancels it. */
 #define PC_MAX_TEXT_BYTES 8388608
 
 /* As the model's tokenizer encodes a whole text; no BOS is added. Writes up to

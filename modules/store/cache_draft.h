@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/mapped_file.h"
+#include "base/status.h"
 #include "modules/store/cache_room.h"
 #include "modules/store/unique_fd.h"
 
@@ -27,6 +28,13 @@ class CacheDraft {
   std::span<std::byte> bytes() { return mapping_.bytes(); }
   std::span<const std::byte> bytes() const { return mapping_.bytes(); }
   void end_writing() { mapping_.protect(); }
+  // kIo where the system lost what was written (guard_mappings).
+  Status check() const {
+    if (!mapping_.is_lost()) return ok();
+    return error(Code::kIo,
+                 "the system lost a new file of the cache while it was written: is the "
+                 "disk sound?");
+  }
   int fd() const { return fd_.get(); }
   void release_room() { room_.release(); }
 

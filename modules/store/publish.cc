@@ -152,6 +152,7 @@ std::shared_ptr<CacheDraft> CacheFolder::draft(std::uint64_t n_bytes, CacheRoom 
 
 Result<Published> CacheFolder::publish(const Digest& key, CacheDraft& draft,
                                        Durability durability) const {
+  PC_CHECK_OK(draft.check());
   if (durability == Durability::kData && ::fdatasync(draft.fd()) != 0) return published(key, errno);
   const int failure = link_anonymous(draft.fd(), files_.get(), name_of(key).c_str());
   if (failure == ENOENT)  // no /proc here

@@ -81,6 +81,12 @@ Result<pc::EngineOptions> engine_options(const pc_engine_options* options) {
   engine.context_tokens = o.context_tokens;
   engine.require_backend = o.require_backend != 0;
   engine.require_store = o.require_store != 0;
+  if (o.text_progress) {
+    engine.text_progress = [call = o.text_progress, user = o.text_progress_user](
+                               std::uint64_t done, std::uint64_t total) {
+      return call(user, done, total) == 0;
+    };
+  }
   if (o.progress) {
     engine.progress = [call = o.progress, user = o.progress_user](
                           pc::OpenStep step, std::uint64_t done, std::uint64_t total) {
@@ -245,7 +251,8 @@ pc_status pc_tokenize(const pc_engine* engine, const char* text, std::size_t byt
     PC_REQUIRE(text);
     PC_REQUIRE(n_tokens);
     if (!tokens && capacity != 0) return null_argument("tokens");
-    PC_TRY(const pc::Tokens ids, engine->engine->tokenizer().encode(view_of(text, bytes)));
+    const pc::Engine& e = *engine->engine;
+    PC_TRY(const pc::Tokens ids, e.tokenizer().encode(view_of(text, bytes), e.text_progress()));
     std::copy_n(ids.begin(), std::min(ids.size(), capacity), tokens);
     *n_tokens = ids.size();
     return pc::ok();

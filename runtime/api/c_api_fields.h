@@ -21,11 +21,12 @@ namespace internal {
 
 constexpr auto engine_ends() {
   using T = pc_engine_options;
-  return std::array{
-      PC_END(model_path),  PC_END(cache_dir),       PC_END(cache_mode),      PC_END(kv_type),
-      PC_END(cache_bytes), PC_END(cache_namespace), PC_END(chat_template),   PC_END(backend),
-      PC_END(n_threads),   PC_END(context_tokens),  PC_END(progress),        PC_END(progress_user),
-      PC_END(chat_time),   PC_END(precision),       PC_END(require_backend), PC_END(require_store)};
+  return std::array{PC_END(model_path),     PC_END(cache_dir),     PC_END(cache_mode),
+                    PC_END(kv_type),        PC_END(cache_bytes),   PC_END(cache_namespace),
+                    PC_END(chat_template),  PC_END(backend),       PC_END(n_threads),
+                    PC_END(context_tokens), PC_END(progress),      PC_END(progress_user),
+                    PC_END(chat_time),      PC_END(precision),     PC_END(require_backend),
+                    PC_END(require_store),  PC_END(text_progress), PC_END(text_progress_user)};
 }
 
 constexpr auto session_ends() {

@@ -63,7 +63,12 @@ Result<EncodedModule> Encoder::encode(const pml::EncodeJob& job, const ModuleIde
   PC_CHECK_OK(scheduler_.compute(
       {.timeline = &*timeline_, .runs = runs, .cancel = cancel, .encodes = true}));
   if (!in_place) PC_CHECK_OK(store_runs(job, shared, n_before, &image));
-  PC_TRY(ModuleHandle module, std::move(image).seal());
+  auto sealed = std::move(image).seal();
+  if (n_lost_mappings() != n_lost_)
+    return error(Code::kIo,
+                 "the system lost a mapped file while a module was encoded: is the disk "
+                 "sound?");
+  PC_TRY(ModuleHandle module, std::move(sealed));
   for (std::uint32_t i = shared; i < job.runs.size(); ++i) {
     const pml::JobRun& run = job.runs[i];
     held_.push_back({run.tokens, run.position, run.keep && in_place ? module : nullptr});

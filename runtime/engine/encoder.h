@@ -16,6 +16,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/mapped_file.h"  // n_lost_mappings
 #include "base/status.h"
 #include "modules/module_file.h"
 #include "modules/module_image.h"
@@ -43,7 +44,8 @@ class Encoder {
   Encoder(Scheduler& scheduler, ModuleStore* store) : scheduler_(scheduler), store_(store) {}
 
   // The sealed module of `identity`, which is identity_of(job). `cancel` as in Work.
-  // kNotFinite where the backend's states are not: no module comes of them.
+  // kNotFinite where the backend's states are not: no module comes of them. kIo where a mapped
+  // file was lost (guard_mappings), here or since the encoder was made.
   Result<EncodedModule> encode(const pml::EncodeJob& job, const ModuleIdentity& identity,
                                const volatile std::int32_t* cancel);
 
@@ -73,6 +75,9 @@ class Encoder {
   std::optional<BackendTimeline> timeline_;
   std::vector<HeldRun> held_;
   std::uint64_t tokens_computed_ = 0;
+  // Of the process, when this encoder was made: states that were computed from a mapping that was
+  // lost meanwhile, or written into one, count for nothing.
+  std::uint64_t n_lost_ = n_lost_mappings();
 };
 
 }  // namespace pc

@@ -154,9 +154,9 @@ Status Engine::open_text(const EngineOptions& options) {
   PC_CHECK_OK(open_chat(options));
   const bool add_bos = tokenizer->add_bos();
   if (add_bos) text_encoder_.bos = tokenizer->bos();
-  text_encoder_.encode = [tokenizer, behind_bos = add_bos && chat_writes_bos()](
+  text_encoder_.encode = [this, behind_bos = add_bos && chat_writes_bos()](
                              std::span<const pml::TextSpan> spans, bool opens) {
-    return tokenizer->encode_spans(spans, opens, behind_bos);
+    return tokenizer_->encode_spans(spans, opens, behind_bos, text_progress());
   };
   std::optional<pml::ChatFormat>& chat = text_encoder_.chat;
   if (!add_bos && chat && tokenizer->bos())

@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 
+#include "base/progress.h"
 #include "base/status.h"
 #include "modules/module_key.h"
 #include "modules/module_store.h"
@@ -37,6 +38,10 @@ enum class OpenStep : std::uint32_t {
 // Bytes done, of so many; false asks to stop. Called while Engine::open runs, on its thread.
 using OpenProgress = std::function<bool(OpenStep step, std::uint64_t done, std::uint64_t total)>;
 
+// Bytes of a text that are tokenised, of so many; false asks to stop. Called on the thread that
+// tokenises a long text.
+using TextProgress = std::function<bool(std::uint64_t done, std::uint64_t total)>;
+
 struct EngineOptions {
   std::string model_path;
   std::string cache_dir;  // "" = default_cache_dir()
@@ -56,6 +61,7 @@ struct EngineOptions {
   std::uint32_t n_threads = 0;
   std::uint32_t context_tokens = 0;  // 0 = the model's own
   OpenProgress progress = nullptr;
+  TextProgress text_progress = nullptr;
 };
 
 // $XDG_CACHE_HOME/promptcache, else ~/.cache/promptcache; an error where
@@ -95,6 +101,12 @@ class Engine {
   HeldModules& held() const { return *held_; }
   ModuleCounts& counts() const { return counts_; }
 
+  // What is told how far the tokenising of a long text has come; refers to nothing where the user
+  // asked for none.
+  Progress text_progress() const {
+    return options_.text_progress ? Progress(options_.text_progress) : Progress();
+  }
+
   // kIo where the model's files are known to hold other bytes than when they were opened.
   Status check_weights() const;
 
@@ -133,7 +145,7 @@ class Engine {
   EngineOptions options_;
   std::unique_ptr<Model> model_;
   std::unique_ptr<const Tokenizer> tokenizer_;
-  pml::TextEncoder text_encoder_;                // borrows tokenizer_
+  pml::TextEncoder text_encoder_;                // borrows the engine
   std::unique_ptr<const BackendModel> backend_;  // borrows model_
   std::unique_ptr<Scheduler> scheduler_;         // borrows backend_
   std::unique_ptr<ModuleStore> store_;

@@ -258,7 +258,9 @@ Result<AcquiredModule> LoadedSchema::publish(const EncodedModule& encoded) {
   log(LogLevel::kWarning, "a module is used from memory alone: " + published.error().message);
   // What the system could not write, it may lose.
   if (encoded.draft) {
-    PC_TRY(acquired.module, ModuleImage::copy(*encoded.module));
+    auto copy = ModuleImage::copy(*encoded.module);
+    PC_CHECK_OK(encoded.draft->check());
+    PC_TRY(acquired.module, std::move(copy));
   }
   engine_->counts().add_not_stored(encoded.draft ? acquired.module->bytes().size() : 0);
   return acquired;

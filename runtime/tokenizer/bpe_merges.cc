@@ -28,10 +28,11 @@ const BpeMerges::Merge* BpeMerges::find(TokenId left, TokenId right) const {
   return place != end && place->right == right ? &*place : nullptr;
 }
 
-void BpeMerges::apply(Tokens* symbols, Workspace* workspace) const {
+Status BpeMerges::apply(Tokens* symbols, TextWatch& watch, Workspace* workspace) const {
   constexpr TokenId kGone = -1;
   const auto n = static_cast<std::uint32_t>(symbols->size());
-  if (n < 2) return;
+  if (n < 2) return ok();
+  if (!watch.steps(n)) return watch.stopped();
   Tokens& token = *symbols;
   std::vector<std::uint32_t>&next = workspace->next, &previous = workspace->previous;
   std::vector<std::uint64_t>& queue = workspace->queue;
@@ -58,6 +59,7 @@ void BpeMerges::apply(Tokens* symbols, Workspace* workspace) const {
   };
 
   while (!queue.empty()) {
+    if (!watch.steps(1)) return watch.stopped();
     std::pop_heap(queue.begin(), queue.end(), std::greater<>());
     const auto rank = static_cast<std::uint32_t>(queue.back() >> 32);
     const auto at = static_cast<std::uint32_t>(queue.back());
@@ -74,6 +76,7 @@ void BpeMerges::apply(Tokens* symbols, Workspace* workspace) const {
     if (previous[at] < n) push(previous[at]);
   }
   std::erase(token, kGone);
+  return ok();
 }
 
 }  // namespace pc

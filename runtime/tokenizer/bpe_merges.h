@@ -8,7 +8,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/status.h"
 #include "pml/text_encoder.h"  // TokenId, Tokens
+#include "runtime/tokenizer/text_watch.h"
 
 namespace pc {
 
@@ -38,8 +40,8 @@ class BpeMerges {
 
   // Merges, the lowest rank first and the leftmost among equals, until nothing
   // merges any more. O(n log n) for n symbols, without recursion.
-  // Precondition: fewer than 2^32 - 1 symbols.
-  void apply(Tokens* symbols, Workspace* workspace) const;
+  // Precondition: fewer than 2^32 - 1 symbols. Errors: the watch's.
+  Status apply(Tokens* symbols, TextWatch& watch, Workspace* workspace) const;
 
  private:
   std::vector<Merge> merges_;

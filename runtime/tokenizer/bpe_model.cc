@@ -177,7 +177,8 @@ bool BpeModel::add_merge(MergeParts parts, std::vector<BpeMerges::Merge>* merges
   return true;
 }
 
-Status BpeModel::encode_word(std::string_view word, Workspace* workspace, Tokens* out) const {
+Status BpeModel::encode_word(std::string_view word, TextWatch& watch, Workspace* workspace,
+                             Tokens* out) const {
   if (ignore_merges_) {
     const auto whole = find(word);
     if (whole && !is_control(*whole)) {
@@ -188,7 +189,7 @@ Status BpeModel::encode_word(std::string_view word, Workspace* workspace, Tokens
   Tokens& symbols = workspace->symbols;
   symbols.clear();
   PC_CHECK_OK(append_symbols(word, &symbols));
-  merges_.apply(&symbols, &workspace->merges);
+  PC_CHECK_OK(merges_.apply(&symbols, watch, &workspace->merges));
   out->insert(out->end(), symbols.begin(), symbols.end());
   return ok();
 }

@@ -43,7 +43,8 @@ class BpeModel {
     BpeMerges::Workspace merges;
     Tokens symbols;
   };
-  Status encode_word(std::string_view word, Workspace* workspace, Tokens* out) const;
+  Status encode_word(std::string_view word, TextWatch& watch, Workspace* workspace,
+                     Tokens* out) const;
 
   // How many bytes of a word one of its tokens stands for, where `rest` is the word
   // from the token's first byte on. More than 0, unless rest is empty.

@@ -185,18 +185,21 @@ class BpeTokenizer final : public Tokenizer {
     return ok();
   }
 
-  Status encode_stretch(std::string_view text, Prefix prefix, Cuts cuts,
+  Status encode_stretch(std::string_view text, Prefix prefix, Cuts cuts, TextWatch& watch,
                         Tokens* out) const override {
     const bool with_prefix = prefix == Prefix::kPublished;
-    PC_TRY(const Words words,
-           pretokenizer_.split(normalizer_.apply(text, with_prefix, cuts), with_prefix, cuts));
+    std::string normalised = normalizer_.apply(text, with_prefix, cuts);
+    if (!watch.steps(text.size())) return watch.stopped();
+    PC_TRY(const Words words, pretokenizer_.split(std::move(normalised), with_prefix, cuts));
+    if (!watch.steps(text.size())) return watch.stopped();
     BpeModel::Workspace workspace;
     const std::size_t n_before = out->size();
     std::size_t begin = 0;
     for (const std::uint32_t end : words.ends) {
       const auto word = std::string_view(words.text).substr(begin, end - begin);
       const std::size_t first = out->size();
-      PC_CHECK_OK(model_.encode_word(word, &workspace, out));
+      PC_CHECK_OK(model_.encode_word(word, watch, &workspace, out));
+      if (!watch.done(word.size())) return watch.stopped();
       cuts = count_before_cuts(word, begin, std::span(*out).subspan(first), first - n_before, cuts);
       begin = end;
     }

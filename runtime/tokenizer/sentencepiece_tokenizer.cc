@@ -157,7 +157,7 @@ class SentencepieceTokenizer final : public Tokenizer {
     facts_.unk = id(plain_.unk_id());
   }
 
-  Status encode_stretch(std::string_view text, Prefix prefix, Cuts cuts,
+  Status encode_stretch(std::string_view text, Prefix prefix, Cuts cuts, TextWatch& watch,
                         Tokens* out) const override {
     const bool wanted = prefix != Prefix::kNone && facts_.adds_prefix_space;
     const std::size_t n_before = out->size();
@@ -175,6 +175,7 @@ class SentencepieceTokenizer final : public Tokenizer {
         // A control token spelled with one character would be found in text.
         out->push_back(plain_.IsControl(id) ? facts_.unk.value_or(id) : id);
       }
+      if (!watch.done(end - begin)) return watch.stopped();
     }
     for (std::size_t& cut : cuts) cut = out->size() - n_before;
     return ok();

@@ -17,30 +17,33 @@ constexpr std::uint64_t kTokenizerCodeVersion = 2;
 
 Tokenizer::~Tokenizer() = default;
 
-Result<Tokens> Tokenizer::encode(std::string_view text) const {
+Result<Tokens> Tokenizer::encode(std::string_view text, const Progress& progress) const {
   const pml::TextSpan whole{text};
-  PC_TRY(std::vector<Tokens> tokens, encode_spans({&whole, 1}, /*opens=*/true));
+  PC_TRY(std::vector<Tokens> tokens,
+         encode_spans({&whole, 1}, /*opens=*/true, /*chat_writes_bos=*/false, progress));
   return std::move(tokens[0]);
 }
 
 // Where the format of a chat writes BOS, markup behind BOS stands behind an added token;
 // before a text, or a chat without it, BOS is put with nothing to do with it.
 Result<std::vector<Tokens>> Tokenizer::encode_spans(std::span<const pml::TextSpan> spans,
-                                                    bool opens, bool chat_writes_bos) const {
+                                                    bool opens, bool chat_writes_bos,
+                                                    const Progress& progress) const {
   const auto first =
       std::ranges::find_if(spans, [](const auto& span) { return !span.text.empty(); });
   const bool behind_bos = chat_writes_bos && first != spans.end() && first->markup;
   const bool due = opens && (!behind_bos || prefix_after_added_);
-  return encode_joint(spans, due ? Prefix::kPublished : Prefix::kNone);
+  return encode_joint(spans, due ? Prefix::kPublished : Prefix::kNone, progress);
 }
 
 // Added tokens become their ids, the stretches between them are encoded. White
 // space that a token swallows is still searched for added tokens, as the
 // publishers' tokenizers do.
 Result<std::vector<Tokens>> Tokenizer::encode_joint(std::span<const pml::TextSpan> spans,
-                                                    Prefix prefix) const {
+                                                    Prefix prefix, const Progress& progress) const {
   PC_TRY(JointText joint, JointText::join(spans));
   const std::string_view text = joint.text();
+  TextWatch watch(progress, text.size());
   std::size_t begin = 0;      // of the stretch
   std::size_t space_end = 0;  // of the white space that was swallowed last
   for (std::size_t at = 0; at < text.size();) {
@@ -48,7 +51,7 @@ Result<std::vector<Tokens>> Tokenizer::encode_joint(std::span<const pml::TextSpa
     const AddedToken* token = next_added(joint, at, &found);
     std::string_view stretch = text.substr(begin, std::max(begin, found) - begin);
     if (token != nullptr && token->lstrip) stretch = trim_end(stretch);
-    PC_CHECK_OK(encode_part(stretch, begin, prefix, &joint));
+    PC_CHECK_OK(encode_part(stretch, begin, prefix, watch, &joint));
     if (token == nullptr) break;
     joint.add(token->id, found);
     begin = at = found + token->content.size();
@@ -78,11 +81,11 @@ const AddedToken* Tokenizer::next_added(const JointText& joint, std::size_t from
 
 // A stretch that stands at `begin`.
 Status Tokenizer::encode_part(std::string_view stretch, std::size_t begin, Prefix prefix,
-                              JointText* joint) const {
+                              TextWatch& watch, JointText* joint) const {
   if (stretch.empty()) return ok();
   std::vector<std::size_t> cuts = joint->borders_inside(begin, begin + stretch.size());
   Tokens tokens;
-  PC_CHECK_OK(encode_stretch(stretch, adjusted(prefix, stretch), cuts, &tokens));
+  PC_CHECK_OK(encode_stretch(stretch, adjusted(prefix, stretch), cuts, watch, &tokens));
   joint->add(tokens, begin, cuts);
   return ok();
 }

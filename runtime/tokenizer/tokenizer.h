@@ -34,6 +34,7 @@
 #include "runtime/tokenizer/added_tokens.h"
 #include "runtime/tokenizer/joint_text.h"  // kMaxTextBytes
 #include "runtime/tokenizer/text_cuts.h"
+#include "runtime/tokenizer/text_watch.h"
 
 namespace pc {
 
@@ -63,8 +64,9 @@ class Tokenizer {
 
   // A whole text: one span of text that opens. Errors: kInvalidArgument for
   // invalid UTF-8 (the byte is named) or more than kMaxTextBytes; kUnsupported for
-  // a character that the vocabulary cannot express, which no published model has.
-  Result<Tokens> encode(std::string_view text) const;
+  // a character that the vocabulary cannot express, which no published model has;
+  // kCancelled where the progress, which is called for long texts, asked to stop.
+  Result<Tokens> encode(std::string_view text, const Progress& progress = {}) const;
 
   // The tokens of each span, [spans.size()]. A token that crosses a border belongs
   // to the span in which it begins (a character that a normaliser composes over a
@@ -74,7 +76,8 @@ class Tokenizer {
   // stands behind a control token. Cost and memory are linear in the text. Errors as
   // above; the byte that they name is counted over all spans together.
   Result<std::vector<Tokens>> encode_spans(std::span<const pml::TextSpan> spans, bool opens,
-                                           bool chat_writes_bos = false) const;
+                                           bool chat_writes_bos = false,
+                                           const Progress& progress = {}) const;
 
   // Appends the bytes that a token stands for; half characters are possible
   // (see Utf8Stream), and the leading space of an answer is the caller's to
@@ -116,14 +119,14 @@ class Tokenizer {
  private:
   // One stretch of valid UTF-8 without added tokens, appended to *out. `cuts` lie
   // inside the text; each becomes the number of appended tokens that begin before it.
-  virtual Status encode_stretch(std::string_view text, Prefix prefix, Cuts cuts,
+  virtual Status encode_stretch(std::string_view text, Prefix prefix, Cuts cuts, TextWatch& watch,
                                 Tokens* out) const = 0;
   virtual std::optional<TokenId> find_piece(std::string_view piece) const = 0;
 
-  Result<std::vector<Tokens>> encode_joint(std::span<const pml::TextSpan> spans,
-                                           Prefix prefix) const;
+  Result<std::vector<Tokens>> encode_joint(std::span<const pml::TextSpan> spans, Prefix prefix,
+                                           const Progress& progress) const;
   const AddedToken* next_added(const JointText& joint, std::size_t from, std::size_t* at) const;
-  Status encode_part(std::string_view stretch, std::size_t begin, Prefix prefix,
+  Status encode_part(std::string_view stretch, std::size_t begin, Prefix prefix, TextWatch& watch,
                      JointText* joint) const;
   Prefix adjusted(Prefix prefix, std::string_view stretch) const;
   void choose_placeholder();

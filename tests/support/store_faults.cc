@@ -15,6 +15,7 @@
 #include <cerrno>
 #include <climits>
 #include <cstdarg>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <string_view>
@@ -25,6 +26,7 @@ std::string watched;  // set while no other thread makes calls
 std::atomic<int> n_calls{0}, first{INT_MAX}, error_number{0}, most{0};
 std::atomic<bool> for_ever{false};
 std::atomic<const char*> failed{nullptr};
+std::atomic<std::uint64_t> spoilt_inode{0};
 
 bool is_below(std::string_view path) {
   return !watched.empty() && path.starts_with(watched);
@@ -54,6 +56,14 @@ bool strikes(bool below, const char* name) {
   return true;
 }
 
+bool is_spoilt(int fd) {
+  struct stat st {};
+  if (spoilt_inode == 0 || ::syscall(SYS_fstat, fd, &st) != 0 || st.st_ino != spoilt_inode)
+    return false;
+  errno = EIO;
+  return true;
+}
+
 std::size_t shortened(bool below, std::size_t n) {
   return below && most > 0 ? std::min(n, static_cast<std::size_t>(most.load())) : n;
 }
@@ -72,6 +82,10 @@ void fail_from(int call, int errno_value, bool all_after) {
   error_number = errno_value;
   for_ever = all_after;
   first = call;
+}
+void spoil_file(const std::string& path) {
+  struct stat st {};
+  spoilt_inode = path.empty() || ::stat(path.c_str(), &st) != 0 ? 0 : st.st_ino;
 }
 void move_at_most(int n_bytes) {
   most = n_bytes;
@@ -168,7 +182,7 @@ int flock(int fd, int operation) noexcept {
 
 ssize_t read(int fd, void* to, std::size_t n) {
   const bool below = is_below(fd);
-  if (strikes(below, "read")) return -1;
+  if (strikes(below, "read") || is_spoilt(fd)) return -1;
   return ::syscall(SYS_read, fd, to, shortened(below, n));
 }
 
@@ -180,7 +194,7 @@ ssize_t write(int fd, const void* from, std::size_t n) {
 
 ssize_t pread(int fd, void* to, std::size_t n, off_t at) {
   const bool below = is_below(fd);
-  if (strikes(below, "pread")) return -1;
+  if (strikes(below, "pread") || is_spoilt(fd)) return -1;
   return ::syscall(SYS_pread64, fd, to, shortened(below, n), at);
 }
 

@@ -10,6 +10,8 @@ namespace pc::test {
 void watch_folder(const std::string& path);
 // The call of this number fails with this errno, and all after it where `for_ever`.
 void fail_from(int call, int errno_value, bool for_ever);
+// From now on no byte of the file that now has this name can be read (EIO). "" ends it.
+void spoil_file(const std::string& path);
 // Reads and writes move at most so many bytes at once; 0: as many as are asked for.
 void move_at_most(int n_bytes);
 int n_folder_calls();

@@ -192,6 +192,53 @@ TEST_CASE("a conversation that used a module that was overwritten is not kept") 
   CHECK(home.n_files() == n_files);
 }
 
+// Cuts short the first file without a name that this process has open and that is larger than a
+// page; false where there was none in time.
+bool cut_a_draft(const std::atomic<bool>& over) {
+  while (!over) {
+    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+      std::error_code gone;
+      const auto target = std::filesystem::read_symlink(entry, gone).string();
+      struct stat st {};
+      if (target.ends_with(" (deleted)") && ::stat(entry.path().c_str(), &st) == 0 &&
+          S_ISREG(st.st_mode) && st.st_size > 4096)
+        return ::truncate(entry.path().c_str(), 0) == 0;
+    }
+  }
+  return false;
+}
+
+TEST_CASE("a module whose file is lost while it is written is an error, and made the next time") {
+  REQUIRE(guard_mappings().ok());
+  const TinyCheckpoint checkpoint(3);
+  std::string text;
+  for (int i = 0; i < 60; ++i) text += "The tram is late. ";
+  const std::string pml = "<schema name='s'><module name='a'>" + text + "</module></schema>";
+  int n_lost = 0;
+  for (int round = 0; round < 200 && n_lost < 3; ++round) {
+    const TempFolder cache;
+    EngineOptions o;
+    o.model_path = checkpoint.path();
+    o.cache_dir = cache.path();
+    o.kv_type = KvType::kF32;
+    o.n_threads = 2;
+    const auto schema = must(LoadedSchema::parse(must(Engine::open(o)), pml, ""));
+    std::atomic<bool> over{false};
+    std::jthread cutter([&] { cut_a_draft(over); });
+    const auto first = schema->encode(schema->modules(), [](auto&&...) { return true; });
+    over = true;
+    cutter.join();
+    if (!first.ok()) {
+      INFO(first.error().message);
+      CHECK(first.error().code == Code::kIo);
+      CHECK(first.error().message.find("is the disk sound?") != std::string::npos);
+      ++n_lost;
+    }
+    CHECK(schema->encode(schema->modules(), [](auto&&...) { return true; }).ok());
+  }
+  CHECK(n_lost > 0);
+}
+
 TEST_CASE("a model that was written to answers nothing more") {
   const Place place;
   (void)place.answer();

@@ -177,6 +177,30 @@ TEST_CASE("a store that cannot be used is a remark, and an error where it is req
   CHECK(must(Engine::open(o))->remark().empty());
 }
 
+TEST_CASE("a module on a part of the disk that cannot be read any more is made again elsewhere") {
+  const Tokens expected = answer("", CacheMode::kOff);
+  const TempFolder folder;
+  const std::string cache = folder.path() + "/cache";
+  REQUIRE(answer(cache, CacheMode::kReadWrite) == expected);
+  std::string file;
+  for (const auto& entry : fs::recursive_directory_iterator(cache + "/v2"))
+    if (entry.is_regular_file() && entry.path().extension() == ".module" &&
+        (file.empty() || entry.path().string() < file))
+      file = entry.path().string();
+  INFO(file);
+  // Another time of change: what was verified once is read again.
+  REQUIRE(::chmod(file.c_str(), 0600) == 0);
+  REQUIRE(::chmod(file.c_str(), 0400) == 0);
+  spoil_file(file);
+  std::uint32_t n_encoded = 0;
+  CHECK(answer(cache, CacheMode::kReadWrite, &n_encoded) == expected);
+  CHECK(n_encoded == 1);
+  CHECK(answer(cache, CacheMode::kReadWrite, &n_encoded) == expected);
+  CHECK(n_encoded == 0);
+  spoil_file("");
+  check_sound(cache, expected);
+}
+
 TEST_CASE("calls that move a few bytes at a time give the same answers, and the same files") {
   const Tokens expected = answer("", CacheMode::kOff);
   const TempFolder folder;

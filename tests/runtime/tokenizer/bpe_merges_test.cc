@@ -53,7 +53,8 @@ TEST_CASE("merging equals the definition on random tables and words") {
       Tokens tokens(random.below(40));
       for (TokenId& token : tokens) token = static_cast<TokenId>(random.below(n_letters));
       const Tokens expected = merge_slowly(table, tokens);
-      fast.apply(&tokens, &workspace);
+      TextWatch watch({}, 0);
+      REQUIRE(fast.apply(&tokens, watch, &workspace).ok());
       REQUIRE(tokens == expected);
     }
   }
