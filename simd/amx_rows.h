@@ -14,15 +14,14 @@ inline constexpr std::size_t kAmxRows = 16;     // of a tile
 inline constexpr std::size_t kAmxColumns = 32;  // of a tile of bf16
 inline constexpr std::size_t kAmxTileBytes = kAmxRows * kAmxColumns * 2;
 
-// From this many rows on tiles are used. Reckoned from instruction counts, not
-// measured: a tile of weights costs about 75 cycles to widen and 16 for each 16
-// rows, against about 90 for 16 rows in AVX-512 VNNI.
-inline constexpr std::size_t kAmxFewestRows = 32;
+// From this many rows on tiles are used: there they take as long as AVX-512 VNNI does (4 bits;
+// 1.09 times as long in 8 bits; bench/gemm_bench, docs/adr/0008-amx-tiles.md).
+inline constexpr std::size_t kAmxFewestRows = 24;
 
-// What one call widens at once: 16 panels of 1024 columns, which stay in an L2
-// cache of 1 MiB or more while all rows of x meet them.
+// What one call widens at once: 16 panels of 2048 columns, 1 MiB, which stay in the L2 cache (2 MiB
+// in every CPU with AMX) while all rows of x meet them. Less depth writes and reads y more often.
 inline constexpr std::size_t kAmxPanels = 16;
-inline constexpr std::size_t kAmxDepth = 1024;  // a multiple of every type's block
+inline constexpr std::size_t kAmxDepth = 2048;  // a multiple of every type's block
 inline constexpr std::size_t kAmxScratchBytes =
     kAmxPanels * (kAmxDepth / kAmxColumns) * kAmxTileBytes;
 
