@@ -99,8 +99,7 @@ struct Loop {
 class Team {
  public:
   // Of n_threads with the owner, at least 2. Throws std::system_error where the system has none.
-  explicit Team(std::uint32_t n_threads)
-      : n_threads_(n_threads), n_forks_(forks_so_far()), host_([this] { open_region(); }) {}
+  explicit Team(std::uint32_t n_threads);
   ~Team();
 
   std::uint32_t n_threads() const { return n_threads_; }
@@ -129,10 +128,17 @@ class Team {
   std::atomic<std::uint32_t> n_takers_{0};  // threads that take part in the loop
   alignas(64) std::atomic<std::uint32_t> undone_{0};
   alignas(64) std::atomic<std::uint32_t> number_{0};  // of the loop; what idle threads wait for
-  std::atomic<bool> ends_{false};
+  std::atomic<bool> is_open_{false}, ends_{false};
   std::atomic<std::uint32_t> n_serving_{0};
   std::thread host_;  // begins the region, and is its first thread
 };
+
+// Returns once the threads are started: OpenMP, which does it on the host's thread, ends the
+// process where the system has none, and the owner has just seen that it has (Parallel::ready).
+Team::Team(std::uint32_t n_threads)
+    : n_threads_(n_threads), n_forks_(forks_so_far()), host_([this] { open_region(); }) {
+  is_open_.wait(false, std::memory_order_acquire);
+}
 
 Team::~Team() {
   ends_ = true;
@@ -145,7 +151,14 @@ Team::~Team() {
 
 void Team::open_region() {
 #pragma omp parallel num_threads(static_cast <int>(n_threads_ - 1))
-  serve(static_cast<std::uint32_t>(omp_get_thread_num()) + 1);
+  {
+    const auto thread = static_cast<std::uint32_t>(omp_get_thread_num());
+    if (thread == 0) {  // who began the region, and has started the others
+      is_open_.store(true, std::memory_order_release);
+      is_open_.notify_one();
+    }
+    serve(thread + 1);
+  }
 }
 
 void Team::serve(std::uint32_t thread) {

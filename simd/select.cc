@@ -42,6 +42,7 @@ void add_completed(Kernels table, Supported& supported) {
     if (supported.n == 0 && amx_available()) {
       Kernels amx = table;
       amx.name = "amx";
+      amx.timed_on = "Intel Xeon with AMX";
       amx.amx = &kAmxKernels;
       if (__builtin_cpu_supports("avx512bf16")) amx.attend = attend_amx;
       supported.add(amx);
