@@ -138,13 +138,19 @@ void print(const Row& row, const char* how, const SweepReport& report, double se
                 report.n_spared, seconds);
 }
 
+// For scripts/torture, which reads these lines.
+void say(const char* what, const SweepReport& total) {
+  std::printf("torture O1: %s: %ld allocations failed, the call %ld times, spared %ld\n", what,
+              total.n_attempts, total.n_refused, total.n_spared);
+}
+
 // PC_TORTURE_ONLY: a part of the names of those that run, for who looks for a defect.
-void sweep_all(const std::vector<Row>& rows) {
+void sweep_all(const char* what, const std::vector<Row>& rows) {
   const char* const only = std::getenv("PC_TORTURE_ONLY");
   model_path();  // what the children share
   sentencepiece_path();
   folder();
-  long n_attempts = 0;
+  SweepReport total;
   for (const AllocFault fault : {AllocFault::kOnce, AllocFault::kOnward}) {
     for (const Row& row : rows) {
       if (only && std::string(row.name).find(only) == std::string::npos) continue;
@@ -154,29 +160,32 @@ void sweep_all(const std::vector<Row>& rows) {
       const SweepReport report = sweep(row.make, fault, is_full() ? 0 : quick);
       const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
       print(row, how, report, took.count());
-      n_attempts += report.n_attempts;
+      total.n_attempts += report.n_attempts;
+      total.n_refused += report.n_refused;
+      total.n_spared += report.n_spared;
       INFO(row.name << ", " << how << "; what failed is on standard error");
       CHECK(report.failures.empty());
     }
   }
-  INFO(n_attempts << " attempts");
-  CHECK((only || n_attempts > 500));  // else nothing is taken in malloc's place
+  say(what, total);
+  INFO(total.n_attempts << " attempts");
+  CHECK((only || total.n_attempts > 500));  // else nothing is taken in malloc's place
 }
 
 TEST_CASE("out of memory in calls on engines and models") {
-  sweep_all(engine_rows());
+  sweep_all("engines and models", engine_rows());
 }
 TEST_CASE("out of memory in calls on schemas") {
-  sweep_all(schema_rows());
+  sweep_all("schemas", schema_rows());
 }
 TEST_CASE("out of memory in calls on prompts") {
-  sweep_all(prompt_rows());
+  sweep_all("prompts", prompt_rows());
 }
 TEST_CASE("out of memory in calls on sessions") {
-  sweep_all(session_rows());
+  sweep_all("sessions", session_rows());
 }
 TEST_CASE("out of memory in calls on stores") {
-  sweep_all(store_rows());
+  sweep_all("stores", store_rows());
 }
 
 // ---- The harness
