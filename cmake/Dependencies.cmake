@@ -30,6 +30,7 @@ if(PC_WITH_ONEDNN)
 endif()
 if(PC_BUILD_TOOLS)
   find_package(CLI11 REQUIRED)
+  find_package(Boost 1.81 REQUIRED)  # headers of Beast and Asio
 endif()
 if(PC_BUILD_TESTS)
   find_package(Catch2 2.13 REQUIRED)

@@ -129,7 +129,10 @@ Status Builder::add(const std::vector<SchemaNode>& nodes) {
 Status Builder::add(const SchemaNode& node) {
   switch (node.kind) {
     case Kind::kText:
-      add_text(node.place, node.text);
+      if (node.markup)
+        add_markup(node.place, node.text);
+      else
+        add_text(node.place, node.text);
       return ok();
     case Kind::kParam:
       return add_param(node);

@@ -27,6 +27,7 @@ struct PromptNode {
   Place place;
   std::string name;                  // kImport: the module's name among its siblings
   std::string text;                  // kText: folded
+  bool markup = false;               // kText: a chat format's, in which control tokens count
   std::vector<Argument> arguments;   // kImport
   std::vector<PromptNode> children;  // kImport, kRole
 };

@@ -61,7 +61,7 @@ void PromptText::add(const PromptNode& node, std::string_view before) {
   if (trims_) text.remove_prefix(std::min(text.find_first_not_of(kWhiteSpace), text.size()));
   if (text.empty()) return;
   trims_ = false;
-  spans_.push_back({{text, false}, node.place, turn_});
+  spans_.push_back({{text, node.markup}, node.place, turn_});
 }
 
 void PromptText::add_markup(Place place, const std::string& text) {

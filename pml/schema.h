@@ -31,6 +31,7 @@ struct SchemaNode {
   Place place;
   std::string name;                  // kModule, kParam; kUnion: its default member, "" = none
   std::string text;                  // kText; kParam: what stands in the slot while encoding
+  bool markup = false;               // kText: a chat format's, in which control tokens count
   std::uint32_t len = 0;             // kParam: room in tokens
   std::vector<SchemaNode> children;  // kModule, kUnion (modules only), kRole
 };

@@ -283,6 +283,46 @@ void add_bench(CLI::App* app, Options* o) {
   add_quiet(verb, o);
 }
 
+void add_serve(CLI::App* app, Options* o) {
+  CLI::App* const verb = add_verb(
+      app, "serve", o, &serve, "answer over HTTP, in the protocols of OpenAI and Anthropic",
+      "  promptcache serve -m models/city-guide\n"
+      "  curl http://127.0.0.1:8080/v1/chat/completions -d '{\"messages\":\n"
+      "    [{\"role\":\"user\",\"content\":\"Where is the harbour?\"}]}'\n\n"
+      "What the model computed of a conversation is in the store when its answer ends, so the\n"
+      "next request of it computes its new text alone. docs/SERVER.md says more.");
+  ServeOptions& s = o->serve;
+  add(verb, "--host", s.host, "ADDRESS",
+      "listen on this address; default: 127.0.0.1, for this machine alone");
+  add(verb, "--port", s.port, "N", "and this port, 0: any that is free; default: 8080")
+      ->check(silent(CLI::Range(0, 65535)));
+  add(verb, "--socket", s.socket, "PATH", "listen on this UNIX socket instead");
+  add(verb, "--name", s.name, "NAME",
+      "what clients call the model; default: the name of its file or folder");
+  add(verb, "--allow-host", s.hosts, "NAME",
+      "answer requests for this host name, too; default: those for this machine")
+      ->allow_extra_args(false);
+  add(verb, "--allow-origin", s.origins, "ORIGIN",
+      "let pages of this origin read answers: https://example.org; default: none")
+      ->allow_extra_args(false);
+  add(verb, "--parallel", s.parallel, "N", "answers that are made at once; default: 4")
+      ->check(at_least_one());
+  add(verb, "--queue", s.waiting, "N",
+      "requests that wait beyond those; others are told to come again; default: 64");
+  add(verb, "--deadline", s.deadline, "SECONDS",
+      "an answer that is not over by then is ended; default: none");
+  add(verb, "--keys", s.keys, "FILE",
+      "answer those alone who have a key of this file, each in its own namespace")
+      ->check(silent(CLI::ExistingFile));
+  add(verb, "--reuse", s.mode, "MODE",
+      "of requests that name none: prefix, marked, tools, documents or off; default: prefix")
+      ->check(silent(CLI::IsMember({"prefix", "marked", "tools", "documents", "off"})));
+  add_model(verb, o);
+  add_cache(verb, o);
+  add_store_use(verb, o);
+  add_switch(verb, "--no-cache", o->no_cache, "no store: nothing is kept");
+}
+
 // The whole command line, which fills the options.
 void define(CLI::App* app, Options* o) {
   app->description(
@@ -304,6 +344,7 @@ void define(CLI::App* app, Options* o) {
   add_cache_verbs(app, o);
   add_inspectors(app, o);
   add_bench(app, o);
+  add_serve(app, o);
 }
 
 // A command line that stops short of a verb.

@@ -131,7 +131,7 @@ void add_model(CLI::App* verb, Options* o) {
   add_kv_type(verb, o);
   add_precision(verb, o);
   add(verb, "--chat-template", o->chat_template, "NAME",
-      "e.g. chatml, llama3, or FILE.json; default: the template in the model's files");
+      "e.g. chatml, llama3, or FILE.json, FILE.jinja; default: that in the model's files");
   add_date(verb, "--chat-date", o->chat_time,
            "the day that the model's template is told, as 2026-01-31; default: today");
   add_backend(verb, o);

@@ -33,11 +33,12 @@ void on_interrupt(int) {
 void handle_interrupts() {
   // A file that may not grow further (ulimit -f) is an error of the writing, not the end.
   signal(SIGXFSZ, SIG_IGN);
-  struct sigaction inherited {};
-  if (sigaction(SIGINT, nullptr, &inherited) == 0 && inherited.sa_handler == SIG_IGN) return;
   struct sigaction action {};
   action.sa_handler = on_interrupt;
   action.sa_flags = SA_RESTART;
+  sigaction(SIGTERM, &action, nullptr);  // as supervisors end a process
+  struct sigaction inherited {};
+  if (sigaction(SIGINT, nullptr, &inherited) == 0 && inherited.sa_handler == SIG_IGN) return;
   sigaction(SIGINT, &action, nullptr);
 }
 

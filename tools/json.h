@@ -19,13 +19,15 @@ namespace pc::cli {
 class Json {
  public:
   Json();                         // null
-  Json(std::string_view text);    // NOLINT: implicit by design, as are the next five
+  Json(std::string_view text);    // NOLINT: implicit by design, as are the next six
   Json(const char* text);         // NOLINT
   Json(const std::string& text);  // NOLINT
   Json(bool value);               // NOLINT
   Json(double value);             // NOLINT
   template <std::unsigned_integral T>
   requires(!std::same_as<T, bool>) Json(T value) : Json(Integer{value}) {}  // NOLINT
+  template <std::signed_integral T>
+  Json(T value) : Json(SignedInteger{value}) {}  // NOLINT
 
   static Json object();
   static Json array();
@@ -35,20 +37,35 @@ class Json {
   // What somebody wrote: null where it is not JSON.
   static Json read(std::string_view text);
 
+  // What a stranger wrote. Refused, with a sentence that says why and at which byte: what is not
+  // JSON, more than max_depth arrays and objects in each other, a key that an object has twice
+  // (readers differ on which one counts).
+  static std::optional<Json> read_strictly(std::string_view text, std::size_t max_depth,
+                                           std::string* why);
+
   // Precondition: made by object(), by array().
   Json& set(std::string_view key, const Json& value);
   Json& push(const Json& value);
 
   Json operator[](std::string_view key) const;  // null when absent
   std::vector<Json> items() const;              // of an array; none for anything else
+  std::vector<std::string> keys() const;        // of an object, in its order; none for others
   bool is_null() const;
+  bool is_object() const;
+  bool is_array() const;
+  bool is_string() const;
+  bool is_boolean() const;
+  bool is_number() const;
 
   // A string as it is, a number in digits, a truth value as yes or no, an array
   // as its items with commas; "-" for null, objects and the empty string.
   std::string text() const;
   std::string string() const;  // of a string as it is, else ""
   std::optional<std::uint64_t> number() const;
-  bool truth() const;  // true only for true
+  std::optional<std::int64_t> integer()
+      const;            // one that has no fraction, also where it is written
+  double real() const;  // of any number; else 0
+  bool truth() const;   // true only for true
 
   // The same values, whatever the order of keys.
   friend bool operator==(const Json& a, const Json& b);
@@ -59,8 +76,12 @@ class Json {
   struct Integer {
     std::uint64_t value;
   };
+  struct SignedInteger {
+    std::int64_t value;
+  };
   struct Value;
   explicit Json(Integer integer);
+  explicit Json(SignedInteger integer);
   explicit Json(Value value);
   Value& own();  // cloned first when another Json shares it
 

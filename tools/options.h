@@ -22,6 +22,17 @@ struct BenchOptions {
   std::string output = "md";
 };
 
+// What `serve` listens on and does at once. Empty and 0: the default.
+struct ServeOptions {
+  std::string host = "127.0.0.1", socket, name;  // socket: a path; then no host and port
+  std::uint32_t port = 8080;
+  std::vector<std::string> hosts, origins;  // names and origins that requests may have beside ours
+  std::uint32_t parallel = 4, waiting = 64;
+  std::uint32_t deadline = 0;  // seconds
+  std::string keys;            // a file
+  std::string mode = "prefix";
+};
+
 struct Options {
   using Verb = ExitCode (*)(const Options&);
   Verb verb = nullptr;
@@ -60,6 +71,7 @@ struct Options {
   std::vector<std::string> files;  // cache import
   std::vector<std::string> text;   // tokenize
   BenchOptions bench;
+  ServeOptions serve;
 
   bool json = false, quiet = false;
 };

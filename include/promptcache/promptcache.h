@@ -154,8 +154,8 @@ typedef struct pc_engine_options {
                            that no session uses may hold back from eviction; a module that
                            is larger than all of it is refused (PC_BUDGET) */
   const char* cache_namespace; /* modules of different namespaces are never shared */
-  /* A name ("chatml"), or the path of a JSON file: with a '/', or ending in ".json"
-     (docs/CHAT_TEMPLATES.md). NULL: the template in the model's files. */
+  /* A name ("chatml"), or the path of a JSON file, with a '/' or ending in ".json", or of a template
+     in Jinja, ending in ".jinja" (docs/CHAT_TEMPLATES.md). NULL: the template in the model's files. */
   const char* chat_template;
   const char* backend;       /* NULL or "cpu", or the absolute path of a plug-in */
   uint32_t n_threads;        /* default: as many as this process may use */
@@ -179,6 +179,11 @@ PC_API void pc_engine_options_init(pc_engine_options* options);
 PC_API pc_status pc_engine_open(const pc_engine_options* options, pc_engine** engine,
                                 pc_error* error);
 PC_API void pc_engine_close(pc_engine* engine);
+
+/* The same engine for another user: what is made with the new handle, schemas, prompts and
+ * conversations, has modules of its own that no other namespace sees. "" is one, too. */
+PC_API pc_status pc_engine_in_namespace(const pc_engine* engine, const char* cache_namespace,
+                                        pc_engine** view, pc_error* error);
 
 typedef struct pc_engine_facts {
   size_t struct_size;
@@ -350,6 +355,25 @@ PC_API pc_status pc_prompt_from_messages(const pc_schema* schema, const pc_messa
 /* The prompt that is this text, in no turn. */
 PC_API pc_status pc_prompt_from_text(const pc_schema* schema, const char* text, size_t bytes,
                                      pc_prompt** prompt, pc_error* error);
+/* The prompt of a whole conversation as chat protocols have it, with tools, their calls and their
+ * results, in the text that the model's own template writes. JSON: {"messages": [{"role", "content",
+ * ...}, ...], "tools": [...], "variables": {...}, "add_generation_prompt": true,
+ * "continue_final_message": false}. Roles are system, developer, user, assistant, tool and
+ * function; a content is a string, null, or a list of parts {"type": "text", "text": "..."}.
+ * Arguments of calls are what the template expects: objects as a rule. Variables are what it is
+ * told besides ("enable_thinking"). Spellings of control tokens in what the conversation holds are
+ * text. A part or a tool with "module": true is a module, which saw the text before the first
+ * module and itself, and is found whichever others are beside it; where the template writes it so
+ * that it cannot be one, it is computed, and the prompt's remarks say why. PC_INVALID_ARGUMENT also
+ * where the template refuses the conversation, in its own words; "repair": as the attribute of PML,
+ * of these modules, whose schema is called "chat" (for "auto"); PC_UNSUPPORTED where a named chat
+ * format is to write tools. The sessions of such a prompt are not appended to: the next request is
+ * a prompt of its own, which finds what was kept (pc_session_keep). */
+PC_API pc_status pc_prompt_from_chat(const pc_engine* engine, const char* json, size_t bytes,
+                                     pc_prompt** prompt, pc_error* error);
+/* The text of such a conversation. Free with pc_free. text_bytes may be NULL. */
+PC_API pc_status pc_chat_render(const pc_engine* engine, const char* json, size_t bytes,
+                                char** text, size_t* text_bytes, pc_error* error);
 PC_API void pc_prompt_close(pc_prompt* prompt);
 
 /* What stands elsewhere than it was written and what else the author may not have

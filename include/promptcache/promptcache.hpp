@@ -92,6 +92,15 @@ std::string text(Args... args) {
   return std::unique_ptr<char, Closer<pc_free>>(make<char*, function>(args...)).get();
 }
 
+// The same for one that may hold NULs.
+template <auto function, class... Args>
+std::string sized_text(Args... args) {
+  char* text = nullptr;
+  std::size_t bytes = 0;
+  call<function>(args..., &text, &bytes);
+  return std::string(std::unique_ptr<char, Closer<pc_free>>(text).get(), bytes);
+}
+
 template <class Handle, auto close>
 class Owner {
  public:
@@ -149,6 +158,11 @@ class Engine : public detail::Owner<pc_engine, pc_engine_close> {
   explicit Engine(const pc_engine_options& options)
       : Owner(detail::make<pc_engine*, pc_engine_open>(&options)) {}
 
+  // For another user: shares all but modules.
+  Engine in_namespace(const std::string& name) const {
+    return Engine(detail::make<pc_engine*, pc_engine_in_namespace>(get(), name.c_str()));
+  }
+
   std::string describe() const { return detail::text<pc_engine_describe>(get()); }  // JSON
   pc_engine_facts facts() const {
     return detail::filled<pc_engine_facts, pc_engine_get_facts>(get());
@@ -171,12 +185,15 @@ class Engine : public detail::Owner<pc_engine, pc_engine_close> {
     }
   }
   std::string detokenize(const std::int32_t* tokens, std::size_t n) const {
-    char* text = nullptr;
-    std::size_t bytes = 0;
-    detail::call<pc_detokenize>(get(), tokens, n, &text, &bytes);
-    const std::unique_ptr<char, detail::Closer<pc_free>> owned(text);
-    return std::string(text, bytes);
+    return detail::sized_text<pc_detokenize>(get(), tokens, n);
   }
+  // What the model's template makes of a conversation; its JSON as Prompt::from_chat takes it.
+  std::string render_chat(std::string_view json) const {
+    return detail::sized_text<pc_chat_render>(get(), detail::data(json), json.size());
+  }
+
+ private:
+  using Owner::Owner;
 };
 
 // done, total, module, as of pc_encode_progress; false cancels, and encode() throws PC_CANCELLED.
@@ -333,6 +350,12 @@ class Prompt : public detail::Owner<pc_prompt, pc_prompt_close> {
   static Prompt from_text(const Schema& schema, std::string_view text) {
     return Prompt(detail::make<pc_prompt*, pc_prompt_from_text>(schema.get(), detail::data(text),
                                                                 text.size()));
+  }
+
+  // A whole conversation, with tools; JSON.
+  static Prompt from_chat(const Engine& engine, std::string_view json) {
+    return Prompt(detail::make<pc_prompt*, pc_prompt_from_chat>(engine.get(), detail::data(json),
+                                                                json.size()));
   }
 
   std::string explain() const { return detail::text<pc_prompt_explain>(get()); }  // JSON

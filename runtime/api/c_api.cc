@@ -293,7 +293,7 @@ pc_status pc_schema_load(const pc_engine* engine, const char* path, pc_schema** 
     PC_REQUIRE(engine);
     PC_REQUIRE(path);
     PC_REQUIRE(schema);
-    PC_TRY(auto loaded, pc::LoadedSchema::load(engine->engine, path));
+    PC_TRY(auto loaded, pc::LoadedSchema::load(engine->engine, path, engine->name_space));
     *schema = new pc_schema{std::move(loaded)};
     return pc::ok();
   });
@@ -306,7 +306,8 @@ pc_status pc_schema_parse(const pc_engine* engine, const char* pml, std::size_t 
     PC_REQUIRE(pml);
     PC_REQUIRE(schema);
     PC_TRY(auto loaded,
-           pc::LoadedSchema::parse(engine->engine, view_of(pml, bytes), string_or_empty(base_dir)));
+           pc::LoadedSchema::parse(engine->engine, view_of(pml, bytes), string_or_empty(base_dir),
+                                   engine->name_space));
     *schema = new pc_schema{std::move(loaded)};
     return pc::ok();
   });
@@ -317,7 +318,8 @@ pc_status pc_schema_plain(const pc_engine* engine, pc_schema** schema, pc_error*
     PC_REQUIRE(engine);
     PC_REQUIRE(schema);
     PC_TRY(auto loaded,
-           pc::LoadedSchema::parse(engine->engine, "<schema name=\"plain\"/>", std::string()));
+           pc::LoadedSchema::parse(engine->engine, "<schema name=\"plain\"/>", std::string(),
+                                   engine->name_space));
     *schema = new pc_schema{std::move(loaded)};
     return pc::ok();
   });

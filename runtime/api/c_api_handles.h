@@ -4,6 +4,8 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <string>
 
 #include "promptcache/promptcache.h"
 #include "runtime/engine/engine.h"
@@ -12,6 +14,7 @@
 
 struct pc_engine {
   std::shared_ptr<const pc::Engine> engine;
+  std::optional<std::string> name_space = {};  // none: the engine's own
 };
 struct pc_schema {
   std::shared_ptr<pc::LoadedSchema> schema;

@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/mapped_file.h"
 #include "pml/chat_template.h"
 #include "runtime/json/json.h"
 
@@ -77,6 +78,18 @@ bool is_chat_template_file(std::string_view name_or_path) {
   return name_or_path.find('/') != name_or_path.npos || name_or_path.ends_with(".json");
 }
 
+bool is_chat_program_file(std::string_view path) {
+  return path.ends_with(".jinja");
+}
+
+Result<std::string> read_chat_program(const std::string& path) {
+  const auto file = MappedFile::open(path);
+  if (!file.ok())
+    return error(Code::kInvalidArgument, "chat template: " + file.error().message);
+  const auto bytes = file->bytes();
+  return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+}
+
 Result<pml::ChatTemplate> parse_chat_template(std::string_view json, const std::string& name) {
   PC_TRY(const JsonDocument document, JsonDocument::parse(json, name, kLimits));
   return from_document(document);
@@ -97,7 +110,8 @@ Result<pml::ChatTemplate> choose_chat_template(const std::string& name_or_path) 
   return error(Code::kInvalidArgument,
                "unknown chat template \"" + name_or_path + "\"; known are " +
                    pml::chat_template_names() +
-                   ", or give the path of a JSON file with the strings of the roles");
+                   ", or give the path of a JSON file with the strings of the roles, or of a template "
+                   "in Jinja (.jinja)");
 }
 
 }  // namespace pc

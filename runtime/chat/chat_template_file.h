@@ -27,6 +27,12 @@ inline constexpr std::size_t kMaxRoleStringBytes = 4096;
 // holds a '/' or ends with ".json".
 bool is_chat_template_file(std::string_view name_or_path);
 
+// Is it a file with a template in Jinja, which is run (chat_program.h)? It is when it ends with
+// ".jinja".
+bool is_chat_program_file(std::string_view path);
+// Its text. Error: kInvalidArgument.
+Result<std::string> read_chat_program(const std::string& path);
+
 // `name` stands in messages and becomes the format's name.
 // Errors: kCorrupt (not JSON, or not of this form), kUnsupported (over a limit).
 Result<pml::ChatTemplate> parse_chat_template(std::string_view json, const std::string& name);

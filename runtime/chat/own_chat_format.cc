@@ -34,10 +34,10 @@ class OwnFormat {
 
 }  // namespace
 
-pml::ChatFormat own_chat_format(ChatProgram program, ChatClock clock) {
+pml::ChatFormat own_chat_format(ChatProgram program, ChatClock clock, std::string name) {
   if (!clock.fixed) clock = ChatClock::now();
   const auto format = std::make_shared<OwnFormat>(std::move(program), std::move(clock));
-  return {kOwnChatFormat,
+  return {std::move(name),
           [format](std::span<const pml::Role> roles) { return format->turns(roles); }};
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "base/status.h"
 #include "pml/text_encoder.h"
@@ -14,7 +15,8 @@ inline constexpr const char* kOwnChatFormat = "the model's own";
 
 // The format owns the program. What it writes for one list of roles never
 // changes: a clock that runs is read here, once. The function is called from any
-// thread.
-pml::ChatFormat own_chat_format(ChatProgram program, ChatClock clock);
+// thread. `name`: of the format.
+pml::ChatFormat own_chat_format(ChatProgram program, ChatClock clock,
+                                std::string name = kOwnChatFormat);
 
 }  // namespace pc

@@ -166,24 +166,36 @@ Status Engine::open_text(const EngineOptions& options) {
 
 // The chat format that the user asks for, else that of the model's own template.
 Status Engine::open_chat(const EngineOptions& options) {
-  if (!options.chat_template.empty()) {
-    PC_TRY(pml::ChatTemplate chat, choose_chat_template(options.chat_template));
+  const std::string& asked = options.chat_template;
+  if (is_chat_program_file(asked)) {
+    PC_TRY(const std::string text, read_chat_program(asked));
+    const Status run = run_template(text, asked);
+    return run.ok() ? ok() : error(Code::kInvalidArgument, asked + ": " + run.error().message);
+  }
+  if (!asked.empty()) {
+    PC_TRY(pml::ChatTemplate chat, choose_chat_template(asked));
     text_encoder_.chat =
         pml::chat_format(pml::with_eos(std::move(chat), spelled(tokenizer_->eos())));
     return ok();
   }
   const std::string& own = tokenizer_->facts().chat_template;
   if (own.empty()) return ok();
+  if (const Status run = run_template(own, kOwnChatFormat); !run.ok())
+    add_remark("the model's chat template cannot be used, so role elements need --chat-template: " +
+               run.error().message);
+  return ok();
+}
+
+// From now on this template writes chats.
+Status Engine::run_template(const std::string& text, const std::string& name) {
   ChatTokens tokens{spelled(tokenizer_->bos()), spelled(tokenizer_->eos()), {}};
   if (tokenizer_->unk()) tokens.others.emplace("unk_token", spelled(tokenizer_->unk()));
-  auto program = ChatProgram::parse(own, std::move(tokens));
-  if (!program.ok()) {
-    add_remark("the model's chat template cannot be used, so role elements need --chat-template: " +
-               program.error().message);
-    return ok();
-  }
-  const ChatClock clock = options.chat_time ? ChatClock::at(*options.chat_time) : ChatClock();
-  text_encoder_.chat = own_chat_format(*std::move(program), clock);
+  PC_TRY(const ChatProgram program, ChatProgram::parse(text, std::move(tokens)));
+  // What it says of a conversation stays the same while the engine is open.
+  const ChatClock clock =
+      options_.chat_time ? ChatClock::at(*options_.chat_time) : ChatClock::now();
+  whole_chat_.emplace(program, clock);
+  text_encoder_.chat = own_chat_format(program, clock, name);
   return ok();
 }
 
@@ -199,7 +211,7 @@ std::string Engine::spelled(std::optional<TokenId> token) const {
 // turn first.
 bool Engine::chat_writes_bos() const {
   if (!text_encoder_.chat) return false;
-  if (!options_.chat_template.empty()) return true;
+  if (!whole_chat_) return true;  // those of the table that have a BOS do
   const auto& turns = text_encoder_.chat->turns;
   auto chat = turns(std::array{pml::Role::kUser});
   if (!chat.ok()) chat = turns(std::array{pml::Role::kSystem, pml::Role::kUser});

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/progress.h"
@@ -18,6 +19,7 @@
 #include "pml/text_encoder.h"
 #include "runtime/backend/backend_handle.h"
 #include "runtime/backend/precision.h"
+#include "runtime/chat/whole_chat.h"
 #include "runtime/engine/held_modules.h"
 #include "runtime/engine/module_counts.h"
 #include "runtime/engine/scheduler.h"
@@ -95,6 +97,9 @@ class Engine {
   const Model& model() const { return *model_; }
   const Tokenizer& tokenizer() const { return *tokenizer_; }
   const pml::TextEncoder& text_encoder() const { return text_encoder_; }
+  // The model's own chat template, where that is what writes chats.
+  const std::optional<WholeChat>& whole_chat() const { return whole_chat_; }
+  std::string spelled_bos() const { return spelled(tokenizer_->bos()); }
   const BackendModel& backend() const { return *backend_; }
   Scheduler& scheduler() const { return *scheduler_; }  // of all who compute with this model
   ModuleStore* store() const { return store_.get(); }   // null: modules stay in memory
@@ -134,6 +139,7 @@ class Engine {
   Engine() = default;
   Status open_text(const EngineOptions& options);
   Status open_chat(const EngineOptions& options);
+  Status run_template(const std::string& text, const std::string& name);
   std::string spelled(std::optional<TokenId> token) const;
   bool chat_writes_bos() const;
   Status open_backend(const EngineOptions& options);
@@ -146,6 +152,7 @@ class Engine {
   std::unique_ptr<Model> model_;
   std::unique_ptr<const Tokenizer> tokenizer_;
   pml::TextEncoder text_encoder_;                // borrows the engine
+  std::optional<WholeChat> whole_chat_;
   std::unique_ptr<const BackendModel> backend_;  // borrows model_
   std::unique_ptr<Scheduler> scheduler_;         // borrows backend_
   std::unique_ptr<ModuleStore> store_;

@@ -34,14 +34,20 @@ std::optional<std::uint32_t> opening_tokens(const Tokenizer& tokenizer, const To
 
 namespace {
 
-Result<std::shared_ptr<const LoadedPrompt>> planned(std::shared_ptr<LoadedSchema> schema,
-                                                    pml::Prompt written, const Stopwatch& watch) {
+Result<std::shared_ptr<LoadedPrompt>> make(std::shared_ptr<LoadedSchema> schema,
+                                           pml::Prompt written, const Stopwatch& watch) {
   auto prompt = std::make_shared<LoadedPrompt>();
   PC_TRY(prompt->plan, schema->plan(written));
   prompt->written = std::move(written);
   prompt->modules = schema->modules_of(prompt->plan);
   prompt->schema = std::move(schema);
   prompt->plan_us = watch.microseconds();
+  return prompt;
+}
+
+Result<std::shared_ptr<const LoadedPrompt>> planned(std::shared_ptr<LoadedSchema> schema,
+                                                    pml::Prompt written, const Stopwatch& watch) {
+  PC_TRY(auto prompt, make(std::move(schema), std::move(written), watch));
   return std::shared_ptr<const LoadedPrompt>(std::move(prompt));
 }
 
@@ -71,6 +77,16 @@ Result<std::shared_ptr<const LoadedPrompt>> LoadedPrompt::of_text(
   const Stopwatch watch;
   pml::Prompt prompt = pml::prompt_of(schema->layout().schema, text);
   return planned(std::move(schema), std::move(prompt), watch);
+}
+
+Result<std::shared_ptr<const LoadedPrompt>> LoadedPrompt::of_chat(
+    std::shared_ptr<LoadedSchema> schema, pml::Prompt chat, std::vector<std::string> remarks,
+    std::uint64_t plan_us) {
+  PC_TRY(auto prompt, make(std::move(schema), std::move(chat), Stopwatch()));
+  prompt->plan.remarks.insert(prompt->plan.remarks.end(), remarks.begin(), remarks.end());
+  prompt->is_chat = true;
+  prompt->plan_us += plan_us;
+  return std::shared_ptr<const LoadedPrompt>(std::move(prompt));
 }
 
 Status LoadedPrompt::check_window(std::uint32_t answer_tokens, bool reuse) const {
@@ -155,7 +171,7 @@ std::vector<PlacedRun> LoadedPrompt::placed_runs() const {
 }
 
 Chain LoadedPrompt::chain(bool reuse, std::span<const Anew> anew) const {
-  Chain chain(schema->engine().base_identity());
+  Chain chain(schema->identity());
   ScatteredTokens between(schema->engine().model().desc);
   for (std::size_t i = 0; i < plan.runs.size(); ++i) {
     const pml::PlanRun& run = plan.runs[i];
@@ -181,7 +197,7 @@ bool LoadedPrompt::may_find(const Chain::Link& link) const {
 }
 
 Lookup LoadedPrompt::find(const Chain::Link& link) const {
-  return schema->engine().store()->find(Chain::identity(link, schema->engine().base_identity()));
+  return schema->engine().store()->find(Chain::identity(link, schema->identity()));
 }
 
 }  // namespace pc

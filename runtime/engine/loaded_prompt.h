@@ -26,6 +26,9 @@ struct LoadedPrompt {
   pml::Prompt written;
   pml::Plan plan;
   LoadedSchema::Modules modules;  // [plan.jobs]
+  // A conversation whose text was written whole: its end opens an answer, which plan.chat does not
+  // know of.
+  bool is_chat = false;
   std::uint64_t plan_us = 0;
 
   static Result<std::shared_ptr<const LoadedPrompt>> parse(std::shared_ptr<LoadedSchema> schema,
@@ -37,6 +40,12 @@ struct LoadedPrompt {
       std::shared_ptr<LoadedSchema> schema, std::span<const pml::Message> messages);
   static Result<std::shared_ptr<const LoadedPrompt>> of_text(std::shared_ptr<LoadedSchema> schema,
                                                              std::string_view text);
+
+  // Of a whole conversation (runtime/engine/chat_prompt.h), whose text took plan_us to write.
+  static Result<std::shared_ptr<const LoadedPrompt>> of_chat(std::shared_ptr<LoadedSchema> schema,
+                                                             pml::Prompt chat,
+                                                             std::vector<std::string> remarks,
+                                                             std::uint64_t plan_us);
 
   // kContextFull with the numbers where the prompt and an answer of this many
   // tokens do not fit into the window; where modules are reused, what

@@ -44,6 +44,12 @@ void free_last_token(pml::Plan* plan) {
   plan->runs.push_back(std::move(last));
 }
 
+ModuleIdentity in_name_space(ModuleIdentity identity,
+                             const std::optional<std::string>& name_space) {
+  if (name_space) identity.name_space = *name_space;
+  return identity;
+}
+
 // Where records of schemas are written; "" = nowhere.
 std::string records_dir(const Engine& engine) {
   return engine.store() && engine.store()->writable() ? engine.store()->options().dir : "";
@@ -51,17 +57,19 @@ std::string records_dir(const Engine& engine) {
 
 }  // namespace
 
-LoadedSchema::LoadedSchema(std::shared_ptr<const Engine> engine, pml::Layout layout)
+LoadedSchema::LoadedSchema(std::shared_ptr<const Engine> engine, pml::Layout layout,
+                           const std::optional<std::string>& name_space, bool counts_imports)
     : engine_(std::move(engine)),
       layout_(std::move(layout)),
-      known_({layout_, engine_->base_identity(), engine_->model().relocates()},
+      identity_(in_name_space(engine_->base_identity(), name_space)),
+      known_({layout_, identity_, engine_->model().relocates()},
              engine_->options().cache_bytes / kRecentShare),
-      import_sets_(record_key(), records_dir(*engine_)) {
+      import_sets_(record_key(), counts_imports ? records_dir(*engine_) : "") {
   for (const pml::JobSpec& spec : pml::plan_encoding(layout_)) known_.keep(spec);
 }
 
 Digest LoadedSchema::record_key() const {
-  return schema_record_key(engine_->base_identity(), layout_);
+  return schema_record_key(identity_, layout_);
 }
 
 std::string LoadedSchema::own_text(std::uint32_t module) const {
@@ -112,23 +120,34 @@ LoadedSchema::Modules LoadedSchema::modules_of(const pml::Plan& plan) {
 
 Result<std::shared_ptr<LoadedSchema>> LoadedSchema::parse(std::shared_ptr<const Engine> engine,
                                                           std::string_view text,
-                                                          const std::string& base_dir) {
+                                                          const std::string& base_dir,
+                                                          const std::optional<std::string>& name_space) {
   const pml::ReadFileFn reader = base_dir.empty() ? pml::ReadFileFn() : pml::file_reader(base_dir);
   PC_TRY(pml::Schema schema, pml::parse_schema(text, reader));
   // Learned positions are in every state: each module keeps the schema's place.
   if (!engine->model().relocates()) schema.positions = pml::Positions::kSchema;
   PC_TRY(pml::Layout layout, pml::lay_out(schema, engine->text_encoder()));
-  std::shared_ptr<LoadedSchema> loaded(new LoadedSchema(std::move(engine), std::move(layout)));
-  return loaded;
+  return std::shared_ptr<LoadedSchema>(
+      new LoadedSchema(std::move(engine), std::move(layout), name_space, true));
+}
+
+Result<std::shared_ptr<LoadedSchema>> LoadedSchema::of(
+    std::shared_ptr<const Engine> engine, pml::Schema schema,
+    const std::optional<std::string>& name_space) {
+  if (!engine->model().relocates()) schema.positions = pml::Positions::kSchema;
+  PC_TRY(pml::Layout layout, pml::lay_out(schema, engine->text_encoder()));
+  return std::shared_ptr<LoadedSchema>(
+      new LoadedSchema(std::move(engine), std::move(layout), name_space, false));
 }
 
 Result<std::shared_ptr<LoadedSchema>> LoadedSchema::load(std::shared_ptr<const Engine> engine,
-                                                         const std::string& path) {
+                                                         const std::string& path,
+                                                         const std::optional<std::string>& name_space) {
   PC_TRY(const MappedFile file, MappedFile::open(path));
   const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()),
                               file.bytes().size());
   std::string folder = std::filesystem::path(path).parent_path().string();
-  return parse(std::move(engine), text, folder.empty() ? "." : folder);
+  return parse(std::move(engine), text, folder.empty() ? "." : folder, name_space);
 }
 
 Result<pml::Plan> LoadedSchema::plan(const pml::Prompt& prompt) const {

@@ -44,16 +44,24 @@ struct AcquiredModule {
 
 class LoadedSchema {
  public:
-  // base_dir: where src= is read; "" makes every src= an error.
-  static Result<std::shared_ptr<LoadedSchema>> parse(std::shared_ptr<const Engine> engine,
-                                                     std::string_view pml,
-                                                     const std::string& base_dir);
-  static Result<std::shared_ptr<LoadedSchema>> load(std::shared_ptr<const Engine> engine,
-                                                    const std::string& path);
+  // base_dir: where src= is read; "" makes every src= an error. name_space: of its modules and of
+  // what its prompts' conversations keep; none: the engine's.
+  static Result<std::shared_ptr<LoadedSchema>> parse(
+      std::shared_ptr<const Engine> engine, std::string_view pml, const std::string& base_dir,
+      const std::optional<std::string>& name_space = {});
+  static Result<std::shared_ptr<LoadedSchema>> load(
+      std::shared_ptr<const Engine> engine, const std::string& path,
+      const std::optional<std::string>& name_space = {});
+  // That of one conversation (pml/chat_pieces.h), whose modules' names mean nothing to anybody.
+  static Result<std::shared_ptr<LoadedSchema>> of(std::shared_ptr<const Engine> engine,
+                                                  pml::Schema schema,
+                                                  const std::optional<std::string>& name_space);
 
   const Engine& engine() const { return *engine_; }
   std::shared_ptr<const Engine> shared_engine() const { return engine_; }
   const pml::Layout& layout() const { return layout_; }
+  // Every cause of a module's bytes but its pass.
+  const ModuleIdentity& identity() const { return identity_; }
   // Those of the schema as it stands, scaffolds last. They live as long as this.
   using Modules = std::vector<std::shared_ptr<SchemaModule>>;
   const Modules& modules() const { return known_.kept(); }
@@ -115,7 +123,8 @@ class LoadedSchema {
   std::string publish_remark() const;
 
  private:
-  LoadedSchema(std::shared_ptr<const Engine> engine, pml::Layout layout);
+  LoadedSchema(std::shared_ptr<const Engine> engine, pml::Layout layout,
+               const std::optional<std::string>& name_space, bool counts_imports);
   Digest record_key() const;
   Result<AcquiredModule> find_or_encode(const SchemaModule& module, Encoder& encoder,
                                         const volatile std::int32_t* cancel);
@@ -123,7 +132,8 @@ class LoadedSchema {
 
   std::shared_ptr<const Engine> engine_;
   pml::Layout layout_;
-  KnownModules known_;  // borrows layout_, and the engine's identity
+  ModuleIdentity identity_;
+  KnownModules known_;  // borrows layout_ and identity_
   mutable ImportSets import_sets_;
   mutable Mutex verdict_mutex_;
   std::optional<pml::Repair> verdict_ PC_GUARDED_BY(verdict_mutex_);  // that no record has

@@ -48,7 +48,7 @@ Session::Session(std::shared_ptr<const LoadedPrompt> prompt, const SessionOption
       sampler_(options.sampler, engine().model().desc.vocab_size),
       text_(engine().tokenizer(), options.stop),
       position_(prompt_->plan.end),
-      chain_(engine().base_identity()),
+      chain_(prompt_->schema->identity()),
       open_{position_, prompt_->plan.chat, prompt_->n_opening()} {
   begin_answer(answer_room(max_tokens ? max_tokens : default_max_tokens(position_)));
   stats_.plan_us = prompt_->plan_us;

@@ -461,7 +461,7 @@ Result<std::uint64_t> Session::keep() {
   const bool answered = stats_.finish == Finish::kEos || stats_.finish == Finish::kLength;
   if (answered && token_ >= 0) PC_CHECK_OK(step_unread_token());
   // What a stop string cut off is not what follows when the conversation goes on.
-  if (answered && open_.chat && !answer_.empty()) chain_.end_turn();
+  if (answered && (open_.chat || prompt_->is_chat) && !answer_.empty()) chain_.end_turn();
   std::uint64_t n_kept = open_.read.n_module_tokens;
   std::uint32_t first = 0;  // of the timeline's computed tokens
   for (Chain::Link& link : chain_.links()) {
@@ -475,7 +475,7 @@ Result<std::uint64_t> Session::keep() {
 }
 
 Status Session::keep_link(Chain::Link* link, std::uint32_t first) {
-  const ModuleIdentity identity = Chain::identity(*link, engine().base_identity());
+  const ModuleIdentity identity = Chain::identity(*link, prompt_->schema->identity());
   link->stored = static_cast<bool>(engine().store()->find(identity));
   if (link->stored) return ok();
   // States that have seen other bytes than the identity says must not get its name.

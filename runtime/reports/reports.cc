@@ -276,8 +276,7 @@ std::uint64_t chained_tokens(const std::vector<FoundLink>& links, Position begin
 }
 
 void write_link(JsonWriter& json, const LoadedPrompt& prompt, const FoundLink& found) {
-  const ModuleIdentity identity =
-      Chain::identity(found.link, prompt.schema->engine().base_identity());
+  const ModuleIdentity identity = Chain::identity(found.link, prompt.schema->identity());
   json.begin_object().key("position").value(found.link.position);
   json.key("tokens").value(found.link.tokens.size());
   write_lookup(json, {found.lookup});

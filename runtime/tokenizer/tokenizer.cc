@@ -110,6 +110,15 @@ std::optional<TokenId> Tokenizer::token_to_id(std::string_view piece) const {
   return find_piece(piece);
 }
 
+std::optional<std::size_t> Tokenizer::find_control(std::string_view text, std::size_t from) const {
+  for (std::size_t at = 0; from < text.size(); from = at + 1) {
+    const AddedToken* const token = added_.next(text, from, text.size(), text.size(), &at);
+    if (token == nullptr) return std::nullopt;
+    if (token->control) return at;
+  }
+  return std::nullopt;
+}
+
 void Tokenizer::add_token(const AddedToken& token) {
   const auto i = static_cast<std::size_t>(token.id);
   if (i >= bytes_.size()) {

@@ -86,6 +86,9 @@ class Tokenizer {
   enum class Controls { kHide, kSpell };
   void append_bytes(TokenId id, std::string* out, Controls controls = Controls::kHide) const;
 
+  // Where the first spelling of a control token begins in text[from, ...).
+  std::optional<std::size_t> find_control(std::string_view text, std::size_t from) const;
+
   // The id of a vocabulary entry or an added token, spelled as the model's files
   // spell it ("▁the", "Ġthe", "</s>").
   std::optional<TokenId> token_to_id(std::string_view piece) const;

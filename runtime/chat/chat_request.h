@@ -1,0 +1,58 @@
+// A conversation as chat protocols have it: messages, tools, and what the model's template is told
+// besides. JSON:
+//
+//   {"messages": [{"role": "user", "content": "Hi"}, ...],
+//    "tools": [{"type": "function", "function": {"name": ..., ...}}, ...],
+//    "variables": {"enable_thinking": false},
+//    "add_generation_prompt": true, "continue_final_message": false, "repair": "none"}
+//
+// A content may be a list of parts, {"type": "text", "text": "..."}; a part or a tool with
+// "module": true is to be a module. Any other field of a message is the template's.
+// Immutable value. Threads: any.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "runtime/chat/jinja_value.h"
+
+namespace pc {
+
+struct ChatPart {
+  std::string text;
+  bool is_module = false;
+};
+
+struct ChatMessage {
+  std::string role;
+  enum class Content { kAbsent, kNull, kText } content = Content::kAbsent;
+  std::vector<ChatPart> parts;                                // of its content, one text
+  std::vector<std::pair<jinja::Value, jinja::Value>> fields;  // the others, "role" included
+
+  std::string text() const;
+};
+
+struct ChatTool {
+  jinja::Value value;
+  bool is_module = false;
+};
+
+struct ChatRequest {
+  std::vector<ChatMessage> messages;  // at least one
+  std::vector<ChatTool> tools;
+  std::map<std::string, jinja::Value> variables;
+  std::string repair = "none";        // of its modules (pml/repair.h), as it was written
+  bool opens_answer = true;    // the assistant's turn is opened behind the last message
+  bool continues_last = false;  // the text ends with the last message's, which is an answer's begin
+
+  bool has_modules() const;
+};
+
+// Errors: kInvalidArgument, which names the field; kCorrupt: no JSON.
+Result<ChatRequest> read_chat(std::string_view json);
+
+}  // namespace pc

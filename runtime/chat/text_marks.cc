@@ -1,0 +1,77 @@
+#include "runtime/chat/text_marks.h"
+
+#include <unordered_set>
+#include <utility>
+
+#include "base/utf8.h"
+
+namespace pc {
+namespace {
+
+using jinja::Kind;
+using jinja::Value;
+
+// Planes 15 and 16 are for private use. People's own characters begin at their low end.
+constexpr char32_t kLast = 0x10FFFD, kFirst = 0xF0000;
+
+void add_private(const std::string& text, std::unordered_set<char32_t>* used) {
+  for (std::size_t at = 0; at < text.size();) {
+    const char32_t c = utf8_next(text, &at);
+    if (c >= kFirst) used->insert(c);
+  }
+}
+
+}  // namespace
+
+Result<Value> with_texts(const Value& value, const ChangeText& change) {
+  if (value.is(Kind::kString)) return jinja::make_string(nullptr, change(value.text()));
+  if (value.is(Kind::kList)) {
+    std::vector<Value> items;
+    for (const Value& item : value.items()) {
+      PC_TRY(Value changed, with_texts(item, change));
+      items.push_back(std::move(changed));
+    }
+    return jinja::make_list(nullptr, std::move(items));
+  }
+  if (!value.is(Kind::kDict)) return value;
+  std::vector<std::pair<Value, Value>> entries;
+  for (const auto& [key, held] : value.dict().entries) {
+    PC_TRY(Value changed_key, with_texts(key, change));
+    PC_TRY(Value changed, with_texts(held, change));
+    entries.emplace_back(std::move(changed_key), std::move(changed));
+  }
+  return jinja::make_dict(nullptr, std::move(entries));
+}
+
+Result<TextMarks> TextMarks::choose(std::size_t n, const std::vector<Value>& values) {
+  std::unordered_set<char32_t> used;
+  const ChangeText see = [&](const std::string& text) {
+    add_private(text, &used);
+    return text;
+  };
+  for (const Value& value : values) PC_CHECK_OK(with_texts(value, see));
+  TextMarks marks;
+  for (char32_t c = kLast; marks.marks_.size() < n; --c) {
+    if (c < kFirst)
+      return error(Code::kUnsupported, "a conversation of so many parts is too long");
+    if ((c & 0xFFFE) == 0xFFFE || used.contains(c)) continue;  // U+FFFFE and the like are no text
+    marks.numbers_.emplace(c, marks.marks_.size());
+    utf8_append(c, &marks.marks_.emplace_back());
+  }
+  return marks;
+}
+
+Unmarked TextMarks::take_out(std::string_view text) const {
+  Unmarked out;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t begin = at;
+    const auto found = numbers_.find(utf8_next(text, &at));
+    if (found == numbers_.end())
+      out.text += text.substr(begin, at - begin);
+    else
+      out.marks.push_back({found->second, out.text.size()});
+  }
+  return out;
+}
+
+}  // namespace pc

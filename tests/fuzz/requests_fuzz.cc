@@ -1,0 +1,79 @@
+// Fuzzes what reads the bodies of requests, and the calls that models write: whatever comes, it is
+// read or refused in words.
+#include <promptcache/promptcache.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "tools/serve/anthropic.h"
+#include "tools/serve/call_reader.h"
+#include "tools/serve/fields.h"
+#include "tools/serve/openai_chat.h"
+#include "tools/serve/openai_text.h"
+
+namespace {
+
+using namespace pc::serve;
+
+void require(bool promise) {
+  if (!promise) std::abort();
+}
+
+ModelFacts model() {
+  ModelFacts facts{"m", {}};
+  facts.engine.vocab_size = 100;
+  facts.engine.context_tokens = 1000;
+  return facts;
+}
+
+// Reads it as each protocol does; what is refused has a sentence and a status for the client.
+template <class Read>
+void read_as(const Json& body, Read read) {
+  try {
+    read(body, model());
+  } catch (const ApiError& error) {
+    require(error.status() >= 400 && error.status() < 500);
+    require(!error.openai()["error"]["message"].string().empty());
+  }
+}
+
+void read_calls(std::string_view text) {
+  CallShape object, header, parameters;
+  object.begin = object.between = "<t>";
+  object.end = "</t>";
+  object.name_key = "name";
+  object.arguments_key = "arguments";
+  header.kind = CallShape::Kind::kHeader;
+  header.begin = header.between = "[T]";
+  parameters.kind = CallShape::Kind::kParameters;
+  parameters.begin = "<f=";
+  parameters.key_open = "><p=";
+  parameters.key_close = ">";
+  parameters.value_close = "</p";
+  parameters.end = "></f>";
+  const ToolTypes types;
+  for (const CallShape& shape : {object, header, parameters}) {
+    const ReadAnswer answer = read_answer(shape, types, text);
+    require(!answer.calls.empty() || answer.text == text);  // nothing is lost
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string text(reinterpret_cast<const char*>(data), size);
+  read_calls(text);
+  try {
+    const Json body = read_body(text);
+    read_as(body, read_openai_chat);
+    read_as(body, read_openai_text);
+    read_as(body, [](const Json& json, const ModelFacts& facts) {
+      return read_anthropic(json, facts, size_t{json.dump().size()} % 2 == 0);
+    });
+  } catch (const ApiError&) {
+  }
+  return 0;
+}

@@ -1,0 +1,204 @@
+// Prompts of whole conversations: the tokens of the same turns as messages, tools as modules that are
+// found in any order, exact where they are, kept and found again, each namespace's its own.
+#include "runtime/engine/chat_prompt.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "pml/messages.h"
+#include "runtime/engine/session.h"
+#include "runtime/json/json_writer.h"
+#include "runtime/reports/counts.h"
+#include "tests/support/expect.h"
+#include "tests/support/tiny_chat.h"
+
+namespace pc::test {
+namespace {
+
+// Turns as chat_turns() has them, behind a list of tools.
+std::string tools_and_turns() {
+  return "{{ bos_token }}{% if tools %}T: {% for t in tools %}{{ t | tojson }};{% endfor %}"
+         "{{ eos_token }}{% endif %}{% for m in messages %}{% if m.role == 'user' %}U: "
+         "{{ m.content }}{{ eos_token }}{% elif m.role == 'assistant' %}A: {{ m.content }}"
+         "{{ eos_token }}{% endif %}{% endfor %}{% if add_generation_prompt %}A: {% endif %}";
+}
+
+class Home {
+ public:
+  explicit Home(const std::string& chat_template) : checkpoint_(5) {
+    write_chat_template(checkpoint_, chat_template);
+  }
+  std::shared_ptr<const Engine> engine(std::uint32_t context_tokens = 0) {
+    EngineOptions options;
+    options.model_path = checkpoint_.path();
+    options.cache_dir = cache_.path();
+    options.n_threads = 1;
+    options.kv_type = KvType::kF32;
+    options.precision = Precision::kExact;
+    options.context_tokens = context_tokens;
+    return must(Engine::open(options));
+  }
+
+ private:
+  TinyCheckpoint checkpoint_;
+  TempFolder cache_;
+};
+
+std::string quoted(const std::string& text) {
+  std::string json;
+  JsonWriter(&json).value(text);
+  return json;
+}
+
+std::string said(const std::string& role, const std::string& text) {
+  return R"({"role": ")" + role + R"(", "content": )" + quoted(text) + "}";
+}
+
+std::string tool(const std::string& name) {
+  return R"({"type": "function", "function": {"name": ")" + name +
+         R"(", "description": "It tells the weather of the day and of tomorrow."}, "module": true})";
+}
+
+std::string chat(const std::string& messages, const std::string& tools = "[]") {
+  return R"({"messages": [)" + messages + R"(], "tools": )" + tools + "}";
+}
+
+std::shared_ptr<const LoadedPrompt> prompt(const std::shared_ptr<const Engine>& engine,
+                                           const std::string& json,
+                                           const std::optional<std::string>& name_space = {}) {
+  return must(prompt_of_chat(engine, json, name_space));
+}
+
+Tokens tokens_of(const LoadedPrompt& prompt) {
+  Tokens all;
+  for (const pml::PlanRun& run : prompt.plan.runs)
+    all.insert(all.end(), run.tokens.begin(), run.tokens.end());
+  return all;
+}
+
+std::vector<float> logits_of(const std::shared_ptr<const LoadedPrompt>& prompt, bool reuse) {
+  SessionOptions options;
+  options.no_reuse = !reuse;
+  const auto session = must(Session::open(prompt, options));
+  must(session->prefill());
+  const auto logits = session->logits();
+  return {logits.begin(), logits.end()};
+}
+
+float apart(const std::vector<float>& a, const std::vector<float>& b) {
+  float most = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) most = std::max(most, std::fabs(a[i] - b[i]));
+  return most;
+}
+
+void encode(const LoadedPrompt& prompt) {
+  must(prompt.schema->encode(
+      prompt.modules, [](std::uint32_t, const std::string&, const AcquiredModule&) { return true; }));
+}
+
+constexpr float kRounding = 1e-4f;  // of logits of about one, in another order of sums
+const std::string kQuestion = said("user", "What is the weather?");
+
+}  // namespace
+
+TEST_CASE("a conversation has the tokens of its turns") {
+  Home home(chat_turns());
+  const auto engine = home.engine();
+  const std::vector<std::pair<pml::Role, std::string>> turns = {
+      {pml::Role::kUser, "Where is </s> it?\nThere?"},
+      {pml::Role::kAssistant, "Here, <s>."},
+      {pml::Role::kUser, "Why?"}};
+  std::vector<pml::Message> messages;
+  std::string json;
+  for (const auto& [role, text] : turns) {
+    messages.push_back({role, {{text, "", {}}}});
+    json += (json.empty() ? "" : ",") + said(pml::role_name(role), text);
+  }
+  const auto schema = must(LoadedSchema::parse(engine, "<schema name='s'/>", ""));
+  const auto expected = must(LoadedPrompt::of_messages(schema, messages));
+  CHECK(tokens_of(*prompt(engine, chat(json))) == tokens_of(*expected));
+}
+
+TEST_CASE("tools are found in another order, beside others, by another process") {
+  Home home(tools_and_turns());
+  encode(*prompt(home.engine(), chat(kQuestion, "[" + tool("rain") + "," + tool("sun") + "]")));
+  const auto engine = home.engine();
+  const auto turned = prompt(
+      engine, chat(kQuestion, "[" + tool("snow") + "," + tool("sun") + "," + tool("rain") + "]"));
+  const PromptCounts counts = count_prompt(*turned);
+  CHECK(counts.modules == 4);  // the text before them is one
+  CHECK(counts.modules_missing == 1);
+  CHECK(counts.approximate_tokens > 0);
+  // As without modules: the same text.
+  std::string plain = chat(kQuestion, "[" + tool("snow") + "," + tool("sun") + "," + tool("rain") + "]");
+  for (std::size_t at; (at = plain.find(R"(, "module": true)")) != plain.npos;)
+    plain.erase(at, std::string(R"(, "module": true)").size());
+  const auto whole = prompt(engine, plain);
+  CHECK(count_prompt(*whole).module_tokens <= 1);  // BOS
+  std::string a, b;
+  for (const TokenId token : tokens_of(*turned)) engine->tokenizer().append_bytes(token, &a);
+  for (const TokenId token : tokens_of(*whole)) engine->tokenizer().append_bytes(token, &b);
+  CHECK(a == b);
+}
+
+TEST_CASE("one tool behind the text before it is exact, and gives what computing all gives") {
+  Home home(tools_and_turns());
+  const auto engine = home.engine();
+  const auto one = prompt(engine, chat(kQuestion, "[" + tool("rain") + "]"));
+  const PromptCounts counts = count_prompt(*one);
+  CHECK(counts.module_tokens > 0);
+  CHECK(counts.approximate_tokens == 0);
+  CHECK(apart(logits_of(one, true), logits_of(one, false)) <= kRounding);
+}
+
+TEST_CASE("what was kept of a conversation is found by the next request, answer included") {
+  Home home(chat_turns());
+  std::string question = "Tell me more";
+  for (int i = 0; i < 30; ++i) question += " of the sea and the ships";
+  std::string answer;
+  {
+    const auto session =
+        must(Session::open(prompt(home.engine(), chat(said("user", question))), {}));
+    for (bool more = true; more; answer += session->text()) more = must(session->next()).has_value();
+    must(session->keep());
+  }
+  const auto engine = home.engine();
+  const std::string next = chat(said("user", question) + "," + said("assistant", answer) + "," +
+                                said("user", "And then?"));
+  const auto again = prompt(engine, next);
+  const auto session = must(Session::open(again, {}));
+  must(session->prefill());
+  CHECK(session->stats().chained_tokens > 100);
+  const auto fresh = prompt(engine, next);
+  CHECK(apart(logits_of(again, true), logits_of(fresh, false)) <= kRounding);
+}
+
+TEST_CASE("no namespace finds another's modules and conversations") {
+  Home home(tools_and_turns());
+  const auto engine = home.engine();
+  const std::string json = chat(kQuestion, "[" + tool("rain") + "," + tool("sun") + "]");
+  encode(*prompt(engine, json, "ann"));
+  CHECK(count_prompt(*prompt(engine, json, "ann")).modules_missing == 0);
+  CHECK(count_prompt(*prompt(engine, json, "bob")).modules_missing == 3);
+  CHECK(count_prompt(*prompt(engine, json)).modules_missing == 3);
+  // The engine's own is the empty one here.
+  encode(*prompt(engine, json, ""));
+  CHECK(count_prompt(*prompt(engine, json)).modules_missing == 0);
+}
+
+TEST_CASE("a named format writes the three roles, and says that it writes no tools") {
+  Home home(chat_turns());
+  EngineOptions options = home.engine()->options();
+  options.chat_template = "zephyr";
+  const auto engine = must(Engine::open(options));
+  const ChatText text = must(text_of_chat(*engine, chat(said("system", "S") + "," + kQuestion)));
+  CHECK(text.text() ==
+        "<|system|>\nS</s>\n<|user|>\nWhat is the weather?</s>\n<|assistant|>\n");
+  const auto refused = text_of_chat(*engine, chat(kQuestion, "[" + tool("rain") + "]"));
+  REQUIRE_FALSE(refused.ok());
+  CHECK(refused.error().code == Code::kUnsupported);
+  CHECK(refused.error().message.find("zephyr") != std::string::npos);
+}
+
+}  // namespace pc::test

@@ -1,0 +1,145 @@
+#include "tools/serve/call_reader.h"
+
+#include <catch2/catch.hpp>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace pc::serve {
+namespace {
+
+CallShape hermes() {
+  CallShape shape;
+  shape.begin = "<tool_call>";
+  shape.between = "</tool_call>\n<tool_call>";
+  shape.end = "</tool_call>";
+  shape.name_key = "name";
+  shape.arguments_key = "arguments";
+  return shape;
+}
+
+CallShape bare() {
+  CallShape shape = hermes();
+  shape.begin = shape.between = shape.end = "";
+  shape.arguments_key = "parameters";
+  return shape;
+}
+
+CallShape mistral() {
+  CallShape shape;
+  shape.kind = CallShape::Kind::kHeader;
+  shape.begin = shape.between = "[TOOL_CALLS]";
+  return shape;
+}
+
+CallShape parameters() {
+  CallShape shape;
+  shape.kind = CallShape::Kind::kParameters;
+  shape.begin = "<tool_call>\n<function=";
+  shape.key_open = ">\n<parameter=";
+  shape.key_close = ">";
+  shape.value_close = "</parameter";
+  shape.has_lines = true;
+  shape.end = ">\n</function>\n</tool_call>";
+  shape.between = shape.end + "\n" + shape.begin;
+  return shape;
+}
+
+Json schema(const char* type) {
+  return Json::object().set("type", type);
+}
+
+ToolTypes types() {
+  const Json properties =
+      Json::object().set("place", schema("string")).set("days", schema("integer"));
+  const Json function =
+      Json::object()
+          .set("name", "weather")
+          .set("parameters", Json::object().set("type", "object").set("properties", properties));
+  return ToolTypes(
+      Json::array().push(Json::object().set("type", "function").set("function", function)));
+}
+
+ToolCall call(const Json& arguments) {
+  return {"weather", arguments};
+}
+
+const Json kOslo = Json::object().set("place", "Oslo");
+
+TEST_CASE("calls are read in each shape") {
+  const ToolTypes tools = types();
+  const Json both = Json::object().set("place", "Oslo").set("days", 3);
+  CHECK(read_answer(hermes(), tools,
+                    "<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"place\": \"Oslo\"}}\n"
+                    "</tool_call>") == ReadAnswer{"", {call(kOslo)}});
+  CHECK(read_answer(hermes(), tools,
+                    "I look.<tool_call>{\"arguments\":{\"place\":\"Oslo\"},\"name\":\"weather\"}"
+                    "</tool_call> <tool_call> {\"name\":\"weather\",\"arguments\":\"{}\"}"
+                    "</tool_call>") ==
+        ReadAnswer{"I look.", {call(kOslo), call(Json::object())}});
+  CHECK(read_answer(bare(), tools, " {\"name\":\"weather\",\"parameters\":{\"place\":\"Oslo\"}}") ==
+        ReadAnswer{"", {call(kOslo)}});
+  CHECK(read_answer(mistral(), tools,
+                    "[TOOL_CALLS]weather[ARGS]{\"place\":\"Oslo\"}[TOOL_CALLS]weather[CALL_ID]"
+                    "abc[ARGS]{}") == ReadAnswer{"", {call(kOslo), call(Json::object())}});
+  CHECK(read_answer(parameters(), tools,
+                    "<tool_call>\n<function=weather>\n<parameter=place>\nOslo\n</parameter>\n"
+                    "<parameter=days>\n3\n</parameter>\n</function>\n</tool_call>") ==
+        ReadAnswer{"", {call(both)}});
+}
+
+TEST_CASE("a value without quotes is what its tool wants") {
+  const ToolTypes tools = types();
+  CHECK(tools.value("weather", "place", "3") == Json("3"));
+  CHECK(tools.value("weather", "days", "3") == Json(3));
+  CHECK(tools.value("weather", "other", "[1]") == Json::array().push(1));
+  CHECK(tools.value("weather", "other", "Oslo") == Json("Oslo"));
+}
+
+TEST_CASE("what only looks like a call stays text, all of it") {
+  const ToolTypes tools = types();
+  for (const std::string text :
+       {"Use <tool_call> like this.", "<tool_call>{\"name\": 5}</tool_call>", "<tool_call>{",
+        "<tool_call>{\"name\":\"weather\",\"arguments\":[]}</tool_call>", "<tool", "a < b", ""})
+    CHECK(read_answer(hermes(), tools, text) == ReadAnswer{text, {}});
+  for (const std::string text :
+       {"{\"name\":\"other\",\"parameters\":{}}", "{\"a\":1}", "[1, 2]", "{ is a brace",
+        "Say {\"name\":\"weather\",\"parameters\":{}}",
+        "{\"name\":\"weather\",\"parameters\":{}} is how"})
+    CHECK(read_answer(bare(), tools, text) == ReadAnswer{text, {}});
+}
+
+TEST_CASE("text behind calls is not lost") {
+  const ReadAnswer read = read_answer(
+      hermes(), types(), "<tool_call>{\"name\":\"weather\",\"arguments\":{}}</tool_call>\nDone.");
+  CHECK(read == ReadAnswer{"Done.", {call(Json::object())}});
+}
+
+TEST_CASE("however an answer comes in pieces, it is read alike") {
+  std::mt19937 random(5);
+  const ToolTypes tools = types();
+  const std::vector<std::pair<CallShape, std::string>> answers = {
+      {hermes(), "I <think> so. <tool_call>\n{\"name\": \"weather\", \"arguments\": {\"place\": "
+                 "\"<tool_call>\"}}\n</tool_call>"},
+      {hermes(), "no <tool_cal l> here <<tool"},
+      {bare(), "  {\"name\":\"weather\",\"parameters\":{\"place\":\"}\\\"{\"}}"},
+      {mistral(), "Well [TOOL_[TOOL_CALLS]weather[ARGS]{\"place\":\"Oslo\"}"}};
+  for (const auto& [shape, text] : answers) {
+    const ReadAnswer whole = read_answer(shape, tools, text);
+    for (int round = 0; round < 200; ++round) {
+      CallReader reader(shape, tools);
+      std::string certain;
+      for (std::size_t at = 0; at < text.size();) {
+        const std::size_t n = 1 + random() % 7;
+        certain += reader.push(std::string_view(text).substr(at, n));
+        at += n;
+      }
+      ReadAnswer read = reader.finish();
+      read.text.insert(0, certain);
+      REQUIRE(read == whole);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace pc::serve

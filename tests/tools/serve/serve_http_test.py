@@ -1,0 +1,244 @@
+#!/usr/bin/env python3
+"""The server as HTTP: what is malformed, too large or too slow is refused in words, requests behind
+each other are answered in order, strangers are turned away, and whoever leaves is noticed."""
+import http.client
+import json
+import os
+import signal
+import socket
+import time
+import unittest
+
+from server import PATIENCE, Server, ServeTest, events
+
+GOOD = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+def head(*lines):
+    return "\r\n".join(lines).encode() + b"\r\n\r\n"
+
+
+# What is sent, and the status.
+BAD = [
+    (b"GET\r\n\r\n", 400),
+    (b"GET / HTTP/9.9\r\n\r\n", 400),
+    (b"G\x00T / HTTP/1.1\r\nHost: localhost\r\n\r\n", 400),
+    (b"GET /he alth HTTP/1.1\r\nHost: localhost\r\n\r\n", 400),
+    (head("GET /health HTTP/1.1", "Host: localhost", "no colon"), 400),
+    (head("GET /health HTTP/1.1", "Host: local\0host"), 400),
+    (head("GET /health HTTP/1.1", " Host: localhost"), 400),
+    (head("POST /tokenize HTTP/1.1", "Host: localhost", "Content-Length: -1"), 400),
+    (head("POST /tokenize HTTP/1.1", "Host: localhost", "Content-Length: x"), 400),
+    (head("POST /tokenize HTTP/1.1", "Host: localhost", "Content-Length: 3", "Content-Length: 5"), 400),
+    (head("POST /tokenize HTTP/1.1", "Host: localhost", "Content-Length: 99999999999999999999"), 400),
+    (head("POST /tokenize HTTP/1.1", "Host: localhost", "Content-Length: 3", "Transfer-Encoding: chunked") +
+     b"0\r\n\r\n", 400),
+    (head("POST /tokenize HTTP/1.1", "Host: localhost", "Transfer-Encoding: chunked") + b"zz\r\n", 400),
+    (head("POST /tokenize HTTP/1.1", "Host: localhost", "Content-Length: 100000000"), 413),
+    (head("GET /health HTTP/1.1", "Host: localhost", "X: " + "x" * 20000), 431),
+    (b"GET /" + b"x" * 20000, 431),
+    (head("GET /health HTTP/1.1", "Host: evil.example"), 403),
+    (head("GET /health HTTP/1.1", "Host: localhost", "Origin: https://evil.example"), 403),
+    (head("GET /health HTTP/1.1", "Host: localhost", "Origin: null"), 403),
+]
+
+
+class Connection:
+    """What comes behind each other on one connection."""
+
+    def __init__(self, port):
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
+        self.file = self.socket.makefile("rb")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *failure):
+        self.close()
+
+    def close(self):
+        self.file.close()
+        self.socket.close()
+
+    def send(self, data):
+        self.socket.sendall(data)
+
+    def read(self, has_body=True):
+        """The next response: status, headers, body."""
+        status = int(self.file.readline().split()[1])
+        headers = http.client.parse_headers(self.file)
+        if not has_body:
+            return status, headers, b""
+        if headers["content-length"]:
+            return status, headers, self.file.read(int(headers["content-length"]))
+        if headers["transfer-encoding"] != "chunked":
+            return status, headers, self.file.read() if headers["connection"] == "close" else b""
+        body = b""
+        while size := int(self.file.readline(), 16):
+            body += self.file.read(size)
+            self.file.readline()
+        self.file.readline()
+        return status, headers, body
+
+
+class Http(ServeTest):
+    ARGUMENTS = ("--allow-origin", "https://app.example", "--allow-host", "box.example")
+
+    def open(self):
+        return Connection(self.server.port)
+
+    def memory(self):
+        with open(f"/proc/{self.server.process.pid}/statm") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    def exchange(self, data):
+        with self.open() as connection:
+            connection.send(data)
+            return connection.read()
+
+    def test_what_is_no_request_is_refused_in_words(self):
+        for data, status in BAD:
+            with self.subTest(data[:70]):
+                got, headers, body = self.exchange(data)
+                self.assertEqual(got, status, body)
+                if status != 403:
+                    self.assertEqual(headers["connection"], "close")
+                self.assertTrue(json.loads(body)["error"]["message"])
+        self.assertEqual(self.exchange(GOOD)[0], 200)
+
+    def test_requests_behind_each_other_are_answered_in_order(self):
+        with self.open() as connection:
+            body = b'{"content":"abc"}'
+            post = head("POST /tokenize HTTP/1.1", "Host: localhost", f"Content-Length: {len(body)}") + body
+            connection.send(GOOD + post + b"GET /v1/models HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            self.assertEqual(json.loads(connection.read()[2]), {"status": "ok"})
+            self.assertEqual(json.loads(connection.read()[2]), {"tokens": [97, 98, 99]})
+            self.assertEqual(json.loads(connection.read()[2])["object"], "list")
+
+    def test_bodies_may_come_in_chunks_and_be_asked_for(self):
+        with self.open() as connection:
+            connection.send(head("POST /tokenize HTTP/1.1", "Host: localhost", "Transfer-Encoding: chunked",
+                                    "Expect: 100-continue"))
+            self.assertTrue(connection.file.readline().startswith(b"HTTP/1.1 100 "))
+            connection.file.readline()
+            connection.send(b"8\r\n{\"conten\r\n7\r\nt\":\"a\"}\r\n0\r\n\r\n")
+            self.assertEqual(json.loads(connection.read()[2]), {"tokens": [97]})
+
+    def test_older_clients_and_heads(self):
+        status, headers, body = self.exchange(b"GET /health HTTP/1.0\r\n\r\n")
+        self.assertEqual((status, headers["connection"]), (200, "close"))
+        with self.open() as connection:
+            connection.send(b"HEAD /health HTTP/1.1\r\nHost: localhost\r\n\r\n" + GOOD)
+            status, headers, body = connection.read(has_body=False)
+            self.assertEqual((status, body), (200, b""))
+            self.assertEqual(int(headers["content-length"]), len('{"status":"ok"}'))
+            self.assertEqual(connection.read()[0], 200)
+        body = json.dumps({"messages": [{"role": "user", "content": "Hi"}], "stream": True, "max_tokens": 3}).encode()
+        old = b"POST /v1/chat/completions HTTP/1.0\r\nContent-Length: " + str(len(body)).encode() + b"\r\n\r\n" + body
+        status, headers, data = self.exchange(old)
+        self.assertIsNone(headers["transfer-encoding"])
+        self.assertEqual(events(data)[-1][1], "[DONE]")
+
+    def test_pages_of_allowed_origins_may_ask(self):
+        ask = head("OPTIONS /v1/models HTTP/1.1", "Host: localhost", "Origin: https://app.example",
+                   "Access-Control-Request-Method: POST")
+        status, headers, _ = self.exchange(ask)
+        self.assertEqual((status, headers["access-control-allow-origin"]), (204, "https://app.example"))
+        status, headers, _ = self.exchange(head("GET /health HTTP/1.1", "Host: box.example:80",
+                                                "Origin: https://app.example"))
+        self.assertEqual((status, headers["access-control-allow-origin"]), (200, "https://app.example"))
+        own = head("GET /health HTTP/1.1", "Host: localhost:99", "Origin: http://localhost:99")
+        self.assertEqual(self.exchange(own)[0], 200)
+        self.assertIsNone(self.exchange(GOOD)[1]["access-control-allow-origin"])
+        for host in ("127.0.0.1:8080", "[::1]:8080", "192.168.0.7", "LOCALHOST", "a.localhost"):
+            self.assertEqual(self.exchange(head("GET /health HTTP/1.1", "Host: " + host))[0], 200, host)
+
+    def test_who_leaves_is_noticed_while_nothing_can_be_sent(self):
+        body = json.dumps({"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 3500,
+                           "logit_bias": {"257": -100}}).encode()
+        ask = head("POST /v1/chat/completions HTTP/1.1", "Host: localhost",
+                   f"Content-Length: {len(body)}") + body
+        before = self.server.metric("abandoned_total")
+        for _ in range(3):
+            with self.open() as connection:
+                connection.send(ask)
+                while self.server.metric("answers_running") == 0:
+                    time.sleep(0.005)
+        deadline = time.monotonic() + PATIENCE
+        while self.server.metric("answers_running") > 0 and time.monotonic() < deadline:
+            time.sleep(0.005)
+        self.assertEqual(self.server.metric("answers_running"), 0)
+        self.assertGreaterEqual(self.server.metric("abandoned_total"), before)
+
+    def test_idle_connections_cost_little_and_disturb_nobody(self):
+        before = self.memory()
+        idle = [self.open() for _ in range(500)]
+        try:
+            self.assertEqual(self.exchange(GOOD)[0], 200)
+            self.assertLess((self.memory() - before) / len(idle), 40_000)
+            idle[250].send(GOOD)
+            self.assertEqual(idle[250].read()[0], 200)
+        finally:
+            for connection in idle:
+                connection.close()
+
+
+class UnixSocket(unittest.TestCase):
+    def get(self, path):
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(path)
+            connection.sendall(b"GET /health HTTP/1.1\r\nHost: whatever\r\nConnection: close\r\n\r\n")
+            data = b""
+            while piece := connection.recv(4096):
+                data += piece
+            return data
+
+    def test_a_socket_is_its_owners_and_a_stale_one_is_replaced(self):
+        path = f"/tmp/serve_test.{os.getpid()}.sock"
+        self.addCleanup(lambda: os.path.exists(path) and os.unlink(path))
+        server = Server("--socket", path)
+        self.assertEqual(server.address, "unix:" + path)
+        self.assertEqual(os.stat(path).st_mode & 0o777, 0o600)
+        self.assertTrue(self.get(path).startswith(b"HTTP/1.1 200 OK"))
+        second = Server("--socket", path)
+        self.assertEqual(second.line, "")
+        self.assertEqual(second.close(), 1)
+        self.assertIn("another server answers there", second.err)
+        server.process.kill()  # leaves its file
+        server.close()
+        third = Server("--socket", path)
+        self.assertTrue(self.get(path).startswith(b"HTTP/1.1 200 OK"))
+        self.assertEqual(third.close(), 0)
+        self.assertFalse(os.path.exists(path))
+
+    def test_what_is_no_socket_stays(self):
+        path = f"/tmp/serve_test.{os.getpid()}.file"
+        with open(path, "w") as file:
+            file.write("mine")
+        self.addCleanup(os.unlink, path)
+        server = Server("--socket", path)
+        self.assertEqual(server.close(), 1)
+        self.assertIn("it is a file", server.err)
+        with open(path) as file:
+            self.assertEqual(file.read(), "mine")
+
+
+class Listening(ServeTest):
+    def test_a_port_that_is_taken_is_named(self):
+        other = Server("--port", str(self.server.port))
+        self.assertEqual(other.close(), 1)
+        self.assertIn(str(self.server.port), other.err)
+
+    def test_a_supervisor_may_end_it_while_an_answer_is_made(self):
+        server = Server()
+        connection = server.connect()
+        body = {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 4, "stream": True}
+        connection.request("POST", "/v1/chat/completions", json.dumps(body))
+        data = connection.getresponse().read()
+        self.assertEqual(events(data)[-1][1], "[DONE]")
+        connection.close()
+        self.assertEqual(server.close(signal.SIGTERM), 0)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[__file__], verbosity=1)

@@ -1,0 +1,212 @@
+#!/usr/bin/env python3
+"""What a request may reuse, by mode: tools in any order, parts that a client marks, documents that come
+again; that exact reuse goes first; and that no key's states are another's."""
+import hashlib
+import json
+import pathlib
+import subprocess
+import tempfile
+import time
+import unittest
+
+from server import COMMAND, MODEL, PATIENCE, Server, ServeTest
+
+TEMPLATE = """{%- if tools -%}<|im_start|>system
+# Tools
+{% for tool in tools %}{{ tool | tojson }}
+{% endfor %}<|im_end|>
+{% endif -%}
+{%- for m in messages -%}<|im_start|>{{ m.role }}
+{{ m.content }}{% for call in m.tool_calls or [] %}<tool_call>
+{{ {"name": call.function.name, "arguments": call.function.arguments} | tojson }}
+</tool_call>{% endfor %}<|im_end|>
+{% endfor -%}
+{%- if add_generation_prompt -%}<|im_start|>assistant
+{% endif -%}"""
+PAGE = "The harbour lies in the south, and the tower stands on the hill above it. " * 5
+
+
+def template_file():
+    file = tempfile.NamedTemporaryFile("w", suffix=".jinja", delete=False)
+    file.write(TEMPLATE)
+    file.close()
+    return file.name
+
+
+TEMPLATE_FILE = template_file()
+
+
+def tool(name):
+    return {"type": "function", "function": {
+        "name": name, "description": f"Asks for {name}, of today and of each day of the week that comes.",
+        "parameters": {"type": "object", "properties": {"place": {"type": "string"}}, "required": ["place"]}}}
+
+
+class ReuseTest(ServeTest):
+    ARGUMENTS = ("--chat-template", TEMPLATE_FILE)
+
+    def ask(self, mode, content="Hello", path="/v1/chat/completions", expect=200, **fields):
+        body = {"messages": [{"role": "user", "content": content}], "max_tokens": 4, "temperature": 0,
+                "prompt_cache": {"mode": mode}} | fields
+        return self.server.json("POST", path, body, expect)
+
+    def states(self, answer):
+        return [part["state"] for part in answer["prompt_cache"]["parts"]]
+
+
+class Tools(ReuseTest):
+    def test_tools_are_found_in_another_order_and_company(self):
+        tools = [tool(name) for name in ("rain", "snow", "sun", "wind")]
+        first = self.ask("tools", tools=tools)
+        self.assertEqual(first["prompt_cache"]["used"], "tools")
+        self.assertFalse(first["prompt_cache"]["exact"])
+        self.assertEqual(set(self.states(first)), {"miss"})
+        again = self.ask("tools", tools=[tools[2], tool("fog"), tools[0], tools[3]])
+        self.assertEqual(self.states(again).count("miss"), 1)
+        cached = again["usage"]["prompt_tokens_details"]["cached_tokens"]
+        self.assertGreater(cached, again["usage"]["prompt_tokens"] / 2)
+        self.assertEqual(again["prompt_cache"]["tokens"]["from_modules"] +
+                         again["prompt_cache"]["tokens"]["from_conversations"], cached)
+
+    def test_exact_reuse_goes_first(self):
+        tools = [tool(name) for name in ("one", "two", "three", "four")]
+        plain = self.ask("prefix", tools=tools)
+        again = self.ask("tools", tools=tools)
+        self.assertEqual(again["prompt_cache"]["used"], "prefix")
+        self.assertTrue(again["prompt_cache"]["exact"])
+        self.assertEqual(again["choices"], plain["choices"])
+        self.assertGreater(again["usage"]["prompt_tokens_details"]["cached_tokens"], 256)
+
+    def test_what_a_request_would_cost_can_be_asked(self):
+        tools = [tool(name) for name in ("mon", "tue", "wed")]
+        before = self.ask("tools", path="/v1/prompt_cache/explain", tools=tools)
+        self.assertEqual((before["mode"], before["used"]), ("tools", "tools"))
+        self.ask("tools", path="/v1/prompt_cache/prewarm", tools=tools)
+        runs = self.ask("tools", path="/v1/prompt_cache/explain", tools=tools[::-1])["runs"]
+        self.assertEqual([run["state"] for run in runs if run["kind"] == "cached"], ["hit"] * 4)
+
+
+class Marked(ReuseTest):
+    def content(self, *pages):
+        parts = [{"type": "text", "text": page, "cache_control": {"type": "ephemeral"}} for page in pages]
+        return parts + [{"type": "text", "text": "Which page is it?"}]
+
+    def test_marked_parts_are_modules(self):
+        a, b, c = ("A: " + PAGE, "B: " + PAGE, "C: " + PAGE)
+        self.ask("marked", self.content(a, b, c))
+        again = self.ask("marked", self.content(c, a))
+        self.assertEqual(set(self.states(again)), {"hit"})
+        self.assertEqual(again["prompt_cache"]["used"], "marked")
+
+    def test_marks_mean_nothing_in_other_modes(self):
+        answer = self.ask("prefix", self.content("D: " + PAGE, "E: " + PAGE))
+        self.assertEqual(answer["prompt_cache"]["parts"], [])
+        self.assertEqual(answer["choices"], self.ask(
+            "off", "D: " + PAGE + "E: " + PAGE + "Which page is it?")["choices"])
+
+    def test_anthropics_blocks_are_modules(self):
+        body = {"model": "tiny-model", "max_tokens": 4, "system": "Be brief.", "prompt_cache": {"mode": "marked"},
+                "messages": [{"role": "user", "content": self.content("F: " + PAGE, "G: " + PAGE)}]}
+        self.server.json("POST", "/v1/messages", body)
+        again = self.server.json("POST", "/v1/messages", body)
+        self.assertEqual(set(self.states(again)), {"hit"})
+
+    def test_the_header_names_the_mode(self):
+        body = {"messages": [{"role": "user", "content": self.content("H: " + PAGE, "I: " + PAGE)}], "max_tokens": 2}
+        status, _, data = self.server.ask("POST", "/v1/chat/completions", body, {"X-Prompt-Cache": "marked"})
+        self.assertEqual((status, json.loads(data)["prompt_cache"]["used"]), (200, "marked"))
+        self.assertEqual(self.server.ask("POST", "/v1/chat/completions", body, {"X-Prompt-Cache": "magic"})[0], 400)
+
+
+class UncheckedDocuments(ReuseTest):
+    def test_without_a_check_of_answers_documents_stay_exact(self):
+        for _ in range(3):
+            answer = self.ask("documents", "J: " + PAGE)
+        self.assertTrue(answer["prompt_cache"]["exact"])
+        content = [{"type": "text", "text": t + PAGE} for t in ("K: ", "L: ")]
+        for _ in range(3):
+            answer = self.ask("documents", content)
+        self.assertTrue(answer["prompt_cache"]["exact"])
+        answer = self.ask("documents", content[::-1])
+        self.assertTrue(any("check" in remark for remark in answer["prompt_cache"]["remarks"]), answer)
+
+
+class CheckedDocuments(ReuseTest):
+    def test_behind_a_check_a_document_is_a_module_the_third_time(self):
+        schema = pathlib.Path(self.server.folder) / "chat.pml"
+        schema.write_text("<schema name='chat'><module name='a'>A " + PAGE + "</module>"
+                          "<module name='b'>B " + PAGE + "</module></schema>")
+        environment = {"PROMPTCACHE_CACHE_DIR": str(self.server.cache), "PATH": "/usr/bin"}
+        check = subprocess.run([COMMAND, "check", "-m", MODEL, "-t", "1", "-s", str(schema), "--answers"],
+                               env=environment, capture_output=True, text=True, timeout=PATIENCE)
+        self.assertEqual(check.returncode, 0, check.stderr)
+        pages = [{"type": "text", "text": t + PAGE} for t in ("M: ", "N: ")]
+        used = []
+        for i in range(4):
+            answer = self.ask("documents", pages if i % 2 == 0 else pages[::-1])
+            used.append(answer["prompt_cache"]["used"])
+            deadline = time.monotonic() + PATIENCE
+            while self.server.metric("modules_waiting") > 0 and time.monotonic() < deadline:
+                time.sleep(0.02)
+        self.assertEqual(used[:2], ["prefix", "prefix"])
+        self.assertEqual(set(self.states(answer)) - {"hit"}, set(), answer["prompt_cache"])
+
+
+KEYS = {"ann": "secret-of-ann", "bob": "secret-of-bob"}
+
+
+class Keys(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.file = pathlib.Path(tempfile.mkdtemp(prefix="serve_test.")) / "keys"
+        cls.file.write_text("# who may ask\n" + "".join(
+            f"{name} {hashlib.sha256(key.encode()).hexdigest()}\n" for name, key in KEYS.items()))
+        cls.server = Server("--keys", str(cls.file))
+
+    @classmethod
+    def tearDownClass(cls):
+        assert cls.server.close() == 0, cls.server.err
+
+    def ask(self, headers):
+        body = {"messages": [{"role": "user", "content": PAGE}], "max_tokens": 2}
+        return self.server.ask("POST", "/v1/chat/completions", body, headers)
+
+    def test_who_has_no_key_is_told_so(self):
+        for headers in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": "secret-of-ann"},
+                        {"x-api-key": ""}, {"x-api-key": "SECRET-OF-ANN"}):
+            status, got, data = self.ask(headers)
+            self.assertEqual(status, 401)
+            self.assertEqual(got["www-authenticate"], "Bearer")
+            self.assertEqual(json.loads(data)["error"]["code"], "invalid_api_key")
+        self.assertEqual(self.server.ask("GET", "/health")[0], 200)
+        self.assertEqual(self.server.ask("GET", "/metrics")[0], 401)
+        status, _, data = self.server.ask("POST", "/v1/messages", {}, {"x-api-key": "?"})
+        self.assertEqual((status, json.loads(data)["error"]["type"]), (401, "authentication_error"))
+
+    def test_no_key_finds_what_another_computed(self):
+        def cached(headers):
+            status, _, data = self.ask(headers)
+            self.assertEqual(status, 200)
+            return json.loads(data)["usage"]["prompt_tokens_details"]["cached_tokens"]
+        ann, bob = ({"Authorization": "Bearer " + KEYS["ann"]}, {"x-api-key": KEYS["bob"]})
+        self.assertLessEqual(cached(ann), 1)  # BOS, which the tokenizer adds
+        self.assertGreater(cached(ann), 256)
+        self.assertLessEqual(cached(bob), 1)
+        self.assertGreater(cached(bob), 256)
+
+    def test_a_file_that_is_no_list_of_keys_is_refused_by_its_line(self):
+        for text, named in (("ann\n", ":1:"), ("# x\nann 12\n", ":2:"), ("a/b " + "0" * 64, ":1:"), ("", "no key"),
+                            (f"a {'0' * 64}\nb {'0' * 64}\n", ":2:")):
+            bad = self.file.with_name("bad")
+            bad.write_text(text)
+            server = Server("--keys", str(bad))
+            self.assertEqual(server.close(), 1)
+            self.assertIn(named, server.err)
+        bad.chmod(0o666)
+        server = Server("--keys", str(bad))
+        self.assertEqual(server.close(), 1)
+        self.assertIn("chmod", server.err)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[__file__], verbosity=1)

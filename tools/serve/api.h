@@ -1,0 +1,74 @@
+// The server's routes: which request is answered by whom, and on which thread.
+//
+// A request is read on one of the few threads for short work, an answer is made on one of those
+// that may answer at once; where all are busy and the queue is full, the client is told when to
+// come again. Owner of both; borrows the model. Threads: handle() from any.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tools/serve/answer_sink.h"
+#include "tools/serve/api_keys.h"
+#include "tools/serve/http.h"
+#include "tools/serve/idle_encoder.h"
+#include "tools/serve/metrics.h"
+#include "tools/serve/planner.h"
+#include "tools/serve/served_model.h"
+#include "tools/serve/workers.h"
+
+namespace pc::serve {
+
+struct ApiOptions {
+  std::size_t n_parallel = 4;     // answers that are made at once
+  std::size_t most_waiting = 64;  // requests beyond those
+  std::chrono::seconds deadline{0};  // of an answer, from its request on; 0: none
+  Mode mode = Mode::kPrefix;         // of requests that name none
+  ApiKeys keys = {};
+};
+
+class Api {
+ public:
+  Api(const ServedModel& model, const ApiOptions& options);
+
+  // Never blocks, throws nothing.
+  void handle(HttpRequest request, std::shared_ptr<Reply> reply);
+
+ private:
+  // A request's turn on a thread for short work; throws ApiError.
+  using Work = std::function<void(const HttpRequest&, const std::shared_ptr<Reply>&)>;
+  struct Route {
+    const char* method;
+    const char* path;
+    Protocol protocol;
+    Work work;
+  };
+
+  // On a thread for answers; throws ApiError where too many wait.
+  void submit(Workers::Job job);
+  void add_routes();
+  void add_openai_routes();
+  // Whose request it is, and its mode where its body names none. Throws ApiError.
+  void complete(const HttpRequest& request, Question* question) const;
+  const Route* find(const HttpRequest& request) const;
+  bool knows(const std::string& path) const;
+  Json explain(const Question& question);
+  void answer(Question question, std::unique_ptr<AnswerSink> sink);
+
+  const ServedModel& model_;
+  const ApiOptions options_;
+  const std::string one_model_;  // the route to it
+  Metrics metrics_;
+  std::vector<Route> routes_;
+  std::atomic<std::size_t> n_busy_ = 0;  // answers that are made or wait
+  IdleEncoder encoder_;
+  Planner planner_;
+  Workers answers_, readers_;  // readers_ submit to answers_, and end first
+};
+
+}  // namespace pc::serve

@@ -1,0 +1,101 @@
+#include "tools/serve/call_cursor.h"
+
+#include <algorithm>
+#include <string>
+
+namespace pc::serve {
+namespace {
+
+constexpr std::size_t kMaxDepth = 64;
+constexpr std::string_view kSpace = " \t\r\n";
+constexpr std::string_view kNameCharacters =
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.:";
+
+bool is_space(char c) {
+  return kSpace.find(c) != kSpace.npos;
+}
+
+// To the bracket that closes the first one; 0 where there is none.
+std::size_t json_size(std::string_view text) {
+  int depth = 0;
+  bool in_string = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (in_string && c == '\\') {
+      ++i;
+    } else if (c == '"') {
+      in_string = !in_string;
+    } else if (!in_string) {
+      depth += (c == '{' || c == '[') - (c == '}' || c == ']');
+      if (depth == 0) return i + 1;
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t begin = text.find_first_not_of(kSpace);
+  if (begin == text.npos) return {};
+  return text.substr(begin, text.find_last_not_of(kSpace) - begin + 1);
+}
+
+void CallCursor::skip_space() {
+  rest_.remove_prefix(std::min(rest_.find_first_not_of(kSpace), rest_.size()));
+}
+
+std::size_t CallCursor::match(std::string_view word, bool is_over) const {
+  std::size_t at = 0;
+  for (const char c : word) {
+    if (is_space(c)) continue;
+    while (at < rest_.size() && is_space(rest_[at])) ++at;
+    if (at == rest_.size()) return is_over ? at : rest_.npos;
+    if (rest_[at] != c) return rest_.npos;
+    ++at;
+  }
+  return at;
+}
+
+bool CallCursor::take(std::string_view word) {
+  const std::size_t size = match(word, false);
+  if (size == rest_.npos) return false;
+  rest_.remove_prefix(size);
+  return true;
+}
+
+bool CallCursor::take_beginning(std::string_view word) {
+  const std::size_t size = match(word, true);
+  if (size == rest_.npos) return false;
+  rest_.remove_prefix(size);
+  return true;
+}
+
+std::optional<std::string_view> CallCursor::take_until(std::string_view word) {
+  const std::size_t end = rest_.find(word);
+  if (end == rest_.npos) return std::nullopt;
+  const std::string_view taken = rest_.substr(0, end);
+  rest_.remove_prefix(end + word.size());
+  return taken;
+}
+
+std::optional<std::string_view> CallCursor::take_name() {
+  skip_space();
+  const std::size_t size = std::min(rest_.find_first_not_of(kNameCharacters), rest_.size());
+  const std::string_view name = rest_.substr(0, size);
+  rest_.remove_prefix(size);
+  return name.empty() ? std::nullopt : std::optional(name);
+}
+
+std::optional<cli::Json> CallCursor::take_json() {
+  skip_space();
+  if (!rest_.starts_with('{') && !rest_.starts_with('[')) return std::nullopt;
+  const std::size_t size = json_size(rest_);
+  if (size == 0) return std::nullopt;
+  std::string why;
+  const auto json = cli::Json::read_strictly(rest_.substr(0, size), kMaxDepth, &why);
+  if (json) rest_.remove_prefix(size);
+  return json;
+}
+
+}  // namespace pc::serve

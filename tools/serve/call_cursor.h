@@ -1,0 +1,44 @@
+// Reads a text from its beginning to its end: words in which white space does not count, names, and
+// JSON amid other text.
+//
+// Borrows the text. Threads: one at a time.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "tools/json.h"
+
+namespace pc::serve {
+
+class CallCursor {
+ public:
+  explicit CallCursor(std::string_view text) : rest_(text) {}
+
+  std::string_view rest() const { return rest_; }
+  void skip(std::size_t n) { rest_.remove_prefix(n); }
+  void skip_space();
+
+  // Takes the word, whatever white space stands before it or in it. An empty word is always there.
+  bool take(std::string_view word);
+  // The same where the text is over before the word is.
+  bool take_beginning(std::string_view word);
+  // All up to a word, which is taken, too; nothing where it does not come.
+  std::optional<std::string_view> take_until(std::string_view word);
+  // A tool's name: letters, digits and _ - . :
+  std::optional<std::string_view> take_name();
+  // One object or list.
+  std::optional<cli::Json> take_json();
+
+ private:
+  // How much of the text the word takes; npos where it is another. is_over: also where the text
+  // ends before.
+  std::size_t match(std::string_view word, bool is_over) const;
+
+  std::string_view rest_;
+};
+
+// Without white space at its ends.
+std::string_view trimmed(std::string_view text);
+
+}  // namespace pc::serve

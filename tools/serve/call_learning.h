@@ -1,0 +1,24 @@
+// Learns how a model writes calls of tools from what its own chat template writes of calls that are
+// known.
+//
+// Pure, but for what renders. Threads: any.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "tools/json.h"
+#include "tools/serve/call_shape.h"
+
+namespace pc::serve {
+
+// The text of a conversation ("messages" and "tools", as templates take them), or nothing where the
+// template refuses it.
+using RenderConversation = std::function<std::optional<std::string>(const cli::Json& conversation)>;
+
+// Nothing where the template writes no calls, or in none of these shapes. What it gives reads the
+// calls that it was learned from.
+std::optional<CallShape> learn_call_shape(const RenderConversation& render);
+
+}  // namespace pc::serve

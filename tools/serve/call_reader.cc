@@ -1,0 +1,145 @@
+#include "tools/serve/call_reader.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "tools/serve/call_cursor.h"
+
+namespace pc::serve {
+namespace {
+
+// What an answer is looked through for: the first word of what calls begin with.
+std::string_view trigger(const CallShape& shape) {
+  const std::string_view begin = trimmed(shape.begin);
+  return begin.substr(0, begin.find_first_of(" \t\r\n"));
+}
+
+// Arguments are an object, or one in a string.
+std::optional<Json> arguments_of(const Json& json) {
+  if (json.is_object()) return json;
+  if (json.is_null()) return Json::object();
+  CallCursor text(json.is_string() ? json.string() : std::string_view());
+  const auto object = text.take_json();
+  return object && object->is_object() && trimmed(text.rest()).empty() ? object : std::nullopt;
+}
+
+bool add_object(const CallShape& shape, const Json& json, std::vector<ToolCall>* calls) {
+  if (json.is_array()) {
+    const std::vector<Json> items = json.items();
+    return !items.empty() && std::ranges::all_of(items, [&](const Json& item) {
+      return item.is_object() && add_object(shape, item, calls);
+    });
+  }
+  const auto arguments = arguments_of(json[shape.arguments_key]);
+  const std::string name = json[shape.name_key].string();
+  if (!arguments || name.empty()) return false;
+  calls->push_back({name, *arguments});
+  return true;
+}
+
+// A value's text between its words, without the line breaks that a template puts around it.
+std::string value_of(const CallShape& shape, std::string_view text) {
+  if (shape.has_lines && text.starts_with('\n')) text.remove_prefix(1);
+  if (shape.has_lines && text.ends_with('\n')) text.remove_suffix(1);
+  return std::string(text);
+}
+
+bool add_parameters(const CallShape& shape, const ToolTypes& types, const std::string& name,
+                    CallCursor* at, std::vector<ToolCall>* calls) {
+  ToolCall call{name, Json::object()};
+  if (!at->take(shape.after_name)) return false;
+  while (at->take(shape.key_open)) {
+    const auto key = at->take_name();
+    if (!key || !at->take(shape.key_close)) return false;
+    const auto value = at->take_until(trimmed(shape.value_close));
+    if (!value) return false;
+    const std::string parameter(*key);
+    call.arguments.set(parameter, types.value(name, parameter, value_of(shape, *value)));
+  }
+  calls->push_back(std::move(call));
+  return true;
+}
+
+// One call, or a list of them.
+bool take_call(const CallShape& shape, const ToolTypes& types, CallCursor* at,
+               std::vector<ToolCall>* calls) {
+  if (shape.kind == CallShape::Kind::kObject) {
+    const auto json = at->take_json();
+    return json && add_object(shape, *json, calls);
+  }
+  const auto name = at->take_name();
+  if (!name) return false;
+  if (shape.kind == CallShape::Kind::kParameters)
+    return add_parameters(shape, types, std::string(*name), at, calls);
+  // A template may write what names the call in between.
+  at->skip(std::min(at->rest().find('{'), at->rest().size()));
+  const auto arguments = at->take_json();
+  if (!arguments) return false;
+  calls->push_back({std::string(*name), *arguments});
+  return true;
+}
+
+// The calls that a text begins with, and what stands behind them; nothing where it is no call.
+std::optional<ReadAnswer> read_calls(const CallShape& shape, const ToolTypes& types,
+                                     std::string_view text) {
+  ReadAnswer read;
+  CallCursor at(text);
+  if (!at.take(shape.begin)) return std::nullopt;
+  do {
+    if (!take_call(shape, types, &at, &read.calls)) return std::nullopt;
+  } while ((!trimmed(shape.between).empty() && at.take(shape.between)) ||
+           (at.take_beginning(shape.end) && !shape.begin.empty() && at.take(shape.begin)));
+  read.text = trimmed(at.rest());
+  return read;
+}
+
+}  // namespace
+
+// Where a call may begin in what is held; its end where nowhere.
+std::size_t CallReader::call_at() const {
+  const std::string_view word = trigger(shape_);
+  if (word.empty()) {
+    const std::size_t first = held_.find_first_not_of(" \t\r\n");
+    const bool is_json = first < held_.size() && (held_[first] == '{' || held_[first] == '[');
+    return (first == held_.npos || is_json) && !begun_ ? 0 : held_.size();
+  }
+  if (const std::size_t found = held_.find(word); found != held_.npos) return found;
+  // The longest end of it that the word begins with.
+  std::size_t n = std::min(word.size() - 1, held_.size());
+  while (n > 0 && !word.starts_with(std::string_view(held_).substr(held_.size() - n))) --n;
+  return held_.size() - n;
+}
+
+std::string CallReader::push(std::string_view text) {
+  held_ += text;
+  if (in_calls_) return {};
+  const std::size_t at = call_at();
+  std::string certain = held_.substr(0, at);
+  held_.erase(0, at);
+  begun_ = begun_ || !trimmed(certain).empty();
+  const std::string_view word = trigger(shape_);
+  in_calls_ = word.empty() ? !trimmed(held_).empty() : held_.starts_with(word);
+  return certain;
+}
+
+ReadAnswer CallReader::finish() {
+  auto read = in_calls_ ? read_calls(shape_, types_, held_) : std::nullopt;
+  // Without a word to begin with, what looks like a call is one if it names a tool, alone.
+  const auto known = [&](const ToolCall& call) { return types_.knows(call.name); };
+  if (read && shape_.begin.empty() &&
+      !(read->text.empty() && std::ranges::all_of(read->calls, known)))
+    read.reset();
+  if (!read) read = ReadAnswer{held_, {}};
+  held_.clear();
+  return *read;
+}
+
+ReadAnswer read_answer(const CallShape& shape, const ToolTypes& types, std::string_view text) {
+  CallReader reader(shape, types);
+  const std::string certain = reader.push(text);
+  ReadAnswer answer = reader.finish();
+  answer.text.insert(0, certain);
+  return answer;
+}
+
+}  // namespace pc::serve

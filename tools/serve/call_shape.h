@@ -1,0 +1,31 @@
+// How a model writes calls of tools (call_learning.h finds out).
+//
+// Nearly all published templates write one of three shapes (docs/SERVER.md has a table):
+//   an object:   <tool_call>{"name": NAME, "arguments": {...}}</tool_call>, alone or in a list
+//   a header:    [TOOL_CALLS]NAME[ARGS]{...}
+//   parameters:  <function=NAME><parameter=KEY>VALUE</parameter></function>
+// The words around them are the template's. Immutable value. Threads: any.
+#pragma once
+
+#include <string>
+
+namespace pc::serve {
+
+struct CallShape {
+  enum class Kind { kObject, kHeader, kParameters };
+
+  Kind kind = Kind::kObject;
+  // What the first call begins with, what stands between two, and what ends the last. White space
+  // in them does not count. An empty `begin`: an answer is a call where all of it is one.
+  std::string begin, between, end;
+  std::string name_key, arguments_key;                       // kObject
+  std::string after_name, key_open, key_close, value_close;  // kParameters
+  bool has_lines = false;  // kParameters: each value stands on lines of its own
+  // How the template wants a call that was made: its arguments as JSON in a string, and an answer
+  // without text as null. Most want an object, and "".
+  bool wants_text = false, wants_null = false;
+
+  friend bool operator==(const CallShape&, const CallShape&) = default;
+};
+
+}  // namespace pc::serve

@@ -1,0 +1,112 @@
+#include "tools/serve/conversation_json.h"
+
+#include <string>
+
+#include "tools/serve/content_parts.h"
+
+namespace pc::serve {
+namespace {
+
+constexpr std::size_t kMaxDepth = 64;
+
+ContentParts read_parts(const Json& parts, const std::string& path) {
+  ContentParts read;
+  for_each_item(parts, path, [&](const Json& part, const std::string& at) {
+    Fields fields(part, at);
+    const std::string type = fields.required_string("type");
+    if (type != "text" && type != "input_text" && type != "output_text")
+      fields.refuse("type", "is \"" + type + "\", but this model reads text alone");
+    std::string text = fields.required_string("text");
+    read.add(std::move(text), is_marked(fields));
+  });
+  return read;
+}
+
+Json content_of(Fields& message, const std::string& path) {
+  const auto content = message.any("content");
+  if (!content) return Json();
+  if (content->is_array()) return read_parts(*content, path + ".content").json();
+  if (content->is_string() && is_marked(message)) {
+    ContentParts whole;
+    whole.add(content->string(), true);
+    return whole.json();
+  }
+  if (content->is_string()) return *content;
+  message.refuse("content", "must be a string or a list of parts");
+}
+
+// {"id", "type", "function": {"name", "arguments"}} with arguments as an object.
+Json call_of(const Json& json, const std::string& path) {
+  Fields fields(json, path);
+  fields.only("type", {"function"}, "must be \"function\"");
+  const auto function = fields.object("function");
+  if (!function) fields.refuse("function", "is missing: an object");
+  Fields called(*function, path + ".function");
+  Json arguments = Json::object();
+  if (const std::string text = called.string("arguments").value_or(""); !text.empty()) {
+    std::string why;
+    const auto read = Json::read_strictly(text, kMaxDepth, &why);
+    if (!read || !read->is_object())
+      called.refuse("arguments",
+                    "must be a JSON object in a string" + (why.empty() ? "" : ": " + why));
+    arguments = *read;
+  }
+  Json call = Json::object();
+  if (const auto id = fields.string("id")) call.set("id", *id);
+  return call.set("type", "function")
+      .set("function",
+           Json::object().set("name", called.required_string("name")).set("arguments", arguments));
+}
+
+// What templates know of OpenAI's newer role.
+std::string role_of(Fields& message) {
+  const std::string role = message.required_string("role");
+  return role == "developer" ? "system" : role;
+}
+
+Json message_of(const Json& json, const std::string& path) {
+  Fields fields(json, path);
+  Json message = Json::object();
+  const std::string role = role_of(fields);
+  message.set("role", role);
+  const Json content = content_of(fields, path);
+  Json calls = Json::array();
+  if (const auto list = fields.array("tool_calls"))
+    for_each_item(*list, path + ".tool_calls",
+                  [&](const Json& call, const std::string& at) { calls.push(call_of(call, at)); });
+  const bool has_calls = !calls.items().empty();
+  if (content.is_null() && !has_calls) fields.refuse("content", "is missing: a string");
+  message.set("content", content.is_null() ? Json("") : content);
+  if (has_calls) message.set("tool_calls", calls);
+  for (const char* const name : {"name", "tool_call_id", "reasoning_content"})
+    if (const auto value = fields.string(name)) message.set(name, *value);
+  for (const char* const name : {"audio", "function_call"})
+    if (fields.any(name)) fields.refuse(name, "is nothing that this server reads");
+  return message;
+}
+
+}  // namespace
+
+Json messages_of(const Json& messages) {
+  Json list = Json::array();
+  for_each_item(messages, "messages", [&](const Json& message, const std::string& path) {
+    list.push(message_of(message, path));
+  });
+  return list;
+}
+
+Json tools_of(const Json& tools) {
+  Json list = Json::array();
+  for_each_item(tools, "tools", [&](const Json& tool, const std::string& path) {
+    Fields fields(tool, path);
+    fields.only("type", {"function"}, "must be \"function\"");
+    const auto function = fields.object("function");
+    if (!function) fields.refuse("function", "is missing: an object");
+    Fields(*function, path + ".function").required_string("name");
+    Json read = Json::object().set("type", "function").set("function", *function);
+    list.push(is_marked(fields) ? read.set("marked", true) : read);
+  });
+  return list;
+}
+
+}  // namespace pc::serve

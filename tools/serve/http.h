@@ -1,0 +1,55 @@
+// What the server's routes see of HTTP: a request, and a way to answer it. The transport
+// (http_server.h) makes both.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace pc::serve {
+
+struct Header {
+  std::string name, value;  // name in lower case
+};
+
+struct HttpRequest {
+  std::string method;       // as it was sent: "POST"
+  std::string path, query;  // what stands before and behind the first '?'; as they were sent
+  std::vector<Header> headers;
+  std::string body;
+
+  const std::string* header(std::string_view lower_case_name) const;  // the first, or null
+};
+
+struct HttpResponse {
+  int status = 200;
+  std::vector<Header> headers;  // beside those of type, length and connection
+  std::string body;
+  std::string content_type = "application/json";
+};
+
+// How one request is answered: whole, or by begin(), any number of write() and end(). Who lets go
+// of it without an answer has the client told that it failed. Threads: any; nothing blocks. Calls
+// behind the end, and once the client has left, do nothing.
+class Reply {
+ public:
+  virtual ~Reply() = default;
+
+  virtual void send(HttpResponse response) = 0;
+  virtual void begin(HttpResponse head) = 0;  // without a body
+  virtual void write(std::string bytes) = 0;
+  virtual void end() = 0;
+
+  // Bytes that were written here and that the client's system has not taken yet.
+  virtual std::size_t queued_bytes() const = 0;
+  // Called once, on any thread, if the client leaves before the end; at once where it has left.
+  virtual void on_gone(std::function<void()> gone) = 0;
+};
+
+// Called on an I/O thread: returns soon, throws nothing.
+using Handler = std::function<void(HttpRequest, std::shared_ptr<Reply>)>;
+
+}  // namespace pc::serve

@@ -1,0 +1,119 @@
+#include "tools/serve/metrics.h"
+
+#include <cstdio>
+
+namespace pc::serve {
+namespace {
+
+class Page {
+ public:
+  void describe(const char* name, const char* type, const char* help) {
+    text_ += std::string("# HELP promptcache_") + name + " " + help + "\n# TYPE promptcache_" +
+             name + " " + type + "\n";
+  }
+  void value(const std::string& name, double value, const std::string& labels = {}) {
+    char digits[32];
+    std::snprintf(digits, sizeof digits, "%.17g", value);
+    text_ +=
+        "promptcache_" + name + (labels.empty() ? "" : "{" + labels + "}") + " " + digits + "\n";
+  }
+  void count(const char* name, const char* help, std::uint64_t n) {
+    describe(name, "counter", help);
+    value(name, static_cast<double>(n));
+  }
+  void gauge(const char* name, const char* help, std::size_t n) {
+    describe(name, "gauge", help);
+    value(name, static_cast<double>(n));
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+std::string label(const char* name, const std::string& value) {
+  return std::string(name) + "=\"" + value + "\"";
+}
+
+void add_cache(const pc_cache_counts& cache, Page* page) {
+  const std::pair<const char*, std::uint64_t> outcomes[] = {
+      {"held", cache.held},
+      {"found", cache.found},
+      {"not_encoded", cache.not_encoded},
+      {"corrupt", cache.corrupt},
+      {"other_version", cache.other_version},
+      {"mismatch", cache.mismatch},
+      {"unreadable", cache.unreadable},
+      {"no_store", cache.no_store},
+  };
+  page->describe("modules_total", "counter", "Modules asked for, by how they were come by.");
+  for (const auto& [outcome, n] : outcomes)
+    page->value("modules_total", static_cast<double>(n), label("outcome", outcome));
+  page->count("evicted_files_total", "Files removed for the budget.", cache.evicted_files);
+  page->count("set_aside_files_total", "Damaged files moved out of the way.",
+              cache.set_aside_files);
+  page->count("lost_mappings_total", "Files that were cut short while in use.",
+              cache.lost_mappings);
+}
+
+}  // namespace
+
+void Metrics::count_response(const std::string& route, int status) {
+  const std::lock_guard lock(mutex_);
+  ++responses_[{route, status}];
+}
+
+void Metrics::count_answer(const Usage& usage) {
+  const std::lock_guard lock(mutex_);
+  ++n_answers_;
+  total_.prompt_tokens += usage.prompt_tokens;
+  total_.cached_tokens += usage.cached_tokens;
+  total_.written_tokens += usage.written_tokens;
+  total_.generated_tokens += usage.generated_tokens;
+  const double seconds = static_cast<double>(usage.first_token_us) / 1e6;
+  first_token_seconds_ += seconds;
+  for (std::size_t i = 0; i < kBuckets.size(); ++i)
+    if (seconds <= kBuckets[i]) {
+      ++first_tokens_[i];
+      break;
+    }
+}
+
+void Metrics::count_abandoned() {
+  const std::lock_guard lock(mutex_);
+  ++n_abandoned_;
+}
+
+std::string Metrics::page(const Gauges& gauges, const pc_cache_counts& cache) const {
+  const std::lock_guard lock(mutex_);
+  Page page;
+  page.describe("responses_total", "counter", "Responses, by route and status.");
+  for (const auto& [key, n] : responses_)
+    page.value("responses_total", static_cast<double>(n),
+               label("route", key.first) + "," + label("status", std::to_string(key.second)));
+  page.count("abandoned_total", "Answers whose client left before their end.", n_abandoned_);
+  page.count("prompt_tokens_total", "Tokens of prompts.", total_.prompt_tokens);
+  page.count("cached_tokens_total", "Of these, tokens that were not computed.",
+             total_.cached_tokens);
+  page.count("written_tokens_total", "Tokens that the store was given.", total_.written_tokens);
+  page.count("generated_tokens_total", "Tokens of answers.", total_.generated_tokens);
+  page.gauge("answers_running", "Answers that are being made.", gauges.n_running);
+  page.gauge("answers_waiting", "Requests that wait for their turn.", gauges.n_waiting);
+  page.gauge("modules_waiting", "Prompts whose modules are encoded when nobody waits.",
+             gauges.n_modules_waiting);
+  page.describe("first_token_seconds", "histogram", "From the start of an answer's work.");
+  std::uint64_t below = 0;
+  for (std::size_t i = 0; i < kBuckets.size(); ++i) {
+    char end[16];
+    std::snprintf(end, sizeof end, "%g", kBuckets[i]);
+    below += first_tokens_[i];
+    page.value("first_token_seconds_bucket", static_cast<double>(below), label("le", end));
+  }
+  page.value("first_token_seconds_bucket", static_cast<double>(n_answers_), label("le", "+Inf"));
+  page.value("first_token_seconds_sum", first_token_seconds_);
+  page.value("first_token_seconds_count", static_cast<double>(n_answers_));
+  add_cache(cache, &page);
+  return page.text();
+}
+
+}  // namespace pc::serve

@@ -1,0 +1,43 @@
+// What the server counts, and its page in Prometheus' text format.
+//
+// Threads: any.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <promptcache/promptcache.hpp>
+#include <string>
+#include <utility>
+
+#include "tools/serve/answer_sink.h"
+
+namespace pc::serve {
+
+class Metrics {
+ public:
+  void count_response(const std::string& route, int status);
+  void count_answer(const Usage& usage);
+  void count_abandoned();
+
+  // Of now.
+  struct Gauges {
+    std::size_t n_running = 0, n_waiting = 0;
+    std::size_t n_modules_waiting = 0;  // prompts whose modules are encoded while nobody waits
+  };
+  std::string page(const Gauges& gauges, const pc_cache_counts& cache) const;
+
+ private:
+  // Upper ends in seconds, of the time to the first token.
+  static constexpr std::array kBuckets = {0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0};
+
+  mutable std::mutex mutex_;
+  std::map<std::pair<std::string, int>, std::uint64_t> responses_;
+  std::array<std::uint64_t, kBuckets.size()> first_tokens_{};  // up to each end, not cumulated
+  std::uint64_t n_answers_ = 0, n_abandoned_ = 0;
+  double first_token_seconds_ = 0;
+  Usage total_;
+};
+
+}  // namespace pc::serve

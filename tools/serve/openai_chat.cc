@@ -1,0 +1,208 @@
+#include "tools/serve/openai_chat.h"
+
+#include <ctime>
+#include <utility>
+#include <vector>
+
+#include "tools/serve/conversation_json.h"
+#include "tools/serve/gathered_answers.h"
+#include "tools/serve/names.h"
+#include "tools/serve/openai_logprobs.h"
+#include "tools/serve/report.h"
+#include "tools/serve/sampling_fields.h"
+#include "tools/serve/sse.h"
+
+namespace pc::serve {
+namespace {
+
+constexpr std::int64_t kMostTopLogprobs = 20;
+
+Json conversation_of(Fields& fields) {
+  const auto messages = fields.array("messages");
+  if (!messages || messages->items().empty()) fields.refuse("messages", "is missing: a list");
+  Json chat = Json::object();
+  chat.set("messages", messages_of(*messages));
+  const auto tools = fields.array("tools");
+  const auto choice = fields.any("tool_choice");
+  const bool has_tools = tools && !tools->items().empty();
+  if (choice && *choice != Json("auto") && *choice != Json("none"))
+    fields.refuse("tool_choice", "must be \"auto\" or \"none\"");
+  if (has_tools && (!choice || *choice != Json("none"))) chat.set("tools", tools_of(*tools));
+  if (const auto variables = fields.object("chat_template_kwargs"))
+    chat.set("variables", *variables);
+  return chat;
+}
+
+void read_logprobs(Fields& fields, Question* question) {
+  const bool wants = fields.boolean("logprobs").value_or(false);
+  const auto top = fields.integer("top_logprobs", 0, kMostTopLogprobs);
+  if (top && !wants) fields.refuse("top_logprobs", "needs \"logprobs\": true");
+  if (wants) question->top_logprobs = static_cast<std::uint32_t>(top.value_or(0));
+}
+
+const char* finish_name(const Finish& finish) {
+  if (!finish.calls.empty()) return "tool_calls";
+  return finish.how == PC_FINISH_LENGTH ? "length" : "stop";
+}
+
+// Of a chunk each call has its index.
+Json calls_json(const std::vector<MadeCall>& calls, bool has_index) {
+  Json list = Json::array();
+  for (const MadeCall& made : calls) {
+    Json call = Json::object();
+    if (has_index) call.set("index", list.items().size());
+    const Json function =
+        Json::object().set("name", made.call.name).set("arguments", made.call.arguments.dump());
+    list.push(call.set("id", made.id).set("type", "function").set("function", function));
+  }
+  return list;
+}
+
+// What both ways of answering write alike.
+class ChatSink : public ReplySink {
+ public:
+  ChatSink(const OpenAiRequest& request, const ServedModel& model, std::shared_ptr<Reply> reply)
+      : ReplySink(std::move(reply), Protocol::kOpenAi),
+        request_(request),
+        model_(model),
+        id_(new_name("chatcmpl-")),
+        created_(std::time(nullptr)) {}
+
+ protected:
+  Json head(const char* object) const {
+    return Json::object()
+        .set("id", id_)
+        .set("object", object)
+        .set("created", created_)
+        .set("model", model_.id())
+        .set("system_fingerprint", model_.fingerprint(request_.question.mode));
+  }
+  Json logprobs_of(const std::vector<DrawnToken>& tokens) const {
+    if (!request_.question.top_logprobs) return Json();
+    return Json::object().set("content", chat_logprobs(tokens)).set("refusal", Json());
+  }
+  std::string error_event(const ApiError& error) const override { return event(error.openai()); }
+
+  const OpenAiRequest request_;
+
+ private:
+  const ServedModel& model_;
+  const std::string id_;
+  const std::int64_t created_;
+};
+
+class WholeChat : public ChatSink {
+ public:
+  WholeChat(const OpenAiRequest& request, const ServedModel& model, std::shared_ptr<Reply> reply)
+      : ChatSink(request, model, std::move(reply)), answers_(request.question.n) {}
+
+  void begin(const Usage&) override {}
+  void piece(const Piece& piece) override { answers_.add(piece); }
+  void finish(std::uint32_t choice, const Finish& finish) override {
+    answers_[choice].finish = finish;
+  }
+  void end(const Usage& usage) override {
+    Json choices = Json::array();
+    for (std::uint32_t i = 0; i < answers_.size(); ++i) choices.push(json_of(i, answers_[i]));
+    send(head("chat.completion")
+             .set("choices", choices)
+             .set("usage", openai_usage(usage))
+             .set("timings", timings(usage))
+             .set("prompt_cache", prompt_cache(usage, request_.question)));
+  }
+
+ private:
+  Json json_of(std::uint32_t index, const GatheredAnswer& choice) const {
+    const std::vector<MadeCall>& calls = choice.finish.calls;
+    const bool is_silent = choice.text.empty() && !calls.empty();
+    Json message = Json::object()
+                       .set("role", "assistant")
+                       .set("content", is_silent ? Json() : Json(choice.text))
+                       .set("refusal", Json());
+    if (!calls.empty()) message.set("tool_calls", calls_json(calls, false));
+    return Json::object()
+        .set("index", index)
+        .set("message", message)
+        .set("logprobs", logprobs_of(choice.tokens))
+        .set("finish_reason", finish_name(choice.finish));
+  }
+
+  GatheredAnswers answers_;
+};
+
+class StreamedChat : public ChatSink {
+ public:
+  using ChatSink::ChatSink;
+
+  // The first chunk of each answer says who speaks.
+  void begin(const Usage&) override {
+    begin_stream();
+    for (std::uint32_t i = 0; i < request_.question.n; ++i)
+      reply().write(event(
+          chunk(i, Json::object().set("role", "assistant").set("content", ""), Json(), Json())));
+  }
+  void piece(const Piece& piece) override {
+    Json delta = Json::object();
+    if (!piece.text.empty()) delta.set("content", piece.text);
+    reply().write(event(chunk(piece.choice, delta, logprobs_of(piece.tokens), Json())));
+  }
+  void finish(std::uint32_t choice, const Finish& how) override {
+    if (!how.calls.empty())
+      reply().write(event(chunk(
+          choice, Json::object().set("tool_calls", calls_json(how.calls, true)), Json(), Json())));
+    reply().write(event(chunk(choice, Json::object(), Json(), finish_name(how))));
+  }
+  void end(const Usage& usage) override {
+    if (request_.includes_usage)
+      reply().write(event(head("chat.completion.chunk")
+                              .set("choices", Json::array())
+                              .set("usage", openai_usage(usage))
+                              .set("timings", timings(usage))
+                              .set("prompt_cache", prompt_cache(usage, request_.question))));
+    reply().write("data: [DONE]\n\n");
+    reply().end();
+  }
+
+ private:
+  Json chunk(std::uint32_t index, const Json& delta, const Json& logprobs,
+             const Json& finish) const {
+    const Json choice = Json::object()
+                            .set("index", index)
+                            .set("delta", delta)
+                            .set("logprobs", logprobs)
+                            .set("finish_reason", finish);
+    Json chunk = head("chat.completion.chunk").set("choices", Json::array().push(choice));
+    if (request_.includes_usage) chunk.set("usage", Json());
+    return chunk;
+  }
+};
+
+}  // namespace
+
+OpenAiRequest read_openai_chat(const Json& body, const ModelFacts& model) {
+  Fields fields(body);
+  OpenAiRequest request;
+  Question& question = request.question;
+  read_sampling(fields, model, &question);
+  question.chat = conversation_of(fields);
+  read_logprobs(fields, &question);
+  if (const auto format = fields.object("response_format"))
+    Fields(*format, "response_format").only("type", {"text"}, "must be \"text\"");
+  fields.only("modalities", {Json::array().push("text")}, "must be [\"text\"]");
+  for (const char* const name : {"audio", "functions", "function_call", "web_search_options"})
+    if (fields.any(name)) fields.refuse(name, "is nothing that this server has");
+  request.streams = fields.boolean("stream").value_or(false);
+  if (const auto options = fields.object("stream_options"))
+    request.includes_usage =
+        Fields(*options, "stream_options").boolean("include_usage").value_or(false);
+  question.ignored = fields.unread();
+  return request;
+}
+
+std::unique_ptr<AnswerSink> openai_chat_sink(const OpenAiRequest& request, const ServedModel& model,
+                                             std::shared_ptr<Reply> reply) {
+  if (request.streams) return std::make_unique<StreamedChat>(request, model, std::move(reply));
+  return std::make_unique<WholeChat>(request, model, std::move(reply));
+}
+
+}  // namespace pc::serve

@@ -1,0 +1,26 @@
+// POST /v1/chat/completions: OpenAI's protocol of conversations.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "tools/serve/answer_sink.h"
+#include "tools/serve/question.h"
+#include "tools/serve/reply_sink.h"
+#include "tools/serve/served_model.h"
+
+namespace pc::serve {
+
+struct OpenAiRequest {
+  Question question;
+  bool streams = false, includes_usage = false;
+};
+
+// Throws ApiError.
+OpenAiRequest read_openai_chat(const Json& body, const ModelFacts& model);
+
+// Where the answer goes; also to a client that does not stream. Borrows the model.
+std::unique_ptr<AnswerSink> openai_chat_sink(const OpenAiRequest& request, const ServedModel& model,
+                                             std::shared_ptr<Reply> reply);
+
+}  // namespace pc::serve

@@ -1,0 +1,169 @@
+#include "tools/serve/openai_text.h"
+
+#include <ctime>
+#include <utility>
+#include <vector>
+
+#include "tools/serve/gathered_answers.h"
+#include "tools/serve/names.h"
+#include "tools/serve/openai_logprobs.h"
+#include "tools/serve/report.h"
+#include "tools/serve/sampling_fields.h"
+#include "tools/serve/sse.h"
+
+namespace pc::serve {
+namespace {
+
+constexpr std::int64_t kMostLogprobs = 20;
+constexpr std::uint32_t kDefaultMaxTokens = 16;  // OpenAI's
+
+// One text, or tokens, in a list or alone.
+void read_prompt(Fields& fields, const ModelFacts& model, Question* question) {
+  const auto prompt = fields.any("prompt");
+  if (!prompt) fields.refuse("prompt", "is missing: a string");
+  Json one = *prompt;
+  if (one.is_array() && one.items().size() == 1 && !one.items()[0].is_number())
+    one = one.items()[0];
+  question->text = one.string();
+  if (one.is_string()) return;
+  for (const Json& item : one.items()) {
+    const auto token = item.integer();
+    if (!token || *token < 0 || *token >= model.engine.vocab_size)
+      fields.refuse("prompt", "must be one string, or one list of this model's tokens");
+    question->tokens.push_back(static_cast<std::int32_t>(*token));
+  }
+  if (question->tokens.empty())
+    fields.refuse("prompt", "must be one string, or one list of tokens");
+}
+
+const char* finish_name(const Finish& finish) {
+  return finish.how == PC_FINISH_LENGTH ? "length" : "stop";
+}
+
+class TextSink : public ReplySink {
+ public:
+  TextSink(const OpenAiRequest& request, const ServedModel& model, std::shared_ptr<Reply> reply)
+      : ReplySink(std::move(reply), Protocol::kOpenAi),
+        request_(request),
+        model_(model),
+        id_(new_name("cmpl-")),
+        created_(std::time(nullptr)) {}
+
+ protected:
+  Json head() const {
+    return Json::object()
+        .set("id", id_)
+        .set("object", "text_completion")
+        .set("created", created_)
+        .set("model", model_.id())
+        .set("system_fingerprint", model_.fingerprint(request_.question.mode));
+  }
+  Json choice(std::uint32_t index, const std::string& text, const std::vector<DrawnToken>& tokens,
+              std::size_t offset, const Json& finish) const {
+    return Json::object()
+        .set("index", index)
+        .set("text", text)
+        .set("logprobs", request_.question.top_logprobs ? text_logprobs(tokens, offset) : Json())
+        .set("finish_reason", finish);
+  }
+  std::string error_event(const ApiError& error) const override { return event(error.openai()); }
+
+  const OpenAiRequest request_;
+
+ private:
+  const ServedModel& model_;
+  const std::string id_;
+  const std::int64_t created_;
+};
+
+class WholeText : public TextSink {
+ public:
+  WholeText(const OpenAiRequest& request, const ServedModel& model, std::shared_ptr<Reply> reply)
+      : TextSink(request, model, std::move(reply)), answers_(request.question.n) {}
+
+  void begin(const Usage&) override {}
+  void piece(const Piece& piece) override { answers_.add(piece); }
+  void finish(std::uint32_t choice, const Finish& finish) override {
+    answers_[choice].finish = finish;
+  }
+  void end(const Usage& usage) override {
+    Json choices = Json::array();
+    for (std::uint32_t i = 0; i < answers_.size(); ++i)
+      choices.push(choice(i, answers_[i].text, answers_[i].tokens, echoed(),
+                          finish_name(answers_[i].finish)));
+    send(head()
+             .set("choices", choices)
+             .set("usage", openai_usage(usage))
+             .set("timings", timings(usage))
+             .set("prompt_cache", prompt_cache(usage, request_.question)));
+  }
+
+ private:
+  std::size_t echoed() const {
+    return request_.question.echoes ? request_.question.text.size() : 0;
+  }
+
+  GatheredAnswers answers_;
+};
+
+class StreamedText : public TextSink {
+ public:
+  StreamedText(const OpenAiRequest& request, const ServedModel& model, std::shared_ptr<Reply> reply)
+      : TextSink(request, model, std::move(reply)), sent_(request.question.n) {}
+
+  void begin(const Usage&) override { begin_stream(); }
+  void piece(const Piece& piece) override {
+    send_choice(choice(piece.choice, piece.text, piece.tokens, sent_[piece.choice], Json()));
+    sent_[piece.choice] += piece.text.size();
+  }
+  void finish(std::uint32_t index, const Finish& how) override {
+    send_choice(choice(index, "", {}, sent_[index], finish_name(how)));
+  }
+  void end(const Usage& usage) override {
+    if (request_.includes_usage)
+      reply().write(event(head()
+                              .set("choices", Json::array())
+                              .set("usage", openai_usage(usage))
+                              .set("timings", timings(usage))
+                              .set("prompt_cache", prompt_cache(usage, request_.question))));
+    reply().write("data: [DONE]\n\n");
+    reply().end();
+  }
+
+ private:
+  void send_choice(const Json& choice) {
+    reply().write(event(head().set("choices", Json::array().push(choice))));
+  }
+
+  std::vector<std::size_t> sent_;  // bytes of each answer
+};
+
+}  // namespace
+
+OpenAiRequest read_openai_text(const Json& body, const ModelFacts& model) {
+  Fields fields(body);
+  OpenAiRequest request;
+  Question& question = request.question;
+  read_sampling(fields, model, &question);
+  if (!question.sampling.max_tokens) question.sampling.max_tokens = kDefaultMaxTokens;
+  read_prompt(fields, model, &question);
+  question.echoes = fields.boolean("echo").value_or(false);
+  if (const auto top = fields.integer("logprobs", 0, kMostLogprobs))
+    question.top_logprobs = static_cast<std::uint32_t>(*top);
+  fields.only("suffix", {""}, "is nothing that this model writes towards");
+  fields.only("best_of", {Json(question.n)}, "must be n, or left out");
+  request.streams = fields.boolean("stream").value_or(false);
+  if (const auto options = fields.object("stream_options"))
+    request.includes_usage =
+        Fields(*options, "stream_options").boolean("include_usage").value_or(false);
+  question.ignored = fields.unread();
+  return request;
+}
+
+std::unique_ptr<AnswerSink> openai_text_sink(const OpenAiRequest& request, const ServedModel& model,
+                                             std::shared_ptr<Reply> reply) {
+  if (request.streams) return std::make_unique<StreamedText>(request, model, std::move(reply));
+  return std::make_unique<WholeText>(request, model, std::move(reply));
+}
+
+}  // namespace pc::serve

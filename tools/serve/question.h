@@ -1,0 +1,64 @@
+// What a client asks for, in whichever protocol: what the readers of the protocols make, and
+// answering.h answers. Values.
+#pragma once
+
+#include <promptcache/promptcache.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/json.h"
+
+namespace pc::serve {
+
+using cli::Json;
+
+// Which states a prompt may use.
+enum class Mode {
+  kPrefix,     // those of any conversation or prompt that began alike: exact
+  kOff,        // none: all is computed, nothing is kept
+  kMarked,     // and parts that the client marked are modules
+  kTools,      // and each tool is one
+  kDocuments,  // and so are long texts that have come before
+};
+
+const char* name_of(Mode mode);
+std::optional<Mode> mode_of(const std::string& name);
+std::string mode_names();  // with commas
+
+struct Sampling {
+  std::optional<std::uint32_t> max_tokens;  // none: as many as the context window has room for
+  float temperature = 1, top_p = 1, min_p = 0;
+  std::uint32_t top_k = 0;  // 0: all
+  float presence_penalty = 0, frequency_penalty = 0, repetition_penalty = 1;
+  std::uint64_t seed = PC_SEED_RANDOM;
+  std::vector<std::string> stop;
+  std::vector<pc_token_bias> bias;
+};
+
+// Who is asked: what a request is read against.
+struct ModelFacts {
+  std::string id;
+  pc_engine_facts engine{};
+};
+
+struct Question {
+  // A conversation, as pc_prompt_from_chat takes it; null: `text`, in no turn, is the prompt.
+  Json chat;
+  std::string text;
+  std::vector<std::int32_t> tokens;  // in the place of text; in the vocabulary
+  Sampling sampling;
+  std::uint32_t n = 1;                        // answers
+  bool echoes = false;                        // the answers begin with `text`
+  std::optional<std::uint32_t> top_logprobs;  // of each token, beside its own; none: no logprobs
+  Mode mode = Mode::kPrefix;
+  bool says_mode = false;  // the request itself does
+  std::string repair;  // as pc_session_options has it; "": what the schema says
+  std::optional<std::string> name_space;  // whose modules it may use; none: the server's
+  std::string client;                // who takes turns with others
+  std::vector<std::string> ignored;  // fields of the request that mean nothing here
+};
+
+}  // namespace pc::serve

@@ -1,0 +1,85 @@
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tools/failure.h"
+#include "tools/interrupt.h"
+#include "tools/open.h"
+#include "tools/serve/api.h"
+#include "tools/serve/http_server.h"
+#include "tools/verbs.h"
+
+namespace pc::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+// "models/city-guide/" and "city-guide.gguf" are both called city-guide.
+std::string name_of_model(const Options& options) {
+  if (!options.serve.name.empty()) return options.serve.name;
+  std::filesystem::path path = options.model;
+  if (!path.has_filename()) path = path.parent_path();
+  return (path.extension() == ".gguf" ? path.stem() : path.filename()).string();
+}
+
+// Sockets that systemd has opened for this process (sd_listen_fds(3)): the first is descriptor 3.
+std::vector<int> inherited_sockets() {
+  const char* const pid = std::getenv("LISTEN_PID");
+  const char* const n = std::getenv("LISTEN_FDS");
+  if (!pid || !n || std::atol(pid) != ::getpid()) return {};
+  constexpr int kFirst = 3;
+  std::vector<int> sockets;
+  for (int i = 0; i < std::atoi(n); ++i) sockets.push_back(kFirst + i);
+  return sockets;
+}
+
+serve::HttpServerOptions http_options(const ServeOptions& options) {
+  serve::HttpServerOptions http;
+  http.sockets = inherited_sockets();
+  if (options.socket.empty() && http.sockets.empty())
+    http.addresses.push_back({options.host, static_cast<std::uint16_t>(options.port)});
+  http.unix_socket = options.socket;
+  http.visitors = {options.hosts, options.origins};
+  return http;
+}
+
+serve::ApiOptions options_of(const ServeOptions& options) {
+  serve::ApiOptions api;
+  api.n_parallel = options.parallel;
+  api.most_waiting = options.waiting;
+  api.deadline = std::chrono::seconds(options.deadline);
+  api.mode = serve::mode_of(options.mode).value_or(serve::Mode::kPrefix);
+  if (!options.keys.empty()) api.keys = serve::ApiKeys::read_file(options.keys);
+  return api;
+}
+
+}  // namespace
+
+ExitCode serve(const Options& options) try {
+  const serve::ApiOptions api_options = options_of(options.serve);
+  const serve::ServedModel model(open_engine(options, cache_mode(options)), name_of_model(options),
+                                 api_options.keys.name_spaces());
+  serve::Api api(model, api_options);
+  const Interruptible interruptible;
+  serve::HttpServer server(http_options(options.serve),
+                           [&api](serve::HttpRequest request, std::shared_ptr<serve::Reply> reply) {
+                             api.handle(std::move(request), std::move(reply));
+                           });
+  for (const std::string& address : server.addresses())
+    print("listening on " + address + " with " + model.id() + "\n");
+  while (!interruptible.requested()) std::this_thread::sleep_for(50ms);
+  constexpr auto kGrace = 5s;
+  server.stop(kGrace);
+  return kSuccess;
+} catch (const serve::ListenError& error) {
+  throw Failure(kFailure, error.what());
+} catch (const serve::KeyFileError& error) {
+  throw Failure(kFailure, error.what());
+}
+
+}  // namespace pc::cli

@@ -1,0 +1,136 @@
+#include "tools/serve/served_model.h"
+
+#include <ctime>
+
+#include "tools/serve/api_error.h"
+#include "tools/serve/call_learning.h"
+#include "tools/serve/chat_modules.h"
+
+namespace pc::serve {
+namespace {
+
+constexpr std::size_t kDigestDigits = 12;
+
+// Of the weights and of how their states are kept.
+std::string fingerprint_of(const promptcache::Engine& engine) {
+  const Json report = Json::parse(engine.describe());
+  return std::string("pc-") + pc_version() + "-" +
+         report["weights_digest"].string().substr(0, kDigestDigits) + "-" +
+         report["kv_type"].string();
+}
+
+// A message as this template wants answers with calls.
+Json adapted(const Json& message, const CallShape& shape) {
+  const std::vector<Json> calls = message["tool_calls"].items();
+  if (calls.empty()) return message;
+  Json list = Json::array(), out = message;
+  for (Json call : calls) {
+    Json function = call["function"];
+    if (shape.wants_text) function.set("arguments", function["arguments"].dump());
+    list.push(call.set("function", function));
+  }
+  if (shape.wants_null && message["content"] == Json("")) out.set("content", Json());
+  return out.set("tool_calls", list);
+}
+
+Json adapted_chat(const Json& chat, const std::optional<CallShape>& shape) {
+  if (!shape || (!shape->wants_text && !shape->wants_null)) return chat;
+  Json messages = Json::array(), out = chat;
+  for (const Json& message : chat["messages"].items()) messages.push(adapted(message, *shape));
+  return out.set("messages", messages);
+}
+
+// An answer that has begun is gone on with.
+bool is_begun(const Json& chat) {
+  const std::vector<Json> messages = chat["messages"].items();
+  if (messages.empty()) return false;
+  const Json& last = messages.back();
+  return last["role"] == Json("assistant") && last["tool_calls"].is_null();
+}
+
+}  // namespace
+
+ServedModel::ServedModel(promptcache::Engine engine, std::string id,
+                         const std::vector<std::string>& name_spaces)
+    : engine_(std::move(engine)),
+      plain_(promptcache::Schema::plain(engine_)),
+      facts_{std::move(id), engine_.facts()},
+      fingerprint_(fingerprint_of(engine_)),
+      created_(std::time(nullptr)) {
+  for (const std::string& name : name_spaces) {
+    promptcache::Engine view = engine_.in_namespace(name);
+    promptcache::Schema plain = promptcache::Schema::plain(view);
+    views_.emplace(name, View{std::move(view), std::move(plain)});
+  }
+  call_shape_ = learn_call_shape([this](const Json& chat) -> std::optional<std::string> {
+    Json ended = chat;
+    ended.set("add_generation_prompt", false);
+    try {
+      return engine_.render_chat(ended.dump());
+    } catch (const promptcache::Error&) {
+      return std::nullopt;
+    }
+  });
+}
+
+const ServedModel::View& ServedModel::view(const std::string& name_space) const {
+  const auto found = views_.find(name_space);
+  if (found == views_.end()) throw ApiError(403, "permission_error", "there is no such namespace");
+  return found->second;
+}
+
+const promptcache::Engine& ServedModel::engine_of(
+    const std::optional<std::string>& name_space) const {
+  return name_space ? view(*name_space).engine : engine_;
+}
+
+const promptcache::Schema& ServedModel::plain_of(
+    const std::optional<std::string>& name_space) const {
+  return name_space ? view(*name_space).plain : plain_;
+}
+
+std::string ServedModel::fingerprint(Mode mode) const {
+  return fingerprint_ + "-" + name_of(mode);
+}
+
+// The text of tokens that a request gives in its place.
+std::string ServedModel::text_of(const std::vector<std::int32_t>& tokens) const {
+  std::string text = engine_.detokenize(tokens.data(), tokens.size());
+  if (engine_.tokenize(text) == tokens) return text;
+  throw ApiError::bad_request("these tokens are not those of their text; send the text", "prompt");
+}
+
+std::string ServedModel::chat_json(const Question& question, const Json& chat) const {
+  Json out = adapted_chat(chat, call_shape_);
+  if (is_begun(chat)) out.set("continue_final_message", true);
+  const bool is_gated = question.mode == Mode::kDocuments && question.repair.empty();
+  const std::string repair = is_gated ? "auto" : question.repair;
+  return (repair.empty() ? out : out.set("repair", repair)).dump();
+}
+
+std::string ServedModel::written(const Question& question) const try {
+  if (question.chat.is_null())
+    return question.tokens.empty() ? question.text : text_of(question.tokens);
+  const Json chat = with_modules(question.chat, Mode::kPrefix, nullptr, nullptr);
+  return engine_.render_chat(chat_json(question, chat));
+} catch (const promptcache::Error& error) {
+  throw ApiError::of(error);
+}
+
+promptcache::Prompt ServedModel::prompt_of(const Question& question) const try {
+  if (question.chat.is_null()) {
+    const std::string text = question.tokens.empty() ? question.text : text_of(question.tokens);
+    return promptcache::Prompt::from_text(plain_of(question.name_space), text);
+  }
+  return chat_prompt(question, with_modules(question.chat, Mode::kPrefix, nullptr, nullptr));
+} catch (const promptcache::Error& error) {
+  throw ApiError::of(error);
+}
+
+promptcache::Prompt ServedModel::chat_prompt(const Question& question, const Json& chat) const try {
+  return promptcache::Prompt::from_chat(engine_of(question.name_space), chat_json(question, chat));
+} catch (const promptcache::Error& error) {
+  throw ApiError::of(error);
+}
+
+}  // namespace pc::serve

@@ -1,0 +1,68 @@
+// The model that the server answers with: an engine, and how it is called.
+//
+// Owner; immutable. Threads: any.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <promptcache/promptcache.hpp>
+#include <string>
+
+#include "tools/serve/call_shape.h"
+#include "tools/serve/question.h"
+
+namespace pc::serve {
+
+class ServedModel {
+ public:
+  // name_spaces: those that there are beside the engine's own.
+  ServedModel(promptcache::Engine engine, std::string id,
+              const std::vector<std::string>& name_spaces = {});
+
+  const ModelFacts& facts() const { return facts_; }
+  const std::string& id() const { return facts_.id; }
+  std::int64_t created() const { return created_; }  // seconds since 1970
+  // What an answer depends on beside the question: version, weights, type of states, mode.
+  std::string fingerprint(Mode mode) const;
+  const promptcache::Engine& engine() const { return engine_; }
+
+  // How it writes calls of tools; nothing where its template knows none that can be read.
+  const std::optional<CallShape>& call_shape() const { return call_shape_; }
+
+  // With no part of it a module. Throws ApiError where the question is no prompt for this model.
+  promptcache::Prompt prompt_of(const Question& question) const;
+
+  // Of the question's conversation as chat_modules.h has it.
+  promptcache::Prompt chat_prompt(const Question& question, const Json& chat) const;
+
+  // What this namespace's modules and conversations are made with; none: the server's own. Throws
+  // ApiError.
+  const promptcache::Engine& engine_of(const std::optional<std::string>& name_space) const;
+
+  // The text of such a prompt, as the model's template writes it. Throws ApiError.
+  std::string written(const Question& question) const;
+
+  // As Question::text; of its tokens, where it has those. Throws ApiError.
+  std::string text_of(const std::vector<std::int32_t>& tokens) const;
+
+ private:
+  // Of one namespace.
+  struct View {
+    promptcache::Engine engine;
+    promptcache::Schema plain;
+  };
+  std::string chat_json(const Question& question, const Json& chat) const;
+  const View& view(const std::string& name_space) const;
+  const promptcache::Schema& plain_of(const std::optional<std::string>& name_space) const;
+
+  promptcache::Engine engine_;
+  promptcache::Schema plain_;
+  std::map<std::string, View> views_;
+  ModelFacts facts_;
+  std::optional<CallShape> call_shape_;
+  std::string fingerprint_;
+  std::int64_t created_;
+};
+
+}  // namespace pc::serve

@@ -1,0 +1,43 @@
+// Threads that do jobs in the order in which they came, and a queue with an end: whoever comes when
+// it is full is told so at once.
+//
+// Owner of its threads. submit() from any thread.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace pc::serve {
+
+class Workers {
+ public:
+  using Job = std::function<void()>;  // throws nothing
+
+  Workers(std::size_t n_threads, std::size_t most_waiting);
+  // Finishes the jobs under way; those that wait are dropped.
+  ~Workers();
+
+  // False: the queue is full, or this is about to end; the job is not taken.
+  bool submit(Job job);
+
+  std::size_t n_waiting() const;
+  std::size_t n_running() const;
+
+ private:
+  void work();
+
+  const std::size_t most_waiting_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Job> waiting_;
+  std::size_t n_running_ = 0;
+  bool ends_ = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace pc::serve
