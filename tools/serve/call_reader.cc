@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <string>
 
 #include "tools/serve/call_cursor.h"
 
@@ -18,7 +19,8 @@ std::string_view trigger(const CallShape& shape) {
 std::optional<Json> arguments_of(const Json& json) {
   if (json.is_object()) return json;
   if (json.is_null()) return Json::object();
-  CallCursor text(json.is_string() ? json.string() : std::string_view());
+  const std::string written = json.string();
+  CallCursor text(written);
   const auto object = text.take_json();
   return object && object->is_object() && trimmed(text.rest()).empty() ? object : std::nullopt;
 }
