@@ -1,10 +1,9 @@
 // Fuzzes what reads the bodies of requests, and the calls that models write: whatever comes, it is
 // read or refused in words.
-#include <promptcache/promptcache.hpp>
-
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <promptcache/promptcache.hpp>
 #include <string>
 #include <string_view>
 
@@ -13,6 +12,9 @@
 #include "tools/serve/fields.h"
 #include "tools/serve/openai_chat.h"
 #include "tools/serve/openai_text.h"
+#include "tools/serve/pml_requests.h"
+#include "tools/serve/prompt_schema.h"
+#include "tools/serve/route_path.h"
 
 namespace {
 
@@ -61,15 +63,27 @@ void read_calls(std::string_view text) {
   }
 }
 
+void read_path(const std::string& text) {
+  try {
+    require(name_in(text).size() <= text.size());
+  } catch (const ApiError& error) {
+    require(error.status() == 400);
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string text(reinterpret_cast<const char*>(data), size);
   read_calls(text);
+  read_path(text);
+  require(text.find(schema_of_prompt(text)) != text.npos);
   try {
     const Json body = read_body(text);
     read_as(body, read_openai_chat);
     read_as(body, read_openai_text);
+    read_as(body, read_pml_run);
+    read_as(body, [](const Json& json, const ModelFacts&) { read_schema_upload(json); });
     read_as(body, [](const Json& json, const ModelFacts& facts) {
       return read_anthropic(json, facts, size_t{json.dump().size()} % 2 == 0);
     });

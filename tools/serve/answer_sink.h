@@ -39,8 +39,6 @@ struct MadeCall {
 // What a prompt was made of.
 struct Reuse {
   Mode mode = Mode::kPrefix;         // that it came to
-  bool exact = true;                 // all that was reused had seen all that stands before it
-  std::uint64_t repaired_tokens = 0;  // of modules, computed anew where they stand
   Json parts = Json::array();        // what became of each module (planner.h)
   std::vector<std::string> remarks;  // why not more was reused
 };
@@ -49,6 +47,9 @@ struct Reuse {
 struct Usage {
   Reuse reuse;
   std::uint64_t prompt_tokens = 0, cached_tokens = 0, chained_tokens = 0;
+  std::uint64_t approximate_tokens = 0;  // of modules that saw something else than stands before
+  std::uint64_t repaired_tokens = 0;     // of these: computed anew
+  std::uint32_t modules = 0, modules_encoded = 0;  // that it used; of these, not found before
   std::uint64_t written_tokens = 0;    // of the conversation, that the store has only since
   std::uint64_t generated_tokens = 0;  // of all answers
   std::uint64_t prompt_us = 0, first_token_us = 0, decode_us = 0;

@@ -3,14 +3,12 @@
 #include <algorithm>
 #include <functional>
 #include <list>
-#include <new>
 #include <optional>
+
+#include "tools/serve/failure_of.h"
 
 namespace pc::serve {
 namespace {
-
-// The client has left: nothing more is to be said.
-struct Unwanted {};
 
 // One of the answers to a question.
 struct Choice {
@@ -32,7 +30,7 @@ class Answering {
         question_(question),
         is_wanted_(std::move(is_wanted)),
         plan_(planner.plan(question, true)) {
-    usage_.reuse = {plan_.mode, plan_.exact, 0, plan_.parts, plan_.remarks};
+    usage_.reuse = {plan_.mode, plan_.parts, plan_.remarks};
     for (const std::string& stop : question.sampling.stop) stop_.push_back(stop.c_str());
   }
 
@@ -43,7 +41,9 @@ class Answering {
     usage_.prompt_tokens = stats.prompt_tokens;
     usage_.cached_tokens = stats.cached_tokens;
     usage_.chained_tokens = stats.chained_tokens;
-    usage_.reuse.repaired_tokens = stats.repaired_tokens;
+    usage_.repaired_tokens = stats.repaired_tokens;
+    usage_.modules = stats.modules_found;
+    usage_.modules_encoded = stats.modules_encoded;
     usage_.prompt_us = stats.plan_us + stats.lookup_us + stats.encode_us + stats.prefill_us;
   }
 
@@ -87,12 +87,15 @@ class Answering {
   }
 
   // Throws where the prompt does not fit the context window.
-  void add_choice() {
+  void add_choice() try {
     const Sampling& s = question_.sampling;
     promptcache::SessionOptions options;
-    const std::uint32_t end = plan_.prompt.counts().end, window = model_.facts().engine.context_tokens;
-    options.max_tokens = std::max(1u, std::min(s.max_tokens.value_or(window), window - end));
+    const pc_prompt_counts counts = plan_.prompt.counts();
+    const std::uint32_t window = model_.facts().engine.context_tokens;
+    options.max_tokens = std::max(1u, std::min(s.max_tokens.value_or(window), window - counts.end));
     options.no_reuse = question_.mode == Mode::kOff;
+    if (!options.no_reuse) usage_.approximate_tokens = counts.approximate_tokens;
+    options.repair = question_.repair.empty() ? nullptr : question_.repair.c_str();
     options.temperature = s.temperature;
     options.top_k = s.top_k;
     options.top_p = s.top_p;
@@ -111,6 +114,9 @@ class Answering {
     };
     options.progress_user = this;
     choices_.emplace_back(promptcache::Session(plan_.prompt, options));
+  } catch (const promptcache::Error& error) {
+    const bool is_repair = error.status() == PC_INVALID_ARGUMENT && !question_.repair.empty();
+    throw ApiError::of(error, is_repair ? "repair" : question_.prompt_field());
   }
 
   // The next token of all answers that are not over, if there are any.
@@ -178,28 +184,6 @@ class Answering {
   std::list<Choice> choices_;
   Usage usage_;
 };
-
-ApiError unexpected(const std::string& what) {
-  return {500, "server_error", what};
-}
-
-// What a step of the answer threw, in words for the client; none where nobody listens.
-template <class Work>
-std::optional<ApiError> failure_of(Work work) try {
-  work();
-  return std::nullopt;
-} catch (const Unwanted&) {
-  return std::nullopt;
-} catch (const ApiError& error) {
-  return error;
-} catch (const promptcache::Error& error) {
-  if (error.status() == PC_CANCELLED) return std::nullopt;
-  return ApiError::of(error);
-} catch (const std::bad_alloc&) {
-  return ApiError(503, "server_error", "the server is out of memory", "", "out_of_memory");
-} catch (const std::exception& error) {
-  return unexpected(error.what());
-}
 
 }  // namespace
 

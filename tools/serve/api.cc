@@ -1,16 +1,18 @@
 #include "tools/serve/api.h"
 
 #include <algorithm>
-#include <new>
 #include <utility>
 
 #include "tools/serve/answering.h"
 #include "tools/serve/anthropic.h"
 #include "tools/serve/call_sink.h"
+#include "tools/serve/failure_of.h"
 #include "tools/serve/fields.h"
+#include "tools/serve/json_reply.h"
 #include "tools/serve/openai_chat.h"
 #include "tools/serve/openai_text.h"
 #include "tools/serve/report.h"
+#include "tools/serve/route_path.h"
 #include "tools/serve/timed_sink.h"
 
 namespace pc::serve {
@@ -18,11 +20,6 @@ namespace {
 
 // Reading a request takes milliseconds, of a long text some hundred.
 constexpr std::size_t kReaders = 2, kMostUnread = 256;
-
-ApiError too_busy() {
-  return {429, "rate_limit_error", "too many requests wait already: come again in a second", "",
-          "rate_limit_exceeded"};
-}
 
 // Forwards to a sink and counts what comes.
 class CountedSink : public AnswerSink {
@@ -72,12 +69,6 @@ class CountedReply : public Reply {
   const std::string route_;
   Metrics* const metrics_;
 };
-
-void send(const std::shared_ptr<Reply>& reply, const Json& body) {
-  HttpResponse response;
-  response.body = body.dump();
-  reply->send(std::move(response));
-}
 
 Json model_json(const ServedModel& model) {
   return Json::object()
@@ -134,16 +125,8 @@ Json apply_template(const Json& body, const ServedModel& model) {
 
 // Does the work, and answers with what it throws.
 template <class F>
-void guard(Protocol protocol, const std::shared_ptr<Reply>& reply, F work) try {
-  work();
-} catch (const ApiError& error) {
-  reply->send(to_response(error, protocol));
-} catch (const promptcache::Error& error) {
-  reply->send(to_response(ApiError::of(error), protocol));
-} catch (const std::bad_alloc&) {
-  reply->send(to_response({503, "server_error", "the server is out of memory"}, protocol));
-} catch (const std::exception& error) {
-  reply->send(to_response({500, "server_error", error.what()}, protocol));
+void guard(Protocol protocol, const std::shared_ptr<Reply>& reply, F work) {
+  if (const auto failure = failure_of(work)) reply->send(to_response(*failure, protocol));
 }
 
 }  // namespace
@@ -158,6 +141,7 @@ Api::Api(const ServedModel& model, const ApiOptions& options)
       readers_(kReaders, kMostUnread) {
   add_routes();
   add_openai_routes();
+  add_pml_routes();
 }
 
 // What a request's prompt would be made of; computes nothing.
@@ -180,7 +164,7 @@ void Api::submit(Workers::Job job) {
   });
   if (taken) return;
   --n_busy_;
-  throw too_busy();
+  throw ApiError::too_busy();
 }
 
 void Api::add_routes() {
@@ -265,8 +249,12 @@ void Api::add_openai_routes() {
                      }});
 }
 
+NameSpace Api::name_space_of(const HttpRequest& request) const {
+  return options_.keys.name_space_of(request).value_or(NameSpace());
+}
+
 void Api::complete(const HttpRequest& request, Question* question) const {
-  if (const auto known = options_.keys.name_space_of(request)) question->name_space = *known;
+  question->name_space = name_space_of(request);
   if (question->says_mode) return;
   const std::string* const header = request.header("x-prompt-cache");
   const auto mode = header ? mode_of(*header) : std::optional(options_.mode);
@@ -278,12 +266,13 @@ void Api::complete(const HttpRequest& request, Question* question) const {
 
 const Api::Route* Api::find(const HttpRequest& request) const {
   for (const Route& route : routes_)
-    if (request.method == route.method && request.path == route.path) return &route;
+    if (request.method == route.method && leads_to(request.path, route.path)) return &route;
   return nullptr;
 }
 
 bool Api::knows(const std::string& path) const {
-  return std::ranges::any_of(routes_, [&](const Route& route) { return path == route.path; });
+  return std::ranges::any_of(routes_,
+                             [&](const Route& route) { return leads_to(path, route.path); });
 }
 
 void Api::handle(HttpRequest request, std::shared_ptr<Reply> reply) {
@@ -308,7 +297,7 @@ void Api::handle(HttpRequest request, std::shared_ptr<Reply> reply) {
   const bool taken = readers_.submit([route, asked, counted] {
     guard(route->protocol, counted, [&] { route->work(*asked, counted); });
   });
-  if (!taken) counted->send(to_response(too_busy(), route->protocol));
+  if (!taken) counted->send(to_response(ApiError::too_busy(), route->protocol));
 }
 
 void Api::answer(Question question, std::unique_ptr<AnswerSink> sink) {

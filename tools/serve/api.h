@@ -44,7 +44,7 @@ class Api {
   using Work = std::function<void(const HttpRequest&, const std::shared_ptr<Reply>&)>;
   struct Route {
     const char* method;
-    const char* path;
+    const char* path;  // a route (route_path.h)
     Protocol protocol;
     Work work;
   };
@@ -53,6 +53,8 @@ class Api {
   void submit(Workers::Job job);
   void add_routes();
   void add_openai_routes();
+  void add_pml_routes();        // pml_routes.cc
+  NameSpace name_space_of(const HttpRequest& request) const;
   // Whose request it is, and its mode where its body names none. Throws ApiError.
   void complete(const HttpRequest& request, Question* question) const;
   const Route* find(const HttpRequest& request) const;

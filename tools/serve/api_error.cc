@@ -27,19 +27,18 @@ const char* anthropic_type(int status) {
   }
 }
 
-}  // namespace
-
-ApiError ApiError::of(const promptcache::Error& error) {
+ApiError by_status(const promptcache::Error& error, const std::string& param) {
   switch (error.status()) {
     case PC_CONTEXT_FULL:
-      return {400, "invalid_request_error", error.what(), "messages", "context_length_exceeded"};
+      return {400, "invalid_request_error", error.what(), param.empty() ? "messages" : param,
+              "context_length_exceeded"};
     case PC_INVALID_ARGUMENT:
     case PC_UNSUPPORTED:
     case PC_PML_SYNTAX:
     case PC_PML_SEMANTIC:
-      return bad_request(error.what());
+      return ApiError::bad_request(error.what(), param);
     case PC_NOT_FOUND:
-      return {404, "invalid_request_error", error.what()};
+      return {404, "invalid_request_error", error.what(), param};
     case PC_OUT_OF_MEMORY:
       return {503, "server_error", error.what(), "", "out_of_memory"};
     default:
@@ -47,12 +46,28 @@ ApiError ApiError::of(const promptcache::Error& error) {
   }
 }
 
+}  // namespace
+
+ApiError ApiError::of(const promptcache::Error& error, const std::string& param) {
+  ApiError api_error = by_status(error, param);
+  api_error.line_ = error.line();
+  api_error.column_ = error.column();
+  return api_error;
+}
+
+ApiError ApiError::too_busy() {
+  return {429, "rate_limit_error", "too many requests wait already: come again in a second", "",
+          "rate_limit_exceeded"};
+}
+
 Json ApiError::openai() const {
-  return Json::object().set("error", Json::object()
-                                         .set("message", what())
-                                         .set("type", type_)
-                                         .set("param", or_null(param_))
-                                         .set("code", or_null(code_)));
+  Json error = Json::object()
+                   .set("message", what())
+                   .set("type", type_)
+                   .set("param", or_null(param_))
+                   .set("code", or_null(code_));
+  if (line_ > 0) error.set("line", line_).set("column", column_);
+  return Json::object().set("error", error);
 }
 
 Json ApiError::anthropic() const {

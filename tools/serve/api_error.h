@@ -4,6 +4,7 @@
 // Thrown by whoever reads requests and answers them; caught where the route ends.
 #pragma once
 
+#include <cstdint>
 #include <promptcache/promptcache.hpp>
 #include <stdexcept>
 #include <string>
@@ -27,19 +28,23 @@ class ApiError : public std::runtime_error {
         param_(std::move(param)),
         code_(std::move(code)) {}
 
-  // Of the library. What a client can mend is 400, what the server lacks is 5xx.
-  static ApiError of(const promptcache::Error& error);
+  // Of the library. What a client can mend is 400, what the server lacks is 5xx. param: of what it
+  // is about, where that is known.
+  static ApiError of(const promptcache::Error& error, const std::string& param = {});
   static ApiError bad_request(const std::string& message, const std::string& param = {}) {
     return {400, "invalid_request_error", message, param};
   }
+  static ApiError too_busy();
 
   int status() const { return status_; }
-  Json openai() const;     // {"error": {"message", "type", "param", "code"}}
+  // {"error": {"message", "type", "param", "code"}}, and "line", "column" of a place in PML
+  Json openai() const;
   Json anthropic() const;  // {"type": "error", "error": {"type", "message"}}
 
  private:
   int status_;
   std::string type_, param_, code_;
+  std::uint32_t line_ = 0, column_ = 0;  // 0: not about a place
 };
 
 enum class Protocol { kOpenAi, kAnthropic };

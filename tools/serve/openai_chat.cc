@@ -10,6 +10,7 @@
 #include "tools/serve/openai_logprobs.h"
 #include "tools/serve/report.h"
 #include "tools/serve/sampling_fields.h"
+#include "tools/serve/schema_chat.h"
 #include "tools/serve/sse.h"
 
 namespace pc::serve {
@@ -179,22 +180,26 @@ class StreamedChat : public ChatSink {
 
 }  // namespace
 
+void read_openai_answer(Fields& fields, const ModelFacts& model, OpenAiRequest* request) {
+  read_sampling(fields, model, &request->question);
+  read_logprobs(fields, &request->question);
+  request->streams = fields.boolean("stream").value_or(false);
+  if (const auto options = fields.object("stream_options"))
+    request->includes_usage =
+        Fields(*options, "stream_options").boolean("include_usage").value_or(false);
+}
+
 OpenAiRequest read_openai_chat(const Json& body, const ModelFacts& model) {
   Fields fields(body);
   OpenAiRequest request;
   Question& question = request.question;
-  read_sampling(fields, model, &question);
-  question.chat = conversation_of(fields);
-  read_logprobs(fields, &question);
+  read_openai_answer(fields, model, &request);
+  if (!read_schema_chat(fields, &question)) question.chat = conversation_of(fields);
   if (const auto format = fields.object("response_format"))
     Fields(*format, "response_format").only("type", {"text"}, "must be \"text\"");
   fields.only("modalities", {Json::array().push("text")}, "must be [\"text\"]");
   for (const char* const name : {"audio", "functions", "function_call", "web_search_options"})
     if (fields.any(name)) fields.refuse(name, "is nothing that this server has");
-  request.streams = fields.boolean("stream").value_or(false);
-  if (const auto options = fields.object("stream_options"))
-    request.includes_usage =
-        Fields(*options, "stream_options").boolean("include_usage").value_or(false);
   question.ignored = fields.unread();
   return request;
 }

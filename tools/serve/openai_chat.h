@@ -5,6 +5,7 @@
 #include <string>
 
 #include "tools/serve/answer_sink.h"
+#include "tools/serve/fields.h"
 #include "tools/serve/question.h"
 #include "tools/serve/reply_sink.h"
 #include "tools/serve/served_model.h"
@@ -15,6 +16,10 @@ struct OpenAiRequest {
   Question question;
   bool streams = false, includes_usage = false;
 };
+
+// What such requests have beside the prompt: how tokens are drawn, logprobs, whether it streams.
+// Throws ApiError.
+void read_openai_answer(Fields& fields, const ModelFacts& model, OpenAiRequest* request);
 
 // Throws ApiError.
 OpenAiRequest read_openai_chat(const Json& body, const ModelFacts& model);

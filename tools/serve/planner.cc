@@ -75,6 +75,8 @@ bool Planner::is_long(const std::string& text) const {
 }
 
 Plan Planner::plan(const Question& question, bool is_asked) try {
+  if (question.of_schema && question.mode != Mode::kOff)
+    return plan_of(model_.prompt_of(question), Mode::kPrefix);
   Plan exact = exact_plan(question);
   if (question.chat.is_null() || exact.mode == Mode::kOff || question.mode == Mode::kPrefix)
     return exact;
@@ -108,7 +110,7 @@ Plan Planner::plan(const Question& question, bool is_asked) try {
       modules.exact || tokens_to_compute(modules) < tokens_to_compute(exact);
   return is_worth_it ? std::move(modules) : std::move(exact);
 } catch (const promptcache::Error& error) {
-  throw ApiError::of(error);
+  throw ApiError::of(error, question.prompt_field());
 }
 
 }  // namespace pc::serve

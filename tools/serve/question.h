@@ -2,10 +2,9 @@
 // answering.h answers. Values.
 #pragma once
 
-#include <promptcache/promptcache.h>
-
 #include <cstdint>
 #include <optional>
+#include <promptcache/promptcache.hpp>
 #include <string>
 #include <vector>
 
@@ -38,13 +37,25 @@ struct Sampling {
   std::vector<pc_token_bias> bias;
 };
 
+// Whose modules, conversations and schemas; none: the server's own.
+using NameSpace = std::optional<std::string>;
+
 // Who is asked: what a request is read against.
 struct ModelFacts {
   std::string id;
   pc_engine_facts engine{};
 };
 
+// A prompt that imports modules of a schema: PML or, where that is empty, turns.
+struct SchemaPrompt {
+  std::string schema;  // its name; "": that of PML which names none
+  std::string pml;
+  std::vector<promptcache::Message> turns;
+};
+
 struct Question {
+  std::optional<SchemaPrompt> of_schema;  // in the place of chat, text and tokens
+  std::string repair;  // of modules, as pc_session_options has it; "": what the prompt says
   // A conversation, as pc_prompt_from_chat takes it; null: `text`, in no turn, is the prompt.
   Json chat;
   std::string text;
@@ -55,10 +66,15 @@ struct Question {
   std::optional<std::uint32_t> top_logprobs;  // of each token, beside its own; none: no logprobs
   Mode mode = Mode::kPrefix;
   bool says_mode = false;  // the request itself does
-  std::string repair;  // as pc_session_options has it; "": what the schema says
-  std::optional<std::string> name_space;  // whose modules it may use; none: the server's
+  NameSpace name_space;    // whose modules it may use
   std::string client;                // who takes turns with others
   std::vector<std::string> ignored;  // fields of the request that mean nothing here
+
+  // The field that has the prompt.
+  const char* prompt_field() const {
+    const bool has_turns = of_schema ? of_schema->pml.empty() : !chat.is_null();
+    return has_turns ? "messages" : "prompt";
+  }
 };
 
 }  // namespace pc::serve

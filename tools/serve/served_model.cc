@@ -52,41 +52,32 @@ bool is_begun(const Json& chat) {
 
 ServedModel::ServedModel(promptcache::Engine engine, std::string id,
                          const std::vector<std::string>& name_spaces)
-    : engine_(std::move(engine)),
-      plain_(promptcache::Schema::plain(engine_)),
-      facts_{std::move(id), engine_.facts()},
-      fingerprint_(fingerprint_of(engine_)),
+    : facts_{std::move(id), engine.facts()},
+      fingerprint_(fingerprint_of(engine)),
       created_(std::time(nullptr)) {
-  for (const std::string& name : name_spaces) {
-    promptcache::Engine view = engine_.in_namespace(name);
-    promptcache::Schema plain = promptcache::Schema::plain(view);
-    views_.emplace(name, View{std::move(view), std::move(plain)});
-  }
+  for (const std::string& name : name_spaces)
+    views_.emplace(name, view_of(engine.in_namespace(name)));
+  views_.emplace(std::nullopt, view_of(std::move(engine)));
   call_shape_ = learn_call_shape([this](const Json& chat) -> std::optional<std::string> {
     Json ended = chat;
     ended.set("add_generation_prompt", false);
     try {
-      return engine_.render_chat(ended.dump());
+      return this->engine().render_chat(ended.dump());
     } catch (const promptcache::Error&) {
       return std::nullopt;
     }
   });
 }
 
-const ServedModel::View& ServedModel::view(const std::string& name_space) const {
-  const auto found = views_.find(name_space);
+ServedModel::View ServedModel::view_of(promptcache::Engine engine) {
+  promptcache::Schema plain = promptcache::Schema::plain(engine);
+  return {std::move(engine), std::move(plain), std::make_unique<Schemas>()};
+}
+
+const ServedModel::View& ServedModel::view(const NameSpace& name) const {
+  const auto found = views_.find(name);
   if (found == views_.end()) throw ApiError(403, "permission_error", "there is no such namespace");
   return found->second;
-}
-
-const promptcache::Engine& ServedModel::engine_of(
-    const std::optional<std::string>& name_space) const {
-  return name_space ? view(*name_space).engine : engine_;
-}
-
-const promptcache::Schema& ServedModel::plain_of(
-    const std::optional<std::string>& name_space) const {
-  return name_space ? view(*name_space).plain : plain_;
 }
 
 std::string ServedModel::fingerprint(Mode mode) const {
@@ -95,8 +86,8 @@ std::string ServedModel::fingerprint(Mode mode) const {
 
 // The text of tokens that a request gives in its place.
 std::string ServedModel::text_of(const std::vector<std::int32_t>& tokens) const {
-  std::string text = engine_.detokenize(tokens.data(), tokens.size());
-  if (engine_.tokenize(text) == tokens) return text;
+  std::string text = engine().detokenize(tokens.data(), tokens.size());
+  if (engine().tokenize(text) == tokens) return text;
   throw ApiError::bad_request("these tokens are not those of their text; send the text", "prompt");
 }
 
@@ -108,19 +99,32 @@ std::string ServedModel::chat_json(const Question& question, const Json& chat) c
   return (repair.empty() ? out : out.set("repair", repair)).dump();
 }
 
+// PML that names no schema is read, too: the library says what is wrong with it, and where.
+promptcache::Prompt ServedModel::prompt_of(const SchemaPrompt& asked, const View& view) const {
+  if (asked.schema.empty()) return promptcache::Prompt(view.plain, asked.pml);
+  const Schemas::Handle schema =
+      view.schemas->find(asked.schema, asked.pml.empty() ? "schema" : "prompt");
+  if (!asked.pml.empty()) return promptcache::Prompt(*schema, asked.pml);
+  return promptcache::Prompt(*schema, asked.turns);
+}
+
 std::string ServedModel::written(const Question& question) const try {
+  if (question.of_schema)
+    throw ApiError::bad_request("no template writes the prompt of a schema; explain shows its text",
+                                "schema");
   if (question.chat.is_null())
     return question.tokens.empty() ? question.text : text_of(question.tokens);
   const Json chat = with_modules(question.chat, Mode::kPrefix, nullptr, nullptr);
-  return engine_.render_chat(chat_json(question, chat));
+  return engine().render_chat(chat_json(question, chat));
 } catch (const promptcache::Error& error) {
   throw ApiError::of(error);
 }
 
 promptcache::Prompt ServedModel::prompt_of(const Question& question) const try {
+  if (question.of_schema) return prompt_of(*question.of_schema, view(question.name_space));
   if (question.chat.is_null()) {
     const std::string text = question.tokens.empty() ? question.text : text_of(question.tokens);
-    return promptcache::Prompt::from_text(plain_of(question.name_space), text);
+    return promptcache::Prompt::from_text(view(question.name_space).plain, text);
   }
   return chat_prompt(question, with_modules(question.chat, Mode::kPrefix, nullptr, nullptr));
 } catch (const promptcache::Error& error) {
@@ -130,7 +134,7 @@ promptcache::Prompt ServedModel::prompt_of(const Question& question) const try {
 promptcache::Prompt ServedModel::chat_prompt(const Question& question, const Json& chat) const try {
   return promptcache::Prompt::from_chat(engine_of(question.name_space), chat_json(question, chat));
 } catch (const promptcache::Error& error) {
-  throw ApiError::of(error);
+  throw ApiError::of(error, question.prompt_field());
 }
 
 }  // namespace pc::serve

@@ -1,16 +1,19 @@
-// The model that the server answers with: an engine, and how it is called.
+// The model that the server answers with: an engine, how it is called, and the schemas that clients
+// gave for it.
 //
-// Owner; immutable. Threads: any.
+// Owner; immutable but for the schemas. Threads: any.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <promptcache/promptcache.hpp>
 #include <string>
 
 #include "tools/serve/call_shape.h"
 #include "tools/serve/question.h"
+#include "tools/serve/schemas.h"
 
 namespace pc::serve {
 
@@ -25,7 +28,7 @@ class ServedModel {
   std::int64_t created() const { return created_; }  // seconds since 1970
   // What an answer depends on beside the question: version, weights, type of states, mode.
   std::string fingerprint(Mode mode) const;
-  const promptcache::Engine& engine() const { return engine_; }
+  const promptcache::Engine& engine() const { return view({}).engine; }
 
   // How it writes calls of tools; nothing where its template knows none that can be read.
   const std::optional<CallShape>& call_shape() const { return call_shape_; }
@@ -36,9 +39,10 @@ class ServedModel {
   // Of the question's conversation as chat_modules.h has it.
   promptcache::Prompt chat_prompt(const Question& question, const Json& chat) const;
 
-  // What this namespace's modules and conversations are made with; none: the server's own. Throws
-  // ApiError.
-  const promptcache::Engine& engine_of(const std::optional<std::string>& name_space) const;
+  // What this namespace's modules and conversations are made with, and its schemas; none: the
+  // server's own. Both throw ApiError.
+  const promptcache::Engine& engine_of(const NameSpace& name) const { return view(name).engine; }
+  Schemas& schemas_of(const NameSpace& name) const { return *view(name).schemas; }
 
   // The text of such a prompt, as the model's template writes it. Throws ApiError.
   std::string written(const Question& question) const;
@@ -51,14 +55,14 @@ class ServedModel {
   struct View {
     promptcache::Engine engine;
     promptcache::Schema plain;
+    std::unique_ptr<Schemas> schemas;
   };
+  static View view_of(promptcache::Engine engine);
+  const View& view(const NameSpace& name) const;
   std::string chat_json(const Question& question, const Json& chat) const;
-  const View& view(const std::string& name_space) const;
-  const promptcache::Schema& plain_of(const std::optional<std::string>& name_space) const;
+  promptcache::Prompt prompt_of(const SchemaPrompt& asked, const View& view) const;
 
-  promptcache::Engine engine_;
-  promptcache::Schema plain_;
-  std::map<std::string, View> views_;
+  std::map<NameSpace, View> views_;
   ModelFacts facts_;
   std::optional<CallShape> call_shape_;
   std::string fingerprint_;

@@ -1,0 +1,27 @@
+#include "tools/serve/route_path.h"
+
+#include <catch2/catch.hpp>
+
+#include "tools/serve/api_error.h"
+
+namespace pc::serve {
+namespace {
+
+TEST_CASE("a route is its path, and a star one segment") {
+  CHECK(leads_to("/a/b", "/a/b"));
+  CHECK_FALSE(leads_to("/a/b/", "/a/b"));
+  CHECK(leads_to("/a/b", "/a/*"));
+  for (const char* const path : {"/a/", "/a", "/a/b/c", "/a/b/", "/x/b", ""})
+    CHECK_FALSE(leads_to(path, "/a/*"));
+  CHECK_FALSE(leads_to("/a/b", "/*/b"));  // only at the end
+}
+
+TEST_CASE("a name is read without percent signs") {
+  CHECK(name_in("/a/b-1.x") == "b-1.x");
+  CHECK(name_in("/a/%C3%B6l%2fx") == "\xC3\xB6l/x");
+  for (const char* const path : {"/a/%", "/a/b%4", "/a/%zz", "/a/%+1", "/a/%-1", "/a/%00"})
+    CHECK_THROWS_AS(name_in(path), ApiError);
+}
+
+}  // namespace
+}  // namespace pc::serve

@@ -1,0 +1,55 @@
+#include "tools/serve/schemas.h"
+
+#include "tools/serve/api_error.h"
+
+namespace pc::serve {
+namespace {
+
+ApiError not_found(const std::string& name, const std::string& param) {
+  return {404, "invalid_request_error",
+          "there is no schema \"" + name + "\" here; POST /pml/schemas keeps one", param,
+          "schema_not_found"};
+}
+
+ApiError no_room(const std::string& name, const std::string& most) {
+  return {400, "invalid_request_error",
+          "no room for schema \"" + name + "\": this server keeps " + most + "; delete another one",
+          "schema", "schema_limit_exceeded"};
+}
+
+}  // namespace
+
+void Schemas::keep(const std::string& name, Handle schema, std::size_t n_bytes) {
+  const std::lock_guard lock(mutex_);
+  std::size_t n_others = 0, n_all_bytes = n_bytes;
+  for (const auto& [other, kept] : kept_) {
+    if (other == name) continue;
+    ++n_others;
+    n_all_bytes += kept.n_bytes;
+  }
+  if (n_others >= kMost) throw no_room(name, std::to_string(kMost) + " schemas");
+  if (n_all_bytes > kMostBytes)
+    throw no_room(name, std::to_string(kMostBytes >> 20) + " MiB of schemas");
+  kept_[name] = {std::move(schema), n_bytes};
+}
+
+Schemas::Handle Schemas::find(const std::string& name, const std::string& param) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = kept_.find(name);
+  if (found == kept_.end()) throw not_found(name, param);
+  return found->second.schema;
+}
+
+void Schemas::remove(const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  if (kept_.erase(name) == 0) throw not_found(name, {});
+}
+
+std::vector<std::pair<std::string, Schemas::Handle>> Schemas::all() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::pair<std::string, Handle>> all;
+  for (const auto& [name, kept] : kept_) all.emplace_back(name, kept.schema);
+  return all;
+}
+
+}  // namespace pc::serve
