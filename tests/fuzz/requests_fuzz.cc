@@ -14,6 +14,7 @@
 #include "tools/serve/openai_text.h"
 #include "tools/serve/pml_requests.h"
 #include "tools/serve/prompt_schema.h"
+#include "tools/serve/responses_request.h"
 #include "tools/serve/route_path.h"
 
 namespace {
@@ -63,6 +64,14 @@ void read_calls(std::string_view text) {
   }
 }
 
+// A response's request goes on behind itself.
+void read_response(const Json& body, const ModelFacts& facts) {
+  ResponsesRequest request = read_responses(body, facts);
+  const Json input = request.conversation;
+  go_on(input, &request);
+  require(request.conversation.items().size() == 2 * input.items().size());
+}
+
 void read_path(const std::string& text) {
   try {
     require(name_in(text).size() <= text.size());
@@ -83,6 +92,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     read_as(body, read_openai_chat);
     read_as(body, read_openai_text);
     read_as(body, read_pml_run);
+    read_as(body, read_response);
     read_as(body, [](const Json& json, const ModelFacts&) { read_schema_upload(json); });
     read_as(body, [](const Json& json, const ModelFacts& facts) {
       return read_anthropic(json, facts, size_t{json.dump().size()} % 2 == 0);

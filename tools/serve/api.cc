@@ -142,6 +142,9 @@ Api::Api(const ServedModel& model, const ApiOptions& options)
   add_routes();
   add_openai_routes();
   add_pml_routes();
+  responses_.try_emplace(std::nullopt);
+  for (const std::string& name : options.keys.name_spaces()) responses_.try_emplace(name);
+  add_responses_routes();
 }
 
 // What a request's prompt would be made of; computes nothing.

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,6 +21,7 @@
 #include "tools/serve/metrics.h"
 #include "tools/serve/planner.h"
 #include "tools/serve/served_model.h"
+#include "tools/serve/stored_responses.h"
 #include "tools/serve/workers.h"
 
 namespace pc::serve {
@@ -57,6 +59,7 @@ class Api {
   NameSpace name_space_of(const HttpRequest& request) const;
   // Whose request it is, and its mode where its body names none. Throws ApiError.
   void complete(const HttpRequest& request, Question* question) const;
+  void add_responses_routes();  // responses_routes.cc
   const Route* find(const HttpRequest& request) const;
   bool knows(const std::string& path) const;
   Json explain(const Question& question);
@@ -66,6 +69,7 @@ class Api {
   const ApiOptions options_;
   const std::string one_model_;  // the route to it
   Metrics metrics_;
+  std::map<NameSpace, StoredResponses> responses_;
   std::vector<Route> routes_;
   std::atomic<std::size_t> n_busy_ = 0;  // answers that are made or wait
   IdleEncoder encoder_;

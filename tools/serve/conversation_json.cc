@@ -1,26 +1,11 @@
 #include "tools/serve/conversation_json.h"
 
-#include <string>
-
-#include "tools/serve/content_parts.h"
+#include <utility>
 
 namespace pc::serve {
 namespace {
 
 constexpr std::size_t kMaxDepth = 64;
-
-ContentParts read_parts(const Json& parts, const std::string& path) {
-  ContentParts read;
-  for_each_item(parts, path, [&](const Json& part, const std::string& at) {
-    Fields fields(part, at);
-    const std::string type = fields.required_string("type");
-    if (type != "text" && type != "input_text" && type != "output_text")
-      fields.refuse("type", "is \"" + type + "\", but this model reads text alone");
-    std::string text = fields.required_string("text");
-    read.add(std::move(text), is_marked(fields));
-  });
-  return read;
-}
 
 Json content_of(Fields& message, const std::string& path) {
   const auto content = message.any("content");
@@ -42,15 +27,7 @@ Json call_of(const Json& json, const std::string& path) {
   const auto function = fields.object("function");
   if (!function) fields.refuse("function", "is missing: an object");
   Fields called(*function, path + ".function");
-  Json arguments = Json::object();
-  if (const std::string text = called.string("arguments").value_or(""); !text.empty()) {
-    std::string why;
-    const auto read = Json::read_strictly(text, kMaxDepth, &why);
-    if (!read || !read->is_object())
-      called.refuse("arguments",
-                    "must be a JSON object in a string" + (why.empty() ? "" : ": " + why));
-    arguments = *read;
-  }
+  const Json arguments = arguments_of_call(called);
   Json call = Json::object();
   if (const auto id = fields.string("id")) call.set("id", *id);
   return call.set("type", "function")
@@ -86,6 +63,29 @@ Json message_of(const Json& json, const std::string& path) {
 }
 
 }  // namespace
+
+ContentParts read_parts(const Json& parts, const std::string& path) {
+  ContentParts read;
+  for_each_item(parts, path, [&](const Json& part, const std::string& at) {
+    Fields fields(part, at);
+    const std::string type = fields.required_string("type");
+    if (type != "text" && type != "input_text" && type != "output_text")
+      fields.refuse("type", "is \"" + type + "\", but this model reads text alone");
+    std::string text = fields.required_string("text");
+    read.add(std::move(text), is_marked(fields));
+  });
+  return read;
+}
+
+Json arguments_of_call(Fields& call) {
+  const std::string text = call.string("arguments").value_or("");
+  if (text.empty()) return Json::object();
+  std::string why;
+  const auto read = Json::read_strictly(text, kMaxDepth, &why);
+  if (!read || !read->is_object())
+    call.refuse("arguments", "must be a JSON object in a string" + (why.empty() ? "" : ": " + why));
+  return *read;
+}
 
 Json messages_of(const Json& messages) {
   Json list = Json::array();

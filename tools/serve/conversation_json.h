@@ -1,6 +1,9 @@
 // Messages and tools as a client writes them, in the form that chat templates take.
 #pragma once
 
+#include <string>
+
+#include "tools/serve/content_parts.h"
 #include "tools/serve/fields.h"
 
 namespace pc::serve {
@@ -11,5 +14,11 @@ Json messages_of(const Json& messages);
 
 // OpenAI's "tools".
 Json tools_of(const Json& tools);
+
+// A content that is a list of parts.
+ContentParts read_parts(const Json& parts, const std::string& path);
+
+// "arguments" of a call, JSON in a string: an object.
+Json arguments_of_call(Fields& call);
 
 }  // namespace pc::serve

@@ -3,9 +3,12 @@
 
 Prints "SKIPPED: " and why where they are not installed (scripts/clients).
 """
+import pathlib
 import sys
+import tempfile
 import unittest
 
+import calling_model
 from server import PATIENCE, ServeTest
 
 try:
@@ -67,6 +70,83 @@ class OpenAi(ServeTest):
         with self.assertRaises(openai.BadRequestError) as refused:
             self.ask("Hi", temperature=9)
         self.assertEqual(refused.exception.param, "temperature")
+
+
+class OpenAiResponses(ServeTest):
+    def setUp(self):
+        self.client = openai.OpenAI(base_url=self.server.url + "/v1", api_key="none", max_retries=0,
+                                    timeout=PATIENCE)
+        self.addCleanup(self.client.close)
+        self.request = {"model": "tiny-model", "input": STORY, "instructions": "Be brief.",
+                        "max_output_tokens": 8, "temperature": 0}
+
+    def test_a_response_and_its_stream_are_the_same(self):
+        whole = self.client.responses.create(**self.request)
+        said = "".join(event.delta for event in self.client.responses.create(stream=True, **self.request)
+                       if event.type == "response.output_text.delta")
+        self.assertEqual(said, whole.output_text)
+        with self.client.responses.stream(**self.request) as stream:
+            events = list(stream)
+        final = events[-1].response
+        self.assertEqual(final.output_text, whole.output_text)
+        self.assertGreater(final.usage.input_tokens_details.cached_tokens, 256)
+
+    def test_a_stream_that_ends_by_itself_has_its_final_response(self):
+        request = self.request | {"max_output_tokens": 2000, "temperature": 1}
+        with self.client.responses.stream(**request) as stream:
+            last = list(stream)[-1]
+            if last.type == "response.completed":
+                self.assertEqual(stream.get_final_response().id, last.response.id)
+            else:
+                self.assertEqual(last.response.incomplete_details.reason, "max_output_tokens")
+
+    def test_responses_are_followed_retrieved_and_deleted(self):
+        first = self.client.responses.create(**self.request)
+        second = self.client.responses.create(**self.request | {"input": "And?", "previous_response_id": first.id})
+        self.assertGreater(second.usage.input_tokens, first.usage.input_tokens)
+        self.assertEqual(self.client.responses.retrieve(first.id).output_text, first.output_text)
+        self.client.responses.delete(first.id)
+        with self.assertRaises(openai.NotFoundError):
+            self.client.responses.retrieve(first.id)
+
+    def test_errors_are_the_clients_own(self):
+        with self.assertRaises(openai.BadRequestError) as refused:
+            self.client.responses.create(**self.request | {"temperature": 9})
+        self.assertEqual(refused.exception.param, "temperature")
+
+
+class Calls(ServeTest):
+    TOOL = {"type": "function", "name": "now", "description": "The time.", "strict": False,
+            "parameters": {"type": "object", "properties": {}}}
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory(prefix="serve_test.")
+        calling_model.write(pathlib.Path(cls.folder.name) / "calling")
+        cls.OPTIONS = {"model": pathlib.Path(cls.folder.name) / "calling"}
+        super().setUpClass()
+
+    @classmethod
+    def tearDownClass(cls):
+        super().tearDownClass()
+        cls.folder.cleanup()
+
+    def test_a_tool_makes_the_round_through_responses(self):
+        with openai.OpenAI(base_url=self.server.url + "/v1", api_key="none", max_retries=0,
+                           timeout=PATIENCE) as client:
+            turns = [{"role": "user", "content": "What time is it?"}]
+            request = {"model": "calling", "tools": [self.TOOL], "max_output_tokens": 20}
+            asked = client.responses.create(input=turns, **request)
+            with client.responses.stream(input=turns, **request) as stream:
+                streamed = stream.get_final_response()
+            for response in (asked, streamed):
+                call = response.output[0]
+                self.assertEqual((call.type, call.name, call.arguments), ("function_call", "now", "{}"))
+            output = {"type": "function_call_output", "call_id": call.call_id, "output": "noon"}
+            answer = client.responses.create(input=turns + list(streamed.output) + [output], **request)
+            self.assertEqual(answer.output_text, calling_model.SAID)
+            followed = client.responses.create(input=[output], previous_response_id=streamed.id, **request)
+            self.assertEqual(followed.output_text, calling_model.SAID)
 
 
 class Anthropic(ServeTest):

@@ -77,7 +77,7 @@ class Errors(ServeTest):
     def test_bodies_that_cannot_be_read_say_why(self):
         for path in ("/v1/chat/completions", "/v1/completions", "/tokenize", "/detokenize",
                      "/v1/prompt_cache/explain", "/v1/prompt_cache/prewarm", "/apply-template",
-                     "/pml/schemas", "/pml/run", "/pml/explain"):
+                     "/v1/responses", "/pml/schemas", "/pml/run", "/pml/explain"):
             for body in BAD_BODIES:
                 with self.subTest(path, body=body[:40]):
                     self.assertTrue(self.refused(path, body)["error"]["message"])

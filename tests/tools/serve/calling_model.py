@@ -1,0 +1,64 @@
+"""A model that calls a tool: tiny_model.py's shape with weights that are written down.
+
+    write(FOLDER)
+
+Each token's successor is fixed, whatever stands before it. Behind a user's turn it calls the tool
+"now", which takes no arguments, with the text ~now{}; behind a tool's result it says "Yes". Its
+template writes calls in that way, so that a server learns to read them.
+"""
+import pathlib
+import struct
+import sys
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent))
+import tiny_model  # noqa: E402: found by the line before
+
+CALL, SAID = "~now{}", "Yes"
+TEMPLATE = ("{% for tool in tools or [] %}{{ '<tool>' + tool.function.name + '</tool>\n' }}{% endfor %}"
+            "{% for m in messages %}{{ '<|im_start|>' + m.role + '\n' + m.content }}"
+            "{% for call in m.tool_calls or [] %}"
+            "{{ '~' + call.function.name + call.function.arguments | tojson }}{% endfor %}"
+            "{{ '<|im_end|>\n' }}{% endfor %}"
+            "{% if add_generation_prompt %}{{ '<|im_start|>assistant' }}"
+            "{{ ':' if messages[-1].role == 'tool' else '\n' }}{% endif %}")
+
+
+def successors():
+    """What follows each token that an answer goes through; anything else ends it."""
+    follows = {}
+    for text in ("\n" + CALL, ":" + SAID):
+        tokens = [*text.encode(), tiny_model.EOS]
+        follows |= dict(zip(tokens, tokens[1:]))
+    return follows
+
+
+def tensor(name, shape, follows):
+    """Attention and MLP add nothing, so that a token's embedding alone decides."""
+    rows, columns = shape[0], shape[-1]
+    if len(shape) == 1:
+        return [1.0] * rows
+    values = [0.0] * (rows * columns)
+    for column, token in enumerate(follows):
+        if name == "model.embed_tokens.weight":
+            values[token * columns + column] = 1.0
+        elif name == "lm_head.weight":
+            values[follows[token] * columns + column] = 4.0  # of 8, which the norm makes of 1
+    return values
+
+
+def safetensors():
+    names, follows = sorted(tiny_model.tensor_shapes().items()), successors()
+    header, data = {}, bytearray()
+    for name, shape in names:
+        values = tensor(name, shape, follows)
+        header[name] = {"dtype": "F32", "shape": list(shape), "data_offsets": [len(data), len(data) + 4 * len(values)]}
+        data += struct.pack(f"<{len(values)}f", *values)
+    text = tiny_model.json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    return struct.pack("<Q", len(text)) + text + bytes(data)
+
+
+def write(folder):
+    tiny_model.CHAT_TEMPLATE = TEMPLATE
+    tiny_model.main(folder)
+    (pathlib.Path(folder) / "model.safetensors").write_bytes(safetensors())
