@@ -163,6 +163,11 @@ class Pml(ServeTest):
         self.assertEqual(chunks[-1]["prompt_cache"]["tokens"]["prompt"],
                          whole["prompt_cache"]["tokens"]["prompt"])
 
+    def test_several_answers_come_of_one_prompt(self):
+        answer = self.run_prompt(n=3, seed=7, temperature=1.5, max_tokens=24, logprobs=True)
+        self.assertEqual(len({choice["message"]["content"] for choice in answer["choices"]}), 3)
+        self.assertEqual(len(answer["choices"][2]["logprobs"]["content"]), 24)
+
     def test_a_prompt_is_explained(self):
         explained = self.server.json("POST", "/pml/explain", {"prompt": PROMPT})
         self.assertEqual(explained["schema"], "travel")
@@ -248,8 +253,8 @@ class Limits(ServeTest):
 
 class Leaving(unittest.TestCase):
     N = 60
-    LONG = '<schema name="long">' + "".join(
-        f'<module name="m{i}">{i} ' + "The tower stands on the hill. " * 100 + "</module>" for i in range(N)) + "</schema>"
+    MODULES = (f'<module name="m{i}">{i} ' + "The tower stands on the hill. " * 100 + "</module>" for i in range(N))
+    LONG = '<schema name="long">' + "".join(MODULES) + "</schema>"
 
     def test_a_client_that_leaves_ends_the_encoding_of_its_schema(self):
         server = Server()

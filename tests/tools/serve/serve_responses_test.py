@@ -10,7 +10,8 @@ import calling_model
 from server import ServeTest, events
 
 LONG = "The harbour lies in the south, and the tower stands on the hill above it. " * 8
-NOW = {"type": "function", "name": "now", "description": "The time.", "parameters": {"type": "object", "properties": {}}}
+NOW = {"type": "function", "name": "now", "description": "The time.",
+       "parameters": {"type": "object", "properties": {}}}
 
 # Fields that cannot be meant; more are in responses_request_test.cc.
 BAD_FIELDS = [
