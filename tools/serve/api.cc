@@ -11,8 +11,10 @@
 #include "tools/serve/json_reply.h"
 #include "tools/serve/openai_chat.h"
 #include "tools/serve/openai_text.h"
+#include "tools/serve/playground.h"
 #include "tools/serve/report.h"
 #include "tools/serve/route_path.h"
+#include "tools/serve/store_report.h"
 #include "tools/serve/timed_sink.h"
 
 namespace pc::serve {
@@ -134,7 +136,6 @@ void guard(Protocol protocol, const std::shared_ptr<Reply>& reply, F work) {
 Api::Api(const ServedModel& model, const ApiOptions& options)
     : model_(model),
       options_(options),
-      one_model_("/v1/models/" + model.id()),
       encoder_([this] { return n_busy_ == 0; }),
       planner_(model, &encoder_),
       answers_(options.n_parallel, options.most_waiting),
@@ -145,6 +146,7 @@ Api::Api(const ServedModel& model, const ApiOptions& options)
   responses_.try_emplace(std::nullopt);
   for (const std::string& name : options.keys.name_spaces()) responses_.try_emplace(name);
   add_responses_routes();
+  add_playground();
 }
 
 // What a request's prompt would be made of; computes nothing.
@@ -171,7 +173,7 @@ void Api::submit(Workers::Job job) {
 }
 
 void Api::add_routes() {
-  const auto get = [this](const char* path, std::function<HttpResponse()> make) {
+  const auto get = [this](const std::string& path, std::function<HttpResponse()> make) {
     routes_.push_back({"GET", path, Protocol::kOpenAi,
                        [make](const HttpRequest&, const auto& reply) { reply->send(make()); }});
   };
@@ -181,9 +183,15 @@ void Api::add_routes() {
     return response;
   };
   get("/health", [json] { return json(Json::object().set("status", "ok")); });
+  routes_.back().is_open = true;
   get("/v1/models", [this, json] { return json(models_json(model_)); });
   get("/models", [this, json] { return json(models_json(model_)); });
-  get(one_model_.c_str(), [this, json] { return json(model_json(model_)); });
+  get("/v1/models/" + model_.id(), [this, json] { return json(model_json(model_)); });
+  get("/v1/prompt_cache/store", [this, json] {
+    if (options_.keys.are_needed())
+      throw ApiError(403, "permission_error", "the store has files of other keys' owners, too");
+    return json(store_report(model_));
+  });
   get("/metrics", [this] {
     HttpResponse response;
     response.content_type = "text/plain; version=0.0.4; charset=utf-8";
@@ -267,6 +275,21 @@ void Api::complete(const HttpRequest& request, Question* question) const {
   question->mode = *mode;
 }
 
+void Api::add_playground() {
+  for (const EmbeddedFile& file : playground_files())
+    routes_.push_back({"GET", playground_path(file), Protocol::kOpenAi,
+                       [file](const HttpRequest&, const auto& reply) {
+                         reply->send(playground_response(file));
+                       },
+                       "playground", true});
+}
+
+// As metrics call it.
+std::string Api::label_of(const Route* route) {
+  if (!route) return "other";
+  return route->label ? route->label : route->path;
+}
+
 const Api::Route* Api::find(const HttpRequest& request) const {
   for (const Route& route : routes_)
     if (request.method == route.method && leads_to(request.path, route.path)) return &route;
@@ -281,7 +304,7 @@ bool Api::knows(const std::string& path) const {
 void Api::handle(HttpRequest request, std::shared_ptr<Reply> reply) {
   const Route* const route = find(request);
   auto counted =
-      std::make_shared<CountedReply>(std::move(reply), route ? route->path : "other", &metrics_);
+      std::make_shared<CountedReply>(std::move(reply), label_of(route), &metrics_);
   if (!route) {
     const bool exists = knows(request.path);
     const std::string what = request.method + " " + request.path;
@@ -290,7 +313,7 @@ void Api::handle(HttpRequest request, std::shared_ptr<Reply> reply) {
                : ApiError(404, "invalid_request_error", what + " is no route of this server"),
         Protocol::kOpenAi));
   }
-  if (route->path != std::string_view("/health") && !options_.keys.name_space_of(request)) {
+  if (!route->is_open && !options_.keys.name_space_of(request)) {
     const ApiError refused(401, "invalid_request_error",
                            "a key is needed: authorization: Bearer KEY, or x-api-key: KEY", "",
                            "invalid_api_key");

@@ -46,9 +46,11 @@ class Api {
   using Work = std::function<void(const HttpRequest&, const std::shared_ptr<Reply>&)>;
   struct Route {
     const char* method;
-    const char* path;  // a route (route_path.h)
+    std::string path;  // a route (route_path.h)
     Protocol protocol;
     Work work;
+    const char* label = nullptr;  // in metrics; null: the path
+    bool is_open = false;         // also for who has no key
   };
 
   // On a thread for answers; throws ApiError where too many wait.
@@ -60,6 +62,8 @@ class Api {
   // Whose request it is, and its mode where its body names none. Throws ApiError.
   void complete(const HttpRequest& request, Question* question) const;
   void add_responses_routes();  // responses_routes.cc
+  void add_playground();
+  static std::string label_of(const Route* route);
   const Route* find(const HttpRequest& request) const;
   bool knows(const std::string& path) const;
   Json explain(const Question& question);
@@ -67,7 +71,6 @@ class Api {
 
   const ServedModel& model_;
   const ApiOptions options_;
-  const std::string one_model_;  // the route to it
   Metrics metrics_;
   std::map<NameSpace, StoredResponses> responses_;
   std::vector<Route> routes_;

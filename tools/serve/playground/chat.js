@@ -1,0 +1,123 @@
+// A conversation, and beside it the map of the prompt that the next question would be.
+
+import {post} from "./api.js";
+import {answerFacts, ask} from "./answer.js";
+import {el, onCtrlEnter} from "./dom.js";
+import {PositionMap} from "./position_map.js";
+import {Running, whenQuiet} from "./running.js";
+
+class Chat {
+  #messages = [];  // {role, content}, without the system's
+
+  constructor(panel) {
+    this.panel = panel;
+    this.log = panel.querySelector(".log");
+    this.form = panel.querySelector(".ask");
+    this.settings = panel.querySelector(".settings");
+    this.question = this.form.elements.question;
+    this.map = new PositionMap(panel.querySelector(".map"));
+    this.running = new Running(panel);
+    this.#listen();
+    this.#empty();
+  }
+
+  #listen() {
+    const explainSoon = whenQuiet(() => this.explain());
+    this.form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.send();
+    });
+    this.settings.addEventListener("submit", (event) => event.preventDefault());
+    this.form.elements.clear.addEventListener("click", () => this.clear());
+    for (const form of [this.form, this.settings]) form.addEventListener("input", explainSoon);
+    onCtrlEnter(this.form, () => this.send());
+  }
+
+  #empty() {
+    this.log.replaceChildren(el("p", {class: "hint"},
+      "What the model computes of a conversation stays in the store: the next question computes its own words alone."));
+  }
+
+  // The request that asks this after all that was said.
+  #body(question) {
+    const {system, mode, max_tokens, temperature} = this.settings.elements;
+    const messages = [...this.#messages, {role: "user", content: question}];
+    if (system.value.trim()) messages.unshift({role: "system", content: system.value});
+    return {messages, max_tokens: Number(max_tokens.value), temperature: Number(temperature.value),
+            prompt_cache: {mode: mode.value}};
+  }
+
+  async explain() {
+    this.explaining?.abort();
+    const {signal} = this.explaining = new AbortController();
+    if (this.settings.elements.mode.value === "off") return this.map.say("Without reuse all is computed.");
+    try {
+      this.map.show(await post("v1/prompt_cache/explain", this.#body(this.question.value), signal));
+    } catch (error) {
+      if (error.name !== "AbortError") this.map.say(error.message);
+    }
+  }
+
+  async send() {
+    const question = this.question.value;
+    if (this.running.isBusy || !question.trim()) return;
+    if (this.#messages.length === 0) this.log.replaceChildren();
+    const asked = this.#say("user", question), said = this.#say("assistant", "");
+    this.question.value = "";
+    try {
+      await this.#answer(question, said);
+    } catch (error) {
+      asked.remove();
+      said.replaceWith(el("p", {class: "error", role: "alert"}, error.message));
+      this.question.value ||= question;
+    }
+    this.explain();
+  }
+
+  async #answer(question, said) {
+    const body = this.#body(question);
+    let answer = {}, text = "";
+    said.setAttribute("aria-busy", "true");  // it is read out when it is whole
+    await this.running.run(async (signal) => {
+      answer = await ask("v1/chat/completions", body, signal, (piece) => {
+        text += piece;
+        this.#append(said, piece);
+      });
+    });
+    said.removeAttribute("aria-busy");
+    said.append(answerFacts(answer));
+    this.#messages.push({role: "user", content: question}, {role: "assistant", content: text});
+    this.#follow();
+  }
+
+  #say(role, text) {
+    const title = role === "user" ? "You" : "Model";
+    const article = el("article", {class: role}, el("h3", {}, title), el("p", {class: "text"}, text));
+    this.log.append(article);
+    this.#follow();
+    return article;
+  }
+
+  #append(article, piece) {
+    const isAtEnd = this.log.scrollHeight - this.log.scrollTop - this.log.clientHeight < 40;
+    article.querySelector(".text").append(piece);
+    if (isAtEnd) this.#follow();
+  }
+
+  #follow() {
+    this.log.scrollTop = this.log.scrollHeight;
+  }
+
+  clear() {
+    this.running.stop();
+    this.#messages = [];
+    this.#empty();
+    this.explain();
+    this.question.focus();
+  }
+}
+
+export function startChat(panel) {
+  const chat = new Chat(panel);
+  return {shown: () => chat.explain()};
+}
