@@ -1,0 +1,341 @@
+#!/usr/bin/env python3
+"""The playground in a browser: that it works, by keyboard too, reads well where it is narrow or dark,
+and asks nobody but its own server.
+
+Prints "SKIPPED: " and why where Playwright (scripts/clients) or Chromium (scripts/deps test) is
+missing.
+"""
+import json
+import shutil
+import sys
+import unittest
+
+from server import PATIENCE, ServeTest
+
+CHROMIUM = shutil.which("chromium")
+try:
+    from playwright.sync_api import expect, sync_playwright
+except ImportError as missing:
+    print(f"SKIPPED: {missing}; scripts/clients installs Playwright")
+    sys.exit(0)
+if not CHROMIUM:
+    print("SKIPPED: there is no chromium; scripts/deps test installs it")
+    sys.exit(0)
+
+STORY = "The harbour lies in the south, and the tower stands on the hill above it. " * 8
+VIEWS = ("chat", "compare", "schema", "store", "metrics")
+SCHEMA = {"object": "pml.schema", "name": "harbour", "description": {
+    "name": "harbour", "tokens": 12, "bytes": 2048, "remarks": ["a remark"],
+    "modules": [{"path": "ferry", "tokens": 12, "position": 0, "bytes": 2048, "parameters": []}]}}
+RUNS = [
+    {"position": 0, "tokens": 20, "kind": "cached", "label": "ferry", "state": "hit", "exact": True, "bytes": 2048,
+     "text": "The ferry leaves at ten."},
+    {"position": 20, "tokens": 9, "kind": "cached", "label": "tower", "state": "miss", "why": "not encoded yet",
+     "exact": False, "repair": "none", "bytes": 2048, "text": "The tower has thirty floors."},
+    {"position": 40, "tokens": 5, "kind": "text", "label": "", "state": "fresh", "text": "When?"},
+]
+EXPLAINED = {"prompt_tokens": 34, "cached_tokens": 29, "computed_tokens": 5, "end": 45, "context_tokens": 4096,
+             "runs": RUNS, "chain": [], "remarks": []}
+
+
+def setUpModule():
+    global driver, browser
+    driver = sync_playwright().start()
+    browser = driver.chromium.launch(executable_path=CHROMIUM)
+    expect.set_options(timeout=PATIENCE * 1000)
+
+
+def tearDownModule():
+    browser.close()
+    driver.stop()
+
+
+class PlaygroundTest(ServeTest):
+    def open(self, width=1200, height=800, **options):
+        """The page, whose console, errors and requests are kept."""
+        context = browser.new_context(viewport={"width": width, "height": height}, **options)
+        self.addCleanup(context.close)
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE * 1000)
+        self.complaints, self.requested = [], []
+        page.on("console", lambda message: message.type in ("error", "warning") and
+                self.complaints.append(message.text))
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.on("request", lambda request: self.requested.append(request.url))
+        page.goto(self.server.url + "/")
+        expect(page.locator("#model")).to_contain_text("tiny-model")
+        expect(page.locator("#chat .bar .segment").first).to_be_visible()
+        return page
+
+    def mock(self, page, path, status=200, body=None):
+        page.route("**" + path, lambda route: route.fulfill(status=status, json=body))
+
+
+class Page(PlaygroundTest):
+    def test_it_complains_of_nothing_and_asks_no_other_host(self):
+        page = self.open()
+        self.mock(page, "/pml/schemas", body={"object": "list", "data": []})
+        for view in VIEWS:
+            page.click(f"#tab-{view}")
+            expect(page.locator(f"#{view}")).to_be_visible()
+        page.locator("#metrics .facts").first.wait_for()
+        self.assertEqual(self.complaints, [])
+        self.assertTrue(all(url.startswith(self.server.url + "/") for url in self.requested), self.requested)
+
+    def test_tabs_go_by_arrow_keys(self):
+        page = self.open()
+        page.focus("#tab-chat")
+        for key, view in (("ArrowRight", "compare"), ("End", "metrics"), ("ArrowRight", "chat"),
+                          ("ArrowLeft", "metrics"), ("Home", "chat")):
+            page.keyboard.press(key)
+            expect(page.locator(f"#tab-{view}")).to_be_focused()
+            expect(page.locator(f"#{view}")).to_be_visible()
+            self.assertEqual(page.locator("[role=tabpanel]:visible").count(), 1)
+
+    def test_nothing_is_wider_than_a_narrow_page(self):
+        page = self.open(width=360, height=640)
+        self.mock(page, "/pml/schemas", body={"object": "list", "data": [SCHEMA]})
+        self.mock(page, "/pml/explain", body=EXPLAINED)
+        self.ask(page, STORY)
+        page.click("#chat summary")
+        for view in VIEWS:
+            page.click(f"#tab-{view}")
+            if view == "schema":
+                page.click("#schema [name=explain]")
+                page.click("#schema summary")
+            page.wait_for_timeout(100)
+            self.assertLessEqual(page.evaluate("document.documentElement.scrollWidth"), 360, view)
+            for box in page.locator(f"#{view} :is(button, textarea, input, select):visible").all():
+                bounds = box.bounding_box()
+                if not box.evaluate("e => Boolean(e.closest('.bar, .table'))"):
+                    self.assertLessEqual(bounds["x"] + bounds["width"], 360, view)
+
+    def test_it_is_dark_where_that_is_wanted(self):
+        def lightness(scheme):
+            page = self.open(color_scheme=scheme)
+            ink, paper = (page.evaluate(f"getComputedStyle(document.body).{name}") for name in
+                          ("color", "backgroundColor"))
+            return [sum(map(int, text.strip("rgb()").split(","))) for text in (ink, paper)]
+        ink, paper = lightness("light")
+        self.assertLess(ink, paper)
+        ink, paper = lightness("dark")
+        self.assertGreater(ink, paper)
+
+    def ask(self, page, question):
+        page.fill("#question", question)
+        page.press("#question", "Control+Enter")
+        expect(page.locator("#chat .took")).to_have_count(1)
+
+
+class Chat(PlaygroundTest):
+    def open(self, **options):
+        page = super().open(**options)
+        page.locator("#chat [name=max_tokens]").fill("8")
+        return page
+
+    def ask(self, page, question):
+        n = page.locator("#chat .took").count()
+        page.fill("#question", question)
+        page.press("#question", "Control+Enter")
+        expect(page.locator("#chat .took")).to_have_count(n + 1)
+        return page.locator("#chat .took").last.inner_text()
+
+    def fact(self, box, name):
+        return box.locator(f"dt:text-is('{name}') + dd").inner_text()
+
+    def test_a_second_question_finds_the_first(self):
+        page = self.open()
+        self.ask(page, STORY)
+        last = page.locator("#chat .took").last
+        self.assertLess(int(self.fact(last, "Reused").split()[0]), 256)
+        self.ask(page, "And the tower?")
+        self.assertGreaterEqual(int(self.fact(last, "Reused").split()[0]), 512)
+        self.assertEqual(page.locator("#chat article").count(), 4)
+        self.assertEqual(self.complaints, [])
+
+    def test_escape_stops_an_answer(self):
+        def endless(route):
+            body = json.loads(route.request.post_data) | {"max_tokens": 3000, "logit_bias": {"257": -100}}
+            route.continue_(post_data=json.dumps(body))
+        page = self.open()
+        page.route("**/v1/chat/completions", endless)
+        line = page.context.new_cdp_session(page)  # the tiny model answers faster than anybody reads
+        limits = {"offline": False, "latency": 0, "downloadThroughput": 10000, "uploadThroughput": -1}
+        line.send("Network.emulateNetworkConditions", limits)
+        page.fill("#question", "Go on.")
+        page.press("#question", "Control+Enter")
+        text = page.locator("#chat .assistant .text")
+        expect(text).not_to_be_empty()
+        expect(page.locator("#chat [name=stop]")).to_be_enabled()
+        page.keyboard.press("Escape")
+        expect(page.locator("#chat .assistant").first).to_contain_text("stopped")
+        expect(page.locator("#chat [name=stop]")).to_be_disabled()
+        said = text.inner_text()
+        page.unroute("**/v1/chat/completions")
+        line.send("Network.emulateNetworkConditions", limits | {"downloadThroughput": -1})
+        self.ask(page, "And now?")
+        self.assertEqual(page.locator("#chat .assistant .text").first.inner_text(), said)
+
+    def test_what_the_server_refuses_is_said_and_nothing_is_lost(self):
+        page = self.open()
+        page.locator("#chat [name=temperature]").fill("9")
+        page.fill("#question", "Hm?")
+        page.click("#chat .primary")
+        expect(page.locator("#chat [role=alert]")).to_contain_text("temperature")
+        expect(page.locator("#question")).to_have_value("Hm?")
+
+    def test_markup_in_an_answer_is_text(self):
+        page = self.open()
+        self.ask(page, "<img src=x onerror=alert(1)><b>bold</b>")
+        self.assertEqual(page.locator("#chat article :is(img, b)").count(), 0)
+        self.assertIn("<b>bold</b>", page.locator("#chat .user .text").inner_text())
+
+    def test_the_map_shows_what_the_next_question_would_find(self):
+        page = self.open()
+        self.ask(page, "The map. " + STORY)
+        kept = page.locator("#chat .bar .segment[data-source=conversation][data-reused]")
+        expect(kept).not_to_have_count(0)
+        page.fill("#question", "A new question")
+        last = page.locator("#chat .bar .segment[data-source=text]").last
+        expect(last).to_contain_text("A new question")
+        kept.first.focus()
+        tip = page.locator("#chat [role=tooltip]")
+        expect(tip).to_contain_text("found in the store")
+        self.assertEqual(kept.first.get_attribute("aria-describedby"), tip.get_attribute("id"))
+        page.keyboard.press("End")
+        expect(page.locator("#chat .bar .segment").last).to_be_focused()
+        page.keyboard.press("ArrowLeft")
+        expect(last).to_be_focused()
+        expect(tip).to_contain_text("A new question")
+        expect(tip).to_contain_text("computed")
+        page.keyboard.press("Escape")
+        expect(tip).to_be_hidden()
+        page.click("#chat summary")
+        n = page.locator("#chat .bar .segment").count()
+        expect(page.locator("#chat details tbody tr")).to_have_count(n)
+
+
+class Compare(PlaygroundTest):
+    def test_both_answers_are_shown_and_equal(self):
+        page = self.open()
+        page.click("#tab-compare")
+        page.locator("#compare [name=max_tokens]").fill("12")
+        page.fill("#compare-question", STORY)
+        page.press("#compare-question", "Control+Enter")
+        expect(page.locator("#compare .verdict")).to_contain_text("Both answers are equal.")
+        reused, computed = (page.locator("#compare dt:text-is('Reused') + dd").all_inner_texts())
+        self.assertGreater(int(reused.split()[0]), 256)
+        self.assertEqual(int(computed.split()[0]), 0)
+        texts = page.locator("#compare .card .text").all_inner_texts()
+        self.assertEqual(texts[0], texts[1])
+        self.assertEqual(self.complaints, [])
+
+
+class Schema(PlaygroundTest):
+    def open(self):
+        page = super().open()
+        self.mock(page, "/pml/schemas", body={"object": "list", "data": [SCHEMA]})
+        page.click("#tab-schema")
+        expect(page.locator("#schema .loaded")).to_contain_text("harbour")
+        return page
+
+    def test_an_error_stands_at_its_line(self):
+        page = self.open()
+        error = {"message": "an unknown element <modul>", "type": "invalid_request_error", "param": "schema",
+                 "code": None, "line": 3, "column": 5}
+        self.mock(page, "/pml/schemas", 400, {"error": error})
+        area = page.get_by_label("Schema in PML")
+        area.fill("<schema name=\"x\">\n  <system>é</system>\n  <modul/>\n</schema>")
+        page.keyboard.press("Control+Enter")
+        expect(page.locator("#schema [name=schema] .numbers .wrong")).to_have_text("3")
+        expect(page.locator("#schema [name=schema] .band")).to_contain_text("unknown element <modul>")
+        line = page.locator("#schema [name=schema] .numbers span").nth(2).bounding_box()
+        band = page.locator("#schema [name=schema] .band").bounding_box()
+        self.assertLess(abs(line["y"] - band["y"]), 3)
+        page.click("#schema .outcome button")
+        expect(area).to_be_focused()
+        self.assertEqual(area.evaluate("area => area.value.slice(area.selectionStart)"), "modul/>\n</schema>"[1:])
+        page.keyboard.type("x")
+        expect(page.locator("#schema [name=schema] .band")).to_be_hidden()
+
+    def test_a_schema_is_described(self):
+        page = self.open()
+        self.mock(page, "/pml/schemas", body=SCHEMA | {"data": [SCHEMA]})
+        page.click("#schema [name=schema] .primary")
+        expect(page.locator("#schema .description table")).to_contain_text("ferry")
+        expect(page.locator("#schema .description .remark")).to_have_text("a remark")
+
+    def test_a_prompt_is_drawn_with_what_is_approximate(self):
+        page = self.open()
+        self.mock(page, "/pml/explain", body=EXPLAINED)
+        page.click("#schema [name=explain]")
+        segments = page.locator("#schema .bar .segment")
+        expect(segments).to_have_count(4)
+        self.assertEqual([segment.get_attribute("data-source") for segment in segments.all()],
+                         ["module", "module", "gap", "text"])
+        segments.nth(1).hover()
+        tip = page.locator("#schema [role=tooltip]")
+        for words in ("tower", "20 to 28", "not encoded yet", "approximate", "2 KiB", "thirty floors"):
+            expect(tip).to_contain_text(words)
+        self.assertIsNone(segments.nth(1).get_attribute("data-reused"))
+
+    def test_a_server_without_pml_says_so(self):
+        page = super().open()
+        self.mock(page, "/pml/schemas", 404, {"error": {"message": "no route"}})
+        page.click("#tab-schema")
+        expect(page.locator("#schema .notice")).to_contain_text("no routes for PML")
+
+
+class Pml(PlaygroundTest):
+    def test_a_schema_is_loaded_and_a_prompt_of_it_run(self):
+        if self.server.ask("GET", "/pml/schemas")[0] == 404:
+            self.skipTest("this server has no routes for PML")
+        page = self.open()
+        page.click("#tab-schema")
+        page.click("#schema [name=encode]")
+        expect(page.locator("#schema [name=schema] .outcome .good")).to_contain_text("harbour: 6 modules")
+        expect(page.locator("#schema .loaded")).to_contain_text("harbour")
+        page.click("#schema [name=prompt] .primary")
+        expect(page.locator("#schema .answer .took")).to_be_visible()
+        expect(page.locator("#schema .bar .segment[data-source=module][data-reused]")).not_to_have_count(0)
+        page.click("#schema [name=compare]")
+        expect(page.locator("#schema .answer .verdict")).to_be_visible()
+        page.get_by_label("Prompt in PML").fill("<prompt schema=\"harbour\">\n  <nobody/>\n</prompt>")
+        page.click("#schema [name=explain]")
+        expect(page.locator("#schema [name=prompt] .numbers .wrong")).to_have_text("2")
+        page.click("#schema .loaded button")
+        expect(page.locator("#schema .loaded")).to_have_text("None.")
+
+
+class Numbers(PlaygroundTest):
+    def test_the_store_is_listed(self):
+        self.server.json("POST", "/v1/prompt_cache/prewarm",
+                         {"messages": [{"role": "user", "content": STORY}], "max_tokens": 1})
+        store = self.server.json("GET", "/v1/prompt_cache/store")
+        page = self.open()
+        page.click("#tab-store")
+        expect(page.locator("#store tbody tr")).to_have_count(store["n_files"])
+        expect(page.locator("#store tbody")).to_contain_text(store["files"][0]["key"][:12])
+
+    def test_the_metrics_are_live(self):
+        page = self.open()
+        page.click("#tab-metrics")
+        answers = page.locator("#metrics dt:text-is('Answers') + dd")
+        n = int(answers.inner_text())
+        self.chat("Hi")
+        expect(answers).to_have_text(str(n + 1))
+        expect(page.locator("#metrics tbody")).to_contain_text("/v1/chat/completions")
+        self.assertGreaterEqual(page.locator("#metrics .chart rect").count(), 2)
+
+
+class NoStore(PlaygroundTest):
+    ARGUMENTS = ("--no-cache",)
+
+    def test_it_says_that_nothing_is_kept(self):
+        page = self.open()
+        page.click("#tab-store")
+        expect(page.locator("#store .content")).to_contain_text("without a store")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[__file__], verbosity=1)
