@@ -117,7 +117,7 @@ std::string ServedModel::written(const Question& question) const try {
   const Json chat = with_modules(question.chat, Mode::kPrefix, nullptr, nullptr);
   return engine().render_chat(chat_json(question, chat));
 } catch (const promptcache::Error& error) {
-  throw ApiError::of(error);
+  throw ApiError::of(error, question.prompt_field());
 }
 
 promptcache::Prompt ServedModel::prompt_of(const Question& question) const try {
@@ -128,7 +128,7 @@ promptcache::Prompt ServedModel::prompt_of(const Question& question) const try {
   }
   return chat_prompt(question, with_modules(question.chat, Mode::kPrefix, nullptr, nullptr));
 } catch (const promptcache::Error& error) {
-  throw ApiError::of(error);
+  throw ApiError::of(error, question.prompt_field());
 }
 
 promptcache::Prompt ServedModel::chat_prompt(const Question& question, const Json& chat) const try {
