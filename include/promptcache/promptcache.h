@@ -229,6 +229,20 @@ PC_API pc_status pc_engine_get_cache_counts(const pc_engine* engine, pc_cache_co
 /* Does this token end the model's turn? 1 or 0. */
 PC_API int pc_engine_ends_turn(const pc_engine* engine, int32_t token);
 
+typedef struct pc_token_facts {
+  size_t struct_size;
+  const char* bytes; /* what it stands for amid a text, maybe a part of a character, maybe none;
+                        [n_bytes], valid until the engine is closed */
+  size_t n_bytes;
+  uint32_t is_control; /* shows nothing in an answer: n_bytes is 0 */
+  uint32_t ends_turn;  /* as pc_engine_ends_turn says */
+} pc_token_facts;
+
+/* For masks: one token of the model's vocabulary, by itself. Tokens that a model has beyond its
+ * tokenizer's vocabulary are control tokens. */
+PC_API pc_status pc_engine_get_token(const pc_engine* engine, int32_t token, pc_token_facts* facts,
+                                     pc_error* error);
+
 /* Lets go of the modules that no session, pin or running call uses; the store keeps its files. For
  * when memory is short. bytes: of those; may be NULL. */
 PC_API pc_status pc_engine_trim(const pc_engine* engine, uint64_t* bytes, pc_error* error);

@@ -173,6 +173,10 @@ class Engine : public detail::Owner<pc_engine, pc_engine_close> {
   // The bytes of modules that it let go of.
   std::uint64_t trim() const { return detail::make<std::uint64_t, pc_engine_trim>(get()); }
   bool ends_turn(std::int32_t token) const { return pc_engine_ends_turn(get(), token) != 0; }
+  // Its bytes live as long as the engine.
+  pc_token_facts token(std::int32_t token) const {
+    return detail::filled<pc_token_facts, pc_engine_get_token>(get(), token);
+  }
 
   std::vector<std::int32_t> tokenize(std::string_view text) const {
     std::vector<std::int32_t> tokens(text.size() + 1);  // a guess; asked again where it is short

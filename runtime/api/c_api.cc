@@ -96,6 +96,14 @@ Result<pc::EngineOptions> engine_options(const pc_engine_options* options) {
   return engine;
 }
 
+Status in_vocabulary(const pc::Engine& engine, std::int32_t token) {
+  const std::uint32_t vocab_size = engine.model().desc.vocab_size;
+  if (token >= 0 && static_cast<std::uint32_t>(token) < vocab_size) return pc::ok();
+  return pc::error(Code::kInvalidArgument, "token " + std::to_string(token) +
+                                               " is outside the model's vocabulary of " +
+                                               std::to_string(vocab_size));
+}
+
 }  // namespace
 
 extern "C" {
@@ -206,6 +214,23 @@ int pc_engine_ends_turn(const pc_engine* engine, std::int32_t token) {
   return engine && engine->engine->ends_turn(token);
 }
 
+pc_status pc_engine_get_token(const pc_engine* engine, std::int32_t token, pc_token_facts* facts,
+                              pc_error* error) {
+  return guarded(error, [&]() -> Status {
+    PC_REQUIRE(engine);
+    PC_REQUIRE(facts);
+    PC_CHECK_OK(in_vocabulary(*engine->engine, token));
+    const std::string_view bytes = engine->engine->tokenizer().bytes(token);
+    pc_token_facts f{};
+    f.bytes = bytes.data();
+    f.n_bytes = bytes.size();
+    f.is_control = engine->engine->tokenizer().is_hidden(token);
+    f.ends_turn = engine->engine->ends_turn(token);
+    write_stats(f, facts);
+    return pc::ok();
+  });
+}
+
 pc_status pc_engine_describe(const pc_engine* engine, char** json, pc_error* error) {
   return guarded(error, [&]() -> Status {
     PC_REQUIRE(engine);
@@ -267,13 +292,8 @@ pc_status pc_detokenize(const pc_engine* engine, const std::int32_t* tokens, std
     if (!tokens && n_tokens != 0) return null_argument("tokens");
     std::string bytes, out;
     pc::Utf8Stream utf8;
-    const std::uint32_t vocab_size = engine->engine->model().desc.vocab_size;
     for (std::size_t i = 0; i < n_tokens; ++i) {
-      if (tokens[i] < 0 || static_cast<std::uint32_t>(tokens[i]) >= vocab_size) {
-        return pc::error(Code::kInvalidArgument, "token " + std::to_string(tokens[i]) +
-                                                     " is outside the model's vocabulary of " +
-                                                     std::to_string(vocab_size));
-      }
+      PC_CHECK_OK(in_vocabulary(*engine->engine, tokens[i]));
       bytes.clear();
       engine->engine->tokenizer().append_bytes(tokens[i], &bytes, pc::Tokenizer::Controls::kSpell);
       utf8.append(bytes, &out);

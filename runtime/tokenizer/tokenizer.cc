@@ -105,6 +105,15 @@ void Tokenizer::append_bytes(TokenId id, std::string* out, Controls controls) co
   out->append(bytes_[i]);
 }
 
+std::string_view Tokenizer::bytes(TokenId id) const {
+  return is_hidden(id) ? std::string_view("") : bytes_[static_cast<std::size_t>(id)];
+}
+
+bool Tokenizer::is_hidden(TokenId id) const {
+  const auto i = static_cast<std::size_t>(id);
+  return id < 0 || i >= bytes_.size() || hidden_[i];
+}
+
 std::optional<TokenId> Tokenizer::token_to_id(std::string_view piece) const {
   if (const AddedToken* token = added_.find(piece)) return token->id;
   return find_piece(piece);

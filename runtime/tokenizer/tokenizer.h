@@ -85,6 +85,10 @@ class Tokenizer {
   // spelling when asked. An id out of range appends nothing.
   enum class Controls { kHide, kSpell };
   void append_bytes(TokenId id, std::string* out, Controls controls = Controls::kHide) const;
+  // What append_bytes appends with kHide; a view of the tokenizer's own.
+  std::string_view bytes(TokenId id) const;
+  // A control token, or an id out of range.
+  bool is_hidden(TokenId id) const;
 
   // Where the first spelling of a control token begins in text[from, ...).
   std::optional<std::size_t> find_control(std::string_view text, std::size_t from) const;

@@ -134,7 +134,8 @@ class Sequence {
         return pc_engine_get_facts(engine(), Sized<pc_engine_facts>(in_).get(), error());
       case 3:
         (void)pc_engine_ends_turn(engine(), static_cast<std::int32_t>(in_.number(4)));
-        return PC_OK;
+        return pc_engine_get_token(engine(), static_cast<std::int32_t>(in_.number(2)),
+                                   Sized<pc_token_facts>(in_).get(), error());
       case 4:
         return pc_engine_trim(engine(), nullptr, error());
       case 5:

@@ -406,6 +406,7 @@ static void generate(pc_engine* engine) {
 }
 
 static void tokens(pc_engine* engine) {
+  pc_token_facts token = {.struct_size = sizeof token};
   int32_t ids[64];
   size_t n = 0;
   char* text = NULL;
@@ -414,6 +415,7 @@ static void tokens(pc_engine* engine) {
   CHECK(pc_detokenize(engine, ids, n, &text, NULL, &error) == PC_OK &&
         strstr(text, "A short text") != NULL);
   pc_free(text);
+  CHECK(pc_engine_get_token(engine, ids[0], &token, &error) == PC_OK && token.n_bytes > 0);
   CHECK(pc_tokenize(engine, "A short text", PC_NUL_TERMINATED, NULL, 0, &n, &error) == PC_OK &&
         n > 0);
 }

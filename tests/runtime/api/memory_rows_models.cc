@@ -75,6 +75,12 @@ std::vector<Row> engine_rows() {
          a.call([&](pc_error* x) { return pc_engine_get_facts(w.engine.get(), &facts, x); });
          a.answer(std::to_string(facts.n_parameters));
        })},
+      {"pc_engine_get_token", in_world([](World& w, Attempt& a) {
+         pc_token_facts facts{};
+         facts.struct_size = sizeof facts;
+         a.call([&](pc_error* x) { return pc_engine_get_token(w.engine.get(), 40, &facts, x); });
+         a.answer(std::string(facts.bytes, facts.n_bytes));
+       })},
       {"pc_engine_trim", in_world([](World& w, Attempt& a) {
          w.load();
          ask(w.schema.get());

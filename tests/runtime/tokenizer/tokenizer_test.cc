@@ -139,6 +139,11 @@ TEST_CASE("added tokens: text, markup, and white space at their sides") {
   std::string shown;
   for (const TokenId id : {5, 6, 7, 8, 0, 99, -1}) tokenizer->append_bytes(id, &shown);
   CHECK(shown == "<y>   a");
+  CHECK(tokenizer->bytes(6) == "<y>");
+  for (const TokenId id : {5, 99, -1}) {
+    CHECK(tokenizer->is_hidden(id));
+    CHECK(tokenizer->bytes(id).empty());
+  }
   CHECK(tokenizer->vocab_size() == 9);
 }
 
