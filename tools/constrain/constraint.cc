@@ -1,0 +1,78 @@
+#include "tools/constrain/constraint.h"
+
+#include <span>
+
+namespace pc::constrain {
+namespace {
+
+// With the masks that each may remember, half a gigabyte at most.
+constexpr std::size_t kMaxGrammars = 32;
+
+}  // namespace
+
+void Constraint::mask(std::uint32_t* allowed, std::size_t n_words) const {
+  grammar_->masks.of(state_)->keep_in(std::span(allowed, n_words));
+}
+
+int Constraint::mask_hook(void* user, std::uint32_t* allowed, std::size_t n_words) noexcept try {
+  static_cast<const Constraint*>(user)->mask(allowed, n_words);
+  return 0;
+} catch (...) {  // no memory: no token is drawn
+  return 1;
+}
+
+bool Constraint::accept(std::int32_t token) {
+  const Vocabulary& vocabulary = *grammar_->vocabulary;
+  const auto i = static_cast<std::uint32_t>(token);
+  if (token < 0 || i >= vocabulary.size()) return false;
+  if (vocabulary.ends_turn(i)) {
+    if (!state_.may_end) return false;
+    state_ = State{{}, true, {}};
+    return true;
+  }
+  if (vocabulary.bytes(i).empty()) return false;
+  State state = state_;
+  for (const char byte : vocabulary.bytes(i))
+    state = behind_byte(grammar_->automaton, state, static_cast<std::uint8_t>(byte));
+  if (state.is_dead()) return false;
+  state_ = std::move(state);
+  return true;
+}
+
+Constrainer::Constrainer(const promptcache::Engine& engine) : Constrainer(Vocabulary::of(engine)) {}
+
+Constrainer::Constrainer(Vocabulary vocabulary)
+    : vocabulary_(std::make_shared<const Vocabulary>(std::move(vocabulary))),
+      strings_(std::make_shared<StringTokens>(*vocabulary_)) {
+  strings_->at(0);  // which takes longest: before anybody waits for it
+}
+
+Constraint Constrainer::start(const Grammar& grammar) {
+  auto compiled = find(grammar.key());
+  if (!compiled) {
+    compiled = std::make_shared<CompiledGrammar>(grammar.compiled(), vocabulary_, strings_);
+    remember(grammar.key(), compiled);
+  }
+  return Constraint(std::move(compiled));
+}
+
+std::shared_ptr<CompiledGrammar> Constrainer::find(const std::string& key) {
+  const std::lock_guard lock(mutex_);
+  const auto found = by_key_.find(key);
+  if (found == by_key_.end()) return nullptr;
+  entries_.splice(entries_.begin(), entries_, found->second);
+  return found->second->second;
+}
+
+void Constrainer::remember(const std::string& key,
+                           const std::shared_ptr<CompiledGrammar>& grammar) {
+  const std::lock_guard lock(mutex_);
+  if (by_key_.contains(key)) return;
+  entries_.emplace_front(key, grammar);
+  by_key_[key] = entries_.begin();
+  if (entries_.size() <= kMaxGrammars) return;
+  by_key_.erase(entries_.back().first);
+  entries_.pop_back();
+}
+
+}  // namespace pc::constrain

@@ -1,0 +1,91 @@
+// What holds a model to a grammar while it answers.
+//
+//   Constrainer constrainer(engine);                           // once
+//   Constraint constraint = constrainer.start(json_schema(schema, "response_format"));
+//   options.mask = Constraint::mask_hook;                      // before the session is opened
+//   options.mask_user = &constraint;                           // must stay where it is
+//   ...
+//   if (status == PC_OK) constraint.accept(token.id);          // of each token that was drawn
+//   if (constraint.is_over()) ...                              // nothing else can come
+//
+// There is always a way on, so long as each byte is a token of the vocabulary by itself: a session
+// fails otherwise, since no token may be drawn.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <promptcache/promptcache.hpp>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "tools/constrain/grammar.h"
+#include "tools/constrain/masks.h"
+
+namespace pc::constrain {
+
+// A grammar that is compiled for a vocabulary. Shared by all answers under it; threads: any.
+struct CompiledGrammar {
+  CompiledGrammar(Automaton made, std::shared_ptr<const Vocabulary> of,
+                  std::shared_ptr<StringTokens> shared)
+      : automaton(std::move(made)),
+        vocabulary(std::move(of)),
+        strings(std::move(shared)),
+        masks(automaton, *vocabulary, *strings) {}
+
+  const Automaton automaton;
+  const std::shared_ptr<const Vocabulary> vocabulary;
+  const std::shared_ptr<StringTokens> strings;
+  Masks masks;
+};
+
+// One answer's place in its grammar. Value: a copy goes on by itself. Threads: one at a time.
+class Constraint {
+ public:
+  explicit Constraint(std::shared_ptr<CompiledGrammar> grammar)
+      : grammar_(std::move(grammar)), state_(start_of(grammar_->automaton)) {}
+
+  // Clears the bits of the tokens that may not come, as pc_token_mask does. Tokens that end the
+  // turn may come where the grammar may end, control tokens never.
+  void mask(std::uint32_t* allowed, std::size_t n_words) const;
+  // What pc_session_options wants; user: a Constraint.
+  static int mask_hook(void* user, std::uint32_t* allowed, std::size_t n_words) noexcept;
+
+  // It was drawn. False, and nothing is changed, where it may not come.
+  bool accept(std::int32_t token);
+
+  bool may_end() const { return state_.may_end; }
+  // Nothing but the end can come.
+  bool is_over() const { return state_.threads.empty(); }
+
+ private:
+  std::shared_ptr<CompiledGrammar> grammar_;
+  State state_;
+};
+
+// Of one vocabulary: compiles grammars, and remembers those that were used last. Threads: any.
+class Constrainer {
+ public:
+  explicit Constrainer(const promptcache::Engine& engine);
+  explicit Constrainer(Vocabulary vocabulary);
+
+  // Throws SchemaError.
+  Constraint start(const Grammar& grammar);
+
+ private:
+  using Entry = std::pair<std::string, std::shared_ptr<CompiledGrammar>>;
+
+  std::shared_ptr<CompiledGrammar> find(const std::string& key);
+  void remember(const std::string& key, const std::shared_ptr<CompiledGrammar>& grammar);
+
+  const std::shared_ptr<const Vocabulary> vocabulary_;
+  const std::shared_ptr<StringTokens> strings_;
+  std::mutex mutex_;
+  std::list<Entry> entries_;  // the last used first
+  std::unordered_map<std::string, std::list<Entry>::iterator> by_key_;
+};
+
+}  // namespace pc::constrain

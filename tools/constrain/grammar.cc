@@ -1,0 +1,117 @@
+#include "tools/constrain/grammar.h"
+
+#include <list>
+#include <utility>
+
+#include "tools/constrain/json_rules.h"
+#include "tools/constrain/schema_compiler.h"
+
+namespace pc::constrain {
+
+struct Grammar::Part {
+  enum class Kind { kLiteral, kSchema, kSequence, kChoice };
+
+  Kind kind;
+  std::string text;  // kLiteral; of a schema, its name in messages
+  Json schema;
+  std::vector<Grammar> parts;
+  std::string key;
+};
+
+namespace {
+
+// Of all nodes, edges and sets of one automaton: some 100 MB, and some tenths of a second.
+constexpr std::size_t kMaxUnits = 4'000'000;
+
+std::string with_length(const std::string& text) {
+  return std::to_string(text.size()) + ":" + text;
+}
+
+Grammar made(Grammar::Part part) {
+  return Grammar(std::make_shared<const Grammar::Part>(std::move(part)));
+}
+
+Grammar of_parts(Grammar::Part::Kind kind, std::vector<Grammar> parts) {
+  std::string key = kind == Grammar::Part::Kind::kChoice ? "choice" : "sequence";
+  for (const Grammar& part : parts) key += with_length(part.key());
+  return made({kind, {}, {}, std::move(parts), std::move(key)});
+}
+
+}  // namespace
+
+class GrammarCompiler {
+ public:
+  Automaton run(const Grammar& grammar) {
+    Nfa nfa;
+    nfa.finish_at(add(nfa, Nfa::kStart, grammar));
+    const RuleId start = builder_.add_rule();
+    builder_.define(start, determinise(nfa, budget_));
+    return std::move(builder_).finish(start);
+  }
+
+  const std::string& name() const { return name_; }
+
+ private:
+  // Gives the node behind.
+  NodeId add(Nfa& nfa, NodeId from, const Grammar& grammar) {
+    const Grammar::Part& part = *grammar.part_;
+    switch (part.kind) {
+      case Grammar::Part::Kind::kLiteral:
+        return nfa.literal(from, part.text);
+      case Grammar::Part::Kind::kSchema:
+        name_ = part.text;
+        return nfa.call(from,
+                        SchemaCompiler(part.schema, part.text, builder_, rules_, budget_).run());
+      case Grammar::Part::Kind::kSequence:
+        for (const Grammar& one : part.parts) from = add(nfa, from, one);
+        return from;
+      case Grammar::Part::Kind::kChoice:
+        break;
+    }
+    const NodeId end = nfa.add();
+    for (const Grammar& one : part.parts) nfa.skip(add(nfa, from, one), end);
+    return end;
+  }
+
+  Budget budget_{kMaxUnits};
+  AutomatonBuilder builder_{budget_};
+  JsonRules rules_{builder_, budget_};
+  std::string name_ = "the grammar";  // of the latest schema
+};
+
+Automaton Grammar::compiled() const {
+  GrammarCompiler compiler;
+  try {
+    return compiler.run(*this);
+  } catch (const Refusal& refusal) {
+    throw SchemaError(compiler.name(), "", refusal.what());
+  }
+}
+
+const std::string& Grammar::key() const {
+  return part_->key;
+}
+
+Grammar literal(std::string_view text) {
+  return made(
+      {Grammar::Part::Kind::kLiteral, std::string(text), {}, {}, "literal" + std::string(text)});
+}
+
+Grammar json_schema(const Json& schema, std::string_view name) {
+  return made(
+      {Grammar::Part::Kind::kSchema, std::string(name), schema, {}, "schema" + schema.dump()});
+}
+
+Grammar json_object() {
+  return json_schema(Json::object().set("type", "object"), "object");
+}
+
+Grammar sequence(std::vector<Grammar> parts) {
+  return of_parts(Grammar::Part::Kind::kSequence, std::move(parts));
+}
+
+Grammar choice(std::vector<Grammar> alternatives) {
+  return of_parts(Grammar::Part::Kind::kChoice, std::move(alternatives));
+}
+
+}  // namespace pc::constrain

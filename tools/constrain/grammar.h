@@ -1,0 +1,47 @@
+// What an answer must be: texts, JSON of a schema, one behind the other, or one of several.
+//
+//   Grammar call = sequence({literal("<tool_call>{\"name\": \"f\", \"arguments\": "),
+//                            json_schema(parameters, "tools[0].function.parameters"),
+//                            literal("}</tool_call>")});
+//   Grammar any = choice({call_of_f, call_of_g});
+//
+// Immutable value, cheap to copy. Threads: any.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tools/constrain/automaton.h"
+#include "tools/constrain/schema_error.h"
+#include "tools/json.h"
+
+namespace pc::constrain {
+
+using cli::Json;
+
+class Grammar {
+ public:
+  struct Part;
+  explicit Grammar(std::shared_ptr<const Part> part) : part_(std::move(part)) {}
+
+  // Throws SchemaError where a schema cannot be enforced.
+  Automaton compiled() const;
+  // The same of grammars that are the same.
+  const std::string& key() const;
+
+ private:
+  friend class GrammarCompiler;
+  friend Grammar combined(const char* kind, std::vector<Grammar> parts);
+  std::shared_ptr<const Part> part_;
+};
+
+Grammar literal(std::string_view text);
+// name: of the schema in error messages. What cannot be enforced is refused when it is compiled.
+Grammar json_schema(const Json& schema, std::string_view name);
+Grammar json_object();  // any
+Grammar sequence(std::vector<Grammar> parts);
+Grammar choice(std::vector<Grammar> alternatives);
+
+}  // namespace pc::constrain

@@ -1,0 +1,30 @@
+// Why something cannot be enforced.
+#pragma once
+
+#include <cstddef>
+#include <stdexcept>
+#include <string>
+
+namespace pc::constrain {
+
+// In words that fit behind "PLACE: "; whoever knows the place makes a SchemaError of it.
+class Refusal : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// What is too large is refused before it takes long: each part of an automaton pays for the nodes
+// and sets that it makes.
+class Budget {
+ public:
+  explicit Budget(std::size_t units) : left_(units) {}
+  void spend(std::size_t units) {
+    if (units > left_) throw Refusal("this is too large to be enforced");
+    left_ -= units;
+  }
+
+ private:
+  std::size_t left_;
+};
+
+}  // namespace pc::constrain

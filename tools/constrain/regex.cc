@@ -1,0 +1,103 @@
+#include "tools/constrain/regex.h"
+
+namespace pc::constrain {
+namespace {
+
+// Writes a tree down as an automaton (Thompson 1968).
+class Emitter {
+ public:
+  Emitter(Nfa& nfa, Budget& budget) : nfa_(nfa), budget_(budget) {}
+
+  // Gives the node behind.
+  NodeId emit(const Regex& regex, NodeId from) {
+    budget_.spend(1);
+    switch (regex.kind) {
+      case Regex::Kind::kCharacter:
+        return one_of(regex.characters, from);
+      case Regex::Kind::kSequence:
+        for (const RegexPtr& part : regex.parts) from = emit(*part, from);
+        return from;
+      case Regex::Kind::kChoice:
+        return choice(regex, from);
+      case Regex::Kind::kRepeat:
+        return repeat(regex, from);
+    }
+    return from;
+  }
+
+  NodeId one_of(const CharacterSet& set, NodeId from) {
+    const std::size_t before = nfa_.size();
+    const NodeId to = nfa_.add();
+    add_character(nfa_, from, set, to);
+    budget_.spend(nfa_.size() - before);
+    return to;
+  }
+
+  // Any text.
+  NodeId anything(NodeId from) {
+    const NodeId loop = nfa_.add();
+    nfa_.skip(from, loop);
+    nfa_.skip(one_of(CharacterSet::all(), loop), loop);
+    return loop;
+  }
+
+ private:
+  NodeId choice(const Regex& regex, NodeId from) {
+    const NodeId end = nfa_.add();
+    for (const RegexPtr& part : regex.parts) nfa_.skip(emit(*part, from), end);
+    return end;
+  }
+
+  NodeId repeat(const Regex& regex, NodeId from) {
+    const Regex& part = *regex.parts.front();
+    for (std::uint32_t i = 0; i < regex.least; ++i) from = emit(part, from);
+    const NodeId end = nfa_.add();
+    if (regex.most == Regex::kUnlimited) {
+      const NodeId loop = nfa_.add();
+      nfa_.skip(from, loop);
+      nfa_.skip(emit(part, loop), loop);
+      nfa_.skip(loop, end);
+      return end;
+    }
+    for (std::uint32_t i = regex.least; i < regex.most; ++i) {
+      nfa_.skip(from, end);
+      from = emit(part, from);
+    }
+    nfa_.skip(from, end);
+    return end;
+  }
+
+  Nfa& nfa_;
+  Budget& budget_;
+};
+
+}  // namespace
+
+Dfa pattern_text(std::string_view pattern, Budget& budget) {
+  Nfa nfa;
+  Emitter emitter(nfa, budget);
+  for (const AnchoredRegex& one : parse_pattern(pattern)) {
+    NodeId at = nfa.add();
+    nfa.skip(Nfa::kStart, at);
+    if (!one.at_start) at = emitter.anything(at);
+    at = emitter.emit(*one.regex, at);
+    if (!one.at_end) at = emitter.anything(at);
+    nfa.finish_at(nfa.literal(at, "\""));
+  }
+  return determinise(nfa, budget);
+}
+
+Dfa length_text(std::uint32_t least, std::uint32_t most, Budget& budget) {
+  Regex any, repeat;
+  any.kind = Regex::Kind::kCharacter;
+  any.characters = CharacterSet::all();
+  repeat.kind = Regex::Kind::kRepeat;
+  repeat.parts = {std::make_shared<Regex>(any)};
+  repeat.least = least;
+  repeat.most = most;
+  Nfa nfa;
+  nfa.finish_at(nfa.literal(Emitter(nfa, budget).emit(repeat, Nfa::kStart), "\""));
+  return determinise(nfa, budget);
+}
+
+}  // namespace pc::constrain

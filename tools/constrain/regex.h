@@ -1,0 +1,49 @@
+// Patterns of JSON Schema: what of ECMA-262's regular expressions is regular.
+//
+// Validators read patterns as the engine does that they are written over, and engines differ: in
+// Python \d takes every script's digits. A class takes here what it takes in all of them.
+//
+// Refused: assertions inside a pattern (\b, look-around, ^ and $ elsewhere than at the ends of the
+// pattern's alternatives), references to groups, and properties (\p).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "tools/constrain/characters.h"
+#include "tools/constrain/dfa.h"
+
+namespace pc::constrain {
+
+struct Regex;
+using RegexPtr = std::shared_ptr<const Regex>;
+
+// A tree. Immutable.
+struct Regex {
+  enum class Kind { kCharacter, kSequence, kChoice, kRepeat };
+  static constexpr std::uint32_t kUnlimited = UINT32_MAX;
+
+  Kind kind = Kind::kSequence;
+  CharacterSet characters;            // kCharacter
+  std::vector<RegexPtr> parts;        // of a repeat, one
+  std::uint32_t least = 1, most = 1;  // kRepeat
+};
+
+// One alternative of a pattern.
+struct AnchoredRegex {
+  RegexPtr regex;
+  bool at_start = false, at_end = false;
+};
+
+// Throws Refusal.
+std::vector<AnchoredRegex> parse_pattern(std::string_view pattern);
+
+// The inside of a JSON string in which the pattern is found, as json_text.h has it, in the one
+// spelling of add_character().
+Dfa pattern_text(std::string_view pattern, Budget& budget);
+// In which there are so many characters.
+Dfa length_text(std::uint32_t least, std::uint32_t most, Budget& budget);
+
+}  // namespace pc::constrain

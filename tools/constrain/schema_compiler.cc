@@ -1,0 +1,232 @@
+#include "tools/constrain/schema_compiler.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <optional>
+
+#include "tools/constrain/formats.h"
+#include "tools/constrain/regex.h"
+#include "tools/constrain/schema_keywords.h"
+#include "tools/constrain/schema_merge.h"
+
+namespace pc::constrain {
+namespace {
+
+bool has(const Json& object, const char* key) {
+  const std::vector<std::string> keys = object.keys();
+  return std::ranges::find(keys, key) != keys.end();
+}
+
+std::uint32_t count_of(const Json& schema, const char* keyword, std::uint32_t otherwise) {
+  const auto count = schema[keyword].integer();
+  if (!count) return otherwise;
+  return static_cast<std::uint32_t>(std::min<std::int64_t>(*count, UINT32_MAX));
+}
+
+// Those that it declares or else, where keywords are about some types alone, these: who says
+// "properties" means an object.
+Types types_meant(const Json& schema) {
+  if (const auto declared = declared_types(schema)) return *declared;
+  Types meant = 0;
+  for (const std::string& name : constraints_of(schema)) {
+    const Types types = types_of_keyword(name);
+    if (types != kAllTypes) meant |= types;
+  }
+  return meant ? meant : kAllTypes;
+}
+
+// In digits without an exponent.
+std::string decimal_of(const Json& number) {
+  if (const auto integer = number.integer()) return std::to_string(*integer);
+  std::array<char, 400> digits;  // 310 before the point, or 326 for the smallest
+  const auto written = std::to_chars(digits.data(), digits.data() + digits.size(), number.real(),
+                                     std::chars_format::fixed);
+  return {digits.data(), written.ptr};
+}
+
+// The one of two bounds that counts, of which at most one is missing.
+bool excluded_counts(const Json& inclusive, const Json& excluded, bool is_least) {
+  if (inclusive.is_null() || excluded.is_null()) return inclusive.is_null();
+  return is_least ? excluded.real() >= inclusive.real() : excluded.real() <= inclusive.real();
+}
+
+}  // namespace
+
+RuleId SchemaCompiler::run() {
+  const RuleId root = rule_of(document_.root());
+  for (; !open_.empty(); open_.pop_front()) define(open_.front().first, open_.front().second);
+  return root;
+}
+
+// Parts that say the same are one rule: references inside are from the document's root.
+RuleId SchemaCompiler::rule_of(const SchemaPart& part) {
+  std::string text = part.json.dump();
+  budget_.spend(1 + text.size() / 16);
+  const auto [at, is_new] = known_.try_emplace(std::move(text));
+  if (is_new) {
+    at->second = builder_.add_rule();
+    open_.emplace_back(at->second, part);
+  }
+  return at->second;
+}
+
+void SchemaCompiler::define(RuleId id, const SchemaPart& part) try {
+  Nfa nfa;
+  const NodeId end = nfa.add();
+  nfa.finish_at(end);
+  add_value(nfa, end, part);
+  builder_.define(id, determinise(nfa, budget_));
+} catch (const Refusal& refusal) {
+  document_.refuse(part, refusal.what());
+}
+
+void SchemaCompiler::add_value(Nfa& nfa, NodeId end, const SchemaPart& part) {
+  if (part.json.is_boolean()) {
+    if (part.json.truth()) nfa.call(Nfa::kStart, rules_.any_value(), end);
+    return;
+  }
+  check_keywords(document_, part);
+  const std::vector<std::string> keywords = constraints_of(part.json);
+  if (keywords == std::vector<std::string>{"$ref"}) {
+    nfa.call(Nfa::kStart, rule_of(document_.referred(part)), end);
+    return;
+  }
+  for (const char* const name : {"anyOf", "oneOf"}) {
+    if (keywords != std::vector<std::string>{name}) continue;
+    if (keywords.front() == "oneOf") check_one_of(document_, part, budget_);
+    for (const SchemaPart& one : part.items(name)) nfa.call(Nfa::kStart, rule_of(one), end);
+    return;
+  }
+  for (const SchemaPart& flat : flattened(document_, part, budget_)) add_flat(nfa, end, flat);
+}
+
+void SchemaCompiler::add_flat(Nfa& nfa, NodeId end, const SchemaPart& part) {
+  if (const auto values = declared_values(part.json)) return add_values(nfa, end, part, *values);
+  if (constraints_of(part.json).empty()) {
+    nfa.call(Nfa::kStart, rules_.any_value(), end);
+    return;
+  }
+  const Types types = types_meant(part.json);
+  const auto words = [&](std::initializer_list<const char*> list) {
+    for (const char* const word : list) nfa.skip(nfa.literal(Nfa::kStart, word), end);
+  };
+  if (types & kNull) words({"null"});
+  if (types & kBoolean) words({"true", "false"});
+  if (types & kString) nfa.call(Nfa::kStart, string_rule(part), end);
+  if (types & kNumber) nfa.call(Nfa::kStart, number_rule(part, !(types & kFraction)), end);
+  if (types & kArray) nfa.call(Nfa::kStart, array_rule(part), end);
+  if (types & kObject) nfa.call(Nfa::kStart, object_rule(part), end);
+}
+
+void SchemaCompiler::add_values(Nfa& nfa, NodeId end, const SchemaPart& part,
+                                const std::vector<Json>& values) {
+  const Types types = declared_types(part.json).value_or(kAllTypes);
+  Types left = 0;
+  for (const Json& value : values) {
+    if ((types_of_value(value) & types) == 0) continue;
+    left |= types_of_value(value);
+    nfa.skip(nfa.literal(Nfa::kStart, value.dump()), end);
+  }
+  for (const std::string& name : constraints_of(part.json))
+    if (name != "enum" && name != "const" && name != "type" && (types_of_keyword(name) & left))
+      document_.refuse(part, "\"" + name + "\" beside enumerated values cannot be enforced here");
+}
+
+RuleId SchemaCompiler::string_rule(const SchemaPart& part) {
+  const std::uint32_t least = count_of(part.json, "minLength", 0);
+  const std::uint32_t most = count_of(part.json, "maxLength", UINT32_MAX);
+  std::vector<std::string> patterns;
+  if (has(part.json, "pattern")) patterns.push_back(part.json["pattern"].string());
+  if (has(part.json, "format")) {
+    const std::string format = part.json["format"].string();
+    const auto pattern = pattern_of_format(format);
+    if (!pattern) document_.refuse(part, "the format \"" + format + "\" cannot be enforced here");
+    patterns.push_back(*pattern);
+  }
+  if (patterns.empty()) return rules_.string(least, most);
+  Dfa text = pattern_text(patterns.front(), budget_);
+  if (patterns.size() > 1)
+    text = intersection(text, pattern_text(patterns.back(), budget_), budget_);
+  if (least > 0 || most != UINT32_MAX)
+    text = intersection(text, length_text(least, most, budget_), budget_);
+  return rules_.string_of(text);
+}
+
+RuleId SchemaCompiler::number_rule(const SchemaPart& part, bool is_integer) {
+  const Json factor = part.json["multipleOf"];
+  if (!factor.is_null() && !(is_integer && factor.integer() == 1))
+    document_.refuse(part, "\"multipleOf\" cannot be enforced here");
+  NumberRange range;
+  range.is_integer = is_integer;
+  range.least = bound(part, "minimum", "exclusiveMinimum", true);
+  range.most = bound(part, "maximum", "exclusiveMaximum", false);
+  return rules_.number(range);
+}
+
+std::optional<Bound> SchemaCompiler::bound(const SchemaPart& part, const char* inclusive,
+                                           const char* excluded, bool is_least) const {
+  if (!has(part.json, inclusive) && !has(part.json, excluded)) return std::nullopt;
+  const bool is_excluded = excluded_counts(part.json[inclusive], part.json[excluded], is_least);
+  const Json number = part.json[is_excluded ? excluded : inclusive];
+  Bound bound = bound_of(decimal_of(number));
+  bound.is_excluded = is_excluded;
+  return bound;
+}
+
+RuleId SchemaCompiler::object_rule(const SchemaPart& part) {
+  ObjectShape shape;
+  const bool names_some = has(part.json, "properties") || has(part.json, "required");
+  const bool tells_others = has(part.json, "additionalProperties");
+  const SchemaPart others =
+      tells_others ? part.at("additionalProperties") : SchemaPart{true, part.pointer};
+  std::vector<std::string> required;
+  for (const Json& name : part.json["required"].items()) required.push_back(name.string());
+  const auto is_required = [&](const std::string& name) {
+    return std::ranges::find(required, name) != required.end();
+  };
+  std::vector<std::string> named;
+  for (const auto& [name, property] : part.members("properties")) {
+    named.push_back(name);
+    shape.properties.push_back({Json(name).dump(), rule_of(property), is_required(name)});
+  }
+  for (const std::string& name : required) {
+    if (std::ranges::find(named, name) != named.end()) continue;
+    named.push_back(name);
+    shape.properties.push_back({Json(name).dump(), rule_of(others), true});
+  }
+  if (tells_others ? !others.json.is_boolean() || others.json.truth() : !names_some)
+    shape.others = rule_of(others);
+  const std::uint32_t least = count_of(part.json, "minProperties", 0);
+  const auto n_required = static_cast<std::uint32_t>(std::ranges::count_if(
+      shape.properties, [](const Property& property) { return property.is_required; }));
+  if (least > std::max(n_required, 1u))
+    document_.refuse(part,
+                     "\"minProperties\" cannot be enforced here beyond 1 and what is required");
+  shape.may_be_empty = least == 0;
+  const std::uint32_t most = count_of(part.json, "maxProperties", UINT32_MAX);
+  if (most == 0) shape.others.reset();
+  if (most < shape.properties.size() || (shape.others && most != UINT32_MAX))
+    document_.refuse(part, "\"maxProperties\" cannot be enforced here below those that are named");
+  return rules_.object(shape);
+}
+
+RuleId SchemaCompiler::array_rule(const SchemaPart& part) {
+  if (part.json["uniqueItems"].truth())
+    document_.refuse(part, "\"uniqueItems\" cannot be enforced here");
+  ArrayShape shape;
+  for (const SchemaPart& item : part.items("prefixItems")) shape.first.push_back(rule_of(item));
+  const SchemaPart rest =
+      has(part.json, "items") ? part.at("items") : SchemaPart{true, part.pointer};
+  // As with properties: where the first items are told, others come only where "items" tells them.
+  if (has(part.json, "items") ? !rest.json.is_boolean() || rest.json.truth() : shape.first.empty())
+    shape.rest = rule_of(rest);
+  shape.least = count_of(part.json, "minItems", 0);
+  shape.most = count_of(part.json, "maxItems", UINT32_MAX);
+  if (shape.least > shape.first.size() && !shape.rest && !has(part.json, "items"))
+    shape.rest = rule_of(rest);
+  return rules_.array(shape);
+}
+
+}  // namespace pc::constrain

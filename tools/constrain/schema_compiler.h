@@ -1,0 +1,53 @@
+// JSON Schema as rules of an automaton.
+//
+// What the automaton takes is valid by the schema; not all that is valid is taken: properties come
+// in the order of the schema, others than those that are named only where "additionalProperties"
+// says so or nothing is named, an enumerated value in one spelling, a number without more digits
+// than readers keep. docs/CONSTRAINED.md has the keywords.
+//
+// Of one automaton that is built. Threads: one at a time.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "tools/constrain/json_rules.h"
+#include "tools/constrain/schema_document.h"
+
+namespace pc::constrain {
+
+class SchemaCompiler {
+ public:
+  // Borrows all.
+  SchemaCompiler(const Json& schema, std::string name, AutomatonBuilder& builder, JsonRules& rules,
+                 Budget& budget)
+      : document_(schema, std::move(name)), builder_(builder), rules_(rules), budget_(budget) {}
+
+  // The rule of the whole schema. Throws SchemaError.
+  RuleId run();
+
+ private:
+  RuleId rule_of(const SchemaPart& part);
+  void define(RuleId id, const SchemaPart& part);
+  void add_value(Nfa& nfa, NodeId end, const SchemaPart& part);
+  void add_flat(Nfa& nfa, NodeId end, const SchemaPart& part);
+  void add_values(Nfa& nfa, NodeId end, const SchemaPart& part, const std::vector<Json>& values);
+  RuleId string_rule(const SchemaPart& part);
+  RuleId number_rule(const SchemaPart& part, bool is_integer);
+  std::optional<Bound> bound(const SchemaPart& part, const char* inclusive, const char* excluded,
+                             bool is_least) const;
+  RuleId object_rule(const SchemaPart& part);
+  RuleId array_rule(const SchemaPart& part);
+
+  SchemaDocument document_;
+  AutomatonBuilder& builder_;
+  JsonRules& rules_;
+  Budget& budget_;
+  std::map<std::string, RuleId> known_;  // by what the part says
+  std::deque<std::pair<RuleId, SchemaPart>> open_;
+};
+
+}  // namespace pc::constrain

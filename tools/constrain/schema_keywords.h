@@ -1,0 +1,40 @@
+// What the keywords of JSON Schema (2020-12, and of draft 7 what means the same) are to this
+// folder: those that say nothing about values, those that are enforced, and all others, which are
+// refused by their name.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tools/constrain/schema_document.h"
+
+namespace pc::constrain {
+
+// Types as bits: "integer" is a part of "number".
+using Types = unsigned;
+inline constexpr Types kNull = 1, kBoolean = 2, kString = 4, kInteger = 8, kFraction = 16,
+                       kNumber = kInteger | kFraction, kArray = 32, kObject = 64, kAllTypes = 127;
+
+// The keywords of a schema that are no annotations, in its order.
+std::vector<std::string> constraints_of(const Json& schema);
+
+// Refuses what cannot be enforced, and what has not the type that the keyword wants.
+void check_keywords(const SchemaDocument& document, const SchemaPart& part);
+
+// Where a part has nothing but a reference and annotations, what it refers to, as often as that is
+// so.
+SchemaPart resolved(SchemaDocument& document, SchemaPart part);
+
+// Of "type"; nothing where it is absent. A value's own.
+std::optional<Types> declared_types(const Json& schema);
+Types types_of_value(const Json& value);
+Json type_names(Types types);
+// The types about which a keyword says something; all of them where it is about any.
+Types types_of_keyword(std::string_view keyword);
+
+// Of "const" or "enum"; nothing where there is neither.
+std::optional<std::vector<Json>> declared_values(const Json& schema);
+
+}  // namespace pc::constrain

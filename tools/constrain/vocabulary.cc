@@ -1,0 +1,69 @@
+#include "tools/constrain/vocabulary.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace pc::constrain {
+namespace {
+
+// Published tokens have up to some hundred bytes; a longer one may not come.
+constexpr std::size_t kMaxTokenBytes = 1024;
+
+std::size_t common_prefix(std::string_view a, std::string_view b) {
+  return static_cast<std::size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
+}
+
+}  // namespace
+
+Vocabulary::Vocabulary(std::vector<Token> tokens) : tokens_(std::move(tokens)) {
+  for (std::uint32_t i = 0; i < tokens_.size(); ++i)
+    if (tokens_[i].ends_turn) turn_ends_.push_back(i);
+  build_trie();
+}
+
+Vocabulary Vocabulary::of(const promptcache::Engine& engine) {
+  std::vector<Token> tokens(engine.facts().vocab_size);
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    const pc_token_facts facts = engine.token(static_cast<std::int32_t>(i));
+    tokens[i] = {std::string(facts.bytes, facts.n_bytes), facts.ends_turn != 0};
+  }
+  return Vocabulary(std::move(tokens));
+}
+
+void Vocabulary::open_node(std::uint8_t byte, std::size_t depth) {
+  trie_.push_back({0, static_cast<std::uint32_t>(trie_tokens_.size()),
+                   static_cast<std::uint16_t>(depth), byte});
+  max_depth_ = std::max(max_depth_, depth);
+}
+
+void Vocabulary::build_trie() {
+  std::vector<std::uint32_t> sorted;
+  for (std::uint32_t i = 0; i < tokens_.size(); ++i)
+    if (!tokens_[i].ends_turn && !tokens_[i].bytes.empty() &&
+        tokens_[i].bytes.size() <= kMaxTokenBytes)
+      sorted.push_back(i);
+  std::ranges::stable_sort(sorted, {}, [this](std::uint32_t i) { return bytes(i); });
+  open_node(0, 0);
+  std::vector<std::uint32_t> path{0};  // from the root to the node that is open
+  const auto close_to = [&](std::size_t depth) {
+    for (; path.size() > depth; path.pop_back())
+      trie_[path.back()].end = static_cast<std::uint32_t>(trie_.size());
+  };
+  std::string_view before;
+  for (const std::uint32_t token : sorted) {
+    const std::string_view text = bytes(token);
+    close_to(1 + common_prefix(before, text));
+    while (path.size() <= text.size()) {
+      const char byte = text[path.size() - 1];
+      const std::size_t depth = path.size();
+      path.push_back(static_cast<std::uint32_t>(trie_.size()));
+      open_node(static_cast<std::uint8_t>(byte), depth);
+    }
+    trie_tokens_.push_back(token);
+    before = text;
+  }
+  close_to(0);
+  open_node(0, 0);
+}
+
+}  // namespace pc::constrain

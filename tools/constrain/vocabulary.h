@@ -1,0 +1,61 @@
+// The tokens of a model as bytes: a tree of them, and those that end the turn.
+//
+// The tree is an array in preorder. A walk goes through it from left to right and, where a byte
+// cannot be, jumps to the end of what begins with it: as LLGuidance walks its trie
+// (https://github.com/guidance-ai/llguidance, "toktrie").
+//
+// Owner; immutable. Threads: any.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <promptcache/promptcache.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tools/constrain/token_set.h"
+
+namespace pc::constrain {
+
+struct TrieNode {
+  std::uint32_t end;          // one behind the last node that begins with this one's bytes
+  std::uint32_t first_token;  // of its own tokens; the next node's first is behind the last
+  std::uint16_t depth;        // 0: the root, which has no byte
+  std::uint8_t byte;
+};
+
+class Vocabulary {
+ public:
+  struct Token {
+    std::string bytes;  // empty: none that an answer shows, so that it may never come
+    bool ends_turn = false;
+  };
+  explicit Vocabulary(std::vector<Token> tokens);
+  static Vocabulary of(const promptcache::Engine& engine);
+
+  std::size_t size() const { return tokens_.size(); }
+  std::size_t n_words() const { return (tokens_.size() + 31) / 32; }
+  std::string_view bytes(std::uint32_t token) const { return tokens_[token].bytes; }
+  bool ends_turn(std::uint32_t token) const { return tokens_[token].ends_turn; }
+  std::span<const std::uint32_t> turn_ends() const { return turn_ends_; }
+
+  // [n + 1]: n nodes in preorder, and one whose first token is behind all.
+  std::span<const TrieNode> trie() const { return trie_; }
+  // Of all nodes, in their order.
+  std::uint32_t trie_token(std::uint32_t i) const { return trie_tokens_[i]; }
+  std::size_t max_depth() const { return max_depth_; }
+
+ private:
+  void build_trie();
+  void open_node(std::uint8_t byte, std::size_t depth);
+
+  std::vector<Token> tokens_;
+  std::vector<std::uint32_t> turn_ends_;
+  std::vector<TrieNode> trie_;
+  std::vector<std::uint32_t> trie_tokens_;
+  std::size_t max_depth_ = 0;
+};
+
+}  // namespace pc::constrain
