@@ -1,0 +1,41 @@
+// Fuzzes what makes automata of JSON Schema, and a few steps in them: whatever comes is enforced or
+// refused in words, and while it is enforced some token may always come.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <promptcache/promptcache.hpp>
+#include <string>
+
+#include "tests/tools/constrain/random_walk.h"
+#include "tests/tools/constrain/small_vocabulary.h"
+#include "tools/constrain/constraint.h"
+
+namespace {
+
+using namespace pc::constrain;
+
+void require(bool promise) {
+  if (!promise) std::abort();
+}
+
+void walk(const Json& schema, std::uint64_t seed) {
+  static const Vocabulary vocabulary(test::small_tokens());
+  Constrainer constrainer{Vocabulary(test::small_tokens())};
+  try {
+    const Constraint constraint = constrainer.start(json_schema(schema, "schema"));
+    test::RandomWalk random(vocabulary, seed);
+    require(random.run(constraint, 30).defect.empty());
+  } catch (const SchemaError& error) {
+    require(std::string(error.what()).starts_with("schema"));
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string text(reinterpret_cast<const char*>(data), size);
+  std::string why;
+  const auto schema = Json::read_strictly(text, 64, &why);
+  if (schema) walk(*schema, size);
+  return 0;
+}

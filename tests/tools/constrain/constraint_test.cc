@@ -1,0 +1,114 @@
+#include "tools/constrain/constraint.h"
+
+#include <catch2/catch.hpp>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/tools/constrain/random_walk.h"
+#include "tests/tools/constrain/small_vocabulary.h"
+
+namespace pc::constrain::test {
+namespace {
+
+// Of small_tokens(): the last but one.
+const auto kEnd = static_cast<std::int32_t>(small_tokens().size()) - 2;
+
+// Byte by byte.
+bool accept(Constraint& constraint, std::string_view text) {
+  for (const char c : text)
+    if (!constraint.accept(static_cast<unsigned char>(c))) return false;
+  return true;
+}
+
+bool takes(Constraint constraint, std::string_view text) {
+  return accept(constraint, text) && constraint.may_end();
+}
+
+TEST_CASE("an answer goes from its beginning to the end of its turn") {
+  Constrainer constrainer{Vocabulary(small_tokens())};
+  Constraint constraint = constrainer.start(json_object());
+  CHECK_FALSE(constraint.accept(kEnd));
+  CHECK_FALSE(constraint.accept('['));
+  CHECK_FALSE(constraint.accept(kEnd + 1));  // a control token
+  CHECK_FALSE(constraint.accept(-1));
+  CHECK_FALSE(constraint.accept(1'000'000));
+  CHECK(accept(constraint, "{"));
+  Constraint other = constraint;
+  CHECK(accept(constraint, "}"));
+  CHECK(constraint.may_end());
+  CHECK(constraint.is_over());
+  CHECK(constraint.accept(kEnd));
+  CHECK_FALSE(other.is_over());  // a copy goes on by itself
+  CHECK(accept(other, R"("a":1})"));
+}
+
+TEST_CASE("the hook clears the bits of all tokens that may not come") {
+  const Vocabulary vocabulary(small_tokens());
+  Constrainer constrainer{Vocabulary(small_tokens())};
+  Constraint constraint = constrainer.start(literal("ab"));
+  TokenBits bits(vocabulary.n_words(), ~std::uint32_t{0});
+  CHECK(Constraint::mask_hook(&constraint, bits.data(), bits.size()) == 0);
+  TokenBits wanted(vocabulary.n_words());
+  set_token(wanted, 'a');
+  CHECK(bits == wanted);
+  CHECK(accept(constraint, "ab"));
+  bits.assign(bits.size(), ~std::uint32_t{0});
+  constraint.mask(bits.data(), bits.size());
+  wanted.assign(wanted.size(), 0);
+  set_token(wanted, static_cast<std::uint32_t>(kEnd));
+  CHECK(bits == wanted);
+}
+
+TEST_CASE("grammars are put together: the calls of tools") {
+  const auto call = [](const std::string& name, const char* schema) {
+    return sequence({literal("<call>{\"name\": \"" + name + "\", \"arguments\": "),
+                     json_schema(Json::parse(schema), "tools[0].parameters"), literal("}</call>")});
+  };
+  Constrainer constrainer{Vocabulary(small_tokens())};
+  const Constraint constraint = constrainer.start(choice(
+      {call("add", R"({"type":"object","properties":{"a":{"type":"integer"}},"required":["a"]})"),
+       call("ask", R"({"type":"object","properties":{"q":{"type":"string"}},"required":["q"]})")}));
+  CHECK(takes(constraint, R"(<call>{"name": "add", "arguments": {"a":1}}</call>)"));
+  CHECK(takes(constraint, R"(<call>{"name": "ask", "arguments": {"q": "x"}}</call>)"));
+  CHECK_FALSE(takes(constraint, R"(<call>{"name": "ask", "arguments": {"a":1}}</call>)"));
+  CHECK_FALSE(takes(constraint, R"(<call>{"name": "add", "arguments": {"a":1}})"));
+}
+
+TEST_CASE("grammars are told apart by all that they say") {
+  const auto schema = [](const char* text) { return json_schema(Json::parse(text), "s"); };
+  CHECK(sequence({literal("a"), literal("b")}).key() != sequence({literal("ab")}).key());
+  CHECK(sequence({literal("a")}).key() != choice({literal("a")}).key());
+  CHECK(schema("{}").key() != literal("{}").key());
+  CHECK(schema(R"({"type":"null"})").key() == schema(R"( {"type" : "null"} )").key());
+}
+
+TEST_CASE("a schema that cannot be enforced says so when an answer is to start") {
+  Constrainer constrainer{Vocabulary(small_tokens())};
+  const Grammar grammar =
+      json_schema(Json::parse(R"({"items":{"not":{}}})"), "response_format.schema");
+  CHECK_THROWS_WITH(constrainer.start(grammar),
+                    R"(response_format.schema/items: "not" cannot be enforced here)");
+}
+
+TEST_CASE("many answers at once, under more grammars than are remembered") {
+  const Vocabulary vocabulary(small_tokens());
+  Constrainer constrainer{Vocabulary(small_tokens())};
+  std::vector<std::thread> threads;
+  std::vector<std::string> defects(4);
+  for (std::size_t t = 0; t < defects.size(); ++t)
+    threads.emplace_back([&, t] {
+      RandomWalk random(vocabulary, t);
+      for (int i = 0; i < 60; ++i) {
+        const std::string schema = R"({"type":"array","items":{"type":"string"},"minItems":)" +
+                                   std::to_string(i % 40) + "}";
+        const Walk walk = random.run(constrainer.start(json_schema(Json::parse(schema), "s")), 20);
+        if (!walk.defect.empty()) defects[t] = walk.defect;
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  CHECK(defects == std::vector<std::string>(4));
+}
+
+}  // namespace
+}  // namespace pc::constrain::test

@@ -1,0 +1,59 @@
+// What the automaton of a schema takes, for a test in Python that has a validator.
+//
+// Each line on stdin is an object, each answer an object on a line of its own:
+//   {"schema": S, "walks": 9, "seed": 1}  ->  {"texts": [...], "unfinished": 0}
+//   {"schema": S, "takes": [TEXT, ...]}   ->  {"taken": [true, ...]}
+// or {"refused": WHY} where the schema cannot be enforced, {"defect": WHAT} of a walk.
+#include <iostream>
+#include <string>
+
+#include "tests/tools/constrain/random_walk.h"
+#include "tests/tools/constrain/small_vocabulary.h"
+#include "tests/tools/constrain/takes.h"
+
+namespace pc::constrain::test {
+namespace {
+
+Json walked(Constrainer& constrainer, const Vocabulary& vocabulary, const Json& question,
+            const Grammar& grammar) {
+  RandomWalk random(vocabulary, question["seed"].number().value_or(0));
+  Json texts = Json::array();
+  std::uint64_t unfinished = 0;
+  for (std::uint64_t i = 0; i < question["walks"].number().value_or(0); ++i) {
+    const Walk walk = random.run(constrainer.start(grammar), 120);
+    if (!walk.defect.empty())
+      return Json::object().set("defect", walk.defect).set("text", walk.text);
+    if (walk.is_finished)
+      texts.push(walk.text);
+    else
+      ++unfinished;
+  }
+  return Json::object().set("texts", texts).set("unfinished", unfinished);
+}
+
+Json taken(const Automaton& automaton, const Json& texts) {
+  Json answers = Json::array();
+  for (const Json& text : texts.items()) answers.push(takes(automaton, text.string()));
+  return Json::object().set("taken", answers);
+}
+
+Json answer(Constrainer& constrainer, const Vocabulary& vocabulary, const std::string& line) try {
+  const Json question = Json::parse(line);
+  const Grammar grammar = json_schema(question["schema"], "schema");
+  if (!question["takes"].is_null()) return taken(grammar.compiled(), question["takes"]);
+  return walked(constrainer, vocabulary, question, grammar);
+} catch (const SchemaError& error) {
+  return Json::object().set("refused", error.what());
+}
+
+}  // namespace
+}  // namespace pc::constrain::test
+
+int main() {
+  using namespace pc::constrain;
+  const Vocabulary vocabulary(test::small_tokens());
+  Constrainer constrainer{Vocabulary(test::small_tokens())};
+  for (std::string line; std::getline(std::cin, line);)
+    std::cout << test::answer(constrainer, vocabulary, line).dump() << std::endl;
+  return 0;
+}
