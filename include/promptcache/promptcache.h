@@ -516,6 +516,9 @@ typedef struct pc_session_options {
      most), "selected:15%" (those whose values deviate most), "all", or "auto", what
      pc_schema_check_answers chose; docs/PML.md. NULL: what the prompt or its schema says. */
   const char* repair;
+  /* 1: control tokens that the answer has, but for what ends its turn, are spelled in its text, where
+     some models write calls of tools with them ("[TOOL_CALLS]"); 0: they are not shown. */
+  uint32_t spell_controls;
 } pc_session_options;
 
 PC_API void pc_session_options_init(pc_session_options* options);

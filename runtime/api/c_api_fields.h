@@ -50,7 +50,8 @@ constexpr auto session_ends() {
                     PC_END(client),
                     PC_END(progress),
                     PC_END(progress_user),
-                    PC_END(repair)};
+                    PC_END(repair),
+                    PC_END(spell_controls)};
 }
 
 constexpr auto answers_ends() {

@@ -59,6 +59,7 @@ pc::Result<pc::SessionOptions> session_options(const pc_session_options& o) {
     };
   }
   options.client = string_or_empty(o.client);
+  if (o.spell_controls) options.controls = pc::Tokenizer::Controls::kSpell;
   if (o.repair) {
     PC_TRY(options.repair, pc::pml::parse_repair(o.repair));
   }

@@ -46,7 +46,7 @@ Session::Session(std::shared_ptr<const LoadedPrompt> prompt, const SessionOption
       client_(options.client.empty() ? 0 : std::hash<std::string>()(options.client)),
       residents_(prompt_->modules.size()),
       sampler_(options.sampler, engine().model().desc.vocab_size),
-      text_(engine().tokenizer(), options.stop),
+      text_(engine().tokenizer(), options.stop, options.controls),
       position_(prompt_->plan.end),
       chain_(prompt_->schema->identity()),
       open_{position_, prompt_->plan.chat, prompt_->n_opening()} {

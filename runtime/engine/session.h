@@ -42,6 +42,7 @@ struct SessionOptions {
   // thread. False: as cancel().
   std::function<bool(std::uint64_t n_done, std::uint64_t n_tokens)> progress;
   std::vector<std::string> stop;
+  Tokenizer::Controls controls = Tokenizer::Controls::kHide;  // that the answer has, in its text
   std::string client;  // who asks: named clients take turns where they want more than a step has
 };
 

@@ -63,7 +63,7 @@ Result<std::vector<std::string>> contents_of(const std::vector<pml::PromptNode>&
 
 // Room for all of it: drawing a token allocates nothing.
 Session::AnswerRoom Session::answer_room(std::uint32_t max_tokens) const {
-  AnswerRoom room{max_tokens, {}, TextStream(engine().tokenizer(), options_.stop)};
+  AnswerRoom room{max_tokens, {}, TextStream(engine().tokenizer(), options_.stop, options_.controls)};
   room.tokens.reserve(max_tokens);
   return room;
 }

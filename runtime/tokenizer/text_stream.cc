@@ -20,9 +20,11 @@ std::size_t partial_match(std::string_view text, std::string_view stop) {
 
 }  // namespace
 
-TextStream::TextStream(const Tokenizer& tokenizer, std::vector<std::string> stop)
+TextStream::TextStream(const Tokenizer& tokenizer, std::vector<std::string> stop,
+                       Tokenizer::Controls controls)
     : tokenizer_(&tokenizer),
       stop_(std::move(stop)),
+      controls_(controls),
       drop_space_(tokenizer.facts().adds_prefix_space) {
   std::erase(stop_, std::string());
   for (std::string* s : {&bytes_, &pending_, &text_}) s->reserve(kRoomBytes);
@@ -31,7 +33,7 @@ TextStream::TextStream(const Tokenizer& tokenizer, std::vector<std::string> stop
 bool TextStream::push(TokenId token) {
   text_.clear();
   bytes_.clear();
-  tokenizer_->append_bytes(token, &bytes_);
+  tokenizer_->append_bytes(token, &bytes_, controls_);
   std::string_view bytes = bytes_;
   if (drop_space_ && !bytes.empty()) {
     if (bytes.front() == ' ') bytes.remove_prefix(1);

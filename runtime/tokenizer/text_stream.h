@@ -19,7 +19,8 @@ namespace pc {
 class TextStream {
  public:
   // `tokenizer` is borrowed. Empty stop strings are ignored.
-  TextStream(const Tokenizer& tokenizer, std::vector<std::string> stop);
+  TextStream(const Tokenizer& tokenizer, std::vector<std::string> stop,
+             Tokenizer::Controls controls = Tokenizer::Controls::kHide);
 
   // Takes a token in; text() is then what became certain by it.
   // Returns true when a stop string is complete: the generation is over.
@@ -38,6 +39,7 @@ class TextStream {
 
   const Tokenizer* tokenizer_;
   std::vector<std::string> stop_;
+  Tokenizer::Controls controls_;
   Utf8Stream utf8_;
   std::string bytes_;    // of one token
   std::string pending_;  // whole characters not yet certain

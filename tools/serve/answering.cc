@@ -5,6 +5,8 @@
 #include <list>
 #include <optional>
 
+#include "tools/constrain/constraint.h"
+#include "tools/serve/answer_grammar.h"
 #include "tools/serve/failure_of.h"
 
 namespace pc::serve {
@@ -12,9 +14,11 @@ namespace {
 
 // One of the answers to a question.
 struct Choice {
-  explicit Choice(promptcache::Session opened) : session(std::move(opened)) {}
+  std::optional<constrain::Constraint> constraint;  // which the session's mask asks
+  std::optional<promptcache::Session> opened;       // always, once it is complete
+  promptcache::Session& session() { return *opened; }
+  const promptcache::Session& session() const { return *opened; }
 
-  promptcache::Session session;
   std::vector<std::int32_t> tokens;
   std::size_t n_bytes = 0;  // of its text
   bool is_over = false;
@@ -31,13 +35,14 @@ class Answering {
         is_wanted_(std::move(is_wanted)),
         plan_(planner.plan(question, true)) {
     usage_.reuse = {plan_.mode, plan_.parts, plan_.remarks};
+    grammar_ = answer_grammar(question, model.call_shape());
     for (const std::string& stop : question.sampling.stop) stop_.push_back(stop.c_str());
   }
 
   void prefill() {
     add_choice();
-    choices_.front().session.prefill();
-    const pc_session_stats stats = choices_.front().session.stats();
+    choices_.front().session().prefill();
+    const pc_session_stats stats = choices_.front().session().stats();
     usage_.prompt_tokens = stats.prompt_tokens;
     usage_.cached_tokens = stats.cached_tokens;
     usage_.chained_tokens = stats.chained_tokens;
@@ -61,7 +66,7 @@ class Answering {
     if (question_.mode == Mode::kOff || !model_.facts().engine.store_in_use) return;
     try {
       for (Choice& choice : choices_) {
-        const std::uint64_t kept = choice.session.keep();
+        const std::uint64_t kept = choice.session().keep();
         usage_.written_tokens =
             std::max(usage_.written_tokens, kept - std::min(kept, usage_.cached_tokens));
       }
@@ -73,7 +78,7 @@ class Answering {
   Usage usage() const {
     Usage usage = usage_;
     for (const Choice& choice : choices_) {
-      const pc_session_stats stats = choice.session.stats();
+      const pc_session_stats stats = choice.session().stats();
       usage.generated_tokens += stats.generated_tokens;
       usage.decode_us = std::max(usage.decode_us, stats.decode_us);
       if (&choice == &choices_.front()) usage.first_token_us = stats.ttft_us;
@@ -113,7 +118,16 @@ class Answering {
       return static_cast<Answering*>(self)->is_wanted_() ? 0 : 1;
     };
     options.progress_user = this;
-    choices_.emplace_back(promptcache::Session(plan_.prompt, options));
+    options.spell_controls = !question_.chat["tools"].is_null();
+    Choice& choice = choices_.emplace_back();
+    if (grammar_) {
+      choice.constraint = model_.constrained(*grammar_);
+      options.mask = constrain::Constraint::mask_hook;
+      options.mask_user = &*choice.constraint;
+    }
+    choice.opened.emplace(plan_.prompt, options);
+  } catch (const constrain::SchemaError& error) {
+    throw ApiError::bad_request(error.what(), question_.format.where);
   } catch (const promptcache::Error& error) {
     const bool is_repair = error.status() == PC_INVALID_ARGUMENT && !question_.repair.empty();
     throw ApiError::of(error, is_repair ? "repair" : question_.prompt_field());
@@ -126,7 +140,7 @@ class Answering {
     std::uint32_t number = 0;
     for (Choice& choice : choices_) {
       if (!choice.is_over) {
-        sessions.push_back(&choice.session);
+        sessions.push_back(&choice.session());
         numbers.push_back(number);
       }
       ++number;
@@ -148,6 +162,7 @@ class Answering {
     Piece piece{number, std::string(step.token.text, step.token.text_bytes), {}};
     choice.n_bytes += piece.text.size();
     if (step.status == PC_OK) choice.tokens.push_back(step.token.id);
+    if (step.status == PC_OK && choice.constraint) choice.constraint->accept(step.token.id);
     if (step.status == PC_OK && question_.top_logprobs) piece.tokens.push_back(drawn(choice));
     if (!piece.text.empty() || !piece.tokens.empty()) sink.piece(piece);
     if (step.status != PC_DONE) return;
@@ -156,7 +171,7 @@ class Answering {
   }
 
   Finish finish_of(const Choice& choice) const {
-    Finish finish{static_cast<pc_finish>(choice.session.stats().finish), {}, {}};
+    Finish finish{static_cast<pc_finish>(choice.session().stats().finish), {}, {}};
     if (finish.how != PC_FINISH_STOP) return finish;
     const std::string all = model_.engine().detokenize(choice.tokens.data(), choice.tokens.size());
     for (const std::string& stop : question_.sampling.stop)
@@ -166,8 +181,8 @@ class Answering {
   }
 
   DrawnToken drawn(const Choice& choice) const {
-    DrawnToken drawn{chance(choice.session.logprob()), {}};
-    for (const pc_token_logprob& top : choice.session.top_logprobs(*question_.top_logprobs))
+    DrawnToken drawn{chance(choice.session().logprob()), {}};
+    for (const pc_token_logprob& top : choice.session().top_logprobs(*question_.top_logprobs))
       drawn.top.push_back(chance(top));
     return drawn;
   }
@@ -180,6 +195,7 @@ class Answering {
   const Question& question_;
   const IsWanted is_wanted_;
   const Plan plan_;
+  std::optional<constrain::Grammar> grammar_;
   std::vector<const char*> stop_;
   std::list<Choice> choices_;
   Usage usage_;

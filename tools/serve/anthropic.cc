@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "tools/serve/answer_fields.h"
 #include "tools/serve/anthropic_messages.h"
 #include "tools/serve/gathered_answers.h"
 #include "tools/serve/names.h"
@@ -25,15 +26,11 @@ void read_sampling(Fields& fields, bool counts, Sampling* s) {
   s->stop = fields.strings("stop_sequences", kMostStops);
 }
 
-Json conversation_of(Fields& fields) {
+Json conversation_of(Fields& fields, ToolChoice* choice) {
   Json chat = Json::object().set("messages", anthropic_messages(fields));
   const Json tools = anthropic_tools(fields);
-  std::string choice = "auto";
-  if (const auto object = fields.object("tool_choice"))
-    choice = Fields(*object, "tool_choice").required_string("type");
-  if (choice != "auto" && choice != "none")
-    fields.refuse("tool_choice", "must be of type \"auto\" or \"none\"");
-  if (!tools.is_null() && choice == "auto") chat.set("tools", tools);
+  *choice = anthropic_tool_choice(fields, tools);
+  if (!tools.is_null() && choice->kind != ToolChoice::Kind::kNone) chat.set("tools", tools);
   return chat;
 }
 
@@ -191,7 +188,7 @@ AnthropicRequest read_anthropic(const Json& body, const ModelFacts& model, bool 
   check_model(fields, model.id);
   AnthropicRequest request;
   read_sampling(fields, counts, &request.question.sampling);
-  request.question.chat = conversation_of(fields);
+  request.question.chat = conversation_of(fields, &request.question.tool_choice);
   request.streams = fields.boolean("stream").value_or(false);
   if (const auto metadata = fields.object("metadata"))
     request.question.client = Fields(*metadata, "metadata").string("user_id").value_or("");

@@ -179,6 +179,8 @@ std::optional<CallShape> learn_object(const Learned& from) {
   shape.arguments_key = key_of(object, [](const Json& v) {
     return v.is_object() || (v.is_string() && v.string().starts_with('{'));
   });
+  shape.written_begin = one.substr(0, first->first);
+  shape.written_end = one.substr(first->second);
   std::string_view begin = trimmed(one.substr(0, first->first)),
                    end = trimmed(one.substr(first->second));
   const bool is_list = begin.ends_with('[') && end.starts_with(']');
@@ -203,8 +205,12 @@ std::optional<CallShape> learn_header(const Learned& from) {
   if (name == one.npos) return std::nullopt;
   const auto arguments = find_object(one, name, is_arguments);
   if (!arguments) return std::nullopt;
-  shape.begin = trimmed(one.substr(0, name));
-  shape.end = trimmed(one.substr(arguments->second));
+  const std::size_t name_end = name + kNames[0].size();
+  shape.written_begin = one.substr(0, name);
+  shape.written_middle = one.substr(name_end, arguments->first - name_end);
+  shape.written_end = one.substr(arguments->second);
+  shape.begin = trimmed(shape.written_begin);
+  shape.end = trimmed(shape.written_end);
   const auto again = find_object(from.two, 0, is_arguments);
   const std::size_t second = from.two.find(kNames[1]);
   if (again && second != from.two.npos && second > again->second)

@@ -21,6 +21,9 @@ struct CallShape {
   std::string name_key, arguments_key;                       // kObject
   std::string after_name, key_open, key_close, value_close;  // kParameters
   bool has_lines = false;  // kParameters: each value stands on lines of its own
+  // One call as the template writes it, white space included: what stands before its object or its
+  // name, between name and arguments (kHeader), and behind. Not of kParameters.
+  std::string written_begin, written_middle, written_end;
   // How the template wants a call that was made: its arguments as JSON in a string, and an answer
   // without text as null. Most want an object, and "".
   bool wants_text = false, wants_null = false;

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "tools/serve/answer_fields.h"
 #include "tools/serve/conversation_json.h"
 #include "tools/serve/gathered_answers.h"
 #include "tools/serve/names.h"
@@ -18,17 +19,16 @@ namespace {
 
 constexpr std::int64_t kMostTopLogprobs = 20;
 
-Json conversation_of(Fields& fields) {
+Json conversation_of(Fields& fields, ToolChoice* choice) {
   const auto messages = fields.array("messages");
   if (!messages || messages->items().empty()) fields.refuse("messages", "is missing: a list");
   Json chat = Json::object();
   chat.set("messages", messages_of(*messages));
   const auto tools = fields.array("tools");
-  const auto choice = fields.any("tool_choice");
   const bool has_tools = tools && !tools->items().empty();
-  if (choice && *choice != Json("auto") && *choice != Json("none"))
-    fields.refuse("tool_choice", "must be \"auto\" or \"none\"");
-  if (has_tools && (!choice || *choice != Json("none"))) chat.set("tools", tools_of(*tools));
+  const Json read_tools = has_tools ? tools_of(*tools) : Json();
+  *choice = openai_tool_choice(fields, read_tools);
+  if (has_tools && choice->kind != ToolChoice::Kind::kNone) chat.set("tools", read_tools);
   if (const auto variables = fields.object("chat_template_kwargs"))
     chat.set("variables", *variables);
   return chat;
@@ -194,9 +194,9 @@ OpenAiRequest read_openai_chat(const Json& body, const ModelFacts& model) {
   OpenAiRequest request;
   Question& question = request.question;
   read_openai_answer(fields, model, &request);
-  if (!read_schema_chat(fields, &question)) question.chat = conversation_of(fields);
+  if (!read_schema_chat(fields, &question)) question.chat = conversation_of(fields, &question.tool_choice);
   if (const auto format = fields.object("response_format"))
-    Fields(*format, "response_format").only("type", {"text"}, "must be \"text\"");
+    question.format = openai_format(*format, "response_format", true);
   fields.only("modalities", {Json::array().push("text")}, "must be [\"text\"]");
   for (const char* const name : {"audio", "functions", "function_call", "web_search_options"})
     if (fields.any(name)) fields.refuse(name, "is nothing that this server has");

@@ -53,7 +53,22 @@ struct SchemaPrompt {
   std::vector<promptcache::Message> turns;
 };
 
+// What an answer must be.
+struct Format {
+  enum class Kind { kText, kJson, kSchema } kind = Kind::kText;
+  Json schema = {};        // kSchema
+  std::string where = {};  // its field
+};
+
+// Whether an answer may, must or must not call tools.
+struct ToolChoice {
+  enum class Kind { kAuto, kNone, kRequired, kNamed } kind = Kind::kAuto;
+  std::string name = {};  // kNamed
+};
+
 struct Question {
+  Format format;
+  ToolChoice tool_choice;
   std::optional<SchemaPrompt> of_schema;  // in the place of chat, text and tokens
   std::string repair;  // of modules, as pc_session_options has it; "": what the prompt says
   // A conversation, as pc_prompt_from_chat takes it; null: `text`, in no turn, is the prompt.

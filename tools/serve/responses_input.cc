@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/serve/answer_fields.h"
 #include "tools/serve/conversation_json.h"
 
 namespace pc::serve {
@@ -100,17 +101,18 @@ Json responses_messages(Fields& body) {
   return items.messages();
 }
 
-Json responses_tools(Fields& body) {
+Json responses_tools(Fields& body, ToolChoice* choice) {
   const auto list = body.array("tools");
-  const auto choice = body.any("tool_choice");
-  if (choice && *choice != Json("auto") && *choice != Json("none"))
-    body.refuse("tool_choice", "must be \"auto\" or \"none\"");
-  if (!list || list->items().empty()) return Json();
+  if (!list || list->items().empty()) {
+    *choice = openai_tool_choice(body, Json());
+    return Json();
+  }
   Json tools = Json::array();
   for_each_item(*list, "tools", [&](const Json& tool, const std::string& path) {
     tools.push(tool_of(tool, path));
   });
-  return choice && *choice == Json("none") ? Json() : tools;
+  *choice = openai_tool_choice(body, tools);
+  return choice->kind == ToolChoice::Kind::kNone ? Json() : tools;
 }
 
 }  // namespace pc::serve

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tools/serve/fields.h"
+#include "tools/serve/question.h"
 
 namespace pc::serve {
 
@@ -10,6 +11,6 @@ namespace pc::serve {
 Json responses_messages(Fields& body);
 
 // null where there are none, or where the request's tool_choice is none.
-Json responses_tools(Fields& body);
+Json responses_tools(Fields& body, ToolChoice* choice);
 
 }  // namespace pc::serve

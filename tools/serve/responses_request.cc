@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "tools/serve/answer_fields.h"
 #include "tools/serve/responses_input.h"
 #include "tools/serve/sampling_fields.h"
 
@@ -42,7 +43,7 @@ void read_format(Fields& fields, Question* question) {
   if (!text) return;
   Fields of_text(*text, "text");
   if (const auto format = of_text.object("format"))
-    Fields(*format, "text.format").only("type", {"text"}, "must be \"text\"");
+    question->format = openai_format(*format, "text.format", false);
   for (const std::string& name : of_text.unread()) question->ignored.push_back(name);
 }
 
@@ -67,7 +68,8 @@ Json echo_of(Fields& fields, const ResponsesRequest& request) {
       .set("previous_response_id", or_null(request.previous))
       .set("store", request.stores)
       .set("temperature", fields.any("temperature").value_or(1))
-      .set("text", Json::object().set("format", Json::object().set("type", "text")))
+      .set("text", fields.any("text").value_or(
+                       Json::object().set("format", Json::object().set("type", "text"))))
       .set("tool_choice", fields.any("tool_choice").value_or("auto"))
       .set("tools", fields.any("tools").value_or(Json::array()))
       .set("top_p", fields.any("top_p").value_or(1))
@@ -83,7 +85,7 @@ ResponsesRequest read_responses(const Json& body, const ModelFacts& model) {
   check_model(fields, model.id);
   read_drawing(fields, &question.sampling);
   request.conversation = responses_messages(fields);
-  request.tools = responses_tools(fields);
+  request.tools = responses_tools(fields, &question.tool_choice);
   if (const auto instructions = fields.string("instructions")) request.instructions = *instructions;
   read_logprobs(fields, &question);
   read_format(fields, &question);

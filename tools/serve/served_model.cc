@@ -91,6 +91,11 @@ std::string ServedModel::text_of(const std::vector<std::int32_t>& tokens) const 
   throw ApiError::bad_request("these tokens are not those of their text; send the text", "prompt");
 }
 
+constrain::Constraint ServedModel::constrained(const constrain::Grammar& grammar) const {
+  std::call_once(reads_vocabulary_, [this] { constrainer_.emplace(engine()); });
+  return constrainer_->start(grammar);
+}
+
 std::string ServedModel::chat_json(const Question& question, const Json& chat) const {
   Json out = adapted_chat(chat, call_shape_);
   if (is_begun(chat)) out.set("continue_final_message", true);

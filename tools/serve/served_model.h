@@ -7,10 +7,12 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <promptcache/promptcache.hpp>
 #include <string>
 
+#include "tools/constrain/constraint.h"
 #include "tools/serve/call_shape.h"
 #include "tools/serve/question.h"
 #include "tools/serve/schemas.h"
@@ -44,6 +46,9 @@ class ServedModel {
   const promptcache::Engine& engine_of(const NameSpace& name) const { return view(name).engine; }
   Schemas& schemas_of(const NameSpace& name) const { return *view(name).schemas; }
 
+  // The beginning of an answer that is held to this. Throws constrain::SchemaError.
+  constrain::Constraint constrained(const constrain::Grammar& grammar) const;
+
   // The text of such a prompt, as the model's template writes it. Throws ApiError.
   std::string written(const Question& question) const;
 
@@ -63,6 +68,8 @@ class ServedModel {
   promptcache::Prompt prompt_of(const SchemaPrompt& asked, const View& view) const;
 
   std::map<NameSpace, View> views_;
+  mutable std::once_flag reads_vocabulary_;
+  mutable std::optional<constrain::Constrainer> constrainer_;  // of the first who asked
   ModelFacts facts_;
   std::optional<CallShape> call_shape_;
   std::string fingerprint_;

@@ -6,6 +6,7 @@ Prints "SKIPPED: " and why where they are not installed (scripts/clients).
 import pathlib
 import sys
 import tempfile
+import typing
 import unittest
 
 import calling_model
@@ -14,6 +15,7 @@ from server import PATIENCE, ServeTest
 try:
     import anthropic
     import openai
+    import pydantic
 except ImportError as missing:
     print(f"SKIPPED: {missing}; scripts/clients installs the official clients")
     sys.exit(0)
@@ -62,6 +64,15 @@ class OpenAi(ServeTest):
         said = "".join(chunk.choices[0].text for chunk in self.client.completions.create(
             model="tiny-model", prompt="Once", max_tokens=4, temperature=0, stream=True))
         self.assertEqual(said, answer.choices[0].text)
+
+    def test_an_answer_of_a_type_is_parsed(self):
+        class Person(pydantic.BaseModel):
+            name: typing.Annotated[str, pydantic.Field(max_length=12)]
+            age: typing.Annotated[int, pydantic.Field(ge=0, le=150)]
+        answer = self.client.chat.completions.parse(
+            model="tiny-model", messages=[{"role": "user", "content": "Hi"}], response_format=Person,
+            max_tokens=500, seed=1)
+        self.assertIsInstance(answer.choices[0].message.parsed, Person)
 
     def test_errors_are_the_clients_own(self):
         with self.assertRaises(openai.NotFoundError) as refused:

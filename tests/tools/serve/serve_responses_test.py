@@ -22,7 +22,7 @@ BAD_FIELDS = [
     ({"temperature": 3}, "temperature"),
     ({"background": True}, "background"),
     ({"truncation": "auto"}, "truncation"),
-    ({"text": {"format": {"type": "json_object"}}}, "text.format.type"),
+    ({"text": {"format": {"type": "xml"}}}, "text.format.type"),
     ({"tools": [{"type": "web_search"}]}, "tools[0].type"),
     ({"tools": [NOW]}, "tools"),  # this model's template has none
     ({"previous_response_id": "resp_0"}, "previous_response_id"),

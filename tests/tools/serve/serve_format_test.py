@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""Answers that must be JSON, valid by a schema, or a call of a tool: in each protocol, drawn at random
+from a model that knows nothing of any."""
+import json
+import unittest
+
+from serve_reuse_test import TEMPLATE_FILE, tool
+from server import ServeTest, events
+
+SCHEMA = {"type": "object", "additionalProperties": False, "required": ["name", "age", "tags"], "properties": {
+    "name": {"type": "string", "maxLength": 12}, "age": {"type": "integer", "minimum": 0, "maximum": 150},
+    "tags": {"type": "array", "items": {"enum": ["a", "b"]}, "maxItems": 3}}}
+
+
+def is_valid(value):
+    return (set(value) == {"name", "age", "tags"} and len(value["name"]) <= 12 and 0 <= value["age"] <= 150 and
+            len(value["tags"]) <= 3 and set(value["tags"]) <= {"a", "b"})
+
+
+class FormatTest(ServeTest):
+    ARGUMENTS = ("--chat-template", TEMPLATE_FILE)
+
+    def ask(self, path="/v1/chat/completions", expect=200, **fields):
+        body = {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 1500, "temperature": 1} | fields
+        return self.server.json("POST", path, body, expect)
+
+
+class Json(FormatTest):
+    FORMAT = {"type": "json_schema", "json_schema": {"name": "person", "schema": SCHEMA}}
+
+    def test_an_answer_is_valid_by_its_schema(self):
+        for seed in range(5):
+            choices = self.ask(response_format=self.FORMAT, seed=seed, n=2)["choices"]
+            for choice in choices:
+                self.assertEqual(choice["finish_reason"], "stop")
+                self.assertTrue(is_valid(json.loads(choice["message"]["content"])), choice)
+
+    def test_a_stream_of_it_is_too(self):
+        body = {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 1500, "stream": True, "seed": 3,
+                "response_format": self.FORMAT}
+        _, _, data = self.server.ask("POST", "/v1/chat/completions", body)
+        chunks = [json.loads(text) for _, text in events(data) if text != "[DONE]"]
+        said = "".join(c["choices"][0]["delta"].get("content") or "" for c in chunks if c["choices"])
+        self.assertTrue(is_valid(json.loads(said)))
+
+    def test_any_object(self):
+        bias = {str(ord("}")): 4}  # a model that knows nothing goes on for ever
+        for seed in range(5):
+            choice = self.ask(response_format={"type": "json_object"}, seed=seed, logit_bias=bias)["choices"][0]
+            if choice["finish_reason"] == "stop":
+                self.assertIsInstance(json.loads(choice["message"]["content"]), dict)
+
+    def test_responses_have_the_same(self):
+        answer = self.server.json("POST", "/v1/responses", {
+            "model": "tiny-model", "input": "Hi", "max_output_tokens": 1500,
+            "text": {"format": {"type": "json_schema", "name": "person", "schema": SCHEMA}}})
+        self.assertTrue(is_valid(json.loads(answer["output"][0]["content"][0]["text"])))
+
+    def test_what_cannot_be_held_to_is_named(self):
+        for schema, named in (({"not": {}}, "not"), ({"type": "nothing"}, "type"),
+                              ({"properties": {"a": {"contains": {}}}}, "contains")):
+            error = self.ask(expect=400, response_format={
+                "type": "json_schema", "json_schema": {"name": "x", "schema": schema}})["error"]
+            self.assertIn(named, error["message"])
+            self.assertEqual(error["param"], "response_format.json_schema.schema")
+        for bad, param in (({"type": "xml"}, "response_format.type"),
+                           ({"type": "json_schema"}, "response_format.json_schema.schema"),
+                           ("json", "response_format")):
+            self.assertEqual(self.ask(expect=400, response_format=bad)["error"]["param"], param)
+
+
+class Calls(FormatTest):
+    TOOLS = [tool("rain"), tool("sun")]
+    TOOLS[1]["function"]["parameters"] = SCHEMA
+
+    def call(self, choice, **fields):
+        answer = self.ask(tools=self.TOOLS, tool_choice=choice, **fields)["choices"][0]
+        self.assertEqual(answer["finish_reason"], "tool_calls", answer)
+        self.assertIsNone(answer["message"]["content"])
+        [call] = answer["message"]["tool_calls"]
+        return call["function"]["name"], json.loads(call["function"]["arguments"])
+
+    def test_a_tool_that_is_named_is_called(self):
+        for seed in range(3):
+            name, arguments = self.call({"type": "function", "function": {"name": "sun"}}, seed=seed)
+            self.assertEqual(name, "sun")
+            self.assertTrue(is_valid(arguments))
+
+    def test_some_tool_must_be_called(self):
+        # Strings without an end would need luck: "x" and the quote are likelier.
+        bias = {str(ord('"')): 6}
+        names = {self.call("required", seed=seed, logit_bias=bias)[0] for seed in range(6)}
+        self.assertLessEqual(names, {"rain", "sun"})
+
+    def test_anthropics_choice_has_the_same_meaning(self):
+        tools = [{"name": "sun", "description": "x", "input_schema": SCHEMA}]
+        for choice in ({"type": "any"}, {"type": "tool", "name": "sun"}):
+            answer = self.server.json("POST", "/v1/messages", {
+                "model": "tiny-model", "max_tokens": 1500, "messages": [{"role": "user", "content": "Hi"}],
+                "tools": tools, "tool_choice": choice})
+            self.assertEqual(answer["stop_reason"], "tool_use")
+            self.assertTrue(is_valid(answer["content"][0]["input"]))
+
+    def test_choices_that_cannot_be_meant_are_named(self):
+        for choice in ("any", 5, {"type": "function", "function": {"name": "snow"}}, {"type": "auto"}):
+            error = self.ask(expect=400, tools=self.TOOLS, tool_choice=choice)["error"]
+            self.assertIn("tool_choice", error["param"])
+        self.assertEqual(self.ask(expect=400, tool_choice="required")["error"]["param"], "tool_choice")
+        error = self.ask(expect=400, tools=self.TOOLS, response_format={"type": "json_object"})["error"]
+        self.assertEqual(error["param"], "response_format")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[__file__], verbosity=1)

@@ -1,0 +1,71 @@
+#include "tools/serve/answer_grammar.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tools/serve/api_error.h"
+
+namespace pc::serve {
+namespace {
+
+using constrain::Grammar;
+
+Grammar arguments_of(const Json& function, std::size_t number) {
+  const Json parameters = function["parameters"];
+  if (parameters.keys().empty()) return constrain::json_object();
+  return constrain::json_schema(parameters,
+                                "tools[" + std::to_string(number) + "].function.parameters");
+}
+
+// The template's words around the name and the arguments of one call.
+Grammar call_of(const CallShape& shape, const Json& function, std::size_t number) {
+  const Json name = function["name"];
+  const Grammar arguments = arguments_of(function, number);
+  if (shape.kind == CallShape::Kind::kHeader)
+    return constrain::sequence(
+        {constrain::literal(shape.written_begin + name.string() + shape.written_middle), arguments,
+         constrain::literal(shape.written_end)});
+  const std::string open = shape.written_begin + "{" + Json(shape.name_key).dump() + ": " +
+                           name.dump() + ", " + Json(shape.arguments_key).dump() + ": ";
+  return constrain::sequence(
+      {constrain::literal(open), arguments, constrain::literal("}" + shape.written_end)});
+}
+
+Grammar calls(const Question& question, const CallShape& shape) {
+  std::vector<Grammar> alternatives;
+  std::size_t number = 0;
+  for (const Json& tool : question.chat["tools"].items()) {
+    const Json function = tool["function"];
+    const bool is_meant = question.tool_choice.kind == ToolChoice::Kind::kRequired ||
+                          function["name"] == Json(question.tool_choice.name);
+    if (is_meant) alternatives.push_back(call_of(shape, function, number));
+    ++number;
+  }
+  return alternatives.size() == 1 ? alternatives.front() : constrain::choice(alternatives);
+}
+
+}  // namespace
+
+std::optional<Grammar> answer_grammar(const Question& question,
+                                      const std::optional<CallShape>& shape) {
+  const bool must_call = question.tool_choice.kind == ToolChoice::Kind::kRequired ||
+                         question.tool_choice.kind == ToolChoice::Kind::kNamed;
+  if (must_call) {
+    if (!shape || shape->kind == CallShape::Kind::kParameters)
+      throw ApiError::bad_request(
+          "this model's chat template writes calls in a form that it cannot be held to; it may call "
+          "tools with \"auto\"",
+          "tool_choice");
+    return calls(question, *shape);
+  }
+  if (question.format.kind == Format::Kind::kText) return std::nullopt;
+  if (!question.chat["tools"].is_null())
+    throw ApiError::bad_request(
+        "an answer that must be JSON cannot call tools; leave \"tools\" out, or choose \"none\"",
+        "response_format");
+  if (question.format.kind == Format::Kind::kJson) return constrain::json_object();
+  return constrain::json_schema(question.format.schema, question.format.where);
+}
+
+}  // namespace pc::serve
