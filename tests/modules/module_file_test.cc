@@ -1,9 +1,11 @@
 #include "modules/module_file.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <limits>
 
 #include "tests/modules/support.h"
+#include "tests/support/torture_form.h"
 
 namespace pc {
 namespace {
@@ -157,17 +159,64 @@ TEST_CASE("every flipped bit before the payload is refused, whatever the payload
   CHECK(code_of(copy.span()) == Code::kOk);
 }
 
-TEST_CASE("every changed byte of the payload is found") {
-  const ModuleHandle module = test::make_module(test::identity());
-  Bytes copy(module->bytes());
-  std::size_t accepted = 0;
-  for (std::size_t i = kPayloadAlign; i < copy.span().size(); ++i) {
-    const std::byte mask{static_cast<unsigned char>(1u << i % 8)};
-    copy[i] ^= mask;
+// 64 KiB of payload behind one page of header and tables.
+ModuleHandle sixteen_pages() {
+  ModuleIdentity id = test::identity();
+  id.runs[3].tokens = test::numbered(2000, 15 * 16);
+  const ModuleHandle module = test::make_module(id);
+  REQUIRE(module->header().payload_bytes == 64 * 1024);
+  return module;
+}
+
+// Full form: every bit; otherwise one of every byte or, emulated, of every 17th.
+TEST_CASE("every changed byte of a payload of 64 KiB is found") {
+  Bytes copy(sixteen_pages()->bytes());
+#ifdef PC_EMULATED
+  constexpr std::size_t kStride = 17;
+#else
+  constexpr std::size_t kStride = 1;
+#endif
+  std::size_t accepted = 0, tried = 0;
+  const auto flip = [&](std::size_t byte, std::size_t bit) {
+    const std::byte mask{static_cast<unsigned char>(1u << bit)};
+    copy[byte] ^= mask;
     accepted += code_of(copy.span()) != Code::kCorrupt;
-    copy[i] ^= mask;
+    copy[byte] ^= mask;
+    ++tried;
+  };
+  for (std::size_t i = kPayloadAlign; i < copy.span().size(); i += kStride) {
+    if (!test::is_full()) flip(i, i % 8);
+    for (std::size_t bit = 0; test::is_full() && bit < 8; ++bit) flip(i, bit);
   }
   CHECK(accepted == 0);
+  CHECK(code_of(copy.span()) == Code::kOk);
+  test::say("C1", std::to_string(tried) + " bits of a payload of 64 KiB");
+}
+
+TEST_CASE("pages that are swapped, doubled or zeroed are found, in header, tables and payload") {
+  const ModuleHandle module = sixteen_pages();
+  const std::size_t n = module->bytes().size() / kPayloadAlign;
+  const auto page = [&](std::span<std::byte> file, std::size_t i) {
+    return file.subspan(i * kPayloadAlign, kPayloadAlign);
+  };
+  std::size_t changed = 0;
+  const auto look = [&](auto change) {
+    Bytes copy(module->bytes());
+    change(copy.span());
+    if (std::ranges::equal(copy.span(), module->bytes())) return;
+    ++changed;
+    CHECK(code_of(copy.span()) == Code::kCorrupt);
+  };
+  for (std::size_t i = 0; i < n; ++i) {
+    look([&](auto file) { std::ranges::fill(page(file, i), std::byte{0}); });
+    for (std::size_t j = 0; j < n; ++j) {
+      look([&](auto file) { std::ranges::copy(page(file, i), page(file, j).begin()); });
+      if (i < j) look([&](auto file) { std::ranges::swap_ranges(page(file, i), page(file, j)); });
+    }
+  }
+  // Of two pages one takes the other's place, or both do, and each can be zeros; no two are alike.
+  CHECK(changed == n + n * (n - 1) + n * (n - 1) / 2);
+  test::say("C1", std::to_string(changed) + " swapped, doubled or zeroed pages");
 }
 
 TEST_CASE("a payload of several chunks is summed whole, to its last byte") {

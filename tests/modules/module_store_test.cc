@@ -145,8 +145,11 @@ TEST_CASE("a file under the name of another identity is a mismatch and set aside
 
 TEST_CASE("a damaged file is a named miss, set aside, and can be made anew") {
   const ModuleIdentity id = test::identity();
-  const std::size_t size = test::make_module(id)->bytes().size();
-  const auto damage = GENERATE_COPY(0, 1, 2, 3, 4, 5);
+  const ModuleHandle made = test::make_module(id);
+  const std::string whole(reinterpret_cast<const char*>(made->bytes().data()),
+                          made->bytes().size());
+  const std::size_t size = whole.size();
+  const auto damage = GENERATE_COPY(0, 1, 2, 3, 4, 5, 6, 7);
   const TempFolder dir;
   const auto store = open_store(dir.path());
   const std::string path = test::object_path(dir.path(), put(*store, id));
@@ -169,6 +172,12 @@ TEST_CASE("a damaged file is a named miss, set aside, and can be made anew") {
       break;
     case 5:
       fs::resize_file(path, 0);
+      break;
+    case 6:  // two pages of the payload, swapped
+      overwrite(path, 4096, whole.substr(8192, 4096) + whole.substr(4096, 4096));
+      break;
+    case 7:
+      overwrite(path, 8192, std::string(4096, '\0'));
       break;
   }
   CHECK(miss_of(*store, id) == MissReason::kCorrupt);

@@ -64,6 +64,7 @@ inline std::vector<Change> every_change() {
       {"attend", [](ModuleIdentity& id) { id.attend = 1; }},
       {"namespace", [](ModuleIdentity& id) { id.name_space = "alice"; }},
       {"origin", [](ModuleIdentity& id) { id.origin = 7; }},
+      {"context", [](ModuleIdentity& id) { id.context[31] ^= 1; }},
       {"a kept token", [](ModuleIdentity& id) { id.runs[1].tokens[4] ^= 1; }},
       {"a seen token", [](ModuleIdentity& id) { id.runs[0].tokens[0] ^= 1; }},
       {"a kept position", [](ModuleIdentity& id) { ++id.runs[3].position; }},

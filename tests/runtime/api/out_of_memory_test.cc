@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "tests/runtime/api/memory_world.h"
+#include "tests/support/torture_form.h"
 
 namespace pc::test {
 namespace {
@@ -123,12 +124,6 @@ std::vector<Row> store_rows() {
 // Where memory is out for good, a call ends soon after: fewer starts tell as much.
 constexpr long kOnwardStride = 6;
 
-// PC_TORTURE=full: every allocation; otherwise those at the beginning, and ever fewer behind them.
-bool is_full() {
-  const char* torture = std::getenv("PC_TORTURE");
-  return torture && std::string(torture) == "full";
-}
-
 void print(const Row& row, const char* how, const SweepReport& report, double seconds) {
   for (const std::string& failure : report.failures)
     std::fprintf(stderr, "%s, %s: %s\n", row.name, how, failure.c_str());
@@ -138,12 +133,13 @@ void print(const Row& row, const char* how, const SweepReport& report, double se
                 report.n_spared, seconds);
 }
 
-// For scripts/torture, which reads these lines.
-void say(const char* what, const SweepReport& total) {
-  std::printf("torture O1: %s: %ld allocations failed, the call %ld times, spared %ld\n", what,
-              total.n_attempts, total.n_refused, total.n_spared);
+void say_sum(const char* what, const SweepReport& total) {
+  say("O1", std::string(what) + ": " + std::to_string(total.n_attempts) +
+                " allocations failed, the call " + std::to_string(total.n_refused) +
+                " times, spared " + std::to_string(total.n_spared));
 }
 
+// Full form: every allocation; otherwise those at the beginning, and ever fewer behind them.
 // PC_TORTURE_ONLY: a part of the names of those that run, for who looks for a defect.
 void sweep_all(const char* what, const std::vector<Row>& rows) {
   const char* const only = std::getenv("PC_TORTURE_ONLY");
@@ -167,7 +163,7 @@ void sweep_all(const char* what, const std::vector<Row>& rows) {
       CHECK(report.failures.empty());
     }
   }
-  say(what, total);
+  say_sum(what, total);
   INFO(total.n_attempts << " attempts");
   CHECK((only || total.n_attempts > 500));  // else nothing is taken in malloc's place
 }

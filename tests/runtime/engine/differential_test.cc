@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
 #include <span>
 #include <string>
 #include <vector>
@@ -17,6 +15,7 @@
 #include "tests/support/random_pml.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/tiny_checkpoint.h"
+#include "tests/support/torture_form.h"
 
 namespace pc::test {
 namespace {
@@ -120,20 +119,19 @@ void compare(const TinyCheckpoint& checkpoint, std::uint64_t seed, Seen* seen) {
 }
 
 TEST_CASE("whichever way a random prompt is answered, the numbers are the same, and the oracle's") {
-  const char* torture = std::getenv("PC_TORTURE");
-  const bool full = torture && std::string(torture) == "full";
-  const std::uint64_t n = full ? 10'000 : 250;
+  const int n = is_full() ? 10'000 : 250;
   const TinyCheckpoint checkpoint(41);
   Seen seen;
-  for (std::uint64_t seed = 1; seed <= n; ++seed) compare(checkpoint, seed, &seen);
+  for (int seed = 1; seed <= n; ++seed)
+    compare(checkpoint, static_cast<std::uint64_t>(seed), &seen);
   INFO(seen.answered << " answered, " << seen.cached << " with modules, " << seen.exact
                      << " of them exact, " << seen.refused << " refused");
-  CHECK(seen.answered > static_cast<int>(n) / 2);
-  CHECK(seen.cached > static_cast<int>(n) / 4);
-  CHECK(seen.exact > static_cast<int>(n) / 50);
-  if (full)
-    std::printf("torture D1: %d answered, %d with modules, %d of them exact, %d refused\n",
-                seen.answered, seen.cached, seen.exact, seen.refused);
+  CHECK(seen.answered > n / 2);
+  CHECK(seen.cached > n / 4);
+  CHECK(seen.exact > n / 50);
+  say("D1", std::to_string(seen.answered) + " answered, " + std::to_string(seen.cached) +
+                " with modules, " + std::to_string(seen.exact) + " of them exact, " +
+                std::to_string(seen.refused) + " refused");
 }
 
 }  // namespace

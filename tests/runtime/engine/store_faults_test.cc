@@ -9,8 +9,6 @@
 #include <array>
 #include <catch2/catch.hpp>
 #include <cerrno>
-#include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -19,6 +17,7 @@
 #include "tests/support/expect.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/tiny_checkpoint.h"
+#include "tests/support/torture_form.h"
 
 namespace pc::test {
 namespace {
@@ -112,12 +111,7 @@ std::string use_with(const Fault& fault, const Tokens& expected) {
   return name;
 }
 
-// PC_TORTURE=full: every errno at every call; otherwise one of them at each call, in turn.
-bool is_full() {
-  const char* torture = std::getenv("PC_TORTURE");
-  return torture && std::string(torture) == "full";
-}
-
+// Full form: every errno at every call; otherwise one of them at each call, in turn.
 TEST_CASE("whichever call about the store fails, the answer is right and the store sound") {
   const Tokens expected = answer("", CacheMode::kOff);
   int n_calls = 0;
@@ -142,8 +136,9 @@ TEST_CASE("whichever call about the store fails, the answer is right and the sto
   for (const auto& [name, n] : struck) names += " " + name + ":" + std::to_string(n);
   INFO(n_calls << " calls;" << names);
   CHECK(struck.size() >= 12);
-  if (is_full())  // for scripts/torture
-    std::printf("torture E1: %d calls, each errno %s\n", n_calls, for_ever ? "for ever" : "once");
+  say("E1", std::to_string(n_calls) +
+                (is_full() ? " calls, each errno " : " calls, an errno each, ") +
+                (for_ever ? "for ever" : "once"));
 }
 
 TEST_CASE("a store that cannot be used is a remark, and an error where it is required") {
