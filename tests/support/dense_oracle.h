@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <vector>
@@ -48,20 +49,24 @@ class DenseOracle {
     const std::size_t n = rows.size();
     std::vector<std::vector<double>> x(n);
     for (std::size_t i = 0; i < n; ++i) {
-      x[i].resize(d_.d_model);
-      for (std::uint32_t c = 0; c < d_.d_model; ++c) {
-        const auto cell = [&](const pc_tensor& table, std::int32_t row) {
-          return TinyModel::at(table, static_cast<std::size_t>(row) * d_.d_model + c);
-        };
-        x[i][c] = d_.embedding_scale * cell(d_.embedding, rows[i].token);
-        if (d_.position_embedding.data) x[i][c] += cell(d_.position_embedding, rows[i].position);
-      }
+      const auto row_of = [](const pc_tensor& table, std::int32_t row) {
+        return widened(table, static_cast<std::size_t>(row));
+      };
+      for (const float v : row_of(d_.embedding, rows[i].token))
+        x[i].push_back(static_cast<double>(d_.embedding_scale) * v);
+      if (!d_.position_embedding.data) continue;
+      const std::vector<float> place = row_of(d_.position_embedding, rows[i].position);
+      for (std::uint32_t c = 0; c < d_.d_model; ++c) x[i][c] += place[c];
     }
     for (std::uint32_t l = 0; l < d_.n_layers; ++l) layer(rows, d_.layers[l], x);
     std::vector<std::vector<double>> logits(n);
-    for (const std::uint32_t i : wanted) {
-      logits[i] = multiply(d_.lm_head, {}, norm(x[i], d_.final_norm, d_.final_norm_bias));
-      for (double& v : logits[i]) v = cap(d_.logit_scale * v, d_.logit_softcap);
+    std::vector<Vector> last;
+    for (const std::uint32_t i : wanted)
+      last.push_back(norm(x[i], d_.final_norm, d_.final_norm_bias));
+    last = multiply(d_.lm_head, {}, last);
+    for (std::size_t k = 0; k < wanted.size(); ++k) {
+      for (double& v : last[k]) v = cap(d_.logit_scale * v, d_.logit_softcap);
+      logits[wanted[k]] = std::move(last[k]);
     }
     return logits;
   }
@@ -107,15 +112,39 @@ class DenseOracle {
     return x / (1 + std::exp(-x));
   }
 
-  static Vector multiply(const pc_tensor& w, const pc_tensor& bias, const Vector& x) {
+  // A row of weights of any type.
+  static std::vector<float> widened(const pc_tensor& w, std::size_t r) {
+    const auto type = static_cast<simd::Type>(w.dtype);
     std::vector<float> row(w.cols);
-    Vector y(w.rows);
+    simd::kScalarKernels.to_f32(
+        static_cast<const std::byte*>(w.data) + r * simd::bytes_of(type, w.cols), type, w.cols,
+        row.data());
+    return row;
+  }
+
+  // Of all rows of x at once, eight beside each other, so that a trained model takes seconds: each
+  // sum is one of f64, in the order of the columns, whichever rows stand beside.
+  static std::vector<Vector> multiply(const pc_tensor& w, const pc_tensor& bias,
+                                      const std::vector<Vector>& x) {
+    constexpr std::size_t kBeside = 8;
+    const std::size_t n = x.size(), n_groups = (n + kBeside - 1) / kBeside;
+    Vector columns(n_groups * w.cols * kBeside);  // [n_groups][cols][kBeside]
+    for (std::size_t i = 0; i < n; ++i)
+      for (std::uint32_t c = 0; c < w.cols; ++c)
+        columns[(i / kBeside * w.cols + c) * kBeside + i % kBeside] = x[i][c];
+    std::vector<Vector> y(n, Vector(w.rows));
     for (std::uint32_t r = 0; r < w.rows; ++r) {
-      y[r] = bias.data ? TinyModel::at(bias, r) : 0.0;
-      const std::size_t bytes = std::size_t{r} * w.cols * (w.dtype == PC_DTYPE_F32 ? 4 : 2);
-      simd::kScalarKernels.to_f32(static_cast<const std::byte*>(w.data) + bytes,
-                                  static_cast<simd::Type>(w.dtype), w.cols, row.data());
-      for (std::uint32_t c = 0; c < w.cols; ++c) y[r] += static_cast<double>(row[c]) * x[c];
+      const std::vector<float> row = widened(w, r);
+      for (std::size_t group = 0; group < n_groups; ++group) {
+        std::array<double, kBeside> sums;
+        sums.fill(bias.data ? TinyModel::at(bias, r) : 0.0);
+        const double* column = &columns[group * w.cols * kBeside];
+        for (std::uint32_t c = 0; c < w.cols; ++c, column += kBeside)
+          for (std::size_t k = 0; k < kBeside; ++k)
+            sums[k] += static_cast<double>(row[c]) * column[k];
+        const std::size_t end = std::min(kBeside, n - group * kBeside);
+        for (std::size_t k = 0; k < end; ++k) y[group * kBeside + k][r] = sums[k];
+      }
     }
     return y;
   }
@@ -149,33 +178,33 @@ class DenseOracle {
   void layer(const std::vector<DenseRow>& rows, const pc_layer& w, std::vector<Vector>& x) const {
     const std::size_t n = rows.size();
     const std::vector<Vector> before = x;
-    std::vector<Vector> q(n), k(n), placed(n), v(n);
+    std::vector<Vector> inputs(n);
+    for (std::size_t i = 0; i < n; ++i) inputs[i] = norm(x[i], w.attn_norm, w.attn_norm_bias);
+    std::vector<Vector> q = multiply(w.wq, w.bq, inputs), k = multiply(w.wk, w.bk, inputs),
+                        v = multiply(w.wv, w.bv, inputs);
+    std::vector<Vector> placed = k, mixed(n);
     for (std::size_t i = 0; i < n; ++i) {
-      const Vector h = norm(x[i], w.attn_norm, w.attn_norm_bias);
-      q[i] = multiply(w.wq, w.bq, h);
-      k[i] = multiply(w.wk, w.bk, h);
-      v[i] = multiply(w.wv, w.bv, h);
       if (d_.qkv_clamp != 0) rotate(v[i], 0, {}, PC_NO_ROPE, 0);
-      placed[i] = k[i];
       rotate(q[i], d_.n_heads, w.q_norm, w.rope, rows[i].position);
       rotate(k[i], d_.n_kv_heads, w.k_norm, w.rope, rows[i].position);
       rotate(placed[i], d_.n_kv_heads, w.k_norm, w.rope, rows[i].placed);
     }
-    for (std::size_t i = 0; i < n; ++i) {
-      const Vector mixed = attend(rows, i, w.window, q[i], k, placed, v);
-      add(norm(multiply(w.wo, w.bo, mixed), w.attn_post_norm, {}), x[i]);
-    }
+    for (std::size_t i = 0; i < n; ++i) mixed[i] = attend(rows, i, w.window, q[i], k, placed, v);
+    mixed = multiply(w.wo, w.bo, mixed);
+    for (std::size_t i = 0; i < n; ++i) add(norm(mixed[i], w.attn_post_norm, {}), x[i]);
     for (std::size_t i = 0; i < n; ++i) {
       const bool shared = d_.parallel && !w.ffn_norm.data;
       const Vector& input = d_.parallel ? before[i] : x[i];
-      const Vector h = shared ? norm(input, w.attn_norm, w.attn_norm_bias)
-                              : norm(input, w.ffn_norm, w.ffn_norm_bias);
-      Vector inner = multiply(w.w_up, w.b_up, h);
-      const Vector gate = w.w_gate.data ? multiply(w.w_gate, w.b_gate, h) : Vector();
-      for (std::size_t c = 0; c < inner.size(); ++c)
-        inner[c] = gate.empty() ? activate(inner[c]) : activate(gate[c]) * inner[c];
-      add(norm(multiply(w.w_down, w.b_down, inner), w.ffn_post_norm, {}), x[i]);
+      inputs[i] = shared ? norm(input, w.attn_norm, w.attn_norm_bias)
+                         : norm(input, w.ffn_norm, w.ffn_norm_bias);
     }
+    std::vector<Vector> inner = multiply(w.w_up, w.b_up, inputs), gate(n);
+    if (w.w_gate.data) gate = multiply(w.w_gate, w.b_gate, inputs);
+    for (std::size_t i = 0; i < n; ++i)
+      for (std::size_t c = 0; c < inner[i].size(); ++c)
+        inner[i][c] = gate[i].empty() ? activate(inner[i][c]) : activate(gate[i][c]) * inner[i][c];
+    inner = multiply(w.w_down, w.b_down, inner);
+    for (std::size_t i = 0; i < n; ++i) add(norm(inner[i], w.ffn_post_norm, {}), x[i]);
   }
 
   void add(const Vector& branch, Vector& x) const {

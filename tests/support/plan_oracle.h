@@ -34,9 +34,9 @@ inline RawPlan raw_plan(const LoadedSchema& schema, const pml::Plan& plan) {
   return raw;
 }
 
-// The logits behind the prompt's last token, as the dense oracle computes them.
+// The rows of the dense oracle for a prompt; the last is its last token's.
 // dense_rows() takes whole runs; a plan's last cached run may lack its last token.
-inline std::vector<double> oracle_logits(const pc_model_desc& desc, const LoadedPrompt& prompt) {
+inline std::vector<DenseRow> oracle_rows(const LoadedPrompt& prompt) {
   RawPlan raw = raw_plan(*prompt.schema, prompt.plan);
   const std::vector<Anew> anew = leading_tokens(prompt.placed_runs());
   for (std::size_t i = 0; i < anew.size(); ++i) raw.prompt[i].anew = anew[i];
@@ -51,7 +51,18 @@ inline std::vector<double> oracle_logits(const pc_model_desc& desc, const Loaded
   }
   std::vector<DenseRow> rows;
   const auto last = dense_rows(raw, &rows);
-  return DenseOracle(desc).forward(rows, {last.back()})[last.back()];
+  REQUIRE(last.back() + 1 == rows.size());
+  return rows;
+}
+
+// The logits behind the prompt's last token, as the dense oracle computes them.
+inline std::vector<double> oracle_logits(const pc_model_desc& desc,
+                                         const std::vector<DenseRow>& rows) {
+  const auto last = static_cast<std::uint32_t>(rows.size() - 1);
+  return DenseOracle(desc).forward(rows, {last})[last];
+}
+inline std::vector<double> oracle_logits(const pc_model_desc& desc, const LoadedPrompt& prompt) {
+  return oracle_logits(desc, oracle_rows(prompt));
 }
 
 }  // namespace pc::test
