@@ -56,7 +56,8 @@ class LayoutChecker {
       case ItemKind::kCloseModule:
         return close_module(i, item.index);
       case ItemKind::kOpenUnion:
-        if (item.index != n_unions_++) return broken("unions are out of order");
+        if (item.index != n_unions_++ || item.index >= layout_.unions.size())
+          return broken("unions are out of order");
         open_.push_back({item.index, position_, position_});
         return ok();
       case ItemKind::kCloseUnion:
@@ -121,8 +122,11 @@ class LayoutChecker {
   }
 
   Status close_module(std::uint32_t i, std::uint32_t index) {
-    const Module& module = layout_.modules[index];
-    if (inside_ != index || module.close_item != i) return broken("a module is not balanced");
+    const Module& module = layout_.modules[inside_];
+    if (inside_ != index || index == kRoot || module.close_item != i)
+      return broken("a module is not balanced");
+    if (module.union_id != kNone && (open_.empty() || open_.back().index != module.union_id))
+      return broken("a union ends before its members");
     if (position_ != module.position + static_cast<Position>(module.extent))
       return broken("a module's extent is wrong");
     if (module.union_id != kNone) open_.back().end = std::max(open_.back().end, position_);
@@ -152,6 +156,7 @@ PiecesOf pieces_by_module(const Layout& layout) {
 bool keeps_its_pieces(const Layout& layout, const PiecesOf& pieces, bool scaffold,
                       std::uint32_t subject, std::vector<std::uint32_t> kept) {
   std::sort(kept.begin(), kept.end());
+  if (subject >= (scaffold ? layout.scaffolds.size() : layout.modules.size())) return false;
   if (!scaffold) return kept == pieces[subject];
   std::vector<std::uint32_t> listed;
   for (const std::uint32_t m : layout.scaffolds[subject].modules)
@@ -195,7 +200,8 @@ Status check_job(const Layout& layout, const PiecesOf& pieces, const EncodeJob& 
 std::vector<std::uint32_t> kept_pieces(const Layout& layout, const JobSpec& job) {
   std::vector<std::uint32_t> kept;
   for (const JobStep& step : job.steps)
-    if (step.keep) kept.push_back(layout.items[step.item].index);
+    if (step.keep)
+      kept.push_back(step.item < layout.items.size() ? layout.items[step.item].index : kNone);
   return kept;
 }
 
