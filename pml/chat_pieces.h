@@ -1,5 +1,6 @@
-// A conversation whose text a chat format has written already, as a schema and a prompt: what stands
-// before all modules is the schema's text, the modules are its modules, in the prompt's order.
+// A conversation whose text a chat format has written already, as a schema and a prompt: what
+// stands before all modules is the schema's text, the modules are its modules, in the prompt's
+// order.
 //
 // Pure. Threads: any.
 #pragma once
@@ -16,7 +17,7 @@ namespace pc::pml {
 
 struct ChatPiece {
   std::string text;
-  bool markup = false;           // control tokens count
+  bool markup = false;                // control tokens count
   std::uint32_t module = UINT32_MAX;  // that it is a part of; else of none
 };
 

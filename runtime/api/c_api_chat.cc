@@ -31,8 +31,7 @@ pc_status pc_prompt_from_chat(const pc_engine* engine, const char* json, std::si
     PC_REQUIRE(engine);
     PC_REQUIRE(json);
     PC_REQUIRE(prompt);
-    PC_TRY(auto made,
-           pc::prompt_of_chat(engine->engine, view_of(json, bytes), engine->name_space));
+    PC_TRY(auto made, pc::prompt_of_chat(engine->engine, view_of(json, bytes), engine->name_space));
     *prompt = new pc_prompt{std::move(made)};
     return pc::ok();
   });

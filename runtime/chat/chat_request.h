@@ -45,8 +45,8 @@ struct ChatRequest {
   std::vector<ChatMessage> messages;  // at least one
   std::vector<ChatTool> tools;
   std::map<std::string, jinja::Value> variables;
-  std::string repair = "none";        // of its modules (pml/repair.h), as it was written
-  bool opens_answer = true;    // the assistant's turn is opened behind the last message
+  std::string repair = "none";  // of its modules (pml/repair.h), as it was written
+  bool opens_answer = true;     // the assistant's turn is opened behind the last message
   bool continues_last = false;  // the text ends with the last message's, which is an answer's begin
 
   bool has_modules() const;

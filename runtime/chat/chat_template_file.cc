@@ -84,8 +84,7 @@ bool is_chat_program_file(std::string_view path) {
 
 Result<std::string> read_chat_program(const std::string& path) {
   const auto file = MappedFile::open(path);
-  if (!file.ok())
-    return error(Code::kInvalidArgument, "chat template: " + file.error().message);
+  if (!file.ok()) return error(Code::kInvalidArgument, "chat template: " + file.error().message);
   const auto bytes = file->bytes();
   return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }
@@ -107,11 +106,11 @@ Result<pml::ChatTemplate> choose_chat_template(const std::string& name_or_path) 
     return error(Code::kInvalidArgument, "chat template: " + chat.error().message);
   }
   if (auto chat = pml::find_chat_template(name_or_path)) return *std::move(chat);
-  return error(Code::kInvalidArgument,
-               "unknown chat template \"" + name_or_path + "\"; known are " +
-                   pml::chat_template_names() +
-                   ", or give the path of a JSON file with the strings of the roles, or of a template "
-                   "in Jinja (.jinja)");
+  return error(
+      Code::kInvalidArgument,
+      "unknown chat template \"" + name_or_path + "\"; known are " + pml::chat_template_names() +
+          ", or give the path of a JSON file with the strings of the roles, or of a template "
+          "in Jinja (.jinja)");
 }
 
 }  // namespace pc

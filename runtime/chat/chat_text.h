@@ -1,5 +1,5 @@
-// A whole conversation as a chat format writes it, cut where control tokens may be spelled and where
-// modules begin and end.
+// A whole conversation as a chat format writes it, cut where control tokens may be spelled and
+// where modules begin and end.
 //
 // A value. Threads: thread-compatible.
 #pragma once
@@ -20,7 +20,7 @@ struct ChatSpan {
   static constexpr std::uint32_t kNoModule = UINT32_MAX;
 
   std::string text;
-  bool markup = true;  // control tokens are recognised; else their spelling is text
+  bool markup = true;                // control tokens are recognised; else their spelling is text
   std::uint32_t module = kNoModule;  // that it is a part of, numbered in order
 };
 

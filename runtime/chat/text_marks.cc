@@ -52,8 +52,7 @@ Result<TextMarks> TextMarks::choose(std::size_t n, const std::vector<Value>& val
   for (const Value& value : values) PC_CHECK_OK(with_texts(value, see));
   TextMarks marks;
   for (char32_t c = kLast; marks.marks_.size() < n; --c) {
-    if (c < kFirst)
-      return error(Code::kUnsupported, "a conversation of so many parts is too long");
+    if (c < kFirst) return error(Code::kUnsupported, "a conversation of so many parts is too long");
     if ((c & 0xFFFE) == 0xFFFE || used.contains(c)) continue;  // U+FFFFE and the like are no text
     marks.numbers_.emplace(c, marks.marks_.size());
     utf8_append(c, &marks.marks_.emplace_back());

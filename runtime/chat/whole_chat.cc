@@ -27,8 +27,8 @@ bool writes(const ChatProgram& program, const ChatClock& clock, bool in_parts) {
   constexpr std::string_view kWord = "quorvexil";
   auto content = content_value(std::string(kWord), in_parts);
   if (!content.ok()) return false;
-  auto message = jinja::make_dict(nullptr, {{jinja::word("role"), jinja::word("user")},
-                                            {jinja::word("content"), *content}});
+  auto message = jinja::make_dict(
+      nullptr, {{jinja::word("role"), jinja::word("user")}, {jinja::word("content"), *content}});
   auto messages = message.ok() ? jinja::make_list(nullptr, {*message}) : std::move(message);
   if (!messages.ok()) return false;
   const auto text = program.render(*messages, jinja::none(), {.clock = clock});
@@ -36,7 +36,8 @@ bool writes(const ChatProgram& program, const ChatClock& clock, bool in_parts) {
   return at != std::string::npos && text->find(kWord, at + 1) == std::string::npos;
 }
 
-// Something that is put into a text, at a byte of it. At one byte, what has the lower rank is first.
+// Something that is put into a text, at a byte of it. At one byte, what has the lower rank is
+// first.
 struct Insertion {
   std::size_t at;
   int rank;
@@ -120,9 +121,8 @@ class Writing {
   }
 
   Result<Value> safe(const Value& value) const {
-    return with_texts(value, [this](const std::string& text) {
-      return with_insertions(text, spellings(text));
-    });
+    return with_texts(
+        value, [this](const std::string& text) { return with_insertions(text, spellings(text)); });
   }
 
   Status make_texts_safe() {
@@ -150,8 +150,7 @@ class Writing {
     std::size_t begin = 0, number = first_part(index);
     for (const ChatPart& part : message.parts) {
       const TextRange own = core(part.text);
-      if (part.is_module)
-        enclose({begin + own.begin, begin + own.end}, part_mark(number), 3, 0);
+      if (part.is_module) enclose({begin + own.begin, begin + own.end}, part_mark(number), 3, 0);
       begin += part.text.size();
       ++number;
     }
@@ -244,7 +243,8 @@ class Writing {
     if (range && range->begin < range->end)
       modules_.push_back(*range);
     else
-      remarks_.push_back(what + " cannot be a module: the chat template changes its text, or writes " +
+      remarks_.push_back(what +
+                         " cannot be a module: the chat template changes its text, or writes " +
                          "it never or twice");
   }
 
@@ -281,8 +281,8 @@ class Writing {
     const std::size_t before = modules_.front().begin;
     const bool has_system = request_.messages[0].role == "system";
     const std::size_t first = has_system ? 1 : 0;
-    const bool is_early = first >= contents_.size() || !contents_[first] ||
-                          before <= contents_[first]->end;
+    const bool is_early =
+        first >= contents_.size() || !contents_[first] || before <= contents_[first]->end;
     if (is_early) return before;
     return has_system && contents_[0] ? contents_[0]->end : 0;
   }

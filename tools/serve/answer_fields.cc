@@ -7,8 +7,8 @@ namespace {
 
 // A choice that needs tools must have them, and a name must be one's.
 void check(const Fields& body, const ToolChoice& choice, const Json& tools) {
-  const bool needs = choice.kind == ToolChoice::Kind::kRequired ||
-                     choice.kind == ToolChoice::Kind::kNamed;
+  const bool needs =
+      choice.kind == ToolChoice::Kind::kRequired || choice.kind == ToolChoice::Kind::kNamed;
   if (!needs) return;
   if (tools.is_null()) body.refuse("tool_choice", "needs \"tools\"");
   const std::vector<Json> list = tools.items();
@@ -33,8 +33,7 @@ Format openai_format(const Json& json, const std::string& path, bool is_nested) 
                                : fields;
   const auto schema = of_schema.object("schema");
   if (!schema) of_schema.refuse("schema", "is missing: an object");
-  return {Format::Kind::kSchema, *schema,
-          path + (is_nested ? ".json_schema" : "") + ".schema"};
+  return {Format::Kind::kSchema, *schema, path + (is_nested ? ".json_schema" : "") + ".schema"};
 }
 
 ToolChoice openai_tool_choice(Fields& body, const Json& tools) {

@@ -54,7 +54,8 @@ std::optional<Grammar> answer_grammar(const Question& question,
   if (must_call) {
     if (!shape || shape->kind == CallShape::Kind::kParameters)
       throw ApiError::bad_request(
-          "this model's chat template writes calls in a form that it cannot be held to; it may call "
+          "this model's chat template writes calls in a form that it cannot be held to; it may "
+          "call "
           "tools with \"auto\"",
           "tool_choice");
     return calls(question, *shape);

@@ -1,5 +1,5 @@
-// What an answer is held to while it is drawn: the form that its request asks for, and calls of tools
-// where it must make one.
+// What an answer is held to while it is drawn: the form that its request asks for, and calls of
+// tools where it must make one.
 //
 // Pure. Threads: any.
 #pragma once

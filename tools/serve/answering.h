@@ -14,8 +14,7 @@
 namespace pc::serve {
 
 // Everything that goes wrong goes to sink.fail().
-void answer(const ServedModel& model, Planner& planner, const Question& question,
-            AnswerSink& sink);
+void answer(const ServedModel& model, Planner& planner, const Question& question, AnswerSink& sink);
 
 // Computes the prompt, and puts it into the store. Throws ApiError.
 Usage prewarm(const ServedModel& model, Planner& planner, const Question& question);

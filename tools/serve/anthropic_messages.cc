@@ -101,7 +101,8 @@ void add_message(const Json& json, const std::string& path, Json* messages) {
 Json anthropic_messages(Fields& body) {
   Json messages = Json::array();
   if (const auto system = body.any("system"))
-    messages.push(Json::object().set("role", "system").set("content", text_of(*system, "system").json()));
+    messages.push(
+        Json::object().set("role", "system").set("content", text_of(*system, "system").json()));
   const auto list = body.array("messages");
   if (!list || list->items().empty()) body.refuse("messages", "is missing: a list");
   for_each_item(*list, "messages", [&](const Json& message, const std::string& path) {

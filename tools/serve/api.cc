@@ -277,11 +277,10 @@ void Api::complete(const HttpRequest& request, Question* question) const {
 
 void Api::add_playground() {
   for (const EmbeddedFile& file : playground_files())
-    routes_.push_back({"GET", playground_path(file), Protocol::kOpenAi,
-                       [file](const HttpRequest&, const auto& reply) {
-                         reply->send(playground_response(file));
-                       },
-                       "playground", true});
+    routes_.push_back(
+        {"GET", playground_path(file), Protocol::kOpenAi,
+         [file](const HttpRequest&, const auto& reply) { reply->send(playground_response(file)); },
+         "playground", true});
 }
 
 // As metrics call it.
@@ -303,8 +302,7 @@ bool Api::knows(const std::string& path) const {
 
 void Api::handle(HttpRequest request, std::shared_ptr<Reply> reply) {
   const Route* const route = find(request);
-  auto counted =
-      std::make_shared<CountedReply>(std::move(reply), label_of(route), &metrics_);
+  auto counted = std::make_shared<CountedReply>(std::move(reply), label_of(route), &metrics_);
   if (!route) {
     const bool exists = knows(request.path);
     const std::string what = request.method + " " + request.path;
@@ -340,8 +338,8 @@ void Api::answer(Question question, std::unique_ptr<AnswerSink> sink) {
   using Clock = TimedSink::Clock;
   const auto end =
       options_.deadline.count() ? Clock::now() + options_.deadline : Clock::time_point::max();
-  const auto timed = std::make_shared<TimedSink>(
-      std::make_unique<CountedSink>(std::move(sink), &metrics_), end);
+  const auto timed =
+      std::make_shared<TimedSink>(std::make_unique<CountedSink>(std::move(sink), &metrics_), end);
   submit([this, asked = std::move(question), timed] {
     if (!timed->is_late()) serve::answer(model_, planner_, asked, *timed);
     timed->tell_if_late();

@@ -27,8 +27,8 @@
 namespace pc::serve {
 
 struct ApiOptions {
-  std::size_t n_parallel = 4;     // answers that are made at once
-  std::size_t most_waiting = 64;  // requests beyond those
+  std::size_t n_parallel = 4;        // answers that are made at once
+  std::size_t most_waiting = 64;     // requests beyond those
   std::chrono::seconds deadline{0};  // of an answer, from its request on; 0: none
   Mode mode = Mode::kPrefix;         // of requests that name none
   ApiKeys keys = {};
@@ -57,7 +57,7 @@ class Api {
   void submit(Workers::Job job);
   void add_routes();
   void add_openai_routes();
-  void add_pml_routes();        // pml_routes.cc
+  void add_pml_routes();  // pml_routes.cc
   NameSpace name_space_of(const HttpRequest& request) const;
   // Whose request it is, and its mode where its body names none. Throws ApiError.
   void complete(const HttpRequest& request, Question* question) const;

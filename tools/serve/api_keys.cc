@@ -30,8 +30,7 @@ std::string digest_of(std::string_view key) {
 }
 
 bool is_digest(const std::string& word) {
-  return word.size() == kDigestDigits &&
-         word.find_first_not_of("0123456789abcdef") == word.npos;
+  return word.size() == kDigestDigits && word.find_first_not_of("0123456789abcdef") == word.npos;
 }
 
 bool is_name(const std::string& word) {
@@ -82,8 +81,7 @@ ApiKeys ApiKeys::read(std::string_view text, const std::string& name) {
 ApiKeys ApiKeys::read_file(const std::string& path) {
   struct stat facts {};
   std::ifstream file(path);
-  if (!file || ::stat(path.c_str(), &facts) != 0)
-    throw KeyFileError(path + ": it cannot be read");
+  if (!file || ::stat(path.c_str(), &facts) != 0) throw KeyFileError(path + ": it cannot be read");
   if ((facts.st_mode & (S_IWGRP | S_IWOTH)) != 0)
     throw KeyFileError(path + ": others may write it, and so let themselves in; chmod go-w");
   return read(std::string(std::istreambuf_iterator<char>(file), {}), path);

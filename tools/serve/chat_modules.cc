@@ -35,16 +35,16 @@ class Marking {
   }
   Json part(const Json& part) {
     const Json out = Json::object().set("type", "text").set("text", part["text"]);
-    const bool wanted = mode_ == Mode::kDocuments ? is_document_(part["text"].string())
-                                                  : mode_ == Mode::kMarked && part["marked"].truth();
+    const bool wanted = mode_ == Mode::kDocuments
+                            ? is_document_(part["text"].string())
+                            : mode_ == Mode::kMarked && part["marked"].truth();
     return wanted ? module(out) : out;
   }
   Json tool(const Json& tool) {
     Json out = Json::object();
     for (const std::string& key : tool.keys())
       if (key != "marked" && key != "module") out.set(key, tool[key]);
-    const bool wanted =
-        mode_ == Mode::kTools || (mode_ == Mode::kMarked && tool["marked"].truth());
+    const bool wanted = mode_ == Mode::kTools || (mode_ == Mode::kMarked && tool["marked"].truth());
     return wanted ? module(out) : out;
   }
   Json module(Json json) {

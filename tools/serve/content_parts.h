@@ -1,5 +1,5 @@
-// The text of a message in the parts that a client wrote it in, some of which it has marked as worth
-// keeping apart.
+// The text of a message in the parts that a client wrote it in, some of which it has marked as
+// worth keeping apart.
 //
 // Value. Threads: one at a time.
 #pragma once
@@ -33,8 +33,7 @@ class ContentParts {
     if (parts_.empty() || (parts_.size() == 1 && !parts_[0].second)) return text();
     Json list = Json::array();
     for (const auto& [text, is_marked] : parts_)
-      list.push(
-          Json::object().set("type", "text").set("text", text).set("marked", is_marked));
+      list.push(Json::object().set("type", "text").set("text", text).set("marked", is_marked));
     return list;
   }
   std::string text() const {

@@ -194,7 +194,8 @@ OpenAiRequest read_openai_chat(const Json& body, const ModelFacts& model) {
   OpenAiRequest request;
   Question& question = request.question;
   read_openai_answer(fields, model, &request);
-  if (!read_schema_chat(fields, &question)) question.chat = conversation_of(fields, &question.tool_choice);
+  if (!read_schema_chat(fields, &question))
+    question.chat = conversation_of(fields, &question.tool_choice);
   if (const auto format = fields.object("response_format"))
     question.format = openai_format(*format, "response_format", true);
   fields.only("modalities", {Json::array().push("text")}, "must be [\"text\"]");

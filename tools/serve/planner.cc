@@ -97,8 +97,8 @@ Plan Planner::plan(const Question& question, bool is_asked) try {
       const auto found = seen.find(text);
       return found != seen.end() && found->second >= kEncodedAfter;
     };
-    encoder_->add(model_.chat_prompt(question, with_modules(question.chat, question.mode, known,
-                                                            nullptr)));
+    encoder_->add(
+        model_.chat_prompt(question, with_modules(question.chat, question.mode, known, nullptr)));
   }
   if (!has_modules) return exact;
   Plan modules = plan_of(model_.chat_prompt(question, chat), question.mode);
@@ -106,8 +106,7 @@ Plan Planner::plan(const Question& question, bool is_asked) try {
     exact.remarks = modules.remarks;
     return exact;
   }
-  const bool is_worth_it =
-      modules.exact || tokens_to_compute(modules) < tokens_to_compute(exact);
+  const bool is_worth_it = modules.exact || tokens_to_compute(modules) < tokens_to_compute(exact);
   return is_worth_it ? std::move(modules) : std::move(exact);
 } catch (const promptcache::Error& error) {
   throw ApiError::of(error, question.prompt_field());

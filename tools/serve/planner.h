@@ -1,6 +1,6 @@
-// Decides how a question's prompt is made: which of its parts are modules, and whether that is worth
-// it. Exact reuse goes before any other: modules that are approximate are used only where they leave
-// less to compute than what the store has of the very same beginning.
+// Decides how a question's prompt is made: which of its parts are modules, and whether that is
+// worth it. Exact reuse goes before any other: modules that are approximate are used only where
+// they leave less to compute than what the store has of the very same beginning.
 //
 // Borrows the model and the encoder. Threads: any.
 #pragma once
@@ -18,10 +18,10 @@ namespace pc::serve {
 
 struct Plan {
   promptcache::Prompt prompt;
-  Mode mode = Mode::kPrefix;  // that it came to
-  bool exact = true;          // its states are those of a full prefill
-  Json parts = Json::array();         // what became of each module: text, tokens, state, why
-  std::vector<std::string> remarks;   // why not more of it is reused
+  Mode mode = Mode::kPrefix;         // that it came to
+  bool exact = true;                 // its states are those of a full prefill
+  Json parts = Json::array();        // what became of each module: text, tokens, state, why
+  std::vector<std::string> remarks;  // why not more of it is reused
 };
 
 class Planner {

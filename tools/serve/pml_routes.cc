@@ -43,12 +43,12 @@ void Api::add_pml_routes() {
       keep_schema(model_.engine_of(name), upload, &model_.schemas_of(name), reply);
     });
   });
-  add("GET", kSchemas,
-      [this](const HttpRequest& request, const auto& reply) {
-        send(reply, listed(model_.schemas_of(name_space_of(request))));
-      });
+  add("GET", kSchemas, [this](const HttpRequest& request, const auto& reply) {
+    send(reply, listed(model_.schemas_of(name_space_of(request))));
+  });
   add("GET", kSchema, [this](const HttpRequest& request, const auto& reply) {
-    send(reply, schema_json(*model_.schemas_of(name_space_of(request)).find(name_in(request.path))));
+    send(reply,
+         schema_json(*model_.schemas_of(name_space_of(request)).find(name_in(request.path))));
   });
   add("DELETE", kSchema, [this](const HttpRequest& request, const auto& reply) {
     send(reply, removed(model_.schemas_of(name_space_of(request)), name_in(request.path)));

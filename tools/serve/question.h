@@ -80,8 +80,8 @@ struct Question {
   bool echoes = false;                        // the answers begin with `text`
   std::optional<std::uint32_t> top_logprobs;  // of each token, beside its own; none: no logprobs
   Mode mode = Mode::kPrefix;
-  bool says_mode = false;  // the request itself does
-  NameSpace name_space;    // whose modules it may use
+  bool says_mode = false;            // the request itself does
+  NameSpace name_space;              // whose modules it may use
   std::string client;                // who takes turns with others
   std::vector<std::string> ignored;  // fields of the request that mean nothing here
 

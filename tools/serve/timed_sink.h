@@ -1,4 +1,5 @@
-// An answer that must be there by a time: after that it is not made any more, and its client is told.
+// An answer that must be there by a time: after that it is not made any more, and its client is
+// told.
 #pragma once
 
 #include <chrono>

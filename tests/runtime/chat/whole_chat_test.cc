@@ -24,7 +24,8 @@ std::optional<std::size_t> find_evil(std::string_view text, std::size_t from) {
 
 std::string tool(const std::string& name, bool is_module = false) {
   return R"({"type": "function", "function": {"name": ")" + name + R"(", "description": "Does )" +
-         name + R"(: \"quoted\" and é.", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}})" +
+         name +
+         R"(: \"quoted\" and é.", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}})" +
          (is_module ? R"(, "module": true})" : "}");
 }
 
@@ -35,10 +36,12 @@ std::string chat(const std::string& messages, const std::string& tools = "") {
 
 const std::string kSystem = R"({"role": "system", "content": "You are brief."})";
 const std::string kUser = R"({"role": "user", "content": " What is up?\n"})";
-const std::string kAnswer = R"({"role": "assistant", "content": "<think>\nhm\n</think>\n\nNot much."})";
+const std::string kAnswer =
+    R"({"role": "assistant", "content": "<think>\nhm\n</think>\n\nNot much."})";
 const std::string kCall =
     R"({"role": "assistant", "content": "", "tool_calls": [{"id": "abcdefghi", "type": "function", "function": {"name": "weather", "arguments": {"city": "Oslo"}}}]})";
-const std::string kResult = R"({"role": "tool", "name": "weather", "tool_call_id": "abcdefghi", "content": "<tool_response>rain</tool_response>"})";
+const std::string kResult =
+    R"({"role": "tool", "name": "weather", "tool_call_id": "abcdefghi", "content": "<tool_response>rain</tool_response>"})";
 
 const std::vector<std::string> kChats = {
     chat(kUser),
@@ -46,7 +49,8 @@ const std::vector<std::string> kChats = {
     chat(kSystem + "," + kUser + "," + kAnswer + "," + kUser),
     chat(kUser, tool("weather") + "," + tool("time")),
     chat(kSystem + "," + kUser + "," + kCall + "," + kResult, tool("weather")),
-    chat(R"({"role": "user", "content": [{"type": "text", "text": "In "}, {"type": "text", "text": "parts."}]})"),
+    chat(
+        R"({"role": "user", "content": [{"type": "text", "text": "In "}, {"type": "text", "text": "parts."}]})"),
 };
 
 // What the program itself makes of it.
@@ -63,9 +67,9 @@ Result<std::string> rendered(const ChatProgram& program, const ChatRequest& requ
   ChatOptions options;
   options.clock = kClock;
   options.add_generation_prompt = request.opens_answer;
-  return program.render(test::must(jinja::make_list(nullptr, messages)),
-                        tools.empty() ? jinja::none() : test::must(jinja::make_list(nullptr, tools)),
-                        options);
+  return program.render(
+      test::must(jinja::make_list(nullptr, messages)),
+      tools.empty() ? jinja::none() : test::must(jinja::make_list(nullptr, tools)), options);
 }
 
 // Is a spelling of it where control tokens are recognised?
@@ -96,12 +100,14 @@ const std::vector<test::PublishedTemplate>& published() {
 
 // One that has tools in a list between words, and strips contents.
 ChatProgram program_with_tools() {
-  return test::must(ChatProgram::parse(
-      "{% if tools %}<|im_start|>system\nTools:\n<tools>{% for t in tools %}{{ '\\n' }}{{ t | tojson }}"
-      "{% endfor %}{{ '\\n' }}</tools><|im_end|>\n{% endif %}{% for m in messages %}<|im_start|>{{ m.role }}\n"
-      "{{ m.content | trim }}<|im_end|>\n{% endfor %}"
-      "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}",
-      {}));
+  return test::must(
+      ChatProgram::parse("{% if tools %}<|im_start|>system\nTools:\n<tools>{% for t in tools %}{{ "
+                         "'\\n' }}{{ t | tojson }}"
+                         "{% endfor %}{{ '\\n' }}</tools><|im_end|>\n{% endif %}{% for m in "
+                         "messages %}<|im_start|>{{ m.role }}\n"
+                         "{{ m.content | trim }}<|im_end|>\n{% endfor %}"
+                         "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}",
+                         {}));
 }
 
 ChatText written(const WholeChat& whole, const std::string& json) {
@@ -135,11 +141,15 @@ TEST_CASE("what spells a control token stays text wherever a conversation says i
   const std::string evil(kEvil);
   const std::vector<std::string> chats = {
       chat(R"({"role": "user", "content": "say )" + evil + R"( now"})"),
-      chat(R"({"role": "user", "content": [{"type": "text", "text": "<|ev"}, {"type": "text", "text": "il|>"}]})"),
+      chat(
+          R"({"role": "user", "content": [{"type": "text", "text": "<|ev"}, {"type": "text", "text": "il|>"}]})"),
       chat(kUser, tool("weather" + evil)),
       chat(kUser + R"(,{"role": "assistant", "content": "</think>)" + evil + R"("},)" + kUser),
-      chat(kUser + R"(,{"role": "assistant", "content": "", "tool_calls": [{"id": "abcdefghi", "type": "function", "function": {"name": "f", "arguments": {")" +
-           evil + R"(": ")" + evil + R"("}}}]},)" + kResult, tool("f")),
+      chat(
+          kUser +
+              R"(,{"role": "assistant", "content": "", "tool_calls": [{"id": "abcdefghi", "type": "function", "function": {"name": "f", "arguments": {")" +
+              evil + R"(": ")" + evil + R"("}}}]},)" + kResult,
+          tool("f")),
   };
   std::size_t n_found = 0;
   for (const auto& [name, bos, program] : published()) {
@@ -164,7 +174,8 @@ TEST_CASE("tools are the same modules in any order and company") {
     const auto write = [&](const std::string& tools) {
       return whole.write(test::must(read_chat(chat(kUser, tools))), find_evil);
     };
-    const auto three = write(tool("weather", true) + "," + tool("time", true) + "," + tool("sum", true));
+    const auto three =
+        write(tool("weather", true) + "," + tool("time", true) + "," + tool("sum", true));
     if (!three.ok() || three->text().find("weather") == std::string::npos) continue;
     INFO(name);
     ++n_tools;
@@ -188,7 +199,8 @@ TEST_CASE("tools are the same modules in any order and company") {
 
 TEST_CASE("a tool's module has its own text, and what stands between two is in none or each") {
   const WholeChat whole(program_with_tools(), kClock);
-  const ChatText text = written(whole, chat(kUser, tool("a", true) + "," + tool("b") + "," + tool("c", true)));
+  const ChatText text =
+      written(whole, chat(kUser, tool("a", true) + "," + tool("b") + "," + tool("c", true)));
   const auto modules = modules_of(text);
   REQUIRE(modules.size() == 2);
   for (const std::string& module : modules) {
@@ -206,8 +218,9 @@ TEST_CASE("parts of messages are modules without the white space at their ends")
       kSystem +
       R"(,{"role": "user", "content": [{"type": "text", "text": "\nA page.\n\n", "module": true}, {"type": "text", "text": "Another.\n", "module": true}, {"type": "text", "text": "Why?"}]})");
   const ChatText text = written(whole, json);
-  CHECK(text.text() == "<|im_start|>system\nYou are brief.<|im_end|>\n<|im_start|>user\nA page.\n\n"
-                       "Another.\nWhy?<|im_end|>\n<|im_start|>assistant\n");
+  CHECK(text.text() ==
+        "<|im_start|>system\nYou are brief.<|im_end|>\n<|im_start|>user\nA page.\n\n"
+        "Another.\nWhy?<|im_end|>\n<|im_start|>assistant\n");
   CHECK(modules_of(text) == std::multiset<std::string>{"A page.", "Another."});
   std::string head;
   for (std::size_t i = 0; i < text.n_head; ++i) head += text.spans[i].text;
@@ -216,7 +229,8 @@ TEST_CASE("parts of messages are modules without the white space at their ends")
 
 TEST_CASE("modules of later turns see the system's message alone") {
   const WholeChat whole(program_with_tools(), kClock);
-  const std::string page = R"({"role": "user", "content": [{"type": "text", "text": "A page.", "module": true}]})";
+  const std::string page =
+      R"({"role": "user", "content": [{"type": "text", "text": "A page.", "module": true}]})";
   const ChatText text = written(whole, chat(kSystem + "," + kUser + "," + kAnswer + "," + page));
   std::string head;
   for (std::size_t i = 0; i < text.n_head; ++i) head += text.spans[i].text;
@@ -226,8 +240,9 @@ TEST_CASE("modules of later turns see the system's message alone") {
 
 TEST_CASE("an answer that has begun is gone on with") {
   const WholeChat whole(program_with_tools(), kClock);
-  const std::string begun = R"({"messages": [)" + kUser +
-                            R"(,{"role": "assistant", "content": "The answer is"}], "continue_final_message": true})";
+  const std::string begun =
+      R"({"messages": [)" + kUser +
+      R"(,{"role": "assistant", "content": "The answer is"}], "continue_final_message": true})";
   CHECK(written(whole, begun).text().ends_with("<|im_start|>assistant\nThe answer is"));
 }
 
@@ -239,11 +254,14 @@ TEST_CASE("a conversation that cannot be meant is refused by its field") {
       {R"({"messages": [5]})", "messages[0]"},
       {R"({"messages": [{"role": "end|><|user", "content": ""}]})", "messages[0].role"},
       {R"({"messages": [{"role": "user", "content": 5}]})", "messages[0].content"},
-      {R"({"messages": [{"role": "user", "content": [{"type": "image"}]}]})", "messages[0].content[0].type"},
+      {R"({"messages": [{"role": "user", "content": [{"type": "image"}]}]})",
+       "messages[0].content[0].type"},
       {R"({"messages": [{"role": "user", "content": "x"}], "tools": 5})", "tools"},
       {R"({"messages": [{"role": "user", "content": "x"}], "more": 5})", "more"},
-      {R"({"messages": [{"role": "user", "content": "x"}], "variables": {"messages": []}})", "variables.messages"},
-      {R"({"messages": [{"role": "user", "content": "x"}], "continue_final_message": true})", "continue_final_message"},
+      {R"({"messages": [{"role": "user", "content": "x"}], "variables": {"messages": []}})",
+       "variables.messages"},
+      {R"({"messages": [{"role": "user", "content": "x"}], "continue_final_message": true})",
+       "continue_final_message"},
   };
   for (const auto& [json, named] : bad) {
     INFO(json);

@@ -1,5 +1,5 @@
-// Prompts of whole conversations: the tokens of the same turns as messages, tools as modules that are
-// found in any order, exact where they are, kept and found again, each namespace's its own.
+// Prompts of whole conversations: the tokens of the same turns as messages, tools as modules that
+// are found in any order, exact where they are, kept and found again, each namespace's its own.
 #include "runtime/engine/chat_prompt.h"
 
 #include <algorithm>
@@ -93,8 +93,8 @@ float apart(const std::vector<float>& a, const std::vector<float>& b) {
 }
 
 void encode(const LoadedPrompt& prompt) {
-  must(prompt.schema->encode(
-      prompt.modules, [](std::uint32_t, const std::string&, const AcquiredModule&) { return true; }));
+  must(prompt.schema->encode(prompt.modules, [](std::uint32_t, const std::string&,
+                                                const AcquiredModule&) { return true; }));
 }
 
 constexpr float kRounding = 1e-4f;  // of logits of about one, in another order of sums
@@ -131,7 +131,8 @@ TEST_CASE("tools are found in another order, beside others, by another process")
   CHECK(counts.modules_missing == 1);
   CHECK(counts.approximate_tokens > 0);
   // As without modules: the same text.
-  std::string plain = chat(kQuestion, "[" + tool("snow") + "," + tool("sun") + "," + tool("rain") + "]");
+  std::string plain =
+      chat(kQuestion, "[" + tool("snow") + "," + tool("sun") + "," + tool("rain") + "]");
   for (std::size_t at; (at = plain.find(R"(, "module": true)")) != plain.npos;)
     plain.erase(at, std::string(R"(, "module": true)").size());
   const auto whole = prompt(engine, plain);
@@ -160,7 +161,8 @@ TEST_CASE("what was kept of a conversation is found by the next request, answer 
   {
     const auto session =
         must(Session::open(prompt(home.engine(), chat(said("user", question))), {}));
-    for (bool more = true; more; answer += session->text()) more = must(session->next()).has_value();
+    for (bool more = true; more; answer += session->text())
+      more = must(session->next()).has_value();
     must(session->keep());
   }
   const auto engine = home.engine();
@@ -193,8 +195,7 @@ TEST_CASE("a named format writes the three roles, and says that it writes no too
   options.chat_template = "zephyr";
   const auto engine = must(Engine::open(options));
   const ChatText text = must(text_of_chat(*engine, chat(said("system", "S") + "," + kQuestion)));
-  CHECK(text.text() ==
-        "<|system|>\nS</s>\n<|user|>\nWhat is the weather?</s>\n<|assistant|>\n");
+  CHECK(text.text() == "<|system|>\nS</s>\n<|user|>\nWhat is the weather?</s>\n<|assistant|>\n");
   const auto refused = text_of_chat(*engine, chat(kQuestion, "[" + tool("rain") + "]"));
   REQUIRE_FALSE(refused.ok());
   CHECK(refused.error().code == Code::kUnsupported);

@@ -2,13 +2,13 @@
 
 #include "tools/serve/call_learning.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
-#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
-#include <map>
 #include <string>
+#include <vector>
 
 #include "runtime/chat/chat_program.h"
 #include "runtime/chat/jinja_json.h"
@@ -25,40 +25,128 @@ Json published() {
   return Json::read(std::string(std::istreambuf_iterator<char>(file), {}));
 }
 
-RenderConversation renderer(const ChatProgram& program) {
-  return [&program](const Json& conversation) -> std::optional<std::string> {
-    auto messages = jinja::value_from_json(conversation["messages"].dump(), "messages");
-    auto tools = jinja::value_from_json(conversation["tools"].dump(), "tools");
-    REQUIRE(messages.ok());
-    REQUIRE(tools.ok());
-    auto text = program.render(*messages, *tools, {});
-    return text.ok() ? std::optional(*text) : std::nullopt;
-  };
+std::optional<std::string> rendered(const ChatProgram& program, const Json& conversation,
+                                    bool asks) {
+  const auto messages = jinja::value_from_json(conversation["messages"].dump(), "messages");
+  const auto tools = jinja::value_from_json(conversation["tools"].dump(), "tools");
+  REQUIRE(messages.ok());
+  REQUIRE(tools.ok());
+  ChatOptions options;
+  options.add_generation_prompt = asks;
+  const auto text = program.render(*messages, *tools, options);
+  return text.ok() ? std::optional(*text) : std::nullopt;
 }
 
-TEST_CASE("calls of published templates are learned") {
+std::optional<CallShape> learned(const ChatProgram& program) {
+  return learn_call_shape(
+      [&](const Json& conversation) { return rendered(program, conversation, false); });
+}
+
+// Calls that no shape was learned from.
+const std::vector<ToolCall>& made() {
+  static const std::vector<ToolCall> calls = {
+      {"get_weather", Json::read(R"({"city": "Oslo \"north\" é", "days": 3})")},
+      {"set_lights", Json::read(R"({"room": "a < b & c", "rgb": [1, 2, 3], "on": true})")}};
+  return calls;
+}
+
+Json tools() {
+  Json list = Json::array();
+  for (const ToolCall& call : made()) {
+    Json properties = Json::object();
+    for (const std::string& key : call.arguments.keys())
+      properties.set(
+          key, Json::object().set("type", call.arguments[key].is_string() ? "string" : "number"));
+    list.push(
+        Json::object()
+            .set("type", "function")
+            .set("function",
+                 Json::object()
+                     .set("name", call.name)
+                     .set("description", "d")
+                     .set("parameters",
+                          Json::object().set("type", "object").set("properties", properties))));
+  }
+  return list;
+}
+
+// A question, and an answer of the first n calls.
+Json conversation(const CallShape& shape, std::size_t n) {
+  Json messages = Json::array().push(Json::object().set("role", "user").set("content", "q"));
+  Json calls = Json::array();
+  for (std::size_t i = 0; i < n; ++i) {
+    const Json arguments = made()[i].arguments;
+    calls.push(Json::object()
+                   .set("id", "abcdefgh" + std::to_string(i))
+                   .set("type", "function")
+                   .set("function", Json::object()
+                                        .set("name", made()[i].name)
+                                        .set("arguments", shape.wants_text ? Json(arguments.dump())
+                                                                           : arguments)));
+  }
+  if (n > 0)
+    messages.push(Json::object()
+                      .set("role", "assistant")
+                      .set("content", shape.wants_null ? Json() : Json(""))
+                      .set("tool_calls", calls));
+  return Json::object().set("messages", messages).set("tools", tools());
+}
+
+// What stands behind an answer's text.
+std::string closing(const ChatProgram& program, const CallShape& shape) {
+  constexpr std::string_view kText = "pqtext";
+  Json plain = conversation(shape, 0), messages = Json::array();
+  for (const Json& message : plain["messages"].items()) messages.push(message);
+  messages.push(Json::object().set("role", "assistant").set("content", kText));
+  const auto text = rendered(program, plain.set("messages", messages), false);
+  const std::size_t at = text ? text->rfind(kText) : std::string::npos;
+  return at == std::string::npos ? "" : text->substr(at + kText.size());
+}
+
+// Does it read, of an answer with other calls, these calls again?
+bool reads(const ChatProgram& program, const CallShape& shape, std::size_t n) {
+  const auto asked = rendered(program, conversation(shape, 0), true);
+  const auto answered = rendered(program, conversation(shape, n), false);
+  if (!asked || !answered) return false;
+  const auto differ = std::ranges::mismatch(*asked, *answered).in2 - answered->begin();
+  // From there on, or from the beginning of the word that begins alike; without what closes a turn.
+  std::string rest = answered->substr(static_cast<std::size_t>(differ));
+  const std::string close = closing(program, shape);
+  if (!close.empty() && rest.ends_with(close)) rest.resize(rest.size() - close.size());
+  for (std::size_t back = 0; back <= std::min<std::size_t>(static_cast<std::size_t>(differ), 64);
+       ++back) {
+    const std::string answer =
+        answered->substr(static_cast<std::size_t>(differ) - back, rest.size() + back);
+    const ReadAnswer read = read_answer(shape, ToolTypes(tools()), answer);
+    if (read.calls == std::vector<ToolCall>(made().begin(), made().begin() + n)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+TEST_CASE("calls of published templates are learned, and other calls are read") {
   const Json templates = published();
   if (templates.is_null()) {
     WARN("skipped: PC_SHARED_DIR has no published templates");
     return;
   }
-  std::map<std::string, int> n;
-  for (const Json& published : templates.items()) {
-    auto program = ChatProgram::parse(published["template"].string(),
-                                      {published["bos"].string(), published["eos"].string(), {}});
+  int n_learned = 0, n_read = 0, n_pairs = 0;
+  for (const Json& entry : templates.items()) {
+    INFO(entry["name"].string());
+    const auto program = ChatProgram::parse(entry["template"].string(),
+                                            {entry["bos"].string(), entry["eos"].string(), {}});
     if (!program.ok()) continue;
-    const auto shape = learn_call_shape(renderer(*program));
-    const bool mentions = published["template"].string().find("tool_calls") != std::string::npos;
-    ++n[shape ? "learned" : mentions ? "NOT" : "none"];
-    if (std::getenv("PC_PRINT"))
-      std::printf("%s %s kind %d begin [%s] between [%s] end [%s] keys %s %s [%s] [%s] [%s] %d\n",
-                shape ? "learned" : mentions ? "NOT" : "none", published["name"].string().c_str(), shape ? (int)shape->kind : 0,
-                shape ? shape->begin.c_str() : "", shape ? shape->between.c_str() : "", shape ? shape->end.c_str() : "",
-                shape ? shape->name_key.c_str() : "", shape ? shape->arguments_key.c_str() : "", shape ? shape->key_open.c_str() : "",
-                shape ? shape->key_close.c_str() : "", shape ? shape->value_close.c_str() : "", shape ? shape->has_lines : 0);
+    const auto shape = learned(*program);
+    if (!shape) continue;
+    ++n_learned;
+    const bool is_read = reads(*program, *shape, 1);
+    n_read += is_read;
+    n_pairs += reads(*program, *shape, 2);
   }
-  for (const auto& [what, count] : n) std::printf("%s %d\n", what.c_str(), count);
+  CHECK(n_learned >= 44);
+  CHECK(n_read == n_learned);
+  CHECK(n_pairs >= 36);  // some write one call alone
 }
 
-}  // namespace
 }  // namespace pc::serve

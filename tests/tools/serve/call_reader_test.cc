@@ -75,8 +75,7 @@ TEST_CASE("calls are read in each shape") {
   CHECK(read_answer(hermes(), tools,
                     "I look.<tool_call>{\"arguments\":{\"place\":\"Oslo\"},\"name\":\"weather\"}"
                     "</tool_call> <tool_call> {\"name\":\"weather\",\"arguments\":\"{}\"}"
-                    "</tool_call>") ==
-        ReadAnswer{"I look.", {call(kOslo), call(Json::object())}});
+                    "</tool_call>") == ReadAnswer{"I look.", {call(kOslo), call(Json::object())}});
   CHECK(read_answer(bare(), tools, " {\"name\":\"weather\",\"parameters\":{\"place\":\"Oslo\"}}") ==
         ReadAnswer{"", {call(kOslo)}});
   CHECK(read_answer(mistral(), tools,
@@ -102,10 +101,9 @@ TEST_CASE("what only looks like a call stays text, all of it") {
        {"Use <tool_call> like this.", "<tool_call>{\"name\": 5}</tool_call>", "<tool_call>{",
         "<tool_call>{\"name\":\"weather\",\"arguments\":[]}</tool_call>", "<tool", "a < b", ""})
     CHECK(read_answer(hermes(), tools, text) == ReadAnswer{text, {}});
-  for (const std::string text :
-       {"{\"name\":\"other\",\"parameters\":{}}", "{\"a\":1}", "[1, 2]", "{ is a brace",
-        "Say {\"name\":\"weather\",\"parameters\":{}}",
-        "{\"name\":\"weather\",\"parameters\":{}} is how"})
+  for (const std::string text : {"{\"name\":\"other\",\"parameters\":{}}", "{\"a\":1}", "[1, 2]",
+                                 "{ is a brace", "Say {\"name\":\"weather\",\"parameters\":{}}",
+                                 "{\"name\":\"weather\",\"parameters\":{}} is how"})
     CHECK(read_answer(bare(), tools, text) == ReadAnswer{text, {}});
 }
 
@@ -119,8 +117,9 @@ TEST_CASE("however an answer comes in pieces, it is read alike") {
   std::mt19937 random(5);
   const ToolTypes tools = types();
   const std::vector<std::pair<CallShape, std::string>> answers = {
-      {hermes(), "I <think> so. <tool_call>\n{\"name\": \"weather\", \"arguments\": {\"place\": "
-                 "\"<tool_call>\"}}\n</tool_call>"},
+      {hermes(),
+       "I <think> so. <tool_call>\n{\"name\": \"weather\", \"arguments\": {\"place\": "
+       "\"<tool_call>\"}}\n</tool_call>"},
       {hermes(), "no <tool_cal l> here <<tool"},
       {bare(), "  {\"name\":\"weather\",\"parameters\":{\"place\":\"}\\\"{\"}}"},
       {mistral(), "Well [TOOL_[TOOL_CALLS]weather[ARGS]{\"place\":\"Oslo\"}"}};

@@ -53,10 +53,9 @@ TEST_CASE("a content that is one text may be a document") {
 
 TEST_CASE("what a client calls a module is none unless the mode says so") {
   bool has_modules = true;
-  const Json chat = with_modules(
-      Json::read(R"({"messages": [{"role": "user", "content": "x"}],
+  const Json chat = with_modules(Json::read(R"({"messages": [{"role": "user", "content": "x"}],
                      "tools": [{"type": "function", "module": true}]})"),
-      Mode::kPrefix, nullptr, &has_modules);
+                                 Mode::kPrefix, nullptr, &has_modules);
   CHECK_FALSE(has_modules);
   CHECK(chat["tools"].items()[0]["module"].is_null());
 }

@@ -45,8 +45,9 @@ TEST_CASE("a head has what ends its body") {
   HttpResponse response;
   response.headers = {{"x", "y"}};
   const std::string whole = response_head(response, Framing::kLength, 5, true);
-  CHECK(whole == "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 5\r\n"
-                 "x: y\r\nconnection: keep-alive\r\n\r\n");
+  CHECK(whole ==
+        "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 5\r\n"
+        "x: y\r\nconnection: keep-alive\r\n\r\n");
   CHECK(response_head(response, Framing::kChunks, 0, false).find("transfer-encoding: chunked") !=
         std::string::npos);
   CHECK(response_head(response, Framing::kClose, 0, false).find("content-length") ==

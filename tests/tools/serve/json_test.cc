@@ -37,7 +37,8 @@ TEST_CASE("a key twice is refused, in its own object alone") {
 
 TEST_CASE("numbers are what they are") {
   std::string why;
-  const Json json = *Json::read_strictly("[1,1.0,1.5,-3,18446744073709551615,9007199254740994.0]", 2, &why);
+  const Json json =
+      *Json::read_strictly("[1,1.0,1.5,-3,18446744073709551615,9007199254740994.0]", 2, &why);
   const auto items = json.items();
   CHECK(items[0].integer() == 1);
   CHECK(items[1].integer() == 1);

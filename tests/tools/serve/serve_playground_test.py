@@ -5,9 +5,11 @@ and asks nobody but its own server.
 Prints "SKIPPED: " and why where Playwright (scripts/clients) or Chromium (scripts/deps test) is
 missing.
 """
+import hashlib
 import json
 import shutil
 import sys
+import tempfile
 import unittest
 
 from server import PATIENCE, ServeTest
@@ -69,6 +71,30 @@ class PlaygroundTest(ServeTest):
 
     def mock(self, page, path, status=200, body=None):
         page.route("**" + path, lambda route: route.fulfill(status=status, json=body))
+
+
+class Keyed(PlaygroundTest):
+    """Where the server has keys the page asks for one."""
+
+    @classmethod
+    def setUpClass(cls):
+        file = tempfile.NamedTemporaryFile("w", delete=False)
+        with file:
+            file.write("ann " + hashlib.sha256(b"secret").hexdigest())
+        cls.ARGUMENTS = ("--keys", file.name)
+        super().setUpClass()
+
+    def test_the_page_asks_for_a_key_and_uses_it(self):
+        context = browser.new_context()
+        self.addCleanup(context.close)
+        page = context.new_page()
+        page.goto(self.server.url + "/")
+        page.get_by_label("Key").fill("wrong")
+        page.keyboard.press("Tab")
+        expect(page.locator("#model")).to_contain_text("key")
+        page.get_by_label("Key").fill("secret")
+        page.keyboard.press("Tab")
+        expect(page.locator("#model")).to_contain_text("tiny-model")
 
 
 class Page(PlaygroundTest):

@@ -1,4 +1,5 @@
-// An answer that is late is ended, and its client told once; one that is over in time is left alone.
+// An answer that is late is ended, and its client told once; one that is over in time is left
+// alone.
 #include "tools/serve/timed_sink.h"
 
 #include <catch2/catch.hpp>

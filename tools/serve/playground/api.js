@@ -11,7 +11,15 @@ export class ApiError extends Error {
   }
 }
 
+// What the server asks for where it has keys; kept in this page alone.
+let key = "";
+
+export function setKey(value) {
+  key = value;
+}
+
 async function failed(response) {
+  if (response.status === 401) document.dispatchEvent(new Event("keyneeded"));
   const body = await response.json().catch(() => null);
   return new ApiError(response.status, body?.error);
 }
@@ -19,7 +27,7 @@ async function failed(response) {
 async function request(method, path, body, signal) {
   const response = await fetch(path, {
     method, signal,
-    headers: body ? {"content-type": "application/json"} : {},
+    headers: {...(body && {"content-type": "application/json"}), ...(key && {authorization: `Bearer ${key}`})},
     body: body ? JSON.stringify(body) : undefined,
   }).catch((error) => {
     if (error.name === "AbortError") throw error;

@@ -1,6 +1,6 @@
 // The page: which model answers here, and the views.
 
-import {get} from "./api.js";
+import {get, setKey} from "./api.js";
 import {startChat} from "./chat.js";
 import {startCompare} from "./compare.js";
 import {startMetrics} from "./metrics.js";
@@ -18,6 +18,16 @@ async function showModel(line) {
   }
 }
 
+// Shown once the server asks for a key.
+function startKey(field, input) {
+  document.addEventListener("keyneeded", () => { field.hidden = false; });
+  input.addEventListener("change", () => {
+    setKey(input.value);
+    showModel(document.getElementById("model"));
+  });
+}
+
+startKey(document.getElementById("key-field"), document.getElementById("key"));
 showModel(document.getElementById("model"));
 startTabs({
   chat: startChat(document.getElementById("chat")),
