@@ -94,6 +94,22 @@ std::vector<Row> prompt_rows() {
          }));
          a.answer(tokens_of(open_session(prompt.get()).get()));
        })},
+      {"pc_prompt_from_chat", in_world([](World& w, Attempt& a) {
+         const char* const json =
+             R"({"messages": [{"role": "user", "content": [{"type": "text", "text": "A page <s> of text.",
+                 "module": true}, {"type": "text", "text": "Where is it?"}]}]})";
+         a.answer(a.text([&](char** text, pc_error* x) {
+           return pc_chat_render(w.engine.get(), json, PC_NUL_TERMINATED, text, nullptr, x);
+         }));
+         const Engine view(a.make<pc_engine>([&](pc_engine** e, pc_error* x) {
+           return pc_engine_in_namespace(w.engine.get(), "ann", e, x);
+         }));
+         if (!view) return;
+         const Prompt prompt(a.make<pc_prompt>([&](pc_prompt** p, pc_error* x) {
+           return pc_prompt_from_chat(view.get(), json, PC_NUL_TERMINATED, p, x);
+         }));
+         a.answer(tokens_of(open_session(prompt.get()).get()));
+       })},
       {"pc_prompt_remarks", in_world([](World& w, Attempt& a) {
          const Prompt prompt =
              parse_prompt(w.schema.get(), "<prompt schema='s'>First <b/> and <a/></prompt>");

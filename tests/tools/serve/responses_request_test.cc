@@ -122,7 +122,7 @@ TEST_CASE("fields that cannot be meant are named") {
            {R"("tools": [{"type": "function"}])", "tools[0].name"},
            {R"("tools": [{"type": "function", "name": "f", "parameters": 5}])",
             "tools[0].parameters"},
-           {R"("text": {"format": {"type": "json_schema"}})", "text.format.type"},
+           {R"("text": {"format": {"type": "xml"}})", "text.format.type"},
            {R"("text": 5)", "text"},
            {R"("previous_response_id": 5)", "previous_response_id"},
            {R"("prompt_cache": {"mode": "magic"})", "prompt_cache.mode"}}) {
