@@ -31,6 +31,8 @@ Format openai_format(const Json& json, const std::string& path, bool is_nested) 
   Fields of_schema = is_nested ? Fields(fields.object("json_schema").value_or(Json::object()),
                                         path + ".json_schema")
                                : fields;
+  of_schema.string("name");
+  of_schema.boolean("strict");  // it always is
   const auto schema = of_schema.object("schema");
   if (!schema) of_schema.refuse("schema", "is missing: an object");
   return {Format::Kind::kSchema, *schema, path + (is_nested ? ".json_schema" : "") + ".schema"};

@@ -1,6 +1,6 @@
 #include "tools/serve/api.h"
 
-#include <algorithm>
+#include <set>
 #include <utility>
 
 #include "tools/serve/answering.h"
@@ -14,6 +14,7 @@
 #include "tools/serve/playground.h"
 #include "tools/serve/report.h"
 #include "tools/serve/route_path.h"
+#include "tools/serve/sampling_fields.h"
 #include "tools/serve/store_report.h"
 #include "tools/serve/timed_sink.h"
 
@@ -125,6 +126,19 @@ Json apply_template(const Json& body, const ServedModel& model) {
   return Json::object().set("prompt", model.written(question_of(body, model)));
 }
 
+// methods: that the path has.
+HttpResponse no_route(const HttpRequest& request, const std::string& methods) {
+  const std::string what = request.method + " " + request.path;
+  if (methods.empty())
+    return to_response(ApiError(404, "invalid_request_error", what + " is no route of this server"),
+                       Protocol::kOpenAi);
+  HttpResponse response =
+      to_response(ApiError(405, "invalid_request_error", what + " is no way to call this route"),
+                  Protocol::kOpenAi);
+  response.headers.push_back({"allow", methods});
+  return response;
+}
+
 // Does the work, and answers with what it throws.
 template <class F>
 void guard(Protocol protocol, const std::shared_ptr<Reply>& reply, F work) {
@@ -147,6 +161,7 @@ Api::Api(const ServedModel& model, const ApiOptions& options)
   for (const std::string& name : options.keys.name_spaces()) responses_.try_emplace(name);
   add_responses_routes();
   add_playground();
+  add_description();
 }
 
 // What a request's prompt would be made of; computes nothing.
@@ -187,6 +202,11 @@ void Api::add_routes() {
   get("/v1/models", [this, json] { return json(models_json(model_)); });
   get("/models", [this, json] { return json(models_json(model_)); });
   get("/v1/models/" + model_.id(), [this, json] { return json(model_json(model_)); });
+  routes_.push_back({"GET", "/v1/models/*", Protocol::kOpenAi,
+                     [this](const HttpRequest& request, const auto& reply) {
+                       check_model(name_in(request.path), model_.id());
+                       send(reply, model_json(model_));
+                     }});
   get("/v1/prompt_cache/store", [this, json] {
     if (options_.keys.are_needed())
       throw ApiError(403, "permission_error", "the store has files of other keys' owners, too");
@@ -266,13 +286,12 @@ NameSpace Api::name_space_of(const HttpRequest& request) const {
 
 void Api::complete(const HttpRequest& request, Question* question) const {
   question->name_space = name_space_of(request);
-  if (question->says_mode) return;
   const std::string* const header = request.header("x-prompt-cache");
   const auto mode = header ? mode_of(*header) : std::optional(options_.mode);
   if (!mode)
     throw ApiError::bad_request("the header x-prompt-cache must be one of: " + mode_names(),
                                 "x-prompt-cache");
-  question->mode = *mode;
+  if (!question->says_mode) question->mode = *mode;
 }
 
 void Api::add_playground() {
@@ -281,6 +300,18 @@ void Api::add_playground() {
         {"GET", playground_path(file), Protocol::kOpenAi,
          [file](const HttpRequest&, const auto& reply) { reply->send(playground_response(file)); },
          "playground", true});
+}
+
+void Api::add_description() {
+  for (const EmbeddedFile& file : description_files())
+    routes_.push_back({"GET", file.name, Protocol::kOpenAi,
+                       [file](const HttpRequest&, const auto& reply) {
+                         HttpResponse response;
+                         response.body.assign(reinterpret_cast<const char*>(file.bytes),
+                                              file.n_bytes);
+                         reply->send(std::move(response));
+                       },
+                       nullptr, true});
 }
 
 // As metrics call it.
@@ -295,22 +326,19 @@ const Api::Route* Api::find(const HttpRequest& request) const {
   return nullptr;
 }
 
-bool Api::knows(const std::string& path) const {
-  return std::ranges::any_of(routes_,
-                             [&](const Route& route) { return leads_to(path, route.path); });
+std::string Api::methods_of(const std::string& path) const {
+  std::set<std::string> methods;
+  for (const Route& route : routes_)
+    if (leads_to(path, route.path)) methods.insert(route.method);
+  std::string list;
+  for (const std::string& method : methods) list += (list.empty() ? "" : ", ") + method;
+  return list;
 }
 
 void Api::handle(HttpRequest request, std::shared_ptr<Reply> reply) {
   const Route* const route = find(request);
   auto counted = std::make_shared<CountedReply>(std::move(reply), label_of(route), &metrics_);
-  if (!route) {
-    const bool exists = knows(request.path);
-    const std::string what = request.method + " " + request.path;
-    return counted->send(to_response(
-        exists ? ApiError(405, "invalid_request_error", what + " is no way to call this route")
-               : ApiError(404, "invalid_request_error", what + " is no route of this server"),
-        Protocol::kOpenAi));
-  }
+  if (!route) return counted->send(no_route(request, methods_of(request.path)));
   if (!route->is_open && !options_.keys.name_space_of(request)) {
     const ApiError refused(401, "invalid_request_error",
                            "a key is needed: authorization: Bearer KEY, or x-api-key: KEY", "",

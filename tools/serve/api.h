@@ -63,9 +63,10 @@ class Api {
   void complete(const HttpRequest& request, Question* question) const;
   void add_responses_routes();  // responses_routes.cc
   void add_playground();
+  void add_description();
   static std::string label_of(const Route* route);
   const Route* find(const HttpRequest& request) const;
-  bool knows(const std::string& path) const;
+  std::string methods_of(const std::string& path) const;  // with commas; "": of no route
   Json explain(const Question& question);
   void answer(Question question, std::unique_ptr<AnswerSink> sink);
 

@@ -102,7 +102,10 @@ Json tools_of(const Json& tools) {
     fields.only("type", {"function"}, "must be \"function\"");
     const auto function = fields.object("function");
     if (!function) fields.refuse("function", "is missing: an object");
-    Fields(*function, path + ".function").required_string("name");
+    Fields described(*function, path + ".function");
+    described.required_string("name");
+    described.string("description");
+    described.object("parameters");
     Json read = Json::object().set("type", "function").set("function", *function);
     list.push(is_marked(fields) ? read.set("marked", true) : read);
   });

@@ -16,5 +16,7 @@ struct EmbeddedFile {
 
 // Those of tools/serve/playground/.
 std::vector<EmbeddedFile> playground_files();
+// What the routes take and answer: tools/serve/openapi.json alone.
+std::vector<EmbeddedFile> description_files();
 
 }  // namespace pc::serve

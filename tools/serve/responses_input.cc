@@ -79,6 +79,7 @@ Json tool_of(const Json& json, const std::string& path) {
   const std::string type = fields.required_string("type");
   if (type != "function")
     fields.refuse("type", "is \"" + type + "\", a tool that runs elsewhere; this server has none");
+  fields.boolean("strict");
   Json function = Json::object().set("name", fields.required_string("name"));
   if (const auto description = fields.string("description"))
     function.set("description", *description);

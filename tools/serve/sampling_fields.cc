@@ -46,13 +46,17 @@ std::optional<std::uint32_t> read_max_tokens(Fields& fields) {
 
 }  // namespace
 
+void check_model(const std::string& asked, const std::string& model) {
+  if (asked == model) return;
+  throw ApiError(
+      404, "invalid_request_error",
+      "the model \"" + asked + "\" does not exist here; this server answers with \"" + model + "\"",
+      "model", "model_not_found");
+}
+
 void check_model(Fields& fields, const std::string& model) {
   const auto asked = fields.string("model");
-  if (!asked || asked->empty() || *asked == model) return;
-  throw ApiError(404, "invalid_request_error",
-                 "the model \"" + *asked + "\" does not exist here; this server answers with \"" +
-                     model + "\"",
-                 "model", "model_not_found");
+  if (asked && !asked->empty()) check_model(*asked, model);
 }
 
 void read_mode(Fields& fields, Question* question) {

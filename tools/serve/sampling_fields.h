@@ -2,6 +2,8 @@
 // llama-server's beside them.
 #pragma once
 
+#include <string>
+
 #include "tools/serve/fields.h"
 #include "tools/serve/question.h"
 
@@ -16,5 +18,6 @@ void read_mode(Fields& fields, Question* question);
 
 // The request's model must be this one, or be left open.
 void check_model(Fields& fields, const std::string& model);
+void check_model(const std::string& asked, const std::string& model);
 
 }  // namespace pc::serve

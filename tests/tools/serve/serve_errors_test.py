@@ -43,7 +43,13 @@ BAD_FIELDS = [
     ({"stream": "yes"}, "stream"),
     ({"tools": [{"type": "function"}]}, "tools[0].function"),
     ({"tools": [{"type": "retrieval", "function": {"name": "f"}}]}, "tools[0].type"),
+    ({"tools": [{"function": {"name": "f", "description": 5}}]}, "tools[0].function.description"),
+    ({"tools": [{"function": {"name": "f", "parameters": []}}]}, "tools[0].function.parameters"),
+    ({"tools": [{"function": {"name": "f"}, "cache_control": "yes"}]}, "tools[0].cache_control"),
+    ({"tools": [{"function": {"name": "f"}, "prompt_cache_breakpoint": 1}]}, "tools[0].prompt_cache_breakpoint"),
     ({"response_format": "json"}, "response_format"),
+    ({"response_format": {"type": "json_schema", "json_schema": {"schema": {}, "strict": 1}}},
+     "response_format.json_schema.strict"),
     ({"prompt_cache": {"mode": "magic"}}, "prompt_cache.mode"),
     ({"modalities": ["text", "audio"]}, "modalities"),
     ({"functions": []}, "functions"),
@@ -93,6 +99,9 @@ class Errors(ServeTest):
         self.assertIn("gpt-9", error["message"])
         error = self.refused("/v1/messages", {"messages": HI, "max_tokens": 1, "model": "claude"}, 404)
         self.assertEqual(error["error"]["type"], "not_found_error")
+        status, _, data = self.server.ask("GET", "/v1/models/gpt-9")
+        self.assertEqual((status, json.loads(data)["error"]["code"]), (404, "model_not_found"))
+        self.assertEqual(self.server.json("GET", "/v1/models/tiny%2Dmodel")["id"], "tiny-model")
 
     def test_a_prompt_that_is_too_long_says_by_how_much(self):
         long = [{"role": "user", "content": "x" * 5000}]
@@ -104,7 +113,9 @@ class Errors(ServeTest):
         self.good()
 
     def test_routes_and_methods_that_are_not_there(self):
-        self.assertEqual(self.server.ask("GET", "/v1/chat/completions")[0], 405)
+        status, headers, _ = self.server.ask("GET", "/v1/chat/completions")
+        self.assertEqual((status, headers["allow"]), (405, "POST"))
+        self.assertEqual(self.server.ask("PUT", "/pml/schemas")[1]["allow"], "GET, POST")
         self.assertEqual(self.server.ask("POST", "/v1/nothing", {})[0], 404)
         self.assertEqual(self.server.ask("GET", "/../etc/passwd")[0], 404)
 

@@ -115,7 +115,9 @@ class Marked(ReuseTest):
         body = {"messages": [{"role": "user", "content": self.content("H: " + PAGE, "I: " + PAGE)}], "max_tokens": 2}
         status, _, data = self.server.ask("POST", "/v1/chat/completions", body, {"X-Prompt-Cache": "marked"})
         self.assertEqual((status, json.loads(data)["prompt_cache"]["used"]), (200, "marked"))
-        self.assertEqual(self.server.ask("POST", "/v1/chat/completions", body, {"X-Prompt-Cache": "magic"})[0], 400)
+        for more in ({}, {"prompt_cache": {"mode": "off"}}):
+            self.assertEqual(self.server.ask("POST", "/v1/chat/completions", body | more, {"X-Prompt-Cache": "magic"})[0],
+                             400)
 
 
 class UncheckedDocuments(ReuseTest):
