@@ -50,7 +50,7 @@ ARROWS = {
                         "runtime/json", "base", "pml", "modules", "simd"),
     "runtime/api": ("runtime/api", "runtime/reports", "runtime/engine", "runtime/packed", "base", "modules"),
     "cuda": ("cuda", "base/status.h", "runtime/backend/backend.h"),
-    "tools": ("tools", "promptcache"),
+    "tools": ("tools", "promptcache", "base/mutex.h"),
     "examples": ("promptcache",),
 }
 # Files that may include more than their folder.

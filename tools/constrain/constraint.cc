@@ -57,7 +57,7 @@ Constraint Constrainer::start(const Grammar& grammar) {
 }
 
 std::shared_ptr<CompiledGrammar> Constrainer::find(const std::string& key) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = by_key_.find(key);
   if (found == by_key_.end()) return nullptr;
   entries_.splice(entries_.begin(), entries_, found->second);
@@ -66,7 +66,7 @@ std::shared_ptr<CompiledGrammar> Constrainer::find(const std::string& key) {
 
 void Constrainer::remember(const std::string& key,
                            const std::shared_ptr<CompiledGrammar>& grammar) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (by_key_.contains(key)) return;
   entries_.emplace_front(key, grammar);
   by_key_[key] = entries_.begin();

@@ -16,12 +16,12 @@
 #include <cstdint>
 #include <list>
 #include <memory>
-#include <mutex>
 #include <promptcache/promptcache.hpp>
 #include <string>
 #include <unordered_map>
 #include <utility>
 
+#include "base/mutex.h"
 #include "tools/constrain/grammar.h"
 #include "tools/constrain/masks.h"
 
@@ -83,9 +83,9 @@ class Constrainer {
 
   const std::shared_ptr<const Vocabulary> vocabulary_;
   const std::shared_ptr<StringTokens> strings_;
-  std::mutex mutex_;
-  std::list<Entry> entries_;  // the last used first
-  std::unordered_map<std::string, std::list<Entry>::iterator> by_key_;
+  Mutex mutex_;
+  std::list<Entry> entries_ PC_GUARDED_BY(mutex_);  // the last used first
+  std::unordered_map<std::string, std::list<Entry>::iterator> by_key_ PC_GUARDED_BY(mutex_);
 };
 
 }  // namespace pc::constrain

@@ -14,11 +14,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "base/mutex.h"
 #include "tools/constrain/automaton.h"
 #include "tools/constrain/state.h"
 #include "tools/constrain/vocabulary.h"
@@ -34,11 +34,11 @@ class Memo {
   template <class Make>
   std::shared_ptr<const Value> get(const Key& key, Make make) {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       if (const auto found = values_.find(key); found != values_.end()) return found->second;
     }
     auto value = std::make_shared<const Value>(make());
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (bytes_ + value->bytes() > max_bytes_) {
       values_.clear();
       bytes_ = 0;
@@ -48,9 +48,9 @@ class Memo {
   }
 
  private:
-  std::mutex mutex_;
-  std::unordered_map<Key, std::shared_ptr<const Value>> values_;
-  std::size_t bytes_ = 0;
+  Mutex mutex_;
+  std::unordered_map<Key, std::shared_ptr<const Value>> values_ PC_GUARDED_BY(mutex_);
+  std::size_t bytes_ PC_GUARDED_BY(mutex_) = 0;
   const std::size_t max_bytes_;
 };
 

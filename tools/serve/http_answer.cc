@@ -28,7 +28,7 @@ void AnswerQueue::push(std::string bytes) {
 
 void AnswerQueue::send(HttpResponse response) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (state_ != State::kWaiting) return;
     state_ = State::kEnded;
     keeps_alive_ = request_.keeps_alive;
@@ -42,7 +42,7 @@ void AnswerQueue::send(HttpResponse response) {
 
 void AnswerQueue::begin(HttpResponse head) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (state_ != State::kWaiting) return;
     state_ = State::kStreaming;
     is_chunked_ = !request_.is_http10;
@@ -55,7 +55,7 @@ void AnswerQueue::begin(HttpResponse head) {
 
 void AnswerQueue::write(std::string bytes) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (state_ != State::kStreaming || bytes.empty() || request_.is_head) return;
     push(is_chunked_ ? chunk(bytes) : std::move(bytes));
   }
@@ -64,7 +64,7 @@ void AnswerQueue::write(std::string bytes) {
 
 void AnswerQueue::end() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (state_ != State::kStreaming) return;
     state_ = State::kEnded;
     if (is_chunked_ && !request_.is_head) push("0\r\n\r\n");
@@ -75,7 +75,7 @@ void AnswerQueue::end() {
 void AnswerQueue::abandon() {
   send(refusal(500, "the server gave this request up without an answer"));
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (state_ != State::kStreaming) return;
     state_ = State::kEnded;  // without the last chunk: the client sees that something is missing
     keeps_alive_ = false;
@@ -84,13 +84,13 @@ void AnswerQueue::abandon() {
 }
 
 std::size_t AnswerQueue::queued_bytes() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return queue_.size() + n_under_way_;
 }
 
 void AnswerQueue::on_gone(std::function<void()> gone) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!has_left_) {
       gone_ = std::move(gone);
       return;
@@ -100,30 +100,30 @@ void AnswerQueue::on_gone(std::function<void()> gone) {
 }
 
 std::string AnswerQueue::take() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   n_under_way_ = queue_.size();
   return std::exchange(queue_, {});
 }
 
 void AnswerQueue::taken() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   n_under_way_ = 0;
 }
 
 bool AnswerQueue::is_over() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return state_ == State::kEnded && queue_.empty();
 }
 
 bool AnswerQueue::keeps_alive() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return keeps_alive_ && !has_left_;
 }
 
 void AnswerQueue::leave() {
   std::function<void()> gone;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (std::exchange(has_left_, true)) return;
     queue_.clear();
     gone = std::exchange(gone_, nullptr);

@@ -7,10 +7,10 @@
 #include <atomic>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
 #include "tools/serve/http.h"
 
 namespace pc::serve {
@@ -48,17 +48,19 @@ class AnswerQueue {
  private:
   enum class State { kWaiting, kStreaming, kEnded };
 
-  void push(std::string bytes);
+  void push(std::string bytes) PC_REQUIRES(mutex_);
   HttpResponse with_headers(HttpResponse response) const;
 
   const Request request_;
   const std::function<void()> wake_;
-  mutable std::mutex mutex_;
-  State state_ = State::kWaiting;
-  bool is_chunked_ = false, keeps_alive_ = false, has_left_ = false;
-  std::string queue_;
-  std::size_t n_under_way_ = 0;  // bytes that were taken and are being sent
-  std::function<void()> gone_;
+  mutable Mutex mutex_;
+  State state_ PC_GUARDED_BY(mutex_) = State::kWaiting;
+  bool is_chunked_ PC_GUARDED_BY(mutex_) = false;
+  bool keeps_alive_ PC_GUARDED_BY(mutex_) = false;
+  bool has_left_ PC_GUARDED_BY(mutex_) = false;
+  std::string queue_ PC_GUARDED_BY(mutex_);
+  std::size_t n_under_way_ PC_GUARDED_BY(mutex_) = 0;  // bytes that were taken and are being sent
+  std::function<void()> gone_ PC_GUARDED_BY(mutex_);
 };
 
 class QueuedReply : public Reply {

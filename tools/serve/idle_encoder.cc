@@ -18,7 +18,7 @@ IdleEncoder::IdleEncoder(std::function<bool()> is_idle)
 
 IdleEncoder::~IdleEncoder() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ends_ = true;
   }
   changed_.notify_all();
@@ -27,7 +27,7 @@ IdleEncoder::~IdleEncoder() {
 
 void IdleEncoder::add(promptcache::Prompt prompt) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     waiting_.push_back(std::move(prompt));
     if (waiting_.size() > kMost) waiting_.pop_front();
   }
@@ -35,20 +35,20 @@ void IdleEncoder::add(promptcache::Prompt prompt) {
 }
 
 std::size_t IdleEncoder::n_waiting() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return waiting_.size() + (is_encoding_ ? 1 : 0);
 }
 
 void IdleEncoder::work() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (true) {
-    changed_.wait(lock, [this] { return ends_ || !waiting_.empty(); });
+    while (!ends_ && waiting_.empty()) changed_.wait(lock);
     if (ends_) return;
     lock.unlock();
     const bool is_idle = is_idle_();
     lock.lock();
     if (!is_idle) {
-      changed_.wait_for(lock, kPause, [this] { return ends_; });
+      changed_.wait_until(lock, std::chrono::steady_clock::now() + kPause);
       continue;
     }
     if (ends_ || waiting_.empty()) continue;
@@ -66,7 +66,7 @@ void IdleEncoder::work() {
 // False: somebody came, and it goes on later. What cannot be encoded is left.
 bool IdleEncoder::encode(const promptcache::Prompt& prompt) try {
   prompt.encode([this](std::uint32_t, std::uint32_t, const char*) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return !ends_ && is_idle_();
   });
   return true;

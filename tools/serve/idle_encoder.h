@@ -4,12 +4,12 @@
 // kMost are dropped, the oldest first: they will come again. Threads: any.
 #pragma once
 
-#include <condition_variable>
 #include <deque>
 #include <functional>
-#include <mutex>
 #include <promptcache/promptcache.hpp>
 #include <thread>
+
+#include "base/mutex.h"
 
 namespace pc::serve {
 
@@ -30,10 +30,11 @@ class IdleEncoder {
   bool encode(const promptcache::Prompt& prompt);
 
   const std::function<bool()> is_idle_;
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<promptcache::Prompt> waiting_;
-  bool is_encoding_ = false, ends_ = false;
+  mutable Mutex mutex_;
+  Condition changed_;
+  std::deque<promptcache::Prompt> waiting_ PC_GUARDED_BY(mutex_);
+  bool is_encoding_ PC_GUARDED_BY(mutex_) = false;
+  bool ends_ PC_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

@@ -59,12 +59,12 @@ void add_cache(const pc_cache_counts& cache, Page* page) {
 }  // namespace
 
 void Metrics::count_response(const std::string& route, int status) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   ++responses_[{route, status}];
 }
 
 void Metrics::count_answer(const Usage& usage) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   ++n_answers_;
   total_.prompt_tokens += usage.prompt_tokens;
   total_.cached_tokens += usage.cached_tokens;
@@ -80,12 +80,12 @@ void Metrics::count_answer(const Usage& usage) {
 }
 
 void Metrics::count_abandoned() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   ++n_abandoned_;
 }
 
 std::string Metrics::page(const Gauges& gauges, const pc_cache_counts& cache) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Page page;
   page.describe("responses_total", "counter", "Responses, by route and status.");
   for (const auto& [key, n] : responses_)

@@ -6,11 +6,11 @@
 #include <array>
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <promptcache/promptcache.hpp>
 #include <string>
 #include <utility>
 
+#include "base/mutex.h"
 #include "tools/serve/answer_sink.h"
 
 namespace pc::serve {
@@ -32,12 +32,14 @@ class Metrics {
   // Upper ends in seconds, of the time to the first token.
   static constexpr std::array kBuckets = {0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0};
 
-  mutable std::mutex mutex_;
-  std::map<std::pair<std::string, int>, std::uint64_t> responses_;
-  std::array<std::uint64_t, kBuckets.size()> first_tokens_{};  // up to each end, not cumulated
-  std::uint64_t n_answers_ = 0, n_abandoned_ = 0;
-  double first_token_seconds_ = 0;
-  Usage total_;
+  mutable Mutex mutex_;
+  std::map<std::pair<std::string, int>, std::uint64_t> responses_ PC_GUARDED_BY(mutex_);
+  std::array<std::uint64_t, kBuckets.size()> first_tokens_
+      PC_GUARDED_BY(mutex_){};  // up to each end, not cumulated
+  std::uint64_t n_answers_ PC_GUARDED_BY(mutex_) = 0;
+  std::uint64_t n_abandoned_ PC_GUARDED_BY(mutex_) = 0;
+  double first_token_seconds_ PC_GUARDED_BY(mutex_) = 0;
+  Usage total_ PC_GUARDED_BY(mutex_);
 };
 
 }  // namespace pc::serve

@@ -20,7 +20,7 @@ ApiError no_room(const std::string& name, const std::string& most) {
 }  // namespace
 
 void Schemas::keep(const std::string& name, Handle schema, std::size_t n_bytes) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::size_t n_others = 0, n_all_bytes = n_bytes;
   for (const auto& [other, kept] : kept_) {
     if (other == name) continue;
@@ -34,19 +34,19 @@ void Schemas::keep(const std::string& name, Handle schema, std::size_t n_bytes) 
 }
 
 Schemas::Handle Schemas::find(const std::string& name, const std::string& param) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = kept_.find(name);
   if (found == kept_.end()) throw not_found(name, param);
   return found->second.schema;
 }
 
 void Schemas::remove(const std::string& name) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (kept_.erase(name) == 0) throw not_found(name, {});
 }
 
 std::vector<std::pair<std::string, Schemas::Handle>> Schemas::all() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::vector<std::pair<std::string, Handle>> all;
   for (const auto& [name, kept] : kept_) all.emplace_back(name, kept.schema);
   return all;

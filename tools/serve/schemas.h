@@ -6,11 +6,12 @@
 #include <cstddef>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <promptcache/promptcache.hpp>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "base/mutex.h"
 
 namespace pc::serve {
 
@@ -36,8 +37,8 @@ class Schemas {
     std::size_t n_bytes = 0;
   };
 
-  mutable std::mutex mutex_;
-  std::map<std::string, Kept> kept_;
+  mutable Mutex mutex_;
+  std::map<std::string, Kept> kept_ PC_GUARDED_BY(mutex_);
 };
 
 }  // namespace pc::serve

@@ -7,7 +7,7 @@ namespace pc::serve {
 std::uint64_t Sightings::see(const std::string& name_space, const std::string& text, bool counts) {
   // Two texts of one hash are encoded a sighting too early, which costs time alone.
   const std::uint64_t hash = std::hash<std::string>()(name_space + '\0' + text);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!counts) {
     const auto known = seen_.find(hash);
     return known == seen_.end() ? 1 : known->second.n + 1;

@@ -6,9 +6,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <list>
-#include <mutex>
 #include <string>
 #include <unordered_map>
+
+#include "base/mutex.h"
 
 namespace pc::serve {
 
@@ -30,9 +31,9 @@ class Sightings {
   };
 
   const std::size_t most_;
-  std::mutex mutex_;
-  std::list<std::uint64_t> latest_;  // hashes, the latest in front
-  std::unordered_map<std::uint64_t, Seen> seen_;
+  Mutex mutex_;
+  std::list<std::uint64_t> latest_ PC_GUARDED_BY(mutex_);  // hashes, the latest in front
+  std::unordered_map<std::uint64_t, Seen> seen_ PC_GUARDED_BY(mutex_);
 };
 
 }  // namespace pc::serve

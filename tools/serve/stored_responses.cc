@@ -6,7 +6,7 @@
 namespace pc::serve {
 
 void StoredResponses::put(const std::string& id, StoredResponse response) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   entries_.push_front({id, std::move(response)});
   by_id_[id] = entries_.begin();
   n_bytes_ += entries_.front().bytes();
@@ -14,7 +14,7 @@ void StoredResponses::put(const std::string& id, StoredResponse response) {
 }
 
 std::optional<StoredResponse> StoredResponses::find(const std::string& id) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = by_id_.find(id);
   if (found == by_id_.end()) return std::nullopt;
   entries_.splice(entries_.begin(), entries_, found->second);
@@ -22,7 +22,7 @@ std::optional<StoredResponse> StoredResponses::find(const std::string& id) {
 }
 
 bool StoredResponses::remove(const std::string& id) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = by_id_.find(id);
   if (found == by_id_.end()) return false;
   drop(found->second);

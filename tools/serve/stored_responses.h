@@ -7,9 +7,10 @@
 #include <cstddef>
 #include <list>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string>
+
+#include "base/mutex.h"
 
 namespace pc::serve {
 
@@ -35,12 +36,12 @@ class StoredResponses {
   };
   using Entries = std::list<Entry>;
 
-  void drop(Entries::iterator entry);
+  void drop(Entries::iterator entry) PC_REQUIRES(mutex_);
 
-  std::mutex mutex_;
-  Entries entries_;  // the latest used first
-  std::map<std::string, Entries::iterator> by_id_;
-  std::size_t n_bytes_ = 0;
+  Mutex mutex_;
+  Entries entries_ PC_GUARDED_BY(mutex_);  // the latest used first
+  std::map<std::string, Entries::iterator> by_id_ PC_GUARDED_BY(mutex_);
+  std::size_t n_bytes_ PC_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace pc::serve

@@ -11,7 +11,7 @@ Workers::Workers(std::size_t n_threads, std::size_t most_waiting) : most_waiting
 Workers::~Workers() {
   std::deque<Job> dropped;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ends_ = true;
     dropped.swap(waiting_);
   }
@@ -21,7 +21,7 @@ Workers::~Workers() {
 
 bool Workers::submit(Job job) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const bool has_idle = n_running_ + waiting_.size() < threads_.size();
     if (ends_ || (!has_idle && waiting_.size() >= most_waiting_)) return false;
     waiting_.push_back(std::move(job));
@@ -31,19 +31,19 @@ bool Workers::submit(Job job) {
 }
 
 std::size_t Workers::n_waiting() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return waiting_.size();
 }
 
 std::size_t Workers::n_running() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return n_running_;
 }
 
 void Workers::work() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (true) {
-    changed_.wait(lock, [&] { return ends_ || !waiting_.empty(); });
+    while (!ends_ && waiting_.empty()) changed_.wait(lock);
     if (ends_) return;
     Job job = std::move(waiting_.front());
     waiting_.pop_front();

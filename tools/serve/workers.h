@@ -4,13 +4,13 @@
 // Owner of its threads. submit() from any thread.
 #pragma once
 
-#include <condition_variable>
 #include <cstddef>
 #include <deque>
 #include <functional>
-#include <mutex>
 #include <thread>
 #include <vector>
+
+#include "base/mutex.h"
 
 namespace pc::serve {
 
@@ -32,11 +32,11 @@ class Workers {
   void work();
 
   const std::size_t most_waiting_;
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<Job> waiting_;
-  std::size_t n_running_ = 0;
-  bool ends_ = false;
+  mutable Mutex mutex_;
+  Condition changed_;
+  std::deque<Job> waiting_ PC_GUARDED_BY(mutex_);
+  std::size_t n_running_ PC_GUARDED_BY(mutex_) = 0;
+  bool ends_ PC_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> threads_;
 };
 
