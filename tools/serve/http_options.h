@@ -14,7 +14,7 @@ namespace pc::serve {
 struct HttpLimits {
   std::size_t header_bytes = std::size_t{16} << 10;
   std::size_t body_bytes = std::size_t{16} << 20;
-  std::size_t connections = 1024;  // others are told that the server is full
+  std::size_t connections = 2048;  // others are told that the server is full
   // Each from its beginning to its end, however it trickles.
   std::chrono::milliseconds header{10'000}, body{30'000};
   std::chrono::milliseconds idle{120'000};    // between requests

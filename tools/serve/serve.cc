@@ -1,3 +1,4 @@
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -38,6 +39,14 @@ std::vector<int> inherited_sockets() {
   return sockets;
 }
 
+// Each connection is a descriptor, and so is each file of the store that is being read.
+void allow_many_descriptors() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);  // else fewer are accepted
+}
+
 serve::HttpServerOptions http_options(const ServeOptions& options) {
   serve::HttpServerOptions http;
   http.sockets = inherited_sockets();
@@ -61,6 +70,7 @@ serve::ApiOptions options_of(const ServeOptions& options) {
 }  // namespace
 
 ExitCode serve(const Options& options) try {
+  allow_many_descriptors();
   const serve::ApiOptions api_options = options_of(options.serve);
   const serve::ServedModel model(open_engine(options, cache_mode(options)), name_of_model(options),
                                  api_options.keys.name_spaces());

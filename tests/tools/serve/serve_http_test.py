@@ -4,6 +4,7 @@ each other are answered in order, strangers are turned away, and whoever leaves 
 import http.client
 import json
 import os
+import resource
 import signal
 import socket
 import time
@@ -181,6 +182,29 @@ class Http(ServeTest):
         finally:
             for connection in idle:
                 connection.close()
+
+
+class Descriptors(unittest.TestCase):
+    FEW, MANY = 256, 1200
+
+    def test_more_connections_stay_than_a_shell_gives_descriptors(self):
+        before = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if before[1] < self.MANY + self.FEW:
+            self.skipTest(f"{before[1]} descriptors are too few")
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, before)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (self.FEW, before[1]))
+        server = Server()
+        resource.setrlimit(resource.RLIMIT_NOFILE, (before[1], before[1]))
+        idle = [server.connect() for _ in range(self.MANY)]
+        try:
+            for _ in range(2):
+                for connection in idle:
+                    connection.request("GET", "/health")
+                    self.assertEqual(connection.getresponse().read()[:1], b"{")
+        finally:
+            for connection in idle:
+                connection.close()
+            self.assertEqual(server.close(), 0, server.err)
 
 
 class UnixSocket(unittest.TestCase):
