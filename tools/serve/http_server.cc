@@ -148,6 +148,10 @@ class HttpServer::Server {
         co_await pause.async_wait(kResult);
         continue;
       }
+      if (!listener->is_local) {  // else an event waits until the client owns up to the one before
+        error_code ignored;
+        socket.set_option(asio::ip::tcp::no_delay(true), ignored);
+      }
       const auto connection = std::make_shared<HttpConnection>(
           std::move(socket), listener->is_local, options_, handler_);
       asio::co_spawn(context_, serve(connection), asio::detached);
