@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""Does an agent's conversation stay quick to answer while it grows, and over a restart?
+
+    python3 bench/serve/agent.py MODEL.gguf [--turns 100] [--restart 50] [--peer URL]
+
+Each turn appends a call of a tool and its result to the conversation (about 70 tokens, made up, the
+same in each run) and asks for the next message; what the model answers is thrown away, so the text
+of each turn is new to the server. After --restart turns the server ends and another begins with its
+store. Printed: time until the first event with text, by tens of turns; the share of all prompts'
+tokens that was not computed; and, as a mark, a few of the same prompts asked with mode off.
+"""
+
+import argparse
+import json
+import random
+import statistics
+
+import home
+from serving import TEMPLATE, Server, Streamed, add_options, load_line, spread, write_json
+
+SEED = 7
+BLOCK = 10  # turns a line
+MARKS = 4   # prompts that are asked with mode off
+
+
+def tools():
+    return home.tools(SEED, 3)
+
+
+def turn(number):
+    """A call and what came of it."""
+    draw = random.Random(number)
+    function = draw.choice(tools())["function"]
+    place = draw.choice(home.ROOMS)
+    call = {"id": f"call_{number}", "type": "function", "function": {
+        "name": function["name"], "arguments": json.dumps({"room": place})}}
+    result = {"room": place, "watts": draw.randrange(2000),
+              "state": draw.choice(["on", "off", "waiting for power", "as before"])}
+    return [{"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": call["id"], "content": json.dumps(result)}]
+
+
+def conversation(turns):
+    """The body of each turn's request."""
+    messages = home.body([], "Make a round of the house, thing by thing, until all is off.")["messages"]
+    for number in range(turns):
+        messages = messages + turn(number)
+        yield {"messages": messages, "tools": tools(), "temperature": 0, "max_tokens": 8}
+
+
+def slope(values):
+    """Of the line of least squares, a step."""
+    middle, mean = (len(values) - 1) / 2, statistics.fmean(values)
+    return (sum((x - middle) * (y - mean) for x, y in enumerate(values))
+            / sum((x - middle) ** 2 for x in range(len(values))))
+
+
+def lines_of(answers, restart, marks):
+    yield "| turns | prompt's tokens | first token, ms | computed tokens, median |\n|--|--|--|--|"
+    computed = [a.usage["prompt_tokens"] - a.cached() for a in answers]
+    for begin in range(0, len(answers), BLOCK):
+        some = answers[begin:begin + BLOCK]
+        yield (f"| {begin + 1} to {begin + len(some)} | up to {some[-1].usage['prompt_tokens']} | "
+               f"{spread([a.first_s for a in some])} | "
+               f"{statistics.median(computed[begin:begin + BLOCK]):.0f} |")
+    seconds = [a.first_s for a in answers]
+    yield f"slope: {slope(seconds) * 1e3:.2f} ms a turn"
+    if restart < len(answers):
+        yield f"first turn after the restart: {seconds[restart] * 1e3:.0f} ms"
+    total = sum(a.usage["prompt_tokens"] for a in answers)
+    yield f"not computed: {100 * (1 - sum(computed) / total):.2f} % of {total} tokens of prompts"
+    for number, answer in marks.items():
+        yield (f"turn {number} with mode off: {answer.first_s * 1e3:.0f} ms, "
+               f"{answer.first_s / seconds[number - 1]:.0f} times as long")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    add_options(parser)
+    parser.add_argument("--turns", type=int, default=100)
+    parser.add_argument("--restart", type=int, default=50)
+    parser.add_argument("--peer", help="URL of another server, asked in place of ours")
+    a = parser.parse_args()
+    print(load_line())
+    server = None if a.peer else Server(a.command, a.model, a.threads, "--chat-template", str(TEMPLATE))
+    answers, bodies, marks = [], list(conversation(a.turns)), {}
+    for number, body in enumerate(bodies):
+        if server and number == a.restart:
+            server.restart()
+        answers.append(Streamed(a.peer or server.url, body))
+    for number in [a.turns * (i + 1) // MARKS for i in range(MARKS)] if server else []:
+        marks[number] = Streamed(server.url, bodies[number - 1] | {"prompt_cache": {"mode": "off"}})
+    print(*lines_of(answers, a.restart, marks), load_line(), sep="\n")
+    write_json(a.json, [{"first_s": answer.first_s, "usage": answer.usage} for answer in answers])
+    if server:
+        server.close()
+
+
+if __name__ == "__main__":
+    main()
