@@ -90,7 +90,7 @@ def main():
         answers.append(Streamed(a.peer or server.url, body))
     for number in [a.turns * (i + 1) // MARKS for i in range(MARKS)] if server else []:
         marks[number] = Streamed(server.url, bodies[number - 1] | {"prompt_cache": {"mode": "off"}})
-    print(*lines_of(answers, a.restart, marks), load_line(), sep="\n")
+    print(*lines_of(answers, a.restart if server else a.turns, marks), load_line(), sep="\n")
     write_json(a.json, [{"first_s": answer.first_s, "usage": answer.usage} for answer in answers])
     if server:
         server.close()
