@@ -1,5 +1,6 @@
 """Starts `promptcache serve` and asks it, or another server of OpenAI's protocol, as a client does."""
 
+import atexit
 import http.client
 import json
 import os
@@ -38,6 +39,7 @@ class Server:
         environment = {k: v for k, v in os.environ.items() if not k.startswith("PROMPTCACHE_")}
         self.process = subprocess.Popen(self.arguments, env=environment, text=True,
                                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        atexit.register(self.process.kill)  # where the bench fails
         lines = queue.Queue()
         threading.Thread(target=lambda: lines.put(self.process.stdout.readline()),
                          daemon=True).start()
