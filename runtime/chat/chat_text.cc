@@ -26,10 +26,10 @@ bool holds(const std::vector<TextRange>& ranges, std::size_t byte) {
 }
 
 std::uint32_t module_of(const std::vector<TextRange>& modules, std::size_t byte) {
-  const auto found = std::ranges::find_if(
-      modules, [&](const TextRange& r) { return r.begin <= byte && byte < r.end; });
-  return found == modules.end() ? ChatSpan::kNoModule
-                                : static_cast<std::uint32_t>(found - modules.begin());
+  const auto behind =
+      std::ranges::upper_bound(modules, byte, {}, [](const TextRange& r) { return r.begin; });
+  const bool is_in = behind != modules.begin() && byte < std::prev(behind)->end;
+  return is_in ? static_cast<std::uint32_t>(behind - modules.begin() - 1) : ChatSpan::kNoModule;
 }
 
 }  // namespace

@@ -102,6 +102,7 @@ class Writing {
   Status choose_marks() {
     std::vector<Value> values;
     for (const ChatMessage& message : request_.messages) {
+      first_parts_.push_back(n_parts_);
       n_parts_ += message.parts.size();
       PC_TRY(values.emplace_back(), jinja::make_string(nullptr, message.text()));
       PC_TRY(values.emplace_back(), jinja::make_dict(nullptr, message.fields));
@@ -147,7 +148,7 @@ class Writing {
       insertions.push_back({range.end, close, &marks_[mark + 1]});
     };
     enclose(core(text), content_mark(index), 2, 1);
-    std::size_t begin = 0, number = first_part(index);
+    std::size_t begin = 0, number = first_parts_[index];
     for (const ChatPart& part : message.parts) {
       const TextRange own = core(part.text);
       if (part.is_module) enclose({begin + own.begin, begin + own.end}, part_mark(number), 3, 0);
@@ -155,12 +156,6 @@ class Writing {
       ++number;
     }
     return with_insertions(text, std::move(insertions));
-  }
-
-  std::size_t first_part(std::size_t message) const {
-    std::size_t n = 0;
-    for (std::size_t i = 0; i < message; ++i) n += request_.messages[i].parts.size();
-    return n;
   }
 
   Result<Value> message_value(std::size_t index, bool marked) const {
@@ -197,15 +192,24 @@ class Writing {
     plain_.push_back({begin, mark.at});
   }
 
-  // What stands between a mark and the next, where both are there once and in order.
-  static std::optional<TextRange> range_of(const Unmarked& text, std::size_t open) {
-    std::vector<std::size_t> begins, ends;
+  struct Found {
+    std::size_t at = 0, times = 0;
+  };
+  // [marks], in one pass: a conversation may have as many as there are marks.
+  std::vector<Found> find_marks(const Unmarked& text) const {
+    std::vector<Found> found(tool_mark() + request_.tools.size() + 1);
     for (const Unmarked::Mark& mark : text.marks) {
-      if (mark.number == open) begins.push_back(mark.at);
-      if (mark.number == open + 1) ends.push_back(mark.at);
+      found[mark.number].at = mark.at;
+      ++found[mark.number].times;
     }
-    if (begins.size() != 1 || ends.size() != 1 || begins[0] > ends[0]) return std::nullopt;
-    return TextRange{begins[0], ends[0]};
+    return found;
+  }
+
+  // What stands between a mark and the next, where both are there once and in order.
+  static std::optional<TextRange> range_of(const std::vector<Found>& marks, std::size_t open) {
+    const Found &begin = marks[open], &end = marks[open + 1];
+    if (begin.times != 1 || end.times != 1 || begin.at > end.at) return std::nullopt;
+    return TextRange{begin.at, end.at};
   }
 
   void find_contents() {
@@ -213,9 +217,10 @@ class Writing {
     parts_.resize(n_parts_);
     const auto marked = render(safe_tools_, true);
     if (!marked.ok() || marked->text != text_) return;
+    const std::vector<Found> found = find_marks(*marked);
     for (std::size_t i = 0; i < contents_.size(); ++i)
-      contents_[i] = range_of(*marked, content_mark(i));
-    for (std::size_t i = 0; i < parts_.size(); ++i) parts_[i] = range_of(*marked, part_mark(i));
+      contents_[i] = range_of(found, content_mark(i));
+    for (std::size_t i = 0; i < parts_.size(); ++i) parts_[i] = range_of(found, part_mark(i));
     std::size_t end = 0;
     for (const auto& range : contents_) {
       if (!range || range->begin < end) continue;
@@ -293,6 +298,7 @@ class Writing {
   const FindControl& find_control_;
   ChatOptions options_;
   TextMarks marks_;
+  std::vector<std::size_t> first_parts_;  // [messages] of all parts
   std::size_t n_parts_ = 0;
   std::vector<Value> safe_tools_;
   std::string text_;

@@ -238,6 +238,16 @@ TEST_CASE("modules of later turns see the system's message alone") {
   CHECK(modules_of(text).size() == 1);
 }
 
+// The work is that of its length: with its square this would take minutes.
+TEST_CASE("a conversation of very many parts is cut like a short one") {
+  const WholeChat whole(program_with_tools(), kClock);
+  std::string parts;
+  for (int i = 0; i < 60000; ++i)
+    parts += std::string(i ? "," : "") + R"({"type": "text", "text": "x ", "module": true})";
+  const ChatText text = written(whole, chat(R"({"role": "user", "content": [)" + parts + "]}"));
+  CHECK(modules_of(text).size() == 60000);
+}
+
 TEST_CASE("an answer that has begun is gone on with") {
   const WholeChat whole(program_with_tools(), kClock);
   const std::string begun =
