@@ -69,8 +69,8 @@ Plan Planner::exact_plan(const Question& question) const {
 }
 
 bool Planner::is_long(const std::string& text) const {
-  constexpr std::size_t kMostBytesPerToken = 2;  // fewer of these cannot have so many tokens
-  return text.size() >= kDocumentTokens / kMostBytesPerToken &&
+  // A token stands for a byte at least, so that shorter ones need not be counted.
+  return text.size() >= kDocumentTokens &&
          model_.engine().tokenize(text).size() >= kDocumentTokens;
 }
 
