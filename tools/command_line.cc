@@ -318,6 +318,11 @@ void add_serve(CLI::App* app, Options* o) {
       "of requests that name none: prefix, marked, tools, documents or off; default: prefix")
       ->check(silent(CLI::IsMember({"prefix", "marked", "tools", "documents", "off"})));
   add_model(verb, o);
+  add(verb, "--add-model", s.more_models, "[NAME=]PATH",
+      "another model, which is loaded when it is first asked for")
+      ->allow_extra_args(false);
+  add_size(verb, "--model-memory", s.model_memory,
+           "for the weights of all models in memory; default: 3/4 of the machine's");
   add_cache(verb, o);
   add_store_use(verb, o);
   add_switch(verb, "--no-cache", o->no_cache, "no store: nothing is kept");

@@ -68,12 +68,23 @@ promptcache::EngineOptions engine_options(const Options& options) {
   return engine;
 }
 
-promptcache::Engine open_engine(const Options& options, pc_cache_mode mode) {
+static void check_store_options(const Options& options, pc_cache_mode mode) {
   if (options.cache_bytes == std::uint64_t{0})
     throw Failure(
         kUsage, "a store of --cache-size 0 can hold nothing: use --no-cache, or --read-only-cache");
   if (options.require_cache && mode == PC_CACHE_OFF)
     throw Failure(kUsage, "--require-cache demands the store that --no-cache turns off: give one");
+}
+
+promptcache::Engine open_engine_quietly(const Options& options, pc_cache_mode mode) {
+  check_store_options(options, mode);
+  promptcache::EngineOptions engine = engine_options(options);
+  engine.cache_mode = mode;
+  return promptcache::Engine(engine);
+}
+
+promptcache::Engine open_engine(const Options& options, pc_cache_mode mode) {
+  check_store_options(options, mode);
   promptcache::EngineOptions engine = engine_options(options);
   engine.cache_mode = mode;
   promptcache::Engine opened = [&] {

@@ -13,7 +13,10 @@ namespace pc::cli {
 pc_cache_mode cache_mode(const Options& options);
 // Borrows the strings of options.
 promptcache::EngineOptions engine_options(const Options& options);
+// Shows how far it has come; Ctrl-C ends it.
 promptcache::Engine open_engine(const Options& options, pc_cache_mode mode);
+// The same where somebody else minds Ctrl-C, and nobody watches.
+promptcache::Engine open_engine_quietly(const Options& options, pc_cache_mode mode);
 promptcache::Schema load_schema(const promptcache::Engine& engine, const Options& options);
 promptcache::Store open_store(const Options& options, pc_cache_mode mode);
 

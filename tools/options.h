@@ -31,6 +31,8 @@ struct ServeOptions {
   std::uint32_t deadline = 0;  // seconds
   std::string keys;            // a file
   std::string mode = "prefix";
+  std::vector<std::string> more_models;       // "PATH" or "NAME=PATH"
+  std::optional<std::uint64_t> model_memory;  // bytes of weights in memory
 };
 
 struct Options {

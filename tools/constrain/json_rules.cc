@@ -35,6 +35,7 @@ RuleId JsonRules::add(const Nfa& nfa, Rule rule) {
 RuleId JsonRules::text(std::uint32_t least, std::uint32_t most) {
   const auto [at, is_new] = texts_.try_emplace({least, most});
   if (!is_new) return at->second;
+  if (least > most) return at->second = add(Nfa());  // which takes nothing
   Rule rule;
   rule.kind = Rule::Kind::kCounted;
   rule.least = least;

@@ -145,7 +145,7 @@ RuleId SchemaCompiler::string_rule(const SchemaPart& part) {
     if (!pattern) document_.refuse(part, "the format \"" + format + "\" cannot be enforced here");
     patterns.push_back(*pattern);
   }
-  if (patterns.empty()) return rules_.string(least, most);
+  if (patterns.empty() || least > most) return rules_.string(least, most);
   Dfa text = pattern_text(patterns.front(), budget_);
   if (patterns.size() > 1)
     text = intersection(text, pattern_text(patterns.back(), budget_), budget_);

@@ -1,11 +1,13 @@
 #include "tools/serve/api.h"
 
+#include <ctime>
 #include <set>
 #include <utility>
 
 #include "tools/serve/answering.h"
 #include "tools/serve/anthropic.h"
 #include "tools/serve/call_sink.h"
+#include "tools/serve/counted.h"
 #include "tools/serve/failure_of.h"
 #include "tools/serve/fields.h"
 #include "tools/serve/json_reply.h"
@@ -14,7 +16,6 @@
 #include "tools/serve/playground.h"
 #include "tools/serve/report.h"
 #include "tools/serve/route_path.h"
-#include "tools/serve/sampling_fields.h"
 #include "tools/serve/store_report.h"
 #include "tools/serve/timed_sink.h"
 
@@ -24,107 +25,8 @@ namespace {
 // Reading a request takes milliseconds, of a long text some hundred.
 constexpr std::size_t kReaders = 2, kMostUnread = 256;
 
-// Forwards to a sink and counts what comes.
-class CountedSink : public AnswerSink {
- public:
-  CountedSink(std::unique_ptr<AnswerSink> sink, Metrics* metrics)
-      : sink_(std::move(sink)), metrics_(metrics) {}
-
-  void begin(const Usage& usage) override { sink_->begin(usage); }
-  void piece(const Piece& piece) override { sink_->piece(piece); }
-  void finish(std::uint32_t choice, const Finish& finish) override {
-    sink_->finish(choice, finish);
-  }
-  void end(const Usage& usage) override {
-    metrics_->count_answer(usage);
-    if (!sink_->is_wanted()) metrics_->count_abandoned();
-    sink_->end(usage);
-  }
-  void fail(const ApiError& error) override { sink_->fail(error); }
-  bool is_wanted() const override { return sink_->is_wanted(); }
-
- private:
-  const std::unique_ptr<AnswerSink> sink_;
-  Metrics* const metrics_;
-};
-
-// Counts the status of what is answered; on whichever thread that is.
-class CountedReply : public Reply {
- public:
-  CountedReply(std::shared_ptr<Reply> reply, std::string route, Metrics* metrics)
-      : reply_(std::move(reply)), route_(std::move(route)), metrics_(metrics) {}
-
-  void send(HttpResponse response) override {
-    metrics_->count_response(route_, response.status);
-    reply_->send(std::move(response));
-  }
-  void begin(HttpResponse head) override {
-    metrics_->count_response(route_, head.status);
-    reply_->begin(std::move(head));
-  }
-  void write(std::string bytes) override { reply_->write(std::move(bytes)); }
-  void end() override { reply_->end(); }
-  std::size_t queued_bytes() const override { return reply_->queued_bytes(); }
-  void on_gone(std::function<void()> gone) override { reply_->on_gone(std::move(gone)); }
-
- private:
-  const std::shared_ptr<Reply> reply_;
-  const std::string route_;
-  Metrics* const metrics_;
-};
-
-Json model_json(const ServedModel& model) {
-  return Json::object()
-      .set("id", model.id())
-      .set("object", "model")
-      .set("created", model.created())
-      .set("owned_by", "promptcache")
-      .set("max_model_len", model.facts().engine.context_tokens);
-}
-
-Json models_json(const ServedModel& model) {
-  return Json::object().set("object", "list").set("data", Json::array().push(model_json(model)));
-}
-
-Json tokens_json(const std::vector<std::int32_t>& tokens) {
-  Json list = Json::array();
-  for (const std::int32_t token : tokens) list.push(token);
-  return Json::object().set("tokens", list);
-}
-
-Json tokenize(const Json& body, const ServedModel& model) {
-  Fields fields(body);
-  return tokens_json(model.engine().tokenize(fields.required_string("content")));
-}
-
-Json detokenize(const Json& body, const ServedModel& model) {
-  Fields fields(body);
-  const auto list = fields.array("tokens");
-  if (!list) fields.refuse("tokens", "is missing: a list");
-  std::vector<std::int32_t> tokens;
-  for_each_item(*list, "tokens", [&](const Json& item, const std::string& path) {
-    const auto token = item.integer();
-    if (!token || *token < 0 || *token >= model.facts().engine.vocab_size)
-      throw ApiError::bad_request(path + " is no token of this model", path);
-    tokens.push_back(static_cast<std::int32_t>(*token));
-  });
-  return Json::object().set("content", model.engine().detokenize(tokens.data(), tokens.size()));
-}
-
-Json count_tokens(const Json& body, const ServedModel& model) {
-  const AnthropicRequest request = read_anthropic(body, model.facts(), true);
-  return Json::object().set("input_tokens", model.prompt_of(request.question).counts().tokens);
-}
-
-Question question_of(const Json& body, const ServedModel& model) {
-  return (body["prompt"].is_null() ? read_openai_chat(body, model.facts())
-                                   : read_openai_text(body, model.facts()))
-      .question;
-}
-
-Json apply_template(const Json& body, const ServedModel& model) {
-  return Json::object().set("prompt", model.written(question_of(body, model)));
-}
+// For a model's room: as long as the answers of a full queue may take that have it now.
+constexpr std::chrono::minutes kPatience{5};
 
 // methods: that the path has.
 HttpResponse no_route(const HttpRequest& request, const std::string& methods) {
@@ -139,41 +41,52 @@ HttpResponse no_route(const HttpRequest& request, const std::string& methods) {
   return response;
 }
 
-// Does the work, and answers with what it throws.
-template <class F>
-void guard(Protocol protocol, const std::shared_ptr<Reply>& reply, F work) {
-  if (const auto failure = failure_of(work)) reply->send(to_response(*failure, protocol));
-}
-
 }  // namespace
 
-Api::Api(const ServedModel& model, const ApiOptions& options)
-    : model_(model),
-      options_(options),
-      encoder_([this] { return n_busy_ == 0; }),
-      planner_(model, &encoder_),
+Api::Api(const std::vector<ModelFile>& models, const ApiOptions& options)
+    : options_(options),
+      first_model_(models.front().name),
+      started_(std::time(nullptr)),
+      models_(sources(models), options.model_bytes, kPatience),
       answers_(options.n_parallel, options.most_waiting),
+      loader_(1, options.most_waiting),
       readers_(kReaders, kMostUnread) {
-  add_routes();
-  add_openai_routes();
-  add_pml_routes();
   responses_.try_emplace(std::nullopt);
   for (const std::string& name : options.keys.name_spaces()) responses_.try_emplace(name);
+  const ModelHandle first = models_.take(first_model_);
+  const promptcache::Engine& engine = first->model.engine();
+  if (first->model.facts().engine.store_in_use) store_ = Json::parse(engine.describe())["cache"];
+  add_routes();
+  add_model_routes();
+  add_text_routes();
+  add_openai_routes();
+  add_pml_routes();
   add_responses_routes();
   add_playground();
   add_description();
 }
 
-// What a request's prompt would be made of; computes nothing.
-Json Api::explain(const Question& question) {
-  const Plan plan = planner_.plan(question, false);
-  Json remarks = Json::array();
-  for (const std::string& remark : plan.remarks) remarks.push(remark);
-  return Json::parse(plan.prompt.explain())
-      .set("mode", name_of(question.mode))
-      .set("used", name_of(plan.mode))
-      .set("exact", plan.exact)
-      .set("remarks", remarks);
+Api::~Api() {
+  models_.stop();
+}
+
+std::vector<Models::Source> Api::sources(const std::vector<ModelFile>& models) {
+  std::vector<Models::Source> sources;
+  for (const ModelFile& file : models) {
+    SchemasOf& schemas = schemas_[file.name];
+    schemas.try_emplace(std::nullopt);
+    for (const std::string& name : options_.keys.name_spaces()) schemas.try_emplace(name);
+    const auto load = [this, file, &schemas] {
+      auto loaded = std::make_unique<LoadedModel>(file.open(), file.name, &schemas,
+                                                  [this] { return n_busy_ == 0; });
+      loaded->on_end = [this](const LoadedModel& ending) {
+        metrics_.count_ended(ending.model.engine().cache_counts());
+      };
+      return loaded;
+    };
+    sources.push_back({file.name, file.weight_bytes, load});
+  }
+  return sources;
 }
 
 void Api::submit(Workers::Job job) {
@@ -187,97 +100,120 @@ void Api::submit(Workers::Job job) {
   throw ApiError::too_busy();
 }
 
+std::string Api::name_of_model(const HttpRequest& request, const Json& body) const {
+  const std::string name =
+      body.is_null() ? value_in(request.query, "model") : Fields(body).string("model").value_or("");
+  return name.empty() ? first_model_ : name;
+}
+
+ApiError Api::no_model(const std::string& name) const {
+  std::string names;
+  for (const auto& [known, schemas] : schemas_)
+    names += (names.empty() ? "\"" : ", \"") + known + "\"";
+  return {404, "invalid_request_error",
+          "the model \"" + name + "\" does not exist here; this server answers with " + names,
+          "model", "model_not_found"};
+}
+
+ModelHandle Api::take(const std::string& name) try {
+  if (ModelHandle loaded = models_.take(name)) return loaded;
+  throw ApiError::too_busy();
+} catch (const promptcache::Error& error) {
+  throw ApiError(503, "server_error",
+                 "the model \"" + name + "\" cannot be loaded: " + error.what(), "model");
+}
+
+// Where it is not in memory, the rest of the request's turn is the loader's.
+Api::Work Api::with_model(Protocol protocol, ModelWork work) {
+  return [this, protocol, work = std::move(work)](const HttpRequest& request, const auto& reply) {
+    const Json body = request.method == "POST" ? read_body(request.body) : Json();
+    const std::string name = name_of_model(request, body);
+    if (!schemas_.contains(name)) throw no_model(name);
+    if (const ModelHandle loaded = models_.take_loaded(name))
+      return work({request, body, loaded}, reply);
+    const bool taken = loader_.submit([this, protocol, work, request, body, name, reply] {
+      guard(protocol, reply, [&] { work({request, body, take(name)}, reply); });
+    });
+    if (!taken) throw ApiError::too_busy();
+  };
+}
+
+void Api::add(const char* method, const std::string& path, ModelWork work, Protocol protocol) {
+  routes_.push_back({method, path, protocol, with_model(protocol, std::move(work))});
+}
+
 void Api::add_routes() {
-  const auto get = [this](const std::string& path, std::function<HttpResponse()> make) {
+  const auto get = [this](const char* path, std::function<HttpResponse()> make) {
     routes_.push_back({"GET", path, Protocol::kOpenAi,
                        [make](const HttpRequest&, const auto& reply) { reply->send(make()); }});
   };
-  const auto json = [](const Json& body) {
-    HttpResponse response;
-    response.body = body.dump();
-    return response;
-  };
-  get("/health", [json] { return json(Json::object().set("status", "ok")); });
+  get("/health", [] { return json_response(Json::object().set("status", "ok")); });
   routes_.back().is_open = true;
-  get("/v1/models", [this, json] { return json(models_json(model_)); });
-  get("/models", [this, json] { return json(models_json(model_)); });
-  get("/v1/models/" + model_.id(), [this, json] { return json(model_json(model_)); });
-  routes_.push_back({"GET", "/v1/models/*", Protocol::kOpenAi,
-                     [this](const HttpRequest& request, const auto& reply) {
-                       check_model(name_in(request.path), model_.id());
-                       send(reply, model_json(model_));
-                     }});
-  get("/v1/prompt_cache/store", [this, json] {
+  get("/v1/prompt_cache/store", [this] {
     if (options_.keys.are_needed())
       throw ApiError(403, "permission_error", "the store has files of other keys' owners, too");
-    return json(store_report(model_));
+    return json_response(store_report(store_));
   });
   get("/metrics", [this] {
     HttpResponse response;
     response.content_type = "text/plain; version=0.0.4; charset=utf-8";
-    response.body =
-        metrics_.page({answers_.n_running(), answers_.n_waiting(), encoder_.n_waiting()},
-                      model_.engine().cache_counts());
+    response.body = metrics_.page({answers_.n_running(), answers_.n_waiting()}, model_gauges());
     return response;
   });
-  const auto post = [this](const char* path, Protocol protocol,
-                           Json (*make)(const Json&, const ServedModel&)) {
-    routes_.push_back(
-        {"POST", path, protocol, [this, make](const HttpRequest& request, const auto& reply) {
-           send(reply, make(read_body(request.body), model_));
-         }});
-  };
-  post("/tokenize", Protocol::kOpenAi, tokenize);
-  post("/detokenize", Protocol::kOpenAi, detokenize);
-  post("/apply-template", Protocol::kOpenAi, apply_template);
-  routes_.push_back({"POST", "/v1/prompt_cache/explain", Protocol::kOpenAi,
-                     [this](const HttpRequest& request, const auto& reply) {
-                       Question question = question_of(read_body(request.body), model_);
-                       complete(request, &question);
-                       send(reply, explain(question));
-                     }});
-  post("/v1/messages/count_tokens", Protocol::kAnthropic, count_tokens);
+}
+
+std::vector<ModelGauges> Api::model_gauges() {
+  std::vector<ModelGauges> all;
+  for (const Models::Known& known : models_.all()) {
+    ModelGauges gauges{.name = known.name, .n_loads = known.n_loads};
+    if (known.handle) {
+      gauges.is_loaded = true;
+      gauges.n_modules_waiting = known.handle->encoder.n_waiting();
+      gauges.cache = known.handle->model.engine().cache_counts();
+    }
+    all.push_back(gauges);
+  }
+  return all;
 }
 
 void Api::add_openai_routes() {
   using ReadQuestion = OpenAiRequest (*)(const Json&, const ModelFacts&);
   using MakeSink = std::unique_ptr<AnswerSink> (*)(const OpenAiRequest&, const ServedModel&,
                                                    std::shared_ptr<Reply>);
-  const auto add = [this](const char* path, ReadQuestion read, MakeSink make) {
-    routes_.push_back({"POST", path, Protocol::kOpenAi,
-                       [this, read, make](const HttpRequest& request, const auto& reply) {
-                         OpenAiRequest asked = read(read_body(request.body), model_.facts());
-                         complete(request, &asked.question);
-                         auto sink = make(asked, model_, reply);
-                         answer(std::move(asked.question), std::move(sink));
-                       }});
+  const auto add_answer = [this](const char* path, ReadQuestion read, MakeSink make) {
+    add("POST", path, [this, read, make](const Asked& asked, const auto& reply) {
+      OpenAiRequest request = read(asked.body, asked.model().facts());
+      complete(asked.http, &request.question);
+      auto sink = make(request, asked.model(), reply);
+      answer(asked.loaded, std::move(request.question), std::move(sink));
+    });
   };
   for (const char* const path : {"/v1/chat/completions", "/chat/completions"})
-    add(path, read_openai_chat, openai_chat_sink);
+    add_answer(path, read_openai_chat, openai_chat_sink);
   for (const char* const path : {"/v1/completions", "/completions"})
-    add(path, read_openai_text, openai_text_sink);
-  routes_.push_back({"POST", "/v1/messages", Protocol::kAnthropic,
-                     [this](const HttpRequest& request, const auto& reply) {
-                       AnthropicRequest asked =
-                           read_anthropic(read_body(request.body), model_.facts(), false);
-                       complete(request, &asked.question);
-                       auto sink = anthropic_sink(asked, model_, reply);
-                       answer(std::move(asked.question), std::move(sink));
-                     }});
-  routes_.push_back({"POST", "/v1/prompt_cache/prewarm", Protocol::kOpenAi,
-                     [this](const HttpRequest& request, const auto& reply) {
-                       Question question = question_of(read_body(request.body), model_);
-                       complete(request, &question);
-                       submit([this, question, reply] {
-                         guard(Protocol::kOpenAi, reply, [&] {
-                           const Usage usage = prewarm(model_, planner_, question);
-                           send(reply, Json::object()
-                                           .set("object", "prompt_cache.prewarm")
-                                           .set("usage", openai_usage(usage))
-                                           .set("prompt_cache", prompt_cache(usage, question)));
-                         });
-                       });
-                     }});
+    add_answer(path, read_openai_text, openai_text_sink);
+  add(
+      "POST", "/v1/messages",
+      [this](const Asked& asked, const auto& reply) {
+        AnthropicRequest request = read_anthropic(asked.body, asked.model().facts(), false);
+        complete(asked.http, &request.question);
+        auto sink = anthropic_sink(request, asked.model(), reply);
+        answer(asked.loaded, std::move(request.question), std::move(sink));
+      },
+      Protocol::kAnthropic);
+  add("POST", "/v1/prompt_cache/prewarm", [this](const Asked& asked, const auto& reply) {
+    Question question = question_of(asked.body, asked.model().facts());
+    complete(asked.http, &question);
+    submit([loaded = asked.loaded, question = std::move(question), reply] {
+      guard(Protocol::kOpenAi, reply, [&] {
+        const Usage usage = prewarm(loaded->model, loaded->planner, question);
+        send(reply, Json::object()
+                        .set("object", "prompt_cache.prewarm")
+                        .set("usage", openai_usage(usage))
+                        .set("prompt_cache", prompt_cache(usage, question)));
+      });
+    });
+  });
 }
 
 NameSpace Api::name_space_of(const HttpRequest& request) const {
@@ -352,10 +288,10 @@ void Api::handle(HttpRequest request, std::shared_ptr<Reply> reply) {
   if (!taken) counted->send(to_response(ApiError::too_busy(), route->protocol));
 }
 
-void Api::answer(Question question, std::unique_ptr<AnswerSink> sink) {
+void Api::answer(const ModelHandle& loaded, Question question, std::unique_ptr<AnswerSink> sink) {
   const Json tools = question.chat["tools"];
   if (!tools.is_null()) {
-    const auto& shape = model_.call_shape();
+    const auto& shape = loaded->model.call_shape();
     if (!shape)
       throw ApiError::bad_request(
           "this model's chat template writes no calls of tools that could be "
@@ -368,8 +304,8 @@ void Api::answer(Question question, std::unique_ptr<AnswerSink> sink) {
       options_.deadline.count() ? Clock::now() + options_.deadline : Clock::time_point::max();
   const auto timed =
       std::make_shared<TimedSink>(std::make_unique<CountedSink>(std::move(sink), &metrics_), end);
-  submit([this, asked = std::move(question), timed] {
-    if (!timed->is_late()) serve::answer(model_, planner_, asked, *timed);
+  submit([loaded, asked = std::move(question), timed] {
+    if (!timed->is_late()) serve::answer(loaded->model, loaded->planner, asked, *timed);
     timed->tell_if_late();
   });
 }

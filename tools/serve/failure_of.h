@@ -2,6 +2,7 @@
 #pragma once
 
 #include <exception>
+#include <memory>
 #include <new>
 #include <optional>
 #include <promptcache/promptcache.hpp>
@@ -29,6 +30,12 @@ std::optional<ApiError> failure_of(Work work) try {
   return ApiError(503, "server_error", "the server is out of memory", "", "out_of_memory");
 } catch (const std::exception& error) {
   return ApiError(500, "server_error", error.what());
+}
+
+// Does the work, and answers with what it throws.
+template <class F>
+void guard(Protocol protocol, const std::shared_ptr<Reply>& reply, F work) {
+  if (const auto failure = failure_of(work)) reply->send(to_response(*failure, protocol));
 }
 
 }  // namespace pc::serve

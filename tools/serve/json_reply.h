@@ -2,17 +2,20 @@
 #pragma once
 
 #include <memory>
-#include <utility>
 
 #include "tools/json.h"
 #include "tools/serve/http.h"
 
 namespace pc::serve {
 
-inline void send(const std::shared_ptr<Reply>& reply, const cli::Json& body) {
+inline HttpResponse json_response(const cli::Json& body) {
   HttpResponse response;
   response.body = body.dump();
-  reply->send(std::move(response));
+  return response;
+}
+
+inline void send(const std::shared_ptr<Reply>& reply, const cli::Json& body) {
+  reply->send(json_response(body));
 }
 
 }  // namespace pc::serve

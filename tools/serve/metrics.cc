@@ -1,5 +1,6 @@
 #include "tools/serve/metrics.h"
 
+#include <algorithm>
 #include <cstdio>
 
 namespace pc::serve {
@@ -32,7 +33,38 @@ class Page {
 };
 
 std::string label(const char* name, const std::string& value) {
-  return std::string(name) + "=\"" + value + "\"";
+  std::string escaped;
+  for (const char c : value) {
+    if (c == '"' || c == '\\') escaped += '\\';
+    escaped += c == '\n' ? ' ' : c;
+  }
+  return std::string(name) + "=\"" + escaped + "\"";
+}
+
+// lost_mappings is the process's already.
+void add(const pc_cache_counts& more, pc_cache_counts* sum) {
+  using Count = std::uint64_t pc_cache_counts::*;
+  for (const Count count :
+       {&pc_cache_counts::held, &pc_cache_counts::found, &pc_cache_counts::not_encoded,
+        &pc_cache_counts::corrupt, &pc_cache_counts::other_version, &pc_cache_counts::mismatch,
+        &pc_cache_counts::unreadable, &pc_cache_counts::no_store, &pc_cache_counts::evicted_files,
+        &pc_cache_counts::set_aside_files})
+    sum->*count += more.*count;
+  sum->lost_mappings = std::max(sum->lost_mappings, more.lost_mappings);
+}
+
+void add_models(const std::vector<ModelGauges>& models, Page* page) {
+  std::size_t n_modules_waiting = 0;
+  for (const ModelGauges& model : models) n_modules_waiting += model.n_modules_waiting;
+  page->gauge("modules_waiting", "Prompts whose modules are encoded when nobody waits.",
+              n_modules_waiting);
+  page->describe("model_loaded", "gauge", "Is this model in memory?");
+  for (const ModelGauges& model : models)
+    page->value("model_loaded", model.is_loaded, label("model", model.name));
+  page->describe("model_loads_total", "counter", "How often this model was loaded.");
+  for (const ModelGauges& model : models)
+    page->value("model_loads_total", static_cast<double>(model.n_loads),
+                label("model", model.name));
 }
 
 void add_cache(const pc_cache_counts& cache, Page* page) {
@@ -84,7 +116,12 @@ void Metrics::count_abandoned() {
   ++n_abandoned_;
 }
 
-std::string Metrics::page(const Gauges& gauges, const pc_cache_counts& cache) const {
+void Metrics::count_ended(const pc_cache_counts& cache) {
+  const MutexLock lock(mutex_);
+  add(cache, &ended_);
+}
+
+std::string Metrics::page(const Gauges& gauges, const std::vector<ModelGauges>& models) const {
   const MutexLock lock(mutex_);
   Page page;
   page.describe("responses_total", "counter", "Responses, by route and status.");
@@ -99,8 +136,7 @@ std::string Metrics::page(const Gauges& gauges, const pc_cache_counts& cache) co
   page.count("generated_tokens_total", "Tokens of answers.", total_.generated_tokens);
   page.gauge("answers_running", "Answers that are being made.", gauges.n_running);
   page.gauge("answers_waiting", "Requests that wait for their turn.", gauges.n_waiting);
-  page.gauge("modules_waiting", "Prompts whose modules are encoded when nobody waits.",
-             gauges.n_modules_waiting);
+  add_models(models, &page);
   page.describe("first_token_seconds", "histogram", "From the start of an answer's work.");
   std::uint64_t below = 0;
   for (std::size_t i = 0; i < kBuckets.size(); ++i) {
@@ -112,6 +148,8 @@ std::string Metrics::page(const Gauges& gauges, const pc_cache_counts& cache) co
   page.value("first_token_seconds_bucket", static_cast<double>(n_answers_), label("le", "+Inf"));
   page.value("first_token_seconds_sum", first_token_seconds_);
   page.value("first_token_seconds_count", static_cast<double>(n_answers_));
+  pc_cache_counts cache = ended_;
+  for (const ModelGauges& model : models) add(model.cache, &cache);
   add_cache(cache, &page);
   return page.text();
 }

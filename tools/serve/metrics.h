@@ -9,11 +9,21 @@
 #include <promptcache/promptcache.hpp>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/mutex.h"
 #include "tools/serve/answer_sink.h"
 
 namespace pc::serve {
+
+// Of a model, now.
+struct ModelGauges {
+  std::string name;
+  bool is_loaded = false;
+  std::uint64_t n_loads = 0;
+  std::size_t n_modules_waiting = 0;  // prompts whose modules are encoded while nobody waits
+  pc_cache_counts cache{};            // since it was loaded
+};
 
 class Metrics {
  public:
@@ -21,12 +31,14 @@ class Metrics {
   void count_answer(const Usage& usage);
   void count_abandoned();
 
+  // What a model counted that is in memory no more.
+  void count_ended(const pc_cache_counts& cache);
+
   // Of now.
   struct Gauges {
     std::size_t n_running = 0, n_waiting = 0;
-    std::size_t n_modules_waiting = 0;  // prompts whose modules are encoded while nobody waits
   };
-  std::string page(const Gauges& gauges, const pc_cache_counts& cache) const;
+  std::string page(const Gauges& gauges, const std::vector<ModelGauges>& models) const;
 
  private:
   // Upper ends in seconds, of the time to the first token.
@@ -40,6 +52,7 @@ class Metrics {
   std::uint64_t n_abandoned_ PC_GUARDED_BY(mutex_) = 0;
   double first_token_seconds_ PC_GUARDED_BY(mutex_) = 0;
   Usage total_ PC_GUARDED_BY(mutex_);
+  pc_cache_counts ended_ PC_GUARDED_BY(mutex_){};
 };
 
 }  // namespace pc::serve

@@ -160,6 +160,11 @@ OpenAiRequest read_openai_text(const Json& body, const ModelFacts& model) {
   return request;
 }
 
+Question question_of(const Json& body, const ModelFacts& model) {
+  const bool is_chat = body["prompt"].is_null();
+  return (is_chat ? read_openai_chat(body, model) : read_openai_text(body, model)).question;
+}
+
 std::unique_ptr<AnswerSink> openai_text_sink(const OpenAiRequest& request, const ServedModel& model,
                                              std::shared_ptr<Reply> reply) {
   if (request.streams) return std::make_unique<StreamedText>(request, model, std::move(reply));

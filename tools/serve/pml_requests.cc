@@ -23,6 +23,7 @@ SchemaUpload read_schema_upload(const Json& body) {
   upload.pml = document(fields, "schema");
   upload.encodes = fields.boolean("encode").value_or(true);
   upload.streams = fields.boolean("stream").value_or(false);
+  fields.string("model");  // which was found by it
   upload.ignored = fields.unread();
   return upload;
 }

@@ -2,7 +2,7 @@
 #include <utility>
 
 #include "tools/serve/api.h"
-#include "tools/serve/fields.h"
+#include "tools/serve/explaining.h"
 #include "tools/serve/json_reply.h"
 #include "tools/serve/pml_requests.h"
 #include "tools/serve/route_path.h"
@@ -11,9 +11,9 @@
 namespace pc::serve {
 namespace {
 
-Json listed(const Schemas& schemas) {
+Json listed(const std::vector<std::pair<std::string, Schemas::Handle>>& schemas) {
   Json data = Json::array();
-  for (const auto& [name, schema] : schemas.all()) {
+  for (const auto& [name, schema] : schemas) {
     const pc_schema_counts counts = schema->counts();
     data.push(Json::object()
                   .set("object", "pml.schema")
@@ -34,35 +34,35 @@ Json removed(Schemas& schemas, const std::string& name) {
 
 void Api::add_pml_routes() {
   constexpr const char *kSchemas = "/pml/schemas", *kSchema = "/pml/schemas/*";
-  const auto add = [this](const char* method, const char* path, Work work) {
-    routes_.push_back({method, path, Protocol::kOpenAi, std::move(work)});
-  };
-  add("POST", kSchemas, [this](const HttpRequest& request, const auto& reply) {
-    SchemaUpload upload = read_schema_upload(read_body(request.body));
-    submit([this, upload = std::move(upload), name = name_space_of(request), reply] {
-      keep_schema(model_.engine_of(name), upload, &model_.schemas_of(name), reply);
+  add("POST", kSchemas, [this](const Asked& asked, const auto& reply) {
+    SchemaUpload upload = read_schema_upload(asked.body);
+    submit([loaded = asked.loaded, upload = std::move(upload), name = name_space_of(asked.http),
+            reply] {
+      const ServedModel& model = loaded->model;
+      keep_schema(model.engine_of(name), upload, &model.schemas_of(name), reply);
     });
   });
-  add("GET", kSchemas, [this](const HttpRequest& request, const auto& reply) {
-    send(reply, listed(model_.schemas_of(name_space_of(request))));
+  add("GET", kSchemas, [this](const Asked& asked, const auto& reply) {
+    send(reply, listed(asked.model().schemas(name_space_of(asked.http))));
   });
-  add("GET", kSchema, [this](const HttpRequest& request, const auto& reply) {
+  add("GET", kSchema, [this](const Asked& asked, const auto& reply) {
+    const std::string name = name_in(asked.http.path);
+    send(reply, schema_json(*asked.model().schema(name_space_of(asked.http), name)));
+  });
+  add("DELETE", kSchema, [this](const Asked& asked, const auto& reply) {
     send(reply,
-         schema_json(*model_.schemas_of(name_space_of(request)).find(name_in(request.path))));
+         removed(asked.model().schemas_of(name_space_of(asked.http)), name_in(asked.http.path)));
   });
-  add("DELETE", kSchema, [this](const HttpRequest& request, const auto& reply) {
-    send(reply, removed(model_.schemas_of(name_space_of(request)), name_in(request.path)));
+  add("POST", "/pml/explain", [this](const Asked& asked, const auto& reply) {
+    OpenAiRequest request = read_pml_run(asked.body, asked.model().facts());
+    complete(asked.http, &request.question);
+    send(reply, explain(&asked.loaded->planner, request.question));
   });
-  add("POST", "/pml/explain", [this](const HttpRequest& request, const auto& reply) {
-    OpenAiRequest asked = read_pml_run(read_body(request.body), model_.facts());
-    complete(request, &asked.question);
-    send(reply, explain(asked.question));
-  });
-  add("POST", "/pml/run", [this](const HttpRequest& request, const auto& reply) {
-    OpenAiRequest asked = read_pml_run(read_body(request.body), model_.facts());
-    complete(request, &asked.question);
-    auto sink = openai_chat_sink(asked, model_, reply);
-    answer(std::move(asked.question), std::move(sink));
+  add("POST", "/pml/run", [this](const Asked& asked, const auto& reply) {
+    OpenAiRequest request = read_pml_run(asked.body, asked.model().facts());
+    complete(asked.http, &request.question);
+    auto sink = openai_chat_sink(request, asked.model(), reply);
+    answer(asked.loaded, std::move(request.question), std::move(sink));
   });
 }
 

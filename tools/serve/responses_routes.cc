@@ -2,7 +2,6 @@
 #include <utility>
 
 #include "tools/serve/api.h"
-#include "tools/serve/fields.h"
 #include "tools/serve/json_reply.h"
 #include "tools/serve/responses_request.h"
 #include "tools/serve/responses_sink.h"
@@ -29,7 +28,7 @@ ApiError not_found(const std::string& id) {
 }
 
 HttpResponse found(const HttpRequest& request, StoredResponses* stored) {
-  if (request.query.find("stream=true") != request.query.npos)
+  if (value_in(request.query, "stream") == "true")
     throw ApiError::bad_request("a response that is over is not streamed again", "stream");
   const std::string id = name_in(request.path);
   const auto response = stored->find(id);
@@ -47,23 +46,23 @@ Json removed(const std::string& id, StoredResponses* stored) {
 }  // namespace
 
 void Api::add_responses_routes() {
-  const auto add = [this](const char* method, const char* path, Work work) {
+  for (const char* const path : {"/v1/responses", "/responses"})
+    add("POST", path, [this](const Asked& asked, const auto& reply) {
+      ResponsesRequest request = read_responses(asked.body, asked.model().facts());
+      complete(asked.http, &request.question);
+      StoredResponses* const stored = &responses_.at(request.question.name_space);
+      go_on(earlier_of(request, stored), &request);
+      auto sink = responses_sink(request, asked.model().id(), stored, reply);
+      answer(asked.loaded, std::move(request.question), std::move(sink));
+    });
+  const auto add_plain = [this](const char* method, const char* path, Work work) {
     routes_.push_back({method, path, Protocol::kOpenAi, std::move(work)});
   };
-  for (const char* const path : {"/v1/responses", "/responses"})
-    add("POST", path, [this](const HttpRequest& request, const auto& reply) {
-      ResponsesRequest asked = read_responses(read_body(request.body), model_.facts());
-      complete(request, &asked.question);
-      StoredResponses* const stored = &responses_.at(asked.question.name_space);
-      go_on(earlier_of(asked, stored), &asked);
-      auto sink = responses_sink(asked, model_.id(), stored, reply);
-      answer(std::move(asked.question), std::move(sink));
-    });
   for (const char* const path : {"/v1/responses/*", "/responses/*"}) {
-    add("GET", path, [this](const HttpRequest& request, const auto& reply) {
+    add_plain("GET", path, [this](const HttpRequest& request, const auto& reply) {
       reply->send(found(request, &responses_.at(name_space_of(request))));
     });
-    add("DELETE", path, [this](const HttpRequest& request, const auto& reply) {
+    add_plain("DELETE", path, [this](const HttpRequest& request, const auto& reply) {
       send(reply, removed(name_in(request.path), &responses_.at(name_space_of(request))));
     });
   }

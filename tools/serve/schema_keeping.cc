@@ -60,12 +60,6 @@ class UploadReply {
   std::string module_;
 };
 
-Schemas::Handle parsed(const promptcache::Engine& engine, const std::string& pml) try {
-  return std::make_shared<const promptcache::Schema>(promptcache::Schema::parse(engine, pml));
-} catch (const promptcache::Error& error) {
-  throw ApiError::of(error, "schema");
-}
-
 Json encoded(const promptcache::Schema& schema, UploadReply* reply) {
   const pc_encode_stats stats =
       schema.encode([reply](std::uint32_t done, std::uint32_t total, const char* module) {
@@ -95,9 +89,9 @@ void keep_schema(const promptcache::Engine& engine, const SchemaUpload& upload, 
   UploadReply reply(to, upload.streams);
   const auto failure = failure_of([&] {
     if (!reply.is_wanted()) throw Unwanted();
-    const Schemas::Handle schema = parsed(engine, upload.pml);
+    const Schemas::Handle schema = parsed_schema(engine, upload.pml);
     Json body = schema_json(*schema);
-    schemas->keep(body["name"].string(), schema, upload.pml.size());
+    schemas->keep(body["name"].string(), schema, upload.pml);
     reply.begin();
     if (upload.encodes) body.set("encoded", encoded(*schema, &reply));
     Json ignored = Json::array();

@@ -3,7 +3,6 @@
 
 #include <chrono>
 #include <cstdlib>
-#include <filesystem>
 #include <string>
 #include <thread>
 #include <vector>
@@ -13,20 +12,13 @@
 #include "tools/open.h"
 #include "tools/serve/api.h"
 #include "tools/serve/http_server.h"
+#include "tools/serve/served_files.h"
 #include "tools/verbs.h"
 
 namespace pc::cli {
 namespace {
 
 using namespace std::chrono_literals;
-
-// "models/city-guide/" and "city-guide.gguf" are both called city-guide.
-std::string name_of_model(const Options& options) {
-  if (!options.serve.name.empty()) return options.serve.name;
-  std::filesystem::path path = options.model;
-  if (!path.has_filename()) path = path.parent_path();
-  return (path.extension() == ".gguf" ? path.stem() : path.filename()).string();
-}
 
 // Sockets that systemd has opened for this process (sd_listen_fds(3)): the first is descriptor 3.
 std::vector<int> inherited_sockets() {
@@ -67,21 +59,27 @@ serve::ApiOptions options_of(const ServeOptions& options) {
   return api;
 }
 
+std::string names_of(const std::vector<serve::ModelFile>& files) {
+  std::string names;
+  for (const serve::ModelFile& file : files) names += (names.empty() ? "" : ", ") + file.name;
+  return names;
+}
+
 }  // namespace
 
 ExitCode serve(const Options& options) try {
   allow_many_descriptors();
-  const serve::ApiOptions api_options = options_of(options.serve);
-  const serve::ServedModel model(open_engine(options, cache_mode(options)), name_of_model(options),
-                                 api_options.keys.name_spaces());
-  serve::Api api(model, api_options);
+  const std::vector<serve::ModelFile> files = serve::served_files(options);
+  serve::ApiOptions api_options = options_of(options.serve);
+  api_options.model_bytes = serve::model_bytes(options, files);
+  serve::Api api(files, api_options);
   const Interruptible interruptible;
   serve::HttpServer server(http_options(options.serve),
                            [&api](serve::HttpRequest request, std::shared_ptr<serve::Reply> reply) {
                              api.handle(std::move(request), std::move(reply));
                            });
   for (const std::string& address : server.addresses())
-    print("listening on " + address + " with " + model.id() + "\n");
+    print("listening on " + address + " with " + names_of(files) + "\n");
   while (!interruptible.requested()) std::this_thread::sleep_for(50ms);
   constexpr auto kGrace = 5s;
   server.stop(kGrace);

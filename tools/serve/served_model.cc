@@ -1,7 +1,5 @@
 #include "tools/serve/served_model.h"
 
-#include <ctime>
-
 #include "tools/serve/api_error.h"
 #include "tools/serve/call_learning.h"
 #include "tools/serve/chat_modules.h"
@@ -50,14 +48,11 @@ bool is_begun(const Json& chat) {
 
 }  // namespace
 
-ServedModel::ServedModel(promptcache::Engine engine, std::string id,
-                         const std::vector<std::string>& name_spaces)
-    : facts_{std::move(id), engine.facts()},
-      fingerprint_(fingerprint_of(engine)),
-      created_(std::time(nullptr)) {
-  for (const std::string& name : name_spaces)
-    views_.emplace(name, view_of(engine.in_namespace(name)));
-  views_.emplace(std::nullopt, view_of(std::move(engine)));
+ServedModel::ServedModel(promptcache::Engine engine, std::string id, SchemasOf* schemas)
+    : facts_{std::move(id), engine.facts()}, fingerprint_(fingerprint_of(engine)) {
+  for (auto& [name, kept] : *schemas)
+    if (name) views_.emplace(name, view_of(engine.in_namespace(*name), &kept));
+  views_.emplace(std::nullopt, view_of(std::move(engine), &schemas->at(std::nullopt)));
   call_shape_ = learn_call_shape([this](const Json& chat) -> std::optional<std::string> {
     Json ended = chat;
     ended.set("add_generation_prompt", false);
@@ -69,15 +64,31 @@ ServedModel::ServedModel(promptcache::Engine engine, std::string id,
   });
 }
 
-ServedModel::View ServedModel::view_of(promptcache::Engine engine) {
+ServedModel::~ServedModel() {
+  for (const auto& [name, view] : views_) view.schemas->let_go();
+}
+
+ServedModel::View ServedModel::view_of(promptcache::Engine engine, Schemas* schemas) {
   promptcache::Schema plain = promptcache::Schema::plain(engine);
-  return {std::move(engine), std::move(plain), std::make_unique<Schemas>()};
+  return {std::move(engine), std::move(plain), schemas};
 }
 
 const ServedModel::View& ServedModel::view(const NameSpace& name) const {
   const auto found = views_.find(name);
   if (found == views_.end()) throw ApiError(403, "permission_error", "there is no such namespace");
   return found->second;
+}
+
+Schemas::Handle ServedModel::schema(const NameSpace& space, const std::string& name,
+                                    const std::string& param) const {
+  const auto make = [&](const std::string& pml) { return parsed_schema(engine_of(space), pml); };
+  return schemas_of(space).find(name, make, param);
+}
+
+std::vector<std::pair<std::string, Schemas::Handle>> ServedModel::schemas(
+    const NameSpace& space) const {
+  return schemas_of(space).all(
+      [&](const std::string& pml) { return parsed_schema(engine_of(space), pml); });
 }
 
 std::string ServedModel::fingerprint(Mode mode) const {
@@ -105,12 +116,13 @@ std::string ServedModel::chat_json(const Question& question, const Json& chat) c
 }
 
 // PML that names no schema is read, too: the library says what is wrong with it, and where.
-promptcache::Prompt ServedModel::prompt_of(const SchemaPrompt& asked, const View& view) const {
-  if (asked.schema.empty()) return promptcache::Prompt(view.plain, asked.pml);
-  const Schemas::Handle schema =
-      view.schemas->find(asked.schema, asked.pml.empty() ? "schema" : "prompt");
-  if (!asked.pml.empty()) return promptcache::Prompt(*schema, asked.pml);
-  return promptcache::Prompt(*schema, asked.turns);
+promptcache::Prompt ServedModel::prompt_of(const SchemaPrompt& asked,
+                                           const NameSpace& space) const {
+  if (asked.schema.empty()) return promptcache::Prompt(view(space).plain, asked.pml);
+  const Schemas::Handle named =
+      schema(space, asked.schema, asked.pml.empty() ? "schema" : "prompt");
+  if (!asked.pml.empty()) return promptcache::Prompt(*named, asked.pml);
+  return promptcache::Prompt(*named, asked.turns);
 }
 
 std::string ServedModel::written(const Question& question) const try {
@@ -126,7 +138,7 @@ std::string ServedModel::written(const Question& question) const try {
 }
 
 promptcache::Prompt ServedModel::prompt_of(const Question& question) const try {
-  if (question.of_schema) return prompt_of(*question.of_schema, view(question.name_space));
+  if (question.of_schema) return prompt_of(*question.of_schema, question.name_space);
   if (question.chat.is_null()) {
     const std::string text = question.tokens.empty() ? question.text : text_of(question.tokens);
     return promptcache::Prompt::from_text(view(question.name_space).plain, text);

@@ -1,7 +1,8 @@
-// The model that the server answers with: an engine, how it is called, and the schemas that clients
+// A model that the server answers with: an engine, how it is called, and the schemas that clients
 // gave for it.
 //
-// Owner; immutable but for the schemas. Threads: any.
+// Owner of the engine, borrows the schemas, which let go of it at the end; immutable but for them.
+// Threads: any.
 #pragma once
 
 #include <cstdint>
@@ -19,15 +20,18 @@
 
 namespace pc::serve {
 
+// Of every namespace that there is, the server's own among them.
+using SchemasOf = std::map<NameSpace, Schemas>;
+
 class ServedModel {
  public:
-  // name_spaces: those that there are beside the engine's own.
-  ServedModel(promptcache::Engine engine, std::string id,
-              const std::vector<std::string>& name_spaces = {});
+  ServedModel(promptcache::Engine engine, std::string id, SchemasOf* schemas);
+  ~ServedModel();
+  ServedModel(const ServedModel&) = delete;
+  ServedModel& operator=(const ServedModel&) = delete;
 
   const ModelFacts& facts() const { return facts_; }
   const std::string& id() const { return facts_.id; }
-  std::int64_t created() const { return created_; }  // seconds since 1970
   // What an answer depends on beside the question: version, weights, type of states, mode.
   std::string fingerprint(Mode mode) const;
   const promptcache::Engine& engine() const { return view({}).engine; }
@@ -42,9 +46,12 @@ class ServedModel {
   promptcache::Prompt chat_prompt(const Question& question, const Json& chat) const;
 
   // What this namespace's modules and conversations are made with, and its schemas; none: the
-  // server's own. Both throw ApiError.
+  // server's own. All throw ApiError. param: the field of the request that named the schema.
   const promptcache::Engine& engine_of(const NameSpace& name) const { return view(name).engine; }
   Schemas& schemas_of(const NameSpace& name) const { return *view(name).schemas; }
+  Schemas::Handle schema(const NameSpace& space, const std::string& name,
+                         const std::string& param = {}) const;
+  std::vector<std::pair<std::string, Schemas::Handle>> schemas(const NameSpace& space) const;
 
   // The beginning of an answer that is held to this. Throws constrain::SchemaError.
   constrain::Constraint constrained(const constrain::Grammar& grammar) const;
@@ -60,12 +67,12 @@ class ServedModel {
   struct View {
     promptcache::Engine engine;
     promptcache::Schema plain;
-    std::unique_ptr<Schemas> schemas;
+    Schemas* schemas;
   };
-  static View view_of(promptcache::Engine engine);
+  static View view_of(promptcache::Engine engine, Schemas* schemas);
   const View& view(const NameSpace& name) const;
   std::string chat_json(const Question& question, const Json& chat) const;
-  promptcache::Prompt prompt_of(const SchemaPrompt& asked, const View& view) const;
+  promptcache::Prompt prompt_of(const SchemaPrompt& asked, const NameSpace& space) const;
 
   std::map<NameSpace, View> views_;
   mutable std::once_flag reads_vocabulary_;
@@ -73,7 +80,6 @@ class ServedModel {
   ModelFacts facts_;
   std::optional<CallShape> call_shape_;
   std::string fingerprint_;
-  std::int64_t created_;
 };
 
 }  // namespace pc::serve

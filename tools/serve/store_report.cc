@@ -1,6 +1,7 @@
 #include "tools/serve/store_report.h"
 
 #include <algorithm>
+#include <promptcache/promptcache.hpp>
 
 namespace pc::serve {
 namespace {
@@ -27,10 +28,9 @@ Json newest(std::vector<Json> files) {
 
 }  // namespace
 
-Json store_report(const ServedModel& model) {
+Json store_report(const Json& cache) {
   Json report = Json::object().set("object", "prompt_cache.store");
-  if (!model.facts().engine.store_in_use) return report.set("in_use", false);
-  const Json cache = Json::parse(model.engine().describe())["cache"];
+  if (cache.is_null()) return report.set("in_use", false);
   const promptcache::Store store(cache["dir"].string(), PC_CACHE_READ_ONLY);
   const Json content = Json::parse(store.describe());
   const std::vector<Json> files = content["files"].items();

@@ -240,6 +240,10 @@ TEST_CASE("what cannot be enforced is refused by its name and place") {
   check_refused(R"({"allOf":[{"$ref":"#"}]})", "too deep");
   check_refused(R"({"type":"object","properties":{"a":{"$ref":"#"}},"required":["a"]})",
                 "no finite value");
+  check_refused(R"({"type":"string","minLength":3,"maxLength":0})", "no finite value");
+  check_refused(R"({"type":"string","pattern":"^a*$","minLength":3,"maxLength":2})", "no finite");
+  check_refused(R"({"type":"array","minItems":3,"maxItems":1})", "no finite value");
+  check_refused(R"({"minimum":3,"maximum":1,"type":"integer"})", "no finite value");
   check_refused(R"({"enum":[]})", "no finite value");
   check_refused(R"({"allOf":[{"pattern":"a"},{"pattern":"b"}]})", "\"pattern\" in several parts");
   check_refused(R"({"type":"string","enum":["a"],"minLength":2})", "\"minLength\" beside");

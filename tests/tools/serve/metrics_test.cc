@@ -20,7 +20,11 @@ TEST_CASE("the page says what was counted, as Prometheus reads it") {
   metrics.count_abandoned();
   pc_cache_counts cache{};
   cache.found = 5;
-  const std::string page = metrics.page({2, 3}, cache);
+  metrics.count_ended(cache);  // of a model that went
+  const std::string page = metrics.page(
+      {2, 3},
+      {{.name = "a", .is_loaded = true, .n_loads = 2, .n_modules_waiting = 4, .cache = cache},
+       {.name = "a \"b\"", .cache = {}}});
   for (const char* line :
        {"promptcache_responses_total{route=\"/v1/models\",status=\"200\"} 2\n",
         "promptcache_responses_total{route=\"other\",status=\"404\"} 1\n",
@@ -30,8 +34,11 @@ TEST_CASE("the page says what was counted, as Prometheus reads it") {
         "promptcache_first_token_seconds_bucket{le=\"0.1\"} 0\n",
         "promptcache_first_token_seconds_bucket{le=\"0.25\"} 1\n",
         "promptcache_first_token_seconds_bucket{le=\"+Inf\"} 1\n",
-        "promptcache_first_token_seconds_count 1\n",
-        "promptcache_modules_total{outcome=\"found\"} 5\n"})
+        "promptcache_first_token_seconds_count 1\n", "promptcache_modules_waiting 4\n",
+        "promptcache_model_loaded{model=\"a\"} 1\n",
+        "promptcache_model_loaded{model=\"a \\\"b\\\"\"} 0\n",
+        "promptcache_model_loads_total{model=\"a\"} 2\n",
+        "promptcache_modules_total{outcome=\"found\"} 10\n"})
     CHECK(page.find(line) != std::string::npos);
 }
 

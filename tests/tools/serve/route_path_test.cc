@@ -23,5 +23,13 @@ TEST_CASE("a name is read without percent signs") {
     CHECK_THROWS_AS(name_in(path), ApiError);
 }
 
+TEST_CASE("a query's value is that of the first field of this name") {
+  CHECK(value_in("a=1&model=b%20c&model=d", "model") == "b c");
+  CHECK(value_in("amodel=1&model&models=2&model=", "model").empty());
+  CHECK(value_in("", "model").empty());
+  CHECK(value_in("&&model=x=y", "model") == "x=y");
+  CHECK_THROWS_AS(value_in("model=%z", "model"), ApiError);
+}
+
 }  // namespace
 }  // namespace pc::serve

@@ -12,7 +12,7 @@ import sys
 import tempfile
 import unittest
 
-from server import PATIENCE, ServeTest
+from server import MODEL, PATIENCE, ServeTest
 
 CHROMIUM = shutil.which("chromium")
 try:
@@ -95,6 +95,24 @@ class Keyed(PlaygroundTest):
         page.get_by_label("Key").fill("secret")
         page.keyboard.press("Tab")
         expect(page.locator("#model")).to_contain_text("tiny-model")
+
+
+class Models(PlaygroundTest):
+    """Where several models answer the reader chooses."""
+    ARGUMENTS = ("--add-model", f"other={MODEL}")
+
+    def test_the_chosen_model_answers(self):
+        page = self.open()
+        page.locator("#model-choice").select_option("other")
+        expect(page.locator("#model")).to_contain_text("other")
+        with page.expect_request("**/v1/chat/completions") as sent:
+            page.fill("#question", STORY)
+            page.press("#question", "Control+Enter")
+        self.assertEqual(sent.value.post_data_json["model"], "other")
+        expect(page.locator("#chat .took")).to_have_count(1)
+        with page.expect_request("**/pml/schemas?model=other"):
+            page.click("#tab-schema")
+        self.assertEqual(self.complaints, [])
 
 
 class Page(PlaygroundTest):

@@ -18,6 +18,13 @@ export function setKey(value) {
   key = value;
 }
 
+// Which model answers; "": the server's first.
+let model = "";
+
+export function setModel(name) {
+  model = name;
+}
+
 async function failed(response) {
   if (response.status === 401) document.dispatchEvent(new Event("keyneeded"));
   const body = await response.json().catch(() => null);
@@ -25,10 +32,12 @@ async function failed(response) {
 }
 
 async function request(method, path, body, signal) {
-  const response = await fetch(path, {
+  const asked = model && body ? {...body, model} : body;
+  const query = model && !body ? `?model=${encodeURIComponent(model)}` : "";
+  const response = await fetch(path + query, {
     method, signal,
-    headers: {...(body && {"content-type": "application/json"}), ...(key && {authorization: `Bearer ${key}`})},
-    body: body ? JSON.stringify(body) : undefined,
+    headers: {...(asked && {"content-type": "application/json"}), ...(key && {authorization: `Bearer ${key}`})},
+    body: asked ? JSON.stringify(asked) : undefined,
   }).catch((error) => {
     if (error.name === "AbortError") throw error;
     throw new ApiError(0, {message: "the server cannot be reached"});

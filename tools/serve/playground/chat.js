@@ -31,6 +31,7 @@ class Chat {
     this.form.elements.clear.addEventListener("click", () => this.clear());
     for (const form of [this.form, this.settings]) form.addEventListener("input", explainSoon);
     onCtrlEnter(this.form, () => this.send());
+    document.addEventListener("modelchosen", () => this.explain());
   }
 
   #empty() {

@@ -79,6 +79,7 @@ class SchemaView {
     schema.encode.addEventListener("click", () => this.encode());
     prompt.explain.addEventListener("click", () => this.explain());
     prompt.compare.addEventListener("click", () => this.compare());
+    document.addEventListener("modelchosen", () => this.refresh());
   }
 
   async refresh() {
