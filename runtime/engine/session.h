@@ -145,6 +145,7 @@ class Session {
   Status end_prefill(const Status& computed);
   Status begin_step(float* logits);
   Status end_step(const Status& computed);
+  bool last_token_is_kept(bool ends_turn) const;
   Status step_unread_token();
   Error failed(const Error& error);
   Work work(BackendTimeline* timeline, std::span<const pc_run> runs, float* logits) const;

@@ -454,14 +454,24 @@ Status Session::rewind(Position position) {
   return ok();
 }
 
+// Is the link of the token that was drawn last one that the store takes? Else computing it is for
+// nothing: whoever goes on computes it with what follows.
+bool Session::last_token_is_kept(bool ends_turn) const {
+  Chain chain = chain_;
+  chain.append({&token_, 1}, position_);
+  if (ends_turn) chain.end_turn();
+  return chain.links().back().is_kept();
+}
+
 Result<std::uint64_t> Session::keep() {
   PC_CHECK_OK(ready_to_go_on());
   if (!engine().store())
     return error(Code::kUnsupported, "nothing can be kept: no store is in use");
   const bool answered = stats_.finish == Finish::kEos || stats_.finish == Finish::kLength;
-  if (answered && token_ >= 0) PC_CHECK_OK(step_unread_token());
   // What a stop string cut off is not what follows when the conversation goes on.
-  if (answered && (open_.chat || prompt_->is_chat) && !answer_.empty()) chain_.end_turn();
+  const bool ends_turn = answered && (open_.chat || prompt_->is_chat) && !answer_.empty();
+  if (answered && token_ >= 0 && last_token_is_kept(ends_turn)) PC_CHECK_OK(step_unread_token());
+  if (ends_turn && token_ < 0) chain_.end_turn();
   std::uint64_t n_kept = open_.read.n_module_tokens;
   std::uint32_t first = 0;  // of the timeline's computed tokens
   for (Chain::Link& link : chain_.links()) {

@@ -244,6 +244,27 @@ TEST_CASE("text that is declared uncached never reaches the store") {
   }
 }
 
+TEST_CASE("an answer's last token is computed where its link is kept, and else with what follows") {
+  Apartment home;
+  home.use_schema("<schema name='s'/>");
+  for (const std::uint32_t n_tokens : {3u, 90u}) {
+    SessionOptions o;
+    o.max_tokens = n_tokens;
+    const auto session = home.open({user("Hm.")}, o), other = home.open({user("Hm.")}, o);
+    const std::string text = answer(*session);
+    REQUIRE(answer(*other) == text);
+    REQUIRE(session->stats().finish == Finish::kLength);
+    const Position before = session->position();
+    const std::uint64_t n_kept = must(session->keep());
+    CHECK(session->position() - before == (n_tokens < Chain::kMinTokens ? 0 : 1));
+    CHECK((n_kept > n_tokens) == (n_tokens >= Chain::kMinTokens));
+    const std::vector<pml::ChatTurn> next = {{pml::Role::kUser, "And of Rome?"}};
+    must(session->append(next));
+    must(other->append(next));
+    CHECK(apart(*session, *other) <= kRounding);
+  }
+}
+
 TEST_CASE("an answer that a stop string cut off is not kept as said") {
   Apartment home;
   home.use_schema("<schema name='s'/>");
