@@ -71,6 +71,7 @@ struct SweepReport {
   long n_attempts = 0;     // in which one failed
   long n_refused = 0;      // of these: PC_OUT_OF_MEMORY; the others did without
   long n_spared = 0;  // attempts that a library of others' ended, or after which it left memory
+  long n_once = 0;    // after which something was left, but not when it was tried again
   std::vector<std::string> failures;
 };
 

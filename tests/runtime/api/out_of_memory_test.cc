@@ -2,6 +2,7 @@
 // PC_OUT_OF_MEMORY, or does without, nothing leaks, and asked again it gives the right answer.
 
 #include <malloc.h>
+#include <sys/mman.h>
 
 #include <array>
 #include <catch2/catch.hpp>
@@ -136,7 +137,8 @@ void print(const Row& row, const char* how, const SweepReport& report, double se
 void say_sum(const char* what, const SweepReport& total) {
   say("O1", std::string(what) + ": " + std::to_string(total.n_attempts) +
                 " allocations failed, the call " + std::to_string(total.n_refused) +
-                " times, spared " + std::to_string(total.n_spared));
+                " times, spared " + std::to_string(total.n_spared) +
+                ", something left by a first failure alone " + std::to_string(total.n_once));
 }
 
 // Full form: every allocation; otherwise those at the beginning, and ever fewer behind them.
@@ -159,6 +161,7 @@ void sweep_all(const char* what, const std::vector<Row>& rows) {
       total.n_attempts += report.n_attempts;
       total.n_refused += report.n_refused;
       total.n_spared += report.n_spared;
+      total.n_once += report.n_once;
       INFO(row.name << ", " << how << "; what failed is on standard error");
       CHECK(report.failures.empty());
     }
@@ -263,6 +266,17 @@ TEST_CASE("a sweep finds leaks, ends, wrong states and wrong answers") {
     });
     REQUIRE(report.failures.size() == 1);
     CHECK_THAT(report.failures[0], Catch::Matchers::Contains("allocation 1: 1 blocks"));
+  }
+  SECTION("one that makes something once when it first fails") {
+    const SweepReport report = sweep_of([&](pc_error* e) {
+      static void* made = nullptr;
+      void* const block = ask();
+      if (!block && !made) made = ::mmap(nullptr, 1, PROT_READ, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+      std::free(block);
+      return block ? PC_OK : fails(e, PC_OUT_OF_MEMORY);
+    });
+    CHECK(report.failures.empty());
+    CHECK(report.n_once == 1);
   }
   SECTION("one that ends the process") {
     const SweepReport report = sweep_of([&](pc_error*) {
