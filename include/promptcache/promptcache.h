@@ -236,6 +236,9 @@ typedef struct pc_token_facts {
   size_t n_bytes;
   uint32_t is_control; /* shows nothing in an answer: n_bytes is 0 */
   uint32_t ends_turn;  /* as pc_engine_ends_turn says */
+  const char* spelling; /* of a control token, as chat templates write it; of others none;
+                           [n_spelling], valid as long as bytes */
+  size_t n_spelling;
 } pc_token_facts;
 
 /* For masks: one token of the model's vocabulary, by itself. Tokens that a model has beyond its

@@ -226,6 +226,9 @@ pc_status pc_engine_get_token(const pc_engine* engine, std::int32_t token, pc_to
     f.n_bytes = bytes.size();
     f.is_control = engine->engine->tokenizer().is_hidden(token);
     f.ends_turn = engine->engine->ends_turn(token);
+    const std::string_view spelling = engine->engine->tokenizer().spelling(token);
+    f.spelling = spelling.data();
+    f.n_spelling = spelling.size();
     write_stats(f, facts);
     return pc::ok();
   });

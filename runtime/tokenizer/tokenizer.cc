@@ -109,6 +109,11 @@ std::string_view Tokenizer::bytes(TokenId id) const {
   return is_hidden(id) ? std::string_view("") : bytes_[static_cast<std::size_t>(id)];
 }
 
+std::string_view Tokenizer::spelling(TokenId id) const {
+  const auto i = static_cast<std::size_t>(id);
+  return id < 0 || i >= bytes_.size() || !hidden_[i] ? std::string_view("") : bytes_[i];
+}
+
 bool Tokenizer::is_hidden(TokenId id) const {
   const auto i = static_cast<std::size_t>(id);
   return id < 0 || i >= bytes_.size() || hidden_[i];

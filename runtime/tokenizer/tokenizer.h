@@ -87,6 +87,8 @@ class Tokenizer {
   void append_bytes(TokenId id, std::string* out, Controls controls = Controls::kHide) const;
   // What append_bytes appends with kHide; a view of the tokenizer's own.
   std::string_view bytes(TokenId id) const;
+  // How a control token is spelled; of other tokens nothing. A view of the tokenizer's own.
+  std::string_view spelling(TokenId id) const;
   // A control token, or an id out of range.
   bool is_hidden(TokenId id) const;
 

@@ -18,6 +18,7 @@ SHAPE = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "n
 CONTEXT = 4096
 BOS, EOS, UNK = 256, 257, 258
 VOCAB = 272
+CONTROLS = {}  # more of them: spelling to id
 
 # ChatML, spelled with text alone: its markers are ordinary bytes here.
 CHAT_TEMPLATE = ("{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + "
@@ -35,7 +36,7 @@ def byte_alphabet():
 def tokenizer():
     added = [{"id": i, "content": text, "single_word": False, "lstrip": False, "rstrip": False,
               "normalized": False, "special": True}
-             for i, text in ((BOS, "<s>"), (EOS, "</s>"), (UNK, "<unk>"))]
+             for i, text in ((BOS, "<s>"), (EOS, "</s>"), (UNK, "<unk>"), *((i, s) for s, i in CONTROLS.items()))]
     return {
         "version": "1.0", "truncation": None, "padding": None, "added_tokens": added, "normalizer": None,
         "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True},

@@ -49,7 +49,7 @@ class Constraint {
       : grammar_(std::move(grammar)), state_(start_of(grammar_->automaton)) {}
 
   // Clears the bits of the tokens that may not come, as pc_token_mask does. Tokens that end the
-  // turn may come where the grammar may end, control tokens never.
+  // turn may come where the grammar may end, control tokens where it has them in its words.
   void mask(std::uint32_t* allowed, std::size_t n_words) const;
   // What pc_session_options wants; user: a Constraint.
   static int mask_hook(void* user, std::uint32_t* allowed, std::size_t n_words) noexcept;
@@ -74,6 +74,8 @@ class Constrainer {
 
   // Throws SchemaError.
   Constraint start(const Grammar& grammar);
+
+  const Vocabulary& vocabulary() const { return *vocabulary_; }
 
  private:
   using Entry = std::pair<std::string, std::shared_ptr<CompiledGrammar>>;

@@ -16,8 +16,18 @@ std::size_t common_prefix(std::string_view a, std::string_view b) {
 }  // namespace
 
 Vocabulary::Vocabulary(std::vector<Token> tokens) : tokens_(std::move(tokens)) {
-  for (std::uint32_t i = 0; i < tokens_.size(); ++i)
-    if (tokens_[i].ends_turn) turn_ends_.push_back(i);
+  for (std::uint32_t i = 0; i < tokens_.size(); ++i) {
+    Token& token = tokens_[i];
+    if (token.ends_turn) turn_ends_.push_back(i);
+    if (token.spelling.empty()) {
+      if (token.bytes.find(kControl) != token.bytes.npos) token.bytes.clear();
+      continue;
+    }
+    controls_.push_back(i);
+    if (token.bytes.empty()) token.bytes = kControl + token.spelling;
+  }
+  std::ranges::stable_sort(controls_, std::ranges::greater(),
+                           [this](std::uint32_t i) { return tokens_[i].spelling.size(); });
   build_trie();
 }
 
@@ -25,9 +35,28 @@ Vocabulary Vocabulary::of(const promptcache::Engine& engine) {
   std::vector<Token> tokens(engine.facts().vocab_size);
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     const pc_token_facts facts = engine.token(static_cast<std::int32_t>(i));
-    tokens[i] = {std::string(facts.bytes, facts.n_bytes), facts.ends_turn != 0};
+    tokens[i] = {std::string(facts.bytes, facts.n_bytes), facts.ends_turn != 0,
+                 std::string(facts.spelling, facts.n_spelling)};
   }
   return Vocabulary(std::move(tokens));
+}
+
+std::string Vocabulary::with_controls(std::string_view text) const {
+  std::string marked;
+  while (!text.empty()) {
+    const auto is_here = [&](std::uint32_t i) { return text.starts_with(tokens_[i].spelling); };
+    const auto found = std::ranges::find_if(controls_, is_here);
+    if (found == controls_.end()) {
+      marked += text.front();
+      text.remove_prefix(1);
+      continue;
+    }
+    const Token& token = tokens_[*found];
+    if (token.ends_turn) break;
+    marked += token.bytes;
+    text.remove_prefix(token.spelling.size());
+  }
+  return marked;
 }
 
 void Vocabulary::open_node(std::uint8_t byte, std::size_t depth) {

@@ -4,6 +4,10 @@
 // cannot be, jumps to the end of what begins with it: as LLGuidance walks its trie
 // (https://github.com/guidance-ai/llguidance, "toktrie").
 //
+// A control token has bytes that no text has: kControl, and how it is spelled. So it comes only
+// where a grammar has it in its own words (with_controls), never in what a schema leaves open.
+// Other tokens with that byte, which is in no UTF-8, may never come.
+//
 // Owner; immutable. Threads: any.
 #pragma once
 
@@ -29,9 +33,11 @@ struct TrieNode {
 class Vocabulary {
  public:
   struct Token {
-    std::string bytes;  // empty: none that an answer shows, so that it may never come
+    std::string bytes;  // empty: it may never come
     bool ends_turn = false;
+    std::string spelling = {};  // of a control token
   };
+  static constexpr char kControl = '\xFF';
   explicit Vocabulary(std::vector<Token> tokens);
   static Vocabulary of(const promptcache::Engine& engine);
 
@@ -40,6 +46,10 @@ class Vocabulary {
   std::string_view bytes(std::uint32_t token) const { return tokens_[token].bytes; }
   bool ends_turn(std::uint32_t token) const { return tokens_[token].ends_turn; }
   std::span<const std::uint32_t> turn_ends() const { return turn_ends_; }
+
+  // A template's words, with the control tokens that are spelled in them; up to the first that ends
+  // the turn.
+  std::string with_controls(std::string_view text) const;
 
   // [n + 1]: n nodes in preorder, and one whose first token is behind all.
   std::span<const TrieNode> trie() const { return trie_; }
@@ -52,7 +62,7 @@ class Vocabulary {
   void open_node(std::uint8_t byte, std::size_t depth);
 
   std::vector<Token> tokens_;
-  std::vector<std::uint32_t> turn_ends_;
+  std::vector<std::uint32_t> turn_ends_, controls_;  // controls_: the longest spelling first
   std::vector<TrieNode> trie_;
   std::vector<std::uint32_t> trie_tokens_;
   std::size_t max_depth_ = 0;

@@ -47,11 +47,11 @@ Grammar calls(const Question& question, const CallShape& shape) {
 
 }  // namespace
 
-std::optional<Grammar> answer_grammar(const Question& question,
-                                      const std::optional<CallShape>& shape) {
+std::optional<Grammar> answer_grammar(const Question& question, const ServedModel& model) {
   const bool must_call = question.tool_choice.kind == ToolChoice::Kind::kRequired ||
                          question.tool_choice.kind == ToolChoice::Kind::kNamed;
   if (must_call) {
+    const std::optional<CallShape>& shape = model.marked_call_shape();
     if (!shape || shape->kind == CallShape::Kind::kParameters)
       throw ApiError::bad_request(
           "this model's chat template writes calls in a form that it cannot be held to; it may "

@@ -7,8 +7,8 @@
 #include <optional>
 
 #include "tools/constrain/grammar.h"
-#include "tools/serve/call_shape.h"
 #include "tools/serve/question.h"
+#include "tools/serve/served_model.h"
 
 namespace pc::serve {
 
@@ -16,6 +16,6 @@ namespace pc::serve {
 // model's template writes calls. Throws ApiError: a call that cannot be held to (the model's
 // template writes each argument by itself), JSON beside tools that may be called.
 std::optional<constrain::Grammar> answer_grammar(const Question& question,
-                                                 const std::optional<CallShape>& shape);
+                                                 const ServedModel& model);
 
 }  // namespace pc::serve

@@ -35,7 +35,7 @@ class Answering {
         is_wanted_(std::move(is_wanted)),
         plan_(planner.plan(question, true)) {
     usage_.reuse = {plan_.mode, plan_.parts, plan_.remarks};
-    grammar_ = answer_grammar(question, model.call_shape());
+    grammar_ = answer_grammar(question, model);
     for (const std::string& stop : question.sampling.stop) stop_.push_back(stop.c_str());
   }
 

@@ -103,8 +103,24 @@ std::string ServedModel::text_of(const std::vector<std::int32_t>& tokens) const 
 }
 
 constrain::Constraint ServedModel::constrained(const constrain::Grammar& grammar) const {
-  std::call_once(reads_vocabulary_, [this] { constrainer_.emplace(engine()); });
-  return constrainer_->start(grammar);
+  return constrainer().start(grammar);
+}
+
+const std::optional<CallShape>& ServedModel::marked_call_shape() const {
+  constrainer();
+  return marked_call_shape_;
+}
+
+constrain::Constrainer& ServedModel::constrainer() const {
+  std::call_once(reads_vocabulary_, [this] {
+    constrainer_.emplace(engine());
+    marked_call_shape_ = call_shape_;
+    if (!call_shape_) return;
+    for (std::string CallShape::*const words :
+         {&CallShape::written_begin, &CallShape::written_middle, &CallShape::written_end})
+      *marked_call_shape_.*words = constrainer_->vocabulary().with_controls(*call_shape_.*words);
+  });
+  return *constrainer_;
 }
 
 std::string ServedModel::chat_json(const Question& question, const Json& chat) const {

@@ -39,6 +39,10 @@ class ServedModel {
   // How it writes calls of tools; nothing where its template knows none that can be read.
   const std::optional<CallShape>& call_shape() const { return call_shape_; }
 
+  // The same for grammars: the control tokens among its words are marked as Vocabulary has it.
+  // Nothing where call_shape() is nothing.
+  const std::optional<CallShape>& marked_call_shape() const;
+
   // With no part of it a module. Throws ApiError where the question is no prompt for this model.
   promptcache::Prompt prompt_of(const Question& question) const;
 
@@ -76,7 +80,10 @@ class ServedModel {
 
   std::map<NameSpace, View> views_;
   mutable std::once_flag reads_vocabulary_;
-  mutable std::optional<constrain::Constrainer> constrainer_;  // of the first who asked
+  // Of the first who asked.
+  constrain::Constrainer& constrainer() const;
+  mutable std::optional<constrain::Constrainer> constrainer_;
+  mutable std::optional<CallShape> marked_call_shape_;
   ModelFacts facts_;
   std::optional<CallShape> call_shape_;
   std::string fingerprint_;

@@ -45,10 +45,13 @@ TEST_CASE("each token is a control token, or a text of some bytes") {
     const pc_token_facts facts = engine.token(token);
     CHECK((facts.ends_turn != 0) == engine.ends_turn(token));
     CHECK((facts.is_control != 0) == (facts.n_bytes == 0));
+    if (!facts.is_control) CHECK(facts.n_spelling == 0);
     ends += facts.ends_turn != 0;
   }
   CHECK(ends > 0);
-  CHECK(engine.token(engine.facts().bos).is_control);
+  const pc_token_facts bos = engine.token(engine.facts().bos);
+  CHECK(bos.is_control);
+  CHECK(std::string(bos.spelling, bos.n_spelling) == "<s>");
 }
 
 TEST_CASE("what is no token is refused, and so is nowhere to write to") {

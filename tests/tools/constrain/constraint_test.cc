@@ -75,6 +75,38 @@ TEST_CASE("grammars are put together: the calls of tools") {
   CHECK_FALSE(takes(constraint, R"(<call>{"name": "add", "arguments": {"a":1}})"));
 }
 
+TEST_CASE("a template's control tokens come as such, and not in letters") {
+  std::vector<Vocabulary::Token> tokens = small_tokens();
+  const auto kCall = static_cast<std::int32_t>(tokens.size()), kMore = kCall + 1, kStop = kCall + 2;
+  tokens.push_back({"", false, "[CALL]"});
+  tokens.push_back({"", false, "[CALL][MORE]"});
+  tokens.push_back({"", true, "</s>"});
+  const Vocabulary vocabulary(tokens);
+  CHECK(vocabulary.with_controls("a[CALL]b") == "a\xFF[CALL]b");
+  CHECK(vocabulary.with_controls("[CALL][MORE]x</s>y") == "\xFF[CALL][MORE]x");
+  CHECK(vocabulary.with_controls("[CALL") == "[CALL");
+
+  Constrainer constrainer{Vocabulary(tokens)};
+  Constraint constraint = constrainer.start(
+      sequence({literal(constrainer.vocabulary().with_controls("[CALL]f")), json_object(),
+                literal(constrainer.vocabulary().with_controls("[CALL][MORE]</s>"))}));
+  std::vector<std::uint32_t> allowed((tokens.size() + 31) / 32, ~std::uint32_t{0});
+  constraint.mask(allowed.data(), allowed.size());
+  std::size_t n_allowed = 0;
+  for (std::size_t i = 0; i < tokens.size(); ++i) n_allowed += allowed[i / 32] >> (i % 32) & 1;
+  CHECK(n_allowed == 1);
+  CHECK_FALSE(constraint.accept('['));
+  CHECK_FALSE(constraint.accept(0xFF));
+  CHECK_FALSE(constraint.accept(kMore));
+  CHECK(constraint.accept(kCall));
+  CHECK(accept(constraint, "f{\"a\":\""));
+  CHECK_FALSE(constraint.accept(kCall));  // in a string
+  CHECK(accept(constraint, "[CALL]\"}"));
+  CHECK_FALSE(constraint.accept(kStop));
+  CHECK(constraint.accept(kMore));
+  CHECK(constraint.accept(kStop));
+}
+
 TEST_CASE("grammars are told apart by all that they say") {
   const auto schema = [](const char* text) { return json_schema(Json::parse(text), "s"); };
   CHECK(sequence({literal("a"), literal("b")}).key() != sequence({literal("ab")}).key());

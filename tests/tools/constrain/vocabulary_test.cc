@@ -30,7 +30,9 @@ void check_tree(const std::vector<Vocabulary::Token>& tokens) {
   const Vocabulary vocabulary(tokens);
   std::multimap<std::string, std::uint32_t> wanted;
   for (std::uint32_t i = 0; i < tokens.size(); ++i)
-    if (!tokens[i].ends_turn && !tokens[i].bytes.empty()) wanted.emplace(tokens[i].bytes, i);
+    if (!tokens[i].ends_turn && !tokens[i].bytes.empty() &&
+        tokens[i].bytes.find('\xFF') == std::string::npos)
+      wanted.emplace(tokens[i].bytes, i);
   CHECK(tokens_of(vocabulary) == wanted);
   const auto trie = vocabulary.trie();
   for (std::uint32_t i = 0; i + 1 < trie.size(); ++i) {
@@ -53,7 +55,7 @@ TEST_CASE("trees of random tokens") {
     std::vector<Vocabulary::Token> tokens(random.below(60));
     for (Vocabulary::Token& token : tokens)
       for (std::uint32_t n = random.below(5); n > 0; --n)
-        token.bytes += static_cast<char>("ab\xff\0"[random.below(4)]);
+        token.bytes += static_cast<char>("ab\xff\0"[random.below(random.below(4) == 0 ? 4 : 2)]);
     check_tree(tokens);
   }
 }

@@ -58,6 +58,18 @@ def safetensors():
     return struct.pack("<Q", len(text)) + text + bytes(data)
 
 
+# Words of these templates are control tokens.
+CONTROLS = {"[TOOL_CALLS]": 259, "[ARGS]": 260}
+CONTROL_TEMPLATE = TEMPLATE.replace("'~' + call.function.name + ", "'[TOOL_CALLS]' + call.function.name + '[ARGS]' + ")
+
+
+def write_with_controls(folder):
+    """Its weights are random: only a grammar has it call a tool."""
+    tiny_model.CHAT_TEMPLATE = CONTROL_TEMPLATE
+    tiny_model.CONTROLS = CONTROLS
+    tiny_model.main(folder)
+
+
 def write(folder):
     tiny_model.CHAT_TEMPLATE = TEMPLATE
     tiny_model.main(folder)

@@ -2,8 +2,10 @@
 """Answers that must be JSON, valid by a schema, or a call of a tool: in each protocol, drawn at random
 from a model that knows nothing of any."""
 import json
+import tempfile
 import unittest
 
+from calling_model import write_with_controls as write_model_with_controls
 from serve_reuse_test import TEMPLATE_FILE, tool
 from server import ServeTest, events
 
@@ -108,6 +110,33 @@ class Calls(FormatTest):
         self.assertEqual(self.ask(expect=400, tool_choice="required")["error"]["param"], "tool_choice")
         error = self.ask(expect=400, tools=self.TOOLS, response_format={"type": "json_object"})["error"]
         self.assertEqual(error["param"], "response_format")
+
+
+class ControlTokens(ServeTest):
+    """A template whose words around calls are control tokens, as Mistral's are."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        write_model_with_controls(cls.folder.name)
+        cls.OPTIONS = {"model": cls.folder.name}
+        super().setUpClass()
+
+    @classmethod
+    def tearDownClass(cls):
+        super().tearDownClass()
+        cls.folder.cleanup()
+
+    def test_a_forced_call_begins_with_its_token(self):
+        body = {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 1500, "logprobs": True,
+                "tools": Calls.TOOLS, "tool_choice": {"type": "function", "function": {"name": "sun"}}}
+        for seed in range(3):
+            choice = self.server.json("POST", "/v1/chat/completions", body | {"seed": seed})["choices"][0]
+            [call] = choice["message"]["tool_calls"]
+            self.assertEqual(call["function"]["name"], "sun")
+            self.assertTrue(is_valid(json.loads(call["function"]["arguments"])))
+            drawn = [token["token"] for token in choice["logprobs"]["content"]]
+            self.assertEqual(drawn[:5], ["[TOOL_CALLS]", "s", "u", "n", "[ARGS]"])
 
 
 if __name__ == "__main__":
