@@ -131,7 +131,8 @@ std::optional<HttpResponse> Visitors::preflight(const HttpRequest& request) cons
   response.status = 204;
   response.headers = {{"access-control-allow-methods", "GET, POST, DELETE"},
                       {"access-control-allow-headers",
-                       "authorization, content-type, x-api-key, anthropic-version, anthropic-beta"},
+                       "authorization, content-type, x-api-key, x-prompt-cache, anthropic-version, "
+                       "anthropic-beta"},
                       {"access-control-max-age", "600"}};
   return response;
 }

@@ -145,6 +145,7 @@ class Http(ServeTest):
                    "Access-Control-Request-Method: POST")
         status, headers, _ = self.exchange(ask)
         self.assertEqual((status, headers["access-control-allow-origin"]), (204, "https://app.example"))
+        self.assertIn("x-prompt-cache", headers["access-control-allow-headers"])
         status, headers, _ = self.exchange(head("GET /health HTTP/1.1", "Host: box.example:80",
                                                 "Origin: https://app.example"))
         self.assertEqual((status, headers["access-control-allow-origin"]), (200, "https://app.example"))
