@@ -24,6 +24,7 @@ TEST_CASE("changing any one field changes the key, each in its own way") {
     INFO(name << " collides with " << it->second);
     CHECK(is_new);
     CHECK(std::string(first_difference(causes_of(test::identity()), causes_of(changed))) != "");
+    CHECK(causes_of(test::identity()) != causes_of(changed));
     CHECK(check_identity(changed).ok());
   }
 }
@@ -108,6 +109,19 @@ TEST_CASE("an identity that cannot be meant is refused, and the sentence names w
                id.runs[3].position = std::numeric_limits<std::int32_t>::max() - 16;
              }),
              Contains("last position"));
+  CHECK_THAT(refusal([](auto& id) { id.runs[1].tokens.assign(kMaxModuleTokens + 1, 1); }),
+             Contains("run 1 has more than"));
+  CHECK_THAT(refusal([](auto& id) {
+               id.runs = {{std::vector<std::int32_t>(kMaxModuleTokens, 1), 0, true},
+                          {{1}, static_cast<std::int32_t>(kMaxModuleTokens), true}};
+             }),
+             Contains("kept tokens"));
+}
+
+TEST_CASE("a backend's name has small letters, digits, dots, underscores and dashes") {
+  CHECK(is_backend_name("cpu-2.x_y"));
+  for (const char outside : {'`', '{', '/', ':', '@', ' ', '\xE4'})
+    CHECK_FALSE(is_backend_name(std::string("cpu") + outside));
 }
 
 }  // namespace
