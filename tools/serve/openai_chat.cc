@@ -1,18 +1,15 @@
 #include "tools/serve/openai_chat.h"
 
-#include <ctime>
 #include <utility>
 #include <vector>
 
 #include "tools/serve/answer_fields.h"
 #include "tools/serve/conversation_json.h"
 #include "tools/serve/gathered_answers.h"
-#include "tools/serve/names.h"
 #include "tools/serve/openai_logprobs.h"
-#include "tools/serve/report.h"
+#include "tools/serve/openai_sink.h"
 #include "tools/serve/sampling_fields.h"
 #include "tools/serve/schema_chat.h"
-#include "tools/serve/sse.h"
 
 namespace pc::serve {
 namespace {
@@ -60,36 +57,16 @@ Json calls_json(const std::vector<MadeCall>& calls, bool has_index) {
 }
 
 // What both ways of answering write alike.
-class ChatSink : public ReplySink {
+class ChatSink : public OpenAiSink {
  public:
   ChatSink(const OpenAiRequest& request, const ServedModel& model, std::shared_ptr<Reply> reply)
-      : ReplySink(std::move(reply), Protocol::kOpenAi),
-        request_(request),
-        model_(model),
-        id_(new_name("chatcmpl-")),
-        created_(std::time(nullptr)) {}
+      : OpenAiSink(request, model, std::move(reply), "chatcmpl-") {}
 
  protected:
-  Json head(const char* object) const {
-    return Json::object()
-        .set("id", id_)
-        .set("object", object)
-        .set("created", created_)
-        .set("model", model_.id())
-        .set("system_fingerprint", model_.fingerprint(request_.question.mode));
-  }
   Json logprobs_of(const std::vector<DrawnToken>& tokens) const {
     if (!request_.question.top_logprobs) return Json();
     return Json::object().set("content", chat_logprobs(tokens)).set("refusal", Json());
   }
-  std::string error_event(const ApiError& error) const override { return event(error.openai()); }
-
-  const OpenAiRequest request_;
-
- private:
-  const ServedModel& model_;
-  const std::string id_;
-  const std::int64_t created_;
 };
 
 class WholeChat : public ChatSink {
@@ -105,11 +82,7 @@ class WholeChat : public ChatSink {
   void end(const Usage& usage) override {
     Json choices = Json::array();
     for (std::uint32_t i = 0; i < answers_.size(); ++i) choices.push(json_of(i, answers_[i]));
-    send(head("chat.completion")
-             .set("choices", choices)
-             .set("usage", openai_usage(usage))
-             .set("timings", timings(usage))
-             .set("prompt_cache", prompt_cache(usage, request_.question)));
+    send(report("chat.completion", choices, usage));
   }
 
  private:
@@ -153,16 +126,7 @@ class StreamedChat : public ChatSink {
           choice, Json::object().set("tool_calls", calls_json(how.calls, true)), Json(), Json())));
     reply().write(event(chunk(choice, Json::object(), Json(), finish_name(how))));
   }
-  void end(const Usage& usage) override {
-    if (request_.includes_usage)
-      reply().write(event(head("chat.completion.chunk")
-                              .set("choices", Json::array())
-                              .set("usage", openai_usage(usage))
-                              .set("timings", timings(usage))
-                              .set("prompt_cache", prompt_cache(usage, request_.question))));
-    reply().write("data: [DONE]\n\n");
-    reply().end();
-  }
+  void end(const Usage& usage) override { end_stream("chat.completion.chunk", usage); }
 
  private:
   Json chunk(std::uint32_t index, const Json& delta, const Json& logprobs,

@@ -6,16 +6,11 @@
 
 #include "tools/serve/answer_sink.h"
 #include "tools/serve/fields.h"
-#include "tools/serve/question.h"
-#include "tools/serve/reply_sink.h"
+#include "tools/serve/http.h"
+#include "tools/serve/openai_request.h"
 #include "tools/serve/served_model.h"
 
 namespace pc::serve {
-
-struct OpenAiRequest {
-  Question question;
-  bool streams = false, includes_usage = false;
-};
 
 // What such requests have beside the prompt: how tokens are drawn, logprobs, whether it streams.
 // Throws ApiError.

@@ -1,15 +1,12 @@
 #include "tools/serve/openai_text.h"
 
-#include <ctime>
 #include <utility>
 #include <vector>
 
 #include "tools/serve/gathered_answers.h"
-#include "tools/serve/names.h"
 #include "tools/serve/openai_logprobs.h"
-#include "tools/serve/report.h"
+#include "tools/serve/openai_sink.h"
 #include "tools/serve/sampling_fields.h"
-#include "tools/serve/sse.h"
 
 namespace pc::serve {
 namespace {
@@ -40,24 +37,14 @@ const char* finish_name(const Finish& finish) {
   return finish.how == PC_FINISH_LENGTH ? "length" : "stop";
 }
 
-class TextSink : public ReplySink {
+constexpr const char* kObject = "text_completion";
+
+class TextSink : public OpenAiSink {
  public:
   TextSink(const OpenAiRequest& request, const ServedModel& model, std::shared_ptr<Reply> reply)
-      : ReplySink(std::move(reply), Protocol::kOpenAi),
-        request_(request),
-        model_(model),
-        id_(new_name("cmpl-")),
-        created_(std::time(nullptr)) {}
+      : OpenAiSink(request, model, std::move(reply), "cmpl-") {}
 
  protected:
-  Json head() const {
-    return Json::object()
-        .set("id", id_)
-        .set("object", "text_completion")
-        .set("created", created_)
-        .set("model", model_.id())
-        .set("system_fingerprint", model_.fingerprint(request_.question.mode));
-  }
   Json choice(std::uint32_t index, const std::string& text, const std::vector<DrawnToken>& tokens,
               std::size_t offset, const Json& finish) const {
     return Json::object()
@@ -66,14 +53,6 @@ class TextSink : public ReplySink {
         .set("logprobs", request_.question.top_logprobs ? text_logprobs(tokens, offset) : Json())
         .set("finish_reason", finish);
   }
-  std::string error_event(const ApiError& error) const override { return event(error.openai()); }
-
-  const OpenAiRequest request_;
-
- private:
-  const ServedModel& model_;
-  const std::string id_;
-  const std::int64_t created_;
 };
 
 class WholeText : public TextSink {
@@ -91,11 +70,7 @@ class WholeText : public TextSink {
     for (std::uint32_t i = 0; i < answers_.size(); ++i)
       choices.push(choice(i, answers_[i].text, answers_[i].tokens, echoed(),
                           finish_name(answers_[i].finish)));
-    send(head()
-             .set("choices", choices)
-             .set("usage", openai_usage(usage))
-             .set("timings", timings(usage))
-             .set("prompt_cache", prompt_cache(usage, request_.question)));
+    send(report(kObject, choices, usage));
   }
 
  private:
@@ -119,20 +94,11 @@ class StreamedText : public TextSink {
   void finish(std::uint32_t index, const Finish& how) override {
     send_choice(choice(index, "", {}, sent_[index], finish_name(how)));
   }
-  void end(const Usage& usage) override {
-    if (request_.includes_usage)
-      reply().write(event(head()
-                              .set("choices", Json::array())
-                              .set("usage", openai_usage(usage))
-                              .set("timings", timings(usage))
-                              .set("prompt_cache", prompt_cache(usage, request_.question))));
-    reply().write("data: [DONE]\n\n");
-    reply().end();
-  }
+  void end(const Usage& usage) override { end_stream(kObject, usage); }
 
  private:
   void send_choice(const Json& choice) {
-    reply().write(event(head().set("choices", Json::array().push(choice))));
+    reply().write(event(head(kObject).set("choices", Json::array().push(choice))));
   }
 
   std::vector<std::size_t> sent_;  // bytes of each answer
