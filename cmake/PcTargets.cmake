@@ -106,7 +106,7 @@ endfunction()
 # a test that needs it and does not find it says so and is skipped.
 function(pc_test_environment name)
   set(timeout 600)
-  if(PC_SANITIZE)
+  if(PC_SANITIZE OR CMAKE_CXX_FLAGS MATCHES "--coverage")
     set(timeout 3000)  # five times as slow is usual
   endif()
   set_tests_properties(${name} PROPERTIES TIMEOUT ${timeout} ENVIRONMENT

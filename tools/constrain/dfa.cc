@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <span>
+#include <unordered_map>
 #include <utility>
 
 namespace pc::constrain {
@@ -77,7 +78,14 @@ class Determiniser {
   }
 
  private:
-  using Set = std::vector<NodeId>;  // sorted
+  using Set = std::vector<NodeId>;
+  struct SetHash {  // FNV-1a, node by node
+    std::size_t operator()(const Set& set) const {
+      std::uint64_t hash = 0xcbf29ce484222325;
+      for (const NodeId node : set) hash = (hash ^ node) * 0x100000001b3;
+      return hash;
+    }
+  };
 
   // All that is reached without a byte.
   Set closed(const Set& kernel) {
@@ -93,14 +101,18 @@ class Determiniser {
   }
 
   NodeId node_of(const Set& kernel) {
+    budget_.spend(1 + kernel.size());
+    const auto known = kernels_.find(kernel);
+    if (known != kernels_.end()) return known->second;
     Set set = closed(kernel);
     std::ranges::sort(set);
     budget_.spend(1 + set.size());
-    const auto [at, is_new] = ids_.try_emplace(set, static_cast<NodeId>(sets_.size()));
+    const auto [at, is_new] = ids_.try_emplace(std::move(set), static_cast<NodeId>(sets_.size()));
     if (is_new) {
       sets_.push_back(&at->first);
       dfa_.nodes.emplace_back();
     }
+    kernels_.emplace(kernel, at->second);
     return at->second;
   }
 
@@ -136,9 +148,10 @@ class Determiniser {
 
   const Nfa& nfa_;
   Budget& budget_;
-  std::map<Set, NodeId> ids_;
-  std::vector<const Set*> sets_;     // keys of ids_
-  std::vector<std::uint32_t> seen_;  // the latest round in which a node was met
+  std::unordered_map<Set, NodeId, SetHash> ids_;      // of all that is reached, sorted
+  std::unordered_map<Set, NodeId, SetHash> kernels_;  // of what it is reached from
+  std::vector<const Set*> sets_;                      // keys of ids_
+  std::vector<std::uint32_t> seen_;                   // the latest round in which a node was met
   std::uint32_t round_ = 0;
   Dfa dfa_;
 };

@@ -20,8 +20,8 @@ struct Grammar::Part {
 
 namespace {
 
-// Of all nodes, edges and sets of one automaton: some 100 MB, and some tenths of a second.
-constexpr std::size_t kMaxUnits = 4'000'000;
+// Of all nodes, edges and sets of one automaton: some 30 MB, and a tenth of a second.
+constexpr std::size_t kMaxUnits = 1'200'000;
 
 std::string with_length(const std::string& text) {
   return std::to_string(text.size()) + ":" + text;
