@@ -321,6 +321,9 @@ void add_serve(CLI::App* app, Options* o) {
   add(verb, "--add-model", s.more_models, "[NAME=]PATH",
       "another model, which is loaded when it is first asked for")
       ->allow_extra_args(false);
+  add(verb, "--model-template", s.templates, "NAME=TEMPLATE",
+      "what --chat-template is for -m, for another model")
+      ->allow_extra_args(false);
   add_size(verb, "--model-memory", s.model_memory,
            "for the weights of all models in memory; default: 3/4 of the machine's");
   add_cache(verb, o);

@@ -32,6 +32,7 @@ struct ServeOptions {
   std::string keys;            // a file
   std::string mode = "prefix";
   std::vector<std::string> more_models;       // "PATH" or "NAME=PATH"
+  std::vector<std::string> templates;         // "NAME=TEMPLATE", of those
   std::optional<std::uint64_t> model_memory;  // bytes of weights in memory
 };
 

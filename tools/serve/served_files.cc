@@ -26,7 +26,7 @@ struct Named {
   std::string name, path;
 };
 
-// "PATH" or "NAME=PATH"; a name has no slash, so that "./a=b" is a path.
+// "PATH" or "NAME=PATH"; a name has no slash, so that "./a=b" is a path. Or "NAME=TEMPLATE".
 Named named(const std::string& text) {
   const std::size_t equals = text.find('=');
   if (equals == text.npos || text.substr(0, equals).find('/') != text.npos)
@@ -39,6 +39,9 @@ ModelFile file_of(const Options& all, const Named& model, bool is_first) {
   Options options = all;
   options.model = model.path;
   if (!is_first) options.chat_template.clear();
+  for (const std::string& text : all.serve.templates)
+    if (const Named given = named(text); given.name == model.name)
+      options.chat_template = given.path;
   const Json facts = Json::parse(promptcache::model_inspect(cli::engine_options(options)));
   return {model.name, facts["weight_bytes"].number().value_or(0),
           [options, shows = std::make_shared<bool>(is_first)] {
@@ -69,6 +72,12 @@ std::vector<ModelFile> served_files(const Options& options) {
                          "two models are called " + model.name +
                              ": give one another name, --add-model NAME=" + model.path);
     files.push_back(file_of(options, model, files.empty()));
+  }
+  for (const std::string& text : options.serve.templates) {
+    const auto is_it = [&](const ModelFile& file) { return file.name == named(text).name; };
+    if (std::ranges::none_of(files, is_it))
+      throw cli::Failure(cli::kUsage,
+                         "--model-template " + text + " names no model that is served");
   }
   return files;
 }

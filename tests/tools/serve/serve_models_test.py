@@ -24,6 +24,7 @@ def ask(server, model, content="Where is the harbour?", **fields):
 class Models(ServeTest):
     """Two fit, three do not."""
     ARGUMENTS = ("--name", "first", "--add-model", f"second={MODEL}", "--add-model", MODEL,
+                 "--model-template", "second=llama2",
                  "--model-memory", str(WEIGHT_BYTES * 2 + WEIGHT_BYTES // 2))
 
     def loaded(self):
@@ -39,7 +40,8 @@ class Models(ServeTest):
         self.assertEqual([answer["model"] for answer in answers],
                          ["first", "second", third, "first", "first", "first"])
         self.assertEqual(self.loaded(), {"first", third})
-        self.assertEqual(len({answer["choices"][0]["message"]["content"] for answer in answers}), 1)
+        texts = {answer["model"]: answer["choices"][0]["message"]["content"] for answer in answers}
+        self.assertEqual(texts[third], texts["first"])  # the same model, and template
         self.assertIn(self.server.metric("model_loads_total") - loads, (2, 3))  # of which the first two may be there
 
     def test_one_that_is_not_loaded_is_listed_without_what_is_not_known(self):
@@ -72,6 +74,13 @@ class Models(ServeTest):
         self.assertEqual(self.server.json("GET", "/pml/schemas")["data"], [])
         self.server.json("POST", "/pml/run", run, expect=404)
         self.server.json("DELETE", "/pml/schemas/guide?model=second")
+
+    def test_a_template_is_one_models(self):
+        body = {"messages": [{"role": "user", "content": "Hi"}]}
+        first, second = (self.server.json("POST", "/apply-template", body | {"model": name})["prompt"]
+                         for name in ("first", "second"))
+        self.assertIn("[INST]", second)
+        self.assertNotIn("[INST]", first)
 
     def test_responses_go_on_with_another_model(self):
         ask_ = {"input": "Where is the harbour?", "max_output_tokens": 4, "temperature": 0}
@@ -112,6 +121,9 @@ class Starting(unittest.TestCase):
         code, error = self.refused("--model-memory", str(WEIGHT_BYTES - 1))
         self.assertEqual(code, 2)
         self.assertIn("--model-memory", error)
+        code, error = self.refused("--model-template", "none=chatml")
+        self.assertEqual(code, 2)
+        self.assertIn("none=chatml", error)
         code, error = self.refused("--add-model", "other=/no/such/model")
         self.assertEqual(code, 4)
         self.assertIn("/no/such/model", error)
