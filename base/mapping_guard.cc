@@ -57,7 +57,9 @@ bool replace_pages(std::uintptr_t address) {
       if (!range.lost.exchange(true)) g_n_lost.fetch_add(1);
       // By its number, as the library's mmap may be one that does more: the thread sanitizer's
       // takes this for a write to what other threads read. Zeros are what they may read.
-      return ::syscall(SYS_mmap, page, end - page, range.protection.load(), kFlags, -1, 0) >= 0;
+      // Each argument as wide as a register: the upper half of a narrower one would be anything.
+      return ::syscall(SYS_mmap, page, end - page, long{range.protection.load()}, long{kFlags}, -1L,
+                       0L) >= 0;
     }
   }
   return false;

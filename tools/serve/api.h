@@ -2,7 +2,8 @@
 //
 // A request is read on one of the few threads for short work, an answer is made on one of those
 // that may answer at once; where all are busy and the queue is full, the client is told when to
-// come again. A request whose model is not in memory waits for it on a thread for answers.
+// come again. A request whose model is not in memory waits for it on one thread beside those,
+// in the order of coming: on theirs it could wait for answers that are queued behind it.
 //
 // Owner of threads and models. Threads: handle() from any.
 #pragma once
