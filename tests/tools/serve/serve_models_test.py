@@ -21,6 +21,24 @@ def ask(server, model, content="Where is the harbour?", **fields):
     return server.json("POST", "/v1/chat/completions", body | ({"model": model} if model else {}) | fields)
 
 
+def ask_at_once(test):
+    """Three clients of each model, at once."""
+    names = [model["id"] for model in test.server.json("GET", "/v1/models")["data"]]
+    found = []
+
+    def client(name):
+        for _ in range(4):
+            found.append((name, ask(test.server, name)["model"]))
+
+    threads = [threading.Thread(target=client, args=(name,)) for name in names * 3]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(PATIENCE)
+    test.assertEqual(len(found), 4 * len(threads))
+    test.assertTrue(all(asked == answered for asked, answered in found))
+
+
 class Models(ServeTest):
     """Two fit, three do not."""
     ARGUMENTS = ("--name", "first", "--add-model", f"second={MODEL}", "--add-model", MODEL,
@@ -91,20 +109,16 @@ class Models(ServeTest):
         self.assertGreater(second["usage"]["input_tokens"], first["usage"]["input_tokens"])
 
     def test_many_who_want_different_ones_at_once_are_all_answered(self):
-        names = [model["id"] for model in self.server.json("GET", "/v1/models")["data"]]
-        found = []
+        ask_at_once(self)
 
-        def client(name):
-            for _ in range(4):
-                found.append((name, ask(self.server, name, stream=False)["model"]))
 
-        threads = [threading.Thread(target=client, args=(name,)) for name in names * 3]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(PATIENCE)
-        self.assertEqual(len(found), 4 * len(threads))
-        self.assertTrue(all(asked == answered for asked, answered in found))
+class OneAtOnce(ServeTest):
+    """One fits, and one answer is made at a time: those who wait for a model hold up nobody whose answer it needs."""
+    ARGUMENTS = ("--name", "first", "--add-model", f"second={MODEL}", "--parallel", "1",
+                 "--model-memory", str(WEIGHT_BYTES))
+
+    def test_all_are_answered_all_the_same(self):
+        ask_at_once(self)
 
 
 class Starting(unittest.TestCase):
