@@ -1,5 +1,6 @@
-// Fuzzes what makes automata of JSON Schema, and a few steps in them: whatever comes is enforced or
-// refused in words, and while it is enforced some token may always come.
+// Fuzzes what makes automata of JSON Schema, as JSON and as parameters, and a few steps in them:
+// whatever comes is enforced or refused in words, and while it is enforced some token may always
+// come.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -18,13 +19,12 @@ void require(bool promise) {
   if (!promise) std::abort();
 }
 
-void walk(const Json& schema, std::uint64_t seed) {
+void walk(const Grammar& grammar, std::uint64_t seed) {
   static const Vocabulary vocabulary(test::small_tokens());
   Constrainer constrainer{Vocabulary(test::small_tokens())};
   try {
-    const Constraint constraint = constrainer.start(json_schema(schema, "schema"));
     test::RandomWalk random(vocabulary, seed);
-    require(random.run(constraint, 30).defect.empty());
+    require(random.run(constrainer.start(grammar), 30).defect.empty());
   } catch (const SchemaError& error) {
     require(std::string(error.what()).starts_with("schema"));
   }
@@ -36,6 +36,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string text(reinterpret_cast<const char*>(data), size);
   std::string why;
   const auto schema = Json::read_strictly(text, 64, &why);
-  if (schema) walk(*schema, size);
+  if (!schema) return 0;
+  walk(json_schema(*schema, "schema"), size);
+  // Behind a word, as no grammar is the empty text.
+  walk(sequence({literal("call "), written_members(*schema, "schema", {"<", ">\n", "\n</>"})}),
+       size);
   return 0;
 }

@@ -134,7 +134,11 @@ CharacterSet CharacterSet::others() const {
   return others;
 }
 
-void add_character(Nfa& nfa, NodeId from, const CharacterSet& set, NodeId to) {
+void add_character(Nfa& nfa, NodeId from, const CharacterSet& set, NodeId to, Spelling spelling) {
+  if (spelling == Spelling::kPlain) {
+    for (const CharacterSet::Range& range : set.ranges()) add_utf8(nfa, from, range, to);
+    return;
+  }
   std::vector<std::uint32_t> escaped;
   for (const CharacterSet::Range& range : set.ranges()) {
     std::uint32_t next = range.first;  // of those that stand for themselves

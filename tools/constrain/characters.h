@@ -1,4 +1,4 @@
-// Sets of characters, and how JSON writes one of a set in a string.
+// Sets of characters, and how a text has one of a set.
 //
 // A value. Threads: any.
 #pragma once
@@ -34,8 +34,13 @@ class CharacterSet {
   std::vector<Range> ranges_;
 };
 
-// Ways from one node to another: one character of the set, in the one spelling that it has here. It
-// stands for itself where it may, else behind a backslash, or in lower-case hexadecimal digits.
-void add_character(Nfa& nfa, NodeId from, const CharacterSet& set, NodeId to);
+enum class Spelling {
+  kPlain,  // each character stands for itself
+  kJson,   // in a string of JSON: behind a backslash, or in lower-case hexadecimal digits, where it
+           // may not stand for itself, and only there
+};
+
+// Ways from one node to another: one character of the set, in the one spelling that it has here.
+void add_character(Nfa& nfa, NodeId from, const CharacterSet& set, NodeId to, Spelling spelling);
 
 }  // namespace pc::constrain

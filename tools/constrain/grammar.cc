@@ -9,13 +9,14 @@
 namespace pc::constrain {
 
 struct Grammar::Part {
-  enum class Kind { kLiteral, kSchema, kSequence, kChoice };
+  enum class Kind { kLiteral, kSchema, kMembers, kSequence, kChoice };
 
   Kind kind;
   std::string text;  // kLiteral; of a schema, its name in messages
   Json schema;
   std::vector<Grammar> parts;
   std::string key;
+  MemberWords words = {};  // kMembers
 };
 
 namespace {
@@ -62,6 +63,10 @@ class GrammarCompiler {
         name_ = part.text;
         return nfa.call(from,
                         SchemaCompiler(part.schema, part.text, builder_, rules_, budget_).run());
+      case Grammar::Part::Kind::kMembers:
+        name_ = part.text;
+        return SchemaCompiler(part.schema, part.text, builder_, rules_, budget_)
+            .add_members(nfa, from, part.words);
       case Grammar::Part::Kind::kSequence:
         for (const Grammar& one : part.parts) from = add(nfa, from, one);
         return from;
@@ -100,6 +105,17 @@ Grammar literal(std::string_view text) {
 Grammar json_schema(const Json& schema, std::string_view name) {
   return made(
       {Grammar::Part::Kind::kSchema, std::string(name), schema, {}, "schema" + schema.dump()});
+}
+
+Grammar written_members(const Json& schema, std::string_view name, MemberWords words) {
+  std::string key = "members" + with_length(words.key_open) + with_length(words.key_close) +
+                    with_length(words.value_close) + schema.dump();
+  return made({Grammar::Part::Kind::kMembers,
+               std::string(name),
+               schema,
+               {},
+               std::move(key),
+               std::move(words)});
 }
 
 Grammar json_object() {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "tools/constrain/automaton.h"
+#include "tools/constrain/member_words.h"
 #include "tools/constrain/schema_error.h"
 #include "tools/json.h"
 
@@ -41,6 +42,10 @@ Grammar literal(std::string_view text);
 // name: of the schema in error messages. What cannot be enforced is refused when it is compiled.
 Grammar json_schema(const Json& schema, std::string_view name);
 Grammar json_object();  // any
+// The members of an object that the schema takes, in its order, as these words write them: strings
+// (where "type" says so) as they are, other values in JSON. Only what is named in "properties" or
+// "required" comes. Behind or before other parts: by itself it could be the empty text.
+Grammar written_members(const Json& schema, std::string_view name, MemberWords words);
 Grammar sequence(std::vector<Grammar> parts);
 Grammar choice(std::vector<Grammar> alternatives);
 

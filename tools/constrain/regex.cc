@@ -6,7 +6,8 @@ namespace {
 // Writes a tree down as an automaton (Thompson 1968).
 class Emitter {
  public:
-  Emitter(Nfa& nfa, Budget& budget) : nfa_(nfa), budget_(budget) {}
+  Emitter(Nfa& nfa, Budget& budget, Spelling spelling)
+      : nfa_(nfa), budget_(budget), spelling_(spelling) {}
 
   // Gives the node behind.
   NodeId emit(const Regex& regex, NodeId from) {
@@ -28,7 +29,7 @@ class Emitter {
   NodeId one_of(const CharacterSet& set, NodeId from) {
     const std::size_t before = nfa_.size();
     const NodeId to = nfa_.add();
-    add_character(nfa_, from, set, to);
+    add_character(nfa_, from, set, to, spelling_);
     budget_.spend(nfa_.size() - before);
     return to;
   }
@@ -69,25 +70,26 @@ class Emitter {
 
   Nfa& nfa_;
   Budget& budget_;
+  const Spelling spelling_;
 };
 
 }  // namespace
 
-Dfa pattern_text(std::string_view pattern, Budget& budget) {
+Dfa pattern_text(std::string_view pattern, Budget& budget, const TextForm& form) {
   Nfa nfa;
-  Emitter emitter(nfa, budget);
+  Emitter emitter(nfa, budget, form.spelling);
   for (const AnchoredRegex& one : parse_pattern(pattern)) {
     NodeId at = nfa.add();
     nfa.skip(Nfa::kStart, at);
     if (!one.at_start) at = emitter.anything(at);
     at = emitter.emit(*one.regex, at);
     if (!one.at_end) at = emitter.anything(at);
-    nfa.finish_at(nfa.literal(at, "\""));
+    nfa.finish_at(nfa.literal(at, form.end));
   }
   return determinise(nfa, budget);
 }
 
-Dfa length_text(std::uint32_t least, std::uint32_t most, Budget& budget) {
+Dfa length_text(std::uint32_t least, std::uint32_t most, Budget& budget, const TextForm& form) {
   Regex any, repeat;
   any.kind = Regex::Kind::kCharacter;
   any.characters = CharacterSet::all();
@@ -96,7 +98,8 @@ Dfa length_text(std::uint32_t least, std::uint32_t most, Budget& budget) {
   repeat.least = least;
   repeat.most = most;
   Nfa nfa;
-  nfa.finish_at(nfa.literal(Emitter(nfa, budget).emit(repeat, Nfa::kStart), "\""));
+  Emitter emitter(nfa, budget, form.spelling);
+  nfa.finish_at(nfa.literal(emitter.emit(repeat, Nfa::kStart), form.end));
   return determinise(nfa, budget);
 }
 

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -40,10 +41,16 @@ struct AnchoredRegex {
 // Throws Refusal.
 std::vector<AnchoredRegex> parse_pattern(std::string_view pattern);
 
-// The inside of a JSON string in which the pattern is found, as json_text.h has it, in the one
-// spelling of add_character().
-Dfa pattern_text(std::string_view pattern, Budget& budget);
+// How a text is written, and what ends it.
+struct TextForm {
+  Spelling spelling = Spelling::kJson;
+  std::string end = "\"";
+};
+
+// A text in which the pattern is found, and its end: by default the inside of a JSON string, as
+// json_text.h has it. Throws Refusal.
+Dfa pattern_text(std::string_view pattern, Budget& budget, const TextForm& form = {});
 // In which there are so many characters.
-Dfa length_text(std::uint32_t least, std::uint32_t most, Budget& budget);
+Dfa length_text(std::uint32_t least, std::uint32_t most, Budget& budget, const TextForm& form = {});
 
 }  // namespace pc::constrain

@@ -7,8 +7,6 @@
 #include <optional>
 
 #include "tools/constrain/formats.h"
-#include "tools/constrain/regex.h"
-#include "tools/constrain/schema_keywords.h"
 #include "tools/constrain/schema_merge.h"
 
 namespace pc::constrain {
@@ -56,8 +54,12 @@ bool excluded_counts(const Json& inclusive, const Json& excluded, bool is_least)
 
 RuleId SchemaCompiler::run() {
   const RuleId root = rule_of(document_.root());
-  for (; !open_.empty(); open_.pop_front()) define(open_.front().first, open_.front().second);
+  define_open();
   return root;
+}
+
+void SchemaCompiler::define_open() {
+  for (; !open_.empty(); open_.pop_front()) define(open_.front().first, open_.front().second);
 }
 
 // Parts that say the same are one rule: references inside are from the document's root.
@@ -129,6 +131,11 @@ void SchemaCompiler::add_values(Nfa& nfa, NodeId end, const SchemaPart& part,
     left |= types_of_value(value);
     nfa.skip(nfa.literal(Nfa::kStart, value.dump()), end);
   }
+  check_beside_values(part, left);
+}
+
+// left: the types of those values that are taken.
+void SchemaCompiler::check_beside_values(const SchemaPart& part, Types left) const {
   for (const std::string& name : constraints_of(part.json))
     if (name != "enum" && name != "const" && name != "type" && (types_of_keyword(name) & left))
       document_.refuse(part, "\"" + name + "\" beside enumerated values cannot be enforced here");
@@ -137,6 +144,16 @@ void SchemaCompiler::add_values(Nfa& nfa, NodeId end, const SchemaPart& part,
 RuleId SchemaCompiler::string_rule(const SchemaPart& part) {
   const std::uint32_t least = count_of(part.json, "minLength", 0);
   const std::uint32_t most = count_of(part.json, "maxLength", UINT32_MAX);
+  const bool has_pattern = has(part.json, "pattern") || has(part.json, "format");
+  if (!has_pattern || least > most) return rules_.string(least, most);
+  return rules_.string_of(string_text(part, {}));
+}
+
+// What all its keywords take.
+Dfa SchemaCompiler::string_text(const SchemaPart& part, const TextForm& form) {
+  const std::uint32_t least = count_of(part.json, "minLength", 0);
+  const std::uint32_t most = count_of(part.json, "maxLength", UINT32_MAX);
+  if (least > most) return {{Dfa::Node{}}};
   std::vector<std::string> patterns;
   if (has(part.json, "pattern")) patterns.push_back(part.json["pattern"].string());
   if (has(part.json, "format")) {
@@ -145,13 +162,13 @@ RuleId SchemaCompiler::string_rule(const SchemaPart& part) {
     if (!pattern) document_.refuse(part, "the format \"" + format + "\" cannot be enforced here");
     patterns.push_back(*pattern);
   }
-  if (patterns.empty() || least > most) return rules_.string(least, most);
-  Dfa text = pattern_text(patterns.front(), budget_);
-  if (patterns.size() > 1)
-    text = intersection(text, pattern_text(patterns.back(), budget_), budget_);
-  if (least > 0 || most != UINT32_MAX)
-    text = intersection(text, length_text(least, most, budget_), budget_);
-  return rules_.string_of(text);
+  std::vector<Dfa> texts;
+  for (const std::string& pattern : patterns) texts.push_back(pattern_text(pattern, budget_, form));
+  if (texts.empty() || least > 0 || most != UINT32_MAX)
+    texts.push_back(length_text(least, most, budget_, form));
+  Dfa all = std::move(texts.front());
+  for (std::size_t i = 1; i < texts.size(); ++i) all = intersection(all, texts[i], budget_);
+  return all;
 }
 
 RuleId SchemaCompiler::number_rule(const SchemaPart& part, bool is_integer) {

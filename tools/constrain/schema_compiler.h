@@ -15,7 +15,10 @@
 #include <utility>
 
 #include "tools/constrain/json_rules.h"
+#include "tools/constrain/member_words.h"
+#include "tools/constrain/regex.h"
 #include "tools/constrain/schema_document.h"
+#include "tools/constrain/schema_keywords.h"
 
 namespace pc::constrain {
 
@@ -28,14 +31,22 @@ class SchemaCompiler {
 
   // The rule of the whole schema. Throws SchemaError.
   RuleId run();
+  // The same of an object's members as these words write them; gives the node behind them.
+  NodeId add_members(Nfa& nfa, NodeId from, const MemberWords& words);
 
  private:
+  void define_open();
   RuleId rule_of(const SchemaPart& part);
   void define(RuleId id, const SchemaPart& part);
   void add_value(Nfa& nfa, NodeId end, const SchemaPart& part);
   void add_flat(Nfa& nfa, NodeId end, const SchemaPart& part);
   void add_values(Nfa& nfa, NodeId end, const SchemaPart& part, const std::vector<Json>& values);
+  void check_beside_values(const SchemaPart& part, Types left) const;
   RuleId string_rule(const SchemaPart& part);
+  Dfa string_text(const SchemaPart& part, const TextForm& form);
+  NodeId add_member(Nfa& nfa, NodeId from, const std::string& name, const SchemaPart& value,
+                    const MemberWords& words);
+  RuleId written_string(const SchemaPart& part, const std::string& end);
   RuleId number_rule(const SchemaPart& part, bool is_integer);
   std::optional<Bound> bound(const SchemaPart& part, const char* inclusive, const char* excluded,
                              bool is_least) const;

@@ -5,32 +5,12 @@
 #include <vector>
 
 #include "tools/serve/api_error.h"
+#include "tools/serve/call_grammar.h"
 
 namespace pc::serve {
 namespace {
 
 using constrain::Grammar;
-
-Grammar arguments_of(const Json& function, std::size_t number) {
-  const Json parameters = function["parameters"];
-  if (parameters.keys().empty()) return constrain::json_object();
-  return constrain::json_schema(parameters,
-                                "tools[" + std::to_string(number) + "].function.parameters");
-}
-
-// The template's words around the name and the arguments of one call.
-Grammar call_of(const CallShape& shape, const Json& function, std::size_t number) {
-  const Json name = function["name"];
-  const Grammar arguments = arguments_of(function, number);
-  if (shape.kind == CallShape::Kind::kHeader)
-    return constrain::sequence(
-        {constrain::literal(shape.written_begin + name.string() + shape.written_middle), arguments,
-         constrain::literal(shape.written_end)});
-  const std::string open = shape.written_begin + "{" + Json(shape.name_key).dump() + ": " +
-                           name.dump() + ", " + Json(shape.arguments_key).dump() + ": ";
-  return constrain::sequence(
-      {constrain::literal(open), arguments, constrain::literal("}" + shape.written_end)});
-}
 
 Grammar calls(const Question& question, const CallShape& shape) {
   std::vector<Grammar> alternatives;
@@ -39,7 +19,7 @@ Grammar calls(const Question& question, const CallShape& shape) {
     const Json function = tool["function"];
     const bool is_meant = question.tool_choice.kind == ToolChoice::Kind::kRequired ||
                           function["name"] == Json(question.tool_choice.name);
-    if (is_meant) alternatives.push_back(call_of(shape, function, number));
+    if (is_meant) alternatives.push_back(call_grammar(shape, function, number));
     ++number;
   }
   return alternatives.size() == 1 ? alternatives.front() : constrain::choice(alternatives);
@@ -52,12 +32,9 @@ std::optional<Grammar> answer_grammar(const Question& question, const ServedMode
                          question.tool_choice.kind == ToolChoice::Kind::kNamed;
   if (must_call) {
     const std::optional<CallShape>& shape = model.marked_call_shape();
-    if (!shape || shape->kind == CallShape::Kind::kParameters)
+    if (!shape)
       throw ApiError::bad_request(
-          "this model's chat template writes calls in a form that it cannot be held to; it may "
-          "call "
-          "tools with \"auto\"",
-          "tool_choice");
+          "this model's chat template writes no calls of tools that can be read", "tool_choice");
     return calls(question, *shape);
   }
   if (question.format.kind == Format::Kind::kText) return std::nullopt;

@@ -13,8 +13,7 @@
 namespace pc::serve {
 
 // None: it may be anything. Where a tool must be called, the answer is one call of it, as the
-// model's template writes calls. Throws ApiError: a call that cannot be held to (the model's
-// template writes each argument by itself), JSON beside tools that may be called.
+// model's template writes calls. Throws ApiError: JSON beside tools that may be called.
 std::optional<constrain::Grammar> answer_grammar(const Question& question,
                                                  const ServedModel& model);
 

@@ -15,8 +15,9 @@ bool is_space(char c) {
   return kSpace.find(c) != kSpace.npos;
 }
 
-// To the bracket that closes the first one; 0 where there is none.
+// To the bracket or the quote that closes the first one; 0 where there is none.
 std::size_t json_size(std::string_view text) {
+  const bool is_string = text.starts_with('"');
   int depth = 0;
   bool in_string = false;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -25,6 +26,7 @@ std::size_t json_size(std::string_view text) {
       ++i;
     } else if (c == '"') {
       in_string = !in_string;
+      if (is_string && !in_string) return i + 1;
     } else if (!in_string) {
       depth += (c == '{' || c == '[') - (c == '}' || c == ']');
       if (depth == 0) return i + 1;
@@ -79,6 +81,14 @@ std::optional<std::string_view> CallCursor::take_until(std::string_view word) {
   return taken;
 }
 
+std::optional<std::string_view> CallCursor::take_before(std::string_view word) {
+  const std::size_t end = rest_.find(word);
+  if (end == rest_.npos) return std::nullopt;
+  const std::string_view taken = rest_.substr(0, end);
+  rest_.remove_prefix(end);
+  return taken;
+}
+
 std::optional<std::string_view> CallCursor::take_name() {
   skip_space();
   const std::size_t size = std::min(rest_.find_first_not_of(kNameCharacters), rest_.size());
@@ -89,7 +99,19 @@ std::optional<std::string_view> CallCursor::take_name() {
 
 std::optional<cli::Json> CallCursor::take_json() {
   skip_space();
-  if (!rest_.starts_with('{') && !rest_.starts_with('[')) return std::nullopt;
+  return rest_.starts_with('{') || rest_.starts_with('[') ? take_enclosed() : std::nullopt;
+}
+
+std::optional<cli::Json> CallCursor::take_json_and(std::string_view word) {
+  CallCursor ahead = *this;
+  ahead.skip_space();
+  auto json = ahead.rest_.starts_with('"') ? ahead.take_enclosed() : ahead.take_json();
+  if (!json || !ahead.take(word)) return std::nullopt;
+  *this = ahead;
+  return json;
+}
+
+std::optional<cli::Json> CallCursor::take_enclosed() {
   const std::size_t size = json_size(rest_);
   if (size == 0) return std::nullopt;
   std::string why;

@@ -25,12 +25,17 @@ class CallCursor {
   bool take_beginning(std::string_view word);
   // All up to a word, which is taken, too; nothing where it does not come.
   std::optional<std::string_view> take_until(std::string_view word);
+  // All up to a word, which stays; nothing where it does not come.
+  std::optional<std::string_view> take_before(std::string_view word);
   // A tool's name: letters, digits and _ - . :
   std::optional<std::string_view> take_name();
   // One object or list.
   std::optional<cli::Json> take_json();
+  // An object, a list or a string in quotes, where the word stands behind it, which is taken, too.
+  std::optional<cli::Json> take_json_and(std::string_view word);
 
  private:
+  std::optional<cli::Json> take_enclosed();
   // How much of the text the word takes; npos where it is another. is_over: also where the text
   // ends before.
   std::size_t match(std::string_view word, bool is_over) const;

@@ -233,24 +233,36 @@ std::optional<std::vector<std::string_view>> split(std::string_view text,
   return parts;
 }
 
+// What stands before each key: what the text before the first and that before the second end with.
+// A word that both have only the end of (">" of "<function=f>" and "</parameter>") is none of it.
+std::string_view key_open_in(std::string_view before_first, std::string_view between_values) {
+  const std::string_view open = common_end(before_first, between_values);
+  const std::string_view close = between_values.substr(0, between_values.size() - open.size());
+  const std::size_t tag = close.rfind('<');
+  if (tag == close.npos || close.find('>', tag) != close.npos) return open;
+  return open.substr(std::min(open.find('>') + 1, open.size()));
+}
+
 std::optional<CallShape> learn_parameters(const Learned& from) {
   const auto parts = split(from.more, {kNames[0], kKeys[0], kValues[0], kKeys[1], kValues[1]});
   if (!parts) return std::nullopt;
   const std::string_view before_first = (*parts)[1], between_values = (*parts)[3];
-  const std::string_view open = common_end(before_first, between_values);
+  const std::string_view open = key_open_in(before_first, between_values);
   if (trimmed(open).empty()) return std::nullopt;
   CallShape shape;
   shape.kind = CallShape::Kind::kParameters;
-  shape.begin = trimmed((*parts)[0]);
-  shape.after_name = trimmed(before_first.substr(0, before_first.size() - open.size()));
-  shape.key_open = trimmed(open);
-  shape.key_close = trimmed((*parts)[2]);
-  const std::string_view close = between_values.substr(0, between_values.size() - open.size());
-  shape.value_close = trimmed(close);
-  shape.has_lines = (*parts)[2].ends_with('\n') && close.starts_with('\n');
+  shape.written_begin = (*parts)[0];
+  shape.begin = trimmed(shape.written_begin);
+  shape.after_name = before_first.substr(0, before_first.size() - open.size());
+  shape.key_open = open;
+  shape.key_close = (*parts)[2];
+  shape.value_close = between_values.substr(0, between_values.size() - open.size());
   CallCursor end((*parts)[5]);
-  if (shape.value_close.empty() || !end.take(shape.value_close)) return std::nullopt;
-  shape.end = trimmed(end.rest());
+  if (trimmed(shape.key_close).empty() || trimmed(shape.value_close).empty() ||
+      !end.take(shape.value_close))
+    return std::nullopt;
+  shape.written_end = end.rest();
+  shape.end = trimmed(shape.written_end);
   const auto two = split(from.two, {kNames[0], kValues[0], kNames[1]});
   if (!two) return shape;
   CallCursor between((*two)[2]);

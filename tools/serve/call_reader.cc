@@ -9,10 +9,16 @@
 namespace pc::serve {
 namespace {
 
+constexpr std::string_view kSpace = " \t\r\n";
+
+std::string_view first_word(std::string_view words) {
+  const std::string_view begin = trimmed(words);
+  return begin.substr(0, begin.find_first_of(kSpace));
+}
+
 // What an answer is looked through for: the first word of what calls begin with.
 std::string_view trigger(const CallShape& shape) {
-  const std::string_view begin = trimmed(shape.begin);
-  return begin.substr(0, begin.find_first_of(" \t\r\n"));
+  return first_word(shape.begin);
 }
 
 // Arguments are an object, or one in a string.
@@ -39,11 +45,19 @@ bool add_object(const CallShape& shape, const Json& json, std::vector<ToolCall>*
   return true;
 }
 
-// A value's text between its words, without the line breaks that a template puts around it.
+// A value's text between its words, without the white space of these words, where it is there.
 std::string value_of(const CallShape& shape, std::string_view text) {
-  if (shape.has_lines && text.starts_with('\n')) text.remove_prefix(1);
-  if (shape.has_lines && text.ends_with('\n')) text.remove_suffix(1);
+  const std::string_view open = shape.key_close, close = shape.value_close;
+  const std::string_view before = open.substr(open.find_last_not_of(kSpace) + 1),
+                         behind = close.substr(0, close.find_first_not_of(kSpace));
+  if (text.starts_with(before)) text.remove_prefix(before.size());
+  if (text.ends_with(behind)) text.remove_suffix(behind.size());
   return std::string(text);
+}
+
+// A key is no tag, and on one line.
+bool is_key(std::string_view text) {
+  return !trimmed(text).empty() && text.find_first_of("<\n") == text.npos;
 }
 
 bool add_parameters(const CallShape& shape, const ToolTypes& types, const std::string& name,
@@ -51,12 +65,18 @@ bool add_parameters(const CallShape& shape, const ToolTypes& types, const std::s
   ToolCall call{name, Json::object()};
   if (!at->take(shape.after_name)) return false;
   while (at->take(shape.key_open)) {
-    const auto key = at->take_name();
-    if (!key || !at->take(shape.key_close)) return false;
-    const auto value = at->take_until(trimmed(shape.value_close));
-    if (!value) return false;
-    const std::string parameter(*key);
-    call.arguments.set(parameter, types.value(name, parameter, value_of(shape, *value)));
+    const auto key = at->take_before(first_word(shape.key_close));
+    if (!key || !is_key(*key) || !at->take(shape.key_close)) return false;
+    const std::string parameter(trimmed(*key));
+    // What ends a value may stand in JSON, too.
+    auto value =
+        types.wants_string(name, parameter) ? std::nullopt : at->take_json_and(shape.value_close);
+    if (!value) {
+      const auto text = at->take_until(trimmed(shape.value_close));
+      if (!text) return false;
+      value = types.value(name, parameter, value_of(shape, *text));
+    }
+    call.arguments.set(parameter, *value);
   }
   calls->push_back(std::move(call));
   return true;
@@ -97,11 +117,17 @@ std::optional<ReadAnswer> read_calls(const CallShape& shape, const ToolTypes& ty
 
 }  // namespace
 
-// Where a call may begin in what is held; its end where nowhere.
+// Where a call may begin in what is held, with the white space before it; its end where nowhere.
 std::size_t CallReader::call_at() const {
+  const std::size_t at = word_at();
+  return std::string_view(held_).substr(0, at).find_last_not_of(kSpace) + 1;
+}
+
+// Where a call's first word may begin.
+std::size_t CallReader::word_at() const {
   const std::string_view word = trigger(shape_);
   if (word.empty()) {
-    const std::size_t first = held_.find_first_not_of(" \t\r\n");
+    const std::size_t first = held_.find_first_not_of(kSpace);
     const bool is_json = first < held_.size() && (held_[first] == '{' || held_[first] == '[');
     return (first == held_.npos || is_json) && !begun_ ? 0 : held_.size();
   }
@@ -120,7 +146,8 @@ std::string CallReader::push(std::string_view text) {
   held_.erase(0, at);
   begun_ = begun_ || !trimmed(certain).empty();
   const std::string_view word = trigger(shape_);
-  in_calls_ = word.empty() ? !trimmed(held_).empty() : held_.starts_with(word);
+  const std::string_view begun = trimmed(held_);
+  in_calls_ = word.empty() ? !begun.empty() : begun.starts_with(word);
   return certain;
 }
 

@@ -24,7 +24,7 @@ class CallReader {
  public:
   CallReader(const CallShape& shape, const ToolTypes& types) : shape_(shape), types_(types) {}
 
-  // Gives what has become certain to be no call.
+  // Gives what has become certain to be no call. White space before a call is part of it.
   std::string push(std::string_view text);
 
   // The answer is over: what comes behind that. What begins like a call and is none is text, and so
@@ -33,10 +33,11 @@ class CallReader {
 
  private:
   std::size_t call_at() const;
+  std::size_t word_at() const;
 
   const CallShape& shape_;
   const ToolTypes& types_;
-  std::string held_;    // perhaps the beginning of a call, or all from there on
+  std::string held_;    // perhaps the beginning of a call and white space before, or all from there
   bool begun_ = false;  // something else than white space has come
   bool in_calls_ = false;
 };

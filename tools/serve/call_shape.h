@@ -15,14 +15,14 @@ struct CallShape {
   enum class Kind { kObject, kHeader, kParameters };
 
   Kind kind = Kind::kObject;
-  // What the first call begins with, what stands between two, and what ends the last. White space
-  // in them does not count. An empty `begin`: an answer is a call where all of it is one.
+  // White space in words does not count where calls are read; where one is written, it is there.
+  // What the first call begins with, what stands between two, and what ends the last. An empty
+  // `begin`: an answer is a call where all of it is one.
   std::string begin, between, end;
   std::string name_key, arguments_key;                       // kObject
   std::string after_name, key_open, key_close, value_close;  // kParameters
-  bool has_lines = false;  // kParameters: each value stands on lines of its own
-  // One call as the template writes it, white space included: what stands before its object or its
-  // name, between name and arguments (kHeader), and behind. Not of kParameters.
+  // One call as the template writes it: what stands before its object or its name, between name
+  // and arguments (kHeader), and behind.
   std::string written_begin, written_middle, written_end;
   // How the template wants a call that was made: its arguments as JSON in a string, and an answer
   // without text as null. Most want an object, and "".

@@ -11,14 +11,17 @@ ToolTypes::ToolTypes(const Json& tools) {
   }
 }
 
+bool ToolTypes::wants_string(const std::string& tool, const std::string& parameter) const {
+  const auto found = parameters_.find(tool);
+  return found != parameters_.end() && found->second[parameter]["type"] == Json("string");
+}
+
 Json ToolTypes::value(const std::string& tool, const std::string& parameter,
                       const std::string& text) const {
   constexpr std::size_t kMaxDepth = 64;
-  const auto found = parameters_.find(tool);
-  const bool wants_string =
-      found != parameters_.end() && found->second[parameter]["type"] == Json("string");
   std::string why;
-  const auto json = wants_string ? std::nullopt : Json::read_strictly(text, kMaxDepth, &why);
+  const auto json =
+      wants_string(tool, parameter) ? std::nullopt : Json::read_strictly(text, kMaxDepth, &why);
   return json ? *json : Json(text);
 }
 

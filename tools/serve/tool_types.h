@@ -15,6 +15,8 @@ class ToolTypes {
 
   bool empty() const { return parameters_.empty(); }
   bool knows(const std::string& tool) const { return parameters_.contains(tool); }
+  // By its own "type".
+  bool wants_string(const std::string& tool, const std::string& parameter) const;
   // A value that is written without quotes: a string where the tool wants one, else what it is in
   // JSON, and a string where it is no JSON.
   cli::Json value(const std::string& tool, const std::string& parameter,

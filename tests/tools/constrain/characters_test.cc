@@ -24,10 +24,10 @@ std::string spelled(std::uint32_t c) {
   return quoted.substr(1, quoted.size() - 2);
 }
 
-Dfa dfa_of(const CharacterSet& set) {
+Dfa dfa_of(const CharacterSet& set, Spelling spelling = Spelling::kJson) {
   Nfa nfa;
   const NodeId end = nfa.add();
-  add_character(nfa, Nfa::kStart, set, end);
+  add_character(nfa, Nfa::kStart, set, end, spelling);
   nfa.finish_at(end);
   Budget budget(1 << 20);
   return determinise(nfa, budget);
@@ -43,7 +43,7 @@ bool is_surrogate(std::uint32_t c) {
   return c >= 0xD800 && c <= 0xDFFF;
 }
 
-TEST_CASE("each character of a set is taken as JSON spells it, and no other") {
+TEST_CASE("each character of a set is taken as JSON spells it or as it is, and no other") {
   pc::test::Random random(3);
   const std::uint32_t edges[] = {0,       0x1F,    0x20,    '"',     '\\',    0x7F,
                                  0x80,    0x7FF,   0x800,   0xD7FF,  0xE000,  0xFFFF,
@@ -58,12 +58,14 @@ TEST_CASE("each character of a set is taken as JSON spells it, and no other") {
       set.add({{std::min(a, b), std::max(a, b)}});
     }
     const Dfa dfa = dfa_of(set), others = dfa_of(set.others());
+    const Dfa plain = dfa_of(set, Spelling::kPlain);
     for (int i = 0; i < 200; ++i) {
       const std::uint32_t c = i < 34 ? edges[static_cast<std::size_t>(i / 2)] + (i & 1) : any();
       if (is_surrogate(c) || c > kMaxCharacter) continue;
       INFO(c);
       REQUIRE(takes(dfa, spelled(c)) == has(set, c));
       REQUIRE(takes(others, spelled(c)) != has(set, c));
+      REQUIRE(takes(plain, utf8(c)) == has(set, c));
     }
   }
 }

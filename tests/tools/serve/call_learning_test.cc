@@ -12,6 +12,8 @@
 
 #include "runtime/chat/chat_program.h"
 #include "runtime/chat/jinja_json.h"
+#include "tools/constrain/state.h"
+#include "tools/serve/call_grammar.h"
 #include "tools/serve/call_reader.h"
 
 namespace pc::serve {
@@ -50,13 +52,18 @@ const std::vector<ToolCall>& made() {
   return calls;
 }
 
+const char* type_of(const Json& value) {
+  if (value.is_string()) return "string";
+  if (value.is_boolean()) return "boolean";
+  return value.is_array() ? "array" : "number";
+}
+
 Json tools() {
   Json list = Json::array();
   for (const ToolCall& call : made()) {
     Json properties = Json::object();
     for (const std::string& key : call.arguments.keys())
-      properties.set(
-          key, Json::object().set("type", call.arguments[key].is_string() ? "string" : "number"));
+      properties.set(key, Json::object().set("type", type_of(call.arguments[key])));
     list.push(
         Json::object()
             .set("type", "function")
@@ -123,6 +130,21 @@ bool reads(const ChatProgram& program, const CallShape& shape, std::size_t n) {
   return false;
 }
 
+// Does a grammar of it take, somewhere in an answer with this call, what the template writes?
+bool is_held_to(const ChatProgram& program, const CallShape& shape) {
+  const auto answered = rendered(program, conversation(shape, 1), false);
+  if (!answered) return false;
+  const auto automaton = call_grammar(shape, tools().items().front()["function"], 0).compiled();
+  for (std::size_t begin = 0; begin < answered->size(); ++begin) {
+    constrain::State state = constrain::start_of(automaton);
+    for (std::size_t at = begin; at < answered->size() && !state.is_dead(); ++at) {
+      state = constrain::behind_byte(automaton, state, static_cast<std::uint8_t>((*answered)[at]));
+      if (state.may_end) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 TEST_CASE("calls of published templates are learned, and other calls are read") {
@@ -131,7 +153,7 @@ TEST_CASE("calls of published templates are learned, and other calls are read") 
     WARN("skipped: PC_SHARED_DIR has no published templates");
     return;
   }
-  int n_learned = 0, n_read = 0, n_pairs = 0;
+  int n_learned = 0, n_read = 0, n_pairs = 0, n_held = 0;
   for (const Json& entry : templates.items()) {
     INFO(entry["name"].string());
     const auto program = ChatProgram::parse(entry["template"].string(),
@@ -143,10 +165,14 @@ TEST_CASE("calls of published templates are learned, and other calls are read") 
     const bool is_read = reads(*program, *shape, 1);
     n_read += is_read;
     n_pairs += reads(*program, *shape, 2);
+    n_held += is_held_to(*program, *shape);
+    CHECK(shape->begin.find("None") == std::string::npos);  // a text that is not there
+    if (shape->kind == CallShape::Kind::kParameters) CHECK(is_held_to(*program, *shape));
   }
   CHECK(n_learned >= 44);
   CHECK(n_read == n_learned);
   CHECK(n_pairs >= 36);  // some write one call alone
+  CHECK(n_held >= 37);   // the others write more than a name and arguments, or more white space
 }
 
 }  // namespace pc::serve

@@ -36,11 +36,11 @@ CallShape parameters() {
   CallShape shape;
   shape.kind = CallShape::Kind::kParameters;
   shape.begin = "<tool_call>\n<function=";
-  shape.key_open = ">\n<parameter=";
-  shape.key_close = ">";
-  shape.value_close = "</parameter";
-  shape.has_lines = true;
-  shape.end = ">\n</function>\n</tool_call>";
+  shape.after_name = ">";
+  shape.key_open = "\n<parameter=";
+  shape.key_close = ">\n";
+  shape.value_close = "\n</parameter>";
+  shape.end = "</function>\n</tool_call>";
   shape.between = shape.end + "\n" + shape.begin;
   return shape;
 }
@@ -50,8 +50,10 @@ Json schema(const char* type) {
 }
 
 ToolTypes types() {
-  const Json properties =
-      Json::object().set("place", schema("string")).set("days", schema("integer"));
+  const Json properties = Json::object()
+                              .set("place", schema("string"))
+                              .set("days", schema("integer"))
+                              .set("notes", schema("array"));
   const Json function =
       Json::object()
           .set("name", "weather")
@@ -107,6 +109,34 @@ TEST_CASE("what only looks like a call stays text, all of it") {
     CHECK(read_answer(bare(), tools, text) == ReadAnswer{text, {}});
 }
 
+TEST_CASE("what ends a value may stand in JSON, and not in a text") {
+  const std::string open = "<tool_call>\n<function=weather>\n<parameter=",
+                    close = "\n</parameter>\n</function>\n</tool_call>";
+  const auto reads = [&](const std::string& parameter) {
+    return read_answer(parameters(), types(), open + parameter + close);
+  };
+  const Json notes = Json::array().push("a\n</parameter>\nb");
+  CHECK(reads("notes>\n" + notes.dump()) ==
+        ReadAnswer{"", {call(Json::object().set("notes", notes))}});
+  CHECK(reads("any name>\n\"</parameter>\"") ==
+        ReadAnswer{"", {call(Json::object().set("any name", "</parameter>"))}});
+  CHECK(reads("other>\n\"a\" and \"b\"") ==
+        ReadAnswer{"", {call(Json::object().set("other", "\"a\" and \"b\""))}});
+  CHECK(reads("place>\n{\"a\": 1}") ==
+        ReadAnswer{"", {call(Json::object().set("place", "{\"a\": 1}"))}});
+  for (const char* const bad : {"place", "pla\nce>\nOslo", "<place>\nOslo", " >\nOslo"})
+    CHECK(reads(bad).calls.empty());
+}
+
+TEST_CASE("white space before a call goes with it, and stays where there is none") {
+  const std::string tool = "<tool_call>{\"name\":\"weather\",\"arguments\":{}}</tool_call>";
+  CHECK(read_answer(hermes(), types(), "\n\n" + tool) == ReadAnswer{"", {call(Json::object())}});
+  CHECK(read_answer(hermes(), types(), "I look.\n" + tool) ==
+        ReadAnswer{"I look.", {call(Json::object())}});
+  CHECK(read_answer(hermes(), types(), " a \n b \n ") == ReadAnswer{" a \n b \n ", {}});
+  CHECK(read_answer(hermes(), types(), "a \n<tool_call>") == ReadAnswer{"a \n<tool_call>", {}});
+}
+
 TEST_CASE("text behind calls is not lost") {
   const ReadAnswer read = read_answer(
       hermes(), types(), "<tool_call>{\"name\":\"weather\",\"arguments\":{}}</tool_call>\nDone.");
@@ -121,6 +151,7 @@ TEST_CASE("however an answer comes in pieces, it is read alike") {
        "I <think> so. <tool_call>\n{\"name\": \"weather\", \"arguments\": {\"place\": "
        "\"<tool_call>\"}}\n</tool_call>"},
       {hermes(), "no <tool_cal l> here <<tool"},
+      {hermes(), " \n Two \n\n lines \n <tool_call> {\"name\":\"weather\",\"arguments\":{}}"},
       {bare(), "  {\"name\":\"weather\",\"parameters\":{\"place\":\"}\\\"{\"}}"},
       {mistral(), "Well [TOOL_[TOOL_CALLS]weather[ARGS]{\"place\":\"Oslo\"}"}};
   for (const auto& [shape, text] : answers) {

@@ -63,10 +63,19 @@ CONTROLS = {"[TOOL_CALLS]": 259, "[ARGS]": 260}
 CONTROL_TEMPLATE = TEMPLATE.replace("'~' + call.function.name + ", "'[TOOL_CALLS]' + call.function.name + '[ARGS]' + ")
 
 
-def write_with_controls(folder):
+# Parameter by parameter, as Qwen3-Coder's does it, between control tokens, as GLM's.
+PARAMETER_CONTROLS = {"<call>": 259, "</call>": 260, "</value>": 261}
+PARAMETER_TEMPLATE = TEMPLATE.replace(
+    "{{ '~' + call.function.name + call.function.arguments | tojson }}",
+    "{{ '<call>\n' + call.function.name + '\n' }}{% for key, value in call.function.arguments | items %}"
+    "{{ '<key>' + key + '</key>\n' + (value if value is string else value | tojson) + '</value>\n' }}{% endfor %}"
+    "{{ '</call>' }}")
+
+
+def write_with_controls(folder, template=CONTROL_TEMPLATE, controls=CONTROLS):
     """Its weights are random: only a grammar has it call a tool."""
-    tiny_model.CHAT_TEMPLATE = CONTROL_TEMPLATE
-    tiny_model.CONTROLS = CONTROLS
+    tiny_model.CHAT_TEMPLATE = template
+    tiny_model.CONTROLS = controls
     tiny_model.main(folder)
 
 

@@ -5,6 +5,7 @@ import json
 import tempfile
 import unittest
 
+from calling_model import PARAMETER_CONTROLS, PARAMETER_TEMPLATE
 from calling_model import write_with_controls as write_model_with_controls
 from serve_reuse_test import TEMPLATE_FILE, tool
 from server import ServeTest, events
@@ -115,10 +116,12 @@ class Calls(FormatTest):
 class ControlTokens(ServeTest):
     """A template whose words around calls are control tokens, as Mistral's are."""
 
+    write_model = staticmethod(write_model_with_controls)
+
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
-        write_model_with_controls(cls.folder.name)
+        cls.write_model(cls.folder.name)
         cls.OPTIONS = {"model": cls.folder.name}
         super().setUpClass()
 
@@ -137,6 +140,33 @@ class ControlTokens(ServeTest):
             self.assertTrue(is_valid(json.loads(call["function"]["arguments"])))
             drawn = [token["token"] for token in choice["logprobs"]["content"]]
             self.assertEqual(drawn[:5], ["[TOOL_CALLS]", "s", "u", "n", "[ARGS]"])
+
+
+class Parameters(ControlTokens):
+    """One that writes parameter by parameter."""
+
+    @staticmethod
+    def write_model(folder):
+        write_model_with_controls(folder, PARAMETER_TEMPLATE, PARAMETER_CONTROLS)
+
+    def test_a_forced_call_begins_with_its_token(self):
+        body = {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 1500, "logprobs": True,
+                "tools": Calls.TOOLS, "tool_choice": {"type": "function", "function": {"name": "sun"}}}
+        for seed in range(3):
+            choice = self.server.json("POST", "/v1/chat/completions", body | {"seed": seed})["choices"][0]
+            [call] = choice["message"]["tool_calls"]
+            self.assertTrue(is_valid(json.loads(call["function"]["arguments"])))
+            drawn = [token["token"] for token in choice["logprobs"]["content"]]
+            self.assertEqual(drawn[:5], ["<call>", "\n", "s", "u", "n"])
+            self.assertEqual((drawn.count("</value>"), drawn[-1]), (3, "</call>"))
+
+    def test_what_cannot_be_written_so_is_named(self):
+        tools = [tool("rain")]
+        tools[0]["function"]["parameters"] = {"type": "object", "anyOf": [{}]}
+        error = self.server.json("POST", "/v1/chat/completions", {
+            "messages": [{"role": "user", "content": "Hi"}], "tools": tools, "tool_choice": "required"}, 400)["error"]
+        self.assertIn("anyOf", error["message"])
+        self.assertIn("tools[0].function.parameters", error["message"])
 
 
 if __name__ == "__main__":

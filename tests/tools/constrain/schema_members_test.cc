@@ -1,0 +1,183 @@
+// Parameters that a template writes one by one: what is taken is what the reader of calls makes of
+// it.
+
+#include <catch2/catch.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/support/random.h"
+#include "tests/tools/constrain/small_vocabulary.h"
+#include "tests/tools/constrain/takes.h"
+#include "tools/constrain/constraint.h"
+#include "tools/serve/call_reader.h"
+
+namespace pc::constrain::test {
+namespace {
+
+const MemberWords kWords{"<parameter=", ">\n", "\n</parameter>\n"};
+
+Automaton members_of(std::string_view schema, const MemberWords& words = kWords) {
+  return sequence({literal("f"), written_members(Json::parse(schema), "tools[0]", words)})
+      .compiled();
+}
+
+bool takes_members(const Automaton& automaton, const std::string& text) {
+  return takes(automaton, "f" + text);
+}
+
+std::string written(const std::string& key, const std::string& value) {
+  return kWords.key_open + key + kWords.key_close + value + kWords.value_close;
+}
+
+std::string refusal(std::string_view schema) try {
+  members_of(schema);
+  return "";
+} catch (const SchemaError& error) {
+  return error.what();
+}
+
+TEST_CASE("members come in the schema's order, and those that are not required may be missing") {
+  const Automaton all = members_of(R"({"type": "object", "required": ["b"],
+      "properties": {"a": {"type": "integer"}, "b": {"type": "string"}, "c": {}}})");
+  const std::string a = written("a", "5"), b = written("b", "five"),
+                    c = written("c", R"([1, "x"])");
+  for (const std::string& text : {b, a + b, b + c, a + b + c}) CHECK(takes_members(all, text));
+  for (const std::string& text : {std::string(), a, c, b + a, a + a + b, b + written("d", "5"),
+                                  written("a", "five") + b, b + written("c", "five")})
+    CHECK_FALSE(takes_members(all, text));
+  CHECK(takes_members(members_of("{}"), ""));
+  CHECK(takes_members(members_of(R"({"required": ["a"]})"), written("a", "[1]")));
+}
+
+TEST_CASE("a string stands as it is, up to the first of the words that end it") {
+  const Automaton any = members_of(R"({"properties": {"a": {"type": "string"}}})");
+  for (const std::string text : {"", "a\n\"b\"\\", "</parameter", "\n\n", "é 😀", "<parameter=a>\n"})
+    CHECK(takes_members(any, written("a", text)));
+  for (const std::string text :
+       {"x</parameter>", "</parameter>\n", "\n</parameter>\nx", "\xFF", "\xED\xA0\x80"})
+    CHECK_FALSE(takes_members(any, written("a", text)));
+  // The end of a text and the word behind it: a reader takes the first that they make.
+  const Automaton doubled =
+      members_of(R"({"properties": {"a": {"type": "string"}}})", {"<", ">", "]]"});
+  CHECK(takes_members(doubled, "<a>x]]"));
+  CHECK_FALSE(takes_members(doubled, "<a>x]]]"));
+}
+
+TEST_CASE("keywords of strings hold for the text, not for its spelling in JSON") {
+  const Automaton limited = members_of(
+      R"({"required": ["a"], "properties": {"a": {"type": "string", "minLength": 2, "maxLength": 3}}})");
+  for (const std::string text : {"ab", "\"\"", "é\n😀"})
+    CHECK(takes_members(limited, written("a", text)));
+  for (const std::string text : {"a", "abcd"})
+    CHECK_FALSE(takes_members(limited, written("a", text)));
+  const Automaton pattern = members_of(
+      R"({"properties": {"a": {"type": "string", "pattern": "^\"[a-c]+\"$", "maxLength": 4}}})");
+  CHECK(takes_members(pattern, written("a", "\"ab\"")));
+  CHECK_FALSE(takes_members(pattern, written("a", "\"abc\"")));
+  CHECK_FALSE(takes_members(pattern, written("a", "\\\"ab\\\"")));
+  const Automaton choice = members_of(
+      R"({"properties": {"a": {"type": "string", "enum": ["on", "o\"ff", "x</parameter>", 5]}}})");
+  for (const std::string text : {"on", "o\"ff"}) CHECK(takes_members(choice, written("a", text)));
+  for (const std::string text : {"5", "x</parameter>", "\"on\""})
+    CHECK_FALSE(takes_members(choice, written("a", text)));
+  const Automaton either = members_of(
+      R"({"properties": {"a": {"type": "string", "anyOf": [{"const": "x"}, {"pattern": "^y+$"}]}}})");
+  for (const std::string text : {"x", "yy"}) CHECK(takes_members(either, written("a", text)));
+  CHECK_FALSE(takes_members(either, written("a", "z")));
+}
+
+TEST_CASE("words of control tokens end a text, and their spelling cannot stand in it") {
+  const std::string close = std::string(1, Vocabulary::kControl) + "</arg>";
+  const Automaton marked =
+      members_of(R"({"properties": {"a": {"type": "string"}}})", {"<", ">", close});
+  CHECK(takes_members(marked, "<a>x" + close));
+  CHECK_FALSE(takes_members(marked, "<a>x</arg>"));
+  CHECK_FALSE(takes_members(marked, "<a>x</arg>" + close));
+}
+
+TEST_CASE("what cannot be written so is refused by its name") {
+  CHECK(refusal(R"({"anyOf": [{}]})").find("\"anyOf\" cannot be enforced where") !=
+        std::string::npos);
+  CHECK(refusal(R"({"type": "string"})").find("is an object") != std::string::npos);
+  CHECK(refusal(R"({"properties": {"a>b": {}}})").find("name") != std::string::npos);
+  CHECK(refusal(R"({"properties": {" a": {}}})").find("name") != std::string::npos);
+  CHECK(refusal(R"({"properties": {"a": {"type": "string", "contentEncoding": "x"}}})")
+            .find("contentEncoding") != std::string::npos);
+  CHECK(refusal(R"({"required": ["a"], "properties": {"a": {"type": "string", "enum": [5]}}})") !=
+        "");
+  CHECK(refusal(R"({"required": ["a"], "properties":
+      {"a": {"type": "string", "minLength": 3, "maxLength": 2}}})") != "");
+}
+
+// As the server learns it of such a template.
+serve::CallShape shape() {
+  serve::CallShape shape;
+  shape.kind = serve::CallShape::Kind::kParameters;
+  shape.begin = "<function=";
+  shape.after_name = ">\n";
+  shape.key_open = kWords.key_open;
+  shape.key_close = kWords.key_close;
+  shape.value_close = kWords.value_close;
+  shape.end = "</function>";
+  return shape;
+}
+
+std::string random_text(const Vocabulary& vocabulary, Constraint constraint,
+                        pc::test::Random& random) {
+  std::string text;
+  while (!constraint.is_over() && text.size() < 2000) {
+    TokenBits bits(vocabulary.n_words(), ~std::uint32_t{0});
+    constraint.mask(bits.data(), bits.size());
+    std::vector<std::int32_t> allowed;
+    for (std::uint32_t i = 0; i < vocabulary.size(); ++i)
+      if ((bits[i / 32] >> i % 32 & 1) && !vocabulary.ends_turn(i))
+        allowed.push_back(static_cast<std::int32_t>(i));
+    REQUIRE_FALSE(allowed.empty());
+    const bool closes = random.chance(0.3);
+    const std::int32_t token =
+        closes ? allowed.back() : allowed[random.below(static_cast<std::uint32_t>(allowed.size()))];
+    REQUIRE(constraint.accept(token));
+    text += vocabulary.bytes(static_cast<std::uint32_t>(token));
+  }
+  return text;
+}
+
+TEST_CASE("whatever the masks let through is read as a call that the schema takes") {
+  const Json parameters = Json::parse(R"({"type": "object", "required": ["text", "few", "both"],
+      "properties": {"text": {"type": "string"}, "few": {"type": "string", "maxLength": 3},
+                     "both": {"type": ["string", "null"], "maxLength": 4},
+                     "list": {"type": "array", "items": {"type": "string"}, "maxItems": 2}}})");
+  std::vector<Vocabulary::Token> tokens = small_tokens();
+  for (const char* const text :
+       {"</", "</parameter>", "parameter>", "\n</parameter>", "\n</parameter>\n"})
+    tokens.push_back({text, false});
+  const Vocabulary vocabulary(tokens);
+  Constrainer constrainer{Vocabulary(tokens)};
+  const Constraint start = constrainer.start(
+      sequence({literal("<function=f>\n"), written_members(parameters, "tools[0]", kWords),
+                literal("</function>")}));
+  const serve::CallShape call = shape();
+  const serve::ToolTypes types(Json::array().push(Json::object().set(
+      "function", Json::object().set("name", "f").set("parameters", parameters))));
+  pc::test::Random random(8);
+  int n_long = 0;
+  for (int round = 0; round < 200; ++round) {
+    const std::string text = random_text(vocabulary, start, random);
+    if (!text.ends_with("</function>")) continue;  // it goes on and on
+    INFO(text);
+    const serve::ReadAnswer read = serve::read_answer(call, types, text);
+    REQUIRE(read.text.empty());
+    REQUIRE(read.calls.size() == 1);
+    const Json& arguments = read.calls.front().arguments;
+    REQUIRE(arguments["text"].is_string());
+    REQUIRE(arguments["few"].is_string());
+    REQUIRE(takes(R"({"type": "string", "maxLength": 3})", arguments["few"].dump()));
+    REQUIRE(takes(R"({"type": ["string", "null"], "maxLength": 4})", arguments["both"].dump()));
+    REQUIRE((arguments["list"].is_null() || arguments["list"].is_array()));
+    n_long += arguments["text"].string().size() > 2;
+  }
+  CHECK(n_long > 50);
+}
+
+}  // namespace
+}  // namespace pc::constrain::test

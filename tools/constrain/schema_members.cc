@@ -1,0 +1,112 @@
+// An object's members as a template writes them (SchemaCompiler::add_members).
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "tools/constrain/schema_compiler.h"
+#include "tools/constrain/schema_merge.h"
+#include "tools/constrain/vocabulary.h"
+
+namespace pc::constrain {
+namespace {
+
+constexpr std::array<std::string_view, 4> kKnown{"type", "properties", "required",
+                                                 "additionalProperties"};
+constexpr std::string_view kSpace = " \t\r\n";
+
+// What a reader looks for behind a key or a value: the word as it is spelled, without the white
+// space around it.
+std::string sought(std::string_view word) {
+  std::string text(word);
+  std::erase(text, Vocabulary::kControl);
+  const std::size_t begin = std::min(text.find_first_not_of(kSpace), text.size());
+  return text.substr(begin, text.find_last_not_of(kSpace) + 1 - begin);
+}
+
+// A reader takes what stands before the first of these words: so nothing may come behind it.
+Dfa up_to_first(const std::string& word, Budget& budget) {
+  Nfa beyond;
+  beyond.edge(Nfa::kStart, 0, 0xFF, Nfa::kStart);
+  const NodeId behind = beyond.literal(Nfa::kStart, word), more = beyond.add();
+  beyond.edge(behind, 0, 0xFF, more);
+  beyond.edge(more, 0, 0xFF, more);
+  beyond.finish_at(more);
+  return complement(determinise(beyond, budget));
+}
+
+bool is_string(const SchemaPart& part) {
+  return part.json["type"] == Json("string");
+}
+
+}  // namespace
+
+NodeId SchemaCompiler::add_members(Nfa& nfa, NodeId from, const MemberWords& words) {
+  const SchemaPart root = document_.root();
+  check_keywords(document_, root);
+  for (const std::string& name : constraints_of(root.json))
+    if (std::ranges::find(kKnown, name) == kKnown.end())
+      document_.refuse(
+          root, "\"" + name + "\" cannot be enforced where each parameter is written by itself");
+  if (!(declared_types(root.json).value_or(kObject) & kObject))
+    document_.refuse(root, "what has parameters is an object");
+  std::vector<std::pair<std::string, SchemaPart>> members = root.members("properties");
+  std::vector<std::string> required;
+  for (const Json& item : root.json["required"].items()) {
+    const std::string& name = required.emplace_back(item.string());
+    const bool is_named = std::ranges::find(members, name, [](const auto& member) {
+                            return member.first;
+                          }) != members.end();
+    if (is_named) continue;
+    const bool tells_others = !root.json["additionalProperties"].is_null();
+    members.emplace_back(
+        name, tells_others ? root.at("additionalProperties") : SchemaPart{true, root.pointer});
+  }
+  for (const auto& [name, value] : members) {
+    const NodeId behind = add_member(nfa, from, name, value, words);
+    const bool may_be_missing = std::ranges::find(required, name) == required.end();
+    if (may_be_missing) nfa.skip(from, behind);
+    from = behind;
+  }
+  define_open();
+  return from;
+}
+
+NodeId SchemaCompiler::add_member(Nfa& nfa, NodeId from, const std::string& name,
+                                  const SchemaPart& value, const MemberWords& words) try {
+  const std::string key_end = sought(words.key_close);
+  if (sought(name) != name || name.empty() || name.find_first_of("<\n") != name.npos ||
+      name.find(key_end.substr(0, key_end.find_first_of(kSpace))) != name.npos)
+    throw Refusal("a parameter of this name cannot be told from the words around it");
+  const NodeId begin = nfa.literal(from, words.key_open + name + words.key_close);
+  if (!is_string(value)) return nfa.literal(nfa.call(begin, rule_of(value)), words.value_close);
+  const NodeId end = nfa.add();
+  const std::size_t close = words.value_close.find_last_not_of(kSpace) + 1;
+  check_keywords(document_, value);
+  for (const SchemaPart& flat : flattened(document_, value, budget_))
+    nfa.call(begin, written_string(flat, words.value_close.substr(0, close)), end);
+  return nfa.literal(end, words.value_close.substr(close));
+} catch (const Refusal& refusal) {
+  document_.refuse(value, refusal.what());
+}
+
+// With what ends it.
+RuleId SchemaCompiler::written_string(const SchemaPart& part, const std::string& end) {
+  const RuleId id = builder_.add_rule();
+  const Dfa readable = up_to_first(sought(end), budget_);
+  if (const auto values = declared_values(part.json)) {
+    check_beside_values(part, kString);
+    Nfa nfa;
+    for (const Json& value : *values)
+      if (value.is_string()) nfa.finish_at(nfa.literal(Nfa::kStart, value.string() + end));
+    builder_.define(id, intersection(determinise(nfa, budget_), readable, budget_));
+    return id;
+  }
+  Rule rule;
+  rule.kind = Rule::Kind::kText;
+  const Dfa text = string_text(part, {Spelling::kPlain, end});
+  builder_.define(id, intersection(text, readable, budget_), rule);
+  return id;
+}
+
+}  // namespace pc::constrain
