@@ -44,7 +44,7 @@ void read_as(const Json& body, Read read) {
 }
 
 void read_calls(std::string_view text) {
-  CallShape object, header, parameters;
+  CallShape object, header, parameters, python;
   object.begin = object.between = "<t>";
   object.end = "</t>";
   object.name_key = "name";
@@ -57,8 +57,11 @@ void read_calls(std::string_view text) {
   parameters.key_close = ">";
   parameters.value_close = "</p";
   parameters.end = "></f>";
+  python.kind = CallShape::Kind::kPython;
+  python.begin = "<p>";
+  python.end = "</p>";
   const ToolTypes types;
-  for (const CallShape& shape : {object, header, parameters}) {
+  for (const CallShape& shape : {object, header, parameters, python}) {
     const ReadAnswer answer = read_answer(shape, types, text);
     require(!answer.calls.empty() || answer.text == text);  // nothing is lost
   }

@@ -109,7 +109,8 @@ Grammar json_schema(const Json& schema, std::string_view name) {
 
 Grammar written_members(const Json& schema, std::string_view name, MemberWords words) {
   std::string key = "members" + with_length(words.key_open) + with_length(words.key_close) +
-                    with_length(words.value_close) + schema.dump();
+                    with_length(words.value_close) + with_length(words.between) +
+                    (words.has_quotes ? "quotes" : "") + schema.dump();
   return made({Grammar::Part::Kind::kMembers,
                std::string(name),
                schema,

@@ -43,8 +43,9 @@ Grammar literal(std::string_view text);
 Grammar json_schema(const Json& schema, std::string_view name);
 Grammar json_object();  // any
 // The members of an object that the schema takes, in its order, as these words write them: strings
-// (where "type" says so) as they are, other values in JSON. Only what is named in "properties" or
-// "required" comes. Behind or before other parts: by itself it could be the empty text.
+// (where "type" says so) as they are or in quotes, other values in JSON. Only what is named in
+// "properties" or "required" comes. Behind or before other parts: by itself it could be the empty
+// text.
 Grammar written_members(const Json& schema, std::string_view name, MemberWords words);
 Grammar sequence(std::vector<Grammar> parts);
 Grammar choice(std::vector<Grammar> alternatives);

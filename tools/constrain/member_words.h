@@ -4,6 +4,8 @@
 //   Oslo
 //   </parameter>
 //
+// or as Python names arguments: city="Oslo", days=3
+//
 // A value. Threads: any.
 #pragma once
 
@@ -14,6 +16,8 @@ namespace pc::constrain {
 // With white space, and control tokens as Vocabulary::with_controls marks them.
 struct MemberWords {
   std::string key_open, key_close, value_close;
+  std::string between = {};  // two members
+  bool has_quotes = false;   // strings are JSON, too
 };
 
 }  // namespace pc::constrain

@@ -62,14 +62,20 @@ NodeId SchemaCompiler::add_members(Nfa& nfa, NodeId from, const MemberWords& wor
     members.emplace_back(
         name, tells_others ? root.at("additionalProperties") : SchemaPart{true, root.pointer});
   }
+  NodeId none = from, some = nfa.add();  // where no member has come, and where one has
   for (const auto& [name, value] : members) {
-    const NodeId behind = add_member(nfa, from, name, value, words);
+    const NodeId begin = nfa.add();
+    nfa.skip(none, begin);
+    nfa.skip(nfa.literal(some, words.between), begin);
+    const NodeId behind = add_member(nfa, begin, name, value, words);
     const bool may_be_missing = std::ranges::find(required, name) == required.end();
-    if (may_be_missing) nfa.skip(from, behind);
-    from = behind;
+    if (may_be_missing) nfa.skip(some, behind);
+    if (!may_be_missing) none = nfa.add();  // which no way leads to
+    some = behind;
   }
+  nfa.skip(none, some);
   define_open();
-  return from;
+  return some;
 }
 
 NodeId SchemaCompiler::add_member(Nfa& nfa, NodeId from, const std::string& name,
@@ -79,7 +85,8 @@ NodeId SchemaCompiler::add_member(Nfa& nfa, NodeId from, const std::string& name
       name.find(key_end.substr(0, key_end.find_first_of(kSpace))) != name.npos)
     throw Refusal("a parameter of this name cannot be told from the words around it");
   const NodeId begin = nfa.literal(from, words.key_open + name + words.key_close);
-  if (!is_string(value)) return nfa.literal(nfa.call(begin, rule_of(value)), words.value_close);
+  if (words.has_quotes || !is_string(value))
+    return nfa.literal(nfa.call(begin, rule_of(value)), words.value_close);
   const NodeId end = nfa.add();
   const std::size_t close = words.value_close.find_last_not_of(kSpace) + 1;
   check_keywords(document_, value);

@@ -18,6 +18,7 @@ Grammar json_of(const Json& parameters, const std::string& where) {
 Grammar call_grammar(const CallShape& shape, const Json& function, std::size_t number) {
   const Json name = function["name"], parameters = function["parameters"];
   const std::string where = "tools[" + std::to_string(number) + "].function.parameters";
+  const Json members = parameters.is_object() ? parameters : Json::object();
   std::string open = shape.written_begin, end = shape.written_end;
   switch (shape.kind) {
     case CallShape::Kind::kHeader:
@@ -31,9 +32,14 @@ Grammar call_grammar(const CallShape& shape, const Json& function, std::size_t n
     case CallShape::Kind::kParameters:
       return constrain::sequence(
           {constrain::literal(open + name.string() + shape.after_name),
-           constrain::written_members(parameters.is_object() ? parameters : Json::object(), where,
+           constrain::written_members(members, where,
                                       {shape.key_open, shape.key_close, shape.value_close}),
            constrain::literal(end)});
+    case CallShape::Kind::kPython:
+      return constrain::sequence(
+          {constrain::literal(open + name.string() + "("),
+           constrain::written_members(members, where, {"", "=", "", ", ", true}),
+           constrain::literal(")" + end)});
   }
   return constrain::sequence(
       {constrain::literal(open), json_of(parameters, where), constrain::literal(end)});

@@ -270,6 +270,26 @@ std::optional<CallShape> learn_parameters(const Learned& from) {
   return shape;
 }
 
+std::optional<CallShape> learn_python(const Learned& from) {
+  const auto parts = split(from.more, {kNames[0], kKeys[0], kValues[0], kKeys[1], kValues[1]});
+  if (!parts || (*parts)[1] != "(") return std::nullopt;
+  const bool is_quoted = (*parts)[2] == "=\"" || (*parts)[2] == "='";
+  CallCursor last((*parts)[5].substr(std::min<std::size_t>(1, (*parts)[5].size())));
+  if (!is_quoted || !last.take(")")) return std::nullopt;
+  CallShape shape;
+  shape.kind = CallShape::Kind::kPython;
+  shape.written_begin = (*parts)[0];
+  shape.written_end = last.rest();
+  std::string_view begin = trimmed(shape.written_begin), end = trimmed(shape.written_end);
+  if (begin.ends_with('[') && end.starts_with(']')) {
+    begin.remove_suffix(1);
+    end.remove_prefix(1);
+  }
+  shape.begin = trimmed(begin);
+  shape.end = trimmed(end);
+  return shape;
+}
+
 // What ends the last call, or as much of it as there is: some templates leave out a part behind a
 // single call.
 void learn_end(const std::string& two, CallShape* shape) {
@@ -292,9 +312,15 @@ std::optional<CallShape> learn(const RenderConversation& render, const Style& st
   const Answers answers(render, style);
   const auto one = answers.of(calls(1, 1)), more = answers.of(calls(1, 2));
   if (!one || !more) return std::nullopt;
-  const Learned from{*one, *more, answers.of(calls(2, 1)).value_or("")};
-  for (const auto learn_kind : {learn_object, learn_header, learn_parameters}) {
+  const Learned all{*one, *more, answers.of(calls(2, 1)).value_or("")};
+  for (const auto learn_kind : {learn_object, learn_header, learn_parameters, learn_python}) {
+    Learned from = all;
     auto shape = learn_kind(from);
+    // A template that forgets what a second call begins with (Hermes 2 Pro's) tells of one alone.
+    if (shape && !shape->end.empty() && shape->between == shape->end) {
+      shape->between.clear();
+      from.two.clear();
+    }
     if (shape) learn_end(from.two, &*shape);
     if (!shape || !reads(*shape, from)) continue;
     shape->wants_text = style.text_arguments;

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "tools/serve/call_cursor.h"
+#include "tools/serve/python_value.h"
 
 namespace pc::serve {
 namespace {
@@ -82,6 +83,37 @@ bool add_parameters(const CallShape& shape, const ToolTypes& types, const std::s
   return true;
 }
 
+// From behind its name.
+bool add_python(const std::string& name, CallCursor* at, std::vector<ToolCall>* calls) {
+  ToolCall call{name, Json::object()};
+  if (!at->take("(")) return false;
+  while (!at->take(")")) {
+    const auto key = at->take_before("=");
+    if (!key || !is_key(*key) || !at->take("=")) return false;
+    const auto value = take_python_value(at);
+    if (!value) return false;
+    call.arguments.set(trimmed(*key), *value);
+    at->skip_space();
+    if (!at->take(",") && !at->rest().starts_with(')')) return false;
+  }
+  calls->push_back(std::move(call));
+  return true;
+}
+
+bool take_python_call(CallCursor* at, std::vector<ToolCall>* calls) {
+  const auto name = at->take_name();
+  return name && add_python(std::string(*name), at, calls);
+}
+
+// One, or a list of them in brackets.
+bool take_python_calls(CallCursor* at, std::vector<ToolCall>* calls) {
+  if (!at->take("[")) return take_python_call(at, calls);
+  do {
+    if (!take_python_call(at, calls)) return false;
+  } while (at->take(","));
+  return at->take("]");
+}
+
 // One call, or a list of them.
 bool take_call(const CallShape& shape, const ToolTypes& types, CallCursor* at,
                std::vector<ToolCall>* calls) {
@@ -89,6 +121,7 @@ bool take_call(const CallShape& shape, const ToolTypes& types, CallCursor* at,
     const auto json = at->take_json();
     return json && add_object(shape, *json, calls);
   }
+  if (shape.kind == CallShape::Kind::kPython) return take_python_calls(at, calls);
   const auto name = at->take_name();
   if (!name) return false;
   if (shape.kind == CallShape::Kind::kParameters)

@@ -142,30 +142,28 @@ std::string random_text(const Vocabulary& vocabulary, Constraint constraint,
   return text;
 }
 
-TEST_CASE("whatever the masks let through is read as a call that the schema takes") {
+// Whatever the masks let through is read as one call; gives how many had a text of some length.
+int count_read(const std::string& open, const MemberWords& words, const std::string& close,
+               const serve::CallShape& shape, const std::vector<const char*>& closers) {
   const Json parameters = Json::parse(R"({"type": "object", "required": ["text", "few", "both"],
       "properties": {"text": {"type": "string"}, "few": {"type": "string", "maxLength": 3},
                      "both": {"type": ["string", "null"], "maxLength": 4},
                      "list": {"type": "array", "items": {"type": "string"}, "maxItems": 2}}})");
   std::vector<Vocabulary::Token> tokens = small_tokens();
-  for (const char* const text :
-       {"</", "</parameter>", "parameter>", "\n</parameter>", "\n</parameter>\n"})
-    tokens.push_back({text, false});
+  for (const char* const text : closers) tokens.push_back({text, false});
   const Vocabulary vocabulary(tokens);
   Constrainer constrainer{Vocabulary(tokens)};
   const Constraint start = constrainer.start(
-      sequence({literal("<function=f>\n"), written_members(parameters, "tools[0]", kWords),
-                literal("</function>")}));
-  const serve::CallShape call = shape();
+      sequence({literal(open), written_members(parameters, "tools[0]", words), literal(close)}));
   const serve::ToolTypes types(Json::array().push(Json::object().set(
       "function", Json::object().set("name", "f").set("parameters", parameters))));
   pc::test::Random random(8);
   int n_long = 0;
   for (int round = 0; round < 200; ++round) {
     const std::string text = random_text(vocabulary, start, random);
-    if (!text.ends_with("</function>")) continue;  // it goes on and on
+    if (!text.ends_with(close)) continue;  // it goes on and on
     INFO(text);
-    const serve::ReadAnswer read = serve::read_answer(call, types, text);
+    const serve::ReadAnswer read = serve::read_answer(shape, types, text);
     REQUIRE(read.text.empty());
     REQUIRE(read.calls.size() == 1);
     const Json& arguments = read.calls.front().arguments;
@@ -176,7 +174,36 @@ TEST_CASE("whatever the masks let through is read as a call that the schema take
     REQUIRE((arguments["list"].is_null() || arguments["list"].is_array()));
     n_long += arguments["text"].string().size() > 2;
   }
-  CHECK(n_long > 50);
+  return n_long;
+}
+
+TEST_CASE("whatever the masks let through is read as a call that the schema takes") {
+  CHECK(count_read("<function=f>\n", kWords, "</function>", shape(),
+                   {"</", "</parameter>", "parameter>", "\n</parameter>", "\n</parameter>\n"}) >
+        50);
+  serve::CallShape python;
+  python.kind = serve::CallShape::Kind::kPython;
+  python.begin = "<call>";
+  python.end = "</call>";
+  CHECK(count_read("<call>[f(", {"", "=", "", ", ", true}, ")]</call>", python,
+                   {")]", "', ", "\")", "\", "}) > 50);
+}
+
+TEST_CASE("words stand between members, whichever come") {
+  const Automaton some = members_of(R"({"properties": {"a": {"type": "integer"},
+      "b": {"type": "string"}, "c": {"type": "integer"}}})",
+                                    {"", "=", "", ", ", true});
+  for (const char* const text : {"", "a=1", "b=\"x\"", "a=1, c=2", "b=\"x\", c=2", "c=2"})
+    CHECK(takes_members(some, text));
+  for (const char* const text : {", a=1", "a=1,", "a=1c=2", "b=x", "c=2, a=1"})
+    CHECK_FALSE(takes_members(some, text));
+  const Automaton second = members_of(R"({"required": ["b"], "properties": {
+      "a": {"type": "integer"}, "b": {"type": "integer"}, "c": {"type": "integer"}}})",
+                                      {"", "=", "", ", ", true});
+  for (const char* const text : {"b=1", "a=1, b=2", "b=1, c=2", "a=1, b=2, c=3"})
+    CHECK(takes_members(second, text));
+  for (const char* const text : {"", "a=1", "c=2", "a=1, c=2"})
+    CHECK_FALSE(takes_members(second, text));
 }
 
 }  // namespace

@@ -45,6 +45,14 @@ CallShape parameters() {
   return shape;
 }
 
+CallShape python() {
+  CallShape shape;
+  shape.kind = CallShape::Kind::kPython;
+  shape.begin = "<|tool_call_start|>";
+  shape.end = "<|tool_call_end|>";
+  return shape;
+}
+
 Json schema(const char* type) {
   return Json::object().set("type", type);
 }
@@ -87,6 +95,19 @@ TEST_CASE("calls are read in each shape") {
                     "<tool_call>\n<function=weather>\n<parameter=place>\nOslo\n</parameter>\n"
                     "<parameter=days>\n3\n</parameter>\n</function>\n</tool_call>") ==
         ReadAnswer{"", {call(both)}});
+  CHECK(read_answer(python(), tools,
+                    "Well.<|tool_call_start|>[weather(place=\"Oslo\", days=3), weather( )]"
+                    "<|tool_call_end|>") ==
+        ReadAnswer{"Well.", {call(both), call(Json::object())}});
+  CHECK(read_answer(python(), tools, "<|tool_call_start|>weather(place = 'Oslo', days = 3,)") ==
+        ReadAnswer{"", {call(both)}});
+  CallShape bare_python = python();
+  bare_python.begin = bare_python.end = "";
+  CHECK(read_answer(bare_python, tools, "[weather(place='Oslo', days=3)]") ==
+        ReadAnswer{"", {call(both)}});
+  for (const std::string text : {"[weather(place='Oslo')] is how", "[other(place='Oslo')]",
+                                 "[1, 2]", "[weather(place='Oslo'"})
+    CHECK(read_answer(bare_python, tools, text) == ReadAnswer{text, {}});
 }
 
 TEST_CASE("a value without quotes is what its tool wants") {
@@ -152,6 +173,7 @@ TEST_CASE("however an answer comes in pieces, it is read alike") {
        "\"<tool_call>\"}}\n</tool_call>"},
       {hermes(), "no <tool_cal l> here <<tool"},
       {hermes(), " \n Two \n\n lines \n <tool_call> {\"name\":\"weather\",\"arguments\":{}}"},
+      {python(), "a <|tool <|tool_call_start|>[weather(place='<|tool_call_end|>', days=[1, 2])]"},
       {bare(), "  {\"name\":\"weather\",\"parameters\":{\"place\":\"}\\\"{\"}}"},
       {mistral(), "Well [TOOL_[TOOL_CALLS]weather[ARGS]{\"place\":\"Oslo\"}"}};
   for (const auto& [shape, text] : answers) {
