@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "tools/constrain/json_rules.h"
 #include "tools/constrain/member_words.h"
@@ -44,8 +45,15 @@ class SchemaCompiler {
   void check_beside_values(const SchemaPart& part, Types left) const;
   RuleId string_rule(const SchemaPart& part);
   Dfa string_text(const SchemaPart& part, const TextForm& form);
-  NodeId add_member(Nfa& nfa, NodeId from, const std::string& name, const SchemaPart& value,
-                    const MemberWords& words);
+
+  struct Member {
+    std::string name;
+    SchemaPart value;
+    bool is_required, is_string;
+  };
+  std::vector<Member> members_of(const SchemaPart& root) const;
+  void check_name(const Member& member, const MemberWords& words) const;
+  NodeId add_member(Nfa& nfa, NodeId from, const Member& member, const MemberWords& words);
   RuleId written_string(const SchemaPart& part, const std::string& end);
   RuleId number_rule(const SchemaPart& part, bool is_integer);
   std::optional<Bound> bound(const SchemaPart& part, const char* inclusive, const char* excluded,

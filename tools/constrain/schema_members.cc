@@ -35,11 +35,31 @@ Dfa up_to_first(const std::string& word, Budget& budget) {
   return complement(determinise(beyond, budget));
 }
 
+// By its own "type": readers look no further.
 bool is_string(const SchemaPart& part) {
   return part.json["type"] == Json("string");
 }
 
 }  // namespace
+
+// Those that are named, in the schema's order, and those that are required besides.
+std::vector<SchemaCompiler::Member> SchemaCompiler::members_of(const SchemaPart& root) const {
+  std::vector<Member> members;
+  for (const auto& [name, value] : root.members("properties"))
+    members.push_back({name, value, false, is_string(value)});
+  const SchemaPart others = root.json["additionalProperties"].is_null()
+                                ? SchemaPart{true, root.pointer}
+                                : root.at("additionalProperties");
+  for (const Json& item : root.json["required"].items()) {
+    const std::string name = item.string();
+    const auto named = std::ranges::find(members, name, &Member::name);
+    if (named == members.end())
+      members.push_back({name, others, true, false});
+    else
+      named->is_required = true;
+  }
+  return members;
+}
 
 NodeId SchemaCompiler::add_members(Nfa& nfa, NodeId from, const MemberWords& words) {
   const SchemaPart root = document_.root();
@@ -50,27 +70,16 @@ NodeId SchemaCompiler::add_members(Nfa& nfa, NodeId from, const MemberWords& wor
           root, "\"" + name + "\" cannot be enforced where each parameter is written by itself");
   if (!(declared_types(root.json).value_or(kObject) & kObject))
     document_.refuse(root, "what has parameters is an object");
-  std::vector<std::pair<std::string, SchemaPart>> members = root.members("properties");
-  std::vector<std::string> required;
-  for (const Json& item : root.json["required"].items()) {
-    const std::string& name = required.emplace_back(item.string());
-    const bool is_named = std::ranges::find(members, name, [](const auto& member) {
-                            return member.first;
-                          }) != members.end();
-    if (is_named) continue;
-    const bool tells_others = !root.json["additionalProperties"].is_null();
-    members.emplace_back(
-        name, tells_others ? root.at("additionalProperties") : SchemaPart{true, root.pointer});
-  }
   NodeId none = from, some = nfa.add();  // where no member has come, and where one has
-  for (const auto& [name, value] : members) {
+  for (const Member& member : members_of(root)) {
     const NodeId begin = nfa.add();
     nfa.skip(none, begin);
     nfa.skip(nfa.literal(some, words.between), begin);
-    const NodeId behind = add_member(nfa, begin, name, value, words);
-    const bool may_be_missing = std::ranges::find(required, name) == required.end();
-    if (may_be_missing) nfa.skip(some, behind);
-    if (!may_be_missing) none = nfa.add();  // which no way leads to
+    const NodeId behind = add_member(nfa, begin, member, words);
+    if (member.is_required)
+      none = nfa.add();  // which no way leads to
+    else
+      nfa.skip(some, behind);
     some = behind;
   }
   nfa.skip(none, some);
@@ -78,23 +87,30 @@ NodeId SchemaCompiler::add_members(Nfa& nfa, NodeId from, const MemberWords& wor
   return some;
 }
 
-NodeId SchemaCompiler::add_member(Nfa& nfa, NodeId from, const std::string& name,
-                                  const SchemaPart& value, const MemberWords& words) try {
-  const std::string key_end = sought(words.key_close);
-  if (sought(name) != name || name.empty() || name.find_first_of("<\n") != name.npos ||
-      name.find(key_end.substr(0, key_end.find_first_of(kSpace))) != name.npos)
-    throw Refusal("a parameter of this name cannot be told from the words around it");
-  const NodeId begin = nfa.literal(from, words.key_open + name + words.key_close);
-  if (words.has_quotes || !is_string(value))
-    return nfa.literal(nfa.call(begin, rule_of(value)), words.value_close);
+// Can a reader tell it from the words around it?
+void SchemaCompiler::check_name(const Member& member, const MemberWords& words) const {
+  const std::string& name = member.name;
+  const std::string end = sought(words.key_close);
+  if (name.empty() || sought(name) != name || name.find_first_of("<\n") != name.npos ||
+      name.find(end.substr(0, end.find_first_of(kSpace))) != name.npos)
+    document_.refuse(member.value,
+                     "a parameter of this name cannot be told from the words around it");
+}
+
+NodeId SchemaCompiler::add_member(Nfa& nfa, NodeId from, const Member& member,
+                                  const MemberWords& words) try {
+  check_name(member, words);
+  const NodeId begin = nfa.literal(from, words.key_open + member.name + words.key_close);
+  if (words.has_quotes || !member.is_string)
+    return nfa.literal(nfa.call(begin, rule_of(member.value)), words.value_close);
   const NodeId end = nfa.add();
   const std::size_t close = words.value_close.find_last_not_of(kSpace) + 1;
-  check_keywords(document_, value);
-  for (const SchemaPart& flat : flattened(document_, value, budget_))
+  check_keywords(document_, member.value);
+  for (const SchemaPart& flat : flattened(document_, member.value, budget_))
     nfa.call(begin, written_string(flat, words.value_close.substr(0, close)), end);
   return nfa.literal(end, words.value_close.substr(close));
 } catch (const Refusal& refusal) {
-  document_.refuse(value, refusal.what());
+  document_.refuse(member.value, refusal.what());
 }
 
 // With what ends it.

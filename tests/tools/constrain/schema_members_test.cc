@@ -47,6 +47,11 @@ TEST_CASE("members come in the schema's order, and those that are not required m
     CHECK_FALSE(takes_members(all, text));
   CHECK(takes_members(members_of("{}"), ""));
   CHECK(takes_members(members_of(R"({"required": ["a"]})"), written("a", "[1]")));
+  // A reader knows the types of those that are named alone.
+  const Automaton others =
+      members_of(R"({"required": ["a"], "additionalProperties": {"type": "string"}})");
+  CHECK(takes_members(others, written("a", "\"5\"")));
+  CHECK_FALSE(takes_members(others, written("a", "5")));
 }
 
 TEST_CASE("a string stands as it is, up to the first of the words that end it") {
