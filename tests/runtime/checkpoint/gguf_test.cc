@@ -1,5 +1,6 @@
 #include "runtime/checkpoint/gguf.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstdlib>
@@ -278,9 +279,10 @@ TEST_CASE("counts are believed as far as the file has bytes") {
   refused(many.file() + std::string(65537 * 25, 'x'), Code::kUnsupported, "the limit is 65536");
 }
 
-TEST_CASE("65536 pairs and tensors are read without quadratic work") {
+// Processor time of reading so many pairs and tensors.
+double seconds_of(int n) {
   GgufBytes bytes;
-  for (int i = 0; i < 65536; ++i) {
+  for (int i = 0; i < n; ++i) {
     bytes.value("key." + std::to_string(i), std::uint8_t{1});
     bytes.tensor("blk." + std::to_string(i), 24, {1}, "x");
   }
@@ -289,8 +291,15 @@ TEST_CASE("65536 pairs and tensors are read without quadratic work") {
   const auto parsed = parse(file);
   const double seconds = cpu_seconds() - before;
   REQUIRE(parsed.ok());
-  CHECK(parsed->tensors.size() == 65536);
-  CHECK(seconds < 3);
+  CHECK(parsed->tensors.size() == static_cast<std::size_t>(n));
+  return seconds;
+}
+
+TEST_CASE("65536 pairs and tensors are read without quadratic work") {
+  // Sixteen times as many: 16 times as long, or a little more, where work grows with them; 256
+  // times where it grows with their square.
+  const double few = seconds_of(4096);
+  CHECK(seconds_of(65536) < 64 * std::max(few, 0.001));
 }
 
 TEST_CASE("strings and arrays that claim too much are refused before any work") {
