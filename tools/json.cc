@@ -46,13 +46,13 @@ namespace {
 // What the parser is told to refuse beside what is not JSON.
 class Limits {
  public:
-  explicit Limits(std::size_t max_depth) : max_depth_(max_depth) {}
+  Limits(std::size_t max_depth, Json::Twice twice) : max_depth_(max_depth), twice_(twice) {}
 
   void see(nlohmann::json::parse_event_t event, const nlohmann::ordered_json& parsed) {
     using Event = nlohmann::json::parse_event_t;
     if (event == Event::object_start || event == Event::array_start) open();
     if (event == Event::object_end || event == Event::array_end) keys_.pop_back();
-    if (event != Event::key) return;
+    if (event != Event::key || twice_ == Json::Twice::kLastCounts) return;
     const auto& key = parsed.get_ref<const std::string&>();
     if (!keys_.back().insert(key).second)
       throw std::runtime_error("an object has the key \"" + key + "\" twice");
@@ -67,14 +67,15 @@ class Limits {
   }
 
   const std::size_t max_depth_;
+  const Json::Twice twice_;
   std::vector<std::set<std::string>> keys_;  // of each array or object that is open
 };
 
 }  // namespace
 
 std::optional<Json> Json::read_strictly(std::string_view text, std::size_t max_depth,
-                                        std::string* why) try {
-  Limits limits(max_depth);
+                                        std::string* why, Twice twice) try {
+  Limits limits(max_depth, twice);
   const auto see = [&](int, nlohmann::json::parse_event_t event, nlohmann::ordered_json& parsed) {
     limits.see(event, parsed);
     return true;

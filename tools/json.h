@@ -39,9 +39,10 @@ class Json {
 
   // What a stranger wrote. Refused, with a sentence that says why and at which byte: what is not
   // JSON, more than max_depth arrays and objects in each other, a key that an object has twice
-  // (readers differ on which one counts).
+  // (readers differ on which one counts), unless the last shall count.
+  enum class Twice { kRefused, kLastCounts };
   static std::optional<Json> read_strictly(std::string_view text, std::size_t max_depth,
-                                           std::string* why);
+                                           std::string* why, Twice twice = Twice::kRefused);
 
   // Precondition: made by object(), by array().
   Json& set(std::string_view key, const Json& value);

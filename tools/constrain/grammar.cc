@@ -58,6 +58,7 @@ class GrammarCompiler {
     const Grammar::Part& part = *grammar.part_;
     switch (part.kind) {
       case Grammar::Part::Kind::kLiteral:
+        budget_.spend(part.text.size());
         return nfa.literal(from, part.text);
       case Grammar::Part::Kind::kSchema:
         name_ = part.text;

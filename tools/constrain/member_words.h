@@ -15,9 +15,9 @@ namespace pc::constrain {
 
 // With white space, and control tokens as Vocabulary::with_controls marks them.
 struct MemberWords {
-  std::string key_open, key_close, value_close;
-  std::string between = {};  // two members
-  bool has_quotes = false;   // strings are JSON, too
+  std::string key_open, key_close, value_close;  // the last ends in no space
+  std::string between = {};                      // two members
+  bool has_quotes = false;                       // strings are JSON, too
 };
 
 }  // namespace pc::constrain

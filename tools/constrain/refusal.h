@@ -22,6 +22,10 @@ class Budget {
     if (units > left_) throw Refusal("this is too large to be enforced");
     left_ -= units;
   }
+  // Would so many be too many? Asked before work that ends in that.
+  void expect(std::size_t units) const {
+    if (units > left_) throw Refusal("this is too large to be enforced");
+  }
 
  private:
   std::size_t left_;

@@ -1,5 +1,7 @@
 #include "tools/constrain/regex.h"
 
+#include <algorithm>
+
 namespace pc::constrain {
 namespace {
 
@@ -89,6 +91,9 @@ Dfa pattern_text(std::string_view pattern, Budget& budget, const TextForm& form)
   return determinise(nfa, budget);
 }
 
+// Any character has several lengths in UTF-8, each with nodes of its own.
+constexpr std::size_t kUnitsPerCharacter = 8;
+
 Dfa length_text(std::uint32_t least, std::uint32_t most, Budget& budget, const TextForm& form) {
   Regex any, repeat;
   any.kind = Regex::Kind::kCharacter;
@@ -99,6 +104,7 @@ Dfa length_text(std::uint32_t least, std::uint32_t most, Budget& budget, const T
   repeat.most = most;
   Nfa nfa;
   Emitter emitter(nfa, budget, form.spelling);
+  budget.expect(kUnitsPerCharacter * (most == Regex::kUnlimited ? least : std::max(least, most)));
   nfa.finish_at(nfa.literal(emitter.emit(repeat, Nfa::kStart), form.end));
   return determinise(nfa, budget);
 }

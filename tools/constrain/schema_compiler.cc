@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <optional>
+#include <set>
 
 #include "tools/constrain/formats.h"
 #include "tools/constrain/schema_merge.h"
@@ -200,19 +201,15 @@ RuleId SchemaCompiler::object_rule(const SchemaPart& part) {
       tells_others ? part.at("additionalProperties") : SchemaPart{true, part.pointer};
   std::vector<std::string> required;
   for (const Json& name : part.json["required"].items()) required.push_back(name.string());
-  const auto is_required = [&](const std::string& name) {
-    return std::ranges::find(required, name) != required.end();
-  };
-  std::vector<std::string> named;
+  const std::set<std::string> all_required(required.begin(), required.end());
+  std::set<std::string> named;
   for (const auto& [name, property] : part.members("properties")) {
-    named.push_back(name);
-    shape.properties.push_back({Json(name).dump(), rule_of(property), is_required(name)});
+    named.insert(name);
+    shape.properties.push_back({Json(name).dump(), rule_of(property), all_required.contains(name)});
   }
-  for (const std::string& name : required) {
-    if (std::ranges::find(named, name) != named.end()) continue;
-    named.push_back(name);
-    shape.properties.push_back({Json(name).dump(), rule_of(others), true});
-  }
+  for (const std::string& name : required)
+    if (named.insert(name).second)
+      shape.properties.push_back({Json(name).dump(), rule_of(others), true});
   if (tells_others ? !others.json.is_boolean() || others.json.truth() : !names_some)
     shape.others = rule_of(others);
   const std::uint32_t least = count_of(part.json, "minProperties", 0);

@@ -65,7 +65,8 @@ class SchemaCompiler {
   AutomatonBuilder& builder_;
   JsonRules& rules_;
   Budget& budget_;
-  std::map<std::string, RuleId> known_;  // by what the part says
+  std::map<std::string, RuleId> known_;    // by what the part says
+  std::map<std::string, RuleId> written_;  // strings of members, likewise
   std::deque<std::pair<RuleId, SchemaPart>> open_;
 };
 

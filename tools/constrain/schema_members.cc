@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <string_view>
 
 #include "tools/constrain/schema_compiler.h"
@@ -45,18 +46,19 @@ bool is_string(const SchemaPart& part) {
 // Those that are named, in the schema's order, and those that are required besides.
 std::vector<SchemaCompiler::Member> SchemaCompiler::members_of(const SchemaPart& root) const {
   std::vector<Member> members;
-  for (const auto& [name, value] : root.members("properties"))
+  std::map<std::string, std::size_t> numbers;
+  for (const auto& [name, value] : root.members("properties")) {
+    numbers.emplace(name, members.size());
     members.push_back({name, value, false, is_string(value)});
+  }
   const SchemaPart others = root.json["additionalProperties"].is_null()
                                 ? SchemaPart{true, root.pointer}
                                 : root.at("additionalProperties");
   for (const Json& item : root.json["required"].items()) {
     const std::string name = item.string();
-    const auto named = std::ranges::find(members, name, &Member::name);
-    if (named == members.end())
-      members.push_back({name, others, true, false});
-    else
-      named->is_required = true;
+    const auto [at, is_new] = numbers.try_emplace(name, members.size());
+    if (is_new) members.push_back({name, others, true, false});
+    members[at->second].is_required = true;
   }
   return members;
 }
@@ -91,8 +93,10 @@ NodeId SchemaCompiler::add_members(Nfa& nfa, NodeId from, const MemberWords& wor
 void SchemaCompiler::check_name(const Member& member, const MemberWords& words) const {
   const std::string& name = member.name;
   const std::string end = sought(words.key_close);
-  if (name.empty() || sought(name) != name || name.find_first_of("<\n") != name.npos ||
-      name.find(end.substr(0, end.find_first_of(kSpace))) != name.npos)
+  const std::string word = end.substr(0, end.find_first_of(kSpace));
+  const char* const others = words.has_quotes ? "<\n()[]{},\"' \t\r" : "<\n";
+  if (name.empty() || sought(name) != name || name.find_first_of(others) != name.npos ||
+      (name + word).find(word) != name.size())
     document_.refuse(member.value,
                      "a parameter of this name cannot be told from the words around it");
 }
@@ -100,22 +104,25 @@ void SchemaCompiler::check_name(const Member& member, const MemberWords& words) 
 NodeId SchemaCompiler::add_member(Nfa& nfa, NodeId from, const Member& member,
                                   const MemberWords& words) try {
   check_name(member, words);
+  budget_.spend(words.between.size() + words.key_open.size() + member.name.size() +
+                words.key_close.size() + words.value_close.size());
   const NodeId begin = nfa.literal(from, words.key_open + member.name + words.key_close);
   if (words.has_quotes || !member.is_string)
     return nfa.literal(nfa.call(begin, rule_of(member.value)), words.value_close);
   const NodeId end = nfa.add();
-  const std::size_t close = words.value_close.find_last_not_of(kSpace) + 1;
   check_keywords(document_, member.value);
   for (const SchemaPart& flat : flattened(document_, member.value, budget_))
-    nfa.call(begin, written_string(flat, words.value_close.substr(0, close)), end);
-  return nfa.literal(end, words.value_close.substr(close));
+    nfa.call(begin, written_string(flat, words.value_close), end);
+  return end;
 } catch (const Refusal& refusal) {
   document_.refuse(member.value, refusal.what());
 }
 
-// With what ends it.
+// With what ends it, of which there is one in a grammar's members.
 RuleId SchemaCompiler::written_string(const SchemaPart& part, const std::string& end) {
-  const RuleId id = builder_.add_rule();
+  const auto [known, is_new] = written_.try_emplace(part.json.dump());
+  if (!is_new) return known->second;
+  const RuleId id = known->second = builder_.add_rule();
   const Dfa readable = up_to_first(sought(end), budget_);
   if (const auto values = declared_values(part.json)) {
     check_beside_values(part, kString);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tools/serve/api_error.h"
+#include "tools/serve/call_cursor.h"
 #include "tools/serve/call_grammar.h"
 
 namespace pc::serve {
@@ -19,6 +20,12 @@ Grammar calls(const Question& question, const CallShape& shape) {
     const Json function = tool["function"];
     const bool is_meant = question.tool_choice.kind == ToolChoice::Kind::kRequired ||
                           function["name"] == Json(question.tool_choice.name);
+    const bool is_bare = shape.kind != CallShape::Kind::kObject;
+    if (is_meant && is_bare && !is_call_name(function["name"].string()))
+      throw ApiError::bad_request(
+          "this model's chat template writes a tool's name without quotes: letters, digits, _ - . "
+          "and : can be told from what stands around it",
+          "tools[" + std::to_string(number) + "].function.name");
     if (is_meant) alternatives.push_back(call_grammar(shape, function, number));
     ++number;
   }

@@ -15,7 +15,14 @@ bool is_space(char c) {
   return kSpace.find(c) != kSpace.npos;
 }
 
-// To the bracket or the quote that closes the first one; 0 where there is none.
+// May it stand in JSON, outside of a string?
+bool is_json(char c) {
+  const bool is_word = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || c == 'E';
+  return is_word || is_space(c) || std::string_view("{}[],:+-.").find(c) != std::string_view::npos;
+}
+
+// To the bracket or the quote that closes the first one; 0 where there is none. No further than
+// what may be JSON, so that looking at each of many beginnings is no quadratic work.
 std::size_t json_size(std::string_view text) {
   const bool is_string = text.starts_with('"');
   int depth = 0;
@@ -27,6 +34,8 @@ std::size_t json_size(std::string_view text) {
     } else if (c == '"') {
       in_string = !in_string;
       if (is_string && !in_string) return i + 1;
+    } else if (in_string ? static_cast<unsigned char>(c) < 0x20 : !is_json(c)) {
+      return 0;
     } else if (!in_string) {
       depth += (c == '{' || c == '[') - (c == '}' || c == ']');
       if (depth == 0) return i + 1;
@@ -41,6 +50,10 @@ std::string_view trimmed(std::string_view text) {
   const std::size_t begin = text.find_first_not_of(kSpace);
   if (begin == text.npos) return {};
   return text.substr(begin, text.find_last_not_of(kSpace) - begin + 1);
+}
+
+bool is_call_name(std::string_view text) {
+  return !text.empty() && text.find_first_not_of(kNameCharacters) == text.npos;
 }
 
 void CallCursor::skip_space() {
@@ -115,7 +128,9 @@ std::optional<cli::Json> CallCursor::take_enclosed() {
   const std::size_t size = json_size(rest_);
   if (size == 0) return std::nullopt;
   std::string why;
-  const auto json = cli::Json::read_strictly(rest_.substr(0, size), kMaxDepth, &why);
+  // A grammar does not know which names have come: docs/CONSTRAINED.md.
+  const auto json = cli::Json::read_strictly(rest_.substr(0, size), kMaxDepth, &why,
+                                             cli::Json::Twice::kLastCounts);
   if (json) rest_.remove_prefix(size);
   return json;
 }

@@ -43,6 +43,9 @@ class CallCursor {
   std::string_view rest_;
 };
 
+// What take_name() takes, and nothing else.
+bool is_call_name(std::string_view text);
+
 // Without white space at its ends.
 std::string_view trimmed(std::string_view text);
 

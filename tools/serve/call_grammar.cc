@@ -32,8 +32,9 @@ Grammar call_grammar(const CallShape& shape, const Json& function, std::size_t n
     case CallShape::Kind::kParameters:
       return constrain::sequence(
           {constrain::literal(open + name.string() + shape.after_name),
-           constrain::written_members(members, where,
-                                      {shape.key_open, shape.key_close, shape.value_close}),
+           constrain::written_members(
+               members, where,
+               {shape.key_open, shape.key_close, shape.value_close, shape.between_values}),
            constrain::literal(end)});
     case CallShape::Kind::kPython:
       return constrain::sequence(

@@ -256,7 +256,10 @@ std::optional<CallShape> learn_parameters(const Learned& from) {
   shape.after_name = before_first.substr(0, before_first.size() - open.size());
   shape.key_open = open;
   shape.key_close = (*parts)[2];
-  shape.value_close = between_values.substr(0, between_values.size() - open.size());
+  const std::string_view close = between_values.substr(0, between_values.size() - open.size());
+  const std::size_t close_size = close.find_last_not_of(" \t\r\n") + 1;
+  shape.value_close = close.substr(0, close_size);
+  shape.between_values = close.substr(close_size);
   CallCursor end((*parts)[5]);
   if (trimmed(shape.key_close).empty() || trimmed(shape.value_close).empty() ||
       !end.take(shape.value_close))
@@ -312,15 +315,9 @@ std::optional<CallShape> learn(const RenderConversation& render, const Style& st
   const Answers answers(render, style);
   const auto one = answers.of(calls(1, 1)), more = answers.of(calls(1, 2));
   if (!one || !more) return std::nullopt;
-  const Learned all{*one, *more, answers.of(calls(2, 1)).value_or("")};
+  const Learned from{*one, *more, answers.of(calls(2, 1)).value_or("")};
   for (const auto learn_kind : {learn_object, learn_header, learn_parameters, learn_python}) {
-    Learned from = all;
     auto shape = learn_kind(from);
-    // A template that forgets what a second call begins with (Hermes 2 Pro's) tells of one alone.
-    if (shape && !shape->end.empty() && shape->between == shape->end) {
-      shape->between.clear();
-      from.two.clear();
-    }
     if (shape) learn_end(from.two, &*shape);
     if (!shape || !reads(*shape, from)) continue;
     shape->wants_text = style.text_arguments;

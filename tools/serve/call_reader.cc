@@ -83,13 +83,17 @@ bool add_parameters(const CallShape& shape, const ToolTypes& types, const std::s
   return true;
 }
 
+bool is_python_key(std::string_view text) {
+  return is_key(text) && trimmed(text).find_first_of("()[]{},\"' \t\r") == text.npos;
+}
+
 // From behind its name.
 bool add_python(const std::string& name, CallCursor* at, std::vector<ToolCall>* calls) {
   ToolCall call{name, Json::object()};
   if (!at->take("(")) return false;
   while (!at->take(")")) {
     const auto key = at->take_before("=");
-    if (!key || !is_key(*key) || !at->take("=")) return false;
+    if (!key || !is_python_key(*key) || !at->take("=")) return false;
     const auto value = take_python_value(at);
     if (!value) return false;
     call.arguments.set(trimmed(*key), *value);
@@ -134,6 +138,20 @@ bool take_call(const CallShape& shape, const ToolTypes& types, CallCursor* at,
   return true;
 }
 
+// Takes what stands between two calls. Where that is what ends the last one, too, only an object
+// behind it, or what calls begin with, tells that another comes.
+bool goes_on(const CallShape& shape, CallCursor* at) {
+  CallCursor ahead = *at;
+  if (trimmed(shape.between).empty() || !ahead.take(shape.between)) return false;
+  if (trimmed(shape.between) == trimmed(shape.end)) {
+    const bool begins = !shape.begin.empty() && ahead.take(shape.begin);
+    ahead.skip_space();
+    if (!begins && !ahead.rest().starts_with('{')) return false;
+  }
+  *at = ahead;
+  return true;
+}
+
 // The calls that a text begins with, and what stands behind them; nothing where it is no call.
 std::optional<ReadAnswer> read_calls(const CallShape& shape, const ToolTypes& types,
                                      std::string_view text) {
@@ -142,7 +160,7 @@ std::optional<ReadAnswer> read_calls(const CallShape& shape, const ToolTypes& ty
   if (!at.take(shape.begin)) return std::nullopt;
   do {
     if (!take_call(shape, types, &at, &read.calls)) return std::nullopt;
-  } while ((!trimmed(shape.between).empty() && at.take(shape.between)) ||
+  } while (goes_on(shape, &at) ||
            (at.take_beginning(shape.end) && !shape.begin.empty() && at.take(shape.begin)));
   read.text = trimmed(at.rest());
   return read;

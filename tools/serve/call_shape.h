@@ -22,6 +22,7 @@ struct CallShape {
   std::string begin, between, end;
   std::string name_key, arguments_key;                       // kObject
   std::string after_name, key_open, key_close, value_close;  // kParameters
+  std::string between_values;  // kParameters: white space between value_close and key_open
   // One call as the template writes it: what stands before its object or its name, between name
   // and arguments (kHeader), and behind them (kPython: behind its closing bracket).
   std::string written_begin, written_middle, written_end;

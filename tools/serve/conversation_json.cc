@@ -1,5 +1,6 @@
 #include "tools/serve/conversation_json.h"
 
+#include <set>
 #include <utility>
 
 namespace pc::serve {
@@ -97,13 +98,15 @@ Json messages_of(const Json& messages) {
 
 Json tools_of(const Json& tools) {
   Json list = Json::array();
+  std::set<std::string> names;
   for_each_item(tools, "tools", [&](const Json& tool, const std::string& path) {
     Fields fields(tool, path);
     fields.only("type", {"function"}, "must be \"function\"");
     const auto function = fields.object("function");
     if (!function) fields.refuse("function", "is missing: an object");
     Fields described(*function, path + ".function");
-    described.required_string("name");
+    if (!names.insert(described.required_string("name")).second)
+      described.refuse("name", "is that of another tool, too");
     described.string("description");
     described.object("parameters");
     Json read = Json::object().set("type", "function").set("function", *function);

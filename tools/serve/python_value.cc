@@ -59,19 +59,32 @@ class Reader {
         return Json::read_strictly(json + '"', 1, &why);
       }
       if (c == '\\' && i + 1 < text.size())
-        json += escape(text[++i]);
+        json += escape(text.substr(i + 1), &i);
       else
         json += plain(c);
     }
     return std::nullopt;
   }
 
-  // Python leaves a backslash where it stands before any other character.
-  static std::string escape(char c) {
-    if (c == '\'') return "'";
-    if (c == '\n') return "";
-    const bool is_known = std::string_view("\"\\/bfnrtu").find(c) != std::string_view::npos;
-    return (is_known ? "\\" : "\\\\") + (is_known ? std::string(1, c) : plain(c));
+  // Of what stands behind a backslash, which stays where it stands before anything else; moves *at
+  // behind what was taken.
+  static std::string escape(std::string_view text, std::size_t* at) {
+    const char c = text.front();
+    if ((c == 'x' && is_hex(text.substr(1), 2)) || (c == 'u' && is_hex(text.substr(1), 4))) {
+      const std::size_t n = c == 'x' ? 2 : 4;
+      *at += 1 + n;
+      return (c == 'x' ? "\\u00" : "\\u") + std::string(text.substr(1, n));
+    }
+    if (c != '\'' && std::string_view("\"\\/bfnrt\n").find(c) == std::string_view::npos)
+      return "\\\\";
+    ++*at;
+    if (c == '\'' || c == '\n') return c == '\'' ? "'" : "";
+    return {'\\', c};
+  }
+
+  static bool is_hex(std::string_view text, std::size_t n) {
+    constexpr std::string_view kHex = "0123456789abcdefABCDEF";
+    return text.size() >= n && text.substr(0, n).find_first_not_of(kHex) == std::string_view::npos;
   }
 
   static std::string plain(char c) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/cpu_seconds.h"
 #include "tests/support/random.h"
 #include "tests/tools/constrain/small_vocabulary.h"
 #include "tests/tools/constrain/takes.h"
@@ -14,7 +15,7 @@
 namespace pc::constrain::test {
 namespace {
 
-const MemberWords kWords{"<parameter=", ">\n", "\n</parameter>\n"};
+const MemberWords kWords{"<parameter=", ">\n", "\n</parameter>", "\n"};
 
 Automaton members_of(std::string_view schema, const MemberWords& words = kWords) {
   return sequence({literal("f"), written_members(Json::parse(schema), "tools[0]", words)})
@@ -40,10 +41,12 @@ TEST_CASE("members come in the schema's order, and those that are not required m
   const Automaton all = members_of(R"({"type": "object", "required": ["b"],
       "properties": {"a": {"type": "integer"}, "b": {"type": "string"}, "c": {}}})");
   const std::string a = written("a", "5"), b = written("b", "five"),
-                    c = written("c", R"([1, "x"])");
-  for (const std::string& text : {b, a + b, b + c, a + b + c}) CHECK(takes_members(all, text));
-  for (const std::string& text : {std::string(), a, c, b + a, a + a + b, b + written("d", "5"),
-                                  written("a", "five") + b, b + written("c", "five")})
+                    c = written("c", R"([1, "x"])"), n = "\n";
+  for (const std::string& text : {b, a + n + b, b + n + c, a + n + b + n + c})
+    CHECK(takes_members(all, text));
+  for (const std::string& text :
+       {std::string(), a, c, a + b, b + n + a, a + n + a + n + b, b + n + written("d", "5"),
+        written("a", "five") + n + b, b + n + written("c", "five"), b + n})
     CHECK_FALSE(takes_members(all, text));
   CHECK(takes_members(members_of("{}"), ""));
   CHECK(takes_members(members_of(R"({"required": ["a"]})"), written("a", "[1]")));
@@ -106,12 +109,36 @@ TEST_CASE("what cannot be written so is refused by its name") {
   CHECK(refusal(R"({"type": "string"})").find("is an object") != std::string::npos);
   CHECK(refusal(R"({"properties": {"a>b": {}}})").find("name") != std::string::npos);
   CHECK(refusal(R"({"properties": {" a": {}}})").find("name") != std::string::npos);
+  for (const char* const name : {")", "a b", "a=b", "a,b", "a\""}) {
+    const Json parameters =
+        Json::object().set("properties", Json::object().set(name, Json::object()));
+    CHECK_THROWS_AS(written_members(parameters, "tools[0]", {"", "=", "", ", ", true}).compiled(),
+                    SchemaError);
+  }
   CHECK(refusal(R"({"properties": {"a": {"type": "string", "contentEncoding": "x"}}})")
             .find("contentEncoding") != std::string::npos);
   CHECK(refusal(R"({"required": ["a"], "properties": {"a": {"type": "string", "enum": [5]}}})") !=
         "");
   CHECK(refusal(R"({"required": ["a"], "properties":
       {"a": {"type": "string", "minLength": 3, "maxLength": 2}}})") != "");
+}
+
+TEST_CASE("what is too large is refused before it takes long") {
+  std::string names;
+  for (int i = 0; i < 14'000; ++i) names += (i ? ",\"" : "\"") + std::to_string(i) + '"';
+  const std::string many = "{\"required\": [" + names + "]}";
+  std::vector<Grammar> tools;
+  for (int i = 0; i < 40; ++i)
+    tools.push_back(sequence(
+        {literal("f" + std::to_string(i)), written_members(Json::parse(many), "tools", kWords)}));
+  const double before = pc::test::cpu_seconds();
+  CHECK_THROWS_AS(choice(tools).compiled(), SchemaError);
+  CHECK_THROWS_AS(json_schema(Json::parse(R"({"type": "string", "pattern": "x",
+                                             "maxLength": 900000000})"),
+                              "x")
+                      .compiled(),
+                  SchemaError);
+  CHECK(pc::test::cpu_seconds() - before < 5);  // 40 seconds without a budget
 }
 
 // As the server learns it of such a template.

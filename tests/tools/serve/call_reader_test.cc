@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/cpu_seconds.h"
+
 namespace pc::serve {
 namespace {
 
@@ -147,6 +149,39 @@ TEST_CASE("what ends a value may stand in JSON, and not in a text") {
         ReadAnswer{"", {call(Json::object().set("place", "{\"a\": 1}"))}});
   for (const char* const bad : {"place", "pla\nce>\nOslo", "<place>\nOslo", " >\nOslo"})
     CHECK(reads(bad).calls.empty());
+}
+
+TEST_CASE("many beginnings of JSON are no quadratic work") {
+  std::string text = "<tool_call>\n<function=weather>";
+  for (int i = 0; i < 20'000; ++i) text += "\n<parameter=a>\n[\n</parameter>";
+  const double before = pc::test::cpu_seconds();
+  CHECK(read_answer(parameters(), types(), text).calls.size() == 1);
+  CHECK(pc::test::cpu_seconds() - before < 10);  // some 25 seconds if it were
+}
+
+TEST_CASE("of a name that comes twice the last value counts") {
+  CHECK(read_answer(hermes(), types(),
+                    "<tool_call>{\"name\":\"weather\",\"arguments\":{\"place\":\"Rome\","
+                    "\"place\":\"Oslo\"}}</tool_call>") == ReadAnswer{"", {call(kOslo)}});
+}
+
+TEST_CASE(
+    "calls of which each has the word that ends the last are read, with their first word or not") {
+  CallShape shape = hermes();
+  shape.between = shape.end;
+  const std::string one = "{\"name\":\"weather\",\"arguments\":{}}</tool_call>";
+  const ReadAnswer two{"", {call(Json::object()), call(Json::object())}};
+  CHECK(read_answer(shape, types(), "<tool_call>" + one + one) == two);
+  CHECK(read_answer(shape, types(), "<tool_call>" + one + " <tool_call>" + one) == two);
+  CHECK(read_answer(shape, types(), "<tool_call>" + one + "Done.") ==
+        ReadAnswer{"Done.", {call(Json::object())}});
+}
+
+TEST_CASE("a Python argument without a name is no call") {
+  for (const std::string text :
+       {"<|tool_call_start|>[weather(\"Oslo\", days=3)]",
+        "<|tool_call_start|>[weather(place='a',, days=3)]", "<|tool_call_start|>[weather()=1)]"})
+    CHECK(read_answer(python(), types(), text) == ReadAnswer{text, {}});
 }
 
 TEST_CASE("white space before a call goes with it, and stays where there is none") {

@@ -21,6 +21,7 @@ TEST_CASE("values are read as Python means them") {
   CHECK(read("'it\\'s'") == Json("it's"));
   CHECK(read("\"a \\\"b\\\" \\\\ \\n \\x\"") == Json("a \"b\" \\ \n \\x"));
   CHECK(read("'\\u00e9 \xC3\xA9\n\t'") == Json("é é\n\t"));
+  CHECK(read("'\\x41\\x1b C:\\users \\x4'") == Json("A\x1b C:\\users \\x4"));
   CHECK(read("\"Oslo \"north\" or 'south'\"") == Json("Oslo \"north\" or 'south'"));
   CHECK(read("-1.5e3") == Json(-1500.0));
   CHECK(read("[1, True, false, 'x',]") == Json::parse(R"([1, true, false, "x"])"));

@@ -167,6 +167,10 @@ class Parameters(ControlTokens):
             "messages": [{"role": "user", "content": "Hi"}], "tools": tools, "tool_choice": "required"}, 400)["error"]
         self.assertIn("anyOf", error["message"])
         self.assertIn("tools[0].function.parameters", error["message"])
+        tools[0]["function"] = {"name": "let it rain"}
+        error = self.server.json("POST", "/v1/chat/completions", {
+            "messages": [{"role": "user", "content": "Hi"}], "tools": tools, "tool_choice": "required"}, 400)["error"]
+        self.assertEqual(error["param"], "tools[0].function.name")
 
 
 if __name__ == "__main__":
