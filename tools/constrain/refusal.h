@@ -19,7 +19,7 @@ class Budget {
  public:
   explicit Budget(std::size_t units) : left_(units) {}
   void spend(std::size_t units) {
-    if (units > left_) throw Refusal("this is too large to be enforced");
+    expect(units);
     left_ -= units;
   }
   // Would so many be too many? Asked before work that ends in that.

@@ -5,6 +5,9 @@
 namespace pc::constrain {
 namespace {
 
+// At least: any character has four lengths in UTF-8, each with nodes of its own.
+constexpr std::size_t kUnitsPerCharacter = 8;
+
 // Writes a tree down as an automaton (Thompson 1968).
 class Emitter {
  public:
@@ -90,9 +93,6 @@ Dfa pattern_text(std::string_view pattern, Budget& budget, const TextForm& form)
   }
   return determinise(nfa, budget);
 }
-
-// Any character has several lengths in UTF-8, each with nodes of its own.
-constexpr std::size_t kUnitsPerCharacter = 8;
 
 Dfa length_text(std::uint32_t least, std::uint32_t most, Budget& budget, const TextForm& form) {
   Regex any, repeat;

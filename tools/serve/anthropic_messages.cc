@@ -3,6 +3,7 @@
 #include <string>
 
 #include "tools/serve/content_parts.h"
+#include "tools/serve/conversation_json.h"
 
 namespace pc::serve {
 namespace {
@@ -125,6 +126,7 @@ Json anthropic_tools(Fields& body) {
     Json read = Json::object().set("type", "function").set("function", function);
     tools.push(is_marked(fields) ? read.set("marked", true) : read);
   });
+  check_tool_names(tools);
   return tools;
 }
 

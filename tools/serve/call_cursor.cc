@@ -7,7 +7,6 @@ namespace pc::serve {
 namespace {
 
 constexpr std::size_t kMaxDepth = 64;
-constexpr std::string_view kSpace = " \t\r\n";
 constexpr std::string_view kNameCharacters =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.:";
 
@@ -21,8 +20,8 @@ bool is_json(char c) {
   return is_word || is_space(c) || std::string_view("{}[],:+-.").find(c) != std::string_view::npos;
 }
 
-// To the bracket or the quote that closes the first one; 0 where there is none. No further than
-// what may be JSON, so that looking at each of many beginnings is no quadratic work.
+// To the bracket or the quote that closes the first one; 0 where there is none. It is looked for no
+// further than what may be JSON: one that is missing does not cost the whole text.
 std::size_t json_size(std::string_view text) {
   const bool is_string = text.starts_with('"');
   int depth = 0;

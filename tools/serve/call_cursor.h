@@ -11,6 +11,9 @@
 
 namespace pc::serve {
 
+// What does not count in words.
+inline constexpr std::string_view kSpace = " \t\r\n";
+
 class CallCursor {
  public:
   explicit CallCursor(std::string_view text) : rest_(text) {}

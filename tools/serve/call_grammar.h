@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstddef>
-#include <string_view>
 
 #include "tools/constrain/grammar.h"
 #include "tools/json.h"

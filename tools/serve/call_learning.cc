@@ -240,7 +240,7 @@ std::string_view key_open_in(std::string_view before_first, std::string_view bet
   const std::string_view close = between_values.substr(0, between_values.size() - open.size());
   const std::size_t tag = close.rfind('<');
   if (tag == close.npos || close.find('>', tag) != close.npos) return open;
-  return open.substr(std::min(open.find('>') + 1, open.size()));
+  return open.substr(open.find('>') + 1);
 }
 
 std::optional<CallShape> learn_parameters(const Learned& from) {
@@ -257,7 +257,7 @@ std::optional<CallShape> learn_parameters(const Learned& from) {
   shape.key_open = open;
   shape.key_close = (*parts)[2];
   const std::string_view close = between_values.substr(0, between_values.size() - open.size());
-  const std::size_t close_size = close.find_last_not_of(" \t\r\n") + 1;
+  const std::size_t close_size = close.find_last_not_of(kSpace) + 1;
   shape.value_close = close.substr(0, close_size);
   shape.between_values = close.substr(close_size);
   CallCursor end((*parts)[5]);

@@ -10,8 +10,6 @@
 namespace pc::serve {
 namespace {
 
-constexpr std::string_view kSpace = " \t\r\n";
-
 std::string_view first_word(std::string_view words) {
   const std::string_view begin = trimmed(words);
   return begin.substr(0, begin.find_first_of(kSpace));

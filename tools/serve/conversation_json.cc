@@ -98,21 +98,29 @@ Json messages_of(const Json& messages) {
 
 Json tools_of(const Json& tools) {
   Json list = Json::array();
-  std::set<std::string> names;
   for_each_item(tools, "tools", [&](const Json& tool, const std::string& path) {
     Fields fields(tool, path);
     fields.only("type", {"function"}, "must be \"function\"");
     const auto function = fields.object("function");
     if (!function) fields.refuse("function", "is missing: an object");
     Fields described(*function, path + ".function");
-    if (!names.insert(described.required_string("name")).second)
-      described.refuse("name", "is that of another tool, too");
+    described.required_string("name");
     described.string("description");
     described.object("parameters");
     Json read = Json::object().set("type", "function").set("function", *function);
     list.push(is_marked(fields) ? read.set("marked", true) : read);
   });
+  check_tool_names(list);
   return list;
+}
+
+void check_tool_names(const Json& tools) {
+  std::set<std::string> names;
+  for (const Json& tool : tools.items()) {
+    const std::string name = tool["function"]["name"].string();
+    if (!names.insert(name).second)
+      throw ApiError::bad_request("two tools are called \"" + name + "\"", "tools");
+  }
 }
 
 }  // namespace pc::serve

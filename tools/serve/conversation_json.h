@@ -15,6 +15,10 @@ Json messages_of(const Json& messages);
 // OpenAI's "tools".
 Json tools_of(const Json& tools);
 
+// Of tools as templates take them, whichever protocol they came in: refuses two of one name, since
+// nobody could tell which of them is called. Throws ApiError.
+void check_tool_names(const Json& tools);
+
 // A content that is a list of parts.
 ContentParts read_parts(const Json& parts, const std::string& path);
 

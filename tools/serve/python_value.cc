@@ -12,7 +12,6 @@ namespace {
 using cli::Json;
 
 constexpr int kMaxDepth = 64;
-constexpr std::string_view kSpace = " \t\r\n";
 
 class Reader {
  public:

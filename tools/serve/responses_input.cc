@@ -112,6 +112,7 @@ Json responses_tools(Fields& body, ToolChoice* choice) {
   for_each_item(*list, "tools", [&](const Json& tool, const std::string& path) {
     tools.push(tool_of(tool, path));
   });
+  check_tool_names(tools);
   *choice = openai_tool_choice(body, tools);
   return choice->kind == ToolChoice::Kind::kNone ? Json() : tools;
 }

@@ -101,6 +101,13 @@ TEST_CASE("texts of a length") {
   for (const char* const text : {"\"", "a\"", "abcd\"", "ab"}) CHECK_FALSE(takes(dfa, text));
 }
 
+TEST_CASE("a length that is too large is refused before anything is made of it") {
+  Budget budget(1 << 20);
+  CHECK_THROWS_AS(length_text(0, 900'000'000, budget), Refusal);
+  CHECK_THROWS_AS(length_text(900'000'000, Regex::kUnlimited, budget), Refusal);
+  CHECK_NOTHROW(budget.spend(1 << 20));  // nothing of it was used
+}
+
 TEST_CASE("each format has a pattern that can be enforced") {
   for (const char* const format :
        {"date", "time", "date-time", "duration", "uuid", "email", "hostname", "ipv4", "uri"}) {

@@ -1,5 +1,6 @@
 #include "tools/serve/call_reader.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <random>
 #include <string>
@@ -152,11 +153,15 @@ TEST_CASE("what ends a value may stand in JSON, and not in a text") {
 }
 
 TEST_CASE("many beginnings of JSON are no quadratic work") {
-  std::string text = "<tool_call>\n<function=weather>";
-  for (int i = 0; i < 20'000; ++i) text += "\n<parameter=a>\n[\n</parameter>";
-  const double before = pc::test::cpu_seconds();
-  CHECK(read_answer(parameters(), types(), text).calls.size() == 1);
-  CHECK(pc::test::cpu_seconds() - before < 10);  // some 25 seconds if it were
+  const auto seconds_of = [](int n) {
+    std::string text = "<tool_call>\n<function=weather>";
+    for (int i = 0; i < n; ++i) text += "\n<parameter=a>\n[\n</parameter>";
+    const double before = pc::test::cpu_seconds();
+    CHECK(read_answer(parameters(), types(), text).calls.size() == 1);
+    return pc::test::cpu_seconds() - before;
+  };
+  // Sixteen times as many: 256 times as long, if it were.
+  CHECK(seconds_of(16'000) < 64 * std::max(seconds_of(1'000), 0.001));
 }
 
 TEST_CASE("of a name that comes twice the last value counts") {

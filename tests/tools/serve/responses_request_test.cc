@@ -120,6 +120,8 @@ TEST_CASE("fields that cannot be meant are named") {
            {R"("tool_choice": "required")", "tool_choice"},
            {R"("tools": [{"type": "web_search"}])", "tools[0].type"},
            {R"("tools": [{"type": "function"}])", "tools[0].name"},
+           {R"("tools": [{"type": "function", "name": "f"}, {"type": "function", "name": "f"}])",
+            "tools"},
            {R"("tools": [{"type": "function", "name": "f", "parameters": 5}])",
             "tools[0].parameters"},
            {R"("text": {"format": {"type": "xml"}})", "text.format.type"},

@@ -42,6 +42,7 @@ BAD_FIELDS = [
     ({"logprobs": True, "top_logprobs": 21}, "top_logprobs"),
     ({"stream": "yes"}, "stream"),
     ({"tools": [{"type": "function"}]}, "tools[0].function"),
+    ({"tools": [{"function": {"name": "f"}}, {"function": {"name": "f"}}]}, "tools"),
     ({"tools": [{"type": "retrieval", "function": {"name": "f"}}]}, "tools[0].type"),
     ({"tools": [{"function": {"name": "f", "description": 5}}]}, "tools[0].function.description"),
     ({"tools": [{"function": {"name": "f", "parameters": []}}]}, "tools[0].function.parameters"),
