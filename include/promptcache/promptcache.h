@@ -118,8 +118,8 @@ typedef enum pc_kv_type {
   PC_KV_F32 = 1,
   PC_KV_BF16 = 2,
   PC_KV_Q8 = 3, /* 8 bits, a scale for 32 numbers of a key and for each value; half of bf16 */
-  PC_KV_Q4 = 4  /* modules in 4 bits and two of steps, what a session computes in bf16; for heads of a
-                   multiple of 16 dimensions */
+  PC_KV_Q4 = 4  /* modules in 4 bits and two of steps, what a session computes in bf16; for heads of
+                   a  multiple of 16 dimensions */
 } pc_kv_type;
 
 /* What takes long when a model is opened: seconds for gigabytes. */
@@ -154,8 +154,9 @@ typedef struct pc_engine_options {
                            that no session uses may hold back from eviction; a module that
                            is larger than all of it is refused (PC_BUDGET) */
   const char* cache_namespace; /* modules of different namespaces are never shared */
-  /* A name ("chatml"), or the path of a JSON file, with a '/' or ending in ".json", or of a template
-     in Jinja, ending in ".jinja" (docs/CHAT_TEMPLATES.md). NULL: the template in the model's files. */
+  /* A name ("chatml"), or the path of a JSON file, with a '/' or ending in ".json", or of a
+     template in Jinja, ending in ".jinja" (docs/CHAT_TEMPLATES.md). NULL: the template in the
+     model's files. */
   const char* chat_template;
   const char* backend;       /* NULL or "cpu", or the absolute path of a plug-in */
   uint32_t n_threads;        /* default: as many as this process may use */
@@ -205,19 +206,19 @@ PC_API pc_status pc_engine_get_facts(const pc_engine* engine, pc_engine_facts* f
  * did to files. A module that was encoded counts once, by the reason for which it was not found. */
 typedef struct pc_cache_counts {
   size_t struct_size;
-  uint64_t held;           /* were in memory */
-  uint64_t found;          /* in the store */
-  uint64_t not_encoded;    /* encoded: the store had no such file */
-  uint64_t corrupt;        /* encoded: the file was damaged */
-  uint64_t other_version;  /* encoded: the file is of another version's format */
-  uint64_t mismatch;       /* encoded: a file under the wrong name */
-  uint64_t unreadable;     /* encoded: the system refused, or it is a stranger's file */
-  uint64_t no_store;       /* encoded: there is none */
-  uint64_t stored;         /* of those encoded: became files */
-  uint64_t not_stored;     /* of those encoded: the store would not take them */
-  uint64_t mapped_bytes;   /* of those found: used where they lie in their files */
-  uint64_t copied_bytes;   /* of those not stored: moved from a file into memory */
-  uint64_t evicted_files;  /* by this engine, for its budget */
+  uint64_t held;          /* were in memory */
+  uint64_t found;         /* in the store */
+  uint64_t not_encoded;   /* encoded: the store had no such file */
+  uint64_t corrupt;       /* encoded: the file was damaged */
+  uint64_t other_version; /* encoded: the file is of another version's format */
+  uint64_t mismatch;      /* encoded: a file under the wrong name */
+  uint64_t unreadable;    /* encoded: the system refused, or it is a stranger's file */
+  uint64_t no_store;      /* encoded: there is none */
+  uint64_t stored;        /* of those encoded: became files */
+  uint64_t not_stored;    /* of those encoded: the store would not take them */
+  uint64_t mapped_bytes;  /* of those found: used where they lie in their files */
+  uint64_t copied_bytes;  /* of those not stored: moved from a file into memory */
+  uint64_t evicted_files; /* by this engine, for its budget */
   uint64_t evicted_bytes;
   uint64_t set_aside_files; /* damaged ones that it moved out of the way */
   uint64_t lost_mappings;   /* of this process: files that were cut short under it */
@@ -234,8 +235,8 @@ typedef struct pc_token_facts {
   const char* bytes; /* what it stands for amid a text, maybe a part of a character, maybe none;
                         [n_bytes], valid until the engine is closed */
   size_t n_bytes;
-  uint32_t is_control; /* shows nothing in an answer: n_bytes is 0 */
-  uint32_t ends_turn;  /* as pc_engine_ends_turn says */
+  uint32_t is_control;  /* shows nothing in an answer: n_bytes is 0 */
+  uint32_t ends_turn;   /* as pc_engine_ends_turn says */
   const char* spelling; /* of a control token, as chat templates write it; of others none;
                            [n_spelling], valid as long as bytes */
   size_t n_spelling;
@@ -373,19 +374,22 @@ PC_API pc_status pc_prompt_from_messages(const pc_schema* schema, const pc_messa
 PC_API pc_status pc_prompt_from_text(const pc_schema* schema, const char* text, size_t bytes,
                                      pc_prompt** prompt, pc_error* error);
 /* The prompt of a whole conversation as chat protocols have it, with tools, their calls and their
- * results, in the text that the model's own template writes. JSON: {"messages": [{"role", "content",
+ * results, in the text that the model's own template writes. JSON: {"messages": [{"role",
+ * "content",
  * ...}, ...], "tools": [...], "variables": {...}, "add_generation_prompt": true,
  * "continue_final_message": false}. Roles are system, developer, user, assistant, tool and
  * function; a content is a string, null, or a list of parts {"type": "text", "text": "..."}.
  * Arguments of calls are what the template expects: objects as a rule. Variables are what it is
  * told besides ("enable_thinking"). Spellings of control tokens in what the conversation holds are
- * text. A part or a tool with "module": true is a module, which saw the text before the first
+ * text, but for parts with "controls": true: what an application writes itself as a template would.
+ * A part or a tool with "module": true is a module, which saw the text before the first
  * module and itself, and is found whichever others are beside it; where the template writes it so
  * that it cannot be one, it is computed, and the prompt's remarks say why. PC_INVALID_ARGUMENT also
  * where the template refuses the conversation, in its own words; "repair": as the attribute of PML,
  * of these modules, whose schema is called "chat" (for "auto"); PC_UNSUPPORTED where a named chat
- * format is to write tools. The sessions of such a prompt are not appended to: the next request is
- * a prompt of its own, which finds what was kept (pc_session_keep). */
+ * format is to write tools, or where the template would lose the calls that an answer has. The
+ * sessions of such a prompt are not appended to: the next request is a prompt of its own, which
+ * finds what was kept (pc_session_keep). */
 PC_API pc_status pc_prompt_from_chat(const pc_engine* engine, const char* json, size_t bytes,
                                      pc_prompt** prompt, pc_error* error);
 /* The text of such a conversation. Free with pc_free. text_bytes may be NULL. */
@@ -519,8 +523,8 @@ typedef struct pc_session_options {
      most), "selected:15%" (those whose values deviate most), "all", or "auto", what
      pc_schema_check_answers chose; docs/PML.md. NULL: what the prompt or its schema says. */
   const char* repair;
-  /* 1: control tokens that the answer has, but for what ends its turn, are spelled in its text, where
-     some models write calls of tools with them ("[TOOL_CALLS]"); 0: they are not shown. */
+  /* 1: control tokens that the answer has, but for what ends its turn, are spelled in its text,
+     where some models write calls of tools with them ("[TOOL_CALLS]"); 0: they are not shown. */
   uint32_t spell_controls;
 } pc_session_options;
 
@@ -707,8 +711,8 @@ PC_API pc_status pc_store_unpin(pc_store* store, const char* key, pc_error* erro
 PC_API pc_status pc_store_export(const pc_store* store, const char* const* keys, size_t n_keys,
                                  const char* path, pc_store_progress progress, void* user,
                                  pc_error* error);
-/* Puts the modules of such a file into the store, after every byte of all was verified. Whoever made
- * the file is trusted: the sums find damage, not forgery. keys: lines of 64 digits, freed with
+/* Puts the modules of such a file into the store, after every byte of all was verified. Whoever
+ * made the file is trusted: the sums find damage, not forgery. keys: lines of 64 digits, freed with
  * pc_free; may be NULL. */
 PC_API pc_status pc_store_import(pc_store* store, const char* path, pc_store_progress progress,
                                  void* user, char** keys, pc_error* error);

@@ -35,6 +35,7 @@ Result<ChatPart> read_part(const Value& json, const std::string& path) {
   if (!text || !text->is(Kind::kString)) return bad(path + ".text", "must be a string");
   ChatPart part{text->text()};
   PC_TRY(part.is_module, truth(json, "module", false, path + "."));
+  PC_TRY(part.has_controls, truth(json, "controls", false, path + "."));
   return part;
 }
 
@@ -115,6 +116,10 @@ std::string ChatMessage::text() const {
   std::string text;
   for (const ChatPart& part : parts) text += part.text;
   return text;
+}
+
+bool ChatMessage::has_controls() const {
+  return std::ranges::any_of(parts, &ChatPart::has_controls);
 }
 
 bool ChatRequest::has_modules() const {

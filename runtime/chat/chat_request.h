@@ -7,7 +7,8 @@
 //    "add_generation_prompt": true, "continue_final_message": false, "repair": "none"}
 //
 // A content may be a list of parts, {"type": "text", "text": "..."}; a part or a tool with
-// "module": true is to be a module. Any other field of a message is the template's.
+// "module": true is to be a module; a part with "controls": true spells control tokens that are
+// meant. Any other field of a message is the template's.
 // Immutable value. Threads: any.
 #pragma once
 
@@ -25,6 +26,7 @@ namespace pc {
 struct ChatPart {
   std::string text;
   bool is_module = false;
+  bool has_controls = false;  // control tokens that it spells are those, as in the template's text
 };
 
 struct ChatMessage {
@@ -34,6 +36,7 @@ struct ChatMessage {
   std::vector<std::pair<jinja::Value, jinja::Value>> fields;  // the others, "role" included
 
   std::string text() const;
+  bool has_controls() const;  // of its content, any part
 };
 
 struct ChatTool {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/utf8.h"
+#include "runtime/chat/dropped_calls.h"
 #include "runtime/chat/text_marks.h"
 #include "runtime/chat/tool_ranges.h"
 
@@ -61,6 +62,16 @@ std::string with_insertions(const std::string& text, std::vector<Insertion> inse
 TextRange core(std::string_view text) {
   const std::size_t end = trim_end(text).size();
   return {end - trim_begin(text.substr(0, end)).size(), end};
+}
+
+Status check_no_calls(const ChatRequest& request) {
+  for (std::size_t i = 0; i < request.messages.size(); ++i)
+    for (const auto& [key, value] : request.messages[i].fields)
+      if (key.text() == "tool_calls" && value.is(jinja::Kind::kList) && !value.items().empty())
+        return error(Code::kUnsupported,
+                     "the model's chat template writes no calls of tools: those of message " +
+                         std::to_string(i + 1) + " would be lost");
+  return ok();
 }
 
 // One conversation on its way through the template.
@@ -121,6 +132,20 @@ class Writing {
     return found;
   }
 
+  // Of a content: not those that begin in a part whose control tokens are meant.
+  std::vector<Insertion> unmeant_spellings(const ChatMessage& message,
+                                           const std::string& text) const {
+    std::vector<Insertion> found = spellings(text);
+    std::size_t begin = 0;
+    for (const ChatPart& part : message.parts) {
+      const std::size_t end = begin + part.text.size();
+      if (part.has_controls)
+        std::erase_if(found, [&](const Insertion& i) { return begin < i.at && i.at <= end; });
+      begin = end;
+    }
+    return found;
+  }
+
   Result<Value> safe(const Value& value) const {
     return with_texts(
         value, [this](const std::string& text) { return with_insertions(text, spellings(text)); });
@@ -140,7 +165,7 @@ class Writing {
   std::string content(std::size_t index, bool marked) const {
     const ChatMessage& message = request_.messages[index];
     const std::string text = message.text();
-    std::vector<Insertion> insertions = spellings(text);
+    std::vector<Insertion> insertions = unmeant_spellings(message, text);
     if (!marked) return with_insertions(text, std::move(insertions));
     const auto enclose = [&](const TextRange& range, std::size_t mark, int open, int close) {
       if (range.begin == range.end) return;
@@ -222,8 +247,9 @@ class Writing {
       contents_[i] = range_of(found, content_mark(i));
     for (std::size_t i = 0; i < parts_.size(); ++i) parts_[i] = range_of(found, part_mark(i));
     std::size_t end = 0;
-    for (const auto& range : contents_) {
-      if (!range || range->begin < end) continue;
+    for (std::size_t i = 0; i < contents_.size(); ++i) {
+      const auto& range = contents_[i];
+      if (!range || range->begin < end || request_.messages[i].has_controls()) continue;
       plain_.push_back(*range);
       end = range->end;
     }
@@ -312,10 +338,12 @@ class Writing {
 WholeChat::WholeChat(ChatProgram program, ChatClock clock)
     : program_(std::move(program)),
       clock_(std::move(clock)),
-      takes_parts_(!writes(program_, clock_, false) && writes(program_, clock_, true)) {}
+      takes_parts_(!writes(program_, clock_, false) && writes(program_, clock_, true)),
+      drops_calls_(drops_calls(program_, clock_)) {}
 
 Result<ChatText> WholeChat::write(const ChatRequest& request,
                                   const FindControl& find_control) const {
+  if (drops_calls_) PC_CHECK_OK(check_no_calls(request));
   return Writing(program_, clock_, takes_parts_, request, find_control).write();
 }
 

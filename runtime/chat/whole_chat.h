@@ -31,13 +31,14 @@ class WholeChat {
   WholeChat(ChatProgram program, ChatClock clock);
 
   // Errors: the template's own; kUnsupported: a last message that it changes and that is to be gone
-  // on with; more parts than there are marks.
+  // on with; calls of tools that it would lose; more parts than there are marks.
   Result<ChatText> write(const ChatRequest& request, const FindControl& find_control) const;
 
  private:
   ChatProgram program_;
   ChatClock clock_;
   bool takes_parts_;  // contents are lists of parts
+  bool drops_calls_;
 };
 
 }  // namespace pc

@@ -16,6 +16,7 @@
 #include "tools/serve/prompt_schema.h"
 #include "tools/serve/responses_request.h"
 #include "tools/serve/route_path.h"
+#include "tools/serve/told_calls.h"
 
 namespace {
 
@@ -67,6 +68,21 @@ void read_calls(std::string_view text) {
   }
 }
 
+// What a text tells of calls reads the calls that are written so.
+void read_told(const std::string& bytes) {
+  const std::string text = Json::read(Json(bytes).dump()).string();  // in UTF-8
+  const auto shape = told_call_shape(text);
+  if (!shape) return;
+  const ToolCall call{"f", Json::object().set("a", text)};
+  const Json function = Json::object().set("name", call.name).set("arguments", call.arguments);
+  const Json message = Json::object().set(
+      "tool_calls", Json::array().push(Json::object().set("function", function)));
+  std::string written;
+  for (const Json& part : with_told_calls(message, *shape)["content"].items())
+    written += part["text"].string();
+  require(read_answer(*shape, ToolTypes(), written) == ReadAnswer{"", {call}});
+}
+
 // A response's request goes on behind itself.
 void read_response(const Json& body, const ModelFacts& facts) {
   ResponsesRequest request = read_responses(body, facts);
@@ -88,6 +104,7 @@ void read_path(const std::string& text) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string text(reinterpret_cast<const char*>(data), size);
   read_calls(text);
+  read_told(text);
   read_path(text);
   require(text.find(schema_of_prompt(text)) != text.npos);
   try {

@@ -6,6 +6,7 @@
 
 #include "tools/serve/call_cursor.h"
 #include "tools/serve/call_reader.h"
+#include "tools/serve/told_calls.h"
 
 namespace pc::serve {
 namespace {
@@ -13,7 +14,7 @@ namespace {
 // Words that stand nowhere else in a template's text.
 constexpr std::string_view kNames[] = {"pqcalled", "pqnext"};
 constexpr std::string_view kKeys[] = {"pqkey", "pqother"}, kValues[] = {"pqvalue", "pqsecond"};
-constexpr std::string_view kText = "pqtext";
+constexpr std::string_view kText = "pqtext", kResult = "pqresult";
 constexpr std::string_view kIdents[] = {"pqident01", "pqident02"};  // Mistral's have nine letters
 
 Json tools() {
@@ -76,7 +77,8 @@ Json answer_of(const std::vector<ToolCall>& made, const Style& style) {
 Json conversation(const std::vector<ToolCall>& made, const Style& style) {
   Json messages = Json::array().push(message("user", "q")).push(answer_of(made, style));
   for (std::size_t i = 0; i < made.size() && style.has_results; ++i)
-    messages.push(message("tool", "r").set("name", made[i].name).set("tool_call_id", kIdents[i]));
+    messages.push(
+        message("tool", kResult).set("name", made[i].name).set("tool_call_id", kIdents[i]));
   return Json::object().set("messages", messages).set("tools", tools());
 }
 
@@ -327,15 +329,38 @@ std::optional<CallShape> learn(const RenderConversation& render, const Style& st
   return std::nullopt;
 }
 
+// A call that was written into its answer's text, and what it gave.
+Json told_conversation() {
+  const Json result =
+      message("tool", kResult).set("name", kNames[0]).set("tool_call_id", kIdents[0]);
+  Json messages = Json::array();
+  messages.push(message("user", "q")).push(message("assistant", kText)).push(result);
+  return Json::object().set("messages", messages).set("tools", tools());
+}
+
+// Where the template writes no calls, or refuses them, and has their results: from what it tells
+// the model.
+std::optional<CallShape> learn_told(const RenderConversation& render, bool writes_calls) {
+  const auto text = writes_calls ? std::nullopt : render(told_conversation());
+  const bool has_all = text && text->find(kText) != text->npos && text->find(kResult) != text->npos;
+  return has_all ? told_call_shape(*text) : std::nullopt;
+}
+
 }  // namespace
 
 std::optional<CallShape> learn_call_shape(const RenderConversation& render) {
-  for (const bool text_arguments : {false, true})
-    for (const bool null_content : {false, true})
-      for (const bool has_results : {false, true})
-        if (const auto shape = learn(render, {text_arguments, null_content, has_results}))
-          return shape;
-  return std::nullopt;
+  bool writes_calls = false;
+  for (const bool text_arguments : {false, true}) {
+    for (const bool null_content : {false, true}) {
+      for (const bool has_results : {false, true}) {
+        const Style style{text_arguments, null_content, has_results};
+        if (const auto shape = learn(render, style)) return shape;
+        const auto text = render(conversation(calls(1, 1), style));
+        writes_calls = writes_calls || (text && text->find(kValues[0]) != text->npos);
+      }
+    }
+  }
+  return learn_told(render, writes_calls);
 }
 
 }  // namespace pc::serve

@@ -1,5 +1,5 @@
 // Learns how a model writes calls of tools from what its own chat template writes of calls that are
-// known.
+// known; or, where it writes none, from what it tells the model of them.
 //
 // Pure, but for what renders. Threads: any.
 #pragma once
@@ -17,8 +17,8 @@ namespace pc::serve {
 // template refuses it.
 using RenderConversation = std::function<std::optional<std::string>(const cli::Json& conversation)>;
 
-// Nothing where the template writes no calls, or in none of these shapes. What it gives reads the
-// calls that it was learned from.
+// Nothing where the template writes no calls and says nothing of them that is understood, or writes
+// them in none of these shapes. What was learned from calls reads them.
 std::optional<CallShape> learn_call_shape(const RenderConversation& render);
 
 }  // namespace pc::serve

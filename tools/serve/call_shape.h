@@ -29,6 +29,7 @@ struct CallShape {
   // How the template wants a call that was made: its arguments as JSON in a string, and an answer
   // without text as null. Most want an object, and "".
   bool wants_text = false, wants_null = false;
+  bool is_told = false;  // the template says how, and writes none (told_calls.h)
 
   friend bool operator==(const CallShape&, const CallShape&) = default;
 };

@@ -3,6 +3,7 @@
 #include "tools/serve/api_error.h"
 #include "tools/serve/call_learning.h"
 #include "tools/serve/chat_modules.h"
+#include "tools/serve/told_calls.h"
 
 namespace pc::serve {
 namespace {
@@ -21,6 +22,7 @@ std::string fingerprint_of(const promptcache::Engine& engine) {
 Json adapted(const Json& message, const CallShape& shape) {
   const std::vector<Json> calls = message["tool_calls"].items();
   if (calls.empty()) return message;
+  if (shape.is_told) return with_told_calls(message, shape);
   Json list = Json::array(), out = message;
   for (Json call : calls) {
     Json function = call["function"];
@@ -32,7 +34,7 @@ Json adapted(const Json& message, const CallShape& shape) {
 }
 
 Json adapted_chat(const Json& chat, const std::optional<CallShape>& shape) {
-  if (!shape || (!shape->wants_text && !shape->wants_null)) return chat;
+  if (!shape || (!shape->wants_text && !shape->wants_null && !shape->is_told)) return chat;
   Json messages = Json::array(), out = chat;
   for (const Json& message : chat["messages"].items()) messages.push(adapted(message, *shape));
   return out.set("messages", messages);

@@ -368,6 +368,45 @@ TEST_CASE("read-only, nothing is removed, set aside, locked or made") {
   CHECK((fs::is_empty(dir.path() + "/rooms/used") && fs::is_empty(dir.path() + "/rooms/locks")));
 }
 
+TEST_CASE("where a folder of the cache is something else, it is read and not written") {
+  const auto room = GENERATE(kRooms.used, kRooms.locks, kRooms.quarantine, kRooms.tmp, kRooms.pins);
+  const TempFolder dir;
+  put(open(dir, kRooms), key(1), "x");
+  const std::string path = dir.path() + "/" + std::string(room);
+  fs::remove_all(path);
+  std::ofstream(path) << "somebody's";
+  const CacheFolder folder = open(dir, kRooms);
+  CHECK(!folder.writable());
+  CHECK(folder.why_not_writable().find(path) != std::string::npos);
+  int n_verified = 0;
+  const OpenFile file = folder.open_file(key(1)).value();
+  const auto verify = [&] { return ++n_verified, ok(); };
+  for (int i = 0; i < 2; ++i) CHECK(folder.verify_once(key(1), file, verify).ok());
+  CHECK(n_verified == 2);  // nothing is written, so no stamp either
+  CHECK(folder.list()->size() == 1);
+  CHECK(folder.reserve(1, 100, 0ms).error().code == Code::kIo);
+  CHECK(fs::file_size(path) == 10);
+}
+
+TEST_CASE("a pin that cannot be set, or was never set, says so") {
+  const TempFolder dir;
+  const CacheFolder folder = open(dir, kRooms);
+  put(folder, key(1), "x");
+  CHECK(folder.unpin(key(1)).error().code == Code::kNotFound);
+  const std::string taken = dir.path() + "/rooms/pins/" + to_hex(key(1));
+  fs::create_directory(taken);
+  CHECK(folder.pin(key(1)).error().code == Code::kIo);
+  CHECK(!folder.is_pinned(key(1)));
+  fs::remove(taken);
+  REQUIRE(folder.pin(key(1)).ok());
+  CHECK(folder.unpin(key(1)).ok());
+  // Of a single folder nothing can be pinned.
+  const CacheFolder single = open(dir, kSingle);
+  put(single, key(1), "x");
+  CHECK(!single.pin(key(1)).ok());
+  CHECK(single.unpin(key(1)).error().code == Code::kNotFound);
+}
+
 TEST_CASE("a file that ends too early is damaged") {
   const TempFolder dir;
   const CacheFolder folder = open(dir, kSingle);

@@ -225,6 +225,22 @@ TEST_CASE("gc removes what crashes have left, whatever its age, and nothing of t
   ::close(fd);
 }
 
+TEST_CASE("a collection that is cancelled has removed what it had come to, and no more") {
+  const TempFolder dir;
+  const auto store = open_store(dir.path());
+  for (int i = 0; i < 4; ++i) set_used(dir.path(), put(*store, test::identity(i)), 1'000'000 + i);
+  std::vector<std::uint64_t> seen, totals;
+  const auto report = store->gc(0, [&](std::uint64_t done, std::uint64_t total) {
+    seen.push_back(done), totals.push_back(total);
+    return done < 2;
+  });
+  REQUIRE(!report.ok());
+  CHECK(report.error().code == Code::kCancelled);
+  CHECK(
+      (seen == std::vector<std::uint64_t>{0, 1, 2} && totals == std::vector<std::uint64_t>(3, 4)));
+  for (int i = 0; i < 4; ++i) CHECK(static_cast<bool>(store->find(test::identity(i))) == (i >= 2));
+}
+
 TEST_CASE("a writer whose file is swept before it is locked writes another") {
   const TempFolder dir;
   const CacheFolder folder = test::open_folder(dir.path());

@@ -19,6 +19,7 @@ inline constexpr CacheTenant kRooms{.files = "rooms/files",
                                     .used = "rooms/used",
                                     .locks = "rooms/locks",
                                     .quarantine = "rooms/quarantine",
+                                    .pins = "rooms/pins",
                                     .tmp = "rooms/tmp"};
 inline constexpr CacheTenant kSingle{
     .files = "one", .tmp = "one", .use_grain = std::chrono::hours(24)};

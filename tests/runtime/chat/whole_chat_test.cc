@@ -117,7 +117,7 @@ ChatText written(const WholeChat& whole, const std::string& json) {
 }  // namespace
 
 TEST_CASE("the text of a whole conversation is what the template writes") {
-  std::size_t n_written = 0;
+  std::size_t n_written = 0, n_lost = 0;
   for (const auto& [name, bos, program] : published()) {
     const WholeChat whole(program, kClock);
     for (const std::string& json : kChats) {
@@ -126,6 +126,12 @@ TEST_CASE("the text of a whole conversation is what the template writes") {
       const auto expected = rendered(program, request);
       const auto text = whole.write(request, find_evil);
       if (!expected.ok()) continue;
+      if (!text.ok() && text.error().message.find("would be lost") != std::string::npos) {
+        CHECK(json.find("tool_calls") != std::string::npos);
+        CHECK(expected->find("Oslo") == std::string::npos);  // the call's argument
+        ++n_lost;
+        continue;
+      }
       if (!text.ok()) FAIL(text.error().message);
       // Templates that take contents as parts alone are given parts.
       const bool has_text = expected->find("up?") != std::string::npos ||
@@ -134,7 +140,11 @@ TEST_CASE("the text of a whole conversation is what the template writes") {
       ++n_written;
     }
   }
-  if (!published().empty()) CHECK(n_written > 800);
+  if (!published().empty()) {
+    CHECK(n_written + n_lost > 800);
+    CHECK(n_lost > 20);
+    CHECK(n_lost < 60);
+  }
 }
 
 TEST_CASE("what spells a control token stays text wherever a conversation says it") {
@@ -164,7 +174,40 @@ TEST_CASE("what spells a control token stays text wherever a conversation says i
   }
   if (!published().empty()) CHECK(n_found > 500);
   const WholeChat whole(program_with_tools(), kClock);
-  for (const std::string& json : chats) CHECK_FALSE(is_recognised(written(whole, json)));
+  for (const std::string& json : chats)
+    if (const auto text = whole.write(test::must(read_chat(json)), find_evil); text.ok())
+      CHECK_FALSE(is_recognised(*text));
+}
+
+TEST_CASE("calls that a template loses are refused, by their message") {
+  const WholeChat whole(program_with_tools(), kClock);
+  const auto lost = whole.write(
+      test::must(read_chat(chat(kUser + "," + kCall + "," + kResult, tool("weather")))), find_evil);
+  REQUIRE_FALSE(lost.ok());
+  CHECK(lost.error().code == Code::kUnsupported);
+  CHECK(lost.error().message.find("message 2 would be lost") != std::string::npos);
+  const std::string none = R"({"role": "assistant", "content": "No.", "tool_calls": []})";
+  CHECK(whole.write(test::must(read_chat(chat(kUser + "," + none))), find_evil).ok());
+}
+
+TEST_CASE("control tokens are meant where a part says so, and there alone") {
+  const WholeChat whole(program_with_tools(), kClock);
+  const auto answer = [&](const std::string& first, bool is_meant, const std::string& second) {
+    return written(whole,
+                   chat(kUser + R"(,{"role": "assistant", "content": [{"type": "text", "text": ")" +
+                        first + R"(", "controls": )" + (is_meant ? "true" : "false") +
+                        R"(}, {"type": "text", "text": ")" + second + R"("}]})"));
+  };
+  const std::string evil(kEvil);
+  CHECK(is_recognised(answer("a " + evil, true, " b")));
+  CHECK_FALSE(is_recognised(answer("a " + evil, false, " b")));
+  CHECK_FALSE(is_recognised(answer("a", true, evil)));
+  CHECK_FALSE(is_recognised(answer("é<|e", false, "vil|>")));
+  // The text is the same in any case.
+  CHECK(answer("a " + evil, true, " b").text() == answer("a " + evil, false, " b").text());
+  CHECK_FALSE(read_chat(chat(R"({"role": "user", "content":
+      [{"type": "text", "text": "x", "controls": 1}]})"))
+                  .ok());
 }
 
 TEST_CASE("tools are the same modules in any order and company") {

@@ -72,6 +72,15 @@ PARAMETER_TEMPLATE = TEMPLATE.replace(
     "{{ '</call>' }}")
 
 
+# It tells how calls are written, and writes none.
+TOLD_CONTROLS = {"<call>": 259, "</call>": 260}
+TOLD_TEMPLATE = (
+    "{% if tools %}Write <call>\n{\"name\": <name>, \"arguments\": <arguments>}\n</call>\n"
+    "{% for tool in tools %}{{ tool.function.name + '\n' }}{% endfor %}{% endif %}"
+    "{% for m in messages %}{{ '<|im_start|>' + m.role + '\n' + m.content + '<|im_end|>\n' }}{% endfor %}"
+    "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}")
+
+
 def write_with_controls(folder, template=CONTROL_TEMPLATE, controls=CONTROLS):
     """Its weights are random: only a grammar has it call a tool."""
     tiny_model.CHAT_TEMPLATE = template

@@ -5,7 +5,7 @@ import json
 import tempfile
 import unittest
 
-from calling_model import PARAMETER_CONTROLS, PARAMETER_TEMPLATE
+from calling_model import PARAMETER_CONTROLS, PARAMETER_TEMPLATE, TOLD_CONTROLS, TOLD_TEMPLATE
 from calling_model import write_with_controls as write_model_with_controls
 from serve_reuse_test import TEMPLATE_FILE, tool
 from server import ServeTest, events
@@ -172,6 +172,72 @@ class Parameters(ControlTokens):
         error = self.server.json("POST", "/v1/chat/completions", {
             "messages": [{"role": "user", "content": "Hi"}], "tools": tools, "tool_choice": "required"}, 400)["error"]
         self.assertEqual(error["param"], "tools[0].function.name")
+
+
+class Told(ControlTokens):
+    """One that tells how calls are written, and writes none itself, as SmolLM3's."""
+
+    ASKED = {"role": "user", "content": "Hi"}
+    CALLED = '<call>\n{"name": "sun", "arguments": {"name": "%s", "tags": ["a", "b"]}}\n</call>'
+
+    @staticmethod
+    def write_model(folder):
+        write_model_with_controls(folder, TOLD_TEMPLATE, TOLD_CONTROLS)
+
+    def is_drawn_right(self, drawn):
+        return drawn[:2] == ["<call>", "\n"] and drawn[-2:] == ["\n", "</call>"]
+
+    def conversation(self, name):
+        arguments = json.dumps({"name": name, "tags": ["a", "b"]}, separators=(",", ":"))
+        call = {"id": "call_1", "type": "function", "function": {"name": "sun", "arguments": arguments}}
+        return [self.ASKED, {"role": "assistant", "content": "Let me see.", "tool_calls": [call]},
+                {"role": "tool", "tool_call_id": "call_1", "content": "bright"}]
+
+    def test_what_was_called_stands_in_the_answers_text(self):
+        for name in ("Ada", "</call>"):
+            body = {"messages": self.conversation(name), "tools": Calls.TOOLS}
+            text = self.server.json("POST", "/apply-template", body)["prompt"]
+            self.assertIn("<|im_start|>assistant\nLet me see.\n" + self.CALLED % name + "<|im_end|>\n", text)
+            self.assertIn("<|im_start|>tool\nbright<|im_end|>\n", text)
+            # Bytes are tokens, and so are control tokens: the example's and the call's, not its arguments'.
+            answer = self.server.json("POST", "/v1/chat/completions", body | {"max_tokens": 1})
+            inside_words = 2 * (len("<call>") - 1 + len("</call>") - 1)
+            self.assertEqual(answer["usage"]["prompt_tokens"], 1 + len(text.encode()) - inside_words)  # <s>
+
+    def test_a_conversation_with_calls_needs_no_tools(self):
+        text = self.server.json("POST", "/apply-template", {"messages": self.conversation("Ada")})["prompt"]
+        self.assertIn(self.CALLED % "Ada", text)
+
+    def test_anthropics_calls_too(self):
+        openai = self.conversation("Ada")
+        call = openai[1]["tool_calls"][0]["function"]
+        anthropic = [openai[0], {"role": "assistant", "content": [
+            {"type": "text", "text": "Let me see."},
+            {"type": "tool_use", "id": "call_1", "name": "sun", "input": json.loads(call["arguments"])}]},
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "call_1", "content": "bright"}]}]
+        wanted = self.server.json("POST", "/v1/chat/completions", {"messages": openai, "max_tokens": 1})["usage"]
+        usage = self.server.json("POST", "/v1/messages", {"messages": anthropic, "max_tokens": 1})["usage"]
+        self.assertEqual(sum(usage[key] for key in usage if key.endswith("input_tokens")), wanted["prompt_tokens"])
+
+
+class Lost(ControlTokens):
+    """One that says and writes nothing of calls."""
+
+    @staticmethod
+    def write_model(folder):
+        write_model_with_controls(folder, TOLD_TEMPLATE.replace("Write ", "").replace("<name>", "it"), TOLD_CONTROLS)
+
+    def test_a_forced_call_begins_with_its_token(self):
+        body = {"messages": [Told.ASKED], "tools": Calls.TOOLS, "tool_choice": "required"}
+        self.assertEqual(self.server.json("POST", "/v1/chat/completions", body, 400)["error"]["param"], "tools")
+
+    def test_calls_of_before_are_not_lost_in_silence(self):
+        call = {"id": "a", "type": "function", "function": {"name": "sun", "arguments": "{}"}}
+        error = self.server.json("POST", "/v1/chat/completions", {"messages": [
+            Told.ASKED, {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": "a", "content": "bright"}]}, 400)["error"]
+        self.assertIn("writes no calls of tools: those of message 2 would be lost", error["message"])
+        self.assertEqual(error["param"], "messages")
 
 
 if __name__ == "__main__":
