@@ -51,7 +51,8 @@ constexpr auto session_ends() {
                     PC_END(progress),
                     PC_END(progress_user),
                     PC_END(repair),
-                    PC_END(spell_controls)};
+                    PC_END(spell_controls),
+                    PC_END(cut_to_window)};
 }
 
 constexpr auto answers_ends() {

@@ -37,6 +37,7 @@ std::uint64_t random_seed() {
 pc::Result<pc::SessionOptions> session_options(const pc_session_options& o) {
   pc::SessionOptions options;
   options.max_tokens = o.max_tokens;
+  options.cut_to_window = o.cut_to_window != 0;
   options.no_reuse = o.no_reuse != 0;
   options.sampler.temperature = o.temperature;
   options.sampler.top_k = o.top_k;

@@ -6,6 +6,7 @@
 // Threads: one at a time, but cancel() from any thread or signal handler.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -29,6 +30,7 @@ namespace pc {
 
 struct SessionOptions {
   std::uint32_t max_tokens = 0;            // 0 = 256, or less where the context ends before
+  bool cut_to_window = false;              // or less, whatever max_tokens is
   bool no_reuse = false;                   // compute every token of the prompt
   std::optional<pml::Repair> repair = {};  // none: what the prompt or its schema says
   // In a check of answers: what modules have that say nothing themselves, whatever the schema and
@@ -44,6 +46,9 @@ struct SessionOptions {
   std::vector<std::string> stop;
   Tokenizer::Controls controls = Tokenizer::Controls::kHide;  // that the answer has, in its text
   std::string client;  // who asks: named clients take turns where they want more than a step has
+
+  // Tokens of an answer that there must be room for.
+  std::uint32_t least_answer() const { return cut_to_window ? 1 : std::max(max_tokens, 1u); }
 };
 
 enum class Finish : std::uint32_t { kNone, kEos, kStop, kLength, kCancelled };
@@ -162,7 +167,7 @@ class Session {
   Result<std::optional<TokenId>> draw_next();
   Status draw();
   Result<std::optional<TokenId>> take_drawn();
-  std::uint32_t default_max_tokens(Position position) const;
+  std::uint32_t max_tokens_behind(Position position) const;
   Status ready_to_go_on();
 
   // What stands before an answer.

@@ -301,8 +301,7 @@ Session::Appendix Session::begin_appendix(bool keeps_answer) const {
 
 Result<Session::Appendix> Session::end_appendix(Appendix appendix, Position end) const {
   appendix.end = end;
-  const std::uint64_t answer = std::max(options_.max_tokens, 1u),
-                      window = engine().context_tokens();
+  const std::uint64_t answer = options_.least_answer(), window = engine().context_tokens();
   if (static_cast<std::uint64_t>(end) + answer <= window) return appendix;
   return error(Code::kContextFull, "the conversation would end at position " + std::to_string(end) +
                                        " and its answer may take " + std::to_string(answer) +
@@ -334,8 +333,7 @@ Status Session::read_on(Appendix appendix, OpenAnswer open) {
   open.read.n_module_tokens += n_imported;
   Tokens unsaid;
   if (!appendix.keeps_answer) unsaid = chain_.tokens(appendix.begin, position_);
-  AnswerRoom room =
-      answer_room(options_.max_tokens ? max_tokens_ : default_max_tokens(appendix.end));
+  AnswerRoom room = answer_room(max_tokens_behind(appendix.end));
   const Stopwatch compute_watch;
   PC_CHECK_OK(compute(forked ? &*forked : &*timeline_, runs, logits.data()));
 
@@ -422,7 +420,7 @@ Status Session::rewind(Position position) {
   std::vector<pc_run> runs;
   chain.add_missing(&runs);
   std::vector<float> logits(logits_.size());
-  AnswerRoom room = answer_room(options_.max_tokens ? max_tokens_ : default_max_tokens(begin));
+  AnswerRoom room = answer_room(max_tokens_behind(begin));
   for (const TokenId token : kept) {
     room.tokens.push_back(token);
     room.text.push(token);

@@ -95,11 +95,10 @@ class Answering {
   void add_choice() try {
     const Sampling& s = question_.sampling;
     promptcache::SessionOptions options;
-    const pc_prompt_counts counts = plan_.prompt.counts();
-    const std::uint32_t window = model_.facts().engine.context_tokens;
-    options.max_tokens = std::max(1u, std::min(s.max_tokens.value_or(window), window - counts.end));
+    options.max_tokens = std::max(1u, s.max_tokens.value_or(model_.facts().engine.context_tokens));
+    options.cut_to_window = true;
     options.no_reuse = question_.mode == Mode::kOff;
-    if (!options.no_reuse) usage_.approximate_tokens = counts.approximate_tokens;
+    if (!plan_.exact) usage_.approximate_tokens = plan_.prompt.counts().approximate_tokens;
     options.repair = question_.repair.empty() ? nullptr : question_.repair.c_str();
     options.temperature = s.temperature;
     options.top_k = s.top_k;

@@ -256,6 +256,33 @@ TEST_CASE("the token that ended an answer is not one that was said") {
   }
 }
 
+TEST_CASE("an answer that may be cut has as many tokens as the window has room for") {
+  Chat chat(chat_turns(), 120);
+  SessionOptions o;
+  o.max_tokens = 1000;
+  o.cut_to_window = true;
+  o.sampler.bias = {{chat.engine->tokenizer().eos().value(), -100.0f}};
+  const auto session = chat.open("<user><doc/> What does it cost?</user>", o);
+  const auto count = [&] {
+    std::uint32_t n = 0;
+    while (must(session->next()).has_value()) ++n;
+    return n;
+  };
+  must(session->prefill());
+  const Position begin = session->position();
+  const std::uint32_t room = 120 - static_cast<std::uint32_t>(begin);
+  REQUIRE(room > 40);
+  CHECK(count() == room);
+  CHECK(session->stats().finish == Finish::kLength);
+  must(session->rewind(begin + 10));
+  CHECK(count() == room - 10);
+  must(session->rewind(begin + 2));
+  must(session->append(kNext));
+  const std::uint32_t left = 120 - static_cast<std::uint32_t>(session->position());
+  REQUIRE((left > 0 && left < room - 2));
+  CHECK(count() == left);
+}
+
 TEST_CASE("what cannot be appended changes nothing") {
   Chat chat(chat_turns(), 120);
   const auto session = chat.open("<user><doc/> What does it cost?</user>");

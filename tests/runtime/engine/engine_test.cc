@@ -312,6 +312,8 @@ TEST_CASE("what does not fit the context is an error before any work, with the n
   REQUIRE_FALSE(session.ok());
   REQUIRE(session.error().code == Code::kContextFull);
   REQUIRE(session.error().message.find("64") != std::string::npos);
+  o.cut_to_window = true;  // the answer may be cut, the prompt not
+  REQUIRE(Session::open(prompt, o).error().code == Code::kContextFull);
   REQUIRE(std::filesystem::is_empty(cache.path() + "/v2/objects"));
 }
 
