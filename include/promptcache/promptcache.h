@@ -526,8 +526,8 @@ typedef struct pc_session_options {
   /* 1: control tokens that the answer has, but for what ends its turn, are spelled in its text,
      where some models write calls of tools with them ("[TOOL_CALLS]"); 0: they are not shown. */
   uint32_t spell_controls;
-  /* 1: where the context ends before max_tokens, the answer has as many as there is room for, one at
-     least; 0: such a prompt is refused. */
+  /* 1: where the context ends before max_tokens, the answer has as many as there is room for, one
+     at least; 0: such a prompt is refused. */
   uint32_t cut_to_window;
 } pc_session_options;
 
