@@ -38,9 +38,11 @@ std::optional<CallShape> take_example(CallCursor* at) {
                                                : std::nullopt;
 }
 
+constexpr std::size_t kMostTag = 64;  // bytes: a text of nothing but "<" is read once
+
 // The word in angle brackets that begins here.
 std::optional<std::string_view> take_tag(CallCursor* at) {
-  const std::string_view text = at->rest();
+  const std::string_view text = at->rest().substr(0, kMostTag);
   const std::size_t end = text.find_first_of("> \n\t", 1);
   if (!text.starts_with('<') || end == text.npos || text[end] != '>') return std::nullopt;
   at->skip(end + 1);

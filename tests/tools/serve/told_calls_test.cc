@@ -81,6 +81,11 @@ TEST_CASE("what is no example and no sentence says nothing") {
   }
 }
 
+TEST_CASE("a long text without tags is read once") {
+  CHECK_FALSE(
+      told_call_shape(std::string(8 << 20, '<')));  // minutes, where each "<" is read to its end
+}
+
 TEST_CASE("calls that stand in an answer's text are read again, and its text before them") {
   for (const std::string& said : {kExample, kSentence}) {
     const CallShape shape = *told_call_shape(said);
