@@ -1,5 +1,7 @@
 // The plug-in's table: C functions over Executor, ModuleCache and Timeline.
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -47,6 +49,9 @@ constexpr std::uint32_t kMaxRows = 2048;
 // rest.
 constexpr double kModulesShare = 0.6;
 
+// Of the host's memory, a part that its other programs do not miss.
+constexpr std::size_t kHostShare = 4;
+
 template <class Body>
 std::int32_t guarded(pc_backend_error* e, Body body) {
   return static_cast<std::int32_t>(
@@ -57,21 +62,35 @@ std::int32_t guarded(pc_backend_error* e, Body body) {
       }));
 }
 
-// PC_CUDA_MODULE_BYTES, or a share of what is free. Memory that is not there is not promised.
-Result<std::size_t> module_budget() {
-  std::size_t free = 0, total = 0;
-  PC_CHECK_OK(check(cudaMemGetInfo(&free, &total), "looking for memory"));
-  const auto share = static_cast<std::size_t>(kModulesShare * static_cast<double>(free));
-  const char* asked = std::getenv("PC_CUDA_MODULE_BYTES");
-  if (!asked || !*asked) return share;
+// What a variable of the environment says, or `otherwise`.
+Result<std::size_t> bytes_asked(const char* variable, std::size_t otherwise) {
+  const char* asked = std::getenv(variable);
+  if (!asked || !*asked) return otherwise;
   char* end = nullptr;
   errno = 0;
   const unsigned long long bytes = std::strtoull(asked, &end, 10);
   const bool begins = *asked >= '0' && *asked <= '9';  // a sign would be taken
   if (!begins || *end != '\0' || errno != 0)
     return error(Code::kInvalidArgument,
-                 std::string("PC_CUDA_MODULE_BYTES is \"") + asked + "\"; it is a number of bytes");
+                 std::string(variable) + " is \"" + asked + "\"; it is a number of bytes");
   return static_cast<std::size_t>(bytes);
+}
+
+// Memory that is not there is not promised.
+Result<std::size_t> module_budget() {
+  std::size_t free = 0, total = 0;
+  PC_CHECK_OK(check(cudaMemGetInfo(&free, &total), "looking for memory"));
+  return bytes_asked("PC_CUDA_MODULE_BYTES",
+                     static_cast<std::size_t>(kModulesShare * static_cast<double>(free)));
+}
+
+// What may be locked of the host's memory for states that the device has no room for.
+Result<std::size_t> host_budget() {
+  const long pages = ::sysconf(_SC_PHYS_PAGES), page_bytes = ::sysconf(_SC_PAGESIZE);
+  const auto all = pages > 0 && page_bytes > 0
+                       ? static_cast<std::size_t>(pages) * static_cast<std::size_t>(page_bytes)
+                       : 0;
+  return bytes_asked("PC_CUDA_HOST_BYTES", all / kHostShare);
 }
 
 Result<cudaDeviceProp> find_device() {
@@ -109,9 +128,11 @@ std::int32_t model_open(const pc_model_desc* desc, std::uint32_t kv_type, std::u
     PC_TRY(model->model, Model::load(*desc, static_cast<KvType>(kv_type), stream));
     PC_TRY(Transformer transformer, Transformer::make(model->model, precision == PC_BACKEND_EXACT,
                                                       kMaxRows, device, stream));
-    model->pages = std::make_shared<PagePool>(model->model.kv);
+    PC_TRY(const std::size_t host_bytes, host_budget());
+    const auto host = std::make_shared<HostRoom>(host_bytes);
+    model->pages = std::make_shared<PagePool>(model->model.kv, host);
     PC_TRY(const std::size_t budget, module_budget());
-    PC_TRY(model->modules, ModuleCache::make(model->model.kv, budget));
+    PC_TRY(model->modules, ModuleCache::make(model->model.kv, budget, host));
     model->executor = std::make_unique<Executor>(model->model, std::move(transformer),
                                                  *model->modules, *model->pages, kMaxRows, stream);
     *out = model.release();
@@ -240,15 +261,17 @@ void step(pc_backend_model* model, pc_step_item* items, std::uint32_t n_items) {
   const std::int32_t failed = guarded(&e, [&]() -> Status {
     PC_CHECK_OK(check(cudaSetDevice(0), "choosing the device"));
     for (std::uint32_t i = 0; i < n_items; ++i)
-      all.push_back({&items[i].timeline->timeline, &items[i], ok()});
+      all.push_back({&items[i].timeline->timeline, &items[i]});
     model->executor->step(all);
     return ok();
   });
   for (std::uint32_t i = 0; i < n_items; ++i) {
     items[i].status = failed;
     items[i].error = e;
-    if (failed == 0)
-      items[i].status = guarded(&items[i].error, [&] { return std::move(all[i].status); });
+    if (failed != 0) continue;
+    items[i].status = guarded(&items[i].error, [&] { return std::move(all[i].status); });
+    if (items[i].status == 0)
+      std::snprintf(items[i].error.message, sizeof items[i].error.message, "%s", all[i].remark);
   }
 }
 

@@ -61,9 +61,10 @@ class Buffer {
     constexpr bool kOnDevice = std::is_same_v<Free, owned::FreeDevice>;
     Status made = kOnDevice ? check(cudaMalloc(&data, bytes), "taking device memory")
                             : check(cudaMallocHost(&data, bytes), "taking page-locked memory");
-    if (!made.ok() && made.error().code == Code::kOutOfMemory)
-      return error(Code::kOutOfMemory, "there are no " + std::to_string((bytes >> 20) + 1) +
-                                           " MiB of memory left on the CUDA device");
+    if (is_full(made))
+      return error(Code::kOutOfMemory,
+                   "there are no " + std::to_string((bytes >> 20) + 1) + " MiB of memory left " +
+                       (kOnDevice ? "on the CUDA device" : "that can be locked for the device"));
     PC_CHECK_OK(std::move(made));
     Buffer buffer;
     buffer.data_.reset(data);
@@ -71,11 +72,13 @@ class Buffer {
     return Result<Buffer>(std::move(buffer));
   }
 
-  // At least so many elements; what was in it is lost.
+  // At least so many elements, and some more where there is room; what was in it is lost.
   Status grow(std::size_t size) {
     if (size <= size_) return ok();
     *this = Buffer();
-    PC_TRY(*this, make(size + size / 2));
+    auto made = make(size + size / 2);
+    if (is_full(made)) made = make(size);
+    PC_TRY(*this, std::move(made));
     return ok();
   }
 

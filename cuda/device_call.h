@@ -20,6 +20,12 @@ inline Status check(cudaError_t result, const char* doing) {
       std::string("the CUDA device failed while ") + doing + ": " + cudaGetErrorString(result));
 }
 
+// Of a Status or a Result: was there no memory left?
+template <class Outcome>
+bool is_full(const Outcome& outcome) {
+  return !outcome.ok() && outcome.error().code == Code::kOutOfMemory;
+}
+
 // What went wrong in launches since the last call.
 inline Status check_launches(const char* doing) {
   return check(cudaGetLastError(), doing);

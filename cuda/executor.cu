@@ -17,6 +17,10 @@ bool is_set(const volatile std::int32_t* cancel) {
   return cancel && *cancel != 0;
 }
 
+constexpr const char* kOnHost =
+    "the CUDA device has no room for all modules and tokens of this request: some of them are in "
+    "the host's memory, which is slower";
+
 }  // namespace
 
 Executor::Executor(const Model& model, Transformer transformer, ModuleCache& modules,
@@ -26,7 +30,12 @@ Executor::Executor(const Model& model, Transformer transformer, ModuleCache& mod
       modules_(modules),
       pages_(pages),
       max_rows_(max_rows),
-      stream_(stream) {}
+      stream_(stream) {
+  transformer_.make_room = [modules = &modules_, pages = &pages_] {
+    const bool any = modules->let_go();
+    return pages->let_go() || any;
+  };
+}
 
 // Everything that could fail on the caller's side fails here, before any work.
 Status Executor::admit(const Item& item) const {
@@ -125,11 +134,7 @@ void Executor::take(Item& item, const pc_run& run, std::uint32_t first, std::uin
 Status Executor::add_rows(Item& item, const pc_run& run, std::uint32_t first, std::uint32_t n,
                           bool ends) {
   const std::uint32_t row = rows_.size(), token = item.timeline->n_tokens();
-  Status room = item.timeline->append(run, first, n, stream_);
-  // Modules that nobody reads now come again when they are wanted.
-  if (!room.ok() && room.error().code == Code::kOutOfMemory && modules_.let_go() != 0)
-    room = item.timeline->append(run, first, n, stream_);
-  PC_CHECK_OK(std::move(room));
+  PC_CHECK_OK(append(item, run, first, n));
   reserve_rows(n);  // nothing fails behind it
   for (std::uint32_t i = 0; i < n; ++i) {
     const auto at = static_cast<std::int32_t>(first + i);
@@ -146,6 +151,18 @@ Status Executor::add_rows(Item& item, const pc_run& run, std::uint32_t first, st
     parts_.push_back({&item, row, n, ends});
   }
   return ok();
+}
+
+// Memory for the tokens' states.
+Status Executor::append(Item& item, const pc_run& run, std::uint32_t first, std::uint32_t n) {
+  Status room = item.timeline->append(run, first, n, Room::kDevice, stream_);
+  // Modules that nobody reads now come again when they are wanted.
+  if (is_full(room) && modules_.let_go())
+    room = item.timeline->append(run, first, n, Room::kDevice, stream_);
+  if (!is_full(room)) return room;
+  room = item.timeline->append(run, first, n, Room::kDeviceOrHost, stream_);
+  if (room.ok()) item.remark = kOnHost;
+  return room;
 }
 
 void Executor::reserve_rows(std::uint32_t n) {
@@ -219,23 +236,31 @@ void Executor::gather_views() {
 
 // The modules that the item has attached are on their way to the device until unpin_modules().
 // Items whose modules do not fit beside each other take turns.
-Status Executor::pin_modules(const Item& item) {
+Status Executor::pin_modules(Item& item) {
   for (const Timeline::Attached& a : item.timeline->attached()) {
-    const auto is_pinned = [&] { return std::ranges::find(pinned_, a.copy) != pinned_.end(); };
-    if (is_pinned()) continue;
+    if (std::ranges::find(pinned_, a.copy) != pinned_.end()) continue;
     pinned_.reserve(pinned_.size() + 1);
-    Status pinned = modules_.pin(a.copy);
-    // What conversations gave back.
-    if (!pinned.ok() && pinned.error().code == Code::kOutOfMemory && pages_.let_go() != 0)
-      pinned = modules_.pin(a.copy);
-    if (!pinned.ok() && pinned.error().code == Code::kOutOfMemory && !parts_.empty()) {
+    Status pinned = modules_.pin(a.copy, Room::kDevice);
+    if (is_full(pinned) && !parts_.empty()) {
       sweep();
       return pin_modules(item);
     }
+    if (is_full(pinned)) pinned = pin(item, a.copy);
     PC_CHECK_OK(std::move(pinned));
     pinned_.push_back(a.copy);
   }
   return ok();
+}
+
+// A module that the device has no room for beside those that the item has pinned already.
+Status Executor::pin(Item& item, const std::shared_ptr<ModuleCopy>& copy) {
+  if (pages_.let_go()) {  // what conversations gave back
+    Status pinned = modules_.pin(copy, Room::kDevice);
+    if (!is_full(pinned)) return pinned;
+  }
+  Status pinned = modules_.pin(copy, Room::kDeviceOrHost);
+  if (pinned.ok() && copy->is_on_host()) item.remark = kOnHost;
+  return pinned;
 }
 
 void Executor::unpin_modules() {

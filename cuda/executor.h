@@ -3,7 +3,9 @@
 // A step's rows are its items' tokens, in the items' order. They go through the layers in sweeps of
 // at most max_rows. An item fails by itself, and its timeline is then as it was before the step;
 // but a device that fails takes all items of its step with it. Modules that the step reads are
-// brought to the device, layer by layer beside the computing. Threads: one step at a time.
+// brought to the device, layer by layer beside the computing. What the device has no room for,
+// once everything has gone that nobody reads, is in the host's memory (cuda/state_memory.h).
+// Threads: one step at a time.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +26,8 @@ class Executor {
   struct Item {
     Timeline* timeline;
     pc_step_item* asked;
-    Status status = ok();  // out
+    Status status = ok();     // out
+    const char* remark = "";  // out: what it cost more than it should
   };
 
   // All borrowed but the transformer.
@@ -56,9 +59,11 @@ class Executor {
   void sweep();
   Status compute_sweep();
   void gather_views();
+  Status append(Item& item, const pc_run& run, std::uint32_t first, std::uint32_t n);
   Status add_rows(Item& item, const pc_run& run, std::uint32_t first, std::uint32_t n, bool ends);
   void reserve_rows(std::uint32_t n);
-  Status pin_modules(const Item& item);
+  Status pin_modules(Item& item);
+  Status pin(Item& item, const std::shared_ptr<ModuleCopy>& copy);
   void unpin_modules();
   Result<bool> proceed(std::uint32_t layer);
   Result<bool> look(std::uint32_t n_layers_done, bool for_cause);
@@ -66,6 +71,13 @@ class Executor {
   Status find_cause();
   Status read_logits();
   Status write_planes(const Item& item, std::uint32_t first_token);
+  // Elements for the call at hand.
+  template <class Buffer>
+  Result<Buffer> scratch(std::size_t size) {
+    auto buffer = Buffer::make(size);
+    if (is_full(buffer) && transformer_.make_room()) buffer = Buffer::make(size);
+    return buffer;
+  }
   Status read_slots(std::span<const Slot> slots, const pc_kv_planes& planes);
 
   const Model& model_;

@@ -16,8 +16,9 @@ bool is_same_module(const ModuleCopy& copy, const Identity& identity, std::uint3
 }  // namespace
 
 Result<std::unique_ptr<ModuleCache>> ModuleCache::make(const KvShape& shape,
-                                                       std::size_t budget_bytes) {
-  std::unique_ptr<ModuleCache> cache(new ModuleCache(shape, budget_bytes));
+                                                       std::size_t budget_bytes,
+                                                       std::shared_ptr<HostRoom> host) {
+  std::unique_ptr<ModuleCache> cache(new ModuleCache(shape, budget_bytes, std::move(host)));
   ModuleCache* self = cache.get();
   PC_TRY(cache->uploader_,
          Uploader::make(shape, [self](const Uploader::Piece& piece, Status status) {
@@ -54,15 +55,15 @@ void ModuleCache::drop(const std::shared_ptr<ModuleCopy>& copy,
 void ModuleCache::prefetch(const std::shared_ptr<ModuleCopy>& copy) {
   const std::lock_guard lock(mutex_);
   if (copy->memory_.data()) return;
-  while (bytes_ + copy->bytes() > budget_bytes_ && evict_one()) {
+  while (bytes_ + copy->bytes() > budget_bytes_ && evict_one(false)) {
   }
-  if (bytes_ + copy->bytes() <= budget_bytes_) static_cast<void>(load(copy));
+  if (bytes_ + copy->bytes() <= budget_bytes_) static_cast<void>(load(copy, Room::kDevice));
 }
 
-Status ModuleCache::pin(const std::shared_ptr<ModuleCopy>& copy) {
+Status ModuleCache::pin(const std::shared_ptr<ModuleCopy>& copy, Room room) {
   std::unique_lock lock(mutex_);
   ++copy->n_pins_;  // first: taking memory may let others go, not this one
-  Status loaded = load(copy);
+  Status loaded = load(copy, room);
   // Copies that were only prefetched may go as soon as they have arrived.
   const auto arriving = [this] {
     return std::ranges::any_of(
@@ -70,7 +71,7 @@ Status ModuleCache::pin(const std::shared_ptr<ModuleCopy>& copy) {
   };
   while (!loaded.ok() && loaded.error().code == Code::kOutOfMemory && arriving()) {
     changed_.wait(lock);
-    loaded = load(copy);
+    loaded = load(copy, room);
   }
   if (!loaded.ok()) --copy->n_pins_;
   return loaded;
@@ -82,21 +83,22 @@ void ModuleCache::unpin(const std::shared_ptr<ModuleCopy>& copy) {
   changed_.wait(lock, [&] { return copy->n_uploading_ == 0 || copy->n_pins_ > 1; });
   if (--copy->n_pins_ != 0) return;
   if (!copy->failed_.ok()) free_memory(*copy);
-  while (bytes_ > budget_bytes_ && evict_one()) {
+  while (bytes_ > budget_bytes_ && evict_one(false)) {
   }
   forget_unused();
 }
 
 // Memory for the copy, and its pieces on their way, where neither is so already.
-Status ModuleCache::load(const std::shared_ptr<ModuleCopy>& copy) {
+Status ModuleCache::load(const std::shared_ptr<ModuleCopy>& copy, Room room) {
   copy->last_use_ = ++clock_;
+  if (may_move_to_device(*copy)) free_memory(*copy);
   if (copy->memory_.data() || copy->room_ == 0) return ok();
   if (copy->bringers_.empty())
     return error(Code::kInternal, "a module was let go of while a conversation has it attached");
   try {
     std::vector<Uploader::Piece> pieces = pieces_of(copy);
     copy->pieces_left_ = count_pieces(pieces);
-    PC_CHECK_OK(take_memory(*copy));
+    PC_CHECK_OK(take_memory(*copy, room));
     copy->failed_ = ok();
     copy->n_uploading_ = static_cast<std::uint32_t>(pieces.size());
     uploader_->add(std::move(pieces));
@@ -106,6 +108,16 @@ Status ModuleCache::load(const std::shared_ptr<ModuleCopy>& copy) {
     return error(Code::kOutOfMemory, "no memory to bring a module to the device");
   }
   return ok();
+}
+
+// Is it in the host's memory, read by nobody but who loads it, and has the device room by now? All
+// that is free is asked for: half a module's room would let it come and go with each step.
+bool ModuleCache::may_move_to_device(const ModuleCopy& copy) const {
+  if (!copy.is_on_host() || copy.n_uploading_ != 0 || copy.n_pins_ > 1 || copy.bringers_.empty())
+    return false;
+  std::size_t free = 0, total = 0;
+  return bytes_ + copy.bytes() <= budget_bytes_ && cudaMemGetInfo(&free, &total) == cudaSuccess &&
+         copy.bytes() <= free;
 }
 
 std::vector<Uploader::Piece> ModuleCache::pieces_of(const std::shared_ptr<ModuleCopy>& copy) const {
@@ -135,27 +147,43 @@ std::uint32_t ModuleCache::last_layer(const Uploader::Piece& piece) const {
   return (piece.first_plane + piece.n_planes - 1) / (2 * shape_.n_kv_heads);
 }
 
-Status ModuleCache::take_memory(ModuleCopy& copy) {
-  while (bytes_ + copy.bytes() > budget_bytes_ && evict_one()) {
-  }
-  auto memory = DeviceBuffer<std::byte>::make(copy.bytes());
-  while (!memory.ok() && memory.error().code == Code::kOutOfMemory && evict_one())
-    memory = DeviceBuffer<std::byte>::make(copy.bytes());
-  if (!memory.ok() && memory.error().code == Code::kOutOfMemory) {
+Status ModuleCache::take_memory(ModuleCopy& copy, Room room) {
+  auto memory = on_device(copy.bytes());
+  const auto is_full = [&] { return !memory.ok() && memory.error().code == Code::kOutOfMemory; };
+  if (is_full() && room == Room::kDeviceOrHost) memory = on_host(copy.bytes());
+  if (is_full()) {
     return error(Code::kOutOfMemory,
                  "a module of " + std::to_string(copy.bytes() / kMiB + 1) +
-                     " MiB does not fit the CUDA device's memory beside what this step needs");
+                     " MiB does not fit the CUDA device's memory beside what this step needs" +
+                     (room == Room::kDevice ? "" : "; " + memory.error().message));
   }
   PC_TRY(copy.memory_, std::move(memory));
-  bytes_ += copy.bytes();
+  if (!copy.is_on_host()) bytes_ += copy.bytes();
   return ok();
 }
 
-// The one that was not used for longest; false where nothing may go.
-bool ModuleCache::evict_one() {
+Result<StateMemory> ModuleCache::on_device(std::size_t bytes) {
+  while (bytes_ + bytes > budget_bytes_ && evict_one(false)) {
+  }
+  auto memory = StateMemory::on_device(bytes);
+  while (!memory.ok() && memory.error().code == Code::kOutOfMemory && evict_one(false))
+    memory = StateMemory::on_device(bytes);
+  return memory;
+}
+
+Result<StateMemory> ModuleCache::on_host(std::size_t bytes) {
+  auto memory = StateMemory::on_host(bytes, host_);
+  while (!memory.ok() && memory.error().code == Code::kOutOfMemory && evict_one(true))
+    memory = StateMemory::on_host(bytes, host_);
+  return memory;
+}
+
+// The one there that was not used for longest; false where nothing may go.
+bool ModuleCache::evict_one(bool on_host) {
   ModuleCopy* oldest = nullptr;
   for (const auto& copy : copies_) {
-    const bool may_go = copy->memory_.data() && copy->n_pins_ == 0 && copy->n_uploading_ == 0;
+    const bool may_go = copy->memory_.data() && copy->is_on_host() == on_host &&
+                        copy->n_pins_ == 0 && copy->n_uploading_ == 0;
     if (may_go && (!oldest || copy->last_use_ < oldest->last_use_)) oldest = copy.get();
   }
   if (!oldest) return false;
@@ -165,7 +193,7 @@ bool ModuleCache::evict_one() {
 
 void ModuleCache::free_memory(ModuleCopy& copy) {
   if (!copy.memory_.data()) return;
-  bytes_ -= copy.bytes();
+  if (!copy.is_on_host()) bytes_ -= copy.bytes();
   copy.memory_ = {};
 }
 
@@ -195,12 +223,12 @@ Status ModuleCache::wait(const std::shared_ptr<ModuleCopy>& copy, std::uint32_t 
   return copy->failed_;
 }
 
-std::size_t ModuleCache::let_go() {
+bool ModuleCache::let_go() {
   const std::lock_guard lock(mutex_);
-  const std::size_t before = bytes_;
-  while (evict_one()) {
-  }
-  return before - bytes_;
+  bool any = false;
+  for (const bool on_host : {false, true})
+    while (evict_one(on_host)) any = true;
+  return any;
 }
 
 std::size_t ModuleCache::bytes() const {

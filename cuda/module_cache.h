@@ -2,9 +2,10 @@
 //
 // Memory is taken when a step wants a module (pin) or somebody says that it will soon (prefetch),
 // up to a budget; what was not used for longest goes first, and comes again from its file
-// when it is wanted again. What no step reads may go at any time, attached or not. Modules with the
-// same identity are one copy, and stay when nobody holds them until their memory is wanted. Owner
-// of the copies' memory. Threads: any.
+// when it is wanted again. What no step reads may go at any time, attached or not. A module that a
+// step wants and that the device has no room for has its rows in the host's memory, page-locked,
+// until there is. Modules with the same identity are one copy, and stay when nobody holds them
+// until their memory is wanted. Owner of the copies' memory. Threads: any.
 #pragma once
 
 #include <condition_variable>
@@ -20,7 +21,8 @@ namespace pc::cuda {
 
 class ModuleCache {
  public:
-  static Result<std::unique_ptr<ModuleCache>> make(const KvShape& shape, std::size_t budget_bytes);
+  static Result<std::unique_ptr<ModuleCache>> make(const KvShape& shape, std::size_t budget_bytes,
+                                                   std::shared_ptr<HostRoom> host);
 
   // The copy of a module that these runs bring; they are borrowed until drop().
   std::shared_ptr<ModuleCopy> add(const Identity& identity, const std::vector<ModuleRun>& runs);
@@ -32,33 +34,37 @@ class ModuleCache {
 
   // The copy has memory, and is on its way or there, until unpin(). kOutOfMemory where it
   // does not fit beside what is pinned already.
-  Status pin(const std::shared_ptr<ModuleCopy>& copy);
+  Status pin(const std::shared_ptr<ModuleCopy>& copy, Room room);
   void unpin(const std::shared_ptr<ModuleCopy>& copy);
 
   // Waits until all that a layer takes of a pinned copy is on the device.
   Status wait(const std::shared_ptr<ModuleCopy>& copy, std::uint32_t layer);
 
-  // Frees the memory of everything that is not pinned; how much that was.
-  std::size_t let_go();
+  // Frees the memory of everything that is not pinned. Was there any?
+  bool let_go();
 
   std::size_t bytes() const;  // of all copies that are on the device
 
  private:
-  ModuleCache(const KvShape& shape, std::size_t budget_bytes)
-      : shape_(shape), budget_bytes_(budget_bytes) {}
-  Status load(const std::shared_ptr<ModuleCopy>& copy);
+  ModuleCache(const KvShape& shape, std::size_t budget_bytes, std::shared_ptr<HostRoom> host)
+      : shape_(shape), budget_bytes_(budget_bytes), host_(std::move(host)) {}
+  Status load(const std::shared_ptr<ModuleCopy>& copy, Room room);
+  bool may_move_to_device(const ModuleCopy& copy) const;
   std::vector<Uploader::Piece> pieces_of(const std::shared_ptr<ModuleCopy>& copy) const;
   std::vector<std::uint32_t> count_pieces(const std::vector<Uploader::Piece>& pieces) const;
   std::uint32_t first_layer(const Uploader::Piece& piece) const;
   std::uint32_t last_layer(const Uploader::Piece& piece) const;
-  Status take_memory(ModuleCopy& copy);
-  bool evict_one();
+  Status take_memory(ModuleCopy& copy, Room room);
+  Result<StateMemory> on_device(std::size_t bytes);
+  Result<StateMemory> on_host(std::size_t bytes);
+  bool evict_one(bool on_host);
   void free_memory(ModuleCopy& copy);
   void forget_unused();
   void arrived(const Uploader::Piece& piece, Status status);
 
   KvShape shape_;
-  std::size_t budget_bytes_;
+  std::size_t budget_bytes_;  // on the device
+  std::shared_ptr<HostRoom> host_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<std::shared_ptr<ModuleCopy>> copies_;

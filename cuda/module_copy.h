@@ -9,8 +9,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "cuda/device_buffer.h"
 #include "cuda/kv_rows.h"
+#include "cuda/state_memory.h"
 #include "runtime/backend/backend.h"
 
 namespace pc::cuda {
@@ -36,8 +36,9 @@ class ModuleCopy {
   std::uint32_t room() const { return room_; }
   std::size_t bytes() const { return shape_.bytes(room_); }
 
-  // Where it is, while it is on the device.
+  // Where it is, while it has memory.
   KvPlanesView planes() const { return {memory_.data(), room_}; }
+  bool is_on_host() const { return memory_.is_on_host(); }
 
  private:
   friend class ModuleCache;
@@ -46,7 +47,7 @@ class ModuleCopy {
   Identity identity_;
   std::uint32_t room_;
 
-  DeviceBuffer<std::byte> memory_;          // empty: not on the device
+  StateMemory memory_;                      // empty: it is in its file alone
   std::vector<std::uint32_t> pieces_left_;  // [n_layers] that have not arrived
   Status failed_ = ok();                    // why it never will
   std::uint32_t n_uploading_ = 0;           // pieces that have not arrived, of all layers

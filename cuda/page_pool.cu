@@ -6,8 +6,10 @@ namespace pc::cuda {
 namespace {
 
 // Memory is asked for in pieces of at most so much, or of a page where that is larger: 512 tokens
-// of a model of 7 billion parameters without grouped heads.
+// of a model of 7 billion parameters without grouped heads. The host's is locked in smaller ones:
+// it is somebody else's, and taken because little is missing.
 constexpr std::size_t kPieceBytes = std::size_t{256} << 20;
+constexpr std::size_t kHostPieceBytes = std::size_t{32} << 20;
 constexpr std::size_t kMostPages = 64;  // of a piece: 4096 tokens
 
 }  // namespace
@@ -15,54 +17,66 @@ constexpr std::size_t kMostPages = 64;  // of a piece: 4096 tokens
 // A page that somebody holds.
 struct PagePool::Taken {
   Rows rows{};
-  std::shared_ptr<Pieces> pieces;  // none: not taken after all
+  std::shared_ptr<All> all;  // none: not taken after all
   ~Taken() {
-    if (!pieces) return;
-    const std::lock_guard lock(pieces->mutex);
-    pieces->free.push_back(rows);
+    if (!all) return;
+    const std::lock_guard lock(all->mutex);
+    all->of(rows).free.push_back(rows);
   }
 };
 
-PagePool::PagePool(const KvShape& shape) : shape_(shape), pieces_(std::make_shared<Pieces>()) {}
+PagePool::PagePool(const KvShape& shape, std::shared_ptr<HostRoom> host)
+    : shape_(shape), host_(std::move(host)), all_(std::make_shared<All>()) {}
 
-Result<PagePool::Page> PagePool::take() {
+Result<PagePool::Page> PagePool::take(Room room) {
   auto page = std::make_shared<Taken>();
-  const std::lock_guard lock(pieces_->mutex);
-  if (pieces_->free.empty()) PC_CHECK_OK(add_piece());
-  page->rows = pieces_->free.back();
-  page->pieces = pieces_;
-  pieces_->free.pop_back();
+  const std::lock_guard lock(all_->mutex);
+  Pieces* from = &all_->device;
+  Status there = from->free.empty() ? add_piece(false) : ok();
+  if (!there.ok() && there.error().code == Code::kOutOfMemory && room == Room::kDeviceOrHost) {
+    from = &all_->host;
+    there = from->free.empty() ? add_piece(true) : ok();
+  }
+  PC_CHECK_OK(std::move(there));
+  page->rows = from->free.back();
+  page->all = all_;
+  from->free.pop_back();
   return Page(page, &page->rows);
 }
 
 // Called with the mutex held.
-Status PagePool::add_piece() {
+Status PagePool::add_piece(bool on_host) {
   const std::size_t page_bytes = shape_.bytes(kPageTokens);
-  const std::size_t n = std::clamp<std::size_t>(kPieceBytes / page_bytes, 1, kMostPages);
-  PC_TRY(auto buffer, DeviceBuffer<std::byte>::make(n * page_bytes));
+  const std::size_t most = on_host ? kHostPieceBytes : kPieceBytes;
+  const std::size_t n = std::clamp<std::size_t>(most / page_bytes, 1, kMostPages);
+  PC_TRY(auto buffer, on_host ? StateMemory::on_host(n * page_bytes, host_)
+                              : StateMemory::on_device(n * page_bytes));
   const KvPlanesView planes{buffer.data(), static_cast<std::uint32_t>(n * kPageTokens)};
-  pieces_->free.reserve(pieces_->n_pages + n);  // giving back never fails
-  pieces_->buffers.push_back(std::move(buffer));
-  pieces_->n_pages += n;
+  Pieces& pieces = on_host ? all_->host : all_->device;
+  pieces.free.reserve(pieces.n_pages + n);  // giving back never fails
+  pieces.buffers.push_back(std::move(buffer));
+  pieces.n_pages += n;
   for (auto i = static_cast<std::uint32_t>(n); i-- > 0;)
-    pieces_->free.push_back({planes, i * kPageTokens});
+    pieces.free.push_back({planes, i * kPageTokens, on_host});
   return ok();
 }
 
-std::size_t PagePool::let_go() {
-  const std::lock_guard lock(pieces_->mutex);
-  std::size_t bytes = 0;
-  std::erase_if(pieces_->buffers, [&](const DeviceBuffer<std::byte>& buffer) {
-    const auto is_in = [&](const Rows& page) { return page.planes.data == buffer.data(); };
-    const std::size_t n_pages = buffer.bytes() / shape_.bytes(kPageTokens);
-    if (static_cast<std::size_t>(std::ranges::count_if(pieces_->free, is_in)) != n_pages)
-      return false;
-    std::erase_if(pieces_->free, is_in);
-    pieces_->n_pages -= n_pages;
-    bytes += buffer.bytes();
-    return true;
-  });
-  return bytes;
+bool PagePool::let_go() {
+  const std::lock_guard lock(all_->mutex);
+  const bool device = let_go(all_->device);
+  return let_go(all_->host) || device;
+}
+
+bool PagePool::let_go(Pieces& pieces) const {
+  return std::erase_if(pieces.buffers, [&](const StateMemory& buffer) {
+           const auto is_in = [&](const Rows& page) { return page.planes.data == buffer.data(); };
+           const std::size_t n_pages = buffer.bytes() / shape_.bytes(kPageTokens);
+           if (static_cast<std::size_t>(std::ranges::count_if(pieces.free, is_in)) != n_pages)
+             return false;
+           std::erase_if(pieces.free, is_in);
+           pieces.n_pages -= n_pages;
+           return true;
+         }) != 0;
 }
 
 }  // namespace pc::cuda

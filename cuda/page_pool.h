@@ -11,8 +11,8 @@
 #include <mutex>
 #include <vector>
 
-#include "cuda/device_buffer.h"
 #include "cuda/kv_rows.h"
+#include "cuda/state_memory.h"
 
 namespace pc::cuda {
 
@@ -22,32 +22,39 @@ inline constexpr std::uint32_t kPageTokens = 64;
 
 class PagePool {
  public:
-  explicit PagePool(const KvShape& shape);
+  PagePool(const KvShape& shape, std::shared_ptr<HostRoom> host);
 
   struct Rows {
     KvPlanesView planes;
     std::uint32_t first;  // of kPageTokens
+    bool is_on_host;
   };
   using Page = std::shared_ptr<const Rows>;
-  // kOutOfMemory where the device has none left.
-  Result<Page> take();
+  // kOutOfMemory where none is left there.
+  Result<Page> take(Room room);
 
-  // Gives the device back what no page of is held; how many bytes that was.
-  std::size_t let_go();
+  // Gives back the memory that no page of is held. Was there any?
+  bool let_go();
 
  private:
   struct Taken;
   struct Pieces {
-    std::mutex mutex;
-    std::vector<DeviceBuffer<std::byte>> buffers;
+    std::vector<StateMemory> buffers;
     std::size_t n_pages = 0;  // of all buffers
     std::vector<Rows> free;   // with room for all of them
   };
+  struct All {
+    std::mutex mutex;
+    Pieces device, host;
+    Pieces& of(const Rows& page) { return page.is_on_host ? host : device; }
+  };
 
-  Status add_piece();
+  Status add_piece(bool on_host);
+  bool let_go(Pieces& pieces) const;
 
   KvShape shape_;
-  std::shared_ptr<Pieces> pieces_;  // that pages hold, too
+  std::shared_ptr<HostRoom> host_;
+  std::shared_ptr<All> all_;  // that pages hold, too
 };
 
 }  // namespace pc::cuda

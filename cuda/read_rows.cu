@@ -45,8 +45,8 @@ Status Executor::read_slots(std::span<const Slot> slots, const pc_kv_planes& pla
   const std::uint32_t n_planes = 2 * shape.n_layers * shape.n_kv_heads;
   const auto at_once = static_cast<std::uint32_t>(std::clamp<std::size_t>(
       kPieceBytes / plane_bytes, 1, std::min<std::size_t>(n_planes, kMostPlanes)));
-  PC_TRY(const auto tokens, DeviceBuffer<Slot>::make(n_tokens));
-  PC_TRY(const auto packed, DeviceBuffer<std::byte>::make(at_once * plane_bytes));
+  PC_TRY(const auto tokens, scratch<DeviceBuffer<Slot>>(n_tokens));
+  PC_TRY(const auto packed, scratch<DeviceBuffer<std::byte>>(at_once * plane_bytes));
   PC_TRY(const auto host, PinnedBuffer<std::byte>::make(at_once * plane_bytes));
   PC_CHECK_OK(check(cudaMemcpyAsync(tokens.data(), slots.data(), slots.size_bytes(),
                                     cudaMemcpyHostToDevice, stream_),
@@ -75,14 +75,14 @@ Status Executor::compare(const Timeline& timeline, std::uint32_t first, std::uin
                          const std::shared_ptr<ModuleCopy>& copy, std::uint32_t first_row,
                          std::uint32_t layer, float* distances) {
   if (n_tokens == 0) return ok();
-  PC_CHECK_OK(modules_.pin(copy));
+  PC_CHECK_OK(modules_.pin(copy, Room::kDeviceOrHost));
   const auto compared = [&]() -> Status {
     PC_CHECK_OK(modules_.wait(copy, layer));
     std::vector<Slot> slots;
     for (std::uint32_t i = 0; i < n_tokens; ++i) slots.push_back(timeline.slot(first + i));
     for (std::uint32_t i = 0; i < n_tokens; ++i) slots.push_back({copy->planes(), first_row + i});
-    PC_TRY(const auto tokens, DeviceBuffer<Slot>::make(slots.size()));
-    PC_TRY(const auto sums, DeviceBuffer<float>::make(n_tokens));
+    PC_TRY(const auto tokens, scratch<DeviceBuffer<Slot>>(slots.size()));
+    PC_TRY(const auto sums, scratch<DeviceBuffer<float>>(n_tokens));
     PC_CHECK_OK(check(cudaMemcpyAsync(tokens.data(), slots.data(), slots.size() * sizeof(Slot),
                                       cudaMemcpyHostToDevice, stream_),
                       kReading));

@@ -17,12 +17,12 @@ bool Timeline::continues(const pc_run& run) const {
          last.key_position + n == run.key_position;
 }
 
-Status Timeline::append(const pc_run& run, std::uint32_t first, std::uint32_t n,
+Status Timeline::append(const pc_run& run, std::uint32_t first, std::uint32_t n, Room room,
                         cudaStream_t stream) {
   if (n == 0) return ok();
-  PC_CHECK_OK(own_last_page(stream));
+  PC_CHECK_OK(own_last_page(room, stream));
   while (pages_.size() * kPageTokens < std::size_t{n_tokens_} + n) {
-    PC_TRY(PagePool::Page page, pool_->take());
+    PC_TRY(PagePool::Page page, pool_->take(room));
     pages_.push_back(std::move(page));
   }
   if (first == 0 && !continues(run))
@@ -36,11 +36,11 @@ Status Timeline::append(const pc_run& run, std::uint32_t first, std::uint32_t n,
 }
 
 // Makes the page that is written next one that no other timeline holds.
-Status Timeline::own_last_page(cudaStream_t stream) {
+Status Timeline::own_last_page(Room room, cudaStream_t stream) {
   const std::uint32_t n_rows = n_tokens_ % kPageTokens;
   pages_.resize((n_tokens_ + kPageTokens - 1) / kPageTokens);
   if (n_rows == 0 || pages_.back().use_count() == 1) return ok();
-  PC_TRY(PagePool::Page copy, pool_->take());
+  PC_TRY(PagePool::Page copy, pool_->take(room));
   const auto first_row = [&](const PagePool::Rows& page) {
     return page.planes.data + std::size_t{page.first} * shape_.row();
   };
@@ -48,8 +48,8 @@ Status Timeline::own_last_page(cudaStream_t stream) {
   PC_CHECK_OK(check(
       cudaMemcpy2DAsync(first_row(*copy), shape_.plane_bytes(copy->planes.room), first_row(shared),
                         shape_.plane_bytes(shared.planes.room), std::size_t{n_rows} * shape_.row(),
-                        std::size_t{2} * shape_.n_layers * shape_.n_kv_heads,
-                        cudaMemcpyDeviceToDevice, stream),
+                        std::size_t{2} * shape_.n_layers * shape_.n_kv_heads, cudaMemcpyDefault,
+                        stream),  // either may be the host's
       "copying what two conversations share"));
   pages_.back() = std::move(copy);
   return ok();

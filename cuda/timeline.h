@@ -47,10 +47,11 @@ class Timeline {
 
   void attach(Attached attached) { attached_.push_back(std::move(attached)); }
 
-  // Room for tokens [first, first + n) of a run, behind all others. A run that is taken in pieces
+  // Memory for tokens [first, first + n) of a run, behind all others. A run that is taken in pieces
   // is taken without anything between them. Errors: kOutOfMemory, kIo; it keeps then what it has,
   // see rewind(). Copies of pages that a fork holds are queued on the stream.
-  Status append(const pc_run& run, std::uint32_t first, std::uint32_t n, cudaStream_t stream);
+  Status append(const pc_run& run, std::uint32_t first, std::uint32_t n, Room room,
+                cudaStream_t stream);
 
   // Forgets own tokens from n_tokens on, and attached ones from n_attached on.
   void rewind(std::uint32_t n_tokens, std::uint32_t n_attached);
@@ -60,7 +61,7 @@ class Timeline {
 
  private:
   bool continues(const pc_run& run) const;
-  Status own_last_page(cudaStream_t stream);
+  Status own_last_page(Room room, cudaStream_t stream);
 
   KvShape shape_;
   std::shared_ptr<PagePool> pool_;

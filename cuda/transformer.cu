@@ -81,8 +81,8 @@ Status Transformer::send(const SweepRows& rows) {
          add(plan_.moves),     add(plan_.first_of_row), add(plan_.partials)};
   const std::size_t words = add(plan_.words);
   const std::size_t bytes = all.size() + 16 + plan_.uses.size() * sizeof(Use);
-  PC_CHECK_OK(device_.grow(bytes));
-  PC_CHECK_OK(host_.grow(bytes));
+  PC_CHECK_OK(grow(device_, bytes));
+  PC_CHECK_OK(grow(host_, bytes));
   for (std::size_t u = 0; u < plan_.uses.size(); ++u) {
     if (plan_.hidden_at[u] != AttentionPlan::kNone)
       plan_.uses[u].hidden = sent<std::uint32_t>(words) + plan_.hidden_at[u];
@@ -95,10 +95,10 @@ Status Transformer::send(const SweepRows& rows) {
       cudaMemcpyAsync(device_.data(), host_.data(), all.size(), cudaMemcpyHostToDevice, stream_),
       kComputing));
   const std::size_t partials = std::size_t{plan_.n_partials} * model_.desc.n_heads;
-  PC_CHECK_OK(sums_.grow(partials));
-  PC_CHECK_OK(partial_out_.grow(partials * model_.desc.head_dim));
+  PC_CHECK_OK(grow(sums_, partials));
+  PC_CHECK_OK(grow(partial_out_, partials * model_.desc.head_dim));
   for (std::size_t r = 0; r < model_.ropes.size(); ++r)
-    PC_CHECK_OK(move_turns_[r].grow(plan_.moves.size() * model_.ropes[r].half));
+    PC_CHECK_OK(grow(move_turns_[r], plan_.moves.size() * model_.ropes[r].half));
   return send_weighted(rows);
 }
 
@@ -117,8 +117,8 @@ Status Transformer::send_weighted(const SweepRows& rows) {
     }
   }
   if (n == 0) return ok();
-  PC_CHECK_OK(weights_.grow(n));
-  PC_CHECK_OK(log_sums_.grow(std::size_t{n_} * model_.desc.n_heads));
+  PC_CHECK_OK(grow(weights_, n));
+  PC_CHECK_OK(grow(log_sums_, std::size_t{n_} * model_.desc.n_heads));
   return check(cudaMemsetAsync(weights_.data(), 0, n * sizeof(float), stream_), kComputing);
 }
 
@@ -351,7 +351,7 @@ Status Transformer::read_logits(std::span<const std::uint32_t> rows, std::span<f
                                 std::vector<RowRange>* ranges) {
   const auto n = static_cast<std::uint32_t>(rows.size());
   const std::size_t vocabulary = model_.desc.vocab_size;
-  PC_CHECK_OK(logits_.grow(n * vocabulary));
+  PC_CHECK_OK(grow(logits_, n * vocabulary));
   PC_CHECK_OK(check(cudaMemcpyAsync(last_rows_.data(), rows.data(), rows.size_bytes(),
                                     cudaMemcpyHostToDevice, stream_),
                     kComputing));

@@ -41,6 +41,10 @@ class Transformer {
   static Result<Transformer> make(const Model& model, bool exact, std::uint32_t max_rows,
                                   const cudaDeviceProp& device, cudaStream_t stream);
 
+  // Gives back device memory that nobody needs now, before scratch is said not to fit. Was there
+  // any? Set by whoever has such memory.
+  std::function<bool()> make_room = [] { return false; };
+
   // Is called before each layer is queued (0 to n_layers - 1) and behind the last; ends the sweep
   // by returning an error, or false without one.
   using Proceed = std::function<Result<bool>(std::uint32_t layers_queued)>;
@@ -63,6 +67,13 @@ class Transformer {
  private:
   Transformer(const Model& model, bool exact, const cudaDeviceProp& device, cudaStream_t stream);
   Status take_scratch(std::uint32_t max_rows);
+  // As Buffer::grow.
+  template <class Buffer>
+  Status grow(Buffer& buffer, std::size_t size) {
+    Status grown = buffer.grow(size);
+    if (is_full(grown) && make_room()) grown = buffer.grow(size);
+    return grown;
+  }
   Status send(const SweepRows& rows);
   Status send_weighted(const SweepRows& rows);
   Status embed();

@@ -77,6 +77,8 @@ std::string describe(const pc_session_stats& s) {
                                                   static_cast<double>(s.prompt_tokens);
   const double speed = decode_tokens_per_second(s);
   Table table({{}, {}});
+  if (s.fell_back)
+    table.add_row({"computed by", "the CPU: the plug-in had no memory for the prompt"});
   table.add_row(
       {"prompt",
        format_count(s.prompt_tokens, "token") + ": " +
@@ -120,7 +122,8 @@ Json to_json(const Answer& answer) {
       .set("ttft_us", s.ttft_us)
       .set("decode_us", s.decode_us)
       .set("decode_tokens_per_second", decode_tokens_per_second(s))
-      .set("finish", finish_name(s.finish));
+      .set("finish", finish_name(s.finish))
+      .set("fell_back", s.fell_back != 0);
   return Json::object().set("text", answer.text).set("tokens", tokens).set("stats", stats);
 }
 

@@ -20,7 +20,7 @@ class SessionOptions(c.Structure):
 
 
 class Stats(c.Structure):
-    _fields_ = runs.Stats._fields_ + [("finish", c.c_uint32), ("reserved", c.c_uint32),
+    _fields_ = runs.Stats._fields_ + [("finish", c.c_uint32), ("fell_back", c.c_uint32),
                                       ("chained_tokens", c.c_uint64),
                                       ("repaired_tokens", c.c_uint64)]
 

@@ -76,7 +76,7 @@ pc::Result<std::vector<pc::Session*>> read_batch(std::span<pc_session* const> se
   for (const pc_session* session : sessions) {
     if (!session) return null_argument("a session of the batch");
     read.push_back(session->session.get());
-    if (&read.back()->engine() != &read.front()->engine())
+    if (&read.back()->opened_with() != &read.front()->opened_with())
       return pc::error(Code::kInvalidArgument, "the sessions of a batch are of two engines");
   }
   std::vector<pc::Session*> sorted = read;
@@ -102,7 +102,8 @@ void give_next(const pc::Session& session, const pc::Session::Next& next, pc_tok
   }
 }
 
-pc_session_stats session_stats(const pc::SessionStats& s) {
+pc_session_stats session_stats(const pc::Session& session) {
+  const pc::SessionStats& s = session.stats();
   pc_session_stats stats{};
   stats.prompt_tokens = s.prompt_tokens;
   stats.cached_tokens = s.cached_tokens;
@@ -118,6 +119,7 @@ pc_session_stats session_stats(const pc::SessionStats& s) {
   stats.ttft_us = s.ttft_us;
   stats.decode_us = s.decode_us;
   stats.finish = static_cast<std::uint32_t>(s.finish);
+  stats.fell_back = session.fell_back();
   stats.chained_tokens = s.chained_tokens;
   stats.repaired_tokens = s.repaired_tokens;
   return stats;
@@ -304,7 +306,7 @@ void pc_session_cancel(pc_session* session) {
 }
 
 void pc_session_get_stats(const pc_session* session, pc_session_stats* stats) {
-  if (session && stats) write_stats(session_stats(session->session->stats()), stats);
+  if (session && stats) write_stats(session_stats(*session->session), stats);
 }
 
 }  // extern "C"

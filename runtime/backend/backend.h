@@ -26,7 +26,7 @@
 extern "C" {
 #endif
 
-#define PC_BACKEND_ABI 7u
+#define PC_BACKEND_ABI 8u
 
 typedef enum pc_dtype {
   PC_DTYPE_NONE = 0,
@@ -244,7 +244,9 @@ typedef struct pc_step_item {
 
   /* Out. States that are not finite are PC_NOT_FINITE, and a sentence that names the layer. The
    * caller looks at the logits, and at the states of modules; but logits that are not finite
-   * before logit_softcap hides it fail as well. */
+   * before logit_softcap hides it fail as well. PC_OUT_OF_MEMORY: the timeline is as it was, and
+   * other items, or the same one later, may fit. A sentence beside status 0 says what the item cost
+   * more than it should. */
   int32_t status;
   pc_backend_error error;
 } pc_step_item;

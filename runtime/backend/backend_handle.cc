@@ -83,6 +83,10 @@ Status BackendModel::status_of(const pc_step_item& item) const {
   return backend_error(name(), item.status, item.error);
 }
 
+std::string BackendModel::remark_of(const pc_step_item& item) {
+  return item.status == 0 ? message_of(item.error) : std::string();
+}
+
 void BackendModel::check_logits(pc_step_item& item) const {
   if (kernels_->all_finite(item.logits, simd::Type::kF32, vocab_size_)) return;
   const pc_run& last = item.runs[item.n_runs - 1];

@@ -108,6 +108,8 @@ class BackendModel {
   // at a time. kNotFinite, naming the backend, where it hands out logits that are not.
   void step(std::span<pc_step_item> items) const;
   Status status_of(const pc_step_item& item) const;
+  // What the backend says of an item that it computed; "" if nothing.
+  static std::string remark_of(const pc_step_item& item);
 
   const char* name() const { return table()->name; }
   std::uint32_t numerics_version() const { return table()->numerics_version; }

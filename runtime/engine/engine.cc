@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <string_view>
 
 #include "pml/chat_template.h"
 #include "runtime/chat/chat_template_file.h"
@@ -18,6 +19,9 @@ namespace {
 // Beyond any machine this runs on; OpenMP ends the process when it cannot
 // start the threads it is asked for.
 constexpr std::uint32_t kMaxThreads = 512;
+
+// A backend's name, and how it is asked for.
+constexpr const char* kCpu = "cpu";
 
 // Nobody's modules must leave the store, which evicts no mapped file, most of its budget.
 constexpr std::uint64_t kHeldShare = 8;
@@ -123,6 +127,20 @@ Result<std::shared_ptr<const Engine>> Engine::open(const EngineOptions& options)
                              std::to_string(watch.microseconds() / 1000) + " ms");
   if (!engine->remark_.empty()) log(LogLevel::kWarning, engine->remark_);
   return std::shared_ptr<const Engine>(std::move(engine));
+}
+
+bool Engine::is_on_plug_in() const {
+  return std::string_view(backend_->name()) != kCpu;
+}
+
+Result<std::shared_ptr<const Engine>> Engine::on_cpu() const {
+  PC_EXPECT(is_on_plug_in());
+  const MutexLock lock(cpu_mutex_);
+  if (cpu_) return cpu_;
+  EngineOptions options = options_;
+  options.backend = kCpu;
+  PC_TRY(cpu_, open(options));
+  return cpu_;
 }
 
 Status Engine::check_weights() const {
@@ -233,13 +251,13 @@ Status Engine::open_backend(const EngineOptions& options) {
                               options.n_threads, store_ ? &pack : nullptr);
   };
   auto backend = open(options.backend);
-  const bool plug_in = !options.backend.empty() && options.backend != "cpu";
+  const bool plug_in = !options.backend.empty() && options.backend != kCpu;
   const auto is = [&](Code code) { return !backend.ok() && backend.error().code == code; };
   if (!backend.ok() && plug_in && !options.require_backend && !is(Code::kInvalidArgument) &&
       !is(Code::kCancelled)) {
     fell_back_ = true;
     add_remark("using the CPU: " + backend.error().message);
-    backend = open("cpu");
+    backend = open(kCpu);
   }
   if (!backend.ok()) return std::move(backend).error();
   backend_ = std::make_unique<const BackendModel>(std::move(backend).value());

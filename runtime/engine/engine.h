@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 
+#include "base/mutex.h"
 #include "base/progress.h"
 #include "base/status.h"
 #include "modules/module_key.h"
@@ -59,7 +60,7 @@ struct EngineOptions {
   std::optional<std::int64_t> chat_time;
   std::string backend;         // "" = the CPU; else a plug-in's path
   bool require_store = false;  // one that cannot be opened, or written if it is to be, is an error
-  bool require_backend = false;  // a plug-in that cannot be used is an error
+  bool require_backend = false;  // no CPU in the place of a plug-in: an error
   std::uint32_t n_threads = 0;
   std::uint32_t context_tokens = 0;  // 0 = the model's own
   OpenProgress progress = nullptr;
@@ -132,6 +133,13 @@ class Engine {
   // Does the CPU compute in a plug-in's place?
   bool fell_back() const { return fell_back_; }
 
+  // Is it a plug-in that computes?
+  bool is_on_plug_in() const;
+
+  // The same on the CPU, for what a plug-in has no memory for: opened when it is first asked for,
+  // and kept. Precondition: is_on_plug_in().
+  Result<std::shared_ptr<const Engine>> on_cpu() const;
+
   // What the user should know about how the engine opened; "" if nothing.
   const std::string& remark() const { return remark_; }
 
@@ -151,7 +159,7 @@ class Engine {
   EngineOptions options_;
   std::unique_ptr<Model> model_;
   std::unique_ptr<const Tokenizer> tokenizer_;
-  pml::TextEncoder text_encoder_;                // borrows the engine
+  pml::TextEncoder text_encoder_;  // borrows the engine
   std::optional<WholeChat> whole_chat_;
   std::unique_ptr<const BackendModel> backend_;  // borrows model_
   std::unique_ptr<Scheduler> scheduler_;         // borrows backend_
@@ -163,6 +171,8 @@ class Engine {
   std::uint32_t context_tokens_ = 0;
   bool fell_back_ = false;
   std::string remark_;
+  mutable Mutex cpu_mutex_;
+  mutable std::shared_ptr<const Engine> cpu_ PC_GUARDED_BY(cpu_mutex_);
 };
 
 }  // namespace pc

@@ -89,6 +89,13 @@ Result<std::shared_ptr<const LoadedPrompt>> LoadedPrompt::of_chat(
   return std::shared_ptr<const LoadedPrompt>(std::move(prompt));
 }
 
+Result<std::shared_ptr<const LoadedPrompt>> LoadedPrompt::on_cpu() const {
+  auto prompt = std::make_shared<LoadedPrompt>(*this);
+  PC_TRY(prompt->schema, schema->on_cpu());
+  prompt->modules = prompt->schema->modules_of(plan);
+  return std::shared_ptr<const LoadedPrompt>(std::move(prompt));
+}
+
 Status LoadedPrompt::check_window(std::uint32_t answer_tokens, bool reuse) const {
   const std::uint64_t window = schema->engine().context_tokens();
   const auto end = static_cast<std::uint64_t>(plan.end);

@@ -47,6 +47,9 @@ struct LoadedPrompt {
                                                              std::vector<std::string> remarks,
                                                              std::uint64_t plan_us);
 
+  // The same on the engine's CPU (Engine::on_cpu).
+  Result<std::shared_ptr<const LoadedPrompt>> on_cpu() const;
+
   // kContextFull with the numbers where the prompt and an answer of this many
   // tokens do not fit into the window; where modules are reused, what
   // LoadedSchema::check_size says of each.

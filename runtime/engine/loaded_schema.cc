@@ -68,6 +68,19 @@ LoadedSchema::LoadedSchema(std::shared_ptr<const Engine> engine, pml::Layout lay
   for (const pml::JobSpec& spec : pml::plan_encoding(layout_)) known_.keep(spec);
 }
 
+Result<std::shared_ptr<LoadedSchema>> LoadedSchema::on_cpu() const {
+  const MutexLock lock(cpu_mutex_);
+  if (cpu_) return cpu_;
+  PC_TRY(std::shared_ptr<const Engine> engine, engine_->on_cpu());
+  std::shared_ptr<LoadedSchema> schema(
+      new LoadedSchema(std::move(engine), layout_, identity_.name_space, false));
+  if (const auto repair = verdict(); repair.ok()) {
+    const MutexLock verdict_lock(schema->verdict_mutex_);
+    schema->verdict_ = *repair;
+  }
+  return cpu_ = std::move(schema);
+}
+
 Digest LoadedSchema::record_key() const {
   return schema_record_key(identity_, layout_);
 }
@@ -118,10 +131,9 @@ LoadedSchema::Modules LoadedSchema::modules_of(const pml::Plan& plan) {
   return modules;
 }
 
-Result<std::shared_ptr<LoadedSchema>> LoadedSchema::parse(std::shared_ptr<const Engine> engine,
-                                                          std::string_view text,
-                                                          const std::string& base_dir,
-                                                          const std::optional<std::string>& name_space) {
+Result<std::shared_ptr<LoadedSchema>> LoadedSchema::parse(
+    std::shared_ptr<const Engine> engine, std::string_view text, const std::string& base_dir,
+    const std::optional<std::string>& name_space) {
   const pml::ReadFileFn reader = base_dir.empty() ? pml::ReadFileFn() : pml::file_reader(base_dir);
   PC_TRY(pml::Schema schema, pml::parse_schema(text, reader));
   // Learned positions are in every state: each module keeps the schema's place.
@@ -140,9 +152,9 @@ Result<std::shared_ptr<LoadedSchema>> LoadedSchema::of(
       new LoadedSchema(std::move(engine), std::move(layout), name_space, false));
 }
 
-Result<std::shared_ptr<LoadedSchema>> LoadedSchema::load(std::shared_ptr<const Engine> engine,
-                                                         const std::string& path,
-                                                         const std::optional<std::string>& name_space) {
+Result<std::shared_ptr<LoadedSchema>> LoadedSchema::load(
+    std::shared_ptr<const Engine> engine, const std::string& path,
+    const std::optional<std::string>& name_space) {
   PC_TRY(const MappedFile file, MappedFile::open(path));
   const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()),
                               file.bytes().size());

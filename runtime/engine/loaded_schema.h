@@ -57,6 +57,10 @@ class LoadedSchema {
                                                   pml::Schema schema,
                                                   const std::optional<std::string>& name_space);
 
+  // The same on the engine's CPU (Engine::on_cpu), kept: with this one's verdict, and without
+  // counting what is imported.
+  Result<std::shared_ptr<LoadedSchema>> on_cpu() const;
+
   const Engine& engine() const { return *engine_; }
   std::shared_ptr<const Engine> shared_engine() const { return engine_; }
   const pml::Layout& layout() const { return layout_; }
@@ -137,6 +141,8 @@ class LoadedSchema {
   mutable ImportSets import_sets_;
   mutable Mutex verdict_mutex_;
   std::optional<pml::Repair> verdict_ PC_GUARDED_BY(verdict_mutex_);  // that no record has
+  mutable Mutex cpu_mutex_;
+  mutable std::shared_ptr<LoadedSchema> cpu_ PC_GUARDED_BY(cpu_mutex_);
   mutable Mutex remark_mutex_;
   std::string publish_remark_ PC_GUARDED_BY(remark_mutex_);
 };

@@ -8,6 +8,8 @@
 #include <system_error>
 #include <utility>
 
+#include "runtime/engine/log.h"
+
 namespace pc {
 namespace {
 
@@ -357,6 +359,7 @@ void Scheduler::finish_step() {
   for (std::size_t i = 0; i < chosen_.size(); ++i) {
     try {
       chosen_[i]->piece_done(outcome(i));
+      if (logs(LogLevel::kWarning) && items_[i].error.message[0] != '\0') tell_remark(items_[i]);
     } catch (const std::bad_alloc&) {  // for its sentence
       chosen_[i]->piece_done(error(Code::kOutOfMemory, "out of memory"));
     }
@@ -366,6 +369,14 @@ void Scheduler::finish_step() {
     const bool all = std::ranges::all_of(call.tasks, &Task::finished);
     if (!call.over && (all || !call.whole)) end_call(call);
   }
+}
+
+// Once for as long as the backend says the same, step after step.
+void Scheduler::tell_remark(const pc_step_item& item) {
+  std::string remark = BackendModel::remark_of(item);
+  if (remark.empty() || remark == remark_) return;
+  log(LogLevel::kWarning, remark);
+  remark_ = std::move(remark);
 }
 
 // There is none for the lists of a step. The text is short enough not to need any.

@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -103,6 +104,7 @@ class Scheduler {
   void compute_step();
   Status outcome(std::size_t index) const;
   void finish_step() PC_REQUIRES(mutex_);
+  void tell_remark(const pc_step_item& item);
   void out_of_memory() PC_REQUIRES(mutex_);
   void end_call(SchedulerCall& call) PC_REQUIRES(mutex_);
 
@@ -130,6 +132,7 @@ class Scheduler {
   Clock::time_point ended_{};  // of the latest step
   Clock::duration took_{};
   StepTime time_;
+  std::string remark_;  // of the backend's, told last
 };
 
 }  // namespace pc

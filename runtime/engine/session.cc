@@ -28,6 +28,35 @@ auto caught(Work work) -> decltype(work()) {
   }
 }
 
+// Tasks that go one step further together: those of a plug-in, and those that its CPU computes.
+class Advance {
+ public:
+  explicit Advance(std::size_t most) {
+    all_.reserve(most);
+    chosen_.reserve(most);
+  }
+  void add(Scheduler& scheduler, Task& task) { all_.emplace_back(&scheduler, &task); }
+
+  // The first error of a scheduler; the others' tasks go on.
+  Status all() {
+    Status outcome = ok();
+    while (!all_.empty()) {
+      Scheduler* const scheduler = all_.front().first;
+      chosen_.clear();
+      for (const auto& [whose, task] : all_)
+        if (whose == scheduler) chosen_.push_back(task);
+      std::erase_if(all_, [&](const auto& one) { return one.first == scheduler; });
+      const Status advanced = caught([&] { return scheduler->advance(chosen_); });
+      if (outcome.ok()) outcome = advanced;
+    }
+    return outcome;
+  }
+
+ private:
+  std::vector<std::pair<Scheduler*, Task*>> all_;
+  std::vector<Task*> chosen_;
+};
+
 }  // namespace
 
 Result<std::unique_ptr<Session>> Session::open(std::shared_ptr<const LoadedPrompt> prompt,
@@ -70,9 +99,47 @@ Status Session::prefill() {
   return done.ok() ? ok() : Status(failed(done.error()));
 }
 
+// Has a plug-in no memory for the prompt? Behind it the conversation is as it was, and may go on
+// when there is some.
+bool Session::goes_to_cpu(const Status& computed) const {
+  return !computed.ok() && computed.error().code == Code::kOutOfMemory && !timeline_ && !task_ &&
+         engine().is_on_plug_in() && !engine().options().require_backend;
+}
+
+// The CPU reads no states of the plug-in's: it finds or encodes modules of its own.
+Status Session::go_to_cpu(const Error& why) {
+  auto prompt = prompt_->on_cpu();
+  if (!prompt.ok())
+    return error(Code::kOutOfMemory,
+                 why.message + "; the CPU cannot take the request over: " + prompt.error().message);
+  log(LogLevel::kWarning, std::string("the CPU computes a request in the place of ") +
+                              engine().backend().name() + ": " + why.message);
+  asked_ = std::exchange(prompt_, std::move(prompt).value());
+  residents_.assign(prompt_->modules.size(), nullptr);
+  chain_ = Chain(prompt_->schema->identity());
+  return ok();
+}
+
+Status Session::begin_computing() {
+  if (!task_ && !timeline_) begun_ = {};
+  const Status begun = begin_task();
+  if (!goes_to_cpu(begun)) return begun;
+  PC_CHECK_OK(go_to_cpu(begun.error()));
+  return begin_task();
+}
+
+Status Session::finish_computing() {
+  PC_CHECK_OK(begin_computing());
+  const Status computed = finish_task();
+  if (!goes_to_cpu(computed)) return computed;
+  PC_CHECK_OK(go_to_cpu(computed.error()));
+  PC_CHECK_OK(begin_task());
+  return finish_task();
+}
+
 // What the next token is drawn from: logits of the prompt, or behind the token drawn last. Where
 // the answer is as long as it may be, that token is left.
-Status Session::begin_computing() {
+Status Session::begin_task() {
   if (task_) return ok();
   if (!timeline_) return begin_prefill();
   if (is_set(&cancel_)) return cancelled();
@@ -80,8 +147,7 @@ Status Session::begin_computing() {
   return begin_step(logits_.data());
 }
 
-Status Session::finish_computing() {
-  PC_CHECK_OK(begin_computing());
+Status Session::finish_task() {
   if (!task_) return ok();
   // An error of the call leaves the work as it was, to be gone on with.
   if (!task_->finished()) {
@@ -117,7 +183,7 @@ Status Session::begin_prefill() {
     PC_TRY(anew, choose_anew(timeline, std::move(runs)));
     stats_.prefill_us = choose_watch.microseconds();
   }
-  Prefill prefill{watch, {}, prompt_->chain(reuse, anew), std::move(timeline), {}};
+  Prefill prefill{begun_, {}, prompt_->chain(reuse, anew), std::move(timeline), {}};
   if (reuse) {
     const Stopwatch attach_watch;
     PC_CHECK_OK(attach_modules(&prefill.timeline, anew));
@@ -307,9 +373,7 @@ Result<std::optional<TokenId>> Session::draw_next() {
 
 std::vector<Session::Next> Session::step(std::span<Session* const> sessions) {
   std::vector<Next> results(sessions.size());
-  std::vector<Task*> tasks;
-  tasks.reserve(sessions.size());  // from here on each session fails by itself
-  Scheduler* scheduler = nullptr;
+  Advance advance(sessions.size());  // from here on each session fails by itself
   for (std::size_t i = 0; i < sessions.size(); ++i) {
     Session& session = *sessions[i];
     if (session.stats_.finish != Finish::kNone || session.broken_) {
@@ -320,12 +384,10 @@ std::vector<Session::Next> Session::step(std::span<Session* const> sessions) {
     if (!begun.ok()) {
       results[i] = session.failed(begun.error());
     } else if (session.task_) {
-      tasks.push_back(&*session.task_);
-      scheduler = &session.engine().scheduler();
+      advance.add(session.engine().scheduler(), *session.task_);
     }
   }
-  Status advanced = ok();
-  if (!tasks.empty()) advanced = caught([&] { return scheduler->advance(tasks); });
+  const Status advanced = advance.all();
   for (std::size_t i = 0; i < sessions.size(); ++i) {
     Session& session = *sessions[i];
     if (results[i]) continue;

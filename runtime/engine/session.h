@@ -2,8 +2,10 @@
 // prompt's turns are a chat, further turns and further answers behind them.
 //
 // Owns a timeline, a sampler and its text; the engine's scheduler computes. next() allocates
-// nothing but a page of states and a link's tokens every so many. Pins the modules it uses.
-// Threads: one at a time, but cancel() from any thread or signal handler.
+// nothing but a page of states and a link's tokens every so many. Pins the modules it uses. Where a
+// plug-in computes, is not required, and has no memory for the prompt, the engine's CPU computes
+// the session, from its beginning on, and the log says so. Threads: one at a time, but cancel()
+// from any thread or signal handler.
 #pragma once
 
 #include <algorithm>
@@ -81,7 +83,10 @@ class Session {
   Result<std::optional<TokenId>> next();
   const std::string& text() const { return text_.text(); }
 
+  // What computes it: the one that it was opened with, or that one's CPU.
   const Engine& engine() const { return prompt_->schema->engine(); }
+  const Engine& opened_with() const { return (asked_ ? asked_ : prompt_)->schema->engine(); }
+  bool fell_back() const { return asked_ != nullptr; }
 
   // What next() of each would give, computed together, a step of it at most: nothing where a
   // session's prompt is longer than a step has room for, and is not computed yet. Modules that are
@@ -145,6 +150,10 @@ class Session {
           std::uint32_t max_tokens);
   Status begin_computing();
   Status finish_computing();
+  Status begin_task();
+  Status finish_task();
+  bool goes_to_cpu(const Status& computed) const;
+  Status go_to_cpu(const Error& why);
   Status end_computing();
   Status begin_prefill();
   Status end_prefill(const Status& computed);
@@ -232,6 +241,8 @@ class Session {
   std::optional<TokenId> finish(Finish how);
 
   std::shared_ptr<const LoadedPrompt> prompt_;
+  // Null, or what it was opened with, where the CPU computes it: text_ has its tokenizer.
+  std::shared_ptr<const LoadedPrompt> asked_;
   SessionOptions options_;
   std::uint32_t max_tokens_ = 0;
   std::uint64_t client_;                    // 0: none is named
@@ -253,6 +264,7 @@ class Session {
     std::vector<pc_run> runs;
   };
   std::unique_ptr<Prefill> prefill_;
+  Stopwatch begun_;  // when it was asked for
   pc_run step_run_{};
   std::optional<Task> task_;
   Stopwatch step_watch_;

@@ -372,6 +372,7 @@ void Session::forget_from(Position position, const Tokens& computed) {
 
 Result<std::unique_ptr<Session>> Session::fork() const {
   std::unique_ptr<Session> fork(new Session(prompt_, options_, max_tokens_));
+  fork->asked_ = asked_;
   fork->residents_ = residents_;
   fork->auto_repair_ = auto_repair_;
   if (timeline_) {

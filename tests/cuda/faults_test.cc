@@ -115,8 +115,9 @@ TEST_CASE("a device that is lost in a step fails its requests, and the next mode
   REQUIRE(standin::allocated_bytes() == 0);
 }
 
-TEST_CASE("what does not fit the device's memory is refused, and what fits goes on") {
+TEST_CASE("what fits neither memory is refused, and what fits goes on") {
   const TinyModel model(63);
+  REQUIRE(setenv("PC_CUDA_HOST_BYTES", "0", 1) == 0);
   Random random(63);
   const auto tokens = random_tokens(random, 40, 64);
   const pc_run run{tokens.data(), 40, 0, 0, 1, nullptr, nullptr};
@@ -127,6 +128,7 @@ TEST_CASE("what does not fit the device's memory is refused, and what fits goes 
   REQUIRE(message.find("MiB") != std::string::npos);
   standin::set_memory_limit(standin::kMemoryLimit);
   Backend backend(backend_under_test(), model.desc, KvType::kF32, 1);
+  REQUIRE(unsetenv("PC_CUDA_HOST_BYTES") == 0);
   const Backend::Timeline first = backend.open();
   const auto want = backend.compute(first, {&run, 1});
   standin::set_memory_limit(standin::allocated_bytes());
@@ -153,6 +155,61 @@ TEST_CASE("what does not fit the device's memory is refused, and what fits goes 
   standin::set_memory_limit(standin::kMemoryLimit);
   backend.step({&item, 1});
   CHECK(item.status == 0);
+}
+
+// A module of 4000 tokens, and 300 tokens behind it: what is said beside their logits.
+struct Behind {
+  std::vector<float> logits;
+  std::string remark;
+};
+Behind compute_behind(Backend& backend, const KvPlanes& p, std::span<const std::int32_t> tokens) {
+  Backend::Timeline timeline = backend.open();
+  backend.attach(timeline, {p.data, p.layer_stride_bytes, p.head_stride_bytes, p.value_offset_bytes,
+                            0, 4000, 0, 0});
+  Behind behind{std::vector<float>(64), {}};
+  const pc_run run{tokens.data(), static_cast<std::uint32_t>(tokens.size()), 4000, 4000, 1, nullptr,
+                   nullptr};
+  pc_step_item item{};
+  item.timeline = timeline.get();
+  item.runs = &run;
+  item.n_runs = 1;
+  item.logits = behind.logits.data();
+  backend.step({&item, 1});
+  behind.remark = item.error.message;
+  REQUIRE(item.status == 0);
+  return behind;
+}
+
+TEST_CASE("what the device has no room for is computed with in the host's memory, and it is said") {
+  const TinyModel model(67);
+  Random random(67);
+  const auto tokens = random_tokens(random, 300, 64);
+  for (const KvType type : {KvType::kF32, KvType::kBf16, KvType::kQ8}) {
+    INFO(kv_type_name(type));
+    // A module goes as soon as its step is over.
+    REQUIRE(setenv("PC_CUDA_MODULE_BYTES", "1", 1) == 0);
+    Backend backend(backend_under_test(), model.desc, type, 1);
+    REQUIRE(unsetenv("PC_CUDA_MODULE_BYTES") == 0);
+    std::vector<std::byte> planes(backend.geometry().state_bytes(kv_blocks(4000)));
+    const KvPlanes p = dense_planes(planes.data(), backend.geometry(), kv_blocks(4000));
+    const Behind want = compute_behind(backend, p, tokens);
+    CHECK(want.remark.empty());
+    // From here on the device has the room that is taken, its module's not included.
+    standin::set_memory_limit(0);
+    const Behind module = compute_behind(backend, p, tokens);
+    CHECK(module.remark.find("in the host's memory") != std::string::npos);
+    CHECK(module.logits == want.logits);
+    // Others have all pages of the pool but two.
+    const pc_run one{tokens.data(), 1, 0, 0, 1, nullptr, nullptr};
+    std::vector<Backend::Timeline> others;
+    for (int i = 0; i < 62; ++i) backend.compute(others.emplace_back(backend.open()), {&one, 1});
+    const Behind both = compute_behind(backend, p, tokens);
+    CHECK(both.remark.find("in the host's memory") != std::string::npos);
+    CHECK(both.logits == want.logits);
+    standin::set_memory_limit(standin::kMemoryLimit);
+    CHECK(compute_behind(backend, p, tokens).logits == want.logits);
+  }
+  REQUIRE(standin::allocated_host_bytes() == 0);
 }
 
 TEST_CASE("memory of conversations that ended is there for modules") {

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "cuda/kv_files.h"
+#include "cuda/standin/faults.h"
 #include "tests/support/expect.h"
 
 namespace pc::cuda {
@@ -30,6 +31,10 @@ struct Module {
   std::vector<ModuleRun> runs;
 };
 
+std::shared_ptr<HostRoom> no_host() {
+  return std::make_shared<HostRoom>(0);
+}
+
 Identity named(std::uint8_t name) {
   Identity identity{};
   identity[0] = name;
@@ -42,32 +47,32 @@ void wait_for_all(ModuleCache& cache, const std::shared_ptr<ModuleCopy>& copy) {
 
 std::byte first_byte(const ModuleCopy& copy) {
   std::byte byte{};
-  REQUIRE(cudaMemcpy(&byte, copy.planes().data, 1, cudaMemcpyDeviceToHost) == cudaSuccess);
+  REQUIRE(cudaMemcpy(&byte, copy.planes().data, 1, cudaMemcpyDefault) == cudaSuccess);
   return byte;
 }
 
 TEST_CASE("modules come when they are wanted, and the oldest goes where there is no room") {
   const Module a(32, 1), b(32, 2), c(32, 3);
   const std::size_t each = kShape.bytes(32);
-  const auto cache = must(ModuleCache::make(kShape, 2 * each));
+  const auto cache = must(ModuleCache::make(kShape, 2 * each, no_host()));
   const auto first = cache->add(named(1), a.runs), second = cache->add(named(2), b.runs),
              third = cache->add(named(3), c.runs);
   REQUIRE(cache->bytes() == 0);
   for (const auto& copy : {first, second, third}) {
-    must(cache->pin(copy));
+    must(cache->pin(copy, Room::kDevice));
     wait_for_all(*cache, copy);
     cache->unpin(copy);
   }
   REQUIRE(cache->bytes() == 2 * each);
   REQUIRE(first->planes().data == nullptr);
-  must(cache->pin(first));  // instead of the second
+  must(cache->pin(first, Room::kDevice));  // instead of the second
   wait_for_all(*cache, first);
   REQUIRE(first_byte(*first) == std::byte{1});
   REQUIRE(second->planes().data == nullptr);
-  must(cache->pin(second));  // instead of the third
+  must(cache->pin(second, Room::kDevice));  // instead of the third
   wait_for_all(*cache, second);
   // Both are being read. A budget is not a wall: memory is taken where the device has it.
-  must(cache->pin(third));
+  must(cache->pin(third, Room::kDevice));
   wait_for_all(*cache, third);
   REQUIRE(cache->bytes() == 3 * each);
   for (const auto& copy : {first, second, third}) cache->unpin(copy);
@@ -79,18 +84,19 @@ TEST_CASE("modules come when they are wanted, and the oldest goes where there is
 
 TEST_CASE("modules of one identity are one copy, which outlives those who brought it") {
   const Module a(40, 7), again(40, 7);
-  const auto cache = must(ModuleCache::make(kShape, 1 << 20));
+  const auto cache = must(ModuleCache::make(kShape, 1 << 20, no_host()));
   const auto copy = cache->add(named(1), a.runs);
   REQUIRE(cache->add(named(1), again.runs) == copy);
   REQUIRE(cache->add(Identity{}, again.runs) != cache->add(Identity{}, a.runs));
   cache->prefetch(copy);
   cache->drop(copy, a.runs);
-  must(cache->pin(copy));
+  must(cache->pin(copy, Room::kDevice));
   wait_for_all(*cache, copy);
   REQUIRE(first_byte(*copy) == std::byte{7});
   cache->unpin(copy);
-  REQUIRE(cache->let_go() == kShape.bytes(copy->room()));
-  must(cache->pin(copy));  // from the other one's memory
+  REQUIRE(cache->let_go());
+  REQUIRE(cache->bytes() == 0);
+  must(cache->pin(copy, Room::kDevice));  // from the other one's memory
   wait_for_all(*cache, copy);
   cache->unpin(copy);
   cache->drop(copy, again.runs);
@@ -99,11 +105,54 @@ TEST_CASE("modules of one identity are one copy, which outlives those who brough
   cache->drop(copy, a.runs);
 }
 
+TEST_CASE("what the device has no room for is in the host's memory, until there is room") {
+  const Module a(32, 1), b(32, 2), c(32, 3);
+  const std::size_t each = kShape.bytes(32);
+  const auto cache = must(ModuleCache::make(kShape, 2 * each, std::make_shared<HostRoom>(each)));
+  const auto first = cache->add(named(1), a.runs), second = cache->add(named(2), b.runs),
+             third = cache->add(named(3), c.runs);
+  must(cache->pin(first, Room::kDeviceOrHost));
+  wait_for_all(*cache, first);
+  CHECK(!first->is_on_host());  // the device comes first
+  standin::set_memory_limit(standin::allocated_bytes());
+  CHECK(cache->pin(second, Room::kDevice).error().code == Code::kOutOfMemory);
+  must(cache->pin(second, Room::kDeviceOrHost));
+  wait_for_all(*cache, second);
+  CHECK(second->is_on_host());
+  CHECK(first_byte(*second) == std::byte{2});
+  CHECK(cache->bytes() == each);
+  // Neither has room for a third while these are read; then it takes the place of the second.
+  const Status full = cache->pin(third, Room::kDeviceOrHost);
+  CHECK(full.error().code == Code::kOutOfMemory);
+  CHECK(full.error().message.find("PC_CUDA_HOST_BYTES") != std::string::npos);
+  cache->unpin(second);
+  CHECK(cache->bytes() == each);
+  must(cache->pin(third, Room::kDeviceOrHost));
+  wait_for_all(*cache, third);
+  CHECK(third->is_on_host());
+  CHECK(second->planes().data == nullptr);
+  cache->unpin(third);
+  must(cache->pin(third, Room::kDevice));  // there it stays as long as the device is full
+  CHECK(third->is_on_host());
+  cache->unpin(third);
+  standin::set_memory_limit(standin::kMemoryLimit);
+  must(cache->pin(third, Room::kDevice));
+  wait_for_all(*cache, third);
+  CHECK(!third->is_on_host());
+  CHECK(first_byte(*third) == std::byte{3});
+  CHECK(cache->bytes() == 2 * each);
+  cache->unpin(third);
+  cache->unpin(first);
+  cache->drop(first, a.runs);
+  cache->drop(second, b.runs);
+  cache->drop(third, c.runs);
+}
+
 TEST_CASE("a module without tokens takes nothing and is there at once") {
   const std::vector<ModuleRun> none;
-  const auto cache = must(ModuleCache::make(kShape, 1 << 20));
+  const auto cache = must(ModuleCache::make(kShape, 1 << 20, no_host()));
   const auto copy = cache->add(named(1), none);
-  must(cache->pin(copy));
+  must(cache->pin(copy, Room::kDevice));
   wait_for_all(*cache, copy);
   cache->unpin(copy);
   REQUIRE(cache->bytes() == 0);

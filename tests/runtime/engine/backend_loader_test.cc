@@ -10,6 +10,7 @@
 
 #include "runtime/engine/engine.h"
 #include "runtime/engine/loaded_schema.h"
+#include "runtime/engine/log.h"
 #include "runtime/engine/session.h"
 #include "tests/support/expect.h"
 #include "tests/support/tiny_checkpoint.h"
@@ -85,7 +86,9 @@ TEST_CASE("whatever call of a plug-in fails, the request says so, and the next o
   CHECK(std::string((*cpu)->backend().name()) == "cpu");
   CHECK((*cpu)->remark().find("fails in model_open") != std::string::npos);
 
-  const auto engine = Engine::open(fake_options(checkpoint, PC_FAKE_BACKEND_PLAIN));
+  EngineOptions required = fake_options(checkpoint, PC_FAKE_BACKEND_PLAIN);
+  required.require_backend = true;
+  const auto engine = Engine::open(required);
   REQUIRE(engine.ok());
   const auto schema = LoadedSchema::parse(
       *engine, R"(<schema name="s">Some text. <module name="m">A module.</module></schema>)", "");
@@ -104,6 +107,86 @@ TEST_CASE("whatever call of a plug-in fails, the request says so, and the next o
     CHECK(token.error().message.find(std::string("fails in ") + call) != std::string::npos);
     CHECK((*session)->next().ok());  // it starts anew
   }
+}
+
+// Of a schema with two modules, by whoever computes it.
+std::shared_ptr<const LoadedPrompt> conversation_on(std::shared_ptr<const Engine> engine) {
+  const auto schema = must(LoadedSchema::parse(
+      std::move(engine),
+      R"(<schema name="s" repair="auto">Some text. <module name="m">A module of it.</module>
+         <module name="n">Another one.</module></schema>)",
+      ""));
+  schema->set_verdict({pml::Repair::Kind::kLeading, 2});
+  return must(LoadedPrompt::parse(
+      schema, R"(<prompt schema="s"><m/><n/><user>A question?</user></prompt>)"));
+}
+
+std::vector<TokenId> talk(Session& session) {
+  std::vector<TokenId> tokens;
+  const auto answer = [&] {
+    while (const auto token = must(session.next())) tokens.push_back(*token);
+  };
+  answer();
+  must(session.append_pml(R"(<prompt schema="s"><user>And what of it?</user></prompt>)"));
+  answer();
+  return tokens;
+}
+
+TEST_CASE("what a plug-in has no memory for is computed by the CPU, and it is said") {
+  const TinyCheckpoint checkpoint(3);
+  SessionOptions o;
+  o.max_tokens = 6;
+  const auto on_cpu =
+      must(Session::open(conversation_on(must(Engine::open(fake_options(checkpoint, "cpu")))), o));
+  const std::vector<TokenId> want = talk(*on_cpu);
+  static std::string said;
+  set_log([](void*, std::int32_t, const char* message) { said += message; }, nullptr,
+          LogLevel::kWarning);
+  for (const char* call : {"timeline_open", "step", "resident_create", "timeline_attach"}) {
+    INFO(call);
+    const auto prompt =
+        conversation_on(must(Engine::open(fake_options(checkpoint, PC_FAKE_BACKEND_PLAIN))));
+    const auto session = must(Session::open(prompt, o)), other = must(Session::open(prompt, o));
+    must(other->prefill());
+    said.clear();
+    ::setenv("FAKE_FAIL", call, 1);
+    const Status computed = session->prefill();
+    ::unsetenv("FAKE_FAIL");
+    must(computed);
+    CHECK(session->fell_back());
+    CHECK(&session->opened_with() == &other->engine());
+    CHECK(said.find("the CPU computes a request in the place of fake: the fake backend fails in " +
+                    std::string(call)) != std::string::npos);
+    // Both go on together, each where it is computed.
+    Session* const both[] = {session.get(), other.get()};
+    const auto nexts = Session::step(both);
+    CHECK(must(*nexts[0]) == want[0]);
+    CHECK(must(*nexts[1]).has_value());
+    const auto fork = must(session->fork());
+    std::vector<TokenId> got = {want[0]};
+    const std::vector<TokenId> rest = talk(*fork);
+    got.insert(got.end(), rest.begin(), rest.end());
+    CHECK(got == want);
+    CHECK(fork->fell_back());
+    CHECK_FALSE(other->fell_back());
+    CHECK(fork->stats().cached_tokens == on_cpu->stats().cached_tokens);
+  }
+  set_log(nullptr, nullptr, LogLevel::kNone);
+}
+
+TEST_CASE("a conversation that a plug-in has no memory for behind its prompt waits for some") {
+  const TinyCheckpoint checkpoint(3);
+  const auto prompt =
+      conversation_on(must(Engine::open(fake_options(checkpoint, PC_FAKE_BACKEND_PLAIN))));
+  const auto session = must(Session::open(prompt, {}));
+  const auto first = must(session->next());
+  ::setenv("FAKE_FAIL", "step", 1);
+  const auto failed = session->next();
+  ::unsetenv("FAKE_FAIL");
+  REQUIRE_FALSE(failed.ok());
+  CHECK(failed.error().code == Code::kOutOfMemory);
+  CHECK(must(session->next()) == *first + 1);
+  CHECK_FALSE(session->fell_back());
 }
 
 TEST_CASE("a plug-in that cannot give states back fails to keep them, and the session goes on") {
