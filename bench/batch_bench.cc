@@ -1,13 +1,14 @@
 // What do requests that share a module gain from being computed together?
 //
 //   batch_bench MODEL [--requests 16] [--cached 4096] [--tokens 32] [--repeat 3] [--threads 0]
-//               [--json FILE]
+//               [--backend PATH] [--json FILE]
 //
 // Requests import one module and ask something of their own, then decode: one after the other; all
 // at once, each on a thread of its own, so that the scheduler makes steps of them; and all at once
 // on one thread (pc_batch_step). They alternate; medians and ranges, ratios first. The floor of
 // decoding together: weights are read once a step, the module's states once, and each request's own
-// states.
+// states. With a plug-in (--backend) all ways share one engine, so that a device has weights and
+// module once.
 
 #include <algorithm>
 #include <atomic>
@@ -26,7 +27,7 @@ namespace pc::bench {
 namespace {
 
 struct Setting {
-  std::string model, json;
+  std::string model, backend, json;
   std::uint32_t requests = 16, cached = 4096, tokens = 32, repeat = 3, threads = 0;
 };
 
@@ -34,12 +35,13 @@ Setting parse(int argc, char** argv) {
   Setting a;
   a.model = Arguments(
                 "batch_bench MODEL [--requests N] [--cached N] [--tokens N] [--repeat N] "
-                "[--threads N] [--json FILE]")
+                "[--threads N] [--backend PATH] [--json FILE]")
                 .number("--requests", &a.requests, 1)
                 .number("--cached", &a.cached)
                 .number("--tokens", &a.tokens, 2)
                 .number("--repeat", &a.repeat, 1)
                 .number("--threads", &a.threads)
+                .text("--backend", &a.backend)
                 .text("--json", &a.json)
                 .parse(argc, argv);
   return a;
@@ -122,16 +124,13 @@ void measure(const Setting& a) {
   const ScratchDir cache;
   // Engines of their own: one that only one thread calls computes on that thread.
   const auto open = [&] {
-    EngineOptions o;
-    o.model_path = a.model;
-    o.cache_dir = cache.path();
-    o.n_threads = a.threads;
-    auto engine = must(Engine::open(o));
+    auto engine = must(Engine::open(engine_options(a.model, cache.path(), a.threads, a.backend)));
     const std::string text = text_of_tokens(engine->tokenizer(), a.cached);
     return must(LoadedSchema::parse(
         engine, "<schema name='s'><module name='m'>" + text + "</module></schema>", ""));
   };
-  Requests alone(open(), a), together(open(), a);
+  const auto schema = open();
+  Requests alone(schema, a), together(a.backend.empty() ? open() : schema, a);
   Series one, all, batch, ratio, batch_ratio;
   for (std::uint32_t i = 0; i <= a.repeat; ++i) {
     const double x = alone.decode(Way::kOneByOne), y = together.decode(Way::kThreads),

@@ -1,7 +1,7 @@
 // How does cached TTFT grow with the cached tokens, and how far is its slope from the floor's?
 //
 //   growth_bench MODEL [--sizes 1024,4096,16384,65536] [--new 1,64] [--repeat 5]
-//                [--threads 0] [--json FILE]
+//                [--threads 0] [--backend PATH] [--json FILE]
 //
 // For each number of cached and of new tokens: TTFT with the cached tokens in
 // mapped modules of at most 4,096 tokens each. Their files hold random states,
@@ -10,7 +10,8 @@
 // the same at all sizes, so the slope says what a cached token costs. Its
 // floor is the larger of bytes over bandwidth and operations over peak. Medians
 // and ranges; sizes take turns. Bandwidth is measured at the beginning of every turn, and
-// its median taken: on a shared machine it doubles and halves within a minute.
+// its median taken: on a shared machine it doubles and halves within a minute. What a plug-in
+// (--backend) computes on has a floor that is not measured here: its lines have none.
 
 #include <algorithm>
 #include <cmath>
@@ -18,6 +19,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <random>
 #include <sstream>
 #include <string>
@@ -34,7 +36,7 @@ namespace {
 constexpr std::uint32_t kModuleTokens = 4096;
 
 struct Arguments {
-  std::string model, json;
+  std::string model, backend, json;
   std::vector<std::uint32_t> sizes{1024, 2048, 4096, 8192, 16384, 32768, 65536}, fresh{1, 64};
   std::uint32_t repeat = 5, threads = 0;
 };
@@ -65,14 +67,16 @@ Arguments parse(int argc, char** argv) {
       a.repeat = numbers(value).empty() ? 0 : numbers(value).front();
     else if (arg == "--threads")
       a.threads = static_cast<std::uint32_t>(std::atoi(value.c_str()));
+    else if (arg == "--backend")
+      a.backend = value;
     else if (arg == "--json")
       a.json = value;
     else
       die("unknown argument " + arg);
   }
   if (a.model.empty() || a.sizes.empty() || a.fresh.empty() || a.repeat == 0)
-    die("usage: growth_bench MODEL [--sizes N,N] [--new N,N] [--repeat N] [--threads N] [--json "
-        "FILE]");
+    die("usage: growth_bench MODEL [--sizes N,N] [--new N,N] [--repeat N] [--threads N] "
+        "[--backend PATH] [--json FILE]");
   std::sort(a.sizes.begin(), a.sizes.end());
   return a;
 }
@@ -139,20 +143,21 @@ Cached cached_modules(const std::shared_ptr<const Engine>& engine, std::uint32_t
 struct Point {
   double cached = 0, fresh = 0;
   Series ttft_ms;
-  Floor floor;
+  Floor floor;  // 0 where a plug-in computes
 };
 
 using Points = std::vector<std::vector<Point>>;  // [new][size]
 
-// read: gets the bandwidth of every turn.
+// read: gets the bandwidth of every turn, where the CPU computes.
 Points measure(const std::shared_ptr<const Engine>& engine, const Arguments& a, Series& read) {
-  const ReadProbe probe(threads_of(a));
+  std::optional<ReadProbe> probe;
+  if (a.backend.empty()) probe.emplace(threads_of(a));
   std::vector<Cached> cached;
   for (const std::uint32_t size : a.sizes) cached.push_back(cached_modules(engine, size));
   Points points(a.fresh.size(), std::vector<Point>(a.sizes.size()));
   for (std::uint32_t turn = 0; turn <= a.repeat; ++turn) {  // the first warms up
-    const double gb_per_s = probe.gb_per_s(3);
-    if (turn > 0) read.add(gb_per_s);
+    const double gb_per_s = probe ? probe->gb_per_s(3) : 0;
+    if (probe && turn > 0) read.add(gb_per_s);
     for (std::size_t f = 0; f < a.fresh.size(); ++f) {
       const std::string text = text_of_tokens(engine->tokenizer(), a.fresh[f]);
       for (std::size_t s = 0; s < a.sizes.size(); ++s) {
@@ -184,37 +189,50 @@ Slope slope_of(const std::vector<Point>& line) {
 void print(const Points& points) {
   for (const std::vector<Point>& line : points) {
     const Slope slope = slope_of(line);
-    std::printf("\n%.0f new tokens: %.3f us a cached token, floor %.3f us: %.2fx\n",
-                line.front().fresh, slope.measured, slope.floor, slope.measured / slope.floor);
-    std::printf("%8s %10s %24s %12s %12s %8s\n", "cached", "TTFT ms", "range", "memory ms",
-                "compute ms", "x floor");
-    for (const Point& p : line)
-      std::printf("%8.0f %10.2f %11.2f .. %-9.2f %12.2f %12.2f %7.2fx\n", p.cached,
-                  p.ttft_ms.median(), p.ttft_ms.quantile(0), p.ttft_ms.quantile(1),
-                  p.floor.memory_ms, p.floor.compute_ms, p.ttft_ms.median() / p.floor.ms());
+    const bool has_floor = line.front().floor.ms() > 0;
+    std::printf("\n%.0f new tokens: %.3f us a cached token", line.front().fresh, slope.measured);
+    if (has_floor) std::printf(", floor %.3f us: %.2fx", slope.floor, slope.measured / slope.floor);
+    std::printf("\n%8s %10s %24s", "cached", "TTFT ms", "range");
+    if (has_floor) std::printf(" %12s %12s %8s", "memory ms", "compute ms", "x floor");
+    std::printf("\n");
+    for (const Point& p : line) {
+      std::printf("%8.0f %10.2f %11.2f .. %-9.2f", p.cached, p.ttft_ms.median(),
+                  p.ttft_ms.quantile(0), p.ttft_ms.quantile(1));
+      if (has_floor)
+        std::printf(" %12.2f %12.2f %7.2fx", p.floor.memory_ms, p.floor.compute_ms,
+                    p.ttft_ms.median() / p.floor.ms());
+      std::printf("\n");
+    }
   }
 }
 
-std::string as_json(const Arguments& a, const Machine& m, const Points& points) {
+// m: null where a plug-in computes; then there are no floors either.
+std::string as_json(const Arguments& a, const Engine& engine, const Machine* m,
+                    const Points& points) {
   std::string text;
   JsonWriter json(&text);
   json.begin_object()
       .key("model")
       .value(std::filesystem::path(a.model).filename().string())
       .key("threads")
-      .value(m.threads);
-  json.key("read_gb_per_s").value(m.read_gb_per_s).key("f32_gflops").value(m.f32_gflops);
-  json.key("bf16_gflops").value(m.bf16_gflops).key("int8_gops").value(m.int8_gops);
+      .value(threads_of(a));
+  json.key("backend").value(engine.backend().name());
+  json.key("kv_bytes").value(work_of(engine).kv_bytes);  // of a cached token
+  if (m) {
+    json.key("read_gb_per_s").value(m->read_gb_per_s).key("f32_gflops").value(m->f32_gflops);
+    json.key("bf16_gflops").value(m->bf16_gflops).key("int8_gops").value(m->int8_gops);
+  }
   json.key("lines").begin_array();
   for (const std::vector<Point>& line : points) {
     const Slope slope = slope_of(line);
     json.begin_object().key("new_tokens").value(line.front().fresh);
-    json.key("slope_us").value(slope.measured).key("floor_slope_us").value(slope.floor);
+    json.key("slope_us").value(slope.measured);
+    if (m) json.key("floor_slope_us").value(slope.floor);
     json.key("points").begin_array();
     for (const Point& p : line) {
       json.begin_object().key("cached_tokens").value(p.cached);
-      json.key("memory_floor_ms").value(p.floor.memory_ms);
-      json.key("compute_floor_ms").value(p.floor.compute_ms);
+      if (m) json.key("memory_floor_ms").value(p.floor.memory_ms);
+      if (m) json.key("compute_floor_ms").value(p.floor.compute_ms);
       write(json.key("ttft_ms"), p.ttft_ms);
       json.end_object();
     }
@@ -224,21 +242,11 @@ std::string as_json(const Arguments& a, const Machine& m, const Points& points) 
   return text;
 }
 
-int main_checked(const Arguments& a) {
-  const ScratchDir scratch;
-  EngineOptions options;
-  options.model_path = a.model;
-  options.cache_dir = scratch.path();
-  options.n_threads = a.threads;
-  const auto engine = must(Engine::open(options));
-  if (engine->context_tokens() < a.sizes.back() + a.fresh.back() + 8)
-    die(a.model + " has a context of " + std::to_string(engine->context_tokens()) +
-        " tokens: make a file of a longer one with make_random_checkpoint.py --context");
-  Series read;
-  Points points = measure(engine, a, read);
+// Floors of the CPU's points, from what the machine can do now.
+Machine add_floors(const Engine& engine, const Arguments& a, const Series& read, Points& points) {
   Machine machine = measure_machine(threads_of(a));
   machine.read_gb_per_s = read.median();
-  const Work work = work_of(*engine);
+  const Work work = work_of(engine);
   for (std::vector<Point>& line : points)
     for (Point& p : line) p.floor = floor_of(work, machine, p.fresh, p.cached);
   std::printf(
@@ -246,8 +254,23 @@ int main_checked(const Arguments& a) {
       "GOP/s\n",
       machine.cpu.c_str(), machine.threads, machine.read_gb_per_s, read.quantile(0),
       read.quantile(1), machine.f32_gflops, machine.bf16_gflops, machine.int8_gops);
+  return machine;
+}
+
+int main_checked(const Arguments& a) {
+  const ScratchDir scratch;
+  const auto engine =
+      must(Engine::open(engine_options(a.model, scratch.path(), a.threads, a.backend)));
+  if (engine->context_tokens() < a.sizes.back() + a.fresh.back() + 8)
+    die(a.model + " has a context of " + std::to_string(engine->context_tokens()) +
+        " tokens: make a file of a longer one with make_random_checkpoint.py --context");
+  Series read;
+  Points points = measure(engine, a, read);
+  std::optional<Machine> machine;
+  if (a.backend.empty()) machine = add_floors(*engine, a, read, points);
   print(points);
-  if (!a.json.empty()) std::ofstream(a.json) << as_json(a, machine, points) << "\n";
+  if (!a.json.empty())
+    std::ofstream(a.json) << as_json(a, *engine, machine ? &*machine : nullptr, points) << "\n";
   return 0;
 }
 

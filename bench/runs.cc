@@ -26,6 +26,18 @@ void write(JsonWriter& json, const Series& series) {
   json.end_array();
 }
 
+EngineOptions engine_options(const std::string& model, const std::string& cache_dir,
+                             std::uint32_t threads, const std::string& backend) {
+  EngineOptions o;
+  o.model_path = model;
+  o.cache_dir = cache_dir;
+  o.cache_bytes = 64ull << 30;  // 65,536 tokens of 7B's bf16 states, 512 KiB each, twice
+  o.n_threads = threads;
+  o.backend = backend;
+  o.require_backend = true;
+  return o;
+}
+
 std::string text_of_tokens(const Tokenizer& tokenizer, std::uint32_t n, std::uint32_t seed) {
   std::string text;
   for (std::uint32_t word = 0, step = n; step != 0;) {

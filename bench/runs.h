@@ -32,6 +32,11 @@ struct Series {
 // Writes the values as an array.
 void write(JsonWriter& json, const Series& series);
 
+// How a bench opens a model. backend: "" is the CPU, else a plug-in's path, which must be usable: a
+// bench never falls back. threads: 0 is as many as there are.
+EngineOptions engine_options(const std::string& model, const std::string& cache_dir,
+                             std::uint32_t threads, const std::string& backend);
+
 // Words of at most n tokens and as near as possible; other words for another `seed`.
 std::string text_of_tokens(const Tokenizer& tokenizer, std::uint32_t n, std::uint32_t seed = 0);
 

@@ -82,6 +82,23 @@ TEST_CASE("modules come when they are wanted, and the oldest goes where there is
   cache->drop(third, c.runs);
 }
 
+// So scripts/bench-cuda measures modules that come from the host (PC_CUDA_MODULE_BYTES=1).
+TEST_CASE("with a budget of one byte a module is on the device while a step reads it, no longer") {
+  const Module a(32);
+  const auto cache = must(ModuleCache::make(kShape, 1));
+  const auto copy = cache->add(named(1), a.runs);
+  for (int step = 0; step < 3; ++step) {
+    cache->prefetch(copy);
+    REQUIRE(cache->bytes() == 0);
+    must(cache->pin(copy));
+    wait_for_all(*cache, copy);
+    REQUIRE(cache->bytes() == kShape.bytes(32));
+    cache->unpin(copy);
+    REQUIRE(cache->bytes() == 0);
+  }
+  cache->drop(copy, a.runs);
+}
+
 TEST_CASE("modules of one identity are one copy, which outlives those who brought it") {
   const Module a(40, 7), again(40, 7);
   const auto cache = must(ModuleCache::make(kShape, 1 << 20, no_host()));
