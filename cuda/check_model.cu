@@ -1,5 +1,6 @@
 #include <string>
 
+#include "cuda/kv_q4.h"  // kLineDims
 #include "cuda/model.h"
 
 namespace pc::cuda {
@@ -36,9 +37,13 @@ Status check_heads(const pc_model_desc& d, std::uint32_t kv_type) {
     return refuse("head_dim is " + std::to_string(d.head_dim) + "; it may be even and at most " +
                   std::to_string(kMaxHeadDim));
   }
-  if (kv_type == static_cast<std::uint32_t>(KvType::kQ8) && d.head_dim % 4 != 0) {
-    return refuse("head_dim is " + std::to_string(d.head_dim) +
-                  ", and states of type q8 want a multiple of 4; bf16 takes it");
+  const bool q8 = kv_type == static_cast<std::uint32_t>(KvType::kQ8);
+  const bool q4 = kv_type == static_cast<std::uint32_t>(KvType::kQ4);
+  const std::uint32_t unit = q8 ? 4 : q4 ? kLineDims : 1;
+  if (d.head_dim % unit != 0) {
+    return refuse("head_dim is " + std::to_string(d.head_dim) + ", and states of type " +
+                  (q8 ? "q8" : "q4") + " want a multiple of " + std::to_string(unit) +
+                  "; bf16 takes it");
   }
   return ok();
 }
@@ -48,7 +53,7 @@ Status check_heads(const pc_model_desc& d, std::uint32_t kv_type) {
 Status check_model(const pc_model_desc& d, std::uint32_t kv_type) {
   if (d.struct_size < sizeof(pc_model_desc)) return refuse("its description is of another version");
   if (kv_type < static_cast<std::uint32_t>(KvType::kF32) ||
-      kv_type > static_cast<std::uint32_t>(KvType::kQ8))
+      kv_type > static_cast<std::uint32_t>(KvType::kQ4))
     return refuse("K/V type " + std::to_string(kv_type) + " is unknown");
   if (!d.n_layers || !d.d_model || !d.d_ffn || !d.vocab_size) return refuse("a size is zero");
   PC_CHECK_OK(check_heads(d, kv_type));

@@ -1,6 +1,7 @@
 #include "cuda/heads.h"  // Slot
 #include "cuda/kv_files.h"
 #include "cuda/kv_numbers.h"
+#include "cuda/kv_q4.h"
 #include "cuda/warp.h"
 
 namespace pc::cuda {
@@ -97,6 +98,10 @@ __global__ void unpack_kernel(UnpackArgs args, std::uint32_t block_bytes) {
       args.n_rows - block * kBlock < kBlock ? args.n_rows - block * kBlock : kBlock;
   std::byte* rows = plane_of(shape, args.rows, plane) +
                     (std::size_t{args.first_row} + block * kBlock) * shape.row();
+  if (shape.stored == KvType::kQ4)
+    return unpack_q4({shape.head_dim, values}, shared, n, [&](std::uint32_t t) {
+      return reinterpret_cast<std::uint16_t*>(rows + std::size_t{t} * shape.row());
+    });
   const std::uint32_t bytes = element_bytes(shape.type);
   for (std::uint32_t i = threadIdx.x; i < n * shape.head_dim; i += blockDim.x) {
     const std::uint32_t t = i / shape.head_dim;
@@ -124,13 +129,18 @@ __global__ void pack_kernel(PackArgs args, std::uint32_t block_bytes) {
     const Slot& slot = args.tokens[first + t];
     return plane_of(shape, slot.planes, plane) + std::size_t{slot.row} * shape.row();
   };
-  for (std::uint32_t i = threadIdx.x; i < n * shape.head_dim; i += blockDim.x) {
-    const std::uint32_t t = i / shape.head_dim;
-    const Place place = place_of(shape, values, t, i % shape.head_dim);
-    copy_element(shared + place.packed, row_of(t) + place.row, bytes, flip_of(shape, values));
+  if (shape.stored == KvType::kQ4) {
+    pack_q4({shape.head_dim, values}, shared, n,
+            [&](std::uint32_t t) { return reinterpret_cast<const std::uint16_t*>(row_of(t)); });
+  } else {
+    for (std::uint32_t i = threadIdx.x; i < n * shape.head_dim; i += blockDim.x) {
+      const std::uint32_t t = i / shape.head_dim;
+      const Place place = place_of(shape, values, t, i % shape.head_dim);
+      copy_element(shared + place.packed, row_of(t) + place.row, bytes, flip_of(shape, values));
+    }
+    if (shape.type == KvType::kQ8 && threadIdx.x < n)
+      copy_scales(shape, values, threadIdx.x, shared, row_of(threadIdx.x), false);
   }
-  if (shape.type == KvType::kQ8 && threadIdx.x < n)
-    copy_scales(shape, values, threadIdx.x, shared, row_of(threadIdx.x), false);
   __syncthreads();
   std::byte* to = args.packed + (std::size_t{blockIdx.y} * gridDim.x + block) * block_bytes;
   for (std::uint32_t w = threadIdx.x; w < block_bytes / 4; w += blockDim.x)
@@ -157,19 +167,20 @@ __global__ void compare_kernel(KvShape shape, std::uint32_t layer, const Slot* t
 
 }  // namespace
 
-std::uint32_t file_block_bytes(KvType type, std::uint32_t head_dim) {
-  if (type == KvType::kF32) return kBlock * head_dim * 4;
-  if (type == KvType::kBf16) return kBlock * head_dim * 2;
+std::uint32_t file_block_bytes(KvType stored, std::uint32_t head_dim) {
+  if (stored == KvType::kF32) return kBlock * head_dim * 4;
+  if (stored == KvType::kBf16) return kBlock * head_dim * 2;
+  if (stored == KvType::kQ4) return q4_lines_bytes(head_dim) + kBlock * head_dim / 2;
   return scale_words(head_dim) * kBlock * 4 + kBlock * head_dim;
 }
 
 void unpack_rows(const UnpackArgs& args, cudaStream_t stream) {
-  const std::uint32_t bytes = file_block_bytes(args.shape.type, args.shape.head_dim);
+  const std::uint32_t bytes = file_block_bytes(args.shape.stored, args.shape.head_dim);
   launch(unpack_kernel, dim3(args.n_blocks, args.n_planes), kThreads, bytes, stream, args, bytes);
 }
 
 void pack_rows(const PackArgs& args, cudaStream_t stream) {
-  const std::uint32_t bytes = file_block_bytes(args.shape.type, args.shape.head_dim);
+  const std::uint32_t bytes = file_block_bytes(args.shape.stored, args.shape.head_dim);
   const dim3 grid((args.n_tokens + kBlock - 1) / kBlock, args.n_planes);
   launch(pack_kernel, grid, kThreads, bytes, stream, args, bytes);
 }

@@ -11,8 +11,8 @@
 namespace pc::cuda {
 
 // Bytes of a block of a file's plane: kFileBlockTokens tokens of one layer, head, and keys or
-// values.
-std::uint32_t file_block_bytes(KvType type, std::uint32_t head_dim);
+// values. stored: KvShape::stored.
+std::uint32_t file_block_bytes(KvType stored, std::uint32_t head_dim);
 
 // Planes are counted as files have them: (layer * n_kv_heads + head) * 2 + (0: keys, 1: values).
 struct UnpackArgs {

@@ -1,5 +1,5 @@
 // K and V as they lie on the device: a row for each token of each head, whatever a module's file
-// packs (modules/kv.h; docs/CUDA.md has the layouts side by side).
+// packs (modules/kv.h; docs/CUDA.md has the layouts side by side). Of q4 modules rows are bf16.
 //
 //   f32   head_dim x f32
 //   bf16  head_dim x bf16
@@ -18,7 +18,7 @@
 namespace pc::cuda {
 
 // The numbers of KvType (modules/kv.h).
-enum class KvType : std::uint32_t { kF32 = 1, kBf16 = 2, kQ8 = 3 };
+enum class KvType : std::uint32_t { kF32 = 1, kBf16 = 2, kQ8 = 3, kQ4 = 4 };
 
 // Dimensions of a q8 key that share a scale (modules/kv.h).
 inline constexpr std::uint32_t kScaleDims = 32;
@@ -46,8 +46,9 @@ __host__ __device__ constexpr std::uint32_t row_bytes(KvType type, std::uint32_t
 
 // What lies where, of one head after the other and one layer after the other.
 struct KvShape {
-  KvType type;
+  KvType type;  // of rows: not kQ4
   std::uint32_t n_layers, n_kv_heads, head_dim;
+  KvType stored = type;  // of modules' files: that, or kQ4 of bf16
 
   __host__ __device__ std::uint32_t row() const { return row_bytes(type, head_dim); }
   // Of one plane of `room` tokens; of all of them.

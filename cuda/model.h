@@ -48,8 +48,8 @@ struct Rope {
 
 class Model {
  public:
-  // Copies all of it to the device; `desc` is borrowed for the call. Errors: kUnsupported (a
-  // sentence that says what), kOutOfMemory, kIo.
+  // Copies all of it to the device; `desc` is borrowed for the call. type: of modules' files.
+  // Errors: kUnsupported (a sentence that says what), kOutOfMemory, kIo.
   static Result<Model> load(const pc_model_desc& desc, KvType type, cudaStream_t stream);
 
   pc_model_desc desc;  // numbers alone: its pointers are null

@@ -41,7 +41,7 @@ Status Executor::read_slots(std::span<const Slot> slots, const pc_kv_planes& pla
   const auto n_tokens = static_cast<std::uint32_t>(slots.size());
   const std::size_t plane_bytes =
       std::size_t{(n_tokens + kFileBlockTokens - 1) / kFileBlockTokens} *
-      file_block_bytes(shape.type, shape.head_dim);
+      file_block_bytes(shape.stored, shape.head_dim);
   const std::uint32_t n_planes = 2 * shape.n_layers * shape.n_kv_heads;
   const auto at_once = static_cast<std::uint32_t>(std::clamp<std::size_t>(
       kPieceBytes / plane_bytes, 1, std::min<std::size_t>(n_planes, kMostPlanes)));

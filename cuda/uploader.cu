@@ -51,7 +51,7 @@ Uploader::~Uploader() {
 
 std::vector<Uploader::Piece> Uploader::pieces_of(const std::shared_ptr<ModuleCopy>& copy,
                                                  const ModuleRun& run) const {
-  const std::size_t block_bytes = file_block_bytes(shape_.type, shape_.head_dim);
+  const std::size_t block_bytes = file_block_bytes(shape_.stored, shape_.head_dim);
   const auto most_blocks = static_cast<std::uint32_t>(kPieceBytes / block_bytes);
   const std::uint32_t n_planes = 2 * shape_.n_layers * shape_.n_kv_heads;
   std::vector<Piece> pieces;
@@ -94,7 +94,7 @@ void Uploader::work(Lane& lane) {
 }
 
 Status Uploader::bring(const Piece& piece, Lane& lane) const {
-  const std::size_t block_bytes = file_block_bytes(shape_.type, shape_.head_dim);
+  const std::size_t block_bytes = file_block_bytes(shape_.stored, shape_.head_dim);
   const std::size_t plane_bytes = piece.n_blocks * block_bytes;
   const pc_kv_segment& source = piece.run->source;
   const std::size_t first = (std::size_t{piece.run->first_block} + piece.first_block) * block_bytes;

@@ -260,6 +260,10 @@ typedef struct pc_backend_v1 {
   const char* name;          /* "cpu"; 1 to 31 of a-z, 0-9, '.', '_' and '-', and nobody else's */
   uint32_t numerics_version; /* from 1; raised when states change by more than rounding */
 
+  /* From 1: tokens of a step from which on more of them make none of them cheaper. Whoever has more
+   * to compute takes steps of about so many; larger ones are computed, too. */
+  uint32_t step_tokens;
+
   /* kv_type: KvType of modules/kv.h, of modules, and fresh tokens have fresh_type() of it; one
    * that the backend does not know must be refused (new ones come without a new ABI).
    * precision: pc_backend_precision; a backend that has no exact products refuses.

@@ -113,6 +113,7 @@ class BackendModel {
 
   const char* name() const { return table()->name; }
   std::uint32_t numerics_version() const { return table()->numerics_version; }
+  std::uint32_t step_tokens() const { return table()->step_tokens; }
 
   // Why it is slower than it could be; "" if it is not.
   const std::string& remark() const { return remark_; }

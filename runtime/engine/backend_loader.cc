@@ -54,11 +54,11 @@ Result<const pc_backend_v1*> find_backend(const std::string& name) {
                  name + " is not a promptcache backend: it has no pc_backend_entry_v1");
   const bool complete =
       table->abi == PC_BACKEND_ABI && table->struct_size >= sizeof(pc_backend_v1) && table->name &&
-      is_backend_name(table->name) && table->numerics_version != 0 && table->model_open &&
-      table->model_close && table->resident_create && table->resident_prefetch &&
-      table->resident_release && table->timeline_open && table->timeline_close &&
-      table->timeline_attach && table->timeline_fork && table->timeline_rewind &&
-      table->timeline_read && table->timeline_compare && table->step;
+      is_backend_name(table->name) && table->numerics_version != 0 && table->step_tokens != 0 &&
+      table->model_open && table->model_close && table->resident_create &&
+      table->resident_prefetch && table->resident_release && table->timeline_open &&
+      table->timeline_close && table->timeline_attach && table->timeline_fork &&
+      table->timeline_rewind && table->timeline_read && table->timeline_compare && table->step;
   if (table->abi == PC_BACKEND_ABI && !complete) {
     return error(Code::kUnsupported, "the table of the backend " + name + " is incomplete");
   }

@@ -222,14 +222,14 @@ void Scheduler::choose_step() {
   chosen_.reserve(waiting_.size());
   n_chosen_tokens_ = 0;
   for (Task* task : waiting_)
-    if (task->decodes() && n_chosen_tokens_ < kStepTokens) choose(*task, 1);
+    if (task->decodes() && n_chosen_tokens_ < step_tokens()) choose(*task, 1);
   n_served_ = chosen_.size();
 
-  std::uint32_t budget = kStepTokens;
+  std::uint32_t budget = step_tokens();
   if (n_served_ != 0) {
     const double seconds = std::chrono::duration<double>(kTokenTime).count();
     const auto least = static_cast<std::uint32_t>(n_served_) + kLeastPrefill;
-    budget = std::clamp(time_.tokens_within(seconds), least, std::max(least, kStepTokens));
+    budget = std::clamp(time_.tokens_within(seconds), least, std::max(least, step_tokens()));
   }
   choose_encoding(budget, kMostPassed);
   choose_prefill(budget);

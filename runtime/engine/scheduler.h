@@ -40,8 +40,6 @@ class Scheduler {
   // What reads as fluent: while somebody decodes, a step takes no more prefill than this leaves
   // room for.
   static constexpr std::chrono::milliseconds kTokenTime{100};
-  // Tokens of a step in which nobody decodes: a sweep of the CPU (runtime/cpu/chunk_size.h).
-  static constexpr std::uint32_t kStepTokens = 256;
 
   // How often those who wait for long work are told how far it is, at least.
   static constexpr std::chrono::milliseconds kTick{50};
@@ -56,6 +54,9 @@ class Scheduler {
   Scheduler& operator=(const Scheduler&) = delete;
 
   const BackendModel& model() const { return model_; }
+
+  // Of a step, at most: pc_backend_v1::step_tokens.
+  std::uint32_t step_tokens() const { return model_.step_tokens(); }
 
   // Blocks until the work is done. Errors: those of the backend for this work; kInternal where
   // the thread cannot be started, or was left behind by a fork.

@@ -24,11 +24,12 @@ constexpr const char* kSchema = R"(<schema name="s">Start here.
 
 class Users {
  public:
-  std::shared_ptr<const Engine> open(const std::string& backend, Precision precision) const {
+  std::shared_ptr<const Engine> open(const std::string& backend, Precision precision,
+                                     KvType type = KvType::kF32) const {
     EngineOptions o;
     o.model_path = checkpoint_.path();
     o.cache_dir = cache_.path();
-    o.kv_type = KvType::kF32;
+    o.kv_type = type;
     o.precision = precision;
     o.backend = backend;
     o.require_backend = true;
@@ -38,7 +39,7 @@ class Users {
   }
 
  private:
-  TinyCheckpoint checkpoint_{19};
+  TinyCheckpoint checkpoint_{19, 1024, 16};  // heads of 16: q4 wants that
   TempFolder cache_;
 };
 
@@ -89,14 +90,20 @@ TEST_CASE("the plug-in answers as the CPU does, from modules and without, with e
 TEST_CASE("modules that the plug-in made survive it, and are its own") {
   const Users users;
   const std::string content = "<a/><b by='a day'/>Why?";
-  const auto before = ask(users.open(PC_CUDA_PLUGIN, Precision::kFast), content, "none");
-  CHECK(before.stats.modules_encoded == 3);
-  const auto again = ask(users.open(PC_CUDA_PLUGIN, Precision::kFast), content, "none");
-  CHECK(again.stats.modules_encoded == 0);
-  CHECK(again.stats.modules_found == 3);
-  CHECK(again.tokens == before.tokens);
-  // Neither backend reads states of the other's.
-  CHECK(ask(users.open("", Precision::kFast), content, "none").stats.modules_encoded == 3);
+  for (const KvType type : {KvType::kF32, KvType::kBf16, KvType::kQ8, KvType::kQ4}) {
+    INFO(kv_type_name(type));
+    const auto open = [&](const char* backend) {
+      return users.open(backend, Precision::kFast, type);
+    };
+    const auto before = ask(open(PC_CUDA_PLUGIN), content, "none");
+    CHECK(before.stats.modules_encoded == 3);
+    const auto again = ask(open(PC_CUDA_PLUGIN), content, "none");
+    CHECK(again.stats.modules_encoded == 0);
+    CHECK(again.stats.modules_found == 3);
+    CHECK(again.tokens == before.tokens);
+    // Neither backend reads states of the other's.
+    CHECK(ask(open(""), content, "none").stats.modules_encoded == 3);
+  }
 }
 
 TEST_CASE("a conversation goes on from what was kept of it") {

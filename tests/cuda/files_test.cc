@@ -62,5 +62,28 @@ TEST_CASE("states are packed as files have them") {
   }
 }
 
+// Of the same numbers in bf16 the CPU's codec makes the same bytes.
+TEST_CASE("states in 4 bits are packed as the CPU packs them, to the bit") {
+  Random random(42);
+  for (const std::uint32_t head_dim : {16u, 64u, 112u}) {
+    for (const std::uint32_t n_tokens : {1u, 7u, 8u, 9u, 16u, 61u}) {
+      INFO("head_dim " << head_dim << ", " << n_tokens << " tokens");
+      TinyShape shape;
+      shape.head_dim = shape.rope_dims = head_dim;
+      const TinyModel model(51, shape);
+      const auto tokens = random_tokens(random, n_tokens, shape.vocab_size);
+      const RawJob job{{{tokens, 0, true}}};
+      PlanRunner bf16(backend_under_test(), model.desc, KvType::kBf16, 1);
+      PlanRunner q4(backend_under_test(), model.desc, KvType::kQ4, 1);
+      const auto wide = bf16.encode(job), got = q4.encode(job);
+      const KvGeometry& geometry = q4.backend().geometry();
+      std::vector<std::byte> want(geometry.state_bytes(kv_blocks(n_tokens)));
+      repack_rows(geometry, wide.at(0).segment, n_tokens,
+                  dense_planes(want.data(), geometry, kv_blocks(n_tokens)));
+      REQUIRE(got.at(0).planes == want);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace pc::test

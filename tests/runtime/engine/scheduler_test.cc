@@ -203,7 +203,7 @@ TEST_CASE("a step has all who decode, then the oldest prefill, then encoding") {
   CHECK(first_step(timelines[2]) > 1);
   CHECK(first_step(timelines[0]) >= first_step(timelines[2]));
   for (const auto& counts : Witness::steps)
-    CHECK(std::accumulate(counts.begin(), counts.end(), 0u) <= Scheduler::kStepTokens);
+    CHECK(std::accumulate(counts.begin(), counts.end(), 0u) <= f.scheduler->step_tokens());
   CHECK(timelines[1].n_tokens() == 300);
   CHECK(timelines[0].n_tokens() == 40);
 }
