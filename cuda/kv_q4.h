@@ -19,6 +19,8 @@ namespace pc::cuda {
 inline constexpr std::uint32_t kLineDims = 16, kWordCodes = 8;
 
 inline constexpr float kMostCode = 15.0f;
+inline constexpr float kMostFloat = std::numeric_limits<float>::max();
+inline constexpr std::uint16_t kNoNumber = 0x7fc0;  // NaN as bf16
 
 __host__ __device__ constexpr std::uint32_t q4_lines_bytes(std::uint32_t head_dim) {
   return 4 * head_dim;
@@ -50,9 +52,9 @@ __device__ Line line_of(std::uint32_t n, At at) {
   }
   const std::uint16_t from = to_bf16(least);
   const float step = from_bf16(to_bf16((most - from_bf16(from)) / kMostCode));
-  if (broken == 0.0f && step <= std::numeric_limits<float>::max())
+  if (broken == 0.0f && step <= kMostFloat)
     return {to_bf16(fmaxf(step, 0.0f)), from};
-  return {to_bf16(std::numeric_limits<float>::quiet_NaN()), 0};
+  return {kNoNumber, 0};
 }
 
 // Where things of a block lie: lines, words, and codes of words.
