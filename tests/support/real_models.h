@@ -171,13 +171,16 @@ inline RealReference real_reference(const std::string& name) {
 class RealEngine {
  public:
   RealEngine(const RealReference& reference, KvType type, Precision precision,
-             const std::string& cache_dir, const std::string& chat_template = "") {
+             const std::string& cache_dir, const std::string& chat_template = "",
+             const std::string& backend = "") {
     EngineOptions options;
     options.model_path = reference.path().string();
     options.cache_dir = cache_dir;
     options.kv_type = type;
     options.precision = precision;
     options.chat_template = chat_template;
+    options.backend = backend;
+    options.require_backend = true;
     engine_ = must(Engine::open(options));
     INFO(engine_->remark());
     REQUIRE(engine_->model().desc.vocab_size == reference.vocab_size);
