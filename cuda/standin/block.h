@@ -1,4 +1,4 @@
-// Runs kernels on the OS thread that launches them: blocks one after the other, each thread of a
+// Runs kernels on the OS thread that carries them out: blocks one after the other, each thread of a
 // block on a fiber. Threads that wait for nobody share one fiber, one after the other.
 //
 // Every second block of a launch starts its threads from the last one, so that what holds in one

@@ -1,7 +1,7 @@
 // The part of cuBLAS that the plug-in uses, with its names and numbers, on the host: products of
 // matrices of columns, f32 results.
 //
-// A product has been computed when the call returns. Handles: one thread at a time.
+// A product is checked at once, and computed with its stream's work. Handles: one thread at a time.
 #pragma once
 
 #include <cstddef>
@@ -38,6 +38,7 @@ using cublasHandle_t = struct cublasContext*;
 
 const char* cublasGetStatusString(cublasStatus_t status);
 cublasStatus_t cublasCreate(cublasHandle_t* handle);
+// Waits for all streams.
 cublasStatus_t cublasDestroy(cublasHandle_t handle);
 cublasStatus_t cublasSetStream(cublasHandle_t handle, cudaStream_t stream);
 cublasStatus_t cublasSetMathMode(cublasHandle_t handle, cublasMath_t mode);

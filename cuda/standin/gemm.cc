@@ -8,8 +8,10 @@
 #include "cuda/standin/calls.h"
 #include "cuda/standin/cublas.h"
 #include "cuda/standin/memory.h"
+#include "cuda/standin/work.h"
 
 struct cublasContext {
+  cudaStream_t stream = nullptr;
   cublasMath_t math = CUBLAS_DEFAULT_MATH;
 };
 
@@ -75,6 +77,29 @@ float dot(const float* a, const float* b, std::size_t n) {
   return sum;
 }
 
+// c = scale * left * right + keep * c
+struct Product {
+  Matrix left, right;
+  int m, n, k;
+  float scale, keep;
+  float* c;
+  std::size_t pitch;
+  bool tf32;
+};
+
+void compute(const Product& p) {
+  const auto rows = static_cast<std::size_t>(p.m), columns = static_cast<std::size_t>(p.n),
+             depth = static_cast<std::size_t>(p.k);
+  const std::vector<float> of_a = packed(p.left, false, p.m, p.k, p.tf32);
+  const std::vector<float> of_b = packed(p.right, true, p.n, p.k, p.tf32);
+  for (std::size_t j = 0; j < columns; ++j)
+    for (std::size_t i = 0; i < rows; ++i) {
+      float& to = p.c[j * p.pitch + i];
+      const float product = p.scale * dot(&of_a[i * depth], &of_b[j * depth], depth);
+      to = p.keep == 0 ? product : product + p.keep * to;  // what is there may be no number
+    }
+}
+
 bool supported(cudaDataType a, cudaDataType b, cudaDataType c, cublasComputeType_t compute) {
   return a == b && c == CUDA_R_32F && (compute != CUBLAS_COMPUTE_32F_FAST_TF32 || a == CUDA_R_32F);
 }
@@ -115,12 +140,15 @@ cublasStatus_t cublasCreate(cublasHandle_t* handle) {
 // Also where calls fail.
 cublasStatus_t cublasDestroy(cublasHandle_t handle) {
   if (!handle) return CUBLAS_STATUS_NOT_INITIALIZED;
+  const cudaError_t refused = standin::begin_call();
+  standin::carry_out_all();
   delete handle;
-  return standin::status_of(standin::begin_call());
+  return standin::status_of(refused);
 }
 
-cublasStatus_t cublasSetStream(cublasHandle_t handle, cudaStream_t) {
+cublasStatus_t cublasSetStream(cublasHandle_t handle, cudaStream_t stream) {
   if (!handle) return CUBLAS_STATUS_NOT_INITIALIZED;
+  handle->stream = stream;
   return standin::status_of(standin::begin_call());
 }
 
@@ -166,14 +194,9 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t op_a, cubla
 
   const bool tf32 = compute == CUBLAS_COMPUTE_32F_FAST_TF32 ||
                     (compute == CUBLAS_COMPUTE_32F && handle->math == CUBLAS_TF32_TENSOR_OP_MATH);
-  const std::vector<float> of_a = standin::packed(left, false, m, k, tf32);
-  const std::vector<float> of_b = standin::packed(right, true, n, k, tf32);
-  const float scale = *static_cast<const float*>(alpha), keep = *static_cast<const float*>(beta);
-  for (std::size_t j = 0; j < columns; ++j)
-    for (std::size_t i = 0; i < rows; ++i) {
-      float& to = static_cast<float*>(c)[j * pitch + i];
-      const float product = scale * standin::dot(&of_a[i * depth], &of_b[j * depth], depth);
-      to = keep == 0 ? product : product + keep * to;  // what is there may be no number
-    }
+  standin::queue(handle->stream,
+                 [p = standin::Product{left, right, m, n, k, *static_cast<const float*>(alpha),
+                                       *static_cast<const float*>(beta), static_cast<float*>(c),
+                                       pitch, tf32}] { standin::compute(p); });
   return CUBLAS_STATUS_SUCCESS;
 }

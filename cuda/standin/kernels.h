@@ -1,8 +1,8 @@
 // CUDA's language for kernels: qualifiers, what a thread knows of itself, barriers, atomics, the
 // functions that the C++ library has not, and how kernels are launched.
 //
-// Called by kernels' threads, launch() by the host's. `__shared__` is of the OS thread: blocks
-// run one after the other. It is zero once, before the first block of a process.
+// Called by kernels' threads, launch() by the host's. `__shared__` is of the OS thread that runs
+// the kernel: blocks run one after the other. It is zero once, before the first block there.
 #pragma once
 
 #include <math.h>
@@ -17,6 +17,7 @@
 #include "cuda/standin/runtime.h"
 #include "cuda/standin/vector_types.h"
 #include "cuda/standin/warp.h"
+#include "cuda/standin/work.h"
 
 #define __global__
 #define __device__
@@ -120,16 +121,18 @@ bool may_launch(const void* kernel, dim3 grid, dim3 block, std::size_t shared_by
 void* shared_memory_of_block();
 }  // namespace standin
 
-// As cuda/device.h has them for a GPU. A launch has run when it returns.
+// As cuda/device.h has them for a GPU. A launch is checked at once, and run with its stream's work.
 template <class... Parameters, class... Arguments>
 void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes,
-            cudaStream_t, Arguments... arguments) {
+            cudaStream_t stream, Arguments... arguments) {
   static_assert((std::is_trivially_copyable_v<Parameters> && ...));  // as to a GPU: bytes
   if (!standin::may_launch(reinterpret_cast<const void*>(kernel), grid, block, shared_bytes))
     return;
-  auto call = [&] { kernel(static_cast<Parameters>(arguments)...); };
-  standin::run_grid(
-      {grid, block, shared_bytes, [](void* at) { (*static_cast<decltype(call)*>(at))(); }, &call});
+  auto call = [kernel, ... values = static_cast<Parameters>(arguments)] { kernel(values...); };
+  standin::queue(stream, [=]() mutable {
+    standin::run_grid({grid, block, shared_bytes,
+                       [](void* at) { (*static_cast<decltype(call)*>(at))(); }, &call});
+  });
 }
 
 template <class T>

@@ -8,6 +8,7 @@
 
 #include "cuda/standin/calls.h"
 #include "cuda/standin/faults.h"
+#include "cuda/standin/work.h"
 
 namespace pc::cuda::standin {
 namespace {
@@ -99,38 +100,12 @@ cudaError_t allocate(Allocations& from, void** memory, std::size_t bytes) {
   return *memory ? cudaSuccess : cudaErrorMemoryAllocation;
 }
 
-// Frees even where calls fail, so that what is never freed can be told.
+// Waits for all streams, and frees, even where calls fail: so that what is never freed can be told.
 cudaError_t release(Allocations& to, void* memory) {
   const cudaError_t refused = begin_call();
+  if (memory) carry_out_all();
   const bool known = !memory || to.release(memory);
   return end_call(refused != cudaSuccess ? refused : known ? cudaSuccess : cudaErrorInvalidValue);
-}
-
-bool right_sides(const void* to, std::size_t to_bytes, const void* from, std::size_t from_bytes,
-                 cudaMemcpyKind kind) {
-  const bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
-  const bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
-  const auto right = [kind](const void* begin, std::size_t bytes, bool expected) {
-    const bool touches = touches_device(begin, bytes);
-    if (touches || (expected && kind != cudaMemcpyDefault))
-      return (expected || kind == cudaMemcpyDefault) && on_device(begin, bytes);
-    return begin != nullptr;
-  };
-  return right(to, to_bytes, to_device) && right(from, from_bytes, from_device);
-}
-
-cudaError_t copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
-  if (bytes == 0) return cudaSuccess;
-  if (!right_sides(to, bytes, from, bytes, kind)) return cudaErrorInvalidValue;
-  std::memmove(to, from, bytes);
-  return cudaSuccess;
-}
-
-cudaError_t fill(void* memory, int byte, std::size_t bytes) {
-  if (bytes == 0) return cudaSuccess;
-  if (!on_device(memory, bytes)) return cudaErrorInvalidValue;
-  std::memset(memory, byte, bytes);
-  return cudaSuccess;
 }
 
 }  // namespace
@@ -140,6 +115,9 @@ bool on_device(const void* begin, std::size_t bytes) {
 }
 bool touches_device(const void* begin, std::size_t bytes) {
   return device().touches(begin, bytes);
+}
+bool is_pinned(const void* begin, std::size_t bytes) {
+  return pinned().holds(begin, bytes);
 }
 
 void set_memory_limit(std::size_t bytes) {
@@ -179,37 +157,4 @@ cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
     *free = used < *total ? *total - used : 0;
     return cudaSuccess;
   });
-}
-
-cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
-  return standin::call([=] { return standin::copy(to, from, bytes, kind); });
-}
-
-cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
-                            cudaStream_t) {
-  return cudaMemcpy(to, from, bytes, kind);
-}
-
-cudaError_t cudaMemcpy2DAsync(void* to, std::size_t to_pitch, const void* from,
-                              std::size_t from_pitch, std::size_t width, std::size_t height,
-                              cudaMemcpyKind kind, cudaStream_t) {
-  return standin::call([=] {
-    if (width > to_pitch || width > from_pitch) return cudaErrorInvalidValue;
-    if (width == 0 || height == 0) return cudaSuccess;
-    if (!standin::right_sides(to, (height - 1) * to_pitch + width, from,
-                              (height - 1) * from_pitch + width, kind))
-      return cudaErrorInvalidValue;
-    for (std::size_t row = 0; row < height; ++row)
-      std::memmove(static_cast<std::byte*>(to) + row * to_pitch,
-                   static_cast<const std::byte*>(from) + row * from_pitch, width);
-    return cudaSuccess;
-  });
-}
-
-cudaError_t cudaMemset(void* memory, int byte, std::size_t bytes) {
-  return standin::call([=] { return standin::fill(memory, byte, bytes); });
-}
-
-cudaError_t cudaMemsetAsync(void* memory, int byte, std::size_t bytes, cudaStream_t) {
-  return cudaMemset(memory, byte, bytes);
 }

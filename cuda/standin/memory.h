@@ -11,5 +11,7 @@ namespace pc::cuda::standin {
 bool on_device(const void* begin, std::size_t bytes);
 // Whether any address of it lies in device memory.
 bool touches_device(const void* begin, std::size_t bytes);
+// Whether all of it lies in one allocation of cudaMallocHost().
+bool is_pinned(const void* begin, std::size_t bytes);
 
 }  // namespace pc::cuda::standin

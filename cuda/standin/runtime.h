@@ -1,8 +1,14 @@
 // The parts of the CUDA runtime that the plug-in uses, with its names and numbers, on the host.
 //
-// Every call has been carried out when it returns; streams and events do nothing but exist.
-// Device memory is the host's, 0xff at first; ranges given to copies are checked. Errors are
-// remembered for each OS thread (cudaGetLastError). Threads: any.
+// Copies, fills, launches, records of events and waits for events are checked when they are called,
+// queued, and carried out when somebody waits: for the stream, for an event behind them, or for all
+// (cudaDeviceSynchronize, cudaFree, cudaFreeHost). To ask (cudaEventQuery) is not to wait. Without
+// Async the host waits where CUDA's manual says so ("API synchronization behavior"), and nowhere
+// else. Pageable memory: a copy to the device has taken its bytes when the call returns, and
+// one to it is made then. Pinned memory is read and written only when the copy is made.
+//
+// Device memory is the host's, 0xff at first. The default stream waits for no other, and no other
+// for it. Errors are remembered for each OS thread (cudaGetLastError). Threads: any.
 #pragma once
 
 #include <cstddef>
@@ -14,6 +20,7 @@ enum cudaError_t {
   cudaErrorInsufficientDriver = 35,
   cudaErrorNoDevice = 100,
   cudaErrorInvalidDevice = 101,
+  cudaErrorInvalidResourceHandle = 400,
   cudaErrorNotReady = 600,
   cudaErrorIllegalAddress = 700,
   cudaErrorLaunchFailure = 719,
@@ -74,7 +81,9 @@ cudaError_t cudaMemset(void* memory, int byte, std::size_t bytes);
 cudaError_t cudaMemsetAsync(void* memory, int byte, std::size_t bytes,
                             cudaStream_t stream = nullptr);
 
+// flags: cudaStreamNonBlocking, no others.
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags);
+// Waits for what the stream holds.
 cudaError_t cudaStreamDestroy(cudaStream_t stream);
 cudaError_t cudaStreamSynchronize(cudaStream_t stream);
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags = 0);

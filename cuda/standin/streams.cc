@@ -1,69 +1,110 @@
+#include <mutex>
 #include <new>
+#include <utility>
 
 #include "cuda/standin/calls.h"
 #include "cuda/standin/runtime.h"
+#include "cuda/standin/work.h"
 
-struct CUstream_st {};
-struct CUevent_st {};
+namespace standin = pc::cuda::standin;
+
+struct CUevent_st {
+  std::mutex mutex;
+  standin::Place recorded;  // nothing at first
+};
 
 namespace pc::cuda::standin {
 namespace {
 
-template <class Object>
-cudaError_t create(Object** object) {
-  return call([=] {
-    if (!object) return cudaErrorInvalidValue;
-    *object = new (std::nothrow) Object;
-    return *object ? cudaSuccess : cudaErrorMemoryAllocation;
-  });
+Place recorded(CUevent_st& event) {
+  std::lock_guard lock(event.mutex);
+  return event.recorded;
 }
 
-// Also where calls fail.
-template <class Object>
-cudaError_t destroy(Object* object) {
-  const cudaError_t refused = begin_call();
-  delete object;
-  return end_call(refused);
-}
-
-cudaError_t done() {
-  return call([] { return cudaSuccess; });
+// What each call of an event is.
+template <class Body>
+cudaError_t call_of(cudaEvent_t event, Body&& body) {
+  return call([&] { return event ? body(*event) : cudaErrorInvalidResourceHandle; });
 }
 
 }  // namespace
 }  // namespace pc::cuda::standin
 
-namespace standin = pc::cuda::standin;
-
 cudaError_t cudaDeviceSynchronize() {
-  return standin::done();
+  return standin::call([] {
+    standin::carry_out_all();
+    return cudaSuccess;
+  });
 }
 
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
-  return standin::create(stream);
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
+  return standin::call([=] {
+    if (!stream || flags != cudaStreamNonBlocking) return cudaErrorInvalidValue;
+    *stream = standin::make_stream();
+    return cudaSuccess;
+  });
 }
+
+// Also where calls fail.
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
-  return standin::destroy(stream);
+  const cudaError_t refused = standin::begin_call();
+  const bool known = stream && standin::is_stream(stream);
+  if (known) standin::end_stream(stream);
+  return standin::end_call(refused != cudaSuccess ? refused
+                           : known                ? cudaSuccess
+                                                  : cudaErrorInvalidResourceHandle);
 }
-cudaError_t cudaStreamSynchronize(cudaStream_t) {
-  return standin::done();
+
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  return standin::call([=] {
+    if (!standin::is_stream(stream)) return cudaErrorInvalidResourceHandle;
+    standin::carry_out_stream(stream);
+    return cudaSuccess;
+  });
 }
-cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned) {
-  return standin::done();
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+  return standin::call_of(event, [=](CUevent_st& e) {
+    if (!standin::is_stream(stream)) return cudaErrorInvalidResourceHandle;
+    standin::queue_wait(stream, standin::recorded(e));
+    return cudaSuccess;
+  });
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
-  return standin::create(event);
+  return standin::call([=] {
+    if (!event) return cudaErrorInvalidValue;
+    *event = new (std::nothrow) CUevent_st;
+    return *event ? cudaSuccess : cudaErrorMemoryAllocation;
+  });
 }
-cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t) {
-  return standin::done();
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  return standin::call_of(event, [=](CUevent_st& e) {
+    if (!standin::is_stream(stream)) return cudaErrorInvalidResourceHandle;
+    standin::Place place = standin::queue(stream, nullptr);
+    std::lock_guard lock(e.mutex);
+    e.recorded = std::move(place);
+    return cudaSuccess;
+  });
 }
-cudaError_t cudaEventSynchronize(cudaEvent_t) {
-  return standin::done();
+
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  return standin::call_of(event, [](CUevent_st& e) {
+    standin::carry_out(standin::recorded(e));
+    return cudaSuccess;
+  });
 }
-cudaError_t cudaEventQuery(cudaEvent_t) {
-  return standin::done();
+
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  return standin::call_of(event, [](CUevent_st& e) {
+    return standin::is_done(standin::recorded(e)) ? cudaSuccess : cudaErrorNotReady;
+  });
 }
+
+// Also where calls fail.
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
-  return standin::destroy(event);
+  const cudaError_t refused = standin::begin_call();
+  delete event;
+  return standin::end_call(refused);
 }

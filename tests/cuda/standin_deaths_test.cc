@@ -19,6 +19,7 @@ bool dies(Work&& work) {
     for (const int signal : {SIGILL, SIGTRAP, SIGSEGV, SIGABRT}) std::signal(signal, SIG_DFL);
     close(STDERR_FILENO);
     work();
+    cudaDeviceSynchronize();  // what is launched runs here
     _exit(0);
   }
   int status = 0;
@@ -76,6 +77,12 @@ TEST_CASE("What a GPU would hang at, or answer with anything, ends the process")
   CHECK(dies([] { launch(no_shared, 1, 1, 0, nullptr); }));
   CHECK(dies([&] { launch(deep, 1, 1, 0, nullptr, reinterpret_cast<int*>(bytes)); }));
   CHECK(dies([] { launch(launching, 1, 1, 0, nullptr); }));
+  CHECK(dies([] {
+    cudaStream_t stream = nullptr;
+    cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+    cudaStreamDestroy(stream);
+    launch(nothing, 1, 1, 0, stream);
+  }));
   cudaFree(bytes);
 }
 

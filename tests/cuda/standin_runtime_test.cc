@@ -163,20 +163,6 @@ TEST_CASE("Devices are as many as set") {
   CHECK(std::string(cudaGetErrorString(cudaErrorMemoryAllocation)) == "out of memory");
 }
 
-TEST_CASE("Streams and events exist") {
-  cudaStream_t stream = nullptr;
-  cudaEvent_t event = nullptr;
-  REQUIRE(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess);
-  REQUIRE(cudaEventCreateWithFlags(&event, cudaEventDisableTiming) == cudaSuccess);
-  CHECK(cudaEventRecord(event, stream) == cudaSuccess);
-  CHECK(cudaStreamWaitEvent(stream, event, 0) == cudaSuccess);
-  CHECK(cudaEventQuery(event) == cudaSuccess);
-  CHECK(cudaEventSynchronize(event) == cudaSuccess);
-  CHECK(cudaStreamSynchronize(stream) == cudaSuccess);
-  CHECK(cudaEventDestroy(event) == cudaSuccess);
-  CHECK(cudaStreamDestroy(stream) == cudaSuccess);
-}
-
 struct Product {
   cudaDataType type;
   bool a_turned, b_turned;
@@ -259,6 +245,7 @@ TEST_CASE("cublasGemmEx is the product of matrices") {
                          of.a.device, p.type, p.a_pitch, of.b.device, p.type, p.b_pitch, &p.beta,
                          of.c.device, CUDA_R_32F, p.c_pitch, CUBLAS_COMPUTE_32F,
                          CUBLAS_GEMM_DEFAULT) == CUBLAS_STATUS_SUCCESS);
+    REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
     for (int i = 0; i < p.m; ++i)
       for (int j = 0; j < p.n; ++j) {
         const auto at = [](const Matrices::Matrix& matrix, int index) {
@@ -286,8 +273,11 @@ TEST_CASE("TF32 rounds inputs, and what cuBLAS cannot do is refused") {
   const auto square = [&](float x, cudaDataType type, cudaDataType c, cublasComputeType_t compute,
                           int pitch = 1) {
     *in = x;
-    return cublasGemmEx(handle, CUBLAS_OP_T, CUBLAS_OP_N, 1, 1, 1, &one, in, type, pitch, in, type,
-                        1, &zero, out, c, 1, compute, CUBLAS_GEMM_DEFAULT);
+    const cublasStatus_t status =
+        cublasGemmEx(handle, CUBLAS_OP_T, CUBLAS_OP_N, 1, 1, 1, &one, in, type, pitch, in, type, 1,
+                     &zero, out, c, 1, compute, CUBLAS_GEMM_DEFAULT);
+    CHECK(cudaDeviceSynchronize() == cudaSuccess);
+    return status;
   };
   const float above = 1 + 0x1p-12f, half = 1 + 0x1p-11f;
   CHECK(square(above, CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F) == CUBLAS_STATUS_SUCCESS);

@@ -438,6 +438,7 @@ TEST_CASE("Two OS threads run kernels at once") {
         all = all && cudaMalloc(&out, 4 * n * sizeof *out) == cudaSuccess;
         launch(pass_along, 4, n, 0, nullptr, out, round);
         all = all && cudaGetLastError() == cudaSuccess;
+        all = all && cudaStreamSynchronize(nullptr) == cudaSuccess;
         for (unsigned i = 0; all && i < 4 * n; ++i) all = out[i] == (i % n + round) % n;
         cudaFree(out);
       }
