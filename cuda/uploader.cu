@@ -12,6 +12,8 @@ namespace {
 constexpr unsigned kThreads = 8;
 constexpr std::size_t kPieceBytes = std::size_t{4} << 20;
 
+constexpr const char* kDoing = "copying a module to the device";
+
 }  // namespace
 
 Uploader::Uploader(const KvShape& shape, Arrived arrived)
@@ -69,7 +71,7 @@ std::vector<Uploader::Piece> Uploader::pieces_of(const std::shared_ptr<ModuleCop
 void Uploader::add(std::vector<Piece> pieces) {
   {
     const std::lock_guard lock(mutex_);
-    queue_.insert(queue_.end(), pieces.begin(), pieces.end());  // all of them or none
+    waiting_.insert(waiting_.end(), pieces.begin(), pieces.end());  // all of them or none
   }
   wake_.notify_all();
 }
@@ -80,10 +82,10 @@ void Uploader::work(Lane& lane) {
     Piece piece;
     {
       std::unique_lock lock(mutex_);
-      wake_.wait(lock, [this] { return ends_ || !queue_.empty(); });
-      if (queue_.empty()) return;
-      piece = std::move(queue_.front());
-      queue_.pop_front();
+      wake_.wait(lock, [this] { return ends_ || !waiting_.empty(); });
+      if (waiting_.empty()) return;
+      piece = std::move(waiting_.front());
+      waiting_.pop_front();
     }
     try {
       arrived_(piece, bring(piece, lane));
@@ -93,7 +95,14 @@ void Uploader::work(Lane& lane) {
   }
 }
 
+// Whatever became of it, nothing of it is under way: the lane's memory is the next piece's.
 Status Uploader::bring(const Piece& piece, Lane& lane) const {
+  Status queued = queue(piece, lane);
+  Status done = check(cudaStreamSynchronize(lane.stream.get()), kDoing);
+  return queued.ok() ? done : queued;
+}
+
+Status Uploader::queue(const Piece& piece, Lane& lane) const {
   const std::size_t block_bytes = file_block_bytes(shape_.stored, shape_.head_dim);
   const std::size_t plane_bytes = piece.n_blocks * block_bytes;
   const pc_kv_segment& source = piece.run->source;
@@ -106,7 +115,6 @@ Status Uploader::bring(const Piece& piece, Lane& lane) const {
                        (plane % 2) * source.value_offset_bytes + first;
     std::memcpy(lane.host.data() + i * plane_bytes, from, plane_bytes);
   }
-  constexpr const char* kDoing = "copying a module to the device";
   PC_CHECK_OK(
       check(cudaMemcpyAsync(lane.packed.data(), lane.host.data(), piece.n_planes * plane_bytes,
                             cudaMemcpyHostToDevice, lane.stream.get()),
@@ -115,8 +123,7 @@ Status Uploader::bring(const Piece& piece, Lane& lane) const {
                piece.run->first_row + piece.first_block * kFileBlockTokens,
                piece.n_blocks * kFileBlockTokens, piece.copy->planes()},
               lane.stream.get());
-  PC_CHECK_OK(check_launches(kDoing));
-  return check(cudaStreamSynchronize(lane.stream.get()), kDoing);
+  return check_launches(kDoing);
 }
 
 }  // namespace pc::cuda

@@ -53,12 +53,13 @@ class Uploader {
   Status start();
   void work(Lane& lane);
   Status bring(const Piece& piece, Lane& lane) const;
+  Status queue(const Piece& piece, Lane& lane) const;
 
   KvShape shape_;
   Arrived arrived_;
   std::mutex mutex_;
   std::condition_variable wake_;
-  std::deque<Piece> queue_;
+  std::deque<Piece> waiting_;
   bool ends_ = false;
   std::vector<Lane> lanes_;
   std::vector<std::thread> threads_;

@@ -85,12 +85,12 @@ TEST_CASE("modules come when they are wanted, and the oldest goes where there is
 // So scripts/bench-cuda measures modules that come from the host (PC_CUDA_MODULE_BYTES=1).
 TEST_CASE("with a budget of one byte a module is on the device while a step reads it, no longer") {
   const Module a(32);
-  const auto cache = must(ModuleCache::make(kShape, 1));
+  const auto cache = must(ModuleCache::make(kShape, 1, no_host()));
   const auto copy = cache->add(named(1), a.runs);
   for (int step = 0; step < 3; ++step) {
     cache->prefetch(copy);
     REQUIRE(cache->bytes() == 0);
-    must(cache->pin(copy));
+    must(cache->pin(copy, Room::kDevice));
     wait_for_all(*cache, copy);
     REQUIRE(cache->bytes() == kShape.bytes(32));
     cache->unpin(copy);
