@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -84,13 +85,24 @@ Result<std::size_t> module_budget() {
                      static_cast<std::size_t>(kModulesShare * static_cast<double>(free)));
 }
 
-// What may be locked of the host's memory for states that the device has no room for.
-Result<std::size_t> host_budget() {
+// The host's memory: the machine's, or less where a container may have less.
+std::size_t host_bytes() {
   const long pages = ::sysconf(_SC_PHYS_PAGES), page_bytes = ::sysconf(_SC_PAGESIZE);
-  const auto all = pages > 0 && page_bytes > 0
-                       ? static_cast<std::size_t>(pages) * static_cast<std::size_t>(page_bytes)
-                       : 0;
-  return bytes_asked("PC_CUDA_HOST_BYTES", all / kHostShare);
+  std::size_t bytes = pages > 0 && page_bytes > 0
+                          ? static_cast<std::size_t>(pages) * static_cast<std::size_t>(page_bytes)
+                          : 0;
+  // As a container sees its own group: of version 2, and of 1. "max" is no number.
+  for (const char* file :
+       {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
+    std::size_t limit = 0;
+    if (std::ifstream(file) >> limit) bytes = std::min(bytes, limit);
+  }
+  return bytes;
+}
+
+// What may be locked of it for states that the device has no room for.
+Result<std::size_t> host_budget() {
+  return bytes_asked("PC_CUDA_HOST_BYTES", host_bytes() / kHostShare);
 }
 
 Result<cudaDeviceProp> find_device() {

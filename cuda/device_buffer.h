@@ -60,7 +60,7 @@ class Buffer {
     const std::size_t bytes = size * sizeof(T);
     constexpr bool kOnDevice = std::is_same_v<Free, owned::FreeDevice>;
     Status made = kOnDevice ? check(cudaMalloc(&data, bytes), "taking device memory")
-                            : check(cudaMallocHost(&data, bytes), "taking page-locked memory");
+                            : check_locked(cudaMallocHost(&data, bytes));
     if (is_full(made))
       return error(Code::kOutOfMemory,
                    "there are no " + std::to_string((bytes >> 20) + 1) + " MiB of memory left " +

@@ -20,6 +20,15 @@ inline Status check(cudaError_t result, const char* doing) {
       std::string("the CUDA device failed while ") + doing + ": " + cudaGetErrorString(result));
 }
 
+// Of page-locked memory: whatever stands in the way, the device works on, unless it is lost.
+inline Status check_locked(cudaError_t result) {
+  if (result == cudaSuccess) return ok();
+  cudaGetLastError();  // this one does not last, and a lost device's does
+  const cudaError_t lasts = cudaPeekAtLastError();
+  if (lasts != cudaSuccess) return check(lasts, "taking page-locked memory");
+  return error(Code::kOutOfMemory, cudaGetErrorString(result));
+}
+
 // Of a Status or a Result: was there no memory left?
 template <class Outcome>
 bool is_full(const Outcome& outcome) {

@@ -32,7 +32,7 @@ Executor::Executor(const Model& model, Transformer transformer, ModuleCache& mod
       max_rows_(max_rows),
       stream_(stream) {
   transformer_.make_room = [modules = &modules_, pages = &pages_] {
-    const bool any = modules->let_go();
+    const bool any = modules->let_go(false);
     return pages->let_go() || any;
   };
 }
@@ -157,10 +157,12 @@ Status Executor::add_rows(Item& item, const pc_run& run, std::uint32_t first, st
 Status Executor::append(Item& item, const pc_run& run, std::uint32_t first, std::uint32_t n) {
   Status room = item.timeline->append(run, first, n, Room::kDevice, stream_);
   // Modules that nobody reads now come again when they are wanted.
-  if (is_full(room) && modules_.let_go())
+  if (is_full(room) && modules_.let_go(false))
     room = item.timeline->append(run, first, n, Room::kDevice, stream_);
   if (!is_full(room)) return room;
   room = item.timeline->append(run, first, n, Room::kDeviceOrHost, stream_);
+  if (is_full(room) && modules_.let_go(true))
+    room = item.timeline->append(run, first, n, Room::kDeviceOrHost, stream_);
   if (room.ok()) item.remark = kOnHost;
   return room;
 }
@@ -176,13 +178,8 @@ void Executor::reserve_rows(std::uint32_t n) {
 
 // All layers over the rows that were taken, and the logits of the items that end with them.
 void Executor::sweep() {
-  Status done = ok();
-  try {
-    done = compute_sweep();
-  } catch (const std::bad_alloc&) {
-    done = error(Code::kOutOfMemory, "no memory to compute a step");
-  }
-  if (!done.ok()) cudaStreamSynchronize(stream_);  // what was queued reads what is reused
+  Status done = try_sweep();
+  if (is_full(done) && move_modules_to_host()) done = try_sweep();
   unpin_modules();
   for (const Part& part : parts_)
     if (!done.ok() && part.item->status.ok()) part.item->status = done;
@@ -191,8 +188,33 @@ void Executor::sweep() {
   gaps_.clear();
 }
 
+// May be tried again where there was no memory: what wants some does so before anything is
+// computed.
+Status Executor::try_sweep() {
+  Status done = ok();
+  try {
+    done = compute_sweep();
+  } catch (const std::bad_alloc&) {
+    done = error(Code::kOutOfMemory, "no memory to compute a step");
+  }
+  if (!done.ok()) cudaStreamSynchronize(stream_);  // what was queued reads what is reused
+  return done;
+}
+
+// Those of the sweep at hand, whose memory scratch may want. Nothing that reads them is queued.
+bool Executor::move_modules_to_host() {
+  bool any = false;
+  for (const auto& copy : pinned_) any |= modules_.move_to_host(copy);
+  for (const Part& part : parts_)
+    if (any) part.item->remark = kOnHost;
+  return any;
+}
+
 // What each timeline's rows may see, those that were just taken included.
 void Executor::gather_views() {
+  rows_.timelines.clear();
+  rows_.weighted.clear();
+  gaps_.clear();
   for (const Part& part : parts_) {
     const Timeline& timeline = *part.item->timeline;
     const pc_step_item& asked = *part.item->asked;
@@ -245,22 +267,21 @@ Status Executor::pin_modules(Item& item) {
       sweep();
       return pin_modules(item);
     }
-    if (is_full(pinned)) pinned = pin(item, a.copy);
+    if (is_full(pinned)) pinned = pin(a.copy);
     PC_CHECK_OK(std::move(pinned));
+    if (a.copy->is_on_host()) item.remark = kOnHost;
     pinned_.push_back(a.copy);
   }
   return ok();
 }
 
 // A module that the device has no room for beside those that the item has pinned already.
-Status Executor::pin(Item& item, const std::shared_ptr<ModuleCopy>& copy) {
+Status Executor::pin(const std::shared_ptr<ModuleCopy>& copy) {
   if (pages_.let_go()) {  // what conversations gave back
     Status pinned = modules_.pin(copy, Room::kDevice);
     if (!is_full(pinned)) return pinned;
   }
-  Status pinned = modules_.pin(copy, Room::kDeviceOrHost);
-  if (pinned.ok() && copy->is_on_host()) item.remark = kOnHost;
-  return pinned;
+  return modules_.pin(copy, Room::kDeviceOrHost);
 }
 
 void Executor::unpin_modules() {
@@ -272,6 +293,9 @@ Status Executor::compute_sweep() {
   gather_views();
   looks_ = std::ranges::any_of(parts_, [](const Part& p) { return p.item->asked->ranges; });
   const std::uint32_t n_layers = parts_.front().item->asked->n_layers;
+  const auto n_logits =
+      std::ranges::count_if(parts_, [](const Part& p) { return p.ends && p.item->asked->logits; });
+  PC_CHECK_OK(transformer_.reserve_logits(static_cast<std::uint32_t>(n_logits)));
   PC_CHECK_OK(
       transformer_.sweep(rows_, n_layers, [this](std::uint32_t layer) { return proceed(layer); }));
   if (n_layers != 0) {

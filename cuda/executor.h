@@ -57,13 +57,15 @@ class Executor {
   void compute(Item& item);
   void take(Item& item, const pc_run& run, std::uint32_t first, std::uint32_t n, bool ends);
   void sweep();
+  Status try_sweep();
   Status compute_sweep();
+  bool move_modules_to_host();
   void gather_views();
   Status append(Item& item, const pc_run& run, std::uint32_t first, std::uint32_t n);
   Status add_rows(Item& item, const pc_run& run, std::uint32_t first, std::uint32_t n, bool ends);
   void reserve_rows(std::uint32_t n);
   Status pin_modules(Item& item);
-  Status pin(Item& item, const std::shared_ptr<ModuleCopy>& copy);
+  Status pin(const std::shared_ptr<ModuleCopy>& copy);
   void unpin_modules();
   Result<bool> proceed(std::uint32_t layer);
   Result<bool> look(std::uint32_t n_layers_done, bool for_cause);

@@ -52,8 +52,7 @@ __device__ Line line_of(std::uint32_t n, At at) {
   }
   const std::uint16_t from = to_bf16(least);
   const float step = from_bf16(to_bf16((most - from_bf16(from)) / kMostCode));
-  if (broken == 0.0f && step <= kMostFloat)
-    return {to_bf16(fmaxf(step, 0.0f)), from};
+  if (broken == 0.0f && step <= kMostFloat) return {to_bf16(fmaxf(step, 0.0f)), from};
   return {kNoNumber, 0};
 }
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <new>
 #include <string>
+#include <utility>
 
 #include "cuda/module_cache.h"
 
@@ -53,6 +54,10 @@ void ModuleCache::drop(const std::shared_ptr<ModuleCopy>& copy,
 }
 
 void ModuleCache::prefetch(const std::shared_ptr<ModuleCopy>& copy) {
+  uploader_->add([this, copy] { load_ahead(copy); });
+}
+
+void ModuleCache::load_ahead(const std::shared_ptr<ModuleCopy>& copy) {
   const std::lock_guard lock(mutex_);
   if (copy->memory_.data()) return;
   while (bytes_ + copy->bytes() > budget_bytes_ && evict_one(false)) {
@@ -90,34 +95,62 @@ void ModuleCache::unpin(const std::shared_ptr<ModuleCopy>& copy) {
 
 // Memory for the copy, and its pieces on their way, where neither is so already.
 Status ModuleCache::load(const std::shared_ptr<ModuleCopy>& copy, Room room) {
-  copy->last_use_ = ++clock_;
-  if (may_move_to_device(*copy)) free_memory(*copy);
+  const std::uint64_t last_use = std::exchange(copy->last_use_, ++clock_);
+  if (may_move_to_device(*copy, last_use)) free_memory(*copy);
   if (copy->memory_.data() || copy->room_ == 0) return ok();
+  try {
+    PC_TRY(StateMemory memory, take_memory(*copy, room));
+    return bring(copy, std::move(memory));
+  } catch (const std::bad_alloc&) {
+    return error(Code::kOutOfMemory, "no memory to bring a module to the device");
+  }
+}
+
+// This is the copy's memory from now on, and all of it is on its way there.
+Status ModuleCache::bring(const std::shared_ptr<ModuleCopy>& copy, StateMemory memory) {
   if (copy->bringers_.empty())
     return error(Code::kInternal, "a module was let go of while a conversation has it attached");
+  std::vector<Uploader::Piece> pieces = pieces_of(copy);
+  copy->pieces_left_ = count_pieces(pieces);
+  free_memory(*copy);
+  copy->memory_ = std::move(memory);
+  if (!copy->is_on_host()) bytes_ += copy->bytes();
+  copy->failed_ = ok();
+  copy->n_uploading_ = static_cast<std::uint32_t>(pieces.size());
   try {
-    std::vector<Uploader::Piece> pieces = pieces_of(copy);
-    copy->pieces_left_ = count_pieces(pieces);
-    PC_CHECK_OK(take_memory(*copy, room));
-    copy->failed_ = ok();
-    copy->n_uploading_ = static_cast<std::uint32_t>(pieces.size());
     uploader_->add(std::move(pieces));
   } catch (const std::bad_alloc&) {
     copy->n_uploading_ = 0;
     free_memory(*copy);
-    return error(Code::kOutOfMemory, "no memory to bring a module to the device");
+    copy->failed_ = Error{Code::kOutOfMemory, {}, 0, 0};
+    return copy->failed_;
   }
   return ok();
 }
 
-// Is it in the host's memory, read by nobody but who loads it, and has the device room by now? All
-// that is free is asked for: half a module's room would let it come and go with each step.
-bool ModuleCache::may_move_to_device(const ModuleCopy& copy) const {
+// Is it in the host's memory, read by nobody but who loads it, and has the device room by now, if
+// those go that nobody wanted since it was used last? So modules that take turns stay where they
+// are.
+bool ModuleCache::may_move_to_device(const ModuleCopy& copy, std::uint64_t last_use) const {
   if (!copy.is_on_host() || copy.n_uploading_ != 0 || copy.n_pins_ > 1 || copy.bringers_.empty())
     return false;
   std::size_t free = 0, total = 0;
-  return bytes_ + copy.bytes() <= budget_bytes_ && cudaMemGetInfo(&free, &total) == cudaSuccess &&
-         copy.bytes() <= free;
+  if (cudaMemGetInfo(&free, &total) != cudaSuccess) return false;
+  for (const auto& other : copies_)
+    if (may_go(*other, false) && other->last_use_ < last_use) free += other->bytes();
+  return copy.bytes() <= free;
+}
+
+bool ModuleCache::move_to_host(const std::shared_ptr<ModuleCopy>& copy) {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return copy->n_uploading_ == 0; });
+  if (copy->n_pins_ != 1 || !copy->memory_.data() || copy->is_on_host()) return false;
+  auto memory = on_host(copy->bytes());
+  try {
+    return memory.ok() && bring(copy, std::move(memory).value()).ok();
+  } catch (const std::bad_alloc&) {
+    return false;  // and where its memory is gone, wait() says so
+  }
 }
 
 std::vector<Uploader::Piece> ModuleCache::pieces_of(const std::shared_ptr<ModuleCopy>& copy) const {
@@ -147,45 +180,41 @@ std::uint32_t ModuleCache::last_layer(const Uploader::Piece& piece) const {
   return (piece.first_plane + piece.n_planes - 1) / (2 * shape_.n_kv_heads);
 }
 
-Status ModuleCache::take_memory(ModuleCopy& copy, Room room) {
+Result<StateMemory> ModuleCache::take_memory(const ModuleCopy& copy, Room room) {
   auto memory = on_device(copy.bytes());
-  const auto is_full = [&] { return !memory.ok() && memory.error().code == Code::kOutOfMemory; };
-  if (is_full() && room == Room::kDeviceOrHost) memory = on_host(copy.bytes());
-  if (is_full()) {
-    return error(Code::kOutOfMemory,
-                 "a module of " + std::to_string(copy.bytes() / kMiB + 1) +
-                     " MiB does not fit the CUDA device's memory beside what this step needs" +
-                     (room == Room::kDevice ? "" : "; " + memory.error().message));
-  }
-  PC_TRY(copy.memory_, std::move(memory));
-  if (!copy.is_on_host()) bytes_ += copy.bytes();
-  return ok();
+  if (is_full(memory) && room == Room::kDeviceOrHost) memory = on_host(copy.bytes());
+  if (!is_full(memory)) return memory;
+  return error(Code::kOutOfMemory,
+               "a module of " + std::to_string(copy.bytes() / kMiB + 1) +
+                   " MiB does not fit the CUDA device's memory beside what this step needs" +
+                   (room == Room::kDevice ? "" : "; " + memory.error().message));
 }
 
 Result<StateMemory> ModuleCache::on_device(std::size_t bytes) {
   while (bytes_ + bytes > budget_bytes_ && evict_one(false)) {
   }
   auto memory = StateMemory::on_device(bytes);
-  while (!memory.ok() && memory.error().code == Code::kOutOfMemory && evict_one(false))
-    memory = StateMemory::on_device(bytes);
+  while (is_full(memory) && evict_one(false)) memory = StateMemory::on_device(bytes);
   return memory;
 }
 
 Result<StateMemory> ModuleCache::on_host(std::size_t bytes) {
   auto memory = StateMemory::on_host(bytes, host_);
-  while (!memory.ok() && memory.error().code == Code::kOutOfMemory && evict_one(true))
-    memory = StateMemory::on_host(bytes, host_);
+  while (is_full(memory) && evict_one(true)) memory = StateMemory::on_host(bytes, host_);
   return memory;
+}
+
+bool ModuleCache::may_go(const ModuleCopy& copy, bool on_host) const {
+  return copy.memory_.data() && copy.is_on_host() == on_host && copy.n_pins_ == 0 &&
+         copy.n_uploading_ == 0;
 }
 
 // The one there that was not used for longest; false where nothing may go.
 bool ModuleCache::evict_one(bool on_host) {
   ModuleCopy* oldest = nullptr;
-  for (const auto& copy : copies_) {
-    const bool may_go = copy->memory_.data() && copy->is_on_host() == on_host &&
-                        copy->n_pins_ == 0 && copy->n_uploading_ == 0;
-    if (may_go && (!oldest || copy->last_use_ < oldest->last_use_)) oldest = copy.get();
-  }
+  for (const auto& copy : copies_)
+    if (may_go(*copy, on_host) && (!oldest || copy->last_use_ < oldest->last_use_))
+      oldest = copy.get();
   if (!oldest) return false;
   free_memory(*oldest);
   return true;
@@ -223,11 +252,10 @@ Status ModuleCache::wait(const std::shared_ptr<ModuleCopy>& copy, std::uint32_t 
   return copy->failed_;
 }
 
-bool ModuleCache::let_go() {
+bool ModuleCache::let_go(bool on_host) {
   const std::lock_guard lock(mutex_);
   bool any = false;
-  for (const bool on_host : {false, true})
-    while (evict_one(on_host)) any = true;
+  while (evict_one(on_host)) any = true;
   return any;
 }
 

@@ -40,8 +40,12 @@ class ModuleCache {
   // Waits until all that a layer takes of a pinned copy is on the device.
   Status wait(const std::shared_ptr<ModuleCopy>& copy, std::uint32_t layer);
 
-  // Frees the memory of everything that is not pinned. Was there any?
-  bool let_go();
+  // A copy that the caller alone has pinned goes from the device to the host, so that its memory is
+  // there for something else; false where it is there already, or has no room there.
+  bool move_to_host(const std::shared_ptr<ModuleCopy>& copy);
+
+  // Frees the device's memory, or the host's, of everything that is not pinned. Was there any?
+  bool let_go(bool on_host);
 
   std::size_t bytes() const;  // of all copies that are on the device
 
@@ -49,12 +53,15 @@ class ModuleCache {
   ModuleCache(const KvShape& shape, std::size_t budget_bytes, std::shared_ptr<HostRoom> host)
       : shape_(shape), budget_bytes_(budget_bytes), host_(std::move(host)) {}
   Status load(const std::shared_ptr<ModuleCopy>& copy, Room room);
-  bool may_move_to_device(const ModuleCopy& copy) const;
+  void load_ahead(const std::shared_ptr<ModuleCopy>& copy);
+  bool may_go(const ModuleCopy& copy, bool on_host) const;
+  bool may_move_to_device(const ModuleCopy& copy, std::uint64_t last_use) const;
+  Status bring(const std::shared_ptr<ModuleCopy>& copy, StateMemory memory);
   std::vector<Uploader::Piece> pieces_of(const std::shared_ptr<ModuleCopy>& copy) const;
   std::vector<std::uint32_t> count_pieces(const std::vector<Uploader::Piece>& pieces) const;
   std::uint32_t first_layer(const Uploader::Piece& piece) const;
   std::uint32_t last_layer(const Uploader::Piece& piece) const;
-  Status take_memory(ModuleCopy& copy, Room room);
+  Result<StateMemory> take_memory(const ModuleCopy& copy, Room room);
   Result<StateMemory> on_device(std::size_t bytes);
   Result<StateMemory> on_host(std::size_t bytes);
   bool evict_one(bool on_host);

@@ -351,7 +351,7 @@ Status Transformer::read_logits(std::span<const std::uint32_t> rows, std::span<f
                                 std::vector<RowRange>* ranges) {
   const auto n = static_cast<std::uint32_t>(rows.size());
   const std::size_t vocabulary = model_.desc.vocab_size;
-  PC_CHECK_OK(grow(logits_, n * vocabulary));
+  PC_CHECK_OK(reserve_logits(n));
   PC_CHECK_OK(check(cudaMemcpyAsync(last_rows_.data(), rows.data(), rows.size_bytes(),
                                     cudaMemcpyHostToDevice, stream_),
                     kComputing));

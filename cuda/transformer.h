@@ -56,6 +56,11 @@ class Transformer {
   // The residual stream's rows as they are now; waits. Valid until the next call.
   Result<std::span<const RowRange>> measure();
 
+  // Memory for the logits of so many rows, so that read_logits() needs none.
+  Status reserve_logits(std::uint32_t n) {
+    return grow(logits_, std::size_t{n} * model_.desc.vocab_size);
+  }
+
   // The logits of these rows of the sweep, as the model scales and caps them; waits.
   // ranges: of each row, before that. to: [rows.size()] each [vocab_size].
   Status read_logits(std::span<const std::uint32_t> rows, std::span<float* const> to,

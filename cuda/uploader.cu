@@ -76,16 +76,35 @@ void Uploader::add(std::vector<Piece> pieces) {
   wake_.notify_all();
 }
 
+void Uploader::add(std::function<void()> chore) {
+  {
+    const std::lock_guard lock(mutex_);
+    chores_.push_back(std::move(chore));
+  }
+  wake_.notify_one();
+}
+
 void Uploader::work(Lane& lane) {
   cudaSetDevice(0);  // where it is refused, what follows says why
   while (true) {
+    std::function<void()> chore;
     Piece piece;
     {
       std::unique_lock lock(mutex_);
-      wake_.wait(lock, [this] { return ends_ || !waiting_.empty(); });
-      if (waiting_.empty()) return;
-      piece = std::move(waiting_.front());
-      waiting_.pop_front();
+      wake_.wait(lock, [this] { return ends_ || !chores_.empty() || !waiting_.empty(); });
+      if (!chores_.empty()) {
+        chore = std::move(chores_.front());
+        chores_.pop_front();
+      } else if (!waiting_.empty()) {
+        piece = std::move(waiting_.front());
+        waiting_.pop_front();
+      } else {
+        return;
+      }
+    }
+    if (chore) {
+      chore();
+      continue;
     }
     try {
       arrived_(piece, bring(piece, lane));

@@ -41,6 +41,8 @@ class Uploader {
   std::vector<Piece> pieces_of(const std::shared_ptr<ModuleCopy>& copy, const ModuleRun& run) const;
 
   void add(std::vector<Piece> pieces);
+  // A call that may wait for the device, which nobody is to wait for here. Throws nothing.
+  void add(std::function<void()> chore);
 
  private:
   // What a thread works with.
@@ -60,6 +62,7 @@ class Uploader {
   std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<Piece> waiting_;
+  std::deque<std::function<void()>> chores_;  // before pieces
   bool ends_ = false;
   std::vector<Lane> lanes_;
   std::vector<std::thread> threads_;

@@ -168,7 +168,8 @@ typedef struct pc_engine_options {
   int64_t chat_time;
   uint32_t precision; /* pc_precision; modules of one are not used by the other */
   uint32_t
-      require_backend; /* 1: a plug-in that cannot be used is an error; 0: the CPU takes over */
+      require_backend; /* 1: a plug-in that cannot be used, or has no memory for a request, is an
+                          error; 0: the CPU takes over */
   /* 1: a store that cannot be opened, or written where cache_mode wants it, is an error; 0: then
      modules live in memory, and a remark of pc_engine_describe says why. */
   uint32_t require_store;

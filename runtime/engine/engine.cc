@@ -97,7 +97,7 @@ Result<std::shared_ptr<const Engine>> Engine::open(const EngineOptions& options)
   PC_CHECK_OK(check_states(*engine->model_, options.kv_type));
   PC_CHECK_OK(engine->open_text(options));
   PC_CHECK_OK(engine->open_store(options));
-  engine->held_ = std::make_unique<HeldModules>(engine->store_ && engine->store_->writable()
+  engine->held_ = std::make_shared<HeldModules>(engine->store_ && engine->store_->writable()
                                                     ? options.cache_bytes / kHeldShare
                                                     : options.cache_bytes);
   PC_CHECK_OK(check_backend_name(options.backend));
@@ -113,18 +113,10 @@ Result<std::shared_ptr<const Engine>> Engine::open(const EngineOptions& options)
   engine->context_tokens_ =
       options.context_tokens ? options.context_tokens : engine->model_->context_tokens;
 
-  ModuleIdentity& identity = engine->base_identity_;
-  identity.weights = engine->model_->weights_digest;
-  identity.tokenizer = engine->tokenizer_->digest();
-  identity.rope = engine->model_->rope_digest;
-  identity.backend = engine->backend_->name();
-  identity.numerics_version = engine->backend_->numerics_version();
-  if (options.precision == Precision::kExact) identity.numerics_version |= kExactNumerics;
-  identity.geometry = engine->geometry();
-  identity.name_space = options.name_space;
+  engine->name_states();
   if (logs(LogLevel::kInfo))
-    log(LogLevel::kInfo, "opened " + options.model_path + " on " + identity.backend + " in " +
-                             std::to_string(watch.microseconds() / 1000) + " ms");
+    log(LogLevel::kInfo, "opened " + options.model_path + " on " + engine->backend_->name() +
+                             " in " + std::to_string(watch.microseconds() / 1000) + " ms");
   if (!engine->remark_.empty()) log(LogLevel::kWarning, engine->remark_);
   return std::shared_ptr<const Engine>(std::move(engine));
 }
@@ -133,14 +125,41 @@ bool Engine::is_on_plug_in() const {
   return std::string_view(backend_->name()) != kCpu;
 }
 
-Result<std::shared_ptr<const Engine>> Engine::on_cpu() const {
+Result<std::shared_ptr<const Engine>> Engine::on_cpu(const volatile std::int32_t* cancel) const {
   PC_EXPECT(is_on_plug_in());
   const MutexLock lock(cpu_mutex_);
   if (cpu_) return cpu_;
-  EngineOptions options = options_;
-  options.backend = kCpu;
-  PC_TRY(cpu_, open(options));
+  std::shared_ptr<Engine> cpu(new Engine);
+  cpu->options_ = options_;
+  cpu->options_.backend = kCpu;
+  cpu->model_ = model_;
+  cpu->tokenizer_ = tokenizer_;
+  cpu->text_encoder_ = text_encoder_;
+  cpu->whole_chat_ = whole_chat_;
+  cpu->store_ = store_;
+  cpu->held_ = held_;
+  cpu->counts_ = counts_;
+  cpu->turn_ends_ = turn_ends_;
+  cpu->context_tokens_ = context_tokens_;
+  EngineOptions options = cpu->options_;  // the weights may have to be packed for it
+  options.progress = [cancel](OpenStep, std::uint64_t, std::uint64_t) { return !is_set(cancel); };
+  PC_CHECK_OK(cpu->open_backend(options));
+  cpu->name_states();
+  cpu_ = std::move(cpu);
   return cpu_;
+}
+
+// Every cause of a module's bytes but its pass.
+void Engine::name_states() {
+  ModuleIdentity& identity = base_identity_;
+  identity.weights = model_->weights_digest;
+  identity.tokenizer = tokenizer_->digest();
+  identity.rope = model_->rope_digest;
+  identity.backend = backend_->name();
+  identity.numerics_version = backend_->numerics_version();
+  if (options_.precision == Precision::kExact) identity.numerics_version |= kExactNumerics;
+  identity.geometry = geometry();
+  identity.name_space = options_.name_space;
 }
 
 Status Engine::check_weights() const {

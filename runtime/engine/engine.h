@@ -105,7 +105,7 @@ class Engine {
   Scheduler& scheduler() const { return *scheduler_; }  // of all who compute with this model
   ModuleStore* store() const { return store_.get(); }   // null: modules stay in memory
   HeldModules& held() const { return *held_; }
-  ModuleCounts& counts() const { return counts_; }
+  ModuleCounts& counts() const { return *counts_; }
 
   // What is told how far the tokenising of a long text has come; refers to nothing where the user
   // asked for none.
@@ -136,9 +136,11 @@ class Engine {
   // Is it a plug-in that computes?
   bool is_on_plug_in() const;
 
-  // The same on the CPU, for what a plug-in has no memory for: opened when it is first asked for,
-  // and kept. Precondition: is_on_plug_in().
-  Result<std::shared_ptr<const Engine>> on_cpu() const;
+  // The same on the CPU, for what a plug-in has no memory for: this one's model, tokenizer, chat
+  // format and store, and states of its own. Opened when it is first asked for, and kept; whoever
+  // has it keeps this one, too, which it borrows. cancel: non-zero ends it with kCancelled.
+  // Precondition: is_on_plug_in().
+  Result<std::shared_ptr<const Engine>> on_cpu(const volatile std::int32_t* cancel) const;
 
   // What the user should know about how the engine opened; "" if nothing.
   const std::string& remark() const { return remark_; }
@@ -152,20 +154,21 @@ class Engine {
   bool chat_writes_bos() const;
   Status open_backend(const EngineOptions& options);
   Status open_store(const EngineOptions& options);
+  void name_states();
   void find_turn_ends();
   void add_turn_end();
   void add_remark(const std::string& remark);
 
   EngineOptions options_;
-  std::unique_ptr<Model> model_;
-  std::unique_ptr<const Tokenizer> tokenizer_;
-  pml::TextEncoder text_encoder_;  // borrows the engine
+  std::shared_ptr<Model> model_;
+  std::shared_ptr<const Tokenizer> tokenizer_;
+  pml::TextEncoder text_encoder_;  // borrows the engine that opened it
   std::optional<WholeChat> whole_chat_;
   std::unique_ptr<const BackendModel> backend_;  // borrows model_
   std::unique_ptr<Scheduler> scheduler_;         // borrows backend_
-  std::unique_ptr<ModuleStore> store_;
-  std::unique_ptr<HeldModules> held_;
-  mutable ModuleCounts counts_;
+  std::shared_ptr<ModuleStore> store_;
+  std::shared_ptr<HeldModules> held_;
+  std::shared_ptr<ModuleCounts> counts_ = std::make_shared<ModuleCounts>();
   ModuleIdentity base_identity_;
   std::vector<TokenId> turn_ends_;  // sorted
   std::uint32_t context_tokens_ = 0;

@@ -89,9 +89,10 @@ Result<std::shared_ptr<const LoadedPrompt>> LoadedPrompt::of_chat(
   return std::shared_ptr<const LoadedPrompt>(std::move(prompt));
 }
 
-Result<std::shared_ptr<const LoadedPrompt>> LoadedPrompt::on_cpu() const {
+Result<std::shared_ptr<const LoadedPrompt>> LoadedPrompt::on_cpu(
+    const volatile std::int32_t* cancel) const {
   auto prompt = std::make_shared<LoadedPrompt>(*this);
-  PC_TRY(prompt->schema, schema->on_cpu());
+  PC_TRY(prompt->schema, schema->on_cpu(cancel));
   prompt->modules = prompt->schema->modules_of(plan);
   return std::shared_ptr<const LoadedPrompt>(std::move(prompt));
 }

@@ -48,7 +48,7 @@ struct LoadedPrompt {
                                                              std::uint64_t plan_us);
 
   // The same on the engine's CPU (Engine::on_cpu).
-  Result<std::shared_ptr<const LoadedPrompt>> on_cpu() const;
+  Result<std::shared_ptr<const LoadedPrompt>> on_cpu(const volatile std::int32_t* cancel) const;
 
   // kContextFull with the numbers where the prompt and an answer of this many
   // tokens do not fit into the window; where modules are reused, what

@@ -68,17 +68,16 @@ LoadedSchema::LoadedSchema(std::shared_ptr<const Engine> engine, pml::Layout lay
   for (const pml::JobSpec& spec : pml::plan_encoding(layout_)) known_.keep(spec);
 }
 
-Result<std::shared_ptr<LoadedSchema>> LoadedSchema::on_cpu() const {
+Result<std::shared_ptr<LoadedSchema>> LoadedSchema::on_cpu(
+    const volatile std::int32_t* cancel) const {
+  PC_TRY(std::shared_ptr<const Engine> engine, engine_->on_cpu(cancel));
   const MutexLock lock(cpu_mutex_);
-  if (cpu_) return cpu_;
-  PC_TRY(std::shared_ptr<const Engine> engine, engine_->on_cpu());
-  std::shared_ptr<LoadedSchema> schema(
-      new LoadedSchema(std::move(engine), layout_, identity_.name_space, false));
+  if (!cpu_) cpu_.reset(new LoadedSchema(std::move(engine), layout_, identity_.name_space, false));
   if (const auto repair = verdict(); repair.ok()) {
-    const MutexLock verdict_lock(schema->verdict_mutex_);
-    schema->verdict_ = *repair;
+    const MutexLock verdict_lock(cpu_->verdict_mutex_);
+    cpu_->verdict_ = *repair;
   }
-  return cpu_ = std::move(schema);
+  return cpu_;
 }
 
 Digest LoadedSchema::record_key() const {

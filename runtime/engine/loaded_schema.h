@@ -59,7 +59,7 @@ class LoadedSchema {
 
   // The same on the engine's CPU (Engine::on_cpu), kept: with this one's verdict, and without
   // counting what is imported.
-  Result<std::shared_ptr<LoadedSchema>> on_cpu() const;
+  Result<std::shared_ptr<LoadedSchema>> on_cpu(const volatile std::int32_t* cancel) const;
 
   const Engine& engine() const { return *engine_; }
   std::shared_ptr<const Engine> shared_engine() const { return engine_; }

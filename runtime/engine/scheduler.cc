@@ -203,6 +203,7 @@ void Scheduler::take_step() {
   }
   mutex_.unlock();
   compute_step();
+  tell_remark();
   mutex_.lock();
   finish_step();
 }
@@ -359,7 +360,6 @@ void Scheduler::finish_step() {
   for (std::size_t i = 0; i < chosen_.size(); ++i) {
     try {
       chosen_[i]->piece_done(outcome(i));
-      if (logs(LogLevel::kWarning) && items_[i].error.message[0] != '\0') tell_remark(items_[i]);
     } catch (const std::bad_alloc&) {  // for its sentence
       chosen_[i]->piece_done(error(Code::kOutOfMemory, "out of memory"));
     }
@@ -371,12 +371,19 @@ void Scheduler::finish_step() {
   }
 }
 
-// Once for as long as the backend says the same, step after step.
-void Scheduler::tell_remark(const pc_step_item& item) {
-  std::string remark = BackendModel::remark_of(item);
-  if (remark.empty() || remark == remark_) return;
-  log(LogLevel::kWarning, remark);
-  remark_ = std::move(remark);
+// What the backend says of items that it computed; the same again once a minute. Without the mutex:
+// a log may be slow.
+void Scheduler::tell_remark() {
+  try {
+    std::string remark;
+    for (const pc_step_item& item : items_)
+      if (remark.empty()) remark = BackendModel::remark_of(item);
+    if (remark.empty() || (remark == remark_ && ended_ - told_ < std::chrono::minutes(1))) return;
+    log(LogLevel::kWarning, remark);
+    remark_ = std::move(remark);
+    told_ = ended_;
+  } catch (const std::bad_alloc&) {  // for a sentence that nothing hangs on
+  }
 }
 
 // There is none for the lists of a step. The text is short enough not to need any.

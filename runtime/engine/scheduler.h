@@ -105,7 +105,7 @@ class Scheduler {
   void compute_step();
   Status outcome(std::size_t index) const;
   void finish_step() PC_REQUIRES(mutex_);
-  void tell_remark(const pc_step_item& item);
+  void tell_remark();
   void out_of_memory() PC_REQUIRES(mutex_);
   void end_call(SchedulerCall& call) PC_REQUIRES(mutex_);
 
@@ -134,6 +134,7 @@ class Scheduler {
   Clock::duration took_{};
   StepTime time_;
   std::string remark_;  // of the backend's, told last
+  Clock::time_point told_{};
 };
 
 }  // namespace pc

@@ -28,32 +28,48 @@ auto caught(Work work) -> decltype(work()) {
   }
 }
 
-// Tasks that go one step further together: those of a plug-in, and those that its CPU computes.
+// Sessions' tasks that go one step further together: those of a plug-in, and those that its CPU
+// computes.
 class Advance {
  public:
   explicit Advance(std::size_t most) {
-    all_.reserve(most);
+    tasks_.reserve(most);
     chosen_.reserve(most);
   }
-  void add(Scheduler& scheduler, Task& task) { all_.emplace_back(&scheduler, &task); }
+  void add(Scheduler& scheduler, Task& task) { tasks_.push_back({&scheduler, &task, ok(), false}); }
 
-  // The first error of a scheduler; the others' tasks go on.
-  Status all() {
-    Status outcome = ok();
-    while (!all_.empty()) {
-      Scheduler* const scheduler = all_.front().first;
-      chosen_.clear();
-      for (const auto& [whose, task] : all_)
-        if (whose == scheduler) chosen_.push_back(task);
-      std::erase_if(all_, [&](const auto& one) { return one.first == scheduler; });
-      const Status advanced = caught([&] { return scheduler->advance(chosen_); });
-      if (outcome.ok()) outcome = advanced;
-    }
-    return outcome;
+  void all() {
+    for (const One& one : tasks_)
+      if (!one.advanced) advance(*one.scheduler);
+  }
+
+  // What its scheduler said of the call: ok() for a task that was not added.
+  Status of(const Task* task) const {
+    for (const One& one : tasks_)
+      if (one.task == task) return one.outcome;
+    return ok();
   }
 
  private:
-  std::vector<std::pair<Scheduler*, Task*>> all_;
+  struct One {
+    Scheduler* scheduler;
+    Task* task;
+    Status outcome;
+    bool advanced;
+  };
+  void advance(Scheduler& scheduler) {
+    chosen_.clear();
+    for (const One& one : tasks_)
+      if (one.scheduler == &scheduler) chosen_.push_back(one.task);
+    const Status outcome = caught([&] { return scheduler.advance(chosen_); });
+    for (One& one : tasks_) {
+      if (one.scheduler != &scheduler) continue;
+      one.advanced = true;
+      one.outcome = outcome;
+    }
+  }
+
+  std::vector<One> tasks_;
   std::vector<Task*> chosen_;
 };
 
@@ -108,7 +124,9 @@ bool Session::goes_to_cpu(const Status& computed) const {
 
 // The CPU reads no states of the plug-in's: it finds or encodes modules of its own.
 Status Session::go_to_cpu(const Error& why) {
-  auto prompt = prompt_->on_cpu();
+  if (is_set(&cancel_)) return cancelled();
+  auto prompt = prompt_->on_cpu(&cancel_);
+  if (!prompt.ok() && prompt.error().code == Code::kCancelled) return prompt.error();
   if (!prompt.ok())
     return error(Code::kOutOfMemory,
                  why.message + "; the CPU cannot take the request over: " + prompt.error().message);
@@ -121,7 +139,7 @@ Status Session::go_to_cpu(const Error& why) {
 }
 
 Status Session::begin_computing() {
-  if (!task_ && !timeline_) begun_ = {};
+  if (!begun_) begun_.emplace();
   const Status begun = begin_task();
   if (!goes_to_cpu(begun)) return begun;
   PC_CHECK_OK(go_to_cpu(begun.error()));
@@ -183,7 +201,7 @@ Status Session::begin_prefill() {
     PC_TRY(anew, choose_anew(timeline, std::move(runs)));
     stats_.prefill_us = choose_watch.microseconds();
   }
-  Prefill prefill{begun_, {}, prompt_->chain(reuse, anew), std::move(timeline), {}};
+  Prefill prefill{*begun_, {}, prompt_->chain(reuse, anew), std::move(timeline), {}};
   if (reuse) {
     const Stopwatch attach_watch;
     PC_CHECK_OK(attach_modules(&prefill.timeline, anew));
@@ -203,6 +221,7 @@ Status Session::begin_prefill() {
 Status Session::end_prefill(const Status& computed) {
   const std::unique_ptr<Prefill> prefill = std::move(prefill_);
   if (!computed.ok()) return computed.error();
+  begun_.reset();
   prefill->chain.computed();
   chain_ = std::move(prefill->chain);
   timeline_ = std::move(prefill->timeline);
@@ -353,6 +372,7 @@ Result<std::optional<TokenId>> Session::next() {
 // A session whose prompt could not be computed may try again, and so may one that memory was short
 // for.
 Error Session::failed(const Error& error) {
+  begun_.reset();
   if (error.code == Code::kCancelled)
     stats_.finish = Finish::kCancelled;
   else if (timeline_ && error.code != Code::kOutOfMemory)
@@ -387,16 +407,29 @@ std::vector<Session::Next> Session::step(std::span<Session* const> sessions) {
       advance.add(session.engine().scheduler(), *session.task_);
     }
   }
-  const Status advanced = advance.all();
+  advance.all();
   for (std::size_t i = 0; i < sessions.size(); ++i) {
     Session& session = *sessions[i];
     if (results[i]) continue;
     if (!session.task_ || session.task_->finished())
-      results[i] = caught([&] { return session.next(); });
-    else if (!advanced.ok())
+      results[i] = caught([&] { return session.next_of_step(); });
+    else if (const Status advanced = advance.of(&*session.task_); !advanced.ok())
       results[i] = advanced.error();
   }
   return results;
+}
+
+// next() of a session that has computed what it may in this step: what goes to the CPU begins there
+// with the next one.
+Session::Next Session::next_of_step() {
+  if (task_) {
+    const Status computed = end_computing();
+    const bool goes = goes_to_cpu(computed);
+    const Status outcome = goes ? go_to_cpu(computed.error()) : computed;
+    if (!outcome.ok()) return failed(outcome.error());
+    if (goes) return std::nullopt;
+  }
+  return next();
 }
 
 Result<std::optional<TokenId>> Session::take_drawn() {

@@ -161,6 +161,7 @@ class Session {
   Status end_step(const Status& computed);
   bool last_token_is_kept(bool ends_turn) const;
   Status step_unread_token();
+  Next next_of_step();
   Error failed(const Error& error);
   Work work(BackendTimeline* timeline, std::span<const pc_run> runs, float* logits) const;
   Status pin_modules();
@@ -264,7 +265,7 @@ class Session {
     std::vector<pc_run> runs;
   };
   std::unique_ptr<Prefill> prefill_;
-  Stopwatch begun_;  // when it was asked for
+  std::optional<Stopwatch> begun_;  // when a prompt that is not computed yet was asked for
   pc_run step_run_{};
   std::optional<Task> task_;
   Stopwatch step_watch_;

@@ -212,6 +212,28 @@ TEST_CASE("what the device has no room for is computed with in the host's memory
   REQUIRE(standin::allocated_host_bytes() == 0);
 }
 
+TEST_CASE("a module makes room for what computing with it wants") {
+  const TinyModel model(68);
+  Random random(68);
+  const auto tokens = random_tokens(random, 300, 64);
+  Backend roomy(backend_under_test(), model.desc, KvType::kBf16, 1);
+  std::vector<std::byte> planes(roomy.geometry().state_bytes(kv_blocks(4000)));
+  const KvPlanes p = dense_planes(planes.data(), roomy.geometry(), kv_blocks(4000));
+  const Behind want = compute_behind(roomy, p, tokens);
+  REQUIRE(setenv("PC_CUDA_MODULE_BYTES", "1", 1) == 0);
+  Backend tight(backend_under_test(), model.desc, KvType::kBf16, 1);
+  REQUIRE(unsetenv("PC_CUDA_MODULE_BYTES") == 0);
+  const auto before = standin::allocated_bytes();
+  compute_behind(tight, p, {tokens.data(), 1});  // pages, and scratch for a row
+  REQUIRE(standin::allocated_bytes() > before);
+  // For the module and a little more: not what 300 rows want.
+  standin::set_memory_limit(standin::allocated_bytes() + planes.size() + 4096);
+  const Behind got = compute_behind(tight, p, tokens);
+  standin::set_memory_limit(standin::kMemoryLimit);
+  CHECK(got.remark.find("in the host's memory") != std::string::npos);
+  CHECK(got.logits == want.logits);
+}
+
 TEST_CASE("memory of conversations that ended is there for modules") {
   const TinyModel model(65);
   Random random(65);

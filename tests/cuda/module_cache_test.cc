@@ -111,7 +111,7 @@ TEST_CASE("modules of one identity are one copy, which outlives those who brough
   wait_for_all(*cache, copy);
   REQUIRE(first_byte(*copy) == std::byte{7});
   cache->unpin(copy);
-  REQUIRE(cache->let_go());
+  REQUIRE(cache->let_go(false));
   REQUIRE(cache->bytes() == 0);
   must(cache->pin(copy, Room::kDevice));  // from the other one's memory
   wait_for_all(*cache, copy);
@@ -163,6 +163,46 @@ TEST_CASE("what the device has no room for is in the host's memory, until there 
   cache->drop(first, a.runs);
   cache->drop(second, b.runs);
   cache->drop(third, c.runs);
+}
+
+TEST_CASE("a module moves between the memories: where it is alone, and where others are older") {
+  const Module a(32, 1), b(32, 2);
+  const std::size_t each = kShape.bytes(32);
+  const auto cache = must(ModuleCache::make(kShape, 8 * each, std::make_shared<HostRoom>(each)));
+  const auto first = cache->add(named(1), a.runs), second = cache->add(named(2), b.runs);
+  const auto use = [&](const std::shared_ptr<ModuleCopy>& copy) {
+    must(cache->pin(copy, Room::kDeviceOrHost));
+    wait_for_all(*cache, copy);
+    const bool on_host = copy->is_on_host();
+    cache->unpin(copy);
+    return on_host;
+  };
+  must(cache->pin(first, Room::kDevice));
+  must(cache->pin(first, Room::kDevice));
+  CHECK_FALSE(cache->move_to_host(first));  // another reads it
+  cache->unpin(first);
+  CHECK(cache->move_to_host(first));
+  CHECK_FALSE(cache->move_to_host(first));  // it is there
+  wait_for_all(*cache, first);
+  CHECK(first->is_on_host());
+  CHECK(first_byte(*first) == std::byte{1});
+  CHECK(cache->bytes() == 0);
+  must(cache->pin(second, Room::kDevice));
+  CHECK_FALSE(cache->move_to_host(second));  // there is no room for two
+  CHECK_FALSE(second->is_on_host());
+  CHECK(first_byte(*second) == std::byte{2});
+  cache->unpin(first);
+  cache->unpin(second);
+  // The device has room for one. Who is used in turn stays; who is not wanted any more goes.
+  standin::set_memory_limit(standin::allocated_bytes());
+  CHECK(use(first));
+  CHECK_FALSE(use(second));
+  CHECK(use(first));
+  CHECK_FALSE(use(first));  // the second was not used since
+  CHECK(second->planes().data == nullptr);
+  standin::set_memory_limit(standin::kMemoryLimit);
+  cache->drop(first, a.runs);
+  cache->drop(second, b.runs);
 }
 
 TEST_CASE("a module without tokens takes nothing and is there at once") {

@@ -52,10 +52,20 @@ bool is_greedy(const RealPrompt& prompt, std::size_t i, const std::vector<float>
   return best == prompt.greedy[i] || prompt.margins[i] <= turns;
 }
 
-TEST_CASE("the plug-in's logits on pretrained checkpoints are those of transformers") {
+// Those that are there; where none is, the test is skipped, which one that fails must not be.
+std::vector<RealReference> references() {
+  std::vector<RealReference> there;
   for (const char* name : kRealModels) {
-    const RealReference reference = real_reference(name);
-    if (!reference.there()) continue;
+    RealReference reference = real_reference(name);
+    if (std::filesystem::exists(reference.path())) there.push_back(std::move(reference));
+  }
+  if (there.empty()) static_cast<void>(real_reference(kRealModels[0]).there());  // says so
+  return there;
+}
+
+TEST_CASE("the plug-in's logits on pretrained checkpoints are those of transformers") {
+  for (const RealReference& reference : references()) {
+    const char* const name = reference.name.c_str();
     for (const Mode& mode : kModes) {
       const TempFolder cache;
       const RealEngine engine(reference, mode.type, mode.precision, cache.path(), "",
@@ -119,9 +129,8 @@ class Towns {
 };
 
 TEST_CASE("modules of the plug-in on pretrained checkpoints give what the CPU's give") {
-  for (const char* name : kRealModels) {
-    const RealReference reference = real_reference(name);
-    if (!reference.there()) continue;
+  for (const RealReference& reference : references()) {
+    const char* const name = reference.name.c_str();
     const TempFolder cache;
     const Towns cpu(reference, "", cache), device(reference, PC_CUDA_PLUGIN, cache);
     const auto full = device.logits(true, "none");

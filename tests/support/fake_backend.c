@@ -4,7 +4,8 @@
  * FAKE_NAME and FAKE_NUMERICS as another backend or another version of this one, with
  * FAKE_ENDLESS as one that is done with a pass only when it is cancelled, with
  * FAKE_NOT_FINITE as one whose logits and states are not numbers. With the environment's
- * FAKE_FAIL as the name of a call, that call fails. */
+ * FAKE_FAIL as the name of a call, that call fails; with FAKE_REMARK a step says that
+ * beside what it computed. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -183,6 +184,8 @@ static int32_t compute(pc_step_item* item) {
     strcpy(item->error.message, "the fake backend does not measure its layers");
     return 5; /* PC_UNSUPPORTED */
   }
+  const char* remark = getenv("FAKE_REMARK");
+  if (remark) strcpy(item->error.message, remark);
   uint32_t n = 0;
   for (uint32_t i = 0; i < item->n_runs; ++i) {
     n += item->runs[i].n_tokens;

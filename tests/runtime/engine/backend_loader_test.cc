@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include <catch2/catch.hpp>
+#include <deque>
 #include <filesystem>
 
 #include "runtime/engine/engine.h"
@@ -172,6 +173,72 @@ TEST_CASE("what a plug-in has no memory for is computed by the CPU, and it is sa
     CHECK(fork->stats().cached_tokens == on_cpu->stats().cached_tokens);
   }
   set_log(nullptr, nullptr, LogLevel::kNone);
+}
+
+TEST_CASE("sessions of a batch that a plug-in has no memory for go on with the next step") {
+  const TinyCheckpoint checkpoint(3);
+  SessionOptions o;
+  o.max_tokens = 6;
+  const auto on_cpu =
+      must(Session::open(conversation_on(must(Engine::open(fake_options(checkpoint, "cpu")))), o));
+  std::vector<TokenId> want;
+  while (const auto token = must(on_cpu->next())) want.push_back(*token);
+  const auto prompt =
+      conversation_on(must(Engine::open(fake_options(checkpoint, PC_FAKE_BACKEND_PLAIN))));
+  std::deque<std::unique_ptr<Session>> sessions;
+  std::vector<Session*> batch;
+  for (int i = 0; i < 3; ++i)
+    batch.push_back(sessions.emplace_back(must(Session::open(prompt, o))).get());
+  for (const std::size_t i : {0u, 1u}) must(batch[i]->next());
+  ::setenv("FAKE_FAIL", "step", 1);
+  auto nexts = Session::step(batch);
+  ::unsetenv("FAKE_FAIL");
+  // Those under way wait for memory; the third one's prompt is computed by the steps that come.
+  for (const std::size_t i : {0u, 1u}) CHECK(nexts[i]->error().code == Code::kOutOfMemory);
+  CHECK_FALSE(nexts[2].has_value());
+  CHECK(batch[2]->fell_back());
+  CHECK(batch[2]->logits().empty());
+  std::vector<TokenId> got;
+  for (int step = 0; step < 20 && got.size() < want.size(); ++step) {
+    nexts = Session::step(batch);
+    for (const std::size_t i : {0u, 1u}) must(*nexts[i]);
+    if (!nexts[2]) continue;
+    if (const auto token = must(*nexts[2])) got.push_back(*token);
+  }
+  CHECK(got == want);
+}
+
+TEST_CASE("what a plug-in says beside what it computed is in the log, and once") {
+  const TinyCheckpoint checkpoint(3);
+  const auto prompt =
+      conversation_on(must(Engine::open(fake_options(checkpoint, PC_FAKE_BACKEND_PLAIN))));
+  const auto session = must(Session::open(prompt, {}));
+  static std::string said;
+  said.clear();
+  set_log([](void*, std::int32_t, const char* message) { said += message; }, nullptr,
+          LogLevel::kWarning);
+  ::setenv("FAKE_REMARK", "The fan is loud. ", 1);
+  for (int i = 0; i < 3; ++i) must(session->next());
+  ::setenv("FAKE_REMARK", "It smells. ", 1);
+  must(session->next());
+  ::unsetenv("FAKE_REMARK");
+  must(session->next());
+  set_log(nullptr, nullptr, LogLevel::kNone);
+  CHECK(said == "The fan is loud. It smells. ");
+}
+
+TEST_CASE("what is cancelled does not go to the CPU") {
+  const TinyCheckpoint checkpoint(3);
+  const auto prompt =
+      conversation_on(must(Engine::open(fake_options(checkpoint, PC_FAKE_BACKEND_PLAIN))));
+  const auto session = must(Session::open(prompt, {}));
+  session->cancel();
+  ::setenv("FAKE_FAIL", "timeline_open", 1);
+  const auto next = session->next();
+  ::unsetenv("FAKE_FAIL");
+  REQUIRE_FALSE(next.ok());
+  CHECK(next.error().code == Code::kCancelled);
+  CHECK_FALSE(session->fell_back());
 }
 
 TEST_CASE("a conversation that a plug-in has no memory for behind its prompt waits for some") {
