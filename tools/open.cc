@@ -30,14 +30,18 @@ Failure cannot_read(const std::string& name) {
   return {kFailure, name + " cannot be read: " + std::strerror(errno)};
 }
 
+// pc_log_sink.
+void print_message(void*, std::int32_t, const char* message) {
+  std::fprintf(stderr, "%s %s\n", paint("remark:", Colour::kYellow, stderr).c_str(),
+               printable(message).c_str());
+}
+
 // What the user should know of how the engine opened: a plug-in it does without,
 // a store it cannot write.
 void print_remark(const promptcache::Engine& engine, const Options& options) {
   if (options.quiet) return;
   const Json remark = Json::parse(engine.describe())["remark"];
-  if (remark.text() == "-") return;
-  std::fprintf(stderr, "%s %s\n", paint("remark:", Colour::kYellow, stderr).c_str(),
-               printable(remark.text()).c_str());
+  if (remark.text() != "-") print_message(nullptr, PC_LOG_WARNING, remark.text().c_str());
 }
 
 }  // namespace
@@ -95,6 +99,8 @@ promptcache::Engine open_engine(const Options& options, pc_cache_mode mode) {
     return ready;
   }();
   print_remark(opened, options);
+  // From here on: what costs more than it should, as it comes.
+  if (!options.quiet) pc_set_log(print_message, nullptr, PC_LOG_WARNING);
   return opened;
 }
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """run, and the shipped example where its model exists."""
 import json
+import os
 import sys
 import unittest
 
@@ -45,6 +46,21 @@ class Run(CommandTest):
         self.verb("encode", "--namespace", "one")
         self.assertGreater(self.verb_json("encode", "--namespace", "two")["modules_encoded"], 0)
         self.assertEqual(self.verb_json("encode", "--namespace", "one")["modules_encoded"], 0)
+
+    def test_what_a_plug_in_has_no_memory_for_the_cpu_answers_and_says_so(self):
+        want = self.verb_json("run", self.prompt, "-n", "8")
+        self.assertFalse(want["stats"]["fell_back"])
+        self.environment["FAKE_FAIL"] = "step"
+        plug_in = ["--backend", os.environ["PC_FAKE_BACKEND"]]
+        self.verb("run", self.prompt, "-n", "8", *plug_in)
+        self.assertIn("remark: the CPU computes a request in the place of fake: the fake backend fails in step",
+                      self.err)
+        self.assertRegex(self.err, "computed by +the CPU: the plug-in had no memory for the prompt")
+        answer = self.verb_json("run", self.prompt, "-n", "8", *plug_in)
+        self.assertEqual(answer["tokens"], want["tokens"])
+        self.assertTrue(answer["stats"]["fell_back"])
+        self.verb("run", self.prompt, "-n", "8", "-q", *plug_in)
+        self.assertEqual(self.err, "")
 
     def test_a_seed_gives_the_same_answer_again(self):
         sampled = ["run", self.prompt, "-n", "12", "--temp", "1.5", "--top-k", "50", "--top-p", "0.95", "--min-p",
