@@ -179,7 +179,7 @@ void Executor::reserve_rows(std::uint32_t n) {
 // All layers over the rows that were taken, and the logits of the items that end with them.
 void Executor::sweep() {
   Status done = try_sweep();
-  if (is_full(done) && move_modules_to_host()) done = try_sweep();
+  while (is_full(done) && !handed_out_ && move_module_to_host()) done = try_sweep();
   unpin_modules();
   for (const Part& part : parts_)
     if (!done.ok() && part.item->status.ok()) part.item->status = done;
@@ -188,10 +188,10 @@ void Executor::sweep() {
   gaps_.clear();
 }
 
-// May be tried again where there was no memory: what wants some does so before anything is
-// computed.
+// May be tried again where there was no memory, unless something was handed out.
 Status Executor::try_sweep() {
   Status done = ok();
+  handed_out_ = false;
   try {
     done = compute_sweep();
   } catch (const std::bad_alloc&) {
@@ -201,10 +201,12 @@ Status Executor::try_sweep() {
   return done;
 }
 
-// Those of the sweep at hand, whose memory scratch may want. Nothing that reads them is queued.
-bool Executor::move_modules_to_host() {
-  bool any = false;
-  for (const auto& copy : pinned_) any |= modules_.move_to_host(copy);
+// The largest one of the sweep at hand that can: scratch wants its memory. Nothing that reads it is
+// queued.
+bool Executor::move_module_to_host() {
+  std::ranges::sort(pinned_, std::greater<>(), [](const auto& copy) { return copy->bytes(); });
+  const bool any = std::ranges::any_of(
+      pinned_, [this](const auto& copy) { return modules_.move_to_host(copy); });
   for (const Part& part : parts_)
     if (any) part.item->remark = kOnHost;
   return any;
@@ -299,6 +301,7 @@ Status Executor::compute_sweep() {
   PC_CHECK_OK(
       transformer_.sweep(rows_, n_layers, [this](std::uint32_t layer) { return proceed(layer); }));
   if (n_layers != 0) {
+    handed_out_ = true;
     PC_CHECK_OK(transformer_.read_weights());
     return check(cudaStreamSynchronize(stream_), "computing a step");
   }
@@ -308,6 +311,7 @@ Status Executor::compute_sweep() {
     return !part.item->status.ok() || part.item->asked->ranges ||
            std::ranges::none_of(ranges.subspan(part.first, part.n), broken);
   });
+  handed_out_ = true;
   PC_CHECK_OK(transformer_.read_weights());
   if (!finite) PC_CHECK_OK(find_cause());
   return read_logits();
@@ -358,6 +362,7 @@ Result<bool> Executor::look(std::uint32_t n_layers_done, bool for_cause) {
     for (std::uint32_t row = part.first; row < part.first + part.n; ++row) {
       const RowRange& range = ranges[row];
       if (!for_cause && item.asked->ranges) {
+        handed_out_ = true;
         pc_layer_range& to = item.asked->ranges[n_layers_done];
         to.largest = std::max(to.largest, range.largest);
         to.n_not_finite += range.n_not_finite;

@@ -59,7 +59,7 @@ class Executor {
   void sweep();
   Status try_sweep();
   Status compute_sweep();
-  bool move_modules_to_host();
+  bool move_module_to_host();
   void gather_views();
   Status append(Item& item, const pc_run& run, std::uint32_t first, std::uint32_t n);
   Status add_rows(Item& item, const pc_run& run, std::uint32_t first, std::uint32_t n, bool ends);
@@ -95,7 +95,8 @@ class Executor {
   std::vector<std::shared_ptr<ModuleCopy>> pinned_;
   std::deque<std::vector<std::int32_t>> gaps_;  // positions that views of the sweep point to
   std::vector<Event> layer_events_;
-  bool looks_ = false;  // behind each layer: somebody measures
+  bool looks_ = false;       // behind each layer: somebody measures
+  bool handed_out_ = false;  // something of the sweep, which must not be added again
 };
 
 }  // namespace pc::cuda

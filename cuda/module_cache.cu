@@ -59,7 +59,7 @@ void ModuleCache::prefetch(const std::shared_ptr<ModuleCopy>& copy) {
 
 void ModuleCache::load_ahead(const std::shared_ptr<ModuleCopy>& copy) {
   const std::lock_guard lock(mutex_);
-  if (copy->memory_.data()) return;
+  if (copy->memory_.data() || copy->bringers_.empty()) return;  // it came, or nobody wants it
   while (bytes_ + copy->bytes() > budget_bytes_ && evict_one(false)) {
   }
   if (bytes_ + copy->bytes() <= budget_bytes_) static_cast<void>(load(copy, Room::kDevice));
@@ -96,9 +96,14 @@ void ModuleCache::unpin(const std::shared_ptr<ModuleCopy>& copy) {
 // Memory for the copy, and its pieces on their way, where neither is so already.
 Status ModuleCache::load(const std::shared_ptr<ModuleCopy>& copy, Room room) {
   const std::uint64_t last_use = std::exchange(copy->last_use_, ++clock_);
-  if (may_move_to_device(*copy, last_use)) free_memory(*copy);
-  if (copy->memory_.data() || copy->room_ == 0) return ok();
+  if (copy->room_ == 0) return ok();
+  if (copy->bringers_.empty() && !copy->memory_.data())
+    return error(Code::kInternal, "a module was let go of while a conversation has it attached");
   try {
+    if (may_move_to_device(*copy, last_use))
+      if (auto memory = on_device(copy->bytes()); memory.ok())
+        return bring(copy, std::move(memory).value());
+    if (copy->memory_.data()) return ok();
     PC_TRY(StateMemory memory, take_memory(*copy, room));
     return bring(copy, std::move(memory));
   } catch (const std::bad_alloc&) {
@@ -106,11 +111,12 @@ Status ModuleCache::load(const std::shared_ptr<ModuleCopy>& copy, Room room) {
   }
 }
 
-// This is the copy's memory from now on, and all of it is on its way there.
+// This is the copy's memory from now on, and all of it is on its way there. Precondition: somebody
+// brings it.
 Status ModuleCache::bring(const std::shared_ptr<ModuleCopy>& copy, StateMemory memory) {
-  if (copy->bringers_.empty())
-    return error(Code::kInternal, "a module was let go of while a conversation has it attached");
   std::vector<Uploader::Piece> pieces = pieces_of(copy);
+  const Error full = error(Code::kOutOfMemory, "no memory to bring a module to the device");
+  Status lost = full;  // both while their memory costs nothing
   copy->pieces_left_ = count_pieces(pieces);
   free_memory(*copy);
   copy->memory_ = std::move(memory);
@@ -122,8 +128,8 @@ Status ModuleCache::bring(const std::shared_ptr<ModuleCopy>& copy, StateMemory m
   } catch (const std::bad_alloc&) {
     copy->n_uploading_ = 0;
     free_memory(*copy);
-    copy->failed_ = Error{Code::kOutOfMemory, {}, 0, 0};
-    return copy->failed_;
+    copy->failed_ = std::move(lost);  // whoever has it pinned waits for it
+    return full;
   }
   return ok();
 }
@@ -144,7 +150,8 @@ bool ModuleCache::may_move_to_device(const ModuleCopy& copy, std::uint64_t last_
 bool ModuleCache::move_to_host(const std::shared_ptr<ModuleCopy>& copy) {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return copy->n_uploading_ == 0; });
-  if (copy->n_pins_ != 1 || !copy->memory_.data() || copy->is_on_host()) return false;
+  if (copy->n_pins_ != 1 || !copy->memory_.data() || copy->is_on_host() || copy->bringers_.empty())
+    return false;
   auto memory = on_host(copy->bytes());
   try {
     return memory.ok() && bring(copy, std::move(memory).value()).ok();

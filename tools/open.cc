@@ -30,8 +30,19 @@ Failure cannot_read(const std::string& name) {
   return {kFailure, name + " cannot be read: " + std::strerror(errno)};
 }
 
+// What an engine says while it opens is its remark, and printed as such where it is.
+thread_local bool is_opening = false;
+
+promptcache::Engine open_silently(const promptcache::EngineOptions& options) {
+  is_opening = true;
+  const std::unique_ptr<bool, void (*)(bool*)> ends(&is_opening, [](bool* is) { *is = false; });
+  return promptcache::Engine(options);
+}
+
 // pc_log_sink.
 void print_message(void*, std::int32_t, const char* message) {
+  if (is_opening) return;
+  if (is_terminal(stderr)) std::fputs("\r\033[K", stderr);  // in the place of a bar
   std::fprintf(stderr, "%s %s\n", paint("remark:", Colour::kYellow, stderr).c_str(),
                printable(message).c_str());
 }
@@ -84,7 +95,7 @@ promptcache::Engine open_engine_quietly(const Options& options, pc_cache_mode mo
   check_store_options(options, mode);
   promptcache::EngineOptions engine = engine_options(options);
   engine.cache_mode = mode;
-  return promptcache::Engine(engine);
+  return open_silently(engine);
 }
 
 promptcache::Engine open_engine(const Options& options, pc_cache_mode mode) {
@@ -94,7 +105,7 @@ promptcache::Engine open_engine(const Options& options, pc_cache_mode mode) {
   promptcache::Engine opened = [&] {
     Opening opening(options.quiet);
     opening.attach(&engine);
-    promptcache::Engine ready(engine);
+    promptcache::Engine ready = open_silently(engine);
     opening.end();
     return ready;
   }();

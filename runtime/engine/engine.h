@@ -138,7 +138,8 @@ class Engine {
 
   // The same on the CPU, for what a plug-in has no memory for: this one's model, tokenizer, chat
   // format and store, and states of its own. Opened when it is first asked for, and kept; whoever
-  // has it keeps this one, too, which it borrows. cancel: non-zero ends it with kCancelled.
+  // has it keeps this one, too, which it borrows. cancel: non-zero ends it with kCancelled. kIo as
+  // check_weights().
   // Precondition: is_on_plug_in().
   Result<std::shared_ptr<const Engine>> on_cpu(const volatile std::int32_t* cancel) const;
 

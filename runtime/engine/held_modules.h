@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <list>
+#include <memory>
 #include <unordered_map>
 
 #include "base/mutex.h"
@@ -20,8 +21,9 @@ class HeldModules {
  public:
   explicit HeldModules(std::uint64_t budget_bytes) : budget_bytes_(budget_bytes) {}
 
-  // It was used now. One that is larger than the budget is not held.
-  void hold(const ModuleHandle& module);
+  // It was used now. One that is larger than the budget is not held. `with`: null, or what is to be
+  // kept as long: as a backend holds the module.
+  void hold(const ModuleHandle& module, std::shared_ptr<const void> with = nullptr);
 
   // No more, if it does: a module that changed on the disk.
   void drop(const ModuleHandle& module);
@@ -34,9 +36,12 @@ class HeldModules {
  private:
   const std::uint64_t budget_bytes_;
   mutable Mutex mutex_;
-  std::list<ModuleHandle> modules_ PC_GUARDED_BY(mutex_);  // the latest last
-  std::unordered_map<const ModuleFile*, std::list<ModuleHandle>::iterator> places_
-      PC_GUARDED_BY(mutex_);
+  struct Held {
+    ModuleHandle module;
+    std::shared_ptr<const void> with;
+  };
+  std::list<Held> modules_ PC_GUARDED_BY(mutex_);  // the latest last
+  std::unordered_map<const ModuleFile*, std::list<Held>::iterator> places_ PC_GUARDED_BY(mutex_);
   std::uint64_t bytes_ PC_GUARDED_BY(mutex_) = 0;
 };
 

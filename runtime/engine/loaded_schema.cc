@@ -306,9 +306,9 @@ Status LoadedSchema::prefetch(const Modules& modules) const {
     bool held = false;
     const Lookup found = peek(*module, &held);
     if (!found) continue;
-    engine_->held().hold(found.module);
     PC_TRY(const ResidentHandle resident, engine_->backend().resident(found.module));
     resident->prefetch();
+    engine_->held().hold(found.module, resident);  // it is on its way when this returns
   }
   return ok();
 }

@@ -139,7 +139,7 @@ Status Session::go_to_cpu(const Error& why) {
 }
 
 Status Session::begin_computing() {
-  if (!begun_) begun_.emplace();
+  if (!timeline_ && !begun_) begun_.emplace();
   const Status begun = begin_task();
   if (!goes_to_cpu(begun)) return begun;
   PC_CHECK_OK(go_to_cpu(begun.error()));

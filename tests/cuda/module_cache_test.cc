@@ -4,7 +4,9 @@
 #include "cuda/module_cache.h"
 
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <numeric>
+#include <thread>
 
 #include "cuda/kv_files.h"
 #include "cuda/standin/faults.h"
@@ -51,6 +53,12 @@ std::byte first_byte(const ModuleCopy& copy) {
   return byte;
 }
 
+void wait_until_there(const ModuleCache& cache, std::size_t bytes) {
+  for (int tenth = 0; tenth < 600 && cache.bytes() != bytes; ++tenth)
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  REQUIRE(cache.bytes() == bytes);
+}
+
 TEST_CASE("modules come when they are wanted, and the oldest goes where there is no room") {
   const Module a(32, 1), b(32, 2), c(32, 3);
   const std::size_t each = kShape.bytes(32);
@@ -82,6 +90,35 @@ TEST_CASE("modules come when they are wanted, and the oldest goes where there is
   cache->drop(third, c.runs);
 }
 
+TEST_CASE("what is prefetched comes by itself, and not once nobody brings it") {
+  const Module a(32, 1), b(32, 2);
+  const std::size_t each = kShape.bytes(32);
+  const auto cache = must(ModuleCache::make(kShape, each, no_host()));
+  const auto first = cache->add(named(1), a.runs), second = cache->add(named(2), b.runs);
+  cache->prefetch(first);
+  wait_until_there(*cache, each);
+  must(cache->pin(first, Room::kDevice));
+  wait_for_all(*cache, first);
+  CHECK(first_byte(*first) == std::byte{1});
+  cache->unpin(first);
+  cache->prefetch(second);  // there is room for one
+  must(cache->pin(second, Room::kDevice));
+  wait_for_all(*cache, second);
+  cache->unpin(second);
+  CHECK(first->planes().data == nullptr);
+  cache->drop(first, a.runs);
+  cache->prefetch(first);  // in vain: the second one stays
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  cache->drop(second, b.runs);
+  CHECK(cache->bytes() == each);
+  CHECK(cache->add(named(2), b.runs) == second);
+  must(cache->pin(second, Room::kDevice));
+  wait_for_all(*cache, second);
+  CHECK(first_byte(*second) == std::byte{2});
+  cache->unpin(second);
+  cache->drop(second, b.runs);
+}
+
 // So scripts/bench-cuda measures modules that come from the host (PC_CUDA_MODULE_BYTES=1).
 TEST_CASE("with a budget of one byte a module is on the device while a step reads it, no longer") {
   const Module a(32);
@@ -106,6 +143,7 @@ TEST_CASE("modules of one identity are one copy, which outlives those who brough
   REQUIRE(cache->add(named(1), again.runs) == copy);
   REQUIRE(cache->add(Identity{}, again.runs) != cache->add(Identity{}, a.runs));
   cache->prefetch(copy);
+  wait_until_there(*cache, kShape.bytes(copy->room()));
   cache->drop(copy, a.runs);
   must(cache->pin(copy, Room::kDevice));
   wait_for_all(*cache, copy);

@@ -7,6 +7,7 @@
 
 #include "runtime/engine/loaded_schema.h"
 #include "runtime/engine/session.h"
+#include "tests/support/plan_runner.h"  // relative_error
 #include "tests/support/real_models.h"
 #include "tests/support/temp_folder.h"
 
@@ -93,15 +94,6 @@ TEST_CASE("the plug-in's logits on pretrained checkpoints are those of transform
   }
 }
 
-double apart(const std::vector<float>& a, const std::vector<float>& b) {
-  double square = 0, whole = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    square += std::pow(double{a[i]} - b[i], 2);
-    whole += std::pow(double{b[i]}, 2);
-  }
-  return std::sqrt(square / whole);
-}
-
 class Towns {
  public:
   Towns(const RealReference& reference, const std::string& backend, const TempFolder& cache)
@@ -134,14 +126,14 @@ TEST_CASE("modules of the plug-in on pretrained checkpoints give what the CPU's 
     const TempFolder cache;
     const Towns cpu(reference, "", cache), device(reference, PC_CUDA_PLUGIN, cache);
     const auto full = device.logits(true, "none");
-    CHECK(apart(full, cpu.logits(true, "none")) <= kExactBound);
+    CHECK(relative_error(full, cpu.logits(true, "none")) <= kExactBound);
     for (const char* repair : {"none", "selected:30%", "all"}) {
-      const double off = apart(device.logits(false, repair), cpu.logits(false, repair));
+      const double off = relative_error(device.logits(false, repair), cpu.logits(false, repair));
       std::printf("%-21s | repair %-12s | %.1e from the CPU's\n", name, repair, off);
       CHECK(off <= kExactBound);
     }
-    CHECK(apart(device.logits(false, "all"), full) <= kExactBound);
-    CHECK(apart(device.logits(false, "none"), full) > 10 * kExactBound);
+    CHECK(relative_error(device.logits(false, "all"), full) <= kExactBound);
+    CHECK(relative_error(device.logits(false, "none"), full) > 10 * kExactBound);
   }
 }
 
