@@ -78,7 +78,7 @@ std::string describe(const pc_session_stats& s) {
   const double speed = decode_tokens_per_second(s);
   Table table({{}, {}});
   if (s.fell_back)
-    table.add_row({"computed by", "the CPU: the plug-in had no memory for the prompt"});
+    table.add_row({"computed by", "the CPU: the plug-in had no memory for it"});
   table.add_row(
       {"prompt",
        format_count(s.prompt_tokens, "token") + ": " +

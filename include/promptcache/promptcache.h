@@ -658,7 +658,7 @@ typedef struct pc_session_stats {
   uint64_t ttft_us;         /* all of these and the first sample */
   uint64_t decode_us;       /* tokens after the first */
   uint32_t finish;          /* pc_finish */
-  uint32_t fell_back;       /* the CPU computes it: the plug-in had no memory for the prompt */
+  uint32_t fell_back;       /* the CPU computes it: the plug-in had no memory for it */
   uint64_t chained_tokens;  /* of cached_tokens: of kept conversations (pc_session_keep) */
   uint64_t repaired_tokens; /* of computed_tokens: of modules, in the place of their states */
 } pc_session_stats;

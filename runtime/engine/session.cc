@@ -55,29 +55,6 @@ Status Session::prefill() {
   return done.ok() ? ok() : Status(failed(done.error()));
 }
 
-// Has a plug-in no memory for the prompt? Behind it the conversation is as it was, and may go on
-// when there is some.
-bool Session::goes_to_cpu(const Status& computed) const {
-  return !computed.ok() && computed.error().code == Code::kOutOfMemory && !timeline_ && !task_ &&
-         engine().is_on_plug_in() && !engine().options().require_backend;
-}
-
-// The CPU reads no states of the plug-in's: it finds or encodes modules of its own.
-Status Session::go_to_cpu(const Error& why) {
-  if (is_set(&cancel_)) return cancelled();
-  auto prompt = prompt_->on_cpu(&cancel_);
-  if (!prompt.ok() && prompt.error().code == Code::kCancelled) return prompt.error();
-  if (!prompt.ok())
-    return error(Code::kOutOfMemory,
-                 why.message + "; the CPU cannot take the request over: " + prompt.error().message);
-  log(LogLevel::kWarning, std::string("the CPU computes a request in the place of ") +
-                              engine().backend().name() + ": " + why.message);
-  asked_ = std::exchange(prompt_, std::move(prompt).value());
-  residents_.assign(prompt_->modules.size(), nullptr);
-  chain_ = Chain(prompt_->schema->identity());
-  return ok();
-}
-
 Status Session::begin_computing() {
   if (!timeline_ && !begun_) begun_.emplace();
   const Status begun = begin_task();
@@ -87,19 +64,22 @@ Status Session::begin_computing() {
 }
 
 Status Session::finish_computing() {
-  PC_CHECK_OK(begin_computing());
-  const Status computed = finish_task();
-  if (!goes_to_cpu(computed)) return computed;
-  PC_CHECK_OK(go_to_cpu(computed.error()));
-  PC_CHECK_OK(begin_task());
-  return finish_task();
+  while (true) {
+    PC_CHECK_OK(begin_computing());
+    const bool resumes = resumes_;  // what was under way comes behind it
+    const Status computed = finish_task();
+    if (goes_to_cpu(computed))
+      PC_CHECK_OK(go_to_cpu(computed.error()));
+    else if (!computed.ok() || !resumes)
+      return computed;
+  }
 }
 
 // What the next token is drawn from: logits of the prompt, or behind the token drawn last. Where
 // the answer is as long as it may be, that token is left.
 Status Session::begin_task() {
   if (task_) return ok();
-  if (!timeline_) return begin_prefill();
+  if (!timeline_) return resumes_ ? begin_resuming() : begin_prefill();
   if (is_set(&cancel_)) return cancelled();
   if (token_ < 0 || answer_.size() >= max_tokens_) return ok();
   return begin_step(logits_.data());
@@ -165,6 +145,10 @@ Status Session::end_prefill(const Status& computed) {
   prefill->chain.computed();
   chain_ = std::move(prefill->chain);
   timeline_ = std::move(prefill->timeline);
+  if (std::exchange(resumes_, false)) {
+    step_us_ += prefill->compute_watch.microseconds();
+    return ok();
+  }
   open_.read.n_attached = timeline_->n_attached();
   open_.read.n_schema_runs = schema_runs(prompt_->plan.runs);
   for (const pml::PlanRun& run : prompt_->plan.runs)

@@ -3,9 +3,10 @@
 //
 // Owns a timeline, a sampler and its text; the engine's scheduler computes. next() allocates
 // nothing but a page of states and a link's tokens every so many. Pins the modules it uses. Where a
-// plug-in computes, is not required, and has no memory for the prompt, the engine's CPU computes
-// the session, from its beginning on, and the log says so. Threads: one at a time, but cancel()
-// from any thread or signal handler.
+// plug-in computes, is not required, and has no memory for the prompt or for what comes behind it,
+// the engine's CPU computes the session from then on, and the log says so
+// (runtime/engine/session_moves.cc). Threads: one at a time, but cancel() from any thread or signal
+// handler.
 #pragma once
 
 #include <algorithm>
@@ -154,6 +155,21 @@ class Session {
   Status finish_task();
   bool goes_to_cpu(const Status& computed) const;
   Status go_to_cpu(const Error& why);
+  // op() once more where the plug-in has no memory for it: on the CPU.
+  template <class Op>
+  Status with_room(Op op) {
+    const Status done = op();
+    if (!goes_to_cpu(done)) return done;
+    PC_CHECK_OK(go_to_cpu(done.error()));
+    return op();
+  }
+  Result<Chain> chain_of_all(const ModuleIdentity& identity) const;
+  void forget_states();
+  Status begin_resuming();
+  Status go_on(const std::vector<pml::PromptNode>& turns);
+  Status go_on_text(std::string_view text);
+  Status go_on_tokens(std::span<const TokenId> tokens);
+  Status go_back(Position position);
   Status end_computing();
   Status begin_prefill();
   Status end_prefill(const Status& computed);
@@ -266,6 +282,7 @@ class Session {
   };
   std::unique_ptr<Prefill> prefill_;
   std::optional<Stopwatch> begun_;  // when a prompt that is not computed yet was asked for
+  bool resumes_ = false;            // chain_ is to be computed, on the CPU; without it no timeline
   pc_run step_run_{};
   std::optional<Task> task_;
   Stopwatch step_watch_;

@@ -103,11 +103,12 @@ std::vector<Session::Next> Session::step(std::span<Session* const> sessions) {
 // with the next one.
 Session::Next Session::next_of_step() {
   if (task_) {
+    const bool resumes = resumes_;
     const Status computed = end_computing();
     const bool goes = goes_to_cpu(computed);
     const Status outcome = goes ? go_to_cpu(computed.error()) : computed;
     if (!outcome.ok()) return failed(outcome.error());
-    if (goes) return std::nullopt;
+    if (goes || resumes) return std::nullopt;
   }
   return next();
 }

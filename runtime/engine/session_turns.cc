@@ -104,6 +104,22 @@ Status Session::append(std::span<const pml::ChatTurn> turns) {
 }
 
 Status Session::append(std::vector<pml::PromptNode> turns) {
+  return with_room([&] { return go_on(turns); });
+}
+
+Status Session::append_text(std::string_view text) {
+  return with_room([&] { return go_on_text(text); });
+}
+
+Status Session::append_tokens(std::span<const TokenId> tokens) {
+  return with_room([&] { return go_on_tokens(tokens); });
+}
+
+Status Session::rewind(Position position) {
+  return with_room([&] { return go_back(position); });
+}
+
+Status Session::go_on(const std::vector<pml::PromptNode>& turns) {
   PC_CHECK_OK(ready_to_go_on());
   if (!open_.chat)
     return error(
@@ -134,7 +150,7 @@ Status Session::append(std::vector<pml::PromptNode> turns) {
       opening_tokens(engine().tokenizer(), appendix.last, next.chat.texts.answer);
   OpenAnswer open{.chat = std::move(next.chat), .n_opening = n_opening};
   appendix.said.push_back(text_turn(pml::Role::kAssistant, text));
-  std::ranges::move(turns, std::back_inserter(appendix.said));
+  appendix.said.insert(appendix.said.end(), turns.begin(), turns.end());
   return read_on(std::move(appendix), std::move(open));
 }
 
@@ -231,7 +247,7 @@ Status Session::place(std::span<const PlacedRun> runs, std::span<const Anew> ane
   return ok();
 }
 
-Status Session::append_text(std::string_view text) {
+Status Session::go_on_text(std::string_view text) {
   PC_CHECK_OK(ready_to_go_on());
   if (text.empty()) return error(Code::kInvalidArgument, "there is no text to append");
   pml::NextTurns next{true, {}, {{std::string(text), false}}, {}};
@@ -240,7 +256,7 @@ Status Session::append_text(std::string_view text) {
   return read_on(std::move(appendix), {});
 }
 
-Status Session::append_tokens(std::span<const TokenId> tokens) {
+Status Session::go_on_tokens(std::span<const TokenId> tokens) {
   PC_CHECK_OK(ready_to_go_on());
   if (tokens.empty()) return error(Code::kInvalidArgument, "there are no tokens to append");
   const std::uint32_t vocab_size = engine().model().desc.vocab_size;
@@ -373,6 +389,7 @@ void Session::forget_from(Position position, const Tokens& computed) {
 Result<std::unique_ptr<Session>> Session::fork() const {
   std::unique_ptr<Session> fork(new Session(prompt_, options_, max_tokens_));
   fork->asked_ = asked_;
+  fork->resumes_ = resumes_;
   fork->residents_ = residents_;
   fork->auto_repair_ = auto_repair_;
   if (timeline_) {
@@ -395,7 +412,7 @@ Result<std::unique_ptr<Session>> Session::fork() const {
   return fork;
 }
 
-Status Session::rewind(Position position) {
+Status Session::go_back(Position position) {
   PC_CHECK_OK(ready_to_go_on());
   std::size_t n_past = past_.size();
   while (n_past > 0 && past_[n_past - 1].end >= position) --n_past;

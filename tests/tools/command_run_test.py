@@ -55,7 +55,7 @@ class Run(CommandTest):
         self.verb("run", self.prompt, "-n", "8", *plug_in)
         self.assertIn("remark: the CPU computes a request in the place of fake: the fake backend fails in step",
                       self.err)
-        self.assertRegex(self.err, "computed by +the CPU: the plug-in had no memory for the prompt")
+        self.assertRegex(self.err, "computed by +the CPU: the plug-in had no memory for it")
         answer = self.verb_json("run", self.prompt, "-n", "8", *plug_in)
         self.assertEqual(answer["tokens"], want["tokens"])
         self.assertTrue(answer["stats"]["fell_back"])
