@@ -355,7 +355,7 @@ Status Session::end_step(const Status& computed) {
   chain_.computed();
   token_ = -1;
   ++position_;
-  step_us_ = step_watch_.microseconds();
+  step_us_ += step_watch_.microseconds();
   return ok();
 }
 

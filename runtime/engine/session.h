@@ -286,7 +286,8 @@ class Session {
   pc_run step_run_{};
   std::optional<Task> task_;
   Stopwatch step_watch_;
-  std::uint64_t step_us_ = 0;  // of the token computed last, until the next one is drawn
+  std::uint64_t step_us_ =
+      0;  // of the token computed last, and of a move, until the next one is drawn
 
   Chain chain_;                        // what the timeline computed, and links that it found
   std::vector<pml::PromptNode> said_;  // turns behind the prompt's own, answers too

@@ -108,7 +108,7 @@ void Session::forget_states() {
 
 Status Session::begin_resuming() {
   PC_TRY(BackendTimeline timeline, engine().backend().timeline());
-  Prefill prefill{*begun_, {}, chain_, std::move(timeline), {}};
+  Prefill prefill{{}, {}, chain_, std::move(timeline), {}};
   prefill.chain.add_missing(&prefill.runs);
   prefill_ = std::make_unique<Prefill>(std::move(prefill));
   task_.emplace(work(&prefill_->timeline, prefill_->runs, logits_.data()));

@@ -69,6 +69,7 @@ Session::AnswerRoom Session::answer_room(std::uint32_t max_tokens) const {
 // Allocates nothing: what stands before an answer was computed by now.
 void Session::begin_answer(AnswerRoom room) {
   open_.begin = position_;
+  step_us_ = 0;  // of a token that no other was drawn behind
   max_tokens_ = room.max_tokens;
   answer_ = std::move(room.tokens);
   text_ = std::move(room.text);
