@@ -627,7 +627,8 @@ PC_API pc_status pc_session_rewind(pc_session* session, uint32_t position, pc_er
  * before it. A later prompt of this engine's model that begins with the same, in any process, finds
  * it and computes the rest alone, with the same result up to rounding. Nothing is computed twice;
  * text and arguments of modules with cache="false" are not kept, nor what an answer that still goes
- * on ends with. n_tokens: of the conversation, how many the store was given or had, its modules
+ * on ends with, nor anything of a conversation that was under way when the CPU took it over
+ * (fell_back). n_tokens: of the conversation, how many the store was given or had, its modules
  * included. PC_UNSUPPORTED where no store is in use. */
 PC_API pc_status pc_session_keep(pc_session* session, uint64_t* n_tokens, pc_error* error);
 

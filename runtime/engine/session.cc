@@ -146,7 +146,7 @@ Status Session::end_prefill(const Status& computed) {
   chain_ = std::move(prefill->chain);
   timeline_ = std::move(prefill->timeline);
   if (std::exchange(resumes_, false)) {
-    step_us_ += prefill->compute_watch.microseconds();
+    move_us_ = moves_.microseconds();
     return ok();
   }
   open_.read.n_attached = timeline_->n_attached();
@@ -299,7 +299,7 @@ Error Session::failed(const Error& error) {
   begun_.reset();
   if (error.code == Code::kCancelled)
     stats_.finish = Finish::kCancelled;
-  else if (timeline_ && error.code != Code::kOutOfMemory)
+  else if ((timeline_ || resumes_) && error.code != Code::kOutOfMemory)
     broken_ = error;
   return error;
 }
@@ -310,7 +310,8 @@ Result<std::optional<TokenId>> Session::draw_next() {
   if (answer_.size() >= max_tokens_) return finish(Finish::kLength);
   const Stopwatch watch;
   PC_CHECK_OK(draw());
-  const std::uint64_t took = std::exchange(step_us_, 0) + watch.microseconds();
+  const std::uint64_t took =
+      std::exchange(step_us_, 0) + std::exchange(move_us_, 0) + watch.microseconds();
   (stats_.generated_tokens == 0 ? stats_.ttft_us : stats_.decode_us) += took;
   return take_drawn();
 }
@@ -355,13 +356,16 @@ Status Session::end_step(const Status& computed) {
   chain_.computed();
   token_ = -1;
   ++position_;
-  step_us_ += step_watch_.microseconds();
+  step_us_ = step_watch_.microseconds();
   return ok();
 }
 
 Status Session::step_unread_token() {
-  PC_CHECK_OK(begin_step(nullptr));
-  return finish_computing();
+  for (int tries = 0; tries < 2 && token_ >= 0; ++tries) {  // a move leaves it unread
+    PC_CHECK_OK(begin_step(nullptr));
+    PC_CHECK_OK(finish_computing());
+  }
+  return ok();
 }
 
 std::optional<TokenId> Session::finish(Finish how) {

@@ -103,7 +103,7 @@ class Session {
 
   // The token that next() gave last, while logits() are those it was drawn from.
   std::optional<TokenId> drawn() const {
-    return token_ >= 0 ? std::optional(token_) : std::nullopt;
+    return timeline_ && token_ >= 0 ? std::optional(token_) : std::nullopt;
   }
 
   // Goes on behind the answer, whether or not it is over: closes its turn, adds these, opens the
@@ -138,8 +138,9 @@ class Session {
   // Puts what it computed itself into the store, as links of a chain: whoever asks for a prompt
   // that begins with the same finds it, after a restart as well. Nothing is computed but the
   // answer's last token where that is not yet. Gives the tokens of the conversation that the
-  // store was given or had, modules included. Errors: kUnsupported without a store;
-  // ModuleStore::publish's.
+  // store was given or had, modules included. Nothing is put there of a conversation with modules
+  // (a schema's own text is one) that moved to the CPU: nobody has them attached as it saw them.
+  // Errors: kUnsupported without a store; ModuleStore::publish's.
   Result<std::uint64_t> keep();
 
   // Safe in a signal handler.
@@ -158,6 +159,7 @@ class Session {
   // op() once more where the plug-in has no memory for it: on the CPU.
   template <class Op>
   Status with_room(Op op) {
+    PC_CHECK_OK(ready_to_go_on());  // which moves by itself
     const Status done = op();
     if (!goes_to_cpu(done)) return done;
     PC_CHECK_OK(go_to_cpu(done.error()));
@@ -282,12 +284,14 @@ class Session {
   };
   std::unique_ptr<Prefill> prefill_;
   std::optional<Stopwatch> begun_;  // when a prompt that is not computed yet was asked for
-  bool resumes_ = false;            // chain_ is to be computed, on the CPU; without it no timeline
+  bool resumes_ = false;            // chain_ is to be computed, on the CPU: there is no timeline
+  bool saw_modules_ = false;        // that it had before it moved, and that are in chain_ now
+  Stopwatch moves_;                 // since a move began
   pc_run step_run_{};
   std::optional<Task> task_;
   Stopwatch step_watch_;
-  std::uint64_t step_us_ =
-      0;  // of the token computed last, and of a move, until the next one is drawn
+  std::uint64_t step_us_ = 0;  // of the token computed last, until the next one is drawn
+  std::uint64_t move_us_ = 0;  // of a move that was waited for, until something counts it
 
   Chain chain_;                        // what the timeline computed, and links that it found
   std::vector<pml::PromptNode> said_;  // turns behind the prompt's own, answers too

@@ -32,7 +32,8 @@ Result<std::uint64_t> Session::keep() {
   for (Chain::Link& link : chain_.links()) {
     if (is_set(&cancel_)) return failed(cancelled());
     const bool computed = link.n_computed == link.tokens.size();
-    if (computed && link.is_kept() && !link.stored) PC_CHECK_OK(keep_link(&link, first));
+    if (computed && link.is_kept() && !link.stored && !saw_modules_)
+      PC_CHECK_OK(keep_link(&link, first));
     if (link.attached || link.stored) n_kept += link.tokens.size();
     first += link.n_computed;
   }

@@ -32,14 +32,17 @@ std::vector<Seen> seen_by(const Chain& chain) {
 
 }  // namespace
 
-// Has the plug-in no memory for what was asked last?
+// Has the plug-in no memory for what was asked last? A check of answers measures what modules do:
+// a full prefill in their place would falsify it.
 bool Session::goes_to_cpu(const Status& computed) const {
+  if (options_.checked_repair && (timeline_ || resumes_)) return false;
   return !computed.ok() && computed.error().code == Code::kOutOfMemory && !task_ &&
          engine().is_on_plug_in() && !engine().options().require_backend;
 }
 
 Status Session::go_to_cpu(const Error& why) {
   if (is_set(&cancel_)) return cancelled();
+  const Stopwatch watch;
   auto prompt = prompt_->on_cpu(&cancel_);
   if (!prompt.ok() && prompt.error().code == Code::kCancelled) return prompt.error();
   if (!prompt.ok())
@@ -50,6 +53,8 @@ Status Session::go_to_cpu(const Error& why) {
   const bool resumes = timeline_ || resumes_;
   if (resumes) {
     PC_TRY(chain, chain_of_all(identity));
+    saw_modules_ |= chain.n_tokens() != chain_.n_tokens();
+    moves_ = watch;
   }
   log(LogLevel::kWarning, std::string("the CPU computes a request in the place of ") +
                               engine().backend().name() + ": " + why.message);

@@ -373,8 +373,9 @@ Status Session::read_on(Appendix appendix, OpenAnswer open) {
   stats_.cached_tokens = appendix.n_seen + appendix.tokens.size() - n_computed;
   stats_.computed_tokens = n_computed;
   stats_.prompt_tokens = appendix.n_seen + appendix.tokens.size();
-  stats_.prefill_us += compute_watch.microseconds();
-  stats_.ttft_us = appendix.watch.microseconds();
+  const std::uint64_t moved_us = std::exchange(move_us_, 0);
+  stats_.prefill_us += moved_us + compute_watch.microseconds();
+  stats_.ttft_us = moved_us + appendix.watch.microseconds();
   begin_answer(std::move(room));
   return ok();
 }
@@ -391,6 +392,7 @@ Result<std::unique_ptr<Session>> Session::fork() const {
   std::unique_ptr<Session> fork(new Session(prompt_, options_, max_tokens_));
   fork->asked_ = asked_;
   fork->resumes_ = resumes_;
+  fork->saw_modules_ = saw_modules_;
   fork->residents_ = residents_;
   fork->auto_repair_ = auto_repair_;
   if (timeline_) {
@@ -465,7 +467,7 @@ Status Session::go_back(Position position) {
   stats_.prompt_tokens = n_read;
   stats_.computed_tokens = 1;
   stats_.cached_tokens = n_read - 1;
-  stats_.prefill_us = stats_.ttft_us = watch.microseconds();
+  stats_.prefill_us = stats_.ttft_us = std::exchange(move_us_, 0) + watch.microseconds();
   return ok();
 }
 
