@@ -45,7 +45,7 @@ std::shared_ptr<ModuleCopy> ModuleCache::add(const Identity& identity,
 void ModuleCache::drop(const std::shared_ptr<ModuleCopy>& copy,
                        const std::vector<ModuleRun>& runs) {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return copy->n_uploading_ == 0; });
+  changed_.wait(lock, [&] { return copy->n_uploading_ == 0 && copy->n_ahead_ == 0; });
   std::erase(copy->bringers_, &runs);
   // Without a name nobody can ask for it again.
   if (copy->bringers_.empty() && copy->identity_ == Identity{} && copy->n_pins_ == 0)
@@ -54,15 +54,25 @@ void ModuleCache::drop(const std::shared_ptr<ModuleCopy>& copy,
 }
 
 void ModuleCache::prefetch(const std::shared_ptr<ModuleCopy>& copy) {
+  const std::lock_guard lock(mutex_);
   uploader_->add([this, copy] { load_ahead(copy); });
+  ++copy->n_ahead_;  // nobody looks at it before the mutex is free
 }
 
 void ModuleCache::load_ahead(const std::shared_ptr<ModuleCopy>& copy) {
-  const std::lock_guard lock(mutex_);
-  if (copy->memory_.data() || copy->bringers_.empty()) return;  // it came, or nobody wants it
-  while (bytes_ + copy->bytes() > budget_bytes_ && evict_one(false)) {
+  {
+    const std::lock_guard lock(mutex_);
+    --copy->n_ahead_;
+    const bool wanted = !copy->memory_.data() && !copy->bringers_.empty();
+    while (wanted && bytes_ + copy->bytes() > budget_bytes_ && evict_one(false)) {
+    }
+    try {
+      if (wanted && bytes_ + copy->bytes() <= budget_bytes_)
+        static_cast<void>(load(copy, Room::kDevice));
+    } catch (const std::bad_alloc&) {  // for the sentence of an error
+    }
   }
-  if (bytes_ + copy->bytes() <= budget_bytes_) static_cast<void>(load(copy, Room::kDevice));
+  changed_.notify_all();
 }
 
 Status ModuleCache::pin(const std::shared_ptr<ModuleCopy>& copy, Room room) {
@@ -74,7 +84,7 @@ Status ModuleCache::pin(const std::shared_ptr<ModuleCopy>& copy, Room room) {
     return std::ranges::any_of(
         copies_, [](const auto& c) { return c->n_uploading_ != 0 && c->n_pins_ == 0; });
   };
-  while (!loaded.ok() && loaded.error().code == Code::kOutOfMemory && arriving()) {
+  while (is_full(loaded) && arriving()) {
     changed_.wait(lock);
     loaded = load(copy, room);
   }
@@ -152,8 +162,8 @@ bool ModuleCache::move_to_host(const std::shared_ptr<ModuleCopy>& copy) {
   changed_.wait(lock, [&] { return copy->n_uploading_ == 0; });
   if (copy->n_pins_ != 1 || !copy->memory_.data() || copy->is_on_host() || copy->bringers_.empty())
     return false;
-  auto memory = on_host(copy->bytes());
   try {
+    auto memory = on_host(copy->bytes());
     return memory.ok() && bring(copy, std::move(memory).value()).ok();
   } catch (const std::bad_alloc&) {
     return false;  // and where its memory is gone, wait() says so

@@ -26,7 +26,7 @@ class ModuleCache {
 
   // The copy of a module that these runs bring; they are borrowed until drop().
   std::shared_ptr<ModuleCopy> add(const Identity& identity, const std::vector<ModuleRun>& runs);
-  // The runs' memory goes away; waits for copies that read it.
+  // The runs' memory goes away; waits for copies that read it, or were asked for ahead.
   void drop(const std::shared_ptr<ModuleCopy>& copy, const std::vector<ModuleRun>& runs);
 
   // It will be wanted soon. Returns at once; what does not fit now is tried again by pin().

@@ -51,6 +51,7 @@ class ModuleCopy {
   std::vector<std::uint32_t> pieces_left_;  // [n_layers] that have not arrived
   Status failed_ = ok();                    // why it never will
   std::uint32_t n_uploading_ = 0;           // pieces that have not arrived, of all layers
+  std::uint32_t n_ahead_ = 0;               // prefetches that have not begun
   std::uint32_t n_pins_ = 0;                // steps that read it
   std::uint64_t last_use_ = 0;
   std::vector<const std::vector<ModuleRun>*> bringers_;  // whose memory holds its bytes

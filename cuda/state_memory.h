@@ -1,5 +1,6 @@
 // Memory for states: the device's, or the host's, page-locked, which kernels read and write across
-// the link. The host's is for what the device has no room for: slower, never a failure.
+// the link. The host's is for what the device has no room for: slower, and no failure while it
+// lasts.
 //
 // HostRoom is how much of the host may be locked; memory that was taken there gives it back when it
 // goes. Owners, moved, never copied; the memory outlives what the device does with it. Threads:

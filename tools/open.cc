@@ -39,12 +39,16 @@ promptcache::Engine open_silently(const promptcache::EngineOptions& options) {
   return promptcache::Engine(options);
 }
 
-// pc_log_sink.
+void print_remark(const std::string& remark) {
+  std::fprintf(stderr, "%s %s\n", paint("remark:", Colour::kYellow, stderr).c_str(),
+               printable(remark).c_str());
+}
+
+// pc_log_sink. A bar, or an answer, may stand in the line on a terminal, and stays.
 void print_message(void*, std::int32_t, const char* message) {
   if (is_opening) return;
-  if (is_terminal(stderr)) std::fputs("\r\033[K", stderr);  // in the place of a bar
-  std::fprintf(stderr, "%s %s\n", paint("remark:", Colour::kYellow, stderr).c_str(),
-               printable(message).c_str());
+  if (is_terminal(stderr)) std::fputs("\n", stderr);
+  print_remark(message);
 }
 
 // What the user should know of how the engine opened: a plug-in it does without,
@@ -52,7 +56,7 @@ void print_message(void*, std::int32_t, const char* message) {
 void print_remark(const promptcache::Engine& engine, const Options& options) {
   if (options.quiet) return;
   const Json remark = Json::parse(engine.describe())["remark"];
-  if (remark.text() != "-") print_message(nullptr, PC_LOG_WARNING, remark.text().c_str());
+  if (remark.text() != "-") print_remark(remark.text());
 }
 
 }  // namespace

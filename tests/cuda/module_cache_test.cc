@@ -107,7 +107,7 @@ TEST_CASE("what is prefetched comes by itself, and not once nobody brings it") {
   cache->unpin(second);
   CHECK(first->planes().data == nullptr);
   cache->drop(first, a.runs);
-  cache->prefetch(first);  // in vain: the second one stays
+  cache->prefetch(first);  // in vain, since nobody brings it: the second one stays
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
   cache->drop(second, b.runs);
   CHECK(cache->bytes() == each);
@@ -117,6 +117,20 @@ TEST_CASE("what is prefetched comes by itself, and not once nobody brings it") {
   CHECK(first_byte(*second) == std::byte{2});
   cache->unpin(second);
   cache->drop(second, b.runs);
+}
+
+// As an engine does whose held modules have no room for this one.
+TEST_CASE("what is prefetched comes even where whoever asked lets go of it at once") {
+  const std::size_t each = kShape.bytes(32);
+  for (int i = 0; i < 20; ++i) {
+    const Module a(32, 1);
+    const auto cache = must(ModuleCache::make(kShape, each, no_host()));
+    const auto copy = cache->add(named(1), a.runs);
+    cache->prefetch(copy);
+    cache->drop(copy, a.runs);
+    REQUIRE(cache->bytes() == each);
+    REQUIRE(first_byte(*copy) == std::byte{1});
+  }
 }
 
 // So scripts/bench-cuda measures modules that come from the host (PC_CUDA_MODULE_BYTES=1).

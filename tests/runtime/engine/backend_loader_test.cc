@@ -12,19 +12,11 @@
 #include "runtime/engine/loaded_schema.h"
 #include "runtime/engine/session.h"
 #include "tests/support/expect.h"
+#include "tests/support/fake_options.h"
 #include "tests/support/tiny_checkpoint.h"
 
 namespace pc::test {
 namespace {
-
-EngineOptions fake_options(const TinyCheckpoint& checkpoint, const std::string& backend) {
-  EngineOptions o;
-  o.model_path = checkpoint.path();
-  o.cache_mode = CacheMode::kOff;
-  o.chat_template = "llama2";
-  o.backend = backend;
-  return o;
-}
 
 TEST_CASE("a plug-in computes through the same seam") {
   const TinyCheckpoint checkpoint(1);

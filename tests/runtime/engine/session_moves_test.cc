@@ -11,20 +11,12 @@
 #include "runtime/engine/log.h"
 #include "runtime/engine/session.h"
 #include "tests/support/expect.h"
+#include "tests/support/fake_options.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/tiny_checkpoint.h"
 
 namespace pc::test {
 namespace {
-
-EngineOptions fake_options(const TinyCheckpoint& checkpoint, const std::string& backend) {
-  EngineOptions o;
-  o.model_path = checkpoint.path();
-  o.cache_mode = CacheMode::kOff;
-  o.chat_template = "llama2";
-  o.backend = backend;
-  return o;
-}
 
 // Of a schema with modules, by whoever computes it.
 std::shared_ptr<const LoadedPrompt> conversation_on(std::shared_ptr<const Engine> engine) {
