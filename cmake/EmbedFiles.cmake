@@ -1,5 +1,5 @@
 # pc_embed_files(variable function prefix files...): a source file, named by the variable, whose
-# function gives the files' bytes and names, behind the prefix (tools/serve/embedded_file.h). Made at
+# function gives the files' bytes and names, behind the prefix (tools/serve/http/embedded_file.h). Made at
 # build time by CMake itself, which runs this file as a script, so that a cross build needs no
 # program of its own; anew when one of the files changes.
 function(pc_embed_files variable function prefix)
@@ -31,7 +31,7 @@ foreach(file IN LISTS files)
   math(EXPR n "${n} + 1")
 endforeach()
 file(WRITE ${SOURCE} "// Made by cmake/EmbedFiles.cmake.
-#include \"tools/serve/embedded_file.h\"
+#include \"tools/serve/http/embedded_file.h\"
 
 namespace pc::serve {
 namespace {

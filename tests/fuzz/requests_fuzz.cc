@@ -7,16 +7,16 @@
 #include <string>
 #include <string_view>
 
-#include "tools/serve/anthropic.h"
-#include "tools/serve/call_reader.h"
-#include "tools/serve/fields.h"
-#include "tools/serve/openai_chat.h"
-#include "tools/serve/openai_text.h"
-#include "tools/serve/pml_requests.h"
-#include "tools/serve/prompt_schema.h"
-#include "tools/serve/responses_request.h"
-#include "tools/serve/route_path.h"
-#include "tools/serve/told_calls.h"
+#include "tools/serve/anthropic/anthropic.h"
+#include "tools/serve/calls/call_reader.h"
+#include "tools/serve/request/fields.h"
+#include "tools/serve/openai/openai_chat.h"
+#include "tools/serve/openai/openai_text.h"
+#include "tools/serve/routes/pml_requests.h"
+#include "tools/serve/routes/prompt_schema.h"
+#include "tools/serve/openai/responses_request.h"
+#include "tools/serve/request/route_path.h"
+#include "tools/serve/calls/told_calls.h"
 
 namespace {
 

@@ -1,0 +1,237 @@
+#include "tools/serve/calls/call_reader.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "tests/support/cpu_seconds.h"
+
+namespace pc::serve {
+namespace {
+
+CallShape hermes() {
+  CallShape shape;
+  shape.begin = "<tool_call>";
+  shape.between = "</tool_call>\n<tool_call>";
+  shape.end = "</tool_call>";
+  shape.name_key = "name";
+  shape.arguments_key = "arguments";
+  return shape;
+}
+
+CallShape bare() {
+  CallShape shape = hermes();
+  shape.begin = shape.between = shape.end = "";
+  shape.arguments_key = "parameters";
+  return shape;
+}
+
+CallShape mistral() {
+  CallShape shape;
+  shape.kind = CallShape::Kind::kHeader;
+  shape.begin = shape.between = "[TOOL_CALLS]";
+  return shape;
+}
+
+CallShape parameters() {
+  CallShape shape;
+  shape.kind = CallShape::Kind::kParameters;
+  shape.begin = "<tool_call>\n<function=";
+  shape.after_name = ">";
+  shape.key_open = "\n<parameter=";
+  shape.key_close = ">\n";
+  shape.value_close = "\n</parameter>";
+  shape.end = "</function>\n</tool_call>";
+  shape.between = shape.end + "\n" + shape.begin;
+  return shape;
+}
+
+CallShape python() {
+  CallShape shape;
+  shape.kind = CallShape::Kind::kPython;
+  shape.begin = "<|tool_call_start|>";
+  shape.end = "<|tool_call_end|>";
+  return shape;
+}
+
+Json schema(const char* type) {
+  return Json::object().set("type", type);
+}
+
+ToolTypes types() {
+  const Json properties = Json::object()
+                              .set("place", schema("string"))
+                              .set("days", schema("integer"))
+                              .set("notes", schema("array"));
+  const Json function =
+      Json::object()
+          .set("name", "weather")
+          .set("parameters", Json::object().set("type", "object").set("properties", properties));
+  return ToolTypes(
+      Json::array().push(Json::object().set("type", "function").set("function", function)));
+}
+
+ToolCall call(const Json& arguments) {
+  return {"weather", arguments};
+}
+
+const Json kOslo = Json::object().set("place", "Oslo");
+
+TEST_CASE("calls are read in each shape") {
+  const ToolTypes tools = types();
+  const Json both = Json::object().set("place", "Oslo").set("days", 3);
+  CHECK(read_answer(hermes(), tools,
+                    "<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"place\": \"Oslo\"}}\n"
+                    "</tool_call>") == ReadAnswer{"", {call(kOslo)}});
+  CHECK(read_answer(hermes(), tools,
+                    "I look.<tool_call>{\"arguments\":{\"place\":\"Oslo\"},\"name\":\"weather\"}"
+                    "</tool_call> <tool_call> {\"name\":\"weather\",\"arguments\":\"{}\"}"
+                    "</tool_call>") == ReadAnswer{"I look.", {call(kOslo), call(Json::object())}});
+  CHECK(read_answer(bare(), tools, " {\"name\":\"weather\",\"parameters\":{\"place\":\"Oslo\"}}") ==
+        ReadAnswer{"", {call(kOslo)}});
+  CHECK(read_answer(mistral(), tools,
+                    "[TOOL_CALLS]weather[ARGS]{\"place\":\"Oslo\"}[TOOL_CALLS]weather[CALL_ID]"
+                    "abc[ARGS]{}") == ReadAnswer{"", {call(kOslo), call(Json::object())}});
+  CHECK(read_answer(parameters(), tools,
+                    "<tool_call>\n<function=weather>\n<parameter=place>\nOslo\n</parameter>\n"
+                    "<parameter=days>\n3\n</parameter>\n</function>\n</tool_call>") ==
+        ReadAnswer{"", {call(both)}});
+  CHECK(read_answer(python(), tools,
+                    "Well.<|tool_call_start|>[weather(place=\"Oslo\", days=3), weather( )]"
+                    "<|tool_call_end|>") ==
+        ReadAnswer{"Well.", {call(both), call(Json::object())}});
+  CHECK(read_answer(python(), tools, "<|tool_call_start|>weather(place = 'Oslo', days = 3,)") ==
+        ReadAnswer{"", {call(both)}});
+  CallShape bare_python = python();
+  bare_python.begin = bare_python.end = "";
+  CHECK(read_answer(bare_python, tools, "[weather(place='Oslo', days=3)]") ==
+        ReadAnswer{"", {call(both)}});
+  for (const std::string text : {"[weather(place='Oslo')] is how", "[other(place='Oslo')]",
+                                 "[1, 2]", "[weather(place='Oslo'"})
+    CHECK(read_answer(bare_python, tools, text) == ReadAnswer{text, {}});
+}
+
+TEST_CASE("a value without quotes is what its tool wants") {
+  const ToolTypes tools = types();
+  CHECK(tools.value("weather", "place", "3") == Json("3"));
+  CHECK(tools.value("weather", "days", "3") == Json(3));
+  CHECK(tools.value("weather", "other", "[1]") == Json::array().push(1));
+  CHECK(tools.value("weather", "other", "Oslo") == Json("Oslo"));
+}
+
+TEST_CASE("what only looks like a call stays text, all of it") {
+  const ToolTypes tools = types();
+  for (const std::string text :
+       {"Use <tool_call> like this.", "<tool_call>{\"name\": 5}</tool_call>", "<tool_call>{",
+        "<tool_call>{\"name\":\"weather\",\"arguments\":[]}</tool_call>", "<tool", "a < b", ""})
+    CHECK(read_answer(hermes(), tools, text) == ReadAnswer{text, {}});
+  for (const std::string text : {"{\"name\":\"other\",\"parameters\":{}}", "{\"a\":1}", "[1, 2]",
+                                 "{ is a brace", "Say {\"name\":\"weather\",\"parameters\":{}}",
+                                 "{\"name\":\"weather\",\"parameters\":{}} is how"})
+    CHECK(read_answer(bare(), tools, text) == ReadAnswer{text, {}});
+}
+
+TEST_CASE("what ends a value may stand in JSON, and not in a text") {
+  const std::string open = "<tool_call>\n<function=weather>\n<parameter=",
+                    close = "\n</parameter>\n</function>\n</tool_call>";
+  const auto reads = [&](const std::string& parameter) {
+    return read_answer(parameters(), types(), open + parameter + close);
+  };
+  const Json notes = Json::array().push("a\n</parameter>\nb");
+  CHECK(reads("notes>\n" + notes.dump()) ==
+        ReadAnswer{"", {call(Json::object().set("notes", notes))}});
+  CHECK(reads("any name>\n\"</parameter>\"") ==
+        ReadAnswer{"", {call(Json::object().set("any name", "</parameter>"))}});
+  CHECK(reads("other>\n\"a\" and \"b\"") ==
+        ReadAnswer{"", {call(Json::object().set("other", "\"a\" and \"b\""))}});
+  CHECK(reads("place>\n{\"a\": 1}") ==
+        ReadAnswer{"", {call(Json::object().set("place", "{\"a\": 1}"))}});
+  for (const char* const bad : {"place", "pla\nce>\nOslo", "<place>\nOslo", " >\nOslo"})
+    CHECK(reads(bad).calls.empty());
+}
+
+TEST_CASE("many beginnings of JSON are no quadratic work") {
+  const auto seconds_of = [](int n) {
+    std::string text = "<tool_call>\n<function=weather>";
+    for (int i = 0; i < n; ++i) text += "\n<parameter=a>\n[\n</parameter>";
+    const double before = pc::test::cpu_seconds();
+    CHECK(read_answer(parameters(), types(), text).calls.size() == 1);
+    return pc::test::cpu_seconds() - before;
+  };
+  // Sixteen times as many: 256 times as long, if it were.
+  CHECK(seconds_of(16'000) < 64 * std::max(seconds_of(1'000), 0.001));
+}
+
+TEST_CASE("of a name that comes twice the last value counts") {
+  CHECK(read_answer(hermes(), types(),
+                    "<tool_call>{\"name\":\"weather\",\"arguments\":{\"place\":\"Rome\","
+                    "\"place\":\"Oslo\"}}</tool_call>") == ReadAnswer{"", {call(kOslo)}});
+}
+
+TEST_CASE(
+    "calls of which each has the word that ends the last are read, with their first word or not") {
+  CallShape shape = hermes();
+  shape.between = shape.end;
+  const std::string one = "{\"name\":\"weather\",\"arguments\":{}}</tool_call>";
+  const ReadAnswer two{"", {call(Json::object()), call(Json::object())}};
+  CHECK(read_answer(shape, types(), "<tool_call>" + one + one) == two);
+  CHECK(read_answer(shape, types(), "<tool_call>" + one + " <tool_call>" + one) == two);
+  CHECK(read_answer(shape, types(), "<tool_call>" + one + "Done.") ==
+        ReadAnswer{"Done.", {call(Json::object())}});
+}
+
+TEST_CASE("a Python argument without a name is no call") {
+  for (const std::string text :
+       {"<|tool_call_start|>[weather(\"Oslo\", days=3)]",
+        "<|tool_call_start|>[weather(place='a',, days=3)]", "<|tool_call_start|>[weather()=1)]"})
+    CHECK(read_answer(python(), types(), text) == ReadAnswer{text, {}});
+}
+
+TEST_CASE("white space before a call goes with it, and stays where there is none") {
+  const std::string tool = "<tool_call>{\"name\":\"weather\",\"arguments\":{}}</tool_call>";
+  CHECK(read_answer(hermes(), types(), "\n\n" + tool) == ReadAnswer{"", {call(Json::object())}});
+  CHECK(read_answer(hermes(), types(), "I look.\n" + tool) ==
+        ReadAnswer{"I look.", {call(Json::object())}});
+  CHECK(read_answer(hermes(), types(), " a \n b \n ") == ReadAnswer{" a \n b \n ", {}});
+  CHECK(read_answer(hermes(), types(), "a \n<tool_call>") == ReadAnswer{"a \n<tool_call>", {}});
+}
+
+TEST_CASE("text behind calls is not lost") {
+  const ReadAnswer read = read_answer(
+      hermes(), types(), "<tool_call>{\"name\":\"weather\",\"arguments\":{}}</tool_call>\nDone.");
+  CHECK(read == ReadAnswer{"Done.", {call(Json::object())}});
+}
+
+TEST_CASE("however an answer comes in pieces, it is read alike") {
+  std::mt19937 random(5);
+  const ToolTypes tools = types();
+  const std::vector<std::pair<CallShape, std::string>> answers = {
+      {hermes(),
+       "I <think> so. <tool_call>\n{\"name\": \"weather\", \"arguments\": {\"place\": "
+       "\"<tool_call>\"}}\n</tool_call>"},
+      {hermes(), "no <tool_cal l> here <<tool"},
+      {hermes(), " \n Two \n\n lines \n <tool_call> {\"name\":\"weather\",\"arguments\":{}}"},
+      {python(), "a <|tool <|tool_call_start|>[weather(place='<|tool_call_end|>', days=[1, 2])]"},
+      {bare(), "  {\"name\":\"weather\",\"parameters\":{\"place\":\"}\\\"{\"}}"},
+      {mistral(), "Well [TOOL_[TOOL_CALLS]weather[ARGS]{\"place\":\"Oslo\"}"}};
+  for (const auto& [shape, text] : answers) {
+    const ReadAnswer whole = read_answer(shape, tools, text);
+    for (int round = 0; round < 200; ++round) {
+      CallReader reader(shape, tools);
+      std::string certain;
+      for (std::size_t at = 0; at < text.size();) {
+        const std::size_t n = 1 + random() % 7;
+        certain += reader.push(std::string_view(text).substr(at, n));
+        at += n;
+      }
+      ReadAnswer read = reader.finish();
+      read.text.insert(0, certain);
+      REQUIRE(read == whole);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace pc::serve

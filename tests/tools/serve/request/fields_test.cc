@@ -1,0 +1,56 @@
+#include "tools/serve/request/fields.h"
+
+#include <catch2/catch.hpp>
+#include <string>
+
+namespace pc::serve {
+namespace {
+
+// What a reading is refused with: the parameter that it names.
+template <class F>
+std::string refused(F read) {
+  try {
+    read();
+  } catch (const ApiError& error) {
+    CHECK(error.status() == 400);
+    return error.openai()["error"]["param"].string();
+  }
+  return "nothing";
+}
+
+TEST_CASE("fields have their types, and null is absent") {
+  Fields fields(read_body(R"({"s":"x","b":true,"n":1.5,"i":7,"f":7.0,"a":["u","v"],"none":null})"));
+  CHECK(fields.string("s") == "x");
+  CHECK(fields.boolean("b") == true);
+  CHECK(fields.number("n", 0, 2) == 1.5);
+  CHECK(fields.integer("i", 0, 9) == 7);
+  CHECK(fields.integer("f", 0, 9) == 7);  // as some languages write an integer
+  CHECK(fields.strings("a", 2) == std::vector<std::string>{"u", "v"});
+  CHECK(fields.strings("s", 2) == std::vector<std::string>{"x"});
+  CHECK_FALSE(fields.string("none"));
+  CHECK_FALSE(fields.string("absent"));
+  CHECK(fields.unread().empty());
+}
+
+TEST_CASE("a field that cannot be meant is named with its path") {
+  const Json body = read_body(R"({"s":5,"i":1.5,"big":1e300,"n":9,"a":[1],"o":{"x":[]}})");
+  CHECK(refused([&] { Fields(body).string("s"); }) == "s");
+  CHECK(refused([&] { Fields(body).integer("i", 0, 9); }) == "i");
+  CHECK(refused([&] { Fields(body).integer("big", 0, 9); }) == "big");
+  CHECK(refused([&] { Fields(body).number("n", 0, 1); }) == "n");
+  CHECK(refused([&] { Fields(body).strings("a", 9); }) == "a");
+  CHECK(refused([&] { Fields(body).word("s", {"a", "b"}); }) == "s");
+  CHECK(refused([&] { Fields(body["o"], "o").boolean("x"); }) == "o.x");
+  CHECK(refused([&] { Fields(body["a"], "a"); }) == "a");
+  CHECK(refused([&] { Fields(body).required_string("absent"); }) == "absent");
+  CHECK(Fields(body).unread().size() == 6);
+}
+
+TEST_CASE("a body is an object of JSON and nothing else") {
+  for (const std::string body : {"", "5", "[]", "{", "{}{}", "{\"a\":1,\"a\":2}", "nope"})
+    CHECK(refused([&] { read_body(body); }) != "nothing");
+  CHECK(read_body(" {} ").is_object());
+}
+
+}  // namespace
+}  // namespace pc::serve

@@ -1,0 +1,232 @@
+#include "tools/serve/answer/answering.h"
+
+#include <algorithm>
+#include <functional>
+#include <list>
+#include <optional>
+
+#include "tools/constrain/constraint.h"
+#include "tools/serve/answer/answer_grammar.h"
+#include "tools/serve/request/failure_of.h"
+
+namespace pc::serve {
+namespace {
+
+// One of the answers to a question.
+struct Choice {
+  std::optional<constrain::Constraint> constraint;  // which the session's mask asks
+  std::optional<promptcache::Session> opened;       // always, once it is complete
+  promptcache::Session& session() { return *opened; }
+  const promptcache::Session& session() const { return *opened; }
+
+  std::vector<std::int32_t> tokens;
+  std::size_t n_bytes = 0;  // of its text
+  bool is_over = false;
+};
+
+class Answering {
+ public:
+  using IsWanted = std::function<bool()>;
+
+  Answering(const ServedModel& model, Planner& planner, const Question& question,
+            IsWanted is_wanted)
+      : model_(model),
+        question_(question),
+        is_wanted_(std::move(is_wanted)),
+        plan_(planner.plan(question, true)) {
+    usage_.reuse = {plan_.mode, plan_.parts, plan_.remarks};
+    grammar_ = answer_grammar(question, model);
+    for (const std::string& stop : question.sampling.stop) stop_.push_back(stop.c_str());
+  }
+
+  void prefill() {
+    add_choice();
+    choices_.front().session().prefill();
+    const pc_session_stats stats = choices_.front().session().stats();
+    usage_.prompt_tokens = stats.prompt_tokens;
+    usage_.cached_tokens = stats.cached_tokens;
+    usage_.chained_tokens = stats.chained_tokens;
+    usage_.repaired_tokens = stats.repaired_tokens;
+    usage_.modules = stats.modules_found;
+    usage_.modules_encoded = stats.modules_encoded;
+    usage_.prompt_us = stats.plan_us + stats.lookup_us + stats.encode_us + stats.prefill_us;
+  }
+
+  void answer(AnswerSink& sink) {
+    sink.begin(usage_);
+    if (question_.n > 1) keep();  // the others find it
+    while (choices_.size() < question_.n) add_choice();
+    if (question_.echoes)
+      for (std::uint32_t i = 0; i < question_.n; ++i) sink.piece({i, echo(), {}});
+    while (step(sink))
+      if (!is_wanted_()) throw Unwanted();
+  }
+
+  void keep() {
+    if (question_.mode == Mode::kOff || !model_.facts().engine.store_in_use) return;
+    try {
+      for (Choice& choice : choices_) {
+        const std::uint64_t kept = choice.session().keep();
+        usage_.written_tokens =
+            std::max(usage_.written_tokens, kept - std::min(kept, usage_.cached_tokens));
+      }
+    } catch (const promptcache::Error&) {
+      // The store is full or cannot be written: the next request computes what it lacks.
+    }
+  }
+
+  Usage usage() const {
+    Usage usage = usage_;
+    for (const Choice& choice : choices_) {
+      const pc_session_stats stats = choice.session().stats();
+      usage.generated_tokens += stats.generated_tokens;
+      usage.decode_us = std::max(usage.decode_us, stats.decode_us);
+      if (&choice == &choices_.front()) usage.first_token_us = stats.ttft_us;
+    }
+    return usage;
+  }
+
+ private:
+  std::string echo() const {
+    return question_.tokens.empty() ? question_.text : model_.text_of(question_.tokens);
+  }
+
+  // Throws where the prompt does not fit the context window.
+  void add_choice() try {
+    const Sampling& s = question_.sampling;
+    promptcache::SessionOptions options;
+    options.max_tokens = std::max(1u, s.max_tokens.value_or(model_.facts().engine.context_tokens));
+    options.cut_to_window = true;
+    options.no_reuse = question_.mode == Mode::kOff;
+    if (!plan_.exact) usage_.approximate_tokens = plan_.prompt.counts().approximate_tokens;
+    options.repair = question_.repair.empty() ? nullptr : question_.repair.c_str();
+    options.temperature = s.temperature;
+    options.top_k = s.top_k;
+    options.top_p = s.top_p;
+    options.min_p = s.min_p;
+    options.repetition_penalty = s.repetition_penalty;
+    options.presence_penalty = s.presence_penalty;
+    options.frequency_penalty = s.frequency_penalty;
+    options.seed = s.seed == PC_SEED_RANDOM ? s.seed : s.seed + choices_.size();
+    options.stop = stop_.data();
+    options.n_stop = stop_.size();
+    options.bias = s.bias.data();
+    options.n_bias = s.bias.size();
+    options.client = question_.client.c_str();
+    options.progress = [](void* self, std::uint64_t, std::uint64_t) {
+      return static_cast<Answering*>(self)->is_wanted_() ? 0 : 1;
+    };
+    options.progress_user = this;
+    options.spell_controls = !question_.chat["tools"].is_null();
+    Choice& choice = choices_.emplace_back();
+    if (grammar_) {
+      choice.constraint = model_.constrained(*grammar_);
+      options.mask = constrain::Constraint::mask_hook;
+      options.mask_user = &*choice.constraint;
+    }
+    choice.opened.emplace(plan_.prompt, options);
+  } catch (const constrain::SchemaError& error) {
+    throw ApiError::bad_request(error.what(), question_.format.where);
+  } catch (const promptcache::Error& error) {
+    const bool is_repair = error.status() == PC_INVALID_ARGUMENT && !question_.repair.empty();
+    throw ApiError::of(error, is_repair ? "repair" : question_.prompt_field());
+  }
+
+  // The next token of all answers that are not over, if there are any.
+  bool step(AnswerSink& sink) {
+    std::vector<promptcache::Session*> sessions;
+    std::vector<std::uint32_t> numbers;
+    std::uint32_t number = 0;
+    for (Choice& choice : choices_) {
+      if (!choice.is_over) {
+        sessions.push_back(&choice.session());
+        numbers.push_back(number);
+      }
+      ++number;
+    }
+    if (sessions.empty()) return false;
+    const auto tokens = promptcache::batch_step(sessions);
+    for (std::size_t i = 0; i < tokens.size(); ++i) take(numbers[i], tokens[i], sink);
+    return true;
+  }
+
+  void take(std::uint32_t number, const promptcache::BatchToken& step, AnswerSink& sink) {
+    if (step.status == PC_PENDING) return;
+    Choice& choice = *std::next(choices_.begin(), number);
+    if (step.status != PC_OK && step.status != PC_DONE) {
+      pc_error error{};
+      step.error.copy(error.message, sizeof error.message - 1);
+      throw promptcache::Error(step.status, error);
+    }
+    Piece piece{number, std::string(step.token.text, step.token.text_bytes), {}};
+    choice.n_bytes += piece.text.size();
+    if (step.status == PC_OK) choice.tokens.push_back(step.token.id);
+    if (step.status == PC_OK && choice.constraint) choice.constraint->accept(step.token.id);
+    if (step.status == PC_OK && question_.top_logprobs) piece.tokens.push_back(drawn(choice));
+    if (!piece.text.empty() || !piece.tokens.empty()) sink.piece(piece);
+    if (step.status != PC_DONE) return;
+    choice.is_over = true;
+    sink.finish(number, finish_of(choice));
+  }
+
+  Finish finish_of(const Choice& choice) const {
+    Finish finish{static_cast<pc_finish>(choice.session().stats().finish), {}, {}};
+    if (finish.how != PC_FINISH_STOP) return finish;
+    const std::string all = model_.engine().detokenize(choice.tokens.data(), choice.tokens.size());
+    for (const std::string& stop : question_.sampling.stop)
+      if (std::string_view(all).substr(std::min(choice.n_bytes, all.size())).starts_with(stop))
+        finish.stop = stop;
+    return finish;
+  }
+
+  DrawnToken drawn(const Choice& choice) const {
+    DrawnToken drawn{chance(choice.session().logprob()), {}};
+    for (const pc_token_logprob& top : choice.session().top_logprobs(*question_.top_logprobs))
+      drawn.top.push_back(chance(top));
+    return drawn;
+  }
+
+  TokenChance chance(const pc_token_logprob& token) const {
+    return {model_.engine().detokenize(&token.token, 1), token.logprob};
+  }
+
+  const ServedModel& model_;
+  const Question& question_;
+  const IsWanted is_wanted_;
+  const Plan plan_;
+  std::optional<constrain::Grammar> grammar_;
+  std::vector<const char*> stop_;
+  std::list<Choice> choices_;
+  Usage usage_;
+};
+
+}  // namespace
+
+void answer(const ServedModel& model, Planner& planner, const Question& question,
+            AnswerSink& sink) {
+  std::optional<Answering> answering;
+  const std::optional<ApiError> failure = failure_of([&] {
+    answering.emplace(model, planner, question, [&sink] { return sink.is_wanted(); });
+    answering->prefill();
+    answering->answer(sink);
+  });
+  if (failure) return sink.fail(*failure);
+  const auto kept = failure_of([&] {
+    if (answering) answering->keep();
+  });
+  if (!kept && answering) sink.end(answering->usage());
+}
+
+Usage prewarm(const ServedModel& model, Planner& planner, const Question& question) {
+  Usage usage;
+  const auto failure = failure_of([&] {
+    Answering answering(model, planner, question, [] { return true; });
+    answering.prefill();
+    answering.keep();
+    usage = answering.usage();
+  });
+  if (failure) throw *failure;
+  return usage;
+}
+
+}  // namespace pc::serve

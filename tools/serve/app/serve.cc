@@ -1,0 +1,93 @@
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tools/failure.h"
+#include "tools/interrupt.h"
+#include "tools/open.h"
+#include "tools/serve/app/api.h"
+#include "tools/serve/app/served_files.h"
+#include "tools/serve/http/http_server.h"
+#include "tools/verbs.h"
+
+namespace pc::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Sockets that systemd has opened for this process (sd_listen_fds(3)): the first is descriptor 3.
+std::vector<int> inherited_sockets() {
+  const char* const pid = std::getenv("LISTEN_PID");
+  const char* const n = std::getenv("LISTEN_FDS");
+  if (!pid || !n || std::atol(pid) != ::getpid()) return {};
+  constexpr int kFirst = 3;
+  std::vector<int> sockets;
+  for (int i = 0; i < std::atoi(n); ++i) sockets.push_back(kFirst + i);
+  return sockets;
+}
+
+// Each connection is a descriptor, and so is each file of the store that is being read.
+void allow_many_descriptors() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);  // else fewer are accepted
+}
+
+serve::HttpServerOptions http_options(const ServeOptions& options) {
+  serve::HttpServerOptions http;
+  http.sockets = inherited_sockets();
+  if (options.socket.empty() && http.sockets.empty())
+    http.addresses.push_back({options.host, static_cast<std::uint16_t>(options.port)});
+  http.unix_socket = options.socket;
+  http.visitors = {options.hosts, options.origins};
+  return http;
+}
+
+serve::ServiceOptions options_of(const ServeOptions& options) {
+  serve::ServiceOptions api;
+  api.n_parallel = options.parallel;
+  api.most_waiting = options.waiting;
+  api.deadline = std::chrono::seconds(options.deadline);
+  api.mode = serve::mode_of(options.mode).value_or(serve::Mode::kPrefix);
+  if (!options.keys.empty()) api.keys = serve::ApiKeys::read_file(options.keys);
+  return api;
+}
+
+std::string names_of(const std::vector<serve::ModelFile>& files) {
+  std::string names;
+  for (const serve::ModelFile& file : files) names += (names.empty() ? "" : ", ") + file.name;
+  return names;
+}
+
+}  // namespace
+
+ExitCode serve(const Options& options) try {
+  allow_many_descriptors();
+  const std::vector<serve::ModelFile> files = serve::served_files(options);
+  serve::ServiceOptions api_options = options_of(options.serve);
+  api_options.model_bytes = serve::model_bytes(options, files);
+  serve::Api api(files, api_options);
+  const Interruptible interruptible;
+  serve::HttpServer server(http_options(options.serve),
+                           [&api](serve::HttpRequest request, std::shared_ptr<serve::Reply> reply) {
+                             api.handle(std::move(request), std::move(reply));
+                           });
+  for (const std::string& address : server.addresses())
+    print("listening on " + address + " with " + names_of(files) + "\n");
+  while (!interruptible.requested()) std::this_thread::sleep_for(50ms);
+  constexpr auto kGrace = 5s;
+  server.stop(kGrace);
+  return kSuccess;
+} catch (const serve::ListenError& error) {
+  throw Failure(kFailure, error.what());
+} catch (const serve::KeyFileError& error) {
+  throw Failure(kFailure, error.what());
+}
+
+}  // namespace pc::cli

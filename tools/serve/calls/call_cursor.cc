@@ -1,0 +1,137 @@
+#include "tools/serve/calls/call_cursor.h"
+
+#include <algorithm>
+#include <string>
+
+namespace pc::serve {
+namespace {
+
+constexpr std::size_t kMaxDepth = 64;
+constexpr std::string_view kNameCharacters =
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.:";
+
+bool is_space(char c) {
+  return kSpace.find(c) != kSpace.npos;
+}
+
+// May it stand in JSON, outside of a string?
+bool is_json(char c) {
+  const bool is_word = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || c == 'E';
+  return is_word || is_space(c) || std::string_view("{}[],:+-.").find(c) != std::string_view::npos;
+}
+
+// To the bracket or the quote that closes the first one; 0 where there is none. It is looked for no
+// further than what may be JSON: one that is missing does not cost the whole text.
+std::size_t json_size(std::string_view text) {
+  const bool is_string = text.starts_with('"');
+  int depth = 0;
+  bool in_string = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (in_string && c == '\\') {
+      ++i;
+    } else if (c == '"') {
+      in_string = !in_string;
+      if (is_string && !in_string) return i + 1;
+    } else if (in_string ? static_cast<unsigned char>(c) < 0x20 : !is_json(c)) {
+      return 0;
+    } else if (!in_string) {
+      depth += (c == '{' || c == '[') - (c == '}' || c == ']');
+      if (depth == 0) return i + 1;
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t begin = text.find_first_not_of(kSpace);
+  if (begin == text.npos) return {};
+  return text.substr(begin, text.find_last_not_of(kSpace) - begin + 1);
+}
+
+bool is_call_name(std::string_view text) {
+  return !text.empty() && text.find_first_not_of(kNameCharacters) == text.npos;
+}
+
+void CallCursor::skip_space() {
+  rest_.remove_prefix(std::min(rest_.find_first_not_of(kSpace), rest_.size()));
+}
+
+std::size_t CallCursor::match(std::string_view word, bool is_over) const {
+  std::size_t at = 0;
+  for (const char c : word) {
+    if (is_space(c)) continue;
+    while (at < rest_.size() && is_space(rest_[at])) ++at;
+    if (at == rest_.size()) return is_over ? at : rest_.npos;
+    if (rest_[at] != c) return rest_.npos;
+    ++at;
+  }
+  return at;
+}
+
+bool CallCursor::take(std::string_view word) {
+  const std::size_t size = match(word, false);
+  if (size == rest_.npos) return false;
+  rest_.remove_prefix(size);
+  return true;
+}
+
+bool CallCursor::take_beginning(std::string_view word) {
+  const std::size_t size = match(word, true);
+  if (size == rest_.npos) return false;
+  rest_.remove_prefix(size);
+  return true;
+}
+
+std::optional<std::string_view> CallCursor::take_until(std::string_view word) {
+  const std::size_t end = rest_.find(word);
+  if (end == rest_.npos) return std::nullopt;
+  const std::string_view taken = rest_.substr(0, end);
+  rest_.remove_prefix(end + word.size());
+  return taken;
+}
+
+std::optional<std::string_view> CallCursor::take_before(std::string_view word) {
+  const std::size_t end = rest_.find(word);
+  if (end == rest_.npos) return std::nullopt;
+  const std::string_view taken = rest_.substr(0, end);
+  rest_.remove_prefix(end);
+  return taken;
+}
+
+std::optional<std::string_view> CallCursor::take_name() {
+  skip_space();
+  const std::size_t size = std::min(rest_.find_first_not_of(kNameCharacters), rest_.size());
+  const std::string_view name = rest_.substr(0, size);
+  rest_.remove_prefix(size);
+  return name.empty() ? std::nullopt : std::optional(name);
+}
+
+std::optional<cli::Json> CallCursor::take_json() {
+  skip_space();
+  return rest_.starts_with('{') || rest_.starts_with('[') ? take_enclosed() : std::nullopt;
+}
+
+std::optional<cli::Json> CallCursor::take_json_and(std::string_view word) {
+  CallCursor ahead = *this;
+  ahead.skip_space();
+  auto json = ahead.rest_.starts_with('"') ? ahead.take_enclosed() : ahead.take_json();
+  if (!json || !ahead.take(word)) return std::nullopt;
+  *this = ahead;
+  return json;
+}
+
+std::optional<cli::Json> CallCursor::take_enclosed() {
+  const std::size_t size = json_size(rest_);
+  if (size == 0) return std::nullopt;
+  std::string why;
+  // A grammar does not know which names have come: docs/CONSTRAINED.md.
+  const auto json = cli::Json::read_strictly(rest_.substr(0, size), kMaxDepth, &why,
+                                             cli::Json::Twice::kLastCounts);
+  if (json) rest_.remove_prefix(size);
+  return json;
+}
+
+}  // namespace pc::serve

@@ -1,0 +1,49 @@
+#include "tools/serve/calls/call_grammar.h"
+
+#include <string>
+
+namespace pc::serve {
+namespace {
+
+using cli::Json;
+using constrain::Grammar;
+
+Grammar json_of(const Json& parameters, const std::string& where) {
+  if (parameters.keys().empty()) return constrain::json_object();
+  return constrain::json_schema(parameters, where);
+}
+
+}  // namespace
+
+Grammar call_grammar(const CallShape& shape, const Json& function, std::size_t number) {
+  const Json name = function["name"], parameters = function["parameters"];
+  const std::string where = "tools[" + std::to_string(number) + "].function.parameters";
+  const Json members = parameters.is_object() ? parameters : Json::object();
+  std::string open = shape.written_begin, end = shape.written_end;
+  switch (shape.kind) {
+    case CallShape::Kind::kHeader:
+      open += name.string() + shape.written_middle;
+      break;
+    case CallShape::Kind::kObject:
+      open += "{" + Json(shape.name_key).dump() + ": " + name.dump() + ", " +
+              Json(shape.arguments_key).dump() + ": ";
+      end = "}" + end;
+      break;
+    case CallShape::Kind::kParameters:
+      return constrain::sequence(
+          {constrain::literal(open + name.string() + shape.after_name),
+           constrain::written_members(
+               members, where,
+               {shape.key_open, shape.key_close, shape.value_close, shape.between_values}),
+           constrain::literal(end)});
+    case CallShape::Kind::kPython:
+      return constrain::sequence(
+          {constrain::literal(open + name.string() + "("),
+           constrain::written_members(members, where, {"", "=", "", ", ", true}),
+           constrain::literal(")" + end)});
+  }
+  return constrain::sequence(
+      {constrain::literal(open), json_of(parameters, where), constrain::literal(end)});
+}
+
+}  // namespace pc::serve

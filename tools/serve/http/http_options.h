@@ -1,0 +1,37 @@
+// Where the HTTP server listens, whom it answers, and how much it takes. Values.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tools/serve/http/http_head.h"
+
+namespace pc::serve {
+
+struct HttpLimits {
+  std::size_t header_bytes = std::size_t{16} << 10;
+  std::size_t body_bytes = std::size_t{16} << 20;
+  std::size_t connections = 2048;  // others are told that the server is full
+  // Each from its beginning to its end, however it trickles.
+  std::chrono::milliseconds header{10'000}, body{30'000};
+  std::chrono::milliseconds idle{120'000};    // between requests
+  std::chrono::milliseconds stalled{60'000};  // a client that takes nothing of its answer
+};
+
+struct HttpAddress {
+  std::string host;  // of this machine: "127.0.0.1", "::1", "0.0.0.0"
+  std::uint16_t port = 0;
+};
+
+struct HttpServerOptions {
+  std::vector<HttpAddress> addresses;  // port 0: one that is free
+  std::string unix_socket;             // a path, or ""; for this user alone
+  std::vector<int> sockets;            // that listen already, as systemd hands them over; owned
+  Visitors visitors;
+  HttpLimits limits;
+};
+
+}  // namespace pc::serve

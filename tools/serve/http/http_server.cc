@@ -1,0 +1,217 @@
+#include "tools/serve/http/http_server.h"
+
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <cerrno>
+#include <cstring>
+#include <list>
+#include <set>
+#include <thread>
+#include <utility>
+
+#include "tools/serve/http/http_connection.h"
+
+namespace pc::serve {
+namespace {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+using Acceptor = asio::basic_socket_acceptor<asio::generic::stream_protocol>;
+using Protocol = asio::generic::stream_protocol;
+
+constexpr auto kResult = asio::as_tuple(asio::use_awaitable);
+constexpr int kBacklog = 256;
+
+[[noreturn]] void fail(const std::string& what, const error_code& error) {
+  throw ListenError("cannot listen on " + what + ": " + error.message());
+}
+
+std::string name_of(const asio::ip::tcp::endpoint& endpoint) {
+  const std::string address = endpoint.address().to_string();
+  return "http://" + (endpoint.address().is_v6() ? "[" + address + "]" : address) + ":" +
+         std::to_string(endpoint.port());
+}
+
+// A socket file whose server is gone is removed; one that is answered, or is something else, stays.
+void remove_stale(asio::io_context& context, const std::string& path) {
+  struct stat there {};
+  if (::lstat(path.c_str(), &there) != 0) return;
+  if (!S_ISSOCK(there.st_mode)) throw ListenError("cannot listen on " + path + ": it is a file");
+  asio::local::stream_protocol::socket probe(context);
+  error_code error;
+  probe.connect(asio::local::stream_protocol::endpoint(path), error);
+  if (!error) throw ListenError("cannot listen on " + path + ": another server answers there");
+  ::unlink(path.c_str());
+}
+
+}  // namespace
+
+class HttpServer::Server {
+ public:
+  Server(const HttpServerOptions& options, Handler handler)
+      : options_(options), handler_(std::move(handler)), work_(asio::make_work_guard(context_)) {
+    for (const HttpAddress& address : options_.addresses) listen(address);
+    if (!options_.unix_socket.empty()) listen_local();
+    for (const int socket : options_.sockets) adopt(socket);
+    if (acceptors_.empty()) throw ListenError("there is no address to listen on");
+    for (Listener& listener : acceptors_)
+      asio::co_spawn(context_, accept(&listener), asio::detached);
+    thread_ = std::thread([this] { context_.run(); });
+  }
+
+  ~Server() {
+    stop(std::chrono::milliseconds(0));
+    if (!options_.unix_socket.empty()) ::unlink(options_.unix_socket.c_str());
+  }
+
+  const std::vector<std::string>& addresses() const { return addresses_; }
+
+  void stop(std::chrono::milliseconds grace) {
+    if (!thread_.joinable()) return;
+    asio::post(context_, [this, grace] { begin_stop(grace); });
+    thread_.join();
+  }
+
+ private:
+  struct Listener {
+    Acceptor acceptor;
+    bool is_local;
+  };
+
+  void listen(const HttpAddress& address) {
+    const std::string name = address.host + " port " + std::to_string(address.port);
+    error_code error;
+    const auto host = asio::ip::make_address(address.host, error);
+    if (error) fail(name, error);
+    asio::ip::tcp::endpoint endpoint(host, address.port);
+    Acceptor acceptor(context_);
+    acceptor.open(Protocol(endpoint.protocol()), error);
+    if (!error) acceptor.set_option(Acceptor::reuse_address(true), error);
+    if (!error) acceptor.bind(Protocol::endpoint(endpoint), error);
+    if (!error) acceptor.listen(kBacklog, error);
+    if (error) fail(name, error);
+    const auto bound = acceptor.local_endpoint();
+    std::memcpy(endpoint.data(), bound.data(), bound.size());
+    addresses_.push_back(name_of(endpoint));
+    acceptors_.push_back({std::move(acceptor), false});
+  }
+
+  // Nobody can connect before listen(), and by then the file is its owner's alone.
+  void listen_local() {
+    const std::string& path = options_.unix_socket;
+    if (path.size() >= sizeof(sockaddr_un::sun_path))
+      throw ListenError("cannot listen on " + path + ": the path is too long for a socket");
+    remove_stale(context_, path);
+    const asio::local::stream_protocol::endpoint endpoint(path);
+    error_code error;
+    Acceptor acceptor(context_);
+    acceptor.open(Protocol(endpoint.protocol()), error);
+    if (!error) acceptor.bind(Protocol::endpoint(endpoint), error);
+    if (!error && ::chmod(path.c_str(), S_IRUSR | S_IWUSR) != 0)
+      error.assign(errno, boost::system::system_category());
+    if (!error) acceptor.listen(kBacklog, error);
+    if (error) fail(path, error);
+    addresses_.push_back("unix:" + path);
+    acceptors_.push_back({std::move(acceptor), true});
+  }
+
+  void adopt(int socket) {
+    sockaddr_storage name{};
+    socklen_t size = sizeof name;
+    if (::getsockname(socket, reinterpret_cast<sockaddr*>(&name), &size) != 0)
+      fail("descriptor " + std::to_string(socket), {errno, boost::system::system_category()});
+    error_code error;
+    Acceptor acceptor(context_);
+    acceptor.assign(Protocol(name.ss_family, 0), socket, error);
+    if (error) fail("descriptor " + std::to_string(socket), error);
+    addresses_.push_back("descriptor " + std::to_string(socket));
+    acceptors_.push_back({std::move(acceptor), name.ss_family == AF_UNIX});
+  }
+
+  asio::awaitable<void> accept(Listener* listener) {
+    while (listener->acceptor.is_open()) {
+      auto [error, socket] = co_await listener->acceptor.async_accept(kResult);
+      if (error == asio::error::operation_aborted) break;
+      if (error) {  // too many descriptors, as a rule: others have to end first
+        asio::steady_timer pause(context_, std::chrono::milliseconds(100));
+        co_await pause.async_wait(kResult);
+        continue;
+      }
+      if (!listener->is_local) {  // else an event waits until the client owns up to the one before
+        error_code ignored;
+        socket.set_option(asio::ip::tcp::no_delay(true), ignored);
+      }
+      const auto connection = std::make_shared<HttpConnection>(
+          std::move(socket), listener->is_local, options_, handler_);
+      asio::co_spawn(context_, serve(connection), asio::detached);
+    }
+  }
+
+  asio::awaitable<void> serve(std::shared_ptr<HttpConnection> connection) {
+    const bool is_full = connections_.size() >= options_.limits.connections;
+    connections_.insert(connection);
+    // GCC 12 ends the awaited frame twice where one co_await has two branches.
+    if (is_full)
+      co_await connection->turn_away();
+    else
+      co_await connection->run();
+    connections_.erase(connection);
+    if (is_stopping_ && connections_.empty()) finish();
+  }
+
+  void begin_stop(std::chrono::milliseconds grace) {
+    is_stopping_ = true;
+    for (Listener& listener : acceptors_) {
+      error_code ignored;
+      listener.acceptor.close(ignored);
+    }
+    for (const auto& connection : connections_) connection->stop();
+    if (connections_.empty()) return finish();
+    end_.expires_after(grace);
+    end_.async_wait([this](const error_code& over) {
+      if (over) return;
+      for (const auto& connection : connections_) connection->close();
+    });
+  }
+
+  void finish() {
+    end_.cancel();
+    work_.reset();
+  }
+
+  const HttpServerOptions options_;
+  const Handler handler_;
+  asio::io_context context_{1};
+  asio::executor_work_guard<asio::io_context::executor_type> work_;
+  asio::steady_timer end_{context_};
+  std::list<Listener> acceptors_;
+  std::vector<std::string> addresses_;
+  std::set<std::shared_ptr<HttpConnection>> connections_;
+  bool is_stopping_ = false;
+  std::thread thread_;
+};
+
+HttpServer::HttpServer(const HttpServerOptions& options, Handler handler)
+    : server_(std::make_unique<Server>(options, std::move(handler))) {}
+HttpServer::~HttpServer() = default;
+
+const std::vector<std::string>& HttpServer::addresses() const {
+  return server_->addresses();
+}
+
+void HttpServer::stop(std::chrono::milliseconds grace) {
+  server_->stop(grace);
+}
+
+}  // namespace pc::serve

@@ -1,0 +1,47 @@
+// HTTP/1.1 over TCP and UNIX sockets, on one thread of its own.
+//
+// Built on Boost.Beast, which only http_server.cc and http_connection.* see. A request is read
+// whole, within limits of size and time, and handed to the handler; while it is answered the socket
+// is still read, so that a client that leaves is noticed at once. A client that closes its sending
+// side counts as one that has left, since a vanished one looks the same. Requests that come behind
+// each other on one connection are answered in their order.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "tools/serve/http/http.h"
+#include "tools/serve/http/http_options.h"
+
+namespace pc::serve {
+
+// What cannot be listened on, in one sentence.
+struct ListenError : std::runtime_error {
+  using runtime_error::runtime_error;
+};
+
+class HttpServer {
+ public:
+  // Listens, and answers from then on. Throws ListenError.
+  HttpServer(const HttpServerOptions& options, Handler handler);
+  // stop() with no time.
+  ~HttpServer();
+  HttpServer(const HttpServer&) = delete;
+  HttpServer& operator=(const HttpServer&) = delete;
+
+  // "http://127.0.0.1:8080", "unix:/run/promptcache.sock".
+  const std::vector<std::string>& addresses() const;
+
+  // Takes no more connections or requests, gives answers under way this long to end, and then
+  // cuts them off. Once it returns the handler is not called any more.
+  void stop(std::chrono::milliseconds grace);
+
+ private:
+  class Server;
+  std::unique_ptr<Server> server_;
+};
+
+}  // namespace pc::serve

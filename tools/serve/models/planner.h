@@ -1,0 +1,46 @@
+// Decides how a question's prompt is made: which of its parts are modules, and whether that is
+// worth it. Exact reuse goes before any other: modules that are approximate are used only where
+// they leave less to compute than what the store has of the very same beginning.
+//
+// Borrows the model and the encoder. Threads: any.
+#pragma once
+
+#include <promptcache/promptcache.hpp>
+#include <string>
+#include <vector>
+
+#include "tools/serve/models/idle_encoder.h"
+#include "tools/serve/models/served_model.h"
+#include "tools/serve/models/sightings.h"
+#include "tools/serve/request/question.h"
+
+namespace pc::serve {
+
+struct Plan {
+  promptcache::Prompt prompt;
+  Mode mode = Mode::kPrefix;         // that it came to
+  bool exact = true;                 // its states are those of a full prefill
+  Json parts = Json::array();        // what became of each module: text, tokens, state, why
+  std::vector<std::string> remarks;  // why not more of it is reused
+};
+
+class Planner {
+ public:
+  // A shorter text is not worth a module: a chain computes no more than that again.
+  static constexpr std::size_t kDocumentTokens = 256;
+
+  Planner(const ServedModel& model, IdleEncoder* encoder) : model_(model), encoder_(encoder) {}
+
+  // is_asked: it is to be answered; else only looked at. Throws ApiError.
+  Plan plan(const Question& question, bool is_asked);
+
+ private:
+  Plan exact_plan(const Question& question) const;
+  bool is_long(const std::string& text) const;
+
+  const ServedModel& model_;
+  IdleEncoder* const encoder_;
+  Sightings sightings_;
+};
+
+}  // namespace pc::serve

@@ -1,0 +1,177 @@
+#include "tools/serve/models/served_model.h"
+
+#include "tools/serve/calls/call_learning.h"
+#include "tools/serve/calls/told_calls.h"
+#include "tools/serve/models/chat_modules.h"
+#include "tools/serve/request/api_error.h"
+
+namespace pc::serve {
+namespace {
+
+constexpr std::size_t kDigestDigits = 12;
+
+// Of the weights and of how their states are kept.
+std::string fingerprint_of(const promptcache::Engine& engine) {
+  const Json report = Json::parse(engine.describe());
+  return std::string("pc-") + pc_version() + "-" +
+         report["weights_digest"].string().substr(0, kDigestDigits) + "-" +
+         report["kv_type"].string();
+}
+
+// A message as this template wants answers with calls.
+Json adapted(const Json& message, const CallShape& shape) {
+  const std::vector<Json> calls = message["tool_calls"].items();
+  if (calls.empty()) return message;
+  if (shape.is_told) return with_told_calls(message, shape);
+  Json list = Json::array(), out = message;
+  for (Json call : calls) {
+    Json function = call["function"];
+    if (shape.wants_text) function.set("arguments", function["arguments"].dump());
+    list.push(call.set("function", function));
+  }
+  if (shape.wants_null && message["content"] == Json("")) out.set("content", Json());
+  return out.set("tool_calls", list);
+}
+
+Json adapted_chat(const Json& chat, const std::optional<CallShape>& shape) {
+  if (!shape || (!shape->wants_text && !shape->wants_null && !shape->is_told)) return chat;
+  Json messages = Json::array(), out = chat;
+  for (const Json& message : chat["messages"].items()) messages.push(adapted(message, *shape));
+  return out.set("messages", messages);
+}
+
+// An answer that has begun is gone on with.
+bool is_begun(const Json& chat) {
+  const std::vector<Json> messages = chat["messages"].items();
+  if (messages.empty()) return false;
+  const Json& last = messages.back();
+  return last["role"] == Json("assistant") && last["tool_calls"].is_null();
+}
+
+}  // namespace
+
+ServedModel::ServedModel(promptcache::Engine engine, std::string id, SchemasOf* schemas)
+    : facts_{std::move(id), engine.facts()}, fingerprint_(fingerprint_of(engine)) {
+  for (auto& [name, kept] : *schemas)
+    if (name) views_.emplace(name, view_of(engine.in_namespace(*name), &kept));
+  views_.emplace(std::nullopt, view_of(std::move(engine), &schemas->at(std::nullopt)));
+  call_shape_ = learn_call_shape([this](const Json& chat) -> std::optional<std::string> {
+    Json ended = chat;
+    ended.set("add_generation_prompt", false);
+    try {
+      return this->engine().render_chat(ended.dump());
+    } catch (const promptcache::Error&) {
+      return std::nullopt;
+    }
+  });
+}
+
+ServedModel::~ServedModel() {
+  for (const auto& [name, view] : views_) view.schemas->let_go();
+}
+
+ServedModel::View ServedModel::view_of(promptcache::Engine engine, Schemas* schemas) {
+  promptcache::Schema plain = promptcache::Schema::plain(engine);
+  return {std::move(engine), std::move(plain), schemas};
+}
+
+const ServedModel::View& ServedModel::view(const NameSpace& name) const {
+  const auto found = views_.find(name);
+  if (found == views_.end()) throw ApiError(403, "permission_error", "there is no such namespace");
+  return found->second;
+}
+
+Schemas::Handle ServedModel::schema(const NameSpace& space, const std::string& name,
+                                    const std::string& param) const {
+  const auto make = [&](const std::string& pml) { return parsed_schema(engine_of(space), pml); };
+  return schemas_of(space).find(name, make, param);
+}
+
+std::vector<std::pair<std::string, Schemas::Handle>> ServedModel::schemas(
+    const NameSpace& space) const {
+  return schemas_of(space).all(
+      [&](const std::string& pml) { return parsed_schema(engine_of(space), pml); });
+}
+
+std::string ServedModel::fingerprint(Mode mode) const {
+  return fingerprint_ + "-" + name_of(mode);
+}
+
+// The text of tokens that a request gives in its place.
+std::string ServedModel::text_of(const std::vector<std::int32_t>& tokens) const {
+  std::string text = engine().detokenize(tokens.data(), tokens.size());
+  if (engine().tokenize(text) == tokens) return text;
+  throw ApiError::bad_request("these tokens are not those of their text; send the text", "prompt");
+}
+
+constrain::Constraint ServedModel::constrained(const constrain::Grammar& grammar) const {
+  return constrainer().start(grammar);
+}
+
+const std::optional<CallShape>& ServedModel::marked_call_shape() const {
+  constrainer();
+  return marked_call_shape_;
+}
+
+constrain::Constrainer& ServedModel::constrainer() const {
+  std::call_once(reads_vocabulary_, [this] {
+    constrainer_.emplace(engine());
+    marked_call_shape_ = call_shape_;
+    if (!call_shape_) return;
+    for (std::string CallShape::*const words :
+         {&CallShape::written_begin, &CallShape::written_middle, &CallShape::written_end,
+          &CallShape::after_name, &CallShape::key_open, &CallShape::key_close,
+          &CallShape::value_close})
+      *marked_call_shape_.*words = constrainer_->vocabulary().with_controls(*call_shape_.*words);
+  });
+  return *constrainer_;
+}
+
+std::string ServedModel::chat_json(const Question& question, const Json& chat) const {
+  Json out = adapted_chat(chat, call_shape_);
+  if (is_begun(chat)) out.set("continue_final_message", true);
+  const bool is_gated = question.mode == Mode::kDocuments && question.repair.empty();
+  const std::string repair = is_gated ? "auto" : question.repair;
+  return (repair.empty() ? out : out.set("repair", repair)).dump();
+}
+
+// PML that names no schema is read, too: the library says what is wrong with it, and where.
+promptcache::Prompt ServedModel::prompt_of(const SchemaPrompt& asked,
+                                           const NameSpace& space) const {
+  if (asked.schema.empty()) return promptcache::Prompt(view(space).plain, asked.pml);
+  const Schemas::Handle named =
+      schema(space, asked.schema, asked.pml.empty() ? "schema" : "prompt");
+  if (!asked.pml.empty()) return promptcache::Prompt(*named, asked.pml);
+  return promptcache::Prompt(*named, asked.turns);
+}
+
+std::string ServedModel::written(const Question& question) const try {
+  if (question.of_schema)
+    throw ApiError::bad_request("no template writes the prompt of a schema; explain shows its text",
+                                "schema");
+  if (question.chat.is_null())
+    return question.tokens.empty() ? question.text : text_of(question.tokens);
+  const Json chat = with_modules(question.chat, Mode::kPrefix, nullptr, nullptr);
+  return engine().render_chat(chat_json(question, chat));
+} catch (const promptcache::Error& error) {
+  throw ApiError::of(error, question.prompt_field());
+}
+
+promptcache::Prompt ServedModel::prompt_of(const Question& question) const try {
+  if (question.of_schema) return prompt_of(*question.of_schema, question.name_space);
+  if (question.chat.is_null()) {
+    const std::string text = question.tokens.empty() ? question.text : text_of(question.tokens);
+    return promptcache::Prompt::from_text(view(question.name_space).plain, text);
+  }
+  return chat_prompt(question, with_modules(question.chat, Mode::kPrefix, nullptr, nullptr));
+} catch (const promptcache::Error& error) {
+  throw ApiError::of(error, question.prompt_field());
+}
+
+promptcache::Prompt ServedModel::chat_prompt(const Question& question, const Json& chat) const try {
+  return promptcache::Prompt::from_chat(engine_of(question.name_space), chat_json(question, chat));
+} catch (const promptcache::Error& error) {
+  throw ApiError::of(error, question.prompt_field());
+}
+
+}  // namespace pc::serve

@@ -1,0 +1,13 @@
+// A request in one of OpenAI's two protocols of completions. A value.
+#pragma once
+
+#include "tools/serve/request/question.h"
+
+namespace pc::serve {
+
+struct OpenAiRequest {
+  Question question;
+  bool streams = false, includes_usage = false;
+};
+
+}  // namespace pc::serve

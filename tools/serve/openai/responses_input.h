@@ -1,0 +1,16 @@
+// "input" and "tools" of OpenAI's Responses protocol in the form that chat templates take.
+#pragma once
+
+#include "tools/serve/request/fields.h"
+#include "tools/serve/request/question.h"
+
+namespace pc::serve {
+
+// A string is a turn of the user's; of items, calls become part of the answer that they stand in,
+// and their outputs messages of their own. Throws ApiError, which names the item.
+Json responses_messages(Fields& body);
+
+// null where there are none, or where the request's tool_choice is none.
+Json responses_tools(Fields& body, ToolChoice* choice);
+
+}  // namespace pc::serve

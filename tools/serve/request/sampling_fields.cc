@@ -1,0 +1,99 @@
+#include "tools/serve/request/sampling_fields.h"
+
+#include <charconv>
+#include <cstdint>
+
+namespace pc::serve {
+namespace {
+
+constexpr std::int64_t kMostChoices = 16;
+constexpr std::size_t kMostStops = 16;
+constexpr double kMostTemperature = 2, kMostPenalty = 2, kMostBias = 100;
+
+float number_or(Fields& fields, const char* name, double least, double most, float fallback) {
+  return static_cast<float>(fields.number(name, least, most).value_or(fallback));
+}
+
+std::optional<std::int32_t> token_of(const std::string& digits) {
+  std::int32_t token = 0;
+  const char* const end = digits.data() + digits.size();
+  const auto read = std::from_chars(digits.data(), end, token);
+  return read.ec == std::errc() && read.ptr == end ? std::optional(token) : std::nullopt;
+}
+
+// {"50256": -100}
+void read_bias(Fields& fields, std::uint32_t vocab_size, std::vector<pc_token_bias>* bias) {
+  const auto object = fields.object("logit_bias");
+  if (!object) return;
+  Fields biases(*object, "logit_bias");
+  for (const std::string& key : object->keys()) {
+    const auto token = token_of(key);
+    if (!token || *token < 0 || static_cast<std::uint32_t>(*token) >= vocab_size)
+      biases.refuse(
+          key, "is no token: the vocabulary has tokens 0 to " + std::to_string(vocab_size - 1));
+    bias->push_back({*token, number_or(biases, key.c_str(), -kMostBias, kMostBias, 0)});
+  }
+}
+
+// The first of these names that the request has.
+std::optional<std::uint32_t> read_max_tokens(Fields& fields) {
+  std::optional<std::uint32_t> most;
+  for (const char* const name : {"max_completion_tokens", "max_tokens", "n_predict"})
+    if (const auto n = fields.integer(name, 0, UINT32_MAX); n && !most)
+      most = static_cast<std::uint32_t>(*n);
+  return most;
+}
+
+}  // namespace
+
+void check_model(const std::string& asked, const std::string& model) {
+  if (asked == model) return;
+  throw ApiError(
+      404, "invalid_request_error",
+      "the model \"" + asked + "\" does not exist here; this server answers with \"" + model + "\"",
+      "model", "model_not_found");
+}
+
+void check_model(Fields& fields, const std::string& model) {
+  const auto asked = fields.string("model");
+  if (asked && !asked->empty()) check_model(*asked, model);
+}
+
+void read_mode(Fields& fields, Question* question) {
+  if (const auto wanted = fields.boolean("cache_prompt"); wanted && !*wanted) {
+    question->mode = Mode::kOff;
+    question->says_mode = true;
+  }
+  const auto cache = fields.any("prompt_cache");
+  if (!cache) return;
+  Fields of_cache(*cache, "prompt_cache");
+  if (const auto name = of_cache.string("mode")) {
+    const auto mode = mode_of(*name);
+    if (!mode) of_cache.refuse("mode", "must be one of: " + mode_names());
+    question->mode = *mode;
+    question->says_mode = true;
+  }
+  question->repair = of_cache.string("repair").value_or("");
+}
+
+void read_sampling(Fields& fields, const ModelFacts& model, Question* question) {
+  check_model(fields, model.id);
+  Sampling& s = question->sampling;
+  s.max_tokens = read_max_tokens(fields);
+  s.temperature = number_or(fields, "temperature", 0, kMostTemperature, s.temperature);
+  s.top_p = number_or(fields, "top_p", 0, 1, s.top_p);
+  s.min_p = number_or(fields, "min_p", 0, 1, s.min_p);
+  s.top_k = static_cast<std::uint32_t>(fields.integer("top_k", 0, UINT32_MAX).value_or(0));
+  s.presence_penalty = number_or(fields, "presence_penalty", -kMostPenalty, kMostPenalty, 0);
+  s.frequency_penalty = number_or(fields, "frequency_penalty", -kMostPenalty, kMostPenalty, 0);
+  s.repetition_penalty = number_or(fields, "repeat_penalty", 0, 10, 1);
+  if (const auto seed = fields.integer("seed", INT64_MIN, INT64_MAX))
+    s.seed = *seed == -1 ? PC_SEED_RANDOM : static_cast<std::uint64_t>(*seed);
+  s.stop = fields.strings("stop", kMostStops);
+  read_bias(fields, model.engine.vocab_size, &s.bias);
+  question->n = static_cast<std::uint32_t>(fields.integer("n", 1, kMostChoices).value_or(1));
+  question->client = fields.string("user").value_or("");
+  read_mode(fields, question);
+}
+
+}  // namespace pc::serve

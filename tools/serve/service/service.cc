@@ -1,0 +1,171 @@
+#include "tools/serve/service/service.h"
+
+#include <ctime>
+#include <utility>
+
+#include "tools/serve/answer/answering.h"
+#include "tools/serve/answer/call_sink.h"
+#include "tools/serve/answer/timed_sink.h"
+#include "tools/serve/request/failure_of.h"
+#include "tools/serve/request/fields.h"
+#include "tools/serve/request/route_path.h"
+#include "tools/serve/service/counted.h"
+
+namespace pc::serve {
+namespace {
+
+// Reading a request takes milliseconds, of a long text some hundred.
+constexpr std::size_t kReaders = 2, kMostUnread = 256;
+
+// For a model's room: as long as the answers of a full queue may take that have it now.
+constexpr std::chrono::minutes kPatience{5};
+
+}  // namespace
+
+Service::Service(const std::vector<ModelFile>& models, const ServiceOptions& options)
+    : options_(options),
+      first_model_(models.front().name),
+      started_(std::time(nullptr)),
+      models_(sources(models), options.model_bytes, kPatience),
+      answers_(options.n_parallel, options.most_waiting),
+      loader_(1, options.most_waiting),
+      readers_(kReaders, kMostUnread) {
+  const ModelHandle first = models_.take(first_model_);
+  const promptcache::Engine& engine = first->model.engine();
+  if (first->model.facts().engine.store_in_use) store_ = Json::parse(engine.describe())["cache"];
+}
+
+Service::~Service() {
+  models_.stop();
+}
+
+std::vector<Models::Source> Service::sources(const std::vector<ModelFile>& models) {
+  std::vector<Models::Source> sources;
+  for (const ModelFile& file : models) {
+    SchemasOf& schemas = schemas_[file.name];
+    schemas.try_emplace(std::nullopt);
+    for (const std::string& name : options_.keys.name_spaces()) schemas.try_emplace(name);
+    const auto load = [this, file, &schemas] {
+      auto loaded = std::make_unique<LoadedModel>(file.open(), file.name, &schemas,
+                                                  [this] { return n_busy_ == 0; });
+      loaded->on_end = [this](const LoadedModel& ending) {
+        metrics_.count_ended(ending.model.engine().cache_counts());
+      };
+      return loaded;
+    };
+    sources.push_back({file.name, file.weight_bytes, load});
+  }
+  return sources;
+}
+
+void Service::submit(Workers::Job job) {
+  ++n_busy_;
+  const bool taken = answers_.submit([this, job = std::move(job)] {
+    job();
+    --n_busy_;
+  });
+  if (taken) return;
+  --n_busy_;
+  throw ApiError::too_busy();
+}
+
+std::string Service::name_of_model(const HttpRequest& request, const Json& body) const {
+  const std::string name =
+      body.is_null() ? value_in(request.query, "model") : Fields(body).string("model").value_or("");
+  return name.empty() ? first_model_ : name;
+}
+
+ApiError Service::no_model(const std::string& name) const {
+  std::string names;
+  for (const auto& [known, schemas] : schemas_)
+    names += (names.empty() ? "\"" : ", \"") + known + "\"";
+  return {404, "invalid_request_error",
+          "the model \"" + name + "\" does not exist here; this server answers with " + names,
+          "model", "model_not_found"};
+}
+
+ModelHandle Service::take(const std::string& name) try {
+  if (ModelHandle loaded = models_.take(name)) return loaded;
+  throw ApiError::too_busy();
+} catch (const promptcache::Error& error) {
+  throw ApiError(503, "server_error",
+                 "the model \"" + name + "\" cannot be loaded: " + error.what(), "model");
+}
+
+// Where it is not in memory, the rest of the request's turn is the loader's.
+Work Service::with_model(Protocol protocol, ModelWork work) {
+  return [this, protocol, work = std::move(work)](const HttpRequest& request, const auto& reply) {
+    const Json body = request.method == "POST" ? read_body(request.body) : Json();
+    const std::string name = name_of_model(request, body);
+    if (!schemas_.contains(name)) throw no_model(name);
+    if (const ModelHandle loaded = models_.take_loaded(name))
+      return work({request, body, loaded}, reply);
+    const bool taken = loader_.submit([this, protocol, work, request, body, name, reply] {
+      guard(protocol, reply, [&] { work({request, body, take(name)}, reply); });
+    });
+    if (!taken) throw ApiError::too_busy();
+  };
+}
+
+std::vector<ModelGauges> Service::model_gauges() {
+  std::vector<ModelGauges> all;
+  for (const Models::Known& known : models_.all()) {
+    ModelGauges gauges{.name = known.name, .n_loads = known.n_loads};
+    if (known.handle) {
+      gauges.is_loaded = true;
+      gauges.n_modules_waiting = known.handle->encoder.n_waiting();
+      gauges.cache = known.handle->model.engine().cache_counts();
+    }
+    all.push_back(gauges);
+  }
+  return all;
+}
+
+std::string Service::metrics_page() {
+  return metrics_.page({answers_.n_running(), answers_.n_waiting()}, model_gauges());
+}
+
+std::vector<std::string> Service::model_names() const {
+  std::vector<std::string> names;
+  for (const auto& [name, schemas] : schemas_) names.push_back(name);
+  return names;
+}
+
+NameSpace Service::name_space_of(const HttpRequest& request) const {
+  return options_.keys.name_space_of(request).value_or(NameSpace());
+}
+
+void Service::complete(const HttpRequest& request, Question* question) const {
+  question->name_space = name_space_of(request);
+  const std::string* const header = request.header("x-prompt-cache");
+  const auto mode = header ? mode_of(*header) : std::optional(options_.mode);
+  if (!mode)
+    throw ApiError::bad_request("the header x-prompt-cache must be one of: " + mode_names(),
+                                "x-prompt-cache");
+  if (!question->says_mode) question->mode = *mode;
+}
+
+void Service::answer(const ModelHandle& loaded, Question question,
+                     std::unique_ptr<AnswerSink> sink) {
+  const Json tools = question.chat["tools"];
+  if (!tools.is_null()) {
+    const auto& shape = loaded->model.call_shape();
+    if (!shape)
+      throw ApiError::bad_request(
+          "this model's chat template writes no calls of tools that could be "
+          "read back; leave \"tools\" out",
+          "tools");
+    sink = std::make_unique<CallSink>(std::move(sink), *shape, tools, question.n);
+  }
+  using Clock = TimedSink::Clock;
+  const auto end =
+      options_.deadline.count() ? Clock::now() + options_.deadline : Clock::time_point::max();
+  const auto timed =
+      std::make_shared<TimedSink>(std::make_unique<CountedSink>(std::move(sink), &metrics_), end);
+  submit([loaded, asked = std::move(question), timed] {
+    if (!timed->is_late()) serve::answer(loaded->model, loaded->planner, asked, *timed);
+    timed->tell_if_late();
+  });
+}
+
+}  // namespace pc::serve
