@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "tools/serve/anthropic/anthropic.h"
-#include "tools/serve/calls/call_reader.h"
+#include "tools/serve/calls/call_stream.h"
 #include "tools/serve/request/fields.h"
 #include "tools/serve/openai/openai_chat.h"
 #include "tools/serve/openai/openai_text.h"

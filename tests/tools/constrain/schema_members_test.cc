@@ -9,7 +9,7 @@
 #include "tests/tools/constrain/small_vocabulary.h"
 #include "tests/tools/constrain/takes.h"
 #include "tools/constrain/constraint.h"
-#include "tools/serve/calls/call_reader.h"
+#include "tools/serve/calls/call_stream.h"
 
 namespace pc::constrain::test {
 namespace {

@@ -151,7 +151,10 @@ class Calls(RespondTest):
 
     def test_a_streamed_call_has_its_events(self):
         stream = self.stream("What time is it?", tools=[NOW])
-        self.assertEqual([event["type"] for event in stream],
+        said = [event["delta"] for event in stream if event["type"].endswith("arguments.delta")]
+        self.assertEqual("".join(said), "{}")
+        types = [event["type"] for event in stream]
+        self.assertEqual([kind for kind, before in zip(types, [""] + types) if kind != before],
                          ["response.created", "response.in_progress", "response.output_item.added",
                           "response.function_call_arguments.delta", "response.function_call_arguments.done",
                           "response.output_item.done", "response.completed"])

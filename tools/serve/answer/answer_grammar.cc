@@ -35,9 +35,7 @@ Grammar calls(const Question& question, const CallShape& shape) {
 }  // namespace
 
 std::optional<Grammar> answer_grammar(const Question& question, const ServedModel& model) {
-  const bool must_call = question.tool_choice.kind == ToolChoice::Kind::kRequired ||
-                         question.tool_choice.kind == ToolChoice::Kind::kNamed;
-  if (must_call) {
+  if (question.must_call()) {
     const std::optional<CallShape>& shape = model.marked_call_shape();
     if (!shape)
       throw ApiError::bad_request(

@@ -1,12 +1,12 @@
 #include "tools/serve/answer/answering.h"
 
 #include <algorithm>
-#include <functional>
 #include <list>
 #include <optional>
 
 #include "tools/constrain/constraint.h"
 #include "tools/serve/answer/answer_grammar.h"
+#include "tools/serve/answer/answer_reader.h"
 #include "tools/serve/request/failure_of.h"
 
 namespace pc::serve {
@@ -14,26 +14,26 @@ namespace {
 
 // One of the answers to a question.
 struct Choice {
-  std::optional<constrain::Constraint> constraint;  // which the session's mask asks
-  std::optional<promptcache::Session> opened;       // always, once it is complete
+  AnswerReader reader;
+  std::optional<constrain::Constraint> constraint = {};  // which the session's mask asks
+  std::optional<promptcache::Session> opened = {};       // always, once it is complete
   promptcache::Session& session() { return *opened; }
   const promptcache::Session& session() const { return *opened; }
 
-  std::vector<std::int32_t> tokens;
+  std::vector<std::int32_t> tokens = {};
   std::size_t n_bytes = 0;  // of its text
   bool is_over = false;
 };
 
 class Answering {
  public:
-  using IsWanted = std::function<bool()>;
-
-  Answering(const ServedModel& model, Planner& planner, const Question& question,
-            IsWanted is_wanted)
+  // sink: null where nobody waits for the answer
+  Answering(const ServedModel& model, Planner& planner, const Question& question, EventSink* sink)
       : model_(model),
         question_(question),
-        is_wanted_(std::move(is_wanted)),
-        plan_(planner.plan(question, true)) {
+        sink_(sink),
+        plan_(planner.plan(question, true)),
+        form_(form_of(question, model)) {
     usage_.reuse = {plan_.mode, plan_.parts, plan_.remarks};
     grammar_ = answer_grammar(question, model);
     for (const std::string& stop : question.sampling.stop) stop_.push_back(stop.c_str());
@@ -41,6 +41,7 @@ class Answering {
 
   void prefill() {
     add_choice();
+    if (sink_) sink_->take(Accepted{});
     choices_.front().session().prefill();
     const pc_session_stats stats = choices_.front().session().stats();
     usage_.prompt_tokens = stats.prompt_tokens;
@@ -52,14 +53,16 @@ class Answering {
     usage_.prompt_us = stats.plan_us + stats.lookup_us + stats.encode_us + stats.prefill_us;
   }
 
-  void answer(AnswerSink& sink) {
-    sink.begin(usage_);
+  void answer() {
+    sink_->take(Begun{usage_});
     if (question_.n > 1) keep();  // the others find it
     while (choices_.size() < question_.n) add_choice();
     if (question_.echoes)
-      for (std::uint32_t i = 0; i < question_.n; ++i) sink.piece({i, echo(), {}});
-    while (step(sink))
-      if (!is_wanted_()) throw Unwanted();
+      for (std::uint32_t i = 0; i < question_.n; ++i) sink_->take(Said{i, echo(), {}});
+    if (question_.sampling.max_tokens == 0u)
+      for (Choice& choice : choices_) end(choice, PC_FINISH_LENGTH);
+    while (step())
+      if (!sink_->is_wanted()) throw Unwanted();
   }
 
   void keep() {
@@ -77,6 +80,7 @@ class Answering {
 
   Usage usage() const {
     Usage usage = usage_;
+    usage.thought_tokens = n_thought_;
     for (const Choice& choice : choices_) {
       const pc_session_stats stats = choice.session().stats();
       usage.generated_tokens += stats.generated_tokens;
@@ -87,6 +91,21 @@ class Answering {
   }
 
  private:
+  static AnswerForm form_of(const Question& question, const ServedModel& model) {
+    AnswerForm form;
+    const Json tools = question.chat["tools"];
+    if (tools.is_null()) return form;
+    if (!model.call_shape())
+      throw ApiError::bad_request(
+          "this model's chat template writes no calls of tools that could be read back; leave "
+          "\"tools\" out",
+          "tools");
+    form.calls = model.call_shape();
+    form.types = ToolTypes(tools);
+    form.must_call = question.must_call();
+    return form;
+  }
+
   std::string echo() const {
     return question_.tokens.empty() ? question_.text : model_.text_of(question_.tokens);
   }
@@ -113,12 +132,16 @@ class Answering {
     options.bias = s.bias.data();
     options.n_bias = s.bias.size();
     options.client = question_.client.c_str();
-    options.progress = [](void* self, std::uint64_t, std::uint64_t) {
-      return static_cast<Answering*>(self)->is_wanted_() ? 0 : 1;
+    options.progress = [](void* self, std::uint64_t done, std::uint64_t total) {
+      EventSink* const sink = static_cast<Answering*>(self)->sink_;
+      if (!sink) return 0;
+      sink->take(Progress{done, total});
+      return sink->is_wanted() ? 0 : 1;
     };
     options.progress_user = this;
     options.spell_controls = !question_.chat["tools"].is_null();
-    Choice& choice = choices_.emplace_back();
+    const auto number = static_cast<std::uint32_t>(choices_.size());
+    Choice& choice = choices_.emplace_back(Choice{AnswerReader(number, form_)});
     if (grammar_) {
       choice.constraint = model_.constrained(*grammar_);
       options.mask = constrain::Constraint::mask_hook;
@@ -133,7 +156,7 @@ class Answering {
   }
 
   // The next token of all answers that are not over, if there are any.
-  bool step(AnswerSink& sink) {
+  bool step() {
     std::vector<promptcache::Session*> sessions;
     std::vector<std::uint32_t> numbers;
     std::uint32_t number = 0;
@@ -146,37 +169,45 @@ class Answering {
     }
     if (sessions.empty()) return false;
     const auto tokens = promptcache::batch_step(sessions);
-    for (std::size_t i = 0; i < tokens.size(); ++i) take(numbers[i], tokens[i], sink);
+    for (std::size_t i = 0; i < tokens.size(); ++i)
+      take(*std::next(choices_.begin(), numbers[i]), tokens[i]);
     return true;
   }
 
-  void take(std::uint32_t number, const promptcache::BatchToken& step, AnswerSink& sink) {
+  void take(Choice& choice, const promptcache::BatchToken& step) {
     if (step.status == PC_PENDING) return;
-    Choice& choice = *std::next(choices_.begin(), number);
     if (step.status != PC_OK && step.status != PC_DONE) {
       pc_error error{};
       step.error.copy(error.message, sizeof error.message - 1);
       throw promptcache::Error(step.status, error);
     }
-    Piece piece{number, std::string(step.token.text, step.token.text_bytes), {}};
-    choice.n_bytes += piece.text.size();
-    if (step.status == PC_OK) choice.tokens.push_back(step.token.id);
-    if (step.status == PC_OK && choice.constraint) choice.constraint->accept(step.token.id);
-    if (step.status == PC_OK && question_.top_logprobs) piece.tokens.push_back(drawn(choice));
-    if (!piece.text.empty() || !piece.tokens.empty()) sink.piece(piece);
-    if (step.status != PC_DONE) return;
-    choice.is_over = true;
-    sink.finish(number, finish_of(choice));
+    const std::string_view text(step.token.text, step.token.text_bytes);
+    choice.n_bytes += text.size();
+    std::vector<DrawnToken> tokens;
+    if (step.status == PC_OK) {
+      choice.tokens.push_back(step.token.id);
+      n_thought_ += choice.reader.is_thinking() ? 1 : 0;
+      if (choice.constraint) choice.constraint->accept(step.token.id);
+      if (question_.top_logprobs) tokens.push_back(drawn(choice));
+    }
+    choice.reader.push(text, std::move(tokens), sink_);
+    if (step.status == PC_DONE)
+      end(choice, static_cast<pc_finish>(choice.session().stats().finish));
+    else if (question_.one_call && choice.reader.has_whole_call())
+      end(choice, PC_FINISH_EOS);
   }
 
-  Finish finish_of(const Choice& choice) const {
-    Finish finish{static_cast<pc_finish>(choice.session().stats().finish), {}, {}};
-    if (finish.how != PC_FINISH_STOP) return finish;
+  void end(Choice& choice, pc_finish how) {
+    choice.is_over = true;
+    choice.reader.finish(how, how == PC_FINISH_STOP ? stop_of(choice) : "", sink_);
+  }
+
+  std::string stop_of(const Choice& choice) const {
     const std::string all = model_.engine().detokenize(choice.tokens.data(), choice.tokens.size());
+    const auto behind = std::string_view(all).substr(std::min(choice.n_bytes, all.size()));
     for (const std::string& stop : question_.sampling.stop)
-      if (std::string_view(all).substr(std::min(choice.n_bytes, all.size())).starts_with(stop))
-        finish.stop = stop;
-    return finish;
+      if (behind.starts_with(stop)) return stop;
+    return "";
   }
 
   DrawnToken drawn(const Choice& choice) const {
@@ -192,35 +223,35 @@ class Answering {
 
   const ServedModel& model_;
   const Question& question_;
-  const IsWanted is_wanted_;
+  EventSink* const sink_;
   const Plan plan_;
+  const AnswerForm form_;
   std::optional<constrain::Grammar> grammar_;
   std::vector<const char*> stop_;
   std::list<Choice> choices_;
   Usage usage_;
+  std::uint64_t n_thought_ = 0;  // tokens
 };
 
 }  // namespace
 
-void answer(const ServedModel& model, Planner& planner, const Question& question,
-            AnswerSink& sink) {
+void answer(const ServedModel& model, Planner& planner, const Question& question, EventSink* sink) {
   std::optional<Answering> answering;
   const std::optional<ApiError> failure = failure_of([&] {
-    answering.emplace(model, planner, question, [&sink] { return sink.is_wanted(); });
+    answering.emplace(model, planner, question, sink);
     answering->prefill();
-    answering->answer(sink);
+    answering->answer();
   });
-  if (failure) return sink.fail(*failure);
-  const auto kept = failure_of([&] {
-    if (answering) answering->keep();
-  });
-  if (!kept && answering) sink.end(answering->usage());
+  if (failure) return sink->take(Failed{*failure});
+  if (!answering) return;
+  const auto kept = failure_of([&] { answering->keep(); });
+  if (!kept) sink->take(Ended{answering->usage()});
 }
 
 Usage prewarm(const ServedModel& model, Planner& planner, const Question& question) {
   Usage usage;
   const auto failure = failure_of([&] {
-    Answering answering(model, planner, question, [] { return true; });
+    Answering answering(model, planner, question, nullptr);
     answering.prefill();
     answering.keep();
     usage = answering.usage();

@@ -1,34 +1,47 @@
-// Answers as they grow, for clients that want them whole.
+// The whole answers that a sequence of events comes to: one fold for all protocols.
+//
+// Value. Threads: one at a time.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "tools/serve/answer/answer_sink.h"
+#include "tools/serve/answer/event.h"
 
 namespace pc::serve {
 
-struct GatheredAnswer {
-  std::string text;
-  std::vector<DrawnToken> tokens;
-  Finish finish;
+struct MadeCall {
+  std::string id, name;
+  std::string arguments;  // a JSON object, or where the answer is cut off within it its beginning
+
+  Json input() const;  // the arguments as an object, as far as they go
 };
 
-class GatheredAnswers {
- public:
-  explicit GatheredAnswers(std::uint32_t n) : answers_(n) {}
+// A stretch of an answer, in its order.
+struct Block {
+  enum class Kind { kThought, kText, kCall } kind = Kind::kText;
+  std::string text = {};  // kThought, kText; never empty
+  MadeCall call = {};     // kCall
+};
 
-  void add(const Piece& piece) {
-    GatheredAnswer& answer = answers_[piece.choice];
-    answer.text += piece.text;
-    answer.tokens.insert(answer.tokens.end(), piece.tokens.begin(), piece.tokens.end());
-  }
-  std::uint32_t size() const { return static_cast<std::uint32_t>(answers_.size()); }
-  GatheredAnswer& operator[](std::uint32_t i) { return answers_[i]; }
+struct GatheredAnswer {
+  std::vector<Block> blocks;
+  std::vector<DrawnToken> tokens;
+  Finish finish;
 
- private:
-  std::vector<GatheredAnswer> answers_;
+  // All of its text or thoughts, whatever stands between.
+  std::string text(Block::Kind kind = Block::Kind::kText) const;
+  std::vector<MadeCall> calls() const;
+};
+
+struct GatheredAnswers {
+  explicit GatheredAnswers(std::uint32_t n_choices) : choices(n_choices) {}
+
+  void add(const Event& event);
+
+  std::vector<GatheredAnswer> choices;
+  Usage usage;  // the latest that was told
 };
 
 }  // namespace pc::serve

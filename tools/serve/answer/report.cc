@@ -26,7 +26,9 @@ Json openai_usage(const Usage& usage) {
       .set("total_tokens", usage.prompt_tokens + usage.generated_tokens)
       .set("prompt_tokens_details", Json::object()
                                         .set("cached_tokens", usage.cached_tokens)
-                                        .set("cache_write_tokens", usage.written_tokens));
+                                        .set("cache_write_tokens", usage.written_tokens))
+      .set("completion_tokens_details",
+           Json::object().set("reasoning_tokens", usage.thought_tokens));
 }
 
 Json timings(const Usage& usage) {

@@ -1,7 +1,7 @@
 // What an answer cost, in the shapes that clients read it in.
 #pragma once
 
-#include "tools/serve/answer/answer_sink.h"
+#include "tools/serve/answer/event.h"
 #include "tools/serve/request/question.h"
 
 namespace pc::serve {

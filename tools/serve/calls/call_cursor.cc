@@ -20,8 +20,9 @@ bool is_json(char c) {
   return is_word || is_space(c) || std::string_view("{}[],:+-.").find(c) != std::string_view::npos;
 }
 
-// To the bracket or the quote that closes the first one; 0 where there is none. It is looked for no
-// further than what may be JSON: one that is missing does not cost the whole text.
+// To the bracket or the quote that closes the first one; 0 where there is none, and npos where the
+// text is over before. It is looked for no further than what may be JSON: one that is missing does
+// not cost the whole text.
 std::size_t json_size(std::string_view text) {
   const bool is_string = text.starts_with('"');
   int depth = 0;
@@ -40,7 +41,7 @@ std::size_t json_size(std::string_view text) {
       if (depth == 0) return i + 1;
     }
   }
-  return 0;
+  return text.npos;
 }
 
 }  // namespace
@@ -49,6 +50,33 @@ std::string_view trimmed(std::string_view text) {
   const std::size_t begin = text.find_first_not_of(kSpace);
   if (begin == text.npos) return {};
   return text.substr(begin, text.find_last_not_of(kSpace) - begin + 1);
+}
+
+std::string_view first_word(std::string_view words) {
+  const std::string_view begin = trimmed(words);
+  return begin.substr(0, begin.find_first_of(kSpace));
+}
+
+bool is_cut(std::string_view text, std::string_view word) {
+  CallCursor at(text);
+  return !CallCursor(text).take(word) && at.take_beginning(word) && trimmed(at.rest()).empty();
+}
+
+std::size_t place_of(std::string_view text, std::string_view word) {
+  if (const std::size_t found = text.find(word); found != text.npos) return found;
+  std::size_t n = std::min(word.size() - 1, text.size());
+  while (n > 0 && !word.starts_with(text.substr(text.size() - n))) --n;
+  return text.size() - n;
+}
+
+void Brackets::take(char c) {
+  if (in_string) {
+    in_string = is_escaped || c != '"';
+    is_escaped = !is_escaped && c == '\\';
+    return;
+  }
+  in_string = c == '"';
+  depth += (c == '{' || c == '[') - (c == '}' || c == ']');
 }
 
 bool is_call_name(std::string_view text) {
@@ -123,9 +151,15 @@ std::optional<cli::Json> CallCursor::take_json_and(std::string_view word) {
   return json;
 }
 
+bool CallCursor::is_cut_json() const {
+  const std::string_view text = trimmed(rest_);
+  if (text.empty()) return true;
+  return std::string_view("{[\"").find(text.front()) != text.npos && json_size(text) == text.npos;
+}
+
 std::optional<cli::Json> CallCursor::take_enclosed() {
   const std::size_t size = json_size(rest_);
-  if (size == 0) return std::nullopt;
+  if (size == 0 || size == rest_.npos) return std::nullopt;
   std::string why;
   // A grammar does not know which names have come: docs/CONSTRAINED.md.
   const auto json = cli::Json::read_strictly(rest_.substr(0, size), kMaxDepth, &why,

@@ -36,6 +36,8 @@ class CallCursor {
   std::optional<cli::Json> take_json();
   // An object, a list or a string in quotes, where the word stands behind it, which is taken, too.
   std::optional<cli::Json> take_json_and(std::string_view word);
+  // Is the text over before the object, the list or the string in quotes is that it begins with?
+  bool is_cut_json() const;
 
  private:
   std::optional<cli::Json> take_enclosed();
@@ -51,5 +53,23 @@ bool is_call_name(std::string_view text);
 
 // Without white space at its ends.
 std::string_view trimmed(std::string_view text);
+
+// Up to its first white space.
+std::string_view first_word(std::string_view words);
+
+// Is the text over before the word is, and its beginning until there? Also where it is white space.
+bool is_cut(std::string_view text, std::string_view word);
+
+// The place of the word in the text or, at the text's end, of the word's beginning; the text's size
+// where neither is there.
+std::size_t place_of(std::string_view text, std::string_view word);
+
+// How deep in brackets a place in JSON is.
+struct Brackets {
+  int depth = 0;
+  bool in_string = false, is_escaped = false;
+
+  void take(char c);
+};
 
 }  // namespace pc::serve

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "tools/serve/calls/call_cursor.h"
-#include "tools/serve/calls/call_reader.h"
+#include "tools/serve/calls/call_stream.h"
 #include "tools/serve/calls/told_calls.h"
 
 namespace pc::serve {

@@ -1,6 +1,10 @@
-// Takes the calls of tools out of an answer, while it grows.
+// The calls of tools that a whole text is, as the model's template writes them (call_stream.h reads
+// a text that grows).
+//
+// Pure. Threads: any.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,7 +15,7 @@
 
 namespace pc::serve {
 
-// What an answer comes to, or a part of it: text, then calls.
+// What an answer comes to: text, then calls.
 struct ReadAnswer {
   std::string text;
   std::vector<ToolCall> calls;
@@ -19,30 +23,12 @@ struct ReadAnswer {
   friend bool operator==(const ReadAnswer&, const ReadAnswer&) = default;
 };
 
-// Borrows both. Threads: one at a time.
-class CallReader {
- public:
-  CallReader(const CallShape& shape, const ToolTypes& types) : shape_(shape), types_(types) {}
+// What an answer is looked through for: the first word of what calls begin with; "" where an answer
+// is a call by being nothing else.
+std::string_view call_trigger(const CallShape& shape);
 
-  // Gives what has become certain to be no call. White space before a call is part of it.
-  std::string push(std::string_view text);
-
-  // The answer is over: what comes behind that. What begins like a call and is none is text, and so
-  // is what stands behind calls: nothing is lost.
-  ReadAnswer finish();
-
- private:
-  std::size_t call_at() const;
-  std::size_t word_at() const;
-
-  const CallShape& shape_;
-  const ToolTypes& types_;
-  std::string held_;    // perhaps the beginning of a call and white space before, or all from there
-  bool begun_ = false;  // something else than white space has come
-  bool in_calls_ = false;
-};
-
-// A whole answer.
-ReadAnswer read_answer(const CallShape& shape, const ToolTypes& types, std::string_view text);
+// The calls that a text begins with, and what stands behind them; nothing where it is no call.
+std::optional<ReadAnswer> read_calls(const CallShape& shape, const ToolTypes& types,
+                                     std::string_view text);
 
 }  // namespace pc::serve

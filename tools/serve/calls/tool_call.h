@@ -16,4 +16,8 @@ struct ToolCall {
   friend bool operator==(const ToolCall&, const ToolCall&) = default;
 };
 
+// Arguments as an object: of a call that is cut off within them as far as they go; {} where there
+// is nothing to read.
+Json object_of(const std::string& arguments);
+
 }  // namespace pc::serve

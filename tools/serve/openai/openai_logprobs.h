@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "tools/serve/answer/answer_sink.h"
+#include "tools/serve/answer/event.h"
 
 namespace pc::serve {
 

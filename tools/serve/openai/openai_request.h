@@ -8,6 +8,7 @@ namespace pc::serve {
 struct OpenAiRequest {
   Question question;
   bool streams = false, includes_usage = false;
+  bool returns_progress = false;  // in a stream: how much of the prompt is there
 };
 
 }  // namespace pc::serve

@@ -1,6 +1,6 @@
 #include "tools/serve/openai/response_json.h"
 
-#include "tools/serve/openai/openai_logprobs.h"
+#include "tools/serve/request/names.h"
 
 namespace pc::serve {
 namespace {
@@ -17,6 +17,25 @@ const char* name_of(ItemStatus status) {
   return "";
 }
 
+Json message_item(const Json& item, const Block& block, const Json& logprobs, bool has_content) {
+  const Json content =
+      has_content ? Json::array().push(text_part(block.text, logprobs)) : Json::array();
+  return Json(item).set("type", "message").set("role", "assistant").set("content", content);
+}
+
+Json thought_item(const Json& item, const Block& block, bool has_content) {
+  const Json content = has_content ? Json::array().push(thought_part(block.text)) : Json::array();
+  return Json(item).set("type", "reasoning").set("summary", Json::array()).set("content", content);
+}
+
+Json call_item(const Json& item, const MadeCall& call, bool has_content) {
+  return Json(item)
+      .set("type", "function_call")
+      .set("call_id", call.id)
+      .set("name", call.name)
+      .set("arguments", has_content ? call.arguments : "");
+}
+
 }  // namespace
 
 Json text_part(const std::string& text, const Json& logprobs) {
@@ -27,51 +46,48 @@ Json text_part(const std::string& text, const Json& logprobs) {
       .set("logprobs", logprobs);
 }
 
-Json message_item(const std::string& id, const Json& content, ItemStatus status) {
-  return Json::object()
-      .set("id", id)
-      .set("type", "message")
-      .set("role", "assistant")
-      .set("status", name_of(status))
-      .set("content", content);
+Json thought_part(const std::string& text) {
+  return Json::object().set("type", "reasoning_text").set("text", text);
 }
 
-Json call_item(const std::string& id, const MadeCall& made, const std::string& arguments,
-               ItemStatus status) {
-  return Json::object()
-      .set("id", id)
-      .set("type", "function_call")
-      .set("call_id", made.id)
-      .set("name", made.call.name)
-      .set("arguments", arguments)
-      .set("status", name_of(status));
-}
-
-Json output_items(const GatheredAnswer& answer, const ResponseNames& names, bool has_logprobs) {
-  Json items = Json::array();
-  const std::vector<MadeCall>& calls = answer.finish.calls;
-  if (!answer.text.empty() || calls.empty()) {
-    const Json logprobs = has_logprobs ? chat_logprobs(answer.tokens) : Json::array();
-    const bool is_cut = answer.finish.how == PC_FINISH_LENGTH;
-    items.push(message_item(names.message, Json::array().push(text_part(answer.text, logprobs)),
-                            is_cut ? ItemStatus::kIncomplete : ItemStatus::kCompleted));
+std::string new_item_name(const Block& block) {
+  switch (block.kind) {
+    case Block::Kind::kThought:
+      return new_name("rs_");
+    case Block::Kind::kText:
+      return new_name("msg_");
+    case Block::Kind::kCall:
+      return new_name("fc_");
   }
-  for (std::size_t i = 0; i < calls.size(); ++i)
-    items.push(call_item(names.calls[i], calls[i], calls[i].call.arguments.dump(),
-                         ItemStatus::kCompleted));
-  return items;
+  return "";
+}
+
+Json item_json(const std::string& id, const Block& block, const Json& logprobs, bool has_content,
+               ItemStatus status) {
+  const Json item = Json::object().set("id", id).set("status", name_of(status));
+  switch (block.kind) {
+    case Block::Kind::kThought:
+      return thought_item(item, block, has_content);
+    case Block::Kind::kText:
+      return message_item(item, block, logprobs, has_content);
+    case Block::Kind::kCall:
+      return call_item(item, block.call, has_content);
+  }
+  return item;
 }
 
 Json answer_message(const GatheredAnswer& answer) {
-  Json message = Json::object().set("role", "assistant").set("content", answer.text);
-  if (answer.finish.calls.empty()) return message;
+  Json message = Json::object().set("role", "assistant").set("content", answer.text());
+  const std::string thought = answer.text(Block::Kind::kThought);
+  if (!thought.empty()) message.set("reasoning_content", thought);
   Json calls = Json::array();
-  for (const MadeCall& made : answer.finish.calls) {
-    const Json function =
-        Json::object().set("name", made.call.name).set("arguments", made.call.arguments);
-    calls.push(Json::object().set("id", made.id).set("type", "function").set("function", function));
-  }
-  return message.set("tool_calls", calls);
+  for (const MadeCall& call : answer.calls())
+    calls.push(
+        Json::object()
+            .set("id", call.id)
+            .set("type", "function")
+            .set("function", Json::object().set("name", call.name).set("arguments", call.input())));
+  return calls.items().empty() ? message : message.set("tool_calls", calls);
 }
 
 Json responses_usage(const Usage& usage) {
@@ -81,7 +97,7 @@ Json responses_usage(const Usage& usage) {
                                        .set("cached_tokens", usage.cached_tokens)
                                        .set("cache_write_tokens", usage.written_tokens))
       .set("output_tokens", usage.generated_tokens)
-      .set("output_tokens_details", Json::object().set("reasoning_tokens", 0))
+      .set("output_tokens_details", Json::object().set("reasoning_tokens", usage.thought_tokens))
       .set("total_tokens", usage.prompt_tokens + usage.generated_tokens);
 }
 

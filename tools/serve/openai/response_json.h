@@ -7,30 +7,22 @@
 #include <string>
 #include <vector>
 
-#include "tools/serve/answer/answer_sink.h"
 #include "tools/serve/answer/gathered_answers.h"
 
 namespace pc::serve {
 
-// The names that the items of one response have; of calls as many as it has.
-struct ResponseNames {
-  std::string response, message;
-  std::vector<std::string> calls;
-};
-
 enum class ItemStatus { kInProgress, kCompleted, kIncomplete };
 
-// {"type": "output_text", ...}
+// One part of an item's content: {"type": "output_text", ...}, or of a thought.
 Json text_part(const std::string& text, const Json& logprobs);
+Json thought_part(const std::string& text);
 
-// content: a list, of one part.
-Json message_item(const std::string& id, const Json& content, ItemStatus status);
-Json call_item(const std::string& id, const MadeCall& made, const std::string& arguments,
+// The name of an item that this block is.
+std::string new_item_name(const Block& block);
+
+// The item that a block is; has_content: with what it says, else as it is announced.
+Json item_json(const std::string& id, const Block& block, const Json& logprobs, bool has_content,
                ItemStatus status);
-
-// All items of an answer: its text, unless it has calls alone, then the calls. has_logprobs: those
-// of its tokens are wanted.
-Json output_items(const GatheredAnswer& answer, const ResponseNames& names, bool has_logprobs);
 
 // The answer as the next request's conversation has it: a message as templates take it.
 Json answer_message(const GatheredAnswer& answer);

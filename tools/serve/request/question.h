@@ -69,6 +69,7 @@ struct ToolChoice {
 struct Question {
   Format format;
   ToolChoice tool_choice;
+  bool one_call = false;                  // an answer ends behind its first call
   std::optional<SchemaPrompt> of_schema;  // in the place of chat, text and tokens
   std::string repair;  // of modules, as pc_session_options has it; "": what the prompt says
   // A conversation, as pc_prompt_from_chat takes it; null: `text`, in no turn, is the prompt.
@@ -84,6 +85,11 @@ struct Question {
   NameSpace name_space;              // whose modules it may use
   std::string client;                // who takes turns with others
   std::vector<std::string> ignored;  // fields of the request that mean nothing here
+
+  bool must_call() const {
+    return tool_choice.kind == ToolChoice::Kind::kRequired ||
+           tool_choice.kind == ToolChoice::Kind::kNamed;
+  }
 
   // The field that has the prompt.
   const char* prompt_field() const {

@@ -5,9 +5,12 @@
 #include "tools/serve/answer/answering.h"
 #include "tools/serve/answer/report.h"
 #include "tools/serve/anthropic/anthropic.h"
+#include "tools/serve/anthropic/message_writer.h"
 #include "tools/serve/http/json_reply.h"
+#include "tools/serve/openai/chat_writer.h"
 #include "tools/serve/openai/openai_chat.h"
 #include "tools/serve/openai/openai_text.h"
+#include "tools/serve/openai/text_writer.h"
 #include "tools/serve/request/failure_of.h"
 #include "tools/serve/routes/routes.h"
 
@@ -16,20 +19,20 @@ namespace {
 
 void add_openai(Service* service, Router* router) {
   using ReadQuestion = OpenAiRequest (*)(const Json&, const ModelFacts&);
-  using MakeSink = std::unique_ptr<AnswerSink> (*)(const OpenAiRequest&, const ServedModel&,
-                                                   std::shared_ptr<Reply>);
-  const auto add = [=](const char* path, ReadQuestion read, MakeSink make) {
+  using MakeWriter = std::unique_ptr<AnswerWriter> (*)(const OpenAiRequest&, const ServedModel&);
+  const auto add = [=](const char* path, ReadQuestion read, MakeWriter make) {
     router->add_of_model("POST", path, [=](const Asked& asked, const auto& reply) {
       OpenAiRequest request = read(asked.body, asked.model().facts());
       service->complete(asked.http, &request.question);
-      auto sink = make(request, asked.model(), reply);
-      service->answer(asked.loaded, std::move(request.question), std::move(sink));
+      auto writer = make(request, asked.model());
+      service->answer(asked.loaded, std::move(request.question), std::move(writer), request.streams,
+                      reply);
     });
   };
   for (const char* const path : {"/v1/chat/completions", "/chat/completions"})
-    add(path, read_openai_chat, openai_chat_sink);
+    add(path, read_openai_chat, openai_chat_writer);
   for (const char* const path : {"/v1/completions", "/completions"})
-    add(path, read_openai_text, openai_text_sink);
+    add(path, read_openai_text, openai_text_writer);
 }
 
 void add_anthropic(Service* service, Router* router) {
@@ -38,8 +41,9 @@ void add_anthropic(Service* service, Router* router) {
       [service](const Asked& asked, const auto& reply) {
         AnthropicRequest request = read_anthropic(asked.body, asked.model().facts(), false);
         service->complete(asked.http, &request.question);
-        auto sink = anthropic_sink(request, asked.model(), reply);
-        service->answer(asked.loaded, std::move(request.question), std::move(sink));
+        auto writer = anthropic_writer(request, asked.model().id());
+        service->answer(asked.loaded, std::move(request.question), std::move(writer),
+                        request.streams, reply);
       },
       Protocol::kAnthropic);
 }

@@ -2,7 +2,7 @@
 #include <utility>
 
 #include "tools/serve/http/json_reply.h"
-#include "tools/serve/openai/openai_chat.h"
+#include "tools/serve/openai/chat_writer.h"
 #include "tools/serve/request/route_path.h"
 #include "tools/serve/routes/explaining.h"
 #include "tools/serve/routes/pml_requests.h"
@@ -62,8 +62,9 @@ void add_pml_routes(Service* service, Router* router) {
   router->add_of_model("POST", "/pml/run", [service](const Asked& asked, const auto& reply) {
     OpenAiRequest request = read_pml_run(asked.body, asked.model().facts());
     service->complete(asked.http, &request.question);
-    auto sink = openai_chat_sink(request, asked.model(), reply);
-    service->answer(asked.loaded, std::move(request.question), std::move(sink));
+    auto writer = openai_chat_writer(request, asked.model());
+    service->answer(asked.loaded, std::move(request.question), std::move(writer), request.streams,
+                    reply);
   });
 }
 

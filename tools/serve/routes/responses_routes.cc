@@ -5,7 +5,7 @@
 
 #include "tools/serve/http/json_reply.h"
 #include "tools/serve/openai/responses_request.h"
-#include "tools/serve/openai/responses_sink.h"
+#include "tools/serve/openai/responses_writer.h"
 #include "tools/serve/request/route_path.h"
 #include "tools/serve/routes/routes.h"
 
@@ -65,8 +65,9 @@ void add_responses_routes(Service* service, Router* router) {
       service->complete(asked.http, &request.question);
       StoredResponses* const stored = &all->at(request.question.name_space);
       go_on(earlier_of(request, stored), &request);
-      auto sink = responses_sink(request, asked.model().id(), stored, reply);
-      service->answer(asked.loaded, std::move(request.question), std::move(sink));
+      auto writer = responses_writer(request, asked.model().id(), stored);
+      service->answer(asked.loaded, std::move(request.question), std::move(writer), request.streams,
+                      reply);
     });
   for (const char* const path : {"/v1/responses/*", "/responses/*"}) {
     router->add("GET", path, [service, all](const HttpRequest& request, const auto& reply) {

@@ -1,4 +1,4 @@
-// Sinks and replies that are counted on their way.
+// Replies that are counted on their way.
 //
 // Owners of what they forward to; borrow the metrics. Threads: those of what they forward to.
 #pragma once
@@ -8,34 +8,10 @@
 #include <string>
 #include <utility>
 
-#include "tools/serve/answer/answer_sink.h"
 #include "tools/serve/http/http.h"
 #include "tools/serve/service/metrics.h"
 
 namespace pc::serve {
-
-class CountedSink : public AnswerSink {
- public:
-  CountedSink(std::unique_ptr<AnswerSink> sink, Metrics* metrics)
-      : sink_(std::move(sink)), metrics_(metrics) {}
-
-  void begin(const Usage& usage) override { sink_->begin(usage); }
-  void piece(const Piece& piece) override { sink_->piece(piece); }
-  void finish(std::uint32_t choice, const Finish& finish) override {
-    sink_->finish(choice, finish);
-  }
-  void end(const Usage& usage) override {
-    metrics_->count_answer(usage);
-    if (!sink_->is_wanted()) metrics_->count_abandoned();
-    sink_->end(usage);
-  }
-  void fail(const ApiError& error) override { sink_->fail(error); }
-  bool is_wanted() const override { return sink_->is_wanted(); }
-
- private:
-  const std::unique_ptr<AnswerSink> sink_;
-  Metrics* const metrics_;
-};
 
 class CountedReply : public Reply {
  public:

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "tools/serve/answer/answer_sink.h"
+#include "tools/serve/answer/event.h"
 
 namespace pc::serve {
 

@@ -4,12 +4,9 @@
 #include <utility>
 
 #include "tools/serve/answer/answering.h"
-#include "tools/serve/answer/call_sink.h"
-#include "tools/serve/answer/timed_sink.h"
 #include "tools/serve/request/failure_of.h"
 #include "tools/serve/request/fields.h"
 #include "tools/serve/request/route_path.h"
-#include "tools/serve/service/counted.h"
 
 namespace pc::serve {
 namespace {
@@ -146,25 +143,19 @@ void Service::complete(const HttpRequest& request, Question* question) const {
 }
 
 void Service::answer(const ModelHandle& loaded, Question question,
-                     std::unique_ptr<AnswerSink> sink) {
-  const Json tools = question.chat["tools"];
-  if (!tools.is_null()) {
-    const auto& shape = loaded->model.call_shape();
-    if (!shape)
-      throw ApiError::bad_request(
-          "this model's chat template writes no calls of tools that could be "
-          "read back; leave \"tools\" out",
-          "tools");
-    sink = std::make_unique<CallSink>(std::move(sink), *shape, tools, question.n);
-  }
-  using Clock = TimedSink::Clock;
-  const auto end =
-      options_.deadline.count() ? Clock::now() + options_.deadline : Clock::time_point::max();
-  const auto timed =
-      std::make_shared<TimedSink>(std::make_unique<CountedSink>(std::move(sink), &metrics_), end);
-  submit([loaded, asked = std::move(question), timed] {
-    if (!timed->is_late()) serve::answer(loaded->model, loaded->planner, asked, *timed);
-    timed->tell_if_late();
+                     std::unique_ptr<AnswerWriter> writer, bool streams,
+                     const std::shared_ptr<Reply>& reply) {
+  const auto delivery = std::make_shared<Delivery>(reply, std::move(writer), streams, question.n);
+  if (options_.deadline.count()) delivery->set_deadline(Delivery::Clock::now() + options_.deadline);
+  delivery->watch([this, self = delivery.get()](const Event& event) {
+    const auto* const ended = std::get_if<Ended>(&event);
+    if (!ended) return;
+    metrics_.count_answer(ended->usage);
+    if (!self->is_wanted()) metrics_.count_abandoned();
+  });
+  submit([loaded, asked = std::move(question), delivery] {
+    if (!delivery->is_late()) serve::answer(loaded->model, loaded->planner, asked, delivery.get());
+    delivery->tell_if_late();
   });
 }
 

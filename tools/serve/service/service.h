@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/serve/answer/answer_sink.h"
+#include "tools/serve/answer/delivery.h"
 #include "tools/serve/http/http.h"
 #include "tools/serve/models/loaded_model.h"
 #include "tools/serve/service/api_keys.h"
@@ -74,8 +74,9 @@ class Service {
   // Does the job on a thread for answers; throws ApiError where too many wait.
   void submit(Workers::Job job);
 
-  // Makes the answer on such a thread. Throws ApiError.
-  void answer(const ModelHandle& loaded, Question question, std::unique_ptr<AnswerSink> sink);
+  // Makes the answer on such a thread, in the writer's protocol. Throws ApiError.
+  void answer(const ModelHandle& loaded, Question question, std::unique_ptr<AnswerWriter> writer,
+              bool streams, const std::shared_ptr<Reply>& reply);
 
   NameSpace name_space_of(const HttpRequest& request) const;
   // Whose request it is, and its mode where its body names none. Throws ApiError.

@@ -15,7 +15,7 @@
 #include "tools/constrain/state.h"
 #include "tools/serve/calls/call_cursor.h"
 #include "tools/serve/calls/call_grammar.h"
-#include "tools/serve/calls/call_reader.h"
+#include "tools/serve/calls/call_stream.h"
 #include "tools/serve/calls/told_calls.h"
 
 namespace pc::serve {

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <string>
 
-#include "tools/serve/calls/call_reader.h"
+#include "tools/serve/calls/call_stream.h"
 
 namespace pc::serve {
 namespace {

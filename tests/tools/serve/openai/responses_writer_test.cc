@@ -1,67 +1,43 @@
 // What clients of the Responses protocol are sent: the events of an answer, in order, and the same
 // answer whole.
-#include "tools/serve/openai/responses_sink.h"
+#include "tools/serve/openai/responses_writer.h"
 
 #include <catch2/catch.hpp>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "tests/support/recorded_reply.h"
 
 namespace pc::serve {
 namespace {
 
-// Keeps what was sent.
-class Recorded : public Reply {
- public:
-  void send(HttpResponse response) override { whole = response; }
-  void begin(HttpResponse) override {}
-  void write(std::string bytes) override { stream += bytes; }
-  void end() override { is_over = true; }
-  std::size_t queued_bytes() const override { return 0; }
-  void on_gone(std::function<void()>) override {}
-
-  HttpResponse whole;
-  std::string stream;
-  bool is_over = false;
-};
-
 struct Asked {
-  explicit Asked(bool streams) : reply(std::make_shared<Recorded>()) {
-    request = read_responses(
+  explicit Asked(bool streams) : reply(std::make_shared<test::RecordedReply>()) {
+    ResponsesRequest request = read_responses(
         read_body(streams ? R"({"input": "Hi", "stream": true})" : R"({"input": "Hi"})"),
         ModelFacts{"m", {}});
     go_on(Json::array(), &request);
-    sink = responses_sink(request, "m", &stored, reply);
+    delivery.emplace(reply, responses_writer(request, "m", &stored), streams, 1u);
   }
 
-  void answer(const std::vector<std::string>& texts, const Finish& finish) {
-    sink->begin({});
-    for (const std::string& text : texts) sink->piece({0, text, {}});
-    sink->finish(0, finish);
-    sink->end({});
-  }
-
-  std::vector<Json> events() const {
-    std::vector<Json> events;
-    std::size_t at = 0;
-    for (std::size_t data; (data = reply->stream.find("data: ", at)) != std::string::npos;) {
-      at = reply->stream.find("\n\n", data);
-      events.push_back(Json::parse(reply->stream.substr(data + 6, at - data - 6)));
+  void take(const Event& event) { delivery->take(event); }
+  void answer(const std::vector<std::string>& texts, pc_finish how, std::uint32_t n_calls = 0) {
+    take(Begun{});
+    for (const std::string& text : texts) take(Said{0, text, {}});
+    for (std::uint32_t i = 0; i < n_calls; ++i) {
+      take(CallBegun{0, i, "call" + std::to_string(i), "now"});
+      take(CallSaid{0, i, "{\"in\":\"Oslo\"}"});
     }
-    return events;
+    take(ChoiceEnded{0, {how, {}, n_calls, false}});
+    take(Ended{});
   }
+  std::vector<Json> events() const { return reply->events(); }
 
-  ResponsesRequest request;
   StoredResponses stored;
-  std::shared_ptr<Recorded> reply;
-  std::unique_ptr<AnswerSink> sink;
+  std::shared_ptr<test::RecordedReply> reply;
+  std::optional<Delivery> delivery;
 };
-
-Finish finish(pc_finish how, int n_calls = 0) {
-  Finish finish{how, {}, {}};
-  for (int i = 0; i < n_calls; ++i)
-    finish.calls.push_back({"call" + std::to_string(i), {"now", Json::object().set("in", "Oslo")}});
-  return finish;
-}
 
 std::vector<std::string> types(const std::vector<Json>& events) {
   std::vector<std::string> types;
@@ -71,7 +47,7 @@ std::vector<std::string> types(const std::vector<Json>& events) {
 
 TEST_CASE("an answer of text has its events in order, numbered") {
   Asked asked(true);
-  asked.answer({"On the", "", " hill."}, finish(PC_FINISH_EOS));
+  asked.answer({"On the", "", " hill."}, PC_FINISH_EOS);
   const std::vector<Json> events = asked.events();
   CHECK(types(events) ==
         std::vector<std::string>{"response.created", "response.in_progress",
@@ -90,13 +66,13 @@ TEST_CASE("an answer of text has its events in order, numbered") {
 
 TEST_CASE("calls are items of their own, behind the text or without one") {
   Asked silent(true), telling(true);
-  silent.answer({}, finish(PC_FINISH_EOS, 1));
+  silent.answer({}, PC_FINISH_EOS, 1);
   CHECK(types(silent.events()) ==
         std::vector<std::string>{
             "response.created", "response.in_progress", "response.output_item.added",
             "response.function_call_arguments.delta", "response.function_call_arguments.done",
             "response.output_item.done", "response.completed"});
-  telling.answer({"Let me see."}, finish(PC_FINISH_EOS, 2));
+  telling.answer({"Let me see."}, PC_FINISH_EOS, 2);
   const std::vector<Json> events = telling.events();
   CHECK(events.size() == 17);
   CHECK(events[8]["output_index"].number() == 1u);
@@ -110,14 +86,14 @@ TEST_CASE("calls are items of their own, behind the text or without one") {
 
 TEST_CASE("an answer that says nothing is an empty message") {
   Asked asked(true);
-  asked.answer({}, finish(PC_FINISH_EOS));
+  asked.answer({}, PC_FINISH_EOS);
   CHECK(asked.events().back()["response"]["output"].items()[0]["content"].items()[0]["text"] ==
         Json(""));
 }
 
 TEST_CASE("an answer that was cut says so") {
   Asked asked(true);
-  asked.answer({"On"}, finish(PC_FINISH_LENGTH));
+  asked.answer({"On"}, PC_FINISH_LENGTH);
   const Json event = asked.events().back();
   CHECK(event["type"] == Json("response.incomplete"));
   CHECK(event["response"]["incomplete_details"]["reason"] == Json("max_output_tokens"));
@@ -126,7 +102,7 @@ TEST_CASE("an answer that was cut says so") {
 
 TEST_CASE("an answer is remembered, with its conversation, once it is over") {
   Asked asked(false), left(false);
-  asked.answer({"Hello."}, finish(PC_FINISH_EOS, 1));
+  asked.answer({"Hello."}, PC_FINISH_EOS, 1);
   const Json response = Json::parse(asked.reply->whole.body);
   const auto stored = asked.stored.find(response["id"].string());
   REQUIRE(stored);
@@ -134,21 +110,21 @@ TEST_CASE("an answer is remembered, with its conversation, once it is over") {
   CHECK(Json::parse(stored->conversation) == Json::read(R"([{"role": "user", "content": "Hi"},
       {"role": "assistant", "content": "Hello.", "tool_calls": [{"id": "call0", "type": "function",
        "function": {"name": "now", "arguments": {"in": "Oslo"}}}]}])"));
-  left.sink->begin({});
-  left.sink->piece({0, "Hel", {}});
-  left.sink->end({});
+  left.take(Begun{});
+  left.take(Said{0, "Hel", {}});
+  left.take(Ended{});
   CHECK_FALSE(left.stored.find(Json::parse(left.reply->whole.body)["id"].string()));
 }
 
 TEST_CASE("an error in a stream is its last event, and before it the status") {
   Asked asked(true), early(true);
-  asked.sink->begin({});
-  asked.sink->fail(ApiError::bad_request("no", "input"));
+  asked.take(Begun{});
+  asked.take(Failed{ApiError::bad_request("no", "input")});
   const Json event = asked.events().back();
   CHECK(event == Json::read(R"({"type": "error", "sequence_number": 2, "code": null,
                                 "message": "no", "param": "input"})"));
   CHECK(asked.reply->is_over);
-  early.sink->fail(ApiError::bad_request("no", "input"));
+  early.take(Failed{ApiError::bad_request("no", "input")});
   CHECK(early.reply->whole.status == 400);
   CHECK(early.reply->stream.empty());
 }

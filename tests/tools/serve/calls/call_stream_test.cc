@@ -1,4 +1,4 @@
-#include "tools/serve/calls/call_reader.h"
+#include "tools/serve/calls/call_stream.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -44,6 +44,19 @@ CallShape parameters() {
   shape.key_close = ">\n";
   shape.value_close = "\n</parameter>";
   shape.end = "</function>\n</tool_call>";
+  shape.between = shape.end + "\n" + shape.begin;
+  return shape;
+}
+
+CallShape keyed() {
+  CallShape shape;
+  shape.kind = CallShape::Kind::kParameters;
+  shape.begin = "<call>\n";
+  shape.after_name = "\n";
+  shape.key_open = "<key>";
+  shape.key_close = "</key>\n";
+  shape.value_close = "</value>\n";
+  shape.end = "</call>";
   shape.between = shape.end + "\n" + shape.begin;
   return shape;
 }
@@ -184,9 +197,11 @@ TEST_CASE(
 
 TEST_CASE("a Python argument without a name is no call") {
   for (const std::string text :
-       {"<|tool_call_start|>[weather(\"Oslo\", days=3)]",
-        "<|tool_call_start|>[weather(place='a',, days=3)]", "<|tool_call_start|>[weather()=1)]"})
+       {"<|tool_call_start|>[weather(\"Oslo\", days=3)]", "<|tool_call_start|>[weather(, days=3)]"})
     CHECK(read_answer(python(), types(), text) == ReadAnswer{text, {}});
+  // What was told already stays, and what cannot belong to it is text.
+  CHECK(read_answer(python(), types(), "<|tool_call_start|>[weather(place='a',, days=3)]") ==
+        ReadAnswer{", days=3)]", {call(Json::object().set("place", "a"))}});
 }
 
 TEST_CASE("white space before a call goes with it, and stays where there is none") {
@@ -204,33 +219,116 @@ TEST_CASE("text behind calls is not lost") {
   CHECK(read == ReadAnswer{"Done.", {call(Json::object())}});
 }
 
+// Answers of all shapes in pieces of any size.
 TEST_CASE("however an answer comes in pieces, it is read alike") {
   std::mt19937 random(5);
   const ToolTypes tools = types();
+  const std::string fence = "```";
   const std::vector<std::pair<CallShape, std::string>> answers = {
       {hermes(),
        "I <think> so. <tool_call>\n{\"name\": \"weather\", \"arguments\": {\"place\": "
        "\"<tool_call>\"}}\n</tool_call>"},
       {hermes(), "no <tool_cal l> here <<tool"},
       {hermes(), " \n Two \n\n lines \n <tool_call> {\"name\":\"weather\",\"arguments\":{}}"},
+      {hermes(),
+       "<tool_call>{\"id\": 7, \"name\": \"weather\", \"arguments\": {}, \"x\": {\"y\": "
+       "\"}\"}}</tool_call>\n<tool_call>{\"arguments\": {}, \"name\": \"weather\"}"},
+      {hermes(), "{\"name\": \"weather\", \"arguments\": {\"place\": \"Oslo\"}}"},
+      {hermes(), "Look:\n" + fence + "json\n{\"name\": \"weather\", \"arguments\": {}}\n" + fence},
+      {hermes(), fence + "c\nint a[] = {1};\n" + fence +
+                     " is code. <tool_call>{\"name\": "
+                     "\"weather\", \"arguments\": {}}</tool_call> Done."},
       {python(), "a <|tool <|tool_call_start|>[weather(place='<|tool_call_end|>', days=[1, 2])]"},
+      {python(), "<|tool_call_start|>[weather(days=1), weather(place=\"b, c\")]<|tool_call_end|>."},
       {bare(), "  {\"name\":\"weather\",\"parameters\":{\"place\":\"}\\\"{\"}}"},
+      {bare(), "[{\"name\":\"weather\",\"parameters\":{}}]"},
+      {parameters(),
+       "<tool_call>\n<function=weather>\n<parameter=place>\n Os<lo\n\n</parameter>\n"
+       "<parameter=notes>\n[\"</parameter>\"]\n</parameter>\n</function>\n</tool_call>\n"
+       "<tool_call>\n<function=weather>\n</function>\n</tool_call>"},
+      {keyed(),
+       "<call>\nweather\n<key>place</key>\nOslo</value>\n<key>days</key>\n3</value>\n</call>"},
       {mistral(), "Well [TOOL_[TOOL_CALLS]weather[ARGS]{\"place\":\"Oslo\"}"}};
   for (const auto& [shape, text] : answers) {
     const ReadAnswer whole = read_answer(shape, tools, text);
+    INFO(text);
     for (int round = 0; round < 200; ++round) {
-      CallReader reader(shape, tools);
-      std::string certain;
+      CallStream stream(shape, tools, false);
+      std::vector<CallPiece> pieces;
+      const auto add = [&](std::vector<CallPiece> more) {
+        pieces.insert(pieces.end(), more.begin(), more.end());
+      };
       for (std::size_t at = 0; at < text.size();) {
         const std::size_t n = 1 + random() % 7;
-        certain += reader.push(std::string_view(text).substr(at, n));
+        add(stream.push(std::string_view(text).substr(at, n)));
         at += n;
       }
-      ReadAnswer read = reader.finish();
-      read.text.insert(0, certain);
-      REQUIRE(read == whole);
+      add(stream.finish());
+      REQUIRE(gather(pieces) == whole);
     }
   }
+}
+
+TEST_CASE("a call's name and arguments are told as they arise") {
+  using Kind = CallPiece::Kind;
+  const CallShape shape = hermes(), named = parameters();
+  const ToolTypes tools = types();
+  CallStream stream(shape, tools, false);
+  CHECK(stream.push("<tool_call>{\"name\": \"weather\", \"arguments\": ").empty());
+  CHECK(stream.push("{\"place\": \"Os") ==
+        std::vector<CallPiece>{{Kind::kName, "weather"}, {Kind::kArguments, "{\"place\": \"Os"}});
+  CHECK(stream.is_within_call());
+  CHECK(stream.push("lo\"}}") == std::vector<CallPiece>{{Kind::kArguments, "lo\"}"}});
+  CHECK_FALSE(stream.is_within_call());
+  CHECK(stream.push("</tool_call>").empty());
+  CHECK(stream.finish().empty());
+
+  CallStream values(named, tools, false);
+  CHECK(values.push("<tool_call>\n<function=weather>\n<parameter=place>\n").size() == 2);
+  const auto pieces = values.push("A long name of a town in the hills");
+  REQUIRE(pieces.size() == 1);
+  CHECK(pieces[0].text.starts_with("A long name of a"));
+}
+
+TEST_CASE("a call that is cut off keeps what was told of it") {
+  CHECK(read_answer(hermes(), types(),
+                    "<tool_call>{\"name\": \"weather\", \"arguments\": {\"place\": \"Os") ==
+        ReadAnswer{"", {call(Json::object().set("place", "Os"))}});
+}
+
+TEST_CASE("an answer that is a call without the template's words is one") {
+  const std::string object = "{\"name\": \"weather\", \"arguments\": {\"place\": \"Oslo\"}}";
+  const ReadAnswer one{"", {call(kOslo)}};
+  for (const std::string& text : {object, "\n" + object + "\n", "```json\n" + object + "\n```",
+                                  "```\n" + object, "[" + object + "]",
+                                  std::string("{\"name\": \"weather\", \"parameters\": {\"place\": "
+                                              "\"Oslo\"}}"),
+                                  "{\"type\": \"function\", \"function\": " + object + "}"})
+    CHECK(read_answer(hermes(), types(), text) == one);
+  CHECK(read_answer(hermes(), types(), "I look it up.\n```json\n" + object + "\n```\n") ==
+        ReadAnswer{"I look it up.", {call(kOslo)}});
+  CHECK(read_answer(hermes(), types(), object + "\n" + object).calls.size() == 2);
+}
+
+TEST_CASE("JSON that is no call of an offered tool is text, and comes as it arises") {
+  const ToolTypes tools = types();
+  for (const std::string text :
+       {"{\"name\": \"other\", \"arguments\": {}}", "{\"title\": \"weather\"}",
+        "{\"name\": \"weather\"}", "{\"name\": \"weather\", \"arguments\": 3}",
+        "```json\n{\"name\": \"weather\", \"arguments\": {}}\n```\nis how it is written.",
+        "```json\n{\"name\": \"other\", \"arguments\": {}}\n```", "[1, 2]", "```c\nint a;"})
+    CHECK(read_answer(hermes(), tools, text) == ReadAnswer{text, {}});
+  const CallShape shape = hermes();
+  CallStream stream(shape, tools, false);
+  CHECK(stream.push("{\"title\": \"A") ==
+        std::vector<CallPiece>{{CallPiece::Kind::kText, "{\"title\": \"A"}});
+}
+
+TEST_CASE("where an answer must be a call, one without words to begin with is told early") {
+  const CallShape shape = bare();
+  const ToolTypes tools = types();
+  CallStream stream(shape, tools, true);
+  CHECK(stream.push("{\"name\":\"weather\",\"parameters\":{\"pl").size() == 2);
 }
 
 }  // namespace

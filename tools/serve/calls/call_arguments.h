@@ -1,0 +1,59 @@
+// The arguments of one call, as JSON, while the model writes them in the way of its template.
+//
+// Borrows shape and types. Threads: one at a time.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "tools/json.h"
+#include "tools/serve/calls/call_cursor.h"
+#include "tools/serve/calls/call_shape.h"
+#include "tools/serve/calls/tool_types.h"
+
+namespace pc::serve {
+
+class CallArguments {
+ public:
+  CallArguments(const CallShape& shape, const ToolTypes& types, std::string tool);
+
+  // Does a text begin as arguments do, behind what stands between name and arguments?
+  enum class Fit { kMore /* of it is needed */, kNo, kYes };
+  Fit fit(std::string_view text) const;
+
+  // Takes off the text's beginning what is understood, and adds it to `json`. True: the arguments
+  // are over, and the text begins with what stands behind them.
+  bool go_on(std::string* text, std::string* json);
+
+  // No more of the text will come: go_on() waits for nothing any more.
+  void end_text() { is_last_ = true; }
+
+  // The text is over, and the arguments are not: adds what can still be said of them.
+  void cut(std::string_view text, std::string* json) const;
+
+ private:
+  enum class State { kJson, kMember, kText, kValue, kPython };
+
+  // Each goes on as far as the text tells; false: more of it is needed, or all is over.
+  bool take_json(std::string* text, std::string* json);
+  bool take_member(std::string* text, std::string* json);
+  bool take_text(std::string* text, std::string* json);
+  bool take_value(std::string* text, std::string* json);
+  bool take_python(std::string* text, std::string* json);
+  void open_member(const std::string& key, std::string* json);
+  bool end_members(std::string* json);  // false
+
+  const CallShape& shape_;
+  const ToolTypes& types_;
+  const std::string tool_;
+  // The words around a value, and what of their white space is the template's.
+  const std::string_view close_word_, before_value_, behind_value_;
+  State state_;
+  std::string key_;
+  bool has_members_ = false, is_over_ = false, begins_value_ = false, is_last_ = false;
+  std::size_t n_scanned_ = 0;  // of a value: no end of it is in there
+  Brackets brackets_;          // kJson
+};
+
+}  // namespace pc::serve

@@ -1,0 +1,395 @@
+#include "tools/serve/calls/call_stream.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "tools/serve/calls/loose_calls.h"
+#include "tools/serve/calls/object_head.h"
+
+namespace pc::serve {
+namespace {
+
+constexpr std::string_view kFence = "```";
+// A call's name and what stands around it is shorter.
+constexpr std::size_t kMostHead = 4096;
+
+std::size_t first_of(std::string_view text) {
+  return std::min(text.find_first_not_of(kSpace), text.size());
+}
+
+}  // namespace
+
+std::vector<CallPiece> CallStream::push(std::string_view text) {
+  held_ += text;
+  while (step()) {
+  }
+  return std::exchange(out_, {});
+}
+
+bool CallStream::step() {
+  switch (state_) {
+    case State::kText:
+      return take_text();
+    case State::kFence:
+      return take_fence();
+    case State::kWhole:
+      return false;
+    case State::kHead:
+      return take_head();
+    case State::kArguments:
+      return take_arguments();
+    case State::kTail:
+      return take_tail();
+    case State::kBetween:
+      return take_between();
+  }
+  return false;
+}
+
+// ---- Text
+
+void CallStream::say(std::string_view text) {
+  if (!has_said_ && n_calls_ > 0) text.remove_prefix(first_of(text));  // it is the call's
+  if (text.empty()) return;
+  has_said_ = has_said_ || first_of(text) < text.size();
+  if (out_.empty() || out_.back().kind != CallPiece::Kind::kText)
+    out_.push_back({CallPiece::Kind::kText, ""});
+  out_.back().text += text;
+}
+
+// All of an answer may be a call: JSON, or where calls have no word to begin with, the name of a
+// tool.
+CallStream::Candidate CallStream::candidate_at_begin(std::size_t first) const {
+  const Candidate none{held_.size()}, open{0};
+  if (first == held_.size()) return open;
+  const bool has_word = !shape_.begin.empty();
+  if (!has_word && must_call_) return {0, State::kHead};
+  const std::string_view text = std::string_view(held_).substr(first);
+  CallCursor at(text);
+  if (shape_.kind == CallShape::Kind::kPython) at.take("[");
+  const auto name =
+      has_word || shape_.kind == CallShape::Kind::kObject ? std::nullopt : at.take_name();
+  if (name && at.rest().empty()) return open;
+  if (name && types_.knows(std::string(*name))) return {0, State::kWhole};
+  if (text.front() != '{' && text.front() != '[') return none;
+  switch (likeness_of_call(text, types_)) {
+    case Likeness::kNone:
+      return none;
+    case Likeness::kOpen:
+      return open;
+    case Likeness::kLikely:
+      return {0, State::kWhole};
+  }
+  return none;
+}
+
+CallStream::Candidate CallStream::candidate_of_word() const {
+  const std::string_view word = call_trigger(shape_);
+  if (word.empty()) return {held_.size()};
+  const std::size_t at = place_of(held_, word);
+  const bool is_whole = std::string_view(held_).substr(at).starts_with(word);
+  return {at, is_whole ? State::kHead : State::kText};
+}
+
+// What a block begins with tells whether it may be a call.
+CallStream::Candidate CallStream::candidate_of_fence() const {
+  const std::size_t at = place_of(held_, kFence);
+  const std::string_view fence = std::string_view(held_).substr(at);
+  const bool is_known = in_code_ ? fence.starts_with(kFence) : fence.find('\n') != fence.npos;
+  return {at, is_known ? State::kFence : State::kText};
+}
+
+CallStream::Candidate CallStream::candidate() const {
+  if (!has_said_ && n_calls_ == 0) {
+    const Candidate at_begin = candidate_at_begin(first_of(held_));
+    if (at_begin.at < held_.size() || held_.empty()) return at_begin;
+  }
+  const Candidate word = candidate_of_word(), fence = candidate_of_fence();
+  return fence.at < word.at ? fence : word;
+}
+
+bool CallStream::take_text() {
+  const Candidate found = candidate();
+  const std::string_view held = held_;
+  const bool ends_code = found.state == State::kFence && in_code_;
+  // The white space before a call is the call's.
+  const std::size_t end =
+      ends_code ? found.at + kFence.size() : held.substr(0, found.at).find_last_not_of(kSpace) + 1;
+  say(held.substr(0, end));
+  held_.erase(0, end);
+  if (ends_code) {
+    in_code_ = false;
+    return true;
+  }
+  if (found.state == State::kText) return false;
+  state_ = found.state;
+  opening_.clear();
+  is_begun_ = in_list_ = false;
+  return true;
+}
+
+// A fenced block is a call where it is JSON that looks like one, and nothing stands behind it.
+bool CallStream::take_fence() {
+  const std::string_view held = held_;
+  const std::size_t line = held.find('\n', held.find(kFence));
+  const std::string_view inside = held.substr(line);
+  const std::size_t first = first_of(inside);
+  if (first == inside.size()) return false;
+  const bool is_json = inside[first] == '{' || inside[first] == '[';
+  const Likeness like = is_json ? likeness_of_call(inside.substr(first), types_) : Likeness::kNone;
+  const std::size_t close = inside.find(kFence);
+  const bool ends =
+      close == inside.npos ||
+      first_of(inside.substr(close + kFence.size())) + close + kFence.size() == inside.size();
+  if (like != Likeness::kNone && ends) return false;
+  // What closes it is found as what opens one is.
+  in_code_ = close == inside.npos || like == Likeness::kNone;
+  const std::size_t end = in_code_ ? line : line + close + kFence.size();
+  say(held.substr(0, end));
+  held_.erase(0, end);
+  state_ = State::kText;
+  return true;
+}
+
+// ---- The beginning of a call
+
+void CallStream::open(std::string_view rest) {
+  const std::size_t n = held_.size() - rest.size();
+  opening_ += held_.substr(0, n);
+  held_.erase(0, n);
+}
+
+// One character of what looked like a call is text; another call may begin behind it.
+bool CallStream::give_up() {
+  held_ = std::exchange(opening_, {}) + held_;
+  const std::size_t n = std::min(first_of(held_) + 1, held_.size());
+  say(std::string_view(held_).substr(0, n));
+  held_.erase(0, n);
+  state_ = State::kText;
+  return true;
+}
+
+bool CallStream::take_head() {
+  if (!is_begun_) {
+    CallCursor at(held_);
+    if (!at.take(shape_.begin)) return !is_cut(held_, shape_.begin) && give_up();
+    open(at.rest());
+    is_begun_ = true;
+  }
+  const bool has_list =
+      shape_.kind == CallShape::Kind::kObject || shape_.kind == CallShape::Kind::kPython;
+  CallCursor at(held_);
+  if (has_list && !in_list_ && at.take("[")) {
+    open(at.rest());
+    in_list_ = true;
+  }
+  if (first_of(held_) == held_.size()) return false;
+  const bool goes_on =
+      shape_.kind == CallShape::Kind::kObject ? take_object_head() : take_named_head();
+  const bool waits = !goes_on && state_ == State::kHead;
+  return waits && held_.size() > kMostHead ? give_up() : goes_on;
+}
+
+bool CallStream::take_object_head() {
+  CallCursor at(held_);
+  at.skip_space();
+  if (!at.rest().starts_with('{')) return give_up();
+  const ObjectHead head = read_object_head(shape_, at.rest());
+  switch (head.kind) {
+    case ObjectHead::Kind::kMore:
+      return false;
+    case ObjectHead::Kind::kNone:
+      return give_up();
+    case ObjectHead::Kind::kWhole:
+      state_ = State::kWhole;
+      return false;
+    case ObjectHead::Kind::kFound:
+      break;
+  }
+  at.skip(head.arguments);
+  open(at.rest());
+  begin_call(head.name);
+  return true;
+}
+
+// A name, and what stands between it and the arguments.
+bool CallStream::take_named_head() {
+  CallCursor at(held_);
+  const auto name = at.take_name();
+  if (!name) return give_up();
+  if (at.rest().empty()) return false;
+  if (shape_.kind == CallShape::Kind::kHeader) {
+    // A template may write what names the call in between.
+    const std::size_t bracket = at.rest().find('{');
+    if (bracket == std::string_view::npos) return false;
+    at.skip(bracket);
+  } else {
+    const std::string_view behind =
+        shape_.kind == CallShape::Kind::kPython ? "(" : std::string_view(shape_.after_name);
+    if (!at.take(behind)) return !is_cut(at.rest(), behind) && give_up();
+  }
+  const std::string called(*name);
+  const auto fit = CallArguments(shape_, types_, called).fit(at.rest());
+  if (fit != CallArguments::Fit::kYes) return fit == CallArguments::Fit::kNo && give_up();
+  open(at.rest());
+  begin_call(called);
+  return true;
+}
+
+void CallStream::begin_call(std::string_view name) {
+  ++n_calls_;
+  has_said_ = false;
+  opening_.clear();
+  out_.push_back({CallPiece::Kind::kName, std::string(name)});
+  arguments_.emplace(shape_, types_, std::string(name));
+  state_ = State::kArguments;
+}
+
+// ---- Arguments, and what stands behind them
+
+void CallStream::say_arguments(std::string text) {
+  if (text.empty()) return;
+  if (out_.empty() || out_.back().kind != CallPiece::Kind::kArguments)
+    out_.push_back({CallPiece::Kind::kArguments, ""});
+  out_.back().text += text;
+}
+
+bool CallStream::take_arguments() {
+  std::string json;
+  const bool is_over = arguments_->go_on(&held_, &json);
+  say_arguments(std::move(json));
+  if (!is_over) return false;
+  tail_ = {.depth = 1};
+  state_ = shape_.kind == CallShape::Kind::kObject ? State::kTail : State::kBetween;
+  return true;
+}
+
+// The rest of an object says nothing more.
+bool CallStream::take_tail() {
+  std::size_t at = 0;
+  while (at < held_.size() && tail_.depth > 0) tail_.take(held_[at++]);
+  held_.erase(0, at);
+  if (tail_.depth > 0) return false;
+  state_ = State::kBetween;
+  return true;
+}
+
+void CallStream::begin_next(std::string_view rest) {
+  open(rest);
+  is_begun_ = true;
+  state_ = State::kHead;
+}
+
+bool CallStream::take_in_list() {
+  CallCursor at(held_);
+  if (at.take(",")) {
+    begin_next(at.rest());
+    return true;
+  }
+  in_list_ = false;
+  at.take("]");
+  held_ = std::string(at.rest());
+  return true;
+}
+
+// Where what stands between two calls is what ends the last one, too, only an object behind it
+// tells that another comes; a word that calls begin with is found as in any text.
+bool CallStream::take_between() {
+  if (first_of(held_) == held_.size()) return false;
+  if (in_list_) return take_in_list();
+  CallCursor at(held_);
+  if (!trimmed(shape_.between).empty()) {
+    if (at.take(shape_.between)) {
+      const bool is_end = trimmed(shape_.between) == trimmed(shape_.end);
+      at.skip_space();
+      if (is_end && at.rest().empty()) return false;
+      if (!is_end || at.rest().starts_with('{')) {
+        begin_next(at.rest());
+        return true;
+      }
+    } else if (is_cut(held_, shape_.between)) {
+      return false;
+    }
+  }
+  CallCursor end(held_);
+  if (!end.take(shape_.end) && is_cut(held_, shape_.end)) return false;
+  held_ = std::string(end.rest());
+  state_ = State::kText;
+  return true;
+}
+
+// ---- The end of the answer
+
+// The calls that what is held is, and what stands behind them; nothing where it is none.
+std::optional<std::vector<ToolCall>> CallStream::read_whole(std::string* behind) const {
+  const std::string begun = is_begun_ ? shape_.begin + (in_list_ ? "[" : "") : "";
+  if (state_ == State::kHead || state_ == State::kWhole) {
+    if (auto read = read_calls(shape_, types_, begun + held_)) {
+      *behind = read->text;
+      return std::move(read->calls);
+    }
+  }
+  return is_begun_ ? std::nullopt : read_loose_calls(held_, types_);
+}
+
+void CallStream::finish_whole() {
+  std::string behind;
+  const auto calls = read_whole(&behind);
+  if (!calls) return say(opening_ + held_);
+  for (const ToolCall& call : *calls) {
+    begin_call(call.name);
+    say_arguments(call.arguments.dump());
+  }
+  say(behind);
+}
+
+std::vector<CallPiece> CallStream::finish() {
+  if (state_ == State::kArguments) arguments_->end_text();
+  while (step()) {
+  }
+  switch (state_) {
+    case State::kText:
+      say(held_);
+      break;
+    case State::kFence:
+    case State::kWhole:
+    case State::kHead:
+      finish_whole();
+      state_ = State::kBetween;
+      break;
+    case State::kArguments: {
+      std::string json;
+      arguments_->cut(held_, &json);
+      say_arguments(std::move(json));
+      break;
+    }
+    case State::kTail:
+    case State::kBetween:  // the beginning of words that belong to calls
+      break;
+  }
+  return std::exchange(out_, {});
+}
+
+ReadAnswer gather(const std::vector<CallPiece>& pieces) {
+  ReadAnswer read;
+  std::vector<std::string> arguments;
+  for (const CallPiece& piece : pieces) {
+    if (piece.kind == CallPiece::Kind::kText) read.text += piece.text;
+    if (piece.kind == CallPiece::Kind::kArguments) arguments.back() += piece.text;
+    if (piece.kind != CallPiece::Kind::kName) continue;
+    read.calls.push_back({piece.text, {}});
+    arguments.emplace_back();
+  }
+  for (std::size_t i = 0; i < arguments.size(); ++i)
+    read.calls[i].arguments = object_of(arguments[i]);
+  return read;
+}
+
+ReadAnswer read_answer(const CallShape& shape, const ToolTypes& types, std::string_view text) {
+  CallStream stream(shape, types, false);
+  std::vector<CallPiece> pieces = stream.push(text);
+  for (CallPiece& piece : stream.finish()) pieces.push_back(std::move(piece));
+  return gather(pieces);
+}
+
+}  // namespace pc::serve

@@ -1,0 +1,116 @@
+// Takes the calls of tools out of an answer while it grows: a call's name as soon as it is certain,
+// its arguments as they arise.
+//
+// What begins like a call and turns out to be none is text. A call whose name was told stays one,
+// however it goes on: where the answer is cut off within it, so are its arguments, and what stands
+// behind it is text. JSON that is an answer, or the fenced block that ends one, is a call where it
+// names a tool (loose_calls.h); only the answer's end tells. White space around calls is not kept.
+//
+// A state machine over the text whose meaning is not certain yet. Borrows shape and types.
+// Threads: one at a time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tools/serve/calls/call_arguments.h"
+#include "tools/serve/calls/call_cursor.h"
+#include "tools/serve/calls/call_reader.h"
+#include "tools/serve/calls/call_shape.h"
+#include "tools/serve/calls/tool_call.h"
+#include "tools/serve/calls/tool_types.h"
+
+namespace pc::serve {
+
+struct CallPiece {
+  enum class Kind {
+    kText,
+    kName,      // a call begins
+    kArguments  // of the latest call; all of them together are a JSON object
+  } kind = Kind::kText;
+  std::string text;
+
+  friend bool operator==(const CallPiece&, const CallPiece&) = default;
+};
+
+class CallStream {
+ public:
+  // must_call: the answer is held to be a call, so that what looks like one is.
+  CallStream(const CallShape& shape, const ToolTypes& types, bool must_call)
+      : shape_(shape), types_(types), must_call_(must_call) {}
+
+  std::vector<CallPiece> push(std::string_view text);
+  // The answer is over.
+  std::vector<CallPiece> finish();
+
+  std::uint32_t n_calls() const { return n_calls_; }
+  // Is there a call that is not over?
+  bool is_within_call() const { return state_ == State::kArguments || state_ == State::kTail; }
+
+ private:
+  enum class State {
+    kText,       // looks for what begins a call
+    kFence,      // in a fenced block that is perhaps a call
+    kWhole,      // in what is perhaps a call, and can only be read when it is over
+    kHead,       // at the beginning of a call: its name comes
+    kArguments,  // in its arguments
+    kTail,       // behind them, in the object of the call
+    kBetween     // behind a call
+  };
+  // Where a call may begin in the held text; its size: nowhere.
+  struct Candidate {
+    std::size_t at = 0;
+    State state = State::kText;  // what comes then; kText: more of the text is needed
+  };
+
+  // Goes on as far as the held text tells; false: more of it is needed.
+  bool step();
+  bool take_text();
+  bool take_fence();
+  bool take_head();
+  bool take_object_head();
+  bool take_named_head();
+  bool take_arguments();
+  bool take_tail();
+  bool take_between();
+  bool take_in_list();
+
+  Candidate candidate() const;
+  Candidate candidate_at_begin(std::size_t first) const;
+  Candidate candidate_of_word() const;
+  Candidate candidate_of_fence() const;
+
+  void say(std::string_view text);
+  void begin_call(std::string_view name);
+  void say_arguments(std::string text);
+  void begin_next(std::string_view rest);  // behind the words between two calls
+  void open(std::string_view rest);        // what comes before the rest is the call's, if it is one
+  bool give_up();                          // it is none; true
+  std::optional<std::vector<ToolCall>> read_whole(std::string* behind) const;
+  void finish_whole();
+
+  const CallShape& shape_;
+  const ToolTypes& types_;
+  const bool must_call_;
+  State state_ = State::kText;
+  std::string held_;       // what is not understood yet
+  std::string opening_;    // kHead, kWhole: what was taken of it, should it be no call
+  bool is_begun_ = false;  // kHead: behind the words that calls begin with
+  bool in_list_ = false;   // calls stand in brackets
+  bool in_code_ = false;   // in a fenced block that is text
+  bool has_said_ = false;  // something else than white space
+  std::optional<CallArguments> arguments_;
+  Brackets tail_;
+  std::uint32_t n_calls_ = 0;
+  std::vector<CallPiece> out_;
+};
+
+// What pieces come to; those of a whole text.
+ReadAnswer gather(const std::vector<CallPiece>& pieces);
+ReadAnswer read_answer(const CallShape& shape, const ToolTypes& types, std::string_view text);
+
+}  // namespace pc::serve
