@@ -94,6 +94,12 @@ __device__ std::int8_t q8_code(float x, float inverse) {
   return static_cast<std::int8_t>(static_cast<int>(rintf(x * inverse)));
 }
 
+__device__ void zero_behind_scales(const Head& head, bool values, std::byte* row) {
+  const std::uint32_t end = row_bytes(KvType::kQ8, head.dim);
+  for (std::uint32_t b = scales_end(head.dim, values) + head.lane; b < end; b += kWarp)
+    row[b] = std::byte{0};
+}
+
 __device__ void write_q8_key(const Head& head, bool finite, std::byte* row) {
   auto* codes = reinterpret_cast<std::int8_t*>(row);
   auto* scales = reinterpret_cast<std::uint16_t*>(row + scales_at(head.dim));
@@ -108,6 +114,7 @@ __device__ void write_q8_key(const Head& head, bool finite, std::byte* row) {
     if (d < end) codes[d] = inverse == 0.0f ? std::int8_t{0} : q8_code(head.x[d], inverse);
     if (head.lane == 0) scales[begin / kScaleDims] = scale;
   }
+  zero_behind_scales(head, false, row);
 }
 
 __device__ void write_q8_value(const Head& head, bool finite, std::byte* row) {
@@ -118,6 +125,7 @@ __device__ void write_q8_value(const Head& head, bool finite, std::byte* row) {
   for (unsigned d = head.lane; d < head.dim; d += kWarp)
     codes[d] = inverse == 0.0f ? std::int8_t{0} : q8_code(head.x[d], inverse);
   if (head.lane == 0) *reinterpret_cast<float*>(row + scales_at(head.dim)) = scale;
+  zero_behind_scales(head, true, row);
 }
 
 __device__ void write_plain(KvType type, const Head& head, std::byte* row) {

@@ -52,10 +52,16 @@ __device__ void copy_element(std::byte* to, const std::byte* from, std::uint32_t
     *reinterpret_cast<std::uint8_t*>(to) = *reinterpret_cast<const std::uint8_t*>(from) ^ flip;
 }
 
+__device__ void zero_behind_scales(const KvShape& shape, bool values, std::byte* row) {
+  for (std::uint32_t b = scales_end(shape.head_dim, values); b < shape.row(); ++b)
+    row[b] = std::byte{0};
+}
+
 // Scales of token t of a q8 block between their places; to_row: from the block.
 __device__ void copy_scales(const KvShape& shape, bool values, std::uint32_t t, std::byte* block,
                             std::byte* row, bool to_row) {
   std::byte* scales = row + scales_at(shape.head_dim);
+  if (to_row) zero_behind_scales(shape, values, row);
   if (values) {
     auto* stored = reinterpret_cast<float*>(block) + t;
     auto* mine = reinterpret_cast<float*>(scales);

@@ -35,12 +35,17 @@ __host__ __device__ constexpr std::uint32_t scales_at(std::uint32_t head_dim) {
   return round_up(head_dim, 4);
 }
 
-__host__ __device__ constexpr std::uint32_t row_bytes(KvType type, std::uint32_t head_dim) {
+// And the byte behind them. Up to the row's end zeros follow, which are loaded and mean nothing.
+__host__ __device__ constexpr std::uint32_t scales_end(std::uint32_t head_dim, bool values) {
   const std::uint32_t key_scales = 2 * ((head_dim + kScaleDims - 1) / kScaleDims);
-  const std::uint32_t bytes = type == KvType::kF32 ? 4 * head_dim
-                              : type == KvType::kBf16
-                                  ? 2 * head_dim
-                                  : scales_at(head_dim) + (key_scales < 4 ? 4 : key_scales);
+  return scales_at(head_dim) + (values ? 4 : key_scales);
+}
+
+__host__ __device__ constexpr std::uint32_t row_bytes(KvType type, std::uint32_t head_dim) {
+  const std::uint32_t of_key = scales_end(head_dim, false), of_value = scales_end(head_dim, true);
+  const std::uint32_t bytes = type == KvType::kF32    ? 4 * head_dim
+                              : type == KvType::kBf16 ? 2 * head_dim
+                                                      : (of_key < of_value ? of_value : of_key);
   return round_up(bytes, 16);
 }
 

@@ -6,12 +6,14 @@
 // given to do is done before it is destroyed. Threads: any.
 #pragma once
 
+#include <array>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -45,17 +47,29 @@ class Uploader {
   void add(std::function<void()> chore);
 
  private:
-  // What a thread works with.
-  struct Lane {
+  // A piece on its way, and its memory.
+  struct Slot {
     Stream stream;
     PinnedBuffer<std::byte> host;
     DeviceBuffer<std::byte> packed;
+    Piece piece{};  // copy null: nothing is on its way
+    Status queued = ok();
+  };
+  // What a thread works with: while one piece crosses the link, the next is read from its file.
+  using Lane = std::array<Slot, 2>;
+  struct Task {
+    std::function<void()> chore;  // where there is none, a piece
+    Piece piece;
   };
   Uploader(const KvShape& shape, Arrived arrived);
   Status start();
+  Status make_slot(Slot& slot) const;
   void work(Lane& lane);
-  Status bring(const Piece& piece, Lane& lane) const;
-  Status queue(const Piece& piece, Lane& lane) const;
+  // What to do next; nothing where there is nothing and it does not wait for more, or it all ends.
+  std::optional<Task> take(bool waits);
+  void begin(const Piece& piece, Slot& slot) const;
+  void end(Slot& slot) const;
+  Status queue(const Piece& piece, Slot& slot) const;
 
   KvShape shape_;
   Arrived arrived_;
