@@ -166,10 +166,9 @@ typedef struct pc_engine_options {
   /* What the model's template is told when it asks for the date, in seconds since
      1970 (UTC); 0: the time at which the engine opens. */
   int64_t chat_time;
-  uint32_t precision; /* pc_precision; modules of one are not used by the other */
-  uint32_t
-      require_backend; /* 1: a plug-in that cannot be used, or has no memory for a request, is an
-                          error; 0: the CPU takes over */
+  uint32_t precision;       /* pc_precision; modules of one are not used by the other */
+  uint32_t require_backend; /* 1: a plug-in that cannot be used, or has no memory for a request, is
+                               an error; 0: the CPU takes over */
   /* 1: a store that cannot be opened, or written where cache_mode wants it, is an error; 0: then
      modules live in memory, and a remark of pc_engine_describe says why. */
   uint32_t require_store;
@@ -515,7 +514,8 @@ typedef struct pc_session_options {
   pc_token_mask mask; /* may be NULL */
   void* mask_user;    /* must outlive the session and its forks */
   /* A name, or NULL. Where those who wait want more computed than a step has room for, clients take
-     turns; sessions without a name are one. */
+     turns; sessions without a name are one. Of one client's, the prompt with the fewest tokens left
+     to compute goes first, and in every fifth of its turns at the latest the oldest. */
   const char* client;
   pc_session_progress progress; /* may be NULL */
   void* progress_user;          /* as mask_user */

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <initializer_list>
 #include <new>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -17,7 +18,7 @@ namespace {
 // for their first token wait on.
 constexpr std::uint32_t kLeastPrefill = 16;
 
-// Steps in which younger work that shares modules may go before older, and prefill before encoding.
+// Steps in which prefill may go before encoding.
 constexpr std::uint32_t kMostPassed = 4;
 
 // Clients whose shares are remembered while they do not wait.
@@ -216,8 +217,8 @@ void Scheduler::wait_for_work(MutexLock& lock) {
     if (!changed_->wait_until(lock, latest)) break;
 }
 
-// Single tokens, then prefill in the order in which it came, then a piece of an encoding, which
-// goes before prefill where it was passed over too often.
+// Single tokens, then prefill, then a piece of an encoding, which goes before prefill where it was
+// passed over too often.
 void Scheduler::choose_step() {
   chosen_.clear();
   chosen_.reserve(waiting_.size());
@@ -244,28 +245,50 @@ void Scheduler::choose_step() {
   });
 }
 
-// The oldest of the client with the least share, then those who were passed over too often, then
-// those who share modules with the step, then the others as they came.
+// In the order of prefill_order.h.
 void Scheduler::choose_prefill(std::uint32_t budget) {
-  const auto shared = [this](const Task* task) {
-    return std::ranges::any_of(chosen_, [&](const Task* other) {
+  if (n_chosen_tokens_ >= budget) return;
+  list_prefill();
+  const std::optional<PrefillTurn> turn = prefill_turn(prefill_);
+  if (!turn) return;
+  now_ = std::max(now_, prefill_[turn->first].share);
+  ++prefilling_[turn->oldest]->n_passed_;
+  prefilling_[turn->first]->n_passed_ = 0;
+  std::optional<std::size_t> next = turn->first;
+  while (next) {
+    take_prefill(*next, budget - n_chosen_tokens_);
+    if (n_chosen_tokens_ >= budget) return;
+    next = next_prefill(prefill_, budget - n_chosen_tokens_);
+  }
+}
+
+void Scheduler::take_prefill(std::size_t index, std::uint32_t room) {
+  Task& task = *prefilling_[index];
+  choose(task, room);
+  prefill_[index].taken = true;
+  for (std::size_t i = 0; i < prefill_.size(); ++i)
+    if (!prefill_[i].shares)
+      prefill_[i].shares = shares(*task.work_.timeline, *prefilling_[i]->work_.timeline);
+}
+
+// Who waits for prefill, in the order in which they came.
+void Scheduler::list_prefill() {
+  prefilling_.clear();
+  prefill_.clear();
+  for (Task* task : waiting_) {
+    if (!task->prefills()) continue;
+    const bool shared = std::ranges::any_of(chosen_, [&](const Task* other) {
       return shares(*other->work_.timeline, *task->work_.timeline);
     });
-  };
-  const auto was_passed = [](const Task* task) { return task->n_passed_ >= kMostPassed; };
-  const auto is_there = [](const Task*) { return true; };
-  if (Task* first = first_prefill(); first && n_chosen_tokens_ < budget)
-    choose(*first, budget - n_chosen_tokens_);
-  for (const FunctionRef<bool(const Task*)> comes :
-       std::initializer_list<FunctionRef<bool(const Task*)>>{was_passed, shared, is_there}) {
-    for (Task* task : waiting_) {
-      if (n_chosen_tokens_ >= budget) break;
-      if (task->prefills() && !chosen(*task) && comes(task))
-        choose(*task, budget - n_chosen_tokens_);
-    }
+    const std::uint64_t client = task->work_.client;
+    prefilling_.push_back(task);
+    prefill_.push_back({.n_left = task->left(),
+                        .number = task->number_,
+                        .client = client,
+                        .share = share_of(client),
+                        .n_behind = task->n_passed_,
+                        .shares = shared});
   }
-  for (Task* task : waiting_)
-    if (task->prefills() && !chosen(*task)) ++task->n_passed_;
 }
 
 // Those that were passed over that often, in the order in which they came.
@@ -279,20 +302,6 @@ void Scheduler::choose_encoding(std::uint32_t budget, std::uint32_t n_passed) {
 
 bool Scheduler::chosen(const Task& task) const {
   return std::ranges::find(chosen_, &task) != chosen_.end();
-}
-
-Task* Scheduler::first_prefill() {
-  Task* first = nullptr;
-  std::uint64_t least = 0;
-  for (Task* task : waiting_) {
-    if (!task->prefills()) continue;
-    const std::uint64_t share = share_of(task->work_.client);
-    if (first && share >= least) continue;
-    first = task;
-    least = share;
-  }
-  if (first) now_ = std::max(now_, least);
-  return first;
 }
 
 // A client's, which is new where it is not known: as much as whoever was first in line had then.

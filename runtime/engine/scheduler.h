@@ -1,10 +1,10 @@
 // Who is computed when: work of many callers becomes steps of the one executor.
 //
 // Continuous batching. Each step takes the single tokens of all who decode, then pieces of longer
-// work in the order in which it came, as many tokens as the target time between tokens leaves
-// room for; those who share modules with the step's others go before the rest, but nobody is
-// passed over forever, and clients with names have the same share of what is computed while they
-// wait. Encoding comes last, piece by piece, but gets a step of every few.
+// work, as many tokens as the target time between tokens leaves room for: the shortest first, but
+// nobody is passed over for more than prefill_order.h says, and clients with names have the same
+// share of what is computed while they wait. Encoding comes last, piece by piece, but gets a step
+// of every few.
 //
 // As long as one thread calls, it computes its steps itself. Once a second one comes, a thread of
 // the scheduler's own computes all of them, so that all callers share one team of threads; to wake
@@ -30,6 +30,7 @@
 #include "base/status.h"
 #include "modules/kv.h"
 #include "runtime/backend/backend_handle.h"
+#include "runtime/engine/prefill_order.h"
 #include "runtime/engine/step_time.h"
 #include "runtime/engine/task.h"
 
@@ -97,9 +98,10 @@ class Scheduler {
   void choose_step() PC_REQUIRES(mutex_);
   void choose(Task& task, std::uint32_t n_tokens) PC_REQUIRES(mutex_);
   void choose_prefill(std::uint32_t budget) PC_REQUIRES(mutex_);
+  void list_prefill() PC_REQUIRES(mutex_);
+  void take_prefill(std::size_t index, std::uint32_t room) PC_REQUIRES(mutex_);
   void choose_encoding(std::uint32_t budget, std::uint32_t n_passed) PC_REQUIRES(mutex_);
   bool chosen(const Task& task) const;
-  Task* first_prefill() PC_REQUIRES(mutex_);
   void forget_shares() PC_REQUIRES(mutex_);
   std::uint64_t& share_of(std::uint64_t client) PC_REQUIRES(mutex_);
   void compute_step();
@@ -126,8 +128,10 @@ class Scheduler {
   std::atomic<std::uint32_t> process_{0};         // fork_generation() where it computes, plus 1
 
   // Of whoever computes.
-  std::vector<Task*> chosen_;        // for the step at hand
-  std::vector<pc_step_item> items_;  // [chosen_]
+  std::vector<Task*> chosen_;            // for the step at hand
+  std::vector<Task*> prefilling_;        // who waited for prefill when it was chosen
+  std::vector<WaitingPrefill> prefill_;  // [prefilling_]
+  std::vector<pc_step_item> items_;      // [chosen_]
   std::uint32_t n_chosen_tokens_ = 0;
   std::size_t n_served_ = 0;   // who decoded in the latest step
   Clock::time_point ended_{};  // of the latest step

@@ -83,7 +83,6 @@ std::uint32_t Task::cut(const pc_run& run, std::uint64_t skip, std::uint32_t n,
 
 void Task::piece_done(Status result) {
   result_ = std::move(result);
-  n_passed_ = 0;
   if (result_.ok()) {
     n_done_ += n_piece_;
     work_.timeline->count(n_piece_);

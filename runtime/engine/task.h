@@ -68,8 +68,9 @@ class Task {
 
   // In the scheduler's queue.
   SchedulerCall* call_ = nullptr;
-  std::uint64_t number_ = 0;    // in the order in which work came; 0: it did not yet
-  std::uint32_t n_passed_ = 0;  // steps in which others went before
+  std::uint64_t number_ = 0;  // in the order in which work came; 0: it did not yet
+  // Of prefill: WaitingPrefill::n_behind. Of encoding: steps in which others went before.
+  std::uint32_t n_passed_ = 0;
 };
 
 }  // namespace pc

@@ -8,7 +8,6 @@
 
 #include <atomic>
 #include <catch2/catch.hpp>
-#include <cmath>
 #include <cstring>
 #include <deque>
 #include <numeric>
@@ -17,132 +16,10 @@
 
 #include "base/progress.h"
 #include "modules/module_image.h"
-#include "runtime/backend/cpu_backend.h"
-#include "tests/support/expect.h"
-#include "tests/support/random_plan.h"
-#include "tests/support/tiny_model.h"
+#include "tests/runtime/engine/scheduler_fixture.h"
 
 namespace pc::test {
 namespace {
-
-constexpr KvGeometry geometry_of(const pc_model_desc& d) {
-  return {d.n_layers, d.n_kv_heads, d.head_dim, KvType::kF32};
-}
-
-// The CPU's table with a step that is written down, and may have to wait.
-struct Witness {
-  static inline std::vector<std::vector<std::uint32_t>> steps;  // tokens of each item
-  static inline std::vector<std::vector<pc_backend_timeline*>> timelines;
-  static inline std::atomic<bool> hold{false};
-  static inline std::atomic<int> n_begun{0};
-
-  static void step(pc_backend_model* model, pc_step_item* items, std::uint32_t n_items) {
-    ++n_begun;
-    while (hold) std::this_thread::yield();
-    std::vector<std::uint32_t> counts;
-    std::vector<pc_backend_timeline*> who;
-    for (std::uint32_t i = 0; i < n_items; ++i) {
-      counts.push_back(0);
-      for (const pc_run& run : std::span(items[i].runs, items[i].n_runs))
-        counts.back() += run.n_tokens;
-      who.push_back(items[i].timeline);
-    }
-    steps.push_back(counts);
-    timelines.push_back(who);
-    cpu_backend()->step(model, items, n_items);
-  }
-  // The numbers of the steps that a timeline was in.
-  static bool was_in(const std::vector<pc_backend_timeline*>& step, const BackendTimeline& t) {
-    return std::ranges::find(step, t.get()) != step.end();
-  }
-  static std::size_t first_step(const BackendTimeline& t) {
-    std::size_t i = 0;
-    while (i < timelines.size() && !was_in(timelines[i], t)) ++i;
-    return i;
-  }
-  static std::size_t last_step(const BackendTimeline& t) {
-    std::size_t i = timelines.size();
-    while (i > 0 && !was_in(timelines[i - 1], t)) --i;
-    return i == 0 ? 0 : i - 1;
-  }
-  static const pc_backend_v1* table() {
-    static const pc_backend_v1 table = [] {
-      pc_backend_v1 t = *cpu_backend();
-      t.step = step;
-      return t;
-    }();
-    return &table;
-  }
-};
-
-class Fixture {
- public:
-  Fixture()
-      : backend(must(BackendModel::open(Witness::table(), model.desc, KvType::kF32,
-                                        Precision::kFast, 2, nullptr))),
-        scheduler(std::make_unique<Scheduler>(backend, geometry_of(model.desc))) {
-    Witness::steps.clear();
-    Witness::timelines.clear();
-    Witness::n_begun = 0;
-  }
-
-  static pc_run run_of(const std::vector<std::int32_t>& tokens, std::int32_t position = 0) {
-    return {
-        tokens.data(), static_cast<std::uint32_t>(tokens.size()), position, position, 1, nullptr,
-        nullptr};
-  }
-  // Logits of a new timeline that computes these tokens, by one step of the backend.
-  std::vector<float> alone(const std::vector<std::int32_t>& tokens) {
-    BackendTimeline timeline = must(backend.timeline());
-    std::vector<float> logits(model.desc.vocab_size);
-    const pc_run run = run_of(tokens);
-    pc_step_item item{};
-    item.timeline = timeline.get();
-    item.runs = &run;
-    item.n_runs = 1;
-    item.logits = logits.data();
-    cpu_step(item);
-    return logits;
-  }
-  void cpu_step(pc_step_item& item) {
-    const MutexLock lock(mutex);
-    backend.step({&item, 1});
-    must(backend.status_of(item));
-  }
-  // Work that waits on a thread of its own, until the step at hand may end.
-  void submit(const Work& work) {
-    Status& status = results.emplace_back(ok());
-    const std::size_t before = scheduler->n_waiting();
-    threads.emplace_back([this, work, &status] { status = scheduler->compute(work); });
-    while (scheduler->n_waiting() == before) std::this_thread::yield();
-  }
-  void hold() {
-    Witness::hold = true;
-    first = must(backend.timeline());
-    submit({.timeline = &*first, .runs = {&first_run, 1}});
-    while (Witness::n_begun == 0) std::this_thread::yield();
-  }
-  void release() {
-    Witness::hold = false;
-    for (std::thread& thread : threads) thread.join();
-    threads.clear();
-  }
-
-  TinyModel model{41};
-  Random random{7};
-  Mutex mutex;
-  const BackendModel backend;
-  std::unique_ptr<Scheduler> scheduler;
-  std::optional<BackendTimeline> first;
-  std::vector<std::int32_t> first_token{1};
-  pc_run first_run = run_of(first_token);
-  std::deque<Status> results;
-  std::vector<std::thread> threads;
-};
-
-void require_near(const std::vector<float>& got, const std::vector<float>& want) {
-  for (std::size_t i = 0; i < want.size(); ++i) REQUIRE(std::fabs(got[i] - want[i]) <= 5e-5f);
-}
 
 TEST_CASE("many callers at once: each gets what it would get alone") {
   Fixture f;
@@ -180,7 +57,7 @@ TEST_CASE("many callers at once: each gets what it would get alone") {
   for (std::size_t i = 0; i < kCallers; ++i) require_near(got[i], want[i]);
 }
 
-TEST_CASE("a step has all who decode, then the oldest prefill, then encoding") {
+TEST_CASE("a step has all who decode, then prefill, then encoding") {
   Fixture f;
   f.hold();
   std::deque<BackendTimeline> timelines;
@@ -199,9 +76,10 @@ TEST_CASE("a step has all who decode, then the oldest prefill, then encoding") {
   const auto first_step = Witness::first_step;
   CHECK(first_step(timelines[3]) == 1);  // both who decode
   CHECK(first_step(timelines[4]) == 1);
-  CHECK(first_step(timelines[1]) == 1);  // the oldest prefill has what room they leave
-  CHECK(first_step(timelines[2]) > 1);
-  CHECK(first_step(timelines[0]) >= first_step(timelines[2]));
+  CHECK(first_step(timelines[2]) ==
+        1);  // the shorter prefill, and the other has what room it leaves
+  CHECK(first_step(timelines[1]) == 1);
+  CHECK(first_step(timelines[0]) >= Witness::last_step(timelines[1]));
   for (const auto& counts : Witness::steps)
     CHECK(std::accumulate(counts.begin(), counts.end(), 0u) <= f.scheduler->step_tokens());
   CHECK(timelines[1].n_tokens() == 300);
@@ -361,28 +239,6 @@ TEST_CASE("who waits for long work is told how far it is") {
   CHECK(std::ranges::is_sorted(told));
   CHECK(told.front() > 0);
   CHECK(told.back() < 1500);
-}
-
-TEST_CASE("clients that are named take turns") {
-  Fixture f;
-  f.hold();
-  std::deque<BackendTimeline> timelines;
-  for (int i = 0; i < 5; ++i) timelines.push_back(must(f.backend.timeline()));
-  const auto prompt = random_tokens(f.random, 300, 64);
-  const pc_run run = Fixture::run_of(prompt);
-  for (std::size_t i = 0; i < 4; ++i)
-    f.submit({.timeline = &timelines[i], .runs = {&run, 1}, .client = 1});
-  f.submit({.timeline = &timelines[4], .runs = {&run, 1}, .client = 2});
-  // What is encoded for one is nobody's share.
-  BackendTimeline encoding = must(f.backend.timeline());
-  f.submit({.timeline = &encoding, .runs = {&f.first_run, 1}, .encodes = true, .client = 2});
-  f.release();
-  for (const Status& status : f.results) REQUIRE(status.ok());
-  const auto last_step = Witness::last_step;
-  // Step 0 is held; 1 is the first's, 2 theirs, 3 the first's again, since both have had as much,
-  // and 4 has their rest. Behind all of the other's it would be the sixth.
-  CHECK(last_step(timelines[4]) <= 4);
-  for (std::size_t i = 1; i < 4; ++i) CHECK(last_step(timelines[i]) >= last_step(timelines[4]));
 }
 
 // Runs that have their places one behind the other, most in planes of their own, as of a module or
