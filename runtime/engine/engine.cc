@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstdlib>
 #include <string_view>
-#include <thread>
 
 #include "pml/chat_template.h"
 #include "runtime/chat/chat_template_file.h"
@@ -24,9 +22,6 @@ constexpr std::uint32_t kMaxThreads = 512;
 
 // A backend's name, and how it is asked for.
 constexpr const char* kCpu = "cpu";
-
-// How long a thread sleeps while another opens the CPU, which takes seconds at least.
-constexpr std::chrono::milliseconds kOpenPoll{5};
 
 // Nobody's modules must leave the store, which evicts no mapped file, most of its budget.
 constexpr std::uint64_t kHeldShare = 8;
@@ -132,11 +127,8 @@ bool Engine::is_on_plug_in() const {
 
 Result<std::shared_ptr<const Engine>> Engine::on_cpu(const volatile std::int32_t* cancel) const {
   PC_EXPECT(is_on_plug_in());
-  while (!cpu_mutex_.try_lock()) {  // another is opening it
-    if (is_set(cancel)) return cancelled();
-    std::this_thread::sleep_for(kOpenPoll);
-  }
-  const MutexLock lock(cpu_mutex_, std::adopt_lock);
+  if (!cpu_mutex_.lock(cancel)) return cancelled();  // another was opening it
+  const LongMutexLock lock(cpu_mutex_, std::adopt_lock);
   PC_CHECK_OK(check_weights());
   if (cpu_) return cpu_;
   std::shared_ptr<Engine> cpu(new Engine);

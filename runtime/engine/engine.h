@@ -22,6 +22,7 @@
 #include "runtime/backend/precision.h"
 #include "runtime/chat/whole_chat.h"
 #include "runtime/engine/held_modules.h"
+#include "runtime/engine/long_mutex.h"
 #include "runtime/engine/module_counts.h"
 #include "runtime/engine/scheduler.h"
 #include "runtime/model/model.h"
@@ -175,7 +176,7 @@ class Engine {
   std::uint32_t context_tokens_ = 0;
   bool fell_back_ = false;
   std::string remark_;
-  mutable Mutex cpu_mutex_;
+  mutable LongMutex cpu_mutex_;  // held while it is opened
   mutable std::shared_ptr<const Engine> cpu_ PC_GUARDED_BY(cpu_mutex_);
 };
 

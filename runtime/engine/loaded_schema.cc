@@ -1,9 +1,7 @@
 #include "runtime/engine/loaded_schema.h"
 
-#include <chrono>
 #include <filesystem>
 #include <optional>
-#include <thread>
 #include <utility>
 
 #include "base/mapped_file.h"
@@ -23,10 +21,6 @@
 
 namespace pc {
 namespace {
-
-// How long a thread sleeps while another encodes the module that it needs:
-// nothing against an encoding, which takes milliseconds at least.
-constexpr std::chrono::milliseconds kSlotPoll{1};
 
 // What past prompts' modules are made of, their tokens, may take so much of what modules may.
 constexpr std::uint64_t kRecentShare = 8;
@@ -180,7 +174,7 @@ Result<pml::Plan> LoadedSchema::plan(const pml::Prompt& prompt) const {
 Lookup LoadedSchema::peek(SchemaModule& module, bool* held) const {
   *held = false;
   if (module.mutex.try_lock()) {
-    const MutexLock lock(module.mutex, std::adopt_lock);
+    const LongMutexLock lock(module.mutex, std::adopt_lock);
     ModuleHandle handle = module.handle.lock();
     *held = handle && handle->is_current();
     if (*held) return {std::move(handle), MissReason::kNone, ""};
@@ -213,11 +207,8 @@ Status LoadedSchema::check_size(const SchemaModule& module) const {
 
 Result<AcquiredModule> LoadedSchema::acquire(SchemaModule& module, Encoder& encoder,
                                              const volatile std::int32_t* cancel) {
-  while (!module.mutex.try_lock()) {
-    if (is_set(cancel)) return cancelled();
-    std::this_thread::sleep_for(kSlotPoll);
-  }
-  const MutexLock lock(module.mutex, std::adopt_lock);
+  if (!module.mutex.lock(cancel)) return cancelled();
+  const LongMutexLock lock(module.mutex, std::adopt_lock);
   AcquiredModule acquired{module.handle.lock()};
   if (acquired.module && !acquired.module->is_current()) {
     if (acquired.module->is_watched())

@@ -11,6 +11,7 @@
 #include "modules/module_file.h"
 #include "modules/module_key.h"
 #include "pml/encode_plan.h"
+#include "runtime/engine/long_mutex.h"
 
 namespace pc {
 
@@ -19,7 +20,7 @@ struct SchemaModule {
   ModuleIdentity identity;
   ModuleKey key;  // of identity
 
-  Mutex mutex;  // held while the module is looked for and encoded
+  LongMutex mutex;  // held while the module is looked for and encoded
   // As long as somebody computes with it, or the engine holds it (held_modules.h).
   std::weak_ptr<const ModuleFile> handle PC_GUARDED_BY(mutex);
 

@@ -1,10 +1,12 @@
 // The wait for the right to encode a module, where other processes may be encoding
 // the same one.
 //
-// Sleeps, while the holder of the lock lives and computes; its death frees the lock. One that is
-// stopped, frozen, or hidden from here, as in another container, is waited for as long as
-// Patience::idle says; then one of those who wait stands in for it, and the others wait for that
-// one. Nobody waits longer than Patience::all.
+// Asleep, but looking now and then: flock has no end of waiting, and no process can wake another.
+// (Threads of one process wake each other: long_mutex.h.) While the holder of the lock lives
+// and computes it is waited for; its death frees the lock. One that is stopped, frozen, or hidden
+// from here, as in another container, is waited for as long as Patience::idle says; then one of
+// those who wait stands in for it, and the others wait for that one. Nobody waits longer than
+// Patience::all.
 // Threads: any.
 #pragma once
 
