@@ -164,7 +164,8 @@ typedef struct pc_engine_options {
   pc_open_progress progress; /* may be NULL */
   void* progress_user;
   /* What the model's template is told when it asks for the date, in seconds since
-     1970 (UTC); 0: the time at which the engine opens. */
+     1970 (UTC); 0: midnight of the day, in the machine's time zone, on which a conversation is
+     written (pc_prompt_from_chat) or a schema is loaded, for its prompts as well. */
   int64_t chat_time;
   uint32_t precision;       /* pc_precision; modules of one are not used by the other */
   uint32_t require_backend; /* 1: a plug-in that cannot be used, or has no memory for a request, is

@@ -344,7 +344,7 @@ WholeChat::WholeChat(ChatProgram program, ChatClock clock)
 Result<ChatText> WholeChat::write(const ChatRequest& request,
                                   const FindControl& find_control) const {
   if (drops_calls_) PC_CHECK_OK(check_no_calls(request));
-  return Writing(program_, clock_, takes_parts_, request, find_control).write();
+  return Writing(program_, clock_.standing(), takes_parts_, request, find_control).write();
 }
 
 }  // namespace pc

@@ -30,6 +30,7 @@ class WholeChat {
  public:
   WholeChat(ChatProgram program, ChatClock clock);
 
+  // A conversation is of the time that the clock shows when it is written.
   // Errors: the template's own; kUnsupported: a last message that it changes and that is to be gone
   // on with; calls of tools that it would lose; more parts than there are marks.
   Result<ChatText> write(const ChatRequest& request, const FindControl& find_control) const;

@@ -138,6 +138,7 @@ Result<std::shared_ptr<const Engine>> Engine::on_cpu(const volatile std::int32_t
   cpu->tokenizer_ = tokenizer_;
   cpu->text_encoder_ = text_encoder_;
   cpu->whole_chat_ = whole_chat_;
+  cpu->own_chat_ = own_chat_;
   cpu->store_ = store_;
   cpu->held_ = held_;
   cpu->counts_ = counts_;
@@ -200,9 +201,14 @@ Status Engine::open_text(const EngineOptions& options) {
     return tokenizer_->encode_spans(spans, opens, behind_bos, text_progress());
   };
   std::optional<pml::ChatFormat>& chat = text_encoder_.chat;
-  if (!add_bos && chat && tokenizer->bos())
-    chat = pml::spell_bos(*std::move(chat), spelled(*tokenizer->bos()));
+  if (chat) chat = with_bos(*std::move(chat));
   return ok();
+}
+
+// A format that spells BOS where its chat begins with one and the tokenizer puts none in front.
+pml::ChatFormat Engine::with_bos(pml::ChatFormat chat) const {
+  if (tokenizer_->add_bos() || !tokenizer_->bos()) return chat;
+  return pml::spell_bos(std::move(chat), spelled(*tokenizer_->bos()));
 }
 
 // The chat format that the user asks for, else that of the model's own template.
@@ -232,12 +238,18 @@ Status Engine::run_template(const std::string& text, const std::string& name) {
   ChatTokens tokens{spelled(tokenizer_->bos()), spelled(tokenizer_->eos()), {}};
   if (tokenizer_->unk()) tokens.others.emplace("unk_token", spelled(tokenizer_->unk()));
   PC_TRY(const ChatProgram program, ChatProgram::parse(text, std::move(tokens)));
-  // What it says of a conversation stays the same while the engine is open.
   const ChatClock clock =
-      options_.chat_time ? ChatClock::at(*options_.chat_time) : ChatClock::now();
+      options_.chat_time ? ChatClock::at(*options_.chat_time) : options_.chat_clock;
   whole_chat_.emplace(program, clock);
-  text_encoder_.chat = own_chat_format(program, clock, name);
+  own_chat_.emplace(program, clock, name);
+  text_encoder_.chat = own_chat_->running();
   return ok();
+}
+
+pml::TextEncoder Engine::text_encoder_of_today() const {
+  pml::TextEncoder encoder = text_encoder_;
+  if (own_chat_) encoder.chat = with_bos(own_chat_->today());
+  return encoder;
 }
 
 // How the tokenizer spells a control token; "" for none.

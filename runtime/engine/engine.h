@@ -20,6 +20,8 @@
 #include "pml/text_encoder.h"
 #include "runtime/backend/backend_handle.h"
 #include "runtime/backend/precision.h"
+#include "runtime/chat/chat_clock.h"
+#include "runtime/chat/own_chat_format.h"
 #include "runtime/chat/whole_chat.h"
 #include "runtime/engine/held_modules.h"
 #include "runtime/engine/long_mutex.h"
@@ -57,8 +59,9 @@ struct EngineOptions {
   // A format's name, or the path of a JSON file; "" = the model's own template.
   std::string chat_template;
   // What the model's template is told when it asks for the date, in seconds since
-  // 1970 (UTC); none: the time at which the engine opens.
+  // 1970 (UTC); none: what the clock shows then.
   std::optional<std::int64_t> chat_time;
+  ChatClock chat_clock = {};
   std::string backend;         // "" = the CPU; else a plug-in's path
   bool require_store = false;  // one that cannot be opened, or written if it is to be, is an error
   bool require_backend = false;  // no CPU in the place of a plug-in: an error
@@ -98,7 +101,10 @@ class Engine {
   const EngineOptions& options() const { return options_; }
   const Model& model() const { return *model_; }
   const Tokenizer& tokenizer() const { return *tokenizer_; }
+  // Its chat format, where it is the model's own template, is of the day on which it is asked.
   const pml::TextEncoder& text_encoder() const { return text_encoder_; }
+  // The same with a format that stays of this day.
+  pml::TextEncoder text_encoder_of_today() const;
   // The model's own chat template, where that is what writes chats.
   const std::optional<WholeChat>& whole_chat() const { return whole_chat_; }
   std::string spelled_bos() const { return spelled(tokenizer_->bos()); }
@@ -151,6 +157,7 @@ class Engine {
   Engine() = default;
   Status open_text(const EngineOptions& options);
   Status open_chat(const EngineOptions& options);
+  pml::ChatFormat with_bos(pml::ChatFormat chat) const;
   Status run_template(const std::string& text, const std::string& name);
   std::string spelled(std::optional<TokenId> token) const;
   bool chat_writes_bos() const;
@@ -166,6 +173,7 @@ class Engine {
   std::shared_ptr<const Tokenizer> tokenizer_;
   pml::TextEncoder text_encoder_;  // borrows the engine that opened it
   std::optional<WholeChat> whole_chat_;
+  std::optional<OwnChatFormat> own_chat_;        // with whole_chat_
   std::unique_ptr<const BackendModel> backend_;  // borrows model_
   std::unique_ptr<Scheduler> scheduler_;         // borrows backend_
   std::shared_ptr<ModuleStore> store_;

@@ -51,9 +51,11 @@ std::string records_dir(const Engine& engine) {
 
 }  // namespace
 
-LoadedSchema::LoadedSchema(std::shared_ptr<const Engine> engine, pml::Layout layout,
-                           const std::optional<std::string>& name_space, bool counts_imports)
+LoadedSchema::LoadedSchema(std::shared_ptr<const Engine> engine, pml::TextEncoder text_encoder,
+                           pml::Layout layout, const std::optional<std::string>& name_space,
+                           bool counts_imports)
     : engine_(std::move(engine)),
+      text_encoder_(std::move(text_encoder)),
       layout_(std::move(layout)),
       identity_(in_name_space(engine_->base_identity(), name_space)),
       known_({layout_, identity_, engine_->model().relocates()},
@@ -66,7 +68,9 @@ Result<std::shared_ptr<LoadedSchema>> LoadedSchema::on_cpu(
     const volatile std::int32_t* cancel) const {
   PC_TRY(std::shared_ptr<const Engine> engine, engine_->on_cpu(cancel));
   const MutexLock lock(cpu_mutex_);
-  if (!cpu_) cpu_.reset(new LoadedSchema(std::move(engine), layout_, identity_.name_space, false));
+  if (!cpu_)
+    cpu_.reset(
+        new LoadedSchema(std::move(engine), text_encoder_, layout_, identity_.name_space, false));
   if (const auto repair = verdict(); repair.ok()) {
     const MutexLock verdict_lock(cpu_->verdict_mutex_);
     cpu_->verdict_ = *repair;
@@ -131,18 +135,20 @@ Result<std::shared_ptr<LoadedSchema>> LoadedSchema::parse(
   PC_TRY(pml::Schema schema, pml::parse_schema(text, reader));
   // Learned positions are in every state: each module keeps the schema's place.
   if (!engine->model().relocates()) schema.positions = pml::Positions::kSchema;
-  PC_TRY(pml::Layout layout, pml::lay_out(schema, engine->text_encoder()));
+  pml::TextEncoder encoder = engine->text_encoder_of_today();
+  PC_TRY(pml::Layout layout, pml::lay_out(schema, encoder));
   return std::shared_ptr<LoadedSchema>(
-      new LoadedSchema(std::move(engine), std::move(layout), name_space, true));
+      new LoadedSchema(std::move(engine), std::move(encoder), std::move(layout), name_space, true));
 }
 
 Result<std::shared_ptr<LoadedSchema>> LoadedSchema::of(
     std::shared_ptr<const Engine> engine, pml::Schema schema,
     const std::optional<std::string>& name_space) {
   if (!engine->model().relocates()) schema.positions = pml::Positions::kSchema;
-  PC_TRY(pml::Layout layout, pml::lay_out(schema, engine->text_encoder()));
-  return std::shared_ptr<LoadedSchema>(
-      new LoadedSchema(std::move(engine), std::move(layout), name_space, false));
+  pml::TextEncoder encoder = engine->text_encoder_of_today();
+  PC_TRY(pml::Layout layout, pml::lay_out(schema, encoder));
+  return std::shared_ptr<LoadedSchema>(new LoadedSchema(std::move(engine), std::move(encoder),
+                                                        std::move(layout), name_space, false));
 }
 
 Result<std::shared_ptr<LoadedSchema>> LoadedSchema::load(
@@ -156,7 +162,7 @@ Result<std::shared_ptr<LoadedSchema>> LoadedSchema::load(
 }
 
 Result<pml::Plan> LoadedSchema::plan(const pml::Prompt& prompt) const {
-  PC_TRY(pml::Plan plan, pml::resolve(prompt, layout_, engine_->text_encoder()));
+  PC_TRY(pml::Plan plan, pml::resolve(prompt, layout_, text_encoder_));
   PC_CHECK_OK(pml::check_plan(layout_, plan));
   if (plan.shift > 0 && !engine_->model().relocates()) {
     return Error{Code::kPmlSemantic,

@@ -64,6 +64,8 @@ class LoadedSchema {
   const Engine& engine() const { return *engine_; }
   std::shared_ptr<const Engine> shared_engine() const { return engine_; }
   const pml::Layout& layout() const { return layout_; }
+  // Its chat format is of the day on which the schema was loaded: prompts read as the schema does.
+  const pml::TextEncoder& text_encoder() const { return text_encoder_; }
   // Every cause of a module's bytes but its pass.
   const ModuleIdentity& identity() const { return identity_; }
   // Those of the schema as it stands, scaffolds last. They live as long as this.
@@ -127,14 +129,16 @@ class LoadedSchema {
   std::string publish_remark() const;
 
  private:
-  LoadedSchema(std::shared_ptr<const Engine> engine, pml::Layout layout,
-               const std::optional<std::string>& name_space, bool counts_imports);
+  LoadedSchema(std::shared_ptr<const Engine> engine, pml::TextEncoder text_encoder,
+               pml::Layout layout, const std::optional<std::string>& name_space,
+               bool counts_imports);
   Digest record_key() const;
   Result<AcquiredModule> find_or_encode(const SchemaModule& module, Encoder& encoder,
                                         const volatile std::int32_t* cancel);
   Result<AcquiredModule> publish(const EncodedModule& encoded);
 
   std::shared_ptr<const Engine> engine_;
+  pml::TextEncoder text_encoder_;
   pml::Layout layout_;
   ModuleIdentity identity_;
   KnownModules known_;  // borrows layout_ and identity_

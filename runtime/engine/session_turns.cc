@@ -135,7 +135,7 @@ Status Session::go_on(const std::vector<pml::PromptNode>& turns) {
   const std::string text = answer_text();
   std::string bytes;
   for (const TokenId token : answer_) engine().tokenizer().append_bytes(token, &bytes);
-  const pml::ChatFormat& format = *engine().text_encoder().chat;
+  const pml::ChatFormat& format = *prompt_->schema->text_encoder().chat;
   PC_TRY(pml::NextTurns next, pml::next_turns(format, *open_.chat, {text, bytes, as_read}, texts));
   const bool imports = std::ranges::any_of(turns, has_import);
   if (!next.keeps_answer && (imports || !open_.n_opening))

@@ -64,7 +64,16 @@ TEST_CASE("the clock") {
   CHECK(render("{{ strftime_now('%Y-%m-%d %H:%M:%S.%f|%z%Z') }}", options).value() ==
         "2024-07-26 10:44:05.000000|");
   CHECK(render("{{ strftime_now('') }}", options).value().empty());
+  // The machine's says the day alone, however fine the question.
   CHECK(render("{{ strftime_now('%Y') | int > 2000 }}").value() == "True");
+  CHECK(render("{{ strftime_now('%H:%M:%S.%f') }}").value() == "00:00:00.000000");
+  int n_asked = 0;
+  options.clock = ChatClock([&n_asked] { return ChatClock::at(++n_asked).now(); });
+  CHECK(render("{{ strftime_now('%S') }}", options).value() == "01");
+  CHECK(render("no question", options).value() == "no question");
+  CHECK(n_asked == 1);
+  const ChatClock standing = options.clock.standing();
+  CHECK(standing.format("%S") + standing.format("%S") == "0202");
 }
 
 TEST_CASE("what has no end is stopped") {

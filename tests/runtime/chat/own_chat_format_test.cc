@@ -66,7 +66,7 @@ TEST_CASE("what is remembered changes no answer: every published template, in ra
   std::size_t n_ok = 0, n_all = 0;
   for (const test::PublishedTemplate& published : *templates) {
     INFO(published.name);
-    const pml::ChatFormat format = own_chat_format(published.program, kClock);
+    const pml::ChatFormat format = OwnChatFormat(published.program, kClock).today();
     // Room for a few turns only: endings are forgotten all the time.
     RememberedEndings few(3000);
     ChatOptions options;
@@ -105,7 +105,7 @@ TEST_CASE("a chat that grows asks for the endings of its new turns alone") {
 TEST_CASE("threads that ask one format at once are answered as if alone") {
   const auto program = ChatProgram::parse(kChatml, {});
   REQUIRE(program.ok());
-  const pml::ChatFormat format = own_chat_format(*program, kClock);
+  const pml::ChatFormat format = OwnChatFormat(*program, kClock).today();
   std::vector<std::thread> threads;
   std::vector<int> n_wrong(4);
   for (unsigned t = 0; t < 4; ++t)
@@ -116,4 +116,21 @@ TEST_CASE("threads that ask one format at once are answered as if alone") {
     });
   for (std::thread& thread : threads) thread.join();
   CHECK(n_wrong == std::vector<int>(4));
+}
+
+TEST_CASE("a format stays of its day, and the next one is of another") {
+  const auto program = ChatProgram::parse(
+      "[{{ strftime_now('%d %b') }}]{% for m in messages %}{{ m.content }}{% endfor %}", {});
+  REQUIRE(program.ok());
+  std::time_t time = 1721990645;
+  const OwnChatFormat own(*program, ChatClock([&time] { return ChatClock::at(time).now(); }));
+  const pml::ChatFormat first = own.today(), running = own.running();
+  const Roles one = {U}, two = {U, U};
+  CHECK(first.turns(one)->turns[0].open == "[26 Jul]");
+  CHECK(running.turns(one)->turns[0].open == "[26 Jul]");
+  time += 86400;
+  CHECK(first.turns(one)->turns[0].open == "[26 Jul]");
+  CHECK(first.turns(two)->turns[0].open == "[26 Jul]");  // for roles that it was not asked before
+  CHECK(own.today().turns(one)->turns[0].open == "[27 Jul]");
+  CHECK(running.turns(one)->turns[0].open == "[27 Jul]");
 }
