@@ -379,7 +379,8 @@ PC_API pc_status pc_prompt_from_text(const pc_schema* schema, const char* text, 
  * "content",
  * ...}, ...], "tools": [...], "variables": {...}, "add_generation_prompt": true,
  * "continue_final_message": false}. Roles are system, developer, user, assistant, tool and
- * function; a content is a string, null, or a list of parts {"type": "text", "text": "..."}.
+ * function; a content is a string, null, or a list of parts {"type": "text", "text": "..."}, which
+ * a template that writes parts itself is given as they are, and another as one text.
  * Arguments of calls are what the template expects: objects as a rule. Variables are what it is
  * told besides ("enable_thinking"). Spellings of control tokens in what the conversation holds are
  * text, but for parts with "controls": true: what an application writes itself as a template would.

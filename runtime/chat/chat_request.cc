@@ -48,6 +48,7 @@ Status read_content(const Value& json, const std::string& path, ChatMessage* mes
     return ok();
   }
   if (!json.is(Kind::kList)) return bad(path, "must be a string, a list of parts, or null");
+  message->in_parts = true;
   std::size_t i = 0;
   for (const Value& item : json.items()) {
     PC_TRY(ChatPart part, read_part(item, path + "[" + std::to_string(i++) + "]"));
@@ -138,9 +139,10 @@ Result<ChatRequest> read_chat(std::string_view json) {
     const std::string& name = key.text();
     if (name == "messages")
       PC_CHECK_OK(read_list(value, name, read_message, &chat.messages));
-    else if (name == "tools")
+    else if (name == "tools") {
       PC_CHECK_OK(read_list(value, name, read_tool, &chat.tools));
-    else if (name == "variables")
+      chat.has_tool_list = value.is(Kind::kList);
+    } else if (name == "variables")
       PC_CHECK_OK(read_variables(value, &chat));
     else if (name == "repair" && value.is(Kind::kString))
       chat.repair = value.text();

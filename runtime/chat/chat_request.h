@@ -6,6 +6,7 @@
 //    "variables": {"enable_thinking": false},
 //    "add_generation_prompt": true, "continue_final_message": false, "repair": "none"}
 //
+// "tools": [] is the empty list to the template, and no "tools", or null, is none.
 // A content may be a list of parts, {"type": "text", "text": "..."}; a part or a tool with
 // "module": true is to be a module; a part with "controls": true spells control tokens that are
 // meant. Any other field of a message is the template's.
@@ -32,7 +33,8 @@ struct ChatPart {
 struct ChatMessage {
   std::string role;
   enum class Content { kAbsent, kNull, kText } content = Content::kAbsent;
-  std::vector<ChatPart> parts;                                // of its content, one text
+  bool in_parts = false;        // its content was written as a list of parts
+  std::vector<ChatPart> parts;  // of its content, one text
   std::vector<std::pair<jinja::Value, jinja::Value>> fields;  // the others, "role" included
 
   std::string text() const;
@@ -47,6 +49,7 @@ struct ChatTool {
 struct ChatRequest {
   std::vector<ChatMessage> messages;  // at least one
   std::vector<ChatTool> tools;
+  bool has_tool_list = false;  // "tools" was given, be it as an empty list
   std::map<std::string, jinja::Value> variables;
   std::string repair = "none";  // of its modules (pml/repair.h), as it was written
   bool opens_answer = true;     // the assistant's turn is opened behind the last message

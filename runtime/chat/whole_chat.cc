@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/utf8.h"
+#include "runtime/chat/content_parts.h"
 #include "runtime/chat/dropped_calls.h"
 #include "runtime/chat/text_marks.h"
 #include "runtime/chat/tool_ranges.h"
@@ -14,28 +15,6 @@ namespace pc {
 namespace {
 
 using jinja::Value;
-
-Result<Value> content_value(std::string text, bool in_parts) {
-  PC_TRY(Value plain, jinja::make_string(nullptr, std::move(text)));
-  if (!in_parts) return plain;
-  PC_TRY(Value part, jinja::make_dict(nullptr, {{jinja::word("type"), jinja::word("text")},
-                                                {jinja::word("text"), std::move(plain)}}));
-  return jinja::make_list(nullptr, {std::move(part)});
-}
-
-// Does it write the content of a message of this form once?
-bool writes(const ChatProgram& program, const ChatClock& clock, bool in_parts) {
-  constexpr std::string_view kWord = "quorvexil";
-  auto content = content_value(std::string(kWord), in_parts);
-  if (!content.ok()) return false;
-  auto message = jinja::make_dict(
-      nullptr, {{jinja::word("role"), jinja::word("user")}, {jinja::word("content"), *content}});
-  auto messages = message.ok() ? jinja::make_list(nullptr, {*message}) : std::move(message);
-  if (!messages.ok()) return false;
-  const auto text = program.render(*messages, jinja::none(), {.clock = clock});
-  const std::size_t at = text.ok() ? text->find(kWord) : std::string::npos;
-  return at != std::string::npos && text->find(kWord, at + 1) == std::string::npos;
-}
 
 // Something that is put into a text, at a byte of it. At one byte, what has the lower rank is
 // first.
@@ -77,12 +56,9 @@ Status check_no_calls(const ChatRequest& request) {
 // One conversation on its way through the template.
 class Writing {
  public:
-  Writing(const ChatProgram& program, const ChatClock& clock, bool takes_parts,
+  Writing(const ChatProgram& program, const ChatClock& clock, const ContentParts& forms,
           const ChatRequest& request, const FindControl& find_control)
-      : program_(program),
-        takes_parts_(takes_parts),
-        request_(request),
-        find_control_(find_control) {
+      : program_(program), forms_(forms), request_(request), find_control_(find_control) {
     options_.add_generation_prompt = request.opens_answer;
     options_.clock = clock;
   }
@@ -183,6 +159,42 @@ class Writing {
     return with_insertions(text, std::move(insertions));
   }
 
+  // Of parts that the template writes itself: the texts of each. What stands at a border is the
+  // begin of the part behind it where it opens one, and else the end of the one before.
+  std::vector<std::string> parts_of(std::size_t index, bool marked) const {
+    const ChatMessage& message = request_.messages[index];
+    std::vector<Insertion> spelled = unmeant_spellings(message, message.text());
+    std::vector<std::string> texts;
+    std::size_t begin = 0;
+    for (std::size_t i = 0; i < message.parts.size(); ++i) {
+      const std::string& text = message.parts[i].text;
+      const std::size_t mark = part_mark(first_parts_[index] + i), end = begin + text.size();
+      std::vector<Insertion> insertions;
+      for (const Insertion& insertion : spelled)
+        if (insertion.at > begin && insertion.at <= end)
+          insertions.push_back({insertion.at - begin, insertion.rank, insertion.mark});
+      if (const TextRange own = core(text); marked && own.begin < own.end) {
+        insertions.push_back({own.begin, 3, &marks_[mark]});
+        insertions.push_back({own.end, 0, &marks_[mark + 1]});
+      }
+      texts.push_back(with_insertions(text, std::move(insertions)));
+      begin = end;
+    }
+    return texts;
+  }
+
+  // Does the template write the parts of this message's content itself?
+  bool writes_parts(const ChatMessage& message) const {
+    return message.in_parts && forms_.writes(message.role);
+  }
+
+  Result<Value> content_value(std::size_t index, bool marked) const {
+    if (writes_parts(request_.messages[index])) return parts_value(parts_of(index, marked));
+    std::string text = content(index, marked);
+    return forms_.only() ? parts_value({std::move(text)})
+                         : jinja::make_string(nullptr, std::move(text));
+  }
+
   Result<Value> message_value(std::size_t index, bool marked) const {
     const ChatMessage& message = request_.messages[index];
     PC_TRY(const Value fields, jinja::make_dict(nullptr, message.fields));
@@ -191,7 +203,7 @@ class Writing {
     if (message.content == ChatMessage::Content::kNull)
       entries.emplace_back(jinja::word("content"), jinja::none());
     if (message.content == ChatMessage::Content::kText) {
-      PC_TRY(Value value, content_value(content(index, marked), takes_parts_));
+      PC_TRY(Value value, content_value(index, marked));
       entries.emplace_back(jinja::word("content"), std::move(value));
     }
     return jinja::make_dict(nullptr, std::move(entries));
@@ -205,8 +217,9 @@ class Writing {
     }
     PC_TRY(const Value list, jinja::make_list(nullptr, std::move(messages)));
     PC_TRY(const Value tool_list, jinja::make_list(nullptr, tools));
+    const bool has_list = !tools.empty() || (request_.has_tool_list && request_.tools.empty());
     PC_TRY(const std::string text,
-           program_.render(list, tools.empty() ? jinja::none() : tool_list, options_));
+           program_.render(list, has_list ? tool_list : jinja::none(), options_));
     return marks_.take_out(text);
   }
 
@@ -248,11 +261,34 @@ class Writing {
     for (std::size_t i = 0; i < parts_.size(); ++i) parts_[i] = range_of(found, part_mark(i));
     std::size_t end = 0;
     for (std::size_t i = 0; i < contents_.size(); ++i) {
-      const auto& range = contents_[i];
-      if (!range || range->begin < end || request_.messages[i].has_controls()) continue;
-      plain_.push_back(*range);
-      end = range->end;
+      const ChatMessage& message = request_.messages[i];
+      if (writes_parts(message)) {
+        contents_[i] = range_of_parts(i);
+        for (std::size_t part = 0; part < message.parts.size(); ++part)
+          if (!message.parts[part].has_controls) add_plain(parts_[first_parts_[i] + part], &end);
+      } else if (!message.has_controls()) {
+        add_plain(contents_[i], &end);
+      }
     }
+  }
+
+  void add_plain(const std::optional<TextRange>& range, std::size_t* end) {
+    if (!range || range->begin < *end) return;
+    plain_.push_back(*range);
+    *end = range->end;
+  }
+
+  // From the first part that has a text to the last, where all are there, in order.
+  std::optional<TextRange> range_of_parts(std::size_t index) const {
+    std::optional<TextRange> all;
+    const std::vector<ChatPart>& parts = request_.messages[index].parts;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      if (const TextRange own = core(parts[i].text); own.begin == own.end) continue;
+      const auto& range = parts_[first_parts_[index] + i];
+      if (!range || (all && range->begin < all->end)) return std::nullopt;
+      all = TextRange{all ? all->begin : range->begin, range->end};
+    }
+    return all;
   }
 
   Status find_modules() {
@@ -319,7 +355,7 @@ class Writing {
   }
 
   const ChatProgram& program_;
-  const bool takes_parts_;
+  const ContentParts& forms_;
   const ChatRequest& request_;
   const FindControl& find_control_;
   ChatOptions options_;
@@ -338,13 +374,13 @@ class Writing {
 WholeChat::WholeChat(ChatProgram program, ChatClock clock)
     : program_(std::move(program)),
       clock_(std::move(clock)),
-      takes_parts_(!writes(program_, clock_, false) && writes(program_, clock_, true)),
+      forms_(program_, clock_),
       drops_calls_(drops_calls(program_, clock_)) {}
 
 Result<ChatText> WholeChat::write(const ChatRequest& request,
                                   const FindControl& find_control) const {
   if (drops_calls_) PC_CHECK_OK(check_no_calls(request));
-  return Writing(program_, clock_.standing(), takes_parts_, request, find_control).write();
+  return Writing(program_, clock_.standing(), forms_, request, find_control).write();
 }
 
 }  // namespace pc

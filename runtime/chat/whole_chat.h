@@ -1,5 +1,6 @@
 // The model's own template run over a whole conversation: with tools, their calls and results, and
-// whatever else a template takes.
+// whatever else a template takes. A content of parts is given to it as a list where it writes the
+// parts of that role itself (content_parts.h), else as one text.
 //
 // What comes of it is byte for byte what the template writes, with two exceptions. Where a text of
 // the conversation spells a control token, the template is given that spelling with a mark in it,
@@ -19,6 +20,7 @@
 #include "runtime/chat/chat_program.h"
 #include "runtime/chat/chat_request.h"
 #include "runtime/chat/chat_text.h"
+#include "runtime/chat/content_parts.h"
 
 namespace pc {
 
@@ -38,7 +40,7 @@ class WholeChat {
  private:
   ChatProgram program_;
   ChatClock clock_;
-  bool takes_parts_;  // contents are lists of parts
+  ContentParts forms_;
   bool drops_calls_;
 };
 
