@@ -32,13 +32,13 @@ std::string one_decimal(double x) {
 promptcache::SessionOptions session_options(const Options& options, bool reuse,
                                             const std::vector<const char*>& stop) {
   promptcache::SessionOptions session;
-  session.max_tokens = options.max_tokens;
+  if (options.max_tokens) session.set_max_tokens(*options.max_tokens);
   session.no_reuse = reuse ? 0 : 1;
   session.temperature = options.temperature;
   session.top_k = options.top_k;
-  session.top_p = options.top_p;
+  if (options.top_p) session.set_top_p(*options.top_p);
   session.min_p = options.min_p;
-  session.repetition_penalty = options.repeat_penalty;
+  if (options.repeat_penalty) session.set_repetition_penalty(*options.repeat_penalty);
   session.presence_penalty = options.presence_penalty;
   session.frequency_penalty = options.frequency_penalty;
   session.seed = options.seed;
@@ -77,8 +77,7 @@ std::string describe(const pc_session_stats& s) {
                                                   static_cast<double>(s.prompt_tokens);
   const double speed = decode_tokens_per_second(s);
   Table table({{}, {}});
-  if (s.fell_back)
-    table.add_row({"computed by", "the CPU: the plug-in had no memory for it"});
+  if (s.fell_back) table.add_row({"computed by", "the CPU: the plug-in had no memory for it"});
   table.add_row(
       {"prompt",
        format_count(s.prompt_tokens, "token") + ": " +

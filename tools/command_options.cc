@@ -46,7 +46,7 @@ static std::optional<std::int64_t> parse_date(const std::string& text) {
   return static_cast<std::int64_t>(seconds);
 }
 
-static void add_date(CLI::App* verb, const std::string& name, std::int64_t& seconds,
+static void add_date(CLI::App* verb, const std::string& name, std::optional<std::int64_t>& seconds,
                      const std::string& description) {
   CLI::Option* const option = verb->add_option_function<std::string>(
       name,
@@ -180,12 +180,13 @@ static void add_seed(CLI::App* verb, Options* o) {
 }
 
 void add_sampling(CLI::App* verb, Options* o) {
-  add(verb, "-n,--max-tokens", o->max_tokens, "N", "longest answer; default: 256")
-      ->check(at_least_one());
+  add(verb, "-n,--max-tokens", o->max_tokens, "N",
+      "longest answer; 0: none, the prompt is computed alone; default: 256");
   add(verb, "--temp", o->temperature, "X", "temperature; default: 0, always the likeliest token")
       ->check(not_negative());
   add(verb, "--top-k", o->top_k, "N", "draw from the N likeliest tokens; default: all");
-  add(verb, "--top-p", o->top_p, "X", "draw from the likeliest tokens that make up X; default: all")
+  add(verb, "--top-p", o->top_p, "X",
+      "draw from the likeliest tokens that make up X; 0: the likeliest alone; default: all")
       ->check(share());
   add(verb, "--min-p", o->min_p, "X", "drop tokens less likely than X times the likeliest")
       ->check(share());

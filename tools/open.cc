@@ -80,7 +80,8 @@ promptcache::EngineOptions engine_options(const Options& options) {
   engine.require_store = options.require_cache;
   engine.cache_namespace = or_null(options.cache_namespace);
   engine.chat_template = or_null(options.chat_template);
-  engine.chat_time = options.chat_time;
+  engine.chat_time = options.chat_time.value_or(0);
+  if (options.chat_time) engine.given |= PC_GIVEN_CHAT_TIME;
   engine.backend = or_null(options.backend);
   engine.n_threads = options.threads;
   engine.context_tokens = options.context;

@@ -43,7 +43,8 @@ struct Options {
   // The engine. Empty and 0 mean the library's default.
   std::string model, kv_type, precision, chat_template, backend;
   std::uint32_t threads = 0, context = 0;
-  std::int64_t chat_time = 0;  // what the model's template is told, seconds since 1970 (UTC)
+  std::optional<std::int64_t>
+      chat_time;  // what the model's template is told, seconds since 1970 (UTC)
 
   // The store.
   std::string cache_dir, cache_namespace;
@@ -54,10 +55,11 @@ struct Options {
   std::string schema;
   std::vector<std::string> prompts;
 
-  // The generation. 0 means the library's default.
-  std::uint32_t max_tokens = 0, top_k = 0;
-  float temperature = 0, top_p = 0, min_p = 0, repeat_penalty = 0, presence_penalty = 0,
-        frequency_penalty = 0;
+  // The generation. None, and 0 of the others, mean the library's default.
+  std::optional<std::uint32_t> max_tokens;
+  std::uint32_t top_k = 0;
+  std::optional<float> top_p, repeat_penalty;
+  float temperature = 0, min_p = 0, presence_penalty = 0, frequency_penalty = 0;
   std::uint64_t seed = 0;
   std::string repair;  // "": what the prompt or its schema says
   std::vector<std::string> stop;

@@ -11,7 +11,8 @@
  *    (which may be NULL). Out-parameters come last before it and are untouched
  *    on failure, but for statistics. No exception, abort, exit or print ever crosses this header.
  *  - Option structs begin with struct_size: set them with their _init function,
- *    then change what you need. Zero, NULL and 0.0 mean the default. Fields are only
+ *    then change what you need. Zero, NULL and 0.0 mean the default, unless a bit of
+ *    `given` says that the field's zero is meant. Fields are only
  *    ever added at their end; one that this library does not know is an error unless
  *    it is zero. Structs that a call fills begin with struct_size, too: set it to
  *    sizeof, the call fills that much.
@@ -144,6 +145,11 @@ typedef enum pc_precision {
   PC_PRECISION_EXACT = 1    /* f32 activations on weights widened exactly; slower: to compare */
 } pc_precision;
 
+/* Fields of pc_engine_options whose zero is meant, and is not the default. */
+typedef enum pc_engine_given {
+  PC_GIVEN_CHAT_TIME = 1 /* 0: midnight of the 1st of January 1970 */
+} pc_engine_given;
+
 typedef struct pc_engine_options {
   size_t struct_size;
   const char* model_path; /* a Hugging Face folder, or a GGUF file */
@@ -164,8 +170,9 @@ typedef struct pc_engine_options {
   pc_open_progress progress; /* may be NULL */
   void* progress_user;
   /* What the model's template is told when it asks for the date, in seconds since
-     1970 (UTC); 0: midnight of the day, in the machine's time zone, on which a conversation is
-     written (pc_prompt_from_chat) or a schema is loaded, for its prompts as well. */
+     1970 (UTC); 0, unless PC_GIVEN_CHAT_TIME: midnight of the day, in the machine's time zone, on
+     which a conversation is written (pc_prompt_from_chat) or a schema is loaded, for its prompts as
+     well. */
   int64_t chat_time;
   uint32_t precision;       /* pc_precision; modules of one are not used by the other */
   uint32_t require_backend; /* 1: a plug-in that cannot be used, or has no memory for a request, is
@@ -175,6 +182,7 @@ typedef struct pc_engine_options {
   uint32_t require_store;
   pc_text_progress text_progress; /* may be NULL */
   void* text_progress_user;
+  uint32_t given; /* bits of pc_engine_given: whose zero is meant; others: PC_UNSUPPORTED */
 } pc_engine_options;
 
 PC_API void pc_engine_options_init(pc_engine_options* options);
@@ -496,15 +504,24 @@ typedef int (*pc_token_mask)(void* user, uint32_t* allowed, size_t n_words);
  * pc_batch_step, which returns after each step. Non-zero cancels as pc_session_cancel does. */
 typedef int (*pc_session_progress)(void* user, uint64_t done, uint64_t total);
 
+/* Fields of pc_session_options whose zero is meant, and is not the default. */
+typedef enum pc_session_given {
+  /* 0: the prompt is computed and nothing drawn; the answer is over with PC_FINISH_LENGTH. */
+  PC_GIVEN_MAX_TOKENS = 1,
+  PC_GIVEN_TOP_P = 2,             /* 0: the likeliest token alone */
+  PC_GIVEN_REPETITION_PENALTY = 4 /* 0: PC_INVALID_ARGUMENT, as nothing can be divided by it */
+} pc_session_given;
+
 typedef struct pc_session_options {
   size_t struct_size;
-  uint32_t max_tokens;      /* default 256, or less where the context ends before */
+  uint32_t max_tokens;      /* 0: default 256, or less where the context ends before */
   uint32_t no_reuse;        /* 1: compute every token of the prompt, use no module */
   float temperature;        /* 0: greedy (the default) */
   uint32_t top_k;           /* 0: all */
-  float top_p;              /* 0 or 1: all */
-  float min_p;              /* 0: all */
-  float repetition_penalty; /* 0 or 1: none */
+  float top_p;              /* the likeliest that make up so much; 0 (not given) or 1: all */
+  float min_p;              /* at least so many times as likely as the likeliest; 0: all; 1: those
+                               as likely alone */
+  float repetition_penalty; /* 0 (not given) or 1: none */
   uint64_t seed; /* of the sampler; the same seed gives the same tokens, PC_SEED_RANDOM others
                     each time */
   const char* const* stop; /* strings that end the generation and are not part of it */
@@ -530,8 +547,9 @@ typedef struct pc_session_options {
      where some models write calls of tools with them ("[TOOL_CALLS]"); 0: they are not shown. */
   uint32_t spell_controls;
   /* 1: where the context ends before max_tokens, the answer has as many as there is room for, one
-     at least; 0: such a prompt is refused. */
+     at least, unless max_tokens is 0; 0: such a prompt is refused. */
   uint32_t cut_to_window;
+  uint32_t given; /* bits of pc_session_given: whose zero is meant; others: PC_UNSUPPORTED */
 } pc_session_options;
 
 PC_API void pc_session_options_init(pc_session_options* options);

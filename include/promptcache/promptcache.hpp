@@ -138,7 +138,27 @@ inline void guard_files() {
 // The strings they point to must live until the engine or the session is open; `progress`
 // of an engine's must not throw.
 using EngineOptions = detail::Initialised<pc_engine_options, pc_engine_options_init>;
-using SessionOptions = detail::Initialised<pc_session_options, pc_session_options_init>;
+struct SessionOptions : detail::Initialised<pc_session_options, pc_session_options_init> {
+  // What is set so is meant, 0 too.
+  SessionOptions& set_max_tokens(std::uint32_t n) noexcept {
+    max_tokens = n;
+    return mean(PC_GIVEN_MAX_TOKENS);
+  }
+  SessionOptions& set_top_p(float p) noexcept {
+    top_p = p;
+    return mean(PC_GIVEN_TOP_P);
+  }
+  SessionOptions& set_repetition_penalty(float penalty) noexcept {
+    repetition_penalty = penalty;
+    return mean(PC_GIVEN_REPETITION_PENALTY);
+  }
+
+ private:
+  SessionOptions& mean(pc_session_given bit) noexcept {
+    given |= static_cast<std::uint32_t>(bit);
+    return *this;
+  }
+};
 
 // Reports on a model's files, without an engine: what it is, and whether it is whole.
 inline std::string model_inspect(const pc_engine_options& options) {

@@ -75,7 +75,8 @@ Result<pc::EngineOptions> engine_options(const pc_engine_options* options) {
   constexpr std::int64_t kLastTime = 253'402'300'799;  // of the year 9999
   if (o.chat_time < 0 || o.chat_time > kLastTime)
     return pc::error(Code::kInvalidArgument, "chat_time is beyond the years 1970 to 9999");
-  if (o.chat_time) engine.chat_time = o.chat_time;
+  PC_CHECK_OK(check_given(o.given, PC_GIVEN_CHAT_TIME));
+  if (o.chat_time || o.given & PC_GIVEN_CHAT_TIME) engine.chat_time = o.chat_time;
   engine.backend = string_or_empty(o.backend);
   engine.n_threads = o.n_threads;
   engine.context_tokens = o.context_tokens;
@@ -328,9 +329,8 @@ pc_status pc_schema_parse(const pc_engine* engine, const char* pml, std::size_t 
     PC_REQUIRE(engine);
     PC_REQUIRE(pml);
     PC_REQUIRE(schema);
-    PC_TRY(auto loaded,
-           pc::LoadedSchema::parse(engine->engine, view_of(pml, bytes), string_or_empty(base_dir),
-                                   engine->name_space));
+    PC_TRY(auto loaded, pc::LoadedSchema::parse(engine->engine, view_of(pml, bytes),
+                                                string_or_empty(base_dir), engine->name_space));
     *schema = new pc_schema{std::move(loaded)};
     return pc::ok();
   });
@@ -340,9 +340,8 @@ pc_status pc_schema_plain(const pc_engine* engine, pc_schema** schema, pc_error*
   return guarded(error, [&]() -> Status {
     PC_REQUIRE(engine);
     PC_REQUIRE(schema);
-    PC_TRY(auto loaded,
-           pc::LoadedSchema::parse(engine->engine, "<schema name=\"plain\"/>", std::string(),
-                                   engine->name_space));
+    PC_TRY(auto loaded, pc::LoadedSchema::parse(engine->engine, "<schema name=\"plain\"/>",
+                                                std::string(), engine->name_space));
     *schema = new pc_schema{std::move(loaded)};
     return pc::ok();
   });

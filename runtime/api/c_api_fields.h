@@ -26,7 +26,8 @@ constexpr auto engine_ends() {
                     PC_END(chat_template),  PC_END(backend),       PC_END(n_threads),
                     PC_END(context_tokens), PC_END(progress),      PC_END(progress_user),
                     PC_END(chat_time),      PC_END(precision),     PC_END(require_backend),
-                    PC_END(require_store),  PC_END(text_progress), PC_END(text_progress_user)};
+                    PC_END(require_store),  PC_END(text_progress), PC_END(text_progress_user),
+                    PC_END(given)};
 }
 
 constexpr auto session_ends() {
@@ -52,7 +53,8 @@ constexpr auto session_ends() {
                     PC_END(progress_user),
                     PC_END(repair),
                     PC_END(spell_controls),
-                    PC_END(cut_to_window)};
+                    PC_END(cut_to_window),
+                    PC_END(given)};
 }
 
 constexpr auto answers_ends() {

@@ -35,15 +35,21 @@ std::uint64_t random_seed() {
 }
 
 pc::Result<pc::SessionOptions> session_options(const pc_session_options& o) {
+  PC_CHECK_OK(
+      check_given(o.given, PC_GIVEN_MAX_TOKENS | PC_GIVEN_TOP_P | PC_GIVEN_REPETITION_PENALTY));
+  const auto is_given = [&o](auto value, pc_session_given bit) {
+    return value != 0 || (o.given & bit) != 0;
+  };
   pc::SessionOptions options;
-  options.max_tokens = o.max_tokens;
+  if (is_given(o.max_tokens, PC_GIVEN_MAX_TOKENS)) options.max_tokens = o.max_tokens;
   options.cut_to_window = o.cut_to_window != 0;
   options.no_reuse = o.no_reuse != 0;
   options.sampler.temperature = o.temperature;
   options.sampler.top_k = o.top_k;
-  if (o.top_p != 0.0f) options.sampler.top_p = o.top_p;
+  if (is_given(o.top_p, PC_GIVEN_TOP_P)) options.sampler.top_p = o.top_p;
   options.sampler.min_p = o.min_p;
-  if (o.repetition_penalty != 0.0f) options.sampler.repetition_penalty = o.repetition_penalty;
+  if (is_given(o.repetition_penalty, PC_GIVEN_REPETITION_PENALTY))
+    options.sampler.repetition_penalty = o.repetition_penalty;
   options.sampler.presence_penalty = o.presence_penalty;
   options.sampler.frequency_penalty = o.frequency_penalty;
   for (std::size_t i = 0; i < o.n_bias; ++i)

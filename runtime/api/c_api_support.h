@@ -82,6 +82,13 @@ Result<T> read_options(const T* given) {
   return options;
 }
 
+// `known`: all bits of `given` that this library knows.
+inline Status check_given(std::uint32_t given, std::uint32_t known) {
+  if ((given & ~known) == 0) return ok();
+  return error(Code::kUnsupported,
+               "the options' `given` has a bit that this version of the library does not know");
+}
+
 // Fills what the caller's struct_size holds.
 template <class T>
 void write_stats(T stats, T* out) {

@@ -60,7 +60,7 @@ Result<FullAnswer> answer_fully(const std::shared_ptr<const LoadedPrompt>& promp
   options.no_reuse = true;
   PC_TRY(const std::unique_ptr<Session> session, Session::open(prompt, options));
   FullAnswer full;
-  while (full.tokens.size() < options.max_tokens) {
+  while (full.tokens.size() < options.max_tokens.value_or(0)) {
     PC_TRY(const std::optional<TokenId> token, session->next());
     full.steps.push_back(distribution_of(session->logits()));
     if (!token) break;

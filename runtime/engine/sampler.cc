@@ -25,8 +25,8 @@ Status check_sampler_options(const SamplerOptions& o, std::uint32_t vocab_size) 
   const auto bad = [](const char* what) { return error(Code::kInvalidArgument, what); };
   if (!(o.temperature >= 0.0f) || std::isinf(o.temperature))
     return bad("the temperature must be 0 or more");
-  if (!(o.top_p > 0.0f && o.top_p <= 1.0f)) return bad("top-p must be above 0 and at most 1");
-  if (!(o.min_p >= 0.0f && o.min_p < 1.0f)) return bad("min-p must be at least 0 and below 1");
+  if (!(o.top_p >= 0.0f && o.top_p <= 1.0f)) return bad("top-p must be from 0 to 1");
+  if (!(o.min_p >= 0.0f && o.min_p <= 1.0f)) return bad("min-p must be from 0 to 1");
   if (!(o.repetition_penalty > 0.0f) || std::isinf(o.repetition_penalty))
     return bad("the repetition penalty must be above 0");
   if (!std::isfinite(o.presence_penalty) || !std::isfinite(o.frequency_penalty))
@@ -221,7 +221,7 @@ void Sampler::keep_top_k() {
   drop_behind(walk([](const Candidate&) { return 1u; }, [k](std::uint32_t n) { return n >= k; }));
 }
 
-// The smallest set of likeliest tokens whose probabilities reach top_p.
+// The smallest set of likeliest tokens whose probabilities reach top_p; one at least.
 void Sampler::keep_top_p() {
   if (options_.top_p >= 1.0f) return;
   const double goal = options_.top_p * total_weight();

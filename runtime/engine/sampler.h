@@ -33,8 +33,8 @@ struct TokenBias {
 struct SamplerOptions {
   float temperature = 0.0f;         // >= 0
   std::uint32_t top_k = 0;          // 0 = all
-  float top_p = 1.0f;               // (0, 1]
-  float min_p = 0.0f;               // [0, 1)
+  float top_p = 1.0f;               // [0, 1]; 0 = the likeliest alone
+  float min_p = 0.0f;               // [0, 1]; 1 = those as likely as the likeliest
   float repetition_penalty = 1.0f;  // > 0; above 1 discourages
   std::uint64_t seed = 0;
   float presence_penalty = 0.0f, frequency_penalty = 0.0f;

@@ -21,11 +21,11 @@ Result<std::unique_ptr<Session>> Session::open(std::shared_ptr<const LoadedPromp
       check_sampler_options(options.sampler, prompt->schema->engine().model().desc.vocab_size));
   PC_CHECK_OK(prompt->check_window(options.least_answer(), !options.no_reuse));
   PC_CHECK_OK(prompt->schema->engine().check_weights());
-  return std::unique_ptr<Session>(new Session(std::move(prompt), options, 0));
+  return std::unique_ptr<Session>(new Session(std::move(prompt), options, {}));
 }
 
 Session::Session(std::shared_ptr<const LoadedPrompt> prompt, const SessionOptions& options,
-                 std::uint32_t max_tokens)
+                 std::optional<std::uint32_t> max_tokens)
     : prompt_(std::move(prompt)),
       options_(options),
       client_(options.client.empty() ? 0 : std::hash<std::string>()(options.client)),
@@ -35,14 +35,14 @@ Session::Session(std::shared_ptr<const LoadedPrompt> prompt, const SessionOption
       position_(prompt_->plan.end),
       chain_(prompt_->schema->identity()),
       open_{position_, prompt_->plan.chat, prompt_->n_opening()} {
-  begin_answer(answer_room(max_tokens ? max_tokens : max_tokens_behind(position_)));
+  begin_answer(answer_room(max_tokens ? *max_tokens : max_tokens_behind(position_)));
   stats_.plan_us = prompt_->plan_us;
 }
 
 // Of an answer there: as many as are asked for or, where that may be cut, as the window has room
 // for.
 std::uint32_t Session::max_tokens_behind(Position position) const {
-  const std::uint32_t asked = options_.max_tokens ? options_.max_tokens : kDefaultMaxTokens;
+  const std::uint32_t asked = options_.max_tokens.value_or(kDefaultMaxTokens);
   if (options_.max_tokens && !options_.cut_to_window) return asked;
   return std::min(asked, engine().context_tokens() - static_cast<std::uint32_t>(position));
 }

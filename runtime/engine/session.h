@@ -32,7 +32,8 @@
 namespace pc {
 
 struct SessionOptions {
-  std::uint32_t max_tokens = 0;            // 0 = 256, or less where the context ends before
+  // 0: the prompt is computed, nothing is drawn. None: 256, or less where the context ends before.
+  std::optional<std::uint32_t> max_tokens = {};
   bool cut_to_window = false;              // or less, whatever max_tokens is
   bool no_reuse = false;                   // compute every token of the prompt
   std::optional<pml::Repair> repair = {};  // none: what the prompt or its schema says
@@ -51,7 +52,10 @@ struct SessionOptions {
   std::string client;  // who asks: named clients take turns where they want more than a step has
 
   // Tokens of an answer that there must be room for.
-  std::uint32_t least_answer() const { return cut_to_window ? 1 : std::max(max_tokens, 1u); }
+  std::uint32_t least_answer() const {
+    const std::uint32_t asked = max_tokens.value_or(1);
+    return cut_to_window ? std::min(asked, 1u) : asked;
+  }
 };
 
 enum class Finish : std::uint32_t { kNone, kEos, kStop, kLength, kCancelled };
@@ -149,7 +153,7 @@ class Session {
 
  private:
   Session(std::shared_ptr<const LoadedPrompt> prompt, const SessionOptions& options,
-          std::uint32_t max_tokens);
+          std::optional<std::uint32_t> max_tokens);
   Status begin_computing();
   Status finish_computing();
   Status begin_task();

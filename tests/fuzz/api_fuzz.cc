@@ -385,6 +385,7 @@ class Sequence {
     Sized<pc_session_options> sized(in_);
     pc_session_options& o = *sized.get();
     o.max_tokens = in_.below(3) ? in_.below(8) : static_cast<std::uint32_t>(in_.number(4));
+    o.given = in_.below(9);
     o.no_reuse = in_.below(4) == 0;
     for (float* each : {&o.temperature, &o.top_p, &o.min_p, &o.repetition_penalty,
                         &o.presence_penalty, &o.frequency_penalty})

@@ -31,7 +31,7 @@ class Help(CommandTest):
     def test_usage_errors_end_with_2_and_print_nothing_on_stdout(self):
         for line in (["run"], ["bogus"], ["cache", "bogus"], ["version", "extra"], ["--bogus"],
                      ["run", "-m", MODEL, "-s", self.schema],
-                     ["run", "-m", MODEL, "-s", self.schema, "-n", "0", self.prompt],
+                     ["run", "-m", MODEL, "-s", self.schema, "-n", "-1", self.prompt],
                      ["run", "-m", MODEL, "-s", self.schema, "--top-p", "2", self.prompt],
                      ["run", "-m", MODEL, "-s", self.schema, "--kv-type", "q3", self.prompt],
                      ["run", "-m", MODEL, "-s", self.schema, "--cache-size", "5Q", self.prompt],

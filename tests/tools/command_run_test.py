@@ -69,6 +69,18 @@ class Run(CommandTest):
         self.assertEqual(one, same)
         self.assertNotEqual(one, other)
 
+    def test_zero_is_a_length_and_a_share_as_others_are(self):
+        nothing = self.verb_json("run", self.prompt, "-n", "0")
+        self.assertEqual((nothing["tokens"], nothing["stats"]["finish"]), ([], "length"))
+        self.assertGreater(nothing["stats"]["prompt_tokens"], 0)
+        likeliest = self.verb_json("run", self.prompt, "-n", "12")["tokens"]
+        hot = ["run", self.prompt, "-n", "12", "--temp", "1.5", "--seed", "1"]
+        self.assertNotEqual(self.verb_json(*hot)["tokens"], likeliest)
+        self.assertEqual(self.verb_json(*hot, "--top-p", "0")["tokens"], likeliest)
+        self.assertEqual(self.verb_json(*hot, "--min-p", "1")["tokens"], likeliest)
+        self.verb("run", self.prompt, "--repeat-penalty", "0", expect=2)
+        self.assertIn("the repetition penalty must be above 0", self.err)
+
     def test_a_stop_string_ends_the_answer_and_is_not_in_it(self):
         whole = self.verb_json("run", self.prompt, "-n", "40")["text"]
         stop = whole[len(whole) // 2]

@@ -63,7 +63,7 @@ class Apartment {
   }
 
   std::unique_ptr<Session> open(const Turns& turns, SessionOptions o = {}) {
-    if (o.max_tokens == 0) o.max_tokens = 80;
+    if (!o.max_tokens) o.max_tokens = 80;
     std::vector<pml::Message> messages;
     for (const Turn& turn : turns) {
       messages.push_back({turn.role, {}});

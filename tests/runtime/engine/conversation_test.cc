@@ -35,7 +35,7 @@ class Chat {
   }
 
   std::unique_ptr<Session> open(const std::string& content, SessionOptions o = {}) {
-    if (o.max_tokens == 0) o.max_tokens = 6;
+    if (!o.max_tokens) o.max_tokens = 6;
     prompt = must(LoadedPrompt::parse(schema, "<prompt schema='s'>" + content + "</prompt>"));
     read.clear();
     for (const pml::PlanRun& run : prompt->plan.runs)

@@ -283,6 +283,24 @@ TEST_CASE("what is not a number, or -infinity, is never chosen while there is an
   }
 }
 
+TEST_CASE("top-p 0, min-p 1 and top-k 1 keep the likeliest token alone") {
+  const std::vector<float> logits = {-1.0f, 2.0f, 3.0f, 2.999f, 3.0f};
+  const std::map<std::int32_t, int> first{{2, 100}};
+  SamplerOptions o;
+  o.temperature = 2.0f;
+  o.top_p = 0.0f;
+  REQUIRE(histogram(o, logits, 100) == first);
+  o.top_p = 1.0f;
+  o.top_k = 1;
+  REQUIRE(histogram(o, logits, 100) == first);
+  o.top_k = 0;
+  o.min_p = 1.0f;
+  const auto drawn = histogram(o, logits, 100);  // of equals each is as likely as the likeliest
+  REQUIRE(drawn.size() == 2);
+  REQUIRE(drawn.count(2) == 1);
+  REQUIRE(drawn.count(4) == 1);
+}
+
 TEST_CASE("options out of range are refused") {
   const auto bad = [](auto set) {
     SamplerOptions o;
@@ -292,9 +310,9 @@ TEST_CASE("options out of range are refused") {
   };
   REQUIRE(bad([](auto& o) { o.temperature = -1.0f; }));
   REQUIRE(bad([](auto& o) { o.temperature = NAN; }));
-  REQUIRE(bad([](auto& o) { o.top_p = 0.0f; }));
+  REQUIRE(bad([](auto& o) { o.top_p = -0.1f; }));
   REQUIRE(bad([](auto& o) { o.top_p = 1.5f; }));
-  REQUIRE(bad([](auto& o) { o.min_p = 1.0f; }));
+  REQUIRE(bad([](auto& o) { o.min_p = 1.1f; }));
   REQUIRE(bad([](auto& o) { o.repetition_penalty = 0.0f; }));
   REQUIRE(bad([](auto& o) { o.presence_penalty = NAN; }));
   REQUIRE(bad([](auto& o) { o.frequency_penalty = INFINITY; }));
