@@ -682,6 +682,9 @@ typedef struct pc_session_stats {
   uint32_t fell_back;       /* the CPU computes it: the plug-in had no memory for it */
   uint64_t chained_tokens;  /* of cached_tokens: of kept conversations (pc_session_keep) */
   uint64_t repaired_tokens; /* of computed_tokens: of modules, in the place of their states */
+  int32_t stop; /* PC_FINISH_STOP: which of options.stop ended it, the first in the text and, of
+                   several there, the first that was given; else -1 */
+  int32_t end_token; /* PC_FINISH_EOS: the token that was drawn and ended the turn; else -1 */
 } pc_session_stats;
 
 /* Fills what struct_size holds. */

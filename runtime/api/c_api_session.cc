@@ -128,6 +128,8 @@ pc_session_stats session_stats(const pc::Session& session) {
   stats.fell_back = session.fell_back();
   stats.chained_tokens = s.chained_tokens;
   stats.repaired_tokens = s.repaired_tokens;
+  stats.stop = s.stop;
+  stats.end_token = s.end_token;
   return stats;
 }
 

@@ -319,12 +319,16 @@ Result<std::optional<TokenId>> Session::draw_next() {
 Result<std::optional<TokenId>> Session::take_drawn() {
   if (engine().ends_turn(token_)) {
     sampler_.forget(token_);
+    stats_.end_token = token_;
     token_ = -1;  // what closes the turn is the chat format's
     return finish(Finish::kEos);
   }
   ++stats_.generated_tokens;
   answer_.push_back(token_);
-  if (text_.push(token_)) stats_.finish = Finish::kStop;
+  if (text_.push(token_)) {
+    stats_.finish = Finish::kStop;
+    stats_.stop = text_.stop();
+  }
   return std::optional<TokenId>(token_);
 }
 

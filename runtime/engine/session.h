@@ -69,6 +69,8 @@ struct SessionStats {
   std::uint64_t plan_us = 0, lookup_us = 0, encode_us = 0, prefill_us = 0, ttft_us = 0,
                 decode_us = 0;
   Finish finish = Finish::kNone;
+  std::int32_t stop = -1;  // of SessionOptions::stop, the one that ended the answer; -1: none did
+  TokenId end_token = -1;  // drawn, and ended the turn; -1: none did
 };
 
 class Session {

@@ -26,7 +26,6 @@ TextStream::TextStream(const Tokenizer& tokenizer, std::vector<std::string> stop
       stop_(std::move(stop)),
       controls_(controls),
       drop_space_(tokenizer.facts().adds_prefix_space) {
-  std::erase(stop_, std::string());
   for (std::string* s : {&bytes_, &pending_, &text_}) s->reserve(kRoomBytes);
 }
 
@@ -52,9 +51,13 @@ void TextStream::finish() {
 // Moves what is certain from pending_ to text_.
 bool TextStream::release(bool all) {
   std::size_t end = std::string::npos, held = 0;
-  for (const std::string& stop : stop_) {
-    end = std::min(end, pending_.find(stop));
-    held = std::max(held, partial_match(pending_, stop));
+  for (std::size_t i = 0; i < stop_.size(); ++i) {
+    if (stop_[i].empty()) continue;
+    if (const std::size_t at = pending_.find(stop_[i]); at < end) {
+      end = at;
+      found_ = static_cast<std::int32_t>(i);
+    }
+    held = std::max(held, partial_match(pending_, stop_[i]));
   }
   if (end != std::string::npos) {
     text_.append(pending_, 0, end);

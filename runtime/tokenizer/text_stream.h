@@ -6,6 +6,7 @@
 // follows are dropped. Threads: one at a time.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +27,10 @@ class TextStream {
   // Returns true when a stop string is complete: the generation is over.
   bool push(TokenId token);
 
+  // Which of the stop strings that was: the first in the text and, of those that begin there, the
+  // first that was given. -1: none is complete.
+  std::int32_t stop() const { return found_; }
+
   // The generation is over without a stop string: what was held back is certain.
   void finish();
 
@@ -44,6 +49,7 @@ class TextStream {
   std::string bytes_;    // of one token
   std::string pending_;  // whole characters not yet certain
   std::string text_;
+  std::int32_t found_ = -1;
   bool drop_space_;  // the answer's leading space is still to be dropped
 };
 

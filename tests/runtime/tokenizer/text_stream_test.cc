@@ -18,6 +18,7 @@ std::unique_ptr<Tokenizer> tokenizer(const std::string& name) {
 struct Streamed {
   std::string text;
   bool stopped = false;
+  std::int32_t stop = -1;
 };
 
 Streamed stream(const Tokenizer& tokenizer, const Tokens& tokens,
@@ -26,6 +27,7 @@ Streamed stream(const Tokenizer& tokenizer, const Tokens& tokens,
   Streamed out;
   for (const TokenId token : tokens) {
     out.stopped = text.push(token);
+    out.stop = text.stop();
     REQUIRE(is_utf8(text.text()));  // never half a character
     out.text += text.text();
     if (out.stopped) return out;
@@ -54,11 +56,27 @@ TEST_CASE("a stop string ends the text, wherever tokens cut it, and is not part 
     for (std::size_t n = 1; n <= 6 && begin + n <= kText.size(); ++n) {
       const std::string stop = kText.substr(begin, n);
       if (!is_utf8(stop)) continue;
-      const Streamed out = stream(*t, *tokens, {"never there", stop});
+      const Streamed out = stream(*t, *tokens, {"never there", "", stop});
       INFO("stop \"" << stop << "\"");
       REQUIRE(out.stopped);
+      REQUIRE(out.stop == 2);
       REQUIRE(out.text == kText.substr(0, kText.find(stop)));
     }
+  }
+}
+
+TEST_CASE("of several stop strings the first in the text counts, then the first that was given") {
+  for (const char* name : {"sentencepiece_bpe", "llama3"}) {
+    const auto t = tokenizer(name);
+    const auto tokens = t->encode(kText);
+    REQUIRE(tokens.ok());
+    REQUIRE(stream(*t, *tokens, {}).stop == -1);
+    // One of more than a token, that ends before the others begin.
+    REQUIRE(stream(*t, *tokens, {"STOP", "wörld,", "there"}).stop == 1);
+    // Two that begin alike: the shorter is complete first, unless one token completes both.
+    REQUIRE(stream(*t, *tokens, {"東京 is", "東"}).stop == 1);
+    const TokenId whole = tokens->front();
+    REQUIRE(stream(*t, {whole}, {"never", "e", "H", "He"}).stop == 2);
   }
 }
 
