@@ -1,9 +1,12 @@
 #include "tools/interrupt.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
+#include <cerrno>
 
 #include "tools/failure.h"
 
@@ -16,16 +19,26 @@ std::atomic<bool> work_in_hand{false};
 std::atomic<bool> stop_requested{false};
 std::atomic<pc_session*> session_to_cancel{nullptr};
 std::atomic<int> handlers_running{0};
+std::atomic<int> waker{-1};  // the end of a pipe at whose other end wait() reads
 static_assert(std::atomic<pc_session*>::is_always_lock_free &&
               std::atomic<int>::is_always_lock_free);
 
 void on_interrupt(int) {
   if (!work_in_hand || stop_requested.exchange(true)) _exit(kInterrupted);
+  const int interrupted = errno;  // of the code that this stands in the midst of
   ++handlers_running;
   if (pc_session* const session = session_to_cancel) pc_session_cancel(session);
-  --handlers_running;
   constexpr char kNote[] = "\nstopping; Ctrl-C again ends at once\n";
-  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, kNote, sizeof kNote - 1);
+  [[maybe_unused]] ssize_t written = write(STDERR_FILENO, kNote, sizeof kNote - 1);
+  if (const int pipe = waker; pipe >= 0) written = write(pipe, "", 1);
+  --handlers_running;
+  errno = interrupted;
+}
+
+// On another thread, about to use what is to end now.
+void await_handlers() {
+  while (handlers_running != 0) {
+  }
 }
 
 }  // namespace
@@ -55,13 +68,26 @@ Interruptible::~Interruptible() {
 
 void Interruptible::watch(pc_session* session) {
   session_to_cancel = session;
-  while (handlers_running != 0) {
-  }  // on another thread, about to cancel: the session before must outlive that
+  await_handlers();  // the session before must outlive them
   if (session && stop_requested) pc_session_cancel(session);
 }
 
 bool Interruptible::requested() const {
   return stop_requested;
+}
+
+// A signal before `waker` is set is seen by requested(), one behind it by the pipe.
+void Interruptible::wait() const {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0)
+    throw Failure(kFailure, "no descriptor is left to wait for signals with (ulimit -n)");
+  waker = ends[1];
+  char byte = 0;
+  while (!requested() && ::read(ends[0], &byte, 1) < 0 && errno == EINTR) {
+  }
+  waker = -1;
+  await_handlers();
+  for (const int end : ends) ::close(end);
 }
 
 }  // namespace pc::cli

@@ -25,6 +25,10 @@ class Interruptible {
 
   bool requested() const;
 
+  // Returns once there was a Ctrl-C; costs nothing meanwhile. One thread at a time. Throws Failure
+  // where there are no descriptors left for it.
+  void wait() const;
+
   // From now on Ctrl-C cancels this session, too, or none; one that came already cancels it now.
   void watch(pc_session* session);
 };

@@ -5,9 +5,11 @@
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <promptcache/promptcache.hpp>
+#include <thread>
 
 #include "tools/failure.h"
 
@@ -83,6 +85,23 @@ TEST_CASE("the first Ctrl-C asks, the second ends the process") {
           raise(SIGINT);
           return kWentOn;
         }) == kInterrupted);
+}
+
+TEST_CASE("who waits for a Ctrl-C goes on with it, on whatever thread it arrives") {
+  for (const bool is_early : {true, false})
+    CHECK(exit_code_in_child([&] {
+            std::signal(SIGINT, SIG_DFL);
+            handle_interrupts();
+            const Interruptible work;
+            if (is_early) raise(SIGINT);
+            std::thread other([&] {
+              std::this_thread::sleep_for(std::chrono::milliseconds(50));
+              if (!is_early) raise(SIGINT);
+            });
+            work.wait();
+            other.join();
+            return work.requested() ? kWentOn : 2;
+          }) == kWentOn);
 }
 
 TEST_CASE("after the work Ctrl-C ends the process at once again") {

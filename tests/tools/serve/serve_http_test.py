@@ -254,15 +254,28 @@ class Listening(ServeTest):
         self.assertEqual(other.close(), 1)
         self.assertIn(str(self.server.port), other.err)
 
-    def test_a_supervisor_may_end_it_while_an_answer_is_made(self):
-        server = Server()
-        connection = server.connect()
-        body = {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 4, "stream": True}
-        connection.request("POST", "/v1/chat/completions", json.dumps(body))
-        data = connection.getresponse().read()
-        self.assertEqual(events(data)[-1][1], "[DONE]")
-        connection.close()
+    # Eight of these are half a minute's work, of which the server gives them five seconds; 257 would end one.
+    LONG = {"messages": [{"role": "user", "content": "Hi"}], "n": 16, "max_tokens": 3500, "logit_bias": {"257": -100}}
+    PROMPT = {"messages": [{"role": "user", "content": "long " * 700}], "max_tokens": 1}
+
+    def test_a_supervisor_may_end_it_while_answers_are_made(self):
+        server = Server("--parallel", "9")
+        clients = [server.connect() for _ in range(9)]
+        for i, client in enumerate(clients[:8]):
+            client.request("POST", "/v1/chat/completions", json.dumps(self.LONG | {"stream": i % 2 == 0}))
+        response = clients[0].getresponse()
+        self.assertEqual(response.read(6), b"data: ")
+        while server.metric("answers_running") < 8:
+            time.sleep(0.005)
+        clients[8].request("POST", "/v1/chat/completions", json.dumps(self.PROMPT))
+        while server.metric("answers_running") < 9 and server.metric("prompt_tokens_total") < 3000:
+            time.sleep(0.001)
         self.assertEqual(server.close(signal.SIGTERM), 0)
+        self.assertEqual(server.err.strip(), "stopping; Ctrl-C again ends at once")
+        with self.assertRaises(http.client.IncompleteRead):
+            response.read()
+        for client in clients:
+            client.close()
 
 
 if __name__ == "__main__":

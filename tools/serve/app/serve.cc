@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cstdlib>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "tools/failure.h"
@@ -72,15 +71,16 @@ ExitCode serve(const Options& options) try {
   const std::vector<serve::ModelFile> files = serve::served_files(options);
   serve::ServiceOptions api_options = options_of(options.serve);
   api_options.model_bytes = serve::model_bytes(options, files);
+  serve::HttpServer server;  // ends last: answers that are cut off hold replies until they notice
   serve::Api api(files, api_options);
   const Interruptible interruptible;
-  serve::HttpServer server(http_options(options.serve),
-                           [&api](serve::HttpRequest request, std::shared_ptr<serve::Reply> reply) {
-                             api.handle(std::move(request), std::move(reply));
-                           });
+  server.start(http_options(options.serve),
+               [&api](serve::HttpRequest request, std::shared_ptr<serve::Reply> reply) {
+                 api.handle(std::move(request), std::move(reply));
+               });
   for (const std::string& address : server.addresses())
     print("listening on " + address + " with " + names_of(files) + "\n");
-  while (!interruptible.requested()) std::this_thread::sleep_for(50ms);
+  interruptible.wait();
   constexpr auto kGrace = 5s;
   server.stop(kGrace);
   return kSuccess;

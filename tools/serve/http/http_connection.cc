@@ -63,6 +63,18 @@ bool is_parsers(const error_code& error) {
          error != http::error::end_of_stream && error != http::error::partial_message;
 }
 
+// Whoever makes the answer is told when its connection ends, by an exception, too.
+class Taker {
+ public:
+  explicit Taker(AnswerQueue* queue) : queue_(queue) {}
+  ~Taker() { queue_->leave(); }
+  Taker(const Taker&) = delete;
+  Taker& operator=(const Taker&) = delete;
+
+ private:
+  AnswerQueue* const queue_;
+};
+
 }  // namespace
 
 HttpConnection::HttpConnection(Socket socket, bool is_local, const HttpServerOptions& options,
@@ -146,6 +158,7 @@ asio::awaitable<void> HttpConnection::answer(Received received) {
           if (const auto self = weak.lock()) self->wake();
         });
       });
+  const Taker taker(queue.get());
   is_answering_ = true;
   if (auto refused = visitors.refuse(received.request, !is_local_))
     queue->send(std::move(*refused));

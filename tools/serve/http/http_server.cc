@@ -16,6 +16,7 @@
 #include <cerrno>
 #include <cstring>
 #include <list>
+#include <new>
 #include <set>
 #include <thread>
 #include <utility>
@@ -59,8 +60,14 @@ void remove_stale(asio::io_context& context, const std::string& path) {
 
 class HttpServer::Server {
  public:
-  Server(const HttpServerOptions& options, Handler handler)
-      : options_(options), handler_(std::move(handler)), work_(asio::make_work_guard(context_)) {
+  ~Server() {
+    stop(std::chrono::milliseconds(0));
+    if (!own_file_.empty()) ::unlink(own_file_.c_str());
+  }
+
+  void start(const HttpServerOptions& options, Handler handler) {
+    options_ = options;
+    handler_ = std::move(handler);
     for (const HttpAddress& address : options_.addresses) listen(address);
     if (!options_.unix_socket.empty()) listen_local();
     for (const int socket : options_.sockets) adopt(socket);
@@ -68,11 +75,6 @@ class HttpServer::Server {
     for (Listener& listener : acceptors_)
       asio::co_spawn(context_, accept(&listener), asio::detached);
     thread_ = std::thread([this] { context_.run(); });
-  }
-
-  ~Server() {
-    stop(std::chrono::milliseconds(0));
-    if (!options_.unix_socket.empty()) ::unlink(options_.unix_socket.c_str());
   }
 
   const std::vector<std::string>& addresses() const { return addresses_; }
@@ -118,6 +120,7 @@ class HttpServer::Server {
     Acceptor acceptor(context_);
     acceptor.open(Protocol(endpoint.protocol()), error);
     if (!error) acceptor.bind(Protocol::endpoint(endpoint), error);
+    if (!error) own_file_ = path;
     if (!error && ::chmod(path.c_str(), S_IRUSR | S_IWUSR) != 0)
       error.assign(errno, boost::system::system_category());
     if (!error) acceptor.listen(kBacklog, error);
@@ -148,26 +151,50 @@ class HttpServer::Server {
         co_await pause.async_wait(kResult);
         continue;
       }
-      if (!listener->is_local) {  // else an event waits until the client owns up to the one before
-        error_code ignored;
-        socket.set_option(asio::ip::tcp::no_delay(true), ignored);
-      }
-      const auto connection = std::make_shared<HttpConnection>(
-          std::move(socket), listener->is_local, options_, handler_);
-      asio::co_spawn(context_, serve(connection), asio::detached);
+      take_in(std::move(socket), listener->is_local);
     }
   }
 
+  // Where there is no memory for it, the connection is closed, and others are accepted.
+  void take_in(Protocol::socket socket, bool is_local) try {
+    if (!is_local) {  // else an event waits until the client owns up to the one before
+      error_code ignored;
+      socket.set_option(asio::ip::tcp::no_delay(true), ignored);
+    }
+    const auto connection =
+        std::make_shared<HttpConnection>(std::move(socket), is_local, options_, handler_);
+    asio::co_spawn(context_, serve(connection), asio::detached);
+  } catch (const std::bad_alloc&) {
+  }
+
+  // A connection counts until it ends, by an exception, too: stop() waits for all.
+  class Counted {
+   public:
+    Counted(Server* server, std::shared_ptr<HttpConnection> connection)
+        : server_(server), connection_(std::move(connection)) {
+      server_->connections_.insert(connection_);
+    }
+    ~Counted() {
+      connection_->close();
+      server_->connections_.erase(connection_);
+      if (server_->is_stopping_ && server_->connections_.empty()) server_->finish();
+    }
+    Counted(const Counted&) = delete;
+    Counted& operator=(const Counted&) = delete;
+
+   private:
+    Server* const server_;
+    const std::shared_ptr<HttpConnection> connection_;
+  };
+
   asio::awaitable<void> serve(std::shared_ptr<HttpConnection> connection) {
     const bool is_full = connections_.size() >= options_.limits.connections;
-    connections_.insert(connection);
+    const Counted counted(this, connection);
     // GCC 12 ends the awaited frame twice where one co_await has two branches.
     if (is_full)
       co_await connection->turn_away();
     else
       co_await connection->run();
-    connections_.erase(connection);
-    if (is_stopping_ && connections_.empty()) finish();
   }
 
   void begin_stop(std::chrono::milliseconds grace) {
@@ -190,10 +217,12 @@ class HttpServer::Server {
     work_.reset();
   }
 
-  const HttpServerOptions options_;
-  const Handler handler_;
+  HttpServerOptions options_;
+  Handler handler_;
+  std::string own_file_;  // of a UNIX socket; "" without
   asio::io_context context_{1};
-  asio::executor_work_guard<asio::io_context::executor_type> work_;
+  asio::executor_work_guard<asio::io_context::executor_type> work_ =
+      asio::make_work_guard(context_);
   asio::steady_timer end_{context_};
   std::list<Listener> acceptors_;
   std::vector<std::string> addresses_;
@@ -202,9 +231,12 @@ class HttpServer::Server {
   std::thread thread_;
 };
 
-HttpServer::HttpServer(const HttpServerOptions& options, Handler handler)
-    : server_(std::make_unique<Server>(options, std::move(handler))) {}
+HttpServer::HttpServer() : server_(std::make_unique<Server>()) {}
 HttpServer::~HttpServer() = default;
+
+void HttpServer::start(const HttpServerOptions& options, Handler handler) {
+  server_->start(options, std::move(handler));
+}
 
 const std::vector<std::string>& HttpServer::addresses() const {
   return server_->addresses();

@@ -23,20 +23,26 @@ struct ListenError : std::runtime_error {
   using runtime_error::runtime_error;
 };
 
+// It is made before whatever answers and ends after it: a Reply may be used and let go as long as
+// the server lives, also behind stop(), and no longer.
 class HttpServer {
  public:
-  // Listens, and answers from then on. Throws ListenError.
-  HttpServer(const HttpServerOptions& options, Handler handler);
+  HttpServer();
   // stop() with no time.
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
-  // "http://127.0.0.1:8080", "unix:/run/promptcache.sock".
+  // Listens, and answers from then on. Once; what the handler uses lives until stop(). Throws
+  // ListenError.
+  void start(const HttpServerOptions& options, Handler handler);
+
+  // "http://127.0.0.1:8080", "unix:/run/promptcache.sock"; empty before start().
   const std::vector<std::string>& addresses() const;
 
   // Takes no more connections or requests, gives answers under way this long to end, and then
-  // cuts them off. Once it returns the handler is not called any more.
+  // cuts them off. Once it returns the handler is not called any more, and all clients of answers
+  // that are still made have left.
   void stop(std::chrono::milliseconds grace);
 
  private:

@@ -1,0 +1,75 @@
+#include "tools/serve/http/http_server.h"
+
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <future>
+#include <memory>
+#include <new>
+#include <string>
+
+#include "tests/tools/serve/http/served.h"
+
+namespace pc::serve {
+namespace {
+
+using namespace std::chrono_literals;
+using test::any_port;
+using test::Client;
+using Clock = std::chrono::steady_clock;
+
+TEST_CASE("answers that are made beyond the end of the server's work disturb nobody") {
+  for (const bool streams : {true, false}) {
+    std::promise<std::shared_ptr<Reply>> promise;
+    std::atomic<bool> has_left = false;
+    HttpServer server;
+    server.start(any_port(), [&](const HttpRequest&, std::shared_ptr<Reply> reply) {
+      reply->on_gone([&] { has_left = true; });
+      if (streams) reply->begin({});
+      promise.set_value(std::move(reply));
+    });
+    Client client(server);
+    client.get("/");
+    std::shared_ptr<Reply> reply = promise.get_future().get();
+    server.stop(0ms);
+    CHECK(has_left);
+    reply->write("late");
+    reply->send({});
+    reply->end();
+    CHECK(reply->queued_bytes() == 0);
+    reply = nullptr;
+    CHECK(client.read_all().find("late") == std::string::npos);
+  }
+}
+
+TEST_CASE("an exception ends the connection that it came from, and no other") {
+  bool has_left = false;
+  HttpServer server;
+  std::shared_ptr<Reply> kept;
+  server.start(any_port(), [&](const HttpRequest& request, const std::shared_ptr<Reply>& reply) {
+    if (request.path == "/bad") {
+      kept = reply;
+      reply->on_gone([&] { has_left = true; });
+      throw std::bad_alloc();
+    }
+    reply->send({});
+  });
+  Client good(server), bad(server);
+  bad.get("/bad");
+  CHECK(bad.read_all().empty());
+  good.get("/good");
+  CHECK(good.read_until("\r\n\r\n").starts_with("HTTP/1.1 200 OK"));
+  const auto begin = Clock::now();
+  server.stop(10min);
+  CHECK(Clock::now() - begin < 1min);
+  CHECK(has_left);
+}
+
+TEST_CASE("a server that was never started has no address and ends") {
+  HttpServer server;
+  CHECK(server.addresses().empty());
+  server.stop(10min);
+}
+
+}  // namespace
+}  // namespace pc::serve
