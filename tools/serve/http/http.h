@@ -29,6 +29,10 @@ struct HttpResponse {
   std::vector<Header> headers;  // beside those of type, length and connection
   std::string body;
   std::string content_type = "application/json";
+  // Of a stream: bytes that its clients ignore (": \n\n" between events), written between two
+  // write()s whenever nothing else was written for so long that somebody might take the silence for
+  // the end (HttpLimits::heartbeat). "": none.
+  std::string heartbeat;
 };
 
 // How one request is answered: whole, or by begin(), any number of write() and end(). Who lets go

@@ -26,6 +26,11 @@ void AnswerQueue::push(std::string bytes) {
   if (!has_left_) queue_ += bytes;
 }
 
+// Precondition: the lock is held.
+void AnswerQueue::push_body(const std::string& bytes) {
+  push(is_chunked_ ? chunk(bytes) : bytes);
+}
+
 void AnswerQueue::send(HttpResponse response) {
   {
     const MutexLock lock(mutex_);
@@ -47,6 +52,7 @@ void AnswerQueue::begin(HttpResponse head) {
     state_ = State::kStreaming;
     is_chunked_ = !request_.is_http10;
     keeps_alive_ = request_.keeps_alive && is_chunked_;
+    heartbeat_ = std::exchange(head.heartbeat, {});
     push(response_head(with_headers(std::move(head)),
                        is_chunked_ ? Framing::kChunks : Framing::kClose, 0, keeps_alive_));
   }
@@ -57,7 +63,7 @@ void AnswerQueue::write(std::string bytes) {
   {
     const MutexLock lock(mutex_);
     if (state_ != State::kStreaming || bytes.empty() || request_.is_head) return;
-    push(is_chunked_ ? chunk(bytes) : std::move(bytes));
+    push_body(bytes);
   }
   wake_();
 }
@@ -113,6 +119,12 @@ void AnswerQueue::taken() {
 bool AnswerQueue::is_over() const {
   const MutexLock lock(mutex_);
   return state_ == State::kEnded && queue_.empty();
+}
+
+void AnswerQueue::beat() {
+  const MutexLock lock(mutex_);
+  if (state_ == State::kStreaming && !heartbeat_.empty() && !request_.is_head)
+    push_body(heartbeat_);
 }
 
 bool AnswerQueue::keeps_alive() const {

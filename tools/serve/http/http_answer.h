@@ -41,6 +41,8 @@ class AnswerQueue {
   std::string take();
   void taken();
   bool is_over() const;  // all was taken
+  // A stream's heartbeat becomes its next bytes; nothing where it has none, or is over.
+  void beat();
   // May the connection be used again, once it is over?
   bool keeps_alive() const;
   void leave();  // the client has left
@@ -49,6 +51,7 @@ class AnswerQueue {
   enum class State { kWaiting, kStreaming, kEnded };
 
   void push(std::string bytes) PC_REQUIRES(mutex_);
+  void push_body(const std::string& bytes) PC_REQUIRES(mutex_);
   HttpResponse with_headers(HttpResponse response) const;
 
   const Request request_;
@@ -57,6 +60,7 @@ class AnswerQueue {
   State state_ PC_GUARDED_BY(mutex_) = State::kWaiting;
   bool is_chunked_ PC_GUARDED_BY(mutex_) = false;
   bool keeps_alive_ PC_GUARDED_BY(mutex_) = false;
+  std::string heartbeat_ PC_GUARDED_BY(mutex_);
   bool has_left_ PC_GUARDED_BY(mutex_) = false;
   std::string queue_ PC_GUARDED_BY(mutex_);
   std::size_t n_under_way_ PC_GUARDED_BY(mutex_) = 0;  // bytes that were taken and are being sent

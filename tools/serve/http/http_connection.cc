@@ -177,16 +177,22 @@ asio::awaitable<void> HttpConnection::answer(Received received) {
 }
 
 asio::awaitable<void> HttpConnection::send_answer(AnswerQueue* queue) {
+  using Clock = std::chrono::steady_clock;
+  Time beat = Clock::now() + options_.limits.heartbeat;
   while (socket_.is_open()) {
     std::string bytes = queue->take();
     if (!bytes.empty()) {
       const bool sent = co_await write(std::move(bytes));
       queue->taken();
       if (!sent) break;
+      beat = Clock::now() + options_.limits.heartbeat;
     } else if (queue->is_over()) {
       co_return;
+    } else if (Clock::now() < beat) {
+      co_await wait(beat);
     } else {
-      co_await wait();
+      queue->beat();
+      beat = Clock::now() + options_.limits.heartbeat;
     }
   }
   queue->leave();
@@ -242,7 +248,8 @@ asio::awaitable<void> HttpConnection::refuse(int status, std::string sentence) {
   lift_deadline();
 }
 
-asio::awaitable<void> HttpConnection::wait() {
+asio::awaitable<void> HttpConnection::wait(Time most) {
+  signal_.expires_at(most);
   co_await signal_.async_wait(kResult);
 }
 

@@ -51,7 +51,8 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   Awaitable<void> end_watch();
   Awaitable<bool> write(std::string bytes);
   Awaitable<void> refuse(int status, std::string sentence);
-  Awaitable<void> wait();  // until wake()
+  using Time = std::chrono::steady_clock::time_point;
+  Awaitable<void> wait(Time most = Time::max());  // until wake()
   void wake();
 
   // From now on the socket's work ends after so long; until lift_deadline().

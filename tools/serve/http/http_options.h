@@ -19,6 +19,8 @@ struct HttpLimits {
   std::chrono::milliseconds header{10'000}, body{30'000};
   std::chrono::milliseconds idle{120'000};    // between requests
   std::chrono::milliseconds stalled{60'000};  // a client that takes nothing of its answer
+  // Silence within a stream, until its heartbeat: proxies and clients wait for 15 s at the least.
+  std::chrono::milliseconds heartbeat{5'000};
 };
 
 struct HttpAddress {

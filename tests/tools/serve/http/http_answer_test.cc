@@ -58,6 +58,34 @@ TEST_CASE("a stream comes in chunks, and to an old client as it is") {
   }
 }
 
+TEST_CASE("a heartbeat is a piece of a stream that has one, between its beginning and its end") {
+  for (const bool is_old : {false, true}) {
+    Wired wired({is_old, false, true, {}});
+    QueuedReply reply(wired.queue);
+    wired.queue->beat();
+    CHECK(wired.all().empty());
+    HttpResponse head;
+    head.heartbeat = ": \n\n";
+    reply.begin(std::move(head));
+    CHECK(wired.body().empty());
+    wired.queue->beat();
+    CHECK(wired.all() == (is_old ? ": \n\n" : "4\r\n: \n\n\r\n"));
+    reply.end();
+    wired.queue->beat();
+    CHECK(wired.all() == (is_old ? "" : "0\r\n\r\n"));
+  }
+  Wired plain, of_head({false, true, true, {}});
+  HttpResponse head;
+  head.heartbeat = ": \n\n";
+  plain.queue->begin({});
+  of_head.queue->begin(std::move(head));
+  for (Wired* wired : {&plain, &of_head}) {
+    CHECK(wired->body().empty());
+    wired->queue->beat();
+    CHECK(wired->all().empty());
+  }
+}
+
 TEST_CASE("who lets go without an answer has failed, and a stream that is cut off has no end") {
   Wired silent;
   QueuedReply(silent.queue);

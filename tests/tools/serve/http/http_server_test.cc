@@ -7,6 +7,8 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "tests/tools/serve/http/served.h"
 
@@ -63,6 +65,45 @@ TEST_CASE("an exception ends the connection that it came from, and no other") {
   server.stop(10min);
   CHECK(Clock::now() - begin < 1min);
   CHECK(has_left);
+}
+
+// A stream of "ab" that says nothing until `go`, and then "cd"; until the future is ready.
+std::future<void> hum(const std::string& heartbeat, std::shared_ptr<Reply> reply,
+                      std::shared_future<void> go) {
+  HttpResponse head;
+  head.heartbeat = heartbeat;
+  reply->begin(std::move(head));
+  reply->write("ab");
+  return std::async(std::launch::async, [reply = std::move(reply), go = std::move(go)] {
+    go.wait();
+    reply->write("cd");
+    reply->end();
+  });
+}
+
+TEST_CASE("silence within a stream has a heartbeat, and none without one or in a whole answer") {
+  HttpLimits limits;
+  limits.heartbeat = 20ms;
+  std::promise<void> promise;
+  const std::shared_future<void> go = promise.get_future().share();
+  std::shared_ptr<Reply> waiting;
+  HttpServer server;
+  std::vector<std::future<void>> hums;
+  server.start(any_port(limits), [&](const HttpRequest& request, std::shared_ptr<Reply> reply) {
+    if (request.path == "/whole") return void(waiting = std::move(reply));
+    hums.push_back(hum(request.path == "/hum" ? "." : "", std::move(reply), go));
+  });
+  Client humming(server), silent(server), whole(server);
+  silent.get("/silent");
+  whole.get("/whole");
+  humming.get("/hum");
+  const std::string first = humming.read_until("1\r\n.\r\n1\r\n.\r\n1\r\n.\r\n");
+  CHECK(first.find("\r\n\r\n2\r\nab\r\n1\r\n.\r\n") != std::string::npos);
+  promise.set_value();
+  CHECK(humming.read_until("0\r\n\r\n").ends_with("2\r\ncd\r\n0\r\n\r\n"));
+  CHECK(silent.read_until("0\r\n\r\n").ends_with("\r\n\r\n2\r\nab\r\n2\r\ncd\r\n0\r\n\r\n"));
+  waiting->send({});
+  CHECK(whole.read_until("\r\n\r\n").starts_with("HTTP/1.1 200 OK"));
 }
 
 TEST_CASE("a server that was never started has no address and ends") {
