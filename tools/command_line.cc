@@ -303,7 +303,7 @@ void add_serve(CLI::App* app, Options* o) {
       "answer requests for this host name, too; default: those for this machine")
       ->allow_extra_args(false);
   add(verb, "--allow-origin", s.origins, "ORIGIN",
-      "let pages of this origin read answers: https://example.org; default: none")
+      "let pages of this origin read answers: https://example.org, or * for any; default: none")
       ->allow_extra_args(false);
   add(verb, "--parallel", s.parallel, "N", "answers that are made at once; default: 4")
       ->check(at_least_one());

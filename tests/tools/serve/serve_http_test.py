@@ -142,10 +142,13 @@ class Http(ServeTest):
 
     def test_pages_of_allowed_origins_may_ask(self):
         ask = head("OPTIONS /v1/models HTTP/1.1", "Host: localhost", "Origin: https://app.example",
-                   "Access-Control-Request-Method: POST")
+                   "Access-Control-Request-Method: POST", "Access-Control-Request-Headers: authorization, x-stainless-os")
         status, headers, _ = self.exchange(ask)
         self.assertEqual((status, headers["access-control-allow-origin"]), (204, "https://app.example"))
-        self.assertIn("x-prompt-cache", headers["access-control-allow-headers"])
+        self.assertEqual(headers["access-control-allow-headers"], "authorization, x-stainless-os")
+        self.assertIsNone(headers["access-control-allow-private-network"])
+        strange = ask.replace(b"app.example", b"evil.example")
+        self.assertEqual(self.exchange(strange)[0], 403)
         status, headers, _ = self.exchange(head("GET /health HTTP/1.1", "Host: box.example:80",
                                                 "Origin: https://app.example"))
         self.assertEqual((status, headers["access-control-allow-origin"]), (200, "https://app.example"))
@@ -253,6 +256,12 @@ class Listening(ServeTest):
         other = Server("--port", str(self.server.port))
         self.assertEqual(other.close(), 1)
         self.assertIn(str(self.server.port), other.err)
+
+    def test_an_origin_that_no_page_has_is_refused(self):
+        for origin in ("https://app.example/", "https://app.example/page", "app.example"):
+            server = Server("--allow-origin", origin)
+            self.assertEqual(server.close(), 2)
+            self.assertIn(f"--allow-origin {origin}: an origin is a scheme and a host", server.err)
 
     # Eight of these are half a minute's work, of which the server gives them five seconds; 257 would end one.
     LONG = {"messages": [{"role": "user", "content": "Hi"}], "n": 16, "max_tokens": 3500, "logit_bias": {"257": -100}}

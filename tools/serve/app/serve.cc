@@ -38,13 +38,23 @@ void allow_many_descriptors() {
   ::setrlimit(RLIMIT_NOFILE, &limit);  // else fewer are accepted
 }
 
+// "*", and "null", which files and pages in sandboxes have, are origins, too.
+std::string origin(const std::string& text) {
+  if (text == "*" || text == "null") return text;
+  if (const auto origin = serve::origin_of(text)) return *origin;
+  throw Failure(kUsage, "--allow-origin " + text +
+                            ": an origin is a scheme and a host, https://example.org or "
+                            "http://localhost:3000, without a path or a final slash, or *");
+}
+
 serve::HttpServerOptions http_options(const ServeOptions& options) {
   serve::HttpServerOptions http;
   http.sockets = inherited_sockets();
   if (options.socket.empty() && http.sockets.empty())
     http.addresses.push_back({options.host, static_cast<std::uint16_t>(options.port)});
   http.unix_socket = options.socket;
-  http.visitors = {options.hosts, options.origins};
+  http.visitors.hosts = options.hosts;
+  for (const std::string& text : options.origins) http.visitors.origins.push_back(origin(text));
   return http;
 }
 
@@ -68,16 +78,16 @@ std::string names_of(const std::vector<serve::ModelFile>& files) {
 
 ExitCode serve(const Options& options) try {
   allow_many_descriptors();
+  const serve::HttpServerOptions http = http_options(options.serve);
   const std::vector<serve::ModelFile> files = serve::served_files(options);
   serve::ServiceOptions api_options = options_of(options.serve);
   api_options.model_bytes = serve::model_bytes(options, files);
   serve::HttpServer server;  // ends last: answers that are cut off hold replies until they notice
   serve::Api api(files, api_options);
   const Interruptible interruptible;
-  server.start(http_options(options.serve),
-               [&api](serve::HttpRequest request, std::shared_ptr<serve::Reply> reply) {
-                 api.handle(std::move(request), std::move(reply));
-               });
+  server.start(http, [&api](serve::HttpRequest request, std::shared_ptr<serve::Reply> reply) {
+    api.handle(std::move(request), std::move(reply));
+  });
   for (const std::string& address : server.addresses())
     print("listening on " + address + " with " + names_of(files) + "\n");
   interruptible.wait();

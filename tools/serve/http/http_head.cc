@@ -102,8 +102,22 @@ bool Visitors::knows_host(std::string_view host) const {
          std::ranges::any_of(hosts, [&](const std::string& known) { return lower(known) == name; });
 }
 
+std::optional<std::string> origin_of(std::string_view text) {
+  std::string origin = lower(text);
+  const std::size_t colon = origin.find("://");
+  if (colon == 0 || colon == origin.npos) return std::nullopt;
+  const std::string scheme = origin.substr(0, colon), host = origin.substr(colon + 3);
+  if (host.empty() || host.find_first_of("/?#@*\\ \t") != host.npos ||
+      scheme.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789+-.") != scheme.npos)
+    return std::nullopt;
+  const std::string_view port = scheme == "https" ? ":443" : scheme == "http" ? ":80" : "";
+  if (!port.empty() && origin.ends_with(port)) origin.resize(origin.size() - port.size());
+  return origin;
+}
+
 bool Visitors::knows_origin(const std::string& origin) const {
-  return std::ranges::find(origins, origin) != origins.end();
+  return std::ranges::any_of(
+      origins, [&](const std::string& known) { return known == "*" || known == origin; });
 }
 
 std::optional<HttpResponse> Visitors::refuse(const HttpRequest& request, bool checks_host) const {
@@ -129,11 +143,15 @@ std::optional<HttpResponse> Visitors::preflight(const HttpRequest& request) cons
     return std::nullopt;
   HttpResponse response;
   response.status = 204;
-  response.headers = {{"access-control-allow-methods", "GET, POST, DELETE"},
-                      {"access-control-allow-headers",
-                       "authorization, content-type, x-api-key, x-prompt-cache, anthropic-version, "
-                       "anthropic-beta"},
-                      {"access-control-max-age", "600"}};
+  const std::string* const asked = request.header("access-control-request-headers");
+  response.headers = {
+      {"access-control-allow-methods", *request.header("access-control-request-method")},
+      {"access-control-max-age", "600"}};
+  if (asked) response.headers.push_back({"access-control-allow-headers", *asked});
+  // Of a page on the internet that asks a machine of a home's network, or this one.
+  if (const std::string* const near = request.header("access-control-request-private-network");
+      near && *near == "true")
+    response.headers.push_back({"access-control-allow-private-network", "true"});
   return response;
 }
 

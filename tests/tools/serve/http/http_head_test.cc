@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace pc::serve {
 namespace {
@@ -41,6 +43,31 @@ TEST_CASE("pages of other origins are answered only where they are named") {
         "https://app.example");
 }
 
+TEST_CASE("any origin is allowed by a star, and no other host is") {
+  const Visitors visitors{{}, {"*"}};
+  for (const char* origin : {"null", "http://localhost:2", "https://app.example"}) {
+    CHECK(status(visitors, {{"host", "localhost:1"}, {"origin", origin}}) == 200);
+    CHECK(visitors.cors_headers(request({{"origin", origin}}))[0].value == origin);
+    CHECK(status(visitors, {{"host", "evil.example"}, {"origin", origin}}) == 403);
+  }
+  CHECK(visitors.cors_headers(request({})).empty());
+}
+
+TEST_CASE("an origin is written as browsers write it, or is none") {
+  for (const auto& [text, origin] : std::vector<std::pair<const char*, const char*>>{
+           {"https://app.example", "https://app.example"},
+           {"HTTPS://App.Example:443", "https://app.example"},
+           {"http://localhost:80", "http://localhost"},
+           {"http://localhost:443", "http://localhost:443"},
+           {"http://[::1]:3000", "http://[::1]:3000"},
+           {"chrome-extension://abc", "chrome-extension://abc"}})
+    CHECK(origin_of(text) == origin);
+  for (const char* text :
+       {"https://app.example/", "https://app.example/x", "app.example", "*", "", "https://", "://a",
+        "https://a?b", "https://a b", "https://*.example", "https://u@a", "ht tp://a"})
+    CHECK(!origin_of(text));
+}
+
 TEST_CASE("a head has what ends its body") {
   HttpResponse response;
   response.headers = {{"x", "y"}};
@@ -58,6 +85,16 @@ TEST_CASE("a preflight is a question before the question") {
   const Visitors visitors;
   CHECK(visitors.preflight(request({{"access-control-request-method", "POST"}}, "OPTIONS")));
   CHECK_FALSE(visitors.preflight(request({}, "OPTIONS")));
+  const auto answer = visitors.preflight(
+      request({{"access-control-request-method", "PATCH"},
+               {"access-control-request-headers", "authorization,x-stainless-os"},
+               {"access-control-request-private-network", "true"}},
+              "OPTIONS"));
+  REQUIRE(answer);
+  const std::string head = response_head(*answer, Framing::kLength, 0, true);
+  for (const char* line : {"allow-methods: PATCH\r\n", "allow-private-network: true\r\n",
+                           "allow-headers: authorization,x-stainless-os\r\n"})
+    CHECK(head.find(std::string("\r\naccess-control-") + line) != std::string::npos);
   CHECK_FALSE(visitors.preflight(request({{"access-control-request-method", "POST"}}, "POST")));
 }
 
