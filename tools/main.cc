@@ -1,5 +1,9 @@
 // The promptcache command: parses the command line, runs a verb, and turns
 // what it throws into one line and an exit code.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <new>
 #include <string>
 
@@ -10,6 +14,17 @@
 namespace {
 
 using namespace pc::cli;
+
+// What is opened later must not become the standard input, output or error of a process that was
+// started without: a chat would read its model's file, and a report would be written into one.
+bool fill_standard_descriptors() {
+  for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(descriptor, F_GETFD) >= 0 || errno != EBADF) continue;
+    if (::open("/dev/null", O_RDWR) != descriptor)
+      return false;  // it takes the lowest that is free
+  }
+  return true;
+}
 
 ExitCode run_verb(const Options& options) {
   try {
@@ -31,6 +46,7 @@ ExitCode run_verb(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (!fill_standard_descriptors()) return kFailure;
   handle_interrupts();
   const auto command = parse_command_line(argc, argv);
   if (const auto* const exit_code = std::get_if<ExitCode>(&command)) return *exit_code;

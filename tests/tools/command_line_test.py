@@ -112,6 +112,18 @@ class Failures(CommandTest):
         self.verb("run", self.prompt, "-c", "64", expect=1)
         self.assertIn("64", self.err)
 
+    def test_files_do_not_become_the_input_and_output_that_are_closed(self):
+        closing = ["sh", "-c", 'exec "$@" <&-', "sh"]
+        chat = subprocess.run([*closing, COMMAND, "chat", "-m", MODEL, "-t", "1", "-n", "4"], env=self.environment,
+                              capture_output=True, text=True, timeout=120)
+        empty = subprocess.run([COMMAND, "chat", "-m", MODEL, "-t", "1", "-n", "4"], env=self.environment,
+                               stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
+        self.assertEqual((chat.returncode, chat.stdout, chat.stderr), (0, empty.stdout, empty.stderr))
+        kept = subprocess.run(["sh", "-c", 'exec "$@" >&- 2>&-', "sh", COMMAND, "encode", "-m", MODEL, "-t", "1",
+                               "-s", self.schema], env=self.environment, timeout=120)
+        self.assertEqual(kept.returncode, 0)
+        self.command("cache", "verify")
+
     def test_an_output_that_cannot_be_written_ends_with_1(self):
         with open("/dev/full", "w") as full:
             done = subprocess.run([COMMAND, "version"], stdout=full, stderr=subprocess.PIPE, text=True)

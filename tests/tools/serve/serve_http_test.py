@@ -7,10 +7,11 @@ import os
 import resource
 import signal
 import socket
+import subprocess
 import time
 import unittest
 
-from server import PATIENCE, Server, ServeTest, events
+from server import COMMAND, MODEL, PATIENCE, Server, ServeTest, events
 
 GOOD = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
@@ -256,6 +257,25 @@ class Listening(ServeTest):
         other = Server("--port", str(self.server.port))
         self.assertEqual(other.close(), 1)
         self.assertIn(str(self.server.port), other.err)
+
+    def test_it_runs_without_input_and_output(self):
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        process = subprocess.Popen(["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", COMMAND, "serve", "-m", MODEL, "-t", "1",
+                                    "--no-cache", "--port", str(port)])
+        try:
+            for _ in range(PATIENCE * 10):
+                try:
+                    with Connection(port) as connection:
+                        connection.send(GOOD)
+                        self.assertEqual(connection.read()[0], 200)
+                    break
+                except ConnectionRefusedError:
+                    self.assertIsNone(process.poll())
+                    time.sleep(0.1)
+        finally:
+            process.send_signal(signal.SIGTERM)
+            self.assertEqual(process.wait(timeout=PATIENCE), 0)
 
     def test_an_origin_that_no_page_has_is_refused(self):
         for origin in ("https://app.example/", "https://app.example/page", "app.example"):
