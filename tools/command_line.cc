@@ -325,7 +325,8 @@ void add_serve(CLI::App* app, Options* o) {
       "what --chat-template is for -m, for another model")
       ->allow_extra_args(false);
   add_size(verb, "--model-memory", s.model_memory,
-           "for the weights of all models in memory; default: 3/4 of the machine's");
+           "for the weights of all models in memory; default: 3/4 of the machine's, or of the "
+           "group's limit");
   add_cache(verb, o);
   add_store_use(verb, o);
   add_switch(verb, "--no-cache", o->no_cache, "no store: nothing is kept");

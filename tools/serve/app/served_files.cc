@@ -1,13 +1,12 @@
 #include "tools/serve/app/served_files.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <utility>
 
 #include "tools/json.h"
+#include "tools/memory_limit.h"
 #include "tools/open.h"
 #include "tools/sizes.h"
 
@@ -51,13 +50,6 @@ ModelFile file_of(const Options& all, const Named& model, bool is_first) {
           }};
 }
 
-std::uint64_t machine_bytes() {
-  const long pages = ::sysconf(_SC_PHYS_PAGES), page = ::sysconf(_SC_PAGESIZE);
-  return pages > 0 && page > 0
-             ? static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page)
-             : UINT64_MAX;
-}
-
 }  // namespace
 
 std::vector<ModelFile> served_files(const Options& options) {
@@ -85,7 +77,7 @@ std::vector<ModelFile> served_files(const Options& options) {
 std::uint64_t model_bytes(const Options& options, const std::vector<ModelFile>& files) {
   const ModelFile& largest = *std::ranges::max_element(files, {}, &ModelFile::weight_bytes);
   const auto& asked = options.serve.model_memory;
-  if (!asked) return std::max(machine_bytes() / 4 * 3, largest.weight_bytes);
+  if (!asked) return std::max(cli::usable_memory_bytes() / 4 * 3, largest.weight_bytes);
   if (*asked >= largest.weight_bytes) return *asked;
   throw cli::Failure(cli::kUsage, largest.name + " has " + cli::format_size(largest.weight_bytes) +
                                       " of weights, more than --model-memory " +

@@ -12,8 +12,8 @@ namespace pc::serve {
 // cli::Failure: two of one name, or one that has no room; promptcache::Error: one that is no model.
 std::vector<ModelFile> served_files(const cli::Options& options);
 
-// How many bytes of weights may be in memory: what was asked for or else three quarters of the
-// machine's, and the largest model at least.
+// How many bytes of weights may be in memory: what was asked for or else three quarters of
+// what this process may use, and the largest model at least.
 std::uint64_t model_bytes(const cli::Options& options, const std::vector<ModelFile>& files);
 
 }  // namespace pc::serve
