@@ -292,8 +292,10 @@ void add_serve(CLI::App* app, Options* o) {
       "What the model computed of a conversation is in the store when its answer ends, so the\n"
       "next request of it computes its new text alone. docs/SERVER.md says more.");
   ServeOptions& s = o->serve;
-  add(verb, "--host", s.host, "ADDRESS",
-      "listen on this address; default: 127.0.0.1, for this machine alone");
+  add(verb, "--host", s.addresses, "ADDRESS",
+      "listen on this address, or on all addresses of this name; default: 127.0.0.1, for this "
+      "machine alone")
+      ->allow_extra_args(false);
   add(verb, "--port", s.port, "N", "and this port, 0: any that is free; default: 8080")
       ->check(silent(CLI::Range(0, 65535)));
   add(verb, "--socket", s.socket, "PATH", "listen on this UNIX socket instead");

@@ -24,7 +24,8 @@ struct BenchOptions {
 
 // What `serve` listens on and does at once. Empty and 0: the default.
 struct ServeOptions {
-  std::string host = "127.0.0.1", socket, name;  // socket: a path; then no host and port
+  std::vector<std::string> addresses;  // addresses or names of this machine
+  std::string socket, name;            // socket: a path; then no address and port
   std::uint32_t port = 8080;
   std::vector<std::string> hosts, origins;  // names and origins that requests may have beside ours
   std::uint32_t parallel = 4, waiting = 64;

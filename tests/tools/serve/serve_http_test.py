@@ -258,6 +258,23 @@ class Listening(ServeTest):
         self.assertEqual(other.close(), 1)
         self.assertIn(str(self.server.port), other.err)
 
+    def test_the_name_that_it_listens_by_is_no_strangers(self):
+        name = socket.gethostname()
+        try:
+            socket.create_server((name, 0)).close()
+        except OSError:
+            self.skipTest(f"{name} is no name of this machine")
+        server = Server("--host", name, "--host", "localhost")
+        try:
+            ask = head("GET /health HTTP/1.1", f"Host: {name}:{server.port}", "Connection: close")
+            with socket.create_connection((name, server.port), timeout=PATIENCE) as connection:
+                connection.sendall(ask)
+                self.assertTrue(connection.recv(4096).startswith(b"HTTP/1.1 200 "))
+        finally:
+            self.assertEqual(server.close(), 0)
+        lines = [server.line, *server.out.splitlines()]
+        self.assertTrue(any("http://127.0.0.1:" in line for line in lines), lines)
+
     def test_it_runs_without_input_and_output(self):
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]

@@ -50,10 +50,15 @@ std::string origin(const std::string& text) {
 serve::HttpServerOptions http_options(const ServeOptions& options) {
   serve::HttpServerOptions http;
   http.sockets = inherited_sockets();
-  if (options.socket.empty() && http.sockets.empty())
-    http.addresses.push_back({options.host, static_cast<std::uint16_t>(options.port)});
-  http.unix_socket = options.socket;
   http.visitors.hosts = options.hosts;
+  if (options.socket.empty() && http.sockets.empty()) {
+    const std::vector<std::string> one = {"127.0.0.1"};
+    for (const std::string& host : options.addresses.empty() ? one : options.addresses) {
+      http.addresses.push_back({host, static_cast<std::uint16_t>(options.port)});
+      http.visitors.hosts.push_back(host);  // whoever starts the server knows whose name it is
+    }
+  }
+  http.unix_socket = options.socket;
   for (const std::string& text : options.origins) http.visitors.origins.push_back(origin(text));
   return http;
 }

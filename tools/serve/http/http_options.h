@@ -24,12 +24,14 @@ struct HttpLimits {
 };
 
 struct HttpAddress {
-  std::string host;  // of this machine: "127.0.0.1", "::1", "0.0.0.0"
+  // Of this machine: "127.0.0.1", "::1", "[::1]", "0.0.0.0", "::", or a name, all of whose
+  // addresses that this machine has are meant.
+  std::string host;
   std::uint16_t port = 0;
 };
 
 struct HttpServerOptions {
-  std::vector<HttpAddress> addresses;  // port 0: one that is free
+  std::vector<HttpAddress> addresses;  // port 0: one that is free, the same for all of a name
   std::string unix_socket;             // a path, or ""; for this user alone
   std::vector<int> sockets;            // that listen already, as systemd hands them over; owned
   Visitors visitors;

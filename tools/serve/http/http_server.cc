@@ -10,6 +10,7 @@
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ip/v6_only.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -42,6 +43,24 @@ std::string name_of(const asio::ip::tcp::endpoint& endpoint) {
   const std::string address = endpoint.address().to_string();
   return "http://" + (endpoint.address().is_v6() ? "[" + address + "]" : address) + ":" +
          std::to_string(endpoint.port());
+}
+
+// Of a name all, those of version 4 first; `name` is for messages.
+std::set<asio::ip::tcp::endpoint> endpoints_of(asio::io_context& context, std::string host,
+                                               const std::string& name) {
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  if (host.empty()) throw ListenError("cannot listen on " + name + ": the host is empty");
+  error_code error;
+  asio::ip::tcp::resolver resolver(context);
+  std::set<asio::ip::tcp::endpoint> endpoints;
+  for (const auto& found : resolver.resolve(host, "", error)) endpoints.insert(found.endpoint());
+  if (error) fail(name, error);
+  return endpoints;
+}
+
+// An address that a name has and this machine has not: of version 6 where it has none.
+bool is_elsewhere(const error_code& error) {
+  return error == asio::error::address_family_not_supported || error.value() == EADDRNOTAVAIL;
 }
 
 // A socket file whose server is gone is removed; one that is answered, or is something else, stays.
@@ -93,20 +112,38 @@ class HttpServer::Server {
 
   void listen(const HttpAddress& address) {
     const std::string name = address.host + " port " + std::to_string(address.port);
+    std::uint16_t port = address.port;
+    error_code last;
+    std::size_t n_found = 0;
+    for (asio::ip::tcp::endpoint endpoint : endpoints_of(context_, address.host, name)) {
+      endpoint.port(port);
+      last = listen_on(&endpoint);
+      if (!last)
+        port = endpoint.port(), ++n_found;
+      else if (!is_elsewhere(last))
+        fail(name, last);
+    }
+    if (n_found == 0) fail(name, last);
+  }
+
+  // Its port becomes the one that is bound.
+  error_code listen_on(asio::ip::tcp::endpoint* endpoint) {
     error_code error;
-    const auto host = asio::ip::make_address(address.host, error);
-    if (error) fail(name, error);
-    asio::ip::tcp::endpoint endpoint(host, address.port);
     Acceptor acceptor(context_);
-    acceptor.open(Protocol(endpoint.protocol()), error);
+    acceptor.open(Protocol(endpoint->protocol()), error);
     if (!error) acceptor.set_option(Acceptor::reuse_address(true), error);
-    if (!error) acceptor.bind(Protocol::endpoint(endpoint), error);
+    // Where there are addresses of version 4, "::" does not take them as well.
+    if (!error && endpoint->address().is_v6() && has_v4_)
+      acceptor.set_option(asio::ip::v6_only(true), error);
+    if (!error) acceptor.bind(Protocol::endpoint(*endpoint), error);
     if (!error) acceptor.listen(kBacklog, error);
-    if (error) fail(name, error);
+    if (error) return error;
     const auto bound = acceptor.local_endpoint();
-    std::memcpy(endpoint.data(), bound.data(), bound.size());
-    addresses_.push_back(name_of(endpoint));
+    std::memcpy(endpoint->data(), bound.data(), bound.size());
+    has_v4_ = has_v4_ || endpoint->address().is_v4();
+    addresses_.push_back(name_of(*endpoint));
     acceptors_.push_back({std::move(acceptor), false});
+    return {};
   }
 
   // Nobody can connect before listen(), and by then the file is its owner's alone.
@@ -219,6 +256,7 @@ class HttpServer::Server {
 
   HttpServerOptions options_;
   Handler handler_;
+  bool has_v4_ = false;
   std::string own_file_;  // of a UNIX socket; "" without
   asio::io_context context_{1};
   asio::executor_work_guard<asio::io_context::executor_type> work_ =

@@ -106,6 +106,47 @@ TEST_CASE("silence within a stream has a heartbeat, and none without one or in a
   CHECK(whole.read_until("\r\n\r\n").starts_with("HTTP/1.1 200 OK"));
 }
 
+std::vector<std::string> addresses_of(const std::vector<HttpAddress>& addresses) {
+  HttpServerOptions options;
+  options.addresses = addresses;
+  HttpServer server;
+  server.start(options, [](const HttpRequest&, const std::shared_ptr<Reply>&) {});
+  return server.addresses();
+}
+
+// Has this machine addresses of version 6?
+bool has_v6() {
+  const int socket = ::socket(AF_INET6, SOCK_STREAM, 0);
+  sockaddr_in6 address{};
+  address.sin6_family = AF_INET6;
+  address.sin6_addr = in6addr_loopback;
+  const bool is_bound =
+      socket >= 0 && ::bind(socket, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
+  ::close(socket);
+  return is_bound;
+}
+
+TEST_CASE("names, and addresses of both versions, with brackets and without, are listened on") {
+  const auto of_name = addresses_of({{"localhost", 0}});
+  REQUIRE(!of_name.empty());
+  CHECK(of_name[0].starts_with("http://127.0.0.1:"));
+  for (const std::string& address : of_name)  // one port
+    CHECK(address.substr(address.rfind(':')) == of_name[0].substr(of_name[0].rfind(':')));
+  CHECK(addresses_of({{"127.0.0.1", 0}, {"0.0.0.0", 0}}).size() == 2);
+  if (!has_v6()) return;
+  for (const char* const host : {"::1", "[::1]"})
+    CHECK(addresses_of({{host, 0}})[0].starts_with("http://[::1]:"));
+  const auto any = addresses_of({{"0.0.0.0", 0}});
+  const auto port = static_cast<std::uint16_t>(std::stoul(any[0].substr(any[0].rfind(':') + 1)));
+  CHECK(addresses_of({{"0.0.0.0", port}, {"::", port}}).size() == 2);
+}
+
+TEST_CASE("a host that is none, or nobody's here, is refused by name") {
+  for (const char* const host : {"no.such.name.invalid", "", "[]", "192.0.2.1", "2001:db8::1"})
+    CHECK_THROWS_AS(addresses_of({{host, 0}}), ListenError);
+  CHECK_THROWS_WITH(addresses_of({{"192.0.2.1", 7}}), Catch::Contains("192.0.2.1 port 7"));
+}
+
 TEST_CASE("a server that was never started has no address and ends") {
   HttpServer server;
   CHECK(server.addresses().empty());
