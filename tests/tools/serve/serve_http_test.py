@@ -120,11 +120,36 @@ class Http(ServeTest):
     def test_bodies_may_come_in_chunks_and_be_asked_for(self):
         with self.open() as connection:
             connection.send(head("POST /tokenize HTTP/1.1", "Host: localhost", "Transfer-Encoding: chunked",
-                                    "Expect: 100-continue"))
+                                    "Expect: 100-Continue"))
             self.assertTrue(connection.file.readline().startswith(b"HTTP/1.1 100 "))
             connection.file.readline()
             connection.send(b"8\r\n{\"conten\r\n7\r\nt\":\"a\"}\r\n0\r\n\r\n")
             self.assertEqual(json.loads(connection.read()[2]), {"tokens": [97]})
+
+    def test_a_path_may_be_spelt_in_several_ways(self):
+        for target in ("/v1/models/", "//v1/models", "/v1//models", "/v1/%6Dodels", "http://localhost/v1/models",
+                       f"HTTP://127.0.0.1:{self.server.port}/v1/models?x=1"):
+            status, _, body = self.exchange(head(f"GET {target} HTTP/1.1", "Host: localhost"))
+            self.assertEqual((status, json.loads(body)["object"]), (200, "list"), target)
+        body = b'{"content":"a"}'
+        post = head("POST /tokenize/ HTTP/1.1", "Host: localhost", f"Content-Length: {len(body)}") + body
+        self.assertEqual(json.loads(self.exchange(post)[2]), {"tokens": [97]})
+        self.assertEqual(self.exchange(b"GET /v1%2Fmodels HTTP/1.1\r\nHost: localhost\r\n\r\n")[0], 404)
+        # The name in the target counts, whatever Host says.
+        for target, host in (("http://evil.example/health", "localhost"), ("http://localhost/health", "evil.example")):
+            status = self.exchange(head(f"GET {target} HTTP/1.1", f"Host: {host}"))[0]
+            self.assertEqual(status, 403 if "evil" in target else 200, target)
+
+    def test_who_asks_for_the_methods_of_a_path_is_told(self):
+        for target, methods in (("/v1/models", "GET, OPTIONS"), ("/v1/chat/completions", "POST, OPTIONS"),
+                                ("/pml/schemas/x", "DELETE, GET, OPTIONS"), ("*", "DELETE, GET, POST, OPTIONS")):
+            with self.open() as connection:
+                connection.send(head(f"OPTIONS {target} HTTP/1.1", "Host: localhost"))
+                status, headers, _ = connection.read(has_body=False)
+                self.assertEqual((status, headers["allow"]), (204, methods), target)
+                connection.send(GOOD)
+                self.assertEqual(connection.read()[0], 200)
+        self.assertEqual(self.exchange(head("OPTIONS /nowhere HTTP/1.1", "Host: localhost"))[0], 404)
 
     def test_older_clients_and_heads(self):
         status, headers, body = self.exchange(b"GET /health HTTP/1.0\r\n\r\n")

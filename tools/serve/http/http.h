@@ -17,7 +17,7 @@ struct Header {
 
 struct HttpRequest {
   std::string method;       // as it was sent: "POST"
-  std::string path, query;  // what stands before and behind the first '?'; as they were sent
+  std::string path, query;  // as target_of() has them (http_target.h)
   std::vector<Header> headers;
   std::string body;
 

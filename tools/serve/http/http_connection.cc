@@ -1,6 +1,5 @@
 #include "tools/serve/http/http_connection.h"
 
-#include <algorithm>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/co_spawn.hpp>
@@ -13,6 +12,8 @@
 #include <cctype>
 #include <tuple>
 #include <utility>
+
+#include "tools/serve/http/http_target.h"
 
 namespace pc::serve {
 namespace {
@@ -36,10 +37,11 @@ std::string lower(std::string_view text) {
 HttpRequest request_of(http::request<http::string_body> message) {
   HttpRequest request;
   request.method = std::string(message.method_string());
-  const std::string target(message.target());
-  const std::size_t mark = std::min(target.find('?'), target.size());
-  request.path = target.substr(0, mark);
-  request.query = mark < target.size() ? target.substr(mark + 1) : "";
+  Target target = target_of(message.target());
+  request.path = std::move(target.path);
+  request.query = std::move(target.query);
+  // It stands in the place of the header, which a proxy would have to correct (RFC 9112, 3.2.2).
+  if (!target.authority.empty()) message.set(http::field::host, target.authority);
   for (const auto& field : message)
     request.headers.push_back({lower(field.name_string()), std::string(field.value())});
   request.body = std::move(message.body());
@@ -124,7 +126,7 @@ asio::awaitable<std::optional<HttpConnection::Received>> HttpConnection::receive
   parser.body_limit(limits.body_bytes);
   set_deadline(limits.header);
   auto [error, n] = co_await http::async_read_header(socket_, buffer_, parser, kResult);
-  if (!error && parser.get()[http::field::expect] == "100-continue") {
+  if (!error && lower(parser.get()[http::field::expect]) == "100-continue") {
     if (!co_await write("HTTP/1.1 100 Continue\r\n\r\n")) co_return std::nullopt;
   }
   if (!error) {

@@ -23,6 +23,14 @@ HttpResponse no_route(const HttpRequest& request, const std::string& methods) {
   return response;
 }
 
+// Which methods a path has, for who asks that; "*" is the server as a whole.
+HttpResponse options(const std::string& methods) {
+  HttpResponse response;
+  response.status = 204;
+  response.headers.push_back({"allow", methods + ", OPTIONS"});
+  return response;
+}
+
 // As metrics call it.
 std::string label_of(const Route* route) {
   if (!route) return "other";
@@ -40,7 +48,7 @@ const Route* Router::find(const HttpRequest& request) const {
 std::string Router::methods_of(const std::string& path) const {
   std::set<std::string> methods;
   for (const Route& route : routes_)
-    if (leads_to(path, route.path)) methods.insert(route.method);
+    if (path == "*" || leads_to(path, route.path)) methods.insert(route.method);
   std::string list;
   for (const std::string& method : methods) list += (list.empty() ? "" : ", ") + method;
   return list;
@@ -50,7 +58,11 @@ void Router::handle(HttpRequest request, std::shared_ptr<Reply> reply) const {
   const Route* const route = find(request);
   auto counted =
       std::make_shared<CountedReply>(std::move(reply), label_of(route), &service_->metrics());
-  if (!route) return counted->send(no_route(request, methods_of(request.path)));
+  if (!route) {
+    const std::string methods = methods_of(request.path);
+    const bool is_asking = request.method == "OPTIONS" && !methods.empty();
+    return counted->send(is_asking ? options(methods) : no_route(request, methods));
+  }
   if (!route->is_open && !service_->keys().name_space_of(request)) {
     const ApiError refused(401, "invalid_request_error",
                            "a key is needed: authorization: Bearer KEY, or x-api-key: KEY", "",
