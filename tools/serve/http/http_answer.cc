@@ -127,6 +127,11 @@ void AnswerQueue::beat() {
     push_body(heartbeat_);
 }
 
+bool AnswerQueue::may_be_told_to_wait() const {
+  const MutexLock lock(mutex_);
+  return state_ == State::kWaiting && !request_.is_http10;
+}
+
 bool AnswerQueue::keeps_alive() const {
   const MutexLock lock(mutex_);
   return keeps_alive_ && !has_left_;

@@ -43,6 +43,8 @@ class AnswerQueue {
   bool is_over() const;  // all was taken
   // A stream's heartbeat becomes its next bytes; nothing where it has none, or is over.
   void beat();
+  // Does the client know HTTP/1.1, and was nothing of its answer made yet?
+  bool may_be_told_to_wait() const;
   // May the connection be used again, once it is over?
   bool keeps_alive() const;
   void leave();  // the client has left

@@ -10,6 +10,7 @@
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/http/string_body.hpp>
 #include <cctype>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -25,6 +26,10 @@ using boost::system::error_code;
 constexpr auto kResult = asio::as_tuple(asio::use_awaitable);
 // What is read ahead of a pipelining client while it is answered.
 constexpr std::size_t kMostAhead = std::size_t{16} << 10, kRead = std::size_t{4} << 10;
+// From the end of what a client sends until it is asked whether it is there: most answers are made
+// by then.
+constexpr std::chrono::milliseconds kProbe{200};
+constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
 using Parser = http::request_parser<http::string_body>;
 
@@ -84,9 +89,13 @@ HttpConnection::HttpConnection(Socket socket, bool is_local, const HttpServerOpt
     : socket_(std::move(socket)),
       deadline_(socket_.get_executor()),
       signal_(socket_.get_executor(), std::chrono::steady_clock::time_point::max()),
+      probe_(socket_.get_executor()),
       is_local_(is_local),
       options_(options),
-      handler_(handler) {}
+      handler_(handler) {
+  error_code ignored;  // a probe is not worth waiting for
+  socket_.non_blocking(true, ignored);
+}
 
 asio::awaitable<void> HttpConnection::run() {
   const auto self = shared_from_this();
@@ -127,7 +136,7 @@ asio::awaitable<std::optional<HttpConnection::Received>> HttpConnection::receive
   set_deadline(limits.header);
   auto [error, n] = co_await http::async_read_header(socket_, buffer_, parser, kResult);
   if (!error && lower(parser.get()[http::field::expect]) == "100-continue") {
-    if (!co_await write("HTTP/1.1 100 Continue\r\n\r\n")) co_return std::nullopt;
+    if (!co_await write(std::string(kContinue))) co_return std::nullopt;
   }
   if (!error) {
     set_deadline(limits.body);
@@ -171,7 +180,7 @@ asio::awaitable<void> HttpConnection::answer(Received received) {
     handler_(std::move(received.request), std::make_shared<QueuedReply>(queue));
   }
   is_watching_ = true;
-  asio::co_spawn(socket_.get_executor(), watch(), asio::detached);
+  asio::co_spawn(socket_.get_executor(), watch(queue), asio::detached);
   co_await send_answer(queue.get());
   co_await end_watch();
   is_answering_ = false;
@@ -200,19 +209,46 @@ asio::awaitable<void> HttpConnection::send_answer(AnswerQueue* queue) {
   queue->leave();
 }
 
-asio::awaitable<void> HttpConnection::watch() {
+asio::awaitable<void> HttpConnection::watch(std::shared_ptr<AnswerQueue> queue) {
   const auto self = shared_from_this();
   while (buffer_.size() < kMostAhead) {
     const auto [error, n] = co_await socket_.async_read_some(buffer_.prepare(kRead), kResult);
     buffer_.commit(n);
     if (error == asio::error::operation_aborted) break;
-    if (error || n == 0) {
+    if (error == asio::error::eof || (!error && n == 0)) {
+      co_await watch_silent(queue);
+      break;
+    }
+    if (error) {
       close();
       break;
     }
   }
   is_watching_ = false;
   wake();
+}
+
+asio::awaitable<void> HttpConnection::watch_silent(const std::shared_ptr<AnswerQueue>& queue) {
+  probe_.expires_after(kProbe);
+  probe_.async_wait([weak = weak_from_this(), queue](const error_code& over) {
+    const auto self = weak.lock();
+    if (!over && self && self->is_watching_) self->probe(queue.get());
+  });
+  const auto [error] = co_await socket_.async_wait(Socket::wait_error, kResult);
+  probe_.cancel();
+  if (error != asio::error::operation_aborted) close();
+}
+
+// Of a stream whose head waits to be sent the heartbeat goes out behind it.
+void HttpConnection::probe(AnswerQueue* queue) {
+  if (!queue->may_be_told_to_wait()) {
+    queue->beat();
+    return wake();
+  }
+  error_code error;
+  const std::size_t n = socket_.send(asio::buffer(kContinue), 0, error);
+  const bool is_cut = n > 0 && n < kContinue.size();
+  if (is_cut || (error && error != asio::error::would_block)) close();
 }
 
 asio::awaitable<void> HttpConnection::end_watch() {

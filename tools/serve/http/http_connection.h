@@ -47,7 +47,10 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   Awaitable<void> answer(Received received);
   Awaitable<void> send_answer(AnswerQueue* queue);
   // Reads on while an answer is made: what comes belongs to the next request.
-  Awaitable<void> watch();
+  Awaitable<void> watch(std::shared_ptr<AnswerQueue> queue);
+  // The client sends no more: finds out whether it still reads. Until it does not, or end_watch().
+  Awaitable<void> watch_silent(const std::shared_ptr<AnswerQueue>& queue);
+  void probe(AnswerQueue* queue);
   Awaitable<void> end_watch();
   Awaitable<bool> write(std::string bytes);
   Awaitable<void> refuse(int status, std::string sentence);
@@ -60,7 +63,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void lift_deadline();
 
   Socket socket_;
-  boost::asio::steady_timer deadline_, signal_;
+  boost::asio::steady_timer deadline_, signal_, probe_;
   boost::beast::flat_buffer buffer_;
   const bool is_local_;
   const HttpServerOptions& options_;

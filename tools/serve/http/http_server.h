@@ -2,9 +2,15 @@
 //
 // Built on Boost.Beast, which only http_server.cc and http_connection.* see. A request is read
 // whole, within limits of size and time, and handed to the handler; while it is answered the socket
-// is still read, so that a client that leaves is noticed at once. A client that closes its sending
-// side counts as one that has left, since a vanished one looks the same. Requests that come behind
-// each other on one connection are answered in their order.
+// is still read, so that a client that leaves is noticed. Requests that come behind each other on
+// one connection are answered in their order.
+//
+// A client that closes its sending side may be waiting for its answer (nc -N) or may have left:
+// what arrives here is the same. So something is written to it, to which the system of one that has
+// left answers that nobody is there: after a fifth of a second "100 Continue", which clients skip,
+// or, in a stream, its heartbeat. One of HTTP/1.0, which knows no 100, gets its whole answer to the
+// end; one whose machine or network is gone says nothing at all, and is noticed by what a stream
+// writes.
 #pragma once
 
 #include <chrono>

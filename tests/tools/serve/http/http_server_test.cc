@@ -7,6 +7,7 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -104,6 +105,83 @@ TEST_CASE("silence within a stream has a heartbeat, and none without one or in a
   CHECK(silent.read_until("0\r\n\r\n").ends_with("\r\n\r\n2\r\nab\r\n2\r\ncd\r\n0\r\n\r\n"));
   waiting->send({});
   CHECK(whole.read_until("\r\n\r\n").starts_with("HTTP/1.1 200 OK"));
+}
+
+// What a handler was called with last, and whether its client has left.
+struct Kept {
+  void keep(std::shared_ptr<Reply> reply) {
+    reply->on_gone([this] { has_left.set_value(); });
+    asked.set_value(std::move(reply));
+  }
+  std::promise<std::shared_ptr<Reply>> asked;
+  std::promise<void> has_left;
+};
+
+TEST_CASE("a client that sends no more gets its whole answer, however long that takes") {
+  for (const bool streams : {false, true}) {
+    Kept kept;
+    HttpServer server;
+    server.start(any_port(), [&](const HttpRequest&, std::shared_ptr<Reply> reply) {
+      kept.keep(std::move(reply));
+    });
+    Client client(server);
+    client.get("/");
+    client.shut_down_sending();
+    const auto reply = kept.asked.get_future().get();
+    if (streams) {
+      HttpResponse head;
+      head.heartbeat = ".";
+      reply->begin(std::move(head));
+      CHECK(client.read_until("1\r\n.\r\n").starts_with("HTTP/1.1 200 OK\r\n"));
+      reply->write("ab");
+      reply->end();
+      CHECK(client.read_all() == "2\r\nab\r\n0\r\n\r\n");
+    } else {
+      CHECK(client.read_until("\r\n\r\n") == "HTTP/1.1 100 Continue\r\n\r\n");
+      HttpResponse response;
+      response.body = "whole";
+      reply->send(std::move(response));
+      const std::string answer = client.read_all();
+      CHECK(answer.starts_with("HTTP/1.1 200 OK\r\n"));
+      CHECK(answer.ends_with("\r\n\r\nwhole"));
+    }
+  }
+}
+
+TEST_CASE("an older client that sends no more gets its answer, and nothing before") {
+  Kept kept;
+  HttpServer server;
+  server.start(any_port(), [&](const HttpRequest&, std::shared_ptr<Reply> reply) {
+    kept.keep(std::move(reply));
+  });
+  Client client(server);
+  client.send("GET / HTTP/1.0\r\n\r\n");
+  client.shut_down_sending();
+  const auto reply = kept.asked.get_future().get();
+  std::this_thread::sleep_for(400ms);  // twice the time until others are asked
+  reply->send({});
+  CHECK(client.read_all().starts_with("HTTP/1.1 200 OK\r\n"));
+}
+
+TEST_CASE("a client that has left is told from one that sends no more") {
+  for (const bool streams : {false, true}) {
+    Kept kept;
+    HttpServer server;
+    server.start(any_port(), [&](const HttpRequest&, std::shared_ptr<Reply> reply) {
+      kept.keep(std::move(reply));
+    });
+    auto client = std::make_unique<Client>(server);
+    client->get("/");
+    const auto reply = kept.asked.get_future().get();
+    if (streams) {
+      HttpResponse head;
+      head.heartbeat = ".";
+      reply->begin(std::move(head));
+      client->read_until("\r\n\r\n");
+    }
+    client = nullptr;
+    CHECK(kept.has_left.get_future().wait_for(1min) == std::future_status::ready);
+  }
 }
 
 std::vector<std::string> addresses_of(const std::vector<HttpAddress>& addresses) {
