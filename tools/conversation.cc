@@ -85,7 +85,6 @@ bool Conversation::append(const promptcache::Message& question) try {
   session_->append({question});
   return true;
 } catch (const promptcache::Error& error) {
-  if (error.status() == PC_CANCELLED) session_.reset();  // it stays cancelled
   if (error.status() == PC_UNSUPPORTED) return false;
   throw;
 }
@@ -121,7 +120,7 @@ Answer Conversation::read_answer(const OnText& on_text) {
   }
   answer.stats = session_->stats();
   position_ = session_->position();
-  if (stopped) session_.reset();  // it stays cancelled
+  if (stopped) session_.reset();  // the cancellation may be the next call's
   return answer;
 }
 

@@ -652,7 +652,11 @@ PC_API pc_status pc_session_rewind(pc_session* session, uint32_t position, pc_er
  * included. PC_UNSUPPORTED where no store is in use. */
 PC_API pc_status pc_session_keep(pc_session* session, uint64_t* n_tokens, pc_error* error);
 
-/* Asks the session to stop: its running or next call returns PC_CANCELLED. */
+/* Asks the session to stop: its running call returns PC_CANCELLED, or the next one that computes,
+ * once. The session is then where it was before that call, and goes on from there with any other:
+ * pc_session_next gives what it would have given, pc_session_append, pc_session_rewind and
+ * pc_session_keep work as ever. A prompt that was not computed to its end begins anew, with its
+ * modules where they are. */
 PC_API void pc_session_cancel(pc_session* session);
 
 typedef enum pc_finish {

@@ -48,11 +48,12 @@ std::uint32_t Session::max_tokens_behind(Position position) const {
 }
 
 Status Session::prefill() {
-  if (broken_) return *broken_;
-  if (timeline_ && !task_) return ok();
-  if (stats_.finish == Finish::kCancelled) return cancelled();
-  const Status done = finish_computing();
-  return done.ok() ? ok() : Status(failed(done.error()));
+  return call([this]() -> Status {
+    if (broken_) return *broken_;
+    if (timeline_ && !task_) return ok();
+    const Status done = finish_computing();
+    return done.ok() ? ok() : Status(failed(done.error()));
+  });
 }
 
 Status Session::begin_computing() {
@@ -284,6 +285,10 @@ Status Session::compute(Task& task) {
 }
 
 Result<std::optional<TokenId>> Session::next() {
+  return call([this] { return next_token(); });
+}
+
+Result<std::optional<TokenId>> Session::next_token() {
   if (stats_.finish != Finish::kNone) {
     text_.clear();
     return std::optional<TokenId>();
@@ -293,14 +298,13 @@ Result<std::optional<TokenId>> Session::next() {
   return draw_next();
 }
 
-// A session whose prompt could not be computed may try again, and so may one that memory was short
-// for.
+// A session whose prompt could not be computed may try again, and so may one that was cancelled or
+// that memory was short for. An answer that is over stays so.
 Error Session::failed(const Error& error) {
   begun_.reset();
-  if (error.code == Code::kCancelled)
-    stats_.finish = Finish::kCancelled;
-  else if ((timeline_ || resumes_) && error.code != Code::kOutOfMemory)
-    broken_ = error;
+  const bool is_cancelled = error.code == Code::kCancelled;
+  if (is_cancelled && stats_.finish == Finish::kNone) stats_.finish = Finish::kCancelled;
+  if (!is_cancelled && (timeline_ || resumes_) && error.code != Code::kOutOfMemory) broken_ = error;
   return error;
 }
 

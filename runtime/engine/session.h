@@ -80,13 +80,13 @@ class Session {
                                                const SessionOptions& options);
 
   // Modules, then the fresh tokens. Does nothing the second time; after a
-  // failure it starts anew, except after cancel().
+  // failure it starts anew.
   Status prefill();
 
   // The next token, or nothing when the generation is over. text() is what
   // became certain by it, or at the end. A failed step ends the session: every
-  // later call returns the same error. Where the mask stops the call, or leaves no token, the next
-  // call draws again.
+  // later call returns the same error; one that was cancelled is begun again. Where the mask stops
+  // the call, or leaves no token, the next call draws again.
   Result<std::optional<TokenId>> next();
   const std::string& text() const { return text_.text(); }
 
@@ -116,7 +116,7 @@ class Session {
   // next answer's, and computes what is new of that; next() then gives the next answer. What the
   // conversation has seen stays, the answer as it was drawn, except where the chat format writes
   // an answer otherwise once turns follow it. stats() are of these turns from then on. A failure
-  // leaves the session as it was, a cancellation too, but for cancel() itself.
+  // leaves the session as it was, a cancellation too.
   // Errors: kInvalidArgument where no answer's turn is open; those of pml::next_turns;
   // kContextFull.
   // Modules in them are attached, as a prompt with all of the conversation would have them; where
@@ -149,7 +149,9 @@ class Session {
   // Errors: kUnsupported without a store; ModuleStore::publish's.
   Result<std::uint64_t> keep();
 
-  // Safe in a signal handler.
+  // The running call returns kCancelled, or the next that computes, once: the session is then where
+  // it was before that call, and any call goes on from there. Of a prompt that was not computed to
+  // its end nothing is left but its modules. Safe in a signal handler.
   void cancel() { __atomic_store_n(&cancel_, 1, __ATOMIC_RELAXED); }
   const SessionStats& stats() const { return stats_; }
 
@@ -171,6 +173,23 @@ class Session {
     PC_CHECK_OK(go_to_cpu(done.error()));
     return op();
   }
+  // A call of the application's. One behind a call that was cancelled goes on; what asked this one
+  // to stop is done with, once it has.
+  void begin_call() {
+    if (stats_.finish == Finish::kCancelled) stats_.finish = Finish::kNone;
+  }
+  void end_call(bool was_cancelled) {
+    if (was_cancelled) __atomic_store_n(&cancel_, 0, __ATOMIC_RELAXED);
+  }
+  template <class Op>
+  auto call(Op op) -> decltype(op()) {
+    begin_call();
+    auto result = op();
+    end_call(!result.ok() && result.error().code == Code::kCancelled);
+    return result;
+  }
+  Result<std::optional<TokenId>> next_token();
+  Result<std::uint64_t> keep_links();
   Result<Chain> chain_of_all(const ModuleIdentity& identity) const;
   void forget_states();
   Status begin_resuming();

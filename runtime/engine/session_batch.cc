@@ -76,8 +76,9 @@ std::vector<Session::Next> Session::step(std::span<Session* const> sessions) {
   Advance advance(sessions.size());  // from here on each session fails by itself
   for (std::size_t i = 0; i < sessions.size(); ++i) {
     Session& session = *sessions[i];
+    session.begin_call();
     if (session.stats_.finish != Finish::kNone || session.broken_) {
-      results[i] = caught([&] { return session.next(); });
+      results[i] = caught([&] { return session.next_token(); });
       continue;
     }
     const Status begun = caught([&] { return session.begin_computing(); });
@@ -96,6 +97,9 @@ std::vector<Session::Next> Session::step(std::span<Session* const> sessions) {
     else if (const Status advanced = advance.of(&*session.task_); !advanced.ok())
       results[i] = advanced.error();
   }
+  for (std::size_t i = 0; i < sessions.size(); ++i)
+    sessions[i]->end_call(results[i] && !results[i]->ok() &&
+                          results[i]->error().code == Code::kCancelled);
   return results;
 }
 
@@ -110,7 +114,7 @@ Session::Next Session::next_of_step() {
     if (!outcome.ok()) return failed(outcome.error());
     if (goes || resumes) return std::nullopt;
   }
-  return next();
+  return next_token();
 }
 
 }  // namespace pc

@@ -19,6 +19,10 @@ bool Session::last_token_is_kept(bool ends_turn) const {
 }
 
 Result<std::uint64_t> Session::keep() {
+  return call([this] { return keep_links(); });
+}
+
+Result<std::uint64_t> Session::keep_links() {
   PC_CHECK_OK(ready_to_go_on());
   if (!engine().store())
     return error(Code::kUnsupported, "nothing can be kept: no store is in use");

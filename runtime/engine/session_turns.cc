@@ -91,7 +91,6 @@ std::string Session::answer_text() const {
 
 Status Session::ready_to_go_on() {
   if (broken_) return *broken_;
-  if (stats_.finish == Finish::kCancelled) return cancelled();
   // What a batch has not finished: the prompt, or the token drawn last.
   if (timeline_ && !task_) return ok();
   const Status computed = finish_computing();
@@ -105,19 +104,19 @@ Status Session::append(std::span<const pml::ChatTurn> turns) {
 }
 
 Status Session::append(std::vector<pml::PromptNode> turns) {
-  return with_room([&] { return go_on(turns); });
+  return call([&] { return with_room([&] { return go_on(turns); }); });
 }
 
 Status Session::append_text(std::string_view text) {
-  return with_room([&] { return go_on_text(text); });
+  return call([&] { return with_room([&] { return go_on_text(text); }); });
 }
 
 Status Session::append_tokens(std::span<const TokenId> tokens) {
-  return with_room([&] { return go_on_tokens(tokens); });
+  return call([&] { return with_room([&] { return go_on_tokens(tokens); }); });
 }
 
 Status Session::rewind(Position position) {
-  return with_room([&] { return go_back(position); });
+  return call([&] { return with_room([&] { return go_back(position); }); });
 }
 
 Status Session::go_on(const std::vector<pml::PromptNode>& turns) {

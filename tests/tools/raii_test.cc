@@ -182,6 +182,8 @@ TEST_CASE("a cancelled session says so") {
   pc_token token{};
   CHECK(error_of([&] { session.next(token); }).status() == PC_CANCELLED);
   CHECK(session.stats().finish == PC_FINISH_CANCELLED);
+  CHECK(session.next(token));  // and goes on
+  CHECK(session.stats().finish != PC_FINISH_CANCELLED);
 }
 
 TEST_CASE("a model's files are looked at without an engine") {

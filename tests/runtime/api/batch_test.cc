@@ -128,6 +128,7 @@ TEST_CASE("what a batch began, any other call completes") {
     begun.cancel();
     CHECK(api::batch_step({&begun})[0].status == PC_CANCELLED);
     CHECK(begun.stats().finish == PC_FINISH_CANCELLED);
+    CHECK(rest_of(begun) == want);
   }
 }
 
@@ -139,16 +140,20 @@ TEST_CASE("one that fails or is over leaves the others of its batch alone") {
   api::Session alone = batch.session("<a/>What?", Batch::options(5));
   const auto want = rest_of(alone);
   rest_of(over);
+  api::Session unstopped = batch.session("<b/>What?", Batch::options(5));
+  const auto want_stopped = rest_of(unstopped);
   stopped.cancel();
-  std::vector<std::int32_t> got;
+  std::vector<std::int32_t> got, got_stopped;
   for (bool more = true; more;) {
     const auto steps = api::batch_step({&good, &stopped, &over});
-    CHECK(steps[1].status == (got.empty() ? PC_CANCELLED : PC_DONE));
+    CHECK(steps[1].status == (got.empty() ? PC_CANCELLED : PC_OK));
+    if (steps[1].status == PC_OK) got_stopped.push_back(steps[1].token.id);
     CHECK(steps[2].status == PC_DONE);
     more = steps[0].status == PC_OK;
     if (more) got.push_back(steps[0].token.id);
   }
   CHECK(got == want);
+  CHECK(got_stopped == want_stopped);  // from the step behind the one that was cancelled
 }
 
 TEST_CASE("a batch of strangers, of nothing, or of one twice is refused whole") {

@@ -355,14 +355,14 @@ TEST_CASE("an encoding pass beyond the context is an error before any work") {
   REQUIRE(Session::open(prompt, options).ok());
 }
 
-TEST_CASE("a cancelled prefill stays cancelled and counts nothing twice") {
+TEST_CASE("a cancelled prefill goes on when it is asked again and counts nothing twice") {
   const TinyCheckpoint checkpoint(13);
   const TempFolder cache;
   const auto schema =
       schema_for(must(Engine::open(options_for(checkpoint, cache.path()))), kTravel);
   const auto session = session_for(schema, kPrompts[2]);
-  session->cancel();
   for (int i = 0; i < 3; ++i) {
+    session->cancel();
     const Status prefilled = session->prefill();
     REQUIRE_FALSE(prefilled.ok());
     REQUIRE(prefilled.error().code == Code::kCancelled);
@@ -370,6 +370,12 @@ TEST_CASE("a cancelled prefill stays cancelled and counts nothing twice") {
     REQUIRE(session->stats().prompt_tokens == 0);
     REQUIRE(session->stats().finish == Finish::kCancelled);
   }
+  must(session->prefill());
+  const auto other = session_for(schema, kPrompts[2]);
+  must(other->prefill());
+  CHECK(session->stats().prompt_tokens == other->stats().prompt_tokens);
+  CHECK(session->stats().modules_found == other->stats().modules_found);
+  CHECK(session->stats().finish == Finish::kNone);
 }
 
 TEST_CASE("options that cannot be meant are refused before the model is read") {
