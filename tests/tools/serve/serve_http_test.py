@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The server as HTTP: what is malformed, too large or too slow is refused in words, requests behind
 each other are answered in order, strangers are turned away, and whoever leaves is noticed."""
+import gzip
 import http.client
 import json
 import os
@@ -10,6 +11,7 @@ import socket
 import subprocess
 import time
 import unittest
+import zlib
 
 from server import COMMAND, MODEL, PATIENCE, Server, ServeTest, events
 
@@ -150,6 +152,24 @@ class Http(ServeTest):
                 connection.send(GOOD)
                 self.assertEqual(connection.read()[0], 200)
         self.assertEqual(self.exchange(head("OPTIONS /nowhere HTTP/1.1", "Host: localhost"))[0], 404)
+
+    def test_bodies_may_be_packed(self):
+        plain = b'{"content":"abc"}'
+        raw = zlib.compressobj(wbits=-15)
+        for coding, body in (("gzip", gzip.compress(plain)), ("X-GZIP", gzip.compress(plain)), ("identity", plain),
+                             ("deflate", zlib.compress(plain)), ("deflate", raw.compress(plain) + raw.flush())):
+            status, _, data = self.server.ask("POST", "/tokenize", body, {"content-encoding": coding})
+            self.assertEqual((status, json.loads(data)), (200, {"tokens": [97, 98, 99]}), coding)
+        long = json.dumps({"content": "tram " * 100_000}).encode()
+        status, _, data = self.server.ask("POST", "/tokenize", gzip.compress(long), {"content-encoding": "gzip"})
+        self.assertEqual((status, len(json.loads(data)["tokens"])), (200, 500_000))
+        for coding, body, status, word in (("zstd", plain, 415, "zstd"), ("br", plain, 415, "br"),
+                                           ("gzip, gzip", plain, 415, "gzip, gzip"), ("gzip", plain, 400, "gzip"),
+                                           ("gzip", gzip.compress(plain)[:-1], 400, "damaged"),
+                                           ("gzip", gzip.compress(b" " * (17 << 20)), 413, "16777216")):
+            got, _, data = self.server.ask("POST", "/tokenize", body, {"content-encoding": coding})
+            self.assertEqual(got, status, coding)
+            self.assertIn(word, json.loads(data)["error"]["message"])
 
     def test_older_clients_and_heads(self):
         status, headers, body = self.exchange(b"GET /health HTTP/1.0\r\n\r\n")

@@ -70,8 +70,11 @@ void Router::handle(HttpRequest request, std::shared_ptr<Reply> reply) const {
     return counted->send(to_response(refused, route->protocol));
   }
   const auto asked = std::make_shared<HttpRequest>(std::move(request));
-  const bool taken = service_->read([route, asked, counted] {
-    guard(route->protocol, counted, [&] { route->work(*asked, counted); });
+  const bool taken = service_->read([service = service_, route, asked, counted] {
+    guard(route->protocol, counted, [&] {
+      service->unpack(asked.get());
+      route->work(*asked, counted);
+    });
   });
   if (!taken) counted->send(to_response(ApiError::too_busy(), route->protocol));
 }

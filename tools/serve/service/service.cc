@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "tools/serve/answer/answering.h"
+#include "tools/serve/http/body_coding.h"
 #include "tools/serve/request/failure_of.h"
 #include "tools/serve/request/fields.h"
 #include "tools/serve/request/route_path.h"
@@ -87,6 +88,11 @@ ModelHandle Service::take(const std::string& name) try {
 } catch (const promptcache::Error& error) {
   throw ApiError(503, "server_error",
                  "the model \"" + name + "\" cannot be loaded: " + error.what(), "model");
+}
+
+void Service::unpack(HttpRequest* request) const {
+  if (const auto problem = unpack_body(request, options_.body_bytes))
+    throw ApiError(problem->status, "invalid_request_error", problem->sentence);
 }
 
 // Where it is not in memory, the rest of the request's turn is the loader's.

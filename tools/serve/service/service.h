@@ -41,7 +41,8 @@ struct ServiceOptions {
   std::chrono::seconds deadline{0};  // of an answer, from its request on; 0: none
   Mode mode = Mode::kPrefix;         // of requests that name none
   ApiKeys keys = {};
-  std::uint64_t model_bytes = UINT64_MAX;  // of the weights of all models in memory
+  std::uint64_t model_bytes = UINT64_MAX;          // of the weights of all models in memory
+  std::size_t body_bytes = std::size_t{16} << 20;  // of a request's body, once it is unpacked
 };
 
 // A request that is about a model.
@@ -81,6 +82,9 @@ class Service {
   NameSpace name_space_of(const HttpRequest& request) const;
   // Whose request it is, and its mode where its body names none. Throws ApiError.
   void complete(const HttpRequest& request, Question* question) const;
+
+  // A body that came packed is unpacked. Throws ApiError.
+  void unpack(HttpRequest* request) const;
 
   const ApiKeys& keys() const { return options_.keys; }
   Metrics& metrics() { return metrics_; }
