@@ -206,6 +206,11 @@ typedef struct pc_engine_facts {
   uint32_t has_chat_format;   /* roles may be used */
   uint32_t store_in_use;      /* modules are looked for, and kept unless it is read-only */
   uint32_t backend_fell_back; /* the CPU computes in the place of the plug-in that was asked for */
+  /* Of models that fill in the middle, by the keys of a GGUF file or by their well-known spellings:
+     the tokens in front of what precedes the gap, of what follows it and of what belongs there, the
+     one that stands for no text, and those in front of a repository's name and of a file's. Each a
+     token, or -1. */
+  int32_t fim_prefix, fim_suffix, fim_middle, fim_pad, fim_repo, fim_file;
 } pc_engine_facts;
 
 PC_API pc_status pc_engine_get_facts(const pc_engine* engine, pc_engine_facts* facts,
@@ -294,6 +299,16 @@ PC_API pc_status pc_model_probe(const pc_engine_options* options, const char* te
  * `capacity` ids and always the full count. */
 PC_API pc_status pc_tokenize(const pc_engine* engine, const char* text, size_t bytes,
                              int32_t* tokens, size_t capacity, size_t* n_tokens, pc_error* error);
+typedef enum pc_text_flags {
+  PC_TEXT_CONTROLS = 1, /* spellings of control tokens are those tokens, and not text */
+  PC_TEXT_BOS = 2 /* BOS stands in front, where the model's tokenizer puts one and the text does not
+                     begin with it already */
+} pc_text_flags;
+
+/* The same by these pc_text_flags; others: PC_UNSUPPORTED. */
+PC_API pc_status pc_tokenize_text(const pc_engine* engine, const char* text, size_t bytes,
+                                  uint32_t flags, int32_t* tokens, size_t capacity,
+                                  size_t* n_tokens, pc_error* error);
 /* The text of tokens, control tokens spelled out. Free with pc_free. bytes: of the text, which may
  * hold NULs; may be NULL. */
 PC_API pc_status pc_detokenize(const pc_engine* engine, const int32_t* tokens, size_t n_tokens,
@@ -382,6 +397,18 @@ PC_API pc_status pc_prompt_from_messages(const pc_schema* schema, const pc_messa
 /* The prompt that is this text, in no turn. */
 PC_API pc_status pc_prompt_from_text(const pc_schema* schema, const char* text, size_t bytes,
                                      pc_prompt** prompt, pc_error* error);
+/* The prompt that is the tokens of pc_tokenize_text, in no turn: with PC_TEXT_CONTROLS one that
+ * fills in the middle, or a whole conversation that was rendered elsewhere. Whoever writes the text
+ * can write control tokens then. Behind a schema's own text BOS is not put. PC_UNSUPPORTED for a
+ * schema with turns. */
+PC_API pc_status pc_prompt_from_raw_text(const pc_schema* schema, const char* text, size_t bytes,
+                                         uint32_t flags, pc_prompt** prompt, pc_error* error);
+/* The prompt that is these tokens as they are, control tokens included, and no BOS that they do not
+ * begin with; behind the schema's own text, if it has any. What was kept of a prompt with the same
+ * tokens is found, however that was written. PC_INVALID_ARGUMENT for an id that the model does not
+ * have, and for none; PC_UNSUPPORTED for a schema with turns. */
+PC_API pc_status pc_prompt_from_tokens(const pc_schema* schema, const int32_t* tokens, size_t n,
+                                       pc_prompt** prompt, pc_error* error);
 /* The prompt of a whole conversation as chat protocols have it, with tools, their calls and their
  * results, in the text that the model's own template writes. JSON: {"messages": [{"role",
  * "content",

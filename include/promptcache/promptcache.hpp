@@ -198,11 +198,12 @@ class Engine : public detail::Owner<pc_engine, pc_engine_close> {
     return detail::filled<pc_token_facts, pc_engine_get_token>(get(), token);
   }
 
-  std::vector<std::int32_t> tokenize(std::string_view text) const {
+  // flags: of pc_text_flags.
+  std::vector<std::int32_t> tokenize(std::string_view text, std::uint32_t flags = 0) const {
     std::vector<std::int32_t> tokens(text.size() + 1);  // a guess; asked again where it is short
     for (std::size_t n = 0;;) {
-      detail::call<pc_tokenize>(get(), detail::data(text), text.size(), tokens.data(),
-                                tokens.size(), &n);
+      detail::call<pc_tokenize_text>(get(), detail::data(text), text.size(), flags, tokens.data(),
+                                     tokens.size(), &n);
       const bool complete = n <= tokens.size();
       tokens.resize(n);
       if (complete) return tokens;
@@ -374,6 +375,16 @@ class Prompt : public detail::Owner<pc_prompt, pc_prompt_close> {
   static Prompt from_text(const Schema& schema, std::string_view text) {
     return Prompt(detail::make<pc_prompt*, pc_prompt_from_text>(schema.get(), detail::data(text),
                                                                 text.size()));
+  }
+
+  // By pc_text_flags.
+  static Prompt from_raw_text(const Schema& schema, std::string_view text, std::uint32_t flags) {
+    return Prompt(detail::make<pc_prompt*, pc_prompt_from_raw_text>(
+        schema.get(), detail::data(text), text.size(), flags));
+  }
+  static Prompt from_tokens(const Schema& schema, const std::vector<std::int32_t>& tokens) {
+    return Prompt(detail::make<pc_prompt*, pc_prompt_from_tokens>(schema.get(), tokens.data(),
+                                                                  tokens.size()));
   }
 
   // A whole conversation, with tools; JSON.

@@ -1,5 +1,6 @@
-// The C API: a shim that wraps, checks and translates (c_api_modules.cc has the calls that encode
-// and hold modules, c_api_session.cc those on a session, c_api_store.cc those on a store).
+// The C API: a shim that wraps, checks and translates (c_api_prompt.cc has the calls on a prompt,
+// c_api_modules.cc those that encode and hold modules, c_api_session.cc those on a session,
+// c_api_store.cc those on a store).
 
 #include <algorithm>
 #include <cstring>
@@ -11,8 +12,8 @@
 #include "base/mapped_file.h"  // n_lost_mappings
 #include "promptcache/promptcache.h"
 #include "runtime/api/c_api_handles.h"
-#include "runtime/api/c_api_messages.h"
 #include "runtime/api/c_api_support.h"
+#include "runtime/api/c_api_text.h"
 #include "runtime/engine/engine.h"
 #include "runtime/engine/loaded_schema.h"
 #include "runtime/engine/log.h"
@@ -175,6 +176,13 @@ pc_status pc_engine_get_facts(const pc_engine* engine, pc_engine_facts* facts, p
     f.has_chat_format = e.text_encoder().chat.has_value();
     f.store_in_use = e.store() != nullptr;
     f.backend_fell_back = e.fell_back();
+    const pc::FimTokens& fim = e.tokenizer().facts().fim;
+    f.fim_prefix = fim.prefix.value_or(-1);
+    f.fim_suffix = fim.suffix.value_or(-1);
+    f.fim_middle = fim.middle.value_or(-1);
+    f.fim_pad = fim.pad.value_or(-1);
+    f.fim_repo = fim.repo.value_or(-1);
+    f.fim_file = fim.file.value_or(-1);
     write_stats(f, facts);
     return pc::ok();
   });
@@ -275,13 +283,19 @@ pc_status pc_model_probe(const pc_engine_options* options, const char* text, std
 pc_status pc_tokenize(const pc_engine* engine, const char* text, std::size_t bytes,
                       std::int32_t* tokens, std::size_t capacity, std::size_t* n_tokens,
                       pc_error* error) {
+  return pc_tokenize_text(engine, text, bytes, 0, tokens, capacity, n_tokens, error);
+}
+
+pc_status pc_tokenize_text(const pc_engine* engine, const char* text, std::size_t bytes,
+                           std::uint32_t flags, std::int32_t* tokens, std::size_t capacity,
+                           std::size_t* n_tokens, pc_error* error) {
   return guarded(error, [&]() -> Status {
     PC_REQUIRE(engine);
     PC_REQUIRE(text);
     PC_REQUIRE(n_tokens);
     if (!tokens && capacity != 0) return null_argument("tokens");
-    const pc::Engine& e = *engine->engine;
-    PC_TRY(const pc::Tokens ids, e.tokenizer().encode(view_of(text, bytes), e.text_progress()));
+    PC_TRY(const auto rules, text_rules(flags));
+    PC_TRY(const pc::Tokens ids, engine->engine->tokenize(view_of(text, bytes), rules));
     std::copy_n(ids.begin(), std::min(ids.size(), capacity), tokens);
     *n_tokens = ids.size();
     return pc::ok();
@@ -366,89 +380,6 @@ pc_status pc_schema_describe(const pc_schema* schema, char** json, pc_error* err
     PC_REQUIRE(schema);
     PC_REQUIRE(json);
     return give(pc::describe_schema(*schema->schema), json);
-  });
-}
-
-// ---------------------------------------------------------------- prompt
-
-pc_status pc_prompt_parse(const pc_schema* schema, const char* pml, std::size_t bytes,
-                          pc_prompt** prompt, pc_error* error) {
-  return guarded(error, [&]() -> Status {
-    PC_REQUIRE(schema);
-    PC_REQUIRE(pml);
-    PC_REQUIRE(prompt);
-    PC_TRY(auto parsed, pc::LoadedPrompt::parse(schema->schema, view_of(pml, bytes)));
-    *prompt = new pc_prompt{std::move(parsed)};
-    return pc::ok();
-  });
-}
-
-pc_status pc_prompt_from_messages(const pc_schema* schema, const pc_message* messages,
-                                  std::size_t n, pc_prompt** prompt, pc_error* error) {
-  return guarded(error, [&]() -> Status {
-    PC_REQUIRE(schema);
-    PC_REQUIRE(messages || n == 0);
-    PC_REQUIRE(prompt);
-    PC_TRY(const auto read, read_messages(messages, n));
-    PC_TRY(auto resolved, pc::LoadedPrompt::of_messages(schema->schema, read));
-    *prompt = new pc_prompt{std::move(resolved)};
-    return pc::ok();
-  });
-}
-
-pc_status pc_prompt_from_text(const pc_schema* schema, const char* text, std::size_t bytes,
-                              pc_prompt** prompt, pc_error* error) {
-  return guarded(error, [&]() -> Status {
-    PC_REQUIRE(schema);
-    PC_REQUIRE(text);
-    PC_REQUIRE(prompt);
-    PC_TRY(auto resolved, pc::LoadedPrompt::of_text(schema->schema, view_of(text, bytes)));
-    *prompt = new pc_prompt{std::move(resolved)};
-    return pc::ok();
-  });
-}
-
-pc_status pc_prompt_get_counts(const pc_prompt* prompt, pc_prompt_counts* counts, pc_error* error) {
-  return guarded(error, [&]() -> Status {
-    PC_REQUIRE(prompt);
-    PC_REQUIRE(counts);
-    PC_CHECK_OK(prompt->prompt->check_window(1, true));
-    const pc::PromptCounts c = pc::count_prompt(*prompt->prompt);
-    pc_prompt_counts out{};
-    out.tokens = c.tokens;
-    out.module_tokens = c.module_tokens;
-    out.approximate_tokens = c.approximate_tokens;
-    out.repaired_tokens = c.repaired_tokens;
-    out.chained_tokens = c.chained_tokens;
-    out.computed_tokens = c.tokens - c.module_tokens - c.chained_tokens + c.repaired_tokens;
-    out.modules = c.modules;
-    out.modules_missing = c.modules_missing;
-    out.end = static_cast<std::uint32_t>(prompt->prompt->plan.end);
-    write_stats(out, counts);
-    return pc::ok();
-  });
-}
-
-pc_status pc_prompt_remarks(const pc_prompt* prompt, char** text, pc_error* error) {
-  return guarded(error, [&]() -> Status {
-    PC_REQUIRE(prompt);
-    PC_REQUIRE(text);
-    std::string lines;
-    for (const std::string& remark : prompt->prompt->plan.remarks) lines += remark + "\n";
-    return give(lines, text);
-  });
-}
-
-void pc_prompt_close(pc_prompt* prompt) {
-  delete prompt;
-}
-
-pc_status pc_prompt_explain(const pc_prompt* prompt, char** json, pc_error* error) {
-  return guarded(error, [&]() -> Status {
-    PC_REQUIRE(prompt);
-    PC_REQUIRE(json);
-    PC_CHECK_OK(prompt->prompt->check_window(1, true));  // what a session refuses is refused here
-    return give(pc::explain_prompt(*prompt->prompt), json);
   });
 }
 

@@ -205,6 +205,18 @@ Status Engine::open_text(const EngineOptions& options) {
   return ok();
 }
 
+Result<Tokens> Engine::tokenize(std::string_view text, TextRules rules) const {
+  const pml::TextSpan span{text, rules.controls};
+  PC_TRY(std::vector<Tokens> spans,
+         tokenizer_->encode_spans({&span, 1}, rules.opens,
+                                  /*chat_writes_bos=*/false, text_progress()));
+  Tokens tokens = std::move(spans[0]);
+  const std::optional<TokenId>& bos = text_encoder_.bos;
+  if (rules.bos && bos && (tokens.empty() || tokens.front() != *bos))
+    tokens.insert(tokens.begin(), *bos);
+  return tokens;
+}
+
 // A format that spells BOS where its chat begins with one and the tokenizer puts none in front.
 pml::ChatFormat Engine::with_bos(pml::ChatFormat chat) const {
   if (tokenizer_->add_bos() || !tokenizer_->bos()) return chat;

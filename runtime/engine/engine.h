@@ -120,6 +120,14 @@ class Engine {
     return options_.text_progress ? Progress(options_.text_progress) : Progress();
   }
 
+  // A text by itself, in no turn. controls: spellings of control tokens are those tokens; bos: BOS
+  // stands in front where the tokenizer adds one and the text does not begin with it; opens:
+  // nothing but BOS stands before it. Errors: Tokenizer::encode's.
+  struct TextRules {
+    bool controls = false, bos = false, opens = true;
+  };
+  Result<Tokens> tokenize(std::string_view text, TextRules rules) const;
+
   // kIo where the model's files are known to hold other bytes than when they were opened.
   Status check_weights() const;
 

@@ -34,14 +34,29 @@ std::optional<std::uint32_t> opening_tokens(const Tokenizer& tokenizer, const To
 
 namespace {
 
+// Of a prompt that has its plan. The time is from its text, or its tokens, to here.
+void finish(LoadedPrompt* prompt, std::shared_ptr<LoadedSchema> schema, const Stopwatch& watch) {
+  prompt->modules = schema->modules_of(prompt->plan);
+  prompt->schema = std::move(schema);
+  prompt->plan_us = watch.microseconds();
+}
+
+Result<std::shared_ptr<const LoadedPrompt>> of_tokens_since(std::shared_ptr<LoadedSchema> schema,
+                                                            std::span<const TokenId> tokens,
+                                                            const Stopwatch& watch) {
+  auto prompt = std::make_shared<LoadedPrompt>();
+  PC_TRY(prompt->plan, schema->plan(tokens));
+  prompt->written.schema = schema->layout().schema;
+  finish(prompt.get(), std::move(schema), watch);
+  return std::shared_ptr<const LoadedPrompt>(std::move(prompt));
+}
+
 Result<std::shared_ptr<LoadedPrompt>> make(std::shared_ptr<LoadedSchema> schema,
                                            pml::Prompt written, const Stopwatch& watch) {
   auto prompt = std::make_shared<LoadedPrompt>();
   PC_TRY(prompt->plan, schema->plan(written));
   prompt->written = std::move(written);
-  prompt->modules = schema->modules_of(prompt->plan);
-  prompt->schema = std::move(schema);
-  prompt->plan_us = watch.microseconds();
+  finish(prompt.get(), std::move(schema), watch);
   return prompt;
 }
 
@@ -77,6 +92,20 @@ Result<std::shared_ptr<const LoadedPrompt>> LoadedPrompt::of_text(
   const Stopwatch watch;
   pml::Prompt prompt = pml::prompt_of(schema->layout().schema, text);
   return planned(std::move(schema), std::move(prompt), watch);
+}
+
+Result<std::shared_ptr<const LoadedPrompt>> LoadedPrompt::of_tokens(
+    std::shared_ptr<LoadedSchema> schema, std::span<const TokenId> tokens) {
+  return of_tokens_since(std::move(schema), tokens, Stopwatch());
+}
+
+Result<std::shared_ptr<const LoadedPrompt>> LoadedPrompt::of_raw_text(
+    std::shared_ptr<LoadedSchema> schema, std::string_view text, Engine::TextRules rules) {
+  const Stopwatch watch;
+  rules.opens = !schema->has_own_text();
+  rules.bos = rules.bos && rules.opens;
+  PC_TRY(const Tokens tokens, schema->engine().tokenize(text, rules));
+  return of_tokens_since(std::move(schema), tokens, watch);
 }
 
 Result<std::shared_ptr<const LoadedPrompt>> LoadedPrompt::of_chat(

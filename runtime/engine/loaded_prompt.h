@@ -41,6 +41,14 @@ struct LoadedPrompt {
   static Result<std::shared_ptr<const LoadedPrompt>> of_text(std::shared_ptr<LoadedSchema> schema,
                                                              std::string_view text);
 
+  // These tokens, as they are: LoadedSchema::plan.
+  static Result<std::shared_ptr<const LoadedPrompt>> of_tokens(std::shared_ptr<LoadedSchema> schema,
+                                                               std::span<const TokenId> tokens);
+  // The tokens of a text, by these rules; behind the schema's own text BOS is not put, and the text
+  // does not open.
+  static Result<std::shared_ptr<const LoadedPrompt>> of_raw_text(
+      std::shared_ptr<LoadedSchema> schema, std::string_view text, Engine::TextRules rules);
+
   // Of a whole conversation (runtime/engine/chat_prompt.h), whose text took plan_us to write.
   static Result<std::shared_ptr<const LoadedPrompt>> of_chat(std::shared_ptr<LoadedSchema> schema,
                                                              pml::Prompt chat,

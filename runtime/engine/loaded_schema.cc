@@ -177,6 +177,55 @@ Result<pml::Plan> LoadedSchema::plan(const pml::Prompt& prompt) const {
   return plan;
 }
 
+bool LoadedSchema::has_own_text() const {
+  return std::ranges::any_of(layout_.pieces, [this](const pml::Piece& piece) {
+    return piece.module == pml::kRoot && !(layout_.bos && piece.tokens == Tokens{*layout_.bos});
+  });
+}
+
+static Status check_tokens(std::span<const TokenId> tokens, std::uint32_t vocab_size) {
+  const auto bad = [](std::string what) { return error(Code::kInvalidArgument, std::move(what)); };
+  if (tokens.empty()) return bad("the prompt is empty: it has no tokens");
+  if (tokens.size() > pml::kMaxLayoutTokens)
+    return bad("the prompt has more than " + std::to_string(pml::kMaxLayoutTokens) + " tokens");
+  for (std::size_t i = 0; i < tokens.size(); ++i)
+    if (tokens[i] < 0 || static_cast<std::uint32_t>(tokens[i]) >= vocab_size)
+      return bad("token " + std::to_string(i) + " of the prompt, " + std::to_string(tokens[i]) +
+                 ", is outside the model's vocabulary of " + std::to_string(vocab_size));
+  return ok();
+}
+
+Result<pml::Plan> LoadedSchema::plan(std::span<const TokenId> tokens) const {
+  PC_CHECK_OK(check_tokens(tokens, engine_->model().desc.vocab_size));
+  if (!layout_.turns.empty())
+    return error(Code::kUnsupported, "schema \"" + layout_.schema +
+                                         "\" has turns, and tokens stand in none: take a schema "
+                                         "without <system>, <user> and <assistant>");
+  pml::Prompt nothing;
+  nothing.schema = layout_.schema;
+  PC_TRY(pml::Plan plan, pml::resolve(nothing, layout_, engine_->text_encoder()));
+  PC_CHECK_OK(pml::check_plan(layout_, plan));
+  if (!has_own_text() && layout_.bos) {
+    if (tokens.front() == *layout_.bos) {
+      tokens = tokens.subspan(1);
+    } else {
+      plan.runs.clear();
+      plan.jobs.clear();
+      plan.end = 0;
+    }
+  }
+  if (!tokens.empty()) {
+    pml::PlanRun run;
+    run.tokens.assign(tokens.begin(), tokens.end());
+    run.position = plan.end;
+    run.turn = pml::kNone;
+    plan.end += static_cast<Position>(tokens.size());
+    plan.runs.push_back(std::move(run));
+  }
+  free_last_token(&plan);
+  return plan;
+}
+
 Lookup LoadedSchema::peek(SchemaModule& module, bool* held) const {
   *held = false;
   if (module.mutex.try_lock()) {

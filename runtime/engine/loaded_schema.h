@@ -96,6 +96,15 @@ class LoadedSchema {
   // logits are where the answer begins, and they are not stored.
   Result<pml::Plan> plan(const pml::Prompt& prompt) const;
 
+  // The plan of these tokens, as they are, behind the schema's own text. Where it has none, nothing
+  // stands before them: BOS does where they begin with it. Errors: kInvalidArgument for none, for
+  // an id that the model does not have, and for more than pml::kMaxLayoutTokens; kUnsupported where
+  // the schema has turns, behind which no text stands.
+  Result<pml::Plan> plan(std::span<const TokenId> tokens) const;
+
+  // Has it text that stands in every prompt? BOS alone is none.
+  bool has_own_text() const;
+
   // The modules of a plan's jobs, [plan.jobs]; prompts that need one at once share it.
   Modules modules_of(const pml::Plan& plan);
 

@@ -146,6 +146,24 @@ Status read_turn_ends(const GgufMetadata& metadata, Vocabulary* vocabulary,
   return ok();
 }
 
+// Keys of today's converters, and what they were called before.
+Status read_fim(const GgufMetadata& metadata, const Vocabulary& vocabulary, FimTokens* fim) {
+  struct Key {
+    std::optional<TokenId> FimTokens::*token;
+    const char *name, *older;
+  };
+  constexpr Key kKeys[] = {
+      {&FimTokens::prefix, "fim_pre", "prefix"}, {&FimTokens::suffix, "fim_suf", "suffix"},
+      {&FimTokens::middle, "fim_mid", "middle"}, {&FimTokens::pad, "fim_pad", nullptr},
+      {&FimTokens::repo, "fim_rep", nullptr},    {&FimTokens::file, "fim_sep", nullptr}};
+  for (const Key& key : kKeys) {
+    PC_TRY(fim->*key.token, read_id(metadata, vocabulary, key.name));
+    if (fim->*key.token || !key.older) continue;
+    PC_TRY(fim->*key.token, read_id(metadata, vocabulary, key.older));
+  }
+  return ok();
+}
+
 Result<std::string> read_template(const GgufMetadata& metadata) {
   PC_TRY(const std::string_view text, metadata.string_or(kTemplate, ""));
   if (is_utf8(text)) return std::string(text);
@@ -162,6 +180,7 @@ Result<TokenizerConfig> read_config(const GgufMetadata& metadata, bool add_bos,
   PC_CHECK_OK(read_turn_ends(metadata, vocabulary, &config));
   PC_TRY(config.add_bos, metadata.boolean_or("tokenizer.ggml.add_bos_token", add_bos));
   PC_TRY(config.chat_template, read_template(metadata));
+  PC_CHECK_OK(read_fim(metadata, *vocabulary, &config.fim));
   return config;
 }
 

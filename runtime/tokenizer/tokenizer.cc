@@ -156,6 +156,8 @@ void Tokenizer::complete(const TokenizerConfig& config, bool add_bos_by_default,
   facts_.add_bos = facts_.bos.has_value() && config.add_bos.value_or(add_bos_by_default);
   facts_.turn_ends = config.turn_ends;
   facts_.chat_template = config.chat_template;
+  facts_.fim = find_fim_tokens(config.fim,
+                               [this](std::string_view spelling) { return token_to_id(spelling); });
   facts_.vocab_size = static_cast<std::uint32_t>(bytes_.size());
   if (config.llama_class) {
     if (!config.add_prefix_space.value_or(true)) facts_.adds_prefix_space = false;

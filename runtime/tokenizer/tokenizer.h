@@ -32,6 +32,7 @@
 #include "base/status.h"
 #include "pml/text_encoder.h"  // TokenId, Tokens
 #include "runtime/tokenizer/added_tokens.h"
+#include "runtime/tokenizer/fim_tokens.h"
 #include "runtime/tokenizer/joint_text.h"  // kMaxTextBytes
 #include "runtime/tokenizer/text_cuts.h"
 #include "runtime/tokenizer/text_watch.h"
@@ -52,6 +53,7 @@ struct TokenizerFacts {
   // A text gets a dummy prefix; so decoding a whole text, an answer included,
   // begins with one space too many.
   bool adds_prefix_space = false;
+  FimTokens fim;
   std::string chat_template;  // Jinja text found beside the tokenizer; "" if none
   Digest digest{};            // over all that decides which ids a text becomes
 };

@@ -17,6 +17,7 @@
 #include "base/status.h"
 #include "runtime/json/json.h"
 #include "runtime/tokenizer/added_tokens.h"
+#include "runtime/tokenizer/fim_tokens.h"
 
 namespace pc {
 
@@ -39,6 +40,7 @@ struct TokenizerConfig {
   std::vector<AddedToken> added;                // with ids, from both files that list them
   std::set<std::string, std::less<>> specials;  // spellings that the files call special
   std::string chat_template;                    // Jinja text; "" if none
+  FimTokens fim;                                // as far as a key names them
 };
 
 // Added tokens from n_rows on are left out: Gemma 3's text models have one, for

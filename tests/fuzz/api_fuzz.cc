@@ -186,6 +186,9 @@ class Sequence {
     std::array<std::int32_t, 8> ids{};
     std::size_t n = 0;
     const ApiArguments::Text t = give_.text("The tram costs three euros.");
+    if (in_.below(2))
+      return pc_tokenize_text(engine(), t.text, t.bytes, in_.below(5), ids.data(),
+                              in_.below(ids.size() + 1), &n, error());
     return pc_tokenize(engine(), t.text, t.bytes, ids.data(), in_.below(ids.size() + 1), &n,
                        error());
   }
@@ -239,9 +242,22 @@ class Sequence {
     constexpr std::string_view kPml =
         "<prompt schema=\"s\"><a/><b x=\"ten\"/><c/>What is free?</prompt>";
     constexpr std::string_view kTurns = "<prompt schema=\"s\"><a/><user>And <d/>?</user></prompt>";
-    switch (in_.below(10)) {
+    switch (in_.below(12)) {
       case 0:
         return from_messages();
+      case 10: {
+        const ApiArguments::Text t = give_.text("</s>What is<s> free?");
+        return pc_prompt_from_raw_text(schemas_.pick(in_), t.text, t.bytes, in_.below(5),
+                                       prompts_.made(), error());
+      }
+      case 11: {
+        std::array<std::int32_t, 4> ids;
+        for (std::int32_t& id : ids)
+          id = in_.below(8) ? static_cast<std::int32_t>(in_.below(200))
+                            : static_cast<std::int32_t>(in_.number(4));
+        return pc_prompt_from_tokens(schemas_.pick(in_), ids.data(), in_.below(5), prompts_.made(),
+                                     error());
+      }
       case 1: {
         const ApiArguments::Text t = give_.text("What is free?");
         return pc_prompt_from_text(schemas_.pick(in_), t.text, t.bytes, prompts_.made(), error());

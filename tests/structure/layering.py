@@ -80,9 +80,11 @@ ARROWS_OF_FILES = {
     "runtime/api/c_api_answers.cc": ("promptcache",),
     "runtime/api/c_api_chat.cc": ("promptcache",),
     "runtime/api/c_api_modules.cc": ("promptcache",),
+    "runtime/api/c_api_prompt.cc": ("promptcache",),
     "runtime/api/c_api_session.cc": ("promptcache",),
     "runtime/api/c_api_support.h": ("promptcache",),
     "runtime/api/c_api_fields.h": ("promptcache",),
+    "runtime/api/c_api_text.h": ("promptcache",),
 }
 
 # Third-party and system headers that one file wraps for everybody else.

@@ -94,6 +94,18 @@ std::vector<Row> prompt_rows() {
          }));
          a.answer(tokens_of(open_session(prompt.get()).get()));
        })},
+      {"pc_prompt_from_raw_text and pc_prompt_from_tokens", in_world([](World& w, Attempt& a) {
+         const Prompt text(a.make<pc_prompt>([&](pc_prompt** p, pc_error* x) {
+           return pc_prompt_from_raw_text(w.schema.get(), "Where</s> is it?", PC_NUL_TERMINATED,
+                                          PC_TEXT_CONTROLS | PC_TEXT_BOS, p, x);
+         }));
+         a.answer(tokens_of(open_session(text.get()).get()));
+         const std::array<std::int32_t, 3> ids{5, 2, 7};
+         const Prompt tokens(a.make<pc_prompt>([&](pc_prompt** p, pc_error* x) {
+           return pc_prompt_from_tokens(w.schema.get(), ids.data(), ids.size(), p, x);
+         }));
+         a.answer(tokens_of(open_session(tokens.get()).get()));
+       })},
       {"pc_prompt_from_chat", in_world([](World& w, Attempt& a) {
          const char* const json =
              R"({"messages": [{"role": "user", "content": [{"type": "text", "text": "A page <s> of text.",

@@ -117,6 +117,28 @@ TEST_CASE("each pre-tokeniser cuts texts as its publisher's rules do") {
   }
 }
 
+TEST_CASE("keys of a GGUF file name the tokens for the middle") {
+  Small small;
+  small.more = [](GgufBytes& out) {
+    out.value("tokenizer.ggml.fim_pre_token_id", std::uint32_t{5});
+    out.value("tokenizer.ggml.fim_suf_token_id", std::uint32_t{6});
+    out.value("tokenizer.ggml.middle_token_id", std::uint32_t{2});  // as older files have it
+    out.value("tokenizer.ggml.fim_pad_token_id", std::uint32_t{7});
+    out.value("tokenizer.ggml.fim_rep_token_id", std::uint32_t{0});
+    out.value("tokenizer.ggml.fim_sep_token_id", std::uint32_t{1});
+  };
+  CHECK(take(from_bytes(small.bytes()))->facts().fim == FimTokens{5, 6, 2, 7, 0, 1});
+  const Digest digest = take(from_bytes(small.bytes()))->digest();
+  small.more = [](GgufBytes& out) {
+    out.value("tokenizer.ggml.fim_pre_token_id", std::uint32_t{900});
+  };
+  CHECK(message(small).find("tokenizer.ggml.fim_pre_token_id") != std::string::npos);
+  // They decide about no text's ids.
+  small.more = [](GgufBytes&) {};
+  CHECK(take(from_bytes(small.bytes()))->facts().fim == FimTokens{});
+  CHECK(take(from_bytes(small.bytes()))->digest() == digest);
+}
+
 TEST_CASE("types, ids and flags of a byte-level file") {
   Small small;
   small.more = [](GgufBytes& out) {

@@ -65,6 +65,24 @@ std::string replaced(std::string text, const std::string& from, const std::strin
 
 }  // namespace
 
+TEST_CASE("tokens for the middle are known by their spellings, in whichever file they stand") {
+  CHECK(take(from_json(kSmall))->facts().fim == FimTokens{});
+  const auto added =
+      take(from_json(replaced(replaced(kSmall, "<x>", "<|fim_prefix|>"), "<y>", "<|fim_suffix|>")));
+  CHECK(added->facts().fim.prefix == 5);
+  CHECK(added->facts().fim.suffix == 6);
+  CHECK_FALSE(added->facts().fim.middle);
+  const auto piece = take(from_json(replaced(kSmall, "\"c\":2", "\"<fim_middle>\":2")));
+  CHECK(piece->facts().fim.middle == 2);
+  // What the files say by a key comes first, each by itself.
+  TokenizerConfig config;
+  config.fim.prefix = 1;
+  const auto named =
+      take(from_json(replaced(replaced(kSmall, "<x>", "<PRE>"), "<y>", "<SUF>"), config));
+  CHECK(named->facts().fim.prefix == 1);
+  CHECK(named->facts().fim.suffix == 6);
+}
+
 TEST_CASE("Llama 2's dialogue, cut as PML cuts it, has the published tokens") {
   if (assets().empty()) return;
   const auto tokenizer =
