@@ -65,7 +65,7 @@ double ask_ms(const pml::ChatFormat& format, std::size_t n_turns) {
 void measure(const ChatProgram& program, std::size_t n_turns, std::size_t repeat) {
   Series nothing, grown;
   for (std::size_t i = 0; i < repeat; ++i) {
-    const pml::ChatFormat format = own_chat_format(program, ChatClock::at(0));
+    const pml::ChatFormat format = OwnChatFormat(program, ChatClock::at(0)).today();
     nothing.add(ask_ms(format, n_turns));
     grown.add(ask_ms(format, n_turns + 2));
   }
