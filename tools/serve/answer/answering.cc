@@ -4,8 +4,8 @@
 #include <list>
 #include <optional>
 
-#include "tools/constrain/constraint.h"
 #include "tools/serve/answer/answer_grammar.h"
+#include "tools/serve/answer/answer_mask.h"
 #include "tools/serve/answer/answer_reader.h"
 #include "tools/serve/request/failure_of.h"
 
@@ -15,13 +15,11 @@ namespace {
 // One of the answers to a question.
 struct Choice {
   AnswerReader reader;
-  std::optional<constrain::Constraint> constraint = {};  // which the session's mask asks
-  std::optional<promptcache::Session> opened = {};       // always, once it is complete
+  std::optional<AnswerMask> mask = {};              // which the session asks
+  std::optional<promptcache::Session> opened = {};  // always, once it is complete
   promptcache::Session& session() { return *opened; }
   const promptcache::Session& session() const { return *opened; }
 
-  std::vector<std::int32_t> tokens = {};
-  std::size_t n_bytes = 0;  // of its text
   bool is_over = false;
 };
 
@@ -59,8 +57,6 @@ class Answering {
     while (choices_.size() < question_.n) add_choice();
     if (question_.echoes)
       for (std::uint32_t i = 0; i < question_.n; ++i) sink_->take(Said{i, echo(), {}});
-    if (question_.sampling.max_tokens == 0u)
-      for (Choice& choice : choices_) end(choice, PC_FINISH_LENGTH);
     while (step())
       if (!sink_->is_wanted()) throw Unwanted();
   }
@@ -93,6 +89,8 @@ class Answering {
  private:
   static AnswerForm form_of(const Question& question, const ServedModel& model) {
     AnswerForm form;
+    if (!question.chat.is_null()) form.thoughts = model.thought_shape();
+    form.is_thinking = model.opens_thought(question);
     const Json tools = question.chat["tools"];
     if (tools.is_null()) return form;
     if (!model.call_shape())
@@ -114,16 +112,16 @@ class Answering {
   void add_choice() try {
     const Sampling& s = question_.sampling;
     promptcache::SessionOptions options;
-    options.max_tokens = std::max(1u, s.max_tokens.value_or(model_.facts().engine.context_tokens));
+    options.set_max_tokens(s.max_tokens.value_or(model_.facts().engine.context_tokens));
     options.cut_to_window = true;
     options.no_reuse = question_.mode == Mode::kOff;
     if (!plan_.exact) usage_.approximate_tokens = plan_.prompt.counts().approximate_tokens;
     options.repair = question_.repair.empty() ? nullptr : question_.repair.c_str();
     options.temperature = s.temperature;
     options.top_k = s.top_k;
-    options.top_p = s.top_p;
+    options.set_top_p(s.top_p);
     options.min_p = s.min_p;
-    options.repetition_penalty = s.repetition_penalty;
+    options.set_repetition_penalty(s.repetition_penalty);
     options.presence_penalty = s.presence_penalty;
     options.frequency_penalty = s.frequency_penalty;
     options.seed = s.seed == PC_SEED_RANDOM ? s.seed : s.seed + choices_.size();
@@ -139,13 +137,14 @@ class Answering {
       return sink->is_wanted() ? 0 : 1;
     };
     options.progress_user = this;
-    options.spell_controls = !question_.chat["tools"].is_null();
+    options.spell_controls = form_.calls || form_.thoughts;
     const auto number = static_cast<std::uint32_t>(choices_.size());
     Choice& choice = choices_.emplace_back(Choice{AnswerReader(number, form_)});
-    if (grammar_) {
-      choice.constraint = model_.constrained(*grammar_);
-      options.mask = constrain::Constraint::mask_hook;
-      options.mask_user = &*choice.constraint;
+    choice.mask.emplace(grammar_ ? std::optional(model_.constrained(*grammar_)) : std::nullopt,
+                        thought_limit(), form_.is_thinking);
+    if (choice.mask->is_needed()) {
+      options.mask = AnswerMask::hook;
+      options.mask_user = &*choice.mask;
     }
     choice.opened.emplace(plan_.prompt, options);
   } catch (const constrain::SchemaError& error) {
@@ -153,6 +152,12 @@ class Answering {
   } catch (const promptcache::Error& error) {
     const bool is_repair = error.status() == PC_INVALID_ARGUMENT && !question_.repair.empty();
     throw ApiError::of(error, is_repair ? "repair" : question_.prompt_field());
+  }
+
+  std::optional<ThoughtLimit> thought_limit() const {
+    if (!form_.thoughts || !question_.thought_budget) return std::nullopt;
+    return ThoughtLimit{*question_.thought_budget,
+                        model_.engine().tokenize(form_.thoughts->close, PC_TEXT_CONTROLS)};
   }
 
   // The next token of all answers that are not over, if there are any.
@@ -182,15 +187,13 @@ class Answering {
       throw promptcache::Error(step.status, error);
     }
     const std::string_view text(step.token.text, step.token.text_bytes);
-    choice.n_bytes += text.size();
     std::vector<DrawnToken> tokens;
     if (step.status == PC_OK) {
-      choice.tokens.push_back(step.token.id);
       n_thought_ += choice.reader.is_thinking() ? 1 : 0;
-      if (choice.constraint) choice.constraint->accept(step.token.id);
       if (question_.top_logprobs) tokens.push_back(drawn(choice));
     }
     choice.reader.push(text, std::move(tokens), sink_);
+    if (step.status == PC_OK) choice.mask->accept(step.token.id, choice.reader.is_thinking());
     if (step.status == PC_DONE)
       end(choice, static_cast<pc_finish>(choice.session().stats().finish));
     else if (question_.one_call && choice.reader.has_whole_call())
@@ -203,11 +206,8 @@ class Answering {
   }
 
   std::string stop_of(const Choice& choice) const {
-    const std::string all = model_.engine().detokenize(choice.tokens.data(), choice.tokens.size());
-    const auto behind = std::string_view(all).substr(std::min(choice.n_bytes, all.size()));
-    for (const std::string& stop : question_.sampling.stop)
-      if (behind.starts_with(stop)) return stop;
-    return "";
+    const std::int32_t stop = choice.session().stats().stop;
+    return stop < 0 ? "" : question_.sampling.stop[static_cast<std::size_t>(stop)];
   }
 
   DrawnToken drawn(const Choice& choice) const {

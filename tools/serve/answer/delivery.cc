@@ -36,6 +36,7 @@ void Delivery::begin_stream() {
   HttpResponse head;
   head.content_type = "text/event-stream";
   head.headers.push_back({"cache-control", "no-cache"});
+  head.heartbeat = writer_->heartbeat();
   reply_->begin(std::move(head));
 }
 

@@ -23,6 +23,8 @@ class AnswerWriter {
   virtual ~AnswerWriter() = default;
 
   virtual Protocol protocol() const = 0;
+  // What stands in a stream where nothing else does for long (HttpResponse::heartbeat).
+  virtual std::string heartbeat() const { return ": \n\n"; }
   // What a stream says of this event; "": nothing.
   virtual std::string stream(const Event& event) = 0;
   // The body of a whole answer.

@@ -63,6 +63,7 @@ class MessageWriter : public AnswerWriter {
       : question_(request.question), model_(std::move(model)), id_(new_name("msg_")) {}
 
   Protocol protocol() const override { return Protocol::kAnthropic; }
+  std::string heartbeat() const override { return event_of("ping", Json::object()); }
 
   std::string stream(const Event& event) override {
     return std::visit(

@@ -3,6 +3,7 @@
 #include "tools/serve/calls/call_learning.h"
 #include "tools/serve/calls/told_calls.h"
 #include "tools/serve/models/chat_modules.h"
+#include "tools/serve/models/thought_learning.h"
 #include "tools/serve/request/api_error.h"
 
 namespace pc::serve {
@@ -40,6 +41,18 @@ Json adapted_chat(const Json& chat, const std::optional<CallShape>& shape) {
   return out.set("messages", messages);
 }
 
+// Thoughts of earlier answers in the field in which this template looks for them.
+Json with_thoughts(const Json& chat, const std::optional<ThoughtShape>& shape) {
+  constexpr const char* kOurs = "reasoning_content";
+  if (!shape || shape->key == kOurs) return chat;
+  Json messages = Json::array(), out = chat;
+  for (Json message : chat["messages"].items()) {
+    if (!message[kOurs].is_null()) message.set(shape->key, message[kOurs]);
+    messages.push(message);
+  }
+  return out.set("messages", messages);
+}
+
 // An answer that has begun is gone on with.
 bool is_begun(const Json& chat) {
   const std::vector<Json> messages = chat["messages"].items();
@@ -55,15 +68,32 @@ ServedModel::ServedModel(promptcache::Engine engine, std::string id, SchemasOf* 
   for (auto& [name, kept] : *schemas)
     if (name) views_.emplace(name, view_of(engine.in_namespace(*name), &kept));
   views_.emplace(std::nullopt, view_of(std::move(engine), &schemas->at(std::nullopt)));
-  call_shape_ = learn_call_shape([this](const Json& chat) -> std::optional<std::string> {
+  call_shape_ = learn_call_shape([this](const Json& chat) {
     Json ended = chat;
-    ended.set("add_generation_prompt", false);
-    try {
-      return this->engine().render_chat(ended.dump());
-    } catch (const promptcache::Error&) {
-      return std::nullopt;
-    }
+    return rendered(ended.set("add_generation_prompt", false));
   });
+  thought_shape_ = learn_thought_shape([this](const Json& chat) { return rendered(chat); });
+}
+
+std::optional<std::string> ServedModel::rendered(const Json& conversation) const try {
+  return engine().render_chat(conversation.dump());
+} catch (const promptcache::Error&) {
+  return std::nullopt;
+}
+
+bool ServedModel::opens_thought(const Question& question) const {
+  // Bounded: what clients tell templates is one of few things.
+  constexpr std::size_t kMostRemembered = 64;
+  if (!thought_shape_ || question.chat.is_null() || is_begun(question.chat)) return false;
+  const Json variables = question.chat["variables"];
+  const std::string key = variables.dump();
+  MutexLock lock(mutex_);
+  if (const auto found = opens_thought_.find(key); found != opens_thought_.end())
+    return found->second;
+  if (opens_thought_.size() == kMostRemembered) opens_thought_.clear();
+  const bool opens = serve::opens_thought(*thought_shape_, variables,
+                                          [this](const Json& chat) { return rendered(chat); });
+  return opens_thought_[key] = opens;
 }
 
 ServedModel::~ServedModel() {
@@ -128,7 +158,7 @@ constrain::Constrainer& ServedModel::constrainer() const {
 }
 
 std::string ServedModel::chat_json(const Question& question, const Json& chat) const {
-  Json out = adapted_chat(chat, call_shape_);
+  Json out = with_thoughts(adapted_chat(chat, call_shape_), thought_shape_);
   if (is_begun(chat)) out.set("continue_final_message", true);
   const bool is_gated = question.mode == Mode::kDocuments && question.repair.empty();
   const std::string repair = is_gated ? "auto" : question.repair;

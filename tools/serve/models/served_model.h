@@ -13,10 +13,12 @@
 #include <promptcache/promptcache.hpp>
 #include <string>
 
+#include "base/mutex.h"
 #include "tools/constrain/constraint.h"
 #include "tools/serve/calls/call_shape.h"
 #include "tools/serve/models/schemas.h"
 #include "tools/serve/request/question.h"
+#include "tools/serve/request/thought_shape.h"
 
 namespace pc::serve {
 
@@ -42,6 +44,11 @@ class ServedModel {
   // The same for grammars: the control tokens among its words are marked as Vocabulary has it.
   // Nothing where call_shape() is nothing.
   const std::optional<CallShape>& marked_call_shape() const;
+
+  // How it writes thoughts; nothing where its template knows none.
+  const std::optional<ThoughtShape>& thought_shape() const { return thought_shape_; }
+  // Has the question's prompt opened a thought, which the answer begins in?
+  bool opens_thought(const Question& question) const;
 
   // With no part of it a module. Throws ApiError where the question is no prompt for this model.
   promptcache::Prompt prompt_of(const Question& question) const;
@@ -73,6 +80,7 @@ class ServedModel {
     promptcache::Schema plain;
     Schemas* schemas;
   };
+  std::optional<std::string> rendered(const Json& conversation) const;
   static View view_of(promptcache::Engine engine, Schemas* schemas);
   const View& view(const NameSpace& name) const;
   std::string chat_json(const Question& question, const Json& chat) const;
@@ -86,6 +94,10 @@ class ServedModel {
   mutable std::optional<CallShape> marked_call_shape_;
   ModelFacts facts_;
   std::optional<CallShape> call_shape_;
+  std::optional<ThoughtShape> thought_shape_;
+  mutable Mutex mutex_;
+  // By what a template is told besides, written as JSON.
+  mutable std::map<std::string, bool> opens_thought_ PC_GUARDED_BY(mutex_);
   std::string fingerprint_;
 };
 

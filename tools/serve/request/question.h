@@ -69,8 +69,9 @@ struct ToolChoice {
 struct Question {
   Format format;
   ToolChoice tool_choice;
-  bool one_call = false;                  // an answer ends behind its first call
-  std::optional<SchemaPrompt> of_schema;  // in the place of chat, text and tokens
+  std::optional<std::uint32_t> thought_budget;  // tokens; what is thought by then is closed
+  bool one_call = false;                        // an answer ends behind its first call
+  std::optional<SchemaPrompt> of_schema;        // in the place of chat, text and tokens
   std::string repair;  // of modules, as pc_session_options has it; "": what the prompt says
   // A conversation, as pc_prompt_from_chat takes it; null: `text`, in no turn, is the prompt.
   Json chat;

@@ -10,6 +10,7 @@ namespace pc::serve {
 
 struct ThoughtShape {
   std::string open, close;  // "<think>", "</think>", without white space around them
+  std::string key;          // the field of an answer in which the template looks for one
 
   friend bool operator==(const ThoughtShape&, const ThoughtShape&) = default;
 };

@@ -1,0 +1,28 @@
+#include "tools/serve/answer/answer_mask.h"
+
+#include <algorithm>
+
+namespace pc::serve {
+
+int AnswerMask::hook(void* user, std::uint32_t* allowed, std::size_t n_words) noexcept {
+  AnswerMask& self = *static_cast<AnswerMask*>(user);
+  if (self.is_forced()) {
+    const auto token = static_cast<std::uint32_t>(self.limit_->close[self.n_forced_]);
+    std::fill_n(allowed, n_words, 0u);
+    allowed[token / 32] |= 1u << token % 32;
+    return 0;
+  }
+  if (self.is_thinking_ || !self.constraint_) return 0;
+  return constrain::Constraint::mask_hook(&*self.constraint_, allowed, n_words);
+}
+
+void AnswerMask::accept(std::int32_t token, bool thinks) {
+  if (is_forced()) ++n_forced_;
+  if (is_thinking_)
+    ++n_thought_;
+  else if (constraint_)
+    constraint_->accept(token);
+  is_thinking_ = thinks;
+}
+
+}  // namespace pc::serve

@@ -1,0 +1,49 @@
+// Which tokens an answer may go on with: those that its grammar allows once it does not think any
+// more, and within a thought that has had its tokens those that close it.
+//
+// Borrowed by the session; stays where it is. Threads: one at a time.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "tools/constrain/constraint.h"
+
+namespace pc::serve {
+
+// How long a thought may get, and what ends it then.
+struct ThoughtLimit {
+  std::uint32_t n_tokens = 0;
+  std::vector<std::int32_t> close;
+};
+
+class AnswerMask {
+ public:
+  AnswerMask(std::optional<constrain::Constraint> constraint, std::optional<ThoughtLimit> limit,
+             bool is_thinking)
+      : constraint_(std::move(constraint)), limit_(std::move(limit)), is_thinking_(is_thinking) {}
+
+  // Is there anything to mask?
+  bool is_needed() const { return constraint_ || limit_; }
+  // As pc_token_mask has it; user: an AnswerMask.
+  static int hook(void* user, std::uint32_t* allowed, std::size_t n_words) noexcept;
+
+  // It was drawn, and behind it the answer thinks, or does not.
+  void accept(std::int32_t token, bool thinks);
+
+ private:
+  bool is_forced() const {
+    return is_thinking_ && limit_ && n_thought_ >= limit_->n_tokens &&
+           n_forced_ < limit_->close.size();
+  }
+
+  std::optional<constrain::Constraint> constraint_;
+  const std::optional<ThoughtLimit> limit_;
+  bool is_thinking_;
+  std::uint32_t n_thought_ = 0;  // tokens
+  std::size_t n_forced_ = 0;     // of limit_->close
+};
+
+}  // namespace pc::serve
