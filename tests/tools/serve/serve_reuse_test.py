@@ -174,12 +174,17 @@ class Keys(unittest.TestCase):
         return self.server.ask("POST", "/v1/chat/completions", body, headers)
 
     def test_who_has_no_key_is_told_so(self):
-        for headers in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": "secret-of-ann"},
-                        {"x-api-key": ""}, {"x-api-key": "SECRET-OF-ANN"}):
+        none, wrong = (None, "You didn't provide an API key"), ("invalid_api_key", "Incorrect API key provided")
+        for headers, said in (({}, none), ({"Authorization": "Bearer wrong"}, wrong), ({"x-api-key": ""}, none),
+                              ({"Authorization": "secret-of-ann"}, none), ({"x-api-key": "SECRET-OF-ANN"}, wrong)):
             status, got, data = self.ask(headers)
             self.assertEqual(status, 401)
             self.assertEqual(got["www-authenticate"], "Bearer")
-            self.assertEqual(json.loads(data)["error"]["code"], "invalid_api_key")
+            error = json.loads(data)["error"]
+            self.assertEqual((error["type"], error["code"]), ("invalid_request_error", said[0]))
+            self.assertTrue(error["message"].startswith(said[1]), error)
+            for key in headers.values():
+                self.assertNotIn(key.removeprefix("Bearer ") or "SECRET", error["message"])
         self.assertEqual(self.server.ask("GET", "/health")[0], 200)
         self.assertEqual(self.server.ask("GET", "/metrics")[0], 401)
         status, _, data = self.server.ask("POST", "/v1/messages", {}, {"x-api-key": "?"})

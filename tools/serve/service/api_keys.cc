@@ -93,6 +93,10 @@ std::vector<std::string> ApiKeys::name_spaces() const {
   return {names.begin(), names.end()};
 }
 
+bool ApiKeys::has_key(const HttpRequest& request) {
+  return !key_in(request).empty();
+}
+
 std::optional<std::optional<std::string>> ApiKeys::name_space_of(const HttpRequest& request) const {
   if (!is_used_) return std::optional<std::string>();
   const auto found = name_spaces_.find(digest_of(key_in(request)));

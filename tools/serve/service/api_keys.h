@@ -36,6 +36,8 @@ class ApiKeys {
   // Of the key in "authorization: Bearer KEY" or "x-api-key: KEY"; nothing where keys are needed
   // and it is none. Where none are needed, an empty optional inside.
   std::optional<std::optional<std::string>> name_space_of(const HttpRequest& request) const;
+  // Is there a key in either header, whosever it is?
+  static bool has_key(const HttpRequest& request);
 
  private:
   bool is_used_ = false;

@@ -31,6 +31,18 @@ HttpResponse options(const std::string& methods) {
   return response;
 }
 
+// In the words of OpenAI, which programs look for. The key itself is not repeated: it may be that
+// of another server.
+ApiError no_key(const HttpRequest& request) {
+  if (ApiKeys::has_key(request))
+    return {401, "invalid_request_error",
+            "Incorrect API key provided: this server's file of keys (--keys) has none such", "",
+            "invalid_api_key"};
+  return {401, "invalid_request_error",
+          "You didn't provide an API key. This server answers those alone who have one: send the "
+          "header Authorization: Bearer KEY, or x-api-key: KEY"};
+}
+
 // As metrics call it.
 std::string label_of(const Route* route) {
   if (!route) return "other";
@@ -64,10 +76,7 @@ void Router::handle(HttpRequest request, std::shared_ptr<Reply> reply) const {
     return counted->send(is_asking ? options(methods) : no_route(request, methods));
   }
   if (!route->is_open && !service_->keys().name_space_of(request)) {
-    const ApiError refused(401, "invalid_request_error",
-                           "a key is needed: authorization: Bearer KEY, or x-api-key: KEY", "",
-                           "invalid_api_key");
-    return counted->send(to_response(refused, route->protocol));
+    return counted->send(to_response(no_key(request), route->protocol));
   }
   const auto asked = std::make_shared<HttpRequest>(std::move(request));
   const bool taken = service_->read([service = service_, route, asked, counted] {

@@ -41,6 +41,15 @@ TEST_CASE("a key is found in either header, and nothing else is one") {
   CHECK_FALSE(keys.name_space_of(with("x-api-key", "")));
 }
 
+TEST_CASE("a key that is wrong is told from none") {
+  CHECK(ApiKeys::has_key(with("authorization", "Bearer other")));
+  CHECK(ApiKeys::has_key(with("x-api-key", "other")));
+  CHECK_FALSE(ApiKeys::has_key({}));
+  CHECK_FALSE(ApiKeys::has_key(with("x-api-key", "")));
+  CHECK_FALSE(ApiKeys::has_key(with("authorization", "Basic other")));
+  CHECK_FALSE(ApiKeys::has_key(with("authorization", "Bearer ")));
+}
+
 TEST_CASE("without a file everybody may ask, in the server's own namespace") {
   const auto own = ApiKeys().name_space_of({});
   REQUIRE(own);
