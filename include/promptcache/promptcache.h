@@ -206,10 +206,9 @@ typedef struct pc_engine_facts {
   uint32_t has_chat_format;   /* roles may be used */
   uint32_t store_in_use;      /* modules are looked for, and kept unless it is read-only */
   uint32_t backend_fell_back; /* the CPU computes in the place of the plug-in that was asked for */
-  /* Of models that fill in the middle, by the keys of a GGUF file or by their well-known spellings:
-     the tokens in front of what precedes the gap, of what follows it and of what belongs there, the
-     one that stands for no text, and those in front of a repository's name and of a file's. Each a
-     token, or -1. */
+  /* For models that fill in the middle, by keys of GGUF or well-known spellings, each a token or
+     -1: in front of what precedes the gap, of what follows it and of what belongs there; one that
+     stands for no text; in front of a repository's name, and of a file's. */
   int32_t fim_prefix, fim_suffix, fim_middle, fim_pad, fim_repo, fim_file;
 } pc_engine_facts;
 
@@ -397,16 +396,14 @@ PC_API pc_status pc_prompt_from_messages(const pc_schema* schema, const pc_messa
 /* The prompt that is this text, in no turn. */
 PC_API pc_status pc_prompt_from_text(const pc_schema* schema, const char* text, size_t bytes,
                                      pc_prompt** prompt, pc_error* error);
-/* The prompt that is the tokens of pc_tokenize_text, in no turn: with PC_TEXT_CONTROLS one that
- * fills in the middle, or a whole conversation that was rendered elsewhere. Whoever writes the text
- * can write control tokens then. Behind a schema's own text BOS is not put. PC_UNSUPPORTED for a
- * schema with turns. */
+/* The prompt that is the tokens of pc_tokenize_text, in no turn: with PC_TEXT_CONTROLS whoever
+ * writes the text can write control tokens. Behind a schema's own text BOS is not put.
+ * PC_UNSUPPORTED for a schema with turns. */
 PC_API pc_status pc_prompt_from_raw_text(const pc_schema* schema, const char* text, size_t bytes,
                                          uint32_t flags, pc_prompt** prompt, pc_error* error);
 /* The prompt that is these tokens as they are, control tokens included, and no BOS that they do not
- * begin with; behind the schema's own text, if it has any. What was kept of a prompt with the same
- * tokens is found, however that was written. PC_INVALID_ARGUMENT for an id that the model does not
- * have, and for none; PC_UNSUPPORTED for a schema with turns. */
+ * begin with; behind the schema's own text. What was kept of a prompt with the same tokens is
+ * found. PC_INVALID_ARGUMENT for an id that the model does not have, and for none. */
 PC_API pc_status pc_prompt_from_tokens(const pc_schema* schema, const int32_t* tokens, size_t n,
                                        pc_prompt** prompt, pc_error* error);
 /* The prompt of a whole conversation as chat protocols have it, with tools, their calls and their
@@ -433,6 +430,11 @@ PC_API pc_status pc_prompt_from_chat(const pc_engine* engine, const char* json, 
 PC_API pc_status pc_chat_render(const pc_engine* engine, const char* json, size_t bytes,
                                 char** text, size_t* text_bytes, pc_error* error);
 PC_API void pc_prompt_close(pc_prompt* prompt);
+
+/* All tokens of a prompt, in order, those of modules and turns included. Writes up to `capacity`
+ * ids and always the full count. */
+PC_API pc_status pc_prompt_tokens(const pc_prompt* prompt, int32_t* tokens, size_t capacity,
+                                  size_t* n_tokens, pc_error* error);
 
 /* What stands elsewhere than it was written and what else the author may not have
  * meant: sentences, a line each; "" if there is nothing to say. */
@@ -535,8 +537,9 @@ typedef int (*pc_session_progress)(void* user, uint64_t done, uint64_t total);
 typedef enum pc_session_given {
   /* 0: the prompt is computed and nothing drawn; the answer is over with PC_FINISH_LENGTH. */
   PC_GIVEN_MAX_TOKENS = 1,
-  PC_GIVEN_TOP_P = 2,             /* 0: the likeliest token alone */
-  PC_GIVEN_REPETITION_PENALTY = 4 /* 0: PC_INVALID_ARGUMENT, as nothing can be divided by it */
+  PC_GIVEN_TOP_P = 2,              /* 0: the likeliest token alone */
+  PC_GIVEN_REPETITION_PENALTY = 4, /* 0: PC_INVALID_ARGUMENT, as nothing can be divided by it */
+  PC_GIVEN_PROMPT_LOGPROBS = 8     /* 0: of the prompt's tokens alone, without others beside them */
 } pc_session_given;
 
 typedef struct pc_session_options {
@@ -577,6 +580,12 @@ typedef struct pc_session_options {
      at least, unless max_tokens is 0; 0: such a prompt is refused. */
   uint32_t cut_to_window;
   uint32_t given; /* bits of pc_session_given: whose zero is meant; others: PC_UNSUPPORTED */
+  /* How likely each token of the prompt is behind those before it, for pc_session_prompt_logprobs,
+     and so many of the likeliest there, at most 128; 0 (not given): nothing is asked. Of the first
+     token that is asked about, and of all behind it. What stands before the token in front of that
+     one may be taken from modules, if none reaches farther, and from kept conversations; the rest
+     is computed. PC_UNSUPPORTED with a backend that is not the CPU. */
+  uint32_t prompt_logprobs, prompt_logprobs_from;
 } pc_session_options;
 
 PC_API void pc_session_options_init(pc_session_options* options);
@@ -629,6 +638,13 @@ typedef struct pc_token_logprob {
  * likeliest first; n is at most the vocabulary's. */
 PC_API pc_status pc_session_logprobs(const pc_session* session, pc_token_logprob* drawn,
                                      pc_token_logprob* top, size_t n, pc_error* error);
+
+/* The same of a token of the prompt where prompt_logprobs asked for it, once the prompt is
+ * computed. index: of pc_prompt_tokens; the first stands behind nothing, and has none
+ * (PC_INVALID_ARGUMENT). drawn: NULL, or that token. top: [n], n at most prompt_logprobs. */
+PC_API pc_status pc_session_prompt_logprobs(const pc_session* session, size_t index,
+                                            pc_token_logprob* drawn, pc_token_logprob* top,
+                                            size_t n, pc_error* error);
 
 /* Goes on behind the answer, whether or not it is over: closes its turn, adds these turns
  * as the model's chat format writes them, the last of which is the user's, opens the next answer's

@@ -152,6 +152,11 @@ struct SessionOptions : detail::Initialised<pc_session_options, pc_session_optio
     repetition_penalty = penalty;
     return mean(PC_GIVEN_REPETITION_PENALTY);
   }
+  // So many of the likeliest beside each of the prompt's tokens, from number `from` on.
+  SessionOptions& set_prompt_logprobs(std::uint32_t n, std::uint32_t from = 0) noexcept {
+    prompt_logprobs = n, prompt_logprobs_from = from;
+    return mean(PC_GIVEN_PROMPT_LOGPROBS);
+  }
 
  private:
   SessionOptions& mean(pc_session_given bit) noexcept {
@@ -399,6 +404,14 @@ class Prompt : public detail::Owner<pc_prompt, pc_prompt_close> {
   }
   std::string remarks() const { return detail::text<pc_prompt_remarks>(get()); }  // a line each
 
+  // All of them, in order.
+  std::vector<std::int32_t> tokens() const {
+    std::size_t n = 0;
+    detail::call<pc_prompt_tokens>(get(), static_cast<std::int32_t*>(nullptr), std::size_t{0}, &n);
+    std::vector<std::int32_t> tokens(n);
+    detail::call<pc_prompt_tokens>(get(), tokens.data(), tokens.size(), &n);
+    return tokens;
+  }
   void prefetch() const { detail::call<pc_prompt_prefetch>(get()); }
   Pin pin(EncodeProgress progress = nullptr) const {
     return Pin(detail::pin<pc_prompt_pin>(get(), std::move(progress)));
@@ -499,6 +512,12 @@ class Session : public detail::Owner<pc_session, pc_session_close> {
     detail::call<pc_session_logprobs>(get(), &drawn, static_cast<pc_token_logprob*>(nullptr),
                                       std::size_t{0});
     return drawn;
+  }
+  // Of a token of the prompt, where it was asked for, and then n of the likeliest there.
+  std::vector<pc_token_logprob> prompt_logprobs(std::size_t index, std::size_t n = 0) const {
+    std::vector<pc_token_logprob> all(n + 1);
+    detail::call<pc_session_prompt_logprobs>(get(), index, &all[0], &all[0] + 1, n);
+    return all;
   }
   pc_session_stats stats() const {
     pc_session_stats stats{};

@@ -54,7 +54,9 @@ constexpr auto session_ends() {
                     PC_END(repair),
                     PC_END(spell_controls),
                     PC_END(cut_to_window),
-                    PC_END(given)};
+                    PC_END(given),
+                    PC_END(prompt_logprobs),
+                    PC_END(prompt_logprobs_from)};
 }
 
 constexpr auto answers_ends() {

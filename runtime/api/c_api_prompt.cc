@@ -106,6 +106,21 @@ pc_status pc_prompt_get_counts(const pc_prompt* prompt, pc_prompt_counts* counts
   });
 }
 
+pc_status pc_prompt_tokens(const pc_prompt* prompt, std::int32_t* tokens, std::size_t capacity,
+                           std::size_t* n_tokens, pc_error* error) {
+  return guarded(error, [&]() -> Status {
+    PC_REQUIRE(prompt);
+    PC_REQUIRE(tokens || capacity == 0);
+    PC_REQUIRE(n_tokens);
+    std::size_t n = 0;
+    for (const pc::pml::PlanRun& run : prompt->prompt->plan.runs)
+      for (const pc::TokenId token : run.tokens)
+        if (n++ < capacity) tokens[n - 1] = token;
+    *n_tokens = n;
+    return pc::ok();
+  });
+}
+
 pc_status pc_prompt_remarks(const pc_prompt* prompt, char** text, pc_error* error) {
   return guarded(error, [&]() -> Status {
     PC_REQUIRE(prompt);

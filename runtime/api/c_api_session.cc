@@ -35,8 +35,8 @@ std::uint64_t random_seed() {
 }
 
 pc::Result<pc::SessionOptions> session_options(const pc_session_options& o) {
-  PC_CHECK_OK(
-      check_given(o.given, PC_GIVEN_MAX_TOKENS | PC_GIVEN_TOP_P | PC_GIVEN_REPETITION_PENALTY));
+  PC_CHECK_OK(check_given(o.given, PC_GIVEN_MAX_TOKENS | PC_GIVEN_TOP_P |
+                                       PC_GIVEN_REPETITION_PENALTY | PC_GIVEN_PROMPT_LOGPROBS));
   const auto is_given = [&o](auto value, pc_session_given bit) {
     return value != 0 || (o.given & bit) != 0;
   };
@@ -65,6 +65,8 @@ pc::Result<pc::SessionOptions> session_options(const pc_session_options& o) {
       return progress(user, done, total) == 0;
     };
   }
+  if (is_given(o.prompt_logprobs, PC_GIVEN_PROMPT_LOGPROBS))
+    options.scoring = pc::PromptScoring{o.prompt_logprobs, o.prompt_logprobs_from};
   options.client = string_or_empty(o.client);
   if (o.spell_controls) options.controls = pc::Tokenizer::Controls::kSpell;
   if (o.repair) {
@@ -230,6 +232,34 @@ pc_status pc_session_logprobs(const pc_session* session, pc_token_logprob* drawn
       *drawn = {*token, pc::logprob_of(logits, *token)};
     }
     const auto likeliest = pc::top_logprobs(logits, n);
+    for (std::size_t i = 0; i < n; ++i) top[i] = {likeliest[i].token, likeliest[i].logprob};
+    return pc::ok();
+  });
+}
+
+pc_status pc_session_prompt_logprobs(const pc_session* session, std::size_t index,
+                                     pc_token_logprob* drawn, pc_token_logprob* top, std::size_t n,
+                                     pc_error* error) {
+  return guarded(error, [&]() -> Status {
+    PC_REQUIRE(session);
+    PC_REQUIRE(top || n == 0);
+    const auto none = [](std::string why) {
+      return pc::error(Code::kInvalidArgument, std::move(why));
+    };
+    const pc::PromptScores* const scores = session->session->prompt_scores();
+    if (!scores)
+      return none(
+          "nothing is known of the prompt's tokens: prompt_logprobs was not asked for, or "
+          "the prompt is not computed yet (pc_session_prefill)");
+    if (index < scores->first() || index >= scores->end())
+      return none("token " + std::to_string(index) + " of the prompt has no likelihood: tokens " +
+                  std::to_string(scores->first()) + " to " + std::to_string(scores->end()) +
+                  ", the latter not included, were asked for and have one");
+    const auto likeliest = scores->top(index);
+    if (n > likeliest.size())
+      return none("n is " + std::to_string(n) + ", but prompt_logprobs asked for " +
+                  std::to_string(likeliest.size()));
+    if (drawn) *drawn = {scores->of(index).token, scores->of(index).logprob};
     for (std::size_t i = 0; i < n; ++i) top[i] = {likeliest[i].token, likeliest[i].logprob};
     return pc::ok();
   });

@@ -26,7 +26,7 @@
 extern "C" {
 #endif
 
-#define PC_BACKEND_ABI 8u
+#define PC_BACKEND_ABI 9u
 
 typedef enum pc_dtype {
   PC_DTYPE_NONE = 0,
@@ -186,6 +186,16 @@ typedef struct pc_attachment {
                              of word i / 32 is set; copied */
 } pc_attachment;
 
+/* What an item hands out of each of its tokens. */
+typedef enum pc_row_kind {
+  PC_ROW_LOGITS = 0, /* [vocab_size] f32, as of the last token */
+  PC_ROW_HIDDEN = 1  /* [d_model] f32, behind the final norm */
+} pc_row_kind;
+
+/* token: its number among the item's. values: borrowed for the call, which must not throw, nor call
+ * the backend. */
+typedef void (*pc_row_sink)(void* user, uint64_t token, const float* values);
+
 /* What takes long while packed weights are opened. */
 typedef enum pc_pack_step {
   PC_PACK_WRITE = 0, /* making the file */
@@ -241,6 +251,13 @@ typedef struct pc_step_item {
    * other. PC_UNSUPPORTED where the backend does not measure. */
   float* weights;
   uint32_t first_weighted;
+  /* NULL, or called before step() returns, on its thread, for the item's tokens from number
+   * first_row on, in order; of an item that fails, maybe for some. Never all at once: a backend
+   * keeps memory for some rows. Not with n_layers. PC_UNSUPPORTED where it hands out no rows. */
+  pc_row_sink row;
+  void* row_user;
+  uint64_t first_row;
+  uint32_t row_kind; /* pc_row_kind */
 
   /* Out. States that are not finite are PC_NOT_FINITE, and a sentence that names the layer. The
    * caller looks at the logits, and at the states of modules; but logits that are not finite

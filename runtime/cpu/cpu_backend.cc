@@ -361,7 +361,11 @@ void step(pc_backend_model* model, pc_step_item* items, std::uint32_t n_items) {
                               item.ranges,
                               item.n_layers,
                               item.weights,
-                              item.first_weighted});
+                              item.first_weighted,
+                              item.row,
+                              item.row_user,
+                              item.first_row,
+                              item.row_kind});
     }
     model->executor->step(model->items);
     if (pc::n_lost_mappings() != 0 && model->packed.is_lost())

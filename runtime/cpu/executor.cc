@@ -10,6 +10,11 @@
 namespace pc {
 namespace {
 
+// Of an item's rows that are handed out one by one. The head's weights are read once for so many,
+// which is enough for products to be as fast as they get; their logits are 20 MB of the largest
+// vocabularies.
+constexpr std::uint32_t kRowsAtOnce = 32;
+
 void join(std::span<const float> stream, pc_layer_range& range) {
   for (const float x : stream) {
     if (std::isfinite(x)) {
@@ -61,6 +66,8 @@ Status Executor::admit(const Item& item) const {
   if (item.n_layers > desc_.n_layers || (item.n_layers != 0 && (item.logits || item.ranges)))
     return error(Code::kInvalidArgument,
                  "the states of " + std::to_string(item.n_layers) + " layers are asked for alone");
+  if (item.row && (item.n_layers != 0 || item.row_kind > PC_ROW_HIDDEN))
+    return error(Code::kInvalidArgument, "rows are asked for that no layer has");
   return ok();
 }
 
@@ -101,6 +108,7 @@ void Executor::compute(Item& item) {
   if (!fits_sweep(item)) sweep();
   std::uint64_t left = 0;
   for (const pc_run& run : item.runs) left += run.n_tokens;
+  const std::uint64_t n_tokens = left;
   for (const pc_run& run : item.runs) {
     for (std::uint32_t done = 0; done < run.n_tokens;) {
       if (rows_.size() == max_rows_) sweep();
@@ -108,14 +116,14 @@ void Executor::compute(Item& item) {
       const std::uint32_t n = std::min(run.n_tokens - done, max_rows_ - rows_.size());
       done += n;
       left -= n;
-      take(item, run, done - n, n, left == 0);
+      take(item, run, done - n, n, left == 0, n_tokens - left - n);
     }
   }
 }
 
 // Tokens [first, first + n) of a run become rows of the sweep.
-void Executor::take(Item& item, const pc_run& run, std::uint32_t first, std::uint32_t n,
-                    bool ends) {
+void Executor::take(Item& item, const pc_run& run, std::uint32_t first, std::uint32_t n, bool ends,
+                    std::uint64_t begin) {
   const std::uint32_t row = rows_.size();
   try {
     item.timeline->append(run, first, n, &rows_.slots);
@@ -136,7 +144,7 @@ void Executor::take(Item& item, const pc_run& run, std::uint32_t first, std::uin
     parts_.back().n += n;
     parts_.back().ends = ends;
   } else {
-    parts_.push_back({&item, row, n, ends});
+    parts_.push_back({&item, row, n, ends, begin});
   }
 }
 
@@ -190,6 +198,8 @@ Status Executor::compute_sweep() {
     for (TimelineRows& rows : rows_.timelines) rows.weights = nullptr;
     PC_CHECK_OK(transformer_.sweep(rows_, [&](std::uint32_t n) { return watch(n, true); }));
   }
+  for (const Part& part : parts_)
+    if (part.item->row && part.item->status.ok()) PC_CHECK_OK(read_rows(part));
   return read_logits();
 }
 
@@ -244,33 +254,64 @@ Status Executor::read_logits() {
   if (last_rows_.empty()) return ok();
   if (last_rows_.size() == 1) {
     PC_CHECK_OK(transformer_.read_logits(last_rows_, only->logits));
-    finish_logits(*only);
+    finish_logits(*only, only->logits);
     return ok();
   }
-  const std::size_t vocabulary = desc_.vocab_size;
-  const std::size_t room =
-      (last_rows_.size() + kGemmRowGranule - 1) / kGemmRowGranule * kGemmRowGranule * vocabulary;
-  if (logits_.size() < room) logits_ = AlignedBuffer<float>(room);
+  const float* logits = logits_room(last_rows_.size());
   PC_CHECK_OK(transformer_.read_logits(last_rows_, logits_.data()));
-  const float* logits = logits_.data();
   for (const Part& part : parts_) {
     if (!wants(part)) continue;
-    std::copy_n(logits, vocabulary, part.item->logits);
-    finish_logits(*part.item);
-    logits += vocabulary;
+    std::copy_n(logits, desc_.vocab_size, part.item->logits);
+    finish_logits(*part.item, part.item->logits);
+    logits += desc_.vocab_size;
+  }
+  return ok();
+}
+
+float* Executor::logits_room(std::size_t n_rows) {
+  const std::size_t room =
+      (n_rows + kGemmRowGranule - 1) / kGemmRowGranule * kGemmRowGranule * desc_.vocab_size;
+  if (logits_.size() < room) logits_ = AlignedBuffer<float>(room);
+  return logits_.data();
+}
+
+// Hands out what is wanted of a part's tokens.
+Status Executor::read_rows(const Part& part) {
+  Item& item = *part.item;
+  const std::uint64_t begin = std::max(part.begin, item.first_row);
+  for (std::uint64_t token = begin; token < part.begin + part.n;) {
+    if (is_set(item.cancel)) return item.status = cancelled(), ok();
+    last_rows_.clear();
+    const std::uint64_t n =
+        std::min<std::uint64_t>({kRowsAtOnce, max_rows_, part.begin + part.n - token});
+    for (std::uint64_t i = 0; i < n; ++i)
+      last_rows_.push_back(part.first + static_cast<std::uint32_t>(token - part.begin + i));
+    if (item.row_kind == PC_ROW_HIDDEN) {
+      const float* hidden = transformer_.read_hidden(last_rows_);
+      for (; last_rows_.size() != 0; last_rows_.pop_back(), hidden += desc_.d_model)
+        item.row(item.row_user, token++, hidden);
+      continue;
+    }
+    float* logits = logits_room(n);
+    PC_CHECK_OK(transformer_.read_logits(last_rows_, logits));
+    for (std::uint64_t i = 0; i < n; ++i, logits += desc_.vocab_size) {
+      if (!finish_logits(item, logits)) return ok();
+      item.row(item.row_user, token++, logits);
+    }
   }
   return ok();
 }
 
 // Who gets the logits looks at them; but a cap makes infinity a number like others.
-void Executor::finish_logits(Item& item) const {
+bool Executor::finish_logits(Item& item, float* logits) const {
   if (!item.ranges && desc_.logit_softcap != 0.0f &&
-      !kernels_.all_finite(item.logits, simd::Type::kF32, desc_.vocab_size)) {
+      !kernels_.all_finite(logits, simd::Type::kF32, desc_.vocab_size)) {
     item.status = error(Code::kNotFinite,
                         "the model computed logits that are not finite, before they are capped");
-    return;
+    return false;
   }
-  transformer_.cap_logits(item.logits);
+  transformer_.cap_logits(logits);
+  return true;
 }
 
 }  // namespace pc

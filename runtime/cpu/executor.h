@@ -37,6 +37,10 @@ class Executor {
     std::uint32_t n_layers = 0;
     float* weights = nullptr;
     std::uint32_t first_weighted = 0;
+    pc_row_sink row = nullptr;
+    void* row_user = nullptr;
+    std::uint64_t first_row = 0;
+    std::uint32_t row_kind = PC_ROW_LOGITS;
     Status status = ok();  // out
   };
   void step(std::span<Item> items);
@@ -46,13 +50,15 @@ class Executor {
   struct Part {
     Item* item;
     std::uint32_t first, n;
-    bool ends;  // its last token is the item's last
+    bool ends;            // its last token is the item's last
+    std::uint64_t begin;  // the number of its first token among the item's
   };
 
   Status admit(const Item& item) const;
   Status check_positions(const pc_run& run) const;
   void compute(Item& item);
-  void take(Item& item, const pc_run& run, std::uint32_t first, std::uint32_t n, bool ends);
+  void take(Item& item, const pc_run& run, std::uint32_t first, std::uint32_t n, bool ends,
+            std::uint64_t begin);
   bool fits_sweep(const Item& item) const;
   void sweep();
   void gather_segments();
@@ -61,7 +67,9 @@ class Executor {
   bool is_finite(const Part& part) const;
   Error not_finite(const Part& part, std::uint32_t n_layers_done) const;
   Status read_logits();
-  void finish_logits(Item& item) const;
+  Status read_rows(const Part& part);
+  float* logits_room(std::size_t n_rows);
+  bool finish_logits(Item& item, float* logits) const;
 
   const pc_model_desc& desc_;
   const simd::Kernels& kernels_;
@@ -77,7 +85,7 @@ class Executor {
   std::vector<std::size_t> segment_ends_;  // [parts_] in segments_
 
   std::vector<std::uint32_t> last_rows_;  // whose logits are wanted
-  AlignedBuffer<float> logits_;           // of several items at once
+  AlignedBuffer<float> logits_;           // of several rows at once
 };
 
 }  // namespace pc

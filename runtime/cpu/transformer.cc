@@ -284,12 +284,17 @@ void Transformer::prepare_heads(const pc_tensor& norm, const pc_rope* rope, std:
   }
 }
 
-// logits = Whead norm(x)
-Status Transformer::read_logits(std::span<const std::uint32_t> rows, float* logits) {
+const float* Transformer::read_hidden(std::span<const std::uint32_t> rows) {
   for (std::size_t i = 0; i < rows.size(); ++i) {
     norm_row(desc_.final_norm, desc_.final_norm_bias, stream(rows[i], 1).data(),
              h_.data() + i * desc_.d_model);
   }
+  return h_.data();
+}
+
+// logits = Whead norm(x)
+Status Transformer::read_logits(std::span<const std::uint32_t> rows, float* logits) {
+  read_hidden(rows);
   return gemm_.linear({h_.data(), static_cast<std::uint32_t>(rows.size())}, desc_.lm_head, false,
                       logits);
 }

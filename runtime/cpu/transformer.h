@@ -51,8 +51,11 @@ class Transformer {
   }
 
   // Of these rows of the latest sweep, in order: [rows.size(), vocab_size], before they are
-  // scaled and capped (cap_logits). May be asked for once a sweep.
+  // scaled and capped (cap_logits). At most as many rows as a sweep has.
   Status read_logits(std::span<const std::uint32_t> rows, float* logits);
+
+  // The same behind the final norm: [rows.size(), d_model], valid until the next call.
+  const float* read_hidden(std::span<const std::uint32_t> rows);
 
   // logits: [vocab_size]; scaled and capped as the model wants it.
   void cap_logits(float* logits) const;

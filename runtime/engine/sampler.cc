@@ -55,20 +55,22 @@ float logprob_of(std::span<const float> logits, std::int32_t token) {
 
 std::vector<TokenLogprob> top_logprobs(std::span<const float> logits, std::size_t n) {
   std::vector<std::int32_t> ids(logits.size());
+  std::vector<TokenLogprob> top(std::min(n, logits.size()));
+  if (!top.empty()) find_top_logprobs(logits, log_sum_exp(logits), ids, top);
+  return top;
+}
+
+void find_top_logprobs(std::span<const float> logits, double sum, std::span<std::int32_t> ids,
+                       std::span<TokenLogprob> top) {
   std::iota(ids.begin(), ids.end(), 0);
-  n = std::min(n, ids.size());
   const auto likelier = [&](std::int32_t a, std::int32_t b) {
     const float x = logits[static_cast<std::size_t>(a)], y = logits[static_cast<std::size_t>(b)];
     return x > y || (x == y && a < b);
   };
-  std::partial_sort(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(n), ids.end(), likelier);
-  std::vector<TokenLogprob> top;
-  if (n == 0) return top;
-  const float first = logprob_of(logits, ids[0]),
-              likeliest = logits[static_cast<std::size_t>(ids[0])];
-  for (std::size_t i = 0; i < n; ++i)
-    top.push_back({ids[i], first - (likeliest - logits[static_cast<std::size_t>(ids[i])])});
-  return top;
+  const auto end = ids.begin() + static_cast<std::ptrdiff_t>(top.size());
+  std::partial_sort(ids.begin(), end, ids.end(), likelier);
+  for (std::size_t i = 0; i < top.size(); ++i)
+    top[i] = {ids[i], static_cast<float>(logits[static_cast<std::size_t>(ids[i])] - sum)};
 }
 
 Sampler::Sampler(const SamplerOptions& options, std::uint32_t vocab_size)

@@ -56,6 +56,10 @@ double log_sum_exp(std::span<const float> logits);
 float logprob_of(std::span<const float> logits, std::int32_t token);
 // The n likeliest tokens by the same, the likeliest first, of equals the lower id.
 std::vector<TokenLogprob> top_logprobs(std::span<const float> logits, std::size_t n);
+// The top.size() likeliest, given log_sum_exp(logits), without allocating. ids: scratch,
+// [logits.size()]. Precondition: top.size() <= logits.size().
+void find_top_logprobs(std::span<const float> logits, double sum, std::span<std::int32_t> ids,
+                       std::span<TokenLogprob> top);
 
 class Sampler {
  public:

@@ -342,8 +342,9 @@ void Scheduler::compute_step() {
   model_.step(items_);
   ended_ = Clock::now();
   took_ = ended_ - begin;
-  // Tokens of some layers alone say nothing of the others' time.
-  const bool whole = std::ranges::all_of(items_, [](const pc_step_item& i) { return !i.n_layers; });
+  // Tokens of some layers alone, or with rows that are handed out, say nothing of the others' time.
+  const bool whole =
+      std::ranges::all_of(items_, [](const pc_step_item& i) { return !i.n_layers && !i.row; });
   if (whole) time_.add(n_chosen_tokens_, std::chrono::duration<double>(took_).count());
 }
 

@@ -13,12 +13,27 @@ namespace {
 
 constexpr std::uint32_t kDefaultMaxTokens = 256;
 
+Status check_scores(const PromptScores& scores) {
+  if (!scores.not_finite()) return ok();
+  return error(Code::kNotFinite, "the model computed logits that are not finite, behind token " +
+                                     std::to_string(*scores.not_finite()) + " of the prompt");
+}
+
+Status check_scoring(const std::optional<PromptScoring>& scoring) {
+  if (!scoring || scoring->n_top <= PromptScoring::kMostTop) return ok();
+  return error(Code::kInvalidArgument,
+               "the likeliest tokens beside each of a prompt's are at most " +
+                   std::to_string(PromptScoring::kMostTop) + ", not " +
+                   std::to_string(scoring->n_top));
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Session>> Session::open(std::shared_ptr<const LoadedPrompt> prompt,
                                                const SessionOptions& options) {
   PC_CHECK_OK(
       check_sampler_options(options.sampler, prompt->schema->engine().model().desc.vocab_size));
+  PC_CHECK_OK(check_scoring(options.scoring));
   PC_CHECK_OK(prompt->check_window(options.least_answer(), !options.no_reuse));
   PC_CHECK_OK(prompt->schema->engine().check_weights());
   return std::unique_ptr<Session>(new Session(std::move(prompt), options, {}));
@@ -108,7 +123,7 @@ Status Session::end_computing() {
 Status Session::begin_prefill() {
   stats_ = {};
   stats_.plan_us = prompt_->plan_us;
-  const bool reuse = !options_.no_reuse;
+  const bool reuse = may_reuse_modules();
   const Stopwatch watch;
   PC_TRY(BackendTimeline timeline, engine().backend().timeline());
   std::vector<Anew> anew;
@@ -123,9 +138,9 @@ Status Session::begin_prefill() {
     stats_.prefill_us = choose_watch.microseconds();
   }
   Prefill prefill{*begun_, {}, prompt_->chain(reuse, anew), std::move(timeline), {}};
-  if (reuse) {
+  if (!options_.no_reuse) {
     const Stopwatch attach_watch;
-    PC_CHECK_OK(attach_modules(&prefill.timeline, anew));
+    if (reuse) PC_CHECK_OK(attach_modules(&prefill.timeline, anew));
     PC_CHECK_OK(attach_links(&prefill.timeline, &prefill.chain));
     stats_.lookup_us += attach_watch.microseconds();
   }
@@ -134,14 +149,25 @@ Status Session::begin_prefill() {
   for (const pc_run& run : prefill.runs) stats_.computed_tokens += run.n_tokens;
   stats_.prompt_tokens = stats_.cached_tokens + stats_.computed_tokens;
   logits_.resize(engine().model().desc.vocab_size);
+  if (options_.scoring)
+    prefill.scores =
+        std::make_shared<PromptScores>(prompt_tokens(), *options_.scoring, stats_.computed_tokens,
+                                       engine().model().desc.vocab_size);
   prefill_ = std::make_unique<Prefill>(std::move(prefill));
-  task_.emplace(work(&prefill_->timeline, prefill_->runs, logits_.data()));
+  Work all = work(&prefill_->timeline, prefill_->runs, logits_.data());
+  if (PromptScores* const scores = prefill_->scores.get();
+      scores && scores->first() != scores->end()) {
+    all.rows = scores;
+    all.first_row = scores->first_row();
+  }
+  task_.emplace(all);
   return ok();
 }
 
 Status Session::end_prefill(const Status& computed) {
   const std::unique_ptr<Prefill> prefill = std::move(prefill_);
   if (!computed.ok()) return computed.error();
+  if (prefill->scores) PC_CHECK_OK(check_scores(*prefill->scores));
   begun_.reset();
   prefill->chain.computed();
   chain_ = std::move(prefill->chain);
@@ -150,6 +176,7 @@ Status Session::end_prefill(const Status& computed) {
     move_us_ = moves_.microseconds();
     return ok();
   }
+  scores_ = std::move(prefill->scores);
   open_.read.n_attached = timeline_->n_attached();
   open_.read.n_schema_runs = schema_runs(prompt_->plan.runs);
   for (const pml::PlanRun& run : prompt_->plan.runs)
@@ -163,6 +190,34 @@ Status Session::end_prefill(const Status& computed) {
 void Session::count_imports() const {
   const ImportSet set = prompt_->side_by_side();
   if (!set.empty()) prompt_->schema->import_sets().add(set);
+}
+
+Tokens Session::prompt_tokens() const {
+  Tokens tokens;
+  for (const pml::PlanRun& run : prompt_->plan.runs)
+    tokens.insert(tokens.end(), run.tokens.begin(), run.tokens.end());
+  return tokens;
+}
+
+// The position from which on tokens are computed, for their logits; none where no logits but the
+// last are wanted.
+std::optional<Position> Session::first_row_wanted() const {
+  if (!options_.scoring) return std::nullopt;
+  std::size_t left = options_.scoring->first_scored() - 1;
+  for (const pml::PlanRun& run : prompt_->plan.runs) {
+    if (left < run.tokens.size()) return run.position + static_cast<Position>(left);
+    left -= run.tokens.size();
+  }
+  return std::nullopt;
+}
+
+bool Session::may_reuse_modules() const {
+  const auto wanted = first_row_wanted();
+  return !options_.no_reuse &&
+         std::ranges::none_of(prompt_->plan.runs, [&](const pml::PlanRun& run) {
+           const auto end = run.position + static_cast<Position>(run.tokens.size());
+           return run.kind == pml::RunKind::kCached && wanted && end > *wanted;
+         });
 }
 
 // Every module that the plan uses, found or encoded.
@@ -239,8 +294,9 @@ Status Session::attach_modules(BackendTimeline* timeline, std::span<const Anew> 
 
 // Links that another conversation kept.
 Status Session::attach_links(BackendTimeline* timeline, Chain* chain) {
+  const auto wanted = first_row_wanted();
   for (Chain::Link& link : chain->links()) {
-    if (!prompt_->may_find(link)) continue;
+    if (!prompt_->may_find(link) || (wanted && link.end() > *wanted)) continue;
     Lookup found = prompt_->find(link);
     if (!found && found.miss != MissReason::kNotEncoded)
       log(LogLevel::kWarning, "what was kept of a conversation is not used: " + found.why);

@@ -23,6 +23,7 @@
 #include "pml/next_turns.h"
 #include "runtime/engine/chain.h"
 #include "runtime/engine/loaded_prompt.h"
+#include "runtime/engine/prompt_scores.h"
 #include "runtime/engine/sampler.h"
 #include "runtime/engine/stopwatch.h"
 #include "runtime/engine/task.h"
@@ -49,6 +50,10 @@ struct SessionOptions {
   std::function<bool(std::uint64_t n_done, std::uint64_t n_tokens)> progress;
   std::vector<std::string> stop;
   Tokenizer::Controls controls = Tokenizer::Controls::kHide;  // that the answer has, in its text
+  // None, or what is told of the prompt's tokens. The tokens from the one before the first that is
+  // scored are computed, whatever the store has: modules are used where all of them stand before
+  // it.
+  std::optional<PromptScoring> scoring = {};
   std::string client;  // who asks: named clients take turns where they want more than a step has
 
   // Tokens of an answer that there must be room for.
@@ -106,6 +111,9 @@ class Session {
   std::span<const float> logits() const {
     return timeline_ ? std::span<const float>(logits_) : std::span<const float>();
   }
+
+  // What the model makes of the prompt's tokens; null where it was not asked, or before prefill().
+  const PromptScores* prompt_scores() const { return scores_.get(); }
 
   // The token that next() gave last, while logits() are those it was drawn from.
   std::optional<TokenId> drawn() const {
@@ -215,6 +223,9 @@ class Session {
                                         std::vector<PlacedRun> runs) const;
   Status attach_modules(BackendTimeline* timeline, std::span<const Anew> anew);
   Status attach_links(BackendTimeline* timeline, Chain* chain);
+  Tokens prompt_tokens() const;
+  std::optional<Position> first_row_wanted() const;
+  bool may_reuse_modules() const;
   Status compute(BackendTimeline* timeline, std::span<const pc_run> runs, float* logits);
   Status compute(Task& task);
   Result<std::optional<TokenId>> draw_next();
@@ -306,6 +317,7 @@ class Session {
     Chain chain;
     BackendTimeline timeline;
     std::vector<pc_run> runs;
+    std::shared_ptr<PromptScores> scores = {};
   };
   std::unique_ptr<Prefill> prefill_;
   std::optional<Stopwatch> begun_;  // when a prompt that is not computed yet was asked for
@@ -317,6 +329,8 @@ class Session {
   Stopwatch step_watch_;
   std::uint64_t step_us_ = 0;  // of the token computed last, until the next one is drawn
   std::uint64_t move_us_ = 0;  // of a move that was waited for, until something counts it
+
+  std::shared_ptr<const PromptScores> scores_;  // of the prompt, with all forks
 
   Chain chain_;                        // what the timeline computed, and links that it found
   std::vector<pml::PromptNode> said_;  // turns behind the prompt's own, answers too

@@ -403,6 +403,7 @@ Result<std::unique_ptr<Session>> Session::fork() const {
   fork->token_ = token_;
   fork->position_ = position_;
   fork->chain_ = chain_;
+  fork->scores_ = scores_;
   if (task_ && timeline_) fork->chain_.rewind(position_);  // it has to compute the token itself
   fork->said_ = said_;
   fork->imports_ = imports_;

@@ -27,6 +27,12 @@ pc_step_item Task::piece(std::uint32_t n, const KvGeometry& geometry) {
   item.n_layers = work_.n_layers;
   item.weights = work_.weights;
   item.first_weighted = work_.first_weighted;
+  if (work_.rows) {
+    item.row = &Task::take_row;
+    item.row_user = this;
+    item.first_row = work_.first_row - std::min(work_.first_row, n_done_);
+    item.row_kind = work_.row_kind;
+  }
   if (n_done_ == 0 && (n >= n_tokens_ || work_.ranges)) {
     item.runs = work_.runs.data();
     item.n_runs = static_cast<std::uint32_t>(work_.runs.size());
@@ -51,6 +57,11 @@ pc_step_item Task::piece(std::uint32_t n, const KvGeometry& geometry) {
   }
   if (n_piece_ == left()) item.logits = work_.logits;
   return item;
+}
+
+void Task::take_row(void* task, std::uint64_t token, const float* values) {
+  const auto* const self = static_cast<const Task*>(task);
+  self->work_.rows->take(self->n_done_ + token, values);
 }
 
 // Adds at most n of a run's tokens behind the first `skip` to the piece; how many.

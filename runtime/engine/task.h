@@ -17,6 +17,14 @@ namespace pc {
 
 struct SchedulerCall;  // runtime/engine/scheduler.cc
 
+// What a work's tokens made, one after the other; see pc_step_item.
+class RowSink {
+ public:
+  virtual ~RowSink() = default;
+  // token: its number among the work's.
+  virtual void take(std::uint64_t token, const float* values) noexcept = 0;
+};
+
 // See pc_step_item.
 struct Work {
   BackendTimeline* timeline;
@@ -29,6 +37,9 @@ struct Work {
   std::uint32_t n_layers = 0;
   float* weights = nullptr;
   std::uint32_t first_weighted = 0;
+  RowSink* rows = nullptr;
+  std::uint64_t first_row = 0;
+  pc_row_kind row_kind = PC_ROW_LOGITS;
 };
 
 class Task {
@@ -55,6 +66,7 @@ class Task {
   std::uint32_t cut(const pc_run& run, std::uint64_t skip, std::uint32_t n,
                     const KvGeometry& geometry);
   void piece_done(Status result);
+  static void take_row(void* task, std::uint64_t token, const float* values);
 
   Work work_;
   std::uint64_t n_tokens_;

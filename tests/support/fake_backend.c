@@ -184,6 +184,10 @@ static int32_t compute(pc_step_item* item) {
     strcpy(item->error.message, "the fake backend does not measure its layers");
     return 5; /* PC_UNSUPPORTED */
   }
+  if (item->row) {
+    strcpy(item->error.message, "the fake backend hands out no rows");
+    return 5; /* PC_UNSUPPORTED */
+  }
   const char* remark = getenv("FAKE_REMARK");
   if (remark) strcpy(item->error.message, remark);
   uint32_t n = 0;

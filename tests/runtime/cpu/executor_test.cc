@@ -241,6 +241,86 @@ TEST_CASE("an item fails alone, and leaves its timeline as it was") {
                  step.logits[0]);
 }
 
+struct Rows {
+  std::vector<std::uint64_t> tokens;
+  std::vector<std::vector<float>> values;
+  std::size_t width;
+  static void take(void* user, std::uint64_t token, const float* values) {
+    auto* const rows = static_cast<Rows*>(user);
+    rows->tokens.push_back(token);
+    rows->values.emplace_back(values, values + rows->width);
+  }
+};
+
+TEST_CASE("an item's rows are what each token would have made as the last one, or are refused") {
+  const TinyModel model(6, TinyShape{});
+  Backend backend(backend_under_test(), model.desc, KvType::kF32, 2);
+  Random random(4);
+  Backend::Timeline one = backend.open(), other = backend.open();
+  // More than a sweep has room for, in two runs of one item beside another item.
+  constexpr std::uint32_t kTokens = 600 / kFewerCases, kFirst = kTokens / 3;
+  std::vector<std::int32_t> tokens;
+  for (std::uint32_t i = 0; i < kTokens; ++i)
+    tokens.push_back(static_cast<std::int32_t>(random.below(model.desc.vocab_size)));
+  const auto run = [&](std::uint32_t from, std::uint32_t n) {
+    return pc_run{tokens.data() + from,
+                  n,
+                  static_cast<std::int32_t>(from),
+                  static_cast<std::int32_t>(from),
+                  from != 0,
+                  nullptr,
+                  nullptr};
+  };
+  const std::vector<pc_run> runs = {run(0, kTokens / 2), run(kTokens / 2, kTokens - kTokens / 2)};
+  const std::vector<pc_run> alone = {run(0, 7)};
+  Rows logits{{}, {}, model.desc.vocab_size};
+  Step step(backend);
+  step.add(other, alone);
+  step.add(one, runs);
+  step.items[1].row = Rows::take;
+  step.items[1].row_user = &logits;
+  step.items[1].first_row = kFirst;
+  step.run();
+  REQUIRE(step.items[0].status == 0);
+#ifdef PC_TEST_CUDA
+  REQUIRE(step.items[1].status == static_cast<std::int32_t>(Code::kUnsupported));
+  REQUIRE(logits.tokens.empty());
+#else
+  REQUIRE(step.items[1].status == 0);
+  REQUIRE(logits.tokens.size() == kTokens - kFirst);
+  for (std::size_t i = 0; i < logits.tokens.size(); ++i) REQUIRE(logits.tokens[i] == kFirst + i);
+  require_near(logits.values.back(), step.logits[1]);
+  for (const std::uint32_t token :
+       {kFirst, kFirst + 1, kFirst + 31, kFirst + 32, kTokens / 2, 511u, 512u, kTokens - 1}) {
+    INFO(token);
+    Backend::Timeline prefix = backend.open();
+    const std::vector<pc_run> until = {run(0, token + 1)};
+    Step last(backend);
+    last.add(prefix, until);
+    Rows hidden{{}, {}, model.desc.d_model};
+    last.items[0].row = Rows::take;
+    last.items[0].row_user = &hidden;
+    last.items[0].first_row = token;
+    last.items[0].row_kind = PC_ROW_HIDDEN;
+    last.run();
+    REQUIRE(last.items[0].status == 0);
+    require_near(logits.values[token - kFirst], last.logits[0]);
+    // The head makes logits of what is behind the final norm.
+    REQUIRE(hidden.tokens == std::vector<std::uint64_t>{token});
+    for (std::uint32_t v = 0; v < model.desc.vocab_size; ++v) {
+      const auto* const head =
+          static_cast<const float*>(model.desc.lm_head.data) + std::size_t{v} * model.desc.d_model;
+      double dot = 0;
+      for (std::uint32_t d = 0; d < model.desc.d_model; ++d)
+        dot += double{head[d]} * hidden.values[0][d];
+      dot *= model.desc.logit_scale;
+      if (const double cap = model.desc.logit_softcap; cap != 0.0) dot = cap * std::tanh(dot / cap);
+      REQUIRE(std::fabs(dot - last.logits[0][v]) <= kRounding);
+    }
+  }
+#endif
+}
+
 TEST_CASE("numbers that are not finite end the item that they belong to, and name the layer") {
   Random random(26);
   TinyShape shape;

@@ -42,6 +42,25 @@ TEST_CASE("a plug-in computes through the same seam") {
   }
 }
 
+TEST_CASE(
+    "likelihoods of a prompt's tokens are refused, by name, where a plug-in hands out no rows") {
+  const TinyCheckpoint checkpoint(1);
+  const auto engine = Engine::open(fake_options(checkpoint, PC_FAKE_BACKEND_PLAIN));
+  REQUIRE(engine.ok());
+  const auto schema = LoadedSchema::parse(*engine, R"(<schema name="s"/>)", "");
+  REQUIRE(schema.ok());
+  const auto prompt = LoadedPrompt::parse(*schema, R"(<prompt schema="s">Question?</prompt>)");
+  REQUIRE(prompt.ok());
+  SessionOptions o;
+  o.scoring.emplace();
+  const auto session = Session::open(*prompt, o);
+  REQUIRE(session.ok());
+  const Status computed = (*session)->prefill();
+  REQUIRE_FALSE(computed.ok());
+  REQUIRE(computed.error().code == Code::kUnsupported);
+  REQUIRE(computed.error().message.find("fake") != std::string::npos);
+}
+
 TEST_CASE("a plug-in that cannot be used leaves the CPU at work, and says why") {
   const TinyCheckpoint checkpoint(2);
   const TempFolder folder;

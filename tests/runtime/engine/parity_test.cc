@@ -2,12 +2,14 @@
 // every family's checkpoint, and plans computed there with a block mask and
 // position ids.
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
 
 #include "runtime/backend/cpu_backend.h"
+#include "runtime/engine/prompt_scores.h"
 #include "runtime/json/json.h"
 #include "runtime/model/model.h"
 #include "tests/support/fixture.h"
@@ -75,6 +77,42 @@ bool has_type(const Model& model, pc_dtype type) {
   return model.desc.layers[0].wq.dtype == static_cast<std::uint32_t>(type);
 }
 
+// ln of the softmax of a reference's logits, [vocab].
+double reference_logprob(const float* logits, std::uint32_t vocab, std::int32_t token) {
+  double sum = 0;
+  for (std::uint32_t v = 0; v < vocab; ++v) sum += std::exp(double{logits[v]});
+  return logits[token] - std::log(sum);
+}
+
+// The likelihoods of a prompt's tokens, by the rows that a step hands out. Each logit is off by at
+// most kTolerance, so that a logarithm of a probability is by twice as much.
+void check_scores(Backend& backend, const std::vector<std::int32_t>& tokens,
+                  const std::vector<pc_run>& runs, const float* want, std::uint32_t vocab) {
+  PromptScores scores(tokens, {3, 0}, tokens.size(), vocab);
+  const Backend::Timeline timeline = backend.open();
+  pc_step_item item{};
+  item.timeline = timeline.get();
+  item.runs = runs.data();
+  item.n_runs = static_cast<std::uint32_t>(runs.size());
+  item.first_row = scores.first_row();
+  item.row_user = &scores;
+  item.row = [](void* user, std::uint64_t token, const float* logits) {
+    static_cast<PromptScores*>(user)->take(token, logits);
+  };
+  backend.step({&item, 1});
+  REQUIRE(item.status == 0);
+  REQUIRE_FALSE(scores.not_finite());
+  for (std::size_t i = 1; i < tokens.size(); ++i) {
+    const float* const logits = want + (i - 1) * std::size_t{vocab};
+    REQUIRE(std::fabs(scores.of(i).logprob - reference_logprob(logits, vocab, tokens[i])) <=
+            2 * kTolerance);
+    const double likeliest = reference_logprob(
+        logits, vocab,
+        static_cast<std::int32_t>(std::max_element(logits, logits + vocab) - logits));
+    REQUIRE(std::fabs(scores.top(i)[0].logprob - likeliest) <= 2 * kTolerance);
+  }
+}
+
 // One case of a fixture: token by token, then as one prompt. `want` is [n][vocab].
 double check_case(const std::string& name, const Model& model, JsonView sample, const float* want) {
   const auto tokens = integers(sample.member("tokens").value());
@@ -97,6 +135,7 @@ double check_case(const std::string& name, const Model& model, JsonView sample, 
   REQUIRE(worst <= kTolerance);
   const float* last = want + (n - 1) * std::size_t{vocab};
   REQUIRE(worst_row(prefill[0], last) <= kTolerance);
+  check_scores(runner.backend(), tokens, whole, want, vocab);
   if (has_type(model, PC_DTYPE_BF16)) {
     PlanRunner fast(cpu_backend(), model.desc, KvType::kF32, 2);
     const double moved = relative_error(fast.compute({}, whole, true)[0], last);
