@@ -268,13 +268,12 @@ PC_API pc_status pc_engine_trim(const pc_engine* engine, uint64_t* bytes, pc_err
  * K/V bytes a token, context window, digests, backend, cache. */
 PC_API pc_status pc_engine_describe(const pc_engine* engine, char** json, pc_error* error);
 
-/* The same of a model's files, without an engine: no weight is read, nothing is
- * written. Of options, model_path, context_tokens, kv_type and cache_dir count.
- * JSON: architecture, family, shape, types of each group of weights, tokenizer,
- * chat template, position scheme, whether modules can be used at another
- * position, K/V bytes a token, digests (that of the weights only where it is
- * remembered), and `refused`: why an engine would not open, or null. Fails only
- * where there is no model to look at. */
+/* The same of a model's files, without an engine: no weight is read, nothing is written. Of
+ * options, model_path, context_tokens, kv_type and cache_dir count. JSON: architecture, family,
+ * shape, types of each group of weights, tokenizer, chat template, position scheme, whether modules
+ * can be used at another position, K/V bytes a token, digests (that of the weights only where it is
+ * remembered), and `refused`: why an engine would not open, or null. Fails only where there is no
+ * model to look at. */
 PC_API pc_status pc_model_inspect(const pc_engine_options* options, char** json, pc_error* error);
 /* Reads every byte of a model's files; of options, n_threads and progress count, too.
  * JSON: ok, a list of all problems found (parsing, tensors, numbers that are not
@@ -408,22 +407,21 @@ PC_API pc_status pc_prompt_from_tokens(const pc_schema* schema, const int32_t* t
                                        pc_prompt** prompt, pc_error* error);
 /* The prompt of a whole conversation as chat protocols have it, with tools, their calls and their
  * results, in the text that the model's own template writes. JSON: {"messages": [{"role",
- * "content",
- * ...}, ...], "tools": [...], "variables": {...}, "add_generation_prompt": true,
+ * "content", ...}, ...], "tools": [...], "variables": {...}, "add_generation_prompt": true,
  * "continue_final_message": false}. Roles are system, developer, user, assistant, tool and
  * function; a content is a string, null, or a list of parts {"type": "text", "text": "..."}, which
- * a template that writes parts itself is given as they are, and another as one text.
- * Arguments of calls are what the template expects: objects as a rule. Variables are what it is
- * told besides ("enable_thinking"). Spellings of control tokens in what the conversation holds are
- * text, but for parts with "controls": true: what an application writes itself as a template would.
- * A part or a tool with "module": true is a module, which saw the text before the first
- * module and itself, and is found whichever others are beside it; where the template writes it so
- * that it cannot be one, it is computed, and the prompt's remarks say why. PC_INVALID_ARGUMENT also
- * where the template refuses the conversation, in its own words; "repair": as the attribute of PML,
- * of these modules, whose schema is called "chat" (for "auto"); PC_UNSUPPORTED where a named chat
- * format is to write tools, or where the template would lose the calls that an answer has. The
- * sessions of such a prompt are not appended to: the next request is a prompt of its own, which
- * finds what was kept (pc_session_keep). */
+ * a template that writes parts itself is given as they are, and another as one text. Arguments of
+ * calls are what the template expects: objects as a rule. Variables are what it is told besides
+ * ("enable_thinking"). Spellings of control tokens in what the conversation holds are text, but for
+ * parts with "controls": true: what an application writes itself as a template would. A part or a
+ * tool with "module": true is a module, which saw the text before the first module and itself, and
+ * is found whichever others are beside it; where the template writes it so that it cannot be one,
+ * it is computed, and the prompt's remarks say why. PC_INVALID_ARGUMENT also where the template
+ * refuses the conversation, in its own words; "repair": as the attribute of PML, of these modules,
+ * whose schema is called "chat" (for "auto"); PC_UNSUPPORTED where a named chat format is to write
+ * tools, or where the template would lose the calls that an answer has. The sessions of such a
+ * prompt are not appended to: the next request is a prompt of its own, which finds what was kept
+ * (pc_session_keep). */
 PC_API pc_status pc_prompt_from_chat(const pc_engine* engine, const char* json, size_t bytes,
                                      pc_prompt** prompt, pc_error* error);
 /* The text of such a conversation. Free with pc_free. text_bytes may be NULL. */
@@ -528,8 +526,7 @@ typedef struct pc_token_bias {
 typedef int (*pc_token_mask)(void* user, uint32_t* allowed, size_t n_words);
 
 /* Tokens done, of so many, of a prompt or of appended turns that are computed (modules are encoded
- * before): called on the caller's thread, after each step but the last or
- * about every 50 ms; not by
+ * before): called on the caller's thread, after each step but the last or about every 50 ms; not by
  * pc_batch_step, which returns after each step. Non-zero cancels as pc_session_cancel does. */
 typedef int (*pc_session_progress)(void* user, uint64_t done, uint64_t total);
 
@@ -590,8 +587,7 @@ typedef struct pc_session_options {
 
 PC_API void pc_session_options_init(pc_session_options* options);
 
-/* Checks that prompt and answer fit the context window; no work is done yet.
- * options may be NULL. */
+/* Checks that prompt and answer fit the context window, no more. options may be NULL. */
 PC_API pc_status pc_session_open(const pc_prompt* prompt, const pc_session_options* options,
                                  pc_session** session, pc_error* error);
 PC_API void pc_session_close(pc_session* session);
