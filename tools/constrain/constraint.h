@@ -20,6 +20,7 @@
 #include <string>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "base/mutex.h"
 #include "tools/constrain/grammar.h"
@@ -29,14 +30,16 @@ namespace pc::constrain {
 
 // A grammar that is compiled for a vocabulary. Shared by all answers under it; threads: any.
 struct CompiledGrammar {
-  CompiledGrammar(Automaton made, std::shared_ptr<const Vocabulary> of,
+  CompiledGrammar(CompiledRules made, std::shared_ptr<const Vocabulary> of,
                   std::shared_ptr<StringTokens> shared)
-      : automaton(std::move(made)),
+      : automaton(std::move(made.automaton)),
+        left_out(std::move(made.left_out)),
         vocabulary(std::move(of)),
         strings(std::move(shared)),
         masks(automaton, *vocabulary, *strings) {}
 
   const Automaton automaton;
+  const std::vector<LeftOut> left_out;
   const std::shared_ptr<const Vocabulary> vocabulary;
   const std::shared_ptr<StringTokens> strings;
   Masks masks;
@@ -58,6 +61,8 @@ class Constraint {
   bool accept(std::int32_t token);
 
   bool may_end() const { return state_.may_end; }
+  // What of the grammar's schemas the answer is not held to.
+  const std::vector<LeftOut>& left_out() const { return grammar_->left_out; }
   // Nothing but the end can come.
   bool is_over() const { return state_.threads.empty(); }
 

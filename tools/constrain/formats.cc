@@ -1,5 +1,7 @@
 #include "tools/constrain/formats.h"
 
+#include <algorithm>
+#include <iterator>
 #include <map>
 
 namespace pc::constrain {
@@ -81,6 +83,29 @@ std::optional<std::string> pattern_of_format(std::string_view format) {
   const auto found = formats.find(format);
   if (found == formats.end()) return std::nullopt;
   return "^(?:" + found->second + ")$";
+}
+
+bool is_annotation_only(std::string_view format) {
+  constexpr std::string_view kStandard[] = {"date-time",
+                                            "date",
+                                            "time",
+                                            "duration",
+                                            "email",
+                                            "idn-email",
+                                            "hostname",
+                                            "idn-hostname",
+                                            "ipv4",
+                                            "ipv6",
+                                            "uri",
+                                            "uri-reference",
+                                            "iri",
+                                            "iri-reference",
+                                            "uri-template",
+                                            "json-pointer",
+                                            "uuid",
+                                            "regex",
+                                            "relative-json-pointer"};
+  return !pattern_of_format(format) && std::ranges::find(kStandard, format) == std::end(kStandard);
 }
 
 }  // namespace pc::constrain

@@ -12,4 +12,7 @@ namespace pc::constrain {
 
 std::optional<std::string> pattern_of_format(std::string_view format);
 
+// A format that no standard has a rule for, or none about the text: "password", "int32", "path".
+bool is_annotation_only(std::string_view format);
+
 }  // namespace pc::constrain

@@ -17,6 +17,7 @@ struct Grammar::Part {
   std::vector<Grammar> parts;
   std::string key;
   MemberWords words = {};  // kMembers
+  Strictness strictness = Strictness::kStrict;
 };
 
 namespace {
@@ -26,6 +27,12 @@ constexpr std::size_t kMaxUnits = 1'200'000;
 
 std::string with_length(const std::string& text) {
   return std::to_string(text.size()) + ":" + text;
+}
+
+// What is left out is told with the schema's name, so that one of another name is another.
+std::string key_of(const Json& schema, std::string_view name, Strictness strictness) {
+  if (strictness == Strictness::kStrict) return schema.dump();
+  return "best effort" + with_length(std::string(name)) + schema.dump();
 }
 
 Grammar made(Grammar::Part part) {
@@ -42,12 +49,12 @@ Grammar of_parts(Grammar::Part::Kind kind, std::vector<Grammar> parts) {
 
 class GrammarCompiler {
  public:
-  Automaton run(const Grammar& grammar) {
+  CompiledRules run(const Grammar& grammar) {
     Nfa nfa;
     nfa.finish_at(add(nfa, Nfa::kStart, grammar));
     const RuleId start = builder_.add_rule();
     builder_.define(start, determinise(nfa, budget_));
-    return std::move(builder_).finish(start);
+    return {std::move(builder_).finish(start), std::move(left_out_)};
   }
 
   const std::string& name() const { return name_; }
@@ -62,12 +69,10 @@ class GrammarCompiler {
         return nfa.literal(from, part.text);
       case Grammar::Part::Kind::kSchema:
         name_ = part.text;
-        return nfa.call(from,
-                        SchemaCompiler(part.schema, part.text, builder_, rules_, budget_).run());
+        return nfa.call(from, compiler_of(part).run());
       case Grammar::Part::Kind::kMembers:
         name_ = part.text;
-        return SchemaCompiler(part.schema, part.text, builder_, rules_, budget_)
-            .add_members(nfa, from, part.words);
+        return compiler_of(part).add_members(nfa, from, part.words);
       case Grammar::Part::Kind::kSequence:
         for (const Grammar& one : part.parts) from = add(nfa, from, one);
         return from;
@@ -79,13 +84,19 @@ class GrammarCompiler {
     return end;
   }
 
+  SchemaCompiler compiler_of(const Grammar::Part& part) {
+    return {SchemaDocument(part.schema, part.text, part.strictness, left_out_), builder_, rules_,
+            budget_};
+  }
+
   Budget budget_{kMaxUnits};
   AutomatonBuilder builder_{budget_};
   JsonRules rules_{builder_, budget_};
   std::string name_ = "the grammar";  // of the latest schema
+  std::vector<LeftOut> left_out_;
 };
 
-Automaton Grammar::compiled() const {
+CompiledRules Grammar::compiled() const {
   GrammarCompiler compiler;
   try {
     return compiler.run(*this);
@@ -103,21 +114,28 @@ Grammar literal(std::string_view text) {
       {Grammar::Part::Kind::kLiteral, std::string(text), {}, {}, "literal" + std::string(text)});
 }
 
-Grammar json_schema(const Json& schema, std::string_view name) {
-  return made(
-      {Grammar::Part::Kind::kSchema, std::string(name), schema, {}, "schema" + schema.dump()});
+Grammar json_schema(const Json& schema, std::string_view name, Strictness strictness) {
+  return made({Grammar::Part::Kind::kSchema,
+               std::string(name),
+               schema,
+               {},
+               "schema" + key_of(schema, name, strictness),
+               {},
+               strictness});
 }
 
-Grammar written_members(const Json& schema, std::string_view name, MemberWords words) {
+Grammar written_members(const Json& schema, std::string_view name, MemberWords words,
+                        Strictness strictness) {
   std::string key = "members" + with_length(words.key_open) + with_length(words.key_close) +
                     with_length(words.value_close) + with_length(words.between) +
-                    (words.has_quotes ? "quotes" : "") + schema.dump();
+                    (words.has_quotes ? "quotes" : "") + key_of(schema, name, strictness);
   return made({Grammar::Part::Kind::kMembers,
                std::string(name),
                schema,
                {},
                std::move(key),
-               std::move(words)});
+               std::move(words),
+               strictness});
 }
 
 Grammar json_object() {

@@ -16,19 +16,26 @@
 #include "tools/constrain/automaton.h"
 #include "tools/constrain/member_words.h"
 #include "tools/constrain/schema_error.h"
+#include "tools/constrain/strictness.h"
 #include "tools/json.h"
 
 namespace pc::constrain {
 
 using cli::Json;
 
+// left_out: what of its schemas it does not enforce; nothing where all are strict.
+struct CompiledRules {
+  Automaton automaton;
+  std::vector<LeftOut> left_out;
+};
+
 class Grammar {
  public:
   struct Part;
   explicit Grammar(std::shared_ptr<const Part> part) : part_(std::move(part)) {}
 
-  // Throws SchemaError where a schema cannot be enforced.
-  Automaton compiled() const;
+  // Throws SchemaError where a schema cannot be enforced: a strict one wholly, another one at all.
+  CompiledRules compiled() const;
   // The same of grammars that are the same.
   const std::string& key() const;
 
@@ -39,14 +46,17 @@ class Grammar {
 };
 
 Grammar literal(std::string_view text);
-// name: of the schema in error messages. What cannot be enforced is refused when it is compiled.
-Grammar json_schema(const Json& schema, std::string_view name);
+// name: of the schema in messages. What cannot be enforced is refused, or named, when it is
+// compiled.
+Grammar json_schema(const Json& schema, std::string_view name,
+                    Strictness strictness = Strictness::kStrict);
 Grammar json_object();  // any
 // The members of an object that the schema takes, in its order, as these words write them: strings
 // (where "type" says so) as they are or in quotes, other values in JSON. Only what is named in
 // "properties" or "required" comes. Behind or before other parts: by itself it could be the empty
 // text.
-Grammar written_members(const Json& schema, std::string_view name, MemberWords words);
+Grammar written_members(const Json& schema, std::string_view name, MemberWords words,
+                        Strictness strictness = Strictness::kStrict);
 Grammar sequence(std::vector<Grammar> parts);
 Grammar choice(std::vector<Grammar> alternatives);
 

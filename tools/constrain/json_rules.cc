@@ -68,8 +68,12 @@ RuleId JsonRules::string_of(const Dfa& inside) {
 }
 
 RuleId JsonRules::number(const NumberRange& range) {
+  return rule_of(number_dfa(range, budget_));
+}
+
+RuleId JsonRules::rule_of(const Dfa& dfa) {
   const RuleId id = builder_.add_rule();
-  builder_.define(id, number_dfa(range, budget_));
+  builder_.define(id, dfa);
   return id;
 }
 

@@ -48,6 +48,7 @@ class JsonRules {
   RuleId string(std::uint32_t least, std::uint32_t most);
   RuleId string_of(const Dfa& text);  // of its inside, as json_text.h has it
   RuleId number(const NumberRange& range);
+  RuleId rule_of(const Dfa& dfa);
   RuleId any_value();
   RuleId object(const ObjectShape& shape);
   RuleId array(const ArrayShape& shape);

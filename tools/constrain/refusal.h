@@ -18,6 +18,11 @@ class Refusal : public std::runtime_error {
 class Budget {
  public:
   explicit Budget(std::size_t units) : left_(units) {}
+  // Another one, of at most so many of these.
+  Budget part(std::size_t most) const { return Budget(most < left_ ? most : left_); }
+  std::size_t left() const { return left_; }
+  // Lets so many more be spent: by what stands in the place of something too large.
+  void allow(std::size_t units) { left_ += units; }
   void spend(std::size_t units) {
     expect(units);
     left_ -= units;

@@ -13,6 +13,9 @@
 namespace pc::constrain {
 namespace {
 
+// Of the automaton of one string; an eighth of what all may have.
+constexpr std::size_t kMaxTextUnits = 150'000;
+
 bool has(const Json& object, const char* key) {
   const std::vector<std::string> keys = object.keys();
   return std::ranges::find(keys, key) != keys.end();
@@ -29,7 +32,7 @@ std::uint32_t count_of(const Json& schema, const char* keyword, std::uint32_t ot
 Types types_meant(const Json& schema) {
   if (const auto declared = declared_types(schema)) return *declared;
   Types meant = 0;
-  for (const std::string& name : constraints_of(schema)) {
+  for (const std::string& name : schema.keys()) {
     const Types types = types_of_keyword(name);
     if (types != kAllTypes) meant |= types;
   }
@@ -45,6 +48,18 @@ std::string decimal_of(const Json& number) {
   return {digits.data(), written.ptr};
 }
 
+bool takes_text(const Dfa& dfa, const std::string& text) {
+  NodeId at = 0;
+  for (const char c : text) {
+    const auto byte = static_cast<std::uint8_t>(c);
+    const auto& edges = dfa.nodes[at].edges;
+    const auto edge = std::ranges::lower_bound(edges, byte, {}, &Edge::last);
+    if (edge == edges.end() || edge->first > byte) return false;
+    at = edge->to;
+  }
+  return dfa.nodes[at].is_final;
+}
+
 // The one of two bounds that counts, of which at most one is missing.
 bool excluded_counts(const Json& inclusive, const Json& excluded, bool is_least) {
   if (inclusive.is_null() || excluded.is_null()) return inclusive.is_null();
@@ -54,6 +69,7 @@ bool excluded_counts(const Json& inclusive, const Json& excluded, bool is_least)
 }  // namespace
 
 RuleId SchemaCompiler::run() {
+  if (document_.strictness() == Strictness::kBestEffort) rules_.any_value();
   const RuleId root = rule_of(document_.root());
   define_open();
   return root;
@@ -64,7 +80,8 @@ void SchemaCompiler::define_open() {
 }
 
 // Parts that say the same are one rule: references inside are from the document's root.
-RuleId SchemaCompiler::rule_of(const SchemaPart& part) {
+RuleId SchemaCompiler::rule_of(const SchemaPart& raw) {
+  const SchemaPart part = checked(document_, raw);
   std::string text = part.json.dump();
   budget_.spend(1 + text.size() / 16);
   const auto [at, is_new] = known_.try_emplace(std::move(text));
@@ -82,7 +99,11 @@ void SchemaCompiler::define(RuleId id, const SchemaPart& part) try {
   add_value(nfa, end, part);
   builder_.define(id, determinise(nfa, budget_));
 } catch (const Refusal& refusal) {
-  document_.refuse(part, refusal.what());
+  // In its place stands any value: which is a rule already where not all is strict.
+  document_.leave_out(part, "", refusal.what());
+  const Dfa any{{{{}, {{rules_.any_value(), 1}}, false}, {{}, {}, true}}};
+  budget_.allow(4);
+  builder_.define(id, any);
 }
 
 void SchemaCompiler::add_value(Nfa& nfa, NodeId end, const SchemaPart& part) {
@@ -90,8 +111,7 @@ void SchemaCompiler::add_value(Nfa& nfa, NodeId end, const SchemaPart& part) {
     if (part.json.truth()) nfa.call(Nfa::kStart, rules_.any_value(), end);
     return;
   }
-  check_keywords(document_, part);
-  const std::vector<std::string> keywords = constraints_of(part.json);
+  const std::vector<std::string> keywords = part.json.keys();
   if (keywords == std::vector<std::string>{"$ref"}) {
     nfa.call(Nfa::kStart, rule_of(document_.referred(part)), end);
     return;
@@ -107,7 +127,7 @@ void SchemaCompiler::add_value(Nfa& nfa, NodeId end, const SchemaPart& part) {
 
 void SchemaCompiler::add_flat(Nfa& nfa, NodeId end, const SchemaPart& part) {
   if (const auto values = declared_values(part.json)) return add_values(nfa, end, part, *values);
-  if (constraints_of(part.json).empty()) {
+  if (part.json.keys().empty()) {
     nfa.call(Nfa::kStart, rules_.any_value(), end);
     return;
   }
@@ -118,7 +138,8 @@ void SchemaCompiler::add_flat(Nfa& nfa, NodeId end, const SchemaPart& part) {
   if (types & kNull) words({"null"});
   if (types & kBoolean) words({"true", "false"});
   if (types & kString) nfa.call(Nfa::kStart, string_rule(part), end);
-  if (types & kNumber) nfa.call(Nfa::kStart, number_rule(part, !(types & kFraction)), end);
+  if (types & kNumber)
+    nfa.call(Nfa::kStart, rules_.rule_of(number_text(part, !(types & kFraction))), end);
   if (types & kArray) nfa.call(Nfa::kStart, array_rule(part), end);
   if (types & kObject) nfa.call(Nfa::kStart, object_rule(part), end);
 }
@@ -126,20 +147,29 @@ void SchemaCompiler::add_flat(Nfa& nfa, NodeId end, const SchemaPart& part) {
 void SchemaCompiler::add_values(Nfa& nfa, NodeId end, const SchemaPart& part,
                                 const std::vector<Json>& values) {
   const Types types = declared_types(part.json).value_or(kAllTypes);
-  Types left = 0;
-  for (const Json& value : values) {
-    if ((types_of_value(value) & types) == 0) continue;
-    left |= types_of_value(value);
+  for (const Json& value : taken_values(part, types, values))
     nfa.skip(nfa.literal(Nfa::kStart, value.dump()), end);
-  }
-  check_beside_values(part, left);
 }
 
-// left: the types of those values that are taken.
-void SchemaCompiler::check_beside_values(const SchemaPart& part, Types left) const {
-  for (const std::string& name : constraints_of(part.json))
-    if (name != "enum" && name != "const" && name != "type" && (types_of_keyword(name) & left))
-      document_.refuse(part, "\"" + name + "\" beside enumerated values cannot be enforced here");
+// Those enumerated ones of these types that the keywords beside them take.
+std::vector<Json> SchemaCompiler::taken_values(const SchemaPart& part, Types types,
+                                               const std::vector<Json>& values) {
+  std::vector<Json> taken;
+  std::optional<Dfa> text, number;
+  for (const Json& value : values) {
+    const Types type = types_of_value(value);
+    if ((type & types) == 0) continue;
+    if (type == kString && !text) text = string_text(part, {});
+    if (type == kString && !takes_text(*text, value.dump().substr(1))) continue;
+    if ((type & kNumber) && !number) number = number_text(part, false);
+    if ((type & kNumber) && !takes_text(*number, decimal_of(value))) continue;
+    for (const std::string& name : part.json.keys())
+      if ((type & (kArray | kObject)) && types_of_keyword(name) == type)
+        document_.leave_out(part, name,
+                            "\"" + name + "\" beside enumerated values cannot be enforced here");
+    taken.push_back(value);
+  }
+  return taken;
 }
 
 RuleId SchemaCompiler::string_rule(const SchemaPart& part) {
@@ -150,37 +180,50 @@ RuleId SchemaCompiler::string_rule(const SchemaPart& part) {
   return rules_.string_of(string_text(part, {}));
 }
 
+// What this keyword takes as well, where that is not too large.
+void SchemaCompiler::narrow(std::optional<Dfa>& text, const SchemaPart& part, const char* keyword,
+                            const TextMaker& make) try {
+  Budget some = budget_.part(kMaxTextUnits);
+  const std::size_t before = some.left();
+  Dfa taken = make(some);
+  text = text ? intersection(*text, taken, some) : std::move(taken);
+  budget_.spend(before - some.left());
+} catch (const Refusal& refusal) {
+  document_.leave_out(part, keyword, refusal.what());
+}
+
 // What all its keywords take.
 Dfa SchemaCompiler::string_text(const SchemaPart& part, const TextForm& form) {
   const std::uint32_t least = count_of(part.json, "minLength", 0);
   const std::uint32_t most = count_of(part.json, "maxLength", UINT32_MAX);
   if (least > most) return {{Dfa::Node{}}};
-  std::vector<std::string> patterns;
-  if (has(part.json, "pattern")) patterns.push_back(part.json["pattern"].string());
-  if (has(part.json, "format")) {
-    const std::string format = part.json["format"].string();
-    const auto pattern = pattern_of_format(format);
-    if (!pattern) document_.refuse(part, "the format \"" + format + "\" cannot be enforced here");
-    patterns.push_back(*pattern);
-  }
-  std::vector<Dfa> texts;
-  for (const std::string& pattern : patterns) texts.push_back(pattern_text(pattern, budget_, form));
-  if (texts.empty() || least > 0 || most != UINT32_MAX)
-    texts.push_back(length_text(least, most, budget_, form));
-  Dfa all = std::move(texts.front());
-  for (std::size_t i = 1; i < texts.size(); ++i) all = intersection(all, texts[i], budget_);
-  return all;
+  std::optional<Dfa> text;
+  if (has(part.json, "pattern"))
+    narrow(text, part, "pattern", [&](Budget& budget) {
+      return pattern_text(part.json["pattern"].string(), budget, form);
+    });
+  if (has(part.json, "format"))
+    narrow(text, part, "format", [&](Budget& budget) {
+      const std::string format = part.json["format"].string();
+      const auto pattern = pattern_of_format(format);
+      if (!pattern) throw Refusal("the format \"" + format + "\" cannot be enforced here");
+      return pattern_text(*pattern, budget, form);
+    });
+  if (least > 0 || most != UINT32_MAX)
+    narrow(text, part, most != UINT32_MAX ? "maxLength" : "minLength",
+           [&](Budget& budget) { return length_text(least, most, budget, form); });
+  return text ? std::move(*text) : length_text(0, UINT32_MAX, budget_, form);
 }
 
-RuleId SchemaCompiler::number_rule(const SchemaPart& part, bool is_integer) {
+Dfa SchemaCompiler::number_text(const SchemaPart& part, bool is_integer) {
   const Json factor = part.json["multipleOf"];
   if (!factor.is_null() && !(is_integer && factor.integer() == 1))
-    document_.refuse(part, "\"multipleOf\" cannot be enforced here");
+    document_.leave_out(part, "multipleOf");
   NumberRange range;
   range.is_integer = is_integer;
   range.least = bound(part, "minimum", "exclusiveMinimum", true);
   range.most = bound(part, "maximum", "exclusiveMaximum", false);
-  return rules_.number(range);
+  return number_dfa(range, budget_);
 }
 
 std::optional<Bound> SchemaCompiler::bound(const SchemaPart& part, const char* inclusive,
@@ -216,19 +259,19 @@ RuleId SchemaCompiler::object_rule(const SchemaPart& part) {
   const auto n_required = static_cast<std::uint32_t>(std::ranges::count_if(
       shape.properties, [](const Property& property) { return property.is_required; }));
   if (least > std::max(n_required, 1u))
-    document_.refuse(part,
-                     "\"minProperties\" cannot be enforced here beyond 1 and what is required");
+    document_.leave_out(part, "minProperties",
+                        "\"minProperties\" cannot be enforced here beyond 1 and what is required");
   shape.may_be_empty = least == 0;
   const std::uint32_t most = count_of(part.json, "maxProperties", UINT32_MAX);
   if (most == 0) shape.others.reset();
   if (most < shape.properties.size() || (shape.others && most != UINT32_MAX))
-    document_.refuse(part, "\"maxProperties\" cannot be enforced here below those that are named");
+    document_.leave_out(part, "maxProperties",
+                        "\"maxProperties\" cannot be enforced here below those that are named");
   return rules_.object(shape);
 }
 
 RuleId SchemaCompiler::array_rule(const SchemaPart& part) {
-  if (part.json["uniqueItems"].truth())
-    document_.refuse(part, "\"uniqueItems\" cannot be enforced here");
+  if (part.json["uniqueItems"].truth()) document_.leave_out(part, "uniqueItems");
   ArrayShape shape;
   for (const SchemaPart& item : part.items("prefixItems")) shape.first.push_back(rule_of(item));
   const SchemaPart rest =

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -25,10 +26,10 @@ namespace pc::constrain {
 
 class SchemaCompiler {
  public:
-  // Borrows all.
-  SchemaCompiler(const Json& schema, std::string name, AutomatonBuilder& builder, JsonRules& rules,
+  // Borrows all but the document.
+  SchemaCompiler(SchemaDocument document, AutomatonBuilder& builder, JsonRules& rules,
                  Budget& budget)
-      : document_(schema, std::move(name)), builder_(builder), rules_(rules), budget_(budget) {}
+      : document_(std::move(document)), builder_(builder), rules_(rules), budget_(budget) {}
 
   // The rule of the whole schema. Throws SchemaError.
   RuleId run();
@@ -42,9 +43,13 @@ class SchemaCompiler {
   void add_value(Nfa& nfa, NodeId end, const SchemaPart& part);
   void add_flat(Nfa& nfa, NodeId end, const SchemaPart& part);
   void add_values(Nfa& nfa, NodeId end, const SchemaPart& part, const std::vector<Json>& values);
-  void check_beside_values(const SchemaPart& part, Types left) const;
+  std::vector<Json> taken_values(const SchemaPart& part, Types types,
+                                 const std::vector<Json>& values);
   RuleId string_rule(const SchemaPart& part);
   Dfa string_text(const SchemaPart& part, const TextForm& form);
+  using TextMaker = std::function<Dfa(Budget&)>;
+  void narrow(std::optional<Dfa>& text, const SchemaPart& part, const char* keyword,
+              const TextMaker& make);
 
   struct Member {
     std::string name;
@@ -55,7 +60,7 @@ class SchemaCompiler {
   void check_name(const Member& member, const MemberWords& words) const;
   NodeId add_member(Nfa& nfa, NodeId from, const Member& member, const MemberWords& words);
   RuleId written_string(const SchemaPart& part, const std::string& end);
-  RuleId number_rule(const SchemaPart& part, bool is_integer);
+  Dfa number_text(const SchemaPart& part, bool is_integer);
   std::optional<Bound> bound(const SchemaPart& part, const char* inclusive, const char* excluded,
                              bool is_least) const;
   RuleId object_rule(const SchemaPart& part);

@@ -1,14 +1,17 @@
 #include "tools/constrain/schema_document.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <optional>
 #include <utility>
 
+#include "tools/constrain/refusal.h"
+
 namespace pc::constrain {
 namespace {
 
-constexpr std::size_t kMaxSchemaBytes = 128 << 10;
+constexpr std::size_t kMaxSchemaBytes = 1 << 20;
 
 std::string escaped(const std::string& key) {
   std::string text;
@@ -65,21 +68,29 @@ std::vector<std::pair<std::string, SchemaPart>> SchemaPart::members(
   return members;
 }
 
-SchemaDocument::SchemaDocument(const Json& root, std::string name)
-    : root_(root), name_(std::move(name)) {
+SchemaDocument::SchemaDocument(const Json& root, std::string name, Strictness strictness,
+                               std::vector<LeftOut>& left_out)
+    : root_(root), name_(std::move(name)), strictness_(strictness), left_out_(left_out) {
   if (!root.is_object() && !root.is_boolean())
     refuse("it is no schema, which is an object, true or false");
   if (root.dump().size() > kMaxSchemaBytes)
     refuse("it has more than " + std::to_string(kMaxSchemaBytes) + " bytes");
 }
 
+void SchemaDocument::leave_out(const SchemaPart& part, const std::string& keyword,
+                               const std::string& reason) {
+  if (strictness_ == Strictness::kStrict) refuse(part, reason);
+  LeftOut one{name_, part.pointer, keyword};
+  if (std::ranges::find(left_out_, one) == left_out_.end()) left_out_.push_back(std::move(one));
+}
+
 // By way of what is around it, so that no part is copied for each of those that it has.
-Json SchemaDocument::at(const std::string& pointer, const SchemaPart& from) {
+Json SchemaDocument::at(const std::string& pointer) {
   if (pointer.empty()) return root_;
   if (const auto found = found_.find(pointer); found != found_.end()) return found->second;
   const std::size_t slash = pointer.rfind('/');
-  if (slash == std::string::npos) refuse(from, "\"$ref\" leads out of the schema");
-  const Json around = at(pointer.substr(0, slash), from);
+  if (slash == std::string::npos) throw Refusal("\"$ref\" leads out of the schema");
+  const Json around = at(pointer.substr(0, slash));
   const std::string key = unescaped(pointer.substr(slash + 1));
   Json json = around[key];
   if (around.is_array()) {
@@ -93,12 +104,12 @@ Json SchemaDocument::at(const std::string& pointer, const SchemaPart& from) {
 
 SchemaPart SchemaDocument::referred(const SchemaPart& part) {
   const std::string ref = part.json["$ref"].string();
-  if (!ref.starts_with('#')) refuse(part, "\"$ref\" leads out of the schema");
+  if (!ref.starts_with('#')) throw Refusal("\"$ref\" leads out of the schema");
   const auto pointer = percent_decoded(ref.substr(1));
-  if (!pointer) refuse(part, "\"$ref\" is no JSON Pointer");
-  Json json = at(*pointer, part);
+  if (!pointer) throw Refusal("\"$ref\" is no JSON Pointer");
+  Json json = at(*pointer);
   if (!json.is_object() && !json.is_boolean())
-    refuse(part, "\"$ref\": there is no schema at \"" + ref + "\"");
+    throw Refusal("\"$ref\": there is no schema at \"" + ref + "\"");
   return {json, *pointer};
 }
 

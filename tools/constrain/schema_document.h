@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tools/constrain/schema_error.h"
+#include "tools/constrain/strictness.h"
 #include "tools/json.h"
 
 namespace pc::constrain {
@@ -28,12 +29,21 @@ struct SchemaPart {
 
 class SchemaDocument {
  public:
-  // Throws SchemaError where it is too large.
-  SchemaDocument(const Json& root, std::string name);
+  // Throws SchemaError where it is too large. Borrows left_out, and adds to it.
+  SchemaDocument(const Json& root, std::string name, Strictness strictness,
+                 std::vector<LeftOut>& left_out);
 
+  Strictness strictness() const { return strictness_; }
   SchemaPart root() const { return {root_, ""}; }
-  // What "$ref" of a part refers to. Throws SchemaError where that is nothing, or elsewhere.
+  // What "$ref" of a part refers to. Throws Refusal where that is nothing, or elsewhere.
   SchemaPart referred(const SchemaPart& part);
+
+  // The caller goes on without this keyword of the part. Throws SchemaError where all is strict.
+  // reason: in words that fit behind "PLACE: ".
+  void leave_out(const SchemaPart& part, const std::string& keyword, const std::string& reason);
+  void leave_out(const SchemaPart& part, const std::string& keyword) {
+    leave_out(part, keyword, "\"" + keyword + "\" cannot be enforced here");
+  }
 
   [[noreturn]] void refuse(const SchemaPart& part, const std::string& reason) const {
     throw SchemaError(name_, part.pointer, reason);
@@ -43,10 +53,12 @@ class SchemaDocument {
   }
 
  private:
-  Json at(const std::string& pointer, const SchemaPart& from);
+  Json at(const std::string& pointer);
 
   Json root_;
   std::string name_;
+  Strictness strictness_;
+  std::vector<LeftOut>& left_out_;
   std::map<std::string, Json> found_;
 };
 

@@ -1,18 +1,15 @@
 #include "tools/constrain/schema_keywords.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <set>
 #include <utility>
 
+#include "tools/constrain/formats.h"
+#include "tools/constrain/refusal.h"
+
 namespace pc::constrain {
 namespace {
-
-constexpr std::array<std::string_view, 15> kAnnotations{
-    "$schema",     "$comment", "$defs",     "definitions",   "title",
-    "description", "default",  "example",   "examples",      "$id",
-    "deprecated",  "readOnly", "writeOnly", "discriminator", "$vocabulary"};
 
 enum class Shape {
   kAny,
@@ -25,7 +22,8 @@ enum class Shape {
   kSchemasByName,
   kNames,
   kTypes,
-  kList
+  kList,
+  kUnknown  // there is no rule for it here
 };
 
 struct Keyword {
@@ -61,15 +59,24 @@ constexpr Keyword kKeywords[] = {
     {"exclusiveMinimum", Shape::kNumber, kNumber},
     {"exclusiveMaximum", Shape::kNumber, kNumber},
     {"multipleOf", Shape::kNumber, kNumber},
+    {"nullable", Shape::kAny, kAllTypes},
+    {"not", Shape::kUnknown, kAllTypes},
+    {"if", Shape::kUnknown, kAllTypes},
+    {"patternProperties", Shape::kUnknown, kObject},
+    {"propertyNames", Shape::kUnknown, kObject},
+    {"dependencies", Shape::kUnknown, kObject},
+    {"dependentRequired", Shape::kUnknown, kObject},
+    {"dependentSchemas", Shape::kUnknown, kObject},
+    {"unevaluatedProperties", Shape::kUnknown, kObject},
+    {"unevaluatedItems", Shape::kUnknown, kArray},
+    {"contains", Shape::kUnknown, kArray},
+    {"$dynamicRef", Shape::kUnknown, kAllTypes},
+    {"$recursiveRef", Shape::kUnknown, kAllTypes},
 };
 
 const Keyword* find(std::string_view name) {
   const auto* const found = std::ranges::find(kKeywords, name, &Keyword::name);
   return found == std::end(kKeywords) ? nullptr : found;
-}
-
-bool is_annotation(std::string_view name) {
-  return std::ranges::find(kAnnotations, name) != kAnnotations.end() || name.starts_with("x-");
 }
 
 bool is_schema(const Json& json) {
@@ -94,6 +101,7 @@ bool has_shape(const Json& value, Shape shape) {
   };
   const auto is_type = [](const Json& item) { return type_named(item.string()) != 0; };
   switch (shape) {
+    case Shape::kUnknown:
     case Shape::kAny:
       return true;
     case Shape::kString:
@@ -123,31 +131,73 @@ bool has_shape(const Json& value, Shape shape) {
          });
 }
 
+// True of each value, whatever is beside it.
+bool says_nothing(const std::string& name, const Json& value) {
+  if (name == "propertyNames")
+    return value == Json::object() || value == Json(true) ||
+           value == Json::object().set("type", "string");
+  if (name == "format") return is_annotation_only(value.string());
+  if (name == "nullable") return true;  // but beside "type"
+  if (name == "uniqueItems") return value == Json(false);
+  if (name == "dependencies" || name == "dependentRequired" || name == "dependentSchemas" ||
+      name == "patternProperties")
+    return value == Json::object();
+  return (name == "unevaluatedProperties" || name == "unevaluatedItems") && value.truth();
+}
+
+// "": it can be enforced.
+std::string why_not(SchemaDocument& document, const SchemaPart& part, const std::string& name,
+                    const Json& value) try {
+  const Keyword& keyword = *find(name);
+  if (keyword.shape == Shape::kUnknown) return "\"" + name + "\" cannot be enforced here";
+  if (!has_shape(value, keyword.shape))
+    return "what \"" + name + "\" says is not what JSON Schema has there";
+  if (name == "$ref") document.referred(part);
+  return "";
+} catch (const Refusal& refusal) {
+  return refusal.what();
+}
+
+// OpenAPI's "nullable": the type, or null.
+Json with_null(const Json& type) {
+  Json types = Json::array();
+  if (type.is_string()) types.push(type);
+  for (const Json& item : type.items())
+    if (!(item == Json("null"))) types.push(item);
+  return types.push("null");
+}
+
 }  // namespace
 
 std::vector<std::string> constraints_of(const Json& schema) {
   std::vector<std::string> names = schema.keys();
-  std::erase_if(names, [](const std::string& name) { return is_annotation(name); });
+  std::erase_if(names, [](const std::string& name) { return !find(name); });
   return names;
 }
 
-void check_keywords(const SchemaDocument& document, const SchemaPart& part) {
+SchemaPart checked(SchemaDocument& document, const SchemaPart& part) {
+  if (!part.json.is_object()) return part;
+  Json kept = Json::object();
   for (const std::string& name : constraints_of(part.json)) {
-    const Keyword* const keyword = find(name);
-    if (!keyword) document.refuse(part, "\"" + name + "\" cannot be enforced here");
-    if (!has_shape(part.json[name], keyword->shape))
-      document.refuse(part, "what \"" + name + "\" says is not what JSON Schema has there");
+    const Json value = part.json[name];
+    if (says_nothing(name, value)) continue;
+    const std::string why = why_not(document, part, name, value);
+    if (why.empty())
+      kept.set(name, value);
+    else
+      document.leave_out(part, name, why);
   }
-  if (!part.pointer.empty() && !part.json["$id"].is_null())
-    document.refuse(part, "\"$id\" cannot stand inside a schema here");
+  if (part.json["nullable"].truth() && !kept["type"].is_null())
+    kept.set("type", with_null(kept["type"]));
+  return {kept, part.pointer};
 }
 
 SchemaPart resolved(SchemaDocument& document, SchemaPart part) {
   std::set<std::string> seen;
-  while (constraints_of(part.json) == std::vector<std::string>{"$ref"}) {
-    check_keywords(document, part);
-    if (!seen.insert(part.pointer).second) document.refuse(part, "\"$ref\" leads back to itself");
-    part = document.referred(part);
+  part = checked(document, part);
+  while (part.json.keys() == std::vector<std::string>{"$ref"}) {
+    if (!seen.insert(part.pointer).second) throw Refusal("\"$ref\" leads back to itself");
+    part = checked(document, document.referred(part));
   }
   return part;
 }

@@ -1,6 +1,6 @@
 // What the keywords of JSON Schema (2020-12, and of draft 7 what means the same) are to this
-// folder: those that say nothing about values, those that are enforced, and all others, which are
-// refused by their name.
+// folder: those that are enforced, those that cannot be and are refused or named, and all others,
+// which say nothing about values: annotations, and what no standard knows.
 #pragma once
 
 #include <optional>
@@ -17,11 +17,12 @@ using Types = unsigned;
 inline constexpr Types kNull = 1, kBoolean = 2, kString = 4, kInteger = 8, kFraction = 16,
                        kNumber = kInteger | kFraction, kArray = 32, kObject = 64, kAllTypes = 127;
 
-// The keywords of a schema that are no annotations, in its order.
+// The keywords of a schema that say something about values, in its order.
 std::vector<std::string> constraints_of(const Json& schema);
 
-// Refuses what cannot be enforced, and what has not the type that the keyword wants.
-void check_keywords(const SchemaDocument& document, const SchemaPart& part);
+// The part with those of its keywords that are enforced, and with no others. What cannot be
+// enforced, and what has not the type that its keyword wants, is left out of the document.
+SchemaPart checked(SchemaDocument& document, const SchemaPart& part);
 
 // Where a part has nothing but a reference and annotations, what it refers to, as often as that is
 // so.

@@ -64,12 +64,12 @@ std::vector<SchemaCompiler::Member> SchemaCompiler::members_of(const SchemaPart&
 }
 
 NodeId SchemaCompiler::add_members(Nfa& nfa, NodeId from, const MemberWords& words) {
-  const SchemaPart root = document_.root();
-  check_keywords(document_, root);
-  for (const std::string& name : constraints_of(root.json))
+  const SchemaPart root = checked(document_, document_.root());
+  for (const std::string& name : root.json.keys())
     if (std::ranges::find(kKnown, name) == kKnown.end())
-      document_.refuse(
-          root, "\"" + name + "\" cannot be enforced where each parameter is written by itself");
+      document_.leave_out(
+          root, name,
+          "\"" + name + "\" cannot be enforced where each parameter is written by itself");
   if (!(declared_types(root.json).value_or(kObject) & kObject))
     document_.refuse(root, "what has parameters is an object");
   NodeId none = from, some = nfa.add();  // where no member has come, and where one has
@@ -110,7 +110,6 @@ NodeId SchemaCompiler::add_member(Nfa& nfa, NodeId from, const Member& member,
   if (words.has_quotes || !member.is_string)
     return nfa.literal(nfa.call(begin, rule_of(member.value)), words.value_close);
   const NodeId end = nfa.add();
-  check_keywords(document_, member.value);
   for (const SchemaPart& flat : flattened(document_, member.value, budget_))
     nfa.call(begin, written_string(flat, words.value_close), end);
   return end;
@@ -125,10 +124,9 @@ RuleId SchemaCompiler::written_string(const SchemaPart& part, const std::string&
   const RuleId id = known->second = builder_.add_rule();
   const Dfa readable = up_to_first(sought(end), budget_);
   if (const auto values = declared_values(part.json)) {
-    check_beside_values(part, kString);
     Nfa nfa;
-    for (const Json& value : *values)
-      if (value.is_string()) nfa.finish_at(nfa.literal(Nfa::kStart, value.string() + end));
+    for (const Json& value : taken_values(part, kString, *values))
+      nfa.finish_at(nfa.literal(Nfa::kStart, value.string() + end));
     builder_.define(id, intersection(determinise(nfa, budget_), readable, budget_));
     return id;
   }

@@ -36,8 +36,7 @@ bool is_less(const Json& a, const Json& b) {
 
 class Merger {
  public:
-  Merger(const SchemaDocument& document, const SchemaPart& part)
-      : document_(document), part_(part) {}
+  Merger(SchemaDocument& document, const SchemaPart& part) : document_(document), part_(part) {}
 
   // Nothing where no value is valid by both.
   std::optional<Json> merged(const Json& a, const Json& b) {
@@ -56,21 +55,22 @@ class Merger {
   }
 
  private:
-  [[noreturn]] void refuse(const std::string& keyword) const {
-    document_.refuse(part_, "\"" + keyword + "\" in several parts of it cannot be merged here");
+  void leave_out(const std::string& keyword) {
+    document_.leave_out(part_, keyword,
+                        "\"" + keyword + "\" in several parts of it cannot be merged here");
   }
 
   // Keywords that are about what others of the same schema leave over.
-  void check_apart(const Json& a, const Json& b) const {
+  void check_apart(const Json& a, const Json& b) {
     for (const auto& [one, other] : {std::pair(&a, &b), std::pair(&b, &a)}) {
       if (has(*one, "additionalProperties") && !(*one)["additionalProperties"].truth())
         for (const std::string& name : (*other)["properties"].keys())
-          if (!has((*one)["properties"], name)) refuse("additionalProperties");
-      if (has(*one, "prefixItems") && has(*other, "items") && !(*one == *other)) refuse("items");
+          if (!has((*one)["properties"], name)) leave_out("additionalProperties");
+      if (has(*one, "prefixItems") && has(*other, "items") && !(*one == *other)) leave_out("items");
     }
   }
 
-  std::optional<Json> merged_keyword(const std::string& name, const Json& a, const Json& b) const {
+  std::optional<Json> merged_keyword(const std::string& name, const Json& a, const Json& b) {
     if (name == "type") return merged_types(a, b);
     if (a == b) return a;
     if (name == "properties") return merged_properties(a, b);
@@ -81,7 +81,8 @@ class Merger {
     if (name == "additionalProperties" && b.truth()) return a;
     if (name.starts_with("min") || name == "exclusiveMinimum") return is_less(a, b) ? b : a;
     if (name.starts_with("max") || name == "exclusiveMaximum") return is_less(a, b) ? a : b;
-    refuse(name);
+    leave_out(name);
+    return a;
   }
 
   static std::optional<Json> merged_types(const Json& a, const Json& b) {
@@ -124,7 +125,7 @@ class Merger {
     return both;
   }
 
-  const SchemaDocument& document_;
+  SchemaDocument& document_;
   const SchemaPart& part_;
 };
 
@@ -135,16 +136,16 @@ class Flattener {
   Flattener(SchemaDocument& document, const SchemaPart& part, Budget& budget)
       : document_(document), part_(part), budget_(budget) {}
 
-  std::vector<Json> run(const SchemaPart& part, int depth) {
-    if (depth > kMaxDepth) document_.refuse(part_, "its combinations are too deep in each other");
-    if (part.json.is_boolean()) {
-      if (part.json.truth()) return {Json::object()};
+  std::vector<Json> run(const SchemaPart& raw, int depth) {
+    if (depth > kMaxDepth) throw Refusal("its combinations are too deep in each other");
+    if (raw.json.is_boolean()) {
+      if (raw.json.truth()) return {Json::object()};
       return {};
     }
-    budget_.spend(weight_of(part.json));
-    check_keywords(document_, part);
+    budget_.spend(weight_of(raw.json));
+    const SchemaPart part = checked(document_, raw);
     Json own = Json::object();
-    for (const std::string& name : constraints_of(part.json))
+    for (const std::string& name : part.json.keys())
       if (!is_combination(name)) own.set(name, part.json[name]);
     std::vector<Json> all{own};
     if (has(part.json, "$ref")) multiply(all, run(document_.referred(part), depth + 1));
@@ -167,7 +168,7 @@ class Flattener {
 
   void multiply(std::vector<Json>& all, const std::vector<Json>& others) {
     if (all.size() * others.size() > kMaxAlternatives)
-      document_.refuse(part_, "its combinations have too many alternatives");
+      throw Refusal("its combinations have too many alternatives");
     std::vector<Json> products;
     for (const Json& a : all)
       for (const Json& b : others) {
@@ -270,11 +271,12 @@ void check_one_of(SchemaDocument& document, const SchemaPart& part, Budget& budg
   for (std::size_t i = 0; i < parts.size(); ++i)
     for (std::size_t k = i + 1; k < parts.size(); ++k)
       if (overlap.is_possible(parts[i], parts[k]))
-        document.refuse(part,
-                        "\"oneOf\" cannot be enforced here where a value may be valid by two of "
-                        "its alternatives (" +
-                            std::to_string(i) + " and " + std::to_string(k) +
-                            "): say \"anyOf\", or tell them apart by a required constant");
+        return document.leave_out(
+            part, "oneOf",
+            "\"oneOf\" cannot be enforced here where a value may be valid by two of "
+            "its alternatives (" +
+                std::to_string(i) + " and " + std::to_string(k) +
+                "): say \"anyOf\", or tell them apart by a required constant");
 }
 
 }  // namespace pc::constrain

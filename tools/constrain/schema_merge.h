@@ -10,12 +10,13 @@
 namespace pc::constrain {
 
 // Each alternative is for values that the schema takes, and all that it takes are among them.
-// Refuses what is not merged simply: two patterns, additional properties that are others for
+// Leaves out what is not merged simply: two patterns, additional properties that are others for
 // each part, alternatives of "oneOf" that may overlap. What is merged pays for its size: parts that
 // multiply do so without end.
 std::vector<SchemaPart> flattened(SchemaDocument& document, const SchemaPart& part, Budget& budget);
 
-// Refuses "oneOf" of a part unless no value can be valid by two of its alternatives.
+// Leaves "oneOf" of a part out, which is "anyOf" then, unless no value can be valid by two of its
+// alternatives.
 void check_one_of(SchemaDocument& document, const SchemaPart& part, Budget& budget);
 
 }  // namespace pc::constrain

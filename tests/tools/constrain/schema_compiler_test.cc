@@ -101,6 +101,9 @@ TEST_CASE("values that are enumerated") {
       {R"({"type":"string","enum":["a",1]})", {R"("a")"}, {"1"}},
       {R"({"const":null})", {"null"}, {"0"}},
       {R"({"type":"integer","enum":[1,1.5,2.0]})", {"1", "2.0"}, {"1.5"}},
+      {R"({"enum":["a","bc","é",7,null],"pattern":"^.$","minimum":8})",
+       {R"("a")", R"("é")", "null"},
+       {R"("bc")", "7"}},
   });
 }
 
@@ -231,7 +234,7 @@ TEST_CASE("what cannot be enforced is refused by its name and place") {
   check_refused(R"({"type":"string","pattern":"\\bx"})", "\\b");
   check_refused(R"j({"type":"string","pattern":"(a)\\1"})j", "refers to a group");
   check_refused(R"({"type":"strnig"})", "\"type\"");
-  check_refused(R"({"type":"object","patternProperties":{}})", "\"patternProperties\"");
+  check_refused(R"({"type":"object","patternProperties":{"a":{}}})", "\"patternProperties\"");
   check_refused(R"({"oneOf":[{"type":"integer"},{"type":"number"}]})", "\"oneOf\"");
   check_refused(R"({"$ref":"https://example.org/s"})", "leads out");
   check_refused(R"({"$ref":"#/$defs/nothing"})", "there is no schema");
@@ -246,7 +249,8 @@ TEST_CASE("what cannot be enforced is refused by its name and place") {
   check_refused(R"({"minimum":3,"maximum":1,"type":"integer"})", "no finite value");
   check_refused(R"({"enum":[]})", "no finite value");
   check_refused(R"({"allOf":[{"pattern":"a"},{"pattern":"b"}]})", "\"pattern\" in several parts");
-  check_refused(R"({"type":"string","enum":["a"],"minLength":2})", "\"minLength\" beside");
+  check_refused(R"({"type":"string","enum":["a"],"minLength":2})", "no finite value");
+  check_refused(R"({"enum":[[1]],"minItems":2})", "\"minItems\" beside");
   check_refused(R"({"type":"string","pattern":"(a{1000}){1000}"})", "too large");
   check_refused(R"({"type":"array","minItems":1000000000})", "too large");
   check_refused(R"({"minLength":-1})", "\"minLength\"");

@@ -18,7 +18,8 @@ const MemberWords kWords{"<parameter=", ">\n", "\n</parameter>", "\n"};
 
 Automaton members_of(std::string_view schema, const MemberWords& words = kWords) {
   return sequence({literal("f"), written_members(Json::parse(schema), "tools[0]", words)})
-      .compiled();
+      .compiled()
+      .automaton;
 }
 
 bool takes_members(const Automaton& automaton, const std::string& text) {
@@ -114,8 +115,8 @@ TEST_CASE("what cannot be written so is refused by its name") {
     CHECK_THROWS_AS(written_members(parameters, "tools[0]", {"", "=", "", ", ", true}).compiled(),
                     SchemaError);
   }
-  CHECK(refusal(R"({"properties": {"a": {"type": "string", "contentEncoding": "x"}}})")
-            .find("contentEncoding") != std::string::npos);
+  CHECK(refusal(R"({"properties": {"a": {"type": "string", "format": "regex"}}})")
+            .find("regex") != std::string::npos);
   CHECK(refusal(R"({"required": ["a"], "properties": {"a": {"type": "string", "enum": [5]}}})") !=
         "");
   CHECK(refusal(R"({"required": ["a"], "properties":

@@ -18,7 +18,7 @@ inline bool takes(const Automaton& automaton, std::string_view text) {
 }
 
 inline Automaton automaton_of(std::string_view schema) {
-  return json_schema(Json::parse(schema), "schema").compiled();
+  return json_schema(Json::parse(schema), "schema").compiled().automaton;
 }
 
 inline bool takes(std::string_view schema, std::string_view text) {

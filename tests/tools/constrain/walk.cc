@@ -1,9 +1,10 @@
 // What the automaton of a schema takes, for a test in Python that has a validator.
 //
 // Each line on stdin is an object, each answer an object on a line of its own:
-//   {"schema": S, "walks": 9, "seed": 1}  ->  {"texts": [...], "unfinished": 0}
+//   {"schema": S, "walks": 9, "seed": 1}  ->  {"texts": [...], "unfinished": 0, "left_out": []}
 //   {"schema": S, "takes": [TEXT, ...]}   ->  {"taken": [true, ...]}
-// or {"refused": WHY} where the schema cannot be enforced, {"defect": WHAT} of a walk.
+// With "strict": false of a question, "left_out" are the texts of what is not enforced.
+// Or {"refused": WHY} where the schema cannot be enforced, {"defect": WHAT} of a walk.
 #include <iostream>
 #include <string>
 
@@ -19,8 +20,9 @@ Json walked(Constrainer& constrainer, const Vocabulary& vocabulary, const Json& 
   RandomWalk random(vocabulary, question["seed"].number().value_or(0));
   Json texts = Json::array();
   std::uint64_t unfinished = 0;
+  const Constraint start = constrainer.start(grammar);
   for (std::uint64_t i = 0; i < question["walks"].number().value_or(0); ++i) {
-    const Walk walk = random.run(constrainer.start(grammar), 120);
+    const Walk walk = random.run(start, 120);
     if (!walk.defect.empty())
       return Json::object().set("defect", walk.defect).set("text", walk.text);
     if (walk.is_finished)
@@ -28,7 +30,13 @@ Json walked(Constrainer& constrainer, const Vocabulary& vocabulary, const Json& 
     else
       ++unfinished;
   }
-  return Json::object().set("texts", texts).set("unfinished", unfinished);
+  Json left_out = Json::array();
+  for (const LeftOut& one : start.left_out())
+    left_out.push(Json::object()
+                      .set("pointer", one.pointer)
+                      .set("keyword", one.keyword)
+                      .set("text", one.text()));
+  return Json::object().set("texts", texts).set("unfinished", unfinished).set("left_out", left_out);
 }
 
 Json taken(const Automaton& automaton, const Json& texts) {
@@ -39,8 +47,10 @@ Json taken(const Automaton& automaton, const Json& texts) {
 
 Json answer(Constrainer& constrainer, const Vocabulary& vocabulary, const std::string& line) try {
   const Json question = Json::parse(line);
-  const Grammar grammar = json_schema(question["schema"], "schema");
-  if (!question["takes"].is_null()) return taken(grammar.compiled(), question["takes"]);
+  const Strictness strictness =
+      question["strict"] == Json(false) ? Strictness::kBestEffort : Strictness::kStrict;
+  const Grammar grammar = json_schema(question["schema"], "schema", strictness);
+  if (!question["takes"].is_null()) return taken(grammar.compiled().automaton, question["takes"]);
   return walked(constrainer, vocabulary, question, grammar);
 } catch (const SchemaError& error) {
   return Json::object().set("refused", error.what());

@@ -48,7 +48,9 @@ std::optional<Grammar> answer_grammar(const Question& question, const ServedMode
         "an answer that must be JSON cannot call tools; leave \"tools\" out, or choose \"none\"",
         "response_format");
   if (question.format.kind == Format::Kind::kJson) return constrain::json_object();
-  return constrain::json_schema(question.format.schema, question.format.where);
+  return constrain::json_schema(
+      question.format.schema, question.format.where,
+      question.format.strict ? constrain::Strictness::kStrict : constrain::Strictness::kBestEffort);
 }
 
 }  // namespace pc::serve

@@ -7,10 +7,11 @@ namespace {
 
 using cli::Json;
 using constrain::Grammar;
+using constrain::Strictness;
 
-Grammar json_of(const Json& parameters, const std::string& where) {
+Grammar json_of(const Json& parameters, const std::string& where, Strictness strictness) {
   if (parameters.keys().empty()) return constrain::json_object();
-  return constrain::json_schema(parameters, where);
+  return constrain::json_schema(parameters, where, strictness);
 }
 
 }  // namespace
@@ -19,6 +20,8 @@ Grammar call_grammar(const CallShape& shape, const Json& function, std::size_t n
   const Json name = function["name"], parameters = function["parameters"];
   const std::string where = "tools[" + std::to_string(number) + "].function.parameters";
   const Json members = parameters.is_object() ? parameters : Json::object();
+  const Strictness strictness =
+      function["strict"].truth() ? Strictness::kStrict : Strictness::kBestEffort;
   std::string open = shape.written_begin, end = shape.written_end;
   switch (shape.kind) {
     case CallShape::Kind::kHeader:
@@ -34,16 +37,17 @@ Grammar call_grammar(const CallShape& shape, const Json& function, std::size_t n
           {constrain::literal(open + name.string() + shape.after_name),
            constrain::written_members(
                members, where,
-               {shape.key_open, shape.key_close, shape.value_close, shape.between_values}),
+               {shape.key_open, shape.key_close, shape.value_close, shape.between_values},
+               strictness),
            constrain::literal(end)});
     case CallShape::Kind::kPython:
       return constrain::sequence(
           {constrain::literal(open + name.string() + "("),
-           constrain::written_members(members, where, {"", "=", "", ", ", true}),
+           constrain::written_members(members, where, {"", "=", "", ", ", true}, strictness),
            constrain::literal(")" + end)});
   }
   return constrain::sequence(
-      {constrain::literal(open), json_of(parameters, where), constrain::literal(end)});
+      {constrain::literal(open), json_of(parameters, where, strictness), constrain::literal(end)});
 }
 
 }  // namespace pc::serve

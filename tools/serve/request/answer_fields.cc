@@ -32,10 +32,11 @@ Format openai_format(const Json& json, const std::string& path, bool is_nested) 
                                         path + ".json_schema")
                                : fields;
   of_schema.string("name");
-  of_schema.boolean("strict");  // it always is
+  const bool strict = of_schema.boolean("strict").value_or(false);
   const auto schema = of_schema.object("schema");
   if (!schema) of_schema.refuse("schema", "is missing: an object");
-  return {Format::Kind::kSchema, *schema, path + (is_nested ? ".json_schema" : "") + ".schema"};
+  return {Format::Kind::kSchema, *schema, path + (is_nested ? ".json_schema" : "") + ".schema",
+          strict};
 }
 
 ToolChoice openai_tool_choice(Fields& body, const Json& tools) {

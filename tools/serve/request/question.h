@@ -58,6 +58,7 @@ struct Format {
   enum class Kind { kText, kJson, kSchema } kind = Kind::kText;
   Json schema = {};        // kSchema
   std::string where = {};  // its field
+  bool strict = false;     // all of the schema is enforced, or the request is refused
 };
 
 // Whether an answer may, must or must not call tools.
