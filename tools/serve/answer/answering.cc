@@ -140,8 +140,12 @@ class Answering {
     options.spell_controls = form_.calls || form_.thoughts;
     const auto number = static_cast<std::uint32_t>(choices_.size());
     Choice& choice = choices_.emplace_back(Choice{AnswerReader(number, form_)});
-    choice.mask.emplace(grammar_ ? std::optional(model_.constrained(*grammar_)) : std::nullopt,
-                        thought_limit(), form_.is_thinking);
+    std::optional<constrain::Constraint> constraint;
+    if (grammar_) constraint = model_.constrained(*grammar_);
+    if (constraint && number == 0)
+      for (const constrain::LeftOut& one : constraint->left_out())
+        usage_.reuse.remarks.push_back(one.text() + " is not enforced");
+    choice.mask.emplace(std::move(constraint), thought_limit(), form_.is_thinking);
     if (choice.mask->is_needed()) {
       options.mask = AnswerMask::hook;
       options.mask_user = &*choice.mask;
