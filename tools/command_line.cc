@@ -316,6 +316,8 @@ void add_serve(CLI::App* app, Options* o) {
   add(verb, "--keys", s.keys, "FILE",
       "answer those alone who have a key of this file, each in its own namespace")
       ->check(silent(CLI::ExistingFile));
+  add_switch(verb, "--log-requests", s.logs_requests,
+             "a line on the standard error for each request, without its contents");
   add(verb, "--reuse", s.mode, "MODE",
       "of requests that name none: prefix, marked, tools, documents or off; default: prefix")
       ->check(silent(CLI::IsMember({"prefix", "marked", "tools", "documents", "off"})));

@@ -31,6 +31,7 @@ struct ServeOptions {
   std::uint32_t parallel = 4, waiting = 64;
   std::uint32_t deadline = 0;  // seconds
   std::string keys;            // a file
+  bool logs_requests = false;
   std::string mode = "prefix";
   std::vector<std::string> more_models;       // "PATH" or "NAME=PATH"
   std::vector<std::string> templates;         // "NAME=TEMPLATE", of those

@@ -320,6 +320,32 @@ class Listening(ServeTest):
         lines = [server.line, *server.out.splitlines()]
         self.assertTrue(any("http://127.0.0.1:" in line for line in lines), lines)
 
+    def test_requests_are_logged_without_what_clients_wrote(self):
+        server = Server("--log-requests", "--name", "tiny")
+        chat = {"messages": [{"role": "user", "content": "sesame"}], "max_tokens": 3, "logit_bias": {"257": -100}}
+        key = {"authorization": "Bearer sesame"}
+        server.ask("POST", "/v1/chat/completions?x=sesame", chat, key)
+        server.ask("POST", "/v1/chat/completions", chat | {"stream": True}, key)
+        server.ask("POST", "/v1/chat/completions", chat | {"top_p": "sesame"}, key)
+        server.ask("POST", "/v1/chat/completions", '{"a": sesame', key)
+        server.ask("GET", "/nowhere")
+        server.ask("GET", "/health", headers={"host": "evil.example"})
+        with Connection(server.port) as connection:
+            connection.send(b"sesame\r\n\r\n")
+            connection.read()
+        self.assertEqual(server.close(), 0)
+        lines = server.err.splitlines()
+        for line, pattern in zip(lines, (
+                r"POST /v1/chat/completions 200 \d+\.\dms model=tiny prompt=\d+ cached=\d+ generated=3",
+                r"POST /v1/chat/completions 200 \d+\.\dms model=tiny prompt=\d+ cached=\d+ generated=3",
+                r"POST /v1/chat/completions 400 \d+\.\dms model=tiny error: top_p must .*",
+                r"POST /v1/chat/completions 400 \d+\.\dms error: .*",
+                r"GET /nowhere 404 \d+\.\dms error: GET /nowhere is no route of this server",
+                r"GET /health 403 \d+\.\dms error: .*",
+                r"- - 400 \d+\.\dms error: this is no request of HTTP/1.1: .*")):
+            self.assertRegex(line, r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z loopback " + pattern + "$")
+        self.assertNotIn("sesame", server.err)
+
     def test_it_runs_without_input_and_output(self):
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]

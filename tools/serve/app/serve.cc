@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -59,6 +60,7 @@ serve::HttpServerOptions http_options(const ServeOptions& options) {
     }
   }
   http.unix_socket = options.socket;
+  if (options.logs_requests) http.log = std::make_shared<serve::RequestLog>(STDERR_FILENO);
   for (const std::string& text : options.origins) http.visitors.origins.push_back(origin(text));
   return http;
 }

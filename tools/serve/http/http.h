@@ -15,11 +15,14 @@ struct Header {
   std::string name, value;  // name in lower case
 };
 
+class RequestNotes;  // request_log.h
+
 struct HttpRequest {
   std::string method;       // as it was sent: "POST"
   std::string path, query;  // as target_of() has them (http_target.h)
   std::vector<Header> headers;
   std::string body;
+  std::shared_ptr<RequestNotes> notes = nullptr;  // for the log; null: there is none
 
   const std::string* header(std::string_view lower_case_name) const;  // the first, or null
 };

@@ -37,6 +37,7 @@ void AnswerQueue::send(HttpResponse response) {
     if (state_ != State::kWaiting) return;
     state_ = State::kEnded;
     keeps_alive_ = request_.keeps_alive;
+    said_ = {response.status, response.status >= 400 ? response.body : std::string()};
     const std::size_t size = response.body.size();
     std::string body = request_.is_head ? std::string() : std::exchange(response.body, {});
     push(response_head(with_headers(std::move(response)), Framing::kLength, size, keeps_alive_) +
@@ -50,6 +51,7 @@ void AnswerQueue::begin(HttpResponse head) {
     const MutexLock lock(mutex_);
     if (state_ != State::kWaiting) return;
     state_ = State::kStreaming;
+    said_.status = head.status;
     is_chunked_ = !request_.is_http10;
     keeps_alive_ = request_.keeps_alive && is_chunked_;
     heartbeat_ = std::exchange(head.heartbeat, {});
@@ -130,6 +132,11 @@ void AnswerQueue::beat() {
 bool AnswerQueue::may_be_told_to_wait() const {
   const MutexLock lock(mutex_);
   return state_ == State::kWaiting && !request_.is_http10;
+}
+
+AnswerQueue::Said AnswerQueue::said() const {
+  const MutexLock lock(mutex_);
+  return said_;
 }
 
 bool AnswerQueue::keeps_alive() const {

@@ -45,6 +45,12 @@ class AnswerQueue {
   void beat();
   // Does the client know HTTP/1.1, and was nothing of its answer made yet?
   bool may_be_told_to_wait() const;
+  // The status of the answer, 0 before there is one, and the body of one that is an error.
+  struct Said {
+    int status = 0;
+    std::string error;
+  };
+  Said said() const;
   // May the connection be used again, once it is over?
   bool keeps_alive() const;
   void leave();  // the client has left
@@ -60,6 +66,7 @@ class AnswerQueue {
   const std::function<void()> wake_;
   mutable Mutex mutex_;
   State state_ PC_GUARDED_BY(mutex_) = State::kWaiting;
+  Said said_ PC_GUARDED_BY(mutex_);
   bool is_chunked_ PC_GUARDED_BY(mutex_) = false;
   bool keeps_alive_ PC_GUARDED_BY(mutex_) = false;
   std::string heartbeat_ PC_GUARDED_BY(mutex_);

@@ -84,13 +84,14 @@ class Taker {
 
 }  // namespace
 
-HttpConnection::HttpConnection(Socket socket, bool is_local, const HttpServerOptions& options,
-                               const Handler& handler)
+HttpConnection::HttpConnection(Socket socket, bool is_local, std::string from,
+                               const HttpServerOptions& options, const Handler& handler)
     : socket_(std::move(socket)),
       deadline_(socket_.get_executor()),
       signal_(socket_.get_executor(), std::chrono::steady_clock::time_point::max()),
       probe_(socket_.get_executor()),
       is_local_(is_local),
+      from_(std::move(from)),
       options_(options),
       handler_(handler) {
   error_code ignored;  // a probe is not worth waiting for
@@ -170,6 +171,9 @@ asio::awaitable<void> HttpConnection::answer(Received received) {
         });
       });
   const Taker taker(queue.get());
+  RequestLine line{from_, received.request.method, received.request.path};
+  if (options_.log) line.notes = received.request.notes = std::make_shared<RequestNotes>();
+  const auto begin = std::chrono::steady_clock::now();
   is_answering_ = true;
   if (auto refused = visitors.refuse(received.request, !is_local_))
     queue->send(std::move(*refused));
@@ -181,13 +185,22 @@ asio::awaitable<void> HttpConnection::answer(Received received) {
   }
   is_watching_ = true;
   asio::co_spawn(socket_.get_executor(), watch(queue), asio::detached);
-  co_await send_answer(queue.get());
+  line.is_whole = co_await send_answer(queue.get());
+  line.time = std::chrono::steady_clock::now() - begin;
+  AnswerQueue::Said said = queue->said();
+  line.status = said.status;
+  line.answer = std::move(said.error);
+  log(std::move(line));
   co_await end_watch();
   is_answering_ = false;
   if (!queue->keeps_alive()) close();
 }
 
-asio::awaitable<void> HttpConnection::send_answer(AnswerQueue* queue) {
+void HttpConnection::log(RequestLine line) {
+  if (options_.log) options_.log->write(line);
+}
+
+asio::awaitable<bool> HttpConnection::send_answer(AnswerQueue* queue) {
   using Clock = std::chrono::steady_clock;
   Time beat = Clock::now() + options_.limits.heartbeat;
   while (socket_.is_open()) {
@@ -198,7 +211,7 @@ asio::awaitable<void> HttpConnection::send_answer(AnswerQueue* queue) {
       if (!sent) break;
       beat = Clock::now() + options_.limits.heartbeat;
     } else if (queue->is_over()) {
-      co_return;
+      co_return true;
     } else if (Clock::now() < beat) {
       co_await wait(beat);
     } else {
@@ -207,6 +220,7 @@ asio::awaitable<void> HttpConnection::send_answer(AnswerQueue* queue) {
     }
   }
   queue->leave();
+  co_return false;
 }
 
 asio::awaitable<void> HttpConnection::watch(std::shared_ptr<AnswerQueue> queue) {
@@ -271,6 +285,9 @@ asio::awaitable<bool> HttpConnection::write(std::string bytes) {
 
 asio::awaitable<void> HttpConnection::refuse(int status, std::string sentence) {
   const HttpResponse response = refusal(status, sentence);
+  RequestLine line{from_, "", "", status};
+  line.answer = response.body;
+  log(std::move(line));
   co_await write(response_head(response, Framing::kLength, response.body.size(), false) +
                  response.body);
   // What the client still sends is read for a while: to close over it would take the refusal back.

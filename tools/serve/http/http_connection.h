@@ -19,8 +19,9 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
  public:
   using Socket = boost::asio::generic::stream_protocol::socket;
 
-  // is_local: over a UNIX socket, which no web page reaches. Borrows options and handler.
-  HttpConnection(Socket socket, bool is_local, const HttpServerOptions& options,
+  // is_local: over a UNIX socket, which no web page reaches. from: for the log. Borrows options and
+  // handler.
+  HttpConnection(Socket socket, bool is_local, std::string from, const HttpServerOptions& options,
                  const Handler& handler);
 
   // Until the client leaves, breaks a limit, or stop() is called.
@@ -45,7 +46,8 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   Awaitable<std::optional<Received>> receive();
   Awaitable<bool> wait_for_request();
   Awaitable<void> answer(Received received);
-  Awaitable<void> send_answer(AnswerQueue* queue);
+  Awaitable<bool> send_answer(AnswerQueue* queue);  // was it sent to its end?
+  void log(RequestLine line);
   // Reads on while an answer is made: what comes belongs to the next request.
   Awaitable<void> watch(std::shared_ptr<AnswerQueue> queue);
   // The client sends no more: finds out whether it still reads. Until it does not, or end_watch().
@@ -66,6 +68,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   boost::asio::steady_timer deadline_, signal_, probe_;
   boost::beast::flat_buffer buffer_;
   const bool is_local_;
+  const std::string from_;
   const HttpServerOptions& options_;
   const Handler& handler_;
   std::uint64_t n_deadlines_ = 0;

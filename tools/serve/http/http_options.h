@@ -4,10 +4,12 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "tools/serve/http/http_head.h"
+#include "tools/serve/http/request_log.h"
 
 namespace pc::serve {
 
@@ -36,6 +38,7 @@ struct HttpServerOptions {
   std::vector<int> sockets;            // that listen already, as systemd hands them over; owned
   Visitors visitors;
   HttpLimits limits;
+  std::shared_ptr<RequestLog> log;  // of requests, or null
 };
 
 }  // namespace pc::serve

@@ -45,6 +45,22 @@ std::string name_of(const asio::ip::tcp::endpoint& endpoint) {
          std::to_string(endpoint.port());
 }
 
+// 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16 and 169.254.0.0/16
+bool is_private(const asio::ip::address_v4& address) {
+  const std::uint32_t bits = address.to_uint();
+  return bits >> 24 == 10 || bits >> 20 == (172 << 4 | 1) || bits >> 16 == (192 << 8 | 168) ||
+         bits >> 16 == (169 << 8 | 254);
+}
+
+std::string address_class(asio::ip::address address) {
+  if (address.is_v6() && address.to_v6().is_v4_mapped())
+    address = asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6());
+  if (address.is_loopback()) return "loopback";
+  if (address.is_v4()) return is_private(address.to_v4()) ? "private" : "public";
+  const bool is_unique_local = (address.to_v6().to_bytes()[0] & 0xFE) == 0xFC;  // fc00::/7
+  return is_unique_local || address.to_v6().is_link_local() ? "private" : "public";
+}
+
 // Of a name all, those of version 4 first; `name` is for messages.
 std::set<asio::ip::tcp::endpoint> endpoints_of(asio::io_context& context, std::string host,
                                                const std::string& name) {
@@ -61,6 +77,16 @@ std::set<asio::ip::tcp::endpoint> endpoints_of(asio::io_context& context, std::s
 // An address that a name has and this machine has not: of version 6 where it has none.
 bool is_elsewhere(const error_code& error) {
   return error == asio::error::address_family_not_supported || error.value() == EADDRNOTAVAIL;
+}
+
+// Of which kind the client's address is: the log has no more of it.
+std::string whence(const Protocol::socket& socket) {
+  error_code error;
+  const auto peer = socket.remote_endpoint(error);
+  asio::ip::tcp::endpoint endpoint;
+  if (error || peer.size() > endpoint.capacity()) return "unknown";
+  std::memcpy(endpoint.data(), peer.data(), peer.size());
+  return address_class(endpoint.address());
 }
 
 // A socket file whose server is gone is removed; one that is answered, or is something else, stays.
@@ -198,8 +224,9 @@ class HttpServer::Server {
       error_code ignored;
       socket.set_option(asio::ip::tcp::no_delay(true), ignored);
     }
-    const auto connection =
-        std::make_shared<HttpConnection>(std::move(socket), is_local, options_, handler_);
+    std::string from = is_local ? "local" : whence(socket);
+    const auto connection = std::make_shared<HttpConnection>(std::move(socket), is_local,
+                                                             std::move(from), options_, handler_);
     asio::co_spawn(context_, serve(connection), asio::detached);
   } catch (const std::bad_alloc&) {
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <promptcache/promptcache.hpp>
 #include <string>
@@ -67,6 +68,8 @@ struct ToolChoice {
   std::string name = {};  // kNamed
 };
 
+class RequestNotes;  // tools/serve/http/request_log.h
+
 struct Question {
   Format format;
   ToolChoice tool_choice;
@@ -83,10 +86,11 @@ struct Question {
   bool echoes = false;                        // the answers begin with `text`
   std::optional<std::uint32_t> top_logprobs;  // of each token, beside its own; none: no logprobs
   Mode mode = Mode::kPrefix;
-  bool says_mode = false;            // the request itself does
-  NameSpace name_space;              // whose modules it may use
-  std::string client;                // who takes turns with others
-  std::vector<std::string> ignored;  // fields of the request that mean nothing here
+  bool says_mode = false;               // the request itself does
+  NameSpace name_space;                 // whose modules it may use
+  std::string client;                   // who takes turns with others
+  std::vector<std::string> ignored;     // fields of the request that mean nothing here
+  std::shared_ptr<RequestNotes> notes;  // for the log of requests; null: there is none
 
   bool must_call() const {
     return tool_choice.kind == ToolChoice::Kind::kRequired ||

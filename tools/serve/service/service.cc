@@ -5,6 +5,7 @@
 
 #include "tools/serve/answer/answering.h"
 #include "tools/serve/http/body_coding.h"
+#include "tools/serve/http/request_log.h"
 #include "tools/serve/request/failure_of.h"
 #include "tools/serve/request/fields.h"
 #include "tools/serve/request/route_path.h"
@@ -101,6 +102,7 @@ Work Service::with_model(Protocol protocol, ModelWork work) {
     const Json body = request.method == "POST" ? read_body(request.body) : Json();
     const std::string name = name_of_model(request, body);
     if (!schemas_.contains(name)) throw no_model(name);
+    if (request.notes) request.notes->set_model(name);
     if (const ModelHandle loaded = models_.take_loaded(name))
       return work({request, body, loaded}, reply);
     const bool taken = loader_.submit([this, protocol, work, request, body, name, reply] {
@@ -140,6 +142,7 @@ NameSpace Service::name_space_of(const HttpRequest& request) const {
 
 void Service::complete(const HttpRequest& request, Question* question) const {
   question->name_space = name_space_of(request);
+  question->notes = request.notes;
   const std::string* const header = request.header("x-prompt-cache");
   const auto mode = header ? mode_of(*header) : std::optional(options_.mode);
   if (!mode)
@@ -153,10 +156,13 @@ void Service::answer(const ModelHandle& loaded, Question question,
                      const std::shared_ptr<Reply>& reply) {
   const auto delivery = std::make_shared<Delivery>(reply, std::move(writer), streams, question.n);
   if (options_.deadline.count()) delivery->set_deadline(Delivery::Clock::now() + options_.deadline);
-  delivery->watch([this, self = delivery.get()](const Event& event) {
+  delivery->watch([this, self = delivery.get(), notes = question.notes](const Event& event) {
     const auto* const ended = std::get_if<Ended>(&event);
     if (!ended) return;
-    metrics_.count_answer(ended->usage);
+    const Usage& usage = ended->usage;
+    metrics_.count_answer(usage);
+    if (notes)
+      notes->set_tokens({usage.prompt_tokens, usage.cached_tokens, usage.generated_tokens});
     if (!self->is_wanted()) metrics_.count_abandoned();
   });
   submit([loaded, asked = std::move(question), delivery] {
