@@ -63,9 +63,19 @@ class Json(FormatTest):
         for schema, named in (({"not": {}}, "not"), ({"type": "nothing"}, "type"),
                               ({"properties": {"a": {"contains": {}}}}, "contains")):
             error = self.ask(expect=400, response_format={
-                "type": "json_schema", "json_schema": {"name": "x", "schema": schema}})["error"]
+                "type": "json_schema", "json_schema": {"name": "x", "strict": True, "schema": schema}})["error"]
             self.assertIn(named, error["message"])
             self.assertEqual(error["param"], "response_format.json_schema.schema")
+
+    def test_without_strict_what_cannot_be_held_to_is_told_with_the_answer(self):
+        schema = {"type": "object", "required": ["a"], "not": {"minProperties": 9},
+                  "properties": {"a": {"type": "integer", "minimum": 0, "maximum": 99}}, "additionalProperties": False}
+        answer = self.ask(response_format={"type": "json_schema", "json_schema": {"name": "x", "schema": schema}})
+        self.assertIn(json.loads(answer["choices"][0]["message"]["content"])["a"], range(100))
+        self.assertEqual(answer["prompt_cache"]["remarks"],
+                         ['response_format.json_schema.schema: "not" is not enforced'])
+
+    def test_formats_that_are_none_are_refused(self):
         for bad, param in (({"type": "xml"}, "response_format.type"),
                            ({"type": "json_schema"}, "response_format.json_schema.schema"),
                            ("json", "response_format")):
@@ -163,7 +173,7 @@ class Parameters(ControlTokens):
 
     def test_what_cannot_be_written_so_is_named(self):
         tools = [tool("rain")]
-        tools[0]["function"]["parameters"] = {"type": "object", "anyOf": [{}]}
+        tools[0]["function"] |= {"strict": True, "parameters": {"type": "object", "anyOf": [{}]}}
         error = self.server.json("POST", "/v1/chat/completions", {
             "messages": [{"role": "user", "content": "Hi"}], "tools": tools, "tool_choice": "required"}, 400)["error"]
         self.assertIn("anyOf", error["message"])
