@@ -26,6 +26,11 @@ if not CHROMIUM:
 
 STORY = "The harbour lies in the south, and the tower stands on the hill above it. " * 8
 VIEWS = ("chat", "compare", "schema", "store", "metrics")
+# Elements that are seen and stand out of the window, but for what scrolls in itself.
+BESIDE_THE_PAGE = """() => [...document.body.querySelectorAll("*")]
+  .filter((e) => !e.closest(".bar, .sheet") && e.checkVisibility())
+  .filter((e) => e.getBoundingClientRect().right > innerWidth + 0.5)
+  .map((e) => `${e.tagName} ${e.className}`)"""
 SCHEMA = {"object": "pml.schema", "name": "harbour", "description": {
     "name": "harbour", "tokens": 12, "bytes": 2048, "remarks": ["a remark"],
     "modules": [{"path": "ferry", "tokens": 12, "position": 0, "bytes": 2048, "parameters": []}]}}
@@ -53,7 +58,7 @@ def tearDownModule():
 
 
 class PlaygroundTest(ServeTest):
-    def open(self, width=1200, height=800, **options):
+    def open(self, width=1200, height=800, address="", **options):
         """The page, whose console, errors and requests are kept."""
         context = browser.new_context(viewport={"width": width, "height": height}, **options)
         self.addCleanup(context.close)
@@ -64,7 +69,7 @@ class PlaygroundTest(ServeTest):
                 self.complaints.append(message.text))
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
         page.on("request", lambda request: self.requested.append(request.url))
-        page.goto(self.server.url + "/")
+        page.goto(self.server.url + "/" + address)
         expect(page.locator("#model")).to_contain_text("tiny-model")
         expect(page.locator("#chat .bar .segment").first).to_be_visible()
         return page
@@ -149,10 +154,30 @@ class Page(PlaygroundTest):
                 page.click("#schema summary")
             page.wait_for_timeout(100)
             self.assertLessEqual(page.evaluate("document.documentElement.scrollWidth"), 360, view)
-            for box in page.locator(f"#{view} :is(button, textarea, input, select):visible").all():
-                bounds = box.bounding_box()
-                if not box.evaluate("e => Boolean(e.closest('.bar, .table'))"):
-                    self.assertLessEqual(bounds["x"] + bounds["width"], 360, view)
+            self.assertEqual(page.evaluate(BESIDE_THE_PAGE), [], view)
+
+    def test_a_narrow_page_opens_at_its_title_with_room_for_the_conversation(self):
+        for width, height in ((360, 640), (768, 1024), (1280, 800)):
+            for address in ("", "#chat", "#/chat", "#/nothing"):
+                page = self.open(width, height, address=address)
+                page.wait_for_load_state("load")
+                page.wait_for_timeout(200)
+                self.assertEqual(page.evaluate("scrollY"), 0, (width, address))
+                expect(page.get_by_role("heading", name="promptcache", exact=True)).to_be_in_viewport()
+                expect(page.locator("#question")).to_be_in_viewport(ratio=1)
+                log = page.locator("#chat .log").bounding_box()
+                self.assertGreaterEqual(log["height"], 0.4 * height, width)
+                page.context.close()
+
+    def test_the_address_keeps_the_view(self):
+        page = self.open(360, 640)
+        page.click("#tab-store")
+        page.reload()
+        expect(page.locator("#store")).to_be_visible()
+        self.assertEqual(page.evaluate("scrollY"), 0)
+        page.evaluate("location.hash = '/compare'")
+        expect(page.locator("#compare")).to_be_visible()
+        expect(page.locator("#store")).to_be_hidden()
 
     def test_it_is_dark_where_that_is_wanted(self):
         def lightness(scheme):

@@ -29,15 +29,16 @@ export function facts(pairs) {
     ...pairs.map(([term, value]) => el("div", {}, el("dt", {}, term), el("dd", {}, value))));
 }
 
-// columns: [["Tokens", "number"], ["Key"]]; rows of texts or elements. Wider than the page, it
-// scrolls in itself, by keys too.
+// columns: [["Tokens", "number"], ["Key"]]; rows of texts or elements. Where the page is narrow each
+// row is a list of its cells with the columns' names (style.css), which the roles keep a table.
 export function table(caption, columns, rows) {
-  const head = columns.map(([title, kind]) => el("th", {scope: "col", class: kind}, title));
-  const body = rows.map((cells) =>
-    el("tr", {}, ...cells.map((cell, i) => el("td", {class: columns[i][1]}, cell))));
+  const head = columns.map(([title, kind]) => el("th", {scope: "col", role: "columnheader", class: kind}, title));
+  const cellOf = (cell, [title, kind]) =>
+    el("td", {role: "cell", class: kind, "data-title": title}, el("span", {}, cell));
+  const body = rows.map((cells) => el("tr", {role: "row"}, ...cells.map((cell, i) => cellOf(cell, columns[i]))));
   return el("div", {class: "table", tabindex: "0", role: "region", "aria-label": caption},
-    el("table", {}, el("caption", {}, caption), el("thead", {}, el("tr", {}, ...head)),
-      el("tbody", {}, ...body)));
+    el("table", {role: "table"}, el("caption", {}, caption),
+      el("thead", {role: "rowgroup"}, el("tr", {role: "row"}, ...head)), el("tbody", {role: "rowgroup"}, ...body)));
 }
 
 // Ctrl+Enter (or Command+Enter) in this element.

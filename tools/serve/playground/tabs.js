@@ -1,19 +1,27 @@
 // The row of tabs: one panel is shown, arrow keys go along the row, and the address keeps which.
+//
+// The address says "#/store": a fragment that is no element's id, so that the browser does not
+// scroll to the panel, past the title.
 
 // views: {chat: {shown()}}, by the panels' ids; shown() is optional.
 export function startTabs(views) {
   const tabs = [...document.querySelectorAll("[role=tab]")];
   const nameOf = (tab) => tab.getAttribute("aria-controls");
+  const asked = () => tabs.find((tab) => nameOf(tab) === location.hash.replace(/^#\/?/, ""));
 
-  function select(tab) {
+  function show(tab) {
     for (const other of tabs) {
       const isChosen = other === tab;
       other.setAttribute("aria-selected", isChosen);
       other.tabIndex = isChosen ? 0 : -1;
       document.getElementById(nameOf(other)).hidden = !isChosen;
     }
-    history.replaceState(null, "", `#${nameOf(tab)}`);
     views[nameOf(tab)]?.shown?.();
+  }
+
+  function select(tab) {
+    history.replaceState(null, "", `#/${nameOf(tab)}`);
+    show(tab);
   }
 
   const steps = {ArrowRight: 1, ArrowLeft: -1, Home: -Infinity, End: Infinity};
@@ -31,5 +39,7 @@ export function startTabs(views) {
     tab.addEventListener("click", () => select(tab));
     tab.addEventListener("keydown", move);
   }
-  select(tabs.find((tab) => `#${nameOf(tab)}` === location.hash) ?? tabs[0]);
+  addEventListener("hashchange", () => show(asked() ?? tabs[0]));
+  if (asked()) select(asked());
+  else show(tabs[0]);
 }
