@@ -6,13 +6,15 @@ Prints "SKIPPED: " and why where Playwright (scripts/clients) or Chromium (scrip
 missing.
 """
 import hashlib
+import http.server
 import json
 import shutil
 import sys
 import tempfile
+import threading
 import unittest
 
-from server import MODEL, PATIENCE, ServeTest
+from server import MODEL, PATIENCE, Server, ServeTest
 
 CHROMIUM = shutil.which("chromium")
 try:
@@ -100,6 +102,68 @@ class Keyed(PlaygroundTest):
         page.get_by_label("Key").fill("secret")
         page.keyboard.press("Tab")
         expect(page.locator("#model")).to_contain_text("tiny-model")
+
+
+class Proxy:
+    """Passes requests on to a server under its own address: Host is not what the browser asked for."""
+
+    def __init__(self):
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def pass_on(handler):
+                n = int(handler.headers.get("content-length") or 0)
+                headers = {k: v for k, v in handler.headers.items() if k.lower() not in ("host", "connection")}
+                status, answered, body = self.server.ask(handler.command, handler.path, handler.rfile.read(n), headers)
+                handler.send_response(status)
+                for name in ("content-type", "content-security-policy"):
+                    if answered[name]:
+                        handler.send_header(name, answered[name])
+                handler.send_header("content-length", len(body))
+                handler.end_headers()
+                handler.wfile.write(body)
+
+            do_GET = do_POST = pass_on
+
+            def log_message(handler, *_):
+                pass
+        self.http = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.origin = f"http://localhost:{self.http.server_port}"
+        threading.Thread(target=self.http.serve_forever, daemon=True).start()
+
+    def close(self):
+        self.http.shutdown()
+        self.http.server_close()
+
+
+class Proxied(PlaygroundTest):
+    """Behind a proxy that changes Host the server takes its own page for a foreign one."""
+
+    def through(self, proxy, server):
+        proxy.server = server
+        self.addCleanup(proxy.close)
+        context = browser.new_context()
+        self.addCleanup(context.close)
+        page = context.new_page()
+        page.goto(proxy.origin + "/")
+        return page
+
+    def test_the_page_says_what_the_server_wants(self):
+        proxy = Proxy()
+        page = self.through(proxy, self.server)
+        expect(page.locator("#refused")).to_be_visible()
+        expect(page.locator("#refused")).to_contain_text(f"--allow-origin {proxy.origin}")
+        expect(page.locator("#refused")).to_contain_text("--allow-host localhost")
+        expect(page.locator("#model")).not_to_contain_text("asking")
+
+    def test_with_that_it_works(self):
+        proxy = Proxy()
+        server = Server("--allow-origin", proxy.origin)
+        self.addCleanup(server.close)
+        page = self.through(proxy, server)
+        expect(page.locator("#model")).to_contain_text("tiny-model")
+        expect(page.locator("#refused")).to_be_hidden()
+        page.fill("#question", "Hi")
+        page.press("#question", "Control+Enter")
+        expect(page.locator("#chat .took")).to_have_count(1)
 
 
 class Models(PlaygroundTest):
