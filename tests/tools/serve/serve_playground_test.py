@@ -286,6 +286,32 @@ class Chat(PlaygroundTest):
         self.assertEqual(page.locator("#chat article").count(), 4)
         self.assertEqual(self.complaints, [])
 
+    def test_enter_sends_and_not_amid_a_line_or_a_composition(self):
+        page = self.open()
+        page.focus("#question")
+        page.keyboard.type("One")
+        page.keyboard.press("Shift+Enter")
+        page.keyboard.type("two")
+        expect(page.locator("#question")).to_have_value("One\ntwo")
+        for fields in ("isComposing: true", "keyCode: 229"):
+            is_prevented = page.evaluate(f"""!document.querySelector("#question").dispatchEvent(new KeyboardEvent(
+                "keydown", {{key: "Enter", bubbles: true, cancelable: true, {fields}}}))""")
+            self.assertFalse(is_prevented, fields)
+        self.assertEqual(page.locator("#chat article").count(), 0)
+        page.keyboard.press("Enter")
+        expect(page.locator("#chat .took")).to_have_count(1)
+        self.assertEqual(page.locator("#chat .user .text").inner_text(), "One\ntwo")
+
+    def test_it_asks_so_that_small_models_do_not_repeat_themselves(self):
+        page = self.open()
+        with page.expect_request("**/v1/chat/completions") as sent:
+            page.fill("#question", "Hi")
+            page.press("#question", "Enter")
+        body = sent.value.post_data_json
+        self.assertGreater(body["temperature"], 0)
+        self.assertGreater(body["repeat_penalty"], 1)
+        expect(page.locator("#chat .took")).to_have_count(1)
+
     def test_escape_stops_an_answer(self):
         def endless(route):
             body = json.loads(route.request.post_data) | {"max_tokens": 3000, "logit_bias": {"257": -100}}

@@ -2,9 +2,11 @@
 
 import {post} from "./api.js";
 import {answerFacts, ask} from "./answer.js";
-import {el, onCtrlEnter} from "./dom.js";
+import {el, onEnter} from "./dom.js";
 import {PositionMap} from "./position_map.js";
 import {Running, whenQuiet} from "./running.js";
+
+const kNumbers = ["max_tokens", "temperature", "repeat_penalty"];  // settings, by their names in a request
 
 class Chat {
   #messages = [];  // {role, content}, without the system's
@@ -30,7 +32,7 @@ class Chat {
     this.settings.addEventListener("submit", (event) => event.preventDefault());
     this.form.elements.clear.addEventListener("click", () => this.clear());
     for (const form of [this.form, this.settings]) form.addEventListener("input", explainSoon);
-    onCtrlEnter(this.form, () => this.send());
+    onEnter(this.question, () => this.send());
     document.addEventListener("modelchosen", () => this.explain());
   }
 
@@ -41,11 +43,11 @@ class Chat {
 
   // The request that asks this after all that was said.
   #body(question) {
-    const {system, mode, max_tokens, temperature} = this.settings.elements;
+    const {system, mode} = this.settings.elements;
     const messages = [...this.#messages, {role: "user", content: question}];
     if (system.value.trim()) messages.unshift({role: "system", content: system.value});
-    return {messages, max_tokens: Number(max_tokens.value), temperature: Number(temperature.value),
-            prompt_cache: {mode: mode.value}};
+    const sampling = kNumbers.map((name) => [name, Number(this.settings.elements[name].value)]);
+    return {messages, ...Object.fromEntries(sampling), prompt_cache: {mode: mode.value}};
   }
 
   async explain() {

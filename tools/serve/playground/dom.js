@@ -49,3 +49,14 @@ export function onCtrlEnter(element, act) {
     act();
   });
 }
+
+// Enter in a field of text, where Shift+Enter begins a line. Of an input method, Enter chooses what
+// is being written: WebKit tells that by the key's code alone.
+export function onEnter(field, act) {
+  field.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || event.shiftKey || event.altKey) return;
+    if (event.isComposing || event.keyCode === 229) return;
+    event.preventDefault();
+    act();
+  });
+}
