@@ -47,6 +47,57 @@ EXPLAINED = {"prompt_tokens": 34, "cached_tokens": 29, "computed_tokens": 5, "en
              "runs": RUNS, "chain": [], "remarks": []}
 
 
+MARKDOWN = """# Of *boats*
+
+A **bold** word, an _oblique_ one, `code <b>`, ~~old~~ and snake_case_name; 2 * 3 * 4 and \\*no mark\\*.
+See [the port](https://port.example/a_(b)?x=1&y=2 "title") or https://quay.example/x.
+
+1. first
+   - inner **one**
+   - inner two
+
+2. second
+3) third
+
+```python
+def f(x):
+    return x  # **not bold**
+
+# no heading
+```
+| Boat | Seats |
+|:-----|------:|
+| *Ida* | 3 |
+| a \\| b |
+
+> Said
+> by many
+---
+The end"""
+HOSTILE = """<script>alert(1)</script><img src=x onerror=alert(1)>
+
+[a](javascript:alert(1)) [b](JaVaScRiPt:alert(1)) [c](data:text/html,x) [d](/metrics) [e]( vbscript:x )
+![p](https://elsewhere.example/p.png) <javascript:alert(1)> <b onclick=alert(1)>**x**</b>
+
+| <img src=x onerror=alert(1)> | b |
+|---|---|
+| <iframe src=//x></iframe> | [z](file:///etc/passwd) |
+
+```"><script>alert(1)</script>
+</code></pre><script>alert(1)</script>
+```"""
+
+
+def streamed(*pieces, name="content", usage=True):
+    """The body of a stream of a chat whose deltas are these pieces, or (name, piece)."""
+    deltas = [piece if isinstance(piece, tuple) else (name, piece) for piece in pieces]
+    chunks = [{"choices": [{"index": 0, "delta": {name: piece}, "finish_reason": None}]} for name, piece in deltas]
+    chunks.append({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
+    if usage:
+        chunks.append({"choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": len(deltas)}})
+    return "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks) + "data: [DONE]\n\n"
+
+
 def setUpModule():
     global driver, browser
     driver = sync_playwright().start()
@@ -342,6 +393,87 @@ class Chat(PlaygroundTest):
         page.click("#chat .primary")
         expect(page.locator("#chat [role=alert]")).to_contain_text("temperature")
         expect(page.locator("#question")).to_have_value("Hm?")
+
+    def answer(self, page, *pieces):
+        """The last answer's box, once the server has said so."""
+        page.route("**/v1/chat/completions", lambda route: route.fulfill(
+            content_type="text/event-stream", body=streamed(*pieces)))
+        self.ask(page, "Hm?")
+        return page.locator("#chat .assistant .text").last
+
+    def test_an_answer_is_shown_as_markdown(self):
+        for pieces in ([MARKDOWN], list(MARKDOWN), MARKDOWN.splitlines(keepends=True)):
+            page = self.open()
+            text = self.answer(page, *pieces)
+            expect(text.get_by_role("heading", name="Of boats")).to_be_visible()
+            self.assertEqual(text.locator("em").all_inner_texts(), ["boats", "oblique", "Ida"])
+            self.assertEqual(text.locator("strong").all_inner_texts(), ["bold", "one"])
+            self.assertEqual(text.locator("p code, del").all_inner_texts(), ["code <b>", "old"])
+            expect(text).to_contain_text("snake_case_name; 2 * 3 * 4 and *no mark*.")
+            self.assertEqual([a.get_attribute("href") for a in text.locator("a").all()],
+                             ["https://port.example/a_(b)?x=1&y=2", "https://quay.example/x"])
+            self.assertEqual(text.locator("a").first.get_attribute("rel"), "noopener noreferrer")
+            self.assertEqual(text.locator("ol > li").count(), 3)
+            self.assertEqual(text.locator("ol > li > ul > li").all_inner_texts(), ["inner one", "inner two"])
+            self.assertEqual(text.locator("pre").text_content(),
+                             "def f(x):\n    return x  # **not bold**\n\n# no heading\n")
+            self.assertEqual([row.locator("th, td").all_inner_texts() for row in text.locator("tr").all()],
+                             [["Boat", "Seats"], ["Ida", "3"], ["a | b", ""]])
+            self.assertEqual(text.locator("blockquote").inner_text(), "Said\nby many")
+            self.assertEqual(text.locator("hr + p").inner_text(), "The end")
+            self.assertEqual(self.complaints, [])
+            page.context.close()
+
+    def test_a_hostile_answer_stays_text(self):
+        for pieces in ([HOSTILE], list(HOSTILE)):
+            page = self.open()
+            page.on("dialog", lambda dialog: self.fail("a script ran"))
+            text = self.answer(page, *pieces)
+            self.assertEqual(page.locator("#chat .log :is(script, img, iframe, b, [onerror], [onclick])").count(), 0)
+            self.assertEqual([a.get_attribute("href") for a in text.locator("a").all()],
+                             ["https://elsewhere.example/p.png"])
+            for words in ("<script>alert(1)</script><img src=x onerror=alert(1)>", "[a](javascript:alert(1))",
+                          "</code></pre><script>", "[d](/metrics)", "[z](file:///etc/passwd)"):
+                expect(text).to_contain_text(words)
+            self.assertTrue(all(url.startswith(self.server.url) for url in self.requested), self.requested)
+            page.context.close()
+
+    def test_a_long_answer_is_not_made_again(self):
+        page = self.open()
+        made = page.evaluate("""async () => {
+          const {Markdown} = await import("/playground/markdown.js");
+          const box = document.querySelector("#chat .log"), shown = new Markdown(box);
+          const frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+          let nAdded = 0;
+          const count = (records) => { for (const {addedNodes} of records) nAdded += addedNodes.length; };
+          const observer = new MutationObserver(count);
+          observer.observe(box, {subtree: true, childList: true});
+          shown.append("A paragraph.\\n\\n```\\n");
+          await frame();
+          const [first, code] = [box.querySelector("p:last-of-type"), box.querySelector("pre")];
+          const before = nAdded;
+          for (let i = 0; i < 200; ++i) {
+            shown.append(`line ${i}\\n`.repeat(50));
+            await frame();
+          }
+          const inCode = nAdded - before;
+          shown.append("```\\n");
+          for (let i = 0; i < 200; ++i) {
+            shown.append(`Paragraph **${i}**.\\n\\n`);
+            await frame();
+          }
+          shown.append("*".repeat(50000) + "[".repeat(50000) + "`_".repeat(25000));
+          await frame();
+          shown.end();
+          count(observer.takeRecords());
+          return {inCode, all: nAdded, isSame: first.isConnected && code.isConnected,
+                  code: code.textContent.length, strong: box.querySelectorAll("strong").length};
+        }""")
+        self.assertTrue(made["isSame"])
+        self.assertEqual(made["inCode"], 0)
+        self.assertEqual(made["code"], sum(50 * len(f"line {i}\n") for i in range(200)))
+        self.assertEqual(made["strong"], 200)
+        self.assertLess(made["all"], 1000)  # of 200 paragraphs
 
     def test_markup_in_an_answer_is_text(self):
         page = self.open()

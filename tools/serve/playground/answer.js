@@ -3,21 +3,45 @@
 import {events} from "./api.js";
 import {el, facts} from "./dom.js";
 import {count, milliseconds, percent, rate} from "./format.js";
+import {Markdown} from "./markdown.js";
 
-// Asks a route that answers as /v1/chat/completions does; onText gets each piece of text.
+// An answer's text where it is shown, while it comes.
+export class AnswerText {
+  box = el("div", {class: "text"});
+  #markdown = new Markdown(this.box);
+
+  say(piece) {
+    this.#markdown.append(piece);
+  }
+
+  end() {
+    this.#markdown.end();
+  }
+}
+
+// Asks a route that answers as /v1/chat/completions does, and shows the text as it comes: shown, an
+// AnswerText, which ends however the answer does.
 // -> {text, finish, usage, timings, prompt_cache}; the last three where the answer came to its end.
-export async function ask(path, body, signal, onText) {
+export async function ask(path, body, signal, shown) {
   const answer = {text: "", finish: null};
+  try {
+    await read(answer, path, body, signal, shown);
+  } finally {
+    shown.end();
+  }
+  return answer;
+}
+
+async function read(answer, path, body, signal, shown) {
   const streaming = {...body, stream: true, stream_options: {include_usage: true}};
   for await (const {data} of events(path, streaming, signal)) {
     const choice = data.choices?.[0];
     const piece = choice?.delta?.content ?? "";
     answer.text += piece;
     answer.finish = choice?.finish_reason ?? answer.finish;
-    if (piece) onText(piece);
+    if (piece) shown.say(piece);
     if (data.usage) Object.assign(answer, {usage: data.usage, timings: data.timings, prompt_cache: data.prompt_cache});
   }
-  return answer;
 }
 
 export function cachedTokens(answer) {

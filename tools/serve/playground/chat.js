@@ -1,7 +1,7 @@
 // A conversation, and beside it the map of the prompt that the next question would be.
 
 import {post} from "./api.js";
-import {answerFacts, ask} from "./answer.js";
+import {answerFacts, ask, AnswerText} from "./answer.js";
 import {el, onEnter} from "./dom.js";
 import {PositionMap} from "./position_map.js";
 import {Running, whenQuiet} from "./running.js";
@@ -20,6 +20,7 @@ class Chat {
     this.map = new PositionMap(panel.querySelector(".map"));
     this.running = new Running(panel);
     this.#listen();
+    this.#followGrowth();
     this.#empty();
   }
 
@@ -65,10 +66,11 @@ class Chat {
     const question = this.question.value;
     if (this.running.isBusy || !question.trim()) return;
     if (this.#messages.length === 0) this.log.replaceChildren();
-    const asked = this.#say("user", question), said = this.#say("assistant", "");
+    const asked = this.#say("You", el("p", {class: "text"}, question), "user");
+    const text = new AnswerText(), said = this.#say("Model", text.box, "assistant");
     this.question.value = "";
     try {
-      await this.#answer(question, said);
+      await this.#answer(question, said, text);
     } catch (error) {
       asked.remove();
       said.replaceWith(el("p", {class: "error", role: "alert"}, error.message));
@@ -77,15 +79,16 @@ class Chat {
     this.explain();
   }
 
-  async #answer(question, said) {
+  async #answer(question, said, shown) {
     const body = this.#body(question);
     let answer = {}, text = "";
     said.setAttribute("aria-busy", "true");  // it is read out when it is whole
+    const say = (piece) => {
+      text += piece;
+      shown.say(piece);
+    };
     await this.running.run(async (signal) => {
-      answer = await ask("v1/chat/completions", body, signal, (piece) => {
-        text += piece;
-        this.#append(said, piece);
-      });
+      answer = await ask("v1/chat/completions", body, signal, {say, end: () => shown.end()});
     });
     said.removeAttribute("aria-busy");
     said.append(answerFacts(answer));
@@ -93,22 +96,25 @@ class Chat {
     this.#follow();
   }
 
-  #say(role, text) {
-    const title = role === "user" ? "You" : "Model";
-    const article = el("article", {class: role}, el("h3", {}, title), el("p", {class: "text"}, text));
+  #say(title, text, role) {
+    const article = el("article", {class: role}, el("h3", {}, title), text);
     this.log.append(article);
     this.#follow();
     return article;
   }
 
-  #append(article, piece) {
-    const isAtEnd = this.log.scrollHeight - this.log.scrollTop - this.log.clientHeight < 40;
-    article.querySelector(".text").append(piece);
-    if (isAtEnd) this.#follow();
-  }
-
   #follow() {
     this.log.scrollTop = this.log.scrollHeight;
+    this.isAtEnd = true;
+  }
+
+  // While an answer grows its end is seen, unless the reader has gone elsewhere.
+  #followGrowth() {
+    this.log.addEventListener("scroll", () => {
+      this.isAtEnd = this.log.scrollHeight - this.log.scrollTop - this.log.clientHeight < 40;
+    });
+    const grown = () => { if (this.isAtEnd) this.#follow(); };
+    new MutationObserver(grown).observe(this.log, {subtree: true, childList: true, characterData: true});
   }
 
   clear() {

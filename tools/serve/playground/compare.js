@@ -2,14 +2,15 @@
 // answers are the same.
 
 import {post} from "./api.js";
-import {answerFacts, ask, firstTokenMs} from "./answer.js";
+import {answerFacts, ask, AnswerText, firstTokenMs} from "./answer.js";
 import {el, onCtrlEnter} from "./dom.js";
 import {counted, milliseconds, times} from "./format.js";
 import {Running} from "./running.js";
 
 function columnOf(title) {
-  const text = el("p", {class: "text", "aria-live": "polite"});
-  const column = el("section", {class: "card"}, el("h3", {}, title), text);
+  const text = new AnswerText();
+  const column = el("section", {class: "card", "aria-live": "polite", "aria-busy": "true"}, el("h3", {}, title),
+    text.box);
   return {column, text};
 }
 
@@ -45,8 +46,9 @@ async function answerTwice(box, path, body, signal) {
   const answers = [];
   for (const [i, [, request]] of sides.entries()) {
     const {column, text} = columns[i];
-    const answer = await ask(path, {...request, temperature: 0}, signal, (piece) => text.append(piece));
+    const answer = await ask(path, {...request, temperature: 0}, signal, text);
     column.append(answerFacts(answer));
+    column.removeAttribute("aria-busy");
     answers.push(answer);
   }
   verdict.replaceChildren(verdictOf(...answers));

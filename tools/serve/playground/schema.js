@@ -1,7 +1,7 @@
 // Schemas and prompts in PML: checked, loaded, explained and run.
 
 import {events, get, post, remove} from "./api.js";
-import {answerFacts, ask} from "./answer.js";
+import {answerFacts, ask, AnswerText} from "./answer.js";
 import {compare} from "./compare.js";
 import {el, onCtrlEnter, table} from "./dom.js";
 import {Editor} from "./editor.js";
@@ -141,9 +141,9 @@ class SchemaView {
     return this.#work(async (signal) => {
       const body = {prompt: this.prompt.editor.text, max_tokens: kMostTokens, temperature: 0};
       this.map.show(await post("pml/explain", {prompt: body.prompt}, signal));
-      const text = el("p", {class: "text"});
-      this.answer.replaceChildren(text);
-      this.answer.append(answerFacts(await ask("pml/run", body, signal, (piece) => text.append(piece))));
+      const text = new AnswerText();
+      this.answer.replaceChildren(text.box);
+      this.answer.append(answerFacts(await ask("pml/run", body, signal, text)));
     });
   }
 
