@@ -608,6 +608,37 @@ class Numbers(PlaygroundTest):
         expect(page.locator("#store tbody tr")).to_have_count(store["n_files"])
         expect(page.locator("#store tbody")).to_contain_text(store["files"][0]["key"][:12])
 
+    def test_files_of_the_store_have_words_and_a_model(self):
+        page = self.open()
+        page.locator("#chat [name=max_tokens]").fill("1")
+        page.fill("#question", "Herons nest by the weir. " + STORY)
+        page.press("#question", "Enter")
+        expect(page.locator("#chat .bar .segment[data-source=conversation][data-reused]")).not_to_have_count(0)
+        page.click("#tab-store")
+        row = page.locator("#store tbody tr", has_text="Herons nest by the weir.").first
+        for words in ("conversation", "tiny-model", "just now", "KiB"):
+            expect(row).to_contain_text(words)
+
+    def test_modules_of_the_store_have_their_names(self):
+        key = "ab" * 32
+        file = {"key": key, "bytes": 2048, "tokens": 12, "kv_type": "bf16", "model": "cd" * 32, "pinned": True,
+                "last_used_ms": 1}
+        other = {**file, "key": "ef" * 32}
+        damaged = {"key": "01" * 32, "bytes": 5, "last_used_ms": 1, "pinned": False, "why": "is cut short"}
+        page = self.open()
+        self.mock(page, "/v1/prompt_cache/store", body={
+            "object": "prompt_cache.store", "in_use": True, "mode": "read-write", "directory": "/d", "n_files": 3,
+            "budget_bytes": 9999, "total_bytes": 4101, "files": [file, other, damaged]})
+        described = SCHEMA["description"] | {"modules": [SCHEMA["description"]["modules"][0] | {"key": key}]}
+        self.mock(page, "/pml/schemas", body={"object": "list", "data": [SCHEMA]})
+        self.mock(page, "/pml/schemas/harbour", body=SCHEMA | {"description": described})
+        page.click("#tab-store")
+        expect(page.locator("#store tbody tr")).to_have_count(3)
+        cells = [row.locator("td").all_inner_texts() for row in page.locator("#store tbody tr").all()]
+        self.assertEqual(cells[0][:5], ["ferry", "harbour", "tiny-model", "2 KiB", "12"])
+        self.assertEqual(cells[1][:3], ["not of what this page has asked", "", "tiny-model"])
+        self.assertEqual(cells[2][:3], ["is cut short", "", ""])
+
     def test_the_metrics_are_live(self):
         page = self.open()
         page.click("#tab-metrics")

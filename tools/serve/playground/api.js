@@ -19,10 +19,19 @@ export function setKey(value) {
 }
 
 // Which model answers; "": the server's first.
-let model = "";
+let model = "", firstModel = "";
 
 export function setModel(name) {
   model = name;
+}
+
+export function setFirstModel(name) {
+  firstModel = name;
+}
+
+// Its name; "" until the server has told it.
+export function modelName() {
+  return model || firstModel;
 }
 
 async function failed(response) {

@@ -1,6 +1,6 @@
 // The page: which model answers here, and the views.
 
-import {get, setKey, setModel} from "./api.js";
+import {get, setFirstModel, setKey, setModel} from "./api.js";
 import {startChat} from "./chat.js";
 import {startCompare} from "./compare.js";
 import {startMetrics} from "./metrics.js";
@@ -17,6 +17,7 @@ function describe(model) {
 async function showModels(line, field, choice) {
   try {
     const models = (await get("v1/models")).data;
+    setFirstModel(models[0].id);
     const chosen = choice.value || models[0].id;
     field.hidden = models.length < 2;
     choice.replaceChildren(...models.map(({id}) => new Option(id, id, false, id === chosen)));

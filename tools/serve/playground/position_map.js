@@ -2,8 +2,10 @@
 // keys and pointers come to the same words about it. Filled is reused, hollow is computed now;
 // hatched is approximate; the colour is the source. A table says it all again.
 
+import {modelName} from "./api.js";
 import {el, facts, table} from "./dom.js";
 import {bytes, count, counted, percent} from "./format.js";
+import {learnPrompt} from "./known.js";
 import {kSources, segmentsOf} from "./segments.js";
 
 const kComputed = ["text", "role"];  // sources that are never reused: what is, is of a conversation
@@ -88,6 +90,7 @@ export class PositionMap {
 
   // explained: of /v1/prompt_cache/explain.
   show(explained) {
+    learnPrompt(explained, modelName());
     this.#segments = segmentsOf(explained);
     const bar = el("div", {class: "bar", role: "group", "aria-label": "Segments of the prompt; arrow keys go along"},
       ...this.#segments.map((s, i) => buttonOf(s, i === 0)));

@@ -1,8 +1,9 @@
 // What the store has, against its budget.
 
-import {get} from "./api.js";
+import {get, modelName} from "./api.js";
 import {el, facts, table} from "./dom.js";
 import {ago, bytes, count, counted, percent} from "./format.js";
+import {fileOf, learnSchema, modelNames} from "./known.js";
 
 const kDigits = 12;  // of a key; as the command shows them
 
@@ -13,15 +14,33 @@ function budgetMeter(store) {
   return bar;
 }
 
+// What a file is, as far as this page knows: words, and the module that has them.
+function whatOf(file) {
+  if (file.why) return el("span", {class: "error"}, file.why);
+  const {words, module} = fileOf(file.key);
+  if (!words && !module) return el("span", {class: "hint"}, "not of what this page has asked");
+  return el("span", {}, module ? el("strong", {}, module) : "", module && words ? ": " : "", words ?? "");
+}
+
 function filesTable(store) {
-  const columns = [["Key"], ["Tokens", "number"], ["Bytes", "number"], ["Type"], ["Model"], ["Last use"], ["Pinned"]];
+  const columns = [["What", "words"], ["Schema"], ["Model"], ["Size", "number"], ["Tokens", "number"], ["Last use"],
+                   ["Type"], ["Pinned"], ["Key"]];
+  const models = modelNames(store.files);
+  const modelOf = (file) => models.get(file.model) ?? el("code", {}, (file.model ?? "").slice(0, kDigits));
   const rows = store.files.map((file) => [
-    el("code", {title: file.key}, file.key.slice(0, kDigits)), file.why ?? count(file.tokens), bytes(file.bytes),
-    file.kv_type ?? "", el("code", {title: file.model}, (file.model ?? "").slice(0, kDigits)),
-    ago(file.last_used_ms), file.pinned ? "yes" : "",
+    whatOf(file), fileOf(file.key).schema ?? "", el("span", {title: file.model}, modelOf(file)), bytes(file.bytes),
+    file.tokens === undefined ? "" : count(file.tokens), ago(file.last_used_ms), file.kv_type ?? "",
+    file.pinned ? "yes" : "", el("code", {title: file.key}, file.key.slice(0, kDigits)),
   ]);
   const shown = store.files.length < store.n_files ? `, the newest ${count(store.files.length)}` : "";
   return table(`Files${shown}`, columns, rows);
+}
+
+// The schemas that are loaded, whose modules the store may have. A server may have no routes for them.
+async function learnSchemas() {
+  const {data} = await get("pml/schemas").catch(() => ({data: []}));
+  const schemas = data.map(({name}) => get(`pml/schemas/${encodeURIComponent(name)}`).catch(() => null));
+  for (const schema of await Promise.all(schemas)) if (schema) learnSchema(schema, modelName());
 }
 
 function contentOf(store) {
@@ -45,7 +64,8 @@ export function startStore(panel) {
   const content = panel.querySelector(".content");
   async function refresh() {
     try {
-      content.replaceChildren(...contentOf(await get("v1/prompt_cache/store")));
+      const [store] = await Promise.all([get("v1/prompt_cache/store"), learnSchemas()]);
+      content.replaceChildren(...contentOf(store));
     } catch (error) {
       content.replaceChildren(el("p", {class: "error"}, error.message));
     }
