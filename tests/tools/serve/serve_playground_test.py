@@ -523,8 +523,8 @@ class Compare(PlaygroundTest):
 
 
 class Schema(PlaygroundTest):
-    def open(self):
-        page = super().open()
+    def open(self, **options):
+        page = super().open(**options)
         self.mock(page, "/pml/schemas", body={"object": "list", "data": [SCHEMA]})
         page.click("#tab-schema")
         expect(page.locator("#schema .loaded")).to_contain_text("harbour")
@@ -569,6 +569,44 @@ class Schema(PlaygroundTest):
         for words in ("tower", "20 to 28", "not encoded yet", "approximate", "2 KiB", "thirty floors"):
             expect(tip).to_contain_text(words)
         self.assertIsNone(segments.nth(1).get_attribute("data-reused"))
+
+    def test_every_kind_of_box_is_in_the_legend(self):
+        page = self.open()
+        self.mock(page, "/pml/explain", body=EXPLAINED)
+        page.click("#schema [name=explain]")
+        look = """e => { const s = getComputedStyle(e);
+                         return [s.borderStyle, s.borderColor, s.backgroundColor].join(" "); }"""
+        legend = {item.evaluate(look) for item in page.locator("#schema .legend .segment").all()}
+        boxes = {box.get_attribute("aria-label"): box.evaluate(look)
+                 for box in page.locator("#schema .bar .segment").all()}
+        hollow = page.locator("#schema .legend .segment:not([data-reused])").first
+        ground = hollow.evaluate("e => getComputedStyle(e).backgroundColor")
+        page.mouse.move(0, 0)
+        card = page.locator("#schema .bar .segment[data-source=text]").evaluate(
+            "e => getComputedStyle(e).backgroundColor")
+        for label, seen in boxes.items():
+            self.assertIn(seen.replace(card, ground), legend, label)
+        expect(page.locator("#schema .legend")).to_contain_text("dashed: positions without tokens")
+
+    def test_what_is_said_of_a_segment_covers_nothing_and_moves_nothing(self):
+        for width in (360, 1200):
+            page = self.open(width=width)
+            self.mock(page, "/pml/explain", body=EXPLAINED)
+            page.click("#schema [name=explain]")
+            places = """() => [...document.querySelectorAll("#schema :is(button, summary, textarea, .legend li)")]
+                .map((e) => { const r = e.getBoundingClientRect(); return [r.x, r.y, r.width, r.height]; })"""
+            page.locator("#schema .bar .segment").nth(3).scroll_into_view_if_needed()
+            before = page.evaluate(places)
+            for i in range(4):
+                page.locator("#schema .bar .segment").nth(i).dispatch_event("pointerenter")
+                expect(page.locator("#schema [role=tooltip]")).to_be_visible()
+                self.assertEqual(page.evaluate(places), before)
+                tip = page.locator("#schema .tip-box").bounding_box()
+                for x, y, w, h in before:
+                    is_apart = (x + w <= tip["x"] + 1 or x >= tip["x"] + tip["width"] - 1 or
+                                y + h <= tip["y"] + 1 or y >= tip["y"] + tip["height"] - 1)
+                    self.assertTrue(is_apart, (x, y, w, h, tip))
+            page.context.close()
 
     def test_a_server_without_pml_says_so(self):
         page = super().open()

@@ -53,11 +53,13 @@ function buttonOf(s, isFirst) {
 
 function legendOf(segments) {
   const item = (attributes, text) => el("li", {}, el("i", {class: "segment", ...attributes}), text);
-  const used = Object.keys(kSources).filter((source) => segments.some((s) => s.source === source));
-  const items = used.map((source) =>
-    item({"data-source": source, "data-reused": !kComputed.includes(source)}, kSources[source]));
+  const pairs = Object.keys(kSources).flatMap((source) => [true, false].map((reused) => [source, reused]));
+  const used = pairs.filter(([source, reused]) => segments.some((s) => s.source === source && Boolean(s.reused) === reused));
+  const items = used.map(([source, reused]) => item({"data-source": source, "data-reused": reused},
+    kComputed.includes(source) ? kSources[source] : `${kSources[source]}, ${reused ? "reused" : "computed now"}`));
   items.push(item({"data-reused": true}, "filled: reused"), item({}, "hollow: computed now"));
   if (segments.some((s) => !s.exact)) items.push(item({"data-approximate": true}, "hatched: approximate"));
+  if (segments.some((s) => s.source === "gap")) items.push(item({"data-source": "gap"}, "dashed: positions without tokens"));
   return el("ul", {class: "legend"}, ...items);
 }
 
@@ -97,8 +99,8 @@ export class PositionMap {
     this.#listen(bar);
     this.#tip.hidden = true;
     const remarks = (explained.remarks ?? []).map((remark) => el("p", {class: "remark"}, remark));
-    this.#box.replaceChildren(summaryOf(explained), el("div", {class: "bar-box"}, bar, this.#tip),
-      legendOf(this.#segments), ...remarks, tableOf(this.#segments));
+    this.#box.replaceChildren(summaryOf(explained), bar, legendOf(this.#segments),
+      el("div", {class: "tip-box"}, this.#tip), ...remarks, tableOf(this.#segments));
   }
 
   // Why there is no picture.
@@ -129,15 +131,11 @@ export class PositionMap {
     buttons[to].focus();
   }
 
-  // Below the segment, and not over the edge of the picture.
+  // In a place of its own, which is there already: over nothing else, and nothing moves.
   #open(button, i) {
     this.#tip.replaceChildren(...tipOf(this.#segments[i]));
     this.#tip.hidden = false;
     button.setAttribute("aria-describedby", this.#tip.id);
-    const frame = this.#tip.parentElement.getBoundingClientRect();
-    const most = frame.width - this.#tip.offsetWidth;
-    const left = button.getBoundingClientRect().left - frame.left;
-    this.#tip.style.left = `${Math.max(0, Math.min(left, most))}px`;
   }
 
   #close(button) {
