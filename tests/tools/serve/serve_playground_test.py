@@ -522,6 +522,16 @@ class Compare(PlaygroundTest):
         self.assertEqual(self.complaints, [])
 
 
+    def test_an_example_is_filled_in_and_runs(self):
+        page = self.open()
+        page.click("#tab-compare")
+        page.locator("#compare [name=max_tokens]").fill("4")
+        page.click("#compare .primary")
+        expect(page.locator("#compare .verdict")).to_contain_text("Both answers are equal.")
+        reused = page.locator("#compare dt:text-is('Reused') + dd").first.inner_text()
+        self.assertGreater(int(reused.split()[0]), 256)
+
+
 class Schema(PlaygroundTest):
     def open(self, **options):
         page = super().open(**options)

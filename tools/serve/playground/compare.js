@@ -6,6 +6,7 @@ import {answerFacts, ask, AnswerText, firstTokenMs} from "./answer.js";
 import {el, onCtrlEnter} from "./dom.js";
 import {counted, milliseconds, times} from "./format.js";
 import {Running} from "./running.js";
+import {kQuestion, kSystem} from "./samples.js";
 
 function columnOf(title) {
   const text = new AnswerText();
@@ -59,11 +60,20 @@ class Compare {
     this.form = panel.querySelector("form");
     this.box = panel.querySelector(".comparison");
     this.running = new Running(panel);
+    this.#fillIn();
     this.form.addEventListener("submit", (event) => {
       event.preventDefault();
       this.start();
     });
     onCtrlEnter(this.form, () => this.start());
+  }
+
+  // What the browser has kept of an earlier visit stays.
+  #fillIn() {
+    const {system, question} = this.form.elements;
+    if (system.value || question.value) return;
+    system.value = kSystem;
+    question.value = kQuestion;
   }
 
   #body() {
