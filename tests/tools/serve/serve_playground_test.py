@@ -438,6 +438,47 @@ class Chat(PlaygroundTest):
             self.assertTrue(all(url.startswith(self.server.url) for url in self.requested), self.requested)
             page.context.close()
 
+    def test_thoughts_are_folded_and_not_sent_back(self):
+        page = self.open()
+        thoughts = [("reasoning_content", "First <b>this</b>, "), ("reasoning_content", "then **that**.")]
+        text = self.answer(page, *thoughts, "It is *seven*.")
+        self.assertEqual(text.inner_text(), "It is seven.")
+        words = page.locator("#chat .thoughts .thinking")
+        expect(words).to_be_hidden()
+        page.locator("#chat .thoughts summary", has_text="Thoughts").focus()
+        page.keyboard.press("Enter")
+        expect(words).to_have_text("First <b>this</b>, then **that**.")
+        expect(words).to_be_visible()
+        with page.expect_request("**/v1/chat/completions") as sent:
+            self.ask(page, "Why?")
+        self.assertEqual(sent.value.post_data_json["messages"][1], {"role": "assistant", "content": "It is *seven*."})
+
+    def test_an_answer_without_thoughts_has_none_to_unfold(self):
+        page = self.open()
+        self.answer(page, "Yes.")
+        expect(page.locator("#chat .thoughts")).to_be_hidden()
+
+    def test_what_came_of_a_stopped_answer_is_in_the_next_question(self):
+        page = self.open()
+        page.evaluate("""() => { const real = window.fetch; window.fetch = (path, options) => {
+            if (!path.endsWith("chat/completions")) return real(path, options);
+            window.fetch = real;
+            const event = {choices: [{index: 0, delta: {content: "Half an answer"}}]};
+            const body = new ReadableStream({start(it) {
+              it.enqueue(new TextEncoder().encode(`data: ${JSON.stringify(event)}\\n\\n`));
+              options.signal.addEventListener("abort", () => it.error(new DOMException("left", "AbortError")));
+            }});
+            return Promise.resolve(new Response(body)); }; }""")
+        page.fill("#question", "Go on.")
+        page.press("#question", "Enter")
+        expect(page.locator("#chat .assistant .text")).to_have_text("Half an answer")
+        page.click("#chat [name=stop]")
+        expect(page.locator("#chat .assistant")).to_contain_text("stopped")
+        expect(page.locator("#chat [name=stop]")).to_be_disabled()
+        with page.expect_request("**/v1/chat/completions") as sent:
+            self.ask(page, "And?")
+        self.assertEqual(sent.value.post_data_json["messages"][1]["content"], "Half an answer")
+
     def test_a_long_answer_is_not_made_again(self):
         page = self.open()
         made = page.evaluate("""async () => {

@@ -5,40 +5,67 @@ import {el, facts} from "./dom.js";
 import {count, milliseconds, percent, rate} from "./format.js";
 import {Markdown} from "./markdown.js";
 
-// An answer's text where it is shown, while it comes.
+// What a model thinks before it answers, folded up: its text only grows, and is no Markdown, which
+// nobody may ever unfold.
+class Thoughts {
+  #isEnded = false;
+  #summary = el("summary", {}, "Thinking …");
+  #words = el("div", {class: "thinking", tabindex: "0", role: "region", "aria-label": "Thoughts"});
+  box = el("details", {class: "thoughts", hidden: true}, this.#summary, this.#words);
+
+  add(piece) {
+    this.box.hidden = false;
+    this.#words.append(piece);
+  }
+
+  end() {
+    if (this.#isEnded) return;
+    this.#isEnded = true;
+    this.#summary.textContent = "Thoughts";
+  }
+}
+
+// An answer where it is shown, while it comes: its thoughts, and its text.
 export class AnswerText {
-  box = el("div", {class: "text"});
-  #markdown = new Markdown(this.box);
+  #thoughts = new Thoughts();
+  #text = el("div", {class: "text"});
+  #markdown = new Markdown(this.#text);
+  box = el("div", {}, this.#thoughts.box, this.#text);
+
+  think(piece) {
+    this.#thoughts.add(piece);
+  }
 
   say(piece) {
+    this.#thoughts.end();
     this.#markdown.append(piece);
   }
 
   end() {
+    this.#thoughts.end();
     this.#markdown.end();
   }
 }
 
-// Asks a route that answers as /v1/chat/completions does, and shows the text as it comes: shown, an
-// AnswerText, which ends however the answer does.
-// -> {text, finish, usage, timings, prompt_cache}; the last three where the answer came to its end.
-export async function ask(path, body, signal, shown) {
-  const answer = {text: "", finish: null};
+// Asks a route that answers as /v1/chat/completions does, and shows the answer as it comes. shown:
+// an AnswerText, which ends however the answer does. answer: {text: "", finish: null}; gets the
+// text, without thoughts, as it comes, and usage, timings and prompt_cache at the end.
+export async function ask(answer, path, body, signal, shown) {
   try {
     await read(answer, path, body, signal, shown);
   } finally {
     shown.end();
   }
-  return answer;
 }
 
 async function read(answer, path, body, signal, shown) {
   const streaming = {...body, stream: true, stream_options: {include_usage: true}};
   for await (const {data} of events(path, streaming, signal)) {
     const choice = data.choices?.[0];
-    const piece = choice?.delta?.content ?? "";
+    const piece = choice?.delta?.content ?? "", thought = choice?.delta?.reasoning_content;
     answer.text += piece;
     answer.finish = choice?.finish_reason ?? answer.finish;
+    if (thought) shown.think(thought);
     if (piece) shown.say(piece);
     if (data.usage) Object.assign(answer, {usage: data.usage, timings: data.timings, prompt_cache: data.prompt_cache});
   }

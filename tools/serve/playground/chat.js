@@ -81,18 +81,12 @@ class Chat {
 
   async #answer(question, said, shown) {
     const body = this.#body(question);
-    let answer = {}, text = "";
+    const answer = {text: "", finish: null};
     said.setAttribute("aria-busy", "true");  // it is read out when it is whole
-    const say = (piece) => {
-      text += piece;
-      shown.say(piece);
-    };
-    await this.running.run(async (signal) => {
-      answer = await ask("v1/chat/completions", body, signal, {say, end: () => shown.end()});
-    });
+    await this.running.run((signal) => ask(answer, "v1/chat/completions", body, signal, shown));
     said.removeAttribute("aria-busy");
     said.append(answerFacts(answer));
-    this.#messages.push({role: "user", content: question}, {role: "assistant", content: text});
+    this.#messages.push({role: "user", content: question}, {role: "assistant", content: answer.text});
     this.#follow();
   }
 

@@ -20,13 +20,17 @@ function firstDifference(a, b) {
   return at < 0 ? [...a].length : at;
 }
 
+function speedOf(reused, computed) {
+  const ratio = firstTokenMs(computed) / firstTokenMs(reused);
+  if (!(ratio > 0 && Number.isFinite(ratio))) return "";
+  return ` Reuse made the first token ${times(ratio)} times as fast.`;
+}
+
 function verdictOf(reused, computed) {
   const isEqual = reused.text === computed.text;
   const words = isEqual ? "Both answers are equal."
     : `The answers differ from character ${firstDifference(reused.text, computed.text) + 1} on.`;
-  const ratio = firstTokenMs(computed) / firstTokenMs(reused);
-  const speed = ratio > 0 && Number.isFinite(ratio) ? ` Reuse made the first token ${times(ratio)} times as fast.` : "";
-  return el("p", {class: isEqual ? "verdict good" : "verdict", role: "status"}, words + speed);
+  return el("p", {class: isEqual ? "verdict good" : "verdict", role: "status"}, words + speedOf(reused, computed));
 }
 
 // Two requests to a route that answers as /v1/chat/completions does, shown in box.
@@ -47,7 +51,8 @@ async function answerTwice(box, path, body, signal) {
   const answers = [];
   for (const [i, [, request]] of sides.entries()) {
     const {column, text} = columns[i];
-    const answer = await ask(path, {...request, temperature: 0}, signal, text);
+    const answer = {text: "", finish: null};
+    await ask(answer, path, {...request, temperature: 0}, signal, text);
     column.append(answerFacts(answer));
     column.removeAttribute("aria-busy");
     answers.push(answer);

@@ -143,7 +143,9 @@ class SchemaView {
       this.map.show(await post("pml/explain", {prompt: body.prompt}, signal));
       const text = new AnswerText();
       this.answer.replaceChildren(text.box);
-      this.answer.append(answerFacts(await ask("pml/run", body, signal, text)));
+      const answer = {text: "", finish: null};
+      await ask(answer, "pml/run", body, signal, text);
+      this.answer.append(answerFacts(answer));
     });
   }
 
