@@ -563,6 +563,21 @@ class Compare(PlaygroundTest):
         self.assertEqual(self.complaints, [])
 
 
+    def test_reuse_that_gained_nothing_is_not_called_fast(self):
+        page = self.open()
+        for times, words in (((8, 2), "no sooner"), ((2, 8), "4 times as fast")):
+            left = list(times)
+
+            def answer(route):
+                last = {"choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 1},
+                        "prompt_cache": {"first_token_ms": left.pop(0)}}
+                route.fulfill(content_type="text/event-stream",
+                              body=streamed("Ten.", usage=False).replace("data: [DONE]", f"data: {json.dumps(last)}"))
+            page.route("**/v1/chat/completions", answer)
+            page.click("#tab-compare")
+            page.click("#compare .primary")
+            expect(page.locator("#compare .verdict")).to_contain_text(words)
+
     def test_an_example_is_filled_in_and_runs(self):
         page = self.open()
         page.click("#tab-compare")

@@ -23,7 +23,8 @@ function firstDifference(a, b) {
 function speedOf(reused, computed) {
   const ratio = firstTokenMs(computed) / firstTokenMs(reused);
   if (!(ratio > 0 && Number.isFinite(ratio))) return "";
-  return ` Reuse made the first token ${times(ratio)} times as fast.`;
+  return ratio > 1 ? ` Reuse made the first token ${times(ratio)} times as fast.`
+    : " The first token came no sooner with reuse.";
 }
 
 function verdictOf(reused, computed) {
