@@ -87,6 +87,10 @@ class Chat(ServeTest):
     def test_fields_without_a_meaning_are_named(self):
         answer = self.chat("Hi", mirostat=2)
         self.assertEqual(answer["prompt_cache"]["ignored_fields"], ["mirostat"])
+        inner = self.chat("", messages=[{"role": "user", "content": [{"type": "text", "text": "Hi", "z": 1}], "y": 1}],
+                          stream_options={"include_obfuscation": False}, response_format={"type": "text", "x": 1})
+        self.assertEqual(set(inner["prompt_cache"]["ignored_fields"]), {
+            "stream_options.include_obfuscation", "response_format.x", "messages[0].y", "messages[0].content[0].z"})
 
     def test_bare_text_goes_on(self):
         body = {"prompt": "Once upon", "max_tokens": 6, "temperature": 0, "echo": True, "logprobs": 2}

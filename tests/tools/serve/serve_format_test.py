@@ -59,6 +59,29 @@ class Json(FormatTest):
             "text": {"format": {"type": "json_schema", "name": "person", "schema": SCHEMA}}})
         self.assertTrue(is_valid(json.loads(answer["output"][0]["content"][0]["text"])))
 
+    def test_a_form_is_held_to_in_the_words_of_other_servers(self):
+        for asked in ({"response_format": {"type": "json_object", "schema": SCHEMA}}, {"json_schema": SCHEMA},
+                      {"guided_json": SCHEMA}, {"structured_outputs": {"json": SCHEMA}}):
+            with self.subTest(asked):
+                answer = self.ask(seed=4, **asked)
+                self.assertTrue(is_valid(json.loads(answer["choices"][0]["message"]["content"])))
+                self.assertEqual(answer["prompt_cache"]["ignored_fields"], [])
+        for asked in ({"guided_choice": ["harbour", "hill"]}, {"structured_outputs": {"choice": ["harbour", "hill"]}}):
+            said = {self.ask(seed=seed, **asked)["choices"][0]["message"]["content"] for seed in range(8)}
+            self.assertLessEqual(said, {"harbour", "hill"})
+        text = self.server.json("POST", "/v1/completions", {
+            "prompt": "Hi", "max_tokens": 1500, "json_schema": SCHEMA})["choices"][0]["text"]
+        self.assertTrue(is_valid(json.loads(text)))
+        for asked in ({"grammar": 'root ::= "a"'}, {"guided_regex": "a"}):
+            self.assertEqual(self.ask(expect=400, **asked)["error"]["param"], next(iter(asked)))
+
+    def test_anthropics_messages_have_the_same(self):
+        form = {"type": "json_schema", "schema": SCHEMA}
+        for asked in ({"output_config": {"format": form}}, {"output_format": form}):
+            answer = self.server.json("POST", "/v1/messages", {
+                "messages": [{"role": "user", "content": "Hi"}], "max_tokens": 1500} | asked)
+            self.assertTrue(is_valid(json.loads(answer["content"][0]["text"])))
+
     def test_what_cannot_be_held_to_is_named(self):
         for schema, named in (({"not": {}}, "not"), ({"type": "nothing"}, "type"),
                               ({"properties": {"a": {"contains": {}}}}, "contains")):

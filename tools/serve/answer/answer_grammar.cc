@@ -32,6 +32,12 @@ Grammar calls(const Question& question, const CallShape& shape) {
   return alternatives.size() == 1 ? alternatives.front() : constrain::choice(alternatives);
 }
 
+Grammar one_of(const std::vector<std::string>& texts) {
+  std::vector<Grammar> alternatives;
+  for (const std::string& text : texts) alternatives.push_back(constrain::literal(text));
+  return alternatives.size() == 1 ? alternatives.front() : constrain::choice(alternatives);
+}
+
 }  // namespace
 
 std::optional<Grammar> answer_grammar(const Question& question, const ServedModel& model) {
@@ -45,8 +51,9 @@ std::optional<Grammar> answer_grammar(const Question& question, const ServedMode
   if (question.format.kind == Format::Kind::kText) return std::nullopt;
   if (!question.chat["tools"].is_null())
     throw ApiError::bad_request(
-        "an answer that must be JSON cannot call tools; leave \"tools\" out, or choose \"none\"",
-        "response_format");
+        "an answer whose form is given cannot call tools; leave \"tools\" out, or choose \"none\"",
+        question.format.where);
+  if (question.format.kind == Format::Kind::kChoice) return one_of(question.format.choices);
   if (question.format.kind == Format::Kind::kJson) return constrain::json_object();
   return constrain::json_schema(
       question.format.schema, question.format.where,

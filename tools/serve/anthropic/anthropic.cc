@@ -5,6 +5,7 @@
 
 #include "tools/serve/anthropic/anthropic_messages.h"
 #include "tools/serve/request/answer_fields.h"
+#include "tools/serve/request/format_fields.h"
 #include "tools/serve/request/sampling_fields.h"
 
 namespace pc::serve {
@@ -22,10 +23,11 @@ void read_sampling(Fields& fields, bool counts, Sampling* s) {
   s->stop = fields.strings("stop_sequences", kMostStops);
 }
 
-Json conversation_of(Fields& fields, ToolChoice* choice) {
+Json conversation_of(Fields& fields, Question* question) {
+  ToolChoice* const choice = &question->tool_choice;
   Json chat = Json::object().set("messages", anthropic_messages(fields));
   const Json tools = anthropic_tools(fields);
-  *choice = anthropic_tool_choice(fields, tools);
+  *choice = anthropic_tool_choice(fields, tools, &question->one_call);
   if (!tools.is_null() && choice->kind != ToolChoice::Kind::kNone) chat.set("tools", tools);
   return chat;
 }
@@ -37,10 +39,11 @@ AnthropicRequest read_anthropic(const Json& body, const ModelFacts& model, bool 
   check_model(fields, model.id);
   AnthropicRequest request;
   read_sampling(fields, counts, &request.question.sampling);
-  request.question.chat = conversation_of(fields, &request.question.tool_choice);
+  request.question.chat = conversation_of(fields, &request.question);
   request.streams = fields.boolean("stream").value_or(false);
-  if (const auto metadata = fields.object("metadata"))
-    request.question.client = Fields(*metadata, "metadata").string("user_id").value_or("");
+  request.question.format = anthropic_format(fields);
+  if (auto metadata = fields.nested("metadata"))
+    request.question.client = metadata->string("user_id").value_or("");
   read_mode(fields, &request.question);
   request.question.ignored = fields.unread();
   return request;

@@ -9,7 +9,8 @@ namespace pc::serve {
 namespace {
 
 // The text of a string, or of blocks of text.
-ContentParts text_of(const Json& content, const std::string& path) {
+ContentParts text_of(const Fields& around, const Json& content, const char* name) {
+  const std::string path = around.path_of(name);
   ContentParts parts;
   if (content.is_string()) {
     parts.add(content.string(), false);
@@ -17,7 +18,7 @@ ContentParts text_of(const Json& content, const std::string& path) {
   }
   if (!content.is_array()) throw ApiError::bad_request(path + " must be a string or a list", path);
   for_each_item(content, path, [&](const Json& block, const std::string& at) {
-    Fields fields(block, at);
+    Fields fields = around.inside(block, at);
     const std::string type = fields.required_string("type");
     if (type != "text")
       fields.refuse("type", "is \"" + type + "\", but this model reads text alone");
@@ -32,15 +33,16 @@ class Blocks {
  public:
   explicit Blocks(std::string role) : role_(std::move(role)) {}
 
-  void read(const Json& block, const std::string& path) {
-    Fields fields(block, path);
+  void add_text(std::string text) { text_.add(std::move(text), false); }
+
+  void read(Fields fields) {
     const std::string type = fields.required_string("type");
     if (type == "text")
       add_text(fields);
     else if (type == "tool_use")
       calls_.push(call_of(fields));
     else if (type == "tool_result")
-      results_.push_back(result_of(fields, path));
+      results_.push_back(result_of(fields));
     else if (type != "thinking" && type != "redacted_thinking")
       fields.refuse("type", "is \"" + type + "\", but this model reads text alone");
   }
@@ -67,12 +69,12 @@ class Blocks {
                               .set("arguments", fields.object("input").value_or(Json::object()));
     return Json::object().set("id", id).set("type", "function").set("function", function);
   }
-  static Json result_of(Fields& fields, const std::string& path) {
+  static Json result_of(Fields& fields) {
     const auto content = fields.any("content");
     return Json::object()
         .set("role", "tool")
         .set("tool_call_id", fields.required_string("tool_use_id"))
-        .set("content", content ? text_of(*content, path + ".content").json() : Json(""));
+        .set("content", content ? text_of(fields, *content, "content").json() : Json(""));
   }
 
   const std::string role_;
@@ -81,8 +83,7 @@ class Blocks {
   std::vector<Json> results_;
 };
 
-void add_message(const Json& json, const std::string& path, Json* messages) {
-  Fields fields(json, path);
+void add_message(Fields fields, Json* messages) {
   const std::string role = fields.required_string("role");
   if (role != "user" && role != "assistant" && role != "system")
     fields.refuse("role", "must be \"user\" or \"assistant\"");
@@ -90,10 +91,13 @@ void add_message(const Json& json, const std::string& path, Json* messages) {
   if (!content) fields.refuse("content", "is missing: a string or a list of blocks");
   Blocks blocks(role);
   if (content->is_array())
-    for_each_item(*content, path + ".content",
-                  [&](const Json& block, const std::string& at) { blocks.read(block, at); });
+    for_each_item(
+        *content, fields.path_of("content"),
+        [&](const Json& block, const std::string& at) { blocks.read(fields.inside(block, at)); });
+  else if (content->is_string())
+    blocks.add_text(content->string());
   else
-    blocks.read(Json::object().set("type", "text").set("text", *content), path);
+    fields.refuse("content", "must be a string or a list of blocks");
   blocks.add_to(messages);
 }
 
@@ -102,12 +106,13 @@ void add_message(const Json& json, const std::string& path, Json* messages) {
 Json anthropic_messages(Fields& body) {
   Json messages = Json::array();
   if (const auto system = body.any("system"))
-    messages.push(
-        Json::object().set("role", "system").set("content", text_of(*system, "system").json()));
+    messages.push(Json::object()
+                      .set("role", "system")
+                      .set("content", text_of(body, *system, "system").json()));
   const auto list = body.array("messages");
   if (!list || list->items().empty()) body.refuse("messages", "is missing: a list");
   for_each_item(*list, "messages", [&](const Json& message, const std::string& path) {
-    add_message(message, path, &messages);
+    add_message(body.inside(message, path), &messages);
   });
   return messages;
 }
@@ -117,7 +122,7 @@ Json anthropic_tools(Fields& body) {
   if (!list || list->items().empty()) return Json();
   Json tools = Json::array();
   for_each_item(*list, "tools", [&](const Json& tool, const std::string& path) {
-    Fields fields(tool, path);
+    Fields fields = body.inside(tool, path);
     fields.only("type", {"custom"}, "is a tool that runs elsewhere, which this server has not");
     Json function = Json::object().set("name", fields.required_string("name"));
     if (const auto description = fields.string("description"))

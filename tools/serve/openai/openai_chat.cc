@@ -5,6 +5,7 @@
 
 #include "tools/serve/request/answer_fields.h"
 #include "tools/serve/request/conversation_json.h"
+#include "tools/serve/request/format_fields.h"
 #include "tools/serve/request/sampling_fields.h"
 #include "tools/serve/request/schema_chat.h"
 
@@ -14,15 +15,10 @@ namespace {
 constexpr std::int64_t kMostTopLogprobs = 20;
 
 Json conversation_of(Fields& fields, ToolChoice* choice) {
-  const auto messages = fields.array("messages");
-  if (!messages || messages->items().empty()) fields.refuse("messages", "is missing: a list");
-  Json chat = Json::object();
-  chat.set("messages", messages_of(*messages));
-  const auto tools = fields.array("tools");
-  const bool has_tools = tools && !tools->items().empty();
-  const Json read_tools = has_tools ? tools_of(*tools) : Json();
-  *choice = openai_tool_choice(fields, read_tools);
-  if (has_tools && choice->kind != ToolChoice::Kind::kNone) chat.set("tools", read_tools);
+  Json chat = Json::object().set("messages", messages_of(fields));
+  const Json tools = tools_of(fields);
+  *choice = openai_tool_choice(fields, tools);
+  if (!tools.is_null() && choice->kind != ToolChoice::Kind::kNone) chat.set("tools", tools);
   if (const auto variables = fields.object("chat_template_kwargs"))
     chat.set("variables", *variables);
   return chat;
@@ -42,9 +38,9 @@ void read_openai_answer(Fields& fields, const ModelFacts& model, OpenAiRequest* 
   read_logprobs(fields, &request->question);
   request->streams = fields.boolean("stream").value_or(false);
   request->returns_progress = fields.boolean("return_progress").value_or(false);
-  if (const auto options = fields.object("stream_options"))
-    request->includes_usage =
-        Fields(*options, "stream_options").boolean("include_usage").value_or(false);
+  if (auto options = fields.nested("stream_options"))
+    request->includes_usage = options->boolean("include_usage").value_or(false);
+  request->question.format = openai_format(fields);
 }
 
 OpenAiRequest read_openai_chat(const Json& body, const ModelFacts& model) {
@@ -54,8 +50,7 @@ OpenAiRequest read_openai_chat(const Json& body, const ModelFacts& model) {
   read_openai_answer(fields, model, &request);
   if (!read_schema_chat(fields, &question))
     question.chat = conversation_of(fields, &question.tool_choice);
-  if (const auto format = fields.object("response_format"))
-    question.format = openai_format(*format, "response_format", true);
+  question.one_call = !fields.boolean("parallel_tool_calls").value_or(true);
   fields.only("modalities", {Json::array().push("text")}, "must be [\"text\"]");
   for (const char* const name : {"audio", "functions", "function_call", "web_search_options"})
     if (fields.any(name)) fields.refuse(name, "is nothing that this server has");

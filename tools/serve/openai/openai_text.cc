@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "tools/serve/request/format_fields.h"
 #include "tools/serve/request/sampling_fields.h"
 
 namespace pc::serve {
@@ -46,9 +47,9 @@ OpenAiRequest read_openai_text(const Json& body, const ModelFacts& model) {
   fields.only("best_of", {Json(question.n)}, "must be n, or left out");
   request.streams = fields.boolean("stream").value_or(false);
   request.returns_progress = fields.boolean("return_progress").value_or(false);
-  if (const auto options = fields.object("stream_options"))
-    request.includes_usage =
-        Fields(*options, "stream_options").boolean("include_usage").value_or(false);
+  if (auto options = fields.nested("stream_options"))
+    request.includes_usage = options->boolean("include_usage").value_or(false);
+  question.format = openai_format(fields);
   question.ignored = fields.unread();
   return request;
 }

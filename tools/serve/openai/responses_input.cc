@@ -9,25 +9,25 @@
 namespace pc::serve {
 namespace {
 
-Json content_of(Fields& item, const char* name, const std::string& path) {
+Json content_of(Fields& item, const char* name) {
   const auto content = item.any(name);
   if (!content || (!content->is_string() && !content->is_array()))
     item.refuse(name, "must be a string or a list of parts");
-  return content->is_string() ? *content : read_parts(*content, path + "." + name).json();
+  return content->is_string() ? *content : read_parts(item, *content, name).json();
 }
 
 // Items of the input, which become messages.
 class Items {
  public:
-  void read(const Json& item, const std::string& path) {
-    Fields fields(item, path);
+  void read(Fields fields) {
     const std::string type = fields.string("type").value_or("message");
+    fields.skip({"id", "status"});  // of the answer that it was
     if (type == "message")
-      add_message(fields, path);
+      add_message(fields);
     else if (type == "function_call")
       add_call(fields);
     else if (type == "function_call_output")
-      add_output(fields, path);
+      add_output(fields);
     else if (type != "reasoning")  // of another model's answer, which no template takes back
       fields.refuse("type", "is \"" + type +
                                 "\", but this server reads messages, calls of "
@@ -41,13 +41,13 @@ class Items {
   }
 
  private:
-  void add_message(Fields& fields, const std::string& path) {
+  void add_message(Fields& fields) {
     std::string role = fields.required_string("role");
     if (role == "developer") role = "system";  // what templates know
     if (role != "user" && role != "assistant" && role != "system")
       fields.refuse("role", "must be one of: user, assistant, system, developer");
     messages_.push_back(
-        Json::object().set("role", role).set("content", content_of(fields, "content", path)));
+        Json::object().set("role", role).set("content", content_of(fields, "content")));
   }
 
   void add_call(Fields& fields) {
@@ -63,19 +63,18 @@ class Items {
     messages_.back().set("tool_calls", calls);
   }
 
-  void add_output(Fields& fields, const std::string& path) {
+  void add_output(Fields& fields) {
     const std::string id = fields.required_string("call_id");
     messages_.push_back(Json::object()
                             .set("role", "tool")
                             .set("tool_call_id", id)
-                            .set("content", content_of(fields, "output", path)));
+                            .set("content", content_of(fields, "output")));
   }
 
   std::vector<Json> messages_;
 };
 
-Json tool_of(const Json& json, const std::string& path) {
-  Fields fields(json, path);
+Json tool_of(Fields fields) {
   const std::string type = fields.required_string("type");
   if (type != "function")
     fields.refuse("type", "is \"" + type + "\", a tool that runs elsewhere; this server has none");
@@ -97,8 +96,9 @@ Json responses_messages(Fields& body) {
   if (input->is_string())
     return Json::array().push(Json::object().set("role", "user").set("content", *input));
   Items items;
-  for_each_item(*input, "input",
-                [&](const Json& item, const std::string& path) { items.read(item, path); });
+  for_each_item(*input, "input", [&](const Json& item, const std::string& path) {
+    items.read(body.inside(item, path));
+  });
   return items.messages();
 }
 
@@ -110,7 +110,7 @@ Json responses_tools(Fields& body, ToolChoice* choice) {
   }
   Json tools = Json::array();
   for_each_item(*list, "tools", [&](const Json& tool, const std::string& path) {
-    tools.push(tool_of(tool, path));
+    tools.push(tool_of(body.inside(tool, path)));
   });
   check_tool_names(tools);
   *choice = openai_tool_choice(body, tools);

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "tools/serve/openai/responses_input.h"
-#include "tools/serve/request/answer_fields.h"
+#include "tools/serve/request/format_fields.h"
 #include "tools/serve/request/sampling_fields.h"
 
 namespace pc::serve {
@@ -38,24 +38,13 @@ void read_logprobs(Fields& fields, Question* question) {
   if (wants) question->top_logprobs = static_cast<std::uint32_t>(top.value_or(0));
 }
 
-void read_format(Fields& fields, Question* question) {
-  const auto text = fields.object("text");
-  if (!text) return;
-  Fields of_text(*text, "text");
-  if (const auto format = of_text.object("format"))
-    question->format = openai_format(*format, "text.format", false);
-  for (const std::string& name : of_text.unread()) question->ignored.push_back(name);
-}
-
 // What cannot be done otherwise than here.
 void check_rest(Fields& fields, Question* question) {
   fields.only("background", {false}, "must be false: an answer is made while its client waits");
   fields.only("truncation", {"disabled"}, "must be \"disabled\": nothing is cut off here");
   for (const char* const name : {"conversation", "prompt"})
     if (fields.any(name)) fields.refuse(name, "is nothing that this server has");
-  // A model may always write several calls.
-  if (!fields.boolean("parallel_tool_calls").value_or(true))
-    question->ignored.push_back("parallel_tool_calls");
+  question->one_call = !fields.boolean("parallel_tool_calls").value_or(true);
 }
 
 Json echo_of(Fields& fields, const ResponsesRequest& request) {
@@ -64,7 +53,7 @@ Json echo_of(Fields& fields, const ResponsesRequest& request) {
       .set("instructions", request.instructions)
       .set("max_output_tokens", s.max_tokens ? Json(*s.max_tokens) : Json())
       .set("metadata", fields.object("metadata").value_or(Json::object()))
-      .set("parallel_tool_calls", true)
+      .set("parallel_tool_calls", !request.question.one_call)
       .set("previous_response_id", or_null(request.previous))
       .set("store", request.stores)
       .set("temperature", fields.any("temperature").value_or(1))
@@ -88,7 +77,7 @@ ResponsesRequest read_responses(const Json& body, const ModelFacts& model) {
   request.tools = responses_tools(fields, &question.tool_choice);
   if (const auto instructions = fields.string("instructions")) request.instructions = *instructions;
   read_logprobs(fields, &question);
-  read_format(fields, &question);
+  question.format = responses_format(fields);
   check_rest(fields, &question);
   read_mode(fields, &question);
   question.client = fields.string("user").value_or("");

@@ -21,35 +21,16 @@ void check(const Fields& body, const ToolChoice& choice, const Json& tools) {
 
 }  // namespace
 
-Format openai_format(const Json& json, const std::string& path, bool is_nested) {
-  Fields fields(json, path);
-  const std::string type = fields.required_string("type");
-  if (type == "text") return {};
-  if (type == "json_object") return {Format::Kind::kJson};
-  if (type != "json_schema")
-    fields.refuse("type", "must be one of: text, json_object, json_schema");
-  Fields of_schema = is_nested ? Fields(fields.object("json_schema").value_or(Json::object()),
-                                        path + ".json_schema")
-                               : fields;
-  of_schema.string("name");
-  const bool strict = of_schema.boolean("strict").value_or(false);
-  const auto schema = of_schema.object("schema");
-  if (!schema) of_schema.refuse("schema", "is missing: an object");
-  return {Format::Kind::kSchema, *schema, path + (is_nested ? ".json_schema" : "") + ".schema",
-          strict};
-}
-
 ToolChoice openai_tool_choice(Fields& body, const Json& tools) {
   const auto json = body.any("tool_choice");
   ToolChoice choice;
   if (!json || *json == Json("auto")) return choice;
   if (json->is_object()) {
-    Fields fields(*json, "tool_choice");
+    Fields fields = body.inside(*json, "tool_choice");
     fields.only("type", {"function"}, "must be \"function\"");
     choice.kind = ToolChoice::Kind::kNamed;
-    const auto function = fields.object("function");
-    choice.name = function ? Fields(*function, "tool_choice.function").required_string("name")
-                           : fields.required_string("name");
+    auto function = fields.nested("function");
+    choice.name = (function ? *function : fields).required_string("name");
   } else if (*json == Json("none")) {
     choice.kind = ToolChoice::Kind::kNone;
   } else if (*json == Json("required")) {
@@ -61,20 +42,20 @@ ToolChoice openai_tool_choice(Fields& body, const Json& tools) {
   return choice;
 }
 
-ToolChoice anthropic_tool_choice(Fields& body, const Json& tools) {
-  const auto json = body.object("tool_choice");
+ToolChoice anthropic_tool_choice(Fields& body, const Json& tools, bool* one_call) {
+  auto fields = body.nested("tool_choice");
   ToolChoice choice;
-  if (!json) return choice;
-  Fields fields(*json, "tool_choice");
-  const std::string type = fields.required_string("type");
+  if (!fields) return choice;
+  const std::string type = fields->required_string("type");
   if (type == "none") choice.kind = ToolChoice::Kind::kNone;
   if (type == "any") choice.kind = ToolChoice::Kind::kRequired;
   if (type == "tool") {
     choice.kind = ToolChoice::Kind::kNamed;
-    choice.name = fields.required_string("name");
+    choice.name = fields->required_string("name");
   }
   if (type != "auto" && choice.kind == ToolChoice::Kind::kAuto)
-    fields.refuse("type", "must be one of: auto, any, tool, none");
+    fields->refuse("type", "must be one of: auto, any, tool, none");
+  *one_call = fields->boolean("disable_parallel_tool_use").value_or(false);
   check(body, choice, tools);
   return choice;
 }

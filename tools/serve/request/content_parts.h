@@ -15,11 +15,12 @@ namespace pc::serve {
 // Has a client marked this part or tool: cache_control, as Anthropic's protocol has it, or
 // prompt_cache_breakpoint?
 inline bool is_marked(Fields& fields) {
-  const bool anthropic = fields.object("cache_control").has_value();
+  auto anthropic = fields.nested("cache_control");
+  if (anthropic) anthropic->string("type");
   const auto openai = fields.any("prompt_cache_breakpoint");
   if (openai && !openai->is_object() && !openai->is_boolean())
     fields.refuse("prompt_cache_breakpoint", "must be an object, true or false");
-  return anthropic || (openai && *openai != Json(false));
+  return anthropic.has_value() || (openai && *openai != Json(false));
 }
 
 class ContentParts {

@@ -8,10 +8,10 @@ namespace {
 
 constexpr std::size_t kMaxDepth = 64;
 
-Json content_of(Fields& message, const std::string& path) {
+Json content_of(Fields& message) {
   const auto content = message.any("content");
   if (!content) return Json();
-  if (content->is_array()) return read_parts(*content, path + ".content").json();
+  if (content->is_array()) return read_parts(message, *content, "content").json();
   if (content->is_string() && is_marked(message)) {
     ContentParts whole;
     whole.add(content->string(), true);
@@ -22,18 +22,16 @@ Json content_of(Fields& message, const std::string& path) {
 }
 
 // {"id", "type", "function": {"name", "arguments"}} with arguments as an object.
-Json call_of(const Json& json, const std::string& path) {
-  Fields fields(json, path);
+Json call_of(Fields fields) {
   fields.only("type", {"function"}, "must be \"function\"");
-  const auto function = fields.object("function");
-  if (!function) fields.refuse("function", "is missing: an object");
-  Fields called(*function, path + ".function");
-  const Json arguments = arguments_of_call(called);
+  auto called = fields.nested("function");
+  if (!called) fields.refuse("function", "is missing: an object");
+  const Json arguments = arguments_of_call(*called);
   Json call = Json::object();
   if (const auto id = fields.string("id")) call.set("id", *id);
   return call.set("type", "function")
       .set("function",
-           Json::object().set("name", called.required_string("name")).set("arguments", arguments));
+           Json::object().set("name", called->required_string("name")).set("arguments", arguments));
 }
 
 // What templates know of OpenAI's newer role.
@@ -42,16 +40,17 @@ std::string role_of(Fields& message) {
   return role == "developer" ? "system" : role;
 }
 
-Json message_of(const Json& json, const std::string& path) {
-  Fields fields(json, path);
+Json message_of(Fields fields) {
   Json message = Json::object();
   const std::string role = role_of(fields);
   message.set("role", role);
-  const Json content = content_of(fields, path);
+  const Json content = content_of(fields);
   Json calls = Json::array();
   if (const auto list = fields.array("tool_calls"))
-    for_each_item(*list, path + ".tool_calls",
-                  [&](const Json& call, const std::string& at) { calls.push(call_of(call, at)); });
+    for_each_item(*list, fields.path_of("tool_calls"),
+                  [&](const Json& call, const std::string& at) {
+                    calls.push(call_of(fields.inside(call, at)));
+                  });
   const bool has_calls = !calls.items().empty();
   if (content.is_null() && !has_calls) fields.refuse("content", "is missing: a string");
   message.set("content", content.is_null() ? Json("") : content);
@@ -65,13 +64,14 @@ Json message_of(const Json& json, const std::string& path) {
 
 }  // namespace
 
-ContentParts read_parts(const Json& parts, const std::string& path) {
+ContentParts read_parts(const Fields& around, const Json& parts, const char* name) {
   ContentParts read;
-  for_each_item(parts, path, [&](const Json& part, const std::string& at) {
-    Fields fields(part, at);
+  for_each_item(parts, around.path_of(name), [&](const Json& part, const std::string& at) {
+    Fields fields = around.inside(part, at);
     const std::string type = fields.required_string("type");
     if (type != "text" && type != "input_text" && type != "output_text")
       fields.refuse("type", "is \"" + type + "\", but this model reads text alone");
+    fields.skip({"annotations", "logprobs"});  // of the answer that it was
     std::string text = fields.required_string("text");
     read.add(std::move(text), is_marked(fields));
   });
@@ -88,22 +88,26 @@ Json arguments_of_call(Fields& call) {
   return *read;
 }
 
-Json messages_of(const Json& messages) {
+Json messages_of(Fields& body) {
+  const auto messages = body.array("messages");
+  if (!messages || messages->items().empty()) body.refuse("messages", "is missing: a list");
   Json list = Json::array();
-  for_each_item(messages, "messages", [&](const Json& message, const std::string& path) {
-    list.push(message_of(message, path));
+  for_each_item(*messages, "messages", [&](const Json& message, const std::string& path) {
+    list.push(message_of(body.inside(message, path)));
   });
   return list;
 }
 
-Json tools_of(const Json& tools) {
+Json tools_of(Fields& body) {
+  const auto tools = body.array("tools");
+  if (!tools || tools->items().empty()) return Json();
   Json list = Json::array();
-  for_each_item(tools, "tools", [&](const Json& tool, const std::string& path) {
-    Fields fields(tool, path);
+  for_each_item(*tools, "tools", [&](const Json& tool, const std::string& path) {
+    Fields fields = body.inside(tool, path);
     fields.only("type", {"function"}, "must be \"function\"");
     const auto function = fields.object("function");
     if (!function) fields.refuse("function", "is missing: an object");
-    Fields described(*function, path + ".function");
+    Fields described(*function, path + ".function");  // whole, for the template
     described.required_string("name");
     described.string("description");
     described.object("parameters");

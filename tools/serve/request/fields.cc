@@ -14,7 +14,28 @@ std::string in_digits(double x) {
   return text;
 }
 
+void add_unread(const Json& object, const std::set<std::string>& read, const std::string& path,
+                std::vector<std::string>* names) {
+  for (const std::string& key : object.keys())
+    if (!read.contains(key)) names->push_back(path.empty() ? key : path + "." + key);
+}
+
 }  // namespace
+
+// An object, what was read of it, and those within that are read, too.
+struct Fields::Node {
+  Json object;
+  std::string path;
+  std::set<std::string> read = {};
+  std::vector<std::string> left_out = {};
+  std::vector<std::shared_ptr<Node>> within = {};
+
+  void add_unread_to(std::vector<std::string>* names) const {
+    add_unread(object, read, path, names);
+    names->insert(names->end(), left_out.begin(), left_out.end());
+    for (const auto& node : within) node->add_unread_to(names);
+  }
+};
 
 Json read_body(const std::string& body) {
   std::string why;
@@ -24,8 +45,24 @@ Json read_body(const std::string& body) {
   return *json;
 }
 
-Fields::Fields(Json object, std::string path) : object_(std::move(object)), path_(std::move(path)) {
-  if (!object_.is_object()) throw ApiError::bad_request(path_ + " must be an object", path_);
+Fields::Fields(Json object, std::string path)
+    : node_(std::make_shared<Node>(Node{std::move(object), std::move(path)})) {
+  if (!node_->object.is_object())
+    throw ApiError::bad_request(node_->path + " must be an object", node_->path);
+}
+
+Fields Fields::inside(const Json& object, const std::string& path) const {
+  Fields fields(object, path);
+  node_->within.push_back(fields.node_);
+  return fields;
+}
+
+const std::string& Fields::path() const {
+  return node_->path;
+}
+
+std::string Fields::path_of(const std::string& name) const {
+  return node_->path.empty() ? name : node_->path + "." + name;
 }
 
 void Fields::refuse(const std::string& name, const std::string& what) const {
@@ -33,8 +70,8 @@ void Fields::refuse(const std::string& name, const std::string& what) const {
 }
 
 std::optional<Json> Fields::any(const char* name) {
-  read_.insert(name);
-  const Json value = object_[name];
+  node_->read.insert(name);
+  const Json value = node_->object[name];
   return value.is_null() ? std::nullopt : std::optional(value);
 }
 
@@ -90,6 +127,11 @@ std::optional<Json> Fields::object(const char* name) {
   return value;
 }
 
+std::optional<Fields> Fields::nested(const char* name) {
+  const auto value = object(name);
+  return value ? std::optional(inside(*value, path_of(name))) : std::nullopt;
+}
+
 std::vector<std::string> Fields::strings(const char* name, std::size_t most) {
   const auto value = any(name);
   if (!value) return {};
@@ -118,10 +160,17 @@ void Fields::only(const char* name, const std::vector<Json>& values, const std::
   if (value && std::ranges::find(values, *value) == values.end()) refuse(name, why);
 }
 
+void Fields::skip(const std::vector<const char*>& names) {
+  for (const char* const name : names) node_->read.insert(name);
+}
+
+void Fields::leave_out(const std::string& path) {
+  node_->left_out.push_back(path);
+}
+
 std::vector<std::string> Fields::unread() const {
   std::vector<std::string> names;
-  for (const std::string& key : object_.keys())
-    if (!read_.contains(key)) names.push_back(path_of(key));
+  node_->add_unread_to(&names);
   return names;
 }
 

@@ -1,12 +1,15 @@
 // The fields of a request's JSON object, read one by one: each of its type and in its range, or an
-// error that names it. What was not read by the end can be named, too.
+// error that names it. What was not read by the end can be named, too, at any depth: the fields of
+// an object within are those of inside(), which belong to those around them.
 //
-// null counts as absent, as clients send it for what they leave open. Value that owns a copy of its
-// object. Threads: one at a time.
+// null counts as absent, as clients send it for what they leave open. Owns a copy of its object; a
+// copy of Fields stands for the same object, and what is read of one is read of both. Threads: one
+// at a time.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -22,8 +25,12 @@ Json read_body(const std::string& body);
 
 class Fields {
  public:
-  // path: "" for the body, "tools[3].function" for what is in it. Throws where it is no object.
+  // A body. path: of what is no body, in errors. Throws where it is no object.
   explicit Fields(Json object, std::string path = {});
+
+  // An object within this one. path: from the body on, "tools[3].function". Throws where it is
+  // none.
+  Fields inside(const Json& object, const std::string& path) const;
 
   // All throw ApiError.
   std::optional<std::string> string(const char* name);
@@ -32,6 +39,7 @@ class Fields {
   std::optional<std::int64_t> integer(const char* name, std::int64_t least, std::int64_t most);
   std::optional<Json> array(const char* name);
   std::optional<Json> object(const char* name);
+  std::optional<Fields> nested(const char* name);  // that object's fields
   std::optional<Json> any(const char* name);
   // A string, or a list of strings.
   std::vector<std::string> strings(const char* name, std::size_t most);
@@ -44,17 +52,24 @@ class Fields {
 
   [[noreturn]] void refuse(const std::string& name, const std::string& what) const;
 
-  // Those that nobody asked for.
+  // Reads fields that say nothing to a model, whatever they are: what clients send back as they
+  // got it.
+  void skip(const std::vector<const char*>& names);
+
+  // What was understood and is left out: told by unread(), with its path.
+  void leave_out(const std::string& path);
+
+  // The paths of those that nobody asked for, here and inside, and of what was left out.
   std::vector<std::string> unread() const;
 
- private:
-  std::string path_of(const std::string& name) const {
-    return path_.empty() ? name : path_ + "." + name;
-  }
+  const std::string& path() const;
+  std::string path_of(const std::string& name) const;
 
-  Json object_;
-  std::string path_;
-  std::set<std::string> read_;
+ private:
+  struct Node;
+  explicit Fields(std::shared_ptr<Node> node) : node_(std::move(node)) {}
+
+  std::shared_ptr<Node> node_;
 };
 
 // Calls visit(item, "path[i]") for each item of an array.

@@ -25,7 +25,7 @@ std::optional<std::int32_t> token_of(const std::string& digits) {
 void read_bias(Fields& fields, std::uint32_t vocab_size, std::vector<pc_token_bias>* bias) {
   const auto object = fields.object("logit_bias");
   if (!object) return;
-  Fields biases(*object, "logit_bias");
+  Fields biases = fields.inside(*object, "logit_bias");
   for (const std::string& key : object->keys()) {
     const auto token = token_of(key);
     if (!token || *token < 0 || static_cast<std::uint32_t>(*token) >= vocab_size)
@@ -66,7 +66,7 @@ void read_mode(Fields& fields, Question* question) {
   }
   const auto cache = fields.any("prompt_cache");
   if (!cache) return;
-  Fields of_cache(*cache, "prompt_cache");
+  Fields of_cache = fields.inside(*cache, "prompt_cache");
   if (const auto name = of_cache.string("mode")) {
     const auto mode = mode_of(*name);
     if (!mode) of_cache.refuse("mode", "must be one of: " + mode_names());

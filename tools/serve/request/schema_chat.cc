@@ -6,18 +6,17 @@
 namespace pc::serve {
 namespace {
 
-std::vector<promptcache::Argument> arguments_of(Fields& part, const std::string& path) {
+std::vector<promptcache::Argument> arguments_of(Fields& part) {
   std::vector<promptcache::Argument> arguments;
   const auto object = part.object("arguments");
   if (!object) return arguments;
-  Fields values(*object, path + ".arguments");
+  Fields values = part.inside(*object, part.path_of("arguments"));
   for (const std::string& name : object->keys())
     arguments.push_back({name, values.required_string(name.c_str())});
   return arguments;
 }
 
-promptcache::Part part_of(const Json& json, const std::string& path) {
-  Fields fields(json, path);
+promptcache::Part part_of(Fields fields) {
   const std::string type = fields.required_string("type");
   if (type == "text" || type == "input_text" || type == "output_text")
     return {fields.required_string("text"), {}, {}};
@@ -25,11 +24,10 @@ promptcache::Part part_of(const Json& json, const std::string& path) {
     fields.refuse("type", "is \"" + type + "\"; beside a schema a part is \"text\" or \"module\"");
   std::string module = fields.required_string("module");
   if (module.empty()) fields.refuse("module", "must be the path of a module");
-  return {{}, std::move(module), arguments_of(fields, path)};
+  return {{}, std::move(module), arguments_of(fields)};
 }
 
-promptcache::Message turn_of(const Json& json, const std::string& path) {
-  Fields fields(json, path);
+promptcache::Message turn_of(Fields fields) {
   promptcache::Message turn;
   turn.role = fields.required_string("role");
   if (turn.role != "system" && turn.role != "user" && turn.role != "assistant")
@@ -42,8 +40,9 @@ promptcache::Message turn_of(const Json& json, const std::string& path) {
   if (!content || (!content->is_string() && !content->is_array()))
     fields.refuse("content", "must be a string or a list of parts");
   turn.content = content->string();
-  for_each_item(*content, path + ".content", [&](const Json& part, const std::string& at) {
-    turn.parts.push_back(part_of(part, at));
+  const std::string path = fields.path_of("content");
+  for_each_item(*content, path, [&](const Json& part, const std::string& at) {
+    turn.parts.push_back(part_of(fields.inside(part, at)));
   });
   return turn;
 }
@@ -60,7 +59,7 @@ bool read_schema_chat(Fields& fields, Question* question) {
   if (!messages || messages->items().empty()) fields.refuse("messages", "is missing: a list");
   SchemaPrompt prompt{*schema, {}, {}};
   for_each_item(*messages, "messages", [&](const Json& message, const std::string& path) {
-    prompt.turns.push_back(turn_of(message, path));
+    prompt.turns.push_back(turn_of(fields.inside(message, path)));
   });
   question->of_schema = std::move(prompt);
   read_repair(fields, question);

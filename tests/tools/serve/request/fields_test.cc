@@ -46,6 +46,27 @@ TEST_CASE("a field that cannot be meant is named with its path") {
   CHECK(Fields(body).unread().size() == 6);
 }
 
+TEST_CASE("what nobody reads of an object within is told by those around it") {
+  Fields body(read_body(
+      R"({"new":1,"o":{"x":true,"y":2,"deep":[{"a":1},{"a":2,"b":{"c":3}}]},"left":[5,6],"id":"i"})"));
+  auto o = body.nested("o");
+  REQUIRE(o);
+  CHECK(o->boolean("x") == true);
+  for_each_item(*o->array("deep"), o->path_of("deep"),
+                [&](const Json& item, const std::string& at) {
+                  Fields deep = o->inside(item, at);
+                  deep.integer("a", 0, 9);
+                  deep.nested("b");
+                });
+  body.array("left");
+  body.leave_out("left[1]");
+  body.skip({"id", "absent"});
+  CHECK(body.unread() == std::vector<std::string>{"new", "left[1]", "o.y", "o.deep[1].b.c"});
+  Fields same = *o;
+  same.any("y");
+  CHECK(body.unread() == std::vector<std::string>{"new", "left[1]", "o.deep[1].b.c"});
+}
+
 TEST_CASE("a body is an object of JSON and nothing else") {
   for (const std::string body : {"", "5", "[]", "{", "{}{}", "{\"a\":1,\"a\":2}", "nope"})
     CHECK(refused([&] { read_body(body); }) != "nothing");
