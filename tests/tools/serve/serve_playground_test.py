@@ -261,7 +261,7 @@ class Page(PlaygroundTest):
         self.mock(page, "/pml/schemas", body={"object": "list", "data": [SCHEMA]})
         self.mock(page, "/pml/explain", body=EXPLAINED)
         self.ask(page, STORY)
-        page.click("#chat summary")
+        page.click("#chat details:not(.thoughts) summary")
         for view in VIEWS:
             page.click(f"#tab-{view}")
             if view == "schema":
@@ -542,7 +542,7 @@ class Chat(PlaygroundTest):
         expect(tip).to_contain_text("computed")
         page.keyboard.press("Escape")
         expect(tip).to_be_hidden()
-        page.click("#chat summary")
+        page.click("#chat details:not(.thoughts) summary")
         n = page.locator("#chat .bar .segment").count()
         expect(page.locator("#chat details tbody tr")).to_have_count(n)
 
@@ -640,6 +640,7 @@ class Schema(PlaygroundTest):
         page = self.open()
         self.mock(page, "/pml/explain", body=EXPLAINED)
         page.click("#schema [name=explain]")
+        expect(page.locator("#schema .bar .segment")).to_have_count(4)
         look = """e => { const s = getComputedStyle(e);
                          return [s.borderStyle, s.borderColor, s.backgroundColor].join(" "); }"""
         legend = {item.evaluate(look) for item in page.locator("#schema .legend .segment").all()}
