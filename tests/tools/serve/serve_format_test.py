@@ -128,6 +128,21 @@ class Calls(FormatTest):
         names = {self.call("required", seed=seed, logit_bias=bias)[0] for seed in range(6)}
         self.assertLessEqual(names, {"rain", "sun"})
 
+    def test_a_tool_without_parameters_takes_none(self):
+        for function in ({"name": "now"}, {"name": "now", "parameters": {"type": "object", "properties": {}}}):
+            answers = [self.ask(tools=[{"type": "function", "function": function}], tool_choice="required", seed=seed)
+                       for seed in range(3)]
+            calls = [answer["choices"][0]["message"]["tool_calls"][0]["function"] for answer in answers]
+            self.assertEqual([call["arguments"] for call in calls], ["{}"] * 3)
+
+    def test_tools_of_other_kinds_are_left_out_and_told(self):
+        answer = self.ask(tools=[{"type": "web_search"}, *self.TOOLS], tool_choice={
+            "type": "allowed_tools", "mode": "required", "tools": [{"type": "function", "name": "sun"}]})
+        [call] = answer["choices"][0]["message"]["tool_calls"]
+        self.assertTrue(is_valid(json.loads(call["function"]["arguments"])))
+        self.assertEqual(answer["prompt_cache"]["ignored_fields"], ["tools[0]"])
+        self.assertIn("web_search", answer["prompt_cache"]["remarks"][0])
+
     def test_anthropics_choice_has_the_same_meaning(self):
         tools = [{"name": "sun", "description": "x", "input_schema": SCHEMA}]
         for choice in ({"type": "any"}, {"type": "tool", "name": "sun"}):

@@ -23,7 +23,7 @@ BAD_FIELDS = [
     ({"background": True}, "background"),
     ({"truncation": "auto"}, "truncation"),
     ({"text": {"format": {"type": "xml"}}}, "text.format.type"),
-    ({"tools": [{"type": "web_search"}]}, "tools[0].type"),
+    ({"tools": [{"type": "web_search"}], "tool_choice": "required"}, "tool_choice"),
     ({"tools": [NOW]}, "tools"),  # this model's template has none
     ({"previous_response_id": "resp_0"}, "previous_response_id"),
 ]

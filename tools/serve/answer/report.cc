@@ -17,6 +17,11 @@ Json list_of(const std::vector<std::string>& strings) {
   return list;
 }
 
+std::vector<std::string> both(std::vector<std::string> a, const std::vector<std::string>& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
 }  // namespace
 
 Json openai_usage(const Usage& usage) {
@@ -65,7 +70,7 @@ Json prompt_cache(const Usage& usage, const Question& question) {
            Json::object().set("used", usage.modules).set("encoded", usage.modules_encoded))
       .set("first_token_ms", milliseconds(usage.first_token_us))
       .set("parts", usage.reuse.parts)
-      .set("remarks", list_of(usage.reuse.remarks))
+      .set("remarks", list_of(both(question.remarks, usage.reuse.remarks)))
       .set("ignored_fields", list_of(question.ignored));
 }
 

@@ -45,7 +45,7 @@ AnthropicRequest read_anthropic(const Json& body, const ModelFacts& model, bool 
   if (auto metadata = fields.nested("metadata"))
     request.question.client = metadata->string("user_id").value_or("");
   read_mode(fields, &request.question);
-  request.question.ignored = fields.unread();
+  tell_unread(fields, &request.question);
   return request;
 }
 

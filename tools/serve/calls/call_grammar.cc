@@ -9,7 +9,21 @@ using cli::Json;
 using constrain::Grammar;
 using constrain::Strictness;
 
+// Described without parameters, or with properties of which there are none: as with those that are
+// named, there are no others unless the schema says so.
+bool takes_none(const Json& parameters) {
+  if (parameters.is_null()) return true;
+  const Json properties = parameters["properties"];
+  for (const std::string& key : parameters.keys())
+    if (key != "type" && key != "properties" && key != "required" && key != "title" &&
+        key != "description" && key != "$schema" && parameters[key] != Json(false))
+      return false;
+  return properties.is_object() && properties.keys().empty() &&
+         parameters["required"].items().empty();
+}
+
 Grammar json_of(const Json& parameters, const std::string& where, Strictness strictness) {
+  if (takes_none(parameters)) return constrain::literal("{}");
   if (parameters.keys().empty()) return constrain::json_object();
   return constrain::json_schema(parameters, where, strictness);
 }

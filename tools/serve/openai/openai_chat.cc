@@ -16,8 +16,8 @@ constexpr std::int64_t kMostTopLogprobs = 20;
 
 Json conversation_of(Fields& fields, ToolChoice* choice) {
   Json chat = Json::object().set("messages", messages_of(fields));
-  const Json tools = tools_of(fields);
-  *choice = openai_tool_choice(fields, tools);
+  Json tools = tools_of(fields);
+  *choice = openai_tool_choice(fields, &tools);
   if (!tools.is_null() && choice->kind != ToolChoice::Kind::kNone) chat.set("tools", tools);
   if (const auto variables = fields.object("chat_template_kwargs"))
     chat.set("variables", *variables);
@@ -54,7 +54,7 @@ OpenAiRequest read_openai_chat(const Json& body, const ModelFacts& model) {
   fields.only("modalities", {Json::array().push("text")}, "must be [\"text\"]");
   for (const char* const name : {"audio", "functions", "function_call", "web_search_options"})
     if (fields.any(name)) fields.refuse(name, "is nothing that this server has");
-  question.ignored = fields.unread();
+  tell_unread(fields, &question);
   return request;
 }
 

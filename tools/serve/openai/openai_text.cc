@@ -50,7 +50,7 @@ OpenAiRequest read_openai_text(const Json& body, const ModelFacts& model) {
   if (auto options = fields.nested("stream_options"))
     request.includes_usage = options->boolean("include_usage").value_or(false);
   question.format = openai_format(fields);
-  question.ignored = fields.unread();
+  tell_unread(fields, &question);
   return request;
 }
 

@@ -4,6 +4,7 @@
 
 #include "tools/serve/openai/responses_input.h"
 #include "tools/serve/request/format_fields.h"
+#include "tools/serve/request/provider_text.h"
 #include "tools/serve/request/sampling_fields.h"
 
 namespace pc::serve {
@@ -75,7 +76,8 @@ ResponsesRequest read_responses(const Json& body, const ModelFacts& model) {
   read_drawing(fields, &question.sampling);
   request.conversation = responses_messages(fields);
   request.tools = responses_tools(fields, &question.tool_choice);
-  if (const auto instructions = fields.string("instructions")) request.instructions = *instructions;
+  if (const auto instructions = fields.string("instructions"))
+    request.instructions = for_model(*instructions, "instructions", &fields);
   read_logprobs(fields, &question);
   question.format = responses_format(fields);
   check_rest(fields, &question);
@@ -85,7 +87,7 @@ ResponsesRequest read_responses(const Json& body, const ModelFacts& model) {
   request.stores = fields.boolean("store").value_or(true);
   request.previous = fields.string("previous_response_id").value_or("");
   request.echo = echo_of(fields, request);
-  for (const std::string& name : fields.unread()) question.ignored.push_back(name);
+  tell_unread(fields, &question);
   return request;
 }
 

@@ -1,6 +1,7 @@
 #include "tools/serve/request/answer_fields.h"
 
 #include <algorithm>
+#include <set>
 
 namespace pc::serve {
 namespace {
@@ -19,18 +20,55 @@ void check(const Fields& body, const ToolChoice& choice, const Json& tools) {
     body.refuse("tool_choice", "names \"" + choice.name + "\", which is none of the tools");
 }
 
+// {"type": "function", "function": {"name"}}, or the name beside the type.
+ToolChoice named_tool(Fields& fields) {
+  fields.only("type", {"function"}, "must be \"function\" or \"allowed_tools\"");
+  auto function = fields.nested("function");
+  return {ToolChoice::Kind::kNamed, (function ? *function : fields).required_string("name")};
+}
+
+// Which of the tools may be called: the others are not offered.
+ToolChoice allowed_tools(Fields& fields, Json* tools) {
+  auto own = fields.nested("allowed_tools");
+  Fields allowed = own ? *own : fields;
+  const bool is_required = allowed.word("mode", {"auto", "required"}) == "required";
+  const auto list = allowed.array("tools");
+  if (!list || list->items().empty()) allowed.refuse("tools", "is missing: a list");
+  std::set<std::string> names;
+  for_each_item(*list, allowed.path_of("tools"), [&](const Json& item, const std::string& at) {
+    Fields tool = allowed.inside(item, at);
+    const std::string type = tool.string("type").value_or("function");
+    if (type != "function") return tool.leave_out("is of type \"" + type + "\", which is not here");
+    names.insert(named_tool(tool).name);
+  });
+  Json kept = Json::array();
+  for (const Json& tool : tools->items())
+    if (names.erase(tool["function"]["name"].string()) > 0) kept.push(tool);
+  if (!names.empty())
+    allowed.refuse("tools", "names \"" + *names.begin() + "\", which is none of the tools");
+  *tools = kept.items().empty() ? Json() : kept;
+  return {is_required ? ToolChoice::Kind::kRequired : ToolChoice::Kind::kAuto, {}};
+}
+
 }  // namespace
 
-ToolChoice openai_tool_choice(Fields& body, const Json& tools) {
+bool demands_call(Fields& body) {
+  const Json choice = body.any("tool_choice").value_or(Json());
+  const std::string type = choice["type"].string();
+  return choice == Json("required") || type == "function" || type == "tool" || type == "any" ||
+         choice["mode"] == Json("required") || choice["allowed_tools"]["mode"] == Json("required");
+}
+
+ToolChoice openai_tool_choice(Fields& body, Json* tools) {
   const auto json = body.any("tool_choice");
   ToolChoice choice;
   if (!json || *json == Json("auto")) return choice;
   if (json->is_object()) {
     Fields fields = body.inside(*json, "tool_choice");
-    fields.only("type", {"function"}, "must be \"function\"");
-    choice.kind = ToolChoice::Kind::kNamed;
-    auto function = fields.nested("function");
-    choice.name = (function ? *function : fields).required_string("name");
+    if (fields.any("type") == Json("allowed_tools"))
+      choice = allowed_tools(fields, tools);
+    else
+      choice = named_tool(fields);
   } else if (*json == Json("none")) {
     choice.kind = ToolChoice::Kind::kNone;
   } else if (*json == Json("required")) {
@@ -38,7 +76,7 @@ ToolChoice openai_tool_choice(Fields& body, const Json& tools) {
   } else {
     body.refuse("tool_choice", "must be \"auto\", \"none\", \"required\" or a function");
   }
-  check(body, choice, tools);
+  check(body, choice, *tools);
   return choice;
 }
 

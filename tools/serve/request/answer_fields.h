@@ -10,8 +10,12 @@
 
 namespace pc::serve {
 
-// "tool_choice" of OpenAI's protocols. tools: as templates take them, or null.
-ToolChoice openai_tool_choice(Fields& body, const Json& tools);
+// Does "tool_choice", in whichever protocol, demand a call?
+bool demands_call(Fields& body);
+
+// "tool_choice" of OpenAI's protocols. tools: as templates take them, or null; those
+// that an allowed_tools does not name are taken out.
+ToolChoice openai_tool_choice(Fields& body, Json* tools);
 // That of Anthropic's. one_call: set where no more than one is wanted.
 ToolChoice anthropic_tool_choice(Fields& body, const Json& tools, bool* one_call);
 

@@ -12,17 +12,30 @@ namespace pc::serve {
 // string. Throws ApiError, which names the message.
 Json messages_of(Fields& body);
 
-// OpenAI's "tools"; null where there are none.
+// OpenAI's "tools"; null where there are none. Those that are no functions are left out, and told.
 Json tools_of(Fields& body);
+
+// A tool that is no function cannot be offered to the model, but those beside it can.
+void leave_out_tool(Fields& tool, const std::string& type);
+
+// "strict" of a tool. Calls are held to their schema where tool_choice demands one: elsewhere it is
+// told that it was asked for and does not hold.
+bool read_strict(Fields& tool, bool is_demanded);
+
+// Of a function that is described without any: it takes none.
+Json no_parameters();
 
 // Of tools as templates take them, whichever protocol they came in: refuses two of one name, since
 // nobody could tell which of them is called. Throws ApiError.
 void check_tool_names(const Json& tools);
 
-// A content that is a list of parts, of the field with this name.
-ContentParts read_parts(const Fields& around, const Json& parts, const char* name);
+// A content that is a list of parts, of the field with this name. is_system: what stands there for
+// the provider is left out.
+ContentParts read_parts(Fields& around, const Json& parts, const char* name,
+                        bool is_system = false);
 
-// "arguments" of a call, JSON in a string: an object.
-Json arguments_of_call(Fields& call);
+// "arguments" of a call, JSON in a string or as it is: an object. What is none, as an answer that
+// was cut off leaves behind, is {"input": the text}, with a remark.
+Json arguments_of_call(Fields& call, const char* name = "arguments");
 
 }  // namespace pc::serve

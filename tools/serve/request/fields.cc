@@ -14,12 +14,6 @@ std::string in_digits(double x) {
   return text;
 }
 
-void add_unread(const Json& object, const std::set<std::string>& read, const std::string& path,
-                std::vector<std::string>* names) {
-  for (const std::string& key : object.keys())
-    if (!read.contains(key)) names->push_back(path.empty() ? key : path + "." + key);
-}
-
 }  // namespace
 
 // An object, what was read of it, and those within that are read, too.
@@ -27,13 +21,20 @@ struct Fields::Node {
   Json object;
   std::string path;
   std::set<std::string> read = {};
-  std::vector<std::string> left_out = {};
+  std::vector<std::string> left_out = {}, remarks = {};
+  bool is_left_out = false;
   std::vector<std::shared_ptr<Node>> within = {};
 
   void add_unread_to(std::vector<std::string>* names) const {
-    add_unread(object, read, path, names);
+    if (is_left_out) return names->push_back(path);
+    for (const std::string& key : object.keys())
+      if (!read.contains(key)) names->push_back(path.empty() ? key : path + "." + key);
     names->insert(names->end(), left_out.begin(), left_out.end());
     for (const auto& node : within) node->add_unread_to(names);
+  }
+  void add_remarks_to(std::vector<std::string>* all) const {
+    all->insert(all->end(), remarks.begin(), remarks.end());
+    for (const auto& node : within) node->add_remarks_to(all);
   }
 };
 
@@ -164,8 +165,24 @@ void Fields::skip(const std::vector<const char*>& names) {
   for (const char* const name : names) node_->read.insert(name);
 }
 
-void Fields::leave_out(const std::string& path) {
+void Fields::remark(std::string sentence) {
+  node_->remarks.push_back(std::move(sentence));
+}
+
+void Fields::leave_out(const std::string& path, const std::string& why) {
   node_->left_out.push_back(path);
+  remark(path + " " + why);
+}
+
+void Fields::leave_out(const std::string& why) {
+  node_->is_left_out = true;
+  remark(path() + " " + why);
+}
+
+std::vector<std::string> Fields::remarks() const {
+  std::vector<std::string> all;
+  node_->add_remarks_to(&all);
+  return all;
 }
 
 std::vector<std::string> Fields::unread() const {

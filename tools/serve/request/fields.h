@@ -56,11 +56,16 @@ class Fields {
   // got it.
   void skip(const std::vector<const char*>& names);
 
-  // What was understood and is left out: told by unread(), with its path.
-  void leave_out(const std::string& path);
+  // A sentence for the client about what it sent; told by remarks().
+  void remark(std::string sentence);
+  // What is understood and left out: told by unread(), and why by remarks(). path: from the body.
+  void leave_out(const std::string& path, const std::string& why);
+  // All of this object. why: "is of type \"x\", ..."
+  void leave_out(const std::string& why);
 
   // The paths of those that nobody asked for, here and inside, and of what was left out.
   std::vector<std::string> unread() const;
+  std::vector<std::string> remarks() const;
 
   const std::string& path() const;
   std::string path_of(const std::string& name) const;

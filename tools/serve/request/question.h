@@ -91,6 +91,7 @@ struct Question {
   NameSpace name_space;                 // whose modules it may use
   std::string client;                   // who takes turns with others
   std::vector<std::string> ignored;     // fields of the request that mean nothing here
+  std::vector<std::string> remarks;     // what was made of others, in sentences
   std::shared_ptr<RequestNotes> notes;  // for the log of requests; null: there is none
 
   bool must_call() const {

@@ -59,6 +59,11 @@ void check_model(Fields& fields, const std::string& model) {
   if (asked && !asked->empty()) check_model(*asked, model);
 }
 
+void tell_unread(const Fields& fields, Question* question) {
+  for (std::string& name : fields.unread()) question->ignored.push_back(std::move(name));
+  question->remarks = fields.remarks();
+}
+
 void read_mode(Fields& fields, Question* question) {
   if (const auto wanted = fields.boolean("cache_prompt"); wanted && !*wanted) {
     question->mode = Mode::kOff;

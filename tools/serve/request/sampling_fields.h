@@ -13,6 +13,9 @@ namespace pc::serve {
 // ApiError, 404 where the request is for another model.
 void read_sampling(Fields& fields, const ModelFacts& model, Question* question);
 
+// What nobody read of the request, and what was made of it: into the question. Last of all.
+void tell_unread(const Fields& fields, Question* question);
+
 // Which states the prompt may use: prompt_cache.mode, or llama-server's cache_prompt.
 void read_mode(Fields& fields, Question* question);
 

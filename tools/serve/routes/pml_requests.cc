@@ -1,6 +1,7 @@
 #include "tools/serve/routes/pml_requests.h"
 
 #include "tools/serve/request/fields.h"
+#include "tools/serve/request/sampling_fields.h"
 #include "tools/serve/request/schema_chat.h"
 #include "tools/serve/routes/prompt_schema.h"
 
@@ -35,7 +36,7 @@ OpenAiRequest read_pml_run(const Json& body, const ModelFacts& model) {
   request.question.of_schema = SchemaPrompt{schema_of_prompt(pml), pml, {}};
   read_openai_answer(fields, model, &request);
   read_repair(fields, &request.question);
-  request.question.ignored = fields.unread();
+  tell_unread(fields, &request.question);
   return request;
 }
 

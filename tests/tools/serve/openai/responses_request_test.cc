@@ -87,11 +87,42 @@ TEST_CASE("tools are flat, and none where the request wants none") {
   ResponsesRequest request = read("{\"input\": \"Hi\", " + tools + "}");
   go_on(Json::array(), &request);
   CHECK(request.question.chat["tools"] == Json::read(R"([{"type": "function", "function": {
-      "name": "f", "parameters": {"type": "object"}}}])"));
+      "name": "f", "strict": true, "parameters": {"type": "object"}}}])"));
+  CHECK(request.question.ignored == std::vector<std::string>{"tools[0].strict"});
   CHECK(request.echo["tools"].items().front()["name"] == Json("f"));
   request = read("{\"input\": \"Hi\", \"tool_choice\": \"none\", " + tools + "}");
   go_on(Json::array(), &request);
   CHECK(request.question.chat["tools"].is_null());
+}
+
+TEST_CASE("what other servers' tools leave behind is left out, and told; thoughts are kept") {
+  const ResponsesRequest request = read(R"({"input": [
+      {"role": "user", "content": "Hi"},
+      {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {}},
+      {"type": "reasoning", "id": "rs_1", "summary": [], "content": [
+        {"type": "reasoning_text", "text": "Hm."}]},
+      {"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{\"a\": "},
+      {"type": "custom_tool_call", "call_id": "c2", "name": "patch", "input": "*** Begin"},
+      {"type": "custom_tool_call_output", "call_id": "c2", "output": null},
+      {"type": "reasoning", "summary": [{"type": "summary_text", "text": "So."}]},
+      {"type": "message", "role": "assistant", "content": [{"type": "refusal", "refusal": "No."}]}],
+      "tools": [{"type": "web_search"}, {"type": "function", "name": "f"},
+                {"type": "namespace", "name": "mcp", "tools": []}]})");
+  CHECK(request.conversation == Json::read(R"([
+      {"role": "user", "content": "Hi"},
+      {"role": "assistant", "content": "", "reasoning_content": "Hm.", "tool_calls": [
+        {"id": "c1", "type": "function",
+         "function": {"name": "f", "arguments": {"input": "{\"a\": "}}},
+        {"id": "c2", "type": "function",
+         "function": {"name": "patch", "arguments": {"input": "*** Begin"}}}]},
+      {"role": "tool", "tool_call_id": "c2", "content": ""},
+      {"role": "assistant", "content": "No."}])"));
+  CHECK(request.tools == Json::read(R"([{"type": "function", "function": {
+      "name": "f", "parameters": {"type": "object", "properties": {}}}}])"));
+  CHECK(request.question.ignored ==
+        std::vector<std::string>{"input[1]", "input[6]", "tools[0]", "tools[2]"});
+  REQUIRE(request.question.remarks.size() == 5);
+  CHECK(request.question.remarks[1].starts_with("input[3].arguments is no JSON object"));
 }
 
 TEST_CASE("what is read and means nothing here is named, with what it is in") {
@@ -119,7 +150,7 @@ TEST_CASE("fields that cannot be meant are named") {
            {R"("prompt": {})", "prompt"},
            {R"("top_logprobs": 2)", "top_logprobs"},
            {R"("tool_choice": "required")", "tool_choice"},
-           {R"("tools": [{"type": "web_search"}])", "tools[0].type"},
+           {R"("tools": [{"type": 5}])", "tools[0].type"},
            {R"("tools": [{"type": "function"}])", "tools[0].name"},
            {R"("tools": [{"type": "function", "name": "f"}, {"type": "function", "name": "f"}])",
             "tools"},
@@ -146,10 +177,11 @@ TEST_CASE("items that cannot be meant are named") {
             "input[0].content[0].type"},
            {R"({"type": "function_call", "name": "f"})", "input[0].call_id"},
            {R"({"type": "function_call", "call_id": "c"})", "input[0].name"},
-           {R"({"type": "function_call", "call_id": "c", "name": "f", "arguments": "["})",
-            "input[0].arguments"},
+           {R"({"type": "custom_tool_call", "call_id": "c", "name": "f"})", "input[0].input"},
+           {R"({"type": "weather_call", "call_id": "c"})", "input[0].type"},
            {R"({"type": "function_call_output", "output": "x"})", "input[0].call_id"},
-           {R"({"type": "function_call_output", "call_id": "c"})", "input[0].output"}}) {
+           {R"({"type": "function_call_output", "call_id": "c", "output": 5})",
+            "input[0].output"}}) {
     INFO(item);
     CHECK(refused_item(item) == param);
   }

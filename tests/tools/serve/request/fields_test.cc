@@ -59,12 +59,16 @@ TEST_CASE("what nobody reads of an object within is told by those around it") {
                   deep.nested("b");
                 });
   body.array("left");
-  body.leave_out("left[1]");
+  body.leave_out("left[1]", "is no number that is wanted");
+  body.inside(Json::object().set("y", 1), "left[0]").leave_out("is not, either");
   body.skip({"id", "absent"});
-  CHECK(body.unread() == std::vector<std::string>{"new", "left[1]", "o.y", "o.deep[1].b.c"});
+  CHECK(body.unread() ==
+        std::vector<std::string>{"new", "left[1]", "o.y", "o.deep[1].b.c", "left[0]"});
   Fields same = *o;
   same.any("y");
-  CHECK(body.unread() == std::vector<std::string>{"new", "left[1]", "o.deep[1].b.c"});
+  CHECK(body.unread() == std::vector<std::string>{"new", "left[1]", "o.deep[1].b.c", "left[0]"});
+  CHECK(body.remarks() ==
+        std::vector<std::string>{"left[1] is no number that is wanted", "left[0] is not, either"});
 }
 
 TEST_CASE("a body is an object of JSON and nothing else") {
