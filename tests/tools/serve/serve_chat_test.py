@@ -84,6 +84,27 @@ class Chat(ServeTest):
         self.assertEqual(answer["choices"][0]["message"]["content"], "x" * 8)
         self.assertEqual(answer["choices"][0]["finish_reason"], "length")
 
+    def test_numbers_have_the_meaning_of_their_origin(self):
+        room = 4096 - len("<|im_start|>user\nA?<|im_end|>\n<|im_start|>assistant\n") - 1
+        for fields in ({"max_tokens": -1}, {"max_tokens": None, "max_completion_tokens": -1},
+                       {"max_tokens": None, "n_predict": -1}):
+            answer = self.chat("A?", logit_bias={str(ord("x")): 100}, **fields)
+            self.assertGreater(answer["usage"]["completion_tokens"], room - 64)
+            self.assertEqual(answer["choices"][0]["finish_reason"], "length")
+        greedy = self.chat("A?")["choices"][0]["message"]["content"]
+        for fields in ({"temperature": 1, "top_p": 0}, {"temperature": 1, "min_p": 1}, {"temperature": 0, "top_k": -1},
+                       {"temperature": 0, "top_k": 0}, {"temperature": 0, "stop": [""]}, {"temperature": 1.0, "top_k": 1.0}):
+            self.assertEqual(self.chat("A?", **fields)["choices"][0]["message"]["content"], greedy, fields)
+        for one, same in ((2 ** 64 - 5, -5), (2 ** 64 + 2 ** 20, 2 ** 20), (7, 7.0), (2 ** 64 - 1, 2 ** 64 - 1)):
+            said = [self.chat("Sing!", temperature=1.5, seed=seed, max_tokens=24)["choices"][0]["message"]["content"]
+                    for seed in (one, same)]
+            self.assertEqual(said[0], said[1], (one, same))
+        nothing = self.chat("A?", max_tokens=0)
+        self.assertEqual((nothing["usage"]["completion_tokens"], nothing["choices"][0]["message"]["content"]), (0, ""))
+        text = self.server.json("POST", "/v1/completions", {"prompt": "A", "temperature": 0, "logit_bias": {
+            str(ord("x")): 100}})["choices"][0]["text"]
+        self.assertEqual(text, "x" * 16)
+
     def test_fields_without_a_meaning_are_named(self):
         answer = self.chat("Hi", mirostat=2)
         self.assertEqual(answer["prompt_cache"]["ignored_fields"], ["mirostat"])

@@ -11,16 +11,14 @@
 namespace pc::serve {
 namespace {
 
-constexpr std::size_t kMostStops = 16;
-
 void read_sampling(Fields& fields, bool counts, Sampling* s) {
   const auto most = fields.integer("max_tokens", 1, UINT32_MAX);
   if (!most && !counts) fields.refuse("max_tokens", "is missing: an integer");
   if (most) s->max_tokens = static_cast<std::uint32_t>(*most);
   s->temperature = static_cast<float>(fields.number("temperature", 0, 1).value_or(1));
   s->top_p = static_cast<float>(fields.number("top_p", 0, 1).value_or(1));
-  s->top_k = static_cast<std::uint32_t>(fields.integer("top_k", 0, UINT32_MAX).value_or(0));
-  s->stop = fields.strings("stop_sequences", kMostStops);
+  s->top_k = read_top_k(fields);
+  s->stop = read_stops(fields, "stop_sequences");
 }
 
 Json conversation_of(Fields& fields, Question* question) {
@@ -32,6 +30,18 @@ Json conversation_of(Fields& fields, Question* question) {
   return chat;
 }
 
+// Whether the model thinks, as far as its template lets a request say so, and for how long.
+void read_thinking(Fields& fields, Question* question) {
+  auto thinking = fields.nested("thinking");
+  if (!thinking) return;
+  const std::string type = thinking->required_string("type");
+  if (type != "enabled" && type != "adaptive" && type != "disabled")
+    thinking->refuse("type", "must be one of: enabled, adaptive, disabled");
+  question->chat.set("variables", Json::object().set("enable_thinking", type != "disabled"));
+  if (const auto most = thinking->integer("budget_tokens", 0, UINT32_MAX))
+    question->thought_budget = static_cast<std::uint32_t>(*most);
+}
+
 }  // namespace
 
 AnthropicRequest read_anthropic(const Json& body, const ModelFacts& model, bool counts) {
@@ -40,6 +50,7 @@ AnthropicRequest read_anthropic(const Json& body, const ModelFacts& model, bool 
   AnthropicRequest request;
   read_sampling(fields, counts, &request.question.sampling);
   request.question.chat = conversation_of(fields, &request.question);
+  read_thinking(fields, &request.question);
   request.streams = fields.boolean("stream").value_or(false);
   request.question.format = anthropic_format(fields);
   if (auto metadata = fields.nested("metadata"))

@@ -37,8 +37,7 @@ OpenAiRequest read_openai_text(const Json& body, const ModelFacts& model) {
   Fields fields(body);
   OpenAiRequest request;
   Question& question = request.question;
-  read_sampling(fields, model, &question);
-  if (!question.sampling.max_tokens) question.sampling.max_tokens = kDefaultMaxTokens;
+  read_sampling(fields, model, &question, kDefaultMaxTokens);
   read_prompt(fields, model, &question);
   question.echoes = fields.boolean("echo").value_or(false);
   if (const auto top = fields.integer("logprobs", 0, kMostLogprobs))

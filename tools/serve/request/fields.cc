@@ -1,6 +1,7 @@
 #include "tools/serve/request/fields.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 namespace pc::serve {
@@ -114,6 +115,18 @@ std::optional<std::int64_t> Fields::integer(const char* name, std::int64_t least
     refuse(name,
            "must be an integer from " + std::to_string(least) + " to " + std::to_string(most));
   return n;
+}
+
+std::optional<std::uint64_t> Fields::seed(const char* name) {
+  constexpr double kModulus = 18446744073709551616.0;  // 2^64
+  const auto value = any(name);
+  if (!value) return std::nullopt;
+  if (const auto n = value->integer()) return static_cast<std::uint64_t>(*n);
+  if (const auto n = value->number()) return n;
+  const double x = value->real();
+  if (!value->is_number() || std::trunc(x) != x) refuse(name, "must be an integer");
+  const auto rest = static_cast<std::uint64_t>(std::fmod(std::abs(x), kModulus));
+  return x < 0 ? 0 - rest : rest;
 }
 
 std::optional<Json> Fields::array(const char* name) {

@@ -37,6 +37,9 @@ class Fields {
   std::optional<bool> boolean(const char* name);
   std::optional<double> number(const char* name, double least, double most);
   std::optional<std::int64_t> integer(const char* name, std::int64_t least, std::int64_t most);
+  // A number of 64 bits for a generator: those below zero and beyond are taken modulo 2^64, those
+  // beyond as the nearest double has them.
+  std::optional<std::uint64_t> seed(const char* name);
   std::optional<Json> array(const char* name);
   std::optional<Json> object(const char* name);
   std::optional<Fields> nested(const char* name);  // that object's fields

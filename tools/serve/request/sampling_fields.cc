@@ -1,5 +1,6 @@
 #include "tools/serve/request/sampling_fields.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
 
@@ -7,8 +8,7 @@ namespace pc::serve {
 namespace {
 
 constexpr std::int64_t kMostChoices = 16;
-constexpr std::size_t kMostStops = 16;
-constexpr double kMostTemperature = 2, kMostPenalty = 2, kMostBias = 100;
+constexpr double kMostTemperature = 2, kMostPenalty = 2, kMostBias = 100, kMostRepetition = 10;
 
 float number_or(Fields& fields, const char* name, double least, double most, float fallback) {
   return static_cast<float>(fields.number(name, least, most).value_or(fallback));
@@ -35,13 +35,37 @@ void read_bias(Fields& fields, std::uint32_t vocab_size, std::vector<pc_token_bi
   }
 }
 
-// The first of these names that the request has.
-std::optional<std::uint32_t> read_max_tokens(Fields& fields) {
-  std::optional<std::uint32_t> most;
+// The first of these names that the request has. -1, and -2 as llama.cpp's server has it beside
+// that: as many as there is room for.
+std::optional<std::uint32_t> read_max_tokens(Fields& fields,
+                                             std::optional<std::uint32_t> otherwise) {
+  std::optional<std::int64_t> most;
   for (const char* const name : {"max_completion_tokens", "max_tokens", "n_predict"})
-    if (const auto n = fields.integer(name, 0, UINT32_MAX); n && !most)
-      most = static_cast<std::uint32_t>(*n);
-  return most;
+    if (const auto n = fields.integer(name, -2, UINT32_MAX); n && !most) most = n;
+  if (!most) return otherwise;
+  return *most < 0 ? std::nullopt : std::optional(static_cast<std::uint32_t>(*most));
+}
+
+// -1: another one each time. The number that the library has for that is drawn with as any other.
+void read_seed(Fields& fields, std::uint64_t* seed) {
+  const bool is_any = fields.any("seed").value_or(Json()).integer() == -1;
+  const auto asked = fields.seed("seed");
+  if (!asked || is_any) return;
+  *seed = *asked == PC_SEED_RANDOM ? PC_SEED_RANDOM / 2 : *asked;
+}
+
+// llama.cpp's name, or vLLM's.
+float read_repetition_penalty(Fields& fields) {
+  const auto ours = fields.number("repeat_penalty", 0, kMostRepetition);
+  const auto theirs = fields.number("repetition_penalty", 0, kMostRepetition);
+  return static_cast<float>(ours.value_or(theirs.value_or(1)));
+}
+
+// How long a thought may get, as llama.cpp's server has it; -1: as long as it likes.
+void read_thought_budget(Fields& fields, std::optional<std::uint32_t>* budget) {
+  for (const char* const name : {"thinking_budget_tokens", "reasoning_budget"})
+    if (const auto n = fields.integer(name, -1, UINT32_MAX); n && *n >= 0 && !*budget)
+      *budget = static_cast<std::uint32_t>(*n);
 }
 
 }  // namespace
@@ -64,6 +88,17 @@ void tell_unread(const Fields& fields, Question* question) {
   question->remarks = fields.remarks();
 }
 
+std::uint32_t read_top_k(Fields& fields) {
+  return static_cast<std::uint32_t>(
+      std::max<std::int64_t>(0, fields.integer("top_k", -1, UINT32_MAX).value_or(0)));
+}
+
+std::vector<std::string> read_stops(Fields& fields, const char* name) {
+  std::vector<std::string> stops = fields.strings(name, kMostStops);
+  std::erase(stops, "");
+  return stops;
+}
+
 void read_mode(Fields& fields, Question* question) {
   if (const auto wanted = fields.boolean("cache_prompt"); wanted && !*wanted) {
     question->mode = Mode::kOff;
@@ -81,20 +116,21 @@ void read_mode(Fields& fields, Question* question) {
   question->repair = of_cache.string("repair").value_or("");
 }
 
-void read_sampling(Fields& fields, const ModelFacts& model, Question* question) {
+void read_sampling(Fields& fields, const ModelFacts& model, Question* question,
+                   std::optional<std::uint32_t> max_tokens) {
   check_model(fields, model.id);
   Sampling& s = question->sampling;
-  s.max_tokens = read_max_tokens(fields);
+  s.max_tokens = read_max_tokens(fields, max_tokens);
   s.temperature = number_or(fields, "temperature", 0, kMostTemperature, s.temperature);
   s.top_p = number_or(fields, "top_p", 0, 1, s.top_p);
   s.min_p = number_or(fields, "min_p", 0, 1, s.min_p);
-  s.top_k = static_cast<std::uint32_t>(fields.integer("top_k", 0, UINT32_MAX).value_or(0));
+  s.top_k = read_top_k(fields);
   s.presence_penalty = number_or(fields, "presence_penalty", -kMostPenalty, kMostPenalty, 0);
   s.frequency_penalty = number_or(fields, "frequency_penalty", -kMostPenalty, kMostPenalty, 0);
-  s.repetition_penalty = number_or(fields, "repeat_penalty", 0, 10, 1);
-  if (const auto seed = fields.integer("seed", INT64_MIN, INT64_MAX))
-    s.seed = *seed == -1 ? PC_SEED_RANDOM : static_cast<std::uint64_t>(*seed);
-  s.stop = fields.strings("stop", kMostStops);
+  s.repetition_penalty = read_repetition_penalty(fields);
+  read_seed(fields, &s.seed);
+  read_thought_budget(fields, &question->thought_budget);
+  s.stop = read_stops(fields, "stop");
   read_bias(fields, model.engine.vocab_size, &s.bias);
   question->n = static_cast<std::uint32_t>(fields.integer("n", 1, kMostChoices).value_or(1));
   question->client = fields.string("user").value_or("");

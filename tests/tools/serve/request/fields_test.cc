@@ -32,6 +32,21 @@ TEST_CASE("fields have their types, and null is absent") {
   CHECK(fields.unread().empty());
 }
 
+TEST_CASE("a seed is any integer, modulo 2^64") {
+  Fields fields(read_body(R"({"a":7,"b":-5,"c":18446744073709551611,"d":18446744073709551617,
+      "e":7.0,"f":-18446744073709551616,"g":18446744073710600192})"));
+  CHECK(fields.seed("a") == 7u);
+  CHECK(fields.seed("b") == UINT64_MAX - 4);
+  CHECK(fields.seed("c") == UINT64_MAX - 4);
+  CHECK(fields.seed("d") == 0u);  // beyond 2^64 as the nearest double
+  CHECK(fields.seed("e") == 7u);
+  CHECK(fields.seed("f") == 0u);
+  CHECK(fields.seed("g") == 1048576u);
+  CHECK_FALSE(fields.seed("absent"));
+  CHECK(refused([] { Fields(read_body(R"({"s":1.5})")).seed("s"); }) == "s");
+  CHECK(refused([] { Fields(read_body(R"({"s":"x"})")).seed("s"); }) == "s");
+}
+
 TEST_CASE("a field that cannot be meant is named with its path") {
   const Json body = read_body(R"({"s":5,"i":1.5,"big":1e300,"n":9,"a":[1],"o":{"x":[]}})");
   CHECK(refused([&] { Fields(body).string("s"); }) == "s");
