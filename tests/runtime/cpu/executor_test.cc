@@ -292,6 +292,7 @@ TEST_CASE("an item's rows are what each token would have made as the last one, o
   require_near(logits.values.back(), step.logits[1]);
   for (const std::uint32_t token :
        {kFirst, kFirst + 1, kFirst + 31, kFirst + 32, kTokens / 2, 511u, 512u, kTokens - 1}) {
+    if (token >= kTokens) continue;  // A build with fewer cases has a shorter text.
     INFO(token);
     Backend::Timeline prefix = backend.open();
     const std::vector<pc_run> until = {run(0, token + 1)};
