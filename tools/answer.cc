@@ -108,6 +108,7 @@ Json to_json(const Answer& answer) {
   stats.set("prompt_tokens", s.prompt_tokens)
       .set("cached_tokens", s.cached_tokens)
       .set("chained_tokens", s.chained_tokens)
+      .set("encoded_tokens", s.encoded_tokens)
       .set("computed_tokens", s.computed_tokens)
       .set("repaired_tokens", s.repaired_tokens)
       .set("generated_tokens", s.generated_tokens)

@@ -148,8 +148,10 @@ class Chat {
     const double speed = decode_tokens_per_second(stats);
     char text[64] = "";
     if (speed > 0) std::snprintf(text, sizeof text, "; %.1f tokens a second", speed);
-    note(context() + "; " + std::to_string(stats.computed_tokens) + " computed, " +
-         std::to_string(stats.cached_tokens) + " reused; first token in " +
+    // A module that had to be encoded for this turn was computed for it.
+    const std::uint64_t reused = stats.cached_tokens - stats.encoded_tokens;
+    note(context() + "; " + std::to_string(stats.computed_tokens + stats.encoded_tokens) +
+         " computed, " + std::to_string(reused) + " reused; first token in " +
          format_duration(stats.ttft_us) + text);
   }
 

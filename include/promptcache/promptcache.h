@@ -727,7 +727,8 @@ typedef struct pc_session_stats {
   uint64_t repaired_tokens; /* of computed_tokens: of modules, in the place of their states */
   int32_t stop; /* PC_FINISH_STOP: which of options.stop ended it, the first in the text and, of
                    several there, the first that was given; else -1 */
-  int32_t end_token; /* PC_FINISH_EOS: the token that was drawn and ended the turn; else -1 */
+  int32_t end_token;       /* PC_FINISH_EOS: the token that was drawn and ended the turn; else -1 */
+  uint64_t encoded_tokens; /* of cached_tokens: of modules that were encoded for it */
 } pc_session_stats;
 
 /* Fills what struct_size holds. */

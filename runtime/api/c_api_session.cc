@@ -132,6 +132,7 @@ pc_session_stats session_stats(const pc::Session& session) {
   stats.repaired_tokens = s.repaired_tokens;
   stats.stop = s.stop;
   stats.end_token = s.end_token;
+  stats.encoded_tokens = s.encoded_tokens;
   return stats;
 }
 

@@ -31,6 +31,7 @@ struct PlacedRun {
   ResidentHandle resident = nullptr;  // with them; null where they are not there
   bool exact = true;                  // the states are those of a prefill
   pml::Repair repair = {};            // of what is not exact
+  bool encoded = false;               // its module, for this very prompt
 };
 
 // Do the runs alone say which of their tokens are computed anew, or must it be computed?

@@ -224,12 +224,14 @@ bool Session::may_reuse_modules() const {
 Status Session::pin_modules() {
   LoadedSchema& schema = *prompt_->schema;
   Encoder encoder(engine().scheduler(), engine().store());
+  encoded_.assign(residents_.size(), false);
   for (std::size_t i = 0; i < residents_.size(); ++i) {
     const Stopwatch watch;
     PC_TRY(AcquiredModule module, schema.acquire(*prompt_->modules[i], encoder, &cancel_));
     PC_TRY(residents_[i], engine().backend().resident(std::move(module.module)));
     ++stats_.modules_found;
-    if (module.source == ModuleSource::kEncoded) {
+    encoded_[i] = module.source == ModuleSource::kEncoded;
+    if (encoded_[i]) {
       ++stats_.modules_encoded;
       stats_.encode_us += watch.microseconds();
     }
@@ -285,6 +287,7 @@ Status Session::attach_modules(BackendTimeline* timeline, std::span<const Anew> 
     PC_CHECK_OK(timeline->attach(
         resident, {run.job_run, 0, n, run.position, hidden.empty() ? nullptr : hidden.data()}));
     open_.read.n_module_tokens += n - anew[i].size();
+    if (encoded_[run.job]) stats_.encoded_tokens += n - anew[i].size();
     stats_.repaired_tokens += anew[i].size();
     stats_.cached_bytes += resident->module().geometry().state_bytes(kv_blocks(n));
   }

@@ -68,6 +68,7 @@ enum class Finish : std::uint32_t { kNone, kEos, kStop, kLength, kCancelled };
 struct SessionStats {
   std::uint64_t prompt_tokens = 0, cached_tokens = 0, computed_tokens = 0, generated_tokens = 0;
   std::uint64_t chained_tokens = 0;   // of cached_tokens: from a chain, exact
+  std::uint64_t encoded_tokens = 0;   // of cached_tokens: of modules that were encoded for it
   std::uint64_t repaired_tokens = 0;  // of computed_tokens: of modules
   std::uint32_t modules_found = 0, modules_encoded = 0;
   std::uint64_t cached_bytes = 0;  // K/V of modules and links, used where it lies
@@ -302,6 +303,7 @@ class Session {
   std::uint32_t max_tokens_ = 0;
   std::uint64_t client_;                    // 0: none is named
   std::vector<ResidentHandle> residents_;   // [plan.jobs]
+  std::vector<bool> encoded_;               // [plan.jobs] for this session
   std::optional<pml::Repair> auto_repair_;  // once it was looked up
   std::optional<BackendTimeline> timeline_;
   Sampler sampler_;

@@ -190,9 +190,13 @@ Result<Session::Appendix> Session::plan_imports(const std::vector<pml::PromptNod
     placed.back().exact = false;
   }
   PC_CHECK_OK(put_repairs(placed));
+  std::vector<bool> encoded(plan.modules.size());
   for (PlacedRun& run : placed)
     if (run.module) {
-      PC_TRY(run.resident, acquire(*plan.modules[run.run->job], encoder, &appendix.found));
+      const std::size_t job = run.run->job;
+      const std::uint32_t n_encoded = appendix.found.modules_encoded;
+      PC_TRY(run.resident, acquire(*plan.modules[job], encoder, &appendix.found));
+      run.encoded = encoded[job] = encoded[job] || appendix.found.modules_encoded > n_encoded;
     }
   const Stopwatch choose_watch;
   std::vector<pc_run> unread;
@@ -240,6 +244,7 @@ Status Session::place(std::span<const PlacedRun> runs, std::span<const Anew> ane
     appendix->chain.attach({*runs[i].module}, run.job_run, n, position);
     between.add(anew[i], run.tokens, position);
     appendix->imports.push_back({position, seen_of(run.tokens, anew[i])});
+    if (runs[i].encoded) appendix->found.encoded_tokens += n - anew[i].size();
     appendix->found.repaired_tokens += anew[i].size();
     appendix->found.cached_bytes += runs[i].resident->module().geometry().state_bytes(kv_blocks(n));
   }

@@ -134,6 +134,11 @@ TEST_CASE("a scaffold over all imports, and one module after its prefix, equal t
     REQUIRE(cached->prefill().ok());
     REQUIRE(full->prefill().ok());
     REQUIRE(cached->stats().cached_tokens > 0);
+    REQUIRE(cached->stats().encoded_tokens == cached->stats().cached_tokens);
+    const auto again = session_for(schema, prompt);
+    REQUIRE(again->prefill().ok());
+    REQUIRE(again->stats().cached_tokens == cached->stats().cached_tokens);
+    REQUIRE(again->stats().encoded_tokens == 0);
     REQUIRE(full->stats().cached_tokens == 0);
     for (std::size_t v = 0; v < full->logits().size(); ++v)
       REQUIRE(std::fabs(cached->logits()[v] - full->logits()[v]) <= 1e-4f);

@@ -98,6 +98,18 @@ class Marked(ReuseTest):
         self.assertEqual(set(self.states(again)), {"hit"})
         self.assertEqual(again["prompt_cache"]["used"], "marked")
 
+    def test_modules_that_were_encoded_for_a_request_were_not_cached(self):
+        content = self.content("J: " + PAGE, "K: " + PAGE)
+        first, again = self.ask("marked", content), self.ask("marked", content)
+        counts = [answer["usage"]["prompt_tokens_details"] for answer in (first, again)]
+        self.assertEqual(counts[0]["cached_tokens"], 0)
+        self.assertEqual(first["timings"]["cache_n"], 0)
+        tokens = first["prompt_cache"]["tokens"]
+        self.assertEqual((tokens["from_modules"], tokens["computed"]), (0, tokens["prompt"]))
+        modules = sum(part["tokens"] for part in first["prompt_cache"]["parts"])
+        self.assertGreaterEqual(counts[0]["cache_write_tokens"], modules)
+        self.assertGreaterEqual(counts[1]["cached_tokens"], modules)
+
     def test_marks_mean_nothing_in_other_modes(self):
         answer = self.ask("prefix", self.content("D: " + PAGE, "E: " + PAGE))
         self.assertEqual(answer["prompt_cache"]["parts"], [])
@@ -107,9 +119,17 @@ class Marked(ReuseTest):
     def test_anthropics_blocks_are_modules(self):
         body = {"model": "tiny-model", "max_tokens": 4, "system": "Be brief.", "prompt_cache": {"mode": "marked"},
                 "messages": [{"role": "user", "content": self.content("F: " + PAGE, "G: " + PAGE)}]}
-        self.server.json("POST", "/v1/messages", body)
+        first = self.server.json("POST", "/v1/messages", body)
         again = self.server.json("POST", "/v1/messages", body)
         self.assertEqual(set(self.states(again)), {"hit"})
+        self.assertEqual(first["usage"]["cache_read_input_tokens"], 0)
+        for answer in (first, again):
+            usage = answer["usage"]
+            self.assertEqual(usage["input_tokens"] + usage["cache_creation_input_tokens"] +
+                             usage["cache_read_input_tokens"], first["prompt_cache"]["tokens"]["prompt"])
+        written = sum(part["tokens"] for part in first["prompt_cache"]["parts"])
+        self.assertGreaterEqual(first["usage"]["cache_creation_input_tokens"], written)
+        self.assertGreaterEqual(again["usage"]["cache_read_input_tokens"], written)
 
     def test_the_header_names_the_mode(self):
         body = {"messages": [{"role": "user", "content": self.content("H: " + PAGE, "I: " + PAGE)}], "max_tokens": 2}

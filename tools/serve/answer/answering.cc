@@ -43,7 +43,8 @@ class Answering {
     choices_.front().session().prefill();
     const pc_session_stats stats = choices_.front().session().stats();
     usage_.prompt_tokens = stats.prompt_tokens;
-    usage_.cached_tokens = stats.cached_tokens;
+    usage_.cached_tokens = stats.cached_tokens - stats.encoded_tokens;
+    usage_.written_tokens = stats.encoded_tokens;
     usage_.chained_tokens = stats.chained_tokens;
     usage_.repaired_tokens = stats.repaired_tokens;
     usage_.modules = stats.modules_found;

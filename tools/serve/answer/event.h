@@ -41,7 +41,7 @@ struct Usage {
   std::uint64_t approximate_tokens = 0;  // of modules that saw something else than stands before
   std::uint64_t repaired_tokens = 0;     // of these: computed anew
   std::uint32_t modules = 0, modules_encoded = 0;  // that it used; of these, not found before
-  std::uint64_t written_tokens = 0;    // of the conversation, that the store has only since
+  std::uint64_t written_tokens = 0;    // of the conversation, whose states are kept only since
   std::uint64_t generated_tokens = 0;  // of all answers
   std::uint64_t thought_tokens = 0;    // of these: thoughts
   std::uint64_t prompt_us = 0, first_token_us = 0, decode_us = 0;
