@@ -20,11 +20,15 @@ namespace pc::serve {
 struct TokenChance {
   std::string bytes;  // what the token stands for; perhaps part of a character
   float logprob = 0;
+  std::int32_t id = -1;
 };
 
+// Of an answer or, where it is echoed, of its prompt.
 struct DrawnToken {
   TokenChance token;
-  std::vector<TokenChance> top;  // the likeliest first
+  std::vector<TokenChance> top = {};  // the likeliest first
+  bool has_chance = true;             // not the first of a prompt, behind nothing
+  bool is_apart = false;              // its bytes are not in the text: it ends it, or is BOS
 };
 
 // What a prompt was made of.
@@ -67,7 +71,7 @@ struct Begun {
   Usage usage;
 };
 
-// Of an answer, whole characters of it. Of Question::n answers, `choice` is the number.
+// Of an answer, whole characters of it. Of Question::n_choices() answers, `choice` is the number.
 struct Said {
   std::uint32_t choice = 0;
   std::string text;

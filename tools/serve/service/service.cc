@@ -154,7 +154,7 @@ void Service::complete(const HttpRequest& request, Question* question) const {
 void Service::answer(const ModelHandle& loaded, Question question,
                      std::unique_ptr<AnswerWriter> writer, bool streams,
                      const std::shared_ptr<Reply>& reply) {
-  const auto delivery = std::make_shared<Delivery>(reply, std::move(writer), streams, question.n);
+  const auto delivery = std::make_shared<Delivery>(reply, std::move(writer), streams, question.n_choices());
   if (options_.deadline.count()) delivery->set_deadline(Delivery::Clock::now() + options_.deadline);
   delivery->watch([this, self = delivery.get(), notes = question.notes](const Event& event) {
     const auto* const ended = std::get_if<Ended>(&event);
