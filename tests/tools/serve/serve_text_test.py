@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Raw text over HTTP: prompts as texts and as tokens, several of them, echoed with the chances of
-their tokens, and what belongs between two texts."""
+their tokens, and what belongs between two texts; in OpenAI's form and in llama.cpp's."""
 import json
 import math
 import pathlib
@@ -119,6 +119,74 @@ class Text(ServeTest):
             {"id": 257, "piece": "</s>"}])
 
 
+class Llama(ServeTest):
+    ARGUMENTS = ("--parallel", "3")
+
+    def complete(self, prompt, expect=200, **fields):
+        body = {"prompt": prompt, "n_predict": 4, "temperature": 0}
+        return self.server.json("POST", "/completion", body | fields, expect)
+
+    def test_an_answer_has_the_form_of_llama_cpp(self):
+        answer = self.complete("Once upon", n_probs=2, return_tokens=True)
+        same = self.server.json("POST", "/v1/completions", {"prompt": "Once upon", "max_tokens": 4, "temperature": 0})
+        self.assertEqual(answer["content"], same["choices"][0]["text"])
+        self.assertEqual((answer["stop"], answer["stop_type"], answer["stopping_word"], answer["truncated"]),
+                         (True, "limit", "", False))
+        self.assertEqual((answer["tokens_evaluated"], answer["tokens_predicted"], answer["model"]), (10, 4, "tiny-model"))
+        self.assertEqual((len(answer["tokens"]), len(answer["completion_probabilities"])), (4, 4))
+        for token, chance in zip(answer["tokens"], answer["completion_probabilities"]):
+            self.assertEqual(chance["id"], token)
+            self.assertEqual(chance["top_logprobs"][0]["id"], token)
+            self.assertEqual(len(chance["top_logprobs"]), 2)
+        settings = answer["generation_settings"]
+        self.assertEqual((settings["n_predict"], settings["temperature"], settings["top_k"]), (4, 0, 40))
+        self.assertEqual(self.complete("Once upon")["tokens"], [])
+
+    def test_a_stream_ends_with_its_last_event(self):
+        whole = self.complete("Once upon", return_tokens=True)
+        body = {"prompt": "Once upon", "n_predict": 4, "temperature": 0, "stream": True}
+        pieces = [json.loads(text) for _, text in events(self.server.ask("POST", "/completion", body)[2])]
+        self.assertEqual([piece["stop"] for piece in pieces], [False] * (len(pieces) - 1) + [True])
+        self.assertEqual("".join(piece["content"] for piece in pieces), whole["content"])
+        self.assertEqual(sum((piece["tokens"] for piece in pieces), []), whole["tokens"])
+        self.assertEqual((pieces[-1]["tokens_predicted"], pieces[-1]["stop_type"]), (4, "limit"))
+
+    def test_prompts_of_texts_and_tokens(self):
+        alone = self.complete("Once upon")["content"]
+        for prompt in ([BOS, *b"Once upon"], ["Once", 32, *b"upon"], [BOS, "Once upon"], {"prompt_string": "Once upon"}):
+            with self.subTest(prompt=prompt):
+                self.assertEqual(self.complete(prompt)["content"], alone)
+        several = self.complete(["Once upon", [BOS, *b"Once upon"], ["Once", 32, "upon"], "B"])
+        self.assertEqual([a["content"] for a in several], [alone] * 3 + [self.complete("B")["content"]])
+        self.assertEqual([a["tokens_evaluated"] for a in several], [10, 10, 10, 2])
+        self.assertEqual(len(self.complete("B", n_cmpl=2)), 2)
+
+    def test_why_an_answer_ended(self):
+        bias = {str(ord("x")): 50}
+        stopped = self.complete("A", stop=["xx"], logit_bias=bias)
+        self.assertEqual((stopped["stop_type"], stopped["stopping_word"], stopped["content"]), ("word", "xx", ""))
+        self.assertEqual(self.complete("A", logit_bias={"257": 100})["stop_type"], "eos")
+        number = self.complete("A", json_schema={"type": "integer"}, n_predict=40)
+        self.assertIsInstance(json.loads(number["content"]), int)
+
+    def test_what_would_draw_otherwise_is_refused(self):
+        for field, value in (("mirostat", 2), ("dry_multiplier", 0.8), ("typical_p", 0.5), ("ignore_eos", True),
+                             ("grammar", 'root ::= "a"'), ("lora", [{"id": 0, "scale": 1}]), ("n_probs", 21)):
+            with self.subTest(field):
+                self.assertEqual(self.complete("A", 400, **{field: value})["error"]["param"], field)
+        idle = self.complete("A", mirostat=0, dry_multiplier=0.0, typical_p=1.0, grammar="", lora=[], samplers=["top_k"])
+        self.assertEqual(idle["prompt_cache"]["ignored_fields"], ["samplers"])
+
+    def test_what_the_server_says_of_itself(self):
+        props = self.server.json("GET", "/props")
+        self.assertEqual((props["total_slots"], props["model_path"]), (3, "tiny-model"))
+        self.assertEqual(props["default_generation_settings"]["params"]["temperature"], 0.800000011920929)
+        slots = self.server.json("GET", "/slots")
+        self.assertEqual([(s["id"], s["n_ctx"], s["is_processing"]) for s in slots], [(i, 4096, False) for i in range(3)])
+        error = self.server.json("POST", "/infill", {"input_prefix": "a", "input_suffix": "b"}, 400)["error"]
+        self.assertIn("filling in the middle", error["message"])
+
+
 class Fim(ServeTest):
     """A model with tokens for filling in the middle, each of whose tokens has one successor."""
     @classmethod
@@ -153,6 +221,17 @@ class Fim(ServeTest):
         self.assertEqual(whole["usage"]["prompt_tokens"], 7 + len("<|fim_middle|>"))  # its spelling is text
         body = {"prompt": [97], "suffix": "c"}
         self.assertEqual(self.server.json("POST", "/v1/completions", body, 400)["error"]["param"], "suffix")
+
+    def test_infill_asks_for_what_belongs_between(self):
+        body = {"input_prefix": "ab", "input_suffix": "c</s>", "prompt": "~now{", "n_predict": 4, "temperature": 0}
+        answer = self.server.json("POST", "/infill", body)
+        self.assertEqual((answer["content"], answer["stop_type"]), ("}", "eos"))
+        self.assertEqual(answer["prompt"], "<|fim_prefix|>ab<|fim_suffix|>c</s><|fim_middle|>~now{")
+        self.assertEqual(answer["tokens_evaluated"], 1 + 3 + 2 + len("c</s>") + 5)
+        body["input_extra"] = [{"filename": "x.py", "text": "other"}]
+        self.assertEqual(self.server.json("POST", "/infill", body)["prompt"], "other" + answer["prompt"])
+        self.assertEqual(self.server.json("POST", "/infill", {"input_prefix": "a"}, 400)["error"]["param"],
+                         "input_suffix")
 
     def test_the_token_that_ends_an_answer_has_its_chance(self):
         """Harnesses cut off what was drawn, whatever it is."""

@@ -276,7 +276,9 @@ class Answering {
 
   void end(Choice& choice, pc_finish how) {
     choice.is_over = true;
-    choice.reader.finish(how, how == PC_FINISH_STOP ? stop_of(choice) : "", sink_);
+    const pc_session_stats stats = choice.stats();
+    choice.reader.finish(how, how == PC_FINISH_STOP ? stop_of(choice) : "",
+                         {stats.prompt_tokens, stats.cached_tokens, stats.generated_tokens}, sink_);
   }
 
   std::string stop_of(const Choice& choice) const {

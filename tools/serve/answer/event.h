@@ -56,6 +56,9 @@ struct Finish {
   std::string stop;           // the string that ended it, with PC_FINISH_STOP
   std::uint32_t n_calls = 0;  // of tools, that it has
   bool cuts_call = false;     // the last of these is not whole
+  struct Counts {
+    std::uint64_t prompt = 0, cached = 0, drawn = 0;
+  } counts = {};  // of tokens
 };
 
 // The prompt is one of this model's and fits its window; computing it may take long.

@@ -42,6 +42,7 @@ std::vector<Models::Source> Service::sources(const std::vector<ModelFile>& model
   std::vector<Models::Source> sources;
   for (const ModelFile& file : models) {
     SchemasOf& schemas = schemas_[file.name];
+    files_[file.name] = file.file;
     schemas.try_emplace(std::nullopt);
     for (const std::string& name : options_.keys.name_spaces()) schemas.try_emplace(name);
     const auto load = [this, file, &schemas] {
