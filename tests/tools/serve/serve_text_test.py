@@ -168,10 +168,13 @@ class Llama(ServeTest):
         self.assertEqual(self.complete("A", logit_bias={"257": 100})["stop_type"], "eos")
         number = self.complete("A", json_schema={"type": "integer"}, n_predict=40)
         self.assertIsInstance(json.loads(number["content"]), int)
+        self.assertEqual(self.complete("A", grammar='root ::= "(" root ")" | [x]', logit_bias={"40": 9}, n_predict=6)
+                         ["content"], "((((((")
+        self.assertEqual(self.complete("A", grammar='root ::= "(" root? ")"', logit_bias={"41": 9})["content"], "()")
 
     def test_what_would_draw_otherwise_is_refused(self):
         for field, value in (("mirostat", 2), ("dry_multiplier", 0.8), ("typical_p", 0.5), ("ignore_eos", True),
-                             ("grammar", 'root ::= "a"'), ("lora", [{"id": 0, "scale": 1}]), ("n_probs", 21)):
+                             ("grammar", 'root ::= root'), ("lora", [{"id": 0, "scale": 1}]), ("n_probs", 21)):
             with self.subTest(field):
                 self.assertEqual(self.complete("A", 400, **{field: value})["error"]["param"], field)
         idle = self.complete("A", mirostat=0, dry_multiplier=0.0, typical_p=1.0, grammar="", lora=[], samplers=["top_k"])

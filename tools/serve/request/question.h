@@ -56,11 +56,12 @@ struct SchemaPrompt {
 
 // What an answer must be.
 struct Format {
-  enum class Kind { kText, kJson, kSchema, kChoice } kind = Kind::kText;
+  enum class Kind { kText, kJson, kSchema, kChoice, kGbnf } kind = Kind::kText;
   Json schema = {};        // kSchema
   std::string where = {};  // its field
   bool strict = false;     // all of the schema is enforced, or the request is refused
   std::vector<std::string> choices = {};  // kChoice: the answer is one of them
+  std::string gbnf = {};                  // kGbnf: a grammar in llama.cpp's notation
 };
 
 // Whether an answer may, must or must not call tools.
