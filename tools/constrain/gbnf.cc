@@ -11,14 +11,29 @@ namespace {
 
 using Kind = GbnfNode::Kind;
 
-// Which rules take the empty text: until nothing changes, as each may call those behind it.
+void add_calls(const GbnfNode& node, std::set<std::string>* calls) {
+  if (node.kind == Kind::kCall) calls->insert(node.rule);
+  for (const GbnfPtr& part : node.parts) add_calls(*part, calls);
+}
+
+// Which rules take the empty text: a rule is looked at again once one that it calls does.
 class EmptyTexts {
  public:
   explicit EmptyTexts(const GbnfRules& rules) {
-    for (bool changes = true; changes;) {
-      changes = false;
-      for (const auto& [name, body] : rules)
-        if (takes(*body) && names_.insert(name).second) changes = true;
+    std::map<std::string, std::vector<std::string>> callers;
+    std::vector<std::string> open;
+    for (const auto& [name, body] : rules) {
+      std::set<std::string> calls;
+      add_calls(*body, &calls);
+      for (const std::string& called : calls) callers[called].push_back(name);
+      open.push_back(name);
+    }
+    while (!open.empty()) {
+      const std::string name = open.back();
+      open.pop_back();
+      if (names_.contains(name) || !takes(*rules.at(name))) continue;
+      names_.insert(name);
+      open.insert(open.end(), callers[name].begin(), callers[name].end());
     }
   }
 
@@ -51,20 +66,37 @@ bool add_first_rules(const GbnfNode& node, const EmptyTexts& empty, std::set<std
   return empty.takes(node);
 }
 
+// Depth first: a rule that is met within itself begins with itself.
 void refuse_left_recursion(const GbnfRules& rules, const EmptyTexts& empty) {
-  std::map<std::string, std::set<std::string>> first;
-  for (const auto& [name, body] : rules) add_first_rules(*body, empty, &first[name]);
+  struct Visit {
+    std::string name;
+    std::vector<std::string> first;  // not looked at yet
+  };
+  std::set<std::string> inside, done;
+  std::vector<Visit> path;
+  const auto enter = [&](const std::string& name) {
+    const auto found = rules.find(name);
+    if (found == rules.end() || done.contains(name)) return;
+    if (!inside.insert(name).second)
+      throw Refusal("the rule \"" + name +
+                    "\" may begin with itself, which cannot be enforced: write the repetition "
+                    "behind what it begins with");
+    std::set<std::string> first;
+    add_first_rules(*found->second, empty, &first);
+    path.push_back({name, {first.begin(), first.end()}});
+  };
   for (const auto& [name, body] : rules) {
-    std::set<std::string> seen;
-    std::vector<std::string> open(first[name].begin(), first[name].end());
-    while (!open.empty()) {
-      const std::string next = open.back();
-      open.pop_back();
-      if (next == name)
-        throw Refusal("the rule \"" + name +
-                      "\" may begin with itself, which cannot be enforced: write the repetition "
-                      "behind what it begins with");
-      if (seen.insert(next).second) open.insert(open.end(), first[next].begin(), first[next].end());
+    enter(name);
+    while (!path.empty()) {
+      if (path.back().first.empty()) {
+        inside.erase(path.back().name);
+        done.insert(path.back().name);
+        path.pop_back();
+        continue;
+      }
+      const std::string next = path.back().first.back();
+      path.back().first.pop_back();
+      enter(next);
     }
   }
 }
