@@ -172,6 +172,15 @@ class Llama(ServeTest):
                          ["content"], "((((((")
         self.assertEqual(self.complete("A", grammar='root ::= "(" root? ")"', logit_bias={"41": 9})["content"], "()")
 
+    def test_biases_as_a_list(self):
+        x = ord("x")
+        self.assertEqual(self.complete("A", logit_bias=[[x, 50]])["content"], "xxxx")
+        self.assertNotIn("x", self.complete("A", logit_bias=[[x, 50], [x, False]])["content"])
+        self.assertEqual(self.complete("A", logit_bias={str(x): 50})["content"], "xxxx")
+        for bias in ([[x]], [[x, "1"]], [["x", 1]], [[x, 101]], [[100000, 1]], [7], [[x, True]]):
+            with self.subTest(bias=bias):
+                self.assertEqual(self.complete("A", 400, logit_bias=bias)["error"]["param"], "logit_bias[0]")
+
     def test_what_would_draw_otherwise_is_refused(self):
         for field, value in (("mirostat", 2), ("dry_multiplier", 0.8), ("typical_p", 0.5), ("ignore_eos", True),
                              ("grammar", 'root ::= root'), ("lora", [{"id": 0, "scale": 1}]), ("n_probs", 21)):
