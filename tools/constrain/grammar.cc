@@ -3,21 +3,23 @@
 #include <list>
 #include <utility>
 
+#include "tools/constrain/gbnf.h"
 #include "tools/constrain/json_rules.h"
 #include "tools/constrain/schema_compiler.h"
 
 namespace pc::constrain {
 
 struct Grammar::Part {
-  enum class Kind { kLiteral, kSchema, kMembers, kSequence, kChoice };
+  enum class Kind { kLiteral, kSchema, kMembers, kSequence, kChoice, kGbnf };
 
   Kind kind;
-  std::string text;  // kLiteral; of a schema, its name in messages
+  std::string text;  // kLiteral, kGbnf; of a schema, its name in messages
   Json schema;
   std::vector<Grammar> parts;
   std::string key;
   MemberWords words = {};  // kMembers
   Strictness strictness = Strictness::kStrict;
+  std::string name = {};  // kGbnf: in messages
 };
 
 namespace {
@@ -76,6 +78,9 @@ class GrammarCompiler {
       case Grammar::Part::Kind::kSequence:
         for (const Grammar& one : part.parts) from = add(nfa, from, one);
         return from;
+      case Grammar::Part::Kind::kGbnf:
+        name_ = part.name;
+        return nfa.call(from, add_gbnf(parse_gbnf(part.text), builder_, budget_));
       case Grammar::Part::Kind::kChoice:
         break;
     }
@@ -140,6 +145,13 @@ Grammar written_members(const Json& schema, std::string_view name, MemberWords w
 
 Grammar json_object() {
   return json_schema(Json::object().set("type", "object"), "object");
+}
+
+Grammar gbnf_grammar(std::string_view text, std::string_view name) {
+  Grammar::Part part{Grammar::Part::Kind::kGbnf, std::string(text), {}, {}, {}};
+  part.key = "gbnf" + part.text;
+  part.name = name;
+  return made(std::move(part));
 }
 
 Grammar sequence(std::vector<Grammar> parts) {

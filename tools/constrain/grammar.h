@@ -51,6 +51,8 @@ Grammar literal(std::string_view text);
 Grammar json_schema(const Json& schema, std::string_view name,
                     Strictness strictness = Strictness::kStrict);
 Grammar json_object();  // any
+// As gbnf.h reads it, when it is compiled. name: in messages.
+Grammar gbnf_grammar(std::string_view text, std::string_view name);
 // The members of an object that the schema takes, in its order, as these words write them: strings
 // (where "type" says so) as they are or in quotes, other values in JSON. Only what is named in
 // "properties" or "required" comes. Behind or before other parts: by itself it could be the empty

@@ -72,7 +72,12 @@ class Json(FormatTest):
         text = self.server.json("POST", "/v1/completions", {
             "prompt": "Hi", "max_tokens": 1500, "json_schema": SCHEMA})["choices"][0]["text"]
         self.assertTrue(is_valid(json.loads(text)))
-        for asked in ({"grammar": 'root ::= "a"'}, {"guided_regex": "a"}):
+        said = {self.ask(seed=seed, grammar='root ::= "harbour" [0-9]{2} | "hill" r\nr ::= "!" r | "."')
+                ["choices"][0]["message"]["content"] for seed in range(8)}
+        for text in said:
+            self.assertRegex(text, r"^(harbour[0-9]{2}|hill!*\.?)$")
+        self.assertIn("may begin with itself", self.ask(expect=400, grammar='root ::= root "a"')["error"]["message"])
+        for asked in ({"grammar": "root ::= "}, {"grammar": "a"}, {"grammar": 5}, {"guided_regex": "a"}):
             self.assertEqual(self.ask(expect=400, **asked)["error"]["param"], next(iter(asked)))
 
     def test_anthropics_messages_have_the_same(self):

@@ -54,6 +54,8 @@ std::optional<Grammar> answer_grammar(const Question& question, const ServedMode
         "an answer whose form is given cannot call tools; leave \"tools\" out, or choose \"none\"",
         question.format.where);
   if (question.format.kind == Format::Kind::kChoice) return one_of(question.format.choices);
+  if (question.format.kind == Format::Kind::kGbnf)
+    return constrain::gbnf_grammar(question.format.gbnf, question.format.where);
   if (question.format.kind == Format::Kind::kJson) return constrain::json_object();
   return constrain::json_schema(
       question.format.schema, question.format.where,

@@ -38,10 +38,10 @@ void AnswerReader::pass_on(std::vector<CallPiece> pieces, EventSink* sink) {
   }
 }
 
-void AnswerReader::finish(pc_finish how, std::string stop, EventSink* sink) {
+void AnswerReader::finish(pc_finish how, std::string stop, Finish::Counts counts, EventSink* sink) {
   const bool cuts_call = calls_ && calls_->is_within_call();
   pass_on(thoughts_.finish(), true, sink);
-  sink->take(ChoiceEnded{choice_, {how, std::move(stop), n_calls_, cuts_call}});
+  sink->take(ChoiceEnded{choice_, {how, std::move(stop), n_calls_, cuts_call, counts}});
 }
 
 }  // namespace pc::serve

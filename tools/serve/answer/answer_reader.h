@@ -33,7 +33,7 @@ class AnswerReader {
 
   void push(std::string_view text, std::vector<DrawnToken> tokens, EventSink* sink);
   // The answer is over.
-  void finish(pc_finish how, std::string stop, EventSink* sink);
+  void finish(pc_finish how, std::string stop, Finish::Counts counts, EventSink* sink);
 
   bool is_thinking() const { return thoughts_.is_thinking(); }
   // Is there a call, and none that is not over?

@@ -1,12 +1,14 @@
 #include "tools/serve/answer/answering.h"
 
 #include <algorithm>
-#include <list>
+#include <memory>
 #include <optional>
+#include <vector>
 
 #include "tools/serve/answer/answer_grammar.h"
 #include "tools/serve/answer/answer_mask.h"
 #include "tools/serve/answer/answer_reader.h"
+#include "tools/serve/answer/prompt_echo.h"
 #include "tools/serve/request/failure_of.h"
 
 namespace pc::serve {
@@ -16,12 +18,20 @@ namespace {
 struct Choice {
   AnswerReader reader;
   std::optional<AnswerMask> mask = {};              // which the session asks
-  std::optional<promptcache::Session> opened = {};  // always, once it is complete
+  std::optional<promptcache::Session> opened = {};  // until it is over, and kept
   promptcache::Session& session() { return *opened; }
-  const promptcache::Session& session() const { return *opened; }
 
   bool is_over = false;
+  bool has_begun = false;          // its prompt is computed
+  bool is_told = false;            // and the client knows
+  std::uint64_t kept_tokens = 0;   // that the store has of it
+  pc_session_stats ended_as = {};  // once its session is closed
+
+  pc_session_stats stats() const { return opened ? opened->stats() : ended_as; }
 };
+
+// Answers that are drawn at once; those to more prompts come one lot behind the other.
+constexpr std::uint32_t kMostAtOnce = 16;
 
 class Answering {
  public:
@@ -30,46 +40,45 @@ class Answering {
       : model_(model),
         question_(question),
         sink_(sink),
-        plan_(planner.plan(question, true)),
+        plans_(planner.plans(question, true)),
         form_(form_of(question, model)) {
-    usage_.reuse = {plan_.mode, plan_.parts, plan_.remarks};
+    const Plan& plan = plans_.front();
+    usage_.reuse = {plan.mode, plan.parts, plan.remarks};
+    choices_.resize(question.n_choices());
+    echoes_.resize(question.n_prompts());
     grammar_ = answer_grammar(question, model);
     for (const std::string& stop : question.sampling.stop) stop_.push_back(stop.c_str());
   }
 
+  // The first prompt; that the others are prompts for this model is certain from then on, too.
   void prefill() {
-    add_choice();
+    for (std::uint32_t prompt = 0; prompt < question_.n_prompts(); ++prompt)
+      add_choice(prompt * question_.n);
     if (sink_) sink_->take(Accepted{});
-    choices_.front().session().prefill();
-    const pc_session_stats stats = choices_.front().session().stats();
-    usage_.prompt_tokens = stats.prompt_tokens;
-    usage_.cached_tokens = stats.cached_tokens - stats.encoded_tokens;
-    usage_.written_tokens = stats.encoded_tokens;
-    usage_.chained_tokens = stats.chained_tokens;
-    usage_.repaired_tokens = stats.repaired_tokens;
-    usage_.modules = stats.modules_found;
-    usage_.modules_encoded = stats.modules_encoded;
-    usage_.prompt_us = stats.plan_us + stats.lookup_us + stats.encode_us + stats.prefill_us;
+    prefill(0);
+  }
+
+  void prefill_rest() {
+    for (std::uint32_t prompt = 1; prompt < question_.n_prompts(); ++prompt) prefill(prompt);
   }
 
   void answer() {
-    sink_->take(Begun{usage_});
-    if (question_.n > 1) keep();  // the others find it
-    while (choices_.size() < question_.n) add_choice();
-    if (question_.echoes)
-      for (std::uint32_t i = 0; i < question_.n; ++i) sink_->take(Said{i, echo(), {}});
-    while (step())
-      if (!sink_->is_wanted()) throw Unwanted();
+    sink_->take(Begun{usage()});
+    const std::uint32_t n_prompts = question_.n_prompts();
+    const std::uint32_t n_at_once = std::max(1U, kMostAtOnce / question_.n);
+    for (std::uint32_t first = 0; first < n_prompts; first += n_at_once) {
+      const std::uint32_t end = std::min(n_prompts, first + n_at_once);
+      answer(first, end);
+      if (end < n_prompts) close(first * question_.n, end * question_.n);
+    }
   }
 
   void keep() {
     if (question_.mode == Mode::kOff || !model_.facts().engine.store_in_use) return;
     try {
-      for (Choice& choice : choices_) {
-        const std::uint64_t kept = choice.session().keep();
-        usage_.written_tokens =
-            std::max(usage_.written_tokens, kept - std::min(kept, usage_.cached_tokens));
-      }
+      for (const auto& choice : choices_)
+        if (choice && choice->opened && choice->has_begun)
+          choice->kept_tokens = std::max(choice->kept_tokens, choice->session().keep());
     } catch (const promptcache::Error&) {
       // The store is full or cannot be written: the next request computes what it lacks.
     }
@@ -78,11 +87,13 @@ class Answering {
   Usage usage() const {
     Usage usage = usage_;
     usage.thought_tokens = n_thought_;
-    for (const Choice& choice : choices_) {
-      const pc_session_stats stats = choice.session().stats();
+    for (std::uint32_t i = 0; i < choices_.size(); ++i) {
+      if (!choices_[i] || !choices_[i]->has_begun) continue;
+      const pc_session_stats stats = choices_[i]->stats();
       usage.generated_tokens += stats.generated_tokens;
-      usage.decode_us = std::max(usage.decode_us, stats.decode_us);
-      if (&choice == &choices_.front()) usage.first_token_us = stats.ttft_us;
+      usage.decode_us = std::max<std::uint64_t>(usage.decode_us, stats.decode_us);
+      if (i == 0) usage.first_token_us = stats.ttft_us;
+      if (i % question_.n == 0) add_prompt(i, stats, &usage);
     }
     return usage;
   }
@@ -105,18 +116,74 @@ class Answering {
     return form;
   }
 
-  std::string echo() const {
-    return question_.tokens.empty() ? question_.text : model_.text_of(question_.tokens);
+  bool is_raw() const { return question_.chat.is_null() && !question_.of_schema; }
+  const Plan& plan_of(std::uint32_t number) const { return plans_[number / question_.n]; }
+
+  void prefill(std::uint32_t prompt) {
+    Choice& choice = *choices_[prompt * question_.n];
+    choice.session().prefill();
+    choice.has_begun = true;
+  }
+
+  // Of a prompt, whose first answer has this number.
+  void add_prompt(std::uint32_t first, const pc_session_stats& stats, Usage* usage) const {
+    usage->prompt_tokens += stats.prompt_tokens;
+    const std::uint64_t cached = stats.cached_tokens - stats.encoded_tokens;
+    usage->cached_tokens += cached;
+    usage->chained_tokens += stats.chained_tokens;
+    usage->repaired_tokens += stats.repaired_tokens;
+    usage->modules += stats.modules_found;
+    usage->modules_encoded += stats.modules_encoded;
+    usage->prompt_us += stats.plan_us + stats.lookup_us + stats.encode_us + stats.prefill_us;
+    std::uint64_t kept = 0;
+    for (std::uint32_t i = first; i < first + question_.n; ++i)
+      if (choices_[i]) kept = std::max(kept, choices_[i]->kept_tokens);
+    usage->written_tokens += std::max(stats.encoded_tokens, kept - std::min(kept, cached));
+  }
+
+  // Those to these prompts. Where each has several, the others find what the first has computed.
+  void answer(std::uint32_t first, std::uint32_t end) {
+    if (question_.n > 1) {
+      for (std::uint32_t prompt = first; prompt < end; ++prompt) prefill(prompt);
+      keep();
+      for (std::uint32_t i = first * question_.n; i < end * question_.n; ++i)
+        if (!choices_[i]) add_choice(i);
+    }
+    while (step(first * question_.n, end * question_.n))
+      if (!sink_->is_wanted()) throw Unwanted();
+  }
+
+  // Their memory goes to those to come.
+  void close(std::uint32_t begin, std::uint32_t end) {
+    keep();
+    for (std::uint32_t i = begin; i < end; ++i) {
+      choices_[i]->ended_as = choices_[i]->stats();
+      choices_[i]->opened.reset();
+    }
+  }
+
+  // Its prompt is computed, and so is that of all to the same prompt.
+  void begin(std::uint32_t number) {
+    choices_[number]->has_begun = true;
+    if (!question_.echoes) return;
+    const std::uint32_t prompt = number / question_.n;
+    auto& echo = echoes_[prompt];
+    const auto top = question_.top_logprobs;
+    const promptcache::Session* const scored =
+        top ? &choices_[prompt * question_.n]->session() : nullptr;
+    if (!echo) echo = echo_of(model_, question_.raw[prompt], scored, top.value_or(0));
+    sink_->take(Said{number, echo->text, echo->tokens});
   }
 
   // Throws where the prompt does not fit the context window.
-  void add_choice() try {
+  void add_choice(std::uint32_t number) try {
     const Sampling& s = question_.sampling;
     promptcache::SessionOptions options;
     options.set_max_tokens(s.max_tokens.value_or(model_.facts().engine.context_tokens));
     options.cut_to_window = true;
     options.no_reuse = question_.mode == Mode::kOff;
-    if (!plan_.exact) usage_.approximate_tokens = plan_.prompt.counts().approximate_tokens;
+    const Plan& plan = plan_of(number);
+    if (!plan.exact) usage_.approximate_tokens = plan.prompt.counts().approximate_tokens;
     options.repair = question_.repair.empty() ? nullptr : question_.repair.c_str();
     options.temperature = s.temperature;
     options.top_k = s.top_k;
@@ -125,7 +192,7 @@ class Answering {
     options.set_repetition_penalty(s.repetition_penalty);
     options.presence_penalty = s.presence_penalty;
     options.frequency_penalty = s.frequency_penalty;
-    options.seed = s.seed == PC_SEED_RANDOM ? s.seed : s.seed + choices_.size();
+    options.seed = s.seed == PC_SEED_RANDOM ? s.seed : s.seed + number % question_.n;
     options.stop = stop_.data();
     options.n_stop = stop_.size();
     options.bias = s.bias.data();
@@ -134,13 +201,15 @@ class Answering {
     options.progress = [](void* self, std::uint64_t done, std::uint64_t total) {
       EventSink* const sink = static_cast<Answering*>(self)->sink_;
       if (!sink) return 0;
-      sink->take(Progress{done, total});
+      if (static_cast<Answering*>(self)->plans_.size() == 1) sink->take(Progress{done, total});
       return sink->is_wanted() ? 0 : 1;
     };
     options.progress_user = this;
     options.spell_controls = form_.calls || form_.thoughts;
-    const auto number = static_cast<std::uint32_t>(choices_.size());
-    Choice& choice = choices_.emplace_back(Choice{AnswerReader(number, form_)});
+    if (question_.echoes && question_.top_logprobs && number % question_.n == 0)
+      options.set_prompt_logprobs(*question_.top_logprobs);
+    choices_[number] = std::make_unique<Choice>(Choice{AnswerReader(number, form_)});
+    Choice& choice = *choices_[number];
     std::optional<constrain::Constraint> constraint;
     if (grammar_) constraint = model_.constrained(*grammar_);
     if (constraint && number == 0)
@@ -151,7 +220,7 @@ class Answering {
       options.mask = AnswerMask::hook;
       options.mask_user = &*choice.mask;
     }
-    choice.opened.emplace(plan_.prompt, options);
+    choice.opened.emplace(plan.prompt, options);
   } catch (const constrain::SchemaError& error) {
     throw ApiError::bad_request(error.what(), question_.format.where);
   } catch (const promptcache::Error& error) {
@@ -165,75 +234,78 @@ class Answering {
                         model_.engine().tokenize(form_.thoughts->close, PC_TEXT_CONTROLS)};
   }
 
-  // The next token of all answers that are not over, if there are any.
-  bool step() {
+  // The next token of those of these answers that are not over, if there are any.
+  bool step(std::uint32_t begin, std::uint32_t end) {
     std::vector<promptcache::Session*> sessions;
     std::vector<std::uint32_t> numbers;
-    std::uint32_t number = 0;
-    for (Choice& choice : choices_) {
-      if (!choice.is_over) {
-        sessions.push_back(&choice.session());
-        numbers.push_back(number);
-      }
-      ++number;
+    for (std::uint32_t i = begin; i < end; ++i) {
+      if (choices_[i]->is_over) continue;
+      sessions.push_back(&choices_[i]->session());
+      numbers.push_back(i);
     }
     if (sessions.empty()) return false;
     const auto tokens = promptcache::batch_step(sessions);
-    for (std::size_t i = 0; i < tokens.size(); ++i)
-      take(*std::next(choices_.begin(), numbers[i]), tokens[i]);
+    for (std::size_t i = 0; i < tokens.size(); ++i) take(numbers[i], tokens[i]);
     return true;
   }
 
-  void take(Choice& choice, const promptcache::BatchToken& step) {
+  void take(std::uint32_t number, const promptcache::BatchToken& step) {
+    Choice& choice = *choices_[number];
     if (step.status == PC_PENDING) return;
     if (step.status != PC_OK && step.status != PC_DONE) {
       pc_error error{};
       step.error.copy(error.message, sizeof error.message - 1);
       throw promptcache::Error(step.status, error);
     }
+    if (!choice.is_told) begin(number);
+    choice.is_told = true;
     const std::string_view text(step.token.text, step.token.text_bytes);
     std::vector<DrawnToken> tokens;
     if (step.status == PC_OK) {
       n_thought_ += choice.reader.is_thinking() ? 1 : 0;
-      if (question_.top_logprobs) tokens.push_back(drawn(choice));
+      if (question_.top_logprobs || question_.tells_tokens) tokens.push_back(drawn(choice));
+    } else if (is_raw() && question_.top_logprobs && choice.stats().end_token >= 0) {
+      tokens.push_back(end_of(model_.engine(), choice.session(), *question_.top_logprobs));
     }
     choice.reader.push(text, std::move(tokens), sink_);
     if (step.status == PC_OK) choice.mask->accept(step.token.id, choice.reader.is_thinking());
     if (step.status == PC_DONE)
-      end(choice, static_cast<pc_finish>(choice.session().stats().finish));
+      end(choice, static_cast<pc_finish>(choice.stats().finish));
     else if (question_.one_call && choice.reader.has_whole_call())
       end(choice, PC_FINISH_EOS);
   }
 
   void end(Choice& choice, pc_finish how) {
     choice.is_over = true;
-    choice.reader.finish(how, how == PC_FINISH_STOP ? stop_of(choice) : "", sink_);
+    const pc_session_stats stats = choice.stats();
+    choice.reader.finish(
+        how, how == PC_FINISH_STOP ? stop_of(choice) : "",
+        {stats.prompt_tokens, stats.cached_tokens - stats.encoded_tokens, stats.generated_tokens},
+        sink_);
   }
 
   std::string stop_of(const Choice& choice) const {
-    const std::int32_t stop = choice.session().stats().stop;
+    const std::int32_t stop = choice.stats().stop;
     return stop < 0 ? "" : question_.sampling.stop[static_cast<std::size_t>(stop)];
   }
 
-  DrawnToken drawn(const Choice& choice) const {
-    DrawnToken drawn{chance(choice.session().logprob()), {}};
-    for (const pc_token_logprob& top : choice.session().top_logprobs(*question_.top_logprobs))
-      drawn.top.push_back(chance(top));
+  DrawnToken drawn(Choice& choice) const {
+    DrawnToken drawn{.token = shown(model_.engine(), choice.session().logprob())};
+    for (const pc_token_logprob& top :
+         choice.session().top_logprobs(question_.top_logprobs.value_or(0)))
+      drawn.top.push_back(shown(model_.engine(), top));
     return drawn;
-  }
-
-  TokenChance chance(const pc_token_logprob& token) const {
-    return {model_.engine().detokenize(&token.token, 1), token.logprob};
   }
 
   const ServedModel& model_;
   const Question& question_;
   EventSink* const sink_;
-  const Plan plan_;
+  const std::vector<Plan> plans_;
   const AnswerForm form_;
   std::optional<constrain::Grammar> grammar_;
   std::vector<const char*> stop_;
-  std::list<Choice> choices_;
+  std::vector<std::unique_ptr<Choice>> choices_;   // by number; null: not opened yet
+  std::vector<std::optional<PromptEcho>> echoes_;  // of each prompt
   Usage usage_;
   std::uint64_t n_thought_ = 0;  // tokens
 };
@@ -258,6 +330,7 @@ Usage prewarm(const ServedModel& model, Planner& planner, const Question& questi
   const auto failure = failure_of([&] {
     Answering answering(model, planner, question, nullptr);
     answering.prefill();
+    answering.prefill_rest();
     answering.keep();
     usage = answering.usage();
   });

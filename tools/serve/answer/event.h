@@ -20,11 +20,15 @@ namespace pc::serve {
 struct TokenChance {
   std::string bytes;  // what the token stands for; perhaps part of a character
   float logprob = 0;
+  std::int32_t id = -1;
 };
 
+// Of an answer or, where it is echoed, of its prompt.
 struct DrawnToken {
   TokenChance token;
-  std::vector<TokenChance> top;  // the likeliest first
+  std::vector<TokenChance> top = {};  // the likeliest first
+  bool has_chance = true;             // not the first of a prompt, behind nothing
+  bool is_apart = false;              // its bytes are not in the text: it ends it, or is BOS
 };
 
 // What a prompt was made of.
@@ -52,6 +56,9 @@ struct Finish {
   std::string stop;           // the string that ended it, with PC_FINISH_STOP
   std::uint32_t n_calls = 0;  // of tools, that it has
   bool cuts_call = false;     // the last of these is not whole
+  struct Counts {
+    std::uint64_t prompt = 0, cached = 0, drawn = 0;
+  } counts = {};  // of tokens
 };
 
 // The prompt is one of this model's and fits its window; computing it may take long.
@@ -67,7 +74,7 @@ struct Begun {
   Usage usage;
 };
 
-// Of an answer, whole characters of it. Of Question::n answers, `choice` is the number.
+// Of an answer, whole characters of it. Of Question::n_choices() answers, `choice` is the number.
 struct Said {
   std::uint32_t choice = 0;
   std::string text;

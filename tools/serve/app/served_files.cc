@@ -21,6 +21,12 @@ std::string name_of_file(std::filesystem::path path) {
   return (path.extension() == ".gguf" ? path.stem() : path.filename()).string();
 }
 
+// Of a file, or a folder that may be written with a slash behind it.
+std::string base_name(const std::string& text) {
+  const std::filesystem::path path(text);
+  return (path.has_filename() ? path : path.parent_path()).filename().string();
+}
+
 struct Named {
   std::string name, path;
 };
@@ -47,7 +53,8 @@ ModelFile file_of(const Options& all, const Named& model, bool is_first) {
             const pc_cache_mode mode = cli::cache_mode(options);
             return std::exchange(*shows, false) ? cli::open_engine(options, mode)
                                                 : cli::open_engine_quietly(options, mode);
-          }};
+          },
+          base_name(model.path)};
 }
 
 }  // namespace

@@ -61,11 +61,18 @@ std::uint64_t tokens_to_compute(const Plan& plan) {
 
 }  // namespace
 
-Plan Planner::exact_plan(const Question& question) const {
-  return {.prompt = model_.prompt_of(question),
+Plan Planner::exact_plan(const Question& question, std::size_t number) const {
+  return {.prompt = model_.prompt_of(question, number),
           .mode = question.mode == Mode::kOff ? Mode::kOff : Mode::kPrefix,
           .parts = Json::array(),
           .remarks = {}};
+}
+
+std::vector<Plan> Planner::plans(const Question& question, bool is_asked) {
+  std::vector<Plan> plans;
+  plans.push_back(plan(question, is_asked));
+  for (std::size_t i = 1; i < question.n_prompts(); ++i) plans.push_back(exact_plan(question, i));
+  return plans;
 }
 
 bool Planner::is_long(const std::string& text) const {
@@ -76,7 +83,7 @@ bool Planner::is_long(const std::string& text) const {
 Plan Planner::plan(const Question& question, bool is_asked) try {
   if (question.of_schema && question.mode != Mode::kOff)
     return plan_of(model_.prompt_of(question), Mode::kPrefix);
-  Plan exact = exact_plan(question);
+  Plan exact = exact_plan(question, 0);
   if (question.chat.is_null() || exact.mode == Mode::kOff || question.mode == Mode::kPrefix)
     return exact;
   std::map<std::string, std::uint64_t> seen;

@@ -33,9 +33,11 @@ class Planner {
 
   // is_asked: it is to be answered; else only looked at. Throws ApiError.
   Plan plan(const Question& question, bool is_asked);
+  // Of each of its prompts.
+  std::vector<Plan> plans(const Question& question, bool is_asked);
 
  private:
-  Plan exact_plan(const Question& question) const;
+  Plan exact_plan(const Question& question, std::size_t number) const;
   bool is_long(const std::string& text) const;
 
   const ServedModel& model_;

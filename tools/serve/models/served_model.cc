@@ -127,11 +127,29 @@ std::string ServedModel::fingerprint(Mode mode) const {
   return fingerprint_ + "-" + name_of(mode);
 }
 
-// The text of tokens that a request gives in its place.
-std::string ServedModel::text_of(const std::vector<std::int32_t>& tokens) const {
-  std::string text = engine().detokenize(tokens.data(), tokens.size());
-  if (engine().tokenize(text) == tokens) return text;
-  throw ApiError::bad_request("these tokens are not those of their text; send the text", "prompt");
+ServedModel::RawTokens ServedModel::tokens_of(const RawPrompt& prompt) const {
+  RawTokens made;
+  const std::int32_t bos = facts_.engine.bos;
+  for (const RawPiece& piece : prompt.pieces) {
+    const bool is_first = &piece == &prompt.pieces.front() && piece.tokens.empty();
+    std::uint32_t flags = piece.takes_controls ? PC_TEXT_CONTROLS : 0;
+    if (is_first) flags |= PC_TEXT_BOS;
+    const std::vector<std::int32_t> tokens =
+        piece.tokens.empty() ? engine().tokenize(piece.text, flags) : piece.tokens;
+    made.tokens.insert(made.tokens.end(), tokens.begin(), tokens.end());
+    if (is_first && bos >= 0 && !tokens.empty() && tokens.front() == bos)
+      made.has_bos_apart =
+          !piece.takes_controls || !piece.text.starts_with(engine().detokenize(&bos, 1));
+  }
+  return made;
+}
+
+std::string ServedModel::text_of(const RawPrompt& prompt) const {
+  std::string text;
+  for (const RawPiece& piece : prompt.pieces)
+    text += piece.tokens.empty() ? piece.text
+                                 : engine().detokenize(piece.tokens.data(), piece.tokens.size());
+  return text;
 }
 
 constrain::Constraint ServedModel::constrained(const constrain::Grammar& grammar) const {
@@ -179,20 +197,18 @@ std::string ServedModel::written(const Question& question) const try {
   if (question.of_schema)
     throw ApiError::bad_request("no template writes the prompt of a schema; explain shows its text",
                                 "schema");
-  if (question.chat.is_null())
-    return question.tokens.empty() ? question.text : text_of(question.tokens);
+  if (question.chat.is_null()) return text_of(question.raw.front());
   const Json chat = with_modules(question.chat, Mode::kPrefix, nullptr, nullptr);
   return engine().render_chat(chat_json(question, chat));
 } catch (const promptcache::Error& error) {
   throw ApiError::of(error, question.prompt_field());
 }
 
-promptcache::Prompt ServedModel::prompt_of(const Question& question) const try {
+promptcache::Prompt ServedModel::prompt_of(const Question& question, std::size_t number) const try {
   if (question.of_schema) return prompt_of(*question.of_schema, question.name_space);
-  if (question.chat.is_null()) {
-    const std::string text = question.tokens.empty() ? question.text : text_of(question.tokens);
-    return promptcache::Prompt::from_text(view(question.name_space).plain, text);
-  }
+  if (question.chat.is_null())
+    return promptcache::Prompt::from_tokens(view(question.name_space).plain,
+                                            tokens_of(question.raw[number]).tokens);
   return chat_prompt(question, with_modules(question.chat, Mode::kPrefix, nullptr, nullptr));
 } catch (const promptcache::Error& error) {
   throw ApiError::of(error, question.prompt_field());

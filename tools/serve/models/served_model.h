@@ -50,8 +50,9 @@ class ServedModel {
   // Has the question's prompt opened a thought, which the answer begins in?
   bool opens_thought(const Question& question) const;
 
-  // With no part of it a module. Throws ApiError where the question is no prompt for this model.
-  promptcache::Prompt prompt_of(const Question& question) const;
+  // With no part of it a module. number: of its prompts. Throws ApiError where that is no prompt
+  // for this model.
+  promptcache::Prompt prompt_of(const Question& question, std::size_t number = 0) const;
 
   // Of the question's conversation as chat_modules.h has it.
   promptcache::Prompt chat_prompt(const Question& question, const Json& chat) const;
@@ -70,8 +71,15 @@ class ServedModel {
   // The text of such a prompt, as the model's template writes it. Throws ApiError.
   std::string written(const Question& question) const;
 
-  // As Question::text; of its tokens, where it has those. Throws ApiError.
-  std::string text_of(const std::vector<std::int32_t>& tokens) const;
+  // The tokens of a raw prompt, and whether the first is a BOS that it does not have itself.
+  struct RawTokens {
+    std::vector<std::int32_t> tokens;
+    bool has_bos_apart = false;
+  };
+  // Throws promptcache::Error.
+  RawTokens tokens_of(const RawPrompt& prompt) const;
+  // Without such a BOS. Throws promptcache::Error.
+  std::string text_of(const RawPrompt& prompt) const;
 
  private:
   // Of one namespace.

@@ -1,8 +1,9 @@
 #include "tools/serve/openai/openai_text.h"
 
-#include <utility>
+#include <string>
 #include <vector>
 
+#include "tools/serve/raw/raw_fields.h"
 #include "tools/serve/request/format_fields.h"
 #include "tools/serve/request/sampling_fields.h"
 
@@ -12,23 +13,18 @@ namespace {
 constexpr std::int64_t kMostLogprobs = 20;
 constexpr std::uint32_t kDefaultMaxTokens = 16;  // OpenAI's
 
-// One text, or tokens, in a list or alone.
+// With a suffix, what belongs between the prompt and it.
 void read_prompt(Fields& fields, const ModelFacts& model, Question* question) {
-  const auto prompt = fields.any("prompt");
-  if (!prompt) fields.refuse("prompt", "is missing: a string");
-  Json one = *prompt;
-  if (one.is_array() && one.items().size() == 1 && !one.items()[0].is_number())
-    one = one.items()[0];
-  question->text = one.string();
-  if (one.is_string()) return;
-  for (const Json& item : one.items()) {
-    const auto token = item.integer();
-    if (!token || *token < 0 || *token >= model.engine.vocab_size)
-      fields.refuse("prompt", "must be one string, or one list of this model's tokens");
-    question->tokens.push_back(static_cast<std::int32_t>(*token));
+  question->raw = read_prompts(fields, model, Mixture::kNone);
+  const std::string suffix = fields.string("suffix").value_or("");
+  if (suffix.empty()) return;
+  const FimTokens tokens = fim_tokens(fields, model, "suffix");
+  if (question->echoes) fields.refuse("echo", "cannot be together with \"suffix\"");
+  for (RawPrompt& prompt : question->raw) {
+    if (!prompt.pieces.front().tokens.empty())
+      fields.refuse("suffix", "wants a prompt that is text, not tokens");
+    prompt = fim_prompt(tokens, prompt.pieces.front().text, suffix);
   }
-  if (question->tokens.empty())
-    fields.refuse("prompt", "must be one string, or one list of tokens");
 }
 
 }  // namespace
@@ -38,11 +34,10 @@ OpenAiRequest read_openai_text(const Json& body, const ModelFacts& model) {
   OpenAiRequest request;
   Question& question = request.question;
   read_sampling(fields, model, &question, kDefaultMaxTokens);
-  read_prompt(fields, model, &question);
   question.echoes = fields.boolean("echo").value_or(false);
+  read_prompt(fields, model, &question);
   if (const auto top = fields.integer("logprobs", 0, kMostLogprobs))
     question.top_logprobs = static_cast<std::uint32_t>(*top);
-  fields.only("suffix", {""}, "is nothing that this model writes towards");
   fields.only("best_of", {Json(question.n)}, "must be n, or left out");
   request.streams = fields.boolean("stream").value_or(false);
   request.returns_progress = fields.boolean("return_progress").value_or(false);

@@ -18,43 +18,37 @@ const char* finish_name(const Finish& finish) {
 class TextWriter : public OpenAiWriter {
  public:
   TextWriter(const OpenAiRequest& request, const ServedModel& model)
-      : OpenAiWriter(request, model, "cmpl-"), sent_(request.question.n) {}
+      : OpenAiWriter(request, model, "cmpl-"), offsets_(request.question.n_choices()) {}
 
   std::string stream(const Event& event) override {
-    return std::visit(Of{[&](const Progress& done) { return progress(kObject, done); },
-                         [&](const Said& said) { return said_chunk(said); },
-                         [&](const ChoiceEnded& ended) {
-                           return chunk(kObject,
-                                        choice_json(ended.choice, "", {}, sent_[ended.choice],
-                                                    finish_name(ended.finish)));
-                         },
-                         [&](const Ended& ended) { return end(kObject, ended.usage); },
-                         [](const Failed& failed) { return serve::event(failed.error.openai()); },
-                         [](const auto&) { return std::string(); }},
-                      event);
+    return std::visit(
+        Of{[&](const Progress& done) { return progress(kObject, done); },
+           [&](const Said& said) { return said_chunk(said); },
+           [&](const ChoiceEnded& ended) {
+             return chunk(kObject, choice_json(ended.choice, "", {}, finish_name(ended.finish)));
+           },
+           [&](const Ended& ended) { return end(kObject, ended.usage); },
+           [](const Failed& failed) { return serve::event(failed.error.openai()); },
+           [](const auto&) { return std::string(); }},
+        event);
   }
 
   std::string whole(const GatheredAnswers& answers) override {
-    const std::size_t echoed = request_.question.echoes ? request_.question.text.size() : 0;
     Json choices = Json::array();
     for (std::uint32_t i = 0; i < answers.choices.size(); ++i) {
       const GatheredAnswer& answer = answers.choices[i];
-      choices.push(
-          choice_json(i, answer.text(), answer.tokens, echoed, finish_name(answer.finish)));
+      choices.push(choice_json(i, answer.text(), answer.tokens, finish_name(answer.finish)));
     }
     return report(kObject, choices, answers.usage).dump();
   }
 
  private:
   std::string said_chunk(const Said& said) {
-    const std::size_t offset = sent_[said.choice];
-    sent_[said.choice] += said.text.size();
-    return chunk(kObject, choice_json(said.choice, said.text, said.tokens, offset, Json()));
+    return chunk(kObject, choice_json(said.choice, said.text, said.tokens, Json()));
   }
-  // offset: in bytes of where the text begins.
   Json choice_json(std::uint32_t index, const std::string& text,
-                   const std::vector<DrawnToken>& tokens, std::size_t offset,
-                   const Json& finish) const {
+                   const std::vector<DrawnToken>& tokens, const Json& finish) {
+    std::size_t* const offset = &offsets_[index];
     return Json::object()
         .set("index", index)
         .set("text", text)
@@ -62,7 +56,7 @@ class TextWriter : public OpenAiWriter {
         .set("finish_reason", finish);
   }
 
-  std::vector<std::size_t> sent_;  // bytes of each answer
+  std::vector<std::size_t> offsets_;  // of each answer's next token, in characters
 };
 
 }  // namespace

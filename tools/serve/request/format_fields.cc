@@ -10,7 +10,7 @@ constexpr std::size_t kMaxDepth = 64;
 constexpr std::size_t kMostChoices = 1024;
 constexpr const char* kNotRead =
     "is a grammar, which this server does not read: say what the answer must be as a JSON schema "
-    "(response_format) or as a list of texts (structured_outputs.choice)";
+    "(response_format), as a list of texts (structured_outputs.choice) or in GBNF (grammar)";
 
 // The one form that a request asks for.
 class OneFormat {
@@ -54,6 +54,14 @@ Format choice_in(Fields& fields, const char* name) {
   for (const std::string& text : format.choices)
     if (text.empty())
       fields.refuse(name, "has an empty text: each must be one that can be written");
+  return format;
+}
+
+Format gbnf_in(Fields& fields, const char* name) {
+  const std::string text = fields.string(name).value_or("");
+  if (text.empty()) return {};
+  Format format{Format::Kind::kGbnf, {}, fields.path_of(name), false, {}};
+  format.gbnf = text;
   return format;
 }
 
@@ -112,7 +120,8 @@ Format openai_format(Fields& body) {
   one.add(schema_in(body, "guided_json"));
   one.add(choice_in(body, "guided_choice"));
   if (auto outputs = body.nested("structured_outputs")) one.add(structured_outputs(*outputs));
-  refuse_grammars(body, {"grammar", "guided_regex", "guided_grammar"});
+  one.add(gbnf_in(body, "grammar"));
+  refuse_grammars(body, {"guided_regex", "guided_grammar"});
   return one.take();
 }
 

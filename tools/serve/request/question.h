@@ -56,17 +56,30 @@ struct SchemaPrompt {
 
 // What an answer must be.
 struct Format {
-  enum class Kind { kText, kJson, kSchema, kChoice } kind = Kind::kText;
+  enum class Kind { kText, kJson, kSchema, kChoice, kGbnf } kind = Kind::kText;
   Json schema = {};        // kSchema
   std::string where = {};  // its field
   bool strict = false;     // all of the schema is enforced, or the request is refused
   std::vector<std::string> choices = {};  // kChoice: the answer is one of them
+  std::string gbnf = {};                  // kGbnf: a grammar in llama.cpp's notation
 };
 
 // Whether an answer may, must or must not call tools.
 struct ToolChoice {
   enum class Kind { kAuto, kNone, kRequired, kNamed } kind = Kind::kAuto;
   std::string name = {};  // kNamed
+};
+
+// Of a prompt of no turns.
+struct RawPiece {
+  std::string text = {};
+  std::vector<std::int32_t> tokens = {};  // in the place of text; in the vocabulary
+  bool takes_controls = true;             // spellings of control tokens in the text are those
+};
+
+// BOS stands in front of one that begins with a text, where the model's tokenizer puts one.
+struct RawPrompt {
+  std::vector<RawPiece> pieces;
 };
 
 class RequestNotes;  // tools/serve/http/request_log.h
@@ -76,15 +89,15 @@ struct Question {
   ToolChoice tool_choice;
   std::optional<std::uint32_t> thought_budget;  // tokens; what is thought by then is closed
   bool one_call = false;                        // an answer ends behind its first call
-  std::optional<SchemaPrompt> of_schema;        // in the place of chat, text and tokens
+  std::optional<SchemaPrompt> of_schema;        // in the place of chat and raw
   std::string repair;  // of modules, as pc_session_options has it; "": what the prompt says
-  // A conversation, as pc_prompt_from_chat takes it; null: `text`, in no turn, is the prompt.
+  // A conversation, as pc_prompt_from_chat takes it; null: the prompts are `raw`, in no turn.
   Json chat;
-  std::string text;
-  std::vector<std::int32_t> tokens;  // in the place of text; in the vocabulary
+  std::vector<RawPrompt> raw;
   Sampling sampling;
-  std::uint32_t n = 1;                        // answers
-  bool echoes = false;                        // the answers begin with `text`
+  std::uint32_t n = 1;                        // answers to each prompt
+  bool echoes = false;                        // the answers begin with their prompt, which is raw
+  bool tells_tokens = false;                  // each with its number, also without logprobs
   std::optional<std::uint32_t> top_logprobs;  // of each token, beside its own; none: no logprobs
   Mode mode = Mode::kPrefix;
   bool says_mode = false;               // the request itself does
@@ -98,6 +111,12 @@ struct Question {
     return tool_choice.kind == ToolChoice::Kind::kRequired ||
            tool_choice.kind == ToolChoice::Kind::kNamed;
   }
+
+  std::uint32_t n_prompts() const {
+    return raw.empty() ? 1 : static_cast<std::uint32_t>(raw.size());
+  }
+  // Of all prompts: those of the first go before those of the next.
+  std::uint32_t n_choices() const { return n * n_prompts(); }
 
   // The field that has the prompt.
   const char* prompt_field() const {

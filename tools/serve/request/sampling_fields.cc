@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstdint>
+#include <limits>
 
 namespace pc::serve {
 namespace {
@@ -21,8 +23,27 @@ std::optional<std::int32_t> token_of(const std::string& digits) {
   return read.ec == std::errc() && read.ptr == end ? std::optional(token) : std::nullopt;
 }
 
+// llama.cpp's: [[50256, -1.5], [198, false]], false for a token that never comes.
+void read_bias_list(Fields& fields, std::uint32_t vocab_size, std::vector<pc_token_bias>* bias) {
+  const auto list = fields.array("logit_bias");
+  for_each_item(*list, "logit_bias", [&](const Json& item, const std::string& path) {
+    const std::vector<Json> pair = item.items();
+    const auto token = pair.size() == 2 ? pair[0].integer() : std::nullopt;
+    if (!token || *token < 0 || *token >= vocab_size)
+      fields.refuse(path, "must be a token of this model and a number: [50256, -1.5]");
+    const bool is_never = pair[1] == Json(false);
+    const double value = is_never ? -std::numeric_limits<double>::infinity() : pair[1].real();
+    const bool is_number = pair[1].is_number() && std::abs(value) <= kMostBias;
+    if (!is_never && !is_number)
+      fields.refuse(path, "must have a number from -100 to 100, or false");
+    bias->push_back({static_cast<std::int32_t>(*token), static_cast<float>(value)});
+  });
+}
+
 // {"50256": -100}
 void read_bias(Fields& fields, std::uint32_t vocab_size, std::vector<pc_token_bias>* bias) {
+  if (fields.any("logit_bias").value_or(Json()).is_array())
+    return read_bias_list(fields, vocab_size, bias);
   const auto object = fields.object("logit_bias");
   if (!object) return;
   Fields biases = fields.inside(*object, "logit_bias");

@@ -1,8 +1,12 @@
 #include "tools/serve/routes/explaining.h"
 
+#include "tools/serve/request/api_error.h"
+
 namespace pc::serve {
 
 Json explain(Planner* planner, const Question& question) {
+  if (question.n_prompts() > 1)
+    throw ApiError::bad_request("prompt must be one prompt here, not a list of them", "prompt");
   const Plan plan = planner->plan(question, false);
   Json remarks = Json::array();
   for (const std::string& remark : plan.remarks) remarks.push(remark);

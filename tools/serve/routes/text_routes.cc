@@ -1,6 +1,7 @@
 // The routes that compute nothing: texts, tokens, and what a request would cost.
 #include <utility>
 
+#include "tools/serve/answer/prompt_echo.h"
 #include "tools/serve/anthropic/anthropic.h"
 #include "tools/serve/http/json_reply.h"
 #include "tools/serve/openai/openai_text.h"
@@ -17,9 +18,31 @@ Json tokens_json(const std::vector<std::int32_t>& tokens) {
   return Json::object().set("tokens", list);
 }
 
+// Whole characters of text, or bytes.
+Json piece_json(const std::string& piece) {
+  if (Json::read(Json(piece).dump()) == Json(piece)) return piece;
+  Json bytes = Json::array();
+  for (const char c : piece) bytes.push(static_cast<unsigned>(static_cast<unsigned char>(c)));
+  return bytes;
+}
+
+Json with_pieces(const std::vector<std::int32_t>& tokens, const promptcache::Engine& engine) {
+  Json list = Json::array();
+  for (const std::int32_t token : tokens) {
+    const std::string piece = shown(engine, {token, 0}).bytes;
+    list.push(Json::object().set("id", token).set("piece", piece_json(piece)));
+  }
+  return Json::object().set("tokens", list);
+}
+
 Json tokenize(const Json& body, const ServedModel& model) {
   Fields fields(body);
-  return tokens_json(model.engine().tokenize(fields.required_string("content")));
+  const std::string text = fields.required_string("content");
+  std::uint32_t flags = fields.boolean("parse_special").value_or(true) ? PC_TEXT_CONTROLS : 0;
+  if (fields.boolean("add_special").value_or(false)) flags |= PC_TEXT_BOS;
+  const std::vector<std::int32_t> tokens = model.engine().tokenize(text, flags);
+  return fields.boolean("with_pieces").value_or(false) ? with_pieces(tokens, model.engine())
+                                                       : tokens_json(tokens);
 }
 
 Json detokenize(const Json& body, const ServedModel& model) {

@@ -42,6 +42,7 @@ std::vector<Models::Source> Service::sources(const std::vector<ModelFile>& model
   std::vector<Models::Source> sources;
   for (const ModelFile& file : models) {
     SchemasOf& schemas = schemas_[file.name];
+    files_[file.name] = file.file;
     schemas.try_emplace(std::nullopt);
     for (const std::string& name : options_.keys.name_spaces()) schemas.try_emplace(name);
     const auto load = [this, file, &schemas] {
@@ -154,7 +155,7 @@ void Service::complete(const HttpRequest& request, Question* question) const {
 void Service::answer(const ModelHandle& loaded, Question question,
                      std::unique_ptr<AnswerWriter> writer, bool streams,
                      const std::shared_ptr<Reply>& reply) {
-  const auto delivery = std::make_shared<Delivery>(reply, std::move(writer), streams, question.n);
+  const auto delivery = std::make_shared<Delivery>(reply, std::move(writer), streams, question.n_choices());
   if (options_.deadline.count()) delivery->set_deadline(Delivery::Clock::now() + options_.deadline);
   delivery->watch([this, self = delivery.get(), notes = question.notes](const Event& event) {
     const auto* const ended = std::get_if<Ended>(&event);

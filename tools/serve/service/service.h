@@ -33,6 +33,7 @@ struct ModelFile {
   std::string name;
   std::uint64_t weight_bytes = 0;
   std::function<promptcache::Engine()> open;  // throws promptcache::Error
+  std::string file = {};  // its name, without the folders
 };
 
 struct ServiceOptions {
@@ -90,6 +91,10 @@ class Service {
   Metrics& metrics() { return metrics_; }
   std::string metrics_page();  // as Metrics::page() has it
 
+  std::size_t n_parallel() const { return options_.n_parallel; }
+  std::size_t n_running() const { return answers_.n_running(); }
+  const std::string& file_of(const std::string& model) const { return files_.at(model); }
+
   std::vector<Models::Known> models() { return models_.all(); }
   std::vector<std::string> model_names() const;
   ApiError no_model(const std::string& name) const;
@@ -106,6 +111,7 @@ class Service {
   const ServiceOptions options_;
   Metrics metrics_;
   std::map<std::string, SchemasOf> schemas_;  // of each model; its keys never change
+  std::map<std::string, std::string> files_;  // the names of theirs
   std::atomic<std::size_t> n_busy_ = 0;       // answers that are made or wait
   const std::string first_model_;
   const std::int64_t started_;

@@ -71,6 +71,9 @@ TEST_CASE("other forms: any JSON, one of some texts, or none") {
     CHECK(format.kind == Kind::kChoice);
     CHECK(format.choices == std::vector<std::string>{"yes", "no"});
   }
+  const Format grammar = read(openai_format, R"({"grammar":"root ::= \"a\""})");
+  CHECK(grammar.kind == Kind::kGbnf);
+  CHECK(grammar.gbnf == "root ::= \"a\"");
   for (const char* const body : {"{}", R"({"response_format":{"type":"text"}})",
                                  R"({"grammar":"","json_schema":null,"structured_outputs":{}})"})
     CHECK(read(openai_format, body).kind == Kind::kText);
@@ -79,7 +82,8 @@ TEST_CASE("other forms: any JSON, one of some texts, or none") {
 
 TEST_CASE("a form that cannot be held to is refused by its name") {
   for (const auto& [read_as, body, param] : std::vector<std::tuple<Read, const char*, const char*>>{
-           {openai_format, R"({"grammar":"root ::= \"a\""})", "grammar"},
+           {openai_format, R"({"grammar":5})", "grammar"},
+           {openai_format, R"({"grammar":"x","json_schema":{}})", "grammar"},
            {openai_format, R"({"guided_regex":"a+"})", "guided_regex"},
            {openai_format, R"({"guided_grammar":"x"})", "guided_grammar"},
            {openai_format, R"({"structured_outputs":{"regex":"a+"}})", "structured_outputs.regex"},
