@@ -65,8 +65,11 @@ class Chat(CommandTest):
         parts = self.history()[0]["parts"]
         self.assertEqual(parts[0], {"module": "trip", "arguments": [{"name": "days", "value": "3 days"}]})
         self.assertEqual(parts[1], {"module": "food/fish"})
-        self.assertGreater(self.counts()[0][1], len("Plan a trip of Eat well. Try the fish."))
-        self.assertGreater(self.counts()[1][1], len("Oslo lies by the fjord."))
+        modules = len("Plan a trip of Eat well. Try the fish.")
+        self.assertGreater(self.counts()[0][0], modules)  # encoded for this message
+        self.assertGreater(self.counts()[1][1], modules)
+        self.chat("/use trip days=3 days", "/use food/fish", "What for?")
+        self.assertGreater(self.counts()[0][1], modules)
         self.chat("/use nowhere", "Where to?", expect=3)
         self.assertIn("nowhere", self.err)
 
