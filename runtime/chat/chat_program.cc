@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "base/utf8.h"
-#include "runtime/chat/jinja_interpreter.h"
-#include "runtime/chat/jinja_parser.h"
+#include "runtime/jinja/interpreter/interpreter.h"
+#include "runtime/jinja/syntax/parser.h"
 
 namespace pc {
 
@@ -48,7 +48,10 @@ Result<std::string> ChatProgram::render(const jinja::Value& messages, const jinj
   put_token("bos_token", tokens_.bos);
   put_token("eos_token", tokens_.eos);
   for (const auto& [name, token] : tokens_.others) put_token(name, token);
-  jinja::Interpreter interpreter(code_->parsed, variables, options.limits, options.clock);
+  const auto strftime_now = [&options](const std::string& form) {
+    return options.clock.format(form);
+  };
+  jinja::Interpreter interpreter(code_->parsed, variables, options.limits, strftime_now);
   auto text = interpreter.render();
   if (!text.ok()) return of_template(std::move(text).error());
   return text;

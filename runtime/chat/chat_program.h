@@ -16,7 +16,7 @@
 
 #include "base/status.h"
 #include "runtime/chat/chat_clock.h"
-#include "runtime/chat/jinja_value.h"
+#include "runtime/jinja/values/value.h"
 
 namespace pc {
 

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "runtime/chat/jinja_value.h"
+#include "runtime/jinja/values/value.h"
 
 namespace pc {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "runtime/chat/jinja_json.h"
+#include "runtime/jinja/library/json.h"
 
 namespace pc {
 namespace {

@@ -12,7 +12,7 @@
 #include "base/status.h"
 #include "runtime/chat/chat_clock.h"
 #include "runtime/chat/chat_program.h"
-#include "runtime/chat/jinja_value.h"
+#include "runtime/jinja/values/value.h"
 
 namespace pc {
 

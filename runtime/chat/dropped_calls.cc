@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "runtime/chat/jinja_json.h"
+#include "runtime/jinja/library/json.h"
 
 namespace pc {
 namespace {

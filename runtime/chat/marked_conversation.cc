@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "runtime/chat/jinja_value.h"
+#include "runtime/jinja/values/value.h"
 
 namespace pc {
 namespace {

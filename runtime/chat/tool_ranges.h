@@ -9,8 +9,8 @@
 
 #include "base/status.h"
 #include "runtime/chat/chat_text.h"
-#include "runtime/chat/jinja_value.h"
 #include "runtime/chat/text_marks.h"
+#include "runtime/jinja/values/value.h"
 
 namespace pc {
 

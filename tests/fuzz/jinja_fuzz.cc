@@ -9,8 +9,8 @@
 
 #include "base/utf8.h"
 #include "runtime/chat/chat_program.h"
-#include "runtime/chat/jinja_json.h"
 #include "runtime/chat/turn_texts.h"
+#include "runtime/jinja/library/json.h"
 
 namespace {
 

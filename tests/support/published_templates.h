@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "runtime/chat/chat_program.h"
-#include "runtime/chat/jinja_json.h"
+#include "runtime/jinja/library/json.h"
 #include "tests/support/expect.h"
 
 namespace pc::test {

@@ -8,7 +8,7 @@
 #include <iostream>
 #include <map>
 
-#include "runtime/chat/jinja_unicode.h"
+#include "runtime/jinja/values/unicode.h"
 #include "tests/support/published_templates.h"
 
 using namespace pc;

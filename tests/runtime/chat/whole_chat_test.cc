@@ -7,7 +7,7 @@
 #include <map>
 #include <set>
 
-#include "runtime/chat/jinja_json.h"
+#include "runtime/jinja/library/json.h"
 #include "tests/support/published_templates.h"
 
 using namespace pc;

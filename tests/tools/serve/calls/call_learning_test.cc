@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "runtime/chat/chat_program.h"
-#include "runtime/chat/jinja_json.h"
+#include "runtime/jinja/library/json.h"
 #include "tools/constrain/state.h"
 #include "tools/serve/calls/call_cursor.h"
 #include "tools/serve/calls/call_grammar.h"
@@ -136,7 +136,8 @@ bool reads(const ChatProgram& program, const CallShape& shape, std::size_t n) {
 bool is_held_to(const ChatProgram& program, const CallShape& shape) {
   const auto answered = rendered(program, conversation(shape, 1), false);
   if (!answered) return false;
-  const auto automaton = call_grammar(shape, tools().items().front()["function"], 0).compiled().automaton;
+  const auto automaton =
+      call_grammar(shape, tools().items().front()["function"], 0).compiled().automaton;
   for (std::size_t begin = 0; begin < answered->size(); ++begin) {
     constrain::State state = constrain::start_of(automaton);
     for (std::size_t at = begin; at < answered->size() && !state.is_dead(); ++at) {

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "runtime/chat/chat_program.h"
-#include "runtime/chat/jinja_json.h"
+#include "runtime/jinja/library/json.h"
 
 namespace pc::serve {
 namespace {
