@@ -134,7 +134,8 @@ Status LoadedPrompt::check_window(std::uint32_t answer_tokens, bool reuse) const
                  "the prompt ends at position " + std::to_string(end) +
                      " and its answer may take " + std::to_string(answer_tokens) +
                      " tokens, but the context window has " + std::to_string(window) +
-                     ": import fewer modules, or ask for a shorter answer");
+                     (modules.empty() ? ": shorten it" : ": import fewer modules") +
+                     ", or ask for a shorter answer");
   }
   if (!reuse) return ok();
   for (const auto& module : modules) PC_CHECK_OK(schema->check_size(*module));

@@ -110,7 +110,16 @@ class Errors(ServeTest):
         long = [{"role": "user", "content": "x" * 5000}]
         error = self.refused("/v1/chat/completions", {"messages": long})["error"]
         self.assertEqual(error["code"], "context_length_exceeded")
-        self.assertIn("4096", error["message"])
+        self.assertRegex(error["message"], r"^This model's maximum context length is 4096 tokens\. However, your "
+                                           r"messages resulted in 50\d\d tokens\.")
+        raw = self.refused("/v1/completions", {"prompt": "x" * 5000})["error"]
+        self.assertEqual((raw["param"], raw["code"]), ("prompt", "context_length_exceeded"))
+        self.assertIn("maximum context length is 4096 tokens", raw["message"])
+        full = self.refused("/v1/completions", {"prompt": [5] * 4096, "max_tokens": 9})["error"]
+        self.assertIn("4097 tokens (4096 in the prompt, 1 in the completion)", full["message"])
+        error = self.refused("/v1/messages", {"messages": long, "max_tokens": 4})["error"]
+        self.assertEqual(error["type"], "invalid_request_error")
+        self.assertRegex(error["message"], r"^prompt is too long: 50\d\d tokens > 4095 maximum$")
         streamed = self.refused("/v1/chat/completions", {"messages": long, "stream": True})
         self.assertEqual(streamed["error"]["code"], "context_length_exceeded")
         self.good()

@@ -114,6 +114,7 @@ class Responses(RespondTest):
         self.assertEqual(error["code"], "model_not_found")
         error = self.respond("x" * 5000, expect=400, stream=True)["error"]
         self.assertEqual(error["code"], "context_length_exceeded")
+        self.assertIn("maximum context length is 4096 tokens", error["message"])
 
     def test_fields_without_a_meaning_are_named(self):
         response = self.respond("Hi", reasoning={"effort": "low"}, mirostat=2)

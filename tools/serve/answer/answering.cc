@@ -224,9 +224,15 @@ class Answering {
   } catch (const constrain::SchemaError& error) {
     throw ApiError::bad_request(error.what(), question_.format.where);
   } catch (const promptcache::Error& error) {
+    if (error.status() == PC_CONTEXT_FULL && !question_.of_schema)
+      throw ApiError::too_long({plan_of(number).prompt.tokens().size(), least_answer(),
+                                model_.facts().engine.context_tokens},
+                               question_.prompt_field());
     const bool is_repair = error.status() == PC_INVALID_ARGUMENT && !question_.repair.empty();
     throw ApiError::of(error, is_repair ? "repair" : question_.prompt_field());
   }
+
+  std::uint32_t least_answer() const { return question_.sampling.max_tokens == 0 ? 0 : 1; }
 
   std::optional<ThoughtLimit> thought_limit() const {
     if (!form_.thoughts || !question_.thought_budget) return std::nullopt;

@@ -55,6 +55,26 @@ ApiError ApiError::of(const promptcache::Error& error, const std::string& param)
   return api_error;
 }
 
+ApiError ApiError::too_long(const Overflow& overflow, const std::string& param) {
+  const std::string window = std::to_string(overflow.window),
+                    prompt = std::to_string(overflow.prompt);
+  const std::string where = param == "messages" ? "messages" : "prompt";
+  // Where the prompt alone fits, what is asked for with it does not.
+  const std::string found = overflow.prompt > overflow.window
+                                ? "your " + where + " resulted in " + prompt + " tokens"
+                                : "you requested " +
+                                      std::to_string(overflow.prompt + overflow.answer) +
+                                      " tokens (" + prompt + " in the " + where + ", " +
+                                      std::to_string(overflow.answer) + " in the completion)";
+  ApiError error = {400, "invalid_request_error",
+                    "This model's maximum context length is " + window + " tokens. However, " +
+                        found + ". Please reduce the length of the " + where + ".",
+                    param, "context_length_exceeded"};
+  error.anthropic_message_ = "prompt is too long: " + prompt + " tokens > " +
+                             std::to_string(overflow.window - overflow.answer) + " maximum";
+  return error;
+}
+
 ApiError ApiError::too_busy() {
   return {429, "rate_limit_error", "too many requests wait already: come again in a second", "",
           "rate_limit_exceeded"};
@@ -71,9 +91,10 @@ Json ApiError::openai() const {
 }
 
 Json ApiError::anthropic() const {
+  const std::string message = anthropic_message_.empty() ? what() : anthropic_message_;
   return Json::object()
       .set("type", "error")
-      .set("error", Json::object().set("type", anthropic_type(status_)).set("message", what()));
+      .set("error", Json::object().set("type", anthropic_type(status_)).set("message", message));
 }
 
 HttpResponse to_response(const ApiError& error, Protocol protocol) {

@@ -16,6 +16,13 @@ namespace pc::serve {
 
 using cli::Json;
 
+// What the context window has no room for, in tokens.
+struct Overflow {
+  std::uint64_t prompt;
+  std::uint64_t answer;  // at least
+  std::uint64_t window;
+};
+
 class ApiError : public std::runtime_error {
  public:
   // type, code: OpenAI's words ("invalid_request_error", "context_length_exceeded"); param: the
@@ -34,6 +41,9 @@ class ApiError : public std::runtime_error {
   static ApiError bad_request(const std::string& message, const std::string& param = {}) {
     return {400, "invalid_request_error", message, param};
   }
+  // In the sentence by which clients of each protocol know that a conversation has to be cut.
+  // param: the field that has the prompt.
+  static ApiError too_long(const Overflow& overflow, const std::string& param);
   static ApiError too_busy();
 
   int status() const { return status_; }
@@ -44,6 +54,7 @@ class ApiError : public std::runtime_error {
  private:
   int status_;
   std::string type_, param_, code_;
+  std::string anthropic_message_;        // "": what()
   std::uint32_t line_ = 0, column_ = 0;  // 0: not about a place
 };
 
