@@ -6,11 +6,12 @@
 #include "tools/constrain/gbnf.h"
 #include "tools/constrain/json_rules.h"
 #include "tools/constrain/schema_compiler.h"
+#include "tools/constrain/watched_text.h"
 
 namespace pc::constrain {
 
 struct Grammar::Part {
-  enum class Kind { kLiteral, kSchema, kMembers, kSequence, kChoice, kGbnf };
+  enum class Kind { kLiteral, kSchema, kMembers, kSequence, kChoice, kGbnf, kWatched };
 
   Kind kind;
   std::string text;  // kLiteral, kGbnf; of a schema, its name in messages
@@ -19,7 +20,8 @@ struct Grammar::Part {
   std::string key;
   MemberWords words = {};  // kMembers
   Strictness strictness = Strictness::kStrict;
-  std::string name = {};  // kGbnf: in messages
+  std::string name = {};                  // kGbnf: in messages
+  std::vector<std::string> watched = {};  // kWatched: words
 };
 
 namespace {
@@ -81,11 +83,21 @@ class GrammarCompiler {
       case Grammar::Part::Kind::kGbnf:
         name_ = part.name;
         return nfa.call(from, add_gbnf(parse_gbnf(part.text), builder_, budget_));
+      case Grammar::Part::Kind::kWatched:
+        return add_watched(nfa, from, part);
       case Grammar::Part::Kind::kChoice:
         break;
     }
     const NodeId end = nfa.add();
     for (const Grammar& one : part.parts) nfa.skip(add(nfa, from, one), end);
+    return end;
+  }
+
+  NodeId add_watched(Nfa& nfa, NodeId from, const Grammar::Part& part) {
+    const NodeId text = nfa.add(), word = nfa.add(), end = nfa.add();
+    nfa.skip(from, text);
+    add_watched_text(nfa, text, part.watched, word, end);
+    nfa.skip(add(nfa, word, part.parts.front()), text);
     return end;
   }
 
@@ -151,6 +163,14 @@ Grammar gbnf_grammar(std::string_view text, std::string_view name) {
   Grammar::Part part{Grammar::Part::Kind::kGbnf, std::string(text), {}, {}, {}};
   part.key = "gbnf" + part.text;
   part.name = name;
+  return made(std::move(part));
+}
+
+Grammar watched_text(std::vector<std::string> words, Grammar behind_word) {
+  std::string key = "watched" + with_length(behind_word.key());
+  for (const std::string& word : words) key += with_length(word);
+  Grammar::Part part{Grammar::Part::Kind::kWatched, {}, {}, {std::move(behind_word)}, key};
+  part.watched = std::move(words);
   return made(std::move(part));
 }
 

@@ -59,6 +59,9 @@ Grammar gbnf_grammar(std::string_view text, std::string_view name);
 // text.
 Grammar written_members(const Json& schema, std::string_view name, MemberWords words,
                         Strictness strictness = Strictness::kStrict);
+// Any text, control tokens among it; behind each of the words that stands in it comes what the
+// grammar says, and then any text again.
+Grammar watched_text(std::vector<std::string> words, Grammar behind_word);
 Grammar sequence(std::vector<Grammar> parts);
 Grammar choice(std::vector<Grammar> alternatives);
 

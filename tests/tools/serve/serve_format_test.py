@@ -168,8 +168,6 @@ class Calls(FormatTest):
             error = self.ask(expect=400, tools=self.TOOLS, tool_choice=choice)["error"]
             self.assertIn("tool_choice", error["param"])
         self.assertEqual(self.ask(expect=400, tool_choice="required")["error"]["param"], "tool_choice")
-        error = self.ask(expect=400, tools=self.TOOLS, response_format={"type": "json_object"})["error"]
-        self.assertEqual(error["param"], "response_format")
 
 
 class ControlTokens(ServeTest):
@@ -204,7 +202,77 @@ class ControlTokens(ServeTest):
             self.assertTrue(self.is_drawn_right(drawn), drawn)
 
 
-class Parameters(ControlTokens):
+class Auto:
+    """Calls that may be made, beside what else is asked for."""
+
+    CALLS = {"logit_bias": {"259": 50}, "parallel_tool_calls": False}  # a call begins with that token
+
+    def ask(self, **fields):
+        body = {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 1500, "tools": Calls.TOOLS}
+        return self.server.json("POST", "/v1/chat/completions", body | fields)
+
+    def test_calls_of_a_strict_tool_are_held_to_its_schema_where_it_may_be_called(self):
+        strict = [{"type": "function", "function": tool["function"] | {"strict": True}} for tool in Calls.TOOLS[1:]]
+        for seed in range(3):
+            answer = self.ask(seed=seed, tools=strict, **self.CALLS)
+            [call] = answer["choices"][0]["message"]["tool_calls"]
+            self.assertTrue(is_valid(json.loads(call["function"]["arguments"])))
+            self.assertEqual(answer["prompt_cache"]["ignored_fields"], [])
+            never = self.ask(seed=seed, tools=strict, logit_bias={"259": -100}, max_tokens=20)["choices"][0]
+            self.assertNotIn("tool_calls", never["message"])
+            self.assertTrue(never["message"]["content"])
+        self.assertEqual(answer["prompt_cache"]["remarks"], [])
+
+    def test_a_form_beside_tools_is_the_form_or_a_call(self):
+        form = {"type": "json_schema", "json_schema": {"name": "person", "strict": True, "schema": SCHEMA}}
+        for fields, is_call in (({"logit_bias": {"259": -100}}, False), (self.CALLS, True)):
+            for seed in range(3):
+                choice = self.ask(response_format=form, seed=seed, **fields)["choices"][0]
+                self.assertEqual("tool_calls" in choice["message"], is_call)
+                if not is_call:
+                    self.assertTrue(is_valid(json.loads(choice["message"]["content"])))
+                    continue
+                [call] = choice["message"]["tool_calls"]
+                self.assertIn(call["function"]["name"], ("rain", "sun"))
+                self.assertIsInstance(json.loads(call["function"]["arguments"]), dict)
+                self.assertIsNone(choice["message"]["content"])
+
+    def test_a_form_beside_tools_is_streamed_as_it_arises(self):
+        form = {"type": "json_schema", "json_schema": {"name": "x", "schema": {
+            "type": "object", "properties": {"type": {"type": "string", "minLength": 20, "maxLength": 30}},
+            "required": ["type"], "additionalProperties": False}}}
+        _, _, data = self.server.ask("POST", "/v1/chat/completions", {
+            "messages": [{"role": "user", "content": "Hi"}], "max_tokens": 300, "stream": True,
+            "tools": Calls.TOOLS, "response_format": form, "logit_bias": {"259": -100}})
+        chunks = [json.loads(text) for _, text in events(data) if text != "[DONE]"]
+        said = [c["choices"][0]["delta"]["content"] for c in chunks
+                if c["choices"] and c["choices"][0]["delta"].get("content")]
+        self.assertGreater(len(said), 20)
+        self.assertGreaterEqual(len(json.loads("".join(said))["type"]), 20)
+
+    def test_the_other_protocols_take_a_form_beside_tools(self):
+        form = {"type": "json_schema", "name": "person", "schema": SCHEMA}
+        answer = self.server.json("POST", "/v1/responses", {
+            "input": "Hi", "max_output_tokens": 1500, "text": {"format": form},
+            "tools": [{"type": "function", **tool["function"]} for tool in Calls.TOOLS]})
+        [item] = answer["output"]
+        if item["type"] == "message":
+            self.assertTrue(is_valid(json.loads(item["content"][0]["text"])))
+        else:
+            self.assertIsInstance(json.loads(item["arguments"]), dict)
+        answer = self.server.json("POST", "/v1/messages", {
+            "messages": [{"role": "user", "content": "Hi"}], "max_tokens": 1500,
+            "output_config": {"format": {"type": "json_schema", "schema": SCHEMA}},
+            "tools": [{"name": "sun", "input_schema": SCHEMA}]})
+        [block] = answer["content"]
+        self.assertTrue(is_valid(json.loads(block["text"]) if block["type"] == "text" else block["input"]))
+
+
+class Headers(Auto, ControlTokens):
+    """[TOOL_CALLS]NAME[ARGS]{...}"""
+
+
+class Parameters(Auto, ControlTokens):
     """One that writes parameter by parameter."""
 
     @staticmethod
@@ -227,7 +295,7 @@ class Parameters(ControlTokens):
         self.assertEqual(error["param"], "tools[0].function.name")
 
 
-class Told(ControlTokens):
+class Told(Auto, ControlTokens):
     """One that tells how calls are written, and writes none itself, as SmolLM3's."""
 
     ASKED = {"role": "user", "content": "Hi"}

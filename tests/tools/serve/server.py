@@ -102,7 +102,7 @@ def events(data):
     """The events of a stream: (name or None, data)."""
     found = []
     for block in data.decode().split("\n\n"):
-        lines = [line for line in block.splitlines() if line and not line.startswith(":")]
+        lines = [line for line in block.split("\n") if line and not line.startswith(":")]
         names = [line[7:] for line in lines if line.startswith("event: ")]
         text = "\n".join(line[6:] for line in lines if line.startswith("data: "))
         if text:

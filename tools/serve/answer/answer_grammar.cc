@@ -1,11 +1,13 @@
 #include "tools/serve/answer/answer_grammar.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "tools/serve/calls/call_cursor.h"
 #include "tools/serve/calls/call_grammar.h"
+#include "tools/serve/calls/call_reader.h"
 #include "tools/serve/request/api_error.h"
 
 namespace pc::serve {
@@ -13,20 +15,24 @@ namespace {
 
 using constrain::Grammar;
 
+// Is it to be called?
+bool is_meant(const ToolChoice& choice, const Json& function) {
+  return choice.kind != ToolChoice::Kind::kNamed || function["name"] == Json(choice.name);
+}
+
 Grammar calls(const Question& question, const CallShape& shape) {
   std::vector<Grammar> alternatives;
   std::size_t number = 0;
   for (const Json& tool : question.chat["tools"].items()) {
     const Json function = tool["function"];
-    const bool is_meant = question.tool_choice.kind == ToolChoice::Kind::kRequired ||
-                          function["name"] == Json(question.tool_choice.name);
+    const bool is_wanted = is_meant(question.tool_choice, function);
     const bool is_bare = shape.kind != CallShape::Kind::kObject;
-    if (is_meant && is_bare && !is_call_name(function["name"].string()))
+    if (is_wanted && is_bare && !is_call_name(function["name"].string()))
       throw ApiError::bad_request(
           "this model's chat template writes a tool's name without quotes: letters, digits, _ - . "
           "and : can be told from what stands around it",
           "tools[" + std::to_string(number) + "].function.name");
-    if (is_meant) alternatives.push_back(call_grammar(shape, function, number));
+    if (is_wanted) alternatives.push_back(call_grammar(shape, function, number));
     ++number;
   }
   return alternatives.size() == 1 ? alternatives.front() : constrain::choice(alternatives);
@@ -38,28 +44,59 @@ Grammar one_of(const std::vector<std::string>& texts) {
   return alternatives.size() == 1 ? alternatives.front() : constrain::choice(alternatives);
 }
 
+Grammar form_of(const Format& format) {
+  switch (format.kind) {
+    case Format::Kind::kChoice:
+      return one_of(format.choices);
+    case Format::Kind::kGbnf:
+      return constrain::gbnf_grammar(format.gbnf, format.where);
+    case Format::Kind::kSchema:
+      return constrain::json_schema(
+          format.schema, format.where,
+          format.strict ? constrain::Strictness::kStrict : constrain::Strictness::kBestEffort);
+    case Format::Kind::kText:
+    case Format::Kind::kJson:
+      break;
+  }
+  return constrain::json_object();
+}
+
+bool has_strict(const Json& tools) {
+  return std::ranges::any_of(tools.items(),
+                             [](const Json& tool) { return tool["function"]["strict"].truth(); });
+}
+
+const CallShape& written_shape(const ServedModel& model) {
+  const std::optional<CallShape>& shape = model.marked_call_shape();
+  if (!shape)
+    throw ApiError::bad_request(
+        "this model's chat template writes no calls of tools that can be read", "tool_choice");
+  return *shape;
+}
+
+// A call is known by its first word, from which on it is held to what its tool takes.
+AnswerRules held_calls(const Question& question, const ServedModel& model) {
+  const std::string word(call_trigger(*model.call_shape()));
+  CallShape rest = written_shape(model);
+  const std::string marked(call_trigger(rest));
+  if (word.empty() || !rest.written_begin.starts_with(marked))
+    return {{},
+            "\"strict\" of a tool holds where tool_choice demands a call: this model's calls begin "
+            "with no word of their own"};
+  rest.written_begin.erase(0, marked.size());
+  return {constrain::watched_text({word, marked}, calls(question, rest)), {}};
+}
+
 }  // namespace
 
-std::optional<Grammar> answer_grammar(const Question& question, const ServedModel& model) {
-  if (question.must_call()) {
-    const std::optional<CallShape>& shape = model.marked_call_shape();
-    if (!shape)
-      throw ApiError::bad_request(
-          "this model's chat template writes no calls of tools that can be read", "tool_choice");
-    return calls(question, *shape);
-  }
-  if (question.format.kind == Format::Kind::kText) return std::nullopt;
-  if (!question.chat["tools"].is_null())
-    throw ApiError::bad_request(
-        "an answer whose form is given cannot call tools; leave \"tools\" out, or choose \"none\"",
-        question.format.where);
-  if (question.format.kind == Format::Kind::kChoice) return one_of(question.format.choices);
-  if (question.format.kind == Format::Kind::kGbnf)
-    return constrain::gbnf_grammar(question.format.gbnf, question.format.where);
-  if (question.format.kind == Format::Kind::kJson) return constrain::json_object();
-  return constrain::json_schema(
-      question.format.schema, question.format.where,
-      question.format.strict ? constrain::Strictness::kStrict : constrain::Strictness::kBestEffort);
+AnswerRules answer_rules(const Question& question, const ServedModel& model) {
+  if (question.must_call()) return {calls(question, written_shape(model)), {}};
+  const Json tools = question.chat["tools"];
+  const bool has_form = question.format.kind != Format::Kind::kText;
+  if (!has_form) return has_strict(tools) ? held_calls(question, model) : AnswerRules();
+  const Grammar form = form_of(question.format);
+  if (tools.is_null()) return {form, {}};
+  return {constrain::choice({calls(question, written_shape(model)), form}), {}};
 }
 
 }  // namespace pc::serve

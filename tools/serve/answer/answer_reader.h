@@ -22,13 +22,15 @@ struct AnswerForm {
   std::optional<CallShape> calls = {};
   ToolTypes types = {};
   bool must_call = false;
+  bool reads_loose_calls = true;  // JSON that names a tool is a call
 };
 
 class AnswerReader {
  public:
   AnswerReader(std::uint32_t choice, const AnswerForm& form)
       : choice_(choice), thoughts_(form.thoughts, form.is_thinking) {
-    if (form.calls) calls_.emplace(*form.calls, form.types, form.must_call);
+    if (form.calls)
+      calls_.emplace(*form.calls, form.types, CallReading{form.must_call, form.reads_loose_calls});
   }
 
   void push(std::string_view text, std::vector<DrawnToken> tokens, EventSink* sink);

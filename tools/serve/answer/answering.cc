@@ -46,7 +46,9 @@ class Answering {
     usage_.reuse = {plan.mode, plan.parts, plan.remarks};
     choices_.resize(question.n_choices());
     echoes_.resize(question.n_prompts());
-    grammar_ = answer_grammar(question, model);
+    AnswerRules rules = answer_rules(question, model);
+    grammar_ = std::move(rules.grammar);
+    if (!rules.remark.empty()) usage_.reuse.remarks.push_back(std::move(rules.remark));
     for (const std::string& stop : question.sampling.stop) stop_.push_back(stop.c_str());
   }
 
@@ -113,6 +115,7 @@ class Answering {
     form.calls = model.call_shape();
     form.types = ToolTypes(tools);
     form.must_call = question.must_call();
+    form.reads_loose_calls = question.format.kind == Format::Kind::kText;
     return form;
   }
 

@@ -3,7 +3,6 @@
 #include <string>
 
 #include "tools/serve/anthropic/text_blocks.h"
-#include "tools/serve/request/answer_fields.h"
 #include "tools/serve/request/content_parts.h"
 #include "tools/serve/request/conversation_json.h"
 
@@ -120,7 +119,6 @@ Json anthropic_messages(Fields& body) {
 Json anthropic_tools(Fields& body) {
   const auto list = body.array("tools");
   if (!list || list->items().empty()) return Json();
-  const bool is_demanded = demands_call(body);
   Json tools = Json::array();
   for_each_item(*list, "tools", [&](const Json& tool, const std::string& path) {
     Fields fields = body.inside(tool, path);
@@ -130,7 +128,7 @@ Json anthropic_tools(Fields& body) {
     if (const auto description = fields.string("description"))
       function.set("description", *description);
     function.set("parameters", fields.object("input_schema").value_or(no_parameters()));
-    if (read_strict(fields, is_demanded)) function.set("strict", true);
+    if (fields.boolean("strict").value_or(false)) function.set("strict", true);
     Json read = Json::object().set("type", "function").set("function", function);
     tools.push(is_marked(fields) ? read.set("marked", true) : read);
   });

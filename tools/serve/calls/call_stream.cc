@@ -63,7 +63,8 @@ CallStream::Candidate CallStream::candidate_at_begin(std::size_t first) const {
   const Candidate none{held_.size()}, open{0};
   if (first == held_.size()) return open;
   const bool has_word = !shape_.begin.empty();
-  if (!has_word && must_call_) return {0, State::kHead};
+  if (!has_word && reading_.must_call) return {0, State::kHead};
+  if (has_word && !reading_.takes_loose_calls) return none;
   const std::string_view text = std::string_view(held_).substr(first);
   CallCursor at(text);
   if (shape_.kind == CallShape::Kind::kPython) at.take("[");
@@ -104,7 +105,9 @@ CallStream::Candidate CallStream::candidate() const {
     const Candidate at_begin = candidate_at_begin(first_of(held_));
     if (at_begin.at < held_.size() || held_.empty()) return at_begin;
   }
-  const Candidate word = candidate_of_word(), fence = candidate_of_fence();
+  const Candidate word = candidate_of_word();
+  const Candidate fence =
+      reading_.takes_loose_calls ? candidate_of_fence() : Candidate{held_.size()};
   return fence.at < word.at ? fence : word;
 }
 
@@ -386,7 +389,7 @@ ReadAnswer gather(const std::vector<CallPiece>& pieces) {
 }
 
 ReadAnswer read_answer(const CallShape& shape, const ToolTypes& types, std::string_view text) {
-  CallStream stream(shape, types, false);
+  CallStream stream(shape, types);
   std::vector<CallPiece> pieces = stream.push(text);
   for (CallPiece& piece : stream.finish()) pieces.push_back(std::move(piece));
   return gather(pieces);

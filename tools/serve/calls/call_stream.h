@@ -37,11 +37,15 @@ struct CallPiece {
   friend bool operator==(const CallPiece&, const CallPiece&) = default;
 };
 
+struct CallReading {
+  bool must_call = false;         // the answer is held to be a call: what looks like one is
+  bool takes_loose_calls = true;  // JSON that is written otherwise than the template does is one
+};
+
 class CallStream {
  public:
-  // must_call: the answer is held to be a call, so that what looks like one is.
-  CallStream(const CallShape& shape, const ToolTypes& types, bool must_call)
-      : shape_(shape), types_(types), must_call_(must_call) {}
+  CallStream(const CallShape& shape, const ToolTypes& types, CallReading reading = {})
+      : shape_(shape), types_(types), reading_(reading) {}
 
   std::vector<CallPiece> push(std::string_view text);
   // The answer is over.
@@ -95,7 +99,7 @@ class CallStream {
 
   const CallShape& shape_;
   const ToolTypes& types_;
-  const bool must_call_;
+  const CallReading reading_;
   State state_ = State::kText;
   std::string held_;       // what is not understood yet
   std::string opening_;    // kHead, kWhole: what was taken of it, should it be no call

@@ -167,9 +167,9 @@ constrain::Constrainer& ServedModel::constrainer() const {
     marked_call_shape_ = call_shape_;
     if (!call_shape_) return;
     for (std::string CallShape::*const words :
-         {&CallShape::written_begin, &CallShape::written_middle, &CallShape::written_end,
-          &CallShape::after_name, &CallShape::key_open, &CallShape::key_close,
-          &CallShape::value_close})
+         {&CallShape::begin, &CallShape::written_begin, &CallShape::written_middle,
+          &CallShape::written_end, &CallShape::after_name, &CallShape::key_open,
+          &CallShape::key_close, &CallShape::value_close})
       *marked_call_shape_.*words = constrainer_->vocabulary().with_controls(*call_shape_.*words);
   });
   return *constrainer_;

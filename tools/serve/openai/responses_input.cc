@@ -136,11 +136,11 @@ class Items {
   std::vector<Json> messages_;
 };
 
-Json tool_of(Fields& fields, bool is_demanded) {
+Json tool_of(Fields& fields) {
   Json function = Json::object().set("name", fields.required_string("name"));
   if (const auto description = fields.string("description"))
     function.set("description", *description);
-  if (read_strict(fields, is_demanded)) function.set("strict", true);
+  if (fields.boolean("strict").value_or(false)) function.set("strict", true);
   function.set("parameters", fields.object("parameters").value_or(no_parameters()));
   return Json::object().set("type", "function").set("function", function);
 }
@@ -168,13 +168,12 @@ Json responses_tools(Fields& body, ToolChoice* choice) {
     *choice = openai_tool_choice(body, &none);
     return none;
   }
-  const bool is_demanded = demands_call(body);
   Json tools = Json::array();
   for_each_item(*list, "tools", [&](const Json& tool, const std::string& path) {
     Fields fields = body.inside(tool, path);
     const std::string type = fields.required_string("type");
     if (type != "function") return leave_out_tool(fields, type);
-    tools.push(tool_of(fields, is_demanded));
+    tools.push(tool_of(fields));
   });
   check_tool_names(tools);
   if (tools.items().empty()) tools = Json();

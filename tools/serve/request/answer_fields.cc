@@ -52,13 +52,6 @@ ToolChoice allowed_tools(Fields& fields, Json* tools) {
 
 }  // namespace
 
-bool demands_call(Fields& body) {
-  const Json choice = body.any("tool_choice").value_or(Json());
-  const std::string type = choice["type"].string();
-  return choice == Json("required") || type == "function" || type == "tool" || type == "any" ||
-         choice["mode"] == Json("required") || choice["allowed_tools"]["mode"] == Json("required");
-}
-
 ToolChoice openai_tool_choice(Fields& body, Json* tools) {
   const auto json = body.any("tool_choice");
   ToolChoice choice;

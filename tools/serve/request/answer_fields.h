@@ -10,9 +10,6 @@
 
 namespace pc::serve {
 
-// Does "tool_choice", in whichever protocol, demand a call?
-bool demands_call(Fields& body);
-
 // "tool_choice" of OpenAI's protocols. tools: as templates take them, or null; those
 // that an allowed_tools does not name are taken out.
 ToolChoice openai_tool_choice(Fields& body, Json* tools);

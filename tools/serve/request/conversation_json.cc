@@ -3,7 +3,6 @@
 #include <set>
 #include <utility>
 
-#include "tools/serve/request/answer_fields.h"
 #include "tools/serve/request/provider_text.h"
 
 namespace pc::serve {
@@ -156,7 +155,6 @@ Json messages_of(Fields& body) {
 Json tools_of(Fields& body) {
   const auto tools = body.array("tools");
   if (!tools || tools->items().empty()) return Json();
-  const bool is_demanded = demands_call(body);
   Json list = Json::array();
   for_each_item(*tools, "tools", [&](const Json& tool, const std::string& path) {
     Fields fields = body.inside(tool, path);
@@ -166,7 +164,7 @@ Json tools_of(Fields& body) {
     if (!function) fields.refuse("function", "is missing: an object");
     Fields described = fields.inside(*function, path + ".function");
     for (const std::string& key : function->keys()) described.any(key.c_str());  // the template's
-    read_strict(described, is_demanded);
+    described.boolean("strict");
     described.required_string("name");
     described.string("description");
     described.object("parameters");
@@ -180,13 +178,6 @@ Json tools_of(Fields& body) {
 void leave_out_tool(Fields& tool, const std::string& type) {
   tool.leave_out("is of type \"" + type +
                  "\": this server offers functions to the model, and left it out");
-}
-
-bool read_strict(Fields& tool, bool is_demanded) {
-  const bool is_strict = tool.boolean("strict").value_or(false);
-  if (is_strict && !is_demanded)
-    tool.leave_out(tool.path_of("strict"), "holds where tool_choice demands a call, and not here");
-  return is_strict;
 }
 
 Json no_parameters() {

@@ -18,10 +18,6 @@ Json tools_of(Fields& body);
 // A tool that is no function cannot be offered to the model, but those beside it can.
 void leave_out_tool(Fields& tool, const std::string& type);
 
-// "strict" of a tool. Calls are held to their schema where tool_choice demands one: elsewhere it is
-// told that it was asked for and does not hold.
-bool read_strict(Fields& tool, bool is_demanded);
-
 // Of a function that is described without any: it takes none.
 Json no_parameters();
 

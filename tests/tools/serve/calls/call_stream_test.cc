@@ -253,7 +253,7 @@ TEST_CASE("however an answer comes in pieces, it is read alike") {
     const ReadAnswer whole = read_answer(shape, tools, text);
     INFO(text);
     for (int round = 0; round < 200; ++round) {
-      CallStream stream(shape, tools, false);
+      CallStream stream(shape, tools);
       std::vector<CallPiece> pieces;
       const auto add = [&](std::vector<CallPiece> more) {
         pieces.insert(pieces.end(), more.begin(), more.end());
@@ -273,7 +273,7 @@ TEST_CASE("a call's name and arguments are told as they arise") {
   using Kind = CallPiece::Kind;
   const CallShape shape = hermes(), named = parameters();
   const ToolTypes tools = types();
-  CallStream stream(shape, tools, false);
+  CallStream stream(shape, tools);
   CHECK(stream.push("<tool_call>{\"name\": \"weather\", \"arguments\": ").empty());
   CHECK(stream.push("{\"place\": \"Os") ==
         std::vector<CallPiece>{{Kind::kName, "weather"}, {Kind::kArguments, "{\"place\": \"Os"}});
@@ -283,7 +283,7 @@ TEST_CASE("a call's name and arguments are told as they arise") {
   CHECK(stream.push("</tool_call>").empty());
   CHECK(stream.finish().empty());
 
-  CallStream values(named, tools, false);
+  CallStream values(named, tools);
   CHECK(values.push("<tool_call>\n<function=weather>\n<parameter=place>\n").size() == 2);
   const auto pieces = values.push("A long name of a town in the hills");
   REQUIRE(pieces.size() == 1);
@@ -319,7 +319,7 @@ TEST_CASE("JSON that is no call of an offered tool is text, and comes as it aris
         "```json\n{\"name\": \"other\", \"arguments\": {}}\n```", "[1, 2]", "```c\nint a;"})
     CHECK(read_answer(hermes(), tools, text) == ReadAnswer{text, {}});
   const CallShape shape = hermes();
-  CallStream stream(shape, tools, false);
+  CallStream stream(shape, tools);
   CHECK(stream.push("{\"title\": \"A") ==
         std::vector<CallPiece>{{CallPiece::Kind::kText, "{\"title\": \"A"}});
 }
@@ -327,8 +327,19 @@ TEST_CASE("JSON that is no call of an offered tool is text, and comes as it aris
 TEST_CASE("where an answer must be a call, one without words to begin with is told early") {
   const CallShape shape = bare();
   const ToolTypes tools = types();
-  CallStream stream(shape, tools, true);
+  CallStream stream(shape, tools, {.must_call = true});
   CHECK(stream.push("{\"name\":\"weather\",\"parameters\":{\"pl").size() == 2);
+}
+
+TEST_CASE("where the answer's form is given, JSON and fences are text at once") {
+  const CallShape shape = hermes();
+  const ToolTypes tools = types();
+  const std::string json = "{\"type\": \"a\", \"name\": \"weather\", \"arguments\": {}}";
+  for (const std::string& text : {json, "```json\n" + json}) {
+    CallStream stream(shape, tools, {.takes_loose_calls = false});
+    CHECK(stream.push(text) == std::vector<CallPiece>{{CallPiece::Kind::kText, text}});
+    CHECK(stream.finish().empty());
+  }
 }
 
 }  // namespace
