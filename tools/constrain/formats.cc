@@ -72,7 +72,17 @@ std::map<std::string, std::string, std::less<>> all_formats() {
       {"email", email()},
       {"hostname", kLabel + "(?:\\." + kLabel + "){0,2}"},
       {"ipv4", ipv4()},
+      {"idn-email", email()},
+      {"idn-hostname", kLabel + "(?:\\." + kLabel + "){0,2}"},
+      {"ipv6", "[0-9a-f]{1,4}(?::[0-9a-f]{1,4}){7}"},
       {"uri", uri()},
+      {"uri-reference", uri()},
+      {"uri-template", uri()},
+      {"iri", uri()},
+      {"iri-reference", uri()},
+      {"json-pointer", "(?:/[A-Za-z0-9_-]{0,64}){0,16}"},
+      {"relative-json-pointer", "\\d(?:#|(?:/[A-Za-z0-9_-]{0,64}){0,16})"},
+      {"regex", "[A-Za-z0-9 _-]{0,256}"},
   };
 }
 

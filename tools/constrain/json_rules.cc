@@ -97,14 +97,17 @@ RuleId JsonRules::any_value() {
 // From behind the opening quote.
 RuleId JsonRules::other_name(const std::vector<Property>& properties) {
   if (properties.empty()) return text(0, UINT32_MAX);
-  Nfa names;
+  return name_among(length_text(0, UINT32_MAX, budget_), properties);
+}
+
+RuleId JsonRules::name_among(const Dfa& names, const std::vector<Property>& properties) {
+  Nfa named;
   for (const Property& property : properties)
-    names.finish_at(names.literal(Nfa::kStart, property.quoted_name.substr(1)));
+    named.finish_at(named.literal(Nfa::kStart, property.quoted_name.substr(1)));
   const RuleId id = builder_.add_rule();
   Rule rule;
   rule.kind = Rule::Kind::kText;
-  const Dfa any = length_text(0, UINT32_MAX, budget_);
-  builder_.define(id, intersection(any, complement(determinise(names, budget_)), budget_), rule);
+  builder_.define(id, intersection(names, complement(determinise(named, budget_)), budget_), rule);
   return id;
 }
 
@@ -145,6 +148,10 @@ RuleId JsonRules::object(const ObjectShape& shape) {
     const NodeId name = nfa.call(named[n], other_name(shape.properties));
     nfa.skip(add_value(nfa, name, *shape.others), more[n]);
   }
+  for (const OtherMembers& some : shape.some_others) {
+    const NodeId name = nfa.call(named[n], name_among(some.names, shape.properties));
+    nfa.skip(add_value(nfa, name, some.value), more[n]);
+  }
   Rule rule;
   rule.nests = true;
   return add(nfa, rule);
@@ -167,6 +174,33 @@ RuleId JsonRules::array(const ArrayShape& shape) {
     if (i + 1 == shape.most) break;
     item = add_spaces(nfa, nfa.literal(behind, ","));
     if (i + 1 == told_apart && shape.rest) nfa.call(item, *shape.rest, behind);
+  }
+  Rule rule;
+  rule.nests = true;
+  return add(nfa, rule);
+}
+
+// Rows of nodes, by how many items there are; in each, by which may come next.
+RuleId JsonRules::array(const DistinctItems& shape) {
+  const auto n = static_cast<std::uint32_t>(shape.items.size());
+  const std::uint32_t most = std::min(shape.most, n);
+  budget_.spend(kUnitsPerItem * (1 + std::size_t{n} * most / 4));
+  Nfa nfa;
+  const NodeId close = nfa.add();
+  nfa.finish_at(nfa.literal(close, "]"));
+  std::vector<NodeId> row(n + 1), next(n + 1);
+  for (NodeId& node : row) node = nfa.add();
+  nfa.skip(add_spaces(nfa, nfa.literal(Nfa::kStart, "[")), row[0]);
+  if (shape.least == 0) nfa.skip(row[0], close);
+  for (std::uint32_t count = 1; count <= most; ++count) {
+    for (NodeId& node : next) node = nfa.add();
+    for (std::uint32_t i = 0; i < n; ++i) {
+      nfa.skip(row[i], row[i + 1]);
+      const NodeId behind = nfa.call(row[i], shape.items[i]);
+      if (count >= shape.least) nfa.skip(add_spaces(nfa, behind), close);
+      nfa.skip(add_spaces(nfa, nfa.literal(behind, ",")), next[i + 1]);
+    }
+    row = next;
   }
   Rule rule;
   rule.nests = true;

@@ -27,10 +27,24 @@ struct Property {
   bool is_required;
 };
 
+// Of members whose names are among these texts, and none that is named.
+struct OtherMembers {
+  Dfa names;  // insides of JSON strings, as json_text.h has it
+  RuleId value;
+};
+
 struct ObjectShape {
   std::vector<Property> properties;  // come in this order
-  std::optional<RuleId> others;  // of members with other names, which come behind; none: no such
-  bool may_be_empty = true;      // where no property is required
+  // Of members with other names, which come behind: any others, or some.
+  std::optional<RuleId> others;
+  std::vector<OtherMembers> some_others;
+  bool may_be_empty = true;  // where no property is required
+};
+
+// Each of these items once at most, in this order.
+struct DistinctItems {
+  std::vector<RuleId> items;
+  std::uint32_t least = 0, most = UINT32_MAX;
 };
 
 struct ArrayShape {
@@ -52,6 +66,7 @@ class JsonRules {
   RuleId any_value();
   RuleId object(const ObjectShape& shape);
   RuleId array(const ArrayShape& shape);
+  RuleId array(const DistinctItems& shape);
 
   // Gives the node behind.
   NodeId add_string(Nfa& nfa, NodeId from);
@@ -59,6 +74,7 @@ class JsonRules {
  private:
   RuleId text(std::uint32_t least, std::uint32_t most);
   RuleId other_name(const std::vector<Property>& properties);
+  RuleId name_among(const Dfa& names, const std::vector<Property>& properties);
   NodeId add_value(Nfa& nfa, NodeId behind_name, RuleId value);
 
   AutomatonBuilder& builder_;

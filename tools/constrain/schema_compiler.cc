@@ -2,13 +2,17 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <cmath>
+#include <cstdio>
+#include <numeric>
 #include <optional>
 #include <set>
 
 #include "tools/constrain/formats.h"
 #include "tools/constrain/schema_merge.h"
+#include "tools/constrain/schema_negation.h"
 
 namespace pc::constrain {
 namespace {
@@ -58,6 +62,76 @@ bool takes_text(const Dfa& dfa, const std::string& text) {
     at = edge->to;
   }
   return dfa.nodes[at].is_final;
+}
+
+// In which this text alone is found.
+std::string pattern_of_text(const std::string& text) {
+  std::string pattern = "^";
+  for (const char c : text) {
+    std::array<char, 8> escape{};
+    const auto byte = static_cast<unsigned char>(c);
+    std::snprintf(escape.data(), escape.size(), "\\u%04x", byte);
+    const bool is_literal = byte >= 0x80 || std::isalnum(byte);
+    pattern += is_literal ? std::string(1, c) : std::string(escape.data());
+  }
+  return pattern + "$";
+}
+
+// Texts in which the pattern is not found.
+Dfa all_but(const std::string& pattern, Budget& budget, const TextForm& form) {
+  return intersection(length_text(0, UINT32_MAX, budget, form),
+                      complement(pattern_text(pattern, budget, form)), budget);
+}
+
+// What one of both takes.
+Dfa united(Dfa a, Dfa b, Budget& budget) {
+  return complement(intersection(complement(std::move(a)), complement(std::move(b)), budget));
+}
+
+// The least integer whose multiples are multiples of this number; 0: none that is small.
+std::int64_t integer_factor(const Json& number) {
+  constexpr std::int64_t kMost = 1000;
+  std::int64_t scale = 1;
+  double scaled = number.real();
+  for (; std::trunc(scaled) != scaled && scale < 1'000'000;
+       scaled = number.real() * static_cast<double>(scale))
+    scale *= 10;
+  if (std::trunc(scaled) != scaled || scaled < 1 || scaled > 1e15) return 0;
+  const auto factor = static_cast<std::int64_t>(scaled);
+  const std::int64_t least = factor / std::gcd(factor, scale);
+  return least <= kMost ? least : 0;
+}
+
+// Digits of integers by what is left of them.
+Dfa multiples_of(std::int64_t factor, Budget& budget) {
+  const auto n = static_cast<NodeId>(factor);
+  budget.spend(11 * std::size_t{n});
+  Dfa dfa;
+  dfa.nodes.resize(n + 2);  // the start, behind a sign, by what is left
+  for (NodeId at = 0; at < n + 2; ++at)
+    for (NodeId digit = 0; digit < 10; ++digit) {
+      const NodeId left = at < 2 ? 0 : at - 2;
+      const auto byte = static_cast<std::uint8_t>('0' + digit);
+      dfa.nodes[at].edges.push_back({byte, byte, 2 + (left * 10 + digit) % n});
+    }
+  dfa.nodes[0].edges.insert(dfa.nodes[0].edges.begin(), Edge{'-', '-', 1});
+  dfa.nodes[2].is_final = true;
+  return dfa;
+}
+
+// Numbers that are no integers, without exponents.
+Dfa fractions(Budget& budget) {
+  Nfa nfa;
+  const NodeId behind_sign = nfa.add(), point = nfa.add(), end = nfa.add();
+  nfa.skip(Nfa::kStart, behind_sign);
+  nfa.edge(Nfa::kStart, '-', '-', behind_sign);
+  nfa.edge(behind_sign, '0', '9', behind_sign);
+  nfa.edge(behind_sign, '.', '.', point);
+  nfa.edge(point, '0', '9', point);
+  nfa.edge(point, '1', '9', end);
+  nfa.edge(end, '0', '9', end);
+  nfa.finish_at(end);
+  return determinise(nfa, budget);
 }
 
 // The one of two bounds that counts, of which at most one is missing.
@@ -118,7 +192,7 @@ void SchemaCompiler::add_value(Nfa& nfa, NodeId end, const SchemaPart& part) {
   }
   for (const char* const name : {"anyOf", "oneOf"}) {
     if (keywords != std::vector<std::string>{name}) continue;
-    if (keywords.front() == "oneOf") check_one_of(document_, part, budget_);
+    if (keywords.front() == "oneOf" && !is_any_of(document_, part, budget_)) break;
     for (const SchemaPart& one : part.items(name)) nfa.call(Nfa::kStart, rule_of(one), end);
     return;
   }
@@ -139,7 +213,7 @@ void SchemaCompiler::add_flat(Nfa& nfa, NodeId end, const SchemaPart& part) {
   if (types & kBoolean) words({"true", "false"});
   if (types & kString) nfa.call(Nfa::kStart, string_rule(part), end);
   if (types & kNumber)
-    nfa.call(Nfa::kStart, rules_.rule_of(number_text(part, !(types & kFraction))), end);
+    nfa.call(Nfa::kStart, rules_.rule_of(number_text(part, types & kNumber)), end);
   if (types & kArray) nfa.call(Nfa::kStart, array_rule(part), end);
   if (types & kObject) nfa.call(Nfa::kStart, object_rule(part), end);
 }
@@ -161,7 +235,7 @@ std::vector<Json> SchemaCompiler::taken_values(const SchemaPart& part, Types typ
     if ((type & types) == 0) continue;
     if (type == kString && !text) text = string_text(part, {});
     if (type == kString && !takes_text(*text, value.dump().substr(1))) continue;
-    if ((type & kNumber) && !number) number = number_text(part, false);
+    if ((type & kNumber) && !number) number = number_text(part, kNumber);
     if ((type & kNumber) && !takes_text(*number, decimal_of(value))) continue;
     for (const std::string& name : part.json.keys())
       if ((type & (kArray | kObject)) && types_of_keyword(name) == type)
@@ -175,7 +249,8 @@ std::vector<Json> SchemaCompiler::taken_values(const SchemaPart& part, Types typ
 RuleId SchemaCompiler::string_rule(const SchemaPart& part) {
   const std::uint32_t least = count_of(part.json, "minLength", 0);
   const std::uint32_t most = count_of(part.json, "maxLength", UINT32_MAX);
-  const bool has_pattern = has(part.json, "pattern") || has(part.json, "format");
+  const bool has_pattern = has(part.json, "pattern") || has(part.json, "format") ||
+                           has(part.json, kNoneOf) || has(part.json, kNoPattern);
   if (!has_pattern || least > most) return rules_.string(least, most);
   return rules_.string_of(string_text(part, {}));
 }
@@ -209,21 +284,30 @@ Dfa SchemaCompiler::string_text(const SchemaPart& part, const TextForm& form) {
       if (!pattern) throw Refusal("the format \"" + format + "\" cannot be enforced here");
       return pattern_text(*pattern, budget, form);
     });
+  for (const char* const excluded : {kNoneOf, kNoPattern})
+    for (const Json& item : part.json[excluded].items())
+      narrow(text, part, "not", [&](Budget& budget) {
+        const bool is_text = excluded == kNoneOf;
+        return all_but(is_text ? pattern_of_text(item.string()) : item.string(), budget, form);
+      });
   if (least > 0 || most != UINT32_MAX)
     narrow(text, part, most != UINT32_MAX ? "maxLength" : "minLength",
            [&](Budget& budget) { return length_text(least, most, budget, form); });
   return text ? std::move(*text) : length_text(0, UINT32_MAX, budget_, form);
 }
 
-Dfa SchemaCompiler::number_text(const SchemaPart& part, bool is_integer) {
+Dfa SchemaCompiler::number_text(const SchemaPart& part, Types types) {
   const Json factor = part.json["multipleOf"];
-  if (!factor.is_null() && !(is_integer && factor.integer() == 1))
-    document_.leave_out(part, "multipleOf");
+  const std::int64_t least_factor = factor.is_null() ? 1 : integer_factor(factor);
+  if (least_factor == 0) document_.leave_out(part, "multipleOf");
   NumberRange range;
-  range.is_integer = is_integer;
+  range.is_integer = types == kInteger || (!factor.is_null() && least_factor > 0);
   range.least = bound(part, "minimum", "exclusiveMinimum", true);
   range.most = bound(part, "maximum", "exclusiveMaximum", false);
-  return number_dfa(range, budget_);
+  Dfa number = number_dfa(range, budget_);
+  if (types == kFraction) number = intersection(number, fractions(budget_), budget_);
+  if (least_factor <= 1) return number;
+  return intersection(number, multiples_of(least_factor, budget_), budget_);
 }
 
 std::optional<Bound> SchemaCompiler::bound(const SchemaPart& part, const char* inclusive,
@@ -236,9 +320,71 @@ std::optional<Bound> SchemaCompiler::bound(const SchemaPart& part, const char* i
   return bound;
 }
 
+// What a member of this name is, where patterns of names say something of it, too.
+SchemaPart SchemaCompiler::with_patterns(const SchemaPart& part, const std::string& name,
+                                         SchemaPart value) {
+  if (has(part.json, "propertyNames") &&
+      !takes_text(names_of(part.at("propertyNames")), Json(name).dump().substr(1)))
+    return {false, value.pointer};
+  Json all = Json::array().push(value.json);
+  for (const auto& [pattern, schema] : part.members("patternProperties"))
+    if (takes_text(pattern_text(pattern, budget_), Json(name).dump().substr(1)))
+      all.push(schema.json);
+  if (all.items().size() > 1) value.json = Json::object().set("allOf", all);
+  return value;
+}
+
+// The names that "propertyNames" takes.
+Dfa SchemaCompiler::names_of(const SchemaPart& part) {
+  Dfa names{{Dfa::Node{}}};
+  for (const SchemaPart& flat : flattened(document_, part, budget_)) {
+    const Types types = declared_types(flat.json).value_or(kAllTypes);
+    if (!(types & kString)) continue;
+    const auto values = declared_values(flat.json);
+    Nfa texts;
+    for (const Json& value : taken_values(flat, kString, values.value_or(std::vector<Json>())))
+      texts.finish_at(texts.literal(Nfa::kStart, value.dump().substr(1)));
+    names = united(std::move(names), values ? determinise(texts, budget_) : string_text(flat, {}),
+                   budget_);
+  }
+  return names;
+}
+
+// Names that are not named: of printable ASCII, in which all engines find the same.
+void SchemaCompiler::add_other_members(const SchemaPart& part, bool takes_any, ObjectShape* shape) {
+  const auto patterns = part.members("patternProperties");
+  Dfa rest = pattern_text("^[ -~]*$", budget_);
+  if (has(part.json, "propertyNames"))
+    rest = intersection(rest, names_of(part.at("propertyNames")), budget_);
+  for (const auto& [pattern, value] : patterns) {
+    Dfa names = intersection(rest, pattern_text(pattern, budget_), budget_);
+    for (const auto& [other, other_value] : patterns)
+      if (other != pattern && !(other_value.json == value.json))
+        names = intersection(names, all_but(other, budget_, {}), budget_);
+    shape->some_others.push_back({std::move(names), rule_of(value)});
+  }
+  if (!takes_any) return;
+  for (const auto& [pattern, value] : patterns)
+    rest = intersection(rest, all_but(pattern, budget_, {}), budget_);
+  const SchemaPart others = has(part.json, "additionalProperties") ? part.at("additionalProperties")
+                                                                   : SchemaPart{true, part.pointer};
+  shape->some_others.push_back({std::move(rest), rule_of(others)});
+}
+
+// What is required without being named: what patterns say of its name, or of all others is said.
+SchemaPart SchemaCompiler::others_named(const SchemaPart& part, const std::string& name,
+                                        const SchemaPart& others) {
+  for (const auto& [pattern, schema] : part.members("patternProperties"))
+    if (takes_text(pattern_text(pattern, budget_), Json(name).dump().substr(1)))
+      return {true, part.pointer};
+  return others;
+}
+
 RuleId SchemaCompiler::object_rule(const SchemaPart& part) {
   ObjectShape shape;
-  const bool names_some = has(part.json, "properties") || has(part.json, "required");
+  const bool has_patterns = has(part.json, "patternProperties");
+  const bool names_some =
+      has(part.json, "properties") || has(part.json, "required") || has_patterns;
   const bool tells_others = has(part.json, "additionalProperties");
   const SchemaPart others =
       tells_others ? part.at("additionalProperties") : SchemaPart{true, part.pointer};
@@ -246,14 +392,19 @@ RuleId SchemaCompiler::object_rule(const SchemaPart& part) {
   for (const Json& name : part.json["required"].items()) required.push_back(name.string());
   const std::set<std::string> all_required(required.begin(), required.end());
   std::set<std::string> named;
-  for (const auto& [name, property] : part.members("properties")) {
+  const auto add = [&](const std::string& name, const SchemaPart& value) {
     named.insert(name);
-    shape.properties.push_back({Json(name).dump(), rule_of(property), all_required.contains(name)});
-  }
+    shape.properties.push_back({Json(name).dump(), rule_of(with_patterns(part, name, value)),
+                                all_required.contains(name)});
+  };
+  for (const auto& [name, property] : part.members("properties")) add(name, property);
   for (const std::string& name : required)
-    if (named.insert(name).second)
-      shape.properties.push_back({Json(name).dump(), rule_of(others), true});
-  if (tells_others ? !others.json.is_boolean() || others.json.truth() : !names_some)
+    if (!named.contains(name)) add(name, others_named(part, name, others));
+  const bool takes_any =
+      tells_others ? !others.json.is_boolean() || others.json.truth() : !names_some;
+  if (has_patterns || has(part.json, "propertyNames"))
+    add_other_members(part, takes_any, &shape);
+  else if (takes_any)
     shape.others = rule_of(others);
   const std::uint32_t least = count_of(part.json, "minProperties", 0);
   const auto n_required = static_cast<std::uint32_t>(std::ranges::count_if(
@@ -263,15 +414,43 @@ RuleId SchemaCompiler::object_rule(const SchemaPart& part) {
                         "\"minProperties\" cannot be enforced here beyond 1 and what is required");
   shape.may_be_empty = least == 0;
   const std::uint32_t most = count_of(part.json, "maxProperties", UINT32_MAX);
-  if (most == 0) shape.others.reset();
-  if (most < shape.properties.size() || (shape.others && most != UINT32_MAX))
+  if (most == 0) {
+    shape.others.reset();
+    shape.some_others.clear();
+  }
+  const bool has_others = shape.others || !shape.some_others.empty();
+  if (most < shape.properties.size() || (has_others && most != UINT32_MAX))
     document_.leave_out(part, "maxProperties",
                         "\"maxProperties\" cannot be enforced here below those that are named");
   return rules_.object(shape);
 }
 
+// Items that are told apart by being enumerated; nothing where they are not, or too many.
+std::optional<RuleId> SchemaCompiler::distinct_items(const SchemaPart& part) {
+  constexpr std::size_t kMostItems = 48;
+  if (has(part.json, "prefixItems") || !has(part.json, "items")) return std::nullopt;
+  DistinctItems shape;
+  std::vector<Json> seen;
+  for (const SchemaPart& flat : flattened(document_, part.at("items"), budget_)) {
+    auto values = declared_values(flat.json);
+    if (!values && declared_types(flat.json) == kBoolean) values = std::vector<Json>{false, true};
+    if (!values) return std::nullopt;
+    const Types types = declared_types(flat.json).value_or(kAllTypes);
+    for (const Json& value : taken_values(flat, types, *values))
+      if (std::ranges::find(seen, value) == seen.end()) seen.push_back(value);
+  }
+  if (seen.size() > kMostItems) return std::nullopt;
+  for (const Json& value : seen)
+    shape.items.push_back(rule_of({Json::object().set("const", value), part.pointer}));
+  shape.least = count_of(part.json, "minItems", 0);
+  shape.most = count_of(part.json, "maxItems", UINT32_MAX);
+  return rules_.array(shape);
+}
+
 RuleId SchemaCompiler::array_rule(const SchemaPart& part) {
-  if (part.json["uniqueItems"].truth()) document_.leave_out(part, "uniqueItems");
+  const bool is_distinct = part.json["uniqueItems"].truth();
+  if (is_distinct)
+    if (const auto distinct = distinct_items(part)) return *distinct;
   ArrayShape shape;
   for (const SchemaPart& item : part.items("prefixItems")) shape.first.push_back(rule_of(item));
   const SchemaPart rest =
@@ -283,6 +462,12 @@ RuleId SchemaCompiler::array_rule(const SchemaPart& part) {
   shape.most = count_of(part.json, "maxItems", UINT32_MAX);
   if (shape.least > shape.first.size() && !shape.rest && !has(part.json, "items"))
     shape.rest = rule_of(rest);
+  // One item differs from all others.
+  if (is_distinct && shape.least <= 1 && document_.strictness() == Strictness::kStrict)
+    shape.most = std::min(shape.most, 1u);
+  else if (is_distinct && shape.most > 1)
+    document_.leave_out(part, "uniqueItems",
+                        "\"uniqueItems\" cannot be enforced here but of enumerated items");
   return rules_.array(shape);
 }
 

@@ -60,10 +60,16 @@ class SchemaCompiler {
   void check_name(const Member& member, const MemberWords& words) const;
   NodeId add_member(Nfa& nfa, NodeId from, const Member& member, const MemberWords& words);
   RuleId written_string(const SchemaPart& part, const std::string& end);
-  Dfa number_text(const SchemaPart& part, bool is_integer);
+  Dfa number_text(const SchemaPart& part, Types types);  // of numbers
   std::optional<Bound> bound(const SchemaPart& part, const char* inclusive, const char* excluded,
                              bool is_least) const;
   RuleId object_rule(const SchemaPart& part);
+  void add_other_members(const SchemaPart& part, bool takes_any, ObjectShape* shape);
+  Dfa names_of(const SchemaPart& part);
+  SchemaPart others_named(const SchemaPart& part, const std::string& name,
+                          const SchemaPart& others);
+  SchemaPart with_patterns(const SchemaPart& part, const std::string& name, SchemaPart value);
+  std::optional<RuleId> distinct_items(const SchemaPart& part);
   RuleId array_rule(const SchemaPart& part);
 
   SchemaDocument document_;

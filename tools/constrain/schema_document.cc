@@ -45,6 +45,39 @@ std::optional<std::string> percent_decoded(const std::string& text) {
   return decoded;
 }
 
+// By its own identifier, whole or its last part, or as drafts before had it: "id", and "#name".
+bool is_named(const Json& json, const std::string& keyword, const std::string& name) {
+  for (const char* const key : {"$id", "id"}) {
+    std::string id = json[key].string();
+    if (keyword == "$anchor" && id == "#" + name) return true;
+    if (id.ends_with('#')) id.pop_back();
+    if (keyword == "$id" && !id.empty() && (id == name || id.ends_with("/" + name))) return true;
+  }
+  return keyword == "$anchor" && json["$anchor"] == Json(name);
+}
+
+// The standard's own schemas, which schemas about schemas refer to.
+bool is_standard(const std::string& ref) {
+  const bool is_there = ref.find("//json-schema.org/") != ref.npos;
+  const std::size_t name = ref.rfind("/schema");
+  return is_there && name != ref.npos && ref.find('/', name + 1) == ref.npos;
+}
+
+// Of them, what is valid by each draft: of some type, and described.
+Json any_simple_schema() {
+  constexpr const char* kTypes[] = {"string", "integer", "number", "boolean", "array", "object"};
+  Json types = Json::array();
+  for (const char* const type : kTypes) types.push(type);
+  const Json text = Json::object().set("type", "string");
+  return Json::object()
+      .set("type", "object")
+      .set("properties", Json::object()
+                             .set("title", text)
+                             .set("description", text)
+                             .set("type", Json::object().set("enum", types)))
+      .set("additionalProperties", false);
+}
+
 }  // namespace
 
 SchemaPart SchemaPart::at(const std::string& keyword) const {
@@ -102,10 +135,37 @@ Json SchemaDocument::at(const std::string& pointer) {
   return found_[pointer] = json;
 }
 
+// Breadth first, lest the depth of a document be the stack's.
+std::string SchemaDocument::place_of(const std::string& keyword, const std::string& name) const {
+  std::vector<std::pair<std::string, Json>> open{{"", root_}};
+  std::vector<std::string> found;
+  for (std::size_t i = 0; i < open.size(); ++i) {
+    const auto [pointer, json] = open[i];
+    if (is_named(json, keyword, name)) found.push_back(pointer);
+    for (const std::string& key : json.keys())
+      if (json[key].is_object() || json[key].is_array())
+        open.emplace_back(pointer + "/" + escaped(key), json[key]);
+    std::size_t number = 0;
+    for (const Json& item : json.items())
+      open.emplace_back(pointer + "/" + std::to_string(number++), item);
+  }
+  if (found.size() == 1) return found.front();
+  throw Refusal(found.empty() ? "\"$ref\" leads out of the schema"
+                              : "\"$ref\": several schemas here are called \"" + name + "\"");
+}
+
 SchemaPart SchemaDocument::referred(const SchemaPart& part) {
   const std::string ref = part.json["$ref"].string();
-  if (!ref.starts_with('#')) throw Refusal("\"$ref\" leads out of the schema");
-  const auto pointer = percent_decoded(ref.substr(1));
+  if (is_standard(ref)) return {any_simple_schema(), part.pointer};
+  const std::size_t hash = std::min(ref.find('#'), ref.size());
+  const std::string base = ref.substr(0, hash),
+                    fragment = ref.substr(std::min(hash + 1, ref.size()));
+  std::string around;
+  if (!base.empty()) around = place_of("$id", base);
+  if (!fragment.empty() && fragment.front() != '/') around = place_of("$anchor", fragment);
+  const bool is_pointer = fragment.empty() || fragment.front() == '/';
+  auto pointer = percent_decoded(is_pointer ? fragment : "");
+  if (pointer) pointer = around + *pointer;
   if (!pointer) throw Refusal("\"$ref\" is no JSON Pointer");
   Json json = at(*pointer);
   if (!json.is_object() && !json.is_boolean())

@@ -54,6 +54,8 @@ class SchemaDocument {
 
  private:
   Json at(const std::string& pointer);
+  // The pointer of the schema that this keyword names so. Throws Refusal.
+  std::string place_of(const std::string& keyword, const std::string& name) const;
 
   Json root_;
   std::string name_;

@@ -7,6 +7,7 @@
 
 #include "tools/constrain/formats.h"
 #include "tools/constrain/refusal.h"
+#include "tools/constrain/schema_negation.h"
 
 namespace pc::constrain {
 namespace {
@@ -21,6 +22,8 @@ enum class Shape {
   kSchemas,
   kSchemasByName,
   kNames,
+  kNamesByName,
+  kNamesOrSchemasByName,
   kTypes,
   kList,
   kUnknown  // there is no rule for it here
@@ -60,16 +63,22 @@ constexpr Keyword kKeywords[] = {
     {"exclusiveMaximum", Shape::kNumber, kNumber},
     {"multipleOf", Shape::kNumber, kNumber},
     {"nullable", Shape::kAny, kAllTypes},
-    {"not", Shape::kUnknown, kAllTypes},
-    {"if", Shape::kUnknown, kAllTypes},
-    {"patternProperties", Shape::kUnknown, kObject},
-    {"propertyNames", Shape::kUnknown, kObject},
-    {"dependencies", Shape::kUnknown, kObject},
-    {"dependentRequired", Shape::kUnknown, kObject},
-    {"dependentSchemas", Shape::kUnknown, kObject},
-    {"unevaluatedProperties", Shape::kUnknown, kObject},
-    {"unevaluatedItems", Shape::kUnknown, kArray},
-    {"contains", Shape::kUnknown, kArray},
+    {"not", Shape::kSchema, kAllTypes},
+    {"if", Shape::kSchema, kAllTypes},
+    {"then", Shape::kSchema, kAllTypes},
+    {"else", Shape::kSchema, kAllTypes},
+    {"patternProperties", Shape::kSchemasByName, kObject},
+    {"propertyNames", Shape::kSchema, kObject},
+    {"dependencies", Shape::kNamesOrSchemasByName, kObject},
+    {"dependentRequired", Shape::kNamesByName, kObject},
+    {"dependentSchemas", Shape::kSchemasByName, kObject},
+    {"unevaluatedProperties", Shape::kSchema, kObject},
+    {"unevaluatedItems", Shape::kSchema, kArray},
+    {"contains", Shape::kSchema, kArray},
+    {"minContains", Shape::kCount, kArray},
+    {"maxContains", Shape::kCount, kArray},
+    {kNoneOf, Shape::kList, kString},
+    {kNoPattern, Shape::kList, kString},
     {"$dynamicRef", Shape::kUnknown, kAllTypes},
     {"$recursiveRef", Shape::kUnknown, kAllTypes},
 };
@@ -83,9 +92,16 @@ bool is_schema(const Json& json) {
   return json.is_object() || json.is_boolean();
 }
 
-constexpr std::pair<std::string_view, Types> kTypeNames[] = {
-    {"null", kNull},       {"boolean", kBoolean}, {"string", kString}, {"number", kNumber},
-    {"integer", kInteger}, {"array", kArray},     {"object", kObject}};
+constexpr std::pair<std::string_view, Types> kTypeNames[] = {{"null", kNull},
+                                                             {"boolean", kBoolean},
+                                                             {"string", kString},
+                                                             {"number", kNumber},
+                                                             {"integer", kInteger},
+                                                             {"array", kArray},
+                                                             {"object", kObject},
+                                                             {"\x01"
+                                                              "fraction",
+                                                              kFraction}};
 
 // 0: there is no such type.
 Types type_named(std::string_view name) {
@@ -123,12 +139,40 @@ bool has_shape(const Json& value, Shape shape) {
     case Shape::kList:
       return value.is_array();
     case Shape::kSchemasByName:
+    case Shape::kNamesByName:
+    case Shape::kNamesOrSchemasByName:
       break;
   }
   const std::vector<std::string> names = value.keys();
   return value.is_object() && std::ranges::all_of(names, [&](const std::string& name) {
-           return is_schema(value[name]);
+           const bool is_names = has_shape(value[name], Shape::kNames);
+           return (shape != Shape::kNamesByName && is_schema(value[name])) ||
+                  (shape != Shape::kSchemasByName && is_names) ||
+                  (shape == Shape::kNamesOrSchemasByName && value[name].is_string());
          });
+}
+
+// As older drafts write it: a bound that is excluded by a flag beside it, and first items as a list
+// of "items".
+Json modern(const Json& schema) {
+  const auto excludes = [&](const char* flag) { return schema[flag] == Json(true); };
+  const bool is_tuple = schema["items"].is_array() && schema["prefixItems"].is_null();
+  Json out = Json::object();
+  for (const std::string& name : schema.keys()) {
+    const Json value = schema[name];
+    const bool is_least = name == "exclusiveMinimum", is_most = name == "exclusiveMaximum";
+    if ((is_least || is_most) && value.is_boolean()) {
+      const Json bound = schema[is_least ? "minimum" : "maximum"];
+      if (value.truth() && !bound.is_null()) out.set(name, bound);
+    } else if (name == "items" && is_tuple) {
+      if (!value.items().empty()) out.set("prefixItems", value);
+      if (!schema["additionalItems"].is_null()) out.set("items", schema["additionalItems"]);
+    } else if (!(name == "minimum" && excludes("exclusiveMinimum")) &&
+               !(name == "maximum" && excludes("exclusiveMaximum"))) {
+      out.set(name, value);
+    }
+  }
+  return out;
 }
 
 // True of each value, whatever is beside it.
@@ -143,6 +187,12 @@ bool says_nothing(const std::string& name, const Json& value) {
       name == "patternProperties")
     return value == Json::object();
   return (name == "unevaluatedProperties" || name == "unevaluatedItems") && value.truth();
+}
+
+// Keywords that mean something beside another alone.
+bool is_without_its_fellow(const std::string& name, const Json& schema) {
+  if (name == "then" || name == "else") return schema["if"].is_null();
+  return (name == "minContains" || name == "maxContains") && schema["contains"].is_null();
 }
 
 // "": it can be enforced.
@@ -178,10 +228,11 @@ std::vector<std::string> constraints_of(const Json& schema) {
 SchemaPart checked(SchemaDocument& document, const SchemaPart& part) {
   if (!part.json.is_object()) return part;
   Json kept = Json::object();
-  for (const std::string& name : constraints_of(part.json)) {
-    const Json value = part.json[name];
-    if (says_nothing(name, value)) continue;
-    const std::string why = why_not(document, part, name, value);
+  const SchemaPart modern_part{modern(part.json), part.pointer};
+  for (const std::string& name : constraints_of(modern_part.json)) {
+    const Json value = modern_part.json[name];
+    if (says_nothing(name, value) || is_without_its_fellow(name, modern_part.json)) continue;
+    const std::string why = why_not(document, modern_part, name, value);
     if (why.empty())
       kept.set(name, value);
     else

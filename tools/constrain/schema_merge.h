@@ -1,5 +1,5 @@
-// "allOf", "anyOf", "oneOf" and references beside other keywords, multiplied out: a schema as
-// alternatives that have none of them.
+// "allOf", "anyOf", "oneOf", "not", "if" and what else is about whole schemas, multiplied out: a
+// schema as alternatives that have none of them (ADR 0035).
 #pragma once
 
 #include <vector>
@@ -9,14 +9,14 @@
 
 namespace pc::constrain {
 
-// Each alternative is for values that the schema takes, and all that it takes are among them.
-// Leaves out what is not merged simply: two patterns, additional properties that are others for
-// each part, alternatives of "oneOf" that may overlap. What is merged pays for its size: parts that
-// multiply do so without end.
+// Each alternative is for values that the schema takes; not all that it takes are among them.
+// Leaves out what is not merged simply, as two patterns are. What is merged pays for its size:
+// parts that multiply do so without end.
 std::vector<SchemaPart> flattened(SchemaDocument& document, const SchemaPart& part, Budget& budget);
 
-// Leaves "oneOf" of a part out, which is "anyOf" then, unless no value can be valid by two of its
-// alternatives.
-void check_one_of(SchemaDocument& document, const SchemaPart& part, Budget& budget);
+// Can no value be valid by two alternatives of a part's "oneOf"?
+bool is_any_of(SchemaDocument& document, const SchemaPart& part, Budget& budget);
+// The alternatives of a part's "oneOf", each without the values that another takes as well.
+std::vector<SchemaPart> one_of(SchemaDocument& document, const SchemaPart& part, Budget& budget);
 
 }  // namespace pc::constrain

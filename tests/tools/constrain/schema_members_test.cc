@@ -115,8 +115,8 @@ TEST_CASE("what cannot be written so is refused by its name") {
     CHECK_THROWS_AS(written_members(parameters, "tools[0]", {"", "=", "", ", ", true}).compiled(),
                     SchemaError);
   }
-  CHECK(refusal(R"({"properties": {"a": {"type": "string", "format": "regex"}}})")
-            .find("regex") != std::string::npos);
+  CHECK(refusal(R"j({"properties": {"a": {"type": "string", "pattern": "a(?=b)"}}})j")
+            .find("looks ahead") != std::string::npos);
   CHECK(refusal(R"({"required": ["a"], "properties": {"a": {"type": "string", "enum": [5]}}})") !=
         "");
   CHECK(refusal(R"({"required": ["a"], "properties":

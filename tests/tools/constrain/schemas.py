@@ -238,6 +238,27 @@ SMALL = [
     {"$ref": "#/$defs/a", "$defs": {"a": {"anyOf": [{"$ref": "#/$defs/b"}, {"type": "null"}]},
                                     "b": {"type": "object", "properties": {"x": {"$ref": "#/$defs/a"}}, "required": ["x"]}}},
     {"type": "object", "properties": {"a": {"$ref": "#", "minProperties": 1}, "b": {"type": "null"}}},
+    {"not": {"type": "object"}}, {"type": "string", "not": {"enum": ["a", "ab", ""]}},
+    {"type": "string", "maxLength": 3, "not": {"pattern": "a|b"}}, {"type": "number", "not": {"enum": [0, 1, 2.5]}},
+    {"type": "array", "items": {"type": "integer"}, "not": {"items": {"minimum": 5}}},
+    {"type": "object", "properties": {"a": {"enum": [1, 2]}, "b": {"type": "null"}},
+     "not": {"required": ["a"], "properties": {"a": {"const": 1}}}},
+    {"type": "object", "properties": {"a": {"enum": [1, 2, 3]}, "b": {"type": "null"}},
+     "if": {"properties": {"a": {"const": 1}}, "required": ["a"]}, "then": {"required": ["b"]}, "else": {"properties": {"b": False}}},
+    {"oneOf": [{"type": "integer", "maximum": 9}, {"type": "number", "minimum": 5}, {"type": "string"}]},
+    {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}},
+     "oneOf": [{"required": ["a"]}, {"required": ["b"]}]},
+    {"type": "object", "properties": {"a": {}, "b": {"type": "null"}, "c": {"type": "null"}},
+     "dependentRequired": {"a": ["b"], "b": ["c"]}, "dependentSchemas": {"c": {"required": ["b"]}}},
+    {"type": "object", "patternProperties": {"^a": {"type": "integer"}, "b$": {"maximum": 3}}},
+    {"type": "object", "patternProperties": {"^[a-c]": {"type": "integer"}}, "additionalProperties": {"type": "null"},
+     "properties": {"a": {"minimum": 2}, "z": {"type": "null"}}, "required": ["z"]},
+    {"type": "object", "propertyNames": {"pattern": "^[a-z]{1,3}$"}, "additionalProperties": {"type": "integer"}},
+    {"type": "array", "contains": {"type": "null"}, "minContains": 2, "maxContains": 2},
+    {"type": "array", "uniqueItems": True, "items": {"enum": ["a", 1, None, True]}, "minItems": 2, "maxItems": 3},
+    {"type": "array", "uniqueItems": True}, {"type": "integer", "multipleOf": 6, "minimum": -100, "maximum": 1000},
+    {"type": "number", "multipleOf": 0.5}, {"type": "object", "properties": {"a": {"type": "null"}}, "unevaluatedProperties": False},
+    *({"type": "string", "format": name} for name in ("ipv6", "json-pointer", "uri-reference", "regex", "idn-email")),
 ]
 
 
@@ -251,8 +272,16 @@ def random_schema(chance, depth=3):
 
     kinds = ["string", "pattern", "integer", "number", "enum", "simple"]
     if depth > 0:
-        kinds += ["object", "object", "array", "any", "all", "mixed"]
+        kinds += ["object", "object", "array", "any", "all", "mixed", "not", "if", "one", "names"]
     kind = chance.choice(kinds)
+    if kind == "not":
+        return part() | {"not": part()}
+    if kind == "if":
+        return part() | {"if": part(), "then": part(), "else": part()}
+    if kind == "one":
+        return {"oneOf": [part() for _ in range(chance.randrange(2, 4))]}
+    if kind == "names":
+        return {"type": "object", "patternProperties": {name: part() for name in chance.sample(["^a", "b", "[0-9]$", "^.$"], 2)}}
     least, most = sorted(chance.randrange(4) for _ in range(2))
     if kind == "string":
         return {"type": "string"} | ({"minLength": least} if maybe() else {}) | ({"maxLength": most} if maybe() else {})

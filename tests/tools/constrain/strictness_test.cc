@@ -49,23 +49,23 @@ TEST_CASE("nullable: the type, or null") {
 }
 
 TEST_CASE("what cannot be enforced is left out and named, and all else is enforced") {
-  const std::string schema = R"({"type":"object","required":["a","b"],"properties":{
-      "a":{"type":"string","format":"regex","maxLength":2},
-      "b":{"$ref":"https://example.org/s","maximum":3}}})";
+  const std::string schema = R"j({"type":"object","required":["a","b"],"properties":{
+      "a":{"type":"string","pattern":"a(?=b)|(","maxLength":2},
+      "b":{"$ref":"https://example.org/s","maximum":3}}})j";
   const CompiledRules rules = best_effort(schema);
   CHECK(takes(rules.automaton, R"({"a":"(","b":3})"));
   CHECK_FALSE(takes(rules.automaton, R"({"a":"(((","b":3})"));
   CHECK_FALSE(takes(rules.automaton, R"({"a":"(","b":4})"));
   CHECK(left_out(schema) == std::vector<std::string>{"schema/properties/b: \"$ref\"",
-                                                     "schema/properties/a: \"format\""});
+                                                     "schema/properties/a: \"pattern\""});
   CHECK(refusal_of(schema) != "");
 }
 
-TEST_CASE("oneOf with alternatives that overlap is anyOf, and named") {
-  const std::string schema = R"({"oneOf":[{"type":"integer"},{"type":"number","minimum":0}]})";
+TEST_CASE("oneOf of which nothing would be left is anyOf, and named") {
+  const std::string schema = R"({"oneOf":[{"type":"number","format":"a"},{"type":"number"}]})";
   const CompiledRules rules = best_effort(schema);
   CHECK(takes(rules.automaton, "0.5"));
-  CHECK_FALSE(takes(rules.automaton, "-0.5"));
+  CHECK_FALSE(takes(rules.automaton, "true"));
   CHECK(left_out(schema) == std::vector<std::string>{"schema: \"oneOf\""});
 }
 
