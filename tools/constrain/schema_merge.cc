@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -337,6 +338,7 @@ class Flattener {
 
   void multiply(std::vector<Json>& all, const std::vector<Json>& others) {
     std::vector<Json> products;
+    std::set<std::string> seen;
     for (const Json& a : all)
       for (const Json& b : others) {
         auto both = Merger(document_, part_).merged(a, b);
@@ -344,8 +346,7 @@ class Flattener {
         budget_.spend(weight_of(*both));
         if (products.size() == kMaxAlternatives)
           throw Refusal("its combinations have too many alternatives");
-        if (std::ranges::find(products, *both) == products.end())
-          products.push_back(std::move(*both));
+        if (seen.insert(both->dump()).second) products.push_back(std::move(*both));
       }
     all = std::move(products);
   }
