@@ -328,6 +328,10 @@ void add_serve(CLI::App* app, Options* o) {
   add(verb, "--model-template", s.templates, "NAME=TEMPLATE",
       "what --chat-template is for -m, for another model")
       ->allow_extra_args(false);
+  add(verb, "--alias", s.aliases, "[NAME=]ALIAS", "another name of the model of -m, or of NAME")
+      ->allow_extra_args(false);
+  add_switch(verb, "--any-model", s.any_model,
+             "requests that name a model which is none are the first's, too");
   add_size(verb, "--model-memory", s.model_memory,
            "for the weights of all models in memory; default: 3/4 of the machine's, or of the "
            "group's limit");

@@ -35,6 +35,8 @@ struct ServeOptions {
   std::string mode = "prefix";
   std::vector<std::string> more_models;       // "PATH" or "NAME=PATH"
   std::vector<std::string> templates;         // "NAME=TEMPLATE", of those
+  std::vector<std::string> aliases;           // "ALIAS" of the first, or "NAME=ALIAS"
+  bool any_model = false;                     // other names are the first's, too
   std::optional<std::uint64_t> model_memory;  // bytes of weights in memory
 };
 

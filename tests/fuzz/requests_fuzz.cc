@@ -9,14 +9,14 @@
 
 #include "tools/serve/anthropic/anthropic.h"
 #include "tools/serve/calls/call_stream.h"
-#include "tools/serve/request/fields.h"
+#include "tools/serve/calls/told_calls.h"
 #include "tools/serve/openai/openai_chat.h"
 #include "tools/serve/openai/openai_text.h"
+#include "tools/serve/openai/responses_request.h"
+#include "tools/serve/request/fields.h"
+#include "tools/serve/request/route_path.h"
 #include "tools/serve/routes/pml_requests.h"
 #include "tools/serve/routes/prompt_schema.h"
-#include "tools/serve/openai/responses_request.h"
-#include "tools/serve/request/route_path.h"
-#include "tools/serve/calls/told_calls.h"
 
 namespace {
 
@@ -84,8 +84,8 @@ void read_told(const std::string& bytes) {
 }
 
 // A response's request goes on behind itself.
-void read_response(const Json& body, const ModelFacts& facts) {
-  ResponsesRequest request = read_responses(body, facts);
+void read_response(const Json& body) {
+  ResponsesRequest request = read_responses(body);
   const Json input = request.conversation;
   go_on(input, &request);
   require(request.conversation.items().size() == 2 * input.items().size());
@@ -112,10 +112,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     read_as(body, read_openai_chat);
     read_as(body, read_openai_text);
     read_as(body, read_pml_run);
-    read_as(body, read_response);
+    read_as(body, [](const Json& json, const ModelFacts&) { read_response(json); });
     read_as(body, [](const Json& json, const ModelFacts&) { read_schema_upload(json); });
-    read_as(body, [](const Json& json, const ModelFacts& facts) {
-      return read_anthropic(json, facts, size_t{json.dump().size()} % 2 == 0);
+    read_as(body, [](const Json& json, const ModelFacts&) {
+      return read_anthropic(json, size_t{json.dump().size()} % 2 == 0);
     });
   } catch (const ApiError&) {
   }

@@ -39,6 +39,34 @@ def ask_at_once(test):
     test.assertTrue(all(asked == answered for asked, answered in found))
 
 
+class Names(ServeTest):
+    ARGUMENTS = ("--name", "first", "--alias", "gpt/4", "--add-model", f"second={MODEL}", "--alias", "second=other")
+
+    def test_a_model_answers_to_its_other_names(self):
+        for name, model in (("gpt/4", "first"), ("other", "second"), ("second", "second")):
+            self.assertEqual(ask(self.server, name)["model"], model)
+            self.assertEqual(self.server.json("GET", "/v1/models/" + name)["id"], model)
+        listed = self.server.json("GET", "/v1/models")["data"]
+        self.assertEqual([model["aliases"] for model in listed], [["gpt/4"], ["other"]])
+        body = {"model": "third", "messages": [{"role": "user", "content": "Hi"}]}
+        self.assertIn("does not exist here", self.server.json("POST", "/v1/chat/completions", body, 404)["error"]["message"])
+
+    def test_names_that_are_taken_are_refused_at_the_start(self):
+        for alias, said in (("first", "first is called so"), ("a=b", "names no model"), ("", "names no model")):
+            run = subprocess.run([COMMAND, "serve", "-m", MODEL, "--name", "first", "--alias", alias],
+                                 capture_output=True, text=True)
+            self.assertEqual(run.returncode, 2)
+            self.assertIn(said, run.stderr)
+
+
+class AnyName(ServeTest):
+    ARGUMENTS = ("--name", "first", "--any-model")
+
+    def test_whatever_is_asked_for_is_the_first(self):
+        for name in ("gpt-4o", "first", ""):
+            self.assertEqual(ask(self.server, name)["model"], "first")
+
+
 class Models(ServeTest):
     """Two fit, three do not."""
     ARGUMENTS = ("--name", "first", "--add-model", f"second={MODEL}", "--add-model", MODEL,

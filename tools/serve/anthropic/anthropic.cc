@@ -44,9 +44,9 @@ void read_thinking(Fields& fields, Question* question) {
 
 }  // namespace
 
-AnthropicRequest read_anthropic(const Json& body, const ModelFacts& model, bool counts) {
+AnthropicRequest read_anthropic(const Json& body, bool counts) {
   Fields fields(body);
-  check_model(fields, model.id);
+  fields.string("model");
   AnthropicRequest request;
   read_sampling(fields, counts, &request.question.sampling);
   request.question.chat = conversation_of(fields, &request.question);

@@ -57,6 +57,21 @@ ModelFile file_of(const Options& all, const Named& model, bool is_first) {
           base_name(model.path)};
 }
 
+// "ALIAS" of the first, or "NAME=ALIAS".
+void add_alias(const std::string& text, std::vector<ModelFile>* files) {
+  const std::size_t equals = text.find('=');
+  const bool is_first = equals == text.npos;
+  const std::string alias = is_first ? text : text.substr(equals + 1);
+  const auto model = is_first ? files->begin()
+                              : std::ranges::find(*files, text.substr(0, equals), &ModelFile::name);
+  if (model == files->end() || alias.empty())
+    throw cli::Failure(cli::kUsage, "--alias " + text + " names no model that is served");
+  for (const ModelFile& file : *files)
+    if (file.name == alias || std::ranges::find(file.aliases, alias) != file.aliases.end())
+      throw cli::Failure(cli::kUsage, "--alias " + text + ": " + file.name + " is called so");
+  model->aliases.push_back(alias);
+}
+
 }  // namespace
 
 std::vector<ModelFile> served_files(const Options& options) {
@@ -72,6 +87,7 @@ std::vector<ModelFile> served_files(const Options& options) {
                              ": give one another name, --add-model NAME=" + model.path);
     files.push_back(file_of(options, model, files.empty()));
   }
+  for (const std::string& text : options.serve.aliases) add_alias(text, &files);
   for (const std::string& text : options.serve.templates) {
     const auto is_it = [&](const ModelFile& file) { return file.name == named(text).name; };
     if (std::ranges::none_of(files, is_it))

@@ -68,11 +68,11 @@ Json echo_of(Fields& fields, const ResponsesRequest& request) {
 
 }  // namespace
 
-ResponsesRequest read_responses(const Json& body, const ModelFacts& model) {
+ResponsesRequest read_responses(const Json& body) {
   Fields fields(body);
   ResponsesRequest request;
   Question& question = request.question;
-  check_model(fields, model.id);
+  fields.string("model");
   read_drawing(fields, &question.sampling);
   request.conversation = responses_messages(fields);
   request.tools = responses_tools(fields, &question.tool_choice);

@@ -22,7 +22,7 @@ struct ResponsesRequest {
 };
 
 // Throws ApiError.
-ResponsesRequest read_responses(const Json& body, const ModelFacts& model);
+ResponsesRequest read_responses(const Json& body);
 
 // Makes the question of it, behind the messages of a conversation before; a list.
 void go_on(const Json& earlier, ResponsesRequest* request);

@@ -91,19 +91,6 @@ void read_thought_budget(Fields& fields, std::optional<std::uint32_t>* budget) {
 
 }  // namespace
 
-void check_model(const std::string& asked, const std::string& model) {
-  if (asked == model) return;
-  throw ApiError(
-      404, "invalid_request_error",
-      "the model \"" + asked + "\" does not exist here; this server answers with \"" + model + "\"",
-      "model", "model_not_found");
-}
-
-void check_model(Fields& fields, const std::string& model) {
-  const auto asked = fields.string("model");
-  if (asked && !asked->empty()) check_model(*asked, model);
-}
-
 void tell_unread(const Fields& fields, Question* question) {
   for (std::string& name : fields.unread()) question->ignored.push_back(std::move(name));
   question->remarks = fields.remarks();
@@ -139,7 +126,7 @@ void read_mode(Fields& fields, Question* question) {
 
 void read_sampling(Fields& fields, const ModelFacts& model, Question* question,
                    std::optional<std::uint32_t> max_tokens) {
-  check_model(fields, model.id);
+  fields.string("model");  // who answers: Service
   Sampling& s = question->sampling;
   s.max_tokens = read_max_tokens(fields, max_tokens);
   s.temperature = number_or(fields, "temperature", 0, kMostTemperature, s.temperature);

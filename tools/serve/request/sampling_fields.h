@@ -30,8 +30,4 @@ void tell_unread(const Fields& fields, Question* question);
 // Which states the prompt may use: prompt_cache.mode, or llama-server's cache_prompt.
 void read_mode(Fields& fields, Question* question);
 
-// The request's model must be this one, or be left open.
-void check_model(Fields& fields, const std::string& model);
-void check_model(const std::string& asked, const std::string& model);
-
 }  // namespace pc::serve

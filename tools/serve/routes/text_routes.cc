@@ -60,7 +60,7 @@ Json detokenize(const Json& body, const ServedModel& model) {
 }
 
 Json count_tokens(const Json& body, const ServedModel& model) {
-  const AnthropicRequest request = read_anthropic(body, model.facts(), true);
+  const AnthropicRequest request = read_anthropic(body, true);
   return Json::object().set("input_tokens", model.prompt_of(request.question).counts().tokens);
 }
 

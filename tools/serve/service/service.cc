@@ -43,6 +43,7 @@ std::vector<Models::Source> Service::sources(const std::vector<ModelFile>& model
   for (const ModelFile& file : models) {
     SchemasOf& schemas = schemas_[file.name];
     files_[file.name] = file.file;
+    for (const std::string& alias : file.aliases) aliases_.emplace(alias, file.name);
     schemas.try_emplace(std::nullopt);
     for (const std::string& name : options_.keys.name_spaces()) schemas.try_emplace(name);
     const auto load = [this, file, &schemas] {
@@ -75,6 +76,19 @@ std::string Service::name_of_model(const HttpRequest& request, const Json& body)
   return name.empty() ? first_model_ : name;
 }
 
+std::string Service::known_as(const std::string& name) const {
+  if (schemas_.contains(name)) return name;
+  if (const auto alias = aliases_.find(name); alias != aliases_.end()) return alias->second;
+  return options_.any_model ? first_model_ : "";
+}
+
+std::vector<std::string> Service::aliases_of(const std::string& model) const {
+  std::vector<std::string> names;
+  for (const auto& [alias, name] : aliases_)
+    if (name == model) names.push_back(alias);
+  return names;
+}
+
 ApiError Service::no_model(const std::string& name) const {
   std::string names;
   for (const auto& [known, schemas] : schemas_)
@@ -101,8 +115,8 @@ void Service::unpack(HttpRequest* request) const {
 Work Service::with_model(Protocol protocol, ModelWork work) {
   return [this, protocol, work = std::move(work)](const HttpRequest& request, const auto& reply) {
     const Json body = request.method == "POST" ? read_body(request.body) : Json();
-    const std::string name = name_of_model(request, body);
-    if (!schemas_.contains(name)) throw no_model(name);
+    const std::string asked = name_of_model(request, body), name = known_as(asked);
+    if (name.empty()) throw no_model(asked);
     if (request.notes) request.notes->set_model(name);
     if (const ModelHandle loaded = models_.take_loaded(name))
       return work({request, body, loaded}, reply);
@@ -134,6 +148,7 @@ std::string Service::metrics_page() {
 std::vector<std::string> Service::model_names() const {
   std::vector<std::string> names;
   for (const auto& [name, schemas] : schemas_) names.push_back(name);
+  for (const auto& [alias, name] : aliases_) names.push_back(alias);
   return names;
 }
 
@@ -155,7 +170,8 @@ void Service::complete(const HttpRequest& request, Question* question) const {
 void Service::answer(const ModelHandle& loaded, Question question,
                      std::unique_ptr<AnswerWriter> writer, bool streams,
                      const std::shared_ptr<Reply>& reply) {
-  const auto delivery = std::make_shared<Delivery>(reply, std::move(writer), streams, question.n_choices());
+  const auto delivery =
+      std::make_shared<Delivery>(reply, std::move(writer), streams, question.n_choices());
   if (options_.deadline.count()) delivery->set_deadline(Delivery::Clock::now() + options_.deadline);
   delivery->watch([this, self = delivery.get(), notes = question.notes](const Event& event) {
     const auto* const ended = std::get_if<Ended>(&event);

@@ -33,7 +33,8 @@ struct ModelFile {
   std::string name;
   std::uint64_t weight_bytes = 0;
   std::function<promptcache::Engine()> open;  // throws promptcache::Error
-  std::string file = {};  // its name, without the folders
+  std::string file = {};                      // its name, without the folders
+  std::vector<std::string> aliases = {};      // what else it is called
 };
 
 struct ServiceOptions {
@@ -44,6 +45,7 @@ struct ServiceOptions {
   ApiKeys keys = {};
   std::uint64_t model_bytes = UINT64_MAX;          // of the weights of all models in memory
   std::size_t body_bytes = std::size_t{16} << 20;  // of a request's body, once it is unpacked
+  bool any_model = false;                          // the first answers to names of none, too
 };
 
 // A request that is about a model.
@@ -96,7 +98,11 @@ class Service {
   const std::string& file_of(const std::string& model) const { return files_.at(model); }
 
   std::vector<Models::Known> models() { return models_.all(); }
+  // All that models are called, other names than their first among them.
   std::vector<std::string> model_names() const;
+  // The first name of the model that is called so; "": none is.
+  std::string known_as(const std::string& name) const;
+  std::vector<std::string> aliases_of(const std::string& model) const;
   ApiError no_model(const std::string& name) const;
   std::int64_t started() const { return started_; }  // seconds since 1970
   // As the first model's engine describes it; null where there is none.
@@ -110,9 +116,10 @@ class Service {
 
   const ServiceOptions options_;
   Metrics metrics_;
-  std::map<std::string, SchemasOf> schemas_;  // of each model; its keys never change
-  std::map<std::string, std::string> files_;  // the names of theirs
-  std::atomic<std::size_t> n_busy_ = 0;       // answers that are made or wait
+  std::map<std::string, SchemasOf> schemas_;    // of each model; its keys never change
+  std::map<std::string, std::string> files_;    // the names of theirs
+  std::map<std::string, std::string> aliases_;  // other names, and whose they are
+  std::atomic<std::size_t> n_busy_ = 0;         // answers that are made or wait
   const std::string first_model_;
   const std::int64_t started_;
   Models models_;

@@ -10,8 +10,7 @@ namespace pc::serve {
 namespace {
 
 Question read(const std::string& fields) {
-  ModelFacts facts{"m", {}};
-  return read_anthropic(read_body("{\"max_tokens\": 5, " + fields + "}"), facts, false).question;
+  return read_anthropic(read_body("{\"max_tokens\": 5, " + fields + "}"), false).question;
 }
 
 std::string refused(const std::string& fields) {
