@@ -7,7 +7,6 @@
 
 #include "tools/constrain/formats.h"
 #include "tools/constrain/refusal.h"
-#include "tools/constrain/schema_negation.h"
 
 namespace pc::constrain {
 namespace {

@@ -17,6 +17,11 @@ using Types = unsigned;
 inline constexpr Types kNull = 1, kBoolean = 2, kString = 4, kInteger = 8, kFraction = 16,
                        kNumber = kInteger | kFraction, kArray = 32, kObject = 64, kAllTypes = 127;
 
+// Keywords of our own: a string is none of these, and no pattern of these is found in it. (A
+// document that has them is held to them, which does no harm.)
+inline constexpr const char* kNoneOf = "\x01none of";
+inline constexpr const char* kNoPattern = "\x01no pattern";
+
 // The keywords of a schema that say something about values, in its order.
 std::vector<std::string> constraints_of(const Json& schema);
 

@@ -34,7 +34,7 @@ void Delivery::take(const Event& event) {
 void Delivery::begin_stream() {
   if (std::exchange(has_begun_, true)) return;
   HttpResponse head;
-  head.content_type = "text/event-stream";
+  head.content_type = writer_->content_type();
   head.headers.push_back({"cache-control", "no-cache"});
   head.heartbeat = writer_->heartbeat();
   reply_->begin(std::move(head));

@@ -23,6 +23,7 @@ class AnswerWriter {
   virtual ~AnswerWriter() = default;
 
   virtual Protocol protocol() const = 0;
+  virtual std::string content_type() const { return "text/event-stream"; }  // of a stream
   // What stands in a stream where nothing else does for long (HttpResponse::heartbeat).
   virtual std::string heartbeat() const { return ": \n\n"; }
   // What a stream says of this event; "": nothing.

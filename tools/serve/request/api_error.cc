@@ -97,10 +97,24 @@ Json ApiError::anthropic() const {
       .set("error", Json::object().set("type", anthropic_type(status_)).set("message", message));
 }
 
+Json ApiError::ollama() const {
+  return Json::object().set("error", what());
+}
+
 HttpResponse to_response(const ApiError& error, Protocol protocol) {
   HttpResponse response;
   response.status = error.status();
-  response.body = (protocol == Protocol::kOpenAi ? error.openai() : error.anthropic()).dump();
+  switch (protocol) {
+    case Protocol::kOpenAi:
+      response.body = error.openai().dump();
+      break;
+    case Protocol::kAnthropic:
+      response.body = error.anthropic().dump();
+      break;
+    case Protocol::kOllama:
+      response.body = error.ollama().dump();
+      break;
+  }
   if (error.status() == 429 || error.status() == 503)
     response.headers.push_back({"retry-after", "1"});
   if (error.status() == 401) response.headers.push_back({"www-authenticate", "Bearer"});

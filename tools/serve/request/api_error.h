@@ -49,6 +49,7 @@ class ApiError : public std::runtime_error {
   int status() const { return status_; }
   // {"error": {"message", "type", "param", "code"}}, and "line", "column" of a place in PML
   Json openai() const;
+  Json ollama() const;     // {"error": message}
   Json anthropic() const;  // {"type": "error", "error": {"type", "message"}}
 
  private:
@@ -58,7 +59,7 @@ class ApiError : public std::runtime_error {
   std::uint32_t line_ = 0, column_ = 0;  // 0: not about a place
 };
 
-enum class Protocol { kOpenAi, kAnthropic };
+enum class Protocol { kOpenAi, kAnthropic, kOllama };
 
 HttpResponse to_response(const ApiError& error, Protocol protocol);
 

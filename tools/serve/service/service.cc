@@ -76,7 +76,10 @@ std::string Service::name_of_model(const HttpRequest& request, const Json& body)
   return name.empty() ? first_model_ : name;
 }
 
-std::string Service::known_as(const std::string& name) const {
+std::string Service::known_as(const std::string& asked) const {
+  constexpr std::string_view kTag = ":latest";  // Ollama's clients put it behind each name
+  const bool is_tagged = !schemas_.contains(asked) && asked.ends_with(kTag);
+  const std::string name = is_tagged ? asked.substr(0, asked.size() - kTag.size()) : asked;
   if (schemas_.contains(name)) return name;
   if (const auto alias = aliases_.find(name); alias != aliases_.end()) return alias->second;
   return options_.any_model ? first_model_ : "";
