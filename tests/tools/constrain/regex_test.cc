@@ -110,14 +110,16 @@ TEST_CASE("a length that is too large is refused before anything is made of it")
 
 TEST_CASE("each format has a pattern that can be enforced") {
   for (const char* const format :
-       {"date", "time", "date-time", "duration", "uuid", "email", "hostname", "ipv4", "uri"}) {
+       {"date", "time", "date-time", "duration", "uuid", "email", "hostname", "ipv4", "uri",
+        "idn-email", "idn-hostname", "ipv6", "uri-reference", "uri-template", "iri",
+        "iri-reference", "json-pointer", "relative-json-pointer", "regex"}) {
     INFO(format);
     const auto pattern = pattern_of_format(format);
     REQUIRE(pattern);
     Budget budget(1 << 20);
     CHECK(pattern_text(*pattern, budget).nodes.size() < 10'000);
   }
-  CHECK_FALSE(pattern_of_format("ipv6"));
+  CHECK_FALSE(pattern_of_format("phone"));
 }
 
 }  // namespace
