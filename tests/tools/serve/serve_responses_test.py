@@ -117,8 +117,8 @@ class Responses(RespondTest):
         self.assertIn("maximum context length is 4096 tokens", error["message"])
 
     def test_fields_without_a_meaning_are_named(self):
-        response = self.respond("Hi", reasoning={"effort": "low"}, mirostat=2)
-        self.assertEqual(response["prompt_cache"]["ignored_fields"], ["reasoning", "mirostat"])
+        response = self.respond("Hi", reasoning={"effort": "low", "summary": "auto"}, mirostat=2)
+        self.assertEqual(response["prompt_cache"]["ignored_fields"], ["mirostat", "reasoning.summary"])
 
 
 class Calls(RespondTest):

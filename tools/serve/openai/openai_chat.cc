@@ -19,8 +19,8 @@ Json conversation_of(Fields& fields, ToolChoice* choice) {
   Json tools = tools_of(fields);
   *choice = openai_tool_choice(fields, &tools);
   if (!tools.is_null() && choice->kind != ToolChoice::Kind::kNone) chat.set("tools", tools);
-  if (const auto variables = fields.object("chat_template_kwargs"))
-    chat.set("variables", *variables);
+  if (const Json variables = openai_variables(fields); !variables.is_null())
+    chat.set("variables", variables);
   return chat;
 }
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "tools/serve/openai/responses_input.h"
+#include "tools/serve/request/answer_fields.h"
 #include "tools/serve/request/format_fields.h"
 #include "tools/serve/request/provider_text.h"
 #include "tools/serve/request/sampling_fields.h"
@@ -79,6 +80,7 @@ ResponsesRequest read_responses(const Json& body) {
   if (const auto instructions = fields.string("instructions"))
     request.instructions = for_model(*instructions, "instructions", &fields);
   read_logprobs(fields, &question);
+  request.variables = responses_variables(fields);
   question.format = responses_format(fields);
   check_rest(fields, &question);
   read_mode(fields, &question);
@@ -103,6 +105,7 @@ void go_on(const Json& earlier, ResponsesRequest* request) {
   request->conversation = conversation;
   request->question.chat = Json::object().set("messages", messages);
   if (!request->tools.is_null()) request->question.chat.set("tools", request->tools);
+  if (!request->variables.is_null()) request->question.chat.set("variables", request->variables);
 }
 
 }  // namespace pc::serve

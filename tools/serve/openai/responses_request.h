@@ -18,6 +18,7 @@ struct ResponsesRequest {
   Json instructions;     // null, or a text that is not remembered
   Json conversation;     // messages, without the instructions: first those of the input alone
   Json tools;            // as templates take them, or null
+  Json variables;        // what the template is told, or null
   Json echo;             // what the response repeats of its request
 };
 

@@ -50,6 +50,20 @@ ToolChoice allowed_tools(Fields& fields, Json* tools) {
   return {is_required ? ToolChoice::Kind::kRequired : ToolChoice::Kind::kAuto, {}};
 }
 
+void add_effort(Fields& fields, const char* name, Json* variables) {
+  if (!fields.any(name)) return;
+  const std::string effort =
+      fields.word(name, {"none", "minimal", "low", "medium", "high", "xhigh"});
+  if (effort == "none")
+    variables->set("enable_thinking", false);
+  else
+    variables->set("reasoning_effort", effort);
+}
+
+Json or_null(const Json& variables) {
+  return variables.keys().empty() ? Json() : variables;
+}
+
 }  // namespace
 
 ToolChoice openai_tool_choice(Fields& body, Json* tools) {
@@ -89,6 +103,22 @@ ToolChoice anthropic_tool_choice(Fields& body, const Json& tools, bool* one_call
   *one_call = fields->boolean("disable_parallel_tool_use").value_or(false);
   check(body, choice, tools);
   return choice;
+}
+
+Json openai_variables(Fields& body) {
+  Json variables = Json::object();
+  add_effort(body, "reasoning_effort", &variables);
+  if (const auto thinks = body.boolean("enable_thinking"))
+    variables.set("enable_thinking", *thinks);
+  const Json own = body.object("chat_template_kwargs").value_or(Json());
+  for (const std::string& name : own.keys()) variables.set(name, own[name]);
+  return or_null(variables);
+}
+
+Json responses_variables(Fields& body) {
+  Json variables = Json::object();
+  if (auto reasoning = body.nested("reasoning")) add_effort(*reasoning, "effort", &variables);
+  return or_null(variables);
 }
 
 }  // namespace pc::serve

@@ -1,4 +1,4 @@
-// What a request says of an answer's calls of tools.
+// What a request says of an answer's calls of tools, and of the thoughts before it.
 //
 // Pure; all throw ApiError. Threads: any.
 #pragma once
@@ -15,5 +15,13 @@ namespace pc::serve {
 ToolChoice openai_tool_choice(Fields& body, Json* tools);
 // That of Anthropic's. one_call: set where no more than one is wanted.
 ToolChoice anthropic_tool_choice(Fields& body, const Json& tools, bool* one_call);
+
+// What the model's template is told: chat_template_kwargs, and where they do not say it,
+// enable_thinking and reasoning_effort, of which "none" is not to think. Templates know one of both
+// ("enable_thinking": Qwen3, SmolLM3; "reasoning_effort": gpt-oss), or neither, which does not
+// mind. Null: nothing.
+Json openai_variables(Fields& body);
+// The same of reasoning.effort in OpenAI's responses.
+Json responses_variables(Fields& body);
 
 }  // namespace pc::serve

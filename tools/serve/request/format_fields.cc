@@ -100,7 +100,8 @@ Format structured_outputs(Fields& fields) {
   one.add(choice_in(fields, "choice"));
   if (fields.boolean("json_object").value_or(false))
     one.add({Format::Kind::kJson, {}, fields.path_of("json_object"), false, {}});
-  refuse_grammars(fields, {"regex", "grammar", "structural_tag"});
+  one.add(gbnf_in(fields, "grammar"));
+  refuse_grammars(fields, {"regex", "structural_tag"});
   return one.take();
 }
 
@@ -120,8 +121,8 @@ Format openai_format(Fields& body) {
   one.add(schema_in(body, "guided_json"));
   one.add(choice_in(body, "guided_choice"));
   if (auto outputs = body.nested("structured_outputs")) one.add(structured_outputs(*outputs));
-  one.add(gbnf_in(body, "grammar"));
-  refuse_grammars(body, {"guided_regex", "guided_grammar"});
+  for (const char* const name : {"grammar", "guided_grammar"}) one.add(gbnf_in(body, name));
+  refuse_grammars(body, {"guided_regex"});
   return one.take();
 }
 

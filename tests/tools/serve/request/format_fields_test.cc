@@ -71,9 +71,13 @@ TEST_CASE("other forms: any JSON, one of some texts, or none") {
     CHECK(format.kind == Kind::kChoice);
     CHECK(format.choices == std::vector<std::string>{"yes", "no"});
   }
-  const Format grammar = read(openai_format, R"({"grammar":"root ::= \"a\""})");
-  CHECK(grammar.kind == Kind::kGbnf);
-  CHECK(grammar.gbnf == "root ::= \"a\"");
+  for (const char* const body :
+       {R"({"grammar":"root ::= \"a\""})", R"({"guided_grammar":"root ::= \"a\""})",
+        R"({"structured_outputs":{"grammar":"root ::= \"a\""}})"}) {
+    const Format grammar = read(openai_format, body);
+    CHECK(grammar.kind == Kind::kGbnf);
+    CHECK(grammar.gbnf == "root ::= \"a\"");
+  }
   for (const char* const body : {"{}", R"({"response_format":{"type":"text"}})",
                                  R"({"grammar":"","json_schema":null,"structured_outputs":{}})"})
     CHECK(read(openai_format, body).kind == Kind::kText);
@@ -85,7 +89,7 @@ TEST_CASE("a form that cannot be held to is refused by its name") {
            {openai_format, R"({"grammar":5})", "grammar"},
            {openai_format, R"({"grammar":"x","json_schema":{}})", "grammar"},
            {openai_format, R"({"guided_regex":"a+"})", "guided_regex"},
-           {openai_format, R"({"guided_grammar":"x"})", "guided_grammar"},
+           {openai_format, R"({"guided_grammar":"x","grammar":"y"})", "guided_grammar"},
            {openai_format, R"({"structured_outputs":{"regex":"a+"}})", "structured_outputs.regex"},
            {openai_format, R"({"structured_outputs":{"structural_tag":"{}"}})",
             "structured_outputs.structural_tag"},
