@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """What the server tells of its store, and how it serves the page that shows it."""
+import json
 import unittest
 
 from server import ServeTest
@@ -34,6 +35,28 @@ class NoStore(ServeTest):
     def test_there_is_none(self):
         self.assertEqual(self.server.json("GET", "/v1/prompt_cache/store"),
                          {"object": "prompt_cache.store", "in_use": False})
+
+
+class TinyStore(ServeTest):
+    """Of which each part of a prompt is too much."""
+    ARGUMENTS = ("--cache-size", "1K")
+
+    def test_prompts_are_answered_without_it(self):
+        answers = set()
+        for mode in ("off", "prefix", "marked", "tools", "documents"):
+            for stream in (False, True):
+                body = {"messages": [{"role": "system", "content": [
+                            {"type": "text", "text": STORY, "prompt_cache_breakpoint": True}]},
+                        {"role": "user", "content": "Where is the harbour?"}],
+                        "max_tokens": 4, "temperature": 0, "prompt_cache": {"mode": mode}, "stream": stream}
+                status, _, data = self.server.ask("POST", "/v1/chat/completions", body)
+                self.assertEqual(status, 200, data)
+                if stream:
+                    continue
+                answers.add(json.loads(data)["choices"][0]["message"]["content"])
+                if mode == "marked":
+                    self.assertIn("--cache-size", json.loads(data)["prompt_cache"]["remarks"][-1])
+        self.assertEqual(len(answers), 1)
 
 
 class Playground(ServeTest):

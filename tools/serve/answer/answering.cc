@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "tools/serve/answer/answer_grammar.h"
@@ -52,13 +53,14 @@ class Answering {
     for (const std::string& stop : question.sampling.stop) stop_.push_back(stop.c_str());
   }
 
-  // The first prompt; that the others are prompts for this model is certain from then on, too.
-  void prefill() {
+  // That the prompts are some for this model is certain from then on.
+  void open() {
     for (std::uint32_t prompt = 0; prompt < question_.n_prompts(); ++prompt)
       add_choice(prompt * question_.n);
-    if (sink_) sink_->take(Accepted{});
-    prefill(0);
   }
+
+  void prefill_first() { prefill(0); }
+  void remark(const char* sentence) { usage_.reuse.remarks.push_back(sentence); }
 
   void prefill_rest() {
     for (std::uint32_t prompt = 1; prompt < question_.n_prompts(); ++prompt) prefill(prompt);
@@ -227,6 +229,7 @@ class Answering {
   } catch (const constrain::SchemaError& error) {
     throw ApiError::bad_request(error.what(), question_.format.where);
   } catch (const promptcache::Error& error) {
+    if (error.status() == PC_BUDGET) throw;
     if (error.status() == PC_CONTEXT_FULL && !question_.of_schema)
       throw ApiError::too_long({plan_of(number).prompt.tokens().size(), least_answer(),
                                 model_.facts().engine.context_tokens},
@@ -319,13 +322,35 @@ class Answering {
   std::uint64_t n_thought_ = 0;  // tokens
 };
 
+constexpr const char* kApart =
+    "the store may hold less (--cache-size) than a part of this prompt takes: nothing of it was "
+    "reused, and nothing is kept";
+
+Question apart_from_store(Question question) {
+  question.mode = Mode::kOff;
+  return question;
+}
+
 }  // namespace
 
 void answer(const ServedModel& model, Planner& planner, const Question& question, EventSink* sink) {
+  std::optional<Question> apart;
   std::optional<Answering> answering;
   const std::optional<ApiError> failure = failure_of([&] {
-    answering.emplace(model, planner, question, sink);
-    answering->prefill();
+    bool is_accepted = false;
+    const auto prefill = [&](const Question& asked) {
+      answering.emplace(model, planner, asked, sink);
+      answering->open();
+      if (!std::exchange(is_accepted, true)) sink->take(Accepted{});
+      answering->prefill_first();
+    };
+    try {
+      prefill(question);
+    } catch (const promptcache::Error& error) {
+      if (error.status() != PC_BUDGET || question.mode == Mode::kOff || question.of_schema) throw;
+      prefill(apart.emplace(apart_from_store(question)));
+      answering->remark(kApart);
+    }
     answering->answer();
   });
   if (failure) return sink->take(Failed{*failure});
@@ -338,7 +363,8 @@ Usage prewarm(const ServedModel& model, Planner& planner, const Question& questi
   Usage usage;
   const auto failure = failure_of([&] {
     Answering answering(model, planner, question, nullptr);
-    answering.prefill();
+    answering.open();
+    answering.prefill_first();
     answering.prefill_rest();
     answering.keep();
     usage = answering.usage();

@@ -98,15 +98,26 @@ Plan Planner::plan(const Question& question, bool is_asked) try {
   const Json chat = with_modules(question.chat, question.mode, counted, &has_modules);
   const bool is_due =
       std::ranges::any_of(seen, [](const auto& text) { return text.second == kEncodedAfter; });
-  if (is_due && is_asked) {
-    const IsDocument known = [&](const std::string& text) {
-      const auto found = seen.find(text);
-      return found != seen.end() && found->second >= kEncodedAfter;
-    };
-    encoder_->add(
-        model_.chat_prompt(question, with_modules(question.chat, question.mode, known, nullptr)));
-  }
+  if (is_due && is_asked) encode_when_idle(question, seen);
   if (!has_modules) return exact;
+  return with_modules_or(std::move(exact), question, chat);
+} catch (const promptcache::Error& error) {
+  throw ApiError::of(error, question.prompt_field());
+}
+
+void Planner::encode_when_idle(const Question& question,
+                               const std::map<std::string, std::uint64_t>& seen) try {
+  const IsDocument known = [&](const std::string& text) {
+    const auto found = seen.find(text);
+    return found != seen.end() && found->second >= kEncodedAfter;
+  };
+  encoder_->add(
+      model_.chat_prompt(question, with_modules(question.chat, question.mode, known, nullptr)));
+} catch (const promptcache::Error& error) {
+  if (error.status() != PC_BUDGET) throw;  // larger than the store may be: it stays as it is
+}
+
+Plan Planner::with_modules_or(Plan exact, const Question& question, const Json& chat) try {
   Plan modules = plan_of(model_.chat_prompt(question, chat), question.mode);
   if (is_unsettled(modules)) {
     exact.remarks = modules.remarks;
@@ -115,7 +126,11 @@ Plan Planner::plan(const Question& question, bool is_asked) try {
   const bool is_worth_it = modules.exact || tokens_to_compute(modules) < tokens_to_compute(exact);
   return is_worth_it ? std::move(modules) : std::move(exact);
 } catch (const promptcache::Error& error) {
-  throw ApiError::of(error, question.prompt_field());
+  if (error.status() != PC_BUDGET) throw;
+  exact.remarks.push_back(
+      "a part of this prompt takes more than the store may hold (--cache-size), so that none was a "
+      "module");
+  return exact;
 }
 
 }  // namespace pc::serve

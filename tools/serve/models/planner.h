@@ -5,6 +5,8 @@
 // Borrows the model and the encoder. Threads: any.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <promptcache/promptcache.hpp>
 #include <string>
 #include <vector>
@@ -39,6 +41,11 @@ class Planner {
  private:
   Plan exact_plan(const Question& question, std::size_t number) const;
   bool is_long(const std::string& text) const;
+  // seen: texts, and how often they have come.
+  void encode_when_idle(const Question& question, const std::map<std::string, std::uint64_t>& seen);
+  // chat: the question's, with modules. The exact plan where they are not worth it, or too large
+  // for the store.
+  Plan with_modules_or(Plan exact, const Question& question, const Json& chat);
 
   const ServedModel& model_;
   IdleEncoder* const encoder_;

@@ -217,6 +217,7 @@ promptcache::Prompt ServedModel::prompt_of(const Question& question, std::size_t
 promptcache::Prompt ServedModel::chat_prompt(const Question& question, const Json& chat) const try {
   return promptcache::Prompt::from_chat(engine_of(question.name_space), chat_json(question, chat));
 } catch (const promptcache::Error& error) {
+  if (error.status() == PC_BUDGET) throw;  // answering goes on without a store
   throw ApiError::of(error, question.prompt_field());
 }
 
