@@ -96,8 +96,8 @@ OllamaRequest read_ollama_chat(const Json& body, const ModelFacts& model) {
   OllamaRequest request;
   read_common(fields, model, &request);
   request.is_empty = fields.array("messages").value_or(Json::array()).items().empty();
-  if (request.is_empty) return request;
-  request.question.chat = Json::object().set("messages", messages_of(fields));
+  request.question.chat = Json::object();
+  if (!request.is_empty) request.question.chat.set("messages", messages_of(fields));
   const Json tools = tools_of(fields);
   if (!tools.is_null()) request.question.chat.set("tools", tools);
   read_think(fields, &request);
@@ -112,20 +112,20 @@ OllamaRequest read_ollama_generate(const Json& body, const ModelFacts& model) {
   read_common(fields, model, &request);
   const std::string prompt = fields.string("prompt").value_or("");
   const bool is_raw = fields.boolean("raw").value_or(false);
-  request.is_empty = prompt.empty();
-  if (request.is_empty) return request;
+  const std::string system = fields.string("system").value_or("");
+  const bool fills = !fields.string("suffix").value_or("").empty();
+  request.is_empty = prompt.empty() && !fills;
   if (const auto images = fields.array("images"); images && !images->items().empty())
     fields.refuse("images", kBlind);
   fields.only("template", {""}, "is the model's own here: \"raw\" takes a prompt as it is");
   fields.only("context", {Json::array()},
               "is not taken: /api/chat goes on with a conversation by its messages");
-  if (is_raw || body["suffix"].string() != "") {
+  if (is_raw || fills) {
+    if (!system.empty()) fields.leave_out("system", "is of turns, of which a raw prompt has none");
     read_raw(fields, model, prompt, &request.question);
   } else {
-    fields.string("suffix");
     Json messages = Json::array();
-    if (const std::string system = fields.string("system").value_or(""); !system.empty())
-      messages.push(said("system", system));
+    if (!system.empty()) messages.push(said("system", system));
     request.question.chat = Json::object().set("messages", messages.push(said("user", prompt)));
     read_think(fields, &request);
   }
