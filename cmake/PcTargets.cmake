@@ -88,6 +88,32 @@ function(pc_fuzz name)
   pc_test_environment(${name})
 endfunction()
 
+# pc_long_tests(names...): tests that take minutes and that a change seldom breaks: label long.
+# scripts/nightly runs them; scripts/test does not build their programs either.
+function(pc_long_tests)
+  foreach(name ${ARGN})
+    set_property(TEST ${name} APPEND PROPERTY LABELS long)
+    if(TARGET ${name} AND NOT PC_BUILD_LONG_TESTS)
+      set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+    endif()
+  endforeach()
+endfunction()
+
+# pc_processor_tests(names...): tests whose outcome is the processor's and its compiler's: label
+# processor; the target processor_tests builds their programs and nothing else
+# (scripts/test-arm64 --processor).
+function(pc_processor_tests)
+  if(NOT TARGET processor_tests)
+    add_custom_target(processor_tests)
+  endif()
+  foreach(name ${ARGN})
+    set_property(TEST ${name} APPEND PROPERTY LABELS processor)
+    if(TARGET ${name})
+      add_dependencies(processor_tests ${name})
+    endif()
+  endforeach()
+endfunction()
+
 # pc_launcher(variable target): what a test that starts the target itself is to
 # start: its file or, in a cross build, a script that hands it to the emulator.
 function(pc_launcher variable target)

@@ -1,7 +1,5 @@
 // CPU quotas of control groups, as kernels and container engines lay them out.
 
-#include "base/parallel.h"
-
 #include <sched.h>
 
 #include <catch2/catch.hpp>

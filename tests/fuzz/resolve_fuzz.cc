@@ -42,7 +42,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return 0;
   }
   require(check_plan(*layout, *plan).ok());
-  for (const EncodeJob& job : make_jobs(*layout, plan->jobs))
-    require(check_job(*layout, job).ok());
+  for (const EncodeJob& job : make_jobs(*layout, plan->jobs)) require(check_job(*layout, job).ok());
   return 0;
 }

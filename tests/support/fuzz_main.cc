@@ -37,16 +37,26 @@ void mutate(Bytes& bytes, const Bytes& donor, pc::test::Random& random) {
   const std::uint32_t at = random.below(size);
   const std::uint32_t n = 1 + random.below(std::min<std::uint32_t>(size - at, 32));
   switch (random.below(7)) {
-    case 0: bytes[at] ^= static_cast<std::uint8_t>(1u << random.below(8)); break;
-    case 1: bytes[at] = static_cast<std::uint8_t>(random.below(256)); break;
-    case 2: bytes[at] = random.chance(0.5) ? 0xFF : 0x00; break;
-    case 3: bytes.erase(bytes.begin() + at, bytes.begin() + at + n); break;
+    case 0:
+      bytes[at] ^= static_cast<std::uint8_t>(1u << random.below(8));
+      break;
+    case 1:
+      bytes[at] = static_cast<std::uint8_t>(random.below(256));
+      break;
+    case 2:
+      bytes[at] = random.chance(0.5) ? 0xFF : 0x00;
+      break;
+    case 3:
+      bytes.erase(bytes.begin() + at, bytes.begin() + at + n);
+      break;
     case 4: {
       const Bytes part(bytes.begin() + at, bytes.begin() + at + n);
       bytes.insert(bytes.begin() + random.below(size + 1), part.begin(), part.end());
       break;
     }
-    case 5: bytes.resize(at); break;
+    case 5:
+      bytes.resize(at);
+      break;
     case 6:
       if (!donor.empty()) {
         const std::uint32_t from = random.below(static_cast<std::uint32_t>(donor.size()));

@@ -117,6 +117,23 @@ void check_mode(const RealReference& reference, const Mode& mode, const std::str
   std::fflush(stdout);
 }
 
+// Seconds, where all the others are ten minutes.
+TEST_CASE("short prompts on pretrained checkpoints have the logits of transformers", "[quick]") {
+  constexpr std::size_t kShort = 100;  // tokens
+  const TempFolder cache;
+  for (const char* name : kRealModels) {
+    const RealReference reference = real_reference(name);
+    if (!reference.there()) continue;
+    INFO(name);
+    const RealEngine exact(reference, KvType::kF32, Precision::kExact, cache.path());
+    Found found;
+    for (const RealPrompt& prompt : reference.prompts)
+      if (prompt.tokens.size() <= kShort)
+        check_prompt(exact, prompt, kModes[0], kExactBound, found);
+    CHECK(found.all.size() >= 3);
+  }
+}
+
 TEST_CASE("logits and greedy tokens of pretrained checkpoints are those of transformers") {
   const TempFolder cache;
   for (const char* name : kRealModels) {

@@ -54,8 +54,8 @@ class ServedModel {
   // for this model.
   promptcache::Prompt prompt_of(const Question& question, std::size_t number = 0) const;
 
-  // Of the question's conversation as chat_modules.h has it. Throws ApiError, and promptcache::Error
-  // where a part of it is larger than the store may be (PC_BUDGET).
+  // Of the question's conversation as chat_modules.h has it. Throws ApiError, and
+  // promptcache::Error where a part of it is larger than the store may be (PC_BUDGET).
   promptcache::Prompt chat_prompt(const Question& question, const Json& chat) const;
 
   // What this namespace's modules and conversations are made with, and its schemas; none: the

@@ -124,7 +124,8 @@ TEST_CASE("what is read and means nothing here is named, with what it is in") {
       R"({"input": "Hi", "include": ["reasoning.encrypted_content"], "parallel_tool_calls": false,
           "text": {"format": {"type": "text"}, "verbosity": "low"}, "reasoning": {"summary": "auto"}})");
   CHECK(request.question.ignored == std::vector<std::string>{"include.reasoning.encrypted_content",
-                                                             "reasoning.summary", "text.verbosity"});
+                                                             "reasoning.summary",
+                                                             "text.verbosity"});
   CHECK(request.question.one_call);
   CHECK_FALSE(request.echo["parallel_tool_calls"].truth());
 }
