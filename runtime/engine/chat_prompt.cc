@@ -117,6 +117,9 @@ Result<std::shared_ptr<const LoadedPrompt>> prompt_of_chat(
   PC_TRY(const pml::Repair repair, pml::parse_repair(chat.repair));
   PC_TRY(ChatText text, text_of(*engine, chat));
   drop_bos(*engine, &text);
+  for (const ChatSpan& span : text.spans)
+    if (span.module != ChatSpan::kNoModule)
+      remark_unspelled(engine->tokenizer(), span.text, &text.remarks);
   std::vector<pml::ChatPiece> pieces;
   for (ChatSpan& span : text.spans)
     pieces.push_back({std::move(span.text), span.markup, span.module});

@@ -1,10 +1,13 @@
 #include "runtime/engine/loaded_prompt.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
 #include <set>
 #include <string>
 #include <utility>
 
+#include "base/utf8.h"
 #include "pml/prompt_parser.h"
 #include "runtime/engine/stopwatch.h"
 
@@ -22,6 +25,19 @@ void add(std::vector<Seen>* seen, const Tokens& tokens, Position position, Posit
 
 }  // namespace
 
+void remark_unspelled(const Tokenizer& tokenizer, std::string_view text,
+                      std::vector<std::string>* remarks) {
+  const auto character = tokenizer.unspelled(text);
+  if (!character) return;
+  std::size_t at = 0;
+  std::array<char, 16> code{};
+  std::snprintf(code.data(), code.size(), "U+%04X",
+                static_cast<unsigned>(utf8_next(*character, &at)));
+  std::string remark = std::string("the model's vocabulary has no token for ") + code.data() +
+                       ", which is left out, as by its own tokenizer";
+  if (std::ranges::find(*remarks, remark) == remarks->end()) remarks->push_back(std::move(remark));
+}
+
 std::optional<std::uint32_t> opening_tokens(const Tokenizer& tokenizer, const Tokens& last,
                                             const std::string& opening) {
   if (opening.empty()) return 0;
@@ -34,6 +50,16 @@ std::optional<std::uint32_t> opening_tokens(const Tokenizer& tokenizer, const To
 
 namespace {
 
+void remark_unspelled(const Tokenizer& tokenizer, const std::vector<pml::PromptNode>& nodes,
+                      std::vector<std::string>* remarks) {
+  for (const pml::PromptNode& node : nodes) {
+    remark_unspelled(tokenizer, node.text, remarks);
+    for (const pml::Argument& argument : node.arguments)
+      remark_unspelled(tokenizer, argument.value, remarks);
+    remark_unspelled(tokenizer, node.children, remarks);
+  }
+}
+
 // Of a prompt that has its plan. The time is from its text, or its tokens, to here.
 void finish(LoadedPrompt* prompt, std::shared_ptr<LoadedSchema> schema, const Stopwatch& watch) {
   prompt->modules = schema->modules_of(prompt->plan);
@@ -43,9 +69,11 @@ void finish(LoadedPrompt* prompt, std::shared_ptr<LoadedSchema> schema, const St
 
 Result<std::shared_ptr<const LoadedPrompt>> of_tokens_since(std::shared_ptr<LoadedSchema> schema,
                                                             std::span<const TokenId> tokens,
-                                                            const Stopwatch& watch) {
+                                                            const Stopwatch& watch,
+                                                            std::string_view text = {}) {
   auto prompt = std::make_shared<LoadedPrompt>();
   PC_TRY(prompt->plan, schema->plan(tokens));
+  remark_unspelled(schema->engine().tokenizer(), text, &prompt->plan.remarks);
   prompt->written.schema = schema->layout().schema;
   finish(prompt.get(), std::move(schema), watch);
   return std::shared_ptr<const LoadedPrompt>(std::move(prompt));
@@ -55,6 +83,7 @@ Result<std::shared_ptr<LoadedPrompt>> make(std::shared_ptr<LoadedSchema> schema,
                                            pml::Prompt written, const Stopwatch& watch) {
   auto prompt = std::make_shared<LoadedPrompt>();
   PC_TRY(prompt->plan, schema->plan(written));
+  remark_unspelled(schema->engine().tokenizer(), written.children, &prompt->plan.remarks);
   prompt->written = std::move(written);
   finish(prompt.get(), std::move(schema), watch);
   return prompt;
@@ -105,7 +134,7 @@ Result<std::shared_ptr<const LoadedPrompt>> LoadedPrompt::of_raw_text(
   rules.opens = !schema->has_own_text();
   rules.bos = rules.bos && rules.opens;
   PC_TRY(const Tokens tokens, schema->engine().tokenize(text, rules));
-  return of_tokens_since(std::move(schema), tokens, watch);
+  return of_tokens_since(std::move(schema), tokens, watch, text);
 }
 
 Result<std::shared_ptr<const LoadedPrompt>> LoadedPrompt::of_chat(

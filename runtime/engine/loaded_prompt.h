@@ -98,6 +98,10 @@ struct LoadedPrompt {
 // begins in it.
 Tokens opening_run(const pml::PlanRun& last);
 
+// Adds a sentence where the tokenizer leaves a character of this text out.
+void remark_unspelled(const Tokenizer& tokenizer, std::string_view text,
+                      std::vector<std::string>* remarks);
+
 // How many of the last span's tokens opened an answer: all, unless a token of what stands before
 // them reaches into `opening`. (A space in front may be the tokenizer's own.)
 std::optional<std::uint32_t> opening_tokens(const Tokenizer& tokenizer, const Tokens& last,

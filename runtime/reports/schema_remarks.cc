@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "runtime/engine/loaded_prompt.h"  // remark_unspelled
+
 namespace pc {
 namespace {
 
@@ -66,6 +68,9 @@ std::vector<std::string> schema_remarks(const LoadedSchema& schema) {
     const pml::Module& module = layout.modules[i];
     const bool empty = module.n_tokens == 0 && module.slots.empty() && module.extent == 0;
     if (empty && i != pml::kRoot) remarks.push_back(name_of(module) + " is empty");
+    std::vector<std::string> unspelled;
+    remark_unspelled(schema.engine().tokenizer(), schema.own_text(i), &unspelled);
+    for (const std::string& remark : unspelled) remarks.push_back(name_of(module) + ": " + remark);
     if (has_date(schema.own_text(i))) {
       remarks.push_back(
           name_of(module) +

@@ -134,6 +134,7 @@ Status BpeModel::read_vocab(JsonView vocab) {
 // What text may become: everything but control tokens.
 void BpeModel::name_characters(const std::vector<AddedToken>& added) {
   is_control_.assign(pieces_.size(), false);
+  whole_ = std::vector<std::atomic<bool>>(pieces_.size());
   for (const AddedToken& token : added) {
     const auto i = static_cast<std::size_t>(token.id);
     if (token.control && i < pieces_.size()) is_control_[i] = true;
@@ -179,24 +180,38 @@ bool BpeModel::add_merge(MergeParts parts, std::vector<BpeMerges::Merge>* merges
 
 Status BpeModel::encode_word(std::string_view word, TextWatch& watch, Workspace* workspace,
                              Tokens* out) const {
-  if (ignore_merges_) {
-    const auto whole = find(word);
-    if (whole && !is_control(*whole)) {
-      out->push_back(*whole);
-      return ok();
-    }
+  if (const auto whole = known_whole(word)) {
+    out->push_back(*whole);
+    return ok();
   }
   Tokens& symbols = workspace->symbols;
   symbols.clear();
-  PC_CHECK_OK(append_symbols(word, &symbols));
+  append_symbols(word, &symbols);
   PC_CHECK_OK(merges_.apply(&symbols, watch, &workspace->merges));
+  remember_whole(word, symbols);
   out->insert(out->end(), symbols.begin(), symbols.end());
   return ok();
 }
 
+std::optional<TokenId> BpeModel::known_whole(std::string_view word) const {
+  const auto id = find(word);
+  if (!id || is_control(*id)) return std::nullopt;
+  const bool is_whole =
+      ignore_merges_ || whole_[static_cast<std::size_t>(*id)].load(std::memory_order_relaxed);
+  return is_whole ? id : std::nullopt;
+}
+
+// symbols: all that became of the word.
+void BpeModel::remember_whole(std::string_view word, const Tokens& symbols) const {
+  if (symbols.size() != 1) return;
+  const auto id = find(word);
+  if (id && *id == symbols.front())
+    whole_[static_cast<std::size_t>(*id)].store(true, std::memory_order_relaxed);
+}
+
 // The characters of a word as tokens; what the vocabulary lacks as its bytes,
-// else as the unknown token.
-Status BpeModel::append_symbols(std::string_view word, Tokens* symbols) const {
+// else as the unknown token, else not at all.
+void BpeModel::append_symbols(std::string_view word, Tokens* symbols) const {
   for (std::size_t at = 0, begin = 0; at < word.size(); begin = at) {
     const char32_t character = utf8_next(word, &at);
     const TokenId id = id_of(character);
@@ -206,15 +221,34 @@ Status BpeModel::append_symbols(std::string_view word, Tokens* symbols) const {
     }
     const std::string_view bytes = word.substr(begin, at - begin);
     if (byte_fallback_ && append_bytes_of(bytes, symbols)) continue;
-    if (!unknown_) {
-      return error(Code::kUnsupported, "the tokenizer's vocabulary cannot express \"" +
-                                           std::string(bytes) + "\" and has no unknown token");
-    }
+    if (!unknown_) continue;
     if (!fuse_unk_ || symbols->empty() || symbols->back() != *unknown_) {
       symbols->push_back(*unknown_);
     }
   }
-  return ok();
+}
+
+bool BpeModel::spells(std::string_view character) const {
+  std::size_t end = 0;
+  if (unknown_ || id_of(utf8_next(character, &end)) != kNone) return true;
+  return byte_fallback_ && std::ranges::all_of(character, [this](char byte) {
+           return byte_ids_[static_cast<unsigned char>(byte)] != kNone;
+         });
+}
+
+// The bytes of rest that the piece stands for, those of characters that were left out before and
+// within it among them; 0 where it stands for something else.
+std::size_t BpeModel::extent_with_gaps(std::string_view piece, std::string_view rest) const {
+  std::size_t end = 0;
+  while (end < rest.size() && !piece.empty()) {
+    const std::string_view character = rest.substr(end, utf8_length(rest[end]));
+    if (piece.starts_with(character))
+      piece.remove_prefix(character.size());
+    else if (spells(character))
+      return 0;
+    end += character.size();
+  }
+  return piece.empty() ? end : 0;
 }
 
 bool BpeModel::append_bytes_of(std::string_view bytes, Tokens* symbols) const {
@@ -236,6 +270,7 @@ std::size_t BpeModel::extent(TokenId id, std::string_view rest) const {
   if (rest.empty()) return 0;
   const std::string& piece = *pieces_[static_cast<std::size_t>(id)];
   if (rest.starts_with(piece)) return piece.size();
+  if (!unknown_ && !byte_fallback_) return std::max<std::size_t>(1, extent_with_gaps(piece, rest));
   if (id != unknown_) return 1;
   std::size_t end = utf8_length(rest[0]);
   while (fuse_unk_ && end < rest.size()) {

@@ -1,11 +1,12 @@
 // A byte-pair encoding: its vocabulary and merges, as tokenizer.json ("model" of
 // type BPE) or a GGUF file has them, and the tokens of one word.
 //
-// An owner, immutable after load; threads: const methods from any thread, with
-// a workspace for each.
+// An owner, immutable after load but for what it remembers of its own entries; threads: const
+// methods from any thread, with a workspace for each.
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -37,8 +38,8 @@ class BpeModel {
                                      std::span<const std::string_view> merges, bool ignore_merges,
                                      const std::vector<AddedToken>& added);
 
-  // Appends the tokens of a word of valid UTF-8. Errors: kUnsupported for a
-  // character that the vocabulary cannot express.
+  // Appends the tokens of a word of valid UTF-8. A character that the vocabulary cannot express is
+  // left out. Errors: the watch's.
   struct Workspace {
     BpeMerges::Workspace merges;
     Tokens symbols;
@@ -46,8 +47,12 @@ class BpeModel {
   Status encode_word(std::string_view word, TextWatch& watch, Workspace* workspace,
                      Tokens* out) const;
 
+  // Does the vocabulary express this character?
+  bool spells(std::string_view character) const;
+
   // How many bytes of a word one of its tokens stands for, where `rest` is the word
-  // from the token's first byte on. More than 0, unless rest is empty.
+  // from the token's first byte on, or from characters before it that were left out. More than
+  // 0, unless rest is empty.
   std::size_t extent(TokenId id, std::string_view rest) const;
 
   // [id] entries as spelled; nothing where no entry has the id.
@@ -70,10 +75,13 @@ class BpeModel {
   using MergeParts = std::pair<std::string_view, std::string_view>;
   // False where the vocabulary does not have the three tokens.
   bool add_merge(MergeParts parts, std::vector<BpeMerges::Merge>* merges, std::size_t rank) const;
-  Status append_symbols(std::string_view word, Tokens* symbols) const;
+  void append_symbols(std::string_view word, Tokens* symbols) const;
   bool append_bytes_of(std::string_view bytes, Tokens* symbols) const;
+  std::size_t extent_with_gaps(std::string_view piece, std::string_view rest) const;
   TokenId id_of(char32_t character) const;
   bool is_control(TokenId id) const { return is_control_[static_cast<std::size_t>(id)]; }
+  std::optional<TokenId> known_whole(std::string_view word) const;
+  void remember_whole(std::string_view word, const Tokens& symbols) const;
 
   struct Hash {
     using is_transparent = void;
@@ -84,6 +92,9 @@ class BpeModel {
   std::vector<std::optional<std::string>> pieces_;
   std::unordered_map<std::string, TokenId, Hash, std::equal_to<>> ids_;
   std::vector<bool> is_control_;  // [id] never text
+  // [id] Is it known that the merges make this token of its own text? Most words of a text are
+  // such, and need no merging then.
+  mutable std::vector<std::atomic<bool>> whole_;
   BpeMerges merges_;
   std::array<TokenId, 0x400> low_ids_{};            // of characters up to Greek, among them the
                                                     // whole byte-level alphabet; -1: none

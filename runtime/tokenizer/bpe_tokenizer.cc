@@ -1,6 +1,7 @@
 #include "runtime/tokenizer/bpe_tokenizer.h"
 
 #include <algorithm>
+#include <bitset>
 #include <span>
 #include <utility>
 #include <vector>
@@ -64,6 +65,7 @@ class BpeTokenizer final : public Tokenizer {
     PC_TRY(normalizer_, TextNormalizer::from_json(parts.normalizer));
     PC_TRY(pretokenizer_, Pretokenizer::from_json(parts.pre_tokenizer));
     model_ = std::move(parts.model);
+    find_lacks();
     for (const auto& piece : model_.pieces()) {
       bytes_.push_back(piece ? bytes_of(*piece) : "");
       hidden_.push_back(!piece.has_value());
@@ -151,7 +153,8 @@ class BpeTokenizer final : public Tokenizer {
     return decoder.error(Code::kUnsupported, "only \"▁\" may be replaced, by a space");
   }
 
-  // BOS stands first where the template of a single text begins with one token.
+  // BOS stands first where the template of a single text begins with one token; what it ends with
+  // stands behind texts that are embedded.
   Status read_template(JsonView rules, bool* add_bos) {
     PC_TRY(const JsonView type_field, rules.member("type"));
     PC_TRY(const std::string_view type, type_field.string());
@@ -173,16 +176,57 @@ class BpeTokenizer final : public Tokenizer {
                                                     : std::nullopt;
     };
     const auto first = special_at(0);
-    if (!first) return ok();
-    if (special_at(1))
+    if (first && special_at(1))
       return single.error(Code::kUnsupported, "puts two tokens in front of a text");
-    PC_TRY(const JsonView id_field, first->member("id"));
+    if (first) {
+      PC_TRY(facts_.bos, read_special(*first));
+      *add_bos = true;
+    }
+    facts_.text_end.clear();
+    for (std::size_t i = 1; i < single.size(); ++i) {
+      if (const auto behind = special_at(i)) {
+        PC_TRY(const TokenId id, read_special(*behind));
+        facts_.text_end.push_back(id);
+      }
+    }
+    return ok();
+  }
+
+  // {"id": "</s>", "type_id": 0}
+  Result<TokenId> read_special(JsonView token) const {
+    PC_TRY(const JsonView id_field, token.member("id"));
     PC_TRY(const std::string_view spelling, id_field.string());
     const auto id = token_to_id(spelling);
     if (!id) return id_field.error(Code::kCorrupt, "names a token that does not exist");
-    facts_.bos = *id;
-    *add_bos = true;
-    return ok();
+    return *id;
+  }
+
+  std::optional<std::string_view> unspelled(std::string_view text) const override {
+    if (lacks_.none()) return std::nullopt;
+    for (std::size_t at = 0; at < text.size();) {
+      const std::size_t begin = at;
+      (void)utf8_next(text, &at);
+      const std::string_view character = text.substr(begin, at - begin);
+      if (!spells(character)) return character;
+    }
+    return std::nullopt;
+  }
+
+  bool spells(std::string_view character) const {
+    if (!pretokenizer_.is_byte_level()) return model_.spells(character);
+    return std::ranges::none_of(
+        character, [this](char byte) { return lacks_[static_cast<unsigned char>(byte)]; });
+  }
+
+  // Which bytes no token spells; where characters are no bytes in the vocabulary, all of them.
+  void find_lacks() {
+    if (model_.unknown()) return;
+    for (std::size_t byte = 0; byte < lacks_.size(); ++byte) {
+      std::string mapped;
+      const char c = static_cast<char>(byte);
+      if (pretokenizer_.is_byte_level()) to_byte_level({&c, 1}, &mapped);
+      lacks_[byte] = mapped.empty() || !model_.spells(mapped);
+    }
   }
 
   Status encode_stretch(std::string_view text, Prefix prefix, Cuts cuts, TextWatch& watch,
@@ -227,6 +271,7 @@ class BpeTokenizer final : public Tokenizer {
   TextNormalizer normalizer_;
   Pretokenizer pretokenizer_;
   BpeModel model_;
+  std::bitset<256> lacks_;  // [byte] no token spells it
 };
 
 }  // namespace

@@ -179,6 +179,7 @@ Result<TokenizerConfig> read_config(const GgufMetadata& metadata, bool add_bos,
   PC_CHECK_OK(read_named(metadata, "unknown", vocabulary, &config.unk));
   PC_CHECK_OK(read_turn_ends(metadata, vocabulary, &config));
   PC_TRY(config.add_bos, metadata.boolean_or("tokenizer.ggml.add_bos_token", add_bos));
+  PC_TRY(config.add_eos, metadata.boolean_or("tokenizer.ggml.add_eos_token", false));
   PC_TRY(config.chat_template, read_template(metadata));
   PC_CHECK_OK(read_fim(metadata, *vocabulary, &config.fim));
   return config;

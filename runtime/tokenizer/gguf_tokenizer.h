@@ -15,7 +15,7 @@
 // A "llama" file without all 256 byte tokens (6) has no byte fallback: what its
 // vocabulary lacks is the unknown token.
 // Where a file does not say, BOS stands in front of "llama"'s texts, and of
-// those pre-tokenisers' whose publishers do so. add_eos_token is not heeded:
+// those pre-tokenisers' whose publishers do so. add_eos_token is of texts that are embedded:
 // no prompt ends with EOS.
 //
 // Threads: any.

@@ -153,6 +153,8 @@ void Tokenizer::complete(const TokenizerConfig& config, bool add_bos_by_default,
   resolve(config.bos, &facts_.bos);
   resolve(config.eos, &facts_.eos);
   resolve(config.unk, &facts_.unk);
+  if (facts_.text_end.empty() && facts_.eos && config.add_eos.value_or(false))
+    facts_.text_end = {*facts_.eos};
   facts_.add_bos = facts_.bos.has_value() && config.add_bos.value_or(add_bos_by_default);
   facts_.turn_ends = config.turn_ends;
   facts_.chat_template = config.chat_template;

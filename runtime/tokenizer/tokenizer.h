@@ -11,7 +11,7 @@
 // recognised in markup alone: in text its spelling stays plain text. Added tokens
 // that the files call no control tokens are vocabulary, in text too (the runs of
 // spaces of some models, the "<think>" of others); is_control() draws the line.
-// Nothing here adds BOS or EOS.
+// Nothing here adds BOS or EOS; facts() tells who wants them.
 //
 // The dummy prefix: sentencepiece models of the Llama kind put a space in front
 // of a text, so that "Hello" at its start is the token "▁Hello"; some do so behind
@@ -49,6 +49,7 @@ struct TokenizerFacts {
   std::optional<TokenId> bos, eos, unk;
   std::vector<TokenId> turn_ends;  // tokens beside eos that end an answer, as far as the file says
   bool add_bos = false;            // BOS stands at the start of every prompt; implies bos
+  Tokens text_end;               // what the publisher puts behind a whole text that is embedded
   TokenId placeholder = 0;  // unk, or the first token of a space where there is none of its own
   // A text gets a dummy prefix; so decoding a whole text, an answer included,
   // begins with one space too many.
@@ -65,8 +66,7 @@ class Tokenizer {
   Tokenizer& operator=(const Tokenizer&) = delete;
 
   // A whole text: one span of text that opens. Errors: kInvalidArgument for
-  // invalid UTF-8 (the byte is named) or more than kMaxTextBytes; kUnsupported for
-  // a character that the vocabulary cannot express, which no published model has;
+  // invalid UTF-8 (the byte is named) or more than kMaxTextBytes;
   // kCancelled where the progress, which is called for long texts, asked to stop.
   Result<Tokens> encode(std::string_view text, const Progress& progress = {}) const;
 
@@ -93,6 +93,10 @@ class Tokenizer {
   std::string_view spelling(TokenId id) const;
   // A control token, or an id out of range.
   bool is_hidden(TokenId id) const;
+
+  // A character of the text that no token spells, not even in part or as the unknown token: it is
+  // left out, as the publisher's tokenizer does. The first; none in most vocabularies.
+  virtual std::optional<std::string_view> unspelled(std::string_view) const { return std::nullopt; }
 
   // Where the first spelling of a control token begins in text[from, ...).
   std::optional<std::size_t> find_control(std::string_view text, std::size_t from) const;

@@ -174,6 +174,9 @@ Result<TokenizerConfig> read_tokenizer_config(const std::string& folder) {
     if (const auto add_bos = root.find("add_bos_token")) {
       PC_TRY(config.add_bos, add_bos->boolean());
     }
+    if (const auto add_eos = root.find("add_eos_token")) {
+      PC_TRY(config.add_eos, add_eos->boolean());
+    }
     if (const auto legacy = root.find("legacy")) {
       PC_TRY(config.legacy, legacy->boolean());
     }

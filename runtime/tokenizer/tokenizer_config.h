@@ -28,6 +28,7 @@ inline constexpr std::size_t kMaxTokenBytes = 4096;  // of one added token or vo
 struct TokenizerConfig {
   std::optional<std::string> bos, eos, unk;  // as spelled, e.g. "<s>"
   std::optional<bool> add_bos;
+  std::optional<bool> add_eos;  // behind a whole text; no prompt ends so
   // Is a dummy prefix put behind added tokens too? Of sentencepiece's models.
   std::optional<bool> legacy;
   // transformers' own class LlamaTokenizer reads the files: it puts a dummy prefix by

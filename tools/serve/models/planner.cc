@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <sstream>
 #include <utility>
 
 #include "tools/serve/models/chat_modules.h"
@@ -62,10 +63,13 @@ std::uint64_t tokens_to_compute(const Plan& plan) {
 }  // namespace
 
 Plan Planner::exact_plan(const Question& question, std::size_t number) const {
-  return {.prompt = model_.prompt_of(question, number),
-          .mode = question.mode == Mode::kOff ? Mode::kOff : Mode::kPrefix,
-          .parts = Json::array(),
-          .remarks = {}};
+  Plan plan{.prompt = model_.prompt_of(question, number),
+            .mode = question.mode == Mode::kOff ? Mode::kOff : Mode::kPrefix,
+            .parts = Json::array(),
+            .remarks = {}};
+  std::istringstream remarks(plan.prompt.remarks());
+  for (std::string line; std::getline(remarks, line);) plan.remarks.push_back(line);
+  return plan;
 }
 
 std::vector<Plan> Planner::plans(const Question& question, bool is_asked) {
