@@ -14,8 +14,15 @@ using jinja::Value;
 // Planes 15 and 16 are for private use. People's own characters begin at their low end.
 constexpr char32_t kLast = 0x10FFFD, kFirst = 0xF0000;
 
+// Where the next character from plane 12 on begins, theirs among them; the end where there is none.
+std::size_t next_far(std::string_view text, std::size_t at) {
+  constexpr unsigned char kLead = 0xF3;
+  while (at < text.size() && static_cast<unsigned char>(text[at]) < kLead) ++at;
+  return at;
+}
+
 void add_private(const std::string& text, std::unordered_set<char32_t>* used) {
-  for (std::size_t at = 0; at < text.size();) {
+  for (std::size_t at = next_far(text, 0); at < text.size(); at = next_far(text, at)) {
     const char32_t c = utf8_next(text, &at);
     if (c >= kFirst) used->insert(c);
   }
@@ -62,14 +69,16 @@ Result<TextMarks> TextMarks::choose(std::size_t n, const std::vector<Value>& val
 
 Unmarked TextMarks::take_out(std::string_view text) const {
   Unmarked out;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t begin = at;
+  std::size_t begin = 0;  // of what is not copied yet
+  for (std::size_t at = next_far(text, 0); at < text.size(); at = next_far(text, at)) {
+    const std::size_t mark = at;
     const auto found = numbers_.find(utf8_next(text, &at));
-    if (found == numbers_.end())
-      out.text += text.substr(begin, at - begin);
-    else
-      out.marks.push_back({found->second, out.text.size()});
+    if (found == numbers_.end()) continue;
+    out.text += text.substr(begin, mark - begin);
+    out.marks.push_back({found->second, out.text.size()});
+    begin = at;
   }
+  out.text += text.substr(begin);
   return out;
 }
 
