@@ -210,6 +210,9 @@ typedef struct pc_engine_facts {
      -1: in front of what precedes the gap, of what follows it and of what belongs there; one that
      stands for no text; in front of a repository's name, and of a file's. */
   int32_t fim_prefix, fim_suffix, fim_middle, fim_pad, fim_repo, fim_file;
+  uint32_t n_dimensions; /* of a text's vector (pc_embed) */
+  uint32_t pooling;      /* pc_pooling that the model's files ask for; PC_POOLING_MODEL: they say
+                            nothing, so it was not made for vectors */
 } pc_engine_facts;
 
 PC_API pc_status pc_engine_get_facts(const pc_engine* engine, pc_engine_facts* facts,
@@ -299,8 +302,10 @@ PC_API pc_status pc_tokenize(const pc_engine* engine, const char* text, size_t b
                              int32_t* tokens, size_t capacity, size_t* n_tokens, pc_error* error);
 typedef enum pc_text_flags {
   PC_TEXT_CONTROLS = 1, /* spellings of control tokens are those tokens, and not text */
-  PC_TEXT_BOS = 2 /* BOS stands in front, where the model's tokenizer puts one and the text does not
-                     begin with it already */
+  PC_TEXT_BOS = 2, /* BOS stands in front, where the model's tokenizer puts one and the text does
+                      not begin with it already */
+  PC_TEXT_END = 4  /* behind it stands what the model's tokenizer puts behind a whole text, where it
+                      puts anything: for pc_embed */
 } pc_text_flags;
 
 /* The same by these pc_text_flags; others: PC_UNSUPPORTED. */
@@ -311,6 +316,51 @@ PC_API pc_status pc_tokenize_text(const pc_engine* engine, const char* text, siz
  * hold NULs; may be NULL. */
 PC_API pc_status pc_detokenize(const pc_engine* engine, const int32_t* tokens, size_t n_tokens,
                                char** text, size_t* bytes, pc_error* error);
+
+/* ---- Whole texts: vectors of them, and what the model would say behind each
+ *
+ * The texts of a call are computed side by side, as many at once as a step has room for. Where all
+ * begin with the same tokens (an instruction, one query with many documents) that beginning is
+ * computed once. Nothing of them is stored. */
+
+/* What the tokens' states behind the final norm become one vector by. */
+typedef enum pc_pooling {
+  PC_POOLING_MODEL = 0, /* as the model's files say; the last token's where they say nothing */
+  PC_POOLING_LAST = 1,  /* the last token's */
+  PC_POOLING_MEAN = 2   /* the mean of all */
+} pc_pooling;
+
+typedef struct pc_text_tokens {
+  const int32_t* tokens; /* not empty */
+  size_t n_tokens;
+} pc_text_tokens;
+
+/* Tokens done, of so many of all texts: called on the caller's thread after each step. Non-zero
+ * cancels: the call returns PC_CANCELLED. */
+typedef int (*pc_texts_progress)(void* user, uint64_t done, uint64_t total);
+
+typedef struct pc_texts_options {
+  size_t struct_size;
+  uint32_t pooling;           /* pc_pooling; of pc_embed */
+  uint32_t n_dimensions;      /* the first so many of each vector; 0: all; of pc_embed */
+  pc_texts_progress progress; /* may be NULL */
+  void* progress_user;
+} pc_texts_options;
+
+PC_API void pc_texts_options_init(pc_texts_options* options);
+
+/* A vector of each text, of length 1 (L2). vectors: [n, n_dimensions]; options may be NULL.
+ * PC_UNSUPPORTED where the model's files ask for what is not computed; PC_CONTEXT_FULL for a text
+ * that is longer than the context window. A plug-in that cannot gives way to the CPU, unless it is
+ * required. */
+PC_API pc_status pc_embed(const pc_engine* engine, const pc_text_tokens* texts, size_t n,
+                          const pc_texts_options* options, float* vectors, pc_error* error);
+
+/* The logits of these tokens behind each text: of "yes" and "no" behind a question, say, as models
+ * are asked that judge documents. logits: [n, n_wanted]. Errors as above. */
+PC_API pc_status pc_score(const pc_engine* engine, const pc_text_tokens* texts, size_t n,
+                          const int32_t* wanted, size_t n_wanted, const pc_texts_options* options,
+                          float* logits, pc_error* error);
 
 /* ---- Schema */
 

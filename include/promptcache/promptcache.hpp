@@ -165,6 +165,8 @@ struct SessionOptions : detail::Initialised<pc_session_options, pc_session_optio
   }
 };
 
+using TextsOptions = detail::Initialised<pc_texts_options, pc_texts_options_init>;
+
 // Reports on a model's files, without an engine: what it is, and whether it is whole.
 inline std::string model_inspect(const pc_engine_options& options) {
   return detail::text<pc_model_inspect>(&options);
@@ -222,8 +224,36 @@ class Engine : public detail::Owner<pc_engine, pc_engine_close> {
     return detail::sized_text<pc_chat_render>(get(), detail::data(json), json.size());
   }
 
+  // See pc_embed: [texts, dimensions].
+  std::vector<float> embed(const std::vector<std::vector<std::int32_t>>& texts,
+                           const pc_texts_options& options) const {
+    const std::size_t width =
+        options.n_dimensions != 0 ? options.n_dimensions : facts().n_dimensions;
+    std::vector<float> vectors(texts.size() * width);
+    const auto views = views_of(texts);
+    detail::call<pc_embed>(get(), views.data(), views.size(), &options, vectors.data());
+    return vectors;
+  }
+  // See pc_score: [texts, wanted].
+  std::vector<float> score(const std::vector<std::vector<std::int32_t>>& texts,
+                           const std::vector<std::int32_t>& wanted,
+                           const pc_texts_options& options) const {
+    std::vector<float> logits(texts.size() * wanted.size());
+    const auto views = views_of(texts);
+    detail::call<pc_score>(get(), views.data(), views.size(), wanted.data(), wanted.size(),
+                           &options, logits.data());
+    return logits;
+  }
+
  private:
   using Owner::Owner;
+
+  static std::vector<pc_text_tokens> views_of(const std::vector<std::vector<std::int32_t>>& texts) {
+    std::vector<pc_text_tokens> views;
+    views.reserve(texts.size());
+    for (const std::vector<std::int32_t>& text : texts) views.push_back({text.data(), text.size()});
+    return views;
+  }
 };
 
 // done, total, module, as of pc_encode_progress; false cancels, and encode() throws PC_CANCELLED.

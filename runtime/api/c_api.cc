@@ -1,6 +1,6 @@
 // The C API: a shim that wraps, checks and translates (c_api_prompt.cc has the calls on a prompt,
 // c_api_modules.cc those that encode and hold modules, c_api_session.cc those on a session,
-// c_api_store.cc those on a store).
+// c_api_store.cc those on a store, c_api_texts.cc those on whole texts).
 
 #include <algorithm>
 #include <cstring>
@@ -183,6 +183,8 @@ pc_status pc_engine_get_facts(const pc_engine* engine, pc_engine_facts* facts, p
     f.fim_pad = fim.pad.value_or(-1);
     f.fim_repo = fim.repo.value_or(-1);
     f.fim_file = fim.file.value_or(-1);
+    f.n_dimensions = e.model().desc.d_model;
+    f.pooling = static_cast<std::uint32_t>(e.model().pooling.pooling);
     write_stats(f, facts);
     return pc::ok();
   });

@@ -65,6 +65,11 @@ constexpr auto answers_ends() {
                     PC_END(progress_user)};
 }
 
+constexpr auto texts_ends() {
+  using T = pc_texts_options;
+  return std::array{PC_END(pooling), PC_END(n_dimensions), PC_END(progress), PC_END(progress_user)};
+}
+
 }  // namespace internal
 
 #undef PC_END
@@ -75,6 +80,8 @@ template <>
 inline constexpr auto kFieldEnds<pc_session_options> = internal::session_ends();
 template <>
 inline constexpr auto kFieldEnds<pc_answers_options> = internal::answers_ends();
+template <>
+inline constexpr auto kFieldEnds<pc_texts_options> = internal::texts_ends();
 
 // The bytes of the fields that struct_size holds wholly.
 template <class T>

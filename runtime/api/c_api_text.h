@@ -12,12 +12,13 @@
 namespace pc::capi {
 
 inline Result<Engine::TextRules> text_rules(std::uint32_t flags) {
-  if ((flags & ~(PC_TEXT_CONTROLS | PC_TEXT_BOS)) != 0)
+  if ((flags & ~(PC_TEXT_CONTROLS | PC_TEXT_BOS | PC_TEXT_END)) != 0)
     return error(Code::kUnsupported,
                  "flags have a bit that this version of the library does not know");
   Engine::TextRules rules;
   rules.controls = (flags & PC_TEXT_CONTROLS) != 0;
   rules.bos = (flags & PC_TEXT_BOS) != 0;
+  rules.end = (flags & PC_TEXT_END) != 0;
   return rules;
 }
 

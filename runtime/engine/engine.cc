@@ -214,6 +214,10 @@ Result<Tokens> Engine::tokenize(std::string_view text, TextRules rules) const {
   const std::optional<TokenId>& bos = text_encoder_.bos;
   if (rules.bos && bos && (tokens.empty() || tokens.front() != *bos))
     tokens.insert(tokens.begin(), *bos);
+  if (rules.end) {
+    const Tokens& end = tokenizer_->facts().text_end;
+    tokens.insert(tokens.end(), end.begin(), end.end());
+  }
   return tokens;
 }
 

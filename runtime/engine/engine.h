@@ -122,9 +122,10 @@ class Engine {
 
   // A text by itself, in no turn. controls: spellings of control tokens are those tokens; bos: BOS
   // stands in front where the tokenizer adds one and the text does not begin with it; opens:
-  // nothing but BOS stands before it. Errors: Tokenizer::encode's.
+  // nothing but BOS stands before it; end: behind it stands what the tokenizer puts behind a whole
+  // text. Errors: Tokenizer::encode's.
   struct TextRules {
-    bool controls = false, bos = false, opens = true;
+    bool controls = false, bos = false, opens = true, end = false;
   };
   Result<Tokens> tokenize(std::string_view text, TextRules rules) const;
 

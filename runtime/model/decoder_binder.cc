@@ -25,6 +25,7 @@ const TensorNames kLlamaNames{
     .gate_up = "",
     .down = "mlp.down_proj",
     .ffn_post_norm = "post_feedforward_layernorm",
+    .optional_base = "model.",  // which checkpoints of models that embed leave out
 };
 
 const TensorNames kGgufNames{

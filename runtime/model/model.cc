@@ -27,6 +27,7 @@ struct Source {
   ModelConfig config = {};
   TensorNames names = {};
   Checkpoint checkpoint = {};
+  PoolingRule pooling = {};
 };
 
 // The result; an error gets `place` in front of its message.
@@ -73,7 +74,16 @@ Result<Source> read_folder(const std::string& folder) {
   PC_CHECK_OK(override_eos(folder, source.config.vocab_size, &source.config.eos));
   source.names = source.family->names(source.config);
   PC_TRY(source.checkpoint, open_safetensors(folder));
+  PC_TRY(source.pooling, read_pooling(folder));
   return source;
+}
+
+Status check_causal(const GgufKeys& keys) {
+  PC_TRY(const bool causal, keys.metadata().boolean_or(keys.full("attention.causal"), true));
+  if (causal) return ok();
+  return keys.error(Code::kUnsupported, "attention.causal",
+                    "says that every token sees the whole text, as in models that embed it; only "
+                    "causal attention is computed");
 }
 
 // Refuses mixtures of experts, which also come under the names of dense architectures.
@@ -91,10 +101,12 @@ Result<Source> read_gguf(const std::string& path) {
   PC_TRY(source.family, in(path, find_gguf_family(architecture)));
   const GgufKeys keys(file.metadata, file.checkpoint.tensors, std::string(architecture));
   PC_CHECK_OK(check_dense(keys));
+  PC_CHECK_OK(check_causal(keys));
   PC_TRY(source.config, read_gguf_config(keys, source.family->gguf_rotates));
   source.config.architecture = architecture;
   PC_CHECK_OK(source.family->configure_gguf(keys, &source.config));
   source.names = source.family->gguf_names(source.config);
+  PC_TRY(source.pooling, read_gguf_pooling(file.metadata, source.config.architecture));
   source.checkpoint = std::move(file.checkpoint);
   return source;
 }
@@ -211,6 +223,7 @@ Result<std::unique_ptr<Model>> bind_model(const std::string& path, std::uint32_t
   model->context_tokens = config.context_tokens;
   model->eos = config.eos;
   model->bos = config.bos;
+  model->pooling = source.pooling;
   model->alibi_slopes = config.alibi_slopes;
   PC_CHECK_OK(
       in(source.place,

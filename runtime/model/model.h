@@ -16,6 +16,7 @@
 #include "base/status.h"
 #include "runtime/backend/backend.h"  // pc_model_desc
 #include "runtime/checkpoint/checkpoint.h"
+#include "runtime/model/pooling.h"
 #include "runtime/model/remembered_digest.h"  // DigestMemory
 
 namespace pc {
@@ -34,6 +35,7 @@ struct Model {
   std::uint32_t context_tokens = 0;  // the context window that it was trained for
   std::vector<std::int32_t> eos;     // ids that end a generation
   std::optional<std::int32_t> bos;   // from the configuration; the tokenizer decides its use
+  PoolingRule pooling;               // of vectors of whole texts
 
   pc_model_desc desc{};                          // views into the members below
   std::vector<pc_layer> layers;                  // [n_layers]

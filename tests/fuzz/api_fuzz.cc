@@ -124,7 +124,7 @@ class Sequence {
   // ---- Calls
 
   pc_status engine_call() {
-    switch (in_.below(9)) {
+    switch (in_.below(10)) {
       case 0:
         return open_engine();
       case 1:
@@ -144,6 +144,8 @@ class Sequence {
         return tokenize();
       case 7:
         return detokenize();
+      case 8:
+        return call_on_texts(in_, give_, engine(), error());
       default:
         return pc_build_describe(json(), error());
     }
@@ -187,7 +189,7 @@ class Sequence {
     std::size_t n = 0;
     const ApiArguments::Text t = give_.text("The tram costs three euros.");
     if (in_.below(2))
-      return pc_tokenize_text(engine(), t.text, t.bytes, in_.below(5), ids.data(),
+      return pc_tokenize_text(engine(), t.text, t.bytes, in_.below(9), ids.data(),
                               in_.below(ids.size() + 1), &n, error());
     return pc_tokenize(engine(), t.text, t.bytes, ids.data(), in_.below(ids.size() + 1), &n,
                        error());

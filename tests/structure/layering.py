@@ -68,6 +68,8 @@ ARROWS = {
     "tools/serve/answer": ("tools/serve/answer", "tools/serve/models", "tools/serve/calls", "tools/serve/request",
                            "tools/serve/http/http.h", "tools/constrain", "tools/json.h", "promptcache"),
     "tools/serve/raw": ("tools/serve/raw", "tools/serve/request", "tools/json.h"),
+    "tools/serve/texts": ("tools/serve/texts", "tools/serve/raw", "tools/serve/models", "tools/serve/request",
+                          "tools/json.h", "promptcache"),
     "tools/serve/openai": ("tools/serve/openai", "tools/serve/raw", "tools/serve/answer", "tools/serve/models",
                            "tools/serve/request", "tools/serve/http", "tools/json.h", "base/mutex.h"),
     "tools/serve/llama": ("tools/serve/llama", "tools/serve/raw", "tools/serve/answer", "tools/serve/models",
@@ -80,7 +82,7 @@ ARROWS = {
                             "tools/serve/http/http.h", "tools/serve/http/body_coding.h",
                             "tools/serve/http/request_log.h", "base/mutex.h", "promptcache"),
     "tools/serve/routes": ("tools/serve/routes", "tools/serve/service", "tools/serve/openai", "tools/serve/anthropic",
-                           "tools/serve/llama", "tools/serve/ollama",
+                           "tools/serve/llama", "tools/serve/ollama", "tools/serve/texts",
                            "tools/serve/answer", "tools/serve/models", "tools/serve/request", "tools/serve/http",
                            "tools/json.h", "promptcache"),
     "tools/serve/app": ("tools", "promptcache"),
@@ -99,6 +101,7 @@ ARROWS_OF_FILES = {
     "runtime/api/c_api_support.h": ("promptcache",),
     "runtime/api/c_api_fields.h": ("promptcache",),
     "runtime/api/c_api_text.h": ("promptcache",),
+    "runtime/api/c_api_texts.cc": ("promptcache",),
 }
 
 # Third-party and system headers that one file wraps for everybody else.
@@ -154,7 +157,7 @@ ROOM_FILES = 25
 SMALL_ROOMS = tuple(room for room in ARROWS if room.startswith(("tools/serve/", "runtime/jinja/")))
 FILE_LINES = 500
 # A public header is one file, whatever the API has.
-LONGER_FILES = {"include/promptcache/promptcache.h": 900, "include/promptcache/promptcache.hpp": 600}
+LONGER_FILES = {"include/promptcache/promptcache.h": 900, "include/promptcache/promptcache.hpp": 700}
 FUNCTION_LINES = 70
 MACHINE_PATH = re.compile(r"(?<![\w.$}~*/])/(home|Users|root|work|mnt)/[\w.-]+")
 

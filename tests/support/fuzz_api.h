@@ -170,4 +170,20 @@ class ApiArguments {
   Texts texts_;
 };
 
+// pc_embed or pc_score, of two texts at most.
+inline pc_status call_on_texts(FuzzBytes& in, ApiArguments& give, const pc_engine* engine,
+                               pc_error* error) {
+  const std::vector<std::int32_t> one = give.tokens(), other = give.tokens();
+  const std::array texts{pc_text_tokens{one.data(), one.size()},
+                         pc_text_tokens{other.data(), other.size()}};
+  const std::size_t n = in.below(texts.size() + 1);
+  Sized<pc_texts_options> options(in);
+  options.get()->pooling = in.below(4);
+  options.get()->n_dimensions = in.below(3) ? 0 : in.below(80);
+  std::array<float, 8192> numbers{};  // of two texts, whichever model
+  if (in.below(2)) return pc_embed(engine, texts.data(), n, options.get(), numbers.data(), error);
+  return pc_score(engine, texts.data(), n, other.data(), other.size(), options.get(),
+                  numbers.data(), error);
+}
+
 }  // namespace pc::test

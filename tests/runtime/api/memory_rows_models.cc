@@ -1,8 +1,10 @@
 // Calls on engines, models and schemas.
 
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "tests/runtime/api/memory_world.h"
 
@@ -113,6 +115,19 @@ std::vector<Row> engine_rows() {
          auto engine = std::make_shared<Engine>(open_engine(sentencepiece_path(), new_cache()));
          return [engine](Attempt& a) { tokenize(a, engine->get(), "The tram, and h\xc3\xa9llo."); };
        }},
+      {"pc_embed", in_world([](World& w, Attempt& a) {
+         const std::array<std::int32_t, 40> tokens{40, 41, 300, 301, 2, 5, 6, 7, 8, 9, 500, 501};
+         const std::array texts{pc_text_tokens{tokens.data(), 40},
+                                pc_text_tokens{tokens.data(), 39}};
+         pc_engine_facts facts{};
+         facts.struct_size = sizeof facts;
+         must([&](auto* x) { return pc_engine_get_facts(w.engine.get(), &facts, x); });
+         std::vector<float> vectors(std::size_t{2} * facts.n_dimensions);
+         a.call([&](pc_error* x) {
+           return pc_embed(w.engine.get(), texts.data(), 2, nullptr, vectors.data(), x);
+         });
+         a.answer(std::to_string(std::lround(1000 * vectors[0])));
+       })},
       {"pc_detokenize", in_world([](World& w, Attempt& a) {
          const std::array<std::int32_t, 30> tokens{40, 41, 300, 301, 2, 5, 6, 7, 8, 9, 500, 501};
          a.answer(a.text([&](char** text, pc_error* x) {

@@ -79,7 +79,7 @@ TEST_CASE("control tokens count where they are asked for, and BOS stands once") 
   const Ids spelled = w.engine.tokenize("<s>" + kText, PC_TEXT_BOS | PC_TEXT_CONTROLS);
   CHECK(std::count(spelled.begin(), spelled.end(), kBos) == 1);
   CHECK(spelled.front() == kBos);
-  CHECK(status_of([&] { w.engine.tokenize(kText, 4); }) == PC_UNSUPPORTED);
+  CHECK(status_of([&] { w.engine.tokenize(kText, 8); }) == PC_UNSUPPORTED);
   CHECK(status_of([&] { api::Prompt::from_raw_text(w.schema, kText, 8); }) == PC_UNSUPPORTED);
 }
 

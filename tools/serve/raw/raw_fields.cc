@@ -61,18 +61,19 @@ struct PromptReader {
 
 }  // namespace
 
-std::vector<RawPrompt> read_prompts(Fields& fields, const ModelFacts& model, Mixture mixture) {
+std::vector<RawPrompt> read_prompts(Fields& fields, const ModelFacts& model, Mixture mixture,
+                                    const char* name) {
   const PromptReader reader{fields, model, mixture};
-  const auto prompt = fields.any("prompt");
-  if (!prompt) fields.refuse("prompt", "is missing: " + reader.shapes().substr(8));
+  const auto prompt = fields.any(name);
+  if (!prompt) fields.refuse(name, "is missing: " + reader.shapes().substr(8));
   const std::vector<Json> items = prompt->items();
   const bool is_one = !prompt->is_array() || std::ranges::any_of(items, &Json::is_number);
-  if (is_one) return {reader.one(*prompt, "prompt")};
-  if (items.empty()) fields.refuse("prompt", "is empty");
+  if (is_one) return {reader.one(*prompt, name)};
+  if (items.empty()) fields.refuse(name, "is empty");
   if (items.size() > kMostPrompts)
-    fields.refuse("prompt", "has more than " + std::to_string(kMostPrompts) + " prompts");
+    fields.refuse(name, "has more than " + std::to_string(kMostPrompts) + " prompts");
   std::vector<RawPrompt> prompts;
-  for_each_item(*prompt, "prompt", [&](const Json& item, const std::string& path) {
+  for_each_item(*prompt, name, [&](const Json& item, const std::string& path) {
     prompts.push_back(reader.one(item, path));
   });
   return prompts;

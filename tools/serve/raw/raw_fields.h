@@ -15,8 +15,9 @@ enum class Mixture {
   kLlama  // texts and tokens in turn, and objects {"prompt_string"}
 };
 
-// The field "prompt": a text, a list of tokens, or a list of those, each a prompt.
-std::vector<RawPrompt> read_prompts(Fields& fields, const ModelFacts& model, Mixture mixture);
+// The field `name`: a text, a list of tokens, or a list of those, each a prompt.
+std::vector<RawPrompt> read_prompts(Fields& fields, const ModelFacts& model, Mixture mixture,
+                                    const char* name = "prompt");
 
 // Throws where the model has no tokens for filling in the middle. name: the field that wants them.
 FimTokens fim_tokens(const Fields& fields, const ModelFacts& model, const char* name);

@@ -57,6 +57,7 @@ Json capabilities_of(const ServedModel& model) {
   if (model.call_shape()) list.push("tools");
   if (model.facts().engine.fim_prefix >= 0) list.push("insert");
   if (model.thought_shape()) list.push("thinking");
+  if (model.facts().engine.pooling != PC_POOLING_MODEL) list.push("embedding");
   return list;
 }
 
