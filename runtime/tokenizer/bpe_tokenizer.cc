@@ -1,7 +1,8 @@
 #include "runtime/tokenizer/bpe_tokenizer.h"
 
 #include <algorithm>
-#include <bitset>
+#include <array>
+#include <cstddef>
 #include <span>
 #include <utility>
 #include <vector>
@@ -202,20 +203,17 @@ class BpeTokenizer final : public Tokenizer {
   }
 
   std::optional<std::string_view> unspelled(std::string_view text) const override {
-    if (lacks_.none()) return std::nullopt;
-    for (std::size_t at = 0; at < text.size();) {
-      const std::size_t begin = at;
-      (void)utf8_next(text, &at);
+    const auto lacks = [this](char byte) { return lacks_[static_cast<unsigned char>(byte)]; };
+    for (std::size_t at = 0;;) {
+      const auto found =
+          std::find_if(text.begin() + static_cast<std::ptrdiff_t>(at), text.end(), lacks);
+      if (found == text.end()) return std::nullopt;
+      std::size_t begin = static_cast<std::size_t>(found - text.begin());
+      while (begin > at && (static_cast<unsigned char>(text[begin]) & 0xC0) == 0x80) --begin;
+      at = std::min(text.size(), begin + utf8_length(text[begin]));
       const std::string_view character = text.substr(begin, at - begin);
-      if (!spells(character)) return character;
+      if (pretokenizer_.is_byte_level() || !model_.spells(character)) return character;
     }
-    return std::nullopt;
-  }
-
-  bool spells(std::string_view character) const {
-    if (!pretokenizer_.is_byte_level()) return model_.spells(character);
-    return std::ranges::none_of(
-        character, [this](char byte) { return lacks_[static_cast<unsigned char>(byte)]; });
   }
 
   // Which bytes no token spells; where characters are no bytes in the vocabulary, all of them.
@@ -271,7 +269,7 @@ class BpeTokenizer final : public Tokenizer {
   TextNormalizer normalizer_;
   Pretokenizer pretokenizer_;
   BpeModel model_;
-  std::bitset<256> lacks_;  // [byte] no token spells it
+  std::array<bool, 256> lacks_{};  // [byte] no token spells it
 };
 
 }  // namespace

@@ -84,8 +84,16 @@ Status Tokenizer::encode_part(std::string_view stretch, std::size_t begin, Prefi
                               TextWatch& watch, JointText* joint) const {
   if (stretch.empty()) return ok();
   std::vector<std::size_t> cuts = joint->borders_inside(begin, begin + stretch.size());
+  const Prefix due = adjusted(prefix, stretch);
+  const bool has_prefix = due == Prefix::kPublished;
   Tokens tokens;
-  PC_CHECK_OK(encode_stretch(stretch, adjusted(prefix, stretch), cuts, watch, &tokens));
+  if (remembered_.find(stretch, has_prefix, cuts, &tokens)) {
+    if (!watch.done(stretch.size())) return watch.stopped();
+  } else {
+    std::vector<std::size_t> borders = cuts;
+    PC_CHECK_OK(encode_stretch(stretch, due, cuts, watch, &tokens));
+    remembered_.add(stretch, has_prefix, std::move(borders), cuts, tokens);
+  }
   joint->add(tokens, begin, cuts);
   return ok();
 }

@@ -1,6 +1,7 @@
 // Text to tokens and back: the interface that every kind of tokenizer meets.
 //
-// A Tokenizer is an owner, immutable after load; const methods from any thread.
+// A Tokenizer is an owner, immutable after load but for what it remembers of texts; const methods
+// from any thread.
 //
 // A text is encoded whole, as the model's publisher would encode it, or as spans:
 // parts that stand side by side, some written by users, some strings of a chat
@@ -34,6 +35,7 @@
 #include "runtime/tokenizer/added_tokens.h"
 #include "runtime/tokenizer/fim_tokens.h"
 #include "runtime/tokenizer/joint_text.h"  // kMaxTextBytes
+#include "runtime/tokenizer/remembered_stretches.h"
 #include "runtime/tokenizer/text_cuts.h"
 #include "runtime/tokenizer/text_watch.h"
 
@@ -49,7 +51,7 @@ struct TokenizerFacts {
   std::optional<TokenId> bos, eos, unk;
   std::vector<TokenId> turn_ends;  // tokens beside eos that end an answer, as far as the file says
   bool add_bos = false;            // BOS stands at the start of every prompt; implies bos
-  Tokens text_end;               // what the publisher puts behind a whole text that is embedded
+  Tokens text_end;                 // what the publisher puts behind a whole text that is embedded
   TokenId placeholder = 0;  // unk, or the first token of a space where there is none of its own
   // A text gets a dummy prefix; so decoding a whole text, an answer included,
   // begins with one space too many.
@@ -149,6 +151,7 @@ class Tokenizer {
   bool own_space_is_prefix_ = false;  // a text's own first space stands for the dummy prefix
   AddedTokens added_;                 // recognised in markup
   AddedTokens text_added_;            // those that are no control tokens: in text too
+  mutable RememberedStretches remembered_;
 };
 
 }  // namespace pc
