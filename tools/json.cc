@@ -1,5 +1,6 @@
 #include "tools/json.h"
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -8,37 +9,33 @@
 
 namespace pc::cli {
 
-struct Json::Value {
-  nlohmann::ordered_json json;
-};
-
-Json::Json(Value value) : value_(std::make_shared<Value>(std::move(value))) {}
-Json::Json() : Json(Value{nullptr}) {}
-Json::Json(std::string_view text) : Json(Value{std::string(text)}) {}
+Json::Json(Node node) : node_(std::make_shared<Node>(std::move(node))) {}
+Json::Json() : Json(Node(nullptr)) {}
+Json::Json(std::string_view text) : Json(Node(std::string(text))) {}
 Json::Json(const char* text) : Json(std::string_view(text)) {}
 Json::Json(const std::string& text) : Json(std::string_view(text)) {}
-Json::Json(bool value) : Json(Value{value}) {}
-Json::Json(double value) : Json(Value{value}) {}
-Json::Json(Integer integer) : Json(Value{integer.value}) {}
-Json::Json(SignedInteger integer) : Json(Value{integer.value}) {}
+Json::Json(bool value) : Json(Node(value)) {}
+Json::Json(double value) : Json(Node(value)) {}
+Json::Json(Integer integer) : Json(Node(integer.value)) {}
+Json::Json(SignedInteger integer) : Json(Node(integer.value)) {}
 
 Json Json::object() {
-  return Json(Value{nlohmann::ordered_json::object()});
+  return Json(Node::object());
 }
 Json Json::array() {
-  return Json(Value{nlohmann::ordered_json::array()});
+  return Json(Node::array());
 }
 
 Json Json::parse(std::string_view text) {
   auto json = nlohmann::ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (json.is_discarded())
     throw Failure(kFailure, "the library's report is not JSON; please report this defect");
-  return Json(Value{std::move(json)});
+  return Json(std::move(json));
 }
 
 Json Json::read(std::string_view text) {
   auto json = nlohmann::ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
-  return json.is_discarded() ? Json() : Json(Value{std::move(json)});
+  return json.is_discarded() ? Json() : Json(std::move(json));
 }
 
 namespace {
@@ -80,7 +77,7 @@ std::optional<Json> Json::read_strictly(std::string_view text, std::size_t max_d
     limits.see(event, parsed);
     return true;
   };
-  return Json(Value{nlohmann::ordered_json::parse(text, see)});
+  return Json(Node::parse(text, see));
 } catch (const nlohmann::json::parse_error& error) {
   *why = "it is not JSON: byte " + std::to_string(error.byte) + " cannot stand there";
   return std::nullopt;
@@ -92,62 +89,69 @@ std::optional<Json> Json::read_strictly(std::string_view text, std::size_t max_d
   return std::nullopt;
 }
 
-Json::Value& Json::own() {
-  if (value_.use_count() > 1) value_ = std::make_shared<Value>(*value_);
-  return *value_;
+Json::Node& Json::own() {
+  if (node_.use_count() > 1) node_ = std::make_shared<Node>(*node_);
+  return *node_;
 }
 
 Json& Json::set(std::string_view key, const Json& value) {
-  own().json[std::string(key)] = value.value_->json;
+  own()[std::string(key)] = *value.node_;
   return *this;
 }
 
 Json& Json::push(const Json& value) {
-  own().json.push_back(value.value_->json);
+  own().push_back(*value.node_);
   return *this;
 }
 
 Json Json::operator[](std::string_view key) const {
-  if (!value_->json.is_object()) return Json();
-  const auto found = value_->json.find(std::string(key));
-  return found == value_->json.end() ? Json() : Json(Value{*found});
+  if (!node_->is_object()) return Json();
+  const auto found = node_->find(std::string(key));
+  return found == node_->end() ? Json() : within(*found);
 }
 
 std::vector<Json> Json::items() const {
   std::vector<Json> items;
-  if (value_->json.is_array())
-    for (const auto& item : value_->json) items.push_back(Json(Value{item}));
+  if (!node_->is_array()) return items;
+  items.reserve(node_->size());
+  for (Node& item : *node_) items.push_back(within(item));
   return items;
+}
+
+// Shares all of this value, of which `part` is a part.
+Json Json::within(Node& part) const {
+  Json json(std::shared_ptr<Node>(node_, &part));
+  return json;
 }
 
 std::vector<std::string> Json::keys() const {
   std::vector<std::string> keys;
-  if (value_->json.is_object())
-    for (const auto& [key, value] : value_->json.items()) keys.push_back(key);
+  if (node_->is_object())
+    for (const auto& [key, value] : node_->items()) keys.push_back(key);
   return keys;
 }
 
 bool Json::is_null() const {
-  return value_->json.is_null();
+  return node_->is_null();
 }
 bool Json::is_object() const {
-  return value_->json.is_object();
+  return node_->is_object();
 }
 bool Json::is_array() const {
-  return value_->json.is_array();
+  return node_->is_array();
 }
 bool Json::is_string() const {
-  return value_->json.is_string();
+  return node_->is_string();
 }
 bool Json::is_boolean() const {
-  return value_->json.is_boolean();
+  return node_->is_boolean();
 }
 bool Json::is_number() const {
-  return value_->json.is_number();
+  return node_->is_number();
 }
 
 std::string Json::text() const {
-  const auto& json = value_->json;
+  const auto& json = (*node_);
   std::string text;
   if (json.is_string()) text = json.get<std::string>();
   if (json.is_boolean()) text = json.get<bool>() ? "yes" : "no";
@@ -157,17 +161,17 @@ std::string Json::text() const {
 }
 
 std::string Json::string() const {
-  return value_->json.is_string() ? value_->json.get<std::string>() : std::string();
+  return node_->is_string() ? node_->get<std::string>() : std::string();
 }
 
 std::optional<std::uint64_t> Json::number() const {
-  const auto& json = value_->json;
+  const auto& json = (*node_);
   if (!json.is_number_unsigned()) return std::nullopt;
   return json.get<std::uint64_t>();
 }
 
 std::optional<std::int64_t> Json::integer() const {
-  const auto& json = value_->json;
+  const auto& json = (*node_);
   constexpr double kMost = 9007199254740992;  // 2^53: up to there a double says which one it is
   if (json.is_number_unsigned() && json.get<std::uint64_t>() > INT64_MAX) return std::nullopt;
   if (json.is_number_integer()) return json.get<std::int64_t>();
@@ -178,19 +182,34 @@ std::optional<std::int64_t> Json::integer() const {
 }
 
 double Json::real() const {
-  return value_->json.is_number() ? value_->json.get<double>() : 0;
+  return node_->is_number() ? node_->get<double>() : 0;
 }
 
 bool Json::truth() const {
-  return value_->json.is_boolean() && value_->json.get<bool>();
+  return node_->is_boolean() && node_->get<bool>();
 }
 
+namespace {
+
+// Whatever the order of keys, which ordered_json's own comparison heeds.
+bool are_equal(const nlohmann::ordered_json& a, const nlohmann::ordered_json& b) {
+  if (a.is_array() && b.is_array())
+    return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), are_equal);
+  if (!a.is_object() || !b.is_object()) return a == b;
+  return a.size() == b.size() && std::ranges::all_of(a.items(), [&](const auto& member) {
+           const auto other = b.find(member.key());
+           return other != b.end() && are_equal(member.value(), *other);
+         });
+}
+
+}  // namespace
+
 bool operator==(const Json& a, const Json& b) {
-  return nlohmann::json(a.value_->json) == nlohmann::json(b.value_->json);
+  return are_equal(*a.node_, *b.node_);
 }
 
 std::string Json::dump() const {
-  return value_->json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return node_->dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 }  // namespace pc::cli

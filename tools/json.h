@@ -1,17 +1,20 @@
 // JSON for the command: reads the library's reports leniently and writes its
 // own. The home of nlohmann-json in tools/.
 //
-// A Json is a value: changing a copy changes nothing else. What is missing, or
-// of another type, reads as nothing ("-" in a table), because a report may come
-// from another version of the library. Thread-compatible.
+// A Json is a value: changing a copy changes nothing else. Parts share the value that they are
+// taken from until one of both is changed, so that to look at one copies nothing. What is missing,
+// or of another type, reads as nothing ("-" in a table), because a report may come from another
+// version of the library. Thread-compatible.
 #pragma once
 
 #include <concepts>
 #include <cstdint>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace pc::cli {
@@ -80,13 +83,15 @@ class Json {
   struct SignedInteger {
     std::int64_t value;
   };
-  struct Value;
+  using Node = nlohmann::ordered_json;
   explicit Json(Integer integer);
   explicit Json(SignedInteger integer);
-  explicit Json(Value value);
-  Value& own();  // cloned first when another Json shares it
+  explicit Json(Node node);
+  explicit Json(std::shared_ptr<Node> node) : node_(std::move(node)) {}
+  Json within(Node& part) const;
+  Node& own();  // cloned first when another Json shares it
 
-  std::shared_ptr<Value> value_;
+  std::shared_ptr<Node> node_;  // a value of its own, or a part of one that it shares
 };
 
 }  // namespace pc::cli

@@ -113,7 +113,7 @@ HOMES = {
     r"hwy/.*": ("simd/hwy_kernels.cc", "simd/attend-inl.h", "simd/attend_multiply-inl.h", "simd/attend_quads-inl.h",
                  "simd/attend_tiles-inl.h", "simd/elements-inl.h", "simd/exp-inl.h", "simd/matmul-inl.h", "simd/quant-inl.h",
                  "simd/quantise-inl.h"),
-    r"nlohmann/.*": ("runtime/json/json.cc", "tools/json.cc"),
+    r"nlohmann/.*": ("runtime/json/json.cc", "tools/json.cc", "tools/json.h"),
     r"openssl/.*|xxhash\.h": ("base/hash.cc", "tools/serve/service/api_keys.cc"),
     r"sys/un\.h": ("tools/serve/http/http_server.cc",),
     r"boost/.*": ("tools/serve/http/http_connection.h", "tools/serve/http/http_connection.cc", "tools/serve/http/http_server.cc", "tools/serve/http/body_coding.cc"),
