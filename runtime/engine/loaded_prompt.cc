@@ -237,8 +237,49 @@ std::vector<PlacedRun> LoadedPrompt::placed_runs() const {
   return placed;
 }
 
+namespace {
+
+// What a template writes between two texts, or behind the last.
+class Between {
+ public:
+  Between(const Engine& engine, const Tokens& tokens) : engine_(engine), tokens_(tokens) {}
+
+  // Does it go on with the turn of the text before it, with calls of tools behind an answer's text?
+  // Then the turn ends amid it. opening: what opens the next answer, which stands behind a user's.
+  bool goes_on(const Tokens& opening) const {
+    const auto end =
+        std::ranges::find_if(tokens_, [this](TokenId t) { return engine_.ends_turn(t); });
+    if (end == tokens_.end() ||
+        std::all_of(tokens_.begin(), end, [this](TokenId t) { return is_blank(t); }))
+      return false;
+    return opening.empty() || tokens_.size() < opening.size() ||
+           !std::equal(opening.begin(), opening.end(), tokens_.begin());
+  }
+
+  // Appends it; a turn that it writes itself ends in front of the token that says so, where the
+  // session ended it that drew the turn as an answer.
+  void append_to(Chain* chain, Position position, bool may_be_stored) const {
+    for (std::size_t i = 0; i < tokens_.size(); ++i) {
+      if (engine_.ends_turn(tokens_[i])) chain->end_turn();
+      chain->append({&tokens_[i], 1}, position + static_cast<Position>(i), may_be_stored);
+    }
+  }
+
+ private:
+  bool is_blank(TokenId token) const {
+    const std::string_view bytes = engine_.tokenizer().bytes(token);
+    return !bytes.empty() && bytes.find_first_not_of(" \t\r\n") == std::string_view::npos;
+  }
+
+  const Engine& engine_;
+  const Tokens& tokens_;
+};
+
+}  // namespace
+
 Chain LoadedPrompt::chain(bool reuse, std::span<const Anew> anew) const {
   Chain chain(schema->identity());
+  const Tokens opening = plan.runs.empty() ? Tokens() : opening_run(plan.runs.back());
   ScatteredTokens between(schema->engine().model().desc);
   for (std::size_t i = 0; i < plan.runs.size(); ++i) {
     const pml::PlanRun& run = plan.runs[i];
@@ -249,9 +290,15 @@ Chain LoadedPrompt::chain(bool reuse, std::span<const Anew> anew) const {
       continue;
     }
     between.move_to(&chain);
+    if (run.kind == pml::RunKind::kRole) {
+      Between(schema->engine(), run.tokens).append_to(&chain, run.position, run.cache);
+      continue;
+    }
     chain.append(run.tokens, run.position, run.cache);
     const bool closes = i + 1 < plan.runs.size() && plan.runs[i + 1].kind == pml::RunKind::kRole;
-    if (run.kind == pml::RunKind::kText && closes) chain.end_turn();
+    if (run.kind == pml::RunKind::kText && closes &&
+        !Between(schema->engine(), plan.runs[i + 1].tokens).goes_on(opening))
+      chain.end_turn();
   }
   between.move_to(&chain);
   return chain;

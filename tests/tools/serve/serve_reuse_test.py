@@ -26,9 +26,9 @@ TEMPLATE = """{%- if tools -%}<|im_start|>system
 PAGE = "The harbour lies in the south, and the tower stands on the hill above it. " * 5
 
 
-def template_file():
+def template_file(template=TEMPLATE):
     file = tempfile.NamedTemporaryFile("w", suffix=".jinja", delete=False)
-    file.write(TEMPLATE)
+    file.write(template)
     file.close()
     return file.name
 
@@ -52,6 +52,25 @@ class ReuseTest(ServeTest):
 
     def states(self, answer):
         return [part["state"] for part in answer["prompt_cache"]["parts"]]
+
+
+class Calls(unittest.TestCase):
+    """Of Qwen's kind: an answer that is a forced call, in the history of the next request."""
+    def test_a_call_that_was_made_is_found_again(self):
+        ending = template_file(TEMPLATE.replace("<|im_end|>", "</s>"))  # the tiny model's EOS
+        server = Server("--chat-template", ending)
+        self.addCleanup(server.close)
+        body = {"messages": [{"role": "user", "content": "Where is it dry? " + PAGE}], "max_tokens": 200,
+                "tools": [{"type": "function", "function": {"name": "rain_of_today_and_of_each_day_that_comes"}}],
+                "tool_choice": "required", "temperature": 0}
+        first = server.json("POST", "/v1/chat/completions", body)
+        message = first["choices"][0]["message"]
+        self.assertEqual(first["choices"][0]["finish_reason"], "tool_calls", first)
+        again = server.json("POST", "/v1/chat/completions", body | {"messages": [
+            *body["messages"], message,
+            {"role": "tool", "tool_call_id": message["tool_calls"][0]["id"], "content": "Wet."}]})
+        cached = again["usage"]["prompt_tokens_details"]["cached_tokens"]
+        self.assertGreaterEqual(cached, first["usage"]["total_tokens"] - 8)
 
 
 class Tools(ReuseTest):
