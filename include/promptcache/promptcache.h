@@ -256,6 +256,8 @@ typedef struct pc_token_facts {
   const char* spelling; /* of a control token, as chat templates write it; of others none;
                            [n_spelling], valid as long as bytes */
   size_t n_spelling;
+  uint32_t is_added; /* an added token that is text: wherever a text has its bytes, and no longer
+                        such token there, it becomes this token and never others */
 } pc_token_facts;
 
 /* For masks: one token of the model's vocabulary, by itself. Tokens that a model has beyond its

@@ -240,6 +240,7 @@ pc_status pc_engine_get_token(const pc_engine* engine, std::int32_t token, pc_to
     const std::string_view spelling = engine->engine->tokenizer().spelling(token);
     f.spelling = spelling.data();
     f.n_spelling = spelling.size();
+    f.is_added = engine->engine->tokenizer().is_added_text(token);
     write_stats(f, facts);
     return pc::ok();
   });

@@ -127,6 +127,12 @@ bool Tokenizer::is_hidden(TokenId id) const {
   return id < 0 || i >= bytes_.size() || hidden_[i];
 }
 
+bool Tokenizer::is_added_text(TokenId id) const {
+  if (is_hidden(id)) return false;
+  const AddedToken* const added = text_added_.find(bytes_[static_cast<std::size_t>(id)]);
+  return added != nullptr && added->id == id;
+}
+
 std::optional<TokenId> Tokenizer::token_to_id(std::string_view piece) const {
   if (const AddedToken* token = added_.find(piece)) return token->id;
   return find_piece(piece);

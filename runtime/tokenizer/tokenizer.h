@@ -100,6 +100,10 @@ class Tokenizer {
   // left out, as the publisher's tokenizer does. The first; none in most vocabularies.
   virtual std::optional<std::string_view> unspelled(std::string_view) const { return std::nullopt; }
 
+  // An added token that is recognised in text as in markup, so that text never has its bytes
+  // otherwise.
+  bool is_added_text(TokenId id) const;
+
   // Where the first spelling of a control token begins in text[from, ...).
   std::optional<std::size_t> find_control(std::string_view text, std::size_t from) const;
 

@@ -30,9 +30,13 @@ bool Constraint::accept(std::int32_t token) {
     state_ = State{{}, true, {}};
     return true;
   }
-  if (vocabulary.bytes(i).empty()) return false;
+  return take(vocabulary.marked(i)) || take(vocabulary.bytes(i));
+}
+
+bool Constraint::take(std::string_view bytes) {
+  if (bytes.empty()) return false;
   State state = state_;
-  for (const char byte : vocabulary.bytes(i))
+  for (const char byte : bytes)
     state = behind_byte(grammar_->automaton, state, static_cast<std::uint8_t>(byte));
   if (state.is_dead()) return false;
   state_ = std::move(state);

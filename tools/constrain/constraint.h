@@ -18,6 +18,7 @@
 #include <memory>
 #include <promptcache/promptcache.hpp>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -67,6 +68,8 @@ class Constraint {
   bool is_over() const { return state_.threads.empty(); }
 
  private:
+  bool take(std::string_view bytes);
+
   std::shared_ptr<CompiledGrammar> grammar_;
   State state_;
 };

@@ -24,7 +24,7 @@ Vocabulary::Vocabulary(std::vector<Token> tokens) : tokens_(std::move(tokens)) {
       continue;
     }
     controls_.push_back(i);
-    if (token.bytes.empty()) token.bytes = kControl + token.spelling;
+    if (token.bytes.empty()) token.bytes = marked(i);
   }
   std::ranges::stable_sort(controls_, std::ranges::greater(),
                            [this](std::uint32_t i) { return tokens_[i].spelling.size(); });
@@ -35,10 +35,16 @@ Vocabulary Vocabulary::of(const promptcache::Engine& engine) {
   std::vector<Token> tokens(engine.facts().vocab_size);
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     const pc_token_facts facts = engine.token(static_cast<std::int32_t>(i));
-    tokens[i] = {std::string(facts.bytes, facts.n_bytes), facts.ends_turn != 0,
-                 std::string(facts.spelling, facts.n_spelling)};
+    const std::string bytes(facts.bytes, facts.n_bytes);
+    tokens[i] = {bytes, facts.ends_turn != 0,
+                 facts.is_added ? bytes : std::string(facts.spelling, facts.n_spelling)};
   }
   return Vocabulary(std::move(tokens));
+}
+
+std::string Vocabulary::marked(std::uint32_t token) const {
+  const std::string& spelling = tokens_[token].spelling;
+  return spelling.empty() ? spelling : kControl + spelling;
 }
 
 std::string Vocabulary::with_controls(std::string_view text) const {
@@ -53,7 +59,7 @@ std::string Vocabulary::with_controls(std::string_view text) const {
     }
     const Token& token = tokens_[*found];
     if (token.ends_turn) break;
-    marked += token.bytes;
+    marked += this->marked(*found);
     text.remove_prefix(token.spelling.size());
   }
   return marked;
@@ -66,12 +72,15 @@ void Vocabulary::open_node(std::uint8_t byte, std::size_t depth) {
 }
 
 void Vocabulary::build_trie() {
-  std::vector<std::uint32_t> sorted;
-  for (std::uint32_t i = 0; i < tokens_.size(); ++i)
-    if (!tokens_[i].ends_turn && !tokens_[i].bytes.empty() &&
-        tokens_[i].bytes.size() <= kMaxTokenBytes)
-      sorted.push_back(i);
-  std::ranges::stable_sort(sorted, {}, [this](std::uint32_t i) { return bytes(i); });
+  // An added token has two.
+  std::vector<std::pair<std::string, std::uint32_t>> sorted;
+  for (std::uint32_t i = 0; i < tokens_.size(); ++i) {
+    if (tokens_[i].ends_turn) continue;
+    const std::string &text = tokens_[i].bytes, own = marked(i);
+    if (!text.empty() && text.size() <= kMaxTokenBytes) sorted.emplace_back(text, i);
+    if (!own.empty() && own != text && own.size() <= kMaxTokenBytes) sorted.emplace_back(own, i);
+  }
+  std::ranges::stable_sort(sorted, {}, &std::pair<std::string, std::uint32_t>::first);
   open_node(0, 0);
   std::vector<std::uint32_t> path{0};  // from the root to the node that is open
   const auto close_to = [&](std::size_t depth) {
@@ -79,8 +88,7 @@ void Vocabulary::build_trie() {
       trie_[path.back()].end = static_cast<std::uint32_t>(trie_.size());
   };
   std::string_view before;
-  for (const std::uint32_t token : sorted) {
-    const std::string_view text = bytes(token);
+  for (const auto& [text, token] : sorted) {
     close_to(1 + common_prefix(before, text));
     while (path.size() <= text.size()) {
       const char byte = text[path.size() - 1];

@@ -6,7 +6,9 @@
 //
 // A control token has bytes that no text has: kControl, and how it is spelled. So it comes only
 // where a grammar has it in its own words (with_controls), never in what a schema leaves open.
-// Other tokens with that byte, which is in no UTF-8, may never come.
+// Other tokens with that byte, which is in no UTF-8, may never come. An added token that is text
+// ("<tool_call>" of some models) has both: in a grammar's own words it comes as itself, as the
+// tokenizer would have it, and not in letters; elsewhere as any token.
 //
 // Owner; immutable. Threads: any.
 #pragma once
@@ -35,7 +37,7 @@ class Vocabulary {
   struct Token {
     std::string bytes;  // empty: it may never come
     bool ends_turn = false;
-    std::string spelling = {};  // of a control token
+    std::string spelling = {};  // of a control token, or of an added one
   };
   static constexpr char kControl = '\xFF';
   explicit Vocabulary(std::vector<Token> tokens);
@@ -44,11 +46,13 @@ class Vocabulary {
   std::size_t size() const { return tokens_.size(); }
   std::size_t n_words() const { return (tokens_.size() + 31) / 32; }
   std::string_view bytes(std::uint32_t token) const { return tokens_[token].bytes; }
+  // In a grammar's own words; "": it is no such token.
+  std::string marked(std::uint32_t token) const;
   bool ends_turn(std::uint32_t token) const { return tokens_[token].ends_turn; }
   std::span<const std::uint32_t> turn_ends() const { return turn_ends_; }
 
-  // A template's words, with the control tokens that are spelled in them; up to the first that ends
-  // the turn.
+  // A template's words, with the control tokens and added ones that are spelled in them; up to the
+  // first that ends the turn.
   std::string with_controls(std::string_view text) const;
 
   // [n + 1]: n nodes in preorder, and one whose first token is behind all.

@@ -107,6 +107,25 @@ TEST_CASE("a template's control tokens come as such, and not in letters") {
   CHECK(constraint.accept(kStop));
 }
 
+TEST_CASE("an added token that is text comes whole in a template's words, and as any in a string") {
+  std::vector<Vocabulary::Token> tokens = small_tokens();
+  const auto kCall = static_cast<std::int32_t>(tokens.size());
+  tokens.push_back({"<call>", false, "<call>"});
+  Constrainer constrainer{Vocabulary(tokens)};
+  const Constraint begin = constrainer.start(
+      sequence({literal(constrainer.vocabulary().with_controls("<call>")), json_object()}));
+  Constraint constraint = begin;
+  CHECK_FALSE(constraint.accept('<'));
+  CHECK(constraint.accept(kCall));
+  CHECK(accept(constraint, "{\"a\":\""));
+  CHECK(constraint.accept(kCall));
+  CHECK(accept(constraint, "<call>\"}"));
+  CHECK(constraint.may_end());
+
+  Constraint plain = constrainer.start(sequence({literal("<call>"), json_object()}));
+  CHECK(accept(plain, "<call>{"));
+}
+
 TEST_CASE("grammars are told apart by all that they say") {
   const auto schema = [](const char* text) { return json_schema(Json::parse(text), "s"); };
   CHECK(sequence({literal("a"), literal("b")}).key() != sequence({literal("ab")}).key());
