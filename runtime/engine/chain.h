@@ -3,7 +3,8 @@
 //
 // Where a link ends follows from what stands before its end alone: two conversations that begin
 // alike have the same links as far as they do, and so one finds what the other kept. A link ends
-// behind the text of a turn once it has kMinTokens, with kMaxTokens at the latest, and where
+// behind the text of a turn, and in front of the token that ends a turn which a template wrote
+// itself (a call of a tool), once it has kMinTokens, with kMaxTokens at the latest, and where
 // something is attached or positions have a gap. Its identity has its tokens and, as a digest, all
 // that stands before it: other links' tokens, and which modules are attached where. A link is
 // exact: its states are those that computing all of that again would give, up to rounding. Tokens
@@ -70,7 +71,7 @@ class Chain {
   void append(std::span<const TokenId> tokens, Position position, bool may_be_stored = true);
   // The same of tokens between those of modules, which have their places there. Never stored.
   void append_between(std::span<const TokenId> tokens, std::span<const Position> positions);
-  // The text of a turn ends here.
+  // A turn, or its text, ends here.
   void end_turn();
 
   std::span<Link> links() { return links_; }
