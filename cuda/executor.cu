@@ -53,9 +53,10 @@ Status Executor::admit(const Item& item) const {
     return error(Code::kInvalidArgument,
                  "the states of " + std::to_string(asked.n_layers) + " layers are asked for alone");
   if (asked.row)
-    return error(Code::kUnsupported,
-                 "this backend hands out what the last token made, and of no other: likelihoods of a "
-                 "prompt's tokens and embeddings are the CPU's; open the model without a plug-in");
+    return error(
+        Code::kUnsupported,
+        "this backend hands out what the last token made, and of no other: likelihoods of a "
+        "prompt's tokens and embeddings are the CPU's; open the model without a plug-in");
   return ok();
 }
 

@@ -1,9 +1,12 @@
 #include "tools/serve/texts/embedding.h"
 
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <charconv>
 #include <chrono>
 #include <cstring>
+#include <span>
 #include <string_view>
 
 #include "tools/serve/request/failure_of.h"
@@ -33,7 +36,8 @@ Tokens tokens_of(const ServedModel& model, const EmbedRequest& request, std::siz
     n_end = model.engine().tokenize("", PC_TEXT_END).size();
   }
   const std::string path = std::string(request.field) + "[" + std::to_string(index) + "]";
-  if (piece.text.empty() && piece.tokens.empty()) throw ApiError::bad_request(path + " is empty", path);
+  if (piece.text.empty() && piece.tokens.empty())
+    throw ApiError::bad_request(path + " is empty", path);
   if (request.is_cut) cut(&tokens, window, n_end);
   if (tokens.size() > window) throw ApiError::too_long({tokens.size(), 0, window}, path);
   return tokens;
