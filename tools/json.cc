@@ -110,6 +110,10 @@ Json Json::operator[](std::string_view key) const {
   return found == node_->end() ? Json() : within(*found);
 }
 
+bool Json::has(std::string_view key) const {
+  return node_->is_object() && node_->contains(std::string(key));
+}
+
 std::vector<Json> Json::items() const {
   std::vector<Json> items;
   if (!node_->is_array()) return items;
@@ -162,6 +166,11 @@ std::string Json::text() const {
 
 std::string Json::string() const {
   return node_->is_string() ? node_->get<std::string>() : std::string();
+}
+
+std::string_view Json::view() const {
+  return node_->is_string() ? std::string_view(node_->get_ref<const std::string&>())
+                            : std::string_view();
 }
 
 std::optional<std::uint64_t> Json::number() const {

@@ -52,6 +52,7 @@ class Json {
   Json& push(const Json& value);
 
   Json operator[](std::string_view key) const;  // null when absent
+  bool has(std::string_view key) const;         // of an object, be it null
   std::vector<Json> items() const;              // of an array; none for anything else
   std::vector<std::string> keys() const;        // of an object, in its order; none for others
   bool is_null() const;
@@ -65,6 +66,8 @@ class Json {
   // as its items with commas; "-" for null, objects and the empty string.
   std::string text() const;
   std::string string() const;  // of a string as it is, else ""
+  // The same, as long as this Json, or the one that it was taken from, lives unchanged.
+  std::string_view view() const;
   std::optional<std::uint64_t> number() const;
   std::optional<std::int64_t> integer()
       const;            // one that has no fraction, also where it is written

@@ -78,6 +78,7 @@ typedef struct pc_error {
 typedef struct pc_engine pc_engine;
 typedef struct pc_schema pc_schema;
 typedef struct pc_prompt pc_prompt;
+typedef struct pc_chat pc_chat;
 typedef struct pc_session pc_session;
 typedef struct pc_store pc_store;
 typedef struct pc_pin pc_pin;
@@ -457,29 +458,109 @@ PC_API pc_status pc_prompt_from_raw_text(const pc_schema* schema, const char* te
  * found. PC_INVALID_ARGUMENT for an id that the model does not have, and for none. */
 PC_API pc_status pc_prompt_from_tokens(const pc_schema* schema, const int32_t* tokens, size_t n,
                                        pc_prompt** prompt, pc_error* error);
-/* The prompt of a whole conversation as chat protocols have it, with tools, their calls and their
- * results, in the text that the model's own template writes. JSON: {"messages": [{"role",
- * "content", ...}, ...], "tools": [...], "variables": {...}, "add_generation_prompt": true,
- * "continue_final_message": false}. Roles are system, developer, user, assistant, tool and
- * function; a content is a string, null, or a list of parts {"type": "text", "text": "..."}, which
- * a template that writes parts itself is given as they are, and another as one text. Arguments of
- * calls are what the template expects: objects as a rule. Variables are what it is told besides
- * ("enable_thinking"). Spellings of control tokens in what the conversation holds are text, but for
- * parts with "controls": true: what an application writes itself as a template would. A part or a
- * tool with "module": true is a module, which saw the text before the first module and itself, and
- * is found whichever others are beside it; where the template writes it so that it cannot be one,
- * it is computed, and the prompt's remarks say why. PC_INVALID_ARGUMENT also where the template
- * refuses the conversation, in its own words; "repair": as the attribute of PML, of these modules,
- * whose schema is called "chat" (for "auto"); PC_UNSUPPORTED where a named chat format is to write
- * tools, or where the template would lose the calls that an answer has. The sessions of such a
- * prompt are not appended to: the next request is a prompt of its own, which finds what was kept
- * (pc_session_keep). */
+PC_API void pc_prompt_close(pc_prompt* prompt);
+
+/* ---- Whole conversations
+ *
+ * As chat protocols have them, with tools, their calls and their results, in the text that the
+ * model's own template writes: pc_chat. To write one takes longer than to make a prompt of it, so
+ * that who compares prompts writes it once. The sessions of its prompts are not appended to: the
+ * next request is a conversation of its own, whose prompt finds what was kept (pc_session_keep). */
+
+typedef enum pc_chat_flags {
+  PC_CHAT_MODULE = 1,    /* of a part or a tool: it is to be a module */
+  PC_CHAT_CONTROLS = 2,  /* of a part: spellings of control tokens in it are those, as in what a
+                            template writes; else they are text */
+  PC_CHAT_CONTINUES = 4, /* of a conversation: its last message is an answer's, which goes on */
+  PC_CHAT_ENDS = 8       /* of a conversation: no answer is opened behind it */
+} pc_chat_flags;
+
+typedef struct pc_chat_part {
+  const char* text;
+  size_t bytes;   /* of text, or PC_NUL_TERMINATED */
+  uint32_t flags; /* of pc_chat_flags */
+} pc_chat_part;
+
+typedef enum pc_chat_content {
+  PC_CONTENT_TEXT = 0,  /* one text: that of all parts */
+  PC_CONTENT_PARTS = 1, /* a list, to a template that writes parts itself; to another one text */
+  PC_CONTENT_NULL = 2,
+  PC_CONTENT_ABSENT = 3
+} pc_chat_content;
+
+typedef struct pc_chat_message {
+  const char* role;          /* "system", "developer", "user", "assistant", "tool" or "function" */
+  uint32_t content;          /* of pc_chat_content */
+  const pc_chat_part* parts; /* [n_parts]; none where the content is null or absent */
+  size_t n_parts;
+  const char* fields;  /* JSON: an object of the message's other fields ("tool_calls",
+                          "tool_call_id", what else a template reads), or NULL. Arguments of calls
+                          are what the template expects: objects as a rule */
+  size_t fields_bytes; /* of fields, or PC_NUL_TERMINATED */
+} pc_chat_message;
+
+typedef struct pc_chat_tool {
+  const char* json; /* as the template is given it: {"type": "function", "function": {...}} */
+  size_t bytes;     /* of json, or PC_NUL_TERMINATED */
+  uint32_t flags;   /* of pc_chat_flags */
+} pc_chat_tool;
+
+typedef struct pc_chat_options {
+  size_t struct_size;
+  const pc_chat_tool* tools; /* [n_tools]; NULL: the template is given none, else a list, be it
+                                empty */
+  size_t n_tools;
+  const char* variables;  /* JSON: an object of what the template is told besides
+                             ("enable_thinking"), or NULL */
+  size_t variables_bytes; /* of variables, or PC_NUL_TERMINATED */
+  const char* repair;     /* of the modules, as PML's attribute, whose schema is called "chat" (for
+                             "auto"); NULL: "none" */
+  uint32_t flags;         /* of pc_chat_flags */
+} pc_chat_options;
+
+PC_API void pc_chat_options_init(pc_chat_options* options);
+
+/* options may be NULL. PC_INVALID_ARGUMENT names the field, and stands also where the template
+ * refuses the conversation, in its own words; PC_UNSUPPORTED where a named chat format is to write
+ * tools, or where the template would lose the calls that an answer has. */
+PC_API pc_status pc_chat_write(const pc_engine* engine, const pc_chat_message* messages, size_t n,
+                               const pc_chat_options* options, pc_chat** chat, pc_error* error);
+
+/* The same of JSON, {"messages": [{"role", "content", ...}, ...], "tools": [...], "variables":
+ * {...}, "add_generation_prompt": true, "continue_final_message": false, "repair": "none"}: a
+ * content is a string, null, or a list of parts {"type": "text", "text": "..."}; parts and tools
+ * may have "module": true, parts "controls": true. PC_CORRUPT: it is not JSON. */
+PC_API pc_status pc_chat_read(const pc_engine* engine, const char* json, size_t bytes,
+                              pc_chat** chat, pc_error* error);
+PC_API void pc_chat_close(pc_chat* chat);
+
+/* Free with pc_free. text_bytes may be NULL. */
+PC_API pc_status pc_chat_text(const pc_chat* chat, char** text, size_t* text_bytes,
+                              pc_error* error);
+
+/* Which of the parts and tools that are to be modules are. A module is found whichever others are
+ * beside it; where the template writes one so that it cannot be a module, it is computed, and the
+ * prompt's remarks say why. */
+typedef enum pc_chat_modules {
+  PC_CHAT_MODULES = 0,       /* all; they saw the text before the first of them, and themselves */
+  PC_CHAT_MODULES_APART = 1, /* all; of the text before the first they saw only what the template
+                                writes before anything that was said, so that they are found
+                                behind a system's text that is another each time */
+  PC_CHAT_NO_MODULES = 2     /* none: what was kept of conversations that began alike is found */
+} pc_chat_modules;
+
+/* modules: of pc_chat_modules. */
+PC_API pc_status pc_chat_prompt(const pc_chat* chat, uint32_t modules, pc_prompt** prompt,
+                                pc_error* error);
+
+/* pc_chat_read and pc_chat_prompt with PC_CHAT_MODULES. */
 PC_API pc_status pc_prompt_from_chat(const pc_engine* engine, const char* json, size_t bytes,
                                      pc_prompt** prompt, pc_error* error);
-/* The text of such a conversation. Free with pc_free. text_bytes may be NULL. */
+/* pc_chat_read and pc_chat_text. */
 PC_API pc_status pc_chat_render(const pc_engine* engine, const char* json, size_t bytes,
                                 char** text, size_t* text_bytes, pc_error* error);
-PC_API void pc_prompt_close(pc_prompt* prompt);
+
+/* ---- What a prompt comes to */
 
 /* All tokens of a prompt, in order, those of modules and turns included. Writes up to `capacity`
  * ids and always the full count. */

@@ -399,6 +399,22 @@ class MessageViews {
 
 }  // namespace detail
 
+using ChatOptions = detail::Initialised<pc_chat_options, pc_chat_options_init>;
+
+// A whole conversation in the text that the model's template writes.
+class Chat : public detail::Owner<pc_chat, pc_chat_close> {
+ public:
+  Chat(const Engine& engine, const std::vector<pc_chat_message>& messages,
+       const pc_chat_options& options = ChatOptions())
+      : Owner(detail::make<pc_chat*, pc_chat_write>(engine.get(), messages.data(), messages.size(),
+                                                    &options)) {}
+  // Of JSON.
+  Chat(const Engine& engine, std::string_view json)
+      : Owner(detail::make<pc_chat*, pc_chat_read>(engine.get(), detail::data(json), json.size())) {
+  }
+  std::string text() const { return detail::sized_text<pc_chat_text>(get()); }
+};
+
 class Prompt : public detail::Owner<pc_prompt, pc_prompt_close> {
  public:
   Prompt(const Schema& schema, std::string_view pml)
@@ -422,7 +438,10 @@ class Prompt : public detail::Owner<pc_prompt, pc_prompt_close> {
                                                                   tokens.size()));
   }
 
-  // A whole conversation, with tools; JSON.
+  // A whole conversation, with tools. which: of pc_chat_modules.
+  explicit Prompt(const Chat& chat, std::uint32_t which = PC_CHAT_MODULES)
+      : Owner(detail::make<pc_prompt*, pc_chat_prompt>(chat.get(), which)) {}
+  // The same of JSON.
   static Prompt from_chat(const Engine& engine, std::string_view json) {
     return Prompt(detail::make<pc_prompt*, pc_prompt_from_chat>(engine.get(), detail::data(json),
                                                                 json.size()));

@@ -70,6 +70,12 @@ constexpr auto texts_ends() {
   return std::array{PC_END(pooling), PC_END(n_dimensions), PC_END(progress), PC_END(progress_user)};
 }
 
+constexpr auto chat_ends() {
+  using T = pc_chat_options;
+  return std::array{PC_END(tools),           PC_END(n_tools), PC_END(variables),
+                    PC_END(variables_bytes), PC_END(repair),  PC_END(flags)};
+}
+
 }  // namespace internal
 
 #undef PC_END
@@ -82,6 +88,8 @@ template <>
 inline constexpr auto kFieldEnds<pc_answers_options> = internal::answers_ends();
 template <>
 inline constexpr auto kFieldEnds<pc_texts_options> = internal::texts_ends();
+template <>
+inline constexpr auto kFieldEnds<pc_chat_options> = internal::chat_ends();
 
 // The bytes of the fields that struct_size holds wholly.
 template <class T>

@@ -67,8 +67,6 @@ Result<ChatMessage> read_message(const Value& json, const std::string& path) {
       message.fields.emplace_back(key, value);
     if (key.text() == "role" && value.is(Kind::kString)) message.role = value.text();
   }
-  if (std::ranges::find(kRoles, message.role) == kRoles.end())
-    return bad(path + ".role", "must be system, developer, user, assistant, tool or function");
   return message;
 }
 
@@ -76,7 +74,7 @@ Result<ChatTool> read_tool(const Value& json, const std::string& path) {
   if (!json.is(Kind::kDict)) return bad(path, "must be an object");
   ChatTool tool;
   PC_TRY(tool.is_module, truth(json, "module", false, path + "."));
-  std::vector<std::pair<Value, Value>> fields;
+  ChatFields fields;
   for (const auto& entry : json.dict().entries)
     if (entry.first.text() != "module") fields.push_back(entry);
   PC_TRY(tool.value, jinja::make_dict(nullptr, std::move(fields)));
@@ -92,11 +90,7 @@ bool is_given(std::string_view name) {
 Status read_variables(const Value& json, ChatRequest* chat) {
   if (json.is(Kind::kNone)) return ok();
   if (!json.is(Kind::kDict)) return bad("variables", "must be an object");
-  for (const auto& [key, value] : json.dict().entries) {
-    if (is_given(key.text()))
-      return bad("variables." + key.text(), "is what the template is given in any case");
-    chat->variables.emplace(key.text(), value);
-  }
+  for (const auto& [key, value] : json.dict().entries) chat->variables.emplace(key.text(), value);
   return ok();
 }
 
@@ -149,13 +143,31 @@ Result<ChatRequest> read_chat(std::string_view json) {
     else if (name != "add_generation_prompt" && name != "continue_final_message")
       return bad(name, "is no field of it");
   }
-  if (chat.messages.empty()) return bad("messages", "must be a list of at least one");
   PC_TRY(chat.continues_last, truth(whole, "continue_final_message", false, ""));
   PC_TRY(chat.opens_answer, truth(whole, "add_generation_prompt", !chat.continues_last, ""));
+  PC_CHECK_OK(check_chat(chat));
+  return chat;
+}
+
+Result<ChatFields> read_fields(std::string_view json, const std::string& path) {
+  PC_TRY(const Value value, jinja::value_from_json(json, "the conversation's " + path));
+  if (!value.is(Kind::kDict)) return bad(path, "must be an object");
+  return value.dict().entries;
+}
+
+Status check_chat(const ChatRequest& chat) {
+  if (chat.messages.empty()) return bad("messages", "must be a list of at least one");
+  for (std::size_t i = 0; i < chat.messages.size(); ++i)
+    if (std::ranges::find(kRoles, chat.messages[i].role) == kRoles.end())
+      return bad("messages[" + std::to_string(i) + "].role",
+                 "must be system, developer, user, assistant, tool or function");
+  for (const auto& [name, value] : chat.variables)
+    if (is_given(name))
+      return bad("variables." + name, "is what the template is given in any case");
   if (chat.continues_last && (chat.opens_answer || chat.messages.back().role != "assistant"))
     return bad("continue_final_message",
                "needs a last message of the assistant's, and no add_generation_prompt");
-  return chat;
+  return ok();
 }
 
 }  // namespace pc

@@ -30,12 +30,14 @@ struct ChatPart {
   bool has_controls = false;  // control tokens that it spells are those, as in the template's text
 };
 
+using ChatFields = std::vector<std::pair<jinja::Value, jinja::Value>>;  // name, value
+
 struct ChatMessage {
   std::string role;
   enum class Content { kAbsent, kNull, kText } content = Content::kAbsent;
   bool in_parts = false;        // its content was written as a list of parts
   std::vector<ChatPart> parts;  // of its content, one text
-  std::vector<std::pair<jinja::Value, jinja::Value>> fields;  // the others, "role" included
+  ChatFields fields;            // the others, "role" included
 
   std::string text() const;
   bool has_controls() const;  // of its content, any part
@@ -60,5 +62,11 @@ struct ChatRequest {
 
 // Errors: kInvalidArgument, which names the field; kCorrupt: no JSON.
 Result<ChatRequest> read_chat(std::string_view json);
+
+// An object of JSON. Errors: the same; `path` is its field.
+Result<ChatFields> read_fields(std::string_view json, const std::string& path);
+
+// What a conversation may not be, whoever made it: kInvalidArgument, which names the field.
+Status check_chat(const ChatRequest& chat);
 
 }  // namespace pc

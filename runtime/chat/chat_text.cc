@@ -35,9 +35,9 @@ std::uint32_t module_of(const std::vector<TextRange>& modules, std::size_t byte)
 }  // namespace
 
 ChatText cut_chat(const std::string& text, const std::vector<TextRange>& plain,
-                  const std::vector<TextRange>& modules, std::size_t head) {
+                  const std::vector<TextRange>& modules, std::size_t head, std::size_t opening) {
   const std::vector<TextRange> text_alone = merged(plain);
-  std::vector<std::size_t> borders = {0, head, text.size()};
+  std::vector<std::size_t> borders = {0, opening, head, text.size()};
   for (const auto* const ranges : {&text_alone, &modules})
     for (const TextRange& range : *ranges) borders.insert(borders.end(), {range.begin, range.end});
   std::ranges::sort(borders);
@@ -46,6 +46,7 @@ ChatText cut_chat(const std::string& text, const std::vector<TextRange>& plain,
   for (std::size_t i = 0; i + 1 < borders.size() && borders[i] < text.size(); ++i) {
     const std::size_t begin = borders[i];
     if (begin < head) cut.n_head = cut.spans.size() + 1;
+    if (begin < opening) cut.n_opening = cut.spans.size() + 1;
     cut.spans.push_back({text.substr(begin, borders[i + 1] - begin), !holds(text_alone, begin),
                          module_of(modules, begin)});
   }

@@ -27,7 +27,8 @@ struct ChatSpan {
 // Invariant: spans of one module stand side by side; a text that spans make has no empty one.
 struct ChatText {
   std::vector<ChatSpan> spans;
-  std::size_t n_head = 0;  // of them, the first that the modules see while they are encoded
+  std::size_t n_head = 0;     // of them, the first that all modules stand behind
+  std::size_t n_opening = 0;  // of those, what the format writes before anything that was said
   std::vector<std::string> remarks;  // what could not be a module, and why
 
   std::string text() const {
@@ -38,8 +39,9 @@ struct ChatText {
 };
 
 // Cuts a text. `plain`: where control tokens are text, in any order; `modules`: in order, none in
-// another; `head`: bytes. What lies behind the text's end does not count.
+// another; `opening`: as the spans' of it, in bytes, no more than `head`. What lies behind the
+// text's end does not count.
 ChatText cut_chat(const std::string& text, const std::vector<TextRange>& plain,
-                  const std::vector<TextRange>& modules, std::size_t head);
+                  const std::vector<TextRange>& modules, std::size_t head, std::size_t opening);
 
 }  // namespace pc

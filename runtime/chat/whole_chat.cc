@@ -72,7 +72,8 @@ class Writing {
     find_contents();
     PC_CHECK_OK(find_modules());
     if (request_.continues_last) PC_CHECK_OK(end_with_last());
-    ChatText cut = cut_chat(text_, plain_, modules_, head());
+    const std::size_t before = head();
+    ChatText cut = cut_chat(text_, plain_, modules_, before, std::min(before, opening()));
     cut.remarks = std::move(remarks_);
     return cut;
   }
@@ -352,6 +353,16 @@ class Writing {
         first >= contents_.size() || !contents_[first] || before <= contents_[first]->end;
     if (is_early) return before;
     return has_system && contents_[0] ? contents_[0]->end : 0;
+  }
+
+  // Up to the first content that is not empty; nothing where the template changes that.
+  std::size_t opening() const {
+    for (std::size_t i = 0; i < contents_.size(); ++i) {
+      const std::string text = request_.messages[i].text();
+      if (const TextRange own = core(text); own.begin < own.end)
+        return contents_[i] ? contents_[i]->begin : 0;
+    }
+    return text_.size();
   }
 
   const ChatProgram& program_;

@@ -49,7 +49,7 @@ struct LoadedPrompt {
   static Result<std::shared_ptr<const LoadedPrompt>> of_raw_text(
       std::shared_ptr<LoadedSchema> schema, std::string_view text, Engine::TextRules rules);
 
-  // Of a whole conversation (runtime/engine/chat_prompt.h), whose text took plan_us to write.
+  // Of a whole conversation (runtime/engine/written_chat.h), whose text took plan_us to write.
   static Result<std::shared_ptr<const LoadedPrompt>> of_chat(std::shared_ptr<LoadedSchema> schema,
                                                              pml::Prompt chat,
                                                              std::vector<std::string> remarks,

@@ -244,9 +244,11 @@ class Sequence {
     constexpr std::string_view kPml =
         "<prompt schema=\"s\"><a/><b x=\"ten\"/><c/>What is free?</prompt>";
     constexpr std::string_view kTurns = "<prompt schema=\"s\"><a/><user>And <d/>?</user></prompt>";
-    switch (in_.below(12)) {
+    switch (in_.below(13)) {
       case 0:
         return from_messages();
+      case 12:
+        return call_on_chat(in_, give_, engine(), prompts_.made(), error());
       case 10: {
         const ApiArguments::Text t = give_.text("</s>What is<s> free?");
         return pc_prompt_from_raw_text(schemas_.pick(in_), t.text, t.bytes, in_.below(5),

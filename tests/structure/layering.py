@@ -91,6 +91,7 @@ ARROWS = {
 # Files that may include more than their folder.
 ARROWS_OF_FILES = {
     "runtime/api/c_api.cc": ("promptcache",),
+    "runtime/api/c_api_conversation.h": ("promptcache",),
     "runtime/api/c_api_messages.h": ("promptcache",),
     "runtime/api/c_api_handles.h": ("promptcache",),
     "runtime/api/c_api_answers.cc": ("promptcache",),
@@ -157,7 +158,7 @@ ROOM_FILES = 25
 SMALL_ROOMS = tuple(room for room in ARROWS if room.startswith(("tools/serve/", "runtime/jinja/")))
 FILE_LINES = 500
 # A public header is one file, whatever the API has.
-LONGER_FILES = {"include/promptcache/promptcache.h": 900, "include/promptcache/promptcache.hpp": 700}
+LONGER_FILES = {"include/promptcache/promptcache.h": 1000, "include/promptcache/promptcache.hpp": 700}
 FUNCTION_LINES = 70
 MACHINE_PATH = re.compile(r"(?<![\w.$}~*/])/(home|Users|root|work|mnt)/[\w.-]+")
 

@@ -186,4 +186,43 @@ inline pc_status call_on_texts(FuzzBytes& in, ApiArguments& give, const pc_engin
                   numbers.data(), error);
 }
 
+// A conversation that is written or read, its text, and a prompt of it.
+inline pc_status call_on_chat(FuzzBytes& in, ApiArguments& give, const pc_engine* engine,
+                              pc_prompt** prompt, pc_error* error) {
+  const ApiArguments::Text first = give.text("A page."), second = give.text(" Why?<s>"),
+                           fields = give.text(R"({"name": "Ann", "tool_calls": []})"),
+                           json = give.text(R"({"type": "function", "function": {"name": "f"}})"),
+                           variables = give.text(R"({"style": "brief"})");
+  const std::array parts{pc_chat_part{first.text, first.bytes, in.below(5)},
+                         pc_chat_part{second.text, second.bytes, in.below(5)}};
+  std::array<pc_chat_message, 2> messages{};
+  for (pc_chat_message& message : messages)
+    message = {give.name({"user", "assistant", "system"}),
+               in.below(5),
+               parts.data(),
+               in.below(parts.size() + 1),
+               in.below(2) ? fields.text : nullptr,
+               fields.bytes};
+  const pc_chat_tool tool{json.text, json.bytes, in.below(3)};
+  Sized<pc_chat_options> options(in);
+  options.get()->tools = &tool;
+  options.get()->n_tools = in.below(2);
+  options.get()->variables = variables.text;
+  options.get()->variables_bytes = variables.bytes;
+  options.get()->repair = give.name({"none", "leading:1"});
+  options.get()->flags = in.below(4) ? 0 : in.below(17);
+  pc_chat* chat = nullptr;
+  const ApiArguments::Text whole =
+      give.text(R"({"messages": [{"role": "user", "content": "Hi"}]})");
+  pc_status status = in.below(4) == 0 ? pc_chat_read(engine, whole.text, whole.bytes, &chat, error)
+                                      : pc_chat_write(engine, messages.data(), in.below(3),
+                                                      options.get(), &chat, error);
+  char* text = nullptr;
+  if (status == PC_OK) status = pc_chat_text(chat, &text, nullptr, error);
+  pc_free(text);
+  if (status == PC_OK) status = pc_chat_prompt(chat, in.below(4), prompt, error);
+  pc_chat_close(chat);
+  return status;
+}
+
 }  // namespace pc::test

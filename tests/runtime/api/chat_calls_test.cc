@@ -92,6 +92,81 @@ TEST_CASE("control tokens of an answer are spelled where that is asked for, but 
   CHECK(answer(engine, end, true).empty());
 }
 
+TEST_CASE("a conversation is written once, and prompts are made of it") {
+  World world;
+  const promptcache::Engine engine = world.open();
+  const std::vector<pc_chat_part> parts = {{"A page of text.", PC_NUL_TERMINATED, PC_CHAT_MODULE},
+                                           {" What is it?<s>", 12, 0}};
+  const std::vector<pc_chat_message> messages = {{"user", PC_CONTENT_PARTS, parts.data(),
+                                                  parts.size(), R"({"name": "Ann"})",
+                                                  PC_NUL_TERMINATED}};
+  const promptcache::Chat typed(engine, messages), read(engine, kChat);
+  CHECK(typed.text() == read.text());
+  CHECK(typed.text() == engine.render_chat(kChat));
+  const promptcache::Prompt all(typed), none(typed, PC_CHAT_NO_MODULES);
+  CHECK(all.tokens() == promptcache::Prompt::from_chat(engine, kChat).tokens());
+  CHECK(all.counts().modules == 2);
+  CHECK(none.counts().approximate_tokens == 0);
+  CHECK(none.counts().module_tokens <= 1);  // BOS
+  CHECK(promptcache::Prompt(typed, PC_CHAT_MODULES_APART).tokens() == all.tokens());
+  const pc_chat_message answer = {"assistant", PC_CONTENT_TEXT, parts.data(), 1, nullptr, 0};
+  promptcache::ChatOptions options;
+  options.flags = PC_CHAT_CONTINUES;
+  CHECK(promptcache::Chat(engine, {messages[0], answer}, options).text() ==
+        "<s>U: A page of text. What is it?</s>A: A page of text.");
+  options.flags = PC_CHAT_ENDS;
+  CHECK(promptcache::Chat(engine, messages, options).text() ==
+        "<s>U: A page of text. What is it?</s>");
+}
+
+TEST_CASE("a conversation that cannot be meant is refused by its place") {
+  World world;
+  const promptcache::Engine engine = world.open();
+  const auto refused = [&](const pc_chat_message& message, const pc_chat_options& options) {
+    pc_chat* chat = nullptr;
+    pc_error error{};
+    CHECK(pc_chat_write(engine.get(), &message, 1, &options, &chat, &error) != PC_OK);
+    CHECK(chat == nullptr);
+    return std::string(error.message);
+  };
+  const promptcache::ChatOptions plain;
+  const pc_chat_part part = {"Hi", 2, 0}, unknown = {"Hi", 2, 64};
+  const pc_chat_message user = {"user", PC_CONTENT_TEXT, &part, 1, nullptr, 0};
+  pc_chat_message bad = user;
+  bad.role = "king";
+  CHECK(refused(bad, plain).find("messages[0].role") != std::string::npos);
+  bad = user, bad.content = 9;
+  CHECK(refused(bad, plain).find("messages[0].content") != std::string::npos);
+  bad = user, bad.content = PC_CONTENT_NULL;
+  CHECK(refused(bad, plain).find("messages[0]") != std::string::npos);
+  bad = user, bad.parts = &unknown;
+  CHECK(refused(bad, plain).find("messages[0].content") != std::string::npos);
+  bad = user, bad.fields = "[1]", bad.fields_bytes = 3;
+  CHECK(refused(bad, plain).find("messages[0]") != std::string::npos);
+  bad = user, bad.fields = R"({"content": "Ho"})", bad.fields_bytes = PC_NUL_TERMINATED;
+  CHECK(refused(bad, plain).find("content") != std::string::npos);
+  promptcache::ChatOptions options;
+  options.variables = R"({"messages": 1})", options.variables_bytes = PC_NUL_TERMINATED;
+  CHECK(refused(user, options).find("variables.messages") != std::string::npos);
+  options = {};
+  const pc_chat_tool tool = {"5", 1, 0};
+  options.tools = &tool, options.n_tools = 1;
+  CHECK(refused(user, options).find("tools[0]") != std::string::npos);
+  options = {};
+  options.repair = "much";
+  CHECK(refused(user, options).find("repair") != std::string::npos);
+  options = {};
+  options.flags = PC_CHAT_CONTINUES;
+  CHECK(refused(user, options).find("continue_final_message") != std::string::npos);
+  options.flags = 128;
+  CHECK(refused(user, options).find("flag") != std::string::npos);
+  const promptcache::Chat chat(engine, {user});
+  pc_prompt* prompt = nullptr;
+  CHECK(pc_chat_prompt(chat.get(), 3, &prompt, nullptr) == PC_UNSUPPORTED);
+  CHECK(pc_chat_prompt(nullptr, 0, &prompt, nullptr) == PC_INVALID_ARGUMENT);
+  CHECK(pc_chat_write(engine.get(), nullptr, 1, nullptr, nullptr, nullptr) == PC_INVALID_ARGUMENT);
+}
+
 TEST_CASE("what is no conversation is refused by its field, and so is nothing") {
   World world;
   const promptcache::Engine engine = world.open();

@@ -122,6 +122,23 @@ std::vector<Row> prompt_rows() {
          }));
          a.answer(tokens_of(open_session(prompt.get()).get()));
        })},
+      {"pc_chat_write and pc_chat_prompt", in_world([](World& w, Attempt& a) {
+         const pc_chat_part part = {"A page <s> of text.", PC_NUL_TERMINATED, PC_CHAT_MODULE};
+         const pc_chat_message message = {"user", PC_CONTENT_PARTS,     &part,
+                                          1,      R"({"name": "Ann"})", PC_NUL_TERMINATED};
+         const std::unique_ptr<pc_chat, decltype(&pc_chat_close)> chat(
+             a.make<pc_chat>([&](pc_chat** c, pc_error* x) {
+               return pc_chat_write(w.engine.get(), &message, 1, nullptr, c, x);
+             }),
+             pc_chat_close);
+         if (!chat) return;
+         a.answer(a.text(
+             [&](char** text, pc_error* x) { return pc_chat_text(chat.get(), text, nullptr, x); }));
+         const Prompt prompt(a.make<pc_prompt>([&](pc_prompt** p, pc_error* x) {
+           return pc_chat_prompt(chat.get(), PC_CHAT_MODULES_APART, p, x);
+         }));
+         a.answer(tokens_of(open_session(prompt.get()).get()));
+       })},
       {"pc_prompt_remarks", in_world([](World& w, Attempt& a) {
          const Prompt prompt =
              parse_prompt(w.schema.get(), "<prompt schema='s'>First <b/> and <a/></prompt>");

@@ -379,6 +379,9 @@ TEST_CASE("parts of messages are modules without the white space at their ends")
   std::string head;
   for (std::size_t i = 0; i < text.n_head; ++i) head += text.spans[i].text;
   CHECK(head == "<|im_start|>system\nYou are brief.<|im_end|>\n<|im_start|>user\n");
+  std::string opening;
+  for (std::size_t i = 0; i < text.n_opening; ++i) opening += text.spans[i].text;
+  CHECK(opening == "<|im_start|>system\n");
 }
 
 TEST_CASE("modules of later turns see the system's message alone") {

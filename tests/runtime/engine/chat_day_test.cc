@@ -2,8 +2,8 @@
 // that on which it was loaded, for its prompts and their conversations as well.
 #include <catch2/catch.hpp>
 
-#include "runtime/engine/chat_prompt.h"
 #include "runtime/engine/session.h"
+#include "runtime/engine/written_chat.h"
 #include "tests/support/expect.h"
 #include "tests/support/tiny_chat.h"
 
@@ -26,11 +26,9 @@ class Days {
   }
 
   std::string written() const {
-    const ChatText text =
-        must(text_of_chat(*engine, R"({"messages": [{"role": "user", "content": "Who?"}]})"));
-    std::string all;
-    for (const ChatSpan& span : text.spans) all += span.text;
-    return all;
+    const ChatRequest chat =
+        must(read_chat(R"({"messages": [{"role": "user", "content": "Who?"}]})"));
+    return must(WrittenChat::write(engine, chat, {}))->text();
   }
   std::shared_ptr<LoadedSchema> load() const {
     return must(LoadedSchema::parse(engine, kSchema, ""));

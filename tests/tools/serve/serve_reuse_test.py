@@ -129,6 +129,22 @@ class Marked(ReuseTest):
             self.assertEqual((tokens["from_modules"], tokens["computed"]), (there, tokens["prompt"] - there))
             self.assertEqual(answer["timings"]["cache_n"], there)
 
+    def test_a_marked_part_is_found_behind_a_text_that_changes(self):
+        document = {"type": "text", "text": "L: " + PAGE, "cache_control": {"type": "ephemeral"}}
+        def ask(nonce):
+            body = {"model": "tiny-model", "max_tokens": 4, "prompt_cache": {"mode": "marked"},
+                    "system": [{"type": "text", "text": f"session {nonce}"}, document],
+                    "messages": [{"role": "user", "content": "Which page is it?"}]}
+            return self.server.json("POST", "/v1/messages", body)
+        self.assertTrue(ask("amber")["prompt_cache"]["exact"])
+        self.assertTrue(ask("amber")["prompt_cache"]["exact"])  # a front that stays is seen
+        self.assertIn("miss", self.states(ask("birch")))
+        for nonce in ("cedar", "dune"):
+            answer = ask(nonce)
+            self.assertEqual(set(self.states(answer)), {"hit"})
+            self.assertFalse(answer["prompt_cache"]["exact"])
+            self.assertGreater(answer["usage"]["cache_read_input_tokens"], 64)
+
     def test_marks_mean_nothing_in_other_modes(self):
         answer = self.ask("prefix", self.content("D: " + PAGE, "E: " + PAGE))
         self.assertEqual(answer["prompt_cache"]["parts"], [])

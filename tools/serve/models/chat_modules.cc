@@ -16,7 +16,6 @@ class Marking {
     for (const Json& item : chat["tools"].items()) tools.push(tool(item));
     return out.set("tools", tools);
   }
-  bool found() const { return found_; }
 
  private:
   Json message(const Json& message) {
@@ -47,23 +46,51 @@ class Marking {
     const bool wanted = mode_ == Mode::kTools || (mode_ == Mode::kMarked && tool["marked"].truth());
     return wanted ? module(out) : out;
   }
-  Json module(Json json) {
-    found_ = true;
-    return json.set("module", true);
-  }
+  static Json module(Json json) { return json.set("module", true); }
 
   const Mode mode_;
   const IsDocument& is_document_;
-  bool found_ = false;
 };
+
+// A message up to its first module.
+ModulesFront front_in(const Json& message) {
+  ModulesFront front;
+  const Json content = message["content"];
+  front.said = content.string();
+  for (const Json& part : content.items()) {
+    if (part["module"].truth()) {
+      front.first = part["text"].string();
+      break;
+    }
+    front.said += part["text"].string();
+  }
+  return front;
+}
+
+bool is_system(const Json& message) {
+  return message["role"] == Json("system") || message["role"] == Json("developer");
+}
 
 }  // namespace
 
-Json with_modules(const Json& chat, Mode mode, const IsDocument& is_document, bool* has_modules) {
-  Marking marking(mode, is_document);
-  Json out = marking.chat(chat);
-  if (has_modules) *has_modules = marking.found();
-  return out;
+Json with_modules(const Json& chat, Mode mode, const IsDocument& is_document) {
+  return Marking(mode, is_document).chat(chat);
+}
+
+// A tool, and a module of a later turn, see the system's message alone (runtime/chat/whole_chat.h).
+std::optional<ModulesFront> front_of(const Json& chat) {
+  std::string system;
+  bool is_first = true;  // is it the system's message, or the one behind that?
+  for (const Json& message : chat["messages"].items()) {
+    const ModulesFront front = front_in(message);
+    if (!front.first.empty())
+      return ModulesFront{is_first ? system + front.said : system, front.first};
+    if (is_system(message)) system += front.said;
+    is_first = is_first && is_system(message);
+  }
+  for (const Json& tool : chat["tools"].items())
+    if (tool["module"].truth()) return ModulesFront{system, tool.dump()};
+  return std::nullopt;
 }
 
 }  // namespace pc::serve

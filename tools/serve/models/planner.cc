@@ -62,8 +62,8 @@ std::uint64_t tokens_to_compute(const Plan& plan) {
 
 }  // namespace
 
-Plan Planner::exact_plan(const Question& question, std::size_t number) const {
-  Plan plan{.prompt = model_.prompt_of(question, number),
+Plan Planner::exact_plan(const Question& question, promptcache::Prompt prompt) const {
+  Plan plan{.prompt = std::move(prompt),
             .mode = question.mode == Mode::kOff ? Mode::kOff : Mode::kPrefix,
             .parts = Json::array(),
             .remarks = {}};
@@ -75,8 +75,19 @@ Plan Planner::exact_plan(const Question& question, std::size_t number) const {
 std::vector<Plan> Planner::plans(const Question& question, bool is_asked) {
   std::vector<Plan> plans;
   plans.push_back(plan(question, is_asked));
-  for (std::size_t i = 1; i < question.n_prompts(); ++i) plans.push_back(exact_plan(question, i));
+  for (std::size_t i = 1; i < question.n_prompts(); ++i)
+    plans.push_back(exact_plan(question, model_.prompt_of(question, i)));
   return plans;
+}
+
+Plan Planner::plan(const Question& question, bool is_asked) try {
+  if (question.of_schema && question.mode != Mode::kOff)
+    return plan_of(model_.prompt_of(question), Mode::kPrefix);
+  if (question.of_schema || question.chat.is_null())
+    return exact_plan(question, model_.prompt_of(question));
+  return chat_plan(question, is_asked);
+} catch (const promptcache::Error& error) {
+  throw ApiError::of(error, question.prompt_field());
 }
 
 bool Planner::is_long(const std::string& text) const {
@@ -84,45 +95,53 @@ bool Planner::is_long(const std::string& text) const {
   return text.size() >= kDocumentTokens && model_.engine().tokenize(text).size() >= kDocumentTokens;
 }
 
-Plan Planner::plan(const Question& question, bool is_asked) try {
-  if (question.of_schema && question.mode != Mode::kOff)
-    return plan_of(model_.prompt_of(question), Mode::kPrefix);
-  Plan exact = exact_plan(question, 0);
-  if (question.chat.is_null() || exact.mode == Mode::kOff || question.mode == Mode::kPrefix)
-    return exact;
-  std::map<std::string, std::uint64_t> seen;
-  const std::string name_space = question.name_space.value_or("");
-  const IsDocument counted = [&](const std::string& text) {
+Plan Planner::chat_plan(const Question& question, bool is_asked) {
+  Seen seen;
+  const IsDocument is_known = [&](const std::string& text) {
     if (!is_long(text)) return false;
     const auto [found, is_new] = seen.try_emplace(text);
-    if (is_new) found->second = sightings_.see(name_space, text, is_asked);
+    if (is_new) found->second = sightings_.see(question.name_space.value_or(""), text, is_asked);
     return found->second > kEncodedAfter;
   };
-  bool has_modules = false;
-  const Json chat = with_modules(question.chat, question.mode, counted, &has_modules);
+  const Json chat = with_modules(question.chat, question.mode, is_known);
+  const promptcache::Chat written = model_.written(question, chat);
+  Plan exact = exact_plan(question, promptcache::Prompt(written, PC_CHAT_NO_MODULES));
+  const IsDocument is_seen = [&](const std::string& text) { return seen.contains(text); };
+  const auto front = front_of(question.mode == Mode::kDocuments
+                                  ? with_modules(question.chat, question.mode, is_seen)
+                                  : chat);
+  if (!front) return exact;
+  const std::uint32_t stand = standing(question, *front, is_asked);
   const bool is_due =
       std::ranges::any_of(seen, [](const auto& text) { return text.second == kEncodedAfter; });
-  if (is_due && is_asked) encode_when_idle(question, seen);
-  if (!has_modules) return exact;
-  return with_modules_or(std::move(exact), question, chat);
-} catch (const promptcache::Error& error) {
-  throw ApiError::of(error, question.prompt_field());
+  if (is_due && is_asked) encode_when_idle(question, seen, stand);
+  if (!front_of(chat)) return exact;
+  return with_modules_or(std::move(exact), written, stand, question.mode);
 }
 
-void Planner::encode_when_idle(const Question& question,
-                               const std::map<std::string, std::uint64_t>& seen) try {
-  const IsDocument known = [&](const std::string& text) {
+std::uint32_t Planner::standing(const Question& question, const ModulesFront& front,
+                                bool is_asked) {
+  const std::string name_space = question.name_space.value_or("");
+  const std::uint64_t n = fronts_.see(name_space, front.first, is_asked);
+  const std::uint64_t n_here = fronts_.see(name_space, front.first + '\0' + front.said, is_asked);
+  return n > 1 && n_here == 1 ? PC_CHAT_MODULES_APART : PC_CHAT_MODULES;
+}
+
+void Planner::encode_when_idle(const Question& question, const Seen& seen,
+                               std::uint32_t standing) try {
+  const IsDocument is_due = [&](const std::string& text) {
     const auto found = seen.find(text);
     return found != seen.end() && found->second >= kEncodedAfter;
   };
-  encoder_->add(
-      model_.chat_prompt(question, with_modules(question.chat, question.mode, known, nullptr)));
+  const Json chat = with_modules(question.chat, question.mode, is_due);
+  encoder_->add(promptcache::Prompt(model_.written(question, chat), standing));
 } catch (const promptcache::Error& error) {
   if (error.status() != PC_BUDGET) throw;  // larger than the store may be: it stays as it is
 }
 
-Plan Planner::with_modules_or(Plan exact, const Question& question, const Json& chat) try {
-  Plan modules = plan_of(model_.chat_prompt(question, chat), question.mode);
+Plan Planner::with_modules_or(Plan exact, const promptcache::Chat& chat, std::uint32_t standing,
+                              Mode mode) const try {
+  Plan modules = plan_of(promptcache::Prompt(chat, standing), mode);
   if (is_unsettled(modules)) {
     exact.remarks = modules.remarks;
     return exact;

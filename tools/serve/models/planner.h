@@ -1,6 +1,8 @@
 // Decides how a question's prompt is made: which of its parts are modules, and whether that is
 // worth it. Exact reuse goes before any other: modules that are approximate are used only where
-// they leave less to compute than what the store has of the very same beginning.
+// they leave less to compute than what the store has of the very same beginning. Modules see what
+// stands in front of them, until that has been another text: then they stand apart, so that they
+// are found behind any.
 //
 // Borrows the model and the encoder. Threads: any.
 #pragma once
@@ -11,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/serve/models/chat_modules.h"
 #include "tools/serve/models/idle_encoder.h"
 #include "tools/serve/models/served_model.h"
 #include "tools/serve/models/sightings.h"
@@ -39,17 +42,22 @@ class Planner {
   std::vector<Plan> plans(const Question& question, bool is_asked);
 
  private:
-  Plan exact_plan(const Question& question, std::size_t number) const;
+  using Seen = std::map<std::string, std::uint64_t>;  // long texts, and how often they have come
+
+  Plan exact_plan(const Question& question, promptcache::Prompt prompt) const;
+  Plan chat_plan(const Question& question, bool is_asked);
   bool is_long(const std::string& text) const;
-  // seen: texts, and how often they have come.
-  void encode_when_idle(const Question& question, const std::map<std::string, std::uint64_t>& seen);
-  // chat: the question's, with modules. The exact plan where they are not worth it, or too large
-  // for the store.
-  Plan with_modules_or(Plan exact, const Question& question, const Json& chat);
+  // Of pc_chat_modules: how this conversation's modules, or those that it may have later, stand.
+  std::uint32_t standing(const Question& question, const ModulesFront& front, bool is_asked);
+  void encode_when_idle(const Question& question, const Seen& seen, std::uint32_t standing);
+  // The exact plan where the modules are not worth it, or too large for the store.
+  Plan with_modules_or(Plan exact, const promptcache::Chat& chat, std::uint32_t standing,
+                       Mode mode) const;
 
   const ServedModel& model_;
   IdleEncoder* const encoder_;
-  Sightings sightings_;
+  Sightings sightings_;  // of documents
+  Sightings fronts_;     // of first modules, and of each with what stands in front of it
 };
 
 }  // namespace pc::serve

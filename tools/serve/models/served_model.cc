@@ -3,6 +3,7 @@
 #include "tools/serve/calls/call_learning.h"
 #include "tools/serve/calls/told_calls.h"
 #include "tools/serve/models/chat_modules.h"
+#include "tools/serve/models/chat_views.h"
 #include "tools/serve/models/thought_learning.h"
 #include "tools/serve/request/api_error.h"
 
@@ -175,12 +176,13 @@ constrain::Constrainer& ServedModel::constrainer() const {
   return *constrainer_;
 }
 
-std::string ServedModel::chat_json(const Question& question, const Json& chat) const {
-  Json out = with_thoughts(adapted_chat(chat, call_shape_), thought_shape_);
-  if (is_begun(chat)) out.set("continue_final_message", true);
+promptcache::Chat ServedModel::written(const Question& question, const Json& chat) const try {
   const bool is_gated = question.mode == Mode::kDocuments && question.repair.empty();
-  const std::string repair = is_gated ? "auto" : question.repair;
-  return (repair.empty() ? out : out.set("repair", repair)).dump();
+  const ChatViews views(with_thoughts(adapted_chat(chat, call_shape_), thought_shape_));
+  return views.write(engine_of(question.name_space), is_gated ? "auto" : question.repair,
+                     is_begun(chat));
+} catch (const promptcache::Error& error) {
+  throw ApiError::of(error, question.prompt_field());
 }
 
 // PML that names no schema is read, too: the library says what is wrong with it, and where.
@@ -193,13 +195,12 @@ promptcache::Prompt ServedModel::prompt_of(const SchemaPrompt& asked,
   return promptcache::Prompt(*named, asked.turns);
 }
 
-std::string ServedModel::written(const Question& question) const try {
+std::string ServedModel::text_of(const Question& question) const try {
   if (question.of_schema)
     throw ApiError::bad_request("no template writes the prompt of a schema; explain shows its text",
                                 "schema");
   if (question.chat.is_null()) return text_of(question.raw.front());
-  const Json chat = with_modules(question.chat, Mode::kPrefix, nullptr, nullptr);
-  return engine().render_chat(chat_json(question, chat));
+  return written(question, with_modules(question.chat, Mode::kPrefix, nullptr)).text();
 } catch (const promptcache::Error& error) {
   throw ApiError::of(error, question.prompt_field());
 }
@@ -209,15 +210,9 @@ promptcache::Prompt ServedModel::prompt_of(const Question& question, std::size_t
   if (question.chat.is_null())
     return promptcache::Prompt::from_tokens(view(question.name_space).plain,
                                             tokens_of(question.raw[number]).tokens);
-  return chat_prompt(question, with_modules(question.chat, Mode::kPrefix, nullptr, nullptr));
+  const Json chat = with_modules(question.chat, Mode::kPrefix, nullptr);
+  return promptcache::Prompt(written(question, chat), PC_CHAT_NO_MODULES);
 } catch (const promptcache::Error& error) {
-  throw ApiError::of(error, question.prompt_field());
-}
-
-promptcache::Prompt ServedModel::chat_prompt(const Question& question, const Json& chat) const try {
-  return promptcache::Prompt::from_chat(engine_of(question.name_space), chat_json(question, chat));
-} catch (const promptcache::Error& error) {
-  if (error.status() == PC_BUDGET) throw;  // answering goes on without a store
   throw ApiError::of(error, question.prompt_field());
 }
 

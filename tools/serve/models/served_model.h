@@ -54,9 +54,8 @@ class ServedModel {
   // for this model.
   promptcache::Prompt prompt_of(const Question& question, std::size_t number = 0) const;
 
-  // Of the question's conversation as chat_modules.h has it. Throws ApiError, and
-  // promptcache::Error where a part of it is larger than the store may be (PC_BUDGET).
-  promptcache::Prompt chat_prompt(const Question& question, const Json& chat) const;
+  // The question's conversation as chat_modules.h has it. Throws ApiError.
+  promptcache::Chat written(const Question& question, const Json& chat) const;
 
   // What this namespace's modules and conversations are made with, and its schemas; none: the
   // server's own. All throw ApiError. param: the field of the request that named the schema.
@@ -70,7 +69,7 @@ class ServedModel {
   constrain::Constraint constrained(const constrain::Grammar& grammar) const;
 
   // The text of such a prompt, as the model's template writes it. Throws ApiError.
-  std::string written(const Question& question) const;
+  std::string text_of(const Question& question) const;
 
   // The tokens of a raw prompt, and whether the first is a BOS that it does not have itself.
   struct RawTokens {
@@ -92,7 +91,6 @@ class ServedModel {
   std::optional<std::string> rendered(const Json& conversation) const;
   static View view_of(promptcache::Engine engine, Schemas* schemas);
   const View& view(const NameSpace& name) const;
-  std::string chat_json(const Question& question, const Json& chat) const;
   promptcache::Prompt prompt_of(const SchemaPrompt& asked, const NameSpace& space) const;
 
   std::map<NameSpace, View> views_;

@@ -65,7 +65,7 @@ Json count_tokens(const Json& body, const ServedModel& model) {
 }
 
 Json apply_template(const Json& body, const ServedModel& model) {
-  return Json::object().set("prompt", model.written(question_of(body, model.facts())));
+  return Json::object().set("prompt", model.text_of(question_of(body, model.facts())));
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // Prompts of whole conversations: the tokens of the same turns as messages, tools as modules that
 // are found in any order, exact where they are, kept and found again, each namespace's its own.
-#include "runtime/engine/chat_prompt.h"
+#include "runtime/engine/written_chat.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -66,8 +66,10 @@ std::string chat(const std::string& messages, const std::string& tools = "[]") {
 
 std::shared_ptr<const LoadedPrompt> prompt(const std::shared_ptr<const Engine>& engine,
                                            const std::string& json,
-                                           const std::optional<std::string>& name_space = {}) {
-  return must(prompt_of_chat(engine, json, name_space));
+                                           const std::optional<std::string>& name_space = {},
+                                           ChatModules modules = ChatModules::kAll) {
+  const auto written = must(WrittenChat::write(engine, must(read_chat(json)), name_space));
+  return must(written->prompt(modules));
 }
 
 Tokens tokens_of(const LoadedPrompt& prompt) {
@@ -75,6 +77,13 @@ Tokens tokens_of(const LoadedPrompt& prompt) {
   for (const pml::PlanRun& run : prompt.plan.runs)
     all.insert(all.end(), run.tokens.begin(), run.tokens.end());
   return all;
+}
+
+std::string text_of(const LoadedPrompt& prompt) {
+  std::string text;
+  for (const TokenId token : tokens_of(prompt))
+    prompt.schema->engine().tokenizer().append_bytes(token, &text);
+  return text;
 }
 
 std::vector<float> logits_of(const std::shared_ptr<const LoadedPrompt>& prompt, bool reuse) {
@@ -130,17 +139,41 @@ TEST_CASE("tools are found in another order, beside others, by another process")
   CHECK(counts.modules == 4);  // the text before them is one
   CHECK(counts.modules_missing == 1);
   CHECK(counts.approximate_tokens > 0);
-  // As without modules: the same text.
-  std::string plain =
-      chat(kQuestion, "[" + tool("snow") + "," + tool("sun") + "," + tool("rain") + "]");
-  for (std::size_t at; (at = plain.find(R"(, "module": true)")) != plain.npos;)
-    plain.erase(at, std::string(R"(, "module": true)").size());
-  const auto whole = prompt(engine, plain);
-  CHECK(count_prompt(*whole).module_tokens <= 1);  // BOS
-  std::string a, b;
-  for (const TokenId token : tokens_of(*turned)) engine->tokenizer().append_bytes(token, &a);
-  for (const TokenId token : tokens_of(*whole)) engine->tokenizer().append_bytes(token, &b);
-  CHECK(a == b);
+}
+
+TEST_CASE("a conversation with none of its modules is one that never had any") {
+  Home home(tools_and_turns());
+  const auto engine = home.engine();
+  const std::string with = chat(said("system", "S") + "," + said("user", "</s> Why?"),
+                                "[" + tool("snow") + "," + tool("sun") + "]");
+  std::string without = with;
+  for (std::size_t at; (at = without.find(R"(, "module": true)")) != without.npos;)
+    without.erase(at, std::string(R"(, "module": true)").size());
+  const auto none = prompt(engine, with, {}, ChatModules::kNone);
+  CHECK(count_prompt(*none).module_tokens <= 1);  // BOS
+  CHECK(tokens_of(*none) == tokens_of(*prompt(engine, without)));
+  CHECK(text_of(*prompt(engine, with)) == text_of(*none));
+}
+
+TEST_CASE("modules that stand apart are found behind another text") {
+  Home home(chat_turns());
+  const auto engine = home.engine();
+  const auto behind = [](const std::string& front) {
+    return chat(R"({"role": "user", "content": [{"type": "text", "text": )" + quoted(front) +
+                R"(}, {"type": "text", "text": "A page of text.", "module": true},
+                    {"type": "text", "text": " Why?"}]})");
+  };
+  const auto standing = prompt(engine, behind("One. "), {}, ChatModules::kApart);
+  encode(*standing);
+  CHECK(text_of(*standing) == text_of(*prompt(engine, behind("One. "))));
+  CHECK(count_prompt(*prompt(engine, behind("Two. "))).modules_missing > 0);
+  const auto other = prompt(engine, behind("Two. "), {}, ChatModules::kApart);
+  CHECK(count_prompt(*other).modules_missing == 0);
+  CHECK(count_prompt(*other).approximate_tokens > 0);
+  // With nothing between, both are the same.
+  const std::string alone = chat(
+      R"({"role": "user", "content": [{"type": "text", "text": "A page of text.", "module": true}]})");
+  CHECK(count_prompt(*prompt(engine, alone)).modules_missing == 0);
 }
 
 TEST_CASE("one tool behind the text before it is exact, and gives what computing all gives") {
@@ -194,9 +227,12 @@ TEST_CASE("a named format writes the three roles, and says that it writes no too
   EngineOptions options = home.engine()->options();
   options.chat_template = "zephyr";
   const auto engine = must(Engine::open(options));
-  const ChatText text = must(text_of_chat(*engine, chat(said("system", "S") + "," + kQuestion)));
-  CHECK(text.text() == "<|system|>\nS</s>\n<|user|>\nWhat is the weather?</s>\n<|assistant|>\n");
-  const auto refused = text_of_chat(*engine, chat(kQuestion, "[" + tool("rain") + "]"));
+  const auto write = [&](const std::string& json) {
+    return WrittenChat::write(engine, must(read_chat(json)), {});
+  };
+  CHECK(must(write(chat(said("system", "S") + "," + kQuestion)))->text() ==
+        "<|system|>\nS</s>\n<|user|>\nWhat is the weather?</s>\n<|assistant|>\n");
+  const auto refused = write(chat(kQuestion, "[" + tool("rain") + "]"));
   REQUIRE_FALSE(refused.ok());
   CHECK(refused.error().code == Code::kUnsupported);
   CHECK(refused.error().message.find("zephyr") != std::string::npos);
