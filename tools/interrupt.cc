@@ -1,6 +1,7 @@
 #include "tools/interrupt.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -19,7 +20,7 @@ std::atomic<bool> work_in_hand{false};
 std::atomic<bool> stop_requested{false};
 std::atomic<pc_session*> session_to_cancel{nullptr};
 std::atomic<int> handlers_running{0};
-std::atomic<int> waker{-1};  // the end of a pipe at whose other end wait() reads
+std::atomic<int> waker{-1};  // the end of a pipe at whose other end wait() waits
 static_assert(std::atomic<pc_session*>::is_always_lock_free &&
               std::atomic<int>::is_always_lock_free);
 
@@ -82,12 +83,13 @@ void Interruptible::wait() const {
   if (::pipe2(ends.data(), O_CLOEXEC) != 0)
     throw Failure(kFailure, "no descriptor is left to wait for signals with (ulimit -n)");
   waker = ends[1];
-  char byte = 0;
-  while (!requested() && ::read(ends[0], &byte, 1) < 0 && errno == EINTR) {
+  pollfd other_end{.fd = ends[0], .events = POLLIN, .revents = 0};
+  // Not read(), in which the thread sanitizer's runtime holds signals back for ever.
+  while (!requested() && ::poll(&other_end, 1, -1) < 0 && errno == EINTR) {
   }
   waker = -1;
   await_handlers();
-  for (const int end : ends) ::close(end);
+  for (const int descriptor : ends) ::close(descriptor);
 }
 
 }  // namespace pc::cli
