@@ -34,6 +34,15 @@ def length(vector):
     return math.sqrt(sum(x * x for x in vector))
 
 
+class Deadline(ServeTest):
+    ARGUMENTS = ("--deadline", "1")
+
+    def test_what_takes_longer_than_the_server_gives_it_ends(self):
+        many = [f"{number} " + "The harbour opens at nine. " * 30 for number in range(2000)]  # 1.6 million tokens
+        answer = self.server.json("POST", "/v1/embeddings", {"input": many}, 504)
+        self.assertEqual(answer["error"]["code"], "deadline_exceeded")
+
+
 class Embeddings(ServeTest):
     def vectors(self, expect=200, **fields):
         answer = self.server.json("POST", "/v1/embeddings", {"model": "tiny-model", "input": TEXTS} | fields, expect)

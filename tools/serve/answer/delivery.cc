@@ -55,9 +55,7 @@ void Delivery::fail(const ApiError& error, const Event& event) {
 }
 
 void Delivery::tell_if_late() {
-  if (!is_over_ && is_late())
-    take(Failed{{504, "timeout_error", "the answer took longer than this server gives it", "",
-                 "deadline_exceeded"}});
+  if (!is_over_ && is_late()) take(Failed{ApiError::too_late()});
 }
 
 }  // namespace pc::serve

@@ -80,6 +80,11 @@ ApiError ApiError::too_busy() {
           "rate_limit_exceeded"};
 }
 
+ApiError ApiError::too_late() {
+  return {504, "timeout_error", "the answer took longer than this server gives it", "",
+          "deadline_exceeded"};
+}
+
 Json ApiError::openai() const {
   Json error = Json::object()
                    .set("message", what())

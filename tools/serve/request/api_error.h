@@ -45,6 +45,7 @@ class ApiError : public std::runtime_error {
   // param: the field that has the prompt.
   static ApiError too_long(const Overflow& overflow, const std::string& param);
   static ApiError too_busy();
+  static ApiError too_late();
 
   int status() const { return status_; }
   // {"error": {"message", "type", "param", "code"}}, and "line", "column" of a place in PML

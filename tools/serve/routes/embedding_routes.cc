@@ -1,5 +1,6 @@
 // The routes about whole texts: vectors of them in three protocols, and documents put in order.
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <utility>
 
@@ -20,20 +21,37 @@ std::string called(const Asked& asked) {
   return name.empty() ? asked.model().id() : name;
 }
 
+// Does anybody wait for it, and is there time?
+class Wanted {
+ public:
+  Wanted(const Service& service, const std::shared_ptr<Reply>& reply)
+      : deadline_(service.deadline()) {
+    reply->on_gone([is_gone = is_gone_] { *is_gone = true; });
+  }
+  bool is_late() const { return std::chrono::steady_clock::now() >= deadline_; }
+  bool operator()() const { return !*is_gone_ && !is_late(); }
+
+ private:
+  const std::chrono::steady_clock::time_point deadline_;
+  const std::shared_ptr<std::atomic<bool>> is_gone_ = std::make_shared<std::atomic<bool>>(false);
+};
+
 // On a thread for answers: make(is_wanted) gives the JSON, and counts the tokens it read.
 template <class Make>
 void reply_with(Service* service, const Asked& asked, Protocol protocol,
                 const std::shared_ptr<Reply>& reply, Make make) {
-  const auto is_gone = std::make_shared<std::atomic<bool>>(false);
-  reply->on_gone([is_gone] { *is_gone = true; });
-  service->submit([loaded = asked.loaded, notes = asked.http.notes, protocol, reply, is_gone,
-                   make = std::move(make)] {
+  service->submit([loaded = asked.loaded, notes = asked.http.notes, protocol, reply,
+                   is_wanted = Wanted(*service, reply), make = std::move(make)] {
     guard(protocol, reply, [&] {
       std::uint64_t n_tokens = 0;
-      const Json made = make(
-          loaded->model, [&] { return !*is_gone; }, &n_tokens);
-      if (notes) notes->set_tokens({n_tokens, 0, 0});
-      send(reply, made);
+      try {
+        const Json made = make(loaded->model, is_wanted, &n_tokens);
+        if (notes) notes->set_tokens({n_tokens, 0, 0});
+        send(reply, made);
+      } catch (const promptcache::Error&) {
+        if (is_wanted.is_late()) throw ApiError::too_late();
+        throw;
+      }
     });
   });
 }

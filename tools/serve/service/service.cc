@@ -170,12 +170,17 @@ void Service::complete(const HttpRequest& request, Question* question) const {
   if (!question->says_mode) question->mode = *mode;
 }
 
+std::chrono::steady_clock::time_point Service::deadline() const {
+  using Clock = std::chrono::steady_clock;
+  return options_.deadline.count() ? Clock::now() + options_.deadline : Clock::time_point::max();
+}
+
 void Service::answer(const ModelHandle& loaded, Question question,
                      std::unique_ptr<AnswerWriter> writer, bool streams,
                      const std::shared_ptr<Reply>& reply) {
   const auto delivery =
       std::make_shared<Delivery>(reply, std::move(writer), streams, question.n_choices());
-  if (options_.deadline.count()) delivery->set_deadline(Delivery::Clock::now() + options_.deadline);
+  delivery->set_deadline(deadline());
   delivery->watch([this, self = delivery.get(), notes = question.notes](const Event& event) {
     const auto* const ended = std::get_if<Ended>(&event);
     if (!ended) return;

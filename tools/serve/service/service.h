@@ -82,6 +82,9 @@ class Service {
   void answer(const ModelHandle& loaded, Question question, std::unique_ptr<AnswerWriter> writer,
               bool streams, const std::shared_ptr<Reply>& reply);
 
+  // Of an answer to a request that comes now.
+  std::chrono::steady_clock::time_point deadline() const;
+
   NameSpace name_space_of(const HttpRequest& request) const;
   // Whose request it is, and its mode where its body names none. Throws ApiError.
   void complete(const HttpRequest& request, Question* question) const;
