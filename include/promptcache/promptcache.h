@@ -610,6 +610,25 @@ typedef struct pc_prompt_counts {
 PC_API pc_status pc_prompt_get_counts(const pc_prompt* prompt, pc_prompt_counts* counts,
                                       pc_error* error);
 
+typedef enum pc_run_state { PC_RUN_MISSING = 0, PC_RUN_STORED = 1, PC_RUN_HELD = 2 } pc_run_state;
+
+/* A run of a prompt's tokens that a module has. */
+typedef struct pc_module_run {
+  uint64_t begin; /* of pc_prompt_tokens, its first */
+  uint64_t n_tokens;
+  uint32_t state;  /* of pc_run_state: of its module, in memory for PC_RUN_HELD */
+  uint32_t exact;  /* 1: the module saw what stands before it here */
+  char repair[32]; /* of one that is not exact, as PML's attribute; "auto": nothing was chosen yet,
+                      and a session is refused */
+  char why[256];   /* why the module is missing, or nothing was chosen: a sentence, or "" */
+} pc_module_run;
+
+/* The counts, and each run that a module has, found by one look at the store. Writes up to
+ * `capacity` runs and always the full count; counts may be NULL. */
+PC_API pc_status pc_prompt_look(const pc_prompt* prompt, pc_prompt_counts* counts,
+                                pc_module_run* runs, size_t capacity, size_t* n_runs,
+                                pc_error* error);
+
 /* JSON: what a run would do now: for each run of tokens its place, source, hit
  * or miss and why, tokens, bytes; the prompt's remarks. Looks modules up; computes
  * nothing. What does not fit into the context window is refused as by a session. */

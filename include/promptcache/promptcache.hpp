@@ -451,12 +451,28 @@ class Prompt : public detail::Owner<pc_prompt, pc_prompt_close> {
   pc_prompt_counts counts() const {
     return detail::filled<pc_prompt_counts, pc_prompt_get_counts>(get());
   }
+  // The same, and each run that a module has.
+  std::pair<pc_prompt_counts, std::vector<pc_module_run>> look() const {
+    std::pair<pc_prompt_counts, std::vector<pc_module_run>> seen{};
+    seen.first.struct_size = sizeof seen.first;
+    seen.second.resize(16);  // a guess; asked again where it is short
+    for (std::size_t n = 0;;) {
+      detail::call<pc_prompt_look>(get(), &seen.first, seen.second.data(), seen.second.size(), &n);
+      const bool complete = n <= seen.second.size();
+      seen.second.resize(n);
+      if (complete) return seen;
+    }
+  }
   std::string remarks() const { return detail::text<pc_prompt_remarks>(get()); }  // a line each
 
-  // All of them, in order.
-  std::vector<std::int32_t> tokens() const {
+  std::size_t n_tokens() const {
     std::size_t n = 0;
     detail::call<pc_prompt_tokens>(get(), static_cast<std::int32_t*>(nullptr), std::size_t{0}, &n);
+    return n;
+  }
+  // All of them, in order.
+  std::vector<std::int32_t> tokens() const {
+    std::size_t n = n_tokens();
     std::vector<std::int32_t> tokens(n);
     detail::call<pc_prompt_tokens>(get(), tokens.data(), tokens.size(), &n);
     return tokens;

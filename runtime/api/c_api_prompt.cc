@@ -1,5 +1,6 @@
 // The C API's calls that make prompts and look at them.
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -17,6 +18,32 @@ namespace {
 
 using pc::Status;
 using namespace pc::capi;
+
+void write_counts(const pc::LoadedPrompt& prompt, const pc::PromptCounts& c,
+                  pc_prompt_counts* counts) {
+  pc_prompt_counts out{};
+  out.tokens = c.tokens;
+  out.module_tokens = c.module_tokens;
+  out.approximate_tokens = c.approximate_tokens;
+  out.repaired_tokens = c.repaired_tokens;
+  out.chained_tokens = c.chained_tokens;
+  out.computed_tokens = c.tokens - c.module_tokens - c.chained_tokens + c.repaired_tokens;
+  out.modules = c.modules;
+  out.modules_missing = c.modules_missing;
+  out.end = static_cast<std::uint32_t>(prompt.plan.end);
+  write_stats(out, counts);
+}
+
+pc_module_run module_run(const pc::LookedRun& run) {
+  pc_module_run out{};
+  out.begin = run.begin;
+  out.n_tokens = run.n_tokens;
+  out.state = static_cast<std::uint32_t>(run.state);
+  out.exact = run.exact;
+  if (!run.exact) write_text(pc::pml::to_string(run.repair), out.repair);
+  write_text(run.why, out.why);
+  return out;
+}
 
 }  // namespace
 
@@ -90,18 +117,23 @@ pc_status pc_prompt_get_counts(const pc_prompt* prompt, pc_prompt_counts* counts
     PC_REQUIRE(prompt);
     PC_REQUIRE(counts);
     PC_CHECK_OK(prompt->prompt->check_window(1, true));
-    const pc::PromptCounts c = pc::count_prompt(*prompt->prompt);
-    pc_prompt_counts out{};
-    out.tokens = c.tokens;
-    out.module_tokens = c.module_tokens;
-    out.approximate_tokens = c.approximate_tokens;
-    out.repaired_tokens = c.repaired_tokens;
-    out.chained_tokens = c.chained_tokens;
-    out.computed_tokens = c.tokens - c.module_tokens - c.chained_tokens + c.repaired_tokens;
-    out.modules = c.modules;
-    out.modules_missing = c.modules_missing;
-    out.end = static_cast<std::uint32_t>(prompt->prompt->plan.end);
-    write_stats(out, counts);
+    write_counts(*prompt->prompt, pc::count_prompt(*prompt->prompt), counts);
+    return pc::ok();
+  });
+}
+
+pc_status pc_prompt_look(const pc_prompt* prompt, pc_prompt_counts* counts, pc_module_run* runs,
+                         std::size_t capacity, std::size_t* n_runs, pc_error* error) {
+  return guarded(error, [&]() -> Status {
+    PC_REQUIRE(prompt);
+    PC_REQUIRE(runs || capacity == 0);
+    PC_REQUIRE(n_runs);
+    PC_CHECK_OK(prompt->prompt->check_window(1, true));
+    const pc::PromptLook look = pc::look_at_prompt(*prompt->prompt);
+    if (counts) write_counts(*prompt->prompt, look.counts, counts);
+    *n_runs = look.runs.size();
+    for (std::size_t i = 0; i < std::min(capacity, look.runs.size()); ++i)
+      runs[i] = module_run(look.runs[i]);
     return pc::ok();
   });
 }

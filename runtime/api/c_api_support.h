@@ -16,6 +16,15 @@
 
 namespace pc::capi {
 
+// Cut at a character's start where the text is too long. Allocates nothing.
+template <std::size_t n_bytes>
+void write_text(std::string_view text, char (&out)[n_bytes]) noexcept {
+  std::size_t n = std::min(text.size(), n_bytes - 1);
+  while (n > 0 && n < text.size() && (static_cast<unsigned char>(text[n]) & 0xc0) == 0x80) --n;
+  std::memcpy(out, text.data(), n);
+  out[n] = '\0';
+}
+
 // Allocates nothing: it serves where memory has run out.
 inline void report(Code code, std::string_view message, std::uint32_t line, std::uint32_t column,
                    pc_error* out) noexcept {
@@ -23,12 +32,7 @@ inline void report(Code code, std::string_view message, std::uint32_t line, std:
   out->status = static_cast<std::int32_t>(code);
   out->line = line;
   out->column = column;
-  // Cut at a character's start where the sentence is too long.
-  std::size_t n = std::min(message.size(), sizeof out->message - 1);
-  while (n > 0 && n < message.size() && (static_cast<unsigned char>(message[n]) & 0xc0) == 0x80)
-    --n;
-  std::memcpy(out->message, message.data(), n);
-  out->message[n] = '\0';
+  write_text(message, out->message);
 }
 
 // body() gives a Status; see catch_all.

@@ -39,28 +39,70 @@ Position chain_known_until(const LoadedPrompt& prompt, std::span<const PlacedRun
   return prompt.plan.end;
 }
 
-PromptCounts count_prompt(const LoadedPrompt& prompt) {
-  const std::vector<PlacedRun> runs = settled_runs(prompt);
-  PromptCounts counts;
-  counts.tokens = prompt.plan.n_tokens();
-  for (std::size_t i = 0; i < prompt.plan.runs.size(); ++i) {
-    const pml::PlanRun& run = prompt.plan.runs[i];
-    if (run.kind != pml::RunKind::kCached) continue;
-    counts.module_tokens += run.tokens.size();
-    if (!runs[i].exact) counts.approximate_tokens += run.tokens.size();
-  }
-  counts.repaired_tokens = n_anew(runs);
+namespace {
+
+// A module's look-up, once for all of its runs.
+struct Found {
+  LookedRun::State state = LookedRun::State::kMissing;
+  std::string why;
+};
+
+Found find(const LoadedPrompt& prompt, SchemaModule& module) {
+  bool held = false;
+  Lookup lookup = prompt.schema->peek(module, &held);
+  if (!lookup) return {LookedRun::State::kMissing, std::move(lookup.why)};
+  return {held ? LookedRun::State::kHeld : LookedRun::State::kStored, ""};
+}
+
+std::uint64_t chained_tokens(const LoadedPrompt& prompt, std::span<const PlacedRun> runs) {
+  std::uint64_t n = 0;
   const Chain chain = prompt.chain(true, leading_tokens(runs));
   const Position known = chain_known_until(prompt, runs);
   for (const Chain::Link& link : chain.links())
-    if (link.end() <= known && prompt.may_find(link) && prompt.find(link))
-      counts.chained_tokens += link.tokens.size();
-  counts.modules = static_cast<std::uint32_t>(prompt.modules.size());
+    if (link.end() <= known && prompt.may_find(link) && prompt.find(link)) n += link.tokens.size();
+  return n;
+}
+
+LookedRun looked_run(const LoadedPrompt& prompt, const PlacedRun& placed, const Found& found) {
+  LookedRun run{.n_tokens = placed.run->tokens.size(),
+                .state = found.state,
+                .exact = placed.exact,
+                .repair = placed.repair,
+                .why = found.why};
+  if (placed.exact || placed.repair.kind != pml::Repair::Kind::kAuto) return run;
+  const Result<pml::Repair> verdict = prompt.schema->verdict();
+  if (!verdict.ok()) run.why = verdict.error().message;
+  return run;
+}
+
+}  // namespace
+
+PromptLook look_at_prompt(const LoadedPrompt& prompt) {
+  const std::vector<PlacedRun> runs = settled_runs(prompt);
+  PromptLook look;
+  PromptCounts& counts = look.counts;
+  std::vector<Found> found;
   for (const auto& module : prompt.modules) {
-    bool held = false;
-    counts.modules_missing += !prompt.schema->peek(*module, &held);
+    found.push_back(find(prompt, *module));
+    counts.modules_missing += found.back().state == LookedRun::State::kMissing;
   }
-  return counts;
+  counts.modules = static_cast<std::uint32_t>(prompt.modules.size());
+  for (const PlacedRun& placed : runs) {
+    const std::size_t begin = counts.tokens, n = placed.run->tokens.size();
+    counts.tokens += n;
+    if (placed.run->kind != pml::RunKind::kCached) continue;
+    counts.module_tokens += n;
+    if (!placed.exact) counts.approximate_tokens += n;
+    look.runs.push_back(looked_run(prompt, placed, found[placed.run->job]));
+    look.runs.back().begin = begin;
+  }
+  counts.repaired_tokens = n_anew(runs);
+  counts.chained_tokens = chained_tokens(prompt, runs);
+  return look;
+}
+
+PromptCounts count_prompt(const LoadedPrompt& prompt) {
+  return look_at_prompt(prompt).counts;
 }
 
 }  // namespace pc

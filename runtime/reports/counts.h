@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "runtime/engine/loaded_prompt.h"
@@ -29,6 +30,23 @@ struct PromptCounts {
 };
 
 PromptCounts count_prompt(const LoadedPrompt& prompt);
+
+// A run of tokens that a module has.
+struct LookedRun {
+  std::size_t begin = 0, n_tokens = 0;  // of the prompt's tokens
+  enum class State : std::uint8_t { kMissing, kStored, kHeld } state = State::kMissing;
+  bool exact = false;
+  pml::Repair repair;  // kAuto: nothing was chosen yet
+  std::string why;     // it is missing, or nothing was chosen
+};
+
+struct PromptLook {
+  PromptCounts counts;
+  std::vector<LookedRun> runs;  // in order
+};
+
+// Both by one look-up of each module.
+PromptLook look_at_prompt(const LoadedPrompt& prompt);
 
 // A prompt's runs with the repairs that a session would have; with kAuto where it would be refused,
 // since nothing was chosen yet.

@@ -255,11 +255,8 @@ class Sequence {
                                        prompts_.made(), error());
       }
       case 11: {
-        std::array<std::int32_t, 4> ids;
-        for (std::int32_t& id : ids)
-          id = in_.below(8) ? static_cast<std::int32_t>(in_.below(200))
-                            : static_cast<std::int32_t>(in_.number(4));
-        return pc_prompt_from_tokens(schemas_.pick(in_), ids.data(), in_.below(5), prompts_.made(),
+        const std::vector<std::int32_t> ids = give_.tokens();
+        return pc_prompt_from_tokens(schemas_.pick(in_), ids.data(), ids.size(), prompts_.made(),
                                      error());
       }
       case 1: {
@@ -275,6 +272,8 @@ class Sequence {
                                     error());
       case 5:
         return pc_prompt_prefetch(prompts_.pick(in_), error());
+      case 6:
+        return look_at(in_, prompts_.pick(in_), error());
       default: {
         const ApiArguments::Text t = give_.text(in_.below(2) ? kPml : kTurns);
         return pc_prompt_parse(schemas_.pick(in_), t.text, t.bytes, prompts_.made(), error());

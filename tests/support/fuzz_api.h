@@ -186,6 +186,13 @@ inline pc_status call_on_texts(FuzzBytes& in, ApiArguments& give, const pc_engin
                   numbers.data(), error);
 }
 
+inline pc_status look_at(FuzzBytes& in, const pc_prompt* prompt, pc_error* error) {
+  std::array<pc_module_run, 2> runs{};
+  std::size_t n = 0;
+  return pc_prompt_look(prompt, Sized<pc_prompt_counts>(in).get(), runs.data(), in.below(3), &n,
+                        error);
+}
+
 // A conversation that is written or read, its text, and a prompt of it.
 inline pc_status call_on_chat(FuzzBytes& in, ApiArguments& give, const pc_engine* engine,
                               pc_prompt** prompt, pc_error* error) {

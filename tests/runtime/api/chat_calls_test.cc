@@ -119,6 +119,44 @@ TEST_CASE("a conversation is written once, and prompts are made of it") {
         "<s>U: A page of text. What is it?</s>");
 }
 
+TEST_CASE("one look at a prompt says what each module's run is") {
+  World world;
+  const promptcache::Engine engine = world.open();
+  const std::string pages =
+      R"({"repair": "leading:1", "messages": [{"role": "user", "content": [
+          {"type": "text", "text": "A page of text.", "module": true},
+          {"type": "text", "text": "Another page.", "module": true},
+          {"type": "text", "text": " What is it?"}]}]})";
+  const auto prompt = promptcache::Prompt::from_chat(engine, pages);
+  const auto [counts, runs] = prompt.look();
+  REQUIRE(runs.size() == 3);
+  CHECK(counts.tokens == prompt.counts().tokens);
+  CHECK(counts.modules_missing == 3);
+  for (const pc_module_run& run : runs) {
+    CHECK(run.state == PC_RUN_MISSING);
+    CHECK(std::string(run.why) != "");
+  }
+  const auto tokens = prompt.tokens();
+  CHECK(engine.detokenize(tokens.data() + runs[1].begin, runs[1].n_tokens) == "A page of text.");
+  CHECK(runs[1].exact == 1);
+  CHECK(std::string(runs[1].repair) == "");
+  CHECK(runs[2].exact == 0);
+  CHECK(std::string(runs[2].repair) == "leading:1");
+  prompt.encode();
+  for (const pc_module_run& run : prompt.look().second) CHECK(run.state != PC_RUN_MISSING);
+  const auto behind = promptcache::Prompt::from_chat(world.open(), pages);
+  for (const pc_module_run& run : behind.look().second) {
+    CHECK(run.state == PC_RUN_STORED);
+    CHECK(std::string(run.why) == "");
+  }
+  std::size_t n = 0;
+  pc_module_run first{};
+  CHECK(pc_prompt_look(prompt.get(), nullptr, &first, 1, &n, nullptr) == PC_OK);
+  CHECK(n == 3);
+  CHECK(first.begin == 0);
+  CHECK(pc_prompt_look(prompt.get(), nullptr, nullptr, 1, &n, nullptr) == PC_INVALID_ARGUMENT);
+}
+
 TEST_CASE("a conversation that cannot be meant is refused by its place") {
   World world;
   const promptcache::Engine engine = world.open();

@@ -24,51 +24,74 @@ std::string beginning(const std::string& text) {
   return text.substr(0, end) + "...";
 }
 
-Json part_json(const Json& run) {
-  Json part = Json::object()
-                  .set("text", beginning(run["text"].string()))
-                  .set("tokens", run["tokens"])
-                  .set("state", run["state"])
-                  .set("exact", run["exact"]);
-  for (const char* const key : {"why", "repair"})
-    if (!run[key].is_null()) part.set(key, run[key]);
-  return part;
-}
-
-Plan plan_of(promptcache::Prompt prompt, Mode mode) {
-  const Json report = Json::parse(prompt.explain());
-  Plan plan{.prompt = std::move(prompt), .mode = mode, .parts = Json::array(), .remarks = {}};
-  for (const Json& run : report["runs"].items()) {
-    if (run["kind"] != Json("cached")) continue;
-    plan.parts.push(part_json(run));
-    plan.exact = plan.exact && run["exact"].truth();
-  }
-  for (const Json& remark : report["remarks"].items()) plan.remarks.push_back(remark.string());
-  return plan;
+const char* name_of(std::uint32_t state) {
+  return state == PC_RUN_HELD ? "memory" : state == PC_RUN_STORED ? "hit" : "miss";
 }
 
 // Has no check of answers said what repair="auto" is?
-bool is_unsettled(const Plan& plan) {
-  return std::ranges::any_of(plan.parts.items(), [](const Json& part) {
-    return !part["exact"].truth() && part["repair"] == Json("auto");
-  });
+bool is_unsettled(const pc_module_run& run) {
+  return !run.exact && std::string_view(run.repair) == "auto";
+}
+
+// A token stands for a byte at least but for those that spell nothing, so that these are enough.
+std::string text_of(const promptcache::Engine& engine, const std::vector<std::int32_t>& tokens,
+                    const pc_module_run& run) {
+  const std::size_t n = std::min<std::size_t>(run.n_tokens, 2 * kMostText);
+  return beginning(engine.detokenize(tokens.data() + run.begin, n));
+}
+
+Json part_json(const pc_module_run& run, const std::string& text) {
+  Json part = Json::object()
+                  .set("text", text)
+                  .set("tokens", run.n_tokens)
+                  .set("state", name_of(run.state))
+                  .set("exact", run.exact != 0);
+  if (run.state == PC_RUN_MISSING && *run.why) part.set("why", run.why);
+  if (*run.repair) part.set("repair", run.repair);
+  return part;
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
 }
 
 // Of the prompt, modules that are missing not counted: they are encoded once.
-std::uint64_t tokens_to_compute(const Plan& plan) {
-  const pc_prompt_counts counts = plan.prompt.counts();
+std::uint64_t tokens_to_compute(const pc_prompt_counts& counts) {
   return counts.tokens - counts.module_tokens - counts.chained_tokens + counts.repaired_tokens;
+}
+
+// A plan, and what it would cost.
+struct Costed {
+  Plan plan;
+  std::uint64_t n_tokens = 0;  // to compute
+  bool is_settled = true;
+};
+
+Costed costed(const promptcache::Engine& engine, promptcache::Prompt prompt, Mode mode) {
+  const auto [counts, runs] = prompt.look();
+  const std::vector<std::int32_t> tokens = prompt.tokens();
+  Costed made{.plan = {.prompt = std::move(prompt), .mode = mode}};
+  Plan& plan = made.plan;
+  made.n_tokens = tokens_to_compute(counts);
+  plan.remarks = lines_of(plan.prompt.remarks());
+  for (const pc_module_run& run : runs) {
+    plan.parts.push(part_json(run, text_of(engine, tokens, run)));
+    plan.exact = plan.exact && run.exact;
+    if (made.is_settled && is_unsettled(run)) plan.remarks.push_back(run.why);
+    made.is_settled = made.is_settled && !is_unsettled(run);
+  }
+  return made;
 }
 
 }  // namespace
 
 Plan Planner::exact_plan(const Question& question, promptcache::Prompt prompt) const {
   Plan plan{.prompt = std::move(prompt),
-            .mode = question.mode == Mode::kOff ? Mode::kOff : Mode::kPrefix,
-            .parts = Json::array(),
-            .remarks = {}};
-  std::istringstream remarks(plan.prompt.remarks());
-  for (std::string line; std::getline(remarks, line);) plan.remarks.push_back(line);
+            .mode = question.mode == Mode::kOff ? Mode::kOff : Mode::kPrefix};
+  plan.remarks = lines_of(plan.prompt.remarks());
   return plan;
 }
 
@@ -82,7 +105,7 @@ std::vector<Plan> Planner::plans(const Question& question, bool is_asked) {
 
 Plan Planner::plan(const Question& question, bool is_asked) try {
   if (question.of_schema && question.mode != Mode::kOff)
-    return plan_of(model_.prompt_of(question), Mode::kPrefix);
+    return costed(model_.engine(), model_.prompt_of(question), Mode::kPrefix).plan;
   if (question.of_schema || question.chat.is_null())
     return exact_plan(question, model_.prompt_of(question));
   return chat_plan(question, is_asked);
@@ -141,13 +164,14 @@ void Planner::encode_when_idle(const Question& question, const Seen& seen,
 
 Plan Planner::with_modules_or(Plan exact, const promptcache::Chat& chat, std::uint32_t standing,
                               Mode mode) const try {
-  Plan modules = plan_of(promptcache::Prompt(chat, standing), mode);
-  if (is_unsettled(modules)) {
-    exact.remarks = modules.remarks;
+  Costed modules = costed(model_.engine(), promptcache::Prompt(chat, standing), mode);
+  if (!modules.is_settled) {
+    exact.remarks = modules.plan.remarks;
     return exact;
   }
-  const bool is_worth_it = modules.exact || tokens_to_compute(modules) < tokens_to_compute(exact);
-  return is_worth_it ? std::move(modules) : std::move(exact);
+  const bool is_worth_it =
+      modules.plan.exact || modules.n_tokens < tokens_to_compute(exact.prompt.counts());
+  return is_worth_it ? std::move(modules.plan) : std::move(exact);
 } catch (const promptcache::Error& error) {
   if (error.status() != PC_BUDGET) throw;
   exact.remarks.push_back(

@@ -23,10 +23,10 @@ namespace pc::serve {
 
 struct Plan {
   promptcache::Prompt prompt;
-  Mode mode = Mode::kPrefix;         // that it came to
-  bool exact = true;                 // its states are those of a full prefill
-  Json parts = Json::array();        // what became of each module: text, tokens, state, why
-  std::vector<std::string> remarks;  // why not more of it is reused
+  Mode mode = Mode::kPrefix;              // that it came to
+  bool exact = true;                      // its states are those of a full prefill
+  Json parts = Json::array();             // what became of each module: text, tokens, state, why
+  std::vector<std::string> remarks = {};  // why not more of it is reused
 };
 
 class Planner {

@@ -59,9 +59,10 @@ Json detokenize(const Json& body, const ServedModel& model) {
   return Json::object().set("content", model.engine().detokenize(tokens.data(), tokens.size()));
 }
 
+// Also of more than fit into the window: who asks wants to know how much to leave out.
 Json count_tokens(const Json& body, const ServedModel& model) {
   const AnthropicRequest request = read_anthropic(body, true);
-  return Json::object().set("input_tokens", model.prompt_of(request.question).counts().tokens);
+  return Json::object().set("input_tokens", model.prompt_of(request.question).n_tokens());
 }
 
 Json apply_template(const Json& body, const ServedModel& model) {
