@@ -105,6 +105,7 @@ class Streamed:
 
     def __init__(self, url, body, connection=None):
         self.text, self.usage, self.timings, self.prompt_cache = "", {}, {}, {}
+        self.calls, self.finish = [], None
         body = body | {"stream": True, "stream_options": {"include_usage": True}}
         times, over, opened, start = [], None, connection or connect(url), time.perf_counter()
         for event in events(post(opened, body)):
@@ -117,14 +118,28 @@ class Streamed:
                 if delta.get("content") or delta.get("tool_calls"):
                     times.append(now)
                     self.text += delta.get("content") or ""
+                    for part in delta.get("tool_calls") or []:
+                        self.add(part)
                 if choice.get("finish_reason"):
-                    over = over or now
+                    over, self.finish = over or now, choice["finish_reason"]
         if not connection:
             opened.close()
         self.took_s = time.perf_counter() - start
         times = times or [over]
         self.first_s = times[0] - start
         self.gaps_s = [b - a for a, b in zip(times, times[1:])]
+
+    def add(self, part):
+        """A part of a call."""
+        if part["index"] == len(self.calls):
+            self.calls.append({"id": part["id"], "type": "function",
+                               "function": {"name": part["function"]["name"], "arguments": ""}})
+        self.calls[part["index"]]["function"]["arguments"] += part["function"].get("arguments") or ""
+
+    def message(self):
+        """As the next request's history has it."""
+        message = {"role": "assistant", "content": self.text or None}
+        return message | {"tool_calls": self.calls} if self.calls else message
 
     def cached(self):
         return (self.usage.get("prompt_tokens_details") or {}).get("cached_tokens", 0)
