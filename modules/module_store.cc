@@ -75,6 +75,7 @@ std::string_view miss_name(MissReason reason) {
 struct ModuleStore::State {
   StoreOptions options;
   CacheFolder folder;
+  LinkHints hints;
 
   // The mappings that live in this process. Weak: sessions keep modules, not the store.
   Mutex mutex;
@@ -169,6 +170,7 @@ Result<std::unique_ptr<ModuleStore>> ModuleStore::open(StoreOptions options) {
   }
   auto state = std::make_unique<State>();
   state->folder = std::move(folder).value();
+  state->hints = LinkHints::open(options.dir, state->folder.writable());
   state->options = std::move(options);
   // Makes the file of the lock: once the disk is full, it could not be made any more, and nothing
   // could be given up.
@@ -245,6 +247,10 @@ FileLock ModuleStore::lock(const ModuleKey& key, milliseconds timeout, unsigned 
   return state_->folder.lock(name, timeout);
 }
 
+const LinkHints& ModuleStore::hints() const {
+  return state_->hints;
+}
+
 StoreCounts ModuleStore::counts() const {
   return {state_->evicted_files, state_->evicted_bytes, state_->set_aside_files};
 }
@@ -288,6 +294,7 @@ void ModuleStore::sweep() const {
 Result<EvictionReport> ModuleStore::gc(std::uint64_t target_bytes, Progress progress) {
   if (!writable()) return read_only_error();
   PC_TRY(const EvictionReport report, state_->folder.evict_to(target_bytes, kGcPatience, progress));
+  if (report.left_bytes == 0) state_->hints.clear();
   state_->count(report);
   return report;
 }

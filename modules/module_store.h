@@ -7,6 +7,7 @@
 //   <dir>/v2/quarantine/               damaged files, set aside
 //   <dir>/v2/pins/<64 hex>             empty: never evicted
 //   <dir>/v2/tmp/                      unfinished files where O_TMPFILE is missing
+//   <dir>/v2/next/                     which links follow what (modules/link_hints.h)
 //
 // A tenant of the file cache, whose promises hold (modules/store/cache_folder.h).
 // Everything that goes wrong is a named miss or an error value; the engine
@@ -25,6 +26,7 @@
 #include "base/progress.h"
 #include "base/status.h"
 #include "modules/format.h"  // kModuleVersion
+#include "modules/link_hints.h"
 #include "modules/module_file.h"
 #include "modules/module_key.h"
 #include "modules/store/cache_folder.h"
@@ -112,6 +114,9 @@ class ModuleStore {
   // share 256 locks. `stand_in` > 0: the lock of whoever stands in for a holder that does not go
   // on.
   FileLock lock(const ModuleKey& key, std::chrono::milliseconds timeout, unsigned stand_in = 0);
+
+  // Of the links that it holds, or held.
+  const LinkHints& hints() const;
 
   StoreCounts counts() const;
 

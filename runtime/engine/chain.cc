@@ -69,6 +69,14 @@ void Chain::append_between(std::span<const TokenId> tokens, std::span<const Posi
   }
 }
 
+void Chain::append_found(std::span<const TokenId> tokens, Position position) {
+  PC_EXPECT(!tokens.empty() && tokens.size() <= kMaxTokens);
+  open_link(position, true);
+  Link& link = links_.back();
+  link.tokens.assign(tokens.begin(), tokens.end());
+  link.ends = link.attached = link.stored = true;
+}
+
 void Chain::open_link(Position position, bool may_be_stored) {
   Link link;
   link.context = context();
@@ -96,6 +104,32 @@ ModuleIdentity Chain::identity(const Link& link, const ModuleIdentity& base) {
   for (std::size_t i = 0; i < link.tokens.size(); ++i)
     identity.runs.push_back({{link.tokens[i]}, link.positions[i], true});
   return identity;
+}
+
+Digest Chain::place(const Link& link, const ModuleIdentity& base) {
+  ModuleIdentity identity = base;
+  identity.attend = kAttend;
+  identity.context = link.context;
+  identity.runs = {{{0}, link.position, true}};
+  const Digest key = key_of(identity).digest;
+  return Sha256().field("promptcache place").field(std::as_bytes(std::span(key))).finish();
+}
+
+Tokens Chain::text_from(std::size_t link) const {
+  Tokens text;
+  for (std::size_t i = link; i < links_.size() && text.size() < kMaxTokens; ++i) {
+    const Link& next = links_[i];
+    const bool goes_on =
+        next.may_be_stored && next.positions.empty() &&
+        (i == link ||
+         (next.position == links_[i - 1].end() &&
+          std::ranges::none_of(attachments_, [&](const Attachment& a) { return a.n_links == i; })));
+    if (!goes_on) break;
+    const std::size_t n = std::min(next.tokens.size(), kMaxTokens - text.size());
+    text.insert(text.end(), next.tokens.begin(),
+                next.tokens.begin() + static_cast<std::ptrdiff_t>(n));
+  }
+  return text;
 }
 
 Tokens Chain::tokens(Position begin, Position end) const {

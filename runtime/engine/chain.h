@@ -5,10 +5,12 @@
 // alike have the same links as far as they do, and so one finds what the other kept. A link ends
 // behind the text of a turn, and in front of the token that ends a turn which a template wrote
 // itself (a call of a tool), once it has kMinTokens, with kMaxTokens at the latest, and where
-// something is attached or positions have a gap. Its identity has its tokens and, as a digest, all
-// that stands before it: other links' tokens, and which modules are attached where. A link is
-// exact: its states are those that computing all of that again would give, up to rounding. Tokens
-// of modules that are computed anew are links, too (runtime/engine/repair.h), and never stored.
+// something is attached or positions have a gap; and where a text departs from one that was kept,
+// whose first tokens serve it (docs/adr/0038-reuse-to-the-token.md). Its identity has its tokens
+// and, as a digest, all that stands before it: other links' tokens, and which modules are attached
+// where. A link is exact: its states are those that computing all of that again would give, up to
+// rounding. Tokens of modules that are computed anew are links, too (runtime/engine/repair.h), and
+// never stored.
 //
 // Knows tokens, not states: whoever computes them says so (n_computed, attached). Value that
 // borrows the base identity. Threads: one at a time.
@@ -30,7 +32,7 @@ class Chain {
  public:
   // A file for less costs more than to compute it again.
   static constexpr std::uint32_t kMinTokens = 64;
-  // As a page of a timeline: so much, at most, is computed again of a text that goes on otherwise.
+  // As a page of a timeline.
   static constexpr std::uint32_t kMaxTokens = 256;
   // ModuleIdentity::attend of a link; pml::Attend has small numbers, a scaffold adds 16.
   static constexpr std::uint32_t kAttend = 32;
@@ -43,7 +45,7 @@ class Chain {
     bool may_be_stored = true;             // no text of it is declared cache="false"
     bool ends = false;                     // before kMaxTokens
     bool ends_turn = false;                // because a turn's text does
-    bool attached = false;                 // the timeline has it from a file
+    bool attached = false;                 // the timeline has it from a file, or is to get it
     bool stored = false;                   // known to be in the store
     std::uint32_t n_computed = 0;          // the timeline has the first so many by computing them
 
@@ -71,12 +73,20 @@ class Chain {
   void append(std::span<const TokenId> tokens, Position position, bool may_be_stored = true);
   // The same of tokens between those of modules, which have their places there. Never stored.
   void append_between(std::span<const TokenId> tokens, std::span<const Position> positions);
+  // One link, of tokens that a file has: it begins with them. At most kMaxTokens.
+  void append_found(std::span<const TokenId> tokens, Position position);
   // A turn, or its text, ends here.
   void end_turn();
 
   std::span<Link> links() { return links_; }
   std::span<const Link> links() const { return links_; }
   static ModuleIdentity identity(const Link& link, const ModuleIdentity& base);
+  // Where it stands, whatever its tokens: what hints are filed by (modules/link_hints.h).
+  static Digest place(const Link& link, const ModuleIdentity& base);
+
+  // The tokens of this link and of those behind it, as far as they are one text: without a gap,
+  // with nothing attached between, none that may not be stored. At most kMaxTokens.
+  Tokens text_from(std::size_t link) const;
 
   // Those of [begin, end), where they are links'.
   Tokens tokens(Position begin, Position end) const;

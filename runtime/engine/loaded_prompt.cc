@@ -256,10 +256,10 @@ class Between {
            !std::equal(opening.begin(), opening.end(), tokens_.begin());
   }
 
-  // Appends it; a turn that it writes itself ends in front of the token that says so, where the
-  // session ended it that drew the turn as an answer.
-  void append_to(Chain* chain, Position position, bool may_be_stored) const {
-    for (std::size_t i = 0; i < tokens_.size(); ++i) {
+  // Appends it, but for the first n_done tokens; a turn that it writes itself ends in front of the
+  // token that says so, where the session ended it that drew the turn as an answer.
+  void append_to(Chain* chain, Position position, std::size_t n_done, bool may_be_stored) const {
+    for (std::size_t i = n_done; i < tokens_.size(); ++i) {
       if (engine_.ends_turn(tokens_[i])) chain->end_turn();
       chain->append({&tokens_[i], 1}, position + static_cast<Position>(i), may_be_stored);
     }
@@ -279,39 +279,45 @@ class Between {
 
 Chain LoadedPrompt::chain(bool reuse, std::span<const Anew> anew) const {
   Chain chain(schema->identity());
-  const Tokens opening = plan.runs.empty() ? Tokens() : opening_run(plan.runs.back());
-  ScatteredTokens between(schema->engine().model().desc);
-  for (std::size_t i = 0; i < plan.runs.size(); ++i) {
-    const pml::PlanRun& run = plan.runs[i];
-    if (run.kind == pml::RunKind::kCached && reuse) {
-      chain.attach(modules[run.job]->key, run.job_run,
-                   static_cast<std::uint32_t>(run.tokens.size()), run.position);
-      if (!anew.empty()) between.add(anew[i], run.tokens, run.position);
-      continue;
-    }
-    between.move_to(&chain);
-    if (run.kind == pml::RunKind::kRole) {
-      Between(schema->engine(), run.tokens).append_to(&chain, run.position, run.cache);
-      continue;
-    }
-    chain.append(run.tokens, run.position, run.cache);
-    const bool closes = i + 1 < plan.runs.size() && plan.runs[i + 1].kind == pml::RunKind::kRole;
-    if (run.kind == pml::RunKind::kText && closes &&
-        !Between(schema->engine(), plan.runs[i + 1].tokens).goes_on(opening))
-      chain.end_turn();
-  }
-  between.move_to(&chain);
+  extend(&chain, {}, reuse, anew);
   return chain;
 }
 
-bool LoadedPrompt::may_find(const Chain::Link& link) const {
-  if (!schema->engine().store() || !link.is_kept()) return false;
-  const auto n_computed = static_cast<Position>(std::max(n_opening().value_or(1), 1u));
-  return link.end() <= plan.end - n_computed;
+void LoadedPrompt::extend(Chain* chain, const Done& done, bool reuse,
+                          std::span<const Anew> anew) const {
+  const Tokens opening = plan.runs.empty() ? Tokens() : opening_run(plan.runs.back());
+  ScatteredTokens between(schema->engine().model().desc);
+  std::size_t n_left = done.n_tokens;
+  for (std::size_t i = 0; i < plan.runs.size(); ++i) {
+    const pml::PlanRun& run = plan.runs[i];
+    if (run.kind == pml::RunKind::kCached && reuse) {
+      if (done.n_tokens > 0 && run.position < done.end) continue;
+      chain->attach(modules[run.job]->key, run.job_run,
+                    static_cast<std::uint32_t>(run.tokens.size()), run.position);
+      if (!anew.empty()) between.add(anew[i], run.tokens, run.position);
+      continue;
+    }
+    between.move_to(chain);
+    const std::size_t n_done = std::min(n_left, run.tokens.size());
+    n_left -= n_done;
+    if (n_done != 0 && n_done == run.tokens.size()) continue;
+    if (run.kind == pml::RunKind::kRole) {
+      Between(schema->engine(), run.tokens).append_to(chain, run.position, n_done, run.cache);
+      continue;
+    }
+    chain->append(std::span(run.tokens).subspan(n_done),
+                  run.position + static_cast<Position>(n_done), run.cache);
+    const bool closes = i + 1 < plan.runs.size() && plan.runs[i + 1].kind == pml::RunKind::kRole;
+    if (run.kind == pml::RunKind::kText && closes &&
+        !Between(schema->engine(), plan.runs[i + 1].tokens).goes_on(opening))
+      chain->end_turn();
+  }
+  between.move_to(chain);
 }
 
-Lookup LoadedPrompt::find(const Chain::Link& link) const {
-  return schema->engine().store()->find(Chain::identity(link, schema->identity()));
+Position LoadedPrompt::findable_end() const {
+  if (!schema->engine().store()) return 0;
+  return plan.end - static_cast<Position>(std::max(n_opening().value_or(1), 1u));
 }
 
 }  // namespace pc

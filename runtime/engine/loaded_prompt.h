@@ -86,12 +86,16 @@ struct LoadedPrompt {
   // What a session computes itself where it uses modules, or uses none; with these tokens of them
   // ([plan.runs], or empty).
   Chain chain(bool reuse, std::span<const Anew> anew = {}) const;
+  // The rest of such a chain, which has the prompt up to a position: so many tokens in links.
+  struct Done {
+    std::size_t n_tokens = 0;
+    Position end = 0;
+  };
+  void extend(Chain* chain, const Done& done, bool reuse, std::span<const Anew> anew) const;
 
-  // May a session take this link from the store, if there is one? The answer's opening, which may
-  // have to go again, and the token that gives the first logits are always computed.
-  bool may_find(const Chain::Link& link) const;
-  // Precondition: may_find(link).
-  Lookup find(const Chain::Link& link) const;
+  // Up to where a session may take links from the store: the answer's opening, which may have to go
+  // again, and the token that gives the first logits are always computed. 0: without a store.
+  Position findable_end() const;
 };
 
 // The tokens of a plan's last run, if it opens the answer; none where the opening has no token that

@@ -137,13 +137,8 @@ Status Session::begin_prefill() {
     PC_TRY(anew, choose_anew(timeline, std::move(runs)));
     stats_.prefill_us = choose_watch.microseconds();
   }
-  Prefill prefill{*begun_, {}, prompt_->chain(reuse, anew), std::move(timeline), {}};
-  if (!options_.no_reuse) {
-    const Stopwatch attach_watch;
-    if (reuse) PC_CHECK_OK(attach_modules(&prefill.timeline, anew));
-    PC_CHECK_OK(attach_links(&prefill.timeline, &prefill.chain));
-    stats_.lookup_us += attach_watch.microseconds();
-  }
+  PC_TRY(Chain chain, attach_found(&timeline, reuse, anew));
+  Prefill prefill{*begun_, {}, std::move(chain), std::move(timeline), {}};
   prefill.compute_watch = {};
   prefill.chain.add_missing(&prefill.runs);
   for (const pc_run& run : prefill.runs) stats_.computed_tokens += run.n_tokens;
@@ -295,19 +290,29 @@ Status Session::attach_modules(BackendTimeline* timeline, std::span<const Anew> 
   return ok();
 }
 
-// Links that another conversation kept.
-Status Session::attach_links(BackendTimeline* timeline, Chain* chain) {
-  const auto wanted = first_row_wanted();
-  for (Chain::Link& link : chain->links()) {
-    if (!prompt_->may_find(link) || (wanted && link.end() > *wanted)) continue;
-    Lookup found = prompt_->find(link);
-    if (!found && found.miss != MissReason::kNotEncoded)
-      log(LogLevel::kWarning, "what was kept of a conversation is not used: " + found.why);
-    if (!found) continue;
-    PC_TRY(const ResidentHandle resident, engine().backend().resident(std::move(found.module)));
+// What the prompt's chain is to be: with links that another conversation kept.
+Result<Chain> Session::attach_found(BackendTimeline* timeline, bool reuse,
+                                    std::span<const Anew> anew) {
+  if (options_.no_reuse) return prompt_->chain(reuse, anew);
+  const Stopwatch watch;
+  if (reuse) PC_CHECK_OK(attach_modules(timeline, anew));
+  const Position end = first_row_wanted().value_or(prompt_->plan.end);
+  FoundChain found = find_links(*prompt_, {reuse, anew, end});
+  PC_CHECK_OK(attach_links(timeline, &found));
+  stats_.lookup_us += watch.microseconds();
+  return std::move(found.chain);
+}
+
+Status Session::attach_links(BackendTimeline* timeline, FoundChain* found) {
+  for (std::size_t i = 0; i < found->lookups.size(); ++i) {
+    Lookup& lookup = found->lookups[i];
+    if (!lookup && lookup.miss != MissReason::kNone && lookup.miss != MissReason::kNotEncoded)
+      log(LogLevel::kWarning, "what was kept of a conversation is not used: " + lookup.why);
+    if (!lookup) continue;
+    const Chain::Link& link = found->chain.links()[i];
+    PC_TRY(const ResidentHandle resident, engine().backend().resident(std::move(lookup.module)));
     const auto n = static_cast<std::uint32_t>(link.tokens.size());
     PC_CHECK_OK(timeline->attach(resident, {0, 0, n, link.position, nullptr}));
-    link.attached = link.stored = true;
     stats_.chained_tokens += n;
     stats_.cached_bytes += resident->module().geometry().state_bytes(kv_blocks(n));
   }

@@ -22,6 +22,7 @@
 #include "base/status.h"
 #include "pml/next_turns.h"
 #include "runtime/engine/chain.h"
+#include "runtime/engine/link_search.h"
 #include "runtime/engine/loaded_prompt.h"
 #include "runtime/engine/prompt_scores.h"
 #include "runtime/engine/sampler.h"
@@ -223,7 +224,8 @@ class Session {
   Result<std::vector<Anew>> choose_anew(const BackendTimeline& timeline,
                                         std::vector<PlacedRun> runs) const;
   Status attach_modules(BackendTimeline* timeline, std::span<const Anew> anew);
-  Status attach_links(BackendTimeline* timeline, Chain* chain);
+  Result<Chain> attach_found(BackendTimeline* timeline, bool reuse, std::span<const Anew> anew);
+  Status attach_links(BackendTimeline* timeline, FoundChain* found);
   Tokens prompt_tokens() const;
   std::optional<Position> first_row_wanted() const;
   bool may_reuse_modules() const;

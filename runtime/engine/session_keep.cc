@@ -46,8 +46,12 @@ Result<std::uint64_t> Session::keep_links() {
 
 Status Session::keep_link(Chain::Link* link, std::uint32_t first) {
   const ModuleIdentity identity = Chain::identity(*link, prompt_->schema->identity());
+  const Digest place = Chain::place(*link, prompt_->schema->identity());
   link->stored = static_cast<bool>(engine().store()->find(identity));
-  if (link->stored) return ok();
+  if (link->stored) {
+    engine().store()->hints().add(place, link->tokens, key_of(identity));
+    return ok();
+  }
   // States that have seen other bytes than the identity says must not get its name.
   for (const ResidentHandle& resident : timeline_->residents())
     if (resident->module().is_spoilt())
@@ -61,6 +65,7 @@ Status Session::keep_link(Chain::Link* link, std::uint32_t first) {
   PC_CHECK_OK(check_finite(*module, engine().backend().name()));
   PC_TRY(const ModuleHandle published, engine().publish(module, draft.get()));
   link->stored = true;
+  engine().store()->hints().add(place, link->tokens, published->key());
   return ok();
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "modules/module_image.h"  // stored_size
+#include "runtime/engine/link_search.h"
 
 namespace pc {
 
@@ -54,15 +55,6 @@ Found find(const LoadedPrompt& prompt, SchemaModule& module) {
   return {held ? LookedRun::State::kHeld : LookedRun::State::kStored, ""};
 }
 
-std::uint64_t chained_tokens(const LoadedPrompt& prompt, std::span<const PlacedRun> runs) {
-  std::uint64_t n = 0;
-  const Chain chain = prompt.chain(true, leading_tokens(runs));
-  const Position known = chain_known_until(prompt, runs);
-  for (const Chain::Link& link : chain.links())
-    if (link.end() <= known && prompt.may_find(link) && prompt.find(link)) n += link.tokens.size();
-  return n;
-}
-
 LookedRun looked_run(const LoadedPrompt& prompt, const PlacedRun& placed, const Found& found) {
   LookedRun run{.n_tokens = placed.run->tokens.size(),
                 .state = found.state,
@@ -97,7 +89,9 @@ PromptLook look_at_prompt(const LoadedPrompt& prompt) {
     look.runs.back().begin = begin;
   }
   counts.repaired_tokens = n_anew(runs);
-  counts.chained_tokens = chained_tokens(prompt, runs);
+  const std::vector<Anew> anew = leading_tokens(runs);
+  counts.chained_tokens =
+      find_links(prompt, {true, anew, chain_known_until(prompt, runs)}).n_found();
   return look;
 }
 

@@ -7,6 +7,7 @@
 #include "base/parallel.h"
 #include "modules/module_image.h"  // stored_size
 #include "runtime/cpu/gemm.h"      // gemm_description
+#include "runtime/engine/link_search.h"
 #include "runtime/json/json_writer.h"
 #include "runtime/reports/counts.h"
 #include "runtime/reports/model_report.h"  // dtype_name
@@ -258,10 +259,11 @@ struct FoundLink {
 
 std::vector<FoundLink> find_links(const LoadedPrompt& prompt, std::span<const PlacedRun> runs) {
   std::vector<FoundLink> links;
-  const Chain chain = prompt.chain(true, leading_tokens(runs));
-  const Position known = chain_known_until(prompt, runs);
-  for (const Chain::Link& link : chain.links())
-    if (link.end() <= known && prompt.may_find(link)) links.push_back({link, prompt.find(link)});
+  const std::vector<Anew> anew = leading_tokens(runs);
+  FoundChain found = find_links(prompt, {true, anew, chain_known_until(prompt, runs)});
+  for (std::size_t i = 0; i < found.lookups.size(); ++i)
+    if (found.lookups[i] || found.lookups[i].miss != MissReason::kNone)
+      links.push_back({found.chain.links()[i], std::move(found.lookups[i])});
   return links;
 }
 
@@ -277,11 +279,16 @@ std::uint64_t chained_tokens(const std::vector<FoundLink>& links, Position begin
 
 void write_link(JsonWriter& json, const LoadedPrompt& prompt, const FoundLink& found) {
   const ModuleIdentity identity = Chain::identity(found.link, prompt.schema->identity());
+  const bool is_there =
+      static_cast<bool>(found.lookup);  // perhaps as the beginning of a longer one
   json.begin_object().key("position").value(found.link.position);
   json.key("tokens").value(found.link.tokens.size());
   write_lookup(json, {found.lookup});
-  json.key("bytes").value(stored_size(identity).bytes);
-  json.key("key").value(key_of(identity).hex()).end_object();
+  json.key("bytes").value(is_there ? found.lookup.module->bytes().size()
+                                   : stored_size(identity).bytes);
+  json.key("key")
+      .value((is_there ? found.lookup.module->key() : key_of(identity)).hex())
+      .end_object();
 }
 
 void write_run(JsonWriter& json, const LoadedPrompt& prompt, const PlacedRun& placed,

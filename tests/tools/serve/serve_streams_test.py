@@ -75,9 +75,10 @@ class Streams(ServeTest):
     def test_chats(self):
         for seed, fields, stops, choice, has_form in self.cases():
             with self.subTest(seed=seed):
+                # Reuses nothing: the second of two equal requests finds more than the first, and sums otherwise.
                 body = {"messages": [{"role": "user", "content": "Hi"}], "seed": seed, "stop": stops, "n": 1 + seed % 2,
-                        "logit_bias": {str(CALL_TOKEN): 5 * (seed % 3)}, "logprobs": seed % 4 == 0,
-                        "stream_options": {"include_usage": True}} | fields
+                        "prompt_cache": {"mode": "off"}, "logprobs": seed % 4 == 0,
+                        "logit_bias": {str(CALL_TOKEN): 5 * (seed % 3)}, "stream_options": {"include_usage": True}} | fields
                 if choice != "none":
                     body |= {"tools": FUNCTIONS, "tool_choice": choice}
                 if has_form:
