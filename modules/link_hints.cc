@@ -7,12 +7,13 @@
 namespace pc {
 namespace {
 
-constexpr CacheTenant kHints{.files = "v2/next", .locks = "v2/locks", .tmp = "v2/tmp"};
+// What is unfinished lies beside them, so that no module's promised room counts as theirs.
+constexpr CacheTenant kHints{.files = "v2/next", .locks = "v2/locks", .tmp = "v2/next"};
 constexpr std::array<char, 8> kMagic = {'p', 'c', 'n', 'e', 'x', 't', '1', '\n'};
 
 // Beginnings of a link that have a hash each: as many as a record has room for.
-constexpr std::array<std::uint32_t, 7> kBeginnings = {
-    LinkHints::kMinTokens, 16, 32, 64, 96, 128, 192};
+constexpr std::array<std::uint32_t, 8> kBeginnings = {
+    LinkHints::kMinTokens, 16, 32, 64, 96, 128, 160, 192};
 using Hashes = std::array<std::uint32_t, kBeginnings.size()>;
 
 // 0 for those that the tokens are too few for. Of the place, too, so that no table of usual
@@ -46,7 +47,6 @@ bool is_time_to_look(const ModuleKey& key) {
 // As it lies in the file.
 struct LinkHints::Record {
   Digest key;
-  std::uint32_t n_tokens;
   Hashes beginnings;
 
   bool operator==(const Record&) const = default;
@@ -94,8 +94,7 @@ std::vector<ModuleKey> LinkHints::likely(const Digest& place,
 void LinkHints::add(const Digest& place, std::span<const std::int32_t> tokens,
                     const ModuleKey& key) const {
   if (!folder_.writable() || tokens.size() < kMinTokens) return;
-  const Record record{key.digest, static_cast<std::uint32_t>(tokens.size()),
-                      hashes_of(place, tokens)};
+  const Record record{key.digest, hashes_of(place, tokens)};
   std::vector<Record> records = read(place);
   if (!records.empty() && records.front() == record) return;
   std::erase_if(records, [&](const Record& other) { return other.key == key.digest; });

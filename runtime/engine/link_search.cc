@@ -28,10 +28,10 @@ class LinkSearch {
   }
 
  private:
-  // The end of a link of a file, and where that leaves the prompt.
+  // A file of a link whose first tokens stand here.
   struct Sibling {
     Lookup lookup;
-    std::uint32_t n_tokens = 0;  // that both begin with
+    std::uint32_t n_tokens = 0;  // so many
   };
 
   Chain& chain() { return found_.chain; }
