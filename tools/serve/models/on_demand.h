@@ -52,7 +52,7 @@ class OnDemand {
     ++entry->n_waiting;
     bool is_patient = true;
     while (is_patient && !is_ready(*entry)) {
-      if (entry->state != State::kBusy) queue(entry);
+      if (entry->state == State::kAbsent || entry->is_leaving) queue(entry);
       if (entry->state == State::kAbsent && queue_.front() == entry) {
         send_away_for(*entry);
         if (Entry* const leaving = find_leaving()) {
@@ -104,7 +104,7 @@ class OnDemand {
   }
 
  private:
-  enum class State { kAbsent, kBusy, kLoaded };  // kBusy: is being loaded, or ends
+  enum class State { kAbsent, kLoading, kLoaded, kEnding };  // all but the first take room
   struct Entry {
     Source source;  // constant; all else is guarded by the mutex
     State state = State::kAbsent;
@@ -132,8 +132,11 @@ class OnDemand {
 
   void give_back(Entry* entry) {
     const MutexLock lock(mutex_);
-    if (--entry->n_users == 0 && entry->is_leaving) end(entry);
-    changed_.notify_all();
+    if (--entry->n_users > 0) return;
+    if (entry->is_leaving)
+      end(entry);
+    else
+      changed_.notify_all();
   }
 
   // Those that need room; the first of them gets it.
@@ -154,13 +157,15 @@ class OnDemand {
     return n_bytes;
   }
 
-  // As many of the loaded ones as the wanted one needs the room of.
+  // As many of the loaded ones as the wanted one needs the room of, beside what ends already.
   void send_away_for(const Entry& wanted) PC_REQUIRES(mutex_) {
     std::vector<Entry*> loaded;
-    for (Entry& entry : entries_)
-      if (entry.state == State::kLoaded) loaded.push_back(&entry);
-    std::ranges::sort(loaded, {}, &Entry::last_use);
     std::uint64_t n_bytes = n_bytes_with(wanted);
+    for (Entry& entry : entries_) {
+      if (entry.state == State::kLoaded) loaded.push_back(&entry);
+      if (entry.state == State::kEnding) n_bytes -= entry.source.n_bytes;
+    }
+    std::ranges::sort(loaded, {}, &Entry::last_use);
     for (Entry* const entry : loaded) {
       if (n_bytes <= budget_) return;
       entry->is_leaving = true;
@@ -175,18 +180,20 @@ class OnDemand {
     return found == entries_.end() ? nullptr : &*found;
   }
 
+  // Whoever waits for it, or for its room, looks again.
   void end(Entry* entry) PC_REQUIRES(mutex_) {
-    entry->state = State::kBusy;
+    entry->state = State::kEnding;
     entry->is_leaving = false;
     std::unique_ptr<T> value = std::move(entry->value);
     mutex_.unlock();
     value.reset();
     mutex_.lock();
     entry->state = State::kAbsent;
+    changed_.notify_all();
   }
 
   void load(Entry* entry) PC_REQUIRES(mutex_) {
-    entry->state = State::kBusy;
+    entry->state = State::kLoading;
     mutex_.unlock();
     std::unique_ptr<T> value;
     std::exception_ptr failure;

@@ -14,6 +14,7 @@ using namespace std::chrono_literals;
 // Counts what is there at once.
 struct World {
   std::atomic<std::uint64_t> n_bytes{0}, most{0}, n_loads{0};
+  std::atomic<bool> is_shut{false};  // nothing ends meanwhile
 };
 
 struct Thing {
@@ -23,7 +24,11 @@ struct Thing {
     for (std::uint64_t most = world_->most; now > most;)
       if (world_->most.compare_exchange_weak(most, now)) break;
   }
-  ~Thing() { world_->n_bytes -= n_bytes; }
+  ~Thing() {
+    while (world_->is_shut) std::this_thread::sleep_for(1ms);
+    if (world_->n_bytes % 3 == 0) std::this_thread::sleep_for(50us);  // so that others come between
+    world_->n_bytes -= n_bytes;
+  }
 
   World* world_;
   const std::uint64_t n_bytes;
@@ -68,6 +73,21 @@ TEST_CASE("what is in use stays, and who needs its room waits so long and no lon
   CHECK(things.take("b") != nullptr);
   CHECK(loaded(&things) == "b");
   CHECK(world.most == 5);
+}
+
+TEST_CASE("two who want the same send one away, not one each") {
+  World world;
+  Things things({source(&world, "a", 4), source(&world, "b", 4), source(&world, "c", 4)}, 8, 1h);
+  CHECK(things.take("a") != nullptr);
+  CHECK(things.take("b") != nullptr);
+  world.is_shut = true;
+  std::vector<std::thread> users;
+  for (int i = 0; i < 2; ++i) users.emplace_back([&] { things.take("c"); });
+  while (loaded(&things) == "ab") std::this_thread::sleep_for(1ms);
+  std::this_thread::sleep_for(20ms);  // the second has come, most likely
+  world.is_shut = false;
+  for (std::thread& user : users) user.join();
+  CHECK(loaded(&things) == "bc");
 }
 
 TEST_CASE("two that are always in demand take turns") {
