@@ -56,8 +56,21 @@ Digest sha256(std::span<const std::byte> bytes) {
   return Sha256().update(bytes).finish();
 }
 
+namespace {
+
+constexpr char kDigits[] = "0123456789abcdef";
+constexpr std::uint8_t kNoNibble = 16;
+// [character]: a table, since folders of thousands of names are read by it.
+constexpr auto kNibbles = [] {
+  std::array<std::uint8_t, 256> nibbles{};
+  nibbles.fill(kNoNibble);
+  for (std::uint8_t i = 0; i < kNoNibble; ++i) nibbles[static_cast<std::uint8_t>(kDigits[i])] = i;
+  return nibbles;
+}();
+
+}  // namespace
+
 std::string to_hex(const Digest& digest) {
-  constexpr char kDigits[] = "0123456789abcdef";
   std::string text;
   text.reserve(2 * digest.size());
   for (const std::uint8_t b : digest) {
@@ -71,14 +84,8 @@ std::optional<Digest> from_hex(std::string_view text) {
   Digest digest{};
   if (text.size() != 2 * digest.size()) return std::nullopt;
   for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    int nibble;
-    if (c >= '0' && c <= '9')
-      nibble = c - '0';
-    else if (c >= 'a' && c <= 'f')
-      nibble = c - 'a' + 10;
-    else
-      return std::nullopt;
+    const std::uint8_t nibble = kNibbles[static_cast<std::uint8_t>(text[i])];
+    if (nibble == kNoNibble) return std::nullopt;
     digest[i / 2] = static_cast<std::uint8_t>(digest[i / 2] << 4 | nibble);
   }
   return digest;

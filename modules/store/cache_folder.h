@@ -36,6 +36,7 @@
 #include "modules/store/cache_room.h"
 #include "modules/store/file_access.h"
 #include "modules/store/file_lock.h"
+#include "modules/store/file_sizes.h"
 #include "modules/store/unique_fd.h"
 
 namespace pc {
@@ -188,6 +189,7 @@ class CacheFolder {
   void for_each_unfinished(FunctionRef<void(const char*, const struct stat&)> visit) const;
   std::uint64_t unfinished_bytes() const;
   Status for_each_file(FunctionRef<void(const Digest&, const struct stat&)> visit) const;
+  std::uint64_t finished_bytes() const;
   bool has_room(std::uint64_t n_bytes, std::uint64_t budget_bytes) const;
   Error no_room(std::uint64_t n_bytes, std::uint64_t budget_bytes, std::uint64_t used) const;
   std::optional<Digest> key_of(std::string_view name) const;
@@ -209,8 +211,9 @@ class CacheFolder {
   bool writable_ = false;
   std::string why_not_writable_;
   UniqueFd files_, used_;
-  UniqueFd pins_;                      // where there is one
-  UniqueFd locks_, quarantine_, tmp_;  // where writable
+  UniqueFd pins_;                                                     // where there is one
+  UniqueFd locks_, quarantine_, tmp_;                                 // where writable
+  std::unique_ptr<FileSizes> sizes_ = std::make_unique<FileSizes>();  // of files_
 };
 
 }  // namespace pc

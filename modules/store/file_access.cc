@@ -80,6 +80,10 @@ bool stat_file(int dir_fd, const std::string& name, struct stat* st) {
 }
 
 Status for_each_name(int dir_fd, FunctionRef<void(const char*)> visit) {
+  return for_each_name(dir_fd, [&](const char* name, ino_t) { visit(name); });
+}
+
+Status for_each_name(int dir_fd, FunctionRef<void(const char*, ino_t)> visit) {
   // A new description: readdir moves a position that must not be shared.
   const int fd = ::openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return system_error("cannot list", "the store", errno);
@@ -94,7 +98,7 @@ Status for_each_name(int dir_fd, FunctionRef<void(const char*)> visit) {
     if (!entry && errno != 0) return system_error("cannot list", "the store", errno);
     if (!entry) return ok();
     const std::string_view name = entry->d_name;
-    if (name != "." && name != "..") visit(entry->d_name);
+    if (name != "." && name != "..") visit(entry->d_name, entry->d_ino);
   }
 }
 

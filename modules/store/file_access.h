@@ -43,7 +43,9 @@ Result<UniqueFd> open_root(const std::string& path, bool make);
 bool stat_file(int dir_fd, const std::string& name, struct stat* st);
 
 // Calls `visit` with each name in an open folder, "." and ".." excepted.
-Status for_each_name(int dir_fd, FunctionRef<void(const char*)> visit);
+Status for_each_name(int dir_fd, FunctionRef<void(const char* name)> visit);
+// The same with each file's number, as the folder has it.
+Status for_each_name(int dir_fd, FunctionRef<void(const char* name, ino_t inode)> visit);
 
 // Reads exactly buffer.size() bytes. kCorrupt where the file ends before; kIo where the system does
 // not read them, tried a few times: a bad moment is no damage.

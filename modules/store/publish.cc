@@ -18,8 +18,9 @@ namespace pc {
 namespace {
 
 constexpr mode_t kFileMode = 0400;
-// That are tried for a temporary file: somebody would have to sweep each of them in an instant.
-constexpr int kMostNames = 8;
+// That are tried for a temporary file. Somebody who sweeps without a pause on a busy machine took 8
+// in a row.
+constexpr int kMostNames = 64;
 
 // 0 or an errno. The space is taken first, so that a full disk shows before
 // anything is written.
