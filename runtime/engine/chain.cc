@@ -92,6 +92,10 @@ void Chain::end_turn() {
   links_.back().ends = links_.back().ends_turn = true;
 }
 
+void Chain::end_link() {
+  if (!context_ && links_.back().tokens.size() >= kMinTokens) links_.back().ends = true;
+}
+
 ModuleIdentity Chain::identity(const Link& link, const ModuleIdentity& base) {
   ModuleIdentity identity = base;
   identity.attend = kAttend;

@@ -5,12 +5,12 @@
 // alike have the same links as far as they do, and so one finds what the other kept. A link ends
 // behind the text of a turn, and in front of the token that ends a turn which a template wrote
 // itself (a call of a tool), once it has kMinTokens, with kMaxTokens at the latest, and where
-// something is attached or positions have a gap; and where a text departs from one that was kept,
-// whose first tokens serve it (docs/adr/0038-reuse-to-the-token.md). Its identity has its tokens
-// and, as a digest, all that stands before it: other links' tokens, and which modules are attached
-// where. A link is exact: its states are those that computing all of that again would give, up to
-// rounding. Tokens of modules that are computed anew are links, too (runtime/engine/repair.h), and
-// never stored.
+// something is attached or positions have a gap; where a text departs from one that was kept,
+// whose first tokens serve it (docs/adr/0038-reuse-to-the-token.md); and where a chat was kept. Its
+// identity has its tokens and, as a digest, all that stands before it: other links' tokens, and
+// which modules are attached where. A link is exact: its states are those that computing all of
+// that again would give, up to rounding. Tokens of modules that are computed anew are links, too
+// (runtime/engine/repair.h), and never stored.
 //
 // Knows tokens, not states: whoever computes them says so (n_computed, attached). Value that
 // borrows the base identity. Threads: one at a time.
@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "base/hash.h"
+#include "modules/kv.h"  // kKvBlockTokens
 #include "modules/module_key.h"
 #include "pml/text_encoder.h"
 #include "runtime/backend/backend.h"  // pc_run
@@ -30,8 +31,8 @@ namespace pc {
 
 class Chain {
  public:
-  // A file for less costs more than to compute it again.
-  static constexpr std::uint32_t kMinTokens = 64;
+  // A block of a file: it would hold no less for fewer.
+  static constexpr std::uint32_t kMinTokens = kKvBlockTokens;
   // As a page of a timeline.
   static constexpr std::uint32_t kMaxTokens = 256;
   // ModuleIdentity::attend of a link; pml::Attend has small numbers, a scaffold adds 16.
@@ -77,6 +78,9 @@ class Chain {
   void append_found(std::span<const TokenId> tokens, Position position);
   // A turn, or its text, ends here.
   void end_turn();
+  // The last link is to be kept as it is: what follows begins another. Whoever begins alike finds
+  // it as the first tokens of something else.
+  void end_link();
 
   std::span<Link> links() { return links_; }
   std::span<const Link> links() const { return links_; }

@@ -28,9 +28,11 @@ Result<std::uint64_t> Session::keep_links() {
     return error(Code::kUnsupported, "nothing can be kept: no store is in use");
   const bool answered = stats_.finish == Finish::kEos || stats_.finish == Finish::kLength;
   // What a stop string cut off is not what follows when the conversation goes on.
-  const bool ends_turn = answered && (open_.chat || prompt_->is_chat) && !answer_.empty();
+  const bool is_chat = open_.chat || prompt_->is_chat;
+  const bool ends_turn = answered && is_chat && !answer_.empty();
   if (answered && token_ >= 0 && last_token_is_kept(ends_turn)) PC_CHECK_OK(step_unread_token());
   if (ends_turn && token_ < 0) chain_.end_turn();
+  if (is_chat) chain_.end_link();
   std::uint64_t n_kept = open_.read.n_module_tokens;
   std::uint32_t first = 0;  // of the timeline's computed tokens
   for (Chain::Link& link : chain_.links()) {

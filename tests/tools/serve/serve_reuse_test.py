@@ -125,9 +125,12 @@ class Marked(ReuseTest):
             details, tokens = answer["usage"]["prompt_tokens_details"], answer["prompt_cache"]["tokens"]
             there, encoded = (sum(part["tokens"] for part in answer["prompt_cache"]["parts"]
                                   if part["state"] == state) for state in ("hit", "miss"))
-            self.assertEqual(details, {"cached_tokens": there, "cache_write_tokens": encoded})
-            self.assertEqual((tokens["from_modules"], tokens["computed"]), (there, tokens["prompt"] - there))
-            self.assertEqual(answer["timings"]["cache_n"], there)
+            cached, written = details["cached_tokens"], details["cache_write_tokens"]
+            self.assertEqual((tokens["from_modules"], tokens["from_conversations"]), (there, cached - there))
+            self.assertEqual(tokens["computed"], tokens["prompt"] - cached)
+            self.assertEqual(answer["timings"]["cache_n"], cached)
+            self.assertLessEqual(encoded, written)  # and what was asked about them, and said
+            self.assertLessEqual(written, tokens["computed"] + answer["usage"]["completion_tokens"])
 
     def test_a_marked_part_is_found_behind_a_text_that_changes(self):
         document = {"type": "text", "text": "L: " + PAGE, "cache_control": {"type": "ephemeral"}}
@@ -159,8 +162,8 @@ class Marked(ReuseTest):
         self.assertEqual(set(self.states(again)), {"hit"})
         for answer in (first, again):
             usage, parts = answer["usage"], answer["prompt_cache"]["parts"]
-            self.assertEqual(usage["cache_creation_input_tokens"],
-                             sum(part["tokens"] for part in parts if part["state"] == "miss"))
+            self.assertGreaterEqual(usage["cache_creation_input_tokens"],
+                                    sum(part["tokens"] for part in parts if part["state"] == "miss"))
             self.assertEqual(usage["input_tokens"] + usage["cache_creation_input_tokens"] +
                              usage["cache_read_input_tokens"], answer["prompt_cache"]["tokens"]["prompt"])
         self.assertGreater(first["usage"]["cache_creation_input_tokens"], 256)
