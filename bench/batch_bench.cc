@@ -61,6 +61,7 @@ class Requests {
   double decode(Way way) {
     std::vector<std::unique_ptr<Session>> sessions;
     SessionOptions o;
+    o.max_draft = 0;  // one token a step is what is measured
     o.max_tokens = a_.tokens;
     for (const auto& prompt : prompts_) {
       sessions.push_back(must(Session::open(prompt, o)));

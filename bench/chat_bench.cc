@@ -61,6 +61,7 @@ class Conversations {
       messages.push_back({role, {{texts.back(), "", {}}}});
     };
     SessionOptions o;
+    o.max_draft = 0;  // one token a step is what is measured
     o.max_tokens = a_.answer;
     std::unique_ptr<Session> session;
     for (std::uint32_t t = 0; t < a_.turns; ++t) {

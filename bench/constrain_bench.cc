@@ -92,6 +92,7 @@ Times answer(const promptcache::Prompt& prompt, Constraint constraint, std::uint
              std::uint64_t seed) {
   TimedMask mask{std::move(constraint)};
   promptcache::SessionOptions options;
+  options.set_max_draft(0);  // one token a step is what is measured
   options.max_tokens = tokens;
   options.temperature = 1;
   options.seed = seed;

@@ -68,6 +68,7 @@ class LoadBench {
 
   std::unique_ptr<Session> open(const Schema& schema, const Workload::Request& request) const {
     SessionOptions o;
+    o.max_draft = 0;  // one token a step is what is measured
     o.max_tokens = request.answer;
     o.sampler = sampler_;
     return must(Session::open(

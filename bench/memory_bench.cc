@@ -97,6 +97,7 @@ void keep_conversations(const Asked& a) {
   const auto engine = open(a, cache);
   const auto schema = must(LoadedSchema::parse(engine, "<schema name='chat'/>", ""));
   SessionOptions o;
+  o.max_draft = 0;  // one token a step is what is measured
   o.max_tokens = 1;
   std::vector<std::unique_ptr<Session>> sessions;
   sessions.reserve(a.conversations + 1);

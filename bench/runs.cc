@@ -59,6 +59,7 @@ std::string text_of_tokens(const Tokenizer& tokenizer, std::uint32_t n, std::uin
 SessionStats run(const std::shared_ptr<LoadedSchema>& schema, const std::string& prompt,
                  bool no_reuse, std::uint32_t tokens, const SamplerOptions& sampler) {
   SessionOptions o;
+  o.max_draft = 0;  // one token a step is what is measured
   o.sampler = sampler;
   o.max_tokens = tokens;
   o.no_reuse = no_reuse;

@@ -27,6 +27,12 @@ std::string one_decimal(double x) {
   return text.data();
 }
 
+std::string drafts_clause(const pc_session_stats& s) {
+  if (s.drafted_tokens == 0) return "";
+  return "; " + std::to_string(s.right_drafts) + " of " +
+         format_count(s.drafted_tokens, "drafted token") + " drawn";
+}
+
 }  // namespace
 
 promptcache::SessionOptions session_options(const Options& options, bool reuse,
@@ -42,6 +48,7 @@ promptcache::SessionOptions session_options(const Options& options, bool reuse,
   session.presence_penalty = options.presence_penalty;
   session.frequency_penalty = options.frequency_penalty;
   session.seed = options.seed;
+  if (options.max_draft) session.set_max_draft(*options.max_draft);
   session.repair = options.repair.empty() ? nullptr : options.repair.c_str();
   session.stop = stop.data();
   session.n_stop = stop.size();
@@ -96,7 +103,7 @@ std::string describe(const pc_session_stats& s) {
                              format_duration(s.prefill_us)});
   table.add_row({"answer", format_count(s.generated_tokens, "token") +
                                (speed > 0 ? ", then " + one_decimal(speed) + " a second" : "") +
-                               "; ended by: " + finish_sentence(s.finish)});
+                               drafts_clause(s) + "; ended by: " + finish_sentence(s.finish)});
   return table.text();
 }
 
@@ -121,6 +128,8 @@ Json to_json(const Answer& answer) {
       .set("prefill_us", s.prefill_us)
       .set("ttft_us", s.ttft_us)
       .set("decode_us", s.decode_us)
+      .set("drafted_tokens", s.drafted_tokens)
+      .set("right_drafts", s.right_drafts)
       .set("decode_tokens_per_second", decode_tokens_per_second(s))
       .set("finish", finish_name(s.finish))
       .set("fell_back", s.fell_back != 0);

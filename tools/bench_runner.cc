@@ -75,6 +75,7 @@ BenchResult BenchRunner::run(const BenchCase& test) {
 // Its module is found or computed, and stays in memory at least as long as the session.
 Session BenchRunner::open(const BenchWorkload& work, std::uint32_t max_tokens, bool reuse) {
   promptcache::SessionOptions options;
+  options.set_max_draft(0);  // one token a step is what is measured
   options.max_tokens = max_tokens;
   options.no_reuse = reuse && work.cached() != 0 ? 0 : 1;
   options.bias = never_ends_.data();

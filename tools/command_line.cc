@@ -321,6 +321,7 @@ void add_serve(CLI::App* app, Options* o) {
   add(verb, "--reuse", s.mode, "MODE",
       "of requests that name none: prefix, marked, tools, documents or off; default: prefix")
       ->check(silent(CLI::IsMember({"prefix", "marked", "tools", "documents", "off"})));
+  add_draft(verb, o);
   add_model(verb, o);
   add(verb, "--add-model", s.more_models, "[NAME=]PATH",
       "another model, which is loaded when it is first asked for")

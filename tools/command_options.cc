@@ -179,6 +179,13 @@ static void add_seed(CLI::App* verb, Options* o) {
   option->type_name("N")->envname(environment_name(*option));
 }
 
+void add_draft(CLI::App* verb, Options* o) {
+  add(verb, "--draft", o->max_draft, "N",
+      "where an answer repeats what stands before it, compute up to N tokens ahead: the same "
+      "answer, "
+      "sooner; 0: none; default: 15");
+}
+
 void add_sampling(CLI::App* verb, Options* o) {
   add(verb, "-n,--max-tokens", o->max_tokens, "N",
       "longest answer; 0: none, the prompt is computed alone; default: 256");
@@ -197,6 +204,7 @@ void add_sampling(CLI::App* verb, Options* o) {
   add(verb, "--frequency-penalty", o->frequency_penalty, "X",
       "the same, for each time that it has it");
   add_seed(verb, o);
+  add_draft(verb, o);
   add(verb, "--repair", o->repair, "HOW",
       "none, all, leading:N, attended:P%, selected:P% or auto: which tokens of modules that have "
       "not seen what stands before them are computed anew; default: what the prompt or its schema "

@@ -65,7 +65,7 @@ enum {
   PC_INTERNAL = 13,   /* a defect in promptcache itself */
   PC_NOT_FINITE = 14, /* the model computed NaN or infinity: no token, no module comes of it */
   PC_DONE = 100,      /* pc_session_next: the generation is over */
-  PC_PENDING = 101    /* pc_batch_step: this session's prompt is not computed yet */
+  PC_PENDING = 101    /* pc_batch_step: this session's token is not computed yet */
 };
 
 typedef struct pc_error {
@@ -688,7 +688,8 @@ typedef enum pc_session_given {
   PC_GIVEN_MAX_TOKENS = 1,
   PC_GIVEN_TOP_P = 2,              /* 0: the likeliest token alone */
   PC_GIVEN_REPETITION_PENALTY = 4, /* 0: PC_INVALID_ARGUMENT, as nothing can be divided by it */
-  PC_GIVEN_PROMPT_LOGPROBS = 8     /* 0: of the prompt's tokens alone, without others beside them */
+  PC_GIVEN_PROMPT_LOGPROBS = 8,    /* 0: of the prompt's tokens alone, without others beside them */
+  PC_GIVEN_MAX_DRAFT = 16          /* 0: each token of an answer is computed by itself */
 } pc_session_given;
 
 typedef struct pc_session_options {
@@ -735,6 +736,11 @@ typedef struct pc_session_options {
      one may be taken from modules, if none reaches farther, and from kept conversations; the rest
      is computed. PC_UNSUPPORTED with a backend that is not the CPU. */
   uint32_t prompt_logprobs, prompt_logprobs_from;
+  /* Where the answer begins to repeat what the conversation has, the tokens that followed there are
+     computed beside the one that was drawn, and count as far as they are drawn, too: so many at
+     most; 0 (not given) or more than 15: 15. The answer is the same, sooner. Not with a backend
+     that is not the CPU. */
+  uint32_t max_draft;
 } pc_session_options;
 
 PC_API void pc_session_options_init(pc_session_options* options);
@@ -764,8 +770,9 @@ PC_API pc_status pc_session_next(pc_session* session, pc_token* token, pc_error*
  * go on from call to call, while the others decode. Modules that are missing are encoded before
  * the step, unless pc_prompt_encode was called; so is computed which tokens a repair takes. tokens:
  * [n], as pc_session_next gives them. outcomes: [n]; status is PC_OK, PC_DONE, PC_PENDING where no
- * token is there yet, or that session's error. Other calls on a session whose prompt is pending
- * complete it first. An error of the call itself (NULL, a session twice, two engines, no memory):
+ * token is there yet, or that session's error. Sessions whose drafts were right (max_draft) have
+ * their tokens from a call that computes nothing, beside which the others are pending. Other calls
+ * on a session that is pending complete it first. An error of the call itself (NULL, a session twice, two engines, no memory):
  * nothing was drawn. */
 PC_API pc_status pc_batch_step(pc_session* const* sessions, size_t n, pc_token* tokens,
                                pc_error* outcomes, pc_error* error);
@@ -881,6 +888,8 @@ typedef struct pc_session_stats {
                    several there, the first that was given; else -1 */
   int32_t end_token;       /* PC_FINISH_EOS: the token that was drawn and ended the turn; else -1 */
   uint64_t encoded_tokens; /* of cached_tokens: of modules that were encoded for it */
+  uint64_t drafted_tokens; /* computed before they, or others in their place, were drawn */
+  uint64_t right_drafts;   /* of these and of generated_tokens: those that were drawn */
 } pc_session_stats;
 
 /* Fills what struct_size holds. */

@@ -157,6 +157,10 @@ struct SessionOptions : detail::Initialised<pc_session_options, pc_session_optio
     prompt_logprobs = n, prompt_logprobs_from = from;
     return mean(PC_GIVEN_PROMPT_LOGPROBS);
   }
+  SessionOptions& set_max_draft(std::uint32_t n) noexcept {
+    max_draft = n;
+    return mean(PC_GIVEN_MAX_DRAFT);
+  }
 
  private:
   SessionOptions& mean(pc_session_given bit) noexcept {

@@ -56,7 +56,8 @@ constexpr auto session_ends() {
                     PC_END(cut_to_window),
                     PC_END(given),
                     PC_END(prompt_logprobs),
-                    PC_END(prompt_logprobs_from)};
+                    PC_END(prompt_logprobs_from),
+                    PC_END(max_draft)};
 }
 
 constexpr auto answers_ends() {

@@ -36,7 +36,8 @@ std::uint64_t random_seed() {
 
 pc::Result<pc::SessionOptions> session_options(const pc_session_options& o) {
   PC_CHECK_OK(check_given(o.given, PC_GIVEN_MAX_TOKENS | PC_GIVEN_TOP_P |
-                                       PC_GIVEN_REPETITION_PENALTY | PC_GIVEN_PROMPT_LOGPROBS));
+                                       PC_GIVEN_REPETITION_PENALTY | PC_GIVEN_PROMPT_LOGPROBS |
+                                       PC_GIVEN_MAX_DRAFT));
   const auto is_given = [&o](auto value, pc_session_given bit) {
     return value != 0 || (o.given & bit) != 0;
   };
@@ -67,6 +68,7 @@ pc::Result<pc::SessionOptions> session_options(const pc_session_options& o) {
   }
   if (is_given(o.prompt_logprobs, PC_GIVEN_PROMPT_LOGPROBS))
     options.scoring = pc::PromptScoring{o.prompt_logprobs, o.prompt_logprobs_from};
+  if (is_given(o.max_draft, PC_GIVEN_MAX_DRAFT)) options.max_draft = o.max_draft;
   options.client = string_or_empty(o.client);
   if (o.spell_controls) options.controls = pc::Tokenizer::Controls::kSpell;
   if (o.repair) {
@@ -133,6 +135,8 @@ pc_session_stats session_stats(const pc::Session& session) {
   stats.stop = s.stop;
   stats.end_token = s.end_token;
   stats.encoded_tokens = s.encoded_tokens;
+  stats.drafted_tokens = s.drafted_tokens;
+  stats.right_drafts = s.right_drafts;
   return stats;
 }
 

@@ -217,14 +217,15 @@ void Scheduler::wait_for_work(MutexLock& lock) {
     if (!changed_->wait_until(lock, latest)) break;
 }
 
-// Single tokens, then prefill, then a piece of an encoding, which goes before prefill where it was
-// passed over too often.
+// Single tokens, each with its drafts, then prefill, then a piece of an encoding, which goes before
+// prefill where it was passed over too often.
 void Scheduler::choose_step() {
   chosen_.clear();
   chosen_.reserve(waiting_.size());
   n_chosen_tokens_ = 0;
   for (Task* task : waiting_)
-    if (task->decodes() && n_chosen_tokens_ < step_tokens()) choose(*task, 1);
+    if (task->decodes() && n_chosen_tokens_ < step_tokens())
+      choose(*task, static_cast<std::uint32_t>(task->left()));
   n_served_ = chosen_.size();
 
   std::uint32_t budget = step_tokens();

@@ -94,11 +94,13 @@ Status Session::finish_computing() {
 // What the next token is drawn from: logits of the prompt, or behind the token drawn last. Where
 // the answer is as long as it may be, that token is left.
 Status Session::begin_task() {
+  is_ahead_ = false;
   if (task_) return ok();
   if (!timeline_) return resumes_ ? begin_resuming() : begin_prefill();
   if (is_set(&cancel_)) return cancelled();
   if (token_ < 0 || answer_.size() >= max_tokens_) return ok();
-  return begin_step(logits_.data());
+  PC_TRY(is_ahead_, take_drafted());
+  return is_ahead_ ? ok() : begin_step(logits_.data());
 }
 
 Status Session::finish_task() {
@@ -342,14 +344,17 @@ Status Session::compute(Task& task) {
     }
   };
   Scheduler::Progress progress;
-  if (options_.progress && task.n_tokens() > 1) progress = tell;
+  if (options_.progress && task.n_tokens() > 1 && !task.is_step()) progress = tell;
   Status computed = engine().scheduler().compute(task, progress);
   if (thrown) std::rethrow_exception(thrown);
   return computed;
 }
 
 Result<std::optional<TokenId>> Session::next() {
-  return call([this] { return next_token(); });
+  return call([this] {
+    draft_room_ = Drafts::room_beside(engine().scheduler().n_waiting());
+    return next_token();
+  });
 }
 
 Result<std::optional<TokenId>> Session::next_token() {
@@ -411,17 +416,25 @@ Status Session::draw() {
   return error(Code::kInvalidArgument, "no token may be drawn: the mask or the bias forbids all");
 }
 
-// The token drawn last, whose logits are the next one's.
+// The token drawn last, whose logits are the next one's, and what may follow it.
 Status Session::begin_step(float* logits) {
   step_watch_ = {};
   chain_.append({&token_, 1}, position_);
   step_run_ = chain_.links().back().run();
-  task_.emplace(work(&*timeline_, {&step_run_, 1}, logits));
+  Work step = work(&*timeline_, {&step_run_, 1}, logits);
+  step.is_step = true;
+  if (logits && draft()) {
+    step.logits = nullptr;
+    step.rows = &drafts_;
+  }
+  task_.emplace(step);
   return ok();
 }
 
 Status Session::end_step(const Status& computed) {
   if (!computed.ok()) {
+    drafts_.clear();
+    lookup_.reset();
     chain_.rewind(position_);
     return computed.error();
   }
@@ -429,10 +442,13 @@ Status Session::end_step(const Status& computed) {
   token_ = -1;
   ++position_;
   step_us_ = step_watch_.microseconds();
-  return ok();
+  drafts_.computed(&logits_);
+  return drafts_.n_ahead() == 0 ? ok() : check_drafted_logits();
 }
 
 Status Session::step_unread_token() {
+  PC_TRY(const bool is_computed, take_drafted());
+  if (is_computed) return drop_drafts();
   for (int tries = 0; tries < 2 && token_ >= 0; ++tries) {  // a move leaves it unread
     PC_CHECK_OK(begin_step(nullptr));
     PC_CHECK_OK(finish_computing());

@@ -2,9 +2,9 @@
 // prompt's turns are a chat, further turns and further answers behind them.
 //
 // Owns a timeline, a sampler and its text; the engine's scheduler computes. next() allocates
-// nothing but a page of states and a link's tokens every so many. Pins the modules it uses. Where a
-// plug-in computes, is not required, and has no memory for the prompt or for what comes behind it,
-// the engine's CPU computes the session from then on, and the log says so
+// nothing but a page of states and a link's tokens every so many, and what drafts want. Pins the
+// modules it uses. Where a plug-in computes, is not required, and has no memory for the prompt or
+// for what comes behind it, the engine's CPU computes the session from then on, and the log says so
 // (runtime/engine/session_moves.cc). Threads: one at a time, but cancel() from any thread or signal
 // handler.
 #pragma once
@@ -22,8 +22,11 @@
 #include "base/status.h"
 #include "pml/next_turns.h"
 #include "runtime/engine/chain.h"
+#include "runtime/engine/draft_length.h"
+#include "runtime/engine/drafts.h"
 #include "runtime/engine/link_search.h"
 #include "runtime/engine/loaded_prompt.h"
+#include "runtime/engine/prompt_lookup.h"
 #include "runtime/engine/prompt_scores.h"
 #include "runtime/engine/sampler.h"
 #include "runtime/engine/stopwatch.h"
@@ -55,6 +58,9 @@ struct SessionOptions {
   // scored are computed, whatever the store has: modules are used where all of them stand before
   // it.
   std::optional<PromptScoring> scoring = {};
+  // Tokens that are computed beside the one drawn last, at most, where the text is likely to go on
+  // with them: that changes when tokens come, and not which. None: DraftLength's choice; 0: none.
+  std::optional<std::uint32_t> max_draft = {};
   std::string client;  // who asks: named clients take turns where they want more than a step has
 
   // Tokens of an answer that there must be room for.
@@ -71,6 +77,8 @@ struct SessionStats {
   std::uint64_t chained_tokens = 0;   // of cached_tokens: from a chain, exact
   std::uint64_t encoded_tokens = 0;   // of cached_tokens: of modules that were encoded for it
   std::uint64_t repaired_tokens = 0;  // of computed_tokens: of modules
+  std::uint64_t drafted_tokens = 0;   // computed before they were drawn, or others were
+  std::uint64_t right_drafts = 0;     // of these, and of generated_tokens
   std::uint32_t modules_found = 0, modules_encoded = 0;
   std::uint64_t cached_bytes = 0;  // K/V of modules and links, used where it lies
   std::uint64_t plan_us = 0, lookup_us = 0, encode_us = 0, prefill_us = 0, ttft_us = 0,
@@ -212,6 +220,13 @@ class Session {
   Status end_prefill(const Status& computed);
   Status begin_step(float* logits);
   Status end_step(const Status& computed);
+  void look_up_drawn();
+  std::size_t most_drafted() const;
+  bool draft();
+  Result<bool> take_drafted();
+  void learn_of_drafts();
+  Status drop_drafts();
+  Status check_drafted_logits();
   bool last_token_is_kept(bool ends_turn) const;
   Status step_unread_token();
   Next next_of_step();
@@ -329,6 +344,11 @@ class Session {
   bool saw_modules_ = false;        // that it had before it moved, and that are in chain_ now
   Stopwatch moves_;                 // since a move began
   pc_run step_run_{};
+  std::optional<PromptLookup> lookup_;  // of this answer, from its first step on
+  DraftLength draft_length_;
+  Drafts drafts_;
+  std::size_t draft_room_ = 0;  // tokens ahead that this step has room for
+  bool is_ahead_ = false;       // the token drawn last was computed before it was drawn
   std::optional<Task> task_;
   Stopwatch step_watch_;
   std::uint64_t step_us_ = 0;  // of the token computed last, until the next one is drawn

@@ -74,9 +74,11 @@ class Advance {
 std::vector<Session::Next> Session::step(std::span<Session* const> sessions) {
   std::vector<Next> results(sessions.size());
   Advance advance(sessions.size());  // from here on each session fails by itself
+  bool is_ahead = false;  // one of them goes on at once, and does not wait for the others
   for (std::size_t i = 0; i < sessions.size(); ++i) {
     Session& session = *sessions[i];
     session.begin_call();
+    session.draft_room_ = Drafts::room_beside(sessions.size() - 1);
     if (session.stats_.finish != Finish::kNone || session.broken_) {
       results[i] = caught([&] { return session.next_token(); });
       continue;
@@ -87,8 +89,9 @@ std::vector<Session::Next> Session::step(std::span<Session* const> sessions) {
     } else if (session.task_) {
       advance.add(session.engine().scheduler(), *session.task_);
     }
+    is_ahead |= session.is_ahead_;
   }
-  advance.all();
+  if (!is_ahead) advance.all();
   for (std::size_t i = 0; i < sessions.size(); ++i) {
     Session& session = *sessions[i];
     if (results[i]) continue;

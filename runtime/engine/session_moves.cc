@@ -102,6 +102,8 @@ Result<Chain> Session::chain_of_all(const ModuleIdentity& identity) const {
 // Nothing is attached any more, and nothing computed yet.
 void Session::forget_states() {
   timeline_.reset();
+  drafts_.clear();
+  lookup_.reset();
   imports_.clear();
   open_.read.n_attached = 0;
   open_.read.n_module_tokens = 0;

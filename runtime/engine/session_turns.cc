@@ -74,6 +74,7 @@ void Session::begin_answer(AnswerRoom room) {
   answer_ = std::move(room.tokens);
   text_ = std::move(room.text);
   sampler_.begin_answer(answer_);
+  lookup_.reset();
 }
 
 // What text() gave of it in all, and what it still held back.
@@ -92,9 +93,11 @@ std::string Session::answer_text() const {
 Status Session::ready_to_go_on() {
   if (broken_) return *broken_;
   // What a batch has not finished: the prompt, or the token drawn last.
-  if (timeline_ && !task_) return ok();
-  const Status computed = finish_computing();
-  return computed.ok() ? ok() : Status(failed(computed.error()));
+  if (!timeline_ || task_) {
+    const Status computed = finish_computing();
+    if (!computed.ok()) return failed(computed.error());
+  }
+  return drop_drafts();
 }
 
 Status Session::append(std::span<const pml::ChatTurn> turns) {
@@ -401,7 +404,10 @@ Result<std::unique_ptr<Session>> Session::fork() const {
   fork->auto_repair_ = auto_repair_;
   if (timeline_) {
     PC_TRY(fork->timeline_, timeline_->fork());
+    const auto n_ahead = static_cast<std::uint32_t>(drafts_.n_ahead());
+    PC_CHECK_OK(fork->timeline_->rewind(timeline_->n_tokens() - n_ahead, timeline_->n_attached()));
   }
+  fork->draft_length_ = draft_length_;
   fork->sampler_ = sampler_;
   fork->text_ = text_;
   fork->logits_ = logits_;

@@ -33,6 +33,7 @@ struct Work {
   const volatile std::int32_t* cancel = nullptr;
   pc_layer_range* ranges = nullptr;
   bool encodes = false;      // nobody waits for its tokens one by one
+  bool is_step = false;      // the token that was drawn last, and perhaps what may follow it
   std::uint64_t client = 0;  // clients that want more than a step has take turns
   std::uint32_t n_layers = 0;
   float* weights = nullptr;
@@ -51,6 +52,7 @@ class Task {
   // It failed, and its timeline could not be taken back to where it was.
   bool lost_place() const { return lost_place_; }
 
+  bool is_step() const { return work_.is_step; }
   std::uint64_t n_tokens() const { return n_tokens_; }  // of all runs
   std::uint64_t n_done() const { return n_done_; }
 
@@ -58,8 +60,8 @@ class Task {
   friend class Scheduler;
 
   std::uint64_t left() const { return n_tokens_ - n_done_; }
-  bool decodes() const { return n_tokens_ == 1 && !work_.encodes; }
-  bool prefills() const { return n_tokens_ != 1 && !work_.encodes; }
+  bool decodes() const { return (n_tokens_ == 1 || work_.is_step) && !work_.encodes; }
+  bool prefills() const { return !decodes() && !work_.encodes; }
 
   // The next tokens, about n of them, as an item of a step; sets n_piece_.
   pc_step_item piece(std::uint32_t n, const KvGeometry& geometry);

@@ -404,8 +404,9 @@ class Sequence {
     Sized<pc_session_options> sized(in_);
     pc_session_options& o = *sized.get();
     o.max_tokens = in_.below(3) ? in_.below(8) : static_cast<std::uint32_t>(in_.number(4));
-    o.given = in_.below(17);
+    o.given = in_.below(33);
     o.prompt_logprobs = in_.below(3) ? 0 : static_cast<std::uint32_t>(in_.number(1));
+    o.max_draft = in_.below(3) ? 0 : static_cast<std::uint32_t>(in_.number(1));
     o.prompt_logprobs_from = static_cast<std::uint32_t>(in_.number(1));
     o.no_reuse = in_.below(4) == 0;
     for (float* each : {&o.temperature, &o.top_p, &o.min_p, &o.repetition_penalty,

@@ -229,7 +229,10 @@ TEST_CASE("modules are used in place: no byte of K/V is copied, and no token all
   for (int process = 0; process < 2; ++process) {
     const auto engine = must(Engine::open(options_for(checkpoint, cache.path(), type)));
     const auto schema = schema_for(engine, kTravel);
-    const auto session = session_for(schema, kPrompts[2], false, 48);
+    SessionOptions o;
+    o.max_tokens = 48;
+    o.max_draft = 0;  // drafts want their logits
+    const auto session = must(Session::open(must(LoadedPrompt::parse(schema, kPrompts[2])), o));
     REQUIRE(must(session->next()).has_value());
     // The segments that attention reads lie inside a mapping of the module's file.
     std::string maps = read_file("/proc/self/maps");

@@ -84,6 +84,18 @@ class Chat(ServeTest):
         self.assertEqual(answer["choices"][0]["message"]["content"], "x" * 8)
         self.assertEqual(answer["choices"][0]["finish_reason"], "length")
 
+    def test_drafts_change_when_tokens_come_and_not_which(self):
+        repeats = {"logit_bias": {str(ord("x")): 100}, "max_tokens": 60}
+        drafted = self.chat("A?", **repeats)
+        self.assertGreater(drafted["timings"]["draft_n_accepted"], 20)
+        self.assertLessEqual(drafted["timings"]["draft_n_accepted"], drafted["timings"]["draft_n"])
+        plain = self.chat("A?", prompt_cache={"max_draft": 0}, **repeats)
+        self.assertNotIn("draft_n", plain["timings"])
+        self.assertEqual(plain["choices"], drafted["choices"])
+        error = self.server.json("POST", "/v1/chat/completions", {
+            "messages": [{"role": "user", "content": "A?"}], "prompt_cache": {"max_draft": -1}}, 400)["error"]
+        self.assertEqual(error["param"], "prompt_cache.max_draft")
+
     def test_numbers_have_the_meaning_of_their_origin(self):
         room = 4096 - len("<|im_start|>user\nA?<|im_end|>\n<|im_start|>assistant\n") - 1
         for fields in ({"max_tokens": -1}, {"max_tokens": None, "max_completion_tokens": -1},

@@ -95,6 +95,8 @@ class Answering {
       if (!choices_[i] || !choices_[i]->has_begun) continue;
       const pc_session_stats stats = choices_[i]->stats();
       usage.generated_tokens += stats.generated_tokens;
+      usage.drafted_tokens += stats.drafted_tokens;
+      usage.right_drafts += stats.right_drafts;
       usage.decode_us = std::max<std::uint64_t>(usage.decode_us, stats.decode_us);
       if (i == 0) usage.first_token_us = stats.ttft_us;
       if (i % question_.n == 0) add_prompt(i, stats, &usage);
@@ -198,6 +200,7 @@ class Answering {
     options.presence_penalty = s.presence_penalty;
     options.frequency_penalty = s.frequency_penalty;
     options.seed = s.seed == PC_SEED_RANDOM ? s.seed : s.seed + number % question_.n;
+    if (s.max_draft) options.set_max_draft(*s.max_draft);
     options.stop = stop_.data();
     options.n_stop = stop_.size();
     options.bias = s.bias.data();

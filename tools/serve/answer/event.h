@@ -48,6 +48,7 @@ struct Usage {
   std::uint64_t written_tokens = 0;    // of the conversation, whose states are kept only since
   std::uint64_t generated_tokens = 0;  // of all answers
   std::uint64_t thought_tokens = 0;    // of these: thoughts
+  std::uint64_t drafted_tokens = 0, right_drafts = 0;  // as pc_session_stats has them, of all
   std::uint64_t prompt_us = 0, first_token_us = 0, decode_us = 0;
 };
 

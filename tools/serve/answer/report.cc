@@ -41,16 +41,19 @@ Json timings(const Usage& usage) {
   const double prompt_ms = milliseconds(usage.prompt_us),
                predicted_ms = milliseconds(usage.decode_us);
   const auto n = static_cast<double>(computed), m = static_cast<double>(usage.generated_tokens);
-  return Json::object()
-      .set("cache_n", usage.cached_tokens)
-      .set("prompt_n", computed)
-      .set("prompt_ms", prompt_ms)
-      .set("prompt_per_token_ms", ratio(prompt_ms, n))
-      .set("prompt_per_second", ratio(n * 1000, prompt_ms))
-      .set("predicted_n", usage.generated_tokens)
-      .set("predicted_ms", predicted_ms)
-      .set("predicted_per_token_ms", ratio(predicted_ms, m))
-      .set("predicted_per_second", ratio(m * 1000, predicted_ms));
+  Json timings = Json::object()
+                     .set("cache_n", usage.cached_tokens)
+                     .set("prompt_n", computed)
+                     .set("prompt_ms", prompt_ms)
+                     .set("prompt_per_token_ms", ratio(prompt_ms, n))
+                     .set("prompt_per_second", ratio(n * 1000, prompt_ms))
+                     .set("predicted_n", usage.generated_tokens)
+                     .set("predicted_ms", predicted_ms)
+                     .set("predicted_per_token_ms", ratio(predicted_ms, m))
+                     .set("predicted_per_second", ratio(m * 1000, predicted_ms));
+  if (usage.drafted_tokens != 0)  // as llama.cpp's server calls them
+    timings.set("draft_n", usage.drafted_tokens).set("draft_n_accepted", usage.right_drafts);
+  return timings;
 }
 
 Json prompt_cache(const Usage& usage, const Question& question) {

@@ -65,8 +65,10 @@ serve::HttpServerOptions http_options(const ServeOptions& options) {
   return http;
 }
 
-serve::ServiceOptions options_of(const ServeOptions& options) {
+serve::ServiceOptions options_of(const Options& all) {
+  const ServeOptions& options = all.serve;
   serve::ServiceOptions api;
+  api.max_draft = all.max_draft;
   api.n_parallel = options.parallel;
   api.most_waiting = options.waiting;
   api.deadline = std::chrono::seconds(options.deadline);
@@ -88,7 +90,7 @@ ExitCode serve(const Options& options) try {
   allow_many_descriptors();
   const serve::HttpServerOptions http = http_options(options.serve);
   const std::vector<serve::ModelFile> files = serve::served_files(options);
-  serve::ServiceOptions api_options = options_of(options.serve);
+  serve::ServiceOptions api_options = options_of(options);
   api_options.model_bytes = serve::model_bytes(options, files);
   serve::HttpServer server;  // ends last: answers that are cut off hold replies until they notice
   serve::Api api(files, api_options);

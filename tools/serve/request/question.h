@@ -36,6 +36,7 @@ struct Sampling {
   std::uint64_t seed = PC_SEED_RANDOM;
   std::vector<std::string> stop;
   std::vector<pc_token_bias> bias;
+  std::optional<std::uint32_t> max_draft = {};  // none: the server's
 };
 
 // Whose modules, conversations and schemas; none: the server's own.

@@ -122,6 +122,8 @@ void read_mode(Fields& fields, Question* question) {
     question->says_mode = true;
   }
   question->repair = of_cache.string("repair").value_or("");
+  if (const auto n = of_cache.integer("max_draft", 0, UINT32_MAX))
+    question->sampling.max_draft = static_cast<std::uint32_t>(*n);
 }
 
 void read_sampling(Fields& fields, const ModelFacts& model, Question* question,

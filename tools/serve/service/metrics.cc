@@ -102,6 +102,8 @@ void Metrics::count_answer(const Usage& usage) {
   total_.cached_tokens += usage.cached_tokens;
   total_.written_tokens += usage.written_tokens;
   total_.generated_tokens += usage.generated_tokens;
+  total_.drafted_tokens += usage.drafted_tokens;
+  total_.right_drafts += usage.right_drafts;
   const double seconds = static_cast<double>(usage.first_token_us) / 1e6;
   first_token_seconds_ += seconds;
   for (std::size_t i = 0; i < kBuckets.size(); ++i)
@@ -134,6 +136,9 @@ std::string Metrics::page(const Gauges& gauges, const std::vector<ModelGauges>& 
              total_.cached_tokens);
   page.count("written_tokens_total", "Tokens that the store was given.", total_.written_tokens);
   page.count("generated_tokens_total", "Tokens of answers.", total_.generated_tokens);
+  page.count("drafted_tokens_total", "Tokens that were computed before they were drawn.",
+             total_.drafted_tokens);
+  page.count("right_drafts_total", "Of these, tokens that were drawn.", total_.right_drafts);
   page.gauge("answers_running", "Answers that are being made.", gauges.n_running);
   page.gauge("answers_waiting", "Requests that wait for their turn.", gauges.n_waiting);
   add_models(models, &page);

@@ -168,6 +168,7 @@ void Service::complete(const HttpRequest& request, Question* question) const {
     throw ApiError::bad_request("the header x-prompt-cache must be one of: " + mode_names(),
                                 "x-prompt-cache");
   if (!question->says_mode) question->mode = *mode;
+  if (!question->sampling.max_draft) question->sampling.max_draft = options_.max_draft;
 }
 
 std::chrono::steady_clock::time_point Service::deadline() const {

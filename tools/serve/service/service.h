@@ -38,10 +38,11 @@ struct ModelFile {
 };
 
 struct ServiceOptions {
-  std::size_t n_parallel = 4;        // answers that are made at once
-  std::size_t most_waiting = 64;     // requests beyond those
-  std::chrono::seconds deadline{0};  // of an answer, from its request on; 0: none
-  Mode mode = Mode::kPrefix;         // of requests that name none
+  std::size_t n_parallel = 4;                   // answers that are made at once
+  std::size_t most_waiting = 64;                // requests beyond those
+  std::chrono::seconds deadline{0};             // of an answer, from its request on; 0: none
+  Mode mode = Mode::kPrefix;                    // of requests that name none
+  std::optional<std::uint32_t> max_draft = {};  // the same; none: the library's choice
   ApiKeys keys = {};
   std::uint64_t model_bytes = UINT64_MAX;          // of the weights of all models in memory
   std::size_t body_bytes = std::size_t{16} << 20;  // of a request's body, once it is unpacked

@@ -1,0 +1,35 @@
+// How many proposed tokens are worth computing beside the one that must be.
+//
+// Of a draft of k tokens, each of which is right with probability p, (1 - p^(k+1)) / (1 - p) tokens
+// come of a step on average (Leviathan et al. 2022, arXiv 2211.17192, equation 1), and the step
+// takes 1 + kRowCost k times as long as one of one token. The k that gives most tokens a time is
+// taken; 0 where none pays. p is learnt from what became of drafts, by how many tokens agreed
+// before them, and forgotten again while nothing is drafted, so that a text that begins to repeat
+// itself is noticed.
+//
+// A function of tokens alone, no clock: the same request is computed in the same steps. Value.
+// Threads: one at a time.
+#pragma once
+
+#include <array>
+#include <cstddef>
+
+namespace pc {
+
+class DraftLength {
+ public:
+  static constexpr std::size_t kMost = 15;
+
+  // Of a proposal behind so many agreeing tokens: at most `most`, and kMost. Forgets a little.
+  std::size_t choose(std::size_t n_agreeing, std::size_t most);
+  // What became of one.
+  void learn(std::size_t n_agreeing, std::size_t n_drafted, std::size_t n_right);
+
+ private:
+  // By agreeing tokens: 3 and 4, 5 to 8, more.
+  static constexpr std::array<double, 3> kAtFirst{0.4, 0.6, 0.8};
+  static std::size_t kind(std::size_t n_agreeing);
+  std::array<double, 3> right_ = kAtFirst;  // probabilities
+};
+
+}  // namespace pc

@@ -1,0 +1,42 @@
+#include "runtime/engine/drafts.h"
+
+#include <algorithm>
+
+#include "base/status.h"  // PC_EXPECT
+
+namespace pc {
+
+void Drafts::begin(TokenId drawn, std::span<const TokenId> proposed, std::size_t n_agreeing,
+                   std::uint32_t vocab_size) {
+  PC_EXPECT(n_ahead_ == 0);
+  step_.assign(1, drawn);
+  step_.insert(step_.end(), proposed.begin(), proposed.end());
+  n_agreeing_ = n_agreeing;
+  if (proposed.empty()) return;
+  if (rows_.size() < step_.size()) rows_.resize(step_.size());
+  for (std::size_t i = 0; i < step_.size(); ++i) rows_[i].resize(vocab_size);
+}
+
+void Drafts::take(std::uint64_t token, const float* logits) noexcept {
+  std::copy_n(logits, rows_[token].size(), rows_[token].begin());
+}
+
+void Drafts::computed(std::vector<float>* logits) {
+  n_ahead_ = n_drafted();
+  if (n_ahead_ != 0) logits->swap(rows_[0]);
+}
+
+bool Drafts::takes(TokenId drawn, std::vector<float>* logits) {
+  if (n_ahead_ == 0) return false;
+  const std::size_t next = step_.size() - n_ahead_;
+  if (step_[next] != drawn) return false;
+  --n_ahead_;
+  logits->swap(rows_[next]);
+  return true;
+}
+
+void Drafts::shrink(std::size_t n_ahead) {
+  if (n_ahead_ == 0 && rows_.size() > n_ahead + 1) rows_.resize(n_ahead + 1);
+}
+
+}  // namespace pc

@@ -1,0 +1,103 @@
+// Several tokens a step, where the text is known (docs/adr/0039-drafts.md): what may follow the
+// token that was drawn is computed beside it, and what is drawn then decides.
+
+#include <algorithm>
+
+#include "runtime/engine/session.h"
+#include "simd/kernels.h"
+
+namespace pc {
+
+// All that the conversation has seen up to the token drawn last, which is the chain's last.
+void Session::look_up_drawn() {
+  if (lookup_) return lookup_->append({&token_, 1});
+  lookup_.emplace();
+  for (const pml::PlanRun& run : prompt_->plan.runs) {
+    if (run.kind != pml::RunKind::kCached || open_.read.n_module_tokens == 0) continue;
+    lookup_->append(run.tokens);
+    lookup_->end_text();
+  }
+  for (const Import& import : imports_) {
+    lookup_->append(import.tokens);
+    lookup_->end_text();
+  }
+  for (const Chain::Link& link : chain_.links()) lookup_->append(link.tokens);
+  lookup_->reserve(max_tokens_ - answer_.size());
+}
+
+// Precondition: the token drawn last is the chain's last, and more may be drawn.
+std::size_t Session::most_drafted() const {
+  if (engine().is_on_plug_in()) return 0;  // which hands out the last token's logits alone
+  const std::size_t end = static_cast<std::size_t>(position_) + 1;
+  const std::size_t window = engine().context_tokens();
+  return std::min({std::size_t{options_.max_draft.value_or(DraftLength::kMost)}, draft_room_,
+                   max_tokens_ - answer_.size() - 1, window - std::min(window, end),
+                   Chain::kMaxTokens - chain_.links().back().tokens.size()});
+}
+
+// What follows the token drawn last, perhaps, is computed with it: in step_run_.
+bool Session::draft() {
+  drafts_.clear();
+  const std::size_t most = most_drafted();
+  drafts_.shrink(std::min(most, draft_room_));
+  if (options_.max_draft == 0u || engine().is_on_plug_in()) return false;
+  look_up_drawn();
+  const PromptLookup::Proposal proposal = lookup_->propose(most);
+  if (proposal.tokens.empty()) return false;
+  const std::size_t n = draft_length_.choose(proposal.n_agreeing, proposal.tokens.size());
+  const auto ends = [this](TokenId token) { return engine().ends_turn(token); };
+  const auto end = std::find_if(proposal.tokens.begin(), proposal.tokens.begin() + n, ends);
+  if (end == proposal.tokens.begin()) return false;
+  drafts_.begin(token_, {proposal.tokens.begin(), end}, proposal.n_agreeing,
+                static_cast<std::uint32_t>(logits_.size()));
+  step_run_.tokens = drafts_.step().data();
+  step_run_.n_tokens = static_cast<std::uint32_t>(drafts_.step().size());
+  stats_.drafted_tokens += drafts_.n_drafted();
+  return true;
+}
+
+// Was the token that was drawn last computed already? Where another was drawn than the draft's, its
+// rest goes.
+Result<bool> Session::take_drafted() {
+  if (drafts_.n_ahead() == 0) return false;
+  if (!drafts_.takes(token_, &logits_)) {
+    PC_CHECK_OK(drop_drafts());
+    return false;
+  }
+  chain_.append({&token_, 1}, position_);
+  chain_.computed();
+  look_up_drawn();
+  token_ = -1;
+  ++position_;
+  ++stats_.right_drafts;
+  if (drafts_.n_ahead() == 0) learn_of_drafts();
+  PC_CHECK_OK(check_drafted_logits());
+  return true;
+}
+
+void Session::learn_of_drafts() {
+  draft_length_.learn(drafts_.n_agreeing(), drafts_.n_drafted(), drafts_.n_right());
+}
+
+// The timeline has no token that is not the conversation's.
+Status Session::drop_drafts() {
+  if (drafts_.n_ahead() == 0) return ok();
+  learn_of_drafts();
+  const auto n_ahead = static_cast<std::uint32_t>(drafts_.n_ahead());
+  const Status done = timeline_->rewind(timeline_->n_tokens() - n_ahead, timeline_->n_attached());
+  if (!done.ok()) return failed(done.error());
+  drafts_.clear();
+  return ok();
+}
+
+// As the backend does for a token that comes alone.
+Status Session::check_drafted_logits() {
+  if (simd::selected_or_scalar_kernels().all_finite(logits_.data(), simd::Type::kF32,
+                                                    logits_.size()))
+    return ok();
+  return failed(error(Code::kNotFinite,
+                      "the model computed logits that are not finite, for the token at position " +
+                          std::to_string(position_ - 1)));
+}
+
+}  // namespace pc
