@@ -682,6 +682,12 @@ typedef int (*pc_token_mask)(void* user, uint32_t* allowed, size_t n_words);
  * pc_batch_step, which returns after each step. Non-zero cancels as pc_session_cancel does. */
 typedef int (*pc_session_progress)(void* user, uint64_t done, uint64_t total);
 
+/* Called before the token that was drawn last is computed, on the caller's thread, where drafts are
+ * wanted (max_draft): writes what is likely to follow it, at most `capacity` tokens, and returns how
+ * many; 0: what followed there in the conversation is tried. Whatever it says, the answer is the
+ * same: what a grammar forces comes so at the price of a step. */
+typedef size_t (*pc_token_draft)(void* user, int32_t* tokens, size_t capacity);
+
 /* Fields of pc_session_options whose zero is meant, and is not the default. */
 typedef enum pc_session_given {
   /* 0: the prompt is computed and nothing drawn; the answer is over with PC_FINISH_LENGTH. */
@@ -741,6 +747,8 @@ typedef struct pc_session_options {
      most; 0 (not given) or more than 15: 15. The answer is the same, sooner. Not with a backend
      that is not the CPU. */
   uint32_t max_draft;
+  pc_token_draft draft; /* may be NULL */
+  void* draft_user;     /* as mask_user */
 } pc_session_options;
 
 PC_API void pc_session_options_init(pc_session_options* options);

@@ -57,7 +57,9 @@ constexpr auto session_ends() {
                     PC_END(given),
                     PC_END(prompt_logprobs),
                     PC_END(prompt_logprobs_from),
-                    PC_END(max_draft)};
+                    PC_END(max_draft),
+                    PC_END(draft),
+                    PC_END(draft_user)};
 }
 
 constexpr auto answers_ends() {

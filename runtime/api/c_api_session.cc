@@ -69,6 +69,12 @@ pc::Result<pc::SessionOptions> session_options(const pc_session_options& o) {
   if (is_given(o.prompt_logprobs, PC_GIVEN_PROMPT_LOGPROBS))
     options.scoring = pc::PromptScoring{o.prompt_logprobs, o.prompt_logprobs_from};
   if (is_given(o.max_draft, PC_GIVEN_MAX_DRAFT)) options.max_draft = o.max_draft;
+  if (o.draft) {
+    options.draft = [draft = o.draft, user = o.draft_user](pc::Tokens* next, std::size_t most) {
+      next->resize(most);
+      next->resize(std::min(most, draft(user, next->data(), most)));
+    };
+  }
   options.client = string_or_empty(o.client);
   if (o.spell_controls) options.controls = pc::Tokenizer::Controls::kSpell;
   if (o.repair) {

@@ -13,7 +13,7 @@ constexpr double kLearnt = 0.1, kForgotten = 0.005;
 }  // namespace
 
 std::size_t DraftLength::kind(std::size_t n_agreeing) {
-  return n_agreeing <= 4 ? 0 : n_agreeing <= 8 ? 1 : 2;
+  return n_agreeing == kTold ? 3 : n_agreeing <= 4 ? 0 : n_agreeing <= 8 ? 1 : 2;
 }
 
 std::size_t DraftLength::choose(std::size_t n_agreeing, std::size_t most) {

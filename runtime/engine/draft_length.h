@@ -19,6 +19,8 @@ namespace pc {
 class DraftLength {
  public:
   static constexpr std::size_t kMost = 15;
+  // In the place of a number of agreeing tokens: of a proposal that somebody made who knows.
+  static constexpr std::size_t kTold = ~std::size_t{0};
 
   // Of a proposal behind so many agreeing tokens: at most `most`, and kMost. Forgets a little.
   std::size_t choose(std::size_t n_agreeing, std::size_t most);
@@ -26,10 +28,10 @@ class DraftLength {
   void learn(std::size_t n_agreeing, std::size_t n_drafted, std::size_t n_right);
 
  private:
-  // By agreeing tokens: 3 and 4, 5 to 8, more.
-  static constexpr std::array<double, 3> kAtFirst{0.4, 0.6, 0.8};
+  // By agreeing tokens: 3 and 4, 5 to 8, more, and told ones.
+  static constexpr std::array<double, 4> kAtFirst{0.4, 0.6, 0.8, 0.9};
   static std::size_t kind(std::size_t n_agreeing);
-  std::array<double, 3> right_ = kAtFirst;  // probabilities
+  std::array<double, 4> right_ = kAtFirst;  // probabilities
 };
 
 }  // namespace pc

@@ -61,6 +61,9 @@ struct SessionOptions {
   // Tokens that are computed beside the one drawn last, at most, where the text is likely to go on
   // with them: that changes when tokens come, and not which. None: DraftLength's choice; 0: none.
   std::optional<std::uint32_t> max_draft = {};
+  // Null, or called before the token that was drawn last is computed, on the caller's thread: what
+  // is likely to follow it, if anything is; else that is looked up.
+  std::function<void(Tokens* next, std::size_t most)> draft;
   std::string client;  // who asks: named clients take turns where they want more than a step has
 
   // Tokens of an answer that there must be room for.
@@ -223,6 +226,7 @@ class Session {
   void look_up_drawn();
   std::size_t most_drafted() const;
   bool draft();
+  PromptLookup::Proposal proposal(std::size_t most);
   Result<bool> take_drafted();
   void learn_of_drafts();
   Status drop_drafts();
@@ -345,6 +349,7 @@ class Session {
   Stopwatch moves_;                 // since a move began
   pc_run step_run_{};
   std::optional<PromptLookup> lookup_;  // of this answer, from its first step on
+  Tokens told_;                         // by options_.draft
   DraftLength draft_length_;
   Drafts drafts_;
   std::size_t draft_room_ = 0;  // tokens ahead that this step has room for

@@ -35,6 +35,16 @@ std::size_t Session::most_drafted() const {
                    Chain::kMaxTokens - chain_.links().back().tokens.size()});
 }
 
+// Of who knows better, or of the conversation.
+PromptLookup::Proposal Session::proposal(std::size_t most) {
+  if (most == 0) return {};
+  told_.clear();
+  if (options_.draft) options_.draft(&told_, most);
+  if (told_.empty()) return lookup_->propose(most);
+  told_.resize(std::min(told_.size(), most));
+  return {told_, DraftLength::kTold};
+}
+
 // What follows the token drawn last, perhaps, is computed with it: in step_run_.
 bool Session::draft() {
   drafts_.clear();
@@ -42,13 +52,16 @@ bool Session::draft() {
   drafts_.shrink(std::min(most, draft_room_));
   if (options_.max_draft == 0u || engine().is_on_plug_in()) return false;
   look_up_drawn();
-  const PromptLookup::Proposal proposal = lookup_->propose(most);
-  if (proposal.tokens.empty()) return false;
-  const std::size_t n = draft_length_.choose(proposal.n_agreeing, proposal.tokens.size());
-  const auto ends = [this](TokenId token) { return engine().ends_turn(token); };
-  const auto end = std::find_if(proposal.tokens.begin(), proposal.tokens.begin() + n, ends);
-  if (end == proposal.tokens.begin()) return false;
-  drafts_.begin(token_, {proposal.tokens.begin(), end}, proposal.n_agreeing,
+  const PromptLookup::Proposal next = proposal(most);
+  const std::size_t n = draft_length_.choose(next.n_agreeing, next.tokens.size());
+  const auto cannot_follow = [this](TokenId token) {
+    return token < 0 || static_cast<std::size_t>(token) >= logits_.size() ||
+           engine().ends_turn(token);
+  };
+  const auto right = next.tokens.first(n);
+  const auto end = std::ranges::find_if(right, cannot_follow);
+  if (end == right.begin()) return false;
+  drafts_.begin(token_, {right.begin(), end}, next.n_agreeing,
                 static_cast<std::uint32_t>(logits_.size()));
   step_run_.tokens = drafts_.step().data();
   step_run_.n_tokens = static_cast<std::uint32_t>(drafts_.step().size());

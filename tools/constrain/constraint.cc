@@ -1,5 +1,6 @@
 #include "tools/constrain/constraint.h"
 
+#include <optional>
 #include <span>
 
 namespace pc::constrain {
@@ -31,6 +32,38 @@ bool Constraint::accept(std::int32_t token) {
     return true;
   }
   return take(vocabulary.marked(i)) || take(vocabulary.bytes(i));
+}
+
+namespace {
+
+// That comes next whichever way is taken; none where two can, or the text may end. Counts of
+// characters are not looked at: in their rules nothing is forced.
+std::optional<std::uint8_t> only_byte(const Automaton& automaton, const State& state) {
+  std::optional<std::uint8_t> only;
+  if (state.may_end) return std::nullopt;
+  for (const Thread& thread : state.threads) {
+    if (automaton.rule_of(thread.node).kind == Rule::Kind::kCounted) return std::nullopt;
+    for (const Edge& edge : automaton.edges(thread.node)) {
+      if (edge.first != edge.last || (only && *only != edge.first)) return std::nullopt;
+      only = edge.first;
+    }
+  }
+  return only;
+}
+
+}  // namespace
+
+std::string Constraint::forced_text(std::size_t most_bytes) const {
+  constexpr std::uint8_t kFirstOfNoAscii = 0x80;
+  std::string text;
+  State state = state_;
+  while (text.size() < most_bytes) {
+    const auto byte = only_byte(grammar_->automaton, state);
+    if (!byte || *byte >= kFirstOfNoAscii) break;
+    text += static_cast<char>(*byte);
+    state = behind_byte(grammar_->automaton, state, *byte);
+  }
+  return text;
 }
 
 bool Constraint::take(std::string_view bytes) {

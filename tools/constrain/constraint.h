@@ -62,6 +62,8 @@ class Constraint {
   bool accept(std::int32_t token);
 
   bool may_end() const { return state_.may_end; }
+  // The text that comes whatever is drawn, as far as it is ASCII; at most so many bytes.
+  std::string forced_text(std::size_t most_bytes) const;
   // What of the grammar's schemas the answer is not held to.
   const std::vector<LeftOut>& left_out() const { return grammar_->left_out; }
   // Nothing but the end can come.

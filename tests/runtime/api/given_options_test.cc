@@ -120,6 +120,26 @@ TEST_CASE("a prompt that fills the window has room for no token") {
   CHECK(status_of(world, cut.set_max_tokens(0)) == PC_OK);
 }
 
+TEST_CASE("drafts are the library's choice, so many at most, or none where 0 is given") {
+  const World world;
+  const pc_token_bias one_word{400, 100.0f};
+  const auto answer = [&](api::SessionOptions o) {
+    o.max_tokens = 40;
+    o.bias = &one_word;
+    o.n_bias = 1;
+    api::Session session(world.prompt(), o);
+    session.generate([](const pc_token&) {});
+    return session.stats();
+  };
+  const pc_session_stats all = answer({}), some = answer(api::SessionOptions().set_max_draft(1)),
+                         none = answer(api::SessionOptions().set_max_draft(0));
+  CHECK(all.right_drafts > 25);
+  CHECK(all.drafted_tokens >= all.right_drafts);
+  CHECK((some.right_drafts > 10 && some.right_drafts <= 20));
+  CHECK(none.drafted_tokens == 0);
+  for (const pc_session_stats& stats : {all, some, none}) CHECK(stats.generated_tokens == 40);
+}
+
 TEST_CASE("a repetition penalty of 0 is refused where it is given, and so are unknown bits") {
   const World world;
   api::SessionOptions o;

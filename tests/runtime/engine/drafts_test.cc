@@ -151,6 +151,30 @@ TEST_CASE("sessions that go on together draft within the room of a step, and dra
   }
 }
 
+TEST_CASE("what somebody says is tried first, right or wrong or no token at all") {
+  Apartment home;
+  const SessionOptions o = few_words(3, 1.0f, 5);
+  const Tokens said = rest_of(*home.open({user(kLong)}, undrafted(o)));
+  SessionOptions told = o;
+  std::size_t n_said = 0;
+  int what = 0;
+  told.draft = [&](Tokens* next, std::size_t most) {
+    next->assign(said.begin() + static_cast<std::ptrdiff_t>(n_said), said.end());
+    next->resize(std::min(next->size(), most));
+    if (++what % 3 == 1 && !next->empty()) next->back() = what % 2 ? -5 : 1'000'000;
+    if (what % 3 == 2) next->assign(most + 7, 301);
+  };
+  const auto session = home.open({user(kLong)}, told);
+  Tokens tokens;
+  while (const auto token = must(session->next())) {
+    tokens.push_back(*token);
+    n_said = tokens.size();
+  }
+  CHECK(tokens == said);
+  CHECK(session->stats().right_drafts > said.size() / 3);
+  CHECK(session->stats().drafted_tokens > session->stats().right_drafts);
+}
+
 TEST_CASE("a draft ends where the window, the answer or a turn does") {
   Apartment home;
   home.context_tokens = 260;

@@ -1,6 +1,7 @@
 #include "tools/constrain/constraint.h"
 
 #include <catch2/catch.hpp>
+#include <random>
 #include <string>
 #include <thread>
 #include <vector>
@@ -58,6 +59,45 @@ TEST_CASE("the hook clears the bits of all tokens that may not come") {
   wanted.assign(wanted.size(), 0);
   set_token(wanted, static_cast<std::uint32_t>(kEnd));
   CHECK(bits == wanted);
+}
+
+TEST_CASE("what is forced is what comes whichever way is taken, and no more") {
+  Constrainer constrainer{Vocabulary(small_tokens())};
+  Constraint constraint = constrainer.start(
+      sequence({literal("<call>{\"name\": \""),
+                choice({literal("add\", \"of\": 1"), literal("ask\", \"of\": 2")}), literal("}")}));
+  CHECK(constraint.forced_text(100) == "<call>{\"name\": \"a");
+  CHECK(constraint.forced_text(4) == "<cal");
+  CHECK(accept(constraint, "<call>{\"name\": \"ad"));
+  CHECK(constraint.forced_text(100) == "d\", \"of\": 1}");
+  CHECK(accept(constraint, "d\", \"of\": 1}"));
+  CHECK(constraint.forced_text(100).empty());
+  CHECK(constrainer.start(choice({literal("a"), literal("ab")})).forced_text(9) == "a");
+  CHECK(constrainer.start(literal("\xC3\xA9")).forced_text(9).empty());
+}
+
+TEST_CASE("no byte but the forced one can come, wherever an answer is") {
+  const char* const kSchema =
+      R"({"type":"object","properties":{"room":{"enum":["kitchen","hall"]},"watts":{"type":"integer"},)"
+      R"("note":{"type":"string","minLength":3,"maxLength":4}},"required":["room","note"],)"
+      R"("additionalProperties":false})";
+  Constrainer constrainer{Vocabulary(small_tokens())};
+  std::mt19937 random(4);
+  std::size_t n_forced = 0;
+  for (int round = 0; round < 60; ++round) {
+    Constraint constraint = constrainer.start(json_schema(Json::parse(kSchema), "schema"));
+    for (int i = 0; i < 60 && !constraint.is_over(); ++i) {
+      const std::string forced = constraint.forced_text(1);
+      std::string allowed;
+      for (int byte = 0; byte < 256; ++byte)
+        if (Constraint(constraint).accept(byte)) allowed += static_cast<char>(byte);
+      if (!forced.empty()) REQUIRE((allowed == forced && !constraint.may_end()));
+      n_forced += !forced.empty();
+      if (allowed.empty()) break;
+      REQUIRE(accept(constraint, allowed.substr(random() % allowed.size(), 1)));
+    }
+  }
+  CHECK(n_forced > 200);
 }
 
 TEST_CASE("grammars are put together: the calls of tools") {

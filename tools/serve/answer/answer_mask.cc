@@ -1,6 +1,7 @@
 #include "tools/serve/answer/answer_mask.h"
 
 #include <algorithm>
+#include <string>
 
 namespace pc::serve {
 
@@ -14,6 +15,21 @@ int AnswerMask::hook(void* user, std::uint32_t* allowed, std::size_t n_words) no
   }
   if (self.is_thinking_ || !self.constraint_) return 0;
   return constrain::Constraint::mask_hook(&*self.constraint_, allowed, n_words);
+}
+
+std::size_t AnswerMask::draft_hook(void* user, std::int32_t* tokens, std::size_t capacity) noexcept
+    try {
+  constexpr std::size_t kMostBytes = 64;
+  const AnswerMask& self = *static_cast<AnswerMask*>(user);
+  if (self.is_thinking_ || !self.constraint_) return 0;
+  const std::string text = self.constraint_->forced_text(kMostBytes);
+  if (text.empty()) return 0;
+  const std::vector<std::int32_t> forced = self.engine_.tokenize(text);
+  const std::size_t n = std::min(capacity, forced.size());
+  std::copy_n(forced.begin(), n, tokens);
+  return n;
+} catch (...) {  // nothing is drafted
+  return 0;
 }
 
 void AnswerMask::accept(std::int32_t token, bool thinks) {

@@ -1,7 +1,8 @@
-// Which tokens an answer may go on with: those that its grammar allows once it does not think any
-// more, and within a thought that has had its tokens those that close it.
+// Which tokens an answer may go on with, and where nothing else can come which will: those that its
+// grammar allows once it does not think any more, and within a thought that has had its tokens
+// those that close it.
 //
-// Borrowed by the session; stays where it is. Threads: one at a time.
+// Borrows the engine; borrowed by the session; stays where it is. Threads: one at a time.
 #pragma once
 
 #include <cstdint>
@@ -21,14 +22,19 @@ struct ThoughtLimit {
 
 class AnswerMask {
  public:
-  AnswerMask(std::optional<constrain::Constraint> constraint, std::optional<ThoughtLimit> limit,
-             bool is_thinking)
-      : constraint_(std::move(constraint)), limit_(std::move(limit)), is_thinking_(is_thinking) {}
+  AnswerMask(const promptcache::Engine& engine, std::optional<constrain::Constraint> constraint,
+             std::optional<ThoughtLimit> limit, bool is_thinking)
+      : engine_(engine),
+        constraint_(std::move(constraint)),
+        limit_(std::move(limit)),
+        is_thinking_(is_thinking) {}
 
   // Is there anything to mask?
   bool is_needed() const { return constraint_ || limit_; }
   // As pc_token_mask has it; user: an AnswerMask.
   static int hook(void* user, std::uint32_t* allowed, std::size_t n_words) noexcept;
+  // As pc_token_draft has it: the tokens of the text that the grammar leaves no choice about.
+  static std::size_t draft_hook(void* user, std::int32_t* tokens, std::size_t capacity) noexcept;
 
   // It was drawn, and behind it the answer thinks, or does not.
   void accept(std::int32_t token, bool thinks);
@@ -39,6 +45,7 @@ class AnswerMask {
            n_forced_ < limit_->close.size();
   }
 
+  const promptcache::Engine& engine_;
   std::optional<constrain::Constraint> constraint_;
   const std::optional<ThoughtLimit> limit_;
   bool is_thinking_;

@@ -223,10 +223,11 @@ class Answering {
     if (constraint && number == 0)
       for (const constrain::LeftOut& one : constraint->left_out())
         usage_.reuse.remarks.push_back(one.text() + " is not enforced");
-    choice.mask.emplace(std::move(constraint), thought_limit(), form_.is_thinking);
+    choice.mask.emplace(model_.engine(), std::move(constraint), thought_limit(), form_.is_thinking);
     if (choice.mask->is_needed()) {
       options.mask = AnswerMask::hook;
-      options.mask_user = &*choice.mask;
+      options.draft = AnswerMask::draft_hook;
+      options.mask_user = options.draft_user = &*choice.mask;
     }
     choice.opened.emplace(plan.prompt, options);
   } catch (const constrain::SchemaError& error) {
