@@ -321,6 +321,10 @@ void add_serve(CLI::App* app, Options* o) {
   add(verb, "--reuse", s.mode, "MODE",
       "of requests that name none: prefix, marked, tools, documents or off; default: prefix")
       ->check(silent(CLI::IsMember({"prefix", "marked", "tools", "documents", "off"})));
+  add(verb, "--prepare", s.prepares, "on|off",
+      "while nobody waits, compute what the template will make of the latest answers in the next "
+      "request's history; default: on")
+      ->check(silent(CLI::IsMember({"on", "off"})));
   add_draft(verb, o);
   add_model(verb, o);
   add(verb, "--add-model", s.more_models, "[NAME=]PATH",

@@ -33,6 +33,7 @@ struct ServeOptions {
   std::string keys;            // a file
   bool logs_requests = false;
   std::string mode = "prefix";
+  std::string prepares = "on";
   std::vector<std::string> more_models;       // "PATH" or "NAME=PATH"
   std::vector<std::string> templates;         // "NAME=TEMPLATE", of those
   std::vector<std::string> aliases;           // "ALIAS" of the first, or "NAME=ALIAS"

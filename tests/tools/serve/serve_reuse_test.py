@@ -73,6 +73,52 @@ class Calls(unittest.TestCase):
         self.assertGreaterEqual(cached, first["usage"]["total_tokens"] - 8)
 
 
+THOUGHTS = """{%- for m in messages -%}<|im_start|>{{ m.role }}
+{% if m.role == 'assistant' and m.reasoning_content and loop.last %}<think>
+{{ m.reasoning_content }}
+</think>
+
+{% endif %}{{ m.content }}<|im_end|>
+{% endfor -%}
+{%- if add_generation_prompt -%}<|im_start|>assistant
+<think>
+{% endif -%}"""
+
+
+class NextTurns(unittest.TestCase):
+    def after_an_idle_while(self, *arguments):
+        """Tokens that the second request computes, and that come behind the first answer in it."""
+        server = Server("--chat-template", template_file(THOUGHTS), *arguments)
+        self.addCleanup(server.close)
+        body = {"messages": [{"role": "user", "content": "Where is it dry? " + PAGE}], "max_tokens": 120,
+                "reasoning_budget": 20, "temperature": 0, "logit_bias": {str(ord("x")): 100}}
+        first = server.json("POST", "/v1/chat/completions", body)
+        message = first["choices"][0]["message"]
+        self.assertTrue(message["reasoning_content"], first)
+        self.assertGreater(len(message["content"]), 60)
+        deadline = time.monotonic() + PATIENCE
+        while server.metric("modules_waiting") > 0 and time.monotonic() < deadline:
+            time.sleep(0.02)
+        self.prepared = server.metric("prepared_turns_total"), server.metric("prepared_tokens_total")
+        history = [*body["messages"], {"role": "assistant", "content": message["content"]}]
+        usage = server.json("POST", "/v1/chat/completions", body | {
+            "messages": [*history, {"role": "user", "content": "And the hill?"}]})["usage"]
+        new = server.json("POST", "/tokenize", {"content": "<|im_end|>\n<|im_start|>user\nAnd the hill?<|im_end|>\n"
+                                                           "<|im_start|>assistant\n<think>\n"})["tokens"]
+        return usage["prompt_tokens"] - usage["prompt_tokens_details"]["cached_tokens"], len(new)
+
+    def test_an_answer_without_its_thoughts_is_there_when_the_next_turn_comes(self):
+        computed, new = self.after_an_idle_while()
+        self.assertEqual(self.prepared[0], 1)
+        self.assertGreater(self.prepared[1], 60)
+        self.assertLessEqual(computed, new + 16)
+
+    def test_nothing_is_prepared_where_nobody_wants_it(self):
+        computed, new = self.after_an_idle_while("--prepare", "off")
+        self.assertEqual(self.prepared[0], 0)
+        self.assertGreater(computed, new + 60)
+
+
 class Tools(ReuseTest):
     def test_tools_are_found_in_another_order_and_company(self):
         tools = [tool(name) for name in ("rain", "snow", "sun", "wind")]

@@ -73,6 +73,7 @@ serve::ServiceOptions options_of(const Options& all) {
   api.most_waiting = options.waiting;
   api.deadline = std::chrono::seconds(options.deadline);
   api.mode = serve::mode_of(options.mode).value_or(serve::Mode::kPrefix);
+  api.prepares = options.prepares == "on";
   api.any_model = options.any_model;
   if (!options.keys.empty()) api.keys = serve::ApiKeys::read_file(options.keys);
   return api;

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "tools/serve/models/idle_encoder.h"
+#include "tools/serve/models/idle_work.h"
 #include "tools/serve/models/on_demand.h"
 #include "tools/serve/models/planner.h"
 #include "tools/serve/models/served_model.h"
@@ -16,12 +16,12 @@
 namespace pc::serve {
 
 struct LoadedModel {
-  // is_idle: as IdleEncoder has it. schemas: outlives it.
+  // is_idle: as IdleWork has it. schemas: outlives it.
   LoadedModel(promptcache::Engine engine, std::string id, SchemasOf* schemas,
               std::function<bool()> is_idle)
       : model(std::move(engine), std::move(id), schemas),
-        encoder(std::move(is_idle)),
-        planner(model, &encoder) {}
+        idle(std::move(is_idle)),
+        planner(model, &idle) {}
   ~LoadedModel() {
     if (on_end) on_end(*this);
   }
@@ -29,7 +29,7 @@ struct LoadedModel {
   LoadedModel& operator=(const LoadedModel&) = delete;
 
   const ServedModel model;
-  IdleEncoder encoder;
+  IdleWork idle;
   Planner planner;
   std::function<void(const LoadedModel&)> on_end = {};  // throws nothing
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <sstream>
 #include <utility>
 
@@ -61,6 +62,14 @@ std::vector<std::string> lines_of(const std::string& text) {
 // Of the prompt, modules that are missing not counted: they are encoded once.
 std::uint64_t tokens_to_compute(const pc_prompt_counts& counts) {
   return counts.tokens - counts.module_tokens - counts.chained_tokens + counts.repaired_tokens;
+}
+
+// False: it was stopped.
+bool encode(const promptcache::Prompt& prompt, const IdleWork::MayGoOn& may_go_on) try {
+  prompt.encode([&](std::uint32_t, std::uint32_t, const char*) { return may_go_on(); });
+  return true;
+} catch (const promptcache::Error& error) {
+  return error.status() != PC_CANCELLED;
 }
 
 // A plan, and what it would cost.
@@ -157,7 +166,9 @@ void Planner::encode_when_idle(const Question& question, const Seen& seen,
     return found != seen.end() && found->second >= kEncodedAfter;
   };
   const Json chat = with_modules(question.chat, question.mode, is_due);
-  encoder_->add(promptcache::Prompt(model_.written(question, chat), standing));
+  const auto prompt =
+      std::make_shared<const promptcache::Prompt>(model_.written(question, chat), standing);
+  idle_->add([prompt](const IdleWork::MayGoOn& may_go_on) { return encode(*prompt, may_go_on); });
 } catch (const promptcache::Error& error) {
   if (error.status() != PC_BUDGET) throw;  // larger than the store may be: it stays as it is
 }

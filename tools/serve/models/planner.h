@@ -4,7 +4,7 @@
 // stands in front of them, until that has been another text: then they stand apart, so that they
 // are found behind any.
 //
-// Borrows the model and the encoder. Threads: any.
+// Borrows the model and the idle work. Threads: any.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "tools/serve/models/chat_modules.h"
-#include "tools/serve/models/idle_encoder.h"
+#include "tools/serve/models/idle_work.h"
 #include "tools/serve/models/served_model.h"
 #include "tools/serve/models/sightings.h"
 #include "tools/serve/request/question.h"
@@ -34,7 +34,7 @@ class Planner {
   // A shorter text is not worth a module: a chain computes no more than that again.
   static constexpr std::size_t kDocumentTokens = 256;
 
-  Planner(const ServedModel& model, IdleEncoder* encoder) : model_(model), encoder_(encoder) {}
+  Planner(const ServedModel& model, IdleWork* idle) : model_(model), idle_(idle) {}
 
   // is_asked: it is to be answered; else only looked at. Throws ApiError.
   Plan plan(const Question& question, bool is_asked);
@@ -55,7 +55,7 @@ class Planner {
                        Mode mode) const;
 
   const ServedModel& model_;
-  IdleEncoder* const encoder_;
+  IdleWork* const idle_;
   Sightings sightings_;  // of documents
   Sightings fronts_;     // of first modules, and of each with what stands in front of it
 };

@@ -56,7 +56,7 @@ void add(const pc_cache_counts& more, pc_cache_counts* sum) {
 void add_models(const std::vector<ModelGauges>& models, Page* page) {
   std::size_t n_modules_waiting = 0;
   for (const ModelGauges& model : models) n_modules_waiting += model.n_modules_waiting;
-  page->gauge("modules_waiting", "Prompts whose modules are encoded when nobody waits.",
+  page->gauge("modules_waiting", "Prompts that are encoded or computed when nobody waits.",
               n_modules_waiting);
   page->describe("model_loaded", "gauge", "Is this model in memory?");
   for (const ModelGauges& model : models)
@@ -118,6 +118,12 @@ void Metrics::count_abandoned() {
   ++n_abandoned_;
 }
 
+void Metrics::count_prepared(std::uint64_t n_tokens) {
+  const MutexLock lock(mutex_);
+  ++n_prepared_;
+  n_prepared_tokens_ += n_tokens;
+}
+
 void Metrics::count_ended(const pc_cache_counts& cache) {
   const MutexLock lock(mutex_);
   add(cache, &ended_);
@@ -139,6 +145,9 @@ std::string Metrics::page(const Gauges& gauges, const std::vector<ModelGauges>& 
   page.count("drafted_tokens_total", "Tokens that were computed before they were drawn.",
              total_.drafted_tokens);
   page.count("right_drafts_total", "Of these, tokens that were drawn.", total_.right_drafts);
+  page.count("prepared_turns_total", "Next turns that were made ready while nobody waited.",
+             n_prepared_);
+  page.count("prepared_tokens_total", "Tokens that were computed for these.", n_prepared_tokens_);
   page.gauge("answers_running", "Answers that are being made.", gauges.n_running);
   page.gauge("answers_waiting", "Requests that wait for their turn.", gauges.n_waiting);
   add_models(models, &page);

@@ -21,7 +21,7 @@ struct ModelGauges {
   std::string name;
   bool is_loaded = false;
   std::uint64_t n_loads = 0;
-  std::size_t n_modules_waiting = 0;  // prompts whose modules are encoded while nobody waits
+  std::size_t n_modules_waiting = 0;  // prompts that are encoded or computed while nobody waits
   pc_cache_counts cache{};            // since it was loaded
 };
 
@@ -30,6 +30,8 @@ class Metrics {
   void count_response(const std::string& route, int status);
   void count_answer(const Usage& usage);
   void count_abandoned();
+  // Of a next turn that was made ready.
+  void count_prepared(std::uint64_t n_tokens);
 
   // What a model counted that is in memory no more.
   void count_ended(const pc_cache_counts& cache);
@@ -50,6 +52,8 @@ class Metrics {
       PC_GUARDED_BY(mutex_){};  // up to each end, not cumulated
   std::uint64_t n_answers_ PC_GUARDED_BY(mutex_) = 0;
   std::uint64_t n_abandoned_ PC_GUARDED_BY(mutex_) = 0;
+  std::uint64_t n_prepared_ PC_GUARDED_BY(mutex_) = 0;
+  std::uint64_t n_prepared_tokens_ PC_GUARDED_BY(mutex_) = 0;
   double first_token_seconds_ PC_GUARDED_BY(mutex_) = 0;
   Usage total_ PC_GUARDED_BY(mutex_);
   pc_cache_counts ended_ PC_GUARDED_BY(mutex_){};

@@ -4,8 +4,10 @@
 #include <utility>
 
 #include "tools/serve/answer/answering.h"
+#include "tools/serve/answer/next_turn.h"
 #include "tools/serve/http/body_coding.h"
 #include "tools/serve/http/request_log.h"
+#include "tools/serve/models/preparation.h"
 #include "tools/serve/request/failure_of.h"
 #include "tools/serve/request/fields.h"
 #include "tools/serve/request/route_path.h"
@@ -136,7 +138,7 @@ std::vector<ModelGauges> Service::model_gauges() {
     ModelGauges gauges{.name = known.name, .n_loads = known.n_loads};
     if (known.handle) {
       gauges.is_loaded = true;
-      gauges.n_modules_waiting = known.handle->encoder.n_waiting();
+      gauges.n_modules_waiting = known.handle->idle.n_waiting();
       gauges.cache = known.handle->model.engine().cache_counts();
     }
     all.push_back(gauges);
@@ -179,22 +181,37 @@ std::chrono::steady_clock::time_point Service::deadline() const {
 void Service::answer(const ModelHandle& loaded, Question question,
                      std::unique_ptr<AnswerWriter> writer, bool streams,
                      const std::shared_ptr<Reply>& reply) {
+  const auto asked = std::make_shared<const Question>(std::move(question));
+  const auto gathered = std::make_shared<GatheredAnswers>(asked->n_choices());
   const auto delivery =
-      std::make_shared<Delivery>(reply, std::move(writer), streams, question.n_choices());
+      std::make_shared<Delivery>(reply, std::move(writer), streams, asked->n_choices());
   delivery->set_deadline(deadline());
-  delivery->watch([this, self = delivery.get(), notes = question.notes](const Event& event) {
+  delivery->watch([this, self = delivery.get(), model = loaded.get(), asked,
+                   gathered](const Event& event) {
+    gathered->add(event);
     const auto* const ended = std::get_if<Ended>(&event);
     if (!ended) return;
     const Usage& usage = ended->usage;
     metrics_.count_answer(usage);
-    if (notes)
-      notes->set_tokens({usage.prompt_tokens, usage.cached_tokens, usage.generated_tokens});
-    if (!self->is_wanted()) metrics_.count_abandoned();
+    if (asked->notes)
+      asked->notes->set_tokens({usage.prompt_tokens, usage.cached_tokens, usage.generated_tokens});
+    if (!self->is_wanted())
+      metrics_.count_abandoned();
+    else
+      prepare(model, *asked, gathered->choices.front());
   });
-  submit([loaded, asked = std::move(question), delivery] {
-    if (!delivery->is_late()) serve::answer(loaded->model, loaded->planner, asked, delivery.get());
+  submit([loaded, asked, delivery] {
+    if (!delivery->is_late()) serve::answer(loaded->model, loaded->planner, *asked, delivery.get());
     delivery->tell_if_late();
   });
+}
+
+void Service::prepare(LoadedModel* loaded, const Question& question, const GatheredAnswer& answer) {
+  if (!options_.prepares || !loaded->model.facts().engine.store_in_use) return;
+  if (auto next = next_turn(question, answer))
+    loaded->idle.add(preparation(loaded->model, std::move(*next), [this](std::uint64_t n_tokens) {
+      metrics_.count_prepared(n_tokens);
+    }));
 }
 
 }  // namespace pc::serve

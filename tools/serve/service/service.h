@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "tools/serve/answer/delivery.h"
+#include "tools/serve/answer/gathered_answers.h"
 #include "tools/serve/http/http.h"
 #include "tools/serve/models/loaded_model.h"
 #include "tools/serve/service/api_keys.h"
@@ -38,10 +39,11 @@ struct ModelFile {
 };
 
 struct ServiceOptions {
-  std::size_t n_parallel = 4;                   // answers that are made at once
-  std::size_t most_waiting = 64;                // requests beyond those
-  std::chrono::seconds deadline{0};             // of an answer, from its request on; 0: none
-  Mode mode = Mode::kPrefix;                    // of requests that name none
+  std::size_t n_parallel = 4;        // answers that are made at once
+  std::size_t most_waiting = 64;     // requests beyond those
+  std::chrono::seconds deadline{0};  // of an answer, from its request on; 0: none
+  Mode mode = Mode::kPrefix;         // of requests that name none
+  bool prepares = true;              // the next turns of conversations, while nobody waits
   std::optional<std::uint32_t> max_draft = {};  // the same; none: the library's choice
   ApiKeys keys = {};
   std::uint64_t model_bytes = UINT64_MAX;          // of the weights of all models in memory
@@ -113,6 +115,8 @@ class Service {
   const Json& store() const { return store_; }
 
  private:
+  // Of the conversation of an answer that has ended: the next turn, once nobody waits.
+  void prepare(LoadedModel* loaded, const Question& question, const GatheredAnswer& answer);
   std::vector<Models::Source> sources(const std::vector<ModelFile>& models);
   std::string name_of_model(const HttpRequest& request, const Json& body) const;
   ModelHandle take(const std::string& name);  // blocks; throws ApiError

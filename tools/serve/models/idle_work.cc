@@ -1,4 +1,4 @@
-#include "tools/serve/models/idle_encoder.h"
+#include "tools/serve/models/idle_work.h"
 
 #include <chrono>
 #include <utility>
@@ -13,10 +13,10 @@ constexpr auto kPause = 200ms;
 
 }  // namespace
 
-IdleEncoder::IdleEncoder(std::function<bool()> is_idle)
+IdleWork::IdleWork(std::function<bool()> is_idle)
     : is_idle_(std::move(is_idle)), thread_([this] { work(); }) {}
 
-IdleEncoder::~IdleEncoder() {
+IdleWork::~IdleWork() {
   {
     const MutexLock lock(mutex_);
     ends_ = true;
@@ -25,21 +25,21 @@ IdleEncoder::~IdleEncoder() {
   thread_.join();
 }
 
-void IdleEncoder::add(promptcache::Prompt prompt) {
+void IdleWork::add(Job job) {
   {
     const MutexLock lock(mutex_);
-    waiting_.push_back(std::move(prompt));
+    waiting_.push_back(std::move(job));
     if (waiting_.size() > kMost) waiting_.pop_front();
   }
   changed_.notify_all();
 }
 
-std::size_t IdleEncoder::n_waiting() const {
+std::size_t IdleWork::n_waiting() const {
   const MutexLock lock(mutex_);
-  return waiting_.size() + (is_encoding_ ? 1 : 0);
+  return waiting_.size() + (is_working_ ? 1 : 0);
 }
 
-void IdleEncoder::work() {
+void IdleWork::work() {
   MutexLock lock(mutex_);
   while (true) {
     while (!ends_ && waiting_.empty()) changed_.wait(lock);
@@ -52,26 +52,23 @@ void IdleEncoder::work() {
       continue;
     }
     if (ends_ || waiting_.empty()) continue;
-    promptcache::Prompt prompt = std::move(waiting_.front());
+    Job job = std::move(waiting_.front());
     waiting_.pop_front();
-    is_encoding_ = true;
+    is_working_ = true;
     lock.unlock();
-    const bool is_done = encode(prompt);
+    const bool done = is_done(job);
     lock.lock();
-    is_encoding_ = false;
-    if (!is_done) waiting_.push_front(std::move(prompt));
+    is_working_ = false;
+    if (!done) waiting_.push_front(std::move(job));
   }
 }
 
-// False: somebody came, and it goes on later. What cannot be encoded is left.
-bool IdleEncoder::encode(const promptcache::Prompt& prompt) try {
-  prompt.encode([this](std::uint32_t, std::uint32_t, const char*) {
+// False: somebody came, and it goes on later. What cannot be done is left.
+bool IdleWork::is_done(const Job& job) try {
+  return job([this] {
     const MutexLock lock(mutex_);
     return !ends_ && is_idle_();
   });
-  return true;
-} catch (const promptcache::Error& error) {
-  return error.status() != PC_CANCELLED;
 } catch (const std::exception&) {
   return true;
 }
