@@ -78,7 +78,8 @@ std::vector<Session::Next> Session::step(std::span<Session* const> sessions) {
   for (std::size_t i = 0; i < sessions.size(); ++i) {
     Session& session = *sessions[i];
     session.begin_call();
-    session.draft_room_ = Drafts::room_beside(sessions.size() - 1);
+    const std::size_t n_of_others = session.engine().scheduler().n_waiting();
+    session.draft_room_ = Drafts::room_beside(sessions.size() - 1 + n_of_others);
     if (session.stats_.finish != Finish::kNone || session.broken_) {
       results[i] = caught([&] { return session.next_token(); });
       continue;
