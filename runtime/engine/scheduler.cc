@@ -25,8 +25,9 @@ constexpr std::uint32_t kMostPassed = 4;
 constexpr std::size_t kMostShares = 64;
 
 // Who decoded in a step is about to ask for the next token: the step after it waits this part
-// of its time for them, so that they go on together.
-constexpr int kCompanyShare = 16;
+// of its time for them, so that they go on together. Whose drafts were right has several tokens to
+// draw and to send before that.
+constexpr int kCompanyShare = 8;
 
 // How often this process is the child of a fork, counted from the first call.
 std::uint32_t fork_generation() {
@@ -213,7 +214,7 @@ void Scheduler::take_step() {
 void Scheduler::wait_for_work(MutexLock& lock) {
   while ((waiting_.empty() || computing_) && !stopping_) changed_->wait(lock);
   const Clock::time_point latest = ended_ + took_ / kCompanyShare;
-  while (waiting_.size() < n_served_ && !stopping_)
+  while (waiting_.size() < n_company_ && !stopping_)
     if (!changed_->wait_until(lock, latest)) break;
 }
 
@@ -375,6 +376,8 @@ void Scheduler::finish_step() {
       chosen_[i]->piece_done(error(Code::kOutOfMemory, "out of memory"));
     }
   }
+  n_company_ = n_served_;
+  for (const Task* task : waiting_) n_company_ += task->decodes() && !chosen(*task);
   for (Task* task : chosen_) {
     SchedulerCall& call = *task->call_;
     const bool all = std::ranges::all_of(call.tasks, &Task::finished);

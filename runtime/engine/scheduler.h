@@ -134,6 +134,7 @@ class Scheduler {
   std::vector<pc_step_item> items_;      // [chosen_]
   std::uint32_t n_chosen_tokens_ = 0;
   std::size_t n_served_ = 0;   // who decoded in the latest step
+  std::size_t n_company_ = 0;  // and who came to decode while it was computed
   Clock::time_point ended_{};  // of the latest step
   Clock::duration took_{};
   StepTime time_;

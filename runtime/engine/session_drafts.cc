@@ -53,6 +53,9 @@ bool Session::draft() {
   if (options_.max_draft == 0u || engine().is_on_plug_in()) return false;
   look_up_drawn();
   const PromptLookup::Proposal next = proposal(most);
+  // Who is ahead leaves the steps that others take together, and joins them again: not for a guess.
+  const bool is_alone = draft_room_ == Drafts::room_beside(0);
+  if (!is_alone && !DraftLength::is_likely(next.n_agreeing)) return false;
   const std::size_t n = draft_length_.choose(next.n_agreeing, next.tokens.size());
   const auto cannot_follow = [this](TokenId token) {
     return token < 0 || static_cast<std::size_t>(token) >= logits_.size() ||
