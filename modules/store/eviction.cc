@@ -24,7 +24,7 @@ constexpr seconds kUnfinishedAge = std::chrono::hours(1);
 // Long enough for someone to ask why a file was set aside.
 constexpr seconds kQuarantineAge = std::chrono::hours(7 * 24);
 constexpr seconds kUnusedAge = std::chrono::hours(30 * 24);
-// So many are listed in about 3 ms; this part of the budget is then left free.
+// So many take milliseconds to list; this part of the budget is then left free.
 constexpr std::size_t kManyFiles = 1024, kManyFilesRest = 64;
 
 // What has a time in the future is young.

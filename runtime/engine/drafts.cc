@@ -26,13 +26,13 @@ void Drafts::computed(std::vector<float>* logits) {
   if (n_ahead_ != 0) logits->swap(rows_[0]);
 }
 
-bool Drafts::takes(TokenId drawn, std::vector<float>* logits) {
-  if (n_ahead_ == 0) return false;
-  const std::size_t next = step_.size() - n_ahead_;
-  if (step_[next] != drawn) return false;
+bool Drafts::is_next(TokenId drawn) const {
+  return n_ahead_ != 0 && step_[step_.size() - n_ahead_] == drawn;
+}
+
+void Drafts::take_next(std::vector<float>* logits) noexcept {
+  logits->swap(rows_[step_.size() - n_ahead_]);
   --n_ahead_;
-  logits->swap(rows_[next]);
-  return true;
 }
 
 void Drafts::shrink(std::size_t n_ahead) {

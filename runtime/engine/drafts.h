@@ -36,8 +36,10 @@ class Drafts final : public RowSink {
 
   // Computed, and not drawn yet.
   std::size_t n_ahead() const { return n_ahead_; }
-  // Is it the first of them? Then it is one no more, and `logits` are those behind it.
-  bool takes(TokenId drawn, std::vector<float>* logits);
+  // Is it the first of them?
+  bool is_next(TokenId drawn) const;
+  // The first of them is drawn: `logits` are those behind it. Precondition: n_ahead() > 0.
+  void take_next(std::vector<float>* logits) noexcept;
   void clear() {
     step_.clear();
     n_ahead_ = 0;

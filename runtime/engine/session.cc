@@ -419,6 +419,7 @@ Status Session::draw() {
 // The token drawn last, whose logits are the next one's, and what may follow it.
 Status Session::begin_step(float* logits) {
   step_watch_ = {};
+  drafts_.clear();
   chain_.append({&token_, 1}, position_);
   step_run_ = chain_.links().back().run();
   Work step = work(&*timeline_, {&step_run_, 1}, logits);

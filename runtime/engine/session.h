@@ -225,7 +225,7 @@ class Session {
   Status end_step(const Status& computed);
   void look_up_drawn();
   std::size_t most_drafted() const;
-  bool draft();
+  bool draft() noexcept;
   PromptLookup::Proposal proposal(std::size_t most);
   Result<bool> take_drafted();
   void learn_of_drafts();

@@ -45,14 +45,15 @@ PromptLookup::Proposal Session::proposal(std::size_t most) {
   return {told_, DraftLength::kTold};
 }
 
-// What follows the token drawn last, perhaps, is computed with it: in step_run_.
-bool Session::draft() {
-  drafts_.clear();
+// What follows the token drawn last, perhaps, is computed with it: in step_run_. Where there is no
+// memory for it, or whoever knows better throws, the token is computed alone.
+bool Session::draft() noexcept try {
+  if (options_.max_draft == 0u || engine().is_on_plug_in()) return false;
   const std::size_t most = most_drafted();
   drafts_.shrink(std::min(most, draft_room_));
-  if (options_.max_draft == 0u || engine().is_on_plug_in()) return false;
   look_up_drawn();
   const PromptLookup::Proposal next = proposal(most);
+  if (next.tokens.empty()) return false;
   // Who is ahead leaves the steps that others take together, and joins them again: not for a guess.
   const bool is_alone = draft_room_ == Drafts::room_beside(0);
   if (!is_alone && !DraftLength::is_likely(next.n_agreeing)) return false;
@@ -70,19 +71,28 @@ bool Session::draft() {
   step_run_.n_tokens = static_cast<std::uint32_t>(drafts_.step().size());
   stats_.drafted_tokens += drafts_.n_drafted();
   return true;
+} catch (...) {
+  drafts_.clear();
+  lookup_.reset();  // it may lack a token
+  return false;
 }
 
 // Was the token that was drawn last computed already? Where another was drawn than the draft's, its
 // rest goes.
 Result<bool> Session::take_drafted() {
   if (drafts_.n_ahead() == 0) return false;
-  if (!drafts_.takes(token_, &logits_)) {
+  if (!drafts_.is_next(token_)) {
     PC_CHECK_OK(drop_drafts());
     return false;
   }
-  chain_.append({&token_, 1}, position_);
+  chain_.append({&token_, 1}, position_);  // nothing fails behind it
   chain_.computed();
-  look_up_drawn();
+  drafts_.take_next(&logits_);
+  try {
+    look_up_drawn();
+  } catch (...) {
+    lookup_.reset();  // it is built again, of the chain
+  }
   token_ = -1;
   ++position_;
   ++stats_.right_drafts;

@@ -153,6 +153,37 @@ TEST_CASE("sessions that go on together draft within the room of a step, and dra
   CHECK(n_right > 20);
 }
 
+TEST_CASE("an answer that ends behind drafts is kept, and gone on from, as one without") {
+  Apartment home;
+  const std::uint32_t n_tokens = GENERATE(range(20u, 44u));
+  SessionOptions o = few_words(1, 0.0f, 1);  // one word, for ever: each draft is right
+  o.max_tokens = n_tokens;
+  const auto with = home.open({user(kLong)}, o), without = home.open({user(kLong)}, undrafted(o));
+  CHECK(rest_of(*with) == rest_of(*without));
+  CHECK(with->stats().right_drafts > 0);
+  const std::vector<pml::ChatTurn> next = {{pml::Role::kUser, "And of Rome?"}};
+  for (Session* const session : {with.get(), without.get()}) {
+    must(session->keep());
+    must(session->append(next));
+  }
+  CHECK(with->position() == without->position());
+  CHECK(apart(*with, *without) <= kRounding);
+  CHECK(rest_of(*with) == rest_of(*without));
+}
+
+TEST_CASE("whoever knows better and throws is not asked for his answer") {
+  Apartment home;
+  const SessionOptions o = few_words(3, 1.0f, 5);
+  SessionOptions told = o;
+  int n_asked = 0;
+  told.draft = [&](Tokens*, std::size_t) {
+    if (++n_asked % 2) throw std::bad_alloc();
+  };
+  const auto session = home.open({user(kLong)}, told);
+  CHECK(rest_of(*session) == rest_of(*home.open({user(kLong)}, undrafted(o))));
+  CHECK(n_asked > 20);
+}
+
 TEST_CASE("what somebody says is tried first, right or wrong or no token at all") {
   Apartment home;
   const SessionOptions o = few_words(3, 1.0f, 5);

@@ -198,7 +198,7 @@ void Service::answer(const ModelHandle& loaded, Question question,
     if (!self->is_wanted())
       metrics_.count_abandoned();
     else
-      prepare(model, *asked, gathered->choices.front());
+      prepare(model, *asked, *gathered);
   });
   submit([loaded, asked, delivery] {
     if (!delivery->is_late()) serve::answer(loaded->model, loaded->planner, *asked, delivery.get());
@@ -206,9 +206,11 @@ void Service::answer(const ModelHandle& loaded, Question question,
   });
 }
 
-void Service::prepare(LoadedModel* loaded, const Question& question, const GatheredAnswer& answer) {
+void Service::prepare(LoadedModel* loaded, const Question& question,
+                      const GatheredAnswers& answers) {
   if (!options_.prepares || !loaded->model.facts().engine.store_in_use) return;
-  if (auto next = next_turn(question, answer))
+  if (answers.usage.reuse.mode != Mode::kPrefix) return;  // the next turn has modules, too
+  if (auto next = next_turn(question, answers.choices.front()))
     loaded->idle.add(preparation(loaded->model, std::move(*next), [this](std::uint64_t n_tokens) {
       metrics_.count_prepared(n_tokens);
     }));

@@ -116,7 +116,7 @@ class Service {
 
  private:
   // Of the conversation of an answer that has ended: the next turn, once nobody waits.
-  void prepare(LoadedModel* loaded, const Question& question, const GatheredAnswer& answer);
+  void prepare(LoadedModel* loaded, const Question& question, const GatheredAnswers& answers);
   std::vector<Models::Source> sources(const std::vector<ModelFile>& models);
   std::string name_of_model(const HttpRequest& request, const Json& body) const;
   ModelHandle take(const std::string& name);  // blocks; throws ApiError
