@@ -1,6 +1,7 @@
 #include "modules/store/file_sizes.h"
 
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <optional>
 #include <random>
 #include <string>
@@ -58,6 +59,23 @@ TEST_CASE("what a folder says it holds is what is there, whoever writes and remo
     REQUIRE(folders[0].stored_bytes() == n_bytes);
     if (i % 3 == 0) REQUIRE(folders[1].stored_bytes() == n_bytes);
   }
+}
+
+TEST_CASE("where there are many files, some more give way at once, and few otherwise") {
+  const test::TempFolder dir;
+  const bool are_many = GENERATE(false, true);
+  const std::uint64_t n_files = are_many ? 1100 : 100, size = 100, budget = n_files * size;
+  const CacheFolder folder = test::open(dir, test::kRooms);
+  for (std::uint64_t i = 0; i < n_files; ++i) {
+    Digest key{static_cast<std::uint8_t>(i), static_cast<std::uint8_t>(i >> 8)};
+    REQUIRE(test::put(folder, key, std::string(size, 'x')) == Published::kNew);
+  }
+  EvictionReport evicted;
+  REQUIRE(folder.reserve(size, budget, std::chrono::seconds(9), &evicted).ok());
+  CHECK(evicted.removed_files == (are_many ? 1 + (budget / 64 + size - 1) / size : 1));
+  EvictionReport again;
+  REQUIRE(folder.reserve(size, budget, std::chrono::seconds(9), &again).ok());
+  CHECK(again.removed_files == 0);
 }
 
 }  // namespace
