@@ -13,6 +13,10 @@ namespace {
 constexpr std::uint32_t kLayersAhead = 4;
 constexpr std::uint32_t kRowsToPace = 64;
 
+// Of an item's rows that are handed out one by one: the head's weights are read once for so many,
+// and there is memory for the logits of so many.
+constexpr std::uint32_t kRowsAtOnce = 32;
+
 bool is_set(const volatile std::int32_t* cancel) {
   return cancel && *cancel != 0;
 }
@@ -52,11 +56,8 @@ Status Executor::admit(const Item& item) const {
       (asked.n_layers != 0 && (asked.logits || asked.ranges)))
     return error(Code::kInvalidArgument,
                  "the states of " + std::to_string(asked.n_layers) + " layers are asked for alone");
-  if (asked.row)
-    return error(
-        Code::kUnsupported,
-        "this backend hands out what the last token made, and of no other: likelihoods of a "
-        "prompt's tokens and embeddings are the CPU's; open the model without a plug-in");
+  if (asked.row && (asked.n_layers != 0 || asked.row_kind > PC_ROW_HIDDEN))
+    return error(Code::kInvalidArgument, "rows are asked for that no layer has");
   return ok();
 }
 
@@ -111,34 +112,32 @@ void Executor::step(std::span<Item> items) {
 void Executor::compute(Item& item) {
   if (!parts_.empty() && parts_.back().item->asked->n_layers != item.asked->n_layers) sweep();
   const std::span runs(item.asked->runs, item.asked->n_runs);
-  std::uint64_t left = 0;
-  for (const pc_run& run : runs) left += run.n_tokens;
+  std::uint64_t taken = 0, all = 0;
+  for (const pc_run& run : runs) all += run.n_tokens;
   for (const pc_run& run : runs) {
     for (std::uint32_t done = 0; done < run.n_tokens;) {
       if (rows_.size() == max_rows_) sweep();
       if (!item.status.ok()) return;
       const std::uint32_t n = std::min(run.n_tokens - done, max_rows_ - rows_.size());
       done += n;
-      left -= n;
-      take(item, run, done - n, n, left == 0);
+      taken += n;
+      take(item, run, done - n, {taken - n, n, taken == all});
     }
   }
 }
 
 // Tokens [first, first + n) of a run become rows of the sweep.
-void Executor::take(Item& item, const pc_run& run, std::uint32_t first, std::uint32_t n,
-                    bool ends) {
+void Executor::take(Item& item, const pc_run& run, std::uint32_t first, const Taken& taken) {
   try {
     if (parts_.empty() || parts_.back().item != &item) item.status = pin_modules(item);
-    if (item.status.ok()) item.status = add_rows(item, run, first, n, ends);
+    if (item.status.ok()) item.status = add_rows(item, run, first, taken);
   } catch (const std::bad_alloc&) {
     item.status = error(Code::kOutOfMemory, "no memory for more tokens of a conversation");
   }
 }
 
-Status Executor::add_rows(Item& item, const pc_run& run, std::uint32_t first, std::uint32_t n,
-                          bool ends) {
-  const std::uint32_t row = rows_.size(), token = item.timeline->n_tokens();
+Status Executor::add_rows(Item& item, const pc_run& run, std::uint32_t first, const Taken& taken) {
+  const std::uint32_t row = rows_.size(), token = item.timeline->n_tokens(), n = taken.n;
   PC_CHECK_OK(append(item, run, first, n));
   reserve_rows(n);  // nothing fails behind it
   for (std::uint32_t i = 0; i < n; ++i) {
@@ -151,9 +150,9 @@ Status Executor::add_rows(Item& item, const pc_run& run, std::uint32_t first, st
   }
   if (!parts_.empty() && parts_.back().item == &item) {
     parts_.back().n += n;
-    parts_.back().ends = ends;
+    parts_.back().ends = taken.ends;
   } else {
-    parts_.push_back({&item, row, n, ends});
+    parts_.push_back({&item, row, n, taken.ends, taken.begin});
   }
   return ok();
 }
@@ -300,9 +299,7 @@ Status Executor::compute_sweep() {
   gather_views();
   looks_ = std::ranges::any_of(parts_, [](const Part& p) { return p.item->asked->ranges; });
   const std::uint32_t n_layers = parts_.front().item->asked->n_layers;
-  const auto n_logits =
-      std::ranges::count_if(parts_, [](const Part& p) { return p.ends && p.item->asked->logits; });
-  PC_CHECK_OK(transformer_.reserve_logits(static_cast<std::uint32_t>(n_logits)));
+  PC_CHECK_OK(reserve_results());
   PC_CHECK_OK(
       transformer_.sweep(rows_, n_layers, [this](std::uint32_t layer) { return proceed(layer); }));
   if (n_layers != 0) {
@@ -319,7 +316,26 @@ Status Executor::compute_sweep() {
   handed_out_ = true;
   PC_CHECK_OK(transformer_.read_weights());
   if (!finite) PC_CHECK_OK(find_cause());
+  for (const Part& part : parts_)
+    if (part.item->asked->row && part.item->status.ok()) PC_CHECK_OK(read_rows(part));
   return read_logits();
+}
+
+// Memory for what is handed out, so that a sweep that finds none may be tried again.
+Status Executor::reserve_results() {
+  const auto n_logits = static_cast<std::uint32_t>(
+      std::ranges::count_if(parts_, [](const Part& p) { return p.ends && p.item->asked->logits; }));
+  std::uint32_t n_rows = 0, n_logit_rows = 0;
+  for (const Part& part : parts_) {
+    if (!part.item->asked->row) continue;
+    n_rows = std::max(n_rows, std::min(kRowsAtOnce, part.n));
+    if (part.item->asked->row_kind == PC_ROW_LOGITS) n_logit_rows = n_rows;
+  }
+  const std::size_t width = n_logit_rows != 0
+                                ? std::max(model_.desc.vocab_size, model_.desc.d_model)
+                                : model_.desc.d_model;
+  if (handed_rows_.size() < n_rows * width) handed_rows_.resize(n_rows * width);
+  return transformer_.reserve_logits(std::max(n_logits, n_logit_rows));
 }
 
 // Once more, to name the layer: keys and values are written anew.
@@ -388,6 +404,48 @@ Result<bool> Executor::look(std::uint32_t n_layers_done, bool for_cause) {
   return any;
 }
 
+// Hands out what is wanted of a part's tokens.
+Status Executor::read_rows(const Part& part) {
+  Item& item = *part.item;
+  const pc_step_item& asked = *item.asked;
+  const bool hidden = asked.row_kind == PC_ROW_HIDDEN;
+  const std::size_t width = hidden ? model_.desc.d_model : model_.desc.vocab_size;
+  std::vector<std::uint32_t> rows;
+  std::vector<float*> to;
+  std::vector<RowRange> ranges;
+  for (std::uint64_t token = std::max(part.begin, asked.first_row); token < part.begin + part.n;) {
+    if (is_set(asked.cancel)) {
+      item.status = error(Code::kCancelled, "cancelled");
+      return ok();
+    }
+    const std::uint64_t n = std::min<std::uint64_t>(kRowsAtOnce, part.begin + part.n - token);
+    rows.clear();
+    to.clear();
+    for (std::uint64_t i = 0; i < n; ++i) {
+      rows.push_back(part.first + static_cast<std::uint32_t>(token - part.begin + i));
+      to.push_back(handed_rows_.data() + i * width);
+    }
+    if (hidden)
+      PC_CHECK_OK(transformer_.read_hidden(rows, handed_rows_.data()));
+    else
+      PC_CHECK_OK(transformer_.read_logits(rows, to, &ranges));
+    for (std::uint64_t i = 0; i < n; ++i) {
+      if (!hidden && !are_finite(item, ranges[i])) return ok();
+      asked.row(asked.row_user, token++, to[i]);
+    }
+  }
+  return ok();
+}
+
+// Who gets the logits looks at them; but a cap makes infinity a number like others.
+bool Executor::are_finite(Item& item, const RowRange& logits) const {
+  if (logits.n_not_finite == 0 || model_.desc.logit_softcap == 0.0f || item.asked->ranges)
+    return true;
+  item.status = error(Code::kNotFinite,
+                      "the model computed logits that are not finite, before they are capped");
+  return false;
+}
+
 // For the items whose last token was in this sweep.
 Status Executor::read_logits() {
   std::vector<std::uint32_t> last_rows;
@@ -402,14 +460,7 @@ Status Executor::read_logits() {
   if (items.empty()) return ok();
   std::vector<RowRange> ranges;
   PC_CHECK_OK(transformer_.read_logits(last_rows, to, &ranges));
-  // Who gets the logits looks at them; but a cap makes infinity a number like others.
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    if (ranges[i].n_not_finite != 0 && model_.desc.logit_softcap != 0.0f &&
-        !items[i]->asked->ranges)
-      items[i]->status =
-          error(Code::kNotFinite,
-                "the model computed logits that are not finite, before they are capped");
-  }
+  for (std::size_t i = 0; i < items.size(); ++i) are_finite(*items[i], ranges[i]);
   return ok();
 }
 

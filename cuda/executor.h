@@ -50,19 +50,26 @@ class Executor {
   struct Part {
     Item* item;
     std::uint32_t first, n;
-    bool ends;  // its last token is the item's last
+    bool ends;            // its last token is the item's last
+    std::uint64_t begin;  // of its first row, the token's number among the item's
+  };
+  // Tokens of an item that become rows: from number `begin` on.
+  struct Taken {
+    std::uint64_t begin;
+    std::uint32_t n;
+    bool ends;
   };
   Status admit(const Item& item) const;
   Status check_run(const pc_run& run) const;
   void compute(Item& item);
-  void take(Item& item, const pc_run& run, std::uint32_t first, std::uint32_t n, bool ends);
+  void take(Item& item, const pc_run& run, std::uint32_t first, const Taken& taken);
   void sweep();
   Status try_sweep();
   Status compute_sweep();
   bool move_module_to_host();
   void gather_views();
   Status append(Item& item, const pc_run& run, std::uint32_t first, std::uint32_t n);
-  Status add_rows(Item& item, const pc_run& run, std::uint32_t first, std::uint32_t n, bool ends);
+  Status add_rows(Item& item, const pc_run& run, std::uint32_t first, const Taken& taken);
   void reserve_rows(std::uint32_t n);
   Status pin_modules(Item& item);
   Status pin(const std::shared_ptr<ModuleCopy>& copy);
@@ -71,6 +78,9 @@ class Executor {
   Result<bool> look(std::uint32_t n_layers_done, bool for_cause);
   Status pace(std::uint32_t layer);
   Status find_cause();
+  Status reserve_results();
+  Status read_rows(const Part& part);
+  bool are_finite(Item& item, const RowRange& logits) const;
   Status read_logits();
   Status write_planes(const Item& item, std::uint32_t first_token);
   // Elements for the call at hand.
@@ -94,6 +104,7 @@ class Executor {
   std::vector<Part> parts_;
   std::vector<std::shared_ptr<ModuleCopy>> pinned_;
   std::deque<std::vector<std::int32_t>> gaps_;  // positions that views of the sweep point to
+  std::vector<float> handed_rows_;              // [some rows, the widest that is handed out]
   std::vector<Event> layer_events_;
   bool looks_ = false;       // behind each layer: somebody measures
   bool handed_out_ = false;  // something of the sweep, which must not be added again

@@ -346,18 +346,32 @@ Result<std::span<const RowRange>> Transformer::measure() {
   return std::span<const RowRange>(host_ranges_.data(), n_);
 }
 
+Status Transformer::final_norm(std::span<const std::uint32_t> rows, Rows to) {
+  PC_CHECK_OK(check(cudaMemcpyAsync(last_rows_.data(), rows.data(), rows.size_bytes(),
+                                    cudaMemcpyHostToDevice, stream_),
+                    kComputing));
+  norm_rows(norm_args(model_.final_norm, model_.final_norm_bias), x_.data(), last_rows_.data(),
+            static_cast<std::uint32_t>(rows.size()), to, stream_);
+  return ok();
+}
+
+Status Transformer::read_hidden(std::span<const std::uint32_t> rows, float* to) {
+  PC_CHECK_OK(final_norm(rows, {h_.data(), false}));
+  const std::size_t bytes = rows.size() * model_.desc.d_model * sizeof(float);
+  PC_CHECK_OK(
+      check(cudaMemcpyAsync(to, h_.data(), bytes, cudaMemcpyDeviceToHost, stream_), kComputing));
+  PC_CHECK_OK(check_launches(kComputing));
+  return check(cudaStreamSynchronize(stream_), kComputing);
+}
+
 // logits = Whead norm(x)
 Status Transformer::read_logits(std::span<const std::uint32_t> rows, std::span<float* const> to,
                                 std::vector<RowRange>* ranges) {
   const auto n = static_cast<std::uint32_t>(rows.size());
   const std::size_t vocabulary = model_.desc.vocab_size;
   PC_CHECK_OK(reserve_logits(n));
-  PC_CHECK_OK(check(cudaMemcpyAsync(last_rows_.data(), rows.data(), rows.size_bytes(),
-                                    cudaMemcpyHostToDevice, stream_),
-                    kComputing));
   const Rows h{h_.data(), products_.front().reads_bf16(model_.lm_head, n)};
-  norm_rows(norm_args(model_.final_norm, model_.final_norm_bias), x_.data(), last_rows_.data(), n,
-            h, stream_);
+  PC_CHECK_OK(final_norm(rows, h));
   PC_CHECK_OK(products_.front().multiply(model_.lm_head, h, n, logits_.data(),
                                          model_.desc.vocab_size, false));
   measure_rows(logits_.data(), model_.desc.vocab_size, n, ranges_.data(), stream_);

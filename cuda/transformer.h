@@ -66,6 +66,9 @@ class Transformer {
   Status read_logits(std::span<const std::uint32_t> rows, std::span<float* const> to,
                      std::vector<RowRange>* ranges);
 
+  // What these rows of the sweep are behind the final norm; waits. to: [rows.size(), d_model].
+  Status read_hidden(std::span<const std::uint32_t> rows, float* to);
+
   // Adds what attention gave to weighted tokens; waits.
   Status read_weights();
 
@@ -82,6 +85,7 @@ class Transformer {
   Status send(const SweepRows& rows);
   Status send_weighted(const SweepRows& rows);
   Status embed();
+  Status final_norm(std::span<const std::uint32_t> rows, Rows to);
   void rotate();
   Status block(std::uint32_t index);
   Status project(std::uint32_t index, Rows h);

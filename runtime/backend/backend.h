@@ -26,7 +26,7 @@
 extern "C" {
 #endif
 
-#define PC_BACKEND_ABI 9u
+#define PC_BACKEND_ABI 10u
 
 typedef enum pc_dtype {
   PC_DTYPE_NONE = 0,
@@ -253,7 +253,7 @@ typedef struct pc_step_item {
   uint32_t first_weighted;
   /* NULL, or called before step() returns, on its thread, for the item's tokens from number
    * first_row on, in order; of an item that fails, maybe for some. Never all at once: a backend
-   * keeps memory for some rows. Not with n_layers. PC_UNSUPPORTED where it hands out no rows. */
+   * keeps memory for some rows. Not with n_layers. PC_UNSUPPORTED where hands_out_rows is 0. */
   pc_row_sink row;
   void* row_user;
   uint64_t first_row;
@@ -280,6 +280,8 @@ typedef struct pc_backend_v1 {
   /* From 1: tokens of a step from which on more of them make none of them cheaper. Whoever has more
    * to compute takes steps of about so many; larger ones are computed, too. */
   uint32_t step_tokens;
+
+  uint32_t hands_out_rows; /* 1: items may ask for what each of their tokens made */
 
   /* kv_type: KvType of modules/kv.h, of modules, and fresh tokens have fresh_type() of it; one
    * that the backend does not know must be refused (new ones come without a new ABI).

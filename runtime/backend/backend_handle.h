@@ -114,6 +114,7 @@ class BackendModel {
   const char* name() const { return table()->name; }
   std::uint32_t numerics_version() const { return table()->numerics_version; }
   std::uint32_t step_tokens() const { return table()->step_tokens; }
+  bool hands_out_rows() const { return table()->hands_out_rows != 0; }
 
   // Why it is slower than it could be; "" if it is not.
   const std::string& remark() const { return remark_; }

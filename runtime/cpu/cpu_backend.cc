@@ -383,12 +383,25 @@ void step(pc_backend_model* model, pc_step_item* items, std::uint32_t n_items) {
 }
 
 constexpr pc_backend_v1 kCpu = {
-    PC_BACKEND_ABI,      sizeof(pc_backend_v1), "cpu",
-    kCpuNumericsVersion, kMostChunkTokens,      model_open,
-    model_close,         resident_create,       resident_prefetch,
-    resident_release,    timeline_open,         timeline_close,
-    timeline_attach,     timeline_fork,         timeline_rewind,
-    timeline_read,       timeline_compare,      step,
+    PC_BACKEND_ABI,
+    sizeof(pc_backend_v1),
+    "cpu",
+    kCpuNumericsVersion,
+    kMostChunkTokens,
+    1,
+    model_open,
+    model_close,
+    resident_create,
+    resident_prefetch,
+    resident_release,
+    timeline_open,
+    timeline_close,
+    timeline_attach,
+    timeline_fork,
+    timeline_rewind,
+    timeline_read,
+    timeline_compare,
+    step,
 };
 
 }  // namespace

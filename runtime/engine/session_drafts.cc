@@ -27,7 +27,6 @@ void Session::look_up_drawn() {
 
 // Precondition: the token drawn last is the chain's last, and more may be drawn.
 std::size_t Session::most_drafted() const {
-  if (engine().is_on_plug_in()) return 0;  // which hands out the last token's logits alone
   const std::size_t end = static_cast<std::size_t>(position_) + 1;
   const std::size_t window = engine().context_tokens();
   return std::min({std::size_t{options_.max_draft.value_or(DraftLength::kMost)}, draft_room_,
@@ -48,7 +47,7 @@ PromptLookup::Proposal Session::proposal(std::size_t most) {
 // What follows the token drawn last, perhaps, is computed with it: in step_run_. Where there is no
 // memory for it, or whoever knows better throws, the token is computed alone.
 bool Session::draft() noexcept try {
-  if (options_.max_draft == 0u || engine().is_on_plug_in()) return false;
+  if (options_.max_draft == 0u || !engine().backend().hands_out_rows()) return false;
   const std::size_t most = most_drafted();
   drafts_.shrink(std::min(most, draft_room_));
   look_up_drawn();

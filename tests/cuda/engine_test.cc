@@ -4,11 +4,13 @@
 #include "runtime/engine/engine.h"
 
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <string>
 #include <vector>
 
 #include "runtime/engine/loaded_schema.h"
 #include "runtime/engine/session.h"
+#include "runtime/engine/whole_texts.h"
 #include "tests/support/expect.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/tiny_checkpoint.h"
@@ -132,6 +134,68 @@ TEST_CASE("a conversation goes on from what was kept of it") {
     return tokens;
   };
   CHECK(talk(PC_CUDA_PLUGIN) == talk(""));
+}
+
+std::unique_ptr<Session> open_session(const std::shared_ptr<const Engine>& engine,
+                                      const SessionOptions& options) {
+  const auto schema = must(LoadedSchema::parse(engine, kSchema, ""));
+  const std::string content = "<a/>What does the tram of Oslo cost, and where does it go?";
+  return must(Session::open(
+      must(LoadedPrompt::parse(schema, "<prompt schema='s'>" + content + "</prompt>")), options));
+}
+
+TEST_CASE("the plug-in computes drafts as rows of a step, and draws what it draws without") {
+  const Users users;
+  const auto engine = users.open(PC_CUDA_PLUGIN, Precision::kExact);
+  SessionOptions o;
+  o.max_tokens = 24;
+  o.max_draft = 0;
+  Tokens plain;
+  const auto without = open_session(engine, o);
+  while (const auto token = must(without->next())) plain.push_back(*token);
+  REQUIRE(plain.size() == o.max_tokens);
+  o.max_draft = 7;
+  Tokens drawn;
+  // Every fifth of what is told is wrong.
+  o.draft = [&](Tokens* next, std::size_t most) {
+    for (std::size_t i = drawn.size(); i < plain.size() && next->size() < most; ++i)
+      next->push_back(i % 5 == 4 ? 7 : plain[i]);
+  };
+  const auto with = open_session(engine, o);
+  while (const auto token = must(with->next())) drawn.push_back(*token);
+  CHECK(drawn == plain);
+  CHECK(with->stats().right_drafts >= plain.size() / 2);
+}
+
+TEST_CASE("the plug-in says how likely a prompt's tokens are, and makes vectors, as the CPU does") {
+  const Users users;
+  struct Found {
+    std::vector<double> logprobs;
+    std::vector<float> vector;
+  };
+  const auto look = [&](const char* backend) {
+    const auto engine = users.open(backend, Precision::kExact);
+    SessionOptions o;
+    o.scoring.emplace();
+    const auto session = open_session(engine, o);
+    must(session->prefill());
+    Found found;
+    for (std::size_t i = 1; i < static_cast<std::size_t>(session->position()); ++i)
+      found.logprobs.push_back(session->prompt_scores()->of(i).logprob);
+    const Tokens text = must(engine->tokenizer().encode("Where does it go?"));
+    found.vector.resize(engine->model().desc.d_model);
+    const std::vector<Tokens> texts = {text};
+    must(embed(*engine, {.texts = texts}, Pooling::kMean,
+               static_cast<std::uint32_t>(found.vector.size()), found.vector.data()));
+    return found;
+  };
+  const Found want = look(""), got = look(PC_CUDA_PLUGIN);
+  REQUIRE(got.logprobs.size() == want.logprobs.size());
+  constexpr double kRounding = 1e-4;
+  for (std::size_t i = 0; i < want.logprobs.size(); ++i)
+    CHECK(std::fabs(got.logprobs[i] - want.logprobs[i]) <= kRounding);
+  for (std::size_t i = 0; i < want.vector.size(); ++i)
+    CHECK(std::fabs(got.vector[i] - want.vector[i]) <= kRounding);
 }
 
 }  // namespace
