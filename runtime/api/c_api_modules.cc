@@ -96,7 +96,9 @@ pc_status pc_prompt_encode(const pc_prompt* prompt, pc_encode_progress progress,
 pc_status pc_prompt_prefetch(const pc_prompt* prompt, pc_error* error) {
   return guarded(error, [&]() -> Status {
     PC_REQUIRE(prompt);
-    return prompt->prompt->schema->prefetch(prompt->prompt->modules);
+    const pc::LoadedSchema& schema = *prompt->prompt->schema;
+    PC_CHECK_OK(schema.prefetch(prompt->prompt->modules));
+    return schema.prefetch(schema.siblings_of(prompt->prompt->modules));
   });
 }
 

@@ -1,6 +1,7 @@
 #include "runtime/engine/known_modules.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "runtime/engine/encoder.h"  // identity_of
@@ -30,6 +31,19 @@ std::shared_ptr<SchemaModule> KnownModules::get(const pml::JobSpec& spec) {
   make(*module, spec);
   if (!module->kept) remember(module);
   return module;
+}
+
+std::vector<std::shared_ptr<SchemaModule>> KnownModules::of(
+    std::span<const std::uint32_t> subjects) const {
+  const auto is_one = [&](const std::shared_ptr<SchemaModule>& module) {
+    return !module->job.scaffold &&
+           std::ranges::find(subjects, module->job.subject) != subjects.end();
+  };
+  std::vector<std::shared_ptr<SchemaModule>> modules;
+  std::ranges::copy_if(kept_, std::back_inserter(modules), is_one);
+  const MutexLock lock(mutex_);
+  std::ranges::copy_if(recent_, std::back_inserter(modules), is_one);
+  return modules;
 }
 
 std::size_t KnownModules::size() const {

@@ -14,6 +14,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "base/mutex.h"
@@ -42,6 +43,10 @@ class KnownModules {
   const std::vector<std::shared_ptr<SchemaModule>>& kept() const { return kept_; }
 
   std::shared_ptr<SchemaModule> get(const pml::JobSpec& spec);
+
+  // Those that are known of these modules (indices into Layout::modules), as the schema stands and
+  // as prompts had them of late, the latest of those last.
+  std::vector<std::shared_ptr<SchemaModule>> of(std::span<const std::uint32_t> subjects) const;
 
   // Entries of the table; some may be of modules that are gone.
   std::size_t size() const;

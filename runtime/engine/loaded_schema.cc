@@ -347,6 +347,21 @@ std::string LoadedSchema::publish_remark() const {
   return publish_remark_;
 }
 
+LoadedSchema::Modules LoadedSchema::siblings_of(const Modules& modules) const {
+  constexpr std::size_t kMost = 32;  // as many are mapped in a millisecond
+  std::vector<std::uint32_t> own, subjects;
+  for (const auto& module : modules)
+    if (!module->job.scaffold) own.push_back(module->job.subject);
+  for (const std::uint32_t member : own) {
+    const std::uint32_t its_union = layout_.modules[member].union_id;
+    if (its_union == pml::kNone) continue;
+    for (std::uint32_t i = 0; i < layout_.modules.size() && subjects.size() < kMost; ++i)
+      if (layout_.modules[i].union_id == its_union && std::ranges::find(own, i) == own.end())
+        subjects.push_back(i);
+  }
+  return known_.of(subjects);
+}
+
 Status LoadedSchema::prefetch(const Modules& modules) const {
   for (const auto& module : modules) {
     bool held = false;

@@ -124,6 +124,9 @@ class LoadedSchema {
 
   // Those of these that are there will be used soon: the store's are found, and read ahead.
   Status prefetch(const Modules& modules) const;
+  // The other members of the unions that these are members of: what another prompt would choose in
+  // their place ("Prompt Cache", section 3.2.3). Of many, some.
+  Modules siblings_of(const Modules& modules) const;
 
   // Acquires these modules. `done` is called after each, and `waiting`, where there is one,
   // every HelperThread::kTick while `name` is waited for or encoded. Either cancels by returning

@@ -102,6 +102,25 @@ TEST_CASE("reading ahead maps what is there, and encodes nothing") {
   CHECK(Opened::n_mapped() == 3);
 }
 
+TEST_CASE("what a prompt may choose of a union in another's place is read ahead, too") {
+  const Opened opened;
+  const api::Schema schema = api::Schema::parse(*opened.engine, R"(<schema name="u">Of a town.
+    <union><module name="oslo">Oslo has trams.</module><module name="rome">Rome has buses.</module>
+    <module name="bonn">Bonn has ferries.</module></union>
+    <module name="other">Nobody asks for this.</module></schema>)");
+  const auto prompt = [&](const std::string& pml) {
+    return api::Prompt(schema, "<prompt schema=\"u\">" + pml + "Why?</prompt>");
+  };
+  schema.encode();
+  opened.engine->trim();
+  REQUIRE(Opened::n_mapped() == 0);
+  prompt("<other/>").prefetch();
+  CHECK(Opened::n_mapped() == 2);  // the schema's own text is one
+  opened.engine->trim();
+  prompt("<rome/>").prefetch();
+  CHECK(Opened::n_mapped() == 4);
+}
+
 TEST_CASE("a module whose states lie in several runs is read ahead and pinned as a whole") {
   const Opened opened;
   const api::Schema schema = api::Schema::parse(*opened.engine, R"(<schema name="r">
