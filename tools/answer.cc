@@ -49,6 +49,7 @@ promptcache::SessionOptions session_options(const Options& options, bool reuse,
   session.frequency_penalty = options.frequency_penalty;
   session.seed = options.seed;
   if (options.max_draft) session.set_max_draft(*options.max_draft);
+  session.overflow = options.overflow == "slide" ? PC_OVERFLOW_SLIDE : PC_OVERFLOW_STOP;
   session.repair = options.repair.empty() ? nullptr : options.repair.c_str();
   session.stop = stop.data();
   session.n_stop = stop.size();
@@ -130,6 +131,8 @@ Json to_json(const Answer& answer) {
       .set("decode_us", s.decode_us)
       .set("drafted_tokens", s.drafted_tokens)
       .set("right_drafts", s.right_drafts)
+      .set("dropped_tokens", s.dropped_tokens)
+      .set("dropped_turns", s.dropped_turns)
       .set("decode_tokens_per_second", decode_tokens_per_second(s))
       .set("finish", finish_name(s.finish))
       .set("fell_back", s.fell_back != 0);

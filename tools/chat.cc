@@ -43,7 +43,7 @@ class Chat {
   Chat(const promptcache::Engine& engine, const promptcache::Schema& schema, const Options& options)
       : schema_(schema),
         options_(options),
-        conversation_(schema, options),
+        conversation_(engine, schema, options),
         context_tokens_(Json::parse(engine.describe())["context_tokens"].number().value_or(0)),
         asks_(is_terminal(stdin)) {}
 
@@ -159,7 +159,10 @@ class Chat {
     const std::string read = conversation_.position() == 0 && !conversation_.is_empty()
                                  ? "not read yet, of "
                                  : std::to_string(conversation_.position()) + " of ";
-    return read + std::to_string(context_tokens_) + " tokens";
+    std::string text = read + std::to_string(context_tokens_) + " tokens";
+    if (const std::uint64_t n = conversation_.dropped_turns())
+      text += "; the oldest " + format_count(n, "turn") + " went, answers are approximate";
+    return text;
   }
 
   void list_modules() const {

@@ -97,6 +97,10 @@ void add_chat(CLI::App* app, Options* o) {
   add(verb, "--system", o->system, "TEXT", "what a new conversation's system message says");
   add(verb, "--history", o->history, "FILE",
       "where the conversation is read from and written to: JSON, a line a message");
+  add_overflow(
+      verb, o,
+      "where the context window ends: refuse what does not fit, or let the oldest turns go; "
+      "default: stop");
   add_model(verb, o);
   add_cache(verb, o);
   add_store_use(verb, o);
@@ -321,6 +325,9 @@ void add_serve(CLI::App* app, Options* o) {
   add(verb, "--reuse", s.mode, "MODE",
       "of requests that name none: prefix, marked, tools, documents or off; default: prefix")
       ->check(silent(CLI::IsMember({"prefix", "marked", "tools", "documents", "off"})));
+  add_overflow(verb, o,
+               "conversations that are longer than the context window: refuse them, or answer them "
+               "without their oldest turns; default: stop");
   add(verb, "--prepare", s.prepares, "on|off",
       "while nobody waits, compute what the template will make of the latest answers in the next "
       "request's history; default: on")

@@ -179,6 +179,11 @@ static void add_seed(CLI::App* verb, Options* o) {
   option->type_name("N")->envname(environment_name(*option));
 }
 
+void add_overflow(CLI::App* verb, Options* o, const char* what) {
+  add(verb, "--overflow", o->overflow, "stop|slide", what)
+      ->check(silent(CLI::IsMember({"stop", "slide"})));
+}
+
 void add_draft(CLI::App* verb, Options* o) {
   add(verb, "--draft", o->max_draft, "N",
       "where an answer repeats what stands before it, compute up to N tokens ahead: the same "

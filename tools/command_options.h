@@ -47,6 +47,7 @@ void add_store_use(CLI::App* verb, Options* o);
 void add_schema(CLI::App* verb, Options* o);
 CLI::Option* add_prompt(CLI::App* verb, Options* o);
 void add_draft(CLI::App* verb, Options* o);
+void add_overflow(CLI::App* verb, Options* o, const char* what);
 void add_sampling(CLI::App* verb, Options* o);
 CLI::Option* add_list(CLI::App* verb, const std::string& names, std::vector<std::uint32_t>& values,
                       const std::string& description);

@@ -1,9 +1,11 @@
 #include "tools/conversation.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "tools/chat_file.h"
 #include "tools/interrupt.h"
+#include "tools/window_fit.h"
 
 namespace pc::cli {
 namespace {
@@ -12,10 +14,26 @@ bool is_text(const promptcache::Message& message) {
   return message.parts.empty();
 }
 
+bool is_question(const promptcache::Message& message) {
+  return message.role == "user";
+}
+
+// Up to the next question. How many go; none where no other question is behind it.
+std::size_t drop_exchange(std::vector<promptcache::Message>* messages) {
+  const auto first = std::ranges::find_if(*messages, is_question);
+  const auto next =
+      first == messages->end() ? first : std::find_if(first + 1, messages->end(), is_question);
+  if (next == messages->end()) return 0;
+  const auto n = static_cast<std::size_t>(next - first);
+  messages->erase(first, next);
+  return n;
+}
+
 }  // namespace
 
-Conversation::Conversation(const promptcache::Schema& schema, const Options& options)
-    : schema_(schema), options_(options) {
+Conversation::Conversation(const promptcache::Engine& engine, const promptcache::Schema& schema,
+                           const Options& options)
+    : engine_(engine), schema_(schema), options_(options) {
   for (const std::string& s : options.stop) stop_.push_back(s.c_str());
   if (!options.history.empty()) messages_ = read_chat(options.history);
   if (messages_.empty()) start();
@@ -37,6 +55,7 @@ std::string Conversation::begin_anew() {
 void Conversation::start() {
   session_.reset();
   position_ = 0;
+  left_out_ = dropped_turns_ = 0;
   messages_.clear();
   if (!options_.system.empty()) messages_.push_back({"system", options_.system});
 }
@@ -89,7 +108,43 @@ bool Conversation::append(const promptcache::Message& question) try {
   throw;
 }
 
+// Without the oldest turns, where the window may slide and they do not fit.
 void Conversation::open_session(const std::vector<promptcache::Message>& messages) {
+  std::vector<promptcache::Message> left = messages;
+  left_out_ = 0;
+  for (bool is_first = true;; is_first = false) try {
+      return read(left);
+    } catch (const promptcache::Error& error) {
+      if (error.status() != PC_CONTEXT_FULL || options_.overflow != "slide") throw;
+      std::size_t n_dropped = 0;
+      for (std::size_t n = is_first ? std::max<std::size_t>(1, exchanges_too_many(left)) : 1; n > 0;
+           --n)
+        n_dropped += drop_exchange(&left);
+      if (n_dropped == 0) throw;
+      left_out_ += n_dropped;
+    }
+}
+
+std::size_t Conversation::exchanges_too_many(
+    const std::vector<promptcache::Message>& messages) const {
+  std::uint64_t n_fixed = 0;
+  std::vector<std::uint64_t> exchanges;
+  for (const promptcache::Message& message : messages) {
+    if (is_question(message)) exchanges.push_back(0);
+    (exchanges.empty() ? n_fixed : exchanges.back()) += tokens_of(message);
+  }
+  return exchanges_that_go(exchanges, n_fixed, engine_.facts().context_tokens);
+}
+
+// What the template writes around it is a few.
+std::uint64_t Conversation::tokens_of(const promptcache::Message& message) const {
+  constexpr std::uint64_t kAround = 8;
+  std::uint64_t n = kAround + engine_.tokenize(message.content).size();
+  for (const promptcache::Part& part : message.parts) n += engine_.tokenize(part.text).size();
+  return n;
+}
+
+void Conversation::read(const std::vector<promptcache::Message>& messages) {
   session_.reset();
   const promptcache::Prompt prompt(schema_, messages);
   promptcache::Session session(prompt, session_options(options_, true, stop_));
@@ -120,6 +175,7 @@ Answer Conversation::read_answer(const OnText& on_text) {
   }
   answer.stats = session_->stats();
   position_ = session_->position();
+  dropped_turns_ = answer.stats.dropped_turns;
   if (stopped) session_.reset();  // the cancellation may be the next call's
   return answer;
 }

@@ -22,7 +22,8 @@ class Conversation {
   using OnText = std::function<void(std::string_view)>;
 
   // Borrows all of them. Goes on with what options.history holds, if that is there.
-  Conversation(const promptcache::Schema& schema, const Options& options);
+  Conversation(const promptcache::Engine& engine, const promptcache::Schema& schema,
+               const Options& options);
 
   const std::vector<promptcache::Message>& messages() const { return messages_; }
   bool is_empty() const;  // nothing was said yet
@@ -38,21 +39,29 @@ class Conversation {
   std::string begin_anew();
 
   std::uint32_t position() const { return position_; }  // tokens that the model has read
+  // The oldest turns, which it has not, or no more (options.overflow).
+  std::uint64_t dropped_turns() const { return left_out_ + dropped_turns_; }
 
  private:
   bool append(const promptcache::Message& question);
   void start();
   void open_session(const std::vector<promptcache::Message>& messages);
+  void read(const std::vector<promptcache::Message>& messages);
+  std::size_t exchanges_too_many(const std::vector<promptcache::Message>& messages) const;
+  std::uint64_t tokens_of(const promptcache::Message& message) const;
   Answer read_answer(const OnText& on_text);
   void keep(const Answer& answer);
   void save() const;
 
+  const promptcache::Engine& engine_;
   const promptcache::Schema& schema_;
   const Options& options_;
   std::vector<const char*> stop_;
   std::vector<promptcache::Message> messages_;
   std::optional<promptcache::Session> session_;
   std::uint32_t answer_begin_ = 0, position_ = 0;
+  std::uint64_t left_out_ = 0;       // of the session's prompt
+  std::uint64_t dropped_turns_ = 0;  // by the session
 };
 
 }  // namespace pc::cli

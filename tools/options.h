@@ -66,6 +66,7 @@ struct Options {
   std::optional<float> top_p, repeat_penalty;
   float temperature = 0, min_p = 0, presence_penalty = 0, frequency_penalty = 0;
   std::uint64_t seed = 0;
+  std::string overflow = "stop";
   std::optional<std::uint32_t> max_draft;
   std::string repair;  // "": what the prompt or its schema says
   std::vector<std::string> stop;

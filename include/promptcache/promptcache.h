@@ -577,8 +577,9 @@ PC_API pc_status pc_prompt_remarks(const pc_prompt* prompt, char** text, pc_erro
 PC_API pc_status pc_prompt_encode(const pc_prompt* prompt, pc_encode_progress progress, void* user,
                                   pc_encode_stats* stats, pc_error* error);
 
-/* This prompt will be asked soon: those of its modules that are there are mapped, and read ahead
- * from the disk. A module that this machine has not used since it started is verified first, which
+/* This prompt will be asked soon, or one that chooses others of its unions' members: those of its
+ * modules, and then of up to 32 of those members, that are there are mapped, and read ahead from
+ * the disk. A module that this machine has not used since it started is verified first, which
  * reads all of it. Encodes nothing. */
 PC_API pc_status pc_prompt_prefetch(const pc_prompt* prompt, pc_error* error);
 
@@ -698,6 +699,18 @@ typedef enum pc_session_given {
   PC_GIVEN_MAX_DRAFT = 16          /* 0: each token of an answer is computed by itself */
 } pc_session_given;
 
+/* At the end of the context window. */
+typedef enum pc_overflow {
+  PC_OVERFLOW_STOP = 0, /* turns that do not fit are PC_CONTEXT_FULL, and an answer ends */
+  /* The oldest turns go whole, or where that is not enough the beginning of the last answer, and
+     the conversation goes on: system text and a prompt's modules stay, of a text without turns the
+     first 16 tokens. What stays keeps its states, which have seen what went, so that what follows
+     is approximate; a quarter of the window is free then. Nothing that follows is kept
+     (pc_session_keep), and pc_session_rewind goes no farther back. PC_UNSUPPORTED where the model
+     learned its positions, or tokens of modules were computed anew (repair). */
+  PC_OVERFLOW_SLIDE = 1
+} pc_overflow;
+
 typedef struct pc_session_options {
   size_t struct_size;
   uint32_t max_tokens;      /* 0: default 256, or less where the context ends before */
@@ -740,15 +753,16 @@ typedef struct pc_session_options {
      and so many of the likeliest there, at most 128; 0 (not given): nothing is asked. Of the first
      token that is asked about, and of all behind it. What stands before the token in front of that
      one may be taken from modules, if none reaches farther, and from kept conversations; the rest
-     is computed. PC_UNSUPPORTED with a backend that is not the CPU. */
+     is computed. PC_UNSUPPORTED with a backend that hands out the last token's logits alone. */
   uint32_t prompt_logprobs, prompt_logprobs_from;
   /* Where the answer begins to repeat what the conversation has, the tokens that followed there are
      computed beside the one that was drawn, and count as far as they are drawn, too: so many at
      most; 0 (not given) or more than 15: 15. The answer is the same, sooner. Not with a backend
-     that is not the CPU. */
+     that hands out the last token's logits alone. */
   uint32_t max_draft;
   pc_token_draft draft; /* may be NULL */
   void* draft_user;     /* as mask_user */
+  uint32_t overflow;    /* pc_overflow; of the conversation, not of a prompt that does not fit */
 } pc_session_options;
 
 PC_API void pc_session_options_init(pc_session_options* options);
@@ -898,6 +912,9 @@ typedef struct pc_session_stats {
   uint64_t encoded_tokens; /* of cached_tokens: of modules that were encoded for it */
   uint64_t drafted_tokens; /* computed before they, or others in their place, were drawn */
   uint64_t right_drafts;   /* of these and of generated_tokens: those that were drawn */
+  /* Of the conversation since it began: what PC_OVERFLOW_SLIDE let go; the turns, the oldest behind
+     the system's, are no more seen. */
+  uint64_t dropped_tokens, dropped_turns;
 } pc_session_stats;
 
 /* Fills what struct_size holds. */

@@ -59,7 +59,8 @@ constexpr auto session_ends() {
                     PC_END(prompt_logprobs_from),
                     PC_END(max_draft),
                     PC_END(draft),
-                    PC_END(draft_user)};
+                    PC_END(draft_user),
+                    PC_END(overflow)};
 }
 
 constexpr auto answers_ends() {

@@ -44,6 +44,10 @@ pc::Result<pc::SessionOptions> session_options(const pc_session_options& o) {
   pc::SessionOptions options;
   if (is_given(o.max_tokens, PC_GIVEN_MAX_TOKENS)) options.max_tokens = o.max_tokens;
   options.cut_to_window = o.cut_to_window != 0;
+  if (o.overflow > PC_OVERFLOW_SLIDE)
+    return pc::error(pc::Code::kUnsupported,
+                     "overflow " + std::to_string(o.overflow) + " is none that this version knows");
+  options.overflow = static_cast<pc::Overflow>(o.overflow);
   options.no_reuse = o.no_reuse != 0;
   options.sampler.temperature = o.temperature;
   options.sampler.top_k = o.top_k;
@@ -143,6 +147,8 @@ pc_session_stats session_stats(const pc::Session& session) {
   stats.encoded_tokens = s.encoded_tokens;
   stats.drafted_tokens = s.drafted_tokens;
   stats.right_drafts = s.right_drafts;
+  stats.dropped_tokens = s.dropped_tokens;
+  stats.dropped_turns = s.dropped_turns;
   return stats;
 }
 

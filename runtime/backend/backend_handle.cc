@@ -99,10 +99,13 @@ void BackendModel::check_logits(pc_step_item& item) const {
 Status BackendTimeline::attach(ResidentHandle resident, const pc_attachment& attachment) {
   pc_backend_error e{};
   residents_.reserve(residents_.size() + 1);  // nothing fails behind the call
+  attached_.reserve(attached_.size() + 1);
   const std::int32_t status =
       table()->timeline_attach(timeline_.get(), resident->resident_.get(), &attachment, &e);
   if (status != 0) return backend_error(table()->name, status, e);
   residents_.push_back(std::move(resident));
+  attached_.push_back({attachment.segment, attachment.first, attachment.n_tokens,
+                       attachment.position, attachment.hidden != nullptr});
   return ok();
 }
 
@@ -120,7 +123,10 @@ Status BackendTimeline::rewind(std::uint32_t n_tokens, std::uint32_t n_attached)
   pc_backend_error e{};
   const std::int32_t status = table()->timeline_rewind(timeline_.get(), n_tokens, n_attached, &e);
   if (status != 0) return backend_error(table()->name, status, e);
-  if (n_attached < residents_.size()) residents_.resize(n_attached);
+  if (n_attached < residents_.size()) {
+    residents_.resize(n_attached);
+    attached_.resize(n_attached);
+  }
   n_tokens_ = std::min(n_tokens_, n_tokens);
   return ok();
 }
@@ -143,6 +149,7 @@ Result<BackendTimeline> BackendTimeline::fork() const {
   if (status != 0) return backend_error(table()->name, status, e);
   BackendTimeline forked(table(), fork);
   forked.residents_ = residents_;
+  forked.attached_ = attached_;
   forked.n_tokens_ = n_tokens_;
   return forked;
 }

@@ -49,6 +49,13 @@ class Resident {
 };
 using ResidentHandle = std::shared_ptr<const Resident>;
 
+// Tokens of a kept run of a module, as a timeline has them (pc_attachment).
+struct AttachedTokens {
+  std::uint32_t segment, first, n_tokens;
+  std::int32_t position;  // of the first
+  bool hides;             // some of them are not seen
+};
+
 // What one conversation has seen. Pins what is attached to it.
 class BackendTimeline {
  public:
@@ -73,6 +80,7 @@ class BackendTimeline {
   std::uint32_t n_tokens() const { return n_tokens_; }  // computed
   std::uint32_t n_attached() const { return static_cast<std::uint32_t>(residents_.size()); }
   std::span<const ResidentHandle> residents() const { return residents_; }  // of what is attached
+  std::span<const AttachedTokens> attached() const { return attached_; }    // [n_attached]
 
   pc_backend_timeline* get() const { return timeline_.get(); }
   // A step of get()'s computed so many more.
@@ -89,6 +97,7 @@ class BackendTimeline {
   const pc_backend_v1* table() const { return timeline_.get_deleter().table; }
 
   std::vector<ResidentHandle> residents_;  // [n_attached]; declared first: they go last
+  std::vector<AttachedTokens> attached_;   // [n_attached]
   std::unique_ptr<pc_backend_timeline, Close> timeline_;
   std::uint32_t n_tokens_ = 0;
 };

@@ -44,7 +44,7 @@ void Chain::append(std::span<const TokenId> tokens, Position position, bool may_
     const bool goes_on = !context_ && !links_.back().ends && links_.back().positions.empty() &&
                          links_.back().end() == position &&
                          links_.back().tokens.size() < kMaxTokens &&
-                         links_.back().may_be_stored == may_be_stored;
+                         links_.back().may_be_stored == (may_be_stored && may_be_stored_);
     if (!goes_on) open_link(position, may_be_stored);
     Link& link = links_.back();
     link.tokens.reserve(kMaxTokens);  // a copy has no more room than tokens
@@ -77,11 +77,30 @@ void Chain::append_found(std::span<const TokenId> tokens, Position position) {
   link.ends = link.attached = link.stored = true;
 }
 
+void Chain::append_held(std::span<const TokenId> tokens, Position position) {
+  PC_EXPECT(!tokens.empty() && tokens.size() <= kMaxTokens);
+  open_link(position, false);
+  Link& link = links_.back();
+  link.tokens.assign(tokens.begin(), tokens.end());
+  link.ends = link.attached = true;
+}
+
+void Chain::slide(const Digest& before) {
+  const Digest here = context();
+  if (!links_.empty()) links_.back().ends = true;
+  context_ = Sha256()
+                 .field("promptcache chain slides")
+                 .field(std::as_bytes(std::span(here)))
+                 .field(std::as_bytes(std::span(before)))
+                 .finish();
+  may_be_stored_ = false;
+}
+
 void Chain::open_link(Position position, bool may_be_stored) {
   Link link;
   link.context = context();
   link.position = position;
-  link.may_be_stored = may_be_stored;
+  link.may_be_stored = may_be_stored && may_be_stored_;
   if (!links_.empty()) links_.back().ends = true;
   links_.push_back(std::move(link));
   context_.reset();

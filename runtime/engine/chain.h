@@ -76,6 +76,11 @@ class Chain {
   void append_between(std::span<const TokenId> tokens, std::span<const Position> positions);
   // One link, of tokens that a file has: it begins with them. At most kMaxTokens.
   void append_found(std::span<const TokenId> tokens, Position position);
+  // One link, of tokens whose states somebody holds. At most kMaxTokens. Never stored.
+  void append_held(std::span<const TokenId> tokens, Position position);
+  // What comes next has seen more than stands before it: what it stood behind is named by `before`.
+  // Nothing behind is stored.
+  void slide(const Digest& before);
   // A turn, or its text, ends here.
   void end_turn();
   // The last link is to be kept as it is: what follows begins another. Whoever begins alike finds
@@ -122,6 +127,7 @@ class Chain {
   };
 
   const ModuleIdentity* base_;
+  bool may_be_stored_ = true;            // until it slides
   std::vector<Attachment> attachments_;  // by position
   std::vector<Link> links_;
   // Of what comes next, where something else stands before it than the last link.

@@ -49,6 +49,7 @@ Session::Session(std::shared_ptr<const LoadedPrompt> prompt, const SessionOption
       text_(engine().tokenizer(), options.stop, options.controls),
       position_(prompt_->plan.end),
       chain_(prompt_->schema->identity()),
+      cuts_(cuts_of_prompt()),
       open_{position_, prompt_->plan.chat, prompt_->n_opening()} {
   begin_answer(answer_room(max_tokens ? *max_tokens : max_tokens_behind(position_)));
   stats_.plan_us = prompt_->plan_us;
@@ -58,7 +59,7 @@ Session::Session(std::shared_ptr<const LoadedPrompt> prompt, const SessionOption
 // for.
 std::uint32_t Session::max_tokens_behind(Position position) const {
   const std::uint32_t asked = options_.max_tokens.value_or(kDefaultMaxTokens);
-  if (options_.max_tokens && !options_.cut_to_window) return asked;
+  if (slides() || (options_.max_tokens && !options_.cut_to_window)) return asked;
   return std::min(asked, engine().context_tokens() - static_cast<std::uint32_t>(position));
 }
 
@@ -420,6 +421,8 @@ Status Session::draw() {
 Status Session::begin_step(float* logits) {
   step_watch_ = {};
   drafts_.clear();
+  if (slides() && static_cast<std::uint64_t>(position_) >= engine().context_tokens())
+    PC_CHECK_OK(slide_on());
   chain_.append({&token_, 1}, position_);
   step_run_ = chain_.links().back().run();
   Work step = work(&*timeline_, {&step_run_, 1}, logits);

@@ -32,14 +32,22 @@
 #include "runtime/engine/stopwatch.h"
 #include "runtime/engine/task.h"
 #include "runtime/engine/turn_plan.h"
+#include "runtime/engine/window_slide.h"
 #include "runtime/tokenizer/text_stream.h"
 
 namespace pc {
 
+// What becomes of a conversation at the end of its window.
+enum class Overflow : std::uint32_t {
+  kStop,   // turns that do not fit are refused, and an answer ends
+  kSlide,  // the oldest turns go, and it goes on (docs/adr/0041-chats-without-an-end.md)
+};
+
 struct SessionOptions {
   // 0: the prompt is computed, nothing is drawn. None: 256, or less where the context ends before.
   std::optional<std::uint32_t> max_tokens = {};
-  bool cut_to_window = false;              // or less, whatever max_tokens is
+  bool cut_to_window = false;  // or less, whatever max_tokens is
+  Overflow overflow = Overflow::kStop;
   bool no_reuse = false;                   // compute every token of the prompt
   std::optional<pml::Repair> repair = {};  // none: what the prompt or its schema says
   // In a check of answers: what modules have that say nothing themselves, whatever the schema and
@@ -69,7 +77,8 @@ struct SessionOptions {
   // Tokens of an answer that there must be room for.
   std::uint32_t least_answer() const {
     const std::uint32_t asked = max_tokens.value_or(1);
-    return cut_to_window ? std::min(asked, 1u) : asked;
+    const bool may_be_cut = cut_to_window || overflow == Overflow::kSlide;
+    return may_be_cut ? std::min(asked, 1u) : asked;
   }
 };
 
@@ -82,6 +91,9 @@ struct SessionStats {
   std::uint64_t repaired_tokens = 0;  // of computed_tokens: of modules
   std::uint64_t drafted_tokens = 0;   // computed before they were drawn, or others were
   std::uint64_t right_drafts = 0;     // of these, and of generated_tokens
+  // Of the conversation, since it began: what went for others (kSlide), the oldest turns first.
+  // What is computed behind is approximate.
+  std::uint64_t dropped_tokens = 0, dropped_turns = 0;
   std::uint32_t modules_found = 0, modules_encoded = 0;
   std::uint64_t cached_bytes = 0;  // K/V of modules and links, used where it lies
   std::uint64_t plan_us = 0, lookup_us = 0, encode_us = 0, prefill_us = 0, ttft_us = 0,
@@ -279,6 +291,18 @@ class Session {
     Position position = 0;
     Tokens tokens;  // but those computed anew
   };
+  // Where a turn of the user's begins to say something, and its number among the chat's turns: what
+  // the format writes in front of one is what it writes in front of another.
+  struct Cut {
+    Position position = 0;
+    std::size_t turn = 0;
+  };
+  // What goes where the window slides: the turns up to cuts_[n_cuts], and where that is not enough
+  // what was said first behind them.
+  struct Slide {
+    Gone gone;
+    std::size_t n_cuts = 0;
+  };
   // What goes on behind the answer, before it is computed.
   struct Appendix {
     Chain chain;                  // with it
@@ -287,6 +311,10 @@ class Session {
     Position begin = 0, end = 0;  // the first's, behind or in the place of the answer; the new end
     std::uint64_t n_seen = 0;     // tokens in front of these, the answer's last included
     bool keeps_answer = true;
+    std::optional<Slide> slide = {};  // of what stands before it
+    Position held_end = 0;            // of what the slide leaves
+    std::optional<Cut> cut = {};      // of its first turn, if that is the user's
+    Tokens unsaid = {};               // of an answer that goes
     // Where modules are among it: a fork that has them.
     std::optional<BackendTimeline> timeline = {};
     std::vector<Import> imports = {};
@@ -301,7 +329,14 @@ class Session {
   Result<ResidentHandle> acquire(SchemaModule& module, Encoder& encoder, SessionStats* found);
   Status place(std::span<const PlacedRun> runs, std::span<const Anew> anew,
                Appendix* appendix) const;
-  Appendix begin_appendix(bool keeps_answer) const;
+  Result<Appendix> begin_appendix(bool keeps_answer, std::size_t n_new) const;
+  bool slides() const { return options_.overflow == Overflow::kSlide; }
+  std::vector<Cut> cuts_of_prompt() const;
+  std::vector<Stretch> stretches_between(Position begin, Position end) const;
+  Result<Slide> choose_slide(Position end, std::uint64_t n_more) const;
+  Result<Slid> slide_to(const Slide& slide, Position end) const;
+  Status slide_on();
+  std::uint64_t forget(const Slide& slide, pml::OpenChat* chat);
   Result<Appendix> end_appendix(Appendix appendix, Position end) const;
   Status read_on(Appendix appendix, OpenAnswer open);
   void forget_from(Position position, const Tokens& computed);
@@ -364,6 +399,12 @@ class Session {
   Chain chain_;                        // what the timeline computed, and links that it found
   std::vector<pml::PromptNode> said_;  // turns behind the prompt's own, answers too
   std::vector<Import> imports_;        // by position
+
+  std::vector<Cut> cuts_;        // by position
+  Position slid_ = 0;         // the window slid when this was the next position: nothing goes back
+                              // before it
+  bool lacks_begin_ = false;  // the window slid over the answer's own beginning
+  std::uint64_t dropped_tokens_ = 0, dropped_turns_ = 0;
 
   OpenAnswer open_;
   std::vector<PastAnswer> past_;  // those that may be gone back to

@@ -40,7 +40,7 @@ Result<std::uint64_t> Session::keep_links() {
     const bool computed = link.n_computed == link.tokens.size();
     if (computed && link.is_kept() && !link.stored && !saw_modules_)
       PC_CHECK_OK(keep_link(&link, first));
-    if (link.attached || link.stored) n_kept += link.tokens.size();
+    if (link.stored) n_kept += link.tokens.size();
     first += link.n_computed;
   }
   return n_kept;

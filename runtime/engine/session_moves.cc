@@ -36,6 +36,7 @@ std::vector<Seen> seen_by(const Chain& chain) {
 // a full prefill in their place would falsify it.
 bool Session::goes_to_cpu(const Status& computed) const {
   if (options_.checked_repair && (timeline_ || resumes_)) return false;
+  if (slid_ != 0) return false;  // a full prefill of what is left would be another conversation
   return !computed.ok() && computed.error().code == Code::kOutOfMemory && !task_ &&
          engine().is_on_plug_in() && !engine().options().require_backend;
 }

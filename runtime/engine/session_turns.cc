@@ -1,4 +1,4 @@
-// A session behind its first answer: further turns, another copy, and back to an earlier token.
+// A session behind its first answer: further turns.
 
 #include <algorithm>
 #include <iterator>
@@ -118,10 +118,6 @@ Status Session::append_tokens(std::span<const TokenId> tokens) {
   return call([&] { return with_room([&] { return go_on_tokens(tokens); }); });
 }
 
-Status Session::rewind(Position position) {
-  return call([&] { return with_room([&] { return go_back(position); }); });
-}
-
 Status Session::go_on(const std::vector<pml::PromptNode>& turns) {
   PC_CHECK_OK(ready_to_go_on());
   if (!open_.chat)
@@ -151,6 +147,13 @@ Status Session::go_on(const std::vector<pml::PromptNode>& turns) {
   PC_TRY(Appendix appendix, imports ? plan_imports(turns, text) : plan_appendix(next, true));
   const auto n_opening =
       opening_tokens(engine().tokenizer(), appendix.last, next.chat.texts.answer);
+  // A turn without a text has no place to begin at.
+  const bool asks = turns.front().role == pml::Role::kUser && !contents.front().empty() &&
+                    (next.keeps_answer || !text.empty());
+  if (!asks)
+    appendix.cut.reset();
+  else if (appendix.cut)
+    appendix.cut->turn = next.chat.roles.size() - turns.size();
   OpenAnswer open{.chat = std::move(next.chat), .n_opening = n_opening};
   appendix.said.push_back(text_turn(pml::Role::kAssistant, text));
   appendix.said.insert(appendix.said.end(), turns.begin(), turns.end());
@@ -174,14 +177,21 @@ Result<Session::Appendix> Session::plan_imports(const std::vector<pml::PromptNod
   std::vector<pml::PromptNode> said = said_;
   said.push_back(text_turn(pml::Role::kAssistant, answer));
   PC_TRY(TurnPlan plan, plan_turns(*prompt_, said, turns, open_.read.n_schema_runs));
-  Appendix appendix = begin_appendix(true);
+  std::size_t n_new = 0;
+  for (const pml::PlanRun& run : plan.runs) n_new += run.tokens.size();
+  PC_TRY(Appendix appendix, begin_appendix(true, n_new));
   const Position shift = appendix.begin - plan.runs.front().position;
   const pml::PlanRun& last = plan.runs.back();
   const Position end = last.position + shift + static_cast<Position>(last.tokens.size());
   PC_TRY(appendix, end_appendix(std::move(appendix), end));
   appendix.last = opening_run(last);
   appendix.n_schema_runs = schema_runs(plan.runs);
-  PC_TRY(appendix.timeline, timeline_->fork());
+  const auto said_first = std::ranges::find_if(
+      plan.runs, [](const pml::PlanRun& run) { return run.kind != pml::RunKind::kRole; });
+  if (said_first != plan.runs.end()) appendix.cut = Cut{said_first->position + shift, 0};
+  if (!appendix.timeline) {
+    PC_TRY(appendix.timeline, timeline_->fork());
+  }
   if (!answer_.empty()) appendix.chain.end_turn();
   // What they have seen while they were encoded is less than a conversation.
   std::vector<PlacedRun> placed;
@@ -260,6 +270,7 @@ Status Session::go_on_text(std::string_view text) {
   if (text.empty()) return error(Code::kInvalidArgument, "there is no text to append");
   pml::NextTurns next{true, {}, {{std::string(text), false}}, {}};
   PC_TRY(Appendix appendix, plan_appendix(next, false));
+  appendix.cut.reset();
   // What the answer's turn holds then is more than an answer.
   return read_on(std::move(appendix), {});
 }
@@ -277,7 +288,7 @@ Status Session::go_on_tokens(std::span<const TokenId> tokens) {
     return error(Code::kContextFull, std::to_string(tokens.size()) +
                                          " tokens do not fit the context window, which has " +
                                          std::to_string(engine().context_tokens()));
-  Appendix appendix = begin_appendix(true);
+  PC_TRY(Appendix appendix, begin_appendix(true, tokens.size()));
   appendix.chain.append(tokens, appendix.begin);
   appendix.tokens.assign(tokens.begin(), tokens.end());
   const Position end = appendix.begin + static_cast<Position>(tokens.size());
@@ -295,10 +306,16 @@ Result<Session::Appendix> Session::plan_appendix(const pml::NextTurns& next, boo
   PC_TRY(std::vector<Tokens> encoded, engine().text_encoder().encode(texts, false));
   if (!next.before.empty()) encoded.erase(encoded.begin());
 
-  Appendix appendix = begin_appendix(next.keeps_answer);
+  std::size_t n_new = 0;
+  for (const Tokens& tokens : encoded) n_new += tokens.size();
+  PC_TRY(Appendix appendix, begin_appendix(next.keeps_answer, n_new));
   if (next.keeps_answer && ends_turn && !answer_.empty()) appendix.chain.end_turn();
   Position at = appendix.begin;
+  std::size_t n_contents = 0;
   for (std::size_t i = 0; i < spans.size(); ++i) {
+    // An answer that is read again comes first.
+    if (!spans[i].markup && n_contents++ == (next.keeps_answer ? 0u : 1u))
+      appendix.cut = Cut{at, 0};
     appendix.chain.append(encoded[i], at);
     at += static_cast<Position>(encoded[i].size());
     if (!spans[i].markup && i + 1 < spans.size()) appendix.chain.end_turn();
@@ -308,18 +325,32 @@ Result<Session::Appendix> Session::plan_appendix(const pml::NextTurns& next, boo
   return end_appendix(std::move(appendix), at);
 }
 
-// What stands before it: all that was said, or all but an answer that goes, with its opening.
-Session::Appendix Session::begin_appendix(bool keeps_answer) const {
+// What stands before n_new tokens: all that was said, or all but an answer that goes, with its
+// opening; where the window slides for them, what it leaves of that.
+Result<Session::Appendix> Session::begin_appendix(bool keeps_answer, std::size_t n_new) const {
   Appendix appendix{chain_, {}, {}, position_, 0, 0, keeps_answer};
   if (!keeps_answer) {
-    // The timeline has all of the answer but the token that was drawn last.
-    const std::size_t n_read = answer_.size() - (token_ >= 0 ? 1 : 0);
-    appendix.begin -= static_cast<Position>(n_read + *open_.n_opening);
-    appendix.chain.rewind(appendix.begin);
-  } else if (token_ >= 0) {
-    appendix.chain.append({&token_, 1}, appendix.begin++);
+    appendix.begin = open_.begin - static_cast<Position>(*open_.n_opening);
+    appendix.unsaid = chain_.tokens(appendix.begin, position_);
   }
-  appendix.n_seen = open_.read.n_module_tokens + appendix.chain.n_tokens();
+  const bool takes_drawn = keeps_answer && token_ >= 0;
+  const std::uint64_t n_more = n_new + (takes_drawn ? 1 : 0) + options_.least_answer();
+  const bool fits =
+      static_cast<std::uint64_t>(appendix.begin) + n_more <= engine().context_tokens();
+  if (slides() && (!fits || appendix.begin < slid_)) {
+    PC_TRY(appendix.slide, choose_slide(appendix.begin, n_more));
+    PC_TRY(Slid slid, slide_to(*appendix.slide, appendix.begin));
+    appendix.begin = appendix.held_end = appendix.slide->gone.moved(appendix.begin);
+    appendix.chain = std::move(slid.chain);
+    appendix.timeline = std::move(slid.timeline);
+  } else if (!keeps_answer) {
+    appendix.chain.rewind(appendix.begin);
+  }
+  if (takes_drawn) appendix.chain.append({&token_, 1}, appendix.begin++);
+  appendix.n_seen = appendix.chain.n_tokens() + open_.read.n_module_tokens;
+  for (const Import& import : imports_)
+    if (appendix.slide && appendix.slide->gone.has(import.position))
+      appendix.n_seen -= import.tokens.size();
   return appendix;
 }
 
@@ -330,14 +361,16 @@ Result<Session::Appendix> Session::end_appendix(Appendix appendix, Position end)
   return error(Code::kContextFull, "the conversation would end at position " + std::to_string(end) +
                                        " and its answer may take " + std::to_string(answer) +
                                        " tokens, but the context window has " +
-                                       std::to_string(window) + ": begin another session");
+                                       std::to_string(window) +
+                                       ": begin another session, or open one whose window slides "
+                                       "(overflow)");
 }
 
 // Computes what was appended and starts another answer.
 Status Session::read_on(Appendix appendix, OpenAnswer open) {
   // Work that fails leaves its timeline as it was; an answer that goes, goes from a fork.
   std::optional<BackendTimeline> forked = std::move(appendix.timeline);
-  if (!appendix.keeps_answer) {
+  if (!appendix.keeps_answer && !forked) {
     PC_TRY(forked, timeline_->fork());
     PC_CHECK_OK(forked->rewind(appendix.chain.n_computed(), forked->n_attached()));
   }
@@ -350,23 +383,29 @@ Status Session::read_on(Appendix appendix, OpenAnswer open) {
   imports_.reserve(imports_.size() + appendix.imports.size());
   said_.reserve(said_.size() + appendix.said.size());
   open.read = open_.read;
-  open.read.n_said = said_.size() + appendix.said.size();
   open.read.n_schema_runs += appendix.n_schema_runs;
   std::uint64_t n_imported = 0;
   for (const Import& import : appendix.imports) n_imported += import.tokens.size();
   open.read.n_module_tokens += n_imported;
-  Tokens unsaid;
-  if (!appendix.keeps_answer) unsaid = chain_.tokens(appendix.begin, position_);
+  cuts_.reserve(cuts_.size() + 1);
   AnswerRoom room = answer_room(max_tokens_behind(appendix.end));
   const Stopwatch compute_watch;
   PC_CHECK_OK(compute(forked ? &*forked : &*timeline_, runs, logits.data()));
 
   if (forked) timeline_ = std::move(forked);
   open.read.n_attached = timeline_->n_attached();
-  if (appendix.keeps_answer)
+  if (!appendix.keeps_answer)
+    forget_from(open_.begin - static_cast<Position>(*open_.n_opening), appendix.unsaid);
+  if (appendix.slide) {
+    const std::uint64_t n_turns = dropped_turns_;
+    open.read.n_module_tokens -= forget(*appendix.slide, open.chat ? &*open.chat : nullptr);
+    if (appendix.cut) appendix.cut->turn -= dropped_turns_ - n_turns;
+    slid_ = appendix.held_end;
+  } else if (appendix.keeps_answer) {
     past_.push_back({std::move(open_), position_ + (token_ >= 0 ? 1 : 0)});
-  else
-    forget_from(appendix.begin, unsaid);
+  }
+  if (appendix.cut) cuts_.push_back(*appendix.cut);
+  lacks_begin_ = false;
   std::ranges::move(appendix.imports, std::back_inserter(imports_));
   std::ranges::move(appendix.said, std::back_inserter(said_));
   appendix.chain.computed();
@@ -376,7 +415,10 @@ Status Session::read_on(Appendix appendix, OpenAnswer open) {
   position_ = appendix.end;
   token_ = -1;
   open_ = std::move(open);
+  open_.read.n_said = said_.size();
   stats_ = appendix.found;
+  stats_.dropped_tokens = dropped_tokens_;
+  stats_.dropped_turns = dropped_turns_;
   stats_.cached_tokens = appendix.n_seen + appendix.tokens.size() - n_computed;
   stats_.computed_tokens = n_computed;
   stats_.prompt_tokens = appendix.n_seen + appendix.tokens.size();
@@ -393,93 +435,6 @@ void Session::forget_from(Position position, const Tokens& computed) {
   for (; !imports_.empty() && imports_.back().position >= position; imports_.pop_back())
     for (const TokenId token : imports_.back().tokens) sampler_.forget(token);
   if (token_ >= 0) sampler_.forget(token_);
-}
-
-Result<std::unique_ptr<Session>> Session::fork() const {
-  std::unique_ptr<Session> fork(new Session(prompt_, options_, max_tokens_));
-  fork->asked_ = asked_;
-  fork->resumes_ = resumes_;
-  fork->saw_modules_ = saw_modules_;
-  fork->residents_ = residents_;
-  fork->auto_repair_ = auto_repair_;
-  if (timeline_) {
-    PC_TRY(fork->timeline_, timeline_->fork());
-    const auto n_ahead = static_cast<std::uint32_t>(drafts_.n_ahead());
-    PC_CHECK_OK(fork->timeline_->rewind(timeline_->n_tokens() - n_ahead, timeline_->n_attached()));
-  }
-  fork->draft_length_ = draft_length_;
-  fork->sampler_ = sampler_;
-  fork->text_ = text_;
-  fork->logits_ = logits_;
-  fork->token_ = token_;
-  fork->position_ = position_;
-  fork->chain_ = chain_;
-  fork->scores_ = scores_;
-  if (task_ && timeline_) fork->chain_.rewind(position_);  // it has to compute the token itself
-  fork->said_ = said_;
-  fork->imports_ = imports_;
-  fork->open_ = open_;
-  fork->past_ = past_;
-  fork->answer_.assign(answer_.begin(), answer_.end());
-  fork->broken_ = broken_;
-  fork->stats_ = stats_;
-  return fork;
-}
-
-Status Session::go_back(Position position) {
-  PC_CHECK_OK(ready_to_go_on());
-  std::size_t n_past = past_.size();
-  while (n_past > 0 && past_[n_past - 1].end >= position) --n_past;
-  const bool in_past = n_past < past_.size();
-  const Position begin = in_past ? past_[n_past].open.begin : open_.begin;
-  if (position < begin || (!in_past && position > position_))
-    return error(Code::kInvalidArgument, "position " + std::to_string(position) +
-                                             " is in no answer that can be gone back to; the next "
-                                             "token's position is " +
-                                             std::to_string(position_));
-
-  // The token before it is computed again, for the logits.
-  const Stopwatch watch;
-  Chain chain = chain_;
-  const Tokens kept = chain.tokens(begin, position), last = chain.tokens(position - 1, position);
-  const Tokens unsaid = chain.tokens(position, position_);
-  const bool may_be_stored = chain.may_be_stored(position - 1);
-  chain.rewind(position - 1);
-  PC_TRY(BackendTimeline timeline, timeline_->fork());
-  const Read& read = in_past ? past_[n_past].open.read : open_.read;
-  PC_CHECK_OK(timeline.rewind(chain.n_computed(), read.n_attached));
-  chain.append(last, position - 1, may_be_stored);
-  std::vector<pc_run> runs;
-  chain.add_missing(&runs);
-  std::vector<float> logits(logits_.size());
-  AnswerRoom room = answer_room(max_tokens_behind(begin));
-  for (const TokenId token : kept) {
-    room.tokens.push_back(token);
-    room.text.push(token);
-  }
-  PC_CHECK_OK(compute(&timeline, runs, logits.data()));
-
-  forget_from(position, unsaid);
-  chain.computed();
-  chain_ = std::move(chain);
-  timeline_ = std::move(timeline);
-  logits_.swap(logits);
-  if (in_past) {
-    open_ = std::move(past_[n_past].open);
-    said_.resize(open_.read.n_said);
-    past_.resize(n_past, PastAnswer{});
-  }
-  token_ = -1;
-  position_ = begin;
-  begin_answer(std::move(room));
-  position_ = position;
-  const std::uint64_t n_read = open_.read.n_module_tokens + chain_.n_tokens();
-  stats_ = {};
-  stats_.prompt_tokens = n_read;
-  stats_.computed_tokens = 1;
-  stats_.cached_tokens = n_read - 1;
-  stats_.prefill_us = stats_.ttft_us = std::exchange(move_us_, 0) + watch.microseconds();
-  return ok();
 }
 
 }  // namespace pc

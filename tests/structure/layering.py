@@ -64,7 +64,7 @@ ARROWS = {
     "tools/serve/request": ("tools/serve/request", "tools/serve/http/http.h", "tools/json.h", "promptcache"),
     "tools/serve/calls": ("tools/serve/calls", "tools/constrain", "tools/json.h"),
     "tools/serve/models": ("tools/serve/models", "tools/serve/calls", "tools/serve/request", "tools/constrain",
-                           "tools/json.h", "base/mutex.h", "promptcache"),
+                           "tools/json.h", "tools/window_fit.h", "base/mutex.h", "promptcache"),
     "tools/serve/answer": ("tools/serve/answer", "tools/serve/models", "tools/serve/calls", "tools/serve/request",
                            "tools/serve/http/http.h", "tools/constrain", "tools/json.h", "promptcache"),
     "tools/serve/raw": ("tools/serve/raw", "tools/serve/request", "tools/json.h"),

@@ -45,6 +45,22 @@ class Chat(CommandTest):
         self.assertGreater(self.counts()[0][0], reused)
         self.assertEqual(len(self.history()), 7)
 
+    def test_a_conversation_is_longer_than_its_window_where_that_may_slide(self):
+        flags = ["--history", str(self.dir / "c.jsonl"), "--context", "512"]
+        lines = [f"{number}: {LONG}" for number in range(20)]
+        self.chat(*lines, arguments=flags, expect=1)  # its input is no person's: it ends there
+        self.assertIn("window slides", self.err)
+        (self.dir / "c.jsonl").unlink()
+        self.chat(*lines, arguments=[*flags, "--overflow", "slide"])
+        self.assertEqual(len(self.history()), 40)
+        gone = [int(n) for n in re.findall(r"the oldest (\d+) turns went", self.err)]
+        self.assertEqual(gone, sorted(gone))
+        self.assertGreater(gone[-1], 20)
+        # In another process what is left of it is read.
+        self.chat("Why?", arguments=[*flags, "--overflow", "slide"])
+        self.assertEqual(len(self.history()), 42)
+        self.assertRegex(self.err, r"the oldest \d+ turns went")
+
     def test_commands_change_the_conversation(self):
         flags = ["--history", str(self.dir / "c.jsonl")]
         self.chat("One", "Two", "/undo", "/again", "//slash", r"two \\"[:-1], "lines", arguments=flags)

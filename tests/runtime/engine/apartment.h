@@ -37,12 +37,16 @@ inline Turn said(const std::string& text) {
 class Apartment {
  public:
   explicit Apartment(KvType type = KvType::kF32) : type_(type) {
+    use_template(
+        "{{ bos_token }}{% for m in messages %}{% if m.role == 'user' %}U: {{ m.content }}"
+        "{{ eos_token }}{% elif m.role == 'assistant' %}A: {{ m.content }}{{ eos_token }}"
+        "{% endif %}{% endfor %}{% if add_generation_prompt %}A: {% endif %}");
+  }
+
+  void use_template(const std::string& text) {
     std::ofstream(checkpoint_.path() + "/tokenizer_config.json")
         << R"({"bos_token": "<s>", "eos_token": "</s>", "add_bos_token": true, "chat_template": ")"
-        << "{{ bos_token }}{% for m in messages %}{% if m.role == 'user' %}U: {{ m.content }}"
-           "{{ eos_token }}{% elif m.role == 'assistant' %}A: {{ m.content }}{{ eos_token }}"
-           "{% endif %}{% endfor %}{% if add_generation_prompt %}A: {% endif %}"
-        << R"("})";
+        << text << R"("})";
     restart();
   }
 
