@@ -21,7 +21,7 @@ BAD_FIELDS = [
     ({"max_output_tokens": 0}, "max_output_tokens"),
     ({"temperature": 3}, "temperature"),
     ({"background": True}, "background"),
-    ({"truncation": "auto"}, "truncation"),
+    ({"truncation": "most"}, "truncation"),
     ({"text": {"format": {"type": "xml"}}}, "text.format.type"),
     ({"tools": [{"type": "web_search"}], "tool_choice": "required"}, "tool_choice"),
     ({"tools": [NOW]}, "tools"),  # this model's template has none

@@ -44,7 +44,12 @@ class Answering {
         plans_(planner.plans(question, true)),
         form_(form_of(question, model)) {
     const Plan& plan = plans_.front();
-    usage_.reuse = {plan.mode, plan.parts, plan.remarks};
+    usage_.reuse = {plan.mode, plan.parts, plan.remarks, question.n_dropped};
+    if (question.n_dropped != 0)
+      usage_.reuse.remarks.push_back(
+          std::to_string(question.n_dropped) +
+          " of the oldest messages went: the conversation is longer than the context window "
+          "(overflow)");
     choices_.resize(question.n_choices());
     echoes_.resize(question.n_prompts());
     AnswerRules rules = answer_rules(question, model);

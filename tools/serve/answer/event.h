@@ -36,6 +36,7 @@ struct Reuse {
   Mode mode = Mode::kPrefix;         // that it came to
   Json parts = Json::array();        // what became of each module (planner.h)
   std::vector<std::string> remarks;  // why not more was reused
+  std::size_t n_dropped = 0;         // messages of the conversation that went
 };
 
 // What answering took. Times in microseconds.

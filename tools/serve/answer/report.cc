@@ -69,6 +69,7 @@ Json prompt_cache(const Usage& usage, const Question& question) {
                          .set("repaired", usage.repaired_tokens)
                          .set("computed", usage.prompt_tokens - usage.cached_tokens)
                          .set("written", usage.written_tokens))
+      .set("dropped_messages", usage.reuse.n_dropped)
       .set("modules",
            Json::object().set("used", usage.modules).set("encoded", usage.modules_encoded))
       .set("first_token_ms", milliseconds(usage.first_token_us))

@@ -74,6 +74,7 @@ serve::ServiceOptions options_of(const Options& all) {
   api.deadline = std::chrono::seconds(options.deadline);
   api.mode = serve::mode_of(options.mode).value_or(serve::Mode::kPrefix);
   api.prepares = options.prepares == "on";
+  api.slides = all.overflow == "slide";
   api.any_model = options.any_model;
   if (!options.keys.empty()) api.keys = serve::ApiKeys::read_file(options.keys);
   return api;

@@ -43,7 +43,11 @@ void read_logprobs(Fields& fields, Question* question) {
 // What cannot be done otherwise than here.
 void check_rest(Fields& fields, Question* question) {
   fields.only("background", {false}, "must be false: an answer is made while its client waits");
-  fields.only("truncation", {"disabled"}, "must be \"disabled\": nothing is cut off here");
+  if (const auto truncation = fields.string("truncation")) {
+    if (*truncation != "auto" && *truncation != "disabled")
+      fields.refuse("truncation", "must be one of: auto, disabled");
+    question->slides = *truncation == "auto";
+  }
   for (const char* const name : {"conversation", "prompt"})
     if (fields.any(name)) fields.refuse(name, "is nothing that this server has");
   question->one_call = !fields.boolean("parallel_tool_calls").value_or(true);
@@ -64,7 +68,7 @@ Json echo_of(Fields& fields, const ResponsesRequest& request) {
       .set("tool_choice", fields.any("tool_choice").value_or("auto"))
       .set("tools", fields.any("tools").value_or(Json::array()))
       .set("top_p", fields.any("top_p").value_or(1))
-      .set("truncation", "disabled");
+      .set("truncation", request.question.slides.value_or(false) ? "auto" : "disabled");
 }
 
 }  // namespace

@@ -104,6 +104,9 @@ struct Question {
   bool says_mode = false;               // the request itself does
   NameSpace name_space;                 // whose modules it may use
   std::string client;                   // who takes turns with others
+  std::optional<bool> slides = {};      // over the oldest turns where they do not fit; none: the
+                                        // server's choice
+  std::size_t n_dropped = 0;            // messages that went so
   std::vector<std::string> ignored;     // fields of the request that mean nothing here
   std::vector<std::string> remarks;     // what was made of others, in sentences
   std::shared_ptr<RequestNotes> notes;  // for the log of requests; null: there is none

@@ -122,6 +122,11 @@ void read_mode(Fields& fields, Question* question) {
     question->says_mode = true;
   }
   question->repair = of_cache.string("repair").value_or("");
+  if (const auto overflow = of_cache.string("overflow")) {
+    if (*overflow != "stop" && *overflow != "slide")
+      of_cache.refuse("overflow", "must be one of: stop, slide");
+    question->slides = *overflow == "slide";
+  }
   if (const auto n = of_cache.integer("max_draft", 0, UINT32_MAX))
     question->sampling.max_draft = static_cast<std::uint32_t>(*n);
 }

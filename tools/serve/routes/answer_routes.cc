@@ -53,6 +53,7 @@ void add_prewarm(Service* service, Router* router) {
       "POST", "/v1/prompt_cache/prewarm", [service](const Asked& asked, const auto& reply) {
         Question question = question_of(asked.body, asked.model().facts());
         service->complete(asked.http, &question);
+        service->fit(asked.loaded, &question);
         service->submit([loaded = asked.loaded, question = std::move(question), reply] {
           guard(Protocol::kOpenAi, reply, [&] {
             const Usage usage = prewarm(loaded->model, loaded->planner, question);

@@ -8,6 +8,7 @@
 #include "tools/serve/http/body_coding.h"
 #include "tools/serve/http/request_log.h"
 #include "tools/serve/models/preparation.h"
+#include "tools/serve/models/window_slide.h"
 #include "tools/serve/request/failure_of.h"
 #include "tools/serve/request/fields.h"
 #include "tools/serve/request/route_path.h"
@@ -173,6 +174,10 @@ void Service::complete(const HttpRequest& request, Question* question) const {
   if (!question->sampling.max_draft) question->sampling.max_draft = options_.max_draft;
 }
 
+void Service::fit(const ModelHandle& loaded, Question* question) const {
+  if (question->slides.value_or(options_.slides)) slide_window(loaded->model, question);
+}
+
 std::chrono::steady_clock::time_point Service::deadline() const {
   using Clock = std::chrono::steady_clock;
   return options_.deadline.count() ? Clock::now() + options_.deadline : Clock::time_point::max();
@@ -181,6 +186,7 @@ std::chrono::steady_clock::time_point Service::deadline() const {
 void Service::answer(const ModelHandle& loaded, Question question,
                      std::unique_ptr<AnswerWriter> writer, bool streams,
                      const std::shared_ptr<Reply>& reply) {
+  fit(loaded, &question);
   const auto asked = std::make_shared<const Question>(std::move(question));
   const auto gathered = std::make_shared<GatheredAnswers>(asked->n_choices());
   const auto delivery =
@@ -206,8 +212,17 @@ void Service::answer(const ModelHandle& loaded, Question question,
   });
 }
 
+// What a prompt of the same schema may choose next, from the disk into memory.
+void Service::read_ahead(LoadedModel* loaded, const Question& question) const {
+  loaded->idle.add([&model = loaded->model, question](const IdleWork::MayGoOn&) {
+    model.prompt_of(question).prefetch();
+    return true;
+  });
+}
+
 void Service::prepare(LoadedModel* loaded, const Question& question,
                       const GatheredAnswers& answers) {
+  if (question.of_schema && question.mode != Mode::kOff) read_ahead(loaded, question);
   if (!options_.prepares || !loaded->model.facts().engine.store_in_use) return;
   if (answers.usage.reuse.mode != Mode::kPrefix) return;  // the next turn has modules, too
   if (auto next = next_turn(question, answers.choices.front()))

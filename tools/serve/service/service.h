@@ -44,6 +44,7 @@ struct ServiceOptions {
   std::chrono::seconds deadline{0};  // of an answer, from its request on; 0: none
   Mode mode = Mode::kPrefix;         // of requests that name none
   bool prepares = true;              // the next turns of conversations, while nobody waits
+  bool slides = false;  // over oldest turns that do not fit, where requests say nothing
   std::optional<std::uint32_t> max_draft = {};  // the same; none: the library's choice
   ApiKeys keys = {};
   std::uint64_t model_bytes = UINT64_MAX;          // of the weights of all models in memory
@@ -91,6 +92,8 @@ class Service {
   NameSpace name_space_of(const HttpRequest& request) const;
   // Whose request it is, and its mode where its body names none. Throws ApiError.
   void complete(const HttpRequest& request, Question* question) const;
+  // Without its oldest turns, where they do not fit and it may lose them. Throws ApiError.
+  void fit(const ModelHandle& loaded, Question* question) const;
 
   // A body that came packed is unpacked. Throws ApiError.
   void unpack(HttpRequest* request) const;
@@ -116,6 +119,7 @@ class Service {
 
  private:
   // Of the conversation of an answer that has ended: the next turn, once nobody waits.
+  void read_ahead(LoadedModel* loaded, const Question& question) const;
   void prepare(LoadedModel* loaded, const Question& question, const GatheredAnswers& answers);
   std::vector<Models::Source> sources(const std::vector<ModelFile>& models);
   std::string name_of_model(const HttpRequest& request, const Json& body) const;

@@ -140,7 +140,7 @@ TEST_CASE("fields that cannot be meant are named") {
            {R"("store": "no")", "store"},
            {R"("metadata": [])", "metadata"},
            {R"("background": true)", "background"},
-           {R"("truncation": "auto")", "truncation"},
+           {R"("truncation": "most")", "truncation"},
            {R"("conversation": "c")", "conversation"},
            {R"("prompt": {})", "prompt"},
            {R"("top_logprobs": 2)", "top_logprobs"},
