@@ -1,8 +1,9 @@
 // An owning, uninitialised array whose first byte lies on a cache line.
 //
 // Move-only; never grows: sized once, so that nothing is allocated while a
-// step runs. T must be trivial. Large buffers come from fresh pages, which
-// cost memory only once they are touched.
+// step runs. T must be trivial. Large buffers are pages of their own, which
+// cost memory only once they are touched, and none any more when they go: in a
+// heap, what is small and lives longer would hold their places.
 #pragma once
 
 #include <cstddef>
@@ -18,6 +19,14 @@ namespace pc {
 // One cache line on every CPU we run on, and one AVX-512 register.
 inline constexpr std::size_t kCacheLine = 64;
 
+// From so many bytes on a buffer is pages of its own.
+inline constexpr std::size_t kOwnPagesBytes = std::size_t{1} << 18;
+
+// Pages that are nobody else's: zeros, or null where there are none. Precondition: n_bytes > 0.
+void* map_pages(std::size_t n_bytes);
+// What map_pages gave, all of it.
+void unmap_pages(void* pages, std::size_t n_bytes);
+
 template <class T>
 requires std::is_trivial_v<T>
 class AlignedBuffer {
@@ -29,8 +38,10 @@ class AlignedBuffer {
     if (count > (SIZE_MAX - kCacheLine) / sizeof(T)) throw std::bad_alloc();
     const std::size_t bytes = (count * sizeof(T) + kCacheLine - 1) / kCacheLine * kCacheLine;
     if (bytes == 0) return;
-    data_.reset(static_cast<T*>(std::aligned_alloc(kCacheLine, bytes)));
-    if (!data_) throw std::bad_alloc();
+    void* const data =
+        bytes < kOwnPagesBytes ? std::aligned_alloc(kCacheLine, bytes) : map_pages(bytes);
+    if (!data) throw std::bad_alloc();
+    data_ = {static_cast<T*>(data), Free{bytes}};
   }
 
   T* data() { return data_.get(); }
@@ -43,7 +54,8 @@ class AlignedBuffer {
 
  private:
   struct Free {
-    void operator()(T* p) const { std::free(p); }
+    std::size_t bytes = 0;
+    void operator()(T* p) const { bytes < kOwnPagesBytes ? std::free(p) : unmap_pages(p, bytes); }
   };
   std::unique_ptr<T, Free> data_;
   std::size_t size_ = 0;

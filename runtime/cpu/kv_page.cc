@@ -1,23 +1,21 @@
 #include "runtime/cpu/kv_page.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <new>
 
+#include "base/aligned_buffer.h"
 #include "base/status.h"  // PC_EXPECT
 
 namespace pc {
 
 KvPage::KvPage(const KvGeometry& geometry) : geometry_(geometry) {
-  void* memory = ::mmap(nullptr, geometry.state_bytes(kBlocks), PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) throw std::bad_alloc();
+  void* const memory = map_pages(geometry.state_bytes(kBlocks));
+  if (!memory) throw std::bad_alloc();
   planes_ = dense_planes(static_cast<std::byte*>(memory), geometry, kBlocks);
 }
 
 KvPage::~KvPage() {
-  ::munmap(planes_.data, geometry_.state_bytes(kBlocks));
+  unmap_pages(planes_.data, geometry_.state_bytes(kBlocks));
 }
 
 void KvPage::begin_block(std::uint32_t block) {

@@ -122,7 +122,7 @@ HOMES = {
     r"utf8proc\.h": ("runtime/tokenizer/text_normalizer.cc", "runtime/jinja/values/unicode.cc"),
     r"dlfcn\.h": ("runtime/engine/backend_loader.cc",),
     r"cublas.*|cuda.*\.h": ("cuda/device.h",),
-    r"sys/mman\.h": ("base/mapped_file.cc", "base/mapping_guard.cc", "cuda/standin/fiber.cc", "runtime/cpu/kv_page.cc", "tools/machine.cc"),
+    r"sys/mman\.h": ("base/mapped_file.cc", "base/mapping_guard.cc", "base/aligned_buffer.cc", "cuda/standin/fiber.cc", "tools/machine.cc"),
     r"cpuid\.h": ("simd/packed_amx.cc",),
     r"sys/auxv\.h": ("simd/select.cc",),
     r"sys/sysmacros\.h": ("modules/store/lock_holder.cc",),
