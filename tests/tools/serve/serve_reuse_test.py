@@ -105,12 +105,14 @@ class NextTurns(unittest.TestCase):
             "messages": [*history, {"role": "user", "content": "And the hill?"}]})["usage"]
         new = server.json("POST", "/tokenize", {"content": "<|im_end|>\n<|im_start|>user\nAnd the hill?<|im_end|>\n"
                                                            "<|im_start|>assistant\n<think>\n"})["tokens"]
+        self.used = server.metric("prepared_turns_used_total"), server.metric("prepared_tokens_used_total")
         return usage["prompt_tokens"] - usage["prompt_tokens_details"]["cached_tokens"], len(new)
 
     def test_an_answer_without_its_thoughts_is_there_when_the_next_turn_comes(self):
         computed, new = self.after_an_idle_while()
         self.assertEqual(self.prepared[0], 1)
         self.assertGreater(self.prepared[1], 60)
+        self.assertEqual(self.used, self.prepared)
         self.assertLessEqual(computed, new + 16)
 
     def test_nothing_is_prepared_where_nobody_wants_it(self):

@@ -124,6 +124,12 @@ void Metrics::count_prepared(std::uint64_t n_tokens) {
   n_prepared_tokens_ += n_tokens;
 }
 
+void Metrics::count_prepared_used(std::uint64_t n_tokens) {
+  const MutexLock lock(mutex_);
+  ++n_used_;
+  n_used_tokens_ += n_tokens;
+}
+
 void Metrics::count_ended(const pc_cache_counts& cache) {
   const MutexLock lock(mutex_);
   add(cache, &ended_);
@@ -148,6 +154,9 @@ std::string Metrics::page(const Gauges& gauges, const std::vector<ModelGauges>& 
   page.count("prepared_turns_total", "Next turns that were made ready while nobody waited.",
              n_prepared_);
   page.count("prepared_tokens_total", "Tokens that were computed for these.", n_prepared_tokens_);
+  page.count("prepared_turns_used_total", "Of these turns, those whose conversation went on.",
+             n_used_);
+  page.count("prepared_tokens_used_total", "Tokens that were computed for those.", n_used_tokens_);
   page.gauge("answers_running", "Answers that are being made.", gauges.n_running);
   page.gauge("answers_waiting", "Requests that wait for their turn.", gauges.n_waiting);
   add_models(models, &page);

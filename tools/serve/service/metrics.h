@@ -32,6 +32,7 @@ class Metrics {
   void count_abandoned();
   // Of a next turn that was made ready.
   void count_prepared(std::uint64_t n_tokens);
+  void count_prepared_used(std::uint64_t n_tokens);
 
   // What a model counted that is in memory no more.
   void count_ended(const pc_cache_counts& cache);
@@ -54,6 +55,8 @@ class Metrics {
   std::uint64_t n_abandoned_ PC_GUARDED_BY(mutex_) = 0;
   std::uint64_t n_prepared_ PC_GUARDED_BY(mutex_) = 0;
   std::uint64_t n_prepared_tokens_ PC_GUARDED_BY(mutex_) = 0;
+  std::uint64_t n_used_ PC_GUARDED_BY(mutex_) = 0;  // of these
+  std::uint64_t n_used_tokens_ PC_GUARDED_BY(mutex_) = 0;
   double first_token_seconds_ PC_GUARDED_BY(mutex_) = 0;
   Usage total_ PC_GUARDED_BY(mutex_);
   pc_cache_counts ended_ PC_GUARDED_BY(mutex_){};

@@ -187,6 +187,7 @@ void Service::answer(const ModelHandle& loaded, Question question,
                      std::unique_ptr<AnswerWriter> writer, bool streams,
                      const std::shared_ptr<Reply>& reply) {
   fit(loaded, &question);
+  if (const auto n_tokens = prepared_.take(question)) metrics_.count_prepared_used(*n_tokens);
   const auto asked = std::make_shared<const Question>(std::move(question));
   const auto gathered = std::make_shared<GatheredAnswers>(asked->n_choices());
   const auto delivery =
@@ -226,9 +227,11 @@ void Service::prepare(LoadedModel* loaded, const Question& question,
   if (!options_.prepares || !loaded->model.facts().engine.store_in_use) return;
   if (answers.usage.reuse.mode != Mode::kPrefix) return;  // the next turn has modules, too
   if (auto next = next_turn(question, answers.choices.front()))
-    loaded->idle.add(preparation(loaded->model, std::move(*next), [this](std::uint64_t n_tokens) {
-      metrics_.count_prepared(n_tokens);
-    }));
+    loaded->idle.add(
+        preparation(loaded->model, *next, [this, next = *next](std::uint64_t n_tokens) {
+          metrics_.count_prepared(n_tokens);
+          prepared_.add(next, n_tokens);
+        }));
 }
 
 }  // namespace pc::serve

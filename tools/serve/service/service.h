@@ -23,6 +23,7 @@
 #include "tools/serve/answer/gathered_answers.h"
 #include "tools/serve/http/http.h"
 #include "tools/serve/models/loaded_model.h"
+#include "tools/serve/models/prepared_turns.h"
 #include "tools/serve/service/api_keys.h"
 #include "tools/serve/service/metrics.h"
 #include "tools/serve/service/workers.h"
@@ -128,6 +129,7 @@ class Service {
 
   const ServiceOptions options_;
   Metrics metrics_;
+  PreparedTurns prepared_;
   std::map<std::string, SchemasOf> schemas_;    // of each model; its keys never change
   std::map<std::string, std::string> files_;    // the names of theirs
   std::map<std::string, std::string> aliases_;  // other names, and whose they are
