@@ -11,10 +11,12 @@ what is answered is drawn greedily, so that a replay with the same model has the
 
 import argparse
 import asyncio
+import contextlib
 import http.server
 import importlib.metadata
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -25,19 +27,24 @@ from serving import HERE, Server, add_options, connect, post
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 CLIENTS = os.environ.get("PC_CLIENTS") or str(CACHE / "promptcache-clients")
-SHELVES = {1: "14 seed trays, 3 bags of peat, 60 plant labels", 2: "9 watering cans, 2 of them leaking, 22 gloves",
-           3: "4 sacks of potatoes, 31 tulip bulbs, 7 jars of honey", 4: "empty but for a broken lamp and a ladder",
-           5: "12 clay pots of 20 cm, 48 of 10 cm, 5 saucers", 6: "2 hoses of 15 m, 1 of 30 m, 6 couplings"}
+SHELVES = {1: "14 seed trays, 3 bags of peat, 60 plant labels",
+           2: "9 watering cans, 2 of them leaking, 22 gloves",
+           3: "4 sacks of potatoes, 31 tulip bulbs, 7 jars of honey",
+           4: "empty but for a broken lamp and a ladder",
+           5: "12 clay pots of 20 cm, 48 of 10 cm, 5 saucers",
+           6: "2 hoses of 15 m, 1 of 30 m, 6 couplings"}
 DAYS = {"monday": "rain until noon, wind 4 from west, 11 degrees, visibility poor, tide high at 9:40",
         "tuesday": "clear, wind 2 from south, 15 degrees, visibility good, tide high at 10:31",
         "wednesday": "storm warning, wind 9 from north west, 8 degrees, harbour closed, tide high at 11:20",
         "thursday": "cloudy, wind 3 from east, 13 degrees, visibility fair, tide high at 12:12"}
-FILES = {"README.md": "# tides\n\nPrints when the tide is high. `python tides.py HARBOUR DAY` reads table.csv.\n",
+FILES = {"README.md": "# tides\n\nPrints when the tide is high. `python tides.py HARBOUR DAY` reads table.csv."
+                      "\n",
          "tides.py": "import csv\nimport sys\n\n\ndef rows(path):\n    with open(path) as file:\n"
                      "        yield from csv.DictReader(file)\n\n\ndef high(harbour, day):\n"
                      "    return [row['time'] for row in rows('table.csv')\n"
                      "            if row['harbour'] == harbour and row['day'] == day]\n\n\n"
-                     "if __name__ == '__main__':\n    print(*high(sys.argv[1], int(sys.argv[2])), sep='\\n')\n",
+                     "if __name__ == '__main__':\n"
+                     "    print(*high(sys.argv[1], int(sys.argv[2])), sep='\\n')\n",
          "table.csv": "harbour,day,time\n" + "".join(f"{name},{day},{(day * 49 + shift) // 60 % 24:02}:"
                                                      f"{(day * 49 + shift) % 60:02}\n" for day in range(1, 9)
                                                      for name, shift in (("north", 130), ("south", 415)))}
@@ -53,60 +60,84 @@ EDITS = ["In beds.py, make add() refuse a plant that the bed has already, with a
          "In water.py, add a function week(bed) that returns the litres of seven days.",
          "In beds.py, give every function a docstring of one line.",
          "In water.py, add type hints to all functions."]
+AIDER = ["--model", "openai/coder", "--yes-always", "--no-check-update", "--no-git", "--no-pretty",
+         "--no-fancy-input", "--no-show-model-warnings", "--no-show-release-notes", "--analytics-disable",
+         "--no-suggest-shell-commands", "--no-detect-urls", "--map-tokens", "0",
+         "--max-chat-history-tokens", "20000"]
 ASKED = ["Why is the sea salty?", "Does that make it harder to freeze?", "At which temperature does it?",
          "And a lake?", "Which of both has more fish?", "Name three of the sea.",
          "Which of them is the largest?", "Sum up what we said in one sentence."]
+done = []  # shelves or days of this process's client
+
+
+def count_shelf(number: int) -> str:
+    """Counts what lies on a shelf of the store room.
+
+    Args:
+        number: the shelf, from 1 to 6
+    """
+    done.append(number)
+    left = [shelf for shelf in SHELVES if shelf not in done]
+    return f"Shelf {number} has {SHELVES.get(number, 'no such number')}. Not counted yet: {left or 'none'}."
+
+
+def order(item: str, amount: int) -> str:
+    """Orders an item of which too little is left.
+
+    Args:
+        item: what to order
+        amount: how many
+    """
+    return f"Ordered {amount} of {item}; they come in {3 + len(item) % 5} days."
+
+
+def report(summary: str) -> str:
+    """Ends the task with a summary of all shelves. Only when all are counted."""
+    return summary
 
 
 def openai_agents(url):
     """openai-agents: counts shelves with three tools, until it has reported."""
-    from agents import (Agent, MaxTurnsExceeded, ModelSettings, OpenAIChatCompletionsModel, Runner,
-                        StopAtTools, function_tool, set_tracing_disabled)
+    import agents
     from openai import AsyncOpenAI
-    counted = []
+    agents.set_tracing_disabled(True)
+    client = AsyncOpenAI(base_url=url + "/v1", api_key="none")
+    settings = agents.ModelSettings(max_tokens=300, temperature=0, tool_choice="required")
+    agent = agents.Agent(
+        name="clerk", model=agents.OpenAIChatCompletionsModel("coder", openai_client=client),
+        instructions="You keep a store room. Count one shelf after another, from 1 to 6, then report.",
+        tools=[agents.function_tool(tool) for tool in (count_shelf, order, report)], model_settings=settings,
+        reset_tool_choice=False, tool_use_behavior=agents.StopAtTools(stop_at_tool_names=["report"]))
+    with contextlib.suppress(agents.MaxTurnsExceeded):
+        asyncio.run(agents.Runner.run(agent, "Count all shelves and report what is on them.", max_turns=9))
 
-    @function_tool
-    def count_shelf(number: int) -> str:
-        """Counts what lies on a shelf of the store room.
 
-        Args:
-            number: the shelf, from 1 to 6
-        """
-        counted.append(number)
-        left = [shelf for shelf in SHELVES if shelf not in counted]
-        return f"Shelf {number} has {SHELVES.get(number, 'no such number')}. Not counted yet: {left or 'none'}."
+def weather(day: str) -> dict:
+    """The weather of a day, and which days were not read yet."""
+    done.append(day.lower())
+    return {"day": day, "forecast": DAYS.get(day.lower(), "unknown"),
+            "not read yet": [name for name in DAYS if name not in done]}
 
-    @function_tool
-    def order(item: str, amount: int) -> str:
-        """Orders an item of which too little is left.
 
-        Args:
-            item: what to order
-            amount: how many
-        """
-        return f"Ordered {amount} of {item}; they come in {3 + len(item) % 5} days."
+def note(day: str, verdict: str) -> str:
+    """Writes down what one thinks of a day."""
+    return f"Noted of {day}: {verdict[:60]}"
 
-    @function_tool
-    def report(summary: str) -> str:
-        """Ends the task with a summary of all shelves. Only when all are counted."""
-        return summary
 
-    set_tracing_disabled(True)
-    model = OpenAIChatCompletionsModel("coder", openai_client=AsyncOpenAI(base_url=url + "/v1", api_key="none"))
-    agent = Agent(name="clerk", model=model, tools=[count_shelf, order, report], reset_tool_choice=False,
-                  instructions="You keep a store room. Count one shelf after another, from 1 to 6, then report.",
-                  tool_use_behavior=StopAtTools(stop_at_tool_names=["report"]),
-                  model_settings=ModelSettings(max_tokens=300, temperature=0, tool_choice="required"))
-    try:
-        asyncio.run(Runner.run(agent, "Count all shelves and report what is on them.", max_turns=9))
-    except MaxTurnsExceeded:
-        pass
+async def plans(agent):
+    from pydantic_ai import UsageLimits
+    history = None
+    for question, limit in (("When shall the boat sail?", 10), ("And if it must be back before noon?", 3)):
+        async with agent.run_stream(question, message_history=history,
+                                    usage_limits=UsageLimits(request_limit=limit)) as result:
+            await result.get_output()
+            history = result.all_messages()
 
 
 def pydantic_ai(url):
     """pydantic-ai: reads the weather of days, and ends with a typed plan; its answers are streamed."""
     import pydantic
-    from pydantic_ai import Agent, ToolOutput, UsageLimits
+    from pydantic_ai import Agent, ToolOutput
     from pydantic_ai.exceptions import UsageLimitExceeded
     from pydantic_ai.models.openai import OpenAIChatModel
     from pydantic_ai.providers.openai import OpenAIProvider
@@ -117,53 +148,26 @@ def pydantic_ai(url):
         reasons: list[str]
         crew: int
 
-    asked = []
-
-    def weather(day: str) -> dict:
-        """The weather of a day, and which days were not read yet."""
-        asked.append(day.lower())
-        return {"day": day, "forecast": DAYS.get(day.lower(), "unknown"),
-                "not read yet": [name for name in DAYS if name not in asked]}
-
-    def note(day: str, verdict: str) -> str:
-        """Writes down what one thinks of a day."""
-        return f"Noted of {day}: {verdict[:60]}"
-
     model = OpenAIChatModel("coder", provider=OpenAIProvider(base_url=url + "/v1", api_key="none"))
     agent = Agent(model, tools=[weather, note], output_type=ToolOutput(Plan, name="plan"),
-                  instructions="You plan when a boat sails. Read the weather of monday, tuesday, wednesday and "
-                               "thursday, one call at a time, note each, then make the plan.",
+                  instructions="You plan when a boat sails. Read the weather of monday, tuesday, wednesday "
+                               "and thursday, one call at a time, note each, then make the plan.",
                   model_settings={"max_tokens": 300, "temperature": 0, "parallel_tool_calls": False})
-
-    async def run():
-        history = None
-        for question, limit in (("When shall the boat sail?", 10), ("And if it must be back before noon?", 3)):
-            async with agent.run_stream(question, message_history=history,
-                                        usage_limits=UsageLimits(request_limit=limit)) as result:
-                await result.get_output()
-                history = result.all_messages()
-    try:
-        asyncio.run(run())
-    except UsageLimitExceeded:
-        pass
+    with contextlib.suppress(UsageLimitExceeded):
+        asyncio.run(plans(agent))
 
 
 def aider(url):
     """aider: edits two files by six wishes of one chat."""
-    folder = Path(tempfile.gettempdir()) / "garden"
+    folder = Path(tempfile.gettempdir()) / "garden"  # a name that may stand in a recording
     folder.mkdir()
-    for name, text in GARDEN.items():
+    settings = "- name: openai/coder\n  extra_params: {max_tokens: 800}\n"
+    for name, text in (GARDEN | {".aider.model.settings.yml": settings}).items():
         (folder / name).write_text(text)
-    (folder / ".aider.model.settings.yml").write_text("- name: openai/coder\n  extra_params: {max_tokens: 800}\n")
     os.environ.update(HOME=str(folder), OPENAI_API_KEY="none", OPENAI_API_BASE=url + "/v1", LANG="C.UTF-8")
-    run = subprocess.run(
-        [sys.executable, "-m", "aider", "--model", "openai/coder", "--yes-always", "--no-check-update", "--no-git",
-         "--no-pretty", "--no-fancy-input", "--no-show-model-warnings", "--analytics-disable", "--map-tokens", "0",
-         "--no-suggest-shell-commands", "--no-show-release-notes", "--no-detect-urls", "--max-chat-history-tokens", "20000", *GARDEN],
-        cwd=folder, text=True, input="\n".join(EDITS) + "\n")
-    for path in sorted(folder.rglob("*"), reverse=True):
-        path.rmdir() if path.is_dir() else path.unlink()
-    folder.rmdir()
+    run = subprocess.run([sys.executable, "-m", "aider", *AIDER, *GARDEN], cwd=folder, text=True,
+                         input="\n".join(EDITS) + "\n")
+    shutil.rmtree(folder)
     assert run.returncode == 0
 
 
@@ -191,7 +195,8 @@ def anthropic(url):
 
 
 def anthropic_tools():
-    path = {"type": "object", "properties": {"path": {"type": "string", "enum": list(FILES)}}, "required": ["path"]}
+    path = {"type": "object", "properties": {"path": {"type": "string", "enum": list(FILES)}},
+            "required": ["path"]}
     word = {"type": "object", "properties": {"word": {"type": "string"}}, "required": ["word"]}
     return [{"name": "read_file", "description": "Reads a file of the program.", "input_schema": path},
             {"name": "grep", "description": "Lines of all files that have a word.", "input_schema": word}]
@@ -222,8 +227,9 @@ def thoughts(url):
     never = {str(token): -100 for token in controls["tokens"]}  # a model not made to think would end there
     for question in ASKED:
         messages.append({"role": "user", "content": question})
-        answer = client.chat.completions.create(model="coder", messages=messages, temperature=0, max_tokens=140,
-                                                logit_bias=never, extra_body={"reasoning_budget": 60})
+        answer = client.chat.completions.create(model="coder", messages=messages, temperature=0,
+                                                max_tokens=140, logit_bias=never,
+                                                extra_body={"reasoning_budget": 60})
         messages.append({"role": "assistant", "content": answer.choices[0].message.content})
 
 
@@ -266,10 +272,10 @@ def recorded(name, a):
     handler = type("Recording", (Proxy,), {"url": server.url, "requests": []})
     proxy = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=proxy.serve_forever, daemon=True).start()
+    packages = {"PYTHONPATH": CLIENTS + LOOPS[name][1], "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
     run = subprocess.run([sys.executable, "-B", __file__, str(a.model), "--client", name, "--url",
                           f"http://127.0.0.1:{proxy.server_port}"],
-                         env=os.environ | {"PYTHONPATH": CLIENTS + LOOPS[name][1],
-                                           "LITELLM_LOCAL_MODEL_COST_MAP": "True"}, text=True, capture_output=True)
+                         env=os.environ | packages, text=True, capture_output=True)
     proxy.shutdown()
     server.close()
     assert run.returncode == 0, run.stdout[-3000:] + run.stderr[-3000:]

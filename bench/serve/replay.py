@@ -10,7 +10,8 @@ so that the first token has a time; in the middle it is restarted with its store
 --pause seconds pass and what the server prepares meanwhile ends, as while a tool runs; 0 waits for
 nothing. A request is "new" from where its tokens differ from those of all requests of the loop before
 it and of the answers that the server gave to them, each as the template writes it in a history: where
-an answer is not the recorded one, the rest of the recorded one is new. A server of --peer is asked the
+an answer is not the recorded one, the rest of the recorded one is new; what a template writes between
+an answer and a user's next message is not. A server of --peer is asked the
 same in the same run, one of --thinking-peer the loops whose template thinks (llama-server with
 --chat-template-file bench/serve/thoughts.jinja); neither is restarted, and their answers end a
 little behind the length of ours. Printed: a table, and the turns that computed more than what was new
@@ -76,7 +77,7 @@ class Answer:
         return begun.get("type") == "tool_use" or any(delta.get(key) for key in ("text", "thinking"))
 
     def message(self):
-        message = {"role": "assistant", "content": self.text or None}
+        message = {"role": "assistant", "content": self.text}
         return message | {"tool_calls": self.calls} if self.calls else message
 
     def counted(self):
@@ -154,7 +155,7 @@ def turn(url, request, writer, seen, limit):
     tokens = tokens_of(writer, chat)
     known = max((common(tokens, other) for other in seen), default=0)
     answer = Answer(url, request["path"], shortened(request["body"], limit))
-    history = chat | {"messages": [*chat["messages"], answer.message()]}
+    history = chat | {"messages": [*chat["messages"], answer.message(), {"role": "user", "content": "?"}]}
     seen += [tokens, tokens_of(writer, history)]
     prompt, computed = answer.counted()
     return {"prompt": prompt, "rendered": len(tokens), "computed": computed, "new": len(tokens) - known,
