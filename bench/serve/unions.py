@@ -12,6 +12,7 @@ cache all the time, the floor.
 """
 
 import argparse
+import json
 import os
 import time
 from pathlib import Path
@@ -48,27 +49,26 @@ def first_token_ms(url, module):
     connection = connect(url)
     answer = post(connection, {"prompt": prompt, "max_tokens": 4, "temperature": 0}, "/pml/run").read()
     connection.close()
-    import json
     cache = json.loads(answer)["prompt_cache"]
     assert cache["modules"]["encoded"] == 0, cache
     return cache["first_token_ms"]
 
 
-def behind(server, first, is_cold=True):
+def give_schema(server, a, encode=False):
+    connection = connect(server.url)
+    post(connection, {"schema": schema(a.tokens), "encode": encode}, "/pml/schemas").read()
+    connection.close()
+
+
+def behind(server, a, first, is_cold=True):
     server.stop()
     if is_cold:
         forget_files(server.folder.name)
     server.start()
-    begin(server)
+    give_schema(server, a)
     first_token_ms(server.url, first)
     time.sleep(PAUSE_S)
     return first_token_ms(server.url, "rome")
-
-
-def begin(server):
-    connection = connect(server.url)
-    post(connection, {"schema": begin.schema}, "/pml/schemas").read()
-    connection.close()
 
 
 def main():
@@ -79,14 +79,11 @@ def main():
     parser.add_argument("options", nargs="*", help="the server's other options, behind --")
     a = parser.parse_args()
     print(load_line())
-    begin.schema = schema(a.tokens)
     server = Server(a.command, a.model, a.threads, *a.options)
-    connection = connect(server.url)
-    post(connection, {"schema": begin.schema, "encode": True}, "/pml/schemas").read()
-    connection.close()
-    ways = {"behind its sibling": lambda: behind(server, "oslo"),
-            "behind another module": lambda: behind(server, "other"),
-            "in the page cache": lambda: behind(server, "other", False)}
+    give_schema(server, a, encode=True)
+    ways = {"behind its sibling": lambda: behind(server, a, "oslo"),
+            "behind another module": lambda: behind(server, a, "other"),
+            "in the page cache": lambda: behind(server, a, "other", False)}
     measured = {name: [] for name in ways}
     for _ in range(a.repeat):
         for name, measure in ways.items():

@@ -97,8 +97,8 @@ pc_status pc_prompt_prefetch(const pc_prompt* prompt, pc_error* error) {
   return guarded(error, [&]() -> Status {
     PC_REQUIRE(prompt);
     const pc::LoadedSchema& schema = *prompt->prompt->schema;
-    PC_CHECK_OK(schema.prefetch(prompt->prompt->modules));
-    return schema.prefetch(schema.siblings_of(prompt->prompt->modules));
+    const auto& modules = prompt->prompt->modules;
+    return schema.prefetch(modules, schema.siblings_of(modules));
   });
 }
 

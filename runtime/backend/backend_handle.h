@@ -29,6 +29,7 @@ struct Kernels;
 class Resident {
  public:
   const ModuleFile& module() const { return *module_; }
+  const ModuleHandle& handle() const { return module_; }
 
   // It will be attached soon; returns at once.
   void prefetch() const { resident_.get_deleter().table->resident_prefetch(resident_.get()); }

@@ -362,15 +362,24 @@ LoadedSchema::Modules LoadedSchema::siblings_of(const Modules& modules) const {
   return known_.of(subjects);
 }
 
-Status LoadedSchema::prefetch(const Modules& modules) const {
-  for (const auto& module : modules) {
-    bool held = false;
-    const Lookup found = peek(*module, &held);
-    if (!found) continue;
-    PC_TRY(const ResidentHandle resident, engine_->backend().resident(found.module));
-    resident->prefetch();
-    engine_->held().hold(found.module, resident);  // it is on its way when this returns
+Status LoadedSchema::prefetch(const Modules& next, const Modules& others) const {
+  std::vector<ResidentHandle> residents;
+  for (const Modules* const modules : {&next, &others}) {
+    for (const auto& module : *modules) {
+      bool held = false;
+      Lookup found = peek(*module, &held);
+      if (!found) continue;
+      PC_TRY(ResidentHandle resident, engine_->backend().resident(found.module));
+      resident->prefetch();  // it is on its way when this returns
+      if (modules == &next)
+        residents.push_back(std::move(resident));
+      else
+        engine_->held().hold(found.module, resident);
+    }
   }
+  // Those used last are held longest.
+  for (const ResidentHandle& resident : residents)
+    engine_->held().hold(resident->handle(), resident);
   return ok();
 }
 

@@ -123,7 +123,8 @@ class LoadedSchema {
                                  const volatile std::int32_t* cancel);
 
   // Those of these that are there will be used soon: the store's are found, and read ahead.
-  Status prefetch(const Modules& modules) const;
+  // The next ones, and behind them the others; the next ones are held longest.
+  Status prefetch(const Modules& next, const Modules& others) const;
   // The other members of the unions that these are members of: what another prompt would choose in
   // their place ("Prompt Cache", section 3.2.3). Of many, some.
   Modules siblings_of(const Modules& modules) const;
