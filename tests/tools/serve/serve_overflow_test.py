@@ -7,7 +7,9 @@ import unittest
 
 from server import ServeTest
 
-TEMPLATE = """{%- for m in messages -%}<|im_start|>{{ m.role }}
+TEMPLATE = """{%- for tool in tools or [] -%}<|im_start|>tool
+{{ tool | tojson }}<|im_end|>
+{% endfor -%}{%- for m in messages -%}<|im_start|>{{ m.role }}
 {{ m.content or "" }}{% for call in m.tool_calls or [] %}<tool_call>
 {{ {"name": call.function.name, "arguments": call.function.arguments} | tojson }}
 </tool_call>{% endfor %}<|im_end|>
@@ -92,6 +94,20 @@ class OverflowTest(ServeTest):
         answer = self.ask(messages)
         self.assertGreater(answer["prompt_cache"]["dropped_messages"], 8)
         self.assertEqual(answer["prompt_cache"]["dropped_messages"] % 2, 0)
+
+    def test_tools_count_as_what_stays(self):
+        tools = [{"type": "function", "function": {"name": f"tool_{i}", "description": CHATTER,
+                                                   "parameters": {"type": "object", "properties": {}}}}
+                 for i in range(6)]
+        messages, dropped, slides = [], 0, 0
+        for turn in range(40):
+            messages.append(question(turn))
+            answer = self.ask(messages, tools=tools, tool_choice="auto")
+            messages.append({"role": "assistant", "content": "Well."})
+            slides += answer["prompt_cache"]["dropped_messages"] > dropped
+            dropped = answer["prompt_cache"]["dropped_messages"]
+        self.assertGreater(slides, 3)
+        self.assertLess(slides, 20)
 
     def test_what_does_not_fit_by_itself_is_refused(self):
         error = self.ask([question(0), {"role": "assistant", "content": "Yes."},

@@ -43,7 +43,13 @@ void PreparedTurns::add(const Question& next, std::uint64_t n_tokens) {
   if (prepared_.size() > most_) prepared_.pop_front();
 }
 
+bool PreparedTurns::is_empty() {
+  const MutexLock lock(mutex_);
+  return prepared_.empty();
+}
+
 std::optional<std::uint64_t> PreparedTurns::take(const Question& question) {
+  if (is_empty()) return std::nullopt;
   const auto conversation = conversation_of(question);
   if (!conversation) return std::nullopt;
   const MutexLock lock(mutex_);

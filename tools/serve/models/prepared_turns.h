@@ -29,6 +29,7 @@ class PreparedTurns {
   std::optional<std::uint64_t> take(const Question& question);
 
  private:
+  bool is_empty();
   struct Prepared {
     std::size_t conversation;  // a hash
     std::uint64_t n_tokens;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "tools/window_fit.h"
@@ -27,12 +26,16 @@ std::uint64_t tokens_of(const ServedModel& model, const Question& question,
   return model.prompt_of(asked).tokens().size();
 }
 
-// Tokens that the template writes around a message: half of what a question and an answer more
-// make, but for the texts' own two.
-std::uint64_t tokens_around(const ServedModel& model, const Question& question) {
+// What the template writes: around each message, which is half of what a question and an answer
+// more make, but for the texts' own two; and for tools and in front of all.
+struct Markup {
+  std::uint64_t around = 0, in_front = 0;
+};
+
+Markup markup_of(const ServedModel& model, const Question& question) {
   const std::uint64_t one = tokens_of(model, question, {"a"}),
                       three = tokens_of(model, question, {"a", "a", "a"});
-  return three > one + 2 ? (three - one - 2 + 1) / 2 : 0;
+  return {three > one + 2 ? (three - one - 2 + 1) / 2 : 0, one};
 }
 
 std::uint64_t tokens_of(const ServedModel& model, const Json& message) {
@@ -76,8 +79,10 @@ class Slide {
  public:
   Slide(const ServedModel& model, const Question& question, const Messages& messages)
       : messages_(messages) {
-    const std::uint64_t around = tokens_around(model, question);
-    for (const Json& message : messages) tokens_.push_back(around + tokens_of(model, message));
+    const Markup markup = markup_of(model, question);
+    n_fixed_ = markup.in_front;
+    for (const Json& message : messages)
+      tokens_.push_back(markup.around + tokens_of(model, message));
     window_ = model.facts().engine.context_tokens;
     const auto is_question = [this](std::size_t i) { return is_from(messages_[i], "user"); };
     std::size_t first = 0;
@@ -89,22 +94,24 @@ class Slide {
                       [this](std::size_t i) { return is_from(messages_[i], "assistant"); });
   }
 
-  // With so many parts more than are too many. False: there are no more.
-  bool cut(std::size_t n_more, Messages* left) const {
-    if (exchanges_.empty()) return false;
+  // How many more parts may go than are too many.
+  std::size_t n_most() const { return exchanges_.size() + calls_.size(); }
+
+  // What is left when so many more go.
+  Messages left(std::size_t n_more) const {
+    if (exchanges_.empty()) return messages_;
     const Cut old = cut_of(exchanges_, n_fixed_, window_, n_more);
-    const std::size_t n_before = exchanges_.size() - 1;
-    Cut call{exchanges_.back().begin + 1, exchanges_.back().begin + 1};
-    if (old.end == exchanges_.back().begin && calls_.size() > 1) {
-      const std::uint64_t n_fixed = n_fixed_ + tokens_[exchanges_.back().begin];
-      call = cut_of(calls_, n_fixed, window_, n_more > n_before ? n_more - n_before : 0);
-    }
-    left->clear();
+    const std::size_t last = exchanges_.back().begin, n_before = exchanges_.size() - 1;
+    Cut call{last + 1, last + 1};
+    if (old.end == last && calls_.size() > 1)
+      call = cut_of(calls_, n_fixed_ + tokens_[last], window_,
+                    n_more > n_before ? n_more - n_before : 0);
+    Messages left;
     for (std::size_t i = 0; i < messages_.size(); ++i) {
       const bool goes = (i >= old.begin && i < old.end) || (i >= call.begin && i < call.end);
-      if (!goes) left->push_back(messages_[i]);
+      if (!goes) left.push_back(messages_[i]);
     }
-    return n_more < exchanges_.size() + calls_.size();
+    return left;
   }
 
  private:
@@ -119,35 +126,45 @@ bool fits(const ServedModel& model, const Question& question) {
   return model.prompt_of(question).tokens().size() + answer <= model.facts().engine.context_tokens;
 }
 
-// A token has a byte at least, but for those that a template writes.
-bool fits_certainly(const ServedModel& model, const Messages& messages) {
-  constexpr std::size_t kAround = 64;
-  std::size_t n_bytes = 0;
-  for (const Json& message : messages) n_bytes += kAround + message.dump().size();
-  return n_bytes < model.facts().engine.context_tokens / 2;
+// A token has a byte at least, but for those that a template writes: no more than there are bytes.
+bool fits_certainly(const ServedModel& model, const Question& question) {
+  return question.chat.dump().size() < model.facts().engine.context_tokens / 2;
+}
+
+Question with(const Question& question, const Messages& messages) {
+  Json list = Json::array();
+  for (const Json& message : messages) list.push(message);
+  Question shorter = question;
+  shorter.chat.set("messages", list);
+  return shorter;
 }
 
 }  // namespace
 
 void slide_window(const ServedModel& model, Question* question) {
   if (question->chat.is_null() || question->of_schema) return;
+  if (fits_certainly(model, *question) || fits(model, *question)) return;
   const Messages messages = question->chat["messages"].items();
-  if (fits_certainly(model, messages) || fits(model, *question)) return;
   const Slide slide(model, *question, messages);
-  Question shorter = *question;
-  for (std::size_t n_more = 0;; ++n_more) {
-    Messages left;
-    const bool goes_on = slide.cut(n_more, &left);
-    Json list = Json::array();
-    for (const Json& message : left) list.push(message);
-    shorter.chat.set("messages", list);
-    if (left.size() < messages.size() && fits(model, shorter)) {
-      shorter.n_dropped = messages.size() - left.size();
-      *question = std::move(shorter);
-      return;
+  const auto does = [&](std::size_t n_more) {
+    const Messages left = slide.left(n_more);
+    return left.size() < messages.size() && fits(model, with(*question, left));
+  };
+  // Most often what was counted is right. Else the fewest that are enough, since each try writes
+  // all.
+  std::size_t n_more = 0;
+  if (!does(0)) {
+    std::size_t most = slide.n_most();
+    if (!does(most)) return;  // it is refused as it is
+    for (std::size_t too_few = 0; most - too_few > 1;) {
+      const std::size_t middle = too_few + (most - too_few) / 2;
+      (does(middle) ? most : too_few) = middle;
     }
-    if (!goes_on) return;  // it is refused as it is
+    n_more = most;
   }
+  const Messages left = slide.left(n_more);
+  *question = with(*question, left);
+  question->n_dropped = messages.size() - left.size();
 }
 
 }  // namespace pc::serve
