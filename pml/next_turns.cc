@@ -62,7 +62,9 @@ Result<NextTurns> next_turns(const ChatFormat& format, const OpenChat& chat, con
   for (std::size_t i = 0; i < turns.size(); ++i) {
     const TurnText& text = all[n_before + 1 + i];
     add(text.open, true);
-    add(trimmed(turns[i].content, text), false);
+    const std::string_view content = trimmed(turns[i].content, text);
+    if (i == 0 && !content.empty()) next.said = next.spans.size();
+    add(content, false);
     add(text.close, true);
   }
   add(next.chat.texts.answer, true);

@@ -6,6 +6,7 @@
 // answer is read again as the format writes it. Pure. Threads: any.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -48,7 +49,9 @@ struct NextTurns {
     bool markup;
   };
   std::vector<Span> spans;  // to be read next, up to the next answer's opening
-  OpenChat chat;            // with the answer and the new turns
+  // Of these, what the first of the new turns says; none where it says nothing.
+  std::optional<std::size_t> said = {};
+  OpenChat chat;  // with the answer and the new turns
 };
 
 // Errors: kInvalidArgument unless the last turn is the user's; kUnsupported where the format

@@ -75,7 +75,7 @@ pc_session_stats Conversation::ask(const promptcache::Message& question, const O
 pc_session_stats Conversation::answer_again(const OnText& on_text) {
   std::vector<promptcache::Message> all = messages_;
   if (all.back().role == "assistant") all.pop_back();
-  if (session_) {
+  if (session_ && may_go_back_) {
     session_->rewind(answer_begin_);
   } else {
     open_session(all);
@@ -158,6 +158,7 @@ void Conversation::read(const std::vector<promptcache::Message>& messages) {
 // To its end, or to Ctrl-C.
 Answer Conversation::read_answer(const OnText& on_text) {
   Answer answer;
+  const std::uint64_t dropped_tokens = session_->stats().dropped_tokens;
   bool stopped = false;  // perhaps behind the last token
   try {
     const Interruptible interruptible(session_->get());
@@ -176,6 +177,7 @@ Answer Conversation::read_answer(const OnText& on_text) {
   answer.stats = session_->stats();
   position_ = session_->position();
   dropped_turns_ = answer.stats.dropped_turns;
+  may_go_back_ = answer.stats.dropped_tokens == dropped_tokens;  // its window did not slide in it
   if (stopped) session_.reset();  // the cancellation may be the next call's
   return answer;
 }

@@ -62,6 +62,7 @@ class Conversation {
   std::uint32_t answer_begin_ = 0, position_ = 0;
   std::uint64_t left_out_ = 0;       // of the session's prompt
   std::uint64_t dropped_turns_ = 0;  // by the session
+  bool may_go_back_ = true;          // to the beginning of its answer
 };
 
 }  // namespace pc::cli

@@ -684,9 +684,9 @@ typedef int (*pc_token_mask)(void* user, uint32_t* allowed, size_t n_words);
 typedef int (*pc_session_progress)(void* user, uint64_t done, uint64_t total);
 
 /* Called before the token that was drawn last is computed, on the caller's thread, where drafts are
- * wanted (max_draft): writes what is likely to follow it, at most `capacity` tokens, and returns how
- * many; 0: what followed there in the conversation is tried. Whatever it says, the answer is the
- * same: what a grammar forces comes so at the price of a step. */
+ * wanted (max_draft): writes what is likely to follow it, at most `capacity` tokens, and returns
+ * how many; 0: what followed there in the conversation is tried. Whatever it says, the answer is
+ * the same: what a grammar forces comes so at the price of a step. */
 typedef size_t (*pc_token_draft)(void* user, int32_t* tokens, size_t capacity);
 
 /* Fields of pc_session_options whose zero is meant, and is not the default. */
@@ -705,9 +705,10 @@ typedef enum pc_overflow {
   /* The oldest turns go whole, or where that is not enough the beginning of the last answer, and
      the conversation goes on: system text and a prompt's modules stay, of a text without turns the
      first 16 tokens. What stays keeps its states, which have seen what went, so that what follows
-     is approximate; a quarter of the window is free then. Nothing that follows is kept
-     (pc_session_keep), and pc_session_rewind goes no farther back. PC_UNSUPPORTED where the model
-     learned its positions, or tokens of modules were computed anew (repair). */
+     is approximate; a quarter of the window is free then, and positions are smaller by what went.
+     Nothing that follows is kept (pc_session_keep), and pc_session_rewind goes no farther back. Of
+     a conversation that the template wrote whole (pc_chat) no turn goes. PC_UNSUPPORTED where the
+     model learned its positions, or tokens of modules were computed anew (repair). */
   PC_OVERFLOW_SLIDE = 1
 } pc_overflow;
 
@@ -794,8 +795,8 @@ PC_API pc_status pc_session_next(pc_session* session, pc_token* token, pc_error*
  * [n], as pc_session_next gives them. outcomes: [n]; status is PC_OK, PC_DONE, PC_PENDING where no
  * token is there yet, or that session's error. Sessions whose drafts were right (max_draft) have
  * their tokens from a call that computes nothing, beside which the others are pending. Other calls
- * on a session that is pending complete it first. An error of the call itself (NULL, a session twice, two engines, no memory):
- * nothing was drawn. */
+ * on a session that is pending complete it first. An error of the call itself (NULL, a session
+ * twice, two engines, no memory): nothing was drawn. */
 PC_API pc_status pc_batch_step(pc_session* const* sessions, size_t n, pc_token* tokens,
                                pc_error* outcomes, pc_error* error);
 

@@ -38,14 +38,36 @@ void remark_unspelled(const Tokenizer& tokenizer, std::string_view text,
   if (std::ranges::find(*remarks, remark) == remarks->end()) remarks->push_back(std::move(remark));
 }
 
+namespace {
+
+std::string spelled(const Tokenizer& tokenizer, const Tokens& tokens) {
+  std::string text;
+  for (const TokenId token : tokens)
+    tokenizer.append_bytes(token, &text, Tokenizer::Controls::kSpell);
+  return text;
+}
+
+}  // namespace
+
 std::optional<std::uint32_t> opening_tokens(const Tokenizer& tokenizer, const Tokens& last,
                                             const std::string& opening) {
   if (opening.empty()) return 0;
-  std::string text;
-  for (const TokenId token : last)
-    tokenizer.append_bytes(token, &text, Tokenizer::Controls::kSpell);
-  if (!text.ends_with(opening)) return std::nullopt;
+  if (!spelled(tokenizer, last).ends_with(opening)) return std::nullopt;
   return static_cast<std::uint32_t>(last.size());
+}
+
+bool reaches_beyond(const Tokenizer& tokenizer, const Tokens& last, const std::string& opening) {
+  if (last.empty() || opening.empty()) return false;
+  std::string text = spelled(tokenizer, last);
+  const std::size_t n_before = spelled(tokenizer, {last.begin(), last.end() - 1}).size();
+  // What is shorter than the opening begins within a token of what stands before it.
+  const auto is_opening = [&] { return text.ends_with(opening) || opening.ends_with(text); };
+  if (is_opening()) return false;
+  while (text.size() > n_before + 1) {
+    text.pop_back();
+    if (is_opening()) return true;
+  }
+  return false;
 }
 
 namespace {

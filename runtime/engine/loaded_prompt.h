@@ -110,5 +110,7 @@ void remark_unspelled(const Tokenizer& tokenizer, std::string_view text,
 // them reaches into `opening`. (A space in front may be the tokenizer's own.)
 std::optional<std::uint32_t> opening_tokens(const Tokenizer& tokenizer, const Tokens& last,
                                             const std::string& opening);
+// Has the last token of what opens a turn the beginning of what the turn says, too?
+bool reaches_beyond(const Tokenizer& tokenizer, const Tokens& last, const std::string& opening);
 
 }  // namespace pc

@@ -101,7 +101,10 @@ Status Session::begin_task() {
   if (is_set(&cancel_)) return cancelled();
   if (token_ < 0 || answer_.size() >= max_tokens_) return ok();
   PC_TRY(is_ahead_, take_drafted());
-  return is_ahead_ ? ok() : begin_step(logits_.data());
+  if (is_ahead_) return ok();
+  PC_TRY(const bool has_room, make_room());
+  if (!has_room) max_tokens_ = static_cast<std::uint32_t>(answer_.size());  // it ends as any does
+  return has_room ? begin_step(logits_.data()) : ok();
 }
 
 Status Session::finish_task() {
@@ -421,8 +424,6 @@ Status Session::draw() {
 Status Session::begin_step(float* logits) {
   step_watch_ = {};
   drafts_.clear();
-  if (slides() && static_cast<std::uint64_t>(position_) >= engine().context_tokens())
-    PC_CHECK_OK(slide_on());
   chain_.append({&token_, 1}, position_);
   step_run_ = chain_.links().back().run();
   Work step = work(&*timeline_, {&step_run_, 1}, logits);

@@ -302,6 +302,12 @@ class Session {
   struct Slide {
     Gone gone;
     std::size_t n_cuts = 0;
+    bool takes_all = false;  // all turns, and what opens the next one, since what opened the first
+                             // is in its place
+  };
+  // What is to be read next: so many tokens, of which the first open a turn; 0: that is not known.
+  struct NextTokens {
+    std::size_t n = 0, n_opening = 0;
   };
   // What goes on behind the answer, before it is computed.
   struct Appendix {
@@ -324,19 +330,21 @@ class Session {
     Stopwatch watch = {};
   };
   Result<Appendix> plan_appendix(const pml::NextTurns& next, bool ends_turn) const;
+  // opening: of the first of the turns.
   Result<Appendix> plan_imports(const std::vector<pml::PromptNode>& turns,
-                                const std::string& answer);
+                                const std::string& answer, const std::string& opening);
   Result<ResidentHandle> acquire(SchemaModule& module, Encoder& encoder, SessionStats* found);
   Status place(std::span<const PlacedRun> runs, std::span<const Anew> anew,
                Appendix* appendix) const;
-  Result<Appendix> begin_appendix(bool keeps_answer, std::size_t n_new) const;
+  Result<Appendix> begin_appendix(bool keeps_answer, NextTokens next) const;
   bool slides() const { return options_.overflow == Overflow::kSlide; }
   std::vector<Cut> cuts_of_prompt() const;
   std::vector<Stretch> stretches_between(Position begin, Position end) const;
-  Result<Slide> choose_slide(Position end, std::uint64_t n_more) const;
+  Position first_that_may_go() const;
+  Result<Slide> choose_slide(Position end, std::uint64_t n_more, std::uint64_t n_opening) const;
   Result<Slid> slide_to(const Slide& slide, Position end) const;
-  Status slide_on();
-  std::uint64_t forget(const Slide& slide, pml::OpenChat* chat);
+  Result<bool> make_room();
+  std::uint64_t forget(const Slide& slide, std::size_t next_turn, pml::OpenChat* chat);
   Result<Appendix> end_appendix(Appendix appendix, Position end) const;
   Status read_on(Appendix appendix, OpenAnswer open);
   void forget_from(Position position, const Tokens& computed);
@@ -400,7 +408,7 @@ class Session {
   std::vector<pml::PromptNode> said_;  // turns behind the prompt's own, answers too
   std::vector<Import> imports_;        // by position
 
-  std::vector<Cut> cuts_;        // by position
+  std::vector<Cut> cuts_;     // by position
   Position slid_ = 0;         // the window slid when this was the next position: nothing goes back
                               // before it
   bool lacks_begin_ = false;  // the window slid over the answer's own beginning

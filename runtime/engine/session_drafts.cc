@@ -22,7 +22,7 @@ void Session::look_up_drawn() {
     lookup_->end_text();
   }
   for (const Chain::Link& link : chain_.links()) lookup_->append(link.tokens);
-  lookup_->reserve(max_tokens_ - answer_.size());
+  lookup_->reserve(std::min(max_tokens_, engine().context_tokens()));
 }
 
 // Precondition: the token drawn last is the chain's last, and more may be drawn.

@@ -30,7 +30,9 @@ Result<std::uint64_t> Session::keep_links() {
   // What a stop string cut off is not what follows when the conversation goes on.
   const bool is_chat = open_.chat || prompt_->is_chat;
   const bool ends_turn = answered && is_chat && !answer_.empty();
-  if (answered && token_ >= 0 && last_token_is_kept(ends_turn)) PC_CHECK_OK(step_unread_token());
+  const bool has_room = static_cast<std::uint64_t>(position_) < engine().context_tokens();
+  if (answered && token_ >= 0 && has_room && last_token_is_kept(ends_turn))
+    PC_CHECK_OK(step_unread_token());
   if (ends_turn && token_ < 0) chain_.end_turn();
   if (is_chat) chain_.end_link();
   std::uint64_t n_kept = open_.read.n_module_tokens;

@@ -62,7 +62,8 @@ Result<std::vector<std::string>> contents_of(const std::vector<pml::PromptNode>&
 Session::AnswerRoom Session::answer_room(std::uint32_t max_tokens) const {
   AnswerRoom room{
       max_tokens, {}, TextStream(engine().tokenizer(), options_.stop, options_.controls)};
-  room.tokens.reserve(max_tokens);
+  // An answer that is longer than the window is one whose window slides.
+  room.tokens.reserve(std::min(max_tokens, engine().context_tokens()));
   return room;
 }
 
@@ -135,6 +136,7 @@ Status Session::go_on(const std::vector<pml::PromptNode>& turns) {
   for (const TokenId token : answer_) engine().tokenizer().append_bytes(token, &bytes);
   const pml::ChatFormat& format = *prompt_->schema->text_encoder().chat;
   PC_TRY(pml::NextTurns next, pml::next_turns(format, *open_.chat, {text, bytes, as_read}, texts));
+  if (turns.front().role != pml::Role::kUser) next.said.reset();  // windows slide to a question
   const bool imports = std::ranges::any_of(turns, has_import);
   if (!next.keeps_answer && (imports || !open_.n_opening))
     return error(Code::kUnsupported,
@@ -144,16 +146,13 @@ Status Session::go_on(const std::vector<pml::PromptNode>& turns) {
                                          : "its beginning shares a token with what stands before "
                                            "it") +
                      "; open a session with all of the conversation");
-  PC_TRY(Appendix appendix, imports ? plan_imports(turns, text) : plan_appendix(next, true));
+  const std::size_t first = next.chat.roles.size() - turns.size();
+  const std::string& opening = next.chat.texts.turns[first].open;
+  PC_TRY(Appendix appendix,
+         imports ? plan_imports(turns, text, opening) : plan_appendix(next, true));
   const auto n_opening =
       opening_tokens(engine().tokenizer(), appendix.last, next.chat.texts.answer);
-  // A turn without a text has no place to begin at.
-  const bool asks = turns.front().role == pml::Role::kUser && !contents.front().empty() &&
-                    (next.keeps_answer || !text.empty());
-  if (!asks)
-    appendix.cut.reset();
-  else if (appendix.cut)
-    appendix.cut->turn = next.chat.roles.size() - turns.size();
+  if (appendix.cut) appendix.cut->turn = first;
   OpenAnswer open{.chat = std::move(next.chat), .n_opening = n_opening};
   appendix.said.push_back(text_turn(pml::Role::kAssistant, text));
   appendix.said.insert(appendix.said.end(), turns.begin(), turns.end());
@@ -173,13 +172,14 @@ Status Session::append_pml(std::string_view pml) {
 
 // The modules of turns are found or encoded, and attached to a fork.
 Result<Session::Appendix> Session::plan_imports(const std::vector<pml::PromptNode>& turns,
-                                                const std::string& answer) {
+                                                const std::string& answer,
+                                                const std::string& opening) {
   std::vector<pml::PromptNode> said = said_;
   said.push_back(text_turn(pml::Role::kAssistant, answer));
   PC_TRY(TurnPlan plan, plan_turns(*prompt_, said, turns, open_.read.n_schema_runs));
   std::size_t n_new = 0;
   for (const pml::PlanRun& run : plan.runs) n_new += run.tokens.size();
-  PC_TRY(Appendix appendix, begin_appendix(true, n_new));
+  PC_TRY(Appendix appendix, begin_appendix(true, {n_new}));
   const Position shift = appendix.begin - plan.runs.front().position;
   const pml::PlanRun& last = plan.runs.back();
   const Position end = last.position + shift + static_cast<Position>(last.tokens.size());
@@ -188,7 +188,12 @@ Result<Session::Appendix> Session::plan_imports(const std::vector<pml::PromptNod
   appendix.n_schema_runs = schema_runs(plan.runs);
   const auto said_first = std::ranges::find_if(
       plan.runs, [](const pml::PlanRun& run) { return run.kind != pml::RunKind::kRole; });
-  if (said_first != plan.runs.end()) appendix.cut = Cut{said_first->position + shift, 0};
+  if (said_first != plan.runs.end() && turns.front().role == pml::Role::kUser) {
+    const bool is_shared =
+        said_first != plan.runs.begin() && said_first->kind == pml::RunKind::kText &&
+        reaches_beyond(engine().tokenizer(), std::prev(said_first)->tokens, opening);
+    appendix.cut = Cut{said_first->position + shift - (is_shared ? 1 : 0), 0};
+  }
   if (!appendix.timeline) {
     PC_TRY(appendix.timeline, timeline_->fork());
   }
@@ -268,9 +273,10 @@ Status Session::place(std::span<const PlacedRun> runs, std::span<const Anew> ane
 Status Session::go_on_text(std::string_view text) {
   PC_CHECK_OK(ready_to_go_on());
   if (text.empty()) return error(Code::kInvalidArgument, "there is no text to append");
-  pml::NextTurns next{true, {}, {{std::string(text), false}}, {}};
+  pml::NextTurns next;
+  next.keeps_answer = true;
+  next.spans.push_back({std::string(text), false});
   PC_TRY(Appendix appendix, plan_appendix(next, false));
-  appendix.cut.reset();
   // What the answer's turn holds then is more than an answer.
   return read_on(std::move(appendix), {});
 }
@@ -288,7 +294,7 @@ Status Session::go_on_tokens(std::span<const TokenId> tokens) {
     return error(Code::kContextFull, std::to_string(tokens.size()) +
                                          " tokens do not fit the context window, which has " +
                                          std::to_string(engine().context_tokens()));
-  PC_TRY(Appendix appendix, begin_appendix(true, tokens.size()));
+  PC_TRY(Appendix appendix, begin_appendix(true, {tokens.size()}));
   appendix.chain.append(tokens, appendix.begin);
   appendix.tokens.assign(tokens.begin(), tokens.end());
   const Position end = appendix.begin + static_cast<Position>(tokens.size());
@@ -306,16 +312,24 @@ Result<Session::Appendix> Session::plan_appendix(const pml::NextTurns& next, boo
   PC_TRY(std::vector<Tokens> encoded, engine().text_encoder().encode(texts, false));
   if (!next.before.empty()) encoded.erase(encoded.begin());
 
-  std::size_t n_new = 0;
-  for (const Tokens& tokens : encoded) n_new += tokens.size();
-  PC_TRY(Appendix appendix, begin_appendix(next.keeps_answer, n_new));
-  if (next.keeps_answer && ends_turn && !answer_.empty()) appendix.chain.end_turn();
+  // Where a token of the opening begins what is said, that stands there already.
+  if (next.said && *next.said > 0 &&
+      reaches_beyond(engine().tokenizer(), encoded[*next.said - 1], spans[*next.said - 1].text)) {
+    Tokens& opening = encoded[*next.said - 1];
+    encoded[*next.said].insert(encoded[*next.said].begin(), opening.back());
+    opening.pop_back();
+  }
+  NextTokens tokens;
+  for (std::size_t i = 0; i < encoded.size(); ++i) {
+    tokens.n += encoded[i].size();
+    if (next.said && i < *next.said) tokens.n_opening += encoded[i].size();
+  }
+  PC_TRY(Appendix appendix, begin_appendix(next.keeps_answer, tokens));
+  const bool takes_all = appendix.slide && appendix.slide->takes_all;
+  if (next.keeps_answer && ends_turn && !answer_.empty() && !takes_all) appendix.chain.end_turn();
   Position at = appendix.begin;
-  std::size_t n_contents = 0;
-  for (std::size_t i = 0; i < spans.size(); ++i) {
-    // An answer that is read again comes first.
-    if (!spans[i].markup && n_contents++ == (next.keeps_answer ? 0u : 1u))
-      appendix.cut = Cut{at, 0};
+  for (std::size_t i = takes_all ? *next.said : 0; i < spans.size(); ++i) {
+    if (i == next.said) appendix.cut = Cut{at, 0};
     appendix.chain.append(encoded[i], at);
     at += static_cast<Position>(encoded[i].size());
     if (!spans[i].markup && i + 1 < spans.size()) appendix.chain.end_turn();
@@ -327,18 +341,20 @@ Result<Session::Appendix> Session::plan_appendix(const pml::NextTurns& next, boo
 
 // What stands before n_new tokens: all that was said, or all but an answer that goes, with its
 // opening; where the window slides for them, what it leaves of that.
-Result<Session::Appendix> Session::begin_appendix(bool keeps_answer, std::size_t n_new) const {
+Result<Session::Appendix> Session::begin_appendix(bool keeps_answer, NextTokens next) const {
   Appendix appendix{chain_, {}, {}, position_, 0, 0, keeps_answer};
   if (!keeps_answer) {
     appendix.begin = open_.begin - static_cast<Position>(*open_.n_opening);
     appendix.unsaid = chain_.tokens(appendix.begin, position_);
   }
   const bool takes_drawn = keeps_answer && token_ >= 0;
-  const std::uint64_t n_more = n_new + (takes_drawn ? 1 : 0) + options_.least_answer();
+  const std::uint64_t n_drawn = takes_drawn ? 1 : 0;
+  const std::uint64_t n_more = next.n + n_drawn + options_.least_answer();
   const bool fits =
       static_cast<std::uint64_t>(appendix.begin) + n_more <= engine().context_tokens();
   if (slides() && (!fits || appendix.begin < slid_)) {
-    PC_TRY(appendix.slide, choose_slide(appendix.begin, n_more));
+    const std::uint64_t n_opening = next.n_opening != 0 ? next.n_opening + n_drawn : 0;
+    PC_TRY(appendix.slide, choose_slide(appendix.begin, n_more, n_opening));
     PC_TRY(Slid slid, slide_to(*appendix.slide, appendix.begin));
     appendix.begin = appendix.held_end = appendix.slide->gone.moved(appendix.begin);
     appendix.chain = std::move(slid.chain);
@@ -346,7 +362,8 @@ Result<Session::Appendix> Session::begin_appendix(bool keeps_answer, std::size_t
   } else if (!keeps_answer) {
     appendix.chain.rewind(appendix.begin);
   }
-  if (takes_drawn) appendix.chain.append({&token_, 1}, appendix.begin++);
+  const bool takes_all = appendix.slide && appendix.slide->takes_all;
+  if (takes_drawn && !takes_all) appendix.chain.append({&token_, 1}, appendix.begin++);
   appendix.n_seen = appendix.chain.n_tokens() + open_.read.n_module_tokens;
   for (const Import& import : imports_)
     if (appendix.slide && appendix.slide->gone.has(import.position))
@@ -398,7 +415,8 @@ Status Session::read_on(Appendix appendix, OpenAnswer open) {
     forget_from(open_.begin - static_cast<Position>(*open_.n_opening), appendix.unsaid);
   if (appendix.slide) {
     const std::uint64_t n_turns = dropped_turns_;
-    open.read.n_module_tokens -= forget(*appendix.slide, open.chat ? &*open.chat : nullptr);
+    open.read.n_module_tokens -= forget(*appendix.slide, appendix.cut ? appendix.cut->turn : 0,
+                                        open.chat ? &*open.chat : nullptr);
     if (appendix.cut) appendix.cut->turn -= dropped_turns_ - n_turns;
     slid_ = appendix.held_end;
   } else if (appendix.keeps_answer) {

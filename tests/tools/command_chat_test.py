@@ -12,7 +12,8 @@ LONG = "The harbour ferry of Lindby leaves at seven in the morning and at six in
 
 class Chat(CommandTest):
     def chat(self, *lines, arguments=(), **options):
-        return self.verb("chat", "-n", "12", *arguments, stdin="".join(line + "\n" for line in lines), **options)
+        n = () if "-n" in arguments else ("-n", "12")
+        return self.verb("chat", *n, *arguments, stdin="".join(line + "\n" for line in lines), **options)
 
     def history(self):
         return [json.loads(line) for line in (self.dir / "c.jsonl").read_text().splitlines()]
@@ -56,6 +57,9 @@ class Chat(CommandTest):
         gone = [int(n) for n in re.findall(r"the oldest (\d+) turns went", self.err)]
         self.assertEqual(gone, sorted(gone))
         self.assertGreater(gone[-1], 20)
+        # An answer whose window slid is drawn again, from its beginning.
+        self.chat(LONG, "/again", "Why?", arguments=["-n", "700", "--context", "512", "--overflow", "slide"])
+        self.assertEqual(len(self.counts()), 3)
         # In another process what is left of it is read.
         self.chat("Why?", arguments=[*flags, "--overflow", "slide"])
         self.assertEqual(len(self.history()), 42)

@@ -1,6 +1,7 @@
 // Conversations that are longer than their window, where it may slide.
 
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <random>
 
 #include "tests/runtime/engine/apartment.h"
@@ -196,6 +197,37 @@ TEST_CASE("a text without turns slides behind its first tokens") {
     REQUIRE(static_cast<std::uint32_t>(session->position()) <= kWindow);
   }
   CHECK(n > 10 * kWindow);
+}
+
+TEST_CASE("an answer ends where nothing may go for it, and the session goes on") {
+  Home home;
+  std::string question = kLong + kLong;
+  while (static_cast<std::uint32_t>(home.open({user(question)}, sliding(0))->position()) + 30 <
+         kWindow)
+    question += " So.";
+  const auto session = home.open({user(question)}, sliding(200));
+  const std::uint64_t n_prompt = static_cast<std::uint64_t>(session->position());
+  const std::size_t n = answer(*session);
+  CHECK(session->stats().finish == Finish::kLength);
+  CHECK(n_prompt + n == kWindow + 1);  // the token drawn last is not read
+  must(session->keep());
+  // The question goes, and so does its answer; its first token begins in its opening ("U: The").
+  append(*session, "The tram?");
+  CHECK(session->stats().dropped_turns == 2);
+  // Nothing is left that has seen it: what is read is what another conversation begins with.
+  const auto fresh = home.open({user("The tram?")}, sliding(200));
+  must(fresh->prefill());
+  REQUIRE(session->position() == fresh->position());
+  for (std::size_t i = 0; i < fresh->logits().size(); ++i)
+    REQUIRE(std::fabs(session->logits()[i] - fresh->logits()[i]) <= 1e-4f);
+  CHECK(answer(*session) == 200);
+}
+
+TEST_CASE("an answer without a limit takes memory as it grows") {
+  Home home;
+  const auto session = home.open({user(kLong)}, sliding(UINT32_MAX));
+  for (int i = 0; i < 600; ++i) REQUIRE(must(session->next()));
+  CHECK(session->stats().dropped_tokens > 300);
 }
 
 TEST_CASE("what does not fit the window alone is refused, and nothing has changed") {

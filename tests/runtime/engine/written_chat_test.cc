@@ -109,6 +109,31 @@ void encode(const LoadedPrompt& prompt) {
 constexpr float kRounding = 1e-4f;  // of logits of about one, in another order of sums
 const std::string kQuestion = said("user", "What is the weather?");
 
+TEST_CASE("where the window slides, a conversation that was written whole keeps all of its turns") {
+  constexpr std::uint32_t kWindow = 256, kAnswer = 700;
+  Home home(tools_and_turns());
+  const auto asked =
+      prompt(home.engine(kWindow), chat(said("user", "Where does the ferry of Lindby go?") + ", " +
+                                        said("assistant", "To the tower.") + ", " +
+                                        said("user", "And when does it leave?")));
+  SessionOptions o;
+  o.max_tokens = kAnswer;
+  o.overflow = Overflow::kSlide;
+  o.mask = [](std::span<std::uint32_t> allowed) {  // words alone
+    std::ranges::fill(allowed, 0u);
+    for (std::uint32_t word = 10; word < 20; ++word) allowed[word] = ~0u;
+    return true;
+  };
+  const auto session = must(Session::open(asked, o));
+  std::uint64_t n = 0;
+  while (must(session->next())) ++n;
+  CHECK(n == kAnswer);
+  CHECK(session->stats().dropped_turns == 0);
+  CHECK(session->stats().dropped_tokens < kAnswer);
+  CHECK(asked->plan.n_tokens() + n - 1 - session->stats().dropped_tokens ==
+        static_cast<std::uint64_t>(session->position()));
+}
+
 }  // namespace
 
 TEST_CASE("a conversation has the tokens of its turns") {
