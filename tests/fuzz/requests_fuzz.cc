@@ -84,8 +84,8 @@ void read_told(const std::string& bytes) {
 }
 
 // A response's request goes on behind itself.
-void read_response(const Json& body) {
-  ResponsesRequest request = read_responses(body);
+void read_response(const Json& body, const ModelFacts& model) {
+  ResponsesRequest request = read_responses(body, model);
   const Json input = request.conversation;
   go_on(input, &request);
   require(request.conversation.items().size() == 2 * input.items().size());
@@ -112,10 +112,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     read_as(body, read_openai_chat);
     read_as(body, read_openai_text);
     read_as(body, read_pml_run);
-    read_as(body, [](const Json& json, const ModelFacts&) { read_response(json); });
+    read_as(body, read_response);
     read_as(body, [](const Json& json, const ModelFacts&) { read_schema_upload(json); });
-    read_as(body, [](const Json& json, const ModelFacts&) {
-      return read_anthropic(json, size_t{json.dump().size()} % 2 == 0);
+    read_as(body, [](const Json& json, const ModelFacts& model) {
+      return read_anthropic(json, model, size_t{json.dump().size()} % 2 == 0);
     });
   } catch (const ApiError&) {
   }

@@ -1,6 +1,7 @@
 #include "tools/constrain/grammar.h"
 
 #include <list>
+#include <optional>
 #include <utility>
 
 #include "tools/constrain/gbnf.h"
@@ -21,7 +22,7 @@ struct Grammar::Part {
   MemberWords words = {};  // kMembers
   Strictness strictness = Strictness::kStrict;
   std::string name = {};                  // kGbnf: in messages
-  std::vector<std::string> watched = {};  // kWatched: words
+  std::vector<std::string> watched = {};  // kWatched: words; behind them, parts.front(), if any
 };
 
 namespace {
@@ -94,10 +95,12 @@ class GrammarCompiler {
   }
 
   NodeId add_watched(Nfa& nfa, NodeId from, const Grammar::Part& part) {
-    const NodeId text = nfa.add(), word = nfa.add(), end = nfa.add();
+    const NodeId text = nfa.add(), end = nfa.add();
     nfa.skip(from, text);
+    std::optional<NodeId> word;
+    if (!part.parts.empty()) word = nfa.add();
     add_watched_text(nfa, text, part.watched, word, end);
-    nfa.skip(add(nfa, word, part.parts.front()), text);
+    if (word) nfa.skip(add(nfa, *word, part.parts.front()), text);
     return end;
   }
 
@@ -166,12 +169,25 @@ Grammar gbnf_grammar(std::string_view text, std::string_view name) {
   return made(std::move(part));
 }
 
-Grammar watched_text(std::vector<std::string> words, Grammar behind_word) {
-  std::string key = "watched" + with_length(behind_word.key());
-  for (const std::string& word : words) key += with_length(word);
-  Grammar::Part part{Grammar::Part::Kind::kWatched, {}, {}, {std::move(behind_word)}, key};
+namespace {
+
+Grammar watched(std::vector<std::string> words, std::vector<Grammar> behind_word) {
+  std::string key = "watched";
+  for (const Grammar& grammar : behind_word) key += with_length(grammar.key());
+  for (const std::string& word : words) key += "word" + with_length(word);
+  Grammar::Part part{Grammar::Part::Kind::kWatched, {}, {}, std::move(behind_word), key};
   part.watched = std::move(words);
   return made(std::move(part));
+}
+
+}  // namespace
+
+Grammar watched_text(std::vector<std::string> words, Grammar behind_word) {
+  return watched(std::move(words), {std::move(behind_word)});
+}
+
+Grammar text_without(std::vector<std::string> words) {
+  return watched(std::move(words), {});
 }
 
 Grammar sequence(std::vector<Grammar> parts) {

@@ -62,6 +62,8 @@ Grammar written_members(const Json& schema, std::string_view name, MemberWords w
 // Any text, control tokens among it; behind each of the words that stands in it comes what the
 // grammar says, and then any text again.
 Grammar watched_text(std::vector<std::string> words, Grammar behind_word);
+// Any text, control tokens among it, in which none of the words stands.
+Grammar text_without(std::vector<std::string> words);
 Grammar sequence(std::vector<Grammar> parts);
 Grammar choice(std::vector<Grammar> alternatives);
 

@@ -51,7 +51,7 @@ void complete(std::vector<Place>& places) {
 }  // namespace
 
 void add_watched_text(Nfa& nfa, NodeId begin, std::span<const std::string> words,
-                      NodeId behind_word, NodeId end) {
+                      std::optional<NodeId> behind_word, NodeId end) {
   std::vector<Place> places(1);
   places[0].fill(kNowhere);
   for (const std::string& word : words) add_word(places, word);
@@ -62,8 +62,9 @@ void add_watched_text(Nfa& nfa, NodeId begin, std::span<const std::string> words
     for (std::size_t byte = 0; byte < places[at].size(); ++byte) {
       const std::uint32_t to = places[at][byte];
       if (to == kNowhere) continue;  // of a beginning behind which a shorter word was over
+      if (to == kWordIsOver && !behind_word) continue;
       const auto value = static_cast<std::uint8_t>(byte);
-      nfa.edge(nodes[at], value, value, to == kWordIsOver ? behind_word : nodes[to]);
+      nfa.edge(nodes[at], value, value, to == kWordIsOver ? *behind_word : nodes[to]);
     }
     nfa.skip(nodes[at], end);
   }

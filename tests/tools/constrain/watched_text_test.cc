@@ -42,6 +42,21 @@ TEST_CASE("behind each word comes what must, and any text elsewhere") {
   }
 }
 
+TEST_CASE("text may be kept from words") {
+  const std::vector<std::string> words{"<call>", "\xFF<call>", "aab"};
+  const Automaton automaton = text_without(words).compiled().automaton;
+  std::mt19937 random(6);
+  for (int i = 0; i < 3000; ++i) {
+    std::string text;
+    for (std::size_t parts = random() % 8; parts > 0; --parts)
+      text += std::vector<std::string>{"a", "b", "<", "<call", ">", "\xFF<call>"}[random() % 6];
+    INFO(text);
+    CHECK(takes(automaton, text) == std::ranges::none_of(words, [&](const auto& word) {
+            return text.find(word) != text.npos;
+          }));
+  }
+}
+
 TEST_CASE("text may have any byte, control tokens among them") {
   const Grammar call = sequence({literal("\n"), json_schema(Json::parse(R"({"const": 5})"), "x")});
   const Automaton automaton = watched_text({"<call>", "\xFF<call>"}, call).compiled().automaton;

@@ -223,6 +223,18 @@ class Auto:
             self.assertTrue(never["message"]["content"])
         self.assertEqual(answer["prompt_cache"]["remarks"], [])
 
+    def test_a_choice_of_fewer_tools_leaves_the_prompt_as_it_is(self):
+        n_tokens = self.ask(max_tokens=1)["usage"]["prompt_tokens"]
+        allowed = {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "function", "name": "sun"}]}
+        for seed in range(3):
+            none = self.ask(seed=seed, tool_choice="none", max_tokens=20, **self.CALLS)
+            self.assertEqual(none["usage"]["prompt_tokens"], n_tokens)
+            self.assertNotIn("tool_calls", none["choices"][0]["message"])
+            self.assertTrue(none["choices"][0]["message"]["content"])
+            one = self.ask(seed=seed, tool_choice=allowed, **self.CALLS)
+            self.assertEqual(one["usage"]["prompt_tokens"], n_tokens)
+            self.assertEqual(one["choices"][0]["message"]["tool_calls"][0]["function"]["name"], "sun")
+
     def test_a_form_beside_tools_is_the_form_or_a_call(self):
         form = {"type": "json_schema", "json_schema": {"name": "person", "strict": True, "schema": SCHEMA}}
         for fields, is_call in (({"logit_bias": {"259": -100}}, False), (self.CALLS, True)):

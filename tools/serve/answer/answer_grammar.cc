@@ -15,17 +15,12 @@ namespace {
 
 using constrain::Grammar;
 
-// Is it to be called?
-bool is_meant(const ToolChoice& choice, const Json& function) {
-  return choice.kind != ToolChoice::Kind::kNamed || function["name"] == Json(choice.name);
-}
-
 Grammar calls(const Question& question, const CallShape& shape) {
   std::vector<Grammar> alternatives;
   std::size_t number = 0;
   for (const Json& tool : question.chat["tools"].items()) {
     const Json function = tool["function"];
-    const bool is_wanted = is_meant(question.tool_choice, function);
+    const bool is_wanted = question.tool_choice.lets_call(function["name"].string());
     const bool is_bare = shape.kind != CallShape::Kind::kObject;
     if (is_wanted && is_bare && !is_call_name(function["name"].string()))
       throw ApiError::bad_request(
@@ -61,9 +56,12 @@ Grammar form_of(const Format& format) {
   return constrain::json_object();
 }
 
-bool has_strict(const Json& tools) {
-  return std::ranges::any_of(tools.items(),
-                             [](const Json& tool) { return tool["function"]["strict"].truth(); });
+// Is there a tool whose calls are held to what it takes, or one that may not be called?
+bool holds_calls(const ToolChoice& choice, const Json& tools) {
+  return std::ranges::any_of(tools.items(), [&](const Json& tool) {
+    const Json function = tool["function"];
+    return function["strict"].truth() || !choice.lets_call(function["name"].string());
+  });
 }
 
 const CallShape& written_shape(const ServedModel& model) {
@@ -87,15 +85,25 @@ AnswerRules held_calls(const Question& question, const ServedModel& model) {
   return {constrain::watched_text({word, marked}, calls(question, rest)), {}};
 }
 
+// Of a prompt with tools of which none may be called now.
+AnswerRules no_calls(const ServedModel& model) {
+  return {constrain::text_without({std::string(call_trigger(*model.call_shape())),
+                                   std::string(call_trigger(written_shape(model)))}),
+          {}};
+}
+
 }  // namespace
 
 AnswerRules answer_rules(const Question& question, const ServedModel& model) {
-  if (question.must_call()) return {calls(question, written_shape(model)), {}};
+  const ToolChoice& choice = question.tool_choice;
+  if (choice.must_call()) return {calls(question, written_shape(model)), {}};
   const Json tools = question.chat["tools"];
+  const bool calls_none = tools.is_null() || choice.kind == ToolChoice::Kind::kNone;
   const bool has_form = question.format.kind != Format::Kind::kText;
-  if (!has_form) return has_strict(tools) ? held_calls(question, model) : AnswerRules();
+  if (!has_form && calls_none) return tools.is_null() ? AnswerRules() : no_calls(model);
+  if (!has_form) return holds_calls(choice, tools) ? held_calls(question, model) : AnswerRules();
   const Grammar form = form_of(question.format);
-  if (tools.is_null()) return {form, {}};
+  if (calls_none) return {form, {}};
   return {constrain::choice({calls(question, written_shape(model)), form}), {}};
 }
 

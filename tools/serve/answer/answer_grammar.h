@@ -20,7 +20,8 @@ struct AnswerRules {
 
 // Where a tool must be called, the answer is one call of it, as the model's template writes calls;
 // where one may be called and a form is given, one call or the form; where a tool that may be
-// called is strict, any text, and calls as the template writes them. Throws ApiError.
+// called is strict, or one of the prompt may not be called, any text, and calls as the template
+// writes them; where none may be called, any text in which no call begins. Throws ApiError.
 AnswerRules answer_rules(const Question& question, const ServedModel& model);
 
 }  // namespace pc::serve

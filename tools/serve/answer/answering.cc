@@ -115,7 +115,7 @@ class Answering {
     if (!question.chat.is_null()) form.thoughts = model.thought_shape();
     form.is_thinking = model.opens_thought(question);
     const Json tools = question.chat["tools"];
-    if (tools.is_null()) return form;
+    if (tools.is_null() || question.tool_choice.kind == ToolChoice::Kind::kNone) return form;
     if (!model.call_shape())
       throw ApiError::bad_request(
           "this model's chat template writes no calls of tools that could be read back; leave "
@@ -123,7 +123,7 @@ class Answering {
           "tools");
     form.calls = model.call_shape();
     form.types = ToolTypes(tools);
-    form.must_call = question.must_call();
+    form.must_call = question.tool_choice.must_call();
     form.reads_loose_calls = question.format.kind == Format::Kind::kText;
     return form;
   }

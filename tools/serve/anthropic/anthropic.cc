@@ -21,12 +21,13 @@ void read_sampling(Fields& fields, bool counts, Sampling* s) {
   s->stop = read_stops(fields, "stop_sequences");
 }
 
-Json conversation_of(Fields& fields, Question* question) {
+Json conversation_of(Fields& fields, const ModelFacts& model, Question* question) {
   ToolChoice* const choice = &question->tool_choice;
   Json chat = Json::object().set("messages", anthropic_messages(fields));
-  const Json tools = anthropic_tools(fields);
-  *choice = anthropic_tool_choice(fields, tools, &question->one_call);
-  if (!tools.is_null() && choice->kind != ToolChoice::Kind::kNone) chat.set("tools", tools);
+  const Json offered = anthropic_tools(fields);
+  *choice = anthropic_tool_choice(fields, offered, &question->one_call);
+  const Json tools = tools_in_prompt(offered, *choice, model);
+  if (!tools.is_null()) chat.set("tools", tools);
   return chat;
 }
 
@@ -44,12 +45,12 @@ void read_thinking(Fields& fields, Question* question) {
 
 }  // namespace
 
-AnthropicRequest read_anthropic(const Json& body, bool counts) {
+AnthropicRequest read_anthropic(const Json& body, const ModelFacts& model, bool counts) {
   Fields fields(body);
   fields.string("model");
   AnthropicRequest request;
   read_sampling(fields, counts, &request.question.sampling);
-  request.question.chat = conversation_of(fields, &request.question);
+  request.question.chat = conversation_of(fields, model, &request.question);
   read_thinking(fields, &request.question);
   request.streams = fields.boolean("stream").value_or(false);
   request.question.format = anthropic_format(fields);

@@ -11,6 +11,6 @@ struct AnthropicRequest {
 };
 
 // counts: for count_tokens, which needs no max_tokens. Throws ApiError.
-AnthropicRequest read_anthropic(const Json& body, bool counts);
+AnthropicRequest read_anthropic(const Json& body, const ModelFacts& model, bool counts);
 
 }  // namespace pc::serve

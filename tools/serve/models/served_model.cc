@@ -1,6 +1,7 @@
 #include "tools/serve/models/served_model.h"
 
 #include "tools/serve/calls/call_learning.h"
+#include "tools/serve/calls/call_reader.h"
 #include "tools/serve/calls/told_calls.h"
 #include "tools/serve/models/chat_modules.h"
 #include "tools/serve/models/chat_views.h"
@@ -62,6 +63,12 @@ bool is_begun(const Json& chat) {
   return last["role"] == Json("assistant") && last["tool_calls"].is_null();
 }
 
+// Do calls begin with a word that no other text needs? One character may stand anywhere.
+bool holds_calls(const CallShape& shape) {
+  const std::string_view word = call_trigger(shape);
+  return word.size() > 1 && shape.written_begin.starts_with(word);
+}
+
 }  // namespace
 
 ServedModel::ServedModel(promptcache::Engine engine, std::string id, SchemasOf* schemas)
@@ -73,6 +80,7 @@ ServedModel::ServedModel(promptcache::Engine engine, std::string id, SchemasOf* 
     Json ended = chat;
     return rendered(ended.set("add_generation_prompt", false));
   });
+  facts_.holds_calls = call_shape_ && holds_calls(*call_shape_);
   thought_shape_ = learn_thought_shape([this](const Json& chat) { return rendered(chat); });
 }
 

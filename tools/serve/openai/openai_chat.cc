@@ -14,11 +14,12 @@ namespace {
 
 constexpr std::int64_t kMostTopLogprobs = 20;
 
-Json conversation_of(Fields& fields, ToolChoice* choice) {
+Json conversation_of(Fields& fields, const ModelFacts& model, ToolChoice* choice) {
   Json chat = Json::object().set("messages", messages_of(fields));
-  Json tools = tools_of(fields);
-  *choice = openai_tool_choice(fields, &tools);
-  if (!tools.is_null() && choice->kind != ToolChoice::Kind::kNone) chat.set("tools", tools);
+  const Json offered = tools_of(fields);
+  *choice = openai_tool_choice(fields, offered);
+  const Json tools = tools_in_prompt(offered, *choice, model);
+  if (!tools.is_null()) chat.set("tools", tools);
   if (const Json variables = openai_variables(fields); !variables.is_null())
     chat.set("variables", variables);
   return chat;
@@ -49,7 +50,7 @@ OpenAiRequest read_openai_chat(const Json& body, const ModelFacts& model) {
   Question& question = request.question;
   read_openai_answer(fields, model, &request);
   if (!read_schema_chat(fields, &question))
-    question.chat = conversation_of(fields, &question.tool_choice);
+    question.chat = conversation_of(fields, model, &question.tool_choice);
   question.one_call = !fields.boolean("parallel_tool_calls").value_or(true);
   fields.only("modalities", {Json::array().push("text")}, "must be [\"text\"]");
   for (const char* const name : {"audio", "functions", "function_call", "web_search_options"})

@@ -161,24 +161,19 @@ Json responses_messages(Fields& body) {
   return items.messages();
 }
 
-Json responses_tools(Fields& body, ToolChoice* choice) {
-  const auto list = body.array("tools");
-  if (!list || list->items().empty()) {
-    Json none;
-    *choice = openai_tool_choice(body, &none);
-    return none;
-  }
+Json responses_tools(Fields& body, const ModelFacts& model, ToolChoice* choice) {
   Json tools = Json::array();
-  for_each_item(*list, "tools", [&](const Json& tool, const std::string& path) {
-    Fields fields = body.inside(tool, path);
-    const std::string type = fields.required_string("type");
-    if (type != "function") return leave_out_tool(fields, type);
-    tools.push(tool_of(fields));
-  });
+  for_each_item(body.array("tools").value_or(Json::array()), "tools",
+                [&](const Json& tool, const std::string& path) {
+                  Fields fields = body.inside(tool, path);
+                  const std::string type = fields.required_string("type");
+                  if (type != "function") return leave_out_tool(fields, type);
+                  tools.push(tool_of(fields));
+                });
   check_tool_names(tools);
   if (tools.items().empty()) tools = Json();
-  *choice = openai_tool_choice(body, &tools);
-  return choice->kind == ToolChoice::Kind::kNone ? Json() : tools;
+  *choice = openai_tool_choice(body, tools);
+  return tools_in_prompt(tools, *choice, model);
 }
 
 }  // namespace pc::serve

@@ -10,7 +10,7 @@ namespace pc::serve {
 // and their outputs messages of their own. Throws ApiError, which names the item.
 Json responses_messages(Fields& body);
 
-// null where there are none, or where the request's tool_choice is none.
-Json responses_tools(Fields& body, ToolChoice* choice);
+// Those that the prompt has, and what may be made of them. Throws ApiError.
+Json responses_tools(Fields& body, const ModelFacts& model, ToolChoice* choice);
 
 }  // namespace pc::serve

@@ -73,14 +73,14 @@ Json echo_of(Fields& fields, const ResponsesRequest& request) {
 
 }  // namespace
 
-ResponsesRequest read_responses(const Json& body) {
+ResponsesRequest read_responses(const Json& body, const ModelFacts& model) {
   Fields fields(body);
   ResponsesRequest request;
   Question& question = request.question;
   fields.string("model");
   read_drawing(fields, &question.sampling);
   request.conversation = responses_messages(fields);
-  request.tools = responses_tools(fields, &question.tool_choice);
+  request.tools = responses_tools(fields, model, &question.tool_choice);
   if (const auto instructions = fields.string("instructions"))
     request.instructions = for_model(*instructions, "instructions", &fields);
   read_logprobs(fields, &question);

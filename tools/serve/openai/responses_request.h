@@ -23,7 +23,7 @@ struct ResponsesRequest {
 };
 
 // Throws ApiError.
-ResponsesRequest read_responses(const Json& body);
+ResponsesRequest read_responses(const Json& body, const ModelFacts& model);
 
 // Makes the question of it, behind the messages of a conversation before; a list.
 void go_on(const Json& earlier, ResponsesRequest* request);

@@ -8,9 +8,7 @@ namespace {
 
 // A choice that needs tools must have them, and a name must be one's.
 void check(const Fields& body, const ToolChoice& choice, const Json& tools) {
-  const bool needs =
-      choice.kind == ToolChoice::Kind::kRequired || choice.kind == ToolChoice::Kind::kNamed;
-  if (!needs) return;
+  if (!choice.must_call()) return;
   if (tools.is_null()) body.refuse("tool_choice", "needs \"tools\"");
   const std::vector<Json> list = tools.items();
   const auto is_it = [&](const Json& tool) {
@@ -27,13 +25,14 @@ ToolChoice named_tool(Fields& fields) {
   return {ToolChoice::Kind::kNamed, (function ? *function : fields).required_string("name")};
 }
 
-// Which of the tools may be called: the others are not offered.
-ToolChoice allowed_tools(Fields& fields, Json* tools) {
+// Which of the tools may be called.
+ToolChoice allowed_tools(Fields& fields, const Json& tools) {
   auto own = fields.nested("allowed_tools");
   Fields allowed = own ? *own : fields;
   const bool is_required = allowed.word("mode", {"auto", "required"}) == "required";
   const auto list = allowed.array("tools");
   if (!list || list->items().empty()) allowed.refuse("tools", "is missing: a list");
+  ToolChoice choice;
   std::set<std::string> names;
   for_each_item(*list, allowed.path_of("tools"), [&](const Json& item, const std::string& at) {
     Fields tool = allowed.inside(item, at);
@@ -41,13 +40,13 @@ ToolChoice allowed_tools(Fields& fields, Json* tools) {
     if (type != "function") return tool.leave_out("is of type \"" + type + "\", which is not here");
     names.insert(named_tool(tool).name);
   });
-  Json kept = Json::array();
-  for (const Json& tool : tools->items())
-    if (names.erase(tool["function"]["name"].string()) > 0) kept.push(tool);
+  choice.allowed.assign(names.begin(), names.end());
+  for (const Json& tool : tools.items()) names.erase(tool["function"]["name"].string());
   if (!names.empty())
     allowed.refuse("tools", "names \"" + *names.begin() + "\", which is none of the tools");
-  *tools = kept.items().empty() ? Json() : kept;
-  return {is_required ? ToolChoice::Kind::kRequired : ToolChoice::Kind::kAuto, {}};
+  if (is_required) choice.kind = ToolChoice::Kind::kRequired;
+  if (choice.allowed.empty()) choice.kind = ToolChoice::Kind::kNone;
+  return choice;
 }
 
 void add_effort(Fields& fields, const char* name, Json* variables) {
@@ -66,7 +65,7 @@ Json or_null(const Json& variables) {
 
 }  // namespace
 
-ToolChoice openai_tool_choice(Fields& body, Json* tools) {
+ToolChoice openai_tool_choice(Fields& body, const Json& tools) {
   const auto json = body.any("tool_choice");
   ToolChoice choice;
   if (!json || *json == Json("auto")) return choice;
@@ -83,7 +82,7 @@ ToolChoice openai_tool_choice(Fields& body, Json* tools) {
   } else {
     body.refuse("tool_choice", "must be \"auto\", \"none\", \"required\" or a function");
   }
-  check(body, choice, *tools);
+  check(body, choice, tools);
   return choice;
 }
 
@@ -103,6 +102,14 @@ ToolChoice anthropic_tool_choice(Fields& body, const Json& tools, bool* one_call
   *one_call = fields->boolean("disable_parallel_tool_use").value_or(false);
   check(body, choice, tools);
   return choice;
+}
+
+Json tools_in_prompt(const Json& tools, const ToolChoice& choice, const ModelFacts& model) {
+  if (tools.is_null() || model.holds_calls || choice.must_call()) return tools;
+  Json kept = Json::array();
+  for (const Json& tool : tools.items())
+    if (choice.lets_call(tool["function"]["name"].string())) kept.push(tool);
+  return kept.items().empty() ? Json() : kept;
 }
 
 Json openai_variables(Fields& body) {

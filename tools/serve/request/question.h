@@ -2,6 +2,7 @@
 // answering.h answers. Values.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -46,6 +47,7 @@ using NameSpace = std::optional<std::string>;
 struct ModelFacts {
   std::string id;
   pc_engine_facts engine{};
+  bool holds_calls = false;  // calls begin with a word that an answer can be kept from
 };
 
 // A prompt that imports modules of a schema: PML or, where that is empty, turns.
@@ -68,7 +70,15 @@ struct Format {
 // Whether an answer may, must or must not call tools.
 struct ToolChoice {
   enum class Kind { kAuto, kNone, kRequired, kNamed } kind = Kind::kAuto;
-  std::string name = {};  // kNamed
+  std::string name = {};                  // kNamed
+  std::vector<std::string> allowed = {};  // that may be called alone; empty: all
+
+  bool must_call() const { return kind == Kind::kRequired || kind == Kind::kNamed; }
+  bool lets_call(const std::string& tool) const {
+    if (kind == Kind::kNone) return false;
+    if (kind == Kind::kNamed) return tool == name;
+    return allowed.empty() || std::ranges::find(allowed, tool) != allowed.end();
+  }
 };
 
 // Of a prompt of no turns.
@@ -110,11 +120,6 @@ struct Question {
   std::vector<std::string> ignored;     // fields of the request that mean nothing here
   std::vector<std::string> remarks;     // what was made of others, in sentences
   std::shared_ptr<RequestNotes> notes;  // for the log of requests; null: there is none
-
-  bool must_call() const {
-    return tool_choice.kind == ToolChoice::Kind::kRequired ||
-           tool_choice.kind == ToolChoice::Kind::kNamed;
-  }
 
   std::uint32_t n_prompts() const {
     return raw.empty() ? 1 : static_cast<std::uint32_t>(raw.size());

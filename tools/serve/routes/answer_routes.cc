@@ -39,7 +39,7 @@ void add_anthropic(Service* service, Router* router) {
   router->add_of_model(
       "POST", "/v1/messages",
       [service](const Asked& asked, const auto& reply) {
-        AnthropicRequest request = read_anthropic(asked.body, false);
+        AnthropicRequest request = read_anthropic(asked.body, asked.model().facts(), false);
         service->complete(asked.http, &request.question);
         auto writer = anthropic_writer(request, asked.model().id());
         service->answer(asked.loaded, std::move(request.question), std::move(writer),

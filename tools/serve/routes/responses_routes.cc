@@ -61,7 +61,7 @@ void add_responses_routes(Service* service, Router* router) {
   const auto all = stored_of_all(service->keys());
   for (const char* const path : {"/v1/responses", "/responses"})
     router->add_of_model("POST", path, [service, all](const Asked& asked, const auto& reply) {
-      ResponsesRequest request = read_responses(asked.body);
+      ResponsesRequest request = read_responses(asked.body, asked.model().facts());
       service->complete(asked.http, &request.question);
       StoredResponses* const stored = &all->at(request.question.name_space);
       go_on(earlier_of(request, stored), &request);

@@ -61,7 +61,7 @@ Json detokenize(const Json& body, const ServedModel& model) {
 
 // Also of more than fit into the window: who asks wants to know how much to leave out.
 Json count_tokens(const Json& body, const ServedModel& model) {
-  const AnthropicRequest request = read_anthropic(body, true);
+  const AnthropicRequest request = read_anthropic(body, model.facts(), true);
   return Json::object().set("input_tokens", model.prompt_of(request.question).n_tokens());
 }
 

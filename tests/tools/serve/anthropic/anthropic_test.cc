@@ -10,7 +10,7 @@ namespace pc::serve {
 namespace {
 
 Question read(const std::string& fields) {
-  return read_anthropic(read_body("{\"max_tokens\": 5, " + fields + "}"), false).question;
+  return read_anthropic(read_body("{\"max_tokens\": 5, " + fields + "}"), {}, false).question;
 }
 
 std::string refused(const std::string& fields) {

@@ -7,7 +7,7 @@ namespace pc::serve {
 namespace {
 
 ResponsesRequest read(const std::string& body) {
-  return read_responses(read_body(body));
+  return read_responses(read_body(body), {});
 }
 
 // The parameter that a refusal names.
@@ -84,9 +84,13 @@ TEST_CASE("tools are flat, and none where the request wants none") {
       "name": "f", "strict": true, "parameters": {"type": "object"}}}])"));
   CHECK(request.question.ignored.empty());
   CHECK(request.echo["tools"].items().front()["name"] == Json("f"));
-  request = read("{\"input\": \"Hi\", \"tool_choice\": \"none\", " + tools + "}");
-  go_on(Json::array(), &request);
-  CHECK(request.question.chat["tools"].is_null());
+  // The prompt stays as it was where an answer can be kept from calls.
+  const Json none = read_body("{\"input\": \"Hi\", \"tool_choice\": \"none\", " + tools + "}");
+  for (const bool holds_calls : {false, true}) {
+    request = read_responses(none, {{}, {}, holds_calls});
+    go_on(Json::array(), &request);
+    CHECK(request.question.chat["tools"].is_null() == !holds_calls);
+  }
 }
 
 TEST_CASE("what other servers' tools leave behind is left out, and told; thoughts are kept") {

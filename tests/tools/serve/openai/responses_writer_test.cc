@@ -15,7 +15,7 @@ namespace {
 struct Asked {
   explicit Asked(bool streams) : reply(std::make_shared<test::RecordedReply>()) {
     ResponsesRequest request = read_responses(
-        read_body(streams ? R"({"input": "Hi", "stream": true})" : R"({"input": "Hi"})"));
+        read_body(streams ? R"({"input": "Hi", "stream": true})" : R"({"input": "Hi"})"), {});
     go_on(Json::array(), &request);
     delivery.emplace(reply, responses_writer(request, "m", &stored), streams, 1u);
   }

@@ -90,17 +90,17 @@ TEST_CASE("what a model cannot be told is refused") {
         "messages[0].content[0].type");
 }
 
-TEST_CASE("what is no function is left out and told, and only allowed tools are offered") {
+TEST_CASE("what is no function is left out and told, and only allowed tools are called") {
   Fields body(read_body(R"({"tool_choice": {"type": "allowed_tools", "allowed_tools": {
         "mode": "required", "tools": [{"type": "function", "function": {"name": "b"}}]}},
       "tools": [{"type": "web_search"}, {"function": {"name": "a", "strict": true}},
                 {"type": "custom", "custom": {"name": "p"}},
                 {"type": "function", "function": {"name": "b", "new": 1}, "defer_loading": true}]})"));
-  Json tools = tools_of(body);
+  const Json tools = tools_of(body);
   CHECK(tools.items().size() == 2);
-  const ToolChoice choice = openai_tool_choice(body, &tools);
+  const ToolChoice choice = openai_tool_choice(body, tools);
   CHECK(choice.kind == ToolChoice::Kind::kRequired);
-  CHECK(tools == Json::read(R"([{"type": "function", "function": {"name": "b", "new": 1}}])"));
+  CHECK((choice.lets_call("b") && !choice.lets_call("a")));
   CHECK(body.unread() ==
         std::vector<std::string>{"tools[0]", "tools[2]", "tools[3].defer_loading"});
   Fields strict(read_body(R"({"tools": [{"function": {"name": "a", "strict": true}}]})"));
@@ -108,6 +108,19 @@ TEST_CASE("what is no function is left out and told, and only allowed tools are 
   CHECK(strict.unread().empty());
   Fields none(read_body(R"({"tools": [{"type": "mcp", "server_url": "x"}]})"));
   CHECK(tools_of(none).is_null());
+}
+
+TEST_CASE("a prompt keeps the tools that may not be called, where answers can be held") {
+  const Json tools = Json::read(R"([{"function": {"name": "a"}}, {"function": {"name": "b"}}])");
+  const Json one = Json::read(R"([{"function": {"name": "b"}}])");
+  const auto left = [&](const ToolChoice& choice) { return tools_in_prompt(tools, choice, {}); };
+  CHECK(left({ToolChoice::Kind::kNone}).is_null());
+  CHECK(left({ToolChoice::Kind::kAuto, "", {"b"}}) == one);
+  CHECK(left({ToolChoice::Kind::kAuto}) == tools);
+  CHECK(left({ToolChoice::Kind::kNamed, "b"}) == tools);  // the answer is a call, and held to be
+  for (const ToolChoice& choice :
+       {ToolChoice{ToolChoice::Kind::kNone}, ToolChoice{ToolChoice::Kind::kAuto, "", {"b"}}})
+    CHECK(tools_in_prompt(tools, choice, {{}, {}, true}) == tools);
 }
 
 }  // namespace
