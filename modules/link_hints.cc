@@ -91,6 +91,12 @@ std::vector<ModuleKey> LinkHints::likely(const Digest& place,
   return keys;
 }
 
+std::vector<ModuleKey> LinkHints::newest(const Digest& place) const {
+  std::vector<ModuleKey> keys;
+  for (const Record& record : read(place)) keys.push_back({record.key});
+  return keys;
+}
+
 void LinkHints::add(const Digest& place, std::span<const std::int32_t> tokens,
                     const ModuleKey& key) const {
   if (!folder_.writable() || tokens.size() < kMinTokens) return;

@@ -40,6 +40,8 @@ class LinkHints {
   // Files that may begin as these tokens do, at least kMinTokens of them, the longest in common
   // first.
   std::vector<ModuleKey> likely(const Digest& place, std::span<const std::int32_t> tokens) const;
+  // All that are remembered of a place, the newest first.
+  std::vector<ModuleKey> newest(const Digest& place) const;
   // The file of this key has these tokens. Ignores what cannot be written.
   void add(const Digest& place, std::span<const std::int32_t> tokens, const ModuleKey& key) const;
   // Forgets all.

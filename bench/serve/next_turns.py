@@ -4,9 +4,10 @@
     python3 bench/serve/next_turns.py MODEL.gguf [--turns 6] [--thought 100] [--answer 300] [-- OPTION...]
 
 A conversation of --turns turns with bench/serve/thoughts.jinja (a model of ChatML is made to think
---thought tokens by a budget): two servers, with --prepare on and off, are asked each turn in turn,
-with a pause between turns in which nobody waits. Printed, of each: the time until the first event of
-the answer, and how many tokens of a prompt were computed.
+--thought tokens by a budget): three servers, with --prepare on, off, and off but for requests whose
+answers may move ("moves", approximate), are asked each turn in turn, with a pause between turns in
+which nobody waits. Printed, of each: the time until the first event of the answer, and how many tokens
+of a prompt were computed.
 """
 
 import argparse
@@ -46,7 +47,7 @@ def main():
     a = parser.parse_args()
     print(load_line())
     values = {}
-    for prepares in ("on", "off"):
+    for way, prepares, moves in (("on", "on", False), ("off", "off", False), ("off, moves", "off", True)):
         server = Server(a.command, a.model, a.threads, "--chat-template", str(HERE / "thoughts.jinja"),
                         "--prepare", prepares, *a.options)
         never = ends(server)
@@ -54,7 +55,7 @@ def main():
         for turn in range(a.turns):
             messages.append({"role": "user", "content": ASKED[turn % len(ASKED)]})
             answer = ask(server.url, {"messages": messages, "temperature": 0, "reasoning_budget": a.thought,
-                                      "logit_bias": never,
+                                      "logit_bias": never, "prompt_cache": {"moves": moves},
                                       "max_tokens": a.thought + a.answer})
             first_ms.append(answer["prompt_cache"]["first_token_ms"])
             computed.append(answer["prompt_cache"]["tokens"]["computed"])
@@ -62,8 +63,8 @@ def main():
             time.sleep(0.5)
             while waiting(server):
                 time.sleep(0.1)
-        values[prepares] = {"first_ms": first_ms, "computed": computed}
-        print(f"--prepare {prepares}: behind the first turn {spread(first_ms[1:], 1)} ms to the first token, "
+        values[way] = {"first_ms": first_ms, "computed": computed}
+        print(f"--prepare {way}: behind the first turn {spread(first_ms[1:], 1)} ms to the first token, "
               f"{statistics.median(computed[1:]):.0f} tokens computed ({computed[1:]})", flush=True)
         server.close()
     print(load_line())

@@ -764,6 +764,11 @@ typedef struct pc_session_options {
   pc_token_draft draft; /* may be NULL */
   void* draft_user;     /* as mask_user */
   uint32_t overflow;    /* pc_overflow; of the conversation, not of a prompt that does not fit */
+  /* 1: where the prompt departs from a conversation that was kept and has a later piece of it, as a
+     history without the thoughts before an answer has, that piece's states are used at its new
+     place: approximate, since they saw what stood between. What follows is kept for such prompts
+     alone. 0: the prompt is as if it had been computed whole. */
+  uint32_t moves;
 } pc_session_options;
 
 PC_API void pc_session_options_init(pc_session_options* options);
@@ -916,6 +921,7 @@ typedef struct pc_session_stats {
   /* Of the conversation since it began: what PC_OVERFLOW_SLIDE let go; the turns, the oldest behind
      the system's, are no more seen. */
   uint64_t dropped_tokens, dropped_turns;
+  uint64_t moved_tokens; /* of chained_tokens: at a new place, by options.moves; approximate */
 } pc_session_stats;
 
 /* Fills what struct_size holds. */

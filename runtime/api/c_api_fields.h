@@ -60,7 +60,8 @@ constexpr auto session_ends() {
                     PC_END(max_draft),
                     PC_END(draft),
                     PC_END(draft_user),
-                    PC_END(overflow)};
+                    PC_END(overflow),
+                    PC_END(moves)};
 }
 
 constexpr auto answers_ends() {

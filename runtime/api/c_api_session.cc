@@ -49,6 +49,7 @@ pc::Result<pc::SessionOptions> session_options(const pc_session_options& o) {
                      "overflow " + std::to_string(o.overflow) + " is none that this version knows");
   options.overflow = static_cast<pc::Overflow>(o.overflow);
   options.no_reuse = o.no_reuse != 0;
+  options.moves = o.moves != 0;
   options.sampler.temperature = o.temperature;
   options.sampler.top_k = o.top_k;
   if (is_given(o.top_p, PC_GIVEN_TOP_P)) options.sampler.top_p = o.top_p;
@@ -149,6 +150,7 @@ pc_session_stats session_stats(const pc::Session& session) {
   stats.right_drafts = s.right_drafts;
   stats.dropped_tokens = s.dropped_tokens;
   stats.dropped_turns = s.dropped_turns;
+  stats.moved_tokens = s.moved_tokens;
   return stats;
 }
 

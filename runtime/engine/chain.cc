@@ -77,6 +77,23 @@ void Chain::append_found(std::span<const TokenId> tokens, Position position) {
   link.ends = link.attached = link.stored = true;
 }
 
+void Chain::append_moved(std::span<const TokenId> tokens, Position position, const Digest& file,
+                         std::uint32_t first) {
+  PC_EXPECT(!tokens.empty() && tokens.size() <= kMaxTokens);
+  open_link(position, false);
+  Link& link = links_.back();
+  link.tokens.assign(tokens.begin(), tokens.end());
+  link.ends = link.attached = link.moved = true;
+  link.first = first;
+  const Digest here = context();
+  context_ = Sha256()
+                 .field("promptcache chain moves")
+                 .field(std::as_bytes(std::span(here)))
+                 .field(std::as_bytes(std::span(file)))
+                 .field(std::uint64_t{first})
+                 .finish();
+}
+
 void Chain::append_held(std::span<const TokenId> tokens, Position position) {
   PC_EXPECT(!tokens.empty() && tokens.size() <= kMaxTokens);
   open_link(position, false);
@@ -138,9 +155,9 @@ Digest Chain::place(const Link& link, const ModuleIdentity& base) {
   return Sha256().field("promptcache place").field(std::as_bytes(std::span(key))).finish();
 }
 
-Tokens Chain::text_from(std::size_t link) const {
+Tokens Chain::text_from(std::size_t link, std::size_t most) const {
   Tokens text;
-  for (std::size_t i = link; i < links_.size() && text.size() < kMaxTokens; ++i) {
+  for (std::size_t i = link; i < links_.size() && text.size() < most; ++i) {
     const Link& next = links_[i];
     const bool goes_on =
         next.may_be_stored && next.positions.empty() &&
@@ -148,7 +165,7 @@ Tokens Chain::text_from(std::size_t link) const {
          (next.position == links_[i - 1].end() &&
           std::ranges::none_of(attachments_, [&](const Attachment& a) { return a.n_links == i; })));
     if (!goes_on) break;
-    const std::size_t n = std::min(next.tokens.size(), kMaxTokens - text.size());
+    const std::size_t n = std::min(next.tokens.size(), most - text.size());
     text.insert(text.end(), next.tokens.begin(),
                 next.tokens.begin() + static_cast<std::ptrdiff_t>(n));
   }
@@ -174,6 +191,12 @@ bool Chain::may_be_stored(Position position) const {
 std::uint64_t Chain::n_tokens() const {
   std::uint64_t n = 0;
   for (const Link& link : links_) n += link.tokens.size();
+  return n;
+}
+
+std::uint64_t Chain::n_moved() const {
+  std::uint64_t n = 0;
+  for (const Link& link : links_) n += link.moved ? link.tokens.size() : 0;
   return n;
 }
 

@@ -48,6 +48,8 @@ class Chain {
     bool ends_turn = false;                // because a turn's text does
     bool attached = false;                 // the timeline has it from a file, or is to get it
     bool stored = false;                   // known to be in the store
+    std::uint32_t first = 0;               // attached: of the file's tokens, its first
+    bool moved = false;                    // attached elsewhere than its file was computed
     std::uint32_t n_computed = 0;          // the timeline has the first so many by computing them
 
     Position end() const { return position_of(tokens.size() - 1) + 1; }
@@ -76,6 +78,11 @@ class Chain {
   void append_between(std::span<const TokenId> tokens, std::span<const Position> positions);
   // One link, of tokens that a file has: it begins with them. At most kMaxTokens.
   void append_found(std::span<const TokenId> tokens, Position position);
+  // One link, of tokens that a file, named by `file`, has from its token `first` on, where it saw
+  // something else: approximate. What follows has seen that, and is stored as such. At most
+  // kMaxTokens.
+  void append_moved(std::span<const TokenId> tokens, Position position, const Digest& file,
+                    std::uint32_t first);
   // One link, of tokens whose states somebody holds. At most kMaxTokens. Never stored.
   void append_held(std::span<const TokenId> tokens, Position position);
   // What comes next has seen more than stands before it: what it stood behind is named by `before`.
@@ -94,11 +101,13 @@ class Chain {
   static Digest place(const Link& link, const ModuleIdentity& base);
 
   // The tokens of this link and of those behind it, as far as they are one text: without a gap,
-  // with nothing attached between, none that may not be stored. At most kMaxTokens.
-  Tokens text_from(std::size_t link) const;
+  // with nothing attached between, none that may not be stored.
+  Tokens text_from(std::size_t link, std::size_t most = kMaxTokens) const;
 
   // Those of [begin, end), where they are links'.
   Tokens tokens(Position begin, Position end) const;
+  // Of links that were moved.
+  std::uint64_t n_moved() const;
   // Of the link that has this position, or true.
   bool may_be_stored(Position position) const;
   // Of all links.

@@ -28,6 +28,9 @@ struct LinkLimits {
   bool reuse = true;                // modules are attached
   std::span<const Anew> anew = {};  // as LoadedPrompt::chain has it
   Position end = 0;                 // no further than that
+  // Where a text departs from what was kept and has a later piece of it, that piece's states stand
+  // here, too. Approximate: they saw what stood between.
+  bool moves = false;
 };
 
 FoundChain find_links(const LoadedPrompt& prompt, const LinkLimits& limits);

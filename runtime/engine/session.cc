@@ -303,7 +303,7 @@ Result<Chain> Session::attach_found(BackendTimeline* timeline, bool reuse,
   const Stopwatch watch;
   if (reuse) PC_CHECK_OK(attach_modules(timeline, anew));
   const Position end = first_row_wanted().value_or(prompt_->plan.end);
-  FoundChain found = find_links(*prompt_, {reuse, anew, end});
+  FoundChain found = find_links(*prompt_, {reuse, anew, end, options_.moves});
   PC_CHECK_OK(attach_links(timeline, &found));
   stats_.lookup_us += watch.microseconds();
   return std::move(found.chain);
@@ -318,11 +318,12 @@ Status Session::attach_links(BackendTimeline* timeline, FoundChain* found) {
     const Chain::Link& link = found->chain.links()[i];
     PC_TRY(const ResidentHandle resident, engine().backend().resident(std::move(lookup.module)));
     const auto n = static_cast<std::uint32_t>(link.tokens.size());
-    PC_CHECK_OK(timeline->attach(resident, {0, 0, n, link.position, nullptr}));
+    PC_CHECK_OK(timeline->attach(resident, {0, link.first, n, link.position, nullptr}));
     stats_.chained_tokens += n;
     stats_.cached_bytes += resident->module().geometry().state_bytes(kv_blocks(n));
   }
   stats_.cached_tokens += stats_.chained_tokens;
+  stats_.moved_tokens = found->chain.n_moved();
   return ok();
 }
 

@@ -49,6 +49,7 @@ struct SessionOptions {
   bool cut_to_window = false;  // or less, whatever max_tokens is
   Overflow overflow = Overflow::kStop;
   bool no_reuse = false;                   // compute every token of the prompt
+  bool moves = false;                      // as LinkLimits has it
   std::optional<pml::Repair> repair = {};  // none: what the prompt or its schema says
   // In a check of answers: what modules have that say nothing themselves, whatever the schema and
   // the prompt say; with it, repair is none.
@@ -87,6 +88,7 @@ enum class Finish : std::uint32_t { kNone, kEos, kStop, kLength, kCancelled };
 struct SessionStats {
   std::uint64_t prompt_tokens = 0, cached_tokens = 0, computed_tokens = 0, generated_tokens = 0;
   std::uint64_t chained_tokens = 0;   // of cached_tokens: from a chain, exact
+  std::uint64_t moved_tokens = 0;     // of these: at a new place, approximate
   std::uint64_t encoded_tokens = 0;   // of cached_tokens: of modules that were encoded for it
   std::uint64_t repaired_tokens = 0;  // of computed_tokens: of modules
   std::uint64_t drafted_tokens = 0;   // computed before they were drawn, or others were

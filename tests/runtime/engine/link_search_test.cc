@@ -33,9 +33,10 @@ class Shelf {
  public:
   Shelf() { home_.use_schema("<schema name='s'/>"); }
 
-  std::unique_ptr<Session> read(const Tokens& tokens, bool reuse = true) {
+  std::unique_ptr<Session> read(const Tokens& tokens, bool reuse = true, bool moves = false) {
     SessionOptions o;
     o.max_tokens = 1;
+    o.moves = moves;
     o.no_reuse = !reuse;
     const auto prompt = must(LoadedPrompt::of_tokens(home_.schema, tokens));
     auto session = must(Session::open(prompt, o));
@@ -114,6 +115,49 @@ TEST_CASE("what explain counts is what a session finds") {
   CHECK(found.lookups.size() == found.chain.links().size());
   CHECK(found.chain.n_tokens() == branch.size());
   CHECK(find_links(*prompt, {.end = 300}).n_found() == 300);
+}
+
+TEST_CASE("a later piece of a text that was kept stands where it is asked for, as approximate") {
+  Shelf shelf;
+  // A question, a thought, an answer; a history without the thought, and a question more.
+  const Tokens question = drawn(1, 100), thought = drawn(2, 300), answer = drawn(3, 200),
+               said = joined(joined(question, 100, thought), 400, answer), closing = drawn(4, 5),
+               told = joined(joined(question, 100, closing), 105, answer),
+               more = joined(told, 305, drawn(5, 60));
+  shelf.keep(said);
+  CHECK(shelf.found(more) == 100);  // unless it is asked for, all that stands there is exact
+  for (const bool restarts : {false, true}) {
+    if (restarts) shelf.home().restart();
+    const auto session = shelf.read(more, true, true);
+    const SessionStats& stats = session->stats();
+    CHECK(stats.moved_tokens == 112);  // the end of the answer is in no link: 600 - 512
+    CHECK(stats.chained_tokens == 212);
+    CHECK(stats.chained_tokens + stats.computed_tokens == more.size());
+  }
+  // What follows is kept for those who ask for it alone.
+  CHECK(must(shelf.read(more, true, true)->keep()) >= 100);
+  const Tokens again = joined(more, 365, drawn(6, 30));
+  CHECK(shelf.found(again) == 100);
+  CHECK(shelf.read(again, true, true)->stats().chained_tokens >= 212);
+}
+
+TEST_CASE("a history that leaves out several thoughts has all that stood between them") {
+  Shelf shelf;
+  const Tokens parts[] = {drawn(1, 40), drawn(2, 90),  drawn(3, 50), drawn(4, 70),
+                          drawn(5, 80), drawn(6, 110), drawn(7, 70), drawn(8, 30)};
+  Tokens said, told;
+  for (std::size_t i = 0; i < std::size(parts); ++i) {
+    const bool is_thought = i % 2 == 1 && i < 6;
+    said.insert(said.end(), parts[i].begin(), parts[i].end());
+    if (!is_thought) told.insert(told.end(), parts[i].begin(), parts[i].end());
+  }
+  CHECK(shelf.keep(said) == 512);
+  const auto session = shelf.read(told, true, true);
+  const std::size_t n_moved = 512 - 40 - 90 - 70 - 110;  // of what is in links
+  CHECK(session->stats().moved_tokens == n_moved);
+  CHECK(session->stats().chained_tokens == 40 + n_moved);
+  CHECK(session->stats().computed_tokens == told.size() - 40 - n_moved);
+  CHECK(shelf.found(told) == 40);
 }
 
 TEST_CASE("hints that are lost, damaged or another's cost reuse and nothing else") {

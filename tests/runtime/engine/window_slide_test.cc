@@ -123,6 +123,36 @@ TEST_CASE("what has not seen what goes is as if that had never been") {
   CHECK(apart(slid, anew) <= kRounding);
 }
 
+TEST_CASE("a piece that moves in the store is what a window that slid has left") {
+  Apartment home;
+  const Tokens first = some_tokens(70, 1), gone = some_tokens(41, 2), stays = some_tokens(145, 3),
+               last = some_tokens(9, 4);
+  Tokens said = first, left = first;
+  said.insert(said.end(), gone.begin(), gone.end());
+  for (Tokens* text : {&said, &left}) text->insert(text->end(), stays.begin(), stays.end());
+  left.insert(left.end(), last.begin(), last.end());
+  const auto read = [&](const Tokens& tokens) {
+    SessionOptions o;
+    o.max_tokens = 1;
+    o.moves = true;
+    auto session = must(Session::open(must(LoadedPrompt::of_tokens(home.schema, tokens)), o));
+    must(session->prefill());
+    return session;
+  };
+  CHECK(must(read(said)->keep()) == said.size());
+  const auto moved = read(left);
+  CHECK(moved->stats().moved_tokens == stays.size());
+  Conversation slid(home);
+  slid.read(said);
+  slid.slide(Gone({{70, 70 + 41}}));
+  slid.read(last);
+  REQUIRE(static_cast<std::size_t>(slid.end()) == left.size());
+  float most = 0;
+  for (std::size_t i = 0; i < slid.logits().size(); ++i)
+    most = std::max(most, std::fabs(slid.logits()[i] - moved->logits()[i]));
+  CHECK(most <= kRounding);
+}
+
 TEST_CASE("what has seen what goes remembers it") {
   Apartment home;
   Conversation slid(home), fresh(home);

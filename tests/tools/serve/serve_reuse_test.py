@@ -86,7 +86,7 @@ THOUGHTS = """{%- for m in messages -%}<|im_start|>{{ m.role }}
 
 
 class NextTurns(unittest.TestCase):
-    def after_an_idle_while(self, *arguments):
+    def after_an_idle_while(self, *arguments, **fields):
         """Tokens that the second request computes, and that come behind the first answer in it."""
         server = Server("--chat-template", template_file(THOUGHTS), *arguments)
         self.addCleanup(server.close)
@@ -101,8 +101,9 @@ class NextTurns(unittest.TestCase):
             time.sleep(0.02)
         self.prepared = server.metric("prepared_turns_total"), server.metric("prepared_tokens_total")
         history = [*body["messages"], {"role": "assistant", "content": message["content"]}]
-        usage = server.json("POST", "/v1/chat/completions", body | {
-            "messages": [*history, {"role": "user", "content": "And the hill?"}]})["usage"]
+        self.answer = server.json("POST", "/v1/chat/completions", body | fields | {
+            "messages": [*history, {"role": "user", "content": "And the hill?"}]})
+        usage = self.answer["usage"]
         new = server.json("POST", "/tokenize", {"content": "<|im_end|>\n<|im_start|>user\nAnd the hill?<|im_end|>\n"
                                                            "<|im_start|>assistant\n<think>\n"})["tokens"]
         self.used = server.metric("prepared_turns_used_total"), server.metric("prepared_tokens_used_total")
@@ -119,6 +120,14 @@ class NextTurns(unittest.TestCase):
         computed, new = self.after_an_idle_while("--prepare", "off")
         self.assertEqual(self.prepared[0], 0)
         self.assertGreater(computed, new + 60)
+        self.assertTrue(self.answer["prompt_cache"]["exact"])
+
+    def test_where_there_was_no_time_the_answers_states_move_if_they_may(self):
+        computed, new = self.after_an_idle_while("--prepare", "off", prompt_cache={"moves": True})
+        self.assertLessEqual(computed, new + 16)
+        told = self.answer["prompt_cache"]
+        self.assertFalse(told["exact"])
+        self.assertGreater(told["tokens"]["approximate"], 60)
 
 
 class Tools(ReuseTest):

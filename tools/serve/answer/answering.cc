@@ -143,6 +143,7 @@ class Answering {
     const std::uint64_t cached = stats.cached_tokens - stats.encoded_tokens;
     usage->cached_tokens += cached;
     usage->chained_tokens += stats.chained_tokens;
+    usage->moved_tokens += stats.moved_tokens;
     usage->repaired_tokens += stats.repaired_tokens;
     usage->modules += stats.modules_found;
     usage->modules_encoded += stats.modules_encoded;
@@ -194,6 +195,7 @@ class Answering {
     options.set_max_tokens(s.max_tokens.value_or(model_.facts().engine.context_tokens));
     options.cut_to_window = true;
     options.no_reuse = question_.mode == Mode::kOff;
+    options.moves = question_.moves;
     const Plan& plan = plan_of(number);
     if (!plan.exact) usage_.approximate_tokens = plan.prompt.counts().approximate_tokens;
     options.repair = question_.repair.empty() ? nullptr : question_.repair.c_str();

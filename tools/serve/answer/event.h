@@ -45,6 +45,7 @@ struct Usage {
   std::uint64_t prompt_tokens = 0, cached_tokens = 0, chained_tokens = 0;
   std::uint64_t approximate_tokens = 0;  // of modules that saw something else than stands before
   std::uint64_t repaired_tokens = 0;     // of these: computed anew
+  std::uint64_t moved_tokens = 0;        // of chained_tokens: approximate, too
   std::uint32_t modules = 0, modules_encoded = 0;  // that it used; of these, not found before
   std::uint64_t written_tokens = 0;    // of the conversation, whose states are kept only since
   std::uint64_t generated_tokens = 0;  // of all answers

@@ -112,6 +112,7 @@ struct Question {
   std::optional<std::uint32_t> top_logprobs;  // of each token, beside its own; none: no logprobs
   Mode mode = Mode::kPrefix;
   bool says_mode = false;               // the request itself does
+  bool moves = false;                   // as pc_session_options has it
   NameSpace name_space;                 // whose modules it may use
   std::string client;                   // who takes turns with others
   std::optional<bool> slides = {};      // over the oldest turns where they do not fit; none: the

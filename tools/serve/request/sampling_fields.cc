@@ -122,6 +122,7 @@ void read_mode(Fields& fields, Question* question) {
     question->says_mode = true;
   }
   question->repair = of_cache.string("repair").value_or("");
+  question->moves = of_cache.boolean("moves").value_or(false);
   if (const auto overflow = of_cache.string("overflow")) {
     if (*overflow != "stop" && *overflow != "slide")
       of_cache.refuse("overflow", "must be one of: stop, slide");
