@@ -146,13 +146,14 @@ std::uint64_t Conversation::tokens_of(const promptcache::Message& message) const
 
 void Conversation::read(const std::vector<promptcache::Message>& messages) {
   session_.reset();
-  const promptcache::Prompt prompt(schema_, messages);
-  promptcache::Session session(prompt, session_options(options_, true, stop_));
+  const auto prompt = std::make_shared<const promptcache::Prompt>(schema_, messages);
+  promptcache::Session session(*prompt, session_options(options_, true, stop_));
   {
     const Interruptible interruptible(session.get());
     session.prefill();
   }
   session_.emplace(std::move(session));
+  was_read_ = prompt;
 }
 
 // To its end, or to Ctrl-C.
@@ -185,6 +186,7 @@ Answer Conversation::read_answer(const OnText& on_text) {
 // A conversation with a file is there the next time, and so are its states.
 void Conversation::keep(const Answer& answer) {
   if (answer.stats.finish == PC_FINISH_CANCELLED) session_.reset();
+  read_ahead();
   save();
   if (options_.history.empty() || !session_ || options_.no_cache || options_.read_only_cache)
     return;
@@ -193,6 +195,18 @@ void Conversation::keep(const Answer& answer) {
   } catch (const promptcache::Error&) {
     // The store is full or cannot be written: the next start computes what it lacks.
   }
+}
+
+// While the next question is thought of.
+void Conversation::read_ahead() {
+  if (!was_read_) return;
+  ahead_ = std::async(std::launch::async, [prompt = std::move(was_read_)] {
+    try {
+      prompt->prefetch();
+    } catch (const promptcache::Error&) {
+      // What it could not read is read when it is asked for.
+    }
+  });
 }
 
 void Conversation::save() const {

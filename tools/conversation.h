@@ -6,6 +6,8 @@
 #pragma once
 
 #include <functional>
+#include <future>
+#include <memory>
 #include <optional>
 #include <promptcache/promptcache.hpp>
 #include <string>
@@ -51,6 +53,8 @@ class Conversation {
   std::uint64_t tokens_of(const promptcache::Message& message) const;
   Answer read_answer(const OnText& on_text);
   void keep(const Answer& answer);
+  // Other members of unions whose modules the prompt has.
+  void read_ahead();
   void save() const;
 
   const promptcache::Engine& engine_;
@@ -60,9 +64,11 @@ class Conversation {
   std::vector<promptcache::Message> messages_;
   std::optional<promptcache::Session> session_;
   std::uint32_t answer_begin_ = 0, position_ = 0;
-  std::uint64_t left_out_ = 0;       // of the session's prompt
-  std::uint64_t dropped_turns_ = 0;  // by the session
-  bool may_go_back_ = true;          // to the beginning of its answer
+  std::uint64_t left_out_ = 0;                           // of the session's prompt
+  std::uint64_t dropped_turns_ = 0;                      // by the session
+  bool may_go_back_ = true;                              // to the beginning of its answer
+  std::shared_ptr<const promptcache::Prompt> was_read_;  // until its schema is read ahead
+  std::future<void> ahead_;                              // that is done
 };
 
 }  // namespace pc::cli
