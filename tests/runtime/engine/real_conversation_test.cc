@@ -2,6 +2,8 @@
 // gives as a prompt of its own, and costs no more than what is new of it.
 
 #include <cmath>
+#include <filesystem>
+#include <fstream>
 
 #include "runtime/engine/session.h"
 #include "tests/support/real_models.h"
@@ -121,6 +123,93 @@ TEST_CASE("a pretrained model's kept conversation goes on after a restart as if 
     CHECK(session->stats().chained_tokens + Chain::kMinTokens > static_cast<std::uint64_t>(end));
     CHECK(apart(session->logits(), whole->logits()) <= 1e-4);
     CHECK(answer(*session) == answer(*whole));
+  }
+}
+
+// Tokens of sentences of which no two begin alike, the place of the branch among them.
+std::string telling(int first, int last) {
+  std::string text;
+  for (int i = first; i < last; ++i)
+    text += "On day " + std::to_string(i * 37 % 365) + " the ferry took " +
+            std::to_string(i * 61 % 97) + " people over. ";
+  return text;
+}
+
+TEST_CASE("a pretrained model's branches go on to the token as if nothing had been kept") {
+  for (const char* name : kRealModels) {
+    const RealReference reference = real_reference(name);
+    if (!reference.there()) return;
+    INFO(name);
+    const TempFolder cache;
+    const EngineOptions options = exact_options(reference.path().string(), cache.path());
+    std::shared_ptr<LoadedSchema> schema;
+    const auto restart = [&] {
+      schema.reset();
+      schema = must(LoadedSchema::parse(must(Engine::open(options)), "<schema name='s'/>", ""));
+    };
+    const auto open = [&](const std::string& text, bool no_reuse) {
+      SessionOptions o;
+      o.max_tokens = 12;
+      o.no_reuse = no_reuse;
+      return must(Session::open(must(LoadedPrompt::of_raw_text(schema, text, {})), o));
+    };
+    const auto n_tokens = [&](const std::string& text) {
+      return must(schema->engine().tokenizer().encode(text)).size();
+    };
+    restart();
+    const std::string kept = telling(0, 40);  // two links, and more
+    {
+      const auto session = open(kept, false);
+      must(session->prefill());
+      must(session->keep());
+    }
+    const auto branch = [](int n) { return telling(0, n) + "Then it stopped, because"; };
+    const auto check = [&](Session& session, int n, std::size_t n_missing) {
+      const auto whole = open(branch(n), true);
+      must(whole->prefill());
+      CHECK(session.stats().chained_tokens + n_missing >= n_tokens(telling(0, n)));
+      CHECK(apart(session.logits(), whole->logits()) <= 1e-4);
+      CHECK(answer(session) == answer(*whole));
+    };
+    for (const bool restarts : {false, true}) {
+      INFO(restarts);
+      if (restarts) restart();
+      for (const int n : {7, 19}) {
+        const auto session = open(branch(n), false);
+        must(session->prefill());
+        check(*session, n, 4);  // words at the border may be other tokens
+      }
+    }
+    // Two at once, whose answers are computed together.
+    const auto one = open(branch(11), false), other = open(branch(23), false);
+    std::string said[2];
+    for (std::vector<Session*> asked = {one.get(), other.get()}; !asked.empty();) {
+      const std::vector<Session::Next> tokens = Session::step(asked);
+      std::vector<Session*> left;
+      for (std::size_t i = 0; i < asked.size(); ++i) {
+        if (tokens[i]) said[asked[i] == other.get()] += asked[i]->text();
+        if (!tokens[i] || must(*tokens[i])) left.push_back(asked[i]);
+      }
+      asked = left;
+    }
+    CHECK(said[0] == answer(*open(branch(11), true)));
+    CHECK(said[1] == answer(*open(branch(23), true)));
+    // What hints say is not believed.
+    std::vector<std::filesystem::path> hints;
+    for (const auto& entry : std::filesystem::directory_iterator(cache.path() + "/v2/next"))
+      hints.push_back(entry.path());
+    REQUIRE(!hints.empty());
+    for (std::size_t i = 0; i < hints.size(); ++i) {
+      std::filesystem::permissions(hints[i], std::filesystem::perms::owner_all);
+      std::fstream(hints[i], std::ios::in | std::ios::out | std::ios::binary)
+          .seekp(static_cast<std::streamoff>(16 + 7 * i))
+          .write("spoilt by somebody else", 23);
+    }
+    for (const int n : {7, 19}) {
+      const auto session = open(branch(n), false);
+      must(session->prefill());
+      check(*session, n, SIZE_MAX / 2);  // however much is found
+    }
   }
 }
 
