@@ -101,8 +101,9 @@ class NextTurns(unittest.TestCase):
             time.sleep(0.02)
         self.prepared = server.metric("prepared_turns_total"), server.metric("prepared_tokens_total")
         history = [*body["messages"], {"role": "assistant", "content": message["content"]}]
-        self.answer = server.json("POST", "/v1/chat/completions", body | fields | {
-            "messages": [*history, {"role": "user", "content": "And the hill?"}]})
+        following = body | fields | {"messages": [*history, {"role": "user", "content": "And the hill?"}]}
+        self.explained = server.json("POST", "/v1/prompt_cache/explain", following)
+        self.answer = server.json("POST", "/v1/chat/completions", following)
         usage = self.answer["usage"]
         new = server.json("POST", "/tokenize", {"content": "<|im_end|>\n<|im_start|>user\nAnd the hill?<|im_end|>\n"
                                                            "<|im_start|>assistant\n<think>\n"})["tokens"]
@@ -115,6 +116,8 @@ class NextTurns(unittest.TestCase):
         self.assertGreater(self.prepared[1], 60)
         self.assertEqual(self.used, self.prepared)
         self.assertLessEqual(computed, new + 16)
+        told = self.explained  # and what is prepared is seen before it is used
+        self.assertLessEqual(told["tokens"] - told["chained_tokens"], new + 16)
 
     def test_nothing_is_prepared_where_nobody_wants_it(self):
         computed, new = self.after_an_idle_while("--prepare", "off")
