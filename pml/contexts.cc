@@ -18,6 +18,10 @@ class Steps {
     keep = keep && it.kind == ItemKind::kPiece && !layout_.pieces[it.index].fresh;
     spec_.steps.push_back({item, kNone, keep});
   }
+  void stand_in(std::uint32_t index) {
+    spec_.steps.push_back({kNone, kNone, false, index});
+    ++spec_.n_stand_ins;
+  }
   void open(const TurnTokens& turn) { markup(at_start() ? turn.opening : turn.open); }
   void close(const TurnTokens& turn) { markup(turn.close); }
 
@@ -87,18 +91,24 @@ void filter(const Layout& layout, const FlatPrompt& flat, const std::vector<Turn
   steps.finish();
 }
 
-// The jobs with attend=prefix or self.
+// The jobs with attend=prefix, slots or self.
 class ModuleContexts {
  public:
   ModuleContexts(const Layout& layout, const FlatPrompt& flat, const std::vector<TurnTokens>& turns)
       : layout_(layout), flat_(flat), turns_(turns) {}
 
   std::vector<JobSpec> plan();
+  bool has_slots() const { return layout_.attend == Attend::kSlots && !flat_.is_schema; }
+  bool sees_prefix() const {
+    return layout_.attend == Attend::kPrefix || layout_.attend == Attend::kSlots;
+  }
 
  private:
   // One module that is open at this place of the prompt.
   struct Frame {
     std::uint32_t module = kRoot;
+    std::uint32_t slot = 0;      // so many modules stand before it, beside it
+    std::uint32_t n_inside = 0;  // that were opened in it so far
     std::vector<JobStep> own;    // its own text so far
     std::uint32_t turn = kNone;  // of the prompt, opened directly in it
     std::size_t turn_begin = 0;  // where in `own`
@@ -109,6 +119,7 @@ class ModuleContexts {
   void open_module(std::uint32_t module);
   void close_module();
   void add_item(std::uint32_t item);
+  void add_stand_ins(const Frame& frame, Steps& steps) const;
 
   const Layout& layout_;
   const FlatPrompt& flat_;
@@ -152,7 +163,7 @@ std::vector<JobSpec> ModuleContexts::plan() {
 void ModuleContexts::add_item(std::uint32_t item) {
   Frame& frame = frames_.back();
   Steps steps(layout_, frame.spec);
-  const bool sees_turns = layout_.attend == Attend::kPrefix || frame.module == kRoot;
+  const bool sees_turns = sees_prefix() || frame.module == kRoot;
   if (sees_turns && frame.turn != kNone && !std::exchange(frame.opened, true))
     steps.open(turns_[frame.turn]);
   steps.item(item, true);
@@ -164,9 +175,11 @@ void ModuleContexts::open_module(std::uint32_t module) {
   Frame frame;
   frame.module = module;
   frame.spec.subject = module;
-  if (layout_.attend == Attend::kPrefix && layout_.modules[module].stored()) {
+  frame.slot = frames_.back().n_inside++;
+  if (sees_prefix() && layout_.modules[module].stored()) {
     Steps steps(layout_, frame.spec);
     for (const Frame& around : frames_) {
+      add_stand_ins(around, steps);
       for (std::size_t i = 0; i < around.own.size(); ++i) {
         if (around.turn != kNone && i == around.turn_begin) steps.open(turns_[around.turn]);
         steps.item(around.own[i].item, false);
@@ -174,8 +187,24 @@ void ModuleContexts::open_module(std::uint32_t module) {
       if (around.turn != kNone && around.turn_begin == around.own.size())
         steps.open(turns_[around.turn]);
     }
+    add_stand_ins(frame, steps);
   }
   frames_.push_back(std::move(frame));
+}
+
+// Neither the module's own text nor that of one around it stands in.
+void ModuleContexts::add_stand_ins(const Frame& frame, Steps& steps) const {
+  std::uint32_t n = has_slots() ? frame.slot : 0;
+  if (n > kOwnStandIns && layout_.stand_ins.front().module != kNone) n = kOwnStandIns;
+  const auto is_open = [&](std::uint32_t module) {
+    return module == frame.module ||
+           std::ranges::any_of(frames_, [&](const Frame& f) { return f.module == module; });
+  };
+  for (std::uint32_t i = 0; i < layout_.stand_ins.size() && n > 0; ++i) {
+    if (layout_.stand_ins[i].module != kNone && is_open(layout_.stand_ins[i].module)) continue;
+    steps.stand_in(i);
+    --n;
+  }
 }
 
 void ModuleContexts::close_module() {

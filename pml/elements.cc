@@ -9,9 +9,9 @@
 namespace pc::pml {
 namespace {
 
-constexpr std::array<std::string_view, 10> kReserved = {"schema",    "prompt",    "module", "union",
-                                                        "param",     "parameter", "system", "user",
-                                                        "assistant", "scaffold"};
+constexpr std::array<std::string_view, 11> kReserved = {
+    "schema", "prompt", "module",    "union",    "param",   "parameter",
+    "system", "user",   "assistant", "scaffold", "stand-in"};
 
 }  // namespace
 
@@ -23,7 +23,7 @@ namespace {
 
 // Does this node hold content that stands in a line of text? Turns stand by themselves.
 bool is_content(const XmlNode& node) {
-  return node.name != "scaffold" && !role_of(node.name);
+  return node.name != "scaffold" && node.name != "stand-in" && !role_of(node.name);
 }
 
 }  // namespace

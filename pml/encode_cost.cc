@@ -96,6 +96,17 @@ std::uint64_t whole_turns_cost(const Layout& layout, const std::vector<TurnToken
   return once * (1 + layout.scaffolds.size());
 }
 
+// At most all stand-ins before each module, and before each that it stands in.
+std::uint64_t slots_cost(const Layout& layout, const FlatPrompt& flat) {
+  std::uint64_t once = 0, depth = 0, total = 0;
+  for (const StandIn& stand_in : layout.stand_ins) once += kItemCost + stand_in.tokens.size();
+  for (const FlatStep& step : flat.steps) {
+    if (step.what == FlatStep::What::kOpenModule) total += ++depth * once;
+    if (step.what == FlatStep::What::kCloseModule) --depth;
+  }
+  return total;
+}
+
 // A module sees the opening of the turn around it.
 std::uint64_t openings_cost(const FlatPrompt& flat, const std::vector<TurnTokens>& turns) {
   std::uint64_t total = 0, around = 0;
@@ -111,14 +122,16 @@ std::uint64_t openings_cost(const FlatPrompt& flat, const std::vector<TurnTokens
 
 std::uint64_t encoding_cost(const Layout& layout, const FlatPrompt& flat,
                             const std::vector<TurnTokens>& turns) {
+  const bool sees_turns = layout.attend == Attend::kPrefix || layout.attend == Attend::kSlots;
   return encoding_cost(layout) + whole_turns_cost(layout, turns) +
-         (layout.attend == Attend::kPrefix ? openings_cost(flat, turns) : 0);
+         (sees_turns ? openings_cost(flat, turns) : 0) + slots_cost(layout, flat);
 }
 
 std::uint64_t encoding_cost(const Layout& layout) {
   const std::uint64_t scaffolds = scaffold_cost(layout);
   switch (layout.attend) {
     case Attend::kPrefix:
+    case Attend::kSlots:
       return scaffolds + prefix_cost(layout);
     case Attend::kSchema:
       return scaffolds + schema_cost(layout);

@@ -14,6 +14,7 @@ class Pass {
   explicit Pass(const Layout& layout) : layout_(layout) {}
 
   void add(const JobSpec& spec, const JobStep& step) {
+    if (step.stand_in != kNone) return add(layout_.stand_ins[step.stand_in].tokens, end_, false, 0);
     if (step.item == kNone) return add(spec.markup[step.markup], end_, false, 0);
     const Item item = layout_.items[step.item];
     if (item.kind == ItemKind::kPiece) {
@@ -61,7 +62,11 @@ EncodeJob make_job(const Layout& layout, const JobSpec& spec) {
   for (const JobStep& step : spec.steps) pass.add(spec, step);
   return {spec.scaffold ? "scaffold " + layout.scaffolds[spec.subject].name
                         : layout.modules[spec.subject].path,
-          layout.attend, spec.scaffold, spec.subject, pass.finish()};
+          layout.attend == Attend::kSlots ? Attend::kPrefix : layout.attend,
+          spec.scaffold,
+          spec.subject,
+          spec.n_stand_ins,
+          pass.finish()};
 }
 
 std::vector<JobSpec> plan_encoding(const Layout& layout) {

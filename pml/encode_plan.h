@@ -34,11 +34,12 @@ struct JobRun {
 };
 
 struct EncodeJob {
-  std::string name;  // "europe/paris"; "" is the anonymous text; "scaffold s"
-  Attend attend = Attend::kPrefix;
+  std::string name;                 // "europe/paris"; "" is the anonymous text; "scaffold s"
+  Attend attend = Attend::kPrefix;  // of slots: prefix; stand-ins are text as any other
   bool scaffold = false;
   std::uint32_t subject = 0;  // as in JobSpec
-  std::vector<JobRun> runs;   // positions strictly increase; no two overlap
+  std::uint32_t n_stand_ins = 0;
+  std::vector<JobRun> runs;  // positions strictly increase; no two overlap
 };
 
 EncodeJob make_job(const Layout& layout, const JobSpec& spec);

@@ -273,6 +273,7 @@ Result<FlatPrompt> flatten(const Layout& layout, const Binding& binding) {
 
 FlatPrompt flatten_schema(const Layout& layout) {
   FlatPrompt flat;
+  flat.is_schema = true;
   for (std::uint32_t i = 0; i < layout.items.size(); ++i) {
     const Item item = layout.items[i];
     switch (item.kind) {

@@ -43,6 +43,7 @@ struct FlatTurn {
 struct FlatPrompt {
   std::vector<FlatStep> steps;
   std::vector<FlatTurn> turns;  // in order
+  bool is_schema = false;       // flatten_schema made it
   bool opens_answer = false;    // the assistant's turn is opened behind the last step
   bool ends_bare = false;       // text outside of all turns stands behind the last, a user's
   // Sentences: what stands elsewhere than it was written, and what else the
@@ -51,7 +52,8 @@ struct FlatPrompt {
 };
 
 // Every item of the schema in document order, all members of unions among them:
-// what its modules see is the same as in any prompt that opens no turn around them.
+// what its modules see is the same as in any prompt that opens no turn around them and, with
+// attend=slots, imports no other before them.
 FlatPrompt flatten_schema(const Layout& layout);
 
 // Errors: kPmlSemantic with line:column, where a turn would stand in another.

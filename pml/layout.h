@@ -32,6 +32,10 @@
 
 namespace pc::pml {
 
+// Of a schema with attend=slots that declares no stand-ins, so many of its modules stand in; a
+// module further behind sees no more.
+inline constexpr std::uint32_t kOwnStandIns = 4;
+
 inline constexpr std::uint32_t kNone = UINT32_MAX;  // no such module, union or member
 inline constexpr std::uint32_t kRoot = 0;           // the root's index in Layout::modules
 
@@ -105,6 +109,12 @@ struct Scaffold {
   std::vector<std::uint32_t> modules;  // in document order; every ancestor of one is one
 };
 
+// What stands for a module that another one has not seen (attend=slots).
+struct StandIn {
+  Tokens tokens;                 // never empty
+  std::uint32_t module = kNone;  // whose own text it is; kNone: one that the schema declares
+};
+
 enum class ItemKind : std::uint8_t {
   kPiece,       // index into pieces
   kSlot,        // index into slots
@@ -134,6 +144,8 @@ struct Layout {
   std::vector<Union> unions;
   std::vector<SchemaTurn> turns;
   std::vector<Scaffold> scaffolds;
+  // A module sees the first ones, but for itself: at most kOwnStandIns of those that are modules.
+  std::vector<StandIn> stand_ins;
   std::uint32_t extent = 0;                                // schema positions in all
   std::unordered_map<std::string, std::uint32_t> by_path;  // modules but the root
 

@@ -378,6 +378,37 @@ Status Builder::close_turn(const SchemaNode& node, std::uint32_t index) {
   return ok();
 }
 
+// A schema that declares none has its own first modules.
+void add_own_stand_ins(Layout& layout) {
+  for (std::uint32_t i = 1; i < layout.modules.size() && layout.stand_ins.size() <= kOwnStandIns;
+       ++i) {
+    const Module& module = layout.modules[i];
+    if (module.parent != kRoot || !module.stored()) continue;
+    StandIn stand_in{{}, i};
+    for (const std::uint32_t item : module.own) {
+      const Item it = layout.items[item];
+      const Tokens& tokens = it.kind == ItemKind::kPiece ? layout.pieces[it.index].tokens
+                                                         : layout.slots[it.index].filler;
+      stand_in.tokens.insert(stand_in.tokens.end(), tokens.begin(), tokens.end());
+    }
+    layout.stand_ins.push_back(std::move(stand_in));
+  }
+}
+
+Status add_stand_ins(const Schema& schema, const TextEncoder& encoder, Layout& layout) {
+  if (schema.attend != Attend::kSlots) return ok();
+  for (const SchemaStandIn& written : schema.stand_ins) {
+    auto tokens = encoder.text(written.text);
+    if (!tokens.ok()) return at(written.place, std::move(tokens).error());
+    if (tokens->size() > kMaxLayoutTokens)
+      return broken_rule(written.place, "a <stand-in> of more than " +
+                                            std::to_string(kMaxLayoutTokens) + " tokens");
+    if (!tokens->empty()) layout.stand_ins.push_back({std::move(*tokens), kNone});
+  }
+  if (layout.stand_ins.empty()) add_own_stand_ins(layout);
+  return ok();
+}
+
 }  // namespace
 
 Result<Layout> lay_out(const Schema& schema, const TextEncoder& encoder) {
@@ -386,6 +417,7 @@ Result<Layout> lay_out(const Schema& schema, const TextEncoder& encoder) {
     PC_TRY(Scaffold scaffold, lay_out_scaffold(written, layout));
     layout.scaffolds.push_back(std::move(scaffold));
   }
+  PC_CHECK_OK(add_stand_ins(schema, encoder, layout));
   if (encoding_cost(layout) > kMaxEncodingCost)
     return broken_rule(
         schema.place,

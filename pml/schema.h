@@ -19,7 +19,7 @@ namespace pc::pml {
 enum class Positions : std::uint8_t { kCompact, kSchema };
 
 // attend=: what a module sees while it is encoded (docs/PML.md, "attend").
-enum class Attend : std::uint8_t { kPrefix, kSelf, kSchema };
+enum class Attend : std::uint8_t { kPrefix, kSelf, kSchema, kSlots };
 
 struct SchemaNode {
   enum class Kind : std::uint8_t { kText, kParam, kModule, kUnion, kRole };
@@ -42,6 +42,12 @@ struct SchemaScaffold {
   std::vector<std::string> modules;  // paths, "europe/paris"
 };
 
+// With attend=slots: text that stands for a module that another one has not seen.
+struct SchemaStandIn {
+  Place place;
+  std::string text;
+};
+
 struct Schema {
   std::string name;
   Positions positions = Positions::kCompact;
@@ -50,6 +56,7 @@ struct Schema {
   Place place;
   std::vector<SchemaNode> children;
   std::vector<SchemaScaffold> scaffolds;
+  std::vector<SchemaStandIn> stand_ins;
 };
 
 }  // namespace pc::pml

@@ -44,6 +44,7 @@ class SchemaReader {
   Status add_file(const XmlNode& element, Children& into);
   Status add_anonymous(const XmlNode& element, Scope scope, Children& into);
   Status add_scaffold(const XmlNode& element);
+  Status add_stand_in(const XmlNode& element, Scope scope);
   Status count_text(Place place, std::size_t bytes);
   Result<SchemaNode> module(const XmlNode& element, Scope scope);
   Result<SchemaNode> alternatives(const XmlNode& element, Scope scope);
@@ -90,10 +91,15 @@ Result<Schema> SchemaReader::read(const XmlNode& root) {
   PC_TRY(schema_.positions,
          choice(root, "positions", Positions::kCompact,
                 {{"compact", Positions::kCompact}, {"schema", Positions::kSchema}}));
-  PC_TRY(
-      schema_.attend,
-      choice(root, "attend", Attend::kPrefix,
-             {{"prefix", Attend::kPrefix}, {"self", Attend::kSelf}, {"schema", Attend::kSchema}}));
+  PC_TRY(schema_.attend, choice(root, "attend", Attend::kPrefix,
+                                {{"prefix", Attend::kPrefix},
+                                 {"self", Attend::kSelf},
+                                 {"schema", Attend::kSchema},
+                                 {"slots", Attend::kSlots}}));
+  if (schema_.attend == Attend::kSlots && schema_.positions == Positions::kSchema)
+    return broken_rule(root.place,
+                       "with attend=\"slots\" modules are encoded behind stand-ins, which have no "
+                       "place in positions=\"schema\"; leave positions= out");
   PC_TRY(const std::optional<Repair> repair, repair_of(root));
   schema_.repair = repair.value_or(Repair{});
   Names modules;
@@ -140,8 +146,13 @@ Status SchemaReader::child(const XmlNode& element, const Scope& scope, Children&
       return broken_rule(element.place, "<scaffold> stands directly in <schema>");
     return add_scaffold(element);
   }
-  constexpr std::string_view kTags[] = {"module", "union",     "param",   "system",
-                                        "user",   "assistant", "scaffold"};
+  if (element.name == "stand-in") {
+    if (scope.params || scope.role)
+      return broken_rule(element.place, "<stand-in> stands directly in <schema>");
+    return add_stand_in(element, scope);
+  }
+  constexpr std::string_view kTags[] = {"module", "union",     "param",    "system",
+                                        "user",   "assistant", "scaffold", "stand-in"};
   return broken_rule(element.place, "no element " + tag(element.name) + " in a schema" +
                                         name_hint(element.name, kTags));
 }
@@ -277,6 +288,32 @@ Result<SchemaNode> SchemaReader::param(const XmlNode& element, const Scope& scop
                                           std::to_string(kMaxParamTokens) + ", not " + quote(len));
   if (const std::string* filler = element.attribute("scaffold")) node.text = *filler;
   return node;
+}
+
+Status SchemaReader::add_stand_in(const XmlNode& element, Scope scope) {
+  PC_CHECK_OK(check_attributes(element, {"src", "xml:space"}));
+  if (schema_.attend != Attend::kSlots)
+    return broken_rule(element.place,
+                       "a <stand-in> stands for modules that others have not seen, which only "
+                       "attend=\"slots\" lets them see; give the schema that");
+  if (schema_.stand_ins.size() == kMaxStandIns)
+    return broken_rule(element.place, "a schema has at most " + std::to_string(kMaxStandIns) +
+                                          " stand-ins; modules behind more see the last ones");
+  scope.preserve = scope.modules_preserve;
+  PC_CHECK_OK(set_space(element, scope));
+  Children children;
+  PC_CHECK_OK(add_file(element, children));
+  for (std::size_t i = 0; i < element.children.size(); ++i) {
+    if (!element.children[i].is_text())
+      return broken_rule(element.children[i].place,
+                         tag(element.children[i].name) + " in a <stand-in>, which holds text only");
+    PC_CHECK_OK(add_text(element, i, scope.preserve, children));
+  }
+  SchemaStandIn stand_in{element.place, {}};
+  for (const SchemaNode& text : children) stand_in.text += text.text;
+  if (stand_in.text.empty()) return broken_rule(element.place, "a <stand-in> without text");
+  schema_.stand_ins.push_back(std::move(stand_in));
+  return ok();
 }
 
 Result<SchemaNode> SchemaReader::role(const XmlNode& element, Role known, Scope scope) {

@@ -26,6 +26,9 @@ inline constexpr std::size_t kMaxPathBytes = 1024;
 // Room of one parameter, in tokens: more is a document, and a document is a module.
 inline constexpr std::uint32_t kMaxParamTokens = 65536;
 
+// Stand-ins of a schema: a model that reads of a sixteenth document reads of many.
+inline constexpr std::size_t kMaxStandIns = 16;
+
 // Errors: kPmlSyntax, kPmlSemantic, or what read_file gave, with line:column.
 // An empty read_file makes every src= an error.
 Result<Schema> parse_schema(std::string_view document, const ReadFileFn& read_file = {});

@@ -15,7 +15,9 @@ constexpr std::size_t kTextColumns = 28;
 
 std::string source_cell(const Json& run) {
   if (run["kind"].text() != "cached") return cell(run["label"]);
-  return module_cell(run["label"]) + (run["scaffold"].truth() ? " (scaffold)" : "");
+  const Json stand_ins = run["stand_ins"];
+  return module_cell(run["label"]) + (run["scaffold"].truth() ? " (scaffold)" : "") +
+         (stand_ins.is_null() ? "" : " (slot " + cell(stand_ins) + ")");
 }
 
 std::string runs_table(const Json& plan) {

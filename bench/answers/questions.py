@@ -29,6 +29,8 @@ class Set:
     # front of the documents; "text" in front of them, without any turn.
     frame: str = "system"
     first_line: bool = False  # what counts of an answer
+    # Indices into the set's documents: of questions that are not asked, or of the last one.
+    stand_ins: tuple = ()
 
 
 def asked(question):

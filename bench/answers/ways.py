@@ -3,6 +3,8 @@
     full            a full prefill: what the others are measured against
     none            modules as they are, each encoded behind the prompt's beginning
     self            modules that saw nothing but themselves (attend="self")
+    slots           each encoded behind a document of other questions for each module before it
+                    (attend="slots")
     scaffold        the imported modules encoded together: exact
     leading:N       the first N tokens of each module computed in place
     attended:P%     the P % that the question attends to most computed in place
@@ -35,8 +37,10 @@ def schema_text(made, documents, attend="prefix", scaffold=False):
                       "</module>" for i in documents)
     names = " ".join(f"d{i}" for i in documents)
     joint = f'<scaffold name="all" modules="{names}"/>' if scaffold else ""
+    others = "".join(f'<stand-in xml:space="preserve">{escape(made.documents[i])}</stand-in>'
+                     for i in (made.stand_ins if attend == "slots" else ()))
     body = SCHEMAS[made.frame].format(instruction=escape(made.instruction), modules=modules)
-    return f'<schema name="s" attend="{attend}">{body}{joint}</schema>'
+    return f'<schema name="s" attend="{attend}">{others}{body}{joint}</schema>'
 
 
 def prompt_text(made, question):
@@ -51,7 +55,7 @@ def parts_of(way):
 
 
 def attend_of(way):
-    return "self" if way == "self" else "prefix"
+    return way if way in ("self", "slots") else "prefix"
 
 
 def session_of(way):

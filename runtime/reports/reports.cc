@@ -66,6 +66,8 @@ const char* attend_name(pml::Attend attend) {
       return "prefix";
     case pml::Attend::kSelf:
       return "self";
+    case pml::Attend::kSlots:
+      return "slots";
     case pml::Attend::kSchema:
       return "schema";
   }
@@ -304,6 +306,7 @@ void write_run(JsonWriter& json, const LoadedPrompt& prompt, const PlacedRun& pl
     json.key("bytes").value(schema.engine().geometry().state_bytes(kv_blocks(n)));
     json.key("key").value(key_of(module.identity).hex());
     json.key("scaffold").value(module.job.scaffold);
+    if (module.job.n_stand_ins != 0) json.key("stand_ins").value(module.job.n_stand_ins);
     json.key("exact").value(placed.exact);
     if (!placed.exact) json.key("repair").value(pml::to_string(placed.repair));
   } else {

@@ -56,8 +56,16 @@ class ByHand(unittest.TestCase):
         self.assertEqual(ways.session_of("none"), {"repair": "none"})
         self.assertEqual(ways.session_of("scaffold"), {"repair": "none"})
         self.assertEqual(ways.session_of("leading:16"), {"repair": "leading:16"})
-        self.assertEqual({w: ways.attend_of(w) for w in ("self", "none", "full")},
-                         {"self": "self", "none": "prefix", "full": "prefix"})
+        self.assertEqual({w: ways.attend_of(w) for w in ("self", "none", "full", "slots")},
+                         {"self": "self", "none": "prefix", "full": "prefix", "slots": "slots"})
+
+    def test_what_stands_in_is_of_other_questions(self):
+        made = sets.read("which", None, 4, 10)
+        self.assertEqual(len(made.stand_ins), sets.MOST_STAND_INS)
+        self.assertFalse(set(made.stand_ins) & {d for q in made.questions for d in q.documents})
+        schema = ElementTree.fromstring(ways.schema_text(made, range(8), "slots"))
+        self.assertEqual([e.text for e in schema.findall("stand-in")], [made.documents[d] for d in made.stand_ins])
+        self.assertEqual(ElementTree.fromstring(ways.schema_text(made, range(8))).findall("stand-in"), [])
 
 
 @unittest.skipUnless(places.DATA.is_dir(), places.WITHOUT_DATA)

@@ -232,14 +232,15 @@ TEST_CASE("unknown elements and attributes are named with the nearest known one"
 
 TEST_CASE("attributes have few values") {
   refused("<schema name='s' positions='dense'/>", 1, 1, "'compact' or 'schema', not 'dense'");
-  refused("<schema name='s' attend='all'/>", 1, 1, "'prefix' or 'self' or 'schema', not 'all'");
+  refused("<schema name='s' attend='all'/>", 1, 1,
+          "'prefix' or 'self' or 'schema' or 'slots', not 'all'");
   refused("<schema name='s' xml:space='keep'/>", 1, 1, "'preserve' or 'default', not 'keep'");
   refused_inside("<module name='m' cache='no'/>", 1, "'true' or 'false', not 'no'");
 }
 
 TEST_CASE("names of modules") {
   for (const char* tag : {"schema", "prompt", "module", "union", "param", "parameter", "system",
-                          "user", "assistant", "scaffold"})
+                          "user", "assistant", "scaffold", "stand-in"})
     refused_inside("<module name='" + std::string(tag) + "'/>", 1, "is a tag of the language");
   refused_inside("<module name='a:b'/>", 1, "is not a name");
   refused_inside("<module name='1a'/>", 1, "is not a name");

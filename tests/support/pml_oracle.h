@@ -110,20 +110,45 @@ class PmlOracle : public PmlFlatOracle {
     if (in_.attend == "schema") return schema_pass(module);
     Pass pass{*this};
     const std::size_t begin = module == 0 ? 0 : enter(module);
-    for (std::size_t i = 0; in_.attend == "prefix" && i < begin; ++i) {
+    for (std::size_t i = 0; sees_prefix() && i < begin; ++i) {
       const Event& event = events_[i];
+      if (event.what == Event::What::kEnter && is_around(event.index, module))
+        add_stand_ins(pass, event.index, module);
       if (is_leaf(event) && is_around(leaves_[at(event.index)].owner, module))
         pass.leaf(event.index, false);
       if (event.what == Event::What::kOpen && find(Event::What::kClose, event.turn) > begin)
         pass.open(event.turn);
     }
+    if (sees_prefix() && module != 0) add_stand_ins(pass, module, module);
     add_held(
         pass, begin, [&](int owner) { return owner == module; },
-        [&](const Turn& turn) {
-          return turn.owner == module && (module == 0 || in_.attend == "prefix");
-        },
+        [&](const Turn& turn) { return turn.owner == module && (module == 0 || sees_prefix()); },
         module);
     return pass.finish();
+  }
+  bool sees_prefix() const { return in_.attend == "prefix" || in_.attend == "slots"; }
+
+  // In front of `around`, which is around the module or is it: one for each module beside it that
+  // comes before.
+  void add_stand_ins(Pass& pass, int around, int module) const {
+    if (in_.attend != "slots") return;
+    std::size_t slot = 0;
+    for (std::size_t i = 0; i < enter(around); ++i)
+      slot += events_[i].what == Event::What::kEnter &&
+              mods_[at(events_[i].index)].parent == mods_[at(around)].parent;
+    std::vector<Tokens> all;
+    for (const std::string& text : in_.stand_ins) all.push_back(tokenizer_.text(text));
+    for (std::size_t m = 1, n = 0; in_.stand_ins.empty() && m < mods_.size() && n < 5; ++m) {
+      if (mods_[m].parent != 0 || !mods_[m].stored) continue;
+      ++n;
+      if (is_around(static_cast<int>(m), module)) continue;
+      all.emplace_back();
+      for (const Leaf& leaf : leaves_)
+        if (leaf.owner == static_cast<int>(m))
+          all.back().insert(all.back().end(), leaf.tokens.begin(), leaf.tokens.end());
+    }
+    if (in_.stand_ins.empty()) slot = std::min<std::size_t>(slot, 4);
+    for (std::size_t i = 0; i < std::min(slot, all.size()); ++i) pass.put(all[i], false);
   }
   PassTokens scaffold_pass(const std::vector<int>& listed) const {
     const auto is_listed = [&](int m) {

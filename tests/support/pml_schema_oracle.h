@@ -22,6 +22,7 @@ class PmlSchemaOracle {
     bool bos = false;
     bool trims = false;  // the chat format strips white space at the ends of a turn
     std::vector<std::vector<std::string>> scaffolds;
+    std::vector<std::string> stand_ins = {};
   };
 
   std::set<std::string> shapes;  // what this schema and its prompt have

@@ -20,7 +20,11 @@ class RandomPml {
  public:
   explicit RandomPml(std::uint64_t seed) : random_(seed) {
     positions = random_.chance(0.5) ? "compact" : "schema";
-    attend = std::vector<std::string>{"prefix", "prefix", "self", "schema"}[random_.below(4)];
+    attend =
+        std::vector<std::string>{"prefix", "prefix", "self", "schema", "slots"}[random_.below(5)];
+    if (attend == "slots" && positions == "schema") attend = "prefix";
+    for (std::uint32_t n = attend == "slots" ? random_.below(4) : 0; n > 0; --n)
+      stand_ins.push_back(word());
     bos = random_.chance(0.5);
     trims = random_.chance(0.25);
     with_params_ = random_.chance(0.7);
@@ -37,6 +41,7 @@ class RandomPml {
   bool bos = false, trims = false;
   PmlTrees schema_meaning, prompt_meaning;
   std::vector<std::vector<std::string>> scaffolds;  // "f0", "f1", ...: paths
+  std::vector<std::string> stand_ins;
 
   std::string schema() const {
     std::string out = "<schema name=\"s\" positions=\"" + positions + "\" attend=\"" + attend +
@@ -46,6 +51,7 @@ class RandomPml {
       for (const std::string& path : scaffolds[i]) out += path + " ";
       out += "\"/>";
     }
+    for (const std::string& text : stand_ins) out += "<stand-in>" + text + "</stand-in>";
     return out + "</schema>";
   }
   std::string prompt() const {

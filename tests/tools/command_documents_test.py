@@ -138,6 +138,17 @@ class Explain(CommandTest):
         self.verb("explain", self.prompt)
         self.assertEqual(self.json("cache", "ls")["files"], [])
 
+    def test_a_module_behind_stand_ins_is_told_by_its_slot(self):
+        self.schema = self.write("slots.pml", '<schema name="guide" attend="slots"><stand-in>A quay. </stand-in>'
+                                              '<module name="a">A pier. </module><module name="b">A port. </module>'
+                                              '</schema>')
+        prompt = self.write("slots-prompt.pml", '<prompt schema="guide"><b/><a/>Where?</prompt>')
+        plan = self.compare_with_run(prompt)
+        told = {r["label"]: (r.get("stand_ins"), r["exact"]) for r in plan["runs"] if r["kind"] == "cached"}
+        self.assertEqual((told["b"], told["a"]), ((None, True), (1, False)))
+        self.assertIn("a (slot 1)", self.verb("explain", prompt))
+        self.assertIn("attend slots", self.verb("check"))
+
     def test_the_text_shows_each_run_and_the_totals(self):
         plan = self.verb_json("explain", self.prompt)
         text = self.verb("explain", self.prompt)
