@@ -72,6 +72,7 @@ std::vector<LinkHints::Record> LinkHints::read(const Digest& place) const {
   if (!read_exactly(file->fd.get(), 0, bytes).ok() ||
       std::memcmp(bytes.data(), kMagic.data(), sizeof kMagic) != 0)
     return {};
+  if (size == sizeof kMagic) return {};
   std::vector<Record> records((size - sizeof kMagic) / sizeof(Record));
   std::memcpy(records.data(), bytes.data() + sizeof kMagic, records.size() * sizeof(Record));
   return records;
