@@ -98,10 +98,6 @@ class ModuleContexts {
       : layout_(layout), flat_(flat), turns_(turns) {}
 
   std::vector<JobSpec> plan();
-  bool has_slots() const { return layout_.attend == Attend::kSlots && !flat_.is_schema; }
-  bool sees_prefix() const {
-    return layout_.attend == Attend::kPrefix || layout_.attend == Attend::kSlots;
-  }
 
  private:
   // One module that is open at this place of the prompt.
@@ -163,7 +159,7 @@ std::vector<JobSpec> ModuleContexts::plan() {
 void ModuleContexts::add_item(std::uint32_t item) {
   Frame& frame = frames_.back();
   Steps steps(layout_, frame.spec);
-  const bool sees_turns = sees_prefix() || frame.module == kRoot;
+  const bool sees_turns = sees_prefix(layout_.attend) || frame.module == kRoot;
   if (sees_turns && frame.turn != kNone && !std::exchange(frame.opened, true))
     steps.open(turns_[frame.turn]);
   steps.item(item, true);
@@ -176,7 +172,7 @@ void ModuleContexts::open_module(std::uint32_t module) {
   frame.module = module;
   frame.spec.subject = module;
   frame.slot = frames_.back().n_inside++;
-  if (sees_prefix() && layout_.modules[module].stored()) {
+  if (sees_prefix(layout_.attend) && layout_.modules[module].stored()) {
     Steps steps(layout_, frame.spec);
     for (const Frame& around : frames_) {
       add_stand_ins(around, steps);
@@ -194,14 +190,15 @@ void ModuleContexts::open_module(std::uint32_t module) {
 
 // Neither the module's own text nor that of one around it stands in.
 void ModuleContexts::add_stand_ins(const Frame& frame, Steps& steps) const {
-  std::uint32_t n = has_slots() ? frame.slot : 0;
-  if (n > kOwnStandIns && layout_.stand_ins.front().module != kNone) n = kOwnStandIns;
+  if (flat_.is_schema || layout_.stand_ins.empty()) return;
+  const bool are_own = layout_.stand_ins.front().module != kNone;
+  std::uint32_t n = are_own ? std::min(frame.slot, kOwnStandIns) : frame.slot;
   const auto is_open = [&](std::uint32_t module) {
     return module == frame.module ||
            std::ranges::any_of(frames_, [&](const Frame& f) { return f.module == module; });
   };
   for (std::uint32_t i = 0; i < layout_.stand_ins.size() && n > 0; ++i) {
-    if (layout_.stand_ins[i].module != kNone && is_open(layout_.stand_ins[i].module)) continue;
+    if (are_own && is_open(layout_.stand_ins[i].module)) continue;
     steps.stand_in(i);
     --n;
   }

@@ -122,9 +122,8 @@ std::uint64_t openings_cost(const FlatPrompt& flat, const std::vector<TurnTokens
 
 std::uint64_t encoding_cost(const Layout& layout, const FlatPrompt& flat,
                             const std::vector<TurnTokens>& turns) {
-  const bool sees_turns = layout.attend == Attend::kPrefix || layout.attend == Attend::kSlots;
   return encoding_cost(layout) + whole_turns_cost(layout, turns) +
-         (sees_turns ? openings_cost(flat, turns) : 0) + slots_cost(layout, flat);
+         (sees_prefix(layout.attend) ? openings_cost(flat, turns) : 0) + slots_cost(layout, flat);
 }
 
 std::uint64_t encoding_cost(const Layout& layout) {

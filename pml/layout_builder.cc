@@ -397,11 +397,13 @@ void add_own_stand_ins(Layout& layout) {
 
 Status add_stand_ins(const Schema& schema, const TextEncoder& encoder, Layout& layout) {
   if (schema.attend != Attend::kSlots) return ok();
+  std::uint64_t n_tokens = 0;
   for (const SchemaStandIn& written : schema.stand_ins) {
     auto tokens = encoder.text(written.text);
     if (!tokens.ok()) return at(written.place, std::move(tokens).error());
-    if (tokens->size() > kMaxLayoutTokens)
-      return broken_rule(written.place, "a <stand-in> of more than " +
+    n_tokens += tokens->size();
+    if (n_tokens > kMaxLayoutTokens)
+      return broken_rule(written.place, "the stand-ins have more than " +
                                             std::to_string(kMaxLayoutTokens) + " tokens");
     if (!tokens->empty()) layout.stand_ins.push_back({std::move(*tokens), kNone});
   }

@@ -273,6 +273,9 @@ Status check_plan(const Layout& layout, const Plan& plan) {
   const PiecesOf pieces = pieces_by_module(layout);
   std::vector<std::vector<std::uint32_t>> kept;  // [plan.jobs]
   for (const JobSpec& job : plan.jobs) {
+    for (const JobStep& step : job.steps)
+      if (step.stand_in != kNone && (step.keep || step.stand_in >= layout.stand_ins.size()))
+        return broken("a job sees a stand-in that there is not, or keeps one");
     kept.push_back(kept_pieces(layout, job));
     if (!keeps_its_pieces(layout, pieces, job.scaffold, job.subject, kept.back()))
       return broken("a job does not keep the pieces it is for");

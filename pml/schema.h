@@ -21,6 +21,11 @@ enum class Positions : std::uint8_t { kCompact, kSchema };
 // attend=: what a module sees while it is encoded (docs/PML.md, "attend").
 enum class Attend : std::uint8_t { kPrefix, kSelf, kSchema, kSlots };
 
+// Does it see its ancestors' text before it, and the opening of the prompt's turn around it?
+constexpr bool sees_prefix(Attend attend) {
+  return attend == Attend::kPrefix || attend == Attend::kSlots;
+}
+
 struct SchemaNode {
   enum class Kind : std::uint8_t { kText, kParam, kModule, kUnion, kRole };
 

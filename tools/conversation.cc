@@ -1,6 +1,7 @@
 #include "tools/conversation.h"
 
 #include <algorithm>
+#include <system_error>
 #include <utility>
 
 #include "tools/chat_file.h"
@@ -200,13 +201,17 @@ void Conversation::keep(const Answer& answer) {
 // While the next question is thought of.
 void Conversation::read_ahead() {
   if (!was_read_) return;
-  ahead_ = std::async(std::launch::async, [prompt = std::move(was_read_)] {
-    try {
-      prompt->prefetch();
-    } catch (const promptcache::Error&) {
-      // What it could not read is read when it is asked for.
-    }
-  });
+  try {
+    ahead_ = std::async(std::launch::async, [prompt = std::exchange(was_read_, nullptr)] {
+      try {
+        prompt->prefetch();
+      } catch (const promptcache::Error&) {
+        // What it could not read is read when it is asked for.
+      }
+    });
+  } catch (const std::system_error&) {
+    // Nor where there is no thread for it.
+  }
 }
 
 void Conversation::save() const {

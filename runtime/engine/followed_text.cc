@@ -62,8 +62,10 @@ std::optional<SameTokens> same_tokens(std::span<const TokenId> text,
                                       std::span<const TokenId> theirs) {
   SameTokens best;
   for (std::size_t begin = 0; begin < std::min(text.size(), kMostBefore); ++begin) {
+    const auto rest = text.subspan(begin);
     for (std::size_t at = 0; at < theirs.size(); ++at) {
-      const auto rest = text.subspan(begin);
+      // A place that goes on with a run that was measured has less of it.
+      if (begin > 0 && at > 0 && text[begin - 1] == theirs[at - 1]) continue;
       const auto same = std::ranges::mismatch(rest, theirs.subspan(at)).in1 - rest.begin();
       const auto n = static_cast<std::size_t>(same);
       if (n > best.n || (n == best.n && begin == best.begin)) best = {begin, at, n};

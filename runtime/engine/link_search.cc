@@ -18,6 +18,7 @@ class LinkSearch {
         store_(prompt.schema->engine().store()),
         departs_(std::ranges::all_of(limits.anew, [](const Anew& a) { return a.empty(); }) &&
                  is_in_order(prompt.plan)),
+        moves_(departs_ && limits.moves && prompt.schema->engine().model().relocates()),
         found_{prompt.chain(limits.reuse, limits.anew), {}} {}
 
   FoundChain run() {
@@ -56,7 +57,7 @@ class LinkSearch {
       link.attached = link.stored = static_cast<bool>(found_.lookups[i]);
     }
     if (!link.attached && departs_) depart(i);
-    if (!chain().links()[i].attached && departs_ && limits_.moves) move(i);
+    if (!chain().links()[i].attached && moves_) move(i);
   }
 
   // Where a link begins as this one does, its first tokens stand here, and what follows is cut
@@ -169,7 +170,7 @@ class LinkSearch {
   const LinkLimits limits_;
   const Position end_;
   ModuleStore* const store_;
-  const bool departs_;
+  const bool departs_, moves_;
   std::optional<std::size_t> departed_;  // the latest link that is a file's first tokens
   FoundChain found_;
 };

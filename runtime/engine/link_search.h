@@ -29,7 +29,7 @@ struct LinkLimits {
   std::span<const Anew> anew = {};  // as LoadedPrompt::chain has it
   Position end = 0;                 // no further than that
   // Where a text departs from what was kept and has a later piece of it, that piece's states stand
-  // here, too. Approximate: they saw what stood between.
+  // here, too. Approximate: they saw what stood between. Not where the model learned its positions.
   bool moves = false;
 };
 

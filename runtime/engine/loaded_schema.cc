@@ -135,6 +135,11 @@ Result<std::shared_ptr<LoadedSchema>> LoadedSchema::parse(
   PC_TRY(pml::Schema schema, pml::parse_schema(text, reader));
   // Learned positions are in every state: each module keeps the schema's place.
   if (!engine->model().relocates()) schema.positions = pml::Positions::kSchema;
+  if (!engine->model().relocates() && schema.attend == pml::Attend::kSlots)
+    return Error{Code::kUnsupported,
+                 "attend=\"slots\" encodes modules behind stand-ins, elsewhere than they are used, "
+                 "which the model's learned positions do not allow; use attend=\"prefix\"",
+                 schema.place.line, schema.place.column};
   pml::TextEncoder encoder = engine->text_encoder_of_today();
   PC_TRY(pml::Layout layout, pml::lay_out(schema, encoder));
   return std::shared_ptr<LoadedSchema>(

@@ -193,6 +193,10 @@ TEST_CASE("whatever is wrong with a plan is found") {
        [](Plan& p) {
          p.jobs[0].steps.push_back({9999, kNone, true});
        }},
+      {"a job sees a stand-in",
+       [](Plan& p) {
+         p.jobs[0].steps.insert(p.jobs[0].steps.begin(), {kNone, kNone, false, 0});
+       }},
       {"a run is empty", [](Plan& p) { p.runs[0].tokens.clear(); }},
       {"runs overlap", [](Plan& p) { p.runs[1].position = 0; }},
       {compact ? "a compact plan has a gap" : "the plan does not end",

@@ -86,6 +86,19 @@ TEST_CASE_METHOD(Fixture, "nested modules see the stand-ins of what they stand i
         "a0:(<s>){a1} p1:(<s>s1){p1} p/m1:(<s>s1p1){m1} p/n2:(<s>s1p1s1){n1} ");
 }
 
+TEST_CASE_METHOD(
+    Fixture, "without stand-ins, and modules that could be, a module sees what it sees anyway") {
+  std::string modules, imports;
+  for (const char* name : {"a", "b", "c", "d", "e", "f", "g"}) {
+    modules += "<module name='" + std::string(name) + "'>" + name + "1</module>";
+    imports += "<" + std::string(name) + "/>";
+  }
+  const std::string shown =
+      jobs("<module name='p' cache='false'>p1" + modules + "</module>", "<p>" + imports + "</p>?");
+  CHECK(shown.find("p/a0:(<s>p1){a1}") != shown.npos);
+  CHECK(shown.find("p/g0:(<s>p1){g1}") != shown.npos);
+}
+
 TEST_CASE_METHOD(Fixture, "in a turn of the prompt stand-ins stand behind its opening") {
   CHECK(jobs(kDeclared, "<user><a/><b/>?</user>") ==
         "a0:(<s>be kind[user:){a1} b1:(<s>be kind[user:s1){b1} ");

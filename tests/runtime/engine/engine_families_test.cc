@@ -113,6 +113,15 @@ TEST_CASE("learned positions: a module is found again only where the schema plac
   CHECK_FALSE(json.root().member("relocates")->boolean().value());
 }
 
+TEST_CASE("learned positions: what would stand elsewhere than it was encoded is refused") {
+  TempFolder cache;
+  const auto schema = LoadedSchema::parse(
+      open(golden("gguf/gpt2.gguf"), cache.path()),
+      R"(<schema name="s" attend="slots"><module name="m">b</module></schema>)", "");
+  REQUIRE_FALSE(schema.ok());
+  CHECK(schema.error().code == Code::kUnsupported);
+}
+
 TEST_CASE("a prompt past the learned positions is refused before any work") {
   TempFolder cache;
   const auto engine = open(golden("gguf/gpt2.gguf"), cache.path());

@@ -41,6 +41,12 @@ TEST_CASE("behind stand-ins that say what the prompt says, modules are exact") {
   CHECK(apart(home, right + modules, "<a/><b/><c/>Why?", &exact) <= 1e-4f);
   CHECK(exact);
   const std::size_t n_files = home.n_files();
+  // In the first slot a module is the file that it is with attend="prefix".
+  home.use_schema("<schema name='s'>" + modules + "</schema>");
+  must(home.schema->encode(
+      must(LoadedPrompt::parse(home.schema, "<prompt schema='s'><a/>Why?</prompt>"))->modules,
+      [](auto&&...) { return true; }));
+  CHECK(home.n_files() == n_files);
   // In another order they have seen something else, and each slot is a file.
   CHECK(apart(home, right + modules, "<c/><b/>Why?", &exact) > 1e-3f);
   CHECK_FALSE(exact);

@@ -57,7 +57,7 @@ Grammar form_of(const Format& format) {
 }
 
 // Is there a tool whose calls are held to what it takes, or one that may not be called?
-bool holds_calls(const ToolChoice& choice, const Json& tools) {
+bool restricts_calls(const ToolChoice& choice, const Json& tools) {
   return std::ranges::any_of(tools.items(), [&](const Json& tool) {
     const Json function = tool["function"];
     return function["strict"].truth() || !choice.lets_call(function["name"].string());
@@ -101,7 +101,8 @@ AnswerRules answer_rules(const Question& question, const ServedModel& model) {
   const bool calls_none = tools.is_null() || choice.kind == ToolChoice::Kind::kNone;
   const bool has_form = question.format.kind != Format::Kind::kText;
   if (!has_form && calls_none) return tools.is_null() ? AnswerRules() : no_calls(model);
-  if (!has_form) return holds_calls(choice, tools) ? held_calls(question, model) : AnswerRules();
+  if (!has_form)
+    return restricts_calls(choice, tools) ? held_calls(question, model) : AnswerRules();
   const Grammar form = form_of(question.format);
   if (calls_none) return {form, {}};
   return {constrain::choice({calls(question, written_shape(model)), form}), {}};
