@@ -10,7 +10,8 @@
     attended:P%     the P % that the question attends to most computed in place
     selected:P%     the P % whose values deviate most
 
-WAY@TYPE is the way with states of another type: scaffold@q4.
+ATTEND+REPAIR is both: slots+attended:10%. WAY@TYPE is the way with states of another type:
+scaffold@q4.
 """
 
 from xml.sax.saxutils import escape as escape_markup
@@ -55,11 +56,13 @@ def parts_of(way):
 
 
 def attend_of(way):
-    return way if way in ("self", "slots") else "prefix"
+    attend = way.partition("+")[0]
+    return attend if attend in ("self", "slots") else "prefix"
 
 
 def session_of(way):
     """What the session of a way is opened with."""
     if way == "full":
         return {"reuse": False}
-    return {"repair": way if ":" in way else "none"}
+    repair = way.rpartition("+")[2]
+    return {"repair": repair if ":" in repair else "none"}
