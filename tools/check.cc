@@ -1,6 +1,7 @@
 #include <cstdio>
 #include <vector>
 
+#include "tools/approximation.h"
 #include "tools/check_answers.h"
 #include "tools/json.h"
 #include "tools/open.h"
@@ -78,8 +79,10 @@ class Findings {
 };
 
 std::string prompt_text(const std::string& name, const Json& plan) {
+  const std::string sentence = approximation(plan);
   return printable(name) + ": " + cell(plan["prompt_tokens"]) + " tokens, " +
-         cell(plan["cached_tokens"]) + " of them from modules\n";
+         cell(plan["cached_tokens"]) + " of them from modules" +
+         (sentence.empty() ? "\n" : "; " + sentence + " (--answers measures by how much)\n");
 }
 
 void print_schema_remarks(const std::string& file, const Json& schema) {
@@ -100,7 +103,7 @@ WrittenPrompts read_prompts(const promptcache::Schema& schema, const Options& op
     try {
       written.prompts.emplace_back(schema, document.text);
       written.names.push_back(document.name);
-      if (!options.quiet) print_remarks(written.prompts.back(), document);
+      if (!options.quiet) print_remarks(written.prompts.back(), document.name);
     } catch (const promptcache::Error& error) {
       findings->add(error, document.name);
     }

@@ -5,6 +5,7 @@
 #include "tools/command_options.h"
 #include "tools/help_text.h"
 #include "tools/terminal.h"
+#include "tools/usage_error.h"
 #include "tools/verbs.h"
 
 namespace pc::cli {
@@ -70,12 +71,25 @@ CLI::App* add_group(CLI::App* parent, const std::string& name, const std::string
   return app;
 }
 
+constexpr char kSchema[] = "the PML schema",
+               kPrompt[] = "the PML prompt; - reads the standard input";
+
 void add_run(CLI::App* app, Options* o) {
   CLI::App* const verb =
-      add_verb(app, "run", o, &run, "answer a prompt, reusing the schema's modules",
-               "  promptcache run -m models/city-guide -s guide.pml prompt.pml");
-  add_schema(verb, o);
-  add_prompt(verb, o)->required()->expected(1);
+      add_verb(app, "run", o, &run, "answer a question, or a prompt of a schema's modules",
+               "  promptcache run -m model.gguf \"Why is the sky blue?\"\n"
+               "  promptcache run -m model.gguf -f report.txt \"What does it say of costs?\"\n"
+               "  promptcache run -m model.gguf -s guide.pml prompt.pml\n\n"
+               "What is computed of --file is kept: the next question about it computes its own\n"
+               "words alone.");
+  add_schema(verb, o, "the PML schema; none: the prompt is a question in plain text");
+  add_prompt(verb, o,
+             "the question; with --schema, the file of a PML prompt; - reads the standard input")
+      ->required()
+      ->expected(1);
+  add(verb, "-f,--file", o->files, "FILE",
+      "a text that the question is about; - reads the standard input")
+      ->allow_extra_args(false);
   add_switch(verb, "--compare", o->compare, "answer with and without reuse, side by side");
   add_model(verb, o);
   add_cache(verb, o);
@@ -88,7 +102,7 @@ void add_run(CLI::App* app, Options* o) {
 void add_chat(CLI::App* app, Options* o) {
   CLI::App* const verb =
       add_verb(app, "chat", o, &chat, "hold a conversation in the terminal",
-               "  promptcache chat -m models/city-guide\n"
+               "  promptcache chat models/city-guide\n"
                "  promptcache chat -m models/city-guide -s guide.pml --history trip.jsonl\n\n"
                "A line is a message; /help lists what else it may be. With --history the\n"
                "conversation goes on the next time, and what the model computed of it is in the\n"
@@ -101,7 +115,7 @@ void add_chat(CLI::App* app, Options* o) {
       verb, o,
       "where the context window ends: refuse what does not fit, or let the oldest turns go; "
       "default: stop");
-  add_model(verb, o);
+  add_model(verb, o, kModelMayComeFirst);
   add_cache(verb, o);
   add_store_use(verb, o);
   add_switch(verb, "--no-cache", o->no_cache, "no store: nothing is kept");
@@ -115,8 +129,8 @@ void add_encode(CLI::App* app, Options* o) {
                "  promptcache encode -m models/city-guide -s guide.pml prompt.pml\n\n"
                "A module that a prompt imports in a turn of its own has seen the turn's opening:\n"
                "name the prompt, and it is stored as that prompt needs it.");
-  add_schema(verb, o);
-  add_prompt(verb, o);
+  add_schema(verb, o, kSchema)->required();
+  add_prompt(verb, o, kPrompt);
   add_model(verb, o);
   add_cache(verb, o);
   add_output(verb, o);
@@ -132,8 +146,8 @@ void add_check(CLI::App* app, Options* o) {
       "--answers measures what the reuse of modules does to this model's answers to the\n"
       "prompts, or to prompts that are made from the schema, and which repair mends it:\n"
       "repair=\"auto\" does what comes out.");
-  add_schema(verb, o);
-  add_prompt(verb, o);
+  add_schema(verb, o, kSchema)->required();
+  add_prompt(verb, o, kPrompt);
   add_switch(verb, "--answers", o->answers, "measure what reuse does to answers");
   add(verb, "--made-prompts", o->made_prompts, "N",
       "prompts that are made for --answers where none are named; default: 24")
@@ -152,8 +166,8 @@ void add_explain(CLI::App* app, Options* o) {
   CLI::App* const verb =
       add_verb(app, "explain", o, &explain, "say what a run would reuse, and why not more",
                "  promptcache explain -m models/city-guide -s guide.pml prompt.pml");
-  add_schema(verb, o);
-  add_prompt(verb, o)->required()->expected(1);
+  add_schema(verb, o, kSchema)->required();
+  add_prompt(verb, o, kPrompt)->required()->expected(1);
   add_model(verb, o);
   add_cache(verb, o);
   add_store_use(verb, o);
@@ -220,12 +234,11 @@ void add_cache_verbs(CLI::App* app, Options* o) {
 }
 
 void add_inspectors(CLI::App* app, Options* o) {
-  constexpr char kModelNames[] = "-m,--model,model";
   CLI::App* const model = add_group(app, "model", "look at a model");
   CLI::App* verb =
       add_verb(model, "info", o, &model_info, "print what a model is, and whether it can be run",
                "  promptcache model info models/city-guide");
-  add_model_path(verb, o, kModelNames)->expected(1);
+  add_model_path(verb, o, kModelMayComeFirst)->expected(1);
   add_context(verb, o);
   add_kv_type(verb, o);
   add_cache_dir(verb, o);
@@ -233,7 +246,7 @@ void add_inspectors(CLI::App* app, Options* o) {
   verb = add_verb(model, "verify", o, &model_verify, "check every byte of a model's files",
                   "  promptcache model verify models/city-guide\n\n"
                   "Names every problem that it finds, and ends with 4 when there is one.");
-  add_model_path(verb, o, kModelNames)->expected(1);
+  add_model_path(verb, o, kModelMayComeFirst)->expected(1);
   add_switch(verb, "--probe", o->probe,
              "compute, too: perplexity, range of each layer, instruction sets");
   add(verb, "--probe-text", o->probe_text, "FILE",
@@ -256,12 +269,12 @@ void add_inspectors(CLI::App* app, Options* o) {
 void add_bench(CLI::App* app, Options* o) {
   CLI::App* const verb = add_verb(
       app, "bench", o, &bench, "measure prefill, decoding, cached first tokens and batches",
-      "  promptcache bench -m models/city-guide\n"
+      "  promptcache bench models/city-guide\n"
       "  promptcache bench -m model.gguf -p 512 -n 128 -d 0,2048 -r 5 -o csv\n\n"
       "Options, names of tests and columns are those of llama-bench, where it has such;\n"
       "beside each figure stands what reading memory alone would take. 0 leaves a\n"
       "measure out. No module stays in the store.");
-  add_model_path(verb, o, "-m,--model");
+  add_model_path(verb, o, kModelMayComeFirst);
   BenchOptions& b = o->bench;
   add_list(verb, "-p,--n-prompt", b.n_prompt, "tokens of a prompt to compute; default: 512");
   add_list(verb, "-n,--n-gen", b.n_gen, "tokens to decode; default: 128");
@@ -290,7 +303,7 @@ void add_bench(CLI::App* app, Options* o) {
 void add_serve(CLI::App* app, Options* o) {
   CLI::App* const verb = add_verb(
       app, "serve", o, &serve, "answer over HTTP, in the protocols of OpenAI and Anthropic",
-      "  promptcache serve -m models/city-guide\n"
+      "  promptcache serve models/city-guide\n"
       "  curl http://127.0.0.1:8080/v1/chat/completions -d '{\"messages\":\n"
       "    [{\"role\":\"user\",\"content\":\"Where is the harbour?\"}]}'\n\n"
       "What the model computed of a conversation is in the store when its answer ends, so the\n"
@@ -314,7 +327,8 @@ void add_serve(CLI::App* app, Options* o) {
   add(verb, "--parallel", s.parallel, "N", "answers that are made at once; default: 4")
       ->check(at_least_one());
   add(verb, "--queue", s.waiting, "N",
-      "requests that wait beyond those; others are told to come again; default: 64");
+      "requests that wait beyond those; others are told to come again; default: 64")
+      ->check(whole_number());
   add(verb, "--deadline", s.deadline, "SECONDS",
       "an answer that is not over by then is ended; default: none");
   add(verb, "--keys", s.keys, "FILE",
@@ -333,7 +347,7 @@ void add_serve(CLI::App* app, Options* o) {
       "request's history; default: on")
       ->check(silent(CLI::IsMember({"on", "off"})));
   add_draft(verb, o);
-  add_model(verb, o);
+  add_model(verb, o, kModelMayComeFirst);
   add(verb, "--add-model", s.more_models, "[NAME=]PATH",
       "another model, which is loaded when it is first asked for")
       ->allow_extra_args(false);
@@ -384,12 +398,13 @@ ExitCode show_verbs(const CLI::App& app) {
   return kUsage;
 }
 
-ExitCode report(const CLI::App& app, const CLI::ParseError& problem) {
+ExitCode report(const CLI::App& app, const CLI::ParseError& problem,
+                std::span<const char* const> words) {
   if (problem.get_exit_code() == 0) {  // --help, --version
     app.exit(problem);
     return kSuccess;
   }
-  print_failure(Failure(kUsage, std::string(problem.what()) + "; see promptcache --help"));
+  print_failure(Failure(kUsage, usage_error(app, problem, words)));
   return kUsage;
 }
 
@@ -418,7 +433,7 @@ std::variant<Options, ExitCode> parse_command_line(int argc, const char* const* 
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& problem) {
-    return report(app, problem);
+    return report(app, problem, std::span(argv, static_cast<std::size_t>(argc)).subspan(1));
   }
   if (!options.verb) return show_verbs(app);
   return options;

@@ -65,14 +65,36 @@ CLI::Validator silent(CLI::Validator validator) {
   return validator.description("");
 }
 
+// A number from `least` to `most`, in the words of whoever reads the error.
+template <class T>
+static CLI::Validator number(T least, T most, const char* what) {
+  return silent(CLI::Validator(
+      [=](const std::string& text) {
+        T value{};
+        return CLI::detail::lexical_cast(text, value) && value >= least && value <= most
+                   ? ""
+                   : "\"" + text + "\" is not " + what;
+      },
+      ""));
+}
+
 CLI::Validator at_least_one() {
-  return silent(CLI::Range(std::uint32_t{1}, std::numeric_limits<std::uint32_t>::max()));
+  return number(std::uint32_t{1}, std::numeric_limits<std::uint32_t>::max(),
+                "a whole number from 1 to 4294967295");
+}
+CLI::Validator whole_number() {
+  return number(std::uint32_t{0}, std::numeric_limits<std::uint32_t>::max(),
+                "a whole number up to 4294967295");
 }
 static CLI::Validator share() {
-  return silent(CLI::Range(0.0, 1.0));
+  return number(0.0f, 1.0f, "a number from 0 to 1");
 }
 static CLI::Validator not_negative() {
-  return silent(CLI::NonNegativeNumber);
+  return number(0.0f, std::numeric_limits<float>::max(), "a number that is 0 or more");
+}
+static CLI::Validator any_number() {
+  return number(std::numeric_limits<float>::lowest(), std::numeric_limits<float>::max(),
+                "a number");
 }
 
 void add_output(CLI::App* verb, Options* o) {
@@ -124,8 +146,8 @@ void add_quiet(CLI::App* verb, Options* o) {
   add_switch(verb, "-q,--quiet", o->quiet, "no progress, statistics or remarks");
 }
 
-void add_model(CLI::App* verb, Options* o) {
-  add_model_path(verb, o, "-m,--model");
+void add_model(CLI::App* verb, Options* o, const std::string& names) {
+  add_model_path(verb, o, names);
   add_threads(verb, o);
   add_context(verb, o);
   add_kv_type(verb, o);
@@ -156,13 +178,12 @@ void add_store_use(CLI::App* verb, Options* o) {
              "fail where the store cannot be used, instead of going on without");
 }
 
-void add_schema(CLI::App* verb, Options* o) {
-  add(verb, "-s,--schema", o->schema, "FILE", "the PML schema")->required();
+CLI::Option* add_schema(CLI::App* verb, Options* o, const std::string& description) {
+  return add(verb, "-s,--schema", o->schema, "FILE", description);
 }
 
-CLI::Option* add_prompt(CLI::App* verb, Options* o) {
-  return add(verb, "-p,--prompt,prompt", o->prompts, "FILE",
-             "the PML prompt; - reads the standard input");
+CLI::Option* add_prompt(CLI::App* verb, Options* o, const std::string& description) {
+  return add(verb, "-p,--prompt,prompt", o->prompts, "FILE", description);
 }
 
 static void add_seed(CLI::App* verb, Options* o) {
@@ -187,16 +208,18 @@ void add_overflow(CLI::App* verb, Options* o, const char* what) {
 void add_draft(CLI::App* verb, Options* o) {
   add(verb, "--draft", o->max_draft, "N",
       "where an answer repeats what stands before it, compute up to N tokens ahead: the same "
-      "answer, "
-      "sooner; 0: none; default: 15");
+      "answer, sooner; 0: none; default: 15")
+      ->check(whole_number());
 }
 
 void add_sampling(CLI::App* verb, Options* o) {
   add(verb, "-n,--max-tokens", o->max_tokens, "N",
-      "longest answer; 0: none, the prompt is computed alone; default: 256");
+      "longest answer; 0: none, the prompt is computed alone; default: 256")
+      ->check(whole_number());
   add(verb, "--temp", o->temperature, "X", "temperature; default: 0, always the likeliest token")
       ->check(not_negative());
-  add(verb, "--top-k", o->top_k, "N", "draw from the N likeliest tokens; default: all");
+  add(verb, "--top-k", o->top_k, "N", "draw from the N likeliest tokens; default: all")
+      ->check(whole_number());
   add(verb, "--top-p", o->top_p, "X",
       "draw from the likeliest tokens that make up X; 0: the likeliest alone; default: all")
       ->check(share());
@@ -205,9 +228,11 @@ void add_sampling(CLI::App* verb, Options* o) {
   add(verb, "--repeat-penalty", o->repeat_penalty, "X", "above 1: makes repetition less likely")
       ->check(not_negative());
   add(verb, "--presence-penalty", o->presence_penalty, "X",
-      "off the logit of each token that the answer has");
+      "off the logit of each token that the answer has")
+      ->check(any_number());
   add(verb, "--frequency-penalty", o->frequency_penalty, "X",
-      "the same, for each time that it has it");
+      "the same, for each time that it has it")
+      ->check(any_number());
   add_seed(verb, o);
   add_draft(verb, o);
   add(verb, "--repair", o->repair, "HOW",

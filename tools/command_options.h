@@ -32,6 +32,7 @@ void add_size(CLI::App* verb, const std::string& names, std::optional<std::uint6
               const std::string& description);
 CLI::Validator silent(CLI::Validator validator);
 CLI::Validator at_least_one();
+CLI::Validator whole_number();
 void add_output(CLI::App* verb, Options* o);
 CLI::Option* add_model_path(CLI::App* verb, Options* o, const std::string& names);
 void add_threads(CLI::App* verb, Options* o);
@@ -40,12 +41,14 @@ void add_kv_type(CLI::App* verb, Options* o);
 void add_precision(CLI::App* verb, Options* o);
 void add_backend(CLI::App* verb, Options* o);
 void add_quiet(CLI::App* verb, Options* o);
-void add_model(CLI::App* verb, Options* o);
+// names: kModelIsAnOption, or kModelMayComeFirst where the verb's one operand may be the model.
+inline constexpr char kModelIsAnOption[] = "-m,--model", kModelMayComeFirst[] = "-m,--model,model";
+void add_model(CLI::App* verb, Options* o, const std::string& names = kModelIsAnOption);
 void add_cache_dir(CLI::App* verb, Options* o);
 void add_cache(CLI::App* verb, Options* o);
 void add_store_use(CLI::App* verb, Options* o);
-void add_schema(CLI::App* verb, Options* o);
-CLI::Option* add_prompt(CLI::App* verb, Options* o);
+CLI::Option* add_schema(CLI::App* verb, Options* o, const std::string& description);
+CLI::Option* add_prompt(CLI::App* verb, Options* o, const std::string& description);
 void add_draft(CLI::App* verb, Options* o);
 void add_overflow(CLI::App* verb, Options* o, const char* what);
 void add_sampling(CLI::App* verb, Options* o);

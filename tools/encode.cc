@@ -70,7 +70,7 @@ pc_encode_stats encode_what_is_asked(promptcache::Schema& schema, const Options&
   for (const std::string& path : options.prompts) {
     const Document document = read_document(path);
     const promptcache::Prompt prompt = parse_prompt(schema, document);
-    if (!options.quiet) print_remarks(prompt, document);
+    if (!options.quiet) print_remarks(prompt, document.name);
     add(encode_with_progress(prompt, options.quiet), &sum);
     collect(Json::parse(prompt.explain())["modules"], keys);
   }

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <string>
 
+#include "tools/approximation.h"
 #include "tools/json.h"
 #include "tools/open.h"
 #include "tools/report_cells.h"
@@ -66,6 +67,11 @@ std::string repaired_cell(const Json& plan) {
   return repaired == 0 ? "" : ", " + std::to_string(repaired) + " of them of modules";
 }
 
+std::string approximate_line(const Json& plan) {
+  const std::string sentence = approximation(plan);
+  return sentence.empty() ? "" : sentence + " (check --answers measures by how much)\n";
+}
+
 std::string plan_text(const Json& plan) {
   return "schema " + cell(plan["schema"]) + ": positions " + cell(plan["positions"]) + ", attend " +
          cell(plan["attend"]) + "\n" +
@@ -76,7 +82,7 @@ std::string plan_text(const Json& plan) {
          "\n" + runs_table(plan) + modules_table(plan) + "\n" + cell(plan["prompt_tokens"]) +
          " prompt tokens: " + cached_cell(plan) + ", " + cell(plan["computed_tokens"]) +
          " to compute" + repaired_cell(plan) + "; the answer starts at position " +
-         cell(plan["end"]) + "\n";
+         cell(plan["end"]) + "\n" + approximate_line(plan);
 }
 
 }  // namespace
@@ -88,7 +94,7 @@ ExitCode explain(const Options& options) {
   const promptcache::Prompt prompt = parse_prompt(schema, document);
   const std::string report = prompt.explain();
   print(options.json ? report + "\n" : plan_text(Json::parse(report)));
-  if (!options.quiet) print_remarks(prompt, document);
+  if (!options.quiet) print_remarks(prompt, document.name);
   return kSuccess;
 }
 

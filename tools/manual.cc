@@ -1,5 +1,5 @@
 // manual FOLDER: writes the manual's pages and the completions of shells there, for the
-// build to install. Each is made of what --help says.
+// build to install, and docs/OPTIONS.md. Each is made of what --help says.
 #include <promptcache/promptcache.h>
 
 #include <cstdio>
@@ -9,6 +9,7 @@
 #include "tools/command_line.h"
 #include "tools/completion.h"
 #include "tools/man_page.h"
+#include "tools/option_tables.h"
 
 namespace {
 
@@ -32,6 +33,7 @@ bool write_pages(const fs::path& folder, const VerbHelp& verb, const std::string
 bool write_all(const fs::path& folder) {
   const VerbHelp command = describe_command_line();
   return write_pages(folder / "man1", command, "") &
+         write(folder / "OPTIONS.md", option_tables(command)) &
          write(folder / "bash" / "promptcache", bash_completion(command)) &
          write(folder / "zsh" / "_promptcache", zsh_completion(command)) &
          write(folder / "fish" / "promptcache.fish", fish_completion(command));

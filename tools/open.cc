@@ -158,11 +158,11 @@ void print_remark(const std::string& file, const std::string& remark) {
                paint("remark:", Colour::kYellow, stderr).c_str(), printable(remark).c_str());
 }
 
-void print_remarks(const promptcache::Prompt& prompt, const Document& document) {
+void print_remarks(const promptcache::Prompt& prompt, const std::string& name) {
   const std::string remarks = prompt.remarks();
   for (std::size_t begin = 0; begin < remarks.size();) {
     const std::size_t end = remarks.find('\n', begin);
-    print_remark(document.name, remarks.substr(begin, end - begin));
+    print_remark(name, remarks.substr(begin, end - begin));
     begin = end + 1;
   }
 }

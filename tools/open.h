@@ -31,8 +31,8 @@ Document read_document(const std::string& path);
 
 promptcache::Prompt parse_prompt(const promptcache::Schema& schema, const Document& document);
 
-// Says on the standard error what a prompt's author may not have meant.
-void print_remarks(const promptcache::Prompt& prompt, const Document& document);
+// Says on the standard error what the author of a prompt of this name may not have meant.
+void print_remarks(const promptcache::Prompt& prompt, const std::string& name);
 void print_remark(const std::string& file, const std::string& remark);
 
 // Writes a result to the standard output.

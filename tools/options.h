@@ -80,7 +80,7 @@ struct Options {
   bool probe = false;                                   // model verify
   std::string probe_text;          // model verify: a file; empty: the library's own text
   std::vector<std::string> keys;   // cache show, verify, rm, export
-  std::vector<std::string> files;  // cache import
+  std::vector<std::string> files;  // run: texts that a question is about; cache import
   std::vector<std::string> text;   // tokenize
   BenchOptions bench;
   ServeOptions serve;

@@ -1,9 +1,12 @@
 #include <cstdio>
 
 #include "tools/answer.h"
+#include "tools/approximation.h"
 #include "tools/compare.h"
 #include "tools/failure.h"
+#include "tools/json.h"
 #include "tools/open.h"
+#include "tools/question.h"
 #include "tools/terminal.h"
 #include "tools/verbs.h"
 
@@ -25,18 +28,33 @@ class Stream {
   bool open_line_ = false;
 };
 
+promptcache::Prompt question(const Options& options) {
+  promptcache::Prompt prompt = ask_question(open_engine(options, cache_mode(options)), options);
+  if (!options.quiet) print_remarks(prompt, "the question");
+  return prompt;
+}
+
+// The document is read first: a mistake in its name is told before a model is opened.
+promptcache::Prompt written(const Options& options) {
+  if (!options.files.empty())
+    throw Failure(kUsage, "--file and --schema: a prompt in PML imports modules; give one of them");
+  const Document document = read_document(options.prompts.front());
+  const promptcache::Engine engine = open_engine(options, cache_mode(options));
+  promptcache::Prompt prompt = parse_prompt(load_schema(engine, options), document);
+  if (!options.quiet) print_remarks(prompt, document.name);
+  return prompt;
+}
+
 }  // namespace
 
 ExitCode run(const Options& options) {
   if (options.compare && options.no_cache)
     throw Failure(kUsage, "--compare needs the cache that --no-cache turns off: give one of them");
-  const Document document = read_document(options.prompts.front());
-  const promptcache::Engine engine = open_engine(options, cache_mode(options));
-  const promptcache::Schema schema = load_schema(engine, options);
-  const promptcache::Prompt prompt = parse_prompt(schema, document);
-  if (!options.quiet) print_remarks(prompt, document);
+  const promptcache::Prompt prompt = options.schema.empty() ? question(options) : written(options);
   if (options.compare) return compare(prompt, options);
 
+  const std::string sentence =
+      options.quiet || options.no_cache ? "" : approximation(Json::parse(prompt.explain()));
   Answer answer;
   {
     Stream stream;
@@ -45,7 +63,12 @@ ExitCode run(const Options& options) {
     });
   }
   print(options.json ? to_json(answer).dump() + "\n" : "");
-  if (!options.quiet) std::fputs(describe(answer.stats).c_str(), stderr);
+  if (!options.quiet) {
+    std::fputs(describe(answer.stats).c_str(), stderr);
+    if (!sentence.empty())
+      std::fprintf(stderr, "remark   %s (--compare answers without reuse, too)\n",
+                   sentence.c_str());
+  }
   return kSuccess;
 }
 

@@ -111,6 +111,16 @@ Result<std::shared_ptr<LoadedPrompt>> make(std::shared_ptr<LoadedSchema> schema,
   return prompt;
 }
 
+// A model that was taught turns ends what stands in none at once, or goes on with it.
+void remark_no_turn(LoadedPrompt* prompt) {
+  const bool has_turns = std::ranges::any_of(
+      prompt->plan.runs, [](const pml::PlanRun& r) { return r.kind == pml::RunKind::kRole; });
+  if (has_turns || prompt->plan.chat || !prompt->schema->engine().text_encoder().chat) return;
+  prompt->plan.remarks.push_back(
+      "no turn of the prompt asks for an answer, so the model continues the text: to be answered, "
+      "put what is asked into <user>");
+}
+
 Result<std::shared_ptr<const LoadedPrompt>> planned(std::shared_ptr<LoadedSchema> schema,
                                                     pml::Prompt written, const Stopwatch& watch) {
   PC_TRY(auto prompt, make(std::move(schema), std::move(written), watch));
@@ -122,8 +132,10 @@ Result<std::shared_ptr<const LoadedPrompt>> planned(std::shared_ptr<LoadedSchema
 Result<std::shared_ptr<const LoadedPrompt>> LoadedPrompt::parse(
     std::shared_ptr<LoadedSchema> schema, std::string_view pml) {
   const Stopwatch watch;
-  PC_TRY(pml::Prompt prompt, pml::parse_prompt(pml));
-  return planned(std::move(schema), std::move(prompt), watch);
+  PC_TRY(pml::Prompt written, pml::parse_prompt(pml));
+  PC_TRY(auto prompt, make(std::move(schema), std::move(written), watch));
+  remark_no_turn(prompt.get());
+  return std::shared_ptr<const LoadedPrompt>(std::move(prompt));
 }
 
 Result<std::shared_ptr<const LoadedPrompt>> LoadedPrompt::of(std::shared_ptr<LoadedSchema> schema,

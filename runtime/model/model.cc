@@ -11,6 +11,7 @@
 #include "runtime/model/decoder_binder.h"
 #include "runtime/model/families/registry.h"
 #include "runtime/model/model_digest.h"
+#include "runtime/model/model_path.h"
 #include "runtime/model/tensor_binder.h"
 
 namespace pc {
@@ -208,6 +209,7 @@ PositionScheme Model::positions() const {
 }
 
 Result<std::unique_ptr<Model>> bind_model(const std::string& path, std::uint32_t context_tokens) {
+  PC_CHECK_OK(check_model_path(path));
   std::error_code ignored;
   const bool folder = std::filesystem::is_directory(path, ignored);
   PC_TRY(Source source, folder ? read_folder(path) : read_gguf(path));

@@ -8,6 +8,7 @@
 #include "runtime/checkpoint/safetensors.h"
 #include "runtime/engine/engine.h"       // check_vocabulary
 #include "runtime/model/model_config.h"  // read_architecture
+#include "runtime/model/model_path.h"
 #include "runtime/tokenizer/tokenizer_loader.h"
 
 namespace pc {
@@ -47,12 +48,12 @@ Status read_refused_folder(Inspection* found) {
 }
 
 Status check_there(const std::string& path, bool folder) {
+  PC_CHECK_OK(check_model_path(path));
   std::error_code failed;
-  if (std::filesystem::exists(folder ? path + "/config.json" : path, failed)) return ok();
+  if (!folder || std::filesystem::exists(path + "/config.json", failed)) return ok();
   return error(Code::kNotFound,
-               path + (folder ? ": no config.json there, so it is no checkpoint folder; name the "
-                                "folder that holds config.json and *.safetensors, or a .gguf file"
-                              : ": no such file or folder"));
+               path + ": no config.json there, so it is no checkpoint folder; name the folder that "
+                      "holds config.json and *.safetensors, or a .gguf file");
 }
 
 }  // namespace

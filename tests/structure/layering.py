@@ -57,7 +57,7 @@ ARROWS = {
                         "runtime/json", "base", "pml", "modules", "simd"),
     "runtime/api": ("runtime/api", "runtime/reports", "runtime/engine", "runtime/packed", "base", "modules"),
     "cuda": ("cuda", "base/status.h", "runtime/backend/backend.h"),
-    "tools": ("tools", "promptcache", "base/mutex.h"),
+    "tools": ("tools", "promptcache", "base/mutex.h", "pml/names.h"),
     # The rooms of the server, each above those that it names: from sockets up to the command's verb.
     "tools/serve": (),
     "tools/serve/http": ("tools/serve/http", "tools/json.h", "base/mutex.h"),

@@ -46,6 +46,30 @@ class Help(CommandTest):
             self.assertTrue(self.err.startswith("error: "), self.err)
             self.assertEqual(self.err.count("\n"), 1, self.err)
 
+    def test_a_usage_error_names_what_was_meant_and_the_verbs_help(self):
+        for line, sentence in [
+                (["chta"], "promptcache has no verb chta; did you mean chat?; see promptcache --help"),
+                (["cache", "lss"], "promptcache cache has no verb lss; did you mean ls?; see promptcache cache --help"),
+                (["run", "--thread", "1", "x"],
+                 "promptcache run has no option --thread; did you mean --threads?; see promptcache run --help"),
+                (["chat", "--zzz=4"], "promptcache chat has no option --zzz; see promptcache chat --help"),
+                (["version", "x"], '"x" is one argument too many; see promptcache version --help'),
+                (["run", "-m"], "--model needs a value; see promptcache run --help"),
+                (["run", "-s", "a", "-s", "b", "x"], "--schema is given more than once; see promptcache run --help"),
+                (["run", "--temp", "-1e308", "x"],
+                 '--temp: "-1e308" is not a number that is 0 or more; see promptcache run --help'),
+                (["run", "-n", "99999999999", "x"],
+                 '--max-tokens: "99999999999" is not a whole number up to 4294967295; see promptcache run --help'),
+                (["run", "-t", "0", "x"],
+                 '--threads: "0" is not a whole number from 1 to 4294967295; see promptcache run --help')]:
+            self.command(*line, expect=2)
+            self.assertEqual(self.err, f"error: {sentence}\n")
+
+    def test_a_model_may_come_first(self):
+        self.command("model", "info", MODEL)
+        self.command("chat", MODEL, "-t", "1", "-n", "2", stdin="hello\n")
+        self.assertNotEqual(self.out, "")
+
     def test_without_a_verb_the_help_is_on_stderr(self):
         for group in ([], ["cache"], ["model"]):
             self.assertEqual(self.command(*group, expect=2), "")

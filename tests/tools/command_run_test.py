@@ -2,10 +2,11 @@
 """run, and the shipped example where its model exists."""
 import json
 import os
+import pathlib
 import sys
 import unittest
 
-from command import CommandTest, PROMPTS, SCHEMA, SOURCE
+from command import MODEL, CommandTest, PROMPTS, SCHEMA, SOURCE
 
 
 class Run(CommandTest):
@@ -108,7 +109,74 @@ class Run(CommandTest):
         self.assertTrue(report["agree"], report)
 
 
+class Question(CommandTest):
+    """run without a schema."""
+
+    def ask(self, *arguments, **options):
+        return json.loads(self.engine("run", "-n", "6", "--json", *arguments, **options))
+
+    def test_it_is_what_a_prompt_with_one_user_turn_is(self):
+        schema = self.write("empty.pml", '<schema name="empty"/>')
+        written = self.write("one.pml", '<prompt schema="empty"><user>Where &amp; when?</user></prompt>')
+        want = json.loads(self.engine("run", "-s", schema, written, "-n", "6", "--json"))
+        self.assertEqual(self.ask("Where & when?")["tokens"], want["tokens"])
+        self.assertEqual(self.ask("-", stdin="Where & when?")["tokens"], want["tokens"])
+
+    def test_what_a_question_is_about_is_computed_once(self):
+        text = self.write("text.txt", "Oslo lies by the fjord.\n" * 20)
+        first = self.ask("-f", text, "Where is Oslo?")["stats"]
+        next_one = self.ask("-f", text, "And when?")["stats"]
+        self.assertGreater(first["modules_encoded"], 0)
+        self.assertEqual(next_one["modules_encoded"], 0)
+        self.assertGreater(next_one["cached_tokens"], 20 * len("Oslo lies by the fjord."))
+        self.assertLess(next_one["computed_tokens"], 60)
+        piped = self.ask("-f", "-", "And when?", stdin=open(text).read())["stats"]
+        self.assertEqual(piped["cached_tokens"], next_one["cached_tokens"])
+
+    def test_one_text_is_exact_and_more_of_them_say_that_they_are_not(self):
+        one, other = self.write("one.txt", "Oslo lies by the fjord."), self.write("other.txt", "Rome does not.")
+        self.engine("run", "-n", "6", "-f", one, "Where?")
+        self.assertNotIn("approximate", self.err)
+        self.engine("run", "-n", "6", "-f", one, "-f", other, "Where?")
+        self.assertIn("1 of 3 modules have not seen what stands before them here: the answer is approximate", self.err)
+        self.engine("run", "-n", "6", "-f", one, "-f", other, "Where?", "-q")
+        self.assertEqual(self.err, "")
+
+    def test_a_model_without_turns_continues_the_text(self):
+        bare = self.dir / "bare"
+        bare.mkdir()
+        for file in pathlib.Path(MODEL).iterdir():
+            (bare / file.name).write_bytes(file.read_bytes())
+        config = json.loads((bare / "tokenizer_config.json").read_text())
+        config.pop("chat_template")
+        (bare / "tokenizer_config.json").write_text(json.dumps(config))
+        text = self.write("text.txt", "Oslo lies by the fjord.\n" * 20)
+        line = ["run", "-m", str(bare), "-t", "1", "-n", "6"]
+        self.command(*line, "-f", text, "Where is Oslo?")
+        self.assertIn("brings no chat template", self.err)
+        reused = json.loads(self.command(*line, "-f", text, "And when?", "--json"))["stats"]
+        self.assertGreaterEqual(reused["chained_tokens"], 256)
+        alone = json.loads(self.command(*line, "-f", text, "And when?", "--json", "--no-cache"))
+        self.assertEqual(alone["stats"]["chained_tokens"], 0)
+
+    def test_what_cannot_be_meant_is_refused(self):
+        text = self.write("empty.txt", "")
+        for line, why in [(["-f", text, "Where?"], f"{text} is empty"),
+                          (["-f", "-", "-"], "the standard input can be read once"),
+                          ([self.prompt], f"{self.prompt} is a prompt in PML: name its schema"),
+                          (["-f", self.prompt, "-s", self.schema, self.prompt], "--file and --schema")]:
+            self.engine("run", *line, expect=1 if line[0] == "-f" and line[1] == text else 2)
+            self.assertIn(why, self.err)
+
+
 class Remarks(CommandTest):
+    def test_a_prompt_that_asks_in_no_turn_is_told_so(self):
+        bare = self.write("bare.pml", '<prompt schema="guide"><trip/>Where to?</prompt>')
+        self.verb("run", bare, "-n", "3")
+        self.assertIn(f"{bare}: remark: no turn of the prompt asks for an answer", self.err)
+        self.verb("run", self.prompt, "-n", "3")
+        self.assertNotIn("no turn", self.err)
+
     def test_a_plug_in_that_is_missing_is_named_and_the_cpu_answers(self):
         line = ["run", self.prompt, "-n", "3", "--backend", "/nonexistent/plug-in.so"]
         without = self.verb("run", self.prompt, "-n", "3")

@@ -73,6 +73,11 @@ class Manual(unittest.TestCase):
             for line in text.split("\n\n")[-1].splitlines()[1:]:
                 self.assertIn(line.strip(), page)
 
+    def test_the_page_of_options_is_what_help_says_now(self):
+        page = pathlib.Path(__file__).parents[2] / "docs/OPTIONS.md"
+        made = FOLDER / "OPTIONS.md"
+        self.assertEqual(page.read_text(), made.read_text(), f"cp {made} {page}")
+
     def test_pages_refer_to_pages(self):
         for path in (FOLDER / "man1").iterdir():
             for name in re.findall(r"^(\S+)\(1\)", as_read(path), re.M):

@@ -1,0 +1,22 @@
+#include "tools/approximation.h"
+
+#include <cstddef>
+#include <set>
+
+namespace pc::cli {
+
+// Arguments and nested modules cut a module into several runs; anonymous text has no name.
+std::string approximation(const Json& plan) {
+  std::set<std::string> modules, unaware;
+  for (const Json& run : plan["runs"].items()) {
+    if (run["kind"].text() != "cached") continue;
+    const std::string name = run["label"].text();
+    modules.insert(name);
+    if (run["exact"].is_boolean() && !run["exact"].truth()) unaware.insert(name);
+  }
+  if (unaware.empty()) return "";
+  return std::to_string(unaware.size()) + " of " + std::to_string(modules.size()) +
+         " modules have not seen what stands before them here: the answer is approximate";
+}
+
+}  // namespace pc::cli
