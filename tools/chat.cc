@@ -2,16 +2,19 @@
 
 #include <cstdio>
 #include <iostream>
+#include <optional>
 #include <string>
 
 #include "tools/conversation.h"
 #include "tools/failure.h"
 #include "tools/json.h"
+#include "tools/line_editor.h"
 #include "tools/open.h"
 #include "tools/report_cells.h"
 #include "tools/sizes.h"
 #include "tools/terminal.h"
 #include "tools/verbs.h"
+#include "tools/word_wrap.h"
 
 namespace pc::cli {
 namespace {
@@ -45,7 +48,12 @@ class Chat {
         options_(options),
         conversation_(engine, schema, options),
         context_tokens_(Json::parse(engine.describe())["context_tokens"].number().value_or(0)),
-        asks_(is_terminal(stdin)) {}
+        asks_(is_terminal(stdin)) {
+    if (!asks_) return;
+    editor_.emplace([this](const std::string& line) { return words_at(line); });
+    for (const promptcache::Message& message : conversation_.messages())
+      if (message.role == "user" && !message.content.empty()) editor_->remember(message.content);
+  }
 
   void hold() {
     if (asks_ && !options_.quiet) greet();
@@ -75,19 +83,43 @@ class Chat {
   // False at the end of the input.
   bool read_line(std::string* line) {
     line->clear();
-    for (std::string more;; *line += '\n') {
-      if (asks_) {
-        std::fputs(line->empty() ? "> " : "  ", stdout);
-        std::fflush(stdout);
-      }
-      if (!std::getline(std::cin, more)) {
-        if (asks_) std::fputc('\n', stdout);
-        return !line->empty();
-      }
-      *line += more;
-      if (line->empty() || line->back() != '\\') return true;
+    for (;; *line += '\n') {
+      const std::optional<std::string> more = read_more(line->empty());
+      if (!more) return !line->empty();
+      *line += *more;
+      if (line->empty() || line->back() != '\\') break;
       line->pop_back();
     }
+    if (editor_ && !line->empty()) editor_->remember(*line);
+    return true;
+  }
+
+  std::optional<std::string> read_more(bool first) {
+    if (editor_) return editor_->read(first ? "> " : "  ");
+    std::string more;
+    if (!std::getline(std::cin, more)) return std::nullopt;
+    return more;
+  }
+
+  // Commands; behind /use, modules and then their parameters.
+  std::vector<std::string> words_at(const std::string& line) const {
+    if (line.rfind("/use ", 0) == 0) return module_words(line);
+    if (line[0] != '/' || line.find(' ') != line.npos) return {};
+    return {"/again", "/context", "/help", "/modules", "/new", "/quit", "/undo", "/use"};
+  }
+
+  std::vector<std::string> module_words(const std::string& line) const {
+    const std::vector<std::string> before = words_of(line.substr(0, line.rfind(' ')));
+    std::vector<std::string> words;
+    const Json report = Json::parse(schema_.describe());
+    for (const Json& module : report["modules"].items()) {
+      const std::string path = module["path"].text();
+      if (path == "-") continue;
+      if (before.size() == 1) words.push_back(path);
+      if (before.size() < 2 || before[1] != path) continue;
+      for (const Json& p : module["parameters"].items()) words.push_back(p["name"].text() + "=");
+    }
+    return words;
   }
 
   void take(const std::string& line) {
@@ -134,14 +166,15 @@ class Chat {
 
   Conversation::OnText show_text() {
     open_line_ = false;
+    wrap_ = WordWrap(terminal_columns(stdout));
     return [this](std::string_view text) {
-      print(is_terminal(stdout) ? printable_lines(text) : std::string(text));
+      print(is_terminal(stdout) ? wrap_.add(printable_lines(text)) : std::string(text));
       open_line_ = text.back() != '\n';
     };
   }
 
   void report(const pc_session_stats& stats) {
-    if (open_line_) print("\n");
+    print(wrap_.end() + (open_line_ ? "\n" : ""));
     if (stats.finish == PC_FINISH_LENGTH)
       note("the answer is cut at " + format_count(stats.generated_tokens, "token") +
            "; -n allows more");
@@ -201,8 +234,10 @@ class Chat {
   const Options& options_;
   Conversation conversation_;
   std::uint64_t context_tokens_;
-  bool asks_;  // the input is a person
+  bool asks_;                         // the input is a person
+  std::optional<LineEditor> editor_;  // then
   bool open_line_ = false;
+  WordWrap wrap_{0};
   std::vector<promptcache::Part> parts_;  // of the next message, in front of its text
 };
 

@@ -8,24 +8,34 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <cstring>
 
 #include "tools/failure.h"
 
 namespace pc::cli {
 namespace {
 
-// The handler touches nothing but these and calls nothing but write, _exit and
-// pc_session_cancel, all of which a signal handler may.
+// The handler touches nothing but these and calls nothing but write, _exit, strlen
+// and pc_session_cancel, all of which a signal handler may.
 std::atomic<bool> work_in_hand{false};
 std::atomic<bool> stop_requested{false};
 std::atomic<pc_session*> session_to_cancel{nullptr};
 std::atomic<int> handlers_running{0};
+std::atomic<const char*> last_words{nullptr};
 std::atomic<int> waker{-1};  // the end of a pipe at whose other end wait() waits
 static_assert(std::atomic<pc_session*>::is_always_lock_free &&
+              std::atomic<const char*>::is_always_lock_free &&
               std::atomic<int>::is_always_lock_free);
 
+[[noreturn]] void end() {
+  if (const char* const text = last_words) {
+    [[maybe_unused]] const ssize_t written = write(STDOUT_FILENO, text, std::strlen(text));
+  }
+  _exit(kInterrupted);
+}
+
 void on_interrupt(int) {
-  if (!work_in_hand || stop_requested.exchange(true)) _exit(kInterrupted);
+  if (!work_in_hand || stop_requested.exchange(true)) end();
   const int interrupted = errno;  // of the code that this stands in the midst of
   ++handlers_running;
   if (pc_session* const session = session_to_cancel) pc_session_cancel(session);
@@ -54,6 +64,14 @@ void handle_interrupts() {
   struct sigaction inherited {};
   if (sigaction(SIGINT, nullptr, &inherited) == 0 && inherited.sa_handler == SIG_IGN) return;
   sigaction(SIGINT, &action, nullptr);
+}
+
+LastWords::LastWords(const char* text) {
+  last_words = text;
+}
+
+LastWords::~LastWords() {
+  last_words = nullptr;
 }
 
 Interruptible::Interruptible(pc_session* session) {

@@ -33,4 +33,14 @@ class Interruptible {
   void watch(pc_session* session);
 };
 
+// While it lives, a signal that ends the process writes this to the standard output first: what a
+// terminal must be told. The text must be a literal. One at a time.
+class LastWords {
+ public:
+  explicit LastWords(const char* text);
+  ~LastWords();
+  LastWords(const LastWords&) = delete;
+  LastWords& operator=(const LastWords&) = delete;
+};
+
 }  // namespace pc::cli

@@ -1,5 +1,6 @@
 #include "tools/terminal.h"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <array>
@@ -42,6 +43,11 @@ std::string escape(std::string_view text, std::string_view kept) {
 }
 
 }  // namespace
+
+std::size_t terminal_columns(std::FILE* file) {
+  winsize size{};
+  return is_terminal(file) && ::ioctl(::fileno(file), TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
 
 bool is_terminal(std::FILE* file) {
   return isatty(fileno(file)) == 1;

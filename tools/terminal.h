@@ -10,6 +10,9 @@ namespace pc::cli {
 
 bool is_terminal(std::FILE* file);
 
+// Of a line there; 0 where it is no terminal, or one that does not say.
+std::size_t terminal_columns(std::FILE* file);
+
 enum class Colour { kRed, kGreen, kYellow };
 // The text in colour when `file` is a terminal and NO_COLOR is unset or empty.
 std::string paint(std::string_view text, Colour colour, std::FILE* file);

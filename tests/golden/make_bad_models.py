@@ -89,7 +89,7 @@ def aligned(value, kind=U32):
 
 # What it is called: (bytes, a part of the sentence).
 CONTAINERS = {
-    "empty": (b"", "not a GGUF file"),
+    "empty": (b"", "is empty"),
     "magic_wrong": (gguf(magic=b"GGUX"), "not a GGUF file"),
     "magic_cut": (b"GGU", "not a GGUF file"),
     "magic_of_ggml": (gguf(magic=b"tjgg"), "before GGUF"),

@@ -1,0 +1,55 @@
+#include "tools/word_wrap.h"
+
+#include <catch2/catch.hpp>
+
+#include "tests/support/random.h"
+#include "tools/terminal.h"
+
+using namespace pc::cli;
+
+namespace {
+
+std::string wrapped(const std::string& text, std::size_t columns) {
+  WordWrap wrap(columns);
+  std::string shown = wrap.add(text);
+  return shown + wrap.end();
+}
+
+}  // namespace
+
+TEST_CASE("lines break where words end, and words that are longer than a line do not") {
+  CHECK(wrapped("one two three", 8) == "one two \nthree");
+  CHECK(wrapped("one two", 7) == "one two");
+  CHECK(wrapped("a characteristically b", 6) == "a \ncharacteristically \nb");
+  CHECK(wrapped("\xC3\xA9t\xC3\xA9 \xC3\xA9t\xC3\xA9", 7) == "\xC3\xA9t\xC3\xA9 \xC3\xA9t\xC3\xA9");
+  CHECK(wrapped("one two three", 0) == "one two three");
+  CHECK(wrapped("one\ntwo three", 8) == "one\ntwo \nthree");
+}
+
+TEST_CASE("lines of code stay whole") {
+  const std::string code = "```c\nint main() { return 0; }\n```\n";
+  CHECK(wrapped(code + "and then words", 9) == code + "and then \nwords");
+  CHECK(wrapped("    int main() {}\n", 6) == "    int main() {}\n");
+}
+
+TEST_CASE("but for line breaks nothing is added or lost, however the text comes in pieces") {
+  pc::test::Random random(7);
+  for (int round = 0; round < 300; ++round) {
+    std::string text;
+    for (int i = 0; i < 120; ++i) text += "ab  \n\t`c"[random.below(8)];
+    const std::size_t columns = 1 + random.below(20);
+    WordWrap wrap(columns);
+    std::string pieces;
+    for (std::size_t at = 0; at < text.size();) {
+      const std::size_t n = 1 + random.below(5);
+      pieces += wrap.add(std::string_view(text).substr(at, n));
+      at += n;
+    }
+    pieces += wrap.end();
+    CHECK(pieces == wrapped(text, columns));
+    std::string without = pieces, of_text = text;
+    std::erase(without, '\n');
+    std::erase(of_text, '\n');
+    CHECK(without == of_text);
+  }
+}
