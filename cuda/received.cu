@@ -50,7 +50,8 @@ __global__ void received_kernel(ReceivedArgs args) {
         score += q[d] * key_number(a.shape, k, d);
       if (a.softcap != 0.0f) score = a.softcap * tanhf(score / a.softcap);
       if (a.slopes) score -= a.slopes[head] * static_cast<float>(distance);
-      sum += expf(score - args.log_sums[std::size_t{row} * a.n_heads + head]);
+      const float weight = expf(score - args.log_sums[std::size_t{row} * a.n_heads + head]);
+      sum += weight * weight;
     }
   }
   if (seen) atomicAdd(args.weights + (key - args.begin), sum);

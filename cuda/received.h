@@ -1,4 +1,4 @@
-// How much of the attention of a sweep's rows went to each token of a module, over all heads
+// The squares of the attention weights of a sweep's rows on each token of a module, over all heads
 // (pc_step_item::weights). Queues on the stream.
 #pragma once
 
@@ -6,7 +6,7 @@
 
 namespace pc::cuda {
 
-// Of rows [use.first_row, use.end_row): adds exp(score - log_sum) of rows [begin, end) of the
+// Of rows [use.first_row, use.end_row): adds exp(score - log_sum)^2 of rows [begin, end) of the
 // planes to weights[0 .. end - begin). `use` is in device memory; log_sums: [rows, n_heads].
 struct ReceivedArgs {
   AttentionArgs attention;

@@ -19,7 +19,8 @@ struct Repair {
   enum class Kind : std::uint8_t {
     kNone,      // none: the states are used as they are
     kLeading,   // the first n_tokens of each module (EPIC's LegoLink, arXiv 2410.15332)
-    kAttended,  // those that the prompt's last fresh tokens attend to most, `share` of all
+    kAttended,  // those that the prompt's last fresh tokens attend to most, `share` of all: a token
+                // that a head looks for counts, not one that all heads glance at
     kSelected,  // those whose values deviate most in the second layer, `share` of all of the
                 // prompt's modules (CacheBlend, arXiv 2405.16444)
     kAuto,      // what a check of answers chose for this model and schema

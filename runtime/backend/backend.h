@@ -246,9 +246,9 @@ typedef struct pc_step_item {
    * joined to what is in them, and numbers that are not finite are no failure. PC_UNSUPPORTED
    * where the backend does not measure. */
   pc_layer_range* ranges;
-  /* NULL, or added to: how much of the attention of the item's tokens, in all layers and heads,
-   * went to each token of the timeline's attachments, from number first_weighted on, one behind the
-   * other. PC_UNSUPPORTED where the backend does not measure. */
+  /* NULL, or added to: the squares of the attention weights of the item's tokens, in all layers and
+   * heads, on each token of the timeline's attachments, from number first_weighted on, one behind
+   * the other. PC_UNSUPPORTED where the backend does not measure. */
   float* weights;
   uint32_t first_weighted;
   /* NULL, or called before step() returns, on its thread, for the item's tokens from number

@@ -341,7 +341,8 @@ struct Attention::Stretch {
   float* weights;  // of the segment's first token
 };
 
-// exp(score - log_sum) of each key, over all rows and heads: few rows, so keys are read plainly.
+// The squares of exp(score - log_sum) of each key, over all rows and heads: few rows, so keys are
+// read plainly.
 void Attention::add_weights(std::uint32_t layer, const float* q, const TimelineRows& rows) const {
   constexpr std::uint32_t kStretch = 256;
   std::vector<Stretch> stretches;
@@ -394,7 +395,8 @@ void Attention::add_weights(std::uint32_t layer, std::uint32_t kv_head, const fl
         score = desc_.attn_softcap * std::tanh(score / desc_.attn_softcap);
       if (desc_.alibi_slopes)
         score -= desc_.alibi_slopes[kv_head * group_ + i % group_] * static_cast<float>(distance);
-      stretch.weights[t] += std::exp(score - log_sums[i]);
+      const float weight = std::exp(score - log_sums[i]);
+      stretch.weights[t] += weight * weight;
     }
   }
 }

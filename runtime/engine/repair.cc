@@ -82,7 +82,7 @@ Result<std::vector<Score>> distances_of(std::span<const PlacedRun> runs, const B
 constexpr std::uint64_t kMostAsking = 64;
 
 // Of the tokens of what is not exact: how much attention the last fresh tokens pay them, with the
-// states as they are.
+// states as they are, in squares (docs/adr/0023-repairs.md).
 Result<std::vector<Score>> attention(std::span<const PlacedRun> runs, const BeforeRuns& before,
                                      Scheduler& scheduler, const volatile std::int32_t* cancel) {
   PC_TRY(BackendTimeline probe, before.timeline.fork());

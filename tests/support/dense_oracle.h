@@ -23,7 +23,8 @@ struct DenseRow {
   std::vector<std::uint32_t> sees;  // rows, itself included; windows are applied on top
 };
 
-// How much attention each row got from the rows [from, end), over all layers and heads.
+// The squares of the attention weights of the rows [from, end) on each row, over all layers and
+// heads.
 struct Received {
   std::uint32_t from = 0;
   std::vector<double> weights = {};  // [rows]
@@ -236,7 +237,7 @@ class DenseOracle {
       for (const double s : score) top = std::max(top, s);
       for (double& s : score) total += s = std::exp(s - top);
       for (std::size_t j = 0; j < seen.size() && received && i >= received->from; ++j)
-        received->weights[seen[j]] += score[j] / total;
+        received->weights[seen[j]] += (score[j] / total) * (score[j] / total);
       for (std::size_t j = 0; j < seen.size(); ++j)
         for (std::uint32_t c = 0; c < hd; ++c)
           out[h * hd + c] += score[j] / total * v[seen[j]][kv * hd + c];
