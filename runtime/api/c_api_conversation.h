@@ -42,7 +42,7 @@ inline Status read_content(const pc_chat_message& given, const std::string& path
   for (const pc_chat_part& part : std::span(given.parts, given.n_parts)) {
     PC_REQUIRE(part.text);
     PC_CHECK_OK(check_flags(part.flags, PC_CHAT_MODULE | PC_CHAT_CONTROLS, path + ".content"));
-    message->parts.push_back({std::string(view_of(part.text, part.bytes)),
+    message->parts.push_back({std::string(field_of(part.text, part.bytes)),
                               (part.flags & PC_CHAT_MODULE) != 0,
                               (part.flags & PC_CHAT_CONTROLS) != 0});
   }
@@ -57,7 +57,7 @@ inline Result<ChatMessage> read_message(const pc_chat_message& given, const std:
   message.fields.emplace_back(jinja::word("role"), std::move(role));
   PC_CHECK_OK(read_content(given, path, &message));
   if (!given.fields) return message;
-  PC_TRY(ChatFields fields, read_fields(view_of(given.fields, given.fields_bytes), path));
+  PC_TRY(ChatFields fields, read_fields(field_of(given.fields, given.fields_bytes), path));
   for (auto& [name, value] : fields) {
     if (name.text() == "role" || name.text() == "content")
       return error(Code::kInvalidArgument,
@@ -70,7 +70,7 @@ inline Result<ChatMessage> read_message(const pc_chat_message& given, const std:
 inline Result<ChatTool> read_tool(const pc_chat_tool& given, const std::string& path) {
   PC_REQUIRE(given.json);
   PC_CHECK_OK(check_flags(given.flags, PC_CHAT_MODULE, path));
-  PC_TRY(ChatFields fields, read_fields(view_of(given.json, given.bytes), path));
+  PC_TRY(ChatFields fields, read_fields(field_of(given.json, given.bytes), path));
   ChatTool tool;
   tool.is_module = (given.flags & PC_CHAT_MODULE) != 0;
   PC_TRY(tool.value, jinja::make_dict(nullptr, std::move(fields)));
@@ -87,7 +87,7 @@ inline Status read_chat_options(const pc_chat_options& options, ChatRequest* cha
   }
   if (options.variables) {
     PC_TRY(ChatFields fields,
-           read_fields(view_of(options.variables, options.variables_bytes), "variables"));
+           read_fields(field_of(options.variables, options.variables_bytes), "variables"));
     for (auto& [name, value] : fields) chat->variables.emplace(name.text(), std::move(value));
   }
   if (options.repair) chat->repair = options.repair;

@@ -29,7 +29,7 @@ inline Result<pml::MessagePart> read_part(const pc_part& part) {
     return error(Code::kInvalidArgument, "a part of a message is either text or a module");
   pml::MessagePart read;
   if (part.text) {
-    read.text = view_of(part.text, part.bytes);
+    read.text = field_of(part.text, part.bytes);
     return read;
   }
   read.module = part.module;
@@ -38,7 +38,8 @@ inline Result<pml::MessagePart> read_part(const pc_part& part) {
   for (const pc_argument& argument : std::span(part.arguments, part.n_arguments)) {
     PC_REQUIRE(argument.name);
     PC_REQUIRE(argument.value);
-    read.arguments.push_back({argument.name, std::string(view_of(argument.value, argument.bytes))});
+    read.arguments.push_back(
+        {argument.name, std::string(field_of(argument.value, argument.bytes))});
   }
   return read;
 }
@@ -52,7 +53,7 @@ inline Result<std::vector<pml::Message>> read_messages(const pc_message* message
     if ((message.content == nullptr) == (message.parts == nullptr))
       return error(Code::kInvalidArgument, "a message has either content or parts");
     if (message.content)
-      read.back().parts.push_back({view_of(message.content, message.bytes), "", {}});
+      read.back().parts.push_back({field_of(message.content, message.bytes), "", {}});
     for (const pc_part& part : std::span(message.parts, message.parts ? message.n_parts : 0)) {
       PC_TRY(pml::MessagePart p, read_part(part));
       read.back().parts.push_back(std::move(p));

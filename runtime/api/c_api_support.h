@@ -59,6 +59,11 @@ inline std::string_view view_of(const char* text, std::size_t bytes) {
   return {text, bytes == PC_NUL_TERMINATED ? std::strlen(text) : bytes};
 }
 
+// Of a struct: a length of 0 is one that was not set, and the text is NUL-terminated.
+inline std::string_view field_of(const char* text, std::size_t bytes) {
+  return view_of(text, bytes == 0 && text ? PC_NUL_TERMINATED : bytes);
+}
+
 // Hands a text to the caller, who frees it with pc_free.
 inline Status give(const std::string& text, char** out) {
   char* copy = static_cast<char*>(std::malloc(text.size() + 1));

@@ -1,6 +1,7 @@
 #include "runtime/engine/answer_probes.h"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 #include <random>
 #include <span>
@@ -136,6 +137,16 @@ std::string question_about(const std::string& text, bool to_go_on, Draw* draw) {
                   : "What is said about \"" + std::string(longest) + "\"?";
 }
 
+// One <user> with imports and a question behind them -> the imports, and then <user>.
+void put_in_front(pml::Prompt* prompt) {
+  std::vector<pml::PromptNode>& in_turn = prompt->children.front().children;
+  std::vector<pml::PromptNode> imports(std::make_move_iterator(in_turn.begin()),
+                                       std::make_move_iterator(in_turn.end() - 1));
+  in_turn.erase(in_turn.begin(), in_turn.end() - 1);
+  prompt->children.insert(prompt->children.begin(), std::make_move_iterator(imports.begin()),
+                          std::make_move_iterator(imports.end()));
+}
+
 Result<std::shared_ptr<const LoadedPrompt>> probe(const std::shared_ptr<LoadedSchema>& schema,
                                                   const Choice& choice,
                                                   const std::string& question) {
@@ -148,7 +159,11 @@ Result<std::shared_ptr<const LoadedPrompt>> probe(const std::shared_ptr<LoadedSc
   if (!schema->engine().text_encoder().chat) {
     std::vector<pml::PromptNode> parts = std::move(prompt.children.front().children);
     prompt.children = std::move(parts);
+    return LoadedPrompt::of(schema, std::move(prompt));
   }
+  auto in_turn = LoadedPrompt::of(schema, prompt);
+  if (in_turn.ok() || in_turn.error().code == Code::kOutOfMemory) return in_turn;
+  put_in_front(&prompt);  // modules that hold turns stand in none
   return LoadedPrompt::of(schema, std::move(prompt));
 }
 

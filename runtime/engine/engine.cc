@@ -74,6 +74,12 @@ Status check_states(const Model& model, KvType type) {
                                        "; bf16 takes it");
 }
 
+std::string Engine::context_words() const {
+  const std::uint32_t own = model_->context_tokens;
+  return std::to_string(context_tokens_) +
+         (own > context_tokens_ ? " (the model's own " + std::to_string(own) + ": --context)" : "");
+}
+
 Status check_context(const Model& model, std::uint32_t context_tokens) {
   if (context_tokens <= model.context_tokens) return ok();
   return error(Code::kInvalidArgument, "a context of " + std::to_string(context_tokens) +

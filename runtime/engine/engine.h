@@ -138,6 +138,8 @@ class Engine {
   Result<ModuleHandle> publish(const ModuleHandle& module, CacheDraft* draft) const;
 
   std::uint32_t context_tokens() const { return context_tokens_; }
+  // For messages: "40"; where the model's own is longer, how to have that.
+  std::string context_words() const;
   KvGeometry geometry() const;
 
   // Every cause of a module's bytes but its pass.

@@ -196,7 +196,7 @@ Status LoadedPrompt::check_window(std::uint32_t answer_tokens, bool reuse) const
     return error(Code::kContextFull,
                  "the prompt ends at position " + std::to_string(end) +
                      " and its answer may take " + std::to_string(answer_tokens) +
-                     " tokens, but the context window has " + std::to_string(window) +
+                     " tokens, but the context window has " + schema->engine().context_words() +
                      (modules.empty() ? ": shorten it" : ": import fewer modules") +
                      ", or ask for a shorter answer");
   }

@@ -378,7 +378,7 @@ Result<Session::Appendix> Session::end_appendix(Appendix appendix, Position end)
   return error(Code::kContextFull, "the conversation would end at position " + std::to_string(end) +
                                        " and its answer may take " + std::to_string(answer) +
                                        " tokens, but the context window has " +
-                                       std::to_string(window) +
+                                       engine().context_words() +
                                        ": begin another session, or open one whose window slides "
                                        "(overflow)");
 }

@@ -116,6 +116,7 @@ HOMES = {
                  "simd/quantise-inl.h"),
     r"nlohmann/.*": ("runtime/json/json.cc", "tools/json.cc", "tools/json.h"),
     r"openssl/.*|xxhash\.h": ("base/hash.cc", "tools/serve/service/api_keys.cc"),
+    r"histedit\.h": ("tools/line_editor.cc",),
     r"sys/un\.h": ("tools/serve/http/http_server.cc",),
     r"boost/.*": ("tools/serve/http/http_connection.h", "tools/serve/http/http_connection.cc", "tools/serve/http/http_server.cc", "tools/serve/http/body_coding.cc"),
     r"pcre2\.h": ("runtime/tokenizer/regex.cc",),

@@ -65,7 +65,7 @@ class Check(CommandTest):
     def test_what_is_too_long_for_the_window_every_verb_refuses(self):
         for verb, code in (("check", 3), ("explain", 1), ("run", 1)):
             self.verb(verb, "-c", "40", self.prompt, expect=code)
-            self.assertRegex(self.err, r"the context window has 40", verb)
+            self.assertRegex(self.err, r"the context window has 40 \(the model's own \d+: --context\)", verb)
 
     def test_what_stands_elsewhere_than_it_was_written_is_said(self):
         self.write("swapped.pml", '<prompt schema="guide"><rome/><user>Hm?</user> So</prompt>')

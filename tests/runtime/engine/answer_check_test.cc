@@ -15,6 +15,7 @@
 #include "runtime/reports/reports.h"
 #include "tests/support/expect.h"
 #include "tests/support/temp_folder.h"
+#include "tests/support/tiny_chat.h"
 #include "tests/support/tiny_checkpoint.h"
 
 namespace pc::test {
@@ -367,6 +368,25 @@ TEST_CASE("made prompts import modules that can stand together, each time the sa
   }
   CHECK(n_orders > 5);
   CHECK(must(check_answers(probes, {.answer_tokens = 1})).says_something());
+}
+
+TEST_CASE("modules that hold turns are imported in front of the question's turn") {
+  const TinyCheckpoint checkpoint(31);
+  write_chat_template(checkpoint, chat_turns());
+  EngineOptions options;
+  options.model_path = checkpoint.path();
+  options.cache_mode = CacheMode::kOff;
+  const auto engine = must(Engine::open(options));
+  const auto schema = must(LoadedSchema::parse(
+      engine,
+      "<schema name='few'><module name='a'><user>Where is Oslo?</user><assistant>It is in "
+      "Norway.</assistant></module><module name='b'><user>Where is Rome?</user><assistant>It is "
+      "in Italy.</assistant></module></schema>",
+      ""));
+  for (const auto& probe : must(make_probes(schema, 8))) {
+    CHECK(probe->modules.size() >= 2);
+    CHECK(probe->plan.chat);
+  }
 }
 
 TEST_CASE("a schema with one module gives no prompts, and says so") {
