@@ -35,14 +35,19 @@ TEST_CASE("a length of 0 in a struct is that of a NUL-terminated text") {
   const TempFolder cache;
   const api::Engine engine = open_engine(checkpoint, cache);
   const api::Schema schema = api::Schema::plain(engine);
-  const pc_part unset_part = {.text = "Where to?"}, part = {.text = "Where to?", .bytes = 9};
-  const std::size_t want =
-      tokens_of(schema, {.role = "user", .content = "Where to?", .bytes = PC_NUL_TERMINATED});
-  CHECK(tokens_of(schema, {.role = "user", .content = "Where to?"}) == want);
-  CHECK(tokens_of(schema, {.role = "user", .parts = &unset_part, .n_parts = 1}) == want);
-  CHECK(tokens_of(schema, {.role = "user", .parts = &part, .n_parts = 1}) == want);
-  CHECK(tokens_of(schema, {.role = "user", .content = ""}) < want);
-  CHECK(tokens_of(schema, {.role = "user", .content = "Where to?", .bytes = 5}) < want);
+  const auto text = [&](const char* content, std::size_t bytes) {
+    return tokens_of(schema, {"user", content, bytes, nullptr, 0});
+  };
+  const auto in_a_part = [&](std::size_t bytes) {
+    const pc_part part = {"Where to?", bytes, nullptr, nullptr, 0};
+    return tokens_of(schema, {"user", nullptr, 0, &part, 1});
+  };
+  const std::size_t want = text("Where to?", PC_NUL_TERMINATED);
+  CHECK(text("Where to?", 0) == want);
+  CHECK(in_a_part(0) == want);
+  CHECK(in_a_part(9) == want);
+  CHECK(text("", 0) < want);
+  CHECK(text("Where to?", 5) < want);
 }
 
 }  // namespace
