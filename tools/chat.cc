@@ -52,7 +52,8 @@ class Chat {
     if (!asks_) return;
     editor_.emplace([this](const std::string& line) { return words_at(line); });
     for (const promptcache::Message& message : conversation_.messages())
-      if (message.role == "user" && !message.content.empty()) editor_->remember(message.content);
+      if (message.role == "user" && !message.content.empty())
+        editor_->remember(typed(message.content));
   }
 
   void hold() {
@@ -64,6 +65,7 @@ class Chat {
       } catch (const promptcache::Error& error) {
         // Nothing of the conversation is lost; what comes next may be shorter, or spelled right.
         if (!asks_) throw;
+        print(wrap_.end());
         parts_.clear();
         print_failure(Failure(kFailure, error.what()));
       } catch (const Failure& failure) {
@@ -87,7 +89,7 @@ class Chat {
       const std::optional<std::string> more = read_more(line->empty());
       if (!more) return !line->empty();
       *line += *more;
-      if (line->empty() || line->back() != '\\') break;
+      if (line->empty() || line->back() != '\\' || (editor_ && editor_->ends_with_paste())) break;
       line->pop_back();
     }
     if (editor_ && !line->empty()) editor_->remember(*line);
@@ -99,6 +101,11 @@ class Chat {
     std::string more;
     if (!std::getline(std::cin, more)) return std::nullopt;
     return more;
+  }
+
+  // As it must be typed to be said.
+  static std::string typed(const std::string& content) {
+    return (content[0] == '/' ? "/" : "") + content;
   }
 
   // Commands; behind /use, modules and then their parameters.

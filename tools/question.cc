@@ -33,8 +33,8 @@ std::vector<std::string> texts_of(const Options& options) {
   std::vector<std::string> texts;
   for (const std::string& path : options.files) {
     Document document = read_document(path);
-    if (document.text.empty()) throw Failure(kFailure, document.name + " is empty");
     document.text.erase(document.text.find_last_not_of("\r\n") + 1);
+    if (document.text.empty()) throw Failure(kFailure, document.name + " is empty");
     texts.push_back(document.text + "\n\n");
   }
   texts.push_back(question_of(options));
@@ -42,11 +42,16 @@ std::vector<std::string> texts_of(const Options& options) {
 }
 
 // In the place of modules: text that begins alike is found, too.
-void keep(const promptcache::Prompt& texts) {
+void keep(const promptcache::Prompt& texts, const Options& options) {
   promptcache::Session session(texts, promptcache::SessionOptions());
   const Interruptible interruptible(session.get());
   session.prefill();
-  session.keep();
+  try {
+    session.keep();
+  } catch (const promptcache::Error&) {
+    // The answer does not need it; why the store is not in use, the engine has said.
+    if (options.require_cache) throw;
+  }
 }
 
 promptcache::Prompt continued(const promptcache::Engine& engine, const Options& options,
@@ -59,7 +64,7 @@ promptcache::Prompt continued(const promptcache::Engine& engine, const Options& 
   std::string whole;
   for (const std::string& text : texts) {
     if (&text == &texts.back() && !whole.empty() && cache_mode(options) == PC_CACHE_READ_WRITE)
-      keep(promptcache::Prompt::from_text(schema, whole));
+      keep(promptcache::Prompt::from_text(schema, whole), options);
     whole += text;
   }
   return promptcache::Prompt::from_text(schema, whole);

@@ -46,49 +46,74 @@ std::optional<std::string> unknown_option(const CLI::App& verb,
   return std::nullopt;
 }
 
-// Where a verb of a group was asked for: the word behind the group that is none.
-std::optional<std::string> unknown_verb(const CLI::App& group, std::span<const char* const> words) {
-  const std::vector<std::string> known = verb_names(group);
-  if (known.empty()) return std::nullopt;
-  for (const std::string_view word : words)
-    if (!word.starts_with('-') && word != group.get_name() &&
-        std::find(known.begin(), known.end(), word) == known.end())
-      return std::string(word);
-  return std::nullopt;
+// Do verbs below this one have the option?
+bool verb_options_have(const CLI::App& group, const std::string& option) {
+  const std::string name = option.substr(0, option.find('='));
+  for (const CLI::App* child : group.get_subcommands({})) {
+    const std::vector<std::string> names = option_names(*child);
+    if (std::find(names.begin(), names.end(), name) != names.end() ||
+        verb_options_have(*child, option))
+      return true;
+  }
+  return false;
+}
+
+// What the words ask for, as deep as they name verbs.
+struct Asked {
+  const CLI::App* verb;
+  std::string name;          // "promptcache cache"
+  std::string early_option;  // that stands where a verb should
+  std::string no_verb;       // a word there that is none
+};
+
+Asked asked_of(const CLI::App& app, std::span<const char* const> words) {
+  Asked asked{&app, app.get_name(), "", ""};
+  for (const std::string word : words) {
+    const std::vector<std::string> verbs = verb_names(*asked.verb);
+    if (verbs.empty()) break;
+    if (std::find(verbs.begin(), verbs.end(), word) != verbs.end()) {
+      asked.verb = asked.verb->get_subcommand(word);
+      asked.name += " " + word;
+      continue;
+    }
+    if (!word.starts_with('-'))
+      asked.no_verb = word;
+    else if (verb_options_have(*asked.verb, word))
+      asked.early_option = word;
+    break;
+  }
+  return asked;
 }
 
 }  // namespace
 
-const CLI::App& verb_of(const CLI::App& app, std::span<const char* const> words) {
-  const CLI::App* verb = &app;
-  for (const char* const word : words) {
-    const auto children = verb->get_subcommands(
-        [&](const CLI::App* child) { return child->get_name() == std::string_view(word); });
-    if (!children.empty()) verb = children.front();
-    if (verb->get_subcommands({}).empty()) break;
-  }
-  return *verb;
-}
-
 std::string usage_error(const CLI::App& app, const CLI::ParseError& problem,
                         std::span<const char* const> words) {
-  const CLI::App& verb = verb_of(app, words);
-  std::string name;
-  for (const CLI::App* at = &verb; at; at = at->get_parent())
-    name = at->get_name() + (name.empty() ? "" : " " + name);
-  const std::string help = "; see " + name + " --help";
-  if (const auto word = unknown_verb(verb, words))
-    return name + " has no verb " + *word + nearest(*word, verb_names(verb)) + help;
+  const Asked asked = asked_of(app, words);
+  const CLI::App& verb = *asked.verb;
+  const std::string help = "; see " + asked.name + " --help";
+  if (!asked.early_option.empty())
+    return "options stand behind the verb: " + asked.name + " VERB " + asked.early_option + help;
+  if (!asked.no_verb.empty())
+    return asked.name + " has no verb " + asked.no_verb + nearest(asked.no_verb, verb_names(verb)) +
+           help;
   if (const auto option = unknown_option(verb, words))
-    return name + " has no option " + *option + nearest(*option, option_names(verb)) + help;
-  if (const auto* extra = dynamic_cast<const CLI::ExtrasError*>(&problem); extra) {
+    return asked.name + " has no option " + *option + nearest(*option, option_names(verb)) + help;
+  if (dynamic_cast<const CLI::ExtrasError*>(&problem)) {
     const std::vector<std::string> left = app.remaining(true);
+    if (!left.empty() && left.front().starts_with('-'))
+      return asked.name + " has no option " + left.front() + help;
     if (!left.empty()) return "\"" + left.front() + "\" is one argument too many" + help;
   }
   const std::string what = problem.what();
-  if (dynamic_cast<const CLI::ArgumentMismatch*>(&problem))  // "--model: 1 required PATH missing"
-    return what.substr(0, what.find(':')) +
-           (what.ends_with("missing") ? " needs a value" : " is given more than once") + help;
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&problem)) {
+    // "--model: 1 required PATH missing", "--prompt: At Most 1 required but received 2"
+    const std::string name = what.substr(0, what.find(':'));
+    if (what.ends_with("missing")) return name + " needs a value" + help;
+    const CLI::Option* const option = verb.get_option_no_throw(name);
+    return name + " is given more than once" +
+           (option && option->get_positional() ? ": text with spaces wants quotes" : "") + help;
+  }
   return what + help;
 }
 

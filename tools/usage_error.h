@@ -10,9 +10,6 @@
 
 namespace pc::cli {
 
-// The verb that the words name, as deep as they do: {"cache", "lss"} -> "cache"'s app.
-const CLI::App& verb_of(const CLI::App& app, std::span<const char* const> words);
-
 // words: what stands behind the program's name.
 std::string usage_error(const CLI::App& app, const CLI::ParseError& problem,
                         std::span<const char* const> words);

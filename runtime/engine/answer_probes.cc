@@ -164,7 +164,8 @@ Result<std::shared_ptr<const LoadedPrompt>> probe(const std::shared_ptr<LoadedSc
   auto in_turn = LoadedPrompt::of(schema, prompt);
   if (in_turn.ok() || in_turn.error().code == Code::kOutOfMemory) return in_turn;
   put_in_front(&prompt);  // modules that hold turns stand in none
-  return LoadedPrompt::of(schema, std::move(prompt));
+  auto in_front = LoadedPrompt::of(schema, std::move(prompt));
+  return in_front.ok() ? std::move(in_front) : std::move(in_turn);
 }
 
 Error no_probes(const LoadedSchema& schema, const std::string& why) {

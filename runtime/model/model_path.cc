@@ -23,7 +23,9 @@ Status check_model_path(const std::string& path) {
   if (path.find("://") != path.npos)
     return error(Code::kNotFound,
                  path + " is a URL, and nothing is read over a network: " + kFetchFirst);
-  if (!std::filesystem::exists(path, failed))
+  const bool is_there = std::filesystem::exists(path, failed);
+  if (failed) return error(Code::kIo, path + " cannot be looked at: " + failed.message());
+  if (!is_there)
     return error(Code::kNotFound,
                  path + ": no such file or folder" +
                      (is_name_on_a_hub(path)

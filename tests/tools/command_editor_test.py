@@ -84,6 +84,24 @@ class Typed(CommandTest):
         self.process.wait(60)
         self.assertEqual(self.messages(history), [lines])
 
+    def test_a_paste_may_end_in_a_backslash(self):
+        history = self.dir / "h.jsonl"
+        self.chat("--history", str(history))
+        self.type(PASTE.format("one\rC:\\dir\\") + "\r")
+        self.wait_for("reused")
+        self.type("/quit\r")
+        self.process.wait(60)
+        self.assertEqual(self.messages(history), ["one\nC:\\dir\\"])
+
+    def test_where_the_answers_go_elsewhere_nothing_is_told_to_the_terminal(self):
+        with open(self.dir / "out", "wb") as out:
+            process = subprocess.Popen([COMMAND, "chat", MODEL, "-t", "1", "-n", "4", "-q"],
+                                       env=self.environment | {"TERM": "xterm"}, cwd=self.dir, stdin=self.inside,
+                                       stdout=out, stderr=subprocess.DEVNULL, start_new_session=True)
+            os.write(self.outside, b"hello\n/quit\n")
+            self.assertEqual(process.wait(60), 0)
+        self.assertNotIn(b"\x1b", (self.dir / "out").read_bytes())
+
     def test_what_was_said_is_recalled_also_of_an_earlier_conversation(self):
         history = self.dir / "h.jsonl"
         self.chat("--history", str(history))

@@ -158,6 +158,9 @@ class Question(CommandTest):
         self.assertGreaterEqual(reused["chained_tokens"], 256)
         alone = json.loads(self.command(*line, "-f", text, "And when?", "--json", "--no-cache"))
         self.assertEqual(alone["stats"]["chained_tokens"], 0)
+        # Where nothing can be kept it is answered all the same.
+        nowhere = json.loads(self.command(*line, "-f", text, "And when?", "--json", "--cache-dir", "/proc/nope"))
+        self.assertEqual(nowhere["tokens"], alone["tokens"])
 
     def test_what_cannot_be_meant_is_refused(self):
         text = self.write("empty.txt", "")

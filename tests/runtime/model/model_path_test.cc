@@ -1,6 +1,7 @@
 #include "runtime/model/model_path.h"
 
 #include <catch2/catch.hpp>
+#include <filesystem>
 #include <string>
 
 #include "tests/support/temp_folder.h"
@@ -35,11 +36,18 @@ TEST_CASE("names and addresses of models elsewhere are told from slips") {
   CHECK(has(message_of("https://example.org/model.gguf", Code::kNotFound), way_out));
   CHECK(has(message_of("hf://org/model", Code::kNotFound), way_out));
   CHECK(has(message_of("Org/Model-1.5B-Instruct", Code::kNotFound), way_out));
-  for (const char* slip :
-       {"model.gguf", "/no/model", "./no/model", "../model", "no/model.gguf", "a/b/c", "model/", ""}) {
+  for (const char* slip : {"model.gguf", "/no/model", "./no/model", "../model", "no/model.gguf",
+                           "a/b/c", "model/", ""}) {
     INFO(slip);
     CHECK(message_of(slip, Code::kNotFound) == std::string(slip) + ": no such file or folder");
   }
+}
+
+TEST_CASE("what cannot be looked at is not called absent") {
+  const TempFolder folder;
+  const std::string loop = folder.path() + "/loop";
+  std::filesystem::create_symlink(loop, loop);
+  CHECK(has(message_of(loop, Code::kIo), "cannot be looked at"));
 }
 
 TEST_CASE("an empty file is called empty") {
