@@ -81,9 +81,7 @@ promptcache::Prompt ask_question(const promptcache::Engine& engine, const Option
     parts.push_back(
         {text.data(), text.size(), &text == &texts.back() ? 0u : std::uint32_t{PC_CHAT_MODULE}});
   const pc_chat_message message = {"user", PC_CONTENT_TEXT, parts.data(), parts.size(), nullptr, 0};
-  promptcache::ChatOptions chat;
-  chat.repair = options.repair.empty() ? nullptr : options.repair.c_str();
-  return promptcache::Prompt(promptcache::Chat(engine, {message}, chat));
+  return promptcache::Prompt(promptcache::Chat(engine, {message}));
 }
 
 }  // namespace pc::cli

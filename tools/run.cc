@@ -53,8 +53,6 @@ ExitCode run(const Options& options) {
   const promptcache::Prompt prompt = options.schema.empty() ? question(options) : written(options);
   if (options.compare) return compare(prompt, options);
 
-  const std::string sentence =
-      options.quiet || options.no_cache ? "" : approximation(Json::parse(prompt.explain()));
   Answer answer;
   {
     Stream stream;
@@ -65,6 +63,8 @@ ExitCode run(const Options& options) {
   print(options.json ? to_json(answer).dump() + "\n" : "");
   if (!options.quiet) {
     std::fputs(describe(answer.stats).c_str(), stderr);
+    const std::string sentence =
+        options.no_cache ? "" : approximation(Json::parse(prompt.explain()), options.repair);
     if (!sentence.empty())
       std::fprintf(stderr, "remark   %s (--compare answers without reuse, too)\n",
                    sentence.c_str());

@@ -16,8 +16,18 @@ constexpr char kText[] = R"({"kind": "text", "label": ""},)";
 
 TEST_CASE("modules that have seen all that stands before them need no words") {
   CHECK(approximation(plan("")) == "");
-  CHECK(approximation(plan((std::string(kText) +
-                            R"({"kind": "cached", "label": "a", "exact": true})").c_str())) == "");
+  CHECK(approximation(plan(
+            (std::string(kText) + R"({"kind": "cached", "label": "a", "exact": true})").c_str())) ==
+        "");
+}
+
+TEST_CASE("what is computed anew as a whole is not approximate") {
+  const Json anew = plan(R"({"kind": "cached", "label": "a", "exact": false, "repair": "all"})");
+  const Json part = plan(R"({"kind": "cached", "label": "a", "exact": false, "repair": "none"})");
+  CHECK(approximation(anew) == "");
+  CHECK(approximation(anew, "none") != "");
+  CHECK(approximation(part) != "");
+  CHECK(approximation(part, "all") == "");
 }
 
 TEST_CASE("a module counts once, however many runs it is cut into") {

@@ -136,6 +136,20 @@ class Typed(CommandTest):
         self.assertIn("\x1b[?2004l", self.text)
         self.assertEqual(termios.tcgetattr(self.inside), self.before)
 
+    def test_a_stop_that_has_no_effect_is_no_end_of_the_input(self):
+        history = self.dir / "h.jsonl"
+        self.chat("--history", str(history))
+        self.type("half")
+        self.wait_for("half")
+        os.killpg(self.process.pid, signal.SIGTSTP)  # whose leader no shell waits for: it goes on
+        time.sleep(0.2)
+        self.assertIsNone(self.process.poll())
+        self.type(" more\r")
+        self.wait_for("reused")
+        self.type("/quit\r")
+        self.process.wait(60)
+        self.assertEqual(self.messages(history), ["half more"])
+
     def test_the_end_of_the_input_ends_it(self):
         self.chat()
         self.type("\x04")

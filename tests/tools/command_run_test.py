@@ -139,6 +139,8 @@ class Question(CommandTest):
         self.assertNotIn("approximate", self.err)
         self.engine("run", "-n", "6", "-f", one, "-f", other, "Where?")
         self.assertIn("1 of 3 modules have not seen what stands before them here: the answer is approximate", self.err)
+        self.engine("run", "-n", "6", "-f", one, "-f", other, "Where?", "--repair", "all")
+        self.assertNotIn("approximate", self.err)
         self.engine("run", "-n", "6", "-f", one, "-f", other, "Where?", "-q")
         self.assertEqual(self.err, "")
 
