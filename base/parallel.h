@@ -1,6 +1,6 @@
 // A loop over tasks on OpenMP's team, whose threads are the only ones that compute. (Other
 // threads read files while a model opens: runtime/model/model_digest.h,
-// runtime/cpu/read_ahead.h. And runtime/engine/helper_thread.h and scheduler.h have threads
+// runtime/cpu/read_ahead.h. And runtime/scheduler/helper_thread.h and scheduler.h have threads
 // that start these loops in their callers' place.)
 //
 // Where the system starts no more threads, OpenMP ends the process; ready() asks before that.

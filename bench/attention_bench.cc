@@ -26,8 +26,8 @@
 #include "base/aligned_buffer.h"
 #include "bench/machine.h"
 #include "runtime/cpu/attention.h"
-#include "runtime/cpu/kv_q4.h"
-#include "runtime/cpu/kv_row.h"
+#include "runtime/cpu/states/kv_q4.h"
+#include "runtime/cpu/states/kv_row.h"
 #include "runtime/json/json_writer.h"
 
 namespace pc::bench {

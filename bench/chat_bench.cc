@@ -17,7 +17,7 @@
 #include "bench/arguments.h"
 #include "bench/floor.h"
 #include "bench/runs.h"
-#include "runtime/engine/stopwatch.h"
+#include "runtime/scheduler/stopwatch.h"
 
 namespace pc::bench {
 namespace {

@@ -17,7 +17,7 @@
 #include "bench/arguments.h"
 #include "bench/runs.h"
 #include "modules/module_image.h"
-#include "runtime/engine/link_search.h"
+#include "runtime/prompt/link_search.h"
 
 namespace pc::bench {
 namespace {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/status.h"
-#include "runtime/engine/session.h"
 #include "runtime/json/json_writer.h"
+#include "runtime/session/session.h"
 
 namespace pc::bench {
 

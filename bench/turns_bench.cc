@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "bench/runs.h"
-#include "runtime/chat/own_chat_format.h"
+#include "runtime/chat/turns/own_chat_format.h"
 
 namespace pc::bench {
 namespace {

@@ -3,7 +3,7 @@
 //
 // Lines are pairs of bf16, a step and a least number: a key has one for each dimension of a block,
 // a value for each kLineDims of a token. Behind a block's lines come words of eight codes. The
-// rules of runtime/cpu/kv_q4.h, by numbers alone. Device code, by all threads of a block.
+// rules of runtime/cpu/states/kv_q4.h, by numbers alone. Device code, by all threads of a block.
 #pragma once
 
 #include <cstddef>

@@ -27,8 +27,8 @@
 // q4 is for modules alone (fresh_type()). The eight codes of a word begin with its lowest bits. A
 // pair of bf16 is a step and a least number, and a code c stands for c * step + least: each
 // dimension of a block's 16 keys has a pair, and each kQ4ValueDims dimensions of a value
-// (runtime/cpu/kv_q4.h, docs/adr/0026-q4-states.md). Of keys behind the end of a run only the codes
-// are zero.
+// (runtime/cpu/states/kv_q4.h, docs/adr/0026-q4-states.md). Of keys behind the end of a run only
+// the codes are zero.
 //
 // A KvSegment borrows. What keeps the bytes alive is a ModuleHandle (a mapped
 // file) or a timeline's page; both outlive the step that reads the view.

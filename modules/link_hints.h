@@ -1,5 +1,5 @@
 // What was kept behind a text, so that a text that goes on otherwise there finds how much of it is
-// there all the same: hints, of links of a chain (runtime/engine/chain.h).
+// there all the same: hints, of links of a chain (runtime/prompt/chain.h).
 //
 //   <dir>/v2/next/<64 hex>   the name is a place; its records, the newest first
 //

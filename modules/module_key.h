@@ -62,7 +62,7 @@ struct ModuleIdentity {
   // Where states depend on the place (learned positions): the logical position
   // of the first kept token. 0 for all models whose modules may be moved.
   std::int32_t origin = 0;
-  // Of a link of a chain: all that stands before it and that it saw (runtime/engine/chain.h).
+  // Of a link of a chain: all that stands before it and that it saw (runtime/prompt/chain.h).
   // Zeros for every other module, whose pass is its runs alone.
   Digest context{};
   // Positions strictly increase; the first kept run is at 0, or where the link stands.

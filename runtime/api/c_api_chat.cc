@@ -8,7 +8,7 @@
 #include "runtime/api/c_api_conversation.h"
 #include "runtime/api/c_api_handles.h"
 #include "runtime/api/c_api_support.h"
-#include "runtime/engine/written_chat.h"
+#include "runtime/prompt/written_chat.h"
 
 using pc::Status;
 using namespace pc::capi;

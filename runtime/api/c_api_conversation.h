@@ -12,7 +12,7 @@
 #include "base/status.h"
 #include "promptcache/promptcache.h"
 #include "runtime/api/c_api_support.h"
-#include "runtime/engine/written_chat.h"  // ChatRequest
+#include "runtime/prompt/written_chat.h"  // ChatRequest
 
 namespace pc::capi {
 

@@ -9,8 +9,8 @@
 
 #include "promptcache/promptcache.h"
 #include "runtime/engine/engine.h"
-#include "runtime/engine/loaded_prompt.h"
-#include "runtime/engine/loaded_schema.h"
+#include "runtime/prompt/loaded_prompt.h"
+#include "runtime/schema/loaded_schema.h"
 
 struct pc_engine {
   std::shared_ptr<const pc::Engine> engine;

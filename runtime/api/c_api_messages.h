@@ -12,7 +12,7 @@
 #include "base/status.h"
 #include "promptcache/promptcache.h"
 #include "runtime/api/c_api_support.h"
-#include "runtime/engine/loaded_prompt.h"  // pml::Message
+#include "runtime/prompt/loaded_prompt.h"  // pml::Message
 
 namespace pc::capi {
 

@@ -9,7 +9,7 @@
 #include "promptcache/promptcache.h"
 #include "runtime/api/c_api_handles.h"
 #include "runtime/api/c_api_support.h"
-#include "runtime/engine/stopwatch.h"
+#include "runtime/scheduler/stopwatch.h"
 
 struct pc_pin {
   std::shared_ptr<const pc::Engine> engine;  // outlives what it made

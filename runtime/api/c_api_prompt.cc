@@ -10,7 +10,7 @@
 #include "runtime/api/c_api_messages.h"
 #include "runtime/api/c_api_support.h"
 #include "runtime/api/c_api_text.h"
-#include "runtime/engine/loaded_prompt.h"
+#include "runtime/prompt/loaded_prompt.h"
 #include "runtime/reports/counts.h"
 #include "runtime/reports/reports.h"
 

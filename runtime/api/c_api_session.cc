@@ -15,7 +15,7 @@
 #include "runtime/api/c_api_handles.h"
 #include "runtime/api/c_api_messages.h"
 #include "runtime/api/c_api_support.h"
-#include "runtime/engine/session.h"
+#include "runtime/session/session.h"
 
 static_assert(PC_FINISH_CANCELLED == static_cast<int>(pc::Finish::kCancelled));
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "runtime/cpu/kv_row.h"
+#include "runtime/cpu/states/kv_row.h"
 
 namespace pc {
 namespace {

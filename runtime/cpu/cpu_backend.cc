@@ -15,8 +15,8 @@
 #include "base/status.h"
 #include "runtime/cpu/chunk_size.h"
 #include "runtime/cpu/executor.h"
-#include "runtime/cpu/kv_row.h"
 #include "runtime/cpu/read_ahead.h"
+#include "runtime/cpu/states/kv_row.h"
 #include "runtime/packed/packed_weights.h"
 
 // The weights as the forward pass wants them: matrices where they lie, in

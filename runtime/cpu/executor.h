@@ -17,7 +17,7 @@
 #include "base/status.h"
 #include "runtime/backend/backend.h"
 #include "runtime/cpu/rows.h"
-#include "runtime/cpu/timeline.h"
+#include "runtime/cpu/states/timeline.h"
 #include "runtime/cpu/transformer.h"
 
 namespace pc {

@@ -8,7 +8,7 @@
 
 #include "modules/kv.h"
 #include "runtime/cpu/segment_uses.h"
-#include "runtime/cpu/timeline.h"
+#include "runtime/cpu/states/timeline.h"
 
 namespace pc {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "runtime/cpu/kv_row.h"
+#include "runtime/cpu/states/kv_row.h"
 
 namespace pc {
 namespace {

@@ -5,13 +5,13 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "pml/chat_template.h"
-#include "runtime/chat/chat_template_file.h"
-#include "runtime/chat/own_chat_format.h"
+#include "pml/turns/chat_template.h"
+#include "runtime/chat/program/chat_template_file.h"
+#include "runtime/chat/turns/own_chat_format.h"
 #include "runtime/engine/backend_loader.h"
-#include "runtime/engine/log.h"
-#include "runtime/engine/stopwatch.h"
-#include "runtime/tokenizer/tokenizer_loader.h"
+#include "runtime/scheduler/log.h"
+#include "runtime/scheduler/stopwatch.h"
+#include "runtime/tokenizer/files/tokenizer_loader.h"
 
 namespace pc {
 namespace {

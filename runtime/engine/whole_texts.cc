@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/engine/log.h"
-#include "runtime/engine/task.h"
+#include "runtime/scheduler/log.h"
+#include "runtime/scheduler/task.h"
 
 namespace pc {
 namespace {

@@ -11,7 +11,7 @@
 #include <span>
 
 #include "base/status.h"
-#include "pml/text_encoder.h"  // Tokens
+#include "pml/turns/text_encoder.h"  // Tokens
 #include "runtime/engine/engine.h"
 #include "runtime/model/pooling.h"
 

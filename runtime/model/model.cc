@@ -8,11 +8,11 @@
 #include "runtime/checkpoint/gguf.h"
 #include "runtime/checkpoint/safetensors.h"
 #include "runtime/json/json.h"
-#include "runtime/model/decoder_binder.h"
 #include "runtime/model/families/registry.h"
 #include "runtime/model/model_digest.h"
 #include "runtime/model/model_path.h"
-#include "runtime/model/tensor_binder.h"
+#include "runtime/model/shape/decoder_binder.h"
+#include "runtime/model/shape/tensor_binder.h"
 
 namespace pc {
 namespace {

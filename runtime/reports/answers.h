@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "runtime/engine/answer_check.h"
+#include "runtime/session/answer_check.h"
 
 namespace pc {
 

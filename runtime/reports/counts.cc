@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "modules/module_image.h"  // stored_size
-#include "runtime/engine/link_search.h"
+#include "runtime/prompt/link_search.h"
 
 namespace pc {
 

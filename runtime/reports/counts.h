@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/engine/loaded_prompt.h"
+#include "runtime/prompt/loaded_prompt.h"
 
 namespace pc {
 

@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "runtime/checkpoint/safetensors.h"
-#include "runtime/engine/engine.h"       // check_vocabulary
-#include "runtime/model/model_config.h"  // read_architecture
+#include "runtime/engine/engine.h"  // check_vocabulary
 #include "runtime/model/model_path.h"
-#include "runtime/tokenizer/tokenizer_loader.h"
+#include "runtime/model/shape/model_config.h"  // read_architecture
+#include "runtime/tokenizer/files/tokenizer_loader.h"
 
 namespace pc {
 namespace {
@@ -52,8 +52,9 @@ Status check_there(const std::string& path, bool folder) {
   std::error_code failed;
   if (!folder || std::filesystem::exists(path + "/config.json", failed)) return ok();
   return error(Code::kNotFound,
-               path + ": no config.json there, so it is no checkpoint folder; name the folder that "
-                      "holds config.json and *.safetensors, or a .gguf file");
+               path +
+                   ": no config.json there, so it is no checkpoint folder; name the folder that "
+                   "holds config.json and *.safetensors, or a .gguf file");
 }
 
 }  // namespace

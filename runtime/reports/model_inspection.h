@@ -15,7 +15,7 @@
 #include "runtime/checkpoint/gguf.h"
 #include "runtime/json/json.h"
 #include "runtime/model/model.h"
-#include "runtime/tokenizer/tokenizer.h"
+#include "runtime/tokenizer/text/tokenizer.h"
 
 namespace pc {
 

@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "runtime/engine/sampler.h"  // log_sum_exp
 #include "runtime/json/json_writer.h"
+#include "runtime/sampling/sampler.h"  // log_sum_exp
 
 namespace pc {
 

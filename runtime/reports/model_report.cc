@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "modules/kv.h"
-#include "runtime/chat/own_chat_format.h"
+#include "runtime/chat/turns/own_chat_format.h"
 #include "runtime/json/json_writer.h"
 #include "runtime/model/model_digest.h"
 #include "runtime/model/remembered_digest.h"

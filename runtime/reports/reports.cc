@@ -7,8 +7,8 @@
 #include "base/parallel.h"
 #include "modules/module_image.h"  // stored_size
 #include "runtime/cpu/gemm.h"      // gemm_description
-#include "runtime/engine/link_search.h"
 #include "runtime/json/json_writer.h"
+#include "runtime/prompt/link_search.h"
 #include "runtime/reports/counts.h"
 #include "runtime/reports/model_report.h"  // dtype_name
 #include "runtime/reports/schema_remarks.h"

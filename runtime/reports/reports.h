@@ -9,8 +9,8 @@
 
 #include "base/status.h"
 #include "runtime/engine/engine.h"
-#include "runtime/engine/loaded_schema.h"
-#include "runtime/engine/session.h"  // LoadedPrompt
+#include "runtime/schema/loaded_schema.h"
+#include "runtime/session/session.h"  // LoadedPrompt
 
 namespace pc {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "runtime/engine/loaded_prompt.h"  // remark_unspelled
+#include "runtime/prompt/loaded_prompt.h"  // remark_unspelled
 
 namespace pc {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/engine/loaded_schema.h"
+#include "runtime/schema/loaded_schema.h"
 
 namespace pc {
 

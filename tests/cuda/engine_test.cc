@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "runtime/engine/loaded_schema.h"
-#include "runtime/engine/session.h"
 #include "runtime/engine/whole_texts.h"
+#include "runtime/schema/loaded_schema.h"
+#include "runtime/session/session.h"
 #include "tests/support/expect.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/tiny_checkpoint.h"

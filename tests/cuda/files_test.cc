@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "runtime/backend/cpu_backend.h"
-#include "runtime/cpu/kv_row.h"
+#include "runtime/cpu/states/kv_row.h"
 #include "tests/support/backend_under_test.h"
 #include "tests/support/plan_runner.h"
 #include "tests/support/random_plan.h"

@@ -1,12 +1,12 @@
 // The plug-in on pretrained checkpoints: its logits beside those of transformers, as
-// tests/runtime/engine/real_logits_test.cc has them of the CPU, and modules beside full prefills.
+// tests/runtime/session/real_logits_test.cc has them of the CPU, and modules beside full prefills.
 //
 // Through the stand-in short prompts alone: its seconds are a device's microseconds.
 
 #include <algorithm>
 
-#include "runtime/engine/loaded_schema.h"
-#include "runtime/engine/session.h"
+#include "runtime/schema/loaded_schema.h"
+#include "runtime/session/session.h"
 #include "tests/support/plan_runner.h"  // relative_error
 #include "tests/support/real_models.h"
 #include "tests/support/temp_folder.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "runtime/chat/whole_chat.h"
+#include "runtime/chat/whole/whole_chat.h"
 
 namespace {
 

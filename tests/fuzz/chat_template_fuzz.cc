@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "pml/chat_template.h"
-#include "runtime/chat/chat_template_file.h"
+#include "pml/turns/chat_template.h"
+#include "runtime/chat/program/chat_template_file.h"
 
 namespace {
 

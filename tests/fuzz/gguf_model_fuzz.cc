@@ -19,7 +19,7 @@
 #include "runtime/checkpoint/gguf.h"
 #include "runtime/model/families/registry.h"
 #include "runtime/model/model.h"
-#include "runtime/model/rope.h"
+#include "runtime/model/shape/rope.h"
 #include "simd/types.h"
 #include "tests/support/fuzz_bytes.h"
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "runtime/checkpoint/gguf.h"
-#include "runtime/tokenizer/gguf_tokenizer.h"
+#include "runtime/tokenizer/files/gguf_tokenizer.h"
 #include "tests/support/gguf_bytes.h"
 #include "tests/support/tokenizer_fuzz.h"
 

@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "base/utf8.h"
-#include "runtime/chat/chat_program.h"
-#include "runtime/chat/turn_texts.h"
+#include "runtime/chat/program/chat_program.h"
+#include "runtime/chat/turns/turn_texts.h"
 #include "runtime/jinja/library/json.h"
 
 namespace {

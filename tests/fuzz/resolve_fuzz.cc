@@ -6,12 +6,12 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "pml/encode_plan.h"
-#include "pml/layout_builder.h"
-#include "pml/plan_check.h"
-#include "pml/prompt_parser.h"
-#include "pml/resolve.h"
-#include "pml/schema_parser.h"
+#include "pml/layout/encode_plan.h"
+#include "pml/layout/layout_builder.h"
+#include "pml/plan/plan_check.h"
+#include "pml/plan/resolve.h"
+#include "pml/syntax/prompt_parser.h"
+#include "pml/syntax/schema_parser.h"
 #include "tests/support/fake_tokenizer.h"
 
 using namespace pc;

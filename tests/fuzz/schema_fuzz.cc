@@ -6,10 +6,10 @@
 #include <string>
 #include <string_view>
 
-#include "pml/encode_plan.h"
-#include "pml/layout_builder.h"
-#include "pml/plan_check.h"
-#include "pml/schema_parser.h"
+#include "pml/layout/encode_plan.h"
+#include "pml/layout/layout_builder.h"
+#include "pml/plan/plan_check.h"
+#include "pml/syntax/schema_parser.h"
 #include "tests/support/fake_tokenizer.h"
 
 using namespace pc;

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "runtime/tokenizer/sentencepiece_tokenizer.h"
+#include "runtime/tokenizer/sentencepiece/sentencepiece_tokenizer.h"
 #include "tests/support/tokenizer_fuzz.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -12,8 +12,8 @@
 #include <string>
 #include <string_view>
 
-#include "pml/schema_parser.h"
-#include "pml/source_file.h"
+#include "pml/syntax/schema_parser.h"
+#include "pml/syntax/source_file.h"
 #include "tests/support/fuzz_bytes.h"
 #include "tests/support/fuzz_folder.h"
 

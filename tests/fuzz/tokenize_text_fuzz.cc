@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/utf8.h"
-#include "runtime/tokenizer/tokenizer_loader.h"
+#include "runtime/tokenizer/files/tokenizer_loader.h"
 #include "tests/support/cut_spans.h"
 #include "tests/support/one_span.h"
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "runtime/tokenizer/bpe_tokenizer.h"
+#include "runtime/tokenizer/bpe/bpe_tokenizer.h"
 #include "tests/support/tokenizer_fuzz.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Conversations as transformers renders them, for every chat format of pml/chat_template.cc.
+"""Conversations as transformers renders them, for every chat format of pml/turns/chat_template.cc.
 
     python tests/golden/make_chat_fixtures.py [--out FILE]
 

@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "runtime/cpu/gemm.h"
-#include "runtime/engine/sampler.h"
 #include "runtime/packed/packed_weights.h"
+#include "runtime/sampling/sampler.h"
 #include "simd/kernels.h"
 #include "simd/packed.h"
 #include "tests/support/quant_blocks.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/utf8.h"
-#include "runtime/tokenizer/tokenizer.h"
+#include "runtime/tokenizer/text/tokenizer.h"
 
 namespace pc::test {
 

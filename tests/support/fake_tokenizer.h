@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "pml/chat_template.h"
-#include "pml/text_encoder.h"
+#include "pml/turns/chat_template.h"
+#include "pml/turns/text_encoder.h"
 
 namespace pc::test {
 

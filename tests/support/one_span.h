@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "runtime/tokenizer/tokenizer.h"
+#include "runtime/tokenizer/text/tokenizer.h"
 
 namespace pc::test {
 

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "pml/encode_plan.h"
-#include "runtime/engine/loaded_prompt.h"
+#include "pml/layout/encode_plan.h"
+#include "runtime/prompt/loaded_prompt.h"
 #include "tests/support/dense_oracle.h"
 #include "tests/support/plan_runner.h"
 

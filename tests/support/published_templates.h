@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/chat/chat_program.h"
+#include "runtime/chat/program/chat_program.h"
 #include "runtime/jinja/library/json.h"
 #include "tests/support/expect.h"
 

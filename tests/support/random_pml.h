@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "pml/source_file.h"
+#include "pml/syntax/source_file.h"
 #include "tests/support/pml_tree.h"
 #include "tests/support/random.h"
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "tools/json.h"
+#include "tools/output/json.h"
 #include "tools/serve/http/http.h"
 
 namespace pc::serve::test {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "runtime/json/json.h"
-#include "runtime/tokenizer/gguf_tokenizer.h"
+#include "runtime/tokenizer/files/gguf_tokenizer.h"
 #include "tests/support/fixture.h"
 #include "tests/support/gguf_bytes.h"
 

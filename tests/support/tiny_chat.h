@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "runtime/engine/session.h"
+#include "runtime/session/session.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/tiny_checkpoint.h"
 

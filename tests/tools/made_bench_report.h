@@ -1,7 +1,7 @@
 // A report of `promptcache bench` with one row of each kind, and figures that divide evenly.
 #pragma once
 
-#include "tools/bench_report.h"
+#include "tools/bench/bench_report.h"
 
 namespace pc::cli {
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The manual and the completions of shells say what --help says.
 
-    manual_test.py COMMAND FOLDER    FOLDER: what tools/manual.cc wrote
+    manual_test.py COMMAND FOLDER    FOLDER: what tools/manual/manual.cc wrote
 
 --help is what they are held against, verb by verb. Each shell that is here completes lines.
 """

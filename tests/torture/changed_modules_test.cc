@@ -15,7 +15,7 @@
 #include <thread>
 
 #include "base/mapped_file.h"
-#include "runtime/engine/session.h"
+#include "runtime/session/session.h"
 #include "tests/support/expect.h"
 #include "tests/support/tiny_checkpoint.h"
 #include "tests/torture/torture.h"

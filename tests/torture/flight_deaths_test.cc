@@ -13,7 +13,7 @@
 #include <random>
 #include <thread>
 
-#include "runtime/engine/single_flight.h"
+#include "runtime/scheduler/single_flight.h"
 #include "tests/torture/torture.h"
 
 namespace pc::test {

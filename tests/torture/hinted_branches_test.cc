@@ -18,7 +18,7 @@
 #include <thread>
 
 #include "modules/link_hints.h"
-#include "runtime/engine/session.h"
+#include "runtime/session/session.h"
 #include "tests/support/expect.h"
 #include "tests/support/tiny_checkpoint.h"
 #include "tests/torture/torture.h"

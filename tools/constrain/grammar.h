@@ -17,7 +17,7 @@
 #include "tools/constrain/member_words.h"
 #include "tools/constrain/schema_error.h"
 #include "tools/constrain/strictness.h"
-#include "tools/json.h"
+#include "tools/output/json.h"
 
 namespace pc::constrain {
 

@@ -10,7 +10,7 @@
 
 #include "tools/constrain/schema_error.h"
 #include "tools/constrain/strictness.h"
-#include "tools/json.h"
+#include "tools/output/json.h"
 
 namespace pc::constrain {
 

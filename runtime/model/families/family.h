@@ -9,9 +9,9 @@
 
 #include "base/status.h"
 #include "runtime/json/json.h"
-#include "runtime/model/decoder_binder.h"  // TensorNames
-#include "runtime/model/gguf_config.h"     // GgufKeys
-#include "runtime/model/model_config.h"
+#include "runtime/model/shape/decoder_binder.h"  // TensorNames
+#include "runtime/model/shape/gguf_config.h"     // GgufKeys
+#include "runtime/model/shape/model_config.h"
 
 namespace pc {
 

@@ -1,6 +1,6 @@
 // Phi-3, Phi-3.5 and Phi-4-mini: Llama with fused projections, a window or none,
 // partial rotation and LongRoPE. Which of LongRoPE's tables counts is decided
-// by the context window that the model is opened with (runtime/model/rope.h).
+// by the context window that the model is opened with (runtime/model/shape/rope.h).
 #include "runtime/model/families/family.h"
 
 namespace pc {

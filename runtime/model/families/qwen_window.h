@@ -3,7 +3,7 @@
 
 #include "base/status.h"
 #include "runtime/json/json.h"
-#include "runtime/model/model_config.h"
+#include "runtime/model/shape/model_config.h"
 
 namespace pc {
 

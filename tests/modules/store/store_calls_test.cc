@@ -1,7 +1,7 @@
 // E5: whichever call of the system fails in an operation of the store, once or for ever: the
 // operation says so or was done, gives nothing but right modules, and leaves a store that is sound
 // and in which everything can be done. (The same through an engine:
-// tests/runtime/engine/store_faults_test.)
+// tests/runtime/schema/store_faults_test.)
 //
 // Caught, when it was put into the product: a pin that is said to stand although its file could not
 // be made, an export that passes over a write that failed, and a collection that takes pinned

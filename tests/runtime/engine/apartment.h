@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/engine/session.h"
+#include "runtime/session/session.h"
 #include "tests/support/expect.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/tiny_checkpoint.h"

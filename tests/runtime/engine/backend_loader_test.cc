@@ -9,8 +9,8 @@
 #include <filesystem>
 
 #include "runtime/engine/engine.h"
-#include "runtime/engine/loaded_schema.h"
-#include "runtime/engine/session.h"
+#include "runtime/schema/loaded_schema.h"
+#include "runtime/session/session.h"
 #include "tests/support/expect.h"
 #include "tests/support/fake_options.h"
 #include "tests/support/tiny_checkpoint.h"

@@ -10,7 +10,7 @@
 #include "runtime/checkpoint/safetensors.h"
 #include "runtime/engine/engine.h"
 #include "runtime/json/json.h"
-#include "runtime/tokenizer/tokenizer_loader.h"
+#include "runtime/tokenizer/files/tokenizer_loader.h"
 #include "tests/support/count_allocations.h"
 #include "tests/support/cpu_seconds.h"
 

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "base/mapped_file.h"
-#include "runtime/engine/session.h"
+#include "runtime/session/session.h"
 #include "tests/runtime/engine/apartment.h"
 #include "tests/support/expect.h"
 #include "tests/support/temp_folder.h"

@@ -6,13 +6,13 @@
 #include <fstream>
 #include <string>
 
-#include "pml/chat_template.h"
-#include "pml/layout_builder.h"
-#include "pml/prompt_parser.h"
-#include "pml/resolve.h"
-#include "pml/schema_parser.h"
+#include "pml/layout/layout_builder.h"
+#include "pml/plan/resolve.h"
+#include "pml/syntax/prompt_parser.h"
+#include "pml/syntax/schema_parser.h"
+#include "pml/turns/chat_template.h"
 #include "runtime/engine/engine.h"
-#include "runtime/tokenizer/tokenizer_loader.h"
+#include "runtime/tokenizer/files/tokenizer_loader.h"
 #include "tests/support/expect.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/tiny_checkpoint.h"

@@ -6,10 +6,10 @@
 #include <string>
 
 #include "runtime/engine/engine.h"
-#include "runtime/engine/loaded_schema.h"
-#include "runtime/engine/session.h"
 #include "runtime/json/json.h"
 #include "runtime/reports/reports.h"
+#include "runtime/schema/loaded_schema.h"
+#include "runtime/session/session.h"
 #include "tests/support/expect.h"
 #include "tests/support/fixture.h"
 #include "tests/support/temp_folder.h"

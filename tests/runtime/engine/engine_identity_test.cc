@@ -18,8 +18,8 @@
 #include <vector>
 
 #include "runtime/engine/engine.h"
-#include "runtime/engine/loaded_schema.h"
-#include "runtime/engine/session.h"
+#include "runtime/schema/loaded_schema.h"
+#include "runtime/session/session.h"
 #include "tests/support/expect.h"
 #include "tests/support/tiny_checkpoint.h"
 

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "runtime/engine/engine.h"
-#include "runtime/engine/loaded_schema.h"
-#include "runtime/engine/session.h"
+#include "runtime/schema/loaded_schema.h"
+#include "runtime/session/session.h"
 #include "tests/support/count_allocations.h"
 #include "tests/support/expect.h"
 #include "tests/support/fixture.h"

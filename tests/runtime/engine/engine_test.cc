@@ -14,10 +14,10 @@
 #include <set>
 #include <thread>
 
-#include "runtime/engine/session.h"
 #include "runtime/json/json.h"
 #include "runtime/reports/counts.h"
 #include "runtime/reports/reports.h"
+#include "runtime/session/session.h"
 #include "tests/support/count_allocations.h"
 #include "tests/support/expect.h"
 #include "tests/support/plan_oracle.h"

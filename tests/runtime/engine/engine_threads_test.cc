@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "runtime/engine/engine.h"
-#include "runtime/engine/loaded_schema.h"
-#include "runtime/engine/session.h"
 #include "runtime/reports/reports.h"
+#include "runtime/schema/loaded_schema.h"
+#include "runtime/session/session.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/tiny_checkpoint.h"
 

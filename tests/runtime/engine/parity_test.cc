@@ -9,9 +9,9 @@
 #include <fstream>
 
 #include "runtime/backend/cpu_backend.h"
-#include "runtime/engine/prompt_scores.h"
 #include "runtime/json/json.h"
 #include "runtime/model/model.h"
+#include "runtime/sampling/prompt_scores.h"
 #include "tests/support/fixture.h"
 #include "tests/support/plan_runner.h"
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "runtime/backend/cpu_backend.h"
-#include "runtime/engine/scheduler.h"
+#include "runtime/scheduler/scheduler.h"
 #include "tests/support/expect.h"
 #include "tests/support/random_plan.h"
 #include "tests/support/tiny_model.h"

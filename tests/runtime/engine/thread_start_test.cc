@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "base/parallel.h"
-#include "runtime/engine/session.h"
+#include "runtime/session/session.h"
 #include "tests/support/expect.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/thread_faults.h"

@@ -8,9 +8,9 @@
 #include <fstream>
 #include <thread>
 
-#include "runtime/engine/loaded_schema.h"
 #include "runtime/json/json.h"
 #include "runtime/reports/model_report.h"
+#include "runtime/schema/loaded_schema.h"
 #include "tests/support/fixture.h"
 #include "tests/support/tiny_checkpoint.h"
 

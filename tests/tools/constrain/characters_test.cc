@@ -5,7 +5,7 @@
 
 #include "tests/support/random.h"
 #include "tests/tools/constrain/dfa_takes.h"
-#include "tools/json.h"
+#include "tools/output/json.h"
 
 namespace pc::constrain::test {
 namespace {

@@ -1,6 +1,6 @@
 // What strangers send as JSON.
 
-#include "tools/json.h"
+#include "tools/output/json.h"
 
 #include <catch2/catch.hpp>
 #include <string>

@@ -7,13 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "tools/failure.h"
-#include "tools/interrupt.h"
-#include "tools/open.h"
+#include "tools/opening/open.h"
+#include "tools/opening/verbs.h"
+#include "tools/output/failure.h"
+#include "tools/output/interrupt.h"
 #include "tools/serve/app/api.h"
 #include "tools/serve/app/served_files.h"
 #include "tools/serve/http/http_server.h"
-#include "tools/verbs.h"
 
 namespace pc::cli {
 namespace {

@@ -5,10 +5,10 @@
 #include <memory>
 #include <utility>
 
-#include "tools/json.h"
-#include "tools/memory_limit.h"
-#include "tools/open.h"
-#include "tools/sizes.h"
+#include "tools/opening/memory_limit.h"
+#include "tools/opening/open.h"
+#include "tools/output/json.h"
+#include "tools/output/sizes.h"
 
 namespace pc::serve {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "tools/options.h"
+#include "tools/opening/options.h"
 #include "tools/serve/service/service.h"
 
 namespace pc::serve {

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "tools/json.h"
+#include "tools/output/json.h"
 #include "tools/serve/calls/call_cursor.h"
 #include "tools/serve/calls/call_shape.h"
 #include "tools/serve/calls/tool_types.h"

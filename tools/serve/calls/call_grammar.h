@@ -7,7 +7,7 @@
 #include <cstddef>
 
 #include "tools/constrain/grammar.h"
-#include "tools/json.h"
+#include "tools/output/json.h"
 #include "tools/serve/calls/call_shape.h"
 
 namespace pc::serve {

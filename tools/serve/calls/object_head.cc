@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "tools/json.h"
+#include "tools/output/json.h"
 #include "tools/serve/calls/call_cursor.h"
 
 namespace pc::serve {

@@ -9,7 +9,7 @@
 
 #include <optional>
 
-#include "tools/json.h"
+#include "tools/output/json.h"
 #include "tools/serve/calls/call_cursor.h"
 
 namespace pc::serve {

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string_view>
 
-#include "tools/json.h"
+#include "tools/output/json.h"
 #include "tools/serve/calls/call_shape.h"
 
 namespace pc::serve {

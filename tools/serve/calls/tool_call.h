@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "tools/json.h"
+#include "tools/output/json.h"
 
 namespace pc::serve {
 

@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "tools/json.h"
+#include "tools/output/json.h"
 
 namespace pc::serve {
 

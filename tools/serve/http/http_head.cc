@@ -4,7 +4,7 @@
 #include <array>
 #include <cctype>
 
-#include "tools/json.h"
+#include "tools/output/json.h"
 
 namespace pc::serve {
 namespace {

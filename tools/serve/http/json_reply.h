@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "tools/json.h"
+#include "tools/output/json.h"
 #include "tools/serve/http/http.h"
 
 namespace pc::serve {

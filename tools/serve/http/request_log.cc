@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <ctime>
 
-#include "tools/json.h"
+#include "tools/output/json.h"
 
 namespace pc::serve {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "tools/json.h"
+#include "tools/output/json.h"
 
 namespace pc::serve {
 

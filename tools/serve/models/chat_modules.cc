@@ -77,7 +77,8 @@ Json with_modules(const Json& chat, Mode mode, const IsDocument& is_document) {
   return Marking(mode, is_document).chat(chat);
 }
 
-// A tool, and a module of a later turn, see the system's message alone (runtime/chat/whole_chat.h).
+// A tool, and a module of a later turn, see the system's message alone
+// (runtime/chat/whole/whole_chat.h).
 std::optional<ModulesFront> front_of(const Json& chat) {
   std::string system;
   bool is_first = true;  // is it the system's message, or the one behind that?

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/window_fit.h"
+#include "tools/opening/window_fit.h"
 
 namespace pc::serve {
 namespace {

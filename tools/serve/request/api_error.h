@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "tools/json.h"
+#include "tools/output/json.h"
 #include "tools/serve/http/http.h"
 
 namespace pc::serve {

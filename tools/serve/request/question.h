@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/json.h"
+#include "tools/output/json.h"
 
 namespace pc::serve {
 

@@ -3,7 +3,7 @@
 // Reads the store's directory anew, which takes a while where it has many files. Threads: any.
 #pragma once
 
-#include "tools/json.h"
+#include "tools/output/json.h"
 
 namespace pc::serve {
 

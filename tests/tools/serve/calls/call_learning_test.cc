@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/chat/chat_program.h"
+#include "runtime/chat/program/chat_program.h"
 #include "runtime/jinja/library/json.h"
 #include "tools/constrain/state.h"
 #include "tools/serve/calls/call_cursor.h"

@@ -8,7 +8,7 @@
 #include <iterator>
 #include <string>
 
-#include "runtime/chat/chat_program.h"
+#include "runtime/chat/program/chat_program.h"
 #include "runtime/jinja/library/json.h"
 
 namespace pc::serve {

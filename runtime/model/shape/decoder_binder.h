@@ -1,0 +1,49 @@
+// From a checkpoint's tensors to the backend's description of a decoder. Which parts
+// a model has follows from its ModelConfig; what they are called, from its format's
+// table of names.
+//
+// Matrices stay where they lie, and fused ones are cut into views. A matrix is copied
+// only if the format stores it transposed, or with its rows interleaved. Threads:
+// values, thread-compatible.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "runtime/backend/backend.h"  // pc_tensor, pc_layer
+#include "runtime/model/shape/model_config.h"
+#include "runtime/model/shape/tensor_binder.h"
+
+namespace pc {
+
+// Names without ".weight" and ".bias". "" = the format has no such tensor.
+struct TensorNames {
+  std::string_view layer_prefix = {};  // "model.layers.": then the layer's number and a dot
+  std::string_view embedding = {}, positions = {}, final_norm = {}, head = {};
+  std::string_view attn_norm = {}, q = {}, k = {}, v = {}, qkv = {}, q_norm = {}, k_norm = {};
+  std::string_view o = {}, attn_post_norm = {};
+  std::string_view ffn_norm = {}, gate = {}, up = {}, gate_up = {}, down = {}, ffn_post_norm = {};
+  std::string_view optional_base = {};  // in front of all names; files may leave it out
+  bool transposed = false;              // matrices of blocks are stored [inputs, outputs]
+  bool qkv_by_group = false;  // fused rows: for each K/V head its queries, its key, its value
+};
+
+extern const TensorNames kLlamaNames;  // transformers' names of Llama-shaped decoders
+extern const TensorNames kGgufNames;   // GGUF's, for all architectures
+
+// The tensors of a pc_model_desc: views that live as long as those of the binder.
+struct Decoder {
+  pc_tensor embedding{};           // [vocab_size, d_model]
+  pc_tensor position_embedding{};  // [context_tokens, d_model], or no data
+  pc_tensor final_norm{};          // [d_model]
+  pc_tensor final_norm_bias{};     // [d_model], or no data
+  pc_tensor lm_head{};             // [vocab_size, d_model]; the embedding where weights are tied
+  std::vector<pc_layer> layers;    // [n_layers]
+};
+
+// Errors: those of the binder.
+Result<Decoder> bind_decoder(const ModelConfig& config, const TensorNames& names,
+                             TensorBinder& tensors);
+
+}  // namespace pc

@@ -1,0 +1,225 @@
+#include "runtime/model/shape/gguf_config.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace pc {
+namespace {
+
+// Limits far above every published model, as those of config.json are.
+constexpr std::uint64_t kMaxExtent = std::uint64_t{1} << 24;
+constexpr std::uint64_t kMaxLayers = 4096;
+constexpr std::uint64_t kMaxContext = std::uint64_t{1} << 30;
+
+// Refuses embedding models, which come under the names of the decoders they were made from.
+Status check_causal(const GgufKeys& keys) {
+  PC_TRY(const bool causal, keys.metadata().boolean_or(keys.full("attention.causal"), true));
+  if (causal) return ok();
+  return keys.error(Code::kUnsupported, "attention.causal",
+                    "says that tokens see those after them; only decoders are computed");
+}
+
+// A number that must be the same for all layers; files may list it for each layer.
+Result<std::uint32_t> read_uniform(const GgufKeys& keys, std::string_view key,
+                                   std::uint32_t absent) {
+  const GgufValue* value = keys.metadata().find(keys.full(key));
+  if (!value || !value->is_array) return keys.extent_or(key, kMaxExtent, absent);
+  PC_TRY(const auto list, keys.metadata().integers(keys.full(key)));
+  for (const std::int64_t n : list) {
+    if (n != list.front() || n < 1 || n > static_cast<std::int64_t>(kMaxExtent))
+      return keys.error(Code::kUnsupported, key, "differs from layer to layer");
+  }
+  if (list.empty()) return keys.error(Code::kCorrupt, key, "is an empty list");
+  return static_cast<std::uint32_t>(list.front());
+}
+
+Status read_shape(const GgufKeys& keys, ModelConfig* out) {
+  PC_TRY(out->n_layers, keys.extent("block_count", kMaxLayers));
+  PC_TRY(out->d_model, keys.extent("embedding_length", kMaxExtent));
+  PC_TRY(out->n_heads, read_uniform(keys, "attention.head_count", 0));
+  if (out->n_heads == 0) return keys.error(Code::kCorrupt, "attention.head_count", "is missing");
+  PC_TRY(out->n_kv_heads, read_uniform(keys, "attention.head_count_kv", out->n_heads));
+  PC_TRY(out->d_ffn, read_uniform(keys, "feed_forward_length", 0));
+  if (out->d_ffn == 0) return keys.error(Code::kCorrupt, "feed_forward_length", "is missing");
+  PC_TRY(out->context_tokens, keys.extent("context_length", kMaxContext));
+  PC_TRY(out->head_dim, keys.extent_or("attention.key_length", kMaxExtent, 0));
+  if (out->head_dim == 0) {
+    if (out->d_model % out->n_heads != 0) {
+      return keys.error(Code::kUnsupported, "attention.key_length",
+                        "is missing, and the heads do not divide embedding_length");
+    }
+    out->head_dim = out->d_model / out->n_heads;
+  }
+  PC_TRY(const std::uint32_t value_length,
+         keys.extent_or("attention.value_length", kMaxExtent, out->head_dim));
+  if (value_length != out->head_dim) {
+    return keys.error(Code::kUnsupported, "attention.value_length",
+                      "differs from attention.key_length; such attention is not computed");
+  }
+  return ok();
+}
+
+// The vocabulary's size is the embedding's number of rows, since a file's list of tokens
+// may be shorter than the vocabulary that was trained.
+Status read_vocabulary(const GgufKeys& keys, ModelConfig* out) {
+  const TensorMap& tensors = keys.tensors();
+  const auto embedding = tensors.find(std::string_view("token_embd.weight"));
+  if (embedding == tensors.end() || embedding->second.shape.size() != 2 ||
+      embedding->second.shape[0] > kMaxExtent) {
+    return error(Code::kCorrupt,
+                 keys.metadata().file() + ": tensor \"token_embd.weight\" is missing or misshapen");
+  }
+  out->vocab_size = static_cast<std::uint32_t>(embedding->second.shape[0]);
+  out->tied_embeddings = !keys.has_tensor("output.weight");
+  return ok();
+}
+
+Status read_ends(const GgufKeys& keys, ModelConfig* out) {
+  const GgufMetadata& m = keys.metadata();
+  for (const char* key : {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id",
+                          "tokenizer.ggml.eom_token_id", "tokenizer.ggml.bos_token_id"}) {
+    if (!m.has(key)) continue;
+    PC_TRY(const std::uint64_t id, m.integer(key));
+    if (id == UINT32_MAX) continue;  // how some writers say "none"
+    if (id >= out->vocab_size) {
+      return m.error(Code::kMismatch, key,
+                     "is token " + std::to_string(id) + " of a vocabulary of " +
+                         std::to_string(out->vocab_size));
+    }
+    const auto token = static_cast<std::int32_t>(id);
+    if (std::string_view(key).ends_with("bos_token_id")) {
+      out->bos = token;
+    } else if (std::find(out->eos.begin(), out->eos.end(), token) == out->eos.end()) {
+      out->eos.push_back(token);
+    }
+  }
+  return ok();
+}
+
+Status read_yarn(const GgufKeys& keys, RopeConfig* rope) {
+  PC_TRY(rope->beta_fast, keys.number_or("rope.scaling.yarn_beta_fast", 32));
+  PC_TRY(rope->beta_slow, keys.number_or("rope.scaling.yarn_beta_slow", 1));
+  PC_TRY(const double blend, keys.number_or("rope.scaling.yarn_ext_factor", 1));
+  if (blend >= 0 && blend != 1) {  // negative: the file does not say
+    return keys.error(Code::kUnsupported, "rope.scaling.yarn_ext_factor",
+                      "is " + std::to_string(blend) + "; only YaRN's own 1 is computed");
+  }
+  // The file's factor is multiplied by YaRN's own.
+  PC_TRY(const double factor, keys.number_or("rope.scaling.attn_factor", 1));
+  PC_TRY(const double yarn_factor, keys.number_or("rope.scaling.yarn_attn_factor", 1));
+  const double own = rope->factor <= 1 ? 1.0 : 0.1 * std::log(rope->factor) + 1.0;
+  rope->attention_factor = factor * yarn_factor * own;
+  return ok();
+}
+
+Status read_scaling(const GgufKeys& keys, ModelConfig* out, RopeConfig* rope) {
+  const std::string type_key = keys.full("rope.scaling.type");
+  PC_TRY(const std::string_view type, keys.metadata().string_or(type_key, "none"));
+  PC_TRY(const double old_factor, keys.number_or("rope.scale_linear", 1));
+  PC_TRY(rope->factor, keys.number_or("rope.scaling.factor", old_factor));
+  if (rope->factor == 0) rope->factor = 1;  // how some writers say "none"
+  PC_TRY(rope->original_context,
+         keys.number_or("rope.scaling.original_context_length", out->context_tokens));
+  const std::uint32_t half =
+      static_cast<std::uint32_t>(rope->partial_rotary_factor * out->head_dim) / 2;
+  PC_TRY(rope->frequency_factors, keys.factors("rope_freqs.weight", half));
+  PC_TRY(rope->long_factors, keys.factors("rope_factors_long.weight", half));
+  PC_TRY(rope->short_factors, keys.factors("rope_factors_short.weight", half));
+  if (!rope->long_factors.empty() || type == "longrope") {
+    rope->type = "longrope";
+    rope->factor = out->context_tokens / rope->original_context;
+    if (keys.has("rope.scaling.attn_factor")) {
+      PC_TRY(rope->attention_factor, keys.number_or("rope.scaling.attn_factor", 1));
+    }
+    return ok();
+  }
+  if (type == "yarn") {
+    rope->type = "yarn";
+    return read_yarn(keys, rope);
+  }
+  if (type == "linear" || (type == "none" && rope->factor != 1)) {
+    rope->type = "linear";
+    return ok();
+  }
+  if (type == "none") return ok();
+  return keys.error(
+      Code::kUnsupported, "rope.scaling.type",
+      "is \"" + std::string(type) + "\"; none, linear, yarn and longrope are computed");
+}
+
+Status read_rope(const GgufKeys& keys, ModelConfig* out) {
+  PC_TRY(const std::uint32_t dims,
+         keys.extent_or("rope.dimension_count", out->head_dim, out->head_dim));
+  RopeConfig rope;
+  PC_TRY(rope.theta, keys.number_or("rope.freq_base", 10000));
+  rope.partial_rotary_factor = static_cast<double>(dims) / out->head_dim;
+  PC_CHECK_OK(read_scaling(keys, out, &rope));
+  out->ropes.push_back(std::move(rope));
+  out->layer_ropes.assign(out->n_layers, 0);
+  return ok();
+}
+
+}  // namespace
+
+Result<std::uint32_t> GgufKeys::extent(std::string_view key, std::uint64_t limit) const {
+  PC_TRY(const std::uint64_t n, metadata_.integer(full(key)));
+  if (n >= 1 && n <= limit) return static_cast<std::uint32_t>(n);
+  return error(Code::kUnsupported, key,
+               "is " + std::to_string(n) + ", wanted 1 to " + std::to_string(limit));
+}
+
+Result<std::uint32_t> GgufKeys::extent_or(std::string_view key, std::uint64_t limit,
+                                          std::uint32_t absent) const {
+  if (!has(key)) return absent;
+  return extent(key, limit);
+}
+
+Result<std::vector<double>> GgufKeys::factors(std::string_view tensor, std::uint32_t n) const {
+  std::vector<double> values;
+  const auto found = tensors_.find(tensor);
+  if (found == tensors_.end()) return values;
+  const TensorView& view = found->second;
+  if (view.dtype != "F32" || view.bytes.size() != std::size_t{n} * sizeof(float)) {
+    return pc::error(Code::kMismatch, view.file + ": tensor \"" + std::string(tensor) + "\" is " +
+                                          std::string(view.dtype) + " " + shape_text(view.shape) +
+                                          ", wanted F32 [" + std::to_string(n) + "]");
+  }
+  for (std::uint32_t i = 0; i < n; ++i) {
+    float value;
+    std::memcpy(&value, view.bytes.data() + i * sizeof value, sizeof value);
+    values.push_back(value);
+  }
+  return values;
+}
+
+Result<ModelConfig> read_gguf_config(const GgufKeys& keys, bool rotates) {
+  ModelConfig out;
+  PC_CHECK_OK(check_causal(keys));
+  PC_CHECK_OK(read_shape(keys, &out));
+  PC_CHECK_OK(read_vocabulary(keys, &out));
+  PC_CHECK_OK(read_ends(keys, &out));
+  const bool layer_norm = !keys.has("attention.layer_norm_rms_epsilon");
+  PC_TRY(out.norm_eps, keys.number_or(layer_norm ? "attention.layer_norm_epsilon"
+                                                 : "attention.layer_norm_rms_epsilon",
+                                      1e-5));
+  out.windows.assign(out.n_layers, 0);
+  out.layer_ropes.assign(out.n_layers, PC_NO_ROPE);
+  if (rotates) PC_CHECK_OK(read_rope(keys, &out));
+  // No key says which biases there are; the tensors show it.
+  out.q_bias = keys.has_tensor("blk.0.attn_q.bias") || keys.has_tensor("blk.0.attn_qkv.bias");
+  out.k_bias = keys.has_tensor("blk.0.attn_k.bias");
+  out.v_bias = keys.has_tensor("blk.0.attn_v.bias");
+  out.o_bias = keys.has_tensor("blk.0.attn_output.bias");
+  out.ffn_bias = keys.has_tensor("blk.0.ffn_down.bias");
+  out.norm_bias = keys.has_tensor("output_norm.bias");
+  return out;
+}
+
+Result<std::uint32_t> read_gguf_window(const GgufKeys& keys, std::uint32_t absent) {
+  const GgufMetadata& m = keys.metadata();
+  PC_TRY(const std::uint64_t window, m.integer_or(keys.full("attention.sliding_window"), absent));
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(window, INT32_MAX));
+}
+
+}  // namespace pc

@@ -1,0 +1,121 @@
+// What a model's files say about its shape and its computation, in one form for
+// all families and both formats: config.json of a Hugging Face folder, in both
+// of its dialects (transformers up to 4 and from 5 on), and GGUF's metadata
+// (gguf_config.h). Read from untrusted text.
+//
+// What is common to families is read here; what only one has, its file in
+// runtime/model/families adds. A field that changes the computation and is not
+// honoured is refused by its name; fields that only guide training or
+// book-keeping are ignored. Pure. Threads: values, thread-compatible.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "runtime/backend/backend.h"  // pc_norm, pc_activation, PC_NO_ROPE
+#include "runtime/json/json.h"
+#include "runtime/model/shape/rope.h"
+
+namespace pc {
+
+enum class HeadNorm { kNone, kEach, kAll };  // RMS norm of queries and keys: a head, or all at once
+
+struct ModelConfig {
+  std::string architecture;  // "LlamaForCausalLM"; GGUF: "llama"
+  std::uint32_t n_layers = 0, d_model = 0, n_heads = 0, n_kv_heads = 0, head_dim = 0;
+  std::uint32_t d_ffn = 0, vocab_size = 0;
+  std::uint32_t context_tokens = 0;  // max_position_embeddings
+  double norm_eps = 1e-6;
+  bool tied_embeddings = false;
+  pc_activation activation = PC_ACTIVATION_SILU;
+  std::vector<std::int32_t> eos;
+  std::optional<std::int32_t> bos;
+
+  // Positions. A model without any of these sees no order but causality.
+  std::vector<RopeConfig> ropes;
+  std::vector<std::uint32_t> layer_ropes;  // [n_layers] index into ropes, or PC_NO_ROPE
+  bool rope_interleaved = false;
+  std::vector<float> alibi_slopes;  // [n_heads], or {}
+  bool learned_positions = false;
+
+  std::vector<std::uint32_t> windows;  // [n_layers] keys a query sees, itself included; 0 = all
+
+  // Set by the family: which parts its blocks have (pc_layer, pc_model_desc).
+  pc_norm norm = PC_NORM_RMS;
+  bool norm_bias = false;
+  float norm_offset = 0;
+  bool pre_norms = true, post_norms = false;
+  bool gated = true;
+  bool parallel = false, parallel_norms = false;  // a norm of its own for each half
+  bool q_bias = false, k_bias = false, v_bias = false, o_bias = false, ffn_bias = false;
+  HeadNorm head_norm = HeadNorm::kNone;
+  double embedding_scale = 1, residual_scale = 1, logit_scale = 1;
+  std::optional<double> attn_scale;  // 1/sqrt(head_dim) where absent
+  double attn_softcap = 0, logit_softcap = 0, qkv_clamp = 0;
+
+  void set_qkv_bias(bool present) { q_bias = k_bias = v_bias = present; }
+};
+
+// How a family's config.json spells what others call as the defaults say.
+// "" = the field does not exist there.
+struct ConfigFields {
+  std::string_view layers = "num_hidden_layers";
+  std::string_view d_model = "hidden_size";
+  std::string_view heads = "num_attention_heads";
+  std::string_view kv_heads = "num_key_value_heads";
+  std::string_view d_ffn = "intermediate_size";  // absent or null: 4 * d_model where optional
+  bool d_ffn_optional = false;
+  std::string_view context = "max_position_embeddings";
+  std::string_view norm_eps = "rms_norm_eps";
+  std::string_view activation = "hidden_act";
+  double default_norm_eps = 1e-6;
+  double default_theta = 10000;
+  std::uint32_t default_head_dim = 0;  // where the file gives none; 0 = d_model / n_heads
+  std::uint32_t default_context = 0;   // 0: the file must say it
+  pc_activation default_activation = PC_ACTIVATION_SILU;
+  bool default_tied = false;
+  bool one_rope = true;                             // read rope_parameters for all layers alike
+  std::span<const std::string_view> honoured = {};  // fields that change the computation, read by
+                                                    // the family
+};
+
+// The name under "architectures".
+Result<std::string> read_architecture(JsonView config);
+
+// Everything but what the family sets.
+Result<ModelConfig> read_model_config(JsonView config, const ConfigFields& fields);
+
+// What must hold however the shape was read: heads, sizes, limits.
+// `where` names the place in the error.
+Status check_shape(const std::string& where, const ModelConfig& config);
+
+// "gelu_new" -> PC_ACTIVATION_GELU_TANH; nothing for a name that is not computed.
+std::optional<pc_activation> find_activation(std::string_view name);
+
+// Ids that end a generation: one number or a list; {} if there are none.
+Result<std::vector<std::int32_t>> read_eos(JsonView config, std::uint32_t vocab_size);
+
+// "sliding_window": the keys a query sees, itself included; 0 where the file
+// says null, `absent` where it says nothing.
+Result<std::uint32_t> read_window(JsonView config, std::uint32_t absent);
+
+// Is the member there, and null? find() takes that for absent, but the
+// architectures' defaults do not.
+Result<bool> says_null(JsonView config, std::string_view key);
+
+// "layer_types" of transformers 5: true where a layer's attention slides;
+// nothing when the field is absent.
+Result<std::optional<std::vector<bool>>> read_sliding_layers(JsonView config,
+                                                             std::uint32_t n_layers);
+
+// The slopes of ALiBi (Press et al. 2022): a geometric sequence that ends at
+// 2^-max_bias; where n_heads is no power of two, that of the next power, its
+// odd entries first.
+std::vector<float> alibi_slopes(std::uint32_t n_heads, double max_bias);
+
+}  // namespace pc

@@ -1,0 +1,180 @@
+#include "runtime/model/shape/tensor_binder.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "simd/types.h"
+
+namespace pc {
+namespace {
+
+std::string where(const std::string& name, const TensorView& view) {
+  return view.file + ": tensor \"" + name + "\"";
+}
+
+Result<simd::Type> weight_type(const std::string& name, const TensorView& view) {
+  std::string known;
+  for (std::uint32_t i = 1; i < simd::kTypeShapes.size(); ++i) {
+    if (view.dtype == simd::kTypeShapes[i].name) return static_cast<simd::Type>(i);
+    known += (known.empty() ? "" : ", ") + std::string(simd::kTypeShapes[i].name);
+  }
+  return error(Code::kUnsupported, where(name, view) + " is " + std::string(view.dtype) +
+                                       ", which is not computed; weights may be " + known);
+}
+
+// Buffers that older writers saved: rotary frequencies and GPT-2's causal masks. They can
+// be computed from the configuration.
+bool is_derived_buffer(std::string_view name) {
+  return name.ends_with("rotary_emb.inv_freq") || name.ends_with("attn.bias") ||
+         name.ends_with("attn.masked_bias");
+}
+
+}  // namespace
+
+const TensorMap::value_type* TensorBinder::find(const std::string& name) const {
+  auto found = tensors_.find(name);
+  if (found == tensors_.end() && !optional_prefix_.empty() && name.starts_with(optional_prefix_))
+    found = tensors_.find(std::string_view(name).substr(optional_prefix_.size()));
+  return found == tensors_.end() ? nullptr : &*found;
+}
+
+Result<pc_tensor> TensorBinder::take(const std::string& name, std::span<const std::uint64_t> shape,
+                                     std::uint32_t rows, std::uint32_t cols) {
+  const auto* found = find(name);
+  if (!found) {
+    return error(Code::kMismatch,
+                 folder_ + ": the checkpoint has no tensor \"" + name + "\" " + shape_text(shape));
+  }
+  const TensorView& view = found->second;
+  if (!std::equal(shape.begin(), shape.end(), view.shape.begin(), view.shape.end())) {
+    return error(Code::kMismatch, where(name, view) + " is " + shape_text(view.shape) +
+                                      ", but the model's configuration asks for " +
+                                      shape_text(shape));
+  }
+  PC_TRY(const simd::Type type, weight_type(name, view));
+  taken_.insert(found->first);
+  return pc_tensor{view.bytes.data(), static_cast<std::uint32_t>(type), rows, cols};
+}
+
+Result<pc_tensor> TensorBinder::matrix(const std::string& name, std::uint32_t rows,
+                                       std::uint32_t cols) {
+  PC_TRY(const pc_tensor stored, take(name, std::array<std::uint64_t, 2>{rows, cols}, rows, cols));
+  return aligned(stored);
+}
+
+Result<pc_tensor> TensorBinder::vector(const std::string& name, std::uint32_t n) {
+  PC_TRY(const pc_tensor stored, take(name, std::array<std::uint64_t, 1>{n}, 1, n));
+  if (simd::is_quantised(static_cast<simd::Type>(stored.dtype))) {
+    return error(Code::kUnsupported,
+                 folder_ + ": tensor \"" + name + "\" is a vector in quantised blocks");
+  }
+  return aligned(stored);
+}
+
+std::byte* TensorBinder::new_copy(std::size_t n_bytes) {
+  return copies_.emplace_back(n_bytes).data();
+}
+
+// Kernels load whole elements, which must be aligned. Writers of today align them, but
+// older published files, openai-community/gpt2 among them, begin their data anywhere.
+pc_tensor TensorBinder::aligned(const pc_tensor& stored) {
+  const auto type = static_cast<simd::Type>(stored.dtype);
+  if (reinterpret_cast<std::uintptr_t>(stored.data) % simd::shape_of(type).alignment == 0)
+    return stored;
+  const std::size_t n_bytes = simd::bytes_of(type, std::size_t{stored.rows} * stored.cols);
+  std::byte* copy = new_copy(n_bytes);
+  std::memcpy(copy, stored.data, n_bytes);
+  return pc_tensor{copy, stored.dtype, stored.rows, stored.cols};
+}
+
+namespace {
+
+// to[r][c] = from[c][r], in tiles that fit the cache. Without tiles each element that is
+// read would cost a whole cache line.
+template <class Element>
+void transpose(const std::byte* from, std::size_t rows, std::size_t cols, std::byte* to) {
+  constexpr std::size_t kTile = 32;
+  for (std::size_t r0 = 0; r0 < rows; r0 += kTile) {
+    for (std::size_t c0 = 0; c0 < cols; c0 += kTile) {
+      for (std::size_t r = r0; r < std::min(r0 + kTile, rows); ++r) {
+        for (std::size_t c = c0; c < std::min(c0 + kTile, cols); ++c) {
+          std::memcpy(to + (r * cols + c) * sizeof(Element),
+                      from + (c * rows + r) * sizeof(Element), sizeof(Element));
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+Result<pc_tensor> TensorBinder::transposed(const std::string& name, std::uint32_t rows,
+                                           std::uint32_t cols) {
+  PC_TRY(pc_tensor stored, take(name, std::array<std::uint64_t, 2>{cols, rows}, cols, rows));
+  const auto type = static_cast<simd::Type>(stored.dtype);
+  if (simd::is_quantised(type)) {
+    return error(Code::kUnsupported,
+                 folder_ + ": tensor \"" + name + "\" is stored transposed in quantised blocks");
+  }
+  const std::size_t size = simd::bytes_of(type, 1);
+  std::byte* copy = new_copy(std::size_t{rows} * cols * size);
+  const auto* from = static_cast<const std::byte*>(stored.data);
+  size == 4 ? transpose<std::uint32_t>(from, rows, cols, copy)
+            : transpose<std::uint16_t>(from, rows, cols, copy);
+  return pc_tensor{copy, stored.dtype, rows, cols};
+}
+
+Result<pc_tensor> TensorBinder::ungrouped(const pc_tensor& fused, std::uint32_t n_groups,
+                                          std::uint32_t group, std::uint32_t height) {
+  const std::size_t head =
+      simd::bytes_of(static_cast<simd::Type>(fused.dtype), std::size_t{height} * fused.cols);
+  std::byte* copy = new_copy(head * n_groups * (group + 2));
+  const auto* from = static_cast<const std::byte*>(fused.data);
+  for (std::size_t g = 0; g < n_groups; ++g) {
+    const std::byte* mine = from + g * (group + 2) * head;
+    std::memcpy(copy + g * group * head, mine, group * head);
+    std::memcpy(copy + (std::size_t{n_groups} * group + g) * head, mine + group * head, head);
+    std::memcpy(copy + (std::size_t{n_groups} * (group + 1) + g) * head, mine + (group + 1) * head,
+                head);
+  }
+  return pc_tensor{copy, fused.dtype, fused.rows, fused.cols};
+}
+
+pc_tensor rows_of(const pc_tensor& matrix, std::uint32_t first, std::uint32_t n) {
+  const std::size_t offset =
+      simd::bytes_of(static_cast<simd::Type>(matrix.dtype), std::size_t{first} * matrix.cols);
+  return {static_cast<const std::byte*>(matrix.data) + offset, matrix.dtype, n, matrix.cols};
+}
+
+Status TensorBinder::skip_copy(const std::string& name, const std::string& original) {
+  const auto* copy = find(name);
+  if (!copy) return ok();
+  const TensorView& a = copy->second;
+  const TensorView& b = find(original)->second;
+  if (a.dtype != b.dtype || a.shape != b.shape ||
+      std::memcmp(a.bytes.data(), b.bytes.data(), a.bytes.size()) != 0) {
+    return error(Code::kMismatch, where(name, a) + " differs from \"" + original +
+                                      "\", but config.json says tie_word_embeddings");
+  }
+  skipped_.insert(copy->first);
+  return ok();
+}
+
+Status TensorBinder::check_nothing_left(std::string_view architecture) const {
+  std::size_t n_left = 0;
+  const TensorMap::value_type* first = nullptr;
+  for (const auto& entry : tensors_) {
+    if (taken_.contains(entry.first) || skipped_.contains(entry.first)) continue;
+    if (is_derived_buffer(entry.first)) continue;
+    if (n_left++ == 0) first = &entry;
+  }
+  if (n_left == 0) return ok();
+  return error(Code::kMismatch,
+               where(first->first, first->second) + " " + shape_text(first->second.shape) +
+                   " is not part of " + std::string(architecture) +
+                   " as its configuration describes it" +
+                   (n_left > 1 ? ", nor are " + std::to_string(n_left - 1) + " more" : ""));
+}
+
+}  // namespace pc

@@ -1,0 +1,97 @@
+#include "runtime/prompt/written_chat.h"
+
+#include <utility>
+#include <vector>
+
+#include "pml/turns/chat_pieces.h"
+#include "runtime/chat/whole/format_chat.h"
+#include "runtime/chat/whole/whole_chat.h"
+#include "runtime/scheduler/stopwatch.h"
+
+namespace pc {
+namespace {
+
+Result<ChatText> text_of(const Engine& engine, const ChatRequest& chat) {
+  if (engine.whole_chat()) {
+    return engine.whole_chat()->write(chat, [&](std::string_view text, std::size_t from) {
+      return engine.tokenizer().find_control(text, from);
+    });
+  }
+  const auto& format = engine.text_encoder().chat;
+  if (!format)
+    return error(Code::kUnsupported,
+                 "the model's files bring no chat template that can be used; name a format "
+                 "(--chat-template)");
+  return text_of_format(*format, chat);
+}
+
+// BOS stands once, in front of every prompt of a tokenizer that adds it.
+std::size_t bos_bytes(const Engine& engine, const ChatText& text) {
+  if (!engine.text_encoder().bos || text.spans.empty() || !text.spans.front().markup) return 0;
+  const std::string bos = engine.spelled_bos();
+  return text.spans.front().text.starts_with(bos) ? bos.size() : 0;
+}
+
+std::size_t n_head(const ChatText& text, ChatModules modules) {
+  if (modules == ChatModules::kNone) return 0;
+  return modules == ChatModules::kApart ? text.n_opening : text.n_head;
+}
+
+// Joined where no border of what is asked for is between them.
+struct Pieces {
+  std::vector<pml::ChatPiece> all;
+  std::size_t n_head = 0;
+};
+
+Pieces pieces_of(const ChatText& text, std::size_t bos, ChatModules modules) {
+  Pieces pieces;
+  const std::size_t head = n_head(text, modules);
+  for (std::size_t i = 0; i < text.spans.size(); ++i) {
+    const ChatSpan& span = text.spans[i];
+    const std::uint32_t module = modules == ChatModules::kNone ? ChatSpan::kNoModule : span.module;
+    const std::string_view words = std::string_view(span.text).substr(i == 0 ? bos : 0);
+    if (words.empty()) continue;
+    const bool joins = !pieces.all.empty() && i != head &&
+                       pieces.all.back().markup == span.markup &&
+                       pieces.all.back().module == module;
+    if (joins)
+      pieces.all.back().text += words;
+    else
+      pieces.all.push_back({std::string(words), span.markup, module});
+    if (i < head) pieces.n_head = pieces.all.size();
+  }
+  return pieces;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const WrittenChat>> WrittenChat::write(
+    std::shared_ptr<const Engine> engine, const ChatRequest& chat,
+    std::optional<std::string> name_space) {
+  const Stopwatch watch;
+  const std::shared_ptr<WrittenChat> written(new WrittenChat);
+  PC_TRY(written->repair_, pml::parse_repair(chat.repair));
+  PC_TRY(written->text_, text_of(*engine, chat));
+  written->bos_ = bos_bytes(*engine, written->text_);
+  written->engine_ = std::move(engine);
+  written->name_space_ = std::move(name_space);
+  written->write_us_ = watch.microseconds();
+  return std::shared_ptr<const WrittenChat>(written);
+}
+
+Result<std::shared_ptr<const LoadedPrompt>> WrittenChat::prompt(ChatModules modules) const {
+  const Stopwatch watch;
+  const Pieces pieces = pieces_of(text_, bos_, modules);
+  std::vector<std::string> remarks;
+  if (modules != ChatModules::kNone) remarks = text_.remarks;
+  for (const pml::ChatPiece& piece : pieces.all)
+    if (piece.module != ChatSpan::kNoModule)
+      remark_unspelled(engine_->tokenizer(), piece.text, &remarks);
+  auto [schema, prompt] = pml::chat_of_pieces(pieces.all, pieces.n_head);
+  schema.repair = repair_;
+  PC_TRY(auto loaded, LoadedSchema::of(engine_, std::move(schema), name_space_));
+  return LoadedPrompt::of_chat(std::move(loaded), std::move(prompt), std::move(remarks),
+                               write_us_ + watch.microseconds());
+}
+
+}  // namespace pc

@@ -1,0 +1,34 @@
+// Turns with modules that come behind an answer: their part of the plan of the whole conversation.
+//
+// The conversation is resolved as the one prompt that it has become, so that a module stands, and
+// sees, what it would in that prompt, and is the same file. Threads: any.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "base/status.h"
+#include "pml/plan/plan.h"
+#include "pml/syntax/prompt.h"
+#include "runtime/prompt/loaded_prompt.h"
+
+namespace pc {
+
+struct TurnPlan {
+  std::vector<pml::PlanRun> runs;  // from the closing of the answer's turn on, without gaps
+  LoadedSchema::Modules modules;   // [PlanRun::job]
+};
+
+// `said`: the turns behind the prompt's own, the answer's last; `turns`: those that follow.
+// n_schema_runs: schema_runs() of what was read. Errors: pml::resolve's, of places in `turns`;
+// kUnsupported in the schema layout, and where a module of these turns would not stand behind the
+// answer, because anonymous text that was read comes behind it in the schema, or where the answer
+// and what closes its turn share a token.
+Result<TurnPlan> plan_turns(const LoadedPrompt& prompt, const std::vector<pml::PromptNode>& said,
+                            const std::vector<pml::PromptNode>& turns, std::size_t n_schema_runs);
+
+// How many of these runs are the schema's text, or arguments in it.
+std::size_t schema_runs(std::span<const pml::PlanRun> runs);
+
+}  // namespace pc

@@ -1,0 +1,62 @@
+// A conversation without some of its tokens: what stood behind them moves up to where they stood,
+// with the states that it has (docs/adr/0041-chats-without-an-end.md).
+//
+// States of what stays have seen what goes, so what comes of it is approximate. Keys are rotated to
+// their new distances when they are read, as those of modules are ("Prompt Cache", section 3.4;
+// "Efficient Streaming Language Models with Attention Sinks", section 3.2, does so with a cache).
+// What the conversation computed itself is copied into modules in memory, which belong to the new
+// timeline; modules and links of files are attached where they lie. Pure but for that. Threads:
+// any.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "base/status.h"
+#include "runtime/backend/backend_handle.h"
+#include "runtime/prompt/chain.h"
+
+namespace pc {
+
+// Positions [begin, end).
+struct Stretch {
+  Position begin, end;
+  Position size() const { return end - begin; }
+};
+
+// Stretches that go, sorted and apart.
+class Gone {
+ public:
+  Gone() = default;
+  explicit Gone(std::vector<Stretch> stretches) : stretches_(std::move(stretches)) {}
+
+  std::span<const Stretch> stretches() const { return stretches_; }
+  bool has(Position position) const;
+  Position n_tokens() const;
+  // Where what stood at `position` is then; of what goes, where that stood.
+  Position moved(Position position) const;
+  // What stays of a stretch, in order.
+  std::vector<Stretch> left_of(Stretch stretch) const;
+
+ private:
+  std::vector<Stretch> stretches_;
+};
+
+// What a conversation has before it slides; all of its chain is computed or attached. Borrowed.
+struct Conversed {
+  const BackendModel& backend;
+  const ModuleIdentity& identity;  // of its schema
+  const BackendTimeline& timeline;
+  const Chain& chain;
+};
+
+struct Slid {
+  BackendTimeline timeline;  // all of it attached
+  Chain chain;               // links that are held, and modules
+};
+
+// Without what goes, and without all from `end` on. Errors: kUnsupported where tokens of modules
+// were computed anew, since those have gaps; the backend's, kOutOfMemory.
+Result<Slid> slide_window(const Conversed& conversed, const Gone& gone, Position end);
+
+}  // namespace pc

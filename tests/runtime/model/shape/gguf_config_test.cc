@@ -1,0 +1,123 @@
+#include "runtime/model/shape/gguf_config.h"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <functional>
+#include <string>
+
+#include "runtime/model/families/registry.h"
+#include "tests/support/gguf_bytes.h"
+
+using namespace pc;
+using namespace pc::test;
+
+namespace {
+
+// What load_model does before it looks at tensors, for a small file of an
+// architecture to which pairs are added.
+Result<ModelConfig> config_of(
+    const std::string& architecture,
+    const std::function<void(GgufBytes&)>& add = [](GgufBytes&) {}) {
+  GgufBytes bytes;
+  const auto key = [&](const char* name) { return architecture + "." + name; };
+  bytes.value<std::uint32_t>(key("block_count"), 4);
+  bytes.value<std::uint32_t>(key("embedding_length"), 64);
+  bytes.value<std::uint32_t>(key("feed_forward_length"), 96);
+  bytes.value<std::uint32_t>(key("context_length"), 1024);
+  bytes.value<std::uint32_t>(key("attention.head_count"), 4);
+  bytes.value<float>(key("attention.layer_norm_rms_epsilon"), 1e-6f);
+  add(bytes);
+  bytes.tensor("token_embd.weight", 0, {64, 2}, std::string(64 * 2 * 4, '\0'));
+  const std::string file = bytes.file();
+  PC_TRY(const GgufFile parsed, parse_gguf(std::as_bytes(std::span(file)), "m.gguf"));
+  PC_TRY(const Family* family, find_gguf_family(architecture));
+  const GgufKeys keys(parsed.metadata, parsed.tensors, architecture);
+  PC_TRY(ModelConfig config, read_gguf_config(keys, family->gguf_rotates));
+  PC_CHECK_OK(family->configure_gguf(keys, &config));
+  return config;
+}
+
+void refused(const Result<ModelConfig>& config, const std::string& part) {
+  REQUIRE_FALSE(config.ok());
+  CHECK(config.error().code == Code::kUnsupported);
+  CHECK_THAT(config.error().message, Catch::Contains(part));
+}
+
+using Windows = std::vector<std::uint32_t>;
+
+}  // namespace
+
+TEST_CASE("models that see what comes after are refused under a decoder's name") {
+  CHECK(config_of("qwen2").ok());
+  CHECK(config_of("qwen2", [](GgufBytes& b) { b.value("qwen2.attention.causal", true); }).ok());
+  refused(config_of("qwen2", [](GgufBytes& b) { b.value("qwen2.attention.causal", false); }),
+          "qwen2.attention.causal");
+}
+
+TEST_CASE("Gemma's caps and windows") {
+  const auto gemma2 = config_of("gemma2"), gemma3 = config_of("gemma3");
+  REQUIRE(gemma2.ok());
+  REQUIRE(gemma3.ok());
+  CHECK(
+      (gemma2->attn_softcap == 50 && gemma2->logit_softcap == 30));  // the first converters' files
+  CHECK(gemma2->windows == Windows{4096, 0, 4096, 0});
+  CHECK((gemma3->attn_softcap == 0 && gemma3->logit_softcap == 0));
+  CHECK(gemma3->windows == Windows(4, 0));
+  const auto said = config_of("gemma2", [](GgufBytes& b) {
+    b.value("gemma2.attn_logit_softcapping", 20.0f);
+    b.value("gemma2.final_logit_softcapping", 0.0f);
+    b.value<std::uint32_t>("gemma2.attention.sliding_window", 16);
+  });
+  REQUIRE(said.ok());
+  CHECK((said->attn_softcap == 20 && said->logit_softcap == 0));
+  CHECK(said->windows == Windows{16, 0, 16, 0});
+}
+
+TEST_CASE("Gemma 3 as Ollama writes it") {
+  const auto silent = config_of("gemma3", [](GgufBytes& b) {
+    b.value<std::uint32_t>("gemma3.attention.sliding_window", 16);
+    b.value("gemma3.rope.global.freq_base", 1000000.0f);
+    b.value("gemma3.rope.local.freq_base", 10000.0f);
+    b.value("gemma3.final_logit_softcapping", 30.0f);
+  });
+  REQUIRE(silent.ok());
+  CHECK(silent->ropes[0].theta == 1000000);
+  CHECK(silent->ropes[1].theta == 10000);
+  CHECK(silent->logit_softcap == 0);
+  CHECK(silent->layer_ropes == std::vector<std::uint32_t>(4, 1));  // the sixth would see all
+  const auto said = config_of("gemma3", [](GgufBytes& b) {
+    b.value("gemma3.rope.freq_base", 500000.0f);
+    b.value("gemma3.rope.freq_base_swa", 20000.0f);
+    b.value("gemma3.final_logit_softcapping", 30.0f);
+  });
+  REQUIRE(said.ok());
+  CHECK(said->ropes[0].theta == 500000);
+  CHECK(said->ropes[1].theta == 20000);
+  CHECK(said->logit_softcap == 30);  // nothing slides
+}
+
+TEST_CASE("YaRN's factors") {
+  const auto yarn = [](const std::function<void(GgufBytes&)>& add) {
+    return config_of("qwen3", [&](GgufBytes& b) {
+      b.string("qwen3.rope.scaling.type", "yarn");
+      b.value("qwen3.rope.scaling.factor", 4.0f);
+      b.value<std::uint32_t>("qwen3.rope.scaling.original_context_length", 256);
+      add(b);
+    });
+  };
+  const double own = 0.1 * std::log(4.0) + 1;
+  const auto plain = yarn([](GgufBytes&) {});
+  REQUIRE(plain.ok());
+  CHECK(plain->ropes[0].attention_factor == Approx(own));
+  const auto scaled = yarn([](GgufBytes& b) {
+    b.value("qwen3.rope.scaling.attn_factor", 0.5f);
+    b.value("qwen3.rope.scaling.yarn_attn_factor", 3.0f);
+    b.value("qwen3.rope.scaling.yarn_ext_factor", 1.0f);
+    b.value("qwen3.rope.scaling.yarn_beta_fast", 64.0f);
+  });
+  REQUIRE(scaled.ok());
+  CHECK(scaled->ropes[0].attention_factor == Approx(1.5 * own));
+  CHECK(scaled->ropes[0].beta_fast == 64);
+  refused(yarn([](GgufBytes& b) { b.value("qwen3.rope.scaling.yarn_ext_factor", 0.5f); }),
+          "qwen3.rope.scaling.yarn_ext_factor");
+}

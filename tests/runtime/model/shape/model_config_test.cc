@@ -1,0 +1,310 @@
+#include "runtime/model/shape/model_config.h"
+
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "runtime/model/families/registry.h"
+#include "tests/support/fixture.h"  // golden
+
+using namespace pc;
+using namespace pc::test;
+
+namespace {
+
+// What load_model does before it looks at tensors.
+Result<ModelConfig> configure(JsonView root) {
+  PC_TRY(const std::string architecture, read_architecture(root));
+  PC_TRY(const Family* family, find_family(architecture));
+  PC_TRY(ModelConfig config, read_model_config(root, family->fields));
+  PC_CHECK_OK(family->configure(root, &config));
+  PC_CHECK_OK(check_shape("config.json", config));
+  return config;
+}
+
+// A small config.json of an architecture, with members added.
+Result<ModelConfig> config_of(const std::string& architecture, const std::string& members = "") {
+  const std::string text =
+      R"({"architectures":[")" + architecture +
+      R"("],"hidden_size":64,"intermediate_size":96,"num_hidden_layers":4,)"
+      R"("num_attention_heads":4,"vocab_size":100,"max_position_embeddings":8192)" +
+      (members.empty() ? "" : ",") + members + "}";
+  INFO(text);
+  PC_TRY(const JsonDocument document, JsonDocument::parse(text, "config.json"));
+  return configure(document.root());
+}
+
+Result<ModelConfig> llama(const std::string& members) {
+  return config_of("LlamaForCausalLM", members);
+}
+
+void refused(const Result<ModelConfig>& config, Code code, const std::string& part) {
+  INFO(part);
+  REQUIRE_FALSE(config.ok());
+  CHECK(config.error().code == code);
+  CHECK_THAT(config.error().message, Catch::Contains(part));
+}
+
+using Windows = std::vector<std::uint32_t>;
+
+}  // namespace
+
+TEST_CASE("what a file does not say has the architecture's default") {
+  const auto c = llama("");
+  REQUIRE(c.ok());
+  CHECK(c->architecture == "LlamaForCausalLM");
+  CHECK(c->n_kv_heads == 4);
+  CHECK(c->head_dim == 16);
+  CHECK(c->norm_eps == 1e-6);
+  CHECK_FALSE(c->tied_embeddings);
+  CHECK(c->ropes[0].type == "default");
+  CHECK(c->ropes[0].theta == 10000);
+  CHECK(c->windows == Windows(4, 0));
+  CHECK(c->eos.empty());
+  CHECK_FALSE(c->bos);
+  CHECK_FALSE((c->q_bias || c->o_bias || c->ffn_bias || c->head_norm != HeadNorm::kNone));
+  CHECK(config_of("Qwen3ForCausalLM")->head_dim == 128);
+}
+
+TEST_CASE("what a file says counts") {
+  const auto c = llama(
+      R"("num_key_value_heads":2,"head_dim":32,"rms_norm_eps":1e-5,"tie_word_embeddings":true,)"
+      R"("attention_bias":true,"mlp_bias":true,"bos_token_id":1,"eos_token_id":[2,99])");
+  REQUIRE(c.ok());
+  CHECK(c->n_kv_heads == 2);
+  CHECK(c->head_dim == 32);
+  CHECK(c->norm_eps == 1e-5);
+  CHECK(c->tied_embeddings);
+  CHECK((c->q_bias && c->o_bias && c->ffn_bias));
+  CHECK(c->bos == 1);
+  CHECK(c->eos == std::vector<std::int32_t>{2, 99});
+}
+
+TEST_CASE("the two dialects of one checkpoint read the same") {
+  const auto read = [](const std::string& name) {
+    const auto document = JsonDocument::read_file(golden("models/" + name + "/config.json"));
+    REQUIRE(document.ok());
+    const auto config = configure(document->root());
+    if (!config.ok()) FAIL(config.error().message);
+    return *config;
+  };
+  const ModelConfig v5 = read("llama_rope_llama3_tied_bf16"),
+                    v4 = read("llama_rope_llama3_tied_bf16_v4");
+  CHECK(v5.ropes[0].type == "llama3");
+  CHECK(v4.ropes[0].type == v5.ropes[0].type);
+  CHECK(v4.ropes[0].theta == v5.ropes[0].theta);
+  CHECK(v4.ropes[0].factor == v5.ropes[0].factor);
+  CHECK(v4.ropes[0].original_context == v5.ropes[0].original_context);
+  CHECK(v4.head_dim == v5.head_dim);
+  CHECK(v4.eos == v5.eos);
+}
+
+TEST_CASE("Mistral has one window for all layers") {
+  const std::string a = "MistralForCausalLM";
+  CHECK(config_of(a, R"("sliding_window":128)")->windows == Windows(4, 128));
+  CHECK(config_of(a, R"("sliding_window":null)")->windows == Windows(4, 0));
+  CHECK(config_of(a)->windows == Windows(4, 4096));  // as the reference reads a silent file
+  CHECK(config_of(a, R"("sliding_window":8,"layer_types":["sliding_attention","sliding_attention",)"
+                     R"("sliding_attention","sliding_attention"])")
+            .ok());
+  refused(
+      config_of(a, R"("sliding_window":8,"layer_types":["sliding_attention","sliding_attention",)"
+                   R"("sliding_attention","full_attention"])"),
+      Code::kUnsupported, "disagree");
+  refused(config_of(a, R"("sliding_window":0)"), Code::kCorrupt, "sliding_window");
+}
+
+TEST_CASE("Qwen has a window in some layers, where it is switched on") {
+  for (const std::string a : {"Qwen2ForCausalLM", "Qwen3ForCausalLM"}) {
+    INFO(a);
+    CHECK(config_of(a, R"("sliding_window":64,"max_window_layers":2)")->windows == Windows(4, 0));
+    const std::string on = R"("use_sliding_window":true,)";
+    CHECK(config_of(a, on + R"("sliding_window":64,"max_window_layers":2)")->windows ==
+          Windows{0, 0, 64, 64});
+    CHECK(config_of(a, on + R"("sliding_window":64)")->windows == Windows(4, 0));
+    CHECK(config_of(a, on + R"("sliding_window":null,"max_window_layers":0)")->windows ==
+          Windows(4, 0));
+    CHECK(config_of(a, on + R"("max_window_layers":3)")->windows == Windows{0, 0, 0, 4096});
+    const std::string types =
+        R"("layer_types":["sliding_attention","full_attention","full_attention","full_attention"])";
+    CHECK(config_of(a, on + R"("sliding_window":64,)" + types)->windows == Windows{64, 0, 0, 0});
+    refused(config_of(a, types), Code::kUnsupported, "layer 0");
+  }
+  CHECK(config_of("Qwen2ForCausalLM")->q_bias);
+  CHECK_FALSE(config_of("Qwen2ForCausalLM")->o_bias);
+  CHECK(config_of("Qwen3ForCausalLM")->head_norm == HeadNorm::kEach);
+  CHECK_FALSE(config_of("Qwen3ForCausalLM")->q_bias);
+}
+
+TEST_CASE("MPT has the name that MosaicML gave it, and transformers'") {
+  const std::string shape = R"("d_model":64,"n_heads":4,"n_layers":4,"max_seq_len":128)";
+  const auto published = config_of("MPTForCausalLM", shape),
+             later = config_of("MptForCausalLM", shape);
+  REQUIRE(published.ok());
+  REQUIRE(later.ok());
+  CHECK(published->alibi_slopes == later->alibi_slopes);
+  CHECK(published->alibi_slopes.size() == 4);
+  refused(config_of("MptForCausalLM", shape + R"(,"attn_config":{"alibi_bias_max":-8})"),
+          Code::kCorrupt, "alibi_bias_max");
+}
+
+TEST_CASE("Gemma's pattern of windows is a number of layers") {
+  const std::string a = "Gemma3ForCausalLM", of = R"("sliding_window":8,"sliding_window_pattern":)";
+  CHECK(config_of(a, of + "2")->windows == Windows{8, 0, 8, 0});
+  CHECK(config_of(a, of + "4096")->windows == Windows(4, 8));
+  for (const char* bad : {"0", "-1", "4097", "4294967296"})  // the last is 0 in 32 bits
+    refused(config_of(a, of + bad), Code::kCorrupt, "sliding_window_pattern");
+}
+
+TEST_CASE("Gemma 2 has caps unless the file says null") {
+  const std::string a = "Gemma2ForCausalLM";
+  CHECK(config_of(a)->attn_softcap == 50);
+  CHECK(config_of(a)->logit_softcap == 30);
+  CHECK(config_of(a, R"("attn_logit_softcapping":20.0)")->attn_softcap == 20);
+  const auto none = config_of(a, R"("attn_logit_softcapping":null,"final_logit_softcapping":null)");
+  REQUIRE(none.ok());
+  CHECK(none->attn_softcap == 0);
+  CHECK(none->logit_softcap == 0);
+}
+
+TEST_CASE("Llama has no window") {
+  CHECK(llama(R"("sliding_window":null)").ok());
+  CHECK(llama(R"("sliding_window":8192)").ok());  // cannot act
+  refused(llama(R"("sliding_window":4096)"), Code::kUnsupported, "sliding window");
+  refused(llama(R"("layer_types":["full_attention","full_attention","full_attention",)"
+                R"("sliding_attention"])"),
+          Code::kUnsupported, "sliding window");
+}
+
+TEST_CASE("layer types are known ones, one for each layer") {
+  refused(llama(R"("layer_types":["full_attention"])"), Code::kCorrupt, "list of 4 layers");
+  refused(llama(R"("layer_types":["full_attention","chunked_attention","full_attention",)"
+                R"("full_attention"])"),
+          Code::kUnsupported, "layer_types[1]: is \"chunked_attention\"");
+  refused(llama(R"("layer_types":["full_attention","linear_attention","full_attention",)"
+                R"("full_attention"])"),
+          Code::kUnsupported, "linear_attention");
+}
+
+TEST_CASE("a field that changes the computation is refused by its name") {
+  refused(llama(R"("quantization_config":{"quant_method":"gptq"})"), Code::kUnsupported,
+          "quantization_config");
+  refused(llama(R"("rope_interleaved":true)"), Code::kUnsupported, "rope_interleaved");
+  refused(llama(R"("logits_scaling":8.0)"), Code::kUnsupported, "logits_scaling");
+  refused(llama(R"("final_logit_softcapping":30)"), Code::kUnsupported, "final_logit_softcapping");
+  refused(llama(R"("num_local_experts":8)"), Code::kUnsupported, "num_local_experts");
+  refused(llama(R"("hidden_act":"relu2")"), Code::kUnsupported, "hidden_act \"relu2\"");
+  CHECK(llama(R"("hidden_act":"gelu")")->activation == PC_ACTIVATION_GELU);
+  refused(llama(R"("rope_scaling":{"type":"dynamic","factor":2})"), Code::kUnsupported,
+          "\"dynamic\"");
+  CHECK(llama(R"("quantization_config":null,"rope_interleaved":false,"logits_scaling":1.0,)"
+              R"("num_experts":0)")
+            .ok());
+  CHECK(
+      llama(
+          R"("pretraining_tp":4,"use_cache":true,"initializer_range":0.02,"torch_dtype":"float16",)"
+          R"("_name_or_path":"x","unheard_of":{"a":[1]})")
+          .ok());
+}
+
+TEST_CASE("a model that is not causal is refused") {
+  refused(config_of("Qwen2ForCausalLM", R"("is_causal":false)"), Code::kUnsupported, "is_causal");
+  CHECK(config_of("Qwen2ForCausalLM", R"("is_causal":true)").ok());
+}
+
+TEST_CASE("numbers out of range are refused before anything is allocated") {
+  refused(llama(R"("num_key_value_heads":3)"), Code::kUnsupported, "3 key/value heads");
+  refused(llama(R"("num_key_value_heads":0)"), Code::kCorrupt, "num_key_value_heads");
+  refused(llama(R"("head_dim":15)"), Code::kUnsupported, "odd");
+  refused(llama(R"("head_dim":16777216)"), Code::kUnsupported, "times head_dim");
+  refused(llama(R"("head_dim":99999999999)"), Code::kCorrupt, "head_dim");
+  refused(llama(R"("head_dim":4194304)"), Code::kUnsupported, "head_dim 4194304 is over");
+  refused(llama(R"("head_dim":"16")"), Code::kCorrupt, "head_dim");
+  refused(llama(R"("rms_norm_eps":-1)"), Code::kUnsupported, "epsilon");
+  refused(llama(R"("eos_token_id":100)"), Code::kMismatch, "eos_token_id");
+  refused(llama(R"("bos_token_id":1.5)"), Code::kCorrupt, "bos_token_id");
+  CHECK(llama(R"("eos_token_id":-1,"bos_token_id":-1)")->eos.empty());
+  const auto huge = JsonDocument::parse(
+      R"({"architectures":["LlamaForCausalLM"],"hidden_size":64,"intermediate_size":96,)"
+      R"("num_hidden_layers":1000000000,"num_attention_heads":4,"vocab_size":100,)"
+      R"("max_position_embeddings":64})",
+      "c");
+  refused(configure(huge->root()), Code::kCorrupt, "num_hidden_layers");
+}
+
+TEST_CASE("a missing field is named") {
+  for (const char* field : {"hidden_size", "intermediate_size", "num_hidden_layers",
+                            "num_attention_heads", "vocab_size", "max_position_embeddings"}) {
+    std::string text =
+        R"({"architectures":["LlamaForCausalLM"],"hidden_size":64,"intermediate_size":96,)"
+        R"("num_hidden_layers":4,"num_attention_heads":4,"vocab_size":100,)"
+        R"("max_position_embeddings":64})";
+    text.replace(text.find(field), 1, "_");
+    refused(configure(JsonDocument::parse(text, "config.json")->root()), Code::kCorrupt, field);
+  }
+}
+
+TEST_CASE("an unknown architecture is named, with its reason and what there is") {
+  const auto c = config_of("MambaForCausalLM");
+  refused(c, Code::kUnsupported, "\"MambaForCausalLM\" is not supported (its recurrent state");
+  CHECK_THAT(
+      c.error().message,
+      Catch::Contains("LlamaForCausalLM, MistralForCausalLM, Qwen2ForCausalLM, Qwen3ForCausalLM"));
+  refused(config_of("MixtralForCausalLM"), Code::kUnsupported, "experts");
+  refused(config_of("Qwen3MoeForCausalLM"), Code::kUnsupported, "experts");
+  refused(config_of("T5ForConditionalGeneration"), Code::kUnsupported, "encoder");
+  refused(config_of("DeepseekV3ForCausalLM"), Code::kUnsupported, "latent attention");
+  refused(config_of("NewForCausalLM"), Code::kUnsupported,
+          "\"NewForCausalLM\" is not supported; supported are");
+  refused(configure(JsonDocument::parse(R"({"architectures":[]})", "c")->root()),
+          Code::kUnsupported, "exactly one");
+  refused(configure(JsonDocument::parse("{}", "config.json")->root()), Code::kCorrupt,
+          "architectures");
+  refused(configure(JsonDocument::parse("[]", "config.json")->root()), Code::kCorrupt, "object");
+}
+
+TEST_CASE("architectures that cannot be computed are refused by name with the reason") {
+  const struct {
+    const char *folder, *gguf, *reason;
+  } cases[] = {
+      {"MambaForCausalLM", "mamba", "recurrent state"},
+      {"Mamba2ForCausalLM", "mamba2", "recurrent state"},
+      {"FalconMambaForCausalLM", "", "recurrent state"},
+      {"RwkvForCausalLM", "rwkv7", "recurrent state"},
+      {"Qwen3NextForCausalLM", "qwen3next", "recurrent state"},
+      {"Qwen3_5ForCausalLM", "qwen35", "recurrent state"},
+      {"Qwen3_5MoeForCausalLM", "qwen35moe", "recurrent state"},
+      {"Lfm2ForCausalLM", "lfm2", "recurrent state"},
+      {"Lfm2MoeForCausalLM", "lfm2moe", "recurrent state"},
+      {"FalconH1ForCausalLM", "falcon-h1", "recurrent state"},
+      {"GraniteMoeHybridForCausalLM", "granitehybrid", "recurrent state"},
+      {"NemotronHForCausalLM", "nemotron_h", "recurrent state"},
+      {"JambaForCausalLM", "jamba", "recurrent state"},
+      {"DeepseekV2ForCausalLM", "deepseek2", "latent attention"},
+      {"DeepseekV3ForCausalLM", "", "latent attention"},
+      {"MiniCPM3ForCausalLM", "minicpm3", "latent attention"},
+      {"Qwen2MoeForCausalLM", "qwen2moe", "experts"},
+      {"Qwen3MoeForCausalLM", "qwen3moe", "experts"},
+      {"MixtralForCausalLM", "", "experts"},
+      {"GptOssForCausalLM", "gpt-oss", "experts"},
+      {"Llama4ForCausalLM", "llama4", "experts"},
+      {"GraniteMoeForCausalLM", "granitemoe", "experts"},
+      {"OlmoeForCausalLM", "olmoe", "experts"},
+      {"T5ForConditionalGeneration", "t5", "encoder"},
+      {"BartForConditionalGeneration", "", "encoder"},
+      {"BertForMaskedLM", "bert", "encoder"},
+      {"Gemma3ForConditionalGeneration", "", "several media"},
+      {"GemmaForCausalLM", "gemma", "supported are"},
+      {"PhiForCausalLM", "phi2", "supported are"},
+  };
+  for (const auto& c : cases) {
+    INFO(c.folder << " " << c.gguf);
+    const auto folder = find_family(c.folder);
+    REQUIRE_FALSE(folder.ok());
+    CHECK(folder.error().code == Code::kUnsupported);
+    CHECK_THAT(folder.error().message, Catch::Contains(c.reason) && Catch::Contains(c.folder));
+    if (*c.gguf == '\0') continue;
+    const auto gguf = find_gguf_family(c.gguf);
+    REQUIRE_FALSE(gguf.ok());
+    CHECK_THAT(gguf.error().message, Catch::Contains(c.reason) && Catch::Contains(c.gguf));
+  }
+}

@@ -1,0 +1,53 @@
+#include "tools/bench/bench_floor.h"
+
+#include <algorithm>
+
+namespace pc::cli {
+namespace {
+
+double number(const Json& value) {
+  return static_cast<double>(value.number().value_or(0));
+}
+
+}  // namespace
+
+double ModelBytes::states(double depth) const {
+  if (layers == 0) return state_token * depth;
+  const double in_window = std::min(depth, window_tokens);
+  return state_token / layers * (depth * (layers - window_layers) + in_window * window_layers);
+}
+
+ModelBytes bytes_of_model(const Json& inspection) {
+  ModelBytes model;
+  double embedding = 0;
+  bool has_output = false;  // a matrix of its own
+  for (const Json& group : inspection["weights"].items()) {
+    const double bytes = number(group["bytes"]);
+    model.weights += bytes;
+    if (group["group"].text() == "embedding") embedding = bytes;
+    if (group["group"].text() == "output") has_output = bytes != 0;
+  }
+  if (has_output) model.weights -= embedding;  // of which a token reads a row
+  model.state_token = number(inspection["kv_bytes_per_token"]);
+  model.layers = number(inspection["layers"]);
+  model.window_layers = number(inspection["window_layers"]);
+  model.window_tokens = number(inspection["window_tokens"]);
+  return model;
+}
+
+std::optional<double> floor_seconds(const BenchCase& test, const ModelBytes& model,
+                                    const Machine& machine) {
+  const double shared = model.states(test.depth);
+  if (test.kind == BenchCase::Kind::kPrefill ||
+      model.weights + shared <= static_cast<double>(machine.cache_bytes))
+    return std::nullopt;
+  double bytes = 0;
+  if (test.kind == BenchCase::Kind::kFirstToken) bytes = model.weights + shared;
+  // A step for all: what they share is read once, what each has said itself for each.
+  for (std::uint32_t said = 0; test.kind == BenchCase::Kind::kDecode && said < test.n_gen; ++said)
+    bytes += model.weights + shared +
+             test.n_sessions * (model.states(double{1} * test.depth + said) - shared);
+  return bytes / machine.read_bytes_per_s;
+}
+
+}  // namespace pc::cli

@@ -1,0 +1,33 @@
+// The least time that a test takes because memory must be read: each weight that a step uses once,
+// and each attention state that it sees once, at the machine's bandwidth. Computing, which takes
+// longer in prefill, is not in it. What the CPU's caches may hold as a whole need not come from
+// memory, and has no such floor; of a model a few times as large some stays there all the same, and
+// may be faster. Pure; any thread.
+#pragma once
+
+#include <optional>
+
+#include "tools/bench/bench_case.h"
+#include "tools/bench/machine.h"
+#include "tools/output/json.h"
+
+namespace pc::cli {
+
+struct ModelBytes {
+  double weights = 0;      // as the file has them; of an embedding that is not the output, none
+  double state_token = 0;  // attention states of a token, all layers
+  double layers = 0, window_layers = 0;
+  double window_tokens = 0;  // that those layers see
+
+  // Of the states that the token behind `depth` others sees.
+  double states(double depth) const;
+};
+
+// From the report of pc_model_inspect.
+ModelBytes bytes_of_model(const Json& inspection);
+
+// None for prefill, whose time is that of multiplications, and for a step that caches may hold.
+std::optional<double> floor_seconds(const BenchCase& test, const ModelBytes& model,
+                                    const Machine& machine);
+
+}  // namespace pc::cli
