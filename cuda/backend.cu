@@ -8,12 +8,14 @@
 #include <cstdlib>
 #include <fstream>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "cuda/executor.h"
 #include "cuda/version.h"
 #include "runtime/backend/backend.h"
+#include "runtime/step/guarded.h"
 
 using pc::Code;
 using pc::error;
@@ -34,11 +36,6 @@ struct pc_backend_resident {
   std::shared_ptr<pc::cuda::ModuleCopy> copy;
 };
 
-struct pc_backend_timeline {
-  pc_backend_model* model;
-  pc::cuda::Timeline timeline;
-};
-
 namespace pc::cuda {
 namespace {
 
@@ -52,16 +49,6 @@ constexpr double kModulesShare = 0.6;
 
 // Of the host's memory, a part that its other programs do not miss.
 constexpr std::size_t kHostShare = 4;
-
-template <class Body>
-std::int32_t guarded(pc_backend_error* e, Body body) {
-  return static_cast<std::int32_t>(
-      catch_all(body, [e](Code, std::string_view message, std::uint32_t, std::uint32_t) {
-        if (e)
-          std::snprintf(e->message, sizeof e->message, "%.*s", static_cast<int>(message.size()),
-                        message.data());
-      }));
-}
 
 // What a variable of the environment says, or `otherwise`.
 Result<std::size_t> bytes_asked(const char* variable, std::size_t otherwise) {
@@ -268,22 +255,17 @@ std::int32_t timeline_compare(const pc_backend_timeline* timeline, std::uint32_t
 }
 
 void step(pc_backend_model* model, pc_step_item* items, std::uint32_t n_items) {
-  std::vector<Executor::Item> all;
+  const std::span all(items, n_items);
   pc_backend_error e{};
   const std::int32_t failed = guarded(&e, [&]() -> Status {
     PC_CHECK_OK(check(cudaSetDevice(0), "choosing the device"));
-    for (std::uint32_t i = 0; i < n_items; ++i)
-      all.push_back({&items[i].timeline->timeline, &items[i]});
     model->executor->step(all);
     return ok();
   });
-  for (std::uint32_t i = 0; i < n_items; ++i) {
-    items[i].status = failed;
-    items[i].error = e;
-    if (failed != 0) continue;
-    items[i].status = guarded(&items[i].error, [&] { return std::move(all[i].status); });
-    if (items[i].status == 0)
-      std::snprintf(items[i].error.message, sizeof items[i].error.message, "%s", all[i].remark);
+  if (failed == 0) return;
+  for (pc_step_item& item : all) {
+    item.status = failed;
+    item.error = e;
   }
 }
 

@@ -223,6 +223,7 @@ Result<Model> Model::load(const pc_model_desc& desc, KvType type, cudaStream_t s
   model.desc.layers = nullptr;
   model.desc.ropes = nullptr;
   model.desc.alibi_slopes = nullptr;
+  model.limits = limits_of(desc);
   const KvType rows = type == KvType::kQ4 ? KvType::kBf16 : type;
   model.kv = {rows, desc.n_layers, desc.n_kv_heads, desc.head_dim, type};
   PC_CHECK_OK(ModelLoader(model, stream).load(desc));

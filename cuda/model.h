@@ -12,6 +12,7 @@
 #include "cuda/kv_rows.h"
 #include "cuda/weights.h"
 #include "runtime/backend/backend.h"
+#include "runtime/step/admission.h"
 
 namespace pc::cuda {
 
@@ -53,6 +54,7 @@ class Model {
   static Result<Model> load(const pc_model_desc& desc, KvType type, cudaStream_t stream);
 
   pc_model_desc desc;  // numbers alone: its pointers are null
+  StepLimits limits;
   KvShape kv;
   std::vector<Layer> layers;
   std::vector<Rope> ropes;

@@ -19,11 +19,11 @@ constexpr std::size_t kMostPlanes = 65535;  // of a grid's second dimension
 }  // namespace
 
 // The runs that brought memory of their own get their states.
-Status Executor::write_planes(const Item& item, std::uint32_t first_token) {
+Status Executor::finish(const pc_step_item& item, std::uint32_t first_token) {
   std::uint32_t token = first_token;
-  for (const pc_run& run : std::span(item.asked->runs, item.asked->n_runs)) {
-    if (run.planes && run.n_tokens != 0 && item.asked->n_layers == 0)
-      PC_CHECK_OK(read(*item.timeline, token, run.n_tokens, *run.planes));
+  for (const pc_run& run : std::span(item.runs, item.n_runs)) {
+    if (run.planes && run.n_tokens != 0 && item.n_layers == 0)
+      PC_CHECK_OK(read(item.timeline->timeline, token, run.n_tokens, *run.planes));
     token += run.n_tokens;
   }
   return ok();

@@ -21,7 +21,7 @@ namespace pc::cuda {
 
 // The rows of a sweep, as the host has them.
 struct SweepRows {
-  std::vector<std::int32_t> tokens, positions, key_positions;
+  std::span<const std::int32_t> tokens, positions, key_positions;
   std::vector<Slot> slots;
   std::vector<TimelineRows> timelines;
   // Of each timeline: null, or [tokens of its first n_weighted views from first_weighted on] on the
@@ -33,7 +33,12 @@ struct SweepRows {
   std::vector<Weighted> weighted;
 
   std::uint32_t size() const { return static_cast<std::uint32_t>(tokens.size()); }
-  void clear() { *this = {}; }
+  void clear() {
+    tokens = positions = key_positions = {};
+    slots.clear();
+    timelines.clear();
+    weighted.clear();
+  }
 };
 
 class Transformer {

@@ -1,13 +1,11 @@
 #include "runtime/backend/cpu_backend.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <iterator>
 #include <memory>
 #include <numeric>
-#include <optional>
+#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/aligned_buffer.h"
@@ -18,6 +16,7 @@
 #include "runtime/cpu/read_ahead.h"
 #include "runtime/cpu/states/kv_row.h"
 #include "runtime/packed/packed_weights.h"
+#include "runtime/step/guarded.h"
 
 // The weights as the forward pass wants them: matrices where they lie, in
 // their stored type; norms and biases, which are small, as f32.
@@ -32,18 +31,12 @@ struct pc_backend_model {
   std::uint32_t chunk_tokens;
   pc::PackedWeights packed;
   pc::ReadAhead read_ahead;  // of the matrices; its thread ends before them
-  std::optional<pc::Executor> executor;
-  std::vector<pc::Executor::Item> items;  // of the step at hand
+  std::unique_ptr<pc::Executor> executor;
 };
 
 struct pc_backend_resident {
   pc::KvGeometry geometry{};
   std::vector<pc::KvSegment> segments;  // views of the module
-};
-
-struct pc_backend_timeline {
-  pc::Timeline timeline;
-  pc::KvType stored;  // of modules
 };
 
 namespace pc {
@@ -53,17 +46,6 @@ static_assert(PC_BACKEND_EXACT == static_cast<int>(Precision::kExact));
 static_assert(static_cast<int>(simd::Type::kF32) == PC_DTYPE_F32);
 static_assert(static_cast<int>(simd::Type::kF16) == PC_DTYPE_F16);
 static_assert(static_cast<int>(simd::Type::kBf16) == PC_DTYPE_BF16);
-
-// body() gives a Status; see catch_all.
-template <class Body>
-std::int32_t guarded(pc_backend_error* out, Body body) noexcept {
-  return static_cast<std::int32_t>(
-      catch_all(body, [out](Code, std::string_view message, std::uint32_t, std::uint32_t) {
-        if (out)
-          std::snprintf(out->message, sizeof out->message, "%.*s", static_cast<int>(message.size()),
-                        message.data());
-      }));
-}
 
 // As f32, plus `offset`.
 void widen(const simd::Kernels& kernels, float offset, pc_tensor& t,
@@ -188,7 +170,6 @@ std::int32_t model_open(const pc_model_desc* desc, std::uint32_t kv_type, std::u
                          chunk_tokens(widest_row(*desc), last_cache_bytes("")),
                          {},
                          {},
-                         {},
                          {}});
     const float offset = desc->norm_offset;
     widen(*kernels, offset, model->desc.final_norm, model->vectors);
@@ -206,10 +187,11 @@ std::int32_t model_open(const pc_model_desc* desc, std::uint32_t kv_type, std::u
     model->desc.layers = model->layers.data();
     PC_CHECK_OK(model->parallel.ready());
     PC_TRY(const std::string remark, open_packed(model.get(), pack));
-    model->executor.emplace(model->desc, fresh_type(model->kv_type), *kernels, model->parallel,
-                            model->chunk_tokens, model->packed, model->precision);
+    model->executor = std::make_unique<Executor>(model->desc, fresh_type(model->kv_type), *kernels,
+                                                 model->parallel, model->chunk_tokens,
+                                                 model->packed, model->precision);
     model->read_ahead = ReadAhead(weights_in_order(model->desc, model->packed));
-    if (e) std::snprintf(e->message, sizeof e->message, "%s", remark.c_str());
+    tell(e, remark);
     *out = model.release();
     return ok();
   });
@@ -352,33 +334,17 @@ void step(pc_backend_model* model, pc_step_item* items, std::uint32_t n_items) {
   pc_backend_error e{};
   const std::int32_t failed = guarded(&e, [&]() -> Status {
     PC_CHECK_OK(model->parallel.ready());
-    model->items.clear();
-    for (const pc_step_item& item : all) {
-      model->items.push_back({&item.timeline->timeline,
-                              {item.runs, item.n_runs},
-                              item.logits,
-                              item.cancel,
-                              item.ranges,
-                              item.n_layers,
-                              item.weights,
-                              item.first_weighted,
-                              item.row,
-                              item.row_user,
-                              item.first_row,
-                              item.row_kind});
-    }
-    model->executor->step(model->items);
+    model->executor->step(all);
     if (pc::n_lost_mappings() != 0 && model->packed.is_lost())
       return error(Code::kIo,
                    "the file of packed weights was cut short, or cannot be read any more, while "
                    "it was in use; open the model again");
     return ok();
   });
-  for (std::size_t i = 0; i < n_items; ++i) {
-    all[i].status = failed;
-    all[i].error = e;
-    if (failed == 0)
-      all[i].status = guarded(&all[i].error, [&] { return std::move(model->items[i].status); });
+  if (failed == 0) return;
+  for (pc_step_item& item : all) {
+    item.status = failed;
+    item.error = e;
   }
 }
 

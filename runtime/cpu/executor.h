@@ -1,16 +1,13 @@
-// Compute without state: one step for many timelines (DESIGN D13, D14).
+// The CPU as a device of steps (runtime/step/step_device.h): compute without state
+// (docs/adr/0020-timeline-and-executor.md).
 //
-// A step's rows are its items' tokens, in the items' order. They go through the layers in
-// sweeps of at most max_rows; matrix products see all rows of a sweep at once, and attention
-// all that see the same bytes. An item fails by itself, and its timeline is then as it was
-// before the step.
+// Matrix products see all rows of a sweep at once, and attention all that see the same bytes.
 //
 // Owns all scratch, through Transformer; borrows the model. Threads: one step at a time.
 #pragma once
 
 #include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "base/aligned_buffer.h"
@@ -19,73 +16,61 @@
 #include "runtime/cpu/rows.h"
 #include "runtime/cpu/states/timeline.h"
 #include "runtime/cpu/transformer.h"
+#include "runtime/step/step_device.h"
+#include "runtime/step/stepper.h"
+
+// What the seam calls a timeline.
+struct pc_backend_timeline {
+  pc::Timeline timeline;
+  pc::KvType stored;  // of modules
+};
 
 namespace pc {
 
-class Executor {
+class Executor final : public StepDevice {
  public:
   Executor(const pc_model_desc& desc, KvType type, const simd::Kernels& kernels, Parallel parallel,
            std::uint32_t max_rows, const PackedWeights& packed, Precision precision);
 
-  // pc_step_item, with what an item's timeline is here.
-  struct Item {
-    Timeline* timeline;
-    std::span<const pc_run> runs;
-    float* logits = nullptr;
-    const volatile std::int32_t* cancel = nullptr;
-    pc_layer_range* ranges = nullptr;
-    std::uint32_t n_layers = 0;
-    float* weights = nullptr;
-    std::uint32_t first_weighted = 0;
-    pc_row_sink row = nullptr;
-    void* row_user = nullptr;
-    std::uint64_t first_row = 0;
-    std::uint32_t row_kind = PC_ROW_LOGITS;
-    Status status = ok();  // out
-  };
-  void step(std::span<Item> items);
+  void step(std::span<pc_step_item> items) { stepper_.step(items); }
 
  private:
-  // An item in the sweep at hand: rows [first, first + n).
-  struct Part {
-    Item* item;
-    std::uint32_t first, n;
-    bool ends;            // its last token is the item's last
-    std::uint64_t begin;  // the number of its first token among the item's
-  };
+  TimelineLength length(const pc_step_item& item) const override;
+  void rewind(const pc_step_item& item, std::uint32_t n_tokens) noexcept override;
+  Result<bool> join(pc_step_item& item, bool alone) override;
+  Status append(pc_step_item& item, const pc_run& run, std::uint32_t first,
+                std::uint32_t n) override;
+  Status begin_sweep(const Sweep& sweep, const ReadSizes& sizes) override;
+  Status compute(Proceed proceed) override;
+  Status look() override;
+  bool is_finite(std::uint32_t first_row, std::uint32_t n) const override;
+  void join_range(std::uint32_t first_row, std::uint32_t n, pc_layer_range* range) const override;
+  Status finish_pass() override;
+  Result<const float*> read_hidden(std::span<const std::uint32_t> rows) override;
+  Result<const float*> read_logits(std::span<const std::uint32_t> rows,
+                                   std::span<bool> finite) override;
+  Status copy_logits(std::span<const std::uint32_t> rows, std::span<float* const> to,
+                     std::span<bool> finite) override;
+  bool make_room() noexcept override;
+  void end_sweep(bool failed) noexcept override;
+  Status finish(const pc_step_item& item, std::uint32_t first_token) override;
 
-  Status admit(const Item& item) const;
-  Status check_positions(const pc_run& run) const;
-  void compute(Item& item);
-  void take(Item& item, const pc_run& run, std::uint32_t first, std::uint32_t n, bool ends,
-            std::uint64_t begin);
-  bool fits_sweep(const Item& item) const;
-  void sweep();
-  void gather_segments();
-  Status compute_sweep();
-  bool watch(std::uint32_t n_layers_done, bool look_for_cause);
-  bool is_finite(const Part& part) const;
-  Error not_finite(const Part& part, std::uint32_t n_layers_done) const;
-  Status read_logits();
-  Status read_rows(const Part& part);
   float* logits_room(std::size_t n_rows);
-  bool finish_logits(Item& item, float* logits) const;
+  void cap(float* logits, std::span<bool> finite, std::size_t row) const;
 
   const pc_model_desc& desc_;
   const simd::Kernels& kernels_;
-  std::uint32_t max_rows_;
   Transformer transformer_;
-
-  std::vector<std::uint32_t> tokens_before_;  // [items] of their timelines
 
   // Of the sweep.
   Rows rows_;
-  std::vector<Part> parts_;
+  std::uint32_t n_layers_ = 0;             // pc_step_item::n_layers
   std::vector<KvSegment> segments_;        // that rows_.timelines view
-  std::vector<std::size_t> segment_ends_;  // [parts_] in segments_
+  std::vector<std::size_t> segment_ends_;  // [rows_.timelines] in segments_
 
-  std::vector<std::uint32_t> last_rows_;  // whose logits are wanted
-  AlignedBuffer<float> logits_;           // of several rows at once
+  AlignedBuffer<float> logits_;  // of several rows at once
+
+  Stepper stepper_;
 };
 
 }  // namespace pc

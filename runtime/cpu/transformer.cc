@@ -75,11 +75,13 @@ void Transformer::begin_sweep(const Rows& rows) {
   embed();
 }
 
-Status Transformer::sweep(const Rows& rows, FunctionRef<bool(std::uint32_t)> proceed) {
+Status Transformer::sweep(const Rows& rows, Proceed proceed) {
   begin_sweep(rows);
-  for (std::uint32_t layer = 0; proceed(layer) && layer < desc_.n_layers; ++layer)
+  for (std::uint32_t layer = 0;; ++layer) {
+    PC_TRY(const bool goes_on, proceed(layer));
+    if (!goes_on || layer == desc_.n_layers) return ok();
     PC_CHECK_OK(block(layer));
-  return ok();
+  }
 }
 
 // x = scale * E[token] (+ P[position])
@@ -135,15 +137,15 @@ class Transformer::Normed {
   float* y_;
 };
 
-Status Transformer::sweep_states(const Rows& rows, std::uint32_t n_layers,
-                                 FunctionRef<bool(std::uint32_t)> proceed) {
+Status Transformer::sweep_states(const Rows& rows, std::uint32_t n_layers, Proceed proceed) {
   PC_EXPECT(n_layers > 0 && n_layers <= desc_.n_layers);
   begin_sweep(rows);
-  for (std::uint32_t layer = 0; layer + 1 < n_layers; ++layer) {
-    if (!proceed(layer)) return ok();
+  for (std::uint32_t layer = 0;; ++layer) {
+    PC_TRY(const bool goes_on, proceed(layer));
+    if (!goes_on) return ok();
+    if (layer + 1 == n_layers) break;
     PC_CHECK_OK(block(layer));
   }
-  if (!proceed(n_layers - 1)) return ok();
   const pc_layer& last = desc_.layers[n_layers - 1];
   const Normed norm(*this, last.attn_norm, last.attn_norm_bias, h_.data());
   return project(n_layers - 1, norm.rows());

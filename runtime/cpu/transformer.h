@@ -36,14 +36,14 @@ class Transformer {
 
   // All layers over the rows, whose keys and values are written to their slots; swept again,
   // they are written again. `proceed` is called behind the embedding (0) and behind each layer
-  // (1 to n_layers), and ends the sweep by returning false. Rows are borrowed until the next
-  // sweep. Precondition: 1 to max_rows rows.
-  Status sweep(const Rows& rows, FunctionRef<bool(std::uint32_t n_layers_done)> proceed);
+  // (1 to n_layers), and ends the sweep by an error, or by false without one. Rows are borrowed
+  // until the next sweep. Precondition: 1 to max_rows rows.
+  using Proceed = FunctionRef<Result<bool>(std::uint32_t n_layers_done)>;
+  Status sweep(const Rows& rows, Proceed proceed);
 
   // The keys and values of the first layers alone, 1 to all of them, of rows as above. The stream
   // is as behind the layer before the last of these.
-  Status sweep_states(const Rows& rows, std::uint32_t n_layers,
-                      FunctionRef<bool(std::uint32_t n_layers_done)> proceed);
+  Status sweep_states(const Rows& rows, std::uint32_t n_layers, Proceed proceed);
 
   // The residual stream as the latest sweep left it: [n, d_model] from row `first` on.
   std::span<const float> stream(std::uint32_t first, std::uint32_t n) const {

@@ -68,7 +68,10 @@ ARROWS = {
                             "simd/types.h"),
     "runtime/model/families": ("runtime/model/families", "runtime/model/shape", "runtime/json", "base"),
     "runtime/packed": ("runtime/packed", "runtime/backend", "base", "modules", "simd"),
-    "runtime/cpu": ("runtime/cpu", "runtime/backend", "runtime/packed", "base", "modules", "simd"),
+    # What any backend does with a step: the CPU's, and plug-ins, which have it inside.
+    "runtime/step": ("runtime/step", "runtime/backend/backend.h", "base/function_ref.h", "base/progress.h",
+                     "base/status.h"),
+    "runtime/cpu": ("runtime/cpu", "runtime/step", "runtime/backend", "runtime/packed", "base", "modules", "simd"),
     "runtime/cpu/states": ("runtime/cpu/states", "runtime/backend", "base", "modules", "simd"),
     "runtime/scheduler": ("runtime/scheduler", "runtime/backend", "base", "modules"),
     "runtime/engine": ("runtime/engine", "runtime/scheduler", "runtime/backend", "runtime/model", "runtime/tokenizer",
@@ -87,7 +90,7 @@ ARROWS = {
                         "modules", "simd"),
     "runtime/api": ("runtime/api", "runtime/reports", "runtime/session", "runtime/prompt", "runtime/schema",
                     "runtime/engine", "runtime/scheduler", "runtime/packed", "base", "modules"),
-    "cuda": ("cuda", "base/status.h", "runtime/backend/backend.h"),
+    "cuda": ("cuda", "base/status.h", "runtime/backend/backend.h", "runtime/step"),
     "cuda/standin": ("cuda/standin", "cuda/numbers.h", "base"),
     # The rooms of the command, from what it prints up to its line; its verbs know nothing of each other.
     "tools": (),
@@ -466,6 +469,7 @@ PLANTED = {
 
 
 def report_of(tree):
+    "runtime/step/wrong.cc": '#include "runtime/cpu/executor.h"\n',
     with tempfile.TemporaryDirectory() as root:
         for path, text in tree.items():
             os.makedirs(os.path.dirname(os.path.join(root, path)), exist_ok=True)
