@@ -58,7 +58,8 @@ void Timeline::take(Part& part, std::vector<KvSlot>* slots) {
 // A part for the run's tokens from `first` on: where the run says, in the last page's next
 // block, or in a new page.
 void Timeline::open_part(const pc_run& run, std::uint32_t first) {
-  Part part{kForeign, {}};
+  if (parts_.size() == parts_.capacity()) parts_.reserve(2 * parts_.size() + 1);
+  Part part{kForeign, {}};  // for which there is memory: a page has a part, or is not there
   const std::int32_t offset = offset_of(run, first);
   part.position = run.position + offset;
   part.key_position = run.key_position + offset;
@@ -68,26 +69,25 @@ void Timeline::open_part(const pc_run& run, std::uint32_t first) {
     part.planes = {static_cast<std::byte*>(p.data), p.layer_stride_bytes, p.head_stride_bytes,
                    p.value_offset_bytes, run.n_tokens};
   } else {
-    if (used_blocks_of_last_page() == KvPage::kBlocks)
+    const std::uint32_t n_used = used_blocks_of_last_page();
+    if (n_used == KvPage::kBlocks)
       pages_.push_back(std::make_shared<KvPage>(geometry_));
     else
       own_last_page();
     part.page = static_cast<std::uint32_t>(pages_.size() - 1);
-    part.first_block = used_blocks_of_last_page() % KvPage::kBlocks;
+    part.first_block = n_used % KvPage::kBlocks;
     part.planes = pages_.back()->planes().from_block(part.first_block, geometry_);
     part.planes.n_tokens = (KvPage::kBlocks - part.first_block) * kKvBlockTokens;
   }
   parts_.push_back(part);
 }
 
-// kBlocks where there is no page yet, or where the last one has no part.
+// kBlocks where there is no page yet.
 std::uint32_t Timeline::used_blocks_of_last_page() const {
-  for (auto part = parts_.rbegin(); part != parts_.rend(); ++part) {
-    if (part->page == kForeign) continue;
-    if (part->page + std::size_t{1} != pages_.size()) break;
-    return part->first_block + kv_blocks(part->n_tokens);
-  }
-  return KvPage::kBlocks;
+  const auto last = std::find_if(parts_.rbegin(), parts_.rend(),
+                                 [](const Part& part) { return part.page != kForeign; });
+  if (last == parts_.rend()) return KvPage::kBlocks;
+  return last->first_block + kv_blocks(last->n_tokens);
 }
 
 // Makes the last page one that no other timeline holds.
@@ -110,19 +110,21 @@ void Timeline::own_last_page() {
 void Timeline::rewind(std::uint32_t n_tokens, std::uint32_t n_attached) {
   if (n_attached < attached_.size())
     attached_.erase(attached_.begin() + n_attached, attached_.end());
-  if (n_tokens >= n_tokens_) return;
-  while (n_tokens_ > n_tokens && parts_.back().n_tokens <= n_tokens_ - n_tokens) {
+  n_tokens = std::min(n_tokens, n_tokens_);
+  const bool cuts = n_tokens != n_tokens_;
+  // An append() that failed may have left a part without tokens.
+  while (!parts_.empty() && parts_.back().n_tokens <= n_tokens_ - n_tokens) {
     n_tokens_ -= parts_.back().n_tokens;
     parts_.pop_back();
   }
-  if (n_tokens_ != n_tokens) {
+  if (!parts_.empty()) {
     Part& last = parts_.back();
     last.n_tokens -= n_tokens_ - n_tokens;
     if (!last.positions.empty()) last.positions.resize(last.n_tokens);
-    n_tokens_ = n_tokens;
   }
+  n_tokens_ = n_tokens;
   drop_unused_pages();
-  is_cut_ = !parts_.empty() && parts_.back().page != kForeign;
+  if (cuts) is_cut_ = !parts_.empty() && parts_.back().page != kForeign;
 }
 
 void Timeline::drop_unused_pages() {
@@ -135,12 +137,15 @@ void Timeline::drop_unused_pages() {
 // Leaves no row behind the last part's end that is not zero. A run's own planes are not written:
 // nothing is appended to them.
 void Timeline::clear_cut_rows() {
-  if (!std::exchange(is_cut_, false)) return;
+  if (!is_cut_) return;
   const Part& last = parts_.back();
   const std::uint32_t n_rows = last.n_tokens % kKvBlockTokens;
-  if (n_rows == 0) return;
-  own_last_page();
-  clear_rows(last.planes.from_block(last.n_tokens / kKvBlockTokens, geometry_), geometry_, n_rows);
+  if (n_rows != 0) {
+    own_last_page();
+    clear_rows(last.planes.from_block(last.n_tokens / kKvBlockTokens, geometry_), geometry_,
+               n_rows);
+  }
+  is_cut_ = false;
 }
 
 bool Timeline::read(std::uint32_t first, std::uint32_t n, KvType type,

@@ -43,7 +43,7 @@ class Timeline {
 
   // Room for tokens [first, first + n) of a run, behind all others, one slot each. A run that
   // is taken in pieces is taken without anything between them. Rows are zero until they are
-  // written. Throws std::bad_alloc, and keeps then what it has; see rewind().
+  // written. Throws std::bad_alloc, and keeps then what it has, up to rewind().
   void append(const pc_run& run, std::uint32_t first, std::uint32_t n, std::vector<KvSlot>* slots);
 
   // Forgets own tokens from n_tokens on, and attached segments from n_attached on; what is not

@@ -10,6 +10,7 @@
 #include <span>
 
 #include "runtime/cpu/states/kv_row.h"
+#include "tests/support/alloc_faults.h"
 #include "tests/support/random.h"
 
 namespace pc::test {
@@ -219,6 +220,81 @@ TEST_CASE("timelines hold what lists hold, whatever is forked and rewound") {
       for (const Pair& p : pairs)
         p.check([&](const std::byte* data) { return appender.brought(data); });
     }
+  }
+}
+
+// Does append() find memory, where the n-th allocation fails?
+bool appends(Timeline& timeline, const pc_run& run, long n, std::vector<KvSlot>* slots) {
+  bool whole = true;
+  fail_allocation(n, AllocFault::kOnce);
+  try {
+    timeline.append(run, 0, run.n_tokens, slots);
+  } catch (const std::bad_alloc&) {
+    whole = false;
+  }
+  stop_failing();
+  return whole;
+}
+
+TEST_CASE("an append that finds no memory leaves nothing behind, once it is rewound") {
+  Random random(2);
+  for (int round = 0; round < 30; ++round) {
+    INFO("round " << round);
+    Appender appender(random);
+    const auto brought = [&](const std::byte* data) { return appender.brought(data); };
+    Pair pair;
+    for (std::uint32_t i = random.below(4); i-- > 0;) appender.append(pair);
+    const Pair fork = random.chance(0.5) ? pair : Pair();
+    if (random.chance(0.5) && !pair.rows.empty()) {
+      pair.rows.resize(random.below(static_cast<std::uint32_t>(pair.rows.size())));
+      pair.timeline.rewind(static_cast<std::uint32_t>(pair.rows.size()), 0);
+      pair.rewound = true;
+    }
+    const auto n_tokens = random.between(1, 600);
+    const std::vector<std::int32_t> ids(n_tokens);
+    std::vector<std::int32_t> positions;
+    std::vector<Row> rows;
+    const std::int32_t first = pair.rows.empty() ? 0 : pair.rows.back().position + 1;
+    const std::int32_t key = pair.rows.empty() ? 0 : pair.rows.back().key_position + 1;
+    const bool has_gaps = random.chance(0.3);
+    for (std::uint32_t i = 0; i < n_tokens; ++i) {
+      const auto step = static_cast<std::int32_t>(has_gaps ? 2 * i : i);
+      positions.push_back(first + step);
+      rows.push_back({static_cast<std::int32_t>(1000000 + i), first + step, key + step});
+    }
+    const pc_run run{ids.data(),
+                     n_tokens,
+                     first,
+                     key,
+                     random.chance(0.7),
+                     nullptr,
+                     has_gaps ? positions.data() : nullptr};
+    std::vector<KvSlot> slots;
+    for (long n = 0; !appends(pair.timeline, run, n, &slots); ++n) {
+      slots = {};
+      pair.timeline.rewind(static_cast<std::uint32_t>(pair.rows.size()), UINT32_MAX);
+      pair.check(brought);
+    }
+    write(slots, rows);
+    pair.rows.insert(pair.rows.end(), rows.begin(), rows.end());
+    pair.rewound = false;
+    pair.check(brought);
+    fork.check(brought);
+  }
+}
+
+TEST_CASE("no page is kept for a part that finds no memory") {
+  Timeline timeline(kGeometry);
+  std::vector<KvSlot> slots;
+  slots.reserve(1024);
+  const std::vector<std::int32_t> ids(256);
+  const pc_run page{ids.data(), 256, 0, 0, 0, nullptr, nullptr};
+  timeline.append(page, 0, 256, &slots);
+  const long n_live = n_live_allocations();
+  for (long n = 0; !appends(timeline, page, n, &slots); ++n) {
+    INFO("allocation " << n);
+    REQUIRE(n < 10);
+    CHECK(n_live_allocations() == n_live);
   }
 }
 
