@@ -7,14 +7,14 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
+#include <system_error>
 
 namespace pc {
 namespace {
 
 Error system_error(const std::string& what, const std::string& path, int errno_value) {
   const Code code = errno_value == ENOENT ? Code::kNotFound : Code::kIo;
-  return error(code, what + " " + path + ": " + std::strerror(errno_value));
+  return error(code, what + " " + path + ": " + std::generic_category().message(errno_value));
 }
 
 FileIdentity identity_of(const struct stat& st) {

@@ -11,7 +11,7 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <cstring>
+#include <system_error>
 
 #include "base/mapped_file.h"
 #include "base/mutex.h"
@@ -149,7 +149,8 @@ Status guard_mappings() {
   if (::sigaction(SIGBUS, nullptr, &g_before) == 0 && ::sigaction(SIGBUS, &ours, nullptr) == 0)
     return ok();
   g_page = 0;
-  return error(Code::kIo, std::string("cannot guard mapped files: ") + std::strerror(errno));
+  return error(Code::kIo,
+               std::string("cannot guard mapped files: ") + std::generic_category().message(errno));
 }
 
 }  // namespace pc

@@ -26,7 +26,7 @@ namespace {
 Error cannot_write(const std::string& path, int failure) {
   const Code code = failure == EEXIST ? Code::kInvalidArgument : Code::kIo;
   const std::string hint = failure == EEXIST ? "; remove it, or give another name" : "";
-  return error(code, "cannot write " + path + ": " + std::strerror(failure) + hint);
+  return error(code, system_error("cannot write", path, failure).message + hint);
 }
 
 // Two passes over the bytes of some modules, as one piece of work.

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <iterator>
 #include <system_error>
@@ -40,7 +39,7 @@ Error os_error(const std::string& shown, int number) {
   const Code code = number == ENOENT || number == ENOTDIR ? Code::kNotFound
                     : number == ENOMEM                    ? Code::kOutOfMemory
                                                           : Code::kIo;
-  return error(code, "cannot read file " + shown + ": " + std::strerror(number));
+  return error(code, "cannot read file " + shown + ": " + std::generic_category().message(number));
 }
 
 // Where a file below base_dir really is, all links followed: a folder, and a path below it without

@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <system_error>
 
 #include "modules/module_key.h"  // is_backend_name
 #include "runtime/backend/cpu_backend.h"
@@ -17,7 +18,7 @@ Status check_file(const std::string& path) {
   struct stat st {};
   if (::stat(path.c_str(), &st) != 0) {
     return error(errno == ENOENT ? Code::kNotFound : Code::kIo,
-                 "cannot load the backend " + path + ": " + std::strerror(errno));
+                 "cannot load the backend " + path + ": " + std::generic_category().message(errno));
   }
   if (!S_ISREG(st.st_mode))
     return error(Code::kIo, "the backend " + path + " is not a regular file");

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <system_error>
 
@@ -88,7 +87,8 @@ std::string set_chat_aside(const std::string& path) {
   std::string aside;
   for (int n = 1; aside.empty() || exists(aside); ++n) aside = path + "." + std::to_string(n);
   if (std::rename(path.c_str(), aside.c_str()) == 0) return aside;
-  throw Failure(kFailure, path + " cannot be moved to " + aside + ": " + std::strerror(errno));
+  throw Failure(kFailure, path + " cannot be moved to " + aside + ": " +
+                              std::generic_category().message(errno));
 }
 
 void write_chat(const std::string& path, const std::vector<promptcache::Message>& messages) {
@@ -100,7 +100,7 @@ void write_chat(const std::string& path, const std::vector<promptcache::Message>
                  std::fflush(file) == 0 && ::fsync(::fileno(file)) == 0;
   if (file) written = std::fclose(file) == 0 && written;
   if (written && std::rename(beside.c_str(), path.c_str()) == 0) return;
-  throw Failure(kFailure, path + " cannot be written: " + std::strerror(errno));
+  throw Failure(kFailure, path + " cannot be written: " + std::generic_category().message(errno));
 }
 
 }  // namespace pc::cli

@@ -3,8 +3,8 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <memory>
+#include <system_error>
 
 #include "tools/opening/opening.h"
 #include "tools/output/json.h"
@@ -27,7 +27,7 @@ const char* or_null(const std::string& s) {
 }
 
 Failure cannot_read(const std::string& name) {
-  return {kFailure, name + " cannot be read: " + std::strerror(errno)};
+  return {kFailure, name + " cannot be read: " + std::generic_category().message(errno)};
 }
 
 // What an engine says while it opens is its remark, and printed as such where it is.
@@ -170,8 +170,8 @@ void print_remarks(const promptcache::Prompt& prompt, const std::string& name) {
 void print(const std::string& text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0)
     return;
-  throw Failure(kFailure,
-                std::string("the standard output cannot be written: ") + std::strerror(errno));
+  throw Failure(kFailure, std::string("the standard output cannot be written: ") +
+                              std::generic_category().message(errno));
 }
 
 }  // namespace pc::cli
