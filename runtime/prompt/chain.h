@@ -88,6 +88,8 @@ class Chain {
   // What comes next has seen more than stands before it: what it stood behind is named by `before`.
   // Nothing behind is stored.
   void slide(const Digest& before);
+  // Nobody else could find it: none of what comes is stored. Precondition: it is empty.
+  void never_stored() { may_be_stored_ = false; }
   // A turn, or its text, ends here.
   void end_turn();
   // The last link is to be kept as it is: what follows begins another. Whoever begins alike finds
@@ -136,7 +138,7 @@ class Chain {
   };
 
   const ModuleIdentity* base_;
-  bool may_be_stored_ = true;            // until it slides
+  bool may_be_stored_ = true;            // until it slides, or never
   std::vector<Attachment> attachments_;  // by position
   std::vector<Link> links_;
   // Of what comes next, where something else stands before it than the last link.

@@ -80,15 +80,15 @@ std::vector<Session::Next> Session::step(std::span<Session* const> sessions) {
     session.begin_call();
     const std::size_t n_of_others = session.engine().scheduler().n_waiting();
     session.draft_room_ = Drafts::room_beside(sessions.size() - 1 + n_of_others);
-    if (session.stats_.finish != Finish::kNone || session.broken_) {
+    if (session.answer_.is_over() || session.broken_) {
       results[i] = caught([&] { return session.next_token(); });
       continue;
     }
-    const Status begun = caught([&] { return session.begin_computing(); });
+    const Status begun = caught([&] { return session.begin_task(); });
     if (!begun.ok()) {
       results[i] = session.failed(begun.error());
-    } else if (session.task_) {
-      advance.add(session.engine().scheduler(), *session.task_);
+    } else if (Task* const task = session.run_.task()) {
+      advance.add(session.engine().scheduler(), *task);
     }
     is_ahead |= session.is_ahead_;
   }
@@ -96,9 +96,10 @@ std::vector<Session::Next> Session::step(std::span<Session* const> sessions) {
   for (std::size_t i = 0; i < sessions.size(); ++i) {
     Session& session = *sessions[i];
     if (results[i]) continue;
-    if (!session.task_ || session.task_->finished())
+    const Task* const task = session.run_.task();
+    if (!task || task->finished())
       results[i] = caught([&] { return session.next_of_step(); });
-    else if (const Status advanced = advance.of(&*session.task_); !advanced.ok())
+    else if (const Status advanced = advance.of(task); !advanced.ok())
       results[i] = advanced.error();
   }
   for (std::size_t i = 0; i < sessions.size(); ++i)
@@ -110,13 +111,13 @@ std::vector<Session::Next> Session::step(std::span<Session* const> sessions) {
 // next() of a session that has computed what it may in this step: what goes to the CPU begins there
 // with the next one.
 Session::Next Session::next_of_step() {
-  if (task_) {
-    const bool resumes = resumes_;
-    const Status computed = end_computing();
+  if (run_.is_at_work()) {
+    const bool goes_on = reads_again();
+    const Status computed = end_task();
     const bool goes = goes_to_cpu(computed);
     const Status outcome = goes ? go_to_cpu(computed.error()) : computed;
     if (!outcome.ok()) return failed(outcome.error());
-    if (goes || resumes) return std::nullopt;
+    if (goes || goes_on) return std::nullopt;
   }
   return next_token();
 }

@@ -8,68 +8,83 @@
 #include "runtime/session/session.h"
 
 namespace pc {
+namespace {
 
-// Is the link of the token that was drawn last one that the store takes? Else computing it is for
+// Is the link of this token, drawn last, one that the store takes? Else computing it is for
 // nothing: whoever goes on computes it with what follows.
-bool Session::last_token_is_kept(bool ends_turn) const {
-  Chain chain = chain_;
-  chain.append({&token_, 1}, position_);
+bool is_kept_with(const Conversation& conversation, TokenId token, bool ends_turn) {
+  Chain chain = conversation.chain();
+  chain.append({&token, 1}, conversation.position());
   if (ends_turn) chain.end_turn();
   return chain.links().back().is_kept();
 }
 
-Result<std::uint64_t> Session::keep() {
-  return call([this] { return keep_links(); });
+// `first`: of the timeline's computed tokens, the link's first.
+Status keep_link(const Run& run, const ModuleIdentity& base, Chain::Link* link,
+                 std::uint32_t first) {
+  const Engine& engine = run.engine();
+  const ModuleIdentity identity = Chain::identity(*link, base);
+  const Digest place = Chain::place(*link, base);
+  link->stored = static_cast<bool>(engine.store()->find(identity));
+  if (link->stored) {
+    engine.store()->hints().add(place, link->tokens, key_of(identity));
+    return ok();
+  }
+  // States that have seen other bytes than the identity says must not get its name.
+  for (const ResidentHandle& resident : run.timeline().residents())
+    if (resident->module().is_spoilt())
+      return error(Code::kMismatch, "the module file " + resident->module().key().hex() +
+                                        " changed while the conversation used it, so the "
+                                        "conversation is not kept");
+  const auto draft = engine.store()->draft(stored_size(identity).bytes);
+  PC_TRY(ModuleImage image, ModuleImage::create(identity, draft));
+  PC_CHECK_OK(run.timeline().read(first, link->n_computed, image.planes(0)));
+  PC_TRY(const ModuleHandle module, std::move(image).seal());
+  PC_CHECK_OK(check_finite(*module, engine.backend().name()));
+  PC_TRY(const ModuleHandle published, engine.publish(module, draft.get()));
+  link->stored = true;
+  engine.store()->hints().add(place, link->tokens, published->key());
+  return ok();
 }
 
-Result<std::uint64_t> Session::keep_links() {
+}  // namespace
+
+Result<std::uint64_t> Session::keep() {
+  return call([this] { return keep_all(); });
+}
+
+Result<std::uint64_t> Session::keep_all() {
   PC_CHECK_OK(ready_to_go_on());
   if (!engine().store())
     return error(Code::kUnsupported, "nothing can be kept: no store is in use");
-  const bool answered = stats_.finish == Finish::kEos || stats_.finish == Finish::kLength;
+  const Finish finish = answer_.stats().finish;
+  const bool answered = finish == Finish::kEos || finish == Finish::kLength;
   // What a stop string cut off is not what follows when the conversation goes on.
-  const bool is_chat = open_.chat || prompt_->is_chat;
-  const bool ends_turn = answered && is_chat && !answer_.empty();
-  const bool has_room = static_cast<std::uint64_t>(position_) < engine().context_tokens();
-  if (answered && token_ >= 0 && has_room && last_token_is_kept(ends_turn))
+  const bool ends_turn = answered && conversation_.is_chat() && !answer_.tokens().empty();
+  const bool has_room = static_cast<std::uint64_t>(position()) < engine().context_tokens();
+  if (answered && answer_.unread() >= 0 && has_room &&
+      is_kept_with(conversation_, answer_.unread(), ends_turn))
     PC_CHECK_OK(step_unread_token());
-  if (ends_turn && token_ < 0) chain_.end_turn();
-  if (is_chat) chain_.end_link();
-  std::uint64_t n_kept = open_.read.n_module_tokens;
+  if (ends_turn && answer_.unread() < 0) conversation_.chain().end_turn();
+  if (conversation_.is_chat()) conversation_.chain().end_link();
+  std::uint64_t n_kept = conversation_.open().read.n_module_tokens;
   std::uint32_t first = 0;  // of the timeline's computed tokens
-  for (Chain::Link& link : chain_.links()) {
+  for (Chain::Link& link : conversation_.chain().links()) {
     if (is_set(&cancel_)) return failed(cancelled());
     const bool computed = link.n_computed == link.tokens.size();
-    if (computed && link.is_kept() && !link.stored && !saw_modules_)
-      PC_CHECK_OK(keep_link(&link, first));
+    if (computed && link.is_kept() && !link.stored)
+      PC_CHECK_OK(keep_link(run_, conversation_.identity(), &link, first));
     if (link.stored) n_kept += link.tokens.size();
     first += link.n_computed;
   }
   return n_kept;
 }
 
-Status Session::keep_link(Chain::Link* link, std::uint32_t first) {
-  const ModuleIdentity identity = Chain::identity(*link, prompt_->schema->identity());
-  const Digest place = Chain::place(*link, prompt_->schema->identity());
-  link->stored = static_cast<bool>(engine().store()->find(identity));
-  if (link->stored) {
-    engine().store()->hints().add(place, link->tokens, key_of(identity));
-    return ok();
+Status Session::step_unread_token() {
+  for (int tries = 0; tries < 2 && answer_.unread() >= 0; ++tries) {  // a move leaves it unread
+    PC_CHECK_OK(begin_step(false));
+    PC_CHECK_OK(finish_tasks());
   }
-  // States that have seen other bytes than the identity says must not get its name.
-  for (const ResidentHandle& resident : timeline_->residents())
-    if (resident->module().is_spoilt())
-      return error(Code::kMismatch, "the module file " + resident->module().key().hex() +
-                                        " changed while the conversation used it, so the "
-                                        "conversation is not kept");
-  const auto draft = engine().store()->draft(stored_size(identity).bytes);
-  PC_TRY(ModuleImage image, ModuleImage::create(identity, draft));
-  PC_CHECK_OK(timeline_->read(first, link->n_computed, image.planes(0)));
-  PC_TRY(const ModuleHandle module, std::move(image).seal());
-  PC_CHECK_OK(check_finite(*module, engine().backend().name()));
-  PC_TRY(const ModuleHandle published, engine().publish(module, draft.get()));
-  link->stored = true;
-  engine().store()->hints().add(place, link->tokens, published->key());
   return ok();
 }
 

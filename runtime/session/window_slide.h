@@ -9,38 +9,12 @@
 // any.
 #pragma once
 
-#include <span>
-#include <vector>
-
 #include "base/status.h"
 #include "runtime/backend/backend_handle.h"
+#include "runtime/conversation/gone.h"
 #include "runtime/prompt/chain.h"
 
 namespace pc {
-
-// Positions [begin, end).
-struct Stretch {
-  Position begin, end;
-  Position size() const { return end - begin; }
-};
-
-// Stretches that go, sorted and apart.
-class Gone {
- public:
-  Gone() = default;
-  explicit Gone(std::vector<Stretch> stretches) : stretches_(std::move(stretches)) {}
-
-  std::span<const Stretch> stretches() const { return stretches_; }
-  bool has(Position position) const;
-  Position n_tokens() const;
-  // Where what stood at `position` is then; of what goes, where that stood.
-  Position moved(Position position) const;
-  // What stays of a stretch, in order.
-  std::vector<Stretch> left_of(Stretch stretch) const;
-
- private:
-  std::vector<Stretch> stretches_;
-};
 
 // What a conversation has before it slides; all of its chain is computed or attached. Borrowed.
 struct Conversed {

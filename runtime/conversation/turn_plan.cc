@@ -1,4 +1,4 @@
-#include "runtime/session/turn_plan.h"
+#include "runtime/conversation/turn_plan.h"
 
 #include <algorithm>
 #include <iterator>

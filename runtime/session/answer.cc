@@ -1,0 +1,137 @@
+#include "runtime/session/answer.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/progress.h"  // cancelled
+
+namespace pc {
+
+Answer::Answer(const Engine& engine, const SessionOptions& options)
+    : engine_(&engine),
+      options_(&options),
+      sampler_(options.sampler, engine.model().desc.vocab_size),
+      text_(engine.tokenizer(), options.stop, options.controls),
+      drafter_(options) {}
+
+// Drawing a token allocates nothing: there is room for all of it.
+Answer::Room Answer::room(std::uint32_t max_tokens, std::span<const TokenId> kept) const {
+  Room room{max_tokens, {}, TextStream(engine_->tokenizer(), options_->stop, options_->controls)};
+  // An answer that is longer than the window is one whose window slides.
+  room.tokens.reserve(std::min(max_tokens, engine_->context_tokens()));
+  for (const TokenId token : kept) {
+    room.tokens.push_back(token);
+    room.text.push(token);
+  }
+  return room;
+}
+
+void Answer::begin(Room room) {
+  unread_ = -1;
+  max_tokens_ = room.max_tokens;
+  tokens_ = std::move(room.tokens);
+  text_ = std::move(room.text);
+  sampler_.begin_answer(tokens_);
+  drafter_.forget_text();
+  stats_ = {};
+}
+
+void Answer::continue_from(const Answer& other) {
+  begin(room(other.max_tokens_));
+  tokens_.assign(other.tokens_.begin(), other.tokens_.end());
+  sampler_ = other.sampler_;
+  text_ = other.text_;
+  logits_ = other.logits_;
+  unread_ = other.unread_;
+  drafter_.learn_from(other.drafter_);
+  stats_ = other.stats_;
+}
+
+void Answer::observe(std::span<const TokenId> tokens) {
+  for (const TokenId token : tokens) sampler_.observe(token);
+}
+
+void Answer::forget(std::span<const TokenId> tokens) {
+  for (const TokenId token : tokens) sampler_.forget(token);
+}
+
+float* Answer::logits_to_compute() {
+  logits_.resize(engine_->model().desc.vocab_size);
+  return logits_.data();
+}
+
+Status Answer::draw() {
+  if (options_->mask) {
+    allowed_.assign((logits_.size() + 31) / 32, ~std::uint32_t{0});
+    if (!options_->mask(allowed_)) return cancelled();
+  }
+  unread_ = sampler_.sample(logits_, allowed_);
+  if (unread_ >= 0) return ok();
+  return error(Code::kInvalidArgument, "no token may be drawn: the mask or the bias forbids all");
+}
+
+std::optional<TokenId> Answer::take_drawn() {
+  if (engine_->ends_turn(unread_)) {
+    sampler_.forget(unread_);
+    stats_.end_token = unread_;
+    unread_ = -1;  // what closes the turn is the chat format's
+    return end(Finish::kEos);
+  }
+  ++stats_.generated_tokens;
+  tokens_.push_back(unread_);
+  if (text_.push(unread_)) {
+    stats_.finish = Finish::kStop;
+    stats_.stop = text_.stop();
+  }
+  return unread_;
+}
+
+std::optional<TokenId> Answer::end(Finish how) {
+  stats_.finish = how;
+  text_.finish();
+  return std::nullopt;
+}
+
+void Answer::cancel() {
+  if (stats_.finish == Finish::kNone) stats_.finish = Finish::kCancelled;
+}
+
+void Answer::go_on() {
+  if (stats_.finish == Finish::kCancelled) stats_.finish = Finish::kNone;
+}
+
+std::string Answer::whole_text() const {
+  TextStream stream(engine_->tokenizer(), options_->stop);
+  std::string text;
+  for (const TokenId token : tokens_) {
+    const bool stopped = stream.push(token);
+    text += stream.text();
+    if (stopped) return text;
+  }
+  stream.finish();
+  return text + stream.text();
+}
+
+std::size_t Answer::n_lookup() const {
+  return std::min(max_tokens_, engine_->context_tokens());
+}
+
+std::span<const TokenId> Answer::draft(const Conversation& conversation, std::size_t most,
+                                       bool is_alone) noexcept {
+  const auto step = drafter_.draft(conversation, unread_, {most, is_alone, n_lookup()});
+  if (!step.empty()) stats_.drafted_tokens += drafter_.n_drafted();
+  return step;
+}
+
+void Answer::end_step() {
+  unread_ = -1;
+  drafter_.computed(&logits_);
+}
+
+void Answer::take_drafted(const Conversation& conversation) noexcept {
+  drafter_.take_next(conversation, unread_, n_lookup(), &logits_);
+  unread_ = -1;
+  ++stats_.right_drafts;
+}
+
+}  // namespace pc

@@ -1,0 +1,115 @@
+// The answer that is drawn: from logits to a token, to text, until it is over.
+//
+// Owns what drawing wants, and what is ahead of it (drafts). Where a token was drawn, the model has
+// yet to read it: unread() until it did. What an answer wants memory for is made before anything is
+// computed for it (Room), so that begin() and draw() allocate nothing. Knows no positions and no
+// states.
+//
+// Borrows the engine and the options. Threads: one at a time; it calls the mask on the caller's.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "runtime/engine/engine.h"
+#include "runtime/sampling/sampler.h"
+#include "runtime/session/drafter.h"
+#include "runtime/session/session_options.h"
+#include "runtime/session/session_stats.h"
+#include "runtime/tokenizer/text/text_stream.h"
+
+namespace pc {
+
+class Answer {
+ public:
+  // None yet: begin() does.
+  Answer(const Engine& engine, const SessionOptions& options);
+
+  struct Room {
+    std::uint32_t max_tokens = 0;
+    Tokens tokens;
+    TextStream text;
+  };
+  // kept: what is drawn of it already.
+  Room room(std::uint32_t max_tokens, std::span<const TokenId> kept = {}) const;
+  // Another answer, or one that goes back. What stands before it was computed: nothing is unread.
+  void begin(Room room);
+  // Of a fork: the same, with its memory made.
+  void continue_from(const Answer& other);
+
+  // What the repetition penalty counts as said, and what it counts so no more.
+  void observe(std::span<const TokenId> tokens);
+  void forget(std::span<const TokenId> tokens);
+
+  // What the next token is drawn from; [vocab_size] once something was computed.
+  std::span<const float> logits() const { return logits_; }
+  float* logits_to_compute();
+  void swap_logits(std::vector<float>* logits) { logits_.swap(*logits); }
+
+  // Drawn, and not computed yet; -1: there is none.
+  TokenId unread() const { return unread_; }
+  void was_read() { unread_ = -1; }
+
+  bool is_over() const { return stats_.finish != Finish::kNone; }
+  bool is_full() const { return tokens_.size() >= max_tokens_; }
+  std::size_t n_left() const { return max_tokens_ - tokens_.size(); }
+  void end_at_once() { max_tokens_ = static_cast<std::uint32_t>(tokens_.size()); }
+
+  // From the logits. A failure changes nothing. Errors: kCancelled by the mask; kInvalidArgument
+  // where no token may be drawn.
+  Status draw();
+  // What was drawn becomes the answer's; nothing: it ended the turn.
+  std::optional<TokenId> take_drawn();
+  // Over, and what was held back of its text is certain.
+  std::optional<TokenId> end(Finish how);
+  // The call that was cancelled leaves it as it was; goes_on: another call.
+  void cancel();
+  void go_on();
+
+  const Tokens& tokens() const { return tokens_; }  // all that was drawn of it, unread() last
+  const std::string& text() const { return text_.text(); }  // what became certain by the last
+  void no_text() { text_.clear(); }
+  std::string whole_text() const;  // what text() gave of it in all, and what is still held back
+
+  // ---- Tokens ahead
+
+  // See Drafter.
+  std::span<const TokenId> draft(const Conversation& conversation, std::size_t most,
+                                 bool is_alone) noexcept;
+  RowSink* draft_rows() { return drafter_.rows(); }
+  // The step that read unread() is over, or failed.
+  void end_step();
+  void fail_step() { drafter_.fail(); }
+  std::size_t n_ahead() const { return drafter_.n_ahead(); }
+  bool is_drafted() const { return drafter_.is_next(unread_); }
+  // unread(), the conversation's last by now, was computed before it was drawn.
+  void take_drafted(const Conversation& conversation) noexcept;
+  void learn_of_drafts() { drafter_.learn(); }
+  void drop_drafts() { drafter_.drop(); }
+  void forget_text() { drafter_.forget_text(); }
+
+  const AnswerStats& stats() const { return stats_; }
+  void count_decoding(std::uint64_t us) { stats_.decode_us += us; }
+
+ private:
+  std::size_t n_lookup() const;
+
+  const Engine* engine_;
+  const SessionOptions* options_;
+  Sampler sampler_;
+  TextStream text_;
+  std::vector<std::uint32_t> allowed_;  // a bit a token; empty without a mask
+  std::vector<float> logits_;
+  TokenId unread_ = -1;
+  std::uint32_t max_tokens_ = 0;
+  Tokens tokens_;
+  Drafter drafter_;
+  AnswerStats stats_;
+};
+
+}  // namespace pc
