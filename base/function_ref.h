@@ -15,8 +15,8 @@ class FunctionRef<Result(Arguments...)> {
   FunctionRef() = default;
 
   template <class F>
-  requires std::is_invocable_r_v<Result, const F&, Arguments...> FunctionRef(
-      const F& f)  // NOLINT: a lambda converts, as to any parameter of its type
+  requires std::is_invocable_r_v<Result, const F&, Arguments...> FunctionRef(  // NOLINT: converts
+      const F& f)  // as a lambda does to any parameter of its type
       : object_(&f), call_([](const void* object, Arguments... arguments) -> Result {
           return (*static_cast<const F*>(object))(arguments...);
         }) {}

@@ -31,11 +31,12 @@ Result<CacheFolder> CacheFolder::open(const std::string& cache_dir, const CacheT
   const auto open_other = [&](std::string_view path, UniqueFd* fd) {
     if (path.empty()) return true;
     auto opened = open_below(root, cache_dir, path, make);
-    if (opened.ok())
-      *fd = std::move(opened).value();
-    else
+    if (!opened.ok()) {
       folder.why_not_writable_ = std::move(opened).error().message;
-    return opened.ok();
+      return false;
+    }
+    *fd = std::move(opened).value();
+    return true;
   };
   const bool has_used = open_other(tenant.used, &folder.used_);
   // Without the folder of an older version, nothing is pinned.

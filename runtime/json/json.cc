@@ -164,8 +164,9 @@ class EventReader final : public nlohmann::json_sax<Node> {
     return false;
   }
   bool take(Status done) {
-    if (!done.ok()) error_ = std::move(done).error();
-    return done.ok();
+    if (done.ok()) return true;
+    error_ = std::move(done).error();
+    return false;
   }
   bool value(Status done) {
     if (++n_values_ > limits_.values)
