@@ -1,5 +1,5 @@
 # What `cmake --install` leaves behind: the header, the shared library, the command,
-# and how CMake and pkg-config find them. All paths are relative, so that the
+# how CMake and pkg-config find them, and what there is to read. All paths are relative, so that the
 # prefix can be moved. The components are those that Debian has packages for
 # (cmake/Packages.cmake): library, development, command; and static.
 include(CMakePackageConfigHelpers)
@@ -31,6 +31,14 @@ install(FILES ${PROJECT_BINARY_DIR}/promptcache.pc
 if(PC_STATIC)
   include(StaticLibrary)
 endif()
+
+# The documentation and the examples, which are a CMake project of their own, beside each other as
+# in the source tree, so that links between pages hold.
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/SECURITY.md
+              ${PROJECT_SOURCE_DIR}/CHANGELOG.md
+        DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT command)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs ${PROJECT_SOURCE_DIR}/examples
+        DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT command)
 
 if(PC_BUILD_TOOLS)  # the command finds its library beside it, wherever the prefix goes
   file(RELATIVE_PATH PC_LIB_FROM_BIN /prefix/${CMAKE_INSTALL_BINDIR} /prefix/${CMAKE_INSTALL_LIBDIR})

@@ -4,13 +4,14 @@
     consume.py BUILD SOURCE GENERATOR C_COMPILER [TOOLCHAIN_FILE SYSROOT EMULATOR...]
 
 Installs the build tree into a scratch prefix, moves that elsewhere, looks at what came,
-builds examples/ there through find_package and once more through pkg-config, as strict
+builds the installed examples through find_package and once more through pkg-config, as strict
 C99, and runs the result; with the demo model, if it is in the tree, up to an answer.
 The last operands are those of a cross build. Whether libpromptcache.a came too is no
 matter here: consume_static.py uses it.
 """
 import glob
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -47,6 +48,21 @@ def inspect(prefix):
         check("INTERFACE_LINK_LIBRARIES" not in file.read(), f"{targets}: a private library leaks to users")
     archives = glob.glob(os.path.join(prefix, "**/*.a"), recursive=True)
     check(all(path.endswith("/libpromptcache.a") for path in archives), f"a part is installed as a library: {archives}")
+
+
+LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
+
+
+def inspect_documents(folder):
+    """What there is to read, and that no link between its pages is dead."""
+    for name in ("LICENSE", "CHANGELOG.md", "docs/PML.md", "docs/CONSTRAINED.md", "docs/CHAT_TEMPLATES.md",
+                 "docs/MODELS.md", "examples/hello.c", "examples/city-guide/city-guide.pml"):
+        only(os.path.join(folder, name))
+    for page in glob.glob(os.path.join(folder, "**/*.md"), recursive=True):
+        with open(page, encoding="utf-8") as file:
+            links = [link for link in LINK.findall(file.read()) if "://" not in link]
+        for link in links:
+            check(os.path.exists(os.path.join(os.path.dirname(page), link)), f"{page}: a dead link: {link}")
 
 
 def install(build, scratch):
@@ -121,7 +137,9 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         prefix, consumer = install(build, scratch), os.path.join(scratch, "consumer")
         inspect(prefix)
-        run("cmake", "-S", os.path.join(source, "examples"), "-B", consumer, "-G", generator,
+        documents = os.path.join(prefix, "share/doc/promptcache")
+        inspect_documents(documents)
+        run("cmake", "-S", os.path.join(documents, "examples"), "-B", consumer, "-G", generator,
             f"-DCMAKE_PREFIX_PATH={prefix}", f"-DCMAKE_C_COMPILER={compiler}", f"-DCMAKE_C_FLAGS={STRICT}",
             *([f"-DCMAKE_TOOLCHAIN_FILE={toolchain}", f"-DPC_SYSROOT={sysroot}",
                "-DCMAKE_FIND_ROOT_PATH_MODE_PACKAGE=BOTH"] if cross else []))
