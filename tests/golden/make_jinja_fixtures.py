@@ -19,7 +19,7 @@ import re
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "runtime/chat"))
+sys.path.insert(0, str(HERE.parent / "runtime/jinja"))
 import jinja_snippets  # noqa: E402
 import judge  # noqa: E402
 

@@ -5,6 +5,7 @@
 #include "runtime/jinja/interpreter/loop.h"
 #include "runtime/jinja/interpreter/macro.h"
 #include "runtime/jinja/library/functions.h"
+#include "runtime/jinja/library/left_out.h"
 #include "runtime/jinja/values/compare.h"
 #include "runtime/jinja/values/print.h"
 
@@ -43,6 +44,8 @@ void Interpreter::enter(const Scope& scope, Frame* frame) {
       place = given->second;
     else if (const Function function = find_function(load.name))
       place = make_function(nullptr, load.name, function).value();
+    else if (const Function refusing = find_left_out_function(load.name))
+      place = make_function(nullptr, load.name, refusing).value();
   }
 }
 

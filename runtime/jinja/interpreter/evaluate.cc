@@ -1,6 +1,7 @@
 #include "runtime/jinja/interpreter/interpreter.h"
 #include "runtime/jinja/library/access.h"
 #include "runtime/jinja/library/filters.h"
+#include "runtime/jinja/library/left_out.h"
 #include "runtime/jinja/library/operators.h"
 #include "runtime/jinja/library/tests.h"
 #include "runtime/jinja/values/compare.h"
@@ -196,7 +197,7 @@ Result<Value> Interpreter::filter(const Expr& expr, Frame* frame, const Value* i
   }
   PC_TRY(const Arguments given, arguments(expr.arguments, frame));
   const Function function = find_filter(expr.name);
-  if (!function) return error(Code::kInvalidArgument, "No filter named '" + expr.name + "' found.");
+  if (!function) return unknown_filter(expr.name);
   line_ = expr.line;
   return function(runtime_, value, given);
 }
@@ -210,7 +211,7 @@ Result<Value> Interpreter::test(const Expr& expr, Frame* frame) {
   PC_TRY(const Value value, evaluate(*expr.operands[0], frame));
   PC_TRY(const Arguments given, arguments(expr.arguments, frame));
   const Function function = find_test(expr.name);
-  if (!function) return error(Code::kInvalidArgument, "No test named '" + expr.name + "' found.");
+  if (!function) return unknown_test(expr.name);
   line_ = expr.line;
   return function(runtime_, value, given);
 }

@@ -62,26 +62,7 @@ Result<std::string> Loop::repr() {
   return "<LoopContext " + std::to_string(index0_ + 1) + "/" + std::to_string(n) + ">";
 }
 
-Result<Value> Loop::cycle(Runtime&, const Value& self, const Arguments& arguments) {
-  const auto& loop = static_cast<const Loop&>(*self.object);
-  if (!arguments.named.empty())
-    return error(Code::kInvalidArgument, "cycle() takes no keyword arguments");
-  if (arguments.positional.empty())
-    return error(Code::kInvalidArgument, "no items for cycling given");
-  const auto n = static_cast<std::int64_t>(arguments.positional.size());
-  return arguments.positional[static_cast<std::size_t>(loop.index0_ % n)];
-}
-
-Result<Value> Loop::changed(Runtime& runtime, const Value& self, const Arguments& arguments) {
-  auto& loop = static_cast<Loop&>(*self.object);
-  PC_TRY(Value now, make_tuple(&runtime.budget, arguments.positional));
-  PC_CHECK_OK(runtime.budget.spend(now.weight()));
-  const bool is_other = !loop.last_changed_ || !equal(*loop.last_changed_, now);
-  loop.last_changed_ = std::move(now);
-  return boolean(is_other);
-}
-
-Result<std::optional<Value>> Loop::attribute(Runtime& runtime, std::string_view name) {
+Result<std::optional<Value>> Loop::attribute(Runtime&, std::string_view name) {
   using Found = std::optional<Value>;
   if (name == "index0") return Found(integer(index0_));
   if (name == "index") return Found(integer(index0_ + 1));
@@ -99,11 +80,7 @@ Result<std::optional<Value>> Loop::attribute(Runtime& runtime, std::string_view 
   }
   if (name == "previtem")
     return Found(index0_ > 0 && before_ ? *before_ : undefined("there is no previous item"));
-  if (name != "cycle" && name != "changed") return Found();
-  const Value self{.kind = Kind::kLoop, .integer = 0, .object = {std::shared_ptr<void>(), this}};
-  PC_TRY(Value method,
-         make_function(&runtime.budget, name, name == "cycle" ? cycle : changed, self));
-  return Found(std::move(method));
+  return Found();
 }
 
 }  // namespace pc::jinja

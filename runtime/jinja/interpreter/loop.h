@@ -38,8 +38,6 @@ class Loop final : public Callable {
   Result<std::optional<Value>> read();
   Result<std::optional<Value>> peek();
   Result<std::int64_t> length();
-  static Result<Value> cycle(Runtime& runtime, const Value& self, const Arguments& arguments);
-  static Result<Value> changed(Runtime& runtime, const Value& self, const Arguments& arguments);
 
   Interpreter* interpreter_;
   const Stmt* stmt_;
@@ -52,7 +50,6 @@ class Loop final : public Callable {
   std::optional<Value> before_, current_, after_;
   std::vector<Value> read_ahead_;  // by length()
   std::size_t next_ahead_ = 0;
-  std::optional<Value> last_changed_;
 };
 
 }  // namespace pc::jinja

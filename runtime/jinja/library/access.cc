@@ -5,6 +5,7 @@
 #include <charconv>
 #include <string>
 
+#include "runtime/jinja/library/left_out.h"
 #include "runtime/jinja/library/methods.h"
 #include "runtime/jinja/values/iterate.h"
 #include "runtime/jinja/values/print.h"
@@ -60,16 +61,9 @@ Result<std::optional<Value>> find_attribute(Runtime& runtime, const Value& objec
     const Value* value = object.name_space().find(name);
     return value ? Found(*value) : Found();
   }
+  if (is_left_out(object, name)) return left_out(type_name(object) + "." + std::string(name));
   if (object.is(Kind::kLoop) || object.is(Kind::kCallable))
     return static_cast<Callable*>(object.object.get())->attribute(runtime, name);
-  if (object.is(Kind::kTuple) && static_cast<const Items&>(*object.object).name &&
-      (name == "grouper" || name == "list"))
-    return Found(object.items()[name == "list"]);
-  if (object.is_number() && (name == "real" || name == "imag"))
-    return Found(name == "real" ? (object.is(Kind::kFloat) ? object : integer(object.integer))
-                                : (object.is(Kind::kFloat) ? real(0.0) : integer(0)));
-  if (object.is_integral() && (name == "numerator" || name == "denominator"))
-    return Found(integer(name == "numerator" ? object.integer : 1));
   if (const Function method = find_method(object, name)) {
     PC_TRY(Value bound, make_function(&runtime.budget, name, method, object));
     return Found(std::move(bound));

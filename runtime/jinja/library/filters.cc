@@ -6,8 +6,8 @@
 namespace pc::jinja {
 
 Function find_filter(std::string_view name) {
-  for (const auto table : {text_filters(), markup_filters(), sequence_filters(),
-                           selection_filters(), number_filters()})
+  for (const auto table :
+       {text_filters(), sequence_filters(), selection_filters(), number_filters()})
     for (const Method& filter : table)
       if (filter.name == name) return filter.function;
   return nullptr;

@@ -1,4 +1,4 @@
-// The filters of Jinja, and tojson as transformers replaces it.
+// The filters of Jinja that templates use, and tojson as transformers replaces it.
 //
 // A filter is a function whose `self` is what it is applied to. Constant tables.
 // Threads: any.
@@ -16,7 +16,6 @@ namespace pc::jinja {
 Function find_filter(std::string_view name);
 
 std::span<const Method> text_filters();       // text_filters.cc
-std::span<const Method> markup_filters();     // markup_filters.cc
 std::span<const Method> sequence_filters();   // sequence_filters.cc
 std::span<const Method> selection_filters();  // selection_filters.cc
 std::span<const Method> number_filters();     // number_filters.cc

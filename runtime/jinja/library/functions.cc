@@ -59,71 +59,6 @@ Result<Value> name_space(Runtime& runtime, const Value& self, const Arguments& a
   return runtime.own(Kind::kNamespace, std::move(object));
 }
 
-// cycler('odd', 'even'): .next(), .current, .reset()
-struct Cycler final : Callable {
-  std::vector<Value> items;
-  std::size_t at = 0;
-
-  Result<Value> call(Runtime&, const Arguments&) override {
-    return error(Code::kInvalidArgument, "'Cycler' object is not callable");
-  }
-  Result<std::string> repr() override { return std::string("<Cycler>"); }
-  Result<std::optional<Value>> attribute(Runtime& runtime, std::string_view name) override {
-    if (name == "current") return std::optional(items[at]);
-    if (name == "pos") return std::optional(integer(static_cast<std::int64_t>(at)));
-    if (name == "items") {
-      PC_TRY(Value all, make_tuple(&runtime.budget, items));
-      return std::optional(std::move(all));
-    }
-    if (name != "next" && name != "reset") return std::optional<Value>();
-    const Value self{
-        .kind = Kind::kCallable, .integer = 0, .object = {std::shared_ptr<void>(), this}};
-    PC_TRY(Value method, make_function(&runtime.budget, name, name == "next" ? step : reset, self));
-    return std::optional(std::move(method));
-  }
-
-  static Cycler& of(const Value& self) { return static_cast<Cycler&>(*self.object); }
-  static Result<Value> step(Runtime&, const Value& self, const Arguments&) {
-    Cycler& cycler = of(self);
-    const Value current = cycler.items[cycler.at];
-    cycler.at = (cycler.at + 1) % cycler.items.size();
-    return current;
-  }
-  static Result<Value> reset(Runtime&, const Value& self, const Arguments&) {
-    of(self).at = 0;
-    return none();
-  }
-};
-
-Result<Value> cycler(Runtime& runtime, const Value&, const Arguments& arguments) {
-  if (arguments.positional.empty() || !arguments.named.empty())
-    return error(Code::kInvalidArgument, "at least one item has to be provided");
-  auto object = std::make_unique<Cycler>();
-  object->items = arguments.positional;
-  return runtime.own(Kind::kCallable, std::move(object));
-}
-
-// joiner(', '): "" when first called, the separator from then on.
-struct Joiner final : Callable {
-  Value separator;
-  bool is_used = false;
-
-  Result<Value> call(Runtime&, const Arguments& arguments) override {
-    PC_TRY(const Bound bound, Bound::bind("joiner", arguments, {}));
-    if (is_used) return separator;
-    is_used = true;
-    return word("");
-  }
-  Result<std::string> repr() override { return std::string("<Joiner>"); }
-};
-
-Result<Value> joiner(Runtime& runtime, const Value&, const Arguments& arguments) {
-  PC_TRY(const Bound bound, Bound::bind("joiner", arguments, {"sep"}));
-  auto object = std::make_unique<Joiner>();
-  object->separator = bound.get(0) ? *bound.get(0) : word(", ");
-  return runtime.own(Kind::kCallable, std::move(object));
-}
-
 Result<Value> raise_exception(Runtime& runtime, const Value&, const Arguments& arguments) {
   PC_TRY(const Bound bound, Bound::bind("raise_exception", arguments, {"message"}, 1));
   PC_TRY(const std::string message, to_str(&runtime.budget, *bound.get(0)));
@@ -141,18 +76,13 @@ Result<Value> strftime_now(Runtime& runtime, const Value&, const Arguments& argu
   return make_string(&runtime.budget, std::move(text));
 }
 
-Result<Value> lipsum(Runtime&, const Value&, const Arguments&) {
-  return error(Code::kUnsupported, "lipsum(), whose text is random");
-}
-
-constexpr std::array<Method, 8> kFunctions = {{{"range", range},
-                                               {"lipsum", lipsum},
-                                               {"dict", dict},
-                                               {"namespace", name_space},
-                                               {"cycler", cycler},
-                                               {"joiner", joiner},
-                                               {"raise_exception", raise_exception},
-                                               {"strftime_now", strftime_now}}};
+constexpr std::array<Method, 5> kFunctions = {{
+    {"range", range},
+    {"dict", dict},
+    {"namespace", name_space},
+    {"raise_exception", raise_exception},
+    {"strftime_now", strftime_now},
+}};
 
 }  // namespace
 

@@ -1,5 +1,5 @@
-// The functions that every template can call: Jinja's range, dict, namespace,
-// cycler and joiner, and raise_exception and strftime_now, which transformers adds.
+// The functions that every template can call: Jinja's range, dict and namespace,
+// and raise_exception and strftime_now, which transformers adds.
 //
 // Constant table. Threads: any.
 #pragma once

@@ -1,7 +1,6 @@
 #include "runtime/jinja/library/methods.h"
 
 #include <array>
-#include <cmath>
 
 #include "runtime/jinja/values/iterate.h"
 #include "runtime/jinja/values/print.h"
@@ -40,11 +39,6 @@ Result<Value> dict_items(Runtime& runtime, const Value& self, const Arguments& a
   return make_view(&runtime.budget, std::move(items), "dict_items");
 }
 
-Result<Value> copy(Runtime&, const Value& self, const Arguments& arguments) {
-  PC_TRY(const Bound bound, Bound::positional("copy", arguments, {}));
-  return self;
-}
-
 Result<Value> list_count(Runtime& runtime, const Value& self, const Arguments& arguments) {
   PC_TRY(const Bound bound, Bound::positional("count", arguments, {"value"}, 1));
   PC_TRY(const std::vector<Value> all, elements(&runtime.budget, self));
@@ -69,26 +63,16 @@ Result<Value> list_index(Runtime& runtime, const Value& self, const Arguments& a
   return error(Code::kInvalidArgument, wanted + " is not in the " + type_name(self));
 }
 
-Result<Value> is_integer(Runtime&, const Value& self, const Arguments& arguments) {
-  PC_TRY(const Bound bound, Bound::positional("is_integer", arguments, {}));
-  return boolean(std::isfinite(self.real) && self.real == std::floor(self.real));
-}
-
-Result<Value> bit_length(Runtime&, const Value& self, const Arguments& arguments) {
-  PC_TRY(const Bound bound, Bound::positional("bit_length", arguments, {}));
-  const auto bits = static_cast<std::uint64_t>(self.integer);
-  std::int64_t n = 0;
-  for (std::uint64_t rest = self.integer < 0 ? 0 - bits : bits; rest > 0; rest >>= 1) ++n;
-  return integer(n);
-}
-
-constexpr std::array<Method, 5> kDictMethods = {{{"get", dict_get},
-                                                 {"keys", dict_keys},
-                                                 {"values", dict_values},
-                                                 {"items", dict_items},
-                                                 {"copy", copy}}};
-constexpr std::array<Method, 3> kListMethods = {
-    {{"count", list_count}, {"index", list_index}, {"copy", copy}}};
+constexpr std::array<Method, 4> kDictMethods = {{
+    {"get", dict_get},
+    {"keys", dict_keys},
+    {"values", dict_values},
+    {"items", dict_items},
+}};
+constexpr std::array<Method, 2> kListMethods = {{
+    {"count", list_count},
+    {"index", list_index},
+}};
 
 Function find_in(std::span<const Method> methods, std::string_view name) {
   for (const Method& method : methods)
@@ -107,15 +91,9 @@ Function find_method(const Value& object, std::string_view name) {
     case Kind::kDict:
       return find_in(kDictMethods, name);
     case Kind::kList:
-      return find_in(kListMethods, name);
     case Kind::kTuple:
     case Kind::kRange:
-      return name == "copy" ? nullptr : find_in(kListMethods, name);
-    case Kind::kFloat:
-      return name == "is_integer" ? is_integer : nullptr;
-    case Kind::kInt:
-    case Kind::kBool:
-      return name == "bit_length" ? bit_length : nullptr;
+      return find_in(kListMethods, name);
     default:
       return nullptr;
   }

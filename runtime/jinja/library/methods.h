@@ -1,6 +1,6 @@
 // The methods of strings, dictionaries, lists, tuples and numbers that a
-// template may call. Those that would change their object are left out: the
-// sandbox refuses them (access.cc).
+// template may call. The sandbox refuses those that would change their object
+// (access.cc); left_out.h has those that no template uses.
 //
 // Constant tables. Threads: any.
 #pragma once
@@ -31,10 +31,6 @@ std::span<const Method> string_split_methods();  // split_methods.cc
 // str.replace(); count < 0: all of them.
 Result<std::string> replaced(Runtime& runtime, std::string_view text, std::string_view from,
                              std::string_view to, std::int64_t count);
-
-// str.center() of a text of n characters.
-std::string centered(const std::string& text, std::int64_t n, std::int64_t width,
-                     std::string_view fill);
 
 // str.splitlines(), by Python's line ends.
 std::vector<std::string_view> lines_of(std::string_view text, bool keeps_ends = false);

@@ -108,15 +108,6 @@ Result<Value> to_float(Runtime&, const Value& self, const Arguments& arguments) 
   return bound.get(0) ? *bound.get(0) : real(0.0);
 }
 
-Result<Value> absolute(Runtime&, const Value& self, const Arguments& arguments) {
-  PC_TRY(const Bound bound, Bound::bind("abs", arguments, {}));
-  if (self.is(Kind::kUndefined)) return undefined_error(self);
-  if (self.is(Kind::kFloat)) return real(std::fabs(self.real));
-  if (self.is_integral())
-    return self.integer < 0 ? unary("-", self) : Result<Value>(integer(self.integer));
-  return error(Code::kInvalidArgument, "bad operand type for abs(): '" + type_name(self) + "'");
-}
-
 // To even where a value lies in the middle, as the decimal digits have it.
 double rounded(double value, std::int64_t precision) {
   if (!std::isfinite(value) || precision > 323) return value;
@@ -173,55 +164,13 @@ Result<Value> length(Runtime& runtime, const Value& self, const Arguments& argum
   return integer(n);
 }
 
-Result<Value> sum(Runtime& runtime, const Value& self, const Arguments& arguments) {
-  PC_TRY(const Bound bound, Bound::bind("sum", arguments, {"attribute", "start"}));
-  Value total = bound.get(1) ? *bound.get(1) : integer(0);
-  if (total.is(Kind::kString))
-    return error(Code::kInvalidArgument, "sum() can't sum strings [use ''.join(seq) instead]");
-  PC_TRY(Cursor cursor, Cursor::over(&runtime.budget, self));
-  while (true) {
-    PC_TRY(auto element, cursor.next());
-    if (!element) return total;
-    if (bound.has(0)) {
-      PC_TRY(element, get_path(runtime, *element, *bound.get(0)));
-    }
-    PC_TRY(total, binary(runtime, "+", total, *element));
-  }
-}
-
-Result<Value> file_size(Runtime& runtime, const Value& self, const Arguments& arguments) {
-  PC_TRY(const Bound bound, Bound::bind("filesizeformat", arguments, {"binary"}));
-  const auto number = self.is_number()         ? std::optional(self.number())
-                      : self.is(Kind::kString) ? parse_float(self.text())
-                                               : std::nullopt;
-  if (!number) return error(Code::kInvalidArgument, "filesizeformat wants a number");
-  const bool is_binary = bound.truth(0, false);
-  const double base = is_binary ? 1024 : 1000, bytes = *number;
-  if (bytes == 1) return word("1 Byte");
-  if (bytes < base) {
-    PC_TRY(const Value whole, truncated(bytes, integer(0)));
-    return word(std::to_string(whole.integer) + " Bytes");
-  }
-  constexpr std::string_view kPrefixes = "kMGTPEZY";
-  double unit = base;
-  char prefix = 'k';
-  for (std::size_t i = 0; i < kPrefixes.size(); ++i) {
-    unit *= base;
-    prefix = is_binary && i == 0 ? 'K' : kPrefixes[i];
-    if (bytes < unit) break;
-  }
-  const std::string size = format_float(base * bytes / unit, 'f', 1, false) + " " + prefix;
-  return make_string(&runtime.budget, size + (is_binary ? "iB" : "B"));
-}
-
-constexpr std::array<Method, 8> kFilters = {{{"int", to_int},
-                                             {"float", to_float},
-                                             {"abs", absolute},
-                                             {"round", round},
-                                             {"length", length},
-                                             {"count", length},
-                                             {"sum", sum},
-                                             {"filesizeformat", file_size}}};
+constexpr std::array<Method, 5> kFilters = {{
+    {"int", to_int},
+    {"float", to_float},
+    {"round", round},
+    {"length", length},
+    {"count", length},
+}};
 
 }  // namespace
 

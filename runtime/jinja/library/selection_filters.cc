@@ -5,6 +5,7 @@
 
 #include "runtime/jinja/library/access.h"
 #include "runtime/jinja/library/filters.h"
+#include "runtime/jinja/library/left_out.h"
 #include "runtime/jinja/library/tests.h"
 #include "runtime/jinja/values/compare.h"
 #include "runtime/jinja/values/iterate.h"
@@ -69,7 +70,7 @@ Result<Value> map(Runtime& runtime, const Value& self, const Arguments& argument
       return error(Code::kInvalidArgument, "map requires a filter argument");
     PC_TRY(const std::string name, name_of(arguments.positional[0]));
     const Function filter = find_filter(name);
-    if (!filter) return error(Code::kInvalidArgument, "No filter named '" + name + "'.");
+    if (!filter) return unknown_filter(name);
     PC_TRY(Value value, filter(runtime, item, rest));
     return std::optional(std::move(value));
   });
@@ -90,7 +91,7 @@ Result<Value> select(Runtime& runtime, const Value& self, const Arguments& argum
     if (arguments.positional.size() > kName) {
       PC_TRY(const std::string name, name_of(arguments.positional[kName]));
       const Function test = find_test(name);
-      if (!test) return error(Code::kInvalidArgument, "No test named '" + name + "'.");
+      if (!test) return unknown_test(name);
       PC_TRY(const Value answer, test(runtime, tested, rest));
       holds = is_true(answer);
     }

@@ -1,5 +1,5 @@
 // Filters over lists and dictionaries that take their elements as they are:
-// first, last, sort, groupby, batch and the like.
+// first, last, sort, unique and the like.
 #include <algorithm>
 #include <array>
 
@@ -182,80 +182,7 @@ Result<Value> unique_now(Runtime& runtime, const Value& self, const Arguments& a
   return make_iterator(&runtime.budget, std::move(kept));
 }
 
-Result<Value> group_by(Runtime& runtime, const Value& self, const Arguments& arguments) {
-  PC_TRY(const Bound bound,
-         Bound::bind("groupby", arguments, {"attribute", "default", "case_sensitive"}, 1));
-  PC_TRY(const std::vector<Value> all, elements(&runtime.budget, self));
-  const Value* fallback = bound.has(1) ? bound.get(1) : nullptr;
-  std::vector<Value> names, keys;
-  for (const Value& item : all) {
-    PC_TRY(Value name, get_path(runtime, item, *bound.get(0), fallback));
-    PC_TRY(Value key, bound.truth(2, false) ? name : without_case(runtime, name));
-    names.push_back(std::move(name));
-    keys.push_back(std::move(key));
-  }
-  PC_TRY(const auto places, sorted_places(runtime.budget, keys, false));
-  std::vector<Value> groups;
-  for (std::size_t i = 0; i < places.size();) {
-    const std::size_t start = i;
-    std::vector<Value> members;
-    for (; i < places.size() && equal(keys[places[i]], keys[places[start]]); ++i)
-      members.push_back(all[places[i]]);
-    if (i == start) members.push_back(all[places[i++]]);  // a NaN equals not even itself
-    PC_TRY(Value list, make_list(&runtime.budget, std::move(members)));
-    PC_TRY(Value group,
-           make_tuple(&runtime.budget, {names[places[start]], std::move(list)}, "group"));
-    groups.push_back(std::move(group));
-  }
-  return make_list(&runtime.budget, std::move(groups));
-}
-
 constexpr std::int64_t kMaxColumns = 100'000;
-
-Result<Value> batch_now(Runtime& runtime, const Value& self, const Arguments& arguments) {
-  PC_TRY(const Bound bound, Bound::bind("batch", arguments, {"linecount", "fill_with"}, 1));
-  PC_TRY(const std::int64_t n, bound.integer(0, 1));
-  if (n > kMaxColumns) return error(Code::kUnsupported, "batches of more than 100000 elements");
-  PC_TRY(const std::vector<Value> all, elements(&runtime.budget, self));
-  std::vector<Value> batches, current;
-  const auto flush = [&]() -> Status {
-    PC_TRY(Value list, make_list(&runtime.budget, std::move(current)));
-    batches.push_back(std::move(list));
-    current.clear();
-    return ok();
-  };
-  for (const Value& item : all) {
-    if (static_cast<std::int64_t>(current.size()) == n) PC_CHECK_OK(flush());
-    current.push_back(item);
-  }
-  if (!current.empty()) {
-    while (bound.has(1) && static_cast<std::int64_t>(current.size()) < n)
-      current.push_back(*bound.get(1));
-    PC_CHECK_OK(flush());
-  }
-  return make_iterator(&runtime.budget, std::move(batches));
-}
-
-Result<Value> slice_now(Runtime& runtime, const Value& self, const Arguments& arguments) {
-  PC_TRY(const Bound bound, Bound::bind("slice", arguments, {"slices", "fill_with"}, 1));
-  PC_TRY(const std::int64_t n, bound.integer(0, 1));
-  if (n == 0) return error(Code::kInvalidArgument, "integer division or modulo by zero");
-  if (n > kMaxColumns) return error(Code::kUnsupported, "more than 100000 slices");
-  PC_TRY(const std::vector<Value> all, elements(&runtime.budget, self));
-  const auto size = static_cast<std::int64_t>(all.size());
-  std::vector<Value> slices;
-  auto at = all.begin();
-  for (std::int64_t i = 0; i < n; ++i) {
-    const bool has_extra = i < size % n;
-    const auto end = at + size / n + has_extra;
-    std::vector<Value> part(at, end);
-    if (bound.has(1) && !has_extra) part.push_back(*bound.get(1));
-    at = end;
-    PC_TRY(Value list, make_list(&runtime.budget, std::move(part)));
-    slices.push_back(std::move(list));
-  }
-  return make_iterator(&runtime.budget, std::move(slices));
-}
 
 Result<Value> items(Runtime& runtime, const Value& self, const Arguments& arguments) {
   PC_TRY(const Bound bound, Bound::bind("items", arguments, {}));
@@ -273,30 +200,20 @@ Result<Value> items(Runtime& runtime, const Value& self, const Arguments& argume
   return iterator;
 }
 
-Result<Value> attribute(Runtime& runtime, const Value& self, const Arguments& arguments) {
-  PC_TRY(const Bound bound, Bound::bind("attr", arguments, {"name"}, 1));
-  PC_TRY(const std::string name, bound.string(0, ""));
-  if (self.is(Kind::kDict) && !find_method(self, name))
-    return undefined("'dict object' has no attribute '" + name + "'");
-  return get_attribute(runtime, self, name);
-}
-
-constexpr std::array<Method, 16> kFilters = {{{"default", use_default},
-                                              {"d", use_default},
-                                              {"first", first},
-                                              {"last", last},
-                                              {"list", list},
-                                              {"reverse", reverse},
-                                              {"sort", sort},
-                                              {"dictsort", sort_dict},
-                                              {"min", extreme<true>},
-                                              {"max", extreme<false>},
-                                              {"unique", later<unique_now>},
-                                              {"groupby", group_by},
-                                              {"batch", later<batch_now>},
-                                              {"slice", later<slice_now>},
-                                              {"items", items},
-                                              {"attr", attribute}}};
+constexpr std::array<Method, 12> kFilters = {{
+    {"default", use_default},
+    {"d", use_default},
+    {"first", first},
+    {"last", last},
+    {"list", list},
+    {"reverse", reverse},
+    {"sort", sort},
+    {"dictsort", sort_dict},
+    {"min", extreme<true>},
+    {"max", extreme<false>},
+    {"unique", later<unique_now>},
+    {"items", items},
+}};
 
 }  // namespace
 

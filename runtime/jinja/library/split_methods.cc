@@ -109,22 +109,6 @@ Result<Value> split(Runtime& runtime, const Value& self, const Arguments& argume
                  from_left ? split_at(text, separator, n) : split_at_back(text, separator, n));
 }
 
-template <bool from_left>
-Result<Value> partition(Runtime& runtime, const Value& self, const Arguments& arguments) {
-  PC_TRY(const Bound bound, Bound::positional("partition", arguments, {"sep"}, 1));
-  PC_TRY(const std::string separator, bound.string(0, ""));
-  if (separator.empty()) return error(Code::kInvalidArgument, "empty separator");
-  PC_CHECK_OK(runtime.budget.spend_bytes(2 * self.text().size()));
-  Parts parts =
-      from_left ? split_at(self.text(), separator, 1) : split_at_back(self.text(), separator, 1);
-  if (parts.size() == 2)
-    parts.insert(parts.begin() + 1, separator);
-  else
-    parts.insert(from_left ? parts.end() : parts.begin(), 2, std::string_view());
-  PC_TRY(const Value list, list_of(runtime, self, parts));
-  return make_tuple(&runtime.budget, list.items());
-}
-
 Result<Value> split_lines(Runtime& runtime, const Value& self, const Arguments& arguments) {
   PC_TRY(const Bound bound, Bound::bind("splitlines", arguments, {"keepends"}));
   PC_CHECK_OK(runtime.budget.spend_bytes(4 * self.text().size()));
@@ -135,11 +119,11 @@ bool ends_line(char32_t c) {
   return (c >= 10 && c <= 13) || (c >= 28 && c <= 30) || c == 0x85 || c == 0x2028 || c == 0x2029;
 }
 
-constexpr std::array<Method, 5> kMethods = {{{"split", split<true>},
-                                             {"rsplit", split<false>},
-                                             {"partition", partition<true>},
-                                             {"rpartition", partition<false>},
-                                             {"splitlines", split_lines}}};
+constexpr std::array<Method, 3> kMethods = {{
+    {"split", split<true>},
+    {"rsplit", split<false>},
+    {"splitlines", split_lines},
+}};
 
 }  // namespace
 

@@ -38,69 +38,6 @@ Result<Value> stripped(Runtime& runtime, const Value& self, const Arguments& arg
   return like(runtime, self, std::string(strip(self.text(), side, set)));
 }
 
-template <bool (*is)(char32_t)>
-Result<Value> all_are(Runtime& runtime, const Value& self, const Arguments& arguments) {
-  PC_TRY(const Bound bound, Bound::positional("str method", arguments, {}));
-  PC_CHECK_OK(runtime.budget.spend_bytes(8 * self.text().size()));
-  return boolean(all_of(self.text(), is));
-}
-
-bool is_alphanumeric(char32_t c) {
-  return is_alpha(c) || is_numeric(c) || is_digit(c);
-}
-
-bool is_ascii(char32_t c) {
-  return c < 0x80;
-}
-
-// Every cased character is of the one case, and there is one.
-template <bool (*is)(char32_t), bool (*is_other)(char32_t)>
-Result<Value> cased_are(Runtime& runtime, const Value& self, const Arguments& arguments) {
-  PC_TRY(const Bound bound, Bound::positional("str method", arguments, {}));
-  PC_CHECK_OK(runtime.budget.spend_bytes(8 * self.text().size()));
-  bool found = false;
-  for (std::size_t at = 0; at < self.text().size();) {
-    const char32_t c = utf8_next(self.text(), &at);
-    if (is_other(c) || is_title(c)) return boolean(false);
-    found |= is(c);
-  }
-  return boolean(found);
-}
-
-Result<Value> is_titled(Runtime& runtime, const Value& self, const Arguments& arguments) {
-  PC_TRY(const Bound bound, Bound::positional("istitle", arguments, {}));
-  PC_CHECK_OK(runtime.budget.spend_bytes(8 * self.text().size()));
-  bool found = false, inside = false;
-  for (std::size_t at = 0; at < self.text().size();) {
-    const char32_t c = utf8_next(self.text(), &at);
-    const bool is_capital = is_upper(c) || is_title(c);
-    if (is_capital ? inside : is_lower(c) && !inside) return boolean(false);
-    inside = is_capital || is_lower(c);
-    found |= inside;
-  }
-  return boolean(found);
-}
-
-bool is_identifier_text(std::string_view text) {
-  if (text.empty() || (text[0] >= '0' && text[0] <= '9')) return false;
-  return all_of(text, is_word);
-}
-
-Result<Value> is_identifier(Runtime&, const Value& self, const Arguments& arguments) {
-  PC_TRY(const Bound bound, Bound::positional("isidentifier", arguments, {}));
-  return boolean(is_identifier_text(self.text()));
-}
-
-Result<Value> is_printable_text(Runtime& runtime, const Value& self, const Arguments& arguments) {
-  if (self.text().empty()) return boolean(true);
-  return all_are<is_printable>(runtime, self, arguments);
-}
-
-Result<Value> is_ascii_text(Runtime& runtime, const Value& self, const Arguments& arguments) {
-  if (self.text().empty()) return boolean(true);
-  return all_are<is_ascii>(runtime, self, arguments);
-}
-
 // A part of the text by Python's bounds, in bytes.
 struct Part {
   std::size_t first = 0;
@@ -200,63 +137,6 @@ Result<Value> replace(Runtime& runtime, const Value& self, const Arguments& argu
   return like(runtime, self, std::move(text));
 }
 
-template <char align>
-Result<Value> padded(Runtime& runtime, const Value& self, const Arguments& arguments) {
-  PC_TRY(const Bound bound, Bound::positional("just", arguments, {"width", "fillchar"}, 1));
-  PC_TRY(const std::int64_t width, bound.integer(0, 0));
-  PC_TRY(const std::string fill, bound.string(1, " "));
-  if (n_characters(fill) != 1)
-    return error(Code::kInvalidArgument, "The fill character must be exactly one character long");
-  if (width > kMaxFormatWidth) return error(Code::kUnsupported, "a width of more than 100000");
-  if (align != '^') return like(runtime, self, pad(self.text(), width, align, fill));
-  PC_TRY(const std::int64_t n, length_of(self));
-  return like(runtime, self, centered(self.text(), n, width, fill));
-}
-
-Result<Value> zero_filled(Runtime& runtime, const Value& self, const Arguments& arguments) {
-  PC_TRY(const Bound bound, Bound::positional("zfill", arguments, {"width"}, 1));
-  PC_TRY(const std::int64_t width, bound.integer(0, 0));
-  if (width > kMaxFormatWidth) return error(Code::kUnsupported, "a width of more than 100000");
-  const bool has_space = self.text().starts_with(' ');
-  return like(runtime, self, pad(self.text(), width, has_space ? '>' : '=', "0"));
-}
-
-Result<Value> remove_prefix(Runtime& runtime, const Value& self, const Arguments& arguments) {
-  PC_TRY(const Bound bound, Bound::positional("removeprefix", arguments, {"prefix"}, 1));
-  PC_TRY(const std::string prefix, bound.string(0, ""));
-  const bool has = self.text().starts_with(prefix);
-  return like(runtime, self, has ? self.text().substr(prefix.size()) : self.text());
-}
-
-Result<Value> remove_suffix(Runtime& runtime, const Value& self, const Arguments& arguments) {
-  PC_TRY(const Bound bound, Bound::positional("removesuffix", arguments, {"suffix"}, 1));
-  PC_TRY(const std::string suffix, bound.string(0, ""));
-  const bool has = self.text().ends_with(suffix);
-  return like(runtime, self,
-              has ? self.text().substr(0, self.text().size() - suffix.size()) : self.text());
-}
-
-Result<Value> expand_tabs(Runtime& runtime, const Value& self, const Arguments& arguments) {
-  PC_TRY(const Bound bound, Bound::bind("expandtabs", arguments, {"tabsize"}));
-  PC_TRY(const std::int64_t size, bound.integer(0, 8));
-  if (size > 1000) return error(Code::kUnsupported, "a tab of more than 1000 columns");
-  std::string out;
-  std::int64_t column = 0;
-  for (std::size_t at = 0; at < self.text().size();) {
-    const char32_t c = utf8_next(self.text(), &at);
-    if (c == '\t') {
-      const std::int64_t n = size > 0 ? size - column % size : 0;
-      PC_CHECK_OK(runtime.budget.spend(1 + static_cast<std::uint64_t>(n)));
-      out.append(static_cast<std::size_t>(n), ' ');
-      column += n;
-      continue;
-    }
-    utf8_append(c, &out);
-    column = c == '\n' || c == '\r' ? 0 : column + 1;
-  }
-  return like(runtime, self, std::move(out));
-}
-
 Result<Value> join(Runtime& runtime, const Value& self, const Arguments& arguments) {
   PC_TRY(const Bound bound, Bound::positional("join", arguments, {"iterable"}, 1));
   PC_TRY(const std::vector<Value> parts, elements(&runtime.budget, *bound.get(0)));
@@ -279,17 +159,7 @@ Result<Value> format(Runtime& runtime, const Value& self, const Arguments& argum
   return brace_format(runtime, self, arguments);
 }
 
-Result<Value> format_map(Runtime& runtime, const Value& self, const Arguments& arguments) {
-  PC_TRY(const Bound bound, Bound::positional("format_map", arguments, {"mapping"}, 1));
-  Arguments named;
-  if (!bound.get(0)->is(Kind::kDict))
-    return error(Code::kInvalidArgument, "format_map() wants a dict");
-  for (const auto& [key, value] : bound.get(0)->dict().entries)
-    if (key.is(Kind::kString)) named.named.emplace_back(key.text(), value);
-  return brace_format(runtime, self, named);
-}
-
-constexpr std::array<Method, 39> kMethods = {{
+constexpr std::array<Method, 17> kMethods = {{
     {"strip", stripped<Side::kBoth>},
     {"lstrip", stripped<Side::kLeft>},
     {"rstrip", stripped<Side::kRight>},
@@ -300,8 +170,6 @@ constexpr std::array<Method, 39> kMethods = {{
     {"lower", changed<to_lower>},
     {"title", changed<to_title>},
     {"capitalize", changed<capitalize>},
-    {"casefold", changed<to_lower>},
-    {"swapcase", changed<swap_case>},
     {"find", found_at<true, false>},
     {"rfind", found_at<false, false>},
     {"index", found_at<true, true>},
@@ -309,38 +177,9 @@ constexpr std::array<Method, 39> kMethods = {{
     {"count", count},
     {"join", join},
     {"format", format},
-    {"format_map", format_map},
-    {"removeprefix", remove_prefix},
-    {"removesuffix", remove_suffix},
-    {"ljust", padded<'<'>},
-    {"rjust", padded<'>'>},
-    {"center", padded<'^'>},
-    {"zfill", zero_filled},
-    {"expandtabs", expand_tabs},
-    {"isalpha", all_are<is_alpha>},
-    {"isdigit", all_are<is_digit>},
-    {"isdecimal", all_are<is_decimal>},
-    {"isnumeric", all_are<is_numeric>},
-    {"isalnum", all_are<is_alphanumeric>},
-    {"isspace", all_are<is_space>},
-    {"isprintable", is_printable_text},
-    {"isascii", is_ascii_text},
-    {"isupper", cased_are<is_upper, is_lower>},
-    {"islower", cased_are<is_lower, is_upper>},
-    {"istitle", is_titled},
-    {"isidentifier", is_identifier},
 }};
 
 }  // namespace
-
-std::string centered(const std::string& text, std::int64_t n, std::int64_t width,
-                     std::string_view fill) {
-  if (n >= width) return text;
-  // An odd rest goes to the left where the width is odd, as Python has it.
-  const std::int64_t missing = width - n;
-  const std::int64_t left = missing / 2 + (missing & width & 1);
-  return pad(pad(text, n + left, '>', fill), width, '<', fill);
-}
 
 Result<std::string> replaced(Runtime& runtime, std::string_view text, std::string_view from,
                              std::string_view to, std::int64_t count) {

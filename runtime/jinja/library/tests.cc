@@ -58,49 +58,6 @@ bool is_sequence(const Value& v) {
   return v.is(Kind::kString) || v.is(Kind::kList) || v.is(Kind::kTuple) || v.is(Kind::kDict) ||
          v.is(Kind::kRange) || v.is(Kind::kUndefined);
 }
-bool is_callable(const Value& v) {
-  return v.is(Kind::kCallable) || v.is(Kind::kLoop) || v.is(Kind::kUndefined);
-}
-bool is_escaped(const Value& v) {
-  return v.is_markup();
-}
-
-// `'x' is filter`: is there a filter of this name?
-template <auto find>
-Result<Value> names(Runtime&, const Value& self, const Arguments& arguments) {
-  PC_TRY(const Bound bound, Bound::bind("test", arguments, {}));
-  PC_TRY([[maybe_unused]] const std::size_t hash, hash_of(self));
-  return boolean(self.is(Kind::kString) && find(self.text()) != nullptr);
-}
-
-// str.islower() and isupper() of the value's text.
-template <bool lower>
-Result<Value> has_case(Runtime& runtime, const Value& self, const Arguments& arguments) {
-  PC_TRY(const Value text, soft_string(runtime, self));
-  return find_method(text, lower ? "islower" : "isupper")(runtime, text, arguments);
-}
-
-Result<Value> divides(Runtime& runtime, const Value& self, const Value& by, std::int64_t rest) {
-  PC_TRY(const Value left, binary(runtime, "%", self, by));
-  return boolean(equal(left, integer(rest)));
-}
-
-template <std::int64_t rest>
-Result<Value> is_even_or_odd(Runtime& runtime, const Value& self, const Arguments& arguments) {
-  PC_TRY(const Bound bound, Bound::bind(rest ? "odd" : "even", arguments, {}));
-  return divides(runtime, self, integer(2), rest);
-}
-
-Result<Value> is_divisible(Runtime& runtime, const Value& self, const Arguments& arguments) {
-  PC_TRY(const Bound bound, Bound::bind("divisibleby", arguments, {"num"}, 1));
-  return divides(runtime, self, *bound.get(0), 0);
-}
-
-Result<Value> is_same(Runtime&, const Value& self, const Arguments& arguments) {
-  PC_TRY(const Bound bound, Bound::bind("sameas", arguments, {"other"}, 1));
-  return boolean(identical(self, *bound.get(0)));
-}
-
 enum class Order { kEqual, kUnequal, kLess, kLessOrEqual, kGreater, kGreaterOrEqual, kIn };
 constexpr std::string_view kSymbols[] = {"==", "!=", "<", "<=", ">", ">=", "in"};
 
@@ -112,7 +69,7 @@ Result<Value> compares(Runtime& runtime, const Value& self, const Arguments& arg
   return boolean(holds);
 }
 
-constexpr std::array<Method, 39> kTests = {{
+constexpr std::array<Method, 29> kTests = {{
     {"defined", plain<is_defined>},
     {"undefined", plain<is_undefined>},
     {"none", plain<is_none>},
@@ -126,16 +83,6 @@ constexpr std::array<Method, 39> kTests = {{
     {"mapping", plain<is_mapping>},
     {"iterable", plain<can_iterate>},
     {"sequence", plain<is_sequence>},
-    {"callable", plain<is_callable>},
-    {"escaped", plain<is_escaped>},
-    {"filter", names<find_filter>},
-    {"test", names<find_test>},
-    {"lower", has_case<true>},
-    {"upper", has_case<false>},
-    {"odd", is_even_or_odd<1>},
-    {"even", is_even_or_odd<0>},
-    {"divisibleby", is_divisible},
-    {"sameas", is_same},
     {"in", compares<Order::kIn>},
     {"==", compares<Order::kEqual>},
     {"eq", compares<Order::kEqual>},

@@ -1,4 +1,4 @@
-// The tests of Jinja: what stands behind `is`.
+// The tests of Jinja that templates use: what stands behind `is`.
 //
 // A test is a function whose `self` is what is tested; it gives a boolean.
 // Constant tables. Threads: any.

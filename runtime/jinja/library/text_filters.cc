@@ -1,4 +1,4 @@
-// Filters that make a text of a text.
+// Filters that make a text of a text, and those that mark it as safe HTML.
 #include <array>
 
 #include "base/utf8.h"
@@ -86,15 +86,6 @@ Result<Value> format(Runtime& runtime, const Value& self, const Arguments& argum
   return percent_format(runtime, text, all);
 }
 
-Result<Value> center(Runtime& runtime, const Value& self, const Arguments& arguments) {
-  PC_TRY(const Bound bound, Bound::bind("center", arguments, {"width"}));
-  PC_TRY(const std::int64_t width, bound.integer(0, 80));
-  if (width > kMaxFormatWidth) return error(Code::kUnsupported, "a width of more than 100000");
-  PC_TRY(const Value text, soft_string(runtime, self));
-  PC_TRY(const std::int64_t n, length_of(text));
-  return make_string(&runtime.budget, centered(text.text(), n, width, " "), text.is_markup());
-}
-
 Error not_a_string(std::string_view filter, const Value& value) {
   if (value.is(Kind::kUndefined)) return error(Code::kInvalidArgument, value.reason());
   return error(Code::kInvalidArgument,
@@ -123,40 +114,6 @@ Result<Value> indent(Runtime& runtime, const Value& self, const Arguments& argum
       return error(Code::kUnsupported, "a string beyond the limit of memory");
   }
   return make_string(&runtime.budget, std::move(out), self.is_markup());
-}
-
-Result<Value> truncate(Runtime& runtime, const Value& self, const Arguments& arguments) {
-  PC_TRY(const Bound bound,
-         Bound::bind("truncate", arguments, {"length", "killwords", "end", "leeway"}));
-  PC_TRY(const std::int64_t length, bound.integer(0, 255));
-  PC_TRY(const std::string end, bound.string(2, "..."));
-  PC_TRY(const std::int64_t leeway, bound.has(3) ? bound.integer(3, 5) : Result<std::int64_t>(5));
-  const auto n_end = static_cast<std::int64_t>(n_characters(end));
-  if (length < n_end)
-    return error(Code::kInvalidArgument,
-                 "expected length >= " + std::to_string(n_end) + ", got " + std::to_string(length));
-  if (leeway < 0) return error(Code::kInvalidArgument, "expected leeway >= 0");
-  PC_TRY(const std::int64_t n, length_of(self));
-  if (n - leeway <= length) return self;
-  if (!self.is(Kind::kString)) return not_a_string("truncate", self);
-  std::string_view kept = self.text();
-  kept = kept.substr(0, byte_of(kept, static_cast<std::size_t>(length - n_end)));
-  if (!bound.truth(1, false)) kept = kept.substr(0, std::min(kept.rfind(' '), kept.size()));
-  return make_string(&runtime.budget, std::string(kept) + end, self.is_markup());
-}
-
-Result<Value> count_words(Runtime& runtime, const Value& self, const Arguments& arguments) {
-  PC_TRY(const Bound bound, Bound::bind("wordcount", arguments, {}));
-  PC_TRY(const Value text, soft_string(runtime, self));
-  PC_CHECK_OK(runtime.budget.spend_bytes(8 * text.text().size()));
-  std::int64_t n = 0;
-  bool inside = false;
-  for (std::size_t at = 0; at < text.text().size();) {
-    const bool is_part = is_word(utf8_next(text.text(), &at));
-    n += is_part && !inside;
-    inside = is_part;
-  }
-  return integer(n);
 }
 
 Result<Value> join(Runtime& runtime, const Value& self, const Arguments& arguments) {
@@ -209,30 +166,35 @@ Result<Value> to_json(Runtime& runtime, const Value& self, const Arguments& argu
   return make_string(&runtime.budget, std::move(text));
 }
 
-// Short values as repr prints them, with sorted keys; longer ones are folded by Python.
-Result<Value> pprint(Runtime& runtime, const Value& self, const Arguments& arguments) {
-  PC_TRY(const Bound bound, Bound::bind("pprint", arguments, {}));
-  PC_TRY(std::string text, to_repr(&runtime.budget, self));
-  if (n_characters(text) > 80 || text.find('{') != text.npos)
-    return error(Code::kUnsupported, "pprint of a dictionary, or of more than 80 characters");
-  return make_string(&runtime.budget, std::move(text));
+Result<Value> safe(Runtime& runtime, const Value& self, const Arguments& arguments) {
+  PC_TRY(const Bound bound, Bound::bind("safe", arguments, {}));
+  PC_TRY(std::string text, to_str(&runtime.budget, self));
+  return make_string(&runtime.budget, std::move(text), true);
 }
 
-constexpr std::array<Method, 15> kFilters = {{{"upper", changed<to_upper>},
-                                              {"lower", changed<to_lower>},
-                                              {"capitalize", changed<capitalize>},
-                                              {"title", title},
-                                              {"trim", trim},
-                                              {"replace", replace},
-                                              {"string", string},
-                                              {"format", format},
-                                              {"center", center},
-                                              {"indent", indent},
-                                              {"truncate", truncate},
-                                              {"wordcount", count_words},
-                                              {"join", join},
-                                              {"tojson", to_json},
-                                              {"pprint", pprint}}};
+Result<Value> escape(Runtime& runtime, const Value& self, const Arguments& arguments) {
+  PC_TRY(const Bound bound, Bound::bind("escape", arguments, {}));
+  if (self.is_markup()) return self;
+  PC_TRY(const std::string text, to_str(&runtime.budget, self));
+  return make_string(&runtime.budget, escape_html(text), true);
+}
+
+constexpr std::array<Method, 14> kFilters = {{
+    {"upper", changed<to_upper>},
+    {"lower", changed<to_lower>},
+    {"capitalize", changed<capitalize>},
+    {"title", title},
+    {"trim", trim},
+    {"replace", replace},
+    {"string", string},
+    {"format", format},
+    {"indent", indent},
+    {"join", join},
+    {"tojson", to_json},
+    {"safe", safe},
+    {"escape", escape},
+    {"e", escape},
+}};
 
 }  // namespace
 

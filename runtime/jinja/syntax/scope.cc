@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "runtime/jinja/library/filters.h"
+#include "runtime/jinja/library/left_out.h"
 #include "runtime/jinja/library/tests.h"
 #include "runtime/jinja/syntax/symbols.h"
 #include "runtime/jinja/values/error.h"
@@ -219,9 +220,9 @@ Status Resolver::check_known(const Expr& expr) const {
   if (n_branches_ > 0) return ok();
   const bool is_filter = expr.kind == ExprKind::kFilter;
   if (is_filter ? find_filter(expr.name) != nullptr : find_test(expr.name) != nullptr) return ok();
-  return template_error(
-      Code::kCorrupt, expr.line,
-      std::string("No ") + (is_filter ? "filter" : "test") + " named '" + expr.name + "'.");
+  const Error unknown = is_filter ? unknown_filter(expr.name) : unknown_test(expr.name);
+  return template_error(unknown.code == Code::kUnsupported ? unknown.code : Code::kCorrupt,
+                        expr.line, unknown.message);
 }
 
 Status Resolver::bind(Expr* expr, Symbols* names) {

@@ -171,33 +171,12 @@ std::string to_title(std::string_view text) {
   return out;
 }
 
-std::string swap_case(std::string_view text) {
-  const std::u32string characters = characters_of(text);
-  std::string out;
-  for (std::size_t i = 0; i < characters.size(); ++i) {
-    const char32_t c = characters[i];
-    if (is_upper(c))
-      append_lower(characters, i, &out);
-    else if (is_lower(c))
-      append_upper(c, &out);
-    else
-      utf8_append(c, &out);
-  }
-  return out;
-}
-
 bool is_alpha(char32_t c) {
   const auto kind = category(c);
   return is_cased(c) || kind == UTF8PROC_CATEGORY_LM || kind == UTF8PROC_CATEGORY_LO;
 }
 bool is_decimal(char32_t c) {
   return category(c) == UTF8PROC_CATEGORY_ND;
-}
-bool is_digit(char32_t c) {
-  // Superscripts and circled digits: digits that no number is written with.
-  return is_decimal(c) || c == 0xB2 || c == 0xB3 || c == 0xB9 || c == 0x2070 ||
-         (c >= 0x2074 && c <= 0x2079) || (c >= 0x2080 && c <= 0x2089) ||
-         (c >= 0x2460 && c <= 0x2468);
 }
 bool is_numeric(char32_t c) {
   const auto kind = category(c);
@@ -225,15 +204,6 @@ bool is_printable(char32_t c) {
     default:
       return true;
   }
-}
-bool is_upper(char32_t c) {
-  return category(c) == UTF8PROC_CATEGORY_LU;
-}
-bool is_lower(char32_t c) {
-  return category(c) == UTF8PROC_CATEGORY_LL || c == 0xAA || c == 0xBA;
-}
-bool is_title(char32_t c) {
-  return category(c) == UTF8PROC_CATEGORY_LT;
 }
 bool is_word(char32_t c) {
   return c == '_' || is_alpha(c) || is_numeric(c);

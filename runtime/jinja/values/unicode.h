@@ -20,18 +20,13 @@ std::string to_upper(std::string_view text);
 std::string to_lower(std::string_view text);
 std::string capitalize(std::string_view text);
 std::string to_title(std::string_view text);  // str.title(): each run of letters
-std::string swap_case(std::string_view text);
 
 // Python's str.is...(): of every character, and false for "".
 bool is_alpha(char32_t c);
 bool is_decimal(char32_t c);
-bool is_digit(char32_t c);
 bool is_numeric(char32_t c);
 bool is_space(char32_t c);
 bool is_printable(char32_t c);
-bool is_upper(char32_t c);
-bool is_lower(char32_t c);
-bool is_title(char32_t c);
 bool is_word(char32_t c);  // \w of a regular expression
 
 bool all_of(std::string_view text, bool (*is)(char32_t));

@@ -156,8 +156,8 @@ Result<Value> make_string(Budget* budget, std::string text, bool is_markup) {
 Result<Value> make_list(Budget* budget, std::vector<Value> items) {
   return make_items(budget, Kind::kList, std::move(items), nullptr);
 }
-Result<Value> make_tuple(Budget* budget, std::vector<Value> items, const char* name) {
-  return make_items(budget, Kind::kTuple, std::move(items), name);
+Result<Value> make_tuple(Budget* budget, std::vector<Value> items) {
+  return make_items(budget, Kind::kTuple, std::move(items), nullptr);
 }
 Result<Value> make_view(Budget* budget, std::vector<Value> items, const char* name) {
   return make_items(budget, Kind::kView, std::move(items), name);

@@ -162,8 +162,7 @@ Value word(std::string_view text);
 // Precondition of all strings: valid UTF-8.
 Result<Value> make_string(Budget* budget, std::string text, bool is_markup = false);
 Result<Value> make_list(Budget* budget, std::vector<Value> items);
-// `name`: of a tuple with named halves, which the filter groupby makes.
-Result<Value> make_tuple(Budget* budget, std::vector<Value> items, const char* name = nullptr);
+Result<Value> make_tuple(Budget* budget, std::vector<Value> items);
 Result<Value> make_view(Budget* budget, std::vector<Value> items, const char* name);
 Result<Value> make_iterator(Budget* budget, std::vector<Value> items,
                             const char* type_name = "generator");
