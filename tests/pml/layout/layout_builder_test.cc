@@ -64,6 +64,26 @@ TEST_CASE_METHOD(Fixture,
         "@0:<s>|m@1:b|@2:a|");
 }
 
+// Where a tokenizer puts a dummy space in front of a text, it does so in front of what opens.
+TEST_CASE_METHOD(Fixture, "the schema's own text opens the text, a module's never does") {
+  for (const bool bos : {false, true}) {
+    const auto opening = [&](const std::string& content) {
+      std::string opened;
+      TextEncoder encoder = tokenizer.encoder({}, bos);
+      encoder.encode = [&, inner = encoder.encode](std::span<const TextSpan> spans, bool opens) {
+        if (opens) opened += std::string(spans[0].text) + "|";
+        return inner(spans, opens);
+      };
+      must(lay_out(must(parse_schema("<schema name='s'>" + content + "</schema>")), encoder));
+      return opened;
+    };
+    CHECK(opening("a<module name='m'>b</module>c") == "a|");
+    CHECK(opening("<module name='m'>b</module>c").empty());
+    CHECK(opening("<module name='m'>b<module name='n'>c</module></module>").empty());
+    CHECK(opening("<union><module name='m'>b</module></union>c").empty());
+  }
+}
+
 TEST_CASE_METHOD(
     Fixture,
     "runs and wrappers of one owner make one piece; parameters, modules and unions end it") {
