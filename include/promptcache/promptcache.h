@@ -645,21 +645,21 @@ typedef int (*pc_answers_progress)(void* user, uint32_t done, uint32_t total);
 typedef struct pc_answers_options {
   size_t struct_size;
   uint32_t prompts;             /* made where none are given; 0: 24, or those that are given */
-  uint32_t answer_tokens;       /* of each answer that are compared, at most; up to 256; 0: 16 */
+  uint32_t answer_tokens;       /* of each answer that are compared, at most; up to 256; 0: 24 */
   pc_answers_progress progress; /* may be NULL */
   void* progress_user;
 } pc_answers_options;
 
 PC_API void pc_answers_options_init(pc_answers_options* options);
 
-/* Answers these prompts of the schema after a full prefill and then with their modules, repaired in
- * several ways, and compares the answers token by token. Without prompts (n = 0), they are made
- * from the schema's modules. JSON: of each way, the share of tokens that are the same, how far the
- * distributions are apart, what is computed anew, the time to the first token; and the verdict:
- * the fastest way that keeps the answers, which repair="auto" stands for from then on, for schemas
- * of this name with this model and type of states; where the cache directory may not be written,
- * for this pc_schema ("kept": false). Null where the prompts' modules are exact. Takes as long as
- * to answer each prompt nine times. options may be NULL. */
+/* Answers these prompts of the schema after a full prefill and then with their modules, in several
+ * ways: repaired, and as if the schema said attend="slots"; and compares what the answers say.
+ * Without prompts (n = 0), they are made from the schema's modules. JSON: of each way, the share of
+ * answers that it kept, how near its tokens are, what is computed anew, the time to the first token;
+ * and the verdict: the fastest way that keeps the answers, which repair="auto" stands for from then
+ * on, for schemas of this name with this model, type of states and attend=, and another for slots;
+ * where the cache directory may not be written, for this pc_schema ("kept": false). Null where the
+ * prompts' modules are exact. Takes as long as to answer each prompt 20 times. options may be NULL. */
 PC_API pc_status pc_schema_check_answers(const pc_schema* schema, const pc_prompt* const* prompts,
                                          size_t n, const pc_answers_options* options, char** json,
                                          pc_error* error);

@@ -429,4 +429,15 @@ Result<Layout> lay_out(const Schema& schema, const TextEncoder& encoder) {
   return layout;
 }
 
+std::optional<Layout> in_slots(const Layout& layout) {
+  if (layout.attend == Attend::kSlots || layout.attend == Attend::kSchema ||
+      layout.positions == Positions::kSchema)
+    return std::nullopt;
+  Layout slots = layout;
+  slots.attend = Attend::kSlots;
+  add_own_stand_ins(slots);
+  if (slots.stand_ins.size() < 2 || encoding_cost(slots) > kMaxEncodingCost) return std::nullopt;
+  return slots;
+}
+
 }  // namespace pc::pml

@@ -68,8 +68,10 @@ pc_status pc_schema_check_answers(const pc_schema* schema, const pc_prompt* cons
     PC_REQUIRE(json);
     PC_TRY(const pc_answers_options read, read_options(options));
     PC_TRY(const Prompts asked, prompts_of(*schema, prompts, n, read));
-    PC_TRY(const pc::AnswerCheck check, pc::check_answers(asked, check_options(read)));
+    const std::shared_ptr<pc::LoadedSchema> in_slots = schema->schema->in_slots();
+    PC_TRY(const pc::AnswerCheck check, pc::check_answers(asked, in_slots, check_options(read)));
     const bool kept = check.says_something() && schema->schema->set_verdict(check.chosen);
+    if (check.chosen_in_slots) in_slots->set_verdict(*check.chosen_in_slots);
     return give(pc::report_answers(*schema->schema, check, kept), json);
   });
 }

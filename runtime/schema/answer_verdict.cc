@@ -7,7 +7,7 @@
 namespace pc {
 namespace {
 
-constexpr std::string_view kKind = "answers", kRepair = "repair ";
+constexpr std::string_view kKind = "answers", kRepair = "answers kept by ";
 
 }  // namespace
 

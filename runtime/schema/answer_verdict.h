@@ -2,7 +2,9 @@
 // repair="auto" stands for. A record (runtime/schema/schema_record.h) of the kind "answers", with
 // one line:
 //
-//   repair leading:16
+//   answers kept by leading:16
+//
+// (A line "repair leading:16" was written by checks that compared tokens, and is no verdict.)
 //
 // It stays until the next check: a verdict is about how a model bears reuse, and holds while the
 // schema's texts change. Threads and processes: any.

@@ -78,6 +78,14 @@ Result<std::shared_ptr<LoadedSchema>> LoadedSchema::on_cpu(
   return cpu_;
 }
 
+std::shared_ptr<LoadedSchema> LoadedSchema::in_slots() const {
+  if (!engine_->model().relocates()) return nullptr;
+  auto slots = pml::in_slots(layout_);
+  if (!slots) return nullptr;
+  return std::shared_ptr<LoadedSchema>(
+      new LoadedSchema(engine_, text_encoder_, std::move(*slots), identity_.name_space, false));
+}
+
 Digest LoadedSchema::record_key() const {
   return schema_record_key(identity_, layout_);
 }

@@ -52,10 +52,12 @@ class LoadedSchema {
       std::shared_ptr<const Engine> engine, const std::string& path,
       const std::optional<std::string>& name_space = {});
   // That of one conversation (pml/turns/chat_pieces.h), whose modules' names mean nothing to
-  // anybody.
+  // anybody. offers_stand_ins: what is encoded of them may stand in for those of other
+  // conversations (runtime/schema/chat_stand_ins.h).
   static Result<std::shared_ptr<LoadedSchema>> of(std::shared_ptr<const Engine> engine,
                                                   pml::Schema schema,
-                                                  const std::optional<std::string>& name_space);
+                                                  const std::optional<std::string>& name_space,
+                                                  bool offers_stand_ins = false);
 
   // The same on the engine's CPU (Engine::on_cpu), kept: with this one's verdict, and without
   // counting what is imported.

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """check and explain."""
 import json
+import pathlib
 import re
 import sys
 import unittest
 
-from command import CommandTest, PROMPTS
+from command import CommandTest, PROMPTS, SCHEMA
 
 
 class Check(CommandTest):
@@ -28,16 +29,23 @@ class Check(CommandTest):
         self.verb("encode", auto)
         report = self.verb_json("check", "--answers", "--made-prompts", "3", "--compared-tokens", "2")["answers"]
         self.assertEqual((report["prompts"], report["kept"]), (3, True))
-        ways = {way["repair"]: way for way in report["ways"]}
-        self.assertEqual(ways["all"]["same_tokens"], 1)
+        ways = {way["repair"]: way for way in report["ways"] if not way["slots"]}
+        self.assertEqual((ways["all"]["same_tokens"], ways["all"]["kept"]), (1, 1))
         self.assertTrue(ways[report["verdict"]]["passes"])
         chosen = self.verb_json("run", "--repair", report["verdict"], "-n", "2", self.prompt)
         done = self.verb_json("run", "-n", "2", auto)
         for count in ("computed_tokens", "repaired_tokens"):
             self.assertEqual(done["stats"][count], chosen["stats"][count])
         text = self.verb("check", "--answers", "--compared-tokens", "2", self.prompt)
-        self.assertRegex(text, r"\nnone +0\.0 % +[\d.]+ % ")
-        self.assertRegex(text, r"\nverdict: \S+, .+\nrepair=\"auto\" does so from now on\n$")
+        self.assertRegex(text, r"\nnone +0\.0 % +\d+ % +[\d.]+ % ")
+        self.assertRegex(text, r"\nverdict: \S+, .+\nrepair=\"auto\" does so from now on\n")
+        if report["slots_are_best"]:
+            self.assertIn(f'write attend="slots" repair="{report["slots_verdict"]}" in the schema', text)
+        self.assertIsNotNone(report["slots_verdict"])
+        with_slots = SCHEMA.replace('name="guide"', 'name="guide" attend="slots"')
+        pathlib.Path(self.schema).write_text(with_slots)
+        self.verb("run", "-n", "2", auto)  # that was chosen, too
+        pathlib.Path(self.schema).write_text(SCHEMA)
         self.verb("check", "--made-prompts", "3", self.prompt, expect=2)
         self.verb("check", "--answers", "--made-prompts", "3", self.prompt, expect=2)
 

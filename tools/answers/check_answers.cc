@@ -38,10 +38,15 @@ std::string percent(const Json& share, int digits) {
   return with_digits(100.0 * number(share), digits, " %");
 }
 
+std::string name_of(const Json& way) {
+  return (way["slots"].truth() ? "slots, " : "") + cell(way["repair"]);
+}
+
 std::string table_of(const Json& report) {
   using Align = Table::Align;
-  Table table({{"repair"},
+  Table table({{"way"},
                {"computed anew", Align::kRight},
+               {"kept", Align::kRight},
                {"same tokens", Align::kRight},
                {"same first", Align::kRight},
                {"same answers", Align::kRight},
@@ -49,33 +54,42 @@ std::string table_of(const Json& report) {
                {"first token", Align::kRight},
                {"faster", Align::kRight}});
   for (const Json& way : report["ways"].items())
-    table.add_row({cell(way["repair"]), percent(way["anew"], 1), percent(way["same_tokens"], 1),
-                   percent(way["same_first"], 0), percent(way["same_answers"], 0),
-                   with_digits(number(way["divergence"]), 3, ""),
+    table.add_row({name_of(way), percent(way["anew"], 1), percent(way["kept"], 0),
+                   percent(way["same_tokens"], 1), percent(way["same_first"], 0),
+                   percent(way["same_answers"], 0), with_digits(number(way["divergence"]), 3, ""),
                    format_duration(way["ttft_us"].number().value_or(0)),
                    with_digits(number(way["faster"]), 1, "x")});
   return table.text();
 }
 
-// Does a way pass that uses states as they are?
+// Is there a way that passes and computes less than all anew?
 bool reuse_passes(const Json& report) {
   for (const Json& way : report["ways"].items())
-    if (way["passes"].truth() && cell(way["repair"]) != "all") return true;
+    if (way["passes"].truth() && !way["slots"].truth() && cell(way["repair"]) != "all") return true;
   return false;
 }
 
+// What to write in the schema where that is better than any repair of it as it stands.
+std::string advice_of(const Json& report) {
+  if (!report["slots_are_best"].truth()) return "";
+  return "better: write attend=\"slots\" repair=\"" + cell(report["slots_verdict"]) +
+         "\" in the schema, with a <stand-in> or several that look like its modules\n";
+}
+
 std::string verdict_of(const Json& report) {
-  const std::string least = percent(report["least_same_tokens"], 0);
+  const std::string least = percent(report["least_kept"], 0);
   std::string text = "verdict: " + cell(report["verdict"]);
   if (reuse_passes(report))
-    text += ", the fastest that keeps at least " + least + " of the tokens";
+    text += ", the fastest that keeps at least " + least + " of the answers";
   else
     text += ", since nothing less keeps " + least +
-            " of the tokens; put what belongs together into one module or a scaffold";
-  return text + (report["kept"].truth() ? "\nrepair=\"auto\" does so from now on\n"
-                                        : "\nIt could not be written into the cache directory, so "
-                                          "repair=\"auto\" does not know "
-                                          "it; name it as the schema's repair=.\n");
+            " of the answers; put what belongs together into one module or a scaffold";
+  return text +
+         (report["kept"].truth() ? "\nrepair=\"auto\" does so from now on\n"
+                                 : "\nIt could not be written into the cache directory, so "
+                                   "repair=\"auto\" does not know "
+                                   "it; name it as the schema's repair=.\n") +
+         advice_of(report);
 }
 
 }  // namespace

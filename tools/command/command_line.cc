@@ -154,7 +154,7 @@ void add_check(CLI::App* app, Options* o) {
       ->check(at_least_one())
       ->needs("--answers");
   add(verb, "--compared-tokens", o->compared_tokens, "N",
-      "of each answer that --answers compares, up to 256; default: 16")
+      "of each answer that --answers compares, up to 256; default: 24")
       ->check(at_least_one())
       ->needs("--answers");
   add_model(verb, o);

@@ -1,5 +1,6 @@
 // attend="slots": a module is encoded behind as many stand-ins as modules stand before it.
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <string>
 
@@ -126,6 +127,29 @@ TEST_CASE_METHOD(Fixture, "what stand-ins cannot be is refused") {
   std::string many = "<schema name='s' attend='slots'>";
   for (std::size_t i = 0; i <= kMaxStandIns; ++i) many += "<stand-in>x</stand-in>";
   CHECK(refused(many + "</schema>").find("at most 16") != std::string::npos);
+}
+
+TEST_CASE_METHOD(Fixture, "a schema as if it had slots is the one that says so") {
+  const auto laid_out = [&](const std::string& attributes, const std::string& content) {
+    return must(
+        lay_out(must(parse_schema("<schema name='s'" + attributes + ">" + content + "</schema>")),
+                encoder));
+  };
+  const auto same = [](const StandIn& a, const StandIn& b) {
+    return a.tokens == b.tokens && a.module == b.module;
+  };
+  for (const char* const attributes : {"", " attend='self'"}) {
+    const auto slots = in_slots(laid_out(attributes, kModules));
+    REQUIRE(slots);
+    const Layout written = layout_of(kModules);
+    CHECK(slots->attend == Attend::kSlots);
+    CHECK(std::ranges::equal(slots->stand_ins, written.stand_ins, same));
+    CHECK(slots->pieces.size() == written.pieces.size());
+  }
+  CHECK_FALSE(in_slots(layout_of(kDeclared)));
+  CHECK_FALSE(in_slots(laid_out(" attend='schema'", kModules)));
+  CHECK_FALSE(in_slots(laid_out(" positions='schema'", kModules)));
+  CHECK_FALSE(in_slots(laid_out("", "<module name='a'>a1</module>")));
 }
 
 }  // namespace

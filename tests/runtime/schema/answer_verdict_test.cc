@@ -149,5 +149,11 @@ TEST_CASE("keys tell models, states, schemas and their modes apart, and nothing 
   CHECK_FALSE(differs(base, changed));
 }
 
+TEST_CASE("what was chosen by tokens is no verdict any more") {
+  const TempFolder cache;
+  REQUIRE(remember_record("answers", digest_of(1), "repair selected:15%\n", cache.path()));
+  CHECK_FALSE(recall_verdict(digest_of(1), cache.path()));
+}
+
 }  // namespace
 }  // namespace pc::test

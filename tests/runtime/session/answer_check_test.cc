@@ -12,6 +12,7 @@
 #include "runtime/prompt/answer_probes.h"
 #include "runtime/reports/counts.h"
 #include "runtime/reports/reports.h"
+#include "runtime/session/answer_content.h"
 #include "runtime/session/session.h"
 #include "tests/support/expect.h"
 #include "tests/support/temp_folder.h"
@@ -108,24 +109,48 @@ std::vector<Step> steps_behind(const Prompt& prompt, SessionOptions options, con
 }
 
 AnswerCheck check(const std::vector<Prompt>& prompts) {
-  return must(check_answers(prompts, {.answer_tokens = kAnswer}));
+  return must(
+      check_answers(prompts, prompts.front()->schema->in_slots(), {.answer_tokens = kAnswer}));
 }
 
-std::vector<Prompt> not_exact(std::vector<Prompt> prompts) {
-  prompts.pop_back();
-  return prompts;
+std::string text_of(const Engine& engine, const Tokens& tokens) {
+  std::string text;
+  for (const TokenId token : tokens) engine.tokenizer().append_bytes(token, &text);
+  return text;
+}
+
+// What the prompts of `Fixture::prompts` ask about.
+AskedAbout about(const Prompt& prompt, const std::string& question) {
+  AskedAbout about{question, {}};
+  for (std::uint32_t m = 1; m < prompt->schema->layout().modules.size(); ++m)
+    if (std::ranges::any_of(prompt->plan.runs, [&](const pml::PlanRun& run) {
+          return run.label == prompt->schema->layout().modules[m].path;
+        }))
+      about.documents.push_back(prompt->schema->own_text(m));
+  return about;
+}
+
+const AnswerWay& everything_anew(const AnswerCheck& check) {
+  return *std::ranges::find(check.ways, kEverythingAnew,
+                            [](const AnswerWay& way) { return way.way.repair; });
 }
 
 TEST_CASE("a way's figures are those of sessions that go on behind the full prefill's answer") {
   const Fixture f;
+  const auto in_slots = f.schema->in_slots();
+  REQUIRE(in_slots);
+  const std::vector<std::string> questions = {"What is late?", "When?", "How much?"};
   const AnswerCheck checked = check(f.prompts());
-  REQUIRE(checked.ways.size() == checked_repairs(*f.engine).size());
+  REQUIRE(checked.ways.size() == checked_ways(*f.engine).size());
   CHECK(checked.n_prompts == 4);
   CHECK(checked.n_exact == 1);  // a module behind the schema's text
+  std::size_t n_not_kept = 0;
   for (const AnswerWay& way : checked.ways) {
-    INFO(pml::to_string(way.repair));
-    double n_tokens = 0, same = 0, first = 0, answers = 0, anew = 0, modules = 0, divergence = 0;
-    for (const Prompt& prompt : not_exact(f.prompts())) {
+    INFO(pml::to_string(way.way.repair) << (way.way.in_slots ? " in slots" : ""));
+    double n_tokens = 0, same = 0, first = 0, answers = 0, kept = 0, anew = 0, modules = 0,
+           divergence = 0;
+    for (std::size_t p = 0; p < questions.size(); ++p) {
+      const Prompt prompt = f.prompts()[p];
       SessionOptions options;
       SessionStats stats;
       options.max_tokens = kAnswer;
@@ -134,8 +159,10 @@ TEST_CASE("a way's figures are those of sessions that go on behind the full pref
       REQUIRE(full.size() == kAnswer);  // the tiny model does not end by itself
       const std::vector<Step> want = steps_behind(prompt, options, full);
       options.no_reuse = false;
-      options.repair = way.repair;
-      const std::vector<Step> got = steps_behind(prompt, options, full);
+      options.repair = way.way.repair;
+      const Prompt asked =
+          way.way.in_slots ? must(LoadedPrompt::of(in_slots, prompt->written)) : prompt;
+      const std::vector<Step> got = steps_behind(asked, options, full);
       for (std::size_t i = 0; i < kAnswer; ++i) {
         same += got[i].likeliest == want[i].likeliest;
         for (std::size_t v = 0; v < want[i].log_probs.size(); ++v)
@@ -144,7 +171,10 @@ TEST_CASE("a way's figures are those of sessions that go on behind the full pref
       }
       n_tokens += kAnswer;
       first += got.front().likeliest == want.front().likeliest;
-      answers += greedy(prompt, options, &stats) == full;
+      const Tokens drawn = greedy(asked, options, &stats);
+      answers += drawn == full;
+      kept += AnswerContent(text_of(*f.engine, full), about(prompt, questions[p]))
+                  .is_in(text_of(*f.engine, drawn));
       anew += static_cast<double>(stats.repaired_tokens);
       modules += static_cast<double>(stats.repaired_tokens + stats.cached_tokens);
     }
@@ -152,9 +182,12 @@ TEST_CASE("a way's figures are those of sessions that go on behind the full pref
     CHECK(way.divergence == Approx(divergence / n_tokens).margin(1e-6));
     CHECK(way.same_first == Approx(first / 3));
     CHECK(way.same_answers == Approx(answers / 3));
+    CHECK(way.kept == Approx(kept / 3));
     CHECK(way.anew == Approx(anew / modules));
-    CHECK(way.passes == (way.same_tokens >= kLeastSameTokens));
+    CHECK(way.passes == (way.way.repair == kEverythingAnew || way.kept >= kLeastKept));
+    n_not_kept += way.kept < 1;
   }
+  CHECK(n_not_kept > 0);  // or the prompts would show nothing
 }
 
 TEST_CASE("prompts that are exact do not water a verdict down") {
@@ -166,6 +199,7 @@ TEST_CASE("prompts that are exact do not water a verdict down") {
   CHECK(among.n_tokens == alone.n_tokens);
   for (std::size_t i = 0; i < alone.ways.size(); ++i) {
     CHECK(among.ways[i].same_tokens == alone.ways[i].same_tokens);
+    CHECK(among.ways[i].kept == alone.ways[i].kept);
     CHECK(among.ways[i].divergence == Approx(alone.ways[i].divergence).margin(1e-9));
     CHECK(among.ways[i].anew == alone.ways[i].anew);
   }
@@ -180,9 +214,9 @@ TEST_CASE("a module's own repair stays in a check, as it does with repair=auto")
       ""));
   const Prompt prompt = Fixture::prompt(schema, "<a/><b/>And?");
   const AnswerCheck checked = check({prompt});
-  CHECK(checked.ways.back().repair == must(pml::parse_repair("all")));
-  CHECK(checked.ways.back().anew == 0.0);
-  schema->set_verdict(checked.ways.back().repair);
+  const AnswerWay& all = everything_anew(checked);
+  CHECK(all.anew == 0.0);
+  schema->set_verdict(all.way.repair);
   const auto session = must(Session::open(prompt, {}));
   must(session->prefill());
   CHECK(session->stats().repaired_tokens == 0);
@@ -191,8 +225,9 @@ TEST_CASE("a module's own repair stays in a check, as it does with repair=auto")
 TEST_CASE("where everything is computed anew, an answer is the full prefill's") {
   const Fixture f;
   const AnswerCheck checked = check(f.prompts());
-  const AnswerWay &none = checked.ways.front(), &all = checked.ways.back();
+  const AnswerWay &none = checked.ways.front(), &all = everything_anew(checked);
   CHECK(all.same_tokens == 1.0);
+  CHECK(all.kept == 1.0);
   CHECK(all.divergence < 1e-6);
   CHECK(all.first_divergence < 1e-6);
   CHECK(none.anew == 0.0);
@@ -200,13 +235,52 @@ TEST_CASE("where everything is computed anew, an answer is the full prefill's") 
   CHECK(all.anew > 0.3);
 }
 
-TEST_CASE("the chosen way passes, and no faster one does") {
+TEST_CASE("what is chosen passes, in the schema's own layout and in slots") {
   const Fixture f;
   const AnswerCheck checked = check(f.prompts());
-  const auto chosen = std::ranges::find(checked.ways, checked.chosen, &AnswerWay::repair);
-  REQUIRE(chosen != checked.ways.end());
-  CHECK(chosen->passes);
-  for (const AnswerWay& way : checked.ways) CHECK((!way.passes || way.ttft_us >= chosen->ttft_us));
+  const AnswerWay* const own = best_way(checked.ways, false);
+  REQUIRE(own);
+  CHECK(checked.chosen == own->way.repair);
+  const AnswerWay* const slots = best_way(checked.ways, true);
+  REQUIRE(checked.chosen_in_slots);
+  CHECK(*checked.chosen_in_slots == (slots ? slots->way.repair : kEverythingAnew));
+  CHECK(checked.slots_are_best == best_way(checked.ways, std::nullopt)->way.in_slots);
+}
+
+TEST_CASE("a schema that has slots, or no place for them, is checked as it stands") {
+  const Fixture f;
+  for (const char* const attributes : {"attend='slots'", "attend='schema'", "positions='schema'"}) {
+    INFO(attributes);
+    const auto schema = Fixture::parse(f.engine, "s", attributes);
+    CHECK_FALSE(schema->in_slots());
+    const AnswerCheck checked = check({Fixture::prompt(schema, "<d/><a/>When?")});
+    CHECK(checked.says_something());
+    CHECK_FALSE(checked.chosen_in_slots);
+    CHECK(
+        std::ranges::none_of(checked.ways, [](const AnswerWay& way) { return way.way.in_slots; }));
+  }
+}
+
+TEST_CASE("stand-ins for which the window has no room leave the other ways to be checked") {
+  const Fixture f(KvType::kF32, CacheMode::kReadWrite, 128);
+  const auto schema = must(LoadedSchema::parse(
+      f.engine,
+      "<schema name='w'>Start. <module name='a'>" + std::string(90, 'x') +
+          "</module><module name='b'>" + std::string(60, 'y') + "</module><module name='c'>" +
+          std::string(20, 'z') + "</module></schema>",
+      ""));
+  REQUIRE(schema->in_slots());
+  const AnswerCheck checked = check({Fixture::prompt(schema, "<c/><b/>")});
+  CHECK(checked.says_something());
+  CHECK_FALSE(checked.chosen_in_slots);
+}
+
+TEST_CASE("a verdict in slots is what auto does once the schema has them") {
+  const Fixture f;
+  const pml::Repair chosen = must(pml::parse_repair("attended:15%"));
+  CHECK(f.schema->in_slots()->set_verdict(chosen));
+  CHECK(must(Fixture::parse(f.engine, "s", "attend='slots'")->verdict()) == chosen);
+  CHECK_FALSE(f.schema->verdict().ok());
 }
 
 TEST_CASE("prompts whose modules are exact decide nothing") {
@@ -222,20 +296,21 @@ TEST_CASE("a check that is asked to stop stops, and one without prompts is none"
     std::size_t n_told = 0;
     std::uint32_t n_done = 0;
     const auto stopped = check_answers(
-        prompts, {.answer_tokens = 2, .progress = [&](std::uint32_t done, std::uint32_t total) {
-                    CHECK(total == prompts.size());
-                    CHECK(done >= n_done);
-                    n_done = done;
-                    return ++n_told < n_wanted;
-                  }});
+        prompts, f.schema->in_slots(),
+        {.answer_tokens = 2, .progress = [&](std::uint32_t done, std::uint32_t total) {
+           CHECK(total == prompts.size());
+           CHECK(done >= n_done);
+           n_done = done;
+           return ++n_told < n_wanted;
+         }});
     REQUIRE_FALSE(stopped.ok());
     CHECK(stopped.error().code == Code::kCancelled);
     CHECK(n_told == n_wanted);
   }
-  expect_error(check_answers({}, {}), Code::kInvalidArgument, 0, 0, "prompt");
+  expect_error(check_answers({}, nullptr, {}), Code::kInvalidArgument, 0, 0, "prompt");
   for (const std::uint32_t n : {0u, kMostAnswerTokens + 1, UINT32_MAX})
-    expect_error(check_answers(prompts, {.answer_tokens = n}), Code::kInvalidArgument, 0, 0,
-                 "1 to 256");
+    expect_error(check_answers(prompts, nullptr, {.answer_tokens = n}), Code::kInvalidArgument, 0,
+                 0, "1 to 256");
 }
 
 TEST_CASE("a prompt that leaves no room for an answer is named before anything is computed") {
@@ -243,8 +318,9 @@ TEST_CASE("a prompt that leaves no room for an answer is named before anything i
   std::vector<Prompt> prompts = f.prompts();
   bool told = false;
   const auto refused = check_answers(
-      prompts, {.answer_tokens = 120,
-                .progress = [&](std::uint32_t, std::uint32_t) { return told = true; }});
+      prompts, nullptr, {.answer_tokens = 120, .progress = [&](std::uint32_t, std::uint32_t) {
+                           return told = true;
+                         }});
   expect_error(refused, Code::kContextFull, 0, 0, "prompt 1 of 4: ");
   CHECK_FALSE(told);
 }
@@ -367,7 +443,7 @@ TEST_CASE("made prompts import modules that can stand together, each time the sa
     CHECK(text.find('"') != std::string::npos);
   }
   CHECK(n_orders > 5);
-  CHECK(must(check_answers(probes, {.answer_tokens = 1})).says_something());
+  CHECK(must(check_answers(probes, nullptr, {.answer_tokens = 1})).says_something());
 }
 
 TEST_CASE("modules that hold turns are imported in front of the question's turn") {
