@@ -9,9 +9,9 @@
 #include "promptcache/promptcache.h"
 #include "runtime/api/c_api_handles.h"
 #include "runtime/api/c_api_support.h"
-#include "runtime/prompt/answer_probes.h"
+#include "runtime/checks/answer_check.h"
+#include "runtime/checks/answer_probes.h"
 #include "runtime/reports/answers.h"
-#include "runtime/session/answer_check.h"
 
 namespace {
 

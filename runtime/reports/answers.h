@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "runtime/session/answer_check.h"
+#include "runtime/checks/answer_check.h"
 
 namespace pc {
 

@@ -88,7 +88,7 @@ class LoadedSchema {
   // The same where a module says it, and more than "auto"; none where the schema does.
   std::optional<pml::Repair> own_repair(const pml::PlanRun& run) const;
 
-  // What repair="auto" stands for: what a check of answers (runtime/session/answer_check.h) chose
+  // What repair="auto" stands for: what a check of answers (runtime/checks/answer_check.h) chose
   // for schemas of this name with this engine's model and states. kNotFound: nothing yet.
   Result<pml::Repair> verdict() const;
   // In the cache directory, for all; true. Where that may not be written, for this alone.

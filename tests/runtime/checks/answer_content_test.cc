@@ -1,5 +1,5 @@
 // What answers say beside each other, by their words.
-#include "runtime/session/answer_content.h"
+#include "runtime/checks/answer_content.h"
 
 #include <catch2/catch.hpp>
 #include <string>

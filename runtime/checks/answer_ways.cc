@@ -1,4 +1,4 @@
-#include "runtime/session/answer_ways.h"
+#include "runtime/checks/answer_ways.h"
 
 #include <algorithm>
 #include <tuple>

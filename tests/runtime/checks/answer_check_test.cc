@@ -1,6 +1,6 @@
 // A check of answers says what sessions do: its figures against answers drawn here, one by one; and
 // what it chose is what repair="auto" then does.
-#include "runtime/session/answer_check.h"
+#include "runtime/checks/answer_check.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "runtime/prompt/answer_probes.h"
+#include "runtime/checks/answer_content.h"
+#include "runtime/checks/answer_probes.h"
 #include "runtime/reports/counts.h"
 #include "runtime/reports/reports.h"
-#include "runtime/session/answer_content.h"
 #include "runtime/session/session.h"
 #include "tests/support/expect.h"
 #include "tests/support/temp_folder.h"

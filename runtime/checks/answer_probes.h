@@ -1,4 +1,4 @@
-// Prompts to check answers with (runtime/session/answer_check.h), where the user gives none:
+// Prompts to check answers with (runtime/checks/answer_check.h), where the user gives none:
 // modules of the schema in changing choice and order, and a question about one of them.
 //
 // The questions are made from the module's own words: to go on from some of them, and what is said

@@ -1,5 +1,5 @@
 // Which way a check of answers chooses, from figures that are given.
-#include "runtime/session/answer_ways.h"
+#include "runtime/checks/answer_ways.h"
 
 #include <catch2/catch.hpp>
 #include <string>

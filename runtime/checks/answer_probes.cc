@@ -1,4 +1,4 @@
-#include "runtime/prompt/answer_probes.h"
+#include "runtime/checks/answer_probes.h"
 
 #include <algorithm>
 #include <iterator>

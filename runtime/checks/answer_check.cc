@@ -1,4 +1,4 @@
-#include "runtime/session/answer_check.h"
+#include "runtime/checks/answer_check.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,9 +7,9 @@
 #include <string>
 #include <utility>
 
-#include "base/progress.h"             // cancelled
+#include "base/progress.h"  // cancelled
+#include "runtime/checks/answer_content.h"
 #include "runtime/sampling/sampler.h"  // log_sum_exp
-#include "runtime/session/answer_content.h"
 #include "runtime/session/session.h"
 
 namespace pc {

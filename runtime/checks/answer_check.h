@@ -19,8 +19,8 @@
 
 #include "base/status.h"
 #include "pml/syntax/repair.h"
+#include "runtime/checks/answer_ways.h"
 #include "runtime/prompt/loaded_prompt.h"
-#include "runtime/session/answer_ways.h"
 
 namespace pc {
 

@@ -1,4 +1,4 @@
-#include "runtime/session/answer_content.h"
+#include "runtime/checks/answer_content.h"
 
 #include <algorithm>
 #include <cstddef>
