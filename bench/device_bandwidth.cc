@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "cuda/device_buffer.h"
+#include "cuda/device/device_buffer.h"
 
 namespace pc::bench {
 namespace {

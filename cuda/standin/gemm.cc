@@ -4,7 +4,7 @@
 #include <new>
 #include <vector>
 
-#include "cuda/numbers.h"
+#include "cuda/device/numbers.h"
 #include "cuda/standin/calls.h"
 #include "cuda/standin/cublas.h"
 #include "cuda/standin/memory.h"

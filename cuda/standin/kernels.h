@@ -121,7 +121,8 @@ bool may_launch(const void* kernel, dim3 grid, dim3 block, std::size_t shared_by
 void* shared_memory_of_block();
 }  // namespace standin
 
-// As cuda/device.h has them for a GPU. A launch is checked at once, and run with its stream's work.
+// As cuda/device/device.h has them for a GPU. A launch is checked at once, and run with its
+// stream's work.
 template <class... Parameters, class... Arguments>
 void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes,
             cudaStream_t stream, Arguments... arguments) {

@@ -53,7 +53,7 @@ T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32) {
 
 namespace pc::cuda {
 
-// As cuda/device.h has them for a GPU.
+// As cuda/device/device.h has them for a GPU.
 void multiply_tiles(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]);
 void load_tiles(std::uint32_t (&tiles)[4], const void* row);
 void load_tiles_transposed(std::uint32_t (&tiles)[4], const void* row);

@@ -6,7 +6,7 @@
 #include <csignal>
 #include <cstddef>
 
-#include "cuda/device.h"
+#include "cuda/device/device.h"
 
 namespace pc::cuda {
 namespace {

@@ -6,8 +6,8 @@
 #include <thread>
 #include <vector>
 
-#include "cuda/device.h"
-#include "cuda/numbers.h"
+#include "cuda/device/device.h"
+#include "cuda/device/numbers.h"
 #include "cuda/standin/faults.h"
 #include "tests/support/random.h"
 

@@ -5,7 +5,7 @@
 #include <thread>
 #include <vector>
 
-#include "cuda/device_buffer.h"
+#include "cuda/device/device_buffer.h"
 #include "cuda/standin/faults.h"
 #include "tests/support/expect.h"
 

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "cuda/device.h"
-#include "cuda/numbers.h"
+#include "cuda/device/device.h"
+#include "cuda/device/numbers.h"
 #include "tests/support/random.h"
 
 namespace pc::cuda {

@@ -94,8 +94,15 @@ ARROWS = {
                         "modules", "simd"),
     "runtime/api": ("runtime/api", "runtime/reports", "runtime/checks", "runtime/session", "runtime/prompt", "runtime/schema",
                     "runtime/engine", "runtime/scheduler", "runtime/packed", "base", "modules"),
-    "cuda": ("cuda", "base/status.h", "runtime/backend/backend.h", "runtime/step"),
-    "cuda/standin": ("cuda/standin", "cuda/numbers.h", "base"),
+    # The CUDA plug-in, from the device up to the seam; its tests on the host include no more than it does.
+    "cuda": (),
+    "cuda/device": ("cuda/device", "cuda/standin/standin.h", "base/status.h"),
+    "cuda/products": ("cuda/products", "cuda/device", "base/status.h", "runtime/backend/backend.h"),
+    "cuda/states": ("cuda/states", "cuda/device", "base/status.h", "runtime/backend/backend.h"),
+    "cuda/attention": ("cuda/attention", "cuda/states", "cuda/device", "base/status.h"),
+    "cuda/backend": ("cuda/backend", "cuda/attention", "cuda/states", "cuda/products", "cuda/device",
+                     "base/status.h", "runtime/backend/backend.h", "runtime/step"),
+    "cuda/standin": ("cuda/standin", "cuda/device/numbers.h", "base"),
     # The rooms of the command, from what it prints up to its line; its verbs know nothing of each other.
     "tools": (),
     "tools/output": ("tools/output", "promptcache"),
@@ -171,7 +178,7 @@ HOMES = {
     r"pcre2\.h": ("runtime/tokenizer/bpe/regex.cc",),
     r"utf8proc\.h": ("runtime/tokenizer/text/text_normalizer.cc", "runtime/jinja/values/unicode.cc"),
     r"dlfcn\.h": ("runtime/engine/backend_loader.cc",),
-    r"cublas.*|cuda.*\.h": ("cuda/device.h",),
+    r"cublas.*|cuda.*\.h": ("cuda/device/device.h",),
     r"sys/mman\.h": ("base/mapped_file.cc", "base/mapping_guard.cc", "base/aligned_buffer.cc", "cuda/standin/fiber.cc", "tools/bench/machine.cc"),
     r"cpuid\.h": ("simd/packed_amx.cc",),
     r"sys/auxv\.h": ("simd/select.cc",),
@@ -207,7 +214,6 @@ ROOM_FILES = 25
 # Rooms that have more, and why: each is one trade.
 CROWDED_ROOMS = {
     "simd": "one loop, once per instruction set",
-    "cuda": "kernels and their plug-in, moved by nobody before a device has run them again",
     "cuda/standin": "one runtime, as CUDA has it",
     "tools/constrain": "one compiler, from a schema to masks",
 }
@@ -451,8 +457,8 @@ SOUND = {
     "runtime/chat/program/good.cc": '#include "runtime/chat/program/good.h"\n#include "runtime/json/json.h"\n#include "base/good.h"\n',
     "tools/command/good.cc": "#include <CLI/CLI.hpp>\n#include <promptcache/promptcache.h>\n#include <iostream>\n",
     "tests/good_test.cc": '#include "runtime/model/model.h"\n#include <sys/mman.h>\n',
-    "cuda/CMakeLists.txt": "add_library(pc_cuda OBJECT\n  good.cu\n)\n",
-    "cuda/good.cu": '#include "cuda/good.h"\n',
+    "cuda/CMakeLists.txt": "add_library(pc_cuda OBJECT\n  states/good.cu\n)\n",
+    "cuda/states/good.cu": '#include "cuda/states/good.h"\n#include "cuda/device/good.h"\n',
     "docs/adr/README.md": "| [0001](0001-right.md) | right |\n",
     "docs/adr/0001-right.md": "# Right\n",
     "runtime/cpu/wide.h": CONTRACT + "namespace pc {\n" + "\n" * 400 + "}  // namespace pc\n",
@@ -472,7 +478,9 @@ PLANTED = {
     "runtime/no_room.cc": '#include "base/good.h"\n',
     "runtime/chat/program/wrong.cc": '#include "runtime/engine/engine.h"\n',
     "runtime/engine/relative.cc": '#include "model.h"\n',
-    "cuda/wrong.cc": '#include "runtime/model/model.h"\n',
+    "cuda/backend/wrong.h": CONTRACT + '#include "runtime/model/model.h"\n',
+    "cuda/states/wrong.h": CONTRACT + '#include "cuda/attention/attention.h"\n',
+    "cuda/no_room.h": CONTRACT + '#include "cuda/device/good.h"\n',
     "runtime/step/wrong.cc": '#include "runtime/cpu/executor.h"\n',
     "tools/serve/no_room.cc": '#include "tools/output/json.h"\n',
     "tools/serve/http/wrong.cc": '#include "tools/serve/request/fields.h"\n',
@@ -494,8 +502,8 @@ PLANTED = {
     "runtime/cpu/long.cc": "// line\n" * (FILE_LINES + 1),
     "runtime/cpu/tall.cc": "int f() {\n" + "  g();\n" * FUNCTION_LINES + "}\n",
     "docs/adr/0002-forgotten.md": "# Forgotten\n",
-    "cuda/forgotten.cu": '#include "cuda/good.h"\n',
-    "cuda/CMakeLists.txt": "add_library(pc_cuda OBJECT\n  good.cu\n  gone.cu\n)\n",
+    "cuda/states/forgotten.cu": '#include "cuda/states/good.h"\n',
+    "cuda/CMakeLists.txt": "add_library(pc_cuda OBJECT\n  states/good.cu\n  states/gone.cu\n)\n",
     "scripts/machine": "cd " + "/".join(("", "home", "somebody")) + "\n",
 }
 

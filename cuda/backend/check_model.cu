@@ -1,0 +1,75 @@
+#include <string>
+
+#include "cuda/backend/model.h"
+#include "cuda/states/kv_q4.h"  // kLineDims
+
+namespace pc::cuda {
+namespace {
+
+constexpr std::uint32_t kMaxHeadDim = 512;
+
+Error refuse(const std::string& what) {
+  return error(Code::kUnsupported, "the CUDA backend cannot run this model: " + what);
+}
+
+Status check_layer(const pc_model_desc& d, const pc_layer& layer) {
+  if (layer.rope != PC_NO_ROPE && layer.rope >= d.n_ropes)
+    return refuse("a layer names a rotary embedding that is not there");
+  const std::uint32_t q = d.n_heads * d.head_dim, kv = d.n_kv_heads * d.head_dim;
+  const auto fits = [&](const pc_tensor& norm, std::uint32_t width) {
+    return !norm.data || norm.cols == d.head_dim || norm.cols == width;
+  };
+  if (!fits(layer.q_norm, q) || !fits(layer.k_norm, kv))
+    return refuse("a norm of queries or keys is neither of one head nor of all");
+  if (d.parallel && (layer.attn_post_norm.data || layer.ffn_post_norm.data))
+    return refuse("its parallel blocks norm what they add");
+  if ((layer.w_gate.data != nullptr) != (d.layers[0].w_gate.data != nullptr))
+    return refuse("some of its layers are gated and others are not");
+  return ok();
+}
+
+Status check_heads(const pc_model_desc& d, std::uint32_t kv_type) {
+  if (!d.n_kv_heads || !d.n_heads || d.n_heads % d.n_kv_heads != 0) {
+    return refuse(std::to_string(d.n_heads) + " heads do not share " +
+                  std::to_string(d.n_kv_heads) + " key/value heads evenly");
+  }
+  if (!d.head_dim || d.head_dim % 2 != 0 || d.head_dim > kMaxHeadDim) {
+    return refuse("head_dim is " + std::to_string(d.head_dim) + "; it may be even and at most " +
+                  std::to_string(kMaxHeadDim));
+  }
+  const bool q8 = kv_type == static_cast<std::uint32_t>(KvType::kQ8);
+  const bool q4 = kv_type == static_cast<std::uint32_t>(KvType::kQ4);
+  const std::uint32_t unit = q8 ? 4 : q4 ? kLineDims : 1;
+  if (d.head_dim % unit != 0) {
+    return refuse("head_dim is " + std::to_string(d.head_dim) + ", and states of type " +
+                  (q8 ? "q8" : "q4") + " want a multiple of " + std::to_string(unit) +
+                  "; bf16 takes it");
+  }
+  return ok();
+}
+
+}  // namespace
+
+Status check_model(const pc_model_desc& d, std::uint32_t kv_type) {
+  if (d.struct_size < sizeof(pc_model_desc)) return refuse("its description is of another version");
+  if (kv_type < static_cast<std::uint32_t>(KvType::kF32) ||
+      kv_type > static_cast<std::uint32_t>(KvType::kQ4))
+    return refuse("K/V type " + std::to_string(kv_type) + " is unknown");
+  if (!d.n_layers || !d.d_model || !d.d_ffn || !d.vocab_size) return refuse("a size is zero");
+  PC_CHECK_OK(check_heads(d, kv_type));
+  if (d.norm > PC_NORM_LAYER || d.activation > PC_ACTIVATION_GELU_TANH)
+    return refuse("its norm or activation is unknown");
+  if (d.parallel && d.residual_scale != 1.0f)
+    return refuse("its parallel blocks scale what they add");
+  for (std::uint32_t i = 0; i < d.n_ropes; ++i) {
+    const std::uint32_t dims = d.ropes[i].dims;
+    if (dims == 0 || dims > d.head_dim || dims % 2 != 0) {
+      return refuse(std::to_string(dims) + " rotated dimensions do not fit a head of " +
+                    std::to_string(d.head_dim));
+    }
+  }
+  for (std::uint32_t i = 0; i < d.n_layers; ++i) PC_CHECK_OK(check_layer(d, d.layers[i]));
+  return ok();
+}
+
+}  // namespace pc::cuda
