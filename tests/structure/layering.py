@@ -23,7 +23,8 @@ SOURCE = (".h", ".hpp", ".c", ".cc", ".cu")
 TEXT = SOURCE + (".py", ".cmake", ".txt", ".md", ".json", ".in", "")  # "": scripts
 
 # Folder or room -> the folders, rooms or single files whose headers it may include; none: all of its files
-# stand in its rooms. Folders that are not here (tests, bench) may include anything of ours.
+# stand in its rooms, and its name stands for all of them. A folder that has files itself stands for these alone.
+# Folders that are not here (tests, bench) may include anything of ours.
 ARROWS = {
     "include": ("promptcache",),
     "simd": ("simd",),
@@ -34,7 +35,7 @@ ARROWS = {
     "pml/turns": ("pml/turns", "pml/syntax", "base"),
     "pml/layout": ("pml/layout", "pml/turns", "pml/syntax", "base"),
     "pml/plan": ("pml/plan", "pml/layout", "pml/turns", "pml/syntax", "base"),
-    "modules": ("modules", "base"),
+    "modules": ("modules", "modules/store", "base"),
     "modules/store": ("modules/store", "base"),  # the file cache: of its tenants it knows nothing
     # The rooms of runtime/, each above those that it names. What a prompt asks (engine and above) and
     # what computes (cpu) meet in the seam (backend) alone.
@@ -62,22 +63,23 @@ ARROWS = {
     "runtime/chat/whole": ("runtime/chat/whole", "runtime/chat/program", "runtime/jinja/library",
                            "runtime/jinja/values", "base", "pml/turns/text_encoder.h"),
     "runtime/backend": ("runtime/backend", "base", "modules", "simd"),
-    "runtime/model": ("runtime/model", "runtime/backend", "runtime/checkpoint", "runtime/json", "base",
-                      "modules/store", "simd"),
+    "runtime/model": ("runtime/model", "runtime/model/shape", "runtime/model/families", "runtime/backend",
+                      "runtime/checkpoint", "runtime/json", "base", "modules/store", "simd"),
     "runtime/model/shape": ("runtime/model/shape", "runtime/backend", "runtime/checkpoint", "runtime/json", "base",
                             "simd/types.h"),
     "runtime/model/families": ("runtime/model/families", "runtime/model/shape", "runtime/json", "base"),
-    "runtime/packed": ("runtime/packed", "runtime/backend", "base", "modules", "simd"),
+    "runtime/packed": ("runtime/packed", "runtime/backend", "base", "modules", "modules/store", "simd"),
     # What any backend does with a step: the CPU's, and plug-ins, which have it inside.
     "runtime/step": ("runtime/step", "runtime/backend/backend.h", "base/function_ref.h", "base/progress.h",
                      "base/status.h"),
-    "runtime/cpu": ("runtime/cpu", "runtime/step", "runtime/backend", "runtime/packed", "base", "modules", "simd"),
+    "runtime/cpu": ("runtime/cpu", "runtime/cpu/states", "runtime/step", "runtime/backend", "runtime/packed", "base",
+                    "modules", "simd"),
     "runtime/cpu/states": ("runtime/cpu/states", "runtime/backend", "base", "modules", "simd"),
-    "runtime/scheduler": ("runtime/scheduler", "runtime/backend", "base", "modules"),
+    "runtime/scheduler": ("runtime/scheduler", "runtime/backend", "base", "modules", "modules/store"),
     "runtime/engine": ("runtime/engine", "runtime/scheduler", "runtime/backend", "runtime/model", "runtime/tokenizer",
                        "runtime/chat", "base", "pml/turns", "modules"),
     "runtime/schema": ("runtime/schema", "runtime/engine", "runtime/scheduler", "runtime/backend", "base", "pml",
-                       "modules", "simd"),
+                       "modules", "modules/store", "simd"),
     "runtime/prompt": ("runtime/prompt", "runtime/schema", "runtime/engine", "runtime/scheduler", "runtime/backend",
                        "runtime/chat/whole", "base", "pml", "modules"),
     "runtime/sampling": ("runtime/sampling", "runtime/scheduler", "base", "pml/turns/text_encoder.h"),
@@ -89,9 +91,9 @@ ARROWS = {
     "runtime/checks": ("runtime/checks", "runtime/session", "runtime/sampling", "runtime/prompt", "runtime/schema",
                        "runtime/engine", "base", "pml", "modules"),
     "runtime/reports": ("runtime/reports", "runtime/checks", "runtime/session", "runtime/sampling", "runtime/prompt", "runtime/schema",
-                        "runtime/engine", "runtime/cpu", "runtime/packed", "runtime/model", "runtime/tokenizer",
-                        "runtime/chat", "runtime/backend", "runtime/checkpoint", "runtime/json", "base", "pml",
-                        "modules", "simd"),
+                        "runtime/engine", "runtime/cpu", "runtime/packed", "runtime/model", "runtime/model/shape",
+                        "runtime/tokenizer", "runtime/chat", "runtime/backend", "runtime/checkpoint", "runtime/json",
+                        "base", "pml", "modules", "modules/store", "simd"),
     "runtime/api": ("runtime/api", "runtime/reports", "runtime/checks", "runtime/session", "runtime/prompt", "runtime/schema",
                     "runtime/engine", "runtime/scheduler", "runtime/packed", "base", "modules"),
     # The CUDA plug-in, from the device up to the seam; its tests on the host include no more than it does.
@@ -261,6 +263,12 @@ def place_of(path):
     return next((room for room in rooms if room in ARROWS), parts[0])
 
 
+def allows(name, target):
+    """A folder that has files itself stands for these; one that has rooms alone, for all of them."""
+    inside = target.startswith(name + "/")
+    return target == name or inside and (not ARROWS.get(name) or place_of(target) == name)
+
+
 def check_own_include(path, target):
     folder = place_of(path)
     if folder not in ARROWS:
@@ -270,7 +278,7 @@ def check_own_include(path, target):
         return f"{folder}/ has rooms; this file stands in none of them"
     if "/" not in target:
         return f'"{target}": include paths start at the root of the repository'
-    if any(target == name or target.startswith(name + "/") for name in allowed):
+    if any(allows(name, target) for name in allowed):
         return None
     return f'"{target}": {folder}/ may include only {", ".join(allowed)}'
 
@@ -468,6 +476,7 @@ PLANTED = {
     "base/wrong.cc": '#include "pml/plan/plan.h"\n',
     "pml/syntax/wrong.cc": '\n#include "modules/kv.h"\n',
     "modules/wrong.cc": '#include "runtime/model/model.h"\n',
+    "runtime/engine/inner_room.cc": '#include "modules/store/use_stamp.h"\n',
     "modules/store/wrong.cc": '#include "modules/module_key.h"\n',
     "runtime/engine/wrong.cc": '#include "promptcache/promptcache.h"\n',
     "runtime/cpu/wrong.cc": '#include "runtime/engine/engine.h"\n',
