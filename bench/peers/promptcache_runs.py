@@ -17,7 +17,7 @@ def words(n):
 
 class Error(c.Structure):
     _fields_ = [("status", c.c_int32), ("line", c.c_uint32), ("column", c.c_uint32),
-                ("message", c.c_char * 500)]
+                ("message", c.c_char * 4608)]
 
 
 class EngineOptions(c.Structure):

@@ -71,9 +71,9 @@ enum {
 
 typedef struct pc_error {
   pc_status status;
-  uint32_t line;     /* of the PML document, 1-based; 0 = not about a place */
-  uint32_t column;   /* in bytes, 1-based */
-  char message[500]; /* one sentence */
+  uint32_t line;      /* of the PML document, 1-based; 0 = not about a place */
+  uint32_t column;    /* in bytes, 1-based */
+  char message[4608]; /* one sentence, whole with any path; a longer one lacks its middle */
 } pc_error;
 
 typedef struct pc_engine pc_engine;

@@ -25,6 +25,44 @@ void write_text(std::string_view text, char (&out)[n_bytes]) noexcept {
   out[n] = '\0';
 }
 
+// Bytes of a sentence that are left out.
+struct Cut {
+  std::size_t first, end;
+};
+
+// What makes way for "..." in a sentence that is longer than its room: the middle of its longest
+// word, which is a path as a rule, so that what is wrong and the way out stay. Where no word is so
+// long, the middle of the sentence.
+inline Cut cut_of(std::string_view text, std::size_t room) noexcept {
+  const std::size_t excess = text.size() + 3 - room;
+  std::size_t begin = 0, size = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find(' ', at), text.size());
+    if (end - at > size) begin = at, size = end - at;
+    at = end + 1;
+  }
+  if (size < excess) begin = 0, size = text.size();
+  const auto is_inside = [text](std::size_t at) {  // of a character
+    return at < text.size() && (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80;
+  };
+  Cut cut{begin + (size - excess) / 2, begin + (size - excess) / 2 + excess};
+  while (cut.first > 0 && is_inside(cut.first)) --cut.first;
+  while (is_inside(cut.end)) ++cut.end;
+  return cut;
+}
+
+// Allocates nothing.
+template <std::size_t n_bytes>
+void write_sentence(std::string_view text, char (&out)[n_bytes]) noexcept {
+  static_assert(n_bytes > 16);
+  if (text.size() < n_bytes) return write_text(text, out);
+  const Cut cut = cut_of(text, n_bytes - 1);
+  const std::string_view parts[] = {text.substr(0, cut.first), "...", text.substr(cut.end)};
+  char* to = out;
+  for (const std::string_view part : parts) to = std::copy(part.begin(), part.end(), to);
+  *to = '\0';
+}
+
 // Allocates nothing: it serves where memory has run out.
 inline void report(Code code, std::string_view message, std::uint32_t line, std::uint32_t column,
                    pc_error* out) noexcept {
@@ -32,7 +70,7 @@ inline void report(Code code, std::string_view message, std::uint32_t line, std:
   out->status = static_cast<std::int32_t>(code);
   out->line = line;
   out->column = column;
-  write_text(message, out->message);
+  write_sentence(message, out->message);
 }
 
 // body() gives a Status; see catch_all.
