@@ -547,7 +547,9 @@ typedef enum pc_chat_modules {
   PC_CHAT_MODULES_APART = 1, /* all; of the text before the first they saw only what the template
                                 writes before anything that was said, so that they are found
                                 behind a system's text that is another each time */
-  PC_CHAT_NO_MODULES = 2     /* none: what was kept of conversations that began alike is found */
+  PC_CHAT_NO_MODULES = 2,    /* none: what was kept of conversations that began alike is found */
+  PC_CHAT_IN_SLOTS = 4       /* beside one of these: in slots (docs/PML.md, 4.7), behind modules of
+                                earlier conversations so made, once the store has some */
 } pc_chat_modules;
 
 /* modules: of pc_chat_modules. */
@@ -655,11 +657,12 @@ PC_API void pc_answers_options_init(pc_answers_options* options);
 /* Answers these prompts of the schema after a full prefill and then with their modules, in several
  * ways: repaired, and as if the schema said attend="slots"; and compares what the answers say.
  * Without prompts (n = 0), they are made from the schema's modules. JSON: of each way, the share of
- * answers that it kept, how near its tokens are, what is computed anew, the time to the first token;
- * and the verdict: the fastest way that keeps the answers, which repair="auto" stands for from then
- * on, for schemas of this name with this model, type of states and attend=, and another for slots;
- * where the cache directory may not be written, for this pc_schema ("kept": false). Null where the
- * prompts' modules are exact. Takes as long as to answer each prompt 20 times. options may be NULL. */
+ * answers that it kept, how near its tokens are, what is computed anew, the time to the first
+ * token; and the verdict: the fastest way that keeps the answers, which repair="auto" stands for
+ * from then on, for schemas of this name with this model, type of states and attend=, and another
+ * for slots; where the cache directory may not be written, for this pc_schema ("kept": false). Null
+ * where the prompts' modules are exact. Takes as long as to answer each prompt 20 times. options
+ * may be NULL. */
 PC_API pc_status pc_schema_check_answers(const pc_schema* schema, const pc_prompt* const* prompts,
                                          size_t n, const pc_answers_options* options, char** json,
                                          pc_error* error);

@@ -93,10 +93,12 @@ pc_status pc_chat_prompt(const pc_chat* chat, std::uint32_t modules, pc_prompt**
   return guarded(error, [&]() -> Status {
     PC_REQUIRE(chat);
     PC_REQUIRE(prompt);
+    const bool in_slots = (modules & PC_CHAT_IN_SLOTS) != 0;
+    modules &= ~std::uint32_t{PC_CHAT_IN_SLOTS};
     if (modules > PC_CHAT_NO_MODULES)
       return pc::error(pc::Code::kUnsupported,
                        "modules is no choice that this version of the library knows");
-    PC_TRY(auto made, chat->chat->prompt(static_cast<pc::ChatModules>(modules)));
+    PC_TRY(auto made, chat->chat->prompt(static_cast<pc::ChatModules>(modules), in_slots));
     *prompt = new pc_prompt{std::move(made)};
     return pc::ok();
   });

@@ -1,12 +1,15 @@
 #include "runtime/prompt/written_chat.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
+#include "base/utf8.h"
 #include "pml/turns/chat_pieces.h"
 #include "runtime/chat/whole/format_chat.h"
 #include "runtime/chat/whole/whole_chat.h"
 #include "runtime/scheduler/stopwatch.h"
+#include "runtime/schema/chat_stand_ins.h"
 
 namespace pc {
 namespace {
@@ -63,6 +66,12 @@ Pieces pieces_of(const ChatText& text, std::size_t bos, ChatModules modules) {
   return pieces;
 }
 
+std::string text_in(const pml::SchemaNode& module) {
+  std::string text;
+  for (const pml::SchemaNode& node : module.children) text += node.text;
+  return text;
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const WrittenChat>> WrittenChat::write(
@@ -79,7 +88,35 @@ Result<std::shared_ptr<const WrittenChat>> WrittenChat::write(
   return std::shared_ptr<const WrittenChat>(written);
 }
 
-Result<std::shared_ptr<const LoadedPrompt>> WrittenChat::prompt(ChatModules modules) const {
+// Those of other conversations, as many as the modules have slots behind the first, in no more than
+// a part of the window.
+std::vector<std::string> WrittenChat::stand_ins_for(const pml::Schema& schema) const {
+  constexpr std::size_t kShare = 4;  // the rest is for what stands in front, and the module itself
+  std::vector<std::string> mine, chosen;
+  for (const pml::SchemaNode& node : schema.children)
+    if (node.kind == pml::SchemaNode::Kind::kModule) mine.push_back(text_in(node));
+  if (mine.size() < 2 || !engine_->store() || !engine_->model().relocates()) return chosen;
+  ModuleIdentity of = engine_->base_identity();
+  if (name_space_) of.name_space = *name_space_;
+  std::size_t n_tokens = 0;
+  for (std::string& text :
+       recall_stand_ins(chat_stand_ins_key(of), engine_->store()->options().dir)) {
+    const auto says_it = [&](const std::string& module) {
+      return trim_begin(as_stand_in(module)) == trim_begin(text);
+    };
+    if (chosen.size() + 1 == mine.size()) break;
+    if (std::ranges::any_of(mine, says_it)) continue;
+    const auto tokens = engine_->text_encoder().text(text);
+    if (!tokens.ok()) continue;
+    n_tokens += tokens->size();
+    if (n_tokens > engine_->context_tokens() / kShare) break;
+    chosen.push_back(std::move(text));
+  }
+  return chosen;
+}
+
+Result<std::shared_ptr<const LoadedPrompt>> WrittenChat::prompt(ChatModules modules,
+                                                                bool in_slots) const {
   const Stopwatch watch;
   const Pieces pieces = pieces_of(text_, bos_, modules);
   std::vector<std::string> remarks;
@@ -89,7 +126,12 @@ Result<std::shared_ptr<const LoadedPrompt>> WrittenChat::prompt(ChatModules modu
       remark_unspelled(engine_->tokenizer(), piece.text, &remarks);
   auto [schema, prompt] = pml::chat_of_pieces(pieces.all, pieces.n_head);
   schema.repair = repair_;
-  PC_TRY(auto loaded, LoadedSchema::of(engine_, std::move(schema), name_space_));
+  if (in_slots) {
+    for (std::string& text : stand_ins_for(schema))
+      schema.stand_ins.push_back({{}, std::move(text)});
+    if (!schema.stand_ins.empty()) schema.attend = pml::Attend::kSlots;
+  }
+  PC_TRY(auto loaded, LoadedSchema::of(engine_, std::move(schema), name_space_, in_slots));
   return LoadedPrompt::of_chat(std::move(loaded), std::move(prompt), std::move(remarks),
                                write_us_ + watch.microseconds());
 }

@@ -13,9 +13,11 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/status.h"
 #include "pml/syntax/repair.h"
+#include "pml/syntax/schema.h"
 #include "runtime/chat/whole/chat_request.h"
 #include "runtime/chat/whole/chat_text.h"
 #include "runtime/engine/engine.h"
@@ -41,10 +43,15 @@ class WrittenChat {
                                                           std::optional<std::string> name_space);
 
   std::string text() const { return text_.text(); }
-  Result<std::shared_ptr<const LoadedPrompt>> prompt(ChatModules modules) const;
+  // in_slots: modules are encoded behind documents of earlier conversations that stand in for those
+  // that they have not seen (runtime/schema/chat_stand_ins.h), where there are some yet and the
+  // model can; and they become such documents.
+  Result<std::shared_ptr<const LoadedPrompt>> prompt(ChatModules modules,
+                                                     bool in_slots = false) const;
 
  private:
   WrittenChat() = default;
+  std::vector<std::string> stand_ins_for(const pml::Schema& schema) const;
 
   std::shared_ptr<const Engine> engine_;
   std::optional<std::string> name_space_;

@@ -17,6 +17,7 @@
 #include "runtime/scheduler/single_flight.h"
 #include "runtime/scheduler/stopwatch.h"
 #include "runtime/schema/answer_verdict.h"
+#include "runtime/schema/chat_stand_ins.h"
 #include "runtime/schema/schema_record.h"
 
 namespace pc {
@@ -154,14 +155,17 @@ Result<std::shared_ptr<LoadedSchema>> LoadedSchema::parse(
       new LoadedSchema(std::move(engine), std::move(encoder), std::move(layout), name_space, true));
 }
 
-Result<std::shared_ptr<LoadedSchema>> LoadedSchema::of(
-    std::shared_ptr<const Engine> engine, pml::Schema schema,
-    const std::optional<std::string>& name_space) {
+Result<std::shared_ptr<LoadedSchema>> LoadedSchema::of(std::shared_ptr<const Engine> engine,
+                                                       pml::Schema schema,
+                                                       const std::optional<std::string>& name_space,
+                                                       bool offers_stand_ins) {
   if (!engine->model().relocates()) schema.positions = pml::Positions::kSchema;
   pml::TextEncoder encoder = engine->text_encoder_of_today();
   PC_TRY(pml::Layout layout, pml::lay_out(schema, encoder));
-  return std::shared_ptr<LoadedSchema>(new LoadedSchema(std::move(engine), std::move(encoder),
-                                                        std::move(layout), name_space, false));
+  const std::shared_ptr<LoadedSchema> loaded(new LoadedSchema(
+      std::move(engine), std::move(encoder), std::move(layout), name_space, false));
+  loaded->offers_stand_ins_ = offers_stand_ins;
+  return loaded;
 }
 
 Result<std::shared_ptr<LoadedSchema>> LoadedSchema::load(
@@ -291,9 +295,17 @@ Result<AcquiredModule> LoadedSchema::acquire(SchemaModule& module, Encoder& enco
     module.handle = acquired.module;
     if (acquired.source == ModuleSource::kStore)
       engine_->counts().add_found(acquired.module->bytes().size());
+    else
+      offer(module);
   }
   engine_->held().hold(acquired.module);
   return acquired;
+}
+
+void LoadedSchema::offer(const SchemaModule& module) const {
+  if (!offers_stand_ins_ || module.job.scaffold || module.job.subject == pml::kRoot) return;
+  offer_stand_in(chat_stand_ins_key(identity_), own_text(module.job.subject),
+                 records_dir(*engine_));
 }
 
 // Miss, lock, look again, compute, publish: across processes mostly one

@@ -63,6 +63,10 @@ class LoadedSchema {
   // counting what is imported.
   Result<std::shared_ptr<LoadedSchema>> on_cpu(const volatile std::int32_t* cancel) const;
 
+  // The same as if it said attend="slots" (pml::in_slots), another schema with a verdict of its
+  // own; null where there is none.
+  std::shared_ptr<LoadedSchema> in_slots() const;
+
   const Engine& engine() const { return *engine_; }
   std::shared_ptr<const Engine> shared_engine() const { return engine_; }
   const pml::Layout& layout() const { return layout_; }
@@ -151,6 +155,7 @@ class LoadedSchema {
   Result<AcquiredModule> find_or_encode(const SchemaModule& module, Encoder& encoder,
                                         const volatile std::int32_t* cancel);
   Result<AcquiredModule> publish(const EncodedModule& encoded);
+  void offer(const SchemaModule& module) const;
 
   std::shared_ptr<const Engine> engine_;
   pml::TextEncoder text_encoder_;
@@ -158,6 +163,7 @@ class LoadedSchema {
   ModuleIdentity identity_;
   KnownModules known_;  // borrows layout_ and identity_
   mutable ImportSets import_sets_;
+  bool offers_stand_ins_ = false;
   mutable Mutex verdict_mutex_;
   std::optional<pml::Repair> verdict_ PC_GUARDED_BY(verdict_mutex_);  // that no record has
   mutable Mutex cpu_mutex_;

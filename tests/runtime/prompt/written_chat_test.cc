@@ -26,7 +26,8 @@ std::string tools_and_turns() {
 
 class Home {
  public:
-  explicit Home(const std::string& chat_template) : checkpoint_(5) {
+  explicit Home(const std::string& chat_template, std::uint32_t window = 1024)
+      : checkpoint_(5, window) {
     write_chat_template(checkpoint_, chat_template);
   }
   std::shared_ptr<const Engine> engine(std::uint32_t context_tokens = 0) {
@@ -261,6 +262,79 @@ TEST_CASE("a named format writes the three roles, and says that it writes no too
   REQUIRE_FALSE(refused.ok());
   CHECK(refused.error().code == Code::kUnsupported);
   CHECK(refused.error().message.find("zephyr") != std::string::npos);
+}
+
+namespace {
+
+// Documents of the length that may stand in, as parts that are modules.
+std::string about(const std::vector<std::string>& names) {
+  std::string parts;
+  for (const std::string& name : names)
+    parts += R"({"type": "text", "module": true, "text": )" +
+             quoted("Report " + name + std::string(280, 'x') + name + ".") + "}, ";
+  return R"({"messages": [{"role": "user", "content": [)" + parts +
+         R"({"type": "text", "text": "Which?"}]}]})";
+}
+
+// Of the modules of a prompt, by place.
+std::vector<std::uint32_t> slots_of(const LoadedPrompt& prompt) {
+  std::vector<std::uint32_t> slots;
+  for (const pml::PlanRun& run : prompt.plan.runs)
+    if (run.kind == pml::RunKind::kCached && !run.label.empty())
+      slots.push_back(prompt.modules[run.job]->job.n_stand_ins);
+  return slots;
+}
+
+std::uint32_t n_encoded(const std::shared_ptr<const LoadedPrompt>& prompt) {
+  SessionOptions options;
+  options.max_tokens = 0;
+  const auto session = must(Session::open(prompt, options));
+  must(session->prefill());
+  return session->stats().modules_encoded;
+}
+
+std::shared_ptr<const LoadedPrompt> in_slots(const std::shared_ptr<const Engine>& engine,
+                                             const std::vector<std::string>& names,
+                                             const std::optional<std::string>& name_space = {}) {
+  return must(must(WrittenChat::write(engine, must(read_chat(about(names))), name_space))
+                  ->prompt(ChatModules::kAll, true));
+}
+
+}  // namespace
+
+TEST_CASE("in slots, documents of other conversations stand in for those that are not seen") {
+  Home home(chat_turns(), 4096);
+  const auto engine = home.engine();
+  using Slots = std::vector<std::uint32_t>;
+  // Nothing was said before, and what is said now does not stand in for itself.
+  CHECK(slots_of(*in_slots(engine, {"A", "B", "C"})) == Slots{0, 0, 0});
+  CHECK(n_encoded(in_slots(engine, {"A", "B", "C"})) >= 3);
+  CHECK(slots_of(*in_slots(engine, {"A", "B", "C"})) == Slots{0, 0, 0});
+  CHECK(n_encoded(in_slots(engine, {"A", "B", "C"})) == 0);
+
+  const auto others = in_slots(engine, {"D", "E", "F"});
+  CHECK(slots_of(*others) == Slots{0, 1, 2});
+  CHECK(tokens_of(*others) == tokens_of(*prompt(engine, about({"D", "E", "F"}))));
+  CHECK(others->schema->layout().attend == pml::Attend::kSlots);
+  CHECK(n_encoded(others) == 3);
+  CHECK(n_encoded(in_slots(engine, {"D", "E", "F"})) == 0);
+  CHECK(n_encoded(in_slots(engine, {"D", "F"})) == 1);  // in its new place
+  // One that is among them is left out, and so the next one stands in.
+  CHECK(slots_of(*in_slots(engine, {"F", "A", "D"})) == Slots{0, 1, 2});
+  // In the first slot it is the file that it is without slots.
+  CHECK(n_encoded(prompt(engine, about({"D"}))) == 0);
+  CHECK(slots_of(*prompt(engine, about({"D", "E", "F"}))) == Slots{0, 0, 0});
+  // One namespace's stand in for nobody else's; and they are there after a restart.
+  CHECK(slots_of(*in_slots(engine, {"D", "E", "F"}, "ann")) == Slots{0, 0, 0});
+  CHECK(n_encoded(in_slots(home.engine(), {"D", "E", "F"})) == 0);
+}
+
+TEST_CASE("stand-ins take no more than a part of the window") {
+  Home home(chat_turns(), 4096);
+  const auto engine = home.engine(1300);
+  n_encoded(in_slots(engine, {"A", "B"}));
+  // One has about 290 tokens here, a quarter of the window is 325.
+  CHECK(slots_of(*in_slots(engine, {"D", "E", "F"})) == std::vector<std::uint32_t>{0, 1, 1});
 }
 
 }  // namespace pc::test
