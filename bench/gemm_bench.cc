@@ -28,7 +28,7 @@
 #include "runtime/cpu/gemm.h"
 #include "runtime/json/json_writer.h"
 #include "runtime/packed/packed_weights.h"
-#include "simd/packed.h"
+#include "simd/packed/packed.h"
 
 namespace pc::bench {
 namespace {

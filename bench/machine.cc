@@ -38,7 +38,7 @@ double timed(std::uint32_t threads, const Body& body) {
 
 using Vec = float __attribute__((vector_size(64), aligned(4)));
 
-// As far ahead as the library's own one-row products ask (simd/packed-inl.h).
+// As far ahead as the library's own one-row products ask (simd/packed/packed-inl.h).
 constexpr std::size_t kAheadFloats = 1024;
 
 // Eight sums hide the latency of adding; the result keeps the loop alive.

@@ -124,11 +124,11 @@ struct QuantiseArgs {
 };
 
 // y[i][j] (+)= sum_k x[i][k] * w[j][k] for the rows j of packed panels
-// [panel_begin, panel_end), 16 rows each (simd/packed.h): x in 8 bits, sums of
+// [panel_begin, panel_end), 16 rows each (simd/packed/packed.h): x in 8 bits, sums of
 // 32 columns in integers, the rest in f32. Weights are read once for few rows.
 struct PackedMatmulArgs {
   const std::byte* x;    // [m, k] of simd/quantised_rows.h
-  const std::byte* w;    // [n, k] of simd/packed.h
+  const std::byte* w;    // [n, k] of simd/packed/packed.h
   float* y;              // [m, n], rows y_stride apart
   std::size_t y_stride;  // elements
   std::size_t m, k, n;
@@ -137,7 +137,7 @@ struct PackedMatmulArgs {
   bool accumulate;  // add to y instead of overwriting it
 };
 
-// One row of activations to bf16 in tiles (simd/amx_rows.h).
+// One row of activations to bf16 in tiles (simd/packed/amx_rows.h).
 struct AmxRowArgs {
   const float* x;      // [k]
   std::uint16_t* dst;  // all rows: amx_elements(m, k)
@@ -148,8 +148,8 @@ struct AmxRowArgs {
 // [panel_begin, panel_end), at most kAmxPanels of 16 rows: x and w in bf16, sums in
 // f32. Weights are widened once, so that rows should be many.
 struct AmxMatmulArgs {
-  const std::uint16_t* x;  // [m, k] of simd/amx_rows.h
-  const std::byte* w;      // [n, k] of simd/packed.h, or bf16 row-major
+  const std::uint16_t* x;  // [m, k] of simd/packed/amx_rows.h
+  const std::byte* w;      // [n, k] of simd/packed/packed.h, or bf16 row-major
   float* y;                // [m, n], rows y_stride apart
   std::size_t y_stride;    // elements
   std::size_t m, k, n;

@@ -12,8 +12,8 @@
 #include "base/aligned_buffer.h"
 #include "base/bytes.h"  // align_up
 #include "runtime/packed/packed_weights.h"
-#include "simd/amx_rows.h"
-#include "simd/packed.h"
+#include "simd/packed/amx_rows.h"
+#include "simd/packed/packed.h"
 #include "simd/quantised_rows.h"
 
 #ifdef PC_HAVE_ONEDNN

@@ -1,9 +1,9 @@
 // y = x W^T (+ y): the one matrix product of the forward pass.
 //
 // Quantised weights that have a packed form (runtime/packed/packed_weights.h) are
-// multiplied in integers, x in 8 bits, for any number of rows: simd/packed.h.
+// multiplied in integers, x in 8 bits, for any number of rows: simd/packed/packed.h.
 // Where the CPU multiplies tiles of bf16 (AMX) and rows are many, these and bf16
-// weights are multiplied there, x and weights in bf16: simd/amx_rows.h.
+// weights are multiplied there, x and weights in bf16: simd/packed/amx_rows.h.
 // In exact precision (runtime/backend/precision.h) neither happens: x stays f32.
 //
 // All others are used where they lie, in their stored type: nothing is packed or
@@ -93,7 +93,7 @@ class Gemm {
   const simd::AmxKernels* amx_;      // null without AMX, and in exact precision
   AlignedBuffer<std::byte> x_int8_;  // [max_rows, max_k] of simd/quantised_rows.h
   AlignedBuffer<std::uint16_t>
-      x_tiles_;  // [max_rows, max_k] of simd/amx_rows.h, where there is AMX
+      x_tiles_;  // [max_rows, max_k] of simd/packed/amx_rows.h, where there is AMX
   AlignedBuffer<std::byte> tile_scratch_;  // [n_threads][kAmxScratchBytes]
   std::unique_ptr<OneDnn> onednn_;         // null without oneDNN
 };

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/mapped_file.h"
-#include "simd/packed.h"
+#include "simd/packed/packed.h"
 
 namespace pc {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/bytes.h"
-#include "simd/packed.h"
+#include "simd/packed/packed.h"
 
 namespace pc {
 namespace {

@@ -5,7 +5,7 @@
 //   matrices   PackedMatrix[n]      shapes and types, in the order of the payload
 //   checksums  u64[n_chunks]        checksum64 of each chunk of the payload
 //   zeros                           to the next multiple of 4 KiB
-//   payload                         each matrix as simd/packed.h lays it out
+//   payload                         each matrix as simd/packed/packed.h lays it out
 //
 // A chunk is as many whole panels of one matrix as fit in 256 KiB, but one at
 // least. No offset is stored: every place follows from the shapes, by checked

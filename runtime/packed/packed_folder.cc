@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "runtime/packed/packed_file.h"
-#include "simd/packed.h"  // kPackVersion
+#include "simd/packed/packed.h"  // kPackVersion
 
 namespace pc {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "base/aligned_buffer.h"
 #include "runtime/packed/packed_folder.h"
-#include "simd/packed.h"
+#include "simd/packed/packed.h"
 
 namespace pc {
 namespace {

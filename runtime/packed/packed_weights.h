@@ -59,7 +59,7 @@ class PackedWeights {
                                     const Parallel& parallel);
 
   // The packed form of the matrix whose first byte in the model is `w_data`
-  // (simd/packed.h); nullptr: it is not packed.
+  // (simd/packed/packed.h); nullptr: it is not packed.
   const std::byte* find(const void* w_data) const {
     const auto it = matrices_.find(w_data);
     return it == matrices_.end() ? nullptr : it->second;

@@ -7,7 +7,7 @@
 #include "base/aligned_buffer.h"
 #include "modules/store/file_access.h"  // write_all
 #include "runtime/packed/packed_weights.h"
-#include "simd/packed.h"
+#include "simd/packed/packed.h"
 
 namespace pc {
 namespace {

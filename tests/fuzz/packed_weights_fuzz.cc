@@ -19,7 +19,7 @@
 #include "base/aligned_buffer.h"
 #include "runtime/packed/packed_file.h"
 #include "runtime/packed/packed_weights.h"
-#include "simd/packed.h"
+#include "simd/packed/packed.h"
 
 namespace {
 

@@ -19,7 +19,7 @@
 #include "runtime/packed/packed_weights.h"
 #include "runtime/sampling/sampler.h"
 #include "simd/kernels.h"
-#include "simd/packed.h"
+#include "simd/packed/packed.h"
 #include "tests/support/quant_blocks.h"
 
 // Callgrind finds them by these names: none is inlined, none made one with another.

@@ -1,12 +1,12 @@
-// The source of simd/packed_amx.cc over the stand-in's tiles, its vectors in
+// The source of simd/packed/packed_amx.cc over the stand-in's tiles, its vectors in
 // SIMDe's portable C: it runs on any CPU.
 
 #include "tests/simd/amx_stand_in.h"
 
 #include <immintrin.h>
 
-#include "simd/amx_rows.h"
-#include "simd/packed.h"
+#include "simd/packed/amx_rows.h"
+#include "simd/packed/packed.h"
 #include "simd/packed_kernels.h"
 
 namespace pc::simd {
@@ -15,7 +15,7 @@ using Tiles = stand_in::Tiles;
 }
 }  // namespace pc::simd
 
-#include "simd/packed_amx-inl.h"
+#include "simd/packed/packed_amx-inl.h"
 
 namespace pc::simd {
 

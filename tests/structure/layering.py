@@ -28,6 +28,7 @@ TEXT = SOURCE + (".py", ".cmake", ".txt", ".md", ".json", ".in", "")  # "": scri
 ARROWS = {
     "include": ("promptcache",),
     "simd": ("simd",),
+    "simd/packed": ("simd/packed", "simd"),  # of packed weights; the table of all loops is below it
     "base": ("base",),
     # The language, from what is written to what is computed.
     "pml": (),
@@ -68,12 +69,13 @@ ARROWS = {
     "runtime/model/shape": ("runtime/model/shape", "runtime/backend", "runtime/checkpoint", "runtime/json", "base",
                             "simd/types.h"),
     "runtime/model/families": ("runtime/model/families", "runtime/model/shape", "runtime/json", "base"),
-    "runtime/packed": ("runtime/packed", "runtime/backend", "base", "modules", "modules/store", "simd"),
+    "runtime/packed": ("runtime/packed", "runtime/backend", "base", "modules", "modules/store", "simd",
+                       "simd/packed"),
     # What any backend does with a step: the CPU's, and plug-ins, which have it inside.
     "runtime/step": ("runtime/step", "runtime/backend/backend.h", "base/function_ref.h", "base/progress.h",
                      "base/status.h"),
     "runtime/cpu": ("runtime/cpu", "runtime/cpu/states", "runtime/step", "runtime/backend", "runtime/packed", "base",
-                    "modules", "simd"),
+                    "modules", "simd", "simd/packed"),
     "runtime/cpu/states": ("runtime/cpu/states", "runtime/backend", "base", "modules", "simd"),
     "runtime/scheduler": ("runtime/scheduler", "runtime/backend", "base", "modules", "modules/store"),
     "runtime/engine": ("runtime/engine", "runtime/scheduler", "runtime/backend", "runtime/model", "runtime/tokenizer",
@@ -182,7 +184,7 @@ HOMES = {
     r"dlfcn\.h": ("runtime/engine/backend_loader.cc",),
     r"cublas.*|cuda.*\.h": ("cuda/device/device.h",),
     r"sys/mman\.h": ("base/mapped_file.cc", "base/mapping_guard.cc", "base/aligned_buffer.cc", "cuda/standin/fiber.cc", "tools/bench/machine.cc"),
-    r"cpuid\.h": ("simd/packed_amx.cc",),
+    r"cpuid\.h": ("simd/packed/packed_amx.cc",),
     r"sys/auxv\.h": ("simd/select.cc",),
     r"sys/sysmacros\.h": ("modules/store/lock_holder.cc",),
 }
@@ -215,7 +217,6 @@ BASE_HEADERS = 10
 ROOM_FILES = 25
 # Rooms that have more, and why: each is one trade.
 CROWDED_ROOMS = {
-    "simd": "one loop, once per instruction set",
     "cuda/standin": "one runtime, as CUDA has it",
     "tools/constrain": "one compiler, from a schema to masks",
 }
@@ -472,6 +473,7 @@ SOUND = {
     "runtime/cpu/wide.h": CONTRACT + "namespace pc {\n" + "\n" * 400 + "}  // namespace pc\n",
 }
 PLANTED = {
+    "simd/above.cc": '#include "simd/packed/packed.h"\n',
     "simd/wrong.cc": '#include "base/status.h"\n',
     "base/wrong.cc": '#include "pml/plan/plan.h"\n',
     "pml/syntax/wrong.cc": '\n#include "modules/kv.h"\n',

@@ -10,7 +10,7 @@
 
 #include "runtime/cpu/gemm.h"
 #include "runtime/packed/packed_weights.h"
-#include "simd/packed.h"
+#include "simd/packed/packed.h"
 #include "simd/packed_kernels.h"
 #include "tests/support/made_rows.h"
 #include "tests/support/quant_blocks.h"

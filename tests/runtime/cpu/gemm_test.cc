@@ -13,7 +13,7 @@
 
 #include "base/bytes.h"  // align_up
 #include "runtime/packed/packed_weights.h"
-#include "simd/packed.h"
+#include "simd/packed/packed.h"
 #include "tests/support/made_rows.h"
 #include "tests/support/quant_blocks.h"
 #include "tests/support/random.h"

@@ -24,7 +24,7 @@
 
 #include "runtime/packed/packed_folder.h"
 #include "simd/kernels.h"
-#include "simd/packed.h"
+#include "simd/packed/packed.h"
 #include "tests/runtime/packed/quantised_model.h"
 #include "tests/support/file_faults.h"
 #include "tests/support/temp_folder.h"

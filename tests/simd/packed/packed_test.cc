@@ -1,6 +1,6 @@
 // Packed weights: what they say is what the GGUF blocks say, bit for bit.
 
-#include "simd/packed.h"
+#include "simd/packed/packed.h"
 
 #include <catch2/catch.hpp>
 #include <cstring>

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "simd/amx_rows.h"
 #include "simd/kernels.h"
-#include "simd/packed.h"
+#include "simd/packed/amx_rows.h"
+#include "simd/packed/packed.h"
 #include "simd/packed_kernels.h"
 #include "tests/simd/amx_stand_in.h"
 #include "tests/simd/every_float.h"

@@ -10,7 +10,7 @@
 
 #include <immintrin.h>
 
-#include "simd/packed.h"
+#include "simd/packed/packed.h"
 #include "simd/packed_kernels.h"
 #include "simd/quantised_rows.h"
 
@@ -128,7 +128,7 @@ struct Isa {
 }  // namespace
 }  // namespace pc::simd
 
-#include "simd/packed-inl.h"
+#include "simd/packed/packed-inl.h"
 
 namespace pc::simd {
 

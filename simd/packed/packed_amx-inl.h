@@ -5,10 +5,10 @@
 // scratch that stays in the L2 cache; all rows of x meet them there, 32 rows by
 // two panels at a time: four sums, which stay in tiles over the depth and in y
 // between one depth and the next. The sums are f32, and need no scaling, as
-// integers of 32 columns would: simd/amx_widen-inl.h puts the scales into the weights.
+// integers of 32 columns would: simd/packed/amx_widen-inl.h puts the scales into the weights.
 
 #include "simd/amx_block-inl.h"
-#include "simd/amx_widen-inl.h"
+#include "simd/packed/amx_widen-inl.h"
 
 namespace pc::simd {
 namespace {

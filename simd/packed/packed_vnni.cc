@@ -5,7 +5,7 @@
 
 #include <immintrin.h>
 
-#include "simd/packed.h"
+#include "simd/packed/packed.h"
 #include "simd/packed_kernels.h"
 #include "simd/quantised_rows.h"
 
@@ -108,7 +108,7 @@ struct Isa {
 }  // namespace
 }  // namespace pc::simd
 
-#include "simd/packed-inl.h"
+#include "simd/packed/packed-inl.h"
 
 namespace pc::simd {
 

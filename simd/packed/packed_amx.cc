@@ -4,9 +4,9 @@
 #include <cpuid.h>
 #include <immintrin.h>
 
-#include "simd/amx_rows.h"
 #include "simd/amx_tiles.h"
-#include "simd/packed.h"
+#include "simd/packed/amx_rows.h"
+#include "simd/packed/packed.h"
 #include "simd/packed_kernels.h"
 
 namespace pc::simd {
@@ -15,7 +15,7 @@ using Tiles = AmxTiles;
 }
 }  // namespace pc::simd
 
-#include "simd/packed_amx-inl.h"
+#include "simd/packed/packed_amx-inl.h"
 
 namespace pc::simd {
 

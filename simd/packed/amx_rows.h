@@ -1,4 +1,4 @@
-// Activations in bf16, as the tile products read them (simd/packed_amx.cc).
+// Activations in bf16, as the tile products read them (simd/packed/packed_amx.cc).
 //
 // Rows of k columns in tiles of 16 rows and 32 columns, bf16 [16][32], a KiB
 // each and in order of the columns; then the tiles of the next 16 rows. Rounded

@@ -4,9 +4,9 @@
 // half of them unused and goes to sdot, which all these CPUs have.
 // Compiled with its instruction set; all but the entry has internal linkage.
 
-#include "simd/packed.h"
+#include "simd/packed/packed.h"
+#include "simd/packed/packed_neon-inl.h"
 #include "simd/packed_kernels.h"
-#include "simd/packed_neon-inl.h"
 #include "simd/quantised_rows.h"
 
 namespace pc::simd {
@@ -70,7 +70,7 @@ struct Isa : Neon {
 }  // namespace
 }  // namespace pc::simd
 
-#include "simd/packed-inl.h"
+#include "simd/packed/packed-inl.h"
 
 namespace pc::simd {
 

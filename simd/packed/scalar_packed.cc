@@ -8,7 +8,7 @@
 #include <tuple>
 #include <utility>
 
-#include "simd/packed.h"
+#include "simd/packed/packed.h"
 #include "simd/packed_kernels.h"
 #include "simd/quantised_rows.h"
 

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "simd/kernels.h"
-#include "simd/packed.h"
+#include "simd/packed/packed.h"
 #include "simd/quantised_rows.h"
-#include "tests/simd/packed_variants.h"
+#include "tests/simd/packed/packed_variants.h"
 #include "tests/support/quant_blocks.h"
 #include "tests/support/random.h"
 

@@ -2,9 +2,9 @@
 // M1 and later): four products a lane added to 32 bits, exactly.
 // Compiled with its instruction set; all but the entry has internal linkage.
 
-#include "simd/packed.h"
+#include "simd/packed/packed.h"
+#include "simd/packed/packed_neon-inl.h"
 #include "simd/packed_kernels.h"
-#include "simd/packed_neon-inl.h"
 #include "simd/quantised_rows.h"
 
 namespace pc::simd {
@@ -29,7 +29,7 @@ struct Isa : Neon {
 }  // namespace
 }  // namespace pc::simd
 
-#include "simd/packed-inl.h"
+#include "simd/packed/packed-inl.h"
 
 namespace pc::simd {
 

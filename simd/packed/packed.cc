@@ -1,4 +1,4 @@
-#include "simd/packed.h"
+#include "simd/packed/packed.h"
 
 #include <algorithm>
 #include <array>

@@ -5,9 +5,9 @@
 //   8 bits: 2 products of at most 128 * 127, 32512: x is never -128.
 // All but the entry has internal linkage.
 
-#include "simd/packed.h"
+#include "simd/packed/packed.h"
+#include "simd/packed/packed_neon-inl.h"
 #include "simd/packed_kernels.h"
-#include "simd/packed_neon-inl.h"
 #include "simd/quantised_rows.h"
 
 namespace pc::simd {
@@ -38,7 +38,7 @@ struct Isa : Neon {
 }  // namespace
 }  // namespace pc::simd
 
-#include "simd/packed-inl.h"
+#include "simd/packed/packed-inl.h"
 
 namespace pc::simd {
 
