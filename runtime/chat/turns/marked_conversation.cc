@@ -46,13 +46,13 @@ Result<Value> content_of(std::string text, bool in_parts) {
 
 }  // namespace
 
-Error Conversation::refuse(std::size_t turn, std::string_view what) const {
+Error AskedTurns::refuse(std::size_t turn, std::string_view what) const {
   return error(Code::kUnsupported, "the model's chat template " + std::string(what) + " turn " +
                                        std::to_string(turn + 1) + " (" +
                                        std::string(name_of(turns[turn])) + ")");
 }
 
-Result<MarkedConversation> MarkedConversation::make(const Conversation& conversation,
+Result<MarkedConversation> MarkedConversation::make(const AskedTurns& conversation,
                                                     const Marks& marks, bool in_parts) {
   PC_EXPECT(conversation.n() <= kMaxTurns);
   MarkedConversation made(conversation, marks.stem);

@@ -1,7 +1,7 @@
 // A conversation whose contents are marks, words that no template knows: where they stand in
 // the text that a template makes of it shows what the template writes around the turns.
 //
-// Borrows what a Conversation points to, and the marks. Threads: const from any thread.
+// Borrows what AskedTurns point to, and the marks. Threads: const from any thread.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@
 namespace pc {
 
 // The turns that a template is asked for.
-struct Conversation {
+struct AskedTurns {
   const ChatProgram& program;
   std::span<const pml::Role> turns;
   const ChatOptions& options;  // add_generation_prompt does not count
@@ -38,7 +38,7 @@ class MarkedConversation {
   static constexpr std::size_t kMaxTurns = 65536;
 
   // `in_parts`: contents are lists of one part. Precondition: at most kMaxTurns turns.
-  static Result<MarkedConversation> make(const Conversation& conversation, const Marks& marks,
+  static Result<MarkedConversation> make(const AskedTurns& conversation, const Marks& marks,
                                          bool in_parts);
 
   // [n_turns + 1]: the template's text of the first n_turns, before the first mark, between
@@ -46,18 +46,18 @@ class MarkedConversation {
   // Errors: of the template, and marks that are not all there, once and in order.
   Result<std::vector<std::string>> cut(std::size_t n_turns, bool answers) const;
 
-  const Conversation& conversation() const { return conversation_; }
+  const AskedTurns& conversation() const { return conversation_; }
 
  private:
   struct Found {
     std::size_t at = 0, times = 0;
   };
 
-  explicit MarkedConversation(const Conversation& conversation, std::string_view stem)
+  explicit MarkedConversation(const AskedTurns& conversation, std::string_view stem)
       : conversation_(conversation), stem_(stem) {}
   std::vector<Found> find(std::string_view text, std::size_t n_turns) const;
 
-  Conversation conversation_;
+  AskedTurns conversation_;
   std::string_view stem_;
   std::vector<std::string> marks_;      // [n_turns]
   std::vector<jinja::Value> messages_;  // [n_turns]

@@ -34,7 +34,7 @@ struct Cuts {
 };
 
 Result<Cuts> cuts_of(const MarkedConversation& marked) {
-  const Conversation& conversation = marked.conversation();
+  const AskedTurns& conversation = marked.conversation();
   PC_TRY(Strings ended, marked.cut(conversation.n(), false));
   PC_TRY(Strings asked, marked.cut(conversation.n(), true));
   for (std::size_t i = 0; i < conversation.n(); ++i) {
@@ -54,7 +54,7 @@ std::string_view shared_closing(std::string_view a, std::string_view b) {
 
 // The strings before turns are told from their closings: all that stands between two turns
 // is the opening of the second.
-pml::TurnTexts unsplit_texts(const Conversation& conversation, const Cuts& cuts) {
+pml::TurnTexts unsplit_texts(const AskedTurns& conversation, const Cuts& cuts) {
   pml::TurnTexts texts;
   texts.turns.resize(conversation.n());
   for (std::size_t i = 0; i < conversation.n(); ++i) texts.turns[i].open = cuts.ended[i];
@@ -110,7 +110,7 @@ struct Trims {
 };
 
 // Which ends of contents the template stripped of the white space around these marks.
-Result<Trims> trims_of(const Conversation& conversation, const Marks& marks, bool in_parts,
+Result<Trims> trims_of(const AskedTurns& conversation, const Marks& marks, bool in_parts,
                        const Strings& plain) {
   PC_TRY(const auto marked, MarkedConversation::make(conversation, marks, in_parts));
   const std::size_t n = conversation.n();
@@ -136,7 +136,7 @@ Result<Trims> trims_of(const Conversation& conversation, const Marks& marks, boo
   return trims;
 }
 
-Result<Trims> trims_of(const Conversation& conversation, bool in_parts, const Strings& plain) {
+Result<Trims> trims_of(const AskedTurns& conversation, bool in_parts, const Strings& plain) {
   PC_TRY(Trims trims, trims_of(conversation, kSpaces, in_parts, plain));
   PC_TRY(const Trims by_lines, trims_of(conversation, kLineEnds, in_parts, plain));
   if (trims != by_lines)
@@ -151,7 +151,7 @@ Error depends_on_texts() {
 }
 
 // The endings come last: they are what takes renderings by the number of turns.
-Result<pml::TurnTexts> texts_of(const Conversation& conversation, bool in_parts,
+Result<pml::TurnTexts> texts_of(const AskedTurns& conversation, bool in_parts,
                                 RememberedEndings* remembered) {
   PC_TRY(const auto plain, MarkedConversation::make(conversation, kPlain, in_parts));
   PC_TRY(const auto odd, MarkedConversation::make(conversation, kOdd, in_parts));
@@ -182,7 +182,7 @@ Result<pml::TurnTexts> turn_texts(const ChatProgram& program, std::span<const pm
                      " turns is too long for the model's own chat template, which is run for at "
                      "most " +
                      std::to_string(kMaxTurns) + "; name a format (--chat-template)");
-  const Conversation conversation{program, turns, options};
+  const AskedTurns conversation{program, turns, options};
   auto texts = texts_of(conversation, false, remembered);
   if (texts.ok()) return texts;
   // Some templates take contents as lists of parts alone.
