@@ -128,6 +128,27 @@ def try_choice(choice, source, scratch):
     check(len(said) == 1 and said <= {"six euros", "two euros"}, f"not one of the choices: {said!r}")
 
 
+def try_resume(resume, source, scratch):
+    """A conversation of three processes: the second and the third compute what is new of it alone."""
+    model = os.path.join(source, "models/city-guide")
+    if not os.path.exists(os.path.join(model, "config.json")):
+        return
+    environment = {**os.environ, "XDG_CACHE_HOME": os.path.join(scratch, "cache")}
+    said = os.path.join(scratch, "said")
+    there = []
+    for question in ("What does the tram of Vienna cost, and when does its museum open?", "And the one of Oslo?", "Why?"):
+        told = run(*resume, model, said, question, env=environment)
+        tokens, found = map(int, re.search(r"(\d+) tokens, of which (\d+) were there", told).groups())
+        check(found < tokens, f"more was there than is read: {told!r}")
+        there.append(found)
+    check(there[0] == 0 < there[1] < there[2], f"what was computed is not found again: {there}")
+    with open(said, encoding="utf-8") as file:
+        check(file.read().count("\0") == 6, "three questions and answers are not what was written down")
+    with open(said, "a", encoding="utf-8") as file:
+        file.write("half a turn\0")
+    check("no conversation" in run(*resume, model, said, "Why?", status=1, env=environment), "a damaged file is taken")
+
+
 def main():
     build, source, generator, compiler, *cross = sys.argv[1:]
     toolchain, sysroot, *emulator = cross or ("", "")
@@ -147,6 +168,7 @@ def main():
         try_hello([*emulator, os.path.join(consumer, "hello")], source, scratch)
         try_chat([*emulator, os.path.join(consumer, "chat")], source, scratch)
         try_batch([*emulator, os.path.join(consumer, "batch")], source, scratch)
+        try_resume([*emulator, os.path.join(consumer, "resume")], source, scratch)
         try_choice([*emulator, os.path.join(consumer, "choice")], source, scratch)
 
         hello = os.path.join(scratch, "hello")
