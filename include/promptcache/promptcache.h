@@ -782,8 +782,14 @@ PC_API pc_status pc_session_open(const pc_prompt* prompt, const pc_session_optio
                                  pc_session** session, pc_error* error);
 PC_API void pc_session_close(pc_session* session);
 
-/* Finds or encodes the modules and computes the prompt's fresh tokens. Called
- * by the first pc_session_next where the caller has not. */
+/* How answers are drawn from the next one on, and the one at hand where nothing is drawn of it yet:
+ * what options say of max_tokens, cut_to_window, the sampler (which begins anew), stop, mask,
+ * spell_controls, max_draft and draft; the rest stays the session's. NULL: the defaults. A failure
+ * changes nothing. PC_CONTEXT_FULL where there is no room for the one at hand. */
+PC_API pc_status pc_session_set_answer(pc_session* session, const pc_session_options* options,
+                                       pc_error* error);
+
+/* Finds or encodes the modules and computes the fresh tokens; else pc_session_next does first. */
 PC_API pc_status pc_session_prefill(pc_session* session, pc_error* error);
 
 typedef struct pc_token {
@@ -793,8 +799,7 @@ typedef struct pc_token {
   size_t text_bytes;
 } pc_token;
 
-/* The next token: PC_OK, or PC_DONE when the generation is over; the last text
- * may come with PC_DONE (id is then -1). */
+/* The next token: PC_OK; or PC_DONE, the generation is over, and the last text may come, id -1. */
 PC_API pc_status pc_session_next(pc_session* session, pc_token* token, pc_error* error);
 
 /* pc_session_next for many sessions of one engine, computed together: the weights, and modules that
@@ -809,8 +814,7 @@ PC_API pc_status pc_session_next(pc_session* session, pc_token* token, pc_error*
 PC_API pc_status pc_batch_step(pc_session* const* sessions, size_t n, pc_token* tokens,
                                pc_error* outcomes, pc_error* error);
 
-/* The logits from which the latest token was drawn or, after
- * pc_session_prefill, the first one will be: [n] f32, valid until the next call. */
+/* What the latest token was drawn from, or the first will be: [n] f32, until the next call. */
 PC_API pc_status pc_session_logits(const pc_session* session, const float** logits, size_t* n,
                                    pc_error* error);
 
@@ -833,21 +837,19 @@ PC_API pc_status pc_session_prompt_logprobs(const pc_session* session, size_t in
                                             pc_token_logprob* drawn, pc_token_logprob* top,
                                             size_t n, pc_error* error);
 
-/* Goes on behind the answer, whether or not it is over: closes its turn, adds these turns
- * as the model's chat format writes them, the last of which is the user's, opens the next answer's
- * and computes what is new of that. pc_session_next then gives the next answer. What the
- * conversation has seen is not computed again; the answer stays as it was drawn, unless the format
- * writes an answer otherwise once turns follow it: then that answer is. Statistics are of these
- * turns from then on. Modules among the parts are found, or encoded, and attached as a prompt of
- * the whole conversation would have them. A failure leaves the session as it was.
- * PC_INVALID_ARGUMENT where the prompt did not end with a turn of the user's; PC_UNSUPPORTED where
- * the format writes the turns before the answer otherwise now, and where a module's place in the
- * schema is before anonymous text that was read, or positions are the schema's; PC_CONTEXT_FULL. */
+/* Goes on behind the answer, whether or not it is over: closes its turn, adds these turns as the
+ * model's chat format writes them, the last of which is the user's, opens the next answer's and
+ * computes what is new of that. The answer stays as it was drawn, unless the format writes it
+ * otherwise once turns follow it. Statistics are of these turns from then on. Modules among the
+ * parts are found, or encoded, and attached as a prompt of the whole conversation would have them.
+ * A failure leaves the session as it was. PC_INVALID_ARGUMENT where the prompt did not end with a
+ * turn of the user's; PC_UNSUPPORTED where the format writes the turns before the answer otherwise
+ * now, and where a module's place in the schema is before anonymous text that was read, or
+ * positions are the schema's; PC_CONTEXT_FULL. */
 PC_API pc_status pc_session_append(pc_session* session, const pc_message* messages, size_t n,
                                    pc_error* error);
 
-/* The same with the turns of a PML prompt: <prompt schema="travel"><user>And
- * <oslo/>?</user></prompt>. */
+/* The same with turns of PML: <prompt schema="travel"><user>And <oslo/>?</user></prompt>. */
 PC_API pc_status pc_session_append_pml(pc_session* session, const char* pml, size_t bytes,
                                        pc_error* error);
 
@@ -875,11 +877,13 @@ PC_API pc_status pc_session_rewind(pc_session* session, uint32_t position, pc_er
 
 /* Puts what the session computed itself into the store: a chain of modules, each of which saw all
  * before it. A later prompt of this engine's model that begins with the same, in any process, finds
- * it and computes the rest alone, with the same result up to rounding. Nothing is computed twice;
- * text and arguments of modules with cache="false" are not kept, nor what an answer that still goes
- * on ends with, nor anything of a conversation that was under way when the CPU took it over
- * (fell_back). n_tokens: of the conversation, how many the store was given or had, its modules
- * included. PC_UNSUPPORTED where no store is in use. */
+ * it and computes the rest alone, with the same result up to rounding: so a conversation goes on
+ * after a restart, in a session whose prompt is all that was said and a question behind it
+ * (pc_prompt_from_messages; examples/resume.c). Nothing is computed twice; text and arguments of
+ * modules with cache="false" are not kept, nor what an answer that still goes on ends with, nor
+ * anything of a conversation that was under way when the CPU took it over (fell_back). n_tokens: of
+ * the conversation, how many the store was given or had, its modules included. PC_UNSUPPORTED where
+ * no store is in use. */
 PC_API pc_status pc_session_keep(pc_session* session, uint64_t* n_tokens, pc_error* error);
 
 /* Asks the session to stop: its running call returns PC_CANCELLED, or the next one that computes,

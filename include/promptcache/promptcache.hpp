@@ -535,6 +535,10 @@ class Session : public detail::Owner<pc_session, pc_session_close> {
       on_token(static_cast<const pc_token&>(token));
     }
   }
+  // How answers are drawn from the next one on.
+  void set_answer(const pc_session_options& options) {
+    detail::call<pc_session_set_answer>(get(), &options);
+  }
   // Goes on behind the answer with turns of the chat, the last of which is the user's.
   using Message = promptcache::Message;
   void append(const std::vector<Message>& messages) {

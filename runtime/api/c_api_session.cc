@@ -34,7 +34,10 @@ std::uint64_t random_seed() {
   return std::uint64_t{device()} << 32 | device();
 }
 
-pc::Result<pc::SessionOptions> session_options(const pc_session_options& o) {
+pc::Result<pc::SessionOptions> session_options(const pc_session_options* given) {
+  PC_TRY(const pc_session_options o, read_options(given));
+  if (!o.stop && o.n_stop != 0) return null_argument("stop");
+  if (!o.bias && o.n_bias != 0) return null_argument("bias");
   PC_CHECK_OK(check_given(o.given, PC_GIVEN_MAX_TOKENS | PC_GIVEN_TOP_P |
                                        PC_GIVEN_REPETITION_PENALTY | PC_GIVEN_PROMPT_LOGPROBS |
                                        PC_GIVEN_MAX_DRAFT));
@@ -169,10 +172,7 @@ pc_status pc_session_open(const pc_prompt* prompt, const pc_session_options* opt
   return guarded(error, [&]() -> Status {
     PC_REQUIRE(prompt);
     PC_REQUIRE(session);
-    PC_TRY(const pc_session_options o, read_options(options));
-    if (!o.stop && o.n_stop != 0) return null_argument("stop");
-    if (!o.bias && o.n_bias != 0) return null_argument("bias");
-    PC_TRY(const pc::SessionOptions asked, session_options(o));
+    PC_TRY(const pc::SessionOptions asked, session_options(options));
     PC_TRY(auto opened, pc::Session::open(prompt->prompt, asked));
     *session = new pc_session{std::move(opened)};
     return pc::ok();
@@ -281,6 +281,15 @@ pc_status pc_session_prompt_logprobs(const pc_session* session, std::size_t inde
     if (drawn) *drawn = {scores->of(index).token, scores->of(index).logprob};
     for (std::size_t i = 0; i < n; ++i) top[i] = {likeliest[i].token, likeliest[i].logprob};
     return pc::ok();
+  });
+}
+
+pc_status pc_session_set_answer(pc_session* session, const pc_session_options* options,
+                                pc_error* error) {
+  return guarded(error, [&]() -> Status {
+    PC_REQUIRE(session);
+    PC_TRY(const pc::SessionOptions asked, session_options(options));
+    return session->session->set_answer(asked);
   });
 }
 

@@ -44,6 +44,14 @@ class Conversation {
   // What it computes itself, and links that it found.
   const Chain& chain() const { return chain_; }
   Chain& chain() { return chain_; }
+  // take(tokens) of each run of a module that is attached, as far as it is known where.
+  template <class Take>
+  void for_each_module(Take take) const {
+    if (open_.read.n_module_tokens == 0) return;
+    for (const pml::PlanRun& run : prompt_->plan.runs)
+      if (run.kind == pml::RunKind::kCached) take(run.tokens);
+    for (const Import& import : imports_) take(import.tokens);
+  }
   std::uint64_t n_tokens() const { return open_.read.n_module_tokens + chain_.n_tokens(); }
 
   // All that is missing of the chain was computed; of a prompt that is read for the first time,

@@ -7,16 +7,19 @@
 
 namespace pc {
 
-Answer::Answer(const Engine& engine, const SessionOptions& options)
+Answer::Answer(const Engine& engine, const AnswerOptions& options)
     : engine_(&engine),
-      options_(&options),
+      options_(options),
       sampler_(options.sampler, engine.model().desc.vocab_size),
-      text_(engine.tokenizer(), options.stop, options.controls),
-      drafter_(options) {}
+      text_(engine.tokenizer(), options.stop, options.controls) {}
 
 // Drawing a token allocates nothing: there is room for all of it.
-Answer::Room Answer::room(std::uint32_t max_tokens, std::span<const TokenId> kept) const {
-  Room room{max_tokens, {}, TextStream(engine_->tokenizer(), options_->stop, options_->controls)};
+Answer::Room Answer::room(std::uint32_t max_tokens, std::span<const TokenId> kept,
+                          const AnswerOptions* otherwise) const {
+  const AnswerOptions& options = otherwise ? *otherwise : options_;
+  Room room{max_tokens, {}, TextStream(engine_->tokenizer(), options.stop, options.controls), {}};
+  if (otherwise)
+    room.otherwise = {options, Sampler(options.sampler, engine_->model().desc.vocab_size)};
   // An answer that is longer than the window is one whose window slides.
   room.tokens.reserve(std::min(max_tokens, engine_->context_tokens()));
   for (const TokenId token : kept) {
@@ -26,18 +29,24 @@ Answer::Room Answer::room(std::uint32_t max_tokens, std::span<const TokenId> kep
   return room;
 }
 
-void Answer::begin(Room room) {
+bool Answer::begin(Room room) {
   unread_ = -1;
   max_tokens_ = room.max_tokens;
   tokens_ = std::move(room.tokens);
   text_ = std::move(room.text);
+  if (room.otherwise) {
+    sampler_ = std::move(room.otherwise->sampler);
+    options_ = std::move(room.otherwise->options);
+  }
   sampler_.begin_answer(tokens_);
   drafter_.forget_text();
   stats_ = {};
+  return room.otherwise.has_value();
 }
 
 void Answer::continue_from(const Answer& other) {
-  begin(room(other.max_tokens_));
+  options_ = other.options_;
+  begin(room(other.max_tokens_, {}, nullptr));
   tokens_.assign(other.tokens_.begin(), other.tokens_.end());
   sampler_ = other.sampler_;
   text_ = other.text_;
@@ -61,9 +70,10 @@ float* Answer::logits_to_compute() {
 }
 
 Status Answer::draw() {
-  if (options_->mask) {
+  allowed_.clear();
+  if (options_.mask) {
     allowed_.assign((logits_.size() + 31) / 32, ~std::uint32_t{0});
-    if (!options_->mask(allowed_)) return cancelled();
+    if (!options_.mask(allowed_)) return cancelled();
   }
   unread_ = sampler_.sample(logits_, allowed_);
   if (unread_ >= 0) return ok();
@@ -101,7 +111,7 @@ void Answer::go_on() {
 }
 
 std::string Answer::whole_text() const {
-  TextStream stream(engine_->tokenizer(), options_->stop);
+  TextStream stream(engine_->tokenizer(), options_.stop);
   std::string text;
   for (const TokenId token : tokens_) {
     const bool stopped = stream.push(token);
@@ -118,7 +128,9 @@ std::size_t Answer::n_lookup() const {
 
 std::span<const TokenId> Answer::draft(const Conversation& conversation, std::size_t most,
                                        bool is_alone) noexcept {
-  const auto step = drafter_.draft(conversation, unread_, {most, is_alone, n_lookup()});
+  if (options_.max_draft == 0u) return {};
+  const auto step =
+      drafter_.draft(conversation, unread_, {most, is_alone, n_lookup(), options_.draft});
   if (!step.empty()) stats_.drafted_tokens += drafter_.n_drafted();
   return step;
 }

@@ -5,7 +5,7 @@
 // computed for it (Room), so that begin() and draw() allocate nothing. Knows no positions and no
 // states.
 //
-// Borrows the engine and the options. Threads: one at a time; it calls the mask on the caller's.
+// Borrows the engine. Threads: one at a time; it calls the mask on the caller's.
 #pragma once
 
 #include <cstddef>
@@ -28,17 +28,24 @@ namespace pc {
 class Answer {
  public:
   // None yet: begin() does.
-  Answer(const Engine& engine, const SessionOptions& options);
+  Answer(const Engine& engine, const AnswerOptions& options);
 
   struct Room {
     std::uint32_t max_tokens = 0;
     Tokens tokens;
     TextStream text;
+    struct Otherwise {
+      AnswerOptions options;
+      Sampler sampler;
+    };
+    std::optional<Otherwise> otherwise;  // it is drawn so
   };
-  // kept: what is drawn of it already.
-  Room room(std::uint32_t max_tokens, std::span<const TokenId> kept = {}) const;
+  // kept: what is drawn of it already; otherwise: null, or how it is drawn.
+  Room room(std::uint32_t max_tokens, std::span<const TokenId> kept,
+            const AnswerOptions* otherwise) const;
   // Another answer, or one that goes back. What stands before it was computed: nothing is unread.
-  void begin(Room room);
+  // Where it is drawn otherwise nothing is observed yet, but what is kept of it: true.
+  bool begin(Room room);
   // Of a fork: the same, with its memory made.
   void continue_from(const Answer& other);
 
@@ -56,6 +63,9 @@ class Answer {
   void was_read() { unread_ = -1; }
 
   bool is_over() const { return stats_.finish != Finish::kNone; }
+  bool is_untouched() const {  // nothing was drawn
+    return tokens_.empty() && unread_ < 0 && (!is_over() || stats_.finish == Finish::kCancelled);
+  }
   bool is_full() const { return tokens_.size() >= max_tokens_; }
   std::size_t n_left() const { return max_tokens_ - tokens_.size(); }
   void end_at_once() { max_tokens_ = static_cast<std::uint32_t>(tokens_.size()); }
@@ -86,6 +96,7 @@ class Answer {
   void end_step();
   void fail_step() { drafter_.fail(); }
   std::size_t n_ahead() const { return drafter_.n_ahead(); }
+  std::optional<std::uint32_t> max_draft() const { return options_.max_draft; }
   bool is_drafted() const { return drafter_.is_next(unread_); }
   // unread(), the conversation's last by now, was computed before it was drawn.
   void take_drafted(const Conversation& conversation) noexcept;
@@ -100,7 +111,7 @@ class Answer {
   std::size_t n_lookup() const;
 
   const Engine* engine_;
-  const SessionOptions* options_;
+  AnswerOptions options_;
   Sampler sampler_;
   TextStream text_;
   std::vector<std::uint32_t> allowed_;  // a bit a token; empty without a mask

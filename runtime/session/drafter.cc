@@ -10,37 +10,31 @@ namespace pc {
 void Drafter::look_up(const Conversation& conversation, TokenId drawn, std::size_t n_lookup) {
   if (lookup_) return lookup_->append({&drawn, 1});
   lookup_.emplace();
-  for (const pml::PlanRun& run : conversation.prompt()->plan.runs) {
-    if (run.kind != pml::RunKind::kCached || conversation.open().read.n_module_tokens == 0)
-      continue;
-    lookup_->append(run.tokens);
+  conversation.for_each_module([this](const Tokens& run) {
+    lookup_->append(run);
     lookup_->end_text();
-  }
-  for (const Import& import : conversation.imports()) {
-    lookup_->append(import.tokens);
-    lookup_->end_text();
-  }
+  });
   for (const Chain::Link& link : conversation.chain().links()) lookup_->append(link.tokens);
   lookup_->reserve(n_lookup);
 }
 
 // Of who knows better, or of the conversation.
-PromptLookup::Proposal Drafter::proposal(std::size_t most) {
-  if (most == 0) return {};
+PromptLookup::Proposal Drafter::proposal(const Room& room) {
+  if (room.most == 0) return {};
   told_.clear();
-  if (options_->draft) options_->draft(&told_, most);
-  if (told_.empty()) return lookup_->propose(most);
-  told_.resize(std::min(told_.size(), most));
+  if (room.told) room.told(&told_, room.most);
+  if (told_.empty()) return lookup_->propose(room.most);
+  told_.resize(std::min(told_.size(), room.most));
   return {told_, DraftLength::kTold};
 }
 
 std::span<const TokenId> Drafter::draft(const Conversation& conversation, TokenId drawn,
                                         const Room& room) noexcept try {
   const Engine& engine = conversation.engine();
-  if (options_->max_draft == 0u || !engine.backend().hands_out_rows()) return {};
+  if (!engine.backend().hands_out_rows()) return {};
   drafts_.shrink(room.most);
   look_up(conversation, drawn, room.n_lookup);
-  const PromptLookup::Proposal next = proposal(room.most);
+  const PromptLookup::Proposal next = proposal(room);
   if (next.tokens.empty()) return {};
   // Who is ahead leaves the steps that others take together, and joins them again: not for a guess.
   if (!room.is_alone && !DraftLength::is_likely(next.n_agreeing)) return {};

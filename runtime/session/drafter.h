@@ -2,10 +2,11 @@
 // token that was drawn is computed beside it, and what is drawn then decides.
 //
 // Owns the rows of what is ahead and an index of the conversation, which is made when the first
-// step asks for it. Borrows the options. Threads: one at a time.
+// step asks for it. Threads: one at a time.
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -14,14 +15,11 @@
 #include "runtime/sampling/draft_length.h"
 #include "runtime/sampling/drafts.h"
 #include "runtime/sampling/prompt_lookup.h"
-#include "runtime/session/session_options.h"
 
 namespace pc {
 
 class Drafter {
  public:
-  explicit Drafter(const SessionOptions& options) : options_(&options) {}
-
   // The tokens of a step: `drawn`, which is the conversation's last, and at most `most` that may
   // follow it; none where it is to be computed alone: there is no memory for more, or whoever knows
   // better throws. is_alone: no others decode, whose steps would be left. n_lookup: tokens that the
@@ -30,6 +28,8 @@ class Drafter {
     std::size_t most;
     bool is_alone;
     std::size_t n_lookup;
+    // AnswerOptions::draft
+    const std::function<void(Tokens* next, std::size_t most)>& told;
   };
   std::span<const TokenId> draft(const Conversation& conversation, TokenId drawn,
                                  const Room& room) noexcept;
@@ -56,11 +56,10 @@ class Drafter {
 
  private:
   void look_up(const Conversation& conversation, TokenId drawn, std::size_t n_lookup);
-  PromptLookup::Proposal proposal(std::size_t most);
+  PromptLookup::Proposal proposal(const Room& room);
 
-  const SessionOptions* options_;
   std::optional<PromptLookup> lookup_;  // of this answer, from its first step on
-  Tokens told_;                         // by options.draft
+  Tokens told_;                         // by Room::told
   DraftLength length_;
   Drafts drafts_;
 };

@@ -46,17 +46,22 @@ Session::Session(std::shared_ptr<const LoadedPrompt> prompt, const SessionOption
       answer_(engine(), options_),
       run_(engine(), {options.client.empty() ? 0 : std::hash<std::string>()(options.client),
                       &cancel_, &options_.progress}) {
-  begin_answer(answer_.room(max_tokens_behind(position())));
+  begin_answer(answer_room(position()));
   read_.plan_us = asked_->plan_us;
 }
 
 // Of an answer there: as many as are asked for or, where that may be cut, as the window has room
 // for.
-std::uint32_t Session::max_tokens_behind(Position position) const {
-  const std::uint32_t asked = options_.max_tokens.value_or(kDefaultMaxTokens);
-  const bool slides = options_.overflow == Overflow::kSlide;
-  if (slides || (options_.max_tokens && !options_.cut_to_window)) return asked;
+std::uint32_t Session::max_tokens_behind(Position position, const SessionOptions& options) const {
+  const std::uint32_t asked = options.max_tokens.value_or(kDefaultMaxTokens);
+  const bool slides = options.overflow == Overflow::kSlide;
+  if (slides || (options.max_tokens && !options.cut_to_window)) return asked;
   return std::min(asked, engine().context_tokens() - static_cast<std::uint32_t>(position));
+}
+
+Answer::Room Session::answer_room(Position begin, std::span<const TokenId> kept) const {
+  return answer_.room(max_tokens_behind(begin, options_), kept,
+                      draws_otherwise_ ? &options_ : nullptr);
 }
 
 Status Session::prefill() {

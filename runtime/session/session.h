@@ -94,6 +94,11 @@ class Session {
   Status append_text(std::string_view text);
   Status append_tokens(std::span<const TokenId> tokens);  // the same with tokens as they are
 
+  // How answers are drawn from the next one on, which append() and rewind() begin; and the one at
+  // hand, where nothing is drawn of it yet. A failure leaves the session as it was. Errors: of
+  // options, as open() has them; kContextFull where there is no room for the one at hand.
+  Status set_answer(const AnswerOptions& options);
+
   // Another session that has seen, said and drawn the same.
   Result<std::unique_ptr<Session>> fork() const;
 
@@ -154,7 +159,8 @@ class Session {
   Result<std::optional<TokenId>> next_token();
   Result<std::optional<TokenId>> draw_next();
   Next next_of_step();
-  std::uint32_t max_tokens_behind(Position position) const;
+  std::uint32_t max_tokens_behind(Position position, const SessionOptions& options) const;
+  Answer::Room answer_room(Position begin, std::span<const TokenId> kept = {}) const;
 
   // Tokens ahead, and the window's end.
   std::size_t most_drafted() const;
@@ -181,8 +187,9 @@ class Session {
   Status with_room(Op op);
 
   const std::shared_ptr<const LoadedPrompt> asked_;  // what it was opened with
-  const SessionOptions options_;
-  std::int32_t cancel_ = 0;  // by __atomic_* only: it crosses the C seam
+  SessionOptions options_;                           // with those of the answer that begins next
+  bool draws_otherwise_ = false;                     // than the one at hand
+  std::int32_t cancel_ = 0;                          // by __atomic_* only: it crosses the C seam
   AskedRepairs repairs_;
   Conversation conversation_;
   Answer answer_;

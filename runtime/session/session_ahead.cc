@@ -14,7 +14,7 @@ namespace pc {
 std::size_t Session::most_drafted() const {
   const std::size_t end = static_cast<std::size_t>(position()) + 1;
   const std::size_t window = engine().context_tokens();
-  return std::min({std::size_t{options_.max_draft.value_or(DraftLength::kMost)}, draft_room_,
+  return std::min({std::size_t{answer_.max_draft().value_or(DraftLength::kMost)}, draft_room_,
                    answer_.n_left() - 1, window - std::min(window, end),
                    Chain::kMaxTokens - conversation_.chain().links().back().tokens.size()});
 }

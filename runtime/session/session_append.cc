@@ -12,7 +12,28 @@ namespace pc {
 // Allocates nothing: what stands before an answer was computed by now.
 void Session::begin_answer(Answer::Room room) {
   step_us_ = 0;  // of a token that no other was drawn behind
-  answer_.begin(std::move(room));
+  const bool draws_otherwise = answer_.begin(std::move(room));
+  draws_otherwise_ = false;
+  if (!draws_otherwise || !conversation_.is_read()) return;  // a prompt is observed when it is read
+  conversation_.for_each_module([this](const Tokens& run) { answer_.observe(run); });
+  for (const Chain::Link& link : conversation_.chain().links()) answer_.observe(link.tokens);
+}
+
+// Nothing fails behind the swap.
+Status Session::set_answer(const AnswerOptions& options) {
+  if (broken_) return *broken_;
+  PC_CHECK_OK(check_sampler_options(options.sampler, engine().model().desc.vocab_size));
+  SessionOptions changed = options_;
+  static_cast<AnswerOptions&>(changed) = options;
+  std::optional<Answer::Room> room;
+  if (answer_.is_untouched()) {
+    PC_CHECK_OK(check_end({changed, conversation_, answer_, run_, &repairs_}, position()));
+    room = answer_.room(max_tokens_behind(position(), changed), {}, &changed);
+  }
+  std::swap(static_cast<AnswerOptions&>(options_), static_cast<AnswerOptions&>(changed));
+  draws_otherwise_ = true;
+  if (room) begin_answer(std::move(*room));
+  return ok();
 }
 
 Status Session::ready_to_go_on() {
@@ -90,7 +111,7 @@ Status Session::read_on(Appending appending) {
   std::uint64_t n_computed = 0;
   for (const pc_run& run : runs) n_computed += run.n_tokens;
   conversation_.prepare(appendix);  // nothing fails behind the computing
-  Answer::Room room = answer_.room(max_tokens_behind(appendix.end));
+  Answer::Room room = answer_room(appendix.end);
   const Stopwatch compute_watch;
   PC_CHECK_OK(run_.compute(forked ? &*forked : nullptr, runs, logits.data()));
 
@@ -132,7 +153,7 @@ Status Session::go_back(Position position) {
   std::vector<pc_run> runs;
   back.chain.add_missing(&runs);
   std::vector<float> logits(answer_.logits().size());
-  Answer::Room room = answer_.room(max_tokens_behind(back.begin), back.kept);
+  Answer::Room room = answer_room(back.begin, back.kept);
   PC_CHECK_OK(run_.compute(&timeline, runs, logits.data()));
 
   answer_.forget(back.unsaid);
@@ -156,6 +177,7 @@ Result<std::unique_ptr<Session>> Session::fork() const {
   if (run_.is_at_work() && run_.has_states())
     fork->conversation_.take_back_token();  // it has to compute the token itself
   fork->answer_.continue_from(answer_);
+  fork->draws_otherwise_ = draws_otherwise_;
   PC_TRY(fork->run_,
          run_.copy_for(fork->run_.caller(), static_cast<std::uint32_t>(answer_.n_ahead())));
   fork->repairs_ = repairs_;

@@ -25,10 +25,26 @@ enum class Overflow : std::uint32_t {
   kSlide,  // the oldest turns go, and it goes on (docs/adr/0041-chats-without-an-end.md)
 };
 
-struct SessionOptions {
+// How an answer is drawn, and when it is over.
+struct AnswerOptions {
   // 0: the prompt is computed, nothing is drawn. None: 256, or less where the context ends before.
   std::optional<std::uint32_t> max_tokens = {};
   bool cut_to_window = false;  // or less, whatever max_tokens is
+  SamplerOptions sampler = {};
+  // Null, or called before each token is drawn, on the caller's thread: clears the bits of tokens
+  // that may not be drawn, 32 a word, all set before. False: the call ends with kCancelled.
+  std::function<bool(std::span<std::uint32_t> allowed)> mask = {};
+  std::vector<std::string> stop = {};
+  Tokenizer::Controls controls = Tokenizer::Controls::kHide;  // that the answer has, in its text
+  // Tokens that are computed beside the one drawn last, at most, where the text is likely to go on
+  // with them: that changes when tokens come, and not which. None: DraftLength's choice; 0: none.
+  std::optional<std::uint32_t> max_draft = {};
+  // Null, or called before the token that was drawn last is computed, on the caller's thread: what
+  // is likely to follow it, if anything is; else that is looked up.
+  std::function<void(Tokens* next, std::size_t most)> draft = {};
+};
+
+struct SessionOptions : AnswerOptions {  // the first answer's, and others' until set_answer()
   Overflow overflow = Overflow::kStop;
   bool no_reuse = false;                   // compute every token of the prompt
   bool moves = false;                      // as LinkLimits has it
@@ -36,25 +52,13 @@ struct SessionOptions {
   // In a check of answers: what modules have that say nothing themselves, whatever the schema and
   // the prompt say; with it, repair is none.
   std::optional<pml::Repair> checked_repair = {};
-  SamplerOptions sampler;
-  // Null, or called before each token is drawn, on the caller's thread: clears the bits of tokens
-  // that may not be drawn, 32 a word, all set before. False: the call ends with kCancelled.
-  std::function<bool(std::span<std::uint32_t> allowed)> mask;
   // Null, or called now and then while a prompt or appended turns are computed, on the caller's
   // thread. False: as cancel().
   std::function<bool(std::uint64_t n_done, std::uint64_t n_tokens)> progress;
-  std::vector<std::string> stop;
-  Tokenizer::Controls controls = Tokenizer::Controls::kHide;  // that the answer has, in its text
   // None, or what is told of the prompt's tokens. The tokens from the one before the first that is
   // scored are computed, whatever the store has: modules are used where all of them stand before
   // it.
   std::optional<PromptScoring> scoring = {};
-  // Tokens that are computed beside the one drawn last, at most, where the text is likely to go on
-  // with them: that changes when tokens come, and not which. None: DraftLength's choice; 0: none.
-  std::optional<std::uint32_t> max_draft = {};
-  // Null, or called before the token that was drawn last is computed, on the caller's thread: what
-  // is likely to follow it, if anything is; else that is looked up.
-  std::function<void(Tokens* next, std::size_t most)> draft;
   std::string client;  // who asks: named clients take turns where they want more than a step has
 
   // Tokens of an answer that there must be room for.

@@ -422,18 +422,18 @@ class Sequence {
     o.bias = in_.below(2) ? nullptr : bias;
     o.n_bias = in_.below(3);
     if (in_.below(4) == 0) o.mask = mask;
-    o.mask_user = user();
     o.client = give_.name({"alice"});
     if (in_.below(4) == 0)
       o.progress = [](void* u, std::uint64_t, std::uint64_t) { return cancels(u); };
-    o.progress_user = user();
+    o.mask_user = o.progress_user = user();
     o.repair =
         in_.below(2)
             ? nullptr
             : give_.name({"none", "leading:2", "attended:50%", "selected:50%", "all", "auto"});
     if (in_.below(8) == 0) sized.set_unknown();
-    return pc_session_open(prompts_.pick(in_), in_.below(8) ? sized.get() : nullptr,
-                           sessions_.made(), error());
+    const pc_session_options* const given = in_.below(8) ? sized.get() : nullptr;
+    if (in_.below(4) == 0) return pc_session_set_answer(sessions_.pick(in_), given, error());
+    return pc_session_open(prompts_.pick(in_), given, sessions_.made(), error());
   }
   pc_status next(pc_session* session) {
     pc_token token{};

@@ -222,7 +222,7 @@ CROWDED_ROOMS = {
 }
 FILE_LINES = 500
 # A public header is one file, whatever the API has.
-LONGER_FILES = {"include/promptcache/promptcache.h": 1000, "include/promptcache/promptcache.hpp": 700}
+LONGER_FILES = {"include/promptcache/promptcache.h": 1100, "include/promptcache/promptcache.hpp": 700}
 FUNCTION_LINES = 70
 MACHINE_PATH = re.compile(r"(?<![\w.$}~*/])/(home|Users|root|work|mnt)/[\w.-]+")
 

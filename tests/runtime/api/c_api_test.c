@@ -334,6 +334,8 @@ static void check_answers(const pc_schema* schema, const pc_prompt* prompt) {
         PC_INVALID_ARGUMENT);
 }
 
+int draw_otherwise(const pc_prompt* prompt); /* c_api_answers.c: gives its failures */
+
 static void converse(const pc_prompt* prompt) {
   pc_session_options options;
   pc_session *session = NULL, *fork = NULL;
@@ -397,6 +399,7 @@ static void generate(pc_engine* engine) {
   check_answers(schema, prompt);
   pc_schema_close(schema); /* the prompt keeps what it needs */
   CHECK(cached.cached_tokens > 0 && cached.modules_found == 2 && cached.modules_encoded == 0);
+  failures += draw_otherwise(prompt);
   converse(prompt);
   draw(engine, prompt);
   later_options(prompt);

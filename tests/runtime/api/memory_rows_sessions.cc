@@ -313,6 +313,24 @@ std::vector<Row> session_rows() {
              [&](pc_session** s, pc_error* x) { return pc_session_fork(session, s, x); }));
          a.answer(tokens_of(fork.get()));
        })},
+      {"pc_session_set_answer", on_session([](pc_session* session, Attempt& a) {
+         pc_session_options o = session_options();
+         o.repetition_penalty = 1.5f;
+         const char* const stop = "never";
+         o.stop = &stop;
+         o.n_stop = 1;
+         a.call([&](pc_error* x) { return pc_session_set_answer(session, &o, x); });
+         const pc_message message{"user", "And then?", PC_NUL_TERMINATED, nullptr, 0};
+         a.call([&](pc_error* x) { return pc_session_append(session, &message, 1, x); });
+       })},
+      {"pc_session_set_answer, of an answer that is not begun",
+       on_session(
+           [](pc_session* session, Attempt& a) {
+             pc_session_options o = session_options();
+             o.presence_penalty = 0.5f;
+             a.call([&](pc_error* x) { return pc_session_set_answer(session, &o, x); });
+           },
+           0)},
       {"pc_session_position", on_session([](pc_session* session, Attempt& a) {
          std::uint32_t position = 0;
          a.call([&](pc_error* x) { return pc_session_position(session, &position, x); });
