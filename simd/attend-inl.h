@@ -266,6 +266,7 @@ HWY_INLINE Visible visible(const AttendArgs& a, std::size_t row, std::size_t row
     v.high = a.end[r] < v.high ? a.end[r] : v.high;
   }
   v.block = low / kBlock > block ? low / kBlock : block;
+  if (a.alike) v.block -= (v.block - block) % kChunkBlocks;
   v.end = (high + kBlock - 1) / kBlock < end ? (high + kBlock - 1) / kBlock : end;
   return v;
 }
@@ -329,7 +330,8 @@ HWY_INLINE void in_passes(const AttendArgs& a, std::size_t n_blocks, Pass pass) 
     high = a.end[r] > high ? a.end[r] : high;
   }
   const std::size_t end = (high + kBlock - 1) / kBlock;
-  for (std::size_t b = low / kBlock; b < end; b += n_blocks)
+  const std::size_t begin = low / kBlock;
+  for (std::size_t b = a.alike ? begin - begin % n_blocks : begin; b < end; b += n_blocks)
     pass(b, b + n_blocks < end ? b + n_blocks : end);
 }
 

@@ -57,6 +57,9 @@ struct MatmulArgs {
   std::size_t n_begin, n_end;
   Type type;
   bool accumulate;  // add to y instead of overwriting it
+  // The products of a row are summed in one order, however many rows there are. (A row by itself is
+  // summed in another one, which is faster.)
+  bool alike = false;
 };
 
 // Bounds a kernel's scratch on the stack.
@@ -103,6 +106,9 @@ struct AttendArgs {
   const std::uint32_t* hidden = nullptr;
   std::size_t first_block =
       0;  // of the run, that keys and values begin with; none before it is seen
+  // What a row sees is summed in one order, whatever the other rows see. (With windows it is cut
+  // where the first of the rows begins to see.)
+  bool alike = false;
 };
 
 // What a feed-forward layer does to its gate (or to its only input).

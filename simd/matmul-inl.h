@@ -170,7 +170,7 @@ void matmul_typed(const MatmulArgs& a) {
       matmul_rows<E, 2>(a, i);
       break;
     case 1:
-      one_row(E(), a, i);
+      a.alike ? matmul_rows<E, 1>(a, i) : one_row(E(), a, i);
       break;
   }
 }
@@ -192,7 +192,7 @@ void matmul_blocks(const MatmulArgs& a) {
       const auto* w = static_cast<const std::uint8_t*>(a.w) + j * row_bytes + bytes_of(a.type, k);
       for (std::size_t r = 0; r < rows; ++r) to_f32(w + r * row_bytes, a.type, n, wide + r * n);
       matmul_typed<F32>({a.x + k, wide, a.y + j, a.x_stride, a.y_stride, a.m, n, 0, rows,
-                         Type::kF32, accumulate});
+                         Type::kF32, accumulate, a.alike});
       accumulate = true;
       k += n;
     } while (k < a.k);

@@ -144,7 +144,8 @@ typedef int (*pc_text_progress)(void* user, uint64_t done, uint64_t total);
 
 typedef enum pc_precision {
   PC_PRECISION_DEFAULT = 0, /* activations are rounded as the kernels want them: 8 bits or bf16 */
-  PC_PRECISION_EXACT = 1    /* f32 activations on weights widened exactly; slower: to compare */
+  PC_PRECISION_EXACT = 1,   /* f32 activations on weights widened exactly; slower: to compare */
+  PC_PRECISION_DETERMINISTIC = 2 /* as default, but sums have one order, whatever is beside them */
 } pc_precision;
 
 /* Fields of pc_engine_options whose zero is meant, and is not the default. */
@@ -726,8 +727,8 @@ typedef struct pc_session_options {
   float min_p;              /* at least so many times as likely as the likeliest; 0: all; 1: those
                                as likely alone */
   float repetition_penalty; /* 0 (not given) or 1: none */
-  uint64_t seed; /* of the sampler; the same seed gives the same tokens but for rounding (in a
-                    batch; not in exact precision), PC_SEED_RANDOM others each time */
+  uint64_t seed; /* of the sampler; the same seed gives the same tokens, in a batch but for rounding
+                    (PC_PRECISION_DETERMINISTIC: always), PC_SEED_RANDOM others each time */
   const char* const* stop; /* strings that end the generation and are not part of it */
   size_t n_stop;
   float presence_penalty;    /* off the logit of each token that the answer has */

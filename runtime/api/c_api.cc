@@ -38,6 +38,7 @@ static_assert(PC_OPEN_PACK_WEIGHTS == static_cast<int>(pc::OpenStep::kPackWeight
 static_assert(PC_OPEN_CHECK_PACKED == static_cast<int>(pc::OpenStep::kCheckPacked));
 static_assert(PC_CACHE_OFF == static_cast<int>(pc::CacheMode::kOff));
 static_assert(PC_PRECISION_EXACT == static_cast<int>(pc::Precision::kExact));
+static_assert(PC_PRECISION_DETERMINISTIC == static_cast<int>(pc::Precision::kDeterministic));
 static_assert(PC_KV_F32 == static_cast<int>(pc::KvType::kF32));
 static_assert(PC_KV_BF16 == static_cast<int>(pc::KvType::kBf16));
 static_assert(PC_KV_Q8 == static_cast<int>(pc::KvType::kQ8));
@@ -65,7 +66,7 @@ Result<pc::EngineOptions> engine_options(const pc_engine_options* options) {
   engine.model_path = o.model_path;
   engine.cache_dir = string_or_empty(o.cache_dir);
   engine.cache_mode = static_cast<pc::CacheMode>(o.cache_mode);
-  if (o.precision > PC_PRECISION_EXACT)
+  if (o.precision > PC_PRECISION_DETERMINISTIC)
     return pc::error(Code::kInvalidArgument, "unknown precision");
   engine.precision = static_cast<pc::Precision>(o.precision);
   if (engine.precision == pc::Precision::kExact) engine.kv_type = pc::KvType::kF32;

@@ -57,8 +57,9 @@ typedef struct pc_tensor {
 
 /* The numbers of pc::Precision. */
 typedef enum pc_backend_precision {
-  PC_BACKEND_FAST = 0, /* activations may be rounded to 8 bits or bf16 */
-  PC_BACKEND_EXACT = 1 /* products of f32 with weights widened exactly */
+  PC_BACKEND_FAST = 0,         /* activations may be rounded to 8 bits or bf16 */
+  PC_BACKEND_EXACT = 1,        /* products of f32 with weights widened exactly */
+  PC_BACKEND_DETERMINISTIC = 2 /* as fast; what a token gets does not depend on the step's others */
 } pc_backend_precision;
 
 typedef enum pc_norm {
@@ -285,7 +286,7 @@ typedef struct pc_backend_v1 {
 
   /* kv_type: KvType of modules/kv.h, of modules, and fresh tokens have fresh_type() of it; one
    * that the backend does not know must be refused (new ones come without a new ABI).
-   * precision: pc_backend_precision; a backend that has no exact products refuses.
+   * precision: pc_backend_precision; a backend refuses what it does not have.
    * n_threads: 0 = as many as the process may use. pack: NULL = none; borrowed
    * for the call. That a model cannot be packed is no failure: a sentence in
    * `error` beside the result 0 says why it computes from the weights as they are. */

@@ -81,10 +81,11 @@ struct Attention::Task {
 };
 
 Attention::Attention(const pc_model_desc& desc, const simd::Kernels& kernels, Parallel parallel,
-                     std::uint32_t max_tokens)
+                     std::uint32_t max_tokens, bool alike)
     : desc_(desc),
       kernels_(kernels),
       parallel_(parallel),
+      alike_(alike),
       group_(desc.n_heads / desc.n_kv_heads),
       geometry_{desc.n_layers, desc.n_kv_heads, desc.head_dim},
       state_rows_(std::size_t{std::max(max_tokens, kMaxShares * kTileTokens)} * desc.n_heads),
@@ -104,7 +105,7 @@ void Attention::plan(std::span<const std::int32_t> positions,
                      std::span<const TimelineRows> timelines) {
   positions_ = positions;
   timelines_ = timelines;
-  uses_.plan(timelines, kTileTokens);
+  uses_.plan(timelines, kTileTokens, !alike_);
   for (Rotations& r : rotations_) r.tokens.fill(positions);
   find_rotations();
 
@@ -113,7 +114,7 @@ void Attention::plan(std::span<const std::int32_t> positions,
     blocks = std::max(blocks, uses_.n_blocks(tile));
   const std::uint32_t tasks = uses_.n_tiles() * desc_.n_kv_heads;
   const std::uint32_t wanted = kTasksPerThread * parallel_.n_threads();
-  std::uint64_t shares = parallel_.n_threads() == 1 ? 1 : (wanted + tasks - 1) / tasks;
+  std::uint64_t shares = alike_ || parallel_.n_threads() == 1 ? 1 : (wanted + tasks - 1) / tasks;
   shares = std::min<std::uint64_t>({shares, kMaxShares, blocks / kMinShareBlocks,
                                     state_rows_ / (positions.size() * desc_.n_heads)});
   n_shares_ = static_cast<std::uint32_t>(std::max<std::uint64_t>(shares, 1));
@@ -222,7 +223,7 @@ void Attention::attend_visit(Task& task, const SegmentUses::Visit& visit,
   kernels_.attend({task.queries, keys, keys + segment.value_offset_bytes, task.begin, task.end,
                    max_.data() + row, sum_.data() + row, acc_.data() + row * desc_.head_dim, n_rows,
                    desc_.head_dim, static_cast<simd::KvFormat>(segment.type), desc_.attn_softcap,
-                   task.slope, task.origin, segment.hidden});
+                   task.slope, task.origin, segment.hidden, 0, alike_});
 }
 
 // score += slope * (key position - query position), as the kernel wants it.

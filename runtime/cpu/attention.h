@@ -34,9 +34,11 @@ namespace pc {
 
 class Attention {
  public:
-  // `desc` is borrowed. max_tokens: of one sweep. Segments may be of any type.
+  // `desc` is borrowed. max_tokens: of one sweep. Segments may be of any type. alike: what a row
+  // sees is summed in one order, whichever rows are computed beside it: a tile's visits have one
+  // share, and those of several timelines are not joined.
   Attention(const pc_model_desc& desc, const simd::Kernels& kernels, Parallel parallel,
-            std::uint32_t max_tokens);
+            std::uint32_t max_tokens, bool alike = false);
 
   // Once a sweep, before its layers: the rows' logical positions, and all segments that
   // each timeline's rows may see, their own included. Borrowed until the next plan().
@@ -69,6 +71,7 @@ class Attention {
   const pc_model_desc& desc_;
   const simd::Kernels& kernels_;
   Parallel parallel_;
+  const bool alike_;
   std::uint32_t group_;  // query heads that share one kv head
   KvGeometry geometry_;  // but for the type, which is a segment's
 

@@ -43,6 +43,7 @@ namespace pc {
 namespace {
 
 static_assert(PC_BACKEND_EXACT == static_cast<int>(Precision::kExact));
+static_assert(PC_BACKEND_DETERMINISTIC == static_cast<int>(Precision::kDeterministic));
 static_assert(static_cast<int>(simd::Type::kF32) == PC_DTYPE_F32);
 static_assert(static_cast<int>(simd::Type::kF16) == PC_DTYPE_F16);
 static_assert(static_cast<int>(simd::Type::kBf16) == PC_DTYPE_BF16);
@@ -148,7 +149,7 @@ std::int32_t model_open(const pc_model_desc* desc, std::uint32_t kv_type, std::u
                         pc_backend_model** out, pc_backend_error* e) {
   return guarded(e, [&]() -> Status {
     PC_CHECK_OK(check_shape(*desc, kv_type));
-    if (precision > PC_BACKEND_EXACT)
+    if (precision > PC_BACKEND_DETERMINISTIC)
       return refuse("precision " + std::to_string(precision) + " is unknown");
     const simd::Kernels* kernels = simd::selected_kernels();
     if (!kernels) {

@@ -42,7 +42,7 @@ simd::Type type_of(const pc_tensor& w) {
 
 const PackedWeights* usable(const PackedWeights* packed, const simd::Kernels& kernels,
                             Precision precision) {
-  const bool any = packed && !packed->empty() && precision == Precision::kFast;
+  const bool any = packed && !packed->empty() && precision != Precision::kExact;
   return any && kernels.matmul_packed ? packed : nullptr;
 }
 
@@ -233,7 +233,7 @@ std::unique_ptr<Gemm::OneDnn> Gemm::make_onednn(std::uint32_t n_threads, std::ui
 }
 
 bool Gemm::many_rows(std::uint32_t m, const pc_tensor& w) const {
-  return m > (amx_ ? kSmallRowsAmx : kSmallRows) &&
+  return !alike_ && m > (amx_ ? kSmallRowsAmx : kSmallRows) &&
          (onednn_->takes(w) || (m >= kWidenedRows && onednn_->widening_pays));
 }
 
@@ -326,6 +326,7 @@ Gemm::Gemm(const simd::Kernels& kernels, Parallel parallel, std::uint32_t max_ro
            std::uint32_t max_k, const PackedWeights* packed, Precision precision)
     : kernels_(&kernels),
       parallel_(parallel),
+      alike_(precision == Precision::kDeterministic),
       packed_(usable(packed, kernels, precision)),
       amx_(precision == Precision::kFast ? kernels.amx : nullptr),
       x_int8_(packed_ ? simd::quantised_bytes(max_rows, max_k) : 0),
@@ -426,11 +427,12 @@ void Gemm::multiply_packed(Input& x, std::uint32_t k, const Tasks& tasks, bool a
 
 void Gemm::multiply_stored(Input& x, std::uint32_t k, const Tasks& tasks, bool accumulate) const {
   make_rows(x);
-  tasks.run(parallel_, [&](const Tasks::Item& item, std::uint32_t first, std::uint32_t end,
-                           std::uint32_t) {
-    const auto& [w, y] = item.product;
-    kernels_->matmul({x.x, item.data, y, k, w->rows, x.m, k, first, end, type_of(*w), accumulate});
-  });
+  tasks.run(parallel_,
+            [&](const Tasks::Item& item, std::uint32_t first, std::uint32_t end, std::uint32_t) {
+              const auto& [w, y] = item.product;
+              kernels_->matmul({x.x, item.data, y, k, w->rows, x.m, k, first, end, type_of(*w),
+                                accumulate, alike_});
+            });
 }
 
 }  // namespace pc

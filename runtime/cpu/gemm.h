@@ -4,7 +4,9 @@
 // multiplied in integers, x in 8 bits, for any number of rows: simd/packed/packed.h.
 // Where the CPU multiplies tiles of bf16 (AMX) and rows are many, these and bf16
 // weights are multiplied there, x and weights in bf16: simd/packed/amx_rows.h.
-// In exact precision (runtime/backend/precision.h) neither happens: x stays f32.
+// In exact precision (runtime/backend/precision.h) neither happens: x stays f32. In deterministic
+// precision the packed form is used, and else the project's own kernel, for any number of rows, so
+// that each row's products are summed in one order.
 //
 // All others are used where they lie, in their stored type: nothing is packed or
 // expanded when a model opens. A few rows (decode, short fresh text) are
@@ -89,6 +91,7 @@ class Gemm {
 
   const simd::Kernels* kernels_;
   Parallel parallel_;
+  bool alike_;                       // deterministic precision
   const PackedWeights* packed_;      // null where there are none, or no kernel for them
   const simd::AmxKernels* amx_;      // null without AMX, and in exact precision
   AlignedBuffer<std::byte> x_int8_;  // [max_rows, max_k] of simd/quantised_rows.h

@@ -16,8 +16,9 @@ std::pair<std::uintptr_t, std::uintptr_t> bytes_of(const SegmentUses::Use& use) 
 
 }  // namespace
 
-void SegmentUses::plan(std::span<const TimelineRows> timelines, std::uint32_t tile_rows) {
-  group_uses(timelines);
+void SegmentUses::plan(std::span<const TimelineRows> timelines, std::uint32_t tile_rows,
+                       bool groups) {
+  group_uses(timelines, groups);
   visits_.clear();
   tiles_.clear();
   const std::uint32_t n_rows = timelines.empty() ? 0 : timelines.back().first + timelines.back().n;
@@ -29,12 +30,12 @@ void SegmentUses::plan(std::span<const TimelineRows> timelines, std::uint32_t ti
 // Uses of the same bytes one after the other, groups in the order of their first use. One
 // timeline's segments are bytes of their own, as a rule; where they are not, as of a module that
 // stands in a prompt twice, each is a use, and no visit has both (see visit_tile).
-void SegmentUses::group_uses(std::span<const TimelineRows> timelines) {
+void SegmentUses::group_uses(std::span<const TimelineRows> timelines, bool groups) {
   uses_.clear();
   groups_.clear();
   for (const TimelineRows& t : timelines)
     for (const KvSegment& segment : t.segments) uses_.push_back({t.first, t.first + t.n, &segment});
-  if (timelines.size() > 1) {
+  if (groups && timelines.size() > 1) {
     // Each use takes the number of the first one of its bytes: sorting by that groups them.
     order_.resize(uses_.size());
     std::iota(order_.begin(), order_.end(), 0u);

@@ -39,8 +39,9 @@ class SegmentUses {
     std::uint64_t first_block;         // of this visit, counted over its tile's
   };
 
-  // Timelines come in order of their rows, which leave none out.
-  void plan(std::span<const TimelineRows> timelines, std::uint32_t tile_rows);
+  // Timelines come in order of their rows, which leave none out. groups: uses of the same bytes are
+  // one visit, also those of several timelines; else each timeline's visits come in its own order.
+  void plan(std::span<const TimelineRows> timelines, std::uint32_t tile_rows, bool groups = true);
 
   std::uint32_t n_tiles() const { return static_cast<std::uint32_t>(tiles_.size()) - 1; }
   std::span<const Visit> visits(std::uint32_t tile) const {
@@ -62,7 +63,7 @@ class SegmentUses {
     std::size_t first_visit;
     std::uint64_t n_blocks;
   };
-  void group_uses(std::span<const TimelineRows> timelines);
+  void group_uses(std::span<const TimelineRows> timelines, bool groups);
   void visit_tile(std::uint32_t begin, std::uint32_t end);
 
   std::vector<Use> uses_;              // group after group, in order of rows within one

@@ -53,7 +53,7 @@ Transformer::Transformer(const pc_model_desc& desc, KvType type, const simd::Ker
       kernels_(kernels),
       parallel_(parallel),
       geometry_(geometry_of(desc, type)),
-      attention_(desc, kernels, parallel, max_rows),
+      attention_(desc, kernels, parallel, max_rows, precision == Precision::kDeterministic),
       gemm_(kernels, parallel, max_rows, widest_input(desc), &packed, precision),
       x_(std::size_t{max_rows} * desc.d_model),
       h_(x_.size()),

@@ -169,6 +169,8 @@ void Engine::name_states() {
   identity.backend = backend_->name();
   identity.numerics_version = backend_->numerics_version();
   if (options_.precision == Precision::kExact) identity.numerics_version |= kExactNumerics;
+  if (options_.precision == Precision::kDeterministic)
+    identity.numerics_version |= kDeterministicNumerics;
   identity.geometry = geometry();
   identity.name_space = options_.name_space;
 }

@@ -56,6 +56,18 @@ const char* cache_mode_name(CacheMode mode) {
   return "unknown";
 }
 
+const char* precision_name(Precision precision) {
+  switch (precision) {
+    case Precision::kFast:
+      return "fast";
+    case Precision::kExact:
+      return "exact";
+    case Precision::kDeterministic:
+      return "deterministic";
+  }
+  return "unknown";
+}
+
 const char* positions_name(pml::Positions p) {
   return p == pml::Positions::kCompact ? "compact" : "schema";
 }
@@ -146,7 +158,7 @@ std::string describe_engine(const Engine& engine) {
   json.key("chat_template");
   chat ? json.value(chat->name) : json.null();
   json.key("kv_type").value(kv_type_name(engine.options().kv_type));
-  json.key("precision").value(engine.options().precision == Precision::kExact ? "exact" : "fast");
+  json.key("precision").value(precision_name(engine.options().precision));
   json.key("kv_bytes_per_token").value(engine.geometry().state_bytes(1) / kKvBlockTokens);
   json.key("weights_digest").value(hex(model.weights_digest));
   json.key("tokenizer_digest").value(hex(engine.tokenizer().digest()));

@@ -132,9 +132,11 @@ void add_kv_type(CLI::App* verb, Options* o) {
 }
 
 void add_precision(CLI::App* verb, Options* o) {
-  add_choice(verb, "--precision", o->precision, "NAME",
-             "fast, or exact: f32 activations and states, for comparisons; default: fast",
-             {"fast", "exact"});
+  add_choice(
+      verb, "--precision", o->precision, "NAME",
+      "fast; deterministic: an answer does not depend on others that are computed beside it; or "
+      "exact: f32 activations and states, for comparisons; default: fast",
+      {"fast", "deterministic", "exact"});
 }
 
 void add_backend(CLI::App* verb, Options* o) {

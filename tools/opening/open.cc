@@ -75,7 +75,9 @@ promptcache::EngineOptions engine_options(const Options& options) {
                    : options.kv_type == "q8"  ? PC_KV_Q8
                    : options.kv_type == "q4"  ? PC_KV_Q4
                                               : PC_KV_BF16;
-  engine.precision = options.precision == "exact" ? PC_PRECISION_EXACT : PC_PRECISION_DEFAULT;
+  engine.precision = options.precision == "exact"           ? PC_PRECISION_EXACT
+                     : options.precision == "deterministic" ? PC_PRECISION_DETERMINISTIC
+                                                            : PC_PRECISION_DEFAULT;
   engine.cache_bytes = options.cache_bytes.value_or(0);
   engine.require_store = options.require_cache;
   engine.cache_namespace = or_null(options.cache_namespace);

@@ -467,7 +467,7 @@ static void model(const char* path) {
         strstr(json, "\"ok\":true") != NULL && strstr(json, "\"perplexity\"") != NULL);
   pc_free(json);
   CHECK(pc_model_probe(&options, "", 0, &json, &error) == PC_INVALID_ARGUMENT);
-  options.precision = 2;
+  options.precision = 3;
   CHECK(pc_model_probe(&options, NULL, 0, &json, &error) == PC_INVALID_ARGUMENT);
   pc_engine_options_init(&options);
   options.model_path = "/nonexistent";

@@ -156,6 +156,7 @@ std::vector<Row> rows() {
       {"states in 8 bits", 2, [](Setup& s) { s.options.kv_type = KvType::kQ8; }},
       {"states in 4 bits", 2, [](Setup& s) { s.options.kv_type = KvType::kQ4; }},
       {"the precision", 2, [](Setup& s) { s.options.precision = Precision::kExact; }},
+      {"sums of one order", 2, [](Setup& s) { s.options.precision = Precision::kDeterministic; }},
       {"a namespace", 2, [](Setup& s) { s.options.name_space = "alice"; }},
       {"another namespace", 2, [](Setup& s) { s.options.name_space = "alic"; }},
       {"the backend", 2, [](Setup& s) { s.options.backend = PC_FAKE_BACKEND_PLAIN; }},
