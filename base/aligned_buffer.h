@@ -1,9 +1,9 @@
 // An owning, uninitialised array whose first byte lies on a cache line.
 //
 // Move-only; never grows: sized once, so that nothing is allocated while a
-// step runs. T must be trivial. Large buffers are pages of their own, which
-// cost memory only once they are touched, and none any more when they go: in a
-// heap, what is small and lives longer would hold their places.
+// step runs. T must be trivial. A large buffer is mapped as pages of its own: a page
+// costs memory from its first use on, and the system has all of them back when the
+// buffer goes. (In a heap, small blocks that live longer would hold the freed room.)
 #pragma once
 
 #include <cstddef>
@@ -19,12 +19,13 @@ namespace pc {
 // One cache line on every CPU we run on, and one AVX-512 register.
 inline constexpr std::size_t kCacheLine = 64;
 
-// From so many bytes on a buffer is pages of its own.
+// A buffer of at least this many bytes is mapped as pages of its own.
 inline constexpr std::size_t kOwnPagesBytes = std::size_t{1} << 18;
 
-// Pages that are nobody else's: zeros, or null where there are none. Precondition: n_bytes > 0.
+// New pages of zeros for this process alone; null where the system has none. Precondition: n_bytes
+// > 0.
 void* map_pages(std::size_t n_bytes);
-// What map_pages gave, all of it.
+// Unmaps all that map_pages() returned.
 void unmap_pages(void* pages, std::size_t n_bytes);
 
 template <class T>

@@ -74,15 +74,15 @@ class MappedFile {
 
   std::span<const std::byte> bytes() const { return {data_, size_}; }
 
-  // The file's identity when it was mapped, and whether it still has it: not known, and so false,
-  // without a descriptor.
+  // The file's identity when it was mapped; is_unchanged(): whether the file still has it. Without
+  // a descriptor that cannot be known, and is_unchanged() is false.
   const FileIdentity& identity() const { return identity_; }
-  bool has_descriptor() const { return fd_ >= 0; }  // or nobody can ask what became of the file
+  bool has_descriptor() const { return fd_ >= 0; }  // without one, a changed file goes unnoticed
   bool is_unchanged() const;
-  // Is it known to have been written to? A new name, or none any more, is no writing.
+  // Is the file known to have been written to? To rename or unlink it is not to write to it.
   bool was_written() const;
 
-  // Zeros stand in the place of bytes that could not be read (guard_mappings).
+  // Could some of the file not be read, so that zeros stand in its place (guard_mappings)?
   bool is_lost() const;
 
   // Gives back the memory that the mapping takes in this process. The mapping stays: a
@@ -114,7 +114,7 @@ class MappedFile {
 // it once. kIo.
 Status guard_mappings();
 
-// How many mappings were lost so far: where that is none, no other question need be asked.
+// How many mappings this process has lost so far. While it is 0, no mapping need be asked.
 std::uint64_t n_lost_mappings();
 
 // A shared mapping of a file that is being made, to be written in place. Move-only owner. The file
@@ -130,9 +130,9 @@ class WritableMapping {
   static Result<WritableMapping> map(int fd, std::uint64_t size_bytes, const std::string& name);
 
   std::span<std::byte> bytes() const { return bytes_; }
-  void protect() const;  // a write ends the process from now on
+  void protect() const;  // from now on a write through bytes() ends the process
 
-  // Zeros stand in the place of what was written (guard_mappings).
+  // Was something that was written lost, so that zeros stand in its place (guard_mappings)?
   bool is_lost() const;
 
  private:

@@ -1,7 +1,7 @@
-// A mutex whose users clang can check: what it guards says so, and who touches that
-// without holding it is reported (-Wthread-safety; tests/structure/locks.py runs it).
+// A mutex whose use clang checks: members say which mutex guards them, and code that
+// touches one without holding it is reported (-Wthread-safety; tests/structure/locks.py runs it).
 //
-// GCC sees std::mutex and nothing else. Threads: that is what it is for.
+// For GCC it is a std::mutex. Threads: any.
 #pragma once
 
 #include <chrono>
@@ -14,9 +14,9 @@
 #define PC_THREAD_SAFETY(x)
 #endif
 
-// Of a member: read and written only where `mutex` is held.
+// On a member: it is read and written only while `mutex` is held.
 #define PC_GUARDED_BY(mutex) PC_THREAD_SAFETY(guarded_by(mutex))
-// Of a function: called only where it is held.
+// On a function: it is called only while `mutex` is held.
 #define PC_REQUIRES(mutex) PC_THREAD_SAFETY(requires_capability(mutex))
 
 namespace pc {
@@ -32,13 +32,13 @@ class PC_THREAD_SAFETY(capability("mutex")) Mutex {
   std::mutex mutex_;
 };
 
-// Holds a mutex while it lives, but between unlock() and lock().
+// Holds a mutex as long as it lives, except between unlock() and lock().
 class PC_THREAD_SAFETY(scoped_lockable) MutexLock {
  public:
   explicit MutexLock(Mutex& mutex) PC_THREAD_SAFETY(acquire_capability(mutex)) : mutex_(mutex) {
     mutex_.lock();
   }
-  // The caller holds it already.
+  // The caller holds the mutex already.
   MutexLock(Mutex& mutex, std::adopt_lock_t) PC_THREAD_SAFETY(requires_capability(mutex))
       : mutex_(mutex) {}
   ~MutexLock() PC_THREAD_SAFETY(release_capability()) {
@@ -62,15 +62,15 @@ class PC_THREAD_SAFETY(scoped_lockable) MutexLock {
   bool held_ = true;
 };
 
-// What threads wait for while they let go of a mutex. Allocates nothing.
+// A condition variable for MutexLock: a waiting thread lets go of the mutex. Allocates nothing.
 class Condition {
  public:
-  // The lock is held again when it returns, which may be for no reason.
+  // May return although nobody notified. The lock is held again when it returns.
   void wait(MutexLock& lock) {
     Native native(lock);
     condition_.wait(native.lock);
   }
-  // False when the time has come.
+  // False where `time` has come.
   bool wait_until(MutexLock& lock, std::chrono::steady_clock::time_point time) {
     Native native(lock);
     return condition_.wait_until(native.lock, time) == std::cv_status::no_timeout;

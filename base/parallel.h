@@ -5,11 +5,12 @@
 //
 // Where the system starts no more threads, OpenMP ends the process; ready() asks before that.
 //
-// The team persists between loops, and waits for them as long as a loop takes and then asleep; a
-// loop ends with its last task, and waits for no thread that got none (docs/adr/0030-waiting.md).
-// But the first one of a thread, a loop allocates nothing. Loops do not nest. Threads: a Parallel
-// is a value; loops started by different host threads each have a team of their own, which ends
-// with the thread. A child of fork() starts its own.
+// The team lives on between loops. For about as long as a loop takes its threads wait awake for the
+// next one, and then asleep; a loop ends with its last task, and waits for no thread that got none
+// (docs/adr/0030-waiting.md). A loop allocates nothing, except a host thread's first one, which
+// makes the team. Loops do not nest. Threads: a Parallel is a value; loops started by different
+// host threads each have a team of their own, which ends with the thread. A child of fork() starts
+// its own.
 #pragma once
 
 #include <cstdint>
@@ -41,8 +42,8 @@ class Parallel {
   // answer is remembered once it is yes. kIo with the numbers.
   Status ready() const;
 
-  // While it lives, libraries that use OpenMP themselves take no threads but the calling one. In
-  // bodies they never do.
+  // While an Alone lives, libraries that use OpenMP themselves compute on the calling thread alone.
+  // Inside of the body of a loop they always do.
   class Alone {
    public:
     Alone();
@@ -54,9 +55,9 @@ class Parallel {
     int before_ = 0;
   };
 
-  // body(task, thread) for each task in [0, n_tasks), thread < n_threads(), 0 the caller's.
-  // Tasks are handed out one by one, so uneven ones balance. What a body throws comes out here,
-  // once those at work are done; the other tasks are left.
+  // Calls body(task, thread) for each task in [0, n_tasks); thread < n_threads(), and 0 is the
+  // caller's. Tasks are handed out one by one, so that uneven ones balance. An exception of a body
+  // is thrown here once the tasks under way are done; tasks not begun are left out.
   void for_each(std::uint32_t n_tasks,
                 FunctionRef<void(std::uint32_t task, std::uint32_t thread)> body) const;
 

@@ -30,7 +30,7 @@ class ProgressCount {
     if (tells && progress_ && !progress_(done, total_)) stopped_ = true;
   }
 
-  // Has the Progress asked to stop the work?
+  // Has the Progress returned false, which stops the work?
   bool stopped() const { return stopped_; }
 
  private:
@@ -40,7 +40,8 @@ class ProgressCount {
   std::atomic<bool> stopped_{false};
 };
 
-// Has another thread, or a signal's handler, asked to stop? NULL: nobody can.
+// Has another thread, or a signal's handler, set this flag, which asks to stop? NULL: there is no
+// flag.
 inline bool is_set(const volatile std::int32_t* cancel) {
   return cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED) != 0;
 }

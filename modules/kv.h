@@ -55,12 +55,12 @@ constexpr const char* kv_type_name(KvType type) {
                                  : "q4";
 }
 
-// Of what tokens that are computed have, where modules are stored as `stored`.
+// The type in which computed tokens are kept, where modules are stored as `stored`.
 constexpr KvType fresh_type(KvType stored) {
   return stored == KvType::kQ4 ? KvType::kBf16 : stored;
 }
 
-// Blocks are made of words of four bytes: so many elements each.
+// Blocks are made of words of four bytes; kv_word_elements() is how many elements a word holds.
 inline constexpr std::size_t kKvWordBytes = 4;
 constexpr std::uint32_t kv_word_elements(KvType type) {
   return type == KvType::kF32 ? 1 : type == KvType::kBf16 ? 2 : type == KvType::kQ8 ? 4 : 8;
@@ -138,7 +138,8 @@ struct KvSegment {
   std::uint32_t n_tokens = 0;
   std::int32_t position = 0;      // logical position of row `begin`
   std::int32_t key_position = 0;  // position at which that row's key was rotated
-  // Null, or for each row from block 0 to the last block's end: all bits where it is not seen.
+  // Null, or a word for each row from block 0 to the last block's end: all ones where no query sees
+  // the row, else 0.
   const std::uint32_t* hidden = nullptr;
   // Null, or [n_tokens] the rows' logical positions, increasing, where they have gaps; keys are
   // rotated alike.

@@ -1,7 +1,8 @@
-// What was kept behind a text, so that a text that goes on otherwise there finds how much of it is
-// there all the same: hints, of links of a chain (runtime/prompt/chain.h).
+// Hints: which links of chains (runtime/prompt/chain.h) were kept behind a text. Another text that
+// begins alike and then goes on otherwise finds by them the link whose first tokens it shares.
 //
-//   <dir>/v2/next/<64 hex>   the name is a place; its records, the newest first
+//   <dir>/v2/next/<64 hex>   the name is a place in a text (Chain::place); its records, newest
+//   first
 //
 // A record is the key of a file and hashes of its first tokens, which no text can be read out of.
 // Nothing of it is believed: whoever reads one opens the file of that key, whose own tokens decide.
@@ -26,25 +27,28 @@ namespace pc {
 
 class LinkHints {
  public:
-  // A page of a file system: what is older than these is forgotten.
+  // Of one place, so that a file of hints fits one page of a file system; older records are
+  // dropped.
   static constexpr std::size_t kMostRecords = 63;
-  // Less in common is not looked for: a segment in attention for it costs as much as it saves.
+  // Links with fewer tokens in common are not looked for: to attend to one more segment costs as
+  // much as computing these tokens.
   static constexpr std::uint32_t kMinTokens = 8;
-  // Of all places; beyond, those that were written longest ago go.
+  // Files of hints in the folder; beyond, those written longest ago are removed.
   static constexpr std::size_t kMostPlaces = 65536;
 
-  LinkHints() = default;  // knows nothing, keeps nothing
-  // One that knows nothing where the folder cannot be used.
+  LinkHints() = default;  // without a folder: finds nothing, keeps nothing
+  // Where the folder cannot be used, hints without a folder.
   static LinkHints open(const std::string& cache_dir, bool writes);
 
-  // Files that may begin as these tokens do, at least kMinTokens of them, the longest in common
-  // first.
+  // Keys of files behind this place that may begin with at least kMinTokens of these tokens; the
+  // file that shares most comes first.
   std::vector<ModuleKey> likely(const Digest& place, std::span<const std::int32_t> tokens) const;
-  // All that are remembered of a place, the newest first.
+  // Keys of all files that are remembered behind this place, the newest first.
   std::vector<ModuleKey> newest(const Digest& place) const;
-  // The file of this key has these tokens. Ignores what cannot be written.
+  // Remembers behind this place that the file of `key` has these tokens. Failing to write is no
+  // error.
   void add(const Digest& place, std::span<const std::int32_t> tokens, const ModuleKey& key) const;
-  // Forgets all.
+  // Removes all hints.
   void clear() const;
 
  private:

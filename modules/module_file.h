@@ -47,18 +47,20 @@ class ModuleFile {
   const KvGeometry& geometry() const { return header_.causes.geometry; }
   std::span<const std::byte> bytes() const { return bytes_; }  // the whole file
 
-  // Is the file as it was when it was mapped? If not (a new name is a change, too), it is to be
-  // opened again, and what the mapping holds by now is not known. Memory never changes.
+  // Is the file as it was when it was mapped? If not (renaming it is a change, too), what the
+  // mapping holds by now is not known, and the module is to be opened again. A module in memory
+  // never changes.
   bool is_current() const { return !file_ || (file_->is_unchanged() && !file_->is_lost()); }
-  // Can that be asked? A process near its limit of descriptors keeps none for a mapping.
+  // Can is_current() tell? A process near its limit of descriptors keeps none for a mapping.
   bool is_watched() const { return !file_ || file_->has_descriptor(); }
-  // Zeros stand in the place of bytes that could not be read (guard_mappings).
+  // Could some of the file not be read, so that zeros stand in its place (guard_mappings)?
   bool is_lost() const { return file_ && file_->is_lost(); }
-  // Is it known to hold other bytes than when it was mapped?
+  // Is the mapping known to hold other bytes than when it was made?
   bool is_spoilt() const { return file_ && (file_->was_written() || file_->is_lost()); }
 
-  // A name for these very bytes, for who keeps copies of them: that of the key and, of a file, of
-  // the file as it was when it was mapped. One that is made again has another.
+  // A name for these very bytes, by which a backend knows its copies of them again: a digest of the
+  // key and, where the module is a file, of the file's identity when it was mapped. A file that is
+  // made again under the same key has another name.
   Digest instance() const;
 
   std::span<const std::int32_t> tokens() const;  // of all kept runs, run after run

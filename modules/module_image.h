@@ -24,7 +24,8 @@
 
 namespace pc {
 
-// Of the file that a module takes, and its kept tokens. Zeros where there can be no such file.
+// The bytes of a module's file and the number of its kept tokens; zeros where the identity gives no
+// valid file.
 struct StoredSize {
   std::uint64_t bytes = 0, tokens = 0;
 };

@@ -90,7 +90,7 @@ class ModuleStore {
 
   const StoreOptions& options() const;
   bool writable() const;
-  const std::string& why_not_writable() const;  // as CacheFolder says it
+  const std::string& why_not_writable() const;  // CacheFolder::why_not_writable()
 
   // A hit maps the file, or shares the mapping that this process already has.
   Lookup find(const ModuleIdentity& identity);
@@ -102,20 +102,21 @@ class ModuleStore {
   // (full, read-only, refused),
   // kUnsupported (the name is taken by another version's file), kNotFound
   // (evicted by another process before it could be opened).
-  // `draft`: where the module was made, if in one of this store's.
+  // `draft`: the draft of this store in which the module was made; null: it was made in memory.
   Result<ModuleHandle> publish(const ModuleHandle& module, CacheDraft* draft = nullptr);
 
-  // Where a module of so many bytes can be made, in room that is promised to it; null: in memory.
+  // A file in which a module of n_bytes can be made, with its room reserved; null: make it in
+  // memory.
   std::shared_ptr<CacheDraft> draft(std::uint64_t n_bytes);
 
-  // Single flight: miss -> lock -> find again -> encode -> publish. Waits up
-  // to `timeout`; kBusy means: wait on, while the holder goes on; kUnusable (a
-  // read-only store, too): encode at once. A thread holds one at a time: keys
-  // share 256 locks. `stand_in` > 0: the lock of whoever stands in for a holder that does not go
-  // on.
+  // The right to encode a module, so that one process does it: miss -> lock -> find again -> encode
+  // -> publish. Waits up to `timeout`; kBusy: another process holds the lock, and the caller should
+  // wait on while that one makes progress; kUnusable (a read-only store, too): encode without the
+  // lock. A thread holds one lock at a time, since keys share 256 of them. `stand_in` > 0: the lock
+  // of whoever takes over from a holder that is stopped.
   FileLock lock(const ModuleKey& key, std::chrono::milliseconds timeout, unsigned stand_in = 0);
 
-  // Of the links that it holds, or held.
+  // Which links of chains follow which (modules/link_hints.h).
   const LinkHints& hints() const;
 
   StoreCounts counts() const;
@@ -128,15 +129,15 @@ class ModuleStore {
   Result<ModuleHandle> verify(const ModuleKey& key) const;
   // Unlinks, also where in use: mappings stay valid. kNotFound.
   Status remove(const ModuleKey& key);
-  // As CacheFolder has them.
+  // See CacheFolder::pin().
   Status pin(const ModuleKey& key);
   Status unpin(const ModuleKey& key);
   bool is_pinned(const ModuleKey& key) const;
-  // What writers left that were killed.
+  // Removes the unfinished files of writers that were killed.
   void sweep() const;
   // Unlinks the least recently used until at most target_bytes are left;
   // files mapped by any process, and pinned ones, stay. Sweeps what crashes have left.
-  // `progress` is told of files.
+  // `progress` counts files.
   Result<EvictionReport> gc(std::uint64_t target_bytes, Progress progress = {});
 
  private:

@@ -1,10 +1,10 @@
 // A file of the cache that is being made: of its full size on the disk, without a name, mapped to
 // be written. Its bytes are zeros until they are written, where they will be read.
 //
-// CacheFolder::publish gives it its name and ends the promise of its room; what is never published
-// goes with it. From then on, and from end_writing() on, nobody may write. If publishing fails, the
-// bytes may not be believed: the system may have lost what it could not write. Owner; neither
-// copied nor moved. Threads: one at a time.
+// CacheFolder::publish gives the file its name and ends the promise of its room; a draft that is
+// not published is gone with its object. Once published, and after end_writing(), nobody may write.
+// If publishing fails, the bytes must not be used: the system may have lost what it could not
+// write. Owner; neither copied nor moved. Threads: one at a time.
 #pragma once
 
 #include <cstddef>

@@ -96,18 +96,19 @@ class CacheFolder {
  public:
   CacheFolder() = default;  // without files, not writable
 
-  // Where the folder of files is missing and not to be made, one without files; where it
-  // cannot be written, one that is not writable. Errors: kNotFound; kIo, also for folders that
-  // are not to be trusted: of anybody but us and root, or that others may write.
+  // Where the folder of files is missing and `access` does not make it, the CacheFolder has no
+  // files; where the folder cannot be written, it is not writable. Errors: kNotFound; kIo, also for
+  // folders that are not to be trusted: owned by anybody but us and root, or writable by others.
   static Result<CacheFolder> open(const std::string& cache_dir, const CacheTenant& tenant,
                                   CacheAccess access);
 
   bool writable() const { return writable_; }
-  // Of one that was to be written and cannot be: the reason, a sentence without its stop.
+  // Why the folder is not writable although `access` asked for it: a sentence without its full
+  // stop.
   const std::string& why_not_writable() const { return why_not_writable_; }
   std::string name_of(const Digest& key) const;  // "<64 hex><suffix>"
   std::string path_of(const Digest& key) const;  // for messages
-  std::string lock_path() const;                 // the same
+  std::string lock_path() const;                 // for messages
 
   // A file that may be read, checked for nothing else. Its descriptor says "in use" to
   // eviction, until it and all mappings of it are gone. kNotFound; kIo for what is not to
@@ -128,15 +129,16 @@ class CacheFolder {
   Result<Published> publish(const Digest& key, std::span<const std::byte> bytes,
                             Durability durability, Staging staging = Staging::kAnonymous) const;
 
-  // A small file in the place of the one that has its name, if any, in one step: who opens it finds
-  // the one or the other, and a crash at any instant leaves one of them. kIo.
+  // Puts a small file in the place of the one with this key's name, if any, in one step: a reader
+  // finds the old file or the new one, and a crash at any instant leaves one of the two. kIo.
   Status replace(const Digest& key, std::span<const std::byte> bytes) const;
 
-  // A file to be written in place. Its bytes are on the disk already, so that nothing runs out of
-  // space later. None where the folder cannot be written, the file system has no such files or
-  // cannot reserve, or the disk is full: then the file is made in memory. Keeps its room.
+  // A new file to be written in place, whose blocks are reserved on the disk, so that writing
+  // cannot run out of space. Null where the folder cannot be written, the file system has no
+  // unnamed files or cannot reserve, or the disk is full: then the caller makes the file in memory.
+  // The draft keeps `room`.
   std::shared_ptr<CacheDraft> draft(std::uint64_t n_bytes, CacheRoom room = {}) const;
-  // Gives it its name, as publish() above.
+  // Gives a draft its name; see publish() above.
   Result<Published> publish(const Digest& key, CacheDraft& draft, Durability durability) const;
 
   // kUnusable where nothing may be written.
@@ -144,39 +146,39 @@ class CacheFolder {
 
   // Every file, by key. Foreign names, links and pipes are ignored.
   Result<std::vector<CacheEntry>> list() const;
-  // With the quarantine, what is unfinished and what is promised; a stamp's block is not counted.
+  // Bytes of the files, the quarantine, unfinished files and promised room. Stamps are not counted.
   std::uint64_t stored_bytes() const;
 
   // Unlinks, also where in use: mappings stay valid. Ends a pin. kNotFound; kIo (read-only).
   Status remove(const Digest& key) const;
-  // Moves a file that was found bad out of the way of the next one, into the quarantine,
-  // if it still has its name there. Did it?
+  // Moves a damaged file into the quarantine, so that its name is free; only if `bad` still has the
+  // name. True: it was moved.
   bool set_aside(const Digest& key, const OpenFile& bad) const;
 
-  // Until unpin or remove, for every process: whatever file has this key is not evicted. Pinning
-  // twice is pinning. Errors: kNotFound, where no file has it or, unpinning, none is pinned; kIo.
+  // From pin() until unpin() or remove(), no process evicts the file of this key. To pin twice is
+  // to pin once. Errors: kNotFound (pin: there is no such file; unpin: it is not pinned); kIo.
   Status pin(const Digest& key) const;
   Status unpin(const Digest& key) const;
   bool is_pinned(const Digest& key) const;
 
-  // Both pass over what any process uses, and sweep what crashes have left. The first
-  // unlinks the least recently used until target_bytes are left, the quarantine before all;
-  // one process at a time: kIo, if another is still at it after `patience`; kCancelled, where
-  // `progress` stops it between two files. The second unlinks what nobody used for 30 days, and
-  // what is `outdated`.
+  // Both leave files that any process uses, and remove what crashes have left. evict_to() unlinks
+  // the quarantine and then the least recently used files until target_bytes are left. One process
+  // at a time evicts: kIo, if another is still at it after `patience`; kCancelled, where `progress`
+  // stops it between two files. evict_unused() unlinks files that nobody used for 30 days, and
+  // those for whose key `outdated` is true.
   Result<EvictionReport> evict_to(std::uint64_t target_bytes, std::chrono::milliseconds patience,
                                   Progress progress = {}) const;
   Result<EvictionReport> evict_unused(FunctionRef<bool(const Digest&)> outdated = {}) const;
-  // Promises room for a file of n_bytes under a budget for all, after evicting as evict_to does
-  // where there is none. Evicting is for one process at a time, except where files cannot be
-  // locked; where there is room, nobody is waited for. Errors: kBudget, where what is in use and
-  // what is promised to others leave too little; kIo, as of evict_to, or where nothing can be
-  // promised. Tells what it evicted.
+  // Reserves room for a file of n_bytes, so that all files together stay within budget_bytes. Where
+  // there is no room, it evicts as evict_to() does, one process at a time (except where files
+  // cannot be locked); where there is room, it waits for nobody. Errors: kBudget, where files in
+  // use and room promised to others leave too little; kIo, as of evict_to(), or where the promise
+  // cannot be written. *evicted: what was evicted.
   Result<CacheRoom> reserve(std::uint64_t n_bytes, std::uint64_t budget_bytes,
                             std::chrono::milliseconds patience,
                             EvictionReport* evicted = nullptr) const;
-  // What writers left that were killed: a live one holds its file's lock. Where files cannot be
-  // locked, what is an hour old.
+  // Removes unfinished files whose writers were killed: those that nobody has locked or, where
+  // files cannot be locked, those that are an hour old.
   void sweep_unfinished() const;
 
  private:

@@ -19,7 +19,7 @@ namespace pc {
 enum class LockState {
   kHeld,
   kBusy,      // somebody else holds it
-  kUnusable,  // nobody can: the file cannot be opened, or files are not locked here
+  kUnusable,  // nobody can hold it: the file cannot be opened, or this file system has no locks
 };
 
 class FileLock {

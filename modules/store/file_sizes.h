@@ -19,15 +19,15 @@ namespace pc {
 
 class FileSizes {
  public:
-  // In bytes. `size` is asked where this key was not this file's before; a file that is gone by
-  // then has none, and counts for none.
+  // The bytes of the file with this key and inode number. `size` is called where that pair is not
+  // known yet; a file that is gone by then counts as 0 bytes.
   std::uint64_t of(const Digest& key, ino_t inode,
                    FunctionRef<std::optional<std::uint64_t>()> size);
 
-  // About so many are there.
+  // About how many sizes are known.
   std::size_t n_files();
 
-  // Forgets all where it knows more: most of them are gone.
+  // Forgets all sizes where more than n_files are known: most of those files are gone by then.
   void keep_at_most(std::size_t n_files);
 
  private:

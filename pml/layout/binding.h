@@ -21,17 +21,17 @@ struct Written {
   const PromptNode* node = nullptr;
 };
 
-// Text stands right behind the import that it is written behind, before the
-// first import right before that; a turn opens right before the import or the
-// text that comes first in it.
+// A module as the prompt imports it, or the root. Text of the prompt stands right behind
+// the import that precedes it; text in front of all imports stands right before the first
+// one. A turn opens right before the first import or text that is in it.
 struct Import {
   const PromptNode* node = nullptr;    // nullptr: not imported; the root has none either
   std::vector<Written> before, after;  // stand right before and right behind the module
-  // Of the level inside: the imports in the prompt's order, and what is written
-  // there where there are none.
+  // Inside of this module: its imported modules in the prompt's order; and, where
+  // there are none, what the prompt writes there.
   std::vector<std::uint32_t> imports;
   std::vector<Written> inside;
-  bool wrapped = false;  // a turn encloses imports of the level inside
+  bool wrapped = false;  // a turn of the prompt encloses some of `imports`
 };
 
 struct Binding {

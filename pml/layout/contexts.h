@@ -24,7 +24,7 @@ namespace pc::pml {
 // The tokens of a prompt's turn as a context holds them: encoded alone.
 struct TurnTokens {
   Tokens open;
-  Tokens opening;  // of `open` where nothing but BOS stands before it
+  Tokens opening;  // the same text as `open`, where nothing but BOS stands before it
   Tokens close;
 };
 

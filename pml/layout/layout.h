@@ -32,9 +32,9 @@
 
 namespace pc::pml {
 
-// Of a schema with attend=slots that declares no stand-ins, so many of its modules stand in, as
-// many as questions that slots were measured with have documents; a module further behind sees no
-// more.
+// A schema with attend=slots that declares no stand-ins uses the text of its first four modules as
+// stand-ins: slots were measured with questions about that many documents. A module with more
+// modules before it sees no more stand-ins than these.
 inline constexpr std::uint32_t kOwnStandIns = 4;
 
 inline constexpr std::uint32_t kNone = UINT32_MAX;  // no such module, union or member
@@ -145,8 +145,8 @@ struct Layout {
   std::vector<Union> unions;
   std::vector<SchemaTurn> turns;
   std::vector<Scaffold> scaffolds;
-  // With attend=slots: a module sees the first ones, but for itself, at most kOwnStandIns of those
-  // that are modules. All together at most kMaxLayoutTokens.
+  // With attend=slots: a module sees as many as it needs, from the first on, and never itself; of
+  // stand-ins that are modules at most kOwnStandIns. All have at most kMaxLayoutTokens tokens.
   std::vector<StandIn> stand_ins;
   std::uint32_t extent = 0;                                // schema positions in all
   std::unordered_map<std::string, std::uint32_t> by_path;  // modules but the root

@@ -41,15 +41,15 @@ struct NextTurns {
   // Do the answer's states stay? If not, they and the answer's opening go, and `spans` begins
   // with them as the format writes them now.
   bool keeps_answer;
-  // Markup that stands in front of `spans` and has been read: where the answer goes, its opening
-  // is to be encoded as what follows that.
+  // Markup in front of `spans` that the model has read. Where the answer's states go, the answer's
+  // opening is tokenised as the continuation of this markup.
   std::string before;
   struct Span {
     std::string text;
     bool markup;
   };
   std::vector<Span> spans;  // to be read next, up to the next answer's opening
-  // Of these, what the first of the new turns says; none where it says nothing.
+  // The index in `spans` of what the first new turn says; none where that turn is empty.
   std::optional<std::size_t> said = {};
   OpenChat chat;  // with the answer and the new turns
 };

@@ -1,5 +1,5 @@
-// Where the fields of the option structs end: what a caller's struct_size holds is whole fields,
-// whatever number it is.
+// Where each field of the option structs ends. Whatever number a caller's struct_size is, only
+// fields that lie in it wholly are read or written.
 //
 // Threads: constants.
 #pragma once
@@ -11,7 +11,7 @@
 
 namespace pc::capi {
 
-// [fields] behind struct_size: the offset behind each, growing.
+// [fields] for each field behind struct_size, the offset at which it ends; increasing.
 template <class T>
 inline constexpr std::array<std::size_t, 0> kFieldEnds{};
 
@@ -96,11 +96,11 @@ inline constexpr auto kFieldEnds<pc_texts_options> = internal::texts_ends();
 template <>
 inline constexpr auto kFieldEnds<pc_chat_options> = internal::chat_ends();
 
-// The bytes of the fields that struct_size holds wholly.
+// The number of bytes up to the end of the last field that lies wholly in struct_size.
 template <class T>
 constexpr std::size_t whole_fields(std::size_t struct_size) {
   constexpr auto kEnds = kFieldEnds<T>;
-  // A field that came at the end is missing here.
+  // Fails where a field was added at the end of the struct and not here.
   static_assert((kEnds.back() + alignof(T) - 1) / alignof(T) * alignof(T) == sizeof(T));
   std::size_t bytes = sizeof(std::size_t), before = bytes;
   for (const std::size_t end : kEnds) {

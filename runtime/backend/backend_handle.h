@@ -25,13 +25,14 @@ namespace simd {
 struct Kernels;
 }
 
-// A module as a backend holds it: for the CPU where it lies, for a device a copy. Pins the module.
+// A module as a backend holds it: the CPU uses it where it lies, a device has a copy. Pins the
+// module.
 class Resident {
  public:
   const ModuleFile& module() const { return *module_; }
   const ModuleHandle& handle() const { return module_; }
 
-  // It will be attached soon; returns at once.
+  // Tells the backend that this module will be attached soon; returns at once.
   void prefetch() const { resident_.get_deleter().table->resident_prefetch(resident_.get()); }
 
  private:
@@ -60,31 +61,32 @@ struct AttachedTokens {
 // What one conversation has seen. Pins what is attached to it.
 class BackendTimeline {
  public:
-  // Of a kept run of a module (pc_attachment::segment).
+  // Attaches a kept run of a module (pc_attachment::segment), or tokens of it.
   Status attach(ResidentHandle resident, const pc_attachment& attachment);
 
-  // Distances of the values of computed tokens, from `first` on, from those of the first
-  // distances.size() of kept run `run`, in one layer (timeline_compare).
+  // In one layer: how far the values of the computed tokens from `first` on are from the values of
+  // the first distances.size() tokens of the module's kept run `run` (timeline_compare).
   Status compare(std::uint32_t first, const Resident& resident, std::uint32_t run,
                  std::uint32_t layer, std::span<float> distances) const;
 
-  // Forgets the computed tokens from n_tokens on, and what was attached from n_attached on.
+  // Keeps the first n_tokens computed tokens and the first n_attached attachments; forgets the
+  // rest.
   Status rewind(std::uint32_t n_tokens, std::uint32_t n_attached);
 
-  // Another that has seen the same, and shares its memory as far as it goes.
+  // Another timeline that has seen the same. The two share the memory of what they have in common.
   Result<BackendTimeline> fork() const;
 
-  // Copies the states of so many computed tokens, of which the first began a run that did not
-  // extend another.
+  // Copies the states of n_tokens computed tokens, from `first` on. The first of them must have
+  // begun a run that did not continue another one.
   Status read(std::uint32_t first, std::uint32_t n_tokens, const KvPlanes& planes) const;
 
-  std::uint32_t n_tokens() const { return n_tokens_; }  // computed
+  std::uint32_t n_tokens() const { return n_tokens_; }  // computed ones
   std::uint32_t n_attached() const { return static_cast<std::uint32_t>(residents_.size()); }
   std::span<const ResidentHandle> residents() const { return residents_; }  // of what is attached
   std::span<const AttachedTokens> attached() const { return attached_; }    // [n_attached]
 
   pc_backend_timeline* get() const { return timeline_.get(); }
-  // A step of get()'s computed so many more.
+  // To be told after a step: it computed n_tokens more of this timeline.
   void count(std::uint32_t n_tokens) { n_tokens_ += n_tokens; }
 
  private:
@@ -114,11 +116,12 @@ class BackendModel {
   Result<ResidentHandle> resident(ModuleHandle module) const;
   Result<BackendTimeline> timeline() const;
 
-  // See pc_step_item, and status_of() for what became of each. Allocates nothing itself. One
-  // at a time. kNotFinite, naming the backend, where it hands out logits that are not.
+  // Computes a step of these items (pc_step_item); status_of() tells what became of each. One step
+  // at a time. Allocates nothing itself. An item whose logits are not finite has kNotFinite, naming
+  // the backend.
   void step(std::span<pc_step_item> items) const;
   Status status_of(const pc_step_item& item) const;
-  // What the backend says of an item that it computed; "" if nothing.
+  // What the backend remarks about an item that it computed; "" if nothing.
   static std::string remark_of(const pc_step_item& item);
 
   const char* name() const { return table()->name; }
@@ -126,7 +129,7 @@ class BackendModel {
   std::uint32_t step_tokens() const { return table()->step_tokens; }
   bool hands_out_rows() const { return table()->hands_out_rows != 0; }
 
-  // Why it is slower than it could be; "" if it is not.
+  // Why this backend is slower here than it could be; "" if it is not.
   const std::string& remark() const { return remark_; }
 
  private:

@@ -20,15 +20,15 @@ struct TurnPlan {
   LoadedSchema::Modules modules;   // [PlanRun::job]
 };
 
-// `said`: the turns behind the prompt's own, the answer's last; `turns`: those that follow.
-// n_schema_runs: schema_runs() of what was read. Errors: pml::resolve's, of places in `turns`;
-// kUnsupported in the schema layout, and where a module of these turns would not stand behind the
-// answer, because anonymous text that was read comes behind it in the schema, or where the answer
-// and what closes its turn share a token.
+// `said`: the turns since the prompt, of which the answer is the last; `turns`: the new ones.
+// n_schema_runs: schema_runs() of the runs that were read. Errors: pml::resolve's, at places in
+// `turns`; kUnsupported: in the layout positions="schema"; where a module of the new turns would
+// not stand behind the answer, because anonymous text that was read stands behind it in the schema;
+// where the answer and the closing of its turn share a token.
 Result<TurnPlan> plan_turns(const LoadedPrompt& prompt, const std::vector<pml::PromptNode>& said,
                             const std::vector<pml::PromptNode>& turns, std::size_t n_schema_runs);
 
-// How many of these runs are the schema's text, or arguments in it.
+// How many of these runs are text of the schema, or arguments in its parameters.
 std::size_t schema_runs(std::span<const pml::PlanRun> runs);
 
 }  // namespace pc

@@ -51,13 +51,13 @@ class Gemm {
   ~Gemm();
   Gemm(Gemm&&) noexcept;
 
-  // The x of products: rows that are there, or that are made on the way.
+  // The x of products: rows that exist, or that make_row makes on the way.
   struct Input {
     const float* x;  // [m, k] f32 contiguous
     std::uint32_t m;
-    // Where set, makes row i of x: called once for each, on any thread, before any is
-    // multiplied. Many rows are rounded for the kernels by the thread that made them, while
-    // they are in its cache.
+    // Where set, makes row i of x. It is called once for each row, on any thread, before any row is
+    // multiplied. Where rows are many, the thread that made one also rounds it for the kernels,
+    // while it is in that thread's cache.
     FunctionRef<void(std::uint32_t i)> make_row = {};
   };
 
@@ -76,9 +76,9 @@ class Gemm {
   struct OneDnn;
   static std::unique_ptr<OneDnn> make_onednn(std::uint32_t n_threads, std::uint32_t max_rows,
                                              std::uint32_t max_k, Precision precision);
-  bool many_rows(std::uint32_t m, const pc_tensor& w) const;  // oneDNN's
+  bool many_rows(std::uint32_t m, const pc_tensor& w) const;  // does oneDNN multiply these?
   Status multiply_onednn(const Input& x, const pc_tensor& w, bool accumulate, float* y) const;
-  // What follows makes x's rows where they are still to be made, and clears make_row.
+  // Each of these makes the rows of x if make_row is set, and clears make_row.
   void make_rows(Input& x) const;
   void quantise(Input& x, std::uint32_t k);
   void arrange(Input& x, std::uint32_t k);

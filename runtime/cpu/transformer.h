@@ -28,8 +28,8 @@ inline constexpr std::uint32_t kMaxHeadDim = 512;
 
 class Transformer {
  public:
-  // max_rows: of a sweep (runtime/cpu/chunk_size.h). packed: borrowed like the model; empty
-  // where nothing is, as in exact precision.
+  // max_rows: the most rows of a sweep (runtime/cpu/chunk_size.h). packed: borrowed like the model;
+  // empty where nothing is packed, as in exact precision.
   Transformer(const pc_model_desc& desc, KvType type, const simd::Kernels& kernels,
               Parallel parallel, std::uint32_t max_rows, const PackedWeights& packed,
               Precision precision = Precision::kFast);
@@ -41,8 +41,8 @@ class Transformer {
   using Proceed = FunctionRef<Result<bool>(std::uint32_t n_layers_done)>;
   Status sweep(const Rows& rows, Proceed proceed);
 
-  // The keys and values of the first layers alone, 1 to all of them, of rows as above. The stream
-  // is as behind the layer before the last of these.
+  // Computes and writes keys and values of the first n_layers layers alone, 1 to all of them. The
+  // residual stream is then that behind layer n_layers - 1, counted from 1.
   Status sweep_states(const Rows& rows, std::uint32_t n_layers, Proceed proceed);
 
   // The residual stream as the latest sweep left it: [n, d_model] from row `first` on.
@@ -50,11 +50,12 @@ class Transformer {
     return {x_.data() + std::size_t{first} * desc_.d_model, std::size_t{n} * desc_.d_model};
   }
 
-  // Of these rows of the latest sweep, in order: [rows.size(), vocab_size], before they are
-  // scaled and capped (cap_logits). At most as many rows as a sweep has.
+  // The logits of these rows of the latest sweep, in order: [rows.size(), vocab_size], not yet
+  // scaled and capped (cap_logits). At most max_rows rows.
   Status read_logits(std::span<const std::uint32_t> rows, float* logits);
 
-  // The same behind the final norm: [rows.size(), d_model], valid until the next call.
+  // The hidden states of these rows behind the final norm: [rows.size(), d_model], valid until the
+  // next call.
   const float* read_hidden(std::span<const std::uint32_t> rows);
 
   // logits: [vocab_size]; scaled and capped as the model wants it.

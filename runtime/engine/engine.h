@@ -41,11 +41,12 @@ enum class OpenStep : std::uint32_t {
   kCheckPacked = 3,  // the first time since the machine started
 };
 
-// Bytes done, of so many; false asks to stop. Called while Engine::open runs, on its thread.
+// `done` bytes of `total`; returning false stops the opening. Called on the thread of
+// Engine::open().
 using OpenProgress = std::function<bool(OpenStep step, std::uint64_t done, std::uint64_t total)>;
 
-// Bytes of a text that are tokenised, of so many; false asks to stop. Called on the thread that
-// tokenises a long text.
+// `done` bytes of `total` are tokenised; returning false stops that. Called while a long text is
+// tokenised, on the thread that does it.
 using TextProgress = std::function<bool(std::uint64_t done, std::uint64_t total)>;
 
 struct EngineOptions {
@@ -62,8 +63,8 @@ struct EngineOptions {
   // 1970 (UTC); none: what the clock shows then.
   std::optional<std::int64_t> chat_time;
   ChatClock chat_clock = {};
-  std::string backend;         // "" = the CPU; else a plug-in's path
-  bool require_store = false;  // one that cannot be opened, or written if it is to be, is an error
+  std::string backend;           // "" = the CPU; else a plug-in's path
+  bool require_store = false;    // a store that cannot be opened, or written as asked, is an error
   bool require_backend = false;  // no CPU in the place of a plug-in: an error
   std::uint32_t n_threads = 0;
   std::uint32_t context_tokens = 0;  // 0 = the model's own
@@ -75,7 +76,7 @@ struct EngineOptions {
 // neither variable is set.
 Result<std::string> default_cache_dir();
 
-// Where these options remember digests: written in a store that may be written only.
+// Where digests are remembered with these options; written only where the store may be written.
 DigestMemory digest_memory(const EngineOptions& options);
 
 // kMismatch where the tokenizer has ids that the model has no row for.
@@ -89,21 +90,22 @@ Status check_context(const Model& model, std::uint32_t context_tokens);
 
 class Engine {
  public:
-  // Errors name the file, the field or the option, and come before any weight is read
-  // where they can; kCancelled where progress asked to stop, and then nothing half made
-  // is left. Three things are not errors,
-  // and remark() says why: a plug-in that cannot be used, and is not required (the CPU takes over),
-  // a cache directory that cannot, and is not required (modules stay in memory), and weights that
-  // cannot be packed beside the store (they are used as they are).
+  // Errors name the file, the field or the option, and come before any weight is read where that is
+  // possible; kCancelled where progress asked to stop, and then no unfinished file is left. Three
+  // things are no errors, and remark() tells of them: a plug-in that cannot be used and is not
+  // required (the CPU computes instead), a cache directory that cannot be used and is not required
+  // (modules stay in memory), and weights that cannot be packed beside the store (they are used as
+  // they are).
   static Result<std::shared_ptr<const Engine>> open(const EngineOptions& options);
 
-  // Without progress: the engine is open.
+  // As given to open(), without `progress`.
   const EngineOptions& options() const { return options_; }
   const Model& model() const { return *model_; }
   const Tokenizer& tokenizer() const { return *tokenizer_; }
-  // Its chat format, where it is the model's own template, is of the day on which it is asked.
+  // The model as PML sees it. Its chat format, where that is the model's own template, renders with
+  // the date of the day on which it is asked.
   const pml::TextEncoder& text_encoder() const { return text_encoder_; }
-  // The same with a format that stays of this day.
+  // The same, but its chat format renders with today's date for ever.
   pml::TextEncoder text_encoder_of_today() const;
   // The model's own chat template, where that is what writes chats.
   const std::optional<WholeChat>& whole_chat() const { return whole_chat_; }
@@ -114,16 +116,16 @@ class Engine {
   HeldModules& held() const { return *held_; }
   ModuleCounts& counts() const { return *counts_; }
 
-  // What is told how far the tokenising of a long text has come; refers to nothing where the user
-  // asked for none.
+  // The user's callback for tokenising long texts; refers to nothing where there is none.
   Progress text_progress() const {
     return options_.text_progress ? Progress(options_.text_progress) : Progress();
   }
 
-  // A text by itself, in no turn. controls: spellings of control tokens are those tokens; bos: BOS
-  // stands in front where the tokenizer adds one and the text does not begin with it; opens:
-  // nothing but BOS stands before it; end: behind it stands what the tokenizer puts behind a whole
-  // text. Errors: Tokenizer::encode's.
+  // How tokenize() treats a text outside of all turns. controls: control tokens that the text
+  // spells are those tokens; bos: BOS is put in front where the tokenizer adds one and the text
+  // does not begin with it; opens: nothing but BOS stands before the text, so that the tokenizer's
+  // rule for the start of a text holds; end: the tokens that the tokenizer puts behind a whole text
+  // follow. Errors: Tokenizer::encode's.
   struct TextRules {
     bool controls = false, bos = false, opens = true, end = false;
   };
@@ -132,17 +134,18 @@ class Engine {
   // kIo where the model's files are known to hold other bytes than when they were opened.
   Status check_weights() const;
 
-  // Makes a module of this engine's states a file of the store, which others find; returns it
+  // Writes a module that this engine encoded into the store, where others find it, and returns it
   // mapped. Errors: ModuleStore::publish's, and kMismatch where the model's files were changed.
   // Precondition: there is a store.
   Result<ModuleHandle> publish(const ModuleHandle& module, CacheDraft* draft) const;
 
   std::uint32_t context_tokens() const { return context_tokens_; }
-  // For messages: "40"; where the model's own is longer, how to have that.
+  // The window for messages: "40"; where the model's own window is longer, how to open it with
+  // that.
   std::string context_words() const;
   KvGeometry geometry() const;
 
-  // Every cause of a module's bytes but its pass.
+  // Every cause of a module's bytes except its pass (which tokens were computed, and where).
   const ModuleIdentity& base_identity() const { return base_identity_; }
 
   // Does this token end the model's turn?
@@ -154,11 +157,10 @@ class Engine {
   // Is it a plug-in that computes?
   bool is_on_plug_in() const;
 
-  // The same on the CPU, for what a plug-in has no memory for: this one's model, tokenizer, chat
-  // format and store, and states of its own. Opened when it is first asked for, and kept; whoever
-  // has it keeps this one, too, which it borrows. cancel: non-zero ends it with kCancelled. kIo as
-  // check_weights().
-  // Precondition: is_on_plug_in().
+  // An engine on the CPU for sessions that the plug-in has no memory for: it borrows this engine's
+  // model, tokenizer, chat format and store, and has states of its own. It is opened when first
+  // asked for, and kept; it keeps this engine alive. cancel: non-zero ends the opening with
+  // kCancelled. kIo as check_weights(). Precondition: is_on_plug_in().
   Result<std::shared_ptr<const Engine>> on_cpu(const volatile std::int32_t* cancel) const;
 
   // What the user should know about how the engine opened; "" if nothing.

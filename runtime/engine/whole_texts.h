@@ -19,23 +19,23 @@ namespace pc {
 
 struct WholeTexts {
   std::span<const Tokens> texts;
-  // Null, or told after each step, on the caller's thread; false: kCancelled.
+  // Null, or called after each step, on the caller's thread; returning false ends with kCancelled.
   std::function<bool(std::uint64_t n_done, std::uint64_t n_tokens)> progress = {};
 };
 
-// How this model makes a vector of a text: `asked`, or what its files say, or the last token's.
-// kUnsupported where they say what is not computed.
+// How vectors of texts are pooled: as `asked`, else as the model's files say, else by the last
+// token. kUnsupported where the files name a pooling that is not computed.
 Result<Pooling> choose_pooling(const Model& model, Pooling asked);
 
-// Vectors of length 1 (L2), each of the first n_dims numbers of what the pooling gives of the
-// states behind the final norm. vectors: [texts, n_dims] f32. Errors: kInvalidArgument (a text
-// without tokens, n_dims is 0 or more than d_model), kContextFull, with the text's number,
+// The vector of each text: the states behind the final norm, pooled, cut to the first n_dims
+// numbers and scaled to length 1 (L2). vectors: [texts, n_dims] f32. Errors: kInvalidArgument (a
+// text without tokens, n_dims is 0 or more than d_model), kContextFull, with the text's number,
 // kNotFinite; those of choose_pooling and of the backend. A plug-in that hands out no states, or
 // has no memory for them, gives way to the CPU, unless it is required.
 Status embed(const Engine& engine, const WholeTexts& texts, Pooling asked, std::uint32_t n_dims,
              float* vectors);
 
-// logits: [texts, wanted] f32, of the wanted tokens behind each text. Errors: as above;
+// The logits of the wanted tokens behind each text: [texts, wanted] f32. Errors: as of embed();
 // kInvalidArgument for a token outside the vocabulary.
 Status score(const Engine& engine, const WholeTexts& texts, std::span<const TokenId> wanted,
              float* logits);

@@ -40,7 +40,7 @@ struct DigestMemory {
   std::int64_t settle_ns = 2'000'000'000;  // the coarsest clock of a file system
 };
 
-// What is remembered of these files, without reading them.
+// The remembered digest of these files, without reading them; nothing where there is none.
 std::optional<Digest> recall_digest(std::span<const MappedFile> files, const DigestMemory& memory);
 
 // Recalled, or computed and remembered. Errors: kCorrupt, with the tensor's name,
@@ -48,7 +48,7 @@ std::optional<Digest> recall_digest(std::span<const MappedFile> files, const Dig
 Result<Digest> tensor_digest(const Checkpoint& checkpoint, const DigestMemory& memory,
                              const ScanOptions& options = {});
 
-// The sentence of that error: about this tensor, and how many more.
+// The message of that error: it names a tensor, and says how many more there are.
 std::string not_finite_sentence(const std::string& name, const TensorView& view,
                                 std::size_t n_more = 0);
 

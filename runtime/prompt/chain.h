@@ -31,9 +31,9 @@ namespace pc {
 
 class Chain {
  public:
-  // A block of a file: it would hold no less for fewer.
+  // One block: a file of a link with fewer tokens would be no smaller.
   static constexpr std::uint32_t kMinTokens = kKvBlockTokens;
-  // As a page of a timeline.
+  // As many as a page of a timeline has.
   static constexpr std::uint32_t kMaxTokens = 256;
   // ModuleIdentity::attend of a link; pml::Attend has small numbers, a scaffold adds 16.
   static constexpr std::uint32_t kAttend = 32;
@@ -44,53 +44,55 @@ class Chain {
     std::vector<Position> positions = {};  // [tokens] says where they are; else empty
     Tokens tokens;                         // at most kMaxTokens
     bool may_be_stored = true;             // no text of it is declared cache="false"
-    bool ends = false;                     // before kMaxTokens
-    bool ends_turn = false;                // because a turn's text does
+    bool ends = false;                     // a border that comes before kMaxTokens
+    bool ends_turn = false;                // ... because the text of a turn ends here
     bool attached = false;                 // the timeline has it from a file, or is to get it
     bool stored = false;                   // known to be in the store
-    std::uint32_t first = 0;               // attached: of the file's tokens, its first
-    bool moved = false;                    // attached elsewhere than its file was computed
-    std::uint32_t n_computed = 0;          // the timeline has the first so many by computing them
+    std::uint32_t first = 0;               // attached: index of its first token in the file
+    bool moved = false;                    // attached where its file was not computed: approximate
+    std::uint32_t n_computed = 0;  // of its tokens, from the first on: the timeline has them
 
     Position end() const { return position_of(tokens.size() - 1) + 1; }
     Position position_of(std::size_t token) const {
       return positions.empty() ? position + static_cast<Position>(token) : positions[token];
     }
-    // Does the store hold such links? One that is not at its end might become another.
+    // May this link be put into the store? A link that can still grow would become another one.
     bool is_kept() const {
       return may_be_stored && tokens.size() >= kMinTokens && (ends || tokens.size() == kMaxTokens);
     }
     std::uint32_t n_missing() const {
       return attached ? 0 : static_cast<std::uint32_t>(tokens.size()) - n_computed;
     }
-    // Those tokens, to be computed. Precondition: n_missing() > 0. Borrows them.
+    // The missing tokens, as a run to be computed. Borrows them. Precondition: n_missing() > 0.
     pc_run run() const;
   };
 
   // `base`: every cause of a module's bytes but its pass.
   explicit Chain(const ModuleIdentity& base);
 
-  // A run of a module stands here: the first n_tokens of its kept run `run`.
+  // A module is attached here: the first n_tokens of its kept run `run`.
   void attach(const ModuleKey& key, std::uint32_t run, std::uint32_t n_tokens, Position position);
-  // Tokens to be computed. Allocates once a link, and once more where the chain was copied.
+  // Tokens to be computed, cut into links. Allocates once a link, and once more if the chain is a
+  // copy.
   void append(std::span<const TokenId> tokens, Position position, bool may_be_stored = true);
-  // The same of tokens between those of modules, which have their places there. Never stored.
+  // Tokens to be computed between tokens of modules, at these positions. Their links are never
+  // stored.
   void append_between(std::span<const TokenId> tokens, std::span<const Position> positions);
-  // One link, of tokens that a file has: it begins with them. At most kMaxTokens.
+  // One link of tokens with which a file in the store begins. At most kMaxTokens.
   void append_found(std::span<const TokenId> tokens, Position position);
-  // One link, of tokens that a file, named by `file`, has from its token `first` on, where it saw
-  // something else: approximate. What follows has seen that, and is stored as such. At most
-  // kMaxTokens.
+  // One link of tokens that the file `file` has from its token `first` on. They saw another text
+  // there than stands here, so the link is approximate; the context of all links behind it says
+  // that they saw this one. At most kMaxTokens.
   void append_moved(std::span<const TokenId> tokens, Position position, const Digest& file,
                     std::uint32_t first);
-  // One link, of tokens whose states somebody holds. At most kMaxTokens. Never stored.
+  // One link of tokens whose states are in memory already. At most kMaxTokens. Never stored.
   void append_held(std::span<const TokenId> tokens, Position position);
-  // What comes next has seen more than stands before it: what it stood behind is named by `before`.
-  // Nothing behind is stored.
+  // The conversation slid: what is appended from now on has seen text that is gone. `before` names
+  // what stood before it then. No link from here on is stored.
   void slide(const Digest& before);
-  // Nobody else could find it: none of what comes is stored. Precondition: it is empty.
+  // Nobody else could find this conversation: no link of it is stored. Precondition: it is empty.
   void never_stored() { may_be_stored_ = false; }
-  // A turn, or its text, ends here.
+  // A turn ends here, or the text of one.
   void end_turn();
   // The last link is to be kept as it is: what follows begins another. Whoever begins alike finds
   // it as the first tokens of something else.
@@ -99,38 +101,39 @@ class Chain {
   std::span<Link> links() { return links_; }
   std::span<const Link> links() const { return links_; }
   static ModuleIdentity identity(const Link& link, const ModuleIdentity& base);
-  // Where it stands, whatever its tokens: what hints are filed by (modules/link_hints.h).
+  // The name of the place where a link stands, whatever its tokens are: hints are filed by it
+  // (modules/link_hints.h).
   static Digest place(const Link& link, const ModuleIdentity& base);
 
-  // The tokens of this link and of those behind it, as far as they are one text: without a gap,
-  // with nothing attached between, none that may not be stored.
+  // The tokens from link `link` on, at most `most`, as far as the links are one text: up to a gap,
+  // an attached module, or a link that may not be stored.
   Tokens text_from(std::size_t link, std::size_t most = kMaxTokens) const;
 
-  // Those of [begin, end), where they are links'.
+  // The tokens of links at the positions [begin, end).
   Tokens tokens(Position begin, Position end) const;
-  // Of links that were moved.
+  // Tokens of links that were moved.
   std::uint64_t n_moved() const;
-  // Of the link that has this position, or true.
+  // Link::may_be_stored of the link at this position; true where no link is.
   bool may_be_stored(Position position) const;
-  // Of all links.
+  // Tokens of all links.
   std::uint64_t n_tokens() const;
 
-  // Tokens of all links that the timeline has by computing them.
+  // Tokens of all links that the timeline has computed.
   std::uint32_t n_computed() const;
 
-  // What is missing of all links, in order, and that it is missing no more.
+  // add_missing(): the runs that are still to be computed, in order. computed(): they are computed.
   void add_missing(std::vector<pc_run>* runs) const;
   void computed();
 
-  // Forgets all from `position` on; a turn that ends there has ended. Precondition: nothing that is
-  // attached reaches across it.
+  // Forgets everything from `position` on; the end of a turn at `position` stays. Precondition:
+  // nothing attached reaches across `position`.
   void rewind(Position position);
 
  private:
   void open_link(Position position, bool may_be_stored);
   Digest context() const;
 
-  // A module that stands here, and what was before it.
+  // A module that is attached: its position, the number of links before it, and their context.
   struct Attachment {
     Position position;
     std::size_t n_links;
@@ -138,10 +141,11 @@ class Chain {
   };
 
   const ModuleIdentity* base_;
-  bool may_be_stored_ = true;            // until it slides, or never
+  bool may_be_stored_ = true;            // false from slide() or never_stored() on
   std::vector<Attachment> attachments_;  // by position
   std::vector<Link> links_;
-  // Of what comes next, where something else stands before it than the last link.
+  // The context of the next link, where it does not follow from the last link (attach, slide,
+  // moved).
   std::optional<Digest> context_;
 };
 

@@ -16,30 +16,33 @@
 
 namespace pc {
 
-// The newest of each place, one behind the other.
+// The text that was kept behind a place: of each further place the newest link, one behind the
+// other.
 struct FollowedText {
-  // Tokens of one file.
+  // One file's part of the text: the file's tokens from `first` to its last.
   struct Piece {
     ModuleIdentity identity;
-    std::uint32_t first = 0;  // the rest of its tokens, from this one on,
-    std::size_t begin = 0;    // from here on in `tokens`
+    std::uint32_t first = 0;
+    std::size_t begin = 0;  // index in `tokens` of its first token
   };
 
   Tokens tokens;
   std::vector<Piece> pieces;
 };
 
-// What of a store stands behind a link's tokens, with which a file begins that goes on; of a link
-// without tokens, in its place. At most so much as a thought and an answer have.
+// The text that the store has behind a link's tokens: of a file that begins with these tokens and
+// is longer, and of the files behind that. For a link without tokens: the text that stands in its
+// place. As much at most as a thought and an answer have.
 FollowedText followed_text(const ModuleStore& store, const ModuleIdentity& base, Chain::Link link);
 
-// The same tokens in two texts.
+// n tokens that two texts have in common: from `begin` on in the first, from `theirs` on in the
+// second.
 struct SameTokens {
   std::size_t begin = 0, theirs = 0, n = 0;
 };
 
-// The longest that begins near the beginning of `text`; of equals the latest in `theirs`. None
-// where it is shorter than kLeastMoved.
+// The longest stretch in common that begins near the beginning of `text`; of equally long ones the
+// last in `theirs`. None where it is shorter than kLeastMoved.
 inline constexpr std::size_t kLeastMoved = 32;
 std::optional<SameTokens> same_tokens(std::span<const TokenId> text,
                                       std::span<const TokenId> theirs);

@@ -16,10 +16,11 @@
 namespace pc {
 
 struct FoundChain {
-  // Links that were found are attached in it: whoever computes the chain attaches their files
-  // first, each from its first token on.
+  // The prompt's chain, in which found links are marked as attached. Whoever computes the chain
+  // first attaches their files, each from the link's first token on.
   Chain chain;
-  std::vector<Lookup> lookups;  // [links]; neither found nor missed: one that no store would have
+  // [links]; a Lookup that is neither a hit nor a miss: the link is of a kind that is never stored.
+  std::vector<Lookup> lookups;
 
   std::uint64_t n_found() const;  // tokens
 };
@@ -27,9 +28,10 @@ struct FoundChain {
 struct LinkLimits {
   bool reuse = true;                // modules are attached
   std::span<const Anew> anew = {};  // as LoadedPrompt::chain has it
-  Position end = 0;                 // no further than that
-  // Where a text departs from what was kept and has a later piece of it, that piece's states stand
-  // here, too. Approximate: they saw what stood between. Not where the model learned its positions.
+  Position end = 0;                 // links that reach beyond this position are not looked for
+  // Where the text leaves out a stretch of a kept one and then goes on as it does, the kept states
+  // behind the stretch are used, too. They saw the stretch, so they are approximate. Never for
+  // models with learned positions.
   bool moves = false;
 };
 

@@ -26,8 +26,8 @@ struct LoadedPrompt {
   pml::Prompt written;
   pml::Plan plan;
   LoadedSchema::Modules modules;  // [plan.jobs]
-  // A conversation whose text was written whole: its end opens an answer, which plan.chat does not
-  // know of.
+  // The prompt is a whole conversation in the template's own text (of_chat). Its end opens an
+  // answer, although plan.chat has no open turn.
   bool is_chat = false;
   std::uint64_t plan_us = 0;
 
@@ -35,17 +35,17 @@ struct LoadedPrompt {
                                                            std::string_view pml);
   static Result<std::shared_ptr<const LoadedPrompt>> of(std::shared_ptr<LoadedSchema> schema,
                                                         pml::Prompt prompt);
-  // Without XML, for this schema: see pml/turns/messages.h.
+  // A prompt for this schema without XML (pml/turns/messages.h).
   static Result<std::shared_ptr<const LoadedPrompt>> of_messages(
       std::shared_ptr<LoadedSchema> schema, std::span<const pml::Message> messages);
   static Result<std::shared_ptr<const LoadedPrompt>> of_text(std::shared_ptr<LoadedSchema> schema,
                                                              std::string_view text);
 
-  // These tokens, as they are: LoadedSchema::plan.
+  // A prompt that is these tokens; see LoadedSchema::plan.
   static Result<std::shared_ptr<const LoadedPrompt>> of_tokens(std::shared_ptr<LoadedSchema> schema,
                                                                std::span<const TokenId> tokens);
-  // The tokens of a text, by these rules; behind the schema's own text BOS is not put, and the text
-  // does not open.
+  // A prompt that is a text outside of all turns, tokenised by these rules. Behind a schema that
+  // has text of its own, rules.bos and rules.opens count as false.
   static Result<std::shared_ptr<const LoadedPrompt>> of_raw_text(
       std::shared_ptr<LoadedSchema> schema, std::string_view text, Engine::TextRules rules);
 
@@ -55,7 +55,7 @@ struct LoadedPrompt {
                                                              std::vector<std::string> remarks,
                                                              std::uint64_t plan_us);
 
-  // The same on the engine's CPU (Engine::on_cpu).
+  // The same prompt for the engine's CPU (Engine::on_cpu).
   Result<std::shared_ptr<const LoadedPrompt>> on_cpu(const volatile std::int32_t* cancel) const;
 
   // kContextFull with the numbers where the prompt and an answer of this many
@@ -63,8 +63,8 @@ struct LoadedPrompt {
   // LoadedSchema::check_size says of each.
   Status check_window(std::uint32_t answer_tokens, bool reuse) const;
 
-  // How many tokens opened the answer; none where a token of what stands before them reaches into
-  // the opening, or where no answer's turn is open.
+  // How many of the prompt's last tokens open the answer; none where no answer's turn is open, or
+  // where the opening shares its first token with what stands before it.
   std::optional<std::uint32_t> n_opening() const;
 
   // Did the cached run `index` of the plan see, while it was encoded, what stands before it there:
@@ -76,41 +76,45 @@ struct LoadedPrompt {
   const pml::Repair& repair_of(const pml::PlanRun& run,
                                const std::optional<pml::Repair>& asked) const;
 
-  // The modules that it imports and that have not seen each other, in document order; none where
-  // that is one, or all of them are exact all the same.
+  // The imported modules that have not seen each other, in document order; empty where it would be
+  // one module, or where all of them are exact nevertheless.
   ImportSet side_by_side() const;
 
-  // The plan's runs, without states; each that is not exact with its repair, kAuto not settled.
+  // The plan's runs, without their states. Those that are not exact have their repair, perhaps
+  // kAuto.
   std::vector<PlacedRun> placed_runs() const;
 
-  // What a session computes itself where it uses modules, or uses none; with these tokens of them
-  // ([plan.runs], or empty).
+  // What a session computes itself. reuse: modules are attached, else computed, too. anew:
+  // [plan.runs] or empty, the tokens of modules that are computed anew.
   Chain chain(bool reuse, std::span<const Anew> anew = {}) const;
-  // The rest of such a chain, which has the prompt up to a position: so many tokens in links.
+  // How far a chain of this prompt goes: up to position `end`, with n_tokens in its links. extend()
+  // appends the rest.
   struct Done {
     std::size_t n_tokens = 0;
     Position end = 0;
   };
   void extend(Chain* chain, const Done& done, bool reuse, std::span<const Anew> anew) const;
 
-  // Up to where a session may take links from the store: the answer's opening, which may have to go
-  // again, and the token that gives the first logits are always computed. 0: without a store.
+  // Up to which position a session takes links from the store; 0 without a store. Two things are
+  // always computed: the answer's opening, since the next turn may need its states gone, and the
+  // token that gives the first logits.
   Position findable_end() const;
 };
 
-// The tokens of a plan's last run, if it opens the answer; none where the opening has no token that
-// begins in it.
+// The tokens of a plan's last run, if that opens the answer; empty where no token begins in the
+// opening.
 Tokens opening_run(const pml::PlanRun& last);
 
-// Adds a sentence where the tokenizer leaves a character of this text out.
+// Adds a remark where the tokenizer leaves out a character of this text.
 void remark_unspelled(const Tokenizer& tokenizer, std::string_view text,
                       std::vector<std::string>* remarks);
 
-// How many of the last span's tokens opened an answer: all, unless a token of what stands before
-// them reaches into `opening`. (A space in front may be the tokenizer's own.)
+// How many of `last`, the tokens of the last span, are the answer's `opening`: all of them; none
+// where the token before them reaches into the opening. (A space in front may be the tokenizer's
+// own.)
 std::optional<std::uint32_t> opening_tokens(const Tokenizer& tokenizer, const Tokens& last,
                                             const std::string& opening);
-// Has the last token of what opens a turn the beginning of what the turn says, too?
+// Does the last of these tokens, which open a turn, hold the beginning of the turn's text as well?
 bool reaches_beyond(const Tokenizer& tokenizer, const Tokens& last, const std::string& opening);
 
 }  // namespace pc

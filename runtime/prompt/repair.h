@@ -20,52 +20,53 @@
 
 namespace pc {
 
-// Of one run of a plan: the indices of the tokens that are computed anew, growing.
+// The indices of the tokens of one run of a plan that are computed anew, increasing.
 using Anew = std::vector<std::uint32_t>;
 
-// A run where it stands.
+// A run of a plan at its position, and what its states come from.
 struct PlacedRun {
   const pml::PlanRun* run;
   Position position;
-  const Digest* module = nullptr;     // whose states it takes; null: it is computed
-  ResidentHandle resident = nullptr;  // with them; null where they are not there
-  bool exact = true;                  // the states are those of a prefill
-  pml::Repair repair = {};            // of what is not exact
-  bool encoded = false;               // its module, for this very prompt
+  const Digest* module = nullptr;     // key of the module that has its states; null: it is computed
+  ResidentHandle resident = nullptr;  // that module; null where it is not at hand
+  bool exact = true;                  // the states are those of a full prefill
+  pml::Repair repair = {};            // where they are not exact
+  bool encoded = false;               // the module was encoded for this prompt just now
 };
 
-// Do the runs alone say which of their tokens are computed anew, or must it be computed?
+// Must the tokens that are computed anew be found out by computing (kAttended, kSelected)?
 bool is_found_out(const pml::Repair& repair);
 
-// The first n_tokens of each module with kLeading; of a scaffold's modules and of stretches of
-// anonymous text, each.
+// The tokens that kLeading takes: the first n_tokens of each module, of each module of a scaffold,
+// and of each stretch of anonymous text.
 std::vector<Anew> leading_tokens(std::span<const PlacedRun> runs);
 
-// How many tokens choose_anew() takes of these runs; of those with kAuto, none.
+// How many tokens choose_anew() takes of these runs; runs with kAuto count as 0.
 std::uint64_t n_anew(std::span<const PlacedRun> runs);
 
-// How many of so many tokens that are not exact kAttended and kSelected take: one at least.
+// How many of n_tokens tokens that are not exact kAttended and kSelected take: at least one.
 std::uint64_t selected_tokens(double share, std::uint64_t n_tokens);
 
-// What stands before runs: what the timeline has seen, and tokens that it has yet to compute.
+// What stands before these runs: what the timeline has seen, and `unread`, which it has yet to
+// compute.
 struct BeforeRuns {
   const BackendTimeline& timeline;
   std::uint64_t client = 0;  // who asks: Work::client
   std::span<const pc_run> unread = {};
 };
 
-// Which tokens of these runs, in order of position and with residents, are computed anew:
-// [runs.size()]. kAttended and kSelected are found out by computing on a fork of the timeline; of
-// runs with one repair, however they stand, the share is one of all of them.
-// Precondition: no repair is kAuto.
-// Errors: the scheduler's; kNotFinite; kUnsupported, kSelected of a model of one layer.
+// Which tokens of these runs are computed anew: [runs.size()]. The runs are in order of position
+// and have residents. kAttended and kSelected are found out by computing on a fork of the timeline;
+// runs with the same repair share one choice, so that a share counts over all of their tokens
+// together. Precondition: no repair is kAuto. Errors: the scheduler's; kNotFinite; kUnsupported,
+// kSelected of a model of one layer.
 Result<std::vector<Anew>> choose_anew(std::span<const PlacedRun> runs, const BeforeRuns& before,
                                       Scheduler& scheduler, const volatile std::int32_t* cancel);
 
-// Tokens of modules on their way into a chain, as the links between attached runs.
+// Gathers tokens of modules that are computed anew, and puts them into a chain as links.
 class ScatteredTokens {
  public:
-  // Of a model with ALiBi, links have no gaps.
+  // With ALiBi, links have no gaps: each stretch becomes a link of its own.
   explicit ScatteredTokens(const pc_model_desc& desc) : has_gaps_(!desc.alibi_slopes) {}
   void add(const Anew& anew, const Tokens& tokens, Position position);
   void move_to(Chain* chain);

@@ -31,13 +31,13 @@ struct PromptCounts {
 
 PromptCounts count_prompt(const LoadedPrompt& prompt);
 
-// A run of tokens that a module has.
+// A run of the prompt whose states a module has.
 struct LookedRun {
-  std::size_t begin = 0, n_tokens = 0;  // of the prompt's tokens
+  std::size_t begin = 0, n_tokens = 0;  // which of the prompt's tokens
   enum class State : std::uint8_t { kMissing, kStored, kHeld } state = State::kMissing;
   bool exact = false;
-  pml::Repair repair;  // kAuto: nothing was chosen yet
-  std::string why;     // it is missing, or nothing was chosen
+  pml::Repair repair;  // kAuto: no check of answers has chosen one yet
+  std::string why;     // why the module is missing, or why no repair is chosen
 };
 
 struct PromptLook {
@@ -45,15 +45,15 @@ struct PromptLook {
   std::vector<LookedRun> runs;  // in order
 };
 
-// Both by one look-up of each module.
+// Counts and runs, by looking each module up once.
 PromptLook look_at_prompt(const LoadedPrompt& prompt);
 
-// A prompt's runs with the repairs that a session would have; with kAuto where it would be refused,
-// since nothing was chosen yet.
+// A prompt's runs with the repairs that a session would use. A run keeps kAuto where no check of
+// answers has chosen a repair yet; a session refuses that.
 std::vector<PlacedRun> settled_runs(const LoadedPrompt& prompt);
 
-// How far the links of its chain are known before anything is computed: in front of the first run
-// of which a session has yet to find out what it computes anew.
+// Up to which position the links of the prompt's chain are known before anything is computed: up to
+// the first run for which a session must find out by computing which tokens it computes anew.
 Position chain_known_until(const LoadedPrompt& prompt, std::span<const PlacedRun> runs);
 
 }  // namespace pc

@@ -19,14 +19,16 @@ namespace pc {
 class DraftLength {
  public:
   static constexpr std::size_t kMost = 15;
-  // In the place of a number of agreeing tokens: of a proposal that somebody made who knows.
+  // In the place of a number of agreeing tokens: the caller proposed the draft (pc_token_draft).
   static constexpr std::size_t kTold = ~std::size_t{0};
 
-  // Is it right more often than not, of most texts? Behind 9 agreeing tokens, or told.
+  // Is the next token of such a proposal right more often than not, in most texts? True behind 9
+  // agreeing tokens, and for kTold.
   static bool is_likely(std::size_t n_agreeing) { return n_agreeing > 8; }
-  // Of a proposal behind so many agreeing tokens: at most `most`, and kMost. Forgets a little.
+  // How many tokens to draft of a proposal behind n_agreeing agreeing tokens: at most `most`, and
+  // kMost. Forgets a little of what was learnt.
   std::size_t choose(std::size_t n_agreeing, std::size_t most);
-  // What became of one.
+  // To be told after a draft: n_right of its n_drafted tokens were right.
   void learn(std::size_t n_agreeing, std::size_t n_drafted, std::size_t n_right);
 
  private:

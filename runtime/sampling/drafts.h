@@ -18,15 +18,16 @@ namespace pc {
 
 class Drafts final : public RowSink {
  public:
-  // Rows of a step, of all who decode: from there on each costs as much as the first.
+  // The most rows of a step, of all sessions that decode: beyond, each row costs as much as the
+  // first.
   static constexpr std::size_t kMostRows = 16;
-  // How many tokens one of them may have ahead, beside so many others.
+  // How many tokens one session may draft while n_others decode as well.
   static std::size_t room_beside(std::size_t n_others) {
     return std::max<std::size_t>(kMostRows / (n_others + 1), 1) - 1;
   }
 
-  // What a step is to compute: the token drawn last, and the proposed ones behind it.
-  // n_agreeing: PromptLookup's, of the proposal.
+  // Prepares a step of the token drawn last and the proposed ones behind it.
+  // n_agreeing: of the proposal (PromptLookup::Proposal), or DraftLength::kTold.
   void begin(TokenId drawn, std::span<const TokenId> proposed, std::size_t n_agreeing,
              std::uint32_t vocab_size);
   std::span<const TokenId> step() const { return step_; }
@@ -34,9 +35,9 @@ class Drafts final : public RowSink {
   // The step is over: `logits` becomes what the next token is drawn from.
   void computed(std::vector<float>* logits);
 
-  // Computed, and not drawn yet.
+  // The number of drafted tokens that are computed and not drawn yet.
   std::size_t n_ahead() const { return n_ahead_; }
-  // Is it the first of them?
+  // Is the drawn token the first of them?
   bool is_next(TokenId drawn) const;
   // The first of them is drawn: `logits` are those behind it. Precondition: n_ahead() > 0.
   void take_next(std::vector<float>* logits) noexcept;
@@ -44,7 +45,7 @@ class Drafts final : public RowSink {
     step_.clear();
     n_ahead_ = 0;
   }
-  // Forgets rows, too, that this many tokens ahead do not need.
+  // Gives back the memory of rows beyond those that n_ahead tokens need.
   void shrink(std::size_t n_ahead);
 
   std::size_t n_agreeing() const { return n_agreeing_; }

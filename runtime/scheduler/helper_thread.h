@@ -1,9 +1,9 @@
-// A thread that works for another one, which waits and is not lost to its caller
-// meanwhile: every kTick it may say how things stand, and hear that they are to stop.
+// A thread that does work in the place of the calling thread, which waits, and every kTick
+// calls a function: so it can report progress, and be asked to stop.
 //
-// One piece of work at a time. The thread lives as long as this, so that what libraries
-// keep for each thread is not made anew for every piece. Where no thread can be had, the
-// caller's does the work, and ticks are not called.
+// One piece of work at a time. The thread lives as long as the HelperThread, so that what
+// libraries keep for each thread is not made anew for every piece. Where no thread can be
+// started, the calling thread does the work itself, and ticks are not called.
 // Threads: one at a time.
 #pragma once
 
@@ -36,7 +36,7 @@ class HelperThread {
   FunctionRef<void()> work_ PC_GUARDED_BY(mutex_);
   std::exception_ptr thrown_ PC_GUARDED_BY(mutex_);
   std::condition_variable_any changed_;
-  std::jthread thread_;  // the last: it uses the others
+  std::jthread thread_;  // declared last, since it uses the other members
 };
 
 }  // namespace pc

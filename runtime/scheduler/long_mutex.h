@@ -1,8 +1,8 @@
-// A mutex that is held for long, as while a module is encoded: whoever waits for it sleeps until it
-// is free, and may be told meanwhile not to wait any longer.
+// A mutex that is held for long, for instance while a module is encoded. A thread that waits for it
+// sleeps until it is free, or until a flag is set that cancels the wait.
 //
-// What tells so is a flag that a signal's handler may set, which can wake nobody: it is looked at
-// every kLook. Threads: that is what it is for; only the one that holds it lets go of it.
+// A signal's handler may set the flag, but cannot wake a thread: so the waiting thread looks at the
+// flag every kLook. Threads: any; the thread that locked it unlocks it.
 #pragma once
 
 #include <chrono>
@@ -16,11 +16,11 @@ namespace pc {
 
 class PC_THREAD_SAFETY(capability("mutex")) LongMutex {
  public:
-  // How late a wait may see its flag: what a person takes for at once.
+  // How late a waiting thread may see the flag: short enough to look immediate to a person.
   static constexpr std::chrono::milliseconds kLook{50};
 
-  // False where it is not held since `cancel` was set; one that is free is had nevertheless.
-  // NULL: nobody can cancel, and it sleeps until it is free.
+  // False: the mutex was not free and `cancel` is set, so the caller does not hold it. A mutex that
+  // is free is locked whatever the flag says. cancel NULL: the wait cannot be cancelled.
   [[nodiscard]] bool lock(const volatile std::int32_t* cancel)
       PC_THREAD_SAFETY(try_acquire_capability(true)) {
     MutexLock lock(mutex_);
@@ -54,7 +54,7 @@ class PC_THREAD_SAFETY(capability("mutex")) LongMutex {
   bool held_ PC_GUARDED_BY(mutex_) = false;
 };
 
-// Lets go of a mutex that its maker holds, when it dies.
+// Unlocks a mutex that the caller holds already, at the end of its life.
 class PC_THREAD_SAFETY(scoped_lockable) LongMutexLock {
  public:
   LongMutexLock(LongMutex& mutex, std::adopt_lock_t) PC_THREAD_SAFETY(requires_capability(mutex))

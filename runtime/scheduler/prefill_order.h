@@ -20,7 +20,7 @@
 
 namespace pc {
 
-// Turns of its client in which younger prefill may go before the oldest.
+// In so many turns of a client, younger prefill may go before the client's oldest.
 inline constexpr std::uint32_t kMostBehind = 4;
 
 struct WaitingPrefill {
@@ -33,15 +33,15 @@ struct WaitingPrefill {
   bool taken = false;          // by the step
 };
 
-// Who has a client's turn, and who was the oldest of that client: indices. Nothing where nobody
-// waits.
+// Indices into `waiting`: the prefill that has the next turn, and the oldest of the same client.
 struct PrefillTurn {
   std::size_t first, oldest;
 };
+// Nothing where nobody waits.
 std::optional<PrefillTurn> prefill_turn(std::span<const WaitingPrefill> waiting);
 
-// Who of those that are not taken has the next part of a step with room for so many tokens, an
-// index. Nothing where all are taken.
+// The index of the prefill that gets the rest of a step, which has room for so many tokens; of
+// those that are not taken. Nothing where all are taken.
 std::optional<std::size_t> next_prefill(std::span<const WaitingPrefill> waiting,
                                         std::uint32_t room);
 

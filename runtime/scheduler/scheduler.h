@@ -38,11 +38,11 @@ namespace pc {
 
 class Scheduler {
  public:
-  // What reads as fluent: while somebody decodes, a step takes no more prefill than this leaves
-  // room for.
+  // The time between two tokens at which text still reads as fluent: while somebody decodes, a step
+  // takes only as much prefill as fits into it.
   static constexpr std::chrono::milliseconds kTokenTime{100};
 
-  // How often those who wait for long work are told how far it is, at least.
+  // How often, at least, a caller that waits for long work is told its progress.
   static constexpr std::chrono::milliseconds kTick{50};
 
   // Borrows the model, and the files that hold its weights.
@@ -56,7 +56,7 @@ class Scheduler {
 
   const BackendModel& model() const { return model_; }
 
-  // Of a step, at most: pc_backend_v1::step_tokens.
+  // The most tokens of a step: pc_backend_v1::step_tokens.
   std::uint32_t step_tokens() const { return model_.step_tokens(); }
 
   // Blocks until the work is done. Errors: those of the backend for this work; kInternal where
@@ -67,10 +67,11 @@ class Scheduler {
   Status compute(Task& task, Progress progress = {});
   Status compute(const Work& work, Progress progress = {});
 
-  // Goes one step further with these together: afterwards some are finished, or some tokens
-  // further, and the others as they were. What is not finished may go on with another call, or be
-  // given up: its timeline then has what was computed. Errors of the call, not of the work: as
-  // above. Preconditions: there is one, none is finished.
+  // Takes part in one step with these tasks together. Afterwards some are finished or have more
+  // tokens computed, and the others are as they were. A task that is not finished may be given to
+  // another call, or given up: its timeline then has what was computed so far. The Status is about
+  // the call, not about the work: errors as above. Preconditions: there is a task, and none is
+  // finished.
   Status advance(std::span<Task* const> tasks);
 
   // Tasks that wait for their work, the step at hand included.
@@ -120,14 +121,14 @@ class Scheduler {
   std::vector<Task*> waiting_ PC_GUARDED_BY(mutex_);  // in the order in which they came
   std::uint64_t n_tasks_ PC_GUARDED_BY(mutex_) = 0;   // that came so far
   std::vector<ClientShare> shares_ PC_GUARDED_BY(mutex_);
-  std::uint64_t now_ PC_GUARDED_BY(mutex_) = 0;  // the share of the client that was first last
+  std::uint64_t now_ PC_GUARDED_BY(mutex_) = 0;  // the share of the client that had the latest turn
   bool stopping_ PC_GUARDED_BY(mutex_) = false;
-  bool computing_ PC_GUARDED_BY(mutex_) = false;  // somebody is at a step
+  bool computing_ PC_GUARDED_BY(mutex_) = false;  // a thread computes a step
   std::thread::id caller_ PC_GUARDED_BY(mutex_);  // the only one so far
   std::thread thread_ PC_GUARDED_BY(mutex_);      // once there are more
   std::atomic<std::uint32_t> process_{0};         // fork_generation() where it computes, plus 1
 
-  // Of whoever computes.
+  // For the thread that computes alone.
   std::vector<Task*> chosen_;            // for the step at hand
   std::vector<Task*> prefilling_;        // who waited for prefill when it was chosen
   std::vector<WaitingPrefill> prefill_;  // [prefilling_]

@@ -1,5 +1,6 @@
-// Work that somebody wants computed, and how far it is: the scheduler computes it in as many pieces
-// as it takes. It succeeds as a whole, or fails and leaves its timeline as it was, or lost_place().
+// Work is what a caller wants computed; a Task is one work with its progress. The scheduler
+// computes a task in as many pieces as it takes. A task succeeds as a whole; if it fails, its
+// timeline is as it was before, unless lost_place().
 //
 // Borrows the timeline, the runs and what they point to until it is finished or destroyed.
 // Threads: the scheduler's lock guards it while a call of the scheduler has it; else its owner's.
@@ -17,11 +18,11 @@ namespace pc {
 
 struct SchedulerCall;  // runtime/scheduler/scheduler.cc
 
-// What a work's tokens made, one after the other; see pc_step_item.
+// Receives what each token of a work made (logits, or hidden states), in order; see pc_step_item.
 class RowSink {
  public:
   virtual ~RowSink() = default;
-  // token: its number among the work's.
+  // token: its index among the tokens of the work.
   virtual void take(std::uint64_t token, const float* values) noexcept = 0;
 };
 
@@ -32,7 +33,7 @@ struct Work {
   float* logits = nullptr;
   const volatile std::int32_t* cancel = nullptr;
   pc_layer_range* ranges = nullptr;
-  bool encodes = false;      // nobody waits for its tokens one by one
+  bool encodes = false;      // a module is encoded: it may wait for decoding and prefill
   bool is_step = false;      // the token that was drawn last, and perhaps what may follow it
   std::uint64_t client = 0;  // clients that want more than a step has take turns
   std::uint32_t n_layers = 0;
@@ -49,7 +50,7 @@ class Task {
 
   bool finished() const { return finished_; }
   const Status& result() const { return result_; }  // once it is finished
-  // It failed, and its timeline could not be taken back to where it was.
+  // The task failed, and its timeline could not be rewound to where it was before.
   bool lost_place() const { return lost_place_; }
 
   bool is_step() const { return work_.is_step; }
@@ -63,7 +64,7 @@ class Task {
   bool decodes() const { return (n_tokens_ == 1 || work_.is_step) && !work_.encodes; }
   bool prefills() const { return !decodes() && !work_.encodes; }
 
-  // The next tokens, about n of them, as an item of a step; sets n_piece_.
+  // The next piece, of about n tokens, as an item of a step; sets n_piece_.
   pc_step_item piece(std::uint32_t n, const KvGeometry& geometry);
   std::uint32_t cut(const pc_run& run, std::uint64_t skip, std::uint32_t n,
                     const KvGeometry& geometry);
@@ -80,7 +81,7 @@ class Task {
   Status result_ = ok();
   bool finished_ = false, lost_place_ = false;
 
-  // In the scheduler's queue.
+  // While the task is in the scheduler's queue.
   SchedulerCall* call_ = nullptr;
   std::uint64_t number_ = 0;  // in the order in which work came; 0: it did not yet
   // Of prefill: WaitingPrefill::n_behind. Of encoding: steps in which others went before.

@@ -28,11 +28,11 @@
 
 namespace pc {
 
-// The job as causes of a file: runs counted from the first kept token.
-// `base` holds everything that the job does not say. `relocates`: see Model.
+// The identity of a job's module: its positions are counted from the first kept token.
+// `base` holds the causes that the job does not say. `relocates`: see Model.
 ModuleIdentity identity_of(const pml::EncodeJob& job, const ModuleIdentity& base, bool relocates);
 
-// A module, and the draft it was made in, if it was.
+// A module, and the draft of a file in which it was made; null: it was made in memory.
 struct EncodedModule {
   ModuleHandle module;
   std::shared_ptr<CacheDraft> draft;
@@ -40,7 +40,7 @@ struct EncodedModule {
 
 class Encoder {
  public:
-  // store: null, or whose drafts modules are made in.
+  // store: modules are made in its drafts; null: in memory.
   Encoder(Scheduler& scheduler, ModuleStore* store) : scheduler_(scheduler), store_(store) {}
 
   // The sealed module of `identity`, which is identity_of(job). `cancel` as in Work.
@@ -49,7 +49,7 @@ class Encoder {
   Result<EncodedModule> encode(const pml::EncodeJob& job, const ModuleIdentity& identity,
                                const volatile std::int32_t* cancel);
 
-  // Keeps nothing of the last pass: where its draft was given up.
+  // Forgets the last pass. Needed where its draft was given up, since the timeline uses its memory.
   void forget() {
     timeline_.reset();
     held_.clear();
@@ -64,7 +64,7 @@ class Encoder {
   Status store_runs(const pml::EncodeJob& job, std::uint32_t first_run, std::uint32_t first_token,
                     ModuleImage* image);
 
-  // A run that the timeline has, in order.
+  // A run that the timeline of the last pass has; in order.
   struct HeldRun {
     Tokens tokens;
     Position position;
@@ -75,8 +75,8 @@ class Encoder {
   std::optional<BackendTimeline> timeline_;
   std::vector<HeldRun> held_;
   std::uint64_t tokens_computed_ = 0;
-  // Of the process, when this encoder was made: states that were computed from a mapping that was
-  // lost meanwhile, or written into one, count for nothing.
+  // n_lost_mappings() when this encoder was made. If it has grown since, states may have been
+  // computed from a lost mapping or written into one, and are not used.
   std::uint64_t n_lost_ = n_lost_mappings();
 };
 

@@ -38,17 +38,17 @@ class KnownModules {
   KnownModules(const Origin& origin, std::uint64_t recent_bytes)
       : origin_(origin), recent_bytes_(recent_bytes) {}
 
-  // Before anything else is asked for: one that stays.
+  // Makes a module that lives as long as this object. To be called before get() and of().
   void keep(const pml::JobSpec& spec);
   const std::vector<std::shared_ptr<SchemaModule>>& kept() const { return kept_; }
 
   std::shared_ptr<SchemaModule> get(const pml::JobSpec& spec);
 
-  // Those that are known of these modules (indices into Layout::modules), as the schema stands and
-  // as prompts had them of late, the latest of those last.
+  // All known forms of these modules (indices into Layout::modules): that of the schema by itself,
+  // and those that prompts used of late, the latest last.
   std::vector<std::shared_ptr<SchemaModule>> of(std::span<const std::uint32_t> subjects) const;
 
-  // Entries of the table; some may be of modules that are gone.
+  // The size of the table, which may still list modules that are gone.
   std::size_t size() const;
 
  private:

@@ -43,24 +43,24 @@ struct AcquiredModule {
 
 class LoadedSchema {
  public:
-  // base_dir: where src= is read; "" makes every src= an error. name_space: of its modules and of
-  // what its prompts' conversations keep; none: the engine's.
+  // base_dir: the folder for src=; "" makes every src= an error. name_space: the namespace of the
+  // schema's modules and of the links that its conversations keep; none: the engine's.
   static Result<std::shared_ptr<LoadedSchema>> parse(
       std::shared_ptr<const Engine> engine, std::string_view pml, const std::string& base_dir,
       const std::optional<std::string>& name_space = {});
   static Result<std::shared_ptr<LoadedSchema>> load(
       std::shared_ptr<const Engine> engine, const std::string& path,
       const std::optional<std::string>& name_space = {});
-  // That of one conversation (pml/turns/chat_pieces.h), whose modules' names mean nothing to
-  // anybody. offers_stand_ins: what is encoded of them may stand in for those of other
+  // A schema that was made for one conversation (pml/turns/chat_pieces.h); nobody uses the names of
+  // its modules. offers_stand_ins: what is encoded of them may stand in for modules of other
   // conversations (runtime/schema/chat_stand_ins.h).
   static Result<std::shared_ptr<LoadedSchema>> of(std::shared_ptr<const Engine> engine,
                                                   pml::Schema schema,
                                                   const std::optional<std::string>& name_space,
                                                   bool offers_stand_ins = false);
 
-  // The same on the engine's CPU (Engine::on_cpu), kept: with this one's verdict, and without
-  // counting what is imported.
+  // The same schema for the engine's CPU (Engine::on_cpu), made once. It has this schema's verdict,
+  // and does not count imports.
   Result<std::shared_ptr<LoadedSchema>> on_cpu(const volatile std::int32_t* cancel) const;
 
   // The same as if it said attend="slots" (pml::in_slots), another schema with a verdict of its
@@ -70,45 +70,48 @@ class LoadedSchema {
   const Engine& engine() const { return *engine_; }
   std::shared_ptr<const Engine> shared_engine() const { return engine_; }
   const pml::Layout& layout() const { return layout_; }
-  // Its chat format is of the day on which the schema was loaded: prompts read as the schema does.
+  // Its chat format renders with the date on which the schema was loaded, for prompts as well: they
+  // must read as the modules that they import do.
   const pml::TextEncoder& text_encoder() const { return text_encoder_; }
-  // Every cause of a module's bytes but its pass.
+  // Every cause of a module's bytes except its pass (which tokens were computed, and where).
   const ModuleIdentity& identity() const { return identity_; }
-  // Those of the schema as it stands, scaffolds last. They live as long as this.
+  // The modules of the schema by itself, without a prompt; scaffolds last. They live as long as the
+  // schema.
   using Modules = std::vector<std::shared_ptr<SchemaModule>>;
   const Modules& modules() const { return known_.kept(); }
 
-  // What the schema says of the module of a cached run.
+  // The repair of the module of a cached run, by the schema: the module's own or an inherited one.
   const pml::Repair& repair_of(const pml::PlanRun& run) const {
     return layout_.modules[layout_.pieces[run.piece].module].repair;
   }
 
-  // A module's own text, without what stands in its parameters and in modules in it.
+  // A module's own text, without parameters and nested modules.
   std::string own_text(std::uint32_t module) const;
 
-  // What prompts import side by side (LoadedPrompt::side_by_side), counted.
+  // Counts which modules prompts import side by side (LoadedPrompt::side_by_side).
   ImportSets& import_sets() const { return import_sets_; }
 
-  // The same where a module says it, and more than "auto"; none where the schema does.
+  // The repair where a module says it itself, and not "auto"; none where only the schema does.
   std::optional<pml::Repair> own_repair(const pml::PlanRun& run) const;
 
   // What repair="auto" stands for: what a check of answers (runtime/checks/answer_check.h) chose
   // for schemas of this name with this engine's model and states. kNotFound: nothing yet.
   Result<pml::Repair> verdict() const;
-  // In the cache directory, for all; true. Where that may not be written, for this alone.
+  // True: written into the cache directory, for every process. False: that cannot be written, and
+  // the verdict is this schema object's alone.
   bool set_verdict(const pml::Repair& repair);
 
   // A prompt's plan. The last token is fresh, whatever the layout says: its
   // logits are where the answer begins, and they are not stored.
   Result<pml::Plan> plan(const pml::Prompt& prompt) const;
 
-  // The plan of these tokens, as they are, behind the schema's own text. Where it has none, nothing
-  // stands before them: BOS does where they begin with it. Errors: kInvalidArgument for none, for
-  // an id that the model does not have, and for more than pml::kMaxLayoutTokens; kUnsupported where
-  // the schema has turns, behind which no text stands.
+  // The plan of a prompt that is these tokens, behind the schema's own text. Where the schema has
+  // no text, nothing is put before the tokens, not even BOS. Errors: kInvalidArgument for no
+  // tokens, for an id that the model does not have, and for more than pml::kMaxLayoutTokens;
+  // kUnsupported where the schema has turns, since bare text cannot follow those.
   Result<pml::Plan> plan(std::span<const TokenId> tokens) const;
 
-  // Has it text that stands in every prompt? BOS alone is none.
+  // Does the schema have text that is in every prompt? BOS alone is no text.
   bool has_own_text() const;
 
   // The modules of a plan's jobs, [plan.jobs]; prompts that need one at once share it.
@@ -118,21 +121,21 @@ class LoadedSchema {
   // for a thread that is encoding the module.
   Lookup peek(SchemaModule& module, bool* held) const;
 
-  // Asked before any work: kContextFull, naming the module and both numbers, where its encoding
-  // pass is longer than the context window, and kBudget where its file would be larger than all
-  // modules may be (EngineOptions::cache_bytes).
+  // Can this module be encoded at all? Asked before any work. kContextFull, naming the module and
+  // both numbers, where its encoding pass is longer than the context window; kBudget where its file
+  // would be larger than the whole store may be (EngineOptions::cache_bytes).
   Status check_size(const SchemaModule& module) const;
 
-  // Held, found in the store, or encoded now (by an encoder that knows the job)
-  // and, where there is a store, published.
+  // The module as the engine holds it, or found in the store, or encoded now and, where there is a
+  // store, published.
   Result<AcquiredModule> acquire(SchemaModule& module, Encoder& encoder,
                                  const volatile std::int32_t* cancel);
 
-  // Those of these that are there will be used soon: the store's are found, and read ahead.
-  // The next ones, and behind them the others; the next ones are held longest.
+  // Makes modules ready that will be used soon, without encoding any: finds them in the store and
+  // has their bytes read ahead, `next` before `others`. The engine holds those of `next` longest.
   Status prefetch(const Modules& next, const Modules& others) const;
-  // The other members of the unions that these are members of: what another prompt would choose in
-  // their place ("Prompt Cache", section 3.2.3). Of many, some.
+  // The other members of the unions that these modules are members of, which the next prompt may
+  // choose in their place ("Prompt Cache", section 3.2.3). Where there are many, some of them.
   Modules siblings_of(const Modules& modules) const;
 
   // Acquires these modules. `done` is called after each, and `waiting`, where there is one,

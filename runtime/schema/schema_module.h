@@ -21,10 +21,10 @@ struct SchemaModule {
   ModuleKey key;  // of identity
 
   LongMutex mutex;  // held while the module is looked for and encoded
-  // As long as somebody computes with it, or the engine holds it (held_modules.h).
+  // Alive while somebody computes with it, or the engine holds it (held_modules.h).
   std::weak_ptr<const ModuleFile> handle PC_GUARDED_BY(mutex);
 
-  // Of KnownModules alone.
+  // Used by KnownModules alone.
   Mutex making;
   bool made PC_GUARDED_BY(making) = false;  // job and identity are
   bool kept = false;                        // written before others know it

@@ -16,7 +16,7 @@
 
 namespace pc {
 
-// What a conversation has before it slides; all of its chain is computed or attached. Borrowed.
+// A conversation before the slide. All of its chain is computed or attached. Borrowed.
 struct Conversed {
   const BackendModel& backend;
   const ModuleIdentity& identity;  // of its schema
@@ -25,12 +25,13 @@ struct Conversed {
 };
 
 struct Slid {
-  BackendTimeline timeline;  // all of it attached
-  Chain chain;               // links that are held, and modules
+  BackendTimeline timeline;  // has everything attached, nothing of its own
+  Chain chain;               // links whose states are in memory (append_held), and modules
 };
 
-// Without what goes, and without all from `end` on. Errors: kUnsupported where tokens of modules
-// were computed anew, since those have gaps; the backend's, kOutOfMemory.
+// The conversation without the positions of `gone`, and without all from `end` on. Errors:
+// kUnsupported where tokens of modules were computed anew, since links of those have gaps; the
+// backend's, kOutOfMemory.
 Result<Slid> slide_window(const Conversed& conversed, const Gone& gone, Position end);
 
 }  // namespace pc

@@ -9,9 +9,9 @@
 
 namespace pc::cli {
 
-// Of pc_prompt_explain, answered with this repair (empty: that of the plan): "3 of 4 modules have
-// not seen what stands before them here: the answer is approximate"; "" where each of them has, or
-// is computed anew.
+// A sentence from the report of pc_prompt_explain, for an answer with this repair (empty: the
+// plan's own): "3 of 4 modules have not seen what stands before them here: the answer is
+// approximate"; "" where every module has seen it, or is computed anew.
 std::string approximation(const Json& plan, const std::string& repair = {});
 
 }  // namespace pc::cli

@@ -14,12 +14,12 @@
 namespace pc::cli {
 
 struct ModelBytes {
-  double weights = 0;      // as the file has them; of an embedding that is not the output, none
+  double weights = 0;      // bytes in the file; without an embedding that is not the output as well
   double state_token = 0;  // attention states of a token, all layers
   double layers = 0, window_layers = 0;
   double window_tokens = 0;  // that those layers see
 
-  // Of the states that the token behind `depth` others sees.
+  // Bytes of the states that the token behind `depth` others sees.
   double states(double depth) const;
 };
 

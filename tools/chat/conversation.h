@@ -23,7 +23,7 @@ class Conversation {
  public:
   using OnText = std::function<void(std::string_view)>;
 
-  // Borrows all of them. Goes on with what options.history holds, if that is there.
+  // Borrows all arguments. Continues the conversation in the file options.history, if there is one.
   Conversation(const promptcache::Engine& engine, const promptcache::Schema& schema,
                const Options& options);
 
@@ -33,15 +33,15 @@ class Conversation {
   // Asks, and adds question and answer. An error leaves the conversation as it was; an answer that
   // Ctrl-C ended stays as far as it came, with finish PC_FINISH_CANCELLED.
   pc_session_stats ask(const promptcache::Message& question, const OnText& on_text);
-  // Draws the last answer anew, or the one that a last question lacks. Precondition: !is_empty().
+  // Answers the last question, in the place of its answer if it has one. Precondition: !is_empty().
   pc_session_stats answer_again(const OnText& on_text);
-  // Takes the last question and answer back. False: there are none.
+  // Removes the last question and its answer. False: there are none.
   bool take_back();
-  // Gives the name under which the file of the one before stays, or "".
+  // Starts an empty conversation. Returns the name that the old one's file got, or "".
   std::string begin_anew();
 
   std::uint32_t position() const { return position_; }  // tokens that the model has read
-  // The oldest turns, which it has not, or no more (options.overflow).
+  // How many of the oldest turns the model has not read, or has dropped (options.overflow).
   std::uint64_t dropped_turns() const { return left_out_ + dropped_turns_; }
 
  private:
@@ -53,7 +53,7 @@ class Conversation {
   std::uint64_t tokens_of(const promptcache::Message& message) const;
   Answer read_answer(const OnText& on_text);
   void keep(const Answer& answer);
-  // Other members of unions whose modules the prompt has.
+  // Reads ahead the other members of unions that the prompt imports a member of.
   void read_ahead();
   void save() const;
 
@@ -64,11 +64,11 @@ class Conversation {
   std::vector<promptcache::Message> messages_;
   std::optional<promptcache::Session> session_;
   std::uint32_t answer_begin_ = 0, position_ = 0;
-  std::uint64_t left_out_ = 0;                           // of the session's prompt
-  std::uint64_t dropped_turns_ = 0;                      // by the session
-  bool may_go_back_ = true;                              // to the beginning of its answer
-  std::shared_ptr<const promptcache::Prompt> was_read_;  // until its schema is read ahead
-  std::future<void> ahead_;                              // that is done
+  std::uint64_t left_out_ = 0;                           // oldest turns that the prompt lacks
+  std::uint64_t dropped_turns_ = 0;                      // oldest turns that the session dropped
+  bool may_go_back_ = true;                              // the session, to before its answer
+  std::shared_ptr<const promptcache::Prompt> was_read_;  // kept until read_ahead() is done with it
+  std::future<void> ahead_;                              // read_ahead(), under way
 };
 
 }  // namespace pc::cli

@@ -8,9 +8,9 @@
 
 namespace pc::cli {
 
-// What belongs behind the line's last word (its text behind the last space), of these words: all of
-// the rest and a space (behind "name=" none) where one alone begins so, else what those that do
-// have in common, maybe "".
+// What to append to the line, whose last word is the text behind its last space. If exactly one of
+// `words` begins with the last word: the rest of it and a space (no space behind "name="). If
+// several do: what these have in common behind it, perhaps "".
 std::string completion_of(const std::string& line, std::span<const std::string> words);
 
 }  // namespace pc::cli

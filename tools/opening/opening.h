@@ -16,10 +16,11 @@ class Opening {
  public:
   explicit Opening(bool quiet) : progress_(quiet) {}
 
-  // To be heard through; the Opening must outlive the call that they are for.
+  // Sets the progress callback of these options; the Opening must outlive the call that gets them.
   void attach(promptcache::EngineOptions* options);
 
-  // A Ctrl-C that came after the last step is no less one. Throws PC_CANCELLED.
+  // To be called when the model is open: throws PC_CANCELLED if Ctrl-C came after the last
+  // progress.
   void end() const;
 
  private:

@@ -10,9 +10,9 @@
 
 namespace pc::cli {
 
-// exchanges: tokens of each, the oldest first: a user's message and what follows up to the next
-// one's. n_fixed: tokens that stay in front of them. At least the last exchange stays. The first so
-// many go.
+// How many of the exchanges go, from the first on; the last one always stays. An exchange is a
+// user's message and what follows it up to the next user's message. exchanges: the tokens of each,
+// the oldest first. n_fixed: tokens that stay in front of them.
 std::size_t exchanges_that_go(std::span<const std::uint64_t> exchanges, std::uint64_t n_fixed,
                               std::uint64_t window);
 

@@ -1,9 +1,9 @@
 // The chat format of a model's own template: the template is run for the turns
 // of each conversation (turn_texts.h), and what it wrote is remembered.
 //
-// A format is of one day: what it writes for one list of roles never changes, so that a schema and
-// the prompts that import from it agree, whenever they come. A value that shares what it owns.
-// Threads: any.
+// A ChatFormat that it makes belongs to one day: what it writes for a list of roles never changes,
+// so that a schema and the prompts that import from it agree, however late they come. A value;
+// copies share what they own. Threads: any.
 #pragma once
 
 #include <memory>
@@ -21,9 +21,10 @@ class OwnChatFormat {
   // Owns the program. `name`: of the formats.
   OwnChatFormat(ChatProgram program, ChatClock clock, std::string name = kOwnChatFormat);
 
-  // That of the time which the clock shows now; formats of one time share what they remember.
+  // The format that renders with the date that the clock shows now, for ever. Formats of the same
+  // date share what they remember.
   pml::ChatFormat today() const;
-  // What it is today, each time that it is asked: for what does not hang on the day.
+  // A format that renders with the date on which it is asked: for callers that need no fixed date.
   pml::ChatFormat running() const;
 
  private:

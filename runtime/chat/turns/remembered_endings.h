@@ -24,12 +24,13 @@
 
 namespace pc {
 
-// None: the template has no such conversation.
+// What a template writes behind the last turn of a conversation; none: it refuses such a
+// conversation.
 using Ending = std::optional<std::string>;
 using Endings = std::vector<std::shared_ptr<const Ending>>;  // [n_turns]; null: not known
 
-// What the turns said when an ending was found (turn_texts.cc); the template may end otherwise
-// behind other contents.
+// With which contents in its turns an ending was found (turn_texts.cc): a template may write
+// another ending behind other contents.
 struct Contents {
   bool odd = false, in_parts = false;
 };
@@ -43,7 +44,8 @@ class RememberedEndings {
   RememberedEndings(const RememberedEndings&) = delete;
   RememberedEndings& operator=(const RememberedEndings&) = delete;
 
-  // Of each beginning of these turns, itself the last.
+  // The endings of every beginning of these turns, the shortest first; the last is that of all
+  // turns.
   Endings find(std::span<const pml::Role> turns, Contents contents);
   // `endings`: [turns.size()], all known.
   void add(std::span<const pml::Role> turns, Contents contents, const Endings& endings);

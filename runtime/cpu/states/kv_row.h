@@ -22,18 +22,17 @@ namespace pc {
 void write_kv_row(const KvGeometry& geometry, std::uint32_t token, const float* key,
                   const float* value, std::byte* key_block, std::byte* value_block);
 
-// The values that the token in row segment.begin + token has in a layer, as the segment's type says
-// them (geometry.type does not count),
-// one head after the other. values: [n_kv_heads, head_dim].
+// Unpacks the values of the token in row segment.begin + token, in one layer. The type is the
+// segment's, not geometry.type. values: [n_kv_heads, head_dim].
 void read_kv_values(const KvGeometry& geometry, const KvSegment& segment, std::uint32_t token,
                     std::uint32_t layer, float* values);
 
-// The same of the key of one head, as it is rotated. key: [head_dim].
+// Unpacks the key of one head of that token; it stays rotated. key: [head_dim].
 void read_kv_key(const KvGeometry& geometry, const KvSegment& segment, std::uint32_t token,
                  std::uint32_t layer, std::uint32_t head, float* key);
 
-// The first n_tokens rows of a segment, as another type has them: into the planes of a run of
-// geometry.type, whose rows are all zeros. segment.begin is 0, and keys stay as they are rotated.
+// Packs the first n_tokens rows of a segment again, as geometry.type, into planes whose rows are
+// all zeros. Keys stay rotated. Precondition: segment.begin is 0.
 void repack_rows(const KvGeometry& geometry, const KvSegment& segment, std::uint32_t n_tokens,
                  const KvPlanes& planes);
 

@@ -25,12 +25,12 @@ namespace pc {
 // Where one token's K and V are written.
 struct KvSlot {
   KvPlanes planes;      // from the token's block on
-  std::uint32_t token;  // in the block
+  std::uint32_t token;  // index in the block
 };
 
 class Timeline {
  public:
-  // Of the tokens that it computes itself; attached segments may be of another type.
+  // geometry: of the states of its own tokens; attached segments may have another type.
   explicit Timeline(const KvGeometry& geometry) : geometry_(geometry) {}
 
   std::uint32_t n_attached() const { return static_cast<std::uint32_t>(attached_.size()); }
@@ -41,18 +41,20 @@ class Timeline {
   // A segment that later tokens may see, but for the rows that are hidden.
   void attach(const KvSegment& segment, Hidden hidden = nullptr);
 
-  // Room for tokens [first, first + n) of a run, behind all others, one slot each. A run that
-  // is taken in pieces is taken without anything between them. Rows are zero until they are
-  // written. Throws std::bad_alloc, and keeps then what it has, up to rewind().
+  // Makes room behind all others for the tokens [first, first + n) of a run, and adds a slot for
+  // each to *slots. The pieces of one run are appended one after the other, with nothing between
+  // them. Rows are zero until they are written. Throws std::bad_alloc, and the timeline is then as
+  // it was, up to rewind().
   void append(const pc_run& run, std::uint32_t first, std::uint32_t n, std::vector<KvSlot>* slots);
 
-  // Forgets own tokens from n_tokens on, and attached segments from n_attached on; what is not
-  // there is forgotten already.
+  // Keeps the first n_tokens own tokens and the first n_attached segments, or all where there are
+  // fewer.
   void rewind(std::uint32_t n_tokens, std::uint32_t n_attached);
 
-  // Copies n of its own tokens from `first` on, which began a part, into the planes, whose rows are
-  // of `type`: its own, or another, and zeros then. False where they are not there, or not
-  // contiguous in blocks and positions.
+  // Copies the states of n own tokens, from `first` on, into `planes`, whose rows have type `type`;
+  // if that is not the timeline's own type, the planes must be zeros. Token `first` must have begun
+  // a part. False where there are no such tokens, or they are not contiguous in blocks and
+  // positions.
   bool read(std::uint32_t first, std::uint32_t n, KvType type, const KvPlanes& planes) const;
 
   // The values of its own token `index` in a layer, one head after the other.

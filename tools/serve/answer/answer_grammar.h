@@ -14,14 +14,15 @@
 namespace pc::serve {
 
 struct AnswerRules {
-  std::optional<constrain::Grammar> grammar = {};  // none: it may be anything
+  std::optional<constrain::Grammar> grammar = {};  // none: the answer may be anything
   std::string remark = {};  // what of the request does not hold, in a sentence; or ""
 };
 
-// Where a tool must be called, the answer is one call of it, as the model's template writes calls;
-// where one may be called and a form is given, one call or the form; where a tool that may be
-// called is strict, or one of the prompt may not be called, any text, and calls as the template
-// writes them; where none may be called, any text in which no call begins. Throws ApiError.
+// The grammar of the answer to a question. If a tool must be called: one call, as the model's
+// template writes calls. If one may be called and a form is given: one call, or the form. If a tool
+// that may be called is strict, or the prompt has one that may not be called: any text, and calls
+// as the template writes them. If none may be called: any text in which no call begins. Throws
+// ApiError.
 AnswerRules answer_rules(const Question& question, const ServedModel& model);
 
 }  // namespace pc::serve

@@ -1,6 +1,6 @@
-// Which tokens an answer may go on with, and where nothing else can come which will: those that its
-// grammar allows once it does not think any more, and within a thought that has had its tokens
-// those that close it.
+// Which tokens may come next in an answer, and which must where there is only one way to go on.
+// Outside of a thought these are the tokens that the answer's grammar allows; in a thought that has
+// used up its tokens, those that close it.
 //
 // Borrows the engine; borrowed by the session; stays where it is. Threads: one at a time.
 #pragma once
@@ -33,10 +33,10 @@ class AnswerMask {
   bool is_needed() const { return constraint_ || limit_; }
   // As pc_token_mask has it; user: an AnswerMask.
   static int hook(void* user, std::uint32_t* allowed, std::size_t n_words) noexcept;
-  // As pc_token_draft has it: the tokens of the text that the grammar leaves no choice about.
+  // As pc_token_draft has it: proposes the tokens of the text that must come next by the grammar.
   static std::size_t draft_hook(void* user, std::int32_t* tokens, std::size_t capacity) noexcept;
 
-  // It was drawn, and behind it the answer thinks, or does not.
+  // The token was drawn. thinks: is the answer inside of a thought behind it?
   void accept(std::int32_t token, bool thinks);
 
  private:
@@ -49,8 +49,8 @@ class AnswerMask {
   std::optional<constrain::Constraint> constraint_;
   const std::optional<ThoughtLimit> limit_;
   bool is_thinking_;
-  std::uint32_t n_thought_ = 0;  // tokens
-  std::size_t n_forced_ = 0;     // of limit_->close
+  std::uint32_t n_thought_ = 0;  // tokens of the thought
+  std::size_t n_forced_ = 0;     // tokens of limit_->close that were drawn
 };
 
 }  // namespace pc::serve

@@ -35,14 +35,14 @@ class AnswerWriter {
 class Delivery : public EventSink {
  public:
   using Clock = std::chrono::steady_clock;
-  // More than this, and a client that does not read is as good as gone: 16 MiB of text is more
-  // than any answer.
+  // A client that leaves more than this unread counts as gone: 16 MiB of text is more than any
+  // answer.
   static constexpr std::size_t kMostQueued = std::size_t{16} << 20;
 
   Delivery(std::shared_ptr<Reply> reply, std::unique_ptr<AnswerWriter> writer, bool streams,
            std::uint32_t n_choices);
 
-  // From then on the answer is not wanted any more.
+  // From this time on the answer is not wanted any more.
   void set_deadline(Clock::time_point deadline) { deadline_ = deadline; }
   // Called with each event before it goes on its way.
   void watch(std::function<void(const Event&)> watcher) { watcher_ = std::move(watcher); }
@@ -52,8 +52,8 @@ class Delivery : public EventSink {
     return !*gone_ && !is_late() && reply_->queued_bytes() < kMostQueued;
   }
   bool is_late() const { return Clock::now() >= deadline_; }
-  // To be called when nobody works at it any more: tells the client where it was late. An answer
-  // that was cut off for that is no answer.
+  // To be called when the work on the answer has ended. Tells the client if the deadline cut it
+  // off: then it gets an error, not a part of an answer.
   void tell_if_late();
 
  private:

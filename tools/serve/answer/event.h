@@ -31,9 +31,9 @@ struct DrawnToken {
   bool is_apart = false;              // its bytes are not in the text: it ends it, or is BOS
 };
 
-// What a prompt was made of.
+// How a prompt was put together.
 struct Reuse {
-  Mode mode = Mode::kPrefix;         // that it came to
+  Mode mode = Mode::kPrefix;         // which was used in the end
   Json parts = Json::array();        // what became of each module (planner.h)
   std::vector<std::string> remarks;  // why not more was reused
   std::size_t n_dropped = 0;         // messages of the conversation that went
@@ -47,9 +47,9 @@ struct Usage {
   std::uint64_t repaired_tokens = 0;     // of these: computed anew
   std::uint64_t moved_tokens = 0;        // of chained_tokens: approximate, too
   std::uint32_t modules = 0, modules_encoded = 0;  // that it used; of these, not found before
-  std::uint64_t written_tokens = 0;    // of the conversation, whose states are kept only since
-  std::uint64_t generated_tokens = 0;  // of all answers
-  std::uint64_t thought_tokens = 0;    // of these: thoughts
+  std::uint64_t written_tokens = 0;  // of the conversation: their states were stored by this answer
+  std::uint64_t generated_tokens = 0;                  // of all answers
+  std::uint64_t thought_tokens = 0;                    // of these: thoughts
   std::uint64_t drafted_tokens = 0, right_drafts = 0;  // as pc_session_stats has them, of all
   std::uint64_t prompt_us = 0, first_token_us = 0, decode_us = 0;
 };
@@ -72,7 +72,7 @@ struct Progress {
   std::uint64_t n_done = 0, n_tokens = 0;
 };
 
-// The prompt is computed; of Usage what is known by then.
+// The prompt is computed; Usage has what is known so far.
 struct Begun {
   Usage usage;
 };
@@ -135,7 +135,7 @@ class EventSink {
   virtual ~EventSink() = default;
 
   virtual void take(const Event& event) = 0;
-  virtual bool is_wanted() const = 0;  // false: nobody reads the answer any more
+  virtual bool is_wanted() const = 0;  // false: the client has gone, or the deadline is over
 };
 
 }  // namespace pc::serve

@@ -1,4 +1,4 @@
-// What the request behind an answer will tell, as far as anybody can know.
+// The conversation of the request that will follow an answer, as far as it can be foreseen.
 //
 // Pure function of values. Threads: any.
 #pragma once
@@ -10,9 +10,9 @@
 
 namespace pc::serve {
 
-// The question's conversation with the answer as clients give it back, without its thoughts, and a
-// turn behind it of whoever is next: the results of its calls, or the user's. None: it is no
-// conversation that goes on so, or its prompt is not to be kept.
+// The question's conversation with the answer appended as clients send it back, without its
+// thoughts, and behind it a stand-in for the next turn: results of the answer's calls, or a user's
+// message. Nothing where the question is no conversation, or its prompt is not to be kept.
 std::optional<Question> next_turn(const Question& question, const GatheredAnswer& answer);
 
 }  // namespace pc::serve

@@ -1,5 +1,6 @@
-// Calls of tools as a template tells its model to write them, where it writes none itself: what was
-// called before stands then in the text of the answers that called, as the model wrote it.
+// Calls of tools for templates that write no calls themselves and only tell the model, in the
+// prompt, how to write them. Earlier calls of a conversation then stand in the text of the answers
+// that made them, as the model wrote them.
 //
 // Pure. Threads: any.
 #pragma once
@@ -12,13 +13,14 @@
 
 namespace pc::serve {
 
-// What a prompt's text says of how calls are written; nothing where it says it in none of two ways:
+// The shape of calls that a prompt's text describes; nothing where it describes none in either of
+// the two ways that are understood:
 //   an example, <tool_call>{"name": <function-name>, "arguments": <args>}</tool_call>
 //   a sentence, "<|tool_call|> followed by a JSON list of tools"
 std::optional<CallShape> told_call_shape(std::string_view prompt);
 
-// The message without its calls, which stand behind its text now. The words around them may be
-// control tokens; what is called, and with what, are text.
+// The message with its calls written into its text, at the end. The words of the shape may be
+// control tokens; the tools' names and the arguments are plain text.
 cli::Json with_told_calls(const cli::Json& message, const CallShape& shape);
 
 }  // namespace pc::serve

@@ -38,9 +38,9 @@ struct HttpResponse {
   std::string heartbeat;
 };
 
-// How one request is answered: whole, or by begin(), any number of write() and end(). Who lets go
-// of it without an answer has the client told that it failed. Threads: any; nothing blocks. Calls
-// behind the end, and once the client has left, do nothing.
+// The way to answer one request: whole, or by begin(), any number of write() and end(). If a Reply
+// is destroyed before it has answered, the client is told that the request failed. Threads: any;
+// nothing blocks. Calls after the end, or after the client has left, do nothing.
 class Reply {
  public:
   virtual ~Reply() = default;
@@ -50,7 +50,7 @@ class Reply {
   virtual void write(std::string bytes) = 0;
   virtual void end() = 0;
 
-  // Bytes that were written here and that the client's system has not taken yet.
+  // How many written bytes the client's system has not taken yet.
   virtual std::size_t queued_bytes() const = 0;
   // Called once, on any thread, if the client leaves before the end; at once where it has left.
   virtual void on_gone(std::function<void()> gone) = 0;

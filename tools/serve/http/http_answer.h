@@ -31,16 +31,17 @@ class AnswerQueue {
   void begin(HttpResponse head);
   void write(std::string bytes);
   void end();
-  // Nobody goes on with it: without an answer the client is told so, within one it is cut off.
+  // The maker is gone: a client without an answer yet is told that it failed; one that is in the
+  // middle of an answer is cut off.
   void abandon();
   std::size_t queued_bytes() const;
   void on_gone(std::function<void()> gone);
 
   // ---- The socket's side
-  // The next bytes; "" where there are none yet. They count as queued until taken() is called.
+  // The next bytes to send; "" where there are none yet. They count as queued until taken().
   std::string take();
   void taken();
-  bool is_over() const;  // all was taken
+  bool is_over() const;  // the answer has ended, and all of it was taken
   // A stream's heartbeat becomes its next bytes; nothing where it has none, or is over.
   void beat();
   // Does the client know HTTP/1.1, and was nothing of its answer made yet?

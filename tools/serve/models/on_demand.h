@@ -25,14 +25,14 @@ namespace pc::serve {
 template <class T>
 class OnDemand {
  public:
-  using Handle = std::shared_ptr<T>;  // in use while it lives; null where there is none
+  using Handle = std::shared_ptr<T>;  // while it lives, the thing is in use; null: no thing
   struct Source {
     std::string name;
-    std::uint64_t n_bytes = 0;                 // that it takes
+    std::uint64_t n_bytes = 0;                 // of memory that the thing takes
     std::function<std::unique_ptr<T>()> load;  // may throw; one at a time for each source
   };
 
-  // Each source by itself keeps within the budget. patience: how long take() waits for room.
+  // Precondition: each source alone fits the budget. patience: how long take() waits for room.
   OnDemand(std::vector<Source> sources, std::uint64_t budget_bytes,
            std::chrono::milliseconds patience)
       : budget_(budget_bytes), patience_(patience) {
@@ -42,8 +42,8 @@ class OnDemand {
     }
   }
 
-  // The thing of this name. Blocks while it is loaded, or has no room; throws what its source
-  // throws. Null: there was no room in time, or nothing is called so.
+  // The thing of this name. Blocks while it is being loaded, or while there is no room for it;
+  // throws what its source throws. Null: there was no room in time, or no source has this name.
   Handle take(const std::string& name) {
     Entry* const entry = find(name);
     if (!entry) return nullptr;

@@ -23,7 +23,7 @@ namespace pc::serve {
 
 struct Plan {
   promptcache::Prompt prompt;
-  Mode mode = Mode::kPrefix;              // that it came to
+  Mode mode = Mode::kPrefix;              // which was used in the end
   bool exact = true;                      // its states are those of a full prefill
   Json parts = Json::array();             // what became of each module: text, tokens, state, why
   std::vector<std::string> remarks = {};  // why not more of it is reused
@@ -31,14 +31,16 @@ struct Plan {
 
 class Planner {
  public:
-  // A shorter text is not worth a module: a chain computes no more than that again.
+  // The fewest tokens of a text that is worth a module: where a shorter one changes, a chain
+  // computes no more than this anew.
   static constexpr std::size_t kDocumentTokens = 256;
 
   Planner(const ServedModel& model, IdleWork* idle) : model_(model), idle_(idle) {}
 
-  // is_asked: it is to be answered; else only looked at. Throws ApiError.
+  // is_asked: the question is to be answered, and counts as seen; else it is only explained. Throws
+  // ApiError.
   Plan plan(const Question& question, bool is_asked);
-  // Of each of its prompts.
+  // A plan for each of the question's prompts.
   std::vector<Plan> plans(const Question& question, bool is_asked);
 
  private:

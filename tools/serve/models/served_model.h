@@ -22,7 +22,7 @@
 
 namespace pc::serve {
 
-// Of every namespace that there is, the server's own among them.
+// The schemas of every namespace, the server's own included.
 using SchemasOf = std::map<NameSpace, Schemas>;
 
 class ServedModel {
@@ -38,47 +38,49 @@ class ServedModel {
   std::string fingerprint(Mode mode) const;
   const promptcache::Engine& engine() const { return view({}).engine; }
 
-  // How it writes calls of tools; nothing where its template knows none that can be read.
+  // How the model writes calls of tools; nothing where its template has no calls that can be read.
   const std::optional<CallShape>& call_shape() const { return call_shape_; }
 
-  // The same for grammars: the control tokens among its words are marked as Vocabulary has it.
-  // Nothing where call_shape() is nothing.
+  // call_shape() for grammars: control tokens in its words are marked as constrain::Vocabulary
+  // marks them. Nothing where call_shape() is nothing.
   const std::optional<CallShape>& marked_call_shape() const;
 
-  // How it writes thoughts; nothing where its template knows none.
+  // How the model writes thoughts; nothing where its template has none.
   const std::optional<ThoughtShape>& thought_shape() const { return thought_shape_; }
-  // Has the question's prompt opened a thought, which the answer begins in?
+  // Does the question's prompt open a thought, so that the answer begins inside of it?
   bool opens_thought(const Question& question) const;
 
-  // With no part of it a module. number: of its prompts. Throws ApiError where that is no prompt
-  // for this model.
+  // The question's prompt `number`, with none of its parts a module. Throws ApiError where this
+  // model cannot be given it.
   promptcache::Prompt prompt_of(const Question& question, std::size_t number = 0) const;
 
-  // The question's conversation as chat_modules.h has it. Throws ApiError.
+  // The question's conversation `chat`, as with_modules() made it, written by the template. Throws
+  // ApiError.
   promptcache::Chat written(const Question& question, const Json& chat) const;
 
-  // What this namespace's modules and conversations are made with, and its schemas; none: the
-  // server's own. All throw ApiError. param: the field of the request that named the schema.
+  // The engine and the schemas of a namespace; no name: those of the server itself. All throw
+  // ApiError. param: the field of the request that named the schema.
   const promptcache::Engine& engine_of(const NameSpace& name) const { return view(name).engine; }
   Schemas& schemas_of(const NameSpace& name) const { return *view(name).schemas; }
   Schemas::Handle schema(const NameSpace& space, const std::string& name,
                          const std::string& param = {}) const;
   std::vector<std::pair<std::string, Schemas::Handle>> schemas(const NameSpace& space) const;
 
-  // The beginning of an answer that is held to this. Throws constrain::SchemaError.
+  // The state, at its beginning, of an answer that is held to this grammar. Throws
+  // constrain::SchemaError.
   constrain::Constraint constrained(const constrain::Grammar& grammar) const;
 
-  // The text of such a prompt, as the model's template writes it. Throws ApiError.
+  // The text of prompt_of(question), as the model's template writes it. Throws ApiError.
   std::string text_of(const Question& question) const;
 
-  // The tokens of a raw prompt, and whether the first is a BOS that it does not have itself.
+  // The tokens of a raw prompt. has_bos_apart: the first is a BOS that was put in front of it.
   struct RawTokens {
     std::vector<std::int32_t> tokens;
     bool has_bos_apart = false;
   };
   // Throws promptcache::Error.
   RawTokens tokens_of(const RawPrompt& prompt) const;
-  // Without such a BOS. Throws promptcache::Error.
+  // The text of a raw prompt, without a BOS that was put in front. Throws promptcache::Error.
   std::string text_of(const RawPrompt& prompt) const;
 
  private:

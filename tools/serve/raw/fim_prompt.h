@@ -21,8 +21,9 @@ struct FimFile {
   std::string name, text;
 };
 
-// What belongs between two texts, as models that fill in the middle are trained on it; the answer
-// begins with `begun`. Control tokens that the texts spell are text. Precondition: are_there().
+// The prompt that asks for the text between two others, in the form that such models are trained
+// on; the answer is to begin with `begun`. Control tokens that the texts spell are text.
+// Precondition: are_there().
 RawPrompt fim_prompt(const FimTokens& tokens, const std::string& before, const std::string& after,
                      const std::vector<FimFile>& files = {}, const std::string& begun = {});
 

@@ -14,7 +14,7 @@ namespace pc::serve {
 // Thrown where the client has left: nothing more is to be said.
 struct Unwanted {};
 
-// What the work threw; none where nobody listens.
+// The exception of the work as an error for the client; nothing where the client has left.
 template <class Work>
 std::optional<ApiError> failure_of(Work work) try {
   work();

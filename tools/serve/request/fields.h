@@ -1,6 +1,6 @@
-// The fields of a request's JSON object, read one by one: each of its type and in its range, or an
-// error that names it. What was not read by the end can be named, too, at any depth: the fields of
-// an object within are those of inside(), which belong to those around them.
+// Reads the fields of a request's JSON object one by one. A field of another type or out of its
+// range is an error that names it. The fields that nobody has read at the end can be listed, at any
+// depth: inside() reads an object within this one, and shares the list with it.
 //
 // null counts as absent, as clients send it for what they leave open. Owns a copy of its object; a
 // copy of Fields stands for the same object, and what is read of one is read of both. Threads: one
@@ -50,23 +50,23 @@ class Fields {
   // One of these words, the first where it is absent.
   std::string word(const char* name, const std::vector<std::string>& words);
 
-  // Must be absent or have one of these values: what this server does not do otherwise.
+  // A field that must be absent or have one of these values, since this server does only that.
   void only(const char* name, const std::vector<Json>& values, const std::string& why);
 
   [[noreturn]] void refuse(const std::string& name, const std::string& what) const;
 
-  // Reads fields that say nothing to a model, whatever they are: what clients send back as they
-  // got it.
+  // Marks fields as read whatever they are: clients send them back as they got them, and a model
+  // needs none of them.
   void skip(const std::vector<const char*>& names);
 
   // A sentence for the client about what it sent; told by remarks().
   void remark(std::string sentence);
   // What is understood and left out: told by unread(), and why by remarks(). path: from the body.
   void leave_out(const std::string& path, const std::string& why);
-  // All of this object. why: "is of type \"x\", ..."
+  // Leaves out this whole object. why: "is of type \"x\", ..."
   void leave_out(const std::string& why);
 
-  // The paths of those that nobody asked for, here and inside, and of what was left out.
+  // The paths of all fields that nobody has read, here and inside, and of what was left out.
   std::vector<std::string> unread() const;
   std::vector<std::string> remarks() const;
 

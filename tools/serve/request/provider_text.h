@@ -1,5 +1,5 @@
-// What clients put at the front of a system's text for the provider, and not for the model: it
-// changes from request to request, so that nothing behind it would be found again.
+// A line that some clients put in front of the system text for the provider, not for the model. It
+// changes with every request, so that no text behind it would be found in the store again.
 #pragma once
 
 #include <string>

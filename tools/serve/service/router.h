@@ -16,7 +16,7 @@ struct Route {
   Protocol protocol;
   Work work;
   const char* label = nullptr;  // in metrics; null: the path
-  bool is_open = false;         // also for who has no key
+  bool is_open = false;         // answered without a key, too
 };
 
 class Router {
@@ -25,7 +25,7 @@ class Router {
   explicit Router(Service* service) : service_(service) {}
 
   void add(Route route) { routes_.push_back(std::move(route)); }
-  // About no model.
+  // Adds a route that needs no model.
   void add(const char* method, const std::string& path, Work work) {
     add({method, path, Protocol::kOpenAi, std::move(work)});
   }
@@ -39,7 +39,7 @@ class Router {
 
  private:
   const Route* find(const HttpRequest& request) const;
-  std::string methods_of(const std::string& path) const;  // with commas; "": of no route
+  std::string methods_of(const std::string& path) const;  // "GET, POST"; "": no route has the path
 
   Service* const service_;
   std::vector<Route> routes_;

@@ -53,7 +53,7 @@ struct ServiceOptions {
   bool any_model = false;                          // the first answers to names of none, too
 };
 
-// A request that is about a model.
+// A request for a model, which is in memory.
 struct Asked {
   const HttpRequest& http;
   const Json& body;  // null where there is none
@@ -62,7 +62,7 @@ struct Asked {
   const ServedModel& model() const { return loaded->model; }
 };
 
-// A request's turn on a thread for short work; throws ApiError.
+// What is done with a request, on a thread for short work; throws ApiError.
 using Work = std::function<void(const HttpRequest&, const std::shared_ptr<Reply>&)>;
 using ModelWork = std::function<void(const Asked&, const std::shared_ptr<Reply>&)>;
 
@@ -77,26 +77,27 @@ class Service {
   // Does the job on a thread for short work; false where too many wait. Throws nothing.
   bool read(Workers::Job job) { return readers_.submit(std::move(job)); }
 
-  // The work with the model that the request names, or else the first.
+  // Work that takes the model which the request names, or else the first, and does `work` with it.
   Work with_model(Protocol protocol, ModelWork work);
 
   // Does the job on a thread for answers; throws ApiError where too many wait.
   void submit(Workers::Job job);
 
-  // Makes the answer on such a thread, in the writer's protocol. Throws ApiError.
+  // Answers the question on a thread for answers, in the writer's protocol. Throws ApiError.
   void answer(const ModelHandle& loaded, Question question, std::unique_ptr<AnswerWriter> writer,
               bool streams, const std::shared_ptr<Reply>& reply);
 
-  // Of an answer to a request that comes now.
+  // When an answer must be over whose request comes now.
   std::chrono::steady_clock::time_point deadline() const;
 
   NameSpace name_space_of(const HttpRequest& request) const;
-  // Whose request it is, and its mode where its body names none. Throws ApiError.
+  // Sets whose question it is, and its mode where the request's body names none. Throws ApiError.
   void complete(const HttpRequest& request, Question* question) const;
-  // Without its oldest turns, where they do not fit and it may lose them. Throws ApiError.
+  // Drops the question's oldest turns if they do not fit the window and may be dropped. Throws
+  // ApiError.
   void fit(const ModelHandle& loaded, Question* question) const;
 
-  // A body that came packed is unpacked. Throws ApiError.
+  // Unpacks a body that was sent compressed. Throws ApiError.
   void unpack(HttpRequest* request) const;
 
   const ApiKeys& keys() const { return options_.keys; }
@@ -108,14 +109,14 @@ class Service {
   const std::string& file_of(const std::string& model) const { return files_.at(model); }
 
   std::vector<Models::Known> models() { return models_.all(); }
-  // All that models are called, other names than their first among them.
+  // All names of all models, aliases included.
   std::vector<std::string> model_names() const;
-  // The first name of the model that is called so; "": none is.
+  // The first name of the model that has this name or alias; "": there is none.
   std::string known_as(const std::string& name) const;
   std::vector<std::string> aliases_of(const std::string& model) const;
   ApiError no_model(const std::string& name) const;
   std::int64_t started() const { return started_; }  // seconds since 1970
-  // As the first model's engine describes it; null where there is none.
+  // The store, as the first model's engine describes it; null where there is none.
   const Json& store() const { return store_; }
 
  private:

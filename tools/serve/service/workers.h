@@ -1,5 +1,5 @@
-// Threads that do jobs in the order in which they came, and a queue with an end: whoever comes when
-// it is full is told so at once.
+// Threads that do jobs in the order in which they came, from a queue of limited length: submit()
+// says at once that the queue is full.
 //
 // Owner of its threads. submit() from any thread.
 #pragma once
