@@ -1,8 +1,43 @@
-# pc_library(name sources...): the folder's static library pc_<name>. Everything
-# ends in one shared library, so none of these is installed.
+# pc_library(name [ROOMS] sources...): the folder's static library pc_<name>. Everything
+# ends in one shared library, so none of these is installed. With ROOMS it may be compiled a room at a time.
 function(pc_library name)
-  add_library(pc_${name} STATIC ${ARGN})
+  cmake_parse_arguments(ARG "ROOMS" "" "" ${ARGN})
+  set(sources ${ARG_UNPARSED_ARGUMENTS})
+  if(ARG_ROOMS)
+    pc_rooms(sources ${name} ${sources})
+  endif()
+  add_library(pc_${name} STATIC ${sources})
   pc_options(pc_${name})
+endfunction()
+
+# pc_rooms(variable name sources...): the sources or, with PC_UNITY, one for each of their folders, which
+# includes its files: headers are read, and templates made, once a room. By themselves stay
+# those with SKIP_UNITY_BUILD_INCLUSION: another file of the room has a name of theirs for something
+# else, or a class of theirs has members of the file's own types. Paths start at the root, so that ccache knows the same room in another clone.
+function(pc_rooms variable name)
+  set(sources "")
+  set(rooms "")
+  foreach(source ${ARGN})
+    get_source_file_property(apart ${source} SKIP_UNITY_BUILD_INCLUSION)
+    get_filename_component(path ${source} ABSOLUTE)
+    file(RELATIVE_PATH made ${PROJECT_BINARY_DIR} ${path})
+    if(NOT PC_UNITY OR apart OR NOT made MATCHES "^\\.\\./")
+      list(APPEND sources ${source})
+      continue()
+    endif()
+    file(RELATIVE_PATH path ${PROJECT_SOURCE_DIR} ${path})
+    get_filename_component(room ${path} DIRECTORY)
+    list(APPEND rooms ${room})
+    string(APPEND in_${room} "#include \"${path}\"\n")
+  endforeach()
+  list(REMOVE_DUPLICATES rooms)
+  foreach(room ${rooms})
+    string(REPLACE "/" "_" file ${room})
+    set(file ${CMAKE_CURRENT_BINARY_DIR}/rooms/${name}/${file}.cc)
+    file(CONFIGURE OUTPUT ${file} CONTENT "${in_${room}}" @ONLY)
+    list(APPEND sources ${file})
+  endforeach()
+  set(${variable} ${sources} PARENT_SCOPE)
 endfunction()
 
 # pc_options(target): language level, include root, visibility, warnings,
@@ -52,6 +87,9 @@ function(pc_test name)
   # What Catch makes of a test is compiled a quarter faster so, and runs as well.
   target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   target_link_libraries(${name} PRIVATE pc_test_main ${ARG_LIBS})
+  if(PC_PCH)
+    target_precompile_headers(${name} REUSE_FROM pc_test_headers)
+  endif()
   if(PC_HAVE_GOLD AND NOT PC_SANITIZE AND NOT CMAKE_CROSSCOMPILING)
     target_link_options(${name} PRIVATE -fuse-ld=gold)
   endif()
