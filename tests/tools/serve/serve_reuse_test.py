@@ -272,6 +272,44 @@ class CheckedDocuments(ReuseTest):
         self.assertEqual(set(self.states(answer)) - {"hit"}, set(), answer["prompt_cache"])
 
 
+class DocumentsInSlots(ReuseTest):
+    """Their repair is named, so that no check of answers stands in front."""
+
+    def ask_about(self, names):
+        pages = [{"type": "text", "text": f"{name}: {PAGE}"} for name in names]
+        body = {"messages": [{"role": "user", "content": pages}], "max_tokens": 2, "temperature": 0,
+                "prompt_cache": {"mode": "documents", "repair": "none"}}
+        plan = self.server.json("POST", "/v1/prompt_cache/explain", body)
+        made = self.server.json("POST", "/v1/chat/completions", body)["prompt_cache"]
+        deadline = time.monotonic() + PATIENCE
+        while self.server.metric("modules_waiting") > 0 and time.monotonic() < deadline:
+            time.sleep(0.02)
+        made["stand_ins"] = [run.get("stand_ins") for run in plan["runs"] if run["kind"] == "cached"]
+        return made
+
+    def test_documents_of_other_conversations_stand_in(self):
+        self.assertEqual([self.ask_about(names)["used"] for names in ("ABC", "BCA")], ["prefix"] * 2)
+        first = self.ask_about("CAB")  # nothing stood in front of these when they were encoded
+        self.assertEqual((first["used"], first["modules"]["encoded"]), ("documents", 0), first)
+        self.assertTrue(all("slot" not in part for part in first["parts"]), first)
+
+        self.assertEqual([self.ask_about(names)["used"] for names in ("DEF", "EFD")], ["prefix"] * 2)
+        moved = self.ask_about("FDE")  # each of them in another place: that is not waited for
+        self.assertEqual((moved["used"], moved["exact"], moved["modules"]["encoded"]), ("prefix", True, 0), moved)
+        self.assertTrue(any("while nobody waits" in remark for remark in moved["remarks"]), moved)
+        found = self.ask_about("ED")
+        self.assertEqual((found["used"], found["exact"], found["modules"]["encoded"]), ("documents", False, 0), found)
+        parts = [part for part in found["parts"] if PAGE[:20] in part["text"]]
+        self.assertEqual([(part["text"][0], part.get("slot"), part["state"] != "miss") for part in parts],
+                         [("E", None, True), ("D", 1, True)], found)
+        self.assertEqual(found["stand_ins"][-2:], [None, 1])
+
+    def test_one_document_is_exact(self):
+        for _ in range(3):
+            one = self.ask_about("G")
+        self.assertTrue(one["exact"], one)
+
+
 KEYS = {"ann": "secret-of-ann", "bob": "secret-of-bob"}
 
 

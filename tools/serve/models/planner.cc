@@ -17,6 +17,10 @@ constexpr std::uint64_t kEncodedAfter = 2;
 
 constexpr std::size_t kMostText = 80;
 
+// A token of a document that is encoded behind stand-ins takes the time of so many: they are
+// computed, too.
+constexpr std::uint64_t kEncoding = 2;
+
 // The beginning of a text, whole characters of it.
 std::string beginning(const std::string& text) {
   if (text.size() <= kMostText) return text;
@@ -75,7 +79,8 @@ bool encode(const promptcache::Prompt& prompt, const IdleWork::MayGoOn& may_go_o
 // A plan, and what it would cost.
 struct Costed {
   Plan plan;
-  std::uint64_t n_tokens = 0;  // to compute
+  std::uint64_t n_tokens = 0;   // to compute
+  std::uint64_t n_missing = 0;  // of modules that are to be encoded first
   bool is_settled = true;
 };
 
@@ -89,10 +94,26 @@ Costed costed(const promptcache::Engine& engine, promptcache::Prompt prompt, Mod
   for (const pc_module_run& run : runs) {
     plan.parts.push(part_json(run, text_of(engine, tokens, run)));
     plan.exact = plan.exact && run.exact;
+    if (run.state == PC_RUN_MISSING) made.n_missing += run.n_tokens;
     if (made.is_settled && is_unsettled(run)) plan.remarks.push_back(run.why);
     made.is_settled = made.is_settled && !is_unsettled(run);
   }
   return made;
+}
+
+// To each part that a module has in a slot behind the first, which one that is.
+void add_slots(Plan* plan) {
+  const std::vector<Json> runs = Json::parse(plan->prompt.explain())["runs"].items();
+  Json parts = Json::array();
+  auto run = runs.begin();
+  for (Json part : plan->parts.items()) {
+    run = std::find_if(run, runs.end(), [](const Json& r) { return r["kind"] == Json("cached"); });
+    if (run == runs.end()) return;
+    if (!(*run)["stand_ins"].is_null()) part.set("slot", (*run)["stand_ins"]);
+    parts.push(part);
+    ++run;
+  }
+  plan->parts = parts;
 }
 
 }  // namespace
@@ -143,12 +164,16 @@ Plan Planner::chat_plan(const Question& question, bool is_asked) {
                                   ? with_modules(question.chat, question.mode, is_seen)
                                   : chat);
   if (!front) return exact;
-  const std::uint32_t stand = standing(question, *front, is_asked);
+  std::uint32_t stand = standing(question, *front, is_asked);
+  if (question.mode == Mode::kDocuments) stand |= PC_CHAT_IN_SLOTS;
   const bool is_due =
       std::ranges::any_of(seen, [](const auto& text) { return text.second == kEncodedAfter; });
   if (is_due && is_asked) encode_when_idle(question, seen, stand);
   if (!front_of(chat)) return exact;
-  return with_modules_or(std::move(exact), written, stand, question.mode);
+  bool missing = false;
+  Plan plan = with_modules_or(std::move(exact), written, stand, question.mode, &missing);
+  if (missing && !is_due && is_asked) encode_when_idle(question, seen, stand);
+  return plan;
 }
 
 std::uint32_t Planner::standing(const Question& question, const ModulesFront& front,
@@ -174,15 +199,21 @@ void Planner::encode_when_idle(const Question& question, const Seen& seen,
 }
 
 Plan Planner::with_modules_or(Plan exact, const promptcache::Chat& chat, std::uint32_t standing,
-                              Mode mode) const try {
+                              Mode mode, bool* missing) const try {
   Costed modules = costed(model_.engine(), promptcache::Prompt(chat, standing), mode);
   if (!modules.is_settled) {
     exact.remarks = modules.plan.remarks;
     return exact;
   }
-  const bool is_worth_it =
-      modules.plan.exact || modules.n_tokens < tokens_to_compute(exact.prompt.counts());
-  return is_worth_it ? std::move(modules.plan) : std::move(exact);
+  const std::uint64_t n_exact = tokens_to_compute(exact.prompt.counts());
+  const bool is_worth_it = modules.plan.exact || modules.n_tokens < n_exact;
+  *missing = is_worth_it && mode == Mode::kDocuments && modules.n_missing > 0 &&
+             modules.n_tokens + kEncoding * modules.n_missing >= n_exact;
+  if (*missing)
+    exact.remarks.push_back("documents of it are encoded in their places while nobody waits");
+  if (!is_worth_it || *missing) return exact;
+  if (mode == Mode::kDocuments) add_slots(&modules.plan);
+  return std::move(modules.plan);
 } catch (const promptcache::Error& error) {
   if (error.status() != PC_BUDGET) throw;
   exact.remarks.push_back(

@@ -4,6 +4,10 @@
 // stands in front of them, until that has been another text: then they stand apart, so that they
 // are found behind any.
 //
+// Documents stand in slots, behind documents of earlier conversations. Where one is missing, be it
+// in its slot, it is encoded while nobody waits, and the prompt computed as it stands, if that
+// takes no longer.
+//
 // Borrows the model and the idle work. Threads: any.
 #pragma once
 
@@ -52,9 +56,10 @@ class Planner {
   // Of pc_chat_modules: how this conversation's modules, or those that it may have later, stand.
   std::uint32_t standing(const Question& question, const ModulesFront& front, bool is_asked);
   void encode_when_idle(const Question& question, const Seen& seen, std::uint32_t standing);
-  // The exact plan where the modules are not worth it, or too large for the store.
-  Plan with_modules_or(Plan exact, const promptcache::Chat& chat, std::uint32_t standing,
-                       Mode mode) const;
+  // The exact plan where the modules are not worth it, or too large for the store; *missing: since
+  // they would be encoded first.
+  Plan with_modules_or(Plan exact, const promptcache::Chat& chat, std::uint32_t standing, Mode mode,
+                       bool* missing) const;
 
   const ServedModel& model_;
   IdleWork* const idle_;
