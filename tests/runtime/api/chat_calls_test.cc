@@ -109,6 +109,7 @@ TEST_CASE("a conversation is written once, and prompts are made of it") {
   CHECK(none.counts().approximate_tokens == 0);
   CHECK(none.counts().module_tokens <= 1);  // BOS
   CHECK(promptcache::Prompt(typed, PC_CHAT_MODULES_APART).tokens() == all.tokens());
+  CHECK(promptcache::Prompt(typed, PC_CHAT_MODULES | PC_CHAT_IN_SLOTS).tokens() == all.tokens());
   const pc_chat_message answer = {"assistant", PC_CONTENT_TEXT, parts.data(), 1, nullptr, 0};
   promptcache::ChatOptions options;
   options.flags = PC_CHAT_CONTINUES;
@@ -200,7 +201,8 @@ TEST_CASE("a conversation that cannot be meant is refused by its place") {
   CHECK(refused(user, options).find("flag") != std::string::npos);
   const promptcache::Chat chat(engine, {user});
   pc_prompt* prompt = nullptr;
-  CHECK(pc_chat_prompt(chat.get(), 3, &prompt, nullptr) == PC_UNSUPPORTED);
+  for (const std::uint32_t which : {3u, 3u | PC_CHAT_IN_SLOTS, 8u})
+    CHECK(pc_chat_prompt(chat.get(), which, &prompt, nullptr) == PC_UNSUPPORTED);
   CHECK(pc_chat_prompt(nullptr, 0, &prompt, nullptr) == PC_INVALID_ARGUMENT);
   CHECK(pc_chat_write(engine.get(), nullptr, 1, nullptr, nullptr, nullptr) == PC_INVALID_ARGUMENT);
 }
