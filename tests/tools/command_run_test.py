@@ -144,6 +144,28 @@ class Question(CommandTest):
         self.engine("run", "-n", "6", "-f", one, "-f", other, "Where?", "-q")
         self.assertEqual(self.err, "")
 
+    def test_texts_side_by_side_stand_in_slots_and_are_mended(self):
+        a, b, c, d = (self.write(f"{name}.txt", f"Of {name}: it lies by the fjord, and many go there. " * 7)
+                      for name in ("Oslo", "Rome", "Bonn", "Wien"))
+        first = self.ask("-f", a, "-f", b, "Where?")["stats"]
+        self.assertGreater(first["repaired_tokens"], 0)
+        self.assertLess(first["repaired_tokens"], 0.16 * len(open(b).read()))
+        self.assertEqual(self.ask("-f", a, "-f", b, "Where?", "--repair", "none")["stats"]["repaired_tokens"], 0)
+        # Nothing stood in yet, so that the second is what it is alone; behind that one it is not.
+        self.assertEqual(self.ask("-f", b, "Where?")["stats"]["modules_encoded"], 0)
+        self.ask("-f", c, "-f", d, "Where?")
+        self.assertEqual(self.ask("-f", c, "-f", d, "When?")["stats"]["modules_encoded"], 0)
+        self.assertEqual(self.ask("-f", d, "Where?")["stats"]["modules_encoded"], 1)
+
+    def test_what_a_check_of_answers_chose_for_chats_mends_texts(self):
+        one, other = self.write("one.txt", "Oslo lies by the fjord."), self.write("other.txt", "Rome does not.")
+        chat = self.write("chat.pml", "<schema name='chat'><module name='a'>Oslo lies by the fjord.</module>"
+                                      "<module name='b'>Rome does not, as one sees.</module></schema>")
+        report = json.loads(self.engine("check", "-s", chat, "--answers", "--made-prompts", "4", "--json"))["answers"]
+        chosen = self.ask("-f", one, "-f", other, "Where?")["stats"]["repaired_tokens"]
+        named = self.ask("-f", one, "-f", other, "Where?", "--repair", report["verdict"])["stats"]["repaired_tokens"]
+        self.assertEqual(chosen, named, report)
+
     def test_a_model_without_turns_continues_the_text(self):
         bare = self.dir / "bare"
         bare.mkdir()

@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <filesystem>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tools/opening/open.h"
@@ -70,6 +72,25 @@ promptcache::Prompt continued(const promptcache::Engine& engine, const Options& 
   return promptcache::Prompt::from_text(schema, whole);
 }
 
+// Of texts that have not seen each other, where no check of answers has said anything else
+// (docs/ANSWERS.md, "By task").
+constexpr char kRepair[] = "attended:15%", kChecked[] = "auto";
+
+promptcache::Prompt asked(const promptcache::Engine& engine, const pc_chat_message& message,
+                          const char* repair) {
+  promptcache::ChatOptions options;
+  options.repair = repair;
+  return promptcache::Prompt(promptcache::Chat(engine, {message}, options),
+                             PC_CHAT_MODULES | PC_CHAT_IN_SLOTS);
+}
+
+bool is_settled(const promptcache::Prompt& prompt) {
+  const std::vector<pc_module_run> runs = prompt.look().second;
+  return std::none_of(runs.begin(), runs.end(), [](const pc_module_run& run) {
+    return run.exact == 0 && run.repair == std::string_view(kChecked);
+  });
+}
+
 }  // namespace
 
 promptcache::Prompt ask_question(const promptcache::Engine& engine, const Options& options) {
@@ -81,7 +102,8 @@ promptcache::Prompt ask_question(const promptcache::Engine& engine, const Option
     parts.push_back(
         {text.data(), text.size(), &text == &texts.back() ? 0u : std::uint32_t{PC_CHAT_MODULE}});
   const pc_chat_message message = {"user", PC_CONTENT_TEXT, parts.data(), parts.size(), nullptr, 0};
-  return promptcache::Prompt(promptcache::Chat(engine, {message}));
+  promptcache::Prompt checked = asked(engine, message, kChecked);
+  return is_settled(checked) ? std::move(checked) : asked(engine, message, kRepair);
 }
 
 }  // namespace pc::cli
