@@ -969,7 +969,7 @@ PC_API pc_status pc_store_verify(const pc_store* store, const char* key, char** 
 PC_API pc_status pc_store_verify_all(const pc_store* store, pc_store_progress progress, void* user,
                                      char** json, pc_error* error);
 /* Removes one file, which must not be pinned (PC_INVALID_ARGUMENT), or all, pinned ones and packed
- * weights too. Processes that have it mapped keep it. What is
+ * weights and texts that stand in (PC_CHAT_IN_SLOTS) too. Who has one mapped keeps it. What is
  * removed before a cancel is gone. removed: how many; may be NULL. */
 PC_API pc_status pc_store_remove(pc_store* store, const char* key, uint64_t* removed,
                                  pc_error* error);

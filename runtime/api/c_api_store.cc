@@ -11,6 +11,7 @@
 #include "runtime/engine/engine.h"  // default_cache_dir
 #include "runtime/packed/packed_folder.h"
 #include "runtime/reports/store_report.h"
+#include "runtime/schema/chat_stand_ins.h"
 
 struct pc_store {
   std::unique_ptr<pc::ModuleStore> store;
@@ -97,7 +98,11 @@ Status remove(pc::ModuleStore& store, const char* key, pc::Progress progress,
     if (stops()) return pc::cancelled();
     if (const Status gone = packed.remove(k); fails(gone)) return gone;
   }
-  if (!key) store.sweep(), packed.sweep_unfinished();
+  if (!key) {
+    store.sweep();
+    packed.sweep_unfinished();
+    pc::forget_stand_ins(store.options().dir);
+  }
   if (removed) *removed = n;
   return pc::ok();
 }

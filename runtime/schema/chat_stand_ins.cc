@@ -73,4 +73,8 @@ void offer_stand_in(const Digest& key, std::string_view text, const std::string&
   remember_record(kKind, key, body_of(texts), cache_dir);  // where it cannot be, there is none
 }
 
+void forget_stand_ins(const std::string& cache_dir) {
+  forget_records(kKind, cache_dir);
+}
+
 }  // namespace pc

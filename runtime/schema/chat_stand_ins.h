@@ -7,9 +7,9 @@
 //   text 1234
 //   <1234 bytes>
 //
-// None is taken away again, so that modules encoded behind them are found by all conversations that
-// follow. What one namespace said stands in for nothing in another. Threads and processes: any; of
-// two that add at the same moment one's text may be lost.
+// None is taken away before the whole store is emptied, so that modules encoded behind them are
+// found by all conversations that follow. What one namespace said stands in for nothing in another.
+// Threads and processes: any; of two that add at the same moment one's text may be lost.
 #pragma once
 
 #include <string>
@@ -36,5 +36,8 @@ std::vector<std::string> recall_stand_ins(const Digest& key, const std::string& 
 
 // Adds it where there is room, unless it is there or too short.
 void offer_stand_in(const Digest& key, std::string_view text, const std::string& cache_dir);
+
+// Of all models and namespaces: they are texts of users.
+void forget_stand_ins(const std::string& cache_dir);
 
 }  // namespace pc

@@ -69,4 +69,13 @@ bool remember_record(std::string_view kind, const Digest& key, const std::string
   return folder->replace(key, std::as_bytes(std::span(text))).ok();
 }
 
+void forget_records(std::string_view kind, const std::string& cache_dir) {
+  const auto folder = CacheFolder::open(cache_dir, records_of(kind), CacheAccess::kWrite);
+  if (!folder.ok()) return;
+  const auto records = folder->list();
+  if (!records.ok()) return;
+  for (const CacheEntry& record : *records)
+    if (!folder->remove(record.key).ok()) continue;  // another process was first, or may alone
+}
+
 }  // namespace pc

@@ -156,6 +156,11 @@ class Question(CommandTest):
         self.ask("-f", c, "-f", d, "Where?")
         self.assertEqual(self.ask("-f", c, "-f", d, "When?")["stats"]["modules_encoded"], 0)
         self.assertEqual(self.ask("-f", d, "Where?")["stats"]["modules_encoded"], 1)
+        stand_ins = list(self.cache.glob("**/stand-ins/*"))
+        self.assertEqual([path for path in stand_ins if b"Of Oslo" in path.read_bytes()], stand_ins)
+        self.assertTrue(stand_ins)
+        self.command("cache", "rm", "--all")
+        self.assertEqual(list(self.cache.glob("**/stand-ins/*")), [])
 
     def test_what_a_check_of_answers_chose_for_chats_mends_texts(self):
         one, other = self.write("one.txt", "Oslo lies by the fjord."), self.write("other.txt", "Rome does not.")

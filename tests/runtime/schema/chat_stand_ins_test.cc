@@ -48,6 +48,15 @@ TEST_CASE("short texts do not stand in, of long ones the beginning does, and onl
   CHECK(kept[1] == std::string(kMostStandInBytes, 'a'));
 }
 
+TEST_CASE("who empties the store leaves no text behind") {
+  const TempFolder cache;
+  for (unsigned char i = 1; i <= 3; ++i) offer_stand_in(digest_of(i), document('a'), cache.path());
+  forget_stand_ins(cache.path());
+  for (unsigned char i = 1; i <= 3; ++i)
+    CHECK(recall_stand_ins(digest_of(i), cache.path()).empty());
+  forget_stand_ins(cache.path() + "/nowhere");
+}
+
 TEST_CASE("without a folder, and in a damaged record, there are none") {
   const TempFolder cache;
   const Digest key = digest_of(1);
