@@ -303,6 +303,10 @@ class DocumentsInSlots(ReuseTest):
         self.assertEqual([(part["text"][0], part.get("slot"), part["state"] != "miss") for part in parts],
                          [("E", None, True), ("D", 1, True)], found)
         self.assertEqual(found["stand_ins"][-2:], [None, 1])
+        # Once they changed places, each is encoded in every place: here D in the first, which no prompt had since.
+        again = self.ask_about("DF")
+        self.assertEqual((again["used"], again["modules"]["encoded"], again["stand_ins"][-2:]),
+                         ("documents", 0, [None, 1]), again)
 
     def test_one_document_is_exact(self):
         for _ in range(3):

@@ -17,6 +17,10 @@ constexpr std::uint64_t kEncodedAfter = 2;
 
 constexpr std::size_t kMostText = 80;
 
+// Orders of a prompt's documents in which these are encoded once they change places, each document
+// moved on by a place: a search puts what it finds in any order.
+constexpr std::size_t kMostMoved = 4;
+
 // A token of a document that is encoded behind stand-ins takes the time of so many: they are
 // computed, too.
 constexpr std::uint64_t kEncoding = 2;
@@ -74,6 +78,12 @@ bool encode(const promptcache::Prompt& prompt, const IdleWork::MayGoOn& may_go_o
   return true;
 } catch (const promptcache::Error& error) {
   return error.status() != PC_CANCELLED;
+}
+
+// Has this text come often enough to be encoded?
+bool is_due(const std::map<std::string, std::uint64_t>& seen, const std::string& text) {
+  const auto found = seen.find(text);
+  return found != seen.end() && found->second >= kEncodedAfter;
 }
 
 // A plan, and what it would cost.
@@ -166,13 +176,13 @@ Plan Planner::chat_plan(const Question& question, bool is_asked) {
   if (!front) return exact;
   std::uint32_t stand = standing(question, *front, is_asked);
   if (question.mode == Mode::kDocuments) stand |= PC_CHAT_IN_SLOTS;
-  const bool is_due =
+  const bool has_new =
       std::ranges::any_of(seen, [](const auto& text) { return text.second == kEncodedAfter; });
-  if (is_due && is_asked) encode_when_idle(question, seen, stand);
+  if (has_new && is_asked) encode_when_idle(question, seen, stand);
   if (!front_of(chat)) return exact;
   bool missing = false;
   Plan plan = with_modules_or(std::move(exact), written, stand, question.mode, &missing);
-  if (missing && !is_due && is_asked) encode_when_idle(question, seen, stand);
+  if (missing && is_asked) encode_moved_when_idle(question, seen, stand);
   return plan;
 }
 
@@ -184,13 +194,20 @@ std::uint32_t Planner::standing(const Question& question, const ModulesFront& fr
   return n > 1 && n_here == 1 ? PC_CHAT_MODULES_APART : PC_CHAT_MODULES;
 }
 
+void Planner::encode_moved_when_idle(const Question& question, const Seen& seen,
+                                     std::uint32_t standing) {
+  Question moved = question;
+  for (std::size_t n = 0; n < kMostMoved && (n == 0 || moved.chat != question.chat); ++n) {
+    encode_when_idle(moved, seen, standing);
+    moved.chat = with_documents_moved(moved.chat,
+                                      [&](const std::string& text) { return is_due(seen, text); });
+  }
+}
+
 void Planner::encode_when_idle(const Question& question, const Seen& seen,
                                std::uint32_t standing) try {
-  const IsDocument is_due = [&](const std::string& text) {
-    const auto found = seen.find(text);
-    return found != seen.end() && found->second >= kEncodedAfter;
-  };
-  const Json chat = with_modules(question.chat, question.mode, is_due);
+  const Json chat = with_modules(question.chat, question.mode,
+                                 [&](const std::string& text) { return is_due(seen, text); });
   const auto prompt =
       std::make_shared<const promptcache::Prompt>(model_.written(question, chat), standing);
   idle_->add([prompt](const IdleWork::MayGoOn& may_go_on) { return encode(*prompt, may_go_on); });

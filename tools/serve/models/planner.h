@@ -56,6 +56,8 @@ class Planner {
   // Of pc_chat_modules: how this conversation's modules, or those that it may have later, stand.
   std::uint32_t standing(const Question& question, const ModulesFront& front, bool is_asked);
   void encode_when_idle(const Question& question, const Seen& seen, std::uint32_t standing);
+  // The same for the slots that its documents may stand in next, since they change places.
+  void encode_moved_when_idle(const Question& question, const Seen& seen, std::uint32_t standing);
   // The exact plan where the modules are not worth it, or too large for the store; *missing: since
   // they would be encoded first.
   Plan with_modules_or(Plan exact, const promptcache::Chat& chat, std::uint32_t standing, Mode mode,
