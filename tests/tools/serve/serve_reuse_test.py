@@ -251,6 +251,15 @@ class UncheckedDocuments(ReuseTest):
         self.assertTrue(any("check" in remark for remark in answer["prompt_cache"]["remarks"]), answer)
 
 
+    def test_with_auto_tools_wait_for_a_check_too(self):
+        tools = [tool("rain"), tool("wind")]
+        for listed in (tools, tools[::-1]):
+            answer = self.ask("tools", tools=listed, prompt_cache={"mode": "tools", "repair": "auto"})["prompt_cache"]
+            self.assertEqual((answer["used"], answer["exact"]), ("prefix", True), answer)
+            self.assertTrue(any("check" in remark for remark in answer["remarks"]), answer)
+        self.assertEqual(self.ask("tools", tools=tools[::-1])["prompt_cache"]["used"], "prefix")  # it came before
+
+
 class CheckedDocuments(ReuseTest):
     def test_behind_a_check_a_document_is_a_module_the_third_time(self):
         schema = pathlib.Path(self.server.folder) / "chat.pml"
