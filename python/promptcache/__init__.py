@@ -1,0 +1,48 @@
+"""promptcache: prompts that share text, answered by computing only what is new.
+
+    import promptcache
+
+    with promptcache.Engine("model.gguf") as engine:
+        schema = engine.load_schema("guide.pml")
+        prompt = schema.prompt('<prompt schema="guide"><user><oslo/>What to see?</user></prompt>')
+        with prompt.session(max_tokens=64) as session:
+            for text in session:
+                print(text, end="")
+
+A schema names the pieces that prompts share; each is computed once and kept in a file. docs/PYTHON.md
+is the tutorial.
+"""
+
+from . import errors
+from ._library import lib as _lib
+from ._library import text_of as _text_of
+from .chat import Reply
+from .engine import Engine, EngineFacts, build, inspect, verify
+from .errors import *  # noqa: F403
+from .messages import Use
+from .prompt import Counts, Prompt
+from .schema import Encoded, Pin, Schema
+from .session import Session, Stats, Token
+from .store import Store
+
+__version__ = _text_of(_lib.pc_version())
+
+__all__ = [
+    "Counts",
+    "Encoded",
+    "Engine",
+    "EngineFacts",
+    "Pin",
+    "Prompt",
+    "Reply",
+    "Schema",
+    "Session",
+    "Stats",
+    "Store",
+    "Token",
+    "Use",
+    "build",
+    "inspect",
+    "verify",
+    *errors.__all__,
+]

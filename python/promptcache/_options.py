@@ -1,0 +1,74 @@
+"""Keyword arguments as the C API's structs of options.
+
+A field that is not given, or None, keeps the library's default. A zero that is given is meant: where
+the C struct has a bit that says so (`given`), it is set.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple
+
+from ._library import ffi, lib
+
+# Field: the bit that says that its zero is meant.
+_GIVEN = {
+    "pc_session_options": {
+        "max_tokens": "PC_GIVEN_MAX_TOKENS",
+        "top_p": "PC_GIVEN_TOP_P",
+        "repetition_penalty": "PC_GIVEN_REPETITION_PENALTY",
+        "prompt_logprobs": "PC_GIVEN_PROMPT_LOGPROBS",
+        "max_draft": "PC_GIVEN_MAX_DRAFT",
+    },
+    "pc_engine_options": {"chat_time": "PC_GIVEN_CHAT_TIME"},
+}
+
+
+class Options:
+    """A struct of options, and what it points to, which lives as long as this object."""
+
+    def __init__(self, kind: str, values: Mapping[str, Any]) -> None:
+        self._kept: List[Any] = []
+        self.struct = ffi.new(f"{kind} *")
+        getattr(lib, f"{kind}_init")(self.struct)
+        fields: Dict[str, Any] = dict(ffi.typeof(kind).fields or ())
+        for name, value in values.items():
+            if value is None:
+                continue
+            if name not in fields:
+                raise TypeError(f"{name!r} is not an option; there are {', '.join(sorted(fields))}")
+            setattr(self.struct, name, self._as_c(fields[name].type, value))
+            bit = _GIVEN.get(kind, {}).get(name)
+            if bit:
+                self.struct.given |= getattr(lib, bit)
+
+    def keep(self, value: Any) -> Any:
+        self._kept.append(value)
+        return value
+
+    def strings(self, values: Iterable[str]) -> Tuple[Any, int]:
+        """[n] pointers to NUL-terminated texts, and n."""
+        texts = [self.keep(ffi.new("char[]", text.encode("utf-8"))) for text in values]
+        return self.keep(ffi.new("const char *[]", texts)), len(texts)
+
+    def _as_c(self, kind: Any, value: Any) -> Any:
+        if isinstance(value, os.PathLike):
+            value = os.fsencode(value)
+        if isinstance(value, str):
+            value = value.encode("utf-8")
+        if isinstance(value, bytes):
+            return self.keep(ffi.new("char[]", value))
+        if isinstance(value, bool):
+            return int(value)
+        if kind.kind == "primitive" and kind.cname in ("float", "double"):
+            return float(value)
+        return self.keep(value) if isinstance(value, ffi.CData) else value
+
+
+def given_number(name: str, value: Any, names: Mapping[str, int]) -> Optional[int]:
+    """One of `names`, by its name; None where it is None. ValueError names what there is."""
+    if value is None:
+        return None
+    if value not in names:
+        raise ValueError(f"{name}={value!r}: there is {', '.join(map(repr, names))}")
+    return names[value]

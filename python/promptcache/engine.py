@@ -1,0 +1,342 @@
+"""An engine: a loaded model, with a store of encoded modules."""
+
+from __future__ import annotations
+
+import dataclasses
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Type
+
+from . import chat as chats
+from ._library import (
+    Callback,
+    StrPath,
+    call,
+    ffi,
+    filled,
+    lib,
+    make,
+    owned_text,
+    path_bytes,
+    report,
+    text_of,
+    tokens_of,
+    utf8,
+)
+from ._options import Options, given_number
+from .progress import Bar, Progress
+
+if TYPE_CHECKING:
+    import numpy
+    import numpy.typing
+
+    from .prompt import Prompt
+    from .schema import Schema
+
+__all__ = ["Engine", "EngineFacts", "build", "inspect", "verify"]
+
+_CACHE_MODES = {"read-write": 0, "read-only": 1, "off": 2}
+_KV_TYPES = {"f32": 1, "bf16": 2, "q8": 3, "q4": 4}
+_PRECISIONS = {"default": 0, "exact": 1}
+_POOLINGS = {"model": 0, "last": 1, "mean": 2}
+_OPEN_STEPS = {1: "reading weights", 2: "packing weights", 3: "checking packed weights"}
+
+
+@dataclasses.dataclass(frozen=True)
+class EngineFacts:
+    """What an engine is, in numbers."""
+
+    context_tokens: int  # window of a prompt and its answer
+    vocab_size: int  # of logits and masks
+    kv_token_bytes: int  # attention states of a token, as modules have them
+    n_parameters: int
+    weight_bytes: int
+    bos: Optional[int]  # token
+    has_chat_format: bool  # roles may be used
+    store_in_use: bool  # modules are looked for, and kept unless it is read-only
+    n_dimensions: int  # of a text's vector
+
+
+def _engine_options(model: Optional[StrPath], options: Dict[str, Any]) -> Options:
+    known = dict(options)
+    known["cache_mode"] = given_number("cache", known.pop("cache", None), _CACHE_MODES)
+    known["kv_type"] = given_number("kv_type", known.get("kv_type"), _KV_TYPES)
+    known["precision"] = given_number("precision", known.get("precision"), _PRECISIONS)
+    known["n_threads"] = known.pop("threads", None)
+    known["model_path"] = None if model is None else path_bytes(model)
+    return Options("pc_engine_options", known)
+
+
+class Engine:
+    """A loaded model with a store of encoded modules. May be used by any number of threads.
+
+    model: a GGUF file, or a folder as Hugging Face lays one out.
+    cache_dir: where modules are kept; by default $XDG_CACHE_HOME/promptcache, else
+        ~/.cache/promptcache.
+    cache: "read-write", "read-only", or "off" (modules live in memory only).
+    kv_type: of stored states: "bf16" (the default), "f32", "q8", "q4".
+    threads: by default as many as this process may use.
+    context_tokens: the window of a prompt and its answer; by default the model's own.
+    progress: called with a step's name, bytes done and all bytes, where opening takes long; True
+        draws a bar (with tqdm, where that is installed).
+
+    Other fields of pc_engine_options are taken by their names. Raises NotFound, Corrupt,
+    Unsupported and others of promptcache.errors. An engine does not outlive a fork: a child of
+    os.fork() gets an error from it and opens its own.
+    """
+
+    def __init__(
+        self,
+        model: StrPath,
+        *,
+        cache_dir: Optional[StrPath] = None,
+        cache: Optional[str] = None,
+        cache_bytes: Optional[int] = None,
+        kv_type: Optional[str] = None,
+        threads: Optional[int] = None,
+        context_tokens: Optional[int] = None,
+        chat_template: Optional[StrPath] = None,
+        backend: Optional[StrPath] = None,
+        precision: Optional[str] = None,
+        progress: Progress = None,
+        **others: Any,
+    ) -> None:
+        options = _engine_options(
+            model,
+            dict(
+                cache_dir=cache_dir,
+                cache=cache,
+                cache_bytes=cache_bytes,
+                kv_type=kv_type,
+                threads=threads,
+                context_tokens=context_tokens,
+                chat_template=chat_template,
+                backend=backend,
+                precision=precision,
+                **others,
+            ),
+        )
+        with Bar(progress, "B") as bar:
+
+            def tell(_: Any, step: int, done: int, total: int) -> int:
+                bar(_OPEN_STEPS.get(step, "opening"), done, total)
+                return 0
+
+            callback = Callback("pc_open_progress", tell)
+            options.struct.progress = callback.pointer
+            with callback.calls():
+                handle = make(lib.pc_engine_open, "pc_engine", options.struct)
+        self._become(handle, str(model))
+
+    def _become(self, handle: Any, name: str) -> None:
+        self._handle = ffi.gc(handle, lib.pc_engine_close)
+        self._name = name
+
+    @property
+    def handle(self) -> Any:
+        """The C API's pc_engine*. ValueError where the engine is closed."""
+        if self._handle is None:
+            raise ValueError("this engine is closed")
+        return self._handle
+
+    def close(self) -> None:
+        """Lets go of the model. Schemas, prompts and sessions of it go on until they are closed."""
+        if self._handle is not None:
+            ffi.release(self._handle)
+            self._handle = None
+
+    def __enter__(self) -> Engine:
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        traceback: Optional[TracebackType],
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        if self._handle is None:
+            return f"<promptcache.Engine {self._name!r}, closed>"
+        facts = self.facts
+        return (
+            f"<promptcache.Engine {self._name!r}: {facts.n_parameters / 1e6:.0f} M parameters, "
+            f"window of {facts.context_tokens} tokens>"
+        )
+
+    # ---- What it is
+
+    @property
+    def facts(self) -> EngineFacts:
+        f = filled(lib.pc_engine_get_facts, "pc_engine_facts", self.handle)
+        return EngineFacts(
+            context_tokens=f.context_tokens,
+            vocab_size=f.vocab_size,
+            kv_token_bytes=f.kv_token_bytes,
+            n_parameters=f.n_parameters,
+            weight_bytes=f.weight_bytes,
+            bos=None if f.bos < 0 else f.bos,
+            has_chat_format=bool(f.has_chat_format),
+            store_in_use=bool(f.store_in_use),
+            n_dimensions=f.n_dimensions,
+        )
+
+    def describe(self) -> Dict[str, Any]:
+        """Architecture, shape, weights, tokenizer, digests, backend, cache."""
+        result: Dict[str, Any] = report(lib.pc_engine_describe, self.handle)
+        return result
+
+    def cache_counts(self) -> Dict[str, int]:
+        """How this engine came by the modules that were asked for, and what its store did."""
+        counts = filled(lib.pc_engine_get_cache_counts, "pc_cache_counts", self.handle)
+        fields = ffi.typeof("pc_cache_counts").fields or ()
+        return {name: getattr(counts, name) for name, _ in fields if name != "struct_size"}
+
+    def trim(self) -> int:
+        """Lets go of the modules that nothing uses now; gives their bytes. Files stay."""
+        n = ffi.new("uint64_t *")
+        call(lib.pc_engine_trim, self.handle, n)
+        return int(n[0])
+
+    def in_namespace(self, name: str) -> Engine:
+        """The same model for another user, whose modules nobody else sees."""
+        view = Engine.__new__(Engine)
+        handle = make(lib.pc_engine_in_namespace, "pc_engine", self.handle, name.encode())
+        view._become(handle, f"{self._name}, namespace {name}")
+        return view
+
+    # ---- Tokens
+
+    def tokenize(self, text: str, *, controls: bool = False, bos: bool = False) -> List[int]:
+        """The tokens of a text. controls: spellings of control tokens are those tokens."""
+        raw, n = utf8(text)
+        flags = (lib.PC_TEXT_CONTROLS if controls else 0) | (lib.PC_TEXT_BOS if bos else 0)
+        return tokens_of(lib.pc_tokenize_text, self.handle, raw, n, flags)
+
+    def detokenize(self, tokens: Sequence[int]) -> str:
+        """The text of tokens, control tokens spelled out."""
+        out, n = ffi.new("char **"), ffi.new("size_t *")
+        call(lib.pc_detokenize, self.handle, list(tokens), len(tokens), out, n)
+        try:
+            return text_of(out[0], n[0])
+        finally:
+            lib.pc_free(out[0])
+
+    # ---- Schemas and prompts
+
+    def load_schema(self, path: StrPath) -> Schema:
+        """A schema from a file; what its src= name is read beside it."""
+        from .schema import Schema
+
+        return Schema(make(lib.pc_schema_load, "pc_schema", self.handle, path_bytes(path)), self)
+
+    def schema(self, pml: str, *, base_dir: Optional[StrPath] = None) -> Schema:
+        """A schema from its text. base_dir: where src= is read; None: src= is an error."""
+        from .schema import Schema
+
+        raw, n = utf8(pml)
+        where = ffi.NULL if base_dir is None else path_bytes(base_dir)
+        return Schema(make(lib.pc_schema_parse, "pc_schema", self.handle, raw, n, where), self)
+
+    def plain(self) -> Schema:
+        """The schema without modules or text, for plain prompts."""
+        from .schema import Schema
+
+        return Schema(make(lib.pc_schema_plain, "pc_schema", self.handle), self)
+
+    def prompt(self, pml: str) -> Prompt:
+        """A prompt of no schema: <prompt>...</prompt>."""
+        return self.plain().prompt(pml)
+
+    # ---- Conversations
+
+    def chat(
+        self,
+        messages: Sequence[chats.Message],
+        *,
+        tools: Optional[Sequence[Dict[str, Any]]] = None,
+        variables: Optional[Dict[str, Any]] = None,
+        keep: bool = True,
+        on_text: Optional[Callable[[str], None]] = None,
+        **options: Any,
+    ) -> chats.Reply:
+        """The model's answer to a conversation, as the model's own template writes it.
+
+        messages: dicts with "role" and "content", and whatever else the template reads; a content
+            is a string or a list of parts {"type": "text", "text": ...}, where "module": True
+            makes a part a module. Tools likewise.
+        keep: what was computed goes into the store, so that the next request of this
+            conversation computes its new text alone.
+        on_text: is called with the answer's text as it comes.
+        options: those of Session.
+        """
+        return chats.answer(self, messages, tools, variables, keep, on_text, options)
+
+    def write_chat(
+        self,
+        messages: Sequence[chats.Message],
+        *,
+        tools: Optional[Sequence[Dict[str, Any]]] = None,
+        variables: Optional[Dict[str, Any]] = None,
+    ) -> Prompt:
+        """The prompt of a whole conversation, for whoever wants a session of it."""
+        return chats.prompt(self, messages, tools, variables)
+
+    def render_chat(
+        self,
+        messages: Sequence[chats.Message],
+        *,
+        tools: Optional[Sequence[Dict[str, Any]]] = None,
+        variables: Optional[Dict[str, Any]] = None,
+    ) -> str:
+        """The text that the model's template makes of a conversation."""
+        return chats.render(self, messages, tools, variables)
+
+    # ---- Vectors
+
+    def embed(
+        self,
+        texts: Sequence[str],
+        *,
+        pooling: str = "model",
+        n_dimensions: Optional[int] = None,
+    ) -> numpy.typing.NDArray[numpy.float32]:
+        """[len(texts), n_dimensions] float32: a vector of length 1 of each text."""
+        import numpy
+
+        options = Options(
+            "pc_texts_options",
+            {"pooling": given_number("pooling", pooling, _POOLINGS), "n_dimensions": n_dimensions},
+        )
+        flags = lib.PC_TEXT_BOS | lib.PC_TEXT_END
+        items, kept = ffi.new("pc_text_tokens[]", max(len(texts), 1)), []
+        for item, text in zip(items, texts):
+            raw, n = utf8(text)
+            tokens = tokens_of(lib.pc_tokenize_text, self.handle, raw, n, flags)
+            kept.append(ffi.new("int32_t[]", tokens))
+            item.tokens, item.n_tokens = kept[-1], len(tokens)
+        width = n_dimensions or self.facts.n_dimensions
+        vectors = numpy.empty((len(texts), width), numpy.float32)
+        out = ffi.from_buffer("float[]", vectors, require_writable=True)
+        call(lib.pc_embed, self.handle, items, len(texts), options.struct, out)
+        return vectors
+
+
+def inspect(model: StrPath, **options: Any) -> Dict[str, Any]:
+    """What a model's files say, without opening an engine; "refused" says why one would not open."""
+    result: Dict[str, Any] = report(lib.pc_model_inspect, _engine_options(model, options).struct)
+    return result
+
+
+def verify(model: StrPath, **options: Any) -> Dict[str, Any]:
+    """Reads every byte of a model's files; "problems" lists what is wrong with them."""
+    result: Dict[str, Any] = report(lib.pc_model_verify, _engine_options(model, options).struct)
+    return result
+
+
+def build() -> Dict[str, Any]:
+    """How the library was built: version, compiler, instruction sets, threads."""
+    import json
+
+    result: Dict[str, Any] = json.loads(owned_text(lib.pc_build_describe))
+    return result

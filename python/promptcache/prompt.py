@@ -1,0 +1,92 @@
+"""A prompt, resolved against its schema: what is taken from modules, and what is computed."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any, Dict, List
+
+from ._library import call, ffi, filled, lib, owned_text, report, tokens_of
+from .progress import Progress
+from .schema import Encoded, Pin, encode, pin
+
+if TYPE_CHECKING:
+    from .session import Session
+
+__all__ = ["Counts", "Prompt"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Counts:
+    """What a session of a prompt would find and compute now."""
+
+    tokens: int
+    module_tokens: int  # from modules, found or to be encoded first
+    approximate_tokens: int  # of these: of modules that saw something else than what stands before
+    chained_tokens: int  # from kept conversations
+    computed_tokens: int  # the rest
+    modules: int
+    modules_missing: int  # to be encoded first
+    repaired_tokens: int  # of the approximate ones: computed anew
+
+
+class Prompt:
+    """A prompt of a schema: Schema.prompt, .messages, .text; or a whole conversation's. May be used
+    by any number of threads, and asked any number of times."""
+
+    def __init__(self, handle: Any) -> None:
+        self.handle = ffi.gc(handle, lib.pc_prompt_close)
+
+    def __repr__(self) -> str:
+        c = self.counts
+        return (
+            f"<promptcache.Prompt: {c.tokens} tokens, {c.module_tokens} of {c.modules} modules, "
+            f"{c.chained_tokens} of kept conversations, {c.computed_tokens} to compute>"
+        )
+
+    def _repr_html_(self) -> str:
+        from .notebook import position_map
+
+        return position_map(self.explain())
+
+    @property
+    def counts(self) -> Counts:
+        counts = filled(lib.pc_prompt_get_counts, "pc_prompt_counts", self.handle)
+        return Counts(*(getattr(counts, field.name) for field in dataclasses.fields(Counts)))
+
+    @property
+    def token_ids(self) -> List[int]:
+        """All tokens, in order, those of modules and turns included."""
+        return tokens_of(lib.pc_prompt_tokens, self.handle)
+
+    @property
+    def remarks(self) -> List[str]:
+        """What its author may not have meant: sentences."""
+        return owned_text(lib.pc_prompt_remarks, self.handle).splitlines()
+
+    def explain(self) -> Dict[str, Any]:
+        """Each run of tokens: its place, where it comes from, and why; computes nothing."""
+        result: Dict[str, Any] = report(lib.pc_prompt_explain, self.handle)
+        return result
+
+    def encode(self, *, progress: Progress = None) -> Encoded:
+        """Encodes the modules that this prompt uses and the store does not hold yet."""
+        return encode(lib.pc_prompt_encode, self.handle, progress)
+
+    def prefetch(self) -> None:
+        """It will be asked soon: its modules are read ahead. Encodes nothing."""
+        call(lib.pc_prompt_prefetch, self.handle)
+
+    def pin(self, *, progress: Progress = None) -> Pin:
+        """Finds or encodes the modules, and holds them until the pin is closed."""
+        return pin(lib.pc_prompt_pin, self.handle, progress)
+
+    def session(self, **options: Any) -> Session:
+        """A conversation that begins with this prompt. options: those of Session."""
+        from .session import Session
+
+        return Session(self, **options)
+
+    def generate(self, **options: Any) -> str:
+        """The whole answer."""
+        with self.session(**options) as session:
+            return "".join(session)

@@ -1,0 +1,169 @@
+"""A schema: a PML document laid out for one model."""
+
+from __future__ import annotations
+
+import dataclasses
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional, Sequence, Type, Union
+
+from ._library import Callback, call, ffi, filled, lib, make, report, utf8
+from .progress import Bar, Progress
+
+if TYPE_CHECKING:
+    from .engine import Engine
+    from .prompt import Prompt
+
+__all__ = ["Encoded", "Pin", "Schema", "encode"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Encoded:
+    """What an encoding did."""
+
+    modules: int  # modules and scaffolds of the schema, or that the prompt uses
+    modules_encoded: int  # computed now; the others were there
+    tokens_computed: int
+    bytes_stored: int
+    microseconds: int
+
+
+class Pin:
+    """Modules that are held in memory, and not evicted, until the pin is closed."""
+
+    def __init__(self, handle: Any) -> None:
+        self._handle = ffi.gc(handle, lib.pc_pin_close)
+
+    def close(self) -> None:
+        if self._handle is not None:
+            ffi.release(self._handle)
+            self._handle = None
+
+    def __enter__(self) -> Pin:
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        traceback: Optional[TracebackType],
+    ) -> None:
+        self.close()
+
+
+def _told(bar: Bar) -> Callback:
+    def tell(_: Any, done: int, total: int, module: Any) -> int:
+        bar("" if module == ffi.NULL else ffi.string(module).decode(), done, total)
+        return 0
+
+    return Callback("pc_encode_progress", tell)
+
+
+def encode(function: Any, handle: Any, progress: Progress) -> Encoded:
+    """pc_schema_encode or pc_prompt_encode."""
+    stats = ffi.new("pc_encode_stats *")
+    stats.struct_size = ffi.sizeof("pc_encode_stats")
+    with Bar(progress, "module") as bar:
+        callback = _told(bar)
+        with callback.calls():
+            call(function, handle, callback.pointer, ffi.NULL, stats)
+    return Encoded(*(getattr(stats, field.name) for field in dataclasses.fields(Encoded)))
+
+
+def pin(function: Any, handle: Any, progress: Progress) -> Pin:
+    """pc_schema_pin or pc_prompt_pin."""
+    with Bar(progress, "module") as bar:
+        callback = _told(bar)
+        with callback.calls():
+            return Pin(make(function, "pc_pin", handle, callback.pointer, ffi.NULL))
+
+
+class Schema:
+    """A PML document laid out for one model: Engine.schema, Engine.load_schema. May be used by any
+    number of threads."""
+
+    def __init__(self, handle: Any, engine: Engine) -> None:
+        self.handle = ffi.gc(handle, lib.pc_schema_close)
+        self.engine = engine
+
+    def __repr__(self) -> str:
+        counts = filled(lib.pc_schema_get_counts, "pc_schema_counts", self.handle)
+        return (
+            f"<promptcache.Schema {self.describe()['name']!r}: {counts.modules} modules, "
+            f"{counts.tokens} tokens>"
+        )
+
+    def describe(self) -> Dict[str, Any]:
+        """Name, modes, each module with its tokens, bytes and position; remarks."""
+        result: Dict[str, Any] = report(lib.pc_schema_describe, self.handle)
+        return result
+
+    def encode(self, *, progress: Progress = None) -> Encoded:
+        """Encodes every module that the store does not hold yet."""
+        return encode(lib.pc_schema_encode, self.handle, progress)
+
+    def pin(self, *, progress: Progress = None) -> Pin:
+        """Finds or encodes the modules, and holds them until the pin is closed."""
+        return pin(lib.pc_schema_pin, self.handle, progress)
+
+    def prompt(self, pml: str) -> Prompt:
+        """A prompt of this schema: <prompt schema="..."><user><module/>What ...?</user></prompt>."""
+        from .prompt import Prompt
+
+        raw, n = utf8(pml)
+        return Prompt(make(lib.pc_prompt_parse, "pc_prompt", self.handle, raw, n))
+
+    def text(self, text: str) -> Prompt:
+        """The prompt that is this text, in no turn, behind the schema's own."""
+        from .prompt import Prompt
+
+        raw, n = utf8(text)
+        return Prompt(make(lib.pc_prompt_from_text, "pc_prompt", self.handle, raw, n))
+
+    def messages(self, messages: Sequence[Mapping[str, Any]]) -> Prompt:
+        """The prompt of these turns: dicts with "role" and "content", which is a string or a list
+        of strings (text, taken as it stands) and Use (a module)."""
+        from .messages import Messages
+        from .prompt import Prompt
+
+        given = Messages(messages)
+        made = make(lib.pc_prompt_from_messages, "pc_prompt", self.handle, given.array, given.n)
+        return Prompt(made)
+
+    def tokens(self, tokens: Sequence[int]) -> Prompt:
+        """The prompt that is these tokens as they are, control tokens included."""
+        from .prompt import Prompt
+
+        ids = ffi.new("int32_t[]", list(tokens))
+        made = make(lib.pc_prompt_from_tokens, "pc_prompt", self.handle, ids, len(tokens))
+        return Prompt(made)
+
+    def check_answers(
+        self,
+        prompts: Sequence[Union[str, Prompt]] = (),
+        *,
+        answer_tokens: Optional[int] = None,
+        progress: Progress = None,
+    ) -> Dict[str, Any]:
+        """What reuse does to answers: of each way, how many stay the same; and a verdict.
+
+        prompts: PML or prompts of this schema; without any, they are made from its modules."""
+        from ._options import Options
+
+        made = [self.prompt(p) if isinstance(p, str) else p for p in prompts]
+        handles = ffi.new("pc_prompt *[]", [p.handle for p in made])
+        options = Options("pc_answers_options", {"answer_tokens": answer_tokens})
+        with Bar(progress, "prompt") as bar:
+
+            def tell(_: Any, done: int, total: int) -> int:
+                bar("answering", done, total)
+                return 0
+
+            callback = Callback("pc_answers_progress", tell)
+            options.struct.progress = callback.pointer
+            with callback.calls():
+                result: Dict[str, Any] = report(
+                    lib.pc_schema_check_answers, self.handle, handles, len(made), options.struct
+                )
+                return result
+
+

@@ -1,0 +1,271 @@
+"""One conversation: a prompt, its answer, and what is said after it."""
+
+from __future__ import annotations
+
+import dataclasses
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Callable, Iterator, List, Mapping, Optional, Sequence, Tuple, Type
+
+from ._library import Callback, call, ffi, lib, make, raise_for, text_of, utf8
+from ._options import Options, given_number
+
+if TYPE_CHECKING:
+    import numpy
+    import numpy.typing
+
+    from .prompt import Prompt
+
+__all__ = ["Session", "Stats", "Token"]
+
+_FINISH = {1: "eos", 2: "stop", 3: "length", 4: "cancelled"}
+_OVERFLOW = {"stop": 0, "slide": 1}
+
+
+@dataclasses.dataclass(frozen=True)
+class Token:
+    """A token of an answer. `text` has the characters that became certain by it, maybe none."""
+
+    id: int
+    text: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Stats:
+    """Of a prompt, or of the turns that were appended last, and of their answer."""
+
+    prompt_tokens: int  # cached + computed
+    cached_tokens: int  # taken from modules and from kept conversations
+    computed_tokens: int
+    generated_tokens: int
+    chained_tokens: int  # of the cached ones: of kept conversations
+    repaired_tokens: int  # of the computed ones: of modules, in the place of their states
+    modules_found: int
+    modules_encoded: int
+    ttft_us: int  # time to the first token
+    prefill_us: int
+    decode_us: int  # tokens after the first
+    finish: Optional[str]  # "eos", "stop", "length", "cancelled"; None: not over
+
+
+class Session:
+    """A conversation that begins with a prompt. Used by one thread at a time; cancel() by any.
+
+    Iterating gives the answer's text as it comes, tokens() its tokens.
+
+    max_tokens: of an answer; by default 256, or less where the window ends before. 0: none.
+    temperature, top_k, top_p, min_p, repetition_penalty, presence_penalty, frequency_penalty, seed:
+        how tokens are drawn; by default the likeliest is.
+    stop: strings that end the answer and are not part of it.
+    bias: added to the logits of tokens, {token: bias}; -inf: it is never drawn.
+    repair: which tokens of modules are computed anew: "none", "leading:16", "attended:15%", "auto".
+    overflow: at the window's end, "stop", or "slide": the oldest turns go.
+    progress: called with the tokens computed and all, while a prompt is computed.
+
+    Other fields of pc_session_options are taken by their names.
+    """
+
+    def __init__(
+        self,
+        prompt: Prompt,
+        *,
+        max_tokens: Optional[int] = None,
+        temperature: Optional[float] = None,
+        top_k: Optional[int] = None,
+        top_p: Optional[float] = None,
+        min_p: Optional[float] = None,
+        seed: Optional[int] = None,
+        stop: Sequence[str] = (),
+        bias: Optional[Mapping[int, float]] = None,
+        repair: Optional[str] = None,
+        overflow: Optional[str] = None,
+        progress: Optional[Callable[[int, int], None]] = None,
+        **others: Any,
+    ) -> None:
+        options = Options(
+            "pc_session_options",
+            dict(
+                max_tokens=max_tokens,
+                temperature=temperature,
+                top_k=top_k,
+                top_p=top_p,
+                min_p=min_p,
+                seed=seed,
+                repair=repair,
+                overflow=given_number("overflow", overflow, _OVERFLOW),
+                **others,
+            ),
+        )
+        options.struct.stop, options.struct.n_stop = options.strings(
+            [stop] if isinstance(stop, str) else stop
+        )
+        if bias:
+            pairs = options.keep(ffi.new("pc_token_bias[]", list(bias.items())))
+            options.struct.bias, options.struct.n_bias = pairs, len(bias)
+
+        def tell(_: Any, done: int, total: int) -> int:
+            if progress is not None:
+                progress(done, total)
+            return 0
+
+        # Also without anybody to tell: the interpreter raises KeyboardInterrupt in it.
+        self._progress = Callback("pc_session_progress", tell)
+        options.struct.progress = self._progress.pointer
+        self._become(make(lib.pc_session_open, "pc_session", prompt.handle, options.struct))
+
+    def _become(self, handle: Any) -> None:
+        self._handle = ffi.gc(handle, lib.pc_session_close)
+        self._token = ffi.new("pc_token *")
+        self._error = ffi.new("pc_error *")
+
+    @property
+    def handle(self) -> Any:
+        if self._handle is None:
+            raise ValueError("this session is closed")
+        return self._handle
+
+    def close(self) -> None:
+        if self._handle is not None:
+            ffi.release(self._handle)
+            self._handle = None
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        traceback: Optional[TracebackType],
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        if self._handle is None:
+            return "<promptcache.Session, closed>"
+        s = self.stats
+        return (
+            f"<promptcache.Session: {s.cached_tokens} tokens reused, {s.computed_tokens} computed, "
+            f"{s.generated_tokens} generated>"
+        )
+
+    # ---- The answer
+
+    def prefill(self) -> None:
+        """Finds or encodes the modules, and computes the prompt's new tokens."""
+        self._call(lib.pc_session_prefill)
+
+    def next(self) -> Optional[Token]:
+        """The next token, or None when the answer is over."""
+        with self._progress.calls():
+            status = lib.pc_session_next(self.handle, self._token, self._error)
+            return self.taken(status, self._token, self._error)
+        raise AssertionError("a callback that raised is raised")
+
+    def taken(self, status: int, token: Any, error: Any) -> Optional[Token]:
+        """What pc_session_next or pc_batch_step gave, as next() gives it."""
+        if status not in (lib.PC_OK, lib.PC_DONE):
+            raise_for(status, error)
+        text = text_of(token.text, token.text_bytes) if token.text_bytes else ""
+        if status == lib.PC_DONE and not text:
+            return None
+        return Token(token.id, text)
+
+    def tokens(self) -> Iterator[Token]:
+        """The answer's tokens; the last text may come with the id -1."""
+        while True:
+            token = self.next()
+            if token is None:
+                return
+            yield token
+
+    def __iter__(self) -> Iterator[str]:
+        return (token.text for token in self.tokens() if token.text)
+
+    def text(self) -> str:
+        """The rest of the answer."""
+        return "".join(self)
+
+    def cancel(self) -> None:
+        """The running call raises Cancelled, or the next that computes, once; the session is then
+        where it was before that call. From any thread."""
+        lib.pc_session_cancel(self.handle)
+
+    @property
+    def stats(self) -> Stats:
+        stats = ffi.new("pc_session_stats *")
+        stats.struct_size = ffi.sizeof("pc_session_stats")
+        lib.pc_session_get_stats(self.handle, stats)
+        values = {field.name: getattr(stats, field.name) for field in dataclasses.fields(Stats)}
+        values["finish"] = _FINISH.get(values["finish"])
+        return Stats(**values)
+
+    # ---- Going on
+
+    def append(self, text: Any) -> None:
+        """Goes on behind the answer: a user's turn, or turns as Schema.messages has them."""
+        from .messages import Messages
+
+        turns = [{"role": "user", "content": text}] if isinstance(text, str) else text
+        given = Messages(turns)
+        self._call(lib.pc_session_append, given.array, given.n)
+
+    def append_pml(self, pml: str) -> None:
+        """The same with the turns of a PML prompt, modules of the schema among them."""
+        self._call(lib.pc_session_append_pml, *utf8(pml))
+
+    def append_text(self, text: str) -> None:
+        """Goes on behind all text, in no turn: for prompts without turns."""
+        self._call(lib.pc_session_append_text, *utf8(text))
+
+    def append_tokens(self, tokens: Sequence[int]) -> None:
+        ids = ffi.new("int32_t[]", list(tokens))
+        self._call(lib.pc_session_append_tokens, ids, len(tokens))
+
+    def fork(self) -> Session:
+        """Another session that has seen, said and drawn the same."""
+        other = Session.__new__(Session)
+        other._progress = self._progress
+        other._become(make(lib.pc_session_fork, "pc_session", self.handle))
+        return other
+
+    @property
+    def position(self) -> int:
+        """Of the next token to be computed; rewind() goes back to it."""
+        position = ffi.new("uint32_t *")
+        call(lib.pc_session_position, self.handle, position)
+        return int(position[0])
+
+    def rewind(self, position: int) -> None:
+        """Goes back to a position in an answer, or its first; what came behind it is forgotten."""
+        self._call(lib.pc_session_rewind, position)
+
+    def keep(self) -> int:
+        """Puts what was computed into the store: a later prompt that begins with the same finds it,
+        in any process. Gives how many of the conversation's tokens are there."""
+        n = ffi.new("uint64_t *")
+        self._call(lib.pc_session_keep, n)
+        return int(n[0])
+
+    # ---- Numbers
+
+    def logits(self) -> numpy.typing.NDArray[numpy.float32]:
+        """[vocab_size] float32 from which the latest token was drawn, or the first will be. A view
+        of the session's own memory, until its next call."""
+        import numpy
+
+        out, n = ffi.new("float **"), ffi.new("size_t *")
+        call(lib.pc_session_logits, self.handle, out, n)
+        view = numpy.frombuffer(ffi.buffer(out[0], n[0] * 4), numpy.float32)
+        view.flags.writeable = False
+        return view
+
+    def logprobs(self, top: int = 0) -> List[Tuple[int, float]]:
+        """[(token, logprob)]: of the token drawn last, then of the `top` likeliest in its place."""
+        drawn = ffi.new("pc_token_logprob *")
+        best = ffi.new("pc_token_logprob[]", max(top, 1))
+        call(lib.pc_session_logprobs, self.handle, drawn, best, top)
+        return [(p.token, p.logprob) for p in [drawn, *best[0:top]]]
+
+    def _call(self, function: Any, *arguments: Any) -> None:
+        with self._progress.calls():
+            call(function, self.handle, *arguments)

@@ -1,0 +1,113 @@
+"""The directory of module files, without a model."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any, Dict, Optional, Type
+
+from ._library import Callback, StrPath, call, ffi, lib, make, path_bytes, report
+from ._options import given_number
+from .progress import Bar, Progress
+
+__all__ = ["Store"]
+
+_MODES = {"read-write": 0, "read-only": 1}
+
+
+class Store:
+    """A directory of module files: by default the engine's own. May be used by many threads."""
+
+    def __init__(self, directory: Optional[StrPath] = None, *, mode: str = "read-write") -> None:
+        path = ffi.NULL if directory is None else path_bytes(directory)
+        number = given_number("mode", mode, _MODES)
+        self._handle = ffi.gc(make(lib.pc_store_open, "pc_store", path, number), lib.pc_store_close)
+
+    @property
+    def handle(self) -> Any:
+        if self._handle is None:
+            raise ValueError("this store is closed")
+        return self._handle
+
+    def close(self) -> None:
+        if self._handle is not None:
+            ffi.release(self._handle)
+            self._handle = None
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        traceback: Optional[TracebackType],
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        if self._handle is None:
+            return "<promptcache.Store, closed>"
+        d = self.describe()
+        return f"<promptcache.Store {d['directory']!r}: {len(d['files'])} modules>"
+
+    def describe(self) -> Dict[str, Any]:
+        """Each file with its key, bytes, tokens, model and last use; total bytes."""
+        result: Dict[str, Any] = report(lib.pc_store_describe, self.handle)
+        return result
+
+    def show(self, key: str) -> Dict[str, Any]:
+        """Every field of one file's header, and its runs. key: a beginning that one file has."""
+        result: Dict[str, Any] = report(lib.pc_store_show, self.handle, key.encode())
+        return result
+
+    def verify(self, key: Optional[str] = None, *, progress: Progress = None) -> Dict[str, Any]:
+        """Checks every byte of one file, or of all; damage is reported."""
+        result: Dict[str, Any]
+        if key is not None:
+            result = report(lib.pc_store_verify, self.handle, key.encode())
+            return result
+        with Bar(progress, "file") as bar:
+            callback = _told(bar, "verifying")
+            with callback.calls():
+                result = report(
+                    lib.pc_store_verify_all, self.handle, callback.pointer, ffi.NULL
+                )
+                return result
+
+    def remove(self, key: str) -> None:
+        """Removes one file; processes that have it mapped keep it."""
+        call(lib.pc_store_remove, self.handle, key.encode(), ffi.NULL)
+
+    def clear(self, *, progress: Progress = None) -> int:
+        """Removes all files; gives how many."""
+        n = ffi.new("uint64_t *")
+        with Bar(progress, "file") as bar:
+            callback = _told(bar, "removing")
+            with callback.calls():
+                call(lib.pc_store_remove_all, self.handle, callback.pointer, ffi.NULL, n)
+        return int(n[0])
+
+    def gc(self, target_bytes: int, *, progress: Progress = None) -> Dict[str, Any]:
+        """Removes the least recently used files until at most target_bytes are left."""
+        with Bar(progress, "file") as bar:
+            callback = _told(bar, "removing")
+            with callback.calls():
+                result: Dict[str, Any] = report(
+                    lib.pc_store_gc, self.handle, target_bytes, callback.pointer, ffi.NULL
+                )
+                return result
+
+    def pin(self, key: str) -> None:
+        """This module is not evicted, by any process, until it is unpinned or removed."""
+        call(lib.pc_store_pin, self.handle, key.encode())
+
+    def unpin(self, key: str) -> None:
+        call(lib.pc_store_unpin, self.handle, key.encode())
+
+
+def _told(bar: Bar, what: str) -> Callback:
+    def tell(_: Any, done: int, total: int) -> int:
+        bar(what, done, total)
+        return 0
+
+    return Callback("pc_store_progress", tell)
