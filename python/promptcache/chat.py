@@ -6,14 +6,15 @@ import dataclasses
 import json
 from typing import TYPE_CHECKING, Any, Callable, Dict, Mapping, Optional, Sequence
 
-from ._library import ffi, lib, make, text_of, utf8
+from ._library import call, ffi, lib, make, text_of, utf8
+from .batch import in_thread
 
 if TYPE_CHECKING:
     from .engine import Engine
     from .prompt import Prompt
     from .session import Stats
 
-__all__ = ["Message", "Reply", "answer", "prompt", "render"]
+__all__ = ["Message", "Reply", "aanswer", "answer", "prompt", "render"]
 
 Message = Mapping[str, Any]
 Tools = Optional[Sequence[Dict[str, Any]]]
@@ -50,12 +51,10 @@ def prompt(engine: Engine, messages: Sequence[Message], tools: Tools, variables:
     from .prompt import Prompt
 
     raw, n = utf8(_request(messages, tools, variables))
-    return Prompt(make(lib.pc_prompt_from_chat, "pc_prompt", engine.handle, raw, n))
+    return Prompt(make(lib.pc_prompt_from_chat, "pc_prompt", engine.handle, raw, n), engine)
 
 
 def render(engine: Engine, messages: Sequence[Message], tools: Tools, variables: Variables) -> str:
-    from ._library import call
-
     raw, n = utf8(_request(messages, tools, variables))
     out, size = ffi.new("char **"), ffi.new("size_t *")
     call(lib.pc_chat_render, engine.handle, raw, n, out, size)
@@ -63,6 +62,22 @@ def render(engine: Engine, messages: Sequence[Message], tools: Tools, variables:
         return text_of(out[0], size[0])
     finally:
         lib.pc_free(out[0])
+
+
+async def aanswer(
+    engine: Engine,
+    messages: Sequence[Message],
+    tools: Tools,
+    variables: Variables,
+    keep: bool,
+    options: Dict[str, Any],
+) -> Reply:
+    with prompt(engine, messages, tools, variables).session(**options) as session:
+        text = await session.atext()
+        stats = session.stats
+        if keep and engine.facts.store_in_use:
+            await in_thread(session.keep, session.cancel)
+        return Reply(text, stats.finish or "", stats)
 
 
 def answer(

@@ -272,6 +272,18 @@ class Engine:
         """
         return chats.answer(self, messages, tools, variables, keep, on_text, options)
 
+    async def achat(
+        self,
+        messages: Sequence[chats.Message],
+        *,
+        tools: Optional[Sequence[Dict[str, Any]]] = None,
+        variables: Optional[Dict[str, Any]] = None,
+        keep: bool = True,
+        **options: Any,
+    ) -> chats.Reply:
+        """chat(), beside other work of the loop's; conversations are computed together."""
+        return await chats.aanswer(self, messages, tools, variables, keep, options)
+
     def write_chat(
         self,
         messages: Sequence[chats.Message],

@@ -10,6 +10,7 @@ from .progress import Progress
 from .schema import Encoded, Pin, encode, pin
 
 if TYPE_CHECKING:
+    from .engine import Engine
     from .session import Session
 
 __all__ = ["Counts", "Prompt"]
@@ -33,7 +34,8 @@ class Prompt:
     """A prompt of a schema: Schema.prompt, .messages, .text; or a whole conversation's. May be used
     by any number of threads, and asked any number of times."""
 
-    def __init__(self, handle: Any) -> None:
+    def __init__(self, handle: Any, engine: Engine) -> None:
+        self.engine = engine
         self.handle = ffi.gc(handle, lib.pc_prompt_close)
 
     def __repr__(self) -> str:

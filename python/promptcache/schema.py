@@ -110,14 +110,14 @@ class Schema:
         from .prompt import Prompt
 
         raw, n = utf8(pml)
-        return Prompt(make(lib.pc_prompt_parse, "pc_prompt", self.handle, raw, n))
+        return Prompt(make(lib.pc_prompt_parse, "pc_prompt", self.handle, raw, n), self.engine)
 
     def text(self, text: str) -> Prompt:
         """The prompt that is this text, in no turn, behind the schema's own."""
         from .prompt import Prompt
 
         raw, n = utf8(text)
-        return Prompt(make(lib.pc_prompt_from_text, "pc_prompt", self.handle, raw, n))
+        return Prompt(make(lib.pc_prompt_from_text, "pc_prompt", self.handle, raw, n), self.engine)
 
     def messages(self, messages: Sequence[Mapping[str, Any]]) -> Prompt:
         """The prompt of these turns: dicts with "role" and "content", which is a string or a list
@@ -127,7 +127,7 @@ class Schema:
 
         given = Messages(messages)
         made = make(lib.pc_prompt_from_messages, "pc_prompt", self.handle, given.array, given.n)
-        return Prompt(made)
+        return Prompt(made, self.engine)
 
     def tokens(self, tokens: Sequence[int]) -> Prompt:
         """The prompt that is these tokens as they are, control tokens included."""
@@ -135,7 +135,7 @@ class Schema:
 
         ids = ffi.new("int32_t[]", list(tokens))
         made = make(lib.pc_prompt_from_tokens, "pc_prompt", self.handle, ids, len(tokens))
-        return Prompt(made)
+        return Prompt(made, self.engine)
 
     def check_answers(
         self,

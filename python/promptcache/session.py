@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Callable, Iterator, List, Mapping, Optional, Sequence, Tuple, Type
+from typing import TYPE_CHECKING, Any, AsyncIterator, Callable, Iterator, List, Mapping, Optional, Sequence, Tuple, Type
 
+from . import batch
 from ._library import Callback, call, ffi, lib, make, raise_for, text_of, utf8
 from ._options import Options, given_number
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     import numpy
     import numpy.typing
 
+    from .engine import Engine
     from .prompt import Prompt
 
 __all__ = ["Session", "Stats", "Token"]
@@ -110,9 +112,12 @@ class Session:
         # Also without anybody to tell: the interpreter raises KeyboardInterrupt in it.
         self._progress = Callback("pc_session_progress", tell)
         options.struct.progress = self._progress.pointer
-        self._become(make(lib.pc_session_open, "pc_session", prompt.handle, options.struct))
+        handle = make(lib.pc_session_open, "pc_session", prompt.handle, options.struct)
+        self._become(handle, prompt.engine)
 
-    def _become(self, handle: Any) -> None:
+    def _become(self, handle: Any, engine: Engine) -> None:
+        self.engine = engine
+        self.ahead: List[Token] = []  # drawn for a task that was cancelled
         self._handle = ffi.gc(handle, lib.pc_session_close)
         self._token = ffi.new("pc_token *")
         self._error = ffi.new("pc_error *")
@@ -156,6 +161,8 @@ class Session:
 
     def next(self) -> Optional[Token]:
         """The next token, or None when the answer is over."""
+        if self.ahead:
+            return self.ahead.pop(0)
         with self._progress.calls():
             status = lib.pc_session_next(self.handle, self._token, self._error)
             return self.taken(status, self._token, self._error)
@@ -185,6 +192,24 @@ class Session:
         """The rest of the answer."""
         return "".join(self)
 
+    async def __aiter__(self) -> AsyncIterator[str]:
+        """The answer's text as it comes, beside other work of the loop's. Sessions of an engine that
+        are asked so are computed together."""
+        async for token in self.atokens():
+            if token.text:
+                yield token.text
+
+    async def atokens(self) -> AsyncIterator[Token]:
+        while True:
+            token = await batch.astep(self)
+            if token is None:
+                return
+            yield token
+
+    async def atext(self) -> str:
+        """The rest of the answer."""
+        return "".join([text async for text in self])
+
     def cancel(self) -> None:
         """The running call raises Cancelled, or the next that computes, once; the session is then
         where it was before that call. From any thread."""
@@ -209,6 +234,10 @@ class Session:
         given = Messages(turns)
         self._call(lib.pc_session_append, given.array, given.n)
 
+    async def aappend(self, text: Any) -> None:
+        """append(), in a thread of the loop's."""
+        await batch.in_thread(lambda: self.append(text), self.cancel)
+
     def append_pml(self, pml: str) -> None:
         """The same with the turns of a PML prompt, modules of the schema among them."""
         self._call(lib.pc_session_append_pml, *utf8(pml))
@@ -225,7 +254,8 @@ class Session:
         """Another session that has seen, said and drawn the same."""
         other = Session.__new__(Session)
         other._progress = self._progress
-        other._become(make(lib.pc_session_fork, "pc_session", self.handle))
+        other._become(make(lib.pc_session_fork, "pc_session", self.handle), self.engine)
+        other.ahead = list(self.ahead)
         return other
 
     @property
@@ -238,6 +268,7 @@ class Session:
     def rewind(self, position: int) -> None:
         """Goes back to a position in an answer, or its first; what came behind it is forgotten."""
         self._call(lib.pc_session_rewind, position)
+        self.ahead.clear()
 
     def keep(self) -> int:
         """Puts what was computed into the store: a later prompt that begins with the same finds it,

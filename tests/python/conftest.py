@@ -1,0 +1,51 @@
+"""What the tests of the package share: the demo model, which is small enough for each of them."""
+
+import os
+import pathlib
+
+import pytest
+
+import promptcache
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="session")
+def root():
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def shared():
+    """Data beside the repository."""
+    folder = pathlib.Path(os.environ.get("PC_SHARED_DIR", ROOT / ".." / "shared"))
+    if not folder.is_dir():
+        pytest.skip(f"{folder} is not here: data that is no part of the repository")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def cache_dir(tmp_path_factory):
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(scope="session")
+def engine(cache_dir):
+    with promptcache.Engine(
+        ROOT / "models/city-guide", cache_dir=cache_dir, threads=2
+    ) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def guide(engine):
+    return engine.load_schema(ROOT / "examples/city-guide/city-guide.pml")
+
+
+def question(city="oslo", text="What do people like?"):
+    return f'<prompt schema="city-guide"><{city}/>Question: {text}\nAnswer:</prompt>'
+
+
+@pytest.fixture(scope="session")
+def ask():
+    return question
