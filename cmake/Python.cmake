@@ -1,0 +1,14 @@
+# The Python package's own files, where pip builds it (pyproject.toml): the tables of the C API, out of
+# its header, and the library beside them.
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+set(PC_C_API_TABLES ${PROJECT_BINARY_DIR}/python/_c_api.py)
+add_custom_command(OUTPUT ${PC_C_API_TABLES}
+  COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/python/make_bindings.py
+          ${PROJECT_SOURCE_DIR}/include/promptcache/promptcache.h ${PC_C_API_TABLES}
+  DEPENDS ${PROJECT_SOURCE_DIR}/python/make_bindings.py ${PROJECT_SOURCE_DIR}/include/promptcache/promptcache.h
+  COMMENT "Describing the C API to Python" VERBATIM)
+add_custom_target(promptcache_python DEPENDS ${PC_C_API_TABLES})
+
+set_property(TARGET promptcache PROPERTY VERSION)  # a wheel has no links: one file, named by the SONAME
+install(FILES ${PC_C_API_TABLES} DESTINATION promptcache COMPONENT python)
+install(TARGETS promptcache LIBRARY DESTINATION promptcache/lib COMPONENT python NAMELINK_SKIP)
