@@ -297,6 +297,14 @@ class Session:
         call(lib.pc_session_logprobs, self.handle, drawn, best, top)
         return [(p.token, p.logprob) for p in [drawn, *best[0:top]]]
 
+    def prompt_logprobs(self, index: int, top: int = 0) -> List[Tuple[int, float]]:
+        """The same of the prompt's token `index`, behind those before it, where the session was
+        opened with prompt_logprobs (at least `top`) and prompt_logprobs_from (at most `index`)."""
+        drawn = ffi.new("pc_token_logprob *")
+        best = ffi.new("pc_token_logprob[]", max(top, 1))
+        call(lib.pc_session_prompt_logprobs, self.handle, index, drawn, best, top)
+        return [(p.token, p.logprob) for p in [drawn, *best[0:top]]]
+
     def _call(self, function: Any, *arguments: Any) -> None:
         with self._progress.calls():
             call(function, self.handle, *arguments)

@@ -46,7 +46,8 @@ def main():
         run = subprocess.run([python, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", *sys.argv[4:]],
                              cwd=ROOT, env={**os.environ, "PYTHONPATH": str(package), "PROMPTCACHE_LIBRARY": library})
     else:
-        run = subprocess.run([python, "-m", "mypy", "--strict", "--cache-dir", os.devnull, "-p", "promptcache"],
+        run = subprocess.run([python, "-m", "mypy", "--strict", "--cache-dir", os.devnull,
+                              "--config-file", ROOT / "pyproject.toml", "-p", "promptcache"],
                              cwd=package, env={**os.environ, "MYPYPATH": str(package)})
     sys.exit(run.returncode)
 
