@@ -1,0 +1,104 @@
+"""A function's source: its node in the file's syntax tree, places in it, and what its names mean."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import dataclasses
+import functools
+import inspect
+import os
+import types
+from typing import Any, List, Tuple
+
+from .errors import Place, ProgramError
+
+__all__ = ["Source", "Unknown", "source_of"]
+
+
+class Unknown(LookupError):
+    """A name or an attribute that has no value when the program is compiled."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Source:
+    """A function as it is written. `called_from`: "FILE:LINE" of the calls that lead to it."""
+
+    function: types.FunctionType
+    file: str
+    lines: Tuple[str, ...]  # of the whole file
+    node: ast.FunctionDef
+    called_from: Tuple[str, ...] = ()
+
+    @property
+    def folder(self) -> str:
+        """Where the files of doc() are; a notebook's are where it runs."""
+        return os.path.dirname(os.path.abspath(self.file)) if os.path.exists(self.file) else os.getcwd()
+
+    def place(self, node: ast.AST) -> Place:
+        line = getattr(node, "lineno", self.node.lineno)
+        text = self.lines[line - 1] if line <= len(self.lines) else ""
+        before = text.encode("utf-8")[: getattr(node, "col_offset", 0)]
+        column = len(before.decode("utf-8", "replace")) + 1
+        return Place(self.file, line, column, text.rstrip("\n"), self.called_from)
+
+    def error(self, node: ast.AST, message: str) -> ProgramError:
+        return self.place(node).error(message)
+
+    def has_local(self, name: str) -> bool:
+        """Whether Python takes this name for one of the function's own."""
+        return name in self.function.__code__.co_varnames or name in self.function.__code__.co_cellvars
+
+    def look_up(self, name: str) -> Any:
+        """The value of a name that is not the function's own: in its closure, its globals, builtins."""
+        if name in self.function.__code__.co_freevars and self.function.__closure__:
+            cell = self.function.__closure__[self.function.__code__.co_freevars.index(name)]
+            try:
+                return cell.cell_contents
+            except ValueError:
+                raise Unknown(name) from None
+        for names in (self.function.__globals__, vars(builtins)):
+            if name in names:
+                return names[name]
+        raise Unknown(name)
+
+
+def attribute(value: Any, name: str) -> Any:
+    """An attribute of a module or a class that lies there as it is: nothing is computed to find it."""
+    if isinstance(value, types.ModuleType) and name in vars(value):
+        return vars(value)[name]
+    if isinstance(value, type):
+        members = getattr(value, "__members__", {})
+        for names in (members, *(vars(base) for base in value.__mro__)):
+            if name in names:
+                return names[name]
+    raise Unknown(name)
+
+
+@functools.lru_cache(maxsize=16)
+def _functions_of(text: str) -> List[ast.AST]:
+    tree = ast.parse(text)
+    return [n for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))]
+
+
+def source_of(function: types.FunctionType) -> Source:
+    """Finds a function's source. ProgramError where there is none, or it has changed since."""
+    file = inspect.getsourcefile(function) or function.__code__.co_filename
+    first = function.__code__.co_firstlineno
+    here = Place(file, first, 1, "")
+    try:
+        lines = tuple(inspect.findsource(function)[0])
+        found = _functions_of("".join(lines))
+    except (OSError, SyntaxError):
+        raise here.error(
+            f"the source of {function.__name__}() cannot be read; a program is compiled from it"
+        ) from None
+    for node in found:
+        start = min(n.lineno for n in (node, *node.decorator_list))
+        if start == first and node.name == function.__name__:
+            if not isinstance(node, ast.FunctionDef):
+                raise here.error("a program is a function by def, not by async def")
+            return Source(function, file, lines, node)
+    raise here.error(
+        f"{function.__name__}() is not there any more; the file was changed since it was imported"
+    )
