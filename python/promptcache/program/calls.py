@@ -6,12 +6,13 @@ import ast
 import os
 from typing import TYPE_CHECKING, Any, Dict, Tuple
 
+from .computing import tabulated
 from .declared import Choices, Declared, Several, Text, one_of
 from .definition import Definition
-from .expressions import Argument, Collection, Constant, Expression, Operation, Table, tabulated
+from .expressions import Argument, Collection, Constant, Expression, Operation, Table, is_text
 from .knowledge import Environment
 from .pieces import File, Piece
-from .reader import is_text, read_text
+from .reader import read_text
 from .texts import decision_of_table
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def arguments_of_call(reading: Reading, called: Definition, node: ast.Call) -> E
 
 
 def _passed(name: str, declared: Declared, given: Expression) -> Expression:
-    """An argument as the called program knows it. Raises what says that it is none of what it may be."""
+    """An argument as the called program knows it. Raises where it is none of what that may be."""
     domain = declared.values if isinstance(declared, Choices) else ()
     if isinstance(given, Constant):
         return Constant(declared.accept(given.value), domain)

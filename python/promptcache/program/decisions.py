@@ -7,7 +7,8 @@ import dataclasses
 import functools
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Tuple
 
-from .expressions import Constant, Expression, conditional
+from .computing import combine, conditional
+from .expressions import Constant, Expression
 from .knowledge import Unsure
 from .names import name_of_condition, name_of_rest
 from .pieces import Branch, Decision, Module, Piece
@@ -52,7 +53,7 @@ def _case(subject: ast.expr, case: Any, reader: Reader) -> Expression:
         return matches
     inner = Reader(reader.source, dict(reader.names))
     inner.assume(matches, holds=True)
-    return reader.every(case.pattern, "and", [matches, inner.read(case.guard)])
+    return combine("and", [matches, inner.read(case.guard)])
 
 
 def _matches(reader: Reader, pattern: Any, subject: Expression) -> Expression:
@@ -62,7 +63,7 @@ def _matches(reader: Reader, pattern: Any, subject: Expression) -> Expression:
     if kind == "MatchSingleton":
         return reader.compare(pattern, "is", subject, Constant(pattern.value))
     if kind == "MatchOr":
-        return reader.every(pattern, "or", [_matches(reader, p, subject) for p in pattern.patterns])
+        return combine("or", [_matches(reader, p, subject) for p in pattern.patterns])
     if kind == "MatchAs" and pattern.pattern is None and pattern.name is None:
         return Constant(True)
     raise reader.source.error(pattern, "a case is a constant, constants with | between them, or _")

@@ -22,12 +22,10 @@ __all__ = [
     "Joined",
     "Operation",
     "Table",
-    "apply",
-    "conditional",
     "evaluate",
+    "is_text",
     "join",
-    "narrow",
-    "tabulated",
+    "said",
 ]
 
 
@@ -74,7 +72,8 @@ class Joined:
 
 @dataclasses.dataclass(frozen=True)
 class Operation:
-    """`kind`, one of OPERATIONS, or "if": condition, value where it holds, value where not."""
+    """`kind` is one of OPERATIONS; "if", of a condition, the value where it holds and that where not;
+    or "and" or "or" of two."""
 
     kind: str
     operands: Tuple[Expression, ...]
@@ -94,9 +93,18 @@ OPERATIONS: Dict[str, Callable[..., Any]] = {
     "in": lambda a, b: a in b,
     "not in": lambda a, b: a not in b,
     "not": operator.not_,
-    "and": lambda *values: next((v for v in values[:-1] if not v), values[-1]),
-    "or": lambda *values: next((v for v in values[:-1] if v), values[-1]),
 }
+
+
+def is_text(expression: Expression) -> bool:
+    """Whether it is a string in every prompt (or an argument that was left out)."""
+    if isinstance(expression, Constant):
+        return type(expression.value) is str
+    if isinstance(expression, Table):
+        return all(type(value) is str for _, value in expression.rows)
+    if isinstance(expression, Operation):
+        return expression.kind == "if" and all(is_text(e) for e in expression.operands[1:])
+    return isinstance(expression, (Argument, Joined))
 
 
 def evaluate(expression: Expression, arguments: Mapping[str, Any]) -> Any:
@@ -115,6 +123,10 @@ def evaluate(expression: Expression, arguments: Mapping[str, Any]) -> Any:
     if expression.kind == "if":
         condition, then, otherwise = expression.operands
         return evaluate(then if evaluate(condition, arguments) else otherwise, arguments)
+    if expression.kind in ("and", "or"):  # what stands behind may have no value where this decides
+        first, rest = expression.operands
+        decides = bool(evaluate(first, arguments)) is (expression.kind == "or")
+        return evaluate(first if decides else rest, arguments)
     return OPERATIONS[expression.kind](*(evaluate(e, arguments) for e in expression.operands))
 
 
@@ -141,79 +153,3 @@ def join(parts: Sequence[Expression]) -> Expression:
     if not flat:
         return Constant("")
     return flat[0] if len(flat) == 1 else Joined(tuple(flat))
-
-
-def tabulated(expression: Expression) -> Expression:
-    """Joined text as a constant or a table, where one parameter decides all of it."""
-    if isinstance(expression, Joined):
-        made = apply(lambda *texts: "".join(texts), expression.parts)
-        return expression if made is None else made
-    return expression
-
-
-def apply(function: Callable[..., Any], operands: Sequence[Expression]) -> Optional[Expression]:
-    """The function's value for each choice of the one parameter that decides the operands; None where
-    more than that is needed. Raises what the function raises."""
-    known = [tabulated(operand) for operand in operands]
-    tables = [e for e in known if isinstance(e, Table)]
-    if (
-        not all(isinstance(e, (Constant, Table)) for e in known)
-        or len({t.parameter for t in tables}) > 1
-    ):
-        return None
-    if not tables:
-        return Constant(function(*(evaluate(e, {}) for e in known)))
-    name = tables[0].parameter
-    rows = [
-        (choice, function(*(evaluate(e, {name: choice}) for e in known)))
-        for choice, _ in tables[0].rows
-    ]
-    return _of_rows(tables[0], rows)
-
-
-def _of_rows(table: Table, rows: Sequence[Tuple[Any, Any]]) -> Expression:
-    """What is made of a table's rows."""
-    if rows and all(same(value, rows[0][1]) for _, value in rows):
-        return Constant(rows[0][1])
-    return Table(table.parameter, tuple(rows), word=table.word)
-
-
-def conditional(condition: Expression, then: Expression, otherwise: Expression) -> Expression:
-    """then where the condition holds, else otherwise."""
-    if isinstance(condition, Constant):
-        return then if condition.value else otherwise
-    if isinstance(condition, Table):
-        ends = (tabulated(then), tabulated(otherwise))
-        if all(
-            isinstance(e, Constant) or isinstance(e, Table) and e.parameter == condition.parameter
-            for e in ends
-        ):
-            rows = [
-                (choice, evaluate(ends[0] if holds else ends[1], {condition.parameter: choice}))
-                for choice, holds in condition.rows
-            ]
-            return _of_rows(condition, rows)
-    return Operation("if", (condition, then, otherwise))
-
-
-def narrow(expression: Expression, parameter: str, choices: Sequence[Any]) -> Expression:
-    """What is left of it where the parameter is one of these choices."""
-    if isinstance(expression, Table) and expression.parameter == parameter:
-        rows = [row for row in expression.rows if any(same(row[0], c) for c in choices)]
-        if rows and all(same(value, rows[0][1]) for _, value in rows):
-            return Constant(rows[0][1], expression.domain)
-        return dataclasses.replace(expression, rows=tuple(rows))
-    if isinstance(expression, Joined):
-        return join([narrow(part, parameter, choices) for part in expression.parts])
-    if isinstance(expression, Argument) and expression.source is not None:
-        return dataclasses.replace(expression, source=narrow(expression.source, parameter, choices))
-    if isinstance(expression, Operation):
-        return _narrowed(expression, [narrow(e, parameter, choices) for e in expression.operands])
-    return expression
-
-
-def _narrowed(operation: Operation, operands: List[Expression]) -> Expression:
-    if operation.kind == "if":
-        return conditional(operands[0], operands[1], operands[2])
-    made = apply(OPERATIONS[operation.kind], operands)
-    return Operation(operation.kind, tuple(operands)) if made is None else made

@@ -6,8 +6,9 @@ import ast
 import dataclasses
 from typing import Any, Callable, Dict, Optional, Sequence, Union
 
+from .computing import apply, narrow
 from .errors import Place, ProgramError
-from .expressions import Expression, Operation, Table, apply, narrow
+from .expressions import Expression, Operation, Table
 from .source import Source, Unknown, attribute
 
 __all__ = ["Environment", "Knowledge", "Unsure"]

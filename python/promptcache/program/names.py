@@ -105,6 +105,8 @@ def name_of_rest(conditions: Sequence[Expression]) -> str:
 
 def _name_of_operation(kind: str, operands: Sequence[Expression]) -> str:
     words = [str(e.value) if isinstance(e, Constant) else name_of_condition(e) for e in operands]
+    if kind == "if":
+        return words[0]
     if kind == "not":
         return f"no-{words[0]}"
     if kind in ("and", "or"):

@@ -7,26 +7,16 @@ its parts, by pure operations on built-in values; comparisons of what comes with
 from __future__ import annotations
 
 import ast
+import enum
 import operator
 from typing import Any, Callable, List, Optional
 
 from . import constants
-from .expressions import (
-    OPERATIONS,
-    Argument,
-    Collection,
-    Constant,
-    Expression,
-    Joined,
-    Operation,
-    Table,
-    conditional,
-    join,
-    tabulated,
-)
+from .computing import combine, conditional, tabulated
+from .expressions import OPERATIONS, Collection, Constant, Expression, Operation, is_text, join
 from .knowledge import Knowledge, Unsure
 
-__all__ = ["Reader", "is_text", "read_text"]
+__all__ = ["Reader", "read_text"]
 
 _INSTEAD = {
     "Await": "a program waits for nothing; pass what comes of it as an argument",
@@ -40,17 +30,6 @@ _INSTEAD = {
     "Yield": "write say(...)",
     "YieldFrom": "write say(...)",
 }
-
-
-def is_text(expression: Expression) -> bool:
-    """Whether it is a string in every prompt (or an argument that was left out)."""
-    if isinstance(expression, Constant):
-        return type(expression.value) is str
-    if isinstance(expression, Table):
-        return all(type(value) is str for _, value in expression.rows)
-    if isinstance(expression, Operation):
-        return expression.kind == "if" and all(is_text(e) for e in expression.operands[1:])
-    return isinstance(expression, (Argument, Joined))
 
 
 class Reader(Knowledge):
@@ -182,19 +161,7 @@ class Reader(Knowledge):
         for value in node.values:  # what stands behind `x == 1 and` is read where that holds
             values.append(inner.read(value))
             inner.assume(values[-1], holds=kind == "and")
-        return self.every(node, kind, values)
-
-    def every(self, node: ast.AST, kind: str, values: List[Expression]) -> Expression:
-        """The value that decides the whole, as Python's `and` and `or` have it."""
-        made = values[-1]
-        for value in reversed(values[:-1]):
-            if isinstance(value, Constant):
-                made = value if bool(value.value) is (kind == "or") else made
-            elif is_text(value) and is_text(made):
-                made = conditional(value, *((value, made) if kind == "or" else (made, value)))
-            else:
-                made = self._operation(node, kind, [value, made])
-        return made
+        return combine(kind, values)
 
     def _read_Compare(self, node: ast.Compare) -> Expression:
         sides = [self.read(side) for side in (node.left, *node.comparators)]
@@ -202,7 +169,7 @@ class Reader(Knowledge):
         for left, op, right in zip(sides, node.ops, sides[1:]):
             kind = constants.COMPARISONS[type(op)]
             parts.append(self.compare(node, kind, left, right))
-        return parts[0] if len(parts) == 1 else self.every(node, "and", parts)
+        return parts[0] if len(parts) == 1 else combine("and", parts)
 
     def compare(self, node: ast.AST, kind: str, left: Expression, right: Expression) -> Expression:
         """kind: one of constants.COMPARISONS' values."""
@@ -215,9 +182,7 @@ class Reader(Knowledge):
             pairs = [(left, v) for v in right.value] if isinstance(right, Constant) else []
             if isinstance(right, Collection) and isinstance(left, Constant):
                 pairs = [(right, left.value)]
-        elif kind in ("is", "is not") and any(
-            isinstance(e, Constant) and type(e.value) in (str, int, float) for e in (left, right)
-        ):
+        elif kind in ("is", "is not") and not any(map(_is_one_object, (left, right))):
             raise self.source.error(node, "texts and numbers are compared by == and !=")
         else:
             pairs = [(a, b.value) for a, b in ((left, right), (right, left)) if isinstance(b, Constant)]
@@ -265,6 +230,13 @@ class Reader(Knowledge):
                 "what comes with a prompt is not formatted; say the text as it is",
             )
         return made
+
+
+def _is_one_object(expression: Expression) -> bool:
+    """Whether `is` says of it what == says: None, a bool, a member of an Enum."""
+    return isinstance(expression, Constant) and isinstance(
+        expression.value, (bool, enum.Enum, type(None))
+    )
 
 
 def read_text(reader: Reader, node: ast.AST) -> Expression:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import ast
 import builtins
 import dataclasses
-import functools
 import inspect
 import os
 import types
-from typing import Any, List, Tuple
+from typing import Any, Sequence, Tuple
 
 from .errors import Place, ProgramError
 
@@ -75,30 +74,33 @@ def attribute(value: Any, name: str) -> Any:
     raise Unknown(name)
 
 
-@functools.lru_cache(maxsize=16)
-def _functions_of(text: str) -> List[ast.AST]:
-    tree = ast.parse(text)
-    return [n for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))]
+def _node_of(lines: Sequence[str], first: int) -> ast.stmt:
+    """The statement that begins in a line, numbered from 1. Its places are those in the file."""
+    block = inspect.getblock(list(lines[first - 1 :]))
+    if block[0][:1].isspace():  # a function in a function, or a method
+        around = ast.parse("if True:\n" + "".join(block)).body[0]
+        assert isinstance(around, ast.If)
+        node = around.body[0]
+        ast.increment_lineno(node, first - 2)
+        return node
+    node = ast.parse("".join(block)).body[0]
+    ast.increment_lineno(node, first - 1)
+    return node
 
 
 def source_of(function: types.FunctionType) -> Source:
     """Finds a function's source. ProgramError where there is none, or it has changed since."""
     file = inspect.getsourcefile(function) or function.__code__.co_filename
     first = function.__code__.co_firstlineno
-    here = Place(file, first, 1, "")
+    here, name = Place(file, first, 1, ""), function.__name__
     try:
         lines = tuple(inspect.findsource(function)[0])
-        found = _functions_of("".join(lines))
-    except (OSError, SyntaxError):
-        raise here.error(
-            f"the source of {function.__name__}() cannot be read; a program is compiled from it"
-        ) from None
-    for node in found:
-        start = min(n.lineno for n in (node, *node.decorator_list))
-        if start == first and node.name == function.__name__:
-            if not isinstance(node, ast.FunctionDef):
-                raise here.error("a program is a function by def, not by async def")
-            return Source(function, file, lines, node)
-    raise here.error(
-        f"{function.__name__}() is not there any more; the file was changed since it was imported"
-    )
+        node = _node_of(lines, first)
+    except (OSError, SyntaxError, IndexError):
+        message = f"the source of {name}() cannot be read; a program is compiled from it"
+        raise here.error(message) from None
+    if isinstance(node, ast.AsyncFunctionDef):
+        raise here.error("a program is a function by def, not by async def")
+    if not isinstance(node, ast.FunctionDef) or node.name != name:
+        raise here.error(f"{name}() is not there any more; the file was changed since it was imported")
+    return Source(function, file, lines, node)

@@ -1,0 +1,57 @@
+"""For random programs and arguments: what is compiled says what Python runs."""
+
+import importlib.util
+import itertools
+
+import program_sources as sources
+from hypothesis import HealthCheck, given, settings
+
+from promptcache.program import ProgramError
+
+_numbers = itertools.count()
+# The files of one test are many and small, and each is imported once.
+_settings = settings(
+    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
+
+
+def imported(folder, source):
+    name = f"drawn_program_{next(_numbers)}"
+    path = folder / f"{name}.py"
+    path.write_text(source, encoding="utf-8")
+    spec = importlib.util.spec_from_file_location(name, path)
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    return made
+
+
+def as_written(messages):
+    """The demo model's template."""
+    text = "<s>"
+    for message in messages:
+        role, content = message["role"], message["content"]
+        text += content if role is None else f"<|{role}|>{content}<|end|>"
+    return text + ("<|assistant|>" if messages and messages[-1]["role"] == "user" else "")
+
+
+def check(engine, tmp_path, source, calls):
+    drawn = imported(tmp_path, source)
+    schema = drawn.subject.load(engine)
+    for given_arguments in calls:
+        arguments = {**given_arguments, "mood": drawn.Mood[given_arguments["mood"]]}
+        call = drawn.subject(**arguments)
+        prompt = schema.prompt(call.pml)
+        assert engine.detokenize(prompt.token_ids) == as_written(drawn.subject.messages(**arguments))
+        assert not [r for r in prompt.remarks if "stands before" in r]
+
+
+@_settings
+@given(source=sources.program_files(), calls=sources.st.lists(sources.arguments, min_size=1, max_size=5))
+def test_the_flat_text_is_what_the_function_says(engine, tmp_path, source, calls):
+    check(engine, tmp_path, source, calls)
+
+
+@_settings
+@given(source=sources.program_files(turns=True), calls=sources.st.lists(sources.arguments, min_size=1, max_size=5))
+def test_so_it_is_with_turns(engine, tmp_path, source, calls):
+    check(engine, tmp_path, source, calls)
