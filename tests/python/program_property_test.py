@@ -6,12 +6,12 @@ import itertools
 import program_sources as sources
 from hypothesis import HealthCheck, given, settings
 
-from promptcache.program import ProgramError
-
 _numbers = itertools.count()
 # The files of one test are many and small, and each is imported once.
 _settings = settings(
-    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=100,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 
 
@@ -46,12 +46,17 @@ def check(engine, tmp_path, source, calls):
 
 
 @_settings
-@given(source=sources.program_files(), calls=sources.st.lists(sources.arguments, min_size=1, max_size=5))
+@given(
+    source=sources.program_files(), calls=sources.st.lists(sources.arguments, min_size=1, max_size=5)
+)
 def test_the_flat_text_is_what_the_function_says(engine, tmp_path, source, calls):
     check(engine, tmp_path, source, calls)
 
 
 @_settings
-@given(source=sources.program_files(turns=True), calls=sources.st.lists(sources.arguments, min_size=1, max_size=5))
+@given(
+    source=sources.program_files(turns=True),
+    calls=sources.st.lists(sources.arguments, min_size=1, max_size=5),
+)
 def test_so_it_is_with_turns(engine, tmp_path, source, calls):
     check(engine, tmp_path, source, calls)

@@ -1,8 +1,10 @@
 """Random programs, as hypothesis draws them: the source text of a file, and arguments."""
 
+import sys
+
 from hypothesis import strategies as st
 
-HEAD = '''\
+HEAD = """\
 import enum
 from typing import Annotated, FrozenSet, Literal, Optional
 
@@ -17,7 +19,7 @@ class Mood(enum.Enum):
 PLACES = ("oslo", "rome", "new york")
 TEXTS = {"oslo": "Oslo <is> cold.", "rome": " Rome\\nis warm. ", "new york": ""}
 
-'''
+"""
 
 PARAMETERS = {
     "place": 'Literal["oslo", "rome", "new york"]',
@@ -43,14 +45,28 @@ def literal(text):
 def f_string(parts):
     """An f-string of ("text", ...) and ("value", source) parts, in one line."""
     escaped = "".join(
-        repr(p)[1:-1].replace("{", "{{").replace("}", "}}").replace('"', '\\"') if k == "text" else "{" + p + "}"
+        repr(p)[1:-1].replace("{", "{{").replace("}", "}}").replace('"', '\\"')
+        if k == "text"
+        else "{" + p + "}"
         for k, p in parts
     )
     return 'f"' + escaped.replace("\\'", "'") + '"'
 
 
 values = st.sampled_from(
-    ["place", "place.upper()", "mood.value", "mood.name", "days", "question", "size", "flag", "size!r", "place:>9", "1 + 2"]
+    [
+        "place",
+        "place.upper()",
+        "mood.value",
+        "mood.name",
+        "days",
+        "question",
+        "size",
+        "flag",
+        "size!r",
+        "place:>9",
+        "1 + 2",
+    ]
 )
 names = st.sampled_from(["text", "more"])
 conditions = st.recursive(
@@ -72,19 +88,27 @@ conditions = st.recursive(
             '"oslo" in visited',
             "place in visited",
             "not visited",
-            'len(TEXTS[place]) > 3',
+            "len(TEXTS[place]) > 3",
         ]
     ),
-    lambda inner: st.builds("({} {} {})".format, inner, st.sampled_from(["and", "or"]), inner)
-    | st.builds("not {}".format, inner),
+    lambda inner: (
+        st.builds("({} {} {})".format, inner, st.sampled_from(["and", "or"]), inner)
+        | st.builds("not {}".format, inner)
+    ),
     max_leaves=3,
 )
 expressions = st.recursive(
     said.map(literal)
-    | st.lists(st.tuples(st.just("text"), said) | st.tuples(st.just("value"), values), max_size=4).map(f_string)
-    | st.sampled_from(["place", "days", "question", "TEXTS[place]", '(note or "none")', "mood.value", "text"]),
-    lambda inner: st.builds("{} + {}".format, inner, inner)
-    | st.builds("({} if {} else {})".format, inner, conditions, inner),
+    | st.lists(st.tuples(st.just("text"), said) | st.tuples(st.just("value"), values), max_size=4).map(
+        f_string
+    )
+    | st.sampled_from(
+        ["place", "days", "question", "TEXTS[place]", '(note or "none")', "mood.value", "text"]
+    ),
+    lambda inner: (
+        st.builds("{} + {}".format, inner, inner)
+        | st.builds("({} if {} else {})".format, inner, conditions, inner)
+    ),
     max_leaves=3,
 )
 
@@ -97,7 +121,9 @@ def flat(blocks):
     return [line for block in blocks for line in block] or ["pass"]
 
 
-says = expressions.map(lambda e: [f"say({e})"]) | st.builds(lambda a, b: [f"say({a}, {b})"], expressions, expressions)
+says = expressions.map(lambda e: [f"say({e})"]) | st.builds(
+    lambda a, b: [f"say({a}, {b})"], expressions, expressions
+)
 sets = st.builds(lambda e, op: [f"text {op} {e}"], expressions, st.sampled_from(["=", "+="]))
 
 
@@ -115,7 +141,13 @@ def deeper(inner):
     )
     matches = st.builds(
         lambda a, b, c: flat(
-            [["match place:"], ['    case "rome":'], indented(a), ['    case "oslo" | "new york" if flag:'], indented(b)]
+            [
+                ["match place:"],
+                ['    case "rome":'],
+                indented(a),
+                ['    case "oslo" | "new york" if flag:'],
+                indented(b),
+            ]
             + [["    case _:"], indented(c)]
         ),
         body,
@@ -124,12 +156,15 @@ def deeper(inner):
     )
     moods = st.builds(lambda a: flat([["match mood:"], ["    case Mood.SAD:"], indented(a)]), body)
     loops = st.builds(
-        lambda a: flat([["for i, city in enumerate(PLACES):"], ["    if city in visited:"], indented(a)])
-        + ['    say(f"{i}: {TEXTS[city]}")'],
+        lambda a: (
+            flat([["for i, city in enumerate(PLACES):"], ["    if city in visited:"], indented(a)])
+            + ['    say(f"{i}: {TEXTS[city]}")']
+        ),
         body,
     )
     modules = st.builds(lambda a: flat([['with module("aside"):'], a]), body)
-    return chains | matches | moods | loops | modules
+    ways = chains | loops | modules
+    return ways | matches | moods if sys.version_info >= (3, 10) else ways
 
 
 calls = st.sampled_from(
@@ -148,14 +183,16 @@ def function(name, parameters, body, docstring=None):
     return "\n".join(["@program", f"def {name}({parameters}):", *doc, *indented(body)]) + "\n\n"
 
 
-HELPER_PARAMETERS = 'place: Literal["oslo", "rome", "new york"], what: Annotated[str, Len(200)], loud: bool = False'
+HELPER_PARAMETERS = (
+    'place: Literal["oslo", "rome", "new york"], what: Annotated[str, Len(200)], loud: bool = False'
+)
 helper_bodies = st.lists(
     st.sampled_from(
         [
             ['say("Help < ", what)'],
             ["if loud:", '    say("LOUD ")', "else:", '    say(f"{place} ")'],
             ["if loud and what:", "    say(what)"],
-            ["match place:", '    case "rome": say("R")', '    case "oslo":', '        say("O", what)'],
+            ['if place == "rome": say("R")', 'elif place == "oslo":', '    say("O", what)'],
             ["say(TEXTS[place])"],
         ]
     ),
@@ -166,7 +203,9 @@ helper_bodies = st.lists(
 @st.composite
 def program_files(draw, turns=False):
     """The source of a file with `helper` and `subject`. turns: what is said stands in turns."""
-    helper = function("helper", HELPER_PARAMETERS, draw(helper_bodies), draw(st.none() | st.just("Hello.\n  You.")))
+    helper = function(
+        "helper", HELPER_PARAMETERS, draw(helper_bodies), draw(st.none() | st.just("Hello.\n  You."))
+    )
     parts = st.lists(statements | calls, max_size=4).map(flat)
     body = ['text = ""']
     if turns:

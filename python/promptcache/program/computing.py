@@ -1,4 +1,4 @@
-"""Computes with expressions: what is known becomes a constant or a table, what is not stays as it is."""
+"""Computes with expressions: what is known is a constant or a table, what is not stays as it is."""
 
 from __future__ import annotations
 

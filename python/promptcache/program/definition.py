@@ -125,9 +125,19 @@ class _Annotations(Reader):
             return typing.Union[self.object_of(node.left), self.object_of(node.right)]
         if isinstance(node, ast.Constant):
             if isinstance(node.value, str):
-                return self.object_of(ast.parse(node.value, mode="eval").body)
+                return self.object_of(self._parsed(node, node.value))
             return node.value
         return self.resolve(node)
+
+    def _parsed(self, node: ast.Constant, text: str) -> ast.expr:
+        """An annotation that is a string. Its places are that of the string."""
+        try:
+            tree = ast.parse(text, mode="eval").body
+        except SyntaxError:
+            raise self.source.error(node, "this annotation is not Python") from None
+        for inner in ast.walk(tree):
+            ast.copy_location(inner, node)
+        return tree
 
     def _inner(self, node: ast.AST) -> Any:
         """What stands in [...]: types, values of a Literal, and Len(...)."""

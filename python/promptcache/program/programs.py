@@ -91,9 +91,13 @@ class Call:
 
     @property
     def pml(self) -> str:
-        """The prompt's PML, for Schema.prompt of the program's schema."""
+        """The prompt's PML, for Schema.prompt of the program's schema. TypeError where a text is said
+        that was left out, ValueError where one has a character that XML cannot write."""
         tree = self.program.tree
-        return write_prompt(tree.name, imports_of(tree.pieces, self.arguments))
+        try:
+            return write_prompt(tree.name, imports_of(tree.pieces, self.arguments))
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"{self.program.definition.name}(): {error}") from None
 
     @property
     def modules(self) -> List[str]:
