@@ -134,6 +134,7 @@ STATEMENTS = {
     "greet(flag)  # <-": r"greet\(\): who is a string, not True",
     "greet(**{'who': 'x'})  # <-": r"without \* and \*\*",
     "if flag: x = 'a'\n    say(x)  # <-": "x is set on one way only, in line .*; set it before",
+    "x = q\n    for i in range(40):\n        x = 'a' + x if q == t else 'b' + x  # <-": "x is put together in too many ways",
     "a, b = q  # <-": "several of them from constants only",
     "a, b = ('x',)  # <-": r"2 names, and \('x',\)",
     "TEXTS['rome'] = 'x'  # <-": "only names are set",

@@ -209,6 +209,40 @@ def test_names_set_in_branches_are_what_the_branch_gave_them(engine):
             assert engine.detokenize(said.bind(engine)(flag, kind, "Sir").token_ids) == "<s>" + whole
 
 
+def test_sentences_that_are_added_are_decided_by_themselves(engine):
+    @program
+    def listed(first: bool, second: bool, third: bool, name: Annotated[str, Len(4)]):
+        text = f"All: {name}"
+        if first:
+            text += "; first"
+        if second:
+            text += "; second"
+        else:
+            text += "; not"
+        if third and not second:
+            text += "; third"
+        say(text + ".")
+
+    assert listed.schema() == pml(
+        """
+        <schema name="listed">
+          <module name="name">
+            <module>All: <param name="name" len="4"/></module>
+            <module name="first">; first</module>
+            <union>
+              <module name="second">; second</module>
+              <module name="no-second">; not</module>
+            </union>
+            <module name="third-and-no-second">; third</module>
+            <module>.</module>
+          </module>
+        </schema>
+        """
+    )
+    said = engine.detokenize(listed.bind(engine)(True, False, True, "x").token_ids)
+    assert said == "<s>All: x; first; not; third."
+
+
 def test_turns_and_options_of_the_schema(engine):
     @program(name="ask me!", attend="self", positions="compact", repair="leading:4")
     def asked(question: str, helpful: bool):

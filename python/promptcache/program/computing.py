@@ -19,7 +19,7 @@ from .expressions import (
     join,
 )
 
-__all__ = ["apply", "combine", "conditional", "narrow", "tabulated"]
+__all__ = ["apply", "behind", "combine", "conditional", "is_larger", "narrow", "tabulated"]
 
 
 def tabulated(expression: Expression) -> Expression:
@@ -96,6 +96,43 @@ def combine(kind: str, values: Sequence[Expression]) -> Expression:
         is_open = isinstance(decided, Operation) and not isinstance(value, Constant)
         made = Operation(kind, (value, made)) if is_open and not all(map(is_text, ends)) else decided
     return made
+
+
+def behind(text: Expression, beginning: Expression) -> Optional[Expression]:
+    """What a text says behind its beginning; None where it begins otherwise."""
+    parts, first = _parts(text), _parts(beginning)
+    n = len(first)
+    if n == 0:
+        return text
+    if len(parts) < n or parts[: n - 1] != first[: n - 1]:
+        return None
+    own, last = parts[n - 1], first[n - 1]
+    if own == last:
+        return join(parts[n:])
+    if isinstance(own, Constant) and isinstance(last, Constant) and own.value.startswith(last.value):
+        return join([Constant(own.value[len(last.value) :]), *parts[n:]])
+    return None
+
+
+def _parts(text: Expression) -> Tuple[Expression, ...]:
+    if isinstance(text, Joined):
+        return text.parts
+    return () if isinstance(text, Constant) and text.value == "" else (text,)
+
+
+def is_larger(expression: Expression, n: int) -> bool:
+    """Whether it has more than n parts, parts of parts included."""
+    left, open_ones = n, [expression]
+    while open_ones and left >= 0:
+        part = open_ones.pop()
+        left -= 1
+        if isinstance(part, Joined):
+            open_ones += part.parts
+        elif isinstance(part, Operation):
+            open_ones += part.operands
+        elif isinstance(part, Argument) and part.source is not None:
+            open_ones.append(part.source)
+    return left < 0
 
 
 def narrow(expression: Expression, parameter: str, choices: Sequence[Any]) -> Expression:

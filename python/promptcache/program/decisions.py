@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 import dataclasses
 import functools
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Sequence, Tuple, get_args
 
-from .computing import combine, conditional
-from .expressions import Constant, Expression
+from .computing import behind, combine, conditional
+from .expressions import Constant, Expression, is_text, join
 from .knowledge import Unsure
 from .names import name_of_condition, name_of_rest
 from .pieces import Branch, Decision, Module, Piece
@@ -74,7 +74,8 @@ class _Taken:
     condition: Expression
     pieces: Tuple[Piece, ...]
     words: str
-    names: Dict[str, Any]  # at its end
+    first: Dict[str, Any]  # the names at its beginning
+    names: Dict[str, Any]  # and at its end
 
 
 def decide(reading: Reading, node: ast.stmt, ways: Sequence[Way]) -> Tuple[Piece, ...]:
@@ -91,13 +92,14 @@ def decide(reading: Reading, node: ast.stmt, ways: Sequence[Way]) -> Tuple[Piece
                 return reading.read_all(body)
             condition = Constant(True)
         inner = reading.branch(dict(left.names), condition)
-        words = _words(condition, taken)
-        taken.append(_Taken(condition, inner.read_all(body), words, inner.reader.names))
+        words, first = _words(condition, taken), dict(inner.reader.names)
+        taken.append(_Taken(condition, inner.read_all(body), words, first, inner.reader.names))
         assigned += inner.assigned
         left.assume(condition, holds=False)
         if isinstance(condition, Constant):
             break
-    _merge(reading, node, taken, assigned)
+    if taken:
+        _merge(reading, node, taken, assigned)
     branches = [_branch(reading, way) for way in taken]
     return (Decision(tuple(branches)),) if any(b.module for b in branches) else ()
 
@@ -123,16 +125,32 @@ def _merge(reading: Reading, node: ast.stmt, taken: Sequence[_Taken], assigned: 
     """Names that a way sets have behind it what the way that is taken gave them."""
     names = reading.reader.names
     for name in dict.fromkeys(assigned):
-        value = names.get(name) if not taken or not isinstance(taken[-1].condition, Constant) else None
-        ways = list(taken)
-        if value is None and ways and isinstance(ways[-1].condition, Constant):
-            value = ways.pop().names.get(name)
-        merged: Optional[Any] = value
-        for way in reversed(ways):
-            own = way.names.get(name)
-            if merged is None or own is None or isinstance(own, Unsure) or isinstance(merged, Unsure):
-                merged = None
-                break
-            merged = conditional(way.condition, own, merged)
-        names[name] = Unsure(reading.source.place(node)) if merged is None else merged
+        firsts, ends = [w.first.get(name) for w in taken], [w.names.get(name) for w in taken]
+        if not isinstance(taken[-1].condition, Constant):  # there is a way on which none is taken
+            firsts.append(names.get(name))
+            ends.append(names.get(name))
+        known = [end for end in ends if end is not None and not isinstance(end, Unsure)]
+        if len(known) < len(ends):
+            names[name] = Unsure(reading.source.place(node))
+        else:
+            reading.set(node, name, _merged(taken, names.get(name), firsts, known))
         reading.assigned.append(name)
+
+
+def _merged(
+    taken: Sequence[_Taken], before: Any, firsts: Sequence[Any], ends: Sequence[Expression]
+) -> Expression:
+    """One of the ends. Where all go on from the text before, only what they add is decided."""
+    if all(isinstance(t, get_args(Expression)) and is_text(t) for t in [before, *firsts, *ends]):
+        added = [behind(end, first) for first, end in zip(firsts, ends)]
+        if None not in added:
+            return join([before, _one_of(taken, [a for a in added if a is not None])])
+    return _one_of(taken, ends)
+
+
+def _one_of(taken: Sequence[_Taken], ends: Sequence[Expression]) -> Expression:
+    """The value of the way that is taken; the last where none of those before it is."""
+    value = ends[-1]
+    for way, end in zip(reversed(taken[: len(ends) - 1]), reversed(ends[:-1])):
+        value = conditional(way.condition, end, value)
+    return value

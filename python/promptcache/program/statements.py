@@ -9,6 +9,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 from . import vocabulary
 from .blocks import Surroundings, opened, opens
 from .calls import arguments_of_call, file_pieces
+from .computing import is_larger
 from .decisions import decide, ways_of_if, ways_of_match
 from .definition import Definition, argument_of
 from .expressions import Collection, Constant, Expression, join
@@ -21,6 +22,7 @@ from .texts import said_pieces
 
 __all__ = ["Reading", "read_program"]
 
+_MOST_PARTS = 4096  # of what a name stands for; more come of decisions that double each other
 _MOST_STATEMENTS = 65_536  # as many as a PML document has elements
 
 
@@ -83,6 +85,14 @@ class Reading:
                 "programs, if, match, for over constants, with and assignments",
             )
         return method(node)
+
+    def set(self, node: ast.AST, name: str, value: Expression) -> None:
+        """Gives a name its value."""
+        if is_larger(value, _MOST_PARTS):
+            raise self.source.error(
+                node, f"{name} is put together in too many ways; say each part where it is decided"
+            )
+        self.reader.names[name] = value
 
     # ---- What says something
 
@@ -194,7 +204,7 @@ class Reading:
 
     def _assign(self, target: ast.expr, value: Expression) -> None:
         if isinstance(target, ast.Name):
-            self.reader.names[target.id] = value
+            self.set(target, target.id, value)
             self.assigned.append(target.id)
             return
         if not isinstance(target, (ast.Tuple, ast.List)) or not isinstance(value, Constant):
