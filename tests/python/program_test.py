@@ -182,7 +182,8 @@ def test_loops_lookups_and_formats_of_constants():
             CITIES[city],
         )
 
-    assert "<module>01 'Oslo': Oslo has fjords.\n02 'Rome'" in listed.schema()
+    assert "01 'Oslo': Oslo has fjords.\n02 'Rome': Rome has ruins.\n</module>" in listed.schema()
+    assert '<module name="rome">Choose:\n  one--- ROME Rome has ruins. </module>' in listed.schema()
     said = listed.messages("rome")
     assert said == [
         {
@@ -207,6 +208,35 @@ def test_names_set_in_branches_are_what_the_branch_gave_them(engine):
         for kind in Kind:
             whole = said.messages(flag, kind, "Sir")[0]["content"]
             assert engine.detokenize(said.bind(engine)(flag, kind, "Sir").token_ids) == "<s>" + whole
+
+
+def test_a_sentence_is_not_cut_where_its_choice_stands():
+    @program
+    def to(place: Literal["oslo", "rome"], flag: bool, days: Annotated[str, Len(4)]):
+        say(f"To {place.title()}.")
+        say(f"{days} in {place}{'!' if flag else '.'}")
+
+    assert to.schema() == pml(
+        """
+        <schema name="to">
+          <union>
+            <module name="oslo">To Oslo.</module>
+            <module name="rome">To Rome.</module>
+          </union>
+          <module name="days">
+            <module><param name="days" len="4"/> in </module>
+            <union>
+              <module name="oslo">oslo</module>
+              <module name="rome">rome</module>
+            </union>
+            <union>
+              <module name="flag">!</module>
+              <module name="no-flag">.</module>
+            </union>
+          </module>
+        </schema>
+        """
+    )
 
 
 def test_sentences_that_are_added_are_decided_by_themselves(engine):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, List, Optional, Tuple
 
+from .computing import tabulated
 from .declared import same
 from .errors import Place
 from .expressions import Argument, Constant, Expression, Joined, Operation, Table
@@ -16,8 +17,10 @@ __all__ = ["decision_of_table", "pieces_of", "said_pieces"]
 def said_pieces(
     expression: Expression, scope: Scope, in_module: bool, place: Place
 ) -> Tuple[Piece, ...]:
-    """The pieces of one say(). Outside of modules there are no parameters, so that a text that has one
-    is a module of the parameter's name."""
+    """The pieces of one say(). Text that one choice decides is whole in each member of the union: a
+    sentence is not cut where the choice stands. Outside of modules there are no parameters, so that a
+    text that has one is a module of the parameter's name."""
+    expression = tabulated(expression)
     first = None if in_module else _first_parameter(expression)
     if first is None:
         return pieces_of(expression, scope, place)
