@@ -2,6 +2,7 @@
 
 import importlib.util
 import itertools
+import re
 
 import program_sources as sources
 from hypothesis import HealthCheck, Phase, given, reject, settings
@@ -67,3 +68,16 @@ def test_the_flat_text_is_what_the_function_says(engine, tmp_path, source, calls
 )
 def test_so_it_is_with_turns(engine, tmp_path, source, calls):
     check(engine, tmp_path, source, calls)
+
+
+@_settings
+@given(source=sources.marked_files(), calls=sources.st.lists(sources.arguments, min_size=1, max_size=5))
+def test_the_modules_are_those_of_the_branches_taken(tmp_path, source, calls):
+    drawn = imported(tmp_path, source)
+    for given_arguments in calls:
+        arguments = {**given_arguments, "mood": drawn.Mood[given_arguments["mood"]]}
+        run = "".join(message["content"] for message in drawn.subject.messages(**arguments))
+        names = [path.split("/")[-1] for path in drawn.subject(**arguments).modules]
+        # In a loop a name comes again, as taken7-2.
+        taken = [name.split("-")[0] for name in names if name.startswith("taken")]
+        assert taken == re.findall(r"<(taken\d+)>", run)

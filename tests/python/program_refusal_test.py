@@ -208,6 +208,24 @@ def test_cases(load, case, said):
     )
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "say(q)  # <-\n    say('x')",
+        "with user():\n        say(q)  # <-\n    greet('x')",
+        "if flag:\n        say(q)  # <-\n    if flag:\n        say('x')",
+    ],
+)
+def test_texts_without_room(load, body):
+    source = f"@program(positions='schema')\ndef p(q: str, flag: bool):\n    {body}\n"
+    refused(load, source, 'with positions="schema" there is no room for q before what follows')
+
+
+def test_texts_at_the_end_need_no_room(load):
+    source = "@program(positions='schema')\ndef p(q: str, flag: bool):\n    say('x')\n    if flag:\n        say(q)\n"
+    assert load(source + "    else:\n        say('y')\n    say(q)\n").p.schema()
+
+
 def test_python_shows_the_place(load):
     error = refused(load, "@program\ndef p(q: str):\n    say('é', shout(q))  # <-\n", "not called")
     assert error.text[error.offset - 1 :].startswith("shout(q)")

@@ -235,3 +235,21 @@ arguments = st.fixed_dictionaries(
         "visited": st.frozensets(st.sampled_from(["oslo", "rome", "new york"])),
     }
 )
+
+
+@st.composite
+def marked_files(draw):
+    """The source of a file whose `subject` says in each branch the name of a module there: taken7."""
+    body = flat(
+        draw(st.lists(st.recursive(st.just(["say('<marked>')"]), deeper, max_leaves=8), max_size=4))
+    )
+    numbered = []
+    for line in body:
+        if line.strip() == "say('<marked>')":
+            indent = line[: -len("say('<marked>')")]
+            name = f"taken{len(numbered)}"
+            numbered += [f"{indent}with module({name!r}):", f"{indent}    say('<{name}>')"]
+        else:
+            numbered.append(line)
+    parameters = ", ".join(f"{name}: {kind}" for name, kind in PARAMETERS.items())
+    return HEAD + function("subject", parameters, numbered)

@@ -105,6 +105,16 @@ def test_names_are_the_sources():
     ]
 
 
+def test_names_beside_each_other_are_counted():
+    @program
+    def named():
+        for name in ("a", "a-2", "a", "a", "a-2"):
+            with module(name):
+                say("x")
+
+    assert named().modules == ["a", "a-2", "a-3", "a-4", "a-2-2"]
+
+
 def test_a_called_program_is_a_nested_module(engine):
     @program(cache=False, repair="none")
     def greet(who: Annotated[str, Len(6)], formal: bool = False):

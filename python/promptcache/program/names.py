@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import re
-from typing import Any, Sequence, Set
+from typing import Any, Dict, Sequence
 
 from .expressions import Argument, Collection, Constant, Expression, Operation, Table
 
@@ -33,8 +33,8 @@ def pml_name(words: str) -> str:
 class Scope:
     """The names that siblings have already: those of modules, and those of one module's parameters."""
 
-    modules: Set[str] = dataclasses.field(default_factory=set)
-    parameters: Set[str] = dataclasses.field(default_factory=set)
+    modules: Dict[str, int] = dataclasses.field(default_factory=dict)  # and how many of each
+    parameters: Dict[str, int] = dataclasses.field(default_factory=dict)
 
     def module(self, words: str) -> str:
         return _new(pml_name(words) or "part", self.modules)
@@ -43,13 +43,13 @@ class Scope:
         return _new(pml_name(words) or "value", self.parameters)
 
 
-def _new(name: str, taken: Set[str]) -> str:
-    """The name, or its first successor: name-2, name-3, ..."""
-    n, free = 1, name
-    while free in taken:
-        n += 1
-        free = f"{name}-{n}"
-    taken.add(free)
+def _new(name: str, taken: Dict[str, int]) -> str:
+    """The name, or its first successor that is free: name-2, name-3, ..."""
+    n, free = taken.get(name, 0) + 1, name
+    while n > 1 and free in taken:
+        free, n = f"{name}-{n}", n + 1
+    taken[name] = max(n - 1, 1)
+    taken.setdefault(free, 1)
     return free
 
 

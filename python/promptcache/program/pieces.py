@@ -54,6 +54,7 @@ class Blank:
 
     name: str
     value: Expression
+    place: Place
 
 
 @dataclasses.dataclass(frozen=True)

@@ -17,6 +17,7 @@ from .knowledge import Environment
 from .names import Scope
 from .pieces import Decision, Module, Piece, Said, Tree, Turn
 from .reader import Reader, read_text
+from .room import check_room
 from .source import Source
 from .texts import said_pieces
 
@@ -252,4 +253,6 @@ def read_program(definition: Definition) -> Tree:
     names: Dict[str, Any] = {n: argument_of(n, d) for n, d in definition.parameters.items()}
     whole = Whole(definition.source.folder, [definition])
     pieces = Reading(definition.source, names, Surroundings(Scope()), whole).function()
-    return Tree(definition.name, pieces, definition.options.of_schema())
+    tree = Tree(definition.name, pieces, definition.options.of_schema())
+    check_room(tree)
+    return tree

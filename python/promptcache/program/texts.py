@@ -45,7 +45,7 @@ def pieces_of(expression: Expression, scope: Scope, place: Place) -> Tuple[Piece
     if isinstance(expression, Argument):
         length = expression.declared.length
         if length is None:
-            return (Blank(scope.module(expression.parameter), expression),)
+            return (Blank(scope.module(expression.parameter), expression, place),)
         return (Parameter(scope.parameter(expression.parameter), length, expression, place),)
     assert isinstance(expression, Operation), "the reader lets only texts be said"
     return (_decision_of_condition(expression, scope, place),)
