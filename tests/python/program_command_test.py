@@ -1,10 +1,15 @@
 """python -m promptcache compile FILE:NAME"""
 
 import os
+import pathlib
 import subprocess
 import sys
 
 import pytest
+
+import promptcache
+
+PACKAGES = str(pathlib.Path(promptcache.__file__).resolve().parents[1])
 
 SOURCE = """\
 from promptcache.program import program, say
@@ -35,7 +40,11 @@ def run(tmp_path):
     def run(*arguments):
         command = [sys.executable, "-m", "promptcache", *arguments]
         return subprocess.run(
-            command, capture_output=True, text=True, cwd=tmp_path, env=dict(os.environ)
+            command,
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": PACKAGES},
         )
 
     return run

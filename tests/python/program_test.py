@@ -14,6 +14,7 @@ import pytest
 from promptcache.program import Len, ProgramError, assistant, doc, module, program, say, system, user
 
 HERE = pathlib.Path(__file__).parent
+PACKAGES = str(pathlib.Path(promptcache.__file__).resolve().parents[1])
 CITIES = {"oslo": "Oslo has fjords. ", "rome": "Rome has ruins. "}
 
 
@@ -249,6 +250,19 @@ def test_a_sentence_is_not_cut_where_its_choice_stands():
     )
 
 
+def test_texts_are_looked_into_when_the_prompt_is_made():
+    @program
+    def looked(question: str, city: Literal["oslo", "rome"]):
+        if "fjord" in question:
+            say("Norway. ")
+        if city in "oslo, bern":
+            say("North. ")
+        say(question)
+
+    assert looked("a fjord", "oslo").modules == ["fjord", "oslo", "question"]
+    assert looked("a fort", "rome").modules == ["question"]
+
+
 def test_sentences_that_are_added_are_decided_by_themselves(engine):
     @program
     def listed(first: bool, second: bool, third: bool, name: Annotated[str, Len(4)]):
@@ -412,7 +426,7 @@ def test_schemas_are_the_same_in_every_process():
     found = {
         subprocess.run(
             [sys.executable, "-c", script],
-            env={**os.environ, "PYTHONHASHSEED": seed},
+            env={**os.environ, "PYTHONPATH": PACKAGES, "PYTHONHASHSEED": seed},
             capture_output=True,
             check=True,
             text=True,

@@ -19,7 +19,6 @@ from .knowledge import Knowledge, Unsure
 __all__ = ["Reader", "read_text"]
 
 _INSTEAD = {
-    "Await": "a program waits for nothing; pass what comes of it as an argument",
     "Lambda": "write the text where it is said",
     "ListComp": "write a for statement that says its items",
     "SetComp": "write a for statement that says its items",
@@ -179,8 +178,10 @@ class Reader(Knowledge):
     def _check_choices(self, node: ast.AST, kind: str, left: Expression, right: Expression) -> None:
         """A parameter is compared with what it may be."""
         if kind in ("in", "not in"):
-            pairs = [(left, v) for v in right.value] if isinstance(right, Constant) else []
-            if isinstance(right, Collection) and isinstance(left, Constant):
+            pairs = []
+            if isinstance(right, Constant) and type(right.value) in (tuple, list, set, frozenset, dict):
+                pairs = [(left, value) for value in right.value]
+            elif isinstance(right, Collection) and isinstance(left, Constant):
                 pairs = [(right, left.value)]
         elif kind in ("is", "is not") and not any(map(_is_one_object, (left, right))):
             raise self.source.error(node, "texts and numbers are compared by == and !=")
@@ -240,7 +241,7 @@ def _is_one_object(expression: Expression) -> bool:
 
 
 def read_text(reader: Reader, node: ast.AST) -> Expression:
-    """Reads what is said; TypeError's sentence where that is no string."""
+    """Reads what is said. ProgramError where that is no string."""
     read = reader.read(node)
     if not is_text(read):
         raise reader.source.error(node, "a program says strings; write f'{...}' around it")

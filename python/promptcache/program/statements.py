@@ -200,6 +200,9 @@ class Reading:
             raise self.source.error(node, "only names are set")
         old = ast.copy_location(ast.Name(node.target.id, ast.Load()), node.target)
         value = self.reader.read(ast.copy_location(ast.BinOp(old, node.op, node.value), node))
+        if isinstance(value, Constant) and isinstance(value.value, list):
+            name = node.target.id  # Python would change the list for all that have it
+            raise self.source.error(node, f"a list is not changed; write {name} = {name} + ...")
         self._assign(node.target, value)
         return ()
 
