@@ -6,6 +6,7 @@ import xml.etree.ElementTree as ElementTree
 from typing import Annotated, FrozenSet, Literal
 
 import pytest
+
 from promptcache.program import Len, assistant, module, program, say, system, user
 
 

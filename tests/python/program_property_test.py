@@ -4,10 +4,11 @@ import importlib.util
 import itertools
 import re
 
-import program_sources as sources
 from hypothesis import HealthCheck, Phase, given, reject, settings
 
 from promptcache.program import ProgramError
+
+import program_sources as sources
 
 _numbers = itertools.count()
 # Each file is imported once; a drawn program is short, and to find a shorter one takes minutes.

@@ -6,6 +6,7 @@ import sys
 import textwrap
 
 import pytest
+
 from promptcache.program import ProgramError
 
 HEAD = """\

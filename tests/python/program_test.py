@@ -9,10 +9,15 @@ import sys
 import textwrap
 from typing import Annotated, FrozenSet, Literal, Optional
 
-import promptcache
 import pytest
-from promptcache.program import Len, ProgramError, assistant, doc, module, program, say, system, user
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+import promptcache
+from promptcache.program import Len, ProgramError, assistant, doc, module, program, say, system, user
+from promptcache.program.names import pml_name
+
+ODD = ["été", "東京", "x²", "😀", "-a", "3", "a:b", "ǅ", "𝒳", "user", "x" * 300, "other", ""]
 HERE = pathlib.Path(__file__).parent
 PACKAGES = str(pathlib.Path(promptcache.__file__).resolve().parents[1])
 CITIES = {"oslo": "Oslo has fjords. ", "rome": "Rome has ruins. "}
@@ -103,6 +108,27 @@ def test_names_are_the_sources():
     assert found == [
         *("size-1", "no-size", "size-2", "flag", "no-flag", "FORMAL", "FRIENDLY", "text", "a-b"),
         *("no-flag-and-text", "flag-2", "union_"),
+    ]
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.text(max_size=20) | st.sampled_from(ODD))
+def test_any_choice_makes_a_name(engine, choice):
+    @program
+    def named(one: Literal[(choice, "other")]):
+        if one == choice:
+            say("x")
+        else:
+            say("y")
+
+    said = engine.detokenize(named.bind(engine)(choice).token_ids)
+    assert said == "<s>x"
+    assert pml_name(pml_name(choice)) == pml_name(choice)
+
+
+def test_names_of_many_scripts():
+    assert [pml_name(n) for n in ("été 2", "東京", "x²", "a:b", "3", "user", "", "?!", "a..")] == [
+        *("été-2", "東京", "x", "a-b", "_3", "user_", "", "", "a"),
     ]
 
 

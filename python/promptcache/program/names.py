@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-import re
 from typing import Any, Dict, Sequence
+from xml.parsers import expat
 
 from .expressions import Argument, Collection, Constant, Expression, Operation, Table
 
@@ -15,18 +15,36 @@ __all__ = ["Scope", "name_of_choices", "name_of_condition", "name_of_rest", "pml
 _TAGS = frozenset(
     "schema prompt module union param parameter system user assistant scaffold stand-in".split()
 )
-_LONGEST = 40  # characters of a name that is made of a value
+_LONGEST = 40  # characters of a name that is made of a choice or a condition
 
 
 def pml_name(words: str) -> str:
     """Any words as a name of PML: letters, digits, '_', '-' and '.'; '' where there are none."""
-    name = re.sub(r"[^\w.-]+|[^\S]+", "-", words).strip("-.")[:_LONGEST].rstrip("-.")
-    name = "".join(c if c.isalnum() or c in "_-." else "-" for c in name)
+    name = _hyphened("".join(c if c.isalnum() or c in "_-." else " " for c in words))
+    if not _is_xml_name("x" + name):  # letters that XML 1.0 does not know
+        name = _hyphened("".join(c if c.isascii() else " " for c in name))
     if not name:
         return ""
-    if not (name[0].isalpha() or name[0] == "_"):
+    if not _is_xml_name(name):
         name = "_" + name
     return name + "_" if name in _TAGS else name
+
+
+def _hyphened(words: str) -> str:
+    return "-".join(words.split()).strip("-.")
+
+
+def _is_xml_name(name: str) -> bool:
+    """As the reader of PML sees it: both are expat."""
+    try:
+        expat.ParserCreate().Parse(f"<{name}/>", True)
+    except expat.ExpatError:
+        return False
+    return True
+
+
+def _short(words: str) -> str:
+    return words[:_LONGEST].rstrip("-. ")
 
 
 @dataclasses.dataclass
@@ -61,7 +79,7 @@ def _word(parameter: str, value: Any) -> str:
         return f"no-{parameter}"
     text = value.name if isinstance(value, enum.Enum) else str(value)
     name = pml_name(text)
-    return name if name and name[0] != "_" or text[:1] == "_" else f"{parameter}-{text}"
+    return _short(name if name and name[0] != "_" or text[:1] == "_" else f"{parameter}-{text}")
 
 
 def name_of_choices(parameter: str, choices: Sequence[Any], all_choices: Sequence[Any]) -> str:
@@ -84,7 +102,7 @@ def name_of_condition(condition: Expression) -> str:
     if isinstance(condition, Collection):
         return condition.word or condition.parameter
     if isinstance(condition, Operation):
-        return _name_of_operation(condition.kind, condition.operands)
+        return _short(_name_of_operation(condition.kind, condition.operands))
     return ""
 
 
