@@ -21,6 +21,7 @@ class Mood(enum.Enum):
 City = Literal["oslo", "rome"]
 TEXTS = {"oslo": "Oslo."}
 NAMES = {"b", "a"}
+OBJECTS = [object()]
 
 def shout(text):
     return text.upper()
@@ -114,6 +115,7 @@ STATEMENTS = {
     "for c in NAMES: say(c)  # <-": r"for a set write sorted\(\.\.\.\)",
     "for c in list(NAMES): say(c)  # <-": r"a set has no order that stays; write sorted",
     "say(', '.join(NAMES))  # <-": "a set has no order",
+    "for c in OBJECTS: say(c)  # <-": "a object is no constant that a program can compute with",
     "for c in q: say(c)  # <-": "here a constant is needed",
     "for i in range(65537): pass  # <-": "with loops written out, this has more than 65,536",
     "for i in range(2):\n        say('x')\n    else:\n        say('y')  # <-": "a for has no else here",

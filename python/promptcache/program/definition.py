@@ -15,7 +15,7 @@ from .expressions import Argument, Collection, Expression, Table
 from .reader import Reader
 from .source import Source, source_of
 
-__all__ = ["Definition", "Options", "argument_of"]
+__all__ = ["Defined", "Definition", "Options", "argument_of"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,6 +104,13 @@ class Definition:
             return self.parameters[name].accept(value)
         except (TypeError, ValueError) as error:
             raise type(error)(f"{self.name}(): {name} {error}") from None
+
+
+class Defined:
+    """What has a definition: a program, as another one finds it."""
+
+    def __init__(self, definition: Definition) -> None:
+        self.definition = definition
 
 
 def argument_of(name: str, declared: Declared) -> Expression:

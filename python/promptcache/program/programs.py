@@ -7,7 +7,7 @@ import types
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, overload
 
 from . import vocabulary
-from .definition import Definition, Options
+from .definition import Defined, Definition, Options
 from .names import pml_name
 from .pieces import Tree
 from .prompt_writer import imports_of, paths_of, write_prompt
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Bound", "Call", "Program", "program"]
 
 
-class Program:
+class Program(Defined):
     """A function whose source is a schema and whose calls are prompts. May be used by many threads.
 
     It is compiled when its schema or a prompt is first asked for; ProgramError says what cannot be.
@@ -30,7 +30,7 @@ class Program:
     """
 
     def __init__(self, definition: Definition) -> None:
-        self.definition = definition
+        super().__init__(definition)
         functools.update_wrapper(self, definition.function)
 
     def __repr__(self) -> str:

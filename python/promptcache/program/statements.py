@@ -10,8 +10,9 @@ from . import vocabulary
 from .blocks import Surroundings, opened, opens
 from .calls import arguments_of_call, file_pieces
 from .computing import is_larger
+from .constants import is_constant
 from .decisions import decide, ways_of_if, ways_of_match
-from .definition import Definition, argument_of
+from .definition import Defined, Definition, argument_of
 from .expressions import Collection, Constant, Expression, join
 from .knowledge import Environment
 from .names import Scope
@@ -106,7 +107,7 @@ class Reading:
             return self._say(call)
         if called is vocabulary.doc:
             return file_pieces(self, call)
-        if isinstance(getattr(called, "definition", None), Definition):
+        if isinstance(called, Defined):
             return self._call(called.definition, call)
         name = ast.unparse(call.func)
         if opens(called):
@@ -207,6 +208,9 @@ class Reading:
         return ()
 
     def _assign(self, target: ast.expr, value: Expression) -> None:
+        if isinstance(value, Constant) and not is_constant(value.value):
+            kind = type(value.value).__name__
+            raise self.source.error(target, f"a {kind} is no constant that a program can compute with")
         if isinstance(target, ast.Name):
             self.set(target, target.id, value)
             self.assigned.append(target.id)
