@@ -1,0 +1,36 @@
+"""The text of a PDF, by the pypdf package where it is installed."""
+
+from __future__ import annotations
+
+import io
+import re
+from typing import Tuple
+
+from .unreadable import Unreadable
+
+__all__ = ["pdf_text"]
+
+_HYPHEN = re.compile(r"(?<=[^\W\d_])-\n(?=[a-z])")  # a word that a line's end parts
+
+
+def pdf_text(raw: bytes) -> Tuple[str, str]:
+    """Title and text; a page begins a paragraph."""
+    try:
+        import pypdf
+        from pypdf.errors import PyPdfError
+    except ImportError as error:
+        raise Unreadable("reading PDF takes the package pypdf: pip install pypdf") from error
+    try:
+        reader = pypdf.PdfReader(io.BytesIO(raw))
+        if reader.is_encrypted and not reader.decrypt(""):
+            raise Unreadable("it is encrypted; save a copy without a password")
+        pages = [page.extract_text() for page in reader.pages]
+        title = (reader.metadata.title if reader.metadata else None) or ""
+    except (PyPdfError, ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
+        raise Unreadable(f"it is no PDF that pypdf reads ({error})") from error
+    text = "\n\n".join(pages)
+    if not text.strip():
+        raise Unreadable("its pages hold no text; if they are pictures of text, recognise it first")
+    # What pypdf gives may hold halves of surrogate pairs, which no encoding has.
+    text, title = (t.encode("utf-8", "replace").decode("utf-8") for t in (text, str(title)))
+    return title, _HYPHEN.sub("", text)

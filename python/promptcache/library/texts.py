@@ -1,0 +1,65 @@
+"""What a file says, as one text with a title: plain text, Markdown, HTML, PDF.
+
+HTML and PDF are made Markdown's headings and paragraphs, so that one splitter serves all.
+"""
+
+from __future__ import annotations
+
+import codecs
+import dataclasses
+import re
+from pathlib import Path
+
+from .html_text import html_text
+from .pdf_text import pdf_text
+from .unreadable import Unreadable
+
+__all__ = ["Text", "is_readable", "read"]
+
+_PLAIN = {".txt", ".text", ".log"}
+_MARKDOWN = {".md", ".markdown", ".mdown", ".mkd"}
+_HTML = {".html", ".htm", ".xhtml"}
+_PDF = {".pdf"}
+# What XML 1.0, and so PML, has no way to write. Surrogates come of no decoder here.
+_NO_XML = re.compile("[\x00-\x08\x0b\x0e-\x1f\ufffe\uffff]")
+_HEADING = re.compile(r"^ {0,3}#[ \t]+(.+?)[ \t#]*$", re.M)
+
+
+@dataclasses.dataclass(frozen=True)
+class Text:
+    """A file's title and text; lines end in \\n, paragraphs in an empty line."""
+
+    title: str
+    body: str
+    marked: bool  # lines may be headings and fences of Markdown
+
+
+def is_readable(path: Path) -> bool:
+    """A file of a kind that a library reads, by the end of its name."""
+    return path.suffix.lower() in _PLAIN | _MARKDOWN | _HTML | _PDF
+
+
+def read(path: Path, raw: bytes) -> Text:
+    """The text of a file's bytes. Unreadable: a sentence says why there is none."""
+    kind = path.suffix.lower()
+    if kind in _PDF:
+        title, body = pdf_text(raw)
+    elif kind in _HTML:
+        title, body = html_text(raw)
+    else:
+        title, body = "", _decoded(raw)
+    body = _NO_XML.sub(" ", body.replace("\r\n", "\n").replace("\r", "\n").replace("\f", "\n\n"))
+    marked = kind not in _PLAIN | _PDF
+    if marked and not title:
+        first = _HEADING.search(body)
+        title = first.group(1) if first else ""
+    return Text(" ".join(_NO_XML.sub(" ", title).split()) or path.stem, body, marked)
+
+
+def _decoded(raw: bytes) -> str:
+    """UTF-8, or UTF-16 where a byte order mark says so."""
+    utf16 = raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    try:
+        return raw.decode("utf-16" if utf16 else "utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise Unreadable(f"it is not UTF-8 (byte {error.start}); save it as UTF-8") from error
