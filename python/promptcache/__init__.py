@@ -19,6 +19,7 @@ from ._library import text_of as _text_of
 from .chat import Reply
 from .engine import Engine, EngineFacts, build, inspect, verify
 from .errors import *  # noqa: F403
+from .library import Library
 from .messages import Use
 from .prompt import Counts, Prompt
 from .schema import Encoded, Pin, Schema
@@ -32,6 +33,7 @@ __all__ = [
     "Encoded",
     "Engine",
     "EngineFacts",
+    "Library",
     "Pin",
     "Prompt",
     "Reply",

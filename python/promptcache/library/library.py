@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from ..engine import Engine
     from ..prompt import Prompt
 
-__all__ = ["Document", "Library"]
+__all__ = ["PIECE_TOKENS", "Document", "Library"]
 
-_PIECE_TOKENS = 256
+PIECE_TOKENS = 256
 _LEAST_PIECE_TOKENS = 16
 
 
@@ -65,7 +65,7 @@ class Library:
         path: StrPath,
         engine: Optional[Engine] = None,
         *,
-        piece_tokens: int = _PIECE_TOKENS,
+        piece_tokens: int = PIECE_TOKENS,
         dense: Union[bool, Embedder] = True,
         scaffold_after: Optional[int] = 4,
         system: str = SYSTEM,
