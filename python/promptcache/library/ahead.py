@@ -30,7 +30,7 @@ def encode_ahead(
     """Looks for the modules of the pieces whose numbers are greater than `after`, and encodes those
     that are not there, until it did so for `limit` pieces. Gives the last number, and for how many."""
     cache = engine.describe()["cache"]
-    if not cache["writable"]:
+    if not cache.get("writable"):
         return after, 0
     n = 0
     for number in _numbers(index, after):
@@ -63,7 +63,6 @@ def _encoded(
     new = False
     for slot in range(_SLOTS if stand_ins else 1):
         prompt = prompt_of(engine, system, [piece], stand_ins, "", before=slot)
+        write_down(index, [piece], prompt.explain(), directory)
         new |= prompt.encode().modules_encoded > 0
-        with index.write():
-            write_down(index, [piece], prompt.explain(), directory)
     return new

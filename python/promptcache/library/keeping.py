@@ -16,29 +16,30 @@ __all__ = ["choose_stand_ins", "count_set", "places_of_set", "release", "write_d
 
 MIN_PIECES = 32  # of a library with stand-ins: a stand-in that is in the prompt does harm
 _SLOTS = 8  # stand-ins; pieces behind more see all of them
-_MOST_SETS = 4096
+_MOST_SETS = 4096  # the latest
 
 
 def write_down(
     index: Index, pieces: Sequence[Piece], explained: Dict[str, Any], store: str
 ) -> None:
-    """The modules that a prompt uses, by what Prompt.explain says; within a transaction. Those of
-    pieces that went meanwhile are released."""
+    """The modules that a prompt uses, by what Prompt.explain says, in a transaction. Those of pieces
+    that went meanwhile are released."""
     numbers = {module_name(piece.number): piece.number for piece in pieces}
-    for run in explained["runs"]:
-        number = numbers.get(run["label"])
-        if number is None or not run.get("key"):
-            continue
-        slot = 0 if run["scaffold"] else run.get("stand_ins", 0)
-        index.do(
-            "INSERT OR IGNORE INTO modules SELECT ?, id, ?, ? FROM pieces WHERE id = ?",
-            run["key"], slot, store, number,
-        )  # fmt: skip
-        index.do(
-            "INSERT OR IGNORE INTO released SELECT ?, ? "
-            "WHERE NOT EXISTS (SELECT 1 FROM pieces WHERE id = ?)",
-            run["key"], store, number,
-        )  # fmt: skip
+    with index.write():
+        for run in explained["runs"]:
+            number = numbers.get(run["label"])
+            if number is None or not run.get("key"):
+                continue
+            slot = 0 if run["scaffold"] else run.get("stand_ins", 0)
+            index.do(
+                "INSERT OR IGNORE INTO modules SELECT ?, id, ?, ? FROM pieces WHERE id = ?",
+                run["key"], slot, store, number,
+            )  # fmt: skip
+            index.do(
+                "INSERT OR IGNORE INTO released SELECT ?, ? "
+                "WHERE NOT EXISTS (SELECT 1 FROM pieces WHERE id = ?)",
+                run["key"], store, number,
+            )  # fmt: skip
 
 
 def release(index: Index) -> int:
@@ -100,17 +101,18 @@ def places_of_set(index: Index, numbers: Sequence[int], at_least: int) -> List[i
 
 
 def count_set(index: Index, numbers: Sequence[int]) -> None:
-    """Another prompt had these pieces; within a transaction."""
-    for number in numbers:
-        index.do("UPDATE pieces SET asked = asked + 1 WHERE id = ?", number)
+    """Another prompt had these pieces, in this order."""
     now, places = int(time.time()), " ".join(map(str, numbers))
-    index.do(
-        "INSERT INTO sets SELECT ?, ?, 1, ? WHERE true ON CONFLICT (pieces) DO UPDATE SET "
-        "asked = asked + 1, latest = excluded.latest",
-        _key(numbers), places, now,
-    )  # fmt: skip
-    index.do(
-        "DELETE FROM sets WHERE pieces IN (SELECT pieces FROM sets ORDER BY asked, latest "
-        "LIMIT max(0, (SELECT count(*) FROM sets) - ?))",
-        _MOST_SETS,
-    )
+    with index.write():
+        for number in numbers:
+            index.do("UPDATE pieces SET asked = asked + 1 WHERE id = ?", number)
+        index.do(
+            "INSERT INTO sets VALUES (?, ?, 1, ?) ON CONFLICT (pieces) DO UPDATE SET "
+            "asked = asked + 1, latest = excluded.latest",
+            _key(numbers), places, now,
+        )  # fmt: skip
+        index.do(
+            "DELETE FROM sets WHERE pieces IN (SELECT pieces FROM sets ORDER BY latest "
+            "LIMIT max(0, (SELECT count(*) FROM sets) - ?))",
+            _MOST_SETS,
+        )

@@ -132,8 +132,9 @@ class Library:
     def rebuild(self, progress: Progress = None) -> Changes:
         """Makes the index from the files again. Pieces get new numbers."""
         with self._index.write():
-            self._index.do("DELETE FROM documents")
+            # The words first: where they are damaged, no document could go.
             self._index.do("INSERT INTO words (words) VALUES ('rebuild')")
+            self._index.do("DELETE FROM documents")
         return self.refresh(progress)
 
     def remove(self, path: StrPath) -> int:
@@ -208,13 +209,15 @@ class Library:
         """
         pieces, prompt, session = self._opened(question, k, options)
         with session:
+            self._write_down(pieces, prompt)  # now, in case that this process does not end well
             texts = []
             for text in session:
                 texts.append(text)
                 if on_text is not None:
                     on_text(text)
             stats = session.stats
-        self._count_asked(pieces, prompt)
+        self._write_down(pieces, prompt)
+        keeping.count_set(self._index, [piece.number for piece in pieces])
         text = "".join(texts)
         return Answer(text, sources_of(pieces, text), stats.finish or "", stats)
 
@@ -271,13 +274,10 @@ class Library:
                     self._vectors.fill(bar)
         return changed
 
-    def _count_asked(self, pieces: Sequence[Piece], prompt: Prompt) -> None:
-        engine = self._asked_engine()
-        with self._index.write():
-            if engine.facts.store_in_use:
-                store = engine.describe()["cache"]["dir"]
-                keeping.write_down(self._index, pieces, prompt.explain(), store)
-            keeping.count_set(self._index, [piece.number for piece in pieces])
+    def _write_down(self, pieces: Sequence[Piece], prompt: Prompt) -> None:
+        cache = self._asked_engine().describe()["cache"]
+        if cache.get("writable"):
+            keeping.write_down(self._index, pieces, prompt.explain(), cache["dir"])
 
     # ---- Ahead
 

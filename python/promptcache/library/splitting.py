@@ -68,8 +68,8 @@ def _headings(text: str) -> Iterator[Tuple[int, int, str]]:
     """Where a heading's line begins, its level and its title."""
     fence = "---" if text.startswith("---\n") else ""  # front matter is no heading
     above, above_at, place = "", 0, 0
-    for line in text.splitlines(keepends=True):
-        bare = line.rstrip("\n")
+    for bare in text.split("\n"):
+        length = len(bare) + 1
         opening, atx = _FENCE.match(bare), _ATX.match(bare)
         if fence:
             closed = place > 0 and bare.strip().startswith(fence) and not bare.strip(" \t`~-")
@@ -83,22 +83,31 @@ def _headings(text: str) -> Iterator[Tuple[int, int, str]]:
         elif above and _SETEXT.match(bare):
             yield above_at, 1 if "=" in bare else 2, above.strip()
             bare = ""
-        above, above_at, place = bare.strip(), place, place + len(line)
+        above, above_at, place = bare.strip(), place, place + length
 
 
 def _joined(
     sections: List[Section], text: str, max_tokens: int, count: Count
 ) -> List[Section]:
-    """Small sections beside each other as one, under the headings that they share."""
+    """Small sections beside each other as one, under the headings that they share; a heading with
+    nothing under it but sections, with the first of them."""
     joined: List[Section] = []
     for headings, (start, end) in sections:
         if joined:
             before, (a, _) = joined[-1]
+            if before and before == headings[: len(before)] and _is_heading(text[a:start]):
+                joined[-1] = (headings, (a, end))
+                continue
             if end - a <= 16 * max_tokens and count(text[a:end]) <= max_tokens:
                 joined[-1] = (_shared(before, headings), (a, end))
                 continue
         joined.append((headings, (start, end)))
     return joined
+
+
+def _is_heading(section: str) -> bool:
+    lines = [line for line in section.split("\n") if line.strip()]
+    return len(lines) == 1 or (len(lines) == 2 and _SETEXT.match(lines[1]) is not None)
 
 
 def _shared(a: Tuple[str, ...], b: Tuple[str, ...]) -> Tuple[str, ...]:
