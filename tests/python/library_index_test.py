@@ -127,6 +127,33 @@ def test_files_without_text_are_told_once_and_listed(tmp_path):
         assert library.documents()[0].problem is None
 
 
+def test_a_file_that_cannot_be_opened_is_told_once_and_tried_again(tmp_path, monkeypatch):
+    path = settled(tmp_path / "docs" / "a.txt", "Towns have mayors.")
+    read = type(path).read_bytes
+
+    def refused(self):
+        raise PermissionError(13, "Permission denied")
+
+    with engine_in(tmp_path) as engine, library_in(tmp_path, engine) as library:
+        library.add(path.parent)
+        settled(path, at=OLD + 10)
+        monkeypatch.setattr(type(path), "read_bytes", refused)
+        assert library.search("mayors") == ()  # what nobody can read is not quoted
+        assert library.documents()[0].problem == "Permission denied"
+        assert library.refresh().refused == []
+        monkeypatch.setattr(type(path), "read_bytes", read)
+        assert library.refresh().changed == 1
+        assert len(library.search("mayors")) == 1
+
+
+def test_names_that_are_not_utf8_are_left_out(tmp_path):
+    towns(tmp_path / "docs", 1)
+    with open(os.fsencode(tmp_path / "docs") + b"/caf\xe9.txt", "w") as file:
+        file.write("text")
+    with engine_in(tmp_path) as engine, library_in(tmp_path, engine) as library:
+        assert library.add(tmp_path / "docs").added == 1
+
+
 def test_what_cannot_be_added(tmp_path):
     with engine_in(tmp_path) as engine, library_in(tmp_path, engine) as library:
         with pytest.raises(promptcache.NotFound, match="no file or folder"):

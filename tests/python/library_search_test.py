@@ -116,6 +116,18 @@ def test_vectors_of_another_embedder_are_made_again(tmp_path):
             assert library._index.row("SELECT DISTINCT length(vector) FROM vectors")[0] == 5 * 4
 
 
+def test_vectors_that_another_process_did_not_make_are_made(tmp_path):
+    def embed(texts):
+        return [["Town1" in t, 1e-3] for t in texts]
+
+    docs = towns(tmp_path / "docs", 3)
+    with engine_in(tmp_path) as engine, library_in(tmp_path, engine) as library:
+        library.add(docs)
+    with library_in(tmp_path, dense=embed) as library:
+        assert library.search("? Town1", 1)[0].title == "Town1"
+        assert library._index.row("SELECT count(*) FROM vectors") == (3,)
+
+
 def test_dense_by_wordllama_where_it_is_installed(tmp_path):
     pytest.importorskip("wordllama")
     write(tmp_path / "docs" / "a.txt", "The vessel sank near the harbour.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, List, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Optional, Sequence, Tuple
 
 from ..store import Store
 from .index import Index
@@ -33,17 +33,14 @@ def encode_ahead(
     if not cache.get("writable"):
         return after, 0
     n = 0
-    for number in _numbers(index, after):
-        if n == limit or not _has_room(cache["dir"], cache["budget_bytes"]):
+    while n != limit and _has_room(cache["dir"], cache["budget_bytes"]):
+        row = index.row("SELECT id FROM pieces WHERE id > ? ORDER BY id LIMIT 1", after)
+        if row is None:
             break
-        for piece in pieces_of(index, [number]):
+        after = int(row[0])
+        for piece in pieces_of(index, [after]):
             n += _encoded(engine, index, system, stand_ins, piece, cache["dir"])
-        after = number
     return after, n
-
-
-def _numbers(index: Index, after: int) -> List[int]:
-    return [row[0] for row in index.rows("SELECT id FROM pieces WHERE id > ? ORDER BY id", after)]
 
 
 def _has_room(directory: str, budget_bytes: int) -> bool:

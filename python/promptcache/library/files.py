@@ -35,8 +35,8 @@ def found_at(path: str) -> Found:
 
 
 def walk(root: str) -> Iterator[Found]:
-    """The readable files of a folder, those of hidden folders and hidden files left out, in order;
-    or the file that root is."""
+    """The readable files of a folder, in order; or the file that root is. Hidden files and folders,
+    and names that are not UTF-8, are left out."""
     if os.path.isfile(root):
         yield found_at(root)
         return
@@ -44,11 +44,18 @@ def walk(root: str) -> Iterator[Found]:
         names[:] = sorted(n for n in names if not n.startswith("."))
         for name in sorted(files):
             path = os.path.join(folder, name)
-            if not name.startswith(".") and is_readable(Path(name)) and os.path.isfile(path):
+            if name.startswith(".") or not is_readable(Path(name)) or not _is_utf8(path):
+                continue
+            if os.path.isfile(path):
                 try:
                     yield found_at(path)
                 except FileNotFoundError:
                     continue  # it went meanwhile
+
+
+def _is_utf8(path: str) -> bool:
+    """Python writes a name's other bytes as halves of surrogate pairs."""
+    return path.isprintable() or not any("\ud800" <= c <= "\udfff" for c in path)
 
 
 def digest(raw: bytes) -> str:

@@ -30,6 +30,7 @@ __all__ = ["PIECE_TOKENS", "Document", "Library"]
 
 PIECE_TOKENS = 256
 _LEAST_PIECE_TOKENS = 16
+_LOOKS = 3  # at files that change while they are looked at
 
 
 @dataclasses.dataclass(frozen=True)
@@ -113,8 +114,8 @@ class Library:
     # ---- Documents
 
     def add(self, *paths: StrPath, progress: Progress = None) -> Changes:
-        """Adds files and folders, with all that will come into them. Text, Markdown, HTML, and PDF
-        where the pypdf package is installed."""
+        """Adds files and folders, with all that will come into them: text, Markdown, HTML, and PDF
+        where the pypdf package is installed. Hidden files and other kinds are left out."""
         roots = [os.path.abspath(os.fspath(path)) for path in paths]
         for root in roots:
             if not os.path.exists(root):
@@ -138,7 +139,8 @@ class Library:
         return self.refresh(progress)
 
     def remove(self, path: StrPath) -> int:
-        """Forgets a file or a folder; gives how many documents those were. The files stay."""
+        """Forgets a file or a folder; gives how many documents those were. The files stay, and what
+        lies in a folder that was added and not removed comes back by refresh()."""
         root = os.path.abspath(os.fspath(path))
         inside = os.path.join(root, "")
         where = "WHERE path = ? OR substr(path, 1, ?) = ?"
@@ -253,13 +255,15 @@ class Library:
         return pieces_of(self._index, numbers)
 
     def _found(self, question: str, k: int) -> List[Piece]:
-        """Pieces whose files say what they said, as far as their time and size tell."""
+        """Pieces whose files say what they said, as far as their time and size tell; without an engine
+        nobody looks."""
         if k < 1:
             raise InvalidArgument(f"k={k}: at least 1")
-        while True:
+        for _ in range(_LOOKS):
             pieces = pieces_of(self._index, ranked(self._index, self._vectors, question, k))
             if self.engine is None or not self._changed({piece.path for piece in pieces}):
-                return pieces
+                break
+        return pieces
 
     def _changed(self, paths: Any) -> bool:
         """Whether a document was otherwise than the index said; it is no more."""

@@ -19,6 +19,7 @@ __all__ = ["Changes", "bring_up", "bring_up_one"]
 
 # Between the title and headings of a piece.
 _STEP = " › "
+_UNOPENED = ""  # digest of a file that could not be opened
 
 
 @dataclasses.dataclass
@@ -68,13 +69,14 @@ def bring_up(
 
 def bring_up_one(index: Index, found: Optional[Found], path: str, max_tokens: int, count: Count) -> bool:
     """The same for one document; found: None where its file is gone. Whether it was otherwise."""
-    known, changes = _known(index, path).get(path), Changes()
+    known = _known(index, path).get(path)
     if found is not None:
+        changes = Changes()
         _update(index, found, known, max_tokens, count, changes)
-    elif known is not None:
+        return bool(changes)
+    if known is not None:
         _remove(index, known.id)
-        changes.removed = 1
-    return bool(changes)
+    return known is not None
 
 
 def _known(index: Index, path: Optional[str] = None) -> Dict[str, _Known]:
@@ -106,7 +108,7 @@ def _update(
     try:
         raw = Path(found.path).read_bytes()
     except OSError as error:
-        changes.refused.append((found.path, str(error.strerror or error)))
+        _refuse(index, found, known, str(error.strerror or error), changes)
         return
     now = digest(raw)
     if known and known.digest == now:
@@ -124,6 +126,18 @@ def _update(
         changes.changed += 1
     else:
         changes.added += 1
+
+
+def _refuse(
+    index: Index, found: Found, known: Optional[_Known], why: str, changes: Changes
+) -> None:
+    """A file that cannot be opened is told of once, and tried each time."""
+    if known and known.digest == _UNOPENED:
+        changes.unchanged += 1
+        return
+    with index.write():
+        _put(index, dataclasses.replace(found, mtime_ns=0), _UNOPENED, Path(found.path).stem, why, [])
+    changes.refused.append((found.path, why))
 
 
 def _made(

@@ -110,6 +110,8 @@ class Vectors:
         state = self._index.state
         if self._matrix is not None and state == self._state:
             return
+        with Bar(None, "piece") as bar:
+            self.fill(bar)  # of what a process without this embedder added
         rows = self._index.rows("SELECT piece, vector FROM vectors ORDER BY piece")
         self._numbers = [number for number, _ in rows]
         joined = b"".join(vector for _, vector in rows)
