@@ -89,6 +89,8 @@ def test_pieces_that_stay_keep_their_numbers_and_none_is_used_again(tmp_path):
         library.add(path)
         before = numbers(library, path)
         assert len(before) == 5
+        counted = library._index.rows("SELECT text, n_tokens FROM pieces")
+        assert all(0 <= n - len(engine.tokenize(text)) <= 4 for text, n in counted)  # line breaks
         changed = [parts[0], parts[3], "## New\n\n" + "Fresh " * 30 + "\n\n", parts[1], parts[4]]
         settled(path, "# T\n\n" + "".join(changed), OLD + 10)
         library.refresh()

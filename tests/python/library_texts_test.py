@@ -76,6 +76,20 @@ def test_pdf_without_text_is_told(raw):
         read(Path("a.pdf"), raw)
 
 
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.tuples(st.floats(0, 1), st.binary(max_size=6)), max_size=6))
+def test_a_damaged_pdf_is_text_or_told(spoilt):
+    pytest.importorskip("pypdf")
+    raw = bytearray(pdf([["The tram of Rome"], ["costs six euros."]], "Trams"))
+    for place, written in spoilt:
+        start = int(place * len(raw))
+        raw[start : start + len(written)] = written
+    try:
+        read(Path("a.pdf"), bytes(raw)).body.encode("utf-8")
+    except Unreadable as error:
+        assert str(error)
+
+
 def test_pdf_without_pypdf(monkeypatch):
     import sys
 

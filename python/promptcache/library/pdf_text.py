@@ -16,8 +16,7 @@ _HYPHEN = re.compile(r"(?<=[^\W\d_])-\n(?=[a-z])")  # a word that a line's end p
 def pdf_text(raw: bytes) -> Tuple[str, str]:
     """Title and text; a page begins a paragraph."""
     try:
-        import pypdf
-        from pypdf.errors import PyPdfError
+        import pypdf  # type: ignore[import-not-found,unused-ignore]
     except ImportError as error:
         raise Unreadable("reading PDF takes the package pypdf: pip install pypdf") from error
     try:
@@ -26,8 +25,10 @@ def pdf_text(raw: bytes) -> Tuple[str, str]:
             raise Unreadable("it is encrypted; save a copy without a password")
         pages = [page.extract_text() for page in reader.pages]
         title = (reader.metadata.title if reader.metadata else None) or ""
-    except (PyPdfError, ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
-        raise Unreadable(f"it is no PDF that pypdf reads ({error})") from error
+    except Unreadable:
+        raise
+    except Exception as error:  # of damaged files pypdf raises whatever it stumbles over
+        raise Unreadable(f"it is no PDF that pypdf reads ({error!r})") from error
     text = "\n\n".join(pages)
     if not text.strip():
         raise Unreadable("its pages hold no text; if they are pictures of text, recognise it first")
