@@ -47,6 +47,9 @@ def test_what_is_wrong_is_said_in_a_line(tmp_path):
     assert failed.stderr == f"promptcache: there is no file or folder {tmp_path / 'none'}\n"
     failed = run("ask", tmp_path / "library", "x", "-m", tmp_path / "none.gguf", status=1)
     assert failed.stderr.startswith("promptcache: ") and failed.stderr.count("\n") == 1
+    for verb in (["ls"], ["remove", "x"], ["ask", "x", *ENGINE], ["watch", *ENGINE]):
+        failed = run(verb[0], tmp_path / "slip", *verb[1:], status=1)
+        assert "there is no library in" in failed.stderr and not (tmp_path / "slip").exists()
     run("ask", tmp_path / "library", status=2)
     run(status=2)
 

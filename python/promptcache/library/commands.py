@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import Any
+from pathlib import Path
+from typing import Any, Optional
 
 from ..engine import Engine
+from ..errors import NotFound
+from .index import FILE_NAME
 from .library import PIECE_TOKENS, Library
 from .updating import Changes
 from .watching import watch
@@ -61,6 +64,13 @@ def _engine(arguments: argparse.Namespace) -> Engine:
     return Engine(arguments.model, cache_dir=arguments.cache_dir, threads=arguments.threads)
 
 
+def _existing(arguments: argparse.Namespace, engine: Optional[Engine] = None) -> Library:
+    """A library that somebody made: a slip of the path shall not make another."""
+    if not (Path(arguments.library) / FILE_NAME).exists():
+        raise NotFound(f"there is no library in {arguments.library}; `library add` makes one")
+    return Library(arguments.library, engine, dense=engine is not None)
+
+
 def _told(changes: Changes) -> None:
     print(
         f"{changes.added} added, {changes.changed} changed, {changes.removed} removed, "
@@ -84,7 +94,7 @@ def _ask(arguments: argparse.Namespace) -> int:
     def show(text: str) -> None:
         print(text, end="", flush=True)
 
-    with _engine(arguments) as engine, Library(arguments.library, engine) as library:
+    with _engine(arguments) as engine, _existing(arguments, engine) as library:
         answer = library.ask(
             arguments.question, arguments.k, on_text=show, max_tokens=arguments.max_tokens
         )
@@ -95,7 +105,7 @@ def _ask(arguments: argparse.Namespace) -> int:
 
 
 def _ls(arguments: argparse.Namespace) -> int:
-    with Library(arguments.library, dense=False) as library:
+    with _existing(arguments) as library:
         for document in library.documents():
             size = f"{document.pieces:6} pieces {document.tokens:8} tokens"
             print(f"{size}  {document.path}  {document.problem or document.title}")
@@ -103,13 +113,13 @@ def _ls(arguments: argparse.Namespace) -> int:
 
 
 def _remove(arguments: argparse.Namespace) -> int:
-    with Library(arguments.library, dense=False) as library:
+    with _existing(arguments) as library:
         for path in arguments.paths:
             print(f"{library.remove(path)} documents forgotten of {path}")
     return 0
 
 
 def _watch(arguments: argparse.Namespace) -> int:
-    with _engine(arguments) as engine, Library(arguments.library, engine) as library:
+    with _engine(arguments) as engine, _existing(arguments, engine) as library:
         watch(library, arguments.every, _told)
     return 0

@@ -14,9 +14,9 @@ from typing import Any, Iterator, List, Optional
 from ..errors import Corrupt, IOFailure, Mismatch, Unsupported
 from .tables import TABLES, VERSION
 
-__all__ = ["Index"]
+__all__ = ["FILE_NAME", "Index"]
 
-_NAME = "library.sqlite3"
+FILE_NAME = "library.sqlite3"
 _WAIT_SECONDS = 60  # for another writer
 
 
@@ -24,7 +24,7 @@ class Index:
     """rows() reads, write() is a transaction. Raises Corrupt, IOFailure, Mismatch, Unsupported."""
 
     def __init__(self, folder: Path) -> None:
-        self.path = folder / _NAME
+        self.path = folder / FILE_NAME
         with self._told():
             folder.mkdir(parents=True, exist_ok=True)
             self._db = sqlite3.connect(
