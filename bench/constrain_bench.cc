@@ -19,7 +19,8 @@
 #include <string>
 #include <vector>
 
-#include "tools/constrain/constraint.h"
+#include "runtime/constrain/grammar/constraint.h"
+#include "tools/serve/models/model_vocabulary.h"
 
 namespace pc::bench {
 namespace {
@@ -79,12 +80,13 @@ struct TimedMask {
   Constraint constraint;
   double ms = 0;
 
-  static int hook(void* user, std::uint32_t* allowed, std::size_t n_words) {
+  static int hook(void* user, const pc_session*, std::uint32_t, std::uint32_t* allowed,
+                  std::size_t n_words) {
     auto* const self = static_cast<TimedMask*>(user);
     const auto start = Clock::now();
-    const int outcome = Constraint::mask_hook(&self->constraint, allowed, n_words);
+    self->constraint.mask({allowed, n_words});
     self->ms += ms_since(start);
-    return outcome;
+    return 0;
   }
 };
 
@@ -124,8 +126,8 @@ void print_row(const char* schema, const char* what, const Times& times) {
 void measure(const Schema& schema, Constrainer& constrainer, const promptcache::Prompt& prompt,
              std::uint32_t tokens, std::uint32_t answers) {
   const auto start = Clock::now();
-  const auto grammar = constrain::json_schema(cli::Json::parse(schema.json), schema.name);
-  const Constraint constraint = constrainer.start(grammar);
+  const auto grammar = constrain::json_schema(Json::read(schema.json), schema.name);
+  const Constraint constraint = constrainer.start(grammar).value();
   std::printf("| %s | compiling it | | %.3f | | | | |\n", schema.name, ms_since(start));
   print_row(schema.name, "cold", answer(prompt, constraint, tokens, 1));
   Times warm;
@@ -145,7 +147,7 @@ int run(int argc, char** argv) {
   options.model_path = argv[1];
   const promptcache::Engine engine(options);
   const auto start = Clock::now();
-  Constrainer constrainer(engine);
+  Constrainer constrainer(serve::vocabulary_of(engine));
   std::printf("%u tokens in the vocabulary, read in %.0f ms\n\n", engine.facts().vocab_size,
               ms_since(start));
   const promptcache::Prompt prompt = promptcache::Prompt::from_text(

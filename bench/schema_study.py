@@ -3,7 +3,7 @@
 
     python3 bench/schema_study.py WALK SUITE|FOLDER...
 
-WALK is tests/tools/constrain/constrain_walk of a build. SUITE is "tests" of the JSON-Schema-Test-Suite (in
+WALK is tests/runtime/constrain/constrain_walk of a build. SUITE is "tests" of the JSON-Schema-Test-Suite (in
 the sources of the Python package jsonschema, under json/), whose folders are named after drafts; in
 any other FOLDER each *.json is a schema. Of each schema that is accepted with "strict": true, the
 answers of random walks are judged by the package jsonschema, and of a suite the values that are

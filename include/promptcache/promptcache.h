@@ -1,34 +1,29 @@
 /* promptcache: modular attention reuse for transformer inference on the CPU.
  *
- * An engine is a loaded model with a store of encoded modules. A schema is a
- * PML document laid out for that model; a prompt is a PML prompt resolved
- * against a schema; a session is one conversation.
+ * An engine is a loaded model with a store of encoded modules. A schema is a PML document laid out
+ * for it; a prompt is a PML prompt resolved against a schema; a session is one conversation.
  *
  * Conventions
- *  - C99. Strings are UTF-8; where a length is asked for, PC_NUL_TERMINATED
- *    means strlen, and so does 0 in a struct ("" is the empty text there). Paths
- *    are NUL-terminated.
- *  - Calls that can fail return a pc_status and fill the caller's pc_error
- *    (which may be NULL). Out-parameters come last before it and are untouched
- *    on failure, but for statistics. No exception, abort, exit or print ever crosses this header.
- *  - Option structs begin with struct_size: set them with their _init function,
- *    then change what you need. Zero, NULL and 0.0 mean the default, unless a bit of
- *    `given` says that the field's zero is meant. Fields are only
- *    ever added at their end; one that this library does not know is an error unless
- *    it is zero. Structs that a call fills begin with struct_size, too: set it to
+ *  - C99. Strings are UTF-8; where a length is asked for, PC_NUL_TERMINATED means strlen, and so
+ *    does 0 in a struct ("" is the empty text there). Paths are NUL-terminated.
+ *  - Calls that can fail return a pc_status and fill the caller's pc_error (which may be NULL).
+ *    Out-parameters come last before it and are untouched on failure, but for statistics. No
+ *    exception, abort, exit or print ever crosses this header.
+ *  - Option structs begin with struct_size: set them with their _init function, then change what
+ *    you need. Zero, NULL and 0.0 mean the default, unless a bit of `given` says that the field's
+ *    zero is meant. Fields are only ever added at their end; one that this library does not know is
+ *    an error unless it is zero. Structs that a call fills begin with struct_size, too: set it to
  *    sizeof, the call fills that much.
- *  - Handles are opaque. Each *_close accepts NULL. Handles keep what they need
- *    alive, so they may be closed in any order.
- *  - Reports are JSON texts, owned by the caller and freed with pc_free: fields
- *    are added over time, never renamed.
- *  - Threads: pc_engine, pc_schema, pc_prompt and pc_store may be used by any
- *    number of threads at once. A pc_session is used by one thread at a time;
- *    only pc_session_cancel may be called from others (or a signal handler).
- *    Sessions of one engine that are asked on several threads are computed
- *    together, step by step, by one team of threads; one that is forked from
- *    another is a session like any other. An engine that has computed cannot in
- *    a child made by fork alone, which gets an error; exec gives the child its
- *    own. */
+ *  - Handles are opaque. Each *_close accepts NULL. Handles keep what they need alive, so they may
+ *    be closed in any order.
+ *  - Reports are JSON texts, owned by the caller and freed with pc_free: fields are added over
+ *    time, never renamed.
+ *  - Threads: a pc_session is used by one thread at a time; only pc_session_cancel may be called
+ *    from others (or a signal handler). All other handles may be used by any number of threads at
+ *    once. Sessions of one engine that are asked on several threads are computed together, step by
+ *    step, by one team of threads; one that is forked from another is a session like any other. An
+ *    engine that has computed cannot in a child made by fork alone, which gets an error; exec gives
+ *    the child its own. */
 #ifndef PROMPTCACHE_PROMPTCACHE_H_
 #define PROMPTCACHE_PROMPTCACHE_H_
 
@@ -83,14 +78,14 @@ typedef struct pc_chat pc_chat;
 typedef struct pc_session pc_session;
 typedef struct pc_store pc_store;
 typedef struct pc_pin pc_pin;
+typedef struct pc_constraint pc_constraint;
 
 /* ---- General */
 
 PC_API const char* pc_version(void);                 /* "0.1.0" */
 PC_API const char* pc_status_name(pc_status status); /* "pml-syntax"; "unknown" for others */
 PC_API void pc_free(void* memory);
-/* JSON: version, compiler, instruction sets compiled, supported and selected,
- * matrix library, threads. */
+/* JSON: version, compiler, instruction sets (compiled, supported, selected), matrices, threads. */
 PC_API pc_status pc_build_describe(char** json, pc_error* error);
 
 typedef enum pc_log_level {
@@ -99,8 +94,7 @@ typedef enum pc_log_level {
 } pc_log_level;
 
 /* A sentence of what happened, where no caller is told. Called while the call that it is about is
- * under way, on its thread or on one that works for it, one at a time; must not call the library,
- * nor throw. */
+ * under way, on its thread or one that works for it, one at a time; must not call the library. */
 typedef void (*pc_log_sink)(void* user, int32_t level, const char* message);
 
 /* For the whole process: messages up to this pc_log_level go to sink; NULL: none do, as at the
@@ -132,9 +126,8 @@ typedef enum pc_open_step {
   PC_OPEN_CHECK_PACKED = 3  /* the first time since the machine started */
 } pc_open_step;
 
-/* Bytes done, of so many, of one step after the other; called on the caller's thread at each
- * step's start and as it goes on. Non-zero cancels: the call returns PC_CANCELLED and leaves
- * nothing half made. */
+/* Bytes done, of so many, of one step after the other; on the caller's thread, at each step's start
+ * and as it goes on. Non-zero cancels: PC_CANCELLED, and nothing is left half made. */
 typedef int (*pc_open_progress)(void* user, uint32_t step, uint64_t done, uint64_t total);
 
 /* Bytes of a text that are tokenised, of so many: called every few milliseconds by any call that
@@ -172,10 +165,9 @@ typedef struct pc_engine_options {
   uint32_t context_tokens;   /* at most the model's own; default: the model's own */
   pc_open_progress progress; /* may be NULL */
   void* progress_user;
-  /* What the model's template is told when it asks for the date, in seconds since
-     1970 (UTC); 0, unless PC_GIVEN_CHAT_TIME: midnight of the day, in the machine's time zone, on
-     which a conversation is written (pc_prompt_from_chat) or a schema is loaded, for its prompts as
-     well. */
+  /* What the model's template is told when it asks for the date, in seconds since 1970 (UTC); 0,
+     unless PC_GIVEN_CHAT_TIME: midnight, in the machine's time zone, of the day on which a
+     conversation is written or, for it and its prompts, a schema is loaded. */
   int64_t chat_time;
   uint32_t precision;       /* pc_precision; modules of one are not used by the other */
   uint32_t require_backend; /* 1: a plug-in that cannot be used, or has no memory for a request, is
@@ -280,8 +272,7 @@ PC_API pc_status pc_engine_describe(const pc_engine* engine, char** json, pc_err
  * options, model_path, context_tokens, kv_type and cache_dir count. JSON: architecture, family,
  * shape, types of each group of weights, tokenizer, chat template, position scheme, whether modules
  * can be used at another position, K/V bytes a token, digests (that of the weights only where it is
- * remembered), and `refused`: why an engine would not open, or null. Fails only where there is no
- * model to look at. */
+ * remembered), and `refused`: why an engine would not open, or null. Fails where no model is. */
 PC_API pc_status pc_model_inspect(const pc_engine_options* options, char** json, pc_error* error);
 /* Reads every byte of a model's files; of options, n_threads and progress count, too.
  * JSON: ok, a list of all problems found (parsing, tensors, numbers that are not
@@ -296,9 +287,8 @@ PC_API pc_status pc_model_verify(const pc_engine_options* options, char** json, 
 PC_API pc_status pc_model_probe(const pc_engine_options* options, const char* text, size_t bytes,
                                 char** json, pc_error* error);
 
-/* Longest text that is tokenised at once, here or in a document: a longer one is
- * PC_INVALID_ARGUMENT. docs/TOKENIZERS.md has times; text_progress of pc_engine_options shows how
- * far a call is, and cancels it. */
+/* Longest text that is tokenised at once; a longer one is PC_INVALID_ARGUMENT. docs/TOKENIZERS.md
+ * has times; text_progress of pc_engine_options shows how far a call is, and cancels it. */
 #define PC_MAX_TEXT_BYTES 8388608
 
 /* As the model's tokenizer encodes a whole text; no BOS is added. Writes up to
@@ -356,8 +346,7 @@ PC_API void pc_texts_options_init(pc_texts_options* options);
 
 /* A vector of each text, of length 1 (L2). vectors: [n, n_dimensions]; options may be NULL.
  * PC_UNSUPPORTED where the model's files ask for what is not computed; PC_CONTEXT_FULL for a text
- * that is longer than the context window. A plug-in that cannot gives way to the CPU, unless it is
- * required. */
+ * that is longer than the context window. A plug-in that cannot gives way as it does elsewhere. */
 PC_API pc_status pc_embed(const pc_engine* engine, const pc_text_tokens* texts, size_t n,
                           const pc_texts_options* options, float* vectors, pc_error* error);
 
@@ -465,9 +454,8 @@ PC_API void pc_prompt_close(pc_prompt* prompt);
 /* ---- Whole conversations
  *
  * As chat protocols have them, with tools, their calls and their results, in the text that the
- * model's own template writes: pc_chat. To write one takes longer than to make a prompt of it, so
- * that who compares prompts writes it once. The sessions of its prompts are not appended to: the
- * next request is a conversation of its own, whose prompt finds what was kept (pc_session_keep). */
+ * model's own template writes: pc_chat, made once by who compares prompts of it. Their sessions are
+ * not appended to: the next request's prompt finds what was kept (pc_session_keep). */
 
 typedef enum pc_chat_flags {
   PC_CHAT_MODULE = 1,    /* of a part or a tool: it is to be a module */
@@ -581,15 +569,13 @@ PC_API pc_status pc_prompt_remarks(const pc_prompt* prompt, char** text, pc_erro
 PC_API pc_status pc_prompt_encode(const pc_prompt* prompt, pc_encode_progress progress, void* user,
                                   pc_encode_stats* stats, pc_error* error);
 
-/* This prompt will be asked soon, or one that chooses others of its unions' members: those of its
- * modules, and then of up to 32 of those members, that are there are mapped, and read ahead from
- * the disk. A module that this machine has not used since it started is verified first, which
- * reads all of it. Encodes nothing. */
+/* This prompt will be asked soon, or one that chooses others of its unions' members: its modules,
+ * and then those of up to 32 such members, are mapped where they are there, and read ahead from the
+ * disk; one that was not used since the machine started is verified first. Encodes nothing. */
 PC_API pc_status pc_prompt_prefetch(const pc_prompt* prompt, pc_error* error);
 
 /* Finds or encodes the modules of a prompt, or of a schema as it stands, and holds them until the
- * pin is closed: the store does not evict them, pc_engine_trim does not let go of them. progress
- * may be NULL. */
+ * pin is closed, whatever is evicted or trimmed. progress may be NULL. */
 PC_API pc_status pc_prompt_pin(const pc_prompt* prompt, pc_encode_progress progress, void* user,
                                pc_pin** pin, pc_error* error);
 PC_API pc_status pc_schema_pin(const pc_schema* schema, pc_encode_progress progress, void* user,
@@ -668,6 +654,28 @@ PC_API pc_status pc_schema_check_answers(const pc_schema* schema, const pc_promp
                                          size_t n, const pc_answers_options* options, char** json,
                                          pc_error* error);
 
+/* ---- Constraints: what an answer must be (docs/CONSTRAINED.md)
+ *
+ * Compiled once, for an engine's tokens, and used by any number of its sessions at once. An answer
+ * may end where it is whole, and ends where nothing else can come; max_tokens and stop strings cut
+ * it. PC_UNSUPPORTED: it cannot be enforced; the message names the place and why. */
+
+/* A JSON Schema. PC_CORRUPT: it is not JSON. */
+PC_API pc_status pc_constraint_from_json_schema(const pc_engine* engine, const char* schema,
+                                                size_t bytes, pc_constraint** constraint,
+                                                pc_error* error);
+/* One of these texts, none of which is empty. */
+PC_API pc_status pc_constraint_from_choices(const pc_engine* engine, const char* const* choices,
+                                            size_t n, pc_constraint** constraint, pc_error* error);
+/* A text, not empty, all of which the pattern takes: what is regular of ECMA-262's expressions. */
+PC_API pc_status pc_constraint_from_regex(const pc_engine* engine, const char* pattern,
+                                          size_t bytes, pc_constraint** constraint,
+                                          pc_error* error);
+/* A grammar in GBNF, llama.cpp's notation, whose first rule is "root". */
+PC_API pc_status pc_constraint_from_gbnf(const pc_engine* engine, const char* grammar, size_t bytes,
+                                         pc_constraint** constraint, pc_error* error);
+PC_API void pc_constraint_close(pc_constraint* constraint);
+
 /* ---- Session: one conversation, or one generation */
 
 #define PC_SEED_RANDOM UINT64_MAX
@@ -678,10 +686,13 @@ typedef struct pc_token_bias {
 } pc_token_bias;
 
 /* Called on the caller's thread before each token is drawn: clears the bits of tokens that may not
- * be. allowed: token i is bit i % 32 of word i / 32, all set before; [(vocab_size + 31) / 32].
- * Non-zero ends pc_session_next with PC_CANCELLED. Then, and where no token is left and that call
- * fails, nothing was drawn, and the next call draws again. */
-typedef int (*pc_token_mask)(void* user, uint32_t* allowed, size_t n_words);
+ * be. session: the one that draws, maybe a fork; pc_session_logits and pc_session_logprobs of it
+ * may be called. position: of the token to be drawn. allowed: token i is bit i % 32 of word i / 32,
+ * all set before but what the constraint forbids; [(vocab_size + 31) / 32]. Non-zero ends
+ * pc_session_next with PC_CANCELLED. Then, and where no token is left and that call fails, nothing
+ * was drawn, and the next call draws again. */
+typedef int (*pc_token_mask)(void* user, const pc_session* session, uint32_t position,
+                             uint32_t* allowed, size_t n_words);
 
 /* Tokens done, of so many, of a prompt or of appended turns that are computed (modules are encoded
  * before): called on the caller's thread, after each step but the last or about every 50 ms; not by
@@ -756,24 +767,22 @@ typedef struct pc_session_options {
   uint32_t cut_to_window;
   uint32_t given; /* bits of pc_session_given: whose zero is meant; others: PC_UNSUPPORTED */
   /* How likely each token of the prompt is behind those before it, for pc_session_prompt_logprobs,
-     and so many of the likeliest there, at most 128; 0 (not given): nothing is asked. Of the first
-     token that is asked about, and of all behind it. What stands before the token in front of that
-     one may be taken from modules, if none reaches farther, and from kept conversations; the rest
-     is computed. PC_UNSUPPORTED with a backend that hands out the last token's logits alone. */
+     and so many of the likeliest there, at most 128; 0 (not given): nothing is asked. From token
+     prompt_logprobs_from on: all from the one before it on is computed, the rest may be from kept
+     conversations, and from modules if none reaches farther. PC_UNSUPPORTED as with max_draft. */
   uint32_t prompt_logprobs, prompt_logprobs_from;
-  /* Where the answer begins to repeat what the conversation has, the tokens that followed there are
-     computed beside the one that was drawn, and count as far as they are drawn, too: so many at
-     most; 0 (not given) or more than 15: 15. The answer is the same, sooner. Not with a backend
-     that hands out the last token's logits alone. */
+  /* Where the answer begins to repeat what the conversation has, so many of the tokens that
+     followed there, at most, are computed beside the one that was drawn: the answer is the same,
+     sooner. 0 (not given), or over 15: 15. Not with a backend that gives the last logits alone. */
   uint32_t max_draft;
   pc_token_draft draft; /* may be NULL */
   void* draft_user;     /* as mask_user */
   uint32_t overflow;    /* pc_overflow; of the conversation, not of a prompt that does not fit */
   /* 1: where the prompt departs from a conversation that was kept and has a later piece of it, as a
      history without the thoughts before an answer has, that piece's states are used at its new
-     place: approximate, since they saw what stood between. What follows is kept for such prompts
-     alone. 0: the prompt is as if it had been computed whole. */
+     place: approximate. What follows is kept for such prompts alone. 0: all is exact. */
   uint32_t moves;
+  const pc_constraint* constraint; /* NULL, or what each answer is held to; of this engine */
 } pc_session_options;
 
 PC_API void pc_session_options_init(pc_session_options* options);
@@ -804,9 +813,9 @@ typedef struct pc_token {
 PC_API pc_status pc_session_next(pc_session* session, pc_token* token, pc_error* error);
 
 /* pc_session_next for many sessions of one engine, computed together: the weights, and modules that
- * several use, are read once for all. A step is short: prompts that are longer than it has room for
- * go on from call to call, while the others decode. Modules that are missing are encoded before
- * the step, unless pc_prompt_encode was called; so is computed which tokens a repair takes. tokens:
+ * several use, are read once for all. Prompts that are longer than a step has room for go on from
+ * call to call, while the others decode. Modules that are missing are encoded before it, unless
+ * pc_prompt_encode was called; so is computed which tokens a repair takes. tokens:
  * [n], as pc_session_next gives them. outcomes: [n]; status is PC_OK, PC_DONE, PC_PENDING where no
  * token is there yet, or that session's error. Sessions whose drafts were right (max_draft) have
  * their tokens from a call that computes nothing, beside which the others are pending. Other calls
@@ -888,15 +897,13 @@ PC_API pc_status pc_session_rewind(pc_session* session, uint32_t position, pc_er
 PC_API pc_status pc_session_keep(pc_session* session, uint64_t* n_tokens, pc_error* error);
 
 /* Asks the session to stop: its running call returns PC_CANCELLED, or the next one that computes,
- * once. The session is then where it was before that call, and goes on from there with any other:
- * pc_session_next gives what it would have given, pc_session_append, pc_session_rewind and
- * pc_session_keep work as ever. A prompt that was not computed to its end begins anew, with its
- * modules where they are. */
+ * once. The session is then where it was before that call, and any call goes on from there. A
+ * prompt that was not computed to its end begins anew, with its modules where they are. */
 PC_API void pc_session_cancel(pc_session* session);
 
 typedef enum pc_finish {
   PC_FINISH_NONE = 0,   /* not over */
-  PC_FINISH_EOS = 1,    /* the model ended its turn */
+  PC_FINISH_EOS = 1,    /* the model ended its turn, or nothing else could come */
   PC_FINISH_STOP = 2,   /* a stop string */
   PC_FINISH_LENGTH = 3, /* max_tokens */
   PC_FINISH_CANCELLED = 4
@@ -938,12 +945,10 @@ PC_API void pc_session_get_stats(const pc_session* session, pc_session_stats* st
 
 /* ---- Files that fail */
 
-/* Models and modules are read where they lie, as mappings of their files. Where a file is cut short
- * under it, or a disk fails, the system sends SIGBUS, which ends the process. After this call it is
- * PC_IO of the requests that used the file, and nothing that was computed from it counts: a module
- * is made again, a model is to be opened again. Installs a handler of SIGBUS for the whole
- * process, which passes on what is not about such a mapping to the handler that was there. The
- * command promptcache calls it; a library does not do that by itself. */
+/* Where the mapped file of a model or a module is cut short, or its disk fails, SIGBUS ends the
+ * process. After this call it is PC_IO of the requests that used the file, and nothing that was
+ * computed from it counts: a module is made again, a model is to be opened again. Installs a
+ * handler for the whole process, which passes on other signals to the one that was there. */
 PC_API pc_status pc_guard_files(pc_error* error);
 
 /* ---- Store: the directory of module files, without a model */

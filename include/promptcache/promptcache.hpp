@@ -498,6 +498,36 @@ class Prompt : public detail::Owner<pc_prompt, pc_prompt_close> {
                                                                 messages.size())) {}
 };
 
+// What an answer must be: compiled once for an engine's tokens, for any number of sessions, whose
+// options name it: options.constraint = constraint.get().
+class Constraint : public detail::Owner<pc_constraint, pc_constraint_close> {
+ public:
+  static Constraint from_json_schema(const Engine& engine, std::string_view schema) {
+    return made<pc_constraint_from_json_schema>(engine, schema);
+  }
+  // All of the answer is what the pattern takes.
+  static Constraint from_regex(const Engine& engine, std::string_view pattern) {
+    return made<pc_constraint_from_regex>(engine, pattern);
+  }
+  static Constraint from_gbnf(const Engine& engine, std::string_view grammar) {
+    return made<pc_constraint_from_gbnf>(engine, grammar);
+  }
+  static Constraint from_choices(const Engine& engine, const std::vector<std::string>& choices) {
+    std::vector<const char*> texts;
+    for (const std::string& choice : choices) texts.push_back(choice.c_str());
+    return Constraint(detail::make<pc_constraint*, pc_constraint_from_choices>(
+        engine.get(), static_cast<const char* const*>(texts.data()), texts.size()));
+  }
+
+ private:
+  using Owner::Owner;
+  template <auto from>
+  static Constraint made(const Engine& engine, std::string_view text) {
+    return Constraint(
+        detail::make<pc_constraint*, from>(engine.get(), detail::data(text), text.size()));
+  }
+};
+
 using AnswersOptions = detail::Initialised<pc_answers_options, pc_answers_options_init>;
 
 // What reuse does to the answers of these prompts of the schema, or of prompts made from it; JSON.

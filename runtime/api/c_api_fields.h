@@ -61,7 +61,8 @@ constexpr auto session_ends() {
                     PC_END(draft),
                     PC_END(draft_user),
                     PC_END(overflow),
-                    PC_END(moves)};
+                    PC_END(moves),
+                    PC_END(constraint)};
 }
 
 constexpr auto answers_ends() {

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "promptcache/promptcache.h"
+#include "runtime/constrain/grammar/constraint.h"
 #include "runtime/engine/engine.h"
 #include "runtime/prompt/loaded_prompt.h"
 #include "runtime/schema/loaded_schema.h"
@@ -21,4 +22,8 @@ struct pc_schema {
 };
 struct pc_prompt {
   std::shared_ptr<const pc::LoadedPrompt> prompt;
+};
+struct pc_constraint {
+  std::shared_ptr<const pc::Engine> engine;  // whose tokens it is compiled for
+  pc::constrain::Constraint begin;
 };

@@ -20,6 +20,9 @@
 static_assert(PC_FINISH_CANCELLED == static_cast<int>(pc::Finish::kCancelled));
 
 struct pc_session {
+  explicit pc_session(std::unique_ptr<pc::Session> made) : session(std::move(made)) {
+    session->set_owner(this);
+  }
   std::unique_ptr<pc::Session> session;
 };
 
@@ -34,7 +37,8 @@ std::uint64_t random_seed() {
   return std::uint64_t{device()} << 32 | device();
 }
 
-pc::Result<pc::SessionOptions> session_options(const pc_session_options* given) {
+pc::Result<pc::SessionOptions> session_options(const pc_session_options* given,
+                                               const pc::Engine& engine) {
   PC_TRY(const pc_session_options o, read_options(given));
   if (!o.stop && o.n_stop != 0) return null_argument("stop");
   if (!o.bias && o.n_bias != 0) return null_argument("bias");
@@ -64,9 +68,16 @@ pc::Result<pc::SessionOptions> session_options(const pc_session_options* given) 
   for (std::size_t i = 0; i < o.n_bias; ++i)
     options.sampler.bias.push_back({o.bias[i].token, o.bias[i].bias});
   if (o.mask) {
-    options.mask = [mask = o.mask, user = o.mask_user](std::span<std::uint32_t> allowed) {
-      return mask(user, allowed.data(), allowed.size()) == 0;
+    options.mask = [mask = o.mask, user = o.mask_user](std::span<std::uint32_t> allowed,
+                                                       const pc::DrawPlace& at) {
+      return mask(user, static_cast<const pc_session*>(at.owner),
+                  static_cast<std::uint32_t>(at.position), allowed.data(), allowed.size()) == 0;
     };
+  }
+  if (o.constraint) {
+    if (o.constraint->engine.get() != &engine)
+      return pc::error(Code::kMismatch, "the constraint is of another engine than the prompt");
+    options.constraint = o.constraint->begin;
   }
   if (o.progress) {
     options.progress = [progress = o.progress, user = o.progress_user](std::uint64_t done,
@@ -172,9 +183,10 @@ pc_status pc_session_open(const pc_prompt* prompt, const pc_session_options* opt
   return guarded(error, [&]() -> Status {
     PC_REQUIRE(prompt);
     PC_REQUIRE(session);
-    PC_TRY(const pc::SessionOptions asked, session_options(options));
+    PC_TRY(const pc::SessionOptions asked,
+           session_options(options, prompt->prompt->schema->engine()));
     PC_TRY(auto opened, pc::Session::open(prompt->prompt, asked));
-    *session = new pc_session{std::move(opened)};
+    *session = new pc_session(std::move(opened));
     return pc::ok();
   });
 }
@@ -288,7 +300,8 @@ pc_status pc_session_set_answer(pc_session* session, const pc_session_options* o
                                 pc_error* error) {
   return guarded(error, [&]() -> Status {
     PC_REQUIRE(session);
-    PC_TRY(const pc::SessionOptions asked, session_options(options));
+    PC_TRY(const pc::SessionOptions asked,
+           session_options(options, session->session->opened_with()));
     return session->session->set_answer(asked);
   });
 }
@@ -336,7 +349,7 @@ pc_status pc_session_fork(const pc_session* session, pc_session** fork, pc_error
     PC_REQUIRE(session);
     PC_REQUIRE(fork);
     PC_TRY(auto forked, session->session->fork());
-    *fork = new pc_session{std::move(forked)};
+    *fork = new pc_session(std::move(forked));
     return pc::ok();
   });
 }

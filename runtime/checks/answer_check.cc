@@ -118,7 +118,7 @@ Result<Comparison> compare(const std::shared_ptr<const LoadedPrompt>& prompt,
                            SessionOptions options, const pml::Repair& way, const FullAnswer& full) {
   std::size_t at = 0;
   options.checked_repair = way;
-  options.mask = [&](std::span<std::uint32_t> allowed) {
+  options.mask = [&](std::span<std::uint32_t> allowed, const DrawPlace&) {
     if (at < full.tokens.size()) allow_only(full.tokens[at], allowed);
     return true;
   };

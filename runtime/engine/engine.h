@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 
@@ -23,6 +24,7 @@
 #include "runtime/chat/program/chat_clock.h"
 #include "runtime/chat/turns/own_chat_format.h"
 #include "runtime/chat/whole/whole_chat.h"
+#include "runtime/constrain/grammar/constraint.h"
 #include "runtime/engine/held_modules.h"
 #include "runtime/engine/module_counts.h"
 #include "runtime/model/model.h"
@@ -148,6 +150,9 @@ class Engine {
   // Every cause of a module's bytes except its pass (which tokens were computed, and where).
   const ModuleIdentity& base_identity() const { return base_identity_; }
 
+  // Compiles grammars for the model's tokens, which it reads when it is first asked for.
+  const constrain::Constrainer& constrainer() const;
+
   // Does this token end the model's turn?
   bool ends_turn(TokenId token) const;
 
@@ -197,6 +202,8 @@ class Engine {
   std::uint32_t context_tokens_ = 0;
   bool fell_back_ = false;
   std::string remark_;
+  mutable std::once_flag reads_vocabulary_;
+  mutable std::optional<constrain::Constrainer> constrainer_;
   mutable LongMutex cpu_mutex_;  // held while it is opened
   mutable std::shared_ptr<const Engine> cpu_ PC_GUARDED_BY(cpu_mutex_);
 };

@@ -17,7 +17,11 @@ Answer::Answer(const Engine& engine, const AnswerOptions& options)
 Answer::Room Answer::room(std::uint32_t max_tokens, std::span<const TokenId> kept,
                           const AnswerOptions* otherwise) const {
   const AnswerOptions& options = otherwise ? *otherwise : options_;
-  Room room{max_tokens, {}, TextStream(engine_->tokenizer(), options.stop, options.controls), {}};
+  Room room{max_tokens,
+            {},
+            TextStream(engine_->tokenizer(), options.stop, options.controls),
+            AnswerConstraint(options.constraint),
+            {}};
   if (otherwise)
     room.otherwise = {options, Sampler(options.sampler, engine_->model().desc.vocab_size)};
   // An answer that is longer than the window is one whose window slides.
@@ -34,6 +38,7 @@ bool Answer::begin(Room room) {
   max_tokens_ = room.max_tokens;
   tokens_ = std::move(room.tokens);
   text_ = std::move(room.text);
+  constraint_ = std::move(room.constraint);
   if (room.otherwise) {
     sampler_ = std::move(room.otherwise->sampler);
     options_ = std::move(room.otherwise->options);
@@ -50,6 +55,7 @@ void Answer::continue_from(const Answer& other) {
   tokens_.assign(other.tokens_.begin(), other.tokens_.end());
   sampler_ = other.sampler_;
   text_ = other.text_;
+  constraint_ = other.constraint_;
   logits_ = other.logits_;
   unread_ = other.unread_;
   drafter_.learn_from(other.drafter_);
@@ -69,15 +75,21 @@ float* Answer::logits_to_compute() {
   return logits_.data();
 }
 
-Status Answer::draw() {
+bool Answer::is_whole() {
+  const constrain::Constraint* const held = constraint_.behind(tokens_);
+  return held && held->is_over() && !held->has_end();
+}
+
+Status Answer::draw(const DrawPlace& at) {
   allowed_.clear();
-  if (options_.mask) {
-    allowed_.assign((logits_.size() + 31) / 32, ~std::uint32_t{0});
-    if (!options_.mask(allowed_)) return cancelled();
-  }
+  const constrain::Constraint* const held = constraint_.behind(tokens_);
+  if (options_.mask || held) allowed_.assign((logits_.size() + 31) / 32, ~std::uint32_t{0});
+  if (held) held->mask(allowed_);
+  if (options_.mask && !options_.mask(allowed_, at)) return cancelled();
   unread_ = sampler_.sample(logits_, allowed_);
   if (unread_ >= 0) return ok();
-  return error(Code::kInvalidArgument, "no token may be drawn: the mask or the bias forbids all");
+  return error(Code::kInvalidArgument,
+               "no token may be drawn: mask, bias and constraint forbid all");
 }
 
 std::optional<TokenId> Answer::take_drawn() {
@@ -126,11 +138,23 @@ std::size_t Answer::n_lookup() const {
   return std::min(max_tokens_, engine_->context_tokens());
 }
 
+// What is likely to follow, by who knows better, or by the constraint, which may leave no choice.
+void Answer::tell(Tokens* next, std::size_t most) {
+  constexpr std::size_t kMostBytes = 64;  // more than the 15 tokens of a draft mostly have
+  if (options_.draft) options_.draft(next, most);
+  const constrain::Constraint* const held = constraint_.behind(tokens_);
+  if (!next->empty() || !held) return;
+  const std::string text = held->forced_text(kMostBytes);
+  if (text.empty()) return;
+  Result<Tokens> tokens = engine_->tokenize(text, {.opens = false});
+  if (tokens.ok()) *next = std::move(tokens).value();
+}
+
 std::span<const TokenId> Answer::draft(const Conversation& conversation, std::size_t most,
                                        bool is_alone) noexcept {
   if (options_.max_draft == 0u) return {};
-  const auto step =
-      drafter_.draft(conversation, unread_, {most, is_alone, n_lookup(), options_.draft});
+  const auto told = [this](Tokens* next, std::size_t n) { tell(next, n); };
+  const auto step = drafter_.draft(conversation, unread_, {most, is_alone, n_lookup(), told});
   if (!step.empty()) stats_.drafted_tokens += drafter_.n_drafted();
   return step;
 }

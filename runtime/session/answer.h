@@ -18,6 +18,7 @@
 #include "base/status.h"
 #include "runtime/engine/engine.h"
 #include "runtime/sampling/sampler.h"
+#include "runtime/session/answer_constraint.h"
 #include "runtime/session/drafter.h"
 #include "runtime/session/session_options.h"
 #include "runtime/session/session_stats.h"
@@ -34,6 +35,7 @@ class Answer {
     std::uint32_t max_tokens = 0;
     Tokens tokens;
     TextStream text;
+    AnswerConstraint constraint;
     struct Otherwise {
       AnswerOptions options;
       Sampler sampler;
@@ -70,9 +72,11 @@ class Answer {
   std::size_t n_left() const { return max_tokens_ - tokens_.size(); }
   void end_at_once() { max_tokens_ = static_cast<std::uint32_t>(tokens_.size()); }
 
-  // From the logits. A failure changes nothing. Errors: kCancelled by the mask; kInvalidArgument
-  // where no token may be drawn.
-  Status draw();
+  // Nothing but the end can come by the constraint, and no token of the model's says it.
+  bool is_whole();
+  // The token at `at`, from the logits. A failure changes nothing. Errors: kCancelled by the mask;
+  // kInvalidArgument where no token may be drawn.
+  Status draw(const DrawPlace& at);
   // What was drawn becomes the answer's; nothing: it ended the turn.
   std::optional<TokenId> take_drawn();
   // Over, and what was held back of its text is certain.
@@ -109,12 +113,14 @@ class Answer {
 
  private:
   std::size_t n_lookup() const;
+  void tell(Tokens* next, std::size_t most);
 
   const Engine* engine_;
   AnswerOptions options_;
   Sampler sampler_;
   TextStream text_;
-  std::vector<std::uint32_t> allowed_;  // a bit a token; empty without a mask
+  AnswerConstraint constraint_;
+  std::vector<std::uint32_t> allowed_;  // a bit a token; empty without a mask and a constraint
   std::vector<float> logits_;
   TokenId unread_ = -1;
   std::uint32_t max_tokens_ = 0;

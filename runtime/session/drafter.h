@@ -6,11 +6,11 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
 
+#include "base/function_ref.h"
 #include "runtime/conversation/conversation.h"
 #include "runtime/sampling/draft_length.h"
 #include "runtime/sampling/drafts.h"
@@ -28,8 +28,8 @@ class Drafter {
     std::size_t most;
     bool is_alone;
     std::size_t n_lookup;
-    // AnswerOptions::draft
-    const std::function<void(Tokens* next, std::size_t most)>& told;
+    FunctionRef<void(Tokens* next, std::size_t most)>
+        told;  // who knows better; none: it is looked up
   };
   std::span<const TokenId> draft(const Conversation& conversation, TokenId drawn,
                                  const Room& room) noexcept;

@@ -228,8 +228,9 @@ Status Session::end_step(const Status& computed) {
 Result<std::optional<TokenId>> Session::draw_next() {
   if (is_set(&cancel_)) return failed(cancelled());
   if (answer_.is_full()) return answer_.end(Finish::kLength);
+  if (answer_.is_whole()) return answer_.end(Finish::kEos);
   const Stopwatch watch;
-  PC_CHECK_OK(answer_.draw());
+  PC_CHECK_OK(answer_.draw({owner_, position()}));
   const std::uint64_t took =
       std::exchange(step_us_, 0) + std::exchange(move_us_, 0) + watch.microseconds();
   if (answer_.stats().generated_tokens == 0)

@@ -126,6 +126,9 @@ class Session {
   void cancel() { __atomic_store_n(&cancel_, 1, __ATOMIC_RELAXED); }
   SessionStats stats() const { return {read_, answer_.stats(), conversation_.dropped()}; }
 
+  // What a mask is told of who draws (DrawPlace): nothing until it is set, and in a fork.
+  void set_owner(const void* owner) { owner_ = owner; }
+
  private:
   Session(std::shared_ptr<const LoadedPrompt> prompt, const SessionOptions& options);
 
@@ -189,7 +192,8 @@ class Session {
   const std::shared_ptr<const LoadedPrompt> asked_;  // what it was opened with
   SessionOptions options_;                           // with those of the answer that begins next
   bool draws_otherwise_ = false;                     // than the one at hand
-  std::int32_t cancel_ = 0;                          // by __atomic_* only: it crosses the C seam
+  const void* owner_ = nullptr;
+  std::int32_t cancel_ = 0;  // by __atomic_* only: it crosses the C seam
   AskedRepairs repairs_;
   Conversation conversation_;
   Answer answer_;

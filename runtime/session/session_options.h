@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "pml/syntax/repair.h"
+#include "pml/turns/text_encoder.h"  // Position
+#include "runtime/constrain/grammar/constraint.h"
 #include "runtime/sampling/prompt_scores.h"
 #include "runtime/sampling/sampler.h"
 #include "runtime/tokenizer/text/tokenizer.h"
@@ -25,15 +27,25 @@ enum class Overflow : std::uint32_t {
   kSlide,  // the oldest turns go, and it goes on (docs/adr/0041-chats-without-an-end.md)
 };
 
+// Which token is drawn: the one at `position`, by the session whose owner this is
+// (Session::set_owner).
+struct DrawPlace {
+  const void* owner = nullptr;
+  Position position = 0;
+};
+
 // How an answer is drawn, and when it is over.
 struct AnswerOptions {
   // 0: the prompt is computed, nothing is drawn. None: 256, or less where the context ends before.
   std::optional<std::uint32_t> max_tokens = {};
   bool cut_to_window = false;  // or less, whatever max_tokens is
   SamplerOptions sampler = {};
+  // None, or what the answer is held to, at its beginning; compiled for the model's tokens.
+  std::optional<constrain::Constraint> constraint = {};
   // Null, or called before each token is drawn, on the caller's thread: clears the bits of tokens
-  // that may not be drawn, 32 a word, all set before. False: the call ends with kCancelled.
-  std::function<bool(std::span<std::uint32_t> allowed)> mask = {};
+  // that may not be drawn, 32 a word, all set before but those that the constraint forbids. False:
+  // the call ends with kCancelled.
+  std::function<bool(std::span<std::uint32_t> allowed, const DrawPlace& at)> mask = {};
   std::vector<std::string> stop = {};
   Tokenizer::Controls controls = Tokenizer::Controls::kHide;  // that the answer has, in its text
   // Tokens that are computed beside the one drawn last, at most, where the text is likely to go on

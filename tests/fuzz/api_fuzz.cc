@@ -394,10 +394,10 @@ class Sequence {
       }
     }
   }
-  static int mask(void* user, std::uint32_t* allowed, std::size_t n_words) {
+  static int mask(void* user, const pc_session*, std::uint32_t, std::uint32_t* allowed,
+                  std::size_t n_words) {
     const int left = --*static_cast<int*>(user);
-    for (std::size_t i = static_cast<std::size_t>(left < 0 ? 0 : left); i < n_words; ++i)
-      allowed[i] = 0;
+    for (int i = left < 0 ? 0 : left; i < static_cast<int>(n_words); ++i) allowed[i] = 0;
     return left == -2;
   }
   pc_status open_session() {

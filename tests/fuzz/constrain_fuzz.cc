@@ -7,13 +7,14 @@
 #include <promptcache/promptcache.hpp>
 #include <string>
 
-#include "tests/tools/constrain/random_walk.h"
-#include "tests/tools/constrain/small_vocabulary.h"
-#include "tools/constrain/constraint.h"
+#include "runtime/constrain/grammar/constraint.h"
+#include "tests/runtime/constrain/random_walk.h"
+#include "tests/runtime/constrain/small_vocabulary.h"
 
 namespace {
 
 using namespace pc::constrain;
+using pc::Json;
 
 void require(bool promise) {
   if (!promise) std::abort();
@@ -22,12 +23,10 @@ void require(bool promise) {
 void walk(const Grammar& grammar, std::uint64_t seed) {
   static const Vocabulary vocabulary(test::small_tokens());
   Constrainer constrainer{Vocabulary(test::small_tokens())};
-  try {
-    test::RandomWalk random(vocabulary, seed);
-    require(random.run(constrainer.start(grammar), 30).defect.empty());
-  } catch (const SchemaError& error) {
-    require(std::string(error.what()).starts_with("schema"));
-  }
+  const pc::Result<Constraint> start = constrainer.start(grammar);
+  if (!start.ok()) return require(start.error().message.starts_with("schema"));
+  test::RandomWalk random(vocabulary, seed);
+  require(random.run(*start, 30).defect.empty());
 }
 
 }  // namespace

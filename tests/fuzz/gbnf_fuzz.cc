@@ -6,9 +6,9 @@
 #include <promptcache/promptcache.hpp>
 #include <string>
 
-#include "tests/tools/constrain/random_walk.h"
-#include "tests/tools/constrain/small_vocabulary.h"
-#include "tools/constrain/constraint.h"
+#include "runtime/constrain/grammar/constraint.h"
+#include "tests/runtime/constrain/random_walk.h"
+#include "tests/runtime/constrain/small_vocabulary.h"
 
 namespace {
 
@@ -24,11 +24,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string text(reinterpret_cast<const char*>(data), size);
   static const Vocabulary vocabulary(test::small_tokens());
   Constrainer constrainer{Vocabulary(test::small_tokens())};
-  try {
+  const pc::Result<Constraint> start = constrainer.start(gbnf_grammar(text, "grammar"));
+  if (start.ok()) {
     test::RandomWalk random(vocabulary, size);
-    require(random.run(constrainer.start(gbnf_grammar(text, "grammar")), 30).defect.empty());
-  } catch (const SchemaError& error) {
-    require(std::string(error.what()).starts_with("grammar"));
+    require(random.run(*start, 30).defect.empty());
+  } else {
+    require(start.error().message.starts_with("grammar"));
   }
   return 0;
 }

@@ -42,6 +42,12 @@ ARROWS = {
     # what computes (cpu) meet in the seam (backend) alone.
     "runtime": (),
     "runtime/json": ("runtime/json", "base"),
+    # What holds answers to schemas and grammars, of no engine: the command's server has it as well.
+    "runtime/constrain": (),
+    "runtime/constrain/automata": ("runtime/constrain/automata", "base"),
+    "runtime/constrain/schemas": ("runtime/constrain/schemas", "runtime/constrain/automata", "runtime/json", "base"),
+    "runtime/constrain/grammar": ("runtime/constrain/grammar", "runtime/constrain/schemas",
+                                  "runtime/constrain/automata", "runtime/json", "base"),
     "runtime/checkpoint": ("runtime/checkpoint", "runtime/json", "base", "simd/types.h"),
     "runtime/tokenizer": (),
     "runtime/tokenizer/text": ("runtime/tokenizer/text", "runtime/json", "base", "pml/turns/text_encoder.h"),
@@ -79,7 +85,7 @@ ARROWS = {
     "runtime/cpu/states": ("runtime/cpu/states", "runtime/backend", "base", "modules", "simd"),
     "runtime/scheduler": ("runtime/scheduler", "runtime/backend", "base", "modules", "modules/store"),
     "runtime/engine": ("runtime/engine", "runtime/scheduler", "runtime/backend", "runtime/model", "runtime/tokenizer",
-                       "runtime/chat", "base", "pml/turns", "modules"),
+                       "runtime/chat", "runtime/constrain/grammar", "base", "pml/turns", "modules"),
     "runtime/schema": ("runtime/schema", "runtime/engine", "runtime/scheduler", "runtime/backend", "base", "pml",
                        "modules", "modules/store", "simd"),
     "runtime/prompt": ("runtime/prompt", "runtime/schema", "runtime/engine", "runtime/scheduler", "runtime/backend",
@@ -89,7 +95,7 @@ ARROWS = {
                              "runtime/backend/backend_handle.h", "base", "pml", "modules"),
     "runtime/session": ("runtime/session", "runtime/conversation", "runtime/sampling", "runtime/prompt",
                         "runtime/schema", "runtime/engine", "runtime/scheduler", "runtime/backend",
-                        "runtime/tokenizer/text", "base", "pml", "modules", "simd"),
+                        "runtime/tokenizer/text", "runtime/constrain/grammar", "base", "pml", "modules", "simd"),
     "runtime/checks": ("runtime/checks", "runtime/session", "runtime/sampling", "runtime/prompt", "runtime/schema",
                        "runtime/engine", "base", "pml", "modules"),
     "runtime/reports": ("runtime/reports", "runtime/checks", "runtime/session", "runtime/sampling", "runtime/prompt", "runtime/schema",
@@ -97,7 +103,8 @@ ARROWS = {
                         "runtime/tokenizer", "runtime/chat", "runtime/backend", "runtime/checkpoint", "runtime/json",
                         "base", "pml", "modules", "modules/store", "simd"),
     "runtime/api": ("runtime/api", "runtime/reports", "runtime/checks", "runtime/session", "runtime/prompt", "runtime/schema",
-                    "runtime/engine", "runtime/scheduler", "runtime/packed", "base", "modules"),
+                    "runtime/engine", "runtime/scheduler", "runtime/packed", "runtime/constrain/grammar",
+                    "runtime/json", "base", "modules"),
     # The CUDA plug-in, from the device up to the seam; its tests on the host include no more than it does.
     "cuda": (),
     "cuda/device": ("cuda/device", "cuda/standin/standin.h", "base/status.h"),
@@ -109,7 +116,7 @@ ARROWS = {
     "cuda/standin": ("cuda/standin", "cuda/device/numbers.h", "base"),
     # The rooms of the command, from what it prints up to its line; its verbs know nothing of each other.
     "tools": (),
-    "tools/output": ("tools/output", "promptcache"),
+    "tools/output": ("tools/output", "runtime/json/json_value.h", "promptcache"),
     "tools/opening": ("tools/opening", "tools/output", "promptcache"),
     "tools/answers": ("tools/answers", "tools/opening", "tools/output", "promptcache"),
     "tools/chat": ("tools/chat", "tools/answers", "tools/opening", "tools/output", "promptcache"),
@@ -117,16 +124,17 @@ ARROWS = {
     "tools/verbs": ("tools/answers", "tools/opening", "tools/output", "promptcache"),
     "tools/command": ("tools/command", "tools/opening", "tools/output", "promptcache", "pml/syntax/names.h"),
     "tools/manual": ("tools/manual", "tools/command", "tools/output"),
-    "tools/constrain": ("tools/constrain", "tools/output/json.h", "base/mutex.h"),
     # The rooms of the server, each above those that it names: from sockets up to the command's verb.
     "tools/serve": (),
     "tools/serve/http": ("tools/serve/http", "tools/output/json.h", "base/mutex.h"),
     "tools/serve/request": ("tools/serve/request", "tools/serve/http/http.h", "tools/output/json.h", "promptcache"),
-    "tools/serve/calls": ("tools/serve/calls", "tools/constrain", "tools/output/json.h"),
-    "tools/serve/models": ("tools/serve/models", "tools/serve/calls", "tools/serve/request", "tools/constrain",
-                           "tools/output/json.h", "tools/opening/window_fit.h", "base/mutex.h", "promptcache"),
+    "tools/serve/calls": ("tools/serve/calls", "runtime/constrain", "tools/output/json.h"),
+    "tools/serve/models": ("tools/serve/models", "tools/serve/calls", "tools/serve/request",
+                           "runtime/constrain", "tools/output/json.h", "tools/opening/window_fit.h", "base/mutex.h",
+                           "base/status.h", "promptcache"),
     "tools/serve/answer": ("tools/serve/answer", "tools/serve/models", "tools/serve/calls", "tools/serve/request",
-                           "tools/serve/http/http.h", "tools/constrain", "tools/output/json.h", "promptcache"),
+                           "tools/serve/http/http.h", "runtime/constrain", "tools/output/json.h", "base/status.h",
+                           "promptcache"),
     "tools/serve/raw": ("tools/serve/raw", "tools/serve/request", "tools/output/json.h"),
     "tools/serve/texts": ("tools/serve/texts", "tools/serve/raw", "tools/serve/models", "tools/serve/request",
                           "tools/output/json.h", "promptcache"),
@@ -156,6 +164,7 @@ ARROWS_OF_FILES = {
     "runtime/api/c_api_handles.h": ("promptcache",),
     "runtime/api/c_api_answers.cc": ("promptcache",),
     "runtime/api/c_api_chat.cc": ("promptcache",),
+    "runtime/api/c_api_constraint.cc": ("promptcache",),
     "runtime/api/c_api_modules.cc": ("promptcache",),
     "runtime/api/c_api_prompt.cc": ("promptcache",),
     "runtime/api/c_api_session.cc": ("promptcache",),
@@ -174,7 +183,7 @@ HOMES = {
     r"hwy/.*": ("simd/hwy_kernels.cc", "simd/attend-inl.h", "simd/attend_multiply-inl.h", "simd/attend_quads-inl.h",
                  "simd/attend_tiles-inl.h", "simd/elements-inl.h", "simd/exp-inl.h", "simd/matmul-inl.h", "simd/quant-inl.h",
                  "simd/quantise-inl.h"),
-    r"nlohmann/.*": ("runtime/json/json.cc", "tools/output/json.cc", "tools/output/json.h"),
+    r"nlohmann/.*": ("runtime/json/json.cc", "runtime/json/json_value.cc", "runtime/json/json_value.h"),
     r"openssl/.*|xxhash\.h": ("base/hash.cc", "tools/serve/service/api_keys.cc"),
     r"histedit\.h": ("tools/chat/line_editor.cc",),
     r"sys/un\.h": ("tools/serve/http/http_server.cc",),
@@ -218,11 +227,10 @@ ROOM_FILES = 25
 # Rooms that have more, and why: each is one trade.
 CROWDED_ROOMS = {
     "cuda/standin": "one runtime, as CUDA has it",
-    "tools/constrain": "one compiler, from a schema to masks",
 }
 FILE_LINES = 500
 # A public header is one file, whatever the API has.
-LONGER_FILES = {"include/promptcache/promptcache.h": 1100, "include/promptcache/promptcache.hpp": 700}
+LONGER_FILES = {"include/promptcache/promptcache.h": 1100, "include/promptcache/promptcache.hpp": 750}
 FUNCTION_LINES = 70
 MACHINE_PATH = re.compile(r"(?<![\w.$}~*/])/(home|Users|root|work|mnt)/[\w.-]+")
 

@@ -30,7 +30,7 @@ class RecordedReply : public Reply {
     for (std::size_t data; (data = stream.find("data: ", at)) != std::string::npos;) {
       at = stream.find("\n\n", data);
       const std::string text = stream.substr(data + 6, at - data - 6);
-      if (text != "[DONE]") events.push_back(cli::Json::parse(text));
+      if (text != "[DONE]") events.push_back(cli::Json::read(text));
     }
     return events;
   }

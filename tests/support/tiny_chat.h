@@ -32,14 +32,14 @@ inline void write_chat_template(const TinyCheckpoint& checkpoint,
 }
 
 // A mask that lets nothing be drawn but these tokens, one after the other, for one answer.
-inline std::function<bool(std::span<std::uint32_t>)> only(Tokens tokens) {
-  return
-      [tokens = std::move(tokens), n = std::size_t{0}](std::span<std::uint32_t> allowed) mutable {
-        std::ranges::fill(allowed, 0u);
-        const auto token = static_cast<std::uint32_t>(tokens[n++ % tokens.size()]);
-        allowed[token / 32] = 1u << token % 32;
-        return true;
-      };
+inline std::function<bool(std::span<std::uint32_t>, const DrawPlace&)> only(Tokens tokens) {
+  return [tokens = std::move(tokens), n = std::size_t{0}](std::span<std::uint32_t> allowed,
+                                                          const DrawPlace&) mutable {
+    std::ranges::fill(allowed, 0u);
+    const auto token = static_cast<std::uint32_t>(tokens[n++ % tokens.size()]);
+    allowed[token / 32] = 1u << token % 32;
+    return true;
+  };
 }
 
 }  // namespace pc::test

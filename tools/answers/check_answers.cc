@@ -102,7 +102,7 @@ Json check_answers(const promptcache::Schema& schema,
   asked.answer_tokens = options.compared_tokens;
   asked.progress = Watch::show;
   asked.progress_user = &watch;
-  return Json::parse(promptcache::check_answers(schema, prompts, asked));
+  return parse_report(promptcache::check_answers(schema, prompts, asked));
 }
 
 std::string answers_text(const Json& report) {

@@ -65,7 +65,7 @@ class InstructionSet {
 Json instruction_sets(const Options& options, bool* ok) {
   const std::vector<float> want = short_logits(exact_options(options));
   Json list = Json::array();
-  for (const Json& name : Json::parse(promptcache::build_describe())["isa"]["supported"].items()) {
+  for (const Json& name : parse_report(promptcache::build_describe())["isa"]["supported"].items()) {
     const InstructionSet chosen(name.text());
     const double exact = distance(short_logits(exact_options(options)), want);
     const double as_run = distance(short_logits(engine_options(options)), want);
@@ -89,7 +89,7 @@ Json probe(const Options& options) {
   std::string text;
   if (!options.probe_text.empty()) text = read_document(options.probe_text).text;
   const auto read = [&](const promptcache::EngineOptions& engine) {
-    return Json::parse(promptcache::model_probe(engine, text));
+    return parse_report(promptcache::model_probe(engine, text));
   };
   const Json as_run = read(engine_options(options)), exact = read(exact_options(options));
   bool ok = as_run["ok"].truth() && exact["ok"].truth();

@@ -95,7 +95,7 @@ bool is_settled(const promptcache::Prompt& prompt) {
 
 promptcache::Prompt ask_question(const promptcache::Engine& engine, const Options& options) {
   const std::vector<std::string> texts = texts_of(options);
-  if (Json::parse(engine.describe())["chat_template"].text() == "-")
+  if (parse_report(engine.describe())["chat_template"].text() == "-")
     return continued(engine, options, texts);
   std::vector<pc_chat_part> parts;
   for (const std::string& text : texts)

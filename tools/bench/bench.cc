@@ -40,8 +40,8 @@ std::string types_of(const Json& inspection) {
 
 BenchSubject subject_of(const promptcache::Engine& engine, const Json& inspection,
                         const Options& options) {
-  const Json report = Json::parse(engine.describe());
-  const Json build = Json::parse(promptcache::build_describe());
+  const Json report = parse_report(engine.describe());
+  const Json build = parse_report(promptcache::build_describe());
   const pc_engine_facts facts = engine.facts();
   BenchSubject s;
   s.build = build["version"].text();
@@ -90,7 +90,7 @@ void print_report(const BenchReport& report, const Options& options) {
 ExitCode bench(const Options& options) {
   const promptcache::Engine engine = open_to_measure(options);
   const std::vector<BenchCase> tests = bench_cases(options.bench, engine.facts().context_tokens);
-  const Json inspection = Json::parse(promptcache::model_inspect(engine_options(options)));
+  const Json inspection = parse_report(promptcache::model_inspect(engine_options(options)));
   BenchReport report{subject_of(engine, inspection, options), {}};
   try {
     measure(engine, tests, bytes_of_model(inspection), options, &report);

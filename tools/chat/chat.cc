@@ -47,7 +47,7 @@ class Chat {
       : schema_(schema),
         options_(options),
         conversation_(engine, schema, options),
-        context_tokens_(Json::parse(engine.describe())["context_tokens"].number().value_or(0)),
+        context_tokens_(parse_report(engine.describe())["context_tokens"].number().value_or(0)),
         asks_(is_terminal(stdin)) {
     if (!asks_) return;
     editor_.emplace([this](const std::string& line) { return words_at(line); });
@@ -118,7 +118,7 @@ class Chat {
   std::vector<std::string> module_words(const std::string& line) const {
     const std::vector<std::string> before = words_of(line.substr(0, line.rfind(' ')));
     std::vector<std::string> words;
-    const Json report = Json::parse(schema_.describe());
+    const Json report = parse_report(schema_.describe());
     for (const Json& module : report["modules"].items()) {
       const std::string path = module["path"].text();
       if (path == "-") continue;
@@ -206,7 +206,7 @@ class Chat {
   }
 
   void list_modules() const {
-    const Json report = Json::parse(schema_.describe());
+    const Json report = parse_report(schema_.describe());
     std::string text;
     for (const Json& module : report["modules"].items()) {
       if (module["path"].text() == "-") continue;

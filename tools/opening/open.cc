@@ -55,7 +55,7 @@ void print_message(void*, std::int32_t, const char* message) {
 // a store it cannot write.
 void print_remark(const promptcache::Engine& engine, const Options& options) {
   if (options.quiet) return;
-  const Json remark = Json::parse(engine.describe())["remark"];
+  const Json remark = parse_report(engine.describe())["remark"];
   if (remark.text() != "-") print_remark(remark.text());
 }
 

@@ -85,13 +85,13 @@ bool is_empty(const Json& collected) {
 
 ExitCode cache_list(const Options& options) {
   const std::string report = open_store(options, PC_CACHE_READ_ONLY).describe();
-  print(options.json ? report + "\n" : list_text(Json::parse(report)));
+  print(options.json ? report + "\n" : list_text(parse_report(report)));
   return kSuccess;
 }
 
 ExitCode cache_show(const Options& options) {
   const std::string report = open_store(options, PC_CACHE_READ_ONLY).show(options.keys.front());
-  print(options.json ? report + "\n" : show_text(Json::parse(report)));
+  print(options.json ? report + "\n" : show_text(parse_report(report)));
   return kSuccess;
 }
 
@@ -99,7 +99,7 @@ ExitCode cache_verify(const Options& options) {
   const promptcache::Store store = open_store(options, PC_CACHE_READ_ONLY);
   const std::string report =
       options.keys.empty() ? store.verify_all() : store.verify(options.keys.front());
-  const Json json = Json::parse(report);
+  const Json json = parse_report(report);
   const auto files = json["files"].items();
   std::string text;
   for (const Json& f : files)
@@ -167,7 +167,7 @@ ExitCode cache_import(const Options& options) {
 ExitCode cache_collect(const Options& options) {
   const std::string report =
       open_store(options, PC_CACHE_READ_WRITE).gc(options.cache_bytes.value_or(kDefaultBudget));
-  const Json json = Json::parse(report);
+  const Json json = parse_report(report);
   const Json packed = json["packed"];
   std::string text = collected_text(json);
   if (!is_empty(packed)) text += "packed weights: " + collected_text(packed);

@@ -117,7 +117,7 @@ std::string describe_prompts(const WrittenPrompts& written, Findings* findings, 
   for (std::size_t i = 0; i < written.prompts.size(); ++i) {
     const std::string& name = written.names[i];
     try {
-      const Json plan = Json::parse(written.prompts[i].explain());
+      const Json plan = parse_report(written.prompts[i].explain());
       text += prompt_text(name, plan);
       json->push(Json::object()
                      .set("file", name)
@@ -150,7 +150,7 @@ ExitCode check(const Options& options) {
   std::string text;
   try {
     const promptcache::Schema schema = promptcache::Schema::load(engine, options.schema);
-    report = Json::parse(schema.describe());
+    report = parse_report(schema.describe());
     const WrittenPrompts written = read_prompts(schema, options, &findings);
     text = schema_text(report) + describe_prompts(written, &findings, &prompts);
     if (options.answers && findings.exit_code() == kSuccess)

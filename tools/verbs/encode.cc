@@ -40,7 +40,7 @@ void collect(const Json& modules, Keys* keys) {
 std::uint32_t count_stored(const Keys& keys, const Options& options) {
   Keys stored;
   const promptcache::Store store = open_store(options, PC_CACHE_READ_ONLY);
-  collect(Json::parse(store.describe())["files"], &stored);
+  collect(parse_report(store.describe())["files"], &stored);
   std::uint32_t n = 0;
   for (const std::string& key : keys) n += stored.count(key) != 0;
   return n;
@@ -62,7 +62,7 @@ pc_encode_stats encode_what_is_asked(promptcache::Schema& schema, const Options&
                                      Keys* keys) {
   if (options.prompts.empty()) {
     const pc_encode_stats stats = encode_with_progress(schema, options.quiet);
-    const Json report = Json::parse(schema.describe());
+    const Json report = parse_report(schema.describe());
     for (const char* kind : {"modules", "scaffolds"}) collect(report[kind], keys);
     return stats;
   }
@@ -72,7 +72,7 @@ pc_encode_stats encode_what_is_asked(promptcache::Schema& schema, const Options&
     const promptcache::Prompt prompt = parse_prompt(schema, document);
     if (!options.quiet) print_remarks(prompt, document.name);
     add(encode_with_progress(prompt, options.quiet), &sum);
-    collect(Json::parse(prompt.explain())["modules"], keys);
+    collect(parse_report(prompt.explain())["modules"], keys);
   }
   sum.modules = static_cast<std::uint32_t>(keys->size());
   return sum;

@@ -93,7 +93,7 @@ ExitCode explain(const Options& options) {
   const promptcache::Schema schema = load_schema(engine, options);
   const promptcache::Prompt prompt = parse_prompt(schema, document);
   const std::string report = prompt.explain();
-  print(options.json ? report + "\n" : plan_text(Json::parse(report)));
+  print(options.json ? report + "\n" : plan_text(parse_report(report)));
   if (!options.quiet) print_remarks(prompt, document.name);
   return kSuccess;
 }

@@ -102,7 +102,7 @@ std::string info_text(const Json& model) {
 
 ExitCode model_info(const Options& options) {
   const std::string report = promptcache::model_inspect(engine_options(options));
-  print(options.json ? report + "\n" : info_text(Json::parse(report)));
+  print(options.json ? report + "\n" : info_text(parse_report(report)));
   return kSuccess;
 }
 
@@ -115,7 +115,7 @@ ExitCode model_verify(const Options& options) {
     opening.end();
     return text;
   }();
-  const Json json = Json::parse(report);
+  const Json json = parse_report(report);
   const auto problems = json["problems"].items();
   std::string text;
   for (const Json& problem : problems) text += cell(problem["message"]) + "\n";

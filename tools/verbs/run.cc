@@ -64,7 +64,7 @@ ExitCode run(const Options& options) {
   if (!options.quiet) {
     std::fputs(describe(answer.stats).c_str(), stderr);
     const std::string sentence =
-        options.no_cache ? "" : approximation(Json::parse(prompt.explain()), options.repair);
+        options.no_cache ? "" : approximation(parse_report(prompt.explain()), options.repair);
     if (!sentence.empty())
       std::fprintf(stderr, "remark   %s (--compare answers without reuse, too)\n",
                    sentence.c_str());

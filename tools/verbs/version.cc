@@ -8,7 +8,7 @@ namespace pc::cli {
 
 ExitCode version(const Options& options) {
   const std::string report = promptcache::build_describe();
-  const Json json = Json::parse(report);
+  const Json json = parse_report(report);
   Table table({{}, {}});
   table.add_row({"instruction set", cell(json["isa"]["selected"]) + " (this machine has: " +
                                         cell(json["isa"]["supported"]) + ")"});

@@ -201,7 +201,9 @@ TEST_CASE("named clients take turns from step to step of a batch") {
 TEST_CASE("a session whose mask throws fails alone") {
   const Batch batch;
   auto throwing = Batch::options(4);
-  throwing.mask = [](void*, std::uint32_t*, std::size_t) -> int { throw 42; };
+  throwing.mask = [](void*, const pc_session*, std::uint32_t, std::uint32_t*, std::size_t) -> int {
+    throw 42;
+  };
   api::Session bad = batch.session("<a/>What?", throwing),
                good = batch.session("<a/>What?", Batch::options(4)),
                alone = batch.session("<a/>What?", Batch::options(4));

@@ -6,25 +6,16 @@
 #include <string.h>
 
 #include "promptcache/promptcache.h"
+#include "tests/runtime/api/c_check.h"
 
-static int failures = 0;
-
-#define CHECK(condition)                                                                       \
-  do {                                                                                         \
-    if (!(condition)) {                                                                        \
-      ++failures;                                                                              \
-      fprintf(stderr, "%s:%d: %s is not so; last error: %s\n", __FILE__, __LINE__, #condition, \
-              error.message);                                                                  \
-    }                                                                                          \
-  } while (0)
+int failures = 0;
+pc_error error;
 
 static const char* schema_pml =
     "<schema name=\"s\"><system>Be short.</system>\n"
     "<module name=\"a\">A page about <param name=\"x\" len=\"4\"/>.</module>\n"
     "<module name=\"b\">Another page.</module></schema>";
 static const char* prompt_pml = "<prompt schema=\"s\"><a x=\"it\"/><user>And now?</user></prompt>";
-
-static pc_error error;
 
 static pc_engine* open_engine(const char* model, const char* cache) {
   pc_engine_options options;
@@ -217,8 +208,10 @@ static void messages(pc_engine* engine) {
 }
 
 /* Allows the tokens below *user, but not those that end an answer. */
-static int below(void* user, uint32_t* allowed, size_t n_words) {
+static int below(void* user, const pc_session* session, uint32_t position, uint32_t* allowed,
+                 size_t n_words) {
   const uint32_t limit = *(const uint32_t*)user;
+  CHECK(session != NULL && position > 0);
   for (size_t i = 0; i < n_words * 32; ++i)
     if (i >= limit || i < 3) allowed[i / 32] &= ~(1u << i % 32);
   return limit == UINT32_MAX;
@@ -402,6 +395,7 @@ static void generate(pc_engine* engine) {
   failures += draw_otherwise(prompt);
   converse(prompt);
   draw(engine, prompt);
+  constrain(engine, prompt);
   later_options(prompt);
   answer(prompt, 1, &full);
   CHECK(full.cached_tokens == 0 && full.computed_tokens == cached.prompt_tokens);

@@ -33,7 +33,8 @@ class World {
 };
 
 // Lets nothing be drawn but the token that `user` points to.
-int only_this(void* user, std::uint32_t* allowed, std::size_t n_words) {
+int only_this(void* user, const pc_session*, std::uint32_t, std::uint32_t* allowed,
+              std::size_t n_words) {
   const auto token = static_cast<std::uint32_t>(*static_cast<const std::int32_t*>(user));
   for (std::size_t i = 0; i < n_words; ++i) allowed[i] = 0;
   allowed[token / 32] = 1u << token % 32;

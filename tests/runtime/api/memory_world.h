@@ -217,6 +217,7 @@ std::vector<Row> engine_rows();
 std::vector<Row> schema_rows();
 std::vector<Row> prompt_rows();
 std::vector<Row> session_rows();
+std::vector<Row> constraint_rows();
 
 // A scenario in a world that lasts from attempt to attempt.
 template <class F>

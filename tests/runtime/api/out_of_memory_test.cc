@@ -183,6 +183,9 @@ TEST_CASE("out of memory in calls on prompts") {
 TEST_CASE("out of memory in calls on sessions") {
   sweep_all("sessions", session_rows());
 }
+TEST_CASE("out of memory in calls on constraints") {
+  sweep_all("constraints", constraint_rows());
+}
 TEST_CASE("out of memory in calls on stores") {
   sweep_all("stores", store_rows());
 }

@@ -120,7 +120,7 @@ TEST_CASE("where the window slides, a conversation that was written whole keeps 
   SessionOptions o;
   o.max_tokens = kAnswer;
   o.overflow = Overflow::kSlide;
-  o.mask = [](std::span<std::uint32_t> allowed) {  // words alone
+  o.mask = [](std::span<std::uint32_t> allowed, const DrawPlace&) {  // words alone
     std::ranges::fill(allowed, 0u);
     for (std::uint32_t word = 10; word < 20; ++word) allowed[word] = ~0u;
     return true;

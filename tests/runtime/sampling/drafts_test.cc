@@ -19,7 +19,7 @@ SessionOptions few_words(std::uint32_t seed, float temperature, std::uint32_t n_
   o.max_tokens = 120;
   o.sampler.temperature = temperature;
   o.sampler.seed = seed;
-  o.mask = [n_words](std::span<std::uint32_t> allowed) {
+  o.mask = [n_words](std::span<std::uint32_t> allowed, const DrawPlace&) {
     std::ranges::fill(allowed, 0u);
     for (std::uint32_t i = 0; i < n_words; ++i) allowed[(300 + i) / 32] |= 1u << (300 + i) % 32;
     return true;

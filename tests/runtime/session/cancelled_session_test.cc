@@ -102,7 +102,7 @@ TEST_CASE("cancelled amid its answer, behind each token and while the next is dr
   Session* drawn_by = nullptr;
   SessionOptions options = short_answer();
   if (while_drawing)
-    options.mask = [&drawn_by](std::span<std::uint32_t>) {
+    options.mask = [&drawn_by](std::span<std::uint32_t>, const DrawPlace&) {
       if (drawn_by) drawn_by->cancel();
       return true;
     };

@@ -230,7 +230,7 @@ TEST_CASE("the token that ended an answer is not one that was said") {
   chat.open("<doc/> It costs");
   TokenId other = 3;
   while (other == end || std::ranges::find(chat.read, other) != chat.read.end()) ++other;
-  o.mask = [=](std::span<std::uint32_t> allowed) {
+  o.mask = [=](std::span<std::uint32_t> allowed, const DrawPlace&) {
     std::ranges::fill(allowed, 0u);
     for (const TokenId token : {end, other})
       allowed[static_cast<std::size_t>(token) / 32] |= 1u << token % 32;

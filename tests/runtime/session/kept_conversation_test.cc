@@ -434,7 +434,7 @@ TEST_CASE("a mask that stops a call, or allows nothing, stops that call alone") 
   home.use_schema("<schema name='s'/>");
   int mode = 0;
   SessionOptions o;
-  o.mask = [&mode](std::span<std::uint32_t> allowed) {
+  o.mask = [&mode](std::span<std::uint32_t> allowed, const DrawPlace&) {
     if (mode == 2) std::ranges::fill(allowed, 0u);
     return mode != 1;
   };

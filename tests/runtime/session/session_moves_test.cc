@@ -156,8 +156,8 @@ SessionOptions forced(std::vector<TokenId> tokens, std::uint32_t max_tokens, boo
   SessionOptions o;
   o.max_tokens = max_tokens;
   o.no_reuse = no_reuse;
-  o.mask = [tokens = std::move(tokens),
-            at = std::size_t{0}](std::span<std::uint32_t> allowed) mutable {
+  o.mask = [tokens = std::move(tokens), at = std::size_t{0}](std::span<std::uint32_t> allowed,
+                                                             const DrawPlace&) mutable {
     if (at == tokens.size()) return true;
     std::ranges::fill(allowed, 0u);
     const auto token = static_cast<std::uint32_t>(tokens[at++]);

@@ -23,7 +23,7 @@ SessionOptions sliding(std::uint32_t max_tokens) {
   o.max_tokens = max_tokens;
   o.overflow = Overflow::kSlide;
   // Words alone: a tiny model would end its turns at random.
-  o.mask = [](std::span<std::uint32_t> allowed) {
+  o.mask = [](std::span<std::uint32_t> allowed, const DrawPlace&) {
     std::ranges::fill(allowed, 0u);
     for (std::uint32_t word = 10; word < 20; ++word) allowed[word] = ~0u;
     return true;
@@ -158,7 +158,8 @@ TEST_CASE("a turn that brings a module goes with it, and the prompt's modules st
   home.use_schema(schema + "</schema>");
   const Tokens words = must(home.schema->engine().tokenizer().encode("It is late."));
   SessionOptions o = sliding(static_cast<std::uint32_t>(words.size()));
-  o.mask = [&words, n = std::size_t{0}](std::span<std::uint32_t> allowed) mutable {
+  o.mask = [&words, n = std::size_t{0}](std::span<std::uint32_t> allowed,
+                                        const DrawPlace&) mutable {
     std::ranges::fill(allowed, 0u);
     const auto word = static_cast<std::size_t>(words[n++ % words.size()]);
     allowed[word / 32] |= 1u << word % 32;

@@ -7,7 +7,7 @@ using namespace pc::cli;
 namespace {
 
 Json plan(const char* runs) {
-  return Json::parse(std::string("{\"runs\": [") + runs + "]}");
+  return parse_report(std::string("{\"runs\": [") + runs + "]}");
 }
 
 constexpr char kText[] = R"({"kind": "text", "label": ""},)";

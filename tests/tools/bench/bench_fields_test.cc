@@ -67,7 +67,7 @@ TEST_CASE("CSV quotes every value, as llama-bench does") {
 }
 
 TEST_CASE("JSON has the fields of CSV, and each repetition") {
-  const auto tests = Json::parse(json_of(made_report()).dump())["tests"].items();
+  const auto tests = parse_report(json_of(made_report()).dump())["tests"].items();
   REQUIRE(tests.size() == 4);
   const std::string csv = csv_of(made_report());
   for (const std::string& name : cells(lines(csv).front())) {

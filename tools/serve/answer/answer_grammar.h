@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "tools/constrain/grammar.h"
+#include "runtime/constrain/grammar/grammar.h"
 #include "tools/serve/models/served_model.h"
 #include "tools/serve/request/question.h"
 

@@ -5,7 +5,8 @@
 
 namespace pc::serve {
 
-int AnswerMask::hook(void* user, std::uint32_t* allowed, std::size_t n_words) noexcept {
+int AnswerMask::hook(void* user, const pc_session*, std::uint32_t, std::uint32_t* allowed,
+                     std::size_t n_words) noexcept try {
   AnswerMask& self = *static_cast<AnswerMask*>(user);
   if (self.is_forced()) {
     const auto token = static_cast<std::uint32_t>(self.limit_->close[self.n_forced_]);
@@ -14,7 +15,10 @@ int AnswerMask::hook(void* user, std::uint32_t* allowed, std::size_t n_words) no
     return 0;
   }
   if (self.is_thinking_ || !self.constraint_) return 0;
-  return constrain::Constraint::mask_hook(&*self.constraint_, allowed, n_words);
+  self.constraint_->mask({allowed, n_words});
+  return 0;
+} catch (...) {  // no memory: no token is drawn
+  return 1;
 }
 
 std::size_t AnswerMask::draft_hook(void* user, std::int32_t* tokens, std::size_t capacity) noexcept

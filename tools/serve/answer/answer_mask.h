@@ -7,10 +7,11 @@
 
 #include <cstdint>
 #include <optional>
+#include <promptcache/promptcache.hpp>
 #include <utility>
 #include <vector>
 
-#include "tools/constrain/constraint.h"
+#include "runtime/constrain/grammar/constraint.h"
 
 namespace pc::serve {
 
@@ -32,8 +33,9 @@ class AnswerMask {
   // Is there anything to mask?
   bool is_needed() const { return constraint_ || limit_; }
   // As pc_token_mask has it; user: an AnswerMask.
-  static int hook(void* user, std::uint32_t* allowed, std::size_t n_words) noexcept;
-  // As pc_token_draft has it: proposes the tokens of the text that must come next by the grammar.
+  static int hook(void* user, const pc_session* session, std::uint32_t position,
+                  std::uint32_t* allowed, std::size_t n_words) noexcept;
+  // As pc_token_draft has it: the tokens of the text that the grammar leaves no choice about.
   static std::size_t draft_hook(void* user, std::int32_t* tokens, std::size_t capacity) noexcept;
 
   // The token was drawn. thinks: is the answer inside of a thought behind it?

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/status.h"
+#include "runtime/constrain/grammar/constraint.h"
 #include "tools/serve/answer/answer_grammar.h"
 #include "tools/serve/answer/answer_mask.h"
 #include "tools/serve/answer/answer_reader.h"
@@ -225,20 +227,13 @@ class Answering {
       options.set_prompt_logprobs(*question_.top_logprobs);
     choices_[number] = std::make_unique<Choice>(Choice{AnswerReader(number, form_)});
     Choice& choice = *choices_[number];
-    std::optional<constrain::Constraint> constraint;
-    if (grammar_) constraint = model_.constrained(*grammar_);
-    if (constraint && number == 0)
-      for (const constrain::LeftOut& one : constraint->left_out())
-        usage_.reuse.remarks.push_back(one.text() + " is not enforced");
-    choice.mask.emplace(model_.engine(), std::move(constraint), thought_limit(), form_.is_thinking);
+    choice.mask.emplace(model_.engine(), constraint_of(number), thought_limit(), form_.is_thinking);
     if (choice.mask->is_needed()) {
       options.mask = AnswerMask::hook;
       options.draft = AnswerMask::draft_hook;
       options.mask_user = options.draft_user = &*choice.mask;
     }
     choice.opened.emplace(plan.prompt, options);
-  } catch (const constrain::SchemaError& error) {
-    throw ApiError::bad_request(error.what(), question_.format.where);
   } catch (const promptcache::Error& error) {
     if (error.status() == PC_BUDGET) throw;
     if (error.status() == PC_CONTEXT_FULL && !question_.of_schema)
@@ -247,6 +242,17 @@ class Answering {
                                question_.prompt_field());
     const bool is_repair = error.status() == PC_INVALID_ARGUMENT && !question_.repair.empty();
     throw ApiError::of(error, is_repair ? "repair" : question_.prompt_field());
+  }
+
+  // None: the answer may be anything.
+  std::optional<constrain::Constraint> constraint_of(std::size_t number) {
+    if (!grammar_) return std::nullopt;
+    Result<constrain::Constraint> begun = model_.constrained(*grammar_);
+    if (!begun.ok()) throw ApiError::bad_request(begun.error().message, question_.format.where);
+    if (number == 0)
+      for (const constrain::LeftOut& one : begun->left_out())
+        usage_.reuse.remarks.push_back(one.text() + " is not enforced");
+    return std::move(begun).value();
   }
 
   std::uint32_t least_answer() const { return question_.sampling.max_tokens == 0 ? 0 : 1; }

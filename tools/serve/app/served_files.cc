@@ -47,7 +47,7 @@ ModelFile file_of(const Options& all, const Named& model, bool is_first) {
   for (const std::string& text : all.serve.templates)
     if (const Named given = named(text); given.name == model.name)
       options.chat_template = given.path;
-  const Json facts = Json::parse(promptcache::model_inspect(cli::engine_options(options)));
+  const Json facts = cli::parse_report(promptcache::model_inspect(cli::engine_options(options)));
   return {model.name, facts["weight_bytes"].number().value_or(0),
           [options, shows = std::make_shared<bool>(is_first)] {
             const pc_cache_mode mode = cli::cache_mode(options);

@@ -6,7 +6,7 @@
 
 #include <cstddef>
 
-#include "tools/constrain/grammar.h"
+#include "runtime/constrain/grammar/grammar.h"
 #include "tools/output/json.h"
 #include "tools/serve/calls/call_shape.h"
 

@@ -46,7 +46,7 @@ bool is_field(std::string_view text) {
 // The sentence of an error in the shape of either protocol; "" where there is none.
 std::string sentence_in(const std::string& body) {
   try {
-    return cli::Json::parse(body)["error"]["message"].string();
+    return cli::parse_report(body)["error"]["message"].string();
   } catch (const std::exception&) {
     return "";
   }

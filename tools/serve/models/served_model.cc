@@ -5,6 +5,7 @@
 #include "tools/serve/calls/told_calls.h"
 #include "tools/serve/models/chat_modules.h"
 #include "tools/serve/models/chat_views.h"
+#include "tools/serve/models/model_vocabulary.h"
 #include "tools/serve/models/thought_learning.h"
 #include "tools/serve/request/api_error.h"
 
@@ -15,7 +16,7 @@ constexpr std::size_t kDigestDigits = 12;
 
 // Of the weights and of how their states are kept.
 std::string fingerprint_of(const promptcache::Engine& engine) {
-  const Json report = Json::parse(engine.describe());
+  const Json report = cli::parse_report(engine.describe());
   return std::string("pc-") + pc_version() + "-" +
          report["weights_digest"].string().substr(0, kDigestDigits) + "-" +
          report["kv_type"].string();
@@ -161,7 +162,7 @@ std::string ServedModel::text_of(const RawPrompt& prompt) const {
   return text;
 }
 
-constrain::Constraint ServedModel::constrained(const constrain::Grammar& grammar) const {
+Result<constrain::Constraint> ServedModel::constrained(const constrain::Grammar& grammar) const {
   return constrainer().start(grammar);
 }
 
@@ -172,7 +173,7 @@ const std::optional<CallShape>& ServedModel::marked_call_shape() const {
 
 constrain::Constrainer& ServedModel::constrainer() const {
   std::call_once(reads_vocabulary_, [this] {
-    constrainer_.emplace(engine());
+    constrainer_.emplace(vocabulary_of(engine()));
     marked_call_shape_ = call_shape_;
     if (!call_shape_) return;
     for (std::string CallShape::*const words :

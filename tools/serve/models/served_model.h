@@ -14,7 +14,8 @@
 #include <string>
 
 #include "base/mutex.h"
-#include "tools/constrain/constraint.h"
+#include "base/status.h"
+#include "runtime/constrain/grammar/constraint.h"
 #include "tools/serve/calls/call_shape.h"
 #include "tools/serve/models/schemas.h"
 #include "tools/serve/request/question.h"
@@ -66,9 +67,8 @@ class ServedModel {
                          const std::string& param = {}) const;
   std::vector<std::pair<std::string, Schemas::Handle>> schemas(const NameSpace& space) const;
 
-  // The state, at its beginning, of an answer that is held to this grammar. Throws
-  // constrain::SchemaError.
-  constrain::Constraint constrained(const constrain::Grammar& grammar) const;
+  // The state, at its beginning, of an answer that is held to this grammar.
+  Result<constrain::Constraint> constrained(const constrain::Grammar& grammar) const;
 
   // The text of prompt_of(question), as the model's template writes it. Throws ApiError.
   std::string text_of(const Question& question) const;

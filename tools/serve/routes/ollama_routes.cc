@@ -38,7 +38,7 @@ Json details_of(const Json& facts) {
 }
 
 Json facts_of(const Models::Known& known) {
-  return known.handle ? Json::parse(known.handle->model.engine().describe()) : Json();
+  return known.handle ? cli::parse_report(known.handle->model.engine().describe()) : Json();
 }
 
 Json model_json(const Service& service, const Models::Known& known) {
@@ -62,7 +62,7 @@ Json capabilities_of(const ServedModel& model) {
 }
 
 Json shown(Service* service, const Asked& asked) {
-  const Json facts = Json::parse(asked.model().engine().describe());
+  const Json facts = cli::parse_report(asked.model().engine().describe());
   const std::string family = facts["family"].string();
   return Json::object()
       .set("modelfile", "# " + service->file_of(asked.model().id()))

@@ -21,7 +21,7 @@ Json earlier_of(const ResponsesRequest& request, StoredResponses* stored) {
                    "there is no response \"" + request.previous +
                        "\" here; a server remembers its latest responses until it ends",
                    "previous_response_id", "previous_response_not_found");
-  return Json::parse(previous->conversation);
+  return cli::parse_report(previous->conversation);
 }
 
 ApiError not_found(const std::string& id) {

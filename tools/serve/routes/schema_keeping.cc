@@ -77,7 +77,7 @@ Json encoded(const promptcache::Schema& schema, UploadReply* reply) {
 }  // namespace
 
 Json schema_json(const promptcache::Schema& schema) {
-  const Json description = Json::parse(schema.describe());
+  const Json description = cli::parse_report(schema.describe());
   return Json::object()
       .set("object", "pml.schema")
       .set("name", description["name"])

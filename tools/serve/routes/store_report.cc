@@ -32,7 +32,7 @@ Json store_report(const Json& cache) {
   Json report = Json::object().set("object", "prompt_cache.store");
   if (cache.is_null()) return report.set("in_use", false);
   const promptcache::Store store(cache["dir"].string(), PC_CACHE_READ_ONLY);
-  const Json content = Json::parse(store.describe());
+  const Json content = cli::parse_report(store.describe());
   const std::vector<Json> files = content["files"].items();
   return report.set("in_use", true)
       .set("mode", cache["mode"])

@@ -34,7 +34,8 @@ Service::Service(const std::vector<ModelFile>& models, const ServiceOptions& opt
       readers_(kReaders, kMostUnread) {
   const ModelHandle first = models_.take(first_model_);
   const promptcache::Engine& engine = first->model.engine();
-  if (first->model.facts().engine.store_in_use) store_ = Json::parse(engine.describe())["cache"];
+  if (first->model.facts().engine.store_in_use)
+    store_ = cli::parse_report(engine.describe())["cache"];
 }
 
 Service::~Service() {

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "runtime/chat/program/chat_program.h"
+#include "runtime/constrain/automata/state.h"
 #include "runtime/jinja/library/json.h"
-#include "tools/constrain/state.h"
 #include "tools/serve/calls/call_cursor.h"
 #include "tools/serve/calls/call_grammar.h"
 #include "tools/serve/calls/call_stream.h"
@@ -137,7 +137,7 @@ bool is_held_to(const ChatProgram& program, const CallShape& shape) {
   const auto answered = rendered(program, conversation(shape, 1), false);
   if (!answered) return false;
   const auto automaton =
-      call_grammar(shape, tools().items().front()["function"], 0).compiled().automaton;
+      call_grammar(shape, tools().items().front()["function"], 0).compiled().value().automaton;
   for (std::size_t begin = 0; begin < answered->size(); ++begin) {
     constrain::State state = constrain::start_of(automaton);
     for (std::size_t at = begin; at < answered->size() && !state.is_dead(); ++at) {

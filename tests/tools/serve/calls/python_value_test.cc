@@ -24,9 +24,9 @@ TEST_CASE("values are read as Python means them") {
   CHECK(read("'\\x41\\x1b C:\\users \\x4'") == Json("A\x1b C:\\users \\x4"));
   CHECK(read("\"Oslo \"north\" or 'south'\"") == Json("Oslo \"north\" or 'south'"));
   CHECK(read("-1.5e3") == Json(-1500.0));
-  CHECK(read("[1, True, false, 'x',]") == Json::parse(R"([1, true, false, "x"])"));
-  CHECK(read("(1, (2,), ())") == Json::parse("[1, [2], []]"));
-  CHECK(read("{'a': {\"b\": None}, 'c': null}") == Json::parse(R"({"a": {"b": null}, "c": null})"));
+  CHECK(read("[1, True, false, 'x',]") == Json::read(R"([1, true, false, "x"])"));
+  CHECK(read("(1, (2,), ())") == Json::read("[1, [2], []]"));
+  CHECK(read("{'a': {\"b\": None}, 'c': null}") == Json::read(R"({"a": {"b": null}, "c": null})"));
   CallCursor at("'a', b='c'");
   CHECK(take_python_value(&at) == Json("a"));
   CHECK(at.rest() == ", b='c'");

@@ -8,7 +8,7 @@ namespace {
 
 Question question(const std::string& messages, NameSpace space = std::nullopt) {
   Question question;
-  question.chat = Json::parse("{\"messages\": [" + messages + "]}");
+  question.chat = Json::read("{\"messages\": [" + messages + "]}");
   question.name_space = std::move(space);
   return question;
 }

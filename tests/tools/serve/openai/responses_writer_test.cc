@@ -102,17 +102,17 @@ TEST_CASE("an answer that was cut says so") {
 TEST_CASE("an answer is remembered, with its conversation, once it is over") {
   Asked asked(false), left(false);
   asked.answer({"Hello."}, PC_FINISH_EOS, 1);
-  const Json response = Json::parse(asked.reply->whole.body);
+  const Json response = Json::read(asked.reply->whole.body);
   const auto stored = asked.stored.find(response["id"].string());
   REQUIRE(stored);
   CHECK(stored->response == asked.reply->whole.body);
-  CHECK(Json::parse(stored->conversation) == Json::read(R"([{"role": "user", "content": "Hi"},
+  CHECK(Json::read(stored->conversation) == Json::read(R"([{"role": "user", "content": "Hi"},
       {"role": "assistant", "content": "Hello.", "tool_calls": [{"id": "call0", "type": "function",
        "function": {"name": "now", "arguments": {"in": "Oslo"}}}]}])"));
   left.take(Begun{});
   left.take(Said{0, "Hel", {}});
   left.take(Ended{});
-  CHECK_FALSE(left.stored.find(Json::parse(left.reply->whole.body)["id"].string()));
+  CHECK_FALSE(left.stored.find(Json::read(left.reply->whole.body)["id"].string()));
 }
 
 TEST_CASE("an error in a stream is its last event, and before it the status") {

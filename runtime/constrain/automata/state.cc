@@ -1,0 +1,161 @@
+#include "runtime/constrain/automata/state.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+namespace pc::constrain {
+namespace {
+
+// The finaliser of SplitMix64 (Steele, Lea and Flood 2014).
+std::uint64_t scrambled(std::uint64_t x) {
+  x ^= x >> 30;
+  x *= 0xbf58476d1ce4e5b9u;
+  x ^= x >> 27;
+  x *= 0x94d049bb133111ebu;
+  return x ^ x >> 31;
+}
+
+Fingerprint print_of(const FramePtr& frame) {
+  return frame ? frame->fingerprint : Fingerprint();
+}
+
+std::uint16_t nesting_of(const FramePtr& frame) {
+  return frame ? frame->nesting : std::uint16_t{0};
+}
+
+// Makes a state of the threads that arrive behind a byte.
+class Arrivals {
+ public:
+  explicit Arrivals(const Automaton& automaton) : automaton_(automaton) {}
+
+  // Its byte was taken, or its rule begins.
+  void add(Thread thread) {
+    if (!is_new(thread)) return;
+    threads_.push_back(std::move(thread));
+  }
+
+  State finish() {
+    for (std::size_t i = 0; i < threads_.size(); ++i) leave(threads_[i].node, threads_[i].frame);
+    for (const Thread& thread : threads_) call_from(thread.node, thread.frame);
+    while (!called_.empty()) enter();
+    std::erase_if(threads_, [this](const Thread& t) { return automaton_.edges(t.node).empty(); });
+    const auto key = [](const Thread& t) { return std::tuple(t.node, t.count, print_of(t.frame)); };
+    std::ranges::sort(threads_, {}, key);
+    State state{std::move(threads_), may_end_, {}};
+    for (const Thread& t : state.threads) {
+      state.fingerprint.mix(std::uint64_t{t.node} << 32 | t.count);
+      state.fingerprint.mix(print_of(t.frame).low);
+      state.fingerprint.mix(print_of(t.frame).high);
+    }
+    state.fingerprint.mix(may_end_);
+    return state;
+  }
+
+  void leave_rule(const FramePtr& frame) {
+    if (!frame) {
+      may_end_ = true;
+      return;
+    }
+    for (const Frame::Return& to : frame->returns) add({to.node, 0, to.frame});
+  }
+
+ private:
+  bool is_new(const Thread& thread) const {
+    return std::ranges::none_of(threads_, [&](const Thread& t) {
+      return t.node == thread.node && t.count == thread.count && t.frame == thread.frame;
+    });
+  }
+
+  void leave(NodeId node, FramePtr frame) {
+    if (automaton_.is_final(node)) leave_rule(frame);
+  }
+
+  // Calls what fits into the arrays and objects that may still be opened.
+  void call_from(NodeId node, const FramePtr& frame) {
+    const std::uint16_t nesting = nesting_of(frame);
+    for (const Call& call : automaton_.calls(node)) {
+      const Rule& rule = automaton_.rule(call.rule);
+      const std::size_t inside = nesting + std::size_t{rule.nests} + automaton_.need(rule.entry);
+      const std::size_t behind = nesting + std::size_t{automaton_.need(call.to)};
+      if (std::max(inside, behind) > kMaxNesting) continue;
+      called_[{rule.order, call.rule}].push_back({call.to, frame});
+    }
+  }
+
+  // The first of the called rules: those behind it may be called by it, none before.
+  void enter() {
+    auto called = called_.extract(called_.begin());
+    const Rule& rule = automaton_.rule(called.key().second);
+    auto frame = std::make_shared<Frame>();
+    frame->returns = std::move(called.mapped());
+    for (const Frame::Return& to : frame->returns) {
+      frame->nesting = std::max(frame->nesting, nesting_of(to.frame));
+      frame->fingerprint.mix(to.node);
+      frame->fingerprint.mix(print_of(to.frame).low);
+      frame->fingerprint.mix(print_of(to.frame).high);
+    }
+    frame->nesting = static_cast<std::uint16_t>(frame->nesting + rule.nests);
+    frame->fingerprint.mix(frame->nesting);
+    threads_.push_back({rule.entry, 0, frame});
+    call_from(rule.entry, frame);
+  }
+
+  const Automaton& automaton_;
+  std::vector<Thread> threads_;
+  std::map<std::pair<std::uint32_t, RuleId>, std::vector<Frame::Return>> called_;
+  bool may_end_ = false;
+};
+
+// A character begins, or the text ends: has it room, was it long enough?
+bool count_character(const Rule& rule, std::uint8_t byte, std::uint32_t* count) {
+  if (byte == '"') return *count >= rule.least;
+  if (*count >= rule.most) return false;
+  // Without a limit only the least number matters: fewer states are told apart.
+  if (rule.most != UINT32_MAX || *count < rule.least) ++*count;
+  return true;
+}
+
+std::optional<Thread> moved(const Automaton& automaton, const Thread& thread, std::uint8_t byte) {
+  const auto edges = automaton.edges(thread.node);
+  const auto edge = std::ranges::lower_bound(edges, byte, {}, &Edge::last);
+  if (edge == edges.end() || edge->first > byte) return std::nullopt;
+  if (automaton.need(edge->to) + std::size_t{nesting_of(thread.frame)} > kMaxNesting)
+    return std::nullopt;
+  std::uint32_t count = thread.count;
+  const Rule& rule = automaton.rule_of(thread.node);
+  if (rule.kind == Rule::Kind::kCounted && thread.node == rule.entry &&
+      !count_character(rule, byte, &count))
+    return std::nullopt;
+  return Thread{edge->to, count, thread.frame};
+}
+
+}  // namespace
+
+void Fingerprint::mix(std::uint64_t value) {
+  low = scrambled(low ^ (value + 0x9e3779b97f4a7c15u));
+  high = scrambled(high + (value ^ 0xd1b54a32d192ed03u)) ^ low << 1;
+}
+
+State start_of(const Automaton& automaton) {
+  Arrivals arrivals(automaton);
+  arrivals.add({automaton.start(), 0, nullptr});
+  return arrivals.finish();
+}
+
+State behind_byte(const Automaton& automaton, const State& state, std::uint8_t byte) {
+  Arrivals arrivals(automaton);
+  for (const Thread& thread : state.threads)
+    if (auto to = moved(automaton, thread, byte)) arrivals.add(std::move(*to));
+  return arrivals.finish();
+}
+
+State behind_rule(const Automaton& automaton, const FramePtr& frame) {
+  Arrivals arrivals(automaton);
+  arrivals.leave_rule(frame);
+  return arrivals.finish();
+}
+
+}  // namespace pc::constrain

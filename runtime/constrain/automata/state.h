@@ -1,0 +1,71 @@
+// Where in an automaton a text can be: all ways at once.
+//
+// Rules that are called at the same byte share one frame, which knows all who called (Tomita's
+// graph-structured stack, 1985): so ways that only differ in what stands around them are walked
+// once, and a state has never more threads than the automaton has nodes, for each byte at which
+// one of its frames was made.
+//
+// Immutable values that share their frames. Threads: any.
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "runtime/constrain/automata/automaton.h"
+
+namespace pc::constrain {
+
+// What two frames or states are told apart by: 128 bits, which two that differ do not have in
+// common by chance.
+struct Fingerprint {
+  std::uint64_t high = 0, low = 0;
+
+  void mix(std::uint64_t value);
+  friend auto operator<=>(const Fingerprint&, const Fingerprint&) = default;
+};
+
+struct Frame;
+using FramePtr = std::shared_ptr<const Frame>;  // null: of the automaton's start
+
+struct Frame {
+  struct Return {
+    NodeId node;
+    FramePtr frame;
+  };
+  std::vector<Return> returns;  // where it goes on once the rule is over
+  std::uint16_t nesting = 0;    // arrays and objects that are open
+  Fingerprint fingerprint;
+};
+
+struct Thread {
+  NodeId node;
+  std::uint32_t count;  // in a counted rule: its characters that have begun; else 0
+  FramePtr frame;
+};
+
+struct State {
+  std::vector<Thread> threads;  // at nodes with edges; sorted
+  bool may_end = false;
+  Fingerprint fingerprint;
+
+  bool is_dead() const { return threads.empty() && !may_end; }
+};
+
+State start_of(const Automaton& automaton);
+// Dead where the byte cannot come.
+State behind_byte(const Automaton& automaton, const State& state, std::uint8_t byte);
+// Where it goes on once the rule that has this frame is over.
+State behind_rule(const Automaton& automaton, const FramePtr& frame);
+
+}  // namespace pc::constrain
+
+template <>
+struct std::hash<pc::constrain::Fingerprint> {
+  std::size_t operator()(const pc::constrain::Fingerprint& f) const {
+    return static_cast<std::size_t>(f.low);
+  }
+};

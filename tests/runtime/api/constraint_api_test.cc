@@ -1,0 +1,307 @@
+// What an application holds answers to: compiled once, whatever sessions do with it.
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <promptcache/promptcache.hpp>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "runtime/json/json_value.h"
+#include "tests/support/tiny_chat.h"
+#include "tests/support/tiny_checkpoint.h"
+
+namespace pc::test {
+namespace {
+
+namespace api = promptcache;
+
+const std::vector<api::Message> kQuestion{{"user", "Where to?"}};
+const std::vector<std::string> kChoices{"Oslo", "Bergen", "Bergen by rail"};
+
+struct World {
+  World() {
+    write_chat_template(checkpoint, chat_turns());
+    engine.emplace(options());
+    schema.emplace(api::Schema::plain(*engine));
+  }
+  api::EngineOptions options() const {
+    api::EngineOptions o;
+    o.model_path = path.c_str();
+    o.cache_mode = PC_CACHE_OFF;
+    return o;
+  }
+  api::Session session(const pc_session_options& o) const {
+    return api::Session(api::Prompt(*schema, kQuestion), o);
+  }
+
+  TinyCheckpoint checkpoint{3};
+  std::string path = checkpoint.path();
+  std::optional<api::Engine> engine;
+  std::optional<api::Schema> schema;
+};
+
+api::SessionOptions drawing(const api::Constraint& constraint, std::uint64_t seed) {
+  api::SessionOptions o;
+  o.max_tokens = 200;
+  o.temperature = 1.0f;
+  o.seed = seed;
+  o.constraint = constraint.get();
+  return o;
+}
+
+std::string text_of(api::Session& session) {
+  std::string text;
+  session.generate([&](const pc_token& token) { text.append(token.text, token.text_bytes); });
+  return text;
+}
+
+bool is_choice(const std::string& text) {
+  return std::ranges::find(kChoices, text) != kChoices.end();
+}
+
+pc_status status_of(const std::string& what, const std::string& text, const api::Engine& engine,
+                    std::string* message) {
+  try {
+    if (what == "schema") api::Constraint::from_json_schema(engine, text);
+    if (what == "regex") api::Constraint::from_regex(engine, text);
+    if (what == "gbnf") api::Constraint::from_gbnf(engine, text);
+    return PC_OK;
+  } catch (const api::Error& error) {
+    *message = error.what();
+    return error.status();
+  }
+}
+
+TEST_CASE("an answer is one of the choices, whatever is drawn, and ends there by itself") {
+  const World world;
+  const auto constraint = api::Constraint::from_choices(*world.engine, kChoices);
+  std::set<std::string> said;
+  for (std::uint64_t seed = 0; seed < 24; ++seed) {
+    api::SessionOptions o = drawing(constraint, seed);
+    o.temperature = 8.0f;  // so that each comes
+    if (seed % 2) o.set_max_draft(0);
+    api::Session session = world.session(o);
+    const std::string text = text_of(session);
+    INFO(seed);
+    CHECK(is_choice(text));
+    CHECK(session.stats().finish == PC_FINISH_EOS);
+    CHECK(world.engine->ends_turn(session.stats().end_token));
+    said.insert(text);
+  }
+  CHECK(said.size() == kChoices.size());  // a longer one behind a shorter one, too
+}
+
+TEST_CASE("drafts are what nothing else can follow, and change nothing") {
+  const World world;
+  const auto constraint =
+      api::Constraint::from_choices(*world.engine, {"the one and only text that may be said here"});
+  api::SessionOptions o = drawing(constraint, 1);
+  api::Session session = world.session(o);
+  CHECK(text_of(session) == "the one and only text that may be said here");
+  CHECK(session.stats().right_drafts > 0);
+  o.set_max_draft(0);
+  api::Session undrafted = world.session(o);
+  CHECK(text_of(undrafted) == "the one and only text that may be said here");
+  CHECK(undrafted.stats().drafted_tokens == 0);
+}
+
+TEST_CASE("an answer in JSON has what the schema says") {
+  const World world;
+  const auto constraint = api::Constraint::from_json_schema(*world.engine, R"({"type": "object",
+      "properties": {"city": {"enum": ["Oslo", "Bergen"]}, "days": {"type": "integer",
+      "minimum": 1, "maximum": 14}}, "required": ["city", "days"], "additionalProperties": false})");
+  for (std::uint64_t seed = 0; seed < 12; ++seed) {
+    api::Session session = world.session(drawing(constraint, seed));
+    const std::string text = text_of(session);
+    INFO(text);
+    REQUIRE(session.stats().finish == PC_FINISH_EOS);
+    const Json answer = Json::read(text);
+    CHECK((answer["city"].string() == "Oslo" || answer["city"].string() == "Bergen"));
+    REQUIRE(answer["days"].integer());
+    CHECK((*answer["days"].integer() >= 1 && *answer["days"].integer() <= 14));
+    CHECK(answer.keys().size() == 2);
+  }
+}
+
+TEST_CASE("an answer is all that a pattern, or a grammar, says") {
+  const World world;
+  const auto date = api::Constraint::from_regex(*world.engine, "20[0-9]{2}-(0[1-9]|1[0-2])");
+  const auto sum = api::Constraint::from_gbnf(*world.engine,
+                                              "root ::= n (\"+\" n){1,3} \".\"\nn ::= [0-9]{1,2}");
+  for (std::uint64_t seed = 0; seed < 8; ++seed) {
+    api::Session dated = world.session(drawing(date, seed));
+    const std::string month = text_of(dated);
+    INFO(month);
+    REQUIRE(month.size() == 7);
+    CHECK((month.starts_with("20") && month[4] == '-' && std::stoi(month.substr(5)) <= 12));
+    api::Session summed = world.session(drawing(sum, seed));
+    const std::string text = text_of(summed);
+    INFO(text);
+    CHECK(text.ends_with("."));
+    CHECK(text.find_first_not_of("0123456789+.") == std::string::npos);
+    CHECK((std::ranges::count(text, '+') >= 1 && std::ranges::count(text, '+') <= 3));
+  }
+}
+
+TEST_CASE("what cannot be enforced is told with its place") {
+  const World world;
+  struct Case {
+    const char* what;
+    const char* text;
+    pc_status status;
+    const char* message;
+  };
+  const Case cases[] = {
+      {"schema", R"({"properties": {"a": {"$ref": "other.json"}}})", PC_UNSUPPORTED,
+       "schema/properties/a: \"$ref\" leads out of the schema"},
+      {"schema", R"({"type": "array", "uniqueItems": true, "minItems": 2})", PC_UNSUPPORTED,
+       "schema: \"uniqueItems\" cannot be enforced here but of enumerated items"},
+      {"schema", "false", PC_UNSUPPORTED, "schema: no finite value is valid"},
+      {"schema", "[1]", PC_UNSUPPORTED, "schema: it is no schema"},
+      {"schema", "{\"type\": }", PC_CORRUPT, "byte 10"},
+      {"regex", "ab(?=c)", PC_UNSUPPORTED, "at byte 4: it looks ahead or behind"},
+      {"regex", "(a{1000}){1000}", PC_UNSUPPORTED, "regex: this is too large to be enforced"},
+      {"regex", "\xFF", PC_INVALID_ARGUMENT, "no UTF-8 from byte 0 on"},
+      {"gbnf", "root ::= x\nx ::= x \"a\" | \"b\"", PC_UNSUPPORTED, "may begin with itself"},
+      {"gbnf", "root ::= \"a\"\nx ::= *", PC_UNSUPPORTED, "grammar: line 2: "},
+  };
+  for (const Case& one : cases) {
+    std::string message;
+    INFO(one.text);
+    CHECK(status_of(one.what, one.text, *world.engine, &message) == one.status);
+    INFO(message);
+    CHECK(message.find(one.message) != std::string::npos);
+  }
+  for (const std::vector<std::string>& none : {std::vector<std::string>(), {"a", ""}, {"\xC3"}})
+    CHECK_THROWS_AS(api::Constraint::from_choices(*world.engine, none), api::Error);
+}
+
+TEST_CASE("many sessions are held to one constraint at once, and it may be closed before them") {
+  const World world;
+  std::vector<std::string> texts(4);
+  {
+    std::vector<std::thread> threads;
+    auto constraint =
+        std::make_unique<api::Constraint>(api::Constraint::from_choices(*world.engine, kChoices));
+    std::vector<api::Session> sessions;
+    for (std::uint64_t i = 0; i < texts.size(); ++i)
+      sessions.push_back(world.session(drawing(*constraint, i)));
+    constraint.reset();
+    for (std::size_t i = 0; i < texts.size(); ++i)
+      threads.emplace_back([&, i] { texts[i] = text_of(sessions[i]); });
+    for (std::thread& thread : threads) thread.join();
+  }
+  for (const std::string& text : texts) CHECK(is_choice(text));
+}
+
+TEST_CASE("steps of a batch hold each session to its own") {
+  const World world;
+  const auto cities = api::Constraint::from_choices(*world.engine, kChoices);
+  const auto number = api::Constraint::from_regex(*world.engine, "[0-9]{3}");
+  api::Session a = world.session(drawing(cities, 5)), b = world.session(drawing(number, 5));
+  std::string said[2];
+  for (bool is_over[2] = {false, false}; !is_over[0] || !is_over[1];) {
+    const std::vector<api::BatchToken> steps = api::batch_step({&a, &b});
+    for (std::size_t i = 0; i < 2; ++i) {
+      REQUIRE(steps[i].error.empty());
+      said[i].append(steps[i].token.text, steps[i].token.text_bytes);
+      is_over[i] = steps[i].status == PC_DONE;
+    }
+  }
+  CHECK(is_choice(said[0]));
+  CHECK((said[1].size() == 3 && said[1].find_first_not_of("0123456789") == std::string::npos));
+}
+
+TEST_CASE("forks, what is gone back to and the next answer are held to it from where they are") {
+  const World world;
+  const auto constraint = api::Constraint::from_regex(*world.engine, "[0-9]{4}-[a-z]{4}");
+  const auto is_good = [](const std::string& text) {
+    return text.size() == 9 && text[4] == '-' &&
+           text.substr(0, 4).find_first_not_of("0123456789") == std::string::npos;
+  };
+  api::Session session = world.session(drawing(constraint, 2));
+  session.prefill();
+  const std::uint32_t begin = session.position();
+  std::string said;
+  for (int i = 0; i < 2; ++i) {
+    pc_token token;
+    REQUIRE(session.next(token));
+    said.append(token.text, token.text_bytes);
+  }
+  api::Session fork = session.fork();
+  CHECK(is_good(said + text_of(fork)));
+  CHECK(is_good(said + text_of(session)));
+  session.append(kQuestion);
+  CHECK(is_good(text_of(session)));
+  session.rewind(begin + 2);  // within the first answer
+  CHECK(is_good(said + text_of(session)));
+  session.rewind(begin);
+  CHECK(is_good(text_of(session)));
+}
+
+// What a mask was told.
+struct Told {
+  std::set<const pc_session*> sessions;
+  std::vector<std::uint32_t> positions;
+  std::int32_t forbidden = -1;
+
+  static int mask(void* user, const pc_session* session, std::uint32_t position,
+                  std::uint32_t* allowed, std::size_t) {
+    auto* const told = static_cast<Told*>(user);
+    told->sessions.insert(session);
+    told->positions.push_back(position);
+    const float* logits = nullptr;
+    std::size_t n = 0;
+    if (pc_session_logits(session, &logits, &n, nullptr) != PC_OK || n != 700) return 1;
+    if (told->forbidden >= 0)
+      allowed[told->forbidden / 32] &= ~(std::uint32_t{1} << told->forbidden % 32);
+    return 0;
+  }
+};
+
+TEST_CASE("a mask is told the session and the position of the token, and applies beside it") {
+  const World world;
+  const auto constraint = api::Constraint::from_regex(*world.engine, "[ab]{6}");
+  Told told;
+  told.forbidden = world.engine->tokenize("b").back();
+  api::SessionOptions o = drawing(constraint, 4);
+  o.mask = Told::mask;
+  o.mask_user = &told;
+  api::Session session = world.session(o);
+  session.prefill();
+  const std::uint32_t begin = session.position();
+  pc_token token;
+  REQUIRE(session.next(token));
+  CHECK(told.positions == std::vector<std::uint32_t>{begin});
+  api::Session fork = session.fork();
+  REQUIRE(fork.next(token));
+  CHECK(told.positions.back() == begin + 1);
+  CHECK(told.sessions == std::set<const pc_session*>{session.get(), fork.get()});
+  std::string text;
+  while (session.next(token)) CHECK(token.id != told.forbidden);
+  CHECK(session.stats().finish == PC_FINISH_EOS);
+}
+
+TEST_CASE("a constraint of another engine is refused") {
+  const World world;
+  const api::Engine other(world.options());
+  const auto constraint = api::Constraint::from_choices(other, kChoices);
+  pc_session* session = nullptr;
+  pc_error error{};
+  const api::Prompt prompt(*world.schema, kQuestion);
+  const api::SessionOptions o = drawing(constraint, 1);
+  CHECK(pc_session_open(prompt.get(), &o, &session, &error) == PC_MISMATCH);
+  CHECK(session == nullptr);
+  // One of the same engine for another user is its own.
+  const auto same = api::Constraint::from_choices(world.engine->in_namespace("bob"), kChoices);
+  api::Session fine(prompt, drawing(same, 1));
+  CHECK(is_choice(text_of(fine)));
+}
+
+}  // namespace
+}  // namespace pc::test
