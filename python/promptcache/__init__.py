@@ -13,20 +13,34 @@ A schema names the pieces that prompts share; each is computed once and kept in 
 is the tutorial.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from . import errors
 from ._library import lib as _lib
 from ._library import text_of as _text_of
 from .chat import Reply
 from .engine import Engine, EngineFacts, build, inspect, verify
 from .errors import *  # noqa: F403
-from .library import Library
 from .messages import Use
 from .prompt import Counts, Prompt
 from .schema import Encoded, Pin, Schema
 from .session import Session, Stats, Token
 from .store import Store
 
+if TYPE_CHECKING:
+    from .library import Library
+
 __version__ = _text_of(_lib.pc_version())
+
+
+def __getattr__(name: str) -> Any:
+    """Library, which wants sqlite3 and much else, is imported when it is asked for."""
+    if name == "Library":
+        from .library import Library
+
+        return Library
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 __all__ = [
     "Counts",

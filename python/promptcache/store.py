@@ -48,7 +48,7 @@ class Store:
         if self._handle is None:
             return "<promptcache.Store, closed>"
         d = self.describe()
-        return f"<promptcache.Store {d['directory']!r}: {len(d['files'])} modules>"
+        return f"<promptcache.Store {d['dir']!r}: {len(d['files'])} modules>"
 
     def describe(self) -> Dict[str, Any]:
         """Each file with its key, bytes, tokens, model and last use; total bytes."""

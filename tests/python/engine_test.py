@@ -105,6 +105,7 @@ def test_the_store_is_described(cache_dir, guide, ask):
     with promptcache.Store(cache_dir) as store:
         files = store.describe()["files"]
         assert files and store.show(files[0]["key"])["key"] == files[0]["key"]
+        assert f"{len(files)} modules" in repr(store)
         assert store.verify()["bad"] == 0
         with pytest.raises(promptcache.NotFound):
             store.pin("0" * 64)
