@@ -3,7 +3,7 @@
 // Owns what drawing wants, and what is ahead of it (drafts). Where a token was drawn, the model has
 // yet to read it: unread() until it did. What an answer wants memory for is made before anything is
 // computed for it (Room), so that begin() and draw() allocate nothing. Knows no positions and no
-// states.
+// states; of the conversation, it looks up what may come next.
 //
 // Borrows the engine. Threads: one at a time; it calls the mask on the caller's.
 #pragma once
@@ -62,7 +62,6 @@ class Answer {
 
   // Drawn, and not computed yet; -1: there is none.
   TokenId unread() const { return unread_; }
-  void was_read() { unread_ = -1; }
 
   bool is_over() const { return stats_.finish != Finish::kNone; }
   bool is_untouched() const {  // nothing was drawn
@@ -81,7 +80,7 @@ class Answer {
   std::optional<TokenId> take_drawn();
   // Over, and what was held back of its text is certain.
   std::optional<TokenId> end(Finish how);
-  // The call that was cancelled leaves it as it was; goes_on: another call.
+  // A call was cancelled, which left it as it was; and another call goes on.
   void cancel();
   void go_on();
 
