@@ -113,7 +113,7 @@ Costed costed(const promptcache::Engine& engine, promptcache::Prompt prompt, Mod
 
 // To each part that a module has in a slot behind the first, which one that is.
 void add_slots(Plan* plan) {
-  const std::vector<Json> runs = Json::parse(plan->prompt.explain())["runs"].items();
+  const std::vector<Json> runs = Json::read(plan->prompt.explain())["runs"].items();
   Json parts = Json::array();
   auto run = runs.begin();
   for (Json part : plan->parts.items()) {
