@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "simd/kernels.h"
-#include "simd/packed.h"
+#include "simd/packed/packed.h"
 #include "simd/quantised_rows.h"
 #include "tests/simd/attend_oracle.h"
 #include "tests/support/quant_blocks.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "simd/kernels.h"
-#include "simd/packed.h"
+#include "simd/packed/packed.h"
 #include "simd/quantised_rows.h"
 #include "tests/support/quant_blocks.h"
 #include "tests/support/random.h"
