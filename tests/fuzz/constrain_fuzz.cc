@@ -1,12 +1,12 @@
-// Fuzzes what makes automata of JSON Schema, as JSON and as parameters, and a few steps in them:
-// whatever comes is enforced or refused in words, and while it is enforced some token may always
-// come.
+// Fuzzes what makes automata of JSON Schema, as JSON and as parameters, and of patterns, and a few
+// steps in them: whatever comes is enforced or refused in words, and while it is enforced some
+// token may always come.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <promptcache/promptcache.hpp>
 #include <string>
 
+#include "base/utf8.h"
 #include "runtime/constrain/grammar/constraint.h"
 #include "tests/runtime/constrain/random_walk.h"
 #include "tests/runtime/constrain/small_vocabulary.h"
@@ -33,6 +33,7 @@ void walk(const Grammar& grammar, std::uint64_t seed) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string text(reinterpret_cast<const char*>(data), size);
+  if (pc::is_utf8(text)) walk(matching_text(text, "schema"), size);
   std::string why;
   const auto schema = Json::read_strictly(text, 64, &why);
   if (!schema) return 0;

@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <promptcache/promptcache.hpp>
 #include <string>
 
 #include "runtime/constrain/grammar/constraint.h"
