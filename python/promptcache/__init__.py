@@ -19,6 +19,7 @@ from . import errors
 from ._library import lib as _lib
 from ._library import text_of as _text_of
 from .chat import Reply
+from .constraint import Constraint
 from .engine import Engine, EngineFacts, build, inspect, verify
 from .errors import *  # noqa: F403
 from .messages import Use
@@ -43,6 +44,7 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
+    "Constraint",
     "Counts",
     "Encoded",
     "Engine",

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .prompt import Prompt
     from .session import Stats
 
-__all__ = ["Message", "Reply", "aanswer", "answer", "prompt", "render"]
+__all__ = ["Message", "Reply", "aanswer", "answer", "held_to", "prompt", "render"]
 
 Message = Mapping[str, Any]
 Tools = Optional[Sequence[Dict[str, Any]]]
@@ -78,6 +78,19 @@ async def aanswer(
         if keep and engine.facts.store_in_use:
             await in_thread(session.keep, session.cancel)
         return Reply(text, stats.finish or "", stats)
+
+
+def held_to(engine: Engine, response_format: Optional[Mapping[str, Any]]) -> Dict[str, Any]:
+    """The option that a response_format of OpenAI's comes to."""
+    if response_format is None or response_format.get("type") == "text":
+        return {}
+    if response_format.get("type") == "json_schema":
+        return {"constraint": engine.json_schema(response_format["json_schema"]["schema"])}
+    if response_format.get("type") == "json_object":
+        return {"constraint": engine.json_schema({"type": "object"})}
+    raise ValueError(
+        f"response_format {dict(response_format)!r}: its type is text, json_object or json_schema"
+    )
 
 
 def answer(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Type
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence, Type, Union
 
 from . import chat as chats
 from ._library import (
@@ -23,6 +24,7 @@ from ._library import (
     utf8,
 )
 from ._options import Options, given_number
+from .constraint import Constraint
 from .progress import Bar, Progress
 
 if TYPE_CHECKING:
@@ -248,6 +250,38 @@ class Engine:
         """A prompt of no schema: <prompt>...</prompt>."""
         return self.plain().prompt(pml)
 
+    # ---- What answers must be
+
+    def json_schema(self, schema: Union[str, Mapping[str, Any]]) -> Constraint:
+        """Answers are JSON by this schema; Unsupported names what of it cannot be enforced."""
+        text = schema if isinstance(schema, str) else json.dumps(schema)
+        return self._constraint(lib.pc_constraint_from_json_schema, text, "JSON Schema")
+
+    def regex(self, pattern: str) -> Constraint:
+        """Answers are texts all of which the pattern takes: what is regular of ECMA-262's."""
+        return self._constraint(lib.pc_constraint_from_regex, pattern, "pattern")
+
+    def gbnf(self, grammar: str) -> Constraint:
+        """Answers are texts of a grammar in GBNF, whose first rule is "root"."""
+        return self._constraint(lib.pc_constraint_from_gbnf, grammar, "grammar")
+
+    def choices(self, texts: Sequence[str]) -> Constraint:
+        """Answers are one of these texts."""
+        given = [ffi.new("char[]", text.encode("utf-8")) for text in texts]
+        array = ffi.new("const char *[]", given)
+
+        def made() -> Any:
+            function = lib.pc_constraint_from_choices
+            return make(function, "pc_constraint", self.handle, array, len(given))
+
+        return Constraint(made, self, f"{len(given)} choices")
+
+    def _constraint(self, function: Callable[..., int], text: str, kind: str) -> Constraint:
+        raw, n = utf8(text)
+        return Constraint(
+            lambda: make(function, "pc_constraint", self.handle, raw, n), self, kind
+        )
+
     # ---- Conversations
 
     def chat(
@@ -256,6 +290,7 @@ class Engine:
         *,
         tools: Optional[Sequence[Dict[str, Any]]] = None,
         variables: Optional[Dict[str, Any]] = None,
+        response_format: Optional[Mapping[str, Any]] = None,
         keep: bool = True,
         on_text: Optional[Callable[[str], None]] = None,
         **options: Any,
@@ -265,11 +300,14 @@ class Engine:
         messages: dicts with "role" and "content", and whatever else the template reads; a content
             is a string or a list of parts {"type": "text", "text": ...}, where "module": True
             makes a part a module. Tools likewise.
+        response_format: as OpenAI's chat API has it: {"type": "json_schema", "json_schema":
+            {"schema": {...}}}, or json_object.
         keep: what was computed goes into the store, so that the next request of this
             conversation computes its new text alone.
         on_text: is called with the answer's text as it comes.
         options: those of Session.
         """
+        options.update(chats.held_to(self, response_format))
         return chats.answer(self, messages, tools, variables, keep, on_text, options)
 
     async def achat(
@@ -278,10 +316,12 @@ class Engine:
         *,
         tools: Optional[Sequence[Dict[str, Any]]] = None,
         variables: Optional[Dict[str, Any]] = None,
+        response_format: Optional[Mapping[str, Any]] = None,
         keep: bool = True,
         **options: Any,
     ) -> chats.Reply:
         """chat(), beside other work of the loop's; conversations are computed together."""
+        options.update(chats.held_to(self, response_format))
         return await chats.aanswer(self, messages, tools, variables, keep, options)
 
     def write_chat(
@@ -348,7 +388,5 @@ def verify(model: StrPath, **options: Any) -> Dict[str, Any]:
 
 def build() -> Dict[str, Any]:
     """How the library was built: version, compiler, instruction sets, threads."""
-    import json
-
     result: Dict[str, Any] = json.loads(owned_text(lib.pc_build_describe))
     return result

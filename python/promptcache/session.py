@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, AsyncIterator, Callable, Iterator, List, Mapping, Optional, Sequence, Tuple, Type
+from typing import TYPE_CHECKING, Any, AsyncIterator, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Type
 
 from . import batch
 from ._library import Callback, call, ffi, lib, make, raise_for, text_of, utf8
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import numpy
     import numpy.typing
 
+    from .constraint import Constraint
     from .engine import Engine
     from .prompt import Prompt
 
@@ -49,6 +50,24 @@ class Stats:
     finish: Optional[str]  # "eos", "stop", "length", "cancelled"; None: not over
 
 
+def _asked(values: Dict[str, Any]) -> Options:
+    """pc_session_options of keyword arguments."""
+    known = dict(values)
+    stop, bias = known.pop("stop", None) or (), known.pop("bias", None)
+    constraint = known.pop("constraint", None)
+    known["overflow"] = given_number("overflow", known.get("overflow"), _OVERFLOW)
+    options = Options("pc_session_options", known)
+    options.struct.stop, options.struct.n_stop = options.strings(
+        [stop] if isinstance(stop, str) else stop
+    )
+    if bias:
+        pairs = options.keep(ffi.new("pc_token_bias[]", list(bias.items())))
+        options.struct.bias, options.struct.n_bias = pairs, len(bias)
+    if constraint is not None:
+        options.struct.constraint = options.keep(constraint.handle)
+    return options
+
+
 class Session:
     """A conversation that begins with a prompt. Used by one thread at a time; cancel() by any.
 
@@ -59,6 +78,7 @@ class Session:
         how tokens are drawn; by default the likeliest is.
     stop: strings that end the answer and are not part of it.
     bias: added to the logits of tokens, {token: bias}; -inf: it is never drawn.
+    constraint: what the answer must be (Engine.json_schema, .choices, .regex, .gbnf).
     repair: which tokens of modules are computed anew: "none", "leading:16", "attended:15%", "auto".
     overflow: at the window's end, "stop", or "slide": the oldest turns go.
     progress: called with the tokens computed and all, while a prompt is computed.
@@ -78,13 +98,13 @@ class Session:
         seed: Optional[int] = None,
         stop: Sequence[str] = (),
         bias: Optional[Mapping[int, float]] = None,
+        constraint: Optional[Constraint] = None,
         repair: Optional[str] = None,
         overflow: Optional[str] = None,
         progress: Optional[Callable[[int, int], None]] = None,
         **others: Any,
     ) -> None:
-        options = Options(
-            "pc_session_options",
+        options = _asked(
             dict(
                 max_tokens=max_tokens,
                 temperature=temperature,
@@ -92,17 +112,14 @@ class Session:
                 top_p=top_p,
                 min_p=min_p,
                 seed=seed,
+                stop=stop,
+                bias=bias,
+                constraint=constraint,
                 repair=repair,
-                overflow=given_number("overflow", overflow, _OVERFLOW),
+                overflow=overflow,
                 **others,
-            ),
+            )
         )
-        options.struct.stop, options.struct.n_stop = options.strings(
-            [stop] if isinstance(stop, str) else stop
-        )
-        if bias:
-            pairs = options.keep(ffi.new("pc_token_bias[]", list(bias.items())))
-            options.struct.bias, options.struct.n_bias = pairs, len(bias)
 
         def tell(_: Any, done: int, total: int) -> int:
             if progress is not None:
@@ -225,6 +242,14 @@ class Session:
         return Stats(**values)
 
     # ---- Going on
+
+    def set_answer(self, **options: Any) -> None:
+        """How answers are drawn from the next one on: max_tokens, temperature and its like, stop,
+        bias, constraint; what is not given is as by default. Other options are refused."""
+        own = {"repair", "overflow", "progress", "no_reuse", "moves", "client"} & options.keys()
+        if own:
+            raise TypeError(f"{', '.join(sorted(own))}: a session's own, not an answer's")
+        self._call(lib.pc_session_set_answer, _asked(options).struct)
 
     def append(self, text: Any) -> None:
         """Goes on behind the answer: a user's turn, or turns as Schema.messages has them."""
