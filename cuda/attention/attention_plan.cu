@@ -1,9 +1,9 @@
-#include "cuda/attention/attention_plan.h"
-
 #include <algorithm>
 #include <map>
 #include <tuple>
 #include <utility>
+
+#include "cuda/attention/attention_plan.h"
 
 namespace pc::cuda {
 namespace {

@@ -1,5 +1,4 @@
 #include "cuda/attention/received.h"
-
 #include "cuda/attention/visible.h"
 #include "cuda/states/kv_numbers.h"
 

@@ -1,7 +1,5 @@
 // The plug-in's table: C functions over Executor, ModuleCache and Timeline.
 
-#include "runtime/backend/backend.h"
-
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +14,7 @@
 
 #include "cuda/backend/executor.h"
 #include "cuda/backend/version.h"
+#include "runtime/backend/backend.h"
 #include "runtime/step/guarded.h"
 
 using pc::Code;

@@ -1,10 +1,9 @@
-#include "cuda/backend/executor.h"
-
 #include <algorithm>
 #include <functional>
 #include <new>
 #include <utility>
 
+#include "cuda/backend/executor.h"
 #include "runtime/step/guarded.h"
 
 namespace pc::cuda {

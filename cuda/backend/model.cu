@@ -1,5 +1,3 @@
-#include "cuda/backend/model.h"
-
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -8,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "cuda/backend/model.h"
 #include "cuda/device/numbers.h"
 
 namespace pc::cuda {

@@ -1,9 +1,8 @@
-#include "cuda/backend/transformer.h"
-
 #include <algorithm>
 #include <cstring>
 
 #include "cuda/attention/received.h"
+#include "cuda/backend/transformer.h"
 
 namespace pc::cuda {
 namespace {

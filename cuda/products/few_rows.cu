@@ -1,7 +1,6 @@
-#include "cuda/products/few_rows.h"
-
 #include <algorithm>
 
+#include "cuda/products/few_rows.h"
 #include "cuda/products/quant_units.h"
 #include "runtime/backend/backend.h"
 

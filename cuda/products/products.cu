@@ -1,7 +1,6 @@
-#include "cuda/products/products.h"
-
 #include <algorithm>
 
+#include "cuda/products/products.h"
 #include "runtime/backend/backend.h"
 
 namespace pc::cuda {

@@ -1,7 +1,6 @@
-#include "cuda/products/rows.h"
-
 #include "cuda/device/numbers.h"
 #include "cuda/device/warp.h"
+#include "cuda/products/rows.h"
 
 namespace pc::cuda {
 namespace {

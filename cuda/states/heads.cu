@@ -1,7 +1,6 @@
-#include "cuda/states/heads.h"
-
 #include "cuda/device/numbers.h"
 #include "cuda/device/warp.h"
+#include "cuda/states/heads.h"
 
 namespace pc::cuda {
 namespace {

@@ -1,7 +1,6 @@
-#include "cuda/states/kv_files.h"
-
 #include "cuda/device/warp.h"
 #include "cuda/states/heads.h"  // Slot
+#include "cuda/states/kv_files.h"
 #include "cuda/states/kv_numbers.h"
 #include "cuda/states/kv_q4.h"
 

@@ -1,9 +1,9 @@
-#include "cuda/states/module_cache.h"
-
 #include <algorithm>
 #include <new>
 #include <string>
 #include <utility>
+
+#include "cuda/states/module_cache.h"
 
 namespace pc::cuda {
 namespace {

@@ -1,6 +1,6 @@
-#include "cuda/states/page_pool.h"
-
 #include <algorithm>
+
+#include "cuda/states/page_pool.h"
 
 namespace pc::cuda {
 namespace {

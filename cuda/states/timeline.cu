@@ -1,7 +1,7 @@
-#include "cuda/states/timeline.h"
-
 #include <algorithm>
 #include <utility>
+
+#include "cuda/states/timeline.h"
 
 namespace pc::cuda {
 

@@ -1,11 +1,10 @@
-#include "cuda/states/uploader.h"
-
 #include <algorithm>
 #include <cstring>
 #include <system_error>
 #include <utility>
 
 #include "cuda/states/kv_files.h"
+#include "cuda/states/uploader.h"
 
 namespace pc::cuda {
 namespace {

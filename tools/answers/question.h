@@ -1,8 +1,8 @@
 // `run` without a schema: a question, and texts that it is about.
 //
 // Each text is a module, so that the next question about it finds it computed; several stand in
-// slots (docs/PML.md, 4.7), mended as a check of answers chose, or as is known to keep answers. Threads: one at a
-// time. Throws as tools/opening/open.h does.
+// slots (docs/PML.md, 4.7), mended as a check of answers chose, or as is known to keep answers.
+// Threads: one at a time. Throws as tools/opening/open.h does.
 #pragma once
 
 #include <promptcache/promptcache.hpp>
