@@ -41,8 +41,8 @@ class Prompt:
     def __repr__(self) -> str:
         c = self.counts
         return (
-            f"<promptcache.Prompt: {c.tokens} tokens, {c.module_tokens} of {c.modules} modules, "
-            f"{c.chained_tokens} of kept conversations, {c.computed_tokens} to compute>"
+            f"<promptcache.Prompt: {c.tokens} tokens, {c.module_tokens} from {c.modules} modules, "
+            f"{c.chained_tokens} from kept conversations, {c.computed_tokens} to compute>"
         )
 
     def _repr_html_(self) -> str:
