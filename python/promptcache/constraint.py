@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable
 
-from ._library import ffi, lib
+from ._handle import Handle
+from ._library import lib
 
 if TYPE_CHECKING:
     from .engine import Engine
@@ -19,11 +20,13 @@ if TYPE_CHECKING:
 __all__ = ["Constraint"]
 
 
-class Constraint:
+class Constraint(Handle):
     """Engine.json_schema, .choices, .regex, .gbnf."""
 
+    _what = "constraint"
+
     def __init__(self, make: Callable[[], Any], engine: Engine, kind: str) -> None:
-        self.handle = ffi.gc(make(), lib.pc_constraint_close)
+        self._own(make(), lib.pc_constraint_close)
         self.engine = engine
         self._kind = kind
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence, Type, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
 
 from . import chat as chats
 from ._library import (
@@ -24,6 +23,7 @@ from ._library import (
     utf8,
 )
 from ._options import Options, given_number
+from ._handle import Handle
 from .constraint import Constraint
 from .progress import Bar, Progress
 
@@ -68,7 +68,7 @@ def _engine_options(model: Optional[StrPath], options: Dict[str, Any]) -> Option
     return Options("pc_engine_options", known)
 
 
-class Engine:
+class Engine(Handle):
     """A loaded model with a store of encoded modules. May be used by any number of threads.
 
     model: a GGUF file, or a folder as Hugging Face lays one out.
@@ -85,6 +85,8 @@ class Engine:
     Unsupported and others of promptcache.errors. An engine does not outlive a fork: a child of
     os.fork() gets an error from it and opens its own.
     """
+
+    _what = "engine"
 
     def __init__(
         self,
@@ -130,35 +132,11 @@ class Engine:
         self._become(handle, str(model))
 
     def _become(self, handle: Any, name: str) -> None:
-        self._handle = ffi.gc(handle, lib.pc_engine_close)
+        self._own(handle, lib.pc_engine_close)
         self._name = name
 
-    @property
-    def handle(self) -> Any:
-        """The C API's pc_engine*. ValueError where the engine is closed."""
-        if self._handle is None:
-            raise ValueError("this engine is closed")
-        return self._handle
-
-    def close(self) -> None:
-        """Lets go of the model. Schemas, prompts and sessions of it go on until they are closed."""
-        if self._handle is not None:
-            ffi.release(self._handle)
-            self._handle = None
-
-    def __enter__(self) -> Engine:
-        return self
-
-    def __exit__(
-        self,
-        kind: Optional[Type[BaseException]],
-        error: Optional[BaseException],
-        traceback: Optional[TracebackType],
-    ) -> None:
-        self.close()
-
     def __repr__(self) -> str:
-        if self._handle is None:
+        if self.is_closed:
             return f"<promptcache.Engine {self._name!r}, closed>"
         facts = self.facts
         return (

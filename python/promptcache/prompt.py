@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any, Dict, List
 
+from ._handle import Handle
 from ._library import call, ffi, filled, lib, owned_text, report, tokens_of
 from .progress import Progress
 from .schema import Encoded, Pin, encode, pin
@@ -30,15 +31,19 @@ class Counts:
     repaired_tokens: int  # of the approximate ones: computed anew
 
 
-class Prompt:
+class Prompt(Handle):
     """A prompt of a schema: Schema.prompt, .messages, .text; or a whole conversation's. May be used
     by any number of threads, and asked any number of times."""
 
+    _what = "prompt"
+
     def __init__(self, handle: Any, engine: Engine) -> None:
         self.engine = engine
-        self.handle = ffi.gc(handle, lib.pc_prompt_close)
+        self._own(handle, lib.pc_prompt_close)
 
     def __repr__(self) -> str:
+        if self.is_closed:
+            return "<promptcache.Prompt, closed>"
         c = self.counts
         return (
             f"<promptcache.Prompt: {c.tokens} tokens, {c.module_tokens} from {c.modules} modules, "

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional, Sequence, Type, Union
+from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional, Sequence, Union
 
+from ._handle import Handle
 from ._library import Callback, call, ffi, filled, lib, make, report, utf8
 from .progress import Bar, Progress
 
@@ -27,27 +27,13 @@ class Encoded:
     microseconds: int
 
 
-class Pin:
+class Pin(Handle):
     """Modules that are held in memory, and not evicted, until the pin is closed."""
 
+    _what = "pin"
+
     def __init__(self, handle: Any) -> None:
-        self._handle = ffi.gc(handle, lib.pc_pin_close)
-
-    def close(self) -> None:
-        if self._handle is not None:
-            ffi.release(self._handle)
-            self._handle = None
-
-    def __enter__(self) -> Pin:
-        return self
-
-    def __exit__(
-        self,
-        kind: Optional[Type[BaseException]],
-        error: Optional[BaseException],
-        traceback: Optional[TracebackType],
-    ) -> None:
-        self.close()
+        self._own(handle, lib.pc_pin_close)
 
 
 def _told(bar: Bar) -> Callback:
@@ -77,15 +63,19 @@ def pin(function: Any, handle: Any, progress: Progress) -> Pin:
             return Pin(make(function, "pc_pin", handle, callback.pointer, ffi.NULL))
 
 
-class Schema:
+class Schema(Handle):
     """A PML document laid out for one model: Engine.schema, Engine.load_schema. May be used by any
     number of threads."""
 
+    _what = "schema"
+
     def __init__(self, handle: Any, engine: Engine) -> None:
-        self.handle = ffi.gc(handle, lib.pc_schema_close)
+        self._own(handle, lib.pc_schema_close)
         self.engine = engine
 
     def __repr__(self) -> str:
+        if self.is_closed:
+            return "<promptcache.Schema, closed>"
         counts = filled(lib.pc_schema_get_counts, "pc_schema_counts", self.handle)
         return (
             f"<promptcache.Schema {self.describe()['name']!r}: {counts.modules} modules, "

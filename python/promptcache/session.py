@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, AsyncIterator, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Type
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    AsyncIterator,
+    Callable,
+    Dict,
+    Iterator,
+    List,
+    Mapping,
+    Optional,
+    Sequence,
+    Tuple,
+)
 
 from . import batch
+from ._handle import Handle
 from ._library import Callback, call, ffi, lib, make, raise_for, text_of, utf8
 from ._options import Options, given_number
 
@@ -68,7 +80,7 @@ def _asked(values: Dict[str, Any]) -> Options:
     return options
 
 
-class Session:
+class Session(Handle):
     """A conversation that begins with a prompt. Used by one thread at a time; cancel() by any.
 
     Iterating gives the answer's text as it comes, tokens() its tokens.
@@ -85,6 +97,8 @@ class Session:
 
     Other fields of pc_session_options are taken by their names.
     """
+
+    _what = "session"
 
     def __init__(
         self,
@@ -135,34 +149,12 @@ class Session:
     def _become(self, handle: Any, engine: Engine) -> None:
         self.engine = engine
         self.ahead: List[Token] = []  # drawn for a task that was cancelled
-        self._handle = ffi.gc(handle, lib.pc_session_close)
+        self._own(handle, lib.pc_session_close)
         self._token = ffi.new("pc_token *")
         self._error = ffi.new("pc_error *")
 
-    @property
-    def handle(self) -> Any:
-        if self._handle is None:
-            raise ValueError("this session is closed")
-        return self._handle
-
-    def close(self) -> None:
-        if self._handle is not None:
-            ffi.release(self._handle)
-            self._handle = None
-
-    def __enter__(self) -> Session:
-        return self
-
-    def __exit__(
-        self,
-        kind: Optional[Type[BaseException]],
-        error: Optional[BaseException],
-        traceback: Optional[TracebackType],
-    ) -> None:
-        self.close()
-
     def __repr__(self) -> str:
-        if self._handle is None:
+        if self.is_closed:
             return "<promptcache.Session, closed>"
         s = self.stats
         return (

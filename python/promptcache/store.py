@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from types import TracebackType
-from typing import Any, Dict, Optional, Type
+from typing import Any, Dict, Optional
 
+from ._handle import Handle
 from ._library import Callback, StrPath, call, ffi, lib, make, path_bytes, report
 from ._options import given_number
 from .progress import Bar, Progress
@@ -14,38 +14,18 @@ __all__ = ["Store"]
 _MODES = {"read-write": 0, "read-only": 1}
 
 
-class Store:
+class Store(Handle):
     """A directory of module files: by default the engine's own. May be used by many threads."""
+
+    _what = "store"
 
     def __init__(self, directory: Optional[StrPath] = None, *, mode: str = "read-write") -> None:
         path = ffi.NULL if directory is None else path_bytes(directory)
         number = given_number("mode", mode, _MODES)
-        self._handle = ffi.gc(make(lib.pc_store_open, "pc_store", path, number), lib.pc_store_close)
-
-    @property
-    def handle(self) -> Any:
-        if self._handle is None:
-            raise ValueError("this store is closed")
-        return self._handle
-
-    def close(self) -> None:
-        if self._handle is not None:
-            ffi.release(self._handle)
-            self._handle = None
-
-    def __enter__(self) -> Store:
-        return self
-
-    def __exit__(
-        self,
-        kind: Optional[Type[BaseException]],
-        error: Optional[BaseException],
-        traceback: Optional[TracebackType],
-    ) -> None:
-        self.close()
+        self._own(make(lib.pc_store_open, "pc_store", path, number), lib.pc_store_close)
 
     def __repr__(self) -> str:
-        if self._handle is None:
+        if self.is_closed:
             return "<promptcache.Store, closed>"
         d = self.describe()
         return f"<promptcache.Store {d['dir']!r}: {len(d['files'])} modules>"
