@@ -31,9 +31,8 @@ class Handle:
         return self._handle is None
 
     def close(self) -> None:
-        handle, self._handle = self._handle, None
-        if handle is not None:
-            ffi.release(handle)
+        """Lets go of it: at once, or when a call that another thread is in returns."""
+        self._handle = None
 
     def __enter__(self: Self) -> Self:
         return self

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import threading
 from pathlib import Path
 from typing import Any, Callable, Iterator, List, Optional, Tuple, Union
 
@@ -83,13 +84,23 @@ def filled(function: Callable[..., int], kind: str, *arguments: Any) -> Any:
     return out
 
 
-def tokens_of(function: Callable[..., int], *arguments: Any) -> List[int]:
-    """The tokens of function(*arguments, tokens, capacity, &n, &error), which is asked twice."""
-    n = ffi.new("size_t *")
-    call(function, *arguments, ffi.NULL, 0, n)
-    tokens = ffi.new("int32_t[]", max(n[0], 1))
-    call(function, *arguments, tokens, n[0], n)
-    return list(ffi.unpack(tokens, n[0])) if n[0] else []
+def tokens_of(
+    function: Callable[..., int], *arguments: Any, likely: int = 512
+) -> List[int]:
+    """The tokens of function(*arguments, tokens, capacity, &n, &error); asked again only where there
+    are more than the `likely` ones."""
+    n = ffi.new("size_t *", likely)
+    while True:
+        capacity = n[0]
+        tokens = ffi.new("int32_t[]", max(capacity, 1))
+        call(function, *arguments, tokens, capacity, n)
+        if n[0] <= capacity:
+            return list(ffi.unpack(tokens, n[0])) if n[0] else []
+
+
+def likely_tokens(n_bytes: int) -> int:
+    """More than a text of so many bytes mostly has."""
+    return n_bytes // 2 + 16
 
 
 def utf8(text: str) -> Tuple[Any, int]:
@@ -98,30 +109,62 @@ def utf8(text: str) -> Tuple[Any, int]:
     return ffi.from_buffer("char[]", raw) if raw else ffi.new("char[1]"), len(raw)
 
 
+def c_text(value: str, what: str = "this text") -> bytes:
+    """A text that C ends at its first NUL: one that has a NUL is refused."""
+    raw = value.encode("utf-8")
+    if b"\0" in raw:
+        raise ValueError(f"{what} has a NUL: {value!r}")
+    return raw
+
+
 def path_bytes(path: StrPath) -> bytes:
-    return os.fsencode(path)
+    raw = os.fsencode(path)
+    if b"\0" in raw:
+        raise ValueError(f"this path has a NUL: {path!r}")
+    return raw
 
 
-class Callback:
-    """A Python function as C calls it. What it raises ends the C call, and is raised behind it: so
-    that Ctrl-C ends whatever reports its progress."""
+class _Call(threading.local):
+    """The C call that a thread is in, as what it calls back sees it."""
 
-    def __init__(self, kind: str, function: Callable[..., int]) -> None:
-        self.raised: Optional[BaseException] = None
-        self.pointer = ffi.callback(kind, function, error=1, onerror=self._keep)
+    raised: Optional[BaseException] = None  # by a callback
+    stop: Optional[threading.Event] = None  # is it to end?
 
-    def _keep(self, kind: Any, exception: BaseException, traceback: Any) -> None:
-        self.raised = exception
 
-    @contextlib.contextmanager
-    def calls(self) -> Iterator[None]:
-        """Around the C call: raises what the function raised in the place of the call's own error."""
-        self.raised = None
-        try:
-            yield
-        except Error:
-            if self.raised is None:
-                raise
-        if self.raised is not None:
-            raised, self.raised = self.raised, None
-            raise raised
+running = _Call()
+
+
+def _keep(kind: Any, exception: BaseException, traceback: Any) -> None:
+    running.raised = exception
+
+
+def callback(kind: str, function: Callable[..., int]) -> Any:
+    """A Python function as C calls it. What it raises ends the C call (1), and calls() raises it
+    behind that: so that Ctrl-C ends whatever reports its progress. Who makes it keeps it as long as
+    C may call it."""
+
+    def called(*arguments: Any) -> int:
+        if running.stop is not None and running.stop.is_set():
+            return 1
+        return function(*arguments)
+
+    return ffi.callback(kind, called, error=1, onerror=_keep)
+
+
+def raise_kept() -> None:
+    """What a callback raised in the call that is over."""
+    raised, running.raised = running.raised, None
+    if raised is not None:
+        raise raised
+
+
+@contextlib.contextmanager
+def calls() -> Iterator[None]:
+    """Around a C call with callbacks: what one raised is raised in the place of the call's error."""
+    running.raised = None
+    try:
+        yield
+    except Error:
+        raise_kept()
+        raise
+    raise_kept()

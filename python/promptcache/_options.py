@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple
 
-from ._library import ffi, lib
+from ._library import c_text, ffi, lib, path_bytes
 
 # Field: the bit that says that its zero is meant.
 _GIVEN = {
@@ -24,8 +24,12 @@ _GIVEN = {
 }
 
 
+_PATHS = {"model_path", "cache_dir", "chat_template", "backend"}
+
+
 class Options:
-    """A struct of options, and what it points to, which lives as long as this object."""
+    """A struct of options, and what it points to, which lives as long as this object: whoever hands
+    the struct to C keeps the object, as long as C may call what it names."""
 
     def __init__(self, kind: str, values: Mapping[str, Any]) -> None:
         self._kept: List[Any] = []
@@ -37,7 +41,7 @@ class Options:
                 continue
             if name not in fields:
                 raise TypeError(f"{name!r} is not an option; there are {', '.join(sorted(fields))}")
-            setattr(self.struct, name, self._as_c(fields[name].type, value))
+            setattr(self.struct, name, self._as_c(name, fields[name].type, value))
             bit = _GIVEN.get(kind, {}).get(name)
             if bit:
                 self.struct.given |= getattr(lib, bit)
@@ -48,14 +52,14 @@ class Options:
 
     def strings(self, values: Iterable[str]) -> Tuple[Any, int]:
         """[n] pointers to NUL-terminated texts, and n."""
-        texts = [self.keep(ffi.new("char[]", text.encode("utf-8"))) for text in values]
+        texts = [self.keep(ffi.new("char[]", c_text(text))) for text in values]
         return self.keep(ffi.new("const char *[]", texts)), len(texts)
 
-    def _as_c(self, kind: Any, value: Any) -> Any:
-        if isinstance(value, os.PathLike):
-            value = os.fsencode(value)
+    def _as_c(self, name: str, kind: Any, value: Any) -> Any:
+        if name in _PATHS or isinstance(value, os.PathLike):
+            value = path_bytes(value)
         if isinstance(value, str):
-            value = value.encode("utf-8")
+            value = c_text(value, name)
         if isinstance(value, bytes):
             return self.keep(ffi.new("char[]", value))
         if isinstance(value, bool):

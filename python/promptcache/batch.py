@@ -9,11 +9,12 @@ by side share a step.
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 import weakref
 from typing import TYPE_CHECKING, Callable, Dict, List, Optional, Set, TypeVar
 
-from ._library import call, ffi, lib
+from ._library import call, ffi, lib, running
 
 if TYPE_CHECKING:
     from .engine import Engine
@@ -33,6 +34,7 @@ class _Waiting:
 
     def __init__(self, session: Session) -> None:
         self.session = session
+        self.handle = session.handle  # which lives as long as a step may be in it
         self.abandoned = False
         self.loop = asyncio.get_running_loop()
         self.future: asyncio.Future[Optional[Token]] = self.loop.create_future()
@@ -66,12 +68,11 @@ class _Steps:
         with self._changed:
             if id(waiting.session) in self._waiting:
                 raise RuntimeError("this session's next token is already waited for")
-            self._waiting[id(waiting.session)] = waiting
             if self._thread is None:
-                self._thread = threading.Thread(
-                    target=self._run, name="promptcache steps", daemon=True
-                )
-                self._thread.start()
+                thread = threading.Thread(target=self._run, name="promptcache steps", daemon=True)
+                thread.start()  # or it raises, and nobody waits
+                self._thread = thread
+            self._waiting[id(waiting.session)] = waiting
             self._changed.notify()
 
     def abandon(self, waiting: _Waiting) -> None:
@@ -86,6 +87,7 @@ class _Steps:
             if batch is None:
                 return
             given = self._step(batch) if batch else set()
+            del batch  # its sessions may be closed while nobody asks
 
     def _next_batch(self, given: Set[int]) -> Optional[List[_Waiting]]:
         with self._changed:
@@ -101,10 +103,9 @@ class _Steps:
 
     def _step(self, batch: List[_Waiting]) -> Set[int]:
         n = len(batch)
-        tokens, outcomes = ffi.new("pc_token[]", n), ffi.new("pc_error[]", n)
         try:
-            handles = [w.session.handle for w in batch]
-            call(lib.pc_batch_step, handles, n, tokens, outcomes)
+            tokens, outcomes = ffi.new("pc_token[]", n), ffi.new("pc_error[]", n)
+            call(lib.pc_batch_step, [w.handle for w in batch], n, tokens, outcomes)
         except BaseException as error:  # of the call itself: nothing was drawn
             for waiting in batch:
                 self._settle(waiting, None, error)
@@ -135,6 +136,16 @@ _steps: weakref.WeakKeyDictionary[Engine, _Steps] = weakref.WeakKeyDictionary()
 _steps_lock = threading.Lock()
 
 
+def _forget_steps() -> None:
+    """In a child of fork(), which has none of the threads: engines say there what they say of it."""
+    global _steps_lock
+    _steps_lock = threading.Lock()
+    _steps.clear()
+
+
+os.register_at_fork(after_in_child=_forget_steps)
+
+
 def _steps_of(engine: Engine) -> _Steps:
     with _steps_lock:
         return _steps.setdefault(engine, _Steps())
@@ -157,8 +168,8 @@ async def astep(session: Session) -> Optional[Token]:
         raise
 
 
-async def _outcome(future: asyncio.Future[Optional[Token]]) -> Optional[Token]:
-    """What a step gave; None where it failed, as the next one will. Is not cancelled."""
+async def _outcome(future: asyncio.Future[T]) -> Optional[T]:
+    """What it gave; None where it failed, as a step of the session's will again. Is not cancelled."""
     while not future.done():
         try:
             await asyncio.wait([future])
@@ -167,13 +178,22 @@ async def _outcome(future: asyncio.Future[Optional[Token]]) -> Optional[Token]:
     return None if future.exception() else future.result()
 
 
-async def in_thread(function: Callable[[], T], cancel: Callable[[], None]) -> T:
-    """What takes long and is no step, in a thread of the loop's. Where the task is cancelled,
-    cancel() is called and the function waited for."""
-    running = asyncio.get_running_loop().run_in_executor(None, function)
+async def in_thread(function: Callable[[], T]) -> T:
+    """What takes long and is no step, in a thread of the loop's. Where the task is cancelled the
+    function's C call ends at its next report of progress, and is waited for."""
+    stop = threading.Event()
+
+    def run() -> T:
+        running.stop = stop
+        try:
+            return function()
+        finally:
+            running.stop = None
+
+    computing = asyncio.get_running_loop().run_in_executor(None, run)
     try:
-        return await asyncio.shield(running)
+        return await asyncio.shield(computing)
     except asyncio.CancelledError:
-        cancel()
-        await asyncio.wait([running])
+        stop.set()
+        await _outcome(computing)
         raise

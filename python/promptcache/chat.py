@@ -75,8 +75,8 @@ async def aanswer(
     with prompt(engine, messages, tools, variables).session(**options) as session:
         text = await session.atext()
         stats = session.stats
-        if keep and engine.facts.store_in_use:
-            await in_thread(session.keep, session.cancel)
+        if keep:
+            await in_thread(session.try_keep)
         return Reply(text, stats.finish or "", stats)
 
 
@@ -109,6 +109,6 @@ def answer(
             if on_text is not None:
                 on_text(text)
         stats = session.stats
-        if keep and engine.facts.store_in_use:
-            session.keep()
+        if keep:
+            session.try_keep()
         return Reply("".join(texts), stats.finish or "", stats)

@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, 
 
 from . import chat as chats
 from ._library import (
-    Callback,
     StrPath,
+    c_text,
     call,
+    callback,
+    calls,
     ffi,
     filled,
     lib,
+    likely_tokens,
     make,
     owned_text,
     path_bytes,
@@ -38,7 +41,7 @@ __all__ = ["Engine", "EngineFacts", "build", "inspect", "verify"]
 
 _CACHE_MODES = {"read-write": 0, "read-only": 1, "off": 2}
 _KV_TYPES = {"f32": 1, "bf16": 2, "q8": 3, "q4": 4}
-_PRECISIONS = {"default": 0, "exact": 1}
+_PRECISIONS = {"default": 0, "fast": 0, "exact": 1, "deterministic": 2}
 _POOLINGS = {"model": 0, "last": 1, "mean": 2}
 _OPEN_STEPS = {1: "reading weights", 2: "packing weights", 3: "checking packed weights"}
 
@@ -77,6 +80,7 @@ class Engine(Handle):
     cache: "read-write", "read-only", or "off" (modules live in memory only).
     kv_type: of stored states: "bf16" (the default), "f32", "q8", "q4".
     threads: by default as many as this process may use.
+    precision: "fast" (the default), "exact", "deterministic" (docs/RELIABILITY.md).
     context_tokens: the window of a prompt and its answer; by default the model's own.
     progress: called with a step's name, bytes done and all bytes, where opening takes long; True
         draws a bar (with tqdm, where that is installed).
@@ -125,14 +129,19 @@ class Engine(Handle):
                 bar(_OPEN_STEPS.get(step, "opening"), done, total)
                 return 0
 
-            callback = Callback("pc_open_progress", tell)
-            options.struct.progress = callback.pointer
-            with callback.calls():
+            told = options.struct.progress = callback("pc_open_progress", tell)
+            if not options.struct.text_progress:  # so that Ctrl-C ends what tokenises a long text
+                options.struct.text_progress = options.keep(
+                    callback("pc_text_progress", lambda user, done, total: 0)
+                )
+            with calls():
                 handle = make(lib.pc_engine_open, "pc_engine", options.struct)
-        self._become(handle, str(model))
+            del told
+        self._become(handle, str(model), options)
 
-    def _become(self, handle: Any, name: str) -> None:
+    def _become(self, handle: Any, name: str, options: Options) -> None:
         self._own(handle, lib.pc_engine_close)
+        self._options = options  # which C goes on calling
         self._name = name
 
     def __repr__(self) -> str:
@@ -181,8 +190,9 @@ class Engine(Handle):
     def in_namespace(self, name: str) -> Engine:
         """The same model for another user, whose modules nobody else sees."""
         view = Engine.__new__(Engine)
-        handle = make(lib.pc_engine_in_namespace, "pc_engine", self.handle, name.encode())
-        view._become(handle, f"{self._name}, namespace {name}")
+        raw = c_text(name, "the namespace")
+        handle = make(lib.pc_engine_in_namespace, "pc_engine", self.handle, raw)
+        view._become(handle, f"{self._name}, namespace {name}", self._options)
         return view
 
     # ---- Tokens
@@ -191,7 +201,11 @@ class Engine(Handle):
         """The tokens of a text. controls: spellings of control tokens are those tokens."""
         raw, n = utf8(text)
         flags = (lib.PC_TEXT_CONTROLS if controls else 0) | (lib.PC_TEXT_BOS if bos else 0)
-        return tokens_of(lib.pc_tokenize_text, self.handle, raw, n, flags)
+        with calls():
+            return tokens_of(
+                lib.pc_tokenize_text, self.handle, raw, n, flags, likely=likely_tokens(n)
+            )
+        raise AssertionError("what a callback raised is raised")
 
     def detokenize(self, tokens: Sequence[int]) -> str:
         """The text of tokens, control tokens spelled out."""
@@ -245,7 +259,7 @@ class Engine(Handle):
 
     def choices(self, texts: Sequence[str]) -> Constraint:
         """Answers are one of these texts."""
-        given = [ffi.new("char[]", text.encode("utf-8")) for text in texts]
+        given = [ffi.new("char[]", c_text(text, "a choice")) for text in texts]
         array = ffi.new("const char *[]", given)
 
         def made() -> Any:
@@ -342,25 +356,36 @@ class Engine(Handle):
         items, kept = ffi.new("pc_text_tokens[]", max(len(texts), 1)), []
         for item, text in zip(items, texts):
             raw, n = utf8(text)
-            tokens = tokens_of(lib.pc_tokenize_text, self.handle, raw, n, flags)
+            tokens = tokens_of(
+                lib.pc_tokenize_text, self.handle, raw, n, flags, likely=likely_tokens(n)
+            )
             kept.append(ffi.new("int32_t[]", tokens))
             item.tokens, item.n_tokens = kept[-1], len(tokens)
         width = n_dimensions or self.facts.n_dimensions
         vectors = numpy.empty((len(texts), width), numpy.float32)
         out = ffi.from_buffer("float[]", vectors, require_writable=True)
-        call(lib.pc_embed, self.handle, items, len(texts), options.struct, out)
+        told = options.struct.progress = callback("pc_texts_progress", lambda user, done, total: 0)
+        with calls():
+            call(lib.pc_embed, self.handle, items, len(texts), options.struct, out)
+        del told
         return vectors
 
 
 def inspect(model: StrPath, **options: Any) -> Dict[str, Any]:
     """What a model's files say, without opening an engine; "refused" says why one would not open."""
-    result: Dict[str, Any] = report(lib.pc_model_inspect, _engine_options(model, options).struct)
+    asked = _engine_options(model, options)
+    result: Dict[str, Any] = report(lib.pc_model_inspect, asked.struct)
     return result
 
 
 def verify(model: StrPath, **options: Any) -> Dict[str, Any]:
     """Reads every byte of a model's files; "problems" lists what is wrong with them."""
-    result: Dict[str, Any] = report(lib.pc_model_verify, _engine_options(model, options).struct)
+    asked = _engine_options(model, options)
+    asked.struct.progress = asked.keep(
+        callback("pc_open_progress", lambda user, step, done, total: 0)
+    )
+    with calls():
+        result: Dict[str, Any] = report(lib.pc_model_verify, asked.struct)
     return result
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Dict, List, Mapping, Sequence, Union
 
-from ._library import ffi
+from ._library import c_text, ffi
 
 __all__ = ["Messages", "Use"]
 
@@ -39,8 +39,12 @@ class Messages:
         self._kept.append(ffi.new("char[]", text.encode("utf-8")))
         return self._kept[-1]
 
+    def _name(self, text: str, what: str) -> Any:
+        self._kept.append(ffi.new("char[]", c_text(text, what)))
+        return self._kept[-1]
+
     def _fill(self, turn: Any, role: str, content: Union[str, Sequence[Union[str, Use]]]) -> None:
-        turn.role = self._text(role)
+        turn.role = self._name(role, "a role")
         if isinstance(content, str):
             turn.content, turn.bytes = self._text(content), len(content.encode("utf-8"))
             return
@@ -51,7 +55,7 @@ class Messages:
             if isinstance(given, str):
                 part.text, part.bytes = self._text(given), len(given.encode("utf-8"))
             else:
-                part.module = self._text(given.module)
+                part.module = self._name(given.module, "a module's path")
                 self._fill_arguments(part, dict(given.arguments))
 
     def _fill_arguments(self, part: Any, arguments: Dict[str, str]) -> None:
@@ -59,5 +63,6 @@ class Messages:
         part.n_arguments = len(arguments)
         self._kept.append(array)
         for argument, (name, value) in zip(array, arguments.items()):
-            argument.name, argument.value = self._text(name), self._text(value)
+            argument.name = self._name(name, "a parameter")
+            argument.value = self._text(value)
             argument.bytes = len(value.encode("utf-8"))

@@ -6,7 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional, Sequence, Union
 
 from ._handle import Handle
-from ._library import Callback, call, ffi, filled, lib, make, report, utf8
+from ._library import call, callback, calls, ffi, filled, lib, make, report, utf8
 from .progress import Bar, Progress
 
 if TYPE_CHECKING:
@@ -36,12 +36,12 @@ class Pin(Handle):
         self._own(handle, lib.pc_pin_close)
 
 
-def _told(bar: Bar) -> Callback:
+def _told(bar: Bar) -> Any:
     def tell(_: Any, done: int, total: int, module: Any) -> int:
         bar("" if module == ffi.NULL else ffi.string(module).decode(), done, total)
         return 0
 
-    return Callback("pc_encode_progress", tell)
+    return callback("pc_encode_progress", tell)
 
 
 def encode(function: Any, handle: Any, progress: Progress) -> Encoded:
@@ -49,18 +49,18 @@ def encode(function: Any, handle: Any, progress: Progress) -> Encoded:
     stats = ffi.new("pc_encode_stats *")
     stats.struct_size = ffi.sizeof("pc_encode_stats")
     with Bar(progress, "module") as bar:
-        callback = _told(bar)
-        with callback.calls():
-            call(function, handle, callback.pointer, ffi.NULL, stats)
+        told = _told(bar)
+        with calls():
+            call(function, handle, told, ffi.NULL, stats)
     return Encoded(*(getattr(stats, field.name) for field in dataclasses.fields(Encoded)))
 
 
 def pin(function: Any, handle: Any, progress: Progress) -> Pin:
     """pc_schema_pin or pc_prompt_pin."""
     with Bar(progress, "module") as bar:
-        callback = _told(bar)
-        with callback.calls():
-            return Pin(make(function, "pc_pin", handle, callback.pointer, ffi.NULL))
+        told = _told(bar)
+        with calls():
+            return Pin(make(function, "pc_pin", handle, told, ffi.NULL))
 
 
 class Schema(Handle):
@@ -148,9 +148,8 @@ class Schema(Handle):
                 bar("answering", done, total)
                 return 0
 
-            callback = Callback("pc_answers_progress", tell)
-            options.struct.progress = callback.pointer
-            with callback.calls():
+            options.struct.progress = options.keep(callback("pc_answers_progress", tell))
+            with calls():
                 result: Dict[str, Any] = report(
                     lib.pc_schema_check_answers, self.handle, handles, len(made), options.struct
                 )

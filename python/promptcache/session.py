@@ -12,6 +12,7 @@ from typing import (
     Iterator,
     List,
     Mapping,
+    NamedTuple,
     Optional,
     Sequence,
     Tuple,
@@ -19,8 +20,9 @@ from typing import (
 
 from . import batch
 from ._handle import Handle
-from ._library import Callback, call, ffi, lib, make, raise_for, text_of, utf8
+from ._library import call, callback, calls, ffi, lib, make, raise_for, raise_kept, running, utf8
 from ._options import Options, given_number
+from .errors import Error
 
 if TYPE_CHECKING:
     import numpy
@@ -32,12 +34,22 @@ if TYPE_CHECKING:
 
 __all__ = ["Session", "Stats", "Token"]
 
+_OK, _DONE = lib.PC_OK, lib.PC_DONE
 _FINISH = {1: "eos", 2: "stop", 3: "length", 4: "cancelled"}
 _OVERFLOW = {"stop": 0, "slide": 1}
+_SESSIONS_OWN = {
+    "client",
+    "moves",
+    "no_reuse",
+    "overflow",
+    "progress",
+    "prompt_logprobs",
+    "prompt_logprobs_from",
+    "repair",
+}
 
 
-@dataclasses.dataclass(frozen=True)
-class Token:
+class Token(NamedTuple):
     """A token of an answer. `text` has the characters that became certain by it, maybe none."""
 
     id: int
@@ -93,7 +105,8 @@ class Session(Handle):
     constraint: what the answer must be (Engine.json_schema, .choices, .regex, .gbnf).
     repair: which tokens of modules are computed anew: "none", "leading:16", "attended:15%", "auto".
     overflow: at the window's end, "stop", or "slide": the oldest turns go.
-    progress: called with the tokens computed and all, while a prompt is computed.
+    progress: called with the tokens computed and all, while a prompt is computed; not by asyncio,
+        whose steps are short.
 
     Other fields of pc_session_options are taken by their names.
     """
@@ -141,13 +154,13 @@ class Session(Handle):
             return 0
 
         # Also without anybody to tell: the interpreter raises KeyboardInterrupt in it.
-        self._progress = Callback("pc_session_progress", tell)
-        options.struct.progress = self._progress.pointer
+        options.struct.progress = options.keep(callback("pc_session_progress", tell))
         handle = make(lib.pc_session_open, "pc_session", prompt.handle, options.struct)
-        self._become(handle, prompt.engine)
+        self._become(handle, prompt.engine, [options])
 
-    def _become(self, handle: Any, engine: Engine) -> None:
+    def _become(self, handle: Any, engine: Engine, options: List[Options]) -> None:
         self.engine = engine
+        self._options = options  # what C goes on calling, in forks as well
         self.ahead: List[Token] = []  # drawn for a task that was cancelled
         self._own(handle, lib.pc_session_close)
         self._token = ffi.new("pc_token *")
@@ -172,19 +185,20 @@ class Session(Handle):
         """The next token, or None when the answer is over."""
         if self.ahead:
             return self.ahead.pop(0)
-        with self._progress.calls():
-            status = lib.pc_session_next(self.handle, self._token, self._error)
-            return self.taken(status, self._token, self._error)
-        raise AssertionError("a callback that raised is raised")
+        running.raised = None
+        status = lib.pc_session_next(self.handle, self._token, self._error)
+        if running.raised is not None:
+            raise_kept()
+        return self.taken(status, self._token, self._error)
 
     def taken(self, status: int, token: Any, error: Any) -> Optional[Token]:
         """What pc_session_next or pc_batch_step gave, as next() gives it."""
-        if status not in (lib.PC_OK, lib.PC_DONE):
+        if status != _OK and status != _DONE:
             raise_for(status, error)
-        text = text_of(token.text, token.text_bytes) if token.text_bytes else ""
-        if status == lib.PC_DONE and not text:
+        n = token.text_bytes
+        if n == 0 and status == _DONE:
             return None
-        return Token(token.id, text)
+        return Token(token.id, ffi.unpack(token.text, n).decode("utf-8", "replace") if n else "")
 
     def tokens(self) -> Iterator[Token]:
         """The answer's tokens; the last text may come with the id -1."""
@@ -238,10 +252,12 @@ class Session(Handle):
     def set_answer(self, **options: Any) -> None:
         """How answers are drawn from the next one on: max_tokens, temperature and its like, stop,
         bias, constraint; what is not given is as by default. Other options are refused."""
-        own = {"repair", "overflow", "progress", "no_reuse", "moves", "client"} & options.keys()
+        own = _SESSIONS_OWN & options.keys()
         if own:
             raise TypeError(f"{', '.join(sorted(own))}: a session's own, not an answer's")
-        self._call(lib.pc_session_set_answer, _asked(options).struct)
+        asked = _asked(options)
+        self._call(lib.pc_session_set_answer, asked.struct)
+        self._options.append(asked)
 
     def append(self, text: Any) -> None:
         """Goes on behind the answer: a user's turn, or turns as Schema.messages has them."""
@@ -249,29 +265,29 @@ class Session(Handle):
 
         turns = [{"role": "user", "content": text}] if isinstance(text, str) else text
         given = Messages(turns)
-        self._call(lib.pc_session_append, given.array, given.n)
+        self._go_on(lib.pc_session_append, given.array, given.n)
 
     async def aappend(self, text: Any) -> None:
         """append(), in a thread of the loop's."""
-        await batch.in_thread(lambda: self.append(text), self.cancel)
+        await batch.in_thread(lambda: self.append(text))
 
     def append_pml(self, pml: str) -> None:
         """The same with the turns of a PML prompt, modules of the schema among them."""
-        self._call(lib.pc_session_append_pml, *utf8(pml))
+        self._go_on(lib.pc_session_append_pml, *utf8(pml))
 
     def append_text(self, text: str) -> None:
         """Goes on behind all text, in no turn: for prompts without turns."""
-        self._call(lib.pc_session_append_text, *utf8(text))
+        self._go_on(lib.pc_session_append_text, *utf8(text))
 
     def append_tokens(self, tokens: Sequence[int]) -> None:
         ids = ffi.new("int32_t[]", list(tokens))
-        self._call(lib.pc_session_append_tokens, ids, len(tokens))
+        self._go_on(lib.pc_session_append_tokens, ids, len(tokens))
 
     def fork(self) -> Session:
         """Another session that has seen, said and drawn the same."""
         other = Session.__new__(Session)
-        other._progress = self._progress
-        other._become(make(lib.pc_session_fork, "pc_session", self.handle), self.engine)
+        handle = make(lib.pc_session_fork, "pc_session", self.handle)
+        other._become(handle, self.engine, list(self._options))
         other.ahead = list(self.ahead)
         return other
 
@@ -284,8 +300,7 @@ class Session(Handle):
 
     def rewind(self, position: int) -> None:
         """Goes back to a position in an answer, or its first; what came behind it is forgotten."""
-        self._call(lib.pc_session_rewind, position)
-        self.ahead.clear()
+        self._go_on(lib.pc_session_rewind, position)
 
     def keep(self) -> int:
         """Puts what was computed into the store: a later prompt that begins with the same finds it,
@@ -293,6 +308,14 @@ class Session(Handle):
         n = ffi.new("uint64_t *")
         self._call(lib.pc_session_keep, n)
         return int(n[0])
+
+    def try_keep(self) -> int:
+        """keep(); 0 where the store takes nothing (there is none, it is read-only or full): what was
+        answered is not lost by it."""
+        try:
+            return self.keep()
+        except Error:
+            return 0
 
     # ---- Numbers
 
@@ -322,6 +345,11 @@ class Session(Handle):
         call(lib.pc_session_prompt_logprobs, self.handle, index, drawn, best, top)
         return [(p.token, p.logprob) for p in [drawn, *best[0:top]]]
 
+    def _go_on(self, function: Any, *arguments: Any) -> None:
+        """What is ahead belonged to the answer that this leaves."""
+        self._call(function, *arguments)
+        self.ahead.clear()
+
     def _call(self, function: Any, *arguments: Any) -> None:
-        with self._progress.calls():
+        with calls():
             call(function, self.handle, *arguments)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Dict, Optional
 
 from ._handle import Handle
-from ._library import Callback, StrPath, call, ffi, lib, make, path_bytes, report
+from ._library import StrPath, c_text, call, callback, calls, ffi, lib, make, path_bytes, report
 from ._options import given_number
 from .progress import Bar, Progress
 
@@ -37,57 +37,57 @@ class Store(Handle):
 
     def show(self, key: str) -> Dict[str, Any]:
         """Every field of one file's header, and its runs. key: a beginning that one file has."""
-        result: Dict[str, Any] = report(lib.pc_store_show, self.handle, key.encode())
+        result: Dict[str, Any] = report(lib.pc_store_show, self.handle, c_text(key, "the key"))
         return result
 
     def verify(self, key: Optional[str] = None, *, progress: Progress = None) -> Dict[str, Any]:
         """Checks every byte of one file, or of all; damage is reported."""
         result: Dict[str, Any]
         if key is not None:
-            result = report(lib.pc_store_verify, self.handle, key.encode())
+            result = report(lib.pc_store_verify, self.handle, c_text(key, "the key"))
             return result
         with Bar(progress, "file") as bar:
-            callback = _told(bar, "verifying")
-            with callback.calls():
+            told = _told(bar, "verifying")
+            with calls():
                 result = report(
-                    lib.pc_store_verify_all, self.handle, callback.pointer, ffi.NULL
+                    lib.pc_store_verify_all, self.handle, told, ffi.NULL
                 )
                 return result
 
     def remove(self, key: str) -> None:
         """Removes one file; processes that have it mapped keep it."""
-        call(lib.pc_store_remove, self.handle, key.encode(), ffi.NULL)
+        call(lib.pc_store_remove, self.handle, c_text(key, "the key"), ffi.NULL)
 
     def clear(self, *, progress: Progress = None) -> int:
         """Removes all files; gives how many."""
         n = ffi.new("uint64_t *")
         with Bar(progress, "file") as bar:
-            callback = _told(bar, "removing")
-            with callback.calls():
-                call(lib.pc_store_remove_all, self.handle, callback.pointer, ffi.NULL, n)
+            told = _told(bar, "removing")
+            with calls():
+                call(lib.pc_store_remove_all, self.handle, told, ffi.NULL, n)
         return int(n[0])
 
     def gc(self, target_bytes: int, *, progress: Progress = None) -> Dict[str, Any]:
         """Removes the least recently used files until at most target_bytes are left."""
         with Bar(progress, "file") as bar:
-            callback = _told(bar, "removing")
-            with callback.calls():
+            told = _told(bar, "removing")
+            with calls():
                 result: Dict[str, Any] = report(
-                    lib.pc_store_gc, self.handle, target_bytes, callback.pointer, ffi.NULL
+                    lib.pc_store_gc, self.handle, target_bytes, told, ffi.NULL
                 )
                 return result
 
     def pin(self, key: str) -> None:
         """This module is not evicted, by any process, until it is unpinned or removed."""
-        call(lib.pc_store_pin, self.handle, key.encode())
+        call(lib.pc_store_pin, self.handle, c_text(key, "the key"))
 
     def unpin(self, key: str) -> None:
-        call(lib.pc_store_unpin, self.handle, key.encode())
+        call(lib.pc_store_unpin, self.handle, c_text(key, "the key"))
 
 
-def _told(bar: Bar, what: str) -> Callback:
+def _told(bar: Bar, what: str) -> Any:
     def tell(_: Any, done: int, total: int) -> int:
         bar(what, done, total)
         return 0
 
-    return Callback("pc_store_progress", tell)
+    return callback("pc_store_progress", tell)

@@ -34,7 +34,11 @@ Status Run::compute(BackendTimeline* timeline, std::span<const pc_run> runs, flo
 // A single token takes no time that is worth telling.
 Status Run::compute(Task& task) {
   std::exception_ptr thrown;  // the scheduler's lock must not see it
-  const auto cancel = [&] { __atomic_store_n(caller_.cancel, 1, __ATOMIC_RELAXED); };
+  bool told_to_stop = false;
+  const auto cancel = [&] {
+    told_to_stop = true;
+    __atomic_store_n(caller_.cancel, 1, __ATOMIC_RELAXED);
+  };
   const auto tell = [&](std::uint64_t n_done, std::uint64_t n_tokens) {
     try {
       if (!thrown && !(*caller_.progress)(n_done, n_tokens)) cancel();
@@ -46,6 +50,8 @@ Status Run::compute(Task& task) {
   Scheduler::Progress progress;
   if (*caller_.progress && task.n_tokens() > 1 && !task.is_step()) progress = tell;
   Status computed = engine_->scheduler().compute(task, progress);
+  // Who was told to stop this call had nothing left to do: the next call is not meant.
+  if (told_to_stop && computed.ok()) __atomic_store_n(caller_.cancel, 0, __ATOMIC_RELAXED);
   if (thrown) std::rethrow_exception(thrown);
   return computed;
 }

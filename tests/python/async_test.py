@@ -92,3 +92,77 @@ def test_one_token_is_waited_for_once(guide, ask):
 
     results = asyncio.run(main())
     assert any(isinstance(r, RuntimeError) for r in results)
+
+
+def test_a_session_closed_while_it_is_waited_for_spoils_no_other(guide, ask):
+    whole = guide.prompt(ask()).generate(max_tokens=8)
+
+    async def main():
+        closed, other = (guide.prompt(ask()).session(max_tokens=8) for _ in range(2))
+        waiting = asyncio.gather(closed.atext(), other.atext(), return_exceptions=True)
+        await asyncio.sleep(0)
+        closed.close()
+        results = await waiting
+        other.close()
+        return results
+
+    results = asyncio.run(main())
+    assert results[1] == whole
+
+
+def test_an_append_that_is_cancelled_twice(engine):
+    schema = engine.schema("<schema name='t'><system>Guide.</system></schema>")
+    prompt = schema.messages([{"role": "user", "content": "Hello"}])
+    more = " ".join(str(i) for i in range(400))
+
+    async def main():
+        with prompt.session(max_tokens=4) as session:
+            await session.atext()
+            task = asyncio.create_task(session.aappend(more))
+            for _ in range(2):
+                await asyncio.sleep(0.002)
+                task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            return await session.atext()
+
+    for _ in range(10):
+        asyncio.run(main())
+
+
+def test_what_was_ahead_is_no_part_of_the_next_answer(engine):
+    schema = engine.schema("<schema name='t'><system>Guide.</system></schema>")
+    prompt = schema.messages([{"role": "user", "content": "What is the flag of Oslo?"}])
+    with prompt.session(max_tokens=8) as session:
+        session.next()
+        session.append("And Vienna?")
+        want = session.text()
+    with prompt.session(max_tokens=8) as session:
+        first = session.next()
+        session.ahead.append(first)
+        session.append("And Vienna?")
+        assert session.text() == want
+
+
+def test_a_child_of_fork_gets_an_error_and_does_not_wait(guide, ask):
+    import os
+
+    async def answer():
+        with guide.prompt(ask()).session(max_tokens=2) as session:
+            return await asyncio.wait_for(session.atext(), 20)
+
+    asyncio.run(answer())
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            asyncio.run(answer())
+            said = "computed"
+        except BaseException as error:
+            said = repr(error)
+        os.write(write, said.encode())
+        os._exit(0)
+    os.close(write)
+    with open(read, "rb") as file:
+        assert b"fork" in file.read()
+    os.waitpid(child, 0)

@@ -161,3 +161,105 @@ def test_ten_thousand_sessions_leak_nothing(guide, ask):
     run(9000)
     after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     assert after - before < 4096  # KiB: less than half a byte in a kilobyte of what each uses
+
+
+def test_what_options_point_to_lives_as_long_as_c_reads_it(guide, ask):
+    whole = guide.prompt(ask()).generate(max_tokens=20)
+    word = whole.split()[3]
+    with guide.prompt(ask()).session(max_tokens=20) as session:
+        session.set_answer(stop=[word], max_tokens=20)
+        assert session.text() == whole[: whole.index(word)]
+
+
+def test_a_mask_lives_as_long_as_the_session(engine, guide, ask):
+    from promptcache._library import ffi
+
+    calls = []
+
+    def mask(user, session, position, allowed, n_words):
+        calls.append(position)
+        return 0
+
+    with guide.prompt(ask()).session(
+        max_tokens=4, mask=ffi.callback("pc_token_mask", mask, error=1)
+    ) as session:
+        with session.fork() as other:
+            session.close()
+            other.text()
+    assert len(calls) == 4
+
+
+def test_closing_waits_for_the_call_that_another_thread_is_in(engine):
+    text = "Oslo is blue. " * 400
+    begun = threading.Event()
+    session = engine.plain().text(text).session(
+        max_tokens=1, no_reuse=True, progress=lambda done, total: begun.set()
+    )
+    thread = threading.Thread(target=session.prefill)
+    thread.start()
+    begun.wait(30)
+    session.close()
+    thread.join()
+    with pytest.raises(ValueError, match="closed"):
+        session.next()
+
+
+def test_forks_in_two_threads_raise_what_was_raised_in_theirs(engine):
+    class Stop(Exception):
+        pass
+
+    stopped = threading.local()
+
+    def progress(done, total):
+        if getattr(stopped, "wanted", False):
+            raise Stop
+
+    text = "Oslo is blue. " * 400
+    session = engine.plain().text(text).session(max_tokens=1, no_reuse=True, progress=progress)
+    outcomes = {True: [], False: []}
+
+    def run(wanted):
+        stopped.wanted = wanted
+        for _ in range(10):
+            with session.fork() as fork:
+                try:
+                    fork.prefill()
+                    outcomes[wanted].append(None)
+                except Exception as error:
+                    outcomes[wanted].append(type(error))
+
+    threads = [threading.Thread(target=run, args=(wanted,)) for wanted in (True, False)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    session.close()
+    assert outcomes == {True: [Stop] * 10, False: [None] * 10}
+
+
+def test_a_nul_is_refused_where_c_would_end_a_text(engine, guide, ask):
+    for wrong in (
+        lambda: guide.prompt(ask()).session(stop=["a\0b"]),
+        lambda: engine.in_namespace("a\0b"),
+        lambda: engine.choices(["yes\0no"]),
+        lambda: promptcache.Engine("models\0x"),
+        lambda: guide.prompt(ask()).session(client="a\0b"),
+    ):
+        with pytest.raises(ValueError, match="NUL"):
+            wrong()
+
+
+def test_an_answer_is_not_lost_where_it_cannot_be_kept(root, tmp_path):
+    model = root / "models/city-guide"
+    promptcache.Engine(model, cache_dir=tmp_path).close()
+    with promptcache.Engine(model, cache_dir=tmp_path, cache="read-only") as engine:
+        assert engine.chat([{"role": "user", "content": "Hello"}], max_tokens=2).text is not None
+
+
+def test_precisions_are_those_of_the_library(root, tmp_path):
+    for precision in ("fast", "exact", "deterministic"):
+        promptcache.Engine(
+            root / "models/city-guide", cache_dir=tmp_path, precision=precision
+        ).close()
+    with pytest.raises(ValueError, match="deterministic"):
+        promptcache.Engine(root / "models/city-guide", precision="precise")

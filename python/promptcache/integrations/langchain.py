@@ -24,9 +24,19 @@ from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResu
 from pydantic import ConfigDict, Field
 
 from promptcache import Engine, Session, Stats
+from promptcache.batch import in_thread
 
 __all__ = ["ChatPromptcache"]
 
+_ASKED = (
+    "model",
+    "engine_options",
+    "max_tokens",
+    "temperature",
+    "top_p",
+    "seed",
+    "answer_options",
+)
 _ROLES = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool"}
 
 
@@ -55,25 +65,23 @@ class ChatPromptcache(BaseChatModel):
 
     @property
     def _identifying_params(self) -> Dict[str, Any]:
-        return {"model": str(self.model), "max_tokens": self.max_tokens, "temperature": self.temperature}
+        """All that an answer depends on: LangChain's cache finds answers by it."""
+        return {name: str(getattr(self, name)) for name in _ASKED}
 
     def _session(
         self, messages: List[BaseMessage], stop: Optional[List[str]], options: Dict[str, Any]
     ) -> Session:
-        asked = {
+        asked: Dict[str, Any] = {
             "max_tokens": self.max_tokens,
             "temperature": self.temperature,
             "top_p": self.top_p,
             "seed": self.seed,
-            "stop": stop or (),
             **self.answer_options,
             **options,
         }
+        if stop:
+            asked["stop"] = stop
         return self.engine.write_chat([_as_dict(m) for m in messages]).session(**asked)
-
-    def _keep(self, session: Session) -> None:
-        if self.engine.facts.store_in_use:
-            session.keep()
 
     def _generate(
         self,
@@ -84,7 +92,7 @@ class ChatPromptcache(BaseChatModel):
     ) -> ChatResult:
         with self._session(messages, stop, options) as session:
             text, stats = session.text(), session.stats
-            self._keep(session)
+            session.try_keep()
         return _result(text, stats)
 
     def _stream(
@@ -100,7 +108,7 @@ class ChatPromptcache(BaseChatModel):
                     run_manager.on_llm_new_token(text)
                 yield _chunk(text)
             yield _last(session.stats)
-            self._keep(session)
+            session.try_keep()
 
     async def _agenerate(
         self,
@@ -112,7 +120,7 @@ class ChatPromptcache(BaseChatModel):
         with self._session(messages, stop, options) as session:
             text = await session.atext()
             stats = session.stats
-            self._keep(session)
+            await in_thread(session.try_keep)
         return _result(text, stats)
 
     async def _astream(
@@ -128,7 +136,7 @@ class ChatPromptcache(BaseChatModel):
                     await run_manager.on_llm_new_token(text)
                 yield _chunk(text)
             yield _last(session.stats)
-            self._keep(session)
+            await in_thread(session.try_keep)
 
     def bind_tools(self, tools: Sequence[Any], **_: Any) -> Any:
         raise NotImplementedError(

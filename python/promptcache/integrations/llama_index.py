@@ -66,15 +66,11 @@ class PromptcacheLLM(CustomLLM):
         ]
         return self.engine.write_chat(turns).session(**self._asked(options))
 
-    def _keep(self, session: Session) -> None:
-        if self.engine.facts.store_in_use:
-            session.keep()
-
     @llm_chat_callback()
     def chat(self, messages: Sequence[ChatMessage], **options: Any) -> ChatResponse:
         with self._chat_session(messages, options) as session:
             text = session.text()
-            self._keep(session)
+            session.try_keep()
         return _response(text)
 
     @llm_chat_callback()
@@ -85,7 +81,7 @@ class PromptcacheLLM(CustomLLM):
                 for text in session:
                     said += text
                     yield _response(said, text)
-                self._keep(session)
+                session.try_keep()
 
         return generate()
 

@@ -50,14 +50,14 @@ class PromptcacheModel(llm.Model):
     def execute(
         self, prompt: Any, stream: bool, response: Any, conversation: Any = None
     ) -> Iterator[str]:
-        messages = []
-        for past in conversation.responses if conversation else ():
+        past_turns = list(conversation.responses) if conversation else []
+        system = prompt.system or next((p.prompt.system for p in past_turns if p.prompt.system), None)
+        messages = [{"role": "system", "content": system}] if system else []
+        for past in past_turns:
             messages += [
                 {"role": "user", "content": past.prompt.prompt},
                 {"role": "assistant", "content": past.text()},
             ]
-        if prompt.system:
-            messages.insert(0, {"role": "system", "content": prompt.system})
         messages.append({"role": "user", "content": prompt.prompt})
         engine = _engine(self._path)
         options = {k: v for k, v in prompt.options.model_dump().items() if v is not None}
@@ -65,8 +65,7 @@ class PromptcacheModel(llm.Model):
             yield from session
             stats = session.stats
             response.set_usage(input=stats.prompt_tokens, output=stats.generated_tokens)
-            if engine.facts.store_in_use:
-                session.keep()
+            session.try_keep()
 
 
 @llm.hookimpl

@@ -48,8 +48,7 @@ class PromptcacheLM(LM):
                 (_, logprob), (best, _) = session.prompt_logprobs(index, top=1)
                 total += logprob
                 greedy = greedy and best == tokens[index]
-            if self.engine.facts.store_in_use:
-                session.keep()
+            session.try_keep()
         return total, greedy
 
     def loglikelihood(
@@ -90,13 +89,13 @@ class PromptcacheLM(LM):
 
     def _answer(self, context: str, asked: Dict[str, Any]) -> str:
         stop = asked.get("until") or []
-        n = int(asked.get("max_gen_toks", 256))
-        tokens = self._tokens(context)[-(self.engine.facts.context_tokens - n) :]
+        window = self.engine.facts.context_tokens
+        n = min(int(asked.get("max_gen_toks", 256)), window - 1)
+        tokens = self._tokens(context)[-(window - n) :]
         options: Dict[str, Any] = {"max_tokens": n, "stop": stop}
         if asked.get("do_sample"):
             options["temperature"] = float(asked.get("temperature", 1.0))
         with self.engine.plain().tokens(tokens).session(**options) as session:
             text = session.text()
-            if self.engine.facts.store_in_use:
-                session.keep()
+            session.try_keep()
         return text
