@@ -2,21 +2,13 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <optional>
 #include <tuple>
 #include <utility>
 
 namespace pc::constrain {
 namespace {
-
-// The finaliser of SplitMix64 (Steele, Lea and Flood 2014).
-std::uint64_t scrambled(std::uint64_t x) {
-  x ^= x >> 30;
-  x *= 0xbf58476d1ce4e5b9u;
-  x ^= x >> 27;
-  x *= 0x94d049bb133111ebu;
-  return x ^ x >> 31;
-}
 
 Fingerprint print_of(const FramePtr& frame) {
   return frame ? frame->fingerprint : Fingerprint();
@@ -89,16 +81,17 @@ class Arrivals {
   void enter() {
     auto called = called_.extract(called_.begin());
     const Rule& rule = automaton_.rule(called.key().second);
-    auto frame = std::make_shared<Frame>();
-    frame->returns = std::move(called.mapped());
-    for (const Frame::Return& to : frame->returns) {
-      frame->nesting = std::max(frame->nesting, nesting_of(to.frame));
-      frame->fingerprint.mix(to.node);
-      frame->fingerprint.mix(print_of(to.frame).low);
-      frame->fingerprint.mix(print_of(to.frame).high);
+    auto made = std::make_unique<Frame>();
+    made->returns = std::move(called.mapped());
+    for (const Frame::Return& to : made->returns) {
+      made->nesting = std::max(made->nesting, nesting_of(to.frame));
+      made->fingerprint.mix(to.node);
+      made->fingerprint.mix(print_of(to.frame).low);
+      made->fingerprint.mix(print_of(to.frame).high);
     }
-    frame->nesting = static_cast<std::uint16_t>(frame->nesting + rule.nests);
-    frame->fingerprint.mix(frame->nesting);
+    made->nesting = static_cast<std::uint16_t>(made->nesting + rule.nests);
+    made->fingerprint.mix(made->nesting);
+    const FramePtr frame(std::move(made));
     threads_.push_back({rule.entry, 0, frame});
     call_from(rule.entry, frame);
   }
@@ -133,11 +126,6 @@ std::optional<Thread> moved(const Automaton& automaton, const Thread& thread, st
 }
 
 }  // namespace
-
-void Fingerprint::mix(std::uint64_t value) {
-  low = scrambled(low ^ (value + 0x9e3779b97f4a7c15u));
-  high = scrambled(high + (value ^ 0xd1b54a32d192ed03u)) ^ low << 1;
-}
 
 State start_of(const Automaton& automaton) {
   Arrivals arrivals(automaton);

@@ -8,38 +8,13 @@
 // Immutable values that share their frames. Threads: any.
 #pragma once
 
-#include <compare>
-#include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <memory>
 #include <vector>
 
 #include "runtime/constrain/automata/automaton.h"
+#include "runtime/constrain/automata/frame.h"
 
 namespace pc::constrain {
-
-// What two frames or states are told apart by: 128 bits, which two that differ do not have in
-// common by chance.
-struct Fingerprint {
-  std::uint64_t high = 0, low = 0;
-
-  void mix(std::uint64_t value);
-  friend auto operator<=>(const Fingerprint&, const Fingerprint&) = default;
-};
-
-struct Frame;
-using FramePtr = std::shared_ptr<const Frame>;  // null: of the automaton's start
-
-struct Frame {
-  struct Return {
-    NodeId node;
-    FramePtr frame;
-  };
-  std::vector<Return> returns;  // where it goes on once the rule is over
-  std::uint16_t nesting = 0;    // arrays and objects that are open
-  Fingerprint fingerprint;
-};
 
 struct Thread {
   NodeId node;
@@ -62,10 +37,3 @@ State behind_byte(const Automaton& automaton, const State& state, std::uint8_t b
 State behind_rule(const Automaton& automaton, const FramePtr& frame);
 
 }  // namespace pc::constrain
-
-template <>
-struct std::hash<pc::constrain::Fingerprint> {
-  std::size_t operator()(const pc::constrain::Fingerprint& f) const {
-    return static_cast<std::size_t>(f.low);
-  }
-};

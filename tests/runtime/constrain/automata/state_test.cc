@@ -48,5 +48,14 @@ TEST_CASE("objects and arrays are nested as deep as may be, whatever they are") 
   CHECK_FALSE(behind(automaton, text + R"({"a":1)").is_dead());
 }
 
+TEST_CASE("a text may be as deep in rules as it is long") {
+  const Automaton automaton =
+      gbnf_grammar("root ::= \"(\" root \")\" | \"x\"", "grammar").compiled().value().automaton;
+  const std::string open(300'000, '('), closed(300'000, ')');
+  CHECK(takes(automaton, open + "x" + closed));
+  CHECK_FALSE(takes(automaton, open + "x" + closed + ")"));
+  CHECK_FALSE(behind(automaton, open).is_dead());  // freed while it is open
+}
+
 }  // namespace
 }  // namespace pc::constrain::test
