@@ -57,7 +57,8 @@ class Arrivals {
  private:
   bool is_new(const Thread& thread) const {
     return std::ranges::none_of(threads_, [&](const Thread& t) {
-      return t.node == thread.node && t.count == thread.count && t.frame == thread.frame;
+      return t.node == thread.node && t.count == thread.count &&
+             print_of(t.frame) == print_of(thread.frame);
     });
   }
 
@@ -73,32 +74,60 @@ class Arrivals {
       const std::size_t inside = nesting + std::size_t{rule.nests} + automaton_.need(rule.entry);
       const std::size_t behind = nesting + std::size_t{automaton_.need(call.to)};
       if (std::max(inside, behind) > kMaxNesting) continue;
-      called_[{rule.order, call.rule}].push_back({call.to, frame});
+      Called& called = called_[{rule.order, call.rule}];
+      called.nesting = std::max(called.nesting, nesting);
+      add_returns(call.to, frame, &called.returns);
     }
+  }
+
+  // Where nothing is left of the caller's rule but its end, what called the caller is gone back to:
+  // a rule that calls itself at its end, as lists in grammars do, needs no frame for each item.
+  void add_returns(NodeId to, const FramePtr& frame, std::vector<Frame::Return>* returns) const {
+    const bool is_end =
+        automaton_.is_final(to) && automaton_.edges(to).empty() && automaton_.calls(to).empty();
+    if (is_end && frame)
+      returns->insert(returns->end(), frame->returns.begin(), frame->returns.end());
+    else
+      returns->push_back({to, frame});
   }
 
   // The first of the called rules: those behind it may be called by it, none before.
   void enter() {
     auto called = called_.extract(called_.begin());
     const Rule& rule = automaton_.rule(called.key().second);
-    auto made = std::make_unique<Frame>();
-    made->returns = std::move(called.mapped());
-    for (const Frame::Return& to : made->returns) {
-      made->nesting = std::max(made->nesting, nesting_of(to.frame));
-      made->fingerprint.mix(to.node);
-      made->fingerprint.mix(print_of(to.frame).low);
-      made->fingerprint.mix(print_of(to.frame).high);
-    }
-    made->nesting = static_cast<std::uint16_t>(made->nesting + rule.nests);
-    made->fingerprint.mix(made->nesting);
-    const FramePtr frame(std::move(made));
+    const FramePtr frame = frame_of(std::move(called.mapped()), rule.nests);
     threads_.push_back({rule.entry, 0, frame});
     call_from(rule.entry, frame);
   }
 
+  struct Called {
+    std::vector<Frame::Return> returns;
+    std::uint16_t nesting = 0;  // of those who call
+  };
+
+  // Ways to one place are one, in whatever order they came: so frames of the same fingerprint are
+  // found again behind each item of a list.
+  static FramePtr frame_of(Called called, bool nests) {
+    const auto key = [](const Frame::Return& to) { return std::pair(to.node, print_of(to.frame)); };
+    auto& returns = called.returns;
+    std::ranges::sort(returns, {}, key);
+    const auto same = std::ranges::unique(returns, {}, key);
+    returns.erase(same.begin(), same.end());
+    auto made = std::make_unique<Frame>();
+    for (const Frame::Return& to : returns) {
+      made->fingerprint.mix(to.node);
+      made->fingerprint.mix(print_of(to.frame).low);
+      made->fingerprint.mix(print_of(to.frame).high);
+    }
+    made->returns = std::move(returns);
+    made->nesting = static_cast<std::uint16_t>(called.nesting + nests);
+    made->fingerprint.mix(made->nesting);
+    return FramePtr(std::move(made));
+  }
+
   const Automaton& automaton_;
   std::vector<Thread> threads_;
-  std::map<std::pair<std::uint32_t, RuleId>, std::vector<Frame::Return>> called_;
+  std::map<std::pair<std::uint32_t, RuleId>, Called> called_;
   bool may_end_ = false;
 };
 

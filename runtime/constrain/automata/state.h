@@ -3,7 +3,8 @@
 // Rules that are called at the same byte share one frame, which knows all who called (Tomita's
 // graph-structured stack, 1985): so ways that only differ in what stands around them are walked
 // once, and a state has never more threads than the automaton has nodes, for each byte at which
-// one of its frames was made.
+// one of its frames was made. A call at the very end of a rule goes back to where the rule would:
+// a list whose rule ends in itself is as deep behind its millionth item as behind its second.
 //
 // Immutable values that share their frames. Threads: any.
 #pragma once
