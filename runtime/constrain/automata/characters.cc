@@ -4,6 +4,7 @@
 #include <array>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace pc::constrain {
 namespace {
@@ -102,25 +103,20 @@ void add_escapes(Nfa& nfa, NodeId from, const std::vector<std::uint32_t>& charac
 
 }  // namespace
 
-CharacterSet::CharacterSet(std::initializer_list<Range> ranges) : ranges_(ranges) {
-  tidy();
-}
-
-void CharacterSet::tidy() {
-  std::ranges::sort(ranges_, {}, &Range::first);
-  std::vector<Range> tidied;
-  for (const Range& range : ranges_) {
-    if (!tidied.empty() && range.first <= tidied.back().last + 1)
-      tidied.back().last = std::max(tidied.back().last, range.last);
+CharacterSet::CharacterSet(std::vector<Range> ranges) {
+  std::ranges::sort(ranges, {}, &Range::first);
+  for (const Range& range : ranges) {
+    if (!ranges_.empty() && range.first <= ranges_.back().last + 1)
+      ranges_.back().last = std::max(ranges_.back().last, range.last);
     else
-      tidied.push_back(range);
+      ranges_.push_back(range);
   }
-  ranges_ = std::move(tidied);
 }
 
 void CharacterSet::add(const CharacterSet& other) {
-  ranges_.insert(ranges_.end(), other.ranges_.begin(), other.ranges_.end());
-  tidy();
+  std::vector<Range> all = std::move(ranges_);
+  all.insert(all.end(), other.ranges_.begin(), other.ranges_.end());
+  *this = CharacterSet(std::move(all));
 }
 
 CharacterSet CharacterSet::others() const {

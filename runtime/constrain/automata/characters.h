@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 #include <vector>
 
@@ -20,7 +21,10 @@ class CharacterSet {
     std::uint32_t first, last;
   };
   CharacterSet() = default;
-  CharacterSet(std::initializer_list<Range> ranges);
+  CharacterSet(std::initializer_list<Range> ranges) : CharacterSet(std::vector<Range>(ranges)) {}
+  // In any order, and they may touch. Of many ranges this is the way to a set: add() looks at all
+  // that are there already.
+  explicit CharacterSet(std::vector<Range> ranges);
   static CharacterSet all() { return {{0, kMaxCharacter}}; }
 
   void add(const CharacterSet& other);
@@ -29,8 +33,6 @@ class CharacterSet {
   std::span<const Range> ranges() const { return ranges_; }
 
  private:
-  void tidy();
-
   std::vector<Range> ranges_;
 };
 

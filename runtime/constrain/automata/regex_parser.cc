@@ -173,22 +173,23 @@ class PatternParser {
   Result<RegexPtr> bracket() {
     const bool is_negated = take("^");
     if (rest_.starts_with(']')) return refused("engines differ about an empty class");
-    RegexClass all;
+    RegexClassBuilder builder;
     while (!take("]")) {
-      PC_TRY(const std::optional<std::uint32_t> first, class_character(all));
+      PC_TRY(const std::optional<std::uint32_t> first, class_character(builder));
       if (!rest_.starts_with('-') || rest_.starts_with("-]")) continue;
       if (!first) return refused("a range begins with a class");
       take("-");
-      RegexClass unused;
+      RegexClassBuilder unused;
       PC_TRY(const std::optional<std::uint32_t> last, class_character(unused));
       if (!last || *last < *first) return refused("a range is empty, or ends with a class");
-      all.add(RegexClass::of(*first, *last));
+      builder.add(RegexClass::of(*first, *last));
     }
+    const RegexClass all = std::move(builder).finish();
     return character(is_negated ? all.others().surely : all.surely);
   }
 
   // One character, or nothing where it was a class; added.
-  Result<std::optional<std::uint32_t>> class_character(RegexClass& all) {
+  Result<std::optional<std::uint32_t>> class_character(RegexClassBuilder& all) {
     if (rest_.empty()) return refused("a class is not closed");
     if (!take("\\")) {
       PC_TRY(const std::uint32_t c, plain());

@@ -157,7 +157,7 @@ class Parser {
 
   Result<CharacterSet> char_class() {
     const bool is_other = take("^");
-    CharacterSet set;
+    std::vector<CharacterSet::Range> ranges;
     while (!take("]")) {
       if (is_over()) return failed("a class is not closed by ]");
       PC_TRY(const std::uint32_t first, character());
@@ -169,8 +169,9 @@ class Parser {
         PC_TRY(last, character());
       }
       if (last < first) return failed("a range of characters ends before it begins");
-      set.add({{first, last}});
+      ranges.push_back({first, last});
     }
+    CharacterSet set(std::move(ranges));
     return is_other ? set.others() : set;
   }
 

@@ -1,7 +1,10 @@
 #include "runtime/constrain/automata/characters.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "tests/support/random.h"
 #include "tools/output/json.h"
@@ -67,6 +70,31 @@ TEST_CASE("each character of a set is taken as JSON spells it or as it is, and n
       REQUIRE(takes(plain, utf8(c)) == has(set, c));
     }
   }
+}
+
+// Built range by range, and put in order each time, these would take hours.
+TEST_CASE("a set of hundreds of thousands of ranges is what they say together") {
+  pc::test::Random random(7);
+  std::vector<CharacterSet::Range> ranges;
+  std::vector<bool> is_in(kMaxCharacter + 1);
+  for (std::uint32_t c = 0; c + 3 <= kMaxCharacter; c += 3) {
+    const CharacterSet::Range range{c, c + random.below(3)};
+    ranges.push_back(range);
+    std::fill(is_in.begin() + range.first, is_in.begin() + range.last + 1, true);
+  }
+  for (std::size_t i = ranges.size(); i > 1; --i)
+    std::swap(ranges[i - 1], ranges[random.below(static_cast<std::uint32_t>(i))]);
+  const CharacterSet set(std::move(ranges));
+  std::vector<bool> found(kMaxCharacter + 1);
+  bool is_tidy = true;
+  std::uint32_t next = 0;
+  for (const CharacterSet::Range& range : set.ranges()) {
+    is_tidy = is_tidy && range.first >= next && range.first <= range.last;
+    next = range.last + 2;  // they do not touch
+    std::fill(found.begin() + range.first, found.begin() + range.last + 1, true);
+  }
+  CHECK(is_tidy);
+  CHECK(found == is_in);
 }
 
 TEST_CASE("what is not UTF-8 is taken by no set") {

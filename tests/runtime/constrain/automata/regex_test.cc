@@ -71,6 +71,24 @@ TEST_CASE("classes take what engines agree on") {
   CHECK(finds("^[^x]$", "\\n"));
 }
 
+TEST_CASE("a class may have tens of thousands of ranges") {
+  constexpr std::uint32_t kFirst = 0x10000, kRanges = 50'000;
+  std::string pattern = "[";
+  for (std::uint32_t i = 0; i < kRanges; ++i) {  // every other one, from the middle to both ends
+    const std::uint32_t c = kFirst + 2 * (i % 2 ? kRanges / 2 + i / 2 : kRanges / 2 - 1 - i / 2);
+    for (const unsigned shift : {18u, 12u, 6u, 0u})
+      pattern += static_cast<char>(shift == 18 ? 0xF0 | c >> 18 : 0x80 | (c >> shift & 0x3F));
+  }
+  const auto parsed = parse_pattern(pattern + "]").value();
+  const auto ranges = parsed.at(0).regex->characters.ranges();
+  REQUIRE(ranges.size() == kRanges);
+  bool is_every_other = true;
+  for (std::uint32_t i = 0; i < kRanges; ++i)
+    is_every_other =
+        is_every_other && ranges[i].first == kFirst + 2 * i && ranges[i].last == ranges[i].first;
+  CHECK(is_every_other);
+}
+
 TEST_CASE("escapes, and characters that JSON escapes") {
   CHECK(finds("^\\\\$", "\\\\"));
   CHECK(finds("^\"$", "\\\""));
