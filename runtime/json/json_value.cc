@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 
 namespace pc {
 
@@ -79,6 +80,16 @@ Json Json::object() {
 Json Json::array() {
   return Json(Node::array());
 }
+Json Json::object(const std::vector<std::pair<std::string, Json>>& members) {
+  Json json = object();
+  auto& made = json.node_->get_ref<Node::object_t&>();
+  made.reserve(members.size());
+  for (const auto& [key, value] : members) {
+    made.emplace_back(key, nullptr);
+    copy(*value.node_, &made.back().second);
+  }
+  return json;
+}
 
 namespace {
 
@@ -102,9 +113,13 @@ class StrictBuilder final : public nlohmann::json_sax<Node> {
   bool end_array() override { return close(); }
 
   bool key(string_t& name) override {
-    if (twice_ == Json::Twice::kRefused && !open_.back().keys.insert(name).second)
+    Open& object = open_.back();
+    auto& members = object.value->get_ref<Node::object_t&>();
+    const auto [at, is_new] = object.places.try_emplace(name, members.end() - members.begin());
+    if (!is_new && twice_ == Json::Twice::kRefused)
       return fail("an object has the key \"" + name + "\" twice");
-    slot_ = &(*open_.back().value)[name];
+    if (is_new) members.emplace_back(name, nullptr);
+    slot_ = &(members.begin() + at->second)->second;
     empty(*slot_);  // where the key comes again
     return true;
   }
@@ -123,7 +138,9 @@ class StrictBuilder final : public nlohmann::json_sax<Node> {
  private:
   struct Open {
     Node* value;
-    std::set<std::string> keys = {};  // of an object
+    // Of an object's members, by their keys: the object itself would look through all of them. In
+    // a tree, since a stranger could choose keys that a table of hashes has in one place.
+    std::map<std::string, std::ptrdiff_t> places = {};
   };
 
   bool fail(std::string why) {
@@ -220,6 +237,15 @@ Json Json::within(Node& part) const {
   return json;
 }
 
+std::vector<std::pair<std::string, Json>> Json::members() const {
+  std::vector<std::pair<std::string, Json>> members;
+  if (auto* const all = node_->get_ptr<Node::object_t*>()) {
+    members.reserve(all->size());
+    for (auto& [key, value] : *all) members.emplace_back(key, within(value));
+  }
+  return members;
+}
+
 std::vector<std::string> Json::keys() const {
   std::vector<std::string> keys;
   if (node_->is_object())
@@ -292,15 +318,34 @@ bool Json::truth() const {
 
 namespace {
 
-// Whatever the order of keys, which ordered_json's own comparison heeds.
+bool are_equal(const Node& a, const Node& b);
+
+// Whatever the order of keys, which ordered_json's own comparison heeds. No object has one twice.
+bool have_same_members(const Node::object_t& a, const Node::object_t& b) {
+  using Member = Node::object_t::value_type;
+  const auto are_same = [](const Member& one, const Member& other) {
+    return one.first == other.first && are_equal(one.second, other.second);
+  };
+  if (a.size() != b.size()) return false;
+  if (std::ranges::equal(a, b, {}, &Member::first, &Member::first))
+    return std::ranges::equal(a, b, are_same);
+  const auto by_key = [](const Node::object_t& object) {
+    std::vector<const Member*> sorted;
+    sorted.reserve(object.size());
+    for (const Member& member : object) sorted.push_back(&member);
+    std::ranges::sort(sorted, {}, [](const Member* m) { return std::string_view(m->first); });
+    return sorted;
+  };
+  return std::ranges::equal(by_key(a), by_key(b), [&](const Member* one, const Member* other) {
+    return are_same(*one, *other);
+  });
+}
+
 bool are_equal(const Node& a, const Node& b) {
   if (a.is_array() && b.is_array())
     return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), are_equal);
   if (!a.is_object() || !b.is_object()) return a == b;
-  return a.size() == b.size() && std::ranges::all_of(a.items(), [&](const auto& member) {
-           const auto other = b.find(member.key());
-           return other != b.end() && are_equal(member.value(), *other);
-         });
+  return have_same_members(a.get_ref<const Node::object_t&>(), b.get_ref<const Node::object_t&>());
 }
 
 }  // namespace

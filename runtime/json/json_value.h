@@ -34,6 +34,8 @@ class Json {
 
   static Json object();
   static Json array();
+  // Precondition: no key comes twice; set() looks for each.
+  static Json object(const std::vector<std::pair<std::string, Json>>& members);
   // Null where it is not JSON, or more than 1000 arrays and objects are in each other.
   static Json read(std::string_view text);
 
@@ -52,6 +54,8 @@ class Json {
   bool has(std::string_view key) const;         // of an object, be it null
   std::vector<Json> items() const;              // of an array; none for anything else
   std::vector<std::string> keys() const;        // of an object, in its order; none for others
+  // Likewise, with their values: [] looks for each key among all.
+  std::vector<std::pair<std::string, Json>> members() const;
   bool is_null() const;
   bool is_object() const;
   bool is_array() const;

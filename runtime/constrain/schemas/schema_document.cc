@@ -94,8 +94,8 @@ std::vector<std::pair<std::string, SchemaPart>> SchemaPart::members(
     const std::string& keyword) const {
   const SchemaPart object = at(keyword);
   std::vector<std::pair<std::string, SchemaPart>> members;
-  for (const std::string& key : object.json.keys())
-    members.push_back({key, {object.json[key], object.pointer + "/" + escaped(key)}});
+  for (auto& [key, value] : object.json.members())
+    members.push_back({key, {std::move(value), object.pointer + "/" + escaped(key)}});
   return members;
 }
 
@@ -145,9 +145,9 @@ Result<std::string> SchemaDocument::place_of(const std::string& keyword,
   for (std::size_t i = 0; i < open.size(); ++i) {
     const auto [pointer, json] = open[i];
     if (is_named(json, keyword, name)) found.push_back(pointer);
-    for (const std::string& key : json.keys())
-      if (json[key].is_object() || json[key].is_array())
-        open.emplace_back(pointer + "/" + escaped(key), json[key]);
+    for (const auto& [key, value] : json.members())
+      if (value.is_object() || value.is_array())
+        open.emplace_back(pointer + "/" + escaped(key), value);
     std::size_t number = 0;
     for (const Json& item : json.items())
       open.emplace_back(pointer + "/" + std::to_string(number++), item);

@@ -141,23 +141,23 @@ bool has_shape(const Json& value, Shape shape) {
     case Shape::kNamesOrSchemasByName:
       break;
   }
-  const std::vector<std::string> names = value.keys();
-  return value.is_object() && std::ranges::all_of(names, [&](const std::string& name) {
-           const bool is_names = has_shape(value[name], Shape::kNames);
-           return (shape != Shape::kNamesByName && is_schema(value[name])) ||
+  return value.is_object() && std::ranges::all_of(value.members(), [&](const auto& member) {
+           const Json& named = member.second;
+           const bool is_names = has_shape(named, Shape::kNames);
+           return (shape != Shape::kNamesByName && is_schema(named)) ||
                   (shape != Shape::kSchemasByName && is_names) ||
-                  (shape == Shape::kNamesOrSchemasByName && value[name].is_string());
+                  (shape == Shape::kNamesOrSchemasByName && named.is_string());
          });
 }
 
 // As older drafts write it: a bound that is excluded by a flag beside it, and first items as a list
-// of "items".
+// of "items". Without what no standard knows, of which there may be any number.
 Json modern(const Json& schema) {
   const auto excludes = [&](const char* flag) { return schema[flag] == Json(true); };
   const bool is_tuple = schema["items"].is_array() && schema["prefixItems"].is_null();
   Json out = Json::object();
-  for (const std::string& name : schema.keys()) {
-    const Json value = schema[name];
+  for (const auto& [name, value] : schema.members()) {
+    if (!find(name)) continue;
     const bool is_least = name == "exclusiveMinimum", is_most = name == "exclusiveMaximum";
     if ((is_least || is_most) && value.is_boolean()) {
       const Json bound = schema[is_least ? "minimum" : "maximum"];

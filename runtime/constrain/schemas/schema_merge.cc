@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "runtime/constrain/schemas/joined_members.h"
 #include "runtime/constrain/schemas/schema_negation.h"
 
 namespace pc::constrain {
@@ -44,9 +45,11 @@ bool is_never(const Json& schema) {
 
 // A property that must be there can be nothing.
 bool is_dead(const Json& flat) {
-  const std::vector<Json> required = flat["required"].items();
-  return std::ranges::any_of(
-      required, [&](const Json& name) { return is_never(flat["properties"][name.string()]); });
+  std::set<std::string> nothing;
+  for (const auto& [name, value] : flat["properties"].members())
+    if (is_never(value)) nothing.insert(name);
+  return std::ranges::any_of(flat["required"].items(),
+                             [&](const Json& name) { return nothing.contains(name.string()); });
 }
 
 // What to copy it costs.
@@ -96,12 +99,8 @@ class Merger {
     if (limits && other.has("patternProperties") &&
         !(one["patternProperties"] == other["patternProperties"]))
       PC_CHECK_OK(leave_out("additionalProperties"));
-    if (limits && other.has("properties")) {
-      Json properties = one["properties"].is_null() ? Json::object() : one["properties"];
-      for (const std::string& name : other["properties"].keys())
-        if (!properties.has(name)) properties.set(name, others);
-      out.set("properties", properties);
-    }
+    if (limits && other.has("properties"))
+      out.set("properties", with_names(one["properties"], other["properties"].keys(), others));
     const std::size_t n = one["prefixItems"].items().size();
     if (rest.is_null() || other["prefixItems"].items().size() <= n) return out;
     Json items = one["prefixItems"].is_null() ? Json::array() : one["prefixItems"];
@@ -121,7 +120,8 @@ class Merger {
   // Nothing where it is not simple.
   static std::optional<Json> simply_merged(const std::string& name, const Json& a, const Json& b) {
     if (a == b) return a;
-    if (name == "properties" || name == "patternProperties") return merged_properties(a, b);
+    if (name == "properties" || name == "patternProperties")
+      return joined_members(a, b, valid_by_both);
     if (name == "prefixItems") return merged_items(a.items(), b.items());
     if (name == "required" || name == kNoneOf || name == kNoPattern) return united(a, b);
     if (name == "enum") return common(a.items(), b.items());
@@ -145,13 +145,6 @@ class Merger {
                        *declared_types(Json::object().set("type", b));
     if (both == 0) return std::nullopt;
     return type_names(both);
-  }
-
-  static Json merged_properties(const Json& a, const Json& b) {
-    Json both = a;
-    for (const std::string& name : b.keys())
-      both.set(name, a.has(name) ? valid_by_both(a[name], b[name]) : b[name]);
-    return both;
   }
 
   // Parts that both have come once, lest schemas that refer to each other grow without end.

@@ -120,10 +120,10 @@ class Negation {
       for (const Json& item : value.items())
         add(Json(object).set("properties", Json::object().set(item.string(), false)));
     } else if (name == "properties") {
-      for (const std::string& key : value.keys())
-        if (!(value[key] == Json(true)) && !(value[key] == Json::object()))
+      for (const auto& [key, named] : value.members())
+        if (!(named == Json(true)) && !(named == Json::object()))
           add(Json(object)
-                  .set("properties", Json::object().set(key, without(value[key])))
+                  .set("properties", Json::object().set(key, without(named)))
                   .set("required", list_of(Json(key))));
     } else if (name == "minProperties" && *value.integer() > 0) {
       add(Json(object).set("maxProperties", *value.integer() - 1));

@@ -81,5 +81,38 @@ TEST_CASE("keys keep their order") {
   CHECK(json.dump() == "{\"b\":1,\"a\":2}");
 }
 
+// Where each key was looked for among all before it, or in all of another object, these would take
+// minutes.
+TEST_CASE("an object may have hundreds of thousands of members") {
+  constexpr int kMembers = 300'000;
+  const auto key = [](int i) { return "member_" + std::to_string(1'000'000 + i); };
+  std::string forwards = "{", backwards = "{";
+  for (int i = 0; i < kMembers; ++i) {
+    forwards += "\"" + key(i) + "\":" + std::to_string(i) + ",";
+    const int last = kMembers - 1 - i;
+    backwards += "\"" + key(last) + "\":" + std::to_string(last) + ",";
+  }
+  std::string why;
+  const auto a = Json::read_strictly(forwards + "\"a\":1}", 1, &why);
+  const auto b =
+      Json::read_strictly(backwards + "\"a\":2,\"a\":1}", 1, &why, Json::Twice::kLastCounts);
+  REQUIRE((a && b));
+  CHECK(*a == *b);
+  const auto members = a->members();
+  REQUIRE(members.size() == kMembers + 1);
+  CHECK(members[17].first == key(17));
+  CHECK(members[17].second.integer() == 17);
+  CHECK(Json::object(b->members()) == *a);
+  CHECK_FALSE(Json::read_strictly(forwards + "\"" + key(0) + "\":0}", 1, &why));
+}
+
+TEST_CASE("objects are the same by their members, whatever the order") {
+  const Json a = Json::read(R"({"x":1,"y":{"p":[1],"q":null}})");
+  CHECK(a == Json::read(R"({"y":{"q":null,"p":[1]},"x":1})"));
+  CHECK_FALSE(a == Json::read(R"({"y":{"q":null,"p":[2]},"x":1})"));
+  CHECK_FALSE(a == Json::read(R"({"x":1,"z":{"p":[1],"q":null}})"));
+  CHECK_FALSE(a == Json::read(R"({"x":1})"));
+}
+
 }  // namespace
 }  // namespace pc
