@@ -14,6 +14,7 @@
 #include "runtime/api/c_api_support.h"
 #include "runtime/constrain/grammar/constraint.h"
 #include "runtime/constrain/grammar/grammar.h"
+#include "runtime/json/json.h"
 #include "runtime/json/json_value.h"
 
 namespace {
@@ -24,8 +25,6 @@ using pc::Status;
 using pc::constrain::Grammar;
 using namespace pc::capi;
 
-constexpr std::size_t kMaxDepth = 64;  // of a schema: as JsonLimits has it
-
 Status check_text(std::string_view text, const std::string& name) {
   const std::size_t valid = pc::utf8_valid_prefix(text);
   if (valid == text.size()) return pc::ok();
@@ -33,35 +32,53 @@ Status check_text(std::string_view text, const std::string& name) {
                    name + " is no UTF-8 from byte " + std::to_string(valid) + " on");
 }
 
+// Before anything reads or copies the text.
+Status check_size(std::size_t bytes, std::size_t most, const std::string& name) {
+  const Status size = pc::constrain::check_bytes(bytes, most);
+  if (size.ok()) return size;
+  return pc::error(Code::kUnsupported, name + ": " + size.error().message);
+}
+
 Result<Grammar> schema_grammar(std::string_view text) {
+  PC_CHECK_OK(check_size(text.size(), pc::constrain::kMaxSchemaBytes, "schema"));
   std::string why;
-  const std::optional<pc::Json> schema = pc::Json::read_strictly(text, kMaxDepth, &why);
+  const std::optional<pc::Json> schema =
+      pc::Json::read_strictly(text, pc::JsonLimits().depth, &why);
   if (!schema) return pc::error(Code::kCorrupt, "the schema: " + why);
   return pc::constrain::json_schema(*schema, "schema");
 }
 
 Result<Grammar> pattern_grammar(std::string_view pattern) {
+  PC_CHECK_OK(check_size(pattern.size(), pc::constrain::kMaxPatternBytes, "regex"));
   PC_CHECK_OK(check_text(pattern, "the pattern"));
   return pc::constrain::matching_text(pattern, "regex");
 }
 
 Result<Grammar> gbnf_grammar(std::string_view text) {
+  PC_CHECK_OK(check_size(text.size(), pc::constrain::kMaxGbnfBytes, "grammar"));
   PC_CHECK_OK(check_text(text, "the grammar"));
   return pc::constrain::gbnf_grammar(text, "grammar");
 }
 
 Result<Grammar> choice_grammar(std::span<const char* const> choices) {
   if (choices.empty()) return pc::error(Code::kInvalidArgument, "there are no choices");
+  if (choices.size() > pc::constrain::kMaxChoices)
+    return pc::error(
+        Code::kUnsupported,
+        "choices: more than " + std::to_string(pc::constrain::kMaxChoices) + " cannot be enforced");
   std::vector<Grammar> alternatives;
+  std::size_t bytes = 0;
   for (const char* const choice : choices) {
     const std::string name = "choices[" + std::to_string(alternatives.size()) + "]";
     if (!choice) return null_argument(name.c_str());
     const std::string_view text = choice;
     if (text.empty()) return pc::error(Code::kInvalidArgument, name + " is the empty text");
+    bytes += text.size();
+    PC_CHECK_OK(check_size(bytes, pc::constrain::kMaxChoiceBytes, name + ", with those before it"));
     PC_CHECK_OK(check_text(text, name));
-    alternatives.push_back(pc::constrain::literal(text));
+    alternatives.push_back(pc::constrain::literal(text, name));
   }
-  return pc::constrain::choice(std::move(alternatives));
+  return pc::constrain::choice(std::move(alternatives), "choices");
 }
 
 // read() gives the grammar.

@@ -35,6 +35,11 @@ NodeId Nfa::literal(NodeId from, std::string_view bytes) {
   return from;
 }
 
+NodeId Nfa::literal(NodeId from, std::string_view bytes, Budget& budget) {
+  budget.expect(nodes_.size() + bytes.size());
+  return budget.is_over() ? from : literal(from, bytes);
+}
+
 NodeId Nfa::call(NodeId from, RuleId rule) {
   const NodeId to = add();
   call(from, rule, to);

@@ -51,6 +51,9 @@ class Nfa {
   // These give the node behind.
   NodeId literal(NodeId from, std::string_view bytes);
   NodeId call(NodeId from, RuleId rule);
+  // Of a text that somebody else wrote: adds nothing, and the budget is over, where it could not
+  // pay for all that is there then, which determinise() wants.
+  NodeId literal(NodeId from, std::string_view bytes, Budget& budget);
 
   std::size_t size() const { return nodes_.size(); }
 

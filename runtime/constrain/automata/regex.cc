@@ -34,6 +34,8 @@ class Emitter {
 
   NodeId one_of(const CharacterSet& set, NodeId from) {
     const std::size_t before = nfa_.size();
+    budget_.expect(set.ranges().size());
+    if (budget_.is_over()) return from;
     const NodeId to = nfa_.add();
     add_character(nfa_, from, set, to, spelling_);
     budget_.spend(nfa_.size() - before);

@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "runtime/constrain/automata/limits.h"
 #include "runtime/constrain/automata/regex.h"
 #include "runtime/constrain/automata/regex_class.h"
 
@@ -269,6 +270,7 @@ class PatternParser {
 }  // namespace
 
 Result<std::vector<AnchoredRegex>> parse_pattern(std::string_view pattern) {
+  PC_CHECK_OK(check_bytes(pattern.size(), kMaxPatternBytes));
   return PatternParser(pattern).run();
 }
 

@@ -163,6 +163,8 @@ class Emitter {
 
   NodeId one_of(const CharacterSet& set, Nfa& nfa, NodeId from) {
     const std::size_t before = nfa.size();
+    budget_.expect(set.ranges().size());
+    if (budget_.is_over()) return from;
     const NodeId to = nfa.add();
     add_character(nfa, from, set, to, Spelling::kPlain);
     budget_.spend(nfa.size() - before);

@@ -2,13 +2,13 @@
 #include <string>
 #include <utility>
 
+#include "runtime/constrain/automata/limits.h"
 #include "runtime/constrain/automata/refusal.h"
 #include "runtime/constrain/grammar/gbnf.h"
 
 namespace pc::constrain {
 namespace {
 
-constexpr std::size_t kMaxBytes = 64 * 1024;     // of a grammar: rules are compared with each other
 constexpr std::size_t kMaxInARow = 8;            // repetitions of one part
 constexpr std::size_t kMaxDepth = 64;            // groups in each other
 constexpr std::uint32_t kMaxRepetitions = 2000;  // llama.cpp's
@@ -27,7 +27,7 @@ class Parser {
   explicit Parser(std::string_view text) : text_(text) {}
 
   Result<GbnfRules> run() {
-    if (text_.size() > kMaxBytes) return refusal("more than 64 KiB cannot be enforced");
+    PC_CHECK_OK(check_bytes(text_.size(), kMaxGbnfBytes));
     GbnfRules rules;
     skip_space(true);
     while (!is_over()) {

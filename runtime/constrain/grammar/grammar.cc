@@ -22,7 +22,7 @@ struct Grammar::Part {
   std::string key;
   MemberWords words = {};  // kMembers
   Strictness strictness = Strictness::kStrict;
-  std::string name = {};                  // kGbnf, kPattern: in messages
+  std::string name = {};                  // in messages; of a schema, its text
   std::vector<std::string> watched = {};  // kWatched: words; behind them, parts.front(), if any
 };
 
@@ -45,10 +45,12 @@ Grammar made(Grammar::Part part) {
   return Grammar(std::make_shared<const Grammar::Part>(std::move(part)));
 }
 
-Grammar of_parts(Grammar::Part::Kind kind, std::vector<Grammar> parts) {
+Grammar of_parts(Grammar::Part::Kind kind, std::vector<Grammar> parts, std::string_view name = {}) {
   std::string key = kind == Grammar::Part::Kind::kChoice ? "choice" : "sequence";
   for (const Grammar& part : parts) key += with_length(part.key());
-  return made({kind, {}, {}, std::move(parts), std::move(key)});
+  Grammar::Part part{kind, {}, {}, std::move(parts), std::move(key)};
+  part.name = name;
+  return made(std::move(part));
 }
 
 }  // namespace
@@ -73,8 +75,7 @@ class GrammarCompiler {
     const Grammar::Part& part = *grammar.part_;
     switch (part.kind) {
       case Grammar::Part::Kind::kLiteral:
-        budget_.spend(part.text.size());
-        return nfa.literal(from, part.text);
+        return literal(nfa, from, part);
       case Grammar::Part::Kind::kSchema:
         name_ = part.text;
         return call(nfa, from, compiler_of(part).run());
@@ -102,7 +103,16 @@ class GrammarCompiler {
       PC_TRY(const NodeId behind, add(nfa, from, one));
       nfa.skip(behind, end);
     }
+    if (!part.name.empty()) name_ = part.name;
     return end;
+  }
+
+  Result<NodeId> literal(Nfa& nfa, NodeId from, const Grammar::Part& part) {
+    if (!part.name.empty()) name_ = part.name;
+    budget_.spend(part.text.size());
+    const NodeId behind = nfa.literal(from, part.text, budget_);
+    PC_CHECK_OK(budget_.check());
+    return behind;
   }
 
   static Result<NodeId> call(Nfa& nfa, NodeId from, const Result<RuleId>& rule) {
@@ -146,7 +156,7 @@ class GrammarCompiler {
   Budget budget_{kMaxUnits};
   AutomatonBuilder builder_{budget_};
   JsonRules rules_{builder_, budget_};
-  std::string name_ = "the grammar";  // of the latest schema
+  std::string name_ = "the grammar";  // of the latest part that has one
   std::vector<LeftOut> left_out_;
 };
 
@@ -161,9 +171,11 @@ const std::string& Grammar::key() const {
   return part_->key;
 }
 
-Grammar literal(std::string_view text) {
-  return made(
-      {Grammar::Part::Kind::kLiteral, std::string(text), {}, {}, "literal" + std::string(text)});
+Grammar literal(std::string_view text, std::string_view name) {
+  Grammar::Part part{Grammar::Part::Kind::kLiteral, std::string(text), {}, {}, {}};
+  part.key = "literal" + part.text;
+  part.name = name;
+  return made(std::move(part));
 }
 
 Grammar json_schema(const Json& schema, std::string_view name, Strictness strictness) {
@@ -233,8 +245,8 @@ Grammar sequence(std::vector<Grammar> parts) {
   return of_parts(Grammar::Part::Kind::kSequence, std::move(parts));
 }
 
-Grammar choice(std::vector<Grammar> alternatives) {
-  return of_parts(Grammar::Part::Kind::kChoice, std::move(alternatives));
+Grammar choice(std::vector<Grammar> alternatives, std::string_view name) {
+  return of_parts(Grammar::Part::Kind::kChoice, std::move(alternatives), name);
 }
 
 }  // namespace pc::constrain

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "runtime/constrain/automata/automaton.h"
+#include "runtime/constrain/automata/limits.h"
 #include "runtime/constrain/schemas/member_words.h"
 #include "runtime/constrain/schemas/strictness.h"
 #include "runtime/json/json_value.h"
@@ -43,7 +44,8 @@ class Grammar {
   std::shared_ptr<const Part> part_;
 };
 
-Grammar literal(std::string_view text);
+// name: in messages, where it is too large.
+Grammar literal(std::string_view text, std::string_view name = {});
 // name: of the schema in messages. What cannot be enforced is refused, or named, when it is
 // compiled.
 Grammar json_schema(const Json& schema, std::string_view name,
@@ -66,6 +68,6 @@ Grammar watched_text(std::vector<std::string> words, Grammar behind_word);
 // Any text, control tokens among it, in which none of the words stands.
 Grammar text_without(std::vector<std::string> words);
 Grammar sequence(std::vector<Grammar> parts);
-Grammar choice(std::vector<Grammar> alternatives);
+Grammar choice(std::vector<Grammar> alternatives, std::string_view name = {});  // name: likewise
 
 }  // namespace pc::constrain

@@ -103,7 +103,7 @@ RuleId JsonRules::other_name(const std::vector<Property>& properties) {
 RuleId JsonRules::name_among(const Dfa& names, const std::vector<Property>& properties) {
   Nfa named;
   for (const Property& property : properties)
-    named.finish_at(named.literal(Nfa::kStart, property.quoted_name.substr(1)));
+    named.finish_at(named.literal(Nfa::kStart, property.quoted_name.substr(1), budget_));
   const RuleId id = builder_.add_rule();
   Rule rule;
   rule.kind = Rule::Kind::kText;
@@ -136,7 +136,7 @@ RuleId JsonRules::object(const ObjectShape& shape) {
     nfa.edge(add_spaces(nfa, nfa.literal(more[i], ",")), '"', '"', named[i]);
     if (i < n) {
       const Property& property = shape.properties[i];
-      const NodeId name = nfa.literal(named[i], property.quoted_name.substr(1));
+      const NodeId name = nfa.literal(named[i], property.quoted_name.substr(1), budget_);
       nfa.skip(add_value(nfa, name, property.value), more[i + 1]);
       if (!property.is_required) nfa.skip(named[i], named[i + 1]);
       may_close = may_close && !property.is_required;

@@ -134,7 +134,7 @@ Status SchemaCompiler::add_values(Nfa& nfa, NodeId end, const SchemaPart& part,
                                   const std::vector<Json>& values) {
   const Types types = declared_types(part.json).value_or(kAllTypes);
   PC_TRY(const std::vector<Json> taken, taken_values(part, types, values));
-  for (const Json& value : taken) nfa.skip(nfa.literal(Nfa::kStart, value.dump()), end);
+  for (const Json& value : taken) nfa.skip(nfa.literal(Nfa::kStart, value.dump(), budget_), end);
   return ok();
 }
 

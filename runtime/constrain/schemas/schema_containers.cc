@@ -46,7 +46,7 @@ Result<Dfa> SchemaCompiler::names_of(const SchemaPart& part) {
     PC_TRY(const std::vector<Json> taken,
            taken_values(flat, kString, values.value_or(std::vector<Json>())));
     for (const Json& value : taken)
-      texts.finish_at(texts.literal(Nfa::kStart, value.dump().substr(1)));
+      texts.finish_at(texts.literal(Nfa::kStart, value.dump().substr(1), budget_));
     PC_TRY(Dfa some, values ? Result<Dfa>(determinise(texts, budget_)) : string_text(flat, {}));
     names = united(std::move(names), std::move(some), budget_);
   }

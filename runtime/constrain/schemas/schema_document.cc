@@ -6,10 +6,10 @@
 #include <optional>
 #include <utility>
 
+#include "runtime/constrain/automata/limits.h"
+
 namespace pc::constrain {
 namespace {
-
-constexpr std::size_t kMaxSchemaBytes = 1 << 20;
 
 std::string escaped(const std::string& key) {
   std::string text;
@@ -106,9 +106,8 @@ SchemaDocument::SchemaDocument(const Json& root, std::string name, Strictness st
 Status SchemaDocument::check() const {
   if (!root_.is_object() && !root_.is_boolean())
     return refused(root(), "it is no schema, which is an object, true or false");
-  if (root_.dump().size() > kMaxSchemaBytes)
-    return refused(root(), "it has more than " + std::to_string(kMaxSchemaBytes) + " bytes");
-  return ok();
+  const Status size = check_bytes(root_.dump().size(), kMaxSchemaBytes);
+  return size.ok() ? ok() : refused(root(), size.error().message);
 }
 
 Status SchemaDocument::leave_out(const SchemaPart& part, const std::string& keyword,

@@ -81,7 +81,7 @@ Result<NodeId> SchemaCompiler::add_members(Nfa& nfa, NodeId from, const MemberWo
   for (const Member& member : members_of(root)) {
     const NodeId begin = nfa.add();
     nfa.skip(none, begin);
-    nfa.skip(nfa.literal(some, words.between), begin);
+    nfa.skip(nfa.literal(some, words.between, budget_), begin);
     PC_TRY(const NodeId behind, add_member(nfa, begin, member, words));
     if (member.is_required)
       none = nfa.add();  // which no way leads to
@@ -119,10 +119,10 @@ Result<NodeId> SchemaCompiler::add_written(Nfa& nfa, NodeId from, const Member& 
                                            const MemberWords& words) {
   budget_.spend(words.between.size() + words.key_open.size() + member.name.size() +
                 words.key_close.size() + words.value_close.size());
-  const NodeId begin = nfa.literal(from, words.key_open + member.name + words.key_close);
+  const NodeId begin = nfa.literal(from, words.key_open + member.name + words.key_close, budget_);
   if (words.has_quotes || !member.is_string) {
     PC_TRY(const RuleId value, rule_of(member.value));
-    return nfa.literal(nfa.call(begin, value), words.value_close);
+    return nfa.literal(nfa.call(begin, value), words.value_close, budget_);
   }
   const NodeId end = nfa.add();
   PC_TRY(const std::vector<SchemaPart> alternatives, flattened(document_, member.value, budget_));
@@ -143,7 +143,8 @@ Result<RuleId> SchemaCompiler::written_string(const SchemaPart& part, const std:
   if (const auto values = declared_values(part.json)) {
     Nfa nfa;
     PC_TRY(const std::vector<Json> taken, taken_values(part, kString, *values));
-    for (const Json& value : taken) nfa.finish_at(nfa.literal(Nfa::kStart, value.string() + end));
+    for (const Json& value : taken)
+      nfa.finish_at(nfa.literal(Nfa::kStart, value.string() + end, budget_));
     builder_.define(id, intersection(determinise(nfa, budget_), readable, budget_));
     return id;
   }

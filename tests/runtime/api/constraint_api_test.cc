@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 #include "runtime/json/json_value.h"
@@ -179,6 +180,41 @@ TEST_CASE("what cannot be enforced is told with its place") {
   }
   for (const std::vector<std::string>& none : {std::vector<std::string>(), {"a", ""}, {"\xC3"}})
     CHECK_THROWS_AS(api::Constraint::from_choices(*world.engine, none), api::Error);
+}
+
+TEST_CASE("what is too long is refused before it is read, by its name and its limit") {
+  const World world;
+  const std::string kib(1024, 'a');
+  const auto times = [](const std::string& text, int n) {
+    std::string all;
+    for (int i = 0; i < n; ++i) all += text;
+    return all;
+  };
+  // Whatever it says: none of these is JSON, a pattern, or a grammar.
+  const std::vector<std::tuple<const char*, std::string, std::string>> cases{
+      {"schema", times(kib, 1024) + "{", "schema: more than 1024 KiB cannot be enforced"},
+      {"regex", times(kib, 256) + "(", "regex: more than 256 KiB cannot be enforced"},
+      {"gbnf", times(kib, 64) + "(", "grammar: more than 64 KiB cannot be enforced"},
+  };
+  for (const auto& [what, text, expected] : cases) {
+    std::string message;
+    CHECK(status_of(what, text, *world.engine, &message) == PC_UNSUPPORTED);
+    CHECK(message == expected);
+  }
+  const auto why_not = [&](const std::vector<std::string>& choices) {
+    try {
+      api::Constraint::from_choices(*world.engine, choices);
+    } catch (const api::Error& error) {
+      CHECK(error.status() == PC_UNSUPPORTED);
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  CHECK(why_not({"a", times(kib, 200), times(kib, 56), "b"}) ==
+        "choices[2], with those before it: more than 256 KiB cannot be enforced");
+  CHECK(why_not(std::vector<std::string>(65'537, "a")) ==
+        "choices: more than 65536 cannot be enforced");
+  CHECK(why_not({"a", times(kib, 200)}) == "choices: this is too large to be enforced");
 }
 
 TEST_CASE("many sessions are held to one constraint at once, and it may be closed before them") {

@@ -33,16 +33,19 @@ Grammar calls(const Question& question, const CallShape& shape) {
   return alternatives.size() == 1 ? alternatives.front() : constrain::choice(alternatives);
 }
 
-Grammar one_of(const std::vector<std::string>& texts) {
+// where: in messages.
+Grammar one_of(const std::vector<std::string>& texts, const std::string& where) {
   std::vector<Grammar> alternatives;
-  for (const std::string& text : texts) alternatives.push_back(constrain::literal(text));
-  return alternatives.size() == 1 ? alternatives.front() : constrain::choice(alternatives);
+  for (const std::string& text : texts)
+    alternatives.push_back(
+        constrain::literal(text, where + "[" + std::to_string(alternatives.size()) + "]"));
+  return alternatives.size() == 1 ? alternatives.front() : constrain::choice(alternatives, where);
 }
 
 Grammar form_of(const Format& format) {
   switch (format.kind) {
     case Format::Kind::kChoice:
-      return one_of(format.choices);
+      return one_of(format.choices, format.where);
     case Format::Kind::kGbnf:
       return constrain::gbnf_grammar(format.gbnf, format.where);
     case Format::Kind::kSchema:

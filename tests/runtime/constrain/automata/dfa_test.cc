@@ -131,5 +131,16 @@ TEST_CASE("what would be too large is refused before it is made") {
   CHECK(determinise(nfa, large).nodes.size() > 4000);
 }
 
+TEST_CASE("a text that the budget cannot pay for adds nothing") {
+  Nfa nfa;
+  Budget budget(100);
+  const NodeId end = nfa.literal(Nfa::kStart, "abc", budget);
+  CHECK(nfa.size() == 4);
+  CHECK(nfa.literal(end, std::string(97, 'x'), budget) == end);
+  CHECK(nfa.size() == 4);
+  CHECK(budget.is_over());
+  CHECK(nfa.literal(end, "x", budget) == end);  // nor does what comes behind it
+}
+
 }  // namespace
 }  // namespace pc::constrain::test
