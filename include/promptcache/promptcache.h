@@ -658,9 +658,12 @@ PC_API pc_status pc_schema_check_answers(const pc_schema* schema, const pc_promp
  *
  * Compiled once, for an engine's tokens, and used by any number of its sessions at once. An answer
  * may end where it is whole, and ends where nothing else can come; max_tokens and stop strings cut
- * it. PC_UNSUPPORTED: it cannot be enforced; the message names the place and why. */
+ * it. PC_UNSUPPORTED: it cannot be enforced, is no pattern or grammar, or is too large; the message
+ * names the place and why. PC_INVALID_ARGUMENT: no UTF-8 (but of a schema), a choice that is empty
+ * or NULL, no choices. */
 
-/* A JSON Schema. PC_CORRUPT: it is not JSON. */
+/* A JSON Schema. PC_CORRUPT: it is not JSON, has a key twice or a number beyond doubles; where it
+ * is too deep, it is PC_UNSUPPORTED. */
 PC_API pc_status pc_constraint_from_json_schema(const pc_engine* engine, const char* schema,
                                                 size_t bytes, pc_constraint** constraint,
                                                 pc_error* error);

@@ -1,7 +1,6 @@
 // The C API's constraints: what answers must be.
 
 #include <cstddef>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -41,10 +40,8 @@ Status check_size(std::size_t bytes, std::size_t most, const std::string& name) 
 
 Result<Grammar> schema_grammar(std::string_view text) {
   PC_CHECK_OK(check_size(text.size(), pc::constrain::kMaxSchemaBytes, "schema"));
-  std::string why;
-  const std::optional<pc::Json> schema =
-      pc::Json::read_strictly(text, pc::JsonLimits().depth, &why);
-  if (!schema) return pc::error(Code::kCorrupt, "the schema: " + why);
+  const Result<pc::Json> schema = pc::Json::parse(text, pc::JsonLimits().depth);
+  if (!schema.ok()) return pc::error(schema.error().code, "schema: " + schema.error().message);
   return pc::constrain::json_schema(*schema, "schema");
 }
 

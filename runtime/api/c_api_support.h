@@ -16,13 +16,18 @@
 
 namespace pc::capi {
 
-// Cut at a character's start where the text is too long. Allocates nothing.
+// Gives what is behind it. What reads texts of C would end at a NUL, which a name out of a caller's
+// file may have.
+inline char* write_without_nul(std::string_view text, char* to) noexcept {
+  return std::replace_copy(text.begin(), text.end(), to, '\0', '?');
+}
+
+// Cut at a character's start where the text is too long; a NUL is "?". Allocates nothing.
 template <std::size_t n_bytes>
 void write_text(std::string_view text, char (&out)[n_bytes]) noexcept {
   std::size_t n = std::min(text.size(), n_bytes - 1);
   while (n > 0 && n < text.size() && (static_cast<unsigned char>(text[n]) & 0xc0) == 0x80) --n;
-  std::memcpy(out, text.data(), n);
-  out[n] = '\0';
+  *write_without_nul(text.substr(0, n), out) = '\0';
 }
 
 // Bytes of a sentence that are left out.
@@ -59,7 +64,7 @@ void write_sentence(std::string_view text, char (&out)[n_bytes]) noexcept {
   const Cut cut = cut_of(text, n_bytes - 1);
   const std::string_view parts[] = {text.substr(0, cut.first), "...", text.substr(cut.end)};
   char* to = out;
-  for (const std::string_view part : parts) to = std::copy(part.begin(), part.end(), to);
+  for (const std::string_view part : parts) to = write_without_nul(part, to);
   *to = '\0';
 }
 

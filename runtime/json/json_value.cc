@@ -134,6 +134,7 @@ class StrictBuilder final : public nlohmann::json_sax<Node> {
 
   std::shared_ptr<Node> value() && { return owned(std::move(tree_)); }
   const std::string& why() const { return why_; }
+  bool is_too_deep() const { return is_too_deep_; }
 
  private:
   struct Open {
@@ -159,7 +160,8 @@ class StrictBuilder final : public nlohmann::json_sax<Node> {
     return true;
   }
   bool open(Node made) {
-    if (open_.size() == max_depth_)
+    is_too_deep_ = open_.size() == max_depth_;
+    if (is_too_deep_)
       return fail("more than " + std::to_string(max_depth_) +
                   " arrays and objects are in each other");
     open_.push_back({add(std::move(made))});
@@ -176,6 +178,7 @@ class StrictBuilder final : public nlohmann::json_sax<Node> {
   std::vector<Open> open_;
   Node* slot_ = nullptr;  // of the member that was named last
   std::string why_;
+  bool is_too_deep_ = false;
 };
 
 }  // namespace
@@ -186,6 +189,12 @@ std::optional<Json> Json::read_strictly(std::string_view text, std::size_t max_d
   if (Node::sax_parse(text.begin(), text.end(), &builder)) return Json(std::move(builder).value());
   *why = builder.why();
   return std::nullopt;
+}
+
+Result<Json> Json::parse(std::string_view text, std::size_t max_depth) {
+  StrictBuilder builder(max_depth, Twice::kRefused);
+  if (Node::sax_parse(text.begin(), text.end(), &builder)) return Json(std::move(builder).value());
+  return error(builder.is_too_deep() ? Code::kUnsupported : Code::kCorrupt, builder.why());
 }
 
 Json Json::read(std::string_view text) {

@@ -17,6 +17,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/status.h"
+
 namespace pc {
 
 class Json {
@@ -45,6 +47,9 @@ class Json {
   enum class Twice { kRefused, kLastCounts };
   static std::optional<Json> read_strictly(std::string_view text, std::size_t max_depth,
                                            std::string* why, Twice twice = Twice::kRefused);
+
+  // The same, by its status: kUnsupported where it is too deep, kCorrupt for all else.
+  static Result<Json> parse(std::string_view text, std::size_t max_depth);
 
   // Precondition: made by object(), by array().
   Json& set(std::string_view key, const Json& value);

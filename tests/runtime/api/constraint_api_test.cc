@@ -157,6 +157,7 @@ TEST_CASE("what cannot be enforced is told with its place") {
     pc_status status;
     const char* message;
   };
+  const std::string deep = std::string(65, '[') + std::string(65, ']');
   const Case cases[] = {
       {"schema", R"({"properties": {"a": {"$ref": "other.json"}}})", PC_UNSUPPORTED,
        "schema/properties/a: \"$ref\" leads out of the schema"},
@@ -164,9 +165,17 @@ TEST_CASE("what cannot be enforced is told with its place") {
        "schema: \"uniqueItems\" cannot be enforced here but of enumerated items"},
       {"schema", "false", PC_UNSUPPORTED, "schema: no finite value is valid"},
       {"schema", "[1]", PC_UNSUPPORTED, "schema: it is no schema"},
-      {"schema", "{\"type\": }", PC_CORRUPT, "byte 10"},
+      {"schema", "{\"type\": }", PC_CORRUPT, "schema: it is not JSON: byte 10"},
+      {"schema", R"({"type": "null", "type": "null"})", PC_CORRUPT, "has the key \"type\" twice"},
+      {"schema", R"({"minimum": 1e999})", PC_CORRUPT, "schema: a number is beyond"},
+      {"schema", "\"\xFF\"", PC_CORRUPT, "it is not JSON"},
+      {"schema", deep.c_str(), PC_UNSUPPORTED,
+       "schema: more than 64 arrays and objects are in each other"},
+      {"schema", R"({"properties": {"a\u0000b": {"$ref": "other.json"}}})", PC_UNSUPPORTED,
+       "schema/properties/a?b: \"$ref\" leads out of the schema"},
       {"regex", "ab(?=c)", PC_UNSUPPORTED, "at byte 4: it looks ahead or behind"},
       {"regex", "(a{1000}){1000}", PC_UNSUPPORTED, "regex: this is too large to be enforced"},
+      {"regex", "a(", PC_UNSUPPORTED, "regex: the pattern cannot be enforced here, at byte 2"},
       {"regex", "\xFF", PC_INVALID_ARGUMENT, "no UTF-8 from byte 0 on"},
       {"gbnf", "root ::= x\nx ::= x \"a\" | \"b\"", PC_UNSUPPORTED, "may begin with itself"},
       {"gbnf", "root ::= \"a\"\nx ::= *", PC_UNSUPPORTED, "grammar: line 2: "},

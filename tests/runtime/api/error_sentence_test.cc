@@ -51,6 +51,15 @@ TEST_CASE("a sentence with a path of 4,000 bytes is whole") {
   CHECK(error_of(path) == replaced(error_of(short_path), short_path, path));
 }
 
+TEST_CASE("a NUL in a sentence does not end it") {
+  using namespace std::string_literals;
+  CHECK(written("the key \"a\0b\" is there twice\0"s) == "the key \"a?b\" is there twice?");
+  const std::string sentence = written("no \0 "s + std::string(6000, '\0') + " at \0 all"s);
+  CHECK(sentence.size() == sizeof(pc_error::message) - 1);
+  CHECK(sentence.starts_with("no ? ??"));
+  CHECK(sentence.ends_with("?? at ? all"));
+}
+
 TEST_CASE("of a sentence that is too long the middle of its longest word is left out") {
   const std::string begin = "cannot open ", end = ": no such file; pass --model with another";
   const std::string path = long_path("/models", 6000);

@@ -30,6 +30,13 @@ TEST_CASE("what is no JSON is refused with its place") {
   CHECK_FALSE(why_not("").empty());
 }
 
+TEST_CASE("what is too deep is over a limit, and all else that is refused is corrupt") {
+  CHECK(Json::parse("[[1]]", 2).value().dump() == "[[1]]");
+  CHECK(Json::parse("[[[1]]]", 2).error().code == Code::kUnsupported);
+  for (const char* const text : {"[[1]", "", "[1e999]", "{\"a\":1,\"a\":1}", "[[],]"})
+    CHECK(Json::parse(text, 2).error().code == Code::kCorrupt);
+}
+
 TEST_CASE("a key twice is refused, in its own object alone") {
   CHECK(why_not("{\"a\":1,\"a\":2}") == "an object has the key \"a\" twice");
   CHECK(why_not("{\"a\":{\"a\":1},\"b\":[{\"a\":1},{\"a\":2}]}").empty());
