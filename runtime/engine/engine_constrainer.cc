@@ -1,10 +1,7 @@
 // What an engine's tokens are to grammars.
 
-#include <cstdint>
+#include <cstddef>
 #include <mutex>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "runtime/constrain/grammar/vocabulary.h"
 #include "runtime/engine/engine.h"
@@ -14,14 +11,11 @@ namespace {
 
 constrain::Vocabulary vocabulary_of(const Engine& engine) {
   const Tokenizer& tokenizer = engine.tokenizer();
-  std::vector<constrain::Vocabulary::Token> tokens(engine.model().desc.vocab_size);
-  for (std::size_t i = 0; i < tokens.size(); ++i) {
+  return constrain::Vocabulary::read(engine.model().desc.vocab_size, [&](std::size_t i) {
     const auto id = static_cast<TokenId>(i);
-    const std::string bytes(tokenizer.bytes(id));
-    tokens[i] = {bytes, engine.ends_turn(id),
-                 tokenizer.is_added_text(id) ? bytes : std::string(tokenizer.spelling(id))};
-  }
-  return constrain::Vocabulary(std::move(tokens));
+    return constrain::TokenFacts{tokenizer.bytes(id), engine.ends_turn(id),
+                                 tokenizer.is_added_text(id), tokenizer.spelling(id)};
+  });
 }
 
 }  // namespace

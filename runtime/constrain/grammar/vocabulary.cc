@@ -33,6 +33,11 @@ Vocabulary::Vocabulary(std::vector<Token> tokens) : tokens_(std::move(tokens)) {
   build_trie();
 }
 
+Vocabulary::Token Vocabulary::token_of(const TokenFacts& facts) {
+  return {std::string(facts.bytes), facts.ends_turn,
+          std::string(facts.is_added ? facts.bytes : facts.spelling)};
+}
+
 std::string Vocabulary::marked(std::uint32_t token) const {
   const std::string& spelling = tokens_[token].spelling;
   return spelling.empty() ? spelling : kControlMark + spelling;

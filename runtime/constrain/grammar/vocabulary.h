@@ -18,11 +18,20 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "runtime/constrain/grammar/token_set.h"
 
 namespace pc::constrain {
+
+// What an engine says of a token, as pc_token_facts has it. Views of what lives while it is read.
+struct TokenFacts {
+  std::string_view bytes;
+  bool ends_turn;
+  bool is_added;              // a text that is a token of its own
+  std::string_view spelling;  // of a control token
+};
 
 struct TrieNode {
   std::uint32_t end;          // one behind the last node that begins with this one's bytes
@@ -39,6 +48,14 @@ class Vocabulary {
     std::string spelling = {};  // of a control token, or of an added one
   };
   explicit Vocabulary(std::vector<Token> tokens);
+  // facts_of(i) gives the TokenFacts of each token.
+  template <class FactsOf>
+  static Vocabulary read(std::size_t n_tokens, FactsOf facts_of) {
+    std::vector<Token> tokens;
+    tokens.reserve(n_tokens);
+    for (std::size_t i = 0; i < n_tokens; ++i) tokens.push_back(token_of(facts_of(i)));
+    return Vocabulary(std::move(tokens));
+  }
 
   std::size_t size() const { return tokens_.size(); }
   std::size_t n_words() const { return (tokens_.size() + 31) / 32; }
@@ -59,6 +76,7 @@ class Vocabulary {
   std::size_t max_depth() const { return max_depth_; }
 
  private:
+  static Token token_of(const TokenFacts& facts);
   void build_trie();
   void open_node(std::uint8_t byte, std::size_t depth);
 

@@ -67,5 +67,21 @@ TEST_CASE("tokens that end the turn are named") {
   CHECK(vocabulary.n_words() == 1);
 }
 
+TEST_CASE("what engines say of tokens: an added text is spelled as its bytes") {
+  const TokenFacts facts[] = {{"a", false, false, ""},
+                              {"", true, false, "<end>"},
+                              {"<call>", false, true, ""},
+                              {{}, false, false, "<turn>"}};
+  const Vocabulary vocabulary = Vocabulary::read(4, [&](std::size_t i) { return facts[i]; });
+  CHECK(vocabulary.size() == 4);
+  CHECK(vocabulary.bytes(0) == "a");
+  CHECK(vocabulary.marked(0).empty());
+  CHECK(vocabulary.ends_turn(1));
+  CHECK(vocabulary.bytes(2) == "<call>");
+  CHECK(vocabulary.marked(2).ends_with("<call>"));
+  CHECK(vocabulary.marked(2) != vocabulary.bytes(2));
+  CHECK(vocabulary.with_controls("<turn>") == vocabulary.marked(3));
+}
+
 }  // namespace
 }  // namespace pc::constrain::test
