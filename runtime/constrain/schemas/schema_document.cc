@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "runtime/constrain/automata/limits.h"
@@ -17,10 +18,13 @@ std::string escaped(const std::string& key) {
   return text;
 }
 
-std::string unescaped(std::string text) {
-  for (const auto& [from, to] : {std::pair{"~1", "/"}, std::pair{"~0", "~"}})
-    for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; ++at)
-      text.replace(at, 2, to);
+std::string unescaped(std::string_view key) {
+  std::string text;
+  for (std::size_t i = 0; i < key.size(); ++i) {
+    const bool is_escape =
+        key[i] == '~' && i + 1 < key.size() && (key[i + 1] == '0' || key[i + 1] == '1');
+    text += !is_escape ? key[i] : key[++i] == '1' ? '/' : '~';
+  }
   return text;
 }
 
@@ -101,7 +105,11 @@ std::vector<std::pair<std::string, SchemaPart>> SchemaPart::members(
 
 SchemaDocument::SchemaDocument(const Json& root, std::string name, Strictness strictness,
                                std::vector<LeftOut>& left_out)
-    : root_(root), name_(std::move(name)), strictness_(strictness), left_out_(left_out) {}
+    : root_(root),
+      name_(std::move(name)),
+      strictness_(strictness),
+      left_out_(left_out),
+      places_(root) {}
 
 Status SchemaDocument::check() const {
   if (!root_.is_object() && !root_.is_boolean())
@@ -118,22 +126,28 @@ Status SchemaDocument::leave_out(const SchemaPart& part, const std::string& keyw
   return ok();
 }
 
-// By way of what is around it, so that no part is copied for each of those that it has.
-Result<Json> SchemaDocument::at(const std::string& pointer) {
-  if (pointer.empty()) return root_;
-  if (const auto found = found_.find(pointer); found != found_.end()) return found->second;
-  const std::size_t slash = pointer.rfind('/');
-  if (slash == std::string::npos) return refusal("\"$ref\" leads out of the schema");
-  PC_TRY(const Json around, at(pointer.substr(0, slash)));
-  const std::string key = unescaped(pointer.substr(slash + 1));
-  Json json = around[key];
-  if (around.is_array()) {
-    std::size_t i = 0;
-    const auto read = std::from_chars(key.data(), key.data() + key.size(), i);
-    const std::vector<Json> items = around.items();
-    if (read.ec == std::errc() && i < items.size()) json = items[i];
+SchemaDocument::Place* SchemaDocument::Place::part(const std::string& key) {
+  if (!is_open) {
+    for (auto& [name, value] : json.members())
+      parts.emplace(name, std::make_unique<Place>(std::move(value)));
+    for (const Json& item : json.items())
+      parts.emplace(std::to_string(parts.size()), std::make_unique<Place>(item));
   }
-  return found_[pointer] = json;
+  is_open = true;
+  const auto found = parts.find(key);
+  return found == parts.end() ? nullptr : found->second.get();
+}
+
+// Step by step, as a pointer may have hundreds of thousands of them; null where it leads nowhere.
+Result<Json> SchemaDocument::at(const std::string& pointer) {
+  Place* place = &places_;
+  for (std::size_t begin = 0; place && begin < pointer.size();) {
+    if (pointer[begin] != '/') return refusal("\"$ref\" leads out of the schema");
+    const std::size_t end = std::min(pointer.find('/', begin + 1), pointer.size());
+    place = place->part(unescaped(std::string_view(pointer).substr(begin + 1, end - begin - 1)));
+    begin = end;
+  }
+  return place ? place->json : Json();
 }
 
 // Breadth first, lest the depth of a document be the stack's.

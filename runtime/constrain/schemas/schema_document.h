@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -52,6 +53,16 @@ class SchemaDocument {
   }
 
  private:
+  // A part whose own parts, by their names or numbers, are known once one of them was asked for.
+  struct Place {
+    explicit Place(Json part) : json(std::move(part)) {}
+    Place* part(const std::string& key);  // null: there is none
+
+    Json json;
+    bool is_open = false;
+    std::map<std::string, std::unique_ptr<Place>> parts = {};
+  };
+
   Result<Json> at(const std::string& pointer);
   // The pointer of the schema that this keyword names so.
   Result<std::string> place_of(const std::string& keyword, const std::string& name) const;
@@ -60,7 +71,7 @@ class SchemaDocument {
   std::string name_;
   Strictness strictness_;
   std::vector<LeftOut>& left_out_;
-  std::map<std::string, Json> found_;
+  Place places_;
 };
 
 }  // namespace pc::constrain

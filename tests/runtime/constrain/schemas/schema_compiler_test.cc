@@ -152,6 +152,27 @@ TEST_CASE("references, to itself as well") {
   CHECK_FALSE(takes(tree, deep));
 }
 
+TEST_CASE("a reference may have any number of steps, and many may lead into one object") {
+  std::string far = "#", schema = R"({"anyOf":[)", parts;
+  for (int i = 0; i < 200'000; ++i) far += "/a";
+  CHECK(refusal_of(R"({"$ref":")" + far + "\"}").find("there is no schema at") !=
+        std::string::npos);
+  for (int i = 0; i < 20; ++i) {
+    schema += (i ? "," : "") + (R"({"$ref":"#/$defs/~0)" + std::to_string(i)) + "~1\"}";
+    parts +=
+        (i ? "," : "") + ("\"~" + std::to_string(i)) + "/\":{\"const\":" + std::to_string(i) + "}";
+  }
+  const std::string whole = schema + "],\"$defs\":{" + parts + "}}";
+  REQUIRE(refusal_of(whole) == "");
+  const Automaton automaton = automaton_of(whole);
+  CHECK(takes(automaton, "19"));
+  CHECK_FALSE(takes(automaton, "20"));
+  CHECK(refusal_of(R"({"$ref":"#/$defs/1","$defs":[{"const":1},{"const":2}]})").empty());
+  CHECK(takes(R"({"$ref":"#/$defs/1","$defs":[{"const":1},{"const":2}]})", "2"));
+  CHECK(refusal_of(R"({"$ref":"#/$defs/1x","$defs":[true,true]})").find("there is no schema at") !=
+        std::string::npos);
+}
+
 TEST_CASE("strings: lengths, patterns, formats") {
   check({
       {R"({"type":"string","minLength":2,"maxLength":3})",
