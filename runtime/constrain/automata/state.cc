@@ -1,10 +1,12 @@
 #include "runtime/constrain/automata/state.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <optional>
 #include <tuple>
+#include <unordered_set>
 #include <utility>
 
 namespace pc::constrain {
@@ -12,6 +14,12 @@ namespace {
 
 Fingerprint print_of(const FramePtr& frame) {
   return frame ? frame->fingerprint : Fingerprint();
+}
+
+Fingerprint print_of(const Thread& thread) {
+  Fingerprint print = print_of(thread.frame);
+  print.mix(std::uint64_t{thread.node} << 32 | thread.count);
+  return print;
 }
 
 std::uint16_t nesting_of(const FramePtr& frame) {
@@ -55,7 +63,17 @@ class Arrivals {
   }
 
  private:
-  bool is_new(const Thread& thread) const {
+  // Looks through a few, and beyond them for its fingerprint: of rules that may all be over now,
+  // as many threads arrive as the text is deep.
+  bool is_new(const Thread& thread) {
+    constexpr std::size_t kFew = 32;
+    if (threads_.size() < kFew) return is_new_among_few(thread);
+    if (prints_.empty())
+      for (const Thread& t : threads_) prints_.insert(print_of(t));
+    return prints_.insert(print_of(thread)).second;
+  }
+
+  bool is_new_among_few(const Thread& thread) const {
     return std::ranges::none_of(threads_, [&](const Thread& t) {
       return t.node == thread.node && t.count == thread.count &&
              print_of(t.frame) == print_of(thread.frame);
@@ -127,6 +145,7 @@ class Arrivals {
 
   const Automaton& automaton_;
   std::vector<Thread> threads_;
+  std::unordered_set<Fingerprint> prints_;  // of them, once they are many
   std::map<std::pair<std::uint32_t, RuleId>, Called> called_;
   bool may_end_ = false;
 };

@@ -66,6 +66,17 @@ TEST_CASE("what stands behind a call keeps the caller's place") {
   CHECK(size_behind(automaton, std::string(40, '(')).depth >= 40);
 }
 
+// Compared with each other these would take minutes.
+TEST_CASE("as many rules may be over at one byte as the text is deep") {
+  const Automaton automaton = automaton_of_gbnf("root ::= \"a\" root [ ]? | \"b\"");
+  const std::string text = std::string(100'000, 'a') + "b";
+  State state = start_of(automaton);
+  for (const char c : text) state = behind_byte(automaton, state, static_cast<std::uint8_t>(c));
+  CHECK(state.threads.size() == 100'000);
+  CHECK(takes(automaton, text + "  "));
+  CHECK_FALSE(takes(automaton, text + " b"));
+}
+
 // The texts of grammars by their definition: where a part can end that begins at a byte.
 class Matcher {
  public:
