@@ -691,9 +691,9 @@ typedef struct pc_token_bias {
 /* Called on the caller's thread before each token is drawn: clears the bits of tokens that may not
  * be. session: the one that draws, maybe a fork; pc_session_logits and pc_session_logprobs of it
  * may be called. position: of the token to be drawn. allowed: token i is bit i % 32 of word i / 32,
- * all set before but what the constraint forbids; [(vocab_size + 31) / 32]. Non-zero ends
- * pc_session_next with PC_CANCELLED. Then, and where no token is left and that call fails, nothing
- * was drawn, and the next call draws again. */
+ * all set before but what the constraint forbids, which stays forbidden whatever is set;
+ * [(vocab_size + 31) / 32]. Non-zero ends pc_session_next with PC_CANCELLED. Then, and where no
+ * token is left and that call fails, nothing was drawn, and the next call draws again. */
 typedef int (*pc_token_mask)(void* user, const pc_session* session, uint32_t position,
                              uint32_t* allowed, size_t n_words);
 

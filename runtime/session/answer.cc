@@ -1,6 +1,7 @@
 #include "runtime/session/answer.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "base/progress.h"  // cancelled
@@ -80,12 +81,19 @@ bool Answer::is_whole() {
   return held && held->is_over() && !held->has_end();
 }
 
+// The constraint is on both sides of the mask: the mask is told what may come, and where it sets
+// bits that the constraint cleared, these are cleared again. Since a constraint only clears,
+// neither allows what the other forbids.
 Status Answer::draw(const DrawPlace& at) {
   allowed_.clear();
   const constrain::Constraint* const held = constraint_.behind(tokens_);
+  const std::shared_ptr<const constrain::TokenSet> may_come = held ? held->tokens() : nullptr;
   if (options_.mask || held) allowed_.assign((logits_.size() + 31) / 32, ~std::uint32_t{0});
-  if (held) held->mask(allowed_);
-  if (options_.mask && !options_.mask(allowed_, at)) return cancelled();
+  if (may_come) may_come->keep_in(allowed_);
+  if (options_.mask) {
+    if (!options_.mask(allowed_, at)) return cancelled();
+    if (may_come) may_come->keep_in(allowed_);
+  }
   unread_ = sampler_.sample(logits_, allowed_);
   if (unread_ >= 0) return ok();
   return error(Code::kInvalidArgument,

@@ -43,8 +43,8 @@ struct AnswerOptions {
   // None, or what the answer is held to, at its beginning; compiled for the model's tokens.
   std::optional<constrain::Constraint> constraint = {};
   // Null, or called before each token is drawn, on the caller's thread: clears the bits of tokens
-  // that may not be drawn, 32 a word, all set before but those that the constraint forbids. False:
-  // the call ends with kCancelled.
+  // that may not be drawn, 32 a word, all set before but those that the constraint forbids; these
+  // are cleared again behind it. False: the call ends with kCancelled.
   std::function<bool(std::span<std::uint32_t> allowed, const DrawPlace& at)> mask = {};
   std::vector<std::string> stop = {};
   Tokenizer::Controls controls = Tokenizer::Controls::kHide;  // that the answer has, in its text

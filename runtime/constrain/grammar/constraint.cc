@@ -10,10 +10,6 @@ constexpr std::size_t kMaxGrammars = 32;
 
 }  // namespace
 
-void Constraint::mask(std::span<std::uint32_t> allowed) const {
-  grammar_->masks.of(state_)->keep_in(allowed);
-}
-
 bool Constraint::accept(std::int32_t token) {
   const Vocabulary& vocabulary = *grammar_->vocabulary;
   const auto i = static_cast<std::uint32_t>(token);

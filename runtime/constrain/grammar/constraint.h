@@ -50,9 +50,11 @@ class Constraint {
   explicit Constraint(std::shared_ptr<CompiledGrammar> grammar)
       : grammar_(std::move(grammar)), state_(start_of(grammar_->automaton)) {}
 
-  // Clears the bits of the tokens that may not come; a bit a token, in words of 32. Tokens that end
-  // the turn may come where the grammar may end, control tokens where it has them in its words.
-  void mask(std::span<std::uint32_t> allowed) const;
+  // The tokens that may come. Those that end the turn may where the grammar may end, control tokens
+  // where it has them in its words.
+  std::shared_ptr<const TokenSet> tokens() const { return grammar_->masks.of(state_); }
+  // Clears the bits of the others; a bit a token, in words of 32.
+  void mask(std::span<std::uint32_t> allowed) const { tokens()->keep_in(allowed); }
 
   // It was drawn. False, and nothing is changed, where it may not come.
   bool accept(std::int32_t token);

@@ -332,6 +332,36 @@ TEST_CASE("a mask is told the session and the position of the token, and applies
   CHECK(session.stats().finish == PC_FINISH_EOS);
 }
 
+// Allows all tokens but one, whatever was allowed before.
+int allow_all_but(void* user, const pc_session*, std::uint32_t, std::uint32_t* allowed,
+                  std::size_t n_words) {
+  const auto forbidden = *static_cast<const std::int32_t*>(user);
+  std::fill_n(allowed, n_words, ~std::uint32_t{0});
+  allowed[forbidden / 32] &= ~(std::uint32_t{1} << forbidden % 32);
+  return 0;
+}
+
+TEST_CASE("a mask that sets bits allows nothing that the constraint forbids") {
+  const World world;
+  const auto constraint = api::Constraint::from_regex(*world.engine, "[ab]{6}");
+  std::int32_t forbidden = world.engine->tokenize("b").back();
+  for (std::uint64_t seed = 0; seed < 8; ++seed) {
+    api::SessionOptions o = drawing(constraint, seed);
+    o.temperature = 8.0f;
+    o.mask = allow_all_but;
+    o.mask_user = &forbidden;
+    api::Session session = world.session(o);
+    std::string text;
+    session.generate([&](const pc_token& token) {
+      CHECK(token.id != forbidden);
+      text.append(token.text, token.text_bytes);
+    });
+    INFO(text);
+    CHECK((text.size() == 6 && text.find_first_not_of("ab") == std::string::npos));
+    CHECK(session.stats().finish == PC_FINISH_EOS);
+  }
+}
+
 TEST_CASE("a constraint of another engine is refused") {
   const World world;
   const api::Engine other(world.options());
