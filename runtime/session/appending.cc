@@ -111,8 +111,8 @@ Status check_end(const Before& before, Position end) {
                                        " and its answer may take " + std::to_string(answer) +
                                        " tokens, but the context window has " +
                                        engine.context_words() +
-                                       ": begin another session, or open one whose window slides "
-                                       "(overflow)");
+                                       ": ask for fewer (max_tokens), begin another session, or "
+                                       "open one whose window slides (overflow)");
 }
 
 Result<Appending> plan_appended_turns(const Before& before,

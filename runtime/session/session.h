@@ -109,7 +109,7 @@ class Session {
   // Goes back to `position`, in an answer or at its beginning: next() goes on from there, with
   // other draws. What was drawn behind it is forgotten, and so are turns. A failure leaves the
   // session as it was. stats() are of what comes from then on. Errors: kInvalidArgument where no
-  // answer has that position.
+  // answer has that position; kContextFull where set_answer() wants more of it than the window has.
   Status rewind(Position position);
 
   // Puts what it computed itself into the store, as links of a chain: whoever asks for a prompt
@@ -173,6 +173,9 @@ class Session {
   Result<bool> make_room();
 
   // What goes on behind what was said, or goes back. `plan` is what gives an Appending.
+  Before before(const SessionOptions& options) {
+    return {options, conversation_, answer_, run_, &repairs_};
+  }
   Status ready_to_go_on();
   template <class Plan>
   Status go_on(Plan plan);

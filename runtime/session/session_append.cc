@@ -27,7 +27,7 @@ Status Session::set_answer(const AnswerOptions& options) {
   static_cast<AnswerOptions&>(changed) = options;
   std::optional<Answer::Room> room;
   if (answer_.is_untouched()) {
-    PC_CHECK_OK(check_end({changed, conversation_, answer_, run_, &repairs_}, position()));
+    PC_CHECK_OK(check_end(before(changed), position()));
     room = answer_.room(max_tokens_behind(position(), changed), {}, &changed);
   }
   std::swap(static_cast<AnswerOptions&>(options_), static_cast<AnswerOptions&>(changed));
@@ -61,7 +61,7 @@ template <class Plan>
 Status Session::go_on(Plan plan) {
   return call([&] {
     return with_room([&]() -> Status {
-      PC_TRY(Appending appending, plan(Before{options_, conversation_, answer_, run_, &repairs_}));
+      PC_TRY(Appending appending, plan(before(options_)));
       return read_on(std::move(appending));
     });
   });
@@ -144,10 +144,12 @@ Status Session::rewind(Position position) {
   return call([&] { return with_room([&] { return go_back(position); }); });
 }
 
-// The token before it is computed again, for the logits.
+// The token before it is computed again, for the logits. The answer is drawn as set_answer() said
+// last, which may want more room than it was begun with.
 Status Session::go_back(Position position) {
   const Stopwatch watch;
   PC_TRY(Return back, conversation_.back_to(position));
+  PC_CHECK_OK(check_end(before(options_), back.begin));
   PC_TRY(BackendTimeline timeline, run_.fork());
   PC_CHECK_OK(timeline.rewind(back.chain.n_computed(), back.read.n_attached));
   std::vector<pc_run> runs;

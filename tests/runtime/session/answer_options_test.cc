@@ -109,6 +109,38 @@ TEST_CASE("what is drawn again from an earlier token on may be drawn otherwise")
   CHECK(again.size() <= 4);  // two of six are there
 }
 
+TEST_CASE("what is drawn again is refused where its new limit does not fit the window") {
+  Apartment home;
+  home.context_tokens = 256;
+  home.restart();
+  const auto session = home.open({user("What does it cost?")}, most(12));
+  const Position begin = session->position();
+  const Tokens first = answer(*session);
+  REQUIRE(first.size() > 4);
+  append(*session, "And by night?");
+  const Position second = session->position();
+  REQUIRE(must(session->next()));
+  must(session->set_answer(most(300)));
+  for (const Position at : {begin, begin + 2, second}) {
+    const Status refused = session->rewind(at);
+    REQUIRE_FALSE(refused.ok());
+    CHECK(refused.error().code == Code::kContextFull);
+    CHECK(refused.error().message.find("its answer may take 300 tokens") != std::string::npos);
+  }
+  CHECK(session->position() == second);
+  // What fits from the first answer's beginning may not from the second's.
+  const auto room = 256 - static_cast<std::uint32_t>(begin);
+  must(session->set_answer(most(room)));
+  CHECK(session->rewind(second).error().code == Code::kContextFull);
+  must(session->rewind(begin + 2));
+  CHECK(answer(*session).size() <= room - 2);
+  SessionOptions cut = most(300);
+  cut.cut_to_window = true;
+  must(session->set_answer(cut));
+  must(session->rewind(begin));
+  CHECK(answer(*session).size() <= room);
+}
+
 TEST_CASE("stop strings of the next answer end that one") {
   Apartment home;
   const auto session = told(home, {user("What does it cost?")}, "Four euros.");
