@@ -797,8 +797,9 @@ PC_API void pc_session_close(pc_session* session);
 
 /* How answers are drawn from the next one on, and the one at hand where nothing is drawn of it yet:
  * what options say of max_tokens, cut_to_window, the sampler (which begins anew), stop, constraint,
- * mask, spell_controls, max_draft and draft; the rest stays the session's. NULL: the defaults. A
- * failure changes nothing. PC_CONTEXT_FULL where there is no room for the one at hand. */
+ * mask, spell_controls, max_draft and draft; the rest stays the session's. NULL: the defaults. An
+ * answer of max_tokens 0 is one that nothing is drawn of: it goes on. A failure changes nothing.
+ * PC_CONTEXT_FULL where there is no room for the one at hand. */
 PC_API pc_status pc_session_set_answer(pc_session* session, const pc_session_options* options,
                                        pc_error* error);
 

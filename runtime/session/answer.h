@@ -64,8 +64,9 @@ class Answer {
   TokenId unread() const { return unread_; }
 
   bool is_over() const { return stats_.finish != Finish::kNone; }
-  bool is_untouched() const {  // nothing was drawn
-    return tokens_.empty() && unread_ < 0 && (!is_over() || stats_.finish == Finish::kCancelled);
+  // Nothing was drawn, not even its end; it may be over, where nothing was to be drawn.
+  bool is_untouched() const {
+    return tokens_.empty() && unread_ < 0 && stats_.finish != Finish::kEos;
   }
   bool is_full() const { return tokens_.size() >= max_tokens_; }
   std::size_t n_left() const { return max_tokens_ - tokens_.size(); }

@@ -95,8 +95,9 @@ class Session {
   Status append_tokens(std::span<const TokenId> tokens);  // the same with tokens as they are
 
   // How answers are drawn from the next one on, which append() and rewind() begin; and the one at
-  // hand, where nothing is drawn of it yet. A failure leaves the session as it was. Errors: of
-  // options, as open() has them; kContextFull where there is no room for the one at hand.
+  // hand, where nothing is drawn of it yet, which goes on where it was over because nothing was to
+  // be drawn (max_tokens 0). A failure leaves the session as it was. Errors: of options, as open()
+  // has them; kContextFull where there is no room for the one at hand.
   Status set_answer(const AnswerOptions& options);
 
   // Another session that has seen, said and drawn the same.

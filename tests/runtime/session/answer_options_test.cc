@@ -78,6 +78,47 @@ TEST_CASE("what nothing is drawn of yet is drawn so at once") {
   CHECK(answer(*session) == want);
 }
 
+TEST_CASE("an answer that nothing was to be drawn of goes on as it is asked for then") {
+  Apartment home;
+  const Turns turns = {user("What does it cost?")};
+  const Tokens want = answer(*home.open(turns, penalised(9)));
+  REQUIRE(!want.empty());
+  const bool is_over = GENERATE(false, true);
+  const auto session = home.open(turns, most(0));
+  must(session->prefill());
+  if (is_over) {
+    REQUIRE_FALSE(must(session->next()));
+    REQUIRE(session->stats().finish == Finish::kLength);
+  }
+  const auto fork = must(session->fork());
+  for (Session* s : {session.get(), fork.get()}) {
+    must(s->set_answer(penalised(9)));
+    CHECK(s->stats().finish == Finish::kNone);
+    CHECK(answer(*s) == want);
+    CHECK(s->stats().generated_tokens == want.size());
+  }
+  // One of a later turn does, too.
+  must(session->set_answer(most(0)));
+  append(*session, "And by night?");
+  REQUIRE_FALSE(must(session->next()));
+  must(session->set_answer(most(5)));
+  CHECK(must(session->next()));
+}
+
+TEST_CASE("an answer whose first draw ended it is over, whatever is asked for then") {
+  Apartment home;
+  const auto session = home.open({user("What does it cost?")}, [&] {
+    SessionOptions o = most(5);
+    o.mask = only({*home.schema->engine().tokenizer().eos()});
+    return o;
+  }());
+  REQUIRE_FALSE(must(session->next()));
+  REQUIRE(session->stats().finish == Finish::kEos);
+  must(session->set_answer(most(5)));
+  CHECK_FALSE(must(session->next()));
+  CHECK(session->stats().finish == Finish::kEos);
+}
+
 TEST_CASE("an answer at hand is drawn to its end as it began, and a fork's as well") {
   Apartment home;
   const Turns turns = {user("What does it cost?")};
