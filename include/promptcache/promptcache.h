@@ -885,8 +885,10 @@ PC_API pc_status pc_session_position(const pc_session* session, uint32_t* positi
 /* Goes back to `position`, which is in an answer or its first: pc_session_next goes on from there,
  * with other draws. What was drawn, and which turns were appended, behind it is forgotten.
  * Statistics are of what comes from then on. A failure leaves the session as it was.
- * PC_INVALID_ARGUMENT where no answer has that position, or the chat format has written it
- * otherwise since; PC_CONTEXT_FULL where pc_session_set_answer wants a longer one than fits. */
+ * PC_INVALID_ARGUMENT where no answer has that position, the chat format has written it otherwise
+ * since, or what is kept of the answer is more than its max_tokens, has a stop string or is not
+ * what its constraint allows (pc_session_set_answer); PC_CONTEXT_FULL where that wants a longer
+ * answer than fits. */
 PC_API pc_status pc_session_rewind(pc_session* session, uint32_t position, pc_error* error);
 
 /* Puts what the session computed itself into the store: a chain of modules, each of which saw all

@@ -14,26 +14,6 @@ Answer::Answer(const Engine& engine, const AnswerOptions& options)
       sampler_(options.sampler, engine.model().desc.vocab_size),
       text_(engine.tokenizer(), options.stop, options.controls) {}
 
-// Drawing a token allocates nothing: there is room for all of it.
-Answer::Room Answer::room(std::uint32_t max_tokens, std::span<const TokenId> kept,
-                          const AnswerOptions* otherwise) const {
-  const AnswerOptions& options = otherwise ? *otherwise : options_;
-  Room room{max_tokens,
-            {},
-            TextStream(engine_->tokenizer(), options.stop, options.controls),
-            AnswerConstraint(options.constraint),
-            {}};
-  if (otherwise)
-    room.otherwise = {options, Sampler(options.sampler, engine_->model().desc.vocab_size)};
-  // An answer that is longer than the window is one whose window slides.
-  room.tokens.reserve(std::min(max_tokens, engine_->context_tokens()));
-  for (const TokenId token : kept) {
-    room.tokens.push_back(token);
-    room.text.push(token);
-  }
-  return room;
-}
-
 bool Answer::begin(Room room) {
   unread_ = -1;
   max_tokens_ = room.max_tokens;
@@ -52,7 +32,7 @@ bool Answer::begin(Room room) {
 
 void Answer::continue_from(const Answer& other) {
   options_ = other.options_;
-  begin(room(other.max_tokens_, {}, nullptr));
+  begin(room(other.max_tokens_, nullptr));
   tokens_.assign(other.tokens_.begin(), other.tokens_.end());
   sampler_ = other.sampler_;
   text_ = other.text_;

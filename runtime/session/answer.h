@@ -42,9 +42,13 @@ class Answer {
     };
     std::optional<Otherwise> otherwise;  // it is drawn so
   };
-  // kept: what is drawn of it already; otherwise: null, or how it is drawn.
-  Room room(std::uint32_t max_tokens, std::span<const TokenId> kept,
-            const AnswerOptions* otherwise) const;
+  // Of one from its beginning. otherwise: null, or how it is drawn.
+  Room room(std::uint32_t max_tokens, const AnswerOptions* otherwise) const;
+  // Of one that keeps these tokens, and goes on behind them. Errors: kInvalidArgument where an
+  // answer that is drawn so has not come that far: they are more than max_tokens, have a whole stop
+  // string, or are not what the constraint allows.
+  Result<Room> room_behind(std::span<const TokenId> kept, std::uint32_t max_tokens,
+                           const AnswerOptions* otherwise) const;
   // Another answer, or one that goes back. What stands before it was computed: nothing is unread.
   // Where it is drawn otherwise nothing is observed yet, but what is kept of it: true.
   bool begin(Room room);

@@ -19,6 +19,13 @@ class AnswerConstraint {
   AnswerConstraint() = default;  // the answer may be anything
   explicit AnswerConstraint(std::optional<constrain::Constraint> begin) : at_(std::move(begin)) {}
 
+  // The next token of the answer; false, and nothing is changed: the constraint forbids it.
+  bool accept(TokenId token) {
+    if (at_ && !at_->accept(token)) return false;
+    ++n_followed_;
+    return true;
+  }
+
   // Where it is behind these tokens, to which later calls only add; null: the answer may be
   // anything.
   const constrain::Constraint* behind(std::span<const TokenId> answer) {

@@ -59,9 +59,8 @@ std::uint32_t Session::max_tokens_behind(Position position, const SessionOptions
   return std::min(asked, engine().context_tokens() - static_cast<std::uint32_t>(position));
 }
 
-Answer::Room Session::answer_room(Position begin, std::span<const TokenId> kept) const {
-  return answer_.room(max_tokens_behind(begin, options_), kept,
-                      draws_otherwise_ ? &options_ : nullptr);
+Answer::Room Session::answer_room(Position begin) const {
+  return answer_.room(max_tokens_behind(begin, options_), otherwise());
 }
 
 Status Session::prefill() {

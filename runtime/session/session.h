@@ -110,7 +110,9 @@ class Session {
   // Goes back to `position`, in an answer or at its beginning: next() goes on from there, with
   // other draws. What was drawn behind it is forgotten, and so are turns. A failure leaves the
   // session as it was. stats() are of what comes from then on. Errors: kInvalidArgument where no
-  // answer has that position; kContextFull where set_answer() wants more of it than the window has.
+  // answer has that position, and where what it keeps of one does not fit its max_tokens, its stop
+  // strings or its constraint, as set_answer() said them last; kContextFull where that wants more
+  // than the window has.
   Status rewind(Position position);
 
   // Puts what it computed itself into the store, as links of a chain: whoever asks for a prompt
@@ -164,7 +166,8 @@ class Session {
   Result<std::optional<TokenId>> draw_next();
   Next next_of_step();
   std::uint32_t max_tokens_behind(Position position, const SessionOptions& options) const;
-  Answer::Room answer_room(Position begin, std::span<const TokenId> kept = {}) const;
+  const AnswerOptions* otherwise() const { return draws_otherwise_ ? &options_ : nullptr; }
+  Answer::Room answer_room(Position begin) const;
 
   // Tokens ahead, and the window's end.
   std::size_t most_drafted() const;

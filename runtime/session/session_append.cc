@@ -28,7 +28,7 @@ Status Session::set_answer(const AnswerOptions& options) {
   std::optional<Answer::Room> room;
   if (answer_.is_untouched()) {
     PC_CHECK_OK(check_end(before(changed), position()));
-    room = answer_.room(max_tokens_behind(position(), changed), {}, &changed);
+    room = answer_.room(max_tokens_behind(position(), changed), &changed);
   }
   std::swap(static_cast<AnswerOptions&>(options_), static_cast<AnswerOptions&>(changed));
   draws_otherwise_ = true;
@@ -150,12 +150,13 @@ Status Session::go_back(Position position) {
   const Stopwatch watch;
   PC_TRY(Return back, conversation_.back_to(position));
   PC_CHECK_OK(check_end(before(options_), back.begin));
+  PC_TRY(Answer::Room room,
+         answer_.room_behind(back.kept, max_tokens_behind(back.begin, options_), otherwise()));
   PC_TRY(BackendTimeline timeline, run_.fork());
   PC_CHECK_OK(timeline.rewind(back.chain.n_computed(), back.read.n_attached));
   std::vector<pc_run> runs;
   back.chain.add_missing(&runs);
   std::vector<float> logits(answer_.logits().size());
-  Answer::Room room = answer_room(back.begin, back.kept);
   PC_CHECK_OK(run_.compute(&timeline, runs, logits.data()));
 
   answer_.forget(back.unsaid);

@@ -289,6 +289,40 @@ TEST_CASE("forks, what is gone back to and the next answer are held to it from w
   CHECK(is_good(text_of(session)));
 }
 
+TEST_CASE("what is kept of an answer is a beginning of what its new constraint allows") {
+  const World world;
+  const auto digits = api::Constraint::from_regex(*world.engine, "[0-9]{9}");
+  const auto letters = api::Constraint::from_regex(*world.engine, "[a-z]{4}");
+  const auto fewer = api::Constraint::from_regex(*world.engine, "[0-9]{1,9}x");
+  api::Session session = world.session(drawing(digits, 2));
+  session.prefill();
+  const std::uint32_t begin = session.position();
+  pc_token token;
+  REQUIRE(session.next(token));
+  const std::string kept(token.text, token.text_bytes);
+  REQUIRE(session.next(token));
+  REQUIRE(session.position() == begin + 1);
+  session.set_answer(drawing(letters, 2));
+  pc_error error{};
+  CHECK(pc_session_rewind(session.get(), begin + 1, &error) == PC_INVALID_ARGUMENT);
+  const std::string message = error.message;
+  INFO(message);
+  CHECK(message.find("token 1 of the 1 token that the answer keeps") != std::string::npos);
+  CHECK(message.find("is none that the constraint allows there") != std::string::npos);
+  // Another that allows what is kept goes on from where that is.
+  session.set_answer(drawing(fewer, 2));
+  session.rewind(begin + 1);
+  const std::string text = kept + text_of(session);
+  INFO(text);
+  CHECK((text.size() > 1 && text.size() <= 10 &&
+         text.find_first_not_of("0123456789") == text.size() - 1));
+  CHECK(text.back() == 'x');
+  // At its beginning nothing is kept.
+  session.set_answer(drawing(letters, 2));
+  session.rewind(begin);
+  CHECK(text_of(session).size() == 4);
+}
+
 // What a mask was told.
 struct Told {
   std::set<const pc_session*> sessions;

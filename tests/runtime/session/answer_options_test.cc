@@ -182,6 +182,55 @@ TEST_CASE("what is drawn again is refused where its new limit does not fit the w
   CHECK(answer(*session).size() <= room);
 }
 
+// Rewinds to `at`, which is refused with these words, and leaves the session as it is.
+void refused(Session& session, Position at, const std::string& words) {
+  const Position position = session.position();
+  const Status done = session.rewind(at);
+  REQUIRE_FALSE(done.ok());
+  INFO(done.error().message);
+  CHECK(done.error().code == Code::kInvalidArgument);
+  CHECK(done.error().message.find(words) != std::string::npos);
+  CHECK(session.position() == position);
+}
+
+TEST_CASE("what is kept of an answer fits its new limit, or going back there is refused") {
+  Apartment home;
+  const auto session = home.open({user("What does it cost?")}, most(12));
+  const Position begin = session->position();
+  const Tokens first = answer(*session);
+  REQUIRE(first.size() > 6);
+  must(session->set_answer(most(3)));
+  refused(*session, begin + 5, "the answer keeps 5 tokens, and max_tokens is 3");
+  must(session->rewind(begin + 3));
+  CHECK_FALSE(must(session->next()));
+  CHECK(session->stats().finish == Finish::kLength);
+  must(session->rewind(begin + 2));
+  CHECK(answer(*session).size() <= 1);
+}
+
+TEST_CASE("what is kept of an answer has none of its new stop strings") {
+  Apartment home;
+  const auto session = told(home, {user("What does it cost?")}, "Four euros, not more.");
+  const Position end = session->position();
+  SessionOptions o = most(40);
+  o.stop = {"never", "euros"};
+  must(session->set_answer(o));
+  refused(*session, end, "the stop string 'euros' is complete with token ");
+  // Behind a part of one, what follows may complete it.
+  Position at = end;
+  while (!session->rewind(at).ok()) --at;
+  const auto encoded = must(home.schema->engine().text_encoder().encode(
+      std::vector<pml::TextSpan>{{"Four euros, not more.", false}}, false));
+  const std::size_t kept = encoded.front().size() - static_cast<std::size_t>(end + 1 - at);
+  o.mask =
+      only({encoded.front().begin() + static_cast<std::ptrdiff_t>(kept), encoded.front().end()});
+  must(session->set_answer(o));
+  must(session->rewind(at));
+  while (must(session->next())) continue;
+  CHECK(session->stats().finish == Finish::kStop);
+  CHECK(session->stats().stop == 1);
+}
+
 TEST_CASE("stop strings of the next answer end that one") {
   Apartment home;
   const auto session = told(home, {user("What does it cost?")}, "Four euros.");
