@@ -81,6 +81,7 @@ Sampler::Sampler(const SamplerOptions& options, std::uint32_t vocab_size)
                                                                                    : 0),
       peaks_(std::min<std::size_t>(kColumns, vocab_size)),
       distances_(peaks_.size()) {
+  scores_.reserve(vocab_size);
   if (options.temperature > 0.0f) candidates_.reserve(vocab_size);
   near_.reserve(peaks_.size());
 }

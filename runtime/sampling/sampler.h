@@ -106,8 +106,9 @@ class Sampler {
   std::mt19937_64 random_;
   std::vector<std::uint32_t> said_;  // [vocab_size] how often; empty without penalty
   std::vector<std::uint32_t>
-      drawn_;                  // [vocab_size] how often the answer has it; empty without penalty
-  std::vector<float> scores_;  // [vocab_size] logits as penalties, bias and mask leave them
+      drawn_;  // [vocab_size] how often the answer has it; empty without penalty
+  // [vocab_size] logits as penalties, bias and mask leave them; capacity vocab_size, else empty
+  std::vector<float> scores_;
   std::vector<Candidate> candidates_;  // in the order of ids; capacity vocab_size
   // The scores in rows of min(kColumns, vocab_size):
   std::vector<float> peaks_;         // [columns] the largest of each; NaN counts as -infinity

@@ -20,6 +20,7 @@ bool Answer::begin(Room room) {
   tokens_ = std::move(room.tokens);
   text_ = std::move(room.text);
   constraint_ = std::move(room.constraint);
+  allowed_ = std::move(room.allowed);
   if (room.otherwise) {
     sampler_ = std::move(room.otherwise->sampler);
     options_ = std::move(room.otherwise->options);
@@ -31,8 +32,7 @@ bool Answer::begin(Room room) {
 }
 
 void Answer::continue_from(const Answer& other) {
-  options_ = other.options_;
-  begin(room(other.max_tokens_, nullptr));
+  begin(room(other.max_tokens_, &other.options_));
   tokens_.assign(other.tokens_.begin(), other.tokens_.end());
   sampler_ = other.sampler_;
   text_ = other.text_;
@@ -61,10 +61,16 @@ bool Answer::is_whole() {
   return held && held->is_over() && !held->has_end();
 }
 
+// For one more token, of an answer that is longer than the window that slid over it.
+void Answer::make_room() {
+  if (tokens_.size() == tokens_.capacity()) tokens_.reserve(2 * tokens_.size() + 1);
+}
+
 // The constraint is on both sides of the mask: the mask is told what may come, and where it sets
 // bits that the constraint cleared, these are cleared again. Since a constraint only clears,
 // neither allows what the other forbids.
 Status Answer::draw(const DrawPlace& at) {
+  make_room();
   allowed_.clear();
   const constrain::Constraint* const held = constraint_.behind(tokens_);
   const std::shared_ptr<const constrain::TokenSet> may_come = held ? held->tokens() : nullptr;

@@ -2,8 +2,10 @@
 //
 // Owns what drawing wants, and what is ahead of it (drafts). Where a token was drawn, the model has
 // yet to read it: unread() until it did. What an answer wants memory for is made before anything is
-// computed for it (Room), so that begin() and draw() allocate nothing. Knows no positions and no
-// states; of the conversation, it looks up what may come next.
+// computed for it (Room), so that begin() allocates nothing. What nobody can know before is the
+// places that its constraint comes to, and how far it goes where the window slides: draw() makes
+// room for these before it draws. So where memory is out nothing was drawn, and the next call draws
+// the same. Knows no positions and no states; of the conversation, it looks up what may come next.
 //
 // Borrows the engine. Threads: one at a time; it calls the mask on the caller's.
 #pragma once
@@ -36,6 +38,7 @@ class Answer {
     Tokens tokens;
     TextStream text;
     AnswerConstraint constraint;
+    std::vector<std::uint32_t> allowed;  // of draw()
     struct Otherwise {
       AnswerOptions options;
       Sampler sampler;
@@ -78,10 +81,11 @@ class Answer {
 
   // Nothing but the end can come by the constraint, and no token of the model's says it.
   bool is_whole();
-  // The token at `at`, from the logits. A failure changes nothing. Errors: kCancelled by the mask;
-  // kInvalidArgument where no token may be drawn.
+  // The token at `at`, from the logits. A failure changes nothing, nor does what is thrown: by the
+  // mask, or for want of memory. Errors: kCancelled by the mask; kInvalidArgument where no token
+  // may be drawn.
   Status draw(const DrawPlace& at);
-  // What was drawn becomes the answer's; nothing: it ended the turn.
+  // What was drawn becomes the answer's; nothing: it ended the turn. Allocates nothing.
   std::optional<TokenId> take_drawn();
   // Over, and what was held back of its text is certain.
   std::optional<TokenId> end(Finish how);
@@ -116,6 +120,7 @@ class Answer {
   void count_decoding(std::uint64_t us) { stats_.decode_us += us; }
 
  private:
+  void make_room();
   std::size_t n_lookup() const;
   void tell(Tokens* next, std::size_t most);
 

@@ -26,9 +26,11 @@ Answer::Room Answer::room(std::uint32_t max_tokens, const AnswerOptions* otherwi
             {},
             TextStream(engine_->tokenizer(), options.stop, options.controls),
             AnswerConstraint(options.constraint),
+            {},
             {}};
-  if (otherwise)
-    room.otherwise = {options, Sampler(options.sampler, engine_->model().desc.vocab_size)};
+  const std::uint32_t vocab_size = engine_->model().desc.vocab_size;
+  if (otherwise) room.otherwise = {options, Sampler(options.sampler, vocab_size)};
+  if (options.mask || options.constraint) room.allowed.reserve((vocab_size + 31) / 32);
   // An answer that is longer than the window is one whose window slides.
   room.tokens.reserve(std::min(max_tokens, engine_->context_tokens()));
   return room;

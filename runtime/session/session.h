@@ -4,10 +4,11 @@
 // The order of things, over three parts that do not know each other
 // (docs/adr/0043-conversation-answer-run.md): what was said (Conversation), what is drawn (Answer),
 // who computes it (Run). next() allocates nothing but a page of states and a link's tokens every so
-// many, and what drafts want. Pins the modules it uses. Where a plug-in computes, is not required,
-// and has no memory for the prompt or for what comes behind it, the engine's CPU computes the
-// session from then on, and the log says so (runtime/session/session_moves.cc). Threads: one at a
-// time, but cancel() from any thread or signal handler.
+// many, what drafts want, and what a constraint does of the places that it comes to. Pins the
+// modules it uses. Where a plug-in computes, is not required, and has no memory for the prompt or
+// for what comes behind it, the engine's CPU computes the session from then on, and the log says so
+// (runtime/session/session_moves.cc). Threads: one at a time, but cancel() from any thread or
+// signal handler.
 #pragma once
 
 #include <cstdint>

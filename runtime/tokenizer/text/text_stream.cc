@@ -6,8 +6,8 @@
 namespace pc {
 namespace {
 
-// Room for a token's bytes and what is held back: no token of a published
-// vocabulary is longer, so that push() does not allocate.
+// Room for a token's bytes: no token of a published vocabulary is longer, so that push() does not
+// allocate.
 constexpr std::size_t kRoomBytes = 1024;
 
 // The length of the longest end of `text` that begins `stop`.
@@ -26,7 +26,10 @@ TextStream::TextStream(const Tokenizer& tokenizer, std::vector<std::string> stop
       stop_(std::move(stop)),
       controls_(controls),
       drop_space_(tokenizer.facts().adds_prefix_space) {
-  for (std::string* s : {&bytes_, &pending_, &text_}) s->reserve(kRoomBytes);
+  std::size_t most_held = 0;  // of text that may still become a stop string
+  for (const std::string& s : stop_) most_held = std::max(most_held, s.size());
+  bytes_.reserve(kRoomBytes);
+  for (std::string* s : {&pending_, &text_}) s->reserve(kRoomBytes + most_held);
 }
 
 bool TextStream::push(TokenId token) {

@@ -26,6 +26,23 @@ void ask_held(const World& w, const pc_constraint* constraint, Attempt& a) {
   a.answer(tokens_of(session.get()));
 }
 
+// One call on a session that is held to a constraint, n_drawn tokens into its answer; and the
+// answer then.
+template <class F>
+std::function<Scenario()> on_held(int n_drawn, F f) {
+  return in_world([n_drawn, f](World& w, Attempt& a) {
+    const Constraint constraint = numbers(w);
+    pc_session_options o = session_options();
+    o.constraint = constraint.get();
+    const Session session(made<pc_session*>(
+        [&](auto* s, auto* x) { return pc_session_open(w.prompt.get(), &o, s, x); }));
+    must([&](auto* x) { return pc_session_prefill(session.get(), x); });
+    for (int i = 0; i < n_drawn; ++i) next_token(session.get());
+    f(session.get(), o, a);
+    a.answer(tokens_of(session.get()));
+  });
+}
+
 // Of one call that makes a constraint, in an engine that has read its tokens.
 template <class F>
 std::function<Scenario()> made_by(F f) {
@@ -83,6 +100,25 @@ std::vector<Row> constraint_rows() {
          });
          a.answer(tokens_of(session.get()));
        })},
+      {"pc_session_next, of a second token, held to one",
+       on_held(1,
+               [](pc_session* session, const pc_session_options&, Attempt& a) {
+                 pc_token token{};
+                 a.call([&](pc_error* x) { return pc_session_next(session, &token, x); });
+                 a.answer(std::to_string(token.id));
+               })},
+      {"pc_session_set_answer, held to one",
+       on_held(0,
+               [](pc_session* session, const pc_session_options& o, Attempt& a) {
+                 a.call([&](pc_error* x) { return pc_session_set_answer(session, &o, x); });
+               })},
+      {"pc_session_rewind, held to one",
+       on_held(2,
+               [](pc_session* session, const pc_session_options&, Attempt& a) {
+                 const auto end = made<std::uint32_t>(
+                     [&](auto* p, auto* x) { return pc_session_position(session, p, x); });
+                 a.call([&](pc_error* x) { return pc_session_rewind(session, end, x); });
+               })},
   };
 }
 
