@@ -656,9 +656,10 @@ PC_API pc_status pc_schema_check_answers(const pc_schema* schema, const pc_promp
 
 /* ---- Constraints: what an answer must be (docs/CONSTRAINED.md)
  *
- * Compiled once, for an engine's tokens, and used by any number of its sessions at once. An answer
- * may end where it is whole, and ends where nothing else can come; max_tokens and stop strings cut
- * it. PC_UNSUPPORTED: it cannot be enforced, is no pattern or grammar, or is too large; the message
+ * Compiled once, for an engine's tokens, and used by any number of its sessions at once, whatever
+ * their namespace (pc_engine_in_namespace): it holds no text but its own. An answer may end where
+ * it is whole, and ends where nothing else can come; max_tokens and stop strings cut it.
+ * PC_UNSUPPORTED: it cannot be enforced, is no pattern or grammar, or is too large; the message
  * names the place and why. PC_INVALID_ARGUMENT: no UTF-8 (but of a schema), a choice that is empty
  * or NULL, no choices. */
 
@@ -702,10 +703,11 @@ typedef int (*pc_token_mask)(void* user, const pc_session* session, uint32_t pos
  * pc_batch_step, which returns after each step. Non-zero cancels as pc_session_cancel does. */
 typedef int (*pc_session_progress)(void* user, uint64_t done, uint64_t total);
 
-/* Called before the token that was drawn last is computed, on the caller's thread, where drafts are
- * wanted (max_draft): writes what is likely to follow it, at most `capacity` tokens, and returns
- * how many; 0: what followed there in the conversation is tried. Whatever it says, the answer is
- * the same: what a grammar forces comes so at the price of a step. */
+/* Called before the token that was drawn last is computed, on the caller's thread, where a draft is
+ * wanted (max_draft) and has room: writes what is likely to follow it, at most `capacity` tokens, 1
+ * to 15, and returns how many; 0: what the constraint forces is tried, or else what followed there
+ * in the conversation. A draft ends before a token that ends the turn or is none of the model's.
+ * Whatever it says, the answer is the same: what a grammar forces comes at the price of a step. */
 typedef size_t (*pc_token_draft)(void* user, int32_t* tokens, size_t capacity);
 
 /* Fields of pc_session_options whose zero is meant, and is not the default. */
@@ -772,11 +774,14 @@ typedef struct pc_session_options {
   /* How likely each token of the prompt is behind those before it, for pc_session_prompt_logprobs,
      and so many of the likeliest there, at most 128; 0 (not given): nothing is asked. From token
      prompt_logprobs_from on: all from the one before it on is computed, the rest may be from kept
-     conversations, and from modules if none reaches farther. PC_UNSUPPORTED as with max_draft. */
+     conversations, and from modules if none reaches farther. PC_UNSUPPORTED with a backend that
+     gives the last logits alone. */
   uint32_t prompt_logprobs, prompt_logprobs_from;
-  /* Where the answer begins to repeat what the conversation has, so many of the tokens that
-     followed there, at most, are computed beside the one that was drawn: the answer is the same,
-     sooner. 0 (not given), or over 15: 15. Not with a backend that gives the last logits alone. */
+  /* So many tokens, at most, are computed beside the one that was drawn where they are likely to
+     follow it: what `draft` says, else what the constraint forces, else, where the answer begins to
+     repeat what the conversation has, what followed there. The answer is the same, sooner. 0 (not
+     given), or over 15: 15; fewer beside other sessions. None, and `draft` is not called, with a
+     backend that gives the last logits alone. */
   uint32_t max_draft;
   pc_token_draft draft; /* may be NULL */
   void* draft_user;     /* as mask_user */
@@ -785,7 +790,10 @@ typedef struct pc_session_options {
      history without the thoughts before an answer has, that piece's states are used at its new
      place: approximate. What follows is kept for such prompts alone. 0: all is exact. */
   uint32_t moves;
-  const pc_constraint* constraint; /* NULL, or what each answer is held to; of this engine */
+  /* NULL, or what each answer is held to, from its first token on. PC_MISMATCH where it was not
+     made for the engine of the prompt's schema; pc_engine_in_namespace gives the same engine. May
+     be closed once the call has returned. */
+  const pc_constraint* constraint;
 } pc_session_options;
 
 PC_API void pc_session_options_init(pc_session_options* options);

@@ -51,8 +51,9 @@ struct AnswerOptions {
   // Tokens that are computed beside the one drawn last, at most, where the text is likely to go on
   // with them: that changes when tokens come, and not which. None: DraftLength's choice; 0: none.
   std::optional<std::uint32_t> max_draft = {};
-  // Null, or called before the token that was drawn last is computed, on the caller's thread: what
-  // is likely to follow it, if anything is; else that is looked up.
+  // Null, or called before the token that was drawn last is computed, on the caller's thread, where
+  // a draft has room: what is likely to follow it, if anything is; else it is what the constraint
+  // forces, or is looked up.
   std::function<void(Tokens* next, std::size_t most)> draft = {};
 };
 

@@ -111,6 +111,39 @@ TEST_CASE("drafts are what nothing else can follow, and change nothing") {
   CHECK(undrafted.stats().drafted_tokens == 0);
 }
 
+// Says nothing, and counts how often it was asked, with room for how much.
+struct Asked {
+  std::size_t n = 0, least = SIZE_MAX, most = 0;
+
+  static std::size_t draft(void* user, std::int32_t*, std::size_t capacity) {
+    auto* const asked = static_cast<Asked*>(user);
+    ++asked->n;
+    asked->least = std::min(asked->least, capacity);
+    asked->most = std::max(asked->most, capacity);
+    return 0;
+  }
+};
+
+TEST_CASE("what is forced is drafted where the application proposes nothing") {
+  const World world;
+  const auto constraint =
+      api::Constraint::from_choices(*world.engine, {"the one and only text that may be said here"});
+  Asked asked;
+  api::SessionOptions o = drawing(constraint, 1);
+  o.draft = Asked::draft;
+  o.draft_user = &asked;
+  api::Session session = world.session(o);
+  CHECK(text_of(session) == "the one and only text that may be said here");
+  CHECK(session.stats().right_drafts > 0);
+  CHECK(asked.n > 0);
+  CHECK((asked.least >= 1 && asked.most == 15));
+  o.set_max_draft(0);
+  asked = {};
+  api::Session undrafted = world.session(o);
+  text_of(undrafted);
+  CHECK(asked.n == 0);
+}
+
 TEST_CASE("an answer in JSON has what the schema says") {
   const World world;
   const auto constraint = api::Constraint::from_json_schema(*world.engine, R"({"type": "object",
@@ -406,10 +439,23 @@ TEST_CASE("a constraint of another engine is refused") {
   const api::SessionOptions o = drawing(constraint, 1);
   CHECK(pc_session_open(prompt.get(), &o, &session, &error) == PC_MISMATCH);
   CHECK(session == nullptr);
-  // One of the same engine for another user is its own.
-  const auto same = api::Constraint::from_choices(world.engine->in_namespace("bob"), kChoices);
-  api::Session fine(prompt, drawing(same, 1));
-  CHECK(is_choice(text_of(fine)));
+  api::Session unheld = world.session(api::SessionOptions());
+  CHECK(pc_session_set_answer(unheld.get(), &o, &error) == PC_MISMATCH);
+}
+
+TEST_CASE("handles of an engine for other users share its constraints, either way") {
+  const World world;
+  const api::Engine bob = world.engine->in_namespace("bob");
+  const auto of_bob = api::Constraint::from_choices(bob, kChoices);
+  const auto of_all = api::Constraint::from_choices(*world.engine, kChoices);
+  api::Session all = world.session(drawing(of_bob, 1));
+  CHECK(is_choice(text_of(all)));
+  const api::Schema schema = api::Schema::plain(bob);
+  api::Session his(api::Prompt(schema, kQuestion), drawing(of_all, 1));
+  CHECK(is_choice(text_of(his)));
+  his.set_answer(drawing(of_bob, 2));
+  his.append(kQuestion);
+  CHECK(is_choice(text_of(his)));
 }
 
 }  // namespace
