@@ -22,7 +22,7 @@ void Drafter::look_up(const Conversation& conversation, TokenId drawn, std::size
 PromptLookup::Proposal Drafter::proposal(const Room& room) {
   if (room.most == 0) return {};
   told_.clear();
-  room.told(&told_, room.most);
+  if (room.told) room.told(&told_, room.most);
   if (told_.empty()) return lookup_->propose(room.most);
   told_.resize(std::min(told_.size(), room.most));
   return {told_, DraftLength::kTold};
