@@ -118,7 +118,11 @@ std::int32_t model_open(const pc_model_desc* desc, std::uint32_t kv_type, std::u
                         pc_backend_error* e) {
   return guarded(e, [&]() -> Status {
     PC_CHECK_OK(check_model(*desc, kv_type));
-    if (precision > PC_BACKEND_EXACT)
+    if (precision == PC_BACKEND_DETERMINISTIC)
+      return error(Code::kUnsupported,
+                   "the CUDA device has no deterministic precision, since how it multiplies a row "
+                   "depends on how many are computed at once; the CPU has it");
+    if (precision > PC_BACKEND_DETERMINISTIC)
       return error(Code::kUnsupported, "precision " + std::to_string(precision) + " is unknown");
     PC_TRY(const cudaDeviceProp device, find_device());
     auto model = std::make_unique<pc_backend_model>();

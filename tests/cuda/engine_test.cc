@@ -26,8 +26,8 @@ constexpr const char* kSchema = R"(<schema name="s">Start here.
 
 class Users {
  public:
-  std::shared_ptr<const Engine> open(const std::string& backend, Precision precision,
-                                     KvType type = KvType::kF32) const {
+  EngineOptions options(const std::string& backend, Precision precision,
+                        KvType type = KvType::kF32) const {
     EngineOptions o;
     o.model_path = checkpoint_.path();
     o.cache_dir = cache_.path();
@@ -37,7 +37,11 @@ class Users {
     o.require_backend = true;
     o.chat_template = "llama2";
     o.n_threads = 2;
-    return must(Engine::open(o));
+    return o;
+  }
+  std::shared_ptr<const Engine> open(const std::string& backend, Precision precision,
+                                     KvType type = KvType::kF32) const {
+    return must(Engine::open(options(backend, precision, type)));
   }
 
  private:
@@ -87,6 +91,20 @@ TEST_CASE("the plug-in answers as the CPU does, from modules and without, with e
     const std::string content = "<a/><x/>Say it again.";
     CHECK(ask(device, content, "none", true).tokens == ask(cpu, content, "none", true).tokens);
   }
+}
+
+TEST_CASE("who asks the plug-in for deterministic precision is told that the CPU has it") {
+  const Users users;
+  EngineOptions o = users.options(PC_CUDA_PLUGIN, Precision::kDeterministic);
+  const auto refused = Engine::open(o);
+  REQUIRE_FALSE(refused.ok());
+  CHECK(refused.error().code == Code::kUnsupported);
+  CHECK(refused.error().message.find("has no deterministic precision") != std::string::npos);
+  o.require_backend = false;
+  const auto engine = must(Engine::open(o));
+  CHECK(std::string(engine->backend().name()) == "cpu");
+  CHECK(engine->remark().find("using the CPU: the CUDA device has no deterministic precision") !=
+        std::string::npos);
 }
 
 TEST_CASE("modules that the plug-in made survive it, and are its own") {

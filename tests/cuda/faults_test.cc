@@ -1,5 +1,6 @@
-// A device that is not there, has no memory left or is lost: an error of the requests that it
-// held, that says so; nothing leaks, and the process goes on.
+// A device that is not there, has no memory left or is lost, and what it does not offer: an error
+// of the requests that it held, that says so; nothing leaks, and the process goes on. And how often
+// a step waits for a device that is well.
 
 #include "cuda/standin/faults.h"
 
@@ -18,10 +19,11 @@ namespace {
 
 namespace standin = cuda::standin;
 
-std::string open_error(const pc_model_desc& desc, std::int32_t* status) {
+std::string open_error(const pc_model_desc& desc, std::int32_t* status,
+                       pc_backend_precision precision = PC_BACKEND_FAST) {
   pc_backend_model* model = nullptr;
   pc_backend_error e{};
-  *status = backend_under_test()->model_open(&desc, 1, 0, 1, nullptr, &model, &e);
+  *status = backend_under_test()->model_open(&desc, 1, precision, 1, nullptr, &model, &e);
   if (*status == 0) backend_under_test()->model_close(model);
   return e.message;
 }
@@ -34,6 +36,15 @@ TEST_CASE("a machine without a device says so") {
   standin::set_device_count(1);
   REQUIRE(status == static_cast<int>(Code::kUnsupported));
   REQUIRE(message.find("no CUDA device") != std::string::npos);
+}
+
+TEST_CASE("a device says that it has no deterministic precision, and what has it") {
+  const TinyModel model(67);
+  std::int32_t status = 0;
+  const std::string message = open_error(model.desc, &status, PC_BACKEND_DETERMINISTIC);
+  CHECK(status == static_cast<int>(Code::kUnsupported));
+  CHECK(message.find("the CUDA device has no deterministic precision") != std::string::npos);
+  CHECK(message.find("the CPU has it") != std::string::npos);
 }
 
 TEST_CASE("a budget that is no number of bytes is refused by name") {
