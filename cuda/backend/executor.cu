@@ -137,7 +137,7 @@ void Executor::gather_views() {
   }
 }
 
-// The tokens that a timeline computed itself. Pages that follow each other in memory are one view.
+// The tokens that a timeline computed itself.
 void Executor::add_parts(const Timeline& timeline, std::vector<View>* views) {
   for (const Timeline::Part& p : timeline.parts()) {
     std::span<const std::int32_t> gaps;
@@ -199,10 +199,12 @@ void Executor::join_range(std::uint32_t first_row, std::uint32_t n, pc_layer_ran
   }
 }
 
+// Who looked at the stream has waited for all that was queued before.
 Status Executor::finish_pass() {
+  if (sweep_->n_layers() != 0) PC_CHECK_OK(transformer_.wait());
   PC_CHECK_OK(transformer_.read_weights());
   for (SweepRows::Weighted& w : rows_.weighted) w = {};
-  return check(cudaStreamSynchronize(stream_), "computing a step");
+  return ok();
 }
 
 Result<const float*> Executor::read_hidden(std::span<const std::uint32_t> rows) {

@@ -336,13 +336,17 @@ Status Transformer::add_output(const Weight& w, Rows x, const float* bias, const
   return ok();
 }
 
+Status Transformer::wait() {
+  PC_CHECK_OK(check(cudaStreamSynchronize(stream_), kComputing));
+  return check_launches(kComputing);
+}
+
 Result<std::span<const RowRange>> Transformer::measure() {
   measure_rows(x_.data(), model_.desc.d_model, n_, ranges_.data(), stream_);
   PC_CHECK_OK(check(cudaMemcpyAsync(host_ranges_.data(), ranges_.data(), n_ * sizeof(RowRange),
                                     cudaMemcpyDeviceToHost, stream_),
                     kComputing));
-  PC_CHECK_OK(check(cudaStreamSynchronize(stream_), kComputing));
-  PC_CHECK_OK(check_launches(kComputing));
+  PC_CHECK_OK(wait());
   return std::span<const RowRange>(host_ranges_.data(), n_);
 }
 

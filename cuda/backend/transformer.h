@@ -55,8 +55,11 @@ class Transformer {
   using Proceed = std::function<Result<bool>(std::uint32_t layers_queued)>;
 
   // Queues all layers over the rows; keys and values go to their slots. n_layers: 0, or only the
-  // keys and values of so many first layers. Rows are borrowed until synchronize().
+  // keys and values of so many first layers. Rows are borrowed until wait() or measure().
   Status sweep(const SweepRows& rows, std::uint32_t n_layers, const Proceed& proceed);
+
+  // For all that was queued.
+  Status wait();
 
   // The residual stream's rows as they are now; waits. Valid until the next call.
   Result<std::span<const RowRange>> measure();
@@ -74,7 +77,7 @@ class Transformer {
   // What these rows of the sweep are behind the final norm; waits. to: [rows.size(), d_model].
   Status read_hidden(std::span<const std::uint32_t> rows, float* to);
 
-  // Adds what attention gave to weighted tokens; waits.
+  // Adds what attention gave to weighted tokens; waits, where there are any.
   Status read_weights();
 
  private:

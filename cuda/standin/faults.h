@@ -32,5 +32,7 @@ void fail_after(std::uint64_t n, cudaError_t error);
 void heal();
 // Of the calls that fail_after() counts, since the process began.
 std::uint64_t counted_calls();
+// How many of them waited for a stream (cudaStreamSynchronize).
+std::uint64_t counted_waits();
 
 }  // namespace pc::cuda::standin

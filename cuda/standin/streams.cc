@@ -1,8 +1,10 @@
+#include <atomic>
 #include <mutex>
 #include <new>
 #include <utility>
 
 #include "cuda/standin/calls.h"
+#include "cuda/standin/faults.h"
 #include "cuda/standin/runtime.h"
 #include "cuda/standin/work.h"
 
@@ -16,6 +18,8 @@ struct CUevent_st {
 namespace pc::cuda::standin {
 namespace {
 
+std::atomic<std::uint64_t> n_waits{0};
+
 Place recorded(CUevent_st& event) {
   std::lock_guard lock(event.mutex);
   return event.recorded;
@@ -28,6 +32,11 @@ cudaError_t call_of(cudaEvent_t event, Body&& body) {
 }
 
 }  // namespace
+
+std::uint64_t counted_waits() {
+  return n_waits;
+}
+
 }  // namespace pc::cuda::standin
 
 cudaError_t cudaDeviceSynchronize() {
@@ -58,6 +67,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   return standin::call([=] {
     if (!standin::is_stream(stream)) return cudaErrorInvalidResourceHandle;
+    ++standin::n_waits;
     standin::carry_out_stream(stream);
     return cudaSuccess;
   });

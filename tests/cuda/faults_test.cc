@@ -47,6 +47,31 @@ TEST_CASE("a device says that it has no deterministic precision, and what has it
   CHECK(message.find("the CPU has it") != std::string::npos);
 }
 
+TEST_CASE("a step waits for the device where something is read, and nowhere else") {
+  const TinyModel model(68);
+  Random random(68);
+  const auto tokens = random_tokens(random, 5, 64);
+  const pc_run run{tokens.data(), 5, 0, 0, 1, nullptr, nullptr};
+  Backend backend(backend_under_test(), model.desc, KvType::kF32, 1);
+  const auto waits = [&](std::uint32_t n_layers, float* logits) {
+    Backend::Timeline timeline = backend.open();
+    pc_step_item item{};
+    item.timeline = timeline.get();
+    item.runs = &run;
+    item.n_runs = 1;
+    item.n_layers = n_layers;
+    item.logits = logits;
+    const std::uint64_t before = standin::counted_waits();
+    backend.step({&item, 1});
+    REQUIRE(item.status == 0);
+    return standin::counted_waits() - before;
+  };
+  std::vector<float> logits(64);
+  CHECK(waits(0, nullptr) == 1);        // are the rows finite?
+  CHECK(waits(0, logits.data()) == 2);  // and the logits
+  CHECK(waits(1, nullptr) == 1);        // keys and values are there
+}
+
 TEST_CASE("a budget that is no number of bytes is refused by name") {
   const TinyModel model(66);
   std::int32_t status = 0;
