@@ -227,13 +227,14 @@ struct Gemm::OneDnn {
 
 std::unique_ptr<Gemm::OneDnn> Gemm::make_onednn(std::uint32_t n_threads, std::uint32_t max_rows,
                                                 std::uint32_t max_k, Precision precision) {
+  if (precision == Precision::kDeterministic) return nullptr;  // many_rows() gives it nothing
   auto onednn = std::make_unique<OneDnn>(n_threads, max_rows, max_k);
   if (precision == Precision::kExact) onednn->multiplies_bf16 = false;
   return onednn;
 }
 
 bool Gemm::many_rows(std::uint32_t m, const pc_tensor& w) const {
-  return !alike_ && m > (amx_ ? kSmallRowsAmx : kSmallRows) &&
+  return onednn_ && m > (amx_ ? kSmallRowsAmx : kSmallRows) &&
          (onednn_->takes(w) || (m >= kWidenedRows && onednn_->widening_pays));
 }
 

@@ -98,7 +98,7 @@ class Gemm {
   AlignedBuffer<std::uint16_t>
       x_tiles_;  // [max_rows, max_k] of simd/packed/amx_rows.h, where there is AMX
   AlignedBuffer<std::byte> tile_scratch_;  // [n_threads][kAmxScratchBytes]
-  std::unique_ptr<OneDnn> onednn_;         // null without oneDNN
+  std::unique_ptr<OneDnn> onednn_;         // null without oneDNN, and in deterministic precision
 };
 
 // "oneDNN 2.6.3", or "own kernels".

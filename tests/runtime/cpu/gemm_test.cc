@@ -1,13 +1,16 @@
 // The matrix product of the forward pass, by its own kernels and by oneDNN: every
-// stored type, few rows and many, against a product in double precision; and
-// what activations in 8 bits cost.
+// stored type, few rows and many, against a product in double precision; what
+// activations in 8 bits cost; and what oneDNN's scratch takes.
 
 #include "runtime/cpu/gemm.h"
+
+#include <unistd.h>
 
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <fstream>
 #include <limits>
 #include <vector>
 
@@ -51,7 +54,7 @@ TEST_CASE("linear is the product with the widened weights") {
   constexpr std::uint32_t k = 256, n = 530, max_rows = 80;  // n: one panel and a bit
   Random random(1);
   const simd::Kernels& kernels = *simd::selected_kernels();
-  const auto precision = GENERATE(Precision::kFast, Precision::kExact);
+  const auto precision = GENERATE(Precision::kFast, Precision::kExact, Precision::kDeterministic);
   Gemm gemm(kernels, Parallel(2), max_rows, k, nullptr, precision);
   const double bf16_rounding = precision == Precision::kFast ? 0x1p-8 : 0.0;
   for (const Type type : all_types()) {
@@ -96,6 +99,21 @@ std::vector<float> activations(Random& random, std::size_t m, std::size_t k) {
     x[i] = normal * column[i % k];
   }
   return x;
+}
+
+// Bytes of address space that this process has taken.
+std::size_t taken_bytes() {
+  std::size_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  return pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+}
+
+TEST_CASE("deterministic precision takes no memory for oneDNN, which it never asks") {
+  constexpr std::uint32_t max_rows = 4096, max_k = 16384;  // 128 MiB of x in bf16
+  const std::size_t before = taken_bytes();
+  const Gemm gemm(*simd::selected_kernels(), Parallel(2), max_rows, max_k, nullptr,
+                  Precision::kDeterministic);
+  CHECK(taken_bytes() - before < std::size_t{64} << 20);
 }
 
 TEST_CASE("packed weights: as near the product with the widened weights as 8 bits allow") {
