@@ -23,6 +23,12 @@ __device__ void rotate_query(const AttentionArgs& a, const Use& use, std::uint32
   }
 }
 
+// A weight's square, in units; one that is no number goes with logits that are none.
+__device__ unsigned long long units_of_square(float weight, float unit) {
+  const float at_most_one = weight < 1.0f ? weight : 1.0f;
+  return static_cast<unsigned long long>(at_most_one * at_most_one * unit);
+}
+
 __global__ void received_kernel(ReceivedArgs args) {
   float* const q = dynamic_shared<float>();
   const AttentionArgs& a = args.attention;
@@ -34,7 +40,7 @@ __global__ void received_kernel(ReceivedArgs args) {
                        std::size_t{key < args.end ? key : args.begin} * a.shape.row();
   const std::int32_t position =
       use.position + static_cast<std::int32_t>(key);  // attached: without gaps
-  float sum = 0.0f;
+  unsigned long long sum = 0;
   for (std::uint32_t row = use.first_row; row < use.end_row; ++row) {
     const std::int32_t distance = a.positions[row] - position;
     const bool visible =
@@ -50,11 +56,12 @@ __global__ void received_kernel(ReceivedArgs args) {
         score += q[d] * key_number(a.shape, k, d);
       if (a.softcap != 0.0f) score = a.softcap * tanhf(score / a.softcap);
       if (a.slopes) score -= a.slopes[head] * static_cast<float>(distance);
-      const float weight = expf(score - args.log_sums[std::size_t{row} * a.n_heads + head]);
-      sum += weight * weight;
+      sum += units_of_square(expf(score - args.log_sums[std::size_t{row} * a.n_heads + head]),
+                             args.unit);
     }
   }
-  if (seen) atomicAdd(args.weights + (key - args.begin), sum);
+  if (seen)
+    atomicAdd(reinterpret_cast<unsigned long long*>(args.weights) + (key - args.begin), sum);
 }
 
 }  // namespace

@@ -107,7 +107,7 @@ Status Transformer::send_weighted(const SweepRows& rows) {
   std::size_t n = 0;
   for (std::size_t t = 0; t < rows.weighted.size(); ++t) {
     const SweepRows::Weighted& w = rows.weighted[t];
-    float* to = w.weights;
+    std::uint64_t* to = w.weights;
     for (std::uint32_t v = 0; to && v < w.n_views; ++v) {
       const View& view = rows.timelines[t].views[w.first_view + v];
       const std::size_t use = plan_.use_of(view);
@@ -119,7 +119,7 @@ Status Transformer::send_weighted(const SweepRows& rows) {
   if (n == 0) return ok();
   PC_CHECK_OK(grow(weights_, n));
   PC_CHECK_OK(grow(log_sums_, std::size_t{n_} * model_.desc.n_heads));
-  return check(cudaMemsetAsync(weights_.data(), 0, n * sizeof(float), stream_), kComputing);
+  return check(cudaMemsetAsync(weights_.data(), 0, n * sizeof(std::uint64_t), stream_), kComputing);
 }
 
 Status Transformer::sweep(const SweepRows& rows, std::uint32_t n_layers, const Proceed& proceed) {
@@ -305,7 +305,7 @@ Status Transformer::attention(std::uint32_t index, Rows h) {
   }
   for (const WeightedView& w : weighted_)
     add_received({args, w.view.planes, w.view.begin, w.view.end, args.uses + w.use,
-                  log_sums_.data(), weights_.data() + w.at},
+                  log_sums_.data(), PC_WEIGHT_UNIT, weights_.data() + w.at},
                  stream_);
   const Layer& layer = model_.layers[index];
   return add_output(layer.wo, {args.out, args.out_bf16}, layer.bo, layer.attn_post_norm);
@@ -395,11 +395,11 @@ Status Transformer::read_logits(std::span<const std::uint32_t> rows, std::span<f
 }
 
 Status Transformer::read_weights() {
-  std::vector<float> got;
+  std::vector<std::uint64_t> got;
   for (const WeightedView& w : weighted_) {
     got.resize(w.view.end - w.view.begin);
     PC_CHECK_OK(check(cudaMemcpyAsync(got.data(), weights_.data() + w.at,
-                                      got.size() * sizeof(float), cudaMemcpyDeviceToHost, stream_),
+                                      got.size() * sizeof(got[0]), cudaMemcpyDeviceToHost, stream_),
                       kComputing));
     PC_CHECK_OK(check(cudaStreamSynchronize(stream_), kComputing));
     for (std::size_t i = 0; i < got.size(); ++i) w.to[i] += got[i];

@@ -28,7 +28,7 @@ struct SweepRows {
   // host, to which the attention that they get is added.
   struct Weighted {
     std::uint32_t first_view = 0, n_views = 0;
-    float* weights = nullptr;
+    std::uint64_t* weights = nullptr;
   };
   std::vector<Weighted> weighted;
 
@@ -131,7 +131,7 @@ class Transformer {
     std::size_t use;  // in plan_.uses
     View view;
     std::size_t at;  // in weights_
-    float* to;
+    std::uint64_t* to;
   };
   std::vector<WeightedView> weighted_;
 
@@ -145,7 +145,7 @@ class Transformer {
   DeviceBuffer<float2> sums_;
   DeviceBuffer<float> partial_out_;
   DeviceBuffer<float> log_sums_;  // [max_rows, n_heads] where weights are wanted
-  DeviceBuffer<float> weights_;
+  DeviceBuffer<std::uint64_t> weights_;
   DeviceBuffer<RowRange> ranges_;
   PinnedBuffer<RowRange> host_ranges_;
   DeviceBuffer<float> logits_;

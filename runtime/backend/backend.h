@@ -26,7 +26,7 @@
 extern "C" {
 #endif
 
-#define PC_BACKEND_ABI 10u
+#define PC_BACKEND_ABI 11u
 
 typedef enum pc_dtype {
   PC_DTYPE_NONE = 0,
@@ -229,6 +229,9 @@ typedef struct pc_backend_model pc_backend_model;
 typedef struct pc_backend_resident pc_backend_resident; /* a module as the backend holds it */
 typedef struct pc_backend_timeline pc_backend_timeline;
 
+/* What pc_step_item::weights counts in: 2^40. */
+#define PC_WEIGHT_UNIT 1099511627776.0f
+
 /* What a step computes for one timeline: the runs' tokens, which the timeline has afterwards.
  * A token sees every row of its timeline, attached or computed, at a logical position not
  * larger than its own. Runs come in order of position. An item that fails leaves its timeline
@@ -249,8 +252,10 @@ typedef struct pc_step_item {
   pc_layer_range* ranges;
   /* NULL, or added to: the squares of the attention weights of the item's tokens, in all layers and
    * heads, on each token of the timeline's attachments, from number first_weighted on, one behind
-   * the other. PC_UNSUPPORTED where the backend does not measure. */
-  float* weights;
+   * the other. Each square is a whole number of 1 / PC_WEIGHT_UNIT, so that a sum does not depend
+   * on its order, nor on the pieces in which tokens are computed; 2^24 squares (tokens x layers x
+   * heads) can be added to one number. PC_UNSUPPORTED where the backend does not measure. */
+  uint64_t* weights;
   uint32_t first_weighted;
   /* NULL, or called before step() returns, on its thread, for the item's tokens from number
    * first_row on, in order; of an item that fails, maybe for some. Never all at once: a backend

@@ -339,15 +339,22 @@ float Attention::log_sum(std::uint32_t kv_head, std::uint32_t token, std::uint32
 struct Attention::Stretch {
   const KvSegment* segment;
   std::uint32_t begin, end;
-  float* weights;  // of the segment's first token
+  std::uint64_t* weights;  // of the segment's first token
 };
+
+// A weight's square, in units; one that is no number goes with logits that are none.
+std::uint64_t units_of_square(float weight) {
+  const float at_most_one = weight < 1.0f ? weight : 1.0f;
+  return static_cast<std::uint64_t>(
+      static_cast<std::int64_t>(at_most_one * at_most_one * PC_WEIGHT_UNIT));
+}
 
 // The squares of exp(score - log_sum) of each key, over all rows and heads: few rows, so keys are
 // read plainly.
 void Attention::add_weights(std::uint32_t layer, const float* q, const TimelineRows& rows) const {
   constexpr std::uint32_t kStretch = 256;
   std::vector<Stretch> stretches;
-  float* weights = rows.weights;
+  std::uint64_t* weights = rows.weights;
   for (const KvSegment& segment : rows.weighted) {
     for (std::uint32_t t = 0; t < segment.n_tokens; t += kStretch)
       stretches.push_back({&segment, t, std::min(t + kStretch, segment.n_tokens), weights});
@@ -396,8 +403,7 @@ void Attention::add_weights(std::uint32_t layer, std::uint32_t kv_head, const fl
         score = desc_.attn_softcap * std::tanh(score / desc_.attn_softcap);
       if (desc_.alibi_slopes)
         score -= desc_.alibi_slopes[kv_head * group_ + i % group_] * static_cast<float>(distance);
-      const float weight = std::exp(score - log_sums[i]);
-      stretch.weights[t] += weight * weight;
+      stretch.weights[t] += units_of_square(std::exp(score - log_sums[i]));
     }
   }
 }

@@ -24,7 +24,7 @@ struct TimelineRows {
   std::span<const KvSegment> segments;
   // Whose weights are wanted, and what they are added to: a number for each token.
   std::span<const KvSegment> weighted = {};
-  float* weights = nullptr;
+  std::uint64_t* weights = nullptr;  // pc_step_item::weights
 };
 
 class SegmentUses {

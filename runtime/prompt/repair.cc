@@ -36,7 +36,7 @@ std::vector<pc_run> take_last(std::vector<pc_run>* runs, std::uint64_t n) {
 
 // A token of a run, and how much it asks to be computed anew.
 struct Score {
-  float size;
+  double size;
   std::size_t run;
   std::uint32_t token;
 };
@@ -98,7 +98,7 @@ Result<std::vector<Score>> attention(std::span<const PlacedRun> runs, const Befo
     PC_CHECK_OK(probe.attach(r.resident, {r.run->job_run, 0, n, r.position, nullptr}));
     n_weights += n;
   }
-  std::vector<float> weights(n_weights);
+  std::vector<std::uint64_t> weights(n_weights);
   std::vector<pc_run> asking = take_last(&fresh, kMostAsking);
   if (!fresh.empty())
     PC_CHECK_OK(scheduler.compute(
@@ -115,7 +115,7 @@ Result<std::vector<Score>> attention(std::span<const PlacedRun> runs, const Befo
   for (std::size_t i = 0; i < runs.size(); ++i) {
     if (!runs[i].resident) continue;
     for (std::uint32_t t = 0; t < runs[i].run->tokens.size(); ++t, ++at)
-      if (!runs[i].exact) all.push_back({weights[at], i, t});
+      if (!runs[i].exact) all.push_back({static_cast<double>(weights[at]), i, t});
   }
   return all;
 }

@@ -37,7 +37,7 @@ struct Work {
   bool is_step = false;      // the token that was drawn last, and perhaps what may follow it
   std::uint64_t client = 0;  // clients that want more than a step has take turns
   std::uint32_t n_layers = 0;
-  float* weights = nullptr;
+  std::uint64_t* weights = nullptr;
   std::uint32_t first_weighted = 0;
   RowSink* rows = nullptr;
   std::uint64_t first_row = 0;

@@ -123,5 +123,48 @@ TEST_CASE("a timeline's logits do not depend on what is computed beside it, nor 
   }
 }
 
+TEST_CASE(
+    "what a question attends to does not depend on what is computed beside it, nor on pieces") {
+  Random random(78);
+  for (int round = 0; round < 24; ++round) {
+    TinyShape shape = TinyShape::random(random);
+    shape.head_dim = shape.rope_dims = 16;
+    shape.positions = 0;
+    const TinyModel model(950 + static_cast<std::uint64_t>(round), shape);
+    INFO("round " << round);
+    PlanRunner runner(cpu_backend(), model.desc, KvType::kBf16, 1 + round % 4,
+                      Precision::kDeterministic);
+    Backend& backend = runner.backend();
+    RawPlan plan;
+    plan.jobs = {{{{random_tokens(random, 290, shape.vocab_size), 0, true}}}};
+    plan.prompt = {{0, 0, plan.jobs[0].runs[0].tokens, 3},
+                   {-1, 0, random_tokens(random, 64, shape.vocab_size), 293}};
+    const PlanRunner::Prompt prompt = runner.prompt_of(plan);
+    // The question's next n tokens, beside n_others of another timeline.
+    const auto ask = [&](Backend::Timeline& timeline, std::uint32_t done, std::uint32_t n,
+                         Backend::Timeline* other, std::uint64_t* weights) {
+      const auto at = static_cast<std::int32_t>(done);
+      const pc_run part{prompt.fresh[0].tokens + at, n, 293 + at, 293 + at, 1, nullptr, nullptr};
+      pc_step_item items[2] = {};
+      const std::size_t mine = other && random.chance(0.5) ? 1 : 0;
+      for (pc_step_item& item : items) item.runs = &part, item.n_runs = 1;
+      items[mine].timeline = timeline.get();
+      items[mine].weights = weights;
+      if (other) items[1 - mine].timeline = other->get();
+      backend.step(std::span(items, other ? 2 : 1));
+      for (std::size_t i = 0; i < (other ? 2u : 1u); ++i) REQUIRE(items[i].status == 0);
+    };
+    std::vector<std::uint64_t> want(290), got(290);
+    Backend::Timeline alone = runner.open(prompt), beside = runner.open(prompt),
+                      other = runner.open(prompt);
+    ask(alone, 0, 64, nullptr, want.data());
+    for (std::uint32_t done = 0, n = 0; done < 64; done += n) {
+      n = std::min(random.between(1, 40), 64 - done);
+      ask(beside, done, n, &other, got.data());
+    }
+    REQUIRE(got == want);
+  }
+}
+
 }  // namespace
 }  // namespace pc::test

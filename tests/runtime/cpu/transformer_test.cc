@@ -97,7 +97,7 @@ TEST_CASE("attention that attached tokens get is what the dense oracle gives the
     const PlanRunner::Prompt prompt = runner.prompt_of(plan);
     Backend::Timeline timeline = runner.open(prompt);
     const std::vector<std::uint32_t> attached = attached_rows(plan);
-    std::vector<float> weights(attached.size());
+    std::vector<std::uint64_t> weights(attached.size());
     pc_step_item item{};
     item.timeline = timeline.get();
     item.runs = prompt.fresh.data();
@@ -123,8 +123,8 @@ TEST_CASE("attention that attached tokens get is what the dense oracle gives the
     const double all = rows_asking * shape.n_layers * shape.n_heads;
     for (std::size_t i = 0; i < attached.size(); ++i) {
       const double want = received.weights[attached[i]];
-      REQUIRE(std::fabs(weights[i] - want) <=
-              near * (want + all / static_cast<double>(rows.size())));
+      const double got = static_cast<double>(weights[i]) / double{PC_WEIGHT_UNIT};
+      REQUIRE(std::fabs(got - want) <= near * (want + all / static_cast<double>(rows.size())));
     }
   }
 }

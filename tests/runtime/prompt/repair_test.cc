@@ -3,10 +3,12 @@
 #include "runtime/prompt/repair.h"
 
 #include <algorithm>
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <functional>
 #include <numeric>
 #include <string>
+#include <thread>
 
 #include "runtime/json/json.h"
 #include "runtime/reports/counts.h"
@@ -31,8 +33,9 @@ constexpr const char* kImports =
 
 class Fixture {
  public:
-  explicit Fixture(const std::string& repair = "none") {
+  explicit Fixture(const std::string& repair = "none", Precision precision = Precision::kFast) {
     EngineOptions o;
+    o.precision = precision;
     o.model_path = checkpoint_.path();
     o.cache_dir = cache_.path();
     o.kv_type = KvType::kF32;
@@ -86,13 +89,14 @@ class Fixture {
 };
 
 // Of the tokens of runs that are not exact, the share with the largest sizes. [runs][tokens]
+template <class Size>
 std::vector<Anew> largest(const std::vector<PlacedRun>& runs,
-                          const std::vector<std::vector<float>>& sizes, double share) {
-  std::vector<float> all;
+                          const std::vector<std::vector<Size>>& sizes, double share) {
+  std::vector<Size> all;
   for (std::size_t i = 0; i < runs.size(); ++i)
     if (!runs[i].exact) all.insert(all.end(), sizes[i].begin(), sizes[i].end());
   std::ranges::sort(all, std::greater<>());
-  const float least = all[selected_tokens(share, all.size()) - 1];
+  const Size least = all[selected_tokens(share, all.size()) - 1];
   std::vector<Anew> anew(runs.size());
   for (std::size_t i = 0; i < runs.size(); ++i)
     for (std::uint32_t t = 0; t < sizes[i].size() && !runs[i].exact; ++t)
@@ -122,11 +126,11 @@ TEST_CASE("leading tokens are those of each module that is not exact") {
   }
 }
 
-TEST_CASE("attended tokens are those to which the fresh text pays most attention") {
-  const Fixture f;
+// How much attention the fresh text pays to each token of the modules, one behind the other.
+std::vector<std::uint64_t> attention_of(const Fixture& f) {
   BackendTimeline timeline = must(f.engine->backend().timeline());
   std::vector<pc_run> fresh;
-  std::vector<float> weights;
+  std::vector<std::uint64_t> weights;
   for (const PlacedRun& r : f.runs) {
     if (r.resident) {
       Fixture::attach(timeline, r);
@@ -137,7 +141,13 @@ TEST_CASE("attended tokens are those to which the fresh text pays most attention
   }
   must(f.engine->scheduler().compute(
       {.timeline = &timeline, .runs = fresh, .weights = weights.data()}));
-  std::vector<std::vector<float>> sizes;
+  return weights;
+}
+
+TEST_CASE("attended tokens are those to which the fresh text pays most attention") {
+  const Fixture f;
+  const std::vector<std::uint64_t> weights = attention_of(f);
+  std::vector<std::vector<std::uint64_t>> sizes;
   auto next = weights.begin();
   for (const PlacedRun& r : f.runs) {
     const auto n = static_cast<std::ptrdiff_t>(r.resident ? r.run->tokens.size() : 0);
@@ -146,6 +156,48 @@ TEST_CASE("attended tokens are those to which the fresh text pays most attention
   }
   for (const double share : {0.1, 0.3, 1.0})
     CHECK(f.choose(Kind::kAttended, share) == largest(f.runs, sizes, share));
+}
+
+// Others who use the engine, until this goes: prefill and single tokens, again and again.
+class Company {
+ public:
+  explicit Company(const Fixture& f) {
+    for (int i = 0; i < 3; ++i) threads_.emplace_back([this, &f] { keep_busy(f); });
+  }
+  ~Company() {
+    over_ = true;
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+ private:
+  void keep_busy(const Fixture& f) const {
+    const Tokens tokens(90, TokenId{5});
+    while (!over_) {
+      BackendTimeline timeline = must(f.engine->backend().timeline());
+      const pc_run prompt{tokens.data(), 90, 0, 0, 1, nullptr, nullptr};
+      must(f.engine->scheduler().compute({.timeline = &timeline, .runs = {&prompt, 1}}));
+      for (Position at = 90; at < 120; ++at) {
+        const pc_run next{tokens.data(), 1, at, at, 1, nullptr, nullptr};
+        must(f.engine->scheduler().compute({.timeline = &timeline, .runs = {&next, 1}}));
+      }
+    }
+  }
+
+  std::atomic<bool> over_{false};
+  std::vector<std::thread> threads_;
+};
+
+TEST_CASE("in company the same tokens are attended as alone, where precision is deterministic") {
+  const Fixture f("none", Precision::kDeterministic);
+  const std::vector<std::uint64_t> weights = attention_of(f);
+  std::vector<std::vector<Anew>> chosen;
+  for (const double share : {0.1, 0.3}) chosen.push_back(f.choose(Kind::kAttended, share));
+  const Company company(f);
+  for (int round = 0; round < 30; ++round) {
+    REQUIRE(attention_of(f) == weights);
+    REQUIRE(f.choose(Kind::kAttended, 0.1) == chosen[0]);
+    REQUIRE(f.choose(Kind::kAttended, 0.3) == chosen[1]);
+  }
 }
 
 TEST_CASE("selected tokens are those whose values in the second layer change most in place") {

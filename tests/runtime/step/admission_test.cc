@@ -85,7 +85,7 @@ TEST_CASE("positions with gaps grow from the run's own") {
 TEST_CASE("what is asked for goes together") {
   float logits[64];
   pc_layer_range ranges[5] = {};
-  float weights[1] = {};
+  std::uint64_t weights[1] = {};
   const auto sink = [](void*, std::uint64_t, const float*) {};
   Asked asked({1});
   asked.item.n_layers = 4;

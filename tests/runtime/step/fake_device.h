@@ -149,7 +149,7 @@ class FakeDevice final : public StepDevice {
     sweeps.push_back(sweep_->n_rows());
     for (const Row& row : rows_) ++row.timeline->tokens[row.token].n_computed;
     for (const SweepPart& part : sweep_->parts)
-      if (part.item->weights) *part.item->weights += static_cast<float>(part.n);
+      if (part.item->weights) *part.item->weights += part.n;
     return ok();
   }
 
