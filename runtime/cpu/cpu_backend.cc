@@ -336,10 +336,6 @@ void step(pc_backend_model* model, pc_step_item* items, std::uint32_t n_items) {
   const std::int32_t failed = guarded(&e, [&]() -> Status {
     PC_CHECK_OK(model->parallel.ready());
     model->executor->step(all);
-    if (pc::n_lost_mappings() != 0 && model->packed.is_lost())
-      return error(Code::kIo,
-                   "the file of packed weights was cut short, or cannot be read any more, while "
-                   "it was in use; open the model again");
     return ok();
   });
   if (failed == 0) return;

@@ -5,6 +5,8 @@
 #include <new>
 #include <string>
 
+#include "base/mapped_file.h"  // n_lost_mappings
+
 namespace pc {
 
 Executor::Executor(const pc_model_desc& desc, KvType type, const simd::Kernels& kernels,
@@ -12,6 +14,7 @@ Executor::Executor(const pc_model_desc& desc, KvType type, const simd::Kernels& 
                    Precision precision)
     : desc_(desc),
       kernels_(kernels),
+      packed_(packed),
       transformer_(desc, type, kernels, parallel, max_rows, packed, precision),
       stepper_(limits_of(desc), max_rows, *this) {
   rows_.slots.reserve(max_rows);
@@ -149,9 +152,13 @@ void Executor::end_sweep(bool) noexcept {
   rows_.slots.clear();
 }
 
-// States have been written to where the runs say.
+// States have been written to where the runs say. What was computed from zeros in the place of
+// weights counts for nothing (docs/adr/0028).
 Status Executor::finish(const pc_step_item&, std::uint32_t) {
-  return ok();
+  if (n_lost_mappings() == 0 || !packed_.is_lost()) return ok();
+  return error(Code::kIo,
+               "the file of packed weights was cut short, or cannot be read any more, while "
+               "it was in use; open the model again");
 }
 
 }  // namespace pc

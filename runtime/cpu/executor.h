@@ -3,7 +3,8 @@
 //
 // Matrix products see all rows of a sweep at once, and attention all that see the same bytes.
 //
-// Owns all scratch, through Transformer; borrows the model. Threads: one step at a time.
+// Owns all scratch, through Transformer; borrows the model and its packed weights. Threads: one
+// step at a time.
 #pragma once
 
 #include <cstdint>
@@ -60,6 +61,7 @@ class Executor final : public StepDevice {
 
   const pc_model_desc& desc_;
   const simd::Kernels& kernels_;
+  const PackedWeights& packed_;
   Transformer transformer_;
 
   // Of the sweep.

@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "modules/kv.h"
@@ -90,13 +91,14 @@ struct EncodedRun {
 class Backend {
  public:
   Backend(const pc_backend_v1* table, const pc_model_desc& desc, KvType type, std::uint32_t threads,
-          Precision precision = Precision::kFast)
+          Precision precision = Precision::kFast, const pc_pack_options* pack = nullptr)
       : table_(table),
         geometry_{desc.n_layers, desc.n_kv_heads, desc.head_dim, type},
         vocab_(desc.vocab_size) {
     check(table->model_open(&desc, static_cast<std::uint32_t>(type),
-                            static_cast<std::uint32_t>(precision), threads, nullptr, &model_,
+                            static_cast<std::uint32_t>(precision), threads, pack, &model_,
                             &error_));
+    remark_ = error_.message;
   }
   ~Backend() { table_->model_close(model_); }
   Backend(const Backend&) = delete;
@@ -159,6 +161,7 @@ class Backend {
   }
 
   const KvGeometry& geometry() const { return geometry_; }
+  const std::string& remark() const { return remark_; }  // of opening
   std::uint32_t vocab() const { return vocab_; }
 
  private:
@@ -172,6 +175,7 @@ class Backend {
   std::uint32_t vocab_;
   pc_backend_model* model_ = nullptr;
   pc_backend_error error_{};
+  std::string remark_;
 };
 
 class PlanRunner {

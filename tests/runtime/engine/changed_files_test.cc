@@ -16,8 +16,10 @@
 
 #include "base/mapped_file.h"
 #include "runtime/session/session.h"
+#include "simd/kernels.h"
 #include "tests/runtime/engine/apartment.h"
 #include "tests/support/expect.h"
+#include "tests/support/fixture.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/tiny_checkpoint.h"
 
@@ -267,6 +269,28 @@ TEST_CASE("a model that is cut short under an answer is that answer's error") {
   REQUIRE_FALSE(broken.ok());
   CHECK(broken.error().code == Code::kIo);
   CHECK(broken.error().message.find("model") != std::string::npos);
+}
+
+TEST_CASE("packed weights that are cut short under an answer are that answer's error") {
+  if (!simd::selected_kernels()->matmul_packed) return;  // nothing is packed
+  REQUIRE(guard_mappings().ok());
+  const TempFolder cache;
+  EngineOptions o;
+  o.model_path = golden("gguf/llama_q8_0.gguf");
+  o.cache_dir = cache.path();
+  o.n_threads = 2;
+  const auto schema = must(LoadedSchema::parse(must(Engine::open(o)), "<schema name='s'/>", ""));
+  SessionOptions answer;
+  answer.max_tokens = kTokens;
+  const auto session = must(
+      Session::open(must(LoadedPrompt::parse(schema, "<prompt schema='s'>abc</prompt>")), answer));
+  REQUIRE(session->next().ok());
+  for (const auto& entry : std::filesystem::directory_iterator(cache.path() + "/packed"))
+    if (entry.path().filename().string().size() == 64) cut(entry.path().string(), 0);
+  const auto broken = Place::answer(*session);
+  REQUIRE_FALSE(broken.ok());
+  CHECK(broken.error().code == Code::kIo);
+  CHECK(broken.error().message.find("packed weights was cut short") != std::string::npos);
 }
 
 }  // namespace
