@@ -5,9 +5,11 @@
 #include <catch2/catch.hpp>
 #include <cstdint>
 #include <deque>
+#include <iterator>
 #include <vector>
 
 #include "runtime/backend/cpu_backend.h"
+#include "tests/support/packed_model.h"
 #include "tests/support/plan_runner.h"
 #include "tests/support/random.h"
 #include "tests/support/tiny_model.h"
@@ -102,6 +104,33 @@ void compare(Backend& backend, Random& random, const std::vector<std::vector<std
   }
 }
 
+// One to six conversations: short ones, and such as are long enough for threads to share attention
+// to one head (256 tokens and more a share).
+std::vector<std::vector<std::int32_t>> random_talks(Random& random, std::uint32_t vocab) {
+  constexpr std::uint32_t kLengths[] = {1, 5, 17, 37, 120, 300, 530, 700};
+  std::vector<std::vector<std::int32_t>> all(random.between(1, 6));
+  for (auto& tokens : all)
+    tokens = random_tokens(random, kLengths[random.below(std::size(kLengths))] + kAnswer, vocab);
+  return all;
+}
+
+TEST_CASE("packed weights of every type: a timeline's logits are those that it has alone") {
+  Random random(79);
+  std::uint64_t seed = 0;
+  for (const simd::Type type : kQuantisedTypes) {
+    const auto threads = static_cast<std::uint32_t>(1 + seed % 4);
+    const KvType states[] = {KvType::kBf16, KvType::kF32, KvType::kQ8};
+    INFO(simd::shape_of(type).name << ", " << threads << " threads");
+    const PackedModel model(1 + seed, type);
+    Backend backend(cpu_backend(), model.desc, states[seed % 3], threads, Precision::kDeterministic,
+                    &model.pack);
+    REQUIRE(backend.remark() == "");  // else it says why nothing is packed
+    for (int round = 0; round < 3; ++round)
+      compare(backend, random, random_talks(random, model.desc.vocab_size));
+    ++seed;
+  }
+}
+
 TEST_CASE("a timeline's logits do not depend on what is computed beside it, nor on pieces") {
   Random random(77);
   const KvType types[] = {KvType::kF32, KvType::kBf16, KvType::kQ8};
@@ -115,11 +144,12 @@ TEST_CASE("a timeline's logits do not depend on what is computed beside it, nor 
     const KvType type = types[round % 3];
     INFO("round " << round << ", weights " << shape.dtype << ", window " << shape.window);
     const TinyModel model(900 + static_cast<std::uint64_t>(round), shape);
-    Backend backend(cpu_backend(), model.desc, type, 1 + round % 3, Precision::kDeterministic);
+    Backend backend(cpu_backend(), model.desc, type, 1 + round % 4, Precision::kDeterministic);
     std::vector<std::vector<std::int32_t>> all;
     for (const std::uint32_t n : {5u, 37u, 300u, 530u})
       all.push_back(random_tokens(random, n + kAnswer, shape.vocab_size));
     compare(backend, random, all);
+    compare(backend, random, random_talks(random, shape.vocab_size));
   }
 }
 
