@@ -131,6 +131,27 @@ TEST_CASE("packed weights of every type: a timeline's logits are those that it h
   }
 }
 
+TEST_CASE("a timeline's logits do not depend on how many threads compute") {
+  Random random(80);
+  const PackedModel packed(60, simd::Type::kQ4_K);
+  TinyShape shape;
+  shape.dtype = PC_DTYPE_BF16;
+  const TinyModel stored(61, shape);
+  for (const bool packs : {false, true}) {
+    const pc_model_desc& desc = packs ? packed.desc : stored.desc;
+    const auto tokens = random_tokens(random, 900, desc.vocab_size);
+    Logits want;
+    for (std::uint32_t threads = 1; threads <= 4; ++threads) {
+      INFO(threads << " threads, packed: " << packs);
+      Backend backend(cpu_backend(), desc, KvType::kBf16, threads, Precision::kDeterministic,
+                      packs ? &packed.pack : nullptr);
+      const Logits got = alone(backend, tokens);
+      if (threads == 1) want = got;
+      REQUIRE(got == want);
+    }
+  }
+}
+
 TEST_CASE("a timeline's logits do not depend on what is computed beside it, nor on pieces") {
   Random random(77);
   const KvType types[] = {KvType::kF32, KvType::kBf16, KvType::kQ8};
