@@ -59,6 +59,7 @@ class Apartment {
     o.kv_type = type_;
     o.n_threads = 2;
     o.context_tokens = context_tokens;
+    o.precision = precision;
     schema = must(LoadedSchema::parse(must(Engine::open(o)), text_, ""));
   }
   void use_schema(const std::string& text) {
@@ -88,7 +89,8 @@ class Apartment {
 
   std::shared_ptr<LoadedSchema> schema;
   std::shared_ptr<const LoadedPrompt> prompt;
-  std::uint32_t context_tokens = 0;  // from the next restart on
+  std::uint32_t context_tokens = 0;        // from the next restart on
+  Precision precision = Precision::kFast;  // from the next restart on
 
  private:
   KvType type_;
