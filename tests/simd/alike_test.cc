@@ -1,5 +1,5 @@
-// With `alike` a row's products are summed in one order, and always so with packed weights: each
-// row of many has the bits that it has alone.
+// With `alike` a row's products are summed in one order, and always so with packed weights, and so
+// is what it attends to: each row of many has the bits that it has alone.
 
 #include <catch2/catch.hpp>
 #include <cstring>
@@ -8,6 +8,7 @@
 #include "simd/kernels.h"
 #include "simd/packed/packed.h"
 #include "simd/quantised_rows.h"
+#include "tests/simd/attend_oracle.h"
 #include "tests/support/quant_blocks.h"
 #include "tests/support/random.h"
 
@@ -15,7 +16,6 @@ namespace pc::simd {
 namespace {
 
 using test::kQuantisedTypes;
-using test::Random;
 
 constexpr std::size_t kCols = 768, kWeightRows = 37;
 
@@ -41,7 +41,7 @@ TEST_CASE("rows of stored weights: alone as among others") {
   for (const Type type : types) {
     const auto w = stored(random, type);
     for (const Kernels* isa : supported_kernels()) {
-      for (const std::size_t m : {2u, 3u, 5u, 8u, 9u}) {
+      for (const std::size_t m : {2u, 3u, 4u, 5u, 6u, 8u, 9u, 17u}) {
         INFO(isa->name << ", " << shape_of(type).name << ", " << m << " rows");
         const std::vector<float> x = random.floats(m * kCols, 2.0f);
         std::vector<float> many(m * kWeightRows), one(many.size());
@@ -75,7 +75,7 @@ TEST_CASE("rows of packed weights: alone as among others") {
       pack_panel(type, w.data(), kWeightRows, kCols, p, packed.data());
     for (const Kernels* isa : supported_kernels()) {
       if (!isa->matmul_packed) continue;
-      for (const std::size_t m : {2u, 7u, 16u, 33u}) {
+      for (const std::size_t m : {2u, 3u, 4u, 5u, 6u, 7u, 16u, 33u}) {
         INFO(isa->name << ", " << shape_of(type).name << ", " << m << " rows");
         std::vector<float> x = random.floats(m * kCols, 2.0f);
         for (std::size_t i = 0; i < m; i += 3) x[i * kCols + i] = 900.0f;  // rows with second codes
@@ -85,6 +85,40 @@ TEST_CASE("rows of packed weights: alone as among others") {
           REQUIRE(std::memcmp(many.data() + i * kWeightRows, one.data(),
                               one.size() * sizeof(float)) == 0);
         }
+      }
+    }
+  }
+}
+
+// Rows [first, first + n) of a problem, in one call.
+State attend_rows(const Kernels& isa, const Problem& p, std::size_t first, std::size_t n) {
+  State state(p);
+  const auto from = [first](const std::vector<float>& of) {
+    return of.empty() ? nullptr : of.data() + first;
+  };
+  isa.attend({p.q.data() + first * p.hd, p.keys.data(), p.values.data(), p.begin.data() + first,
+              p.end.data() + first, state.max.data() + first, state.sum.data() + first,
+              state.acc.data() + first * p.hd, n, p.hd, p.format, p.softcap, from(p.slope),
+              from(p.origin), p.hidden.empty() ? nullptr : p.hidden.data(), 0, true});
+  return state;
+}
+
+TEST_CASE("rows that attend: alone as among others, whatever the others see") {
+  Random random(7);
+  for (int round = 0; round < 1500; ++round) {
+    const Problem p(random);
+    for (const Kernels* isa : supported_kernels()) {
+      INFO("round " << round << ", " << isa->name << ", format " << static_cast<int>(p.format)
+                    << ", " << p.rows << " rows of " << p.hd << ", " << p.n << " tokens");
+      const State many = attend_rows(*isa, p, 0, p.rows);
+      for (std::size_t r = 0; r < p.rows; ++r) {
+        if (p.begin[r] >= p.end[r]) continue;  // it sees nothing, and is nobody's
+        INFO("row " << r << " sees " << p.begin[r] << " to " << p.end[r]);
+        const State one = attend_rows(*isa, p, r, 1);
+        REQUIRE(many.max[r] == one.max[r]);
+        REQUIRE(many.sum[r] == one.sum[r]);
+        REQUIRE(std::memcmp(many.acc.data() + r * p.hd, one.acc.data() + r * p.hd,
+                            p.hd * sizeof(float)) == 0);
       }
     }
   }
