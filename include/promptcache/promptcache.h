@@ -743,8 +743,9 @@ typedef struct pc_session_options {
   float min_p;              /* at least so many times as likely as the likeliest; 0: all; 1: those
                                as likely alone */
   float repetition_penalty; /* 0 (not given) or 1: none */
-  uint64_t seed; /* of the sampler; the same seed gives the same tokens, in a batch but for rounding
-                    (PC_PRECISION_DETERMINISTIC: always), PC_SEED_RANDOM others each time */
+  uint64_t seed; /* of the sampler; the same seed gives the same tokens where the same is found in
+                    the store, in a batch but for rounding (PC_PRECISION_DETERMINISTIC: in any),
+                    PC_SEED_RANDOM others each time */
   const char* const* stop; /* strings that end the generation and are not part of it */
   size_t n_stop;
   float presence_penalty;    /* off the logit of each token that the answer has */
