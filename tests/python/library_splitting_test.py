@@ -7,6 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from library_support import engine_in
+from promptcache.library.headings import atx, short
 from promptcache.library.splitting import split
 
 LINES = st.sampled_from(
@@ -81,6 +82,39 @@ def test_headings(text, headings):
     pieces = split(text, True, 80, words)
     assert [p.headings for p in pieces] == headings
     assert [p.headings for p in split(text, False, 1000, words)] == [()]
+
+
+PATTERN = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))??(?:[ \t]+#+)?[ \t]*$")
+
+
+@settings(max_examples=1000, deadline=None)
+@given(st.text(st.sampled_from("## \tab\u2003"), max_size=14))
+def test_lines_that_are_headings(line):
+    """The same as by the pattern that says it in a line."""
+    found = PATTERN.match(line)
+    expected = found and (len(found.group(1)), (found.group(2) or "").strip())
+    assert atx(line) == expected
+
+
+@pytest.mark.parametrize(
+    "heading",
+    ["# " + "long " * 200_000, "# a" + " " * 1_000_000 + "b", "long " * 200_000 + "\n===",
+     "#" + " #" * 500_000 + "x"],
+    ids=["words", "white space", "underlined", "signs"],
+)  # fmt: skip
+def test_a_line_of_a_million_characters_is_a_short_heading(heading):
+    text = heading + "\n\n" + "A sentence. " * 200
+    pieces = split(text, True, 64, characters)
+    assert "".join(text[p.start : p.end] for p in pieces) == text
+    assert {len(h) <= 120 for p in pieces for h in p.headings} == {True}
+    title = pieces[-1].headings[0]
+    assert title.endswith("…") and title[:-1] in text
+
+
+@given(st.text(max_size=300))
+def test_titles_are_short(title):
+    made = short(title)
+    assert len(made) <= 120 and (made == title.strip() or title.strip().startswith(made[:-1]))
 
 
 def test_small_sections_stand_together():

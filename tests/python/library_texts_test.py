@@ -113,6 +113,9 @@ def test_titles():
     assert read(Path("x.md"), b"text\n\n# The  *title* #\n").title == "The *title*"
     assert read(Path("notes.md"), b"## no\n").title == "notes"
     assert read(Path("notes.txt"), b"# no\n").title == "notes"
+    assert read(Path("notes.md"), b"```\n# no\n```\n").title == "notes"
+    assert len(read(Path("x.md"), b"# " + b"long " * 200_000).title) <= 120
+    assert len(read(Path("x.html"), b"<title>" + b"long " * 200_000 + b"</title>").title) <= 120
 
 
 def test_kinds():

@@ -11,6 +11,8 @@ import dataclasses
 import re
 from typing import Callable, Iterator, List, Tuple
 
+from .headings import headings_of, is_underline
+
 __all__ = ["Split", "split"]
 
 Span = Tuple[int, int]  # [start, end) in characters
@@ -23,9 +25,6 @@ _BORDERS = [
     re.compile(r"""(?<=[.!?…])["'”’»)\]]*\s+|(?<=[。！？])"""),
     re.compile(r"\s+"),
 ]
-_ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))??(?:[ \t]+#+)?[ \t]*$")
-_SETEXT = re.compile(r" {0,3}(=+|-{2,})[ \t]*$")
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,7 +53,7 @@ def _sections(text: str, marked: bool) -> List[Section]:
     path: List[Tuple[int, str]] = []
     sections: List[Section] = []
     start = 0
-    for place, level, title in _headings(text) if marked else ():
+    for place, level, title in headings_of(text) if marked else ():
         if place > start:
             sections.append((tuple(t for _, t in path), (start, place)))
         path = [p for p in path if p[0] < level] + [(level, title)]
@@ -62,28 +61,6 @@ def _sections(text: str, marked: bool) -> List[Section]:
     if len(text) > start:
         sections.append((tuple(t for _, t in path), (start, len(text))))
     return sections
-
-
-def _headings(text: str) -> Iterator[Tuple[int, int, str]]:
-    """Where a heading's line begins, its level and its title."""
-    fence = "---" if text.startswith("---\n") else ""  # front matter is no heading
-    above, above_at, place = "", 0, 0
-    for bare in text.split("\n"):
-        length = len(bare) + 1
-        opening, atx = _FENCE.match(bare), _ATX.match(bare)
-        if fence:
-            closed = place > 0 and bare.strip().startswith(fence) and not bare.strip(" \t`~-")
-            fence = "" if closed else fence
-            bare = ""
-        elif opening:
-            fence, bare = opening.group(1), ""
-        elif atx:
-            yield place, len(atx.group(1)), (atx.group(2) or "").strip()
-            bare = ""
-        elif above and _SETEXT.match(bare):
-            yield above_at, 1 if "=" in bare else 2, above.strip()
-            bare = ""
-        above, above_at, place = bare.strip(), place, place + length
 
 
 def _joined(
@@ -107,7 +84,7 @@ def _joined(
 
 def _is_heading(section: str) -> bool:
     lines = [line for line in section.split("\n") if line.strip()]
-    return len(lines) == 1 or (len(lines) == 2 and _SETEXT.match(lines[1]) is not None)
+    return len(lines) == 1 or (len(lines) == 2 and is_underline(lines[1]))
 
 
 def _shared(a: Tuple[str, ...], b: Tuple[str, ...]) -> Tuple[str, ...]:

@@ -10,6 +10,7 @@ import dataclasses
 import re
 from pathlib import Path
 
+from .headings import headings_of, short
 from .html_text import html_text
 from .pdf_text import pdf_text
 from .unreadable import Unreadable
@@ -22,7 +23,6 @@ _HTML = {".html", ".htm", ".xhtml"}
 _PDF = {".pdf"}
 # What XML 1.0, and so PML, has no way to write. Surrogates come of no decoder here.
 _NO_XML = re.compile("[\x00-\x08\x0b\x0e-\x1f\ufffe\uffff]")
-_HEADING = re.compile(r"^ {0,3}#[ \t]+(.+?)[ \t#]*$", re.M)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,9 +51,8 @@ def read(path: Path, raw: bytes) -> Text:
     body = _NO_XML.sub(" ", body.replace("\r\n", "\n").replace("\r", "\n").replace("\f", "\n\n"))
     marked = kind not in _PLAIN | _PDF
     if marked and not title:
-        first = _HEADING.search(body)
-        title = first.group(1) if first else ""
-    return Text(" ".join(_NO_XML.sub(" ", title).split()) or path.stem, body, marked)
+        title = next((t for _, level, t in headings_of(body) if level == 1 and t), "")
+    return Text(short(" ".join(_NO_XML.sub(" ", title).split())) or path.stem, body, marked)
 
 
 def _decoded(raw: bytes) -> str:
