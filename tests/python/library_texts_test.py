@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from library_support import pdf
+from promptcache.library.decoding import Unreadable
 from promptcache.library.texts import is_readable, read
-from promptcache.library.unreadable import Unreadable
 
 PAGE = b"""<!DOCTYPE html><html><head><title>The  Zoo &amp; co</title><style>p {}</style></head><body>
 <script>var a = "<p>no</p>";</script><h1>Zoo</h1><p>Lions &lt; bears,

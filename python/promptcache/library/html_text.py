@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from html.parser import HTMLParser
-from typing import Dict, List, Optional, Tuple
+from typing import List, Tuple
+
+from .decoding import html_decoded
+from .html_tags import Tag, tags_of
 
 __all__ = ["html_text"]
 
@@ -17,30 +19,38 @@ _BLOCKS = {
 }  # fmt: skip
 _LINES = {"br", "tr"}
 _SPACE = re.compile(r"[ \t\r\n\f]+")
-_CHARSET = re.compile(rb"""<meta[^>]+charset=["']?\s*([A-Za-z0-9_.:-]+)""", re.I)
 
 
-class _Reader(HTMLParser):
+class _Reader:
     """Collects what is seen. Tags that nobody closes are closed by their parents' ends."""
 
     def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self.title = ""
+        self.titles: List[str] = []
         self.parts: List[str] = []
-        self._unseen: List[str] = []
+        self._unseen = ""  # the tag that hides what stands in it
+        self._depth = 0  # of such tags in each other
         self._in_title = False
         self._pre = 0
 
-    def handle_starttag(self, tag: str, attributes: List[Tuple[str, Optional[str]]]) -> None:
-        if tag == "title" and self._unseen in ([], ["head"]):
+    def read(self, tag: Tag) -> None:
+        if not tag.name:
+            self._say(tag.text)
+        elif tag.is_end:
+            self._end(tag.name)
+        elif not tag.is_empty:
+            self._start(tag.name)
+        elif tag.name not in _UNSEEN | {"title", "pre"} and not self._depth:
+            self._open(tag.name)
+
+    def _start(self, tag: str) -> None:
+        if tag == "title" and (not self._depth or self._unseen == "head"):
             self._in_title = True
         elif tag == "body":
-            self._unseen.clear()  # a head that nobody closed
-        elif self._unseen:
-            if tag in self._unseen:
-                self._unseen.append(tag)
+            self._depth = 0  # a head that nobody closed
+        elif self._depth:
+            self._depth += tag == self._unseen
         elif tag in _UNSEEN:
-            self._unseen.append(tag)
+            self._unseen, self._depth = tag, 1
         else:
             self._open(tag)
 
@@ -59,50 +69,30 @@ class _Reader(HTMLParser):
         elif tag in ("td", "th"):
             self.parts.append(" | ")
 
-    def handle_startendtag(self, tag: str, attributes: List[Tuple[str, Optional[str]]]) -> None:
-        if tag not in _UNSEEN | {"title", "pre"} and not self._unseen:
-            self._open(tag)
-
-    def handle_endtag(self, tag: str) -> None:
+    def _end(self, tag: str) -> None:
         if tag == "title":
             self._in_title = False
-        elif tag in self._unseen:
-            del self._unseen[len(self._unseen) - 1 - self._unseen[::-1].index(tag) :]
-        elif self._unseen:
-            return
+        elif self._depth:
+            self._depth -= tag == self._unseen
         elif tag == "pre" and self._pre:
             self._pre -= 1
             self.parts.append("\n```\n\n")
         elif tag in _HEADINGS or tag in _BLOCKS:
             self.parts.append("\n\n")
 
-    def handle_data(self, data: str) -> None:
+    def _say(self, text: str) -> None:
         if self._in_title:
-            self.title += data
-        elif not self._unseen:
-            self.parts.append(data if self._pre else _SPACE.sub(" ", data))
+            self.titles.append(text)
+        elif not self._depth:
+            self.parts.append(text if self._pre else _SPACE.sub(" ", text))
 
 
 def html_text(raw: bytes) -> Tuple[str, str]:
-    """Title and text."""
+    """Title and text. Unreadable: its charset is not the one that it says."""
     reader = _Reader()
-    reader.feed(_decoded(raw))
-    reader.close()
-    return reader.title, _tidied("".join(reader.parts))
-
-
-def _decoded(raw: bytes) -> str:
-    """As the document says, else UTF-8; bytes that are neither are taken as browsers take them."""
-    declared = _CHARSET.search(raw[:2048])
-    names: Dict[str, None] = dict.fromkeys(["utf-8-sig"])
-    if declared:
-        names[declared.group(1).decode("ascii")] = None
-    for name in names:
-        try:
-            return raw.decode(name)
-        except (UnicodeDecodeError, LookupError):
-            continue
-    return raw.decode("cp1252", "replace")
+    for tag in tags_of(html_decoded(raw)):
+        reader.read(tag)
+    return "".join(reader.titles), _tidied("".join(reader.parts))
 
 
 def _tidied(text: str) -> str:

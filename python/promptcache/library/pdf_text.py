@@ -6,7 +6,7 @@ import io
 import re
 from typing import Tuple
 
-from .unreadable import Unreadable
+from .decoding import Unreadable
 
 __all__ = ["pdf_text"]
 

@@ -5,15 +5,14 @@ HTML and PDF are made Markdown's headings and paragraphs, so that one splitter s
 
 from __future__ import annotations
 
-import codecs
 import dataclasses
 import re
 from pathlib import Path
 
+from .decoding import text_decoded
 from .headings import headings_of, short
 from .html_text import html_text
 from .pdf_text import pdf_text
-from .unreadable import Unreadable
 
 __all__ = ["Text", "is_readable", "read"]
 
@@ -47,18 +46,9 @@ def read(path: Path, raw: bytes) -> Text:
     elif kind in _HTML:
         title, body = html_text(raw)
     else:
-        title, body = "", _decoded(raw)
+        title, body = "", text_decoded(raw)
     body = _NO_XML.sub(" ", body.replace("\r\n", "\n").replace("\r", "\n").replace("\f", "\n\n"))
     marked = kind not in _PLAIN | _PDF
     if marked and not title:
         title = next((t for _, level, t in headings_of(body) if level == 1 and t), "")
     return Text(short(" ".join(_NO_XML.sub(" ", title).split())) or path.stem, body, marked)
-
-
-def _decoded(raw: bytes) -> str:
-    """UTF-8, or UTF-16 where a byte order mark says so."""
-    utf16 = raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-    try:
-        return raw.decode("utf-16" if utf16 else "utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise Unreadable(f"it is not UTF-8 (byte {error.start}); save it as UTF-8") from error

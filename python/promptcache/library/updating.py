@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Callable, Dict, List, Optional, Sequence, Tuple
 
 from ..progress import Bar
+from .decoding import Unreadable
 from .files import Found, digest, walk
 from .index import Index
 from .pieces import Draft, replace
 from .splitting import Count, split
 from .texts import Text, read
-from .unreadable import Unreadable
 
 __all__ = ["Changes", "bring_up", "bring_up_one"]
 
