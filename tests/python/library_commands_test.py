@@ -50,6 +50,9 @@ def test_what_is_wrong_is_said_in_a_line(tmp_path):
     for verb in (["ls"], ["remove", "x"], ["ask", "x", *ENGINE], ["watch", *ENGINE]):
         failed = run(verb[0], tmp_path / "slip", *verb[1:], status=1)
         assert "there is no library in" in failed.stderr and not (tmp_path / "slip").exists()
+    for seconds in ("0", "-1", "nan", "inf", "often"):
+        failed = run("watch", tmp_path / "slip", *ENGINE, "--every", seconds, status=2)
+        assert f"{seconds!r} is no number of seconds above 0" in failed.stderr
     run("ask", tmp_path / "library", status=2)
     run(status=2)
 

@@ -11,6 +11,6 @@ little more than its own words. docs/PYTHON.md, "A library of documents"; docs/a
 
 from .answer import Answer, Source
 from .library import Document, Library
-from .updating import Changes
+from .reading import Changes
 
 __all__ = ["Answer", "Changes", "Document", "Library", "Source"]

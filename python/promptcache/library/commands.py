@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from pathlib import Path
 from typing import Any, Optional
@@ -11,7 +12,7 @@ from ..engine import Engine
 from ..errors import NotFound
 from .index import FILE_NAME
 from .library import PIECE_TOKENS, Library
-from .updating import Changes
+from .reading import Changes
 from .watching import watch
 
 __all__ = ["add_to"]
@@ -41,7 +42,7 @@ def add_to(commands: Any) -> None:
     remove.add_argument("paths", nargs="+", metavar="PATH")
 
     watching = _verb(verbs, "watch", _watch, "follow changes, and encode modules meanwhile")
-    watching.add_argument("--every", type=float, default=2.0, metavar="SECONDS",
+    watching.add_argument("--every", type=_seconds, default=2.0, metavar="SECONDS",
                           help="between two looks at the files (2)")  # fmt: skip
     _model(watching)
 
@@ -58,6 +59,16 @@ def _model(parser: argparse.ArgumentParser) -> None:
                         help="a GGUF file, or a folder as Hugging Face lays one out")  # fmt: skip
     parser.add_argument("--cache-dir", metavar="DIR", help="where modules are kept")
     parser.add_argument("--threads", type=int, metavar="N")
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds above 0")
+    return seconds
 
 
 def _engine(arguments: argparse.Namespace) -> Engine:
@@ -79,6 +90,8 @@ def _told(changes: Changes) -> None:
     )
     for path, why in changes.refused:
         print(f"promptcache: {path} is left out: {why}", file=sys.stderr, flush=True)
+    for path, why in changes.unreachable:
+        print(f"promptcache: {path} cannot be looked at: {why}", file=sys.stderr, flush=True)
 
 
 def _add(arguments: argparse.Namespace) -> int:

@@ -14,12 +14,12 @@ from ..progress import Bar, Progress
 from . import keeping
 from .ahead import encode_ahead
 from .answer import Answer, Source, sources_of
-from .files import Found, found_at
 from .index import Index
 from .pieces import Piece, pieces_of
 from .prompts import SYSTEM, prompt_of
+from .reading import Changes
 from .search import ranked
-from .updating import Changes, bring_up, bring_up_one
+from .updating import bring_up, bring_up_one, forget
 from .vectors import Embedder, Vectors, chosen_embedder
 
 if TYPE_CHECKING:
@@ -126,16 +126,17 @@ class Library:
         return self._brought_up(roots, progress)
 
     def refresh(self, progress: Progress = None) -> Changes:
-        """Looks at every file: new and changed ones are read, and those that are gone go."""
-        roots = [row[0] for row in self._index.rows("SELECT path FROM roots ORDER BY path")]
-        return self._brought_up(roots, progress)
+        """Looks at every file: new and changed ones are read, and those that are gone go. What is of a
+        folder that cannot be looked into stays, and is told of (Changes.unreachable)."""
+        return self._brought_up(self._roots(), progress)
 
     def rebuild(self, progress: Progress = None) -> Changes:
-        """Makes the index from the files again. Pieces get new numbers."""
+        """Makes the index from the files again, as far as they can be looked at. Pieces get new
+        numbers."""
         with self._index.write():
             # The words first: where they are damaged, no document could go.
             self._index.do("INSERT INTO words (words) VALUES ('rebuild')")
-            self._index.do("DELETE FROM documents")
+        forget(self._index, self._roots())
         return self.refresh(progress)
 
     def remove(self, path: StrPath) -> int:
@@ -159,6 +160,9 @@ class Library:
             "GROUP BY documents.id ORDER BY path"
         )
         return [Document(*row) for row in rows]
+
+    def _roots(self) -> List[str]:
+        return [row[0] for row in self._index.rows("SELECT path FROM roots ORDER BY path")]
 
     def _brought_up(self, roots: Sequence[str], progress: Progress) -> Changes:
         with Bar(progress, "document") as bar:
@@ -272,8 +276,7 @@ class Library:
         """Whether a document was otherwise than the index said; it is no more."""
         changed = False
         for path in sorted(paths):
-            found = _found_at(path)
-            changed |= bring_up_one(self._index, found, path, self._piece_tokens, self._count)
+            changed |= bring_up_one(self._index, path, self._piece_tokens, self._count)
         if changed:
             self._let_go()
             if self._vectors is not None:
@@ -297,10 +300,3 @@ class Library:
             engine, self._index, self._system, self._stand_ins(), self._ahead, limit
         )
         return n
-
-
-def _found_at(path: str) -> Optional[Found]:
-    try:
-        return found_at(path)
-    except OSError:
-        return None

@@ -2,174 +2,85 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
-from pathlib import Path
-from typing import Callable, Dict, List, Optional, Sequence, Tuple
+from typing import Container, Dict, Iterable, Iterator, Mapping, Sequence, Set, Tuple
 
 from ..progress import Bar
-from .decoding import Unreadable
-from .files import Found, digest, walk
+from .files import NOTHING, closed, found_at, is_under, walk
 from .index import Index
-from .pieces import Draft, replace
-from .splitting import Count, split
-from .texts import Text, read
+from .reading import Changes, known_documents, remove, update
+from .splitting import Count
 
-__all__ = ["Changes", "bring_up", "bring_up_one"]
-
-# Between the title and headings of a piece.
-_STEP = " › "
-_UNOPENED = ""  # digest of a file that could not be opened
-
-
-@dataclasses.dataclass
-class Changes:
-    """What was found to be otherwise than the index said, in documents."""
-
-    added: int = 0
-    changed: int = 0
-    removed: int = 0
-    unchanged: int = 0
-    # (path, sentence): files that are new or changed and have no text to be had.
-    refused: List[Tuple[str, str]] = dataclasses.field(default_factory=list)
-
-    def __bool__(self) -> bool:
-        return bool(self.added or self.changed or self.removed or self.refused)
-
-
-@dataclasses.dataclass(frozen=True)
-class _Known:
-    """A document's row."""
-
-    id: int
-    mtime_ns: int
-    size: int
-    digest: str
+__all__ = ["bring_up", "bring_up_one", "forget"]
 
 
 def bring_up(
     index: Index, roots: Sequence[str], max_tokens: int, count: Count, bar: Bar
 ) -> Changes:
-    """Looks at every file under the roots; documents of the index that are not there go."""
-    known = _known(index)
-    changes, seen = Changes(), set()
-    files = [found for root in roots for found in walk(root)]
+    """Looks at every file under the roots; documents of the index that are not there go, unless nobody
+    can tell."""
+    known = known_documents(index)
+    changes = Changes()
+    seen: Set[str] = set()
+    unknown: Dict[str, str] = {}
+    files = [found for root in roots for found in walk(root, _is_file(root, known), unknown)]
     for n, found in enumerate(files):
         bar("reading documents", n, len(files))
         if found.path not in seen:
             seen.add(found.path)
-            _update(index, found, known.get(found.path), max_tokens, count, changes)
+            update(index, found, known.get(found.path), max_tokens, count, changes)
     bar("reading documents", len(files), len(files))
     for path, row in known.items():
-        if path not in seen and any(_is_under(path, root) for root in roots):
-            _remove(index, row.id)
+        if path not in seen and _is_under_one(path, roots) and not _is_under_one(path, unknown):
+            remove(index, row.id)
             changes.removed += 1
+    changes.unreachable += _remarks(unknown, known)
     return changes
 
 
-def bring_up_one(index: Index, found: Optional[Found], path: str, max_tokens: int, count: Count) -> bool:
-    """The same for one document; found: None where its file is gone. Whether it was otherwise."""
-    known = _known(index, path).get(path)
+def forget(index: Index, roots: Sequence[str]) -> None:
+    """Removes all documents whose files can be looked at."""
+    known = known_documents(index)
+    unknown: Dict[str, str] = {}
+    for root in roots:
+        for _ in walk(root, _is_file(root, known), unknown):
+            pass
+    for path, row in known.items():
+        if not _is_under_one(path, unknown):
+            remove(index, row.id)
+
+
+def bring_up_one(index: Index, path: str, max_tokens: int, count: Count) -> bool:
+    """The same for one document. Whether it was otherwise."""
+    known = known_documents(index, path).get(path)
+    try:
+        found = found_at(path)
+    except OSError:
+        return False
     if found is not None:
         changes = Changes()
-        _update(index, found, known, max_tokens, count, changes)
+        update(index, found, known, max_tokens, count, changes)
         return bool(changes)
-    if known is not None:
-        _remove(index, known.id)
-    return known is not None
+    roots = [row[0] for row in index.rows("SELECT path FROM roots")]
+    if known is None or any(is_under(path, root) and closed(root, root == path) for root in roots):
+        return False
+    remove(index, known.id)
+    return True
 
 
-def _known(index: Index, path: Optional[str] = None) -> Dict[str, _Known]:
-    where, values = ("", ()) if path is None else (" WHERE path = ?", (path,))
-    rows = index.rows(f"SELECT path, id, mtime_ns, size, digest FROM documents{where}", *values)
-    return {row[0]: _Known(*row[1:]) for row in rows}
+def _is_file(root: str, known: Container[str]) -> bool:
+    """Also where it is gone."""
+    return root in known or os.path.isfile(root)
 
 
-def _is_under(path: str, root: str) -> bool:
-    return path == root or path.startswith(os.path.join(root, ""))
+def _is_under_one(path: str, roots: Iterable[str]) -> bool:
+    return any(is_under(path, root) for root in roots)
 
 
-def _remove(index: Index, document: int) -> None:
-    with index.write():
-        index.do("DELETE FROM documents WHERE id = ?", document)
-
-
-def _update(
-    index: Index,
-    found: Found,
-    known: Optional[_Known],
-    max_tokens: int,
-    count: Count,
-    changes: Changes,
-) -> None:
-    if known and found.mtime_ns and (known.mtime_ns, known.size) == (found.mtime_ns, found.size):
-        changes.unchanged += 1
-        return
-    try:
-        raw = Path(found.path).read_bytes()
-    except OSError as error:
-        _refuse(index, found, known, str(error.strerror or error), changes)
-        return
-    now = digest(raw)
-    if known and known.digest == now:
-        changes.unchanged += 1
-        if known.mtime_ns != found.mtime_ns:
-            with index.write():
-                index.do("UPDATE documents SET mtime_ns = ? WHERE id = ?", found.mtime_ns, known.id)
-        return
-    title, drafts, problem = _made(found.path, raw, max_tokens, count)
-    with index.write():
-        _put(index, found, now, title, problem, drafts)
-    if problem:
-        changes.refused.append((found.path, problem))
-    elif known:
-        changes.changed += 1
-    else:
-        changes.added += 1
-
-
-def _refuse(
-    index: Index, found: Found, known: Optional[_Known], why: str, changes: Changes
-) -> None:
-    """A file that cannot be opened is told of once, and tried each time."""
-    if known and known.digest == _UNOPENED:
-        changes.unchanged += 1
-        return
-    with index.write():
-        _put(index, dataclasses.replace(found, mtime_ns=0), _UNOPENED, Path(found.path).stem, why, [])
-    changes.refused.append((found.path, why))
-
-
-def _made(
-    path: str, raw: bytes, max_tokens: int, count: Count
-) -> Tuple[str, List[Draft], Optional[str]]:
-    """Title, pieces, and why there are none."""
-    try:
-        text = read(Path(path), raw)
-    except Unreadable as error:
-        return Path(path).stem, [], str(error)
-    return text.title, _drafts(text, max_tokens, count), None
-
-
-def _drafts(text: Text, max_tokens: int, count: Callable[[str], int]) -> List[Draft]:
-    drafts = []
-    for piece in split(text.body, text.marked, max_tokens, count):
-        body = text.body[piece.start : piece.end].strip()
-        if body:
-            steps = [text.title, *(h for h in piece.headings if h and h != text.title)]
-            drafts.append(Draft(_STEP.join(steps), body, piece.n_tokens))
-    return drafts
-
-
-def _put(
-    index: Index, found: Found, now: str, title: str, problem: Optional[str], drafts: List[Draft]
-) -> None:
-    index.do(
-        "INSERT INTO documents (path, mtime_ns, size, digest, title, problem) "
-        "VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (path) DO UPDATE SET mtime_ns = excluded.mtime_ns, "
-        "size = excluded.size, digest = excluded.digest, title = excluded.title, "
-        "problem = excluded.problem",
-        found.path, found.mtime_ns, found.size, now, title, problem,
-    )  # fmt: skip
-    document = index.row("SELECT id FROM documents WHERE path = ?", found.path)[0]
-    replace(index, document, drafts)
+def _remarks(unknown: Mapping[str, str], known: Iterable[str]) -> Iterator[Tuple[str, str]]:
+    for path, why in unknown.items():
+        n = sum(is_under(document, path) for document in known)
+        if n:
+            yield path, f"{why}; {n} documents of it stay as they were read, until they are removed"
+        elif why not in NOTHING:
+            yield path, why
