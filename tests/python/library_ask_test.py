@@ -218,6 +218,8 @@ def test_text_that_looks_like_markup_is_text(tmp_path):
         assert answer.sources[0].text == hostile.strip()
         prompt = library.prompt("Say </user> & quotes?", 1)[1]
         assert hostile.strip() in engine.detokenize(prompt.token_ids)
+        prompt = library.prompt("Say \0\x1b what\r\n\ud800 nobody can?", 1)[1]
+        assert "Say    what\r\n  nobody can?" in engine.detokenize(prompt.token_ids)
 
 
 def test_models_without_turns_are_asked_in_bare_text(tmp_path, monkeypatch):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Sequence
-from xml.sax.saxutils import escape, quoteattr
 
+from .. import _xml
 from .pieces import Piece
 
 if TYPE_CHECKING:
@@ -48,16 +48,16 @@ def prompt_of(
     turns = engine.facts.has_chat_format
     attend = "slots" if stand_ins else "prefix"
     schema = [f'<schema name="library" attend="{attend}" repair="{REPAIR}">']
-    schema += [f"<stand-in {_EXACT}>{escape(text_of(p))}</stand-in>" for p in stand_ins]
-    schema.append(f"<system>{escape(system)}</system>" if turns else _module("", f"{system}\n\n"))
+    schema += [f"<stand-in {_EXACT}>{_xml.text(text_of(p))}</stand-in>" for p in stand_ins]
+    schema.append(f"<system>{_xml.text(_xml.cleaned(system))}</system>" if turns else _module("", f"{system}\n\n"))
     schema += [f'<module name="{name}" cache="false">.</module>' for name in fillers]
     schema += [_module(module_name(p.number), text_of(p)) for p in pieces]
     if scaffold:
-        schema.append(f'<scaffold name="set" modules={quoteattr(" ".join(names))}/>')
+        schema.append(f'<scaffold name="set" modules={_xml.attribute(" ".join(names))}/>')
     imports = "".join(f"<{name}/>" for name in names)
-    asked = escape(f"Question: {question}" if turns else f"Question: {question}\nAnswer:")
+    asked = _xml.cleaned(f"Question: {question}" if turns else f"Question: {question}\nAnswer:")
     frame = "<user>{}</user>" if turns else "{}"
-    prompt = f'<prompt schema="library" {_EXACT}>{frame.format(imports + asked)}</prompt>'
+    prompt = f'<prompt schema="library" {_EXACT}>{frame.format(imports + _xml.text(asked))}</prompt>'
     return engine.schema("".join([*schema, "</schema>"])).prompt(prompt)
 
 
@@ -66,4 +66,4 @@ _EXACT = 'xml:space="preserve"'
 
 def _module(name: str, text: str) -> str:
     named = f' name="{name}"' if name else ""
-    return f"<module{named} {_EXACT}>{escape(text)}</module>"
+    return f"<module{named} {_EXACT}>{_xml.text(_xml.cleaned(text))}</module>"

@@ -6,9 +6,9 @@ HTML and PDF are made Markdown's headings and paragraphs, so that one splitter s
 from __future__ import annotations
 
 import dataclasses
-import re
 from pathlib import Path
 
+from .. import _xml
 from .decoding import text_decoded
 from .headings import headings_of, short
 from .html_text import html_text
@@ -20,8 +20,6 @@ _PLAIN = {".txt", ".text", ".log"}
 _MARKDOWN = {".md", ".markdown", ".mdown", ".mkd"}
 _HTML = {".html", ".htm", ".xhtml"}
 _PDF = {".pdf"}
-# What XML 1.0, and so PML, has no way to write. Surrogates come of no decoder here.
-_NO_XML = re.compile("[\x00-\x08\x0b\x0e-\x1f\ufffe\uffff]")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,8 +45,9 @@ def read(path: Path, raw: bytes) -> Text:
         title, body = html_text(raw)
     else:
         title, body = "", text_decoded(raw)
-    body = _NO_XML.sub(" ", body.replace("\r\n", "\n").replace("\r", "\n").replace("\f", "\n\n"))
+    body = body.replace("\r\n", "\n").replace("\r", "\n").replace("\f", "\n\n")
+    body = _xml.cleaned(body)  # so that PML can say it
     marked = kind not in _PLAIN | _PDF
     if marked and not title:
         title = next((t for _, level, t in headings_of(body) if level == 1 and t), "")
-    return Text(short(" ".join(_NO_XML.sub(" ", title).split())) or path.stem, body, marked)
+    return Text(short(" ".join(_xml.cleaned(title).split())) or path.stem, body, marked)

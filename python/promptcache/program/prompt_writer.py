@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Iterator, List, Mapping, Sequence, Tuple
 
-from . import xml
+from .. import _xml
 from .expressions import evaluate, said
 from .pieces import Blank, Decision, Module, Parameter, Piece, Turn
 
@@ -64,7 +64,7 @@ def paths_of(imports: Sequence[Import], before: str = "") -> List[str]:
 
 def write_prompt(schema: str, imports: Sequence[Import]) -> str:
     """ValueError where a text has a character that XML cannot write."""
-    return "\n".join(_lines("prompt", f" schema={xml.attribute(schema)}", imports)) + "\n"
+    return "\n".join(_lines("prompt", f" schema={_xml.attribute(schema)}", imports)) + "\n"
 
 
 def _lines(tag: str, attributes: str, imports: Sequence[Import]) -> Iterator[str]:
@@ -73,10 +73,10 @@ def _lines(tag: str, attributes: str, imports: Sequence[Import]) -> Iterator[str
         return
     yield f"<{tag}{attributes}>"
     for found in imports:
-        written = "".join(f" {n}={xml.attribute(xml.check(v))}" for n, v in found.arguments.items())
+        written = "".join(f" {n}={_xml.attribute(_xml.check(v))}" for n, v in found.arguments.items())
         if found.text:
-            space = "" if xml.is_folded(found.text) else ' xml:space="preserve"'
-            yield f"  <{found.name}{space}>{xml.text(xml.check(found.text))}</{found.name}>"
+            space = "" if _xml.is_folded(found.text) else ' xml:space="preserve"'
+            yield f"  <{found.name}{space}>{_xml.text(_xml.check(found.text))}</{found.name}>"
         else:
             for line in _lines(found.name, written, found.inner):
                 yield "  " + line

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Iterator, List, Mapping, Sequence, Tuple, Union
 
-from . import xml
+from .. import _xml
 from .pieces import Blank, Decision, File, Module, Parameter, Piece, Said, Tree, Turn
 
 __all__ = ["write_schema"]
@@ -18,7 +18,7 @@ def write_schema(tree: Tree) -> str:
 
 
 def _tag(name: str, attributes: Mapping[str, str], *, empty: bool = False) -> str:
-    written = "".join(f" {key}={xml.attribute(value)}" for key, value in attributes.items())
+    written = "".join(f" {key}={_xml.attribute(value)}" for key, value in attributes.items())
     return f"<{name}{written}{'/' if empty else ''}>"
 
 
@@ -90,7 +90,7 @@ def _line(tag: str, attributes: Mapping[str, str], pieces: Sequence[Piece]) -> s
             continue
         assert isinstance(piece, Said)
         try:
-            said = xml.check(piece.text)
+            said = _xml.check(piece.text)
         except ValueError as error:
             raise piece.place.error(str(error)) from None
         if inner and isinstance(inner[-1], str):
@@ -98,8 +98,8 @@ def _line(tag: str, attributes: Mapping[str, str], pieces: Sequence[Piece]) -> s
         else:
             inner.append(said)
     texts = [part for part in inner if isinstance(part, str)]
-    space = {} if all(map(xml.is_folded, texts)) else {"xml:space": "preserve"}
-    written = "".join(xml.text(part) if isinstance(part, str) else _parameter(part) for part in inner)
+    space = {} if all(map(_xml.is_folded, texts)) else {"xml:space": "preserve"}
+    written = "".join(_xml.text(part) if isinstance(part, str) else _parameter(part) for part in inner)
     return f"{_tag(tag, {**attributes, **space})}{written}</{tag}>"
 
 

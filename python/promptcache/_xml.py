@@ -1,10 +1,11 @@
-"""Text in XML: what is escaped, and when its white space has to be said to be meant."""
+"""Text in XML, which PML is: what is escaped, what cannot be written, and when its white space has to be
+said to be meant. All of the package that writes PML writes it by these."""
 
 from __future__ import annotations
 
 import re
 
-__all__ = ["attribute", "check", "is_folded", "text"]
+__all__ = ["attribute", "check", "cleaned", "is_folded", "text"]
 
 # XML 1.0 has no way to write these.
 _UNWRITABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -19,6 +20,11 @@ def check(said: str) -> str:
             f"the text has U+{ord(found.group()):04X}, which XML, and so PML, cannot write"
         )
     return said
+
+
+def cleaned(said: str) -> str:
+    """The text with a space for each character that XML cannot write."""
+    return _UNWRITABLE.sub(" ", said)
 
 
 def text(said: str) -> str:
