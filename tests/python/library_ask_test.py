@@ -199,6 +199,28 @@ def test_modules_are_made_ahead(tmp_path):
         assert len(files(tmp_path)) == 1
 
 
+def test_looking_ahead_is_bounded_and_lays_out_one_schema(tmp_path, monkeypatch):
+    from promptcache.library import ahead
+
+    schemas, rooms = [], []
+    laid_out, has_room = ahead.schema_of, ahead._has_room
+    monkeypatch.setattr(ahead, "schema_of", lambda *a, **k: schemas.append(len(a[2])) or laid_out(*a, **k))
+    monkeypatch.setattr(ahead, "_has_room", lambda cache: rooms.append(1) or has_room(cache))
+    with engine_in(tmp_path) as engine, library_in(tmp_path, engine) as library:
+        library.add(towns(tmp_path / "docs", 40))
+        assert library.encode(5) == 5 and schemas == [5] and len(rooms) <= 4 * 5
+        library.encode()
+        schemas.clear()
+        rooms.clear()
+        library._ahead = 0  # as in a process that comes later: all modules are there
+        assert library.encode(3) == 3
+        assert (schemas, rooms) == ([3], [])
+        assert library.encode(30) == 30
+        assert (schemas, rooms) == ([3, 16, 14], [])
+        step = ahead.encode_ahead(engine, library._index, library._system, library._stand_ins(), 0, 1000)
+        assert step.n_pieces == ahead.MOST_PIECES
+
+
 def test_what_is_made_ahead_drives_nothing_out(tmp_path):
     with engine_in(tmp_path, cache_bytes=600_000) as engine:
         with library_in(tmp_path, engine) as library:

@@ -12,11 +12,11 @@ from .._library import StrPath, call, ffi, lib, utf8
 from ..errors import ContextFull, InvalidArgument, NotFound
 from ..progress import Bar, Progress
 from . import keeping
-from .ahead import encode_ahead
+from .ahead import MOST_PIECES, encode_ahead
 from .answer import Answer, Source, sources_of
 from .index import Index
 from .pieces import Piece, pieces_of
-from .prompts import SYSTEM, prompt_of
+from .prompts import SYSTEM, prompt_in, schema_of
 from .reading import Changes
 from .search import ranked
 from .updating import bring_up, bring_up_one, forget
@@ -245,17 +245,17 @@ class Library:
         if not pieces:
             raise NotFound("no document of this library has a word of the question; ask in others")
         if len(pieces) == 1:
-            return pieces, prompt_of(engine, self._system, pieces, [], question)
+            return pieces, prompt_in(schema_of(engine, self._system, pieces, []), pieces, question)
         if self._scaffold_after is not None:
             numbers = [piece.number for piece in pieces]
             places = keeping.places_of_set(self._index, numbers, self._scaffold_after)
             ordered = sorted(pieces, key=lambda p: places.index(p.number)) if places else pieces
         else:
             places, ordered = [], pieces
-        prompt = prompt_of(
-            engine, self._system, ordered, self._stand_ins(), question, scaffold=bool(places)
+        schema = schema_of(
+            engine, self._system, ordered, self._stand_ins(), scaffold=bool(places)
         )
-        return ordered, prompt
+        return ordered, prompt_in(schema, ordered, question)
 
     def _stand_ins(self) -> List[Piece]:
         numbers = keeping.choose_stand_ins(self._index, self._piece_tokens)
@@ -292,11 +292,17 @@ class Library:
     # ---- Ahead
 
     def encode(self, limit: Optional[int] = None) -> int:
-        """Encodes modules of pieces that no question has needed yet, as long as the store has room:
-        of at most `limit` pieces. Gives of how many; 0: there is nothing left to do. For times when
-        nobody asks."""
-        engine = self._asked_engine()
-        self._ahead, n = encode_ahead(
-            engine, self._index, self._system, self._stand_ins(), self._ahead, limit
-        )
+        """Encodes the modules of pieces that no question has needed yet, as long as the store has
+        room: of the next `limit` pieces. Gives how many pieces it looked at; 0: there is nothing left to
+        do. For times when nobody asks."""
+        n, stand_ins = 0, self._stand_ins()
+        while limit is None or n < limit:
+            left = MOST_PIECES if limit is None else limit - n
+            step = encode_ahead(
+                self._asked_engine(), self._index, self._system, stand_ins, self._ahead, left
+            )
+            self._ahead = step.last
+            n += step.n_pieces
+            if step.n_pieces == 0:
+                break
         return n
