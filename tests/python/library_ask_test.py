@@ -131,6 +131,34 @@ def test_states_of_texts_that_are_gone_are_released(tmp_path):
         assert answer.sources[0].title == "Town7"  # an answer keeps what it said
 
 
+def test_an_index_whose_columns_stand_otherwise_names_the_same_files(tmp_path, monkeypatch):
+    """As it was made before; and one module's file in two stores is two files."""
+    from promptcache.library import index, tables
+
+    store = "  store TEXT NOT NULL,    -- directory; with the key it names a file\n"
+    slot = "  slot INTEGER NOT NULL,  -- stand-ins that it has seen\n"
+    assert store in tables.TABLES and slot in tables.TABLES
+    made = tables.TABLES.replace(store, "").replace(slot, slot + store)
+    made = made.replace("n_tokens INTEGER NOT NULL\n", "n_tokens INTEGER NOT NULL,\n  asked INTEGER NOT NULL DEFAULT 0\n")
+    assert made.count("asked INTEGER") == 2
+    monkeypatch.setattr(index, "TABLES", made)
+    docs = towns(tmp_path / "docs", 3)
+    with engine_in(tmp_path) as engine, library_in(tmp_path, engine) as library:
+        library.add(docs)
+        library.ask(QUESTION, max_tokens=2)
+        rows = library._index.rows("SELECT key, store, piece, slot FROM modules")
+        assert {row[1] for row in rows} == {str(tmp_path / "cache")}
+        assert {row[0] for row in rows} <= files(tmp_path) and {row[3] for row in rows} == {0}
+        other = str(tmp_path / "other")
+        with library._index.write():
+            library._index.do(
+                "INSERT INTO modules (key, store, piece, slot) SELECT key, ?, piece, slot FROM modules", other
+            )
+            library._index.do("DELETE FROM documents")
+        released = library._index.rows("SELECT key, store FROM released")
+        assert sorted(released) == sorted((row[0], s) for row in rows for s in (row[1], other))
+
+
 def test_states_are_released_by_a_later_process_and_without_an_engine(tmp_path, monkeypatch):
     docs = towns(tmp_path / "docs", 3)
     with engine_in(tmp_path) as engine, library_in(tmp_path, engine) as library:

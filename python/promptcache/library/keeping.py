@@ -32,11 +32,12 @@ def write_down(
                 continue
             slot = 0 if run["scaffold"] else run.get("stand_ins", 0)
             index.do(
-                "INSERT OR IGNORE INTO modules SELECT ?, id, ?, ? FROM pieces WHERE id = ?",
-                run["key"], slot, store, number,
+                "INSERT OR IGNORE INTO modules (key, store, piece, slot) "
+                "SELECT ?, ?, id, ? FROM pieces WHERE id = ?",
+                run["key"], store, slot, number,
             )  # fmt: skip
             index.do(
-                "INSERT OR IGNORE INTO released SELECT ?, ? "
+                "INSERT OR IGNORE INTO released (key, store) SELECT ?, ? "
                 "WHERE NOT EXISTS (SELECT 1 FROM pieces WHERE id = ?)",
                 run["key"], store, number,
             )  # fmt: skip
@@ -104,8 +105,6 @@ def count_set(index: Index, numbers: Sequence[int]) -> None:
     """Another prompt had these pieces, in this order."""
     now, places = int(time.time()), " ".join(map(str, numbers))
     with index.write():
-        for number in numbers:
-            index.do("UPDATE pieces SET asked = asked + 1 WHERE id = ?", number)
         index.do(
             "INSERT INTO sets VALUES (?, ?, 1, ?) ON CONFLICT (pieces) DO UPDATE SET "
             "asked = asked + 1, latest = excluded.latest",

@@ -29,8 +29,7 @@ CREATE TABLE pieces (
   ordinal INTEGER NOT NULL,           -- in its document
   heading TEXT NOT NULL,              -- title and headings
   text TEXT NOT NULL,
-  n_tokens INTEGER NOT NULL,
-  asked INTEGER NOT NULL DEFAULT 0    -- prompts that it stood in
+  n_tokens INTEGER NOT NULL
 );
 CREATE INDEX pieces_of_document ON pieces (document, ordinal);
 
@@ -60,10 +59,10 @@ CREATE TABLE stand_ins (
 -- Files of states that answers used; a scaffold's has a row for each of its pieces.
 CREATE TABLE modules (
   key TEXT NOT NULL,
+  store TEXT NOT NULL,    -- directory; with the key it names a file
   piece INTEGER NOT NULL,
   slot INTEGER NOT NULL,  -- stand-ins that it has seen
-  store TEXT NOT NULL,    -- directory
-  PRIMARY KEY (key, piece, store)
+  PRIMARY KEY (key, store, piece)
 ) WITHOUT ROWID;
 CREATE INDEX modules_of_piece ON modules (piece);
 
@@ -71,12 +70,15 @@ CREATE INDEX modules_of_piece ON modules (piece);
 CREATE TABLE released (key TEXT, store TEXT, PRIMARY KEY (key, store)) WITHOUT ROWID;
 
 CREATE TRIGGER modules_go AFTER DELETE ON pieces BEGIN
-  INSERT OR IGNORE INTO released SELECT key, store FROM modules WHERE piece = old.id;
-  DELETE FROM modules WHERE key IN (SELECT key FROM modules WHERE piece = old.id);
+  INSERT OR IGNORE INTO released (key, store)
+  SELECT key, store FROM modules WHERE piece = old.id;
+  DELETE FROM modules
+  WHERE (key, store) IN (SELECT key, store FROM modules WHERE piece = old.id);
   DELETE FROM sets WHERE instr(pieces, ' ' || old.id || ' ') > 0;
 END;
 CREATE TRIGGER slots_go AFTER DELETE ON stand_ins BEGIN
-  INSERT OR IGNORE INTO released SELECT key, store FROM modules WHERE slot > old.slot;
+  INSERT OR IGNORE INTO released (key, store)
+  SELECT key, store FROM modules WHERE slot > old.slot;
   DELETE FROM modules WHERE slot > old.slot;
 END;
 
