@@ -6,7 +6,8 @@ passages as a library's documents; the same pieces, found by the same search, as
     python3 bench/library_answers.py MODEL.gguf --set squad --data FOLDER --work FOLDER [--n 60] [--k 4]
 
 Needs the Python package (PYTHONPATH=python, PROMPTCACHE_LIBRARY=...). Answers are kept in
-WORK/SET.jsonl: a run that is begun again goes on where it ended, and --n 0 prints the table alone.
+WORK/SET.jsonl, each with the model and k that it is of: a run that is begun again goes on where one of the
+same model and k ended, and --n 0 prints their table alone.
 Each question's modules are encoded first, and that is timed by itself; times to the first token
 begin with the search."""
 
@@ -49,13 +50,18 @@ def answered(prompt, options, found_s):
             "prompt": stats.prompt_tokens, "computed": stats.computed_tokens}
 
 
-def asked(library, question, k):
+def kind(arguments):
+    """What an answer is of, besides the question. A model is its file's name."""
+    return {"model": arguments.model.name, "k": arguments.k}
+
+
+def asked(library, question, arguments):
     start = time.monotonic()
-    sources, prompt = library.prompt(question.text.removeprefix("Question: "), k)
+    sources, prompt = library.prompt(question.text.removeprefix("Question: "), arguments.k)
     found_s = time.monotonic() - start
     start = time.monotonic()
     encoded = prompt.encode()
-    line = {"key": question.key, "golds": question.golds, "found_s": found_s,
+    line = {**kind(arguments), "key": question.key, "golds": question.golds, "found_s": found_s,
             "encode_s": time.monotonic() - start, "encoded_tokens": encoded.tokens_computed,
             "sources": [{"number": s.number, "text": s.text} for s in sources]}
     line["ways"] = {name: answered(prompt, options, found_s) for name, options in WAYS.items()}
@@ -73,9 +79,15 @@ def run(arguments, kept, lines):
             library.add(arguments.work / arguments.set)
             for question in made.questions[:arguments.n]:
                 if question.key not in done:
-                    lines.append(asked(library, question, arguments.k))
+                    lines.append(asked(library, question, arguments))
                     kept.write(json.dumps(lines[-1]) + "\n")
                     kept.flush()
+
+
+def kept_of(path, wanted):
+    """The answers of this model and k."""
+    lines = map(json.loads, path.read_text().splitlines()) if path.exists() else []
+    return [line for line in lines if {name: line.get(name) for name in wanted} == wanted]
 
 
 def right(line, way):
@@ -94,6 +106,8 @@ def cites(line, way):
 
 
 def table(lines):
+    if not lines:
+        sys.exit("no answers of this model and k are kept")
     full = [right(line, "full prefill") for line in lines]
     print(f"{len(lines)} questions; an answer stands in the pieces found of "
           f"{sum(any(holds(s['text'], line['golds']) for s in line['sources']) for line in lines)}; "
@@ -119,7 +133,7 @@ def table(lines):
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("model")
+    parser.add_argument("model", type=Path)
     parser.add_argument("--set", choices=PASSAGES, default="squad")
     parser.add_argument("--data", type=Path, required=True, help="folder of published data")
     parser.add_argument("--work", type=Path, required=True, help="folder for what is made")
@@ -129,7 +143,7 @@ def main():
     arguments = parser.parse_args()
     arguments.work.mkdir(parents=True, exist_ok=True)
     path = arguments.work / f"{arguments.set}.jsonl"
-    lines = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    lines = kept_of(path, kind(arguments))
     if arguments.n:
         with path.open("a") as kept:
             run(arguments, kept, lines)
