@@ -207,6 +207,24 @@ def test_an_index_of_another_version_is_refused(tmp_path):
         library_in(tmp_path).__enter__()
 
 
+def test_what_is_closed_says_so(tmp_path):
+    docs = towns(tmp_path / "docs", 2)
+    with engine_in(tmp_path) as engine:
+        with library_in(tmp_path, engine, dense=lambda texts: [[1.0]] * len(texts)) as library:
+            library.add(docs)
+            assert "2 documents" in repr(library)
+        library.close()
+        assert repr(library).endswith(", closed>")
+        uses = [
+            lambda: library.search("Town1"), lambda: library.ask("Town1"), lambda: library.prompt("Town1"),
+            library.documents, library.refresh, library.rebuild, library.encode,
+            lambda: library.add(docs), lambda: library.remove(docs),
+        ]  # fmt: skip
+        for use in uses:
+            with pytest.raises(ValueError, match="this library is closed"):
+                use()
+
+
 def test_rebuild(tmp_path):
     docs = towns(tmp_path / "docs", 5)
     with engine_in(tmp_path) as engine, library_in(tmp_path, engine) as library:

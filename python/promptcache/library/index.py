@@ -27,14 +27,25 @@ class Index:
         self.path = folder / FILE_NAME
         with self._told():
             folder.mkdir(parents=True, exist_ok=True)
-            self._db = sqlite3.connect(
+            self._open: Optional[sqlite3.Connection] = sqlite3.connect(
                 str(self.path), timeout=_WAIT_SECONDS, isolation_level=None, check_same_thread=False
             )
             try:
                 self._prepare()
             except BaseException:
-                self._db.close()
+                self.close()
                 raise
+
+    @property
+    def _db(self) -> sqlite3.Connection:
+        """ValueError where it is closed."""
+        if self._open is None:
+            raise ValueError("this library is closed")
+        return self._open
+
+    @property
+    def is_closed(self) -> bool:
+        return self._open is None
 
     def _prepare(self) -> None:
         self._db.execute("PRAGMA journal_mode = WAL")
@@ -69,7 +80,10 @@ class Index:
         self._db.execute(f"PRAGMA user_version = {VERSION}")
 
     def close(self) -> None:
-        self._db.close()
+        """May be called twice."""
+        if self._open is not None:
+            self._open.close()
+        self._open = None
 
     # ---- Reading
 

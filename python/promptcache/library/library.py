@@ -91,7 +91,8 @@ class Library:
         return int(kept)
 
     def close(self) -> None:
-        """The engine stays open: it is whoever's gave it."""
+        """May be called twice. Afterwards all else raises ValueError. The engine stays open: it is
+        whoever's gave it."""
         self._index.close()
 
     def __enter__(self) -> Library:
@@ -106,6 +107,8 @@ class Library:
         self.close()
 
     def __repr__(self) -> str:
+        if self._index.is_closed:
+            return f"<promptcache.Library {str(self._index.path.parent)!r}, closed>"
         n, pieces = self._index.row(
             "SELECT (SELECT count(*) FROM documents), (SELECT count(*) FROM pieces)"
         )
