@@ -23,12 +23,30 @@ __all__ = [
 
 _PLAIN = (str, int, float, bool, type(None), tuple, list, dict, set, frozenset, range, slice)
 
+
+def _remainder(left: Any, right: Any) -> Any:
+    """left % right. A string's says what an f-string may say of each value, and no more: the text of a
+    set or an Enum's member is another one in each process or version."""
+    if type(left) is not str:
+        return operator.mod(left, right)
+    if type(right) is dict:
+        return left % _Named({key: _sayable(value) for key, value in right.items()})
+    return left % (tuple(map(_sayable, right)) if type(right) is tuple else _sayable(right))
+
+
+class _Named(Dict[Any, Any]):
+    """Values for %(name)s. As a whole they are no text."""
+
+    def __repr__(self) -> str:
+        raise TypeError("a dict is no text; say its parts")
+
+
 ARITHMETIC: Dict[type, Callable[..., Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
     ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
+    ast.Mod: _remainder,
 }
 
 COMPARISONS: Dict[type, str] = {
@@ -49,13 +67,20 @@ def _listed(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *values: list(function(*values))
 
 
+def _sorted(values: Any) -> Any:
+    """Of sets, < says which holds which: no order."""
+    if any(isinstance(value, (set, frozenset)) for value in values):
+        raise TypeError("sets have no order among each other; sort what they hold")
+    return sorted(values)
+
+
 # Functions that a program may call, each as what is called in its place.
 PURE: Tuple[Tuple[Any, Callable[..., Any]], ...] = (
     (range, range),
     (enumerate, _listed(enumerate)),
     (zip, _listed(zip)),
     (reversed, _listed(reversed)),
-    (sorted, sorted),
+    (sorted, _sorted),
     (list, list),
     (tuple, tuple),
     (len, len),
@@ -87,14 +112,20 @@ def checked(value: Any) -> Any:
     return value
 
 
-def formatted(value: Any, conversion: str, spec: str) -> str:
-    """What an f-string makes of a constant. conversion: "", "r", "s" or "a"."""
+def _sayable(value: Any) -> Any:
+    """The value; TypeError where its text is not the same for all time."""
     if isinstance(value, enum.Enum):
         raise TypeError(
             "the text of an Enum's member depends on Python's version; write .value or .name"
         )
     if type(value) not in (str, int, float, bool, type(None)):
         raise TypeError(f"a {type(value).__name__} is no text; say its parts")
+    return value
+
+
+def formatted(value: Any, conversion: str, spec: str) -> str:
+    """What an f-string makes of a constant. conversion: "", "r", "s" or "a"."""
+    value = _sayable(value)
     if conversion:
         value = _CONVERSIONS[conversion](value)
     return format(value, spec)
