@@ -153,7 +153,10 @@ STATEMENTS = {
     "a, b = ('x',)  # <-": r"2 names, and \('x',\)",
     "x = ['a']\n    x += ['b']  # <-": r"a list is not changed; write x = x \+",
     "if city in 3: say('x')  # <-": "argument of type 'int' is not",
-    "yield 'x'  # <-": "says nothing when it is run; write say",
+    "yield 'x'  # <-": r"a generator, which says nothing when it is called; write say\(",
+    "say('x')\n    if False: yield  # <-": r"a generator, which says nothing when it is called; write say\(",
+    "say('x')\n    if 0: yield from ()  # <-": "a generator",
+    "x = (yield)  # <-": "a generator",
     "TEXTS['rome'] = 'x'  # <-": "only names are set",
     "TEXTS['rome'] += 'x'  # <-": "only names are set",
     "say('\\x00')  # <-": r"the text has U\+0000, which XML, and so PML, cannot write",
@@ -267,6 +270,65 @@ def test_places_in_functions_of_functions(load):
         """,
         "computed from what comes",
     )
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["say(__text)  # <-", "__x = 'a'  # <-", "say(Mood.__glad)  # <-", "say(t(__x='a'))  # <-",
+     "for __x in 'ab': pass  # <-", "if False: say(__text)  # <-"],
+)  # fmt: skip
+def test_names_that_a_class_makes_others(load, line):
+    """Python looks for _Holder__text, where the source says __text, and finds neither or another one."""
+    source = f"""\
+__text = "the file's"
+_Holder__text = "the class's"
+
+class Outer:
+    class __Holder:
+        @program
+        def p(q: str):
+            say("x")
+            {line}
+
+p = vars(Outer)["_Outer__Holder"].p
+"""
+    refused(load, source, r"in a class __\w+ is _Holder__\w+ to Python; write it with one underscore")
+
+
+def test_names_that_a_class_makes_others_in_functions_and_parameters(load):
+    source = """\
+        class Holder:
+            def made(self):
+                @program
+                def p(
+                    __q: str,  # <-
+                ):
+                    say("x")
+                return p
+
+        p = Holder().made()
+        """
+    refused(load, source, "in a class __q is _Holder__q to Python")
+
+
+def test_names_that_stay(load):
+    made = load(
+        """\
+        __text = "private "
+
+        @program
+        def p(__q: str):
+            say(__text, __q)
+
+        class _:
+            @program
+            def r(__q: str):
+                say(__text, __name__)
+        """
+    )
+    assert made.p.messages("x") == [{"role": None, "content": "private x"}]
+    assert "private " in made.p.schema() and "private drawn" in made._.r.schema()
+    assert made._.r.messages("x") == [{"role": None, "content": "private drawn"}]
 
 
 def test_sources_that_are_gone(load):

@@ -8,7 +8,7 @@ import dataclasses
 import inspect
 import os
 import types
-from typing import Any, Sequence, Tuple
+from typing import Any, List, Sequence, Tuple
 
 from .errors import Place, ProgramError
 
@@ -99,8 +99,53 @@ def source_of(function: types.FunctionType) -> Source:
     except (OSError, SyntaxError, IndexError):
         message = f"the source of {name}() cannot be read; a program is compiled from it"
         raise here.error(message) from None
+    except (RecursionError, MemoryError):  # the parser's own limits
+        raise here.error(f"{name}() is nested too deeply to be read; make parts of it programs") from None
     if isinstance(node, ast.AsyncFunctionDef):
         raise here.error("a program is a function by def, not by async def")
     if not isinstance(node, ast.FunctionDef) or node.name != name:
         raise here.error(f"{name}() is not there any more; the file was changed since it was imported")
-    return Source(function, file, lines, node)
+    source = Source(function, file, lines, node)
+    _check_that_it_runs(source)
+    _check_names(source)
+    return source
+
+
+def _check_that_it_runs(source: Source) -> None:
+    """A yield anywhere, also where nothing ever comes, makes a function that only begins when somebody
+    asks for its items: a call of it says nothing."""
+    if source.function.__code__.co_flags & inspect.CO_GENERATOR:
+        found = [n for n in _inner(source.node) if isinstance(n, (ast.Yield, ast.YieldFrom))]
+        raise source.error(
+            found[0] if found else source.node,
+            "yield makes this a generator, which says nothing when it is called; write say(...)",
+        )
+
+
+def _check_names(source: Source) -> None:
+    """In a class Python takes __name for _Class__name; the source has the one, its values the other."""
+    around = _class_around(source.function.__qualname__)
+    for node in _inner(source.node) if around else ():
+        for field in ("id", "attr", "arg"):
+            name = getattr(node, field, None)
+            if isinstance(name, str) and name.startswith("__") and not name.endswith("__"):
+                raise source.error(
+                    node, f"in a class {name} is {around}{name} to Python; write it with one underscore"
+                )
+
+
+def _class_around(qualified: str) -> str:
+    """_Class of the innermost class that a function stands in; "" where it stands in none."""
+    parts = qualified.split(".")[:-1]
+    classes = [a for a, b in zip(parts, [*parts[1:], ""]) if a != "<locals>" and b != "<locals>"]
+    bare = classes[-1].lstrip("_") if classes else ""
+    return f"_{bare}" if bare else ""
+
+
+def _inner(function: ast.FunctionDef) -> List[ast.AST]:
+    """All nodes of its parameters and statements, in the order of their places."""
+    every = [n for part in (function.args, *function.body) for n in ast.walk(part)]
+    return sorted(
+        (n for n in every if hasattr(n, "lineno")),
+        key=lambda n: (getattr(n, "lineno", 0), getattr(n, "col_offset", 0)),
+    )
