@@ -6,6 +6,8 @@ import sys
 import textwrap
 
 import pytest
+from hypothesis import HealthCheck, given, reject, settings
+from hypothesis import strategies as st
 
 from promptcache.program import ProgramError
 
@@ -148,7 +150,7 @@ STATEMENTS = {
     "greet(flag)  # <-": r"greet\(\): who is a string, not True",
     "greet(**{'who': 'x'})  # <-": r"without \* and \*\*",
     "if flag: x = 'a'\n    say(x)  # <-": "x is set on one way only, in line .*; set it before",
-    "x = q\n    for i in range(40):\n        x = 'a' + x if q == t else 'b' + x  # <-": "x is put together in too many ways",
+    "x = q\n    for i in range(40):\n        x = 'a' + x if q == t else 'b' + x  # <-": "(x|this) is put together in too many ways",
     "a, b = q  # <-": "several of them from constants only",
     "a, b = ('x',)  # <-": r"2 names, and \('x',\)",
     "x = ['a']\n    x += ['b']  # <-": r"a list is not changed; write x = x \+",
@@ -329,6 +331,61 @@ def test_names_that_stay(load):
     assert made.p.messages("x") == [{"role": None, "content": "private x"}]
     assert "private " in made.p.schema() and "private drawn" in made._.r.schema()
     assert made._.r.messages("x") == [{"role": None, "content": "private drawn"}]
+
+
+DEEP = {
+    "sum": "say(" + " + ".join(["q"] * 800) + ")  # <-",
+    "choice": "say(" + "".join(f"'{i}' if q == '{i}' else " for i in range(400)) + "'x')  # <-",
+    "not": "if " + "not " * 600 + "q: say('x')  # <-",
+}
+
+
+@pytest.mark.parametrize("kind", DEEP)
+def test_what_nests_deeper_than_python_is_told(load, kind):
+    said = "nested deeper than Python goes, in p; say parts of it|this is put together in too many ways"
+    refused(load, f"@program\ndef p(q: str):\n    {DEEP[kind]}\n", said)
+
+
+def test_what_nests_too_deep_in_a_loop_names_the_loop(load):
+    body = "for a in 'ab':\n        for b in 'cd':\n            " + DEEP["sum"]
+    error = refused(load, f"@program\ndef p(q: str):\n    {body}\n", "nested deeper than Python goes, by")
+    assert f"by the loop in line {error.lineno - 1}, in p" in error.msg
+
+
+@pytest.mark.parametrize("again", ["'a' if q == str(i) else x", "not x", "x and q == str(i)"])
+def test_loops_that_nest_a_name_in_itself(load, again):
+    source = f"@program\ndef p(q: str):\n    x = q\n    for i in range(1500):\n        x = {again}  # <-\n"
+    refused(load, source, "(x|this) is put together in too many ways; say each part where it is decided")
+
+
+def test_calls_that_nest_too_deep_are_named(load):
+    links = [f"@program\ndef p{i}(q: str):\n    say(q)\n    p{i + 1}(q)\n\n" for i in range(400)]
+    made = load("".join(links) + "@program\ndef p400(q: str):\n    say(q)\n\np = p0\n")
+    with pytest.raises(ProgramError, match="nested deeper than Python goes, in p.* > p") as caught:
+        made.p.schema()
+    assert len(caught.value.msg) < 2000 and re.search(r"called from .* and \d+ more$", caught.value.msg)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    st.sampled_from(["'a' if q == t else {}", "({} + q)", "not {}", "({} or q)", "(q if {} else t)"]),
+    st.integers(1, 400),
+)
+def test_no_depth_is_anything_but_compiled_or_told(load, shape, depth):
+    before, behind = shape.split("{}")
+    nested = before * depth + "q" + behind * depth
+    try:
+        made = load(f"@program\ndef p(q: str, t: str):\n    if {nested}: say('yes')\n    else: say('no')\n")
+    except (SyntaxError, RecursionError, MemoryError):
+        reject()  # Python reads no such file
+    try:
+        made.p.schema()
+    except ProgramError as error:
+        assert re.search("nested deeper than Python goes|this is put together in too many ways", error.msg)
+    else:
+        said = made.p.messages("x", "x")[0]["content"]
+        assert [path.split("/")[-1] for path in made.p("x", "x").modules]
+        assert f">{said}<" in made.p.schema()
 
 
 def test_sources_that_are_gone(load):

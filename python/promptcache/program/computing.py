@@ -120,18 +120,23 @@ def _parts(text: Expression) -> Tuple[Expression, ...]:
     return () if isinstance(text, Constant) and text.value == "" else (text,)
 
 
-def is_larger(expression: Expression, n: int) -> bool:
-    """Whether it has more than n parts, parts of parts included."""
-    left, open_ones = n, [expression]
+def is_larger(expression: Expression, n: int, depth: int) -> bool:
+    """Whether it has more than n parts, parts of parts included, or more than depth of them in each
+    other."""
+    left, open_ones = n, [(expression, depth)]
     while open_ones and left >= 0:
-        part = open_ones.pop()
+        part, deeper = open_ones.pop()
         left -= 1
+        if deeper < 0:
+            return True
+        inner: Sequence[Expression] = ()
         if isinstance(part, Joined):
-            open_ones += part.parts
+            inner = part.parts
         elif isinstance(part, Operation):
-            open_ones += part.operands
+            inner = part.operands
         elif isinstance(part, Argument) and part.source is not None:
-            open_ones.append(part.source)
+            inner = (part.source,)
+        open_ones += [(e, deeper - 1) for e in inner]
     return left < 0
 
 

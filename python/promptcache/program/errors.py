@@ -7,6 +7,8 @@ from typing import Tuple
 
 __all__ = ["Place", "ProgramError"]
 
+_MOST_CALLS = 8  # in a message
+
 
 class ProgramError(SyntaxError):
     """A program that has no schema: `filename`, `lineno` and `offset` are in its Python source, and
@@ -24,7 +26,9 @@ class Place:
     called_from: Tuple[str, ...] = ()  # "FILE:LINE" of each call, the innermost first
 
     def error(self, message: str) -> ProgramError:
-        calls = "".join(f"; called from {place}" for place in self.called_from)
+        calls = "".join(f"; called from {place}" for place in self.called_from[:_MOST_CALLS])
+        if len(self.called_from) > _MOST_CALLS:
+            calls += f" and {len(self.called_from) - _MOST_CALLS} more"
         return ProgramError(message + calls, (self.file, self.line, self.column, self.text))
 
     def __str__(self) -> str:

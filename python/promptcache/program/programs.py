@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import types
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, overload
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, TypeVar, overload
 
 from . import vocabulary
 from .definition import Defined, Definition, Options
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from ..engine import Engine
     from ..prompt import Prompt
     from ..schema import Schema
+
+Made = TypeVar("Made")
 
 __all__ = ["Bound", "Call", "Program", "program"]
 
@@ -38,11 +40,19 @@ class Program(Defined):
 
     @functools.cached_property
     def tree(self) -> Tree:
-        return read_program(self.definition)
+        return self._made(lambda: read_program(self.definition))
 
     @functools.cached_property
     def _pml(self) -> str:
-        return write_schema(self.tree)
+        return self._made(lambda: write_schema(self.tree))
+
+    def _made(self, make: Callable[[], Made]) -> Made:
+        try:
+            return make()
+        except RecursionError:  # that no statement could tell of
+            source = self.definition.source
+            sentence = f"{self.definition.name}() is nested deeper than Python goes from here"
+            raise source.error(source.node, f"{sentence}; make parts of it flat") from None
 
     def schema(self) -> str:
         """The PML of the schema, the same in every process."""

@@ -12,11 +12,16 @@ import operator
 from typing import Any, Callable, List, Optional
 
 from . import constants
-from .computing import combine, conditional, tabulated
+from .computing import combine, conditional, is_larger, tabulated
 from .expressions import OPERATIONS, Collection, Constant, Expression, Operation, is_text, join
 from .knowledge import Knowledge, Unsure
 
 __all__ = ["Reader", "read_text"]
+
+_MOST_PARTS = 4096  # of a value; more come of decisions that double each other
+# Of operations in each other in a value. A prompt computes it with some three frames of Python each, of
+# the thousand that there are.
+_MOST_DEPTH = 200
 
 _INSTEAD = {
     "Lambda": "write the text where it is said",
@@ -48,6 +53,14 @@ class Reader(Knowledge):
         if not isinstance(read, Constant):
             raise self.source.error(node, "this depends on an argument; here a constant is needed")
         return read.value
+
+    def bounded(self, node: ast.AST, name: str, value: Expression) -> Expression:
+        """The value; ProgramError where it has more parts than what comes behind can bear."""
+        if is_larger(value, _MOST_PARTS, _MOST_DEPTH):
+            raise self.source.error(
+                node, f"{name} is put together in too many ways; say each part where it is decided"
+            )
+        return value
 
     # ---- Values
 
@@ -160,7 +173,7 @@ class Reader(Knowledge):
         for value in node.values:  # what stands behind `x == 1 and` is read where that holds
             values.append(inner.read(value))
             inner.assume(values[-1], holds=kind == "and")
-        return combine(kind, values)
+        return self.bounded(node, "this", combine(kind, values))
 
     def _read_Compare(self, node: ast.Compare) -> Expression:
         sides = [self.read(side) for side in (node.left, *node.comparators)]
@@ -211,7 +224,7 @@ class Reader(Knowledge):
             inner = Reader(self.source, dict(self.names))
             inner.assume(condition, holds)
             ends.append(inner.read(end))
-        return conditional(condition, ends[0], ends[1])
+        return self.bounded(node, "this", conditional(condition, ends[0], ends[1]))
 
     # ---- Texts
 

@@ -9,10 +9,10 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 from . import vocabulary
 from .blocks import Surroundings, opened, opens
 from .calls import arguments_of_call, file_pieces
-from .computing import is_larger
 from .constants import is_constant
 from .decisions import decide, ways_of_if, ways_of_match
 from .definition import Defined, Definition, argument_of
+from .errors import Place, ProgramError
 from .expressions import Collection, Constant, Expression, join
 from .knowledge import Environment
 from .names import Scope
@@ -24,7 +24,7 @@ from .texts import said_pieces
 
 __all__ = ["Reading", "read_program"]
 
-_MOST_PARTS = 4096  # of what a name stands for; more come of decisions that double each other
+_NAMED_CALLS = 4  # of those that lead to an error
 _MOST_STATEMENTS = 65_536  # as many as a PML document has elements
 
 
@@ -34,6 +34,7 @@ class Whole:
 
     folder: str  # of the schema
     callers: List[Definition]  # the programs that are being read, the outermost first
+    loops: List[Place] = dataclasses.field(default_factory=list)  # and the loops, likewise
     n_statements: int = 0
 
 
@@ -86,15 +87,24 @@ class Reading:
                 f"{_keyword(node)} is not compiled; a program has say(), doc(), calls of "
                 "programs, if, match, for over constants, with and assignments",
             )
-        return method(node)
+        try:
+            return method(node)
+        except RecursionError:
+            raise self._too_deep(node) from None
+
+    def _too_deep(self, node: ast.stmt) -> ProgramError:
+        """Where what Python nests has an end. The innermost statement that has room to say so says it."""
+        by = f", by the loop in line {self.whole.loops[-1].line}" if self.whole.loops else ""
+        calls = " > ".join(definition.name for definition in self.whole.callers[-_NAMED_CALLS:])
+        return self.source.error(
+            node,
+            f"this is nested deeper than Python goes{by}, in {calls}; "
+            "say parts of it in statements of their own",
+        )
 
     def set(self, node: ast.AST, name: str, value: Expression) -> None:
         """Gives a name its value."""
-        if is_larger(value, _MOST_PARTS):
-            raise self.source.error(
-                node, f"{name} is put together in too many ways; say each part where it is decided"
-            )
-        self.reader.names[name] = value
+        self.reader.names[name] = self.reader.bounded(node, name, value)
 
     # ---- What says something
 
@@ -178,9 +188,11 @@ class Reading:
                 f"for a {type(items).__name__} write sorted(...)",
             )
         pieces: List[Piece] = []
+        self.whole.loops.append(self.source.place(node))
         for item in items:
             self._assign(node.target, Constant(item))
             pieces += self.read_all(node.body)
+        self.whole.loops.pop()
         return tuple(pieces)
 
     # ---- What sets names
