@@ -333,6 +333,16 @@ def test_names_that_stay(load):
     assert made._.r.messages("x") == [{"role": None, "content": "private drawn"}]
 
 
+def test_enums_that_compare_by_code_of_their_own(load):
+    loud = (
+        "class Loud(enum.Enum):\n    A = 1\n    __hash__ = enum.Enum.__hash__\n"
+        "    def __eq__(self, other):\n        raise SystemExit('this is not to be run')\n\n@program\n"
+    )
+    said = "Loud has an __eq__ of its own, which is not called here"
+    refused(load, loud + "def p(\n    a: Loud,  # <-\n): say('x')\n", said)
+    refused(load, loud + "def p():\n    if Loud.A == Loud.A: say('x')  # <-\n", said)
+
+
 DEEP = {
     "sum": "say(" + " + ".join(["q"] * 800) + ")  # <-",
     "choice": "say(" + "".join(f"'{i}' if q == '{i}' else " for i in range(400)) + "'x')  # <-",

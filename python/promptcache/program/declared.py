@@ -8,7 +8,7 @@ import enum
 import typing
 from typing import Any, Iterable, Optional, Tuple, Union
 
-__all__ = ["Choices", "Declared", "Len", "Several", "Text", "declare", "one_of", "same"]
+__all__ = ["Choices", "Declared", "Len", "Several", "Text", "check_equality", "declare", "one_of", "same"]
 
 HINT = (
     "declare it as bool, Literal[...], an Enum, str, Annotated[str, Len(8)], "
@@ -52,13 +52,15 @@ class Several:
     values: Tuple[Any, ...]
 
     def accept(self, value: Any) -> Tuple[Any, ...]:
+        """Each once, in the order in which they are declared: that of a set is another one in each
+        process."""
         if isinstance(value, str) or not isinstance(value, collections.abc.Iterable):
             raise TypeError(f"is a collection of {_listed(self.values)}, not {value!r}")
         items = tuple(value)
         for item in items:
             if not one_of(item, self.values):
                 raise ValueError(f"has members of {_listed(self.values)}, not {item!r}")
-        return items
+        return tuple(declared for declared in self.values if one_of(declared, items))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,8 +80,19 @@ class Text:
 Declared = Union[Choices, Several, Text]
 
 
+def check_equality(kind: type) -> None:
+    """TypeError for an Enum whose members say by code of their own what is equal: it would be run."""
+    if issubclass(kind, enum.Enum):
+        for base in kind.__mro__:
+            if "__eq__" in vars(base) and issubclass(base, enum.Enum) and base.__module__ != "enum":
+                raise TypeError(f"{kind.__name__} has an __eq__ of its own, which is not called here")
+
+
 def same(a: Any, b: Any) -> bool:
-    """Equal, and of one type: True is not 1."""
+    """Equal, and of one type: True is not 1. Members of an Enum are the same or are not: what == says
+    of them may be code of the Enum's own."""
+    if isinstance(a, enum.Enum) or isinstance(b, enum.Enum):
+        return a is b
     return type(a) is type(b) and bool(a == b)
 
 
@@ -100,6 +113,7 @@ def declare(annotation: Any) -> Declared:
     if annotation is None or annotation is type(None):
         return Choices((None,))
     if isinstance(annotation, type) and issubclass(annotation, enum.Enum):
+        check_equality(annotation)
         return Choices(tuple(annotation))
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is typing.Literal:

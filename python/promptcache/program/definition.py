@@ -55,6 +55,11 @@ class Definition:
     def source(self) -> Source:
         return source_of(self.function)
 
+    @property
+    def docstring(self) -> Optional[str]:
+        """As it is written: under python -OO the function itself has none."""
+        return ast.get_docstring(self.source.node, clean=False)
+
     @functools.cached_property
     def signature(self) -> inspect.Signature:
         return inspect.signature(self.function)

@@ -11,7 +11,7 @@ import dataclasses
 import operator
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
-from .declared import Text, same
+from .declared import Text, check_equality, same
 
 __all__ = [
     "OPERATIONS",
@@ -81,9 +81,16 @@ class Operation:
 
 Expression = Union[Constant, Table, Argument, Collection, Joined, Operation]
 
+
+def _equal(a: Any, b: Any) -> bool:
+    check_equality(type(a))
+    check_equality(type(b))
+    return bool(a == b)
+
+
 OPERATIONS: Dict[str, Callable[..., Any]] = {
-    "==": operator.eq,
-    "!=": operator.ne,
+    "==": _equal,
+    "!=": lambda a, b: not _equal(a, b),
     "<": operator.lt,
     "<=": operator.le,
     ">": operator.gt,

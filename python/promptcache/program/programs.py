@@ -117,7 +117,7 @@ class Call:
     def run_in(self, run: vocabulary.Run) -> None:
         """Runs the function there."""
         function = self.program.definition.function
-        doc = function.__doc__
+        doc = self.program.definition.docstring
         run.folders.append(self.program.folder)
         try:
             if doc:

@@ -202,7 +202,7 @@ class Reader(Knowledge):
             pairs = [(a, b.value) for a, b in ((left, right), (right, left)) if isinstance(b, Constant)]
         for parameter, value in pairs:
             domain = getattr(parameter, "domain", ())
-            if domain and not any(value == choice for choice in domain):
+            if domain and not any(OPERATIONS["=="](value, choice) for choice in domain):
                 raise self.source.error(
                     node, f"{value!r} is none of its choices, which are {', '.join(map(repr, domain))}"
                 )
