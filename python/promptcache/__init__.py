@@ -62,5 +62,5 @@ __all__ = [
     "build",
     "inspect",
     "verify",
-    *errors.__all__,
 ]
+__all__ += errors.__all__

@@ -6,7 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING, Any, Dict, List
 
 from ._handle import Handle
-from ._library import call, ffi, filled, lib, owned_text, report, tokens_of
+from ._library import call, filled, lib, owned_text, report, tokens_of
 from .progress import Progress
 from .schema import Encoded, Pin, encode, pin
 

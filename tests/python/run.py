@@ -4,6 +4,7 @@
     run.py PACKAGE LIBRARY make           lays the package out in PACKAGE, with tables of the C API
     run.py PACKAGE LIBRARY pytest FILE    one file of tests over LIBRARY
     run.py PACKAGE LIBRARY mypy           the package's types
+    run.py PACKAGE LIBRARY pyright        the same, by another checker
 
 Without the environment it says SKIPPED, and how to make it.
 """
@@ -35,6 +36,12 @@ def make(python, package):
                            ROOT / "include/promptcache/promptcache.h", package / "promptcache/_c_api.py"])
 
 
+def pyright(python, package):
+    """By basedpyright, which has its Node.js with it. Its configuration names paths beside itself."""
+    shutil.copy(ROOT / "pyproject.toml", package / "pyproject.toml")
+    return subprocess.run([python, "-m", "basedpyright", "--pythonpath", python, "-p", package])
+
+
 def main():
     if len(sys.argv) < 4:
         sys.exit(__doc__)
@@ -45,6 +52,8 @@ def main():
     elif what == "pytest":
         run = subprocess.run([python, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", *sys.argv[4:]],
                              cwd=ROOT, env={**os.environ, "PYTHONPATH": str(package), "PROMPTCACHE_LIBRARY": library})
+    elif what == "pyright":
+        run = pyright(python, package)
     else:
         run = subprocess.run([python, "-m", "mypy", "--strict", "--cache-dir", os.devnull,
                               "--config-file", ROOT / "pyproject.toml", "-p", "promptcache"],

@@ -269,6 +269,7 @@ class Library:
         nobody looks."""
         if k < 1:
             raise InvalidArgument(f"k={k}: at least 1")
+        pieces: List[Piece] = []
         for _ in range(_LOOKS):
             pieces = pieces_of(self._index, ranked(self._index, self._vectors, question, k))
             if self.engine is None or not self._changed({piece.path for piece in pieces}):

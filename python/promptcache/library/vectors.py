@@ -37,7 +37,7 @@ def _wordllama() -> Optional[Embedder]:
         return None
     # Its files lie beside its code; nothing is fetched.
     model = wordllama.WordLlama.load(
-        cache_dir=Path(wordllama.__file__).parent, disable_download=True
+        cache_dir=Path(str(wordllama.__file__)).parent, disable_download=True
     )
 
     def embed(texts: Sequence[str]) -> Any:

@@ -7,6 +7,7 @@ import importlib.util
 import os
 import sys
 import traceback
+from importlib.machinery import SourceFileLoader
 from types import ModuleType
 from typing import Any
 
@@ -53,7 +54,7 @@ def _imported(path: str) -> ModuleType:
     sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
     name = os.path.splitext(os.path.basename(path))[0]
     spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
+    if spec is None or not isinstance(spec.loader, SourceFileLoader):
         raise FileNotFoundError(f"{path} is no Python file")
     made = importlib.util.module_from_spec(spec)
     sys.modules[name] = made

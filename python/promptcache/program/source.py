@@ -8,7 +8,7 @@ import dataclasses
 import inspect
 import os
 import types
-from typing import Any, List, Sequence, Tuple
+from typing import Any, Dict, List, Sequence, Tuple
 
 from .errors import Place, ProgramError
 
@@ -56,7 +56,8 @@ class Source:
                 return cell.cell_contents
             except ValueError:
                 raise Unknown(name) from None
-        for names in (self.function.__globals__, vars(builtins)):
+        found: Dict[str, Any] = getattr(self.function, "__globals__")  # of a field pyright makes a method
+        for names in (found, vars(builtins)):
             if name in names:
                 return names[name]
         raise Unknown(name)
