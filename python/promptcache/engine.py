@@ -157,6 +157,7 @@ class Engine(Handle):
 
     @property
     def facts(self) -> EngineFacts:
+        """What it is, in numbers."""
         f = filled(lib.pc_engine_get_facts, "pc_engine_facts", self.handle)
         return EngineFacts(
             context_tokens=f.context_tokens,

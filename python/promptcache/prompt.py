@@ -57,6 +57,7 @@ class Prompt(Handle):
 
     @property
     def counts(self) -> Counts:
+        """How many of its tokens are where, and what would be computed now."""
         counts = filled(lib.pc_prompt_get_counts, "pc_prompt_counts", self.handle)
         return Counts(*(getattr(counts, field.name) for field in dataclasses.fields(Counts)))
 

@@ -223,6 +223,7 @@ class Session(Handle):
                 yield token.text
 
     async def atokens(self) -> AsyncIterator[Token]:
+        """tokens(), beside other work of the loop's."""
         while True:
             token = await batch.astep(self)
             if token is None:
@@ -240,6 +241,7 @@ class Session(Handle):
 
     @property
     def stats(self) -> Stats:
+        """What was found, computed and generated so far, in tokens and microseconds."""
         stats = ffi.new("pc_session_stats *")
         stats.struct_size = ffi.sizeof("pc_session_stats")
         lib.pc_session_get_stats(self.handle, stats)
@@ -280,6 +282,7 @@ class Session(Handle):
         self._go_on(lib.pc_session_append_text, *utf8(text))
 
     def append_tokens(self, tokens: Sequence[int]) -> None:
+        """The same with tokens: [n] ids below vocab_size. InvalidArgument names one that is none."""
         ids = ffi.new("int32_t[]", list(tokens))
         self._go_on(lib.pc_session_append_tokens, ids, len(tokens))
 

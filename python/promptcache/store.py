@@ -82,6 +82,7 @@ class Store(Handle):
         call(lib.pc_store_pin, self.handle, c_text(key, "the key"))
 
     def unpin(self, key: str) -> None:
+        """Undoes pin(): it may be evicted again."""
         call(lib.pc_store_unpin, self.handle, c_text(key, "the key"))
 
 

@@ -45,6 +45,7 @@ class Answer:
 
     @property
     def cited(self) -> Tuple[Source, ...]:
+        """The sources whose numbers the text names."""
         return tuple(source for source in self.sources if source.cited)
 
 

@@ -157,6 +157,7 @@ class Library:
         return n
 
     def documents(self) -> List[Document]:
+        """The files of the library by their paths, those without a text among them."""
         rows = self._index.rows(
             "SELECT path, title, count(pieces.id), coalesce(sum(n_tokens), 0), problem "
             "FROM documents LEFT JOIN pieces ON document = documents.id "
