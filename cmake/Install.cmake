@@ -32,18 +32,19 @@ if(PC_STATIC)
   include(StaticLibrary)
 endif()
 
-# The documentation and the examples, which are a CMake project of their own, beside each other as
-# in the source tree, so that links between pages hold.
-install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/SECURITY.md
-              ${PROJECT_SOURCE_DIR}/CHANGELOG.md
-        DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT command)
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs ${PROJECT_SOURCE_DIR}/examples
-        DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT command)
-
 if(PC_BUILD_TOOLS)  # the command finds its library beside it, wherever the prefix goes
   file(RELATIVE_PATH PC_LIB_FROM_BIN /prefix/${CMAKE_INSTALL_BINDIR} /prefix/${CMAKE_INSTALL_LIBDIR})
   set_target_properties(promptcache_command PROPERTIES INSTALL_RPATH "$ORIGIN/${PC_LIB_FROM_BIN}")
 endif()
 if(PROJECT_IS_TOP_LEVEL)
+  # The documentation and the examples, which are a CMake project of their own, beside each other as
+  # in the source tree, so that links between pages hold. In another project's build there are none:
+  # CMAKE_INSTALL_DOCDIR is that project's.
+  install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/SECURITY.md
+                ${PROJECT_SOURCE_DIR}/CHANGELOG.md
+          DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT command)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs ${PROJECT_SOURCE_DIR}/examples
+          DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT command
+          USE_SOURCE_PERMISSIONS PATTERN __pycache__ EXCLUDE)
   include(Packages)
 endif()

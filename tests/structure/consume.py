@@ -58,6 +58,8 @@ def inspect_documents(folder):
     for name in ("LICENSE", "CHANGELOG.md", "docs/PML.md", "docs/CONSTRAINED.md", "docs/CHAT_TEMPLATES.md",
                  "docs/MODELS.md", "examples/hello.c", "examples/city-guide/city-guide.pml"):
         only(os.path.join(folder, name))
+    check(os.access(only(os.path.join(folder, "examples/home-assistant/ask.py")), os.X_OK), "a script cannot be run")
+    check(not glob.glob(os.path.join(folder, "**/__pycache__"), recursive=True), "what Python compiled is installed")
     for page in glob.glob(os.path.join(folder, "**/*.md"), recursive=True):
         with open(page, encoding="utf-8") as file:
             links = [link for link in LINK.findall(file.read()) if "://" not in link]
