@@ -7,7 +7,7 @@ add_custom_command(OUTPUT ${PC_C_API_TABLES}
           ${PROJECT_SOURCE_DIR}/include/promptcache/promptcache.h ${PC_C_API_TABLES}
   DEPENDS ${PROJECT_SOURCE_DIR}/python/make_bindings.py ${PROJECT_SOURCE_DIR}/include/promptcache/promptcache.h
   COMMENT "Describing the C API to Python" VERBATIM)
-add_custom_target(promptcache_python DEPENDS ${PC_C_API_TABLES})
+add_custom_target(promptcache_python ALL DEPENDS ${PC_C_API_TABLES})
 
 set_property(TARGET promptcache PROPERTY VERSION)  # a wheel has no links: one file, named by the SONAME
 install(FILES ${PC_C_API_TABLES} DESTINATION promptcache COMPONENT python)
