@@ -1,4 +1,4 @@
-"""Jinja2 as transformers sets it up: the judge of runtime/chat/.
+"""Jinja2 as transformers sets it up: the judge of runtime/jinja/.
 
 Written after the documented behaviour of transformers' chat templates, so that no
 test needs transformers itself: the immutable sandbox, trim_blocks and
