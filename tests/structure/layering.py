@@ -9,7 +9,8 @@ Rules: who includes whom, no circles of includes inside a folder or room (a head
 and its source are one), one home file for each third-party header, at most ten
 headers in base/, at most 25 files in a room, no printing, aborting, exiting or throwing in the libraries,
 no strerror, no file over 500 lines, no function over 70, a contract at the top of each header,
-no path of somebody's machine, the CUDA plug-in's list of sources complete. The reasons: docs/ARCHITECTURE.md.
+no path of somebody's machine, the CUDA plug-in's list of sources complete, docs/ARCHITECTURE.md's tables as the
+arrows here. The reasons: docs/ARCHITECTURE.md.
 """
 import collections
 import os
@@ -430,9 +431,47 @@ def check_decisions(root):
             yield f"docs/adr/{name}:1: not listed in docs/adr/README.md"
 
 
+def rows_of_map(text):
+    """(line, rooms, rooms inside of them, what they stand on) of each row of the map's tables. A row's rooms are
+    those of the folder whose rooms the words before the table announce."""
+    parent = ""
+    for number, line in enumerate(text.split("\n"), 1):
+        if found := re.search(r"[Tt]he rooms of `([\w/]+)/`", line):
+            parent = found[1] + "/"
+        cells = line.split("|")[1:-1] if line.startswith("| `") else ()
+        if len(cells) == 3:
+            rooms = [parent + name for name in re.findall(r"`([\w/]+)/`", cells[0])]
+            inside = [f"{room}/{name}" for room in rooms for name in re.findall(r"`(\w+)/`", cells[1])]
+            words = re.findall(r"\w+", cells[2])
+            yield number, rooms, inside, [name for word in words for name in (parent + word, word) if name in ARROWS]
+
+
+def stands_on(room, below):
+    """Does an arrow lead from a room, or one inside of it, to another or into it?"""
+    mine = [place for place in ARROWS if place == room or place.startswith(room + "/")]
+    return any((target + "/").startswith(below + "/") for place in mine for target in ARROWS[place])
+
+
+def check_map(root):
+    """The map in words has every room of ARROWS, no other, and no arrow that is not there."""
+    path, named = "docs/ARCHITECTURE.md", set()
+    text = read(root, path) if os.path.exists(os.path.join(root, path)) else ""
+    for number, rooms, inside, below in rows_of_map(text):
+        named.update(rooms + inside)
+        for room in rooms:
+            if room not in ARROWS and room.split("/")[0] not in ("include", "tests", "bench"):
+                yield f"{path}:{number}: {room}/ is no room of tests/structure/layering.py"
+        for name in below:
+            if not any(stands_on(room, name) for room in rooms):
+                yield f"{path}:{number}: {', '.join(rooms)}: may not include {name}/, says tests/structure/layering.py"
+    for room in ARROWS if text else ():
+        if room not in named and room not in ("include", "examples"):
+            yield f"{path}:1: no row names {room}/"
+
+
 def violations(root):
     found = list(check_base_headers(root)) + list(check_rooms(root)) + list(check_decisions(root))
-    found += check_cuda_list(root)
+    found += list(check_cuda_list(root)) + list(check_map(root))
     includes = {}
     for path in files(root, CODE, SOURCE):
         text = read(root, path)
@@ -455,6 +494,10 @@ def violations(root):
 # ---- self-test
 
 CONTRACT = "// What it is.\n"
+# The map in words: a row for each folder and room, and two that stand on what the arrows say.
+MAP = "".join(f"| `{room}/` | what it holds | |\n" for room in ARROWS) + (
+    "The rooms of `runtime/`:\n\n| `model/` | `shape/` of models | checkpoint, the cache |\n"
+    "| `chat/` | templates: `program/`, `turns/` | jinja |\n")
 SOUND = {
     "base/good.h": CONTRACT + '#include <vector>\n#include "base/status.h"\n',
     "pml/syntax/good.cc": '#include "base/good.h"\n#include "pml/syntax/good.h"\n',
@@ -476,6 +519,7 @@ SOUND = {
     "tests/good_test.cc": '#include "runtime/model/model.h"\n#include <sys/mman.h>\n',
     "cuda/CMakeLists.txt": "add_library(pc_cuda OBJECT\n  states/good.cu\n)\n",
     "cuda/states/good.cu": '#include "cuda/states/good.h"\n#include "cuda/device/good.h"\n',
+    "docs/ARCHITECTURE.md": MAP,
     "docs/adr/README.md": "| [0001](0001-right.md) | right |\n",
     "docs/adr/0001-right.md": "# Right\n",
     "runtime/cpu/wide.h": CONTRACT + "namespace pc {\n" + "\n" * 400 + "}  // namespace pc\n",
@@ -521,6 +565,7 @@ PLANTED = {
     "runtime/cpu/long.cc": "// line\n" * (FILE_LINES + 1),
     "runtime/cpu/tall.cc": "int f() {\n" + "  g();\n" * FUNCTION_LINES + "}\n",
     "docs/adr/0002-forgotten.md": "# Forgotten\n",
+    "docs/ARCHITECTURE.md": MAP.replace("| `runtime/step/` |", "| the driver of steps |"),
     "cuda/states/forgotten.cu": '#include "cuda/states/good.h"\n',
     "cuda/CMakeLists.txt": "add_library(pc_cuda OBJECT\n  states/good.cu\n  states/gone.cu\n)\n",
     "scripts/machine": "cd " + "/".join(("", "home", "somebody")) + "\n",
@@ -545,6 +590,10 @@ def self_test():
     headers = {f"base/h{i}.h": CONTRACT for i in range(BASE_HEADERS + 1)}
     if not any(v.startswith("base/: ") for v in report_of(headers)):
         wrong.append(f"{BASE_HEADERS + 1} headers in base/ are not reported")
+    for row in ("| `cellar/` | a room of nothing | |\n", "| `json/` | values | jinja |\n"):
+        found = report_of({**SOUND, "docs/ARCHITECTURE.md": MAP + row})
+        if len(found) != 1 or not found[0].startswith("docs/ARCHITECTURE.md:"):
+            wrong.append(f"planted in the map: {row!r}: expected one report of it, got {found}")
     room = {f"tools/serve/http/f{i}.h": CONTRACT for i in range(ROOM_FILES + 1)}
     if not any(v.startswith("tools/serve/http/: ") for v in report_of(room)):
         wrong.append(f"{ROOM_FILES + 1} files in a room are not reported")
