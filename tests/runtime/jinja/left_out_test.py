@@ -18,9 +18,16 @@ def public(names):
     return sorted(name for name in names if name.isidentifier() and not name.startswith("_"))
 
 
+# What changes a list or a dict, and is missing in the sandbox of some version of jinja2: 3.1.2 (Debian 12)
+# lets templates pop and clear lists, later ones do not.
+CHANGING = {list: {"append", "clear", "extend", "insert", "pop", "remove", "reverse", "sort"},
+            dict: {"clear", "pop", "popitem", "setdefault", "update"}}
+
+
 def changing(kind):
-    """The methods that the sandbox of jinja2 keeps from templates."""
-    return {name for name in dir(kind) if judge.jinja2.sandbox.modifies_known_mutable(kind(), name)}
+    """The methods that the sandbox of jinja2, of this version or another, keeps from templates."""
+    kept = {name for name in dir(kind) if judge.jinja2.sandbox.modifies_known_mutable(kind(), name)}
+    return kept | CHANGING.get(kind, set())
 
 
 def templates():
