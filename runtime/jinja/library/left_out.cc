@@ -78,9 +78,11 @@ Result<Value> lipsum(Runtime&, const Value&, const Arguments&) {
 }  // namespace
 
 Error left_out(std::string_view what) {
-  return error(Code::kUnsupported, std::string(what) +
-                                       " is not offered: no published chat template that was "
-                                       "counted uses it (CHAT_TEMPLATES.md)");
+  return error(Code::kUnsupported,
+               std::string(what) +
+                   " is not offered: no published chat template that was counted uses it "
+                   "(CHAT_TEMPLATES.md); write it with what is offered, or choose another "
+                   "template (chat_template)");
 }
 
 Error unknown_filter(std::string_view name) {

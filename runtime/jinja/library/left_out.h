@@ -12,7 +12,7 @@
 
 namespace pc::jinja {
 
-// "the filter 'xmlattr' is not offered: ..."; kUnsupported.
+// "the filter 'xmlattr' is not offered: ...", which ends with the way out; kUnsupported.
 Error left_out(std::string_view what);
 
 // For names that find_filter() and find_test() do not know: left out, or of no Jinja.

@@ -60,7 +60,8 @@ def main():
     results = ours(sys.argv[1:], [{"template": template, "messages": []} for _, template in cases])
     refused, wrong = 0, []
     for (what, template), mine in zip(cases, results, strict=True):
-        is_refused = mine.get("code") == "unsupported" and f"{what} is not offered" in mine["error"]
+        is_refused = (mine.get("code") == "unsupported" and f"{what} is not offered" in mine["error"]
+                      and "another template" in mine["error"])  # the way out
         refused += is_refused
         if not is_refused and ("not offered" in mine.get("error", "") or not is_known(mine)):
             wrong.append(f"{what}, {template}: {mine}")
