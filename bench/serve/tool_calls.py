@@ -77,8 +77,9 @@ def read(folder, name, least_tools, n):
     right = {row["id"]: row for row in lines(folder / "possible_answer" / file)}
     rows = [row for row in lines(folder / file)
             if len(row["function"]) >= least_tools and len(right[row["id"]]["ground_truth"]) == 1]
-    step = max(1, len(rows) // n)
-    return [Question(row, right[row["id"]]) for row in rows[::step][:n]]
+    n = min(n, len(rows))
+    drawn = [rows[i * len(rows) // n] for i in range(n)]  # to the end of the set, whatever n is
+    return [Question(row, right[row["id"]]) for row in drawn]
 
 
 def same(value, accepted):
@@ -163,8 +164,10 @@ def main():
     a = parser.parse_args()
     questions = read(a.data, a.set, a.least_tools, a.n)
     server = Server(a.command, a.model, a.threads, "--prepare", "off")
-    rows = measure(server.url, questions, a.ways, a.results)
-    server.close()
+    try:
+        rows = measure(server.url, questions, a.ways, a.results)
+    finally:
+        server.close()
     n_tools = statistics.median(len(q.tools) for q in questions)
     print(f"{len(questions)} questions of {a.set}, {n_tools:g} tools in the median, {a.model.name}\n")
     print("| way | right calls, % | right tools, % | computed anew | faster |\n|--|--|--|--|--|")
