@@ -72,6 +72,7 @@ bool remember_record(std::string_view kind, const Digest& key, const std::string
 void forget_records(std::string_view kind, const std::string& cache_dir) {
   const auto folder = CacheFolder::open(cache_dir, records_of(kind), CacheAccess::kWrite);
   if (!folder.ok()) return;
+  folder->sweep_unfinished();
   const auto records = folder->list();
   if (!records.ok()) return;
   for (const CacheEntry& record : *records)

@@ -37,7 +37,7 @@ std::optional<std::string> recall_record(std::string_view kind, const Digest& ke
 bool remember_record(std::string_view kind, const Digest& key, const std::string& body,
                      const std::string& cache_dir);
 
-// Removes all of a kind, as far as they can be.
+// Removes all of a kind, as far as they can be, and what writers that died left of theirs.
 void forget_records(std::string_view kind, const std::string& cache_dir);
 
 }  // namespace pc

@@ -3,6 +3,8 @@
 #include "runtime/schema/chat_stand_ins.h"
 
 #include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -54,6 +56,12 @@ TEST_CASE("who empties the store leaves no text behind") {
   forget_stand_ins(cache.path());
   for (unsigned char i = 1; i <= 3; ++i)
     CHECK(recall_stand_ins(digest_of(i), cache.path()).empty());
+  // Neither does a process that was killed while it wrote one.
+  const std::string torn = cache.path() + "/stand-ins/12.34.5";
+  REQUIRE(std::filesystem::is_directory(cache.path() + "/stand-ins"));
+  std::ofstream(torn) << document('a');
+  forget_stand_ins(cache.path());
+  CHECK_FALSE(std::filesystem::exists(torn));
   forget_stand_ins(cache.path() + "/nowhere");
 }
 
