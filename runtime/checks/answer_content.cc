@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/utf8.h"
+#include "runtime/jinja/values/unicode.h"
 
 namespace pc {
 namespace {
@@ -16,17 +17,11 @@ bool is_between(char32_t c, char32_t first, char32_t last) {
   return c >= first && c <= last;
 }
 
-// Unicode's blocks of punctuation, and ASCII's and Latin-1's.
-bool is_in_word(char32_t c) {
-  if (c < 0x80)
-    return is_between(c, '0', '9') || is_between(c, 'a', 'z') || is_between(c, 'A', 'Z');
-  return !is_between(c, 0x80, 0xBF) && !is_between(c, 0x2000, 0x206F) &&
-         !is_between(c, 0x3000, 0x303F) && !is_between(c, 0xFF00, 0xFF0F);
-}
-
-// Chinese, Japanese, and what else stands behind Unicode's radicals; Korean has spaces.
+// Of scripts that write no spaces between words: Thai and Lao, Burmese, Khmer, and Chinese,
+// Japanese and what else stands behind Unicode's radicals. Korean has spaces.
 bool is_word_by_itself(char32_t c) {
-  return c >= 0x2E80 && !is_between(c, 0xAC00, 0xD7AF);
+  return is_between(c, 0x0E00, 0x0EFF) || is_between(c, 0x1000, 0x109F) ||
+         is_between(c, 0x1780, 0x17FF) || (c >= 0x2E80 && !is_between(c, 0xAC00, 0xD7AF));
 }
 
 Words each_once(Words words) {
@@ -37,7 +32,7 @@ Words each_once(Words words) {
 }
 
 bool is_number(const std::string& word) {
-  return word.find_first_not_of("0123456789") == std::string::npos;
+  return jinja::all_of(word, jinja::is_decimal);
 }
 
 bool has(const Words& sorted, const std::string& word) {
@@ -47,18 +42,18 @@ bool has(const Words& sorted, const std::string& word) {
 }  // namespace
 
 Words words_of(std::string_view text) {
-  text = text.substr(0, utf8_valid_prefix(text));
+  const std::string lower = jinja::to_lower(text.substr(0, utf8_valid_prefix(text)));
   Words words;
-  bool goes_on = false;
-  for (std::size_t at = 0; at < text.size();) {
+  bool is_inside = false, goes_on = false;  // a word; and the next letter is of the same one
+  for (std::size_t at = 0; at < lower.size();) {
     const std::size_t begin = at;
-    const char32_t c = utf8_next(text, &at);
-    const bool is_word = is_in_word(c);
-    if (is_word && (!goes_on || is_word_by_itself(c))) words.emplace_back();
-    goes_on = is_word && !is_word_by_itself(c);
-    if (!is_word) continue;
-    words.back() += text.substr(begin, at - begin);
-    if (is_between(c, 'A', 'Z')) words.back().back() += 'a' - 'A';
+    const char32_t c = utf8_next(lower, &at);
+    const bool is_letter = jinja::is_alpha(c) || jinja::is_numeric(c);
+    is_inside = is_letter || (is_inside && jinja::is_mark(c));
+    goes_on = goes_on && is_inside;
+    if (is_letter && (!goes_on || is_word_by_itself(c))) words.emplace_back();
+    if (is_letter) goes_on = !is_word_by_itself(c);
+    if (is_inside) words.back() += lower.substr(begin, at - begin);
   }
   return words;
 }

@@ -15,8 +15,8 @@
 
 namespace pc {
 
-// Words in lower case (of ASCII), without punctuation; in scripts that write no spaces, characters.
-// What is not UTF-8 is no word.
+// Words in lower case, without punctuation; in scripts that write no spaces, letters with their
+// marks. What is not UTF-8 ends the text.
 std::vector<std::string> words_of(std::string_view text);
 
 struct AskedAbout {

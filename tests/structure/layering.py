@@ -98,7 +98,7 @@ ARROWS = {
                         "runtime/schema", "runtime/engine", "runtime/scheduler", "runtime/backend",
                         "runtime/tokenizer/text", "runtime/constrain/grammar", "base", "pml", "modules", "simd"),
     "runtime/checks": ("runtime/checks", "runtime/session", "runtime/sampling", "runtime/prompt", "runtime/schema",
-                       "runtime/engine", "base", "pml", "modules"),
+                       "runtime/engine", "runtime/jinja/values/unicode.h", "base", "pml", "modules"),
     "runtime/reports": ("runtime/reports", "runtime/checks", "runtime/session", "runtime/sampling", "runtime/prompt", "runtime/schema",
                         "runtime/engine", "runtime/cpu", "runtime/packed", "runtime/model", "runtime/model/shape",
                         "runtime/tokenizer", "runtime/chat", "runtime/backend", "runtime/checkpoint", "runtime/json",

@@ -209,6 +209,12 @@ bool is_word(char32_t c) {
   return c == '_' || is_alpha(c) || is_numeric(c);
 }
 
+bool is_mark(char32_t c) {
+  const auto kind = category(c);
+  return kind == UTF8PROC_CATEGORY_MN || kind == UTF8PROC_CATEGORY_MC ||
+         kind == UTF8PROC_CATEGORY_ME;
+}
+
 bool all_of(std::string_view text, bool (*is)(char32_t)) {
   for (std::size_t at = 0; at < text.size();)
     if (!is(utf8_next(text, &at))) return false;

@@ -28,6 +28,7 @@ bool is_numeric(char32_t c);
 bool is_space(char32_t c);
 bool is_printable(char32_t c);
 bool is_word(char32_t c);  // \w of a regular expression
+bool is_mark(char32_t c);  // a vowel, tone or accent that goes with the letter before it
 
 bool all_of(std::string_view text, bool (*is)(char32_t));
 

@@ -25,6 +25,14 @@ TEST_CASE("words are without case and punctuation, and characters where nobody w
   CHECK(words_of("Größe\u2014caf\u00e9\u2026") == Words{"größe", "café"});
   CHECK(words_of("\u6771\u4eac\u306eAB") == Words{"\u6771", "\u4eac", "\u306e", "ab"});
   CHECK(words_of("\ud55c\uad6d \uc5b4") == Words{"\ud55c\uad6d", "\uc5b4"});
+  // Thai and Khmer with their vowels and tones, and Hindi, which has spaces.
+  CHECK(words_of("\u0e17\u0e35\u0e48\u0e19\u0e35\u0e48") ==
+        Words{"\u0e17\u0e35\u0e48", "\u0e19\u0e35\u0e48"});
+  CHECK(words_of("\u1780\u17b6\u179a\u17d4") == Words{"\u1780\u17b6", "\u179a"});
+  CHECK(words_of("\u0939\u093f\u0928\u094d\u0926\u0940 \u092e\u0947\u0902\u0964") ==
+        Words{"\u0939\u093f\u0928\u094d\u0926\u0940", "\u092e\u0947\u0902"});
+  CHECK(words_of("\u061f \u0623\u064a\u0646\u060c \u00c9T\u00c9\uff1a\uff01\u3001") ==
+        Words{"\u0623\u064a\u0646", "\u00e9t\u00e9"});
   CHECK(words_of("").empty());
   CHECK(words_of("?!").empty());
   CHECK(words_of("good \xff bad") == Words{"good"});
@@ -63,6 +71,12 @@ TEST_CASE("more than half of what is said must be there") {
 TEST_CASE("of numbers each must be there") {
   CHECK(says("Amber, Hugo and 1999", "Hugo and Amber: 1999"));
   CHECK_FALSE(says("Amber, Hugo and 1999", "Amber, Hugo and 1998"));
+}
+
+TEST_CASE("numbers in other digits are numbers") {
+  const AskedAbout prices = {"?", {"The tram.", "The bus."}};
+  CHECK_FALSE(AnswerContent("\u0663 \u0623\u064a\u0646 A B", prices)
+                  .is_in("\u0664 \u0623\u064a\u0646 A B"));
 }
 
 TEST_CASE("nothing is in nothing") {
