@@ -72,6 +72,24 @@ std::string text_in(const pml::SchemaNode& module) {
   return text;
 }
 
+// A module's text as its tokens spell it, which is not always what was said: SentencePiece puts a
+// space in front, and a normaliser changes letters. So it is recorded once the module is encoded.
+std::string as_spelled(const Engine& engine, const std::string& text) {
+  const auto tokens = engine.text_encoder().text(text);
+  if (!tokens.ok()) return text;
+  std::string spelled;
+  for (const TokenId token : *tokens) engine.tokenizer().append_bytes(token, &spelled);
+  return spelled;
+}
+
+// Is the record of this module's text, all of it or its beginning?
+bool is_record_of(std::string_view spelled, std::string_view record) {
+  constexpr std::size_t kMostCutOff = 3;  // bytes, of a character that the limit divides
+  const bool may_be_cut = record.size() + kMostCutOff >= kMostStandInBytes;
+  spelled = trim_begin(spelled), record = trim_begin(record);
+  return spelled == record || (may_be_cut && spelled.starts_with(record));
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const WrittenChat>> WrittenChat::write(
@@ -88,28 +106,43 @@ Result<std::shared_ptr<const WrittenChat>> WrittenChat::write(
   return std::shared_ptr<const WrittenChat>(written);
 }
 
-// Those of other conversations, as many as the modules have slots behind the first, in no more than
-// a part of the window.
+// What stand-ins may take of the window: a part of it, and no more than the conversation leaves,
+// whose beginning stands in front of them and whose modules stand behind.
+std::size_t WrittenChat::room_for_stand_ins() const {
+  constexpr std::size_t kShare = 4;
+  const std::size_t window = engine_->context_tokens();
+  std::size_t n_bytes = 0, n_tokens = 0;
+  for (const ChatSpan& span : text_.spans) n_bytes += span.text.size();
+  // A token stands for a byte at least, so that short conversations need not be counted.
+  if (n_bytes + window / kShare <= window) return window / kShare;
+  for (const ChatSpan& span : text_.spans) {
+    const auto tokens = engine_->text_encoder().text(span.text);
+    n_tokens += tokens.ok() ? tokens->size() : span.text.size();
+  }
+  return std::min(window / kShare, window - std::min(window, n_tokens));
+}
+
+// Those of other conversations, as many as the modules have slots behind the first, as far as there
+// is room. A text that is too long for it leaves its place to the next.
 std::vector<std::string> WrittenChat::stand_ins_for(const pml::Schema& schema) const {
-  constexpr std::size_t kShare = 4;  // the rest is for what stands in front, and the module itself
   std::vector<std::string> mine, chosen;
   for (const pml::SchemaNode& node : schema.children)
     if (node.kind == pml::SchemaNode::Kind::kModule) mine.push_back(text_in(node));
   if (mine.size() < 2 || !engine_->store() || !engine_->model().relocates()) return chosen;
   ModuleIdentity of = engine_->base_identity();
   if (name_space_) of.name_space = *name_space_;
-  std::size_t n_tokens = 0;
-  for (std::string& text :
-       recall_stand_ins(chat_stand_ins_key(of), engine_->store()->options().dir)) {
-    const auto says_it = [&](const std::string& module) {
-      return trim_begin(as_stand_in(module)) == trim_begin(text);
-    };
+  std::vector<std::string> others =
+      recall_stand_ins(chat_stand_ins_key(of), engine_->store()->options().dir);
+  if (others.empty()) return chosen;
+  for (std::string& text : mine) text = as_spelled(*engine_, text);
+  std::size_t room = room_for_stand_ins();
+  for (std::string& text : others) {
+    const auto says_it = [&](const std::string& module) { return is_record_of(module, text); };
     if (chosen.size() + 1 == mine.size()) break;
     if (std::ranges::any_of(mine, says_it)) continue;
     const auto tokens = engine_->text_encoder().text(text);
-    if (!tokens.ok()) continue;
-    n_tokens += tokens->size();
-    if (n_tokens > engine_->context_tokens() / kShare) break;
+    if (!tokens.ok() || tokens->size() > room) continue;
+    room -= tokens->size();
     chosen.push_back(std::move(text));
   }
   return chosen;

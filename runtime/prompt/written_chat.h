@@ -51,6 +51,7 @@ class WrittenChat {
 
  private:
   WrittenChat() = default;
+  std::size_t room_for_stand_ins() const;  // in tokens
   std::vector<std::string> stand_ins_for(const pml::Schema& schema) const;
 
   std::shared_ptr<const Engine> engine_;

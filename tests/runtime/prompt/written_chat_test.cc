@@ -9,6 +9,7 @@
 #include "pml/turns/messages.h"
 #include "runtime/json/json_writer.h"
 #include "runtime/reports/counts.h"
+#include "runtime/schema/chat_stand_ins.h"
 #include "runtime/session/session.h"
 #include "tests/support/expect.h"
 #include "tests/support/tiny_chat.h"
@@ -266,12 +267,17 @@ TEST_CASE("a named format writes the three roles, and says that it writes no too
 
 namespace {
 
-// Documents of the length that may stand in, as parts that are modules.
+// Of the length that may stand in.
+std::string report(const std::string& name) {
+  return "Report " + name + std::string(280, 'x') + name + ".";
+}
+
+// These reports, and texts that are longer than a name, as parts that are modules.
 std::string about(const std::vector<std::string>& names) {
   std::string parts;
   for (const std::string& name : names)
     parts += R"({"type": "text", "module": true, "text": )" +
-             quoted("Report " + name + std::string(280, 'x') + name + ".") + "}, ";
+             quoted(name.size() > 1 ? name : report(name)) + "}, ";
   return R"({"messages": [{"role": "user", "content": [)" + parts +
          R"({"type": "text", "text": "Which?"}]}]})";
 }
@@ -335,6 +341,32 @@ TEST_CASE("stand-ins take no more than a part of the window") {
   n_encoded(in_slots(engine, {"A", "B"}));
   // One has about 290 tokens here, a quarter of the window is 325.
   CHECK(slots_of(*in_slots(engine, {"D", "E", "F"})) == std::vector<std::uint32_t>{0, 1, 1});
+}
+
+TEST_CASE("stand-ins take no more than what a conversation leaves of the window") {
+  Home home(chat_turns(), 4096);
+  const auto engine = home.engine(1200);
+  n_encoded(in_slots(engine, {"A", "B"}));
+  const std::string page(1000, 'q');
+  const auto asked = in_slots(engine, {"A short page.", page});
+  CHECK(slots_of(*asked) == std::vector<std::uint32_t>{0, 0});
+  CHECK(n_encoded(asked) == 2);
+}
+
+TEST_CASE("a text that is too long to stand in leaves its place to the next") {
+  Home home(chat_turns(), 4096);
+  const auto engine = home.engine(1300);
+  n_encoded(in_slots(engine, {std::string(700, 'q'), "A"}));
+  CHECK(slots_of(*in_slots(engine, {"D", "E"})) == std::vector<std::uint32_t>{0, 1});
+}
+
+TEST_CASE(
+    "a long document does not stand in for itself, though its tokens spell another beginning") {
+  Home home(chat_turns(), 16384);
+  const auto engine = home.engine();
+  const std::string page(kMostStandInBytes + 100, 'q');
+  n_encoded(in_slots(engine, {page, "A"}));
+  CHECK(slots_of(*in_slots(engine, {page, "A"})) == std::vector<std::uint32_t>{0, 0});
 }
 
 }  // namespace pc::test
