@@ -178,11 +178,11 @@ Plan Planner::chat_plan(const Question& question, bool is_asked) {
   if (question.mode == Mode::kDocuments) stand |= PC_CHAT_IN_SLOTS;
   const bool has_new =
       std::ranges::any_of(seen, [](const auto& text) { return text.second == kEncodedAfter; });
-  if (has_new && is_asked) encode_when_idle(question, seen, stand);
+  if (has_new && is_asked) encode_when_idle(question, seen, stand, 1);
   if (!front_of(chat)) return exact;
   bool missing = false;
   Plan plan = with_modules_or(std::move(exact), written, stand, question.mode, &missing);
-  if (missing && is_asked) encode_moved_when_idle(question, seen, stand);
+  if (missing && is_asked) encode_when_idle(question, seen, stand, kMostMoved);
   return plan;
 }
 
@@ -194,25 +194,22 @@ std::uint32_t Planner::standing(const Question& question, const ModulesFront& fr
   return n > 1 && n_here == 1 ? PC_CHAT_MODULES_APART : PC_CHAT_MODULES;
 }
 
-void Planner::encode_moved_when_idle(const Question& question, const Seen& seen,
-                                     std::uint32_t standing) {
-  Question moved = question;
-  for (std::size_t n = 0; n < kMostMoved && (n == 0 || moved.chat != question.chat); ++n) {
-    encode_when_idle(moved, seen, standing);
-    moved.chat = with_documents_moved(moved.chat,
-                                      [&](const std::string& text) { return is_due(seen, text); });
-  }
-}
-
-void Planner::encode_when_idle(const Question& question, const Seen& seen,
-                               std::uint32_t standing) try {
-  const Json chat = with_modules(question.chat, question.mode,
-                                 [&](const std::string& text) { return is_due(seen, text); });
-  const auto prompt =
-      std::make_shared<const promptcache::Prompt>(model_.written(question, chat), standing);
-  idle_->add([prompt](const IdleWork::MayGoOn& may_go_on) { return encode(*prompt, may_go_on); });
-} catch (const promptcache::Error& error) {
-  if (error.status() != PC_BUDGET) throw;  // larger than the store may be: it stays as it is
+// Nobody waits for what is encoded here: it is written and laid out on the idle thread, too, and
+// what goes wrong there is told to who asks the same in its turn.
+void Planner::encode_when_idle(const Question& question, const Seen& seen, std::uint32_t standing,
+                               std::size_t n_orders) {
+  idle_->add(
+      [&model = model_, question, seen, standing, n_orders](const IdleWork::MayGoOn& may_go_on) {
+        const IsDocument is_document = [&](const std::string& text) { return is_due(seen, text); };
+        Question moved = question;
+        for (std::size_t n = 0; n < n_orders && (n == 0 || moved.chat != question.chat); ++n) {
+          const Json chat = with_modules(moved.chat, moved.mode, is_document);
+          const promptcache::Prompt prompt(model.written(moved, chat), standing);
+          if (!may_go_on() || !encode(prompt, may_go_on)) return false;
+          moved.chat = with_documents_moved(moved.chat, is_document);
+        }
+        return true;
+      });
 }
 
 Plan Planner::with_modules_or(Plan exact, const promptcache::Chat& chat, std::uint32_t standing,

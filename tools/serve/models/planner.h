@@ -8,7 +8,7 @@
 // in its slot, it is encoded while nobody waits, and the prompt computed as it stands, if that
 // takes no longer.
 //
-// Borrows the model and the idle work. Threads: any.
+// Borrows the model and the idle work; the model lives until that has ended. Threads: any.
 #pragma once
 
 #include <cstdint>
@@ -55,9 +55,9 @@ class Planner {
   bool is_long(const std::string& text) const;
   // Of pc_chat_modules: how this conversation's modules, or those that it may have later, stand.
   std::uint32_t standing(const Question& question, const ModulesFront& front, bool is_asked);
-  void encode_when_idle(const Question& question, const Seen& seen, std::uint32_t standing);
-  // The same for the slots that its documents may stand in next, since they change places.
-  void encode_moved_when_idle(const Question& question, const Seen& seen, std::uint32_t standing);
+  // One job. n_orders: of the documents, each moved on by a place, since they change places.
+  void encode_when_idle(const Question& question, const Seen& seen, std::uint32_t standing,
+                        std::size_t n_orders);
   // The exact plan where the modules are not worth it, or too large for the store; *missing: since
   // they would be encoded first.
   Plan with_modules_or(Plan exact, const promptcache::Chat& chat, std::uint32_t standing, Mode mode,
