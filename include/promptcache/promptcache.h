@@ -538,7 +538,9 @@ typedef enum pc_chat_modules {
                                 behind a system's text that is another each time */
   PC_CHAT_NO_MODULES = 2,    /* none: what was kept of conversations that began alike is found */
   PC_CHAT_IN_SLOTS = 4       /* beside one of these: in slots (docs/PML.md, 4.7), behind modules of
-                                earlier conversations so made, once the store has some */
+                                earlier conversations so made, once the store has some: the
+                                beginnings of the first eight are kept beside it as plain text
+                                until all is removed (pc_store_remove_all) */
 } pc_chat_modules;
 
 /* modules: of pc_chat_modules. */
