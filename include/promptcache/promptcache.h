@@ -571,6 +571,15 @@ PC_API pc_status pc_prompt_remarks(const pc_prompt* prompt, char** text, pc_erro
 PC_API pc_status pc_prompt_encode(const pc_prompt* prompt, pc_encode_progress progress, void* user,
                                   pc_encode_stats* stats, pc_error* error);
 
+/* Encodes the modules of this prompt once more, together, each seeing those before it, as if the
+ * schema had a scaffold of them (docs/PML.md, 4.5): prompts made from then on, by any process, that
+ * import the same modules in the same order use that, and are as exact as a full prefill. Worth it
+ * for sets that come again: it takes a full prefill's time, and one file more, which may be a
+ * quarter of what the store may hold (PC_BUDGET), and with it what else such prompts need.
+ * stats->modules is 0 where a prompt has no modules side by side. */
+PC_API pc_status pc_prompt_encode_together(const pc_prompt* prompt, pc_encode_progress progress,
+                                           void* user, pc_encode_stats* stats, pc_error* error);
+
 /* This prompt will be asked soon, or one that chooses others of its unions' members: its modules,
  * and then those of up to 32 such members, are mapped where they are there, and read ahead from the
  * disk; one that was not used since the machine started is verified first. Encodes nothing. */

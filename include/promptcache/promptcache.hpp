@@ -490,6 +490,10 @@ class Prompt : public detail::Owner<pc_prompt, pc_prompt_close> {
   pc_encode_stats encode(EncodeProgress progress = nullptr) const {
     return detail::encode<pc_prompt_encode>(get(), std::move(progress));
   }
+  // Its modules once more, together: as exact as a full prefill from then on.
+  pc_encode_stats encode_together(EncodeProgress progress = nullptr) const {
+    return detail::encode<pc_prompt_encode_together>(get(), std::move(progress));
+  }
 
  private:
   using Owner::Owner;

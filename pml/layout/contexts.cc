@@ -1,6 +1,7 @@
 #include "pml/layout/contexts.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 namespace pc::pml {
@@ -279,15 +280,18 @@ std::vector<JobSpec> module_jobs(const Layout& layout, const FlatPrompt& flat,
   return jobs;
 }
 
-JobSpec scaffold_job(const Layout& layout, const FlatPrompt& flat,
-                     const std::vector<TurnTokens>& turns, std::uint32_t index) {
-  const std::vector<std::uint32_t>& listed = layout.scaffolds[index].modules;
+namespace {
+
+// listed: in order of their places in the schema.
+JobSpec joint_job(const Layout& layout, const FlatPrompt& flat,
+                  const std::vector<TurnTokens>& turns, std::span<const std::uint32_t> listed,
+                  std::uint32_t subject) {
   const auto is_listed = [&](std::uint32_t m) {
     return std::binary_search(listed.begin(), listed.end(), m);
   };
   JobSpec spec;
   spec.scaffold = true;
-  spec.subject = index;
+  spec.subject = subject;
   std::vector<std::uint32_t> inside = {kRoot};
   for (const FlatStep& step : flat.steps) {
     if (step.what == What::kOpenModule) inside.push_back(step.index);
@@ -299,6 +303,24 @@ JobSpec scaffold_job(const Layout& layout, const FlatPrompt& flat,
     break;
   }
   return spec;
+}
+
+}  // namespace
+
+JobSpec scaffold_job(const Layout& layout, const FlatPrompt& flat,
+                     const std::vector<TurnTokens>& turns, std::uint32_t index) {
+  return joint_job(layout, flat, turns, layout.scaffolds[index].modules, index);
+}
+
+JobSpec together_job(const Layout& layout, const FlatPrompt& flat,
+                     const std::vector<TurnTokens>& turns) {
+  std::vector<std::uint32_t> listed;
+  for (const FlatStep& step : flat.steps)
+    if (step.what == What::kOpenModule && layout.modules[step.index].stored())
+      listed.push_back(step.index);
+  std::sort(listed.begin(), listed.end());
+  if (listed.size() < 2) return {};
+  return joint_job(layout, flat, turns, listed, kNone);
 }
 
 }  // namespace pc::pml

@@ -42,7 +42,8 @@ struct JobStep {
 // A job by reference to the layout: small, and equal where the jobs are.
 struct JobSpec {
   bool scaffold = false;
-  std::uint32_t subject = 0;  // index into Layout::modules, or Layout::scaffolds
+  std::uint32_t subject = 0;  // index into Layout::modules or, of a scaffold, Layout::scaffolds;
+                              // kNone: all modules of a prompt together
   std::uint32_t n_stand_ins = 0;
   std::vector<JobStep> steps;
   std::vector<Tokens> markup;
@@ -61,5 +62,10 @@ std::vector<JobSpec> module_jobs(const Layout& layout, const FlatPrompt& flat,
 // they have no text of their own.
 JobSpec scaffold_job(const Layout& layout, const FlatPrompt& flat,
                      const std::vector<TurnTokens>& turns, std::uint32_t scaffold);
+
+// The job of all stored modules of the prompt, as if a scaffold listed them. No steps where fewer
+// than two have text of their own.
+JobSpec together_job(const Layout& layout, const FlatPrompt& flat,
+                     const std::vector<TurnTokens>& turns);
 
 }  // namespace pc::pml

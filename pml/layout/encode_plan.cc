@@ -57,16 +57,17 @@ class Pass {
 
 }  // namespace
 
+static std::string name_of(const Layout& layout, const JobSpec& spec) {
+  if (!spec.scaffold) return layout.modules[spec.subject].path;
+  return spec.subject == kNone ? kTogether : "scaffold " + layout.scaffolds[spec.subject].name;
+}
+
 EncodeJob make_job(const Layout& layout, const JobSpec& spec) {
   Pass pass(layout);
   for (const JobStep& step : spec.steps) pass.add(spec, step);
-  return {spec.scaffold ? "scaffold " + layout.scaffolds[spec.subject].name
-                        : layout.modules[spec.subject].path,
-          layout.attend == Attend::kSlots ? Attend::kPrefix : layout.attend,
-          spec.scaffold,
-          spec.subject,
-          spec.n_stand_ins,
-          pass.finish()};
+  return {name_of(layout, spec), layout.attend == Attend::kSlots ? Attend::kPrefix : layout.attend,
+          spec.scaffold,         spec.subject,
+          spec.n_stand_ins,      pass.finish()};
 }
 
 std::vector<JobSpec> plan_encoding(const Layout& layout) {

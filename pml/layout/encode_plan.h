@@ -33,14 +33,21 @@ struct JobRun {
   std::uint32_t piece = 0;  // index into Layout::pieces; meaningful where keep
 };
 
+inline constexpr char kTogether[] = "the prompt's modules together";
+
 struct EncodeJob {
-  std::string name;                 // "europe/paris"; "" is the anonymous text; "scaffold s"
+  std::string name;                 // "europe/paris"; "" is the anonymous text; "scaffold s";
+                                    // kTogether of all modules of a prompt
   Attend attend = Attend::kPrefix;  // of slots: prefix; stand-ins are text as any other
   bool scaffold = false;
   std::uint32_t subject = 0;  // as in JobSpec
   std::uint32_t n_stand_ins = 0;
   std::vector<JobRun> runs;  // positions strictly increase; no two overlap
 };
+
+inline bool is_together(const EncodeJob& job) {
+  return job.scaffold && job.subject == kNone;
+}
 
 EncodeJob make_job(const Layout& layout, const JobSpec& spec);
 

@@ -151,15 +151,34 @@ PiecesOf pieces_by_module(const Layout& layout) {
   return pieces;
 }
 
+bool is_about_something(const Layout& layout, bool scaffold, std::uint32_t subject) {
+  if (!scaffold) return subject < layout.modules.size();
+  return subject == kNone || subject < layout.scaffolds.size();
+}
+
+// The modules of a scaffold's job; of one of a prompt's modules together, those of which it keeps
+// anything.
+std::vector<std::uint32_t> joint_modules(const Layout& layout, std::uint32_t subject,
+                                         const std::vector<std::uint32_t>& kept) {
+  if (subject != kNone) return layout.scaffolds[subject].modules;
+  std::vector<std::uint32_t> modules;
+  for (const std::uint32_t piece : kept)
+    if (piece < layout.pieces.size() && layout.pieces[piece].module != kRoot)
+      modules.push_back(layout.pieces[piece].module);
+  std::sort(modules.begin(), modules.end());
+  modules.erase(std::unique(modules.begin(), modules.end()), modules.end());
+  return modules;
+}
+
 // Which pieces must a job keep? Of a scaffold those that it lists, and the
 // root's behind the first of them, whose place among its modules is the prompt's.
 bool keeps_its_pieces(const Layout& layout, const PiecesOf& pieces, bool scaffold,
                       std::uint32_t subject, std::vector<std::uint32_t> kept) {
   std::sort(kept.begin(), kept.end());
-  if (subject >= (scaffold ? layout.scaffolds.size() : layout.modules.size())) return false;
+  if (!is_about_something(layout, scaffold, subject)) return false;
   if (!scaffold) return kept == pieces[subject];
   std::vector<std::uint32_t> listed;
-  for (const std::uint32_t m : layout.scaffolds[subject].modules)
+  for (const std::uint32_t m : joint_modules(layout, subject, kept))
     listed.insert(listed.end(), pieces[m].begin(), pieces[m].end());
   if (listed.empty()) return false;
   std::uint32_t first = UINT32_MAX;
@@ -172,7 +191,7 @@ bool keeps_its_pieces(const Layout& layout, const PiecesOf& pieces, bool scaffol
 
 Status check_job(const Layout& layout, const PiecesOf& pieces, const EncodeJob& job) {
   const std::string name = "job '" + job.name + "' ";
-  if (job.subject >= (job.scaffold ? layout.scaffolds.size() : layout.modules.size()))
+  if (!is_about_something(layout, job.scaffold, job.subject))
     return broken(name + "is about nothing");
   Position end = 0;
   std::vector<std::uint32_t> kept;

@@ -1,6 +1,7 @@
 #include "pml/plan/sources.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <utility>
 
 namespace pc::pml {
@@ -44,13 +45,31 @@ std::vector<std::uint32_t> serving_scaffolds(const Layout& layout, const Binding
   return order;
 }
 
+// Is there a scaffold that serves for all that the prompt imports?
+bool is_written(const Layout& layout, const Binding& binding,
+                const std::vector<std::uint32_t>& serving) {
+  if (serving.empty()) return false;
+  const std::vector<std::uint32_t>& listed = layout.scaffolds[serving.front()].modules;
+  const auto is_stored = [&](std::uint32_t m) { return layout.modules[m].stored(); };
+  std::ptrdiff_t n_imported = 0;
+  for (std::uint32_t m = 0; m < layout.modules.size(); ++m)
+    n_imported += m != kRoot && binding.imported(m) && is_stored(m);
+  return std::count_if(listed.begin(), listed.end(), is_stored) == n_imported;
+}
+
 }  // namespace
 
 Sources choose_sources(const Layout& layout, const Binding& binding, const FlatPrompt& flat,
-                       const std::vector<TurnTokens>& turns) {
+                       const std::vector<TurnTokens>& turns, AreTogether are_together) {
   Sources sources;
   sources.of_piece.resize(layout.pieces.size());
-  for (const std::uint32_t i : serving_scaffolds(layout, binding))
+  const std::vector<std::uint32_t> scaffolds = serving_scaffolds(layout, binding);
+  if (are_together && !is_written(layout, binding, scaffolds)) {
+    JobSpec together = together_job(layout, flat, turns);
+    if (!together.steps.empty() && are_together(together))
+      claim(layout, std::move(together), sources);
+  }
+  for (const std::uint32_t i : scaffolds)
     claim(layout, scaffold_job(layout, flat, turns, i), sources);
   for (JobSpec& job : module_jobs(layout, flat, turns)) claim(layout, std::move(job), sources);
   return sources;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/function_ref.h"
 #include "pml/layout/binding.h"
 #include "pml/layout/contexts.h"
 #include "pml/layout/encode_plan.h"
@@ -27,10 +28,14 @@ struct Sources {
   std::vector<Source> of_piece;  // [pieces]
 };
 
-// A scaffold serves when all its modules are imported and no larger one has
-// taken any of them; of equal ones the first written serves. The always-present
-// text that it keeps is its own unless a scaffold before it has claimed it.
+// Are these modules, all that a prompt imports, encoded together? Asked at most once a plan.
+using AreTogether = FunctionRef<bool(const JobSpec& together)>;
+
+// Where all of them are encoded together, that serves; it is not asked for where a scaffold lists
+// all. A scaffold serves when all its modules are
+// imported and no larger one has taken any of them; of equal ones the first written serves. The
+// always-present text that it keeps is its own unless a scaffold before it has claimed it.
 Sources choose_sources(const Layout& layout, const Binding& binding, const FlatPrompt& flat,
-                       const std::vector<TurnTokens>& turns);
+                       const std::vector<TurnTokens>& turns, AreTogether are_together = {});
 
 }  // namespace pc::pml

@@ -76,9 +76,12 @@ class Prompt(Handle):
         result: Dict[str, Any] = report(lib.pc_prompt_explain, self.handle)
         return result
 
-    def encode(self, *, progress: Progress = None) -> Encoded:
-        """Encodes the modules that this prompt uses and the store does not hold yet."""
-        return encode(lib.pc_prompt_encode, self.handle, progress)
+    def encode(self, *, together: bool = False, progress: Progress = None) -> Encoded:
+        """Encodes the modules that this prompt uses and the store does not hold yet. together: all
+        of them once more, each seeing those before it, so that prompts made from then on that
+        import the same ones in the same order are as exact as a full prefill."""
+        function = lib.pc_prompt_encode_together if together else lib.pc_prompt_encode
+        return encode(function, self.handle, progress)
 
     def prefetch(self) -> None:
         """It will be asked soon: its modules are read ahead. Encodes nothing."""

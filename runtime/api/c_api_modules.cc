@@ -1,5 +1,6 @@
 // The C API's calls that encode, find, hold and let go of modules.
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -90,6 +91,20 @@ pc_status pc_prompt_encode(const pc_prompt* prompt, pc_encode_progress progress,
     PC_REQUIRE(prompt);
     const pc::LoadedPrompt& loaded = *prompt->prompt;
     return encode(*loaded.schema, loaded.modules, progress, user, stats);
+  });
+}
+
+pc_status pc_prompt_encode_together(const pc_prompt* prompt, pc_encode_progress progress,
+                                    void* user, pc_encode_stats* stats, pc_error* error) {
+  return guarded(error, [&]() -> Status {
+    PC_REQUIRE(prompt);
+    PC_TRY(const auto together, prompt->prompt->with_modules(pc::LoadedPrompt::Together::kAlways));
+    const pc::LoadedSchema::Modules& modules = together->modules;
+    const auto joint = std::ranges::find_if(
+        modules, [](const auto& module) { return pc::pml::is_together(module->job); });
+    if (joint == modules.end()) return encode(*together->schema, {}, progress, user, stats);
+    PC_CHECK_OK(together->schema->check_share(**joint));
+    return encode(*together->schema, modules, progress, user, stats);
   });
 }
 

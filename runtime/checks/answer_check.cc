@@ -240,7 +240,7 @@ class Checker {
 Result<std::shared_ptr<const LoadedPrompt>> Checker::moved_to_slots(
     const LoadedPrompt& prompt) const {
   if (!in_slots_) return Prompt();
-  return LoadedPrompt::of(in_slots_, prompt.written);
+  return LoadedPrompt::of(in_slots_, prompt.written, LoadedPrompt::Together::kNever);
 }
 
 Status Checker::encode(const LoadedPrompt& prompt) const {
@@ -312,7 +312,7 @@ Result<bool> have_room_in_slots(std::span<const std::shared_ptr<const LoadedProm
                                 const std::shared_ptr<LoadedSchema>& in_slots) {
   if (!in_slots) return false;
   for (const auto& prompt : prompts) {
-    const auto moved = LoadedPrompt::of(in_slots, prompt->written);
+    const auto moved = LoadedPrompt::of(in_slots, prompt->written, LoadedPrompt::Together::kNever);
     const Status fits = moved.ok() ? (*moved)->check_window(0, true) : Status(moved.error());
     if (!fits.ok() && fits.error().code == Code::kOutOfMemory) return fits.error();
     if (!fits.ok()) return false;
@@ -335,7 +335,11 @@ Result<AnswerCheck> check_answers(std::span<const std::shared_ptr<const LoadedPr
   PC_TRY(const bool tries_slots, have_room_in_slots(prompts, in_slots));
   Checker checker(options, prompts.front()->schema->engine(), tries_slots ? in_slots : nullptr,
                   prompts.size());
-  for (const auto& prompt : prompts) PC_CHECK_OK(checker.add(prompt));
+  // What some of them have together is no measure for others.
+  for (const auto& prompt : prompts) {
+    PC_TRY(const auto apart, prompt->with_modules(LoadedPrompt::Together::kNever));
+    PC_CHECK_OK(checker.add(apart));
+  }
   return checker.result();
 }
 

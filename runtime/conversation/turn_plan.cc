@@ -70,7 +70,7 @@ Result<TurnPlan> plan_turns(const LoadedPrompt& prompt, const std::vector<pml::P
   pml::Prompt all = prompt.written;
   all.children.insert(all.children.end(), said.begin(), said.end());
   all.children.insert(all.children.end(), turns.begin(), turns.end());
-  PC_TRY(pml::Plan plan, schema.plan(all));
+  PC_TRY(pml::Plan plan, schema.plan(all, LoadedSchema::Together::kNever));
   const auto answer = static_cast<std::uint32_t>(prompt.plan.chat->roles.size() + said.size() - 1);
   const auto refuse = [](const char* why) {
     return error(Code::kUnsupported,

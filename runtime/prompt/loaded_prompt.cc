@@ -101,10 +101,13 @@ Result<std::shared_ptr<const LoadedPrompt>> of_tokens_since(std::shared_ptr<Load
   return std::shared_ptr<const LoadedPrompt>(std::move(prompt));
 }
 
+using Together = LoadedPrompt::Together;
+
 Result<std::shared_ptr<LoadedPrompt>> make(std::shared_ptr<LoadedSchema> schema,
-                                           pml::Prompt written, const Stopwatch& watch) {
+                                           pml::Prompt written, const Stopwatch& watch,
+                                           Together together = Together::kWhereFound) {
   auto prompt = std::make_shared<LoadedPrompt>();
-  PC_TRY(prompt->plan, schema->plan(written));
+  PC_TRY(prompt->plan, schema->plan(written, together));
   remark_unspelled(schema->engine().tokenizer(), written.children, &prompt->plan.remarks);
   prompt->written = std::move(written);
   finish(prompt.get(), std::move(schema), watch);
@@ -139,8 +142,21 @@ Result<std::shared_ptr<const LoadedPrompt>> LoadedPrompt::parse(
 }
 
 Result<std::shared_ptr<const LoadedPrompt>> LoadedPrompt::of(std::shared_ptr<LoadedSchema> schema,
-                                                             pml::Prompt prompt) {
-  return planned(std::move(schema), std::move(prompt), Stopwatch());
+                                                             pml::Prompt prompt,
+                                                             Together together) {
+  PC_TRY(auto made, make(std::move(schema), std::move(prompt), Stopwatch(), together));
+  return std::shared_ptr<const LoadedPrompt>(std::move(made));
+}
+
+Result<std::shared_ptr<const LoadedPrompt>> LoadedPrompt::with_modules(Together together) const {
+  auto prompt = std::make_shared<LoadedPrompt>(*this);
+  if (written.children.empty())
+    return std::shared_ptr<const LoadedPrompt>(
+        std::move(prompt));  // it imports none, or is made of tokens
+  PC_TRY(prompt->plan, schema->plan(written, together));
+  prompt->plan.remarks = plan.remarks;
+  prompt->modules = schema->modules_of(prompt->plan);
+  return std::shared_ptr<const LoadedPrompt>(std::move(prompt));
 }
 
 Result<std::shared_ptr<const LoadedPrompt>> LoadedPrompt::of_messages(

@@ -33,8 +33,10 @@ struct LoadedPrompt {
 
   static Result<std::shared_ptr<const LoadedPrompt>> parse(std::shared_ptr<LoadedSchema> schema,
                                                            std::string_view pml);
+  using Together = LoadedSchema::Together;
   static Result<std::shared_ptr<const LoadedPrompt>> of(std::shared_ptr<LoadedSchema> schema,
-                                                        pml::Prompt prompt);
+                                                        pml::Prompt prompt,
+                                                        Together together = Together::kWhereFound);
   // A prompt for this schema without XML (pml/turns/messages.h).
   static Result<std::shared_ptr<const LoadedPrompt>> of_messages(
       std::shared_ptr<LoadedSchema> schema, std::span<const pml::Message> messages);
@@ -54,6 +56,9 @@ struct LoadedPrompt {
                                                              pml::Prompt chat,
                                                              std::vector<std::string> remarks,
                                                              std::uint64_t plan_us);
+
+  // The same prompt with its modules as they were encoded apart, or as all of them are together.
+  Result<std::shared_ptr<const LoadedPrompt>> with_modules(Together together) const;
 
   // The same prompt for the engine's CPU (Engine::on_cpu).
   Result<std::shared_ptr<const LoadedPrompt>> on_cpu(const volatile std::int32_t* cancel) const;

@@ -26,9 +26,14 @@ void KnownModules::keep(const pml::JobSpec& spec) {
   kept_.push_back(std::move(module));
 }
 
-std::shared_ptr<SchemaModule> KnownModules::get(const pml::JobSpec& spec) {
+std::shared_ptr<SchemaModule> KnownModules::look_at(const pml::JobSpec& spec) {
   std::shared_ptr<SchemaModule> module = entry(spec);
   make(*module, spec);
+  return module;
+}
+
+std::shared_ptr<SchemaModule> KnownModules::get(const pml::JobSpec& spec) {
+  std::shared_ptr<SchemaModule> module = look_at(spec);
   if (!module->kept) remember(module);
   return module;
 }

@@ -43,6 +43,8 @@ class KnownModules {
   const std::vector<std::shared_ptr<SchemaModule>>& kept() const { return kept_; }
 
   std::shared_ptr<SchemaModule> get(const pml::JobSpec& spec);
+  // The same, to look whether it is stored: it does not stay for having been asked for.
+  std::shared_ptr<SchemaModule> look_at(const pml::JobSpec& spec);
 
   // All known forms of these modules (indices into Layout::modules): that of the schema by itself,
   // and those that prompts used of late, the latest last.

@@ -178,8 +178,15 @@ Result<std::shared_ptr<LoadedSchema>> LoadedSchema::load(
   return parse(std::move(engine), text, folder.empty() ? "." : folder, name_space);
 }
 
-Result<pml::Plan> LoadedSchema::plan(const pml::Prompt& prompt) const {
-  PC_TRY(pml::Plan plan, pml::resolve(prompt, layout_, text_encoder_));
+Result<pml::Plan> LoadedSchema::plan(const pml::Prompt& prompt, Together together) {
+  const auto are_together = [&](const pml::JobSpec& all) {
+    bool is_held = false;
+    return together == Together::kAlways || peek(*known_.look_at(all), &is_held);
+  };
+  const bool asks =
+      together == Together::kAlways || (together == Together::kWhereFound && engine_->store());
+  PC_TRY(pml::Plan plan, pml::resolve(prompt, layout_, text_encoder_,
+                                      asks ? pml::AreTogether(are_together) : pml::AreTogether()));
   PC_CHECK_OK(pml::check_plan(layout_, plan));
   if (plan.shift > 0 && !engine_->model().relocates()) {
     return Error{Code::kPmlSemantic,
@@ -275,6 +282,17 @@ Status LoadedSchema::check_size(const SchemaModule& module) const {
   return error(Code::kBudget, job_title(module.job) + " takes " + std::to_string(bytes) +
                                   " bytes, and all modules together may take " +
                                   std::to_string(budget) + ": allow more, or divide it");
+}
+
+Status LoadedSchema::check_share(const SchemaModule& together) const {
+  constexpr std::uint64_t kShare = 4;
+  PC_CHECK_OK(check_size(together));
+  const std::uint64_t bytes = stored_size(together.identity).bytes,
+                      budget = engine_->options().cache_bytes / kShare;
+  if (bytes <= budget) return ok();
+  return error(Code::kBudget, job_title(together.job) + " take " + std::to_string(bytes) +
+                                  " bytes, and may take a quarter of what the store may hold, " +
+                                  std::to_string(budget) + ": allow more");
 }
 
 Result<AcquiredModule> LoadedSchema::acquire(SchemaModule& module, Encoder& encoder,

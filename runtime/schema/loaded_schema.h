@@ -101,9 +101,13 @@ class LoadedSchema {
   // the verdict is this schema object's alone.
   bool set_verdict(const pml::Repair& repair);
 
+  // When a prompt's modules, all of them, are used as they were encoded together
+  // (docs/PML.md, 4.5).
+  enum class Together { kNever, kWhereFound, kAlways };
+
   // A prompt's plan. The last token is fresh, whatever the layout says: its
   // logits are where the answer begins, and they are not stored.
-  Result<pml::Plan> plan(const pml::Prompt& prompt) const;
+  Result<pml::Plan> plan(const pml::Prompt& prompt, Together together);
 
   // The plan of a prompt that is these tokens, behind the schema's own text. Where the schema has
   // no text, nothing is put before the tokens, not even BOS. Errors: kInvalidArgument for no
@@ -125,6 +129,9 @@ class LoadedSchema {
   // both numbers, where its encoding pass is longer than the context window; kBudget where its file
   // would be larger than the whole store may be (EngineOptions::cache_bytes).
   Status check_size(const SchemaModule& module) const;
+  // The same of modules that are encoded together, which are a second copy: kBudget also where that
+  // would be more than a quarter of the store.
+  Status check_share(const SchemaModule& together) const;
 
   // The module as the engine holds it, or found in the store, or encoded now and, where there is a
   // store, published.

@@ -34,9 +34,8 @@ constexpr std::uint32_t kContext = 192;  // tokens: what a call can make the mod
 
 const pc::test::TinyCheckpoint& checkpoint() {
   static const pc::test::TinyCheckpoint made(7, kContext);
-  static const bool has_template =
+  [[maybe_unused]] static const bool has_template =
       (pc::test::write_chat_template(made, pc::test::chat_turns()), true);
-  (void)has_template;
   return made;
 }
 
@@ -286,17 +285,18 @@ class Sequence {
     return pc_prompt_from_messages(schemas_.pick(in_), m.all.data(), m.n, prompts_.made(), error());
   }
 
-  static int encode_cancels(void* user, std::uint32_t, std::uint32_t, const char*) {
-    return cancels(user);
-  }
   pc_status encode_call() {
-    pc_encode_progress progress = in_.below(2) ? encode_cancels : nullptr;
+    const auto encode_cancels = [](void* u, std::uint32_t, std::uint32_t, const char*) {
+      return cancels(u);
+    };
+    pc_encode_progress progress = in_.below(2) ? +encode_cancels : nullptr;
     Sized<pc_encode_stats> stats(in_);
     switch (in_.below(5)) {
       case 0:
         return pc_schema_encode(schemas_.pick(in_), progress, user(), stats.get(), error());
       case 1:
-        return pc_prompt_encode(prompts_.pick(in_), progress, user(), stats.get(), error());
+        return (in_.below(2) ? pc_prompt_encode : pc_prompt_encode_together)(
+            prompts_.pick(in_), progress, user(), stats.get(), error());
       case 2:
         return pc_schema_pin(schemas_.pick(in_), progress, user(), pins_.made(), error());
       case 3:

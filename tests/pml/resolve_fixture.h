@@ -2,6 +2,7 @@
 #pragma once
 
 #include <catch2/catch.hpp>
+#include <functional>
 #include <string>
 
 #include "pml/layout/encode_plan.h"
@@ -22,6 +23,7 @@ struct ResolveFixture {
   TextEncoder encoder = tokenizer.encoder(bracket_chat());
   Layout layout;
   std::vector<EncodeJob> jobs;
+  std::function<bool(const JobSpec&)> are_together;  // none: nobody asks
 
   void schema(const std::string& content, const std::string& attributes = "") {
     layout = must(
@@ -31,7 +33,8 @@ struct ResolveFixture {
   }
   Result<Plan> try_resolve(const std::string& content) const {
     const Prompt prompt = must(parse_prompt("<prompt schema='s'>" + content + "</prompt>"));
-    return resolve(prompt, layout, encoder);
+    return are_together ? resolve(prompt, layout, encoder, are_together)
+                        : resolve(prompt, layout, encoder);
   }
   Plan plan(const std::string& content) const {
     Plan plan = must(try_resolve(content));

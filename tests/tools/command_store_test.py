@@ -20,6 +20,23 @@ class Encode(CommandTest):
         self.assertEqual(second["modules_encoded"], 0)
         self.assertEqual(len(self.json("cache", "ls")["files"]), first["modules"])
 
+    def cached(self, imports):
+        prompt = self.write("asked.pml", f'<prompt schema="guide">{imports}<user>Where to?</user></prompt>')
+        return prompt, [run for run in self.verb_json("explain", prompt)["runs"] if run["kind"] == "cached"]
+
+    def test_a_prompts_modules_together_are_exact_from_then_on(self):
+        turned = self.cached("<food/><oslo/>")[1]
+        prompt, apart = self.cached("<oslo/><food/>")
+        self.assertFalse(all(run["exact"] for run in apart), apart)
+        self.assertEqual(self.verb_json("encode", "--together", prompt)["modules_encoded"], 2)  # and the text before
+        together = self.cached("<oslo/><food/>")[1]
+        self.assertEqual([run["tokens"] for run in together], [run["tokens"] for run in apart])
+        self.assertTrue(all(run["exact"] for run in together), together)
+        self.assertEqual(self.verb_json("encode", "--together", prompt)["modules_encoded"], 0)
+        # In another order nothing changed.
+        self.assertEqual([run["exact"] for run in self.cached("<food/><oslo/>")[1]], [run["exact"] for run in turned])
+        self.verb("encode", "--together", expect=2)
+
     def test_modules_that_the_store_cannot_keep_are_a_failure(self):
         self.verb("encode", "--cache-size", "10KiB", expect=4)
         self.assertIn("--cache-size", self.err)

@@ -130,7 +130,10 @@ void add_encode(CLI::App* app, Options* o) {
                "A module that a prompt imports in a turn of its own has seen the turn's opening:\n"
                "name the prompt, and it is stored as that prompt needs it.");
   add_schema(verb, o, kSchema)->required();
-  add_prompt(verb, o, kPrompt);
+  CLI::Option* const prompts = add_prompt(verb, o, kPrompt);
+  add_switch(verb, "--together", o->together,
+             "each prompt's modules once more, together: as exact as a full prefill from then on")
+      ->needs(prompts);
   add_model(verb, o);
   add_cache(verb, o);
   add_output(verb, o);

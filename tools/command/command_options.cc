@@ -15,10 +15,10 @@ std::string environment_name(const CLI::Option& option) {
   return name;
 }
 
-void add_switch(CLI::App* verb, const std::string& names, bool& value,
-                const std::string& description) {
+CLI::Option* add_switch(CLI::App* verb, const std::string& names, bool& value,
+                        const std::string& description) {
   CLI::Option* const option = verb->add_flag(names, value, description);
-  option->envname(environment_name(*option));
+  return option->envname(environment_name(*option));
 }
 
 void add_size(CLI::App* verb, const std::string& names, std::optional<std::uint64_t>& bytes,

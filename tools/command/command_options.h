@@ -26,8 +26,8 @@ CLI::Option* add(CLI::App* verb, const std::string& names, T& value, const std::
   return option->envname(environment_name(*option));
 }
 
-void add_switch(CLI::App* verb, const std::string& names, bool& value,
-                const std::string& description);
+CLI::Option* add_switch(CLI::App* verb, const std::string& names, bool& value,
+                        const std::string& description);
 void add_size(CLI::App* verb, const std::string& names, std::optional<std::uint64_t>& bytes,
               const std::string& description);
 CLI::Validator silent(CLI::Validator validator);

@@ -74,6 +74,7 @@ struct Options {
   // What one verb alone takes.
   bool compare = false;                                 // run
   std::string system, history;                          // chat: a text, and a file
+  bool together = false;                                // encode
   bool answers = false;                                 // check
   std::uint32_t made_prompts = 0, compared_tokens = 0;  // check; 0: the library's default
   bool all = false;                                     // cache rm

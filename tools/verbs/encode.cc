@@ -11,15 +11,27 @@
 namespace pc::cli {
 namespace {
 
-// Of a schema or of a prompt.
-template <class Source>
-pc_encode_stats encode_with_progress(Source& source, bool quiet) {
+// encode: the call, given what is told of its progress.
+template <class Encode>
+pc_encode_stats with_progress(const Encode& encode, bool quiet) {
   Progress progress(quiet);
   const Interruptible interruptible;
-  return source.encode([&](std::uint32_t done, std::uint32_t total, const char* module) {
+  return encode([&](std::uint32_t done, std::uint32_t total, const char* module) {
     progress.show(done, total, module);
     return !interruptible.requested();
   });
+}
+
+pc_encode_stats encode_schema(promptcache::Schema& schema, bool quiet) {
+  return with_progress([&](auto progress) { return schema.encode(progress); }, quiet);
+}
+
+pc_encode_stats encode_prompt(const promptcache::Prompt& prompt, const Options& options) {
+  return with_progress(
+      [&](auto progress) {
+        return options.together ? prompt.encode_together(progress) : prompt.encode(progress);
+      },
+      options.quiet);
 }
 
 void add(const pc_encode_stats& more, pc_encode_stats* sum) {
@@ -61,7 +73,7 @@ void require_stored(const Keys& keys, const Options& options) {
 pc_encode_stats encode_what_is_asked(promptcache::Schema& schema, const Options& options,
                                      Keys* keys) {
   if (options.prompts.empty()) {
-    const pc_encode_stats stats = encode_with_progress(schema, options.quiet);
+    const pc_encode_stats stats = encode_schema(schema, options.quiet);
     const Json report = parse_report(schema.describe());
     for (const char* kind : {"modules", "scaffolds"}) collect(report[kind], keys);
     return stats;
@@ -71,8 +83,10 @@ pc_encode_stats encode_what_is_asked(promptcache::Schema& schema, const Options&
     const Document document = read_document(path);
     const promptcache::Prompt prompt = parse_prompt(schema, document);
     if (!options.quiet) print_remarks(prompt, document.name);
-    add(encode_with_progress(prompt, options.quiet), &sum);
-    collect(parse_report(prompt.explain())["modules"], keys);
+    add(encode_prompt(prompt, options), &sum);
+    // What is together is found by prompts that are made once it is there.
+    const promptcache::Prompt made = parse_prompt(schema, document);
+    collect(parse_report(made.explain())["modules"], keys);
   }
   sum.modules = static_cast<std::uint32_t>(keys->size());
   return sum;

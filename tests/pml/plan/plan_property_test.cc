@@ -352,6 +352,33 @@ TEST_CASE("a scaffold over all imports, alone or in one turn, has seen the prefi
   CHECK(n_in_turn > kCases / 60);
 }
 
+TEST_CASE("modules together have seen the prefill, as far as no text of the prompt's is between") {
+  std::size_t n_compared = 0;
+  for (std::uint64_t seed = 0; seed < kCases; ++seed) {
+    const Case c(seed);
+    if (c.pml.has_params()) continue;
+    Layout bare = c.layout;
+    bare.scaffolds.clear();  // which would serve for these prompts
+    for (const auto& scaffold : c.pml.scaffolds) {
+      for (const std::string& prompt : prompts_of(scaffold)) {
+        INFO("seed " << seed << "\n" << c.pml.schema() << "\n" << prompt);
+        const auto plan = resolve(must(parse_prompt(prompt)), bare, c.encoder,
+                                  [](const JobSpec&) { return true; });
+        if (!plan.ok()) continue;
+        must(check_plan(bare, *plan));
+        const auto moved = [](const PlanRun& run) { return run.moved; };
+        if (std::any_of(plan->runs.begin(), plan->runs.end(), moved)) continue;
+        for (const JobSpec& spec : plan->jobs) {
+          if (!spec.scaffold || spec.subject != kNone) continue;
+          CHECK(begins_with(*plan, make_job(bare, spec)));
+          ++n_compared;
+        }
+      }
+    }
+  }
+  CHECK(n_compared > kCases / 20);
+}
+
 TEST_CASE(
     "a prompt whose turns hold no import takes its modules' states as the schema encodes them") {
   std::size_t n_compared = 0;

@@ -249,6 +249,34 @@ TEST_CASE_METHOD(Fixture,
   CHECK(sources("<a/><c/>") == "#0 a#0 #1 #2 c#0 ");
 }
 
+TEST_CASE_METHOD(Fixture, "where all imported modules are encoded together, that serves") {
+  schema(
+      "r1<module name='a'>A</module>r2<module name='b'>B<module name='n'>N</module></module>r3"
+      "<module name='u' cache='false'>U</module><scaffold name='ab' modules='a b'/>");
+  std::size_t n_asked = 0;
+  bool there = true;
+  are_together = [&](const JobSpec& all) {
+    ++n_asked;
+    CHECK(all.scaffold);
+    CHECK(all.subject == kNone);
+    return there;
+  };
+  // As they stand, with the anonymous text behind the first; what is not stored is computed.
+  const std::string together(kTogether);
+  CHECK(contexts("<b><n/></b><a/><u/>") == together + ":(r1){A}{r2}{B}{N}{r3} root:{r1}{r2}{r3}");
+  CHECK(n_asked == 1);
+  CHECK(contexts("<user><a/><b><n/></b></user>") ==
+        together + ":(r1[user:){A}{r2}{B}{N}(:user]){r3} root:{r1}([user:){r2}(:user]){r3}");
+  n_asked = 1;
+  CHECK(contexts("<a/>") == "root:{r1}{r2}{r3} a:(r1){A}");
+  CHECK(n_asked == 1);  // one alone has nothing to see
+  CHECK(contexts("<a/><b/>").find("scaffold ab") == 0);
+  CHECK(n_asked == 1);                                     // nor has what a scaffold lists all of
+  CHECK(contexts("<a/><b><n/></b>").find(together) == 0);  // which goes before smaller ones
+  there = false;
+  CHECK(contexts("<a/><b><n/></b>").find("scaffold ab") == 0);
+}
+
 TEST_CASE_METHOD(Fixture,
                  "of equal scaffolds the first wins; text claimed by one is not claimed again") {
   schema(

@@ -181,6 +181,30 @@ TEST_CASE("who waits for another process is asked, and may leave; what was done 
   CHECK(stats.modules_encoded == 2);
 }
 
+TEST_CASE("modules together are a job of their own, and none where a prompt has one or none") {
+  Opened opened;
+  pc_encode_stats stats{};
+  stats.struct_size = sizeof stats;
+  std::vector<std::string> done;
+  const auto hear = [](void* user, std::uint32_t n_done, std::uint32_t total, const char* module) {
+    CHECK(total == 2);
+    auto& names = *static_cast<std::vector<std::string>*>(user);
+    if (n_done > names.size()) names.emplace_back(module);
+    return 0;
+  };
+  REQUIRE(pc_prompt_encode_together(opened.prompt, hear, &done, &stats, &opened.error) == PC_OK);
+  CHECK(done == std::vector<std::string>{"the prompt's modules together", ""});
+  CHECK(stats.modules == 2);
+  CHECK(stats.modules_encoded == 2);
+  CHECK(stats.bytes_stored > 0);
+  pc_prompt* alone = nullptr;
+  const std::string text = "<prompt schema='s'><a/>Why?</prompt>";
+  REQUIRE(pc_prompt_parse(opened.schema, text.data(), text.size(), &alone, &opened.error) == PC_OK);
+  REQUIRE(pc_prompt_encode_together(alone, nullptr, nullptr, &stats, &opened.error) == PC_OK);
+  CHECK(stats.modules == 0);
+  pc_prompt_close(alone);
+}
+
 TEST_CASE("an encoding is left in its middle") {
   const Opened opened(PC_FAKE_BACKEND_ENDLESS);
   for (int i = 0; i < 2; ++i) {

@@ -156,6 +156,16 @@ std::vector<Row> prompt_rows() {
          a.answer(tokens_of(w.session().get()));
        }),
        2},
+      {"pc_prompt_encode_together", in_world([](World& w, Attempt& a) {
+         w.forget();
+         pc_encode_stats stats{};
+         stats.struct_size = sizeof stats;
+         a.call([&](pc_error* x) {
+           return pc_prompt_encode_together(w.prompt.get(), nullptr, nullptr, &stats, x);
+         });
+         a.answer(tokens_of(w.session().get()));
+       }),
+       2},
       {"pc_prompt_prefetch", in_world([](World& w, Attempt& a) {
          w.load();
          must([&](auto* x) { return pc_engine_trim(w.engine.get(), nullptr, x); });

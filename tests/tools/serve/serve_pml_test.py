@@ -150,6 +150,19 @@ class Pml(ServeTest):
         whole = self.run_prompt(prompt_cache={"mode": "off"})
         self.assertEqual(self.run_prompt(repair="all")["choices"], whole["choices"])
 
+    def test_modules_that_come_together_again_are_encoded_together_when_idle(self):
+        self.upload("""<schema name="reports"><module name="a">The tram is red.</module>
+          <module name="b">The bus is late.</module><module name="c">The ferry rests.</module></schema>""")
+        def ask(imports):
+            made = self.run_prompt(f'<prompt schema="reports"><user>{imports}Why?</user></prompt>')
+            deadline = time.monotonic() + PATIENCE
+            while self.server.metric("modules_waiting") > 0 and time.monotonic() < deadline:
+                time.sleep(0.02)
+            return made["prompt_cache"]
+        self.assertEqual([ask("<a/><b/>")["exact"] for _ in range(4)], [False, False, False, True])
+        self.assertEqual([ask(imports)["exact"] for imports in ("<b/><a/>", "<a/><c/>", "<a/><b/>")],
+                         [False, False, True])
+
     def test_a_streamed_answer_is_the_same(self):
         whole = self.run_prompt()
         _, _, data = self.server.ask("POST", "/pml/run", {

@@ -323,6 +323,20 @@ class DocumentsInSlots(ReuseTest):
         self.assertTrue(one["exact"], one)
 
 
+class DocumentsInOrder(ReuseTest):
+    def test_documents_in_the_same_order_are_a_beginning(self):
+        """They need not be encoded together: what was kept of the last question is that."""
+        pages = [{"type": "text", "text": f"{name}: {PAGE}"} for name in "PQR"]
+        for i, question in enumerate(("Why?", "Where to?", "Who?", "And then?")):
+            made = self.server.json("POST", "/v1/chat/completions", {
+                "messages": [{"role": "user", "content": pages + [{"type": "text", "text": question}]}],
+                "max_tokens": 2, "temperature": 0, "prompt_cache": {"mode": "documents", "repair": "none"}})
+            cache = made["prompt_cache"]
+            self.assertEqual((cache["used"], cache["exact"]), ("prefix", True), cache)
+            if i > 0:
+                self.assertGreaterEqual(made["usage"]["prompt_tokens_details"]["cached_tokens"], 3 * len(PAGE), cache)
+
+
 KEYS = {"ann": "secret-of-ann", "bob": "secret-of-bob"}
 
 

@@ -15,6 +15,9 @@ namespace {
 // A document is computed where it stands the first two times, and encoded after the second.
 constexpr std::uint64_t kEncodedAfter = 2;
 
+// Prompts that import the same modules in the same order, behind which these are encoded together.
+constexpr std::uint64_t kTogetherAfter = 3;
+
 constexpr std::size_t kMostText = 80;
 
 // Orders of a prompt's documents in which these are encoded once they change places, each document
@@ -73,11 +76,23 @@ std::uint64_t tokens_to_compute(const pc_prompt_counts& counts) {
 }
 
 // False: it was stopped.
-bool encode(const promptcache::Prompt& prompt, const IdleWork::MayGoOn& may_go_on) try {
-  prompt.encode([&](std::uint32_t, std::uint32_t, const char*) { return may_go_on(); });
+bool encode(const promptcache::Prompt& prompt, const IdleWork::MayGoOn& may_go_on,
+            bool together = false) try {
+  const auto goes_on = [&](std::uint32_t, std::uint32_t, const char*) { return may_go_on(); };
+  together ? prompt.encode_together(goes_on) : prompt.encode(goes_on);
   return true;
 } catch (const promptcache::Error& error) {
   return error.status() != PC_CANCELLED;
+}
+
+// What tells sets of modules apart, and their orders: their tokens.
+std::string set_of(const promptcache::Prompt& prompt) {
+  const std::vector<std::int32_t> tokens = prompt.tokens();
+  std::string set;
+  for (const pc_module_run& run : prompt.look().second)
+    for (std::uint64_t i = 0; i < run.n_tokens; ++i)
+      set += std::to_string(tokens[run.begin + i]) + " ";
+  return set;
 }
 
 // Has this text come often enough to be encoded?
@@ -144,13 +159,24 @@ std::vector<Plan> Planner::plans(const Question& question, bool is_asked) {
 }
 
 Plan Planner::plan(const Question& question, bool is_asked) try {
-  if (question.of_schema && question.mode != Mode::kOff)
-    return costed(model_.engine(), model_.prompt_of(question), Mode::kPrefix).plan;
+  if (question.of_schema && question.mode != Mode::kOff) return schema_plan(question, is_asked);
   if (question.of_schema || question.chat.is_null())
     return exact_plan(question, model_.prompt_of(question));
   return chat_plan(question, is_asked);
 } catch (const promptcache::Error& error) {
   throw ApiError::of(error, question.prompt_field());
+}
+
+// Modules that are not exact side by side, and come again, are encoded together while nobody waits.
+Plan Planner::schema_plan(const Question& question, bool is_asked) {
+  Plan plan = costed(model_.engine(), model_.prompt_of(question), Mode::kPrefix).plan;
+  if (plan.exact || !is_asked) return plan;
+  const std::uint64_t n = sets_.see(question.name_space.value_or(""), set_of(plan.prompt), true);
+  if (n == kTogetherAfter)
+    idle_->add([&model = model_, question](const IdleWork::MayGoOn& may_go_on) {
+      return encode(model.prompt_of(question), may_go_on, true);
+    });
+  return plan;
 }
 
 bool Planner::is_long(const std::string& text) const {

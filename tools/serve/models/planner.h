@@ -8,6 +8,8 @@
 // in its slot, it is encoded while nobody waits, and the prompt computed as it stands, if that
 // takes no longer.
 //
+// Modules of a schema that prompts import together again and again are encoded together, too.
+//
 // Borrows the model and the idle work; the model lives until that has ended. Threads: any.
 #pragma once
 
@@ -51,6 +53,7 @@ class Planner {
   using Seen = std::map<std::string, std::uint64_t>;  // long texts, and how often they have come
 
   Plan exact_plan(const Question& question, promptcache::Prompt prompt) const;
+  Plan schema_plan(const Question& question, bool is_asked);
   Plan chat_plan(const Question& question, bool is_asked);
   bool is_long(const std::string& text) const;
   // Of pc_chat_modules: how this conversation's modules, or those that it may have later, stand.
@@ -66,6 +69,7 @@ class Planner {
   const ServedModel& model_;
   IdleWork* const idle_;
   Sightings sightings_;  // of documents
+  Sightings sets_;       // of modules that a schema's prompts import together
   Sightings fronts_;     // of first modules, and of each with what stands in front of it
 };
 
