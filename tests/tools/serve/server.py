@@ -84,6 +84,12 @@ class ServeTest(unittest.TestCase):
     ARGUMENTS = ()
     OPTIONS = {}
 
+    def assert_same_chances(self, ones, others):
+        """Up to rounding: what is computed beside a row, drafts among it, decides how its sums are divided."""
+        self.assertEqual([chance["token"] for chance in ones], [chance["token"] for chance in others])
+        for one, other in zip(ones, others):
+            self.assertAlmostEqual(one["logprob"], other["logprob"], delta=1e-3)
+
     @classmethod
     def setUpClass(cls):
         cls.server = Server(*cls.ARGUMENTS, **cls.OPTIONS)
