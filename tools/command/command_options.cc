@@ -197,8 +197,8 @@ static void add_seed(CLI::App* verb, Options* o) {
         else if (!CLI::detail::lexical_cast(text, o->seed))
           throw CLI::ValidationError("--seed", "\"" + text + "\" is neither a number nor random");
       },
-      "of the sampler: the same number gives the same answer, random another each time; default: "
-      "0");
+      "of the sampler: the same number gives the same answer (docs/RELIABILITY.md, 9), random "
+      "another each time; default: 0");
   option->type_name("N")->envname(environment_name(*option));
 }
 
