@@ -6,6 +6,7 @@ the C struct has a bit that says so (`given`), it is set.
 
 from __future__ import annotations
 
+import functools
 import os
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple
 
@@ -27,6 +28,12 @@ _GIVEN = {
 _PATHS = {"model_path", "cache_dir", "chat_template", "backend"}
 
 
+@functools.lru_cache(maxsize=None)
+def _fields(kind: str) -> Dict[str, Any]:
+    """Of the C struct, by name."""
+    return dict(ffi.typeof(kind).fields or ())
+
+
 class Options:
     """A struct of options, and what it points to, which lives as long as this object: whoever hands
     the struct to C keeps the object, as long as C may call what it names."""
@@ -35,7 +42,7 @@ class Options:
         self._kept: List[Any] = []
         self.struct = ffi.new(f"{kind} *")
         getattr(lib, f"{kind}_init")(self.struct)
-        fields: Dict[str, Any] = dict(ffi.typeof(kind).fields or ())
+        fields = _fields(kind)
         for name, value in values.items():
             if value is None:
                 continue

@@ -198,14 +198,16 @@ class Session(Handle):
         n = token.text_bytes
         if n == 0 and status == _DONE:
             return None
-        return Token(token.id, ffi.unpack(token.text, n).decode("utf-8", "replace") if n else "")
+        if n == 0:
+            return Token(token.id, "")
+        text = ffi.string(token.text)  # twice as fast as unpack(), but ends at a NUL
+        if len(text) != n:
+            text = ffi.unpack(token.text, n)
+        return Token(token.id, text.decode("utf-8", "replace"))
 
     def tokens(self) -> Iterator[Token]:
         """The answer's tokens; the last text may come with the id -1."""
-        while True:
-            token = self.next()
-            if token is None:
-                return
+        while (token := self.next()) is not None:
             yield token
 
     def __iter__(self) -> Iterator[str]:

@@ -29,6 +29,18 @@ def test_modules_change_when_an_answer_comes_and_not_which(guide, ask):
     assert guide.prompt(ask()).generate(max_tokens=12, no_reuse=True) == reused
 
 
+def test_modules_together_are_exact_from_then_on(root, tmp_path):
+    pml = "<schema name='s'>Be kind. <module name='a'>The tram is red. </module><module name='b'>A bus.</module></schema>"
+    with promptcache.Engine(root / "models/city-guide", cache_dir=tmp_path, threads=1) as other:
+        schema = other.schema(pml)
+        ask = "<prompt schema='s'><a/><b/>Why?</prompt>"
+        assert schema.prompt(ask).counts.approximate_tokens > 0
+        assert schema.prompt(ask).encode(together=True).modules_encoded == 2  # and the text before
+        assert schema.prompt(ask).counts.approximate_tokens == 0
+        assert schema.prompt(ask).counts.modules_missing == 0
+        assert schema.prompt("<prompt schema='s'><a/>Why?</prompt>").encode(together=True).modules == 0
+
+
 def test_zero_is_meant_where_it_is_given(guide, ask):
     with guide.prompt(ask()).session(max_tokens=0) as session:
         assert session.text() == ""
