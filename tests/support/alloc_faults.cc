@@ -43,7 +43,7 @@ std::atomic<int> n_failed_frames{0};
 std::array<Trace, 1 << 12> traces;  // those beyond are not remembered
 
 // Does this allocation fail? Sets errno.
-bool strikes() {
+[[maybe_unused]] bool strikes() {
   if (!armed.load(std::memory_order_relaxed)) return false;
   const long call = n_calls++;
   if (call < first || (call > first && !onward)) return false;
@@ -52,7 +52,7 @@ bool strikes() {
   return true;
 }
 
-void* count(void* block) {
+[[maybe_unused]] void* count(void* block) {
   if (!block) return nullptr;
   ++n_live;
   if (!tracing.load(std::memory_order_relaxed)) return block;
@@ -65,7 +65,7 @@ void* count(void* block) {
   return block;
 }
 
-void count_freed(void* block) {
+[[maybe_unused]] void count_freed(void* block) {
   if (!block) return;
   --n_live;
   if (!tracing.load(std::memory_order_relaxed)) return;
@@ -73,7 +73,7 @@ void count_freed(void* block) {
     if (trace.block == block) trace.block = nullptr;
 }
 
-void* aligned(std::size_t alignment, std::size_t n) {
+[[maybe_unused]] void* aligned(std::size_t alignment, std::size_t n) {
   return strikes() ? nullptr : count(__libc_memalign(alignment, n));
 }
 
@@ -130,6 +130,8 @@ void print_live_allocations(int fd) {
 
 }  // namespace pc::test
 
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+
 #define PC_INTERPOSED __attribute__((visibility("default")))
 
 extern "C" {
@@ -175,3 +177,5 @@ PC_INTERPOSED void free(void* p) noexcept {
 }
 
 }  // extern "C"
+
+#endif

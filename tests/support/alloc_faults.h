@@ -1,12 +1,21 @@
 // Takes the place of malloc and its family in the program it is linked into, its libraries
 // included: allocations are counted, and can be told to fail with ENOMEM. operator new, in all its
 // forms, asks them, and throws where they fail. Threads: any; arming and disarming, one.
+//
+// Under a sanitizer, which takes that place itself, no allocation fails and none is counted
+// (kAllocationsFail).
 #pragma once
 
 #include <cstddef>
 #include <span>
 
 namespace pc::test {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool kAllocationsFail = false;
+#else
+inline constexpr bool kAllocationsFail = true;
+#endif
 
 enum class AllocFault {
   kOnce,   // one allocation fails

@@ -176,7 +176,7 @@ TEST_CASE("a draw that its constraint has no memory for draws nothing, and the n
     REQUIRE(answer.take_drawn() == want[i]);
     answer.end_step();
   }
-  CHECK(n_thrown > 20);
+  CHECK((n_thrown > 20 || !kAllocationsFail));
 }
 
 TEST_CASE("an answer that is longer than its window makes room before it draws") {
