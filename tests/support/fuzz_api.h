@@ -118,7 +118,8 @@ class ApiArguments {
         return counted(own);
     }
   }
-  Text counted(std::string_view text) { return {texts_.add(text, false), text.size()}; }
+  // An empty one may become a struct's, where a length of 0 stands for a NUL.
+  Text counted(std::string_view text) { return {texts_.add(text, text.empty()), text.size()}; }
   const char* name(std::initializer_list<const char*> known) {
     const std::uint32_t i = in_.below(static_cast<std::uint32_t>(known.size()) + 2);
     if (i == 0) return nullptr;
