@@ -119,7 +119,7 @@ TEST_CASE("what somebody knows comes before what is looked up, as far as there i
 TEST_CASE("a draft ends before what cannot follow") {
   Talk talk({});
   const TokenId eos = *talk.home.schema->engine().tokenizer().eos();
-  const TokenId bad = GENERATE_COPY(eos, TokenId{-1}, TokenId{700});
+  const TokenId bad = GENERATE_COPY(TokenId{eos}, TokenId{-1}, TokenId{700});
   CHECK(talk.told(300, {400, bad, 401}) == Tokens{400});
   talk.compute();
   talk.drafter.drop();
