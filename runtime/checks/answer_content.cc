@@ -26,8 +26,7 @@ bool is_word_by_itself(char32_t c) {
 
 Words each_once(Words words) {
   std::ranges::sort(words);
-  const auto [first, last] = std::ranges::unique(words);
-  words.erase(first, last);
+  words.erase(std::unique(words.begin(), words.end()), words.end());
   return words;
 }
 

@@ -129,8 +129,8 @@ class Arrivals {
     const auto key = [](const Frame::Return& to) { return std::pair(to.node, print_of(to.frame)); };
     auto& returns = called.returns;
     std::ranges::sort(returns, {}, key);
-    const auto same = std::ranges::unique(returns, {}, key);
-    returns.erase(same.begin(), same.end());
+    const auto are_same = [&](const auto& a, const auto& b) { return key(a) == key(b); };
+    returns.erase(std::unique(returns.begin(), returns.end(), are_same), returns.end());
     auto made = std::make_unique<Frame>();
     for (const Frame::Return& to : returns) {
       made->fingerprint.mix(to.node);
