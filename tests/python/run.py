@@ -38,6 +38,9 @@ def make(python, package):
 
 def pyright(python, package):
     """By basedpyright, which has its Node.js with it. Its configuration names paths beside itself."""
+    if subprocess.run([python, "-c", "import basedpyright"], stderr=subprocess.DEVNULL).returncode != 0:
+        print("SKIPPED: basedpyright is for Python 3.10 and later, and this environment has none")
+        sys.exit(0)
     shutil.copy(ROOT / "pyproject.toml", package / "pyproject.toml")
     return subprocess.run([python, "-m", "basedpyright", "--pythonpath", python, "-p", package])
 
