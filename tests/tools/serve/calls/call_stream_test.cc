@@ -174,7 +174,11 @@ TEST_CASE("many beginnings of JSON are no quadratic work") {
     return pc::test::cpu_seconds() - before;
   };
   // Sixteen times as many: 256 times as long, if it were.
-  CHECK(seconds_of(16'000) < 64 * std::max(seconds_of(1'000), 0.001));
+  // What is quadratic takes 256 times as long, whatever else the machine does: in each of these.
+  bool is_linear = false;
+  for (int i = 0; i < 5 && !is_linear; ++i)
+    is_linear = seconds_of(16'000) < 64 * std::max(seconds_of(1'000), 0.001);
+  CHECK(is_linear);
 }
 
 TEST_CASE("of a name that comes twice the last value counts") {
