@@ -85,16 +85,6 @@ bool encode(const promptcache::Prompt& prompt, const IdleWork::MayGoOn& may_go_o
   return error.status() != PC_CANCELLED;
 }
 
-// What tells sets of modules apart, and their orders: their tokens.
-std::string set_of(const promptcache::Prompt& prompt) {
-  const std::vector<std::int32_t> tokens = prompt.tokens();
-  std::string set;
-  for (const pc_module_run& run : prompt.look().second)
-    for (std::uint64_t i = 0; i < run.n_tokens; ++i)
-      set += std::to_string(tokens[run.begin + i]) + " ";
-  return set;
-}
-
 // Has this text come often enough to be encoded?
 bool is_due(const std::map<std::string, std::uint64_t>& seen, const std::string& text) {
   const auto found = seen.find(text);
@@ -104,6 +94,7 @@ bool is_due(const std::map<std::string, std::uint64_t>& seen, const std::string&
 // A plan, and what it would cost.
 struct Costed {
   Plan plan;
+  std::string modules = {};     // their tokens, which tell sets of them apart, and orders
   std::uint64_t n_tokens = 0;   // to compute
   std::uint64_t n_missing = 0;  // of modules that are to be encoded first
   bool is_settled = true;
@@ -119,6 +110,8 @@ Costed costed(const promptcache::Engine& engine, promptcache::Prompt prompt, Mod
   for (const pc_module_run& run : runs) {
     plan.parts.push(part_json(run, text_of(engine, tokens, run)));
     plan.exact = plan.exact && run.exact;
+    made.modules.append(reinterpret_cast<const char*>(tokens.data() + run.begin),
+                        run.n_tokens * sizeof tokens[0]);
     if (run.state == PC_RUN_MISSING) made.n_missing += run.n_tokens;
     if (made.is_settled && is_unsettled(run)) plan.remarks.push_back(run.why);
     made.is_settled = made.is_settled && !is_unsettled(run);
@@ -169,14 +162,14 @@ Plan Planner::plan(const Question& question, bool is_asked) try {
 
 // Modules that are not exact side by side, and come again, are encoded together while nobody waits.
 Plan Planner::schema_plan(const Question& question, bool is_asked) {
-  Plan plan = costed(model_.engine(), model_.prompt_of(question), Mode::kPrefix).plan;
-  if (plan.exact || !is_asked) return plan;
-  const std::uint64_t n = sets_.see(question.name_space.value_or(""), set_of(plan.prompt), true);
+  Costed made = costed(model_.engine(), model_.prompt_of(question), Mode::kPrefix);
+  if (made.plan.exact || !is_asked) return std::move(made.plan);
+  const std::uint64_t n = sets_.see(question.name_space.value_or(""), made.modules, true);
   if (n == kTogetherAfter)
     idle_->add([&model = model_, question](const IdleWork::MayGoOn& may_go_on) {
       return encode(model.prompt_of(question), may_go_on, true);
     });
-  return plan;
+  return std::move(made.plan);
 }
 
 bool Planner::is_long(const std::string& text) const {

@@ -6,8 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "tests/support/cpu_seconds.h"
-
 namespace pc::serve {
 namespace {
 
@@ -165,20 +163,11 @@ TEST_CASE("what ends a value may stand in JSON, and not in a text") {
     CHECK(reads(bad).calls.empty());
 }
 
-TEST_CASE("many beginnings of JSON are no quadratic work") {
-  const auto seconds_of = [](int n) {
-    std::string text = "<tool_call>\n<function=weather>";
-    for (int i = 0; i < n; ++i) text += "\n<parameter=a>\n[\n</parameter>";
-    const double before = pc::test::cpu_seconds();
-    CHECK(read_answer(parameters(), types(), text).calls.size() == 1);
-    return pc::test::cpu_seconds() - before;
-  };
-  // Sixteen times as many: 256 times as long, if it were.
-  // What is quadratic takes 256 times as long, whatever else the machine does: in each of these.
-  bool is_linear = false;
-  for (int i = 0; i < 5 && !is_linear; ++i)
-    is_linear = seconds_of(16'000) < 64 * std::max(seconds_of(1'000), 0.001);
-  CHECK(is_linear);
+// A megabyte and a half: were each of them read to the text's end, the test's time would run out.
+TEST_CASE("many beginnings of JSON do not hold up who reads an answer") {
+  std::string text = "<tool_call>\n<function=weather>";
+  for (int i = 0; i < 50'000; ++i) text += "\n<parameter=a>\n[\n</parameter>";
+  CHECK(read_answer(parameters(), types(), text).calls.size() == 1);
 }
 
 TEST_CASE("of a name that comes twice the last value counts") {
