@@ -65,7 +65,7 @@ class Question:
 
     def body(self, way):
         mode, _, repair = way.partition("+")
-        reuse = {"mode": mode} | ({"repair": repair} if repair else {})
+        reuse = {"mode": mode, "repair": repair or "none"}
         return {"messages": self.messages, "tools": self.tools, "temperature": 0,
                 "max_tokens": MOST_TOKENS, "prompt_cache": reuse}
 

@@ -47,7 +47,7 @@ def measure(urls, servers, repeat, number):
             for way in ways:
                 if way == COMPUTES_ALL and step != "changed":
                     continue
-                mode = {} if way == "peer" else {"prompt_cache": {"mode": way}}
+                mode = {} if way == "peer" else {"prompt_cache": {"mode": way, "repair": "none"}}
                 before = servers[way].cpu_s() if way in servers else 0
                 answer = Streamed(urls[way], bodies[step] | mode)
                 answer.cpu_s = servers[way].cpu_s() - before if way in servers else None

@@ -19,7 +19,7 @@ SYSTEM = "You look after a house. Call a function where one helps, and answer in
 def ask(arguments, tools):
     """The answer's text, the names of what it calls, the seconds until it began, and its usage."""
     body = {"messages": [{"role": "system", "content": SYSTEM}, {"role": "user", "content": arguments.question}],
-            "tools": tools, "prompt_cache": {"mode": arguments.mode}, "temperature": 0, "max_tokens": 64,
+            "tools": tools, "prompt_cache": {"mode": arguments.mode, "repair": "none"}, "temperature": 0, "max_tokens": 64,
             "stream": True, "stream_options": {"include_usage": True}}
     headers = {"content-type": "application/json"}
     if arguments.key:

@@ -186,7 +186,9 @@ constrain::Constrainer& ServedModel::constrainer() const {
 }
 
 promptcache::Chat ServedModel::written(const Question& question, const Json& chat) const try {
-  const bool is_gated = question.mode == Mode::kDocuments && question.repair.empty();
+  const bool has_modules = question.mode == Mode::kDocuments || question.mode == Mode::kTools ||
+                           question.mode == Mode::kMarked;
+  const bool is_gated = has_modules && question.repair.empty();
   const ChatViews views(with_thoughts(adapted_chat(chat, call_shape_), thought_shape_));
   return views.write(engine_of(question.name_space), is_gated ? "auto" : question.repair,
                      is_begun(chat));
