@@ -26,13 +26,18 @@ HWY_INLINE VF times_logistic(VF x, VF a) {
   return hn::Div(factor, hn::MulAdd(tail, back, hn::Set(kF, 1.0f)));
 }
 
-struct Silu {
+// What multiplies the result, where the activation takes it as it is.
+struct PlainFactor {
+  static HWY_INLINE VF factor(VF up) { return up; }
+};
+
+struct Silu : PlainFactor {
   static HWY_INLINE VF of(VF x) { return times_logistic(x, x); }
 };
 // x Phi(x): where x is positive x - x Phi(-x), so that only tails are computed. Phi(-m) =
 // exp(-m^2 / 2) g(t) with t = 1 / (1 + 0.38 m / sqrt 2); g / t is a least maximum fit
 // of degree 8 over m <= 14.8 (2.0e-8 relative), where exp(-m^2 / 2) ends.
-struct Gelu {
+struct Gelu : PlainFactor {
   static HWY_INLINE VF of(VF x) {
     const VF one = hn::Set(kF, 1.0f), back = hn::Set(kF, kScaleBack), m = hn::Abs(x);
     const VF tail = exp_scaled_up(hn::Mul(hn::Mul(m, hn::Set(kF, -0.5f)), m));
@@ -47,11 +52,27 @@ struct Gelu {
     return hn::IfThenElse(hn::Lt(x, hn::Zero(kF)), negative, positive);
   }
 };
-struct GeluTanh {  // 1 + tanh(u) = 2 / (1 + exp(-2u))
+struct GeluTanh : PlainFactor {  // 1 + tanh(u) = 2 / (1 + exp(-2u))
   static HWY_INLINE VF of(VF x) {
     const VF cubic = hn::MulAdd(hn::Mul(x, x), hn::Set(kF, 0.044715f), hn::Set(kF, 1.0f));
     return times_logistic(x,
                           hn::Mul(hn::Mul(x, cubic), hn::Set(kF, 1.5957691216f)));  // 2 sqrt(2/pi)
+  }
+};
+
+struct ClampedSwiglu {
+  // Comparisons, so that NaN stays what it is.
+  static HWY_INLINE VF at_most(VF x, VF limit) {
+    return hn::IfThenElse(hn::Gt(x, limit), limit, x);
+  }
+  static HWY_INLINE VF of(VF x) {
+    const VF cut = at_most(x, hn::Set(kF, kSwigluLimit));
+    return times_logistic(cut, hn::Mul(cut, hn::Set(kF, kSwigluAlpha)));
+  }
+  static HWY_INLINE VF factor(VF up) {
+    const VF limit = hn::Set(kF, kSwigluLimit), least = hn::Neg(limit);
+    const VF high = at_most(up, limit);
+    return hn::Add(hn::IfThenElse(hn::Lt(high, least), least, high), hn::Set(kF, 1.0f));
   }
 };
 
@@ -60,12 +81,13 @@ HWY_INLINE void activate_all(float* x, const float* up, std::size_t n) {
   std::size_t i = 0;
   for (; i + kN <= n; i += kN) {
     const VF y = A::of(load_f32(x + i));
-    hn::StoreU(up ? hn::Mul(y, load_f32(up + i)) : y, kF, x + i);
+    hn::StoreU(up ? hn::Mul(y, A::factor(load_f32(up + i))) : y, kF, x + i);
   }
   if (const std::size_t rest = n - i; rest != 0) {
     alignas(64) float padded[kN];
-    hn::Store(A::of(load_tail<F32>(x + i, rest)), kF, padded);
-    for (std::size_t j = 0; j < rest; ++j) x[i + j] = up ? padded[j] * up[i + j] : padded[j];
+    const VF y = A::of(load_tail<F32>(x + i, rest));
+    hn::Store(up ? hn::Mul(y, A::factor(load_tail<F32>(up + i, rest))) : y, kF, padded);
+    for (std::size_t j = 0; j < rest; ++j) x[i + j] = padded[j];
   }
 }
 
@@ -77,6 +99,8 @@ void activate(Activation activation, float* x, const float* up, std::size_t n) {
       return activate_all<Gelu>(x, up, n);
     case Activation::kGeluTanh:
       return activate_all<GeluTanh>(x, up, n);
+    case Activation::kClampedSwiglu:
+      return activate_all<ClampedSwiglu>(x, up, n);
   }
 }
 

@@ -13,7 +13,8 @@
 //   activate kSilu      8 u of the result
 //            kGelu      (22 + x^2 / 2) u
 //            kGeluTanh  (8 + 7 tail) u, tail = 2 sqrt(2/pi) |x + 0.044715 x^3|
-//            an `up` multiplies that: u more
+//            kClampedSwiglu  (8 + 2 tail) u, tail = |1.702 x|
+//            an `up` multiplies that: u more, of a clamped one 2 u
 //   rms_norm            (n / 2 + 7) u
 //   layer_norm          (n + 4) u of the mean difference from the mean over the deviation, and
 //                       (2.5 n + 19) u of the result; not of the mean, however large it is
@@ -112,10 +113,15 @@ struct AttendArgs {
 };
 
 // What a feed-forward layer does to its gate (or to its only input).
+inline constexpr float kSwigluLimit = 7.0f, kSwigluAlpha = 1.702f;
+
 enum class Activation : std::uint32_t {
   kSilu = 0,      // x / (1 + exp(-x))
   kGelu = 1,      // x/2 (1 + erf(x / sqrt 2))
   kGeluTanh = 2,  // x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
+  // gpt-oss's: x, cut to at most 7, times the logistic function of 1.702 x; what multiplies it is
+  // cut to [-7, 7], plus 1.
+  kClampedSwiglu = 3,
 };
 
 // The rows [row_begin, row_end) of activations, whole tiles, in the columns [32 * group_begin,

@@ -170,13 +170,24 @@ double activated(Activation activation, double x) {
     case Activation::kGeluTanh:  // 1 + tanh(u) = 2 / (1 + exp(-2u))
       return x /
              (1.0 + std::exp(-2 * std::sqrt(2.0 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
+    case Activation::kClampedSwiglu: {
+      const double cut = x > static_cast<double>(kSwigluLimit) ? kSwigluLimit : x;
+      return cut / (1.0 + std::exp(-static_cast<double>(kSwigluAlpha) * cut));
+    }
   }
   return 0.0;
 }
 
+// What multiplies it. Comparisons, so that NaN stays what it is.
+float factor_of(Activation activation, float up) {
+  if (activation != Activation::kClampedSwiglu) return up;
+  return (up > kSwigluLimit ? kSwigluLimit : up < -kSwigluLimit ? -kSwigluLimit : up) + 1.0f;
+}
+
 void activate(Activation activation, float* x, const float* up, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i)
-    x[i] = static_cast<float>(activated(activation, x[i]) * (up ? up[i] : 1.0f));
+    x[i] = static_cast<float>(activated(activation, x[i]) *
+                              (up ? factor_of(activation, up[i]) : 1.0f));
 }
 
 void add(const float* x, float scale, std::size_t n, float* y) {

@@ -152,7 +152,8 @@ TEST_CASE("element-wise kernels agree with scalar") {
                 kEps * (static_cast<float>(n) + 16) * (8.0f / deviation + std::fabs(want[i])));
 
       auto a = x, b = x;
-      for (const Activation kind : {Activation::kSilu, Activation::kGelu, Activation::kGeluTanh}) {
+      for (const Activation kind : {Activation::kSilu, Activation::kGelu, Activation::kGeluTanh,
+                                    Activation::kClampedSwiglu}) {
         for (const float* up : {w.data(), static_cast<const float*>(nullptr)}) {
           a = x, b = x;
           isa.activate(kind, a.data(), up, n);
