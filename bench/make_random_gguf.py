@@ -2,10 +2,13 @@
 """Writes a GGUF file of random weights in Q4_0, to measure speed on; needs no package.
 
     python bench/make_random_gguf.py OUT.gguf [--layers 32] [--d-model 4096] ...
+    python bench/make_random_gguf.py OUT.gguf --like qwen3-30b-a3b [--layers 8]
 
 The default shape is Llama 2 7B's: 32 layers, d_model 4096, 32 query and key/value heads, FFN
 11008, 32,000 words: 3.8 GB, with a context of 32768. Every matrix is Q4_0, as llama-quantize --pure
 writes them; numbers from -7 to 7 with one scale a matrix, such that activations keep near one.
+With --experts (or --like a mixture) each layer has a mixture of experts as Qwen3-MoE has it, with
+norms of heads and a router in 32 bits.
 The vocabulary is make_vocabulary.py's. The same for the same seed and shape. Written under another
 name and renamed when it is whole.
 
@@ -14,6 +17,7 @@ llama.cpp's quantiser.
 """
 
 import argparse
+import array
 import pathlib
 import random
 import struct
@@ -54,9 +58,25 @@ def list_entry(key, kind, values):
         one(kind, value) for value in values)
 
 
+# Published shapes, but for the vocabulary, which is that of all files here.
+SHAPES = {
+    "olmoe-7b-a1b": dict(layers=16, d_model=2048, heads=16, kv_heads=16, head_dim=128, ffn=1024,
+                         experts=64, used=8, expert_ffn=1024),
+    "qwen3-30b-a3b": dict(layers=48, d_model=2048, heads=32, kv_heads=4, head_dim=128, ffn=6144,
+                          experts=128, used=8, expert_ffn=768),
+    "granite-3b-a800m": dict(layers=32, d_model=1536, heads=24, kv_heads=8, head_dim=64, ffn=512,
+                             experts=40, used=8, expert_ffn=512),
+}
+
+
 def metadata(a):
-    p = "llama."
-    yield entry("general.architecture", STRING, "llama")
+    architecture = "qwen3moe" if a.experts else "llama"
+    p = architecture + "."
+    yield entry("general.architecture", STRING, architecture)
+    if a.experts:
+        for key, value in (("expert_count", a.experts), ("expert_used_count", a.used),
+                           ("expert_feed_forward_length", a.expert_ffn)):
+            yield entry(p + key, U32, value)
     yield entry("general.name", STRING, "random weights")
     yield entry("general.file_type", U32, MOSTLY_Q4_0)
     for key, value in (("context_length", a.context), ("embedding_length", a.d_model),
@@ -83,21 +103,47 @@ def metadata(a):
     yield entry("tokenizer.ggml.add_space_prefix", BOOL, True)
 
 
+class Tensor:
+    """n matrices [rows, columns] of numbers of one standard deviation, in Q4_0, or in 32 bits
+    where `wide`; without rows, a norm of ones."""
+
+    def __init__(self, name, rows, columns, deviation=None, n=None, wide=False):
+        self.name, self.rows, self.columns, self.n = name, rows, columns, n
+        self.deviation = columns ** -0.5 if deviation is None else deviation
+        self.wide = wide or rows is None
+
+    def shape(self):
+        """The fastest first."""
+        return [self.columns, *([self.rows] if self.rows else []), *([self.n] if self.n else [])]
+
+    def elements(self):
+        return self.columns * (self.rows or 1) * (self.n or 1)
+
+    def size(self):
+        return 4 * self.elements() if self.wide else self.elements() // BLOCK * BLOCK_BYTES
+
+
+def feed_forward(a):
+    if not a.experts:
+        return [("ffn_gate", a.ffn, a.d_model), ("ffn_up", a.ffn, a.d_model),
+                ("ffn_down", a.d_model, a.ffn)]
+    return [("ffn_gate_exps", a.expert_ffn, a.d_model, None, a.experts),
+            ("ffn_up_exps", a.expert_ffn, a.d_model, None, a.experts),
+            ("ffn_down_exps", a.d_model, a.expert_ffn, None, a.experts),
+            ("ffn_gate_inp", a.experts, a.d_model, None, None, True)]
+
+
 def tensors(a):
-    """(name, rows, columns, standard deviation); a norm has no rows and is ones."""
     q, kv, d = a.heads * a.head_dim, a.kv_heads * a.head_dim, a.d_model
-    yield "token_embd", a.vocab, d, 1.0
+    norms = [("attn_q_norm", None, a.head_dim), ("attn_k_norm", None, a.head_dim)]
+    yield Tensor("token_embd", a.vocab, d, 1.0)
     for i in range(a.layers):
-        for name, rows, columns in (("attn_norm", None, d), ("attn_q", q, d), ("attn_k", kv, d),
-                                    ("attn_v", kv, d), ("attn_output", d, q), ("ffn_norm", None, d),
-                                    ("ffn_gate", a.ffn, d), ("ffn_up", a.ffn, d), ("ffn_down", d, a.ffn)):
-            yield f"blk.{i}.{name}", rows, columns, columns ** -0.5
-    yield "output_norm", None, d, None
-    yield "output", a.vocab, d, d ** -0.5
-
-
-def size_of(rows, columns):
-    return 4 * columns if rows is None else rows * columns // BLOCK * BLOCK_BYTES
+        for name, *rest in [("attn_norm", None, d), ("attn_q", q, d), ("attn_k", kv, d),
+                            ("attn_v", kv, d), ("attn_output", d, q), ("ffn_norm", None, d),
+                            *(norms if a.experts else []), *feed_forward(a)]:
+            yield Tensor(f"blk.{i}.{name}", *rest)
+    yield Tensor("output_norm", None, d)
+    yield Tensor("output", a.vocab, d)
 
 
 def padding(n_bytes):
@@ -106,12 +152,12 @@ def padding(n_bytes):
 
 def header(a):
     fields, infos, at = list(metadata(a)), [], 0
-    for name, rows, columns, _ in tensors(a):
-        shape = [columns] if rows is None else [columns, rows]  # the fastest first
-        infos.append(text(name + ".weight") + struct.pack("<I", len(shape)) +
+    for t in tensors(a):
+        shape = t.shape()
+        infos.append(text(t.name + ".weight") + struct.pack("<I", len(shape)) +
                      struct.pack(f"<{len(shape)}Q", *shape) +
-                     struct.pack("<IQ", TENSOR_F32 if rows is None else TENSOR_Q4_0, at))
-        at += size_of(rows, columns)
+                     struct.pack("<IQ", TENSOR_F32 if t.wide else TENSOR_Q4_0, at))
+        at += t.size()
         at += len(padding(at))
     out = b"GGUF" + struct.pack("<IQQ", 3, len(infos), len(fields)) + b"".join(fields + infos)
     return out + padding(len(out))
@@ -134,13 +180,15 @@ def blocks(draw, n, deviation):
 def write(file, a):
     file.write(header(a))
     draw = random.Random(a.seed)
-    for _, rows, columns, deviation in tensors(a):
-        if rows is None:
-            file.write(struct.pack("<f", 1.0) * columns)
+    for t in tensors(a):
+        if t.rows is None:
+            file.write(struct.pack("<f", 1.0) * t.columns)
+        elif t.wide:
+            array.array("f", (draw.gauss(0, t.deviation) for _ in range(t.elements()))).tofile(file)
         else:
-            for piece in blocks(draw, rows * columns // BLOCK, deviation):
+            for piece in blocks(draw, t.elements() // BLOCK, t.deviation):
                 file.write(piece)
-        file.write(padding(size_of(rows, columns)))
+        file.write(padding(t.size()))
 
 
 def parse_arguments():
@@ -149,9 +197,16 @@ def parse_arguments():
     for name, value in (("layers", 32), ("d-model", 4096), ("heads", 32), ("kv-heads", 32),
                         ("ffn", 11008), ("vocab", 32000), ("context", 32768), ("seed", 0)):
         parser.add_argument(f"--{name}", type=int, default=value)
+    parser.add_argument("--head-dim", type=int, help="d_model / heads where absent")
+    parser.add_argument("--experts", type=int, default=0, help="of a layer; 0: no mixture")
+    parser.add_argument("--used", type=int, default=8, help="experts that a token goes to")
+    parser.add_argument("--expert-ffn", type=int, default=768, help="width of an expert")
+    parser.add_argument("--like", choices=SHAPES, help="the shape; other options change it")
+    known, _ = parser.parse_known_args()
+    parser.set_defaults(**SHAPES.get(known.like, {}))
     a = parser.parse_args()
-    a.head_dim = a.d_model // a.heads
-    for width in (a.d_model, a.ffn, a.heads * a.head_dim):
+    a.head_dim = a.head_dim or a.d_model // a.heads
+    for width in (a.d_model, a.ffn, a.expert_ffn, a.heads * a.head_dim):
         if width % BLOCK:
             parser.error(f"rows of Q4_0 are multiples of {BLOCK}, not {width}")
     return a
