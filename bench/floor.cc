@@ -1,5 +1,9 @@
 #include "bench/floor.h"
 
+#include <cmath>
+#include <span>
+
+#include "runtime/backend/layer_parts.h"
 #include "simd/types.h"
 
 namespace pc::bench {
@@ -19,12 +23,20 @@ double bytes(const pc_tensor& t) {
 Work work_of(const Engine& engine) {
   const pc_model_desc& d = engine.model().desc;
   Work w;
-  for (std::uint32_t i = 0; i < d.n_layers; ++i) {
-    const pc_layer& l = d.layers[i];
-    for (const pc_tensor* t : {&l.wq, &l.wk, &l.wv, &l.wo, &l.w_gate, &l.w_up, &l.w_down}) {
-      if (!t->data) continue;
-      w.layer_macs += elements(*t);
-      w.layer_bytes += bytes(*t);
+  for (const pc_layer& layer : std::span(d.layers, d.n_layers)) {
+    pc_layer dense = layer;
+    dense.mixture.n_experts = 0;
+    for_each_matrix(dense, [&](const pc_tensor& t) {
+      w.layer_macs += elements(t);
+      w.layer_bytes += bytes(t);
+    });
+    if (layer.mixture.n_experts == 0) continue;
+    w.used_share = static_cast<double>(layer.mixture.n_used) / layer.mixture.n_experts;
+    for (const pc_ffn& expert : experts_of(layer)) {
+      for_each_matrix(expert, [&](const pc_tensor& t) {
+        w.layer_macs += elements(t) * w.used_share;
+        w.expert_bytes += bytes(t);
+      });
     }
   }
   w.head_macs = elements(d.lm_head);
@@ -40,7 +52,9 @@ Floor floor_of(const Work& w, const Machine& m, double n, double depth) {
   const double linear_peak = w.quantised ? m.best_int8() : m.best_bf16();
   const double attention_peak = w.kv_int8 ? m.best_int8() : m.best_bf16();
   Floor f;
-  f.memory_ms = (w.layer_bytes + w.head_bytes + w.kv_bytes * depth) / m.read_gb_per_s / 1e6;
+  // Of experts chosen evenly, those that at least one of n tokens goes to.
+  const double read = w.expert_bytes * (1 - std::pow(1 - w.used_share, n));
+  f.memory_ms = (w.layer_bytes + read + w.head_bytes + w.kv_bytes * depth) / m.read_gb_per_s / 1e6;
   f.compute_ms = 2 * (w.layer_macs * n + w.head_macs) / linear_peak / 1e6 +
                  2 * w.attention_macs * n * (depth + n / 2) / attention_peak / 1e6;
   return f;

@@ -10,8 +10,10 @@
 namespace pc::bench {
 
 struct Work {
-  double layer_bytes = 0, head_bytes = 0;  // weights, as the model's file holds them
+  double layer_bytes = 0, head_bytes = 0;  // weights that all tokens read, as the file holds them
   double layer_macs = 0, head_macs = 0;    // a token; the head's only for the last one
+  double expert_bytes = 0;                 // of all layers' experts
+  double used_share = 0;                   // of its layers' experts that a token reads
   double kv_bytes = 0;                     // a cached token
   double attention_macs = 0;               // a pair of a query and a key, all layers and heads
   bool quantised = false;                  // weights, so that integers may multiply

@@ -23,7 +23,10 @@ Status check_layer(const pc_model_desc& d, const pc_layer& layer) {
     return refuse("a norm of queries or keys is neither of one head nor of all");
   if (d.parallel && (layer.attn_post_norm.data || layer.ffn_post_norm.data))
     return refuse("its parallel blocks norm what they add");
-  if ((layer.w_gate.data != nullptr) != (d.layers[0].w_gate.data != nullptr))
+  if (layer.mixture.n_experts != 0)
+    return refuse("mixtures of experts are computed by the CPU backend alone");
+  if (layer.sinks.data) return refuse("attention with sinks is computed by the CPU backend alone");
+  if ((layer.ffn.gate.data != nullptr) != (d.layers[0].ffn.gate.data != nullptr))
     return refuse("some of its layers are gated and others are not");
   return ok();
 }

@@ -92,18 +92,18 @@ class ModelLoader {
         {l.attn_norm_bias, &layer.attn_norm_bias},
         {l.bo, &layer.bo},
         {l.ffn_norm_bias, &layer.ffn_norm_bias},
-        {l.b_up, &layer.b_up},
-        {l.b_gate, &layer.b_gate},
-        {l.b_down, &layer.b_down}};
+        {l.ffn.b_up, &layer.b_up},
+        {l.ffn.b_gate, &layer.b_gate},
+        {l.ffn.b_down, &layer.b_down}};
     for (const auto& [tensor, to] : biases) PC_CHECK_OK(add_vector(tensor, 0.0f, to));
     PC_CHECK_OK(add_qkv_bias(l, &layer.qkv_bias));
     PC_CHECK_OK(add_matrices({&l.wq, &l.wk, &l.wv}, &layer.qkv));
     if (model_.gated)
-      PC_CHECK_OK(add_matrices({&l.w_up, &l.w_gate}, &layer.inner));
+      PC_CHECK_OK(add_matrices({&l.ffn.up, &l.ffn.gate}, &layer.inner));
     else
-      PC_CHECK_OK(add_matrices({&l.w_up}, &layer.inner));
+      PC_CHECK_OK(add_matrices({&l.ffn.up}, &layer.inner));
     PC_CHECK_OK(add_matrix(l.wo, &layer.wo));
-    return add_matrix(l.w_down, &layer.w_down);
+    return add_matrix(l.ffn.down, &layer.w_down);
   }
 
   // One vector for the three, zero where one of them is absent.
@@ -218,7 +218,7 @@ class ModelLoader {
 
 Result<Model> Model::load(const pc_model_desc& desc, KvType type, cudaStream_t stream) {
   Model model{};
-  model.gated = desc.layers[0].w_gate.data != nullptr;
+  model.gated = desc.layers[0].ffn.gate.data != nullptr;
   model.desc = desc;
   model.desc.layers = nullptr;
   model.desc.ropes = nullptr;

@@ -26,7 +26,7 @@
 extern "C" {
 #endif
 
-#define PC_BACKEND_ABI 11u
+#define PC_BACKEND_ABI 12u
 
 typedef enum pc_dtype {
   PC_DTYPE_NONE = 0,
@@ -71,7 +71,8 @@ typedef enum pc_norm {
 typedef enum pc_activation {
   PC_ACTIVATION_SILU = 0,
   PC_ACTIVATION_GELU = 1,
-  PC_ACTIVATION_GELU_TANH = 2
+  PC_ACTIVATION_GELU_TANH = 2,
+  PC_ACTIVATION_CLAMPED_SWIGLU = 3 /* of gated networks alone */
 } pc_activation;
 
 /* A rotary embedding: pair i of a head's first `dims` dimensions turns by
@@ -85,12 +86,47 @@ typedef struct pc_rope {
 
 #define PC_NO_ROPE UINT32_MAX
 
+/* A feed-forward network: down(act(gate x) * up x), or down(act(up x)) without a gate. */
+typedef struct pc_ffn {
+  pc_tensor gate, up;             /* [d_ffn, d_model]; gate may be absent */
+  pc_tensor down;                 /* [d_model, d_ffn] */
+  pc_tensor b_gate, b_up, b_down; /* absent, or [rows of their matrix] */
+} pc_ffn;
+
+/* What a token's score of an expert is made of its logit by. */
+typedef enum pc_routing {
+  PC_ROUTING_SOFTMAX = 0, /* over all experts */
+  PC_ROUTING_SIGMOID = 1  /* of each by itself */
+} pc_routing;
+
+/* A mixture of experts (Shazeer et al. 2017, arXiv 1701.06538): a token goes to the n_used whose
+ * scores are largest, and gets the sum of what they make of it, by their weights: their scores,
+ * divided by their sum where `normalised`, times `scale`. Of equal scores the first expert's counts
+ * as larger. */
+typedef struct pc_mixture {
+  uint32_t n_experts;  /* 0: there is no mixture */
+  uint32_t n_used;     /* 1 to n_experts */
+  uint32_t routing;    /* pc_routing */
+  uint32_t normalised; /* 0 or 1 */
+  float scale;
+  /* Experts are chosen out of the n_groups_used best of n_groups groups of neighbours, equally
+   * many each. A group is as good as the sum of its group_best largest scores. 1, 1: out of all. */
+  uint32_t n_groups, n_groups_used, group_best;
+  pc_tensor router;      /* [n_experts, d_model] */
+  pc_tensor router_bias; /* absent, or [n_experts]: added to the logits */
+  pc_tensor choice_bias; /* absent, or [n_experts]: added to scores where they are compared alone */
+  const pc_ffn* experts; /* [n_experts], all of one shape and equally gated */
+  /* Absent, or [1, d_model]: what the layer's own network makes counts by sigmoid(ffn_gate x). */
+  pc_tensor ffn_gate;
+} pc_mixture;
+
 /* One block:
  *   a = attention(norm(x)); x += residual_scale * norm'(a)
  *   f = ffn(norm(x));       x += residual_scale * norm'(f)
  * or, where the model is `parallel`, both from the x before it. Norms that are
  * absent leave their input as it is; a parallel block without ffn_norm feeds
- * both halves from attn_norm. */
+ * both halves from attn_norm. A mixture stands in the network's place, or beside it: then both make
+ * something of the same input, which is added up before norm'. */
 typedef struct pc_layer {
   pc_tensor attn_norm, attn_norm_bias; /* absent, or [d_model] */
   pc_tensor wq;                        /* [n_heads * head_dim, d_model] */
@@ -101,21 +137,22 @@ typedef struct pc_layer {
                                           head, or [rows of the matrix] of all heads at once */
   pc_tensor wo;                        /* [d_model, n_heads * head_dim] */
   pc_tensor bo;                        /* absent, or [d_model] */
-  pc_tensor attn_post_norm;            /* absent, or [d_model] */
-  pc_tensor ffn_norm, ffn_norm_bias;   /* absent, or [d_model] */
-  pc_tensor w_gate; /* [d_ffn, d_model]: down(act(gate) * up); absent: down(act(up)) */
-  pc_tensor w_up;   /* [d_ffn, d_model] */
-  pc_tensor w_down; /* [d_model, d_ffn] */
-  pc_tensor b_gate, b_up, b_down; /* absent, or [rows of their matrix] */
-  pc_tensor ffn_post_norm;        /* absent, or [d_model] */
+  pc_tensor sinks;          /* absent, or [n_heads]: a score that each query of the head has
+                               besides, of a key without a value (gpt-oss) */
+  pc_tensor attn_post_norm; /* absent, or [d_model] */
+  pc_tensor ffn_norm, ffn_norm_bias; /* absent, or [d_model] */
+  pc_ffn ffn;                        /* without matrices where there is a mixture alone */
+  pc_tensor ffn_post_norm;           /* absent, or [d_model] */
   uint32_t window; /* keys a query sees, itself included, by logical position; 0 = all */
   uint32_t rope;   /* index into ropes, or PC_NO_ROPE */
+  pc_mixture mixture;
 } pc_layer;
 
 /* Factors of 0 or 1 where they change nothing: see each. */
 typedef struct pc_model_desc {
   size_t struct_size;
-  uint32_t n_layers, d_model, n_heads, n_kv_heads, head_dim, d_ffn, vocab_size;
+  uint32_t n_layers, d_model, n_heads, n_kv_heads, head_dim, vocab_size;
+  uint32_t d_ffn;      /* of the layers' own networks, the widest of them; 0 where none has one */
   uint32_t norm;       /* pc_norm, of all but q_norm and k_norm */
   uint32_t activation; /* pc_activation */
   uint32_t parallel;   /* attention and feed-forward both from the block's input */

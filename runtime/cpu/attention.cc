@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "runtime/backend/layer_parts.h"
 #include "runtime/cpu/states/kv_row.h"
 
 namespace pc {
@@ -151,7 +152,8 @@ void Attention::run(std::uint32_t layer, const float* q, float* out) {
   parallel_.for_each(tiles * n_shares_, [&](std::uint32_t task, std::uint32_t thread) {
     attend_task(layer, q, task, thread);
   });
-  parallel_.for_each(tiles, [&](std::uint32_t task, std::uint32_t) { merge_task(task, out); });
+  parallel_.for_each(tiles,
+                     [&](std::uint32_t task, std::uint32_t) { merge_task(layer, task, out); });
   for (const TimelineRows& rows : timelines_)
     if (rows.weights) add_weights(layer, q, rows);
 }
@@ -295,8 +297,14 @@ void Attention::rotate_queries(const Task& task, const SegmentUses::Use& use,
   }
 }
 
+// A score that every query of the head has besides; its key has no value. None: minus infinity.
+float Attention::sink_of(std::uint32_t layer, std::uint32_t head) const {
+  const pc_tensor& sinks = desc_.layers[layer].sinks;
+  return sinks.data ? vector_of(sinks)[head] : -std::numeric_limits<float>::infinity();
+}
+
 // Merges the shares of one tile by log-sum-exp and normalises.
-void Attention::merge_task(std::uint32_t index, float* out) {
+void Attention::merge_task(std::uint32_t layer, std::uint32_t index, float* out) {
   const std::uint32_t kv_head = index % desc_.n_kv_heads;
   const std::uint32_t first = index / desc_.n_kv_heads * kTileTokens;
   const std::uint32_t last =
@@ -304,12 +312,13 @@ void Attention::merge_task(std::uint32_t index, float* out) {
   const std::size_t hd = desc_.head_dim;
   for (std::uint32_t token = first; token < last; ++token) {
     for (std::uint32_t g = 0; g < group_; ++g) {
-      float top = -std::numeric_limits<float>::infinity();
+      const float sink = sink_of(layer, kv_head * group_ + g);
+      float top = sink;
       for (std::uint32_t s = 0; s < n_shares_; ++s)
         top = std::max(top, max_[state_row(s, kv_head, token) + g]);
       float* o = out + (std::size_t{token} * desc_.n_heads + kv_head * group_ + g) * hd;
       std::fill_n(o, hd, 0.0f);
-      float total = 0.0f;
+      float total = std::exp(sink - top);
       for (std::uint32_t s = 0; s < n_shares_; ++s) {
         const std::size_t row = state_row(s, kv_head, token) + g;
         if (sum_[row] == 0.0f) continue;  // nothing visible in this share
@@ -324,10 +333,13 @@ void Attention::merge_task(std::uint32_t index, float* out) {
 }
 
 // log of the sum of exponentials of all scores of a query that run() has seen last.
-float Attention::log_sum(std::uint32_t kv_head, std::uint32_t token, std::uint32_t head) const {
-  float top = -std::numeric_limits<float>::infinity(), total = 0.0f;
+float Attention::log_sum(std::uint32_t layer, std::uint32_t kv_head, std::uint32_t token,
+                         std::uint32_t head) const {
+  const float sink = sink_of(layer, kv_head * group_ + head);
+  float top = sink;
   for (std::uint32_t s = 0; s < n_shares_; ++s)
     top = std::max(top, max_[state_row(s, kv_head, token) + head]);
+  float total = std::exp(sink - top);
   for (std::uint32_t s = 0; s < n_shares_; ++s) {
     const std::size_t row = state_row(s, kv_head, token) + head;
     if (sum_[row] != 0.0f) total += sum_[row] * std::exp(max_[row] - top);
@@ -389,7 +401,7 @@ void Attention::add_weights(std::uint32_t layer, std::uint32_t kv_head, const fl
   rotate_queries(task, {rows.first, rows.first + rows.n, &segment},
                  static_cast<std::uint32_t>(move - moves_.begin()));
   for (std::uint32_t i = 0; i < n_queries; ++i)
-    log_sums[i] = log_sum(kv_head, rows.first + i / group_, i % group_);
+    log_sums[i] = log_sum(layer, kv_head, rows.first + i / group_, i % group_);
   const std::int64_t window = desc_.layers[layer].window;
   for (std::uint32_t t = stretch.begin; t < stretch.end; ++t) {
     if (segment.hidden && segment.hidden[segment.begin + t]) continue;

@@ -59,13 +59,15 @@ class Attention {
                     std::uint32_t end_kv_row) const;
   void rotate_queries(const Task& task, const SegmentUses::Use& use, std::uint32_t move) const;
   void fill_biases(const Task& task, const SegmentUses::Use& use) const;
-  void merge_task(std::uint32_t task, float* out);
+  void merge_task(std::uint32_t layer, std::uint32_t task, float* out);
+  float sink_of(std::uint32_t layer, std::uint32_t head) const;
   struct Stretch;
   void add_weights(std::uint32_t layer, const float* q, const TimelineRows& rows) const;
   void add_weights(std::uint32_t layer, std::uint32_t kv_head, const float* q,
                    const TimelineRows& rows, const Stretch& stretch,
                    std::span<float> scratch) const;
-  float log_sum(std::uint32_t kv_head, std::uint32_t token, std::uint32_t head) const;
+  float log_sum(std::uint32_t layer, std::uint32_t kv_head, std::uint32_t token,
+                std::uint32_t head) const;
   std::size_t state_row(std::uint32_t share, std::uint32_t kv_head, std::uint32_t token) const;
 
   const pc_model_desc& desc_;

@@ -1,6 +1,7 @@
 #include "runtime/backend/cpu_backend.h"
 
 #include <algorithm>
+#include <deque>
 #include <iterator>
 #include <memory>
 #include <numeric>
@@ -11,6 +12,7 @@
 #include "base/aligned_buffer.h"
 #include "base/mapped_file.h"  // ask_for
 #include "base/status.h"
+#include "runtime/backend/layer_parts.h"
 #include "runtime/cpu/chunk_size.h"
 #include "runtime/cpu/executor.h"
 #include "runtime/cpu/read_ahead.h"
@@ -23,6 +25,7 @@
 struct pc_backend_model {
   pc_model_desc desc;
   std::vector<pc_layer> layers;
+  std::deque<std::vector<pc_ffn>> experts;  // of the layers that have some
   std::vector<pc::AlignedBuffer<float>> vectors;
   pc::KvType kv_type;
   pc::Precision precision;
@@ -63,7 +66,12 @@ void widen(const simd::Kernels& kernels, float offset, pc_tensor& t,
 
 // Bytes of a token's gate and up, or of what comes in their place.
 std::size_t widest_row(const pc_model_desc& d) {
-  return 2 * sizeof(float) * std::size_t{std::max(d.d_ffn, d.n_heads * d.head_dim)};
+  std::uint32_t widest = std::max(d.d_ffn, d.n_heads * d.head_dim);
+  for (const pc_layer& layer : std::span(d.layers, d.n_layers)) {
+    for (const pc_ffn& expert : experts_of(layer).first(layer.mixture.n_experts != 0 ? 1 : 0))
+      widest = std::max(widest, layer.mixture.n_used * expert.up.rows);
+  }
+  return 2 * sizeof(float) * std::size_t{widest};
 }
 
 Error refuse(const std::string& what) {
@@ -78,7 +86,35 @@ Status check_rope(const pc_rope& rope, std::uint32_t head_dim) {
   return ok();
 }
 
+Status check_mixture(const pc_model_desc& d, const pc_mixture& m) {
+  if (m.n_experts > kMostExperts || m.n_used == 0 || m.n_used > m.n_experts)
+    return refuse("a token goes to " + std::to_string(m.n_used) + " of " +
+                  std::to_string(m.n_experts) + " experts; up to " + std::to_string(kMostExperts) +
+                  " are computed");
+  if (m.routing > PC_ROUTING_SIGMOID) return refuse("the routing of its experts is unknown");
+  const bool whole = m.n_groups != 0 && m.n_experts % m.n_groups == 0 && m.group_best != 0;
+  if (!whole || m.n_groups_used == 0 || m.n_groups_used > m.n_groups ||
+      m.n_used > m.n_experts / m.n_groups * m.n_groups_used)
+    return refuse("its groups of experts do not fit their number");
+  const pc_ffn& first = m.experts[0];
+  for (const pc_ffn& e : std::span(m.experts, m.n_experts)) {
+    if (e.up.rows != first.up.rows || (e.gate.data != nullptr) != (first.gate.data != nullptr))
+      return refuse("the experts of a layer differ in shape");
+  }
+  if (d.parallel) return refuse("its parallel blocks have a mixture of experts");
+  return ok();
+}
+
 Status check_layer(const pc_model_desc& d, const pc_layer& layer) {
+  if (!has_ffn(layer) && layer.mixture.n_experts == 0)
+    return refuse("a layer has no feed-forward network");
+  if (layer.mixture.n_experts != 0) PC_CHECK_OK(check_mixture(d, layer.mixture));
+  const bool gated = (!has_ffn(layer) || layer.ffn.gate.data) &&
+                     (layer.mixture.n_experts == 0 || layer.mixture.experts[0].gate.data);
+  if (d.activation == PC_ACTIVATION_CLAMPED_SWIGLU && !gated)
+    return refuse("its activation wants a gate, which a network does not have");
+  if (layer.sinks.data && layer.sinks.cols != d.n_heads)
+    return refuse("its sinks are not one a head");
   if (layer.rope != PC_NO_ROPE && layer.rope >= d.n_ropes)
     return refuse("a layer names a rotary embedding that is not there");
   const std::uint32_t q = d.n_heads * d.head_dim, kv = d.n_kv_heads * d.head_dim;
@@ -96,7 +132,7 @@ Status check_shape(const pc_model_desc& d, std::uint32_t kv_type) {
   if (d.struct_size < sizeof(pc_model_desc)) return refuse("its description is of another version");
   if (!kv_type_known(static_cast<KvType>(kv_type)))
     return refuse("K/V type " + std::to_string(kv_type) + " is unknown");
-  if (!d.n_layers || !d.d_model || !d.d_ffn || !d.vocab_size) return refuse("a size is zero");
+  if (!d.n_layers || !d.d_model || !d.vocab_size) return refuse("a size is zero");
   if (!d.n_kv_heads || !d.n_heads || d.n_heads % d.n_kv_heads != 0) {
     return refuse(std::to_string(d.n_heads) + " heads do not share " +
                   std::to_string(d.n_kv_heads) + " key/value heads evenly");
@@ -110,7 +146,7 @@ Status check_shape(const pc_model_desc& d, std::uint32_t kv_type) {
                   kv_type_name(static_cast<KvType>(kv_type)) + " want a multiple of " +
                   std::to_string(kv_type_unit(static_cast<KvType>(kv_type))) + "; bf16 takes it");
   }
-  if (d.norm > PC_NORM_LAYER || d.activation > PC_ACTIVATION_GELU_TANH)
+  if (d.norm > PC_NORM_LAYER || d.activation > PC_ACTIVATION_CLAMPED_SWIGLU)
     return refuse("its norm or activation is unknown");
   if (d.parallel && d.residual_scale != 1.0f)
     return refuse("its parallel blocks scale what they add");
@@ -164,6 +200,7 @@ std::int32_t model_open(const pc_model_desc* desc, std::uint32_t kv_type, std::u
         pc_backend_model{*desc,
                          {desc->layers, desc->layers + desc->n_layers},
                          {},
+                         {},
                          static_cast<KvType>(kv_type),
                          static_cast<Precision>(precision),
                          Parallel(n_threads),
@@ -181,9 +218,16 @@ std::int32_t model_open(const pc_model_desc* desc, std::uint32_t kv_type, std::u
         widen(*kernels, offset, *t, model->vectors);
       }
       for (pc_tensor* t : {&l.attn_norm_bias, &l.ffn_norm_bias, &l.bq, &l.bk, &l.bv, &l.bo,
-                           &l.b_gate, &l.b_up, &l.b_down}) {
+                           &l.sinks, &l.mixture.router_bias, &l.mixture.choice_bias}) {
         widen(*kernels, 0.0f, *t, model->vectors);
       }
+      const auto widen_bias = [&](pc_tensor& t) { widen(*kernels, 0.0f, t, model->vectors); };
+      for_each_bias(l.ffn, widen_bias);
+      if (l.mixture.n_experts == 0) continue;
+      const std::span<const pc_ffn> stored = experts_of(l);
+      auto& experts = model->experts.emplace_back(stored.begin(), stored.end());
+      for (pc_ffn& expert : experts) for_each_bias(expert, widen_bias);
+      l.mixture.experts = experts.data();
     }
     model->desc.layers = model->layers.data();
     PC_CHECK_OK(model->parallel.ready());

@@ -17,13 +17,18 @@
 // arithmetic on what they widen to, for any number of rows. Without oneDNN the
 // kernel does all.
 //
-// Home of oneDNN, which computes on one thread in each task of our loops. Threads: one Gemm per
-// session, one thread at a time. The small-row path and the packed one allocate nothing.
+// Rows may have matrices of their own, in groups, as those of a mixture's experts have: all groups
+// are the tasks of one loop, and each matrix is read once.
+//
+// Threads: one Gemm per session, one thread at a time. The small-row path and the packed one
+// allocate nothing once they have had as many products.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "base/aligned_buffer.h"
 #include "base/function_ref.h"
@@ -31,23 +36,26 @@
 #include "base/status.h"
 #include "runtime/backend/backend.h"  // pc_tensor
 #include "runtime/backend/precision.h"
+#include "runtime/cpu/onednn_products.h"
+#include "runtime/cpu/product_tasks.h"
 #include "simd/kernels.h"
 
 namespace pc {
-
-// Shapes are rounded up to this many rows, so that prompts of all lengths
-// share a few primitives: buffers of x and y have room for m rounded up, and
-// the rows past m hold nothing afterwards.
-inline constexpr std::uint32_t kGemmRowGranule = 16;
 
 class PackedWeights;
 
 class Gemm {
  public:
-  // max_rows (a multiple of kGemmRowGranule), max_k: the largest x that will
-  // come. packed: borrowed; null: nothing is packed.
-  Gemm(const simd::Kernels& kernels, Parallel parallel, std::uint32_t max_rows, std::uint32_t max_k,
+  // The largest x that will come: rows, a multiple of kGemmRowGranule, by columns.
+  struct Extent {
+    std::uint32_t rows, k;
+  };
+  // packed: borrowed; null: nothing is packed.
+  Gemm(const simd::Kernels& kernels, Parallel parallel, std::span<const Extent> largest,
        const PackedWeights* packed = nullptr, Precision precision = Precision::kFast);
+  Gemm(const simd::Kernels& kernels, Parallel parallel, std::uint32_t max_rows, std::uint32_t max_k,
+       const PackedWeights* packed = nullptr, Precision precision = Precision::kFast)
+      : Gemm(kernels, parallel, std::array<Extent, 1>{{{max_rows, max_k}}}, packed, precision) {}
   ~Gemm();
   Gemm(Gemm&&) noexcept;
 
@@ -64,44 +72,47 @@ class Gemm {
   // y [x.m, w.rows] f32 contiguous; accumulate: add to y.
   Status linear(const Input& x, const pc_tensor& w, bool accumulate, float* y);
 
-  // One to kMaxProducts products of the same x, which is rounded for the kernels but once.
-  static constexpr std::size_t kMaxProducts = 3;  // queries, keys and values
+  // Products of the same x, which is rounded for the kernels but once.
   struct Product {
     const pc_tensor* w;
     float* y;
   };
-  Status linear(Input x, std::span<const Product> products, bool accumulate);
+  Status linear(const Input& x, std::span<const Product> products, bool accumulate);
+
+  // Rows of x that have matrices of their own, all of one width
+  // (docs/adr/0051-layers-as-values.md).
+  struct Group {
+    std::uint32_t first, n;             // rows of x, n > 0, right behind those of the group before
+    std::span<const Product> products;  // y: of row `first`
+  };
+  // Precondition: the groups are all rows of x, and x has room for a group's rows rounded up to
+  // kGemmRowGranule from its first one on.
+  Status linear(Input x, std::span<const Group> groups, bool accumulate);
 
  private:
-  struct OneDnn;
-  static std::unique_ptr<OneDnn> make_onednn(std::uint32_t n_threads, std::uint32_t max_rows,
-                                             std::uint32_t max_k, Precision precision);
-  bool many_rows(std::uint32_t m, const pc_tensor& w) const;  // does oneDNN multiply these?
-  Status multiply_onednn(const Input& x, const pc_tensor& w, bool accumulate, float* y) const;
+  void sort(std::span<const Group> groups);
   // Each of these makes the rows of x if make_row is set, and clears make_row.
   void make_rows(Input& x) const;
-  void quantise(Input& x, std::uint32_t k);
-  void arrange(Input& x, std::uint32_t k);
-  class Tasks;
-  void multiply_tiled(Input& x, std::uint32_t k, const Tasks& tasks, bool accumulate);
-  void multiply_packed(Input& x, std::uint32_t k, const Tasks& tasks, bool accumulate);
-  void multiply_stored(Input& x, std::uint32_t k, const Tasks& tasks, bool accumulate) const;
-  Status multiply_onednn(Input& x, std::uint32_t k, std::span<const Product> products,
-                         bool accumulate);
+  void quantise(Input& x, std::uint32_t k, std::span<const Group> groups);
+  void quantise_columns(Input& x, std::uint32_t k);
+  void arrange(Input& x, std::uint32_t k, std::span<const Group> groups);
+  void multiply_tiled(Input& x, std::uint32_t k, std::span<const Group> groups, bool accumulate);
+  void multiply_packed(Input& x, std::uint32_t k, std::span<const Group> groups, bool accumulate);
+  void multiply_stored(Input& x, std::uint32_t k, bool accumulate);
+  Status multiply_onednn(Input& x, std::uint32_t k, bool accumulate);
 
   const simd::Kernels* kernels_;
   Parallel parallel_;
-  bool alike_;                       // deterministic precision
-  const PackedWeights* packed_;      // null where there are none, or no kernel for them
-  const simd::AmxKernels* amx_;      // null without AMX, and in exact precision
-  AlignedBuffer<std::byte> x_int8_;  // [max_rows, max_k] of simd/quantised_rows.h
-  AlignedBuffer<std::uint16_t>
-      x_tiles_;  // [max_rows, max_k] of simd/packed/amx_rows.h, where there is AMX
+  bool alike_;                             // deterministic precision
+  const PackedWeights* packed_;            // null where there are none, or no kernel for them
+  const simd::AmxKernels* amx_;            // null without AMX, and in exact precision
+  AlignedBuffer<std::byte> x_int8_;        // simd/quantised_rows.h, group behind group
+  AlignedBuffer<std::uint16_t> x_tiles_;   // simd/packed/amx_rows.h, likewise
   AlignedBuffer<std::byte> tile_scratch_;  // [n_threads][kAmxScratchBytes]
-  std::unique_ptr<OneDnn> onednn_;         // null without oneDNN, and in deterministic precision
-};
+  std::unique_ptr<OneDnnProducts> onednn_;
 
-// "oneDNN 2.6.3", or "own kernels".
-const char* gemm_description();
+  // Of the products at hand, by how they are multiplied.
+  ProductTasks tiled_, packed_products_, stored_, others_;
+};
 
 }  // namespace pc

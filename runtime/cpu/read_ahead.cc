@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/mapped_file.h"
+#include "runtime/backend/layer_parts.h"
 #include "simd/packed/packed.h"
 
 namespace pc {
@@ -69,16 +70,13 @@ ReadAhead::ReadAhead(std::vector<Bytes> ranges) {
 std::vector<Bytes> weights_in_order(const pc_model_desc& desc, const PackedWeights& packed) {
   std::vector<Bytes> ranges;
   const auto add = [&](const pc_tensor& w) {
-    if (!w.data) return;
     const auto type = static_cast<simd::Type>(w.dtype);
     const std::byte* panels = packed.find(w.data);
     ranges.push_back(panels ? Bytes(panels, simd::packed_bytes(type, w.rows, w.cols))
                             : Bytes(static_cast<const std::byte*>(w.data),
                                     simd::bytes_of(type, std::size_t{w.rows} * w.cols)));
   };
-  for (const pc_layer& l : std::span(desc.layers, desc.n_layers)) {
-    for (const pc_tensor* w : {&l.wq, &l.wk, &l.wv, &l.wo, &l.w_up, &l.w_gate, &l.w_down}) add(*w);
-  }
+  for (const pc_layer& layer : std::span(desc.layers, desc.n_layers)) for_each_matrix(layer, add);
   add(desc.lm_head);
   return ranges;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "runtime/backend/layer_parts.h"
 #include "runtime/cpu/states/kv_row.h"
 
 namespace pc {
@@ -10,19 +11,22 @@ namespace {
 
 static_assert(kMaxHeadDim <= simd::kMaxAttendHeadDim);
 
-const float* vector_of(const pc_tensor& t) {
-  return static_cast<const float*>(t.data);
-}
-
 std::uint32_t widest_input(const pc_model_desc& d) {
   return std::max({d.d_model, d.d_ffn, d.n_heads * d.head_dim});
 }
 
-// Does any block norm or scale what it adds, or norm its input twice?
+std::vector<Gemm::Extent> largest_inputs(const pc_model_desc& d, std::uint32_t max_rows) {
+  std::vector<Gemm::Extent> largest = Mixture::extents(d, max_rows);
+  largest.push_back({max_rows, widest_input(d)});
+  return largest;
+}
+
+// Does any block norm or scale what it adds, add up a mixture, or norm its input twice?
 bool needs_branch(const pc_model_desc& d) {
   if (d.residual_scale != 1.0f) return true;
   for (const pc_layer& layer : std::span(d.layers, d.n_layers)) {
     if (layer.attn_post_norm.data || layer.ffn_post_norm.data) return true;
+    if (layer.mixture.n_experts != 0) return true;
     if (d.parallel && layer.ffn_norm.data) return true;
   }
   return false;
@@ -54,7 +58,8 @@ Transformer::Transformer(const pc_model_desc& desc, KvType type, const simd::Ker
       parallel_(parallel),
       geometry_(geometry_of(desc, type)),
       attention_(desc, kernels, parallel, max_rows, precision == Precision::kDeterministic),
-      gemm_(kernels, parallel, max_rows, widest_input(desc), &packed, precision),
+      gemm_(kernels, parallel, largest_inputs(desc, max_rows), &packed, precision),
+      mixture_(desc, kernels, parallel, max_rows),
       x_(std::size_t{max_rows} * desc.d_model),
       h_(x_.size()),
       branch_(needs_branch(desc) ? x_.size() : 0),
@@ -63,7 +68,8 @@ Transformer::Transformer(const pc_model_desc& desc, KvType type, const simd::Ker
       v_(k_.size()),
       mixed_(q_.size()),
       gate_(std::size_t{max_rows} * desc.d_ffn),
-      up_(gate_.size()) {
+      up_(gate_.size()),
+      ffn_gate_(max_rows) {
   for (const pc_rope& rope : std::span(desc.ropes, desc.n_ropes))
     key_rotations_.emplace_back(std::span(rope.inv_freq, rope.dims / 2), max_rows);
 }
@@ -158,6 +164,7 @@ Status Transformer::block(std::uint32_t index) {
   if (!desc_.parallel) {
     PC_CHECK_OK(attention(index, attn.rows()));
     const Normed ffn(*this, layer.ffn_norm, layer.ffn_norm_bias, h_.data());
+    if (layer.mixture.n_experts != 0) return mix(layer, ffn.made());
     return feed_forward(layer, ffn.rows());
   }
   const Normed ffn(*this, layer.ffn_norm, layer.ffn_norm_bias, branch_.data());
@@ -187,19 +194,56 @@ Status Transformer::attention(std::uint32_t index, const Gemm::Input& h) {
 
 // x += Wdown (act(Wgate h) * Wup h), or Wdown act(Wup h)
 Status Transformer::feed_forward(const pc_layer& layer, const Gemm::Input& h) {
-  const bool gated = layer.w_gate.data != nullptr;
-  const auto activation = static_cast<simd::Activation>(desc_.activation);
-  const Gemm::Product products[] = {{&layer.w_up, up_.data()}, {&layer.w_gate, gate_.data()}};
-  PC_CHECK_OK(gemm_.linear(h, std::span(products, gated ? 2 : 1), false));
-  const auto activate = [&](std::uint32_t i) {
-    float* up = up_.data() + std::size_t{i} * desc_.d_ffn;
-    float* gate = gate_.data() + std::size_t{i} * desc_.d_ffn;
-    add_bias(layer.b_up, up);
-    if (gated) add_bias(layer.b_gate, gate);
-    kernels_.activate(activation, gated ? gate : up, gated ? up : nullptr, desc_.d_ffn);
-  };
-  return add_branch({gated ? gate_.data() : up_.data(), n_tokens(), activate}, layer.w_down,
-                    layer.b_down, layer.ffn_post_norm);
+  const pc_ffn& ffn = layer.ffn;
+  PC_CHECK_OK(inner(ffn, h));
+  const auto activate_row = [&](std::uint32_t i) { activate(ffn, i); };
+  return add_branch({ffn.gate.data ? gate_.data() : up_.data(), n_tokens(), activate_row}, ffn.down,
+                    ffn.b_down, layer.ffn_post_norm);
+}
+
+// up_ = Wup h, gate_ = Wgate h
+Status Transformer::inner(const pc_ffn& ffn, const Gemm::Input& h) {
+  const Gemm::Product products[] = {{&ffn.up, up_.data()}, {&ffn.gate, gate_.data()}};
+  return gemm_.linear(h, std::span(products, ffn.gate.data ? 2 : 1), false);
+}
+
+void Transformer::activate(const pc_ffn& ffn, std::uint32_t row) {
+  const std::uint32_t width = ffn.up.rows;
+  float* up = up_.data() + std::size_t{row} * width;
+  float* gate = ffn.gate.data ? gate_.data() + std::size_t{row} * width : nullptr;
+  add_bias(ffn.b_up, up);
+  if (gate) add_bias(ffn.b_gate, gate);
+  kernels_.activate(static_cast<simd::Activation>(desc_.activation), gate ? gate : up,
+                    gate ? up : nullptr, width);
+}
+
+// x += residual_scale * norm(mixture(h) + weight * ffn(h)). h: rows that are made.
+Status Transformer::mix(const pc_layer& layer, const Gemm::Input& h) {
+  const pc_ffn& ffn = layer.ffn;
+  const pc_mixture& mixture = layer.mixture;
+  if (has_ffn(layer)) {
+    PC_CHECK_OK(inner(ffn, h));
+    const auto activate_row = [&](std::uint32_t i) { activate(ffn, i); };
+    PC_CHECK_OK(gemm_.linear({ffn.gate.data ? gate_.data() : up_.data(), n_tokens(), activate_row},
+                             ffn.down, false, branch_.data()));
+    if (mixture.ffn_gate.data)
+      PC_CHECK_OK(gemm_.linear(h, mixture.ffn_gate, false, ffn_gate_.data()));
+    parallel_.for_each(n_tokens(), [&](std::uint32_t i, std::uint32_t) {
+      add_bias(ffn.b_down, branch_.data() + std::size_t{i} * desc_.d_model);
+      if (mixture.ffn_gate.data) weigh_ffn(i);
+    });
+  }
+  PC_CHECK_OK(mixture_.run(mixture, h.x, n_tokens(), has_ffn(layer), &gemm_, branch_.data()));
+  parallel_.for_each(
+      n_tokens(), [&](std::uint32_t i, std::uint32_t) { add_to_stream(layer.ffn_post_norm, i); });
+  return ok();
+}
+
+// What the layer's own network made of a row counts by the sigmoid of its gate's logit.
+void Transformer::weigh_ffn(std::uint32_t row) {
+  const float weight = 1.0f / (1.0f + std::exp(-ffn_gate_.data()[row]));
+  float* made = branch_.data() + std::size_t{row} * desc_.d_model;
+  for (std::uint32_t c = 0; c < desc_.d_model; ++c) made[c] *= weight;
 }
 
 // x += residual_scale * norm(W h + b)
@@ -210,13 +254,18 @@ Status Transformer::add_branch(const Gemm::Input& h, const pc_tensor& w, const p
   PC_CHECK_OK(gemm_.linear(h, w, direct, y));
   if (direct && !bias.data) return ok();
   parallel_.for_each(n_tokens(), [&](std::uint32_t i, std::uint32_t) {
-    const std::size_t row = std::size_t{i} * desc_.d_model;
-    add_bias(bias, y + row);
-    if (direct) return;
-    if (post_norm.data) norm_row(post_norm, {}, y + row, y + row);
-    kernels_.add(y + row, desc_.residual_scale, desc_.d_model, x_.data() + row);
+    add_bias(bias, y + std::size_t{i} * desc_.d_model);
+    if (!direct) add_to_stream(post_norm, i);
   });
   return ok();
+}
+
+// x += residual_scale * norm(branch), of one row
+void Transformer::add_to_stream(const pc_tensor& post_norm, std::uint32_t row) {
+  const std::size_t at = std::size_t{row} * desc_.d_model;
+  float* branch = branch_.data() + at;
+  if (post_norm.data) norm_row(post_norm, {}, branch, branch);
+  kernels_.add(branch, desc_.residual_scale, desc_.d_model, x_.data() + at);
 }
 
 // bias and row: [n]; a bias that is not there is none.

@@ -18,6 +18,7 @@
 #include "runtime/backend/backend.h"
 #include "runtime/cpu/attention.h"
 #include "runtime/cpu/gemm.h"
+#include "runtime/cpu/mixture.h"
 #include "runtime/cpu/rows.h"
 #include "runtime/packed/packed_weights.h"
 
@@ -68,8 +69,13 @@ class Transformer {
   Status project(std::uint32_t layer, const Gemm::Input& h);
   Status attention(std::uint32_t layer, const Gemm::Input& h);
   Status feed_forward(const pc_layer& layer, const Gemm::Input& h);
+  Status inner(const pc_ffn& ffn, const Gemm::Input& h);
+  void activate(const pc_ffn& ffn, std::uint32_t row);
+  Status mix(const pc_layer& layer, const Gemm::Input& h);
+  void weigh_ffn(std::uint32_t row);
   Status add_branch(const Gemm::Input& h, const pc_tensor& w, const pc_tensor& bias,
                     const pc_tensor& post_norm);
+  void add_to_stream(const pc_tensor& post_norm, std::uint32_t row);
   void add_bias(const pc_tensor& bias, float* row) const;
   void embed();
   void norm_row(const pc_tensor& weight, const pc_tensor& bias, const float* x, float* y) const;
@@ -84,6 +90,7 @@ class Transformer {
   Attention attention_;
   std::vector<RotationTable> key_rotations_;  // [n_ropes] by key_position, a row a token
   Gemm gemm_;
+  Mixture mixture_;
 
   const Rows* rows_ = nullptr;  // of the sweep
   std::uint32_t n_tokens() const { return rows_->size(); }
@@ -95,6 +102,7 @@ class Transformer {
   AlignedBuffer<float> k_, v_;   // [max_rows, n_kv_heads, head_dim]
   AlignedBuffer<float> mixed_;   // [max_rows, n_heads, head_dim]
   AlignedBuffer<float> gate_, up_;  // [max_rows, d_ffn]
+  AlignedBuffer<float> ffn_gate_;   // [max_rows] logits of how much a layer's own network counts
 };
 
 }  // namespace pc

@@ -87,12 +87,14 @@ Status check_causal(const GgufKeys& keys) {
                     "causal attention is computed");
 }
 
-// Refuses mixtures of experts, which also come under the names of dense architectures.
-Status check_dense(const GgufKeys& keys) {
+// Mixtures of experts also come under the names of dense architectures. Which of them are computed,
+// their families know.
+Status check_mixture(const GgufKeys& keys, const ModelConfig& config) {
   PC_TRY(const double n, keys.number_or("expert_count", 0));
-  if (n == 0) return ok();
+  if (n == 0 || config.mixture.n_experts != 0) return ok();
   return keys.error(Code::kUnsupported, "expert_count",
-                    "says that it is a mixture of experts, which are not computed");
+                    "says that it is a mixture of experts, which is not computed for this "
+                    "architecture");
 }
 
 Result<Source> read_gguf(const std::string& path) {
@@ -101,11 +103,11 @@ Result<Source> read_gguf(const std::string& path) {
   PC_TRY(const std::string_view architecture, file.metadata.string("general.architecture"));
   PC_TRY(source.family, in(path, find_gguf_family(architecture)));
   const GgufKeys keys(file.metadata, file.checkpoint.tensors, std::string(architecture));
-  PC_CHECK_OK(check_dense(keys));
   PC_CHECK_OK(check_causal(keys));
   PC_TRY(source.config, read_gguf_config(keys, source.family->gguf_rotates));
   source.config.architecture = architecture;
   PC_CHECK_OK(source.family->configure_gguf(keys, &source.config));
+  PC_CHECK_OK(check_mixture(keys, source.config));
   source.names = source.family->gguf_names(source.config);
   PC_TRY(source.pooling, read_gguf_pooling(file.metadata, source.config.architecture));
   source.checkpoint = std::move(file.checkpoint);
@@ -121,7 +123,7 @@ void describe(const ModelConfig& c, const Decoder& decoder, Model* model) {
   d.n_heads = c.n_heads;
   d.n_kv_heads = c.n_kv_heads;
   d.head_dim = c.head_dim;
-  d.d_ffn = c.d_ffn;
+  for (std::uint32_t i = 0; i < c.n_layers; ++i) d.d_ffn = std::max(d.d_ffn, c.d_own_ffn(i));
   d.vocab_size = c.vocab_size;
   d.norm = c.norm;
   d.activation = c.activation;
@@ -240,6 +242,7 @@ Result<std::unique_ptr<Model>> bind_model(const std::string& path, std::uint32_t
   PC_CHECK_OK(binder.check_nothing_left(config.architecture));
   model->copies = binder.release_copies();
   model->layers = std::move(decoder.layers);
+  model->experts = std::move(decoder.experts);  // a deque's lists stay where they are
   describe(config, decoder, model.get());
   count(source.checkpoint.tensors, model.get());
   model->checkpoint = std::move(source.checkpoint);

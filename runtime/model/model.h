@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -39,6 +40,7 @@ struct Model {
 
   pc_model_desc desc{};                          // views into the members below
   std::vector<pc_layer> layers;                  // [n_layers]
+  std::deque<std::vector<pc_ffn>> experts;       // that layers view
   std::vector<pc_rope> ropes;                    // of the context window that was opened
   std::vector<std::vector<double>> inv_freqs;    // [ropes][dims / 2]
   std::vector<float> alibi_slopes;               // [n_heads], or {}

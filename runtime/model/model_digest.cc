@@ -130,18 +130,40 @@ void hash_tensors(Sha256* hash, const Tensors&... tensors) {
 
 // Here and below every field is bound by name, so that a new one does not
 // compile before somebody has decided what it means for the digest.
+void hash_ffn(const pc_ffn& ffn, Sha256* hash) {
+  const auto& [gate, up, down, b_gate, b_up, b_down] = ffn;
+  hash_tensors(hash, gate, up, down, b_gate, b_up, b_down);
+}
+
+void hash_mixture(const pc_mixture& mixture, Sha256* hash) {
+  const auto& [n_experts, n_used, routing, normalised, scale, n_groups, n_groups_used, group_best,
+               router, router_bias, choice_bias, experts, ffn_gate] = mixture;
+  hash->field("mixture");
+  hash_numbers(hash, n_experts, n_used, routing, normalised, scale, n_groups, n_groups_used,
+               group_best);
+  hash_tensors(hash, router, router_bias, choice_bias, ffn_gate);
+  for (const pc_ffn& expert : std::span(experts, n_experts)) hash_ffn(expert, hash);
+}
+
 void hash_layer(const pc_layer& layer, Sha256* hash) {
-  const auto& [attn_norm, attn_norm_bias, wq, wk, wv, bq, bk, bv, q_norm, k_norm, wo, bo,
-               attn_post_norm, ffn_norm, ffn_norm_bias, w_gate, w_up, w_down, b_gate, b_up, b_down,
-               ffn_post_norm, window, rope] = layer;
+  const auto& [attn_norm, attn_norm_bias, wq, wk, wv, bq, bk, bv, q_norm, k_norm, wo, bo, sinks,
+               attn_post_norm, ffn_norm, ffn_norm_bias, ffn, ffn_post_norm, window, rope, mixture] =
+      layer;
   hash_tensors(hash, attn_norm, attn_norm_bias, wq, wk, wv, bq, bk, bv, q_norm, k_norm, wo, bo,
-               attn_post_norm, ffn_norm, ffn_norm_bias, w_gate, w_up, w_down, b_gate, b_up, b_down,
-               ffn_post_norm);
+               attn_post_norm, ffn_norm, ffn_norm_bias);
+  hash_ffn(ffn, hash);
+  hash_tensor(ffn_post_norm, hash);
   hash_numbers(hash, window, rope);
+  // Digests of layers without these are older than them.
+  if (mixture.n_experts != 0) hash_mixture(mixture, hash);
+  if (sinks.data) {
+    hash->field("sinks");
+    hash_tensor(sinks, hash);
+  }
 }
 
 void hash_desc(const pc_model_desc& desc, Sha256* hash) {
-  const auto& [struct_size, n_layers, d_model, n_heads, n_kv_heads, head_dim, d_ffn, vocab_size,
+  const auto& [struct_size, n_layers, d_model, n_heads, n_kv_heads, head_dim, vocab_size, d_ffn,
                norm, activation, parallel, norm_eps, norm_offset, embedding_scale, residual_scale,
                attn_scale, attn_softcap, qkv_clamp, logit_scale, logit_softcap, alibi_slopes,
                n_ropes, ropes, embedding, position_embedding, final_norm, final_norm_bias, lm_head,

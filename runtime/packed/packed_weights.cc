@@ -6,8 +6,10 @@
 #include <chrono>
 #include <span>
 #include <thread>
+#include <unordered_set>
 
 #include "base/aligned_buffer.h"
+#include "runtime/backend/layer_parts.h"
 #include "runtime/packed/packed_folder.h"
 #include "simd/packed/packed.h"
 
@@ -136,14 +138,12 @@ Result<Opened> open_or_make(const Target& target, const std::vector<pc_tensor>& 
 
 std::vector<pc_tensor> packable_matrices(const pc_model_desc& desc) {
   std::vector<pc_tensor> tensors;
+  std::unordered_set<const void*> seen;  // tied weights are one matrix
   const auto add = [&](const pc_tensor& w) {
-    if (!w.data || !simd::packs(static_cast<simd::Type>(w.dtype))) return;
-    const auto same = std::ranges::find(tensors, w.data, &pc_tensor::data);
-    if (same == tensors.end()) tensors.push_back(w);
+    if (simd::packs(static_cast<simd::Type>(w.dtype)) && seen.insert(w.data).second)
+      tensors.push_back(w);
   };
-  for (const pc_layer& l : std::span(desc.layers, desc.n_layers)) {
-    for (const pc_tensor* w : {&l.wq, &l.wk, &l.wv, &l.wo, &l.w_up, &l.w_gate, &l.w_down}) add(*w);
-  }
+  for (const pc_layer& layer : std::span(desc.layers, desc.n_layers)) for_each_matrix(layer, add);
   add(desc.lm_head);
   return tensors;
 }

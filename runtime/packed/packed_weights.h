@@ -13,8 +13,8 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -48,7 +48,7 @@ class PackedWeights {
   PackedWeights() = default;  // nothing is packed
 
   // By the first byte in the model; the packed bytes are the caller's.
-  explicit PackedWeights(std::map<const void*, const std::byte*> matrices)
+  explicit PackedWeights(std::unordered_map<const void*, const std::byte*> matrices)
       : matrices_(std::move(matrices)) {}
 
   // Errors, with which the model computes from the weights as they are: kIo
@@ -73,7 +73,7 @@ class PackedWeights {
  private:
   MappedFile file_;
   UniqueFd lease_;  // its shared lock says "in use"
-  std::map<const void*, const std::byte*> matrices_;
+  std::unordered_map<const void*, const std::byte*> matrices_;
 };
 
 // The matrices that are worth packing, in the order in which a token needs them:

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "modules/kv.h"
+#include "runtime/backend/layer_parts.h"
 #include "runtime/chat/turns/own_chat_format.h"
 #include "runtime/json/json_writer.h"
 #include "runtime/model/model_digest.h"
@@ -82,10 +83,11 @@ struct Group {
   void add_all(const Tensors&... tensors) {
     (add(tensors), ...);
   }
+  void add_ffn(const pc_ffn& f) { add_all(f.gate, f.up, f.down, f.b_gate, f.b_up, f.b_down); }
 };
 
 struct Groups {
-  Group embedding, attention, feed_forward, norms, output;
+  Group embedding, attention, feed_forward, experts, norms, output;
 };
 
 Groups groups_of(const pc_model_desc& desc) {
@@ -96,7 +98,10 @@ Groups groups_of(const pc_model_desc& desc) {
   for (std::uint32_t i = 0; i < desc.n_layers; ++i) {
     const pc_layer& l = desc.layers[i];
     groups.attention.add_all(l.wq, l.wk, l.wv, l.wo, l.bq, l.bk, l.bv, l.bo);
-    groups.feed_forward.add_all(l.w_gate, l.w_up, l.w_down, l.b_gate, l.b_up, l.b_down);
+    groups.feed_forward.add_ffn(l.ffn);
+    for (const pc_ffn& expert : experts_of(l)) groups.experts.add_ffn(expert);
+    groups.experts.add_all(l.mixture.router, l.mixture.router_bias, l.mixture.choice_bias,
+                           l.mixture.ffn_gate);
     groups.norms.add_all(l.attn_norm, l.attn_norm_bias, l.q_norm, l.k_norm, l.attn_post_norm,
                          l.ffn_norm, l.ffn_norm_bias, l.ffn_post_norm);
   }
@@ -130,7 +135,8 @@ void write_weights(JsonWriter& json, const Inspection& found) {
     };
     write("embedding", groups.embedding);
     write("attention", groups.attention);
-    write("feed-forward", groups.feed_forward);
+    if (groups.feed_forward.parameters != 0) write("feed-forward", groups.feed_forward);
+    if (groups.experts.parameters != 0) write("experts", groups.experts);
     write("norms", groups.norms);
     write("output", groups.output);
   }

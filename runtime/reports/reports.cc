@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <span>
 
 #include "base/parallel.h"
 #include "modules/module_image.h"  // stored_size
-#include "runtime/cpu/gemm.h"      // gemm_description
+#include "runtime/backend/layer_parts.h"
+#include "runtime/cpu/onednn_products.h"  // gemm_description
 #include "runtime/json/json_writer.h"
 #include "runtime/prompt/link_search.h"
 #include "runtime/reports/counts.h"
@@ -36,11 +38,8 @@ void write_isa(JsonWriter& json) {
 
 std::set<std::string> weight_types(const pc_model_desc& desc) {
   std::set<std::string> types = {dtype_name(desc.embedding.dtype), dtype_name(desc.lm_head.dtype)};
-  for (std::uint32_t l = 0; l < desc.n_layers; ++l) {
-    for (const pc_tensor* t : {&desc.layers[l].wq, &desc.layers[l].wo, &desc.layers[l].w_down}) {
-      types.insert(dtype_name(t->dtype));
-    }
-  }
+  for (const pc_layer& layer : std::span(desc.layers, desc.n_layers))
+    for_each_matrix(layer, [&](const pc_tensor& t) { types.insert(dtype_name(t.dtype)); });
   return types;
 }
 

@@ -65,12 +65,12 @@ void check_decoder(const pc::Decoder& d, Bytes file,
                                     &l.attn_post_norm,
                                     &l.ffn_norm,
                                     &l.ffn_norm_bias,
-                                    &l.w_gate,
-                                    &l.w_up,
-                                    &l.w_down,
-                                    &l.b_gate,
-                                    &l.b_up,
-                                    &l.b_down,
+                                    &l.ffn.gate,
+                                    &l.ffn.up,
+                                    &l.ffn.down,
+                                    &l.ffn.b_gate,
+                                    &l.ffn.b_up,
+                                    &l.ffn.b_down,
                                     &l.ffn_post_norm})
       check(*tensor);
   }

@@ -2,6 +2,7 @@
 """The tiny checkpoints of make_model_fixtures.py as GGUF files, and quantised ones.
 
     python tests/golden/make_gguf_fixtures.py [--models DIR] [--out tests/golden/gguf]
+                                              [--only NAME...]
 
 Needs torch 2.15, transformers 5.23, gguf 0.19 and, for the K-quants,
 llama-cpp-python 0.3.36 (its ggml quantises them); deterministic for one version
@@ -34,7 +35,7 @@ from gguf import GGMLQuantizationType as Type
 from gguf import MODEL_ARCH as ARCH
 from gguf import TokenType
 from safetensors.torch import load_file
-from transformers import AutoConfig, AutoModelForCausalLM, LlamaConfig
+from transformers import AutoConfig, AutoModelForCausalLM, GptOssConfig, LlamaConfig
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 from transformers.utils import logging
@@ -57,16 +58,25 @@ FAMILIES = {
     "Phi3ForCausalLM": (ARCH.PHI3, None),
     "Olmo2ForCausalLM": (ARCH.OLMO2, "dbrx"),
     "GraniteForCausalLM": (ARCH.GRANITE, "refact"),
+    "Qwen3MoeForCausalLM": (ARCH.QWEN3MOE, "qwen2"),
+    "Qwen2MoeForCausalLM": (ARCH.QWEN2MOE, "qwen2"),
+    "OlmoeForCausalLM": (ARCH.OLMOE, "olmo"),
+    "MixtralForCausalLM": (ARCH.LLAMA, None),
+    "GptOssForCausalLM": (ARCH.GPT_OSS, "gpt-4o"),
+    "GraniteMoeForCausalLM": (ARCH.GRANITE_MOE, "refact"),
+    "GraniteMoeSharedForCausalLM": (ARCH.GRANITE_MOE, "refact"),
 }
-INTERLEAVED_ROPE = (ARCH.LLAMA, ARCH.SMOLLM3, ARCH.GRANITE)
+GRANITES = (ARCH.GRANITE, ARCH.GRANITE_MOE)
+INTERLEAVED_ROPE = (ARCH.LLAMA, ARCH.SMOLLM3, *GRANITES)
 
 # Left out is what the format cannot say: windows of Mistral and Qwen2, Gemma's
-# query_pre_attn_scalar, lists of layers.
+# query_pre_attn_scalar, lists of layers, dense ones among mixtures.
 NAMES = ["llama", "llama_bias", "llama_rope_llama3_tied_bf16", "llama_rope_linear",
          "llama_rope_yarn", "llama_sharded_f16", "codellama", "mistral", "qwen2", "qwen3",
          "smollm2_v4", "falcon_7b", "falcon_40b", "mpt", "mpt_6heads", "gpt2", "smollm3",
          "gemma2_v4", "gemma3", "gemma3_linear_v4", "phi3", "phi3_longrope", "phi4mini_v4",
-         "olmo2", "granite"]
+         "olmo2", "granite", "qwen3_moe", "qwen2_moe", "olmoe", "mixtral", "granitemoe",
+         "granitemoeshared"]
 
 SIMPLE = [Type.Q4_0, Type.Q4_1, Type.Q5_0, Type.Q5_1, Type.Q8_0]
 K_QUANTS = [Type.Q2_K, Type.Q3_K, Type.Q4_K, Type.Q5_K, Type.Q6_K]
@@ -109,7 +119,7 @@ def add_shape(writer, arch, c):
         writer.add_head_count_kv(c.num_kv_heads if c.new_decoder_architecture else 1)
     elif hasattr(c, "num_key_value_heads"):
         writer.add_head_count_kv(c.num_key_value_heads)
-    if arch not in (ARCH.FALCON, ARCH.GRANITE) and getattr(c, "head_dim", None):
+    if arch not in (ARCH.FALCON, *GRANITES) and getattr(c, "head_dim", None):
         writer.add_key_length(c.head_dim)
         writer.add_value_length(c.head_dim)
     if hasattr(c, "rms_norm_eps"):
@@ -157,17 +167,34 @@ def add_special(writer, arch, c):
         writer.add_attn_logit_softcapping(c.attn_logit_softcapping)
         writer.add_final_logit_softcapping(c.final_logit_softcapping)
         writer.add_sliding_window(c.sliding_window)
-    elif arch == ARCH.GEMMA3:
+    elif arch in (ARCH.GEMMA3, ARCH.GPT_OSS):
         writer.add_sliding_window(c.sliding_window)
     elif arch == ARCH.PHI3:
         writer.add_sliding_window(c.sliding_window or 0)
-    elif arch == ARCH.GRANITE:
+    elif arch in GRANITES:
         writer.add_attention_scale(c.attention_multiplier)
         writer.add_embedding_scale(c.embedding_multiplier)
         writer.add_residual_scale(c.residual_multiplier)
         writer.add_logit_scale(c.logits_scaling)
-    if arch in (ARCH.LLAMA, ARCH.SMOLLM3, ARCH.GRANITE):
+    if arch in (ARCH.LLAMA, ARCH.SMOLLM3, *GRANITES):
         writer.add_vocab_size(c.vocab_size)
+    add_mixture(writer, c)
+
+
+def add_mixture(writer, c):
+    n_experts = getattr(c, "num_experts", None) or getattr(c, "num_local_experts", None)
+    if not n_experts:
+        return
+    writer.add_expert_count(n_experts)
+    writer.add_expert_used_count(c.num_experts_per_tok)
+    if c.model_type == "gpt_oss":
+        writer.add_expert_feed_forward_length(c.intermediate_size)
+    if getattr(c, "moe_intermediate_size", None):
+        writer.add_expert_feed_forward_length(c.moe_intermediate_size)
+    shared = (getattr(c, "shared_expert_intermediate_size", None)
+              or getattr(c, "shared_intermediate_size", None))
+    if shared:
+        writer.add_expert_shared_feed_forward_length(shared)
 
 
 def interleave(t, n_heads):
@@ -203,6 +230,31 @@ def rearranged(name, t, arch, c):
     return t
 
 
+def stacked(tensors):
+    """Matrices of experts as one tensor each; Granite's halves of a gate apart."""
+    result, experts = {}, {}
+    for name, t in tensors.items():
+        one = re.fullmatch(r"(.*\.experts)\.(\d+)\.(\w+)\.weight", name)
+        if one:
+            experts.setdefault(f"{one[1]}.{one[3]}.weight", {})[int(one[2])] = t
+        else:
+            result[name] = t
+    for name, each in experts.items():
+        result[name] = torch.stack([each[i] for i in range(len(each))])
+    return result
+
+
+def granite_halves(name, t, layer):
+    """The converter's own names: its table has none for the fused tensors."""
+    if "block_sparse_moe.input_linear" in name:
+        gate, up = t.chunk(2, dim=1)
+        return {f"blk.{layer}.ffn_gate_exps.weight": gate, f"blk.{layer}.ffn_up_exps.weight": up}
+    if "shared_mlp.input_linear" in name:
+        gate, up = t.chunk(2)
+        return {f"blk.{layer}.ffn_gate_shexp.weight": gate, f"blk.{layer}.ffn_up_shexp.weight": up}
+    return {}
+
+
 def rope_tensors(arch, c):
     """What no number says: divisors of the frequencies, one a frequency."""
     rope = getattr(c, "rope_parameters", None) or {}
@@ -219,14 +271,22 @@ def rope_tensors(arch, c):
 def gguf_tensors(tensors, arch, c):
     names = gguf.get_tensor_name_map(arch, c.num_hidden_layers)
     result = {}
-    for name, t in tensors.items():
+    for name, t in stacked(tensors).items():
+        if arch == ARCH.GRANITE_MOE:
+            halves = granite_halves(name, t, (re.findall(r"layers\.(\d+)\.", name) or [0])[0])
+            result.update({own: half.contiguous() for own, half in halves.items()})
+            if halves:
+                continue
         if arch == ARCH.GPT2:
             if re.search(r"\.attn\.bias$", name):
                 continue  # the mask
             name = "transformer." + name.removeprefix("transformer.")
         t = rearranged(name, t, arch, c).contiguous()
         own = names.get_name(name, try_suffixes=(".weight", ".bias"))
-        result[own] = t if t.dim() > 1 else t.float()
+        if own.endswith("ffn_gate_inp_shexp.weight"):
+            t = t.squeeze(0)
+        # Routers are kept in 32 bits, as vectors are.
+        result[own] = t if t.dim() > 1 and "ffn_gate_inp" not in own else t.float()
     result.update(rope_tensors(arch, c))
     return result
 
@@ -333,15 +393,74 @@ def quantized_llama(out, kind, seed):
     return name
 
 
+def gpt_oss_tensors(name, t):
+    """As llama.cpp's converter names them: the table of the package leaves these out."""
+    layer = (re.findall(r"layers\.(\d+)\.", name) or [""])[0]
+    own = f"blk.{layer}."
+    if name.endswith("experts.gate_up_proj"):  # [experts, in, gate and up in turn]
+        t = t.transpose(1, 2)
+        return {own + "ffn_gate_exps.weight": t[:, 0::2], own + "ffn_up_exps.weight": t[:, 1::2]}
+    if name.endswith("experts.gate_up_proj_bias"):
+        return {own + "ffn_gate_exps.bias": t[:, 0::2], own + "ffn_up_exps.bias": t[:, 1::2]}
+    if name.endswith("experts.down_proj"):
+        return {own + "ffn_down_exps.weight": t.transpose(1, 2)}
+    if name.endswith("experts.down_proj_bias"):
+        return {own + "ffn_down_exps.bias": t}
+    if name.endswith("sinks"):
+        return {own + "attn_sinks.weight": t}
+    if "post_attention_layernorm" in name:
+        return {own + "post_attention_norm.weight": t}
+    if "mlp.router" in name:
+        return {own + "ffn_gate_inp" + name[name.rindex("."):]: t}
+    names = gguf.get_tensor_name_map(ARCH.GPT_OSS, 4)
+    return {names.get_name(name, try_suffixes=(".weight", ".bias")): t}
+
+
+def gpt_oss(out, seed):
+    """gpt-oss, whose folders hold experts otherwise: a file alone, and its logits."""
+    config = GptOssConfig(
+        vocab_size=VOCAB, hidden_size=32, intermediate_size=64, num_hidden_layers=3,
+        num_attention_heads=4, num_key_value_heads=2, head_dim=16, num_local_experts=5,
+        num_experts_per_tok=2, sliding_window=8, max_position_embeddings=1024, bos_token_id=1,
+        eos_token_id=2, pad_token_id=None, attn_implementation="eager",
+        rope_parameters=dict(rope_type="yarn", rope_theta=150000.0, factor=8.0, beta_fast=32.0,
+                             beta_slow=1.0, truncate=False,
+                             original_max_position_embeddings=128))
+    model = AutoModelForCausalLM.from_config(config, dtype=torch.float32).eval()
+    randomize(model, seed)
+    writer = new_writer(out / "gpt_oss.gguf", ARCH.GPT_OSS, "gpt-4o", config,
+                        gguf.LlamaFileType.ALL_F32)
+    for name, p in model.named_parameters():
+        for own, t in gpt_oss_tensors(name, p.detach()).items():
+            writer.add_tensor(own, t.contiguous().numpy())
+    finish(writer)
+    (out / "gpt_oss").mkdir(exist_ok=True)
+    write_expected(out / "gpt_oss", model, [("prompt", list(range(N_TOKENS)), None)], seed)
+
+
 def main():
     here = pathlib.Path(__file__).resolve().parent
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--models", type=pathlib.Path, default=here / "models")
     parser.add_argument("--out", type=pathlib.Path, default=here / "gguf")
+    parser.add_argument("--only", nargs="+", help="these names alone, added to the index")
     args = parser.parse_args()
     torch.set_num_threads(1)
     logging.set_verbosity_error()
     logging.disable_progress_bar()
+    if args.only:
+        index = json.loads((args.out / "index.json").read_text())
+        for name in args.only:
+            if name == "gpt_oss":
+                gpt_oss(args.out, 300)
+                index = [row for row in index if row["file"] != "gpt_oss.gguf"]
+                index.append({"file": "gpt_oss.gguf", "expected": "gpt_oss"})
+                continue
+            convert(args.models / name, args.out / f"{name}.gguf")
+            index = [row for row in index if row["file"] != f"{name}.gguf"]
+            index.append({"file": f"{name}.gguf", "expected": f"../models/{name}"})
+        write_json(args.out / "index.json", index)
+        return
     shutil.rmtree(args.out, ignore_errors=True)
     args.out.mkdir(parents=True)
     index = []
@@ -359,6 +478,8 @@ def main():
     for seed, kind in enumerate(SIMPLE + K_QUANTS):
         name = quantized_llama(args.out, kind, 200 + seed)
         index.append({"file": f"{name}.gguf", "expected": name})
+    gpt_oss(args.out, 300)
+    index.append({"file": "gpt_oss.gguf", "expected": "gpt_oss"})
     write_json(args.out / "index.json", index)
 
 

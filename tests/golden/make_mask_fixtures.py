@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Plans, and the logits that transformers computes for them with a block mask.
 
-    python tests/golden/make_mask_fixtures.py [--models DIR] [--out DIR]
+    python tests/golden/make_mask_fixtures.py [--models DIR] [--out DIR] [--only NAME...]
 
 Needs torch 2.15, transformers 5.23 and the checkpoints of
 make_model_fixtures.py. Deterministic. For each plan and each model it writes
@@ -53,7 +53,8 @@ from transformers.utils import logging
 
 MODELS = ["llama", "codellama", "mistral", "mistral_window8", "qwen2", "qwen3", "falcon_7b",
           "falcon_40b", "mpt_6heads", "gpt2", "smollm3", "gemma2", "gemma3", "gemma3_listed",
-          "phi3", "phi4mini_v4", "olmo2", "granite"]
+          "phi3", "phi4mini_v4", "olmo2", "granite", "qwen3_moe", "qwen3_moe_mixed", "qwen2_moe",
+          "olmoe", "mixtral", "granitemoe", "granitemoeshared"]
 
 
 def run(tokens, position, keep=True):
@@ -236,7 +237,7 @@ def alibi_of(model, positions):
 
 def forward(model, rows):
     inputs = {"position_ids": torch.tensor([rows.positions])}
-    mask = block_mask(rows, getattr(model.config, "sliding_window", None))
+    mask = block_mask(rows, getattr(model.config, "sliding_window", None) or None)
     if model.config.model_type in ("gemma2", "gemma3_text", "smollm3"):
         # Kinds of layers: each takes its own mask.
         mask = {"full_attention": block_mask(rows, None), "sliding_attention": mask}
@@ -281,12 +282,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--models", type=pathlib.Path, default=here / "models")
     parser.add_argument("--out", type=pathlib.Path, default=here / "plans")
+    parser.add_argument("--only", nargs="+", default=MODELS, help="these models alone")
     args = parser.parse_args()
     torch.set_num_threads(1)
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     args.out.mkdir(parents=True, exist_ok=True)
-    for name in MODELS:
+    for name in args.only:
         model = AutoModelForCausalLM.from_pretrained(
             args.models / name, dtype=torch.float32, attn_implementation="eager").eval()
         for seed, make in enumerate(PLANS):

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Tiny seeded checkpoints and the logits that transformers computes from them.
 
-    python tests/golden/make_model_fixtures.py [--out tests/golden/models]
+    python tests/golden/make_model_fixtures.py [--out tests/golden/models] [--only NAME...]
 
-Needs torch 2.15 and transformers 5.23; the results are deterministic for one
+Needs torch 2.15 and transformers 5.23 (of mixtures of experts: 5.24); the results are deterministic for one
 version of both. Each folder <out>/<name>/ holds
 
   config.json, *.safetensors[, model.safetensors.index.json, generation_config.json]
@@ -34,9 +34,10 @@ import argparse
 import json
 import pathlib
 import shutil
+import tempfile
 
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, LlamaConfig
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
@@ -56,8 +57,10 @@ def randomize(model, seed):
     with torch.no_grad():
         for name, p in sorted(model.named_parameters()):
             noise = torch.randn(p.shape, generator=generator)
-            if p.dim() == 1:
+            if p.dim() == 1 or name.endswith("proj_bias"):
                 p.copy_(0.3 * noise if name.endswith("bias") else norm_weight + 0.2 * noise)
+            elif p.dim() == 3:  # of all experts
+                p.copy_(noise / p.shape[2] ** 0.5)
             elif any(part in name for part in ("embed", "lm_head", "wte", "wpe")):
                 p.copy_(noise / p.shape[1] ** 0.25)
             else:
@@ -68,8 +71,17 @@ def randomize(model, seed):
                 p.copy_(gain * noise / fan_in ** 0.5)
 
 
+def published_tensors(model):
+    """By the names under which they are published: transformers 5 fuses experts in memory."""
+    with tempfile.TemporaryDirectory() as folder:
+        model.save_pretrained(folder)
+        return load_file(pathlib.Path(folder) / "model.safetensors")
+
+
 def stored_tensors(model, dtype, bare_gpt2=False):
     tied = model.config.tie_word_embeddings
+    if any(p.dim() == 3 for p in model.parameters()):
+        return {name: t.to(dtype).contiguous() for name, t in published_tensors(model).items()}
     tensors = {name: p.detach().to(dtype).contiguous() for name, p in model.named_parameters()
                if not (tied and name == "lm_head.weight")}
     if bare_gpt2:
@@ -244,14 +256,17 @@ def main():
     here = pathlib.Path(__file__).resolve().parent
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=pathlib.Path, default=here / "models")
-    out = parser.parse_args().out
+    parser.add_argument("--only", nargs="+", help="these names alone, and no rope.json")
+    args = parser.parse_args()
+    out = args.out
     torch.set_num_threads(1)
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     out.mkdir(parents=True, exist_ok=True)
-    for name in MODELS:
+    for name in args.only or MODELS:
         make_model(out, name)
-    make_ropes(out)
+    if not args.only:
+        make_ropes(out)
 
 
 if __name__ == "__main__":

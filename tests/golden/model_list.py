@@ -3,8 +3,9 @@ transformers 4 wrote its config.json (folder names that end in `_v4`)."""
 
 import torch
 from transformers import (FalconConfig, GPT2Config, Gemma2Config, Gemma3TextConfig, GraniteConfig,
-                          LlamaConfig, MistralConfig, MptConfig, Olmo2Config, Phi3Config,
-                          Qwen2Config, Qwen3Config, SmolLM3Config)
+                          GraniteMoeConfig, GraniteMoeSharedConfig, LlamaConfig, MistralConfig,
+                          MixtralConfig, MptConfig, Olmo2Config, OlmoeConfig, Phi3Config,
+                          Qwen2Config, Qwen2MoeConfig, Qwen3Config, Qwen3MoeConfig, SmolLM3Config)
 
 VOCAB = 64
 SHAPE = dict(
@@ -37,6 +38,9 @@ GEMMA3_LOCAL = dict(rope_type="default", rope_theta=10000.0)
 GEMMA3_GLOBAL = dict(rope_type="linear", rope_theta=1000000.0, factor=8.0)
 GRANITE = dict(SMALL, embedding_multiplier=6.0, attention_multiplier=0.35, residual_multiplier=0.4,
                logits_scaling=2.5, tie_word_embeddings=True)
+# Two of six experts a token.
+EXPERTS = dict(SMALL, hidden_size=24, num_attention_heads=2, intermediate_size=12,
+               num_experts_per_tok=2)
 
 
 def longrope(n_factors, **others):
@@ -162,6 +166,22 @@ MODELS = {
                                                          rope_theta=1000000.0)),
                   torch.float32, dict(jump=True)),
     "mistral": (MistralConfig, dict(SMALL, sliding_window=None), torch.float32, {}),
+
+    # Mixtures of experts. A dense layer among them; a shared network that counts by a gate.
+    "qwen3_moe": (Qwen3MoeConfig, dict(EXPERTS, head_dim=16, num_experts=6, moe_intermediate_size=8,
+                                       norm_topk_prob=True), torch.float32, {}),
+    "qwen3_moe_mixed": (Qwen3MoeConfig, dict(EXPERTS, head_dim=8, num_hidden_layers=3,
+                                             num_experts=5, moe_intermediate_size=8,
+                                             mlp_only_layers=[1]), torch.float32, {}),
+    "qwen2_moe": (Qwen2MoeConfig, dict(EXPERTS, num_experts=6, moe_intermediate_size=8,
+                                       shared_expert_intermediate_size=20), torch.float32, {}),
+    "olmoe": (OlmoeConfig, dict(EXPERTS, num_experts=6), torch.float32, {}),
+    "mixtral": (MixtralConfig, dict(EXPERTS, num_local_experts=6), torch.bfloat16, {}),
+    "granitemoe": (GraniteMoeConfig, dict(GRANITE, intermediate_size=8, num_local_experts=6,
+                                          num_experts_per_tok=3), torch.float32, {}),
+    "granitemoeshared": (GraniteMoeSharedConfig, dict(
+        GRANITE, intermediate_size=8, num_local_experts=6, num_experts_per_tok=3,
+        shared_intermediate_size=12), torch.float32, {}),
 }
 
 

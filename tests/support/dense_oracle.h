@@ -110,7 +110,16 @@ class DenseOracle {
     if (d_.activation == PC_ACTIVATION_GELU) return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0)));
     if (d_.activation == PC_ACTIVATION_GELU_TANH)
       return 0.5 * x * (1 + std::tanh(std::sqrt(2 / std::acos(-1.0)) * (x + 0.044715 * x * x * x)));
+    if (d_.activation == PC_ACTIVATION_CLAMPED_SWIGLU) {
+      x = std::min(x, 7.0);
+      return x / (1 + std::exp(-1.702 * x));
+    }
     return x / (1 + std::exp(-x));
+  }
+  // What a gate multiplies.
+  double factor(double up) const {
+    if (d_.activation != PC_ACTIVATION_CLAMPED_SWIGLU) return up;
+    return std::min(std::max(up, -7.0), 7.0) + 1;
   }
 
   // A row of weights of any type.
@@ -190,7 +199,7 @@ class DenseOracle {
       rotate(k[i], d_.n_kv_heads, w.k_norm, w.rope, rows[i].position);
       rotate(placed[i], d_.n_kv_heads, w.k_norm, w.rope, rows[i].placed);
     }
-    for (std::size_t i = 0; i < n; ++i) mixed[i] = attend(rows, i, w.window, q[i], k, placed, v);
+    for (std::size_t i = 0; i < n; ++i) mixed[i] = attend(rows, i, w, q[i], k, placed, v);
     mixed = multiply(w.wo, w.bo, mixed);
     for (std::size_t i = 0; i < n; ++i) add(norm(mixed[i], w.attn_post_norm, {}), x[i]);
     for (std::size_t i = 0; i < n; ++i) {
@@ -199,23 +208,81 @@ class DenseOracle {
       inputs[i] = shared ? norm(input, w.attn_norm, w.attn_norm_bias)
                          : norm(input, w.ffn_norm, w.ffn_norm_bias);
     }
-    std::vector<Vector> inner = multiply(w.w_up, w.b_up, inputs), gate(n);
-    if (w.w_gate.data) gate = multiply(w.w_gate, w.b_gate, inputs);
-    for (std::size_t i = 0; i < n; ++i)
+    std::vector<Vector> made =
+        w.ffn.up.data ? network(w.ffn, inputs) : std::vector<Vector>(n, Vector(d_.d_model));
+    if (w.mixture.n_experts != 0)
+      for (std::size_t i = 0; i < n; ++i) mix(w.mixture, inputs[i], made[i]);
+    for (std::size_t i = 0; i < n; ++i) add(norm(made[i], w.ffn_post_norm, {}), x[i]);
+  }
+
+  std::vector<Vector> network(const pc_ffn& f, const std::vector<Vector>& inputs) const {
+    std::vector<Vector> inner = multiply(f.up, f.b_up, inputs), gate(inputs.size());
+    if (f.gate.data) gate = multiply(f.gate, f.b_gate, inputs);
+    for (std::size_t i = 0; i < inner.size(); ++i)
       for (std::size_t c = 0; c < inner[i].size(); ++c)
-        inner[i][c] = gate[i].empty() ? activate(inner[i][c]) : activate(gate[i][c]) * inner[i][c];
-    inner = multiply(w.w_down, w.b_down, inner);
-    for (std::size_t i = 0; i < n; ++i) add(norm(inner[i], w.ffn_post_norm, {}), x[i]);
+        inner[i][c] =
+            gate[i].empty() ? activate(inner[i][c]) : activate(gate[i][c]) * factor(inner[i][c]);
+    return multiply(f.down, f.b_down, inner);
+  }
+
+  static double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+
+  // Adds what the experts make of one row to what the layer's own network made, which is weighed.
+  void mix(const pc_mixture& m, const Vector& input, Vector& made) const {
+    if (m.ffn_gate.data) {
+      const double weight = sigmoid(multiply(m.ffn_gate, {}, {input})[0][0]);
+      for (double& v : made) v *= weight;
+    }
+    const Vector weights = expert_weights(m, multiply(m.router, m.router_bias, {input})[0]);
+    for (std::uint32_t e = 0; e < m.n_experts; ++e) {
+      if (weights[e] == 0) continue;
+      const Vector out = network(m.experts[e], {input})[0];
+      for (std::size_t c = 0; c < made.size(); ++c) made[c] += weights[e] * out[c];
+    }
+  }
+
+  // [n_experts], 0 where the expert is not chosen: one is where fewer than n_used are better.
+  static Vector expert_weights(const pc_mixture& m, const Vector& logits) {
+    Vector scores(logits.size());
+    double total = 0;
+    for (const double l : logits) total += std::exp(l);
+    for (std::size_t e = 0; e < logits.size(); ++e)
+      scores[e] =
+          m.routing == PC_ROUTING_SIGMOID ? sigmoid(logits[e]) : std::exp(logits[e]) / total;
+    Vector compared = scores;
+    for (std::size_t e = 0; e < compared.size() && m.choice_bias.data; ++e)
+      compared[e] += TinyModel::at(m.choice_bias, e);
+    const auto n_better = [](const Vector& x, std::size_t at) {
+      return static_cast<std::uint32_t>(
+          std::count_if(x.begin(), x.end(), [&](double v) { return v > x[at]; }));
+    };
+    const std::size_t each = compared.size() / m.n_groups;
+    Vector groups(m.n_groups);
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+      Vector members(compared.begin() + static_cast<std::ptrdiff_t>(g * each),
+                     compared.begin() + static_cast<std::ptrdiff_t>((g + 1) * each));
+      std::sort(members.rbegin(), members.rend());
+      for (std::uint32_t i = 0; i < m.group_best; ++i) groups[g] += members[i];
+    }
+    for (std::size_t e = 0; e < compared.size(); ++e)
+      if (n_better(groups, e / each) >= m.n_groups_used) compared[e] = -INFINITY;
+    Vector weights(scores.size());
+    double sum = 0;
+    for (std::size_t e = 0; e < scores.size(); ++e)
+      if (n_better(compared, e) < m.n_used) sum += weights[e] = scores[e];
+    for (double& v : weights) v *= m.scale / (m.normalised ? sum : 1.0);
+    return weights;
   }
 
   void add(const Vector& branch, Vector& x) const {
     for (std::size_t c = 0; c < x.size(); ++c) x[c] += d_.residual_scale * branch[c];
   }
 
-  Vector attend(const std::vector<DenseRow>& rows, std::size_t i, std::uint32_t window,
+  Vector attend(const std::vector<DenseRow>& rows, std::size_t i, const pc_layer& layer,
                 const Vector& q, const std::vector<Vector>& k, const std::vector<Vector>& placed,
                 const std::vector<Vector>& v) const {
     const std::uint32_t group = d_.n_heads / d_.n_kv_heads, hd = d_.head_dim;
+    const std::uint32_t window = layer.window;
     Vector out(std::size_t{d_.n_heads} * hd, 0.0);
     for (std::uint32_t h = 0; h < d_.n_heads; ++h) {
       const std::uint32_t kv = h / group;
@@ -235,6 +302,7 @@ class DenseOracle {
       }
       double top = -INFINITY, total = 0;
       for (const double s : score) top = std::max(top, s);
+      if (layer.sinks.data) total = std::exp(TinyModel::at(layer.sinks, h) - top);
       for (double& s : score) total += s = std::exp(s - top);
       for (std::size_t j = 0; j < seen.size() && received && i >= received->from; ++j)
         received->weights[seen[j]] += (score[j] / total) * (score[j] / total);

@@ -25,8 +25,8 @@ class PackedModel {
         desc(base_.desc),
         layers_(desc.layers, desc.layers + n_layers) {
     for (pc_layer& layer : layers_)
-      for (pc_tensor* t :
-           {&layer.wq, &layer.wk, &layer.wv, &layer.wo, &layer.w_gate, &layer.w_up, &layer.w_down})
+      for (pc_tensor* t : {&layer.wq, &layer.wk, &layer.wv, &layer.wo, &layer.ffn.gate,
+                           &layer.ffn.up, &layer.ffn.down})
         quantise(t);
     quantise(&desc.lm_head);
     desc.layers = layers_.data();

@@ -56,9 +56,9 @@ class TinyCheckpoint {
       add(p + "self_attn.k_proj.weight", w.wk, false);
       add(p + "self_attn.v_proj.weight", w.wv, false);
       add(p + "self_attn.o_proj.weight", w.wo, false);
-      add(p + "mlp.gate_proj.weight", w.w_gate, false);
-      add(p + "mlp.up_proj.weight", w.w_up, false);
-      add(p + "mlp.down_proj.weight", w.w_down, false);
+      add(p + "mlp.gate_proj.weight", w.ffn.gate, false);
+      add(p + "mlp.up_proj.weight", w.ffn.up, false);
+      add(p + "mlp.down_proj.weight", w.ffn.down, false);
     }
     std::string header = "{" + header_ + "}";
     header.resize((header.size() + 7) / 8 * 8, ' ');  // as the format's own library pads it

@@ -33,6 +33,14 @@ struct TinyShape {
   float attn_softcap = 0, logit_softcap = 0, clamp = 0;
   bool alibi = false;
   std::uint32_t positions = 0;  // learned ones
+  bool sinks = false;
+
+  // Mixtures: of every second layer, or of all; 0: none.
+  std::uint32_t n_experts = 0, n_used = 2, d_expert = 12, n_groups = 1;
+  bool all_mixtures = true, own_ffn = false, own_gate = false, sigmoid = false;
+  bool normalised = true, router_bias = false, choice_bias = false;
+
+  void add_mixture(Random& random);
 
   // Any parts that may stand together.
   static TinyShape random(Random& random) {
@@ -54,7 +62,7 @@ struct TinyShape {
     s.layer_norm = random.chance(0.4);
     s.norm_offset = random.chance(0.3);
     s.gated = random.chance(0.6);
-    s.activation = random.below(3);
+    s.activation = random.below(s.gated ? 4 : 3);
     s.parallel = random.chance(0.3);
     s.parallel_norms = random.chance(0.5);
     s.pre_norms = random.chance(0.8);
@@ -65,9 +73,24 @@ struct TinyShape {
     s.clamp = random.chance(0.2) ? 0.8f : 0.0f;
     s.alibi = random.chance(0.3);
     s.positions = random.chance(0.2) ? 4096 : 0;
+    if (!s.parallel && random.chance(0.4)) s.add_mixture(random);
+    s.sinks = random.chance(0.3);
     return s;
   }
 };
+
+inline void TinyShape::add_mixture(Random& random) {
+  n_groups = random.between(1, 3);
+  n_experts = n_groups * random.between(2, 4);
+  n_used = random.between(1, 2);
+  all_mixtures = random.chance(0.6);
+  own_ffn = random.chance(0.4);
+  own_gate = own_ffn && random.chance(0.5);
+  sigmoid = random.chance(0.4);
+  normalised = random.chance(0.5);
+  router_bias = random.chance(0.4);
+  choice_bias = random.chance(0.4);
+}
 
 class TinyModel {
  public:
@@ -140,9 +163,9 @@ class TinyModel {
     layer.wk = matrix(kv, d, type);
     layer.wv = matrix(kv, d, type);
     layer.wo = matrix(d, q, type);
-    if (shape.gated) layer.w_gate = matrix(shape.d_ffn, d, type);
-    layer.w_up = matrix(shape.d_ffn, d, type);
-    layer.w_down = matrix(d, shape.d_ffn, type);
+    const bool mixes = shape.n_experts != 0 && (shape.all_mixtures || l % 2 == 1);
+    if (!mixes || shape.own_ffn) layer.ffn = network(shape, shape.d_ffn);
+    if (mixes) add_mixture(shape, &layer.mixture);
     if (shape.pre_norms) {
       layer.attn_norm = norm(d);
       if (shape.layer_norm) layer.attn_norm_bias = matrix(1, d, type);
@@ -159,19 +182,48 @@ class TinyModel {
       layer.bq = matrix(1, q, type);
       layer.bk = matrix(1, kv, type);
       layer.bv = matrix(1, kv, type);
-      layer.b_down = matrix(1, d, type);
-      if (shape.gated) layer.b_gate = matrix(1, shape.d_ffn, type);
     }
     if (shape.head_norms) {
       layer.q_norm = norm(shape.whole_head_norms ? q : shape.head_dim);
       layer.k_norm = norm(shape.whole_head_norms ? kv : shape.head_dim);
     }
+    if (shape.sinks) layer.sinks = matrix(1, shape.n_heads, type, 1.0f);
     layer.window = l % 2 ? shape.window : 0;
     layer.rope = shape.n_ropes == 0                         ? PC_NO_ROPE
                  : shape.all_layers_rotate                  ? l % shape.n_ropes
                  : l % (shape.n_ropes + 1) == shape.n_ropes ? PC_NO_ROPE
                                                             : l % (shape.n_ropes + 1);
     return layer;
+  }
+
+  pc_ffn network(const TinyShape& shape, std::uint32_t width) {
+    pc_ffn ffn{};
+    if (shape.gated) ffn.gate = matrix(width, shape.d_model, shape.dtype);
+    ffn.up = matrix(width, shape.d_model, shape.dtype);
+    ffn.down = matrix(shape.d_model, width, shape.dtype);
+    if (!shape.biases) return ffn;
+    ffn.b_down = matrix(1, shape.d_model, shape.dtype);
+    if (shape.gated) ffn.b_gate = matrix(1, width, shape.dtype);
+    return ffn;
+  }
+
+  void add_mixture(const TinyShape& shape, pc_mixture* m) {
+    m->n_experts = shape.n_experts;
+    m->n_used = shape.n_used;
+    m->routing = shape.sigmoid ? PC_ROUTING_SIGMOID : PC_ROUTING_SOFTMAX;
+    m->normalised = shape.normalised;
+    m->scale = shape.normalised ? 1.3f : 2.0f;
+    m->n_groups = shape.n_groups;
+    m->n_groups_used = (shape.n_groups + 1) / 2;
+    m->group_best = shape.sigmoid ? 2 : 1;
+    m->router = matrix(shape.n_experts, shape.d_model, PC_DTYPE_F32);
+    if (shape.router_bias) m->router_bias = matrix(1, shape.n_experts, PC_DTYPE_F32);
+    if (shape.choice_bias) m->choice_bias = matrix(1, shape.n_experts, PC_DTYPE_F32, 0.1f);
+    if (shape.own_gate) m->ffn_gate = matrix(1, shape.d_model, shape.dtype);
+    auto& experts = experts_.emplace_back();
+    for (std::uint32_t e = 0; e < shape.n_experts; ++e)
+      experts.push_back(network(shape, shape.d_expert));
+    m->experts = experts.data();
   }
 
   pc_tensor norm(std::uint32_t n) {
@@ -195,6 +247,7 @@ class TinyModel {
   std::deque<std::vector<double>> f64_;
   std::vector<pc_rope> ropes_;
   std::vector<pc_layer> layers_;
+  std::deque<std::vector<pc_ffn>> experts_;
   std::deque<std::vector<float>> f32_;
   std::deque<std::vector<std::uint16_t>> u16_;
 };

@@ -20,7 +20,7 @@ class WideModel {
     desc_.embedding = widen(from.embedding);
     desc_.lm_head = tied ? desc_.embedding : widen(from.lm_head);
     for (pc_layer& w : layers_)
-      for (pc_tensor* t : {&w.wq, &w.wk, &w.wv, &w.wo, &w.w_gate, &w.w_up, &w.w_down})
+      for (pc_tensor* t : {&w.wq, &w.wk, &w.wv, &w.wo, &w.ffn.gate, &w.ffn.up, &w.ffn.down})
         *t = widen(*t);
     desc_.layers = layers_.data();
   }

@@ -16,9 +16,9 @@
 namespace pc {
 
 struct Family {
-  std::string_view name;                   // "llama"
-  std::string_view architecture;           // as config.json names it: "LlamaForCausalLM"
-  std::string_view old_architecture = {};  // in files from before transformers had it; "" = none
+  std::string_view name;          // "llama"
+  std::string_view architecture;  // as config.json names it: "LlamaForCausalLM"; "": GGUF alone
+  std::string_view other_architecture = {};  // another name of what is read alike; "" = none
   ConfigFields fields;
   // Sets the family's part of `out` and refuses what it cannot honour.
   Status (*configure)(JsonView config, ModelConfig* out);

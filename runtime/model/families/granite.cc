@@ -1,5 +1,5 @@
-// Granite 3, dense: Llama with four factors, of embeddings, attention, what a
-// block adds, and logits.
+// Granite 3: Llama with four factors, of embeddings, attention, what a block adds, and logits; and
+// its mixtures of experts, some beside a shared network.
 #include <array>
 
 #include "runtime/model/families/family.h"
@@ -7,8 +7,11 @@
 namespace pc {
 namespace {
 
-constexpr std::array<std::string_view, 3> kHonoured{"logits_scaling", "embedding_multiplier",
-                                                    "residual_multiplier"};
+constexpr std::array<std::string_view, 5> kHonoured{"logits_scaling", "embedding_multiplier",
+                                                    "residual_multiplier", "num_experts",
+                                                    "num_local_experts"};
+constexpr MixtureFields kFields{.d_expert = "intermediate_size",
+                                .d_shared = "shared_intermediate_size"};
 
 Status configure(JsonView config, ModelConfig* out) {
   PC_TRY(const bool bias, config.boolean_or("attention_bias", false));
@@ -21,6 +24,13 @@ Status configure(JsonView config, ModelConfig* out) {
   PC_TRY(const double divisor, config.number_or("logits_scaling", 1));
   if (!(divisor > 0)) return config.error(Code::kCorrupt, "logits_scaling is not positive");
   out->logit_scale = 1 / divisor;
+  return ok();
+}
+
+Status configure_mixture(JsonView config, ModelConfig* out) {
+  PC_CHECK_OK(configure(config, out));
+  PC_TRY(out->mixture, read_mixture_config(config, kFields, out->n_layers));
+  out->mixture.normalised = true;
   return ok();
 }
 
@@ -42,6 +52,23 @@ Status configure_gguf(const GgufKeys& keys, ModelConfig* out) {
   return ok();
 }
 
+Status configure_mixture_gguf(const GgufKeys& keys, ModelConfig* out) {
+  PC_CHECK_OK(configure_gguf(keys, out));
+  PC_TRY(out->mixture, read_gguf_mixture(keys, {.normalised = true}, out->n_layers, out->d_ffn));
+  return ok();
+}
+
+TensorNames mixture_names(const ModelConfig&) {
+  TensorNames names = kLlamaNames;
+  names.router = "block_sparse_moe.router.layer";
+  names.expert_prefix = "";
+  names.expert_gate_up = "block_sparse_moe.input_linear";
+  names.expert_down = "block_sparse_moe.output_linear";
+  names.shared_gate_up = "shared_mlp.input_linear";
+  names.shared_down = "shared_mlp.output_linear";
+  return names;
+}
+
 }  // namespace
 
 extern const Family kGranite{.name = "granite",
@@ -52,5 +79,15 @@ extern const Family kGranite{.name = "granite",
                              .gguf_architecture = "granite",
                              .configure_gguf = configure_gguf,
                              .gguf_names = gguf_names};
+
+extern const Family kGraniteMoe{.name = "granitemoe",
+                                .architecture = "GraniteMoeForCausalLM",
+                                .other_architecture = "GraniteMoeSharedForCausalLM",
+                                .fields = {.honoured = kHonoured},
+                                .configure = configure_mixture,
+                                .names = mixture_names,
+                                .gguf_architecture = "granitemoe",
+                                .configure_gguf = configure_mixture_gguf,
+                                .gguf_names = gguf_names};
 
 }  // namespace pc

@@ -1,5 +1,5 @@
 // Llama 2 and 3, Code Llama, and what was trained in their shape: TinyLlama,
-// SmolLM2; in GGUF also Mistral.
+// SmolLM2; in GGUF also Mistral and Mixtral.
 #include "runtime/model/families/family.h"
 
 namespace pc {
@@ -28,8 +28,9 @@ Status configure(JsonView config, ModelConfig* out) {
 }
 
 // Converters to GGUF reorder the rows of queries and keys so that pairs are neighbours.
-Status configure_gguf(const GgufKeys&, ModelConfig* out) {
+Status configure_gguf(const GgufKeys& keys, ModelConfig* out) {
   out->rope_interleaved = true;
+  PC_TRY(out->mixture, read_gguf_mixture(keys, {.normalised = true}, out->n_layers, out->d_ffn));
   return ok();
 }
 

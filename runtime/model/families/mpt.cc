@@ -77,7 +77,7 @@ Status configure_gguf(const GgufKeys& keys, ModelConfig* out) {
 
 extern const Family kMpt{.name = "mpt",
                          .architecture = "MptForCausalLM",
-                         .old_architecture = "MPTForCausalLM",  // of all that MosaicML published
+                         .other_architecture = "MPTForCausalLM",  // of all that MosaicML published
                          .fields = {.layers = "n_layers",
                                     .d_model = "d_model",
                                     .heads = "n_heads",

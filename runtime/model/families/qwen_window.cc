@@ -11,8 +11,10 @@ constexpr std::int64_t kDefaultFullLayers = 28;
 
 Status configure_qwen_window(JsonView config, ModelConfig* out) {
   PC_TRY(const bool used, config.boolean_or("use_sliding_window", false));
-  PC_TRY(const std::uint32_t configured, read_window(config, kDefaultWindow));
-  const std::uint32_t window = used ? configured : 0;
+  std::uint32_t window = 0;  // one that is not used may be anything: transformers 5 writes 0
+  if (used) {
+    PC_TRY(window, read_window(config, kDefaultWindow));
+  }
   PC_TRY(const std::int64_t full_layers,
          config.integer_or("max_window_layers", kDefaultFullLayers));
   PC_TRY(const auto sliding, read_sliding_layers(config, out->n_layers));

@@ -11,20 +11,28 @@ extern const Family kFalcon;
 extern const Family kGemma2;
 extern const Family kGemma3;
 extern const Family kGpt2;
+extern const Family kGptOss;
 extern const Family kGranite;
+extern const Family kGraniteMoe;
 extern const Family kLlama;
 extern const Family kMistral;
+extern const Family kMixtral;
 extern const Family kMpt;
 extern const Family kOlmo2;
+extern const Family kOlmoe;
 extern const Family kPhi3;
 extern const Family kQwen2;
+extern const Family kQwen2Moe;
 extern const Family kQwen3;
+extern const Family kQwen3Moe;
 extern const Family kSmolLm3;
 
 namespace {
 
-const std::array kFamilies{&kLlama, &kMistral, &kQwen2,   &kQwen3,  &kSmolLm3, &kGemma2, &kGemma3,
-                           &kPhi3,  &kOlmo2,   &kGranite, &kFalcon, &kMpt,     &kGpt2};
+const std::array kFamilies{&kLlama,      &kMistral,  &kMixtral, &kQwen2,  &kQwen2Moe,
+                           &kQwen3,      &kQwen3Moe, &kSmolLm3, &kGemma2, &kGemma3,
+                           &kPhi3,       &kOlmo2,    &kOlmoe,   &kGptOss, &kGranite,
+                           &kGraniteMoe, &kFalcon,   &kMpt,     &kGpt2};
 
 // Why well-known architectures cannot be loaded, by a part of their name in
 // small letters and digits alone. The first that fits counts.
@@ -35,7 +43,7 @@ struct Refusal {
 constexpr std::string_view kRecurrent =
     "its recurrent state depends on the whole text before it, so no piece of it can be reused";
 constexpr std::string_view kLatent = "its multi-head latent attention is not computed";
-constexpr std::string_view kExperts = "mixtures of experts are not computed";
+constexpr std::string_view kExperts = "its mixture of experts is of a kind that is not computed";
 constexpr std::string_view kEncoder = "it has an encoder; only decoders are computed";
 constexpr auto kRefusals = std::to_array<Refusal>({
     {"mamba", kRecurrent},
@@ -57,8 +65,7 @@ constexpr auto kRefusals = std::to_array<Refusal>({
     {"minicpm3", kLatent},
     {"kimi", kLatent},
     {"moe", kExperts},
-    {"mixtral", kExperts},
-    {"gptoss", kExperts},
+    {"gptoss", "its experts are read from GGUF files alone"},
     {"llama4", kExperts},
     {"dbrx", kExperts},
     {"grok", kExperts},
@@ -86,8 +93,8 @@ Result<const Family*> find(std::string_view wanted, std::string_view Family::*na
   for (const Family* family : kFamilies) {
     const std::string_view known = family->*name;
     if (known.empty()) continue;
-    const std::string_view old = family->old_architecture;
-    if (known == wanted || (!old.empty() && old == wanted)) return family;
+    const std::string_view other = family->other_architecture;
+    if (known == wanted || (!other.empty() && other == wanted)) return family;
     supported += (supported.empty() ? "" : ", ") + std::string(known);
   }
   std::string what = "architecture \"" + std::string(wanted) + "\" is not supported";

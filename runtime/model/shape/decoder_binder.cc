@@ -25,6 +25,11 @@ const TensorNames kLlamaNames{
     .gate_up = "",
     .down = "mlp.down_proj",
     .ffn_post_norm = "post_feedforward_layernorm",
+    .router = "mlp.gate",
+    .expert_prefix = "mlp.experts.",
+    .expert_gate = "gate_proj",
+    .expert_up = "up_proj",
+    .expert_down = "down_proj",
     .optional_base = "model.",  // which checkpoints of models that embed leave out
 };
 
@@ -43,12 +48,22 @@ const TensorNames kGgufNames{
     .k_norm = "attn_k_norm",
     .o = "attn_output",
     .attn_post_norm = "post_attention_norm",
+    .sinks = "attn_sinks.weight",
     .ffn_norm = "ffn_norm",
     .gate = "ffn_gate",
     .up = "ffn_up",
     .gate_up = "",
     .down = "ffn_down",
     .ffn_post_norm = "post_ffw_norm",
+    .router = "ffn_gate_inp",
+    .choice_bias = "exp_probs_b.bias",
+    .expert_gate = "ffn_gate_exps",
+    .expert_up = "ffn_up_exps",
+    .expert_down = "ffn_down_exps",
+    .shared_gate = "ffn_gate_shexp",
+    .shared_up = "ffn_up_shexp",
+    .shared_down = "ffn_down_shexp",
+    .ffn_gate = "ffn_gate_inp_shexp",
 };
 
 namespace {
@@ -56,11 +71,14 @@ namespace {
 // Everything of one layer.
 class LayerBinder {
  public:
+  // experts: where those of the layer, if it has some, are kept.
   LayerBinder(const ModelConfig& config, const TensorNames& names, TensorBinder& tensors,
-              std::uint32_t index)
+              std::uint32_t index, std::deque<std::vector<pc_ffn>>* experts)
       : c_(config),
         names_(names),
         tensors_(tensors),
+        index_(index),
+        experts_(experts),
         prefix_(std::string(names.layer_prefix) + std::to_string(index) + ".") {
     layer_.window = config.windows[index];
     layer_.rope = config.layer_ropes[index];
@@ -71,10 +89,14 @@ class LayerBinder {
       PC_CHECK_OK(norm(names_.attn_norm, &layer_.attn_norm, &layer_.attn_norm_bias));
     PC_CHECK_OK(names_.qkv.empty() ? separate_qkv() : fused_qkv());
     PC_CHECK_OK(head_norms());
+    if (c_.sinks) {
+      PC_TRY(layer_.sinks, vector(names_.sinks, "", c_.n_heads));
+    }
     PC_CHECK_OK(linear(names_.o, c_.d_model, q_rows(), c_.o_bias, &layer_.wo, &layer_.bo));
     if (c_.pre_norms && (!c_.parallel || c_.parallel_norms))
       PC_CHECK_OK(norm(names_.ffn_norm, &layer_.ffn_norm, &layer_.ffn_norm_bias));
-    PC_CHECK_OK(feed_forward());
+    if (c_.has_mixture(index_)) PC_CHECK_OK(mixture());
+    if (c_.d_own_ffn(index_) != 0) PC_CHECK_OK(feed_forward(c_.d_own_ffn(index_)));
     if (c_.post_norms) {
       PC_TRY(layer_.attn_post_norm, vector(names_.attn_post_norm, ".weight", c_.d_model));
       PC_TRY(layer_.ffn_post_norm, vector(names_.ffn_post_norm, ".weight", c_.d_model));
@@ -149,19 +171,122 @@ class LayerBinder {
     return ok();
   }
 
-  Status feed_forward() {
-    if (!names_.gate_up.empty()) {
-      PC_TRY(const pc_tensor both, matrix(names_.gate_up, 2 * c_.d_ffn, c_.d_model));
-      layer_.w_gate = rows_of(both, 0, c_.d_ffn);
-      layer_.w_up = rows_of(both, c_.d_ffn, c_.d_ffn);
+  // The names of a network.
+  struct FfnNames {
+    std::string_view gate, up, gate_up, down;
+  };
+
+  // The layer's own.
+  Status feed_forward(std::uint32_t width) {
+    const bool shared = c_.has_mixture(index_);
+    const FfnNames names = shared ? FfnNames{names_.shared_gate, names_.shared_up,
+                                             names_.shared_gate_up, names_.shared_down}
+                                  : FfnNames{names_.gate, names_.up, names_.gate_up, names_.down};
+    return network("", names, width, &layer_.ffn);
+  }
+
+  Status network(const std::string& prefix, const FfnNames& names, std::uint32_t width,
+                 pc_ffn* ffn) {
+    const auto full = [&](std::string_view name) { return prefix + std::string(name); };
+    if (!names.gate_up.empty()) {
+      PC_TRY(const pc_tensor both, matrix(full(names.gate_up), 2 * width, c_.d_model));
+      ffn->gate = rows_of(both, 0, width);
+      ffn->up = rows_of(both, width, width);
     } else {
       if (c_.gated) {
         PC_CHECK_OK(
-            linear(names_.gate, c_.d_ffn, c_.d_model, c_.ffn_bias, &layer_.w_gate, &layer_.b_gate));
+            linear(full(names.gate), width, c_.d_model, c_.ffn_bias, &ffn->gate, &ffn->b_gate));
       }
-      PC_CHECK_OK(linear(names_.up, c_.d_ffn, c_.d_model, c_.ffn_bias, &layer_.w_up, &layer_.b_up));
+      PC_CHECK_OK(linear(full(names.up), width, c_.d_model, c_.ffn_bias, &ffn->up, &ffn->b_up));
     }
-    return linear(names_.down, c_.d_model, c_.d_ffn, c_.ffn_bias, &layer_.w_down, &layer_.b_down);
+    return linear(full(names.down), c_.d_model, width, c_.ffn_bias, &ffn->down, &ffn->b_down);
+  }
+
+  Status mixture() {
+    const MixtureConfig& m = c_.mixture;
+    pc_mixture& mixture = layer_.mixture;
+    mixture.n_experts = m.n_experts;
+    mixture.n_used = m.n_used;
+    mixture.routing = m.routing;
+    mixture.normalised = m.normalised;
+    mixture.scale = static_cast<float>(m.scale);
+    mixture.n_groups = m.n_groups;
+    mixture.n_groups_used = m.n_groups_used;
+    mixture.group_best = m.group_best;
+    PC_TRY(mixture.router, matrix(names_.router, m.n_experts, c_.d_model));
+    if (m.router_bias) {
+      PC_TRY(mixture.router_bias, vector(names_.router, ".bias", m.n_experts));
+    }
+    if (m.choice_bias) {
+      PC_TRY(mixture.choice_bias, vector(names_.choice_bias, "", m.n_experts));
+    }
+    if (m.shared_gated) PC_CHECK_OK(shared_gate(&mixture.ffn_gate));
+    auto& experts = experts_->emplace_back(m.n_experts);
+    mixture.experts = experts.data();
+    return names_.expert_prefix.empty() ? stacked_experts(&experts) : separate_experts(&experts);
+  }
+
+  // One row, which GGUF stores as a vector.
+  Status shared_gate(pc_tensor* row) {
+    const std::string name = prefix_ + std::string(names_.ffn_gate) + ".weight";
+    auto as_matrix = tensors_.matrix(name, 1, c_.d_model);
+    if (as_matrix.ok()) {
+      *row = as_matrix.value();
+      return ok();
+    }
+    PC_TRY(*row, tensors_.vector(name, c_.d_model));
+    return ok();
+  }
+
+  Status separate_experts(std::vector<pc_ffn>* experts) {
+    for (std::uint32_t e = 0; e < experts->size(); ++e) {
+      const std::string prefix = std::string(names_.expert_prefix) + std::to_string(e) + ".";
+      PC_CHECK_OK(network(
+          prefix, {names_.expert_gate, names_.expert_up, names_.expert_gate_up, names_.expert_down},
+          c_.mixture.d_expert, &(*experts)[e]));
+    }
+    return ok();
+  }
+
+  Status stacked_experts(std::vector<pc_ffn>* experts) {
+    const std::uint32_t width = c_.mixture.d_expert;
+    const auto stack = [&](std::string_view name, std::uint32_t rows, std::uint32_t cols) {
+      return tensors_.stack(prefix_ + std::string(name) + ".weight", c_.mixture.n_experts, rows,
+                            cols);
+    };
+    pc_tensor gate{}, up{};
+    const bool fused = !names_.expert_gate_up.empty();
+    if (fused) {
+      PC_TRY(gate, stack(names_.expert_gate_up, 2 * width, c_.d_model));
+    } else {
+      PC_TRY(gate, stack(names_.expert_gate, width, c_.d_model));
+      PC_TRY(up, stack(names_.expert_up, width, c_.d_model));
+    }
+    PC_TRY(const pc_tensor down, stack(names_.expert_down, c_.d_model, width));
+    for (std::uint32_t e = 0; e < experts->size(); ++e) {
+      pc_ffn& expert = (*experts)[e];
+      expert.gate = rows_of(gate, e * width * (fused ? 2 : 1), width);
+      expert.up =
+          fused ? rows_of(gate, e * width * 2 + width, width) : rows_of(up, e * width, width);
+      expert.down = rows_of(down, e * c_.d_model, c_.d_model);
+    }
+    return c_.mixture.expert_bias ? stacked_biases(experts) : ok();
+  }
+
+  // [n_experts, rows], a row an expert.
+  Status stacked_biases(std::vector<pc_ffn>* experts) {
+    const auto biases = [&](std::string_view name, std::uint32_t n) {
+      return tensors_.matrix(prefix_ + std::string(name) + ".bias", c_.mixture.n_experts, n);
+    };
+    PC_TRY(const pc_tensor gate, biases(names_.expert_gate, c_.mixture.d_expert));
+    PC_TRY(const pc_tensor up, biases(names_.expert_up, c_.mixture.d_expert));
+    PC_TRY(const pc_tensor down, biases(names_.expert_down, c_.d_model));
+    for (std::uint32_t e = 0; e < experts->size(); ++e) {
+      (*experts)[e].b_gate = rows_of(gate, e, 1);
+      (*experts)[e].b_up = rows_of(up, e, 1);
+      (*experts)[e].b_down = rows_of(down, e, 1);
+    }
+    return ok();
   }
 
   static pc_tensor as_vector(pc_tensor column) {
@@ -171,6 +296,8 @@ class LayerBinder {
   const ModelConfig& c_;
   const TensorNames& names_;
   TensorBinder& tensors_;
+  std::uint32_t index_;
+  std::deque<std::vector<pc_ffn>>* experts_;
   std::string prefix_;
   pc_layer layer_{};
 };
@@ -189,7 +316,7 @@ Result<Decoder> bind_decoder(const ModelConfig& config, const TensorNames& names
            tensors.matrix(weight(names.positions), config.context_tokens, config.d_model));
   }
   for (std::uint32_t i = 0; i < config.n_layers; ++i) {
-    PC_TRY(const pc_layer layer, LayerBinder(config, names, tensors, i).bind());
+    PC_TRY(const pc_layer layer, LayerBinder(config, names, tensors, i, &decoder.experts).bind());
     decoder.layers.push_back(layer);
   }
   PC_TRY(decoder.final_norm, tensors.vector(weight(names.final_norm), config.d_model));

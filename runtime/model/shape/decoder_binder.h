@@ -7,6 +7,7 @@
 // values, thread-compatible.
 #pragma once
 
+#include <deque>
 #include <string_view>
 #include <vector>
 
@@ -23,7 +24,15 @@ struct TensorNames {
   std::string_view embedding = {}, positions = {}, final_norm = {}, head = {};
   std::string_view attn_norm = {}, q = {}, k = {}, v = {}, qkv = {}, q_norm = {}, k_norm = {};
   std::string_view o = {}, attn_post_norm = {};
+  std::string_view sinks = {};  // whole, as it ends otherwise than others
   std::string_view ffn_norm = {}, gate = {}, up = {}, gate_up = {}, down = {}, ffn_post_norm = {};
+  // Mixtures. Matrices of experts are one tensor each, [n_experts, rows, columns], or those of an
+  // expert stand behind `expert_prefix`, its number and a dot.
+  std::string_view router = {}, choice_bias = {};  // the latter whole, since it is no ".weight"
+  std::string_view expert_prefix = {};
+  std::string_view expert_gate = {}, expert_up = {}, expert_gate_up = {}, expert_down = {};
+  std::string_view shared_gate = {}, shared_up = {}, shared_gate_up = {}, shared_down = {};
+  std::string_view ffn_gate = {};       // of how much the shared network counts
   std::string_view optional_base = {};  // in front of all names; files may leave it out
   bool transposed = false;              // matrices of blocks are stored [inputs, outputs]
   bool qkv_by_group = false;  // fused rows: for each K/V head its queries, its key, its value
@@ -40,6 +49,7 @@ struct Decoder {
   pc_tensor final_norm_bias{};     // [d_model], or no data
   pc_tensor lm_head{};             // [vocab_size, d_model]; the embedding where weights are tied
   std::vector<pc_layer> layers;    // [n_layers]
+  std::deque<std::vector<pc_ffn>> experts;  // that layers view
 };
 
 // Errors: those of the binder.

@@ -19,6 +19,7 @@
 #include "base/status.h"
 #include "runtime/backend/backend.h"  // pc_norm, pc_activation, PC_NO_ROPE
 #include "runtime/json/json.h"
+#include "runtime/model/shape/mixture_config.h"
 #include "runtime/model/shape/rope.h"
 
 namespace pc {
@@ -45,6 +46,8 @@ struct ModelConfig {
 
   std::vector<std::uint32_t> windows;  // [n_layers] keys a query sees, itself included; 0 = all
 
+  MixtureConfig mixture;  // where some layers have one; d_ffn is then that of the others
+
   // Set by the family: which parts its blocks have (pc_layer, pc_model_desc).
   pc_norm norm = PC_NORM_RMS;
   bool norm_bias = false;
@@ -54,9 +57,18 @@ struct ModelConfig {
   bool parallel = false, parallel_norms = false;  // a norm of its own for each half
   bool q_bias = false, k_bias = false, v_bias = false, o_bias = false, ffn_bias = false;
   HeadNorm head_norm = HeadNorm::kNone;
+  bool sinks = false;
   double embedding_scale = 1, residual_scale = 1, logit_scale = 1;
   std::optional<double> attn_scale;  // 1/sqrt(head_dim) where absent
   double attn_softcap = 0, logit_softcap = 0, qkv_clamp = 0;
+
+  bool has_mixture(std::uint32_t layer) const {
+    return mixture.n_experts != 0 && mixture.layers[layer];
+  }
+  // Width of the layer's own network; 0: it has none.
+  std::uint32_t d_own_ffn(std::uint32_t layer) const {
+    return has_mixture(layer) ? mixture.d_shared : d_ffn;
+  }
 
   void set_qkv_bias(bool present) { q_bias = k_bias = v_bias = present; }
 };

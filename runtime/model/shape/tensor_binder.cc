@@ -63,6 +63,18 @@ Result<pc_tensor> TensorBinder::matrix(const std::string& name, std::uint32_t ro
   return aligned(stored);
 }
 
+Result<pc_tensor> TensorBinder::stack(const std::string& name, std::uint32_t n, std::uint32_t rows,
+                                      std::uint32_t cols) {
+  const std::uint64_t all = std::uint64_t{n} * rows;
+  if (all > UINT32_MAX) {
+    return error(Code::kUnsupported,
+                 folder_ + ": tensor \"" + name + "\" would have more rows than are counted");
+  }
+  PC_TRY(const pc_tensor stored, take(name, std::array<std::uint64_t, 3>{n, rows, cols},
+                                      static_cast<std::uint32_t>(all), cols));
+  return aligned(stored);
+}
+
 Result<pc_tensor> TensorBinder::vector(const std::string& name, std::uint32_t n) {
   PC_TRY(const pc_tensor stored, take(name, std::array<std::uint64_t, 1>{n}, 1, n));
   if (simd::is_quantised(static_cast<simd::Type>(stored.dtype))) {

@@ -35,6 +35,10 @@ class TensorBinder {
   Result<pc_tensor> matrix(const std::string& name, std::uint32_t rows, std::uint32_t cols);
   Result<pc_tensor> vector(const std::string& name, std::uint32_t n);
 
+  // n matrices that are one tensor, [n, rows, cols], as the rows [n * rows, cols] of one matrix.
+  Result<pc_tensor> stack(const std::string& name, std::uint32_t n, std::uint32_t rows,
+                          std::uint32_t cols);
+
   // A copy of a matrix [rows, cols] that is stored [cols, rows].
   // Errors also: kUnsupported for a quantised one, whose blocks cannot be turned.
   Result<pc_tensor> transposed(const std::string& name, std::uint32_t rows, std::uint32_t cols);

@@ -222,7 +222,7 @@ void check_plan(const std::string& name, const std::string& path, std::uint32_t 
                 const RawPlan& plan, const std::vector<float>& want) {
   INFO(name << " on " << path);
   const auto model = load(path, context);
-  PlanRunner runner(cpu_backend(), model->desc, KvType::kF32, 2);
+  PlanRunner runner(cpu_backend(), model->desc, KvType::kF32, 2, Precision::kExact);
   const auto got = runner.run(plan);
   REQUIRE(got.size() * model->desc.vocab_size == want.size());
   double worst = 0;

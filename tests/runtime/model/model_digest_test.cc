@@ -48,9 +48,10 @@ struct Large {
 };
 
 // A layer is so many tensors, then two numbers.
-constexpr std::size_t kTensors = 22;
+constexpr std::size_t kTensors = 23;
 static_assert(offsetof(pc_layer, window) == kTensors * sizeof(pc_tensor));
-static_assert(sizeof(pc_layer) == kTensors * sizeof(pc_tensor) + 2 * sizeof(std::uint32_t));
+static_assert(offsetof(pc_layer, mixture) ==
+              kTensors * sizeof(pc_tensor) + 2 * sizeof(std::uint32_t));
 
 // A description whose fields can be changed without leaving its memory. The
 // digest asks of a tensor only whether it is there.
@@ -152,7 +153,7 @@ TEST_CASE("the weights' digest sees every field of a layer") {
   CHECK(weights_digest(d.desc, Digest{1}) != digest);
   // Word by word: of tensors all but the address and the padding, and what
   // stands behind the tensors.
-  for (std::size_t at = 0; at < sizeof(pc_layer); at += 4) {
+  for (std::size_t at = 0; at < offsetof(pc_layer, mixture); at += 4) {
     const std::size_t in_tensor = at % sizeof(pc_tensor);
     const bool counts =
         at >= kTensors * sizeof(pc_tensor) ||
@@ -165,6 +166,41 @@ TEST_CASE("the weights' digest sees every field of a layer") {
   }
   d.layers[0].wq.data = nullptr;
   CHECK(d.weights() != digest);
+}
+
+TEST_CASE("the weights' digest sees every field of a mixture, where there is one") {
+  Described d;
+  const Digest without = d.weights();
+  pc_mixture& m = d.layers[1].mixture;
+  m.scale = 2;
+  m.router = Described::tensor(4);
+  CHECK(d.weights() == without);
+  std::vector<pc_ffn> experts(5);
+  m.experts = experts.data();
+  m.n_experts = 4;
+  std::set<Digest> seen = {without, d.weights()};
+  REQUIRE(seen.size() == 2);
+  const auto is_new = [&] { return seen.insert(d.weights()).second; };
+  using M = pc_mixture;
+  for (const auto field : {&M::n_experts, &M::n_used, &M::routing, &M::normalised, &M::n_groups,
+                           &M::n_groups_used, &M::group_best}) {
+    m.*field += 1;
+    CHECK(is_new());
+    m.*field -= 1;
+  }
+  m.scale = 3;
+  CHECK(is_new());
+  for (const auto field : {&M::router, &M::router_bias, &M::choice_bias, &M::ffn_gate}) {
+    (m.*field).rows += 1;
+    CHECK(is_new());
+  }
+  using F = pc_ffn;
+  for (const auto field : {&F::gate, &F::up, &F::down, &F::b_gate, &F::b_up, &F::b_down}) {
+    (experts[3].*field).cols += 1;
+    CHECK(is_new());
+  }
+  experts[4].up.rows += 1;  // of none
+  CHECK_FALSE(is_new());
 }
 
 TEST_CASE("the weights' digest sees every field of a description but its ropes") {

@@ -25,9 +25,9 @@ class QuantisedModel {
       layer.wk = rows(qkv, 64, 40);  // panels end inside a matrix and the next one follows
       layer.wv = rows(qkv, 104, 24);
       layer.wo = matrix(256, 256);
-      layer.w_gate = matrix(33, 256);
-      layer.w_up = matrix(33, 256);
-      layer.w_down = matrix(256, 512);
+      layer.ffn.gate = matrix(33, 256);
+      layer.ffn.up = matrix(33, 256);
+      layer.ffn.down = matrix(256, 512);
       layers_.push_back(layer);
     }
     desc.n_layers = n_layers;

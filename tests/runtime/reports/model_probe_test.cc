@@ -77,7 +77,7 @@ TEST_CASE("perplexity is the oracle's, and the embedding's range that of its row
 
 TEST_CASE("an overflow is a problem that names its layer, and the report goes on behind it") {
   const TinyCheckpoint checkpoint(22, 1024, 8, [](const pc_model_desc& d) {
-    for (const pc_tensor& w : {d.layers[0].w_up, d.layers[0].w_gate}) {
+    for (const pc_tensor& w : {d.layers[0].ffn.up, d.layers[0].ffn.gate}) {
       auto* data = const_cast<float*>(static_cast<const float*>(w.data));
       std::fill_n(data, std::size_t{w.rows} * w.cols, 1e25f);
     }

@@ -73,7 +73,7 @@ TEST_CASE("a weight that is not finite is named by the layer it stands in") {
       for (const std::uint32_t n_tokens : {1u, 30u}) {
         INFO(value << " in layer " << layer << ", " << n_tokens << " tokens");
         Planted planted;
-        Planted::plant(planted.layer(layer).w_down, 5, value);
+        Planted::plant(planted.layer(layer).ffn.down, 5, value);
         for (const bool wants_logits : {false, true}) {  // modules are encoded without
           const Answer got = compute(planted.desc(), n_tokens, wants_logits);
           CHECK(got.status == kNotFinite);
@@ -90,8 +90,8 @@ TEST_CASE("an overflow of finite weights is named, and so are the embedding and 
   Planted planted;
   const std::size_t n = std::size_t{48} * 32;
   for (std::size_t i = 0; i < n; ++i) {
-    Planted::plant(planted.layer(1).w_up, i, 1e25f);
-    Planted::plant(planted.layer(1).w_gate, i, 1e25f);
+    Planted::plant(planted.layer(1).ffn.up, i, 1e25f);
+    Planted::plant(planted.layer(1).ffn.gate, i, 1e25f);
   }
   const Answer overflow = compute(planted.desc(), 9);
   CHECK(overflow.status == kNotFinite);
@@ -129,7 +129,7 @@ TEST_CASE("an overflow of finite weights is named, and so are the embedding and 
 
 TEST_CASE("through the C API: PC_NOT_FINITE with the sentence, no token and no module") {
   const TinyCheckpoint checkpoint(5, 1024, 8, [](const pc_model_desc& d) {
-    for (const pc_tensor& w : {d.layers[1].w_up, d.layers[1].w_gate}) {
+    for (const pc_tensor& w : {d.layers[1].ffn.up, d.layers[1].ffn.gate}) {
       for (std::uint32_t i = 0; i < w.rows * w.cols; ++i) Planted::plant(w, i, 1e25f);
     }
   });

@@ -243,14 +243,49 @@ TEST_CASE("a missing field is named") {
   }
 }
 
+TEST_CASE("a mixture's numbers are read by every family's names") {
+  const auto qwen3 =
+      config_of("Qwen3MoeForCausalLM", R"("num_experts":8,"num_experts_per_tok":2,)"
+                                       R"("moe_intermediate_size":16,"norm_topk_prob":true,)"
+                                       R"("mlp_only_layers":[0,9],"decoder_sparse_step":1)");
+  REQUIRE(qwen3.ok());
+  CHECK(qwen3->mixture.n_experts == 8);
+  CHECK(qwen3->mixture.n_used == 2);
+  CHECK(qwen3->mixture.d_expert == 16);
+  CHECK(qwen3->mixture.normalised);
+  CHECK_FALSE(qwen3->has_mixture(0));
+  CHECK(qwen3->d_own_ffn(0) == qwen3->d_ffn);
+  CHECK(qwen3->has_mixture(1));
+  CHECK(qwen3->d_own_ffn(1) == 0);
+  const auto qwen2 =
+      config_of("Qwen2MoeForCausalLM", R"("num_local_experts":4,"num_experts_per_tok":1,)"
+                                       R"("moe_intermediate_size":16,"decoder_sparse_step":2,)"
+                                       R"("shared_expert_intermediate_size":40)");
+  REQUIRE(qwen2.ok());
+  CHECK_FALSE(qwen2->has_mixture(0));
+  CHECK(qwen2->has_mixture(1));
+  CHECK(qwen2->d_own_ffn(1) == 40);
+  CHECK(qwen2->mixture.shared_gated);
+  CHECK_FALSE(qwen2->mixture.normalised);
+  CHECK(config_of("MixtralForCausalLM", R"("num_local_experts":8,"num_experts_per_tok":2)")
+            ->mixture.normalised);
+  refused(config_of("OlmoeForCausalLM", R"("num_experts":8,"num_experts_per_tok":9)"),
+          Code::kCorrupt, "9 of 8 experts");
+  refused(config_of("OlmoeForCausalLM", R"("num_experts_per_tok":2)"), Code::kCorrupt,
+          "num_local_experts");
+  refused(
+      config_of("OlmoeForCausalLM", R"("num_experts":8,"num_experts_per_tok":2,"clip_qkv":8.0)"),
+      Code::kUnsupported, "clip_qkv");
+}
+
 TEST_CASE("an unknown architecture is named, with its reason and what there is") {
   const auto c = config_of("MambaForCausalLM");
   refused(c, Code::kUnsupported, "\"MambaForCausalLM\" is not supported (its recurrent state");
-  CHECK_THAT(
-      c.error().message,
-      Catch::Contains("LlamaForCausalLM, MistralForCausalLM, Qwen2ForCausalLM, Qwen3ForCausalLM"));
-  refused(config_of("MixtralForCausalLM"), Code::kUnsupported, "experts");
-  refused(config_of("Qwen3MoeForCausalLM"), Code::kUnsupported, "experts");
+  CHECK_THAT(c.error().message,
+             Catch::Contains(
+                 "LlamaForCausalLM, MistralForCausalLM, MixtralForCausalLM, Qwen2ForCausalLM"));
+  refused(config_of("DbrxForCausalLM"), Code::kUnsupported, "experts");
+  refused(config_of("PhiMoEForCausalLM"), Code::kUnsupported, "experts");
   refused(config_of("T5ForConditionalGeneration"), Code::kUnsupported, "encoder");
   refused(config_of("DeepseekV3ForCausalLM"), Code::kUnsupported, "latent attention");
   refused(config_of("NewForCausalLM"), Code::kUnsupported,
@@ -282,13 +317,9 @@ TEST_CASE("architectures that cannot be computed are refused by name with the re
       {"DeepseekV2ForCausalLM", "deepseek2", "latent attention"},
       {"DeepseekV3ForCausalLM", "", "latent attention"},
       {"MiniCPM3ForCausalLM", "minicpm3", "latent attention"},
-      {"Qwen2MoeForCausalLM", "qwen2moe", "experts"},
-      {"Qwen3MoeForCausalLM", "qwen3moe", "experts"},
-      {"MixtralForCausalLM", "", "experts"},
-      {"GptOssForCausalLM", "gpt-oss", "experts"},
+      {"GptOssForCausalLM", "", "GGUF files alone"},
       {"Llama4ForCausalLM", "llama4", "experts"},
-      {"GraniteMoeForCausalLM", "granitemoe", "experts"},
-      {"OlmoeForCausalLM", "olmoe", "experts"},
+      {"PhiMoEForCausalLM", "phimoe", "experts"},
       {"T5ForConditionalGeneration", "t5", "encoder"},
       {"BartForConditionalGeneration", "", "encoder"},
       {"BertForMaskedLM", "bert", "encoder"},

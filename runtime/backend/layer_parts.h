@@ -1,0 +1,48 @@
+// What a layer of the seam is made of, walked in one place, so that who packs, reads ahead, counts
+// or widens matrices misses none.
+//
+// Threads: pure functions.
+#pragma once
+
+#include <span>
+
+#include "runtime/backend/backend.h"
+
+namespace pc {
+
+// Of a vector of f32.
+inline const float* vector_of(const pc_tensor& t) {
+  return static_cast<const float*>(t.data);
+}
+
+inline bool has_ffn(const pc_layer& layer) {
+  return layer.ffn.up.data != nullptr;
+}
+
+inline std::span<const pc_ffn> experts_of(const pc_layer& layer) {
+  return {layer.mixture.experts, layer.mixture.n_experts};
+}
+
+// visit(pc_tensor): the matrices of its products, in the order in which a token needs them; absent
+// ones, which have no data, are left out. The router's is not among them: see for_each_matrix.
+template <class Visit>
+void for_each_matrix(const pc_ffn& ffn, const Visit& visit) {
+  for (const pc_tensor* w : {&ffn.up, &ffn.gate, &ffn.down})
+    if (w->data) visit(*w);
+}
+
+template <class Visit>
+void for_each_matrix(const pc_layer& layer, const Visit& visit) {
+  for (const pc_tensor* w : {&layer.wq, &layer.wk, &layer.wv, &layer.wo, &layer.mixture.router})
+    if (w->data) visit(*w);
+  for_each_matrix(layer.ffn, visit);
+  for (const pc_ffn& expert : experts_of(layer)) for_each_matrix(expert, visit);
+}
+
+// visit(pc_tensor&): the biases of a network, absent ones included.
+template <class Visit>
+void for_each_bias(pc_ffn& ffn, const Visit& visit) {
+  for (pc_tensor* b : {&ffn.b_gate, &ffn.b_up, &ffn.b_down}) visit(*b);
+}
+
+}  // namespace pc

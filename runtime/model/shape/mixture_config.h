@@ -1,0 +1,60 @@
+// What a model's files say of its mixtures of experts, in one form for all families and both
+// formats. Read from untrusted text.
+//
+// Pure. Threads: values, thread-compatible.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "runtime/backend/backend.h"  // pc_routing
+#include "runtime/json/json.h"
+
+namespace pc {
+
+class GgufKeys;
+
+// pc_mixture, and the sizes of its networks.
+struct MixtureConfig {
+  std::uint32_t n_experts = 0;  // 0: no layer has a mixture
+  std::uint32_t n_used = 0;
+  std::uint32_t d_expert = 0;  // width of an expert's network
+  std::uint32_t d_shared =
+      0;                      // of the own network of layers that have a mixture; 0: they have none
+  bool shared_gated = false;  // that network counts by a gate
+  pc_routing routing = PC_ROUTING_SOFTMAX;
+  bool normalised = false;
+  double scale = 1;
+  std::uint32_t n_groups = 1, n_groups_used = 1, group_best = 1;
+  bool router_bias = false, choice_bias = false, expert_bias = false;
+  std::vector<bool> layers;  // [n_layers] have a mixture
+};
+
+// How a family's config.json spells it. "" = the field does not exist there. The number of experts
+// is num_experts or num_local_experts: transformers 5 writes the other name than it did.
+struct MixtureFields {
+  std::string_view used = "num_experts_per_tok";
+  std::string_view d_expert = "moe_intermediate_size";
+  std::string_view d_shared = "";      // absent: 0
+  std::string_view normalised = "";    // absent: false
+  std::string_view sparse_step = "";   // every so-manieth layer has one; absent: all
+  std::string_view dense_layers = "";  // a list of layers that have none
+};
+
+// Errors: kCorrupt and kUnsupported, by the field's name.
+Result<MixtureConfig> read_mixture_config(JsonView config, const MixtureFields& fields,
+                                          std::uint32_t n_layers);
+
+// GGUF's keys, which all architectures share; nothing where expert_count is 0 or absent. d_ffn: the
+// width of experts where no key says it. `routing` is the file's, where it says one, else that of
+// the architecture, as `normalised` is.
+struct GgufRouting {
+  pc_routing routing = PC_ROUTING_SOFTMAX;
+  bool normalised = true;
+};
+Result<MixtureConfig> read_gguf_mixture(const GgufKeys& keys, const GgufRouting& absent,
+                                        std::uint32_t n_layers, std::uint32_t d_ffn);
+
+}  // namespace pc
