@@ -42,6 +42,19 @@ def test_add_ask_ls_remove(tmp_path):
     assert run("ls", library).stdout == ""
 
 
+def test_add_of_nothing_readable_fails_and_says_why_each_time(tmp_path):
+    bad, library = tmp_path / "docs" / "bad.txt", tmp_path / "library"
+    bad.parent.mkdir()
+    bad.write_bytes(b"caf\xe9")
+    engine = [*ENGINE, "--cache-dir", tmp_path / "cache"]
+    for _ in range(2):
+        assert "bad.txt is left out: it is not UTF-8" in run("add", library, bad.parent, *engine, status=1).stderr
+    failed = run("ask", library, "What?", *engine, status=1)
+    assert failed.stderr.startswith("promptcache: this library has no text yet: ")
+    write(bad.parent / "good.txt", "Some text.")
+    assert "bad.txt is left out" in run("add", library, bad.parent, *engine).stderr
+
+
 def test_what_is_wrong_is_said_in_a_line(tmp_path):
     failed = run("add", tmp_path / "library", tmp_path / "none", *ENGINE, status=1)
     assert failed.stderr == f"promptcache: there is no file or folder {tmp_path / 'none'}\n"

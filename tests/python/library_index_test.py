@@ -10,7 +10,7 @@ import time
 import pytest
 
 import promptcache
-from library_support import MODEL, OLD, engine_in, library_in, settled, towns, write
+from library_support import MODEL, OLD, engine_in, library_in, pdf, settled, towns, write
 from promptcache.library import Library
 
 def numbers(library, path):
@@ -312,3 +312,22 @@ def test_a_reader_sees_what_another_connection_wrote(tmp_path):
             assert len(reader.search("plum")) == 2
             writer.remove(tmp_path / "docs" / "town0.md")
             assert [s.title for s in reader.search("plum")] == ["Town1"]
+
+
+def test_pdfs_wait_for_the_package_that_reads_them(tmp_path, monkeypatch):
+    pytest.importorskip("pypdf")
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (docs / "a.pdf").write_bytes(pdf([["Herons nest in April."]]))
+    with engine_in(tmp_path) as engine, library_in(tmp_path, engine) as library:
+        with monkeypatch.context() as without:
+            without.setitem(sys.modules, "pypdf", None)
+            assert [why for _, why in library.add(docs).refused] == [library.documents()[0].problem]
+            assert not library.refresh()  # told of once
+            with pytest.raises(promptcache.NotFound, match="this library has no text yet"):
+                library.ask("Herons?")
+        assert library.refresh().changed == 1
+        assert library.documents()[0].problem is None and library.search("Herons", 1)
+        # What was read stays where the package goes again.
+        monkeypatch.setitem(sys.modules, "pypdf", None)
+        assert library.refresh().unchanged == 1 and library.search("Herons", 1)

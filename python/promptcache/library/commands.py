@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 import sys
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any, Optional, Sequence
 
 from ..engine import Engine
 from ..errors import NotFound
+from .files import is_under
 from .index import FILE_NAME
 from .library import PIECE_TOKENS, Library
 from .reading import Changes
@@ -99,8 +101,17 @@ def _add(arguments: argparse.Namespace) -> int:
     with _engine(arguments) as engine, Library(
         arguments.library, engine, piece_tokens=size
     ) as library:
-        _told(library.add(*arguments.paths, progress=sys.stderr.isatty()))
-    return 0
+        changes = library.add(*arguments.paths, progress=sys.stderr.isatty())
+        wanted = [d for d in library.documents() if _is_of(d.path, arguments.paths)]
+        # What was refused before is no change, but who adds it again asks why it is not there.
+        told = {path for path, _ in changes.refused}
+        changes.refused += [(d.path, d.problem) for d in wanted if d.problem and d.path not in told]
+        _told(changes)
+    return 1 if wanted and all(d.problem for d in wanted) else 0
+
+
+def _is_of(document: str, paths: Sequence[str]) -> bool:
+    return any(is_under(document, os.path.abspath(path)) for path in paths)
 
 
 def _ask(arguments: argparse.Namespace) -> int:

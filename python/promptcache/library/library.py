@@ -247,7 +247,7 @@ class Library:
     def _prompt(self, question: str, k: int) -> Tuple[List[Piece], Prompt]:
         engine, pieces = self._asked_engine(), self._found(question, k)
         if not pieces:
-            raise NotFound("no document of this library has a word of the question; ask in others")
+            raise NotFound(self._why_nothing())
         if len(pieces) == 1:
             return pieces, prompt_in(schema_of(engine, self._system, pieces, []), pieces, question)
         if self._scaffold_after is not None:
@@ -260,6 +260,11 @@ class Library:
             engine, self._system, ordered, self._stand_ins(), scaffold=bool(places)
         )
         return ordered, prompt_in(schema, ordered, question)
+
+    def _why_nothing(self) -> str:
+        if self._index.row("SELECT 1 FROM pieces LIMIT 1"):
+            return "no document of this library has a word of the question; ask in others"
+        return "this library has no text yet: add documents; `ls` says of each why it cannot be read"
 
     def _stand_ins(self) -> List[Piece]:
         numbers = keeping.choose_stand_ins(self._index, self._piece_tokens)

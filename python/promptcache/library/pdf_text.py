@@ -4,21 +4,31 @@ from __future__ import annotations
 
 import io
 import re
-from typing import Tuple
+from typing import Optional, Tuple
 
 from .decoding import Unreadable
 
-__all__ = ["pdf_text"]
+__all__ = ["lacks_pypdf", "pdf_text"]
 
 _HYPHEN = re.compile(r"(?<=[^\W\d_])-\n(?=[a-z])")  # a word that a line's end parts
 
 
+def lacks_pypdf() -> Optional[str]:
+    """Why no PDF can be read: a sentence. None: one can."""
+    try:
+        import pypdf  # type: ignore[import-not-found,unused-ignore]  # noqa: F401
+    except ImportError:
+        return "reading PDF takes the package pypdf: pip install pypdf"
+    return None
+
+
 def pdf_text(raw: bytes) -> Tuple[str, str]:
     """Title and text; a page begins a paragraph."""
-    try:
-        import pypdf  # type: ignore[import-not-found,unused-ignore]
-    except ImportError as error:
-        raise Unreadable("reading PDF takes the package pypdf: pip install pypdf") from error
+    lacking = lacks_pypdf()
+    if lacking:
+        raise Unreadable(lacking)
+    import pypdf
+
     try:
         reader = pypdf.PdfReader(io.BytesIO(raw))
         if reader.is_encrypted and not reader.decrypt(""):

@@ -11,13 +11,13 @@ from .files import Found, digest
 from .index import Index
 from .pieces import Draft, replace
 from .splitting import Count, split
-from .texts import Text, read
+from .texts import Text, lacking, read
 
 __all__ = ["Changes", "Known", "known_documents", "remove", "update"]
 
 # Between the title and headings of a piece.
 _STEP = " › "
-_UNOPENED = ""  # digest of a file that could not be opened
+_UNTRIED = ""  # digest of a file that was not read: it could not be opened, or a package is missing
 
 
 @dataclasses.dataclass
@@ -70,6 +70,10 @@ def update(
     if known and found.mtime_ns and (known.mtime_ns, known.size) == (found.mtime_ns, found.size):
         changes.unchanged += 1
         return
+    missing = lacking(Path(found.path))
+    if missing and (known is None or known.digest == _UNTRIED):
+        _refuse(index, found, known, missing, changes)
+        return
     try:
         raw = Path(found.path).read_bytes()
     except OSError as error:
@@ -81,6 +85,9 @@ def update(
         if known.mtime_ns != found.mtime_ns:
             with index.write():
                 index.do("UPDATE documents SET mtime_ns = ? WHERE id = ?", found.mtime_ns, known.id)
+        return
+    if missing:
+        _refuse(index, found, known, missing, changes)
         return
     title, drafts, problem = _made(found.path, raw, max_tokens, count)
     with index.write():
@@ -96,12 +103,12 @@ def update(
 def _refuse(
     index: Index, found: Found, known: Optional[Known], why: str, changes: Changes
 ) -> None:
-    """A file that cannot be opened is told of once, and tried each time."""
-    if known and known.digest == _UNOPENED:
+    """A file that cannot be opened, or whose package is missing, is told of once and tried each time."""
+    if known and known.digest == _UNTRIED:
         changes.unchanged += 1
         return
     with index.write():
-        _put(index, dataclasses.replace(found, mtime_ns=0), _UNOPENED, Path(found.path).stem, why, [])
+        _put(index, dataclasses.replace(found, mtime_ns=0), _UNTRIED, Path(found.path).stem, why, [])
     changes.refused.append((found.path, why))
 
 

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from typing import Optional
 
 from .. import _xml
 from .decoding import text_decoded
 from .headings import headings_of, short
 from .html_text import html_text
-from .pdf_text import pdf_text
+from .pdf_text import lacks_pypdf, pdf_text
 
-__all__ = ["Text", "is_readable", "read"]
+__all__ = ["Text", "is_readable", "lacking", "read"]
 
 _PLAIN = {".txt", ".text", ".log"}
 _MARKDOWN = {".md", ".markdown", ".mdown", ".mkd"}
@@ -34,6 +35,11 @@ class Text:
 def is_readable(path: Path) -> bool:
     """A file of a kind that a library reads, by the end of its name."""
     return path.suffix.lower() in _PLAIN | _MARKDOWN | _HTML | _PDF
+
+
+def lacking(path: Path) -> Optional[str]:
+    """What has to be installed before a file of this kind is read: a sentence. None: nothing."""
+    return lacks_pypdf() if path.suffix.lower() in _PDF else None
 
 
 def read(path: Path, raw: bytes) -> Text:
