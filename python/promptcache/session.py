@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 __all__ = ["Session", "Stats", "Token"]
 
 _OK, _DONE = lib.PC_OK, lib.PC_DONE
+# Found once, for what runs at each token.
+_next, _text, _new = lib.pc_session_next, ffi.string, tuple.__new__
 _FINISH = {1: "eos", 2: "stop", 3: "length", 4: "cancelled"}
 _OVERFLOW = {"stop": 0, "slide": 1}
 _SESSIONS_OWN = {
@@ -90,6 +92,19 @@ def _asked(values: Dict[str, Any]) -> Options:
     if constraint is not None:
         options.struct.constraint = options.keep(constraint.handle)
     return options
+
+
+def _told(progress: Optional[Callable[[int, int], None]]) -> Any:
+    def tell(_: Any, done: int, total: int) -> int:
+        if progress is not None:
+            progress(done, total)
+        return 0
+
+    return callback("pc_session_progress", tell)
+
+
+# Of all sessions with nobody to tell: the interpreter raises KeyboardInterrupt in it.
+_UNTOLD = _told(None)
 
 
 class Session(Handle):
@@ -148,13 +163,7 @@ class Session(Handle):
             )
         )
 
-        def tell(_: Any, done: int, total: int) -> int:
-            if progress is not None:
-                progress(done, total)
-            return 0
-
-        # Also without anybody to tell: the interpreter raises KeyboardInterrupt in it.
-        options.struct.progress = options.keep(callback("pc_session_progress", tell))
+        options.struct.progress = options.keep(_UNTOLD if progress is None else _told(progress))
         handle = make(lib.pc_session_open, "pc_session", prompt.handle, options.struct)
         self._become(handle, prompt.engine, [options])
 
@@ -186,7 +195,7 @@ class Session(Handle):
         if self.ahead:
             return self.ahead.pop(0)
         running.raised = None
-        status = lib.pc_session_next(self.handle, self._token, self._error)
+        status = _next(self._handle or self.handle, self._token, self._error)
         if running.raised is not None:
             raise_kept()
         return self.taken(status, self._token, self._error)
@@ -196,22 +205,25 @@ class Session(Handle):
         if status != _OK and status != _DONE:
             raise_for(status, error)
         n = token.text_bytes
-        if n == 0 and status == _DONE:
-            return None
         if n == 0:
-            return Token(token.id, "")
-        text = ffi.string(token.text)  # twice as fast as unpack(), but ends at a NUL
+            return None if status == _DONE else Token(token.id, "")
+        text = _text(token.text)  # twice as fast as unpack(), but ends at a NUL
         if len(text) != n:
             text = ffi.unpack(token.text, n)
-        return Token(token.id, text.decode("utf-8", "replace"))
+        made: Token = _new(Token, (token.id, text.decode("utf-8", "replace")))  # half of Token()'s time
+        return made
 
     def tokens(self) -> Iterator[Token]:
         """The answer's tokens; the last text may come with the id -1."""
-        while (token := self.next()) is not None:
+        take = self.next
+        while (token := take()) is not None:
             yield token
 
     def __iter__(self) -> Iterator[str]:
-        return (token.text for token in self.tokens() if token.text)
+        take = self.next
+        while (token := take()) is not None:
+            if token.text:
+                yield token.text
 
     def text(self) -> str:
         """The rest of the answer."""
