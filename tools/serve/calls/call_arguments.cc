@@ -37,6 +37,11 @@ bool is_key(std::string_view text) {
   return !trimmed(text).empty() && text.find_first_of("<\n") == text.npos;
 }
 
+// A key, and what stands around it, is shorter.
+constexpr std::size_t kMostKey = 4096;
+// A value that is not whole is read again once this part of it came to it.
+constexpr std::size_t kPartToRead = 16;
+
 constexpr std::string_view kNoPythonKey = "()[]{},\"'<\r\n";
 
 bool is_python_key(std::string_view text) {
@@ -58,7 +63,12 @@ CallArguments::CallArguments(const CallShape& shape, const ToolTypes& types, std
              : shape.kind == CallShape::Kind::kPython   ? State::kPython
                                                         : State::kJson) {}
 
-CallArguments::Fit CallArguments::fit(std::string_view text) const {
+CallArguments::Fit CallArguments::fit(std::string_view all) const {
+  const Fit fits = begins_as(all.substr(0, kMostKey));
+  return fits == Fit::kMore && all.size() > kMostKey ? Fit::kNo : fits;
+}
+
+CallArguments::Fit CallArguments::begins_as(std::string_view text) const {
   CallCursor at(text);
   if (state_ == State::kJson) {
     at.skip_space();
@@ -70,18 +80,21 @@ CallArguments::Fit CallArguments::fit(std::string_view text) const {
     return at.rest().find_first_of(kNoPythonKey) == text.npos ? Fit::kMore : Fit::kNo;
   }
   if (!at.take(shape_.key_open)) return is_cut(text, shape_.key_open) ? Fit::kMore : Fit::kYes;
-  const auto key = at.take_before(first_word(shape_.key_close));
-  if (!key) {
-    const std::size_t certain = place_of(at.rest(), first_word(shape_.key_close));
-    return at.rest().substr(0, certain).find_first_of("<\n") == text.npos ? Fit::kMore : Fit::kNo;
-  }
-  if (!is_key(*key)) return Fit::kNo;
+  const std::string_view word = first_word(shape_.key_close), rest = at.rest();
+  // No key goes on behind it.
+  const std::size_t end = std::min(rest.find_first_of("<\n"), rest.size());
+  const std::size_t most = end + word.size();
+  const std::size_t key_size = rest.substr(0, most).find(word);
+  if (key_size == rest.npos)
+    return rest.size() < most && place_of(rest, word) <= end ? Fit::kMore : Fit::kNo;
+  if (!is_key(rest.substr(0, key_size))) return Fit::kNo;
+  at.skip(key_size);
   return at.take(shape_.key_close)             ? Fit::kYes
          : is_cut(at.rest(), shape_.key_close) ? Fit::kMore
                                                : Fit::kNo;
 }
 
-bool CallArguments::go_on(std::string* text, std::string* json) {
+bool CallArguments::go_on(std::string_view* text, std::string* json) {
   bool goes_on = true;
   while (goes_on && !is_over_) {
     switch (state_) {
@@ -107,7 +120,7 @@ bool CallArguments::go_on(std::string* text, std::string* json) {
 
 // Passes JSON on as it is, up to the bracket that closes the first one. A line that ends within a
 // string is what models write for "\n".
-bool CallArguments::take_json(std::string* text, std::string* json) {
+bool CallArguments::take_json(std::string_view* text, std::string* json) {
   std::size_t at = 0;
   for (; at < text->size() && !is_over_; ++at) {
     const char c = (*text)[at];
@@ -116,7 +129,7 @@ bool CallArguments::take_json(std::string* text, std::string* json) {
     brackets_.take(c);
     is_over_ = brackets_.depth == 0;
   }
-  text->erase(0, at);
+  text->remove_prefix(at);
   return false;
 }
 
@@ -130,7 +143,7 @@ bool CallArguments::end_members(std::string* json) {
   return false;
 }
 
-bool CallArguments::take_member(std::string* text, std::string* json) {
+bool CallArguments::take_member(std::string_view* text, std::string* json) {
   CallCursor at(*text);
   if (!at.take(shape_.key_open)) return !is_cut(*text, shape_.key_open) && end_members(json);
   switch (fit(*text)) {
@@ -145,8 +158,9 @@ bool CallArguments::take_member(std::string* text, std::string* json) {
   at.take(shape_.key_close);
   // The white space of the words is looked at where the value is: take() does not count it.
   const std::size_t n_taken = text->size() - at.rest().size();
-  text->erase(0, n_taken);
+  text->remove_prefix(n_taken);
   n_scanned_ = 0;
+  json_end_ = {};
   begins_value_ = true;
   const bool is_text = types_.wants_string(tool_, key_);
   if (is_text) {
@@ -157,11 +171,11 @@ bool CallArguments::take_member(std::string* text, std::string* json) {
   return true;
 }
 
-bool CallArguments::take_text(std::string* text, std::string* json) {
+bool CallArguments::take_text(std::string_view* text, std::string* json) {
   if (begins_value_) {
     const std::string_view held = *text;
     if (held.size() < before_value_.size() && before_value_.starts_with(held)) return false;
-    if (held.starts_with(before_value_)) text->erase(0, before_value_.size());
+    if (held.starts_with(before_value_)) text->remove_prefix(before_value_.size());
     begins_value_ = false;
   }
   const std::string_view held = *text;
@@ -171,35 +185,36 @@ bool CallArguments::take_text(std::string* text, std::string* json) {
     const std::size_t most = behind_value_.size() + close_word_.size() - 1;
     const std::size_t end = character_end(held, held.size() - std::min(most, held.size()));
     *json += escaped(held.substr(0, end));
-    text->erase(0, end);
+    text->remove_prefix(end);
     return false;
   }
   CallCursor behind(held.substr(close));
   if (!behind.take(shape_.value_close)) {
     if (is_cut(held.substr(close), shape_.value_close)) return false;
     *json += escaped(held.substr(0, close + 1));  // another word, which is the value's
-    text->erase(0, close + 1);
+    text->remove_prefix(close + 1);
     return true;
   }
   std::string_view value = held.substr(0, close);
   if (value.ends_with(behind_value_)) value.remove_suffix(behind_value_.size());
   *json += escaped(value) + '"';
-  text->erase(0, held.size() - behind.rest().size());
+  text->remove_prefix(held.size() - behind.rest().size());
   state_ = State::kMember;
   return true;
 }
 
 // What ends a value may stand in JSON, too.
-bool CallArguments::take_value(std::string* text, std::string* json) {
+bool CallArguments::take_value(std::string_view* text, std::string* json) {
   const std::string_view held = *text;
   if (held.find(close_word_, n_scanned_) == held.npos) {
     n_scanned_ = held.size() - std::min(held.size(), close_word_.size() - 1);
     return false;
   }
+  if (!is_last_ && json_end_.find_in(held) == JsonEnd::Kind::kMore) return false;
   CallCursor at(held);
   CallCursor behind = at;
   const bool is_cut_behind = behind.take_json_and("") && is_cut(behind.rest(), shape_.value_close);
-  if (!is_last_ && (at.is_cut_json() || is_cut_behind)) return false;
+  if (!is_last_ && is_cut_behind) return false;
   auto value = at.take_json_and(shape_.value_close);
   if (!value) {
     auto of_text = at.take_until(trimmed(shape_.value_close));
@@ -213,22 +228,31 @@ bool CallArguments::take_value(std::string* text, std::string* json) {
   }
   open_member(key_, json);
   *json += value->dump();
-  text->erase(0, held.size() - at.rest().size());
+  text->remove_prefix(held.size() - at.rest().size());
   state_ = State::kMember;
   return true;
 }
 
-// key=value, and what stands behind it: only that tells that the value is over.
-bool CallArguments::take_python(std::string* text, std::string* json) {
-  if (text->find_first_of(",)", n_scanned_) == text->npos) {
-    n_scanned_ = text->size();
+// May a value have become whole? One that is long is not read again at each of its commas.
+bool CallArguments::is_worth_reading(std::string_view text) {
+  const bool has_end = text.find_first_of(",)", n_scanned_) != text.npos;
+  const bool has_grown =
+      is_last_ || text.size() < kMostKey || text.size() - n_read_ > n_read_ / kPartToRead;
+  if (!has_end || !has_grown) {
+    if (!has_end) n_scanned_ = text.size();
     return false;
   }
-  n_scanned_ = text->size();
+  n_scanned_ = n_read_ = text.size();
+  return true;
+}
+
+// key=value, and what stands behind it: only that tells that the value is over.
+bool CallArguments::take_python(std::string_view* text, std::string* json) {
+  if (!is_worth_reading(*text)) return false;
   CallCursor at(*text);
   const bool is_end = at.take(")");
   if (is_end) {
-    text->erase(0, text->size() - at.rest().size());
+    text->remove_prefix(text->size() - at.rest().size());
     return end_members(json);
   }
   const Fit fits = fit(*text);
@@ -241,8 +265,8 @@ bool CallArguments::take_python(std::string* text, std::string* json) {
   if (!at.take(",") && !at.rest().starts_with(')')) return false;
   open_member(std::string(trimmed(*key)), json);
   *json += value->dump();
-  text->erase(0, text->size() - at.rest().size());
-  n_scanned_ = 0;
+  *text = at.rest();
+  n_scanned_ = n_read_ = 0;
   return true;
 }
 

@@ -22,9 +22,9 @@ class CallArguments {
   enum class Fit { kMore /* of it is needed */, kNo, kYes };
   Fit fit(std::string_view text) const;
 
-  // Takes off the text's beginning what is understood, and adds it to `json`. True: the arguments
-  // are over, and the text begins with what stands behind them.
-  bool go_on(std::string* text, std::string* json);
+  // Takes off the text's beginning what is understood, and adds it to `json`; the next text begins
+  // with the rest. True: the arguments are over, and the text begins with what stands behind them.
+  bool go_on(std::string_view* text, std::string* json);
 
   // No more of the text will come: go_on() waits for nothing any more.
   void end_text() { is_last_ = true; }
@@ -35,14 +35,16 @@ class CallArguments {
  private:
   enum class State { kJson, kMember, kText, kValue, kPython };
 
+  Fit begins_as(std::string_view text) const;
   // Each goes on as far as the text tells; false: more of it is needed, or all is over.
-  bool take_json(std::string* text, std::string* json);
-  bool take_member(std::string* text, std::string* json);
-  bool take_text(std::string* text, std::string* json);
-  bool take_value(std::string* text, std::string* json);
-  bool take_python(std::string* text, std::string* json);
+  bool take_json(std::string_view* text, std::string* json);
+  bool take_member(std::string_view* text, std::string* json);
+  bool take_text(std::string_view* text, std::string* json);
+  bool take_value(std::string_view* text, std::string* json);
+  bool take_python(std::string_view* text, std::string* json);
   void open_member(const std::string& key, std::string* json);
   bool end_members(std::string* json);  // false
+  bool is_worth_reading(std::string_view text);
 
   const CallShape& shape_;
   const ToolTypes& types_;
@@ -53,6 +55,8 @@ class CallArguments {
   std::string key_;
   bool has_members_ = false, is_over_ = false, begins_value_ = false, is_last_ = false;
   std::size_t n_scanned_ = 0;  // of a value: no end of it is in there
+  std::size_t n_read_ = 0;     // kPython: of a value that was read, and is not whole
+  JsonEnd json_end_;           // kValue
   Brackets brackets_;          // kJson
 };
 

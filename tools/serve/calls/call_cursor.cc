@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 namespace pc::serve {
 namespace {
@@ -18,30 +19,6 @@ bool is_space(char c) {
 bool is_json(char c) {
   const bool is_word = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || c == 'E';
   return is_word || is_space(c) || std::string_view("{}[],:+-.").find(c) != std::string_view::npos;
-}
-
-// To the bracket or the quote that closes the first one; 0 where there is none, and npos where the
-// text is over before. It is looked for no further than what may be JSON: one that is missing does
-// not cost the whole text.
-std::size_t json_size(std::string_view text) {
-  const bool is_string = text.starts_with('"');
-  int depth = 0;
-  bool in_string = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (in_string && c == '\\') {
-      ++i;
-    } else if (c == '"') {
-      in_string = !in_string;
-      if (is_string && !in_string) return i + 1;
-    } else if (in_string ? static_cast<unsigned char>(c) < 0x20 : !is_json(c)) {
-      return 0;
-    } else if (!in_string) {
-      depth += (c == '{' || c == '[') - (c == '}' || c == ']');
-      if (depth == 0) return i + 1;
-    }
-  }
-  return text.npos;
 }
 
 }  // namespace
@@ -77,6 +54,24 @@ void Brackets::take(char c) {
   }
   in_string = c == '"';
   depth += (c == '{' || c == '[') - (c == '}' || c == ']');
+}
+
+// It is looked for no further than what may be JSON: one that is missing does not cost all text.
+JsonEnd::Kind JsonEnd::find_in(std::string_view text) {
+  while (kind_ == Kind::kMore && n_read_ < text.size()) kind_ = read(text[n_read_++]);
+  return kind_;
+}
+
+JsonEnd::Kind JsonEnd::read(char c) {
+  if (!is_begun_ && is_space(c)) return Kind::kMore;
+  const bool opens = std::string_view("{[\"").find(c) != std::string_view::npos;
+  if (!std::exchange(is_begun_, true) && !opens) return Kind::kNone;
+  const bool is_inside = brackets_.in_string;
+  if (is_inside ? static_cast<unsigned char>(c) < 0x20 && !brackets_.is_escaped
+                : c != '"' && !is_json(c))
+    return Kind::kNone;
+  brackets_.take(c);
+  return brackets_.in_string || brackets_.depth > 0 ? Kind::kMore : Kind::kFound;
 }
 
 bool is_call_name(std::string_view text) {
@@ -151,15 +146,10 @@ std::optional<cli::Json> CallCursor::take_json_and(std::string_view word) {
   return json;
 }
 
-bool CallCursor::is_cut_json() const {
-  const std::string_view text = trimmed(rest_);
-  if (text.empty()) return true;
-  return std::string_view("{[\"").find(text.front()) != text.npos && json_size(text) == text.npos;
-}
-
 std::optional<cli::Json> CallCursor::take_enclosed() {
-  const std::size_t size = json_size(rest_);
-  if (size == 0 || size == rest_.npos) return std::nullopt;
+  JsonEnd end;
+  if (end.find_in(rest_) != JsonEnd::Kind::kFound) return std::nullopt;
+  const std::size_t size = end.place();
   std::string why;
   // A grammar does not know which names have come: docs/CONSTRAINED.md.
   const auto json = cli::Json::read_strictly(rest_.substr(0, size), kMaxDepth, &why,

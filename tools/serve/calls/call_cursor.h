@@ -36,8 +36,6 @@ class CallCursor {
   std::optional<cli::Json> take_json();
   // An object, a list or a string in quotes, where the word stands behind it, which is taken, too.
   std::optional<cli::Json> take_json_and(std::string_view word);
-  // Is the text over before the object, the list or the string in quotes is that it begins with?
-  bool is_cut_json() const;
 
  private:
   std::optional<cli::Json> take_enclosed();
@@ -70,6 +68,24 @@ struct Brackets {
   bool in_string = false, is_escaped = false;
 
   void take(char c);
+};
+
+// Where the object, the list or the string in quotes ends that a text begins with, behind white
+// space. The text may grow between two questions: none of it is looked at twice.
+class JsonEnd {
+ public:
+  enum class Kind { kMore /* of the text is needed */, kNone, kFound };
+
+  Kind find_in(std::string_view text);
+  std::size_t place() const { return n_read_; }  // kFound: behind it
+
+ private:
+  Kind read(char c);
+
+  Kind kind_ = Kind::kMore;
+  std::size_t n_read_ = 0;
+  bool is_begun_ = false;
+  Brackets brackets_;
 };
 
 }  // namespace pc::serve

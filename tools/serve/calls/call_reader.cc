@@ -38,7 +38,8 @@ bool add_object(const CallShape& shape, const Json& json, std::vector<ToolCall>*
 bool add_named(const CallShape& shape, const ToolTypes& types, const std::string& name,
                CallCursor* at, std::vector<ToolCall>* calls) {
   CallArguments arguments(shape, types, name);
-  std::string rest(at->rest()), json;
+  std::string_view rest = at->rest();
+  std::string json;
   if (arguments.fit(rest) != CallArguments::Fit::kYes || !arguments.go_on(&rest, &json))
     return false;
   at->skip(at->rest().size() - rest.size());

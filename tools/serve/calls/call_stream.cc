@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "tools/serve/calls/loose_calls.h"
 #include "tools/serve/calls/object_head.h"
 
 namespace pc::serve {
@@ -20,7 +19,7 @@ std::size_t first_of(std::string_view text) {
 }  // namespace
 
 std::vector<CallPiece> CallStream::push(std::string_view text) {
-  held_ += text;
+  held_.push(text);
   while (step()) {
   }
   return std::exchange(out_, {});
@@ -60,20 +59,21 @@ void CallStream::say(std::string_view text) {
 // All of an answer may be a call: JSON, or where calls have no word to begin with, the name of a
 // tool.
 CallStream::Candidate CallStream::candidate_at_begin(std::size_t first) const {
-  const Candidate none{held_.size()}, open{0};
-  if (first == held_.size()) return open;
+  const std::size_t size = held_.view().size();
+  const Candidate none{size}, open{0};
+  if (first == size) return open;
   const bool has_word = !shape_.begin.empty();
   if (!has_word && reading_.must_call) return {0, State::kHead};
   if (has_word && !reading_.takes_loose_calls) return none;
-  const std::string_view text = std::string_view(held_).substr(first);
-  CallCursor at(text);
+  const std::string_view text = held_.view().substr(first);
+  CallCursor at(text.substr(0, kMostHead));
   if (shape_.kind == CallShape::Kind::kPython) at.take("[");
   const auto name =
       has_word || shape_.kind == CallShape::Kind::kObject ? std::nullopt : at.take_name();
-  if (name && at.rest().empty()) return open;
+  if (name && at.rest().empty() && text.size() <= kMostHead) return open;
   if (name && types_.knows(std::string(*name))) return {0, State::kWhole};
   if (text.front() != '{' && text.front() != '[') return none;
-  switch (likeness_of_call(text, types_)) {
+  switch (likeness(text)) {
     case Likeness::kNone:
       return none;
     case Likeness::kOpen:
@@ -84,72 +84,75 @@ CallStream::Candidate CallStream::candidate_at_begin(std::size_t first) const {
   return none;
 }
 
-CallStream::Candidate CallStream::candidate_of_word() const {
-  const std::string_view word = call_trigger(shape_);
-  if (word.empty()) return {held_.size()};
-  const std::size_t at = place_of(held_, word);
-  const bool is_whole = std::string_view(held_).substr(at).starts_with(word);
-  return {at, is_whole ? State::kHead : State::kText};
+Likeness CallStream::likeness(std::string_view text) const {
+  const Likeness like = likeness_of_call(text.substr(0, kMostHead), types_);
+  return like == Likeness::kOpen && text.size() > kMostHead ? Likeness::kNone : like;
+}
+
+CallStream::Candidate CallStream::candidate_of_word() {
+  const std::string_view word = call_trigger(shape_), held = held_.view();
+  if (word.empty()) return {held.size()};
+  const std::size_t at = word_.place_in(held_, word);
+  return {at, held.substr(at).starts_with(word) ? State::kHead : State::kText};
 }
 
 // What a block begins with tells whether it may be a call.
-CallStream::Candidate CallStream::candidate_of_fence() const {
-  const std::size_t at = place_of(held_, kFence);
-  const std::string_view fence = std::string_view(held_).substr(at);
-  const bool is_known = in_code_ ? fence.starts_with(kFence) : fence.find('\n') != fence.npos;
+CallStream::Candidate CallStream::candidate_of_fence() {
+  const std::string_view held = held_.view();
+  const std::size_t at = fence_.place_in(held_, kFence);
+  const bool is_known = in_code_ ? held.substr(at).starts_with(kFence)
+                                 : line_.place_in(held_, "\n", at) < held.size();
   return {at, is_known ? State::kFence : State::kText};
 }
 
-CallStream::Candidate CallStream::candidate() const {
+CallStream::Candidate CallStream::candidate() {
+  const std::size_t size = held_.view().size();
   if (!has_said_ && n_calls_ == 0) {
-    const Candidate at_begin = candidate_at_begin(first_of(held_));
-    if (at_begin.at < held_.size() || held_.empty()) return at_begin;
+    const Candidate at_begin = candidate_at_begin(held_.n_space());
+    if (at_begin.at < size || size == 0) return at_begin;
   }
   const Candidate word = candidate_of_word();
-  const Candidate fence =
-      reading_.takes_loose_calls ? candidate_of_fence() : Candidate{held_.size()};
+  const Candidate fence = reading_.takes_loose_calls ? candidate_of_fence() : Candidate{size};
   return fence.at < word.at ? fence : word;
 }
 
 bool CallStream::take_text() {
   const Candidate found = candidate();
-  const std::string_view held = held_;
   const bool ends_code = found.state == State::kFence && in_code_;
+  const std::string_view before = held_.view().substr(0, found.at);
   // The white space before a call is the call's.
-  const std::size_t end =
-      ends_code ? found.at + kFence.size() : held.substr(0, found.at).find_last_not_of(kSpace) + 1;
-  say(held.substr(0, end));
-  held_.erase(0, end);
+  const std::size_t n_words = held_.n_space() < found.at ? before.find_last_not_of(kSpace) + 1 : 0;
+  const std::size_t end = ends_code ? found.at + kFence.size() : n_words;
+  say(held_.view().substr(0, end));
+  held_.drop(end);
   if (ends_code) {
     in_code_ = false;
     return true;
   }
   if (found.state == State::kText) return false;
   state_ = found.state;
-  opening_.clear();
   is_begun_ = in_list_ = false;
   return true;
 }
 
 // A fenced block is a call where it is JSON that looks like one, and nothing stands behind it.
 bool CallStream::take_fence() {
-  const std::string_view held = held_;
-  const std::size_t line = held.find('\n', held.find(kFence));
-  const std::string_view inside = held.substr(line);
-  const std::size_t first = first_of(inside);
-  if (first == inside.size()) return false;
-  const bool is_json = inside[first] == '{' || inside[first] == '[';
-  const Likeness like = is_json ? likeness_of_call(inside.substr(first), types_) : Likeness::kNone;
-  const std::size_t close = inside.find(kFence);
-  const bool ends =
-      close == inside.npos ||
-      first_of(inside.substr(close + kFence.size())) + close + kFence.size() == inside.size();
+  const std::string_view held = held_.view();
+  const std::size_t line = held.find('\n', held_.n_space());
+  const std::size_t first = line + first_of(held.substr(line));
+  if (first == held.size()) return false;
+  const bool is_json = held[first] == '{' || held[first] == '[';
+  const Likeness like = is_json ? likeness(held.substr(first)) : Likeness::kNone;
+  const std::size_t close = fence_end_.place_in(held_, kFence, line);
+  const bool is_closed = held.substr(close).starts_with(kFence);
+  const std::size_t behind = std::min(close + kFence.size(), held.size());
+  const bool ends = !is_closed || behind + first_of(held.substr(behind)) == held.size();
   if (like != Likeness::kNone && ends) return false;
   // What closes it is found as what opens one is.
-  in_code_ = close == inside.npos || like == Likeness::kNone;
-  const std::size_t end = in_code_ ? line : line + close + kFence.size();
+  in_code_ = !is_closed || like == Likeness::kNone;
+  const std::size_t end = in_code_ ? line : behind;
   say(held.substr(0, end));
-  held_.erase(0, end);
+  held_.drop(end);
   state_ = State::kText;
   return true;
 }
@@ -157,46 +160,52 @@ bool CallStream::take_fence() {
 // ---- The beginning of a call
 
 void CallStream::open(std::string_view rest) {
-  const std::size_t n = held_.size() - rest.size();
-  opening_ += held_.substr(0, n);
-  held_.erase(0, n);
+  held_.pass(held_.view().size() - rest.size());
+}
+
+void CallStream::keep(std::string_view rest) {
+  held_.drop(held_.view().size() - rest.size());
 }
 
 // One character of what looked like a call is text; another call may begin behind it.
 bool CallStream::give_up() {
-  held_ = std::exchange(opening_, {}) + held_;
-  const std::size_t n = std::min(first_of(held_) + 1, held_.size());
-  say(std::string_view(held_).substr(0, n));
-  held_.erase(0, n);
+  held_.go_back();
+  const std::size_t n = std::min(held_.n_space() + 1, held_.view().size());
+  say(held_.view().substr(0, n));
+  held_.drop(n);
   state_ = State::kText;
   return true;
 }
 
 bool CallStream::take_head() {
   if (!is_begun_) {
-    CallCursor at(held_);
-    if (!at.take(shape_.begin)) return !is_cut(held_, shape_.begin) && give_up();
+    CallCursor at(held_.view());
+    if (!at.take(shape_.begin)) {
+      const bool is_long = held_.view().size() - held_.n_space() > kMostHead;
+      return (is_long || !is_cut(held_.view(), shape_.begin)) && give_up();
+    }
     open(at.rest());
     is_begun_ = true;
   }
   const bool has_list =
       shape_.kind == CallShape::Kind::kObject || shape_.kind == CallShape::Kind::kPython;
-  CallCursor at(held_);
+  CallCursor at(held_.view());
   if (has_list && !in_list_ && at.take("[")) {
     open(at.rest());
     in_list_ = true;
   }
-  if (first_of(held_) == held_.size()) return false;
+  if (held_.is_space()) return false;
+  const std::string_view head = held_.view().substr(0, kMostHead);
   const bool goes_on =
-      shape_.kind == CallShape::Kind::kObject ? take_object_head() : take_named_head();
+      shape_.kind == CallShape::Kind::kObject ? take_object_head(head) : take_named_head(head);
   const bool waits = !goes_on && state_ == State::kHead;
-  return waits && held_.size() > kMostHead ? give_up() : goes_on;
+  return waits && held_.view().size() > kMostHead ? give_up() : goes_on;
 }
 
-bool CallStream::take_object_head() {
-  CallCursor at(held_);
+bool CallStream::take_object_head(std::string_view text) {
+  CallCursor at(text);
   at.skip_space();
-  if (!at.rest().starts_with('{')) return give_up();
+  if (!at.rest().starts_with('{')) return !at.rest().empty() && give_up();
   const ObjectHead head = read_object_head(shape_, at.rest());
   switch (head.kind) {
     case ObjectHead::Kind::kMore:
@@ -210,16 +219,16 @@ bool CallStream::take_object_head() {
       break;
   }
   at.skip(head.arguments);
-  open(at.rest());
+  held_.pass(text.size() - at.rest().size());
   begin_call(head.name);
   return true;
 }
 
 // A name, and what stands between it and the arguments.
-bool CallStream::take_named_head() {
-  CallCursor at(held_);
+bool CallStream::take_named_head(std::string_view text) {
+  CallCursor at(text);
   const auto name = at.take_name();
-  if (!name) return give_up();
+  if (!name) return !at.rest().empty() && give_up();
   if (at.rest().empty()) return false;
   if (shape_.kind == CallShape::Kind::kHeader) {
     // A template may write what names the call in between.
@@ -234,7 +243,7 @@ bool CallStream::take_named_head() {
   const std::string called(*name);
   const auto fit = CallArguments(shape_, types_, called).fit(at.rest());
   if (fit != CallArguments::Fit::kYes) return fit == CallArguments::Fit::kNo && give_up();
-  open(at.rest());
+  held_.pass(text.size() - at.rest().size());
   begin_call(called);
   return true;
 }
@@ -242,7 +251,7 @@ bool CallStream::take_named_head() {
 void CallStream::begin_call(std::string_view name) {
   ++n_calls_;
   has_said_ = false;
-  opening_.clear();
+  held_.drop(0);
   out_.push_back({CallPiece::Kind::kName, std::string(name)});
   arguments_.emplace(shape_, types_, std::string(name));
   state_ = State::kArguments;
@@ -259,7 +268,9 @@ void CallStream::say_arguments(std::string text) {
 
 bool CallStream::take_arguments() {
   std::string json;
-  const bool is_over = arguments_->go_on(&held_, &json);
+  std::string_view rest = held_.view();
+  const bool is_over = arguments_->go_on(&rest, &json);
+  keep(rest);
   say_arguments(std::move(json));
   if (!is_over) return false;
   tail_ = {.depth = 1};
@@ -269,9 +280,10 @@ bool CallStream::take_arguments() {
 
 // The rest of an object says nothing more.
 bool CallStream::take_tail() {
+  const std::string_view held = held_.view();
   std::size_t at = 0;
-  while (at < held_.size() && tail_.depth > 0) tail_.take(held_[at++]);
-  held_.erase(0, at);
+  while (at < held.size() && tail_.depth > 0) tail_.take(held[at++]);
+  held_.drop(at);
   if (tail_.depth > 0) return false;
   state_ = State::kBetween;
   return true;
@@ -284,23 +296,23 @@ void CallStream::begin_next(std::string_view rest) {
 }
 
 bool CallStream::take_in_list() {
-  CallCursor at(held_);
+  CallCursor at(held_.view());
   if (at.take(",")) {
     begin_next(at.rest());
     return true;
   }
   in_list_ = false;
   at.take("]");
-  held_ = std::string(at.rest());
+  keep(at.rest());
   return true;
 }
 
 // Where what stands between two calls is what ends the last one, too, only an object behind it
 // tells that another comes; a word that calls begin with is found as in any text.
 bool CallStream::take_between() {
-  if (first_of(held_) == held_.size()) return false;
+  if (held_.is_space()) return false;
   if (in_list_) return take_in_list();
-  CallCursor at(held_);
+  CallCursor at(held_.view());
   if (!trimmed(shape_.between).empty()) {
     if (at.take(shape_.between)) {
       const bool is_end = trimmed(shape_.between) == trimmed(shape_.end);
@@ -310,13 +322,13 @@ bool CallStream::take_between() {
         begin_next(at.rest());
         return true;
       }
-    } else if (is_cut(held_, shape_.between)) {
+    } else if (is_cut(held_.view(), shape_.between)) {
       return false;
     }
   }
-  CallCursor end(held_);
-  if (!end.take(shape_.end) && is_cut(held_, shape_.end)) return false;
-  held_ = std::string(end.rest());
+  CallCursor end(held_.view());
+  if (!end.take(shape_.end) && is_cut(held_.view(), shape_.end)) return false;
+  keep(end.rest());
   state_ = State::kText;
   return true;
 }
@@ -325,20 +337,23 @@ bool CallStream::take_between() {
 
 // The calls that what is held is, and what stands behind them; nothing where it is none.
 std::optional<std::vector<ToolCall>> CallStream::read_whole(std::string* behind) const {
-  const std::string begun = is_begun_ ? shape_.begin + (in_list_ ? "[" : "") : "";
+  std::string begun = is_begun_ ? shape_.begin + (in_list_ ? "[" : "") : "";
   if (state_ == State::kHead || state_ == State::kWhole) {
-    if (auto read = read_calls(shape_, types_, begun + held_)) {
+    if (auto read = read_calls(shape_, types_, begun.append(held_.view()))) {
       *behind = read->text;
       return std::move(read->calls);
     }
   }
-  return is_begun_ ? std::nullopt : read_loose_calls(held_, types_);
+  return is_begun_ ? std::nullopt : read_loose_calls(held_.view(), types_);
 }
 
 void CallStream::finish_whole() {
   std::string behind;
   const auto calls = read_whole(&behind);
-  if (!calls) return say(opening_ + held_);
+  if (!calls) {
+    held_.go_back();
+    return say(held_.view());
+  }
   for (const ToolCall& call : *calls) {
     begin_call(call.name);
     say_arguments(call.arguments.dump());
@@ -352,7 +367,7 @@ std::vector<CallPiece> CallStream::finish() {
   }
   switch (state_) {
     case State::kText:
-      say(held_);
+      say(held_.view());
       break;
     case State::kFence:
     case State::kWhole:
@@ -362,7 +377,7 @@ std::vector<CallPiece> CallStream::finish() {
       break;
     case State::kArguments: {
       std::string json;
-      arguments_->cut(held_, &json);
+      arguments_->cut(held_.view(), &json);
       say_arguments(std::move(json));
       break;
     }

@@ -6,8 +6,9 @@
 // behind it is text. JSON that is an answer, or the fenced block that ends one, is a call where it
 // names a tool (loose_calls.h); only the answer's end tells. White space around calls is not kept.
 //
-// A state machine over the text whose meaning is not certain yet. Borrows shape and types.
-// Threads: one at a time.
+// A state machine over the text whose meaning is not certain yet, which takes time in proportion to
+// the answer, however many calls it seems to begin. Borrows shape and types. Threads: one at a
+// time.
 #pragma once
 
 #include <cstddef>
@@ -21,6 +22,8 @@
 #include "tools/serve/calls/call_cursor.h"
 #include "tools/serve/calls/call_reader.h"
 #include "tools/serve/calls/call_shape.h"
+#include "tools/serve/calls/held_text.h"
+#include "tools/serve/calls/loose_calls.h"
 #include "tools/serve/calls/tool_call.h"
 #include "tools/serve/calls/tool_types.h"
 
@@ -76,17 +79,18 @@ class CallStream {
   bool take_text();
   bool take_fence();
   bool take_head();
-  bool take_object_head();
-  bool take_named_head();
+  bool take_object_head(std::string_view text);
+  bool take_named_head(std::string_view text);
   bool take_arguments();
   bool take_tail();
   bool take_between();
   bool take_in_list();
 
-  Candidate candidate() const;
+  Candidate candidate();
   Candidate candidate_at_begin(std::size_t first) const;
-  Candidate candidate_of_word() const;
-  Candidate candidate_of_fence() const;
+  Candidate candidate_of_word();
+  Candidate candidate_of_fence();
+  Likeness likeness(std::string_view text) const;
 
   void say(std::string_view text);
   void begin_call(std::string_view name);
@@ -94,6 +98,7 @@ class CallStream {
   void begin_next(std::string_view rest);  // behind the words between two calls
   void open(std::string_view rest);        // what comes before the rest is the call's, if it is one
   bool give_up();                          // it is none; true
+  void keep(std::string_view rest);        // what comes before it is done with
   std::optional<std::vector<ToolCall>> read_whole(std::string* behind) const;
   void finish_whole();
 
@@ -101,8 +106,8 @@ class CallStream {
   const ToolTypes& types_;
   const CallReading reading_;
   State state_ = State::kText;
-  std::string held_;       // what is not understood yet
-  std::string opening_;    // kHead, kWhole: what was taken of it, should it be no call
+  HeldText held_;  // what is not understood yet; kHead, kWhole: what was passed may be no call
+  WordSearch word_, fence_, line_, fence_end_;
   bool is_begun_ = false;  // kHead: behind the words that calls begin with
   bool in_list_ = false;   // calls stand in brackets
   bool in_code_ = false;   // in a fenced block that is text

@@ -1,8 +1,13 @@
 #include "tools/serve/calls/tool_call.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
+
+#include "tools/serve/calls/call_cursor.h"
 
 namespace pc::serve {
 namespace {
@@ -15,41 +20,48 @@ std::optional<Json> read_object(const std::string& text) {
   return json && json->is_object() ? std::move(json) : std::nullopt;
 }
 
-// What closes the strings, lists and objects that are open at each place where a member may end.
-struct Closings {
-  std::vector<std::pair<std::size_t, std::string>> at;  // length of the text, what closes it
-};
-
-Closings closings_of(const std::string& text) {
-  Closings found;
-  std::string open;
-  bool in_string = false;
+// Where a member or an item may be over: behind a bracket, before a comma, and where the text ends.
+std::vector<std::size_t> ends_in(std::string_view text) {
+  std::vector<std::size_t> ends;
+  Brackets at;
   for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (in_string) {
-      if (c == '\\') ++i;
-      if (c == '"') in_string = false;
-      continue;
-    }
-    if (c == '"') in_string = true;
-    if (c == '{') open.insert(open.begin(), '}');
-    if (c == '[') open.insert(open.begin(), ']');
-    if ((c == '}' || c == ']') && !open.empty()) open.erase(0, 1);
-    const std::size_t end = c == ',' ? i : i + 1;
-    if (c == ',' || c == '{' || c == '[' || c == '}' || c == ']') found.at.push_back({end, open});
+    at.take(text[i]);
+    if (at.in_string || std::string_view(",{[}]").find(text[i]) == std::string_view::npos) continue;
+    ends.push_back(text[i] == ',' ? i : i + 1);
   }
-  if (in_string) found.at.push_back({text.size(), '"' + open});
-  return found;
+  if (at.in_string) ends.push_back(text.size());
+  return ends;
+}
+
+// With what closes the string, the lists and the objects that are open where it ends.
+std::string closed(std::string_view text) {
+  std::string open;
+  Brackets at;
+  for (const char c : text) {
+    at.take(c);
+    if (at.in_string) continue;
+    if (c == '{' || c == '[') open += c == '{' ? '}' : ']';
+    if ((c == '}' || c == ']') && !open.empty()) open.pop_back();
+  }
+  std::string whole(text);
+  if (at.in_string) whole += '"';
+  return whole.append(open.rbegin(), open.rend());
 }
 
 }  // namespace
 
 Json object_of(const std::string& arguments) {
   if (auto whole = read_object(arguments)) return *whole;
-  const Closings closings = closings_of(arguments);
-  for (auto place = closings.at.rbegin(); place != closings.at.rend(); ++place)
-    if (auto cut = read_object(arguments.substr(0, place->first) + place->second)) return *cut;
-  return Json::object();
+  const std::vector<std::size_t> ends = ends_in(arguments);
+  const std::string_view text = arguments;
+  if (ends.empty()) return Json::object();
+  if (auto cut = read_object(closed(text.substr(0, ends.back())))) return *cut;
+  // What can be read up to one place can be read up to each before it.
+  const auto behind = std::partition_point(ends.begin(), ends.end() - 1, [&](std::size_t end) {
+    return read_object(closed(text.substr(0, end))).has_value();
+  });
+  if (behind == ends.begin()) return Json::object();
+  return read_object(closed(text.substr(0, *(behind - 1)))).value_or(Json::object());
 }
 
 }  // namespace pc::serve

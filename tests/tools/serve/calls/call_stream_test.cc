@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <random>
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace pc::serve {
@@ -163,11 +164,77 @@ TEST_CASE("what ends a value may stand in JSON, and not in a text") {
     CHECK(reads(bad).calls.empty());
 }
 
-// A megabyte and a half: were each of them read to the text's end, the test's time would run out.
-TEST_CASE("many beginnings of JSON do not hold up who reads an answer") {
-  std::string text = "<tool_call>\n<function=weather>";
-  for (int i = 0; i < 50'000; ++i) text += "\n<parameter=a>\n[\n</parameter>";
-  CHECK(read_answer(parameters(), types(), text).calls.size() == 1);
+std::string repeated(const std::string& text, int n) {
+  std::string all;
+  for (int i = 0; i < n; ++i) all += text;
+  return all;
+}
+
+// A megabyte or more of each: were the text's rest read, or moved, for each of its pieces, the
+// test's time would run out.
+TEST_CASE("what only looks like calls does not hold up who reads an answer") {
+  constexpr int kMany = 200'000;
+  const ToolTypes tools = types();
+  CallShape bare_python = python();
+  bare_python.begin = bare_python.end = "";
+  const std::string value = "\n<parameter=a>\n[\n</parameter>";
+  const std::vector<std::pair<CallShape, std::string>> none = {
+      {hermes(), repeated("<tool_call>{", kMany)},
+      {hermes(), "a " + repeated("```\n{\n", kMany)},
+      {hermes(), repeated("<tool_call>\n", kMany)},
+      {hermes(), "```json\n{\"name\": \"weather" + repeated(" ", kMany) + "\"}"},
+      {hermes(), "{\"" + repeated("name", kMany)},
+      {mistral(), repeated("[TOOL_CALLS]weather", kMany)},
+      {keyed(), repeated("<call>\nweather\n<key>x", kMany)},
+      {python(), repeated("<|tool_call_start|>[weather(x", kMany)},
+      {bare_python, "[" + repeated("weather(), ", kMany) + "no"}};
+  for (const auto& [shape, text] : none) {
+    INFO(text.substr(0, 40));
+    CHECK((read_answer(shape, types(), text) == ReadAnswer{text, {}}));
+    CallStream stream(shape, tools);
+    std::vector<CallPiece> pieces;
+    for (std::size_t at = 0; at < text.size(); at += 8)
+      for (CallPiece& piece : stream.push(std::string_view(text).substr(at, 8)))
+        pieces.push_back(std::move(piece));
+    for (CallPiece& piece : stream.finish()) pieces.push_back(std::move(piece));
+    CHECK((gather(pieces) == ReadAnswer{text, {}}));
+  }
+  CHECK(
+      read_answer(parameters(), types(), "<tool_call>\n<function=weather>" + repeated(value, kMany))
+          .calls.size() == 1);
+  CHECK(read_answer(python(), types(),
+                    "<|tool_call_start|>[" + repeated("weather(days=1), ", kMany / 4))
+            .calls.size() == kMany / 4);
+}
+
+TEST_CASE("arguments that are cut off are read as far as they go, however many they are") {
+  const auto reads = [](const std::string& text) { return object_of(text); };
+  CHECK(reads("{\"a\": 1, \"b\": tru, \"c\": 2}") == Json::object().set("a", 1));
+  CHECK(reads("{\"a\": [1, {\"b\": \"x") == Json::read(R"({"a": [1, {"b": "x"}]})"));
+  CHECK(reads("{\"a\": {\"b\": nu") == Json::read(R"({"a": {}})"));
+  CHECK(reads("x") == Json::object());
+  CHECK(reads("{\"a\": 1, \"b\": x" + repeated(", 1", 200'000)) == Json::object().set("a", 1));
+  CHECK(reads("{\"a\":" + repeated("[", 200'000)).has("a"));
+}
+
+// Of a value that is long, with a word in it that ends one.
+TEST_CASE("a value that comes in many pieces is not read from its beginning with each") {
+  const ToolTypes tools = types();
+  const std::string list = "[\"</parameter>\"" + repeated(", \"a\"", 100'000) + "]";
+  for (const auto& [shape, open, close] :
+       {std::tuple(parameters(), "<tool_call>\n<function=weather>\n<parameter=notes>\n",
+                   "\n</parameter>\n</function>\n</tool_call>"),
+        std::tuple(python(), "<|tool_call_start|>[weather(notes=", ")]<|tool_call_end|>")}) {
+    CallStream stream(shape, tools);
+    std::vector<CallPiece> pieces;
+    const std::string text = open + list + close;
+    for (std::size_t at = 0; at < text.size(); at += 5)
+      for (CallPiece& piece : stream.push(std::string_view(text).substr(at, 5)))
+        pieces.push_back(std::move(piece));
+    for (CallPiece& piece : stream.finish()) pieces.push_back(std::move(piece));
+    CHECK(
+        (gather(pieces) == ReadAnswer{"", {call(Json::object().set("notes", Json::read(list)))}}));
+  }
 }
 
 TEST_CASE("of a name that comes twice the last value counts") {
