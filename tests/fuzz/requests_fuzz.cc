@@ -7,9 +7,9 @@
 #include <string>
 #include <string_view>
 
+#include "runtime/calls/reading/call_stream.h"
+#include "runtime/calls/writing/told_calls.h"
 #include "tools/serve/anthropic/anthropic.h"
-#include "tools/serve/calls/call_stream.h"
-#include "tools/serve/calls/told_calls.h"
 #include "tools/serve/openai/openai_chat.h"
 #include "tools/serve/openai/openai_text.h"
 #include "tools/serve/openai/responses_request.h"
@@ -20,6 +20,7 @@
 
 namespace {
 
+using namespace pc::calls;
 using namespace pc::serve;
 
 void require(bool promise) {

@@ -5,29 +5,26 @@
 #include <utility>
 #include <vector>
 
-#include "tools/serve/calls/call_cursor.h"
-#include "tools/serve/calls/call_grammar.h"
-#include "tools/serve/calls/call_reader.h"
+#include "runtime/calls/reading/call_reader.h"
+#include "runtime/calls/writing/call_grammar.h"
 #include "tools/serve/request/api_error.h"
 
 namespace pc::serve {
 namespace {
 
+using calls::call_trigger;
 using constrain::Grammar;
 
-Grammar calls(const Question& question, const CallShape& shape) {
+Grammar calls_of(const Question& question, const CallShape& shape) {
   std::vector<Grammar> alternatives;
   std::size_t number = 0;
   for (const Json& tool : question.chat["tools"].items()) {
     const Json function = tool["function"];
     const bool is_wanted = question.tool_choice.lets_call(function["name"].string());
-    const bool is_bare = shape.kind != CallShape::Kind::kObject;
-    if (is_wanted && is_bare && !is_call_name(function["name"].string()))
-      throw ApiError::bad_request(
-          "this model's chat template writes a tool's name without quotes: letters, digits, _ - . "
-          "and : can be told from what stands around it",
-          "tools[" + std::to_string(number) + "].function.name");
-    if (is_wanted) alternatives.push_back(call_grammar(shape, function, number));
+    if (is_wanted && !calls::can_name(shape, function["name"].string()))
+      throw ApiError::bad_request(calls::kBareNames,
+                                  "tools[" + std::to_string(number) + "].function.name");
+    if (is_wanted) alternatives.push_back(calls::call_grammar(shape, function, number));
     ++number;
   }
   return alternatives.size() == 1 ? alternatives.front() : constrain::choice(alternatives);
@@ -85,7 +82,7 @@ AnswerRules held_calls(const Question& question, const ServedModel& model) {
             "\"strict\" of a tool holds where tool_choice demands a call: this model's calls begin "
             "with no word of their own"};
   rest.written_begin.erase(0, marked.size());
-  return {constrain::watched_text({word, marked}, calls(question, rest)), {}};
+  return {constrain::watched_text({word, marked}, calls_of(question, rest)), {}};
 }
 
 // Of a prompt with tools of which none may be called now.
@@ -99,7 +96,7 @@ AnswerRules no_calls(const ServedModel& model) {
 
 AnswerRules answer_rules(const Question& question, const ServedModel& model) {
   const ToolChoice& choice = question.tool_choice;
-  if (choice.must_call()) return {calls(question, written_shape(model)), {}};
+  if (choice.must_call()) return {calls_of(question, written_shape(model)), {}};
   const Json tools = question.chat["tools"];
   const bool calls_none = tools.is_null() || choice.kind == ToolChoice::Kind::kNone;
   const bool has_form = question.format.kind != Format::Kind::kText;
@@ -108,7 +105,7 @@ AnswerRules answer_rules(const Question& question, const ServedModel& model) {
     return restricts_calls(choice, tools) ? held_calls(question, model) : AnswerRules();
   const Grammar form = form_of(question.format);
   if (calls_none) return {form, {}};
-  return {constrain::choice({calls(question, written_shape(model)), form}), {}};
+  return {constrain::choice({calls_of(question, written_shape(model)), form}), {}};
 }
 
 }  // namespace pc::serve

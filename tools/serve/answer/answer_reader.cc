@@ -34,6 +34,8 @@ void AnswerReader::pass_on(std::vector<CallPiece> pieces, EventSink* sink) {
       case CallPiece::Kind::kArguments:
         sink->take(CallSaid{choice_, n_calls_ - 1, std::move(piece.text)});
         break;
+      case CallPiece::Kind::kEnd:
+        break;
     }
   }
 }

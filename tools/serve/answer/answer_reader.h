@@ -9,11 +9,17 @@
 #include <string>
 #include <vector>
 
+#include "runtime/calls/reading/call_stream.h"
 #include "tools/serve/answer/event.h"
 #include "tools/serve/answer/thought_stream.h"
-#include "tools/serve/calls/call_stream.h"
 
 namespace pc::serve {
+
+using calls::CallPiece;
+using calls::CallReading;
+using calls::CallShape;
+using calls::CallStream;
+using calls::ToolTypes;
 
 // How the answers to a question are read.
 struct AnswerForm {

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "tools/serve/calls/tool_call.h"
+#include "runtime/calls/shape/tool_call.h"
 
 namespace pc::serve {
 namespace {
@@ -19,7 +19,7 @@ void add_text(GatheredAnswer* answer, Block::Kind kind, const std::string& text,
 }  // namespace
 
 Json MadeCall::input() const {
-  return object_of(arguments);
+  return calls::object_of(arguments);
 }
 
 std::string GatheredAnswer::text(Block::Kind kind) const {

@@ -1,8 +1,9 @@
 #include "tools/serve/models/served_model.h"
 
-#include "tools/serve/calls/call_learning.h"
-#include "tools/serve/calls/call_reader.h"
-#include "tools/serve/calls/told_calls.h"
+#include "runtime/calls/reading/call_reader.h"
+#include "runtime/calls/writing/call_grammar.h"
+#include "runtime/calls/writing/call_learning.h"
+#include "runtime/calls/writing/called_answer.h"
 #include "tools/serve/models/chat_modules.h"
 #include "tools/serve/models/chat_views.h"
 #include "tools/serve/models/model_vocabulary.h"
@@ -22,25 +23,11 @@ std::string fingerprint_of(const promptcache::Engine& engine) {
          report["kv_type"].string();
 }
 
-// A message as this template wants answers with calls.
-Json adapted(const Json& message, const CallShape& shape) {
-  const std::vector<Json> calls = message["tool_calls"].items();
-  if (calls.empty()) return message;
-  if (shape.is_told) return with_told_calls(message, shape);
-  Json list = Json::array(), out = message;
-  for (Json call : calls) {
-    Json function = call["function"];
-    if (shape.wants_text) function.set("arguments", function["arguments"].dump());
-    list.push(call.set("function", function));
-  }
-  if (shape.wants_null && message["content"] == Json("")) out.set("content", Json());
-  return out.set("tool_calls", list);
-}
-
 Json adapted_chat(const Json& chat, const std::optional<CallShape>& shape) {
   if (!shape || (!shape->wants_text && !shape->wants_null && !shape->is_told)) return chat;
   Json messages = Json::array(), out = chat;
-  for (const Json& message : chat["messages"].items()) messages.push(adapted(message, *shape));
+  for (const Json& message : chat["messages"].items())
+    messages.push(calls::called_answer(message, *shape));
   return out.set("messages", messages);
 }
 
@@ -66,7 +53,7 @@ bool is_begun(const Json& chat) {
 
 // Do calls begin with a word that no other text needs? One character may stand anywhere.
 bool holds_calls(const CallShape& shape) {
-  const std::string_view word = call_trigger(shape);
+  const std::string_view word = calls::call_trigger(shape);
   return word.size() > 1 && shape.written_begin.starts_with(word);
 }
 
@@ -77,7 +64,7 @@ ServedModel::ServedModel(promptcache::Engine engine, std::string id, SchemasOf* 
   for (auto& [name, kept] : *schemas)
     if (name) views_.emplace(name, view_of(engine.in_namespace(*name), &kept));
   views_.emplace(std::nullopt, view_of(std::move(engine), &schemas->at(std::nullopt)));
-  call_shape_ = learn_call_shape([this](const Json& chat) {
+  call_shape_ = calls::learn_call_shape([this](const Json& chat) {
     Json ended = chat;
     return rendered(ended.set("add_generation_prompt", false));
   });
@@ -174,13 +161,7 @@ const std::optional<CallShape>& ServedModel::marked_call_shape() const {
 constrain::Constrainer& ServedModel::constrainer() const {
   std::call_once(reads_vocabulary_, [this] {
     constrainer_.emplace(vocabulary_of(engine()));
-    marked_call_shape_ = call_shape_;
-    if (!call_shape_) return;
-    for (std::string CallShape::*const words :
-         {&CallShape::begin, &CallShape::written_begin, &CallShape::written_middle,
-          &CallShape::written_end, &CallShape::after_name, &CallShape::key_open,
-          &CallShape::key_close, &CallShape::value_close})
-      *marked_call_shape_.*words = constrainer_->vocabulary().with_controls(*call_shape_.*words);
+    if (call_shape_) marked_call_shape_ = calls::marked(*call_shape_, constrainer_->vocabulary());
   });
   return *constrainer_;
 }

@@ -15,13 +15,15 @@
 
 #include "base/mutex.h"
 #include "base/status.h"
+#include "runtime/calls/shape/call_shape.h"
 #include "runtime/constrain/grammar/constraint.h"
-#include "tools/serve/calls/call_shape.h"
 #include "tools/serve/models/schemas.h"
 #include "tools/serve/request/question.h"
 #include "tools/serve/request/thought_shape.h"
 
 namespace pc::serve {
+
+using calls::CallShape;
 
 // The schemas of every namespace, the server's own included.
 using SchemasOf = std::map<NameSpace, Schemas>;

@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <string_view>
 
-#include "tools/serve/calls/call_cursor.h"
+#include "runtime/calls/shape/call_cursor.h"
 
 namespace pc::serve {
 namespace {
 
+using calls::trimmed;
 using cli::Json;
 
 // Words that stand nowhere else in a template's text.

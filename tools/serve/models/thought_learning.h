@@ -6,10 +6,12 @@
 
 #include <optional>
 
-#include "tools/serve/calls/call_learning.h"
+#include "runtime/calls/writing/call_learning.h"
 #include "tools/serve/request/thought_shape.h"
 
 namespace pc::serve {
+
+using calls::RenderConversation;
 
 // Nothing where the template writes no thoughts and takes none away. Conversations say themselves
 // whether the model is asked ("add_generation_prompt").
