@@ -79,6 +79,8 @@ typedef struct pc_session pc_session;
 typedef struct pc_store pc_store;
 typedef struct pc_pin pc_pin;
 typedef struct pc_constraint pc_constraint;
+typedef struct pc_tools pc_tools;
+typedef struct pc_call_reader pc_call_reader;
 
 /* ---- General */
 
@@ -690,6 +692,64 @@ PC_API pc_status pc_constraint_from_regex(const pc_engine* engine, const char* p
 PC_API pc_status pc_constraint_from_gbnf(const pc_engine* engine, const char* grammar, size_t bytes,
                                          pc_constraint** constraint, pc_error* error);
 PC_API void pc_constraint_close(pc_constraint* constraint);
+
+/* ---- Calls of tools
+ *
+ * How a model writes calls is learned from its chat template, by rendering calls that are known,
+ * when an engine is first asked for it (docs/SERVER.md has the shapes). Sessions whose answers are
+ * read spell control tokens (spell_controls). */
+
+/* tools: JSON, [{"type": "function", "function": {"name", "parameters", ...}}, ...], as in pc_chat.
+ * PC_UNSUPPORTED where the template writes no calls that can be read; PC_INVALID_ARGUMENT names the
+ * field; PC_CORRUPT: it is not JSON. */
+PC_API pc_status pc_tools_read(const pc_engine* engine, const char* tools, size_t bytes,
+                               pc_tools** read, pc_error* error);
+PC_API void pc_tools_close(pc_tools* tools);
+
+/* An answer's message whose "tool_calls" are as OpenAI's API has them, arguments an object or JSON
+ * in a string, as this model's template wants it; any other message as it is. JSON; free with
+ * pc_free. */
+PC_API pc_status pc_chat_called(const pc_engine* engine, const char* message, size_t bytes,
+                                char** json, pc_error* error);
+
+/* The answer is one call, as the template writes it, of the tool `name` (NULL: of any), with
+ * arguments that the tool's schema takes; or, where form is given, JSON by this schema. */
+PC_API pc_status pc_constraint_from_tools(const pc_tools* tools, const char* name, const char* form,
+                                          size_t form_bytes, pc_constraint** constraint,
+                                          pc_error* error);
+
+typedef enum pc_call_reading {
+  PC_CALLS_FORCED = 1,    /* the answer is held to be a call: what looks like one is */
+  PC_CALLS_AS_WRITTEN = 2 /* JSON and fenced blocks that name a tool, but are not written as the
+                             template writes calls, are text */
+} pc_call_reading;
+
+typedef enum pc_answer_piece_kind {
+  PC_ANSWER_TEXT = 0,
+  PC_ANSWER_CALL = 1,      /* a call begins: the tool's name */
+  PC_ANSWER_ARGUMENTS = 2, /* of the latest call: all of them are an object in JSON */
+  PC_ANSWER_CALL_END = 3   /* the latest call is whole; one that is cut off has no end */
+} pc_answer_piece_kind;
+
+typedef struct pc_answer_piece {
+  int32_t kind; /* of pc_answer_piece_kind */
+  const char* text;
+  size_t bytes;
+} pc_answer_piece;
+
+/* Reads one answer. flags: of pc_call_reading. Used by one thread at a time; where a call of it
+ * failed, by none. */
+PC_API pc_status pc_call_reader_open(const pc_tools* tools, uint32_t flags, pc_call_reader** reader,
+                                     pc_error* error);
+/* Text that came; NULL: the answer is over. pieces: [n] that are certain by it, until the reader's
+ * next call. */
+PC_API pc_status pc_call_reader_push(pc_call_reader* reader, const char* text, size_t bytes,
+                                     const pc_answer_piece** pieces, size_t* n, pc_error* error);
+PC_API void pc_call_reader_close(pc_call_reader* reader);
+
+/* A whole answer. JSON: {"content": "...", "tool_calls": [{"name", "arguments": {...}}, ...]}. */
+PC_API pc_status pc_calls_read(const pc_tools* tools, uint32_t flags, const char* answer,
+                               size_t bytes, char** json, pc_error* error);
 
 /* ---- Session: one conversation, or one generation */
 

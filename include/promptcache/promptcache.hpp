@@ -227,6 +227,10 @@ class Engine : public detail::Owner<pc_engine, pc_engine_close> {
   std::string render_chat(std::string_view json) const {
     return detail::sized_text<pc_chat_render>(get(), detail::data(json), json.size());
   }
+  // An answer's message with "tool_calls", in JSON, as this model's template wants it.
+  std::string called(std::string_view message) const {
+    return detail::text<pc_chat_called>(get(), detail::data(message), message.size());
+  }
 
   // See pc_embed: [texts, dimensions].
   std::vector<float> embed(const std::vector<std::vector<std::int32_t>>& texts,
@@ -502,6 +506,38 @@ class Prompt : public detail::Owner<pc_prompt, pc_prompt_close> {
                                                                 messages.size())) {}
 };
 
+// Tools, and how this model writes calls of them. json: the list that templates are given; flags:
+// of pc_call_reading.
+class Tools : public detail::Owner<pc_tools, pc_tools_close> {
+ public:
+  Tools(const Engine& engine, std::string_view json)
+      : Owner(detail::make<pc_tools*, pc_tools_read>(engine.get(), detail::data(json),
+                                                     json.size())) {}
+  // Of a whole answer; JSON.
+  std::string read(std::string_view answer, std::uint32_t flags = 0) const {
+    return detail::text<pc_calls_read>(get(), flags, detail::data(answer), answer.size());
+  }
+};
+
+// Reads one answer, piece by piece. What it gives lives until its next call.
+class CallReader : public detail::Owner<pc_call_reader, pc_call_reader_close> {
+ public:
+  explicit CallReader(const Tools& tools, std::uint32_t flags = 0)
+      : Owner(detail::make<pc_call_reader*, pc_call_reader_open>(tools.get(), flags)) {}
+  std::vector<pc_answer_piece> push(std::string_view text) {
+    return read(detail::data(text), text.size());
+  }
+  std::vector<pc_answer_piece> finish() { return read(nullptr, 0); }
+
+ private:
+  std::vector<pc_answer_piece> read(const char* text, std::size_t bytes) {
+    const pc_answer_piece* pieces = nullptr;
+    std::size_t n = 0;
+    detail::call<pc_call_reader_push>(get(), text, bytes, &pieces, &n);
+    return std::vector<pc_answer_piece>(pieces, pieces + n);
+  }
+};
+
 // What an answer must be: compiled once for an engine's tokens, for any number of sessions, whose
 // options name it: options.constraint = constraint.get().
 class Constraint : public detail::Owner<pc_constraint, pc_constraint_close> {
@@ -515,6 +551,11 @@ class Constraint : public detail::Owner<pc_constraint, pc_constraint_close> {
   }
   static Constraint from_gbnf(const Engine& engine, std::string_view grammar) {
     return made<pc_constraint_from_gbnf>(engine, grammar);
+  }
+  // A call of the tool `name` (nullptr: of any).
+  static Constraint from_tools(const Tools& tools, const char* name = nullptr) {
+    return Constraint(detail::make<pc_constraint*, pc_constraint_from_tools>(
+        tools.get(), name, static_cast<const char*>(nullptr), std::size_t{0}));
   }
   static Constraint from_choices(const Engine& engine, const std::vector<std::string>& choices) {
     std::vector<const char*> texts;

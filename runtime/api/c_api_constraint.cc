@@ -9,6 +9,7 @@
 
 #include "base/utf8.h"
 #include "promptcache/promptcache.h"
+#include "runtime/api/c_api_grammar.h"
 #include "runtime/api/c_api_handles.h"
 #include "runtime/api/c_api_support.h"
 #include "runtime/constrain/grammar/constraint.h"
@@ -29,20 +30,6 @@ Status check_text(std::string_view text, const std::string& name) {
   if (valid == text.size()) return pc::ok();
   return pc::error(Code::kInvalidArgument,
                    name + " is no UTF-8 from byte " + std::to_string(valid) + " on");
-}
-
-// Before anything reads or copies the text.
-Status check_size(std::size_t bytes, std::size_t most, const std::string& name) {
-  const Status size = pc::constrain::check_bytes(bytes, most);
-  if (size.ok()) return size;
-  return pc::error(Code::kUnsupported, name + ": " + size.error().message);
-}
-
-Result<Grammar> schema_grammar(std::string_view text) {
-  PC_CHECK_OK(check_size(text.size(), pc::constrain::kMaxSchemaBytes, "schema"));
-  const Result<pc::Json> schema = pc::Json::parse(text, pc::JsonLimits().depth);
-  if (!schema.ok()) return pc::error(schema.error().code, "schema: " + schema.error().message);
-  return pc::constrain::json_schema(*schema, "schema");
 }
 
 Result<Grammar> pattern_grammar(std::string_view pattern) {

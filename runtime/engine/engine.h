@@ -21,6 +21,7 @@
 #include "pml/turns/text_encoder.h"
 #include "runtime/backend/backend_handle.h"
 #include "runtime/backend/precision.h"
+#include "runtime/calls/shape/call_shape.h"
 #include "runtime/chat/program/chat_clock.h"
 #include "runtime/chat/turns/own_chat_format.h"
 #include "runtime/chat/whole/whole_chat.h"
@@ -153,6 +154,10 @@ class Engine {
   // Compiles grammars for the model's tokens, which it reads when it is first asked for.
   const constrain::Constrainer& constrainer() const;
 
+  // How the model writes calls of tools, learned from its template when it is first asked for;
+  // nothing where there are no calls that can be read.
+  const std::optional<calls::CallShape>& call_shape() const;
+
   // Does this token end the model's turn?
   bool ends_turn(TokenId token) const;
 
@@ -202,7 +207,8 @@ class Engine {
   std::uint32_t context_tokens_ = 0;
   bool fell_back_ = false;
   std::string remark_;
-  mutable std::once_flag reads_vocabulary_;
+  mutable std::once_flag reads_vocabulary_, learns_calls_;
+  mutable std::optional<calls::CallShape> call_shape_;
   mutable std::optional<constrain::Constrainer> constrainer_;
   mutable LongMutex cpu_mutex_;  // held while it is opened
   mutable std::shared_ptr<const Engine> cpu_ PC_GUARDED_BY(cpu_mutex_);

@@ -170,6 +170,7 @@ ARROWS_OF_FILES = {
     "runtime/api/c_api_messages.h": ("promptcache",),
     "runtime/api/c_api_handles.h": ("promptcache",),
     "runtime/api/c_api_answers.cc": ("promptcache",),
+    "runtime/api/c_api_calls.cc": ("promptcache",),
     "runtime/api/c_api_chat.cc": ("promptcache",),
     "runtime/api/c_api_constraint.cc": ("promptcache",),
     "runtime/api/c_api_modules.cc": ("promptcache",),
@@ -226,6 +227,7 @@ ALLOWED = {
     ("base/aligned_buffer.h", "throw"): "std::bad_alloc, as operator new does",
     ("base/hash.cc", "throw"): "std::bad_alloc: OpenSSL's only way to fail here",
     ("runtime/cpu/states/kv_page.cc", "throw"): "std::bad_alloc, which a step makes its item's error",
+    ("runtime/engine/engine_calls.cc", "throw"): "std::bad_alloc passes through std::call_once to the C API, which names it",
     ("runtime/cpu/gemm.cc", "throw"): "std::bad_alloc passes through to the C API, which names it",
 }
 

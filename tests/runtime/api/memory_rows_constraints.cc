@@ -10,10 +10,14 @@ namespace {
 
 using Constraint = std::unique_ptr<pc_constraint, Close<pc_constraint_close>>;
 
-Constraint numbers(const World& w) {
+Constraint numbers_of(const Engine& engine) {
   return Constraint(made<pc_constraint*>([&](auto* c, auto* x) {
-    return pc_constraint_from_regex(w.engine.get(), "[0-9]{2}", PC_NUL_TERMINATED, c, x);
+    return pc_constraint_from_regex(engine.get(), "[0-9]{2}", PC_NUL_TERMINATED, c, x);
   }));
+}
+
+Constraint numbers(const World& w) {
+  return numbers_of(w.engine);
 }
 
 // Its answer where it was made.
@@ -54,10 +58,60 @@ std::function<Scenario()> made_by(F f) {
   });
 }
 
+constexpr const char* kTools =
+    R"([{"type": "function", "function": {"name": "f", "parameters": {"type": "object",
+        "properties": {"n": {"enum": [1, 2]}}, "required": ["n"], "additionalProperties": false}}}])";
+
+// A model whose template writes calls.
+const std::string& calling_path() {
+  static const auto checkpoint = [] {
+    auto made = std::make_unique<TinyCheckpoint>(35);
+    write_chat_template(*made,
+                        "{{ bos_token }}{% for m in messages %}{{ m.role }}: {{ m.content }}"
+                        "{% for c in m.tool_calls or [] %}~{{ c.function.name }}"
+                        "{{ c.function.arguments | tojson }}{% endfor %}{{ eos_token }}"
+                        "{% endfor %}{% if add_generation_prompt %}assistant: {% endif %}");
+    return made;
+  }();
+  return checkpoint->path();
+}
+
+using Tools = std::unique_ptr<pc_tools, Close<pc_tools_close>>;
+
+Tools tools_of(const Engine& engine) {
+  return Tools(made<pc_tools*>([&](auto* t, auto* x) {
+    return pc_tools_read(engine.get(), kTools, PC_NUL_TERMINATED, t, x);
+  }));
+}
+
 }  // namespace
 
 std::vector<Row> constraint_rows() {
   return {
+      {"pc_tools_read, the first of an engine", alone([](Attempt& a) {
+         const Engine engine = open_engine(calling_path(), new_cache());
+         const Tools tools(a.make<pc_tools>([&](pc_tools** t, pc_error* x) {
+           return pc_tools_read(engine.get(), kTools, PC_NUL_TERMINATED, t, x);
+         }));
+         // That memory ran out once has taught nothing.
+         const Tools again = tools_of(engine);
+         a.text([&](char** json, pc_error* x) {
+           return pc_calls_read(again.get(), 0, "~f{}", PC_NUL_TERMINATED, json, x);
+         });
+       }),
+       256},
+      {"pc_constraint_from_tools and pc_calls_read", alone([](Attempt& a) {
+         const Engine engine = open_engine(calling_path(), new_cache());
+         const Tools tools = tools_of(engine);
+         numbers_of(engine);
+         const Constraint constraint(a.make<pc_constraint>([&](pc_constraint** c, pc_error* x) {
+           return pc_constraint_from_tools(tools.get(), "f", nullptr, 0, c, x);
+         }));
+         a.text([&](char** json, pc_error* x) {
+           return pc_calls_read(tools.get(), 0, "So: ~f{}", PC_NUL_TERMINATED, json, x);
+         });
+       }),
+       16},
       {"pc_constraint_from_json_schema",
        made_by([](const pc_engine* engine, pc_constraint** c, pc_error* x) {
          return pc_constraint_from_json_schema(
