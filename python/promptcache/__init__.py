@@ -27,6 +27,7 @@ from .prompt import Counts, Prompt
 from .schema import Encoded, Pin, Schema
 from .session import Session, Stats, Token
 from .store import Store
+from .tools import CallReader, ToolCall, Tools
 
 if TYPE_CHECKING:
     from .library import Library
@@ -44,6 +45,7 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
+    "CallReader",
     "Constraint",
     "Counts",
     "Encoded",
@@ -58,6 +60,8 @@ __all__ = [
     "Stats",
     "Store",
     "Token",
+    "ToolCall",
+    "Tools",
     "Use",
     "build",
     "inspect",

@@ -29,6 +29,7 @@ from ._options import Options, given_number
 from ._handle import Handle
 from .constraint import Constraint
 from .progress import Bar, Progress
+from .tools import Tool, ToolCall, Tools
 
 if TYPE_CHECKING:
     import numpy
@@ -281,47 +282,62 @@ class Engine(Handle):
         self,
         messages: Sequence[chats.Message],
         *,
-        tools: Optional[Sequence[Dict[str, Any]]] = None,
+        tools: Optional[Sequence[Tool]] = None,
+        tool_choice: chats.ToolChoice = "auto",
         variables: Optional[Dict[str, Any]] = None,
         response_format: Optional[Mapping[str, Any]] = None,
         keep: bool = True,
         on_text: Optional[Callable[[str], None]] = None,
+        on_call: Optional[Callable[[ToolCall], None]] = None,
         **options: Any,
     ) -> chats.Reply:
         """The model's answer to a conversation, as the model's own template writes it.
 
         messages: dicts with "role" and "content", and whatever else the template reads; a content
             is a string or a list of parts {"type": "text", "text": ...}, where "module": True
-            makes a part a module. Tools likewise.
+            makes a part a module.
+        tools: functions, whose signatures and docstrings describe them, or dicts as OpenAI's chat
+            API has them ("module": True: likewise). Calls of them are in Reply.tool_calls.
+        tool_choice: "auto"; "required" or a tool's name: the answer is held to one call that the
+            tool takes; "none": calls are not read.
         response_format: as OpenAI's chat API has it: {"type": "json_schema", "json_schema":
-            {"schema": {...}}}, or json_object.
+            {"schema": {...}}}, or json_object. Beside tools the answer is that or a call.
         keep: what was computed goes into the store, so that the next request of this
             conversation computes its new text alone.
-        on_text: is called with the answer's text as it comes.
+        on_text: is called with the answer's text as it comes, on_call with each call.
         options: those of Session.
         """
-        options.update(chats.held_to(self, response_format))
-        return chats.answer(self, messages, tools, variables, keep, on_text, options)
+        asked = chats.Asked(self, tools, tool_choice, response_format)
+        prompt = chats.prompt(self, messages, asked.tools, variables)
+        return chats.answer(asked, prompt, keep, on_text, on_call, options)
 
     async def achat(
         self,
         messages: Sequence[chats.Message],
         *,
-        tools: Optional[Sequence[Dict[str, Any]]] = None,
+        tools: Optional[Sequence[Tool]] = None,
+        tool_choice: chats.ToolChoice = "auto",
         variables: Optional[Dict[str, Any]] = None,
         response_format: Optional[Mapping[str, Any]] = None,
         keep: bool = True,
+        on_text: Optional[Callable[[str], None]] = None,
+        on_call: Optional[Callable[[ToolCall], None]] = None,
         **options: Any,
     ) -> chats.Reply:
         """chat(), beside other work of the loop's; conversations are computed together."""
-        options.update(chats.held_to(self, response_format))
-        return await chats.aanswer(self, messages, tools, variables, keep, options)
+        asked = chats.Asked(self, tools, tool_choice, response_format)
+        prompt = chats.prompt(self, messages, asked.tools, variables)
+        return await chats.aanswer(asked, prompt, keep, on_text, on_call, options)
+
+    def tools(self, tools: Sequence[Tool]) -> Tools:
+        """What reads calls of these tools out of answers, for whoever has a session of its own."""
+        return Tools(self, tools)
 
     def write_chat(
         self,
         messages: Sequence[chats.Message],
         *,
-        tools: Optional[Sequence[Dict[str, Any]]] = None,
+        tools: Optional[Sequence[Tool]] = None,
         variables: Optional[Dict[str, Any]] = None,
     ) -> Prompt:
         """The prompt of a whole conversation, for whoever wants a session of it."""
@@ -331,7 +347,7 @@ class Engine(Handle):
         self,
         messages: Sequence[chats.Message],
         *,
-        tools: Optional[Sequence[Dict[str, Any]]] = None,
+        tools: Optional[Sequence[Tool]] = None,
         variables: Optional[Dict[str, Any]] = None,
     ) -> str:
         """The text that the model's template makes of a conversation."""
