@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/calls/reading/call_stream.h"
 #include "runtime/cpu/gemm.h"
 #include "runtime/packed/packed_weights.h"
 #include "runtime/sampling/sampler.h"
@@ -151,6 +152,11 @@ PC_COUNTED counted_sample_top_k(pc::Sampler& sampler, const std::vector<float>& 
   sampler.sample(logits);
 }
 
+// An answer that begins 40,000 calls and makes none.
+PC_COUNTED counted_calls(const pc::calls::CallShape& shape, const std::string& answer) {
+  pc::calls::read_answer(shape, {}, answer);
+}
+
 PC_COUNTED counted_product_q8_0(Product& one, Product& many) {
   one.run(), many.run();
 }
@@ -201,6 +207,17 @@ void count_sample() {
   counted_sample_top_k(of_few, logits);
 }
 
+void count_calls() {
+  pc::calls::CallShape shape;
+  shape.begin = "<tool_call>";
+  shape.end = "</tool_call>";
+  shape.name_key = "name";
+  shape.arguments_key = "arguments";
+  std::string answer;
+  for (int i = 0; i < 40'000; ++i) answer += "<tool_call>{";
+  counted_calls(shape, answer);
+}
+
 void count_model(const char* model, const char* cache_dir) {
   const promptcache::Engine engine = open_engine(model, cache_dir);
   counted_open(model, cache_dir);
@@ -232,6 +249,7 @@ int main(int argc, char** argv) try {
   if (!pc::simd::selected_kernels()) return 77;
   count_products();
   count_sample();
+  count_calls();
   count_model(argv[1], argv[2]);
   return 0;
 } catch (const std::exception& e) {
