@@ -22,26 +22,29 @@ void AnswerReader::pass_on(const ThoughtPiece& piece, bool is_over, EventSink* s
   if (is_over) pass_on(calls_->finish(), sink);
 }
 
-void AnswerReader::pass_on(std::vector<CallPiece> pieces, EventSink* sink) {
-  for (CallPiece& piece : pieces) {
+void AnswerReader::pass_on(const std::vector<pc_answer_piece>& pieces, EventSink* sink) {
+  for (const pc_answer_piece& piece : pieces) {
+    std::string text(piece.text, piece.bytes);
     switch (piece.kind) {
-      case CallPiece::Kind::kText:
-        sink->take(Said{choice_, std::move(piece.text), take_tokens()});
+      case PC_ANSWER_TEXT:
+        sink->take(Said{choice_, std::move(text), take_tokens()});
         break;
-      case CallPiece::Kind::kName:
-        sink->take(CallBegun{choice_, n_calls_++, new_call_name(), std::move(piece.text)});
+      case PC_ANSWER_CALL:
+        is_within_call_ = true;
+        sink->take(CallBegun{choice_, n_calls_++, new_call_name(), std::move(text)});
         break;
-      case CallPiece::Kind::kArguments:
-        sink->take(CallSaid{choice_, n_calls_ - 1, std::move(piece.text)});
+      case PC_ANSWER_ARGUMENTS:
+        sink->take(CallSaid{choice_, n_calls_ - 1, std::move(text)});
         break;
-      case CallPiece::Kind::kEnd:
+      case PC_ANSWER_CALL_END:
+        is_within_call_ = false;
         break;
     }
   }
 }
 
 void AnswerReader::finish(pc_finish how, std::string stop, Finish::Counts counts, EventSink* sink) {
-  const bool cuts_call = calls_ && calls_->is_within_call();
+  const bool cuts_call = is_within_call_;
   pass_on(thoughts_.finish(), true, sink);
   sink->take(ChoiceEnded{choice_, {how, std::move(stop), n_calls_, cuts_call, counts}});
 }

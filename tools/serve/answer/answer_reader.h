@@ -5,38 +5,30 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <promptcache/promptcache.hpp>
 #include <string>
 #include <vector>
 
-#include "runtime/calls/reading/call_stream.h"
 #include "tools/serve/answer/event.h"
 #include "tools/serve/answer/thought_stream.h"
 
 namespace pc::serve {
 
-using calls::CallPiece;
-using calls::CallReading;
-using calls::CallShape;
-using calls::CallStream;
-using calls::ToolTypes;
-
 // How the answers to a question are read.
 struct AnswerForm {
   std::optional<ThoughtShape> thoughts = {};
-  bool is_thinking = false;  // the prompt has opened the thought
-  std::optional<CallShape> calls = {};
-  ToolTypes types = {};
-  bool must_call = false;
-  bool reads_loose_calls = true;  // JSON that names a tool is a call
+  bool is_thinking = false;                              // the prompt has opened the thought
+  std::shared_ptr<const promptcache::Tools> tools = {};  // whose calls are read; none: all is text
+  std::uint32_t reading = 0;                             // of pc_call_reading
 };
 
 class AnswerReader {
  public:
   AnswerReader(std::uint32_t choice, const AnswerForm& form)
       : choice_(choice), thoughts_(form.thoughts, form.is_thinking) {
-    if (form.calls)
-      calls_.emplace(*form.calls, form.types, CallReading{form.must_call, form.reads_loose_calls});
+    if (form.tools) calls_.emplace(*form.tools, form.reading);
   }
 
   void push(std::string_view text, std::vector<DrawnToken> tokens, EventSink* sink);
@@ -45,20 +37,19 @@ class AnswerReader {
 
   bool is_thinking() const { return thoughts_.is_thinking(); }
   // Is there a call, and none that is not over?
-  bool has_whole_call() const {
-    return calls_ && calls_->n_calls() > 0 && !calls_->is_within_call();
-  }
+  bool has_whole_call() const { return n_calls_ > 0 && !is_within_call_; }
 
  private:
   void pass_on(const ThoughtPiece& piece, bool is_over, EventSink* sink);
-  void pass_on(std::vector<CallPiece> pieces, EventSink* sink);
+  void pass_on(const std::vector<pc_answer_piece>& pieces, EventSink* sink);
   std::vector<DrawnToken> take_tokens() { return std::exchange(tokens_, {}); }
 
   const std::uint32_t choice_;
   ThoughtStream thoughts_;
-  std::optional<CallStream> calls_;
+  std::optional<promptcache::CallReader> calls_;
   std::vector<DrawnToken> tokens_;  // which no event has told yet
   std::uint32_t n_calls_ = 0;       // of which events have told
+  bool is_within_call_ = false;     // the latest of them is not over
 };
 
 }  // namespace pc::serve

@@ -123,10 +123,9 @@ class Answering {
           "this model's chat template writes no calls of tools that could be read back; leave "
           "\"tools\" out",
           "tools");
-    form.calls = model.call_shape();
-    form.types = ToolTypes(tools);
-    form.must_call = question.tool_choice.must_call();
-    form.reads_loose_calls = question.format.kind == Format::Kind::kText;
+    form.tools = std::make_shared<const promptcache::Tools>(model.engine(), tools.dump());
+    if (question.tool_choice.must_call()) form.reading |= PC_CALLS_FORCED;
+    if (question.format.kind != Format::Kind::kText) form.reading |= PC_CALLS_AS_WRITTEN;
     return form;
   }
 
@@ -222,7 +221,7 @@ class Answering {
       return sink->is_wanted() ? 0 : 1;
     };
     options.progress_user = this;
-    options.spell_controls = form_.calls || form_.thoughts;
+    options.spell_controls = form_.tools || form_.thoughts;
     if (question_.echoes && question_.top_logprobs && number % question_.n == 0)
       options.set_prompt_logprobs(*question_.top_logprobs);
     choices_[number] = std::make_unique<Choice>(Choice{AnswerReader(number, form_)});
