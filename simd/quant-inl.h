@@ -8,7 +8,8 @@
 // sum rounds. (Integers are centred before they become floats: a difference of
 // products would lose the sign of zero.)
 //
-// The bits of each type: simd/scalar_quant.cc.
+// The bits of each type: simd/scalar_quant.cc; those that simd/blocks/block_codes.h takes apart
+// are widened from integers, whatever the type.
 #if defined(PROMPTCACHE_SIMD_QUANT_) == defined(HWY_TARGET_TOGGLE)
 #ifdef PROMPTCACHE_SIMD_QUANT_
 #undef PROMPTCACHE_SIMD_QUANT_
@@ -18,6 +19,7 @@
 
 #include <hwy/highway.h>
 
+#include "simd/blocks/block_codes.h"
 #include "simd/elements-inl.h"
 #include "simd/kernels.h"
 #include "simd/scalar_quant.h"
@@ -290,6 +292,21 @@ HWY_INLINE void widen_blocks(const void* src, std::size_t n, float* dst) {
   for (std::size_t i = 0; i < n; i += kShape.elements, b += kShape.bytes) Q::widen(b, dst + i);
 }
 
+void widen_coded(const void* src, Type type, std::size_t n, float* dst) {
+  const TypeShape& shape = shape_of(type);
+  auto b = static_cast<Bytes>(src);
+  BlockCodes codes;
+  for (std::size_t end = 0; end < n; b += shape.bytes) {
+    unpack_block(type, b, codes);
+    const VF scale = hn::Set(kF, codes.scale);
+    for (std::size_t i = 0; i < shape.elements; i += kN, dst += kN) {
+      const VF factor = hn::Set(kF, codes.factors[i / 16]);
+      put(load_i8(reinterpret_cast<Bytes>(codes.codes + i)), hn::Mul(scale, factor), dst);
+    }
+    end += shape.elements;
+  }
+}
+
 template <class E>
 HWY_INLINE void widen(const void* src, std::size_t n, float* dst) {
   const auto* s = static_cast<const typename E::T*>(src);
@@ -330,6 +347,8 @@ void to_f32(const void* src, Type type, std::size_t n, float* dst) {
       return widen_blocks<Q5_K, Type::kQ5_K>(src, n, dst);
     case Type::kQ6_K:
       return widen_blocks<Q6_K, Type::kQ6_K>(src, n, dst);
+    default:
+      return widen_coded(src, type, n, dst);
   }
 }
 

@@ -4,6 +4,9 @@
 #include <cstring>
 #include <limits>
 
+#include "simd/blocks/block_codes.h"
+#include "simd/blocks/coded_element.h"
+
 namespace pc::simd {
 namespace {
 
@@ -145,21 +148,46 @@ float quantised_element(const void* data, Type type, std::size_t i) {
     case Type::kQ6_K:
       return q6_k(b, i);
     default:
-      return 0.0f;
+      return is_coded(type) ? coded_element(b, type, i) : 0.0f;
   }
 }
+
+namespace {
+
+// An exponent of all ones carries into bit 15.
+std::uint32_t carry_of(std::uint16_t half) {
+  return (half & 0x7fffu) + 0x400u;
+}
+
+// From 2^125 on, twelve times the scale is no float; the last one is OCP's NaN.
+constexpr std::uint8_t kLargestE8m0 = 252;
+
+template <class IsFinite>
+bool every_block(Block first, std::size_t n_blocks, std::size_t bytes, IsFinite is_finite) {
+  bool all = true;
+  for (std::size_t block = 0; block < n_blocks; ++block) all &= is_finite(first + block * bytes);
+  return all;
+}
+
+}  // namespace
 
 bool scales_finite(const void* data, Type type, std::size_t n) {
   const TypeShape& shape = shape_of(type);
   auto first = static_cast<Block>(data) + shape.scale_at;
+  const std::size_t n_blocks = n / shape.elements;
+  if (type == Type::kNVFP4) return true;
+  if (type == Type::kMXFP4)
+    return every_block(first, n_blocks, shape.bytes, [](Block b) { return *b <= kLargestE8m0; });
+  if (type == Type::kIQ1_M)
+    return every_block(first, n_blocks, shape.bytes,
+                       [](Block b) { return (carry_of(iq1_m_scale(b)) & 0x8000u) == 0; });
   const std::size_t second = 2 * (shape.scales - 1);
   std::uint32_t bad = 0;
-  for (std::size_t block = 0; block < n / shape.elements; ++block, first += shape.bytes) {
-    // An exponent of all ones carries into bit 15.
+  for (std::size_t block = 0; block < n_blocks; ++block, first += shape.bytes) {
     std::uint16_t a, b;
     std::memcpy(&a, first, 2);
     std::memcpy(&b, first + second, 2);
-    bad |= ((a & 0x7fffu) + 0x400u) | ((b & 0x7fffu) + 0x400u);
+    bad |= carry_of(a) | carry_of(b);
   }
   return (bad & 0x8000u) == 0;
 }

@@ -16,8 +16,8 @@ float f32_from_f16(std::uint16_t half);
 // Element i of the blocks at `data`.
 float quantised_element(const void* data, Type type, std::size_t i);
 
-// No f16 scale or minimum of n elements' blocks is an infinity or NaN. The
-// scales within a block are integers, so that all elements are finite then.
+// No scale or minimum of n elements' blocks is an infinity, NaN or so large that an element could
+// be infinite. The scales within a block are integers, so that all elements are finite then.
 bool scales_finite(const void* data, Type type, std::size_t n);
 
 }  // namespace pc::simd

@@ -1,3 +1,4 @@
+#include <initializer_list>
 #include <string>
 
 #include "cuda/backend/model.h"
@@ -12,7 +13,21 @@ Error refuse(const std::string& what) {
   return error(Code::kUnsupported, "the CUDA backend cannot run this model: " + what);
 }
 
+// Its kernels take weights apart up to Q6_K; of later types only the CPU knows the bits.
+Status check_types(std::initializer_list<const pc_tensor*> tensors) {
+  for (const pc_tensor* t : tensors) {
+    if (!t->data || t->dtype <= PC_DTYPE_Q6_K) continue;
+    return refuse(
+        "it has no kernels for weights of codebooks and tables (IQ, TQ, MXFP4, NVFP4: "
+        "type " +
+        std::to_string(t->dtype) + " of the seam); the CPU computes them");
+  }
+  return ok();
+}
+
 Status check_layer(const pc_model_desc& d, const pc_layer& layer) {
+  PC_CHECK_OK(check_types(
+      {&layer.wq, &layer.wk, &layer.wv, &layer.wo, &layer.w_gate, &layer.w_up, &layer.w_down}));
   if (layer.rope != PC_NO_ROPE && layer.rope >= d.n_ropes)
     return refuse("a layer names a rotary embedding that is not there");
   const std::uint32_t q = d.n_heads * d.head_dim, kv = d.n_kv_heads * d.head_dim;
@@ -71,6 +86,7 @@ Status check_model(const pc_model_desc& d, std::uint32_t kv_type) {
                     std::to_string(d.head_dim));
     }
   }
+  PC_CHECK_OK(check_types({&d.embedding, &d.position_embedding, &d.lm_head}));
   for (std::uint32_t i = 0; i < d.n_layers; ++i) PC_CHECK_OK(check_layer(d, d.layers[i]));
   return ok();
 }

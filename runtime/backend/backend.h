@@ -43,7 +43,20 @@ typedef enum pc_dtype {
   PC_DTYPE_Q3_K = 10,
   PC_DTYPE_Q4_K = 11,
   PC_DTYPE_Q5_K = 12,
-  PC_DTYPE_Q6_K = 13
+  PC_DTYPE_Q6_K = 13,
+  PC_DTYPE_IQ2_XXS = 14,
+  PC_DTYPE_IQ2_XS = 15,
+  PC_DTYPE_IQ3_XXS = 16,
+  PC_DTYPE_IQ1_S = 17,
+  PC_DTYPE_IQ4_NL = 18,
+  PC_DTYPE_IQ3_S = 19,
+  PC_DTYPE_IQ2_S = 20,
+  PC_DTYPE_IQ4_XS = 21,
+  PC_DTYPE_IQ1_M = 22,
+  PC_DTYPE_TQ1_0 = 23,
+  PC_DTYPE_TQ2_0 = 24,
+  PC_DTYPE_MXFP4 = 25,
+  PC_DTYPE_NVFP4 = 26
 } pc_dtype;
 
 /* A matrix in row-major order, or a vector (rows == 1). data == NULL: absent.

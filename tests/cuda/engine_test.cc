@@ -12,6 +12,7 @@
 #include "runtime/schema/loaded_schema.h"
 #include "runtime/session/session.h"
 #include "tests/support/expect.h"
+#include "tests/support/fixture.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/tiny_checkpoint.h"
 
@@ -105,6 +106,19 @@ TEST_CASE("who asks the plug-in for deterministic precision is told that the CPU
   CHECK(std::string(engine->backend().name()) == "cpu");
   CHECK(engine->remark().find("using the CPU: the CUDA device has no deterministic precision") !=
         std::string::npos);
+}
+
+TEST_CASE("who asks the plug-in for weights of tables is told that the CPU computes them") {
+  const Users users;
+  EngineOptions o = users.options(PC_CUDA_PLUGIN, Precision::kFast);
+  o.model_path = golden("bad_models/sound_iq4_nl.gguf");  // the one matrix of IQ4_NL among others
+  const auto refused = Engine::open(o);
+  REQUIRE_FALSE(refused.ok());
+  CHECK(refused.error().code == Code::kUnsupported);
+  CHECK(refused.error().message.find("no kernels for weights of codebooks and tables") !=
+        std::string::npos);
+  o.require_backend = false;
+  CHECK(std::string(must(Engine::open(o))->backend().name()) == "cpu");
 }
 
 TEST_CASE("modules that the plug-in made survive it, and are its own") {

@@ -24,7 +24,7 @@ LARGEST = 4096
 U8, I8, U16, I16, U32, I32, F32, BOOL, STRING, ARRAY, U64, I64, F64 = range(13)
 FORMATS = {U8: "B", I8: "b", U16: "H", I16: "h", U32: "I", I32: "i", F32: "f", BOOL: "B",
            U64: "Q", I64: "q", F64: "d"}
-TYPE_F32, TYPE_F16, TYPE_Q4_0, TYPE_Q4_K, TYPE_IQ4_NL, TYPE_I8 = 0, 1, 2, 12, 20, 24
+TYPE_F32, TYPE_F16, TYPE_Q4_0, TYPE_Q4_K, TYPE_Q8_1, TYPE_IQ4_NL, TYPE_I8 = 0, 1, 2, 12, 9, 20, 24
 HUGE = 2**64 - 1
 
 
@@ -229,7 +229,8 @@ TENSORS = {
     "blk.0.ffn_up.weight": ((8, 8), TYPE_F32),
     "blk.0.ffn_down.weight": ((8, 8), TYPE_F32),
 }
-BLOCKS = {TYPE_F32: (1, 4), TYPE_F16: (1, 2), TYPE_I8: (1, 1), TYPE_IQ4_NL: (32, 18)}  # elements, bytes
+BLOCKS = {TYPE_F32: (1, 4), TYPE_F16: (1, 2), TYPE_I8: (1, 1), TYPE_Q8_1: (32, 36),  # elements, bytes
+          TYPE_IQ4_NL: (32, 18)}
 
 
 def model(pairs=None, tensors=None, fill=bytes):
@@ -256,6 +257,13 @@ def gpt2(pairs=None):
     return model({**GPT2, **(pairs or {})})
 
 
+def in_blocks(kind):
+    return model({"llama.feed_forward_length": (U32, 32)},
+                 {"blk.0.ffn_gate.weight": ((8, 32), TYPE_F16),
+                  "blk.0.ffn_up.weight": ((8, 32), TYPE_F16),
+                  "blk.0.ffn_down.weight": ((32, 8), kind)})
+
+
 def with_byte(text):
     return model({"tokenizer.ggml.tokens": (STRING, TOKENS[:-1] + [text]),
                   "tokenizer.ggml.token_type": (I32, [2, 3, 3, 1, 1, 1, 1, 6])})
@@ -268,6 +276,7 @@ SCORES = LLAMA[SCORE_KEY][1]
 MODELS = {
     "sound_llama": (model(), ""),
     "sound_gpt2": (gpt2(), ""),
+    "sound_iq4_nl": (in_blocks(TYPE_IQ4_NL), ""),
     "model_architecture_absent": (model({"general.architecture": None}), "general.architecture"),
     "model_architecture_u32": (model({"general.architecture": (U32, 1)}), "general.architecture"),
     "model_architecture_unknown": (model({"general.architecture": (STRING, "nobody")}), "nobody"),
@@ -326,10 +335,7 @@ MODELS = {
                              "blk.0.what.weight"),
     "model_tensor_misshapen": (model(tensors={"blk.0.attn_q.weight": ((4, 8), TYPE_F32)}),
                                "blk.0.attn_q.weight"),
-    "model_tensor_iq4_nl": (model({"llama.feed_forward_length": (U32, 32)},
-                                  {"blk.0.ffn_gate.weight": ((8, 32), TYPE_F16),
-                                   "blk.0.ffn_up.weight": ((8, 32), TYPE_F16),
-                                   "blk.0.ffn_down.weight": ((32, 8), TYPE_IQ4_NL)}), "IQ4_NL"),
+    "model_tensor_q8_1": (in_blocks(TYPE_Q8_1), "Q8_1"),
     "model_tensor_i8": (model(tensors={"blk.0.attn_q.weight": ((8, 8), TYPE_I8)}), "I8"),
     "model_weights_not_finite": (model(fill=lambda n: b"\xff" * n), "NaN or infinite"),
     "model_vocabulary_disagrees": (model({TOKEN_KEY: (STRING, TOKENS + ["x"]),

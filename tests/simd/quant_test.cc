@@ -1,5 +1,5 @@
 // Quantised weights: the scalar table against what the package gguf computes,
-// every other table against the scalar one, all bit for bit.
+// every other table against the scalar one, all bit for bit (NaN for NaN).
 
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -23,6 +23,10 @@ using test::random_blocks;
 
 constexpr double kEps = std::numeric_limits<float>::epsilon();
 
+bool same_number(float a, float b) {
+  return std::isnan(a) ? std::isnan(b) : std::memcmp(&a, &b, sizeof a) == 0;
+}
+
 bool same_bits(const float* a, const float* b, std::size_t n) {
   return std::memcmp(a, b, n * sizeof(float)) == 0;
 }
@@ -43,7 +47,7 @@ TEST_CASE("all tables widen as the package gguf does") {
       table->to_f32(file.data(), type, n, got.data());
       for (std::size_t i = 0; i < n; ++i) {
         INFO("element " << i << ": " << got[i] << " for " << want[i]);
-        REQUIRE(same_bits(&got[i], &want[i], 1));
+        REQUIRE(same_number(got[i], want[i]));
       }
     }
   }
@@ -138,6 +142,33 @@ TEST_CASE("all_finite sees each scale and minimum, and no other byte") {
           }
         }
       }
+    }
+  }
+}
+
+// Are all of three blocks finite, with these bytes at `at` of the second?
+bool all_finite_with(const Kernels& table, Type type, std::size_t at, std::uint8_t byte) {
+  const TypeShape& shape = shape_of(type);
+  std::vector<std::uint8_t> blocks(3 * shape.bytes);
+  blocks[shape.bytes + at] = byte;
+  return table.all_finite(blocks.data(), type, 3 * shape.elements);
+}
+
+TEST_CASE("all_finite sees scales of 8 bits, and f16 that are scattered") {
+  for (const Kernels* table : supported_kernels()) {
+    INFO(table->name);
+    for (int byte = 0; byte < 256; ++byte) {
+      INFO(byte);
+      // From 253 on twelve times the scale is over the largest float.
+      CHECK(all_finite_with(*table, Type::kMXFP4, 0, static_cast<std::uint8_t>(byte)) ==
+            (byte <= 252));
+      CHECK(all_finite_with(*table, Type::kMXFP4, 1, static_cast<std::uint8_t>(byte)));
+      CHECK(all_finite_with(*table, Type::kNVFP4, 3, static_cast<std::uint8_t>(byte)));
+    }
+    for (const std::uint16_t half : {0x7bff, 0xfbff, 0x7c00, 0xfc00, 0x7c01, 0xffff}) {
+      std::vector<std::uint8_t> blocks(3 * 56);
+      test::put_iq1_m_scale(blocks.data() + 56, half);
+      CHECK(table->all_finite(blocks.data(), Type::kIQ1_M, 3 * 256) == ((half & 0x7fff) < 0x7c00));
     }
   }
 }

@@ -28,8 +28,10 @@ TEXT = SOURCE + (".py", ".cmake", ".txt", ".md", ".json", ".in", "")  # "": scri
 # Folders that are not here (tests, bench) may include anything of ours.
 ARROWS = {
     "include": ("promptcache",),
-    "simd": ("simd",),
-    "simd/packed": ("simd/packed", "simd"),  # of packed weights; the table of all loops is below it
+    "simd": ("simd", "simd/blocks"),
+    # What blocks of codebooks and tables mean, of no instruction set.
+    "simd/blocks": ("simd/blocks", "simd/types.h", "simd/scalar_quant.h"),
+    "simd/packed": ("simd/packed", "simd", "simd/blocks"),  # of packed weights; the table of all loops is below it
     "base": ("base",),
     # The language, from what is written to what is computed.
     "pml": (),

@@ -146,9 +146,12 @@ TEST_CASE("tensors are views into the file, shapes slowest first") {
 TEST_CASE("every type that is computed is read with its own block") {
   // The format's ids, by the names of simd/types.h.
   const std::map<std::string, std::uint32_t> ids{
-      {"F32", 0},   {"F16", 1},   {"Q4_0", 2},  {"Q4_1", 3},  {"Q5_0", 6},
-      {"Q5_1", 7},  {"Q8_0", 8},  {"Q2_K", 10}, {"Q3_K", 11}, {"Q4_K", 12},
-      {"Q5_K", 13}, {"Q6_K", 14}, {"BF16", 30}};
+      {"F32", 0},      {"F16", 1},    {"Q4_0", 2},    {"Q4_1", 3},     {"Q5_0", 6},
+      {"Q5_1", 7},     {"Q8_0", 8},   {"Q2_K", 10},   {"Q3_K", 11},    {"Q4_K", 12},
+      {"Q5_K", 13},    {"Q6_K", 14},  {"BF16", 30},   {"IQ2_XXS", 16}, {"IQ2_XS", 17},
+      {"IQ3_XXS", 18}, {"IQ1_S", 19}, {"IQ4_NL", 20}, {"IQ3_S", 21},   {"IQ2_S", 22},
+      {"IQ4_XS", 23},  {"IQ1_M", 29}, {"TQ1_0", 34},  {"TQ2_0", 35},   {"MXFP4", 39},
+      {"NVFP4", 40}};
   REQUIRE(ids.size() + 1 == simd::kTypeShapes.size());
   for (const auto& shape : std::span(simd::kTypeShapes).subspan(1)) {
     INFO(shape.name);
@@ -171,9 +174,8 @@ TEST_CASE("every type that is computed is read with its own block") {
 
 TEST_CASE("types that nobody computes here are read by name, others are refused") {
   const std::map<std::uint32_t, std::pair<std::string, std::size_t>> known{
-      {15, {"Q8_K", 292}},   {18, {"IQ3_XXS", 98}}, {20, {"IQ4_NL", 144}},
-      {23, {"IQ4_XS", 136}}, {24, {"I8", 256}},     {26, {"I32", 1024}},
-      {28, {"F64", 2048}},   {34, {"TQ1_0", 54}},   {39, {"MXFP4", 136}}};
+      {9, {"Q8_1", 288}},  {15, {"Q8_K", 292}},     {24, {"I8", 256}}, {26, {"I32", 1024}},
+      {28, {"F64", 2048}}, {31, {"Q4_0_4_4", 144}}, {41, {"Q1_0", 36}}};
   for (const auto& [id, type] : known) {
     INFO(type.first);
     const std::string file =

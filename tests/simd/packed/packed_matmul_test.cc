@@ -20,7 +20,7 @@
 namespace pc::simd {
 namespace {
 
-using test::kQuantisedTypes;
+using test::kPackedTypes;
 using test::Random;
 
 constexpr double kEps = std::numeric_limits<float>::epsilon();
@@ -175,7 +175,7 @@ TEST_CASE("an activation that is not finite makes NaN") {
 TEST_CASE("matmul_packed agrees with the scalar table") {
   Random random(3);
   const auto variants = packed_variants();
-  for (const Type type : kQuantisedTypes) {
+  for (const Type type : kPackedTypes) {
     for (int round = 0; round < 20; ++round) {
       const std::size_t k = shape_of(type).elements * random.between(1, round % 5 ? 2 : 5);
       const std::size_t m = random.between(1, 35), n = random.between(1, 50);
