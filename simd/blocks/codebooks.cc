@@ -8,22 +8,20 @@ namespace pc::simd {
 namespace {
 
 // Rows of bytes from rows of kBits bits an element; numbers: what those bits stand for.
-template <class Row, std::size_t kBits, std::size_t kRows, std::size_t kNumbers>
+template <class Row, std::size_t kBits, std::size_t kRows>
 constexpr std::array<Row, kRows> book(const std::array<std::uint16_t, kRows>& rows,
-                                      const std::array<std::uint8_t, kNumbers>& numbers) {
+                                      const Numbers16& numbers) {
   std::array<Row, kRows> book{};
   for (std::size_t r = 0; r < kRows; ++r) {
     for (std::size_t j = 0; j < sizeof(Row); ++j) {
       const std::size_t which = rows[r] >> kBits * j & ((1u << kBits) - 1);
-      book[r] |= Row{numbers.at(which)} << 8 * j;
+      book[r] |= Row{static_cast<std::uint8_t>(numbers[which])} << 8 * j;
     }
   }
   return book;
 }
 
-constexpr std::array<std::uint8_t, 3> kEighths = {0xf8, 0, 8}, kIq2Numbers = {8, 25, 43};
-constexpr std::array<std::uint8_t, 8> kIq3XxsNumbers = {4, 12, 20, 28, 36, 44, 52, 62};
-constexpr std::array<std::uint8_t, 8> kIq3SNumbers = {1, 3, 5, 7, 9, 11, 13, 15};
+constexpr Numbers16 kEighths = {{-8, 0, 8}};
 
 }  // namespace
 

@@ -6,6 +6,9 @@
 //
 //   1 + code / 2^bits;  weight = that * (scale * 2^bits) + (minimum - scale * (2^bits + zero))
 //
+// A code of a table becomes its number by a shuffle of bytes, and the number an f32 by a
+// conversion.
+//
 // Scales have at most 19 bits, so the factors are exact, and where there are no
 // minima the weight is. Rounded to nearest bf16, ties away from zero: an
 // addition, where ties to even would take four instructions a weight.
@@ -59,6 +62,24 @@ PC_INLINE F unit_of(const I* raw) {
   }
 }
 
+// The number of column kColumn of 32, all 16 rows. raw: bytes, quad after quad.
+template <int kColumn>
+PC_INLINE F number_of(const I* raw) {
+  const I top = shift<24 - 8 * (kColumn % 4)>(raw[kColumn / 4]);
+  return _mm512_cvtepi32_ps(_mm512_srai_epi32(top, 24));
+}
+
+// 4 vectors of codes of a table to 8 of its numbers, in place.
+PC_INLINE void look_up(const Numbers16& numbers, I* raw) {
+  const I table =
+      _mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i*>(numbers.of)));
+  const I nibble = _mm512_set1_epi8(15);
+  for (int v = 0; v < 4; ++v) {
+    raw[v + 4] = _mm512_shuffle_epi8(table, _mm512_and_si512(_mm512_srli_epi16(raw[v], 4), nibble));
+    raw[v] = _mm512_shuffle_epi8(table, _mm512_and_si512(raw[v], nibble));
+  }
+}
+
 struct Line {
   F factor, offset;
   PC_INLINE I of(F unit) const {
@@ -67,12 +88,21 @@ struct Line {
   }
 };
 
+// What a column's weights are made of: units, or numbers where kBits is 0.
+template <std::uint32_t kBits, int kColumn>
+PC_INLINE F column_of(const I* raw) {
+  if constexpr (kBits == 0)
+    return number_of<kColumn>(raw);
+  else
+    return unit_of<kBits, kColumn>(raw);
+}
+
 // Pairs kPair.. of 16.
 template <std::uint32_t kBits, int kScales, int kPair = 0>
 PC_INLINE void widen_pairs(const I* raw, const Line* line, std::uint8_t* dst) {
   const Line& l = line[kPair * kScales / 16];
-  const I even = l.of(unit_of<kBits, 2 * kPair>(raw));
-  const I odd = l.of(unit_of<kBits, 2 * kPair + 1>(raw));
+  const I even = l.of(column_of<kBits, 2 * kPair>(raw));
+  const I odd = l.of(column_of<kBits, 2 * kPair + 1>(raw));
   _mm512_storeu_si512(dst + 64 * kPair, merge(odd, 0xffff0000, _mm512_srli_epi32(even, 16)));
   if constexpr (kPair < 15) widen_pairs<kBits, kScales, kPair + 1>(raw, line, dst);
 }
@@ -85,6 +115,21 @@ PC_INLINE F i8_of_rows(Bytes p) {
       _mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
 }
 
+// Half of powers of two: 2^(bits - 127) but for 0, which makes the half of that.
+PC_INLINE F half_e8m0_of_rows(Bytes p) {
+  const I bits = _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+  const I twice = _mm512_max_epi32(_mm512_slli_epi32(bits, 23), mask32(0x00400000));
+  return _mm512_mul_ps(_mm512_castsi512_ps(twice), _mm512_set1_ps(0.5f));
+}
+
+template <Type kType>
+PC_INLINE F scale_of_rows(Bytes head) {
+  constexpr PackedShape kShape = packed_shape_of(kType);
+  if constexpr (kShape.scale == PackedScale::kE8m0) return half_e8m0_of_rows(head);
+  if constexpr (kShape.fraction == 0) return f16_of_rows(head);
+  return _mm512_mul_ps(f16_of_rows(head), _mm512_set1_ps(1.0f / (1 << kShape.fraction)));
+}
+
 // Columns [k0, k0 + n) of a panel to n / 32 tiles. k0 and n: multiples of the type's block.
 template <Type kType>
 void widen_panel(Bytes panel, std::size_t k, std::size_t k0, std::size_t n, std::uint8_t* dst) {
@@ -92,19 +137,24 @@ void widen_panel(Bytes panel, std::size_t k, std::size_t k0, std::size_t n, std:
   constexpr std::size_t kStreams = kShape.minima ? 2 : 1;
   constexpr std::size_t kHead = packed_head_bytes(kShape), kCode = packed_code_bytes(kShape);
   constexpr int kScales = 32 / kShape.group;
-  constexpr float kUnits = 1u << kShape.bits;  // codes in the unit
-  constexpr float kZero = kUnits + (kShape.minima ? 0 : 1u << kShape.zero);
+  constexpr std::uint32_t kBits = kShape.table ? 0 : kShape.bits;
+  constexpr float kUnits = 1u << kBits;  // codes in the unit
+  constexpr float kZero = kShape.table ? 0 : kUnits + (kShape.minima ? 0 : 1u << kShape.zero);
   Bytes head = panel + k0 / kShape.block * kHead;
   Bytes codes = panel + (k / kShape.block * kHead + 63) / 64 * 64 + k0 / 32 * kCode;
   for (std::size_t b = 0; b < n; b += kShape.block, head += kHead) {
-    const F d = f16_of_rows(head);
+    const F d = scale_of_rows<kType>(head);
     F d_min = _mm512_setzero_ps();
     if constexpr (kShape.minima) d_min = f16_of_rows(head + 32);
-    Bytes factors = head + 32 * kStreams;
+    Bytes factors = head + 32 * kStreams, scales = head;
     for (std::size_t c = 0; c < kShape.block; c += 32, codes += kCode, dst += 1024) {
       Line line[kScales];
       for (Line& l : line) {
         F scale = d, minimum = d_min;
+        if constexpr (kShape.scale == PackedScale::kF16Each) {
+          scale = f16_of_rows(scales);
+          scales += 32;
+        }
         if constexpr (kShape.block == 256) {
           scale = _mm512_mul_ps(d, i8_of_rows(factors));
           if constexpr (kShape.minima) minimum = _mm512_mul_ps(d_min, i8_of_rows(factors + 16));
@@ -113,9 +163,10 @@ void widen_panel(Bytes panel, std::size_t k, std::size_t k0, std::size_t n, std:
         l.factor = _mm512_mul_ps(scale, _mm512_set1_ps(kUnits));
         l.offset = _mm512_fnmadd_ps(scale, _mm512_set1_ps(kZero), minimum);
       }
-      I raw[kCode / 64];
+      I raw[8];
       for (std::size_t v = 0; v < kCode / 64; ++v) raw[v] = load(codes + 64 * v);
-      widen_pairs<kShape.bits, kScales>(raw, line, dst);
+      if constexpr (kShape.table) look_up(kShape.numbers, raw);
+      widen_pairs<kBits, kScales>(raw, line, dst);
     }
   }
 }

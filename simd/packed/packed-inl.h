@@ -6,7 +6,12 @@
 // each 32 columns the codes are widened to bytes once, then multiplied with
 // each row's; the integer sums begin at -zero * (sum of the row's codes), so
 // that a zero costs nothing, and are scaled once. Integers are exact: a dot
-// product of 32 columns, and of a quad again, is at most 36 * 255 * 127.
+// product of 32 columns, and of a quad again, is at most 36 * 255 * 127. They are scaled by the
+// weights' scale first, so that one of 2^108 or more (only MXFP4 has any) may make an infinity of
+// what is a float once it has x's scale, too: that shows, as any infinity does.
+//
+// Codes of a table become its numbers by a shuffle of bytes, and are then multiplied as codes of
+// 6 or 8 bits are: above their zero, or signed where Isa's codes of 8 bits are.
 //
 // Second codes of a row (simd/quantised_rows.h) are one more dot product, of one quad: Isa's
 // dot<kBits, 1>, which gets the quad's vector of codes as they were widened.
@@ -74,6 +79,19 @@ PC_INLINE bool any_finer(const Rows& x, Bytes note) {
   return (rows >> x.first & ((1u << kRows) - 1)) != 0;
 }
 
+// What the codes of a table are replaced with, as they are multiplied.
+template <Type kType>
+constexpr Numbers16 multiplied_numbers() {
+  constexpr PackedShape kShape = packed_shape_of(kType);
+  constexpr bool kSigned = Isa::kSignedBytes && multiplied_bits(kShape) == 8;
+  Numbers16 numbers = kShape.numbers;
+  for (std::int8_t& number : numbers.of)
+    number = static_cast<std::int8_t>(number + (kSigned ? 0 : 1 << kShape.zero));
+  return numbers;
+}
+template <Type kType>
+inline constexpr Numbers16 kMultiplied = multiplied_numbers<kType>();
+
 // Codes of 32 columns, a byte each.
 template <std::uint32_t kBits>
 PC_INLINE void widen_codes(Bytes p, I* w) {
@@ -97,6 +115,16 @@ PC_INLINE void widen_codes(Bytes p, I* w) {
   }
 }
 
+template <Type kType>
+PC_INLINE void widen_group(Bytes p, I* w) {
+  constexpr PackedShape kShape = packed_shape_of(kType);
+  widen_codes<kShape.bits>(p, w);
+  if constexpr (kShape.table) {
+    const auto numbers = Isa::table(kMultiplied<kType>.of);
+    PC_UNROLL for (int q = 0; q < 8; ++q) w[q] = Isa::look_up(numbers, w[q]);
+  }
+}
+
 // 32 columns of a panel: what is loaded once for all rows.
 template <Type kType>
 struct Group {
@@ -105,6 +133,22 @@ struct Group {
   I w[8];
   F scale[kScales], minimum[kScales];
 };
+
+template <Type kType>
+inline constexpr int kMultipliedBits = multiplied_bits(packed_shape_of(kType));
+
+// The scale of a block whose head is given, of the rows from `lane` on.
+template <Type kType>
+PC_INLINE F scale_of_block(Bytes head, std::size_t lane) {
+  constexpr PackedShape kShape = packed_shape_of(kType);
+  if constexpr (kShape.scale == PackedScale::kE8m0) return Isa::half_e8m0(head + lane);
+  F scale = Isa::f16(head + 2 * lane);
+  if constexpr (kShape.fraction != 0) {
+    static constexpr float kUnit = 1.0f / (1 << kShape.fraction);
+    scale = Isa::mul(scale, Isa::set1_f32(reinterpret_cast<Bytes>(&kUnit)));
+  }
+  return scale;
+}
 
 // The negated sum of x's codes that belongs to scale s.
 template <Type kType>
@@ -116,7 +160,7 @@ PC_INLINE I negated_sum(Bytes note, int s) {
 template <Type kType>
 PC_INLINE I first_dots(Bytes note, int s) {
   constexpr PackedShape kShape = packed_shape_of(kType);
-  return kShape.minima || (kShape.bits == 8 && Isa::kSignedBytes)
+  return kShape.minima || (multiplied_bits(kShape) == 8 && Isa::kSignedBytes)
              ? Isa::izero()
              : Isa::template left32<kShape.zero>(negated_sum<kType>(note, s));
 }
@@ -143,8 +187,8 @@ struct Columns {
 template <Type kType>
 PC_INLINE I beyond_dots(I sum, const Columns<kType>& columns, Bytes note) {
   const std::size_t quad = u16(note + offsetof(RowNote, quad));
-  return Isa::template dot<packed_shape_of(kType).bits, 1>(sum, columns.w + quad,
-                                                           note + offsetof(RowNote, beyond));
+  return Isa::template dot<kMultipliedBits<kType>, 1>(sum, columns.w + quad,
+                                                      note + offsetof(RowNote, beyond));
 }
 
 // What a row's integer sum for scale s becomes with its second codes. columns: null where
@@ -171,7 +215,7 @@ PC_INLINE F group_sum(const Group<kType>& g, const Columns<kType>* columns, Byte
   constexpr int kScales = Group<kType>::kScales, kQuads = 8 / kScales;
   F total = Isa::zero();
   PC_UNROLL for (int s = 0; s < kScales; ++s) {
-    const I dots = Isa::template dot<packed_shape_of(kType).bits, kQuads>(
+    const I dots = Isa::template dot<kMultipliedBits<kType>, kQuads>(
         first_dots<kType>(note, s), g.w + kQuads * s, codes + 16 * s);
     total = add_scaled<kType>(g, s, with_beyond<kType>(dots, columns, note), note, total);
   }
@@ -240,15 +284,19 @@ PC_INLINE void panel_times_rows(const Weights& w, const Rows& x, std::size_t k, 
   Bytes ahead = w.heads + kAhead;
   PC_UNROLL for (int t = 0; t < kRows; ++t) sum[t] = Isa::zero();
   for (std::size_t b = 0; b < k; b += kShape.block, head += kHead) {
-    const F d = Isa::f16(head + 2 * w.lane);
+    const F d = scale_of_block<kType>(head, w.lane);
     F d_min = d;
     if constexpr (kShape.minima) d_min = Isa::f16(head + 32 + 2 * w.lane);
-    Bytes factors = head + 32 * kStreams + w.lane;
+    Bytes factors = head + 32 * kStreams + w.lane, scales = head + 2 * w.lane;
     for (std::size_t c = 0; c < kShape.block; c += 32) {
       Group<kType> g;
       PC_UNROLL for (int s = 0; s < Group<kType>::kScales; ++s) {
         g.scale[s] = d;
         g.minimum[s] = d_min;
+        if constexpr (kShape.scale == PackedScale::kF16Each) {
+          g.scale[s] = Isa::f16(scales);
+          scales += 32;
+        }
         if constexpr (kShape.block == 256) {
           g.scale[s] = Isa::mul(d, Isa::i8(factors));
           if constexpr (kShape.minima) g.minimum[s] = Isa::mul(d_min, Isa::i8(factors + 16));
@@ -257,7 +305,7 @@ PC_INLINE void panel_times_rows(const Weights& w, const Rows& x, std::size_t k, 
       }
       Isa::prefetch<kCode + kHead * 32 / kShape.block>(ahead);
       ahead += kCode + kHead * 32 / kShape.block;
-      widen_codes<kShape.bits>(codes, g.w);
+      widen_group<kType>(codes, g.w);
       add_group<kType, kRows>(g, x, row_codes, notes, sum);
       codes += kCode;
       row_codes += x.step;
@@ -353,6 +401,32 @@ void matmul_packed(const PackedMatmulArgs& a) {
       return matmul_type<Type::kQ5_K>(a);
     case Type::kQ6_K:
       return matmul_type<Type::kQ6_K>(a);
+    case Type::kIQ2_XXS:
+      return matmul_type<Type::kIQ2_XXS>(a);
+    case Type::kIQ2_XS:
+      return matmul_type<Type::kIQ2_XS>(a);
+    case Type::kIQ3_XXS:
+      return matmul_type<Type::kIQ3_XXS>(a);
+    case Type::kIQ1_S:
+      return matmul_type<Type::kIQ1_S>(a);
+    case Type::kIQ4_NL:
+      return matmul_type<Type::kIQ4_NL>(a);
+    case Type::kIQ3_S:
+      return matmul_type<Type::kIQ3_S>(a);
+    case Type::kIQ2_S:
+      return matmul_type<Type::kIQ2_S>(a);
+    case Type::kIQ4_XS:
+      return matmul_type<Type::kIQ4_XS>(a);
+    case Type::kIQ1_M:
+      return matmul_type<Type::kIQ1_M>(a);
+    case Type::kTQ1_0:
+      return matmul_type<Type::kTQ1_0>(a);
+    case Type::kTQ2_0:
+      return matmul_type<Type::kTQ2_0>(a);
+    case Type::kMXFP4:
+      return matmul_type<Type::kMXFP4>(a);
+    case Type::kNVFP4:
+      return matmul_type<Type::kNVFP4>(a);
     default:
       return;
   }

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
 
+#include "simd/blocks/block_codes.h"
+#include "simd/packed/unpacked.h"
 #include "simd/scalar_quant.h"
 
 namespace pc::simd {
@@ -11,129 +14,10 @@ namespace {
 
 using Block = const std::uint8_t*;
 
-// One block of one row, in integers. The bits of each type: simd/scalar_quant.cc.
-struct Unpacked {
-  std::uint16_t scale = 0, minimum = 0;    // f16
-  std::array<std::int8_t, 16> factors{};   // of the scale, a group each
-  std::array<std::int8_t, 16> minimums{};  // of the minimum
-  std::array<std::uint8_t, 256> codes{};   // the first `block` count
-};
-
 std::uint16_t u16(Block p) {
   std::uint16_t value;
   std::memcpy(&value, p, 2);
   return value;
-}
-
-// 32 elements: nibbles at p, high bits where there are.
-void nibbles(Block p, std::uint8_t* codes) {
-  for (std::size_t i = 0; i < 16; ++i) {
-    codes[i] = p[i] & 15;
-    codes[16 + i] = p[i] >> 4;
-  }
-}
-
-void fifth_bits(Block p, std::uint8_t* codes) {
-  for (std::size_t i = 0; i < 32; ++i)
-    codes[i] = static_cast<std::uint8_t>(codes[i] | (p[i / 8] >> i % 8 & 1) << 4);
-}
-
-void simple_block(Type type, Block b, Unpacked& u) {
-  u.scale = u16(b);
-  std::uint8_t* codes = u.codes.data();
-  switch (type) {
-    case Type::kQ8_0:
-      for (std::size_t i = 0; i < 32; ++i) codes[i] = b[2 + i] ^ 0x80;  // i8 + 128
-      return;
-    case Type::kQ4_0:
-      return nibbles(b + 2, codes);
-    case Type::kQ4_1:
-      u.minimum = u16(b + 2);
-      return nibbles(b + 4, codes);
-    case Type::kQ5_0:
-      nibbles(b + 6, codes);
-      return fifth_bits(b + 2, codes);
-    default:  // kQ5_1
-      u.minimum = u16(b + 2);
-      nibbles(b + 8, codes);
-      return fifth_bits(b + 4, codes);
-  }
-}
-
-constexpr std::uint16_t kSign = 0x8000;  // GGUF subtracts these minima
-
-void q2_k(Block b, Unpacked& u) {
-  u.scale = u16(b + 80);
-  u.minimum = u16(b + 82) ^ kSign;
-  for (std::size_t s = 0; s < 16; ++s) {
-    u.factors[s] = b[s] & 15;
-    u.minimums[s] = static_cast<std::int8_t>(b[s] >> 4);
-  }
-  for (std::size_t group = 0; group < 8; ++group)
-    for (std::size_t i = 0; i < 32; ++i)
-      u.codes[32 * group + i] = b[16 + group / 4 * 32 + i] >> group % 4 * 2 & 3;
-}
-
-void q3_k(Block b, Unpacked& u) {
-  u.scale = u16(b + 108);
-  const Block scales = b + 96;
-  for (std::size_t s = 0; s < 16; ++s) {
-    const int factor = (scales[s % 8] >> s / 8 * 4 & 15) | (scales[8 + s % 4] >> s / 4 * 2 & 3)
-                                                               << 4;
-    u.factors[s] = static_cast<std::int8_t>(factor - 32);
-  }
-  for (std::size_t group = 0; group < 8; ++group)
-    for (std::size_t i = 0; i < 32; ++i)
-      u.codes[32 * group + i] = static_cast<std::uint8_t>(
-          (b[32 + group / 4 * 32 + i] >> group % 4 * 2 & 3) | (b[i] >> group & 1) << 2);
-}
-
-void q4_or_q5_k(Type type, Block b, Unpacked& u) {
-  u.scale = u16(b);
-  u.minimum = u16(b + 2) ^ kSign;
-  const Block p = b + 4;
-  for (std::size_t g = 0; g < 4; ++g) {
-    u.factors[g] = p[g] & 63;
-    u.minimums[g] = p[4 + g] & 63;
-    u.factors[4 + g] = static_cast<std::int8_t>((p[8 + g] & 15) | (p[g] >> 6) << 4);
-    u.minimums[4 + g] = static_cast<std::int8_t>(p[8 + g] >> 4 | (p[4 + g] >> 6) << 4);
-  }
-  const Block low = b + (type == Type::kQ4_K ? 16 : 48);
-  for (std::size_t group = 0; group < 8; ++group)
-    for (std::size_t i = 0; i < 32; ++i)
-      u.codes[32 * group + i] = low[group / 2 * 32 + i] >> group % 2 * 4 & 15;
-  if (type == Type::kQ4_K) return;
-  for (std::size_t group = 0; group < 8; ++group)
-    for (std::size_t i = 0; i < 32; ++i)
-      u.codes[32 * group + i] =
-          static_cast<std::uint8_t>(u.codes[32 * group + i] | (b[16 + i] >> group & 1) << 4);
-}
-
-void q6_k(Block b, Unpacked& u) {
-  u.scale = u16(b + 208);
-  std::memcpy(u.factors.data(), b + 192, 16);
-  for (std::size_t group = 0; group < 8; ++group) {
-    const Block low = b + group / 4 * 64 + group % 2 * 32, high = b + 128 + group / 4 * 32;
-    for (std::size_t i = 0; i < 32; ++i)
-      u.codes[32 * group + i] = static_cast<std::uint8_t>((low[i] >> group % 4 / 2 * 4 & 15) |
-                                                          (high[i] >> group % 4 * 2 & 3) << 4);
-  }
-}
-
-void unpack(Type type, Block b, Unpacked& u) {
-  switch (type) {
-    case Type::kQ2_K:
-      return q2_k(b, u);
-    case Type::kQ3_K:
-      return q3_k(b, u);
-    case Type::kQ4_K:
-    case Type::kQ5_K:
-      return q4_or_q5_k(type, b, u);
-    case Type::kQ6_K:
-      return q6_k(b, u);
-    default:
-      return simple_block(type, b, u);
-  }
 }
 
 // Row `row` of a block's head.
@@ -143,6 +27,14 @@ void put_head(const PackedShape& shape, const Unpacked& u, std::size_t row, std:
     head += kPanelRows * bytes;
     return here;
   };
+  if (shape.scale == PackedScale::kE8m0) {
+    next(1)[row] = static_cast<std::uint8_t>(u.scale);
+    return;
+  }
+  if (shape.scale == PackedScale::kF16Each) {
+    for (const std::uint16_t scale : u.scales) std::memcpy(next(2) + 2 * row, &scale, 2);
+    return;
+  }
   std::memcpy(next(2) + 2 * row, &u.scale, 2);
   if (shape.minima) std::memcpy(next(2) + 2 * row, &u.minimum, 2);
   for (std::size_t g = 0; shape.block == 256 && g < 256 / shape.group; ++g) {
@@ -182,11 +74,12 @@ void pack_panel(Type type, const void* w, std::size_t rows, std::size_t cols, st
   std::memset(heads, 0, bytes);  // rows past the last, and what aligns the codes
   const std::size_t first = panel * kPanelRows, last = std::min(rows, first + kPanelRows);
   const std::size_t groups = shape.block / kPackGroup;
+  const CodesOfNumbers of_numbers = codes_of(shape.numbers);
   Unpacked u;
   for (std::size_t row = first; row < last; ++row) {
     Block block = static_cast<Block>(w) + row * bytes_of(type, cols);
     for (std::size_t b = 0; b < cols / shape.block; ++b, block += shape_of(type).bytes) {
-      unpack(type, block, u);
+      unpack(type, block, of_numbers, u);
       put_head(shape, u, row - first, heads + b * head_bytes);
       for (std::size_t g = 0; g < groups; ++g)
         put_codes(shape.bits, u.codes.data() + kPackGroup * g, row - first,
@@ -195,6 +88,22 @@ void pack_panel(Type type, const void* w, std::size_t rows, std::size_t cols, st
   }
 }
 
+namespace {
+
+// Of the block whose head it is; in_block: a column of it.
+float packed_scale(const PackedShape& shape, Block head, std::size_t row, std::size_t in_block) {
+  switch (shape.scale) {
+    case PackedScale::kE8m0:
+      return half_e8m0(head[row]);
+    case PackedScale::kF16Each:
+      return f32_from_f16(u16(head + 2 * (in_block / shape.group * kPanelRows + row)));
+    default:
+      return std::ldexp(f32_from_f16(u16(head + 2 * row)), -static_cast<int>(shape.fraction));
+  }
+}
+
+}  // namespace
+
 float packed_element(Type type, const std::byte* packed, std::size_t cols, std::size_t row,
                      std::size_t col) {
   const PackedShape shape = packed_shape_of(type);
@@ -202,7 +111,7 @@ float packed_element(Type type, const std::byte* packed, std::size_t cols, std::
                       row / kPanelRows * packed_panel_bytes(type, cols);
   row %= kPanelRows;
   const std::uint8_t* head = panel + col / shape.block * packed_head_bytes(shape);
-  float scale = f32_from_f16(u16(head + 2 * row)), minimum = 0.0f;
+  float scale = packed_scale(shape, head, row, col % shape.block), minimum = 0.0f;
   if (shape.minima) minimum = f32_from_f16(u16(head + 2 * kPanelRows + 2 * row));
   if (shape.block == 256) {
     const std::size_t streams = shape.minima ? 2 : 1;
@@ -220,6 +129,7 @@ float packed_element(Type type, const std::byte* packed, std::size_t cols, std::
     code = codes[64 * (quad % 4)] >> quad / 4 * 4 & 15;
     if (shape.bits == 6) code |= (codes[64 * (4 + quad / 4)] >> 2 * (quad % 4) & 3) << 4;
   }
+  if (shape.table) return scale * shape.numbers[static_cast<std::size_t>(code)];
   if (shape.minima) return scale * static_cast<float>(code) + minimum;
   return scale * static_cast<float>(code - (1 << shape.zero));  // of GGUF's sign where it is zero
 }

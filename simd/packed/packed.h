@@ -5,18 +5,19 @@
 // its heads, then its codes, both in order of the columns. The bytes are the
 // same on every machine (little-endian), so that they can be kept in a file.
 //
-//   weight = scale * (code - zero) + minimum
+//   weight = scale * (code - zero) + minimum, or scale * numbers[code]
 //
-// where zero is the type's, code is 0..15, 0..63 or 0..255, and scale and
-// minimum belong to (row, group of 16 or 32 columns). They are kept as GGUF has
-// them, an f16 a block and, in blocks of 256, an integer a group: their
+// where the numbers are a table of the type (simd/blocks/codebooks.h), zero is the type's, code is
+// 0..15, 0..63 or 0..255, and scale and minimum belong to (row, group of 16 or 32 columns). They
+// are kept as GGUF has them, an f16 a block and, in blocks of 256, an integer a group: their
 // products are exact in f32 and a weight is the GGUF file's, bit for bit, in
 // nearly its bytes. (f32 scales would be as exact and cost Q4_K 1.5 bits a weight
 // more; f16 products of the two would round.)
 //
-//   head of a block:   scale f16 [16 rows], minimum f16 [16 rows] where there are minima;
+//   head of a block:   scale [16 rows], f16 or E8M0; minimum f16 [16 rows] where there are minima;
 //                      in blocks of 256, for each group: factor of the scale i8 [16 rows],
-//                      factor of the minimum i8 [16 rows] where there are minima
+//                      factor of the minimum i8 [16 rows] where there are minima;
+//                      in blocks of 64 instead, for each group: scale f16 [16 rows]
 //   codes of 32 columns, in vectors of 64 bytes: [16 rows][4 columns]
 //     8 bits: 8 vectors, vector q of columns 4q..4q+3
 //     4 bits: 4 vectors, in vector v the low nibbles of quad v, the high ones of quad v + 4
@@ -25,7 +26,8 @@
 //
 // so that one 64-byte vector times four activation codes repeated in all lanes
 // is the integer dot product of 16 rows, instruction by instruction, on every
-// CPU. 2 and 3 bits are kept as 4, and 5 bits as 6.
+// CPU. 2 and 3 bits are kept as 4, and 5 bits as 6; rows of codebooks are no rows any more,
+// but the 4 bits of each element's number among those of its codebook, with their signs.
 //
 // Pure functions, any thread. Packed matrices begin on 64 bytes for speed; nothing depends on it.
 #pragma once
@@ -33,6 +35,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "simd/packed/packed_shape.h"
 #include "simd/types.h"
 
 namespace pc::simd {
@@ -43,47 +46,10 @@ inline constexpr std::uint32_t kPackVersion = 1;
 inline constexpr std::size_t kPanelRows = 16;
 inline constexpr std::size_t kPackGroup = 32;  // columns that share a scale of activations
 
-struct PackedShape {
-  std::uint32_t block;  // columns of one head: 32 or 256; 0: a type that is not packed
-  std::uint32_t group;  // columns of one scale: 16 or 32
-  std::uint32_t bits;   // kept a code: 4, 6 or 8
-  std::uint32_t zero;   // log2 of the code that means 0, or
-  bool minima;          // there are minima instead
-};
-
-constexpr PackedShape packed_shape_of(Type type) {
-  switch (type) {
-    case Type::kQ8_0:
-      return {32, 32, 8, 7, false};
-    case Type::kQ4_0:
-      return {32, 32, 4, 3, false};
-    case Type::kQ4_1:
-      return {32, 32, 4, 0, true};
-    case Type::kQ5_0:
-      return {32, 32, 6, 4, false};
-    case Type::kQ5_1:
-      return {32, 32, 6, 0, true};
-    case Type::kQ2_K:
-      return {256, 16, 4, 0, true};
-    case Type::kQ3_K:
-      return {256, 16, 4, 2, false};
-    case Type::kQ4_K:
-      return {256, 32, 4, 0, true};
-    case Type::kQ5_K:
-      return {256, 32, 6, 0, true};
-    case Type::kQ6_K:
-      return {256, 16, 6, 5, false};
-    default:
-      return {};
-  }
-}
-
-constexpr bool packs(Type type) {
-  return packed_shape_of(type).block != 0;
-}
-
 // Bytes of one block's head, all 16 rows.
 constexpr std::size_t packed_head_bytes(const PackedShape& shape) {
+  if (shape.scale == PackedScale::kE8m0) return kPanelRows;
+  if (shape.scale == PackedScale::kF16Each) return 2 * kPanelRows * (shape.block / shape.group);
   const std::size_t factors = shape.block == 256 ? 256 / shape.group : 0;
   return (2 + factors) * kPanelRows * (shape.minima ? 2 : 1);
 }

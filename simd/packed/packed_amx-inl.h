@@ -48,6 +48,32 @@ void widen(const AmxMatmulArgs& a, std::size_t p, std::size_t k0, std::size_t n,
       return packed.template operator()<Type::kQ5_K>();
     case Type::kQ6_K:
       return packed.template operator()<Type::kQ6_K>();
+    case Type::kIQ2_XXS:
+      return packed.template operator()<Type::kIQ2_XXS>();
+    case Type::kIQ2_XS:
+      return packed.template operator()<Type::kIQ2_XS>();
+    case Type::kIQ3_XXS:
+      return packed.template operator()<Type::kIQ3_XXS>();
+    case Type::kIQ1_S:
+      return packed.template operator()<Type::kIQ1_S>();
+    case Type::kIQ4_NL:
+      return packed.template operator()<Type::kIQ4_NL>();
+    case Type::kIQ3_S:
+      return packed.template operator()<Type::kIQ3_S>();
+    case Type::kIQ2_S:
+      return packed.template operator()<Type::kIQ2_S>();
+    case Type::kIQ4_XS:
+      return packed.template operator()<Type::kIQ4_XS>();
+    case Type::kIQ1_M:
+      return packed.template operator()<Type::kIQ1_M>();
+    case Type::kTQ1_0:
+      return packed.template operator()<Type::kTQ1_0>();
+    case Type::kTQ2_0:
+      return packed.template operator()<Type::kTQ2_0>();
+    case Type::kMXFP4:
+      return packed.template operator()<Type::kMXFP4>();
+    case Type::kNVFP4:
+      return packed.template operator()<Type::kNVFP4>();
     default:
       return;
   }

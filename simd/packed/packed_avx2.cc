@@ -40,6 +40,10 @@ struct Isa {
   static I right(I v) {
     return _mm256_srli_epi16(v, kN);
   }
+  static I table(const std::int8_t* numbers) {
+    return _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(numbers)));
+  }
+  static I look_up(I numbers, I codes) { return _mm256_shuffle_epi8(numbers, codes); }
   static I or_bits45(I low, I high) {
     return _mm256_or_si256(low, _mm256_and_si256(high, _mm256_set1_epi8(0x30)));
   }
@@ -101,6 +105,11 @@ struct Isa {
   }
   static F f16(const std::uint8_t* p) {
     return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+  }
+  static F half_e8m0(const std::uint8_t* p) {  // bits of 0 make half of what 1 makes
+    const I bits = _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
+    const I twice = _mm256_max_epi32(_mm256_slli_epi32(bits, 23), _mm256_set1_epi32(0x00400000));
+    return mul(_mm256_castsi256_ps(twice), _mm256_set1_ps(0.5f));
   }
   static F i8(const std::uint8_t* p) {
     return to_f(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));

@@ -35,6 +35,10 @@ struct Neon {
   static I right(I v) {
     return from(vshrq_n_u8(u8(v), kN));
   }
+  static int8x16_t table(const std::int8_t* numbers) { return vld1q_s8(numbers); }
+  static I look_up(int8x16_t numbers, I codes) {
+    return vreinterpretq_s32_s8(vqtbl1q_s8(numbers, u8(codes)));
+  }
   static I or_bits45(I low, I high) {
     return from(vorrq_u8(u8(low), vandq_u8(u8(high), vdupq_n_u8(0x30))));
   }
@@ -59,6 +63,14 @@ struct Neon {
   static F fma(F a, F b, F c) { return vfmaq_f32(c, a, b); }
   static F fnma(F a, F b, F c) { return vfmsq_f32(c, a, b); }
   static F f16(const std::uint8_t* p) { return vcvt_f32_f16(vreinterpret_f16_u8(vld1_u8(p))); }
+  static F half_e8m0(const std::uint8_t* p) {  // bits of 0 make half of what 1 makes
+    std::uint32_t four;
+    __builtin_memcpy(&four, p, sizeof four);
+    const uint16x8_t wide = vmovl_u8(vreinterpret_u8_u32(vdup_n_u32(four)));
+    const uint32x4_t twice =
+        vmaxq_u32(vshlq_n_u32(vmovl_u16(vget_low_u16(wide)), 23), vdupq_n_u32(0x00400000));
+    return mul(vreinterpretq_f32_u32(twice), vdupq_n_f32(0.5f));
+  }
   static F i8(const std::uint8_t* p) {
     std::uint32_t four;
     __builtin_memcpy(&four, p, sizeof four);

@@ -31,6 +31,10 @@ struct Isa {
   static I right(I v) {
     return _mm512_srli_epi16(v, kN);
   }
+  static I table(const std::int8_t* numbers) {
+    return _mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i*>(numbers)));
+  }
+  static I look_up(I numbers, I codes) { return _mm512_shuffle_epi8(numbers, codes); }
   static I or_bits45(I low, I high) {
     return _mm512_ternarylogic_epi32(low, high, _mm512_set1_epi8(0x30), 0xf8);  // low | (high & 30)
   }
@@ -82,6 +86,11 @@ struct Isa {
   }
   static F f16(const std::uint8_t* p) {
     return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+  }
+  static F half_e8m0(const std::uint8_t* p) {  // bits of 0 make half of what 1 makes
+    const I bits = _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+    const I twice = _mm512_max_epi32(_mm512_slli_epi32(bits, 23), _mm512_set1_epi32(0x00400000));
+    return mul(_mm512_castsi512_ps(twice), _mm512_set1_ps(0.5f));
   }
   static F i8(const std::uint8_t* p) {
     return to_f(_mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));

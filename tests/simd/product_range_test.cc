@@ -19,7 +19,6 @@
 namespace pc::simd {
 namespace {
 
-using test::kPackedTypes;
 using test::kQuantisedTypes;
 using test::Random;
 
@@ -145,7 +144,7 @@ TEST_CASE("packed products of rows that are hard") {
   Random random(3);
   const Activations a(random);
   const auto x = quantised(kScalarKernels, a);
-  for (const Type type : kPackedTypes) {
+  for (const Type type : kQuantisedTypes) {
     const auto blocks = test::random_blocks(random, type, kWeightRows * kCols, 0.1f);
     std::vector<std::byte> w(packed_bytes(type, kWeightRows, kCols));
     for (std::size_t p = 0; p < 2; ++p)

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <span>
 #include <vector>
 
 #include "simd/blocks/block_codes.h"
@@ -20,9 +19,6 @@ inline constexpr simd::Type kQuantisedTypes[] = {
     simd::Type::kMXFP4,   simd::Type::kIQ2_XXS, simd::Type::kIQ2_XS, simd::Type::kIQ2_S,
     simd::Type::kIQ3_XXS, simd::Type::kIQ3_S,   simd::Type::kIQ1_S,  simd::Type::kIQ1_M,
     simd::Type::kTQ1_0,   simd::Type::kTQ2_0,   simd::Type::kNVFP4};
-
-// Those with kernels for packed weights: the first of them.
-inline constexpr std::span<const simd::Type> kPackedTypes = std::span(kQuantisedTypes).first<10>();
 
 // The largest f16 that is at most `limit`, as bits. 0 < limit < 65536.
 inline std::uint16_t f16_below(float limit) {

@@ -117,7 +117,7 @@ std::vector<std::vector<std::int32_t>> random_talks(Random& random, std::uint32_
 TEST_CASE("packed weights of every type: a timeline's logits are those that it has alone") {
   Random random(79);
   std::uint64_t seed = 0;
-  for (const simd::Type type : kPackedTypes) {
+  for (const simd::Type type : kQuantisedTypes) {
     const auto threads = static_cast<std::uint32_t>(1 + seed % 4);
     const KvType states[] = {KvType::kBf16, KvType::kF32, KvType::kQ8};
     INFO(simd::shape_of(type).name << ", " << threads << " threads");

@@ -121,7 +121,7 @@ TEST_CASE("packed weights: as near the product with the widened weights as 8 bit
   Random random(2);
   for (const simd::Kernels* kernels : simd::supported_kernels()) {
     if (!kernels->matmul_packed) continue;
-    for (const Type type : test::kPackedTypes) {
+    for (const Type type : test::kQuantisedTypes) {
       const auto stored = test::random_blocks(random, type, std::size_t{n} * k, 0.1f);
       std::vector<std::byte> panels(simd::packed_bytes(type, n, k));
       for (std::size_t p = 0; p < (n + 15) / 16; ++p)

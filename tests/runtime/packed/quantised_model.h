@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <iterator>
 #include <vector>
 
 #include "runtime/backend/backend.h"
@@ -12,7 +13,7 @@
 
 namespace pc::test {
 
-// Layers whose matrices are of all packed types in turn; the embedding serves
+// Layers whose matrices are of all quantised types in turn; the embedding serves
 // as the output matrix, too.
 class QuantisedModel {
  public:
@@ -40,7 +41,7 @@ class QuantisedModel {
 
  private:
   pc_tensor matrix(std::uint32_t rows, std::uint32_t cols) {
-    const simd::Type type = kPackedTypes[next_++ % kPackedTypes.size()];
+    const simd::Type type = kQuantisedTypes[next_++ % std::size(kQuantisedTypes)];
     blocks_.push_back(random_blocks(random_, type, std::size_t{rows} * cols, 0.1f));
     return {blocks_.back().data(), static_cast<std::uint32_t>(type), rows, cols};
   }

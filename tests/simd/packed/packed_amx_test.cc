@@ -31,7 +31,7 @@ extern const AmxKernels kAmxStandIn;  // amx_stand_in.cc
 
 namespace {
 
-using test::kPackedTypes;
+using test::kQuantisedTypes;
 using test::Random;
 
 constexpr double kEps = 0x1p-24, kHalfStep = 0x1p-8;  // of f32 and of bf16, rounding once
@@ -92,7 +92,7 @@ struct Weights {
 
 std::vector<Type> types() {
   std::vector<Type> all{Type::kBf16};
-  all.insert(all.end(), kPackedTypes.begin(), kPackedTypes.end());
+  all.insert(all.end(), std::begin(kQuantisedTypes), std::end(kQuantisedTypes));
   return all;
 }
 

@@ -20,7 +20,7 @@
 namespace pc::simd {
 namespace {
 
-using test::kPackedTypes;
+using test::kQuantisedTypes;
 using test::Random;
 
 constexpr double kEps = std::numeric_limits<float>::epsilon();
@@ -172,10 +172,38 @@ TEST_CASE("an activation that is not finite makes NaN") {
   }
 }
 
+// A row of weights for each scale; x is 1 in one column, so that a product is a weight.
+TEST_CASE("powers of two as scales, down to those that are subnormal") {
+  constexpr std::size_t n = 256, k = 32, block = 17;
+  constexpr std::size_t kMost =
+      128 + 106;  // from 2^108 on the scale times integers may be no float
+  Random random(5);
+  auto blocks = test::random_blocks(random, Type::kMXFP4, n * k, 1.0f);
+  for (std::size_t i = 0; i < n; ++i)
+    blocks[block * i] = static_cast<std::uint8_t>(std::min(i, kMost));
+  const auto w = packed(Type::kMXFP4, blocks, n, k);
+  for (std::size_t column = 0; column < k; ++column) {
+    std::vector<float> x(k);
+    x[column] = 1.0f;
+    const auto q = quantised(kScalarKernels, x, 1, k);
+    const double one = quantised_element(q.data(), 1, k, 0, column);
+    for (const PackedVariant& variant : packed_variants()) {
+      std::vector<float> y(n);
+      variant.product({q.data(), w.data(), y.data(), n, 1, k, n, 0, n / 16, Type::kMXFP4, false});
+      for (std::size_t i = 0; i < n; ++i) {
+        INFO(variant.name << ", scale " << i << ", column " << column);
+        const double want = one * packed_element(Type::kMXFP4, w.data(), k, i, column);
+        // 127 codes of the scale, and the scale of x; below 2^-126 to a multiple of 2^-149.
+        REQUIRE(std::fabs(y[i] - want) <= 2 * kEps * std::fabs(want) + 0x1p-149);
+      }
+    }
+  }
+}
+
 TEST_CASE("matmul_packed agrees with the scalar table") {
   Random random(3);
   const auto variants = packed_variants();
-  for (const Type type : kPackedTypes) {
+  for (const Type type : kQuantisedTypes) {
     for (int round = 0; round < 20; ++round) {
       const std::size_t k = shape_of(type).elements * random.between(1, round % 5 ? 2 : 5);
       const std::size_t m = random.between(1, 35), n = random.between(1, 50);

@@ -52,6 +52,20 @@ inline __m512i cvtepi8_epi32(__m128i bytes) {
   return from_bits<__m512i>(r);
 }
 
+inline __m512i cvtepu8_epi32(__m128i bytes) {
+  unsigned char b[16];
+  __builtin_memcpy(b, &bytes, sizeof b);
+  Lanes r;
+  for (int i = 0; i < 16; ++i) r.i[i] = b[i];
+  return from_bits<__m512i>(r);
+}
+
+inline __m512i srai_epi32(__m512i v, int n) {
+  Lanes lanes = from_bits<Lanes>(v);
+  for (int& i : lanes.i) i >>= n;
+  return from_bits<__m512i>(lanes);
+}
+
 inline __m512 cvtepi32_ps(__m512i v) {
   const Lanes lanes = from_bits<Lanes>(v);
   Floats r;
@@ -86,6 +100,8 @@ inline void mask_storeu_ps(float* p, unsigned mask, __m512 v) {
 #define _mm256_maskload_ps(p, mask) pc::simde::maskload_ps(p, mask)
 #define _mm512_cvtph_ps(a) pc::simde::cvtph_ps(a)
 #define _mm512_cvtepi8_epi32(a) pc::simde::cvtepi8_epi32(a)
+#define _mm512_cvtepu8_epi32(a) pc::simde::cvtepu8_epi32(a)
+#define _mm512_srai_epi32(a, n) pc::simde::srai_epi32(a, n)
 #define _mm512_cvtepi32_ps(a) pc::simde::cvtepi32_ps(a)
 #define _mm512_maskz_loadu_ps(mask, p) pc::simde::maskz_loadu_ps(mask, p)
 #define _mm512_mask_storeu_ps(p, mask, v) pc::simde::mask_storeu_ps(p, mask, v)
