@@ -17,8 +17,9 @@
 //
 // The pairs are what AMX tiles and AVX512_BF16 multiply; other instruction
 // sets split a pair with one shift and one mask. The quads are what integer
-// dot products multiply (docs/adr/0011-q8-states.md): a token's scales, then its
-// codes, -127 to 127, those of keys plus 128; a number is scale * code. A key has
+// dot products multiply (docs/adr/0011-q8-states.md; what the CPU packs
+// of keys and values is evened out first, docs/adr/0050-keys-without-outliers.md): a token's
+// scales, then its codes, -127 to 127, those of keys plus 128; a number is scale * code. A key has
 // a scale for each kKvScaleDims dimensions, two a word; a value has one, in the
 // first row of words, and the others are zero: both kinds of block are equally long.
 // Rows past the end of a run in its last block are zero, scales and codes. Keys are
@@ -85,9 +86,10 @@ constexpr std::uint32_t kv_scale_words(std::uint32_t head_dim) {
   return (head_dim + 2 * kKvScaleDims - 1) / (2 * kKvScaleDims);
 }
 
-// Version of the packing above; part of every module's key. q8 had one scale a key in 1.
+// Version of the packing above; part of every module's key. q8 had one scale a key in 1,
+// and keys and values as they come in 2 (docs/adr/0050-keys-without-outliers.md).
 constexpr std::uint32_t kv_layout_version(KvType type) {
-  return type == KvType::kQ8 ? 2 : 1;
+  return type == KvType::kQ8 ? 3 : 1;
 }
 
 constexpr std::uint32_t kv_blocks(std::uint32_t n_tokens) {

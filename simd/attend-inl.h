@@ -10,6 +10,7 @@
 #include <hwy/contrib/math/math-inl.h>
 #include <hwy/highway.h>
 
+#include "simd/attend_centres-inl.h"
 #include "simd/attend_multiply-inl.h"
 #include "simd/attend_quads-inl.h"
 #include "simd/elements-inl.h"
@@ -296,6 +297,7 @@ HWY_INLINE void attend_tile(const AttendArgs& a, std::size_t row, std::size_t bl
     std::size_t t = 0;
     for (; t + kV * kN <= n; t += kV * kN) score<M, kR, kV>(q, keys, t / kN, a.head_dim, scores, t);
     for (; t < n; t += kN) score<M, kR, 1>(q, keys, t / kN, a.head_dim, scores, t);
+    if (a.sway) add_centres<kR>(a, row, b, blocks, scores);
     for (std::size_t r = 0; r < kR; ++r) {
       adjust(a, row + r, scores[r], first, n);
       if (a.hidden || !seen.all(first, n)) hide(a, row + r, scores[r], first, n);

@@ -110,6 +110,12 @@ struct AttendArgs {
   // What a row sees is summed in one order, whatever the other rows see. (With windows it is cut
   // where the first of the rows begins to see.)
   bool alike = false;
+  // Null, or what keys have lost, put back into scores before the cap: row r's for all tokens of
+  // block b, counted from block 0, is the sum over d of sway[r][d] * waves[d * wave_stride + b]
+  // (runtime/cpu/states/key_centres.h). What is 16 columns behind the last block is readable.
+  const float* sway = nullptr;  // [n_rows, head_dim]
+  const float* waves = nullptr;
+  std::size_t wave_stride = 0;
 };
 
 // What a feed-forward layer does to its gate (or to its only input).

@@ -114,6 +114,9 @@ void attend(const AttendArgs& a) {
       for (std::size_t d = 0; d < a.head_dim; ++d) {
         score += static_cast<double>(a.q[r * a.head_dim + d]) * key(a, at, d);
       }
+      for (std::size_t d = 0; a.sway && d < a.head_dim; ++d)
+        score += static_cast<double>(a.sway[r * a.head_dim + d]) *
+                 a.waves[d * a.wave_stride + t / kBlock];
       const bool finite = std::isfinite(static_cast<float>(score));
       if (a.softcap != 0.0f) score = a.softcap * std::tanh(score / a.softcap);
       if (a.slope)

@@ -6,6 +6,7 @@
 
 #include "runtime/backend/layer_parts.h"
 #include "runtime/cpu/states/kv_row.h"
+#include "runtime/cpu/states/spread.h"
 
 namespace pc {
 namespace {
@@ -48,6 +49,11 @@ float dot(const float* a, const float* b, std::size_t n) {
   return sum;
 }
 
+// Of the segment's block 0, in KeyCentres.
+std::uint32_t column_of(const KvSegment& segment) {
+  return first_centre(segment.key_position - static_cast<std::int32_t>(segment.begin));
+}
+
 // The first row whose position is not smaller, counted from block 0, or one past them; one that is
 // not in the segment, where that follows from its ends alone.
 std::int64_t first_row_from(const KvSegment& segment, std::int64_t position) {
@@ -72,6 +78,7 @@ struct Attention::Task {
   // Of the visit at hand, by its rows and their group of heads.
   std::uint32_t first_row;  // of the sweep
   float* queries;           // [tile, group, head_dim] rotated
+  float* sways;             // the same, of q8; null where the layer has no centres
   std::uint32_t *begin, *end;
   float *slope, *origin;  // null without ALiBi
 
@@ -89,11 +96,13 @@ Attention::Attention(const pc_model_desc& desc, const simd::Kernels& kernels, Pa
       alike_(alike),
       group_(desc.n_heads / desc.n_kv_heads),
       geometry_{desc.n_layers, desc.n_kv_heads, desc.head_dim},
+      centres_(desc),
       state_rows_(std::size_t{std::max(max_tokens, kMaxShares * kTileTokens)} * desc.n_heads),
       max_(state_rows_),
       sum_(state_rows_),
       acc_(state_rows_ * desc.head_dim),
       queries_(std::size_t{parallel.n_threads()} * kTileTokens * group_ * desc.head_dim),
+      sways_(centres_.any() ? queries_.size() : 0),
       rows_(std::size_t{parallel.n_threads()} * 2 * kTileTokens * group_),
       biases_(desc.alibi_slopes ? rows_.size() : 0) {
   for (const pc_rope& rope : std::span(desc.ropes, desc.n_ropes)) {
@@ -109,6 +118,7 @@ void Attention::plan(std::span<const std::int32_t> positions,
   uses_.plan(timelines, kTileTokens, !alike_);
   for (Rotations& r : rotations_) r.tokens.fill(positions);
   find_rotations();
+  find_centres();
 
   std::uint64_t blocks = 0;
   for (std::uint32_t tile = 0; tile < uses_.n_tiles(); ++tile)
@@ -142,6 +152,20 @@ void Attention::find_rotations() {
   }
 }
 
+void Attention::find_centres() {
+  std::uint32_t n_q8 = 0, n_columns = 0;
+  for (std::uint32_t u = 0; u < uses_.n_uses(); ++u) {
+    const KvSegment& segment = *uses_.use(u).segment;
+    if (segment.type != KvType::kQ8) continue;
+    ++n_q8;
+    n_columns =
+        std::max(n_columns, column_of(segment) + kv_blocks(segment.begin + segment.n_tokens));
+  }
+  evened_out_ = n_q8 != 0;
+  PC_EXPECT(!evened_out_ || n_q8 == uses_.n_uses());
+  if (evened_out_) centres_.reach(n_columns);
+}
+
 std::size_t Attention::state_row(std::uint32_t share, std::uint32_t kv_head,
                                  std::uint32_t token) const {
   return ((std::size_t{share} * desc_.n_kv_heads + kv_head) * positions_.size() + token) * group_;
@@ -168,6 +192,8 @@ void Attention::attend_task(std::uint32_t layer, const float* q, std::uint32_t i
   task.kv_head = index / n_shares_ % desc_.n_kv_heads;
   const std::size_t scratch_rows = std::size_t{kTileTokens} * group_;
   task.queries = queries_.data() + thread * scratch_rows * desc_.head_dim;
+  if (evened_out_ && centres_.has(layer))
+    task.sways = sways_.data() + thread * scratch_rows * desc_.head_dim;
   task.begin = rows_.data() + thread * 2 * scratch_rows;
   task.end = task.begin + scratch_rows;
   if (desc_.alibi_slopes) {
@@ -222,10 +248,29 @@ void Attention::attend_visit(Task& task, const SegmentUses::Visit& visit,
                           task.kv_head * segment.head_stride_bytes;
   const std::size_t row = state_row(task.share, task.kv_head, visit.first_row);
   const std::size_t n_rows = std::size_t{visit.end_row - visit.first_row} * group_;
-  kernels_.attend({task.queries, keys, keys + segment.value_offset_bytes, task.begin, task.end,
-                   max_.data() + row, sum_.data() + row, acc_.data() + row * desc_.head_dim, n_rows,
-                   desc_.head_dim, static_cast<simd::KvFormat>(segment.type), desc_.attn_softcap,
-                   task.slope, task.origin, segment.hidden, 0, alike_});
+  simd::AttendArgs args{task.queries,
+                        keys,
+                        keys + segment.value_offset_bytes,
+                        task.begin,
+                        task.end,
+                        max_.data() + row,
+                        sum_.data() + row,
+                        acc_.data() + row * desc_.head_dim,
+                        n_rows,
+                        desc_.head_dim,
+                        static_cast<simd::KvFormat>(segment.type),
+                        desc_.attn_softcap,
+                        task.slope,
+                        task.origin,
+                        segment.hidden,
+                        0,
+                        alike_};
+  if (task.sways) {
+    args.sway = task.sways;
+    args.waves = centres_.waves(task.layer, column_of(segment));
+    args.wave_stride = centres_.stride();
+  }
+  kernels_.attend(args);
 }
 
 // score += slope * (key position - query position), as the kernel wants it.
@@ -293,6 +338,8 @@ void Attention::rotate_queries(const Task& task, const SegmentUses::Use& use,
       if (half != 0)
         kernels_.rotate(q, c, s, half, desc_.ropes[rope].scale * desc_.attn_scale, rotated);
       for (std::size_t d = 2 * half; d < hd; ++d) rotated[d] = q[d] * desc_.attn_scale;
+      if (task.sways) centres_.sway(task.layer, task.kv_head, rotated, task.sways + (at + g) * hd);
+      if (evened_out_) spread_key(rotated, hd);
     }
   }
 }
@@ -328,6 +375,7 @@ void Attention::merge_task(std::uint32_t layer, std::uint32_t index, float* out)
         for (std::size_t d = 0; d < hd; ++d) o[d] += acc[d] * factor;
       }
       for (std::size_t d = 0; d < hd; ++d) o[d] /= total;  // a query sees itself: total > 0
+      if (evened_out_) spread_value(o, hd);
     }
   }
 }
@@ -373,7 +421,7 @@ void Attention::add_weights(std::uint32_t layer, const float* q, const TimelineR
     weights += segment.n_tokens;
   }
   const std::size_t n_queries = std::size_t{rows.n} * group_;
-  const std::size_t room = n_queries * (desc_.head_dim + 1) + desc_.head_dim;
+  const std::size_t room = n_queries * (2 * desc_.head_dim + 1) + desc_.head_dim;
   std::vector<float> scratch(room * parallel_.n_threads());
   const auto n = static_cast<std::uint32_t>(stretches.size());
   parallel_.for_each(n, [&](std::uint32_t i, std::uint32_t thread) {
@@ -383,20 +431,33 @@ void Attention::add_weights(std::uint32_t layer, const float* q, const TimelineR
   });
 }
 
-// scratch: [queries, head_dim], [queries], [head_dim].
+// What the centre of a token's block adds to a score.
+float Attention::sway_at(const KvSegment& segment, std::uint32_t layer, std::uint32_t token,
+                         const float* sway) const {
+  const float* wave =
+      centres_.waves(layer, column_of(segment) + (segment.begin + token) / kKvBlockTokens);
+  float sum = 0.0f;
+  for (std::size_t d = 0; d < desc_.head_dim; ++d, wave += centres_.stride())
+    sum += sway[d] * *wave;
+  return sum;
+}
+
+// scratch: [queries, head_dim] twice, [queries], [head_dim].
 void Attention::add_weights(std::uint32_t layer, std::uint32_t kv_head, const float* q,
                             const TimelineRows& rows, const Stretch& stretch,
                             std::span<float> scratch) const {
   const KvSegment& segment = *stretch.segment;
   const std::size_t hd = desc_.head_dim, n_queries = std::size_t{rows.n} * group_;
   const auto queries = scratch.first(n_queries * hd),
-             log_sums = scratch.subspan(queries.size(), n_queries), key = scratch.last(hd);
+             sways = scratch.subspan(queries.size(), queries.size()),
+             log_sums = scratch.subspan(2 * queries.size(), n_queries), key = scratch.last(hd);
   Task task{};
   task.layer = layer;
   task.kv_head = kv_head;
   task.q = q;
   task.first_row = rows.first;
   task.queries = queries.data();
+  if (evened_out_ && centres_.has(layer)) task.sways = sways.data();
   const auto move = std::ranges::find(moves_, segment.position - segment.key_position);
   rotate_queries(task, {rows.first, rows.first + rows.n, &segment},
                  static_cast<std::uint32_t>(move - moves_.begin()));
@@ -411,6 +472,7 @@ void Attention::add_weights(std::uint32_t layer, std::uint32_t kv_head, const fl
       const std::int64_t distance = positions_[rows.first + i / group_] - at;
       if (distance < 0 || (window != 0 && distance >= window)) continue;
       float score = dot(key.data(), queries.data() + i * hd, hd);
+      if (task.sways) score += sway_at(segment, layer, t, task.sways + i * hd);
       if (desc_.attn_softcap != 0.0f)
         score = desc_.attn_softcap * std::tanh(score / desc_.attn_softcap);
       if (desc_.alibi_slopes)

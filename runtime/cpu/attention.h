@@ -28,13 +28,16 @@
 #include "runtime/backend/backend.h"  // pc_model_desc
 #include "runtime/cpu/rotation.h"
 #include "runtime/cpu/segment_uses.h"
+#include "runtime/cpu/states/key_centres.h"
 #include "simd/kernels.h"
 
 namespace pc {
 
 class Attention {
  public:
-  // `desc` is borrowed. max_tokens: of one sweep. Segments may be of any type. alike: what a row
+  // `desc` is borrowed. max_tokens: of one sweep. Segments may be of any type, but those of q8 come
+  // with no others: keys are then as Transformer evens them out, queries are made to fit, and what
+  // is mixed of the values is spread back. alike: what a row
   // sees is summed in one order, whichever rows are computed beside it: a tile's visits have one
   // share, and those of several timelines are not joined.
   Attention(const pc_model_desc& desc, const simd::Kernels& kernels, Parallel parallel,
@@ -44,6 +47,9 @@ class Attention {
   // each timeline's rows may see, their own included. Borrowed until the next plan().
   void plan(std::span<const std::int32_t> positions, std::span<const TimelineRows> timelines);
 
+  // As far as the latest plan() goes.
+  const KeyCentres& centres() const { return centres_; }
+
   // q: [n_tokens, n_heads, head_dim], not rotated. out: the same shape. Weights are added where a
   // timeline wants them.
   void run(std::uint32_t layer, const float* q, float* out);
@@ -52,6 +58,7 @@ class Attention {
   struct Held;
   struct Task;
   void find_rotations();
+  void find_centres();
   void attend_task(std::uint32_t layer, const float* q, std::uint32_t task, std::uint32_t thread);
   void attend_visit(Task& task, const SegmentUses::Visit& visit, std::uint32_t first_kv_row,
                     std::uint32_t end_kv_row);
@@ -66,6 +73,8 @@ class Attention {
   void add_weights(std::uint32_t layer, std::uint32_t kv_head, const float* q,
                    const TimelineRows& rows, const Stretch& stretch,
                    std::span<float> scratch) const;
+  float sway_at(const KvSegment& segment, std::uint32_t layer, std::uint32_t token,
+                const float* sway) const;
   float log_sum(std::uint32_t layer, std::uint32_t kv_head, std::uint32_t token,
                 std::uint32_t head) const;
   std::size_t state_row(std::uint32_t share, std::uint32_t kv_head, std::uint32_t token) const;
@@ -76,12 +85,14 @@ class Attention {
   const bool alike_;
   std::uint32_t group_;  // query heads that share one kv head
   KvGeometry geometry_;  // but for the type, which is a segment's
+  KeyCentres centres_;
 
   // This sweep's plan.
   std::span<const std::int32_t> positions_;
   std::span<const TimelineRows> timelines_;
   SegmentUses uses_;
   std::uint32_t n_shares_ = 1;
+  bool evened_out_ = false;  // segments are q8
   struct Rotations {
     RotationTable tokens;  // by position, a row a token
     RotationTable moves;   // by position - key_position: the distinct ones of all uses
@@ -95,6 +106,7 @@ class Attention {
   AlignedBuffer<float> max_, sum_;     // [shares, n_kv_heads, n_tokens, group]
   AlignedBuffer<float> acc_;           // [shares, n_kv_heads, n_tokens, group, head_dim]
   AlignedBuffer<float> queries_;       // [threads, tile, group, head_dim]
+  AlignedBuffer<float> sways_;         // the same (runtime/cpu/states/key_centres.h)
   AlignedBuffer<std::uint32_t> rows_;  // [threads, 2, tile, group]
   AlignedBuffer<float> biases_;        // [threads, 2, tile, group]: ALiBi's slopes and origins
 };

@@ -5,6 +5,7 @@
 
 #include "runtime/backend/layer_parts.h"
 #include "runtime/cpu/states/kv_row.h"
+#include "runtime/cpu/states/spread.h"
 
 namespace pc {
 namespace {
@@ -312,6 +313,7 @@ void Transformer::store_keys_and_values(std::uint32_t index) {
         kernels_.rotate(k + head * hd, table.cos(i), table.sin(i), rope->dims / 2, rope->scale,
                         k + head * hd);
       }
+      if (geometry_.type == KvType::kQ8) even_out(index, head, rows_->slots[i], k, v);
       const KvSlot& slot = rows_->slots[i];
       std::byte* keys = slot.planes.data + index * slot.planes.layer_stride_bytes +
                         head * slot.planes.head_stride_bytes;
@@ -319,6 +321,17 @@ void Transformer::store_keys_and_values(std::uint32_t index) {
                    keys + slot.planes.value_offset_bytes);
     }
   });
+}
+
+// What 8 bits are to hold: see runtime/cpu/states/key_centres.h and spread.h. Attention undoes it.
+// keys, values: [n_kv_heads, head_dim] of one token.
+void Transformer::even_out(std::uint32_t layer, std::uint32_t head, const KvSlot& slot, float* keys,
+                           float* values) const {
+  const std::size_t hd = desc_.head_dim;
+  const KeyCentres& centres = attention_.centres();
+  if (centres.has(layer)) centres.subtract(layer, head, slot.centre, keys + head * hd);
+  spread_key(keys + head * hd, hd);
+  spread_value(values + head * hd, hd);
 }
 
 // heads: [n_heads, head_dim] of one token.

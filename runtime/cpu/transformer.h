@@ -80,6 +80,8 @@ class Transformer {
   void embed();
   void norm_row(const pc_tensor& weight, const pc_tensor& bias, const float* x, float* y) const;
   void store_keys_and_values(std::uint32_t layer);
+  void even_out(std::uint32_t layer, std::uint32_t head, const KvSlot& slot, float* keys,
+                float* values) const;
   void prepare_heads(const pc_tensor& norm, const pc_rope* rope, std::uint32_t n_heads,
                      float* heads) const;
 

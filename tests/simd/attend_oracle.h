@@ -59,6 +59,7 @@ struct Problem {
   float softcap = 0.0f;
   std::vector<float> slope, origin;     // empty, or [rows]
   std::vector<std::uint32_t> hidden;    // empty, or [n in whole blocks]
+  std::vector<float> sway, waves;       // empty, or q8's: [rows, hd], [hd, wave_stride()]
   std::vector<float> k_scale, v_scale;  // q8: [n][groups()], each a bf16; [n]
   // Of q4: the groups of a block are numbered as their pairs lie.
   struct Q4Plane {
@@ -103,6 +104,10 @@ struct Problem {
       hidden.resize((n + 15) / 16 * 16);
       for (std::size_t t = 0; t < n; ++t) hidden[t] = random.chance(0.3) ? ~0u : 0u;
     }
+    if (format == KvFormat::kQ8 && random.chance(0.5)) {
+      sway = random.floats(rows * hd);
+      waves = random.floats(hd * wave_stride());
+    }
     pack();
   }
 
@@ -116,6 +121,7 @@ struct Problem {
     softcap = 0.0f;
     slope.clear();
     hidden.clear();
+    sway.clear();
     q = random.floats(rows * hd, largest_query);
     k = random.floats(n * hd);
     v = random.floats(n * hd);
@@ -146,6 +152,9 @@ struct Problem {
       if (sees(r, t)) return true;
     return false;
   }
+
+  // A column for each block, and those that may be loaded behind.
+  std::size_t wave_stride() const { return (n + 15) / 16 + 16; }
 
   // Groups of dimensions of a q8 key that share a scale.
   std::size_t groups() const { return (hd + 31) / 32; }
@@ -258,6 +267,8 @@ struct Problem {
   double score(const std::vector<float>& row, std::size_t r, std::size_t t) const {
     double s = 0.0;
     for (std::size_t d = 0; d < hd; ++d) s += static_cast<double>(row[d]) * k[t * hd + d];
+    for (std::size_t d = 0; !sway.empty() && d < hd; ++d)
+      s += static_cast<double>(sway[r * hd + d]) * waves[d * wave_stride() + t / 16];
     if (softcap != 0.0f) s = softcap * std::tanh(s / softcap);
     if (!slope.empty()) s += slope[r] * (static_cast<double>(origin[r]) + static_cast<double>(t));
     return s;
@@ -283,10 +294,27 @@ struct State {
 
   void attend(const Problem& p, const Subject& subject, const std::vector<std::uint32_t>& begin,
               const std::vector<std::uint32_t>& end) {
-    subject.attend({p.q.data(), p.keys.data(), p.values.data(), begin.data(), end.data(),
-                    max.data(), sum.data(), acc.data(), p.rows, p.hd, p.format, p.softcap,
-                    p.slope.empty() ? nullptr : p.slope.data(), p.origin.data(),
-                    p.hidden.empty() ? nullptr : p.hidden.data()});
+    AttendArgs args{p.q.data(),
+                    p.keys.data(),
+                    p.values.data(),
+                    begin.data(),
+                    end.data(),
+                    max.data(),
+                    sum.data(),
+                    acc.data(),
+                    p.rows,
+                    p.hd,
+                    p.format,
+                    p.softcap,
+                    p.slope.empty() ? nullptr : p.slope.data(),
+                    p.origin.data(),
+                    p.hidden.empty() ? nullptr : p.hidden.data()};
+    if (!p.sway.empty()) {
+      args.sway = p.sway.data();
+      args.waves = p.waves.data();
+      args.wave_stride = p.wave_stride();
+    }
+    subject.attend(args);
   }
 };
 
@@ -309,12 +337,11 @@ struct Expected {
     }
     for (std::size_t t = p.begin[r]; t < p.end[r]; ++t)
       for (std::size_t d = 0; d < p.hd; ++d) out[d] += weight[t] / total * p.v[t * p.hd + d];
-    // A score's rounding (hd products of magnitude <= 2, a bias of at most 0.5 *
-    // 5000) scales a weight by exp of it; |v| <= 1; the sums of n terms add n
-    // roundings.
+    // A score's rounding (hd products of magnitude <= 2, and of <= 1 of a sway, a bias of at most
+    // 0.5 * 5000) scales a weight by exp of it; |v| <= 1; the sums of n terms add n roundings.
     const double bias = p.slope.empty() ? 0.0 : 4.0 * 0.5 * static_cast<double>(p.n + 400);
-    const double f32 =
-        kEps * (8.0 * static_cast<double>(p.hd) + bias + static_cast<double>(p.n) + 16.0);
+    const double f32 = kEps * ((p.sway.empty() ? 8.0 : 12.0) * static_cast<double>(p.hd) + bias +
+                               static_cast<double>(p.n) + 16.0);
     // Weights w (1 + e), |e| <= u, that are summed as rounded move the mean of v by
     // sum e w (v - mean) / sum (1 + e) w.
     const double e = (rounds == Rounds::kPairs ? kBf16Rounding : 0.0) + kCoarseExp;

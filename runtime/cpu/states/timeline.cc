@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/status.h"  // PC_EXPECT
+#include "base/status.h"                     // PC_EXPECT
+#include "runtime/cpu/states/key_centres.h"  // first_centre
 #include "runtime/cpu/states/kv_row.h"
 
 namespace pc {
@@ -50,7 +51,8 @@ void Timeline::take(Part& part, std::vector<KvSlot>* slots) {
   const std::uint32_t block = part.n_tokens / kKvBlockTokens,
                       token = part.n_tokens % kKvBlockTokens;
   if (token == 0 && part.page != kForeign) pages_.back()->begin_block(part.first_block + block);
-  slots->push_back({part.planes.from_block(block, geometry_), token});
+  slots->push_back(
+      {part.planes.from_block(block, geometry_), token, first_centre(part.key_position) + block});
   ++part.n_tokens;
   ++n_tokens_;
 }

@@ -24,8 +24,9 @@ namespace pc {
 
 // Where one token's K and V are written.
 struct KvSlot {
-  KvPlanes planes;      // from the token's block on
-  std::uint32_t token;  // index in the block
+  KvPlanes planes;           // from the token's block on
+  std::uint32_t token;       // index in the block
+  std::uint32_t centre = 0;  // column of the block's (runtime/cpu/states/key_centres.h)
 };
 
 class Timeline {
