@@ -1,7 +1,7 @@
 // What all keys of a model with a bias have in common, taken out of keys in 8 bits and put back
 // into scores (docs/adr/0050-keys-without-outliers.md).
 //
-// A key is R(p) (W x + b), and in some models b has dimensions a hundred times the rest. The keys
+// A key is R(p) (W x + b), and in some models a few dimensions of b dwarf the rest. The keys
 // of a block lose R(c) b, where c is one position for the block, the block's *centre*; what is left
 // of b is what turns between c and p. The score of a query q for a key of the block is q . key as
 // stored, plus q . R(c) b. That is a sum over the dimensions of what the query and the bias
