@@ -188,7 +188,7 @@ ARROWS_OF_FILES = {
 HOMES = {
     r"expat\.h": ("pml/syntax/xml_reader.cc",),
     r"sentencepiece.*": ("runtime/tokenizer/sentencepiece/sentencepiece_tokenizer.cc",),
-    r"dnnl.*|oneapi/.*": ("runtime/cpu/gemm.cc",),
+    r"dnnl.*|oneapi/.*": ("runtime/cpu/onednn_products.cc",),
     r"omp\.h": ("base/parallel.cc",),
     r"hwy/.*": ("simd/hwy_kernels.cc", "simd/attend-inl.h", "simd/attend_multiply-inl.h", "simd/attend_quads-inl.h",
                  "simd/attend_tiles-inl.h", "simd/elements-inl.h", "simd/exp-inl.h", "simd/matmul-inl.h", "simd/quant-inl.h",
@@ -230,7 +230,7 @@ ALLOWED = {
     ("base/hash.cc", "throw"): "std::bad_alloc: OpenSSL's only way to fail here",
     ("runtime/cpu/states/kv_page.cc", "throw"): "std::bad_alloc, which a step makes its item's error",
     ("runtime/engine/engine_calls.cc", "throw"): "std::bad_alloc passes through std::call_once to the C API, which names it",
-    ("runtime/cpu/gemm.cc", "throw"): "std::bad_alloc passes through to the C API, which names it",
+    ("runtime/cpu/onednn_products.cc", "throw"): "std::bad_alloc passes through to the C API, which names it",
 }
 
 BASE_HEADERS = 10

@@ -11,6 +11,7 @@
 #include "runtime/json/json.h"
 #include "runtime/model/shape/decoder_binder.h"  // TensorNames
 #include "runtime/model/shape/gguf_config.h"     // GgufKeys
+#include "runtime/model/shape/gguf_mixture.h"
 #include "runtime/model/shape/model_config.h"
 
 namespace pc {

@@ -1,19 +1,9 @@
 #include "runtime/model/shape/mixture_config.h"
 
-#include <algorithm>
 #include <string>
-
-#include "runtime/model/shape/gguf_config.h"
 
 namespace pc {
 namespace {
-
-// Far above every published model.
-constexpr std::int64_t kWidest = std::int64_t{1} << 24;
-constexpr std::int64_t kMaxExperts = 1 << 16;
-
-// GGUF's numbers of how logits become scores (gguf's ExpertGatingFuncType).
-constexpr std::uint32_t kGgufUnsaid = 0, kGgufSoftmax = 1, kGgufSigmoid = 2;
 
 Result<std::uint32_t> read_number(JsonView config, std::string_view key, std::int64_t least,
                                   std::int64_t most) {
@@ -26,49 +16,11 @@ Status read_dense_layers(JsonView config, std::string_view key, std::vector<bool
   const auto list = key.empty() ? std::nullopt : config.find(key);
   if (!list) return ok();
   for (std::size_t i = 0; i < list->size(); ++i) {
-    PC_TRY(const std::int64_t layer, list->at(i).integer_in(0, kWidest));
+    PC_TRY(const std::int64_t layer, list->at(i).integer_in(0, kWidestNetwork));
     // A smaller model of a series may list layers that it has not.
     if (static_cast<std::size_t>(layer) < layers->size())
       (*layers)[static_cast<std::size_t>(layer)] = false;
   }
-  return ok();
-}
-
-std::string too_many_used(const MixtureConfig& c) {
-  return "sends a token to " + std::to_string(c.n_used) + " of " + std::to_string(c.n_experts) +
-         " experts";
-}
-
-// A number that may be 0.
-Result<std::uint32_t> count_or(const GgufKeys& keys, std::string_view key, std::uint32_t absent) {
-  PC_TRY(const std::uint64_t n, keys.metadata().integer_or(keys.full(key), absent));
-  if (n <= static_cast<std::uint64_t>(kWidest)) return static_cast<std::uint32_t>(n);
-  return keys.error(Code::kUnsupported, key, "is " + std::to_string(n));
-}
-
-Status read_gguf_routing(const GgufKeys& keys, const GgufRouting& absent, MixtureConfig* out) {
-  const GgufMetadata& m = keys.metadata();
-  PC_TRY(const std::uint64_t function, m.integer_or(keys.full("expert_gating_func"), kGgufUnsaid));
-  if (function > kGgufSigmoid) {
-    return keys.error(
-        Code::kUnsupported, "expert_gating_func",
-        "is " + std::to_string(function) + "; softmax (1) and sigmoid (2) are computed");
-  }
-  out->routing = function == kGgufUnsaid    ? absent.routing
-                 : function == kGgufSoftmax ? PC_ROUTING_SOFTMAX
-                                            : PC_ROUTING_SIGMOID;
-  PC_TRY(out->normalised, m.boolean_or(keys.full("expert_weights_norm"), absent.normalised));
-  PC_TRY(out->scale, keys.number_or("expert_weights_scale", 1));
-  if (out->scale == 0) out->scale = 1;  // how some writers say "none"
-  return ok();
-}
-
-Status read_gguf_groups(const GgufKeys& keys, MixtureConfig* out) {
-  PC_TRY(const std::uint32_t n_groups, count_or(keys, "expert_group_count", 0));
-  out->n_groups = std::max(n_groups, 1u);
-  PC_TRY(const std::uint32_t n_used, count_or(keys, "expert_group_used_count", 0));
-  out->n_groups_used = n_used == 0 ? out->n_groups : n_used;
-  out->group_best = out->routing == PC_ROUTING_SIGMOID ? 2 : 1;
   return ok();
 }
 
@@ -78,44 +30,30 @@ Result<MixtureConfig> read_mixture_config(JsonView config, const MixtureFields& 
                                           std::uint32_t n_layers) {
   MixtureConfig out;
   const char* const experts = config.find("num_experts") ? "num_experts" : "num_local_experts";
-  PC_TRY(out.n_experts, read_number(config, experts, 1, kMaxExperts));
-  PC_TRY(out.n_used, read_number(config, fields.used, 1, kMaxExperts));
+  PC_TRY(out.n_experts, read_number(config, experts, 1, kMostConfiguredExperts));
+  PC_TRY(out.n_used, read_number(config, fields.used, 1, kMostConfiguredExperts));
   if (out.n_used > out.n_experts)
-    return config.error(Code::kCorrupt, std::string(fields.used) + " " + too_many_used(out));
-  PC_TRY(out.d_expert, read_number(config, fields.d_expert, 1, kWidest));
+    return config.error(Code::kCorrupt, std::string(fields.used) + " " +
+                                            too_many_experts(out.n_used, out.n_experts));
+  PC_TRY(out.d_expert, read_number(config, fields.d_expert, 1, kWidestNetwork));
   if (!fields.d_shared.empty() && config.find(fields.d_shared)) {
-    PC_TRY(out.d_shared, read_number(config, fields.d_shared, 0, kWidest));
+    PC_TRY(out.d_shared, read_number(config, fields.d_shared, 0, kWidestNetwork));
   }
   if (!fields.normalised.empty()) {
     PC_TRY(out.normalised, config.boolean_or(fields.normalised, false));
   }
   std::uint32_t step = 1;
   if (!fields.sparse_step.empty() && config.find(fields.sparse_step)) {
-    PC_TRY(step, read_number(config, fields.sparse_step, 1, kWidest));
+    PC_TRY(step, read_number(config, fields.sparse_step, 1, kWidestNetwork));
   }
   for (std::uint32_t i = 0; i < n_layers; ++i) out.layers.push_back((i + 1) % step == 0);
   PC_CHECK_OK(read_dense_layers(config, fields.dense_layers, &out.layers));
   return out;
 }
 
-Result<MixtureConfig> read_gguf_mixture(const GgufKeys& keys, const GgufRouting& absent,
-                                        std::uint32_t n_layers, std::uint32_t d_ffn) {
-  MixtureConfig out;
-  PC_TRY(const double count, keys.number_or("expert_count", 0));
-  if (count == 0) return out;
-  PC_TRY(out.n_experts, keys.extent("expert_count", kMaxExperts));
-  PC_TRY(out.n_used, keys.extent("expert_used_count", kMaxExperts));
-  if (out.n_used > out.n_experts)
-    return keys.error(Code::kCorrupt, "expert_used_count", too_many_used(out));
-  PC_TRY(out.d_expert, keys.extent_or("expert_feed_forward_length", kWidest, d_ffn));
-  PC_TRY(const std::uint32_t n_shared, count_or(keys, "expert_shared_count", 0));
-  PC_TRY(out.d_shared,
-         count_or(keys, "expert_shared_feed_forward_length", n_shared * out.d_expert));
-  PC_CHECK_OK(read_gguf_routing(keys, absent, &out));
-  PC_CHECK_OK(read_gguf_groups(keys, &out));
-  PC_TRY(const std::uint32_t n_dense, count_or(keys, "leading_dense_block_count", 0));
-  for (std::uint32_t i = 0; i < n_layers; ++i) out.layers.push_back(i >= n_dense);
-  return out;
+std::string too_many_experts(std::uint32_t n_used, std::uint32_t n_experts) {
+  return "sends a token to " + std::to_string(n_used) + " of " + std::to_string(n_experts) +
+         " experts";
 }
 
 }  // namespace pc

@@ -1,10 +1,11 @@
 // What a model's files say of its mixtures of experts, in one form for all families and both
-// formats. Read from untrusted text.
+// formats (GGUF: gguf_mixture.h). Read from untrusted text.
 //
 // Pure. Threads: values, thread-compatible.
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -14,7 +15,8 @@
 
 namespace pc {
 
-class GgufKeys;
+// Far above every published model.
+inline constexpr std::uint32_t kWidestNetwork = 1 << 24, kMostConfiguredExperts = 1 << 16;
 
 // pc_mixture, and the sizes of its networks.
 struct MixtureConfig {
@@ -47,14 +49,7 @@ struct MixtureFields {
 Result<MixtureConfig> read_mixture_config(JsonView config, const MixtureFields& fields,
                                           std::uint32_t n_layers);
 
-// GGUF's keys, which all architectures share; nothing where expert_count is 0 or absent. d_ffn: the
-// width of experts where no key says it. `routing` is the file's, where it says one, else that of
-// the architecture, as `normalised` is.
-struct GgufRouting {
-  pc_routing routing = PC_ROUTING_SOFTMAX;
-  bool normalised = true;
-};
-Result<MixtureConfig> read_gguf_mixture(const GgufKeys& keys, const GgufRouting& absent,
-                                        std::uint32_t n_layers, std::uint32_t d_ffn);
+// For errors: what a field that says so does.
+std::string too_many_experts(std::uint32_t n_used, std::uint32_t n_experts);
 
 }  // namespace pc
