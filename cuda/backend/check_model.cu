@@ -26,8 +26,8 @@ Status check_types(std::initializer_list<const pc_tensor*> tensors) {
 }
 
 Status check_layer(const pc_model_desc& d, const pc_layer& layer) {
-  PC_CHECK_OK(check_types(
-      {&layer.wq, &layer.wk, &layer.wv, &layer.wo, &layer.w_gate, &layer.w_up, &layer.w_down}));
+  PC_CHECK_OK(check_types({&layer.wq, &layer.wk, &layer.wv, &layer.wo, &layer.ffn.gate,
+                           &layer.ffn.up, &layer.ffn.down}));
   if (layer.rope != PC_NO_ROPE && layer.rope >= d.n_ropes)
     return refuse("a layer names a rotary embedding that is not there");
   const std::uint32_t q = d.n_heads * d.head_dim, kv = d.n_kv_heads * d.head_dim;
