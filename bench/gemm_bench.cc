@@ -17,10 +17,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <map>
 #include <memory>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "base/aligned_buffer.h"
@@ -117,7 +117,7 @@ Arguments parse(int argc, char** argv) {
 struct Weights {
   std::vector<AlignedBuffer<std::byte>> stored, panels;
   std::vector<pc_tensor> tensors;
-  std::map<const void*, const std::byte*> packed;
+  std::unordered_map<const void*, const std::byte*> packed;
   double bytes = 0;  // of one, as the product reads it
 
   Weights(Type type, std::uint32_t k, std::uint32_t n) {

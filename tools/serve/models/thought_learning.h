@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "runtime/calls/writing/call_learning.h"
+#include "tools/output/json.h"
 #include "tools/serve/request/thought_shape.h"
 
 namespace pc::serve {
