@@ -6,7 +6,7 @@
 set(PC_ARCHIVE ${PROJECT_BINARY_DIR}/libpromptcache.a)
 set(PC_ARCHIVE_OBJECT ${PROJECT_BINARY_DIR}/promptcache.o)
 set(objects)
-foreach(target pc_api pc_base pc_compute pc_constrain pc_json pc_modules pc_pml pc_runtime pc_simd pc_step)
+foreach(target pc_api pc_base pc_calls pc_compute pc_constrain pc_json pc_modules pc_pml pc_runtime pc_simd pc_step)
   list(APPEND objects $<TARGET_OBJECTS:${target}>)
 endforeach()
 add_custom_command(OUTPUT ${PC_ARCHIVE}
