@@ -33,7 +33,14 @@ struct ShapeField {
   const char *key, *gguf, *config;
   std::uint32_t (*of)(const Model& model);
 };
-constexpr std::array<ShapeField, 8> kShape{{
+// The first layer that has a mixture says it for all.
+const pc_mixture* first_mixture(const Model& m) {
+  const auto found = std::ranges::find_if(
+      m.layers, [](const pc_layer& layer) { return layer.mixture.n_experts != 0; });
+  return found == m.layers.end() ? nullptr : &found->mixture;
+}
+
+constexpr std::array<ShapeField, 11> kShape{{
     {"layers", "block_count", "num_hidden_layers", [](const Model& m) { return m.desc.n_layers; }},
     {"d_model", "embedding_length", "hidden_size", [](const Model& m) { return m.desc.d_model; }},
     {"heads", "attention.head_count", "num_attention_heads",
@@ -44,6 +51,21 @@ constexpr std::array<ShapeField, 8> kShape{{
      [](const Model& m) { return m.desc.head_dim; }},
     {"d_ffn", "feed_forward_length", "intermediate_size",
      [](const Model& m) { return m.desc.d_ffn; }},
+    {"experts", "expert_count", "num_experts",
+     [](const Model& m) {
+       const pc_mixture* mixture = first_mixture(m);
+       return mixture ? mixture->n_experts : 0u;
+     }},
+    {"experts_used", "expert_used_count", "num_experts_per_tok",
+     [](const Model& m) {
+       const pc_mixture* mixture = first_mixture(m);
+       return mixture ? mixture->n_used : 0u;
+     }},
+    {"d_expert", "expert_feed_forward_length", "moe_intermediate_size",
+     [](const Model& m) {
+       const pc_mixture* mixture = first_mixture(m);
+       return mixture ? mixture->experts[0].up.rows : 0u;
+     }},
     {"vocab_size", "vocab_size", "vocab_size", [](const Model& m) { return m.desc.vocab_size; }},
     {"context_tokens", "context_length", "max_position_embeddings",
      [](const Model& m) { return m.context_tokens; }},

@@ -1,6 +1,7 @@
 #include "tools/bench/bench_floor.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace pc::cli {
 namespace {
@@ -10,6 +11,10 @@ double number(const Json& value) {
 }
 
 }  // namespace
+
+double ModelBytes::read(double tokens) const {
+  return weights + experts * (1 - std::pow(1 - used_share, tokens));
+}
 
 double ModelBytes::states(double depth) const {
   if (layers == 0) return state_token * depth;
@@ -23,11 +28,13 @@ ModelBytes bytes_of_model(const Json& inspection) {
   bool has_output = false;  // a matrix of its own
   for (const Json& group : inspection["weights"].items()) {
     const double bytes = number(group["bytes"]);
-    model.weights += bytes;
+    (group["group"].text() == "experts" ? model.experts : model.weights) += bytes;
     if (group["group"].text() == "embedding") embedding = bytes;
     if (group["group"].text() == "output") has_output = bytes != 0;
   }
   if (has_output) model.weights -= embedding;  // of which a token reads a row
+  if (const double n = number(inspection["experts"]); n != 0)
+    model.used_share = number(inspection["experts_used"]) / n;
   model.state_token = number(inspection["kv_bytes_per_token"]);
   model.layers = number(inspection["layers"]);
   model.window_layers = number(inspection["window_layers"]);
@@ -39,13 +46,13 @@ std::optional<double> floor_seconds(const BenchCase& test, const ModelBytes& mod
                                     const Machine& machine) {
   const double shared = model.states(test.depth);
   if (test.kind == BenchCase::Kind::kPrefill ||
-      model.weights + shared <= static_cast<double>(machine.cache_bytes))
+      model.weights + model.experts + shared <= static_cast<double>(machine.cache_bytes))
     return std::nullopt;
   double bytes = 0;
-  if (test.kind == BenchCase::Kind::kFirstToken) bytes = model.weights + shared;
+  if (test.kind == BenchCase::Kind::kFirstToken) bytes = model.read(test.n_prompt) + shared;
   // A step for all: what they share is read once, what each has said itself for each.
   for (std::uint32_t said = 0; test.kind == BenchCase::Kind::kDecode && said < test.n_gen; ++said)
-    bytes += model.weights + shared +
+    bytes += model.read(test.n_sessions) + shared +
              test.n_sessions * (model.states(double{1} * test.depth + said) - shared);
   return bytes / machine.read_bytes_per_s;
 }

@@ -15,6 +15,10 @@ std::string plain(const Json& model, const char* key) {
   return cell(model[key]);
 }
 
+std::string unless_zero(const Json& model, const char* key) {
+  return model[key].number() == std::uint64_t{0} ? "-" : plain(model, key);
+}
+
 std::string size(const Json& model, const char* key) {
   return size_cell(model[key]);
 }
@@ -62,7 +66,10 @@ constexpr std::array kFields = {
     Field{"heads", "heads", plain},
     Field{"kv_heads", "K/V heads", plain},
     Field{"head_dim", "head size", plain},
-    Field{"d_ffn", "feed-forward", plain},
+    Field{"d_ffn", "feed-forward", unless_zero},
+    Field{"experts", "experts", unless_zero},
+    Field{"experts_used", "experts a token", unless_zero},
+    Field{"d_expert", "expert's width", unless_zero},
     Field{"vocab_size", "vocabulary", plain},
     Field{"context_tokens", "context window", plain},
     Field{"positions", "positions", positions},

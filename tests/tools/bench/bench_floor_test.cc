@@ -43,6 +43,16 @@ TEST_CASE("a first token reads the weights and the module once") {
   CHECK(floor_seconds({Kind::kFirstToken, 25, 32, 0, 1}, kPlain, kMachine) == 1000 + 25 * 40);
 }
 
+TEST_CASE("of experts a step reads those that its tokens go to") {
+  ModelBytes model;
+  model.weights = 100;
+  model.experts = 800;
+  model.used_share = 0.25;
+  CHECK(model.read(1) == 300);
+  CHECK(model.read(2) == Approx(100 + 800 * (1 - 0.75 * 0.75)));
+  CHECK(model.read(1000) == Approx(900));
+}
+
 TEST_CASE("each step of decoding reads the weights and what was said before") {
   CHECK(floor_seconds({Kind::kDecode, 0, 0, 3, 1}, kPlain, kMachine) ==
         3 * 1000 + (0 + 1 + 2) * 40);
