@@ -27,15 +27,15 @@ std::size_t most(std::span<const Gemm::Extent> extents, const Size& size) {
   return n;
 }
 
-// Tiles of groups are rounded up to kAmxRows rows each, and only groups of kAmxFewestRows or
-// more have any: fewer than twice the rows.
+// Each group's tiles are rounded up to kAmxRows rows. Only groups of kAmxFewestRows have any.
 std::size_t tiled_elements(const Gemm::Extent& e) {
-  static_assert(simd::kAmxRows <= simd::kAmxFewestRows);
-  return simd::amx_elements(2 * std::size_t{e.rows}, e.k);
+  const std::size_t n_tiled = std::min<std::size_t>(e.groups, e.rows / simd::kAmxFewestRows);
+  return simd::amx_elements(e.rows + n_tiled * (simd::kAmxRows - 1), e.k);
 }
 
+// A group's rows rounded up to kGemmRowGranule may end behind x.
 std::size_t padded_elements(const Gemm::Extent& e) {
-  return (std::size_t{e.rows} + kGemmRowGranule) * e.k;
+  return (std::size_t{e.rows} + (e.groups > 1 ? kGemmRowGranule : 0)) * e.k;
 }
 
 bool is_tiled(const Gemm::Group& group) {

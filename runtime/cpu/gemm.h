@@ -46,9 +46,10 @@ class PackedWeights;
 
 class Gemm {
  public:
-  // The largest x that will come: rows, a multiple of kGemmRowGranule, by columns.
+  // The largest x that will come: rows, a multiple of kGemmRowGranule, by columns; and the groups
+  // that it is at most made of.
   struct Extent {
-    std::uint32_t rows, k;
+    std::uint32_t rows, k, groups = 1;
   };
   // packed: borrowed; null: nothing is packed.
   Gemm(const simd::Kernels& kernels, Parallel parallel, std::span<const Extent> largest,

@@ -26,10 +26,13 @@ std::uint32_t largest(const pc_model_desc& desc, const Number& number) {
   return n;
 }
 
-// Rows that go to experts, at most; and room for those of the last group rounded up.
+// Rows that go to experts, at most.
 std::uint32_t most_places(const pc_model_desc& desc, std::uint32_t max_rows) {
-  const std::uint32_t used = largest(desc, [](const pc_mixture& m) { return m.n_used; });
-  return used == 0 ? 0 : max_rows * used + kGemmRowGranule;
+  return max_rows * largest(desc, [](const pc_mixture& m) { return m.n_used; });
+}
+
+std::uint32_t most_experts(const pc_model_desc& desc) {
+  return largest(desc, [](const pc_mixture& m) { return m.n_experts; });
 }
 
 }  // namespace
@@ -42,10 +45,11 @@ Mixture::Mixture(const pc_model_desc& desc, const simd::Kernels& kernels, Parall
       activation_(static_cast<simd::Activation>(desc.activation)) {
   const std::size_t places = most_places(desc, max_rows);
   if (places == 0) return;
-  const std::uint32_t n_experts = largest(desc, [](const pc_mixture& m) { return m.n_experts; });
+  const std::uint32_t n_experts = most_experts(desc);
+  const std::size_t padded = places + kGemmRowGranule;  // as Gemm wants groups
   logits_ = AlignedBuffer<float>(std::size_t{max_rows} * n_experts);
-  rows_ = AlignedBuffer<float>(places * d_model_);
-  gate_ = AlignedBuffer<float>(places * largest(desc, inner_width));
+  rows_ = AlignedBuffer<float>(padded * d_model_);
+  gate_ = AlignedBuffer<float>(padded * largest(desc, inner_width));
   up_ = AlignedBuffer<float>(gate_.size());
   for (auto* of_places : {&places_, &sources_, &experts_}) of_places->resize(places);
   choices_.resize(places);
@@ -56,7 +60,8 @@ Mixture::Mixture(const pc_model_desc& desc, const simd::Kernels& kernels, Parall
 std::vector<Gemm::Extent> Mixture::extents(const pc_model_desc& desc, std::uint32_t max_rows) {
   const std::uint32_t places = most_places(desc, max_rows);
   if (places == 0) return {};
-  return {{places, desc.d_model}, {places, largest(desc, inner_width)}};
+  const std::uint32_t n_experts = most_experts(desc);
+  return {{places, desc.d_model, n_experts}, {places, largest(desc, inner_width), n_experts}};
 }
 
 Status Mixture::run(const pc_mixture& mixture, const float* x, std::uint32_t n, bool accumulate,

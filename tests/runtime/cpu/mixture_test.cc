@@ -11,6 +11,7 @@
 #include <cstring>
 #include <deque>
 #include <numeric>
+#include <span>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -142,8 +143,9 @@ TEST_CASE("products of groups are those of each group alone") {
     packed[w.data] = p.data();
   }
   const PackedWeights weights(packed);
-  const std::uint32_t max_rows = (m + 2 * kGemmRowGranule) / kGemmRowGranule * kGemmRowGranule;
-  Gemm gemm(kernels, Parallel(2), max_rows, k, &weights, precision);
+  const std::uint32_t max_rows = (m + kGemmRowGranule - 1) / kGemmRowGranule * kGemmRowGranule;
+  const Gemm::Extent largest{max_rows, k, static_cast<std::uint32_t>(sizes.size())};
+  Gemm gemm(kernels, Parallel(2), std::span(&largest, 1), &weights, precision);
 
   const auto before = random.floats(std::size_t{2} * max_rows * n);
   const bool accumulate = GENERATE(false, true);
