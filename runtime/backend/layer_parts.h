@@ -23,8 +23,8 @@ inline std::span<const pc_ffn> experts_of(const pc_layer& layer) {
   return {layer.mixture.experts, layer.mixture.n_experts};
 }
 
-// visit(pc_tensor): the matrices of its products, in the order in which a token needs them; absent
-// ones, which have no data, are left out. The router's is not among them: see for_each_matrix.
+// visit(const pc_tensor&): the matrices of products, in the order in which a token needs them;
+// absent ones, which have no data, are left out.
 template <class Visit>
 void for_each_matrix(const pc_ffn& ffn, const Visit& visit) {
   for (const pc_tensor* w : {&ffn.up, &ffn.gate, &ffn.down})
@@ -33,7 +33,8 @@ void for_each_matrix(const pc_ffn& ffn, const Visit& visit) {
 
 template <class Visit>
 void for_each_matrix(const pc_layer& layer, const Visit& visit) {
-  for (const pc_tensor* w : {&layer.wq, &layer.wk, &layer.wv, &layer.wo, &layer.mixture.router})
+  for (const pc_tensor* w :
+       {&layer.wq, &layer.wk, &layer.wv, &layer.wo, &layer.mixture.router, &layer.mixture.ffn_gate})
     if (w->data) visit(*w);
   for_each_matrix(layer.ffn, visit);
   for (const pc_ffn& expert : experts_of(layer)) for_each_matrix(expert, visit);

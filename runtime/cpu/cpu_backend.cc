@@ -108,6 +108,7 @@ Status check_mixture(const pc_model_desc& d, const pc_mixture& m) {
 Status check_layer(const pc_model_desc& d, const pc_layer& layer) {
   if (!has_ffn(layer) && layer.mixture.n_experts == 0)
     return refuse("a layer has no feed-forward network");
+  if (layer.ffn.up.rows > d.d_ffn) return refuse("a layer's network is wider than d_ffn says");
   if (layer.mixture.n_experts != 0) PC_CHECK_OK(check_mixture(d, layer.mixture));
   const bool gated = (!has_ffn(layer) || layer.ffn.gate.data) &&
                      (layer.mixture.n_experts == 0 || layer.mixture.experts[0].gate.data);
