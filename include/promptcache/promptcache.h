@@ -747,7 +747,8 @@ PC_API pc_status pc_call_reader_push(pc_call_reader* reader, const char* text, s
                                      const pc_answer_piece** pieces, size_t* n, pc_error* error);
 PC_API void pc_call_reader_close(pc_call_reader* reader);
 
-/* A whole answer. JSON: {"content": "...", "tool_calls": [{"name", "arguments": {...}}, ...]}. */
+/* A whole answer. JSON: {"content": "...", "tool_calls": [{"name", "arguments": {...}, "whole"}]};
+ * whole: false where the answer ended within the call: arguments are as far as they go. */
 PC_API pc_status pc_calls_read(const pc_tools* tools, uint32_t flags, const char* answer,
                                size_t bytes, char** json, pc_error* error);
 

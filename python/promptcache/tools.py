@@ -28,11 +28,12 @@ class ToolCall:
     """A call that a model made."""
 
     name: str
-    arguments: Dict[str, Any]  # {} where the call was cut off
+    arguments: Dict[str, Any]
     # Nine letters and digits, which is what Mistral's templates want.
     id: str = dataclasses.field(
         default_factory=lambda: "".join(secrets.choice(_LETTERS) for _ in range(9))
     )
+    whole: bool = True  # False: the answer ended within the call, whose arguments are not all there
 
     def result(self, value: Any) -> Dict[str, Any]:
         """The message that tells the model what came of it: a text, or a value in JSON."""
@@ -112,7 +113,7 @@ class CallReader(Handle):
         """The answer is over: the rest of its text. A call that was cut off is in `calls` then."""
         said = self._read(ffi.NULL, 0)
         if self._name is not None:
-            self._end()
+            self._end(whole=False)
         return said
 
     def _read(self, text: Any, n: int) -> str:
@@ -131,8 +132,9 @@ class CallReader(Handle):
                 self._end()
         return "".join(said)
 
-    def _end(self) -> None:
-        self.calls.append(ToolCall(self._name or "", _arguments("".join(self._heard))))
+    def _end(self, whole: bool = True) -> None:
+        read = _arguments("".join(self._heard))
+        self.calls.append(ToolCall(self._name or "", read, whole=whole))
         self._name = None
 
 

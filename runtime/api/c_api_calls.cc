@@ -107,7 +107,10 @@ Result<Grammar> grammar_of(const pc_tools::Known& tools, const char* name, std::
 Json as_json(const pc::calls::ReadAnswer& answer) {
   Json calls = Json::array();
   for (const pc::calls::ToolCall& call : answer.calls)
-    calls.push(Json::object().set("name", call.name).set("arguments", call.arguments));
+    calls.push(Json::object()
+                   .set("name", call.name)
+                   .set("arguments", call.arguments)
+                   .set("whole", call.is_whole));
   return Json::object().set("content", answer.text).set("tool_calls", calls);
 }
 

@@ -207,7 +207,9 @@ def test_answers_of_a_session_of_ones_own(caller):
     cut = tools.reader()
     cut.push('~weather{"ci')
     cut.finish()
-    assert [(m.name, m.arguments) for m in cut.calls] == [("weather", {})]
+    assert [(m.name, m.arguments, m.whole) for m in cut.calls] == [("weather", {}, False)]
+    _, calls = tools.read('~weather{"ci')
+    assert [(m.name, m.whole) for m in calls] == [("weather", False)]
 
 
 def test_several_calls_of_one_answer(caller):

@@ -403,8 +403,9 @@ ReadAnswer gather(const std::vector<CallPiece>& pieces) {
   for (const CallPiece& piece : pieces) {
     if (piece.kind == CallPiece::Kind::kText) read.text += piece.text;
     if (piece.kind == CallPiece::Kind::kArguments) arguments.back() += piece.text;
+    if (piece.kind == CallPiece::Kind::kEnd) read.calls.back().is_whole = true;
     if (piece.kind != CallPiece::Kind::kName) continue;
-    read.calls.push_back({piece.text, {}});
+    read.calls.push_back({piece.text, {}, false});
     arguments.emplace_back();
   }
   for (std::size_t i = 0; i < arguments.size(); ++i)

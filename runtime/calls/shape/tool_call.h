@@ -9,7 +9,8 @@ namespace pc::calls {
 
 struct ToolCall {
   std::string name;
-  Json arguments;  // an object
+  Json arguments;        // an object
+  bool is_whole = true;  // else the answer ended within the call
 
   friend bool operator==(const ToolCall&, const ToolCall&) = default;
 };
