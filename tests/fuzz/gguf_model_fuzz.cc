@@ -16,6 +16,7 @@
 #include "modules/store/unique_fd.h"
 #include "runtime/backend/backend_handle.h"
 #include "runtime/backend/cpu_backend.h"
+#include "runtime/backend/layer_parts.h"
 #include "runtime/checkpoint/gguf.h"
 #include "runtime/model/families/registry.h"
 #include "runtime/model/model.h"
@@ -43,6 +44,12 @@ void check_tensor(const pc_tensor& tensor, Bytes file,
   require(inside);
 }
 
+template <class Check>
+void check_network(const pc_ffn& f, const Check& check) {
+  for (const pc_tensor* tensor : {&f.gate, &f.up, &f.down, &f.b_gate, &f.b_up, &f.b_down})
+    check(*tensor);
+}
+
 void check_decoder(const pc::Decoder& d, Bytes file,
                    std::span<const pc::AlignedBuffer<std::byte>> copies) {
   const auto check = [&](const pc_tensor& tensor) { check_tensor(tensor, file, copies); };
@@ -65,14 +72,15 @@ void check_decoder(const pc::Decoder& d, Bytes file,
                                     &l.attn_post_norm,
                                     &l.ffn_norm,
                                     &l.ffn_norm_bias,
-                                    &l.ffn.gate,
-                                    &l.ffn.up,
-                                    &l.ffn.down,
-                                    &l.ffn.b_gate,
-                                    &l.ffn.b_up,
-                                    &l.ffn.b_down,
+                                    &l.sinks,
+                                    &l.mixture.router,
+                                    &l.mixture.router_bias,
+                                    &l.mixture.choice_bias,
+                                    &l.mixture.ffn_gate,
                                     &l.ffn_post_norm})
       check(*tensor);
+    check_network(l.ffn, check);
+    for (const pc_ffn& expert : pc::experts_of(l)) check_network(expert, check);
   }
 }
 

@@ -103,10 +103,46 @@ def mpt():
     seed.write()
 
 
+def add_experts(seed, n):
+    seed.writer.add_expert_count(n)
+    seed.writer.add_expert_used_count(2)
+    seed.writer.add_expert_feed_forward_length(4)
+    seed.tensor(BLOCK + "ffn_gate_inp.weight", n, D)
+    for name, rows, cols in (("gate", 4, D), ("up", 4, D), ("down", D, 4)):
+        seed.tensor(f"{BLOCK}ffn_{name}_exps.weight", n, rows, cols)
+
+
+def qwen2moe():
+    """A mixture beside a network that counts by a gate."""
+    seed = Seed("qwen2moe", 1)
+    add_experts(seed, 3)
+    seed.writer.add_expert_shared_feed_forward_length(4)
+    seed.norms("output_norm", *NORMS)
+    seed.tensor(BLOCK + "ffn_gate_inp_shexp.weight", D)
+    seed.matrices(("attn_q", 8, D), ("attn_k", 4, D), ("attn_v", 4, D), ("attn_output", D, 8),
+                  ("ffn_gate_shexp", 4, D), ("ffn_up_shexp", 4, D), ("ffn_down_shexp", D, 4))
+    seed.write()
+
+
+def gpt_oss():
+    """A mixture with biases, sinks, windows."""
+    seed = Seed("gpt-oss", 1)
+    add_experts(seed, 3)
+    seed.writer.add_sliding_window(4)
+    for name, n in (("gate", 4), ("up", 4), ("down", D)):
+        seed.tensor(f"{BLOCK}ffn_{name}_exps.bias", 3, n)
+    seed.tensor(BLOCK + "ffn_gate_inp.bias", 3)
+    seed.tensor(BLOCK + "attn_sinks.weight", 2)
+    seed.norms("output_norm", BLOCK + "attn_norm", BLOCK + "post_attention_norm")
+    seed.matrices(("attn_q", 8, D), ("attn_k", 4, D), ("attn_v", 4, D), ("attn_output", D, 8),
+                  bias=True)
+    seed.write()
+
+
 def main():
     OUT.mkdir(parents=True, exist_ok=True)
     shutil.copy(TESTS / "golden" / "bad_models" / "sound_llama.gguf", OUT / "llama.gguf")
-    for seed in (gpt2, phi3, gemma3, mpt):
+    for seed in (gpt2, phi3, gemma3, mpt, qwen2moe, gpt_oss):
         seed()
 
 
