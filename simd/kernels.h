@@ -110,17 +110,18 @@ struct AttendArgs {
   // What a row sees is summed in one order, whatever the other rows see. (With windows it is cut
   // where the first of the rows begins to see.)
   bool alike = false;
-  // Null, or what keys have lost, put back into scores before the cap: row r's for all tokens of
-  // block b, counted from block 0, is the sum over d of sway[r][d] * waves[d * wave_stride + b]
-  // (runtime/cpu/states/key_centres.h). What is 16 columns behind the last block is readable.
+  // Null, or, of kQ8 alone, what keys have lost, put back into scores before the cap: row r's for
+  // all tokens of block b, counted from block 0, is the sum over d of sway[r][d] * waves[d *
+  // wave_stride + b] (runtime/cpu/states/key_centres.h). What is 16 columns behind the last block
+  // is readable.
   const float* sway = nullptr;  // [n_rows, head_dim]
   const float* waves = nullptr;
   std::size_t wave_stride = 0;
 };
 
-// What a feed-forward layer does to its gate (or to its only input).
-inline constexpr float kSwigluLimit = 7.0f, kSwigluAlpha = 1.702f;
+inline constexpr float kSwigluLimit = 7.0f, kSwigluAlpha = 1.702f;  // of kClampedSwiglu
 
+// What a feed-forward layer does to its gate (or to its only input).
 enum class Activation : std::uint32_t {
   kSilu = 0,      // x / (1 + exp(-x))
   kGelu = 1,      // x/2 (1 + erf(x / sqrt 2))
