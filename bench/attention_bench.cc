@@ -5,7 +5,7 @@
 //
 // For each shape, number of new tokens and number of cached tokens: one layer's
 // attention of the new tokens over a cached segment and over themselves, as
-// runtime/cpu/attention.h does it. Layers are as many as fill 256 MiB, so that states
+// runtime/cpu/attention/attention.h does it. Layers are as many as fill 256 MiB, so that states
 // come from memory, as in a model. With several instruction sets (--isa, values
 // of PC_ISA) or types of states (--kv; default bf16) their runs alternate and
 // ratios to the first are shown. The floor is the larger of bytes over bandwidth
@@ -25,7 +25,7 @@
 
 #include "base/aligned_buffer.h"
 #include "bench/machine.h"
-#include "runtime/cpu/attention.h"
+#include "runtime/cpu/attention/attention.h"
 #include "runtime/cpu/states/kv_q4.h"
 #include "runtime/cpu/states/kv_row.h"
 #include "runtime/json/json_writer.h"
@@ -117,43 +117,40 @@ Arguments parse(int argc, char** argv) {
 // Keys and values of all layers: one cached segment and the new tokens' own.
 struct States {
   AlignedBuffer<std::byte> data;
+  KvGeometry kinds[2];
   KvSegment segments[2];
   std::uint32_t n_layers;
   double layer_bytes;
 
   States(const Shape& shape, KvType type, std::uint32_t cached, std::uint32_t fresh) {
-    const KvGeometry kinds[2] = {{1, shape.n_kv_heads, shape.head_dim, type},
-                                 {1, shape.n_kv_heads, shape.head_dim, fresh_type(type)}};
-    const std::size_t blocks[2] = {kv_blocks(cached), kv_blocks(fresh)};
-    const std::size_t layer = kinds[0].state_bytes(blocks[0]) + kinds[1].state_bytes(blocks[1]);
+    const KvType types[2] = {type, fresh_type(type)};
+    const std::uint32_t blocks[2] = {kv_blocks(cached), kv_blocks(fresh)};
+    std::size_t layer = 0;
+    for (int s = 0; s < 2; ++s)
+      layer += KvGeometry(1, shape.n_kv_heads, shape.head_dim, types[s]).state_bytes(blocks[s]);
     layer_bytes = static_cast<double>(layer);
     n_layers = static_cast<std::uint32_t>(
         std::clamp<std::size_t>((std::size_t{256} << 20) / layer, 1, shape.n_layers));
     data = AlignedBuffer<std::byte>(layer * n_layers);
     std::byte* bytes = data.data();
     for (int s = 0; s < 2; ++s) {
-      const KvGeometry& one = kinds[s];
-      const std::size_t plane = blocks[s] * one.block_bytes();
-      fill(one, {bytes, one.state_bytes(blocks[s]) * n_layers});
-      segments[s] = {bytes,
-                     2 * plane * shape.n_kv_heads,
-                     2 * plane,
-                     plane,
-                     one.type,
+      kinds[s] = KvGeometry(n_layers, shape.n_kv_heads, shape.head_dim, types[s]);
+      const std::size_t n_bytes = kinds[s].state_bytes(blocks[s]);
+      fill(kinds[s].head(0), {bytes, n_bytes});
+      segments[s] = {{bytes, &kinds[s], blocks[s], 0},
                      0,
                      s ? fresh : cached,
                      s ? static_cast<std::int32_t>(cached) : 0,
-                     0};
-      segments[s].key_position = segments[s].position;
-      bytes += one.state_bytes(blocks[s]) * n_layers;
+                     s ? static_cast<std::int32_t>(cached) : 0};
+      bytes += n_bytes;
     }
   }
 
   // Pairs of a block of keys and one of values, one after the other: which is which
   // matters to nobody here, as long as both are sound.
-  void fill(const KvGeometry& one, std::span<std::byte> states) {
+  void fill(KvHead one, std::span<std::byte> states) {
     std::uint32_t state = 1;
-    const std::size_t block = one.block_bytes(), hd = one.head_dim;
+    const std::size_t block = one.block_bytes(), hd = one.dims;
     std::vector<float> keys(kKvBlockTokens * hd), values(keys.size());
     for (std::size_t at = 0; at + 2 * block <= states.size(); at += 2 * block) {
       for (auto* plane : {&keys, &values})
@@ -163,7 +160,7 @@ struct States {
         }
       std::byte* const to = states.data() + at;
       if (one.type == KvType::kQ4)
-        write_q4_block(one.head_dim, kKvBlockTokens, keys.data(), values.data(), to, to + block);
+        write_q4_block(one.dims, kKvBlockTokens, keys.data(), values.data(), to, to + block);
       for (std::uint32_t t = 0; one.type != KvType::kQ4 && t < kKvBlockTokens; ++t)
         write_kv_row(one, t, keys.data() + t * hd, values.data() + t * hd, to, to + block);
     }
@@ -193,13 +190,17 @@ std::vector<Series> measure(const Arguments& a, const Shape& shape, std::uint32_
   const pc_rope rope{shape.head_dim, 0, 1.0f, inv_freq.data()};
   std::uint32_t most_layers = 0;
   for (const auto& s : states) most_layers = std::max(most_layers, s->n_layers);
-  const std::vector<pc_layer> layers(most_layers);
+  std::vector<pc_layer> layers(most_layers);
+  for (pc_layer& layer : layers) {
+    layer.n_heads = shape.n_heads;
+    layer.n_kv_heads = shape.n_kv_heads;
+    layer.head_dim = shape.head_dim;
+    layer.attn_scale = 1.0f / std::sqrt(static_cast<float>(shape.head_dim));
+    layer.states = static_cast<std::uint32_t>(&layer - layers.data());
+    layer.wk.data = &rope;  // it has keys
+  }
   pc_model_desc desc{};
   desc.n_layers = most_layers;
-  desc.n_heads = shape.n_heads;
-  desc.n_kv_heads = shape.n_kv_heads;
-  desc.head_dim = shape.head_dim;
-  desc.attn_scale = 1.0f / std::sqrt(static_cast<float>(shape.head_dim));
   desc.n_ropes = 1;
   desc.ropes = &rope;
   desc.layers = layers.data();

@@ -42,8 +42,9 @@ Work work_of(const Engine& engine) {
   w.head_macs = elements(d.lm_head);
   w.head_bytes = bytes(d.lm_head);
   w.kv_bytes = static_cast<double>(engine.geometry().state_bytes(1)) / kKvBlockTokens;
-  w.kv_int8 = engine.geometry().type == KvType::kQ8;
-  w.attention_macs = 2.0 * d.n_layers * d.n_heads * d.head_dim;
+  w.kv_int8 = engine.geometry().type() == KvType::kQ8;
+  for (const pc_layer& layer : std::span(d.layers, d.n_layers))
+    w.attention_macs += 2.0 * layer.n_heads * layer.head_dim;
   w.quantised = simd::is_quantised(static_cast<simd::Type>(d.layers[0].wq.dtype));
   return w;
 }

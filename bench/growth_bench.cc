@@ -105,12 +105,12 @@ void publish_random(const LoadedSchema& schema, const SchemaModule& module) {
   ModuleImage image = must(ModuleImage::create(module.identity));
   for (std::uint32_t run = 0; run < image.n_runs(); ++run) {
     const KvPlanes p = image.planes(run);
-    const std::size_t plane_bytes = kv_blocks(p.n_tokens) * g.block_bytes();
-    for (std::uint32_t i = 0; i < g.n_layers * g.n_kv_heads; ++i) {
-      std::byte* keys =
-          p.data + i / g.n_kv_heads * p.layer_stride_bytes + i % g.n_kv_heads * p.head_stride_bytes;
-      fill_plane(keys, plane_bytes);
-      fill_plane(keys + p.value_offset_bytes, plane_bytes);
+    for (std::uint32_t layer = 0; layer < g.n_layers(); ++layer) {
+      const std::size_t plane_bytes = kv_blocks(p.n_tokens) * g.head(layer).block_bytes();
+      for (std::uint32_t head = 0; head < g.n_kv_heads(layer); ++head) {
+        fill_plane(p.keys(layer, head), plane_bytes);
+        fill_plane(p.values(layer, head), plane_bytes);
+      }
     }
   }
   must(schema.engine().store()->publish(must(std::move(image).seal())));

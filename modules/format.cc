@@ -21,15 +21,14 @@ Result<ModuleExtent> module_extent(const KvGeometry& geometry, std::uint32_t n_t
   if (n_runs == 0 || n_runs > n_tokens) return too_big("n_runs");
   if (n_blocks == 0 || n_blocks > n_tokens) return too_big("n_blocks");
 
-  // One layer of one head fits 64 bits by these limits; all of them may not.
-  const std::uint64_t head_bytes = 2 * std::uint64_t{n_blocks} * geometry.block_bytes();
-  const auto payload_bytes =
-      checked_mul(head_bytes, std::uint64_t{geometry.n_layers} * geometry.n_kv_heads);
+  // One block of all layers fits 64 bits by these limits; all blocks may not.
+  const auto payload_bytes = checked_mul(geometry.state_bytes(1), std::uint64_t{n_blocks});
   if (!payload_bytes) return too_big("payload_bytes");
 
   ModuleExtent extent;
   extent.payload_bytes = *payload_bytes;
   extent.n_chunks = (*payload_bytes - 1) / kChunkBytes + 1;
+  extent.checksums = extent.layers + geometry.n_layers() * sizeof(KvLayer);
   extent.runs = extent.checksums + extent.n_chunks * sizeof(std::uint64_t);
   extent.tokens = extent.runs + std::uint64_t{n_runs} * sizeof(ModuleRun);
   extent.tables_end = extent.tokens + std::uint64_t{n_tokens} * sizeof(std::int32_t);

@@ -1,7 +1,8 @@
-// The module file: one header, three tables, one payload. docs/MODULE_FORMAT.md
+// The module file: one header, four tables, one payload. docs/MODULE_FORMAT.md
 // has the byte diagram; module_file.cc reads it, module_image.cc writes it.
 //
 //   ModuleHeader                 512 bytes
+//   layers     KvLayer[n_layers] the shape of each layer that keeps states
 //   checksums  u64[n_chunks]     checksum64 of each 256 KiB of the payload
 //   runs       ModuleRun[n_runs]
 //   tokens     i32[n_tokens]     ids of the kept tokens, run after run
@@ -33,7 +34,7 @@ namespace pc {
 inline constexpr std::array<std::uint8_t, 8> kModuleMagic = {0x89, 'P',  'C',  'M',
                                                              '\r', '\n', 0x1a, '\n'};
 inline constexpr std::uint32_t kModuleEndianTag = 0x01020304;
-inline constexpr std::uint32_t kModuleVersion = 2;  // readers accept exactly this
+inline constexpr std::uint32_t kModuleVersion = 3;  // readers accept exactly this
 
 // One page of most machines: the payload of a file mapped from its start
 // begins on a page, and so on a cache line.
@@ -64,17 +65,18 @@ struct ModuleHeader {
   std::uint64_t file_bytes = 0;          //  48  must be the size of the file
   ModuleKey key;                         //  56  key_of(causes); also the file's name
   ModuleCauses causes;                   //  88
-  std::array<std::uint8_t, 140> zero{};  // 340  reserved
+  std::array<std::uint8_t, 116> zero{};  // 364  reserved
   Digest seal{};                         // 480  module_seal()
 };
-static_assert(sizeof(ModuleCauses) == 252 && offsetof(ModuleHeader, causes) == 88);
+static_assert(sizeof(ModuleCauses) == 276 && offsetof(ModuleHeader, causes) == 88);
 static_assert(sizeof(ModuleHeader) == 512 && offsetof(ModuleHeader, seal) == 480);
 static_assert(std::is_trivially_copyable_v<ModuleHeader>);
 
 // Where the parts of a file lie, in bytes from its start.
 struct ModuleExtent {
   std::uint64_t n_chunks = 0;
-  std::uint64_t checksums = sizeof(ModuleHeader);
+  std::uint64_t layers = sizeof(ModuleHeader);
+  std::uint64_t checksums = 0;
   std::uint64_t runs = 0;
   std::uint64_t tokens = 0;
   std::uint64_t tables_end = 0;

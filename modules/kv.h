@@ -31,12 +31,17 @@
 // (runtime/cpu/states/kv_q4.h, docs/adr/0026-q4-states.md). Of keys behind the end of a run only
 // the codes are zero.
 //
-// A KvSegment borrows. What keeps the bytes alive is a ModuleHandle (a mapped
+// A layer's heads may have another number and size than the next one's
+// (docs/adr/0053-layers-of-several-shapes.md). Layers that read the states of another have none.
+//
+// A KvSegment borrows its bytes and its geometry. What keeps them alive is a ModuleHandle (a mapped
 // file) or a timeline's page; both outlive the step that reads the view.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "base/status.h"
 
@@ -96,47 +101,102 @@ constexpr std::uint32_t kv_blocks(std::uint32_t n_tokens) {
   return (n_tokens + kKvBlockTokens - 1) / kKvBlockTokens;
 }
 
-struct KvGeometry {
-  std::uint32_t n_layers = 0;
-  std::uint32_t n_kv_heads = 0;
-  std::uint32_t head_dim = 0;  // even, and a multiple of kv_type_unit(type)
+// How the rows of one K/V head lie in blocks.
+struct KvHead {
   KvType type = KvType::kF32;
+  std::uint32_t dims = 0;  // even, and a multiple of kv_type_unit(type)
+
+  // Bytes of the scales that a block begins with.
+  constexpr std::size_t scale_bytes() const {
+    if (type == KvType::kQ4) return 4 * std::size_t{dims};
+    if (type != KvType::kQ8) return 0;
+    return std::size_t{kv_scale_words(dims)} * kKvBlockTokens * kKvWordBytes;
+  }
+  // Bytes of one block of keys (or of values).
+  constexpr std::size_t block_bytes() const {
+    return scale_bytes() +
+           std::size_t{kKvBlockTokens} * dims / kv_word_elements(type) * kKvWordBytes;
+  }
+};
+
+// What one layer keeps of each token: keys and values of n_kv_heads heads. Stored in files.
+struct KvLayer {
+  std::uint32_t n_kv_heads = 0;
+  std::uint32_t head_dim = 0;  // of keys and of values
+
+  friend bool operator==(const KvLayer&, const KvLayer&) = default;
+};
+static_assert(sizeof(KvLayer) == 8);
+
+// The layers of a model that keep states, each of its own shape, and the type of their numbers.
+class KvGeometry {
+ public:
+  KvGeometry() = default;
+  KvGeometry(std::vector<KvLayer> layers, KvType type);
+  // Layers that are all alike.
+  KvGeometry(std::uint32_t n_layers, std::uint32_t n_kv_heads, std::uint32_t head_dim,
+             KvType type = KvType::kF32);
 
   // Far above any model: GPT-3 has 96 layers, 96 heads of 128.
   static constexpr std::uint32_t kMaxLayers = 4096, kMaxKvHeads = 4096, kMaxHeadDim = 4096;
 
+  // The same layers with numbers of another type.
+  KvGeometry of_type(KvType type) const { return {layers_, type}; }
+
+  KvType type() const { return type_; }
+  std::uint32_t n_layers() const { return static_cast<std::uint32_t>(layers_.size()); }
+  std::span<const KvLayer> layers() const { return layers_; }
+  std::uint32_t n_kv_heads(std::uint32_t layer) const { return layers_[layer].n_kv_heads; }
+  KvHead head(std::uint32_t layer) const { return {type_, layers_[layer].head_dim}; }
+
+  // Bytes of all layers, heads, keys and values of n_blocks blocks, which is also where a layer
+  // would begin behind the last.
+  std::size_t state_bytes(std::uint64_t n_blocks) const {
+    return layer_offset(n_layers(), n_blocks);
+  }
+  // Where a layer begins in planes of n_blocks blocks.
+  std::size_t layer_offset(std::uint32_t layer, std::uint64_t n_blocks) const {
+    return offsets_[layer] * n_blocks;
+  }
+
   friend bool operator==(const KvGeometry&, const KvGeometry&) = default;
 
-  // Bytes of the scales that a block begins with.
-  constexpr std::size_t scale_bytes() const {
-    if (type == KvType::kQ4) return 4 * std::size_t{head_dim};
-    if (type != KvType::kQ8) return 0;
-    return std::size_t{kv_scale_words(head_dim)} * kKvBlockTokens * kKvWordBytes;
-  }
-  // Bytes of one block of keys (or of values) of one layer and head.
-  constexpr std::size_t block_bytes() const {
-    return scale_bytes() +
-           std::size_t{kKvBlockTokens} * head_dim / kv_word_elements(type) * kKvWordBytes;
-  }
-  // Bytes of all layers, heads, keys and values of n_blocks blocks.
-  constexpr std::size_t state_bytes(std::uint64_t n_blocks) const {
-    return 2 * std::size_t{n_layers} * n_kv_heads * block_bytes() * n_blocks;
-  }
+ private:
+  std::vector<KvLayer> layers_;
+  KvType type_ = KvType::kF32;
+  std::vector<std::size_t> offsets_{0};  // [n_layers + 1] of layers, where planes have one block
 };
 
 // Could there be states of this geometry? kInvalidArgument where a count is zero or over
-// its limit, or the type is unknown or does not fit head_dim.
+// its limit, or the type is unknown or does not fit a head.
 Status check_geometry(const KvGeometry& geometry);
 
-// A run of rows that is contiguous in memory and in position. Planes: for
-// each layer, for each kv head: keys, then values at value_offset_bytes.
-struct KvSegment {
-  const std::byte* data = nullptr;  // block 0 of layer 0, kv head 0, keys
-  std::size_t layer_stride_bytes = 0;
-  std::size_t head_stride_bytes = 0;
-  std::size_t value_offset_bytes = 0;  // from a plane of keys to its plane of values
-  KvType type = KvType::kF32;
-  std::uint32_t begin = 0;  // first row of the segment, counted from block 0
+// Planes one behind the other: for each layer, for each kv head, keys and then values, each of
+// plane_blocks blocks. Whoever has a part of them begins at first_block of each.
+template <class Byte>
+struct KvPlanesOf {
+  Byte* data = nullptr;  // of the first layer
+  const KvGeometry* geometry = nullptr;
+  std::uint32_t plane_blocks = 0;
+  std::uint32_t first_block = 0;
+
+  std::size_t plane_bytes(std::uint32_t layer) const {
+    return plane_blocks * geometry->head(layer).block_bytes();
+  }
+  // From first_block on.
+  Byte* keys(std::uint32_t layer, std::uint32_t kv_head) const {
+    const std::size_t block_bytes = geometry->head(layer).block_bytes();
+    return data + geometry->layer_offset(layer, plane_blocks) +
+           (2 * std::size_t{kv_head} * plane_blocks + first_block) * block_bytes;
+  }
+  Byte* values(std::uint32_t layer, std::uint32_t kv_head) const {
+    return keys(layer, kv_head) + plane_bytes(layer);
+  }
+};
+
+// A run of rows that is contiguous in memory and in position.
+struct KvSegment : KvPlanesOf<const std::byte> {
+  std::uint32_t begin = 0;  // first row of the segment, counted from block 0, which is first_block
   std::uint32_t n_tokens = 0;
   std::int32_t position = 0;      // logical position of row `begin`
   std::int32_t key_position = 0;  // position at which that row's key was rotated
@@ -146,37 +206,32 @@ struct KvSegment {
   // Null, or [n_tokens] the rows' logical positions, increasing, where they have gaps; keys are
   // rotated alike.
   const std::int32_t* positions = nullptr;
+
+  KvType type() const { return geometry->type(); }
 };
 
-// Where K and V of a run are written: KvSegment's planes.
-struct KvPlanes {
-  std::byte* data = nullptr;  // block 0 of layer 0, kv head 0, keys
-  std::size_t layer_stride_bytes = 0;
-  std::size_t head_stride_bytes = 0;
-  std::size_t value_offset_bytes = 0;  // from a plane of keys to its plane of values
-  std::uint32_t n_tokens = 0;          // for which there is room
+// Where K and V of a run are written.
+struct KvPlanes : KvPlanesOf<std::byte> {
+  std::uint32_t n_tokens = 0;  // for which there is room
 
   // The same planes from block `block` on.
-  KvPlanes from_block(std::uint32_t block, const KvGeometry& geometry) const {
-    return {data + block * geometry.block_bytes(), layer_stride_bytes, head_stride_bytes,
-            value_offset_bytes, n_tokens};
+  KvPlanes from_block(std::uint32_t block) const {
+    KvPlanes from = *this;
+    from.first_block += block;
+    return from;
   }
 };
 
-// Planes of n_blocks blocks one after the other, [n_layers][n_kv_heads]{keys, values}, at `data`.
-constexpr KvPlanes dense_planes(std::byte* data, const KvGeometry& geometry,
-                                std::uint64_t n_blocks) {
-  const std::size_t plane = n_blocks * geometry.block_bytes();
-  return {data, 2 * plane * geometry.n_kv_heads, 2 * plane, plane,
-          static_cast<std::uint32_t>(n_blocks * kKvBlockTokens)};
+// n_blocks blocks of planes at `data`. `geometry` is borrowed.
+inline KvPlanes dense_planes(std::byte* data, const KvGeometry& geometry, std::uint32_t n_blocks) {
+  return {{data, &geometry, n_blocks, 0}, n_blocks * kKvBlockTokens};
 }
 
 // Zeros the rows from n_rows on of the first block of all planes, scales included.
 // n_rows < kKvBlockTokens.
-void clear_rows(const KvPlanes& planes, const KvGeometry& geometry, std::uint32_t n_rows);
+void clear_rows(const KvPlanes& planes, std::uint32_t n_rows);
 
-// The first n_blocks blocks of all planes.
-void copy_blocks(const KvPlanes& from, const KvPlanes& to, const KvGeometry& geometry,
-                 std::uint32_t n_blocks);
+// The first n_blocks blocks of all planes, which are of one geometry.
+void copy_blocks(const KvPlanes& from, const KvPlanes& to, std::uint32_t n_blocks);
 
 }  // namespace pc

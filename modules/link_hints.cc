@@ -8,7 +8,7 @@ namespace pc {
 namespace {
 
 // What is unfinished lies beside them, so that no module's promised room counts as theirs.
-constexpr CacheTenant kHints{.files = "v2/next", .locks = "v2/locks", .tmp = "v2/next"};
+constexpr CacheTenant kHints{.files = "v3/next", .locks = "v3/locks", .tmp = "v3/next"};
 constexpr std::array<char, 8> kMagic = {'p', 'c', 'n', 'e', 'x', 't', '1', '\n'};
 
 // Beginnings of a link that have a hash each: as many as a record has room for.

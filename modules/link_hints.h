@@ -1,7 +1,7 @@
 // Hints: which links of chains (runtime/prompt/chain.h) were kept behind a text. Another text that
 // begins alike and then goes on otherwise finds by them the link whose first tokens it shares.
 //
-//   <dir>/v2/next/<64 hex>   the name is a place in a text (Chain::place); its records, newest
+//   <dir>/v3/next/<64 hex>   the name is a place in a text (Chain::place); its records, newest
 //   first
 //
 // A record is the key of a file and hashes of its first tokens, which no text can be read out of.

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 #include <string>
+#include <utility>
 
 #include "base/aligned_buffer.h"  // kCacheLine
 #include "base/bytes.h"
@@ -59,7 +60,8 @@ Status ModuleFile::check_header() {
                                          "; this build reads format " +
                                          std::to_string(kModuleVersion));
   }
-  auto extent = module_extent(geometry(), header_.n_tokens, header_.n_runs, header_.n_blocks);
+  PC_CHECK_OK(read_geometry());
+  auto extent = module_extent(geometry_, header_.n_tokens, header_.n_runs, header_.n_blocks);
   if (!extent.ok()) return corrupt(extent.error().message);
   extent_ = *extent;
   if (header_.header_bytes != sizeof(ModuleHeader) || header_.n_chunks != extent_.n_chunks ||
@@ -73,12 +75,26 @@ Status ModuleFile::check_header() {
   return ok();
 }
 
+// The table of layers, which the sizes of the rest follow from.
+Status ModuleFile::read_geometry() {
+  const ModuleCauses& causes = header_.causes;
+  if (causes.n_layers > KvGeometry::kMaxLayers) return corrupt("n_layers is over its limit");
+  const std::size_t n_bytes = causes.n_layers * sizeof(KvLayer);
+  if (bytes_.size() - sizeof(ModuleHeader) < n_bytes) return corrupt("shorter than its tables");
+  std::vector<KvLayer> layers(causes.n_layers);
+  std::memcpy(layers.data(), bytes_.data() + sizeof(ModuleHeader), n_bytes);
+  geometry_ = KvGeometry(std::move(layers), causes.kv_type);
+  return ok();
+}
+
 // The seal, then what a seal cannot promise: that the writer was right.
 Status ModuleFile::check_tables() {
   if (module_seal(bytes_.first(extent_.payload)) != header_.seal) {
     return corrupt("its header or tables do not match their seal");
   }
   if (header_.key != key_of(header_.causes)) return corrupt("its key is not the key of its causes");
+  if (header_.causes.layers != layers_digest(geometry_.layers()))
+    return corrupt("its layers are not those of its causes");
   if (backend_of(header_.causes).empty()) return corrupt("it does not say which backend made it");
   const auto is_zero = [](auto b) { return b == decltype(b){}; };
   const auto padding = bytes_.subspan(extent_.tables_end, extent_.payload - extent_.tables_end);
@@ -140,14 +156,11 @@ std::span<const std::int32_t> ModuleFile::tokens() const {
 
 KvSegment ModuleFile::segment(std::uint32_t run, std::int32_t position) const {
   PC_EXPECT(run < runs_.size());
-  const std::size_t block_bytes = geometry().block_bytes();
-  const std::size_t plane_bytes = header_.n_blocks * block_bytes;
   KvSegment segment;
-  segment.data = bytes_.data() + extent_.payload + first_blocks_[run] * block_bytes;
-  segment.value_offset_bytes = plane_bytes;
-  segment.head_stride_bytes = 2 * plane_bytes;
-  segment.layer_stride_bytes = geometry().n_kv_heads * segment.head_stride_bytes;
-  segment.type = geometry().type;
+  segment.data = bytes_.data() + extent_.payload;
+  segment.geometry = &geometry_;
+  segment.plane_blocks = header_.n_blocks;
+  segment.first_block = first_blocks_[run];
   segment.n_tokens = runs_[run].n_tokens;
   segment.position = position;
   segment.key_position = runs_[run].local_position;

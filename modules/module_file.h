@@ -44,7 +44,7 @@ class ModuleFile {
 
   const ModuleKey& key() const { return header_.key; }
   const ModuleHeader& header() const { return header_; }
-  const KvGeometry& geometry() const { return header_.causes.geometry; }
+  const KvGeometry& geometry() const { return geometry_; }
   std::span<const std::byte> bytes() const { return bytes_; }  // the whole file
 
   // Is the file as it was when it was mapped? If not (renaming it is a change, too), what the
@@ -85,6 +85,7 @@ class ModuleFile {
   ModuleFile(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
              const MappedFile* file);
   Status check_header();
+  Status read_geometry();
   Status check_tables();
   Status check_runs();
 
@@ -92,6 +93,7 @@ class ModuleFile {
   const MappedFile* file_;  // owner_'s, or null
   std::span<const std::byte> bytes_;
   ModuleHeader header_;
+  KvGeometry geometry_;
   ModuleExtent extent_;
   std::vector<ModuleRun> runs_;
   std::vector<std::uint32_t> first_blocks_;  // [n_runs] block at which each run starts

@@ -12,10 +12,10 @@ namespace {
 
 // Makes the bytes of a run depend on its rows alone, whatever the encoder
 // left in the unused rows of the last block.
-void clear_unused_rows(const KvPlanes& planes, const KvGeometry& geometry) {
+void clear_unused_rows(const KvPlanes& planes) {
   const std::uint32_t n_rows = planes.n_tokens % kKvBlockTokens;
   if (n_rows == 0) return;
-  clear_rows(planes.from_block(planes.n_tokens / kKvBlockTokens, geometry), geometry, n_rows);
+  clear_rows(planes.from_block(planes.n_tokens / kKvBlockTokens), n_rows);
 }
 
 Result<std::shared_ptr<AlignedBuffer<std::byte>>> memory_of(std::uint64_t n_bytes) {
@@ -71,6 +71,7 @@ Result<ModuleHandle> ModuleImage::copy(const ModuleFile& module) {
 Status ModuleImage::plan(const ModuleIdentity& identity) {
   header_.magic = kModuleMagic;
   header_.endian = kModuleEndianTag;
+  geometry_ = std::make_shared<const KvGeometry>(identity.geometry);
   header_.version = kModuleVersion;
   header_.header_bytes = sizeof(ModuleHeader);
   header_.causes = causes_of(identity);
@@ -92,6 +93,8 @@ Status ModuleImage::plan(const ModuleIdentity& identity) {
 }
 
 void ModuleImage::write_tables(const ModuleIdentity& identity) {
+  const auto layers = identity.geometry.layers();
+  std::memcpy(bytes_.data() + extent_.layers, layers.data(), layers.size_bytes());
   std::memcpy(bytes_.data() + extent_.runs, runs_.data(), runs_.size() * sizeof(ModuleRun));
   std::byte* tokens = bytes_.data() + extent_.tokens;
   for (const IdentityRun& run : identity.runs) {
@@ -106,17 +109,14 @@ KvPlanes ModuleImage::planes(std::uint32_t run) {
   PC_EXPECT(run < n_runs());
   std::uint32_t first_block = 0;
   for (std::uint32_t i = 0; i < run; ++i) first_block += kv_blocks(runs_[i].n_tokens);
-  const KvGeometry& geometry = header_.causes.geometry;
-  KvPlanes planes = dense_planes(bytes_.data() + extent_.payload, geometry, header_.n_blocks)
-                        .from_block(first_block, geometry);
+  KvPlanes planes = dense_planes(bytes_.data() + extent_.payload, *geometry_, header_.n_blocks)
+                        .from_block(first_block);
   planes.n_tokens = runs_[run].n_tokens;
   return planes;
 }
 
 Result<ModuleHandle> ModuleImage::seal() && {
-  for (std::uint32_t run = 0; run < n_runs(); ++run) {
-    clear_unused_rows(planes(run), header_.causes.geometry);
-  }
+  for (std::uint32_t run = 0; run < n_runs(); ++run) clear_unused_rows(planes(run));
   const std::span<std::byte> bytes = bytes_;
   for (std::uint64_t chunk = 0; chunk < extent_.n_chunks; ++chunk) {
     const ChunkRange range = chunk_range(chunk, extent_.payload_bytes);

@@ -60,6 +60,7 @@ class ModuleImage {
   std::span<std::byte> bytes_;
   std::shared_ptr<AlignedBuffer<std::byte>> memory_;  // of bytes_, or:
   std::shared_ptr<CacheDraft> draft_;
+  std::shared_ptr<const KvGeometry> geometry_;  // that planes view
   ModuleHeader header_;
   ModuleExtent extent_;
   std::vector<ModuleRun> runs_;

@@ -102,6 +102,10 @@ Status check_identity(const ModuleIdentity& identity) {
   return check_runs(identity.runs, is_link(identity));
 }
 
+Digest layers_digest(std::span<const KvLayer> layers) {
+  return tagged("promptcache layers").field(std::as_bytes(layers)).finish();
+}
+
 ModuleCauses causes_of(const ModuleIdentity& identity) {
   ModuleCauses causes;
   causes.weights = identity.weights;
@@ -110,8 +114,10 @@ ModuleCauses causes_of(const ModuleIdentity& identity) {
   causes.adapter = digest_of("promptcache adapter", identity.adapter);
   causes.name_space = digest_of("promptcache namespace", identity.name_space);
   causes.pass = pass_digest(identity);
-  causes.geometry = identity.geometry;
-  causes.layout_version = kv_layout_version(identity.geometry.type);
+  causes.layers = layers_digest(identity.geometry.layers());
+  causes.kv_type = identity.geometry.type();
+  causes.n_layers = identity.geometry.n_layers();
+  causes.layout_version = kv_layout_version(causes.kv_type);
   causes.numerics_version = identity.numerics_version;
   causes.attend = identity.attend;
   identity.backend.copy(causes.backend.data(), kMaxBackendName);
@@ -123,9 +129,8 @@ ModuleKey key_of(const ModuleCauses& causes) {
   Sha256 hash = tagged("promptcache module");
   hash.field(bytes(causes.weights)).field(bytes(causes.tokenizer)).field(bytes(causes.rope));
   hash.field(bytes(causes.adapter)).field(bytes(causes.name_space)).field(bytes(causes.pass));
-  hash.field(causes.geometry.n_layers).field(causes.geometry.n_kv_heads);
-  hash.field(causes.geometry.head_dim);
-  hash.field(static_cast<std::uint64_t>(causes.geometry.type));
+  hash.field(bytes(causes.layers)).field(causes.n_layers);
+  hash.field(static_cast<std::uint64_t>(causes.kv_type));
   hash.field(causes.layout_version).field(causes.numerics_version).field(causes.attend);
   hash.field(std::as_bytes(std::span(causes.backend)));
   return {hash.finish()};
@@ -143,7 +148,8 @@ const char* first_difference(const ModuleCauses& a, const ModuleCauses& b) {
   if (a.adapter != b.adapter) return "adapter";
   if (a.tokenizer != b.tokenizer) return "tokenizer";
   if (a.rope != b.rope) return "rotary embedding";
-  if (a.geometry != b.geometry) return "shape or type of K and V";
+  if (a.layers != b.layers || a.n_layers != b.n_layers || a.kv_type != b.kv_type)
+    return "shape or type of K and V";
   if (a.layout_version != b.layout_version) return "layout of K and V";
   if (a.backend != b.backend) return "backend";
   if (a.numerics_version != b.numerics_version) return "version of the arithmetic";

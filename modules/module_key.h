@@ -14,6 +14,7 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -69,7 +70,7 @@ struct ModuleIdentity {
   std::vector<IdentityRun> runs;
 };
 
-// Stored in files as it stands (modules/format.h): append-only, no padding.
+// Stored in files as it stands (modules/format.h): no padding.
 struct ModuleCauses {
   Digest weights{};
   Digest tokenizer{};
@@ -77,7 +78,9 @@ struct ModuleCauses {
   Digest adapter{};     // SHA-256 of the string as a field
   Digest name_space{};  // the same
   Digest pass{};        // over the context and every run: tokens, position, keep
-  KvGeometry geometry;
+  Digest layers{};      // layers_digest() of the geometry
+  KvType kv_type = KvType::kF32;
+  std::uint32_t n_layers = 0;
   std::uint32_t layout_version = 0;
   std::uint32_t numerics_version = 0;
   std::uint32_t attend = 0;
@@ -90,6 +93,9 @@ struct ModuleCauses {
 // one, no kept run, an empty run, runs that overlap or leave the range of positions, a
 // geometry out of limits.
 Status check_identity(const ModuleIdentity& identity);
+
+// Over the shape of each layer.
+Digest layers_digest(std::span<const KvLayer> layers);
 
 // Precondition: is_backend_name(identity.backend), or no module of it is ever found.
 ModuleCauses causes_of(const ModuleIdentity& identity);

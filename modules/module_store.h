@@ -1,13 +1,13 @@
 // The directory of module files: shared by threads and processes, crash-safe,
 // never in the way.
 //
-//   <dir>/v2/objects/<64 hex>.module   immutable, 0400; the name is the key
-//   <dir>/v2/used/<64 hex>             mtime: last use; text: verified in which boot
-//   <dir>/v2/locks/<2 hex>[.1], gc     file locks, empty
-//   <dir>/v2/quarantine/               damaged files, set aside
-//   <dir>/v2/pins/<64 hex>             empty: never evicted
-//   <dir>/v2/tmp/                      unfinished files where O_TMPFILE is missing
-//   <dir>/v2/next/                     which links follow what (modules/link_hints.h)
+//   <dir>/v3/objects/<64 hex>.module   immutable, 0400; the name is the key
+//   <dir>/v3/used/<64 hex>             mtime: last use; text: verified in which boot
+//   <dir>/v3/locks/<2 hex>[.1], gc     file locks, empty
+//   <dir>/v3/quarantine/               damaged files, set aside
+//   <dir>/v3/pins/<64 hex>             empty: never evicted
+//   <dir>/v3/tmp/                      unfinished files where O_TMPFILE is missing
+//   <dir>/v3/next/                     which links follow what (modules/link_hints.h)
 //
 // A tenant of the file cache, whose promises hold (modules/store/cache_folder.h).
 // Everything that goes wrong is a named miss or an error value; the engine
@@ -71,14 +71,14 @@ struct StoreOptions {
 
 // The directories above. The version of the format is part of their path, so that builds
 // of two versions can share one cache directory.
-inline constexpr CacheTenant kModuleTenant{.files = "v2/objects",
+inline constexpr CacheTenant kModuleTenant{.files = "v3/objects",
                                            .suffix = ".module",
-                                           .used = "v2/used",
-                                           .locks = "v2/locks",
-                                           .quarantine = "v2/quarantine",
-                                           .pins = "v2/pins",
-                                           .tmp = "v2/tmp"};
-static_assert(kModuleVersion == 2);
+                                           .used = "v3/used",
+                                           .locks = "v3/locks",
+                                           .quarantine = "v3/quarantine",
+                                           .pins = "v3/pins",
+                                           .tmp = "v3/tmp"};
+static_assert(kModuleVersion == 3);
 
 class ModuleStore {
  public:

@@ -32,7 +32,7 @@ def prose(draw, n_tokens):
 
 
 def store_bytes(server):
-    return sum(file.stat().st_size for file in Path(server.folder.name).glob("v2/objects/*"))
+    return sum(file.stat().st_size for file in Path(server.folder.name).glob("v3/objects/*"))
 
 
 class Build:

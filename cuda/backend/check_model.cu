@@ -30,9 +30,17 @@ Status check_layer(const pc_model_desc& d, const pc_layer& layer) {
                            &layer.ffn.up, &layer.ffn.down}));
   if (layer.rope != PC_NO_ROPE && layer.rope >= d.n_ropes)
     return refuse("a layer names a rotary embedding that is not there");
-  const std::uint32_t q = d.n_heads * d.head_dim, kv = d.n_kv_heads * d.head_dim;
+  const pc_layer& first = d.layers[0];
+  if (layer.n_heads != first.n_heads || layer.n_kv_heads != first.n_kv_heads ||
+      layer.head_dim != first.head_dim || layer.attn_scale != first.attn_scale)
+    return refuse("layers with heads of several shapes are computed by the CPU backend alone");
+  if (!layer.wk.data || !layer.wv.data || layer.norm_values)
+    return refuse(
+        "layers without keys or values of their own, or with values that are normed, are computed "
+        "by the CPU backend alone");
+  const std::uint32_t q = layer.n_heads * layer.head_dim, kv = layer.n_kv_heads * layer.head_dim;
   const auto fits = [&](const pc_tensor& norm, std::uint32_t width) {
-    return !norm.data || norm.cols == d.head_dim || norm.cols == width;
+    return !norm.data || norm.cols == layer.head_dim || norm.cols == width;
   };
   if (!fits(layer.q_norm, q) || !fits(layer.k_norm, kv))
     return refuse("a norm of queries or keys is neither of one head nor of all");
@@ -46,7 +54,7 @@ Status check_layer(const pc_model_desc& d, const pc_layer& layer) {
   return ok();
 }
 
-Status check_heads(const pc_model_desc& d, std::uint32_t kv_type) {
+Status check_heads(const pc_layer& d, std::uint32_t kv_type) {
   if (!d.n_kv_heads || !d.n_heads || d.n_heads % d.n_kv_heads != 0) {
     return refuse(std::to_string(d.n_heads) + " heads do not share " +
                   std::to_string(d.n_kv_heads) + " key/value heads evenly");
@@ -74,16 +82,16 @@ Status check_model(const pc_model_desc& d, std::uint32_t kv_type) {
       kv_type > static_cast<std::uint32_t>(KvType::kQ4))
     return refuse("K/V type " + std::to_string(kv_type) + " is unknown");
   if (!d.n_layers || !d.d_model || !d.d_ffn || !d.vocab_size) return refuse("a size is zero");
-  PC_CHECK_OK(check_heads(d, kv_type));
+  PC_CHECK_OK(check_heads(d.layers[0], kv_type));
   if (d.norm > PC_NORM_LAYER || d.activation > PC_ACTIVATION_GELU_TANH)
     return refuse("its norm or activation is unknown");
   if (d.parallel && d.residual_scale != 1.0f)
     return refuse("its parallel blocks scale what they add");
   for (std::uint32_t i = 0; i < d.n_ropes; ++i) {
     const std::uint32_t dims = d.ropes[i].dims;
-    if (dims == 0 || dims > d.head_dim || dims % 2 != 0) {
+    if (dims == 0 || dims > d.layers[0].head_dim || dims % 2 != 0) {
       return refuse(std::to_string(dims) + " rotated dimensions do not fit a head of " +
-                    std::to_string(d.head_dim));
+                    std::to_string(d.layers[0].head_dim));
     }
   }
   PC_CHECK_OK(check_types({&d.embedding, &d.position_embedding, &d.lm_head}));

@@ -60,7 +60,8 @@ class ModelLoader {
     PC_CHECK_OK(add_vector(d.final_norm, d.norm_offset, &model_.final_norm));
     PC_CHECK_OK(add_vector(d.final_norm_bias, 0.0f, &model_.final_norm_bias));
     if (d.alibi_slopes)
-      PC_CHECK_OK(add_numbers(std::span(d.alibi_slopes, d.n_heads), &model_.alibi_slopes));
+      PC_CHECK_OK(
+          add_numbers(std::span(d.alibi_slopes, d.layers[0].n_heads), &model_.alibi_slopes));
     for (const pc_rope& rope : std::span(d.ropes, d.n_ropes)) {
       Rope& mine = model_.ropes.emplace_back();
       mine = {rope.dims / 2, rope.interleaved != 0, rope.scale, nullptr};
@@ -225,7 +226,10 @@ Result<Model> Model::load(const pc_model_desc& desc, KvType type, cudaStream_t s
   model.desc.alibi_slopes = nullptr;
   model.limits = limits_of(desc);
   const KvType rows = type == KvType::kQ4 ? KvType::kBf16 : type;
-  model.kv = {rows, desc.n_layers, desc.n_kv_heads, desc.head_dim, type};
+  const pc_layer& any = desc.layers[0];
+  model.n_heads = any.n_heads;
+  model.attn_scale = any.attn_scale;
+  model.kv = {rows, desc.n_layers, any.n_kv_heads, any.head_dim, type};
   PC_CHECK_OK(ModelLoader(model, stream).load(desc));
   return Result<Model>(std::move(model));
 }

@@ -55,6 +55,8 @@ class Model {
 
   pc_model_desc desc;  // numbers alone: its pointers are null
   StepLimits limits;
+  std::uint32_t n_heads;  // of each layer
+  float attn_scale;       // the same
   KvShape kv;
   std::vector<Layer> layers;
   std::vector<Rope> ropes;
@@ -63,8 +65,8 @@ class Model {
   const float* alibi_slopes;
   bool gated;  // do all layers have a gate, or none?
 
-  std::uint32_t q_width() const { return desc.n_heads * desc.head_dim; }
-  std::uint32_t qkv_width() const { return (desc.n_heads + 2 * desc.n_kv_heads) * desc.head_dim; }
+  std::uint32_t q_width() const { return n_heads * kv.head_dim; }
+  std::uint32_t qkv_width() const { return (n_heads + 2 * kv.n_kv_heads) * kv.head_dim; }
   std::uint32_t inner_width() const { return desc.d_ffn * (gated ? 2 : 1); }
 
  private:
@@ -72,7 +74,8 @@ class Model {
   std::vector<DeviceBuffer<std::byte>> buffers_;
 };
 
-// Can this plug-in run it? The same limits as the CPU's, and no others.
+// Can this plug-in run it? The same limits as the CPU's, and: dense networks, and layers that are
+// all alike, each with keys and values of its own.
 Status check_model(const pc_model_desc& desc, std::uint32_t kv_type);
 
 }  // namespace pc::cuda

@@ -60,11 +60,9 @@ Status Executor::read_slots(std::span<const Slot> slots, const pc_kv_planes& pla
     PC_CHECK_OK(check_launches(kReading));
     PC_CHECK_OK(check(cudaStreamSynchronize(stream_), kReading));
     for (std::uint32_t i = 0; i < n; ++i) {
-      const std::size_t plane = first + i;
+      const std::size_t block = std::size_t{first + i} * planes.plane_blocks + planes.first_block;
       std::memcpy(static_cast<std::byte*>(planes.data) +
-                      plane / 2 / shape.n_kv_heads * planes.layer_stride_bytes +
-                      plane / 2 % shape.n_kv_heads * planes.head_stride_bytes +
-                      plane % 2 * planes.value_offset_bytes,
+                      block * file_block_bytes(shape.stored, shape.head_dim),
                   host.data() + i * plane_bytes, plane_bytes);
     }
   }

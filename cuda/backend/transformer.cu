@@ -25,8 +25,8 @@ Transformer::Transformer(const Model& model, bool exact, const cudaDeviceProp& d
     : model_(model),
       exact_(exact),
       stream_(stream),
-      plan_(model.kv, model.desc.n_heads, static_cast<std::uint32_t>(device.multiProcessorCount),
-            !exact && (model.desc.head_dim <= kHeadDimForAll ||
+      plan_(model.kv, model.n_heads, static_cast<std::uint32_t>(device.multiProcessorCount),
+            !exact && (model.kv.head_dim <= kHeadDimForAll ||
                        device.sharedMemPerBlockOptin >= kSharedOfWideHeads)) {}
 
 Result<Transformer> Transformer::make(const Model& model, bool exact, std::uint32_t max_rows,
@@ -94,9 +94,9 @@ Status Transformer::send(const SweepRows& rows) {
   PC_CHECK_OK(check(
       cudaMemcpyAsync(device_.data(), host_.data(), all.size(), cudaMemcpyHostToDevice, stream_),
       kComputing));
-  const std::size_t partials = std::size_t{plan_.n_partials} * model_.desc.n_heads;
+  const std::size_t partials = std::size_t{plan_.n_partials} * model_.n_heads;
   PC_CHECK_OK(grow(sums_, partials));
-  PC_CHECK_OK(grow(partial_out_, partials * model_.desc.head_dim));
+  PC_CHECK_OK(grow(partial_out_, partials * model_.kv.head_dim));
   for (std::size_t r = 0; r < model_.ropes.size(); ++r)
     PC_CHECK_OK(grow(move_turns_[r], plan_.moves.size() * model_.ropes[r].half));
   return send_weighted(rows);
@@ -118,7 +118,7 @@ Status Transformer::send_weighted(const SweepRows& rows) {
   }
   if (n == 0) return ok();
   PC_CHECK_OK(grow(weights_, n));
-  PC_CHECK_OK(grow(log_sums_, std::size_t{n_} * model_.desc.n_heads));
+  PC_CHECK_OK(grow(log_sums_, std::size_t{n_} * model_.n_heads));
   return check(cudaMemsetAsync(weights_.data(), 0, n * sizeof(std::uint64_t), stream_), kComputing);
 }
 
@@ -217,7 +217,7 @@ Status Transformer::project(std::uint32_t index, Rows h) {
   add_bias(qkv_.data(), width, layer.qkv_bias, width, d.qkv_clamp, n_, stream_);
   // Norms of all heads at once come before the heads are looked at one by one.
   const auto whole = [&](const float* norm, std::uint32_t norm_width) {
-    return norm && norm_width != d.head_dim;
+    return norm && norm_width != model_.kv.head_dim;
   };
   const NormArgs rms{Norm::kRms, d.norm_eps, 0, width, nullptr, nullptr};
   const bool whole_q = whole(layer.q_norm, layer.q_norm_width),
@@ -237,7 +237,7 @@ Status Transformer::project(std::uint32_t index, Rows h) {
   HeadsArgs heads{};
   heads.shape = model_.kv;
   heads.layer = index;
-  heads.n_heads = d.n_heads;
+  heads.n_heads = model_.n_heads;
   heads.eps = d.norm_eps;
   heads.q_norm = whole_q ? nullptr : layer.q_norm;
   heads.k_norm = whole_k ? nullptr : layer.k_norm;
@@ -262,7 +262,7 @@ AttentionArgs Transformer::attention_args(std::uint32_t index) {
   AttentionArgs args{};
   args.shape = model_.kv;
   args.layer = index;
-  args.n_heads = d.n_heads;
+  args.n_heads = model_.n_heads;
   args.window = layer.window;
   if (layer.rope != PC_NO_ROPE) {
     const Rope& rope = model_.ropes[layer.rope];
@@ -270,7 +270,7 @@ AttentionArgs Transformer::attention_args(std::uint32_t index) {
     args.rope_scale = rope.scale;
     args.rotations = {row_turns_[layer.rope].data(), move_turns_[layer.rope].data()};
   }
-  args.attn_scale = d.attn_scale;
+  args.attn_scale = model_.attn_scale;
   args.softcap = d.attn_softcap;
   args.slopes = model_.alibi_slopes;
   args.positions = sent<std::int32_t>(at_.positions);
@@ -297,11 +297,10 @@ Status Transformer::attention(std::uint32_t index, Rows h) {
   attend(plan_.tiles, at_.tiles, attend_tiles);
   attend(plan_.few, at_.few, attend_few);
   if (plan_.n_partials != 0) {
-    merge_attention(
-        {n_, model_.desc.n_heads, model_.desc.head_dim, sent<std::uint32_t>(at_.first_of_row),
-         sent<std::uint32_t>(at_.partials), sums_.data(), partial_out_.data(), args.out,
-         args.out_bf16, weighted_.empty() ? nullptr : log_sums_.data()},
-        stream_);
+    merge_attention({n_, model_.n_heads, model_.kv.head_dim, sent<std::uint32_t>(at_.first_of_row),
+                     sent<std::uint32_t>(at_.partials), sums_.data(), partial_out_.data(), args.out,
+                     args.out_bf16, weighted_.empty() ? nullptr : log_sums_.data()},
+                    stream_);
   }
   for (const WeightedView& w : weighted_)
     add_received({args, w.view.planes, w.view.begin, w.view.end, args.uses + w.use,

@@ -142,13 +142,12 @@ Status Uploader::queue(const Piece& piece, Slot& slot) const {
   const std::size_t block_bytes = file_block_bytes(shape_.stored, shape_.head_dim);
   const std::size_t plane_bytes = piece.n_blocks * block_bytes;
   const pc_kv_segment& source = piece.run->source;
-  const std::size_t first = (std::size_t{piece.run->first_block} + piece.first_block) * block_bytes;
+  const std::size_t first =
+      std::size_t{source.first_block} + piece.run->first_block + piece.first_block;
   for (std::uint32_t i = 0; i < piece.n_planes; ++i) {
-    const std::uint32_t plane = piece.first_plane + i;
-    const std::size_t layer = plane / 2 / shape_.n_kv_heads, head = plane / 2 % shape_.n_kv_heads;
+    const std::size_t plane = piece.first_plane + i;
     const auto* from = static_cast<const std::byte*>(source.data) +
-                       layer * source.layer_stride_bytes + head * source.head_stride_bytes +
-                       (plane % 2) * source.value_offset_bytes + first;
+                       (plane * source.plane_blocks + first) * block_bytes;
     std::memcpy(slot.host.data() + i * plane_bytes, from, plane_bytes);
   }
   PC_CHECK_OK(

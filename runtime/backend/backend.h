@@ -26,7 +26,7 @@
 extern "C" {
 #endif
 
-#define PC_BACKEND_ABI 12u
+#define PC_BACKEND_ABI 13u
 
 typedef enum pc_dtype {
   PC_DTYPE_NONE = 0,
@@ -143,8 +143,9 @@ typedef struct pc_mixture {
 typedef struct pc_layer {
   pc_tensor attn_norm, attn_norm_bias; /* absent, or [d_model] */
   pc_tensor wq;                        /* [n_heads * head_dim, d_model] */
-  pc_tensor wk;                        /* [n_kv_heads * head_dim, d_model] */
-  pc_tensor wv;                        /* [n_kv_heads * head_dim, d_model] */
+  pc_tensor wk;                        /* absent, or [n_kv_heads * head_dim, d_model] */
+  pc_tensor wv;                        /* the same; absent beside wk: values are what wk makes, as
+                                          it is before norms and rotation */
   pc_tensor bq, bk, bv;                /* absent, or [rows of their matrix] */
   pc_tensor q_norm, k_norm;            /* absent; or RMS norms before rotation: [head_dim] of each
                                           head, or [rows of the matrix] of all heads at once */
@@ -156,15 +157,22 @@ typedef struct pc_layer {
   pc_tensor ffn_norm, ffn_norm_bias; /* absent, or [d_model] */
   pc_ffn ffn;                        /* without matrices where there is a mixture alone */
   pc_tensor ffn_post_norm;           /* absent, or [d_model] */
-  uint32_t window; /* keys a query sees, itself included, by logical position; 0 = all */
-  uint32_t rope;   /* index into ropes, or PC_NO_ROPE */
+  uint32_t n_heads, n_kv_heads;      /* the former a multiple of the latter */
+  uint32_t head_dim;                 /* even */
+  float attn_scale;                  /* of q.k; usually 1/sqrt(head_dim) */
+  /* The number, among the layers that have keys and values, of that whose it attends to: its own
+   * where it has wk, and else that of an earlier layer with equal heads and the same rope. */
+  uint32_t states;
+  uint32_t norm_values; /* 1: each head's values are RMS-normed, without weights */
+  uint32_t window;      /* keys a query sees, itself included, by logical position; 0 = all */
+  uint32_t rope;        /* index into ropes, or PC_NO_ROPE */
   pc_mixture mixture;
 } pc_layer;
 
 /* Factors of 0 or 1 where they change nothing: see each. */
 typedef struct pc_model_desc {
   size_t struct_size;
-  uint32_t n_layers, d_model, n_heads, n_kv_heads, head_dim, vocab_size;
+  uint32_t n_layers, d_model, vocab_size;
   uint32_t d_ffn;      /* of the layers' own networks, the widest of them; 0 where none has one */
   uint32_t norm;       /* pc_norm, of all but q_norm and k_norm */
   uint32_t activation; /* pc_activation */
@@ -173,12 +181,12 @@ typedef struct pc_model_desc {
   float norm_offset;         /* added to every norm's stored weight; Gemma's 1, otherwise 0 */
   float embedding_scale;     /* of the token's row; 1 */
   float residual_scale;      /* of what a block adds; 1 */
-  float attn_scale;          /* of q.k; usually 1/sqrt(head_dim) */
   float attn_softcap;        /* score = cap * tanh(score / cap); 0 = none */
   float qkv_clamp;           /* q, k and v are cut to [-clamp, clamp]; 0 = none */
   float logit_scale;         /* 1 */
   float logit_softcap;       /* after the scale; 0 = none */
-  const float* alibi_slopes; /* NULL, or [n_heads]: score -= slope * (p_query - p_key) */
+  const float* alibi_slopes; /* NULL, or [n_heads], of all layers alike: score -= slope * (p_query -
+                                p_key) */
   uint32_t n_ropes;
   const pc_rope* ropes;         /* [n_ropes] */
   pc_tensor embedding;          /* [vocab_size, d_model] */
@@ -188,12 +196,11 @@ typedef struct pc_model_desc {
   const pc_layer* layers; /* [n_layers] */
 } pc_model_desc;
 
-/* KvSegment of modules/kv.h, field by field. */
+/* KvSegment of modules/kv.h, field by field. Its layers are those that have wk, in order. */
 typedef struct pc_kv_segment {
   const void* data;
-  size_t layer_stride_bytes;
-  size_t head_stride_bytes;
-  size_t value_offset_bytes;
+  uint32_t plane_blocks;
+  uint32_t first_block;
   uint32_t begin;
   uint32_t n_tokens;
   int32_t position;
@@ -203,9 +210,8 @@ typedef struct pc_kv_segment {
 /* KvPlanes of modules/kv.h, but for the room, which is that of the run. */
 typedef struct pc_kv_planes {
   void* data;
-  size_t layer_stride_bytes;
-  size_t head_stride_bytes;
-  size_t value_offset_bytes;
+  uint32_t plane_blocks;
+  uint32_t first_block;
 } pc_kv_planes;
 
 /* Fresh tokens, contiguous in position. Their keys are rotated from
@@ -293,9 +299,9 @@ typedef struct pc_step_item {
   float* logits;                  /* NULL, or [vocab_size] f32 of the last run's last token */
   const volatile int32_t* cancel; /* NULL, or polled between layers: non-zero ends the item with
                                      PC_CANCELLED */
-  uint32_t n_layers; /* 0: all; else the keys and values of so many layers alone, and no logits: all
-                        that the timeline is good for then is more of the same, timeline_compare
-                        and being closed */
+  uint32_t n_layers; /* 0: all; else so many layers' keys and values alone, of those that have some,
+                        and no logits: all that the timeline is good for then is more of the same,
+                        timeline_compare and being closed */
   /* NULL, or [n_layers + 1], behind the embedding and behind each layer: what each layer made is
    * joined to what is in them, and numbers that are not finite are no failure. PC_UNSUPPORTED
    * where the backend does not measure. */
@@ -387,8 +393,8 @@ typedef struct pc_backend_v1 {
                            const pc_kv_planes* planes, pc_backend_error* error);
 
   /* How far the values of n_tokens of the tokens that it computed itself, from `first` on, are from
-   * those of a resident's: distances [n_tokens], sums of squares over all of a layer's heads.
-   * PC_INVALID_ARGUMENT where there are not so many. */
+   * those of a resident's, in one of the layers that have some: distances [n_tokens], sums of
+   * squares over all of a layer's heads. PC_INVALID_ARGUMENT where there are not so many. */
   int32_t (*timeline_compare)(const pc_backend_timeline* timeline, uint32_t first,
                               uint32_t n_tokens, const pc_backend_resident* resident,
                               uint32_t segment, uint32_t first_of_segment, uint32_t layer,

@@ -47,8 +47,8 @@ Result<ResidentHandle> BackendModel::resident(ModuleHandle module) const {
   std::vector<pc_kv_segment> segments;
   for (std::uint32_t run = 0; run < module->runs().size(); ++run) {
     const KvSegment s = module->segment(run, 0);
-    segments.push_back({s.data, s.layer_stride_bytes, s.head_stride_bytes, s.value_offset_bytes,
-                        s.begin, s.n_tokens, s.position, s.key_position});
+    segments.push_back(
+        {s.data, s.plane_blocks, s.first_block, s.begin, s.n_tokens, s.position, s.key_position});
   }
   pc_backend_resident* resident = nullptr;
   pc_backend_error e{};
@@ -134,8 +134,7 @@ Status BackendTimeline::rewind(std::uint32_t n_tokens, std::uint32_t n_attached)
 Status BackendTimeline::read(std::uint32_t first, std::uint32_t n_tokens,
                              const KvPlanes& planes) const {
   PC_EXPECT(planes.n_tokens >= n_tokens);
-  const pc_kv_planes p{planes.data, planes.layer_stride_bytes, planes.head_stride_bytes,
-                       planes.value_offset_bytes};
+  const pc_kv_planes p{planes.data, planes.plane_blocks, planes.first_block};
   pc_backend_error e{};
   const std::int32_t status = table()->timeline_read(timeline_.get(), first, n_tokens, &p, &e);
   if (status != 0) return backend_error(table()->name, status, e);

@@ -13,6 +13,7 @@
 #include "base/mapped_file.h"  // ask_for
 #include "base/status.h"
 #include "runtime/backend/layer_parts.h"
+#include "runtime/backend/states_shape.h"
 #include "runtime/cpu/chunk_size.h"
 #include "runtime/cpu/executor.h"
 #include "runtime/cpu/read_ahead.h"
@@ -27,7 +28,7 @@ struct pc_backend_model {
   std::vector<pc_layer> layers;
   std::deque<std::vector<pc_ffn>> experts;  // of the layers that have some
   std::vector<pc::AlignedBuffer<float>> vectors;
-  pc::KvType kv_type;
+  pc::KvGeometry stored, fresh;  // states of modules, and of tokens that timelines compute
   pc::Precision precision;
   pc::Parallel parallel;
   const pc::simd::Kernels* kernels;
@@ -38,7 +39,7 @@ struct pc_backend_model {
 };
 
 struct pc_backend_resident {
-  pc::KvGeometry geometry{};
+  const pc::KvGeometry* geometry;       // the model's
   std::vector<pc::KvSegment> segments;  // views of the module
 };
 
@@ -66,8 +67,9 @@ void widen(const simd::Kernels& kernels, float offset, pc_tensor& t,
 
 // Bytes of a token's gate and up, or of what comes in their place.
 std::size_t widest_row(const pc_model_desc& d) {
-  std::uint32_t widest = std::max(d.d_ffn, d.n_heads * d.head_dim);
+  std::uint32_t widest = d.d_ffn;
   for (const pc_layer& layer : std::span(d.layers, d.n_layers)) {
+    widest = std::max(widest, layer.n_heads * layer.head_dim);
     for (const pc_ffn& expert : experts_of(layer).first(layer.mixture.n_experts != 0 ? 1 : 0))
       widest = std::max(widest, layer.mixture.n_used * expert.up.rows);
   }
@@ -105,7 +107,47 @@ Status check_mixture(const pc_model_desc& d, const pc_mixture& m) {
   return ok();
 }
 
+Status check_heads(const pc_model_desc& d, const pc_layer& layer) {
+  if (!layer.n_kv_heads || !layer.n_heads || layer.n_heads % layer.n_kv_heads != 0) {
+    return refuse(std::to_string(layer.n_heads) + " heads do not share " +
+                  std::to_string(layer.n_kv_heads) + " key/value heads evenly");
+  }
+  if (!layer.head_dim || layer.head_dim % 2 != 0 || layer.head_dim > kMaxHeadDim) {
+    return refuse("head_dim is " + std::to_string(layer.head_dim) +
+                  "; it may be even and at most " + std::to_string(kMaxHeadDim));
+  }
+  const std::uint32_t q = layer.n_heads * layer.head_dim, kv = layer.n_kv_heads * layer.head_dim;
+  const auto fits = [&](const pc_tensor& norm, std::uint32_t width) {
+    return !norm.data || norm.cols == layer.head_dim || norm.cols == width;
+  };
+  if (!fits(layer.q_norm, q) || !fits(layer.k_norm, kv))
+    return refuse("a norm of queries or keys is neither of one head nor of all");
+  if (layer.sinks.data && layer.sinks.cols != layer.n_heads)
+    return refuse("its sinks are not one a head");
+  if (d.alibi_slopes && layer.n_heads != d.layers[0].n_heads)
+    return refuse("its slopes are for layers with as many heads each");
+  if (layer.rope == PC_NO_ROPE) return ok();
+  if (layer.rope >= d.n_ropes) return refuse("a layer names a rotary embedding that is not there");
+  return check_rope(d.ropes[layer.rope], layer.head_dim);
+}
+
+// n_states: layers before this one that have states.
+Status check_states(const pc_model_desc& d, const pc_layer& layer, std::uint32_t n_states) {
+  if (has_states(layer)) {
+    if (layer.states != n_states) return refuse("a layer's states are not counted in order");
+    return ok();
+  }
+  if (layer.states >= n_states)
+    return refuse("a layer attends to states that no layer before it has");
+  const pc_layer& owner = layer_of_states(d, layer.states);
+  if (owner.n_heads != layer.n_heads || owner.n_kv_heads != layer.n_kv_heads ||
+      owner.head_dim != layer.head_dim || owner.rope != layer.rope)
+    return refuse("a layer attends to states of heads that are not like its own");
+  return ok();
+}
+
 Status check_layer(const pc_model_desc& d, const pc_layer& layer) {
+  PC_CHECK_OK(check_heads(d, layer));
   if (!has_ffn(layer) && layer.mixture.n_experts == 0)
     return refuse("a layer has no feed-forward network");
   if (layer.ffn.up.rows > d.d_ffn) return refuse("a layer's network is wider than d_ffn says");
@@ -114,16 +156,6 @@ Status check_layer(const pc_model_desc& d, const pc_layer& layer) {
                      (layer.mixture.n_experts == 0 || layer.mixture.experts[0].gate.data);
   if (d.activation == PC_ACTIVATION_CLAMPED_SWIGLU && !gated)
     return refuse("its activation wants a gate, which a network does not have");
-  if (layer.sinks.data && layer.sinks.cols != d.n_heads)
-    return refuse("its sinks are not one a head");
-  if (layer.rope != PC_NO_ROPE && layer.rope >= d.n_ropes)
-    return refuse("a layer names a rotary embedding that is not there");
-  const std::uint32_t q = d.n_heads * d.head_dim, kv = d.n_kv_heads * d.head_dim;
-  const auto fits = [&](const pc_tensor& norm, std::uint32_t width) {
-    return !norm.data || norm.cols == d.head_dim || norm.cols == width;
-  };
-  if (!fits(layer.q_norm, q) || !fits(layer.k_norm, kv))
-    return refuse("a norm of queries or keys is neither of one head nor of all");
   if (d.parallel && (layer.attn_post_norm.data || layer.ffn_post_norm.data))
     return refuse("its parallel blocks norm what they add");
   return ok();
@@ -134,25 +166,20 @@ Status check_shape(const pc_model_desc& d, std::uint32_t kv_type) {
   if (!kv_type_known(static_cast<KvType>(kv_type)))
     return refuse("K/V type " + std::to_string(kv_type) + " is unknown");
   if (!d.n_layers || !d.d_model || !d.vocab_size) return refuse("a size is zero");
-  if (!d.n_kv_heads || !d.n_heads || d.n_heads % d.n_kv_heads != 0) {
-    return refuse(std::to_string(d.n_heads) + " heads do not share " +
-                  std::to_string(d.n_kv_heads) + " key/value heads evenly");
-  }
-  if (!d.head_dim || d.head_dim % 2 != 0 || d.head_dim > kMaxHeadDim) {
-    return refuse("head_dim is " + std::to_string(d.head_dim) + "; it may be even and at most " +
-                  std::to_string(kMaxHeadDim));
-  }
-  if (!kv_type_fits(static_cast<KvType>(kv_type), d.head_dim)) {
-    return refuse("head_dim is " + std::to_string(d.head_dim) + ", and states of type " +
-                  kv_type_name(static_cast<KvType>(kv_type)) + " want a multiple of " +
-                  std::to_string(kv_type_unit(static_cast<KvType>(kv_type))) + "; bf16 takes it");
-  }
   if (d.norm > PC_NORM_LAYER || d.activation > PC_ACTIVATION_CLAMPED_SWIGLU)
     return refuse("its norm or activation is unknown");
   if (d.parallel && d.residual_scale != 1.0f)
     return refuse("its parallel blocks scale what they add");
-  for (std::uint32_t i = 0; i < d.n_ropes; ++i) PC_CHECK_OK(check_rope(d.ropes[i], d.head_dim));
-  for (std::uint32_t i = 0; i < d.n_layers; ++i) PC_CHECK_OK(check_layer(d, d.layers[i]));
+  std::uint32_t n_states = 0;
+  for (const pc_layer& layer : std::span(d.layers, d.n_layers)) {
+    PC_CHECK_OK(check_layer(d, layer));
+    PC_CHECK_OK(check_states(d, layer, n_states));
+    n_states += has_states(layer);
+    if (kv_type_fits(static_cast<KvType>(kv_type), layer.head_dim)) continue;
+    return refuse("head_dim is " + std::to_string(layer.head_dim) + ", and states of type " +
+                  kv_type_name(static_cast<KvType>(kv_type)) + " want a multiple of " +
+                  std::to_string(kv_type_unit(static_cast<KvType>(kv_type))) + "; bf16 takes it");
+  }
   return ok();
 }
 
@@ -202,7 +229,8 @@ std::int32_t model_open(const pc_model_desc* desc, std::uint32_t kv_type, std::u
                          {desc->layers, desc->layers + desc->n_layers},
                          {},
                          {},
-                         static_cast<KvType>(kv_type),
+                         states_shape(*desc, static_cast<KvType>(kv_type)),
+                         states_shape(*desc, fresh_type(static_cast<KvType>(kv_type))),
                          static_cast<Precision>(precision),
                          Parallel(n_threads),
                          kernels,
@@ -233,9 +261,9 @@ std::int32_t model_open(const pc_model_desc* desc, std::uint32_t kv_type, std::u
     model->desc.layers = model->layers.data();
     PC_CHECK_OK(model->parallel.ready());
     PC_TRY(const std::string remark, open_packed(model.get(), pack));
-    model->executor = std::make_unique<Executor>(model->desc, fresh_type(model->kv_type), *kernels,
-                                                 model->parallel, model->chunk_tokens,
-                                                 model->packed, model->precision);
+    model->executor =
+        std::make_unique<Executor>(model->desc, *kernels, model->parallel, model->chunk_tokens,
+                                   model->packed, model->precision);
     model->read_ahead = ReadAhead(weights_in_order(model->desc, model->packed));
     tell(e, remark);
     *out = model.release();
@@ -252,12 +280,14 @@ std::int32_t resident_create(pc_backend_model* model, const std::uint8_t*,
                              pc_backend_resident** out, pc_backend_error* e) {
   return guarded(e, [&]() -> Status {
     auto resident = std::make_unique<pc_backend_resident>();
-    const pc_model_desc& d = model->desc;
-    resident->geometry = {d.n_layers, d.n_kv_heads, d.head_dim, model->kv_type};
+    resident->geometry = &model->stored;
     for (const pc_kv_segment& s : std::span(segments, n_segments)) {
-      resident->segments.push_back({static_cast<const std::byte*>(s.data), s.layer_stride_bytes,
-                                    s.head_stride_bytes, s.value_offset_bytes, model->kv_type,
-                                    s.begin, s.n_tokens, s.position, s.key_position});
+      resident->segments.push_back(
+          {{static_cast<const std::byte*>(s.data), &model->stored, s.plane_blocks, s.first_block},
+           s.begin,
+           s.n_tokens,
+           s.position,
+           s.key_position});
     }
     *out = resident.release();
     return ok();
@@ -267,9 +297,9 @@ std::int32_t resident_create(pc_backend_model* model, const std::uint8_t*,
 // Modules are attended where they lie: their pages may have to be read from the disk.
 void resident_prefetch(pc_backend_resident* resident) {
   if (resident->segments.empty()) return;
-  // Runs share their planes: from the first one's on, a module is what all layers take.
-  const KvSegment& first = *std::ranges::min_element(resident->segments, {}, &KvSegment::data);
-  ask_for({first.data, resident->geometry.n_layers * first.layer_stride_bytes});
+  // Runs share their planes.
+  const KvSegment& any = resident->segments.front();
+  ask_for({any.data, resident->geometry->state_bytes(any.plane_blocks)});
 }
 
 void resident_release(pc_backend_resident* resident) {
@@ -279,10 +309,7 @@ void resident_release(pc_backend_resident* resident) {
 std::int32_t timeline_open(pc_backend_model* model, pc_backend_timeline** out,
                            pc_backend_error* e) {
   return guarded(e, [&]() -> Status {
-    const pc_model_desc& d = model->desc;
-    *out = new pc_backend_timeline{
-        Timeline({d.n_layers, d.n_kv_heads, d.head_dim, fresh_type(model->kv_type)}),
-        model->kv_type};
+    *out = new pc_backend_timeline{Timeline(model->fresh), &model->stored};
     return ok();
   });
 }
@@ -333,14 +360,14 @@ std::int32_t timeline_compare(const pc_backend_timeline* timeline, std::uint32_t
   return guarded(e, [&]() -> Status {
     PC_TRY(const KvSegment segment, segment_of(*resident, index, first_of_segment, n_tokens));
     const Timeline& t = timeline->timeline;
-    if (layer >= resident->geometry.n_layers || first + n_tokens > t.n_tokens())
+    const KvGeometry& geometry = *resident->geometry;
+    if (layer >= geometry.n_layers() || first + n_tokens > t.n_tokens())
       return error(Code::kInvalidArgument, "the timeline has not so many tokens, or layers");
-    const std::size_t width =
-        std::size_t{resident->geometry.n_kv_heads} * resident->geometry.head_dim;
+    const std::size_t width = std::size_t{geometry.n_kv_heads(layer)} * geometry.head(layer).dims;
     std::vector<float> own(width), stored(width);
     for (std::uint32_t i = 0; i < n_tokens; ++i) {
       t.read_values(first + i, layer, own.data());
-      read_kv_values(resident->geometry, segment, i, layer, stored.data());
+      read_kv_values(segment, i, layer, stored.data());
       distances[i] =
           std::transform_reduce(own.begin(), own.end(), stored.begin(), 0.0f, std::plus<>(),
                                 [](float a, float b) { return (a - b) * (a - b); });
@@ -368,9 +395,10 @@ std::int32_t timeline_rewind(pc_backend_timeline* timeline, std::uint32_t n_toke
 std::int32_t timeline_read(const pc_backend_timeline* timeline, std::uint32_t first,
                            std::uint32_t n_tokens, const pc_kv_planes* p, pc_backend_error* e) {
   return guarded(e, [&]() -> Status {
-    const KvPlanes planes{static_cast<std::byte*>(p->data), p->layer_stride_bytes,
-                          p->head_stride_bytes, p->value_offset_bytes, n_tokens};
-    if (timeline->timeline.read(first, n_tokens, timeline->stored, planes)) return ok();
+    const KvPlanes planes{
+        {static_cast<std::byte*>(p->data), timeline->stored, p->plane_blocks, p->first_block},
+        n_tokens};
+    if (timeline->timeline.read(first, n_tokens, planes)) return ok();
     return error(Code::kInvalidArgument, "the timeline has no such run of tokens");
   });
 }

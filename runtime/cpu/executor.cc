@@ -9,13 +9,12 @@
 
 namespace pc {
 
-Executor::Executor(const pc_model_desc& desc, KvType type, const simd::Kernels& kernels,
-                   Parallel parallel, std::uint32_t max_rows, const PackedWeights& packed,
-                   Precision precision)
+Executor::Executor(const pc_model_desc& desc, const simd::Kernels& kernels, Parallel parallel,
+                   std::uint32_t max_rows, const PackedWeights& packed, Precision precision)
     : desc_(desc),
       kernels_(kernels),
       packed_(packed),
-      transformer_(desc, type, kernels, parallel, max_rows, packed, precision),
+      transformer_(desc, kernels, parallel, max_rows, packed, precision),
       stepper_(limits_of(desc), max_rows, *this) {
   rows_.slots.reserve(max_rows);
 }

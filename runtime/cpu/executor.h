@@ -23,14 +23,14 @@
 // What the seam calls a timeline.
 struct pc_backend_timeline {
   pc::Timeline timeline;
-  pc::KvType stored;  // of modules
+  const pc::KvGeometry* stored;  // of modules, borrowed from the model
 };
 
 namespace pc {
 
 class Executor final : public StepDevice {
  public:
-  Executor(const pc_model_desc& desc, KvType type, const simd::Kernels& kernels, Parallel parallel,
+  Executor(const pc_model_desc& desc, const simd::Kernels& kernels, Parallel parallel,
            std::uint32_t max_rows, const PackedWeights& packed, Precision precision);
 
   void step(std::span<pc_step_item> items) { stepper_.step(items); }

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "runtime/cpu/segment_uses.h"
+#include "runtime/cpu/attention/segment_uses.h"
 #include "runtime/cpu/states/timeline.h"
 
 namespace pc {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "runtime/backend/layer_parts.h"
+#include "runtime/backend/states_shape.h"
 #include "runtime/cpu/states/kv_row.h"
 #include "runtime/cpu/states/spread.h"
 
@@ -12,8 +13,21 @@ namespace {
 
 static_assert(kMaxHeadDim <= simd::kMaxAttendHeadDim);
 
+std::uint32_t q_width(const pc_layer& layer) {
+  return layer.n_heads * layer.head_dim;
+}
+std::uint32_t kv_width(const pc_layer& layer) {
+  return layer.n_kv_heads * layer.head_dim;
+}
+
+std::uint32_t widest(const pc_model_desc& d, std::uint32_t (*width)(const pc_layer&)) {
+  std::uint32_t most = 0;
+  for (const pc_layer& layer : std::span(d.layers, d.n_layers)) most = std::max(most, width(layer));
+  return most;
+}
+
 std::uint32_t widest_input(const pc_model_desc& d) {
-  return std::max({d.d_model, d.d_ffn, d.n_heads * d.head_dim});
+  return std::max({d.d_model, d.d_ffn, widest(d, q_width)});
 }
 
 std::vector<Gemm::Extent> largest_inputs(const pc_model_desc& d, std::uint32_t max_rows) {
@@ -45,32 +59,27 @@ void split_pairs(float* x, std::size_t n) {
   std::copy_n(second, n / 2, x + n / 2);
 }
 
-KvGeometry geometry_of(const pc_model_desc& d, KvType type) {
-  return {d.n_layers, d.n_kv_heads, d.head_dim, type};
-}
-
 }  // namespace
 
-Transformer::Transformer(const pc_model_desc& desc, KvType type, const simd::Kernels& kernels,
-                         Parallel parallel, std::uint32_t max_rows, const PackedWeights& packed,
-                         Precision precision)
+Transformer::Transformer(const pc_model_desc& desc, const simd::Kernels& kernels, Parallel parallel,
+                         std::uint32_t max_rows, const PackedWeights& packed, Precision precision)
     : desc_(desc),
       kernels_(kernels),
       parallel_(parallel),
-      geometry_(geometry_of(desc, type)),
       attention_(desc, kernels, parallel, max_rows, precision == Precision::kDeterministic),
       gemm_(kernels, parallel, largest_inputs(desc, max_rows), &packed, precision),
       mixture_(desc, kernels, parallel, max_rows),
       x_(std::size_t{max_rows} * desc.d_model),
       h_(x_.size()),
       branch_(needs_branch(desc) ? x_.size() : 0),
-      q_(std::size_t{max_rows} * desc.n_heads * desc.head_dim),
-      k_(std::size_t{max_rows} * desc.n_kv_heads * desc.head_dim),
+      q_(std::size_t{max_rows} * widest(desc, q_width)),
+      k_(std::size_t{max_rows} * widest(desc, kv_width)),
       v_(k_.size()),
       mixed_(q_.size()),
       gate_(std::size_t{max_rows} * desc.d_ffn),
       up_(gate_.size()),
-      ffn_gate_(max_rows) {
+      ffn_gate_(max_rows),
+      ones_(kMaxHeadDim, 1.0f) {
   for (const pc_rope& rope : std::span(desc.ropes, desc.n_ropes))
     key_rotations_.emplace_back(std::span(rope.inv_freq, rope.dims / 2), max_rows);
 }
@@ -144,18 +153,19 @@ class Transformer::Normed {
   float* y_;
 };
 
-Status Transformer::sweep_states(const Rows& rows, std::uint32_t n_layers, Proceed proceed) {
-  PC_EXPECT(n_layers > 0 && n_layers <= desc_.n_layers);
+Status Transformer::sweep_states(const Rows& rows, std::uint32_t n_states, Proceed proceed) {
+  const pc_layer& last = layer_of_states(desc_, n_states - 1);
+  const auto last_index = static_cast<std::uint32_t>(&last - desc_.layers);
+  PC_EXPECT(last_index < desc_.n_layers);
   begin_sweep(rows);
   for (std::uint32_t layer = 0;; ++layer) {
     PC_TRY(const bool goes_on, proceed(layer));
     if (!goes_on) return ok();
-    if (layer + 1 == n_layers) break;
+    if (layer == last_index) break;
     PC_CHECK_OK(block(layer));
   }
-  const pc_layer& last = desc_.layers[n_layers - 1];
   const Normed norm(*this, last.attn_norm, last.attn_norm_bias, h_.data());
-  return project(n_layers - 1, norm.rows());
+  return project(last_index, norm.rows());
 }
 
 // x += attention(norm(x)); x += ffn(norm(x)); or both from the x before.
@@ -175,13 +185,14 @@ Status Transformer::block(std::uint32_t index) {
   return feed_forward(layer, h2);
 }
 
-// q = Wq h; k = rotate(Wk h) and v = Wv h are written to their slots
+// q = Wq h; k = rotate(Wk h) and v = Wv h are written to their slots, where the layer has some
 Status Transformer::project(std::uint32_t index, const Gemm::Input& h) {
   const pc_layer& layer = desc_.layers[index];
   const Gemm::Product products[] = {
       {&layer.wq, q_.data()}, {&layer.wk, k_.data()}, {&layer.wv, v_.data()}};
-  PC_CHECK_OK(gemm_.linear(h, products, false));
-  store_keys_and_values(index);
+  const std::size_t n_products = !has_states(layer) ? 1 : layer.wv.data ? 3 : 2;
+  PC_CHECK_OK(gemm_.linear(h, std::span(products, n_products), false));
+  prepare_heads(index);
   return ok();
 }
 
@@ -284,68 +295,84 @@ void Transformer::norm_row(const pc_tensor& weight, const pc_tensor& bias, const
   }
 }
 
-// Adds biases, norms heads where the model does, rotates keys to their local positions, and
-// packs keys and values into the tail. Queries are rotated per segment, in
-// attention.
-void Transformer::store_keys_and_values(std::uint32_t index) {
+// Makes queries and keys of what the products made, and packs keys and values into the tail.
+// Queries are rotated per segment, in attention.
+void Transformer::prepare_heads(std::uint32_t index) {
   const pc_layer& layer = desc_.layers[index];
-  const pc_rope* rope = layer.rope == PC_NO_ROPE ? nullptr : &desc_.ropes[layer.rope];
-  const std::size_t hd = desc_.head_dim;
-  const std::size_t q_width = desc_.n_heads * hd, kv_width = desc_.n_kv_heads * hd;
   parallel_.for_each(n_tokens(), [&](std::uint32_t i, std::uint32_t) {
-    float* q = q_.data() + i * q_width;
-    float* k = k_.data() + i * kv_width;
-    float* v = v_.data() + i * kv_width;
-    add_bias(layer.bq, q);
-    add_bias(layer.bk, k);
-    add_bias(layer.bv, v);
-    if (desc_.qkv_clamp != 0.0f) {
-      for (const std::span<float> part :
-           {std::span(q, q_width), std::span(k, kv_width), std::span(v, kv_width)}) {
-        for (float& x : part) x = std::clamp(x, -desc_.qkv_clamp, desc_.qkv_clamp);
-      }
-    }
-    prepare_heads(layer.q_norm, rope, desc_.n_heads, q);
-    prepare_heads(layer.k_norm, rope, desc_.n_kv_heads, k);
-    for (std::uint32_t head = 0; head < desc_.n_kv_heads; ++head) {
-      if (rope) {
-        const RotationTable& table = key_rotations_[layer.rope];
-        kernels_.rotate(k + head * hd, table.cos(i), table.sin(i), rope->dims / 2, rope->scale,
-                        k + head * hd);
-      }
-      if (geometry_.type == KvType::kQ8) even_out(index, head, rows_->slots[i], k, v);
-      const KvSlot& slot = rows_->slots[i];
-      std::byte* keys = slot.planes.data + index * slot.planes.layer_stride_bytes +
-                        head * slot.planes.head_stride_bytes;
-      write_kv_row(geometry_, slot.token, k + head * hd, v + head * hd, keys,
-                   keys + slot.planes.value_offset_bytes);
-    }
+    prepare_queries(layer, q_.data() + std::size_t{i} * q_width(layer));
+    if (!has_states(layer)) return;
+    float* k = k_.data() + std::size_t{i} * kv_width(layer);
+    float* v = v_.data() + std::size_t{i} * kv_width(layer);
+    prepare_keys_and_values(layer, i, k, v);
+    store(index, rows_->slots[i], k, v);
   });
 }
 
-// What 8 bits are to hold: see runtime/cpu/states/key_centres.h and spread.h. Attention undoes it.
-// keys, values: [n_kv_heads, head_dim] of one token.
-void Transformer::even_out(std::uint32_t layer, std::uint32_t head, const KvSlot& slot, float* keys,
-                           float* values) const {
-  const std::size_t hd = desc_.head_dim;
-  const KeyCentres& centres = attention_.centres();
-  if (centres.has(layer)) centres.subtract(layer, head, slot.centre, keys + head * hd);
-  spread_key(keys + head * hd, hd);
-  spread_value(values + head * hd, hd);
+// q: [n_heads, head_dim] of one token.
+void Transformer::prepare_queries(const pc_layer& layer, float* q) const {
+  add_bias(layer.bq, q);
+  clamp(q, q_width(layer));
+  norm_and_split(layer, layer.q_norm, layer.n_heads, q);
 }
 
-// heads: [n_heads, head_dim] of one token.
-void Transformer::prepare_heads(const pc_tensor& norm, const pc_rope* rope, std::uint32_t n_heads,
-                                float* heads) const {
-  const std::size_t hd = desc_.head_dim, width = n_heads * hd;
-  if (norm.data) {  // of each head, or of all at once
-    for (std::size_t at = 0; at < width; at += norm.cols) {
-      kernels_.rms_norm(heads + at, vector_of(norm), norm.cols, desc_.norm_eps, heads + at);
+// Of the row's token: keys are rotated to their local position. k, v: [n_kv_heads, head_dim].
+void Transformer::prepare_keys_and_values(const pc_layer& layer, std::uint32_t row, float* k,
+                                          float* v) const {
+  const std::size_t hd = layer.head_dim, width = kv_width(layer);
+  add_bias(layer.bk, k);
+  clamp(k, width);
+  if (layer.wv.data) {
+    add_bias(layer.bv, v);
+    clamp(v, width);
+  } else {
+    std::copy_n(k, width, v);
+  }
+  for (std::size_t at = 0; layer.norm_values && at < width; at += hd)
+    kernels_.rms_norm(v + at, ones_.data(), hd, desc_.norm_eps, v + at);
+  norm_and_split(layer, layer.k_norm, layer.n_kv_heads, k);
+  if (layer.rope == PC_NO_ROPE) return;
+  const RotationTable& table = key_rotations_[layer.rope];
+  const pc_rope& rope = desc_.ropes[layer.rope];
+  for (std::size_t at = 0; at < width; at += hd)
+    kernels_.rotate(k + at, table.cos(row), table.sin(row), rope.dims / 2, rope.scale, k + at);
+}
+
+// What 8 bits are to hold is evened out before (runtime/cpu/states/key_centres.h, spread.h), which
+// attention undoes. keys, values: [n_kv_heads, head_dim] of one token.
+void Transformer::store(std::uint32_t index, const KvSlot& slot, float* keys, float* values) const {
+  const pc_layer& layer = desc_.layers[index];
+  const KvHead shape = slot.planes.geometry->head(layer.states);
+  const KeyCentres& centres = attention_.centres();
+  for (std::uint32_t head = 0; head < layer.n_kv_heads; ++head) {
+    float* key = keys + std::size_t{head} * shape.dims;
+    float* value = values + std::size_t{head} * shape.dims;
+    if (shape.type == KvType::kQ8) {
+      if (centres.has(index)) centres.subtract(index, head, slot.centre, key);
+      spread_key(key, shape.dims);
+      spread_value(value, shape.dims);
     }
+    write_kv_row(shape, slot.token, key, value, slot.planes.keys(layer.states, head),
+                 slot.planes.values(layer.states, head));
   }
-  if (rope && rope->interleaved) {
-    for (std::uint32_t head = 0; head < n_heads; ++head) split_pairs(heads + head * hd, rope->dims);
+}
+
+// heads: [n_heads, head_dim] of one token; a norm is of each head, or of all at once.
+void Transformer::norm_and_split(const pc_layer& layer, const pc_tensor& norm,
+                                 std::uint32_t n_heads, float* heads) const {
+  const std::size_t hd = layer.head_dim, width = n_heads * hd;
+  if (norm.data) {
+    for (std::size_t at = 0; at < width; at += norm.cols)
+      kernels_.rms_norm(heads + at, vector_of(norm), norm.cols, desc_.norm_eps, heads + at);
   }
+  if (layer.rope == PC_NO_ROPE || !desc_.ropes[layer.rope].interleaved) return;
+  for (std::size_t at = 0; at < width; at += hd)
+    split_pairs(heads + at, desc_.ropes[layer.rope].dims);
+}
+
+void Transformer::clamp(float* x, std::size_t n) const {
+  if (desc_.qkv_clamp == 0.0f) return;
+  for (std::size_t i = 0; i < n; ++i) x[i] = std::clamp(x[i], -desc_.qkv_clamp, desc_.qkv_clamp);
 }
 
 const float* Transformer::read_hidden(std::span<const std::uint32_t> rows) {

@@ -16,7 +16,7 @@
 #include "base/status.h"
 #include "modules/kv.h"
 #include "runtime/backend/backend.h"
-#include "runtime/cpu/attention.h"
+#include "runtime/cpu/attention/attention.h"
 #include "runtime/cpu/gemm.h"
 #include "runtime/cpu/mixture.h"
 #include "runtime/cpu/rows.h"
@@ -31,8 +31,8 @@ class Transformer {
  public:
   // max_rows: the most rows of a sweep (runtime/cpu/chunk_size.h). packed: borrowed like the model;
   // empty where nothing is packed, as in exact precision.
-  Transformer(const pc_model_desc& desc, KvType type, const simd::Kernels& kernels,
-              Parallel parallel, std::uint32_t max_rows, const PackedWeights& packed,
+  Transformer(const pc_model_desc& desc, const simd::Kernels& kernels, Parallel parallel,
+              std::uint32_t max_rows, const PackedWeights& packed,
               Precision precision = Precision::kFast);
 
   // All layers over the rows, whose keys and values are written to their slots; swept again,
@@ -42,9 +42,9 @@ class Transformer {
   using Proceed = FunctionRef<Result<bool>(std::uint32_t n_layers_done)>;
   Status sweep(const Rows& rows, Proceed proceed);
 
-  // Computes and writes keys and values of the first n_layers layers alone, 1 to all of them. The
-  // residual stream is then that behind layer n_layers - 1, counted from 1.
-  Status sweep_states(const Rows& rows, std::uint32_t n_layers, Proceed proceed);
+  // Computes and writes keys and values of the first n_states layers alone, of those that have
+  // some. The residual stream is then that before the last of them.
+  Status sweep_states(const Rows& rows, std::uint32_t n_states, Proceed proceed);
 
   // The residual stream as the latest sweep left it: [n, d_model] from row `first` on.
   std::span<const float> stream(std::uint32_t first, std::uint32_t n) const {
@@ -79,16 +79,17 @@ class Transformer {
   void add_bias(const pc_tensor& bias, float* row) const;
   void embed();
   void norm_row(const pc_tensor& weight, const pc_tensor& bias, const float* x, float* y) const;
-  void store_keys_and_values(std::uint32_t layer);
-  void even_out(std::uint32_t layer, std::uint32_t head, const KvSlot& slot, float* keys,
-                float* values) const;
-  void prepare_heads(const pc_tensor& norm, const pc_rope* rope, std::uint32_t n_heads,
-                     float* heads) const;
+  void prepare_heads(std::uint32_t layer);
+  void store(std::uint32_t layer, const KvSlot& slot, float* keys, float* values) const;
+  void prepare_queries(const pc_layer& layer, float* q) const;
+  void prepare_keys_and_values(const pc_layer& layer, std::uint32_t row, float* k, float* v) const;
+  void norm_and_split(const pc_layer& layer, const pc_tensor& norm, std::uint32_t n_heads,
+                      float* heads) const;
+  void clamp(float* x, std::size_t n) const;
 
   const pc_model_desc& desc_;
   const simd::Kernels& kernels_;
   Parallel parallel_;
-  KvGeometry geometry_;
   Attention attention_;
   std::vector<RotationTable> key_rotations_;  // [n_ropes] by key_position, a row a token
   Gemm gemm_;
@@ -100,11 +101,12 @@ class Transformer {
   AlignedBuffer<float> x_;       // [max_rows, d_model] residual stream
   AlignedBuffer<float> h_;       // [max_rows, d_model] normed
   AlignedBuffer<float> branch_;  // the same: what a block adds, or a parallel block's second norm
-  AlignedBuffer<float> q_;       // [max_rows, n_heads, head_dim]
+  AlignedBuffer<float> q_;       // [max_rows, n_heads, head_dim] of the layer
   AlignedBuffer<float> k_, v_;   // [max_rows, n_kv_heads, head_dim]
   AlignedBuffer<float> mixed_;   // [max_rows, n_heads, head_dim]
   AlignedBuffer<float> gate_, up_;  // [max_rows, d_ffn]
   AlignedBuffer<float> ffn_gate_;   // [max_rows] logits of how much a layer's own network counts
+  const std::vector<float> ones_;   // [kMaxHeadDim] weights of norms without weights
 };
 
 }  // namespace pc

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "pml/turns/chat_template.h"
+#include "runtime/backend/states_shape.h"
 #include "runtime/chat/program/chat_template_file.h"
 #include "runtime/chat/turns/own_chat_format.h"
 #include "runtime/engine/backend_loader.h"
@@ -66,12 +67,15 @@ Status check_vocabulary(const Tokenizer& tokenizer, const Model& model) {
 }
 
 Status check_states(const Model& model, KvType type) {
-  if (kv_type_fits(type, model.desc.head_dim)) return ok();
-  return error(Code::kUnsupported, std::string("states of type ") + kv_type_name(type) +
-                                       " want a head_dim that is a multiple of " +
-                                       std::to_string(kv_type_unit(type)) + ", and that of " +
-                                       model.path + " is " + std::to_string(model.desc.head_dim) +
-                                       "; bf16 takes it");
+  for (const pc_layer& layer : model.layers) {
+    if (kv_type_fits(type, layer.head_dim)) continue;
+    return error(Code::kUnsupported, std::string("states of type ") + kv_type_name(type) +
+                                         " want a head_dim that is a multiple of " +
+                                         std::to_string(kv_type_unit(type)) + ", and that of " +
+                                         model.path + " is " + std::to_string(layer.head_dim) +
+                                         "; bf16 takes it");
+  }
+  return ok();
 }
 
 std::string Engine::context_words() const {
@@ -192,7 +196,7 @@ Result<ModuleHandle> Engine::publish(const ModuleHandle& module, CacheDraft* dra
 }
 
 KvGeometry Engine::geometry() const {
-  return {model_->desc.n_layers, model_->desc.n_kv_heads, model_->desc.head_dim, options_.kv_type};
+  return states_shape(model_->desc, options_.kv_type);
 }
 
 // The tokenizer, and through it what PML asks of a model.
@@ -320,7 +324,7 @@ Status Engine::open_backend(const EngineOptions& options) {
   }
   if (!backend.ok()) return std::move(backend).error();
   backend_ = std::make_unique<const BackendModel>(std::move(backend).value());
-  scheduler_ = std::make_unique<Scheduler>(*backend_, geometry(), model_->checkpoint.files);
+  scheduler_ = std::make_unique<Scheduler>(*backend_, model_->checkpoint.files);
   add_remark(backend_->remark());
   // A model that is read for the first time was touched all over; what is needed comes back.
   for (const MappedFile& file : model_->checkpoint.files) file.let_go();

@@ -120,9 +120,6 @@ void describe(const ModelConfig& c, const Decoder& decoder, Model* model) {
   d.struct_size = sizeof d;
   d.n_layers = c.n_layers;
   d.d_model = c.d_model;
-  d.n_heads = c.n_heads;
-  d.n_kv_heads = c.n_kv_heads;
-  d.head_dim = c.head_dim;
   for (std::uint32_t i = 0; i < c.n_layers; ++i) d.d_ffn = std::max(d.d_ffn, c.d_own_ffn(i));
   d.vocab_size = c.vocab_size;
   d.norm = c.norm;
@@ -132,8 +129,6 @@ void describe(const ModelConfig& c, const Decoder& decoder, Model* model) {
   d.norm_offset = c.norm_offset;
   d.embedding_scale = static_cast<float>(c.embedding_scale);
   d.residual_scale = static_cast<float>(c.residual_scale);
-  d.attn_scale =
-      static_cast<float>(c.attn_scale.value_or(1 / std::sqrt(static_cast<double>(c.head_dim))));
   d.attn_softcap = static_cast<float>(c.attn_softcap);
   d.qkv_clamp = static_cast<float>(c.qkv_clamp);
   d.logit_scale = static_cast<float>(c.logit_scale);
@@ -158,9 +153,16 @@ Status check_factors(const std::string& place, const ModelConfig& c) {
   return ok();
 }
 
+// Of the layers that a rope turns.
+std::uint32_t head_dim_of(const ModelConfig& config, std::uint32_t rope) {
+  for (std::uint32_t i = 0; i < config.n_layers; ++i)
+    if (config.layer_ropes[i] == rope) return config.heads(i).head_dim;
+  return config.head_dim;
+}
+
 Status add_ropes(const ModelConfig& config, std::uint32_t opened_context, Model* model) {
-  for (const RopeConfig& rope_config : config.ropes) {
-    PC_TRY(Rope rope, compute_rope(rope_config, config.head_dim, opened_context));
+  for (std::uint32_t i = 0; i < config.ropes.size(); ++i) {
+    PC_TRY(Rope rope, compute_rope(config.ropes[i], head_dim_of(config, i), opened_context));
     model->inv_freqs.push_back(std::move(rope.inv_freq));
     model->ropes.push_back({rope.dims, config.rope_interleaved, static_cast<float>(rope.scale),
                             model->inv_freqs.back().data()});

@@ -145,15 +145,26 @@ void hash_mixture(const pc_mixture& mixture, Sha256* hash) {
   for (const pc_ffn& expert : std::span(experts, n_experts)) hash_ffn(expert, hash);
 }
 
-void hash_layer(const pc_layer& layer, Sha256* hash) {
+// first: of the model, whose heads the digest of the whole begins with.
+void hash_layer(const pc_layer& layer, const pc_layer& first, Sha256* hash) {
   const auto& [attn_norm, attn_norm_bias, wq, wk, wv, bq, bk, bv, q_norm, k_norm, wo, bo, sinks,
-               attn_post_norm, ffn_norm, ffn_norm_bias, ffn, ffn_post_norm, window, rope, mixture] =
-      layer;
+               attn_post_norm, ffn_norm, ffn_norm_bias, ffn, ffn_post_norm, n_heads, n_kv_heads,
+               head_dim, attn_scale, states, norm_values, window, rope, mixture] = layer;
   hash_tensors(hash, attn_norm, attn_norm_bias, wq, wk, wv, bq, bk, bv, q_norm, k_norm, wo, bo,
                attn_post_norm, ffn_norm, ffn_norm_bias);
   hash_ffn(ffn, hash);
   hash_tensor(ffn_post_norm, hash);
   hash_numbers(hash, window, rope);
+  if (n_heads != first.n_heads || n_kv_heads != first.n_kv_heads || head_dim != first.head_dim ||
+      attn_scale != first.attn_scale) {
+    hash->field("heads");
+    hash_numbers(hash, n_heads, n_kv_heads, head_dim, attn_scale);
+  }
+  if (!wk.data) {
+    hash->field("states of another layer");
+    hash_number(states, hash);
+  }
+  if (norm_values) hash->field("normed values");
   // Digests of layers without these are older than them.
   if (mixture.n_experts != 0) hash_mixture(mixture, hash);
   if (sinks.data) {
@@ -163,20 +174,21 @@ void hash_layer(const pc_layer& layer, Sha256* hash) {
 }
 
 void hash_desc(const pc_model_desc& desc, Sha256* hash) {
-  const auto& [struct_size, n_layers, d_model, n_heads, n_kv_heads, head_dim, vocab_size, d_ffn,
-               norm, activation, parallel, norm_eps, norm_offset, embedding_scale, residual_scale,
-               attn_scale, attn_softcap, qkv_clamp, logit_scale, logit_softcap, alibi_slopes,
-               n_ropes, ropes, embedding, position_embedding, final_norm, final_norm_bias, lm_head,
-               layers] = desc;
+  const auto& [struct_size, n_layers, d_model, vocab_size, d_ffn, norm, activation, parallel,
+               norm_eps, norm_offset, embedding_scale, residual_scale, attn_softcap, qkv_clamp,
+               logit_scale, logit_softcap, alibi_slopes, n_ropes, ropes, embedding,
+               position_embedding, final_norm, final_norm_bias, lm_head, layers] = desc;
   static_cast<void>(struct_size);  // of the seam, not of the model
   static_cast<void>(ropes);        // have their own digest
-  hash_numbers(hash, n_layers, d_model, n_heads, n_kv_heads, head_dim, d_ffn, vocab_size, norm,
-               activation, parallel, norm_eps, norm_offset, embedding_scale, residual_scale,
-               attn_scale, attn_softcap, qkv_clamp, logit_scale, logit_softcap, n_ropes);
-  hash->field(std::as_bytes(std::span(alibi_slopes, alibi_slopes ? n_heads : 0)));
+  const pc_layer& first = layers[0];
+  hash_numbers(hash, n_layers, d_model, first.n_heads, first.n_kv_heads, first.head_dim, d_ffn,
+               vocab_size, norm, activation, parallel, norm_eps, norm_offset, embedding_scale,
+               residual_scale, first.attn_scale, attn_softcap, qkv_clamp, logit_scale,
+               logit_softcap, n_ropes);
+  hash->field(std::as_bytes(std::span(alibi_slopes, alibi_slopes ? first.n_heads : 0)));
   hash_tensors(hash, embedding, position_embedding, final_norm, final_norm_bias, lm_head);
   hash_number(std::uint64_t{lm_head.data == embedding.data}, hash);
-  for (const pc_layer& layer : std::span(layers, n_layers)) hash_layer(layer, hash);
+  for (const pc_layer& layer : std::span(layers, n_layers)) hash_layer(layer, first, hash);
 }
 
 }  // namespace

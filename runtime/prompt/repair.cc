@@ -162,7 +162,7 @@ Status add_found(pml::Repair::Kind kind, std::span<const PlacedRun> runs, Comput
 Status check_layers(std::span<const PlacedRun> runs) {
   for (const PlacedRun& run : runs)
     if (!run.exact && run.repair.kind == pml::Repair::Kind::kSelected &&
-        run.resident->module().geometry().n_layers <= kComparedLayer)
+        run.resident->module().geometry().n_layers() <= kComparedLayer)
       return error(Code::kUnsupported, "repair=\"" + pml::to_string(run.repair) +
                                            "\" compares the second layer's values, "
                                            "and the model has one layer; use leading:N");

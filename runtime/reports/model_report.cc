@@ -9,6 +9,7 @@
 
 #include "modules/kv.h"
 #include "runtime/backend/layer_parts.h"
+#include "runtime/backend/states_shape.h"
 #include "runtime/chat/turns/own_chat_format.h"
 #include "runtime/json/json_writer.h"
 #include "runtime/model/model_digest.h"
@@ -44,11 +45,11 @@ constexpr std::array<ShapeField, 11> kShape{{
     {"layers", "block_count", "num_hidden_layers", [](const Model& m) { return m.desc.n_layers; }},
     {"d_model", "embedding_length", "hidden_size", [](const Model& m) { return m.desc.d_model; }},
     {"heads", "attention.head_count", "num_attention_heads",
-     [](const Model& m) { return m.desc.n_heads; }},
+     [](const Model& m) { return m.layers[0].n_heads; }},
     {"kv_heads", "attention.head_count_kv", "num_key_value_heads",
-     [](const Model& m) { return m.desc.n_kv_heads; }},
+     [](const Model& m) { return m.layers[0].n_kv_heads; }},
     {"head_dim", "attention.key_length", "head_dim",
-     [](const Model& m) { return m.desc.head_dim; }},
+     [](const Model& m) { return m.layers[0].head_dim; }},
     {"d_ffn", "feed_forward_length", "intermediate_size",
      [](const Model& m) { return m.desc.d_ffn; }},
     {"experts", "expert_count", "num_experts",
@@ -182,8 +183,7 @@ void write_positions(JsonWriter& json, const Model& model) {
 }
 
 void write_states(JsonWriter& json, const Model& model, KvType type) {
-  const pc_model_desc& desc = model.desc;
-  const KvGeometry geometry{desc.n_layers, desc.n_kv_heads, desc.head_dim, type};
+  const KvGeometry geometry = states_shape(model.desc, type);
   json.key("kv_type").value(kv_type_name(type));
   json.key("kv_bytes_per_token").value(geometry.state_bytes(1) / kKvBlockTokens);
 }

@@ -133,16 +133,17 @@ std::string describe_engine(const Engine& engine) {
       .value(model.architecture)
       .key("family")
       .value(model.family);
+  const pc_layer& first = desc.layers[0];
   json.key("layers")
       .value(desc.n_layers)
       .key("d_model")
       .value(desc.d_model)
       .key("heads")
-      .value(desc.n_heads);
+      .value(first.n_heads);
   json.key("kv_heads")
-      .value(desc.n_kv_heads)
+      .value(first.n_kv_heads)
       .key("head_dim")
-      .value(desc.head_dim)
+      .value(first.head_dim)
       .key("d_ffn")
       .value(desc.d_ffn);
   json.key("vocab_size")

@@ -1,5 +1,8 @@
 #include "runtime/reports/store_report.h"
 
+#include <algorithm>
+#include <span>
+
 #include "modules/format.h"
 #include "runtime/json/json_writer.h"
 #include "runtime/packed/packed_folder.h"
@@ -7,6 +10,18 @@
 
 namespace pc {
 namespace {
+
+// A number of each layer: one where all have the same.
+void write_of_layers(JsonWriter& json, const char* key, std::span<const KvLayer> layers,
+                     std::uint32_t KvLayer::*number) {
+  json.key(key);
+  const auto of = [number](const KvLayer& layer) { return layer.*number; };
+  if (std::ranges::all_of(layers, [&](const KvLayer& l) { return of(l) == of(layers[0]); }))
+    return void(json.value(of(layers[0])));
+  json.begin_array();
+  for (const KvLayer& layer : layers) json.value(of(layer));
+  json.end_array();
+}
 
 // What every file has.
 void begin_file(JsonWriter& json, const CacheEntry& entry) {
@@ -20,8 +35,8 @@ void write_module(JsonWriter& json, const ModuleStore& store, const CacheEntry& 
   if (const auto module = store.inspect({entry.key}); module.ok()) {
     const ModuleFile& m = **module;
     json.key("tokens").value(m.tokens().size());
-    json.key("kv_type").value(kv_type_name(m.geometry().type));
-    json.key("layers").value(m.geometry().n_layers);
+    json.key("kv_type").value(kv_type_name(m.geometry().type()));
+    json.key("layers").value(m.geometry().n_layers());
     json.key("model").value(to_hex(m.header().causes.weights));
     json.key("backend").value(backend_of(m.header().causes));
   } else {
@@ -81,14 +96,9 @@ std::string show_module(const ModuleFile& module) {
       .key("bytes")
       .value(module.bytes().size());
   json.key("version").value(module.header().version).key("tokens").value(module.tokens().size());
-  json.key("kv_type")
-      .value(kv_type_name(causes.geometry.type))
-      .key("layers")
-      .value(causes.geometry.n_layers);
-  json.key("kv_heads")
-      .value(causes.geometry.n_kv_heads)
-      .key("head_dim")
-      .value(causes.geometry.head_dim);
+  json.key("kv_type").value(kv_type_name(causes.kv_type)).key("layers").value(causes.n_layers);
+  write_of_layers(json, "kv_heads", module.geometry().layers(), &KvLayer::n_kv_heads);
+  write_of_layers(json, "head_dim", module.geometry().layers(), &KvLayer::head_dim);
   json.key("runs").begin_array();
   for (const ModuleRun& run : module.runs()) {
     json.begin_object()

@@ -333,7 +333,7 @@ void Scheduler::compute_step() {
   try {
     items_.reserve(chosen_.size());
     for (Task* task : chosen_) {
-      items_.push_back(task->piece(task->n_piece_, geometry_));
+      items_.push_back(task->piece(task->n_piece_));
       n_chosen_tokens_ += task->n_piece_;
     }
   } catch (const std::bad_alloc&) {

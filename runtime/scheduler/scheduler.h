@@ -46,9 +46,8 @@ class Scheduler {
   static constexpr std::chrono::milliseconds kTick{50};
 
   // Borrows the model, and the files that hold its weights.
-  Scheduler(const BackendModel& model, const KvGeometry& geometry,
-            std::span<const MappedFile> weights = {})
-      : model_(model), geometry_(geometry), weights_(weights) {}
+  explicit Scheduler(const BackendModel& model, std::span<const MappedFile> weights = {})
+      : model_(model), weights_(weights) {}
   // Precondition: no work is under way.
   ~Scheduler();
   Scheduler(const Scheduler&) = delete;
@@ -113,7 +112,6 @@ class Scheduler {
   void end_call(SchedulerCall& call) PC_REQUIRES(mutex_);
 
   const BackendModel& model_;
-  const KvGeometry geometry_;
   const std::span<const MappedFile> weights_;
 
   mutable Mutex mutex_;

@@ -19,7 +19,7 @@ Task::Task(const Work& work)
     : work_(work), n_tokens_(tokens_of(work.runs)), n_before_(work.timeline->n_tokens()) {}
 
 // Runs that bring their own planes are cut between blocks.
-pc_step_item Task::piece(std::uint32_t n, const KvGeometry& geometry) {
+pc_step_item Task::piece(std::uint32_t n) {
   pc_step_item item{};
   item.timeline = work_.timeline->get();
   item.cancel = work_.cancel;
@@ -47,7 +47,7 @@ pc_step_item Task::piece(std::uint32_t n, const KvGeometry& geometry) {
       const std::uint64_t begin = end, from = std::max(begin, n_done_);
       end += run.n_tokens;
       if (end <= n_done_) continue;
-      const std::uint32_t n_cut = cut(run, from - begin, n - n_piece_, geometry);
+      const std::uint32_t n_cut = cut(run, from - begin, n - n_piece_);
       n_piece_ += n_cut;
       // A run that was cut short goes on before the next.
       if (from + n_cut < end || n_piece_ >= n) break;
@@ -65,8 +65,7 @@ void Task::take_row(void* task, std::uint64_t token, const float* values) {
 }
 
 // Adds at most n of a run's tokens behind the first `skip` to the piece; how many.
-std::uint32_t Task::cut(const pc_run& run, std::uint64_t skip, std::uint32_t n,
-                        const KvGeometry& geometry) {
+std::uint32_t Task::cut(const pc_run& run, std::uint64_t skip, std::uint32_t n) {
   const auto first = static_cast<std::uint32_t>(skip);
   n = std::min(n, run.n_tokens - first);
   const bool ends = first + n == run.n_tokens;
@@ -83,8 +82,7 @@ std::uint32_t Task::cut(const pc_run& run, std::uint64_t skip, std::uint32_t n,
   part.extend = first == 0 ? run.extend : 1;
   if (run.planes) {
     pc_kv_planes planes = *run.planes;
-    planes.data =
-        static_cast<std::byte*>(planes.data) + first / kKvBlockTokens * geometry.block_bytes();
+    planes.first_block += first / kKvBlockTokens;
     planes_.push_back(planes);
     part.planes = &planes_.back();
   }

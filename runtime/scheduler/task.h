@@ -65,9 +65,8 @@ class Task {
   bool prefills() const { return !decodes() && !work_.encodes; }
 
   // The next piece, of about n tokens, as an item of a step; sets n_piece_.
-  pc_step_item piece(std::uint32_t n, const KvGeometry& geometry);
-  std::uint32_t cut(const pc_run& run, std::uint64_t skip, std::uint32_t n,
-                    const KvGeometry& geometry);
+  pc_step_item piece(std::uint32_t n);
+  std::uint32_t cut(const pc_run& run, std::uint64_t skip, std::uint32_t n);
   void piece_done(Status result);
   static void take_row(void* task, std::uint64_t token, const float* values);
 

@@ -37,7 +37,7 @@ Result<EncodedModule> Encoder::encode(const pml::EncodeJob& job, const ModuleIde
   PC_TRY(ModuleImage image, ModuleImage::create(identity, draft));
 
   // States that are computed as they are stored are written where they will be read.
-  const bool in_place = fresh_type(identity.geometry.type) == identity.geometry.type;
+  const bool in_place = fresh_type(identity.geometry.type()) == identity.geometry.type();
   std::uint32_t n_before = 0;  // tokens of the timeline
   for (const HeldRun& run : held_) n_before += static_cast<std::uint32_t>(run.tokens.size());
   std::vector<pc_run> runs;
@@ -55,7 +55,7 @@ Result<EncodedModule> Encoder::encode(const pml::EncodeJob& job, const ModuleIde
                  nullptr};
     if (run.keep && in_place) {
       const KvPlanes p = image.planes(n_kept++);
-      planes.push_back({p.data, p.layer_stride_bytes, p.head_stride_bytes, p.value_offset_bytes});
+      planes.push_back({p.data, p.plane_blocks, p.first_block});
       fresh.planes = &planes.back();
     }
     runs.push_back(fresh);

@@ -123,8 +123,8 @@ TEST_CASE("a device that is lost in a step fails its requests, and the next mode
     const auto encoded = runner.encode({{{tokens, 0, true}}});
     Backend::Timeline timeline = backend.open();
     const KvSegment& s = encoded.at(0).segment;
-    backend.attach(timeline, {s.data, s.layer_stride_bytes, s.head_stride_bytes,
-                              s.value_offset_bytes, 0, s.n_tokens, 0, s.key_position});
+    backend.attach(timeline,
+                   {s.data, s.plane_blocks, s.first_block, 0, s.n_tokens, 0, s.key_position});
     std::vector<float> logits(64);
     const pc_run behind{tokens.data(), 90, 90, 90, 1, nullptr, nullptr};
     pc_step_item item{};
@@ -173,8 +173,7 @@ TEST_CASE("what fits neither memory is refused, and what fits goes on") {
   std::vector<std::byte> planes(backend.geometry().state_bytes(kv_blocks(4000)));
   const KvPlanes p = dense_planes(planes.data(), backend.geometry(), kv_blocks(4000));
   Backend::Timeline second = backend.open();
-  backend.attach(second, {p.data, p.layer_stride_bytes, p.head_stride_bytes, p.value_offset_bytes,
-                          0, 4000, 0, 0});
+  backend.attach(second, {p.data, p.plane_blocks, p.first_block, 0, 4000, 0, 0});
   std::vector<float> logits(64);
   const pc_run behind{tokens.data(), 40, 4000, 4000, 1, nullptr, nullptr};
   pc_step_item item{};
@@ -200,8 +199,7 @@ struct Behind {
 };
 Behind compute_behind(Backend& backend, const KvPlanes& p, std::span<const std::int32_t> tokens) {
   Backend::Timeline timeline = backend.open();
-  backend.attach(timeline, {p.data, p.layer_stride_bytes, p.head_stride_bytes, p.value_offset_bytes,
-                            0, 4000, 0, 0});
+  backend.attach(timeline, {p.data, p.plane_blocks, p.first_block, 0, 4000, 0, 0});
   Behind behind{std::vector<float>(64), {}};
   const pc_run run{tokens.data(), static_cast<std::uint32_t>(tokens.size()), 4000, 4000, 1, nullptr,
                    nullptr};
@@ -281,8 +279,7 @@ TEST_CASE("memory of conversations that ended is there for modules") {
   std::vector<std::byte> planes(backend.geometry().state_bytes(kv_blocks(2000)));
   const KvPlanes p = dense_planes(planes.data(), backend.geometry(), kv_blocks(2000));
   Backend::Timeline timeline = backend.open();
-  backend.attach(timeline, {p.data, p.layer_stride_bytes, p.head_stride_bytes, p.value_offset_bytes,
-                            0, 2000, 0, 0});
+  backend.attach(timeline, {p.data, p.plane_blocks, 0, 0, 2000, 0, 0});
   const pc_run behind{tokens.data(), 40, 2000, 2000, 1, nullptr, nullptr};
   backend.compute(timeline, {&behind, 1});
   standin::set_memory_limit(standin::kMemoryLimit);
@@ -302,8 +299,7 @@ TEST_CASE("items whose modules do not fit beside each other take turns") {
     for (std::size_t i = 0; i < bytes.size() / 4; ++i)
       reinterpret_cast<float*>(bytes.data())[i] = random.floats(1, 1.0f)[0];
     const KvPlanes p = dense_planes(bytes.data(), backend.geometry(), kv_blocks(n_attached));
-    backend.attach(timeline, {p.data, p.layer_stride_bytes, p.head_stride_bytes,
-                              p.value_offset_bytes, 0, n_attached, 0, 0});
+    backend.attach(timeline, {p.data, p.plane_blocks, 0, 0, n_attached, 0, 0});
     return timeline;
   };
   const Backend::Timeline timelines[] = {attached(), attached()};

@@ -23,7 +23,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static const pc::test::TempFolder folder;
   static const pc::LinkHints hints = pc::LinkHints::open(folder.path(), true);
   const pc::Digest place{7};
-  const std::string path = folder.path() + "/v2/next/" + pc::to_hex(place);
+  const std::string path = folder.path() + "/v3/next/" + pc::to_hex(place);
   std::filesystem::remove(path);
   std::ofstream(path, std::ios::binary)
       .write(reinterpret_cast<const char*>(data), static_cast<std::streamsize>(size));

@@ -33,7 +33,7 @@ pc::ModuleIdentity base_identity(pc::KvType type) {
   id.backend = "cpu";
   id.numerics_version = 1;
   const std::uint32_t head_dim = std::max(2u, pc::kv_type_unit(type));
-  id.geometry = {.n_layers = 2, .n_kv_heads = 1, .head_dim = head_dim, .type = type};
+  id.geometry = {{{1, head_dim}, {2, 2 * head_dim}}, type};
   id.runs = {
       {{1, 2, 3}, -3, false}, {{4, 5, 6}, 0, true}, {std::vector<std::int32_t>(18, 7), 5, true}};
   return id;
@@ -58,15 +58,15 @@ void use(const ModuleFile& module, std::span<const std::byte> bytes) {
   const pc::KvGeometry& g = module.geometry();
   for (std::uint32_t run = 0; run < module.runs().size(); ++run) {
     const pc::KvSegment s = module.segment(run, 0);
-    const std::byte* last = s.data + (g.n_layers - 1) * s.layer_stride_bytes +
-                            (g.n_kv_heads - 1) * s.head_stride_bytes + s.value_offset_bytes +
-                            pc::kv_blocks(s.n_tokens) * g.block_bytes() - 1;
+    const std::uint32_t layer = g.n_layers() - 1;
+    const std::byte* last = s.values(layer, g.n_kv_heads(layer) - 1) +
+                            pc::kv_blocks(s.n_tokens) * g.head(layer).block_bytes() - 1;
     require(s.data >= bytes.data() && last >= s.data && last < bytes.data() + bytes.size());
     sum += static_cast<int>(*s.data) + static_cast<int>(*last);
   }
   const volatile std::int64_t read = sum;
   (void)read;
-  const pc::ModuleIdentity identity = base_identity(g.type);
+  const pc::ModuleIdentity identity = base_identity(g.type());
   (void)module.matches(identity, pc::causes_of(identity));
 }
 

@@ -110,8 +110,8 @@ std::string pick_name(FuzzBytes& in) {
 }
 
 std::string pick_path(FuzzBytes& in) {
-  constexpr std::array kFolders = {"v2/objects", "v2/used", "v2/locks", "v2/quarantine",
-                                   "v2/tmp",     "models",  "v2",       "packed"};
+  constexpr std::array kFolders = {"v3/objects", "v3/used", "v3/locks", "v3/quarantine",
+                                   "v3/tmp",     "models",  "v2",       "packed"};
   const std::uint32_t i = in.below(4 * kFolders.size());
   const std::string folder = kFolders[i / 4];
   return i % 4 == 3 ? folder : folder + "/" + pick_name(in);
@@ -165,7 +165,7 @@ void change_tree(FuzzBytes& in, FuzzTree& tree) {
       return tree.folder(path, in.below(4) == 0 ? 0777 : 0700);
     case 3:
       // A name of a lock would be one of a file that is in use: that is waited for.
-      if (path.starts_with("v2/locks")) return;
+      if (path.starts_with("v3/locks")) return;
       return tree.second_name(path, pick_path(in));
     case 4: {
       const std::string bytes = pick_bytes(in);

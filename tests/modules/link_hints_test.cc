@@ -53,7 +53,7 @@ TEST_CASE("a place remembers the latest of many links, each once") {
   REQUIRE(keys.size() == LinkHints::kMostRecords);
   CHECK(keys.front() == key(100));
   CHECK(keys.back() == key(static_cast<std::uint8_t>(101 - LinkHints::kMostRecords)));
-  for (const auto& entry : std::filesystem::directory_iterator(folder.path() + "/v2/next"))
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path() + "/v3/next"))
     CHECK(entry.file_size() <= 4096);
 }
 
@@ -62,7 +62,7 @@ TEST_CASE("what is no hint says nothing, and is replaced") {
   const LinkHints hints = LinkHints::open(folder.path(), true);
   const auto tokens = numbered(0, 40);
   hints.add(digest(9), tokens, key(1));
-  const std::string path = folder.path() + "/v2/next/" + to_hex(digest(9));
+  const std::string path = folder.path() + "/v3/next/" + to_hex(digest(9));
   for (const std::string& bytes : {std::string(), std::string("x"), std::string(5000, 'x'),
                                    std::string(72, 'x'), std::string("pcnext1\n") + "short"}) {
     std::filesystem::remove(path);
@@ -83,8 +83,8 @@ TEST_CASE("a store that cannot have hints goes without") {
   none.add(digest(9), numbered(0, 40), key(1));
   none.clear();
   CHECK(none.likely(digest(9), numbered(0, 40)).empty());
-  std::filesystem::create_directories(folder.path() + "/v2");
-  std::ofstream(folder.path() + "/v2/next") << "a file";
+  std::filesystem::create_directories(folder.path() + "/v3");
+  std::ofstream(folder.path() + "/v3/next") << "a file";
   const LinkHints blocked = LinkHints::open(folder.path(), true);
   blocked.add(digest(9), numbered(0, 40), key(1));
   CHECK(blocked.likely(digest(9), numbered(0, 40)).empty());

@@ -93,14 +93,14 @@ TEST_CASE("an identity that cannot be meant is refused, and the sentence names w
                                   std::string("cpu\0", 4), std::string(32, 'a')})
     CHECK_THAT(refusal([&](auto& id) { id.backend = name; }), Contains("name of a backend"));
   CHECK_THAT(refusal([](auto& id) { id.numerics_version = 0; }), Contains("arithmetic"));
-  CHECK_THAT(refusal([](auto& id) { id.geometry.n_layers = 0; }), Contains("n_layers"));
-  CHECK_THAT(refusal([](auto& id) { id.geometry.head_dim = 7; }), Contains("odd"));
+  CHECK_THAT(refusal([](auto& id) { id.geometry = {}; }), Contains("n_layers"));
+  CHECK_THAT(refusal([](auto& id) { id.geometry = KvGeometry(2, 1, 7); }), Contains("odd"));
   CHECK_THAT(refusal([](auto& id) {
-               id.geometry.type = KvType::kQ8;
-               id.geometry.head_dim = 10;
+               id.geometry = {{{1, 16}, {1, 10}}, KvType::kQ8};
              }),
              Contains("multiple of 4"));
-  CHECK_THAT(refusal([](auto& id) { id.geometry.type = KvType{9}; }), Contains("type"));
+  CHECK_THAT(refusal([](auto& id) { id.geometry = id.geometry.of_type(KvType{9}); }),
+             Contains("type"));
   CHECK_THAT(refusal([](auto& id) { id.runs.clear(); }), Contains("no run is kept"));
   CHECK_THAT(refusal([](auto& id) { id.runs[1].tokens.clear(); }), Contains("no tokens"));
   CHECK_THAT(refusal([](auto& id) { id.runs[3].position = 4; }), Contains("overlaps"));

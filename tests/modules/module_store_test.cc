@@ -141,7 +141,7 @@ TEST_CASE("a file under the name of another identity is a mismatch and set aside
     CHECK(store->inspect(key_of(other)).error().code == Code::kMismatch);
     CHECK(miss_of(*store, other) == MissReason::kMismatch);
     CHECK(miss_of(*store, other) == MissReason::kNotEncoded);
-    CHECK(fs::exists(dir.path() + "/v2/quarantine/" + object_name(key_of(other))));
+    CHECK(fs::exists(dir.path() + "/v3/quarantine/" + object_name(key_of(other))));
   }
 }
 
@@ -183,7 +183,7 @@ TEST_CASE("a damaged file is a named miss, set aside, and can be made anew") {
       break;
   }
   CHECK(miss_of(*store, id) == MissReason::kCorrupt);
-  CHECK(fs::exists(dir.path() + "/v2/quarantine/" + object_name(key_of(id))));
+  CHECK(fs::exists(dir.path() + "/v3/quarantine/" + object_name(key_of(id))));
   CHECK(miss_of(*store, id) == MissReason::kNotEncoded);
   put(*store, id);
   CHECK(store->find(id));
@@ -249,7 +249,7 @@ TEST_CASE("foreign names in the directory are ignored") {
   const TempFolder dir;
   const auto store = open_store(dir.path());
   const ModuleKey key = put(*store, test::identity());
-  const std::string objects = dir.path() + "/v2/objects/";
+  const std::string objects = dir.path() + "/v3/objects/";
   for (const std::string& name :
        {std::string("README"), std::string(".hidden"), key.hex(), key.hex() + ".module~",
         "A" + key.hex().substr(1) + ".module", std::string(64, 'g') + ".module",
@@ -365,7 +365,7 @@ TEST_CASE("a store that cannot be opened says why") {
   CHECK(miss_of(*empty, test::identity()) == MissReason::kNotEncoded);
   CHECK(empty->list().value().empty());
   fs::create_directory(dir.path() + "/linked");
-  fs::create_directory_symlink("/tmp", dir.path() + "/linked/v2");
+  fs::create_directory_symlink("/tmp", dir.path() + "/linked/v3");
   CHECK(ModuleStore::open({.dir = dir.path() + "/linked"}).error().code == Code::kIo);
 }
 
@@ -374,7 +374,7 @@ TEST_CASE("a stamp saves the second check in one boot, and no change escapes it"
   const ModuleIdentity id = test::identity();
   const ModuleKey key = put(*open_store(dir.path()), id);
   const std::string path = test::object_path(dir.path(), key);
-  const std::string stamp_path = dir.path() + "/v2/used/" + key.hex();
+  const std::string stamp_path = dir.path() + "/v3/used/" + key.hex();
   const auto stamp = [&] {
     std::ifstream file(stamp_path);
     return std::string(std::istreambuf_iterator<char>(file), {});
@@ -443,7 +443,7 @@ TEST_CASE("publishing by a named temporary file keeps the same promises") {
   };
   CHECK(publish(module->bytes()) == Published::kNew);
   CHECK(publish(module->bytes().first(100)) == Published::kExists);
-  CHECK(fs::is_empty(path.path() + "/v2/tmp"));
+  CHECK(fs::is_empty(path.path() + "/v3/tmp"));
   CHECK(open_store(path.path())->find(test::identity()));
 }
 

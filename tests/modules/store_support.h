@@ -52,7 +52,7 @@ inline void overwrite(const std::string& path, std::size_t offset, const std::st
 inline void set_used(const std::string& dir, const ModuleKey& key, std::time_t when) {
   const timespec times[2] = {{when, 0}, {when, 0}};
   REQUIRE(::utimensat(AT_FDCWD, object_path(dir, key).c_str(), times, 0) == 0);
-  REQUIRE(::utimensat(AT_FDCWD, (dir + "/v2/used/" + key.hex()).c_str(), times, 0) == 0);
+  REQUIRE(::utimensat(AT_FDCWD, (dir + "/v3/used/" + key.hex()).c_str(), times, 0) == 0);
 }
 
 }  // namespace pc::test

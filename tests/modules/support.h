@@ -37,8 +37,9 @@ inline ModuleIdentity identity(std::int32_t salt = 0, KvType type = KvType::kF32
   id.rope = digest(3);
   id.backend = "cpu";
   id.numerics_version = 2;
-  const std::uint32_t head_dim = type == KvType::kQ8 ? 72 : 8;  // three scales a key
-  id.geometry = {.n_layers = 2, .n_kv_heads = 2, .head_dim = head_dim, .type = type};
+  // Layers of two shapes; three scales a key of q8, and two.
+  id.geometry = type == KvType::kQ8 ? KvGeometry({{2, 72}, {1, 40}}, type)
+                                    : KvGeometry({{2, 8}, {1, 16}}, type);
   id.runs.push_back({numbered(100, 3), -3, false});
   id.runs.push_back({numbered(1000 + 50 * salt, 5), 0, true});
   id.runs.push_back({numbered(7, 2), 5, false});
@@ -55,10 +56,23 @@ inline std::vector<Change> every_change() {
       {"adapter", [](ModuleIdentity& id) { id.adapter = "lora"; }},
       {"tokenizer", [](ModuleIdentity& id) { id.tokenizer[0] ^= 0x80; }},
       {"rope", [](ModuleIdentity& id) { id.rope[16] ^= 1; }},
-      {"n_layers", [](ModuleIdentity& id) { id.geometry.n_layers = 3; }},
-      {"n_kv_heads", [](ModuleIdentity& id) { id.geometry.n_kv_heads = 1; }},
-      {"head_dim", [](ModuleIdentity& id) { id.geometry.head_dim = 10; }},
-      {"type", [](ModuleIdentity& id) { id.geometry.type = KvType::kBf16; }},
+      {"n_layers",
+       [](ModuleIdentity& id) {
+         id.geometry = {{{2, 8}, {1, 16}, {1, 16}}, KvType::kF32};
+       }},
+      {"n_kv_heads",
+       [](ModuleIdentity& id) {
+         id.geometry = {{{2, 8}, {2, 16}}, KvType::kF32};
+       }},
+      {"head_dim",
+       [](ModuleIdentity& id) {
+         id.geometry = {{{2, 8}, {1, 14}}, KvType::kF32};
+       }},
+      {"the order of layers",
+       [](ModuleIdentity& id) {
+         id.geometry = {{{1, 16}, {2, 8}}, KvType::kF32};
+       }},
+      {"type", [](ModuleIdentity& id) { id.geometry = id.geometry.of_type(KvType::kBf16); }},
       {"numerics version", [](ModuleIdentity& id) { ++id.numerics_version; }},
       {"backend", [](ModuleIdentity& id) { id.backend = "cuda"; }},
       {"attend", [](ModuleIdentity& id) { id.attend = 1; }},
@@ -84,17 +98,16 @@ inline std::vector<Change> every_change() {
 // from the comment of modules/kv.h and sharing no code with modules/. A row's scales,
 // where it has some, go by the dimensions from head_dim on.
 enum class Plane { kKeys, kValues };
-inline std::size_t n_elements(const KvGeometry& g, Plane plane) {
-  if (g.type != KvType::kQ8) return g.head_dim;
-  return g.head_dim + (plane == Plane::kKeys ? (g.head_dim + 31) / 32 : 1);
+inline std::size_t n_elements(KvHead g, Plane plane) {
+  if (g.type != KvType::kQ8) return g.dims;
+  return g.dims + (plane == Plane::kKeys ? (g.dims + 31) / 32 : 1);
 }
-inline std::size_t element_bytes(const KvGeometry& g, Plane plane, std::size_t dim) {
-  if (g.type == KvType::kQ8) return dim < g.head_dim ? 1 : plane == Plane::kKeys ? 2 : 4;
+inline std::size_t element_bytes(KvHead g, Plane plane, std::size_t dim) {
+  if (g.type == KvType::kQ8) return dim < g.dims ? 1 : plane == Plane::kKeys ? 2 : 4;
   return g.type == KvType::kF32 ? 4 : 2;
 }
-inline std::size_t value_offset(const KvGeometry& g, Plane plane, std::size_t row,
-                                std::size_t dim) {
-  const std::size_t block = row / 16, t = row % 16, hd = g.head_dim;
+inline std::size_t value_offset(KvHead g, Plane plane, std::size_t row, std::size_t dim) {
+  const std::size_t block = row / 16, t = row % 16, hd = g.dims;
   const bool keys = plane == Plane::kKeys;
   switch (g.type) {
     case KvType::kF32:
@@ -121,26 +134,30 @@ inline unsigned q4_shift(Plane plane, std::size_t row, std::size_t dim) {
   return 4 * ((plane == Plane::kKeys ? dim : row) % 2);
 }
 // Where its block says what the code means: a step and a least number.
-inline std::size_t q4_pair_offset(const KvGeometry& g, Plane plane, std::size_t row,
-                                  std::size_t dim) {
-  return row / 16 * 12 * g.head_dim + 4 * (plane == Plane::kKeys ? dim : dim / 16 * 16 + row % 16);
+inline std::size_t q4_pair_offset(KvHead g, Plane plane, std::size_t row, std::size_t dim) {
+  return row / 16 * 12 * g.dims + 4 * (plane == Plane::kKeys ? dim : dim / 16 * 16 + row % 16);
 }
 
-// Calls visit(plane, layer, head, row, dim, offset from segment.data) for each value of a run,
-// and, where `unused` is set, for the rows past its end instead.
+// Calls visit(plane, layer, head, row, dim, offset from the first of all planes) for each value of
+// a run, and, where `unused` is set, for the rows past its end instead.
 template <class Planes, class Visit>
 void for_each_value(const KvGeometry& g, const Planes& run, bool unused, Visit visit) {
   const std::size_t begin = unused ? run.n_tokens : 0;
   const std::size_t end = unused ? kv_blocks(run.n_tokens) * 16 : run.n_tokens;
-  for (const Plane plane : {Plane::kKeys, Plane::kValues})
-    for (std::size_t layer = 0; layer < g.n_layers; ++layer)
-      for (std::size_t head = 0; head < g.n_kv_heads; ++head)
+  for (const Plane plane : {Plane::kKeys, Plane::kValues}) {
+    std::size_t layer_begin = 0;
+    for (std::uint32_t layer = 0; layer < g.n_layers(); ++layer) {
+      const KvHead shape = g.head(layer);
+      const std::size_t plane_bytes = run.plane_blocks * shape.block_bytes();
+      for (std::uint32_t head = 0; head < g.n_kv_heads(layer); ++head)
         for (std::size_t row = begin; row < end; ++row)
-          for (std::size_t dim = 0; dim < n_elements(g, plane); ++dim)
+          for (std::size_t dim = 0; dim < n_elements(shape, plane); ++dim)
             visit(plane, layer, head, row, dim,
-                  layer * run.layer_stride_bytes + head * run.head_stride_bytes +
-                      (plane == Plane::kValues ? run.value_offset_bytes : 0) +
-                      value_offset(g, plane, row, dim));
+                  layer_begin + (2 * head + (plane == Plane::kValues)) * plane_bytes +
+                      value_offset(shape, plane, 16 * run.first_block + row, dim));
+      layer_begin += 2 * g.n_kv_heads(layer) * plane_bytes;
+    }
+  }
 }
 
 // Never zero, and different for neighbours in every direction; of q8's codes the low byte.
@@ -151,10 +168,10 @@ inline std::uint16_t value(Plane plane, std::size_t run, std::size_t layer, std:
   return static_cast<std::uint16_t>(v % 65521 + 1);
 }
 inline std::uint32_t stored_value(const KvGeometry& g, Plane plane, std::size_t run,
-                                  std::size_t layer, std::size_t head, std::size_t row,
+                                  std::uint32_t layer, std::size_t head, std::size_t row,
                                   std::size_t dim) {
   const std::uint32_t v = value(plane, run, layer, head, row, dim);
-  return element_bytes(g, plane, dim) == 1 ? v % 255 + 1 : v;
+  return element_bytes(g.head(layer), plane, dim) == 1 ? v % 255 + 1 : v;
 }
 
 // Values in every row, and noise in the rows past the end, which seal() must clear.
@@ -163,16 +180,19 @@ inline ModuleHandle make_module(const ModuleIdentity& id,
   auto image = ModuleImage::create(id, std::move(draft)).value();
   for (std::uint32_t run = 0; run < image.n_runs(); ++run) {
     const KvPlanes planes = image.planes(run);
-    const auto put = [&](Plane plane, std::size_t dim, std::size_t offset, std::uint32_t v) {
-      std::memcpy(planes.data + offset, &v, element_bytes(id.geometry, plane, dim));
+    const auto put = [&](Plane plane, std::uint32_t layer, std::size_t dim, std::size_t offset,
+                         std::uint32_t v) {
+      std::memcpy(planes.data + offset, &v, element_bytes(id.geometry.head(layer), plane, dim));
     };
     for_each_value(id.geometry, planes, false,
                    [&](Plane p, auto layer, auto head, auto row, auto dim, auto offset) {
-                     put(p, dim, offset, stored_value(id.geometry, p, run, layer, head, row, dim));
+                     put(p, layer, dim, offset,
+                         stored_value(id.geometry, p, run, layer, head, row, dim));
                    });
-    for_each_value(
-        id.geometry, planes, true,
-        [&](Plane p, auto, auto, auto, auto dim, auto offset) { put(p, dim, offset, ~0u); });
+    for_each_value(id.geometry, planes, true,
+                   [&](Plane p, auto layer, auto, auto, auto dim, auto offset) {
+                     put(p, layer, dim, offset, ~0u);
+                   });
   }
   return std::move(image).seal().value();
 }
@@ -206,7 +226,7 @@ inline std::string object_name(const ModuleKey& key) {
 }
 
 inline std::string object_path(const std::string& dir, const ModuleKey& key) {
-  return dir + "/v2/objects/" + object_name(key);
+  return dir + "/v3/objects/" + object_name(key);
 }
 
 }  // namespace pc::test

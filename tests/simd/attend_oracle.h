@@ -195,7 +195,7 @@ struct Problem {
   std::size_t q4_group(bool key, std::size_t t, std::size_t d) const {
     return key ? t / 16 * hd + d : t / 16 * hd + d / 16 * 16 + t % 16;
   }
-  void pack_q4(const KvGeometry& g) {
+  void pack_q4(KvHead g) {
     using test::Plane;
     for (const Plane plane : {Plane::kKeys, Plane::kValues})
       for (std::size_t t = 0; t < n; ++t)
@@ -215,8 +215,7 @@ struct Problem {
 
   // What lies where: tests/modules/support.h.
   void pack() {
-    const KvGeometry g{1, 1, static_cast<std::uint32_t>(hd),
-                       KvType{static_cast<std::uint32_t>(format)}};
+    const KvHead g{KvType{static_cast<std::uint32_t>(format)}, static_cast<std::uint32_t>(hd)};
     keys.assign((n + 15) / 16 * g.block_bytes(), 0);
     values = keys;
     if (format == KvFormat::kQ4) return pack_q4(g);

@@ -59,7 +59,8 @@ class DenseOracle {
       const std::vector<float> place = row_of(d_.position_embedding, rows[i].position);
       for (std::uint32_t c = 0; c < d_.d_model; ++c) x[i][c] += place[c];
     }
-    for (std::uint32_t l = 0; l < d_.n_layers; ++l) layer(rows, d_.layers[l], x);
+    States states;
+    for (std::uint32_t l = 0; l < d_.n_layers; ++l) layer(rows, d_.layers[l], x, states);
     std::vector<std::vector<double>> logits(n);
     std::vector<Vector> last;
     for (const std::uint32_t i : wanted)
@@ -159,18 +160,52 @@ class DenseOracle {
     return y;
   }
 
+  void clamp(Vector& x) const {
+    if (d_.qkv_clamp == 0) return;
+    for (double& v : x) v = std::min<double>(std::max<double>(v, -d_.qkv_clamp), d_.qkv_clamp);
+  }
+
   // Heads of `x`, normed where the model does and rotated to `position`.
-  void rotate(Vector& x, std::uint32_t n_heads, const pc_tensor& head_norm, std::uint32_t rope,
+  void rotate(Vector& x, std::uint32_t head_dim, const pc_tensor& head_norm, std::uint32_t rope,
               std::int32_t position) const {
-    if (d_.qkv_clamp != 0)
-      for (double& v : x) v = std::min<double>(std::max<double>(v, -d_.qkv_clamp), d_.qkv_clamp);
+    clamp(x);
     if (head_norm.data && head_norm.cols == x.size()) x = rms_norm(x, head_norm);
-    for (std::uint32_t h = 0; h < n_heads; ++h) {
-      Vector head(x.begin() + h * d_.head_dim, x.begin() + (h + 1) * d_.head_dim);
+    for (auto at = x.begin(); at != x.end(); at += head_dim) {
+      Vector head(at, at + head_dim);
       if (head_norm.data && head_norm.cols != x.size()) head = rms_norm(head, head_norm);
       if (rope != PC_NO_ROPE) rotate_head(head, d_.ropes[rope], position);
-      std::copy(head.begin(), head.end(), x.begin() + h * d_.head_dim);
+      std::copy(head.begin(), head.end(), at);
     }
+  }
+
+  // Heads of values.
+  void norm_values(Vector& x, std::uint32_t head_dim) const {
+    for (auto at = x.begin(); at != x.end(); at += head_dim) {
+      double sum = 0;
+      for (auto v = at; v != at + head_dim; ++v) sum += *v * *v;
+      for (auto v = at; v != at + head_dim; ++v) *v /= std::sqrt(sum / head_dim + d_.norm_eps);
+    }
+  }
+
+  // Keys at the rows' own positions and where they are placed, and values, of all rows.
+  struct Kept {
+    std::vector<Vector> k, placed, v;
+  };
+  using States = std::vector<Kept>;  // of the layers that have some
+
+  Kept kept(const std::vector<DenseRow>& rows, const pc_layer& w,
+            const std::vector<Vector>& inputs) const {
+    Kept made;
+    made.k = multiply(w.wk, w.bk, inputs);
+    made.v = w.wv.data ? multiply(w.wv, w.bv, inputs) : made.k;
+    made.placed = made.k;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      clamp(made.v[i]);
+      if (w.norm_values) norm_values(made.v[i], w.head_dim);
+      rotate(made.k[i], w.head_dim, w.k_norm, w.rope, rows[i].position);
+      rotate(made.placed[i], w.head_dim, w.k_norm, w.rope, rows[i].placed);
+    }
+    return made;
   }
 
   static void rotate_head(Vector& head, const pc_rope& rope, std::int32_t position) {
@@ -185,21 +220,18 @@ class DenseOracle {
     }
   }
 
-  void layer(const std::vector<DenseRow>& rows, const pc_layer& w, std::vector<Vector>& x) const {
+  void layer(const std::vector<DenseRow>& rows, const pc_layer& w, std::vector<Vector>& x,
+             States& states) const {
     const std::size_t n = rows.size();
     const std::vector<Vector> before = x;
     std::vector<Vector> inputs(n);
     for (std::size_t i = 0; i < n; ++i) inputs[i] = norm(x[i], w.attn_norm, w.attn_norm_bias);
-    std::vector<Vector> q = multiply(w.wq, w.bq, inputs), k = multiply(w.wk, w.bk, inputs),
-                        v = multiply(w.wv, w.bv, inputs);
-    std::vector<Vector> placed = k, mixed(n);
+    std::vector<Vector> q = multiply(w.wq, w.bq, inputs), mixed(n);
+    if (w.wk.data) states.push_back(kept(rows, w, inputs));
     for (std::size_t i = 0; i < n; ++i) {
-      if (d_.qkv_clamp != 0) rotate(v[i], 0, {}, PC_NO_ROPE, 0);
-      rotate(q[i], d_.n_heads, w.q_norm, w.rope, rows[i].position);
-      rotate(k[i], d_.n_kv_heads, w.k_norm, w.rope, rows[i].position);
-      rotate(placed[i], d_.n_kv_heads, w.k_norm, w.rope, rows[i].placed);
+      rotate(q[i], w.head_dim, w.q_norm, w.rope, rows[i].position);
+      mixed[i] = attend(rows, i, w, q[i], states[w.states]);
     }
-    for (std::size_t i = 0; i < n; ++i) mixed[i] = attend(rows, i, w, q[i], k, placed, v);
     mixed = multiply(w.wo, w.bo, mixed);
     for (std::size_t i = 0; i < n; ++i) add(norm(mixed[i], w.attn_post_norm, {}), x[i]);
     for (std::size_t i = 0; i < n; ++i) {
@@ -279,23 +311,22 @@ class DenseOracle {
   }
 
   Vector attend(const std::vector<DenseRow>& rows, std::size_t i, const pc_layer& layer,
-                const Vector& q, const std::vector<Vector>& k, const std::vector<Vector>& placed,
-                const std::vector<Vector>& v) const {
-    const std::uint32_t group = d_.n_heads / d_.n_kv_heads, hd = d_.head_dim;
+                const Vector& q, const Kept& kept) const {
+    const std::uint32_t group = layer.n_heads / layer.n_kv_heads, hd = layer.head_dim;
     const std::uint32_t window = layer.window;
-    Vector out(std::size_t{d_.n_heads} * hd, 0.0);
-    for (std::uint32_t h = 0; h < d_.n_heads; ++h) {
+    Vector out(std::size_t{layer.n_heads} * hd, 0.0);
+    for (std::uint32_t h = 0; h < layer.n_heads; ++h) {
       const std::uint32_t kv = h / group;
       Vector score;
       std::vector<std::uint32_t> seen;
       for (const std::uint32_t j : rows[i].sees) {
         const bool own = rows[j].pass == rows[i].pass;
         const std::int32_t at = own ? rows[j].position : rows[j].placed;
-        const Vector& key = own ? k[j] : placed[j];
+        const Vector& key = own ? kept.k[j] : kept.placed[j];
         if (window != 0 && rows[i].position - at >= static_cast<std::int32_t>(window)) continue;
         double s = 0;
         for (std::uint32_t c = 0; c < hd; ++c) s += q[h * hd + c] * key[kv * hd + c];
-        s = cap(s * d_.attn_scale, d_.attn_softcap);
+        s = cap(s * layer.attn_scale, d_.attn_softcap);
         if (d_.alibi_slopes) s -= d_.alibi_slopes[h] * (rows[i].position - at);
         score.push_back(s);
         seen.push_back(j);
@@ -308,7 +339,7 @@ class DenseOracle {
         received->weights[seen[j]] += (score[j] / total) * (score[j] / total);
       for (std::size_t j = 0; j < seen.size(); ++j)
         for (std::uint32_t c = 0; c < hd; ++c)
-          out[h * hd + c] += score[j] / total * v[seen[j]][kv * hd + c];
+          out[h * hd + c] += score[j] / total * kept.v[seen[j]][kv * hd + c];
     }
     return out;
   }

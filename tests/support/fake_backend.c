@@ -29,6 +29,17 @@ struct pc_backend_model {
   pc_model_desc desc;
 };
 
+#ifdef FAKE_NOT_FINITE
+/* Of a block of the first layer's states, as modules/kv.h packs them. */
+static size_t first_layer_block_bytes;
+static size_t block_bytes_of(uint32_t kv_type, uint32_t head_dim) {
+  if (kv_type == 1) return 64 * (size_t)head_dim;
+  if (kv_type == 2) return 32 * (size_t)head_dim;
+  if (kv_type == 3) return 64 * (size_t)((head_dim + 63) / 64) + 16 * (size_t)head_dim;
+  return 12 * (size_t)head_dim;
+}
+#endif
+
 struct pc_backend_resident {
   uint32_t n_segments;
   uint32_t n_tokens[16]; /* of each */
@@ -55,6 +66,10 @@ static int32_t model_open(const pc_model_desc* desc, uint32_t kv_type, uint32_t 
   (void)kv_type, (void)precision, (void)n_threads, (void)pack;
   const int32_t failed = fails("model_open", error);
   if (failed) return failed;
+#ifdef FAKE_NOT_FINITE
+  first_layer_block_bytes =
+      2 * desc->layers[0].n_kv_heads * block_bytes_of(kv_type, desc->layers[0].head_dim);
+#endif
   *model = malloc(sizeof **model);
   (*model)->desc = *desc;
   return 0;
@@ -197,7 +212,8 @@ static int32_t compute(pc_step_item* item) {
     const pc_kv_planes* planes = item->runs[i].planes;
     const uint32_t nan = 0x7fc07fc0; /* as f32, and as two bf16; of q8 a scale */
     if (planes)                      /* the second layer */
-      memcpy((char*)planes->data + planes->layer_stride_bytes, &nan, sizeof nan);
+      memcpy((char*)planes->data + planes->plane_blocks * first_layer_block_bytes, &nan,
+             sizeof nan);
 #endif
   }
   if (n_seen(item->timeline) + n >= item->timeline->vocab_size) {

@@ -16,6 +16,7 @@
 #include "modules/kv.h"
 #include "runtime/backend/backend.h"
 #include "runtime/backend/precision.h"
+#include "runtime/backend/states_shape.h"
 #include "tests/support/dense_oracle.h"
 
 namespace pc::test {
@@ -81,9 +82,18 @@ inline std::vector<FreshRun> fresh_runs(const RawPlan& plan, bool gaps) {
   return runs;
 }
 
+// As the seam has them.
+inline pc_kv_planes seam_planes(const KvPlanes& p) {
+  return {p.data, p.plane_blocks, p.first_block};
+}
+inline pc_kv_segment seam_segment(const KvSegment& s, std::int32_t position) {
+  return {s.data, s.plane_blocks, s.first_block, s.begin, s.n_tokens, position, s.key_position};
+}
+
 // Planes of one encoded run, as a module file would hold them.
 struct EncodedRun {
-  std::vector<std::byte> planes;
+  std::vector<std::byte> bytes;
+  KvPlanes planes;
   KvSegment segment;  // key_position local, position to be set
 };
 
@@ -92,9 +102,7 @@ class Backend {
  public:
   Backend(const pc_backend_v1* table, const pc_model_desc& desc, KvType type, std::uint32_t threads,
           Precision precision = Precision::kFast, const pc_pack_options* pack = nullptr)
-      : table_(table),
-        geometry_{desc.n_layers, desc.n_kv_heads, desc.head_dim, type},
-        vocab_(desc.vocab_size) {
+      : table_(table), geometry_(states_shape(desc, type)), vocab_(desc.vocab_size) {
     check(table->model_open(&desc, static_cast<std::uint32_t>(type),
                             static_cast<std::uint32_t>(precision), threads, pack, &model_,
                             &error_));
@@ -188,7 +196,7 @@ class PlanRunner {
   std::map<std::uint32_t, EncodedRun> encode(const RawJob& job) {
     std::map<std::uint32_t, EncodedRun> kept;
     std::deque<pc_kv_planes> planes;
-    const KvType type = backend_.geometry().type;
+    const KvType type = backend_.geometry().type();
     std::vector<pc_run> runs;
     for (const RawRun& r : job.runs) {
       runs.push_back({r.tokens.data(), static_cast<std::uint32_t>(r.tokens.size()), r.position,
@@ -196,8 +204,7 @@ class PlanRunner {
       if (!r.keep) continue;
       EncodedRun& e = kept[static_cast<std::uint32_t>(runs.size() - 1)];
       e = planes_for(runs.back());
-      planes.push_back({e.planes.data(), e.segment.layer_stride_bytes, e.segment.head_stride_bytes,
-                        e.segment.value_offset_bytes});
+      planes.push_back(seam_planes(e.planes));
       if (fresh_type(type) == type) runs.back().planes = &planes.back();
     }
     const Backend::Timeline timeline = backend_.open();
@@ -228,10 +235,8 @@ class PlanRunner {
     for (const RawJob& job : plan.jobs) prompt.encoded.push_back(encode(job));
     for (const RawPlanRun& r : plan.prompt) {
       if (r.job < 0) continue;
-      KvSegment s = prompt.encoded[static_cast<std::size_t>(r.job)].at(r.run).segment;
-      prompt.segments.push_back({s.data, s.layer_stride_bytes, s.head_stride_bytes,
-                                 s.value_offset_bytes, s.begin, s.n_tokens, r.position,
-                                 s.key_position});
+      const KvSegment& s = prompt.encoded[static_cast<std::size_t>(r.job)].at(r.run).segment;
+      prompt.segments.push_back(seam_segment(s, r.position));
       std::vector<std::uint32_t>& hidden = prompt.hidden.emplace_back();
       if (!r.anew.empty()) hidden.resize((s.n_tokens + 31) / 32);
       for (const std::uint32_t i : r.anew) hidden[i / 32] |= 1u << i % 32;
@@ -276,17 +281,10 @@ class PlanRunner {
   EncodedRun planes_for(const pc_run& run) {
     EncodedRun e;
     const KvGeometry& geometry = backend_.geometry();
-    e.planes.resize(geometry.state_bytes(kv_blocks(run.n_tokens)));
-    const KvPlanes p = dense_planes(e.planes.data(), geometry, kv_blocks(run.n_tokens));
-    e.segment = {p.data,
-                 p.layer_stride_bytes,
-                 p.head_stride_bytes,
-                 p.value_offset_bytes,
-                 geometry.type,
-                 0,
-                 run.n_tokens,
-                 0,
-                 run.key_position};
+    e.bytes.resize(geometry.state_bytes(kv_blocks(run.n_tokens)));
+    e.planes = dense_planes(e.bytes.data(), geometry, kv_blocks(run.n_tokens));
+    e.segment = {
+        {e.planes.data, &geometry, e.planes.plane_blocks, 0}, 0, run.n_tokens, 0, run.key_position};
     return e;
   }
 

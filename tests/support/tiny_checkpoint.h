@@ -37,9 +37,10 @@ class TinyCheckpoint {
         "{\"architectures\": [\"LlamaForCausalLM\"], \"model_type\": \"llama\", \"hidden_size\": " +
             std::to_string(d.d_model) + ", \"intermediate_size\": " + std::to_string(d.d_ffn) +
             ", \"num_hidden_layers\": " + std::to_string(d.n_layers) +
-            ", \"num_attention_heads\": " + std::to_string(d.n_heads) +
-            ", \"num_key_value_heads\": " + std::to_string(d.n_kv_heads) + ", \"head_dim\": " +
-            std::to_string(d.head_dim) + ", \"vocab_size\": " + std::to_string(d.vocab_size) +
+            ", \"num_attention_heads\": " + std::to_string(d.layers[0].n_heads) +
+            ", \"num_key_value_heads\": " + std::to_string(d.layers[0].n_kv_heads) +
+            ", \"head_dim\": " + std::to_string(d.layers[0].head_dim) +
+            ", \"vocab_size\": " + std::to_string(d.vocab_size) +
             ", \"max_position_embeddings\": " + std::to_string(context) +
             ", \"rms_norm_eps\": 1e-05, \"rope_theta\": 10000.0, \"hidden_act\": \"silu\", "
             "\"tie_word_embeddings\": false,"

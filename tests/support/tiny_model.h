@@ -40,6 +40,24 @@ struct TinyShape {
   bool all_mixtures = true, own_ffn = false, own_gate = false, sigmoid = false;
   bool normalised = true, router_bias = false, choice_bias = false;
 
+  // Layers of two shapes: every second has other heads. The last n_shared attend to the states of
+  // the last layer before them that has their heads.
+  bool two_shapes = false, keys_as_values = false, norm_values = false;
+  std::uint32_t n_shared = 0;
+
+  std::uint32_t kv_heads_of(std::uint32_t layer) const {
+    if (!two_shapes || layer % 2 == 0) return n_kv_heads;
+    return n_kv_heads == n_heads ? n_heads / 2 : n_heads;
+  }
+  std::uint32_t head_dim_of(std::uint32_t layer) const {
+    return two_shapes && layer % 2 == 1 ? head_dim + 4 : head_dim;
+  }
+  std::uint32_t owner_of(std::uint32_t layer) const {
+    const std::uint32_t n_own = n_layers - n_shared;
+    while (layer >= n_own) layer -= two_shapes ? 2 : 1;
+    return layer;
+  }
+
   void add_mixture(Random& random);
 
   // Any parts that may stand together.
@@ -75,6 +93,11 @@ struct TinyShape {
     s.positions = random.chance(0.2) ? 4096 : 0;
     if (!s.parallel && random.chance(0.4)) s.add_mixture(random);
     s.sinks = random.chance(0.3);
+    s.two_shapes = random.chance(0.3);
+    s.keys_as_values = random.chance(0.2);
+    s.norm_values = random.chance(0.2);
+    s.n_shared = random.chance(0.3) ? random.between(1, 3) : 0;
+    s.n_layers += s.n_shared;
     return s;
   }
 };
@@ -98,9 +121,6 @@ class TinyModel {
     desc.struct_size = sizeof desc;
     desc.n_layers = shape.n_layers;
     desc.d_model = shape.d_model;
-    desc.n_heads = shape.n_heads;
-    desc.n_kv_heads = shape.n_kv_heads;
-    desc.head_dim = shape.head_dim;
     desc.d_ffn = shape.d_ffn;
     desc.vocab_size = shape.vocab_size;
     desc.norm_eps = 1e-5f;
@@ -108,7 +128,6 @@ class TinyModel {
     desc.norm_offset = shape.norm_offset ? 0.5f : 0.0f;
     desc.activation = shape.activation;
     desc.parallel = shape.parallel;
-    desc.attn_scale = 1.0f / std::sqrt(static_cast<float>(shape.head_dim));
     desc.attn_softcap = shape.attn_softcap;
     desc.logit_softcap = shape.logit_softcap;
     desc.qkv_clamp = shape.clamp;
@@ -156,12 +175,22 @@ class TinyModel {
   }
 
   pc_layer make_layer(const TinyShape& shape, std::uint32_t l) {
-    const std::uint32_t q = shape.n_heads * shape.head_dim, kv = shape.n_kv_heads * shape.head_dim;
+    const std::uint32_t hd = shape.head_dim_of(l);
+    const std::uint32_t q = shape.n_heads * hd, kv = shape.kv_heads_of(l) * hd;
     const std::uint32_t d = shape.d_model, type = shape.dtype;
+    const std::uint32_t owner = shape.owner_of(l);
     pc_layer layer{};
+    layer.n_heads = shape.n_heads;
+    layer.n_kv_heads = shape.kv_heads_of(l);
+    layer.head_dim = hd;
+    layer.attn_scale = 1.0f / std::sqrt(static_cast<float>(hd));
+    layer.states = owner;
+    layer.norm_values = shape.norm_values;
     layer.wq = matrix(q, d, type);
-    layer.wk = matrix(kv, d, type);
-    layer.wv = matrix(kv, d, type);
+    if (owner == l) {
+      layer.wk = matrix(kv, d, type);
+      if (!shape.keys_as_values || l % 2 == 0) layer.wv = matrix(kv, d, type);
+    }
     layer.wo = matrix(d, q, type);
     const bool mixes = shape.n_experts != 0 && (shape.all_mixtures || l % 2 == 1);
     if (!mixes || shape.own_ffn) layer.ffn = network(shape, shape.d_ffn);
@@ -180,19 +209,19 @@ class TinyModel {
     }
     if (shape.biases) {
       layer.bq = matrix(1, q, type);
-      layer.bk = matrix(1, kv, type);
-      layer.bv = matrix(1, kv, type);
+      if (layer.wk.data) layer.bk = matrix(1, kv, type);
+      if (layer.wv.data) layer.bv = matrix(1, kv, type);
     }
     if (shape.head_norms) {
-      layer.q_norm = norm(shape.whole_head_norms ? q : shape.head_dim);
-      layer.k_norm = norm(shape.whole_head_norms ? kv : shape.head_dim);
+      layer.q_norm = norm(shape.whole_head_norms ? q : hd);
+      if (layer.wk.data) layer.k_norm = norm(shape.whole_head_norms ? kv : hd);
     }
     if (shape.sinks) layer.sinks = matrix(1, shape.n_heads, type, 1.0f);
     layer.window = l % 2 ? shape.window : 0;
-    layer.rope = shape.n_ropes == 0                         ? PC_NO_ROPE
-                 : shape.all_layers_rotate                  ? l % shape.n_ropes
-                 : l % (shape.n_ropes + 1) == shape.n_ropes ? PC_NO_ROPE
-                                                            : l % (shape.n_ropes + 1);
+    layer.rope = shape.n_ropes == 0                             ? PC_NO_ROPE
+                 : shape.all_layers_rotate                      ? owner % shape.n_ropes
+                 : owner % (shape.n_ropes + 1) == shape.n_ropes ? PC_NO_ROPE
+                                                                : owner % (shape.n_ropes + 1);
     return layer;
   }
 

@@ -19,7 +19,7 @@ class Check(CommandTest):
         text = self.verb("check", self.prompt)
         self.assertRegex(text, rf"food/fish +\d+ +{fish['tokens']} +[\d.]+ KiB")
         self.assertIn(f"{self.prompt}: {report['prompts'][0]['prompt_tokens']} tokens", text)
-        self.assertEqual(list(self.cache.glob("v2/objects/*")), [])  # nothing is encoded
+        self.assertEqual(list(self.cache.glob("v3/objects/*")), [])  # nothing is encoded
 
     def test_answers_are_measured_and_what_comes_out_is_what_auto_does(self):
         auto = self.write("auto.pml", PROMPTS["all"].replace('"guide"', '"guide" repair="auto"'))

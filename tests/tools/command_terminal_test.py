@@ -109,7 +109,7 @@ class Interrupts(CommandTest):
         modules = {m["path"]: m for m in self.verb_json("check")["schema"]["modules"]}
         self.verb("encode", "-q")
         self.command("cache", "rm", modules["oslo"]["key"])
-        lock = self.cache / "v2/locks" / modules["oslo"]["key"][:2]
+        lock = self.cache / "v3/locks" / modules["oslo"]["key"][:2]
         with open(lock, "w") as held:
             fcntl.flock(held, fcntl.LOCK_EX)
             process = self.start("encode", "-m", MODEL, "-s", self.schema, "-t", "1")

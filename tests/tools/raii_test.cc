@@ -148,7 +148,7 @@ TEST_CASE("encoding reports, is cancelled by false, and hands on what the callba
   CHECK(n_told == 2);
   // What another process removes between the listing and the reading is not damaged.
   const auto remove_one = [](void* user, std::uint64_t done, std::uint64_t) {
-    const std::string objects = *static_cast<const std::string*>(user) + "/v2/objects";
+    const std::string objects = *static_cast<const std::string*>(user) + "/v3/objects";
     if (done == 0)
       for (const auto& entry : std::filesystem::directory_iterator(objects))
         std::filesystem::remove(entry.path());

@@ -79,7 +79,7 @@ class Place {
   }
   std::string some_module(std::mt19937& random) const {
     std::vector<std::string> paths;
-    for (const auto& entry : fs::directory_iterator(cache_.path() + "/v2/objects"))
+    for (const auto& entry : fs::directory_iterator(cache_.path() + "/v3/objects"))
       paths.push_back(entry.path().string());
     REQUIRE(!paths.empty());
     return paths[random() % paths.size()];

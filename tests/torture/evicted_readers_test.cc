@@ -66,7 +66,7 @@ std::uint64_t named_bytes(const CacheFolder& folder, const std::string& dir) {
   if (!gc.held()) return 0;
   std::uint64_t bytes = 0;
   std::error_code gone;
-  for (const auto& entry : fs::directory_iterator(dir + "/v2/objects", gone)) {
+  for (const auto& entry : fs::directory_iterator(dir + "/v3/objects", gone)) {
     const std::uint64_t size = entry.file_size(gone);
     if (!gone) bytes += size;
   }

@@ -24,8 +24,7 @@ constexpr std::size_t kPage = 4096;
 // 448 KiB each with its header, so that 256 levels of a page are a little more than two.
 ModuleIdentity large(std::int32_t salt) {
   ModuleIdentity id = identity(salt);
-  id.geometry.n_layers = 12;
-  id.geometry.head_dim = 48;
+  id.geometry = KvGeometry(12, 2, 48);
   return id;
 }
 
@@ -75,7 +74,7 @@ void check_sound(const ModuleStore& store, const Oracle& oracle, const std::stri
     counts->wrong += !verified.ok() || !oracle.is_right(**verified);
   }
   store.sweep();
-  counts->wrong += n_files(dir + "/v2/tmp") != 0 || n_files(dir + "/v2/quarantine") != 0;
+  counts->wrong += n_files(dir + "/v3/tmp") != 0 || n_files(dir + "/v3/quarantine") != 0;
 }
 
 // With so many pages of 4 MiB left.

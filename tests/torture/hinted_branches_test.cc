@@ -111,7 +111,7 @@ class Vandal {
   explicit Vandal(const std::string& cache) : cache_(cache) {}
 
   void spoil(std::mt19937& random) const {
-    const std::vector<fs::path> hints = files("/v2/next"), objects = files("/v2/objects");
+    const std::vector<fs::path> hints = files("/v3/next"), objects = files("/v3/objects");
     if (hints.empty() || objects.empty()) return;
     const fs::path& hint = hints[random() % hints.size()];
     const std::string bytes = read(hint);
@@ -140,7 +140,7 @@ class Vandal {
         fs::permissions(hint, static_cast<fs::perms>(random() % 0777), ignored);
         break;
       case 7:
-        if (random() % 16 == 0) fs::remove_all(cache_ + "/v2/next", ignored);
+        if (random() % 16 == 0) fs::remove_all(cache_ + "/v3/next", ignored);
         break;
       case 8:
         if (random() % 16 == 0) (void)open_store(cache_)->gc(random() % 2'000'000);

@@ -138,7 +138,7 @@ void check_sound(const Place& place, const Deed& deed) {
     REQUIRE((published.ok() && place.oracle.is_right(**published)));
   }
   store->sweep();
-  REQUIRE(n_files(place.dir + "/v2/tmp") == 0);
+  REQUIRE(n_files(place.dir + "/v3/tmp") == 0);
   REQUIRE(store->gc(place.oracle.bytes()).ok());
   REQUIRE(n_orphans(place.dir) == 0);
 }

@@ -91,7 +91,7 @@ void look(const Place& place, ModuleStore& reader, Tally* tally) {
   }
   const CacheFolder folder = open_folder(place.dir);
   reader.sweep();
-  tally->orphans += n_files(place.dir + "/v2/tmp");
+  tally->orphans += n_files(place.dir + "/v3/tmp");
   tally->over_budget += folder.stored_bytes() > place.budget();
   tally->orphans += !reader.gc(place.budget()).ok();
   tally->orphans += n_orphans(place.dir);
@@ -120,7 +120,7 @@ TEST_CASE("K1: whoever writes may be killed at any instant") {
   CHECK(tally.orphans == 0);
   CHECK(tally.over_budget == 0);
   CHECK(tally.seen > 0);
-  CHECK(n_files(dir.path() + "/v2/quarantine") == 0);
+  CHECK(n_files(dir.path() + "/v3/quarantine") == 0);
   // Afterwards everything still works.
   CHECK(reader->gc(0).ok());
   CHECK(oracle.is_right(**reader->publish(oracle.module(0))));

@@ -123,14 +123,14 @@ void write_file(const std::string& path, const std::string& bytes, mode_t mode) 
 void lay_out(const Disk& disk, const std::string& dir, Boot boot) {
   ::mkdir(dir.c_str(), 0700);
   for (const std::string& folder : disk.folders) ::mkdir((dir + "/" + folder).c_str(), 0700);
-  // "v2/objects/" before "v2/used/": a stamp is fitted to its file.
+  // "v3/objects/" before "v3/used/": a stamp is fitted to its file.
   for (const auto& [name, bytes] : disk.files) {
-    if (!name.starts_with("v2/used/")) {
+    if (!name.starts_with("v3/used/")) {
       write_file(dir + "/" + name, bytes, 0400);
       continue;
     }
     struct stat st {};
-    const std::string object = "v2/objects/" + name.substr(8) + ".module";
+    const std::string object = "v3/objects/" + name.substr(8) + ".module";
     const bool has_file = ::stat((dir + "/" + object).c_str(), &st) == 0;
     write_file(dir + "/" + name, has_file ? fitted_stamp(bytes, st, boot) : bytes, 0600);
   }
@@ -147,7 +147,7 @@ void verify(const Disk& disk, const std::string& dir, const Oracle& oracle, Tall
   if (!reader.ok()) return;  // the folder itself is lost
   for (int i = 0; i < kModules; ++i) {
     const ModuleKey key = oracle.module(i)->key();
-    const auto file = disk.files.find("v2/objects/" + object_name(key));
+    const auto file = disk.files.find("v3/objects/" + object_name(key));
     if (file == disk.files.end()) continue;
     const bool sound = oracle.is_right(i, std::as_bytes(std::span(file->second)));
     tally->damaged += !sound;

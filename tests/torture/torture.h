@@ -98,9 +98,9 @@ inline std::size_t n_files(const std::string& folder) {
 // What crashes have left that a sweep and a collection would have to remove: files in tmp
 // (unfinished ones and promises), stamps without a file.
 inline std::size_t n_orphans(const std::string& dir) {
-  std::size_t orphans = n_files(dir + "/v2/tmp");
-  for (const auto& stamp : std::filesystem::directory_iterator(dir + "/v2/used"))
-    orphans += !std::filesystem::exists(dir + "/v2/objects/" + stamp.path().filename().string() +
+  std::size_t orphans = n_files(dir + "/v3/tmp");
+  for (const auto& stamp : std::filesystem::directory_iterator(dir + "/v3/used"))
+    orphans += !std::filesystem::exists(dir + "/v3/objects/" + stamp.path().filename().string() +
                                         ".module");
   return orphans;
 }

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
+
+#include "runtime/backend/states_shape.h"
 
 namespace pc {
 namespace {
@@ -18,19 +21,22 @@ void as_rotated(const pc_rope& rope, const float* bias, float* to) {
   }
 }
 
-std::vector<float> biases_of(const pc_model_desc& desc, const pc_layer& layer) {
+// Of the layer's keys, which may be those of an earlier one.
+std::vector<float> biases_of(const pc_model_desc& desc, const pc_layer& reader) {
+  const pc_layer& layer = layer_of_states(desc, reader.states);
   if (!layer.bk.data || layer.k_norm.data || layer.rope == PC_NO_ROPE) return {};
-  const std::size_t n = std::size_t{desc.n_kv_heads} * desc.head_dim;
+  const std::size_t n = std::size_t{layer.n_kv_heads} * layer.head_dim;
   const auto* const bias = static_cast<const float*>(layer.bk.data);
   std::vector<float> biases(bias, bias + n);
-  for (std::size_t at = 0; at < n; at += desc.head_dim)
+  for (std::size_t at = 0; at < n; at += layer.head_dim)
     as_rotated(desc.ropes[layer.rope], bias + at, biases.data() + at);
   return biases;
 }
 
-// [head_dim, n]: cosines, sines, and ones for what is not rotated.
-AlignedBuffer<float> waves_of(const pc_rope& rope, std::size_t head_dim, std::size_t n) {
-  AlignedBuffer<float> waves(head_dim * n);
+// [width, n]: cosines, sines, and ones for what is not rotated.
+AlignedBuffer<float> waves_of(const pc_rope& rope, std::size_t width, std::size_t n) {
+  if (width == 0) return {};
+  AlignedBuffer<float> waves(width * n);
   const std::size_t half = rope.dims / 2;
   for (std::size_t i = 0; i < half; ++i)
     for (std::size_t column = 0; column < n; ++column) {
@@ -38,15 +44,18 @@ AlignedBuffer<float> waves_of(const pc_rope& rope, std::size_t head_dim, std::si
       waves.data()[i * n + column] = static_cast<float>(std::cos(angle));
       waves.data()[(i + half) * n + column] = static_cast<float>(std::sin(angle));
     }
-  std::fill(waves.data() + 2 * half * n, waves.data() + head_dim * n, 1.0f);
+  std::fill(waves.data() + 2 * half * n, waves.data() + width * n, 1.0f);
   return waves;
 }
 
 }  // namespace
 
-KeyCentres::KeyCentres(const pc_model_desc& desc) : desc_(desc) {
-  for (std::uint32_t layer = 0; layer < desc.n_layers; ++layer)
-    biases_.push_back(biases_of(desc, desc.layers[layer]));
+KeyCentres::KeyCentres(const pc_model_desc& desc) : desc_(desc), widths_(desc.n_ropes) {
+  for (const pc_layer& layer : std::span(desc.layers, desc.n_layers)) {
+    biases_.push_back(biases_of(desc, layer));
+    if (biases_.back().empty()) continue;
+    widths_[layer.rope] = std::max(widths_[layer.rope], layer.head_dim);
+  }
 }
 
 bool KeyCentres::any() const {
@@ -58,7 +67,7 @@ void KeyCentres::reach(std::uint32_t n) {
   const std::uint32_t n_columns = std::max(n + kSpareColumns, 2 * n_columns_);
   std::vector<AlignedBuffer<float>> waves;
   for (std::uint32_t rope = 0; rope < desc_.n_ropes; ++rope)
-    waves.push_back(waves_of(desc_.ropes[rope], desc_.head_dim, n_columns));
+    waves.push_back(waves_of(desc_.ropes[rope], widths_[rope], n_columns));
   waves_ = std::move(waves);
   n_columns_ = n_columns;
 }
@@ -73,7 +82,7 @@ const float* KeyCentres::waves(std::uint32_t layer, std::uint32_t column) const 
 
 void KeyCentres::subtract(std::uint32_t layer, std::uint32_t kv_head, std::uint32_t column,
                           float* key) const {
-  const std::size_t hd = desc_.head_dim, h = half(layer);
+  const std::size_t hd = desc_.layers[layer].head_dim, h = half(layer);
   const float* const b = biases_[layer].data() + kv_head * hd;
   const float *c = waves(layer, column), *s = c + h * stride();
   for (std::size_t i = 0; i < h; ++i, c += stride(), s += stride()) {
@@ -86,7 +95,7 @@ void KeyCentres::subtract(std::uint32_t layer, std::uint32_t kv_head, std::uint3
 // q . R(c) b, by what stands with each cosine and sine of c.
 void KeyCentres::sway(std::uint32_t layer, std::uint32_t kv_head, const float* q,
                       float* sway) const {
-  const std::size_t hd = desc_.head_dim, h = half(layer);
+  const std::size_t hd = desc_.layers[layer].head_dim, h = half(layer);
   const float* const b = biases_[layer].data() + kv_head * hd;
   for (std::size_t i = 0; i < h; ++i) {
     sway[i] = q[i] * b[i] + q[i + h] * b[i + h];

@@ -58,7 +58,8 @@ class KeyCentres {
 
   const pc_model_desc& desc_;
   std::vector<std::vector<float>> biases_;   // [n_layers] none, or [n_kv_heads, head_dim]
-  std::vector<AlignedBuffer<float>> waves_;  // [n_ropes][head_dim, n_columns_]
+  std::vector<std::uint32_t> widths_;        // [n_ropes] the largest head_dim of layers that have
+  std::vector<AlignedBuffer<float>> waves_;  // [n_ropes][widths_, n_columns_]
   std::uint32_t n_columns_ = 0;
 };
 

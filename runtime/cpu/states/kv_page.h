@@ -17,13 +17,13 @@ class KvPage {
   // costs what a border between chunks costs anyway.
   static constexpr std::uint32_t kBlocks = 16;
 
-  // Throws std::bad_alloc.
+  // `geometry` is borrowed. Throws std::bad_alloc.
   explicit KvPage(const KvGeometry& geometry);
   ~KvPage();
   KvPage(const KvPage&) = delete;
   KvPage& operator=(const KvPage&) = delete;
 
-  // [n_layers][n_kv_heads]{keys, values}[kBlocks]
+  // Of kBlocks blocks.
   const KvPlanes& planes() const { return planes_; }
 
   // Makes a block all zeros, whatever it held.
@@ -33,7 +33,6 @@ class KvPage {
   void copy_from(const KvPage& page, std::uint32_t n_blocks);
 
  private:
-  KvGeometry geometry_;
   KvPlanes planes_;
   std::uint32_t n_touched_ = 0;  // blocks from here on are zeros, as the system gave them
 };

@@ -47,7 +47,7 @@ Line line_of(const float* x, std::size_t n, std::size_t stride) {
 
 // A block: lines, then words of codes.
 std::size_t head_bytes(std::uint32_t hd) {
-  return KvGeometry{1, 1, hd, KvType::kQ4}.scale_bytes();
+  return KvHead{KvType::kQ4, hd}.scale_bytes();
 }
 std::uint32_t* words_of(std::byte* block, std::uint32_t hd) {
   return reinterpret_cast<std::uint32_t*>(block + head_bytes(hd));
@@ -79,7 +79,7 @@ std::size_t value_line(std::uint32_t t, std::size_t group) {
 
 void write_q4_block(std::uint32_t hd, std::uint32_t n_rows, const float* keys, const float* values,
                     std::byte* key_block, std::byte* value_block) {
-  const std::size_t n_bytes = KvGeometry{1, 1, hd, KvType::kQ4}.block_bytes();
+  const std::size_t n_bytes = KvHead{KvType::kQ4, hd}.block_bytes();
   std::memset(key_block, 0, n_bytes);
   std::memset(value_block, 0, n_bytes);
   auto* const key_lines = reinterpret_cast<Line*>(key_block);

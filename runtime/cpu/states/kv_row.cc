@@ -99,27 +99,27 @@ void write_q8(std::uint32_t hd, std::uint32_t t, const float* key, const float* 
 }
 
 // Of the token in row t of a block.
-void read_value(const KvGeometry& g, std::uint32_t t, const std::byte* block, float* value) {
-  const std::size_t hd = g.head_dim;
+void read_value(KvHead g, std::uint32_t t, const std::byte* block, float* value) {
+  const std::size_t hd = g.dims;
   if (g.type == KvType::kF32) {
     std::memcpy(value, reinterpret_cast<const float*>(block) + t * hd, hd * sizeof(float));
   } else if (g.type == KvType::kBf16) {
     const auto* v = reinterpret_cast<const std::uint16_t*>(block) + t / 2 * 2 * hd + t % 2;
     for (std::size_t d = 0; d < hd; ++d) value[d] = simd::f32_from_bf16(v[2 * d]);
   } else if (g.type == KvType::kQ4) {
-    read_q4_value(g.head_dim, t, block, value);
+    read_q4_value(g.dims, t, block, value);
   } else {
     const float scale = reinterpret_cast<const float*>(block)[t];
     const auto* codes =
-        reinterpret_cast<const std::int8_t*>(block + std::size_t{kv_scale_words(g.head_dim)} *
+        reinterpret_cast<const std::int8_t*>(block + std::size_t{kv_scale_words(g.dims)} *
                                                          kKvBlockTokens * kKvWordBytes) +
         t / 4 * 4 * hd + t % 4;
     for (std::size_t d = 0; d < hd; ++d) value[d] = scale * static_cast<float>(codes[4 * d]);
   }
 }
 
-void read_key(const KvGeometry& g, std::uint32_t t, const std::byte* block, float* key) {
-  const std::size_t hd = g.head_dim;
+void read_key(KvHead g, std::uint32_t t, const std::byte* block, float* key) {
+  const std::size_t hd = g.dims;
   if (g.type == KvType::kF32) {
     const auto* k = reinterpret_cast<const float*>(block) + t;
     for (std::size_t d = 0; d < hd; ++d) key[d] = k[d * kKvBlockTokens];
@@ -128,11 +128,11 @@ void read_key(const KvGeometry& g, std::uint32_t t, const std::byte* block, floa
     for (std::size_t d = 0; d < hd; ++d)
       key[d] = simd::f32_from_bf16(k[d / 2 * 2 * kKvBlockTokens + d % 2]);
   } else if (g.type == KvType::kQ4) {
-    read_q4_key(g.head_dim, t, block, key);
+    read_q4_key(g.dims, t, block, key);
   } else {
     const auto* scales = reinterpret_cast<const std::uint16_t*>(block) + 2 * t;
     const auto* codes =
-        reinterpret_cast<const std::uint8_t*>(block + std::size_t{kv_scale_words(g.head_dim)} *
+        reinterpret_cast<const std::uint8_t*>(block + std::size_t{kv_scale_words(g.dims)} *
                                                           kKvBlockTokens * kKvWordBytes) +
         4 * t;
     for (std::size_t d = 0; d < hd; ++d) {
@@ -144,75 +144,62 @@ void read_key(const KvGeometry& g, std::uint32_t t, const std::byte* block, floa
   }
 }
 
-KvGeometry of_type(KvGeometry geometry, KvType type) {
-  geometry.type = type;
-  return geometry;
-}
-
 // The first n_rows rows of a block of keys, and of the block of values that lies `values` bytes on.
-void repack_block(const KvGeometry& from, const std::byte* keys, std::size_t values,
-                  const KvGeometry& geometry, std::uint32_t n_rows, std::byte* to,
-                  std::size_t to_values) {
-  const std::size_t hd = geometry.head_dim;
+void repack_block(KvHead from, const std::byte* keys, std::size_t values, KvHead head,
+                  std::uint32_t n_rows, std::byte* to, std::size_t to_values) {
+  const std::size_t hd = head.dims;
   std::vector<float> k(n_rows * hd), v(n_rows * hd);
   for (std::uint32_t row = 0; row < n_rows; ++row) {
     read_key(from, row, keys, k.data() + row * hd);
     read_value(from, row, keys + values, v.data() + row * hd);
   }
-  if (geometry.type == KvType::kQ4)
-    return write_q4_block(geometry.head_dim, n_rows, k.data(), v.data(), to, to + to_values);
+  if (head.type == KvType::kQ4)
+    return write_q4_block(head.dims, n_rows, k.data(), v.data(), to, to + to_values);
   for (std::uint32_t row = 0; row < n_rows; ++row)
-    write_kv_row(geometry, row, k.data() + row * hd, v.data() + row * hd, to, to + to_values);
+    write_kv_row(head, row, k.data() + row * hd, v.data() + row * hd, to, to + to_values);
 }
 
 }  // namespace
 
-void read_kv_key(const KvGeometry& model, const KvSegment& segment, std::uint32_t token,
-                 std::uint32_t layer, std::uint32_t head, float* key) {
-  const KvGeometry geometry = of_type(model, segment.type);
+void read_kv_key(const KvSegment& segment, std::uint32_t token, std::uint32_t layer,
+                 std::uint32_t head, float* key) {
+  const KvHead shape = segment.geometry->head(layer);
   const std::uint32_t row = segment.begin + token;
-  read_key(geometry, row % kKvBlockTokens,
-           segment.data + layer * segment.layer_stride_bytes + head * segment.head_stride_bytes +
-               row / kKvBlockTokens * geometry.block_bytes(),
-           key);
+  read_key(shape, row % kKvBlockTokens,
+           segment.keys(layer, head) + row / kKvBlockTokens * shape.block_bytes(), key);
 }
 
-void read_kv_values(const KvGeometry& model, const KvSegment& segment, std::uint32_t token,
-                    std::uint32_t layer, float* values) {
-  const KvGeometry geometry = of_type(model, segment.type);
+void read_kv_values(const KvSegment& segment, std::uint32_t token, std::uint32_t layer,
+                    float* values) {
+  const KvHead shape = segment.geometry->head(layer);
   const std::uint32_t row = segment.begin + token;
-  const std::byte* block = segment.data + layer * segment.layer_stride_bytes +
-                           segment.value_offset_bytes +
-                           row / kKvBlockTokens * geometry.block_bytes();
-  for (std::uint32_t head = 0; head < geometry.n_kv_heads; ++head)
-    read_value(geometry, row % kKvBlockTokens, block + head * segment.head_stride_bytes,
-               values + std::size_t{head} * geometry.head_dim);
+  for (std::uint32_t head = 0; head < segment.geometry->n_kv_heads(layer); ++head)
+    read_value(shape, row % kKvBlockTokens,
+               segment.values(layer, head) + row / kKvBlockTokens * shape.block_bytes(),
+               values + std::size_t{head} * shape.dims);
 }
 
-void write_kv_row(const KvGeometry& geometry, std::uint32_t token, const float* key,
-                  const float* value, std::byte* key_block, std::byte* value_block) {
-  PC_EXPECT(geometry.type != KvType::kQ4);
-  const auto write = geometry.type == KvType::kF32    ? write_f32
-                     : geometry.type == KvType::kBf16 ? write_bf16
-                                                      : write_q8;
-  write(geometry.head_dim, token, key, value, key_block, value_block);
+void write_kv_row(KvHead head, std::uint32_t token, const float* key, const float* value,
+                  std::byte* key_block, std::byte* value_block) {
+  PC_EXPECT(head.type != KvType::kQ4);
+  const auto write = head.type == KvType::kF32    ? write_f32
+                     : head.type == KvType::kBf16 ? write_bf16
+                                                  : write_q8;
+  write(head.dims, token, key, value, key_block, value_block);
 }
 
-void repack_rows(const KvGeometry& geometry, const KvSegment& segment, std::uint32_t n_tokens,
-                 const KvPlanes& planes) {
+void repack_rows(const KvSegment& segment, std::uint32_t n_tokens, const KvPlanes& planes) {
   PC_EXPECT(segment.begin == 0 && n_tokens <= segment.n_tokens);
-  const KvGeometry from = of_type(geometry, segment.type);
-  for (std::uint32_t layer = 0; layer < geometry.n_layers; ++layer)
-    for (std::uint32_t head = 0; head < geometry.n_kv_heads; ++head) {
-      const std::byte* const keys =
-          segment.data + layer * segment.layer_stride_bytes + head * segment.head_stride_bytes;
-      std::byte* const to =
-          planes.data + layer * planes.layer_stride_bytes + head * planes.head_stride_bytes;
+  for (std::uint32_t layer = 0; layer < planes.geometry->n_layers(); ++layer) {
+    const KvHead from = segment.geometry->head(layer), to = planes.geometry->head(layer);
+    for (std::uint32_t head = 0; head < planes.geometry->n_kv_heads(layer); ++head)
       for (std::uint32_t block = 0; block < kv_blocks(n_tokens); ++block)
-        repack_block(from, keys + block * from.block_bytes(), segment.value_offset_bytes, geometry,
+        repack_block(from, segment.keys(layer, head) + block * from.block_bytes(),
+                     segment.plane_bytes(layer), to,
                      std::min(n_tokens - block * kKvBlockTokens, kKvBlockTokens),
-                     to + block * geometry.block_bytes(), planes.value_offset_bytes);
-    }
+                     planes.keys(layer, head) + block * to.block_bytes(),
+                     planes.plane_bytes(layer));
+  }
 }
 
 }  // namespace pc

@@ -17,23 +17,21 @@
 
 namespace pc {
 
-// key, value: [geometry.head_dim]. token < kKvBlockTokens. Blocks: geometry.block_bytes(); not of
-// q4.
-void write_kv_row(const KvGeometry& geometry, std::uint32_t token, const float* key,
-                  const float* value, std::byte* key_block, std::byte* value_block);
+// key, value: [head.dims]. token < kKvBlockTokens. Blocks: head.block_bytes(); not of q4.
+void write_kv_row(KvHead head, std::uint32_t token, const float* key, const float* value,
+                  std::byte* key_block, std::byte* value_block);
 
-// Unpacks the values of the token in row segment.begin + token, in one layer. The type is the
-// segment's, not geometry.type. values: [n_kv_heads, head_dim].
-void read_kv_values(const KvGeometry& geometry, const KvSegment& segment, std::uint32_t token,
-                    std::uint32_t layer, float* values);
+// Unpacks the values of the token in row segment.begin + token, in one layer of the states.
+// values: [n_kv_heads, head_dim].
+void read_kv_values(const KvSegment& segment, std::uint32_t token, std::uint32_t layer,
+                    float* values);
 
 // Unpacks the key of one head of that token; it stays rotated. key: [head_dim].
-void read_kv_key(const KvGeometry& geometry, const KvSegment& segment, std::uint32_t token,
-                 std::uint32_t layer, std::uint32_t head, float* key);
+void read_kv_key(const KvSegment& segment, std::uint32_t token, std::uint32_t layer,
+                 std::uint32_t head, float* key);
 
-// Packs the first n_tokens rows of a segment again, as geometry.type, into planes whose rows are
-// all zeros. Keys stay rotated. Precondition: segment.begin is 0.
-void repack_rows(const KvGeometry& geometry, const KvSegment& segment, std::uint32_t n_tokens,
-                 const KvPlanes& planes);
+// Packs the first n_tokens rows of a segment again, as the planes' type, whose rows are all zeros.
+// Keys stay rotated. Precondition: segment.begin is 0.
+void repack_rows(const KvSegment& segment, std::uint32_t n_tokens, const KvPlanes& planes);
 
 }  // namespace pc

@@ -51,8 +51,7 @@ void Timeline::take(Part& part, std::vector<KvSlot>* slots) {
   const std::uint32_t block = part.n_tokens / kKvBlockTokens,
                       token = part.n_tokens % kKvBlockTokens;
   if (token == 0 && part.page != kForeign) pages_.back()->begin_block(part.first_block + block);
-  slots->push_back(
-      {part.planes.from_block(block, geometry_), token, first_centre(part.key_position) + block});
+  slots->push_back({part.planes.from_block(block), token, first_centre(part.key_position) + block});
   ++part.n_tokens;
   ++n_tokens_;
 }
@@ -68,17 +67,17 @@ void Timeline::open_part(const pc_run& run, std::uint32_t first) {
   if (run.planes) {
     PC_EXPECT(first == 0);  // there is room for all of the run
     const pc_kv_planes& p = *run.planes;
-    part.planes = {static_cast<std::byte*>(p.data), p.layer_stride_bytes, p.head_stride_bytes,
-                   p.value_offset_bytes, run.n_tokens};
+    part.planes = {{static_cast<std::byte*>(p.data), geometry_, p.plane_blocks, p.first_block},
+                   run.n_tokens};
   } else {
     const std::uint32_t n_used = used_blocks_of_last_page();
     if (n_used == KvPage::kBlocks)
-      pages_.push_back(std::make_shared<KvPage>(geometry_));
+      pages_.push_back(std::make_shared<KvPage>(*geometry_));
     else
       own_last_page();
     part.page = static_cast<std::uint32_t>(pages_.size() - 1);
     part.first_block = n_used % KvPage::kBlocks;
-    part.planes = pages_.back()->planes().from_block(part.first_block, geometry_);
+    part.planes = pages_.back()->planes().from_block(part.first_block);
     part.planes.n_tokens = (KvPage::kBlocks - part.first_block) * kKvBlockTokens;
   }
   parts_.push_back(part);
@@ -98,13 +97,13 @@ void Timeline::own_last_page() {
   // Pages are read and written in append() and by steps alone, which come one at a time: a
   // timeline that let go of this one on another thread has read it before.
   if (page.use_count() == 1) return;
-  auto copy = std::make_shared<KvPage>(geometry_);
+  auto copy = std::make_shared<KvPage>(*geometry_);
   copy->copy_from(*page, used_blocks_of_last_page());
   page = std::move(copy);
   for (Part& part : parts_) {
     if (part.page + std::size_t{1} != pages_.size()) continue;
     const std::uint32_t room = part.planes.n_tokens;
-    part.planes = page->planes().from_block(part.first_block, geometry_);
+    part.planes = page->planes().from_block(part.first_block);
     part.planes.n_tokens = room;
   }
 }
@@ -144,16 +143,12 @@ void Timeline::clear_cut_rows() {
   const std::uint32_t n_rows = last.n_tokens % kKvBlockTokens;
   if (n_rows != 0) {
     own_last_page();
-    clear_rows(last.planes.from_block(last.n_tokens / kKvBlockTokens, geometry_), geometry_,
-               n_rows);
+    clear_rows(last.planes.from_block(last.n_tokens / kKvBlockTokens), n_rows);
   }
   is_cut_ = false;
 }
 
-bool Timeline::read(std::uint32_t first, std::uint32_t n, KvType type,
-                    const KvPlanes& planes) const {
-  KvGeometry wanted_as = geometry_;
-  wanted_as.type = type;
+bool Timeline::read(std::uint32_t first, std::uint32_t n, const KvPlanes& planes) const {
   std::uint32_t begin = 0, n_read = 0;
   std::int32_t position = 0;
   for (const Part& part : parts_) {
@@ -164,11 +159,11 @@ bool Timeline::read(std::uint32_t first, std::uint32_t n, KvType type,
           n_read == 0 || (n_read % kKvBlockTokens == 0 && part.position == position);
       if (!goes_on || !part.positions.empty()) return false;
       const std::uint32_t n_rows = std::min(part.n_tokens, n - n_read);
-      const KvPlanes to = planes.from_block(n_read / kKvBlockTokens, wanted_as);
-      if (type == geometry_.type)
-        copy_blocks(part.planes, to, geometry_, kv_blocks(n_rows));
+      const KvPlanes to = planes.from_block(n_read / kKvBlockTokens);
+      if (planes.geometry->type() == geometry_->type())
+        copy_blocks(part.planes, to, kv_blocks(n_rows));
       else
-        repack_rows(wanted_as, segment_of(part), n_rows, to);
+        repack_rows(segment_of(part), n_rows, to);
       n_read += n_rows;
       position = part.position + static_cast<std::int32_t>(part.n_tokens);
     }
@@ -181,16 +176,12 @@ void Timeline::read_values(std::uint32_t index, std::uint32_t layer, float* valu
   PC_EXPECT(index < n_tokens_);
   auto part = parts_.begin();
   for (; index >= part->n_tokens; ++part) index -= part->n_tokens;
-  read_kv_values(geometry_, segment_of(*part), index, layer, values);
+  read_kv_values(segment_of(*part), index, layer, values);
 }
 
 KvSegment Timeline::segment_of(const Part& part) const {
   const KvPlanes& p = part.planes;
-  return {p.data,
-          p.layer_stride_bytes,
-          p.head_stride_bytes,
-          p.value_offset_bytes,
-          geometry_.type,
+  return {{p.data, geometry_, p.plane_blocks, p.first_block},
           0,
           part.n_tokens,
           part.position,

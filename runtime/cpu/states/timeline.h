@@ -31,8 +31,9 @@ struct KvSlot {
 
 class Timeline {
  public:
-  // geometry: of the states of its own tokens; attached segments may have another type.
-  explicit Timeline(const KvGeometry& geometry) : geometry_(geometry) {}
+  // geometry: of the states of its own tokens, borrowed; attached segments may have another type.
+  explicit Timeline(const KvGeometry& geometry) : geometry_(&geometry) {}
+  explicit Timeline(KvGeometry&&) = delete;
 
   std::uint32_t n_attached() const { return static_cast<std::uint32_t>(attached_.size()); }
   std::uint32_t n_tokens() const { return n_tokens_; }  // its own
@@ -52,13 +53,13 @@ class Timeline {
   // fewer.
   void rewind(std::uint32_t n_tokens, std::uint32_t n_attached);
 
-  // Copies the states of n own tokens, from `first` on, into `planes`, whose rows have type `type`;
-  // if that is not the timeline's own type, the planes must be zeros. Token `first` must have begun
+  // Copies the states of n own tokens, from `first` on, into `planes`; if their type is not the
+  // timeline's own, they must be zeros. Token `first` must have begun
   // a part. False where there are no such tokens, or they are not contiguous in blocks and
   // positions.
-  bool read(std::uint32_t first, std::uint32_t n, KvType type, const KvPlanes& planes) const;
+  bool read(std::uint32_t first, std::uint32_t n, const KvPlanes& planes) const;
 
-  // The values of its own token `index` in a layer, one head after the other.
+  // The values of its own token `index` in a layer of the states, one head after the other.
   // values: [n_kv_heads, head_dim]. Precondition: index < n_tokens().
   void read_values(std::uint32_t index, std::uint32_t layer, float* values) const;
 
@@ -90,7 +91,7 @@ class Timeline {
     Hidden hidden;  // that the segment points to
   };
 
-  KvGeometry geometry_;
+  const KvGeometry* geometry_;
   std::vector<Attached> attached_;
   std::vector<Part> parts_;
   std::vector<std::shared_ptr<KvPage>> pages_;  // of parts_, in order

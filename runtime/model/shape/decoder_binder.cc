@@ -1,5 +1,6 @@
 #include "runtime/model/shape/decoder_binder.h"
 
+#include <cmath>
 #include <string>
 
 namespace pc {
@@ -80,6 +81,14 @@ class LayerBinder {
         index_(index),
         experts_(experts),
         prefix_(std::string(names.layer_prefix) + std::to_string(index) + ".") {
+    const HeadsConfig heads = config.heads(index);
+    layer_.n_heads = heads.n_heads;
+    layer_.n_kv_heads = heads.n_kv_heads;
+    layer_.head_dim = heads.head_dim;
+    layer_.attn_scale = static_cast<float>(
+        config.attn_scale.value_or(1 / std::sqrt(static_cast<double>(heads.head_dim))));
+    layer_.states = states_of(index);
+    layer_.norm_values = config.norm_values;
     layer_.window = config.windows[index];
     layer_.rope = config.layer_ropes[index];
   }
@@ -90,7 +99,7 @@ class LayerBinder {
     PC_CHECK_OK(names_.qkv.empty() ? separate_qkv() : fused_qkv());
     PC_CHECK_OK(head_norms());
     if (c_.sinks) {
-      PC_TRY(layer_.sinks, vector(names_.sinks, "", c_.n_heads));
+      PC_TRY(layer_.sinks, vector(names_.sinks, "", layer_.n_heads));
     }
     PC_CHECK_OK(linear(names_.o, c_.d_model, q_rows(), c_.o_bias, &layer_.wo, &layer_.bo));
     if (c_.pre_norms && (!c_.parallel || c_.parallel_norms))
@@ -105,8 +114,16 @@ class LayerBinder {
   }
 
  private:
-  std::uint32_t q_rows() const { return c_.n_heads * c_.head_dim; }
-  std::uint32_t kv_rows() const { return c_.n_kv_heads * c_.head_dim; }
+  std::uint32_t q_rows() const { return layer_.n_heads * layer_.head_dim; }
+  std::uint32_t kv_rows() const { return layer_.n_kv_heads * layer_.head_dim; }
+
+  // pc_layer::states
+  std::uint32_t states_of(std::uint32_t index) const {
+    const std::uint32_t owner = c_.states_of.empty() ? index : c_.states_of[index];
+    std::uint32_t n = 0;
+    for (std::uint32_t i = 0; i < owner; ++i) n += c_.has_states(i);
+    return n;
+  }
 
   Result<pc_tensor> vector(std::string_view name, const char* ending, std::uint32_t n) {
     return tensors_.vector(prefix_ + std::string(name) + ending, n);
@@ -134,7 +151,9 @@ class LayerBinder {
 
   Status separate_qkv() {
     PC_CHECK_OK(linear(names_.q, q_rows(), c_.d_model, c_.q_bias, &layer_.wq, &layer_.bq));
+    if (!c_.has_states(index_)) return ok();
     PC_CHECK_OK(linear(names_.k, kv_rows(), c_.d_model, c_.k_bias, &layer_.wk, &layer_.bk));
+    if (!c_.keys_as_values.empty() && c_.keys_as_values[index_]) return ok();
     return linear(names_.v, kv_rows(), c_.d_model, c_.v_bias, &layer_.wv, &layer_.bv);
   }
 
@@ -143,12 +162,12 @@ class LayerBinder {
     PC_CHECK_OK(
         linear(names_.qkv, q_rows() + 2 * kv_rows(), c_.d_model, c_.q_bias, &weight, &bias));
     if (names_.qkv_by_group) {
-      const std::uint32_t group = c_.n_heads / c_.n_kv_heads;
-      PC_TRY(weight, tensors_.ungrouped(weight, c_.n_kv_heads, group, c_.head_dim));
+      const std::uint32_t group = layer_.n_heads / layer_.n_kv_heads;
+      PC_TRY(weight, tensors_.ungrouped(weight, layer_.n_kv_heads, group, layer_.head_dim));
       if (bias.data) {  // a column of as many rows
         bias.rows = bias.cols;
         bias.cols = 1;
-        PC_TRY(bias, tensors_.ungrouped(bias, c_.n_kv_heads, group, c_.head_dim));
+        PC_TRY(bias, tensors_.ungrouped(bias, layer_.n_kv_heads, group, layer_.head_dim));
       }
     }
     layer_.wq = rows_of(weight, 0, q_rows());
@@ -166,8 +185,9 @@ class LayerBinder {
   Status head_norms() {
     if (c_.head_norm == HeadNorm::kNone) return ok();
     const bool all = c_.head_norm == HeadNorm::kAll;
-    PC_TRY(layer_.q_norm, vector(names_.q_norm, ".weight", all ? q_rows() : c_.head_dim));
-    PC_TRY(layer_.k_norm, vector(names_.k_norm, ".weight", all ? kv_rows() : c_.head_dim));
+    PC_TRY(layer_.q_norm, vector(names_.q_norm, ".weight", all ? q_rows() : layer_.head_dim));
+    if (!c_.has_states(index_)) return ok();
+    PC_TRY(layer_.k_norm, vector(names_.k_norm, ".weight", all ? kv_rows() : layer_.head_dim));
     return ok();
   }
 

@@ -26,6 +26,10 @@ namespace pc {
 
 enum class HeadNorm { kNone, kEach, kAll };  // RMS norm of queries and keys: a head, or all at once
 
+struct HeadsConfig {
+  std::uint32_t n_heads = 0, n_kv_heads = 0, head_dim = 0;
+};
+
 struct ModelConfig {
   std::string architecture;  // "LlamaForCausalLM"; GGUF: "llama"
   std::uint32_t n_layers = 0, d_model = 0, n_heads = 0, n_kv_heads = 0, head_dim = 0;
@@ -43,6 +47,13 @@ struct ModelConfig {
   bool rope_interleaved = false;
   std::vector<float> alibi_slopes;  // [n_heads], or {}
   bool learned_positions = false;
+
+  // Where layers differ from what is said above of all: {}, or [n_layers].
+  std::vector<HeadsConfig> layer_heads;
+  std::vector<std::uint32_t> layer_d_ffn;
+  std::vector<std::uint32_t> states_of;  // the layer whose keys and values each attends to
+  std::vector<bool> keys_as_values;      // no projection of values: keys, before norms and rotation
+  bool norm_values = false;
 
   std::vector<std::uint32_t> windows;  // [n_layers] keys a query sees, itself included; 0 = all
 
@@ -67,7 +78,14 @@ struct ModelConfig {
   }
   // Width of the layer's own network; 0: it has none.
   std::uint32_t d_own_ffn(std::uint32_t layer) const {
-    return has_mixture(layer) ? mixture.d_shared : d_ffn;
+    if (has_mixture(layer)) return mixture.d_shared;
+    return layer_d_ffn.empty() ? d_ffn : layer_d_ffn[layer];
+  }
+  HeadsConfig heads(std::uint32_t layer) const {
+    return layer_heads.empty() ? HeadsConfig{n_heads, n_kv_heads, head_dim} : layer_heads[layer];
+  }
+  bool has_states(std::uint32_t layer) const {
+    return states_of.empty() || states_of[layer] == layer;
   }
 
   void set_qkv_bias(bool present) { q_bias = k_bias = v_bias = present; }

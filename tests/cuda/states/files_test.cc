@@ -14,14 +14,16 @@ namespace pc::test {
 namespace {
 
 // Keys, then values, of all layers, heads and tokens.
-std::vector<float> numbers_of(const EncodedRun& run, const KvGeometry& g) {
-  std::vector<float> all, row(std::size_t{g.n_kv_heads} * g.head_dim);
-  for (std::uint32_t layer = 0; layer < g.n_layers; ++layer) {
+std::vector<float> numbers_of(const EncodedRun& run) {
+  const KvGeometry& g = *run.segment.geometry;
+  const std::uint32_t n_heads = g.n_kv_heads(0), head_dim = g.head(0).dims;
+  std::vector<float> all, row(std::size_t{n_heads} * head_dim);
+  for (std::uint32_t layer = 0; layer < g.n_layers(); ++layer) {
     for (std::uint32_t t = 0; t < run.segment.n_tokens; ++t) {
-      for (std::uint32_t head = 0; head < g.n_kv_heads; ++head)
-        read_kv_key(g, run.segment, t, layer, head, row.data() + std::size_t{head} * g.head_dim);
+      for (std::uint32_t head = 0; head < n_heads; ++head)
+        read_kv_key(run.segment, t, layer, head, row.data() + std::size_t{head} * head_dim);
       all.insert(all.end(), row.begin(), row.end());
-      read_kv_values(g, run.segment, t, layer, row.data());
+      read_kv_values(run.segment, t, layer, row.data());
       all.insert(all.end(), row.begin(), row.end());
     }
   }
@@ -43,7 +45,7 @@ TEST_CASE("states are packed as files have them") {
       PlanRunner cpu(cpu_backend(), model.desc, type, 1);
       const auto got = device.encode(job), want = cpu.encode(job);
       const KvGeometry& geometry = device.backend().geometry();
-      const auto a = numbers_of(got.at(0), geometry), b = numbers_of(want.at(0), geometry);
+      const auto a = numbers_of(got.at(0)), b = numbers_of(want.at(0));
       // A number that lies between two steps may go either way: a step of bf16 is 2^-8 of it, one
       // of q8 2/127 of the largest of its row, of numbers about one.
       const float step = type == KvType::kF32 ? 1e-5f : type == KvType::kBf16 ? 0.008f : 0.016f;
@@ -52,12 +54,11 @@ TEST_CASE("states are packed as files have them") {
       // Nothing lies behind the last token.
       const std::size_t n_rows = tokens.size() % kKvBlockTokens;
       if (n_rows == 0) continue;
-      std::vector<std::byte> cleared = got.at(0).planes;
+      std::vector<std::byte> cleared = got.at(0).bytes;
       const std::uint32_t n_blocks = kv_blocks(got.at(0).segment.n_tokens);
-      clear_rows(
-          dense_planes(cleared.data(), geometry, n_blocks).from_block(n_blocks - 1, geometry),
-          geometry, static_cast<std::uint32_t>(n_rows));
-      REQUIRE(cleared == got.at(0).planes);
+      clear_rows(dense_planes(cleared.data(), geometry, n_blocks).from_block(n_blocks - 1),
+                 static_cast<std::uint32_t>(n_rows));
+      REQUIRE(cleared == got.at(0).bytes);
     }
   }
 }
@@ -78,9 +79,9 @@ TEST_CASE("states in 4 bits are packed as the CPU packs them, to the bit") {
       const auto wide = bf16.encode(job), got = q4.encode(job);
       const KvGeometry& geometry = q4.backend().geometry();
       std::vector<std::byte> want(geometry.state_bytes(kv_blocks(n_tokens)));
-      repack_rows(geometry, wide.at(0).segment, n_tokens,
+      repack_rows(wide.at(0).segment, n_tokens,
                   dense_planes(want.data(), geometry, kv_blocks(n_tokens)));
-      REQUIRE(got.at(0).planes == want);
+      REQUIRE(got.at(0).bytes == want);
     }
   }
 }

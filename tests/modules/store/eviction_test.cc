@@ -40,7 +40,7 @@ TEST_CASE("eviction takes the least recently used, and stays within the budget")
   for (int i = 0; i < 4; ++i)
     CHECK(static_cast<bool>(store->find(test::identity(i))) == (i != oldest));
   CHECK(test::open_folder(dir.path()).stored_bytes() <= 3 * size);
-  CHECK(!fs::exists(dir.path() + "/v2/used/" + keys[oldest].hex()));
+  CHECK(!fs::exists(dir.path() + "/v3/used/" + keys[oldest].hex()));
 }
 
 TEST_CASE("a use makes a module the youngest") {
@@ -64,7 +64,7 @@ TEST_CASE("every way of being found is a use") {
     const auto entries = open_store(dir.path())->list().value();
     const bool again = entries.at(0).last_used_ns > 2'000'000'000;
     const timespec old[2] = {{1, 0}, {1, 0}};
-    REQUIRE(::utimensat(AT_FDCWD, (dir.path() + "/v2/used/" + key.hex()).c_str(), old, 0) == 0);
+    REQUIRE(::utimensat(AT_FDCWD, (dir.path() + "/v3/used/" + key.hex()).c_str(), old, 0) == 0);
     return again;
   };
   CHECK(!used_again());
@@ -142,7 +142,7 @@ TEST_CASE("room that is promised counts, until it is used or its owner is gone")
   CHECK(folder.reserve(1000, 1000, 0ms).ok());  // in the place of what nobody uses
   CHECK(bytes() == 0);
   CHECK(!folder.reserve(1001, 1000, 0ms).ok());
-  CHECK(fs::is_empty(dir.path() + "/v2/tmp"));
+  CHECK(fs::is_empty(dir.path() + "/v3/tmp"));
 }
 
 TEST_CASE("what is pinned stays, whoever collects, and counts") {
@@ -213,7 +213,7 @@ TEST_CASE("a store that holds more than its budget gets smaller when it is opene
 TEST_CASE("gc removes what crashes have left, whatever its age, and nothing of the living") {
   const TempFolder dir;
   const auto store = open_store(dir.path());
-  const std::string tmp = dir.path() + "/v2/tmp/";
+  const std::string tmp = dir.path() + "/v3/tmp/";
   for (const char* name : {"dead", "alive"}) std::ofstream(tmp + name) << std::string(5000, 'x');
   CHECK(test::open_folder(dir.path()).stored_bytes() == 10000);
   const int fd = ::open(tmp.c_str(), O_RDONLY | O_DIRECTORY);
@@ -260,7 +260,7 @@ TEST_CASE("a writer whose file is swept before it is locked writes another") {
   }
   over = true;
   sweeper.join();
-  CHECK(fs::is_empty(dir.path() + "/v2/tmp"));
+  CHECK(fs::is_empty(dir.path() + "/v3/tmp"));
 }
 
 TEST_CASE("quarantine counts, and goes first") {
@@ -303,7 +303,7 @@ TEST_CASE("a full disk is an error value: nothing partial, nothing broken") {
     CHECK(store->list().value().size() == held.size());
     const auto entries = store->list().value();
     for (const CacheEntry& entry : entries) CHECK(store->verify({entry.key}).ok());
-    CHECK(fs::is_empty(dir.path() + "/v2/tmp"));
+    CHECK(fs::is_empty(dir.path() + "/v3/tmp"));
     held.clear();
     put(*store, test::identity(99));  // what nobody uses makes room
     CHECK(store->find(test::identity(99)));

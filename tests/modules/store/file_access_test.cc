@@ -85,8 +85,8 @@ TEST_CASE("a module that a disk does not read for a while is no damaged one") {
   const TempFolder dir;
   const ModuleIdentity id = test::identity();
   test::put(*test::open_store(dir.path()), id);
-  const std::string aside = dir.path() + "/v2/quarantine";
-  for (const auto& stamp : std::filesystem::directory_iterator(dir.path() + "/v2/used"))
+  const std::string aside = dir.path() + "/v3/quarantine";
+  for (const auto& stamp : std::filesystem::directory_iterator(dir.path() + "/v3/used"))
     std::filesystem::remove(stamp.path());  // so that its sums are read again
   {
     const auto store = test::open_store(dir.path());

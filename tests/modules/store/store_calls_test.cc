@@ -172,9 +172,9 @@ void check_sound(const Place& place) {
   const auto store = open_store(place.cache());
   for (const CacheEntry& entry : store->list().value()) REQUIRE(store->verify({entry.key}).ok());
   if (store->is_pinned(key(0))) REQUIRE(store->find(oracle().identity(0)));  // never evicted
-  REQUIRE(fs::is_empty(place.cache() + "/v2/quarantine"));  // no sound file was taken for damage
+  REQUIRE(fs::is_empty(place.cache() + "/v3/quarantine"));  // no sound file was taken for damage
   store->sweep();
-  REQUIRE(fs::is_empty(place.cache() + "/v2/tmp"));
+  REQUIRE(fs::is_empty(place.cache() + "/v3/tmp"));
   for (int i = 0; i < kModules; ++i) {
     REQUIRE(store->publish(oracle().module(i)).ok());
     const Lookup found = store->find(oracle().identity(i));

@@ -76,8 +76,8 @@ TEST_CASE("sixteen processes that publish one key end with one file and equal by
     });
     CHECK(failed == 0);
     CHECK(open_store(path)->list().value().size() == 1);
-    CHECK(fs::is_empty(path + "/v2/tmp"));
-    CHECK(fs::is_empty(path + "/v2/quarantine"));
+    CHECK(fs::is_empty(path + "/v3/tmp"));
+    CHECK(fs::is_empty(path + "/v3/quarantine"));
   }
 }
 
@@ -180,7 +180,7 @@ TEST_CASE("twelve writers stay within the budget at every instant, and leave les
   const TempFolder dir;
   const std::uint64_t size = test::make_module(test::identity())->bytes().size();
   const std::uint64_t budget = 16 * size;
-  const std::string objects = dir.path() + "/v2/objects";
+  const std::string objects = dir.path() + "/v3/objects";
   const CacheFolder folder = test::open_folder(dir.path());
   std::vector<pid_t> writers;
   for (int w = 0; w < 12; ++w)
@@ -199,7 +199,7 @@ TEST_CASE("twelve writers stay within the budget at every instant, and leave les
   CHECK(most > budget / 2);
   CHECK(most <= budget);
   CHECK(folder.stored_bytes() <= budget);
-  CHECK(fs::is_empty(dir.path() + "/v2/tmp"));
+  CHECK(fs::is_empty(dir.path() + "/v3/tmp"));
   CHECK(open_store(dir.path(), size)->list()->size() <= 1);
 }
 
@@ -246,7 +246,7 @@ TEST_CASE("writers killed at any instant leave nothing that is wrong") {
   }
   CHECK(wrong == 0);
   CHECK(seen > 0);
-  CHECK(fs::is_empty(dir.path() + "/v2/quarantine"));
+  CHECK(fs::is_empty(dir.path() + "/v3/quarantine"));
   // Afterwards everything still works.
   CHECK(reader->gc(0).ok());
   CHECK(reader->publish(test::make_module(test::identity())).ok());

@@ -89,7 +89,8 @@ TEST_CASE("calls are read out of an answer, as a whole and in pieces") {
   CHECK(read["content"] == Json("I look.Done."));
   REQUIRE(read["tool_calls"].items().size() == 2);
   CHECK(read["tool_calls"].items()[0] ==
-        Json::read(R"({"name": "weather", "arguments": {"city": "Oslo", "days": 2}})"));
+        Json::read(
+            R"({"name": "weather", "arguments": {"city": "Oslo", "days": 2}, "whole": true})"));
   for (const std::size_t size : {1, 3, 1000}) {
     api::CallReader reader(tools);
     std::string told;

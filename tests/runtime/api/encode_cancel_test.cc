@@ -66,7 +66,7 @@ class Opened {
   }
   // Holds what a process holds that encodes this module.
   std::string lock_of(const std::string& key) const {
-    return cache_.path() + "/v2/locks/" + key.substr(0, 2);
+    return cache_.path() + "/v3/locks/" + key.substr(0, 2);
   }
 
   pc_schema* schema = nullptr;

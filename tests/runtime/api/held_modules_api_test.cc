@@ -145,7 +145,7 @@ TEST_CASE("a pin of a file outlives who made it, and is for every process") {
   const Opened opened;
   opened.schema->encode();
   opened.engine->trim();
-  const std::string objects = opened.cache.path() + "/v2/objects";
+  const std::string objects = opened.cache.path() + "/v3/objects";
   const std::string key = std::filesystem::directory_iterator(objects)->path().stem().string();
   api::Store(opened.cache.path()).pin(key.substr(0, 12));
   api::Store store(opened.cache.path());
@@ -189,7 +189,7 @@ TEST_CASE("an engine counts how it came by modules, and why it encoded them") {
   // One of them is damaged, and another gone.
   opened.engine->trim();
   std::vector<std::string> files;
-  for (const auto& entry : std::filesystem::directory_iterator(opened.cache.path() + "/v2/objects"))
+  for (const auto& entry : std::filesystem::directory_iterator(opened.cache.path() + "/v3/objects"))
     files.push_back(entry.path().string());
   REQUIRE(files.size() >= 3);
   std::filesystem::permissions(files[0], std::filesystem::perms::owner_all);
@@ -209,7 +209,7 @@ TEST_CASE("an engine counts how it came by modules, and why it encoded them") {
 TEST_CASE("an import evicts nothing, however much there is") {
   const Opened opened;
   opened.schema->encode();
-  const std::string objects = opened.cache.path() + "/v2/objects";
+  const std::string objects = opened.cache.path() + "/v3/objects";
   const std::string key = std::filesystem::directory_iterator(objects)->path().stem().string();
   const TempFolder out;
   api::Store store(opened.cache.path());
@@ -249,7 +249,7 @@ TEST_CASE("a log has what nobody asked about, and nothing once it is taken away"
 
   // A file that is damaged while nobody has it mapped.
   opened.engine->trim();
-  const std::string objects = opened.cache.path() + "/v2/objects";
+  const std::string objects = opened.cache.path() + "/v3/objects";
   for (const auto& file : std::filesystem::directory_iterator(objects)) {
     std::filesystem::permissions(file.path(), std::filesystem::perms::owner_all);
     std::filesystem::resize_file(file.path(), 100);

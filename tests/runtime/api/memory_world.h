@@ -195,7 +195,7 @@ struct World {
     return session;
   }
   std::string key() const {
-    for (const auto& file : fs::directory_iterator(cache + "/v2/objects"))
+    for (const auto& file : fs::directory_iterator(cache + "/v3/objects"))
       return file.path().stem().string();
     return "";
   }

@@ -105,14 +105,8 @@ TEST_CASE("timelines that share modules in any order decode together as alone") 
       alone.push_back(backend.open());
       for (std::uint32_t i = random.below(7); i-- > 0;) {
         const KvSegment& s = modules[random.below(5)].at(0).segment;
-        const pc_kv_segment segment{s.data,
-                                    s.layer_stride_bytes,
-                                    s.head_stride_bytes,
-                                    s.value_offset_bytes,
-                                    0,
-                                    s.n_tokens,
-                                    20 * static_cast<std::int32_t>(random.below(2)),
-                                    s.key_position};
+        const pc_kv_segment segment =
+            seam_segment(s, 20 * static_cast<std::int32_t>(random.below(2)));
         backend.attach(together.back(), segment);
         backend.attach(alone.back(), segment);
       }
@@ -188,10 +182,7 @@ TEST_CASE("what is attached later is seen from then on, and forgotten when it is
   PlanRunner runner(backend_under_test(), model.desc, KvType::kF32, 1);
   Backend& backend = runner.backend();
   const auto module = runner.encode({{{random_tokens(random, 40, 64), 0, true}}});
-  KvSegment s = module.at(0).segment;
-  const pc_kv_segment segment{
-      s.data, s.layer_stride_bytes, s.head_stride_bytes, s.value_offset_bytes, 0, s.n_tokens,
-      10,     s.key_position};
+  const pc_kv_segment segment = seam_segment(module.at(0).segment, 10);
   const auto tokens = random_tokens(random, 20, 64);
   const pc_run head{tokens.data(), 10, 0, 0, 1, nullptr, nullptr},
       tail{&tokens[10], 10, 50, 50, 1, nullptr, nullptr};

@@ -41,9 +41,7 @@ std::vector<pc_step_item> step(Backend& backend, const std::vector<Asked>& asked
 // Has it a token of this number?
 bool has_token(const Backend& backend, pc_backend_timeline* timeline, std::uint32_t number) {
   std::vector<std::byte> room(backend.geometry().state_bytes(1));
-  const KvPlanes p = dense_planes(room.data(), backend.geometry(), 1);
-  const pc_kv_planes planes{p.data, p.layer_stride_bytes, p.head_stride_bytes,
-                            p.value_offset_bytes};
+  const pc_kv_planes planes = seam_planes(dense_planes(room.data(), backend.geometry(), 1));
   return cpu_backend()->timeline_read(timeline, number, 1, &planes, nullptr) == 0;
 }
 

@@ -171,9 +171,7 @@ TEST_CASE("a segment that no token sees is not read") {
   pc_kv_segment hidden{};
   hidden.data = forbidden;
   hidden.n_tokens = 20;
-  hidden.value_offset_bytes = 2048;
-  hidden.head_stride_bytes = 4096;
-  hidden.layer_stride_bytes = 8192;
+  hidden.plane_blocks = 2;
   const auto tokens = random_tokens(random, 30, 64);
   // Rows 0..19 are hidden behind the window of a prompt that starts at 31.
   const auto n = static_cast<std::uint32_t>(tokens.size());
@@ -220,8 +218,7 @@ TEST_CASE("permuting and splitting segments changes nothing beyond rounding") {
       const auto n = random.between(3, 70);
       encoded.push_back(runner.encode({{{random_tokens(random, n, 64), 0, true}}}));
       const KvSegment& s = encoded.back().at(0).segment;
-      segments.push_back({s.data, s.layer_stride_bytes, s.head_stride_bytes, s.value_offset_bytes,
-                          0, n, position, 0});
+      segments.push_back(seam_segment(s, position));
       position += static_cast<std::int32_t>(n);
     }
     const auto text = random_tokens(random, 12, 64);

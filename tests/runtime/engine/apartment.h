@@ -81,7 +81,7 @@ class Apartment {
 
   std::size_t n_files() const {
     std::size_t n = 0;
-    for (const auto& entry : std::filesystem::directory_iterator(cache_.path() + "/v2/objects"))
+    for (const auto& entry : std::filesystem::directory_iterator(cache_.path() + "/v3/objects"))
       n += entry.is_regular_file();
     return n;
   }

@@ -196,7 +196,7 @@ TEST_CASE("what a plug-in computes must be finite: no token, and no module, come
     REQUIRE_FALSE(encoded.ok());
     CHECK(encoded.error().code == Code::kNotFinite);
     CHECK(encoded.error().message.find("backend fake computed states") != std::string::npos);
-    CHECK(encoded.error().message.find("layer 2 of 2") != std::string::npos);
+    CHECK(encoded.error().message.find("layer 2 of the 2") != std::string::npos);
     CHECK((*engine)->store()->list()->empty());
 
     const auto prompt = LoadedPrompt::parse(*schema, R"(<prompt schema="s"><m/>Why?</prompt>)");

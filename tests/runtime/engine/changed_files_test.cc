@@ -82,13 +82,13 @@ class Place {
   std::string module_file() const {
     std::string largest;
     std::uintmax_t size = 0;
-    for (const auto& entry : std::filesystem::directory_iterator(cache_.path() + "/v2/objects"))
+    for (const auto& entry : std::filesystem::directory_iterator(cache_.path() + "/v3/objects"))
       if (entry.file_size() > size) size = entry.file_size(), largest = entry.path().string();
     REQUIRE(size > 0);
     return largest;
   }
   std::size_t n_set_aside() const {
-    const std::filesystem::directory_iterator aside(cache_.path() + "/v2/quarantine");
+    const std::filesystem::directory_iterator aside(cache_.path() + "/v3/quarantine");
     return static_cast<std::size_t>(std::distance(begin(aside), end(aside)));
   }
   std::string weights() const { return checkpoint_.path() + "/model.safetensors"; }
@@ -184,7 +184,7 @@ TEST_CASE("a conversation that used a module that was overwritten is not kept") 
   Apartment home;
   const auto session = home.open({{pml::Role::kUser, " " + kLong + " What does it cost?", "doc"}});
   (void)must(Place::answer(*session));
-  const std::string objects = home.cache() + "/v2/objects";
+  const std::string objects = home.cache() + "/v3/objects";
   for (const auto& entry : std::filesystem::directory_iterator(objects))
     overwrite_payload(entry.path().string());
   const std::size_t n_files = home.n_files();

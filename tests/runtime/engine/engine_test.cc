@@ -278,7 +278,7 @@ TEST_CASE("a damaged file is a miss: set aside, computed anew, the answer unchan
   std::uint32_t encoded = 0;
   const auto want = answer_now(&encoded);
   REQUIRE(encoded > 0);
-  for (const auto& entry : std::filesystem::directory_iterator(cache.path() + "/v2/objects")) {
+  for (const auto& entry : std::filesystem::directory_iterator(cache.path() + "/v3/objects")) {
     ::chmod(entry.path().c_str(), 0600);
     std::fstream file(entry.path(), std::ios::in | std::ios::out | std::ios::binary);
     file.seekp(40);
@@ -322,7 +322,7 @@ TEST_CASE("what does not fit the context is an error before any work, with the n
   REQUIRE(session.error().message.find("64") != std::string::npos);
   o.cut_to_window = true;  // the answer may be cut, the prompt not
   REQUIRE(Session::open(prompt, o).error().code == Code::kContextFull);
-  REQUIRE(std::filesystem::is_empty(cache.path() + "/v2/objects"));
+  REQUIRE(std::filesystem::is_empty(cache.path() + "/v3/objects"));
 }
 
 TEST_CASE("cancelling stops before the next layer and the session stays usable for reading") {
@@ -336,7 +336,7 @@ TEST_CASE("cancelling stops before the next layer and the session stays usable f
   REQUIRE_FALSE(token.ok());
   REQUIRE(token.error().code == Code::kCancelled);
   REQUIRE(session->stats().finish == Finish::kCancelled);
-  REQUIRE(std::filesystem::is_empty(cache.path() + "/v2/objects"));
+  REQUIRE(std::filesystem::is_empty(cache.path() + "/v3/objects"));
 }
 
 TEST_CASE("an encoding pass beyond the context is an error before any work") {
@@ -358,7 +358,7 @@ TEST_CASE("an encoding pass beyond the context is an error before any work") {
   REQUIRE(session.error().code == Code::kContextFull);
   REQUIRE(session.error().message.find("module \"c\"") != std::string::npos);
   REQUIRE_FALSE(schema->encode(schema->modules(), [](auto&&...) { return true; }).ok());
-  REQUIRE(std::filesystem::is_empty(cache.path() + "/v2/objects"));
+  REQUIRE(std::filesystem::is_empty(cache.path() + "/v3/objects"));
   options.no_reuse = true;  // needs no pass
   REQUIRE(Session::open(prompt, options).ok());
 }
@@ -441,7 +441,7 @@ TEST_CASE("sixteen processes encode one schema: one file a module, equal answers
       schema_for(must(Engine::open(options_for(checkpoint, cache.path()))), kTravel);
   std::size_t files = 0;
   for ([[maybe_unused]] const auto& entry :
-       std::filesystem::directory_iterator(cache.path() + "/v2/objects"))
+       std::filesystem::directory_iterator(cache.path() + "/v3/objects"))
     ++files;
   REQUIRE(files == schema->modules().size());
 }

@@ -12,16 +12,13 @@
 #include <vector>
 
 #include "runtime/backend/cpu_backend.h"
+#include "runtime/backend/states_shape.h"
 #include "runtime/scheduler/scheduler.h"
 #include "tests/support/expect.h"
 #include "tests/support/random_plan.h"
 #include "tests/support/tiny_model.h"
 
 namespace pc::test {
-
-inline KvGeometry geometry_of(const pc_model_desc& d) {
-  return {d.n_layers, d.n_kv_heads, d.head_dim, KvType::kF32};
-}
 
 // The CPU's table with a step that is written down, and may have to wait.
 struct Witness {
@@ -74,7 +71,7 @@ class Fixture {
   Fixture()
       : backend(must(BackendModel::open(Witness::table(), model.desc, KvType::kF32,
                                         Precision::kFast, 2, nullptr))),
-        scheduler(std::make_unique<Scheduler>(backend, geometry_of(model.desc))) {
+        scheduler(std::make_unique<Scheduler>(backend)) {
     Witness::steps.clear();
     Witness::timelines.clear();
     Witness::n_begun = 0;

@@ -47,11 +47,11 @@ struct Large {
   TensorMap tensors = {{"t", view_of(bytes, "U8", {bytes.size()})}};
 };
 
-// A layer is so many tensors, then two numbers.
+// A layer is so many tensors, then eight numbers.
 constexpr std::size_t kTensors = 23;
-static_assert(offsetof(pc_layer, window) == kTensors * sizeof(pc_tensor));
+static_assert(offsetof(pc_layer, n_heads) == kTensors * sizeof(pc_tensor));
 static_assert(offsetof(pc_layer, mixture) ==
-              kTensors * sizeof(pc_tensor) + 2 * sizeof(std::uint32_t));
+              kTensors * sizeof(pc_tensor) + 8 * sizeof(std::uint32_t));
 
 // A description whose fields can be changed without leaving its memory. The
 // digest asks of a tensor only whether it is there.
@@ -71,10 +71,10 @@ struct Described {
   Described() {
     pc_layer layer{};
     for (std::size_t i = 0; i < kTensors; ++i) reinterpret_cast<pc_tensor*>(&layer)[i] = tensor(8);
+    layer.n_heads = kHeads;
     layers.assign(kLayers + 1, layer);
     ropes.assign(kRopes, pc_rope{8, 0, 1, inv_freq.data()});
     desc.n_layers = kLayers;
-    desc.n_heads = kHeads;
     desc.n_ropes = kRopes;
     desc.embedding = tensor(16);
     desc.lm_head = desc.embedding;
@@ -156,8 +156,9 @@ TEST_CASE("the weights' digest sees every field of a layer") {
   for (std::size_t at = 0; at < offsetof(pc_layer, mixture); at += 4) {
     const std::size_t in_tensor = at % sizeof(pc_tensor);
     const bool counts =
-        at >= kTensors * sizeof(pc_tensor) ||
-        (in_tensor >= offsetof(pc_tensor, dtype) && in_tensor <= offsetof(pc_tensor, cols));
+        at >= kTensors * sizeof(pc_tensor)
+            ? at != offsetof(pc_layer, states)
+            : in_tensor >= offsetof(pc_tensor, dtype) && in_tensor <= offsetof(pc_tensor, cols);
     std::byte* word = reinterpret_cast<std::byte*>(&d.layers[1]) + at;
     INFO("byte " << at);
     word[0] ^= std::byte{1};
@@ -166,6 +167,11 @@ TEST_CASE("the weights' digest sees every field of a layer") {
   }
   d.layers[0].wq.data = nullptr;
   CHECK(d.weights() != digest);
+  // Whose states those are to which it attends says something where it has none.
+  d.layers[1].wk.data = nullptr;
+  const Digest of_another = d.weights();
+  d.layers[1].states = 1;
+  CHECK(d.weights() != of_another);
 }
 
 TEST_CASE("the weights' digest sees every field of a mixture, where there is one") {
@@ -208,16 +214,14 @@ TEST_CASE("the weights' digest sees every field of a description but its ropes")
   std::set<Digest> seen = {d.weights()};
   const auto is_new = [&] { return seen.insert(d.weights()).second; };
   using D = pc_model_desc;
-  for (const auto field :
-       {&D::n_layers, &D::d_model, &D::n_heads, &D::n_kv_heads, &D::head_dim, &D::d_ffn,
-        &D::vocab_size, &D::norm, &D::activation, &D::parallel, &D::n_ropes}) {
+  for (const auto field : {&D::n_layers, &D::d_model, &D::d_ffn, &D::vocab_size, &D::norm,
+                           &D::activation, &D::parallel, &D::n_ropes}) {
     d.desc.*field += 1;
     CHECK(is_new());
     d.desc.*field -= 1;
   }
-  for (const auto field :
-       {&D::norm_eps, &D::norm_offset, &D::embedding_scale, &D::residual_scale, &D::attn_scale,
-        &D::attn_softcap, &D::qkv_clamp, &D::logit_scale, &D::logit_softcap}) {
+  for (const auto field : {&D::norm_eps, &D::norm_offset, &D::embedding_scale, &D::residual_scale,
+                           &D::attn_softcap, &D::qkv_clamp, &D::logit_scale, &D::logit_softcap}) {
     const float before = d.desc.*field;
     d.desc.*field += 0.125f;
     CHECK(is_new());

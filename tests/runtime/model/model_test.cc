@@ -357,7 +357,7 @@ TEST_CASE("what is no checkpoint is said to be none") {
 TEST_CASE("the published small checkpoint loads") {
   if (shared_dir().empty()) return;
   const auto model = load((shared_dir() / "assets/tiny-random-llama").string());
-  CHECK(model->desc.head_dim == 16);
+  CHECK(model->layers[0].head_dim == 16);
   CHECK(model->desc.embedding.dtype == PC_DTYPE_F16);
   CHECK(model->desc.ropes[0].scale == 1.0f);
 }

@@ -60,7 +60,7 @@ class Shelf {
 
   Apartment& home() { return home_; }
   std::filesystem::path folder(const std::string& name) const {
-    return home_.cache() + "/v2/" + name;
+    return home_.cache() + "/v3/" + name;
   }
 
  private:

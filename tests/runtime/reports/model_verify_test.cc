@@ -193,7 +193,8 @@ TEST_CASE("info reads no weight, and knows the digest once it is remembered") {
   CHECK(text(info, "positions") == "rotary");
   CHECK(*info.root().member("relocates")->boolean());
   const pc_model_desc& d = files.checkpoint.desc();
-  CHECK(number(info, "kv_bytes_per_token") == 2 * 2 * d.n_layers * d.n_kv_heads * d.head_dim);
+  CHECK(number(info, "kv_bytes_per_token") ==
+        2 * 2 * d.n_layers * d.layers[0].n_kv_heads * d.layers[0].head_dim);
 
   std::int64_t parameters = 0, bytes = 0;
   const JsonView groups = *info.root().member("weights");

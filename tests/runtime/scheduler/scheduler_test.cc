@@ -111,7 +111,7 @@ TEST_CASE("those who share modules go before others, and sit beside each other")
   for (Digest* digest : {&identity.weights, &identity.tokenizer, &identity.rope}) digest->fill(1);
   identity.backend = "cpu";
   identity.numerics_version = 1;
-  identity.geometry = geometry_of(f.model.desc);
+  identity.geometry = states_shape(f.model.desc, KvType::kF32);
   identity.runs.push_back({random_tokens(f.random, 10, 64), 0, true});
   const auto module_of = [&](std::int32_t token) {
     identity.runs[0].tokens[0] = token;
@@ -251,7 +251,7 @@ struct Pass {
       tokens.push_back(random_tokens(random, n, 64));
       memory.emplace_back(geometry.state_bytes(kv_blocks(n)));
       const KvPlanes p = dense_planes(memory.back().data(), geometry, kv_blocks(n));
-      planes.push_back({p.data, p.layer_stride_bytes, p.head_stride_bytes, p.value_offset_bytes});
+      planes.push_back({p.data, p.plane_blocks, p.first_block});
       runs.push_back({tokens.back().data(), n, position, position - 5, 0,
                       random.chance(0.8) ? &planes.back() : nullptr, nullptr});
       position += static_cast<std::int32_t>(n);
@@ -275,7 +275,7 @@ struct Pass {
 
 TEST_CASE("runs in planes of their own are cut between blocks, and hold what one piece writes") {
   Fixture f;
-  const KvGeometry geometry = geometry_of(f.model.desc);
+  const KvGeometry geometry = states_shape(f.model.desc, KvType::kF32);
   for (std::uint64_t round = 0; round < 30; ++round) {
     INFO("round " << round);
     Random one(round), same(round);

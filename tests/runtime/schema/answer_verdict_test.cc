@@ -127,7 +127,7 @@ TEST_CASE("keys tell models, states, schemas and their modes apart, and nothing 
   other.weights = digest_of(2);
   CHECK(differs(other, layout));
   other = base;
-  other.geometry.type = KvType::kQ8;
+  other.geometry = base.geometry.of_type(KvType::kQ8);
   CHECK(differs(other, layout));
   other = base;
   other.numerics_version = 9;

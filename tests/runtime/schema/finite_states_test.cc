@@ -17,15 +17,15 @@ namespace {
 // is such a number) of token 17 in head 1 of layer 1 is `bad`.
 Status check(KvType type, std::uint32_t head_dim, std::size_t broken, float bad) {
   ModuleIdentity id = test::identity(0, type);
-  id.geometry.head_dim = head_dim;
+  id.geometry = KvGeometry(2, 2, head_dim, type);
   id.runs = {{test::numbered(0, 19), 0, true}};
   ModuleImage image = ModuleImage::create(id).value();
   const KvPlanes planes = image.planes(0);
-  const std::size_t block = id.geometry.block_bytes();
-  for (std::size_t at = 0; at < 8; ++at) {  // layers, heads and blocks
-    std::byte* const keys = planes.data + at / 4 * planes.layer_stride_bytes +
-                            at / 2 % 2 * planes.head_stride_bytes + at % 2 * block;
-    std::byte* const values = keys + planes.value_offset_bytes;
+  const KvHead shape = id.geometry.head(0);
+  for (std::uint32_t at = 0; at < 8; ++at) {  // layers, heads and blocks
+    const KvPlanes block = planes.from_block(at % 2);
+    std::byte* const keys = block.keys(at / 4, at / 2 % 2);
+    std::byte* const values = block.values(at / 4, at / 2 % 2);
     const std::uint32_t rows = at % 2 == 0 ? 16 : 3;
     std::vector<float> numbers(2 * std::size_t{rows} * head_dim, 0.5f);  // all keys, all values
     const std::size_t half = numbers.size() / 2;
@@ -34,8 +34,8 @@ Status check(KvType type, std::uint32_t head_dim, std::size_t broken, float bad)
     if (type == KvType::kQ4)
       write_q4_block(head_dim, rows, numbers.data(), numbers.data() + half, keys, values);
     for (std::uint32_t t = 0; type != KvType::kQ4 && t < rows; ++t)
-      write_kv_row(id.geometry, t, numbers.data() + t * head_dim,
-                   numbers.data() + half + t * head_dim, keys, values);
+      write_kv_row(shape, t, numbers.data() + t * head_dim, numbers.data() + half + t * head_dim,
+                   keys, values);
   }
   return check_finite(*std::move(image).seal().value(), "cpu");
 }
@@ -50,7 +50,7 @@ TEST_CASE("a number of a module that is none is found, wherever it stands and ho
           const Status found = check(type, head_dim, broken, bad);
           REQUIRE_FALSE(found.ok());
           CHECK(found.error().code == Code::kNotFinite);
-          CHECK(found.error().message.find("layer 2 of 2") != std::string::npos);
+          CHECK(found.error().message.find("layer 2 of the 2") != std::string::npos);
         }
     }
 }

@@ -32,7 +32,7 @@ class Cached {
     o.n_threads = 1;
     return LoadedSchema::parse(Engine::open(o).value(), kSchema, "").value();
   }
-  std::string locks() const { return cache_.path() + "/v2/locks"; }
+  std::string locks() const { return cache_.path() + "/v3/locks"; }
   void touch_model() const {
     const std::string path = checkpoint_.path() + "/model.safetensors";
     REQUIRE(::utimensat(AT_FDCWD, path.c_str(), nullptr, 0) == 0);

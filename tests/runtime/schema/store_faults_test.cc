@@ -81,9 +81,9 @@ void use(const std::string& cache, const Tokens& expected) {
 void check_sound(const std::string& cache, const Tokens& expected) {
   const auto store = store_of(cache);
   for (const CacheEntry& entry : must(store->list())) REQUIRE(store->verify({entry.key}).ok());
-  REQUIRE(fs::is_empty(cache + "/v2/quarantine"));
+  REQUIRE(fs::is_empty(cache + "/v3/quarantine"));
   store->sweep();
-  REQUIRE(fs::is_empty(cache + "/v2/tmp"));
+  REQUIRE(fs::is_empty(cache + "/v3/tmp"));
   REQUIRE(answer(cache, CacheMode::kReadWrite) == expected);
   std::uint32_t n_encoded = 1;
   REQUIRE(answer(cache, CacheMode::kReadOnly, &n_encoded) == expected);
@@ -156,8 +156,8 @@ TEST_CASE("a store that cannot be used is a remark, and an error where it is req
     remark = "modules are not kept on disk: ", reason = "may be written by other users";
   }
   SECTION("others may write to its locks") {
-    REQUIRE(::chmod((cache + "/v2/locks").c_str(), 0777) == 0);
-    remark = "new modules are not kept on disk: ", reason = "v2/locks may be written";
+    REQUIRE(::chmod((cache + "/v3/locks").c_str(), 0777) == 0);
+    remark = "new modules are not kept on disk: ", reason = "v3/locks may be written";
   }
   EngineOptions o = options(cache);
   const auto engine = must(Engine::open(o));
@@ -178,7 +178,7 @@ TEST_CASE("a module on a part of the disk that cannot be read any more is made a
   const std::string cache = folder.path() + "/cache";
   REQUIRE(answer(cache, CacheMode::kReadWrite) == expected);
   std::string file;
-  for (const auto& entry : fs::recursive_directory_iterator(cache + "/v2"))
+  for (const auto& entry : fs::recursive_directory_iterator(cache + "/v3"))
     if (entry.is_regular_file() && entry.path().extension() == ".module" &&
         (file.empty() || entry.path().string() < file))
       file = entry.path().string();

@@ -76,8 +76,8 @@ TEST_CASE("what was kept is found after a restart, and gives the same") {
   CHECK(home.n_files() == n_files);  // nothing was encoded or kept again
 
   // Beside the same session where nothing was kept, module for module.
-  std::filesystem::rename(home.cache() + "/v2/objects", home.cache() + "/objects");
-  std::filesystem::create_directory(home.cache() + "/v2/objects");
+  std::filesystem::rename(home.cache() + "/v3/objects", home.cache() + "/objects");
+  std::filesystem::create_directory(home.cache() + "/v3/objects");
   home.restart();
   const auto fresh = home.open(whole);
   CHECK(apart(*session, *fresh) <= kRounding);

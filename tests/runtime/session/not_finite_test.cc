@@ -25,7 +25,7 @@ struct Answer {
 Answer compute(const pc_model_desc& desc, std::uint32_t n_tokens, bool wants_logits = true) {
   const BackendModel model =
       must(BackendModel::open(cpu_backend(), desc, KvType::kF32, Precision::kFast, 2, nullptr));
-  Scheduler scheduler(model, {desc.n_layers, desc.n_kv_heads, desc.head_dim, KvType::kF32});
+  Scheduler scheduler(model);
   BackendTimeline timeline = must(model.timeline());
   std::vector<std::int32_t> tokens(n_tokens);
   for (std::uint32_t i = 0; i < n_tokens; ++i)

@@ -196,7 +196,7 @@ TEST_CASE("a pretrained model's branches go on to the token as if nothing had be
     CHECK(said[1] == answer(*open(branch(23), true)));
     // What hints say is not believed.
     std::vector<std::filesystem::path> hints;
-    for (const auto& entry : std::filesystem::directory_iterator(cache.path() + "/v2/next"))
+    for (const auto& entry : std::filesystem::directory_iterator(cache.path() + "/v3/next"))
       hints.push_back(entry.path());
     REQUIRE(!hints.empty());
     for (std::size_t i = 0; i < hints.size(); ++i) {

@@ -13,8 +13,9 @@
 namespace pc::test {
 namespace {
 
-// f32 through all layers, sums in another order (runtime/cpu/attention.h merges segments): 2^-24
-// a rounding, times 10^3, by which large activations of trained models exceed the others.
+// f32 through all layers, sums in another order (runtime/cpu/attention/attention.h merges
+// segments): 2^-24 a rounding, times 10^3, by which large activations of trained models exceed the
+// others.
 constexpr double kRounding = 1e-4;
 
 double apart(const std::vector<float>& a, const std::vector<float>& b) {

@@ -354,7 +354,7 @@ TEST_CASE("a call's name and arguments are told as they arise") {
 TEST_CASE("a call that is cut off keeps what was told of it") {
   CHECK(read_answer(hermes(), types(),
                     "<tool_call>{\"name\": \"weather\", \"arguments\": {\"place\": \"Os") ==
-        ReadAnswer{"", {call(Json::object().set("place", "Os"))}});
+        ReadAnswer{"", {{"weather", Json::object().set("place", "Os"), false}}});
 }
 
 TEST_CASE("an answer that is a call without the template's words is one") {

@@ -40,8 +40,9 @@ struct Biased {
     rope = {rope_dims, interleaved, 1.25f, inv_freq.data()};
     layer.bk.data = bias.data();
     desc.n_layers = 1;
-    desc.n_heads = desc.n_kv_heads = 2;
-    desc.head_dim = head_dim;
+    layer.wk.data = bias.data();  // it has keys
+    layer.n_heads = layer.n_kv_heads = 2;
+    layer.head_dim = head_dim;
     desc.n_ropes = 1;
     desc.ropes = &rope;
     desc.layers = &layer;
@@ -50,8 +51,8 @@ struct Biased {
   // The bias of a head as a key at a position has it.
   std::vector<float> rotated(std::uint32_t head, double position) const {
     const std::uint32_t half = rope.dims / 2;
-    const float* const b = bias.data() + std::size_t{head} * desc.head_dim;
-    std::vector<float> key(b, b + desc.head_dim);
+    const float* const b = bias.data() + std::size_t{head} * layer.head_dim;
+    std::vector<float> key(b, b + layer.head_dim);
     for (std::uint32_t i = 0; i < half; ++i) {
       const double x = b[rope.interleaved ? 2 * i : i],
                    y = b[rope.interleaved ? 2 * i + 1 : i + half];

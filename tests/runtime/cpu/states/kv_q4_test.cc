@@ -24,42 +24,42 @@ using Row = std::vector<float>;
 
 // Rows of keys and values, and a block of each.
 struct Block {
-  KvGeometry geometry;
+  KvHead head;
   std::uint32_t n_rows;
   Row k, v;  // [n_rows, head_dim]
   std::vector<std::byte> keys, values;
 
   Block(Random& random, std::uint32_t head_dim, std::uint32_t rows)
-      : geometry{1, 1, head_dim, KvType::kQ4},
+      : head{KvType::kQ4, head_dim},
         n_rows(rows),
         k(random.floats(std::size_t{rows} * head_dim, 3.0f)),
         v(random.floats(std::size_t{rows} * head_dim)),
-        keys(geometry.block_bytes(), std::byte{0xa5}),
+        keys(head.block_bytes(), std::byte{0xa5}),
         values(keys) {}
 
   void write() {
-    write_q4_block(geometry.head_dim, n_rows, k.data(), v.data(), keys.data(), values.data());
+    write_q4_block(head.dims, n_rows, k.data(), v.data(), keys.data(), values.data());
   }
   float& at(Plane plane, std::uint32_t token, std::size_t dim) {
-    return (plane == Plane::kKeys ? k : v)[std::size_t{token} * geometry.head_dim + dim];
+    return (plane == Plane::kKeys ? k : v)[std::size_t{token} * head.dims + dim];
   }
   Row read(Plane plane, std::uint32_t token) const {
-    Row row(geometry.head_dim);
+    Row row(head.dims);
     if (plane == Plane::kKeys)
-      read_q4_key(geometry.head_dim, token, keys.data(), row.data());
+      read_q4_key(head.dims, token, keys.data(), row.data());
     else
-      read_q4_value(geometry.head_dim, token, values.data(), row.data());
+      read_q4_value(head.dims, token, values.data(), row.data());
     return row;
   }
   // By modules/kv.h alone.
   float stored(Plane plane, std::uint32_t token, std::size_t dim) const {
     const std::byte* const bytes = (plane == Plane::kKeys ? keys : values).data();
     const auto code = static_cast<float>(
-        std::to_integer<int>(bytes[test::value_offset(geometry, plane, token, dim)] >>
+        std::to_integer<int>(bytes[test::value_offset(head, plane, token, dim)] >>
                              test::q4_shift(plane, token, dim)) &
         15);
     std::uint16_t pair[2];
-    std::memcpy(pair, bytes + test::q4_pair_offset(geometry, plane, token, dim), sizeof pair);
+    std::memcpy(pair, bytes + test::q4_pair_offset(head, plane, token, dim), sizeof pair);
     return code * simd::f32_from_bf16(pair[0]) + simd::f32_from_bf16(pair[1]);
   }
   // Half a step of a fifteenth of the range; the least number is off by 2^-9 of itself, and the
@@ -190,15 +190,7 @@ TEST_CASE("rows are packed anew block by block, and nothing stands behind the la
   std::vector<std::byte> from(bf16.state_bytes(kv_blocks(n))), to(q4.state_bytes(kv_blocks(n)));
   const KvPlanes source = dense_planes(from.data(), bf16, kv_blocks(n)),
                  target = dense_planes(to.data(), q4, kv_blocks(n));
-  const KvSegment segment{source.data,
-                          source.layer_stride_bytes,
-                          source.head_stride_bytes,
-                          source.value_offset_bytes,
-                          KvType::kBf16,
-                          0,
-                          n,
-                          0,
-                          0};
+  const KvSegment segment{{source.data, &bf16, source.plane_blocks, 0}, 0, n, 0, 0};
   std::vector<std::byte> want(to.size());
   for (std::uint32_t layer = 0; layer < 2; ++layer)
     for (std::uint32_t head = 0; head < 3; ++head)
@@ -207,24 +199,17 @@ TEST_CASE("rows are packed anew block by block, and nothing stands behind the la
         for (Row* plane : {&block.k, &block.v})
           for (float& x : *plane) x = simd::f32_from_bf16(simd::bf16_from_f32(x));
         block.write();
-        const auto at = [&](const KvPlanes& p, const KvGeometry& g) {
-          return layer * p.layer_stride_bytes + head * p.head_stride_bytes +
-                 first / 16 * g.block_bytes();
-        };
-        for (std::uint32_t t = 0; t < block.n_rows; ++t) {
-          std::byte* const keys = source.data + at(source, bf16);
-          write_kv_row(bf16, t, block.k.data() + 64 * t, block.v.data() + 64 * t, keys,
-                       keys + source.value_offset_bytes);
-        }
-        std::ranges::copy(block.keys, want.begin() + static_cast<std::ptrdiff_t>(at(target, q4)));
-        std::ranges::copy(
-            block.values,
-            want.begin() + static_cast<std::ptrdiff_t>(at(target, q4) + target.value_offset_bytes));
+        const KvPlanes rows = source.from_block(first / 16), goal = target.from_block(first / 16);
+        for (std::uint32_t t = 0; t < block.n_rows; ++t)
+          write_kv_row(bf16.head(layer), t, block.k.data() + 64 * t, block.v.data() + 64 * t,
+                       rows.keys(layer, head), rows.values(layer, head));
+        std::ranges::copy(block.keys, want.begin() + (goal.keys(layer, head) - to.data()));
+        std::ranges::copy(block.values, want.begin() + (goal.values(layer, head) - to.data()));
       }
-  repack_rows(q4, segment, n, target);
+  repack_rows(segment, n, target);
   CHECK(to == want);
   // What seal() does to a module changes nothing.
-  clear_rows(target.from_block(n / 16, q4), q4, n % 16);
+  clear_rows(target.from_block(n / 16), n % 16);
   CHECK(to == want);
 }
 
@@ -233,17 +218,16 @@ TEST_CASE("rows of q4 are cleared one by one") {
   std::vector<std::byte> bytes(q4.state_bytes(1), std::byte{0xff});
   const KvPlanes block = dense_planes(bytes.data(), q4, 1);
   for (const std::uint32_t kept : {11u, 8u, 3u, 0u}) {
-    clear_rows(block, q4, kept);
+    clear_rows(block, kept);
     for (const Plane plane : {Plane::kKeys, Plane::kValues}) {
-      const std::byte* const at =
-          bytes.data() + (plane == Plane::kKeys ? 0 : block.value_offset_bytes);
+      const std::byte* const at = plane == Plane::kKeys ? block.keys(0, 0) : block.values(0, 0);
       for (std::uint32_t row = 0; row < 16; ++row)
         for (std::size_t d = 0; d < 64; ++d) {
-          const auto byte = at[test::value_offset(q4, plane, row, d)];
+          const auto byte = at[test::value_offset(q4.head(0), plane, row, d)];
           const int code = std::to_integer<int>(byte >> test::q4_shift(plane, row, d)) & 15;
           REQUIRE(code == (row < kept ? 15 : 0));
           if (plane == Plane::kValues)
-            REQUIRE(at[test::q4_pair_offset(q4, plane, row, d)] ==
+            REQUIRE(at[test::q4_pair_offset(q4.head(0), plane, row, d)] ==
                     (row < kept ? std::byte{0xff} : std::byte{0}));
         }
     }

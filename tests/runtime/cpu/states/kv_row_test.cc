@@ -22,44 +22,42 @@ using test::Plane;
 using test::Random;
 
 struct Block {
-  KvGeometry geometry;
+  KvHead head;
   std::vector<std::byte> keys, values;
 
   explicit Block(KvType type, std::uint32_t head_dim, std::byte fill = {})
-      : geometry{1, 1, head_dim, type},
-        keys(geometry.block_bytes(), fill),
-        values(geometry.block_bytes(), fill) {}
+      : head{type, head_dim}, keys(head.block_bytes(), fill), values(head.block_bytes(), fill) {}
 
   void write(std::uint32_t token, const std::vector<float>& key, const std::vector<float>& value) {
-    write_kv_row(geometry, token, key.data(), value.data(), keys.data(), values.data());
+    write_kv_row(head, token, key.data(), value.data(), keys.data(), values.data());
   }
 
   const std::byte* at(Plane plane, std::uint32_t token, std::size_t dim) const {
     const auto& bytes = plane == Plane::kKeys ? keys : values;
-    return bytes.data() + test::value_offset(geometry, plane, token, dim);
+    return bytes.data() + test::value_offset(head, plane, token, dim);
   }
 
   // Of dimension `dim`.
   float scale(Plane plane, std::uint32_t token, std::size_t dim) const {
     if (plane == Plane::kKeys) {
       std::uint16_t scale;
-      std::memcpy(&scale, at(plane, token, geometry.head_dim + dim / 32), sizeof scale);
+      std::memcpy(&scale, at(plane, token, head.dims + dim / 32), sizeof scale);
       return simd::f32_from_bf16(scale);
     }
     float scale;
-    std::memcpy(&scale, at(plane, token, geometry.head_dim), sizeof scale);
+    std::memcpy(&scale, at(plane, token, head.dims), sizeof scale);
     return scale;
   }
 
   // The number that is stored for dimension `dim`.
   float stored(Plane plane, std::uint32_t token, std::size_t dim) const {
     const std::byte* from = at(plane, token, dim);
-    if (geometry.type == KvType::kF32) {
+    if (head.type == KvType::kF32) {
       float x;
       std::memcpy(&x, from, sizeof x);
       return x;
     }
-    if (geometry.type == KvType::kBf16) {
+    if (head.type == KvType::kBf16) {
       std::uint16_t x;
       std::memcpy(&x, from, sizeof x);
       return simd::f32_from_bf16(x);
@@ -124,9 +122,9 @@ TEST_CASE("a row touches its own places alone") {
       block.write(token, random.floats(hd), random.floats(hd));
       for (const Plane plane : {Plane::kKeys, Plane::kValues})
         for (std::uint32_t t = 0; t < 16; ++t)
-          for (std::size_t d = 0; t != token && d < test::n_elements(block.geometry, plane); ++d)
+          for (std::size_t d = 0; t != token && d < test::n_elements(block.head, plane); ++d)
             REQUIRE(std::memcmp(block.at(plane, t, d), before.at(plane, t, d),
-                                test::element_bytes(block.geometry, plane, d)) == 0);
+                                test::element_bytes(block.head, plane, d)) == 0);
     }
   }
 }
@@ -183,17 +181,16 @@ TEST_CASE("what was written is read again, as accurate as its type") {
     const auto key = random.floats(hd, 3.0f), value = random.floats(hd, 3.0f);
     block.write(token, key, value);
     // In the second of two layers, behind two tokens that the segment leaves out.
-    KvSegment segment;
-    std::vector<std::byte> planes(block.keys.begin(), block.keys.end());
-    planes.insert(planes.end(), block.values.begin(), block.values.end());
-    segment.layer_stride_bytes = planes.size();
-    segment.data = planes.data() - planes.size();
-    segment.value_offset_bytes = block.keys.size();
-    segment.type = type;
+    const KvGeometry layers({{1, 48}, {1, hd}}, type);
+    std::vector<std::byte> bytes(layers.state_bytes(1));
+    const KvPlanes planes = dense_planes(bytes.data(), layers, 1);
+    std::ranges::copy(block.keys, planes.keys(1, 0));
+    std::ranges::copy(block.values, planes.values(1, 0));
+    KvSegment segment{{planes.data, &layers, 1, 0}};
     segment.begin = std::min(token, 2u);
     std::vector<float> got_key(hd), got_value(hd);
-    read_kv_key(block.geometry, segment, token - segment.begin, 1, 0, got_key.data());
-    read_kv_values(block.geometry, segment, token - segment.begin, 1, got_value.data());
+    read_kv_key(segment, token - segment.begin, 1, 0, got_key.data());
+    read_kv_values(segment, token - segment.begin, 1, got_value.data());
     const float off = type == KvType::kF32 ? 0.0f : type == KvType::kBf16 ? 3.0f / 256 : 3.0f / 253;
     for (std::uint32_t d = 0; d < hd; ++d) {
       REQUIRE(std::fabs(got_key[d] - key[d]) <= off);

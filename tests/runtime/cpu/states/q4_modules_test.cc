@@ -17,24 +17,21 @@ namespace {
 
 // Planes of f32 that hold what a module's run of another type does.
 struct WidenedRun {
+  KvGeometry geometry;
   std::vector<std::byte> memory;
   pc_kv_segment segment;
-  WidenedRun(KvGeometry geometry, const pc_kv_segment& from) {
-    const KvSegment stored{static_cast<const std::byte*>(from.data),
-                           from.layer_stride_bytes,
-                           from.head_stride_bytes,
-                           from.value_offset_bytes,
-                           geometry.type,
-                           from.begin,
-                           from.n_tokens,
-                           from.position,
-                           from.key_position};
-    geometry.type = KvType::kF32;
-    memory.resize(geometry.state_bytes(kv_blocks(from.n_tokens)));
+  WidenedRun(const KvGeometry& stored_as, const pc_kv_segment& from)
+      : geometry(stored_as.of_type(KvType::kF32)),
+        memory(geometry.state_bytes(kv_blocks(from.n_tokens))) {
+    const KvSegment stored{
+        {static_cast<const std::byte*>(from.data), &stored_as, from.plane_blocks, from.first_block},
+        from.begin,
+        from.n_tokens,
+        from.position,
+        from.key_position};
     const KvPlanes p = dense_planes(memory.data(), geometry, kv_blocks(from.n_tokens));
-    repack_rows(geometry, stored, from.n_tokens, p);
-    segment = {p.data, p.layer_stride_bytes, p.head_stride_bytes, p.value_offset_bytes,
-               0,      from.n_tokens,        from.position,       from.key_position};
+    repack_rows(stored, from.n_tokens, p);
+    segment = {p.data, p.plane_blocks, 0, 0, from.n_tokens, from.position, from.key_position};
   }
 };
 

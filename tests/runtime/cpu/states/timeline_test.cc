@@ -16,7 +16,8 @@
 namespace pc::test {
 namespace {
 
-constexpr KvGeometry kGeometry{.n_layers = 2, .n_kv_heads = 2, .head_dim = 4, .type = KvType::kF32};
+// Two layers of two shapes.
+const KvGeometry kGeometry({{2, 4}, {1, 6}}, KvType::kF32);
 
 // What a token's key is to be: nothing like another's.
 float mark(std::int32_t token, std::uint32_t layer, std::uint32_t head, bool value) {
@@ -31,14 +32,14 @@ struct Row {
 void write(const std::vector<KvSlot>& slots, std::span<const Row> rows) {
   REQUIRE(slots.size() == rows.size());
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    for (std::uint32_t layer = 0; layer < kGeometry.n_layers; ++layer) {
-      for (std::uint32_t head = 0; head < kGeometry.n_kv_heads; ++head) {
+    for (std::uint32_t layer = 0; layer < kGeometry.n_layers(); ++layer) {
+      for (std::uint32_t head = 0; head < kGeometry.n_kv_heads(layer); ++head) {
         const KvPlanes& p = slots[i].planes;
-        std::byte* keys = p.data + layer * p.layer_stride_bytes + head * p.head_stride_bytes;
-        const std::vector<float> key(4, mark(rows[i].token, layer, head, false)),
-            value(4, mark(rows[i].token, layer, head, true));
-        write_kv_row(kGeometry, slots[i].token, key.data(), value.data(), keys,
-                     keys + p.value_offset_bytes);
+        const KvHead shape = kGeometry.head(layer);
+        const std::vector<float> key(shape.dims, mark(rows[i].token, layer, head, false)),
+            value(shape.dims, mark(rows[i].token, layer, head, true));
+        write_kv_row(shape, slots[i].token, key.data(), value.data(), p.keys(layer, head),
+                     p.values(layer, head));
       }
     }
   }
@@ -50,12 +51,12 @@ void read(const KvSegment& s, bool may_hold_more, std::vector<Row>* rows) {
   const std::uint32_t end = may_hold_more ? s.n_tokens : kv_blocks(s.n_tokens) * kKvBlockTokens;
   for (std::uint32_t row = 0; row < end; ++row) {
     const auto at = [&](std::uint32_t layer, std::uint32_t head, bool value, std::size_t d) {
-      const std::byte* block = s.data + layer * s.layer_stride_bytes + head * s.head_stride_bytes +
-                               (value ? s.value_offset_bytes : 0) +
-                               row / kKvBlockTokens * kGeometry.block_bytes();
+      const KvHead shape = kGeometry.head(layer);
+      const std::byte* block = (value ? s.values(layer, head) : s.keys(layer, head)) +
+                               row / kKvBlockTokens * shape.block_bytes();
       const std::uint32_t t = row % kKvBlockTokens;
       float x = 0;
-      const std::size_t index = value ? t * kGeometry.head_dim + d : d * kKvBlockTokens + t;
+      const std::size_t index = value ? t * shape.dims + d : d * kKvBlockTokens + t;
       std::memcpy(&x, block + index * sizeof x, sizeof x);
       return x;
     };
@@ -63,9 +64,9 @@ void read(const KvSegment& s, bool may_hold_more, std::vector<Row>* rows) {
     const auto token = static_cast<std::int32_t>(at(0, 0, false, 0) / 8);
     bool right = true;
     for (std::uint32_t layer = 0; layer < 2; ++layer)
-      for (std::uint32_t head = 0; head < 2; ++head)
+      for (std::uint32_t head = 0; head < kGeometry.n_kv_heads(layer); ++head)
         for (const bool value : {false, true})
-          for (std::size_t d = 0; d < 4; ++d)
+          for (std::size_t d = 0; d < kGeometry.head(layer).dims; ++d)
             right &= at(layer, head, value, d) == (there ? mark(token, layer, head, value) : 0.0f);
     REQUIRE(right);
     const auto i = static_cast<std::int32_t>(row);
@@ -114,25 +115,18 @@ struct Pair {
     std::vector<std::byte> memory(kGeometry.state_bytes(kv_blocks(n_all + 1)));
     const KvPlanes planes = dense_planes(memory.data(), kGeometry, kv_blocks(n_all + 1));
     if (parts[pick].positions) {
-      CHECK_FALSE(timeline.read(first, 1, kGeometry.type, planes));
+      CHECK_FALSE(timeline.read(first, 1, planes));
       return;
     }
-    REQUIRE(timeline.read(first, n, kGeometry.type, planes));
-    KvSegment copy{planes.data,
-                   planes.layer_stride_bytes,
-                   planes.head_stride_bytes,
-                   planes.value_offset_bytes,
-                   kGeometry.type,
-                   0,
-                   n,
-                   parts[pick].position,
-                   0};
+    REQUIRE(timeline.read(first, n, planes));
+    const KvSegment copy{
+        {planes.data, &kGeometry, planes.plane_blocks, 0}, 0, n, parts[pick].position, 0};
     std::vector<Row> read_rows;
     read(copy, true, &read_rows);
     for (std::uint32_t i = 0; i < n; ++i) REQUIRE(read_rows[i].token == rows[first + i].token);
-    CHECK_FALSE(timeline.read(first, n_all - first + 1, kGeometry.type, planes));
-    if (parts[pick].n_tokens > 1) CHECK_FALSE(timeline.read(first + 1, 1, kGeometry.type, planes));
-    if (first + n < n_all) CHECK_FALSE(timeline.read(first, n + 1, kGeometry.type, planes));
+    CHECK_FALSE(timeline.read(first, n_all - first + 1, planes));
+    if (parts[pick].n_tokens > 1) CHECK_FALSE(timeline.read(first + 1, 1, planes));
+    if (first + n < n_all) CHECK_FALSE(timeline.read(first, n + 1, planes));
   }
 };
 
@@ -153,7 +147,7 @@ class Appender {
     if (random_.chance(0.2)) {
       memory_.emplace_back(kGeometry.state_bytes(kv_blocks(n)));
       const KvPlanes p = dense_planes(memory_.back().data(), kGeometry, kv_blocks(n));
-      planes = {p.data, p.layer_stride_bytes, p.head_stride_bytes, p.value_offset_bytes};
+      planes = {p.data, p.plane_blocks, p.first_block};
       run.planes = &planes;
     }
     std::vector<std::int32_t> positions;
@@ -315,7 +309,8 @@ TEST_CASE("a timeline grows by pages, and its parts by what they say") {
   segments.clear();
   timeline.add_segments(&segments);
   REQUIRE(segments.size() == 4);
-  CHECK(segments[3].data == segments[2].data + 6 * kGeometry.block_bytes());
+  CHECK(segments[3].data == segments[2].data);
+  CHECK(segments[3].first_block == segments[2].first_block + 6);
   timeline.rewind(0, 0);
   segments.clear();
   timeline.add_segments(&segments);

@@ -1,7 +1,7 @@
 // Who sees which segment: every row visits every segment of its timeline once, and rows that
 // see the same bytes are visited together.
 
-#include "runtime/cpu/segment_uses.h"
+#include "runtime/cpu/attention/segment_uses.h"
 
 #include <catch2/catch.hpp>
 #include <deque>
@@ -15,9 +15,11 @@ namespace {
 
 constexpr std::uint32_t kTile = 8;
 
-KvSegment segment_at(const std::byte* data, std::uint32_t n_tokens, std::int32_t position) {
+KvSegment segment_at(const std::byte* data, std::uint32_t n_tokens, std::int32_t position,
+                     std::uint32_t first_block = 0) {
   KvSegment s;
   s.data = data;
+  s.first_block = first_block;
   s.n_tokens = n_tokens;
   s.position = position;
   return s;
@@ -35,8 +37,9 @@ TEST_CASE("every row visits every segment of its timeline once, and blocks are c
     for (std::uint32_t t = 0; t < n_timelines; ++t) {
       segments.emplace_back();
       for (std::uint32_t i = random.below(6); i-- > 0;)
-        segments.back().push_back(segment_at(&bytes[random.below(12)], random.between(1, 60),
-                                             static_cast<std::int32_t>(random.below(100))));
+        segments.back().push_back(segment_at(&bytes[random.below(4)], random.between(1, 60),
+                                             static_cast<std::int32_t>(random.below(100)),
+                                             random.below(3)));
       const std::uint32_t n = random.chance(0.3) ? random.between(1, 30) : 1;
       timelines.push_back({row, n, segments.back()});
       row += n;
@@ -56,6 +59,7 @@ TEST_CASE("every row visits every segment of its timeline once, and blocks are c
           const SegmentUses::Use use = uses.use_in(visit, u);
           REQUIRE(use.first_row == next);
           REQUIRE(use.segment->data == uses.use(visit.first_use).segment->data);
+          REQUIRE(use.segment->first_block == uses.use(visit.first_use).segment->first_block);
           longest = std::max<std::uint64_t>(longest, kv_blocks(use.segment->n_tokens));
           for (std::uint32_t r = use.first_row; r < use.end_row; ++r) ++seen[{r, use.segment}];
           next = use.end_row;
@@ -76,14 +80,14 @@ TEST_CASE("every row visits every segment of its timeline once, and blocks are c
   }
 }
 
-TEST_CASE("rows that share a module visit it together, wherever each has placed it") {
+TEST_CASE("rows that share a module visit its runs together, wherever each has placed it") {
   const std::vector<std::byte> bytes(64);
   std::deque<std::vector<KvSegment>> segments;
   std::vector<TimelineRows> timelines;
   for (std::uint32_t t = 0; t < 5; ++t) {
     segments.push_back({segment_at(&bytes[20 + t], 10, 0),
                         segment_at(&bytes[0], 100, static_cast<std::int32_t>(10 * t)),
-                        segment_at(&bytes[1], 100, 200 - static_cast<std::int32_t>(t))});
+                        segment_at(&bytes[0], 100, 200 - static_cast<std::int32_t>(t), 7)});
     if (t % 2 == 1) std::swap(segments.back()[1], segments.back()[2]);
     timelines.push_back({t, 1, segments.back()});
   }

@@ -1,4 +1,4 @@
-#include "runtime/cpu/rotation.h"
+#include "runtime/cpu/attention/rotation.h"
 
 #include <cmath>
 #include <limits>

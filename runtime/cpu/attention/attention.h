@@ -10,7 +10,7 @@
 //
 // Queries of many timelines are computed at once. Those that see the same bytes, each
 // with the segment at a place of its own, are multiplied with them together
-// (runtime/cpu/segment_uses.h). Each (tile of rows, kv head, share of the tile's visits)
+// (runtime/cpu/attention/segment_uses.h). Each (tile of rows, kv head, share of the tile's visits)
 // is a task of its own with a running softmax; shares are merged by their
 // log-sum-exp, so segments may come in any order and be split anywhere.
 //
@@ -26,12 +26,14 @@
 #include "base/parallel.h"
 #include "modules/kv.h"
 #include "runtime/backend/backend.h"  // pc_model_desc
-#include "runtime/cpu/rotation.h"
-#include "runtime/cpu/segment_uses.h"
+#include "runtime/cpu/attention/rotation.h"
+#include "runtime/cpu/attention/segment_uses.h"
 #include "runtime/cpu/states/key_centres.h"
 #include "simd/kernels.h"
 
 namespace pc {
+
+struct AttentionTask;
 
 class Attention {
  public:
@@ -50,22 +52,22 @@ class Attention {
   // As far as the latest plan() goes.
   const KeyCentres& centres() const { return centres_; }
 
-  // q: [n_tokens, n_heads, head_dim], not rotated. out: the same shape. Weights are added where a
-  // timeline wants them.
+  // q: [n_tokens, n_heads, head_dim] of the layer, not rotated. out: the same shape. Weights are
+  // added where a timeline wants them.
   void run(std::uint32_t layer, const float* q, float* out);
 
  private:
-  struct Held;
-  struct Task;
   void find_rotations();
   void find_centres();
+  void choose_shares(const pc_layer& layer);
   void attend_task(std::uint32_t layer, const float* q, std::uint32_t task, std::uint32_t thread);
-  void attend_visit(Task& task, const SegmentUses::Visit& visit, std::uint32_t first_kv_row,
-                    std::uint32_t end_kv_row);
-  bool visible_rows(const Task& task, const SegmentUses::Use& use, std::uint32_t first_kv_row,
-                    std::uint32_t end_kv_row) const;
-  void rotate_queries(const Task& task, const SegmentUses::Use& use, std::uint32_t move) const;
-  void fill_biases(const Task& task, const SegmentUses::Use& use) const;
+  void attend_visit(AttentionTask& task, const SegmentUses::Visit& visit,
+                    std::uint32_t first_kv_row, std::uint32_t end_kv_row);
+  bool visible_rows(const AttentionTask& task, const SegmentUses::Use& use,
+                    std::uint32_t first_kv_row, std::uint32_t end_kv_row) const;
+  void rotate_queries(const AttentionTask& task, const SegmentUses::Use& use,
+                      std::uint32_t move) const;
+  void fill_biases(const AttentionTask& task, const SegmentUses::Use& use) const;
   void merge_task(std::uint32_t layer, std::uint32_t task, float* out);
   float sink_of(std::uint32_t layer, std::uint32_t head) const;
   struct Stretch;
@@ -83,16 +85,14 @@ class Attention {
   const simd::Kernels& kernels_;
   Parallel parallel_;
   const bool alike_;
-  std::uint32_t group_;  // query heads that share one kv head
-  KvGeometry geometry_;  // but for the type, which is a segment's
   KeyCentres centres_;
 
   // This sweep's plan.
   std::span<const std::int32_t> positions_;
   std::span<const TimelineRows> timelines_;
   SegmentUses uses_;
-  std::uint32_t n_shares_ = 1;
-  bool evened_out_ = false;  // segments are q8
+  std::uint64_t most_blocks_ = 0;  // of a tile's visits
+  bool evened_out_ = false;        // segments are q8
   struct Rotations {
     RotationTable tokens;  // by position, a row a token
     RotationTable moves;   // by position - key_position: the distinct ones of all uses
@@ -100,6 +100,11 @@ class Attention {
   std::vector<Rotations> rotations_;      // [n_ropes]
   std::vector<std::int32_t> moves_;       // of the rows of Rotations::moves, kept between plans
   std::vector<std::uint32_t> use_moves_;  // [n_uses] the row of each
+
+  // Of the layer at hand.
+  std::uint32_t n_shares_ = 1;
+  std::uint32_t group_ = 1;  // query heads that share one kv head
+  std::uint32_t n_kv_heads_ = 1, head_dim_ = 0;
 
   // Scratch.
   std::size_t state_rows_;             // capacity of the running states

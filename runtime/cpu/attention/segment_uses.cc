@@ -1,16 +1,15 @@
-#include "runtime/cpu/segment_uses.h"
+#include "runtime/cpu/attention/segment_uses.h"
 
 #include <algorithm>
 #include <numeric>
 #include <tuple>
-#include <utility>
 
 namespace pc {
 namespace {
 
 // What is read, and what of it is seen.
-std::pair<std::uintptr_t, std::uintptr_t> bytes_of(const SegmentUses::Use& use) {
-  return {reinterpret_cast<std::uintptr_t>(use.segment->data),
+std::tuple<std::uintptr_t, std::uint32_t, std::uintptr_t> bytes_of(const SegmentUses::Use& use) {
+  return {reinterpret_cast<std::uintptr_t>(use.segment->data), use.segment->first_block,
           reinterpret_cast<std::uintptr_t>(use.segment->hidden)};
 }
 

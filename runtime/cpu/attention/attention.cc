@@ -1,10 +1,11 @@
-#include "runtime/cpu/attention.h"
+#include "runtime/cpu/attention/attention.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "runtime/backend/layer_parts.h"
+#include "runtime/cpu/attention/attention_task.h"
 #include "runtime/cpu/states/kv_row.h"
 #include "runtime/cpu/states/spread.h"
 
@@ -36,22 +37,17 @@ constexpr std::uint32_t kMostMoves = 1024;
 // Largest rope_dims / 2 of a head we accept (checked when a model opens).
 constexpr std::size_t kMaxHalf = 256;  // kMaxHeadDim / 2
 
-// Sums of its own for each lane, so that the compiler may use vectors. [n], even.
-float dot(const float* a, const float* b, std::size_t n) {
-  constexpr std::size_t kLanes = 16;
-  float sums[kLanes] = {};
-  std::size_t d = 0;
-  for (; d + kLanes <= n; d += kLanes)
-    for (std::size_t i = 0; i < kLanes; ++i) sums[i] += a[d + i] * b[d + i];
-  for (; d < n; ++d) sums[0] += a[d] * b[d];
-  float sum = 0.0f;
-  for (const float s : sums) sum += s;
-  return sum;
+std::uint32_t group_of(const pc_layer& layer) {
+  return layer.n_heads / layer.n_kv_heads;
 }
 
-// Of the segment's block 0, in KeyCentres.
-std::uint32_t column_of(const KvSegment& segment) {
-  return first_centre(segment.key_position - static_cast<std::int32_t>(segment.begin));
+// Of all layers.
+template <class Number>
+std::uint32_t widest_of(const pc_model_desc& desc, const Number& number) {
+  std::uint32_t most = 0;
+  for (const pc_layer& layer : std::span(desc.layers, desc.n_layers))
+    most = std::max(most, number(layer));
+  return most;
 }
 
 // The first row whose position is not smaller, counted from block 0, or one past them; one that is
@@ -64,46 +60,23 @@ std::int64_t first_row_from(const KvSegment& segment, std::int64_t position) {
 
 }  // namespace
 
-// Whose queries a thread's scratch begins with: rows that are all moved alike.
-struct Attention::Held {
-  std::uint32_t first_row = 0, end_row = 0;
-  std::int32_t move = 0;
-};
-
-// A tile of rows of one kv head, and one thread's scratch.
-struct Attention::Task {
-  std::uint32_t layer, kv_head, share;
-  const float* q;  // the whole sweep's
-
-  // Of the visit at hand, by its rows and their group of heads.
-  std::uint32_t first_row;  // of the sweep
-  float* queries;           // [tile, group, head_dim] rotated
-  float* sways;             // the same, of q8; null where the layer has no centres
-  std::uint32_t *begin, *end;
-  float *slope, *origin;  // null without ALiBi
-
-  Held held = {};
-  bool holds(const SegmentUses::Use& use, std::int32_t move) const {
-    return held.first_row == use.first_row && held.end_row == use.end_row && held.move == move;
-  }
-};
-
 Attention::Attention(const pc_model_desc& desc, const simd::Kernels& kernels, Parallel parallel,
                      std::uint32_t max_tokens, bool alike)
     : desc_(desc),
       kernels_(kernels),
       parallel_(parallel),
       alike_(alike),
-      group_(desc.n_heads / desc.n_kv_heads),
-      geometry_{desc.n_layers, desc.n_kv_heads, desc.head_dim},
       centres_(desc),
-      state_rows_(std::size_t{std::max(max_tokens, kMaxShares * kTileTokens)} * desc.n_heads),
+      state_rows_(std::size_t{std::max(max_tokens, kMaxShares * kTileTokens)} *
+                  widest_of(desc, [](const pc_layer& l) { return l.n_heads; })),
       max_(state_rows_),
       sum_(state_rows_),
-      acc_(state_rows_ * desc.head_dim),
-      queries_(std::size_t{parallel.n_threads()} * kTileTokens * group_ * desc.head_dim),
+      acc_(std::size_t{std::max(max_tokens, kMaxShares * kTileTokens)} *
+           widest_of(desc, [](const pc_layer& l) { return l.n_heads * l.head_dim; })),
+      queries_(std::size_t{parallel.n_threads()} * kTileTokens *
+               widest_of(desc, [](const pc_layer& l) { return group_of(l) * l.head_dim; })),
       sways_(centres_.any() ? queries_.size() : 0),
-      rows_(std::size_t{parallel.n_threads()} * 2 * kTileTokens * group_),
+      rows_(std::size_t{parallel.n_threads()} * 2 * kTileTokens * widest_of(desc, group_of)),
       biases_(desc.alibi_slopes ? rows_.size() : 0) {
   for (const pc_rope& rope : std::span(desc.ropes, desc.n_ropes)) {
     const std::span inv_freq(rope.inv_freq, rope.dims / 2);
@@ -120,14 +93,19 @@ void Attention::plan(std::span<const std::int32_t> positions,
   find_rotations();
   find_centres();
 
-  std::uint64_t blocks = 0;
+  most_blocks_ = 0;
   for (std::uint32_t tile = 0; tile < uses_.n_tiles(); ++tile)
-    blocks = std::max(blocks, uses_.n_blocks(tile));
-  const std::uint32_t tasks = uses_.n_tiles() * desc_.n_kv_heads;
+    most_blocks_ = std::max(most_blocks_, uses_.n_blocks(tile));
+}
+
+// Running states are those of as many rows as fit the widest layer.
+void Attention::choose_shares(const pc_layer& layer) {
+  const std::uint32_t tasks = uses_.n_tiles() * layer.n_kv_heads;
   const std::uint32_t wanted = kTasksPerThread * parallel_.n_threads();
+  const std::size_t n_rows = positions_.size() * layer.n_heads;
   std::uint64_t shares = alike_ || parallel_.n_threads() == 1 ? 1 : (wanted + tasks - 1) / tasks;
-  shares = std::min<std::uint64_t>({shares, kMaxShares, blocks / kMinShareBlocks,
-                                    state_rows_ / (positions.size() * desc_.n_heads)});
+  shares = std::min<std::uint64_t>({shares, kMaxShares, most_blocks_ / kMinShareBlocks,
+                                    state_rows_ / n_rows, acc_.size() / (n_rows * head_dim_)});
   n_shares_ = static_cast<std::uint32_t>(std::max<std::uint64_t>(shares, 1));
 }
 
@@ -156,7 +134,7 @@ void Attention::find_centres() {
   std::uint32_t n_q8 = 0, n_columns = 0;
   for (std::uint32_t u = 0; u < uses_.n_uses(); ++u) {
     const KvSegment& segment = *uses_.use(u).segment;
-    if (segment.type != KvType::kQ8) continue;
+    if (segment.type() != KvType::kQ8) continue;
     ++n_q8;
     n_columns =
         std::max(n_columns, column_of(segment) + kv_blocks(segment.begin + segment.n_tokens));
@@ -168,11 +146,16 @@ void Attention::find_centres() {
 
 std::size_t Attention::state_row(std::uint32_t share, std::uint32_t kv_head,
                                  std::uint32_t token) const {
-  return ((std::size_t{share} * desc_.n_kv_heads + kv_head) * positions_.size() + token) * group_;
+  return ((std::size_t{share} * n_kv_heads_ + kv_head) * positions_.size() + token) * group_;
 }
 
 void Attention::run(std::uint32_t layer, const float* q, float* out) {
-  const std::uint32_t tiles = uses_.n_tiles() * desc_.n_kv_heads;
+  const pc_layer& shape = desc_.layers[layer];
+  group_ = group_of(shape);
+  n_kv_heads_ = shape.n_kv_heads;
+  head_dim_ = shape.head_dim;
+  choose_shares(shape);
+  const std::uint32_t tiles = uses_.n_tiles() * n_kv_heads_;
   parallel_.for_each(tiles * n_shares_, [&](std::uint32_t task, std::uint32_t thread) {
     attend_task(layer, q, task, thread);
   });
@@ -185,15 +168,15 @@ void Attention::run(std::uint32_t layer, const float* q, float* out) {
 // Folds this share of a tile's blocks into the running states of its rows.
 void Attention::attend_task(std::uint32_t layer, const float* q, std::uint32_t index,
                             std::uint32_t thread) {
-  Task task{};
+  AttentionTask task{};
   task.layer = layer;
   task.q = q;
   task.share = index % n_shares_;
-  task.kv_head = index / n_shares_ % desc_.n_kv_heads;
+  task.kv_head = index / n_shares_ % n_kv_heads_;
   const std::size_t scratch_rows = std::size_t{kTileTokens} * group_;
-  task.queries = queries_.data() + thread * scratch_rows * desc_.head_dim;
+  task.queries = queries_.data() + thread * scratch_rows * head_dim_;
   if (evened_out_ && centres_.has(layer))
-    task.sways = sways_.data() + thread * scratch_rows * desc_.head_dim;
+    task.sways = sways_.data() + thread * scratch_rows * head_dim_;
   task.begin = rows_.data() + thread * 2 * scratch_rows;
   task.end = task.begin + scratch_rows;
   if (desc_.alibi_slopes) {
@@ -201,14 +184,14 @@ void Attention::attend_task(std::uint32_t layer, const float* q, std::uint32_t i
     task.origin = task.slope + scratch_rows;
   }
 
-  const std::uint32_t tile = index / n_shares_ / desc_.n_kv_heads;
+  const std::uint32_t tile = index / n_shares_ / n_kv_heads_;
   const std::uint32_t first_token = tile * kTileTokens;
   const std::size_t n_tokens = std::min<std::size_t>(kTileTokens, positions_.size() - first_token);
   const std::size_t row = state_row(task.share, task.kv_head, first_token);
   const std::size_t n_rows = n_tokens * group_;
   std::fill_n(max_.data() + row, n_rows, -std::numeric_limits<float>::infinity());
   std::fill_n(sum_.data() + row, n_rows, 0.0f);
-  std::fill_n(acc_.data() + row * desc_.head_dim, n_rows * desc_.head_dim, 0.0f);
+  std::fill_n(acc_.data() + row * head_dim_, n_rows * head_dim_, 0.0f);
 
   const std::uint64_t blocks = uses_.n_blocks(tile);
   const std::uint64_t first = blocks * task.share / n_shares_;
@@ -225,7 +208,7 @@ void Attention::attend_task(std::uint32_t layer, const float* q, std::uint32_t i
 }
 
 // Rows [first_kv_row, end_kv_row) of the bytes that the visit's rows see, counted from block 0.
-void Attention::attend_visit(Task& task, const SegmentUses::Visit& visit,
+void Attention::attend_visit(AttentionTask& task, const SegmentUses::Visit& visit,
                              std::uint32_t first_kv_row, std::uint32_t end_kv_row) {
   task.first_row = visit.first_row;
   bool any = false;
@@ -241,24 +224,24 @@ void Attention::attend_visit(Task& task, const SegmentUses::Visit& visit,
     // A timeline's own pages follow each other: the first use's queries may be there already.
     if (u == visit.first_use && task.holds(use, move)) continue;
     rotate_queries(task, use, use_moves_[u]);
-    task.held = u == visit.first_use ? Held{use.first_row, use.end_row, move} : Held{};
+    task.held =
+        u == visit.first_use ? HeldQueries{use.first_row, use.end_row, move} : HeldQueries{};
   }
   const KvSegment& segment = *uses_.use(visit.first_use).segment;
-  const std::byte* keys = segment.data + task.layer * segment.layer_stride_bytes +
-                          task.kv_head * segment.head_stride_bytes;
+  const std::uint32_t states = desc_.layers[task.layer].states;
   const std::size_t row = state_row(task.share, task.kv_head, visit.first_row);
   const std::size_t n_rows = std::size_t{visit.end_row - visit.first_row} * group_;
   simd::AttendArgs args{task.queries,
-                        keys,
-                        keys + segment.value_offset_bytes,
+                        segment.keys(states, task.kv_head),
+                        segment.values(states, task.kv_head),
                         task.begin,
                         task.end,
                         max_.data() + row,
                         sum_.data() + row,
-                        acc_.data() + row * desc_.head_dim,
+                        acc_.data() + row * head_dim_,
                         n_rows,
-                        desc_.head_dim,
-                        static_cast<simd::KvFormat>(segment.type),
+                        head_dim_,
+                        static_cast<simd::KvFormat>(segment.type()),
                         desc_.attn_softcap,
                         task.slope,
                         task.origin,
@@ -274,7 +257,7 @@ void Attention::attend_visit(Task& task, const SegmentUses::Visit& visit,
 }
 
 // score += slope * (key position - query position), as the kernel wants it.
-void Attention::fill_biases(const Task& task, const SegmentUses::Use& use) const {
+void Attention::fill_biases(const AttentionTask& task, const SegmentUses::Use& use) const {
   const KvSegment& segment = *use.segment;
   const std::int32_t base = segment.position - static_cast<std::int32_t>(segment.begin);
   for (std::uint32_t token = use.first_row; token < use.end_row; ++token) {
@@ -288,7 +271,7 @@ void Attention::fill_biases(const Task& task, const SegmentUses::Use& use) const
 
 // The keys that each query of a use may see; false if none sees any. The only place where
 // causality and windows are decided, by logical position alone.
-bool Attention::visible_rows(const Task& task, const SegmentUses::Use& use,
+bool Attention::visible_rows(const AttentionTask& task, const SegmentUses::Use& use,
                              std::uint32_t first_kv_row, std::uint32_t end_kv_row) const {
   const KvSegment& segment = *use.segment;
   const std::int64_t window = desc_.layers[task.layer].window;
@@ -312,10 +295,11 @@ bool Attention::visible_rows(const Task& task, const SegmentUses::Use& use,
 }
 
 // The use's queries, scaled for the softmax and turned back by as much as the keys were moved.
-void Attention::rotate_queries(const Task& task, const SegmentUses::Use& use,
+void Attention::rotate_queries(const AttentionTask& task, const SegmentUses::Use& use,
                                std::uint32_t move) const {
-  const std::uint32_t rope = desc_.layers[task.layer].rope;
-  const std::size_t hd = desc_.head_dim;
+  const pc_layer& layer = desc_.layers[task.layer];
+  const std::uint32_t rope = layer.rope;
+  const std::size_t hd = head_dim_, n_heads = layer.n_heads;
   const std::size_t half = rope == PC_NO_ROPE ? 0 : desc_.ropes[rope].dims / 2;
   float cos[kMaxHalf], sin[kMaxHalf];
   for (std::uint32_t token = use.first_row; token < use.end_row; ++token) {
@@ -332,12 +316,11 @@ void Attention::rotate_queries(const Task& task, const SegmentUses::Use& use,
     }
     const std::size_t at = std::size_t{token - task.first_row} * group_;
     for (std::uint32_t g = 0; g < group_; ++g) {
-      const float* q =
-          task.q + (std::size_t{token} * desc_.n_heads + task.kv_head * group_ + g) * hd;
+      const float* q = task.q + (std::size_t{token} * n_heads + task.kv_head * group_ + g) * hd;
       float* rotated = task.queries + (at + g) * hd;
       if (half != 0)
-        kernels_.rotate(q, c, s, half, desc_.ropes[rope].scale * desc_.attn_scale, rotated);
-      for (std::size_t d = 2 * half; d < hd; ++d) rotated[d] = q[d] * desc_.attn_scale;
+        kernels_.rotate(q, c, s, half, desc_.ropes[rope].scale * layer.attn_scale, rotated);
+      for (std::size_t d = 2 * half; d < hd; ++d) rotated[d] = q[d] * layer.attn_scale;
       if (task.sways) centres_.sway(task.layer, task.kv_head, rotated, task.sways + (at + g) * hd);
       if (evened_out_) spread_key(rotated, hd);
     }
@@ -352,18 +335,18 @@ float Attention::sink_of(std::uint32_t layer, std::uint32_t head) const {
 
 // Merges the shares of one tile by log-sum-exp and normalises.
 void Attention::merge_task(std::uint32_t layer, std::uint32_t index, float* out) {
-  const std::uint32_t kv_head = index % desc_.n_kv_heads;
-  const std::uint32_t first = index / desc_.n_kv_heads * kTileTokens;
+  const std::uint32_t kv_head = index % n_kv_heads_;
+  const std::uint32_t first = index / n_kv_heads_ * kTileTokens;
   const std::uint32_t last =
       std::min<std::uint32_t>(first + kTileTokens, static_cast<std::uint32_t>(positions_.size()));
-  const std::size_t hd = desc_.head_dim;
+  const std::size_t hd = head_dim_;
   for (std::uint32_t token = first; token < last; ++token) {
     for (std::uint32_t g = 0; g < group_; ++g) {
       const float sink = sink_of(layer, kv_head * group_ + g);
       float top = sink;
       for (std::uint32_t s = 0; s < n_shares_; ++s)
         top = std::max(top, max_[state_row(s, kv_head, token) + g]);
-      float* o = out + (std::size_t{token} * desc_.n_heads + kv_head * group_ + g) * hd;
+      float* o = out + (std::size_t{token} * group_ * n_kv_heads_ + kv_head * group_ + g) * hd;
       std::fill_n(o, hd, 0.0f);
       float total = std::exp(sink - top);
       for (std::uint32_t s = 0; s < n_shares_; ++s) {
@@ -376,108 +359,6 @@ void Attention::merge_task(std::uint32_t layer, std::uint32_t index, float* out)
       }
       for (std::size_t d = 0; d < hd; ++d) o[d] /= total;  // a query sees itself: total > 0
       if (evened_out_) spread_value(o, hd);
-    }
-  }
-}
-
-// log of the sum of exponentials of all scores of a query that run() has seen last.
-float Attention::log_sum(std::uint32_t layer, std::uint32_t kv_head, std::uint32_t token,
-                         std::uint32_t head) const {
-  const float sink = sink_of(layer, kv_head * group_ + head);
-  float top = sink;
-  for (std::uint32_t s = 0; s < n_shares_; ++s)
-    top = std::max(top, max_[state_row(s, kv_head, token) + head]);
-  float total = std::exp(sink - top);
-  for (std::uint32_t s = 0; s < n_shares_; ++s) {
-    const std::size_t row = state_row(s, kv_head, token) + head;
-    if (sum_[row] != 0.0f) total += sum_[row] * std::exp(max_[row] - top);
-  }
-  return top + std::log(total);
-}
-
-// Tokens of a segment, a task's.
-struct Attention::Stretch {
-  const KvSegment* segment;
-  std::uint32_t begin, end;
-  std::uint64_t* weights;  // of the segment's first token
-};
-
-// A weight's square, in units; one that is no number goes with logits that are none.
-std::uint64_t units_of_square(float weight) {
-  const float at_most_one = weight < 1.0f ? weight : 1.0f;
-  return static_cast<std::uint64_t>(
-      static_cast<std::int64_t>(at_most_one * at_most_one * PC_WEIGHT_UNIT));
-}
-
-// The squares of exp(score - log_sum) of each key, over all rows and heads: few rows, so keys are
-// read plainly.
-void Attention::add_weights(std::uint32_t layer, const float* q, const TimelineRows& rows) const {
-  constexpr std::uint32_t kStretch = 256;
-  std::vector<Stretch> stretches;
-  std::uint64_t* weights = rows.weights;
-  for (const KvSegment& segment : rows.weighted) {
-    for (std::uint32_t t = 0; t < segment.n_tokens; t += kStretch)
-      stretches.push_back({&segment, t, std::min(t + kStretch, segment.n_tokens), weights});
-    weights += segment.n_tokens;
-  }
-  const std::size_t n_queries = std::size_t{rows.n} * group_;
-  const std::size_t room = n_queries * (2 * desc_.head_dim + 1) + desc_.head_dim;
-  std::vector<float> scratch(room * parallel_.n_threads());
-  const auto n = static_cast<std::uint32_t>(stretches.size());
-  parallel_.for_each(n, [&](std::uint32_t i, std::uint32_t thread) {
-    for (std::uint32_t kv_head = 0; kv_head < desc_.n_kv_heads; ++kv_head)
-      add_weights(layer, kv_head, q, rows, stretches[i],
-                  std::span(scratch).subspan(thread * room, room));
-  });
-}
-
-// What the centre of a token's block adds to a score.
-float Attention::sway_at(const KvSegment& segment, std::uint32_t layer, std::uint32_t token,
-                         const float* sway) const {
-  const float* wave =
-      centres_.waves(layer, column_of(segment) + (segment.begin + token) / kKvBlockTokens);
-  float sum = 0.0f;
-  for (std::size_t d = 0; d < desc_.head_dim; ++d, wave += centres_.stride())
-    sum += sway[d] * *wave;
-  return sum;
-}
-
-// scratch: [queries, head_dim] twice, [queries], [head_dim].
-void Attention::add_weights(std::uint32_t layer, std::uint32_t kv_head, const float* q,
-                            const TimelineRows& rows, const Stretch& stretch,
-                            std::span<float> scratch) const {
-  const KvSegment& segment = *stretch.segment;
-  const std::size_t hd = desc_.head_dim, n_queries = std::size_t{rows.n} * group_;
-  const auto queries = scratch.first(n_queries * hd),
-             sways = scratch.subspan(queries.size(), queries.size()),
-             log_sums = scratch.subspan(2 * queries.size(), n_queries), key = scratch.last(hd);
-  Task task{};
-  task.layer = layer;
-  task.kv_head = kv_head;
-  task.q = q;
-  task.first_row = rows.first;
-  task.queries = queries.data();
-  if (evened_out_ && centres_.has(layer)) task.sways = sways.data();
-  const auto move = std::ranges::find(moves_, segment.position - segment.key_position);
-  rotate_queries(task, {rows.first, rows.first + rows.n, &segment},
-                 static_cast<std::uint32_t>(move - moves_.begin()));
-  for (std::uint32_t i = 0; i < n_queries; ++i)
-    log_sums[i] = log_sum(layer, kv_head, rows.first + i / group_, i % group_);
-  const std::int64_t window = desc_.layers[layer].window;
-  for (std::uint32_t t = stretch.begin; t < stretch.end; ++t) {
-    if (segment.hidden && segment.hidden[segment.begin + t]) continue;
-    read_kv_key(geometry_, segment, t, layer, kv_head, key.data());
-    const std::int64_t at = std::int64_t{segment.position} + t;
-    for (std::uint32_t i = 0; i < n_queries; ++i) {
-      const std::int64_t distance = positions_[rows.first + i / group_] - at;
-      if (distance < 0 || (window != 0 && distance >= window)) continue;
-      float score = dot(key.data(), queries.data() + i * hd, hd);
-      if (task.sways) score += sway_at(segment, layer, t, task.sways + i * hd);
-      if (desc_.attn_softcap != 0.0f)
-        score = desc_.attn_softcap * std::tanh(score / desc_.attn_softcap);
-      if (desc_.alibi_slopes)
-        score -= desc_.alibi_slopes[kv_head * group_ + i % group_] * static_cast<float>(distance);
-      stretch.weights[t] += units_of_square(std::exp(score - log_sums[i]));
     }
   }
 }
