@@ -57,6 +57,8 @@ FAMILIES = {
     "Gemma3ForCausalLM": (ARCH.GEMMA3, None),
     "Phi3ForCausalLM": (ARCH.PHI3, None),
     "Olmo2ForCausalLM": (ARCH.OLMO2, "dbrx"),
+    "Olmo3ForCausalLM": (ARCH.OLMO2, "dbrx"),
+    "Exaone4ForCausalLM": (ARCH.EXAONE4, "exaone4"),
     "GraniteForCausalLM": (ARCH.GRANITE, "refact"),
     "Qwen3MoeForCausalLM": (ARCH.QWEN3MOE, "qwen2"),
     "Qwen2MoeForCausalLM": (ARCH.QWEN2MOE, "qwen2"),
@@ -76,7 +78,7 @@ NAMES = ["llama", "llama_bias", "llama_rope_llama3_tied_bf16", "llama_rope_linea
          "smollm2_v4", "falcon_7b", "falcon_40b", "mpt", "mpt_6heads", "gpt2", "smollm3",
          "gemma2_v4", "gemma3", "gemma3_linear_v4", "phi3", "phi3_longrope", "phi4mini_v4",
          "olmo2", "granite", "qwen3_moe", "qwen2_moe", "olmoe", "mixtral", "granitemoe",
-         "granitemoeshared"]
+         "granitemoeshared", "olmo3", "exaone4", "exaone4_window"]
 
 SIMPLE = [Type.Q4_0, Type.Q4_1, Type.Q5_0, Type.Q5_1, Type.Q8_0]
 K_QUANTS = [Type.Q2_K, Type.Q3_K, Type.Q4_K, Type.Q5_K, Type.Q6_K]
@@ -135,7 +137,7 @@ def add_rope(writer, arch, c):
         return
     if arch == ARCH.GEMMA3:
         writer.add_rope_freq_base_swa(rope["sliding_attention"]["rope_theta"])
-        rope = rope["full_attention"]
+    rope = rope.get("full_attention", rope)  # OLMo 3's sliding layers take the same base, unscaled
     writer.add_rope_freq_base(rope["rope_theta"])
     head_dim = getattr(c, "head_dim", None) or c.hidden_size // c.num_attention_heads
     if arch == ARCH.PHI3:
@@ -149,6 +151,8 @@ def add_rope(writer, arch, c):
         writer.add_rope_scaling_factor(rope["factor"])
     if rope["rope_type"] == "yarn":
         writer.add_rope_scaling_orig_ctx_len(rope["original_max_position_embeddings"])
+        if "attention_factor" in rope:
+            writer.add_rope_scaling_yarn_attn_factor(rope["attention_factor"])
     if rope["rope_type"] == "longrope":
         stretch = c.max_position_embeddings / c.original_max_position_embeddings
         writer.add_rope_scaling_attn_factors(
@@ -169,6 +173,9 @@ def add_special(writer, arch, c):
         writer.add_sliding_window(c.sliding_window)
     elif arch in (ARCH.GEMMA3, ARCH.GPT_OSS):
         writer.add_sliding_window(c.sliding_window)
+    elif c.model_type in ("olmo3", "exaone4") and c.sliding_window:
+        writer.add_sliding_window(c.sliding_window)
+        writer.add_sliding_window_pattern([t == "sliding_attention" for t in c.layer_types])
     elif arch == ARCH.PHI3:
         writer.add_sliding_window(c.sliding_window or 0)
     elif arch in GRANITES:
@@ -176,7 +183,7 @@ def add_special(writer, arch, c):
         writer.add_embedding_scale(c.embedding_multiplier)
         writer.add_residual_scale(c.residual_multiplier)
         writer.add_logit_scale(c.logits_scaling)
-    if arch in (ARCH.LLAMA, ARCH.SMOLLM3, *GRANITES):
+    if arch in (ARCH.LLAMA, ARCH.SMOLLM3, ARCH.EXAONE4, *GRANITES):
         writer.add_vocab_size(c.vocab_size)
     add_mixture(writer, c)
 

@@ -54,7 +54,8 @@ from transformers.utils import logging
 MODELS = ["llama", "codellama", "mistral", "mistral_window8", "qwen2", "qwen3", "falcon_7b",
           "falcon_40b", "mpt_6heads", "gpt2", "smollm3", "gemma2", "gemma3", "gemma3_listed",
           "phi3", "phi4mini_v4", "olmo2", "granite", "qwen3_moe", "qwen3_moe_mixed", "qwen2_moe",
-          "olmoe", "mixtral", "granitemoe", "granitemoeshared"]
+          "olmoe", "mixtral", "granitemoe", "granitemoeshared",
+          "olmo3", "exaone4_window"]
 
 
 def run(tokens, position, keep=True):
@@ -238,7 +239,7 @@ def alibi_of(model, positions):
 def forward(model, rows):
     inputs = {"position_ids": torch.tensor([rows.positions])}
     mask = block_mask(rows, getattr(model.config, "sliding_window", None) or None)
-    if model.config.model_type in ("gemma2", "gemma3_text", "smollm3"):
+    if model.config.model_type in ("gemma2", "gemma3_text", "smollm3", "olmo3", "exaone4"):
         # Kinds of layers: each takes its own mask.
         mask = {"full_attention": block_mask(rows, None), "sliding_attention": mask}
     if model.config.model_type == "mpt":

@@ -159,13 +159,14 @@ def published_splits():
     digits = pre_tokenizers.Digits(individual_digits=True)
     plain = byte_level(use_regex=False)
     every = pre_tokenizers.Sequence
-    yield ["gpt-2", "phi-2"], None, byte_level()
+    yield ["gpt-2", "phi-2", "exaone4"], None, byte_level()
     yield ["mpt", "olmo"], normalizers.NFC(), byte_level()
     yield ["starcoder", "refact", "smollm"], None, every([digits, byte_level()])
     yield ["falcon"], None, every([
         pre_tokenizers.Punctuation("contiguous"), byte_level(),
         pre_tokenizers.Digits(individual_digits=False), split("[0-9][0-9][0-9]")])
-    yield ["llama-bpe", "llama-v3", "llama3", "smaug-bpe", "dbrx"], None, every([split(LLAMA3), plain])
+    yield ["llama-bpe", "llama-v3", "llama3", "smaug-bpe", "dbrx", "chatglm-bpe",
+           "glm4"], None, every([split(LLAMA3), plain])
     yield ["qwen2", "deepseek-r1-qwen"], normalizers.NFC(), every([split(QWEN2), plain])
     yield ["tekken"], None, every([split(TEKKEN), plain])
     yield ["gpt-4o"], None, every([split(GPT4O), plain])

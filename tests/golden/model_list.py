@@ -2,9 +2,9 @@
 transformers 4 wrote its config.json (folder names that end in `_v4`)."""
 
 import torch
-from transformers import (FalconConfig, GPT2Config, Gemma2Config, Gemma3TextConfig, GraniteConfig,
+from transformers import (Exaone4Config, FalconConfig, GPT2Config, Gemma2Config, Gemma3TextConfig, GraniteConfig,
                           GraniteMoeConfig, GraniteMoeSharedConfig, LlamaConfig, MistralConfig,
-                          MixtralConfig, MptConfig, Olmo2Config, OlmoeConfig, Phi3Config,
+                          MixtralConfig, MptConfig, Olmo2Config, Olmo3Config, OlmoeConfig, Phi3Config,
                           Qwen2Config, Qwen2MoeConfig, Qwen3Config, Qwen3MoeConfig, SmolLM3Config)
 
 VOCAB = 64
@@ -38,6 +38,13 @@ GEMMA3_LOCAL = dict(rope_type="default", rope_theta=10000.0)
 GEMMA3_GLOBAL = dict(rope_type="linear", rope_theta=1000000.0, factor=8.0)
 GRANITE = dict(SMALL, embedding_multiplier=6.0, attention_multiplier=0.35, residual_multiplier=0.4,
                logits_scaling=2.5, tie_word_embeddings=True)
+OLMO3 = dict(SMALL, num_hidden_layers=4, sliding_window=8, max_position_embeddings=512,
+             rope_parameters=dict(
+                 sliding_attention=dict(rope_type="default", rope_theta=500000.0),
+                 full_attention=dict(rope_type="yarn", rope_theta=500000.0, factor=8.0,
+                                     attention_factor=1.2079441541679836, beta_fast=32.0,
+                                     beta_slow=1.0, original_max_position_embeddings=64)))
+EXAONE4 = dict(SMALL, num_attention_heads=2, intermediate_size=12, rms_norm_eps=1e-5)
 # Two of six experts a token.
 EXPERTS = dict(SMALL, hidden_size=24, num_attention_heads=2, intermediate_size=12,
                num_experts_per_tok=2)
@@ -80,6 +87,13 @@ def v4_gemma3(config):
     return dict(config, sliding_window_pattern=6, rope_theta=scaling.pop("rope_theta"),
                 rope_local_base_freq=rope["sliding_attention"]["rope_theta"],
                 rope_scaling=None if scaling["rope_type"] == "default" else scaling)
+
+
+def v4_olmo3(config):
+    """Which layers have a window went without saying, and what was scaled are the others."""
+    rope = dict(config.pop("rope_parameters")["full_attention"])
+    config.pop("layer_types")
+    return dict(config, rope_theta=rope.pop("rope_theta"), rope_scaling=rope)
 
 
 def v4_phi3(config):
@@ -182,6 +196,17 @@ MODELS = {
     "granitemoeshared": (GraniteMoeSharedConfig, dict(
         GRANITE, intermediate_size=8, num_local_experts=6, num_experts_per_tok=3,
         shared_intermediate_size=12), torch.float32, {}),
+
+    "olmo3": (Olmo3Config, dict(OLMO3), torch.float32, dict(jump=True)),
+    "olmo3_v4": (Olmo3Config, dict(OLMO3), torch.float32, dict(v4=v4_olmo3)),
+    # As the 1.2B, which attends to everything, and as the 32B.
+    "exaone4": (Exaone4Config, dict(EXAONE4, sliding_window=None,
+                                    layer_types=["full_attention"] * 2, tie_word_embeddings=True,
+                                    rope_parameters=LLAMA3), torch.float32, {}),
+    "exaone4_window": (Exaone4Config, dict(EXAONE4, num_hidden_layers=4, sliding_window=8,
+                                           rope_parameters=dict(rope_type="default",
+                                                                rope_theta=10000.0)),
+                       torch.float32, {}),
 }
 
 

@@ -7,6 +7,7 @@
 namespace pc {
 
 // One line here and one in the table for each family.
+extern const Family kExaone4;
 extern const Family kFalcon;
 extern const Family kGemma2;
 extern const Family kGemma3;
@@ -19,6 +20,7 @@ extern const Family kMistral;
 extern const Family kMixtral;
 extern const Family kMpt;
 extern const Family kOlmo2;
+extern const Family kOlmo3;
 extern const Family kOlmoe;
 extern const Family kPhi3;
 extern const Family kQwen2;
@@ -29,10 +31,10 @@ extern const Family kSmolLm3;
 
 namespace {
 
-const std::array kFamilies{&kLlama,      &kMistral,  &kMixtral, &kQwen2,  &kQwen2Moe,
-                           &kQwen3,      &kQwen3Moe, &kSmolLm3, &kGemma2, &kGemma3,
-                           &kPhi3,       &kOlmo2,    &kOlmoe,   &kGptOss, &kGranite,
-                           &kGraniteMoe, &kFalcon,   &kMpt,     &kGpt2};
+const std::array kFamilies{&kLlama,    &kMistral, &kMixtral, &kQwen2,  &kQwen2Moe, &kQwen3,
+                           &kQwen3Moe, &kSmolLm3, &kGemma2,  &kGemma3, &kPhi3,     &kOlmo2,
+                           &kOlmo3,    &kOlmoe,   &kExaone4, &kGptOss, &kGranite,  &kGraniteMoe,
+                           &kFalcon,   &kMpt,     &kGpt2};
 
 // Why well-known architectures cannot be loaded, by a part of their name in
 // small letters and digits alone. The first that fits counts.

@@ -105,11 +105,12 @@ Status read_yarn(const GgufKeys& keys, RopeConfig* rope) {
     return keys.error(Code::kUnsupported, "rope.scaling.yarn_ext_factor",
                       "is " + std::to_string(blend) + "; only YaRN's own 1 is computed");
   }
-  // The file's factor is multiplied by YaRN's own.
+  // Converters write config.json's attention_factor, which stands in place of YaRN's own; 1 is how
+  // other writers say nothing.
   PC_TRY(const double factor, keys.number_or("rope.scaling.attn_factor", 1));
-  PC_TRY(const double yarn_factor, keys.number_or("rope.scaling.yarn_attn_factor", 1));
+  PC_TRY(const double whole, keys.number_or("rope.scaling.yarn_attn_factor", 1));
   const double own = rope->factor <= 1 ? 1.0 : 0.1 * std::log(rope->factor) + 1.0;
-  rope->attention_factor = factor * yarn_factor * own;
+  rope->attention_factor = factor * (whole == 1 ? own : whole);
   return ok();
 }
 
@@ -220,6 +221,22 @@ Result<std::uint32_t> read_gguf_window(const GgufKeys& keys, std::uint32_t absen
   const GgufMetadata& m = keys.metadata();
   PC_TRY(const std::uint64_t window, m.integer_or(keys.full("attention.sliding_window"), absent));
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(window, INT32_MAX));
+}
+
+Result<std::vector<bool>> read_gguf_sliding_layers(const GgufKeys& keys, std::uint32_t n_layers,
+                                                   std::uint32_t full_every) {
+  constexpr std::string_view kKey = "attention.sliding_window_pattern";
+  const GgufValue* value = keys.metadata().find(keys.full(kKey));
+  if (!value || !value->is_array) {
+    PC_TRY(const std::uint32_t every, keys.extent_or(kKey, kMaxLayers, full_every));
+    return sliding_but_every(n_layers, every);
+  }
+  PC_TRY(const auto list, keys.metadata().integers(keys.full(kKey)));
+  if (list.size() != n_layers) {
+    return keys.error(Code::kCorrupt, kKey,
+                      "is not a list of " + std::to_string(n_layers) + " layers");
+  }
+  return std::vector<bool>(list.begin(), list.end());
 }
 
 }  // namespace pc

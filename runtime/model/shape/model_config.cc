@@ -251,6 +251,12 @@ Result<std::optional<std::vector<bool>>> read_sliding_layers(JsonView config,
   return std::optional(std::move(sliding));
 }
 
+std::vector<bool> sliding_but_every(std::uint32_t n_layers, std::uint32_t full_every) {
+  std::vector<bool> sliding;
+  for (std::uint32_t i = 0; i < n_layers; ++i) sliding.push_back((i + 1) % full_every != 0);
+  return sliding;
+}
+
 std::vector<float> alibi_slopes(std::uint32_t n_heads, double max_bias) {
   std::uint32_t power = 1;
   while (power < n_heads) power *= 2;

@@ -143,6 +143,9 @@ Result<bool> says_null(JsonView config, std::string_view key);
 Result<std::optional<std::vector<bool>>> read_sliding_layers(JsonView config,
                                                              std::uint32_t n_layers);
 
+// What many families do where a file is silent: all layers slide but every `full_every`-th.
+std::vector<bool> sliding_but_every(std::uint32_t n_layers, std::uint32_t full_every);
+
 // The slopes of ALiBi (Press et al. 2022): a geometric sequence that ends at
 // 2^-max_bias; where n_heads is no power of two, that of the next power, its
 // odd entries first.

@@ -93,13 +93,16 @@ constexpr std::string_view kDeepseekLlm =
 
 // "smaug-bpe" is what the usual converter calls Llama 3's vocabulary where its
 // publisher puts no BOS in front (SmolLM3); "dbrx" is GPT-4's (OLMo 2, Phi-4);
-// "refact" is StarCoder's (Granite 3).
+// "refact" is StarCoder's (Granite 3); GLM 4's words are Llama 3's.
 constexpr GgufPretokenizer kTable[] = {
+    {"chatglm-bpe", kLlama3},
     {"dbrx", kLlama3},
     {"deepseek-coder", kDeepseekCoder},
     {"deepseek-llm", kDeepseekLlm},
     {"deepseek-r1-qwen", kQwen2},
+    {"exaone4", kGpt2},
     {"falcon", kFalcon},
+    {"glm4", kLlama3, true},
     {"gpt-2", kGpt2},
     {"gpt-4o", kGpt4o},
     {"llama-bpe", kLlama3, true, true},

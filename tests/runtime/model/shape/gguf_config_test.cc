@@ -96,6 +96,31 @@ TEST_CASE("Gemma 3 as Ollama writes it") {
   CHECK(said->logit_softcap == 30);  // nothing slides
 }
 
+TEST_CASE("three of four layers slide, where the file does not say which") {
+  const auto window = [](const char* architecture) {
+    return [architecture](GgufBytes& b) {
+      b.value<std::uint32_t>(std::string(architecture) + ".attention.sliding_window", 16);
+    };
+  };
+  const auto olmo3 = config_of("olmo2", window("olmo2"));
+  const auto exaone4 = config_of("exaone4", window("exaone4"));
+  REQUIRE((olmo3.ok() && exaone4.ok()));
+  CHECK(olmo3->windows == Windows{16, 16, 16, 0});
+  CHECK(olmo3->layer_ropes == std::vector<std::uint32_t>{1, 1, 1, 0});
+  CHECK(exaone4->windows == Windows{16, 16, 16, 0});
+  CHECK(exaone4->layer_ropes == std::vector<std::uint32_t>{0, 0, 0, PC_NO_ROPE});
+  const auto every_second = config_of("olmo2", [&](GgufBytes& b) {
+    window("olmo2")(b);
+    b.value<std::uint32_t>("olmo2.attention.sliding_window_pattern", 2);
+  });
+  REQUIRE(every_second.ok());
+  CHECK(every_second->windows == Windows{16, 0, 16, 0});
+  const auto plain = config_of("exaone4", [](GgufBytes&) {});
+  REQUIRE(plain.ok());
+  CHECK(plain->windows == Windows(4, 0));
+  CHECK(plain->layer_ropes == std::vector<std::uint32_t>(4, 0));
+}
+
 TEST_CASE("YaRN's factors") {
   const auto yarn = [](const std::function<void(GgufBytes&)>& add) {
     return config_of("qwen3", [&](GgufBytes& b) {
@@ -116,7 +141,7 @@ TEST_CASE("YaRN's factors") {
     b.value("qwen3.rope.scaling.yarn_beta_fast", 64.0f);
   });
   REQUIRE(scaled.ok());
-  CHECK(scaled->ropes[0].attention_factor == Approx(1.5 * own));
+  CHECK(scaled->ropes[0].attention_factor == Approx(0.5 * 3));
   CHECK(scaled->ropes[0].beta_fast == 64);
   refused(yarn([](GgufBytes& b) { b.value("qwen3.rope.scaling.yarn_ext_factor", 0.5f); }),
           "qwen3.rope.scaling.yarn_ext_factor");

@@ -185,6 +185,30 @@ TEST_CASE("layer types are known ones, one for each layer") {
           Code::kUnsupported, "linear_attention");
 }
 
+TEST_CASE("three of four layers of OLMo 3 and of Exaone 4 slide") {
+  const auto olmo3 = config_of("Olmo3ForCausalLM", R"("rope_theta":20000,"rope_scaling":)"
+                                                   R"({"rope_type":"yarn","factor":4})");
+  REQUIRE(olmo3.ok());
+  CHECK(olmo3->windows == Windows{4096, 4096, 4096, 0});
+  CHECK(olmo3->ropes[olmo3->layer_ropes[3]].type == "yarn");
+  CHECK(olmo3->ropes[olmo3->layer_ropes[0]].type == "default");
+  CHECK(olmo3->ropes[olmo3->layer_ropes[0]].theta == 20000);
+  refused(config_of("Olmo3ForCausalLM", R"("sliding_window":null)"), Code::kUnsupported,
+          "sliding_window");
+  const auto letters =
+      config_of("Exaone4ForCausalLM", R"("sliding_window":8,"sliding_window_pattern":"LG")");
+  REQUIRE(letters.ok());
+  CHECK(letters->windows == Windows{8, 0, 8, 0});
+  CHECK(letters->layer_ropes[1] == PC_NO_ROPE);
+  const auto whole =
+      config_of("Exaone4ForCausalLM", R"("sliding_window":null,"sliding_window_pattern":null)");
+  REQUIRE(whole.ok());
+  CHECK(whole->windows == Windows(4, 0));
+  CHECK(whole->layer_ropes[1] == 0);
+  refused(config_of("Exaone4ForCausalLM", R"("sliding_window_pattern":"")"), Code::kCorrupt,
+          "sliding_window_pattern");
+}
+
 TEST_CASE("a field that changes the computation is refused by its name") {
   refused(llama(R"("quantization_config":{"quant_method":"gptq"})"), Code::kUnsupported,
           "quantization_config");
