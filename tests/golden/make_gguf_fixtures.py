@@ -59,6 +59,11 @@ FAMILIES = {
     "Olmo2ForCausalLM": (ARCH.OLMO2, "dbrx"),
     "Olmo3ForCausalLM": (ARCH.OLMO2, "dbrx"),
     "Exaone4ForCausalLM": (ARCH.EXAONE4, "exaone4"),
+    "GlmForCausalLM": (ARCH.CHATGLM, "chatglm-bpe"),
+    "Glm4ForCausalLM": (ARCH.GLM4, "glm4"),
+    "Glm4MoeForCausalLM": (ARCH.GLM4_MOE, "glm4"),
+    "Ernie4_5ForCausalLM": (ARCH.ERNIE4_5, None),
+    "Ernie4_5_MoeForCausalLM": (ARCH.ERNIE4_5_MOE, None),
     "GraniteForCausalLM": (ARCH.GRANITE, "refact"),
     "Qwen3MoeForCausalLM": (ARCH.QWEN3MOE, "qwen2"),
     "Qwen2MoeForCausalLM": (ARCH.QWEN2MOE, "qwen2"),
@@ -68,6 +73,7 @@ FAMILIES = {
     "GraniteMoeForCausalLM": (ARCH.GRANITE_MOE, "refact"),
     "GraniteMoeSharedForCausalLM": (ARCH.GRANITE_MOE, "refact"),
 }
+GLMS = (ARCH.CHATGLM, ARCH.GLM4, ARCH.GLM4_MOE)
 GRANITES = (ARCH.GRANITE, ARCH.GRANITE_MOE)
 INTERLEAVED_ROPE = (ARCH.LLAMA, ARCH.SMOLLM3, *GRANITES)
 
@@ -78,7 +84,8 @@ NAMES = ["llama", "llama_bias", "llama_rope_llama3_tied_bf16", "llama_rope_linea
          "smollm2_v4", "falcon_7b", "falcon_40b", "mpt", "mpt_6heads", "gpt2", "smollm3",
          "gemma2_v4", "gemma3", "gemma3_linear_v4", "phi3", "phi3_longrope", "phi4mini_v4",
          "olmo2", "granite", "qwen3_moe", "qwen2_moe", "olmoe", "mixtral", "granitemoe",
-         "granitemoeshared", "olmo3", "exaone4", "exaone4_window"]
+         "granitemoeshared", "olmo3", "exaone4", "exaone4_window", "glm", "glm4",
+         "glm4_moe", "glm4_moe_groups", "ernie4_5", "ernie4_5_bias", "ernie4_5_moe"]
 
 SIMPLE = [Type.Q4_0, Type.Q4_1, Type.Q5_0, Type.Q5_1, Type.Q8_0]
 K_QUANTS = [Type.Q2_K, Type.Q3_K, Type.Q4_K, Type.Q5_K, Type.Q6_K]
@@ -109,10 +116,15 @@ def add_vocabulary(writer, pre):
     writer.add_eos_token_id(2)
 
 
+def further_layers(c):
+    """Behind the model's own, of GLM 4.5."""
+    return getattr(c, "num_mtp_layers", 0) if c.model_type == "glm4_moe" else 0
+
+
 def add_shape(writer, arch, c):
     """Sizes. A configuration without num_key_value_heads has a name of its own for them."""
     ffn = getattr(c, "intermediate_size", None) or getattr(c, "ffn_hidden_size", None)
-    writer.add_block_count(c.num_hidden_layers)
+    writer.add_block_count(c.num_hidden_layers + further_layers(c))
     writer.add_context_length(c.max_seq_len if arch == ARCH.MPT else c.max_position_embeddings)
     writer.add_embedding_length(c.hidden_size)
     writer.add_feed_forward_length(ffn or 4 * c.hidden_size)
@@ -140,7 +152,9 @@ def add_rope(writer, arch, c):
     rope = rope.get("full_attention", rope)  # OLMo 3's sliding layers take the same base, unscaled
     writer.add_rope_freq_base(rope["rope_theta"])
     head_dim = getattr(c, "head_dim", None) or c.hidden_size // c.num_attention_heads
-    if arch == ARCH.PHI3:
+    if arch in GLMS:
+        writer.add_rope_dimension_count(int(head_dim * rope["partial_rotary_factor"]))
+    elif arch == ARCH.PHI3:
         writer.add_rope_dimension_count(int(head_dim * rope.get("partial_rotary_factor", 1.0)))
         writer.add_rope_scaling_orig_ctx_len(c.original_max_position_embeddings)
     elif arch in INTERLEAVED_ROPE:
@@ -190,6 +204,21 @@ def add_special(writer, arch, c):
 
 def add_mixture(writer, c):
     n_experts = getattr(c, "num_experts", None) or getattr(c, "num_local_experts", None)
+    if c.model_type == "glm4_moe":
+        writer.add_expert_shared_count(c.n_shared_experts)
+        writer.add_leading_dense_block_count(c.first_k_dense_replace)
+        writer.add_expert_gating_func(gguf.ExpertGatingFuncType.SIGMOID)
+        writer.add_expert_weights_scale(c.routed_scaling_factor)
+        writer.add_expert_weights_norm(c.norm_topk_prob)
+        if c.n_group > 1:
+            writer.add_expert_group_count(c.n_group)
+            writer.add_expert_group_used_count(c.topk_group)
+        writer.add_nextn_predict_layers(further_layers(c))
+    if c.model_type == "ernie4_5_moe":
+        writer.add_expert_shared_count(c.moe_num_shared_experts)
+        writer.add_expert_shared_feed_forward_length(c.intermediate_size // c.num_key_value_heads)
+        writer.add_leading_dense_block_count(c.moe_layer_start_index)
+        writer.add_interleave_moe_layer_step(c.moe_layer_interval)
     if not n_experts:
         return
     writer.add_expert_count(n_experts)
@@ -276,9 +305,12 @@ def rope_tensors(arch, c):
 
 
 def gguf_tensors(tensors, arch, c):
-    names = gguf.get_tensor_name_map(arch, c.num_hidden_layers)
+    names = gguf.get_tensor_name_map(arch, c.num_hidden_layers + further_layers(c))
     result = {}
     for name, t in stacked(tensors).items():
+        if name.startswith("model.mtp_"):
+            continue  # ERNIE's guesses at later tokens
+        name = name.replace("e_score_correction_bias", "e_score_correction.bias")
         if arch == ARCH.GRANITE_MOE:
             halves = granite_halves(name, t, (re.findall(r"layers\.(\d+)\.", name) or [0])[0])
             result.update({own: half.contiguous() for own, half in halves.items()})

@@ -55,7 +55,8 @@ MODELS = ["llama", "codellama", "mistral", "mistral_window8", "qwen2", "qwen3", 
           "falcon_40b", "mpt_6heads", "gpt2", "smollm3", "gemma2", "gemma3", "gemma3_listed",
           "phi3", "phi4mini_v4", "olmo2", "granite", "qwen3_moe", "qwen3_moe_mixed", "qwen2_moe",
           "olmoe", "mixtral", "granitemoe", "granitemoeshared",
-          "olmo3", "exaone4_window"]
+          "olmo3", "exaone4_window", "glm4", "glm4_moe", "glm4_moe_groups", "ernie4_5",
+          "ernie4_5_moe"]
 
 
 def run(tokens, position, keep=True):

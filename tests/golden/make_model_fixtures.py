@@ -57,7 +57,9 @@ def randomize(model, seed):
     with torch.no_grad():
         for name, p in sorted(model.named_parameters()):
             noise = torch.randn(p.shape, generator=generator)
-            if p.dim() == 1 or name.endswith("proj_bias"):
+            if name.endswith("e_score_correction_bias"):
+                p.copy_(0.1 * noise)  # of the size of the scores
+            elif p.dim() == 1 or name.endswith("proj_bias"):
                 p.copy_(0.3 * noise if name.endswith("bias") else norm_weight + 0.2 * noise)
             elif p.dim() == 3:  # of all experts
                 p.copy_(noise / p.shape[2] ** 0.5)
@@ -69,6 +71,9 @@ def randomize(model, seed):
                 fan_in = p.shape[0] if isinstance(model.get_submodule(name.removesuffix(".weight")),
                                                   Conv1D) else p.shape[1]
                 p.copy_(gain * noise / fan_in ** 0.5)
+        for name, b in sorted(model.named_buffers()):
+            if name.endswith("e_score_correction_bias"):
+                b.copy_(0.2 * torch.randn(b.shape, generator=generator))
 
 
 def published_tensors(model):
@@ -173,8 +178,10 @@ def make_model(out, name):
 
     model = AutoModelForCausalLM.from_config(config_class(**fields), dtype=torch.float32)
     randomize(model, seed)
-    save_weights(folder, stored_tensors(model, dtype, options.get("bare_gpt2", False)),
-                 options.get("shards", 1))
+    tensors = stored_tensors(model, dtype, options.get("bare_gpt2", False))
+    tensors.update({n: torch.ones(shape, dtype=dtype)
+                    for n, shape in options.get("extra", {}).items()})
+    save_weights(folder, tensors, options.get("shards", 1))
     model.config.dtype = dtype
     model.config.architectures = [type(model).__name__]
     model.config.save_pretrained(folder)

@@ -2,7 +2,9 @@
 transformers 4 wrote its config.json (folder names that end in `_v4`)."""
 
 import torch
-from transformers import (Exaone4Config, FalconConfig, GPT2Config, Gemma2Config, Gemma3TextConfig, GraniteConfig,
+from transformers import (Ernie4_5Config, Ernie4_5_MoeConfig, Exaone4Config, FalconConfig,
+                          GPT2Config, Gemma2Config, Gemma3TextConfig, Glm4Config, Glm4MoeConfig,
+                          GlmConfig, GraniteConfig,
                           GraniteMoeConfig, GraniteMoeSharedConfig, LlamaConfig, MistralConfig,
                           MixtralConfig, MptConfig, Olmo2Config, Olmo3Config, OlmoeConfig, Phi3Config,
                           Qwen2Config, Qwen2MoeConfig, Qwen3Config, Qwen3MoeConfig, SmolLM3Config)
@@ -45,6 +47,10 @@ OLMO3 = dict(SMALL, num_hidden_layers=4, sliding_window=8, max_position_embeddin
                                      attention_factor=1.2079441541679836, beta_fast=32.0,
                                      beta_slow=1.0, original_max_position_embeddings=64)))
 EXAONE4 = dict(SMALL, num_attention_heads=2, intermediate_size=12, rms_norm_eps=1e-5)
+GLM = dict(SMALL, num_attention_heads=2, intermediate_size=12, partial_rotary_factor=0.5)
+GLM_MOE = dict(GLM, head_dim=8, num_hidden_layers=3, n_routed_experts=6, n_shared_experts=2,
+               num_experts_per_tok=2, moe_intermediate_size=8, first_k_dense_replace=1)
+ERNIE = dict(SMALL, num_attention_heads=2, num_key_value_heads=1, intermediate_size=16)
 # Two of six experts a token.
 EXPERTS = dict(SMALL, hidden_size=24, num_attention_heads=2, intermediate_size=12,
                num_experts_per_tok=2)
@@ -107,6 +113,7 @@ def v4_phi3(config):
 # name: (config class, fields, stored type, options). The order gives the seeds: append.
 #   v4: how the old config.json says the same    drop: fields that config.json leaves out
 #   jump, longrope: more expected sets, see make_model_fixtures.py
+#   extra: shapes of tensors that a checkpoint has beside those of the model
 #   rope_type: a name of the first checkpoints, which transformers 5 no longer reads
 MODELS = {
     "llama": (LlamaConfig, dict(SHAPE), torch.float32, {}),
@@ -207,6 +214,24 @@ MODELS = {
                                            rope_parameters=dict(rope_type="default",
                                                                 rope_theta=10000.0)),
                        torch.float32, {}),
+
+    "glm": (GlmConfig, dict(GLM, head_dim=12), torch.float32, {}),
+    "glm4": (Glm4Config, dict(GLM, head_dim=8), torch.float32, dict(jump=True)),
+    # GLM 4.5: norms of heads in the large one alone; a layer behind the last, which is not computed.
+    "glm4_moe": (Glm4MoeConfig, dict(GLM_MOE, use_qk_norm=True, norm_topk_prob=True,
+                                     routed_scaling_factor=2.5), torch.float32,
+                 dict(extra={"model.layers.3.eh_proj.weight": (24, 48),
+                             "model.layers.3.enorm.weight": (24,)})),
+    "glm4_moe_groups": (Glm4MoeConfig, dict(GLM_MOE, attention_bias=True, norm_topk_prob=False,
+                                            num_mtp_layers=0, n_group=3, topk_group=2),
+                        torch.float32, {}),
+    "ernie4_5": (Ernie4_5Config, dict(ERNIE, head_dim=16), torch.float32, {}),
+    "ernie4_5_bias": (Ernie4_5Config, dict(ERNIE, head_dim=16, use_bias=True,
+                                           tie_word_embeddings=False), torch.float32, {}),
+    "ernie4_5_moe": (Ernie4_5_MoeConfig, dict(
+        ERNIE, num_hidden_layers=3, moe_intermediate_size=8, moe_k=2, moe_num_experts=6,
+        moe_num_shared_experts=2, moe_layer_start_index=1), torch.float32,
+        dict(extra={"model.mtp_linear_proj.0.weight": (24, 48)})),
 }
 
 

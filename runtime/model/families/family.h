@@ -35,13 +35,14 @@ struct Family {
 inline TensorNames llama_names(const ModelConfig&) {
   return kLlamaNames;
 }
-inline TensorNames gguf_names(const ModelConfig&) {
-  return kGgufNames;
-}
 inline TensorNames gguf_fused_names(const ModelConfig&) {
   TensorNames names = kGgufNames;
   names.qkv = "attn_qkv";
   return names;
+}
+// Some converters fuse what the architecture has apart.
+inline TensorNames gguf_names(const ModelConfig& config) {
+  return config.fused_qkv ? gguf_fused_names(config) : kGgufNames;
 }
 
 }  // namespace pc

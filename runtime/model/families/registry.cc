@@ -7,10 +7,15 @@
 namespace pc {
 
 // One line here and one in the table for each family.
+extern const Family kErnie;
+extern const Family kErnieMoe;
 extern const Family kExaone4;
 extern const Family kFalcon;
 extern const Family kGemma2;
 extern const Family kGemma3;
+extern const Family kGlm;
+extern const Family kGlm4;
+extern const Family kGlm4Moe;
 extern const Family kGpt2;
 extern const Family kGptOss;
 extern const Family kGranite;
@@ -31,10 +36,11 @@ extern const Family kSmolLm3;
 
 namespace {
 
-const std::array kFamilies{&kLlama,    &kMistral, &kMixtral, &kQwen2,  &kQwen2Moe, &kQwen3,
-                           &kQwen3Moe, &kSmolLm3, &kGemma2,  &kGemma3, &kPhi3,     &kOlmo2,
-                           &kOlmo3,    &kOlmoe,   &kExaone4, &kGptOss, &kGranite,  &kGraniteMoe,
-                           &kFalcon,   &kMpt,     &kGpt2};
+const std::array kFamilies{&kLlama,    &kMistral,  &kMixtral, &kQwen2,   &kQwen2Moe,   &kQwen3,
+                           &kQwen3Moe, &kSmolLm3,  &kGemma2,  &kGemma3,  &kPhi3,       &kOlmo2,
+                           &kOlmo3,    &kOlmoe,    &kExaone4, &kGlm,     &kGlm4,       &kGlm4Moe,
+                           &kErnie,    &kErnieMoe, &kGptOss,  &kGranite, &kGraniteMoe, &kFalcon,
+                           &kMpt,      &kGpt2};
 
 // Why well-known architectures cannot be loaded, by a part of their name in
 // small letters and digits alone. The first that fits counts.

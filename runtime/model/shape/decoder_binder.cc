@@ -238,24 +238,16 @@ class LayerBinder {
       PC_TRY(mixture.router_bias, vector(names_.router, ".bias", m.n_experts));
     }
     if (m.choice_bias) {
-      PC_TRY(mixture.choice_bias, vector(names_.choice_bias, "", m.n_experts));
+      PC_TRY(mixture.choice_bias,
+             tensors_.one_row(prefix_ + std::string(names_.choice_bias), m.n_experts));
     }
-    if (m.shared_gated) PC_CHECK_OK(shared_gate(&mixture.ffn_gate));
+    if (m.shared_gated) {
+      PC_TRY(mixture.ffn_gate,
+             tensors_.one_row(prefix_ + std::string(names_.ffn_gate) + ".weight", c_.d_model));
+    }
     auto& experts = experts_->emplace_back(m.n_experts);
     mixture.experts = experts.data();
     return names_.expert_prefix.empty() ? stacked_experts(&experts) : separate_experts(&experts);
-  }
-
-  // One row, which GGUF stores as a vector.
-  Status shared_gate(pc_tensor* row) {
-    const std::string name = prefix_ + std::string(names_.ffn_gate) + ".weight";
-    auto as_matrix = tensors_.matrix(name, 1, c_.d_model);
-    if (as_matrix.ok()) {
-      *row = as_matrix.value();
-      return ok();
-    }
-    PC_TRY(*row, tensors_.vector(name, c_.d_model));
-    return ok();
   }
 
   Status separate_experts(std::vector<pc_ffn>* experts) {
@@ -339,6 +331,9 @@ Result<Decoder> bind_decoder(const ModelConfig& config, const TensorNames& names
     PC_TRY(const pc_layer layer, LayerBinder(config, names, tensors, i, &decoder.experts).bind());
     decoder.layers.push_back(layer);
   }
+  for (std::uint32_t i = 0; i < config.n_further_layers; ++i)
+    tensors.pass_over(std::string(names.layer_prefix) + std::to_string(config.n_layers + i) + ".");
+  for (const std::string_view prefix : names.passed_over) tensors.pass_over(std::string(prefix));
   PC_TRY(decoder.final_norm, tensors.vector(weight(names.final_norm), config.d_model));
   if (config.norm_bias) {
     PC_TRY(decoder.final_norm_bias,

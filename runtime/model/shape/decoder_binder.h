@@ -8,6 +8,7 @@
 #pragma once
 
 #include <deque>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -34,7 +35,8 @@ struct TensorNames {
   std::string_view shared_gate = {}, shared_up = {}, shared_gate_up = {}, shared_down = {};
   std::string_view ffn_gate = {};       // of how much the shared network counts
   std::string_view optional_base = {};  // in front of all names; files may leave it out
-  bool transposed = false;              // matrices of blocks are stored [inputs, outputs]
+  std::span<const std::string_view> passed_over = {};  // beginnings of names that are not computed
+  bool transposed = false;    // matrices of blocks are stored [inputs, outputs]
   bool qkv_by_group = false;  // fused rows: for each K/V head its queries, its key, its value
 };
 

@@ -36,6 +36,13 @@ Result<std::uint32_t> read_uniform(const GgufKeys& keys, std::string_view key,
 
 Status read_shape(const GgufKeys& keys, ModelConfig* out) {
   PC_TRY(out->n_layers, keys.extent("block_count", kMaxLayers));
+  PC_TRY(const std::uint64_t further,
+         keys.metadata().integer_or(keys.full("nextn_predict_layers"), 0));
+  if (further >= out->n_layers) {
+    return keys.error(Code::kCorrupt, "nextn_predict_layers", "leaves no layer of block_count");
+  }
+  out->n_further_layers = static_cast<std::uint32_t>(further);
+  out->n_layers -= out->n_further_layers;
   PC_TRY(out->d_model, keys.extent("embedding_length", kMaxExtent));
   PC_TRY(out->n_heads, read_uniform(keys, "attention.head_count", 0));
   if (out->n_heads == 0) return keys.error(Code::kCorrupt, "attention.head_count", "is missing");
@@ -207,6 +214,7 @@ Result<ModelConfig> read_gguf_config(const GgufKeys& keys, bool rotates) {
   out.windows.assign(out.n_layers, 0);
   out.layer_ropes.assign(out.n_layers, PC_NO_ROPE);
   if (rotates) PC_CHECK_OK(read_rope(keys, &out));
+  out.fused_qkv = keys.has_tensor("blk.0.attn_qkv.weight");
   // No key says which biases there are; the tensors show it.
   out.q_bias = keys.has_tensor("blk.0.attn_q.bias") || keys.has_tensor("blk.0.attn_qkv.bias");
   out.k_bias = keys.has_tensor("blk.0.attn_k.bias");

@@ -34,15 +34,20 @@ struct MixtureConfig {
   std::vector<bool> layers;  // [n_layers] have a mixture
 };
 
-// How a family's config.json spells it. "" = the field does not exist there. The number of experts
-// is num_experts or num_local_experts: transformers 5 writes the other name than it did.
+// How a family's config.json spells it. "" = the field does not exist there.
 struct MixtureFields {
+  // "": num_experts or num_local_experts: transformers 5 writes the other name than it did.
+  std::string_view experts = "";
   std::string_view used = "num_experts_per_tok";
   std::string_view d_expert = "moe_intermediate_size";
   std::string_view d_shared = "";      // absent: 0
+  std::string_view n_shared = "";      // or so many experts' widths; absent: 0
   std::string_view normalised = "";    // absent: false
   std::string_view sparse_step = "";   // every so-manieth layer has one; absent: all
   std::string_view dense_layers = "";  // a list of layers that have none
+  std::string_view n_dense = "";       // so many layers have none, the first ones
+  std::string_view scale = "";         // absent: 1
+  std::string_view n_groups = "", n_groups_used = "";  // absent: 1
 };
 
 // Errors: kCorrupt and kUnsupported, by the field's name.

@@ -34,6 +34,9 @@ struct ModelConfig {
   std::string architecture;  // "LlamaForCausalLM"; GGUF: "llama"
   std::uint32_t n_layers = 0, d_model = 0, n_heads = 0, n_kv_heads = 0, head_dim = 0;
   std::uint32_t d_ffn = 0, vocab_size = 0;
+  // Layers that files have behind the n_layers, which guess at tokens behind the next one: they are
+  // not computed, and their tensors are passed over.
+  std::uint32_t n_further_layers = 0;
   std::uint32_t context_tokens = 0;  // max_position_embeddings
   double norm_eps = 1e-6;
   bool tied_embeddings = false;
@@ -67,6 +70,7 @@ struct ModelConfig {
   bool gated = true;
   bool parallel = false, parallel_norms = false;  // a norm of its own for each half
   bool q_bias = false, k_bias = false, v_bias = false, o_bias = false, ffn_bias = false;
+  bool fused_qkv = false;  // GGUF: projections of a layer are one tensor
   HeadNorm head_norm = HeadNorm::kNone;
   bool sinks = false;
   double embedding_scale = 1, residual_scale = 1, logit_scale = 1;

@@ -84,6 +84,14 @@ Result<pc_tensor> TensorBinder::vector(const std::string& name, std::uint32_t n)
   return aligned(stored);
 }
 
+Result<pc_tensor> TensorBinder::one_row(const std::string& name, std::uint32_t n) {
+  const auto* found = find(name);
+  const bool as_matrix = found && found->second.shape.size() == 2;
+  PC_TRY(const pc_tensor stored, as_matrix ? matrix(name, 1, n) : vector(name, n));
+  if (!simd::is_quantised(static_cast<simd::Type>(stored.dtype))) return stored;
+  return error(Code::kUnsupported, folder_ + ": tensor \"" + name + "\" is in quantised blocks");
+}
+
 std::byte* TensorBinder::new_copy(std::size_t n_bytes) {
   return copies_.emplace_back(n_bytes).data();
 }
@@ -179,6 +187,8 @@ Status TensorBinder::check_nothing_left(std::string_view architecture) const {
   for (const auto& entry : tensors_) {
     if (taken_.contains(entry.first) || skipped_.contains(entry.first)) continue;
     if (is_derived_buffer(entry.first)) continue;
+    const auto begins = [&](const std::string& prefix) { return entry.first.starts_with(prefix); };
+    if (std::ranges::any_of(passed_over_, begins)) continue;
     if (n_left++ == 0) first = &entry;
   }
   if (n_left == 0) return ok();

@@ -35,6 +35,9 @@ class TensorBinder {
   Result<pc_tensor> matrix(const std::string& name, std::uint32_t rows, std::uint32_t cols);
   Result<pc_tensor> vector(const std::string& name, std::uint32_t n);
 
+  // n numbers that formats store as a vector, or as a matrix of one row. Errors: those of vector().
+  Result<pc_tensor> one_row(const std::string& name, std::uint32_t n);
+
   // n matrices that are one tensor, [n, rows, cols], as the rows [n * rows, cols] of one matrix.
   Result<pc_tensor> stack(const std::string& name, std::uint32_t n, std::uint32_t rows,
                           std::uint32_t cols);
@@ -52,12 +55,15 @@ class TensorBinder {
   // What was read by other means: it is not left over.
   void mark(std::string_view name) { taken_.emplace(name); }
 
+  // Names that begin so belong to a part of the model that is not computed: they are not left over.
+  void pass_over(std::string prefix) { passed_over_.push_back(std::move(prefix)); }
+
   // For tied weights, which some files store twice: a copy of `original` under
   // `name` is passed over; anything else under that name is an error.
   Status skip_copy(const std::string& name, const std::string& original);
 
   // After the last request: kMismatch when the checkpoint holds more than was
-  // asked for, beyond buffers that can be computed from the configuration.
+  // asked for or passed over, beyond buffers that can be computed from the configuration.
   Status check_nothing_left(std::string_view architecture) const;
 
   // The memory of the copies; the binder forgets it.
@@ -76,6 +82,7 @@ class TensorBinder {
   std::vector<AlignedBuffer<std::byte>> copies_;
   std::set<std::string, std::less<>> taken_;
   std::set<std::string, std::less<>> skipped_;
+  std::vector<std::string> passed_over_;
 };
 
 // Rows [first, first + n) of a matrix.

@@ -121,6 +121,26 @@ TEST_CASE("three of four layers slide, where the file does not say which") {
   CHECK(plain->layer_ropes == std::vector<std::uint32_t>(4, 0));
 }
 
+TEST_CASE("layers that guess at later tokens are not the model's") {
+  const auto with = [](std::uint32_t n) {
+    return config_of("glm4",
+                     [n](GgufBytes& b) { b.value<std::uint32_t>("glm4.nextn_predict_layers", n); });
+  };
+  const auto one = with(1);
+  REQUIRE(one.ok());
+  CHECK((one->n_layers == 3 && one->n_further_layers == 1 && one->windows.size() == 3));
+  const auto all = with(4);
+  REQUIRE_FALSE(all.ok());
+  CHECK_THAT(all.error().message, Catch::Contains("glm4.nextn_predict_layers"));
+}
+
+TEST_CASE("a GLM whose queries and keys are in the order of pictures' positions is refused") {
+  refused(
+      config_of("glm4",
+                [](GgufBytes& b) { b.value<std::uint32_t>("glm4.rope.dimension_sections", 8); }),
+      "glm4.rope.dimension_sections");
+}
+
 TEST_CASE("YaRN's factors") {
   const auto yarn = [](const std::function<void(GgufBytes&)>& add) {
     return config_of("qwen3", [&](GgufBytes& b) {

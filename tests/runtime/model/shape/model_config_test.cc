@@ -302,6 +302,40 @@ TEST_CASE("a mixture's numbers are read by every family's names") {
       Code::kUnsupported, "clip_qkv");
 }
 
+TEST_CASE("mixtures whose experts are chosen by a bias") {
+  const auto glm = config_of("Glm4MoeForCausalLM",
+                             R"("n_routed_experts":8,"num_experts_per_tok":2,"n_group":4,)"
+                             R"("topk_group":2,"moe_intermediate_size":16,"n_shared_experts":2,)"
+                             R"("first_k_dense_replace":1,"routed_scaling_factor":1.5)");
+  REQUIRE(glm.ok());
+  const MixtureConfig& m = glm->mixture;
+  CHECK((m.n_experts == 8 && m.routing == PC_ROUTING_SIGMOID && m.normalised && m.choice_bias));
+  CHECK((m.n_groups == 4 && m.n_groups_used == 2 && m.group_best == 2 && m.scale == 1.5));
+  CHECK_FALSE(glm->has_mixture(0));
+  CHECK(glm->d_own_ffn(1) == 32);
+  CHECK(glm->ropes[0].partial_rotary_factor == 0.5);
+  CHECK(glm->n_further_layers == 1);
+  CHECK(glm->head_norm == HeadNorm::kNone);
+  refused(config_of("Glm4MoeForCausalLM",
+                    R"("n_routed_experts":8,"num_experts_per_tok":2,"moe_intermediate_size":16,)"
+                    R"("n_shared_experts":2000000)"),
+          Code::kUnsupported, "n_shared_experts");
+  refused(config_of("Glm4MoeForCausalLM",
+                    R"("n_routed_experts":8,"num_experts_per_tok":2,"moe_intermediate_size":16,)"
+                    R"("num_nextn_predict_layers":-1)"),
+          Code::kUnsupported, "num_nextn_predict_layers");
+  const std::string ernie_fields = R"("moe_num_experts":8,"moe_k":2,"moe_intermediate_size":16)";
+  const auto ernie =
+      config_of("Ernie4_5_MoeForCausalLM",
+                ernie_fields + R"(,"moe_layer_start_index":1,"moe_layer_end_index":2)");
+  REQUIRE(ernie.ok());
+  CHECK((ernie->mixture.normalised && ernie->mixture.choice_bias));
+  CHECK(ernie->mixture.layers == std::vector<bool>{false, true, true, false});
+  CHECK(ernie->ropes[0].theta == 500000);
+  refused(config_of("Ernie4_5_MoeForCausalLM", ernie_fields + R"(,"use_bias":true)"),
+          Code::kUnsupported, "use_bias");
+}
+
 TEST_CASE("an unknown architecture is named, with its reason and what there is") {
   const auto c = config_of("MambaForCausalLM");
   refused(c, Code::kUnsupported, "\"MambaForCausalLM\" is not supported (its recurrent state");

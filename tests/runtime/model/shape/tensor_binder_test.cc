@@ -64,3 +64,20 @@ TEST_CASE("vectors in quantised blocks are refused, matrices are not") {
   CHECK(bias.error().code == Code::kUnsupported);
   CHECK_THAT(bias.error().message, Catch::Contains("\"b\" is a vector in quantised blocks"));
 }
+
+TEST_CASE("a row is found as a vector and as a matrix, and what is passed over is not left") {
+  const std::vector<std::byte> bytes(34);
+  TensorMap tensors;
+  tensors.emplace("vector", view("F32", {4}, std::span(bytes).first(16)));
+  tensors.emplace("matrix", view("F32", {1, 4}, std::span(bytes).first(16)));
+  tensors.emplace("blocks", view("Q8_0", {1, 32}, bytes));
+  tensors.emplace("visual.merger.weight", view("F32", {4}, std::span(bytes).first(16)));
+  TensorBinder binder(tensors, "folder");
+  CHECK(binder.one_row("vector", 4).ok());
+  CHECK(binder.one_row("matrix", 4).ok());
+  CHECK_FALSE(binder.one_row("matrix", 5).ok());
+  CHECK_FALSE(binder.one_row("blocks", 32).ok());
+  CHECK_FALSE(binder.check_nothing_left("a model").ok());
+  binder.pass_over("visual.");
+  CHECK(binder.check_nothing_left("a model").ok());
+}
