@@ -64,17 +64,28 @@ Result<JsonDocument> read_config(const std::string& folder) {
   return document;
 }
 
+bool has_head(const Checkpoint& checkpoint) {
+  return std::ranges::any_of(checkpoint.tensors, [](const TensorMap::value_type& tensor) {
+    return tensor.first.ends_with("lm_head.weight");
+  });
+}
+
 Result<Source> read_folder(const std::string& folder) {
   PC_TRY(const JsonDocument document, read_config(folder));
   const JsonView root = document.root();
   Source source{.path = folder, .format = "safetensors", .place = document.name()};
   PC_TRY(const std::string architecture, read_architecture(root));
   PC_TRY(source.family, in(source.place, find_family(architecture)));
-  PC_TRY(source.config, read_model_config(root, source.family->fields));
-  PC_CHECK_OK(source.family->configure(root, &source.config));
+  const ConfigFields& fields = source.family->fields;
+  const JsonView text = source.family->several_media ? text_config(root) : root;
+  PC_TRY(source.config, read_model_config(text, fields));
+  source.config.architecture = architecture;
+  PC_CHECK_OK(source.family->configure(text, &source.config));
+  if (source.family->several_media) PC_CHECK_OK(read_beside_text(root, fields, &source.config));
   PC_CHECK_OK(override_eos(folder, source.config.vocab_size, &source.config.eos));
   source.names = source.family->names(source.config);
   PC_TRY(source.checkpoint, open_safetensors(folder));
+  if (source.config.tied_unsaid) source.config.tied_embeddings = !has_head(source.checkpoint);
   PC_TRY(source.pooling, read_pooling(folder));
   return source;
 }

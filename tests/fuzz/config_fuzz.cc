@@ -19,8 +19,10 @@ void require(bool promise) {
 pc::Status configure(pc::JsonView root) {
   PC_TRY(const std::string architecture, pc::read_architecture(root));
   PC_TRY(const pc::Family* family, pc::find_family(architecture));
-  PC_TRY(pc::ModelConfig config, pc::read_model_config(root, family->fields));
-  PC_CHECK_OK(family->configure(root, &config));
+  const pc::JsonView text = family->several_media ? pc::text_config(root) : root;
+  PC_TRY(pc::ModelConfig config, pc::read_model_config(text, family->fields));
+  PC_CHECK_OK(family->configure(text, &config));
+  if (family->several_media) PC_CHECK_OK(pc::read_beside_text(root, family->fields, &config));
   PC_CHECK_OK(pc::check_shape("fuzz", config));
   require(config.windows.size() == config.n_layers);
   require(config.layer_ropes.size() == config.n_layers);

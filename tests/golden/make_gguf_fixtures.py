@@ -35,13 +35,15 @@ from gguf import GGMLQuantizationType as Type
 from gguf import MODEL_ARCH as ARCH
 from gguf import TokenType
 from safetensors.torch import load_file
-from transformers import AutoConfig, AutoModelForCausalLM, GptOssConfig, LlamaConfig
+from transformers import (AutoConfig, AutoModelForCausalLM, GptOssConfig, LlamaConfig,
+                          Qwen3VLMoeConfig)
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 from transformers.utils import logging
 
-from make_model_fixtures import N_TOKENS, randomize, write_expected, write_json
-from model_list import SHAPE, VOCAB
+from make_model_fixtures import (N_TOKENS, SEEING, model_class, randomize, write_expected,
+                                 write_json)
+from model_list import EXPERTS, SHAPE, VOCAB
 
 # architectures: (GGUF's, pre-tokenizer; None: a sentencepiece vocabulary)
 FAMILIES = {
@@ -64,6 +66,9 @@ FAMILIES = {
     "Glm4MoeForCausalLM": (ARCH.GLM4_MOE, "glm4"),
     "Ernie4_5ForCausalLM": (ARCH.ERNIE4_5, None),
     "Ernie4_5_MoeForCausalLM": (ARCH.ERNIE4_5_MOE, None),
+    "Qwen2VLForConditionalGeneration": (ARCH.QWEN2VL, "qwen2"),
+    "Qwen2_5_VLForConditionalGeneration": (ARCH.QWEN2VL, "qwen2"),
+    "Qwen3VLForConditionalGeneration": (ARCH.QWEN3VL, "qwen2"),
     "GraniteForCausalLM": (ARCH.GRANITE, "refact"),
     "Qwen3MoeForCausalLM": (ARCH.QWEN3MOE, "qwen2"),
     "Qwen2MoeForCausalLM": (ARCH.QWEN2MOE, "qwen2"),
@@ -85,7 +90,8 @@ NAMES = ["llama", "llama_bias", "llama_rope_llama3_tied_bf16", "llama_rope_linea
          "gemma2_v4", "gemma3", "gemma3_linear_v4", "phi3", "phi3_longrope", "phi4mini_v4",
          "olmo2", "granite", "qwen3_moe", "qwen2_moe", "olmoe", "mixtral", "granitemoe",
          "granitemoeshared", "olmo3", "exaone4", "exaone4_window", "glm", "glm4",
-         "glm4_moe", "glm4_moe_groups", "ernie4_5", "ernie4_5_bias", "ernie4_5_moe"]
+         "glm4_moe", "glm4_moe_groups", "ernie4_5", "ernie4_5_bias", "ernie4_5_moe",
+         "qwen2_vl_v4", "qwen2_5_vl", "qwen3_vl"]
 
 SIMPLE = [Type.Q4_0, Type.Q4_1, Type.Q5_0, Type.Q5_1, Type.Q8_0]
 K_QUANTS = [Type.Q2_K, Type.Q3_K, Type.Q4_K, Type.Q5_K, Type.Q6_K]
@@ -149,6 +155,8 @@ def add_rope(writer, arch, c):
         return
     if arch == ARCH.GEMMA3:
         writer.add_rope_freq_base_swa(rope["sliding_attention"]["rope_theta"])
+    if "mrope_section" in rope:
+        writer.add_rope_dimension_sections((rope["mrope_section"] + [0])[:4])
     rope = rope.get("full_attention", rope)  # OLMo 3's sliding layers take the same base, unscaled
     writer.add_rope_freq_base(rope["rope_theta"])
     head_dim = getattr(c, "head_dim", None) or c.hidden_size // c.num_attention_heads
@@ -308,8 +316,9 @@ def gguf_tensors(tensors, arch, c):
     names = gguf.get_tensor_name_map(arch, c.num_hidden_layers + further_layers(c))
     result = {}
     for name, t in stacked(tensors).items():
-        if name.startswith("model.mtp_"):
-            continue  # ERNIE's guesses at later tokens
+        if name.startswith("model.mtp_") or any(part in name for part in SEEING):
+            continue  # ERNIE's guesses at later tokens, and what sees
+        name = name.replace("model.language_model.", "model.")
         name = name.replace("e_score_correction_bias", "e_score_correction.bias")
         if arch == ARCH.GRANITE_MOE:
             halves = granite_halves(name, t, (re.findall(r"layers\.(\d+)\.", name) or [0])[0])
@@ -364,6 +373,7 @@ def finish(writer):
 def convert(folder, path, **options):
     config = AutoConfig.from_pretrained(folder)
     arch, pre = FAMILIES[config.architectures[0]]
+    config = config.get_text_config()
     tensors = {}
     for file in sorted(folder.glob("*.safetensors")):
         tensors.update(load_file(file))
@@ -477,6 +487,40 @@ def gpt_oss(out, seed):
     write_expected(out / "gpt_oss", model, [("prompt", list(range(N_TOKENS)), None)], seed)
 
 
+def qwen3_vl_moe(out, seed):
+    """The text of Qwen3-VL's mixtures, whose folders hold experts turned: a file alone."""
+    config = Qwen3VLMoeConfig(
+        text_config=dict(EXPERTS, head_dim=8, num_experts=6, moe_intermediate_size=8,
+                         norm_topk_prob=True, rope_parameters=dict(
+                             rope_type="default", rope_theta=10000.0, mrope_interleaved=True,
+                             mrope_section=[2, 1, 1])),
+        vision_config=dict(depth=1, hidden_size=8, num_heads=2, intermediate_size=8,
+                           out_hidden_size=24, in_channels=1, patch_size=2,
+                           num_position_embeddings=4, deepstack_visual_indexes=[0]))
+    model = model_class(config).from_config(config, dtype=torch.float32).eval()
+    randomize(model, seed)
+    tensors = {}
+    for name, p in model.named_parameters():
+        if name.endswith("experts.gate_up_proj"):
+            base, halves = name.removesuffix("gate_up_proj"), p.detach().chunk(2, dim=1)
+            tensors.update({f"{base}{part}_proj.weight": half
+                            for part, half in zip(("gate", "up"), halves)})
+        else:
+            tensors[name + ".weight" * name.endswith("experts.down_proj")] = p.detach()
+    text = config.get_text_config()
+    writer = new_writer(out / "qwen3_vl_moe.gguf", ARCH.QWEN3VLMOE, "qwen2", text,
+                        gguf.LlamaFileType.ALL_F32)
+    for name, t in gguf_tensors(tensors, ARCH.QWEN3VLMOE, text).items():
+        add_tensor(writer, name, t)
+    finish(writer)
+    (out / "qwen3_vl_moe").mkdir(exist_ok=True)
+    write_expected(out / "qwen3_vl_moe", model, [("prompt", list(range(N_TOKENS)), None)], seed)
+
+
+# Of architectures whose folders are not read.
+ALONE = {"gpt_oss": (gpt_oss, 300), "qwen3_vl_moe": (qwen3_vl_moe, 301)}
+
+
 def main():
     here = pathlib.Path(__file__).resolve().parent
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -490,13 +534,13 @@ def main():
     if args.only:
         index = json.loads((args.out / "index.json").read_text())
         for name in args.only:
-            if name == "gpt_oss":
-                gpt_oss(args.out, 300)
-                index = [row for row in index if row["file"] != "gpt_oss.gguf"]
-                index.append({"file": "gpt_oss.gguf", "expected": "gpt_oss"})
+            index = [row for row in index if row["file"] != f"{name}.gguf"]
+            if name in ALONE:
+                make, seed = ALONE[name]
+                make(args.out, seed)
+                index.append({"file": f"{name}.gguf", "expected": name})
                 continue
             convert(args.models / name, args.out / f"{name}.gguf")
-            index = [row for row in index if row["file"] != f"{name}.gguf"]
             index.append({"file": f"{name}.gguf", "expected": f"../models/{name}"})
         write_json(args.out / "index.json", index)
         return
@@ -517,8 +561,9 @@ def main():
     for seed, kind in enumerate(SIMPLE + K_QUANTS):
         name = quantized_llama(args.out, kind, 200 + seed)
         index.append({"file": f"{name}.gguf", "expected": name})
-    gpt_oss(args.out, 300)
-    index.append({"file": "gpt_oss.gguf", "expected": "gpt_oss"})
+    for name, (make, seed) in ALONE.items():
+        make(args.out, seed)
+        index.append({"file": f"{name}.gguf", "expected": name})
     write_json(args.out / "index.json", index)
 
 

@@ -47,16 +47,18 @@ import pathlib
 import random
 
 import torch
-from transformers import AutoModelForCausalLM
+from transformers import AutoConfig
 from transformers.models.mpt.modeling_mpt import build_mpt_alibi_tensor
 from transformers.utils import logging
+
+from make_model_fixtures import model_class
 
 MODELS = ["llama", "codellama", "mistral", "mistral_window8", "qwen2", "qwen3", "falcon_7b",
           "falcon_40b", "mpt_6heads", "gpt2", "smollm3", "gemma2", "gemma3", "gemma3_listed",
           "phi3", "phi4mini_v4", "olmo2", "granite", "qwen3_moe", "qwen3_moe_mixed", "qwen2_moe",
           "olmoe", "mixtral", "granitemoe", "granitemoeshared",
           "olmo3", "exaone4_window", "glm4", "glm4_moe", "glm4_moe_groups", "ernie4_5",
-          "ernie4_5_moe"]
+          "ernie4_5_moe", "qwen2_vl_v4", "qwen2_5_vl", "qwen3_vl", "gemma3_media"]
 
 
 def run(tokens, position, keep=True):
@@ -237,36 +239,40 @@ def alibi_of(model, positions):
     return last[:, :, :1] * distances
 
 
+def text_config(model):
+    return model.config.get_text_config()
+
+
 def forward(model, rows):
     inputs = {"position_ids": torch.tensor([rows.positions])}
-    mask = block_mask(rows, getattr(model.config, "sliding_window", None) or None)
-    if model.config.model_type in ("gemma2", "gemma3_text", "smollm3", "olmo3", "exaone4"):
+    mask = block_mask(rows, getattr(text_config(model), "sliding_window", None) or None)
+    if text_config(model).model_type in ("gemma2", "gemma3_text", "smollm3", "olmo3", "exaone4"):
         # Kinds of layers: each takes its own mask.
         mask = {"full_attention": block_mask(rows, None), "sliding_attention": mask}
-    if model.config.model_type == "mpt":
+    if text_config(model).model_type == "mpt":
         inputs = {}
         bias = alibi_of(model, rows.positions)
         model.transformer.build_mpt_alibi_tensor = lambda *_, **__: bias
     with torch.no_grad():
         logits = model(input_ids=torch.tensor([rows.tokens]), attention_mask=mask,
                        use_cache=False, **inputs).logits[0]
-    if model.config.model_type == "mpt":
+    if text_config(model).model_type == "mpt":
         del model.transformer.build_mpt_alibi_tensor  # the class's own again
     return logits
 
 
 def can_be_said(model, plan, rows):
     """Positions within the model's context; learned ones cannot be shifted."""
-    context = getattr(model.config, "max_seq_len", None) or model.config.max_position_embeddings
+    context = getattr(text_config(model), "max_seq_len", None) or text_config(model).max_position_embeddings
     moves = any(shift_of(plan, j) for j in range(len(plan["jobs"])))
-    return max(rows.positions) < context and not (moves and model.config.model_type == "gpt2")
+    return max(rows.positions) < context and not (moves and text_config(model).model_type == "gpt2")
 
 
 def longrope_context(model, rows):
     """The context to open with, so that the table is the one that transformers takes here."""
-    original = model.config.rope_parameters["original_max_position_embeddings"]
+    original = text_config(model).rope_parameters["original_max_position_embeddings"]
     fits = max(rows.positions) + 1 <= original
-    return original if fits else model.config.max_position_embeddings
+    return original if fits else text_config(model).max_position_embeddings
 
 
 def check_scaffold(model, plan, logits):
@@ -291,14 +297,14 @@ def main():
     logging.disable_progress_bar()
     args.out.mkdir(parents=True, exist_ok=True)
     for name in args.only:
-        model = AutoModelForCausalLM.from_pretrained(
+        model = model_class(AutoConfig.from_pretrained(args.models / name)).from_pretrained(
             args.models / name, dtype=torch.float32, attn_implementation="eager").eval()
         for seed, make in enumerate(PLANS):
-            plan = {"model": name, "vocab_size": model.config.vocab_size, **make(Words(seed))}
+            plan = {"model": name, "vocab_size": text_config(model).vocab_size, **make(Words(seed))}
             rows, fresh_rows = lay_rows(plan)
             if not can_be_said(model, plan, rows):
                 continue
-            rope = getattr(model.config, "rope_parameters", None) or {}
+            rope = getattr(text_config(model), "rope_parameters", None) or {}
             if rope.get("rope_type") == "longrope":
                 plan["context"] = longrope_context(model, rows)
             logits = forward(model, rows)[fresh_rows].contiguous()

@@ -38,7 +38,7 @@ import tempfile
 
 import torch
 from safetensors.torch import load_file, save_file
-from transformers import AutoModelForCausalLM, LlamaConfig
+from transformers import AutoModelForCausalLM, AutoModelForImageTextToText, LlamaConfig
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 from transformers.pytorch_utils import Conv1D
@@ -50,6 +50,13 @@ N_TOKENS = 40
 LONGROPE = [("short", 24, 64), ("long", 66, 256)]  # case, tokens, context
 
 
+SEEING = ("visual", "vision", "multi_modal")
+
+
+def model_class(config):
+    return AutoModelForImageTextToText if hasattr(config, "vision_config") else AutoModelForCausalLM
+
+
 def randomize(model, seed):
     """Weights large enough that every part of the network moves the logits."""
     generator = torch.Generator().manual_seed(seed)
@@ -57,7 +64,9 @@ def randomize(model, seed):
     with torch.no_grad():
         for name, p in sorted(model.named_parameters()):
             noise = torch.randn(p.shape, generator=generator)
-            if name.endswith("e_score_correction_bias"):
+            if any(part in name for part in SEEING):
+                p.copy_(0.1 * noise)
+            elif name.endswith("e_score_correction_bias"):
                 p.copy_(0.1 * noise)  # of the size of the scores
             elif p.dim() == 1 or name.endswith("proj_bias"):
                 p.copy_(0.3 * noise if name.endswith("bias") else norm_weight + 0.2 * noise)
@@ -85,7 +94,7 @@ def published_tensors(model):
 
 def stored_tensors(model, dtype, bare_gpt2=False):
     tied = model.config.tie_word_embeddings
-    if any(p.dim() == 3 for p in model.parameters()):
+    if hasattr(model.config, "vision_config") or any(p.dim() == 3 for p in model.parameters()):
         return {name: t.to(dtype).contiguous() for name, t in published_tensors(model).items()}
     tensors = {name: p.detach().to(dtype).contiguous() for name, p in model.named_parameters()
                if not (tied and name == "lm_head.weight")}
@@ -134,8 +143,9 @@ def logits_of(model, tokens, positions):
         low, at = torch.finfo(torch.float32).min, torch.tensor(positions)
         distance = at[:, None] - at[None, :]
         mask = torch.where(distance < 0, low, 0.0)[None, None]
-        window = getattr(model.config, "sliding_window", None)
-        if window and "sliding_attention" in (getattr(model.config, "layer_types", None) or []):
+        text = model.config.get_text_config()
+        window = getattr(text, "sliding_window", None)
+        if window and "sliding_attention" in (getattr(text, "layer_types", None) or []):
             near = torch.where(distance >= window, low, 0.0)[None, None] + mask
             mask = {"full_attention": mask, "sliding_attention": near.clamp(min=low)}
         return model(input_ids=ids, position_ids=at[None], attention_mask=mask,
@@ -176,7 +186,8 @@ def make_model(out, name):
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
 
-    model = AutoModelForCausalLM.from_config(config_class(**fields), dtype=torch.float32)
+    of_config = config_class(**fields)
+    model = model_class(of_config).from_config(of_config, dtype=torch.float32)
     randomize(model, seed)
     tensors = stored_tensors(model, dtype, options.get("bare_gpt2", False))
     tensors.update({n: torch.ones(shape, dtype=dtype)
@@ -195,8 +206,8 @@ def make_model(out, name):
         write_json(folder / "generation_config.json", options["generation"])
 
     # The reference starts from the files, as a user would.
-    reference = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32,
-                                                     attn_implementation="eager").eval()
+    reference = model_class(of_config).from_pretrained(folder, dtype=torch.float32,
+                                                       attn_implementation="eager").eval()
     write_expected(folder, reference, cases_of(options), seed)
     if "rope_type" in options:
         config["rope_scaling"]["type"] = options["rope_type"]

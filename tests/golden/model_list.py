@@ -3,6 +3,7 @@ transformers 4 wrote its config.json (folder names that end in `_v4`)."""
 
 import torch
 from transformers import (Ernie4_5Config, Ernie4_5_MoeConfig, Exaone4Config, FalconConfig,
+                          Gemma3Config, Qwen2VLConfig, Qwen2_5_VLConfig, Qwen3VLConfig,
                           GPT2Config, Gemma2Config, Gemma3TextConfig, Glm4Config, Glm4MoeConfig,
                           GlmConfig, GraniteConfig,
                           GraniteMoeConfig, GraniteMoeSharedConfig, LlamaConfig, MistralConfig,
@@ -51,6 +52,7 @@ GLM = dict(SMALL, num_attention_heads=2, intermediate_size=12, partial_rotary_fa
 GLM_MOE = dict(GLM, head_dim=8, num_hidden_layers=3, n_routed_experts=6, n_shared_experts=2,
                num_experts_per_tok=2, moe_intermediate_size=8, first_k_dense_replace=1)
 ERNIE = dict(SMALL, num_attention_heads=2, num_key_value_heads=1, intermediate_size=16)
+VL_TEXT = dict(SMALL, num_attention_heads=3, num_key_value_heads=1)
 # Two of six experts a token.
 EXPERTS = dict(SMALL, hidden_size=24, num_attention_heads=2, intermediate_size=12,
                num_experts_per_tok=2)
@@ -100,6 +102,15 @@ def v4_olmo3(config):
     rope = dict(config.pop("rope_parameters")["full_attention"])
     config.pop("layer_types")
     return dict(config, rope_theta=rope.pop("rope_theta"), rope_scaling=rope)
+
+
+def v4_flat(config):
+    """Qwen2-VL's text stood beside its vision."""
+    text = config.pop("text_config")
+    rope = text.pop("rope_parameters")
+    return dict(config, **{k: v for k, v in text.items() if k not in ("model_type", "dtype")},
+                rope_theta=rope["rope_theta"],
+                rope_scaling=dict(type="mrope", mrope_section=rope["mrope_section"]))
 
 
 def v4_phi3(config):
@@ -232,6 +243,30 @@ MODELS = {
         ERNIE, num_hidden_layers=3, moe_intermediate_size=8, moe_k=2, moe_num_experts=6,
         moe_num_shared_experts=2, moe_layer_start_index=1), torch.float32,
         dict(extra={"model.mtp_linear_proj.0.weight": (24, 48)})),
+
+    # The text of models that see: nested in config.json, and as the first releases wrote it.
+    "qwen2_vl_v4": (Qwen2VLConfig, dict(text_config=dict(VL_TEXT, rope_parameters=dict(
+        rope_type="default", rope_theta=10000.0, mrope_section=[2, 1, 1])), vision_config=dict(
+            depth=1, embed_dim=8, num_heads=2, hidden_size=24, mlp_ratio=1, in_channels=1,
+            patch_size=2)), torch.float32, dict(v4=v4_flat)),
+    "qwen2_5_vl": (Qwen2_5_VLConfig, dict(text_config=dict(VL_TEXT, rope_parameters=dict(
+        rope_type="default", rope_theta=10000.0, mrope_section=[2, 1, 1])), vision_config=dict(
+            depth=1, hidden_size=8, num_heads=2, intermediate_size=8, out_hidden_size=24,
+            in_channels=1, patch_size=2, fullatt_block_indexes=[0])), torch.float32, {}),
+    "qwen3_vl": (Qwen3VLConfig, dict(
+        tie_word_embeddings=True, text_config=dict(VL_TEXT, head_dim=8, rope_parameters=dict(
+            rope_type="default", rope_theta=10000.0, mrope_interleaved=True,
+            mrope_section=[2, 1, 1])), vision_config=dict(
+                depth=1, hidden_size=8, num_heads=2, intermediate_size=8, out_hidden_size=24,
+                in_channels=1, patch_size=2, num_position_embeddings=4,
+                deepstack_visual_indexes=[0])), torch.float32, dict(jump=True)),
+    "gemma3_media": (Gemma3Config, dict(
+        text_config=dict(GEMMA3, rope_parameters=dict(
+            sliding_attention=GEMMA3_LOCAL,
+            full_attention=dict(rope_type="default", rope_theta=1000000.0))),
+        vision_config=dict(num_hidden_layers=1, hidden_size=8, intermediate_size=8,
+                           num_attention_heads=2, image_size=4, patch_size=2, num_channels=1),
+        mm_tokens_per_image=4, attn_implementation="eager"), torch.float32, {}),
 }
 
 

@@ -5,7 +5,9 @@
 // Static data. Threads: any.
 #pragma once
 
+#include <array>
 #include <string_view>
+#include <utility>
 
 #include "base/status.h"
 #include "runtime/json/json.h"
@@ -21,6 +23,7 @@ struct Family {
   std::string_view architecture;  // as config.json names it: "LlamaForCausalLM"; "": GGUF alone
   std::string_view other_architecture = {};  // another name of what is read alike; "" = none
   ConfigFields fields;
+  bool several_media = false;  // of which the text is computed: config.json may nest it
   // Sets the family's part of `out` and refuses what it cannot honour.
   Status (*configure)(JsonView config, ModelConfig* out);
   TensorNames (*names)(const ModelConfig& config);
@@ -43,6 +46,25 @@ inline TensorNames gguf_fused_names(const ModelConfig&) {
 // Some converters fuse what the architecture has apart.
 inline TensorNames gguf_names(const ModelConfig& config) {
   return config.fused_qkv ? gguf_fused_names(config) : kGgufNames;
+}
+
+// The text of a model of several media: names as transformers 5 nests them, as 4 did, and as they
+// were before. The parts that see are not computed.
+inline TensorNames text_names(TensorNames names) {
+  using Prefixes = std::pair<std::string_view, std::string_view>;
+  static constexpr std::array<Prefixes, 3> kOthers{{{"model.", "model.language_model."},
+                                                    {"model.", "language_model.model."},
+                                                    {"lm_head.", "language_model.lm_head."}}};
+  static constexpr std::array<std::string_view, 6> kPassedOver{"visual.",
+                                                               "model.visual.",
+                                                               "vision_tower.",
+                                                               "model.vision_tower.",
+                                                               "multi_modal_projector.",
+                                                               "model.multi_modal_projector."};
+  names.optional_base = "";
+  names.other_prefixes = kOthers;
+  names.passed_over = kPassedOver;
+  return names;
 }
 
 }  // namespace pc

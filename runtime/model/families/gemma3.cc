@@ -45,6 +45,10 @@ Status configure_gguf(const GgufKeys& keys, ModelConfig* out) {
   return ok();
 }
 
+TensorNames media_names(const ModelConfig& config) {
+  return text_names(gemma_names(config));
+}
+
 }  // namespace
 
 extern const Family kGemma3{.name = "gemma3",
@@ -60,5 +64,23 @@ extern const Family kGemma3{.name = "gemma3",
                             .gguf_architecture = "gemma3",
                             .configure_gguf = configure_gguf,
                             .gguf_names = gguf_names};
+
+// Of the larger ones, which see: their files leave out what is as in the 4B.
+extern const Family kGemma3Media{.name = "gemma3",
+                                 .architecture = "Gemma3ForConditionalGeneration",
+                                 .fields = {.activation = "hidden_activation",
+                                            .default_head_dim = 256,
+                                            .default_context = 131072,
+                                            .default_heads = 8,
+                                            .default_vocab = 262208,
+                                            .default_kv_heads = 4,
+                                            .default_activation = PC_ACTIVATION_GELU_TANH,
+                                            .default_tied = true,
+                                            .one_rope = false,
+                                            .honoured = kGemmaHonoured},
+                                 .several_media = true,
+                                 .configure = configure,
+                                 .names = media_names,
+                                 .gguf_architecture = ""};
 
 }  // namespace pc

@@ -1,5 +1,6 @@
 // Qwen2 and Qwen3 with mixtures of experts: Qwen2's beside a shared network that counts by a gate,
-// Qwen3's (Qwen3-30B-A3B, Qwen3-Coder) alone.
+// Qwen3's (Qwen3-30B-A3B, Qwen3-Coder) alone. The text of Qwen3-VL's is read from GGUF: its folders
+// hold experts turned.
 #include <array>
 
 #include "runtime/model/families/family.h"
@@ -75,5 +76,14 @@ extern const Family kQwen2Moe{.name = "qwen2moe",
                               .gguf_architecture = "qwen2moe",
                               .configure_gguf = configure_qwen2_gguf,
                               .gguf_names = gguf_names};
+
+extern const Family kQwen3VlMoe{.name = "qwen3vlmoe",
+                                .architecture = "",
+                                .fields = {},
+                                .configure = nullptr,
+                                .names = nullptr,
+                                .gguf_architecture = "qwen3vlmoe",
+                                .configure_gguf = configure_qwen3_gguf,
+                                .gguf_names = gguf_names};
 
 }  // namespace pc

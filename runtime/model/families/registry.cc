@@ -13,6 +13,7 @@ extern const Family kExaone4;
 extern const Family kFalcon;
 extern const Family kGemma2;
 extern const Family kGemma3;
+extern const Family kGemma3Media;
 extern const Family kGlm;
 extern const Family kGlm4;
 extern const Family kGlm4Moe;
@@ -30,17 +31,20 @@ extern const Family kOlmoe;
 extern const Family kPhi3;
 extern const Family kQwen2;
 extern const Family kQwen2Moe;
+extern const Family kQwen2Vl;
 extern const Family kQwen3;
 extern const Family kQwen3Moe;
+extern const Family kQwen3Vl;
+extern const Family kQwen3VlMoe;
 extern const Family kSmolLm3;
 
 namespace {
 
-const std::array kFamilies{&kLlama,    &kMistral,  &kMixtral, &kQwen2,   &kQwen2Moe,   &kQwen3,
-                           &kQwen3Moe, &kSmolLm3,  &kGemma2,  &kGemma3,  &kPhi3,       &kOlmo2,
-                           &kOlmo3,    &kOlmoe,    &kExaone4, &kGlm,     &kGlm4,       &kGlm4Moe,
-                           &kErnie,    &kErnieMoe, &kGptOss,  &kGranite, &kGraniteMoe, &kFalcon,
-                           &kMpt,      &kGpt2};
+const std::array kFamilies{
+    &kLlama,   &kMistral,    &kMixtral,    &kQwen2,  &kQwen2Moe, &kQwen2Vl,     &kQwen3, &kQwen3Moe,
+    &kQwen3Vl, &kQwen3VlMoe, &kSmolLm3,    &kGemma2, &kGemma3,   &kGemma3Media, &kPhi3,  &kOlmo2,
+    &kOlmo3,   &kOlmoe,      &kExaone4,    &kGlm,    &kGlm4,     &kGlm4Moe,     &kErnie, &kErnieMoe,
+    &kGptOss,  &kGranite,    &kGraniteMoe, &kFalcon, &kMpt,      &kGpt2};
 
 // Why well-known architectures cannot be loaded, by a part of their name in
 // small letters and digits alone. The first that fits counts.
@@ -52,6 +56,7 @@ constexpr std::string_view kRecurrent =
     "its recurrent state depends on the whole text before it, so no piece of it can be reused";
 constexpr std::string_view kLatent = "its multi-head latent attention is not computed";
 constexpr std::string_view kExperts = "its mixture of experts is of a kind that is not computed";
+constexpr std::string_view kFolder = "its experts are read from GGUF files alone";
 constexpr std::string_view kEncoder = "it has an encoder; only decoders are computed";
 constexpr auto kRefusals = std::to_array<Refusal>({
     {"mamba", kRecurrent},
@@ -72,8 +77,9 @@ constexpr auto kRefusals = std::to_array<Refusal>({
     {"deepseek", kLatent},
     {"minicpm3", kLatent},
     {"kimi", kLatent},
+    {"qwen3vlmoe", kFolder},
     {"moe", kExperts},
-    {"gptoss", "its experts are read from GGUF files alone"},
+    {"gptoss", kFolder},
     {"llama4", kExperts},
     {"dbrx", kExperts},
     {"grok", kExperts},

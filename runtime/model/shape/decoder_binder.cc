@@ -320,7 +320,8 @@ Result<Decoder> bind_decoder(const ModelConfig& config, const TensorNames& names
                              TensorBinder& tensors) {
   const auto weight = [](std::string_view name) { return std::string(name) + ".weight"; };
   Decoder decoder;
-  tensors.allow_missing(names.optional_base);
+  if (!names.optional_base.empty()) tensors.also_as(names.optional_base, "");
+  for (const auto& [prefix, other] : names.other_prefixes) tensors.also_as(prefix, other);
   PC_TRY(decoder.embedding,
          tensors.matrix(weight(names.embedding), config.vocab_size, config.d_model));
   if (config.learned_positions) {

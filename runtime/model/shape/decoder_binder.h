@@ -10,6 +10,7 @@
 #include <deque>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
@@ -35,6 +36,7 @@ struct TensorNames {
   std::string_view shared_gate = {}, shared_up = {}, shared_gate_up = {}, shared_down = {};
   std::string_view ffn_gate = {};       // of how much the shared network counts
   std::string_view optional_base = {};  // in front of all names; files may leave it out
+  std::span<const std::pair<std::string_view, std::string_view>> other_prefixes = {};  // of names
   std::span<const std::string_view> passed_over = {};  // beginnings of names that are not computed
   bool transposed = false;    // matrices of blocks are stored [inputs, outputs]
   bool qkv_by_group = false;  // fused rows: for each K/V head its queries, its key, its value

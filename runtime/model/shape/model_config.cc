@@ -97,22 +97,27 @@ Result<std::uint32_t> read_extent_or(JsonView config, std::string_view key,
   return read_extent(config, key, kMaxExtent);
 }
 
+// A field that the file must have, where `fallback` is 0.
+Result<std::uint32_t> read_extent_unless(JsonView config, std::string_view key,
+                                         std::uint32_t fallback, std::int64_t limit) {
+  if (fallback != 0 && !config.find(key)) return fallback;
+  return read_extent(config, key, limit);
+}
+
 Status read_shape(JsonView config, const ConfigFields& f, ModelConfig* out) {
   PC_TRY(out->n_layers, read_extent(config, f.layers, kMaxLayers));
   PC_TRY(out->d_model, read_extent(config, f.d_model, kMaxExtent));
-  PC_TRY(out->n_heads, read_extent(config, f.heads, kMaxExtent));
-  PC_TRY(out->n_kv_heads, read_extent_or(config, f.kv_heads, out->n_heads));
+  PC_TRY(out->n_heads, read_extent_unless(config, f.heads, f.default_heads, kMaxExtent));
+  PC_TRY(out->n_kv_heads, read_extent_or(config, f.kv_heads,
+                                         f.default_kv_heads ? f.default_kv_heads : out->n_heads));
   if (f.d_ffn_optional && !config.find(f.d_ffn)) {
     out->d_ffn = 4 * out->d_model;
   } else {
     PC_TRY(out->d_ffn, read_extent(config, f.d_ffn, kMaxExtent));
   }
-  PC_TRY(out->vocab_size, read_extent(config, "vocab_size", kMaxExtent));
-  if (f.default_context != 0 && !config.find(f.context)) {
-    out->context_tokens = f.default_context;
-  } else {
-    PC_TRY(out->context_tokens, read_extent(config, f.context, kMaxContext));
-  }
+  PC_TRY(out->vocab_size, read_extent_unless(config, "vocab_size", f.default_vocab, kMaxExtent));
+  PC_TRY(out->context_tokens,
+         read_extent_unless(config, f.context, f.default_context, kMaxContext));
   const bool derived = f.default_head_dim == 0 && !config.find("head_dim");
   PC_TRY(out->head_dim, read_extent_or(config, "head_dim",
                                        derived ? out->d_model / out->n_heads : f.default_head_dim));
@@ -139,6 +144,14 @@ Result<std::optional<std::int32_t>> read_token(JsonView value, std::uint32_t voc
 Status append_token(JsonView value, std::uint32_t vocab_size, std::vector<std::int32_t>* ids) {
   PC_TRY(const auto id, read_token(value, vocab_size));
   if (id) ids->push_back(*id);
+  return ok();
+}
+
+Status read_tokens(JsonView config, ModelConfig* out) {
+  PC_TRY(out->eos, read_eos(config, out->vocab_size));
+  const auto bos = config.find("bos_token_id");
+  if (!bos) return ok();
+  PC_TRY(out->bos, read_token(*bos, out->vocab_size));
   return ok();
 }
 
@@ -183,16 +196,12 @@ std::optional<pc_activation> find_activation(std::string_view name) {
 
 Result<ModelConfig> read_model_config(JsonView config, const ConfigFields& fields) {
   ModelConfig out;
-  PC_TRY(out.architecture, read_architecture(config));
   PC_CHECK_OK(check_foreign(config, fields.honoured));
   PC_CHECK_OK(read_activation(config, fields, &out));
   PC_CHECK_OK(read_shape(config, fields, &out));
   PC_TRY(out.norm_eps, config.number_or(fields.norm_eps, fields.default_norm_eps));
   PC_TRY(out.tied_embeddings, config.boolean_or("tie_word_embeddings", fields.default_tied));
-  PC_TRY(out.eos, read_eos(config, out.vocab_size));
-  if (const auto bos = config.find("bos_token_id")) {
-    PC_TRY(out.bos, read_token(*bos, out.vocab_size));
-  }
+  PC_CHECK_OK(read_tokens(config, &out));
   out.windows.assign(out.n_layers, 0);
   out.layer_ropes.assign(out.n_layers, PC_NO_ROPE);
   if (!fields.one_rope) return out;
@@ -200,6 +209,23 @@ Result<ModelConfig> read_model_config(JsonView config, const ConfigFields& field
   out.ropes.push_back(std::move(rope));
   out.layer_ropes.assign(out.n_layers, 0);
   return out;
+}
+
+JsonView text_config(JsonView root) {
+  const auto text = root.find("text_config");
+  return text ? *text : root;
+}
+
+Status read_beside_text(JsonView root, const ConfigFields& fields, ModelConfig* out) {
+  PC_CHECK_OK(check_foreign(root, fields.honoured));
+  constexpr std::string_view kTied = "tie_word_embeddings";
+  const bool beside = root.find(kTied).has_value(),
+             inside = text_config(root).find(kTied).has_value();
+  PC_TRY(const bool tied, root.boolean_or(kTied, false));
+  if (beside) out->tied_embeddings = tied || (inside && out->tied_embeddings);
+  out->tied_unsaid = !beside && !inside;
+  if (out->eos.empty() && !out->bos) return read_tokens(root, out);
+  return ok();
 }
 
 Result<std::vector<std::int32_t>> read_eos(JsonView config, std::uint32_t vocab_size) {

@@ -40,6 +40,7 @@ struct ModelConfig {
   std::uint32_t context_tokens = 0;  // max_position_embeddings
   double norm_eps = 1e-6;
   bool tied_embeddings = false;
+  bool tied_unsaid = false;  // of several media: tied where the checkpoint has no head
   pc_activation activation = PC_ACTIVATION_SILU;
   std::vector<std::int32_t> eos;
   std::optional<std::int32_t> bos;
@@ -110,7 +111,9 @@ struct ConfigFields {
   double default_norm_eps = 1e-6;
   double default_theta = 10000;
   std::uint32_t default_head_dim = 0;  // where the file gives none; 0 = d_model / n_heads
-  std::uint32_t default_context = 0;   // 0: the file must say it
+  std::uint32_t default_context = 0;   // 0: the file must say it; so of those that follow
+  std::uint32_t default_heads = 0, default_vocab = 0;
+  std::uint32_t default_kv_heads = 0;  // 0: as many as heads
   pc_activation default_activation = PC_ACTIVATION_SILU;
   bool default_tied = false;
   bool one_rope = true;                             // read rope_parameters for all layers alike
@@ -121,8 +124,16 @@ struct ConfigFields {
 // The name under "architectures".
 Result<std::string> read_architecture(JsonView config);
 
-// Everything but what the family sets.
+// Everything but the architecture's name and what the family sets.
 Result<ModelConfig> read_model_config(JsonView config, const ConfigFields& fields);
+
+// What describes the text of a model of several media: "text_config"; the root in the dialect that
+// does not nest it.
+JsonView text_config(JsonView root);
+
+// Of such a model, what stands beside its text: whether embeddings are tied, where the text does
+// not say it, and tokens. Errors also: kUnsupported for what changes the computation.
+Status read_beside_text(JsonView root, const ConfigFields& fields, ModelConfig* out);
 
 // What must hold however the shape was read: heads, sizes, limits.
 // `where` names the place in the error.

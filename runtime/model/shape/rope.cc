@@ -16,9 +16,8 @@ struct Refusal {
   std::string_view type;
   std::string_view reason;
 };
-constexpr std::array<Refusal, 4> kRefusals{{
+constexpr std::array<Refusal, 3> kRefusals{{
     {"dynamic", "its frequencies depend on the prompt's length, so cached keys would go stale"},
-    {"mrope", "it takes positions of several dimensions"},
     {"ntk", "it is not one of the schemes of the reference"},
     {"proportional", "no supported architecture uses it"},
 }};
@@ -228,7 +227,8 @@ Result<RopeConfig> read_rope_config(JsonView config, std::uint32_t context_token
          scaling->number_or("original_max_position_embeddings", context_tokens));
   PC_TRY(rope.original_context,
          config.number_or("original_max_position_embeddings", rope.original_context));
-  if (rope.type == "su") rope.type = "longrope";  // its name in the first files
+  if (rope.type == "su") rope.type = "longrope";    // its name in the first files
+  if (rope.type == "mrope") rope.type = "default";  // text is at the same place in all dimensions
   if (rope.type == "default") return rope;
   if (rope.type == "linear") {
     PC_CHECK_OK(read_linear(*scaling, &rope));

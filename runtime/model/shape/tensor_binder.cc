@@ -34,8 +34,10 @@ bool is_derived_buffer(std::string_view name) {
 
 const TensorMap::value_type* TensorBinder::find(const std::string& name) const {
   auto found = tensors_.find(name);
-  if (found == tensors_.end() && !optional_prefix_.empty() && name.starts_with(optional_prefix_))
-    found = tensors_.find(std::string_view(name).substr(optional_prefix_.size()));
+  for (const auto& [prefix, other] : other_prefixes_) {
+    if (found == tensors_.end() && name.starts_with(prefix))
+      found = tensors_.find(other + name.substr(prefix.size()));
+  }
   return found == tensors_.end() ? nullptr : &*found;
 }
 

@@ -26,8 +26,10 @@ class TensorBinder {
   TensorBinder(const TensorMap& tensors, std::string folder)
       : tensors_(tensors), folder_(std::move(folder)) {}
 
-  // From now on a name that begins with `prefix` is also found without it.
-  void allow_missing(std::string_view prefix) { optional_prefix_ = prefix; }
+  // From now on a name that begins with `prefix` is also found with `other` in its place.
+  void also_as(std::string_view prefix, std::string_view other) {
+    other_prefixes_.emplace_back(prefix, other);
+  }
 
   // Where it lies in the file; a copy where it lies at an address that kernels
   // cannot load from. Errors: kMismatch (missing, wrong shape), kUnsupported
@@ -78,7 +80,8 @@ class TensorBinder {
   pc_tensor aligned(const pc_tensor& stored);
 
   const TensorMap& tensors_;
-  std::string folder_, optional_prefix_;
+  std::string folder_;
+  std::vector<std::pair<std::string, std::string>> other_prefixes_;
   std::vector<AlignedBuffer<std::byte>> copies_;
   std::set<std::string, std::less<>> taken_;
   std::set<std::string, std::less<>> skipped_;

@@ -15,8 +15,11 @@ namespace {
 Result<ModelConfig> configure(JsonView root) {
   PC_TRY(const std::string architecture, read_architecture(root));
   PC_TRY(const Family* family, find_family(architecture));
-  PC_TRY(ModelConfig config, read_model_config(root, family->fields));
-  PC_CHECK_OK(family->configure(root, &config));
+  const JsonView text = family->several_media ? text_config(root) : root;
+  PC_TRY(ModelConfig config, read_model_config(text, family->fields));
+  config.architecture = architecture;
+  PC_CHECK_OK(family->configure(text, &config));
+  if (family->several_media) PC_CHECK_OK(read_beside_text(root, family->fields, &config));
   PC_CHECK_OK(check_shape("config.json", config));
   return config;
 }
@@ -336,6 +339,37 @@ TEST_CASE("mixtures whose experts are chosen by a bias") {
           Code::kUnsupported, "use_bias");
 }
 
+TEST_CASE("the text of a model of several media is read where config.json has it") {
+  const auto nested = [](const std::string& text, const std::string& beside) {
+    const std::string all = R"({"architectures":["Gemma3ForConditionalGeneration"],"text_config":{)"
+                            R"("hidden_size":64,"intermediate_size":96,"num_hidden_layers":4)" +
+                            text + R"(},"vision_config":{"hidden_size":8})" + beside + "}";
+    const auto document = JsonDocument::parse(all, "config.json");
+    REQUIRE(document.ok());
+    return configure(document->root());
+  };
+  const auto gemma3 = nested(R"(,"rope_scaling":{"factor":8.0,"rope_type":"linear"})",
+                             R"(,"eos_token_id":[1,106])");
+  REQUIRE(gemma3.ok());  // as the 4B's is published
+  CHECK((gemma3->n_heads == 8 && gemma3->n_kv_heads == 4 && gemma3->head_dim == 256));
+  CHECK((gemma3->vocab_size == 262208 && gemma3->context_tokens == 131072));
+  CHECK(gemma3->architecture == "Gemma3ForConditionalGeneration");
+  CHECK(gemma3->eos == std::vector<std::int32_t>{1, 106});
+  CHECK(gemma3->tied_unsaid);
+  const auto untied = nested("", R"(,"tie_word_embeddings":false)");
+  REQUIRE(untied.ok());
+  CHECK_FALSE((untied->tied_embeddings || untied->tied_unsaid));
+  const auto tied = nested(R"(,"tie_word_embeddings":true)", R"(,"tie_word_embeddings":false)");
+  REQUIRE(tied.ok());
+  CHECK(tied->tied_embeddings);
+  refused(nested("", R"(,"quantization_config":{"quant_method":"fp8"})"), Code::kUnsupported,
+          "quantization_config");
+  const auto flat = config_of("Qwen2_5_VLForConditionalGeneration",
+                              R"("rope_scaling":{"type":"mrope","mrope_section":[4,2,2]})");
+  REQUIRE(flat.ok());
+  CHECK(flat->ropes[0].type == "default");
+}
+
 TEST_CASE("an unknown architecture is named, with its reason and what there is") {
   const auto c = config_of("MambaForCausalLM");
   refused(c, Code::kUnsupported, "\"MambaForCausalLM\" is not supported (its recurrent state");
@@ -376,12 +410,13 @@ TEST_CASE("architectures that cannot be computed are refused by name with the re
       {"DeepseekV3ForCausalLM", "", "latent attention"},
       {"MiniCPM3ForCausalLM", "minicpm3", "latent attention"},
       {"GptOssForCausalLM", "", "GGUF files alone"},
+      {"Qwen3VLMoeForConditionalGeneration", "", "GGUF files alone"},
       {"Llama4ForCausalLM", "llama4", "experts"},
       {"PhiMoEForCausalLM", "phimoe", "experts"},
       {"T5ForConditionalGeneration", "t5", "encoder"},
       {"BartForConditionalGeneration", "", "encoder"},
       {"BertForMaskedLM", "bert", "encoder"},
-      {"Gemma3ForConditionalGeneration", "", "several media"},
+      {"LlavaForConditionalGeneration", "", "several media"},
       {"GemmaForCausalLM", "gemma", "supported are"},
       {"PhiForCausalLM", "phi2", "supported are"},
   };

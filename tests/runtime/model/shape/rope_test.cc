@@ -100,7 +100,7 @@ TEST_CASE("LongRoPE's table is chosen by the context that is opened") {
 }
 
 TEST_CASE("other schemes are refused by their names") {
-  for (const char* type : {"dynamic", "mrope", "proportional", "axial", ""}) {
+  for (const char* type : {"dynamic", "proportional", "axial", ""}) {
     refused(R"({"rope_scaling": {"type": ")" + std::string(type) + R"(", "factor": 2}})",
             "RoPE type \"" + std::string(type) + "\"");
   }
