@@ -69,6 +69,8 @@ FAMILIES = {
     "Qwen2VLForConditionalGeneration": (ARCH.QWEN2VL, "qwen2"),
     "Qwen2_5_VLForConditionalGeneration": (ARCH.QWEN2VL, "qwen2"),
     "Qwen3VLForConditionalGeneration": (ARCH.QWEN3VL, "qwen2"),
+    "Ministral3ForCausalLM": (ARCH.MISTRAL3, "tekken"),
+    "Mistral3ForConditionalGeneration": (ARCH.MISTRAL3, "tekken"),
     "GraniteForCausalLM": (ARCH.GRANITE, "refact"),
     "Qwen3MoeForCausalLM": (ARCH.QWEN3MOE, "qwen2"),
     "Qwen2MoeForCausalLM": (ARCH.QWEN2MOE, "qwen2"),
@@ -80,7 +82,7 @@ FAMILIES = {
 }
 GLMS = (ARCH.CHATGLM, ARCH.GLM4, ARCH.GLM4_MOE)
 GRANITES = (ARCH.GRANITE, ARCH.GRANITE_MOE)
-INTERLEAVED_ROPE = (ARCH.LLAMA, ARCH.SMOLLM3, *GRANITES)
+INTERLEAVED_ROPE = (ARCH.LLAMA, ARCH.MISTRAL3, ARCH.SMOLLM3, *GRANITES)
 
 # Left out is what the format cannot say: windows of Mistral and Qwen2, Gemma's
 # query_pre_attn_scalar, lists of layers, dense ones among mixtures.
@@ -91,7 +93,7 @@ NAMES = ["llama", "llama_bias", "llama_rope_llama3_tied_bf16", "llama_rope_linea
          "olmo2", "granite", "qwen3_moe", "qwen2_moe", "olmoe", "mixtral", "granitemoe",
          "granitemoeshared", "olmo3", "exaone4", "exaone4_window", "glm", "glm4",
          "glm4_moe", "glm4_moe_groups", "ernie4_5", "ernie4_5_bias", "ernie4_5_moe",
-         "qwen2_vl_v4", "qwen2_5_vl", "qwen3_vl"]
+         "qwen2_vl_v4", "qwen2_5_vl", "qwen3_vl", "ministral3", "mistral3"]
 
 SIMPLE = [Type.Q4_0, Type.Q4_1, Type.Q5_0, Type.Q5_1, Type.Q8_0]
 K_QUANTS = [Type.Q2_K, Type.Q3_K, Type.Q4_K, Type.Q5_K, Type.Q6_K]
@@ -205,7 +207,10 @@ def add_special(writer, arch, c):
         writer.add_embedding_scale(c.embedding_multiplier)
         writer.add_residual_scale(c.residual_multiplier)
         writer.add_logit_scale(c.logits_scaling)
-    if arch in (ARCH.LLAMA, ARCH.SMOLLM3, ARCH.EXAONE4, *GRANITES):
+    if c.model_type == "ministral3":
+        writer.add_rope_scaling_yarn_log_mul(c.rope_parameters["mscale_all_dim"])
+        writer.add_attn_temperature_scale(c.rope_parameters["llama_4_scaling_beta"])
+    if arch in (ARCH.LLAMA, ARCH.MISTRAL3, ARCH.SMOLLM3, ARCH.EXAONE4, *GRANITES):
         writer.add_vocab_size(c.vocab_size)
     add_mixture(writer, c)
 
@@ -318,7 +323,8 @@ def gguf_tensors(tensors, arch, c):
     for name, t in stacked(tensors).items():
         if name.startswith("model.mtp_") or any(part in name for part in SEEING):
             continue  # ERNIE's guesses at later tokens, and what sees
-        name = name.replace("model.language_model.", "model.")
+        name = re.sub(r"^(model\.language_model|language_model\.model)\.", "model.", name)
+        name = name.removeprefix("language_model.")
         name = name.replace("e_score_correction_bias", "e_score_correction.bias")
         if arch == ARCH.GRANITE_MOE:
             halves = granite_halves(name, t, (re.findall(r"layers\.(\d+)\.", name) or [0])[0])

@@ -58,7 +58,8 @@ MODELS = ["llama", "codellama", "mistral", "mistral_window8", "qwen2", "qwen3", 
           "phi3", "phi4mini_v4", "olmo2", "granite", "qwen3_moe", "qwen3_moe_mixed", "qwen2_moe",
           "olmoe", "mixtral", "granitemoe", "granitemoeshared",
           "olmo3", "exaone4_window", "glm4", "glm4_moe", "glm4_moe_groups", "ernie4_5",
-          "ernie4_5_moe", "qwen2_vl_v4", "qwen2_5_vl", "qwen3_vl", "gemma3_media"]
+          "ernie4_5_moe", "qwen2_vl_v4", "qwen2_5_vl", "qwen3_vl", "gemma3_media",
+          "ministral3", "mistral3"]
 
 
 def run(tokens, position, keep=True):

@@ -3,7 +3,7 @@ transformers 4 wrote its config.json (folder names that end in `_v4`)."""
 
 import torch
 from transformers import (Ernie4_5Config, Ernie4_5_MoeConfig, Exaone4Config, FalconConfig,
-                          Gemma3Config, Qwen2VLConfig, Qwen2_5_VLConfig, Qwen3VLConfig,
+                          Gemma3Config, Ministral3Config, Mistral3Config, Qwen2VLConfig, Qwen2_5_VLConfig, Qwen3VLConfig,
                           GPT2Config, Gemma2Config, Gemma3TextConfig, Glm4Config, Glm4MoeConfig,
                           GlmConfig, GraniteConfig,
                           GraniteMoeConfig, GraniteMoeSharedConfig, LlamaConfig, MistralConfig,
@@ -267,6 +267,17 @@ MODELS = {
         vision_config=dict(num_hidden_layers=1, hidden_size=8, intermediate_size=8,
                            num_attention_heads=2, image_size=4, patch_size=2, num_channels=1),
         mm_tokens_per_image=4, attn_implementation="eager"), torch.float32, {}),
+    # Without the growth of queries that the published ones have.
+    "ministral3": (Ministral3Config, dict(SMALL, head_dim=8, rope_parameters=dict(
+        rope_type="yarn", rope_theta=10000.0, factor=16.0, beta_fast=32.0, beta_slow=1.0,
+        mscale=1.0, mscale_all_dim=1.0, llama_4_scaling_beta=0.0,
+        original_max_position_embeddings=64)), torch.float32, dict(jump=True)),
+    "mistral3": (Mistral3Config, dict(
+        tie_word_embeddings=False, text_config=dict(
+            SMALL, model_type="mistral", head_dim=8, sliding_window=None),
+        vision_config=dict(model_type="pixtral", num_hidden_layers=1, hidden_size=8,
+                           intermediate_size=8, num_attention_heads=2, head_dim=4, image_size=4,
+                           patch_size=2, num_channels=1), spatial_merge_size=1), torch.float32, {}),
 }
 
 

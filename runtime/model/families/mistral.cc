@@ -1,7 +1,8 @@
 // Mistral 7B and kin: Llama with one sliding window for all layers, or none. In
 // GGUF it is written as a Llama, without the window. Mixtral: with a mixture of experts in every
-// layer.
+// layer. Ministral 3: with YaRN. Mistral Small 3.1 and Ministral 3 come as models that see, too.
 #include <array>
+#include <cmath>
 
 #include "runtime/model/families/family.h"
 
@@ -9,6 +10,8 @@ namespace pc {
 namespace {
 
 constexpr std::uint32_t kDefaultWindow = 4096;  // of the first release, whose files may not say it
+
+constexpr double kMinistralNormEps = 1e-5;
 
 constexpr std::array<std::string_view, 2> kHonoured{"num_experts", "num_local_experts"};
 constexpr MixtureFields kMixtureFields{.d_expert = "intermediate_size"};
@@ -32,6 +35,45 @@ Status configure_mixture(JsonView config, ModelConfig* out) {
   out->mixture.normalised = true;
   PC_TRY(const std::uint32_t window, read_window(config, 0));
   out->windows.assign(out->n_layers, window);
+  return ok();
+}
+
+// Ministral 3 as published has queries grow with the logarithm of their position.
+constexpr std::string_view kGrowing = "scales queries by their position, which is not computed";
+
+Status configure_ministral(JsonView config, ModelConfig* out) {
+  PC_TRY(const JsonView rope, config.member("rope_parameters"));
+  PC_TRY(const double beta, rope.number_or("llama_4_scaling_beta", 0));
+  if (beta != 0) {
+    return rope.error(Code::kUnsupported, "llama_4_scaling_beta " + std::string(kGrowing));
+  }
+  PC_TRY(out->norm_eps, config.number_or("rms_norm_eps", kMinistralNormEps));
+  PC_TRY(const std::uint32_t window, read_window(config, 0));
+  out->windows.assign(out->n_layers, window);
+  return ok();
+}
+
+Status configure_seeing(JsonView config, ModelConfig* out) {
+  PC_TRY(const std::string type, config.string_or("model_type", "mistral"));
+  if (type == "mistral") return configure(config, out);
+  if (type == "ministral3") return configure_ministral(config, out);
+  return config.error(Code::kUnsupported,
+                      "the text is of type \"" + type + "\"; mistral and ministral3 are computed");
+}
+
+TensorNames seeing_names(const ModelConfig&) {
+  return text_names(kLlamaNames);
+}
+
+Status configure_gguf(const GgufKeys& keys, ModelConfig* out) {
+  out->rope_interleaved = true;
+  PC_TRY(const double growth, keys.number_or("attention.temperature_scale", 0));
+  if (growth != 0) return keys.error(Code::kUnsupported, "attention.temperature_scale", kGrowing);
+  // mscale_all_dim, by which the factor of attention is divided.
+  PC_TRY(const double all, keys.number_or("rope.scaling.yarn_log_multiplier", 0));
+  RopeConfig& rope = out->ropes[0];
+  if (all != 0 && rope.attention_factor && rope.factor > 1)
+    *rope.attention_factor /= 0.1 * all * std::log(rope.factor) + 1;
   return ok();
 }
 
@@ -61,5 +103,22 @@ extern const Family kMixtral{
     .configure = configure_mixture,
     .names = mixture_names,
     .gguf_architecture = ""};
+
+extern const Family kMinistral3{.name = "mistral3",
+                                .architecture = "Ministral3ForCausalLM",
+                                .fields = {.default_head_dim = 128},
+                                .configure = configure_ministral,
+                                .names = llama_names,
+                                .gguf_architecture = "mistral3",
+                                .configure_gguf = configure_gguf,
+                                .gguf_names = gguf_names};
+
+extern const Family kMistral3{.name = "mistral3",
+                              .architecture = "Mistral3ForConditionalGeneration",
+                              .fields = {},
+                              .several_media = true,
+                              .configure = configure_seeing,
+                              .names = seeing_names,
+                              .gguf_architecture = ""};
 
 }  // namespace pc

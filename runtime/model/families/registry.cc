@@ -22,7 +22,9 @@ extern const Family kGptOss;
 extern const Family kGranite;
 extern const Family kGraniteMoe;
 extern const Family kLlama;
+extern const Family kMinistral3;
 extern const Family kMistral;
+extern const Family kMistral3;
 extern const Family kMixtral;
 extern const Family kMpt;
 extern const Family kOlmo2;
@@ -41,10 +43,10 @@ extern const Family kSmolLm3;
 namespace {
 
 const std::array kFamilies{
-    &kLlama,   &kMistral,    &kMixtral,    &kQwen2,  &kQwen2Moe, &kQwen2Vl,     &kQwen3, &kQwen3Moe,
-    &kQwen3Vl, &kQwen3VlMoe, &kSmolLm3,    &kGemma2, &kGemma3,   &kGemma3Media, &kPhi3,  &kOlmo2,
-    &kOlmo3,   &kOlmoe,      &kExaone4,    &kGlm,    &kGlm4,     &kGlm4Moe,     &kErnie, &kErnieMoe,
-    &kGptOss,  &kGranite,    &kGraniteMoe, &kFalcon, &kMpt,      &kGpt2};
+    &kLlama, &kMistral,  &kMixtral, &kMinistral3, &kMistral3,   &kQwen2,  &kQwen2Moe, &kQwen2Vl,
+    &kQwen3, &kQwen3Moe, &kQwen3Vl, &kQwen3VlMoe, &kSmolLm3,    &kGemma2, &kGemma3,   &kGemma3Media,
+    &kPhi3,  &kOlmo2,    &kOlmo3,   &kOlmoe,      &kExaone4,    &kGlm,    &kGlm4,     &kGlm4Moe,
+    &kErnie, &kErnieMoe, &kGptOss,  &kGranite,    &kGraniteMoe, &kFalcon, &kMpt,      &kGpt2};
 
 // Why well-known architectures cannot be loaded, by a part of their name in
 // small letters and digits alone. The first that fits counts.

@@ -141,6 +141,21 @@ TEST_CASE("a GLM whose queries and keys are in the order of pictures' positions 
       "glm4.rope.dimension_sections");
 }
 
+TEST_CASE("Mistral 3 is refused where queries grow with their position") {
+  const auto with = [](float growth) {
+    return config_of("mistral3", [growth](GgufBytes& b) {
+      b.value("mistral3.attention.temperature_scale", growth);
+      b.string("mistral3.rope.scaling.type", "yarn");
+      b.value("mistral3.rope.scaling.factor", 16.0f);
+      b.value("mistral3.rope.scaling.yarn_log_multiplier", 1.0f);
+    });
+  };
+  const auto steady = with(0);
+  REQUIRE(steady.ok());
+  CHECK(steady->ropes[0].attention_factor == Approx(1));
+  refused(with(0.1f), "mistral3.attention.temperature_scale");
+}
+
 TEST_CASE("YaRN's factors") {
   const auto yarn = [](const std::function<void(GgufBytes&)>& add) {
     return config_of("qwen3", [&](GgufBytes& b) {

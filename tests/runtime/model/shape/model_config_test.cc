@@ -370,12 +370,26 @@ TEST_CASE("the text of a model of several media is read where config.json has it
   CHECK(flat->ropes[0].type == "default");
 }
 
+TEST_CASE("Ministral 3 is refused where queries grow with their position") {
+  const std::string yarn = R"("rope_parameters":{"rope_type":"yarn","factor":16,"mscale":1,)"
+                           R"("mscale_all_dim":1,"llama_4_scaling_beta":)";
+  const auto steady = config_of("Ministral3ForCausalLM", yarn + "0}");
+  REQUIRE(steady.ok());
+  CHECK(steady->norm_eps == 1e-5);
+  refused(config_of("Ministral3ForCausalLM", yarn + "0.1}"), Code::kUnsupported,
+          "llama_4_scaling_beta");
+  refused(config_of("Ministral3ForCausalLM"), Code::kCorrupt, "rope_parameters");
+  refused(config_of("Mistral3ForConditionalGeneration", R"("model_type":"mistral4")"),
+          Code::kUnsupported, "mistral4");
+}
+
 TEST_CASE("an unknown architecture is named, with its reason and what there is") {
   const auto c = config_of("MambaForCausalLM");
   refused(c, Code::kUnsupported, "\"MambaForCausalLM\" is not supported (its recurrent state");
-  CHECK_THAT(c.error().message,
-             Catch::Contains(
-                 "LlamaForCausalLM, MistralForCausalLM, MixtralForCausalLM, Qwen2ForCausalLM"));
+  CHECK_THAT(
+      c.error().message,
+      Catch::Contains(
+          "LlamaForCausalLM, MistralForCausalLM, MixtralForCausalLM, Ministral3ForCausalLM"));
   refused(config_of("DbrxForCausalLM"), Code::kUnsupported, "experts");
   refused(config_of("PhiMoEForCausalLM"), Code::kUnsupported, "experts");
   refused(config_of("T5ForConditionalGeneration"), Code::kUnsupported, "encoder");
