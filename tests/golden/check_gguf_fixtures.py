@@ -37,6 +37,8 @@ N_CTX = 256
 GELU = ("falcon", "mpt", "gpt2", "gemma")
 # Compared where all of the prompt is within the window.
 WINDOW_IGNORED = {"phi3.gguf": 8}
+# Not compared: it knows the Exaone 4 that has windows by its 64 layers.
+BY_SIZE = {"exaone4_window.gguf"}
 
 
 @ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p)
@@ -150,6 +152,7 @@ def main():
     lib.llama_log_set(on_log, None)
     lib.llama_backend_init()
     index = json.loads((args.gguf / "index.json").read_text())
+    index = [e for e in index if e["file"] not in BY_SIZE]
     chosen = [e for e in index if not args.names or e["file"].removesuffix(".gguf") in args.names]
     raise SystemExit(any([check(args.gguf, entry) for entry in chosen]))
 

@@ -264,9 +264,10 @@ def forward(model, rows):
 
 def can_be_said(model, plan, rows):
     """Positions within the model's context; learned ones cannot be shifted."""
-    context = getattr(text_config(model), "max_seq_len", None) or text_config(model).max_position_embeddings
+    config = text_config(model)
+    context = getattr(config, "max_seq_len", None) or config.max_position_embeddings
     moves = any(shift_of(plan, j) for j in range(len(plan["jobs"])))
-    return max(rows.positions) < context and not (moves and text_config(model).model_type == "gpt2")
+    return max(rows.positions) < context and not (moves and config.model_type == "gpt2")
 
 
 def longrope_context(model, rows):

@@ -21,9 +21,9 @@ FUSED = (("attn_qkv", 16, D), ("attn_output", D, D), ("ffn_up", 8, D), ("ffn_dow
 
 
 class Seed:
-    def __init__(self, name, kv_heads, rms=True):
+    def __init__(self, name, kv_heads, rms=True, blocks=1):
         w = self.writer = gguf.GGUFWriter(str(OUT / f"{name}.gguf"), name)
-        w.add_block_count(1)
+        w.add_block_count(blocks)
         w.add_context_length(16)
         w.add_embedding_length(D)
         w.add_feed_forward_length(8)
@@ -139,10 +139,25 @@ def gpt_oss():
     seed.write()
 
 
+def glm4moe():
+    """A mixture chosen by a bias beside a network, and a layer that is passed over."""
+    seed = Seed("glm4moe", 1, blocks=2)
+    add_experts(seed, 3)
+    seed.writer.add_expert_shared_count(1)
+    seed.writer.add_nextn_predict_layers(1)
+    seed.writer.add_rope_dimension_count(2)
+    seed.tensor(BLOCK + "exp_probs_b.bias", 1, 3)
+    seed.norms("output_norm", BLOCK + "attn_norm", BLOCK + "post_attention_norm",
+               "blk.1.nextn.enorm")
+    seed.matrices(("attn_q", 8, D), ("attn_k", 4, D), ("attn_v", 4, D), ("attn_output", D, 8),
+                  ("ffn_gate_shexp", 4, D), ("ffn_up_shexp", 4, D), ("ffn_down_shexp", D, 4))
+    seed.write()
+
+
 def main():
     OUT.mkdir(parents=True, exist_ok=True)
     shutil.copy(TESTS / "golden" / "bad_models" / "sound_llama.gguf", OUT / "llama.gguf")
-    for seed in (gpt2, phi3, gemma3, mpt, qwen2moe, gpt_oss):
+    for seed in (gpt2, phi3, gemma3, mpt, qwen2moe, gpt_oss, glm4moe):
         seed()
 
 

@@ -3,12 +3,13 @@ transformers 4 wrote its config.json (folder names that end in `_v4`)."""
 
 import torch
 from transformers import (Ernie4_5Config, Ernie4_5_MoeConfig, Exaone4Config, FalconConfig,
-                          Gemma3Config, Ministral3Config, Mistral3Config, Qwen2VLConfig, Qwen2_5_VLConfig, Qwen3VLConfig,
-                          GPT2Config, Gemma2Config, Gemma3TextConfig, Glm4Config, Glm4MoeConfig,
-                          GlmConfig, GraniteConfig,
-                          GraniteMoeConfig, GraniteMoeSharedConfig, LlamaConfig, MistralConfig,
-                          MixtralConfig, MptConfig, Olmo2Config, Olmo3Config, OlmoeConfig, Phi3Config,
-                          Qwen2Config, Qwen2MoeConfig, Qwen3Config, Qwen3MoeConfig, SmolLM3Config)
+                          GPT2Config, Gemma2Config, Gemma3Config, Gemma3TextConfig, Glm4Config,
+                          Glm4MoeConfig, GlmConfig, GraniteConfig, GraniteMoeConfig,
+                          GraniteMoeSharedConfig, LlamaConfig, Ministral3Config, Mistral3Config,
+                          MistralConfig, MixtralConfig, MptConfig, Olmo2Config, Olmo3Config,
+                          OlmoeConfig, Phi3Config, Qwen2Config, Qwen2MoeConfig, Qwen2VLConfig,
+                          Qwen2_5_VLConfig, Qwen3Config, Qwen3MoeConfig, Qwen3VLConfig,
+                          SmolLM3Config)
 
 VOCAB = 64
 SHAPE = dict(
