@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/backend/backend.h"
+#include "tests/support/tiny_model.h"
 #ifdef PC_TEST_CUDA
 extern "C" const pc_backend_v1* pc_backend_entry_v1(void);
 #else
@@ -17,6 +18,19 @@ inline const pc_backend_v1* backend_under_test() {
 #else
   return cpu_backend();
 #endif
+}
+
+// Any parts that may stand together in a model which it computes.
+inline TinyShape random_shape(Random& random) {
+  TinyShape shape = TinyShape::random(random);
+#ifdef PC_TEST_CUDA  // cuda/backend/check_model.cu
+  shape.n_experts = 0;
+  shape.sinks = shape.two_shapes = shape.keys_as_values = shape.norm_values = false;
+  shape.n_layers -= shape.n_shared;
+  shape.n_shared = 0;
+  if (shape.activation == PC_ACTIVATION_CLAMPED_SWIGLU) shape.activation = PC_ACTIVATION_SILU;
+#endif
+  return shape;
 }
 
 // Where each product takes a hundred times as long, fewer of many random cases are enough.

@@ -52,7 +52,7 @@ TEST_CASE("random prompts computed together equal each alone, and the dense orac
   Random random(21);
   for (int round = 0; round < kRounds; ++round) {
     INFO("round " << round);
-    const TinyShape shape = TinyShape::random(random);
+    const TinyShape shape = random_shape(random);
     const TinyModel model(500 + static_cast<std::uint64_t>(round), shape);
     const DenseOracle oracle(model.desc);
     PlanRunner runner(backend_under_test(), model.desc, KvType::kF32, random.between(1, 3));

@@ -39,7 +39,7 @@ TEST_CASE("two thousand random plans, over all parts that families have, equal t
   for (int shape_index = 0; shape_index < 40; ++shape_index) {
     TinyShape shape;
     if (shape_index >= 10) {  // any mixture of the families' parts
-      shape = TinyShape::random(random);
+      shape = random_shape(random);
     } else {  // the Llama shape
       shape.n_heads = 2 * random.between(1, 2);
       shape.n_kv_heads = shape.n_heads / random.between(1, 2);
@@ -86,7 +86,7 @@ TEST_CASE("attention that attached tokens get is what the dense oracle gives the
   Random random(18);
   for (int round = 0; round < 60; ++round) {
     INFO("round " << round);
-    const TinyShape shape = TinyShape::random(random);
+    const TinyShape shape = random_shape(random);
     const TinyModel model(300 + static_cast<std::uint64_t>(round), shape);
     const RawPlan plan = random_plan(random, shape.vocab_size);
     const KvType type = round % 3 == 0   ? KvType::kF32
