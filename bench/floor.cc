@@ -39,6 +39,10 @@ Work work_of(const Engine& engine) {
       });
     }
   }
+  if (d.ple_projection.data) {
+    w.layer_macs += elements(d.ple_projection);
+    w.layer_bytes += bytes(d.ple_projection);
+  }
   w.head_macs = elements(d.lm_head);
   w.head_bytes = bytes(d.lm_head);
   w.kv_bytes = static_cast<double>(engine.geometry().state_bytes(1)) / kKvBlockTokens;

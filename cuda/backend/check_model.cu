@@ -46,6 +46,10 @@ Status check_layer(const pc_model_desc& d, const pc_layer& layer) {
     return refuse("a norm of queries or keys is neither of one head nor of all");
   if (d.parallel && (layer.attn_post_norm.data || layer.ffn_post_norm.data))
     return refuse("its parallel blocks norm what they add");
+  if (layer.ple_gate.data || layer.output_scale.data)
+    return refuse(
+        "layers with per-layer embeddings, or that scale what they leave, are computed by the CPU "
+        "backend alone");
   if (layer.mixture.n_experts != 0)
     return refuse("mixtures of experts are computed by the CPU backend alone");
   if (layer.sinks.data) return refuse("attention with sinks is computed by the CPU backend alone");
@@ -85,6 +89,10 @@ Status check_model(const pc_model_desc& d, std::uint32_t kv_type) {
   PC_CHECK_OK(check_heads(d.layers[0], kv_type));
   if (d.norm > PC_NORM_LAYER || d.activation > PC_ACTIVATION_GELU_TANH)
     return refuse("its norm or activation is unknown");
+  if (d.d_ple != 0 || d.query_growth != 0.0f)
+    return refuse(
+        "per-layer embeddings, and queries that grow with their position, are computed by the CPU "
+        "backend alone");
   if (d.parallel && d.residual_scale != 1.0f)
     return refuse("its parallel blocks scale what they add");
   for (std::uint32_t i = 0; i < d.n_ropes; ++i) {

@@ -122,6 +122,7 @@ typedef struct pc_mixture {
   uint32_t routing;    /* pc_routing */
   uint32_t normalised; /* 0 or 1 */
   float scale;
+  float router_scale; /* of the logits, before the bias; 1 */
   /* Experts are chosen out of the n_groups_used best of n_groups groups of neighbours, equally
    * many each. A group is as good as the sum of its group_best largest scores. 1, 1: out of all. */
   uint32_t n_groups, n_groups_used, group_best;
@@ -131,6 +132,11 @@ typedef struct pc_mixture {
   const pc_ffn* experts; /* [n_experts], all of one shape and equally gated */
   /* Absent, or [1, d_model]: what the layer's own network makes counts by sigmoid(ffn_gate x). */
   pc_tensor ffn_gate;
+  pc_tensor expert_scales; /* absent, or [n_experts]: factors of the weights */
+  /* Absent, or [d_model]: RMS norms of the residual stream, of which the router and the experts
+   * then read each its own instead of what the layer's own network reads; and of what the experts
+   * and that network make, before both are added up (Gemma 4). */
+  pc_tensor router_norm, expert_norm, made_norm, ffn_made_norm;
 } pc_mixture;
 
 /* One block:
@@ -139,7 +145,10 @@ typedef struct pc_mixture {
  * or, where the model is `parallel`, both from the x before it. Norms that are
  * absent leave their input as it is; a parallel block without ffn_norm feeds
  * both halves from attn_norm. A mixture stands in the network's place, or beside it: then both make
- * something of the same input, which is added up before norm'. */
+ * something of the same input, which is added up before norm'. Then, where the layer has a
+ * ple_gate, which is not where the model is `parallel`,
+ *   x += residual_scale * norm(ple_out (act(ple_gate x) * e)),   e: the token's own input to the
+ * layer (see below) and last x *= output_scale. */
 typedef struct pc_layer {
   pc_tensor attn_norm, attn_norm_bias; /* absent, or [d_model] */
   pc_tensor wq;                        /* [n_heads * head_dim, d_model] */
@@ -157,6 +166,9 @@ typedef struct pc_layer {
   pc_tensor ffn_norm, ffn_norm_bias; /* absent, or [d_model] */
   pc_ffn ffn;                        /* without matrices where there is a mixture alone */
   pc_tensor ffn_post_norm;           /* absent, or [d_model] */
+  pc_tensor ple_gate;                /* absent, or [d_ple, d_model] */
+  pc_tensor ple_out, ple_norm;       /* with it: [d_model, d_ple], [d_model] */
+  pc_tensor output_scale;            /* absent, or [1] */
   uint32_t n_heads, n_kv_heads;      /* the former a multiple of the latter */
   uint32_t head_dim;                 /* even */
   float attn_scale;                  /* of q.k; usually 1/sqrt(head_dim) */
@@ -178,19 +190,30 @@ typedef struct pc_model_desc {
   uint32_t activation; /* pc_activation */
   uint32_t parallel;   /* attention and feed-forward both from the block's input */
   float norm_eps;
-  float norm_offset;         /* added to every norm's stored weight; Gemma's 1, otherwise 0 */
-  float embedding_scale;     /* of the token's row; 1 */
-  float residual_scale;      /* of what a block adds; 1 */
-  float attn_softcap;        /* score = cap * tanh(score / cap); 0 = none */
-  float qkv_clamp;           /* q, k and v are cut to [-clamp, clamp]; 0 = none */
-  float logit_scale;         /* 1 */
-  float logit_softcap;       /* after the scale; 0 = none */
+  float norm_offset;     /* added to every norm's stored weight; Gemma's 1, otherwise 0 */
+  float embedding_scale; /* of the token's row; 1 */
+  float residual_scale;  /* of what a block adds; 1 */
+  float attn_softcap;    /* score = cap * tanh(score / cap); 0 = none */
+  float qkv_clamp;       /* q, k and v are cut to [-clamp, clamp]; 0 = none */
+  float logit_scale;     /* 1 */
+  float logit_softcap;   /* after the scale; 0 = none */
+  /* 0, or queries count by 1 + growth * ln(1 + floor(p / growth_positions)), p their logical
+   * position (Llama 4, Ministral 3). */
+  float query_growth;
+  uint32_t growth_positions;
   const float* alibi_slopes; /* NULL, or [n_heads], of all layers alike: score -= slope * (p_query -
                                 p_key) */
   uint32_t n_ropes;
   const pc_rope* ropes;         /* [n_ropes] */
   pc_tensor embedding;          /* [vocab_size, d_model] */
   pc_tensor position_embedding; /* absent, or [positions, d_model]: added by logical position */
+  /* Per-layer embeddings (Gemma 3n and 4): the token's own input to layer l is, of x behind the
+   * embedding and the token's row t of ple_embedding, both cut into parts of d_ple,
+   *   (norm((ple_projection x / sqrt(d_model))[l]) + sqrt(d_ple) t[l]) / sqrt(2). */
+  uint32_t d_ple;                        /* 0: there are none */
+  pc_tensor ple_embedding;               /* [vocab_size, n_layers * d_ple] */
+  pc_tensor ple_projection;              /* [n_layers * d_ple, d_model] */
+  pc_tensor ple_norm;                    /* [d_ple], RMS */
   pc_tensor final_norm, final_norm_bias; /* [d_model]; the bias may be absent */
   pc_tensor lm_head;      /* [vocab_size, d_model]; the embedding itself where tied */
   const pc_layer* layers; /* [n_layers] */

@@ -38,6 +38,15 @@ void for_each_matrix(const pc_layer& layer, const Visit& visit) {
     if (w->data) visit(*w);
   for_each_matrix(layer.ffn, visit);
   for (const pc_ffn& expert : experts_of(layer)) for_each_matrix(expert, visit);
+  for (const pc_tensor* w : {&layer.ple_gate, &layer.ple_out})
+    if (w->data) visit(*w);
+}
+
+template <class Visit>
+void for_each_matrix(const pc_model_desc& desc, const Visit& visit) {
+  if (desc.ple_projection.data) visit(desc.ple_projection);
+  for (const pc_layer& layer : std::span(desc.layers, desc.n_layers)) for_each_matrix(layer, visit);
+  visit(desc.lm_head);
 }
 
 // visit(pc_tensor&): the biases of a network, absent ones included.

@@ -93,6 +93,11 @@ Status check_mixture(const pc_model_desc& d, const pc_mixture& m) {
     return refuse("a token goes to " + std::to_string(m.n_used) + " of " +
                   std::to_string(m.n_experts) + " experts; up to " + std::to_string(kMostExperts) +
                   " are computed");
+  const bool normed = m.router_norm.data || m.expert_norm.data;
+  if (normed && !(m.router_norm.data && m.expert_norm.data))
+    return refuse("its router and its experts do not both norm what they read");
+  if (d.norm == PC_NORM_LAYER && (normed || m.made_norm.data || m.ffn_made_norm.data))
+    return refuse("its mixtures have norms of another kind than its layers");
   if (m.routing > PC_ROUTING_SIGMOID) return refuse("the routing of its experts is unknown");
   const bool whole = m.n_groups != 0 && m.n_experts % m.n_groups == 0 && m.group_best != 0;
   if (!whole || m.n_groups_used == 0 || m.n_groups_used > m.n_groups ||
@@ -158,6 +163,8 @@ Status check_layer(const pc_model_desc& d, const pc_layer& layer) {
     return refuse("its activation wants a gate, which a network does not have");
   if (d.parallel && (layer.attn_post_norm.data || layer.ffn_post_norm.data))
     return refuse("its parallel blocks norm what they add");
+  if (layer.ple_gate.data && (d.d_ple == 0 || d.parallel || d.norm == PC_NORM_LAYER))
+    return refuse("its tokens' own inputs to layers do not fit its blocks");
   return ok();
 }
 
@@ -170,6 +177,8 @@ Status check_shape(const pc_model_desc& d, std::uint32_t kv_type) {
     return refuse("its norm or activation is unknown");
   if (d.parallel && d.residual_scale != 1.0f)
     return refuse("its parallel blocks scale what they add");
+  if (d.query_growth != 0.0f && d.growth_positions == 0)
+    return refuse("its queries grow by no number of positions");
   std::uint32_t n_states = 0;
   for (const pc_layer& layer : std::span(d.layers, d.n_layers)) {
     PC_CHECK_OK(check_layer(d, layer));
@@ -240,14 +249,18 @@ std::int32_t model_open(const pc_model_desc* desc, std::uint32_t kv_type, std::u
                          {}});
     const float offset = desc->norm_offset;
     widen(*kernels, offset, model->desc.final_norm, model->vectors);
+    widen(*kernels, offset, model->desc.ple_norm, model->vectors);
     widen(*kernels, 0.0f, model->desc.final_norm_bias, model->vectors);
     for (pc_layer& l : model->layers) {
       for (pc_tensor* t :
-           {&l.attn_norm, &l.q_norm, &l.k_norm, &l.attn_post_norm, &l.ffn_norm, &l.ffn_post_norm}) {
+           {&l.attn_norm, &l.q_norm, &l.k_norm, &l.attn_post_norm, &l.ffn_norm, &l.ffn_post_norm,
+            &l.ple_norm, &l.mixture.router_norm, &l.mixture.expert_norm, &l.mixture.made_norm,
+            &l.mixture.ffn_made_norm}) {
         widen(*kernels, offset, *t, model->vectors);
       }
       for (pc_tensor* t : {&l.attn_norm_bias, &l.ffn_norm_bias, &l.bq, &l.bk, &l.bv, &l.bo,
-                           &l.sinks, &l.mixture.router_bias, &l.mixture.choice_bias}) {
+                           &l.sinks, &l.mixture.router_bias, &l.mixture.choice_bias,
+                           &l.mixture.expert_scales, &l.output_scale}) {
         widen(*kernels, 0.0f, *t, model->vectors);
       }
       const auto widen_bias = [&](pc_tensor& t) { widen(*kernels, 0.0f, t, model->vectors); };

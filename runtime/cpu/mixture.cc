@@ -66,7 +66,6 @@ std::vector<Gemm::Extent> Mixture::extents(const pc_model_desc& desc, std::uint3
 
 Status Mixture::run(const pc_mixture& mixture, const float* x, std::uint32_t n, bool accumulate,
                     Gemm* gemm, float* y) {
-  PC_CHECK_OK(choose(mixture, x, n, gemm));
   sort(mixture, n);
   PC_CHECK_OK(multiply(mixture, x, n, gemm));
   add_up(mixture, n, accumulate, y);

@@ -28,12 +28,16 @@ class Mixture {
   // The largest x that its products have: none where the model has no mixture.
   static std::vector<Gemm::Extent> extents(const pc_model_desc& desc, std::uint32_t max_rows);
 
-  // y (+)= what the experts make of x. x, y: [n, d_model]; vectors of the mixture are f32.
+  // Chooses each row's experts. x: [n, d_model], the router's input; vectors of the mixture are
+  // f32.
+  Status choose(const pc_mixture& mixture, const float* x, std::uint32_t n, Gemm* gemm);
+
+  // y (+)= what the chosen experts make of x. x, y: [n, d_model]; y may be x where nothing is
+  // added.
   Status run(const pc_mixture& mixture, const float* x, std::uint32_t n, bool accumulate,
              Gemm* gemm, float* y);
 
  private:
-  Status choose(const pc_mixture& mixture, const float* x, std::uint32_t n, Gemm* gemm);
   void sort(const pc_mixture& mixture, std::uint32_t n);
   Status multiply(const pc_mixture& mixture, const float* x, std::uint32_t n, Gemm* gemm);
   void add_up(const pc_mixture& mixture, std::uint32_t n, bool accumulate, float* y) const;

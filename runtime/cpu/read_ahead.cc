@@ -76,8 +76,7 @@ std::vector<Bytes> weights_in_order(const pc_model_desc& desc, const PackedWeigh
                             : Bytes(static_cast<const std::byte*>(w.data),
                                     simd::bytes_of(type, std::size_t{w.rows} * w.cols)));
   };
-  for (const pc_layer& layer : std::span(desc.layers, desc.n_layers)) for_each_matrix(layer, add);
-  add(desc.lm_head);
+  for_each_matrix(desc, add);
   return ranges;
 }
 

@@ -27,7 +27,8 @@ void softmax(std::span<float> x) {
 }
 
 void to_scores(const pc_mixture& mixture, std::span<float> logits) {
-  for (std::size_t i = 0; i < logits.size(); ++i) logits[i] += at(mixture.router_bias, i);
+  for (std::size_t i = 0; i < logits.size(); ++i)
+    logits[i] = logits[i] * mixture.router_scale + at(mixture.router_bias, i);
   if (mixture.routing == PC_ROUTING_SOFTMAX) return softmax(logits);
   for (float& v : logits) v = 1.0f / (1.0f + std::exp(-v));
 }
@@ -72,7 +73,9 @@ void choose_experts(const pc_mixture& mixture, std::span<float> logits,
     sum += choice.weight = logits[choice.expert];
   }
   const float factor = mixture.normalised ? mixture.scale / sum : mixture.scale;
-  for (ExpertChoice& choice : chosen) choice.weight *= factor;
+  for (ExpertChoice& choice : chosen)
+    choice.weight *=
+        mixture.expert_scales.data ? factor * at(mixture.expert_scales, choice.expert) : factor;
 }
 
 }  // namespace pc

@@ -40,7 +40,7 @@ std::vector<Gemm::Extent> largest_inputs(const pc_model_desc& d, std::uint32_t m
 bool needs_branch(const pc_model_desc& d) {
   if (d.residual_scale != 1.0f) return true;
   for (const pc_layer& layer : std::span(d.layers, d.n_layers)) {
-    if (layer.attn_post_norm.data || layer.ffn_post_norm.data) return true;
+    if (layer.attn_post_norm.data || layer.ffn_post_norm.data || layer.ple_norm.data) return true;
     if (layer.mixture.n_experts != 0) return true;
     if (d.parallel && layer.ffn_norm.data) return true;
   }
@@ -79,20 +79,24 @@ Transformer::Transformer(const pc_model_desc& desc, const simd::Kernels& kernels
       gate_(std::size_t{max_rows} * desc.d_ffn),
       up_(gate_.size()),
       ffn_gate_(max_rows),
+      ple_(std::size_t{max_rows} * desc.n_layers * desc.d_ple),
+      ple_gate_(std::size_t{max_rows} * desc.d_ple),
+      ple_token_(std::size_t{parallel.n_threads()} * desc.n_layers * desc.d_ple),
       ones_(kMaxHeadDim, 1.0f) {
   for (const pc_rope& rope : std::span(desc.ropes, desc.n_ropes))
     key_rotations_.emplace_back(std::span(rope.inv_freq, rope.dims / 2), max_rows);
 }
 
-void Transformer::begin_sweep(const Rows& rows) {
+Status Transformer::begin_sweep(const Rows& rows) {
   rows_ = &rows;
   attention_.plan(rows.positions, rows.timelines);
   for (RotationTable& table : key_rotations_) table.fill(rows.key_positions);
   embed();
+  return desc_.d_ple != 0 ? make_token_inputs() : ok();
 }
 
 Status Transformer::sweep(const Rows& rows, Proceed proceed) {
-  begin_sweep(rows);
+  PC_CHECK_OK(begin_sweep(rows));
   for (std::uint32_t layer = 0;; ++layer) {
     PC_TRY(const bool goes_on, proceed(layer));
     if (!goes_on || layer == desc_.n_layers) return ok();
@@ -102,11 +106,6 @@ Status Transformer::sweep(const Rows& rows, Proceed proceed) {
 
 // x = scale * E[token] (+ P[position])
 void Transformer::embed() {
-  const auto read_row = [this](const pc_tensor& table, std::size_t row, float* out) {
-    const auto type = static_cast<simd::Type>(table.dtype);
-    const auto* data = static_cast<const std::byte*>(table.data);
-    kernels_.to_f32(data + row * simd::bytes_of(type, table.cols), type, table.cols, out);
-  };
   for (std::uint32_t i = 0; i < n_tokens(); ++i) {
     float* x = x_.data() + std::size_t{i} * desc_.d_model;
     read_row(desc_.embedding, static_cast<std::size_t>(rows_->tokens[i]), x);
@@ -118,6 +117,32 @@ void Transformer::embed() {
       kernels_.add(h_.data(), 1.0f, desc_.d_model, x);
     }
   }
+}
+
+void Transformer::read_row(const pc_tensor& table, std::size_t row, float* out) const {
+  const auto type = static_cast<simd::Type>(table.dtype);
+  const auto* data = static_cast<const std::byte*>(table.data);
+  kernels_.to_f32(data + row * simd::bytes_of(type, table.cols), type, table.cols, out);
+}
+
+// ple = (norm(P x / sqrt(d_model)) + sqrt(d_ple) T[token]) / sqrt(2), a layer's part by itself
+Status Transformer::make_token_inputs() {
+  PC_CHECK_OK(gemm_.linear({x_.data(), n_tokens()}, desc_.ple_projection, false, ple_.data()));
+  const std::size_t d = desc_.d_ple, width = desc_.n_layers * d;
+  const float of_stream = 1.0f / std::sqrt(static_cast<float>(desc_.d_model));
+  const float of_token = std::sqrt(static_cast<float>(d)), of_both = std::sqrt(0.5f);
+  parallel_.for_each(n_tokens(), [&](std::uint32_t i, std::uint32_t thread) {
+    float* token = ple_token_.data() + thread * width;
+    read_row(desc_.ple_embedding, static_cast<std::size_t>(rows_->tokens[i]), token);
+    float* own = ple_.data() + i * width;
+    for (std::size_t c = 0; c < width; ++c) own[c] *= of_stream;
+    for (std::size_t at = 0; at < width; at += d) {
+      kernels_.rms_norm(own + at, vector_of(desc_.ple_norm), d, desc_.norm_eps, own + at);
+      kernels_.add(token + at, of_token, d, own + at);
+    }
+    for (std::size_t c = 0; c < width; ++c) own[c] *= of_both;
+  });
+  return ok();
 }
 
 // The residual stream normed into y, or itself where the model has no norm there.
@@ -157,7 +182,7 @@ Status Transformer::sweep_states(const Rows& rows, std::uint32_t n_states, Proce
   const pc_layer& last = layer_of_states(desc_, n_states - 1);
   const auto last_index = static_cast<std::uint32_t>(&last - desc_.layers);
   PC_EXPECT(last_index < desc_.n_layers);
-  begin_sweep(rows);
+  PC_CHECK_OK(begin_sweep(rows));
   for (std::uint32_t layer = 0;; ++layer) {
     PC_TRY(const bool goes_on, proceed(layer));
     if (!goes_on) return ok();
@@ -168,8 +193,36 @@ Status Transformer::sweep_states(const Rows& rows, std::uint32_t n_states, Proce
   return project(last_index, norm.rows());
 }
 
-// x += attention(norm(x)); x += ffn(norm(x)); or both from the x before.
 Status Transformer::block(std::uint32_t index) {
+  const pc_layer& layer = desc_.layers[index];
+  PC_CHECK_OK(halves(index));
+  if (layer.ple_gate.data) PC_CHECK_OK(add_token_input(index));
+  if (layer.output_scale.data) scale_stream(*vector_of(layer.output_scale));
+  return ok();
+}
+
+// x += norm(W (act(G x) * ple))
+Status Transformer::add_token_input(std::uint32_t index) {
+  const pc_layer& layer = desc_.layers[index];
+  const std::size_t d = desc_.d_ple;
+  PC_CHECK_OK(gemm_.linear({x_.data(), n_tokens()}, layer.ple_gate, false, ple_gate_.data()));
+  const auto activate_row = [&](std::uint32_t i) {
+    kernels_.activate(static_cast<simd::Activation>(desc_.activation), ple_gate_.data() + i * d,
+                      ple_.data() + (std::size_t{i} * desc_.n_layers + index) * d, d);
+  };
+  return add_branch({ple_gate_.data(), n_tokens(), activate_row}, layer.ple_out, {},
+                    layer.ple_norm);
+}
+
+void Transformer::scale_stream(float scale) {
+  parallel_.for_each(n_tokens(), [&](std::uint32_t i, std::uint32_t) {
+    float* x = x_.data() + std::size_t{i} * desc_.d_model;
+    for (std::uint32_t c = 0; c < desc_.d_model; ++c) x[c] *= scale;
+  });
+}
+
+// x += attention(norm(x)); x += ffn(norm(x)); or both from the x before.
+Status Transformer::halves(std::uint32_t index) {
   const pc_layer& layer = desc_.layers[index];
   const Normed attn(*this, layer.attn_norm, layer.attn_norm_bias, h_.data());
   if (!desc_.parallel) {
@@ -229,7 +282,7 @@ void Transformer::activate(const pc_ffn& ffn, std::uint32_t row) {
                     gate ? up : nullptr, width);
 }
 
-// x += residual_scale * norm(mixture(h) + weight * ffn(h)). h: rows that are made.
+// x += residual_scale * norm(mixture(h) + weight * ffn(h)). h: rows that are made, in h_.
 Status Transformer::mix(const pc_layer& layer, const Gemm::Input& h) {
   const pc_ffn& ffn = layer.ffn;
   const pc_mixture& mixture = layer.mixture;
@@ -241,13 +294,36 @@ Status Transformer::mix(const pc_layer& layer, const Gemm::Input& h) {
     if (mixture.ffn_gate.data)
       PC_CHECK_OK(gemm_.linear(h, mixture.ffn_gate, false, ffn_gate_.data()));
     parallel_.for_each(n_tokens(), [&](std::uint32_t i, std::uint32_t) {
-      add_bias(ffn.b_down, branch_.data() + std::size_t{i} * desc_.d_model);
+      float* made = branch_.data() + std::size_t{i} * desc_.d_model;
+      add_bias(ffn.b_down, made);
       if (mixture.ffn_gate.data) weigh_ffn(i);
+      if (mixture.ffn_made_norm.data) norm_row(mixture.ffn_made_norm, {}, made, made);
     });
   }
-  PC_CHECK_OK(mixture_.run(mixture, h.x, n_tokens(), has_ffn(layer), &gemm_, branch_.data()));
+  PC_CHECK_OK(add_mixture(mixture, h, has_ffn(layer)));
   parallel_.for_each(
       n_tokens(), [&](std::uint32_t i, std::uint32_t) { add_to_stream(layer.ffn_post_norm, i); });
+  return ok();
+}
+
+// branch (+)= norm(mixture(h)); the router and the experts may read norms of the stream instead,
+// which take the place of h, and so does what the experts make where that is normed.
+Status Transformer::add_mixture(const pc_mixture& mixture, const Gemm::Input& h, bool accumulate) {
+  static constexpr pc_tensor kNoBias{};
+  const auto normed = [&](const pc_tensor& norm) {
+    return norm.data ? Normed(*this, norm, kNoBias, h_.data()).made() : h;
+  };
+  PC_CHECK_OK(mixture_.choose(mixture, normed(mixture.router_norm).x, n_tokens(), &gemm_));
+  const Gemm::Input x = normed(mixture.expert_norm);
+  if (!mixture.made_norm.data)
+    return mixture_.run(mixture, x.x, n_tokens(), accumulate, &gemm_, branch_.data());
+  PC_CHECK_OK(mixture_.run(mixture, x.x, n_tokens(), false, &gemm_, h_.data()));
+  parallel_.for_each(n_tokens(), [&](std::uint32_t i, std::uint32_t) {
+    const std::size_t at = std::size_t{i} * desc_.d_model;
+    norm_row(mixture.made_norm, {}, h_.data() + at, h_.data() + at);
+    if (!accumulate) std::fill_n(branch_.data() + at, desc_.d_model, 0.0f);
+    kernels_.add(h_.data() + at, 1.0f, desc_.d_model, branch_.data() + at);
+  });
   return ok();
 }
 

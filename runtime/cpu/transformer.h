@@ -64,8 +64,11 @@ class Transformer {
 
  private:
   Status block(std::uint32_t layer);
+  Status halves(std::uint32_t layer);
+  Status add_token_input(std::uint32_t layer);
+  void scale_stream(float scale);
   class Normed;
-  void begin_sweep(const Rows& rows);
+  Status begin_sweep(const Rows& rows);
   Status project(std::uint32_t layer, const Gemm::Input& h);
   Status attention(std::uint32_t layer, const Gemm::Input& h);
   Status feed_forward(const pc_layer& layer, const Gemm::Input& h);
@@ -78,6 +81,9 @@ class Transformer {
   void add_to_stream(const pc_tensor& post_norm, std::uint32_t row);
   void add_bias(const pc_tensor& bias, float* row) const;
   void embed();
+  void read_row(const pc_tensor& table, std::size_t row, float* out) const;
+  Status make_token_inputs();
+  Status add_mixture(const pc_mixture& mixture, const Gemm::Input& h, bool accumulate);
   void norm_row(const pc_tensor& weight, const pc_tensor& bias, const float* x, float* y) const;
   void prepare_heads(std::uint32_t layer);
   void store(std::uint32_t layer, const KvSlot& slot, float* keys, float* values) const;
@@ -106,6 +112,9 @@ class Transformer {
   AlignedBuffer<float> mixed_;   // [max_rows, n_heads, head_dim]
   AlignedBuffer<float> gate_, up_;  // [max_rows, d_ffn]
   AlignedBuffer<float> ffn_gate_;   // [max_rows] logits of how much a layer's own network counts
+  AlignedBuffer<float> ple_;        // [max_rows, n_layers, d_ple] tokens' own inputs to layers
+  AlignedBuffer<float> ple_gate_;   // [max_rows, d_ple]
+  AlignedBuffer<float> ple_token_;  // [threads, n_layers, d_ple] a row of their embedding
   const std::vector<float> ones_;   // [kMaxHeadDim] weights of norms without weights
 };
 

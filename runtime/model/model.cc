@@ -145,10 +145,16 @@ void describe(const ModelConfig& c, const Decoder& decoder, Model* model) {
   d.logit_scale = static_cast<float>(c.logit_scale);
   d.logit_softcap = static_cast<float>(c.logit_softcap);
   d.alibi_slopes = model->alibi_slopes.empty() ? nullptr : model->alibi_slopes.data();
+  d.query_growth = static_cast<float>(c.query_growth);
+  d.growth_positions = c.growth_positions;
   d.n_ropes = static_cast<std::uint32_t>(model->ropes.size());
   d.ropes = model->ropes.data();
   d.embedding = decoder.embedding;
   d.position_embedding = decoder.position_embedding;
+  d.d_ple = c.d_ple;
+  d.ple_embedding = decoder.ple_embedding;
+  d.ple_projection = decoder.ple_projection;
+  d.ple_norm = decoder.ple_norm;
   d.final_norm = decoder.final_norm;
   d.final_norm_bias = decoder.final_norm_bias;
   d.lm_head = decoder.lm_head;
@@ -156,24 +162,18 @@ void describe(const ModelConfig& c, const Decoder& decoder, Model* model) {
 }
 
 Status check_factors(const std::string& place, const ModelConfig& c) {
-  for (const double x : {c.embedding_scale, c.residual_scale, c.logit_scale,
-                         c.attn_scale.value_or(1), c.attn_softcap, c.logit_softcap, c.qkv_clamp}) {
+  for (const double x :
+       {c.embedding_scale, c.residual_scale, c.logit_scale, c.attn_scale.value_or(1),
+        c.query_growth, c.attn_softcap, c.logit_softcap, c.qkv_clamp}) {
     if (!std::isfinite(static_cast<float>(x)) || x < 0)
       return error(Code::kCorrupt, place + ": a factor or cap is negative or not finite");
   }
   return ok();
 }
 
-// Of the layers that a rope turns.
-std::uint32_t head_dim_of(const ModelConfig& config, std::uint32_t rope) {
-  for (std::uint32_t i = 0; i < config.n_layers; ++i)
-    if (config.layer_ropes[i] == rope) return config.heads(i).head_dim;
-  return config.head_dim;
-}
-
 Status add_ropes(const ModelConfig& config, std::uint32_t opened_context, Model* model) {
   for (std::uint32_t i = 0; i < config.ropes.size(); ++i) {
-    PC_TRY(Rope rope, compute_rope(config.ropes[i], head_dim_of(config, i), opened_context));
+    PC_TRY(Rope rope, compute_rope(config.ropes[i], config.rope_head_dim(i), opened_context));
     model->inv_freqs.push_back(std::move(rope.inv_freq));
     model->ropes.push_back({rope.dims, config.rope_interleaved, static_cast<float>(rope.scale),
                             model->inv_freqs.back().data()});

@@ -136,20 +136,31 @@ void hash_ffn(const pc_ffn& ffn, Sha256* hash) {
 }
 
 void hash_mixture(const pc_mixture& mixture, Sha256* hash) {
-  const auto& [n_experts, n_used, routing, normalised, scale, n_groups, n_groups_used, group_best,
-               router, router_bias, choice_bias, experts, ffn_gate] = mixture;
+  const auto& [n_experts, n_used, routing, normalised, scale, router_scale, n_groups, n_groups_used,
+               group_best, router, router_bias, choice_bias, experts, ffn_gate, expert_scales,
+               router_norm, expert_norm, made_norm, ffn_made_norm] = mixture;
   hash->field("mixture");
   hash_numbers(hash, n_experts, n_used, routing, normalised, scale, n_groups, n_groups_used,
                group_best);
   hash_tensors(hash, router, router_bias, choice_bias, ffn_gate);
   for (const pc_ffn& expert : std::span(experts, n_experts)) hash_ffn(expert, hash);
+  // Digests of mixtures without these are older than them.
+  if (router_scale != 1) {
+    hash->field("router scale");
+    hash_number(router_scale, hash);
+  }
+  if (expert_scales.data || router_norm.data || made_norm.data || ffn_made_norm.data) {
+    hash->field("norms of a mixture");
+    hash_tensors(hash, expert_scales, router_norm, expert_norm, made_norm, ffn_made_norm);
+  }
 }
 
 // first: of the model, whose heads the digest of the whole begins with.
 void hash_layer(const pc_layer& layer, const pc_layer& first, Sha256* hash) {
   const auto& [attn_norm, attn_norm_bias, wq, wk, wv, bq, bk, bv, q_norm, k_norm, wo, bo, sinks,
-               attn_post_norm, ffn_norm, ffn_norm_bias, ffn, ffn_post_norm, n_heads, n_kv_heads,
-               head_dim, attn_scale, states, norm_values, window, rope, mixture] = layer;
+               attn_post_norm, ffn_norm, ffn_norm_bias, ffn, ffn_post_norm, ple_gate, ple_out,
+               ple_norm, output_scale, n_heads, n_kv_heads, head_dim, attn_scale, states,
+               norm_values, window, rope, mixture] = layer;
   hash_tensors(hash, attn_norm, attn_norm_bias, wq, wk, wv, bq, bk, bv, q_norm, k_norm, wo, bo,
                attn_post_norm, ffn_norm, ffn_norm_bias);
   hash_ffn(ffn, hash);
@@ -165,6 +176,14 @@ void hash_layer(const pc_layer& layer, const pc_layer& first, Sha256* hash) {
     hash_number(states, hash);
   }
   if (norm_values) hash->field("normed values");
+  if (output_scale.data) {
+    hash->field("output scale");
+    hash_tensor(output_scale, hash);
+  }
+  if (ple_gate.data) {
+    hash->field("per-layer embedding");
+    hash_tensors(hash, ple_gate, ple_out, ple_norm);
+  }
   // Digests of layers without these are older than them.
   if (mixture.n_experts != 0) hash_mixture(mixture, hash);
   if (sinks.data) {
@@ -176,8 +195,9 @@ void hash_layer(const pc_layer& layer, const pc_layer& first, Sha256* hash) {
 void hash_desc(const pc_model_desc& desc, Sha256* hash) {
   const auto& [struct_size, n_layers, d_model, vocab_size, d_ffn, norm, activation, parallel,
                norm_eps, norm_offset, embedding_scale, residual_scale, attn_softcap, qkv_clamp,
-               logit_scale, logit_softcap, alibi_slopes, n_ropes, ropes, embedding,
-               position_embedding, final_norm, final_norm_bias, lm_head, layers] = desc;
+               logit_scale, logit_softcap, query_growth, growth_positions, alibi_slopes, n_ropes,
+               ropes, embedding, position_embedding, d_ple, ple_embedding, ple_projection, ple_norm,
+               final_norm, final_norm_bias, lm_head, layers] = desc;
   static_cast<void>(struct_size);  // of the seam, not of the model
   static_cast<void>(ropes);        // have their own digest
   const pc_layer& first = layers[0];
@@ -188,6 +208,16 @@ void hash_desc(const pc_model_desc& desc, Sha256* hash) {
   hash->field(std::as_bytes(std::span(alibi_slopes, alibi_slopes ? first.n_heads : 0)));
   hash_tensors(hash, embedding, position_embedding, final_norm, final_norm_bias, lm_head);
   hash_number(std::uint64_t{lm_head.data == embedding.data}, hash);
+  // Digests of models without these are older than them.
+  if (query_growth != 0) {
+    hash->field("query growth");
+    hash_numbers(hash, query_growth, growth_positions);
+  }
+  if (d_ple != 0) {
+    hash->field("per-layer embeddings");
+    hash_number(d_ple, hash);
+    hash_tensors(hash, ple_embedding, ple_projection, ple_norm);
+  }
   for (const pc_layer& layer : std::span(layers, n_layers)) hash_layer(layer, first, hash);
 }
 

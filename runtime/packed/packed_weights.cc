@@ -143,8 +143,7 @@ std::vector<pc_tensor> packable_matrices(const pc_model_desc& desc) {
     if (simd::packs(static_cast<simd::Type>(w.dtype)) && seen.insert(w.data).second)
       tensors.push_back(w);
   };
-  for (const pc_layer& layer : std::span(desc.layers, desc.n_layers)) for_each_matrix(layer, add);
-  add(desc.lm_head);
+  for_each_matrix(desc, add);
   return tensors;
 }
 

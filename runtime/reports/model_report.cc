@@ -115,16 +115,20 @@ struct Groups {
 
 Groups groups_of(const pc_model_desc& desc) {
   Groups groups;
-  groups.embedding.add_all(desc.embedding, desc.position_embedding);
-  groups.norms.add_all(desc.final_norm, desc.final_norm_bias);
+  groups.embedding.add_all(desc.embedding, desc.position_embedding, desc.ple_embedding,
+                           desc.ple_projection);
+  groups.norms.add_all(desc.final_norm, desc.final_norm_bias, desc.ple_norm);
   if (desc.lm_head.data != desc.embedding.data) groups.output.add(desc.lm_head);
   for (std::uint32_t i = 0; i < desc.n_layers; ++i) {
     const pc_layer& l = desc.layers[i];
     groups.attention.add_all(l.wq, l.wk, l.wv, l.wo, l.bq, l.bk, l.bv, l.bo);
     groups.feed_forward.add_ffn(l.ffn);
+    groups.feed_forward.add_all(l.ple_gate, l.ple_out);
     for (const pc_ffn& expert : experts_of(l)) groups.experts.add_ffn(expert);
     groups.experts.add_all(l.mixture.router, l.mixture.router_bias, l.mixture.choice_bias,
-                           l.mixture.ffn_gate);
+                           l.mixture.ffn_gate, l.mixture.expert_scales);
+    groups.norms.add_all(l.mixture.router_norm, l.mixture.expert_norm, l.mixture.made_norm,
+                         l.mixture.ffn_made_norm, l.ple_norm);
     groups.norms.add_all(l.attn_norm, l.attn_norm_bias, l.q_norm, l.k_norm, l.attn_post_norm,
                          l.ffn_norm, l.ffn_norm_bias, l.ffn_post_norm);
   }

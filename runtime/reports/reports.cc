@@ -37,9 +37,8 @@ void write_isa(JsonWriter& json) {
 }
 
 std::set<std::string> weight_types(const pc_model_desc& desc) {
-  std::set<std::string> types = {dtype_name(desc.embedding.dtype), dtype_name(desc.lm_head.dtype)};
-  for (const pc_layer& layer : std::span(desc.layers, desc.n_layers))
-    for_each_matrix(layer, [&](const pc_tensor& t) { types.insert(dtype_name(t.dtype)); });
+  std::set<std::string> types = {dtype_name(desc.embedding.dtype)};
+  for_each_matrix(desc, [&](const pc_tensor& t) { types.insert(dtype_name(t.dtype)); });
   return types;
 }
 

@@ -28,11 +28,17 @@ pc::Status configure(pc::JsonView root) {
   require(config.layer_ropes.size() == config.n_layers);
   for (const std::uint32_t rope : config.layer_ropes)
     require(rope == PC_NO_ROPE || rope < config.ropes.size());
-  require(config.head_dim % 2 == 0 && config.n_heads % config.n_kv_heads == 0);
-  for (const pc::RopeConfig& each : config.ropes) {
-    PC_TRY(const pc::Rope rope, pc::compute_rope(each, config.head_dim, config.context_tokens));
-    require(rope.dims <= config.head_dim && rope.inv_freq.size() == rope.dims / 2);
-    for (const double f : rope.inv_freq) require(std::isfinite(f) && f > 0);
+  for (std::uint32_t i = 0; i < config.n_layers; ++i) {
+    const pc::HeadsConfig heads = config.heads(i);
+    require(heads.head_dim % 2 == 0 && heads.n_heads % heads.n_kv_heads == 0);
+    require(config.states_of.empty() || config.states_of[i] <= i);
+  }
+  for (std::uint32_t i = 0; i < config.ropes.size(); ++i) {
+    const std::uint32_t head_dim = config.rope_head_dim(i);
+    PC_TRY(const pc::Rope rope, pc::compute_rope(config.ropes[i], head_dim, config.context_tokens));
+    require(rope.dims <= head_dim && rope.inv_freq.size() == rope.dims / 2);
+    const bool may_stand = config.ropes[i].type == "proportional";
+    for (const double f : rope.inv_freq) require(std::isfinite(f) && (f > 0 || may_stand));
   }
   return pc::ok();
 }

@@ -54,7 +54,8 @@ void check_decoder(const pc::Decoder& d, Bytes file,
                    std::span<const pc::AlignedBuffer<std::byte>> copies) {
   const auto check = [&](const pc_tensor& tensor) { check_tensor(tensor, file, copies); };
   for (const pc_tensor* tensor :
-       {&d.embedding, &d.position_embedding, &d.final_norm, &d.final_norm_bias, &d.lm_head})
+       {&d.embedding, &d.position_embedding, &d.ple_embedding, &d.ple_projection, &d.ple_norm,
+        &d.final_norm, &d.final_norm_bias, &d.lm_head})
     check(*tensor);
   for (const pc_layer& l : d.layers) {
     for (const pc_tensor* tensor : {&l.attn_norm,
@@ -77,6 +78,15 @@ void check_decoder(const pc::Decoder& d, Bytes file,
                                     &l.mixture.router_bias,
                                     &l.mixture.choice_bias,
                                     &l.mixture.ffn_gate,
+                                    &l.mixture.expert_scales,
+                                    &l.mixture.router_norm,
+                                    &l.mixture.expert_norm,
+                                    &l.mixture.made_norm,
+                                    &l.mixture.ffn_made_norm,
+                                    &l.ple_gate,
+                                    &l.ple_out,
+                                    &l.ple_norm,
+                                    &l.output_scale,
                                     &l.ffn_post_norm})
       check(*tensor);
     check_network(l.ffn, check);
@@ -93,9 +103,10 @@ pc::Status bind(Bytes file) {
   PC_TRY(pc::ModelConfig config, pc::read_gguf_config(keys, family->gguf_rotates));
   PC_CHECK_OK(family->configure_gguf(keys, &config));
   PC_CHECK_OK(pc::check_shape("fuzz", config));
-  for (const pc::RopeConfig& each : config.ropes) {
-    PC_TRY(const pc::Rope rope, pc::compute_rope(each, config.head_dim, config.context_tokens));
-    require(rope.dims <= config.head_dim && rope.inv_freq.size() == rope.dims / 2);
+  for (std::uint32_t i = 0; i < config.ropes.size(); ++i) {
+    const std::uint32_t head_dim = config.rope_head_dim(i);
+    PC_TRY(const pc::Rope rope, pc::compute_rope(config.ropes[i], head_dim, config.context_tokens));
+    require(rope.dims <= head_dim && rope.inv_freq.size() == rope.dims / 2);
   }
   pc::TensorBinder binder(parsed.tensors, "fuzz");
   PC_TRY(const pc::Decoder decoder, pc::bind_decoder(config, family->gguf_names(config), binder));

@@ -60,7 +60,15 @@ class DenseOracle {
       for (std::uint32_t c = 0; c < d_.d_model; ++c) x[i][c] += place[c];
     }
     States states;
-    for (std::uint32_t l = 0; l < d_.n_layers; ++l) layer(rows, d_.layers[l], x, states);
+    std::vector<Vector> own;  // tokens' own inputs to layers
+    if (d_.d_ple != 0) own = token_inputs(rows, x);
+    for (std::uint32_t l = 0; l < d_.n_layers; ++l) {
+      const pc_layer& w = d_.layers[l];
+      layer(rows, w, x, states);
+      if (w.ple_gate.data) add_token_input(w, l, own, x);
+      for (Vector& v : x)
+        for (double& c : v) c *= w.output_scale.data ? TinyModel::at(w.output_scale, 0) : 1.0;
+    }
     std::vector<std::vector<double>> logits(n);
     std::vector<Vector> last;
     for (const std::uint32_t i : wanted)
@@ -78,6 +86,36 @@ class DenseOracle {
 
   static double cap(double x, double limit) {
     return limit == 0 ? x : limit * std::tanh(x / limit);
+  }
+
+  // [rows][n_layers * d_ple]
+  std::vector<Vector> token_inputs(const std::vector<DenseRow>& rows,
+                                   const std::vector<Vector>& x) const {
+    std::vector<Vector> own = multiply(d_.ple_projection, {}, x);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const std::vector<float> token =
+          widened(d_.ple_embedding, static_cast<std::size_t>(rows[i].token));
+      for (std::size_t at = 0; at < own[i].size(); at += d_.d_ple) {
+        Vector part(own[i].begin() + static_cast<std::ptrdiff_t>(at),
+                    own[i].begin() + static_cast<std::ptrdiff_t>(at + d_.d_ple));
+        for (double& v : part) v /= std::sqrt(static_cast<double>(d_.d_model));
+        part = rms_norm(part, d_.ple_norm);
+        for (std::size_t c = 0; c < part.size(); ++c)
+          own[i][at + c] =
+              (part[c] + std::sqrt(static_cast<double>(d_.d_ple)) * token[at + c]) / std::sqrt(2.0);
+      }
+    }
+    return own;
+  }
+
+  void add_token_input(const pc_layer& w, std::uint32_t index, const std::vector<Vector>& own,
+                       std::vector<Vector>& x) const {
+    std::vector<Vector> gate = multiply(w.ple_gate, {}, x);
+    for (std::size_t i = 0; i < x.size(); ++i)
+      for (std::size_t c = 0; c < d_.d_ple; ++c)
+        gate[i][c] = activate(gate[i][c]) * factor(own[i][index * d_.d_ple + c]);
+    const std::vector<Vector> made = multiply(w.ple_out, {}, gate);
+    for (std::size_t i = 0; i < x.size(); ++i) add(rms_norm(made[i], w.ple_norm), x[i]);
   }
 
   Vector rms_norm(const Vector& x, const pc_tensor& w) const {
@@ -243,7 +281,8 @@ class DenseOracle {
     std::vector<Vector> made =
         w.ffn.up.data ? network(w.ffn, inputs) : std::vector<Vector>(n, Vector(d_.d_model));
     if (w.mixture.n_experts != 0)
-      for (std::size_t i = 0; i < n; ++i) mix(w.mixture, inputs[i], made[i]);
+      for (std::size_t i = 0; i < n; ++i)
+        mix(w.mixture, x[i], inputs[i], w.ffn.up.data != nullptr, made[i]);
     for (std::size_t i = 0; i < n; ++i) add(norm(made[i], w.ffn_post_norm, {}), x[i]);
   }
 
@@ -260,17 +299,28 @@ class DenseOracle {
   static double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
   // Adds what the experts make of one row to what the layer's own network made, which is weighed.
-  void mix(const pc_mixture& m, const Vector& input, Vector& made) const {
+  void mix(const pc_mixture& m, const Vector& stream, const Vector& input, bool has_ffn,
+           Vector& made) const {
     if (m.ffn_gate.data) {
       const double weight = sigmoid(multiply(m.ffn_gate, {}, {input})[0][0]);
       for (double& v : made) v *= weight;
     }
-    const Vector weights = expert_weights(m, multiply(m.router, m.router_bias, {input})[0]);
+    if (has_ffn && m.ffn_made_norm.data) made = rms_norm(made, m.ffn_made_norm);
+    Vector logits =
+        multiply(m.router, {}, {m.router_norm.data ? rms_norm(stream, m.router_norm) : input})[0];
+    for (std::size_t e = 0; e < logits.size(); ++e)
+      logits[e] =
+          logits[e] * m.router_scale + (m.router_bias.data ? TinyModel::at(m.router_bias, e) : 0.0);
+    const Vector weights = expert_weights(m, logits);
+    const Vector read = m.expert_norm.data ? rms_norm(stream, m.expert_norm) : input;
+    Vector sum(made.size());
     for (std::uint32_t e = 0; e < m.n_experts; ++e) {
       if (weights[e] == 0) continue;
-      const Vector out = network(m.experts[e], {input})[0];
-      for (std::size_t c = 0; c < made.size(); ++c) made[c] += weights[e] * out[c];
+      const Vector out = network(m.experts[e], {read})[0];
+      for (std::size_t c = 0; c < sum.size(); ++c) sum[c] += weights[e] * out[c];
     }
+    if (m.made_norm.data) sum = rms_norm(sum, m.made_norm);
+    for (std::size_t c = 0; c < made.size(); ++c) made[c] += sum[c];
   }
 
   // [n_experts], 0 where the expert is not chosen: one is where fewer than n_used are better.
@@ -302,7 +352,9 @@ class DenseOracle {
     double sum = 0;
     for (std::size_t e = 0; e < scores.size(); ++e)
       if (n_better(compared, e) < m.n_used) sum += weights[e] = scores[e];
-    for (double& v : weights) v *= m.scale / (m.normalised ? sum : 1.0);
+    for (std::size_t e = 0; e < weights.size(); ++e)
+      weights[e] *= m.scale / (m.normalised ? sum : 1.0) *
+                    (m.expert_scales.data ? TinyModel::at(m.expert_scales, e) : 1.0);
     return weights;
   }
 
@@ -326,7 +378,11 @@ class DenseOracle {
         if (window != 0 && rows[i].position - at >= static_cast<std::int32_t>(window)) continue;
         double s = 0;
         for (std::uint32_t c = 0; c < hd; ++c) s += q[h * hd + c] * key[kv * hd + c];
-        s = cap(s * layer.attn_scale, d_.attn_softcap);
+        const double passed =
+            std::floor(std::max(rows[i].position, 0) / double(d_.growth_positions));
+        const double growth =
+            d_.query_growth == 0 ? 1.0 : 1.0 + d_.query_growth * std::log1p(passed);
+        s = cap(s * layer.attn_scale * growth, d_.attn_softcap);
         if (d_.alibi_slopes) s -= d_.alibi_slopes[h] * (rows[i].position - at);
         score.push_back(s);
         seen.push_back(j);

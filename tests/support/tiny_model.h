@@ -43,6 +43,10 @@ struct TinyShape {
   // Layers of two shapes: every second has other heads. The last n_shared attend to the states of
   // the last layer before them that has their heads.
   bool two_shapes = false, keys_as_values = false, norm_values = false;
+  // Per-layer embeddings' width; what scales layers, and queries by their position.
+  std::uint32_t d_ple = 0;
+  bool output_scales = false, query_growth = false;
+  bool mixture_norms = false;  // of what the router and the experts read and make
   std::uint32_t n_shared = 0;
 
   std::uint32_t kv_heads_of(std::uint32_t layer) const {
@@ -98,6 +102,10 @@ struct TinyShape {
     s.norm_values = random.chance(0.2);
     s.n_shared = random.chance(0.3) ? random.between(1, 3) : 0;
     s.n_layers += s.n_shared;
+    s.d_ple = !s.parallel && !s.layer_norm && random.chance(0.3) ? 4 : 0;
+    s.output_scales = random.chance(0.2);
+    s.query_growth = random.chance(0.2);
+    s.mixture_norms = s.n_experts != 0 && !s.layer_norm && random.chance(0.4);
     return s;
   }
 };
@@ -131,6 +139,8 @@ class TinyModel {
     desc.attn_softcap = shape.attn_softcap;
     desc.logit_softcap = shape.logit_softcap;
     desc.qkv_clamp = shape.clamp;
+    desc.query_growth = shape.query_growth ? 0.3f : 0.0f;
+    desc.growth_positions = 20;
     desc.embedding_scale = shape.factors ? 1.75f : 1.0f;
     desc.residual_scale = shape.factors ? 0.6f : 1.0f;
     desc.logit_scale = shape.factors ? 0.4f : 1.0f;
@@ -140,6 +150,13 @@ class TinyModel {
     desc.embedding = matrix(shape.vocab_size, shape.d_model, shape.dtype, 1.0f);
     if (shape.positions)
       desc.position_embedding = matrix(shape.positions, shape.d_model, shape.dtype, 0.5f);
+    if (shape.d_ple != 0) {
+      const std::uint32_t width = shape.n_layers * shape.d_ple;
+      desc.d_ple = shape.d_ple;
+      desc.ple_embedding = matrix(shape.vocab_size, width, shape.dtype, 1.0f);
+      desc.ple_projection = matrix(width, shape.d_model, shape.dtype, 1.0f);
+      desc.ple_norm = norm(shape.d_ple);
+    }
     desc.final_norm = norm(shape.d_model);
     if (shape.layer_norm) desc.final_norm_bias = matrix(1, shape.d_model, shape.dtype);
     desc.lm_head = matrix(shape.vocab_size, shape.d_model, shape.dtype);
@@ -216,6 +233,12 @@ class TinyModel {
       layer.q_norm = norm(shape.whole_head_norms ? q : hd);
       if (layer.wk.data) layer.k_norm = norm(shape.whole_head_norms ? kv : hd);
     }
+    if (shape.d_ple != 0) {
+      layer.ple_gate = matrix(shape.d_ple, d, type);
+      layer.ple_out = matrix(d, shape.d_ple, type);
+      layer.ple_norm = norm(d);
+    }
+    if (shape.output_scales) layer.output_scale = matrix(1, 1, type, 0.9f);
     if (shape.sinks) layer.sinks = matrix(1, shape.n_heads, type, 1.0f);
     layer.window = l % 2 ? shape.window : 0;
     layer.rope = shape.n_ropes == 0                             ? PC_NO_ROPE
@@ -242,6 +265,12 @@ class TinyModel {
     m->routing = shape.sigmoid ? PC_ROUTING_SIGMOID : PC_ROUTING_SOFTMAX;
     m->normalised = shape.normalised;
     m->scale = shape.normalised ? 1.3f : 2.0f;
+    m->router_scale = shape.mixture_norms ? 0.6f : 1.0f;
+    if (shape.mixture_norms) {
+      for (pc_tensor* t : {&m->router_norm, &m->expert_norm, &m->made_norm, &m->ffn_made_norm})
+        *t = norm(shape.d_model);
+      m->expert_scales = norm(shape.n_experts);
+    }
     m->n_groups = shape.n_groups;
     m->n_groups_used = (shape.n_groups + 1) / 2;
     m->group_best = shape.sigmoid ? 2 : 1;

@@ -294,6 +294,13 @@ bool Attention::visible_rows(const AttentionTask& task, const SegmentUses::Use& 
   return any;
 }
 
+// How much a query counts at a position (pc_model_desc::query_growth).
+float Attention::growth_of(std::int32_t position) const {
+  if (desc_.query_growth == 0.0f || position < 0) return 1.0f;
+  const auto passed = static_cast<std::uint32_t>(position) / desc_.growth_positions;
+  return 1.0f + desc_.query_growth * std::log1p(static_cast<float>(passed));
+}
+
 // The use's queries, scaled for the softmax and turned back by as much as the keys were moved.
 void Attention::rotate_queries(const AttentionTask& task, const SegmentUses::Use& use,
                                std::uint32_t move) const {
@@ -315,12 +322,12 @@ void Attention::rotate_queries(const AttentionTask& task, const SegmentUses::Use
       }
     }
     const std::size_t at = std::size_t{token - task.first_row} * group_;
+    const float scale = layer.attn_scale * growth_of(positions_[token]);
     for (std::uint32_t g = 0; g < group_; ++g) {
       const float* q = task.q + (std::size_t{token} * n_heads + task.kv_head * group_ + g) * hd;
       float* rotated = task.queries + (at + g) * hd;
-      if (half != 0)
-        kernels_.rotate(q, c, s, half, desc_.ropes[rope].scale * layer.attn_scale, rotated);
-      for (std::size_t d = 2 * half; d < hd; ++d) rotated[d] = q[d] * layer.attn_scale;
+      if (half != 0) kernels_.rotate(q, c, s, half, desc_.ropes[rope].scale * scale, rotated);
+      for (std::size_t d = 2 * half; d < hd; ++d) rotated[d] = q[d] * scale;
       if (task.sways) centres_.sway(task.layer, task.kv_head, rotated, task.sways + (at + g) * hd);
       if (evened_out_) spread_key(rotated, hd);
     }

@@ -69,6 +69,7 @@ class Attention {
                       std::uint32_t move) const;
   void fill_biases(const AttentionTask& task, const SegmentUses::Use& use) const;
   void merge_task(std::uint32_t layer, std::uint32_t task, float* out);
+  float growth_of(std::int32_t position) const;
   float sink_of(std::uint32_t layer, std::uint32_t head) const;
   struct Stretch;
   void add_weights(std::uint32_t layer, const float* q, const TimelineRows& rows) const;

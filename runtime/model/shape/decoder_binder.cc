@@ -50,6 +50,13 @@ const TensorNames kGgufNames{
     .o = "attn_output",
     .attn_post_norm = "post_attention_norm",
     .sinks = "attn_sinks.weight",
+    .ple_gate = "inp_gate",
+    .ple_out = "proj",
+    .ple_norm = "post_norm",
+    .output_scale = "layer_output_scale.weight",
+    .ple_embedding = "per_layer_token_embd",
+    .ple_projection = "per_layer_model_proj",
+    .ple_projection_norm = "per_layer_proj_norm",
     .ffn_norm = "ffn_norm",
     .gate = "ffn_gate",
     .up = "ffn_up",
@@ -110,6 +117,10 @@ class LayerBinder {
       PC_TRY(layer_.attn_post_norm, vector(names_.attn_post_norm, ".weight", c_.d_model));
       PC_TRY(layer_.ffn_post_norm, vector(names_.ffn_post_norm, ".weight", c_.d_model));
     }
+    if (c_.d_ple != 0) PC_CHECK_OK(per_layer_embedding());
+    if (c_.output_scales) {
+      PC_TRY(layer_.output_scale, vector(names_.output_scale, "", 1));
+    }
     return layer_;
   }
 
@@ -151,7 +162,10 @@ class LayerBinder {
 
   Status separate_qkv() {
     PC_CHECK_OK(linear(names_.q, q_rows(), c_.d_model, c_.q_bias, &layer_.wq, &layer_.bq));
-    if (!c_.has_states(index_)) return ok();
+    if (!c_.has_states(index_)) {
+      pass_over_states();
+      return ok();
+    }
     PC_CHECK_OK(linear(names_.k, kv_rows(), c_.d_model, c_.k_bias, &layer_.wk, &layer_.bk));
     if (!c_.keys_as_values.empty() && c_.keys_as_values[index_]) return ok();
     return linear(names_.v, kv_rows(), c_.d_model, c_.v_bias, &layer_.wv, &layer_.bv);
@@ -180,6 +194,19 @@ class LayerBinder {
     layer_.bk = as_vector(rows_of(bias, q_rows(), kv_rows()));
     layer_.bv = as_vector(rows_of(bias, q_rows() + kv_rows(), kv_rows()));
     return ok();
+  }
+
+  Status per_layer_embedding() {
+    PC_TRY(layer_.ple_gate, matrix(names_.ple_gate, c_.d_ple, c_.d_model));
+    PC_TRY(layer_.ple_out, matrix(names_.ple_out, c_.d_model, c_.d_ple));
+    PC_TRY(layer_.ple_norm, vector(names_.ple_norm, ".weight", c_.d_model));
+    return ok();
+  }
+
+  // Keys and values of a layer that attends to another's are in some files, and mean nothing.
+  void pass_over_states() {
+    for (const std::string_view name : {names_.k, names_.v, names_.k_norm})
+      tensors_.pass_over(prefix_ + std::string(name) + ".");
   }
 
   Status head_norms() {
@@ -230,6 +257,7 @@ class LayerBinder {
     mixture.routing = m.routing;
     mixture.normalised = m.normalised;
     mixture.scale = static_cast<float>(m.scale);
+    mixture.router_scale = static_cast<float>(m.router_scale);
     mixture.n_groups = m.n_groups;
     mixture.n_groups_used = m.n_groups_used;
     mixture.group_best = m.group_best;
@@ -244,6 +272,15 @@ class LayerBinder {
     if (m.shared_gated) {
       PC_TRY(mixture.ffn_gate,
              tensors_.one_row(prefix_ + std::string(names_.ffn_gate) + ".weight", c_.d_model));
+    }
+    if (m.own_norms) {
+      PC_TRY(mixture.router_norm, vector(names_.router_norm, "", c_.d_model));
+      PC_TRY(mixture.expert_norm, vector(names_.expert_norm, ".weight", c_.d_model));
+      PC_TRY(mixture.made_norm, vector(names_.made_norm, ".weight", c_.d_model));
+      PC_TRY(mixture.ffn_made_norm, vector(names_.ffn_made_norm, ".weight", c_.d_model));
+    }
+    if (m.expert_scales) {
+      PC_TRY(mixture.expert_scales, vector(names_.expert_scales, "", m.n_experts));
     }
     auto& experts = experts_->emplace_back(m.n_experts);
     mixture.experts = experts.data();
@@ -263,8 +300,8 @@ class LayerBinder {
   Status stacked_experts(std::vector<pc_ffn>* experts) {
     const std::uint32_t width = c_.mixture.d_expert;
     const auto stack = [&](std::string_view name, std::uint32_t rows, std::uint32_t cols) {
-      return tensors_.stack(prefix_ + std::string(name) + ".weight", c_.mixture.n_experts, rows,
-                            cols);
+      return tensors_.stack(prefix_ + std::string(name) + std::string(names_.stack_ending),
+                            c_.mixture.n_experts, rows, cols);
     };
     pc_tensor gate{}, up{};
     const bool fused = !names_.expert_gate_up.empty();
@@ -327,6 +364,14 @@ Result<Decoder> bind_decoder(const ModelConfig& config, const TensorNames& names
   if (config.learned_positions) {
     PC_TRY(decoder.position_embedding,
            tensors.matrix(weight(names.positions), config.context_tokens, config.d_model));
+  }
+  if (config.d_ple != 0) {
+    const std::uint32_t width = config.n_layers * config.d_ple;
+    PC_TRY(decoder.ple_embedding,
+           tensors.matrix(weight(names.ple_embedding), config.vocab_size, width));
+    PC_TRY(decoder.ple_projection,
+           tensors.matrix(weight(names.ple_projection), width, config.d_model));
+    PC_TRY(decoder.ple_norm, tensors.vector(weight(names.ple_projection_norm), config.d_ple));
   }
   for (std::uint32_t i = 0; i < config.n_layers; ++i) {
     PC_TRY(const pc_layer layer, LayerBinder(config, names, tensors, i, &decoder.experts).bind());

@@ -27,6 +27,9 @@ struct TensorNames {
   std::string_view attn_norm = {}, q = {}, k = {}, v = {}, qkv = {}, q_norm = {}, k_norm = {};
   std::string_view o = {}, attn_post_norm = {};
   std::string_view sinks = {};  // whole, as it ends otherwise than others
+  std::string_view ple_gate = {}, ple_out = {}, ple_norm = {};  // of per-layer embeddings
+  std::string_view output_scale = {};                           // whole
+  std::string_view ple_embedding = {}, ple_projection = {}, ple_projection_norm = {};  // of all
   std::string_view ffn_norm = {}, gate = {}, up = {}, gate_up = {}, down = {}, ffn_post_norm = {};
   // Mixtures. Matrices of experts are one tensor each, [n_experts, rows, columns], or those of an
   // expert stand behind `expert_prefix`, its number and a dot.
@@ -34,7 +37,10 @@ struct TensorNames {
   std::string_view expert_prefix = {};
   std::string_view expert_gate = {}, expert_up = {}, expert_gate_up = {}, expert_down = {};
   std::string_view shared_gate = {}, shared_up = {}, shared_gate_up = {}, shared_down = {};
-  std::string_view ffn_gate = {};       // of how much the shared network counts
+  std::string_view ffn_gate = {};  // of how much the shared network counts
+  std::string_view expert_norm = {}, made_norm = {}, ffn_made_norm = {};
+  std::string_view router_norm = {}, expert_scales = {};  // whole
+  std::string_view stack_ending = ".weight";              // of matrices that are all experts'
   std::string_view optional_base = {};  // in front of all names; files may leave it out
   std::span<const std::pair<std::string_view, std::string_view>> other_prefixes = {};  // of names
   std::span<const std::string_view> passed_over = {};  // beginnings of names that are not computed
@@ -49,6 +55,9 @@ extern const TensorNames kGgufNames;   // GGUF's, for all architectures
 struct Decoder {
   pc_tensor embedding{};           // [vocab_size, d_model]
   pc_tensor position_embedding{};  // [context_tokens, d_model], or no data
+  pc_tensor ple_embedding{};       // [vocab_size, n_layers * d_ple], or no data
+  pc_tensor ple_projection{};      // [n_layers * d_ple, d_model], or no data
+  pc_tensor ple_norm{};            // [d_ple], or no data
   pc_tensor final_norm{};          // [d_model]
   pc_tensor final_norm_bias{};     // [d_model], or no data
   pc_tensor lm_head{};             // [vocab_size, d_model]; the embedding where weights are tied

@@ -20,18 +20,46 @@ Status check_causal(const GgufKeys& keys) {
                     "says that tokens see those after them; only decoders are computed");
 }
 
-// A number that must be the same for all layers; files may list it for each layer.
-Result<std::uint32_t> read_uniform(const GgufKeys& keys, std::string_view key,
-                                   std::uint32_t absent) {
+// A number of all layers, or a list of each one's. Their largest goes to *most, 0 where the key is
+// absent; to *of_layers, {} where all are the same.
+Status read_of_layers(const GgufKeys& keys, std::string_view key, const ModelConfig& config,
+                      std::uint32_t* most, std::vector<std::uint32_t>* of_layers) {
   const GgufValue* value = keys.metadata().find(keys.full(key));
-  if (!value || !value->is_array) return keys.extent_or(key, kMaxExtent, absent);
-  PC_TRY(const auto list, keys.metadata().integers(keys.full(key)));
-  for (const std::int64_t n : list) {
-    if (n != list.front() || n < 1 || n > static_cast<std::int64_t>(kMaxExtent))
-      return keys.error(Code::kUnsupported, key, "differs from layer to layer");
+  if (!value || !value->is_array) {
+    PC_TRY(*most, keys.extent_or(key, kMaxExtent, 0));
+    return ok();
   }
-  if (list.empty()) return keys.error(Code::kCorrupt, key, "is an empty list");
-  return static_cast<std::uint32_t>(list.front());
+  PC_TRY(const auto list, keys.metadata().integers(keys.full(key)));
+  const std::uint32_t n_layers = config.n_layers + config.n_further_layers;
+  if (list.size() != n_layers)
+    return keys.error(Code::kCorrupt, key,
+                      "is not a list of " + std::to_string(n_layers) + " layers");
+  for (std::uint32_t i = 0; i < config.n_layers; ++i) {
+    if (list[i] < 1 || list[i] > static_cast<std::int64_t>(kMaxExtent))
+      return keys.error(Code::kUnsupported, key,
+                        "is " + std::to_string(list[i]) + " for layer " + std::to_string(i));
+    of_layers->push_back(static_cast<std::uint32_t>(list[i]));
+  }
+  *most = std::ranges::max(*of_layers);
+  if (std::ranges::all_of(*of_layers, [&](std::uint32_t n) { return n == *most; }))
+    of_layers->clear();
+  return ok();
+}
+
+// Heads of layers that differ in their number.
+Status read_heads(const GgufKeys& keys, ModelConfig* out) {
+  std::vector<std::uint32_t> heads, kv_heads;
+  PC_CHECK_OK(read_of_layers(keys, "attention.head_count", *out, &out->n_heads, &heads));
+  if (out->n_heads == 0) return keys.error(Code::kCorrupt, "attention.head_count", "is missing");
+  PC_CHECK_OK(read_of_layers(keys, "attention.head_count_kv", *out, &out->n_kv_heads, &kv_heads));
+  if (out->n_kv_heads == 0) {
+    out->n_kv_heads = out->n_heads;
+    kv_heads = heads;
+  }
+  for (std::uint32_t i = 0; (!heads.empty() || !kv_heads.empty()) && i < out->n_layers; ++i)
+    out->layer_heads.push_back({heads.empty() ? out->n_heads : heads[i],
+                                kv_heads.empty() ? out->n_kv_heads : kv_heads[i], 0});
+  return ok();
 }
 
 Status read_shape(const GgufKeys& keys, ModelConfig* out) {
@@ -44,10 +72,8 @@ Status read_shape(const GgufKeys& keys, ModelConfig* out) {
   out->n_further_layers = static_cast<std::uint32_t>(further);
   out->n_layers -= out->n_further_layers;
   PC_TRY(out->d_model, keys.extent("embedding_length", kMaxExtent));
-  PC_TRY(out->n_heads, read_uniform(keys, "attention.head_count", 0));
-  if (out->n_heads == 0) return keys.error(Code::kCorrupt, "attention.head_count", "is missing");
-  PC_TRY(out->n_kv_heads, read_uniform(keys, "attention.head_count_kv", out->n_heads));
-  PC_TRY(out->d_ffn, read_uniform(keys, "feed_forward_length", 0));
+  PC_CHECK_OK(read_heads(keys, out));
+  PC_CHECK_OK(read_of_layers(keys, "feed_forward_length", *out, &out->d_ffn, &out->layer_d_ffn));
   if (out->d_ffn == 0) return keys.error(Code::kCorrupt, "feed_forward_length", "is missing");
   PC_TRY(out->context_tokens, keys.extent("context_length", kMaxContext));
   PC_TRY(out->head_dim, keys.extent_or("attention.key_length", kMaxExtent, 0));
@@ -58,6 +84,7 @@ Status read_shape(const GgufKeys& keys, ModelConfig* out) {
     }
     out->head_dim = out->d_model / out->n_heads;
   }
+  for (HeadsConfig& heads : out->layer_heads) heads.head_dim = out->head_dim;
   PC_TRY(const std::uint32_t value_length,
          keys.extent_or("attention.value_length", kMaxExtent, out->head_dim));
   if (value_length != out->head_dim) {

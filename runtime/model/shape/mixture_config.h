@@ -31,6 +31,9 @@ struct MixtureConfig {
   double scale = 1;
   std::uint32_t n_groups = 1, n_groups_used = 1, group_best = 1;
   bool router_bias = false, choice_bias = false, expert_bias = false;
+  // pc_mixture: what is normed by itself, the factor of logits, and whether experts have factors.
+  bool own_norms = false, expert_scales = false;
+  double router_scale = 1;
   std::vector<bool> layers;  // [n_layers] have a mixture
 };
 

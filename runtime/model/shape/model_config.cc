@@ -170,17 +170,19 @@ Status check_shape(const std::string& where, const ModelConfig& c) {
   const auto refuse = [&](const std::string& what) {
     return error(Code::kUnsupported, where + ": " + what);
   };
-  if (c.n_heads % c.n_kv_heads != 0) {
-    return refuse(std::to_string(c.n_heads) + " attention heads are not a multiple of " +
-                  std::to_string(c.n_kv_heads) + " key/value heads");
-  }
-  if (c.head_dim % 2 != 0) return refuse("head_dim " + std::to_string(c.head_dim) + " is odd");
-  if (std::uint64_t{c.n_heads} * c.head_dim > static_cast<std::uint64_t>(kMaxExtent)) {
-    return refuse("heads times head_dim are over " + std::to_string(kMaxExtent));
-  }
-  if (c.head_dim > kMaxHeadDim) {
-    return refuse("head_dim " + std::to_string(c.head_dim) + " is over " +
-                  std::to_string(kMaxHeadDim));
+  for (std::uint32_t i = 0; i < c.n_layers; ++i) {
+    const HeadsConfig h = c.heads(i);
+    if (h.n_heads % h.n_kv_heads != 0) {
+      return refuse(std::to_string(h.n_heads) + " attention heads are not a multiple of " +
+                    std::to_string(h.n_kv_heads) + " key/value heads");
+    }
+    if (h.head_dim % 2 != 0) return refuse("head_dim " + std::to_string(h.head_dim) + " is odd");
+    if (std::uint64_t{h.n_heads} * h.head_dim > static_cast<std::uint64_t>(kMaxExtent))
+      return refuse("heads times head_dim are over " + std::to_string(kMaxExtent));
+    if (h.head_dim > kMaxHeadDim) {
+      return refuse("head_dim " + std::to_string(h.head_dim) + " is over " +
+                    std::to_string(kMaxHeadDim));
+    }
   }
   if (!(c.norm_eps > 0 && c.norm_eps < 1))
     return refuse("the norms' epsilon is not between 0 and 1");

@@ -58,6 +58,8 @@ struct ModelConfig {
   std::vector<std::uint32_t> states_of;  // the layer whose keys and values each attends to
   std::vector<bool> keys_as_values;      // no projection of values: keys, before norms and rotation
   bool norm_values = false;
+  bool output_scales = false;  // each layer's is in a tensor
+  std::uint32_t d_ple = 0;     // width of per-layer embeddings; 0: there are none
 
   std::vector<std::uint32_t> windows;  // [n_layers] keys a query sees, itself included; 0 = all
 
@@ -76,6 +78,8 @@ struct ModelConfig {
   bool sinks = false;
   double embedding_scale = 1, residual_scale = 1, logit_scale = 1;
   std::optional<double> attn_scale;  // 1/sqrt(head_dim) where absent
+  double query_growth = 0;           // of queries, every growth_positions; 0: none
+  std::uint32_t growth_positions = 0;
   double attn_softcap = 0, logit_softcap = 0, qkv_clamp = 0;
 
   bool has_mixture(std::uint32_t layer) const {
@@ -88,6 +92,12 @@ struct ModelConfig {
   }
   HeadsConfig heads(std::uint32_t layer) const {
     return layer_heads.empty() ? HeadsConfig{n_heads, n_kv_heads, head_dim} : layer_heads[layer];
+  }
+  // Size of the heads that a rope turns.
+  std::uint32_t rope_head_dim(std::uint32_t rope) const {
+    for (std::uint32_t i = 0; i < n_layers; ++i)
+      if (layer_ropes[i] == rope) return heads(i).head_dim;
+    return head_dim;
   }
   bool has_states(std::uint32_t layer) const {
     return states_of.empty() || states_of[layer] == layer;

@@ -16,10 +16,9 @@ struct Refusal {
   std::string_view type;
   std::string_view reason;
 };
-constexpr std::array<Refusal, 3> kRefusals{{
+constexpr std::array<Refusal, 2> kRefusals{{
     {"dynamic", "its frequencies depend on the prompt's length, so cached keys would go stale"},
     {"ntk", "it is not one of the schemes of the reference"},
-    {"proportional", "no supported architecture uses it"},
 }};
 
 Error refuse_type(JsonView where, std::string_view type) {
@@ -27,8 +26,9 @@ Error refuse_type(JsonView where, std::string_view type) {
   for (const Refusal& refusal : kRefusals) {
     if (refusal.type == type) what += " (" + std::string(refusal.reason) + ")";
   }
-  return where.error(Code::kUnsupported,
-                     what + "; supported are default, linear, llama3, yarn and longrope");
+  return where.error(
+      Code::kUnsupported,
+      what + "; supported are default, linear, llama3, yarn, longrope and proportional");
 }
 
 Result<std::optional<double>> optional_number(JsonView object, std::string_view key) {
@@ -206,6 +206,20 @@ Result<std::uint32_t> rotated_dims(const RopeConfig& c, std::uint32_t head_dim) 
   return static_cast<std::uint32_t>(dims);
 }
 
+// All pairs of the head, of which the first few turn, as fast as if all did.
+Result<Rope> proportional_rope(const RopeConfig& config, std::uint32_t head_dim) {
+  if (!(config.partial_rotary_factor > 0 && config.partial_rotary_factor <= 1))
+    return error(Code::kUnsupported, "partial_rotary_factor is not in (0, 1]");
+  const auto n_turning =
+      static_cast<std::size_t>(std::floor(config.partial_rotary_factor * head_dim / 2));
+  Rope rope;
+  rope.dims = head_dim;
+  for (std::size_t i = 0; i < head_dim / 2; ++i)
+    rope.inv_freq.push_back(
+        i < n_turning ? plain_inv_freq(config.theta, i, head_dim) / config.factor : 0.0);
+  return rope;
+}
+
 }  // namespace
 
 Result<RopeConfig> read_rope_config(JsonView config, std::uint32_t context_tokens,
@@ -238,6 +252,8 @@ Result<RopeConfig> read_rope_config(JsonView config, std::uint32_t context_token
     PC_CHECK_OK(read_yarn(*scaling, context_tokens, &rope));
   } else if (rope.type == "longrope") {
     PC_CHECK_OK(read_longrope(*scaling, context_tokens, &rope));
+  } else if (rope.type == "proportional") {
+    PC_TRY(rope.factor, scaling->number_or("factor", 1));
   } else {
     return refuse_type(*scaling, rope.type);
   }
@@ -247,6 +263,7 @@ Result<RopeConfig> read_rope_config(JsonView config, std::uint32_t context_token
 Result<Rope> compute_rope(const RopeConfig& config, std::uint32_t head_dim,
                           std::uint32_t opened_context) {
   PC_CHECK_OK(check_numbers(config));
+  if (config.type == "proportional") return proportional_rope(config, head_dim);
   Rope rope;
   PC_TRY(rope.dims, rotated_dims(config, head_dim));
   const bool yarn = config.type == "yarn", longrope = config.type == "longrope";

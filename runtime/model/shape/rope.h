@@ -21,7 +21,7 @@
 namespace pc {
 
 struct RopeConfig {
-  std::string type = "default";  // default, linear, llama3, yarn, longrope
+  std::string type = "default";  // default, linear, llama3, yarn, longrope, proportional
   double theta = 10000;
   double partial_rotary_factor = 1;  // share of a head's dimensions that is rotated
   double factor = 1;                 // of the context's length; not of default

@@ -19,7 +19,7 @@ namespace {
 
 struct Made {
   pc_mixture mixture{};
-  std::vector<float> router_bias, choice_bias, logits;
+  std::vector<float> router_bias, choice_bias, expert_scales, logits;
 };
 
 pc_tensor vector_tensor(const std::vector<float>& v) {
@@ -29,6 +29,7 @@ pc_tensor vector_tensor(const std::vector<float>& v) {
 Made make(Random& random) {
   Made made;
   pc_mixture& m = made.mixture;
+  m.router_scale = random.chance(0.5) ? 1.0f : 0.7f;
   m.n_groups = random.between(1, 4);
   m.n_experts = m.n_groups * random.between(2, 16);
   m.n_groups_used = random.between(1, m.n_groups);
@@ -40,6 +41,8 @@ Made make(Random& random) {
   made.logits = random.floats(m.n_experts, 3.0f);
   if (random.chance(0.5)) made.router_bias = random.floats(m.n_experts);
   if (random.chance(0.5)) made.choice_bias = random.floats(m.n_experts, 0.3f);
+  if (random.chance(0.3)) made.expert_scales = random.floats(m.n_experts);
+  m.expert_scales = vector_tensor(made.expert_scales);
   m.router_bias = vector_tensor(made.router_bias);
   m.choice_bias = vector_tensor(made.choice_bias);
   return made;
@@ -47,6 +50,7 @@ Made make(Random& random) {
 
 std::vector<double> scores_of(const Made& made) {
   std::vector<double> scores(made.logits.begin(), made.logits.end());
+  for (double& s : scores) s *= static_cast<double>(made.mixture.router_scale);
   for (std::size_t i = 0; i < made.router_bias.size(); ++i)
     scores[i] += static_cast<double>(made.router_bias[i]);
   if (made.mixture.routing == PC_ROUTING_SIGMOID) {
@@ -102,7 +106,8 @@ TEST_CASE("experts are those that sorting in double precision chooses") {
     for (std::size_t i = 0; i < want.size(); ++i) {
       REQUIRE(got[i].expert == want[i]);
       const double weight =
-          scores[want[i]] * static_cast<double>(m.scale) / (m.normalised ? sum : 1.0);
+          scores[want[i]] * static_cast<double>(m.scale) / (m.normalised ? sum : 1.0) *
+          (made.expert_scales.empty() ? 1.0 : static_cast<double>(made.expert_scales[want[i]]));
       CHECK(static_cast<double>(got[i].weight) == Approx(weight).epsilon(1e-5));
     }
   }
@@ -110,6 +115,7 @@ TEST_CASE("experts are those that sorting in double precision chooses") {
 
 TEST_CASE("of equal scores the first expert's counts as larger") {
   pc_mixture m{};
+  m.router_scale = 1;
   m.n_experts = 6, m.n_used = 3, m.n_groups = m.n_groups_used = m.group_best = 1;
   m.normalised = 1, m.scale = 1;
   std::vector<float> logits(6, 0.5f);
@@ -125,6 +131,7 @@ TEST_CASE("logits that are not finite give weights that are not") {
   const float bad =
       GENERATE(std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity());
   pc_mixture m{};
+  m.router_scale = 1;
   m.n_experts = 4, m.n_used = 2, m.n_groups = m.n_groups_used = m.group_best = 1, m.scale = 1;
   std::vector<float> logits{0.1f, bad, 0.3f, 0.2f};
   std::vector<ExpertChoice> got(2);

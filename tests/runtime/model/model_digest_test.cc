@@ -48,7 +48,7 @@ struct Large {
 };
 
 // A layer is so many tensors, then eight numbers.
-constexpr std::size_t kTensors = 23;
+constexpr std::size_t kTensors = 27;
 static_assert(offsetof(pc_layer, n_heads) == kTensors * sizeof(pc_tensor));
 static_assert(offsetof(pc_layer, mixture) ==
               kTensors * sizeof(pc_tensor) + 8 * sizeof(std::uint32_t));

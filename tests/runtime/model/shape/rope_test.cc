@@ -99,8 +99,20 @@ TEST_CASE("LongRoPE's table is chosen by the context that is opened") {
   CHECK_FALSE(compute_rope(*config, 8, 1024).ok());  // four pairs, two factors
 }
 
+TEST_CASE("of a proportional RoPE a share of the pairs turns, as fast as if all did") {
+  const auto rope = rope_of(R"({"rope_parameters": {"rope_type": "proportional", "rope_theta": 16,)"
+                            R"( "partial_rotary_factor": 0.6, "factor": 2}})",
+                            8);
+  REQUIRE(rope.ok());
+  CHECK(rope->dims == 8);
+  CHECK(rope->inv_freq == std::vector<double>{1 / 2.0, 0.5 / 2, 0, 0});  // 2.4 pairs
+  CHECK(rope->scale == 1);
+  refused(R"({"rope_parameters": {"rope_type": "proportional", "partial_rotary_factor": 1.5}})",
+          "partial_rotary_factor");
+}
+
 TEST_CASE("other schemes are refused by their names") {
-  for (const char* type : {"dynamic", "proportional", "axial", ""}) {
+  for (const char* type : {"dynamic", "axial", ""}) {
     refused(R"({"rope_scaling": {"type": ")" + std::string(type) + R"(", "factor": 2}})",
             "RoPE type \"" + std::string(type) + "\"");
   }
