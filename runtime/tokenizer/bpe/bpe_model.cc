@@ -65,10 +65,13 @@ Result<BpeModel> BpeModel::from_json(JsonView model, const std::vector<AddedToke
 }
 
 Result<BpeModel> BpeModel::from_lists(std::vector<std::optional<std::string>> pieces,
-                                      std::span<const std::string_view> merges, bool ignore_merges,
+                                      std::span<const std::string_view> merges, const Flags& flags,
                                       const std::vector<AddedToken>& added) {
   BpeModel out;
-  out.ignore_merges_ = ignore_merges;
+  out.ignore_merges_ = flags.ignore_merges;
+  out.byte_fallback_ = flags.byte_fallback;
+  out.fuse_unk_ = flags.unknown.has_value();
+  out.unknown_ = flags.unknown;
   out.pieces_ = std::move(pieces);
   for (std::size_t i = 0; i < out.pieces_.size(); ++i) {
     if (!out.pieces_[i]) continue;

@@ -34,8 +34,13 @@ class BpeModel {
   // The same from lists: [id] entries, nothing where no entry has the id, and
   // merges, "a b", the first the earliest. Errors: kCorrupt, naming the entry as
   // "tokens[7]" or "merges[7]".
+  struct Flags {
+    bool ignore_merges = false;           // a word that is an entry is that entry
+    bool byte_fallback = false;           // what no entry spells is written by entries "<0x0A>"
+    std::optional<TokenId> unknown = {};  // what stands for the rest, once for neighbours
+  };
   static Result<BpeModel> from_lists(std::vector<std::optional<std::string>> pieces,
-                                     std::span<const std::string_view> merges, bool ignore_merges,
+                                     std::span<const std::string_view> merges, const Flags& flags,
                                      const std::vector<AddedToken>& added);
 
   // Appends the tokens of a word of valid UTF-8. A character that the vocabulary cannot express is

@@ -372,22 +372,21 @@ std::vector<AddedToken> added_tokens(const Vocabulary& vocabulary) {
   return added;
 }
 
-Result<std::unique_ptr<Tokenizer>> make_byte_level(const GgufMetadata& metadata,
-                                                   Vocabulary vocabulary) {
-  PC_TRY(const GgufPretokenizer* pre, choose_pretokenizer(metadata));
-  PC_TRY(const JsonDocument rules, JsonDocument::parse(pre->rules, std::string(pre->name)));
-  PC_TRY(const TokenizerConfig config, read_config(metadata, pre->add_bos, &vocabulary));
+// rules: what tokenizer.json would say of how text is changed and cut.
+Result<std::unique_ptr<Tokenizer>> make_bpe(const GgufMetadata& metadata,
+                                            const Vocabulary& vocabulary, JsonView rules,
+                                            const BpeModel::Flags& flags,
+                                            const TokenizerConfig& config) {
   PC_TRY(const Strings merges, metadata.strings(kMerges));
-
   BpeParts parts;
-  parts.normalizer = rules.root().find("normalizer");
-  parts.pre_tokenizer = rules.root().find("pre_tokenizer");
+  parts.normalizer = rules.find("normalizer");
+  parts.pre_tokenizer = rules.find("pre_tokenizer");
   parts.added = added_tokens(vocabulary);
   std::vector<std::optional<std::string>> pieces(vocabulary.tokens.size());
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     if (vocabulary.types[i] != Type::kUnused) pieces[i] = vocabulary.tokens[i];
   }
-  auto model = BpeModel::from_lists(std::move(pieces), merges, pre->ignore_merges, parts.added);
+  auto model = BpeModel::from_lists(std::move(pieces), merges, flags, parts.added);
   if (!model.ok()) {
     return error(model.error().code, metadata.file() + ": tokenizer.ggml." + model.error().message);
   }
@@ -395,19 +394,48 @@ Result<std::unique_ptr<Tokenizer>> make_byte_level(const GgufMetadata& metadata,
   return make_bpe_tokenizer(std::move(parts), config);
 }
 
+Result<std::unique_ptr<Tokenizer>> make_byte_level(const GgufMetadata& metadata,
+                                                   Vocabulary vocabulary) {
+  PC_TRY(const GgufPretokenizer* pre, choose_pretokenizer(metadata));
+  PC_TRY(const JsonDocument rules, JsonDocument::parse(pre->rules, std::string(pre->name)));
+  PC_TRY(const TokenizerConfig config, read_config(metadata, pre->add_bos, &vocabulary));
+  return make_bpe(metadata, vocabulary, rules.root(), {.ignore_merges = pre->ignore_merges},
+                  config);
+}
+
+// ---- "gemma4"
+
+// Merges over characters, spaces written as their mark, and bytes that are tokens of their own.
+Result<std::unique_ptr<Tokenizer>> make_marked(const GgufMetadata& metadata,
+                                               Vocabulary vocabulary) {
+  PC_TRY(const JsonDocument rules,
+         JsonDocument::parse(R"({"normalizer": {"type": "Replace", "pattern": {"String": " "},)"
+                             R"( "content": "▁"}})",
+                             "gemma4"));
+  PC_TRY(const TokenizerConfig config, read_config(metadata, true, &vocabulary));
+  PC_CHECK_OK(settle_bytes(metadata, &vocabulary));
+  BpeModel::Flags flags;
+  for (std::size_t i = 0; i < vocabulary.types.size(); ++i) {
+    if (vocabulary.types[i] == Type::kByte) flags.byte_fallback = true;
+    if (vocabulary.types[i] == Type::kUnknown) flags.unknown = static_cast<TokenId>(i);
+  }
+  return make_bpe(metadata, vocabulary, rules.root(), flags, config);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Tokenizer>> make_gguf_tokenizer(const GgufMetadata& metadata) {
   PC_TRY(const std::string_view model, metadata.string("tokenizer.ggml.model"));
-  if (model != "llama" && model != "gpt2") {
+  if (model != "llama" && model != "gpt2" && model != "gemma4") {
     return metadata.error(Code::kUnsupported, "tokenizer.ggml.model",
                           "\"" + std::string(model.substr(0, 64)) +
-                              "\" is not supported; llama (sentencepiece) and gpt2 (byte-level "
-                              "BPE) are");
+                              "\" is not supported; llama (sentencepiece), gpt2 (byte-level "
+                              "BPE) and gemma4 (BPE over characters) are");
   }
   PC_TRY(Vocabulary vocabulary, read_vocabulary(metadata));
-  return model == "llama" ? make_sentencepiece(metadata, std::move(vocabulary))
-                          : make_byte_level(metadata, std::move(vocabulary));
+  return model == "llama"    ? make_sentencepiece(metadata, std::move(vocabulary))
+         : model == "gemma4" ? make_marked(metadata, std::move(vocabulary))
+                             : make_byte_level(metadata, std::move(vocabulary));
 }
 
 }  // namespace pc

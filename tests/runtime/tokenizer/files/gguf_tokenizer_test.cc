@@ -324,8 +324,8 @@ TEST_CASE("a file with one thing wrong is refused by its key") {
   const std::string key = "t.gguf: key \"tokenizer.ggml.";
   CHECK(wrong([](Small& s) { s.model = "bert"; }) ==
         key +
-            "model\": \"bert\" is not supported; llama (sentencepiece) and gpt2 (byte-level "
-            "BPE) are");
+            "model\": \"bert\" is not supported; llama (sentencepiece), gpt2 (byte-level "
+            "BPE) and gemma4 (BPE over characters) are");
   const std::string no_pre = wrong([](Small& s) { s.pre = "default"; });
   CHECK(no_pre.starts_with(key + "pre\": \"default\" is not known, so how the publisher splits"));
   CHECK(no_pre.find("llama-bpe") != std::string::npos);
