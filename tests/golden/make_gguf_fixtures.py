@@ -57,6 +57,7 @@ FAMILIES = {
     "SmolLM3ForCausalLM": (ARCH.SMOLLM3, "smaug-bpe"),
     "Gemma2ForCausalLM": (ARCH.GEMMA2, None),
     "Gemma3ForCausalLM": (ARCH.GEMMA3, None),
+    "Gemma4ForCausalLM": (ARCH.GEMMA4, "gemma4"),
     "Phi3ForCausalLM": (ARCH.PHI3, None),
     "Olmo2ForCausalLM": (ARCH.OLMO2, "dbrx"),
     "Olmo3ForCausalLM": (ARCH.OLMO2, "dbrx"),
@@ -93,7 +94,8 @@ NAMES = ["llama", "llama_bias", "llama_rope_llama3_tied_bf16", "llama_rope_linea
          "olmo2", "granite", "qwen3_moe", "qwen2_moe", "olmoe", "mixtral", "granitemoe",
          "granitemoeshared", "olmo3", "exaone4", "exaone4_window", "glm", "glm4",
          "glm4_moe", "glm4_moe_groups", "ernie4_5", "ernie4_5_bias", "ernie4_5_moe",
-         "qwen2_vl_v4", "qwen2_5_vl", "qwen3_vl", "ministral3", "mistral3"]
+         "qwen2_vl_v4", "qwen2_5_vl", "qwen3_vl", "ministral3", "mistral3", "gemma4", "gemma4_keys_v4",
+         "gemma4_moe"]
 
 SIMPLE = [Type.Q4_0, Type.Q4_1, Type.Q5_0, Type.Q5_1, Type.Q8_0]
 K_QUANTS = [Type.Q2_K, Type.Q3_K, Type.Q4_K, Type.Q5_K, Type.Q6_K]
@@ -102,7 +104,8 @@ K_QUANTS = [Type.Q2_K, Type.Q3_K, Type.Q4_K, Type.Q5_K, Type.Q6_K]
 def add_vocabulary(writer, pre):
     """As little as a tokenizer can be: three special tokens, letters, and a merge."""
     letters = [chr(c) for c in range(ord("A"), ord("Z") + 1)] + [chr(c) for c in range(97, 123)]
-    if pre is None:
+    marked = pre in (None, "gemma4")  # spaces are written as a sign, bytes as tokens of their own
+    if marked:
         tokens = ["<unk>", "<s>", "</s>", "<0x0A>", "▁", *letters]
         kinds = [TokenType.UNKNOWN, TokenType.CONTROL, TokenType.CONTROL, TokenType.BYTE]
     else:
@@ -112,10 +115,11 @@ def add_vocabulary(writer, pre):
     tokens += [f"<unused{i}>" for i in range(VOCAB - len(tokens))]
     kinds += [TokenType.UNUSED if t.startswith("<unused") else TokenType.NORMAL
               for t in tokens[len(kinds):]]
-    writer.add_tokenizer_model("llama" if pre is None else "gpt2")
-    writer.add_tokenizer_pre("default" if pre is None else pre)
+    writer.add_tokenizer_model(dict({None: "llama"}, gemma4="gemma4").get(pre, "gpt2"))
+    if pre != "gemma4":
+        writer.add_tokenizer_pre("default" if pre is None else pre)
     writer.add_token_list(tokens)
-    if pre is None:
+    if marked:
         writer.add_token_scores([-float(i) for i in range(VOCAB)])
     writer.add_token_types([int(k) for k in kinds])
     if pre is not None:
@@ -135,6 +139,8 @@ def add_shape(writer, arch, c):
     writer.add_block_count(c.num_hidden_layers + further_layers(c))
     writer.add_context_length(c.max_seq_len if arch == ARCH.MPT else c.max_position_embeddings)
     writer.add_embedding_length(c.hidden_size)
+    if arch == ARCH.GEMMA4:
+        return add_gemma4_shape(writer, c)
     writer.add_feed_forward_length(ffn or 4 * c.hidden_size)
     writer.add_head_count(c.num_attention_heads)
     if arch == ARCH.FALCON:
@@ -150,17 +156,50 @@ def add_shape(writer, arch, c):
         writer.add_layer_norm_eps(c.layer_norm_epsilon)
 
 
+def add_gemma4_shape(writer, c):
+    """Heads and networks that differ from layer to layer."""
+    c.allow_global_per_layer_attribute_access = True
+    sliding = [t == "sliding_attention" for t in c.layer_types]
+    heads = [c.per_layer_config[i] for i in range(c.num_hidden_layers)]
+    full = heads[sliding.index(False)]
+    n_own = c.num_hidden_layers - c.num_kv_shared_layers
+    if c.use_double_wide_mlp:
+        writer.add_feed_forward_length([c.intermediate_size * (1 if i < n_own else 2)
+                                        for i in range(c.num_hidden_layers)])
+    else:
+        writer.add_feed_forward_length(c.intermediate_size)
+    writer.add_head_count(c.num_attention_heads)
+    if full.num_key_value_heads != c.num_key_value_heads:
+        writer.add_head_count_kv([h.num_key_value_heads for h in heads])
+    else:
+        writer.add_head_count_kv(c.num_key_value_heads)
+    writer.add_key_length(full.head_dim)
+    writer.add_value_length(full.head_dim)
+    writer.add_key_length_swa(c.head_dim)
+    writer.add_value_length_swa(c.head_dim)
+    writer.add_layer_norm_rms_eps(c.rms_norm_eps)
+    writer.add_sliding_window(c.sliding_window)
+    writer.add_sliding_window_pattern(sliding)
+    writer.add_shared_kv_layers(c.num_kv_shared_layers)
+    writer.add_embedding_length_per_layer_input(c.hidden_size_per_layer_input or 0)
+    writer.add_final_logit_softcapping(c.final_logit_softcapping)
+    writer.add_rope_dimension_count(full.head_dim)
+    writer.add_rope_dimension_count_swa(c.head_dim)
+
+
 def add_rope(writer, arch, c):
     rope = getattr(c, "rope_parameters", None)
     # Neither Falcon's converter nor Gemma 2's writes a base; llama.cpp's is 10000.
     if not rope or arch in (ARCH.FALCON, ARCH.GEMMA2):
         return
-    if arch == ARCH.GEMMA3:
+    if arch in (ARCH.GEMMA3, ARCH.GEMMA4):
         writer.add_rope_freq_base_swa(rope["sliding_attention"]["rope_theta"])
     if "mrope_section" in rope:
         writer.add_rope_dimension_sections((rope["mrope_section"] + [0])[:4])
     rope = rope.get("full_attention", rope)  # OLMo 3's sliding layers take the same base, unscaled
     writer.add_rope_freq_base(rope["rope_theta"])
+    if arch == ARCH.GEMMA4:
+        return
     head_dim = getattr(c, "head_dim", None) or c.hidden_size // c.num_attention_heads
     if arch in GLMS:
         writer.add_rope_dimension_count(int(head_dim * rope["partial_rotary_factor"]))
@@ -235,7 +274,7 @@ def add_mixture(writer, c):
     if not n_experts:
         return
     writer.add_expert_count(n_experts)
-    writer.add_expert_used_count(c.num_experts_per_tok)
+    writer.add_expert_used_count(getattr(c, "top_k_experts", None) or c.num_experts_per_tok)
     if c.model_type == "gpt_oss":
         writer.add_expert_feed_forward_length(c.intermediate_size)
     if getattr(c, "moe_intermediate_size", None):
@@ -307,6 +346,11 @@ def granite_halves(name, t, layer):
 def rope_tensors(arch, c):
     """What no number says: divisors of the frequencies, one a frequency."""
     rope = getattr(c, "rope_parameters", None) or {}
+    if arch == ARCH.GEMMA4:  # of layers that see all: pairs that do not turn
+        full = c.per_layer_config[c.layer_types.index("full_attention")].head_dim
+        turning = int(full * rope["full_attention"]["partial_rotary_factor"] / 2)
+        return {"rope_freqs.weight": torch.tensor([1.0] * turning +
+                                                  [1e30] * (full // 2 - turning))}
     if rope.get("rope_type") == "llama3":
         scaled, _ = ROPE_INIT_FUNCTIONS["llama3"](c)
         plain, _ = LlamaRotaryEmbedding.compute_default_rope_parameters(c)
@@ -336,6 +380,13 @@ def gguf_tensors(tensors, arch, c):
                 continue  # the mask
             name = "transformer." + name.removeprefix("transformer.")
         t = rearranged(name, t, arch, c).contiguous()
+        if arch == ARCH.GEMMA4 and name.endswith(("router.scale", "per_expert_scale")):
+            layer = re.findall(r"layers\.(\d+)\.", name)[0]
+            whose = "ffn_gate_inp" if name.endswith("router.scale") else "ffn_down_exps"
+            result[f"blk.{layer}.{whose}.scale"] = t.float()
+            continue
+        if name.endswith("layer_scalar") or re.search(r"\.experts\.(gate_up|down)_proj$", name):
+            name += ".weight"
         own = names.get_name(name, try_suffixes=(".weight", ".bias"))
         if own.endswith("ffn_gate_inp_shexp.weight"):
             t = t.squeeze(0)

@@ -59,7 +59,7 @@ MODELS = ["llama", "codellama", "mistral", "mistral_window8", "qwen2", "qwen3", 
           "olmoe", "mixtral", "granitemoe", "granitemoeshared",
           "olmo3", "exaone4_window", "glm4", "glm4_moe", "glm4_moe_groups", "ernie4_5",
           "ernie4_5_moe", "qwen2_vl_v4", "qwen2_5_vl", "qwen3_vl", "gemma3_media",
-          "ministral3", "mistral3"]
+          "ministral3", "mistral3", "gemma4", "gemma4_keys_v4", "gemma4_moe"]
 
 
 def run(tokens, position, keep=True):
@@ -247,7 +247,8 @@ def text_config(model):
 def forward(model, rows):
     inputs = {"position_ids": torch.tensor([rows.positions])}
     mask = block_mask(rows, getattr(text_config(model), "sliding_window", None) or None)
-    if text_config(model).model_type in ("gemma2", "gemma3_text", "smollm3", "olmo3", "exaone4"):
+    if text_config(model).model_type in ("gemma2", "gemma3_text", "gemma4_text", "smollm3", "olmo3",
+                                         "exaone4"):
         # Kinds of layers: each takes its own mask.
         mask = {"full_attention": block_mask(rows, None), "sliding_attention": mask}
     if text_config(model).model_type == "mpt":

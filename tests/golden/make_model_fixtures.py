@@ -33,6 +33,7 @@ transformers up to 4 (rope_theta, rope_scaling, torch_dtype).
 import argparse
 import json
 import pathlib
+import re
 import shutil
 import tempfile
 
@@ -60,7 +61,8 @@ def model_class(config):
 def randomize(model, seed):
     """Weights large enough that every part of the network moves the logits."""
     generator = torch.Generator().manual_seed(seed)
-    norm_weight = 0.0 if model.config.model_type.startswith("gemma") else 1.0  # Gemma adds 1 itself
+    adds_one = re.match("gemma[23]", model.config.model_type)  # to weights of norms
+    norm_weight = 0.0 if adds_one else 1.0
     with torch.no_grad():
         for name, p in sorted(model.named_parameters()):
             noise = torch.randn(p.shape, generator=generator)
@@ -70,6 +72,8 @@ def randomize(model, seed):
                 p.copy_(0.1 * noise)  # of the size of the scores
             elif p.dim() == 1 or name.endswith("proj_bias"):
                 p.copy_(0.3 * noise if name.endswith("bias") else norm_weight + 0.2 * noise)
+                if "gemma4" in model.config.model_type and name.endswith("q_norm.weight"):
+                    p.mul_(0.3)  # Gemma 4 scales scores by these weights alone
             elif p.dim() == 3:  # of all experts
                 p.copy_(noise / p.shape[2] ** 0.5)
             elif any(part in name for part in ("embed", "lm_head", "wte", "wpe")):
@@ -83,6 +87,8 @@ def randomize(model, seed):
         for name, b in sorted(model.named_buffers()):
             if name.endswith("e_score_correction_bias"):
                 b.copy_(0.2 * torch.randn(b.shape, generator=generator))
+            if name.endswith("layer_scalar"):
+                b.copy_(1.0 + 0.2 * torch.randn(b.shape, generator=generator))
 
 
 def published_tensors(model):
@@ -98,6 +104,8 @@ def stored_tensors(model, dtype, bare_gpt2=False):
         return {name: t.to(dtype).contiguous() for name, t in published_tensors(model).items()}
     tensors = {name: p.detach().to(dtype).contiguous() for name, p in model.named_parameters()
                if not (tied and name == "lm_head.weight")}
+    tensors.update({name: b.to(dtype) for name, b in model.named_buffers()
+                    if name.endswith("layer_scalar")})
     if bare_gpt2:
         tensors = {name.removeprefix("transformer."): t for name, t in tensors.items()}
         n = model.config.n_positions

@@ -154,10 +154,52 @@ def glm4moe():
     seed.write()
 
 
+def gemma4():
+    """Heads of two sizes, states that are shared, per-layer embeddings, normed experts."""
+    seed = Seed("gemma4", 1, blocks=3)
+    w = seed.writer
+    w.add_key_length(8)
+    w.add_value_length(8)
+    w.add_key_length_swa(4)
+    w.add_value_length_swa(4)
+    w.add_sliding_window(4)
+    w.add_sliding_window_pattern([False, True, True])
+    w.add_shared_kv_layers(1)
+    w.add_embedding_length_per_layer_input(2)
+    w.add_expert_count(3)
+    w.add_expert_used_count(2)
+    w.add_expert_feed_forward_length(4)
+    seed.tensor("rope_freqs.weight", 4)
+    seed.tensor("per_layer_token_embd.weight", 4, 6)
+    seed.tensor("per_layer_model_proj.weight", 6, D)
+    seed.tensor("per_layer_proj_norm.weight", 2)
+    seed.norms("output_norm")
+    for i, head_dim in enumerate((8, 4, 4)):
+        block = f"blk.{i}."
+        seed.norms(*(block + name for name in (
+            "attn_norm", "ffn_norm", "post_attention_norm", "post_ffw_norm", "post_norm",
+            "pre_ffw_norm_2", "post_ffw_norm_1", "post_ffw_norm_2")))
+        seed.tensor(block + "attn_q_norm.weight", head_dim)
+        for name, *shape in (("attn_q", 2 * head_dim, D), ("attn_output", D, 2 * head_dim),
+                             ("ffn_gate", 8, D), ("ffn_up", 8, D), ("ffn_down", D, 8),
+                             ("inp_gate", 2, D), ("proj", D, 2), ("ffn_gate_inp", 3, D),
+                             ("ffn_gate_up_exps", 3, 8, D), ("ffn_down_exps", 3, D, 4)):
+            seed.tensor(f"{block}{name}.weight", *shape)
+        seed.tensor(block + "layer_output_scale.weight", 1)
+        seed.tensor(block + "ffn_gate_inp.scale", D)
+        seed.tensor(block + "ffn_down_exps.scale", 3)
+        if i < 2:  # the first has no values of its own
+            seed.tensor(block + "attn_k_norm.weight", head_dim)
+            seed.tensor(block + "attn_k.weight", head_dim, D)
+        if i == 1:
+            seed.tensor(block + "attn_v.weight", head_dim, D)
+    seed.write()
+
+
 def main():
     OUT.mkdir(parents=True, exist_ok=True)
     shutil.copy(TESTS / "golden" / "bad_models" / "sound_llama.gguf", OUT / "llama.gguf")
-    for seed in (gpt2, phi3, gemma3, mpt, qwen2moe, gpt_oss, glm4moe):
+    for seed in (gpt2, phi3, gemma3, mpt, qwen2moe, gpt_oss, glm4moe, gemma4):
         seed()
 
 

@@ -3,9 +3,9 @@ transformers 4 wrote its config.json (folder names that end in `_v4`)."""
 
 import torch
 from transformers import (Ernie4_5Config, Ernie4_5_MoeConfig, Exaone4Config, FalconConfig,
-                          GPT2Config, Gemma2Config, Gemma3Config, Gemma3TextConfig, Glm4Config,
-                          Glm4MoeConfig, GlmConfig, GraniteConfig, GraniteMoeConfig,
-                          GraniteMoeSharedConfig, LlamaConfig, Ministral3Config, Mistral3Config,
+                          GPT2Config, Gemma2Config, Gemma3Config, Gemma3TextConfig,
+                          Gemma4TextConfig, Glm4Config, Glm4MoeConfig, GlmConfig, GraniteConfig,
+                          GraniteMoeConfig, GraniteMoeSharedConfig, LlamaConfig, Ministral3Config, Mistral3Config,
                           MistralConfig, MixtralConfig, MptConfig, Olmo2Config, Olmo3Config,
                           OlmoeConfig, Phi3Config, Qwen2Config, Qwen2MoeConfig, Qwen2VLConfig,
                           Qwen2_5_VLConfig, Qwen3Config, Qwen3MoeConfig, Qwen3VLConfig,
@@ -40,6 +40,10 @@ GEMMA3 = dict(SMALL, hidden_size=16, intermediate_size=12, num_hidden_layers=6,
               num_attention_heads=2, head_dim=8, query_pre_attn_scalar=8, sliding_window=8)
 GEMMA3_LOCAL = dict(rope_type="default", rope_theta=10000.0)
 GEMMA3_GLOBAL = dict(rope_type="linear", rope_theta=1000000.0, factor=8.0)
+SLIDING_AND_FULL = ["sliding_attention", "full_attention"]
+GEMMA4 = dict(SMALL, hidden_size=16, intermediate_size=12, num_attention_heads=2, head_dim=8,
+              global_head_dim=16, sliding_window=8, final_logit_softcapping=4.0,
+              vocab_size_per_layer_input=VOCAB, num_kv_shared_layers=0)
 GRANITE = dict(SMALL, embedding_multiplier=6.0, attention_multiplier=0.35, residual_multiplier=0.4,
                logits_scaling=2.5, tie_word_embeddings=True)
 OLMO3 = dict(SMALL, num_hidden_layers=4, sliding_window=8, max_position_embeddings=512,
@@ -96,6 +100,14 @@ def v4_gemma3(config):
     return dict(config, sliding_window_pattern=6, rope_theta=scaling.pop("rope_theta"),
                 rope_local_base_freq=rope["sliding_attention"]["rope_theta"],
                 rope_scaling=None if scaling["rope_type"] == "default" else scaling)
+
+
+def v4_gemma4(config):
+    """As the released files: two fields for the heads of layers that see all."""
+    own = next(iter(config.pop("per_layer_config").values()))
+    config["global_head_dim"] = own["head_dim"]
+    config["num_global_key_value_heads"] = own.get("num_key_value_heads")
+    return config
 
 
 def v4_olmo3(config):
@@ -268,10 +280,9 @@ MODELS = {
         vision_config=dict(num_hidden_layers=1, hidden_size=8, intermediate_size=8,
                            num_attention_heads=2, image_size=4, patch_size=2, num_channels=1),
         mm_tokens_per_image=4, attn_implementation="eager"), torch.float32, {}),
-    # Without the growth of queries that the published ones have.
     "ministral3": (Ministral3Config, dict(SMALL, head_dim=8, rope_parameters=dict(
         rope_type="yarn", rope_theta=10000.0, factor=16.0, beta_fast=32.0, beta_slow=1.0,
-        mscale=1.0, mscale_all_dim=1.0, llama_4_scaling_beta=0.0,
+        mscale=1.0, mscale_all_dim=1.0, llama_4_scaling_beta=0.1,
         original_max_position_embeddings=64)), torch.float32, dict(jump=True)),
     "mistral3": (Mistral3Config, dict(
         tie_word_embeddings=False, text_config=dict(
@@ -279,6 +290,22 @@ MODELS = {
         vision_config=dict(model_type="pixtral", num_hidden_layers=1, hidden_size=8,
                            intermediate_size=8, num_attention_heads=2, head_dim=4, image_size=4,
                            patch_size=2, num_channels=1), spatial_merge_size=1), torch.float32, {}),
+
+    # Gemma 4: as E2B (shared states, per-layer embeddings, wide networks), as the 31B (keys as
+    # values, other K/V heads in full layers), and as the 26B-A4B (experts beside a network).
+    "gemma4": (Gemma4TextConfig, dict(GEMMA4, num_hidden_layers=6, num_kv_shared_layers=3,
+                                      layer_types=SLIDING_AND_FULL * 3,
+                                      hidden_size_per_layer_input=4, use_double_wide_mlp=True),
+               torch.float32, {}),
+    "gemma4_keys_v4": (Gemma4TextConfig, dict(
+        GEMMA4, num_hidden_layers=4, layer_types=SLIDING_AND_FULL * 2, attention_k_eq_v=True,
+        num_key_value_heads=2,
+        num_global_key_value_heads=1, hidden_size_per_layer_input=0), torch.float32,
+        dict(v4=v4_gemma4)),
+    "gemma4_moe": (Gemma4TextConfig, dict(
+        GEMMA4, layer_types=SLIDING_AND_FULL, attention_k_eq_v=True, num_key_value_heads=2,
+        num_global_key_value_heads=1, hidden_size_per_layer_input=0, enable_moe_block=True,
+        num_experts=6, top_k_experts=2, moe_intermediate_size=8), torch.float32, {}),
 }
 
 

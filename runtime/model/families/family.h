@@ -55,12 +55,16 @@ inline TensorNames text_names(TensorNames names) {
   static constexpr std::array<Prefixes, 3> kOthers{{{"model.", "model.language_model."},
                                                     {"model.", "language_model.model."},
                                                     {"lm_head.", "language_model.lm_head."}}};
-  static constexpr std::array<std::string_view, 6> kPassedOver{"visual.",
-                                                               "model.visual.",
-                                                               "vision_tower.",
-                                                               "model.vision_tower.",
-                                                               "multi_modal_projector.",
-                                                               "model.multi_modal_projector."};
+  static constexpr std::array<std::string_view, 10> kPassedOver{"visual.",
+                                                                "model.audio_tower.",
+                                                                "model.embed_audio.",
+                                                                "model.embed_vision.",
+                                                                "audio_tower.",
+                                                                "model.visual.",
+                                                                "vision_tower.",
+                                                                "model.vision_tower.",
+                                                                "multi_modal_projector.",
+                                                                "model.multi_modal_projector."};
   names.optional_base = "";
   names.other_prefixes = kOthers;
   names.passed_over = kPassedOver;

@@ -1,4 +1,4 @@
-// What Gemma 2 and 3 share.
+// What Gemmas share.
 #pragma once
 
 #include "runtime/model/families/family.h"

@@ -38,15 +38,22 @@ Status configure_mixture(JsonView config, ModelConfig* out) {
   return ok();
 }
 
-// Ministral 3 as published has queries grow with the logarithm of their position.
-constexpr std::string_view kGrowing = "scales queries by their position, which is not computed";
+// Ministral 3 has queries grow with the logarithm of how often their position has passed the
+// context that was trained first.
+Status grow_queries(double growth, double positions, ModelConfig* out) {
+  if (growth == 0) return ok();
+  if (!(positions >= 1 && positions <= 1 << 30))
+    return error(Code::kUnsupported, "queries grow every " + std::to_string(positions) +
+                                         " positions, which is no number of positions");
+  out->query_growth = growth;
+  out->growth_positions = static_cast<std::uint32_t>(positions);
+  return ok();
+}
 
 Status configure_ministral(JsonView config, ModelConfig* out) {
   PC_TRY(const JsonView rope, config.member("rope_parameters"));
   PC_TRY(const double beta, rope.number_or("llama_4_scaling_beta", 0));
-  if (beta != 0) {
-    return rope.error(Code::kUnsupported, "llama_4_scaling_beta " + std::string(kGrowing));
-  }
+  PC_CHECK_OK(grow_queries(beta, out->ropes[0].original_context, out));
   PC_TRY(out->norm_eps, config.number_or("rms_norm_eps", kMinistralNormEps));
   PC_TRY(const std::uint32_t window, read_window(config, 0));
   out->windows.assign(out->n_layers, window);
@@ -68,7 +75,9 @@ TensorNames seeing_names(const ModelConfig&) {
 Status configure_gguf(const GgufKeys& keys, ModelConfig* out) {
   out->rope_interleaved = true;
   PC_TRY(const double growth, keys.number_or("attention.temperature_scale", 0));
-  if (growth != 0) return keys.error(Code::kUnsupported, "attention.temperature_scale", kGrowing);
+  PC_TRY(const double positions,
+         keys.number_or("attention.temperature_length", out->ropes[0].original_context));
+  PC_CHECK_OK(grow_queries(growth, positions, out));
   // mscale_all_dim, by which the factor of attention is divided.
   PC_TRY(const double all, keys.number_or("rope.scaling.yarn_log_multiplier", 0));
   RopeConfig& rope = out->ropes[0];

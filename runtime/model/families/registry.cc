@@ -14,6 +14,8 @@ extern const Family kFalcon;
 extern const Family kGemma2;
 extern const Family kGemma3;
 extern const Family kGemma3Media;
+extern const Family kGemma4;
+extern const Family kGemma4Media;
 extern const Family kGlm;
 extern const Family kGlm4;
 extern const Family kGlm4Moe;
@@ -43,10 +45,11 @@ extern const Family kSmolLm3;
 namespace {
 
 const std::array kFamilies{
-    &kLlama, &kMistral,  &kMixtral, &kMinistral3, &kMistral3,   &kQwen2,  &kQwen2Moe, &kQwen2Vl,
-    &kQwen3, &kQwen3Moe, &kQwen3Vl, &kQwen3VlMoe, &kSmolLm3,    &kGemma2, &kGemma3,   &kGemma3Media,
-    &kPhi3,  &kOlmo2,    &kOlmo3,   &kOlmoe,      &kExaone4,    &kGlm,    &kGlm4,     &kGlm4Moe,
-    &kErnie, &kErnieMoe, &kGptOss,  &kGranite,    &kGraniteMoe, &kFalcon, &kMpt,      &kGpt2};
+    &kLlama,   &kMistral,     &kMixtral,    &kMinistral3,  &kMistral3,   &kQwen2,   &kQwen2Moe,
+    &kQwen2Vl, &kQwen3,       &kQwen3Moe,   &kQwen3Vl,     &kQwen3VlMoe, &kSmolLm3, &kGemma2,
+    &kGemma3,  &kGemma3Media, &kGemma4,     &kGemma4Media, &kPhi3,       &kOlmo2,   &kOlmo3,
+    &kOlmoe,   &kExaone4,     &kGlm,        &kGlm4,        &kGlm4Moe,    &kErnie,   &kErnieMoe,
+    &kGptOss,  &kGranite,     &kGraniteMoe, &kFalcon,      &kMpt,        &kGpt2};
 
 // Why well-known architectures cannot be loaded, by a part of their name in
 // small letters and digits alone. The first that fits counts.

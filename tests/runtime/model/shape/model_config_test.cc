@@ -370,14 +370,18 @@ TEST_CASE("the text of a model of several media is read where config.json has it
   CHECK(flat->ropes[0].type == "default");
 }
 
-TEST_CASE("Ministral 3 is refused where queries grow with their position") {
+TEST_CASE("the queries of Ministral 3 grow with their position") {
   const std::string yarn = R"("rope_parameters":{"rope_type":"yarn","factor":16,"mscale":1,)"
                            R"("mscale_all_dim":1,"llama_4_scaling_beta":)";
   const auto steady = config_of("Ministral3ForCausalLM", yarn + "0}");
   REQUIRE(steady.ok());
   CHECK(steady->norm_eps == 1e-5);
-  refused(config_of("Ministral3ForCausalLM", yarn + "0.1}"), Code::kUnsupported,
-          "llama_4_scaling_beta");
+  CHECK(steady->query_growth == 0);
+  const auto growing =
+      config_of("Ministral3ForCausalLM", yarn + R"(0.1,"original_max_position_embeddings":64})");
+  REQUIRE(growing.ok());
+  CHECK(growing->query_growth == 0.1);
+  CHECK(growing->growth_positions == 64);
   refused(config_of("Ministral3ForCausalLM"), Code::kCorrupt, "rope_parameters");
   refused(config_of("Mistral3ForConditionalGeneration", R"("model_type":"mistral4")"),
           Code::kUnsupported, "mistral4");
