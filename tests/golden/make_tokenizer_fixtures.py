@@ -18,6 +18,7 @@ the words that each pre-tokeniser of tokenizer.ggml.pre cuts texts into:
 import json
 import pathlib
 import random
+import re
 import tempfile
 
 import gguf
@@ -51,6 +52,7 @@ SPECIALS = {
     "qwen2": ["<|endoftext|>", "<|im_start|>", "<|im_end|>"],
     "smollm2": ["<|endoftext|>", "<|im_start|>", "<|im_end|>"],
     "metaspace": ["<unk>", "<s>", "</s>"],
+    "gemma4": ["<pad>", "<eos>", "<bos>", "<unk>", "<|turn>", "<turn|>"],
 }
 GGUF_PRE = {"llama3": "llama-bpe", "qwen2": "qwen2", "smollm2": "smollm"}
 
@@ -99,6 +101,7 @@ MARKUP = {
     "qwen2": ["<|im_start|>user\n", "<|im_end|>\n", "<|im_end|>\n<|im_start|>assistant\n"],
     "smollm2": ["<|im_start|>system\n", "<|im_end|>\n<|im_start|>user\n"],
     "metaspace": ["<s>[INST]", "</s><s>the city", "</s>\n<s>"],
+    "gemma4": ["<bos><|turn>user\n", "the city<turn|>\n<|turn>model\n", "<eos>"],
 }
 
 
@@ -143,6 +146,25 @@ def make_metaspace(lines):
     tokenizer.decoder = decoders.Sequence([
         decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(),
         decoders.Strip(content=" ", left=1, right=0)])
+    return tokenizer
+
+
+def make_gemma4(lines):
+    """Merges over characters, all spaces written as their mark, nothing in front."""
+    tokenizer = Tokenizer(models.BPE(unk_token="<unk>", fuse_unk=True, byte_fallback=True))
+    tokenizer.normalizer = normalizers.Replace(" ", "▁")
+    tokenizer.pre_tokenizer = pre_tokenizers.Split(" ", behavior="merged_with_previous")
+    bytes_ = [f"<0x{b:02X}>" for b in range(256)]
+    # Words as the vocabulary has them: with a mark in front, and none across lines.
+    words = [word for line in lines for word in re.findall(r" ?[^\s]+|\n+| +", line)]
+    tokenizer.train_from_iterator(words, trainers.BpeTrainer(
+        vocab_size=VOCAB, show_progress=False, special_tokens=SPECIALS["gemma4"] + bytes_,
+        limit_alphabet=200))
+    document = json.loads(tokenizer.to_str())
+    document["added_tokens"] = [t for t in document["added_tokens"] if t["content"] not in bytes_]
+    tokenizer = Tokenizer.from_str(json.dumps(document))
+    tokenizer.decoder = decoders.Sequence([
+        decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()])
     return tokenizer
 
 
@@ -228,7 +250,9 @@ def write_json_tokenizer(name, tokenizer, all_texts):
               "smollm2": {"bos_token": "<|im_start|>", "eos_token": "<|im_end|>",
                           "unk_token": "<|endoftext|>"},
               "metaspace": {"add_bos_token": True, "bos_token": "<s>", "unk_token": "<unk>",
-                            "eos_token": {"content": "</s>", "lstrip": False}}}[name]
+                            "eos_token": {"content": "</s>", "lstrip": False}},
+              "gemma4": {"add_bos_token": True, "bos_token": "<bos>", "eos_token": "<eos>",
+                         "unk_token": "<unk>"}}[name]
     dump(OUT / name / "tokenizer.json", json.loads(tokenizer.to_str()))
     dump(OUT / name / "tokenizer_config.json", config)
     plain = without_added(tokenizer)
@@ -273,6 +297,22 @@ def write_byte_level_gguf(name):
         writer.add_chat_template(config["chat_template"])
     finish_gguf(writer, *(ids.get(config.get(f"{t}_token")) for t in ("bos", "eos", "unk")),
                 config.get("add_bos_token"))
+
+
+def write_marked_gguf(name):
+    document = json.loads((OUT / name / "tokenizer.json").read_text())
+    ids = document["model"]["vocab"]
+    tokens = sorted(ids, key=ids.get)
+    special = {t["content"] for t in document["added_tokens"]}
+    kinds = {t: gguf.TokenType.BYTE for t in tokens if re.fullmatch("<0x[0-9A-F]{2}>", t)}
+    kinds.update({t: gguf.TokenType.CONTROL for t in special}, **{"<unk>": gguf.TokenType.UNKNOWN})
+    writer = new_gguf(OUT / name / "vocab.gguf", "gemma4")
+    writer.add_token_list(tokens)
+    writer.add_token_scores([-1000.0] * len(tokens))
+    writer.add_token_types([kinds.get(t, gguf.TokenType.NORMAL) for t in tokens])
+    writer.add_token_merges([" ".join(m) for m in document["model"]["merges"]])
+    writer.add_add_space_prefix(False)
+    finish_gguf(writer, ids["<bos>"], ids["<eos>"], ids["<unk>"], True)
 
 
 def write_sentencepiece_gguf(name, path=None, n_words=None):
@@ -376,6 +416,8 @@ def main():
     for name in ("llama3", "qwen2", "smollm2"):
         write_json_tokenizer(name, make_byte_level(name, lines), all_texts)
     write_json_tokenizer("metaspace", make_metaspace(lines), all_texts)
+    write_json_tokenizer("gemma4", make_gemma4(lines), all_texts)
+    write_marked_gguf("gemma4")
     write_sentencepiece("sentencepiece_bpe", lines, all_texts, model_type="bpe",
                         normalization_rule_name="identity", remove_extra_whitespaces=False,
                         split_digits=True, control_symbols=["<|user|>", "<|end|>"])

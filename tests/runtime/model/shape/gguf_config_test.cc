@@ -160,6 +160,45 @@ TEST_CASE("the queries of Mistral 3 grow with their position") {
   CHECK(growing->growth_positions == growing->context_tokens);
 }
 
+TEST_CASE("heads that are listed for each layer") {
+  const auto with = [](const std::vector<std::uint32_t>& kv) {
+    return config_of("llama", [&](GgufBytes& b) {
+      b.array<std::uint32_t>("llama.attention.head_count_kv", kv);
+    });
+  };
+  const auto c = with({4, 2, 2, 1});
+  REQUIRE(c.ok());
+  CHECK(c->heads(1).n_kv_heads == 2);
+  CHECK(c->heads(3).n_kv_heads == 1);
+  CHECK(c->heads(3).head_dim == 16);
+  CHECK(with({2, 2, 2, 2})->layer_heads.empty());
+  CHECK(with({2, 2, 2}).error().code == Code::kCorrupt);
+  refused(with({2, 0, 2, 2}), "is 0 for layer 1");
+}
+
+TEST_CASE("Gemma 4: whose states a layer attends to, and with which heads") {
+  const auto with = [](std::uint32_t n_shared) {
+    return config_of("gemma4", [n_shared](GgufBytes& b) {
+      b.value<std::uint32_t>("gemma4.attention.key_length", 32);
+      b.value<std::uint32_t>("gemma4.attention.value_length", 32);
+      b.value<std::uint32_t>("gemma4.attention.key_length_swa", 16);
+      b.value<std::uint32_t>("gemma4.attention.sliding_window", 8);
+      b.array<std::uint32_t>("gemma4.attention.sliding_window_pattern", {1, 0, 1, 0});
+      b.value<std::uint32_t>("gemma4.attention.shared_kv_layers", n_shared);
+    });
+  };
+  const auto c = with(2);
+  REQUIRE(c.ok());
+  CHECK(c->windows == std::vector<std::uint32_t>{8, 0, 8, 0});
+  CHECK(c->states_of == std::vector<std::uint32_t>{0, 1, 0, 1});
+  CHECK(c->heads(0).head_dim == 16);
+  CHECK(c->heads(1).head_dim == 32);
+  CHECK(c->rope_head_dim(0) == 32);  // that of layers that see all
+  CHECK(c->rope_head_dim(1) == 16);
+  CHECK(with(0)->states_of.empty());
+  refused(with(3), "no layer has the states that layer 1 is to share");
+}
+
 TEST_CASE("YaRN's factors") {
   const auto yarn = [](const std::function<void(GgufBytes&)>& add) {
     return config_of("qwen3", [&](GgufBytes& b) {

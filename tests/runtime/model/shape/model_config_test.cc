@@ -370,6 +370,43 @@ TEST_CASE("the text of a model of several media is read where config.json has it
   CHECK(flat->ropes[0].type == "default");
 }
 
+TEST_CASE("Gemma 4's layers, in both dialects") {
+  const std::string kinds =
+      R"("num_key_value_heads":2,"head_dim":16,"sliding_window":8,"hidden_size_per_layer_input":0,)"
+      R"("layer_types":["sliding_attention","full_attention","sliding_attention","full_attention"],)"
+      R"("attention_k_eq_v":true,)";
+  const auto released = config_of("Gemma4ForCausalLM",
+                                  kinds + R"("global_head_dim":32,"num_global_key_value_heads":1)");
+  const auto saved =
+      config_of("Gemma4ForCausalLM", kinds + R"("per_layer_config":{"1":{"head_dim":32,)"
+                                             R"("num_key_value_heads":1},"3":{"head_dim":32,)"
+                                             R"("num_key_value_heads":1}})");
+  for (const auto* c : {&released, &saved}) {
+    REQUIRE(c->ok());
+    const ModelConfig& config = c->value();
+    CHECK(config.windows == Windows{8, 0, 8, 0});
+    CHECK(config.heads(0).head_dim == 16);
+    CHECK(config.heads(0).n_kv_heads == 2);
+    CHECK(config.heads(3).head_dim == 32);
+    CHECK(config.heads(3).n_kv_heads == 1);
+    CHECK(config.keys_as_values == std::vector<bool>{false, true, false, true});
+    CHECK(config.d_ple == 0);
+    CHECK(config.ropes[0].type == "proportional");
+    CHECK(config.attn_scale == 1.0);
+  }
+  const std::string wide = kinds + R"("num_kv_shared_layers":2,"use_double_wide_mlp":true,)";
+  const auto sharing =
+      config_of("Gemma4ForCausalLM", wide + R"("use_bidirectional_attention":"vision")");
+  REQUIRE(sharing.ok());
+  CHECK(sharing->states_of == std::vector<std::uint32_t>{0, 1, 0, 1});
+  CHECK(sharing->d_own_ffn(1) == 96);
+  CHECK(sharing->d_own_ffn(2) == 192);
+  refused(config_of("Gemma4ForCausalLM", kinds + R"("num_kv_shared_layers":3)"), Code::kUnsupported,
+          "no layer has the states");
+  refused(config_of("Gemma4ForCausalLM", kinds + R"("use_bidirectional_attention":"all")"),
+          Code::kUnsupported, "use_bidirectional_attention");
+}
+
 TEST_CASE("the queries of Ministral 3 grow with their position") {
   const std::string yarn = R"("rope_parameters":{"rope_type":"yarn","factor":16,"mscale":1,)"
                            R"("mscale_all_dim":1,"llama_4_scaling_beta":)";

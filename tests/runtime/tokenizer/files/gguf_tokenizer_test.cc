@@ -46,7 +46,7 @@ std::string message(const Small& small) {
 TEST_CASE("a GGUF file gives the ids of the publisher's own files") {
   const auto texts = strings(read_golden("texts.json").root());
   for (const std::string name :
-       {"llama3", "qwen2", "smollm2", "sentencepiece_bpe", "sentencepiece_defined"}) {
+       {"llama3", "qwen2", "smollm2", "sentencepiece_bpe", "sentencepiece_defined", "gemma4"}) {
     const auto folder = take(load_tokenizer(test::golden("tokenizers/" + name)));
     const auto gguf = take(load_tokenizer(test::golden("tokenizers/" + name + "/vocab.gguf")));
     const auto facts = [](const Tokenizer& t) {

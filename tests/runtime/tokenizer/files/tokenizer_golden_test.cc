@@ -54,6 +54,7 @@ const std::vector<std::string> kAll = {"llama3",
                                        "qwen2",
                                        "smollm2",
                                        "metaspace",
+                                       "gemma4",
                                        "sentencepiece_bpe",
                                        "sentencepiece_unigram",
                                        "sentencepiece_defined"};
