@@ -8,7 +8,8 @@ The default shape is Llama 2 7B's: 32 layers, d_model 4096, 32 query and key/val
 11008, 32,000 words: 3.8 GB, with a context of 32768. Every matrix is Q4_0, as llama-quantize --pure
 writes them; numbers from -7 to 7 with one scale a matrix, such that activations keep near one.
 With --experts (or --like a mixture) each layer has a mixture of experts as Qwen3-MoE has it, with
-norms of heads and a router in 32 bits.
+norms of heads and a router in 32 bits. --like gemma-4-e2b has heads of two sizes, states that layers
+share, and per-layer embeddings.
 The vocabulary is make_vocabulary.py's. The same for the same seed and shape. Written under another
 name and renamed when it is whole.
 
@@ -66,11 +67,66 @@ SHAPES = {
                           experts=128, used=8, expert_ffn=768),
     "granite-3b-a800m": dict(layers=32, d_model=1536, heads=24, kv_heads=8, head_dim=64, ffn=512,
                              experts=40, used=8, expert_ffn=512),
+    "gemma-4-e2b": dict(layers=35, d_model=1536, heads=8, kv_heads=1, head_dim=256, ffn=6144,
+                        gemma4=True),
 }
 
 
+class Gemma4:
+    """What its layers differ in: every fifth sees all, with heads of 512; the last 20 attend to the
+    states of an earlier one, and have networks of twice the width."""
+
+    FULL_HEAD_DIM, WINDOW, PLE, FULL_EVERY, N_SHARED = 512, 512, 256, 5, 20
+
+    def __init__(self, a):
+        self.a = a
+        self.full = [(i + 1) % self.FULL_EVERY == 0 for i in range(a.layers)]
+        self.n_own = a.layers - self.N_SHARED
+        if self.n_own < self.FULL_EVERY:
+            raise SystemExit("make_random_gguf.py: --like gemma-4-e2b has 25 layers at least")
+        self.ffn = [a.ffn * (1 if i < self.n_own else 2) for i in range(a.layers)]
+
+    def head_dim(self, i):
+        return self.FULL_HEAD_DIM if self.full[i] else self.a.head_dim
+
+    def metadata(self):
+        p = "gemma4."
+        yield list_entry(p + "feed_forward_length", U32, self.ffn)
+        yield list_entry(p + "attention.sliding_window_pattern", BOOL, [not f for f in self.full])
+        for key, value in (("attention.key_length", self.FULL_HEAD_DIM),
+                           ("attention.value_length", self.FULL_HEAD_DIM),
+                           ("attention.key_length_swa", self.a.head_dim),
+                           ("attention.value_length_swa", self.a.head_dim),
+                           ("attention.sliding_window", self.WINDOW),
+                           ("attention.shared_kv_layers", self.N_SHARED),
+                           ("embedding_length_per_layer_input", self.PLE)):
+            yield entry(p + key, U32, value)
+
+    def layer(self, i):
+        d, hd, own = self.a.d_model, self.head_dim(i), i < self.n_own
+        q, kv = self.a.heads * hd, self.a.kv_heads * hd
+        yield from (("attn_q", q, d), ("attn_output", d, q), ("attn_q_norm", None, hd))
+        if own:
+            yield from (("attn_k", kv, d), ("attn_v", kv, d), ("attn_k_norm", None, hd))
+        yield from (("ffn_gate", self.ffn[i], d), ("ffn_up", self.ffn[i], d),
+                    ("ffn_down", d, self.ffn[i]), ("inp_gate", self.PLE, d), ("proj", d, self.PLE))
+        for name in ("attn_norm", "post_attention_norm", "ffn_norm", "post_ffw_norm", "post_norm"):
+            yield name, None, d
+
+    def tensors(self):
+        a, width = self.a, self.a.layers * self.PLE
+        yield Tensor("token_embd", a.vocab, a.d_model, a.d_model ** -0.5)
+        yield Tensor("per_layer_token_embd", a.vocab, width, self.PLE ** -0.5)
+        yield Tensor("per_layer_model_proj", width, a.d_model, 1.0)
+        yield Tensor("per_layer_proj_norm", None, self.PLE)
+        for i in range(a.layers):
+            for name, *rest in self.layer(i):
+                yield Tensor(f"blk.{i}.{name}", *rest)
+        yield Tensor("output_norm", None, a.d_model)
+
+
 def metadata(a):
-    architecture = "qwen3moe" if a.experts else "llama"
+    architecture = "gemma4" if a.gemma4 else "qwen3moe" if a.experts else "llama"
     p = architecture + "."
     yield entry("general.architecture", STRING, architecture)
     if a.experts:
@@ -80,11 +136,16 @@ def metadata(a):
     yield entry("general.name", STRING, "random weights")
     yield entry("general.file_type", U32, MOSTLY_Q4_0)
     for key, value in (("context_length", a.context), ("embedding_length", a.d_model),
-                       ("block_count", a.layers), ("feed_forward_length", a.ffn),
-                       ("attention.head_count", a.heads), ("attention.head_count_kv", a.kv_heads),
-                       ("attention.key_length", a.head_dim), ("attention.value_length", a.head_dim),
-                       ("rope.dimension_count", a.head_dim), ("vocab_size", a.vocab)):
+                       ("block_count", a.layers), ("attention.head_count", a.heads),
+                       ("attention.head_count_kv", a.kv_heads), ("vocab_size", a.vocab)):
         yield entry(p + key, U32, value)
+    if a.gemma4:
+        yield from Gemma4(a).metadata()
+    else:
+        for key, value in (("feed_forward_length", a.ffn), ("attention.key_length", a.head_dim),
+                           ("attention.value_length", a.head_dim),
+                           ("rope.dimension_count", a.head_dim)):
+            yield entry(p + key, U32, value)
     yield entry(p + "rope.freq_base", F32, 10000.0)
     yield entry(p + "attention.layer_norm_rms_epsilon", F32, 1e-5)
     pieces = list(make_vocabulary.pieces(a.vocab))
@@ -134,6 +195,9 @@ def feed_forward(a):
 
 
 def tensors(a):
+    if a.gemma4:
+        yield from Gemma4(a).tensors()
+        return
     q, kv, d = a.heads * a.head_dim, a.kv_heads * a.head_dim, a.d_model
     norms = [("attn_q_norm", None, a.head_dim), ("attn_k_norm", None, a.head_dim)]
     yield Tensor("token_embd", a.vocab, d, 1.0)
@@ -203,7 +267,7 @@ def parse_arguments():
     parser.add_argument("--expert-ffn", type=int, default=768, help="width of an expert")
     parser.add_argument("--like", choices=SHAPES, help="the shape; other options change it")
     known, _ = parser.parse_known_args()
-    parser.set_defaults(**SHAPES.get(known.like, {}))
+    parser.set_defaults(**{"gemma4": False, **SHAPES.get(known.like, {})})
     a = parser.parse_args()
     a.head_dim = a.head_dim or a.d_model // a.heads
     for width in (a.d_model, a.ffn, a.expert_ffn, a.heads * a.head_dim):

@@ -4,9 +4,9 @@ transformers 4 wrote its config.json (folder names that end in `_v4`)."""
 import torch
 from transformers import (Ernie4_5Config, Ernie4_5_MoeConfig, Exaone4Config, FalconConfig,
                           GPT2Config, Gemma2Config, Gemma3Config, Gemma3TextConfig,
-                          Gemma4TextConfig, Glm4Config, Glm4MoeConfig, GlmConfig, GraniteConfig,
-                          GraniteMoeConfig, GraniteMoeSharedConfig, LlamaConfig, Ministral3Config, Mistral3Config,
-                          MistralConfig, MixtralConfig, MptConfig, Olmo2Config, Olmo3Config,
+                          Gemma4Config, Gemma4TextConfig, Glm4Config, Glm4MoeConfig, GlmConfig,
+                          GraniteConfig, GraniteMoeConfig, GraniteMoeSharedConfig, LlamaConfig,
+                          Ministral3Config, Mistral3Config, MistralConfig, MixtralConfig, MptConfig, Olmo2Config, Olmo3Config,
                           OlmoeConfig, Phi3Config, Qwen2Config, Qwen2MoeConfig, Qwen2VLConfig,
                           Qwen2_5_VLConfig, Qwen3Config, Qwen3MoeConfig, Qwen3VLConfig,
                           SmolLM3Config)
@@ -306,6 +306,13 @@ MODELS = {
         GEMMA4, layer_types=SLIDING_AND_FULL, attention_k_eq_v=True, num_key_value_heads=2,
         num_global_key_value_heads=1, hidden_size_per_layer_input=0, enable_moe_block=True,
         num_experts=6, top_k_experts=2, moe_intermediate_size=8), torch.float32, {}),
+    "gemma4_media": (Gemma4Config, dict(
+        text_config=dict(GEMMA4, layer_types=SLIDING_AND_FULL, hidden_size_per_layer_input=4,
+                         pad_token_id=0),
+        vision_config=dict(num_hidden_layers=1, hidden_size=8, intermediate_size=8,
+                           num_attention_heads=2, num_key_value_heads=2, head_dim=4, patch_size=2,
+                           position_embedding_size=16), audio_config=None,
+        attn_implementation="eager"), torch.float32, {}),
 }
 
 
