@@ -78,7 +78,8 @@ Status ModuleFile::check_header() {
 // The table of layers, which the sizes of the rest follow from.
 Status ModuleFile::read_geometry() {
   const ModuleCauses& causes = header_.causes;
-  if (causes.n_layers > KvGeometry::kMaxLayers) return corrupt("n_layers is over its limit");
+  if (causes.n_layers == 0 || causes.n_layers > KvGeometry::kMaxLayers)
+    return corrupt("n_layers is zero or over its limit");
   const std::size_t n_bytes = causes.n_layers * sizeof(KvLayer);
   if (bytes_.size() - sizeof(ModuleHeader) < n_bytes) return corrupt("shorter than its tables");
   std::vector<KvLayer> layers(causes.n_layers);
