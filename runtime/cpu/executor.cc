@@ -6,12 +6,24 @@
 #include <string>
 
 #include "base/mapped_file.h"  // n_lost_mappings
+#include "runtime/backend/states_shape.h"
 
 namespace pc {
+
+namespace {
+
+std::uint32_t layers_to_states(const pc_model_desc& desc) {
+  std::uint32_t n = desc.n_layers;
+  while (n > 0 && !has_states(desc.layers[n - 1])) --n;
+  return n;
+}
+
+}  // namespace
 
 Executor::Executor(const pc_model_desc& desc, const simd::Kernels& kernels, Parallel parallel,
                    std::uint32_t max_rows, const PackedWeights& packed, Precision precision)
     : desc_(desc),
+      n_layers_to_states_(layers_to_states(desc)),
       kernels_(kernels),
       packed_(packed),
       transformer_(desc, kernels, parallel, max_rows, packed, precision),
@@ -48,12 +60,16 @@ Status Executor::append(pc_step_item& item, const pc_run& run, std::uint32_t fir
 }
 
 // What each timeline's rows may see, those that were just taken included.
-Status Executor::begin_sweep(const Sweep& sweep, const ReadSizes&) {
+Status Executor::begin_sweep(const Sweep& sweep, const ReadSizes& sizes) {
   rows_.tokens = sweep.tokens;
   rows_.positions = sweep.positions;
   rows_.key_positions = sweep.key_positions;
   rows_.timelines.clear();
   n_layers_ = sweep.n_layers();
+  is_read_ = sizes.copied_logits != 0 || sizes.hidden != 0 || sizes.logits != 0 ||
+             std::ranges::any_of(sweep.parts, [](const SweepPart& part) {
+               return part.item->ranges || part.item->weights;
+             });
   segments_.clear();
   segment_ends_.clear();
   for (const SweepPart& part : sweep.parts) {
@@ -74,9 +90,10 @@ Status Executor::begin_sweep(const Sweep& sweep, const ReadSizes&) {
   return ok();
 }
 
+// Layers behind the last that has states are for those who read what comes out.
 Status Executor::compute(Proceed proceed) {
   if (n_layers_ != 0) return transformer_.sweep_states(rows_, n_layers_, proceed);
-  return transformer_.sweep(rows_, proceed);
+  return transformer_.sweep(rows_, is_read_ ? desc_.n_layers : n_layers_to_states_, proceed);
 }
 
 Status Executor::look() {

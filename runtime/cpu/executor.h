@@ -60,6 +60,7 @@ class Executor final : public StepDevice {
   void cap(float* logits, std::span<bool> finite, std::size_t row) const;
 
   const pc_model_desc& desc_;
+  const std::uint32_t n_layers_to_states_;  // up to the last one that has some
   const simd::Kernels& kernels_;
   const PackedWeights& packed_;
   Transformer transformer_;
@@ -67,6 +68,7 @@ class Executor final : public StepDevice {
   // Of the sweep.
   Rows rows_;
   std::uint32_t n_layers_ = 0;             // pc_step_item::n_layers
+  bool is_read_ = true;                    // does anybody ask for more than keys and values?
   std::vector<KvSegment> segments_;        // that rows_.timelines view
   std::vector<std::size_t> segment_ends_;  // [rows_.timelines] in segments_
 

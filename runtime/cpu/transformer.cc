@@ -95,11 +95,11 @@ Status Transformer::begin_sweep(const Rows& rows) {
   return desc_.d_ple != 0 ? make_token_inputs() : ok();
 }
 
-Status Transformer::sweep(const Rows& rows, Proceed proceed) {
+Status Transformer::sweep(const Rows& rows, std::uint32_t n_layers, Proceed proceed) {
   PC_CHECK_OK(begin_sweep(rows));
   for (std::uint32_t layer = 0;; ++layer) {
     PC_TRY(const bool goes_on, proceed(layer));
-    if (!goes_on || layer == desc_.n_layers) return ok();
+    if (!goes_on || layer == n_layers) return ok();
     PC_CHECK_OK(block(layer));
   }
 }

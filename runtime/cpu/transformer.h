@@ -35,12 +35,12 @@ class Transformer {
               std::uint32_t max_rows, const PackedWeights& packed,
               Precision precision = Precision::kFast);
 
-  // All layers over the rows, whose keys and values are written to their slots; swept again,
-  // they are written again. `proceed` is called behind the embedding (0) and behind each layer
-  // (1 to n_layers), and ends the sweep by an error, or by false without one. Rows are borrowed
-  // until the next sweep. Precondition: 1 to max_rows rows.
+  // The first n_layers layers over the rows, whose keys and values are written to their slots;
+  // swept again, they are written again. `proceed` is called behind the embedding (0) and behind
+  // each layer (1 to n_layers), and ends the sweep by an error, or by false without one. Rows are
+  // borrowed until the next sweep. Precondition: 1 to max_rows rows.
   using Proceed = FunctionRef<Result<bool>(std::uint32_t n_layers_done)>;
-  Status sweep(const Rows& rows, Proceed proceed);
+  Status sweep(const Rows& rows, std::uint32_t n_layers, Proceed proceed);
 
   // Computes and writes keys and values of the first n_states layers alone, of those that have
   // some. The residual stream is then that before the last of them.

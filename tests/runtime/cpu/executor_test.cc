@@ -135,6 +135,45 @@ TEST_CASE("timelines that share modules in any order decode together as alone") 
   }
 }
 
+#ifndef PC_TEST_CUDA  // whose models have no layers without states
+TEST_CASE("layers behind the last that has states are computed for those who read what they make") {
+  Random random(25);
+  TinyShape shape;
+  shape.n_layers = 5;
+  shape.n_shared = 3;
+  const TinyModel model(34, shape);
+  Backend backend(backend_under_test(), model.desc, KvType::kF32, 2);
+  const auto tokens = random_tokens(random, 60, 64);
+  const pc_run head{tokens.data(), 50, 0, 0, 1, nullptr, nullptr},
+      tail{&tokens[50], 10, 50, 50, 1, nullptr, nullptr},
+      all{tokens.data(), 60, 0, 0, 1, nullptr, nullptr};
+  const auto unread = [&](Backend& by, const Backend::Timeline& timeline) {
+    Step step(by);
+    step.add(timeline, {&head, 1});
+    step.items[0].logits = nullptr;
+    step.run();
+    return step.items[0].status;
+  };
+  const Backend::Timeline timeline = backend.open();
+  REQUIRE(unread(backend, timeline) == 0);
+  require_near(backend.compute(timeline, {&tail, 1}), backend.compute(backend.open(), {&all, 1}));
+
+  // A layer that cannot be computed is not missed.
+  std::vector<pc_layer> layers(model.desc.layers, model.desc.layers + 5);
+  const std::vector<float> broken(layers[3].attn_norm.cols, NAN);
+  layers[3].attn_norm.data = broken.data();
+  pc_model_desc desc = model.desc;
+  desc.layers = layers.data();
+  Backend without(backend_under_test(), desc, KvType::kF32, 2);
+  const Backend::Timeline of_states = without.open();
+  CHECK(unread(without, of_states) == 0);
+  Step step(without);
+  step.add(of_states, {&tail, 1});
+  step.run();
+  CHECK(step.items[0].status == static_cast<std::int32_t>(Code::kNotFinite));
+}
+#endif
+
 TEST_CASE("a fork goes on by itself, and a rewound timeline as if it had not been there") {
   Random random(23);
   const TinyModel model(32);
