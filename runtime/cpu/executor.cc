@@ -4,26 +4,15 @@
 #include <cmath>
 #include <new>
 #include <string>
+#include <utility>
 
 #include "base/mapped_file.h"  // n_lost_mappings
-#include "runtime/backend/states_shape.h"
 
 namespace pc {
-
-namespace {
-
-std::uint32_t layers_to_states(const pc_model_desc& desc) {
-  std::uint32_t n = desc.n_layers;
-  while (n > 0 && !has_states(desc.layers[n - 1])) --n;
-  return n;
-}
-
-}  // namespace
 
 Executor::Executor(const pc_model_desc& desc, const simd::Kernels& kernels, Parallel parallel,
                    std::uint32_t max_rows, const PackedWeights& packed, Precision precision)
     : desc_(desc),
-      n_layers_to_states_(layers_to_states(desc)),
       kernels_(kernels),
       packed_(packed),
       transformer_(desc, kernels, parallel, max_rows, packed, precision),
@@ -60,16 +49,12 @@ Status Executor::append(pc_step_item& item, const pc_run& run, std::uint32_t fir
 }
 
 // What each timeline's rows may see, those that were just taken included.
-Status Executor::begin_sweep(const Sweep& sweep, const ReadSizes& sizes) {
+Status Executor::begin_sweep(const Sweep& sweep, const ReadSizes&) {
   rows_.tokens = sweep.tokens;
   rows_.positions = sweep.positions;
   rows_.key_positions = sweep.key_positions;
   rows_.timelines.clear();
   n_layers_ = sweep.n_layers();
-  is_read_ = sizes.copied_logits != 0 || sizes.hidden != 0 || sizes.logits != 0 ||
-             std::ranges::any_of(sweep.parts, [](const SweepPart& part) {
-               return part.item->ranges || part.item->weights;
-             });
   segments_.clear();
   segment_ends_.clear();
   for (const SweepPart& part : sweep.parts) {
@@ -87,13 +72,36 @@ Status Executor::begin_sweep(const Sweep& sweep, const ReadSizes& sizes) {
     rows.weighted = rows.segments.subspan(item.first_weighted, n);
     rows.weights = item.weights;
   }
+  is_swept_ = false;
+  find_read_rows(sweep);
   return ok();
 }
 
-// Layers behind the last that has states are for those who read what comes out.
+// Of an item that hands out each token, or what each is given, all rows; and of all items where one
+// measures its layers.
+void Executor::find_read_rows(const Sweep& sweep) {
+  read_.clear();
+  const bool measures =
+      std::ranges::any_of(sweep.parts, [](const SweepPart& part) { return part.item->ranges; });
+  for (std::size_t i = 0; i < sweep.parts.size(); ++i) {
+    const SweepPart& part = sweep.parts[i];
+    const pc_step_item& item = *part.item;
+    if (measures || item.weights || item.row)
+      read_.add(rows_, part.first, part.n, rows_.timelines[i]);
+    else if (part.ends && item.logits)
+      read_.add(rows_, part.first + part.n - 1, 1, rows_.timelines[i]);
+  }
+}
+
+// Layers behind the last that has states are for those who read what comes out. Whoever has to see
+// all of the stream behind each layer has the rows swept once more.
 Status Executor::compute(Proceed proceed) {
   if (n_layers_ != 0) return transformer_.sweep_states(rows_, n_layers_, proceed);
-  return transformer_.sweep(rows_, is_read_ ? desc_.n_layers : n_layers_to_states_, proceed);
+  const bool again = std::exchange(is_swept_, true);
+  const bool cuts =
+      transformer_.n_layers_to_states() < desc_.n_layers && read_.numbers.size() < rows_.size();
+  return cuts && !again ? transformer_.sweep_for(rows_, read_, proceed)
+                        : transformer_.sweep(rows_, proceed);
 }
 
 Status Executor::look() {

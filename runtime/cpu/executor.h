@@ -56,11 +56,11 @@ class Executor final : public StepDevice {
   void end_sweep(bool failed) noexcept override;
   Status finish(const pc_step_item& item, std::uint32_t first_token) override;
 
+  void find_read_rows(const Sweep& sweep);
   float* logits_room(std::size_t n_rows);
   void cap(float* logits, std::span<bool> finite, std::size_t row) const;
 
   const pc_model_desc& desc_;
-  const std::uint32_t n_layers_to_states_;  // up to the last one that has some
   const simd::Kernels& kernels_;
   const PackedWeights& packed_;
   Transformer transformer_;
@@ -68,7 +68,8 @@ class Executor final : public StepDevice {
   // Of the sweep.
   Rows rows_;
   std::uint32_t n_layers_ = 0;             // pc_step_item::n_layers
-  bool is_read_ = true;                    // does anybody ask for more than keys and values?
+  ReadRows read_;                          // of which more than keys and values is asked for
+  bool is_swept_ = false;                  // compute() was called for it before
   std::vector<KvSegment> segments_;        // that rows_.timelines view
   std::vector<std::size_t> segment_ends_;  // [rows_.timelines] in segments_
 

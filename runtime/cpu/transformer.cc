@@ -47,6 +47,12 @@ bool needs_branch(const pc_model_desc& d) {
   return false;
 }
 
+std::uint32_t layers_to_states(const pc_model_desc& desc) {
+  std::uint32_t n = desc.n_layers;
+  while (n > 0 && !has_states(desc.layers[n - 1])) --n;
+  return n;
+}
+
 // x[0..n) of interleaved pairs -> first halves, then second halves: the order in
 // which rotations are computed here. Queries and keys alike, so products stay.
 void split_pairs(float* x, std::size_t n) {
@@ -66,6 +72,7 @@ Transformer::Transformer(const pc_model_desc& desc, const simd::Kernels& kernels
     : desc_(desc),
       kernels_(kernels),
       parallel_(parallel),
+      n_layers_to_states_(layers_to_states(desc)),
       attention_(desc, kernels, parallel, max_rows, precision == Precision::kDeterministic),
       gemm_(kernels, parallel, largest_inputs(desc, max_rows), &packed, precision),
       mixture_(desc, kernels, parallel, max_rows),
@@ -79,6 +86,7 @@ Transformer::Transformer(const pc_model_desc& desc, const simd::Kernels& kernels
       gate_(std::size_t{max_rows} * desc.d_ffn),
       up_(gate_.size()),
       ffn_gate_(max_rows),
+      unread_(n_layers_to_states_ < desc.n_layers ? x_.size() : 0),
       ple_(std::size_t{max_rows} * desc.n_layers * desc.d_ple),
       ple_gate_(std::size_t{max_rows} * desc.d_ple),
       ple_token_(std::size_t{parallel.n_threads()} * desc.n_layers * desc.d_ple),
@@ -95,13 +103,47 @@ Status Transformer::begin_sweep(const Rows& rows) {
   return desc_.d_ple != 0 ? make_token_inputs() : ok();
 }
 
-Status Transformer::sweep(const Rows& rows, std::uint32_t n_layers, Proceed proceed) {
+Status Transformer::sweep(const Rows& rows, Proceed proceed) {
   PC_CHECK_OK(begin_sweep(rows));
   for (std::uint32_t layer = 0;; ++layer) {
     PC_TRY(const bool goes_on, proceed(layer));
-    if (!goes_on || layer == n_layers) return ok();
+    if (!goes_on || layer == desc_.n_layers) return ok();
     PC_CHECK_OK(block(layer));
   }
+}
+
+Status Transformer::sweep_for(const Rows& rows, const ReadRows& read, Proceed proceed) {
+  PC_CHECK_OK(begin_sweep(rows));
+  for (std::uint32_t layer = 0;; ++layer) {
+    PC_TRY(const bool goes_on, proceed(layer));
+    if (!goes_on || layer == desc_.n_layers) return ok();
+    if (layer == n_layers_to_states_) return finish_for(read, proceed);
+    PC_CHECK_OK(block(layer));
+  }
+}
+
+// The layers that have no states. Rows that are read move to the front of the stream, and back.
+Status Transformer::finish_for(const ReadRows& read, Proceed proceed) {
+  if (read.numbers.empty()) return ok();
+  const std::size_t d = desc_.d_model, width = std::size_t{desc_.n_layers} * desc_.d_ple;
+  const std::size_t n_all = n_tokens() * d;
+  std::copy_n(x_.data(), n_all, unread_.data());
+  for (std::size_t i = 0; i < read.numbers.size(); ++i) {
+    std::copy_n(unread_.data() + read.numbers[i] * d, d, x_.data() + i * d);
+    if (read.numbers[i] != i)
+      std::copy_n(ple_.data() + read.numbers[i] * width, width, ple_.data() + i * width);
+  }
+  rows_ = &read.rows;
+  attention_.plan(read.rows.positions, read.rows.timelines);
+  bool goes_on = true;
+  for (std::uint32_t layer = n_layers_to_states_; goes_on && layer < desc_.n_layers; ++layer) {
+    PC_CHECK_OK(block(layer));
+    PC_TRY(goes_on, proceed(layer + 1));
+  }
+  for (std::size_t i = 0; i < read.numbers.size(); ++i)
+    std::copy_n(x_.data() + i * d, d, unread_.data() + read.numbers[i] * d);
+  std::copy_n(unread_.data(), n_all, x_.data());
+  return ok();
 }
 
 // x = scale * E[token] (+ P[position])
@@ -123,26 +165,6 @@ void Transformer::read_row(const pc_tensor& table, std::size_t row, float* out) 
   const auto type = static_cast<simd::Type>(table.dtype);
   const auto* data = static_cast<const std::byte*>(table.data);
   kernels_.to_f32(data + row * simd::bytes_of(type, table.cols), type, table.cols, out);
-}
-
-// ple = (norm(P x / sqrt(d_model)) + sqrt(d_ple) T[token]) / sqrt(2), a layer's part by itself
-Status Transformer::make_token_inputs() {
-  PC_CHECK_OK(gemm_.linear({x_.data(), n_tokens()}, desc_.ple_projection, false, ple_.data()));
-  const std::size_t d = desc_.d_ple, width = desc_.n_layers * d;
-  const float of_stream = 1.0f / std::sqrt(static_cast<float>(desc_.d_model));
-  const float of_token = std::sqrt(static_cast<float>(d)), of_both = std::sqrt(0.5f);
-  parallel_.for_each(n_tokens(), [&](std::uint32_t i, std::uint32_t thread) {
-    float* token = ple_token_.data() + thread * width;
-    read_row(desc_.ple_embedding, static_cast<std::size_t>(rows_->tokens[i]), token);
-    float* own = ple_.data() + i * width;
-    for (std::size_t c = 0; c < width; ++c) own[c] *= of_stream;
-    for (std::size_t at = 0; at < width; at += d) {
-      kernels_.rms_norm(own + at, vector_of(desc_.ple_norm), d, desc_.norm_eps, own + at);
-      kernels_.add(token + at, of_token, d, own + at);
-    }
-    for (std::size_t c = 0; c < width; ++c) own[c] *= of_both;
-  });
-  return ok();
 }
 
 // The residual stream normed into y, or itself where the model has no norm there.
@@ -199,19 +221,6 @@ Status Transformer::block(std::uint32_t index) {
   if (layer.ple_gate.data) PC_CHECK_OK(add_token_input(index));
   if (layer.output_scale.data) scale_stream(*vector_of(layer.output_scale));
   return ok();
-}
-
-// x += norm(W (act(G x) * ple))
-Status Transformer::add_token_input(std::uint32_t index) {
-  const pc_layer& layer = desc_.layers[index];
-  const std::size_t d = desc_.d_ple;
-  PC_CHECK_OK(gemm_.linear({x_.data(), n_tokens()}, layer.ple_gate, false, ple_gate_.data()));
-  const auto activate_row = [&](std::uint32_t i) {
-    kernels_.activate(static_cast<simd::Activation>(desc_.activation), ple_gate_.data() + i * d,
-                      ple_.data() + (std::size_t{i} * desc_.n_layers + index) * d, d);
-  };
-  return add_branch({ple_gate_.data(), n_tokens(), activate_row}, layer.ple_out, {},
-                    layer.ple_norm);
 }
 
 void Transformer::scale_stream(float scale) {

@@ -35,12 +35,20 @@ class Transformer {
               std::uint32_t max_rows, const PackedWeights& packed,
               Precision precision = Precision::kFast);
 
-  // The first n_layers layers over the rows, whose keys and values are written to their slots;
-  // swept again, they are written again. `proceed` is called behind the embedding (0) and behind
-  // each layer (1 to n_layers), and ends the sweep by an error, or by false without one. Rows are
-  // borrowed until the next sweep. Precondition: 1 to max_rows rows.
+  // All layers over the rows, whose keys and values are written to their slots; swept again,
+  // they are written again. `proceed` is called behind the embedding (0) and behind each layer
+  // (1 to n_layers), and ends the sweep by an error, or by false without one. Rows are borrowed
+  // until the next sweep. Precondition: 1 to max_rows rows.
   using Proceed = FunctionRef<Result<bool>(std::uint32_t n_layers_done)>;
-  Status sweep(const Rows& rows, std::uint32_t n_layers, Proceed proceed);
+  Status sweep(const Rows& rows, Proceed proceed);
+
+  // The same, but for layers behind the last that has states: they are computed for the rows that
+  // are read alone. The others' residual stream is that behind the layers before. While those
+  // layers are computed, stream() is not to be looked at.
+  Status sweep_for(const Rows& rows, const ReadRows& read, Proceed proceed);
+
+  // Up to the last that has states.
+  std::uint32_t n_layers_to_states() const { return n_layers_to_states_; }
 
   // Computes and writes keys and values of the first n_states layers alone, of those that have
   // some. The residual stream is then that before the last of them.
@@ -69,6 +77,7 @@ class Transformer {
   void scale_stream(float scale);
   class Normed;
   Status begin_sweep(const Rows& rows);
+  Status finish_for(const ReadRows& read, Proceed proceed);
   Status project(std::uint32_t layer, const Gemm::Input& h);
   Status attention(std::uint32_t layer, const Gemm::Input& h);
   Status feed_forward(const pc_layer& layer, const Gemm::Input& h);
@@ -96,6 +105,7 @@ class Transformer {
   const pc_model_desc& desc_;
   const simd::Kernels& kernels_;
   Parallel parallel_;
+  const std::uint32_t n_layers_to_states_;
   Attention attention_;
   std::vector<RotationTable> key_rotations_;  // [n_ropes] by key_position, a row a token
   Gemm gemm_;
@@ -112,6 +122,7 @@ class Transformer {
   AlignedBuffer<float> mixed_;   // [max_rows, n_heads, head_dim]
   AlignedBuffer<float> gate_, up_;  // [max_rows, d_ffn]
   AlignedBuffer<float> ffn_gate_;   // [max_rows] logits of how much a layer's own network counts
+  AlignedBuffer<float> unread_;     // [max_rows, d_model] the stream of rows that nobody reads
   AlignedBuffer<float> ple_;        // [max_rows, n_layers, d_ple] tokens' own inputs to layers
   AlignedBuffer<float> ple_gate_;   // [max_rows, d_ple]
   AlignedBuffer<float> ple_token_;  // [threads, n_layers, d_ple] a row of their embedding

@@ -158,6 +158,18 @@ TEST_CASE("layers behind the last that has states are computed for those who rea
   REQUIRE(unread(backend, timeline) == 0);
   require_near(backend.compute(timeline, {&tail, 1}), backend.compute(backend.open(), {&all, 1}));
 
+  // Beside one that is read.
+  Step both(backend);
+  const Backend::Timeline read = backend.open(), not_read = backend.open();
+  both.add(not_read, {&head, 1});
+  both.items[0].logits = nullptr;
+  both.add(read, {&all, 1});
+  both.run();
+  for (const pc_step_item& item : both.items) REQUIRE(item.status == 0);
+  const auto want = backend.compute(backend.open(), {&all, 1});
+  require_near(both.logits[1], want);
+  require_near(backend.compute(not_read, {&tail, 1}), want);
+
   // A layer that cannot be computed is not missed.
   std::vector<pc_layer> layers(model.desc.layers, model.desc.layers + 5);
   const std::vector<float> broken(layers[3].attn_norm.cols, NAN);
