@@ -5,6 +5,8 @@
 #include <cctype>
 #include <optional>
 #include <set>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "modules/kv.h"
@@ -110,13 +112,14 @@ struct Group {
 };
 
 struct Groups {
-  Group embedding, attention, feed_forward, experts, norms, output;
+  Group embedding, per_layer, attention, feed_forward, experts, norms, output;
 };
 
 Groups groups_of(const pc_model_desc& desc) {
   Groups groups;
-  groups.embedding.add_all(desc.embedding, desc.position_embedding, desc.ple_embedding,
-                           desc.ple_projection);
+  groups.embedding.add_all(desc.embedding, desc.position_embedding);
+  groups.per_layer.add(desc.ple_embedding);
+  groups.feed_forward.add(desc.ple_projection);
   groups.norms.add_all(desc.final_norm, desc.final_norm_bias, desc.ple_norm);
   if (desc.lm_head.data != desc.embedding.data) groups.output.add(desc.lm_head);
   for (std::uint32_t i = 0; i < desc.n_layers; ++i) {
@@ -161,6 +164,7 @@ void write_weights(JsonWriter& json, const Inspection& found) {
       json.key("bytes").value(group.bytes).end_object();
     };
     write("embedding", groups.embedding);
+    if (groups.per_layer.parameters != 0) write("per-layer embedding", groups.per_layer);
     write("attention", groups.attention);
     if (groups.feed_forward.parameters != 0) write("feed-forward", groups.feed_forward);
     if (groups.experts.parameters != 0) write("experts", groups.experts);
@@ -186,10 +190,38 @@ void write_positions(JsonWriter& json, const Model& model) {
   json.key("window_tokens").value(window).key("window_layers").value(n_windows);
 }
 
+// Layers that have states, by what they keep of a token.
+void write_layers_of_states(JsonWriter& json, std::span<const KvLayer> layers) {
+  std::vector<std::pair<KvLayer, std::uint32_t>> kinds;
+  for (const KvLayer& layer : layers) {
+    const auto same = [&](const auto& kind) { return kind.first == layer; };
+    auto kind = std::ranges::find_if(kinds, same);
+    if (kind == kinds.end()) kind = kinds.insert(kinds.end(), {layer, 0});
+    ++kind->second;
+  }
+  json.key("states").begin_array();
+  for (const auto& [layer, n_layers] : kinds) {
+    json.begin_object().key("layers").value(n_layers);
+    json.key("kv_heads").value(layer.n_kv_heads).key("head_dim").value(layer.head_dim).end_object();
+  }
+  json.end_array();
+}
+
+// Bytes of a token's states in layers that see a window.
+std::size_t window_bytes_of_token(const pc_model_desc& desc, KvType type) {
+  std::size_t block_bytes = 0;
+  for (const pc_layer& layer : std::span(desc.layers, desc.n_layers))
+    if (has_states(layer) && layer.window != 0)
+      block_bytes += 2 * layer.n_kv_heads * KvHead{type, layer.head_dim}.block_bytes();
+  return block_bytes / kKvBlockTokens;
+}
+
 void write_states(JsonWriter& json, const Model& model, KvType type) {
   const KvGeometry geometry = states_shape(model.desc, type);
+  write_layers_of_states(json, geometry.layers());
   json.key("kv_type").value(kv_type_name(type));
   json.key("kv_bytes_per_token").value(geometry.state_bytes(1) / kKvBlockTokens);
+  json.key("window_kv_bytes_per_token").value(window_bytes_of_token(model.desc, type));
 }
 
 // ------------------------------------------------------ tokenizer, digests

@@ -56,6 +56,19 @@ class Info(ModelTest):
         refused = self.json("model", "info", str(GGUF / "mistral.gguf"), "--kv-type", "q4")["refused"]
         self.assertIn("multiple of 16", refused)
 
+    def test_layers_that_differ_in_their_states_are_told_apart(self):
+        gemma4 = str(SOURCE / "tests/golden/models/gemma4")
+        report = self.json("model", "info", gemma4)
+        self.assertEqual(report["states"], [{"layers": 2, "kv_heads": 1, "head_dim": 8},
+                                            {"layers": 1, "kv_heads": 1, "head_dim": 16}])
+        token = 2 * 2  # a key and a value of bf16
+        self.assertEqual(report["kv_bytes_per_token"], token * (2 * 8 + 16))
+        self.assertEqual(report["window_kv_bytes_per_token"], token * 2 * 8)
+        self.assertIn("per-layer embedding", [group["group"] for group in report["weights"]])
+        text = self.command("model", "info", gemma4)
+        self.assertRegex(text, "(?m)^layers with K/V +2 with 1 head of 8; 1 with 1 head of 16$")
+        self.assertNotIn("layers with K/V", self.command("model", "info", MODEL))
+
     def test_learned_positions_do_not_relocate(self):
         report = self.json("model", "info", str(GGUF / "gpt2.gguf"))
         self.assertEqual((report["format"], report["positions"], report["relocates"]), ("gguf", "learned", False))

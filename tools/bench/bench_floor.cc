@@ -17,9 +17,8 @@ double ModelBytes::read(double tokens) const {
 }
 
 double ModelBytes::states(double depth) const {
-  if (layers == 0) return state_token * depth;
-  const double in_window = std::min(depth, window_tokens);
-  return state_token / layers * (depth * (layers - window_layers) + in_window * window_layers);
+  return (state_token - window_state_token) * depth +
+         window_state_token * std::min(depth, window_tokens);
 }
 
 ModelBytes bytes_of_model(const Json& inspection) {
@@ -28,16 +27,16 @@ ModelBytes bytes_of_model(const Json& inspection) {
   bool has_output = false;  // a matrix of its own
   for (const Json& group : inspection["weights"].items()) {
     const double bytes = number(group["bytes"]);
+    if (group["group"].text() == "per-layer embedding") continue;  // of which a token reads a row
     (group["group"].text() == "experts" ? model.experts : model.weights) += bytes;
     if (group["group"].text() == "embedding") embedding = bytes;
     if (group["group"].text() == "output") has_output = bytes != 0;
   }
-  if (has_output) model.weights -= embedding;  // of which a token reads a row
+  if (has_output) model.weights -= embedding;  // a row here, too
   if (const double n = number(inspection["experts"]); n != 0)
     model.used_share = number(inspection["experts_used"]) / n;
   model.state_token = number(inspection["kv_bytes_per_token"]);
-  model.layers = number(inspection["layers"]);
-  model.window_layers = number(inspection["window_layers"]);
+  model.window_state_token = number(inspection["window_kv_bytes_per_token"]);
   model.window_tokens = number(inspection["window_tokens"]);
   return model;
 }

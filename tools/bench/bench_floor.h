@@ -14,13 +14,13 @@
 namespace pc::cli {
 
 struct ModelBytes {
-  double weights = 0;  // bytes in the file; without an embedding that is not the output as well,
-                       // and without experts
-  double state_token = 0;  // attention states of a token, all layers
-  double layers = 0, window_layers = 0;
-  double window_tokens = 0;  // that those layers see
-  double experts = 0;        // bytes of all experts
-  double used_share = 0;     // of a layer's experts, that a token goes to
+  double weights = 0;  // bytes in the file; without experts, per-layer embeddings, and an embedding
+                       // that is not the output as well
+  double state_token = 0;         // attention states of a token, all layers
+  double window_state_token = 0;  // of those, of layers that see a window
+  double window_tokens = 0;       // that those layers see
+  double experts = 0;             // bytes of all experts
+  double used_share = 0;          // of a layer's experts, that a token goes to
 
   // Bytes of weights that a step of so many tokens reads: of experts those that at least one of the
   // tokens goes to, in expectation, if each is as likely.

@@ -1,4 +1,5 @@
 #include <array>
+#include <vector>
 
 #include "tools/answers/probe.h"
 #include "tools/opening/open.h"
@@ -38,6 +39,21 @@ std::string positions(const Json& model, const char* key) {
   return text;
 }
 
+// "7 with 2 heads of 8; 1 with 2 heads of 16": layers that keep keys and values, unless they are
+// all the model's and alike.
+std::string states(const Json& model, const char* key) {
+  const std::vector<Json> kinds = model[key].items();
+  if (kinds.empty() ||
+      (kinds.size() == 1 && kinds[0]["layers"].number() == model["layers"].number()))
+    return "-";
+  std::string text;
+  for (const Json& kind : kinds)
+    text += (text.empty() ? "" : "; ") + cell(kind["layers"]) + " with " +
+            format_count(kind["kv_heads"].number().value_or(0), "head") + " of " +
+            cell(kind["head_dim"]);
+  return text;
+}
+
 std::string chat_template(const Json& model, const char* key) {
   return model["tokenizer"].is_null() || !model[key].is_null() ? cell(model[key]) : "unknown";
 }
@@ -66,6 +82,7 @@ constexpr std::array kFields = {
     Field{"heads", "heads", plain},
     Field{"kv_heads", "K/V heads", plain},
     Field{"head_dim", "head size", plain},
+    Field{"states", "layers with K/V", states},
     Field{"d_ffn", "feed-forward", unless_zero},
     Field{"experts", "experts", unless_zero},
     Field{"experts_used", "experts a token", unless_zero},

@@ -13,22 +13,22 @@ Json inspection(std::uint64_t output_bytes) {
   };
   Json weights = Json::array();
   weights.push(group("embedding", 300))
+      .push(group("per-layer embedding", 7000))
       .push(group("attention", 1000))
       .push(group("output", output_bytes));
   return Json::object()
       .set("weights", weights)
       .set("kv_bytes_per_token", 40u)
-      .set("layers", 4u)
-      .set("window_layers", 3u)
+      .set("window_kv_bytes_per_token", 30u)
       .set("window_tokens", 10u);
 }
 
-const ModelBytes kPlain{1000, 40, 4, 0, 0};
+const ModelBytes kPlain{1000, 40};
 const Machine kMachine{"", 100, 1};
 
 }  // namespace
 
-TEST_CASE("an embedding counts where it is the output") {
+TEST_CASE("an embedding counts where it is the output, those of layers never") {
   CHECK(bytes_of_model(inspection(0)).weights == 1300);
   CHECK(bytes_of_model(inspection(500)).weights == 1500);
 }
