@@ -149,7 +149,8 @@ void hash_mixture(const pc_mixture& mixture, Sha256* hash) {
     hash->field("router scale");
     hash_number(router_scale, hash);
   }
-  if (expert_scales.data || router_norm.data || made_norm.data || ffn_made_norm.data) {
+  if (expert_scales.data || router_norm.data || expert_norm.data || made_norm.data ||
+      ffn_made_norm.data) {
     hash->field("norms of a mixture");
     hash_tensors(hash, expert_scales, router_norm, expert_norm, made_norm, ffn_made_norm);
   }

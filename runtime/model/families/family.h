@@ -48,6 +48,14 @@ inline TensorNames gguf_names(const ModelConfig& config) {
   return config.fused_qkv ? gguf_fused_names(config) : kGgufNames;
 }
 
+// For models whose layers with a window have a RoPE of their own: ropes[0] is that of layers that
+// see all, ropes[1] that of the others.
+inline void choose_ropes(RopeConfig full, RopeConfig sliding, ModelConfig* out) {
+  out->ropes = {std::move(full), std::move(sliding)};
+  for (std::uint32_t i = 0; i < out->n_layers; ++i)
+    out->layer_ropes[i] = out->windows[i] == 0 ? 0 : 1;
+}
+
 // The text of a model of several media: names as transformers 5 nests them, as 4 did, and as they
 // were before. The parts that see are not computed.
 inline TensorNames text_names(TensorNames names) {

@@ -9,13 +9,6 @@ constexpr std::uint32_t kFullEvery = 6;
 constexpr std::uint32_t kLayersOf27B = 62;
 constexpr double kGlobalTheta = 1000000, kLocalTheta = 10000;
 
-// ropes[0] is that of full layers, ropes[1] that of sliding ones.
-void choose_ropes(RopeConfig full, RopeConfig sliding, ModelConfig* out) {
-  out->ropes = {std::move(full), std::move(sliding)};
-  for (std::uint32_t i = 0; i < out->n_layers; ++i)
-    out->layer_ropes[i] = out->windows[i] == 0 ? 0 : 1;
-}
-
 Status configure(JsonView config, ModelConfig* out) {
   PC_CHECK_OK(configure_gemma(config, kFullEvery, 0, 0, out));
   out->head_norm = HeadNorm::kEach;

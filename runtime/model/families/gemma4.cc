@@ -1,7 +1,10 @@
 // Gemma 4, text: layers with a window and layers that see all, whose heads differ in size and RoPE;
 // normed values; a share of the layers that attend to the states of earlier ones; per-layer
 // embeddings (E2B, E4B); experts beside each layer's own network (26B-A4B).
+#include <array>
+#include <charconv>
 #include <cmath>
+#include <string>
 
 #include "runtime/model/families/gemma.h"
 
@@ -12,8 +15,14 @@ constexpr std::uint32_t kFullEvery = 6, kDefaultWindow = 512, kDefaultGlobalHead
 constexpr std::uint32_t kDefaultPle = 256, kMostHeads = 1 << 16;
 constexpr double kFullTheta = 1000000, kSlidingTheta = 10000, kFullShare = 0.25;
 
-constexpr std::array<std::string_view, 3> kHonoured{"final_logit_softcapping",
-                                                    "use_bidirectional_attention", "num_experts"};
+constexpr std::array<std::string_view, 4> kHonoured{
+    "final_logit_softcapping", "use_bidirectional_attention", "num_experts", "per_layer_config"};
+constexpr ConfigFields kFields{.activation = "hidden_activation",
+                               .default_head_dim = 256,
+                               .default_activation = PC_ACTIVATION_GELU_TANH,
+                               .default_tied = true,
+                               .one_rope = false,
+                               .honoured = kHonoured};
 
 void set_common(ModelConfig* out) {
   set_gemma(out);
@@ -23,10 +32,11 @@ void set_common(ModelConfig* out) {
   out->attn_scale = 1;
 }
 
-// The last n_shared layers attend to the states of the last one before them of their kind.
+// n_shared <= n_layers. The last n_shared layers attend to the states of the last one before them
+// of their kind.
 Status share_states(std::uint32_t n_shared, ModelConfig* out) {
   if (n_shared == 0) return ok();
-  const std::uint32_t n_own = out->n_layers - std::min(n_shared, out->n_layers);
+  const std::uint32_t n_own = out->n_layers - n_shared;
   for (std::uint32_t i = 0; i < out->n_layers; ++i) {
     std::uint32_t owner = i;
     if (i >= n_own) {
@@ -50,13 +60,6 @@ void set_mixture(ModelConfig* out) {
   m.router_scale = 1 / std::sqrt(static_cast<double>(out->d_model));
 }
 
-// ropes[0] is that of full layers, ropes[1] that of sliding ones.
-void choose_ropes(RopeConfig full, RopeConfig sliding, ModelConfig* out) {
-  out->ropes = {std::move(full), std::move(sliding)};
-  for (std::uint32_t i = 0; i < out->n_layers; ++i)
-    out->layer_ropes[i] = out->windows[i] == 0 ? 0 : 1;
-}
-
 Result<std::uint32_t> extent_or(JsonView config, std::string_view key, std::int64_t least,
                                 std::int64_t most, std::uint32_t absent) {
   if (!config.find(key)) return absent;
@@ -75,6 +78,29 @@ Status read_windows(JsonView config, ModelConfig* out) {
   return ok();
 }
 
+Status read_own_heads(JsonView own, HeadsConfig* heads) {
+  return own.for_each_member([heads](std::string_view key, JsonView value) -> Status {
+    const bool size = key == "head_dim";
+    if (!size && key != "num_key_value_heads")
+      return value.error(Code::kUnsupported, "is of one layer, which is not supported");
+    PC_TRY(const std::int64_t n, value.integer_in(1, kMostHeads));
+    (size ? heads->head_dim : heads->n_kv_heads) = static_cast<std::uint32_t>(n);
+    return ok();
+  });
+}
+
+// Of layers by their numbers, which transformers pads with zeros.
+Status read_table(JsonView table, std::vector<HeadsConfig>* heads) {
+  return table.for_each_member([heads](std::string_view key, JsonView own) -> Status {
+    std::uint32_t layer = 0;
+    const auto read = std::from_chars(key.data(), key.data() + key.size(), layer);
+    if (read.ec != std::errc() || read.ptr != key.data() + key.size() || layer >= heads->size())
+      return own.error(Code::kCorrupt,
+                       "is of none of " + std::to_string(heads->size()) + " layers");
+    return read_own_heads(own, &(*heads)[layer]);
+  });
+}
+
 // Released files give the heads of full layers by two fields; transformers writes a table of the
 // layers that differ.
 Status read_heads(JsonView config, bool keys_as_values, ModelConfig* out) {
@@ -82,19 +108,13 @@ Status read_heads(JsonView config, bool keys_as_values, ModelConfig* out) {
          extent_or(config, "global_head_dim", 2, kMostHeads, kDefaultGlobalHeadDim));
   PC_TRY(const std::uint32_t full_kv,
          extent_or(config, "num_global_key_value_heads", 1, kMostHeads, out->n_kv_heads));
-  const auto table = config.find("per_layer_config");
+  out->layer_heads.assign(out->n_layers, {out->n_heads, out->n_kv_heads, out->head_dim});
+  if (const auto table = config.find("per_layer_config"))
+    return read_table(*table, &out->layer_heads);
   for (std::uint32_t i = 0; i < out->n_layers; ++i) {
-    HeadsConfig heads{out->n_heads, out->n_kv_heads, out->head_dim};
-    if (!table && out->windows[i] == 0) {
-      heads.head_dim = full_dim;
-      if (keys_as_values) heads.n_kv_heads = full_kv;
-    }
-    if (const auto own = table ? table->find(std::to_string(i)) : std::nullopt) {
-      PC_TRY(heads.head_dim, extent_or(*own, "head_dim", 2, kMostHeads, heads.head_dim));
-      PC_TRY(heads.n_kv_heads,
-             extent_or(*own, "num_key_value_heads", 1, kMostHeads, heads.n_kv_heads));
-    }
-    out->layer_heads.push_back(heads);
+    if (out->windows[i] != 0) continue;
+    out->layer_heads[i].head_dim = full_dim;
+    if (keys_as_values) out->layer_heads[i].n_kv_heads = full_kv;
   }
   return ok();
 }
@@ -190,13 +210,10 @@ Status configure_gguf(const GgufKeys& keys, ModelConfig* out) {
     const std::string prefix = "blk." + std::to_string(i) + ".";
     out->keys_as_values.push_back(!keys.has_tensor(prefix + "attn_v.weight"));
   }
-  PC_TRY(const std::uint64_t n_shared,
-         keys.metadata().integer_or(keys.full("attention.shared_kv_layers"), 0));
-  PC_CHECK_OK(share_states(
-      static_cast<std::uint32_t>(std::min<std::uint64_t>(n_shared, out->n_layers)), out));
-  PC_TRY(const std::uint64_t d_ple,
-         keys.metadata().integer_or(keys.full("embedding_length_per_layer_input"), 0));
-  out->d_ple = static_cast<std::uint32_t>(std::min<std::uint64_t>(d_ple, out->d_model));
+  PC_TRY(const std::uint32_t n_shared,
+         keys.count_or("attention.shared_kv_layers", out->n_layers, 0));
+  PC_CHECK_OK(share_states(n_shared, out));
+  PC_TRY(out->d_ple, keys.count_or("embedding_length_per_layer_input", out->d_model, 0));
   out->output_scales = keys.has_tensor("blk.0.layer_output_scale.weight");
   PC_TRY(out->mixture, read_gguf_mixture(keys, {.normalised = true}, out->n_layers, out->d_ffn));
   if (out->mixture.n_experts != 0) set_mixture(out);
@@ -227,12 +244,7 @@ TensorNames names_of_gguf(const ModelConfig& config) {
 
 extern const Family kGemma4{.name = "gemma4",
                             .architecture = "Gemma4ForCausalLM",
-                            .fields = {.activation = "hidden_activation",
-                                       .default_head_dim = 256,
-                                       .default_activation = PC_ACTIVATION_GELU_TANH,
-                                       .default_tied = true,
-                                       .one_rope = false,
-                                       .honoured = kHonoured},
+                            .fields = kFields,
                             .configure = configure,
                             .names = names,
                             .gguf_architecture = "gemma4",
@@ -242,12 +254,7 @@ extern const Family kGemma4{.name = "gemma4",
 extern const Family kGemma4Media{.name = "gemma4",
                                  .architecture = "Gemma4ForConditionalGeneration",
                                  .other_architecture = "Gemma4UnifiedForConditionalGeneration",
-                                 .fields = {.activation = "hidden_activation",
-                                            .default_head_dim = 256,
-                                            .default_activation = PC_ACTIVATION_GELU_TANH,
-                                            .default_tied = true,
-                                            .one_rope = false,
-                                            .honoured = kHonoured},
+                                 .fields = kFields,
                                  .several_media = true,
                                  .configure = configure,
                                  .names = media_names,

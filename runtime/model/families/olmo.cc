@@ -32,14 +32,8 @@ Status configure(JsonView config, ModelConfig* out) {
   return ok();
 }
 
-// ropes[0] is that of full layers, ropes[1] that of sliding ones.
-void slide(const std::vector<bool>& layers, std::uint32_t window, RopeConfig full,
-           RopeConfig sliding, ModelConfig* out) {
-  out->ropes = {std::move(full), std::move(sliding)};
-  for (std::uint32_t i = 0; i < out->n_layers; ++i) {
-    out->windows[i] = layers[i] ? window : 0;
-    out->layer_ropes[i] = layers[i] ? 1 : 0;
-  }
+void slide(const std::vector<bool>& layers, std::uint32_t window, ModelConfig* out) {
+  for (std::uint32_t i = 0; i < out->n_layers; ++i) out->windows[i] = layers[i] ? window : 0;
 }
 
 Status configure_olmo3(JsonView config, ModelConfig* out) {
@@ -55,8 +49,8 @@ Status configure_olmo3(JsonView config, ModelConfig* out) {
   } else {  // rope_scaling is that of full layers
     PC_TRY(sliding.theta, config.number_or("rope_theta", kDefaultTheta));
   }
-  slide(listed.value_or(sliding_but_every(out->n_layers, kFullEvery)), window, std::move(full),
-        std::move(sliding), out);
+  slide(listed.value_or(sliding_but_every(out->n_layers, kFullEvery)), window, out);
+  choose_ropes(std::move(full), std::move(sliding), out);
   return ok();
 }
 
@@ -67,7 +61,8 @@ Status configure_gguf(const GgufKeys& keys, ModelConfig* out) {
   PC_TRY(const auto layers, read_gguf_sliding_layers(keys, out->n_layers, kFullEvery));
   RopeConfig sliding;
   PC_TRY(sliding.theta, keys.number_or("rope.freq_base_swa", out->ropes[0].theta));
-  slide(layers, window, out->ropes[0], std::move(sliding), out);
+  slide(layers, window, out);
+  choose_ropes(out->ropes[0], std::move(sliding), out);
   return ok();
 }
 

@@ -64,12 +64,7 @@ Status read_heads(const GgufKeys& keys, ModelConfig* out) {
 
 Status read_shape(const GgufKeys& keys, ModelConfig* out) {
   PC_TRY(out->n_layers, keys.extent("block_count", kMaxLayers));
-  PC_TRY(const std::uint64_t further,
-         keys.metadata().integer_or(keys.full("nextn_predict_layers"), 0));
-  if (further >= out->n_layers) {
-    return keys.error(Code::kCorrupt, "nextn_predict_layers", "leaves no layer of block_count");
-  }
-  out->n_further_layers = static_cast<std::uint32_t>(further);
+  PC_TRY(out->n_further_layers, keys.count_or("nextn_predict_layers", out->n_layers - 1, 0));
   out->n_layers -= out->n_further_layers;
   PC_TRY(out->d_model, keys.extent("embedding_length", kMaxExtent));
   PC_CHECK_OK(read_heads(keys, out));
@@ -208,6 +203,14 @@ Result<std::uint32_t> GgufKeys::extent_or(std::string_view key, std::uint64_t li
                                           std::uint32_t absent) const {
   if (!has(key)) return absent;
   return extent(key, limit);
+}
+
+Result<std::uint32_t> GgufKeys::count_or(std::string_view key, std::uint64_t limit,
+                                         std::uint32_t absent) const {
+  PC_TRY(const std::uint64_t n, metadata_.integer_or(full(key), absent));
+  if (n <= limit) return static_cast<std::uint32_t>(n);
+  return error(Code::kUnsupported, key,
+               "is " + std::to_string(n) + ", wanted 0 to " + std::to_string(limit));
 }
 
 Result<std::vector<double>> GgufKeys::factors(std::string_view tensor, std::uint32_t n) const {

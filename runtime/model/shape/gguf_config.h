@@ -35,6 +35,9 @@ class GgufKeys {
   Result<std::uint32_t> extent(std::string_view key, std::uint64_t limit) const;
   Result<std::uint32_t> extent_or(std::string_view key, std::uint64_t limit,
                                   std::uint32_t absent) const;
+  // An integer in [0, limit].
+  Result<std::uint32_t> count_or(std::string_view key, std::uint64_t limit,
+                                 std::uint32_t absent) const;
   bool has_tensor(std::string_view name) const { return tensors_.contains(name); }
   // A tensor of n f32 as numbers; {} where it is absent.
   Result<std::vector<double>> factors(std::string_view tensor, std::uint32_t n) const;

@@ -9,13 +9,6 @@ namespace {
 // GGUF's numbers of how logits become scores (gguf's ExpertGatingFuncType).
 constexpr std::uint32_t kGgufUnsaid = 0, kGgufSoftmax = 1, kGgufSigmoid = 2;
 
-// A number that may be 0.
-Result<std::uint32_t> count_or(const GgufKeys& keys, std::string_view key, std::uint32_t absent) {
-  PC_TRY(const std::uint64_t n, keys.metadata().integer_or(keys.full(key), absent));
-  if (n <= kWidestNetwork) return static_cast<std::uint32_t>(n);
-  return keys.error(Code::kUnsupported, key, "is " + std::to_string(n));
-}
-
 Status read_gguf_routing(const GgufKeys& keys, const GgufRouting& absent, MixtureConfig* out) {
   const GgufMetadata& m = keys.metadata();
   PC_TRY(const std::uint64_t function, m.integer_or(keys.full("expert_gating_func"), kGgufUnsaid));
@@ -34,9 +27,9 @@ Status read_gguf_routing(const GgufKeys& keys, const GgufRouting& absent, Mixtur
 }
 
 Status read_gguf_groups(const GgufKeys& keys, MixtureConfig* out) {
-  PC_TRY(const std::uint32_t n_groups, count_or(keys, "expert_group_count", 0));
+  PC_TRY(const std::uint32_t n_groups, keys.count_or("expert_group_count", kWidestNetwork, 0));
   out->n_groups = std::max(n_groups, 1u);
-  PC_TRY(const std::uint32_t n_used, count_or(keys, "expert_group_used_count", 0));
+  PC_TRY(const std::uint32_t n_used, keys.count_or("expert_group_used_count", kWidestNetwork, 0));
   out->n_groups_used = n_used == 0 ? out->n_groups : n_used;
   out->group_best = out->routing == PC_ROUTING_SIGMOID ? 2 : 1;
   return ok();
@@ -55,12 +48,17 @@ Result<MixtureConfig> read_gguf_mixture(const GgufKeys& keys, const GgufRouting&
     return keys.error(Code::kCorrupt, "expert_used_count",
                       too_many_experts(out.n_used, out.n_experts));
   PC_TRY(out.d_expert, keys.extent_or("expert_feed_forward_length", kWidestNetwork, d_ffn));
-  PC_TRY(const std::uint32_t n_shared, count_or(keys, "expert_shared_count", 0));
-  PC_TRY(out.d_shared,
-         count_or(keys, "expert_shared_feed_forward_length", n_shared * out.d_expert));
+  PC_TRY(const std::uint32_t n_shared, keys.count_or("expert_shared_count", kWidestNetwork, 0));
+  const std::uint64_t shared = std::uint64_t{n_shared} * out.d_expert;
+  if (shared > kWidestNetwork)
+    return keys.error(Code::kUnsupported, "expert_shared_count",
+                      "is " + std::to_string(n_shared) + ", which is too wide");
+  PC_TRY(out.d_shared, keys.count_or("expert_shared_feed_forward_length", kWidestNetwork,
+                                     static_cast<std::uint32_t>(shared)));
   PC_CHECK_OK(read_gguf_routing(keys, absent, &out));
   PC_CHECK_OK(read_gguf_groups(keys, &out));
-  PC_TRY(const std::uint32_t n_dense, count_or(keys, "leading_dense_block_count", 0));
+  PC_TRY(const std::uint32_t n_dense,
+         keys.count_or("leading_dense_block_count", kWidestNetwork, 0));
   for (std::uint32_t i = 0; i < n_layers; ++i) out.layers.push_back(i >= n_dense);
   return out;
 }

@@ -21,7 +21,7 @@ struct Foreign {
   std::string_view key;
   double neutral;
 };
-constexpr std::array<Foreign, 20> kForeign{{
+constexpr std::array<Foreign, 21> kForeign{{
     {"quantization_config", 0},
     {"compression_config", 0},
     {"rope_interleaved", 0},
@@ -42,6 +42,7 @@ constexpr std::array<Foreign, 20> kForeign{{
     {"embedding_multiplier", 1},
     {"residual_multiplier", 1},
     {"no_rope_layer_interval", 0},
+    {"per_layer_config", 0},
 }};
 
 Status check_foreign(JsonView config, std::span<const std::string_view> honoured) {
@@ -183,7 +184,12 @@ Status check_shape(const std::string& where, const ModelConfig& c) {
       return refuse("head_dim " + std::to_string(h.head_dim) + " is over " +
                     std::to_string(kMaxHeadDim));
     }
+    const std::uint32_t rope = c.layer_ropes[i];
+    if (rope != PC_NO_ROPE && h.head_dim != c.rope_head_dim(rope))
+      return refuse("layers of one rotary embedding differ in head_dim");
   }
+  if (std::uint64_t{c.n_layers} * c.d_ple > static_cast<std::uint64_t>(kMaxExtent))
+    return refuse("per-layer embeddings of all layers are over " + std::to_string(kMaxExtent));
   if (!(c.norm_eps > 0 && c.norm_eps < 1))
     return refuse("the norms' epsilon is not between 0 and 1");
   return ok();

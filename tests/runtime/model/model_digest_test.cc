@@ -196,7 +196,13 @@ TEST_CASE("the weights' digest sees every field of a mixture, where there is one
   }
   m.scale = 3;
   CHECK(is_new());
-  for (const auto field : {&M::router, &M::router_bias, &M::choice_bias, &M::ffn_gate}) {
+  m.router_scale = 3;
+  CHECK(is_new());
+  for (const auto field :
+       {&M::router, &M::router_bias, &M::choice_bias, &M::ffn_gate, &M::expert_scales,
+        &M::router_norm, &M::expert_norm, &M::made_norm, &M::ffn_made_norm}) {
+    m.*field = Described::tensor(7);
+    CHECK(is_new());
     (m.*field).rows += 1;
     CHECK(is_new());
   }
@@ -232,6 +238,16 @@ TEST_CASE("the weights' digest sees every field of a description but its ropes")
     (d.desc.*field).rows += 1;
     CHECK(is_new());
     (d.desc.*field).rows -= 1;
+  }
+  d.desc.query_growth = 0.5f;
+  CHECK(is_new());
+  d.desc.growth_positions += 1;
+  CHECK(is_new());
+  d.desc.d_ple = 4;
+  CHECK(is_new());
+  for (const auto field : {&D::ple_embedding, &D::ple_projection, &D::ple_norm}) {
+    d.desc.*field = Described::tensor(7);
+    CHECK(is_new());
   }
   d.slopes[1] = 0.25f;
   CHECK(is_new());

@@ -197,6 +197,12 @@ TEST_CASE("Gemma 4: whose states a layer attends to, and with which heads") {
   CHECK(c->rope_head_dim(1) == 16);
   CHECK(with(0)->states_of.empty());
   refused(with(3), "no layer has the states that layer 1 is to share");
+  refused(with(5), "gemma4.attention.shared_kv_layers\": is 5, wanted 0 to 4");
+  refused(config_of("gemma4",
+                    [](GgufBytes& b) {
+                      b.value<std::uint32_t>("gemma4.embedding_length_per_layer_input", 65);
+                    }),
+          "gemma4.embedding_length_per_layer_input");
 }
 
 TEST_CASE("YaRN's factors") {

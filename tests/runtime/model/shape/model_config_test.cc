@@ -40,7 +40,8 @@ Result<ModelConfig> llama(const std::string& members) {
   return config_of("LlamaForCausalLM", members);
 }
 
-void refused(const Result<ModelConfig>& config, Code code, const std::string& part) {
+template <class Outcome>  // Result<ModelConfig> or Status
+void refused(const Outcome& config, Code code, const std::string& part) {
   INFO(part);
   REQUIRE_FALSE(config.ok());
   CHECK(config.error().code == code);
@@ -378,7 +379,7 @@ TEST_CASE("Gemma 4's layers, in both dialects") {
   const auto released = config_of("Gemma4ForCausalLM",
                                   kinds + R"("global_head_dim":32,"num_global_key_value_heads":1)");
   const auto saved =
-      config_of("Gemma4ForCausalLM", kinds + R"("per_layer_config":{"1":{"head_dim":32,)"
+      config_of("Gemma4ForCausalLM", kinds + R"("per_layer_config":{"01":{"head_dim":32,)"
                                              R"("num_key_value_heads":1},"3":{"head_dim":32,)"
                                              R"("num_key_value_heads":1}})");
   for (const auto* c : {&released, &saved}) {
@@ -405,6 +406,31 @@ TEST_CASE("Gemma 4's layers, in both dialects") {
           "no layer has the states");
   refused(config_of("Gemma4ForCausalLM", kinds + R"("use_bidirectional_attention":"all")"),
           Code::kUnsupported, "use_bidirectional_attention");
+  const auto with_table = [&](const std::string& table) {
+    return config_of("Gemma4ForCausalLM", kinds + R"("per_layer_config":)" + table);
+  };
+  for (const char* layer : {"4", "-1", "", "1x", "4294967297"})
+    refused(with_table("{\"" + std::string(layer) + "\":{\"head_dim\":32}}"), Code::kCorrupt,
+            "none of 4 layers");
+  refused(with_table(R"({"1":{"sliding_window":4}})"), Code::kUnsupported, "sliding_window");
+  refused(with_table(R"({"1":{"head_dim":0}})"), Code::kCorrupt, "head_dim");
+}
+
+TEST_CASE("a layer that differs from others is refused where the family has none such") {
+  refused(llama(R"("per_layer_config":{"1":{"intermediate_size":32}})"), Code::kUnsupported,
+          "per_layer_config");
+}
+
+TEST_CASE("layers fit one another") {
+  const auto config =
+      config_of("Gemma4ForCausalLM", R"("head_dim":16,"hidden_size_per_layer_input":8)");
+  REQUIRE(config.ok());
+  CHECK(check_shape("m", config.value()).ok());
+  ModelConfig uneven = config.value(), wide = config.value();
+  uneven.layer_heads[0].head_dim *= 2;  // its rope is that of others
+  refused(check_shape("m", uneven), Code::kUnsupported, "differ in head_dim");
+  wide.d_ple = 1 << 23;  // times four layers
+  refused(check_shape("m", wide), Code::kUnsupported, "per-layer embeddings");
 }
 
 TEST_CASE("the queries of Ministral 3 grow with their position") {
