@@ -20,11 +20,12 @@ from ._library import lib as _lib
 from ._library import text_of as _text_of
 from .chat import Reply
 from .constraint import Constraint
+from .encoding import Encoded, Pin
 from .engine import Engine, EngineFacts, build, inspect, verify
 from .errors import *  # noqa: F403
 from .messages import Use
 from .prompt import Counts, Prompt
-from .schema import Encoded, Pin, Schema
+from .schema import Schema
 from .session import Session, Stats, Token
 from .store import Store
 from .tools import CallReader, ToolCall, Tools

@@ -35,6 +35,7 @@ def _open() -> Any:
 
 
 lib = _open()
+_OK = lib.PC_OK
 
 
 def raise_for(status: int, error: Any) -> None:
@@ -46,8 +47,10 @@ def raise_for(status: int, error: Any) -> None:
 
 def call(function: Callable[..., int], *arguments: Any) -> None:
     """function(*arguments, &error); raises where that failed."""
-    error = ffi.new("pc_error *")
-    raise_for(function(*arguments, error), error)
+    error = running.error
+    status = function(*arguments, error)
+    if status != _OK:
+        raise_for(status, error)
 
 
 def text_of(pointer: Any, n_bytes: Optional[int] = None) -> str:
@@ -129,6 +132,11 @@ class _Call(threading.local):
 
     raised: Optional[BaseException] = None  # by a callback
     stop: Optional[threading.Event] = None  # is it to end?
+
+    def __init__(self) -> None:
+        # A call's that has none of its own: C writes it when it returns, so that calls of what it
+        # calls back have had their use of it.
+        self.error = ffi.new("pc_error *")
 
 
 running = _Call()

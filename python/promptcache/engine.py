@@ -29,6 +29,7 @@ from ._options import Options, given_number
 from ._handle import Handle
 from .constraint import Constraint
 from .progress import Bar, Progress
+from .schema import Schema
 from .tools import Tool, ToolCall, Tools
 
 if TYPE_CHECKING:
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     import numpy.typing
 
     from .prompt import Prompt
-    from .schema import Schema
 
 __all__ = ["Engine", "EngineFacts", "build", "inspect", "verify"]
 
@@ -222,22 +222,16 @@ class Engine(Handle):
 
     def load_schema(self, path: StrPath) -> Schema:
         """A schema from a file; what its src= name is read beside it."""
-        from .schema import Schema
-
         return Schema(make(lib.pc_schema_load, "pc_schema", self.handle, path_bytes(path)), self)
 
     def schema(self, pml: str, *, base_dir: Optional[StrPath] = None) -> Schema:
         """A schema from its text. base_dir: where src= is read; None: src= is an error."""
-        from .schema import Schema
-
         raw, n = utf8(pml)
         where = ffi.NULL if base_dir is None else path_bytes(base_dir)
         return Schema(make(lib.pc_schema_parse, "pc_schema", self.handle, raw, n, where), self)
 
     def plain(self) -> Schema:
         """The schema without modules or text, for plain prompts."""
-        from .schema import Schema
-
         return Schema(make(lib.pc_schema_plain, "pc_schema", self.handle), self)
 
     def prompt(self, pml: str) -> Prompt:

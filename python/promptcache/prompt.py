@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, Dict, List
 
 from ._handle import Handle
 from ._library import call, filled, lib, owned_text, report, tokens_of
+from .encoding import Encoded, Pin, encode, pin
 from .progress import Progress
-from .schema import Encoded, Pin, encode, pin
+from .session import Session
 
 if TYPE_CHECKING:
     from .engine import Engine
-    from .session import Session
 
 __all__ = ["Counts", "Prompt"]
 
@@ -93,8 +93,6 @@ class Prompt(Handle):
 
     def session(self, **options: Any) -> Session:
         """A conversation that begins with this prompt. options: those of Session."""
-        from .session import Session
-
         return Session(self, **options)
 
     def generate(self, **options: Any) -> str:

@@ -2,65 +2,20 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional, Sequence, Union
 
 from ._handle import Handle
-from ._library import call, callback, calls, ffi, filled, lib, make, report, utf8
+from ._library import callback, calls, ffi, filled, lib, make, report, utf8
+from ._options import Options
+from .encoding import Encoded, Pin, encode, pin
+from .messages import Messages
 from .progress import Bar, Progress
+from .prompt import Prompt
 
 if TYPE_CHECKING:
     from .engine import Engine
-    from .prompt import Prompt
 
-__all__ = ["Encoded", "Pin", "Schema", "encode"]
-
-
-@dataclasses.dataclass(frozen=True)
-class Encoded:
-    """What an encoding did."""
-
-    modules: int  # modules and scaffolds of the schema, or that the prompt uses
-    modules_encoded: int  # computed now; the others were there
-    tokens_computed: int
-    bytes_stored: int
-    microseconds: int
-
-
-class Pin(Handle):
-    """Modules that are held in memory, and not evicted, until the pin is closed."""
-
-    _what = "pin"
-
-    def __init__(self, handle: Any) -> None:
-        self._own(handle, lib.pc_pin_close)
-
-
-def _told(bar: Bar) -> Any:
-    def tell(_: Any, done: int, total: int, module: Any) -> int:
-        bar("" if module == ffi.NULL else ffi.string(module).decode(), done, total)
-        return 0
-
-    return callback("pc_encode_progress", tell)
-
-
-def encode(function: Any, handle: Any, progress: Progress) -> Encoded:
-    """pc_schema_encode or pc_prompt_encode."""
-    stats = ffi.new("pc_encode_stats *")
-    stats.struct_size = ffi.sizeof("pc_encode_stats")
-    with Bar(progress, "module") as bar:
-        told = _told(bar)
-        with calls():
-            call(function, handle, told, ffi.NULL, stats)
-    return Encoded(*(getattr(stats, field.name) for field in dataclasses.fields(Encoded)))
-
-
-def pin(function: Any, handle: Any, progress: Progress) -> Pin:
-    """pc_schema_pin or pc_prompt_pin."""
-    with Bar(progress, "module") as bar:
-        told = _told(bar)
-        with calls():
-            return Pin(make(function, "pc_pin", handle, told, ffi.NULL))
+__all__ = ["Schema"]
 
 
 class Schema(Handle):
@@ -97,32 +52,23 @@ class Schema(Handle):
 
     def prompt(self, pml: str) -> Prompt:
         """A prompt of this schema: <prompt schema="..."><user><module/>What ...?</user></prompt>."""
-        from .prompt import Prompt
-
         raw, n = utf8(pml)
         return Prompt(make(lib.pc_prompt_parse, "pc_prompt", self.handle, raw, n), self.engine)
 
     def text(self, text: str) -> Prompt:
         """The prompt that is this text, in no turn, behind the schema's own."""
-        from .prompt import Prompt
-
         raw, n = utf8(text)
         return Prompt(make(lib.pc_prompt_from_text, "pc_prompt", self.handle, raw, n), self.engine)
 
     def messages(self, messages: Sequence[Mapping[str, Any]]) -> Prompt:
         """The prompt of these turns: dicts with "role" and "content", which is a string or a list
         of strings (text, taken as it stands) and Use (a module)."""
-        from .messages import Messages
-        from .prompt import Prompt
-
         given = Messages(messages)
         made = make(lib.pc_prompt_from_messages, "pc_prompt", self.handle, given.array, given.n)
         return Prompt(made, self.engine)
 
     def tokens(self, tokens: Sequence[int]) -> Prompt:
         """The prompt that is these tokens as they are, control tokens included."""
-        from .prompt import Prompt
-
         ids = ffi.new("int32_t[]", list(tokens))
         made = make(lib.pc_prompt_from_tokens, "pc_prompt", self.handle, ids, len(tokens))
         return Prompt(made, self.engine)
@@ -137,8 +83,6 @@ class Schema(Handle):
         """What reuse does to answers: of each way, how many stay the same; and a verdict.
 
         prompts: PML or prompts of this schema; without any, they are made from its modules."""
-        from ._options import Options
-
         made = [self.prompt(p) if isinstance(p, str) else p for p in prompts]
         handles = ffi.new("pc_prompt *[]", [p.handle for p in made])
         options = Options("pc_answers_options", {"answer_tokens": answer_tokens})

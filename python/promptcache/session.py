@@ -20,9 +20,10 @@ from typing import (
 
 from . import batch
 from ._handle import Handle
-from ._library import call, callback, calls, ffi, lib, make, raise_for, raise_kept, running, utf8
+from ._library import call, callback, calls, ffi, lib, make, raise_for, raise_kept, utf8
 from ._options import Options, given_number
 from .errors import Error
+from .messages import Messages
 
 if TYPE_CHECKING:
     import numpy
@@ -79,13 +80,15 @@ class Stats:
 def _asked(values: Dict[str, Any]) -> Options:
     """pc_session_options of keyword arguments."""
     known = dict(values)
-    stop, bias = known.pop("stop", None) or (), known.pop("bias", None)
+    stop, bias = known.pop("stop", None), known.pop("bias", None)
     constraint = known.pop("constraint", None)
-    known["overflow"] = given_number("overflow", known.get("overflow"), _OVERFLOW)
+    if known.get("overflow") is not None:
+        known["overflow"] = given_number("overflow", known["overflow"], _OVERFLOW)
     options = Options("pc_session_options", known)
-    options.struct.stop, options.struct.n_stop = options.strings(
-        [stop] if isinstance(stop, str) else stop
-    )
+    if stop:
+        options.struct.stop, options.struct.n_stop = options.strings(
+            [stop] if isinstance(stop, str) else stop
+        )
     if bias:
         pairs = options.keep(ffi.new("pc_token_bias[]", list(bias.items())))
         options.struct.bias, options.struct.n_bias = pairs, len(bias)
@@ -192,38 +195,37 @@ class Session(Handle):
 
     def next(self) -> Optional[Token]:
         """The next token, or None when the answer is over."""
-        if self.ahead:
-            return self.ahead.pop(0)
-        running.raised = None
-        status = _next(self._handle or self.handle, self._token, self._error)
-        if running.raised is not None:
-            raise_kept()
-        return self.taken(status, self._token, self._error)
-
-    def taken(self, status: int, token: Any, error: Any) -> Optional[Token]:
-        """What pc_session_next or pc_batch_step gave, as next() gives it."""
-        if status != _OK and status != _DONE:
-            raise_for(status, error)
-        n = token.text_bytes
-        if n == 0:
-            return None if status == _DONE else Token(token.id, "")
-        text = _text(token.text)  # twice as fast as unpack(), but ends at a NUL
-        if len(text) != n:
-            text = ffi.unpack(token.text, n)
-        made: Token = _new(Token, (token.id, text.decode("utf-8", "replace")))  # half of Token()'s time
-        return made
+        return next(self.tokens(), None)
 
     def tokens(self) -> Iterator[Token]:
         """The answer's tokens; the last text may come with the id -1."""
-        take = self.next
-        while (token := take()) is not None:
-            yield token
+        # What runs at each token is written out: one more call here costs what the C call does.
+        token, error, ahead = self._token, self._error, self.ahead
+        while True:
+            if ahead:
+                yield ahead.pop(0)
+                continue
+            status = _next(self._handle or self.handle, token, error)
+            if status == _OK and token.text_bytes == len(text := _text(token.text)):
+                yield _new(Token, (token.id, text.decode("utf-8", "replace")))
+                continue
+            raise_kept()
+            drawn = self.taken(status, token, error)
+            if drawn is None:
+                return
+            yield drawn
+
+    def taken(self, status: int, token: Any, error: Any) -> Optional[Token]:
+        """What pc_session_next or pc_batch_step gave: None where the answer is over."""
+        if status != _OK and status != _DONE:
+            raise_for(status, error)
+        n = token.text_bytes
+        if status == _DONE and n == 0:
+            return None
+        return Token(token.id, str(ffi.unpack(token.text, n), "utf-8", "replace") if n else "")
 
     def __iter__(self) -> Iterator[str]:
-        take = self.next
-        while (token := take()) is not None:
-            if token.text:
-                yield token.text
+        return (token.text for token in self.tokens() if token.text)
 
     def text(self) -> str:
         """The rest of the answer."""
@@ -277,8 +279,6 @@ class Session(Handle):
 
     def append(self, text: Any) -> None:
         """Goes on behind the answer: a user's turn, or turns as Schema.messages has them."""
-        from .messages import Messages
-
         turns = [{"role": "user", "content": text}] if isinstance(text, str) else text
         given = Messages(turns)
         self._go_on(lib.pc_session_append, given.array, given.n)
