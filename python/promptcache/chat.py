@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .prompt import Prompt
     from .session import Session, Stats
 
-__all__ = ["Asked", "Message", "Reply", "aanswer", "answer", "prompt", "render"]
+__all__ = ["Asked", "Heard", "Message", "Reply", "aanswer", "answer", "prompt", "render"]
 
 Message = Mapping[str, Any]
 Variables = Optional[Dict[str, Any]]
@@ -162,7 +162,7 @@ class Asked:
         return self._known.reader(forced=self._forced, as_written=self._as_written)
 
 
-class _Heard:
+class Heard:
     """An answer while it comes."""
 
     def __init__(self, asked: Asked, on_text: OnText, on_call: OnCall) -> None:
@@ -202,7 +202,7 @@ async def aanswer(
     options: Dict[str, Any],
 ) -> Reply:
     with prompt.session(**{**options, **asked.options}) as session:
-        heard = _Heard(asked, on_text, on_call)
+        heard = Heard(asked, on_text, on_call)
         async for text in session:
             heard.take(text)
         reply = heard.over(session)
@@ -220,7 +220,7 @@ def answer(
     options: Dict[str, Any],
 ) -> Reply:
     with prompt.session(**{**options, **asked.options}) as session:
-        heard = _Heard(asked, on_text, on_call)
+        heard = Heard(asked, on_text, on_call)
         for text in session:
             heard.take(text)
         reply = heard.over(session)

@@ -2,10 +2,26 @@
 
 import asyncio
 import math
+import pathlib
+import sys
 
 import pytest
 
+import promptcache
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "tools/serve"))
+import calling_model  # noqa: E402: found by the line before
+
 HELLO = "What is the flag of Oslo?"
+
+
+@pytest.fixture(scope="module")
+def caller(tmp_path_factory, cache_dir):
+    """Calls now() behind a user's turn, and says Yes behind a result."""
+    folder = tmp_path_factory.mktemp("caller")
+    calling_model.write(folder)
+    with promptcache.Engine(folder, cache_dir=cache_dir, threads=1) as opened:
+        yield opened
 
 
 def alone(engine, n):
@@ -29,8 +45,63 @@ def test_langchain(engine):
     model.invoke(turns)
     other = [turns[0], HumanMessage([document, {"type": "text", "text": "And what else?"}])]
     assert model.invoke(other).usage_metadata["input_token_details"]["cache_read"] > 100
-    with pytest.raises(NotImplementedError, match="serve"):
-        model.bind_tools([])
+
+
+def test_langchain_calls_tools(caller):
+    pytest.importorskip("langchain_core")
+    from langchain_core.messages import HumanMessage, ToolMessage
+    from langchain_core.tools import tool
+
+    from promptcache.integrations.langchain import ChatPromptcache
+
+    @tool
+    def now() -> str:
+        """The time."""
+        return "noon"
+
+    model = ChatPromptcache(model=caller, max_tokens=16)
+    with_tools = model.bind_tools([now])
+    reply = with_tools.invoke(HELLO)
+    assert [(call["name"], call["args"]) for call in reply.tool_calls] == [("now", {})]
+    assert (reply.content, reply.invalid_tool_calls) == ("", [])
+    assert reply.response_metadata["finish_reason"] == "tool_calls"
+    # Streamed, and in a loop, it is the same call.
+    streamed = sum_of(with_tools.stream(HELLO))
+    assert [(call["name"], call["args"]) for call in streamed.tool_calls] == [("now", {})]
+    assert [call["name"] for call in asyncio.run(with_tools.ainvoke(HELLO)).tool_calls] == ["now"]
+    # Its result goes back, and the model says what it makes of it.
+    (call,) = reply.tool_calls
+    result = now.invoke(call)
+    assert isinstance(result, ToolMessage)
+    assert with_tools.invoke([HumanMessage(HELLO), reply, result]).text == calling_model.SAID
+    # Not read where they are not wanted; held to a call where one is.
+    assert model.bind_tools([now], tool_choice="none").invoke(HELLO).text == calling_model.CALL
+    for choice in ("any", True, "now", {"type": "function", "function": {"name": "now"}}):
+        assert [c["name"] for c in model.bind_tools([now], tool_choice=choice).invoke(HELLO).tool_calls] == ["now"]
+    # An answer that ends within a call has none that can be run.
+    cut_off = model.bind_tools([now], max_tokens=len("~now{"))
+    for cut in (cut_off.invoke(HELLO), sum_of(cut_off.stream(HELLO))):
+        assert (cut.tool_calls, [c["name"] for c in cut.invalid_tool_calls]) == ([], ["now"])
+
+
+def test_langchain_structured_output(caller):
+    pytest.importorskip("langchain_core")
+    from pydantic import BaseModel
+
+    from promptcache.integrations.langchain import ChatPromptcache
+
+    class now(BaseModel):  # noqa: N801: the one tool that this model calls
+        """The time."""
+
+    model = ChatPromptcache(model=caller, max_tokens=16)
+    assert isinstance(model.with_structured_output(now).invoke(HELLO), now)
+
+
+def sum_of(chunks):
+    whole = None
+    for chunk in chunks:
+        whole = chunk if whole is None else whole + chunk
+    return whole
 
 
 def test_llama_index(engine):
