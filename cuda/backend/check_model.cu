@@ -38,6 +38,8 @@ Status check_layer(const pc_model_desc& d, const pc_layer& layer) {
     return refuse(
         "layers without keys or values of their own, or with values that are normed, are computed "
         "by the CPU backend alone");
+  if (layer.norm_rotated)
+    return refuse("norms behind rotation are computed by the CPU backend alone");
   const std::uint32_t q = layer.n_heads * layer.head_dim, kv = layer.n_kv_heads * layer.head_dim;
   const auto fits = [&](const pc_tensor& norm, std::uint32_t width) {
     return !norm.data || norm.cols == layer.head_dim || norm.cols == width;

@@ -801,7 +801,7 @@ typedef enum pc_overflow {
      is approximate; a quarter of the window is free then, and positions are smaller by what went.
      Nothing that follows is kept (pc_session_keep), and pc_session_rewind goes no farther back. Of
      a conversation that the template wrote whole (pc_chat) no turn goes. PC_UNSUPPORTED where the
-     model learned its positions, or tokens of modules were computed anew (repair). */
+     model's states are bound to theirs, or tokens of modules were computed anew (repair). */
   PC_OVERFLOW_SLIDE = 1
 } pc_overflow;
 

@@ -26,7 +26,7 @@
 extern "C" {
 #endif
 
-#define PC_BACKEND_ABI 13u
+#define PC_BACKEND_ABI 14u
 
 typedef enum pc_dtype {
   PC_DTYPE_NONE = 0,
@@ -175,9 +175,10 @@ typedef struct pc_layer {
   /* The number, among the layers that have keys and values, of that whose it attends to: its own
    * where it has wk, and else that of an earlier layer with equal heads and the same rope. */
   uint32_t states;
-  uint32_t norm_values; /* 1: each head's values are RMS-normed, without weights */
-  uint32_t window;      /* keys a query sees, itself included, by logical position; 0 = all */
-  uint32_t rope;        /* index into ropes, or PC_NO_ROPE */
+  uint32_t norm_values;  /* 1: each head's values are RMS-normed, without weights */
+  uint32_t norm_rotated; /* 1: q_norm and k_norm, of each head, come behind rotation (HunYuan) */
+  uint32_t window;       /* keys a query sees, itself included, by logical position; 0 = all */
+  uint32_t rope;         /* index into ropes, or PC_NO_ROPE */
   pc_mixture mixture;
 } pc_layer;
 

@@ -65,8 +65,8 @@ Result<Slide> Conversation::choose_slide(std::span<const AttachedTokens> attache
   if (all <= window) return Slide{};
   if (!engine().model().relocates())
     return error(Code::kUnsupported,
-                 "the window cannot slide: the model learned its positions, and what it has read "
-                 "cannot be moved");
+                 "the window cannot slide: the model's states are bound to their positions, and "
+                 "what it has read cannot be moved");
   const auto n_wanted = static_cast<Position>(all - std::min(all, most_behind(window)));
   Slide slide;
   std::vector<Stretch> gone;

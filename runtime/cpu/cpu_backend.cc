@@ -112,6 +112,17 @@ Status check_mixture(const pc_model_desc& d, const pc_mixture& m) {
   return ok();
 }
 
+// Norms behind rotation as Attention has them.
+bool can_norm_rotated(const pc_model_desc& d, const pc_layer& layer) {
+  const auto of_a_head = [&](const pc_tensor& norm) {
+    return norm.data && norm.rows == 1 && norm.cols == layer.head_dim;
+  };
+  if (!of_a_head(layer.q_norm) || !of_a_head(layer.k_norm)) return false;
+  if (layer.rope == PC_NO_ROPE) return true;
+  const pc_rope& rope = d.ropes[layer.rope];
+  return !rope.interleaved && rope.scale == 1.0f;
+}
+
 Status check_heads(const pc_model_desc& d, const pc_layer& layer) {
   if (!layer.n_kv_heads || !layer.n_heads || layer.n_heads % layer.n_kv_heads != 0) {
     return refuse(std::to_string(layer.n_heads) + " heads do not share " +
@@ -131,9 +142,11 @@ Status check_heads(const pc_model_desc& d, const pc_layer& layer) {
     return refuse("its sinks are not one a head");
   if (d.alibi_slopes && layer.n_heads != d.layers[0].n_heads)
     return refuse("its slopes are for layers with as many heads each");
-  if (layer.rope == PC_NO_ROPE) return ok();
-  if (layer.rope >= d.n_ropes) return refuse("a layer names a rotary embedding that is not there");
-  return check_rope(d.ropes[layer.rope], layer.head_dim);
+  if (layer.rope != PC_NO_ROPE && layer.rope >= d.n_ropes)
+    return refuse("a layer names a rotary embedding that is not there");
+  if (layer.norm_rotated && !can_norm_rotated(d, layer))
+    return refuse("norms behind rotation are of a kind that it does not compute");
+  return layer.rope == PC_NO_ROPE ? ok() : check_rope(d.ropes[layer.rope], layer.head_dim);
 }
 
 // n_states: layers before this one that have states.

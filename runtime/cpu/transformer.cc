@@ -442,13 +442,15 @@ void Transformer::store(std::uint32_t index, const KvSlot& slot, float* keys, fl
   }
 }
 
-// heads: [n_heads, head_dim] of one token; a norm is of each head, or of all at once.
+// heads: [n_heads, head_dim] of one token; a norm is of each head, or of all at once. The weights
+// of those behind rotation come with the queries' rotation (Attention).
 void Transformer::norm_and_split(const pc_layer& layer, const pc_tensor& norm,
                                  std::uint32_t n_heads, float* heads) const {
   const std::size_t hd = layer.head_dim, width = n_heads * hd;
   if (norm.data) {
+    const float* const weights = layer.norm_rotated ? ones_.data() : vector_of(norm);
     for (std::size_t at = 0; at < width; at += norm.cols)
-      kernels_.rms_norm(heads + at, vector_of(norm), norm.cols, desc_.norm_eps, heads + at);
+      kernels_.rms_norm(heads + at, weights, norm.cols, desc_.norm_eps, heads + at);
   }
   if (layer.rope == PC_NO_ROPE || !desc_.ropes[layer.rope].interleaved) return;
   for (std::size_t at = 0; at < width; at += hd)

@@ -8,7 +8,7 @@
 #include "runtime/checkpoint/gguf.h"
 #include "runtime/checkpoint/safetensors.h"
 #include "runtime/json/json.h"
-#include "runtime/model/families/registry.h"
+#include "runtime/model/family_registry.h"
 #include "runtime/model/model_digest.h"
 #include "runtime/model/model_path.h"
 #include "runtime/model/shape/decoder_binder.h"
@@ -215,6 +215,11 @@ bool Model::files_sound() const {
   return std::ranges::none_of(checkpoint.files, [](const MappedFile& file) {
     return file.was_written() || file.is_lost();
   });
+}
+
+bool Model::relocates() const {
+  return positions() != PositionScheme::kLearned &&
+         std::ranges::none_of(layers, [](const pc_layer& l) { return l.norm_rotated != 0; });
 }
 
 PositionScheme Model::positions() const {

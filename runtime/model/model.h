@@ -60,8 +60,9 @@ struct Model {
 
   PositionScheme positions() const;
   // May a module's states be used at another position than the one at which they were
-  // computed? Learned positions forbid it, since they are a part of every state.
-  bool relocates() const { return positions() != PositionScheme::kLearned; }
+  // computed? Where they are bound to it, no: learned positions are a part of every state, and
+  // behind rotation a norm's weights make scores depend on where both texts stand.
+  bool relocates() const;
 };
 
 struct ModelOptions {

@@ -161,7 +161,7 @@ void hash_layer(const pc_layer& layer, const pc_layer& first, Sha256* hash) {
   const auto& [attn_norm, attn_norm_bias, wq, wk, wv, bq, bk, bv, q_norm, k_norm, wo, bo, sinks,
                attn_post_norm, ffn_norm, ffn_norm_bias, ffn, ffn_post_norm, ple_gate, ple_out,
                ple_norm, output_scale, n_heads, n_kv_heads, head_dim, attn_scale, states,
-               norm_values, window, rope, mixture] = layer;
+               norm_values, norm_rotated, window, rope, mixture] = layer;
   hash_tensors(hash, attn_norm, attn_norm_bias, wq, wk, wv, bq, bk, bv, q_norm, k_norm, wo, bo,
                attn_post_norm, ffn_norm, ffn_norm_bias);
   hash_ffn(ffn, hash);
@@ -177,6 +177,7 @@ void hash_layer(const pc_layer& layer, const pc_layer& first, Sha256* hash) {
     hash_number(states, hash);
   }
   if (norm_values) hash->field("normed values");
+  if (norm_rotated) hash->field("norms behind rotation");
   if (output_scale.data) {
     hash->field("output scale");
     hash_tensor(output_scale, hash);

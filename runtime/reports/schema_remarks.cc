@@ -83,11 +83,12 @@ std::vector<std::string> schema_remarks(const LoadedSchema& schema) {
     if (!fits.ok()) remarks.push_back(fits.error().message);
   }
   if (layout.positions == pml::Positions::kSchema && layout.extent > window) {
-    remarks.push_back("the schema's positions reach " + std::to_string(layout.extent) +
-                      ", beyond the context window of " + std::to_string(window) +
-                      (schema.engine().model().relocates()
-                           ? "; positions=\"compact\" has no such limit"
-                           : "; the model's learned positions allow no other places"));
+    remarks.push_back(
+        "the schema's positions reach " + std::to_string(layout.extent) +
+        ", beyond the context window of " + std::to_string(window) +
+        (schema.engine().model().relocates()
+             ? "; positions=\"compact\" has no such limit"
+             : "; the model's states, bound to their positions, have no other places"));
   }
   return remarks;
 }

@@ -142,13 +142,14 @@ Result<std::shared_ptr<LoadedSchema>> LoadedSchema::parse(
     const std::optional<std::string>& name_space) {
   const pml::ReadFileFn reader = base_dir.empty() ? pml::ReadFileFn() : pml::file_reader(base_dir);
   PC_TRY(pml::Schema schema, pml::parse_schema(text, reader));
-  // Learned positions are in every state: each module keeps the schema's place.
+  // States that are bound to their positions: each module keeps the schema's place.
   if (!engine->model().relocates()) schema.positions = pml::Positions::kSchema;
   if (!engine->model().relocates() && schema.attend == pml::Attend::kSlots)
-    return Error{Code::kUnsupported,
-                 "attend=\"slots\" encodes modules behind stand-ins, elsewhere than they are used, "
-                 "which the model's learned positions do not allow; use attend=\"prefix\"",
-                 schema.place.line, schema.place.column};
+    return Error{
+        Code::kUnsupported,
+        "attend=\"slots\" encodes modules behind stand-ins, elsewhere than they are used, "
+        "where the model's states, bound to their positions, mean nothing; use attend=\"prefix\"",
+        schema.place.line, schema.place.column};
   pml::TextEncoder encoder = engine->text_encoder_of_today();
   PC_TRY(pml::Layout layout, pml::lay_out(schema, encoder));
   return std::shared_ptr<LoadedSchema>(
@@ -189,10 +190,11 @@ Result<pml::Plan> LoadedSchema::plan(const pml::Prompt& prompt, Together togethe
                                       asks ? pml::AreTogether(are_together) : pml::AreTogether()));
   PC_CHECK_OK(pml::check_plan(layout_, plan));
   if (plan.shift > 0 && !engine_->model().relocates()) {
-    return Error{Code::kPmlSemantic,
-                 "a turn begins or ends where the schema leaves no room for that, and the model's "
-                 "learned positions leave modules no other place; write the turn in the schema",
-                 prompt.place.line, prompt.place.column};
+    return Error{
+        Code::kPmlSemantic,
+        "a turn begins or ends where the schema leaves no room for that, and the model's "
+        "states, bound to their positions, have no other place; write the turn in the schema",
+        prompt.place.line, prompt.place.column};
   }
   if (plan.runs.empty()) {
     return Error{Code::kPmlSemantic, "the prompt is empty: it imports no text and adds none", 1, 1};

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "runtime/model/families/registry.h"
+#include "runtime/model/family_registry.h"
 
 namespace {
 

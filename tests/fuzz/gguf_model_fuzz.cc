@@ -18,7 +18,7 @@
 #include "runtime/backend/cpu_backend.h"
 #include "runtime/backend/layer_parts.h"
 #include "runtime/checkpoint/gguf.h"
-#include "runtime/model/families/registry.h"
+#include "runtime/model/family_registry.h"
 #include "runtime/model/model.h"
 #include "runtime/model/shape/rope.h"
 #include "simd/types.h"

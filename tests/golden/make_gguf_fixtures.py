@@ -70,6 +70,7 @@ FAMILIES = {
     "Qwen2VLForConditionalGeneration": (ARCH.QWEN2VL, "qwen2"),
     "Qwen2_5_VLForConditionalGeneration": (ARCH.QWEN2VL, "qwen2"),
     "Qwen3VLForConditionalGeneration": (ARCH.QWEN3VL, "qwen2"),
+    "HunYuanDenseV1ForCausalLM": (ARCH.HUNYUAN_DENSE, "hunyuan-dense"),
     "Ministral3ForCausalLM": (ARCH.MISTRAL3, "tekken"),
     "Mistral3ForConditionalGeneration": (ARCH.MISTRAL3, "tekken"),
     "GraniteForCausalLM": (ARCH.GRANITE, "refact"),
@@ -94,7 +95,7 @@ NAMES = ["llama", "llama_bias", "llama_rope_llama3_tied_bf16", "llama_rope_linea
          "olmo2", "granite", "qwen3_moe", "qwen2_moe", "olmoe", "mixtral", "granitemoe",
          "granitemoeshared", "olmo3", "exaone4", "exaone4_window", "glm", "glm4",
          "glm4_moe", "glm4_moe_groups", "ernie4_5", "ernie4_5_bias", "ernie4_5_moe",
-         "qwen2_vl_v4", "qwen2_5_vl", "qwen3_vl", "ministral3", "mistral3", "gemma4", "gemma4_keys_v4",
+         "qwen2_vl_v4", "qwen2_5_vl", "qwen3_vl", "ministral3", "mistral3", "hunyuan", "gemma4", "gemma4_keys_v4",
          "gemma4_moe"]
 
 SIMPLE = [Type.Q4_0, Type.Q4_1, Type.Q5_0, Type.Q5_1, Type.Q8_0]
@@ -197,7 +198,10 @@ def add_rope(writer, arch, c):
     if "mrope_section" in rope:
         writer.add_rope_dimension_sections((rope["mrope_section"] + [0])[:4])
     rope = rope.get("full_attention", rope)  # OLMo 3's sliding layers take the same base, unscaled
-    writer.add_rope_freq_base(rope["rope_theta"])
+    theta = rope["rope_theta"]
+    if "alpha" in rope:
+        theta *= rope["alpha"] ** (c.head_dim / (c.head_dim - 2))
+    writer.add_rope_freq_base(theta)
     if arch == ARCH.GEMMA4:
         return
     head_dim = getattr(c, "head_dim", None) or c.hidden_size // c.num_attention_heads

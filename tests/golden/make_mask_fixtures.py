@@ -59,7 +59,7 @@ MODELS = ["llama", "codellama", "mistral", "mistral_window8", "qwen2", "qwen3", 
           "olmoe", "mixtral", "granitemoe", "granitemoeshared",
           "olmo3", "exaone4_window", "glm4", "glm4_moe", "glm4_moe_groups", "ernie4_5",
           "ernie4_5_moe", "qwen2_vl_v4", "qwen2_5_vl", "qwen3_vl", "gemma3_media",
-          "ministral3", "mistral3", "gemma4", "gemma4_keys_v4", "gemma4_moe",
+          "ministral3", "mistral3", "hunyuan", "gemma4", "gemma4_keys_v4", "gemma4_moe",
           "gemma4_media"]
 
 
@@ -269,7 +269,7 @@ def can_be_said(model, plan, rows):
     config = text_config(model)
     context = getattr(config, "max_seq_len", None) or config.max_position_embeddings
     moves = any(shift_of(plan, j) for j in range(len(plan["jobs"])))
-    return max(rows.positions) < context and not (moves and config.model_type == "gpt2")
+    return max(rows.positions) < context and not (moves and config.model_type in ("gpt2", "hunyuan_v1_dense"))
 
 
 def longrope_context(model, rows):

@@ -5,7 +5,8 @@ import torch
 from transformers import (Ernie4_5Config, Ernie4_5_MoeConfig, Exaone4Config, FalconConfig,
                           GPT2Config, Gemma2Config, Gemma3Config, Gemma3TextConfig,
                           Gemma4Config, Gemma4TextConfig, Glm4Config, Glm4MoeConfig, GlmConfig,
-                          GraniteConfig, GraniteMoeConfig, GraniteMoeSharedConfig, LlamaConfig,
+                          GraniteConfig, GraniteMoeConfig, GraniteMoeSharedConfig,
+                          HunYuanDenseV1Config, LlamaConfig,
                           Ministral3Config, Mistral3Config, MistralConfig, MixtralConfig, MptConfig, Olmo2Config, Olmo3Config,
                           OlmoeConfig, Phi3Config, Qwen2Config, Qwen2MoeConfig, Qwen2VLConfig,
                           Qwen2_5_VLConfig, Qwen3Config, Qwen3MoeConfig, Qwen3VLConfig,
@@ -115,6 +116,14 @@ def v4_olmo3(config):
     rope = dict(config.pop("rope_parameters")["full_attention"])
     config.pop("layer_types")
     return dict(config, rope_theta=rope.pop("rope_theta"), rope_scaling=rope)
+
+
+def v4_hunyuan(config):
+    """As the released files: with what only their mixtures mean, and numbers of YaRN to no effect."""
+    rope = v4_plain(config).pop("rope_scaling")
+    rope["type"] = rope.pop("rope_type")
+    return dict(config, rope_theta=10000.0, use_qk_norm=True, use_cla=False, num_experts=1,
+                rope_scaling=dict(rope, beta_fast=32, beta_slow=1, mscale=1.0, mscale_all_dim=0.0))
 
 
 def v4_flat(config):
@@ -290,6 +299,13 @@ MODELS = {
         vision_config=dict(model_type="pixtral", num_hidden_layers=1, hidden_size=8,
                            intermediate_size=8, num_attention_heads=2, head_dim=4, image_size=4,
                            patch_size=2, num_channels=1), spatial_merge_size=1), torch.float32, {}),
+
+    "hunyuan": (HunYuanDenseV1Config, dict(SMALL, head_dim=8, rope_parameters=dict(
+        rope_type="dynamic", rope_theta=10000.0, alpha=50.0, factor=1.0)), torch.float32,
+                dict(jump=True)),
+    "hunyuan_v4": (HunYuanDenseV1Config, dict(SMALL, head_dim=8, rope_parameters=dict(
+        rope_type="dynamic", rope_theta=10000.0, alpha=50.0, factor=1.0)), torch.float32,
+                   dict(v4=v4_hunyuan)),
 
     # Gemma 4: as E2B (shared states, per-layer embeddings, wide networks), as the 31B (keys as
     # values, other K/V heads in full layers), and as the 26B-A4B (experts beside a network).

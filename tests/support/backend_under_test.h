@@ -25,7 +25,7 @@ inline TinyShape random_shape(Random& random) {
   TinyShape shape = TinyShape::random(random);
 #ifdef PC_TEST_CUDA  // cuda/backend/check_model.cu
   shape.n_experts = shape.d_ple = 0;
-  shape.output_scales = shape.query_growth = false;
+  shape.output_scales = shape.query_growth = shape.norms_rotated = false;
   shape.sinks = shape.two_shapes = shape.keys_as_values = shape.norm_values = false;
   shape.n_layers -= shape.n_shared;
   shape.n_shared = 0;

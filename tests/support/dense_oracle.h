@@ -204,14 +204,17 @@ class DenseOracle {
   }
 
   // Heads of `x`, normed where the model does and rotated to `position`.
-  void rotate(Vector& x, std::uint32_t head_dim, const pc_tensor& head_norm, std::uint32_t rope,
+  void rotate(Vector& x, const pc_layer& w, const pc_tensor& head_norm,
               std::int32_t position) const {
+    const std::uint32_t head_dim = w.head_dim;
     clamp(x);
-    if (head_norm.data && head_norm.cols == x.size()) x = rms_norm(x, head_norm);
+    const bool all = head_norm.data && head_norm.cols == x.size() && !w.norm_rotated;
+    if (all) x = rms_norm(x, head_norm);
     for (auto at = x.begin(); at != x.end(); at += head_dim) {
       Vector head(at, at + head_dim);
-      if (head_norm.data && head_norm.cols != x.size()) head = rms_norm(head, head_norm);
-      if (rope != PC_NO_ROPE) rotate_head(head, d_.ropes[rope], position);
+      if (head_norm.data && !all && !w.norm_rotated) head = rms_norm(head, head_norm);
+      if (w.rope != PC_NO_ROPE) rotate_head(head, d_.ropes[w.rope], position);
+      if (w.norm_rotated) head = rms_norm(head, head_norm);
       std::copy(head.begin(), head.end(), at);
     }
   }
@@ -240,8 +243,8 @@ class DenseOracle {
     for (std::size_t i = 0; i < rows.size(); ++i) {
       clamp(made.v[i]);
       if (w.norm_values) norm_values(made.v[i], w.head_dim);
-      rotate(made.k[i], w.head_dim, w.k_norm, w.rope, rows[i].position);
-      rotate(made.placed[i], w.head_dim, w.k_norm, w.rope, rows[i].placed);
+      rotate(made.k[i], w, w.k_norm, rows[i].position);
+      rotate(made.placed[i], w, w.k_norm, rows[i].placed);
     }
     return made;
   }
@@ -267,7 +270,7 @@ class DenseOracle {
     std::vector<Vector> q = multiply(w.wq, w.bq, inputs), mixed(n);
     if (w.wk.data) states.push_back(kept(rows, w, inputs));
     for (std::size_t i = 0; i < n; ++i) {
-      rotate(q[i], w.head_dim, w.q_norm, w.rope, rows[i].position);
+      rotate(q[i], w, w.q_norm, rows[i].position);
       mixed[i] = attend(rows, i, w, q[i], states[w.states]);
     }
     mixed = multiply(w.wo, w.bo, mixed);

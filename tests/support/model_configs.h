@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/model/families/registry.h"
+#include "runtime/model/family_registry.h"
 #include "runtime/model/shape/model_config.h"
 
 namespace pc::test {

@@ -19,7 +19,7 @@ struct TinyShape {
                 vocab_size = 64;
   std::uint32_t rope_dims = 8;
   std::uint32_t window = 0;  // of every second layer
-  bool biases = false, head_norms = false;
+  bool biases = false, head_norms = false, norms_rotated = false;
   std::uint32_t dtype = PC_DTYPE_F32;
 
   // What other families have (runtime/backend/backend.h).
@@ -105,6 +105,8 @@ struct TinyShape {
     s.d_ple = !s.parallel && !s.layer_norm && random.chance(0.3) ? 4 : 0;
     s.output_scales = random.chance(0.2);
     s.query_growth = random.chance(0.2);
+    s.norms_rotated = s.head_norms && !s.whole_head_norms && !s.interleaved && s.n_ropes < 2 &&
+                      s.n_shared == 0 && random.chance(0.5);
     s.mixture_norms = s.n_experts != 0 && !s.layer_norm && random.chance(0.4);
     return s;
   }
@@ -203,6 +205,7 @@ class TinyModel {
     layer.attn_scale = 1.0f / std::sqrt(static_cast<float>(hd));
     layer.states = owner;
     layer.norm_values = shape.norm_values;
+    layer.norm_rotated = shape.norms_rotated;
     layer.wq = matrix(q, d, type);
     if (owner == l) {
       layer.wk = matrix(kv, d, type);

@@ -42,9 +42,10 @@ std::string schema_text(const Json& schema) {
   return "schema " + cell(schema["name"]) + ": positions " + cell(schema["positions"]) +
          ", attend " + cell(schema["attend"]) + "; " + cell(schema["tokens"]) + " tokens, " +
          size_cell(schema["bytes"]) + " when stored\n" +
-         (schema["relocates"].truth() ? ""
-                                      : "The model learned its positions: a module is found again "
-                                        "only where the schema places it.\n") +
+         (schema["relocates"].truth()
+              ? ""
+              : "The model's states are bound to their positions: a module is found again "
+                "only where the schema places it.\n") +
          "\n" + modules_table(schema);
 }
 

@@ -76,9 +76,10 @@ std::string plan_text(const Json& plan) {
   return "schema " + cell(plan["schema"]) + ": positions " + cell(plan["positions"]) + ", attend " +
          cell(plan["attend"]) + "\n" +
          (cell(plan["repair"]) == "none" ? "" : "repair " + cell(plan["repair"]) + "\n") +
-         (plan["relocates"].truth() ? ""
-                                    : "The model learned its positions: a module is found again "
-                                      "only where the schema places it.\n") +
+         (plan["relocates"].truth()
+              ? ""
+              : "The model's states are bound to their positions: a module is found again "
+                "only where the schema places it.\n") +
          "\n" + runs_table(plan) + modules_table(plan) + "\n" + cell(plan["prompt_tokens"]) +
          " prompt tokens: " + cached_cell(plan) + ", " + cell(plan["computed_tokens"]) +
          " to compute" + repaired_cell(plan) + "; the answer starts at position " +

@@ -50,6 +50,14 @@ std::uint32_t widest_of(const pc_model_desc& desc, const Number& number) {
   return most;
 }
 
+// A norm behind rotation is one without weights before it, since rotation keeps lengths, and then
+// its weights, of which the keys' may be the queries': what is stored can then be moved.
+void weigh_rotated(const pc_layer& layer, float* query) {
+  const float* const q = vector_of(layer.q_norm);
+  const float* const k = vector_of(layer.k_norm);
+  for (std::uint32_t d = 0; d < layer.head_dim; ++d) query[d] *= q[d] * k[d];
+}
+
 // The first row whose position is not smaller, counted from block 0, or one past them; one that is
 // not in the segment, where that follows from its ends alone.
 std::int64_t first_row_from(const KvSegment& segment, std::int64_t position) {
@@ -301,6 +309,15 @@ float Attention::growth_of(std::int32_t position) const {
   return 1.0f + desc_.query_growth * std::log1p(static_cast<float>(passed));
 }
 
+// A query that is weighed where it stands. It is [head_dim].
+void Attention::turn_back(std::uint32_t rope, std::uint32_t move, float* query) const {
+  const RotationTable& moves = rotations_[rope].moves;
+  const std::size_t half = moves.half();
+  float sin[kMaxHalf];
+  for (std::size_t i = 0; i < half; ++i) sin[i] = -moves.sin(move)[i];
+  kernels_.rotate(query, moves.cos(move), sin, half, 1.0f, query);
+}
+
 // The use's queries, scaled for the softmax and turned back by as much as the keys were moved.
 void Attention::rotate_queries(const AttentionTask& task, const SegmentUses::Use& use,
                                std::uint32_t move) const {
@@ -315,7 +332,7 @@ void Attention::rotate_queries(const AttentionTask& task, const SegmentUses::Use
       const Rotations& r = rotations_[rope];
       c = r.tokens.cos(token);
       s = r.tokens.sin(token);
-      if (moves_[move] != 0) {
+      if (moves_[move] != 0 && !layer.norm_rotated) {
         subtract_rotation(c, s, r.moves.cos(move), r.moves.sin(move), half, cos, sin);
         c = cos;
         s = sin;
@@ -328,6 +345,10 @@ void Attention::rotate_queries(const AttentionTask& task, const SegmentUses::Use
       float* rotated = task.queries + (at + g) * hd;
       if (half != 0) kernels_.rotate(q, c, s, half, desc_.ropes[rope].scale * scale, rotated);
       for (std::size_t d = 2 * half; d < hd; ++d) rotated[d] = q[d] * scale;
+      if (layer.norm_rotated) {
+        weigh_rotated(layer, rotated);
+        if (half != 0 && moves_[move] != 0) turn_back(rope, move, rotated);
+      }
       if (task.sways) centres_.sway(task.layer, task.kv_head, rotated, task.sways + (at + g) * hd);
       if (evened_out_) spread_key(rotated, hd);
     }

@@ -67,6 +67,7 @@ class Attention {
                     std::uint32_t first_kv_row, std::uint32_t end_kv_row) const;
   void rotate_queries(const AttentionTask& task, const SegmentUses::Use& use,
                       std::uint32_t move) const;
+  void turn_back(std::uint32_t rope, std::uint32_t move, float* query) const;
   void fill_biases(const AttentionTask& task, const SegmentUses::Use& use) const;
   void merge_task(std::uint32_t layer, std::uint32_t task, float* out);
   float growth_of(std::int32_t position) const;

@@ -1,6 +1,6 @@
 // A family of models: what only it has in config.json and in GGUF's metadata,
 // and what its tensors are called in both formats. One file in this folder for
-// each, or for kin, and one entry in the table of registry.cc.
+// each, or for kin, and one entry in the table of runtime/model/family_registry.cc.
 //
 // Static data. Threads: any.
 #pragma once

@@ -212,6 +212,7 @@ class LayerBinder {
   Status head_norms() {
     if (c_.head_norm == HeadNorm::kNone) return ok();
     const bool all = c_.head_norm == HeadNorm::kAll;
+    layer_.norm_rotated = c_.head_norm == HeadNorm::kEachRotated;
     PC_TRY(layer_.q_norm, vector(names_.q_norm, ".weight", all ? q_rows() : layer_.head_dim));
     if (!c_.has_states(index_)) return ok();
     PC_TRY(layer_.k_norm, vector(names_.k_norm, ".weight", all ? kv_rows() : layer_.head_dim));

@@ -24,7 +24,8 @@
 
 namespace pc {
 
-enum class HeadNorm { kNone, kEach, kAll };  // RMS norm of queries and keys: a head, or all at once
+// RMS norm of queries and keys: a head, or all at once; before rotation, or behind it.
+enum class HeadNorm { kNone, kEach, kAll, kEachRotated };
 
 struct HeadsConfig {
   std::uint32_t n_heads = 0, n_kv_heads = 0, head_dim = 0;

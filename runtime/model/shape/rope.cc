@@ -114,6 +114,14 @@ double plain_inv_freq(double theta, std::size_t pair, std::uint32_t dims) {
   return std::pow(theta, -2.0 * static_cast<double>(pair) / dims);
 }
 
+// The base of HunYuan's frequencies is stretched once and for all.
+Result<double> stretched_theta(const RopeConfig& c, std::uint32_t dims) {
+  if (c.type != "alpha") return c.theta;
+  const double theta = c.theta * std::pow(c.alpha, dims / (dims - 2.0));
+  if (dims > 2 && is_positive(c.alpha) && is_positive(theta)) return theta;
+  return error(Code::kUnsupported, "alpha of RoPE is out of range");
+}
+
 // Stretches long waves by the factor, keeps short ones, and blends those between.
 double llama3_inv_freq(const RopeConfig& c, double inv_freq) {
   const double wavelength = 2 * std::numbers::pi / inv_freq;
@@ -254,6 +262,9 @@ Result<RopeConfig> read_rope_config(JsonView config, std::uint32_t context_token
     PC_CHECK_OK(read_longrope(*scaling, context_tokens, &rope));
   } else if (rope.type == "proportional") {
     PC_TRY(rope.factor, scaling->number_or("factor", 1));
+  } else if (rope.type == "dynamic" && scaling->find("alpha")) {  // and so the same at any length
+    rope.type = "alpha";
+    PC_TRY(rope.alpha, required_number(*scaling, "alpha"));
   } else {
     return refuse_type(*scaling, rope.type);
   }
@@ -272,8 +283,9 @@ Result<Rope> compute_rope(const RopeConfig& config, std::uint32_t head_dim,
       opened_context > config.original_context ? config.long_factors : config.short_factors;
   PC_CHECK_OK(check_factors(config.frequency_factors, rope.dims, false));
   PC_CHECK_OK(check_factors(table, rope.dims, longrope));
+  PC_TRY(const double theta, stretched_theta(config, rope.dims));
   for (std::size_t i = 0; i < rope.dims / 2; ++i) {
-    double f = plain_inv_freq(config.theta, i, rope.dims);
+    double f = plain_inv_freq(theta, i, rope.dims);
     if (config.type == "linear") f /= config.factor;
     if (config.type == "llama3") f = llama3_inv_freq(config, f);
     if (yarn) f = yarn_inv_freq(config, ramp, i, f);

@@ -21,11 +21,13 @@
 namespace pc {
 
 struct RopeConfig {
-  std::string type = "default";  // default, linear, llama3, yarn, longrope, proportional
+  std::string type = "default";  // default, linear, llama3, yarn, longrope,
+                                 // proportional, alpha
   double theta = 10000;
   double partial_rotary_factor = 1;  // share of a head's dimensions that is rotated
   double factor = 1;                 // of the context's length; not of default
   double original_context = 0;       // tokens before the extension; llama3, yarn, longrope
+  double alpha = 1;                  // alpha: theta is theta * alpha^(dims / (dims - 2))
   double low_freq_factor = 0, high_freq_factor = 0;  // llama3
   double beta_fast = 32, beta_slow = 1;              // yarn: rotations within original_context
   bool truncate = true;                              // yarn: ramp between whole dimensions

@@ -91,6 +91,16 @@ constexpr std::string_view kDeepseekLlm =
   {"type":"Digits","individual_digits":true},
   {"type":"ByteLevel","add_prefix_space":false,"use_regex":false}]}})";
 
+// Words may begin with a sign of ASCII; DeepSeek 3's, too.
+constexpr std::string_view kHunYuan =
+    R"({"pre_tokenizer":{"type":"Sequence","pretokenizers":[
+  {"type":"Split","behavior":"Isolated","pattern":{"Regex":"\\p{N}{1,3}"}},
+  {"type":"Split","behavior":"Isolated","pattern":{"Regex":"[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+"}},
+  {"type":"Split","behavior":"Isolated","pattern":{"Regex":)"
+    R"("[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?)"
+    R"([\\p{P}\\p{S}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"}},
+  {"type":"ByteLevel","add_prefix_space":false,"use_regex":false}]}})";
+
 // "smaug-bpe" is what the usual converter calls Llama 3's vocabulary where its
 // publisher puts no BOS in front (SmolLM3); "dbrx" is GPT-4's (OLMo 2, Phi-4);
 // "refact" is StarCoder's (Granite 3); GLM 4's words are Llama 3's.
@@ -105,6 +115,7 @@ constexpr GgufPretokenizer kTable[] = {
     {"glm4", kLlama3, true},
     {"gpt-2", kGpt2},
     {"gpt-4o", kGpt4o},
+    {"hunyuan-dense", kHunYuan},
     {"llama-bpe", kLlama3, true, true},
     {"llama-v3", kLlama3, true, true},
     {"llama3", kLlama3, true, true},

@@ -113,6 +113,14 @@ TEST_CASE("learned positions: a module is found again only where the schema plac
   CHECK_FALSE(json.root().member("relocates")->boolean().value());
 }
 
+TEST_CASE("norms behind rotation bind states to their positions") {
+  for (const char* name : {"gguf/hunyuan.gguf", "models/hunyuan"}) {
+    const auto model = bind_model(golden(name), 0);
+    REQUIRE(model.ok());
+    CHECK_FALSE((*model)->relocates());
+  }
+}
+
 TEST_CASE("learned positions: what would stand elsewhere than it was encoded is refused") {
   TempFolder cache;
   const auto schema = LoadedSchema::parse(

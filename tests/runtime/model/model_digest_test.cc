@@ -47,11 +47,11 @@ struct Large {
   TensorMap tensors = {{"t", view_of(bytes, "U8", {bytes.size()})}};
 };
 
-// A layer is so many tensors, then eight numbers.
+// A layer is so many tensors, then nine numbers and a word of padding.
 constexpr std::size_t kTensors = 27;
+constexpr std::size_t kNumbersEnd = kTensors * sizeof(pc_tensor) + 9 * sizeof(std::uint32_t);
 static_assert(offsetof(pc_layer, n_heads) == kTensors * sizeof(pc_tensor));
-static_assert(offsetof(pc_layer, mixture) ==
-              kTensors * sizeof(pc_tensor) + 8 * sizeof(std::uint32_t));
+static_assert(offsetof(pc_layer, mixture) == kNumbersEnd + sizeof(std::uint32_t));
 
 // A description whose fields can be changed without leaving its memory. The
 // digest asks of a tensor only whether it is there.
@@ -153,7 +153,7 @@ TEST_CASE("the weights' digest sees every field of a layer") {
   CHECK(weights_digest(d.desc, Digest{1}) != digest);
   // Word by word: of tensors all but the address and the padding, and what
   // stands behind the tensors.
-  for (std::size_t at = 0; at < offsetof(pc_layer, mixture); at += 4) {
+  for (std::size_t at = 0; at < kNumbersEnd; at += 4) {
     const std::size_t in_tensor = at % sizeof(pc_tensor);
     const bool counts =
         at >= kTensors * sizeof(pc_tensor)

@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 #include <string>
 
-#include "runtime/model/families/registry.h"
+#include "runtime/model/family_registry.h"
 #include "tests/support/model_configs.h"
 
 using namespace pc;
@@ -107,6 +107,24 @@ TEST_CASE("three of four layers of OLMo 3 and of Exaone 4 slide") {
   CHECK(whole->layer_ropes[1] == 0);
   refused(config_of("Exaone4ForCausalLM", R"("sliding_window_pattern":"")"), Code::kCorrupt,
           "sliding_window_pattern");
+}
+
+TEST_CASE("HunYuan: what its mixtures have is refused, alpha is in range") {
+  const auto dense = [](const std::string& more) {
+    return config_of("HunYuanDenseV1ForCausalLM", more);
+  };
+  const auto scaled = [&](const std::string& alpha) {
+    const auto config = dense(R"("rope_scaling":{"type":"dynamic","alpha":)" + alpha + "}");
+    REQUIRE(config.ok());
+    return compute_rope(config->ropes[0], 8, 1024);
+  };
+  CHECK(dense(R"("use_qk_norm":true,"use_cla":false,"num_experts":1)").ok());
+  for (const char* other : {R"("use_qk_norm":false)", R"("use_cla":true)", R"("num_experts":16)"})
+    refused(dense(other), Code::kUnsupported, "use_cla");
+  refused(dense(R"("rope_scaling":{"type":"dynamic","factor":2})"), Code::kUnsupported, "dynamic");
+  CHECK(std::fabs(scaled("50")->inv_freq[1] - std::pow(10000 * std::pow(50, 8.0 / 6), -0.25)) <
+        1e-12);
+  for (const char* none : {"0", "-1", "1e300"}) refused(scaled(none), Code::kUnsupported, "alpha");
 }
 
 TEST_CASE("Gemma 4's layers, in both dialects") {

@@ -5,7 +5,7 @@
 #include <functional>
 #include <string>
 
-#include "runtime/model/families/registry.h"
+#include "runtime/model/family_registry.h"
 #include "tests/support/gguf_bytes.h"
 
 using namespace pc;

@@ -1,4 +1,4 @@
-#include "runtime/model/families/registry.h"
+#include "runtime/model/family_registry.h"
 
 #include <array>
 #include <cctype>
@@ -23,6 +23,7 @@ extern const Family kGpt2;
 extern const Family kGptOss;
 extern const Family kGranite;
 extern const Family kGraniteMoe;
+extern const Family kHunYuan;
 extern const Family kLlama;
 extern const Family kMinistral3;
 extern const Family kMistral;
@@ -45,11 +46,11 @@ extern const Family kSmolLm3;
 namespace {
 
 const std::array kFamilies{
-    &kLlama,   &kMistral,     &kMixtral,    &kMinistral3,  &kMistral3,   &kQwen2,   &kQwen2Moe,
-    &kQwen2Vl, &kQwen3,       &kQwen3Moe,   &kQwen3Vl,     &kQwen3VlMoe, &kSmolLm3, &kGemma2,
-    &kGemma3,  &kGemma3Media, &kGemma4,     &kGemma4Media, &kPhi3,       &kOlmo2,   &kOlmo3,
-    &kOlmoe,   &kExaone4,     &kGlm,        &kGlm4,        &kGlm4Moe,    &kErnie,   &kErnieMoe,
-    &kGptOss,  &kGranite,     &kGraniteMoe, &kFalcon,      &kMpt,        &kGpt2};
+    &kLlama,   &kMistral,     &kMixtral,  &kMinistral3,  &kMistral3,   &kQwen2,   &kQwen2Moe,
+    &kQwen2Vl, &kQwen3,       &kQwen3Moe, &kQwen3Vl,     &kQwen3VlMoe, &kSmolLm3, &kGemma2,
+    &kGemma3,  &kGemma3Media, &kGemma4,   &kGemma4Media, &kPhi3,       &kOlmo2,   &kOlmo3,
+    &kOlmoe,   &kExaone4,     &kGlm,      &kGlm4,        &kGlm4Moe,    &kErnie,   &kErnieMoe,
+    &kHunYuan, &kGptOss,      &kGranite,  &kGraniteMoe,  &kFalcon,     &kMpt,     &kGpt2};
 
 // Why well-known architectures cannot be loaded, by a part of their name in
 // small letters and digits alone. The first that fits counts.
