@@ -2,12 +2,15 @@
 
 import os
 import pathlib
+import sys
 
 import pytest
 
 import promptcache
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "tests/tools/serve"))
+import calling_model  # noqa: E402: found by the line before
 
 
 @pytest.fixture(scope="session")
@@ -34,6 +37,15 @@ def engine(cache_dir):
     with promptcache.Engine(
         ROOT / "models/city-guide", cache_dir=cache_dir, threads=2
     ) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def caller(tmp_path_factory, cache_dir):
+    """Calls now() behind a user's turn, and says Yes behind a result."""
+    folder = tmp_path_factory.mktemp("caller")
+    calling_model.write(folder)
+    with promptcache.Engine(folder, cache_dir=cache_dir, threads=1) as opened:
         yield opened
 
 

@@ -2,26 +2,12 @@
 
 import asyncio
 import math
-import pathlib
-import sys
 
 import pytest
 
-import promptcache
-
-sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "tools/serve"))
-import calling_model  # noqa: E402: found by the line before
+import calling_model  # conftest.py says where it is
 
 HELLO = "What is the flag of Oslo?"
-
-
-@pytest.fixture(scope="module")
-def caller(tmp_path_factory, cache_dir):
-    """Calls now() behind a user's turn, and says Yes behind a result."""
-    folder = tmp_path_factory.mktemp("caller")
-    calling_model.write(folder)
-    with promptcache.Engine(folder, cache_dir=cache_dir, threads=1) as opened:
-        yield opened
 
 
 def alone(engine, n):
@@ -49,6 +35,7 @@ def test_langchain(engine):
 
 def test_langchain_calls_tools(caller):
     pytest.importorskip("langchain_core")
+    from langchain_core.callbacks import BaseCallbackHandler
     from langchain_core.messages import HumanMessage, ToolMessage
     from langchain_core.tools import tool
 
@@ -74,6 +61,16 @@ def test_langchain_calls_tools(caller):
     result = now.invoke(call)
     assert isinstance(result, ToolMessage)
     assert with_tools.invoke([HumanMessage(HELLO), reply, result]).text == calling_model.SAID
+    # Whoever listens hears all of the text, what is certain at its end alone, too.
+    heard = []
+
+    class Listener(BaseCallbackHandler):
+        def on_llm_new_token(self, token, **_):
+            heard.append(token)
+
+    turns = [HumanMessage(HELLO), reply, result]
+    streamed = sum_of(with_tools.stream(turns, config={"callbacks": [Listener()]}))
+    assert "".join(heard) == streamed.text == calling_model.SAID
     # Not read where they are not wanted; held to a call where one is.
     assert model.bind_tools([now], tool_choice="none").invoke(HELLO).text == calling_model.CALL
     for choice in ("any", True, "now", {"type": "function", "function": {"name": "now"}}):

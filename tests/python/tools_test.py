@@ -5,7 +5,6 @@ import enum
 import json
 import os
 import pathlib
-import sys
 from typing import Annotated, Any, Dict, List, Literal, Optional
 
 import pytest
@@ -13,8 +12,7 @@ import pytest
 import promptcache
 from promptcache.tool_schemas import described
 
-sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "tools/serve"))
-import calling_model  # noqa: E402: found by the line before
+import calling_model  # conftest.py says where it is
 
 
 class Sky(enum.Enum):
@@ -47,15 +45,6 @@ def weather(
         days (int): how many
     """
     return f"{city}: {days}"
-
-
-@pytest.fixture(scope="module")
-def caller(tmp_path_factory, cache_dir):
-    """Calls now() behind a user's turn, and says Yes behind a result."""
-    folder = tmp_path_factory.mktemp("caller")
-    calling_model.write(folder)
-    with promptcache.Engine(folder, cache_dir=cache_dir, threads=1) as opened:
-        yield opened
 
 
 @pytest.fixture(scope="module")

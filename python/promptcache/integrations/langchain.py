@@ -119,6 +119,8 @@ class ChatPromptcache(BaseChatModel):
                         run_manager.on_llm_new_token(chunk.text, chunk=chunk)
                     yield chunk
             for chunk in answer.last():
+                if run_manager:
+                    run_manager.on_llm_new_token(chunk.text, chunk=chunk)
                 yield chunk
             session.try_keep()
 
@@ -152,6 +154,8 @@ class ChatPromptcache(BaseChatModel):
                         await run_manager.on_llm_new_token(chunk.text, chunk=chunk)
                     yield chunk
             for chunk in answer.last():
+                if run_manager:
+                    await run_manager.on_llm_new_token(chunk.text, chunk=chunk)
                 yield chunk
             await in_thread(session.try_keep)
 

@@ -1,5 +1,6 @@
 // What single families read in config.json.
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <string>
 
 #include "runtime/model/family_registry.h"
